@@ -178,7 +178,7 @@ func (l *lane) reader() {
 		}
 		o := load.Outcome{Batch: s, Sent: s.FirstSent, Done: l.sink.Now(), Place: -1}
 		if err != nil || taken < 0 || taken > int(s.Events) {
-			o.Failed, o.Class, o.Text = s.Events, load.Protocol, "the answer is no number of events"
+			o.Failed, o.Class, o.Text = s.Events, load.Protocol, "the answer is not a number of events"
 		} else {
 			o.Acked, o.Failed = int32(taken), s.Events-int32(taken)
 			if o.Failed > 0 {

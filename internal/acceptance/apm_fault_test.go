@@ -253,7 +253,7 @@ func TestAPMStoreFails(t *testing.T) {
 			case <-r.Context().Done():
 			case <-t.Context().Done():
 			}
-		}, "could not be counted"},
+		}, "could not count what was indexed"},
 		{"fails", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			fmt.Fprint(w, `{"error":{"reason":"all shards failed"}}`)

@@ -140,7 +140,7 @@ func TestAsKafkaConsumersSay(t *testing.T) {
 		"kafka-e2e-latency --bootstrap-server PLAINTEXT://" + server.addr + " --topic t --num-records 10 --producer-acks 1 --record-size 10 --command-config " + file + " ssl.key.password=hunter2",
 	} {
 		e := run(t, append([]string{"as"}, strings.Fields(args)...)...).wantOne(t, 0, 3)
-		if n := strings.Count(e.stderr, "warning: the client property made.up has no meaning"); n != 1 || !strings.Contains(e.stderr, "warning: ssl.key.password is no option") || strings.Contains(e.stderr+e.stdout, "hunter2") {
+		if n := strings.Count(e.stderr, "warning: the client property made.up has no meaning"); n != 1 || !strings.Contains(e.stderr, "warning: unknown option ssl.key.password") || strings.Contains(e.stderr+e.stdout, "hunter2") {
 			t.Errorf("%s: %d times:\n%s", args, n, e.stderr)
 		}
 	}

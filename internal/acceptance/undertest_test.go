@@ -156,7 +156,7 @@ func TestSystemRefusals(t *testing.T) {
 		{"exits at once", []string{"--system-cmd", "sh -c 'echo no disk left; exit 4'"}, []string{"exit status 4", "no disk left"}},
 		{"is no program", []string{"--system-cmd", "/nowhere/server"}, []string{"/nowhere/server"}},
 		{"never becomes ready", []string{"--system-cmd", "sleep 100", "--system-ready-within", "300ms"}, []string{"ready"}},
-		{"is no process", []string{"--system-pid", "2147483646"}, []string{"2147483646"}},
+		{"no such process", []string{"--system-pid", "2147483646"}, []string{"2147483646"}},
 		{"two of them", []string{"--system-cmd", "true", "--system-pid", "1"}, []string{"already"}},
 		{"a secret that it prints", []string{"--system-cmd", "sh -c 'echo $TOKEN; exit 1'", "--system-env", "TOKEN=env:CANARY"}, []string{"exit status 1"}},
 		{"a host that is no description", []string{"--system-host", "/dev/null"}, []string{"--system-host", "carronade host --json"}},

@@ -273,7 +273,7 @@ func readWrk(out string) (n, perS float64, err error) {
 		return 0, 0, fmt.Errorf("wrk's requests failed: %s", strings.TrimSpace(fault))
 	}
 	if count == nil || rate == nil {
-		return 0, 0, fmt.Errorf("wrk said nothing of its requests: %s", lastLines(out))
+		return 0, 0, fmt.Errorf("wrk did not print its requests: %s", lastLines(out))
 	}
 	if n, err = strconv.ParseFloat(count[1], 64); err == nil {
 		perS, err = strconv.ParseFloat(rate[1], 64)

@@ -26,7 +26,7 @@ func (u *Suite) Measure(b *testing.B) {
 		before := len(u.lines)
 		b.Run(strings.ReplaceAll(g.name, "/", "."), func(b *testing.B) { g.measure(u, b) })
 		if len(u.lines) == before {
-			u.lines = append(u.lines, line{Work: g.name, Fault: "the group failed; what it said is above the table"})
+			u.lines = append(u.lines, line{Work: g.name, Fault: "the group failed; its output is above the table"})
 		}
 	}
 }

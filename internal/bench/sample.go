@@ -24,7 +24,7 @@ const (
 	sendDelayP99  metric = "send delay p99 us"
 	maxRSS        metric = "max RSS bytes"
 	growth        metric = "RSS growth bytes"
-	wholeRate     metric = "events/s, all told" // a consumer's, its joining and starting included
+	wholeRate     metric = "events/s in total" // a consumer's, its joining and starting included
 )
 
 // A sample is what one run came to.
@@ -110,7 +110,7 @@ var steadyLine = regexp.MustCompile(`(?m)^(\d+) steady state records sent, ([0-9
 func readProducerPerf(out string) (perS float64, err error) {
 	m := steadyLine.FindStringSubmatch(out)
 	if m == nil {
-		return 0, fmt.Errorf("kafka-producer-perf-test said nothing of its steady state: %s", lastLines(out))
+		return 0, fmt.Errorf("kafka-producer-perf-test did not print its steady state: %s", lastLines(out))
 	}
 	return strconv.ParseFloat(m[2], 64)
 }

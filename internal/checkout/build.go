@@ -279,7 +279,7 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 		select {
 		case <-child.Drained():
 		case <-time.After(5 * time.Second):
-			return errors.New("build: a process it left behind still writes")
+			return errors.New("build: a process that it started is still writing")
 		}
 	}
 	if written > mostLog {
@@ -292,7 +292,7 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 		return nil
 	}
 	if len(last) > 0 {
-		err = fmt.Errorf("%w; its last words: %s", err, strings.Join(last, " | "))
+		err = fmt.Errorf("%w; its last output: %s", err, strings.Join(last, " | "))
 	}
 	return &target.Error{Doing: fmt.Sprintf("build revision %.12s", b.Revision), Err: err, Hint: "its whole output is in " + b.Log}
 }

@@ -72,7 +72,7 @@ func Read(ctx context.Context, dir string) (Facts, error) {
 		return Facts{}, &target.Error{Doing: "read the git folder " + dir, Err: err, Hint: hint}
 	}
 	if _, err := exec.LookPath("git"); err != nil {
-		return fail(errors.New("there is no git on this machine"), "install git, or leave --system-git out")
+		return fail(errors.New("git is not installed"), "install git, or leave out --system-git")
 	}
 	abs, err := filepath.Abs(dir)
 	if err == nil {
@@ -106,7 +106,7 @@ func Read(ctx context.Context, dir string) (Facts, error) {
 		f.Branch = ""
 	}
 	if f.Revision == "" || f.Revision == "(initial)" {
-		return fail(errors.New("it has no commit yet"), "commit what is to be tested")
+		return fail(errors.New("it has no commit yet"), "commit what you want to test")
 	}
 	if f.Date, err = dateOf(ctx, f.Dir, f.Revision); err != nil {
 		return fail(err, "")
@@ -121,7 +121,7 @@ func dateOf(ctx context.Context, dir, revision string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, out)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("git gave a date that makes no sense: %w", err)
+		return time.Time{}, fmt.Errorf("git printed an invalid date: %w", err)
 	}
 	return t, nil
 }

@@ -110,7 +110,7 @@ func (r *repo) fetch(ctx context.Context, remote string) error {
 	defer unlock()
 	if _, err := git(ctx, r.git, "fetch", "--quiet", "--prune", "--force", "--no-write-fetch-head", "--no-auto-maintenance", "--tags", address,
 		"+refs/heads/*:"+fetched+remote+"/*"); err != nil {
-		return &target.Error{Doing: doing, Err: err, Hint: "try git fetch " + remote + " in that folder: it must work without a question"}
+		return &target.Error{Doing: doing, Err: err, Hint: "try git fetch " + remote + " in that folder: it must work without a prompt"}
 	}
 	return nil
 }

@@ -16,14 +16,14 @@ import (
 	"carronade/internal/workload"
 )
 
-const asLong = `Takes an old tool's command line, runs it and prints the tool's lines with right
-numbers; --strict gives its quirks. Every such run is kept as a report like any
-other. A link to carronade that has a tool's name behaves as the tool.`
+const asLong = `Runs an old tool's command line and prints the tool's lines with correct
+numbers; --strict reproduces its quirks. Every run is kept as a report. A link
+to carronade that has a tool's name behaves like the tool.`
 
-// asCommand is the drop-ins for old tools.
+// asCommand returns the command that runs the drop-ins for old tools.
 func (s *session) asCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "as [TOOL [ARGS]]", Short: "be an old tool: its flags, its lines",
+		Use: "as [TOOL [ARGS]]", Short: "run as an old tool, with its flags and output",
 		Long: asLong, Example: asExample,
 		DisableFlagParsing: true, // they are the tool's
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
@@ -68,7 +68,7 @@ func unknownTool(name string) error {
 	return &words{Err: fmt.Errorf("unknown tool %q", name), Hint: command.DidYouMean(name, names, "%s", "carronade as lists the tools")}
 }
 
-// called makes the command line of a program that was called by a tool's name.
+// called returns the command line for a program that was started under a tool's name.
 func called(args []string) []string {
 	if len(args) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func called(args []string) []string {
 	return args[1:]
 }
 
-// as is a tool for one command line.
+// as returns the tool as a function of its command line.
 func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args []string) error {
 	own, common, err := compat.Split(args)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	if err != nil && code == command.OK {
 		code = command.Failed
 	}
-	if s.unwritten.Load() && code != command.Interrupted { // as run has it; with --strict, too: the flag is ours
+	if s.unwritten.Load() && code != command.Interrupted { // like run; also with --strict, since the flag is carronade's
 		code = command.Failed
 	}
 	if code == command.OK {
@@ -120,7 +120,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	return exitCode{Code: code, Err: err}
 }
 
-// prepareAs makes runs of a tool's workloads. The caller ends what it returns.
+// prepareAs prepares the runs of a tool's workloads. The caller ends what it returns.
 func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, common compat.Common, observer compat.Observer) (o outputs, end func(), err error) {
 	var (
 		ws []*workload.Workload
@@ -140,7 +140,7 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 		ws = append(ws, w...)
 	}
 	if o, end, err = s.prepare(ctx, &t, observer, ws...); err == nil {
-		o.beside = false // a tool takes the time that it took
+		o.beside = false // the tool's duration must not grow by a measurement of its own
 	}
 	return o, end, err
 }
@@ -155,8 +155,7 @@ func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.D
 	return s.deliverAs(ctx, o, 0)
 }
 
-// fireTogether runs several workloads of a tool at the same time. Others are told
-// of the first.
+// fireTogether runs several workloads of a tool at the same time. Only the first is published.
 func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*workload.Document, common compat.Common) ([]*report.Document, error) {
 	o, end, err := s.prepareAs(ctx, tool, docs, common, compat.Observer{Opened: func() {}})
 	if err != nil {
@@ -190,8 +189,7 @@ func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*w
 	return reports, errors.Join(errs...)
 }
 
-// deliverAs runs one of them, says what its numbers are to be read with, and
-// takes its report to where it is wanted.
+// deliverAs runs one workload, prints remarks on its numbers, and delivers its report.
 func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Document, error) {
 	d, err := s.execute(ctx, o, i)
 	if err != nil {
@@ -207,17 +205,17 @@ func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Docu
 	return d, nil
 }
 
-// unsaid are a report's warnings without those that were said when its workload
-// was resolved.
+// unsaid returns a report's warnings without those that were printed when its workload was
+// resolved.
 func unsaid(w *workload.Workload, d *report.Document) []string {
 	return slices.DeleteFunc(slices.Clone(d.Warnings), func(text string) bool { return slices.Contains(w.Warnings, text) })
 }
 
-// writeAs writes the file of --report-json. That it could not be written is said
-// at once, and is the exit code when the tool is done.
+// writeAs writes the file of --report-json. A write error is printed at once, and decides the
+// exit code when the tool is done.
 func (s *session) writeAs(path string, write func(io.Writer) error) {
 	if err := command.WriteFile(path, write); err != nil {
 		s.unwritten.Store(true)
-		s.say(&words{Err: fmt.Errorf("--report-json: cannot write %s: %s", path, command.Reason(err)), Hint: "the tool's own lines are whole"})
+		s.say(&words{Err: fmt.Errorf("--report-json: cannot write %s: %s", path, command.Reason(err)), Hint: "the tool's own output is complete"})
 	}
 }

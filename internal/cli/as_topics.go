@@ -49,7 +49,7 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 	return r, nil
 }
 
-// topicsJob is what was asked for, as its report has it.
+// topicsJob describes the requested load, for its report.
 func topicsJob(l compat.TopicLoad) run.TopicsJob {
 	job := run.TopicsJob{
 		Op: l.Op, Count: len(l.Names), PerRequest: l.PerRequest, Concurrency: l.Concurrency, Rate: l.Rate, For: l.For, Note: l.Note,

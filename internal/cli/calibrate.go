@@ -21,15 +21,15 @@ import (
 	"carronade/units"
 )
 
-const calibrateLong = `Measures what this machine can generate: to nowhere (null://), and into a
-discarding stand-in that runs beside it as a process of its own. The result is
-kept for this host and cited in its reports, so that a reader can see how far a
-run was from the generator's own limit. It never decides anything.`
+const calibrateLong = `Measures what this machine can generate: without a target (null://), and into a
+discarding stand-in that runs beside it in its own process. The result is kept
+for this host and cited in its reports, so that a reader can see how far a run
+was from the generator's own limit. It does not affect verdicts or exit codes.`
 
 // calibrationSchema names the form of the kept file and of --json.
 const calibrationSchema = "carronade.calibration/1"
 
-// calibration is what is kept.
+// A calibration is the result, as it is stored.
 type calibration struct {
 	Schema     string `json:"schema"`
 	Host       string `json:"host"`
@@ -39,7 +39,7 @@ type calibration struct {
 	DiscardCPUUS float64 `json:"discard_cpu_us_per_event"`
 }
 
-// calibrationEvents are the events it is measured with, in bytes.
+// calibrationEvents is the size of the events of a calibration, in bytes.
 const calibrationEvents = 100
 
 func (s *session) calibrateCommand() *cobra.Command {
@@ -58,7 +58,7 @@ func (s *session) calibrateCommand() *cobra.Command {
 			path, err := keepCalibration(c)
 			if err != nil {
 				path = ""
-				s.warn(fmt.Sprintf("the calibration could not be kept, and no report will cite it: %v", err))
+				s.warn(fmt.Sprintf("the calibration could not be saved, so reports will not cite it: %v", err))
 			}
 			if asJSON {
 				return command.WriteJSON(s.out, c)
@@ -68,13 +68,13 @@ func (s *session) calibrateCommand() *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.Flags().DurationVar(&span, "for", span, "how long each of the two is measured")
+	cmd.Flags().DurationVar(&span, "for", span, "how long each of the two measurements takes")
 	return cmd
 }
 
 func (s *session) calibrate(ctx context.Context, span time.Duration) (*calibration, error) {
 	if span < 100*time.Millisecond || span > time.Hour {
-		return nil, &words{Err: fmt.Errorf("--for: %v is no length for a calibration", span), Hint: "3s is enough on a quiet machine"}
+		return nil, &words{Err: fmt.Errorf("--for: %v is not a valid length for a calibration", span), Hint: "3s is enough on a quiet machine"}
 	}
 	c := &calibration{Schema: calibrationSchema, Host: hostName(), Processors: load.Processors()}
 	c.At, c.EventBytes, c.CarronadeAtThat = time.Now().UTC().Truncate(time.Second), calibrationEvents, version()
@@ -100,8 +100,7 @@ func (s *session) calibrate(ctx context.Context, span time.Duration) (*calibrati
 	return c, err
 }
 
-// fullSpeed fires as fast as it goes and returns events/s and CPU in us per
-// event.
+// fullSpeed sends without a limit and returns events/s and CPU in us per event.
 func (s *session) fullSpeed(ctx context.Context, to string, span time.Duration) (perS, cpu float64, err error) {
 	var d workload.Document
 	for _, row := range [][2]string{
@@ -121,7 +120,7 @@ func (s *session) fullSpeed(ctx context.Context, to string, span time.Duration) 
 		return 0, 0, context.Canceled
 	}
 	if doc.Totals.EventsPerS == 0 {
-		return 0, 0, fmt.Errorf("calibrating against %s: nothing was taken", to)
+		return 0, 0, fmt.Errorf("calibrating against %s: no event was accepted", to)
 	}
 	return doc.Totals.EventsPerS, doc.Generator.CPUUSPerEvent, nil
 }
@@ -131,15 +130,15 @@ func (c *calibration) text(w io.Writer, path string) {
 	row := func(name string, perS, cpu float64) {
 		fmt.Fprintf(w, "  %-26s %14s %12s   %.3f us of CPU an event\n", name, units.FormatRate(perS), units.FormatSize(int64(perS*c.EventBytes))+"/s", cpu)
 	}
-	row("to nowhere", c.NullPerS, c.NullCPUUS)
+	row("without a target", c.NullPerS, c.NullCPUUS)
 	row("into a discarding server", c.DiscardPerS, c.DiscardCPUUS)
 	if path != "" {
 		fmt.Fprintf(w, "\nkept in %s; reports of this host cite it\n", path)
 	}
 }
 
-// calibrationPath is where this host's calibration is kept. Home folders are
-// shared between machines, so the host's name is part of it.
+// calibrationPath is the file of this host's calibration. Machines may share a home folder, so
+// the name contains the host's.
 func calibrationPath() (string, error) {
 	dir, err := system.DataDir()
 	if err != nil {
@@ -148,7 +147,7 @@ func calibrationPath() (string, error) {
 	return filepath.Join(dir, "carronade", "calibration", hostName()+".json"), nil
 }
 
-// hostName is the host's name, as part of a file's.
+// hostName is the host's name, made safe for a file name.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -173,8 +172,8 @@ func keepCalibration(c *calibration) (string, error) {
 	return path, command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, c) })
 }
 
-// keptCalibration returns this host's calibration, nil when there is none that
-// still describes it: another number of processors is another machine.
+// keptCalibration returns this host's calibration, or nil if there is none for its present
+// number of processors.
 func keptCalibration() *report.Calibration {
 	path, err := calibrationPath()
 	if err != nil {

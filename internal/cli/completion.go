@@ -7,7 +7,7 @@ import (
 	"carronade/target"
 )
 
-// complete offers a setting's choices to the shell.
+// complete registers the choices of settings with the shell completion.
 func complete(cmd *cobra.Command, kinds []target.Kind) {
 	for _, s := range command.AllSettings(kinds) {
 		var words []string
@@ -15,7 +15,7 @@ func complete(cmd *cobra.Command, kinds []target.Kind) {
 		case len(s.Choices) > 0:
 			words = s.Choices
 		case s.Word == "FILE":
-			continue // files are what shells complete by themselves
+			continue // shells complete files by themselves
 		}
 		_ = cmd.RegisterFlagCompletionFunc(s.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}

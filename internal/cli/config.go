@@ -18,11 +18,10 @@ import (
 	"carronade/target"
 )
 
-// configVariable names the configuration file instead of the usual place.
+// configVariable is the environment variable that names another configuration file.
 const configVariable = "CARRONADE_CONFIG"
 
-// configPath is where the configuration is, and whether somebody asked for
-// that place.
+// configPath returns the path of the configuration file, and whether the user named it.
 func configPath() (path string, asked bool) {
 	if path := os.Getenv(configVariable); path != "" {
 		return path, true
@@ -34,8 +33,8 @@ func configPath() (path string, asked bool) {
 	return filepath.Join(dir, "carronade", "config.yaml"), false
 }
 
-// configuration reads the configuration file: defaults for flags, one a line,
-// as in a workload file. One that is not there is empty; it is read once.
+// configuration reads the configuration file: defaults for flags, one per line, as in a
+// workload file. A missing file is empty. The file is read once.
 func (s *session) configuration() (*workload.Document, error) {
 	s.config.Do(func() { s.configured, s.configError = readConfig(s.Kinds) })
 	return s.configured, s.configError
@@ -70,7 +69,7 @@ func readConfig(kinds []target.Kind) (*workload.Document, error) {
 		set := &known[i]
 		if set.Independent || e.Name == "target" {
 			faults = append(faults, &workload.Error{
-				Where: e.Where, Err: errors.New("says what a run does, and not where its report goes or how a server is reached"),
+				Where: e.Where, Err: errors.New("is a setting of the workload, not of where reports go or how servers are reached"),
 				Hint: "put it into a workload file (carronade run -f), so that runs with and without it can be distinguished",
 			})
 			continue
@@ -86,14 +85,14 @@ func readConfig(kinds []target.Kind) (*workload.Document, error) {
 
 func unknownSetting(e workload.Entry, kinds []target.Kind) error {
 	return &workload.Error{
-		Where: e.Where, Err: errors.New("there is no such setting"),
+		Where: e.Where, Err: errors.New("unknown setting"),
 		Hint: command.DidYouMean(e.Name, workload.Names(kinds), "%s", "the keys are flags of carronade run, without the dashes"),
 	}
 }
 
-// underlay puts the configuration under what was typed and what a file says:
-// either outranks it. What has no meaning for this target and operation is
-// left out, since the file serves them all.
+// underlay adds the configuration below flags and the workload file, which both override it.
+// Settings that do not apply to this target and operation are left out, since one file serves
+// all of them.
 func (s *session) underlay(t *command.Settings, file *workload.Document) (*workload.Document, error) {
 	conf, err := s.configuration()
 	if err != nil || len(conf.Entries) == 0 {
@@ -111,7 +110,7 @@ func (s *session) underlay(t *command.Settings, file *workload.Document) (*workl
 	}
 	kind, _, err := workload.ParseTarget(s.Kinds, last("target"))
 	if err != nil {
-		return file, nil //nolint:nilerr // said when the workload is resolved
+		return file, nil //nolint:nilerr // reported when the workload is resolved
 	}
 	op := last("op")
 	if ops := kind.Ops(); op == "" && len(ops) > 0 {
@@ -134,7 +133,7 @@ func (s *session) underlay(t *command.Settings, file *workload.Document) (*workl
 	return below, nil
 }
 
-// defaultStore is where reports are kept when nothing else is said.
+// defaultStore is the place of reports unless a flag or the configuration names another.
 func (s *session) defaultStore() (string, error) {
 	conf, err := s.configuration()
 	if err != nil {
@@ -148,16 +147,15 @@ func (s *session) defaultStore() (string, error) {
 
 const configLong = `The configuration: defaults for the flags that say where reports go, who gets
 the metrics of a run and how servers are reached. It is carronade/config.yaml in
-your folder of configurations (~/.config where XDG_CONFIG_HOME names no other),
-or the file that CARRONADE_CONFIG names, with lines such as
+your configuration folder (XDG_CONFIG_HOME, or ~/.config), or the file that
+CARRONADE_CONFIG names, with lines such as
 
     store: /srv/carronade/reports.db
     metrics-addr: 9464
     label: {team: ingest}
 
-What is typed and what a workload file says outrank it. What a run does, such
-as its rate, does not belong there. Secrets are given by reference: env:NAME or
-file:PATH.`
+Flags and workload files override it. Settings of the workload, such as the
+rate, do not belong there. Give secrets by reference: env:NAME or file:PATH.`
 
 // configCommand shows the configuration.
 func (s *session) configCommand() *cobra.Command {

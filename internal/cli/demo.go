@@ -18,9 +18,8 @@ import (
 	"carronade/internal/workload"
 )
 
-// A demo is an embedded server and what is fired at it: enough to see a rate,
-// batches and times, and little enough for two slow processors with the server
-// beside it.
+// A demo is an embedded server and a workload for it: enough to see a rate, batches and times,
+// and small enough for two slow processors that also run the server.
 type demo struct {
 	server
 	name     string      // of the server, in words: "an embedded ..."
@@ -33,8 +32,8 @@ type demo struct {
 const demoLong = `Starts an embedded server as a process of its own, fires at it for about ten
 seconds in an open loop, and reports.`
 
-const demoTrust = `The server shares this machine. When that was in the way of the times, the
-report says so; the exit code is about the events alone.`
+const demoTrust = `The server shares this machine. If that affected the times, the report says so;
+the exit code depends on the events alone.`
 
 const demoNext = `
 That was an embedded %s, on this machine. What to type next:
@@ -58,7 +57,7 @@ func (s *session) demoCommand() *cobra.Command {
 		names = append(names, p.kind)
 		title := p.kind
 		if i == 0 {
-			title += ", which is the one when none is named"
+			title += ", the default"
 		}
 		long += "\n\n" + title + ":\n" + p.demo.about
 	}
@@ -84,13 +83,13 @@ func (s *session) demoCommand() *cobra.Command {
 	return cmd
 }
 
-// noDemo is the error of a demo that there is none of.
+// noDemo is the error of an unknown demo.
 func (s *session) noDemo(args, names []string) error {
 	if len(names) == 0 {
-		return &words{Err: errors.New("this program has no demo"), Hint: "carronade run --help shows what it fires at"}
+		return &words{Err: errors.New("this build has no demo"), Hint: "carronade run --help lists its targets"}
 	}
 	return &words{
-		Err:  fmt.Errorf("there is no demo of %q", args[0]),
+		Err:  fmt.Errorf("unknown demo %q", args[0]),
 		Hint: command.DidYouMean(args[0], names, "carronade demo %s", "the demos are: "+strings.Join(names, ", ")),
 	}
 }
@@ -111,8 +110,8 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 		d.Add("system-pid", "the demo's server", strconv.Itoa(child.Pid()))
 	}
 	var o outputs
-	// The configuration is about servers of the user's, and about who is to be told
-	// of runs against them: of it a demo has the store alone.
+	// The configuration is about the user's own servers and where their metrics go. A demo
+	// uses only its store.
 	w, err := workload.Resolve(s.Kinds, &d, nil)
 	if err == nil {
 		var end func()
@@ -127,9 +126,8 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 	if stopErr := child.Stop(); stopErr != nil && err == nil {
 		err = fmt.Errorf("the embedded %s: %w", demo.name, stopErr)
 	}
-	// What the demo shows is an accounting, on a machine that the server
-	// shares and that may be busy with anything: the report says when its
-	// times are not to be trusted, the exit code does not.
+	// A demo shows the accounting, on a machine that the server shares and that may be busy.
+	// The report says when its times are not trustworthy; the exit code does not.
 	var c exitCode
 	if errors.As(err, &c) && c.Code == command.Untrusted {
 		err = nil
@@ -140,16 +138,15 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 	return err
 }
 
-// spawn starts a stand-in as a process of its own, so that what it costs is not
-// counted as the generator's. It lives as long as life, and until it is
-// stopped.
+// spawn starts a stand-in in its own process, so that its CPU time is not counted as the
+// generator's. It runs until life ends or it is stopped.
 func (s *session) spawn(starting, life context.Context, args ...string) (*standin.Child, error) {
 	type started struct {
 		c   *standin.Child
 		err error
 	}
-	// An interrupt while firing must not end the server before the answers
-	// are in, so the child's life does not hang on the run's context.
+	// An interrupt must not end the server before the answers are in, so the child does not
+	// depend on the run's context.
 	ch := make(chan started, 1)
 	go func() {
 		c, err := standin.Spawn(context.WithoutCancel(life), "", args...)
@@ -158,7 +155,7 @@ func (s *session) spawn(starting, life context.Context, args ...string) (*standi
 	select {
 	case r := <-ch:
 		if r.err != nil {
-			return nil, &words{Err: r.err, Hint: fmt.Sprintf("carronade standin %s starts it alone, and says more", strings.Join(args, " "))}
+			return nil, &words{Err: r.err, Hint: fmt.Sprintf("carronade standin %s starts it alone and shows its errors", strings.Join(args, " "))}
 		}
 		return r.c, nil
 	case <-starting.Done():

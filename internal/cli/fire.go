@@ -15,8 +15,7 @@ import (
 	"carronade/load"
 )
 
-// fire runs all tasks in turn, and delivers each report as soon as there is
-// one: what comes later may fail.
+// fire runs all tasks in turn. It delivers each report at once, since a later task may fail.
 func (s *session) fire(ctx context.Context, o outputs) error {
 	var outcome error
 	for i := range o.tasks {
@@ -32,7 +31,7 @@ func (s *session) fire(ctx context.Context, o outputs) error {
 	return outcome
 }
 
-// execute runs a task, shows its progress and has its report kept.
+// execute runs a task, shows its progress and stores its report.
 func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Document, error) {
 	var watcher *live.Watcher // nil is quiet
 	if !o.quiet {
@@ -68,7 +67,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 			if o.observer.Opened != nil {
 				o.observer.Opened()
 			} else if w.OpenEnded() {
-				s.note("no limit was given: this goes on until Ctrl-C, which stops, drains and reports")
+				s.note("no limit was given: the run continues until Ctrl-C, which stops, drains and reports")
 			}
 		},
 		Watch: func(snap load.Snapshot) {
@@ -85,7 +84,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 	})
 }
 
-// which says which task begins, where there are several; else "".
+// which names the i-th task, if there are several.
 func (o *outputs) which(i int) string {
 	k := &o.tasks[i]
 	var parts []string
@@ -98,15 +97,14 @@ func (o *outputs) which(i int) string {
 	return strings.Join(parts, ", ")
 }
 
-// ends is how to end at once what runs have started, each its own. Safe for
-// concurrent use.
+// ends holds, for each run, how to stop what it has started. Safe for concurrent use.
 type ends struct {
 	mu sync.Mutex
 	of map[*func()]struct{}
 }
 
-// slot is a place of one run: the function that is returned keeps how to end what the
-// run has started, nil when nothing of it is left.
+// slot reserves a place for one run. The returned function sets how to stop what the run has
+// started; nil when nothing is left to stop.
 func (e *ends) slot() func(end func()) {
 	var kept *func()
 	return func(end func()) {
@@ -124,7 +122,7 @@ func (e *ends) slot() func(end func()) {
 	}
 }
 
-// all ends what all runs have started, and waits for it.
+// all stops everything that runs have started, and waits for it.
 func (e *ends) all() {
 	e.mu.Lock()
 	of := maps.Clone(e.of)

@@ -23,23 +23,22 @@ import (
 	"carronade/load"
 )
 
-// What this machine generates of a workload without a system is measured by the
-// target that sends nothing, once for each workload, machine and program.
+// The target that sends nothing measures what this machine generates of a workload without a
+// system, once for each workload, machine and program.
 const (
 	generatesTo     = "null://"
 	generatesSpan   = 2 * time.Second
 	generatesWarmup = 200 * time.Millisecond
-	worthMeasuring  = 5 * time.Second // shorter runs have it only where it is known
-	mostGenerates   = 200             // that are kept; the oldest go
+	worthMeasuring  = 5 * time.Second // shorter runs use a stored value only
+	mostGenerates   = 200             // stored results; the oldest are dropped
 )
 
-// loadOfEvents are the settings of the load that say how events are made into
-// batches. Those of the target that sends nothing come to them.
+// loadOfEvents are the settings that say how events are made into batches, besides those of
+// the target that sends nothing.
 func loadOfEvents() []string { return []string{"seed", "batch-events", "max-in-flight", "threads"} }
 
-// beside puts what this machine generates beside the result of a run at full
-// speed, where that is known or worth measuring. It is called when everything is
-// measured.
+// beside adds what this machine generates to the result of a run at full speed, if it is known
+// or worth measuring. Call it after the measurement.
 func (s *session) beside(ctx context.Context, w *workload.Workload, d *report.Document) {
 	_, dead := d.Dead()
 	if d.Mode != load.FullSpeed || d.Partial || dead || ctx.Err() != nil || d.Facts["discards"] == true {
@@ -64,17 +63,17 @@ func (s *session) beside(ctx context.Context, w *workload.Workload, d *report.Do
 	g, err := s.generate(ctx, doc)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.warn(fmt.Sprintf("what this machine generates of the workload could not be measured: %v", err))
+			s.warn(fmt.Sprintf("could not measure at which rate this machine generates the workload: %v", err))
 		}
 		return
 	}
 	g.WorkloadHash = hash
 	d.Generates = g
 	kept[key] = *g
-	_ = keepGenerates(kept) // else it is measured again
+	_ = keepGenerates(kept) // on failure it is measured again next time
 }
 
-// generating is the workload without a system: what is made is the same.
+// generating is the same workload for the target that sends nothing.
 func (s *session) generating(w *workload.Workload) *workload.Document {
 	var d workload.Document
 	names := loadOfEvents()
@@ -103,7 +102,7 @@ func hashOf(d *workload.Document) string {
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }
 
-// generate measures it.
+// generate runs that measurement.
 func (s *session) generate(ctx context.Context, events *workload.Document) (*report.Generates, error) {
 	d := workload.Document{Entries: slices.Clone(events.Entries)}
 	for _, row := range [][2]string{
@@ -126,14 +125,13 @@ func (s *session) generate(ctx context.Context, events *workload.Document) (*rep
 	return &report.Generates{EventsPerS: doc.Totals.EventsPerS, BytesPerS: doc.Totals.BytesPerS, At: at}, nil
 }
 
-// generatesKey tells apart what must not be taken for each other: workloads,
-// programs and machines.
+// generatesKey identifies a workload on a machine and a program.
 func generatesKey(hash string) string {
 	h := sha256.Sum256([]byte(strings.Join([]string{hash, version(), hostName(), system.Describe().String()}, "\n")))
 	return hex.EncodeToString(h[:])[:16]
 }
 
-// generatesPath is where they are kept, beside this host's calibration.
+// generatesPath is the file of these results, beside this host's calibration.
 func generatesPath() (string, error) {
 	path, err := calibrationPath()
 	if err != nil {
@@ -142,8 +140,7 @@ func generatesPath() (string, error) {
 	return strings.TrimSuffix(path, ".json") + ".workloads.json", nil
 }
 
-// keptGenerates reads them. Where there are none, or none that can be read, there
-// are none.
+// keptGenerates reads the stored results; a missing or unreadable file has none.
 func keptGenerates() map[string]report.Generates {
 	kept := map[string]report.Generates{}
 	path, err := generatesPath()
@@ -157,7 +154,7 @@ func keptGenerates() map[string]report.Generates {
 	return kept
 }
 
-// keepGenerates writes them, the newest.
+// keepGenerates writes the newest results.
 func keepGenerates(kept map[string]report.Generates) error {
 	newest := slices.SortedFunc(maps.Keys(kept), func(a, b string) int {
 		return cmp.Or(kept[b].At.Compare(kept[a].At), cmp.Compare(a, b))

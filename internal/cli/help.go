@@ -15,15 +15,14 @@ import (
 	"carronade/target"
 )
 
-// Help fits 80 columns: names in the first, what they do from a column on.
+// Help fits 80 columns: names in the first column, texts from a fixed one on.
 const (
 	helpWidth     = layout.Columns - 1
 	textColumn    = 28
 	commandColumn = 14
 )
 
-// A manual is the help of a command before it is laid out: as text here, as a
-// man page in man.go.
+// A manual is the help of a command before layout: as text here, as a man page in man.go.
 type manual struct {
 	about    string // paragraphs
 	usage    string
@@ -31,29 +30,28 @@ type manual struct {
 	examples string
 }
 
-// A section is a heading and what stands under it.
+// A section is a heading with its rows.
 type section struct {
 	title  string
 	column int
 	rows   []row
 }
 
-// A row is a command or a flag, and what it does.
+// A row is a command or a flag, and its text.
 type row struct{ name, text string }
 
 // settingsPage marks commands whose flags are settings, shown by heading.
 const settingsPage = "settings"
 
-// help prints the help of a command. args are what was typed beside --help. A
-// word that is no command is not passed over for it: the parser comes here with
-// that, too, where it was to find the command.
+// help prints the help of a command; args are the arguments beside --help. The parser also
+// comes here with an unknown command, which is an error.
 func (s *session) help(cmd *cobra.Command, args []string) {
 	switch rest := cmd.Flags().Args(); {
 	case len(rest) == 0:
 	case cmd.HasAvailableSubCommands():
 		s.unhelped = command.Unknown(cmd, rest[0])
 		return
-	case cmd.ValidateArgs(nil) == nil: // else too few may stand there, which is why somebody asks
+	case cmd.ValidateArgs(nil) == nil: // too few arguments are fine: the user asks what they are
 		if s.unhelped = cmd.ValidateArgs(rest); s.unhelped != nil {
 			return
 		}
@@ -70,11 +68,10 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 	if p.examples != "" {
 		b.WriteString("\nexamples\n" + p.examples + "\n")
 	}
-	_, _ = io.WriteString(cmd.OutOrStdout(), b.String()) // a closed stdout is told at the end
+	_, _ = io.WriteString(cmd.OutOrStdout(), b.String()) // a closed stdout is reported at the end
 }
 
-// makeManual collects what there is to say about a command, with the options of
-// the kinds.
+// makeManual collects the help of a command, with the options of the kinds.
 func makeManual(cmd *cobra.Command, kinds []target.Kind) manual {
 	p := manual{
 		about:    strings.TrimSpace(cmd.Long),
@@ -222,7 +219,7 @@ func settingRow(s *workload.Setting) row {
 	}
 	if s.Default != "" && s.Type != target.Bool {
 		fallback := s.Default
-		if len(fallback) > helpWidth-textColumn-2 { // a list that fits no line
+		if len(fallback) > helpWidth-textColumn-2 { // too long for a line
 			fallback = strings.ReplaceAll(fallback, ",", ", ")
 		}
 		r.text += " [" + fallback + "]"
@@ -268,7 +265,7 @@ func writeRow(b *strings.Builder, column int, name, text string) {
 	}
 }
 
-// sentence makes one of a short description.
+// sentence makes a sentence of a short description.
 func sentence(s string) string {
 	if s == "" {
 		return s

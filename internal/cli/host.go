@@ -22,7 +22,7 @@ func (s *session) hostCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "host", Short: "this machine, as reports describe it",
 		Long: `This machine as reports describe it: what a result depends on besides the system
-under test, and what this machine generated when it was calibrated.`,
+under test, and the result of the last calibration.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(*cobra.Command, []string) error {
 			h, c := system.Describe(), keptCalibration()
@@ -89,7 +89,7 @@ func hostText(w io.Writer, h *system.Host, c *report.Calibration) {
 		c.At.Format(time.DateOnly), units.FormatRate(c.NullPerS), units.FormatRate(c.DiscardPerS), units.FormatSize(int64(c.EventBytes)))
 }
 
-// topologyText is how the processors lie, where the kernel tells.
+// topologyText describes the topology of the processors, if the kernel reports it.
 func topologyText(h *system.Host) string {
 	if h.Sockets == 0 {
 		return ""

@@ -12,10 +12,9 @@ import (
 	"carronade/internal/workload"
 )
 
-// interleave runs two workload files in turns, A B B A and so on, so that what
-// drifts meanwhile hits both, and returns the ids of their reports, which the
-// store at the place keeps. A run that breaks a limit or is not trustworthy
-// does not end it: the comparison tells.
+// interleave runs two workload files in turns, A B B A and so on, so that drift affects both.
+// It returns the ids of their reports, stored at the place. A run that breaks a limit or is
+// not trustworthy does not stop it, since the comparison shows that.
 func (s *session) interleave(ctx context.Context, place, base, candidate string, repeat int) (baseIDs, candidateIDs []string, err error) {
 	var given command.Settings
 	if place != "" {
@@ -34,14 +33,13 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 		}
 		if len(found) != 1 {
 			return nil, nil, &words{
-				Err:  fmt.Errorf("%s holds %d workloads, and one is compared with one", path, len(found)),
+				Err:  fmt.Errorf("%s has %d workloads, but a comparison takes one from each file", path, len(found)),
 				Hint: "put each into a file of its own",
 			}
 		}
 		ws = append(ws, found[0])
 	}
-	// What the configuration has added to t is the same for both. The comparison is
-	// what is printed and written.
+	// The configuration applies to both sides. Only the comparison is printed and written.
 	t.Doc.Entries = slices.DeleteFunc(t.Doc.Entries, func(e workload.Entry) bool { return e.Name == "json" || e.Name == "json-file" })
 	o, end, err := s.prepare(ctx, &t, compat.Observer{}, ws...)
 	if err != nil {
@@ -50,8 +48,8 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 	defer end()
 	if o.keep.store == nil {
 		return nil, nil, &words{
-			Err:  errors.New("the reports to compare would be kept nowhere"),
-			Hint: "leave out no-store, or name a store that can be written with --store",
+			Err:  errors.New("the reports to compare would not be kept"),
+			Hint: "remove no-store, or name a writable store with --store",
 		}
 	}
 	o.tasks = inTurns(o.tasks, repeat)
@@ -64,11 +62,11 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 		s.kept(o.keep, d, o.tasks[i].kept, true)
 		if d.ExitCode() == command.Interrupted {
 			return nil, nil, exitCode{Code: command.Interrupted, Err: &words{
-				Err: fmt.Errorf("interrupted in run %d of %d: nothing is compared", i+1, len(o.tasks)), Quiet: true,
+				Err: fmt.Errorf("interrupted in run %d of %d: nothing was compared", i+1, len(o.tasks)), Quiet: true,
 			}}
 		}
 		if err := o.tasks[i].kept; err != nil {
-			return nil, nil, &words{Err: fmt.Errorf("report %s is not in the store that is compared: %w", d.ID, err), Hint: hintOf(err)}
+			return nil, nil, &words{Err: fmt.Errorf("report %s is not in the store to compare: %w", d.ID, err), Hint: hintOf(err)}
 		}
 		of := ids[o.tasks[i].w]
 		*of = append(*of, d.ID)
@@ -76,8 +74,8 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 	return baseIDs, candidateIDs, nil
 }
 
-// inTurns puts the repetitions of two workloads, all of one and then all of the
-// other, in the order A B B A A B and so on.
+// inTurns reorders the repetitions of two workloads, all of one and then all of the other, to
+// A B B A A B and so on.
 func inTurns(tasks []task, repeat int) []task {
 	out := make([]task, 0, len(tasks))
 	for i := range repeat {

@@ -137,7 +137,7 @@ func TestInterleaveWithoutAStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	base, candidate, err := s.interleave(t.Context(), "", path("a.yaml"), path("a.yaml"), 1)
-	if err == nil || !strings.Contains(err.Error(), "kept nowhere") || len(base)+len(candidate) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "would not be kept") || len(base)+len(candidate) > 0 {
 		t.Errorf("got %v, %v and %v; want an error before any run", base, candidate, err)
 	}
 	if found, err := filepath.Glob(path("data/carronade/*")); err != nil || len(found) > 0 {
@@ -154,7 +154,7 @@ func TestInterleaveEndsEarly(t *testing.T) {
 		"long.yaml": "{target: 'null://', rate: 1k/s, for: 10m}",
 	})
 	for _, tt := range []struct{ file, want string }{
-		{"two.yaml", "holds 2 workloads, and one is compared with one"},
+		{"two.yaml", "has 2 workloads, but a comparison takes one from each file"},
 		{"none.yaml", "none.yaml"},
 	} {
 		_, _, err := s.interleave(t.Context(), path("reports.db"), path("one.yaml"), path(tt.file), 1)

@@ -14,29 +14,28 @@ import (
 	"carronade/internal/store/sqlite"
 )
 
-// keeping is where the reports of a command go besides stdout.
+// keeping is where the reports of a command are stored.
 type keeping struct {
-	store store.Store // nil: nowhere
-	place string      // as it was asked for; "" is the user's own
-	at    string      // where it is, as it is typed
+	store store.Store // nil: not stored
+	place string      // as the user gave it; "" is the user's own
+	at    string      // the same, as it is typed
 	quiet bool
-	lost  bool // the report is kept nowhere, and somebody wanted it to be
-	// meanwhile is whether the store is one's own in place of another, which may
-	// take its reports later.
+	lost  bool // a report that should have been stored was not
+	// meanwhile is whether the store is the user's own in place of the requested one, which
+	// may receive the reports later.
 	meanwhile bool
 }
 
-// keeping opens the store that flags and configuration name. One that cannot
-// be opened is no reason not to measure: the report goes to the user's own
-// store then, and where that fails, too, to stdout alone. An address that no
-// store has is a mistake, and an error.
+// keeping opens the store that flags and configuration name. If that fails, the run still goes
+// on: the report goes to the user's own store, and if that fails too, only to stdout. An
+// address with an unknown scheme is an error.
 func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) (*keeping, error) {
 	k := &keeping{quiet: quiet}
 	conf, err := s.configuration()
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range slices.Backward(slices.Concat(conf.Entries, t.Doc.Entries)) { // the last of the two counts
+	for _, e := range slices.Backward(slices.Concat(conf.Entries, t.Doc.Entries)) { // the last one counts
 		if e.Name == "no-store" && e.Values[0] == "true" {
 			return k, nil
 		}
@@ -62,12 +61,12 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 		return k, nil
 	}
 	k.lost = true
-	s.beware(fmt.Errorf("reports are not kept: %w", err), hintOr(err, "they go to stdout all the same; --json-file FILE keeps one, --no-store says that none is to be kept"))
+	s.beware(fmt.Errorf("reports are not kept: %w", err), hintOr(err, "they still go to stdout; --json-file FILE saves one, --no-store turns the store off"))
 	return k, nil
 }
 
-// elsewhere opens the user's own store for reports that were to go to another;
-// nil where that is the one.
+// elsewhere opens the user's own store as a replacement for another; nil if that is the one
+// that failed.
 func (s *session) elsewhere(ctx context.Context, place string) (store.Store, error) {
 	own, err := sqlite.Default()
 	if err != nil || place == "" || place == own {
@@ -76,13 +75,13 @@ func (s *session) elsewhere(ctx context.Context, place string) (store.Store, err
 	return s.stores(ctx, own)
 }
 
-// knownStore says whether a store has such an address.
+// knownStore checks that the place has the scheme of a store.
 func (s *session) knownStore(place string) error {
 	scheme, _, ok := strings.Cut(place, "://")
 	if !ok || slices.ContainsFunc(storeKinds, func(k storeKind) bool { return k.scheme == scheme }) {
 		return nil
 	}
-	_, err := s.stores(context.Background(), place) // it finds the words, and opens nothing
+	_, err := s.stores(context.Background(), place) // returns the error message, and opens nothing
 	return err
 }
 
@@ -93,9 +92,8 @@ func hintOr(err error, hint string) string {
 	return hint
 }
 
-// kept says where a report is, unless the report itself did, and takes one to the user's own store that the
-// store which was asked for did not take. Nothing of it is a failure of the
-// run.
+// kept prints where a report is stored, unless the report itself did. A report that the
+// requested store refused goes to the user's own. None of this fails the run.
 func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
 	switch {
 	case k.store == nil:
@@ -111,11 +109,10 @@ func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
 		}
 		return
 	}
-	ctx := context.Background() // an interrupted run is kept, too
+	ctx := context.Background() // interrupted runs are stored, too
 	var local store.Store
 	var lerr error
-	// The same file is not opened twice: closing either would give up the locks
-	// of both.
+	// Do not open the same file twice: closing either gives up the locks of both.
 	if own, err := sqlite.Default(); err == nil && own != k.store.Place() {
 		local, lerr = s.elsewhere(ctx, k.place)
 	}
@@ -130,7 +127,7 @@ func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
 	}
 	s.unsafe = true
 	s.beware(fmt.Errorf("report %s is not kept: %w", d.ID, err),
-		hintOr(err, "what stands on stdout is whole; written as JSON (--json, --json-file), carronade report import FILE keeps it later"))
+		hintOr(err, "the report on stdout is complete; as JSON (--json, --json-file), carronade report import FILE keeps it later"))
 }
 
 // showing is the command that shows a report.
@@ -138,7 +135,7 @@ func showing(id, place string) string {
 	return "carronade report show " + id + storeFlag(place)
 }
 
-// storeFlag is the flag that names a store; "" is one's own.
+// storeFlag is the flag that names a store; "" for the user's own.
 func storeFlag(place string) string {
 	if own, err := sqlite.Default(); err == nil && own == place {
 		return ""
@@ -146,7 +143,7 @@ func storeFlag(place string) string {
 	return " --store " + report.Quote(place)
 }
 
-// lost is what to do where stdout took no more.
+// lost is the hint when stdout could not be written.
 func (s *session) lost() string {
 	switch {
 	case s.unsafe:
@@ -154,17 +151,16 @@ func (s *session) lost() string {
 	case s.safe != "":
 		return "the report is kept: " + s.safe
 	}
-	return "see that there is room where it goes, or give it another place"
+	return "check that the disk has space, or write it elsewhere"
 }
 
-// pushing says how a report gets to the store that it was meant for.
+// pushing is the hint how to copy a report to the store that it was meant for.
 func pushing(id, from, to string) string {
-	return fmt.Sprintf("carronade report push %s --store %s --to %s takes it there later", id, report.Quote(from), report.Quote(to))
+	return fmt.Sprintf("carronade report push %s --store %s --to %s copies it there later", id, report.Quote(from), report.Quote(to))
 }
 
-// close closes the store.
 func (k *keeping) close() {
 	if k != nil && k.store != nil {
-		_ = k.store.Close() // what was kept was told already
+		_ = k.store.Close() // errors of writes were reported already
 	}
 }

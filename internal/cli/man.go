@@ -9,9 +9,9 @@ import (
 	"carronade/target"
 )
 
-// ManPages are the program's man pages by file name, from what --help shows:
-// one for each command, and one for the subjects of help. They are in man(7)
-// macros, which every system's man reads.
+// ManPages returns the program's man pages by file name, made from the texts of --help: one
+// for each command, and one for the subjects of help. They use man(7) macros, which every man
+// reads.
 func ManPages(kinds []target.Kind) map[string]string {
 	s := &session{Program: &Program{Kinds: kinds}}
 	root := s.root()
@@ -28,7 +28,7 @@ func ManPages(kinds []target.Kind) map[string]string {
 	}
 	walk(root)
 	var b strings.Builder
-	manHead(&b, "carronade-subjects", "7", "targets, shapes, units, words: what carronade help says on subjects")
+	manHead(&b, "carronade-subjects", "7", "targets, shapes, units, words: the subjects of carronade help")
 	for _, sub := range subjects() {
 		fmt.Fprintf(&b, ".SH %s\n%s.nf\n%s.fi\n", strings.ToUpper(roff(sub.name)), roffText(sentence(sub.short)), roffLines(sub.text(s)))
 	}
@@ -66,8 +66,8 @@ func manPage(name string, cmd *cobra.Command, kinds []target.Kind) string {
 	return b.String()
 }
 
-// roff makes text of text: backslashes, dashes that are typed, and quotes at
-// the beginning of a line mean something to it.
+// roff escapes text: roff interprets backslashes, dashes, and quotes at the beginning of a
+// line.
 func roff(s string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`).Replace(s)
 }
@@ -85,7 +85,7 @@ func roffText(s string) string {
 	return b.String()
 }
 
-// roffLines is text whose lines stand as they are.
+// roffLines is preformatted text.
 func roffLines(s string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
@@ -94,7 +94,7 @@ func roffLines(s string) string {
 	return b.String()
 }
 
-// guard keeps a line that begins with a dot from being an instruction.
+// guard escapes a line that begins with a dot, which would be an instruction.
 func guard(line string) string {
 	if strings.HasPrefix(line, ".") {
 		return `\&` + line

@@ -12,10 +12,10 @@ import (
 	"carronade/internal/command"
 )
 
-// A profile is what --cpuprofile and --memprofile ask for: profiles of the
-// program itself, for `go tool pprof`. The flags stand in no help: they are for
-// those who work on the program (docs/performance.md). Profiling is the
-// process's, so of several command lines in one process only one may ask.
+// A profile is the state of --cpuprofile and --memprofile: profiles of this program for `go
+// tool pprof`. Help does not show the flags, since they are for developers
+// (docs/performance.md). A process has one CPU profile, so of several command lines in one
+// process only one may use it.
 type profile struct {
 	cpu, mem string // files; "" is none
 	out      *os.File
@@ -29,7 +29,7 @@ func (p *profile) bind(fs *pflag.FlagSet) {
 	}
 }
 
-// start begins what was asked for.
+// start begins the CPU profile.
 func (p *profile) start() error {
 	if p.cpu == "" {
 		return nil
@@ -42,11 +42,11 @@ func (p *profile) start() error {
 		}
 		f.Close()
 	}
-	return &words{Err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, command.Reason(err)), Hint: "give a file in a folder that exists and may be written"}
+	return &words{Err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, command.Reason(err)), Hint: "give a file in a writable folder"}
 }
 
-// stop ends what start began and writes the rest; it is called once the command
-// is done, however that ended.
+// stop ends the CPU profile and writes the other. Call it when the command is done, also after
+// an error.
 func (p *profile) stop() error {
 	var problems []error
 	if p.out != nil {
@@ -58,7 +58,7 @@ func (p *profile) stop() error {
 	if p.mem != "" {
 		f, err := os.Create(p.mem)
 		if err == nil {
-			runtime.GC() // the profile is as of the last collection
+			runtime.GC() // the profile shows the state at the last collection
 			err = errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 		}
 		if err != nil {

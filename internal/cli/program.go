@@ -18,7 +18,7 @@ import (
 	"carronade/target"
 )
 
-// A Program is one command line with everything it may touch.
+// A Program is one command line with its streams and signals.
 type Program struct {
 	Kinds []target.Kind
 	Args  []string // without the program's name
@@ -34,13 +34,13 @@ type Program struct {
 
 // OS returns the program as the operating system started it.
 func OS(kinds []target.Kind) *Program {
-	// A reader that leaves early (`| head`) must not kill a run: its report
-	// may also go to a file, and its exit code counts.
+	// A reader that closes early (`| head`) must not kill a run: its report may also go to a
+	// file, and its exit code matters.
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
-		signal.Notify(signals, syscall.SIGHUP) // the terminal is gone, and what was started has to end
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		signal.Notify(signals, syscall.SIGHUP) // the terminal is closed, and started processes have to end
 	}
 	return &Program{Kinds: kinds, Args: called(os.Args), In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Signals: signals}
 }
@@ -94,23 +94,23 @@ type session struct {
 	out       *stdout
 	interrupt func()
 	profile   profile
-	// restore is the watcher whose status stands on the terminal, to be taken
-	// off before leaving at once.
+	// restore is the watcher whose status line is on the terminal; it is removed before
+	// leaving at once.
 	restore atomic.Pointer[live.Watcher]
-	// ends ends at once what runs have started (the systems under test), which
-	// must not outlive this program.
+	// ends stops what runs have started (the systems under test), which must not outlive this
+	// program.
 	ends ends
 
-	// unhelped is why no help was printed that was asked for: the parser of the
-	// command line takes no error for it.
+	// unhelped is why the requested help could not be printed: the parser has no way to return
+	// an error for it.
 	unhelped error
 
-	// safe is how the report of a finished run is shown again, "" where there is
-	// none that is kept; unsafe is set when one is not.
+	// safe is the command that shows the report of a finished run, "" if none is stored;
+	// unsafe is set when one is not.
 	safe   string
 	unsafe bool
 
-	// unwritten is set when a report of an old tool's run was not written.
+	// unwritten is set when the report of an old tool's run could not be written.
 	unwritten atomic.Bool
 
 	config      sync.Once
@@ -148,8 +148,7 @@ func (s *session) watchSignals() func() {
 // exitCode is an error that decides the exit code.
 type exitCode = command.Exit
 
-// stdout takes what a reader who left early no longer wants, and keeps any
-// other error for the end.
+// stdout ignores a closed pipe, and keeps any other error for the end.
 type stdout struct {
 	w   io.Writer
 	err error
@@ -158,7 +157,7 @@ type stdout struct {
 
 func (o *stdout) Write(p []byte) (int, error) {
 	if o.cut || o.err != nil {
-		return len(p), nil //nolint:nilerr // kept, and said at the end
+		return len(p), nil //nolint:nilerr // reported at the end
 	}
 	n, err := o.w.Write(p)
 	switch {
@@ -172,8 +171,8 @@ func (o *stdout) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Tree is the tree of commands for tools that read it, such as the generator
-// of man pages. Nothing in it can be run.
+// Tree is the tree of commands for tools that read it, such as the generator of man pages. Its
+// commands cannot be run.
 func Tree(kinds []target.Kind) *cobra.Command {
 	s := &session{Program: &Program{Kinds: kinds, Out: io.Discard, Err: io.Discard}, out: &stdout{w: io.Discard}}
 	return s.root()

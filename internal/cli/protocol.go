@@ -13,32 +13,31 @@ import (
 	"carronade/target"
 )
 
-// A protocol is what the command line has of one kind.
+// A protocol is what the command line knows about one kind of target.
 type protocol struct {
 	kind  string // target.Kind.Name
-	form  string // how a target is written
-	about string // what it is, in a sentence or two
-	event string // what its events and batches are; "" where they are any
+	form  string // form of a target's URL
+	about string // description, a sentence or two
+	event string // what its events and batches are; "" if they can be anything
 	batch string
 	demo  *demo
-	sink  *server // that discards, to calibrate with
-	// prepares reports whether null:// makes the batches of a workload as this kind
-	// does; nil: it never does.
+	sink  *server // discarding stand-in to calibrate with
+	// prepares reports whether null:// prepares the batches of a workload like this kind does;
+	// nil: never.
 	prepares func(w *workload.Workload) bool
-	// own makes the command that only this protocol has; nil: none.
+	// own returns the command that only this protocol has; nil: none.
 	own func(command.Console, target.Kind) *cobra.Command
-	// topics makes loads of operations on topics for old tools; nil: it has none.
+	// topics runs loads of operations on topics for old tools; nil: not supported.
 	topics topicLoad
 }
 
-// A server is a stand-in to start, and how it is fired at.
+// A server is a stand-in to start, and the target that reaches it.
 type server struct {
 	args []string // of `carronade standin`
-	to   string   // the target, ADDR standing for the address it listens on
+	to   string   // the target; ADDR is replaced by the address it listens on
 }
 
-// protocolOf returns what the list of protocols has of a kind, nil when it has
-// nothing: a kind from outside.
+// protocolOf returns the entry of a kind, nil for a kind from outside.
 func protocolOf(k target.Kind) *protocol {
 	list := protocols()
 	i := slices.IndexFunc(list, func(p protocol) bool { return p.kind == k.Name() })
@@ -77,8 +76,8 @@ func (s *session) ownCommands() []*cobra.Command {
 // A topicLoad makes a load of operations on topics for an old tool.
 type topicLoad func(context.Context, command.Console, target.Kind, *workload.Document, compat.TopicLoad) (*compat.TopicResult, error)
 
-// topicLoads returns a kind and what makes loads of operations on its topics;
-// nil where it has none.
+// topicLoads returns a kind and its function for loads of operations on topics; nil if it has
+// none.
 func (s *session) topicLoads(kind string) (target.Kind, topicLoad) {
 	for _, p := range s.listed() {
 		if p.kind == kind && p.topics != nil {
@@ -88,5 +87,5 @@ func (s *session) topicLoads(kind string) (target.Kind, topicLoad) {
 	return nil, nil
 }
 
-// target is where a server that listens at addr is fired at.
+// target returns the target for a server that listens at addr.
 func (s server) target(addr string) string { return strings.ReplaceAll(s.to, "ADDR", addr) }

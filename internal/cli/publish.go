@@ -13,9 +13,8 @@ import (
 	"carronade/target"
 )
 
-// publisher prepares to tell others of runs, where that was asked for; nil
-// where it was not. The observer is that of a tool that has words and series of its
-// own.
+// publisher prepares the export of metrics, if requested; otherwise nil. The observer belongs
+// to a drop-in with output and series of its own.
 func (s *session) publisher(t *command.Settings, observer compat.Observer) (*publish.Hub, error) {
 	o := publish.Options{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
@@ -37,12 +36,12 @@ func (s *session) publisher(t *command.Settings, observer compat.Observer) (*pub
 	return hub, err
 }
 
-// publicRun is what others are told a run is.
+// publicRun describes a run in exported metrics.
 func publicRun(w *workload.Workload, runID uint64, i int) publish.Run {
 	return publish.Run{ID: report.IDOf(runID), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Repetition: i + 1}
 }
 
-// unpublish says what others were not told.
+// unpublish closes the export and prints what could not be sent.
 func (s *session) unpublish(hub *publish.Hub) {
 	for _, text := range hub.Close(context.Background()) {
 		s.warn(text)

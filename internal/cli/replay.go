@@ -17,22 +17,21 @@ import (
 )
 
 const replayLong = `Runs the workload of a stored report again, once, as it was resolved then: its
-target, seed, load, settings of the system under test and labels. Flags and
-another target that are given outrank what the report says. Files that the
-first run wrote (--hdr, --trace) are not written again unless they are asked
-for. Files that the report carries (--attach) were so then and are not carried
-on: give them again. Secrets are not in a report, only where they were: env:NAME
-and file:PATH are read anew, and a command line with a secret in it has to be
-given again.`
+target, seed, load, settings of the system under test and labels. Flags, and a
+target if given, override the report. Files that the first run wrote (--hdr,
+--trace) are written again only if you pass the flag. Attached files (--attach)
+are not copied from the old report: pass them again. A report has references to
+secrets, not the secrets: env:NAME and file:PATH are read again, and a command
+line with a secret in it must be passed again.`
 
-// notReplayed are settings of a first run that are about its own output.
+// notReplayed are settings about the output of the first run.
 var notReplayed = []string{"hdr", "trace", "trace-events", "repeat"}
 
 // replayCommand runs a report's workload again.
 func (s *session) replayCommand() *cobra.Command {
 	var t command.Settings
 	cmd := &cobra.Command{
-		Use: "replay [REPORT [TARGET]]", Short: "run what a report reports again",
+		Use: "replay [REPORT [TARGET]]", Short: "run the workload of a report again",
 		Long: replayLong, Example: replayExample,
 		Args:        command.Args(0, 2, "at most a report and another target"),
 		Annotations: map[string]string{settingsPage: "all"},
@@ -68,7 +67,7 @@ func (s *session) replayCommand() *cobra.Command {
 				s.note("replaying %s of %s: %s", d.ID, d.StartedAt.UTC().Format("2006-01-02 15:04"), d.Headline())
 			}
 			if len(d.Attachments) > 0 && len(t.All("attach")) == 0 {
-				s.note("report %s carries %s, and the new one does not: --attach FILE puts in what is so today", d.ID, attached(d))
+				s.note("report %s has %s attached, and the new one will not: --attach FILE attaches the current file", d.ID, attached(d))
 			}
 			return s.fire(cmd.Context(), o)
 		}),
@@ -78,7 +77,7 @@ func (s *session) replayCommand() *cobra.Command {
 	return cmd
 }
 
-// attached names the files that a report carries.
+// attached names the attached files of a report.
 func attached(d *report.Document) string {
 	names := make([]string, len(d.Attachments))
 	for i, a := range d.Attachments {
@@ -100,12 +99,12 @@ func (s *session) stored(ctx context.Context, t *command.Settings, ref string) (
 	return d, err
 }
 
-// replayed is the workload of a report as a file would have it.
+// replayed is the workload of a report in the form of a workload file.
 func replayed(d *report.Document) (*workload.Document, error) {
 	if strings.HasPrefix(d.Op, report.TopicsOp) {
 		return nil, &words{
-			Err:  fmt.Errorf("report %s is of operations on topics, which are no workload", d.ID),
-			Hint: "make them again as they were made, or by carronade " + d.Op,
+			Err:  fmt.Errorf("report %s is of operations on topics, which cannot be replayed", d.ID),
+			Hint: "repeat the original command, or use carronade " + d.Op,
 		}
 	}
 	data, err := json.Marshal(d.Workload)
@@ -117,7 +116,7 @@ func replayed(d *report.Document) (*workload.Document, error) {
 		return nil, err
 	}
 	doc.Entries = slices.DeleteFunc(doc.Entries, func(e workload.Entry) bool { return slices.Contains(notReplayed, e.Name) })
-	for i := range doc.Entries { // a report is one line, whose number says nothing
+	for i := range doc.Entries { // line numbers of a report mean nothing to users
 		doc.Entries[i].Where = strings.Replace(doc.Entries[i].Where, ":1:", ":", 1)
 	}
 	return doc, nil

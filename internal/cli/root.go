@@ -15,8 +15,8 @@ import (
 const rootLong = `Carronade fires events at the systems that take events in, and says, with
 evidence, what they can take.`
 
-// root builds the tree of commands. A tree serves one command line: flags
-// keep what was typed.
+// root builds the tree of commands. A tree serves one command line, since flags keep their
+// values.
 func (s *session) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "carronade",
@@ -71,12 +71,12 @@ func (s *session) root() *cobra.Command {
 	return root
 }
 
-// Commands stand in help in the order in which they are added, which is the
-// order in which somebody meets them. Cobra keeps this switch for the process.
+// Help lists commands in the order in which they are added, roughly the order in which users
+// meet them. The switch is global in cobra.
 func init() { cobra.EnableCommandSorting = false }
 
-// plainUse keeps cobra from adding its own [flags] to the line of usage, and
-// flags in the order of their making.
+// plainUse stops cobra from adding [flags] to the usage line, and keeps flags in the order of
+// definition.
 func plainUse(cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
 	cmd.Flags().SortFlags = false
@@ -96,7 +96,7 @@ func (s *session) versionCommand() *cobra.Command {
 	}
 }
 
-// version says which build this is, from what the Go toolchain recorded.
+// version names this build, from what the Go toolchain recorded.
 func version() string {
 	v, revision, dirty := "devel", "", ""
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -22,17 +22,17 @@ import (
 	"carronade/internal/workload"
 )
 
-const runLong = `Fires at the target, or reads from it, and reports what it took.
+const runLong = `Fires at the target, or reads from it, and reports the result.
 
-Without --rate, --shape or --concurrency it goes as fast as the in-flight bound
-allows. Without --for, --count or --bytes it goes on until Ctrl-C, which stops,
-drains and reports; a second Ctrl-C leaves at once. The report goes to stdout,
-progress to stderr, and both the report and what is measured on the way to your
-store of reports (carronade report list), or to the one that --store names.
+Without --rate, --shape or --concurrency it sends as fast as the in-flight limit
+allows. Without --for, --count or --bytes it runs until Ctrl-C, which stops,
+drains and reports; a second Ctrl-C exits at once. The report goes to stdout and
+progress to stderr. The report is also kept, with its intervals as they are
+measured, in your store (carronade report list) or the one that --store names.
 
-A file may hold a list of workloads; they run in its order, a report each.`
+A file may hold a list of workloads; they run in order, with a report each.`
 
-// runCommand fires one workload and reports it.
+// runCommand returns the command run.
 func (s *session) runCommand() *cobra.Command {
 	var (
 		t      command.Settings
@@ -64,13 +64,13 @@ func (s *session) runCommand() *cobra.Command {
 	}
 	t.Bind(cmd.Flags(), s.Kinds)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the workload from `FILE` (YAML or JSON; - is stdin); flags go before it")
-	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON schema of workload files, and run nothing")
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON schema of workload files and exit")
 	complete(cmd, s.Kinds)
 	return cmd
 }
 
-// resolve makes the workloads of what was typed and the file: one, or those of
-// a list. All are checked before any is fired.
+// resolve makes workloads of the command line and the file: one, or those of a list. It checks
+// all of them before any runs.
 func (s *session) resolve(t *command.Settings, args []string, path string) ([]*workload.Workload, error) {
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
@@ -85,8 +85,8 @@ func (s *session) resolve(t *command.Settings, args []string, path string) ([]*w
 	return s.resolveAll(t, files)
 }
 
-// resolveAll makes a workload of each file, nil being none, with what was typed
-// before it and the configuration after it.
+// resolveAll makes a workload of each file, nil meaning none. The command line overrides the
+// file, and the file the configuration.
 func (s *session) resolveAll(t *command.Settings, files []*workload.Document) ([]*workload.Workload, error) {
 	var (
 		ws     []*workload.Workload
@@ -124,37 +124,33 @@ func (s *session) readWorkloads(path string) ([]*workload.Document, error) {
 	return workload.ReadFile(path)
 }
 
-// outputs says where the words and numbers of runs go, and which runs there
-// are.
+// outputs holds the runs of a command and where their output goes.
 type outputs struct {
 	json  bool
-	full  bool // the text has everything
+	full  bool // print the whole report
 	quiet bool
-	// beside: what this machine generates stands beside the result of a run at full
-	// speed.
+	// beside adds to a run at full speed what this machine generates without a system.
 	beside   bool
 	tasks    []task
-	note     string          // that the reports carry
-	keep     *keeping        // where they are kept
-	hub      *publish.Hub    // who is told of a run that goes on; nil: nobody
-	observer compat.Observer // of the drop-in, where it is one
+	note     string          // the note in the reports
+	keep     *keeping        // where reports are stored
+	hub      *publish.Hub    // exports metrics of a run; nil: none
+	observer compat.Observer // of the drop-in, if any
 }
 
 // A task is one execution of a workload.
 type task struct {
 	w        *workload.Workload
-	i, of    int // which repetition of how many, from 0
+	i, of    int // repetition i of this number, from 0
 	attached []report.Attachment
 
 	file, hdr, trace string // "" for none
 
-	kept error // why the report is not where it was to be kept
+	kept error // why the report could not be stored
 }
 
-// prepare makes ready what runs of workloads need besides them, as the flags and
-// the configuration in t have it: their files, the store that keeps them, and
-// whoever is told of them while they go on. The caller ends it when all of them
-// are done.
+// prepare sets up what runs need, as flags and configuration in t say: files, the store, and
+// the export of metrics. The caller closes it when all runs are done.
 func (s *session) prepare(ctx context.Context, t *command.Settings, observer compat.Observer, ws ...*workload.Workload) (o outputs, end func(), err error) {
 	if o, err = s.outputs(ctx, t, ws...); err != nil {
 		return o, nil, err
@@ -170,8 +166,8 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 	}, nil
 }
 
-// outputs reads the flags that say so, and tries the files before anything is
-// fired: a disk that cannot be written is better found now.
+// outputs reads the flags about output, and checks the files before the run: a disk that
+// cannot be written should be found first.
 func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
 	o = outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
 	for _, w := range ws {
@@ -190,9 +186,8 @@ func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workl
 	return o, err
 }
 
-// tryFiles tells whether the files can be written that the tasks write, each its
-// own, and makes none: a run may come to nothing. That of the report is asked for by
-// the flag json.
+// tryFiles checks that the files of the tasks can be written. It creates none, since a run may
+// fail before it has a result. json is the file of the reports.
 func (o *outputs) tryFiles(json string) error {
 	for flag, of := range map[string]func(*task) *string{
 		json:      func(k *task) *string { return &k.file },
@@ -208,19 +203,19 @@ func (o *outputs) tryFiles(json string) error {
 	return nil
 }
 
-// tryFile tells whether a file can be written that a flag asks for.
+// tryFile checks that the file of a flag can be written.
 func tryFile(flag, path string) error {
 	if err := command.TryFile(path); err != nil {
 		return &words{
 			Err:  fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)),
-			Hint: "give a file in a folder that exists and may be written",
+			Hint: "give a file in a writable folder",
 		}
 	}
 	return nil
 }
 
-// number puts a number before the extension of a file that several tasks have,
-// and returns all files.
+// number adds a number before the extension of a file that several tasks would write, and
+// returns all files.
 func (o *outputs) number(of func(*task) *string) []string {
 	var all []string
 	uses, next := map[string]int{}, map[string]int{}
@@ -242,15 +237,15 @@ func (o *outputs) number(of func(*task) *string) []string {
 	return all
 }
 
-// deliver prints a finished run and keeps it where it was asked to be kept. The
-// error has the exit code.
+// deliver prints a finished run and writes it to the requested files. The error has the exit
+// code.
 func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	var problems []error
 	if path := o.tasks[i].file; path != "" {
 		if err := command.WriteFile(path, d.WriteJSON); err != nil {
 			problems = append(problems, &words{
 				Err:  fmt.Errorf("--json-file: cannot write %s: %s", path, command.Reason(err)),
-				Hint: "carronade report export last --as json writes it, from where it is kept",
+				Hint: "carronade report export last --as json writes it from the store",
 			})
 		}
 	}
@@ -283,10 +278,10 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	return exitCode{Code: code, Err: errors.Join(problems...)}
 }
 
-// print writes a report for people: the page that says the most, and where there is more.
+// print writes a report as text: the first page, and where to see more.
 func (s *session) print(d *report.Document, o outputs, kept error) error {
 	switch {
-	case o.full || o.keep.lost || kept != nil: // else what is not printed is lost
+	case o.full || o.keep.lost || kept != nil: // otherwise the rest would be lost
 		return d.Text(s.out, s.style())
 	case o.keep.store == nil:
 		return d.Brief(s.out, s.style(), report.Condition{Name: "report", Text: "not kept; --full prints everything"})
@@ -294,7 +289,7 @@ func (s *session) print(d *report.Document, o outputs, kept error) error {
 	return d.Brief(s.out, s.style(), command.More(d.ID, " in "+o.keep.store.Place(), storeFlag(o.keep.at))...)
 }
 
-// writeLine writes a report as one line: several are a stream.
+// writeLine writes a report as one line of JSON, for a stream of several.
 func writeLine(w io.Writer, d *report.Document) error {
 	var whole, line bytes.Buffer
 	if err := d.WriteJSON(&whole); err != nil {
@@ -308,7 +303,7 @@ func writeLine(w io.Writer, d *report.Document) error {
 	return err
 }
 
-// worst joins the outcomes of repetitions: the one whose exit code counts.
+// worst returns the outcome whose exit code takes precedence.
 func worst(a, b error) error {
 	code := func(err error) int {
 		var c exitCode

@@ -39,10 +39,10 @@ func (s *session) standinCommand() *cobra.Command {
 		kinds = append(kinds, cmd)
 	}
 	return command.Group("standin", "an embedded server to point other tools at",
-		"An embedded server to point other tools at. It binds loopback by default, and\nits contents end with it.", kinds...)
+		"An embedded server to point other tools at. It binds loopback by default, and\nits data is removed when it stops.", kinds...)
 }
 
-// listenHint names the flag whose address could not be had.
+// listenHint names the flag of the address that could not be opened.
 func listenHint(op *net.OpError, flags *pflag.FlagSet) string {
 	flag, addr := "listen", flags.Lookup("listen").Value.String()
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -50,5 +50,5 @@ func listenHint(op *net.OpError, flags *pflag.FlagSet) string {
 			flag, addr = f.Name, op.Addr.String()
 		}
 	})
-	return fmt.Sprintf("is something else at %s? --%s 127.0.0.1:0 takes a free port", addr, flag)
+	return fmt.Sprintf("is the address %s in use? --%s 127.0.0.1:0 picks a free port", addr, flag)
 }

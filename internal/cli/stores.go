@@ -12,13 +12,13 @@ import (
 	"carronade/internal/store/sqlite"
 )
 
-// A storeKind is a way to keep reports, by the scheme of its addresses.
+// A storeKind is a way to store reports, by the scheme of its addresses.
 type storeKind struct {
 	scheme string
 	open   func(ctx context.Context, place string, existing bool) (store.Store, error)
 }
 
-// storeKinds are all of them. What has no scheme is a file.
+// storeKinds are all kinds. A place without a scheme is a file.
 var storeKinds = []storeKind{
 	{"sqlite", func(ctx context.Context, place string, existing bool) (store.Store, error) {
 		return openFile(ctx, strings.TrimPrefix(place, "sqlite://"), existing)
@@ -27,15 +27,13 @@ var storeKinds = []storeKind{
 	{elastic.Schemes[1], openCluster},
 }
 
-// stores opens stores for commands that keep something, and makes those that
-// are not there.
+// stores opens a store for commands that write, and creates it if necessary.
 func (s *session) stores(ctx context.Context, place string) (store.Store, error) {
 	return s.openStore(ctx, place, false)
 }
 
-// existing opens stores for commands that only read, or delete. One that is not
-// there is an error, since its name may have been typed wrong; but for the
-// user's own, which is nowhere named and empty until the first run.
+// existing opens a store for commands that only read or delete. A missing store is an error,
+// since its name may be mistyped; except the user's own, which is empty until the first run.
 func (s *session) existing(ctx context.Context, place string) (store.Store, error) {
 	return s.openStore(ctx, place, true)
 }
@@ -62,13 +60,13 @@ func (s *session) openStore(ctx context.Context, place string, existing bool) (s
 		names = append(names, k.scheme)
 	}
 	return nil, &words{
-		Err:  fmt.Errorf("--store: no store has addresses that begin with %s://", scheme),
+		Err:  fmt.Errorf("--store: unknown scheme %s:// of a store", scheme),
 		Hint: command.DidYouMean(scheme, names, "%s://", "give a file, or an address that begins with "+strings.Join(names, "://, ")+"://"),
 	}
 }
 
-// openCluster opens the store in Elasticsearch or OpenSearch, whose indices are
-// made when the first report is kept.
+// openCluster opens the store in Elasticsearch or OpenSearch, whose indices are created with
+// the first report.
 func openCluster(ctx context.Context, place string, existing bool) (store.Store, error) {
 	open := elastic.Open
 	if existing {
@@ -94,12 +92,12 @@ func openFile(ctx context.Context, path string, existing bool) (store.Store, err
 	return s, nil
 }
 
-// reportTools are what the commands on reports need.
+// reportTools returns the dependencies of the commands on reports.
 func (s *session) reportTools() reports.Tools {
 	return reports.Tools{Console: s.console(), Stores: s.existing, Make: s.stores, Aside: s.aside, Damaged: s.damaged}
 }
 
-// aside moves the file of a damaged store to another name.
+// aside renames the file of a damaged store.
 func (s *session) aside(_ context.Context, place string) (to string, err error) {
 	path, err := s.file(place)
 	if err != nil {
@@ -108,7 +106,7 @@ func (s *session) aside(_ context.Context, place string) (to string, err error) 
 	return sqlite.MoveAside(path)
 }
 
-// damaged opens a store to read what is left of it.
+// damaged opens a damaged store to read what is left of it.
 func (s *session) damaged(ctx context.Context, place string) (store.Store, error) {
 	path, err := s.file(place)
 	if err != nil {
@@ -130,7 +128,7 @@ func (s *session) file(place string) (path string, err error) {
 	}
 	path = strings.TrimPrefix(place, "sqlite://")
 	if strings.Contains(path, "://") {
-		return "", &words{Err: fmt.Errorf("--move-aside: %s is no file", place), Hint: "only a file can be moved aside"}
+		return "", &words{Err: fmt.Errorf("--move-aside: %s is not a file", place), Hint: "only a file can be moved aside"}
 	}
 	return path, nil
 }

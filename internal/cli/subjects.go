@@ -13,7 +13,7 @@ import (
 	"carronade/payload"
 )
 
-// A subject is help on something that is no command.
+// A subject is a help page that does not belong to a command.
 type subject struct {
 	name, short string
 	text        func(s *session) string
@@ -35,7 +35,7 @@ rate that the shape begins with, and the shape begins after it.
 		{"filters", "how reports are chosen: branch=main rate>=50k/s", func(*session) string { return filtersText }},
 		{"units", "how numbers are written", func(*session) string { return unitsText }},
 		{"files", "workloads in files: -f FILE", func(*session) string { return filesText }},
-		{"exit-codes", "what the exit code says", func(*session) string { return exitText }},
+		{"exit-codes", "what the exit code means", func(*session) string { return exitText }},
 		{"words", "what the words of a report mean", (*session).wordsText},
 	}
 }
@@ -56,7 +56,7 @@ func (s *session) helpCommand() *cobra.Command {
 		Long:      strings.TrimRight(long, "\n"),
 		ValidArgs: names,
 
-		DisableFlagsInUseLine: true, // cobra takes it into the tree too late for plainUse
+		DisableFlagsInUseLine: true, // cobra adds this command too late for plainUse
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			if len(args) == 0 {
@@ -77,7 +77,7 @@ func (s *session) helpCommand() *cobra.Command {
 				names = append(names, c.Name())
 			}
 			return &words{
-				Err:  fmt.Errorf("%q is no command and no subject of help", strings.Join(args, " ")),
+				Err:  fmt.Errorf("unknown command or help subject %q", strings.Join(args, " ")),
 				Hint: command.DidYouMean(args[0], names, "carronade help %s", otherwise),
 			}
 		},
@@ -100,7 +100,7 @@ func (s *session) targetsText() string {
 			fmt.Fprintf(&b, "      %s\n", line)
 		}
 	}
-	b.WriteString("\nNo user and no password stands in a URL: see `carronade run --help`, security.\n")
+	b.WriteString("\nA URL must not contain a user or password: see `carronade run --help`, security.\n")
 	return b.String()
 }
 
@@ -112,7 +112,7 @@ func indent(text string) string {
 	return b.String()
 }
 
-// forms lays "form, such as x; form; ..." out, a form a line.
+// forms formats "form, such as x; form; ..." with one form per line.
 func forms(title, text string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", title)
@@ -124,7 +124,7 @@ func forms(title, text string) string {
 	return b.String()
 }
 
-const unitsText = `A number may carry a unit; a duration must.
+const unitsText = `A number may have a unit; a duration must have one.
 
   durations    500us 5ms 20s 5m 1h30m 7d
   rates        50000/s 50k/s 0.5/s 3/m 2/h; a bare number is events per second
@@ -135,29 +135,28 @@ const unitsText = `A number may carry a unit; a duration must.
   shares       1% or 0.01
 `
 
-const filtersText = `Filters choose among stored reports, wherever several may be meant; a report
-meets all that are given.
+const filtersText = `Filters choose among stored reports. A report must meet all filters given.
 
   branch=main           is; != is not
-  rate>=50k/s           also <=, < and >; in quotes, since a shell takes these
-                        for its own
+  rate>=50k/s           also <=, < and >; quote these, since they have a meaning
+                        in a shell
   target~orders         a regular expression, found anywhere in the text
   started>=2026-11-01   a day or a moment
   started>=7d           or an age: the last seven days
 
-A field is any setting of the workload, as its flag is called, a label, a flag
-of the system under test, a fact of the host, or a number that was measured,
-such as response_p99 or throughput. docs/reports.md has them all; "carronade
+A field is a setting of the workload (named like its flag), a label, a flag of
+the system under test, a property of the host, or a measured number,
+such as response_p99 or throughput. docs/reports.md lists them all; "carronade
 report list --columns FIELD,FIELD" shows them.
 `
 
-const filesText = `A workload can stand in a file, in YAML or JSON. Its keys are the names of the
-flags, and its values are what the flags take:
+const filesText = `A workload can be a file, in YAML or JSON. Its keys are the names of the flags,
+and its values are those that the flags take:
 
 ` + filesExample + `
   carronade run -f orders.yaml --rate 80k/s
 
-A flag ranks before the file, the file before the defaults. The workload of a
+Flags override the file, and the file overrides the defaults. The workload of a
 report in JSON is such a file. "carronade run --schema" prints a JSON schema
 for editors.
 `
@@ -181,7 +180,7 @@ limits --failures, --failure-rate, --max-dropped, --max-unsent, --require,
 before 2, 2 before 1, 1 before 3, and 3 before 4.
 `
 
-// wordsText explains the words, events and batches by what they are to the kinds.
+// wordsText explains the vocabulary; each kind says what its events and batches are.
 func (s *session) wordsText() string {
 	var events, batches []string
 	for _, k := range s.Kinds {
@@ -192,7 +191,7 @@ func (s *session) wordsText() string {
 	var b strings.Builder
 	for _, row := range [][2]string{
 		{"event", "what the system counts: " + joined(events...)},
-		{"batch", "what travels and is answered in one piece: " + joined(batches...)},
+		{"batch", "what is sent and answered in one piece: " + joined(batches...)},
 	} {
 		writeRow(&b, 18, row[0], row[1])
 	}
@@ -205,27 +204,27 @@ const wordsText = `  client          one independent sender with connections of 
                   is answered
   due, sent, done when the schedule wanted the event, when it was handed to the
                   system, when the answer came
-  batching        waited for its batch, by design
-  queueing        waited for the in-flight bound: the system's doing
+  batching        waited for its batch to fill; by design
+  queueing        waited for the in-flight limit; caused by the system
   send delay      the generator's own lateness, and nothing else
   freeze          a time in which the generator itself did not run
-  noisy           the generator may have moved a time, and the report says by
-                  how much; beyond that a run is not trusted
+  noisy           the generator may have affected a time, and the report says
+                  by how much; beyond that a run is not trusted
   service time    done - sent, per batch
   response time   done - due, per event: what a user would wait
   offered         = sent + dropped + unsent
   sent            = acked + failed + unknown
-  dropped         the in-flight bound was reached, and the policy is to drop
+  dropped         the in-flight limit was reached, and the policy is to drop
   unsent          due, and not sent when the run ended
   unknown         sent, and without a certain answer
   lost            acked, and not found when read back
-  unread          acked, and removed before it was read, or not reached by
-                  the reading
+  unread          acked, but removed before it could be read, or not
+                  reached by the read-back
   duplicated, reordered, corrupted
                   found twice, out of order, altered
   recovered       unknown, and found after all
   contradicted    of these, refused for certain
-  compacted       gone from a compacted topic, where a later event of its key is
-  phantom         of an aborted transaction, and seen by a reader of committed
-                  events
+  compacted       removed by compaction: a later event of its key is there
+  phantom         of an aborted transaction, but seen by a read_committed
+                  consumer
 `

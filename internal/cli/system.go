@@ -14,8 +14,8 @@ import (
 )
 
 const systemLong = `Builds of systems under test, which carronade run keeps by revision
-(--system-git, --system-checkout, --system-build). They lie in the user's cache
-folder, and those used longest ago go first when there are too many.`
+(--system-git, --system-checkout, --system-build). They are in the user's cache
+folder; when there are too many, the least recently used are removed first.`
 
 const pruneExample = `
   carronade system prune
@@ -23,15 +23,15 @@ const pruneExample = `
   carronade system prune --bytes 1GiB
   carronade system prune --all`
 
-// systemCommand shows and bounds the cache of builds.
+// systemCommand returns the command that lists and prunes cached builds.
 func (s *session) systemCommand() *cobra.Command {
-	return command.Group("system", "builds of systems under test that are kept", systemLong, s.systemListCommand(), s.systemPruneCommand())
+	return command.Group("system", "cached builds of systems under test", systemLong, s.systemListCommand(), s.systemPruneCommand())
 }
 
 func (s *session) systemListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "the builds, what was used last first",
+		Use: "list", Short: "list the builds, most recently used first",
 		Args: command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(*cobra.Command, []string) error {
 			list, err := checkout.List("")
@@ -45,7 +45,7 @@ func (s *session) systemListCommand() *cobra.Command {
 				return command.WriteJSON(s.out, list)
 			}
 			if len(list) == 0 {
-				s.note("no build is kept; carronade run makes them: --system-git DIR --system-checkout REV --system-build CMD")
+				s.note("there are no builds; carronade run makes them: --system-git DIR --system-checkout REV --system-build CMD")
 				return nil
 			}
 			buildsText(s.out, list)
@@ -56,7 +56,7 @@ func (s *session) systemListCommand() *cobra.Command {
 	return cmd
 }
 
-// buildsText writes a line a build.
+// buildsText writes one line per build.
 func buildsText(w io.Writer, list []checkout.Entry) {
 	fmt.Fprintf(w, "%-12s  %-16s  %-16s  %10s  %s\n", "revision", "repository", "branch", "size", "used")
 	for _, e := range list {
@@ -79,10 +79,10 @@ func (s *session) systemPruneCommand() *cobra.Command {
 		all    bool
 	)
 	cmd := &cobra.Command{
-		Use: "prune", Short: "remove the builds used longest ago",
-		Long: fmt.Sprintf(`Removes builds until the rest is within the bound, those used longest ago first,
-and none that a run is using. Without flags the bound is the one that runs keep:
-%d builds and %s.`, checkout.DefaultBound.Builds, units.FlagSize(checkout.DefaultBound.Bytes)),
+		Use: "prune", Short: "remove the least recently used builds",
+		Long: fmt.Sprintf(`Removes builds until the rest is within the limit, the least recently used
+first, and none that a run is using. Without flags the limit is the one that
+runs use: %d builds and %s.`, checkout.DefaultBound.Builds, units.FlagSize(checkout.DefaultBound.Bytes)),
 		Example: pruneExample,
 		Args:    command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(*cobra.Command, []string) error {
@@ -97,35 +97,35 @@ and none that a run is using. Without flags the bound is the one that runs keep:
 			for _, e := range removed {
 				fmt.Fprintf(s.out, "removed %.12s of %s, built %s\n", e.Revision, filepath.Base(e.Repository), e.Built.Local().Format(time.DateOnly))
 				if e.Image != "" {
-					s.note("its image %s is the engine's, and was left", e.Image)
+					s.note("its image %s belongs to the container engine and was kept", e.Image)
 				}
 			}
 			s.note("%d removed, %s freed", len(removed), units.FormatSize(n))
 			return nil
 		}),
 	}
-	cmd.Flags().IntVar(&builds, "builds", 0, "keep `N` builds at most")
-	cmd.Flags().StringVar(&bytes, "bytes", "", "keep builds of this `SIZE` together at most")
+	cmd.Flags().IntVar(&builds, "builds", 0, "keep at most `N` builds")
+	cmd.Flags().StringVar(&bytes, "bytes", "", "keep builds of at most this total `SIZE`")
 	cmd.Flags().BoolVar(&all, "all", false, "keep none")
 	return cmd
 }
 
-// pruneBound is how much is to be kept.
+// pruneBound returns the limit of the cache that the flags ask for.
 func pruneBound(builds int, bytes string, all bool) (checkout.Bound, error) {
 	if all {
 		if builds != 0 || bytes != "" {
-			return checkout.Bound{}, &command.Words{Err: fmt.Errorf("--all keeps none, so --builds and --bytes say nothing"), Hint: "give one or the other"}
+			return checkout.Bound{}, &command.Words{Err: fmt.Errorf("--all cannot be combined with --builds or --bytes"), Hint: "give one or the other"}
 		}
 		return checkout.Bound{Builds: -1, Bytes: -1}, nil
 	}
 	b := checkout.Bound{Builds: builds}
 	if builds < 0 {
-		return b, &command.Words{Err: fmt.Errorf("--builds: %d is less than none", builds), Hint: "--all keeps none"}
+		return b, &command.Words{Err: fmt.Errorf("--builds: %d is negative", builds), Hint: "--all keeps none"}
 	}
 	if bytes != "" {
 		n, err := units.ParseSize(bytes)
 		if err == nil && n <= 0 {
-			err = fmt.Errorf("%s is nothing", bytes)
+			err = fmt.Errorf("%s is not above 0", bytes)
 		}
 		if err != nil {
 			return b, &command.Words{Err: fmt.Errorf("--bytes: %w", err), Hint: "such as --bytes 1GiB; --all keeps none"}

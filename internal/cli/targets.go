@@ -14,14 +14,12 @@ import (
 	"carronade/internal/workload"
 )
 
-// This file is the one list of protocols that the command line names: what it
-// says of a kind of target beside what the kind says of itself, the demo of
-// each, and the commands that only one has. Nothing else in this package, in
-// the engine or in reports names one (a test in internal/arch looks), so that
-// another protocol is another entry.
+// This file is the only list of protocols in the command line. It has, for each kind of
+// target, descriptions beyond what the kind itself has, its demo, and the command that only it
+// has. Nothing else in this package, in the engine or in reports names a protocol (a test in
+// internal/arch checks that), so a new protocol is one more entry here.
 
-// protocols are the list, in the order of help; the first demo is the one that
-// runs when none is named.
+// protocols is the list, in the order of help; the first demo is the default.
 func protocols() []protocol {
 	return []protocol{
 		{
@@ -30,14 +28,14 @@ func protocols() []protocol {
 		},
 		{
 			kind: "kafka", form: "kafka://HOST:PORT,HOST:PORT/TOPIC",
-			about: "Apache Kafka. Several hosts are several brokers to ask first; the port is 9092 when left out, the topic carronade.",
+			about: "Apache Kafka. Several hosts are bootstrap brokers; the default port is 9092, the default topic carronade.",
 			event: "a Kafka record", batch: "a record batch",
 			demo: &demo{
 				server: server{[]string{"kafka", "--listen", "127.0.0.1:0", "--in-memory"}, "kafka://ADDR/demo"},
 				name:   "Kafka broker",
-				about: `The broker is given keyed records, and everything is read back at once: how
-long events took from when they were due to when they were consumed, and whether
-every one of them arrived once, in order and unaltered.`,
+				about: `Keyed records go to the broker and are read back at the same time. The report
+has the time from when an event was due to when it was consumed, and whether
+every event arrived once, in order and unaltered.`,
 				workload: [][2]string{
 					{"op", workload.RoundTrip},
 					{"verify", "true"},
@@ -54,7 +52,7 @@ every one of them arrived once, in order and unaltered.`,
                                    as fast as it goes`,
 			},
 			sink: &server{[]string{"kafka", "--discard", "--listen", "127.0.0.1:0"}, "kafka://ADDR/calibrate"},
-			// Another engine makes batches of its own, and null:// compresses none.
+			// Another engine makes its own batches, and null:// does not compress.
 			prepares: func(w *workload.Workload) bool {
 				return w.String("engine") == "wire" && !(w.Bool("fresh") && w.String("compression") != "none")
 			},
@@ -62,15 +60,15 @@ every one of them arrived once, in order and unaltered.`,
 		},
 		{
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
-			about: "Riemann over TCP, port 5555 when left out; riemann+tls:// (5554), riemann+udp:// (5555), riemann+ws:// and riemann+http:// (5556, path /events) are other ways in. Several hosts take the clients in turn.",
+			about: "Riemann over TCP, default port 5555; other transports are riemann+tls:// (5554), riemann+udp:// (5555), riemann+ws:// and riemann+http:// (5556, path /events). Clients are spread over several hosts in turn.",
 			event: "a Riemann event", batch: "a Riemann message",
 			demo: &demo{
 				server: server{[]string{"riemann", "--listen", "127.0.0.1:0", "--interval", "1s"}, "riemann://ADDR"},
 				name:   "Riemann server",
-				about: `The server is sent single events, each in a message of its own, and what it says
-of itself is asked for meanwhile: round trip (service time), acks a second, what
-is outstanding (in flight) and bytes a second, and at the end whether its index
-has every event as it was sent.`,
+				about: `Single events go to the server, each in its own message, and the server's own
+metrics are read meanwhile. The report has round trips (service time), acks and
+bytes a second, events in flight, and at the end whether the server's index has
+every event as it was sent.`,
 				workload: [][2]string{
 					{"rate", "10k/s"},
 					{"for", "9s"},
@@ -83,20 +81,20 @@ has every event as it was sent.`,
   carronade run riemann://HOST:5555 --batch-events 100 --for 20s
                                    in bulk, as fast as it goes
   carronade query riemann://HOST:5555 'service =~ "riemann %"'
-                                   what a server says of itself`,
+                                   a server's own metrics`,
 			},
 			own: query.Command,
 		},
 		{
 			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",
-			about: "Elastic APM Server, by HTTP; apm+https:// is the same behind TLS. Several hosts take the connections in turn.",
+			about: "Elastic APM Server over HTTP; apm+https:// uses TLS. Connections are spread over several hosts in turn.",
 			event: "an APM transaction, span, error or metricset", batch: "an APM request",
 			demo: &demo{
 				server: server{[]string{"apm", "--listen", "127.0.0.1:0"}, "apm+http://ADDR"},
 				name:   "APM Server", watched: true,
-				about: `The server judges requests of ten transactions with three spans each: how long
-it takes for one, what it answers, how many of their events it accepts, and what
-its process costs meanwhile in memory and processor time.`,
+				about: `The server validates requests of ten transactions with three spans each. The
+report has the time of a request, the answers, the number of accepted events,
+and the memory and processor time of the server's process.`,
 				workload: [][2]string{
 					{"rate", "8k/s"},
 					{"for", "9s"},
@@ -117,8 +115,7 @@ its process costs meanwhile in memory and processor time.`,
 	}
 }
 
-// oldTools are the tools that carronade is a drop-in for, in the order of
-// `carronade as`.
+// oldTools are the drop-ins, in the order of `carronade as`.
 func oldTools() []compat.Tool {
 	return []compat.Tool{
 		sangrenel.Tool,
@@ -153,7 +150,7 @@ const runExample = `
   carronade run kafka://127.0.0.1:9092/orders --op consume --until-end
   carronade run -f orders.yaml --json > report.json`
 
-// filesExample is a workload as it stands in a file.
+// filesExample is an example of a workload file.
 const filesExample = `  target: kafka://127.0.0.1:9092/orders
   rate: 50k/s
   for: 20s

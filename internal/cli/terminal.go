@@ -15,7 +15,7 @@ import (
 	"carronade/internal/live"
 )
 
-// terminal says what can be shown where w goes; what is no file shows text.
+// terminal describes the terminal behind w; anything that is not a file gets plain text.
 func terminal(w io.Writer) live.Terminal {
 	if f, ok := w.(*os.File); ok {
 		return live.Detect(f, os.Getenv)
@@ -23,19 +23,19 @@ func terminal(w io.Writer) live.Terminal {
 	return live.Terminal{}
 }
 
-// style is how results may look: color only on a terminal that wants it.
+// style returns the style of results: color only on a terminal that supports it.
 func (s *session) style() layout.Style {
 	t := terminal(s.Program.Out)
 	return layout.Style{Color: t.Color, ASCII: t.ASCII}
 }
 
-// interactive tells whether a person is at the other end of a stream.
+// interactive reports whether a stream is a terminal.
 func interactive(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// console is what commands speak to.
+// console returns the console of the commands.
 func (s *session) console() command.Console {
 	c := command.Console{Out: s.out, Note: s.note, Warn: s.warn, Style: s.style(), Terminal: interactive(s.Program.Out), In: s.In}
 	if c.Terminal {
@@ -47,7 +47,7 @@ func (s *session) console() command.Console {
 	return c
 }
 
-// ask puts a question, and takes anything but a yes for a no.
+// ask asks a question; any answer but yes means no.
 func (s *session) ask(question string) bool {
 	fmt.Fprintf(s.Err, "%s [y/N] ", question)
 	line, err := bufio.NewReader(s.In).ReadString('\n')

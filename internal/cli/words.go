@@ -13,15 +13,14 @@ import (
 	"carronade/target"
 )
 
-// What went wrong, what to do about it and what to beware of is said here, in
-// words that whoever met it has found: words, target.Error and workload.Error.
-// Progress and the lines of old tools are said where they are made.
+// This file prints errors, hints and warnings. Their texts come from where they happen: words,
+// target.Error and workload.Error. Progress and the lines of old tools are printed where they
+// are made.
 
-// words is an error with its way out.
+// words is an error with a hint.
 type words = command.Words
 
-// say prints an error and its hint; joined errors one after the other, each
-// hint once.
+// say prints an error and its hint; of joined errors each one, and each hint once.
 func (s *session) say(err error) {
 	hinted := make(map[string]bool)
 	for _, e := range apart(err) {
@@ -38,21 +37,21 @@ func (s *session) say(err error) {
 	}
 }
 
-// warn prints what to beware of.
+// warn prints a warning.
 func (s *session) warn(text string) { fmt.Fprintf(s.Err, "warning: %s\n", oneLine(text)) }
 
-// beware prints what to beware of and what to do about it.
+// beware prints a warning and a hint.
 func (s *session) beware(err error, hint string) {
 	s.warn(err.Error())
 	fmt.Fprintf(s.Err, "hint: %s\n", oneLine(hint))
 }
 
-// note prints what is worth knowing and no fault.
+// note prints a note.
 func (s *session) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
 
-// apart takes joined errors apart.
+// apart splits joined errors.
 func apart(err error) []error {
-	if j, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join is ours
+	if j, ok := err.(interface{ Unwrap() []error }); ok { // inner joins belong to the errors themselves
 		var out []error
 		for _, e := range j.Unwrap() {
 			out = append(out, apart(e)...)
@@ -81,7 +80,7 @@ func hintOf(err error) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// flagFault puts the words of the flag parser into ours.
+// flagFault rewords an error of the flag parser.
 func flagFault(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -103,7 +102,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 			}
 		})
 		return &words{
-			Err:  fmt.Errorf("%s%s: there is no such flag", dashes, name),
+			Err:  fmt.Errorf("unknown flag %s%s", dashes, name),
 			Hint: command.DidYouMean(name, names, "--%s", cmd.CommandPath()+" --help lists them all"),
 		}
 	case errors.As(err, &bare):
@@ -114,7 +113,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		return &words{Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(invalid)), Hint: hintOf(errors.Unwrap(invalid))}
 	case errors.As(err, &syntax):
-		return &words{Err: fmt.Errorf("%q is no flag", syntax.GetSpecifiedFlag()), Hint: fmt.Sprintf("%s --help lists them all", cmd.CommandPath())}
+		return &words{Err: fmt.Errorf("%q is not a flag", syntax.GetSpecifiedFlag()), Hint: fmt.Sprintf("%s --help lists them all", cmd.CommandPath())}
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"carronade/internal/workload"
 )
 
-// The exit codes, which are those of reports.
+// The exit codes, the same as in reports.
 const (
 	OK          = report.ExitOK
 	Broken      = report.ExitBroken
@@ -26,31 +26,28 @@ const (
 	Interrupted = report.ExitInterrupted
 )
 
-// A Console is whom a command speaks to.
+// A Console is where a command writes and asks.
 type Console struct {
 	Out  io.Writer                        // results
-	Note func(format string, args ...any) // what is worth knowing and no fault
-	Warn func(text string)                // what to beware of
+	Note func(format string, args ...any) // prints a note
+	Warn func(text string)                // prints a warning
 
-	// Style is how results may look.
+	// Style is the style of results.
 	Style layout.Style
-	// Terminal tells whether results go to a person, and not to a file or to
-	// another program.
+	// Terminal reports whether results go to a terminal.
 	Terminal bool
-	// Columns is how wide the terminal is that results go to; 0 where they go
-	// elsewhere: what reads them there wants them whole.
+	// Columns is the width of the terminal; 0 if results go elsewhere and must not be cut.
 	Columns int
 	In      io.Reader
-	// Ask puts a question to the person who types, who answers yes or no; nil:
-	// there is nobody.
+	// Ask asks a yes/no question; nil if there is no terminal.
 	Ask func(question string) bool
 }
 
-// Words is an error with its way out.
+// Words is an error with a hint.
 type Words struct {
 	Err   error
 	Hint  string
-	Quiet bool // no fault: said without "error:"
+	Quiet bool // not an error: printed without "error:"
 }
 
 // Error implements error.
@@ -59,8 +56,8 @@ func (w *Words) Error() string { return w.Err.Error() }
 // Unwrap returns the cause.
 func (w *Words) Unwrap() error { return w.Err }
 
-// Exit is an error that decides the exit code; Err may be nil when everything
-// was said already.
+// Exit is an error that decides the exit code; Err may be nil when everything was printed
+// already.
 type Exit struct {
 	Code int
 	Err  error
@@ -77,8 +74,8 @@ func (e Exit) Error() string {
 // Unwrap returns the cause.
 func (e Exit) Unwrap() error { return e.Err }
 
-// Run makes a command's function; the error of an interrupted one is not an
-// error to a person.
+// Run adapts a command's function for cobra. The error of an interrupted command is not
+// printed.
 func Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := f(cmd, args)
@@ -90,14 +87,14 @@ func Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, [
 	}
 }
 
-// Args checks how many arguments a command got; most below 0 is any number.
+// Args checks the number of arguments; most below 0 means any number.
 func Args(least, most int, usage string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
 			return &Words{Err: fmt.Errorf("%s needs %s", cmd.CommandPath(), usage), Hint: "usage: " + cmd.UseLine()}
 		case most >= 0 && len(args) > most:
-			w := &Words{Err: fmt.Errorf("%s: %q is one argument too many", cmd.CommandPath(), args[most]), Hint: "usage: " + cmd.UseLine()}
+			w := &Words{Err: fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[most]), Hint: "usage: " + cmd.UseLine()}
 			if strings.Contains(args[most], "=") {
 				w.Hint = fmt.Sprintf("flags begin with two dashes: --%s", args[most])
 			}
@@ -107,7 +104,7 @@ func Args(least, most int, usage string) cobra.PositionalArgs {
 	}
 }
 
-// Group is a command that only holds others.
+// Group is a command that only has subcommands.
 func Group(use, short, long string, cmds ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -123,7 +120,7 @@ func Group(use, short, long string, cmds ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// Unknown is the error of a word that is no command.
+// Unknown is the error of an unknown command.
 func Unknown(cmd *cobra.Command, word string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -136,14 +133,13 @@ func Unknown(cmd *cobra.Command, word string) error {
 		otherwise = fmt.Sprintf("did you mean carronade run %s?", word)
 	}
 	return &Words{
-		Err:  fmt.Errorf("%q is no command of %s", word, cmd.CommandPath()),
+		Err:  fmt.Errorf("unknown command %q of %s", word, cmd.CommandPath()),
 		Hint: DidYouMean(word, names, cmd.CommandPath()+" %s", otherwise),
 	}
 }
 
-// DidYouMean is the hint at the word of a list that somebody who typed another
-// most likely meant, in the form in which it is to be typed, such as "--%s"; or
-// the other hint where none is near.
+// DidYouMean returns a hint with the nearest word of a list, formatted by form, such as
+// "--%s"; or the other hint if none is near.
 func DidYouMean(typed string, among []string, form, otherwise string) string {
 	if near := workload.Nearest(typed, among); near != "" {
 		return "did you mean " + fmt.Sprintf(form, near) + "?"
@@ -162,5 +158,5 @@ func WriteJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// Reason is the cause of a file's error alone: the path was named before.
+// Reason is the cause of a file's error without the path.
 func Reason(err error) string { return system.Reason(err).Error() }

@@ -27,8 +27,8 @@ func TestArgs(t *testing.T) {
 		{"enough", []string{"a"}, "", ""},
 		{"most", []string{"a", "b"}, "", ""},
 		{"too few", nil, "tool needs a target", "usage: tool TARGET"},
-		{"too many", []string{"a", "b", "c"}, `tool: "c" is one argument too many`, "usage: tool TARGET"},
-		{"a flag without dashes", []string{"a", "b", "rate=5"}, `tool: "rate=5" is one argument too many`, "flags begin with two dashes: --rate=5"},
+		{"too many", []string{"a", "b", "c"}, `tool: unexpected argument "c"`, "usage: tool TARGET"},
+		{"a flag without dashes", []string{"a", "b", "rate=5"}, `tool: unexpected argument "rate=5"`, "flags begin with two dashes: --rate=5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := Args(1, 2, "a target")(&cobra.Command{Use: "tool TARGET", DisableFlagsInUseLine: true}, tt.args)

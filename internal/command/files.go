@@ -9,16 +9,15 @@ import (
 	"path/filepath"
 )
 
-// WriteFile writes a file whole. Devices and pipes are written in place; a
-// regular file is replaced at the end, so that a half one is never found. A file
-// that was there keeps its mode, a new one has that of the umask, and of a symbolic
-// link the file is written that it leads to.
+// WriteFile writes a whole file. Devices and pipes are written in place; a regular file is
+// replaced at the end, so readers never see a partial one. An existing file keeps its mode, a
+// new one gets the mode of the umask. Symbolic links are followed.
 func WriteFile(path string, write func(io.Writer) error) error {
 	path, err := destination(path)
 	if err != nil {
 		return err
 	}
-	mode := fs.FileMode(0) // of a file that is there
+	mode := fs.FileMode(0) // mode of an existing file
 	if info, err := os.Stat(path); err == nil {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
@@ -27,7 +26,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		if !info.Mode().IsRegular() {
 			return errors.Join(write(f), f.Close())
 		}
-		if err := f.Close(); err != nil { // it may be written, so it may be replaced
+		if err := f.Close(); err != nil { // writable, so it may be replaced
 			return err
 		}
 		mode = info.Mode().Perm()
@@ -50,7 +49,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// TryFile tells whether a file can be written, and leaves everything as it was.
+// TryFile checks that a file can be written, without changing anything.
 func TryFile(path string) error {
 	path, err := destination(path)
 	if err != nil {
@@ -68,17 +67,16 @@ func TryFile(path string) error {
 	return err
 }
 
-// mostLinks is how many symbolic links are followed, as in Linux.
+// mostLinks is the limit of symbolic links to follow, as in Linux.
 const mostLinks = 40
 
-// destination is the file that a path leads to over symbolic links, whether there is
-// one or not.
+// destination resolves symbolic links; the file itself may be missing.
 func destination(path string) (string, error) {
 	at := path
 	for range mostLinks {
 		to, err := os.Readlink(at)
 		if err != nil {
-			return at, nil //nolint:nilerr // it is no link: a file, or nothing yet
+			return at, nil //nolint:nilerr // not a link: a file, or missing
 		}
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(at), to)

@@ -12,9 +12,9 @@ import (
 	"carronade/target"
 )
 
-// Settings collects settings from flags in the order they were typed. Defaults
-// are no concern of the flags: the workload fills them in when it is resolved,
-// for the kind and the operation it turns out to have.
+// Settings collects settings from flags in the order they were typed. Flags have no defaults:
+// the workload fills them in when it is resolved, since they depend on the kind and the
+// operation.
 type Settings struct {
 	Doc workload.Document
 
@@ -48,11 +48,11 @@ func (t *Settings) BindSetting(fs *pflag.FlagSet, s *workload.Setting) {
 	}
 }
 
-// Bool reports whether the last value typed for a flag is yes.
+// Bool reports whether the last value of a flag is true.
 func (t *Settings) Bool(name string) bool { return t.Last(name) == "true" }
 
-// Last returns the last value typed for a flag; "" is none. The name of no
-// setting is a mistake of the program, and panics.
+// Last returns the last value of a flag, "" if there is none. An unknown setting is a bug, and
+// panics.
 func (t *Settings) Last(name string) string {
 	t.check(name)
 	return t.last(name)
@@ -67,8 +67,8 @@ func (t *Settings) last(name string) string {
 	return ""
 }
 
-// Where returns how the last value of a setting was given, such as "--rate"; ""
-// where none was.
+// Where returns where the last value of a setting came from, such as "--rate"; "" if it has
+// none.
 func (t *Settings) Where(name string) string {
 	t.check(name)
 	for _, e := range slices.Backward(t.Doc.Entries) {
@@ -91,24 +91,24 @@ func (t *Settings) All(name string) []string {
 	return all
 }
 
-// ofLoad are the names of the load's own settings.
+// ofLoad are the names of the settings of the load.
 var ofLoad = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{"target": true} // which is no flag
+	names := map[string]bool{"target": true} // an argument, not a flag
 	for _, s := range workload.Table(nil) {
 		names[s.Name] = true
 	}
 	return names
 })
 
-// check panics where a setting is asked for that is neither the load's nor a
-// flag's: it would be empty for ever, and nobody would know.
+// check panics if a setting is neither of the load nor a bound flag: it would silently be
+// empty.
 func (t *Settings) check(name string) {
 	if !ofLoad()[name] && !slices.Contains(t.bound, name) {
-		panic("no setting is called " + name)
+		panic("unknown setting " + name)
 	}
 }
 
-// AllSettings is the union of the kinds' tables, each name once.
+// AllSettings is the union of the kinds' tables.
 func AllSettings(kinds []target.Kind) []workload.Setting {
 	out := workload.Table(nil)
 	for _, k := range kinds {
@@ -121,7 +121,7 @@ func AllSettings(kinds []target.Kind) []workload.Setting {
 	return out
 }
 
-// SettingOf returns the setting that a flag is, false when it is none.
+// SettingOf returns the setting of a flag, false if it has none.
 func SettingOf(f *pflag.Flag) (*workload.Setting, bool) {
 	s, ok := f.Value.(*setting)
 	if !ok {
@@ -143,19 +143,19 @@ func (s *setting) Set(text string) error {
 
 func (s *setting) Type() string {
 	if s.Setting.Type == target.Bool {
-		return "bool" // pflag lets these stand without a value
+		return "bool" // pflag allows these without a value
 	}
 	return s.Setting.Type.String()
 }
 
 func (s *setting) String() string {
 	if s.into == nil {
-		return "" // pflag asks a zero value what its default is
+		return "" // pflag reads the default from a zero value
 	}
 	return s.into.last(s.Name)
 }
 
-// CompleteTarget offers the beginnings of targets to the shell.
+// CompleteTarget completes the schemes of targets in the shell.
 func CompleteTarget(kinds []target.Kind) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {

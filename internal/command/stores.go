@@ -10,23 +10,21 @@ import (
 	"carronade/internal/store"
 )
 
-// Stores opens the store at a place: a file, an address, or with "" the one
-// that the configuration names, which is the user's own file where it names
-// none. Who opens a store closes it.
+// Stores opens the store at a place: a file, an address, or with "" the default (from the
+// configuration, or the user's own file). The caller closes it.
 type Stores func(ctx context.Context, place string) (store.Store, error)
 
 // Opening opens the store that a command's flags name, once they are parsed.
 type Opening func(ctx context.Context) (store.Store, error)
 
-// Bind makes the flag --store of a command, and returns what opens the store
-// that it names.
+// Bind defines the flag --store of a command, and returns what opens the store it names.
 func (o Stores) Bind(fs *pflag.FlagSet) Opening {
-	place := fs.String("store", "", "the reports at `PLACE`, a file or an address; left out: your own")
+	place := fs.String("store", "", "the store at `PLACE`, a file or an address (default: your own)")
 	return func(ctx context.Context) (store.Store, error) { return o(ctx, *place) }
 }
 
-// Do does a job with the open store and closes it, whatever came of the job. A
-// store that does not close well is an error too: it may have lost something.
+// Do runs a job with the open store and closes it. An error on close counts, since data may be
+// lost.
 func (o Opening) Do(ctx context.Context, job func(store.Store) error) (err error) {
 	s, err := o(ctx)
 	if err != nil {
@@ -36,8 +34,8 @@ func (o Opening) Do(ctx context.Context, job func(store.Store) error) (err error
 	return job(s)
 }
 
-// More is how to see more of a report that is kept, for the end of its brief form. The
-// flag names its store; "" is the user's own.
+// More says how to see more of a stored report, at the end of its brief form. flag names its
+// store; "" for the user's own.
 func More(id, where, flag string) []report.Condition {
 	return []report.Condition{
 		{Name: "report", Text: id + where},

@@ -82,12 +82,12 @@ type Common struct {
 }
 
 // CommonHelp is what help says of them.
-const CommonHelp = `of carronade, besides the tool's own:
-  --strict             the tool's quirks, too: how it computed what is wrong in
-                       it, and its exit codes
-  --generation NAME    which of the tool's generations, where it has several (by
-                       the flags)
-  --report-json FILE   the whole report as JSON
+const CommonHelp = `flags of carronade, besides the tool's own:
+  --strict             reproduce the tool's quirks: its wrong computations and
+                       its exit codes
+  --generation NAME    which generation of the tool, if there are several
+                       (default: guessed from the flags)
+  --report-json FILE   write the whole report as JSON
 `
 
 // HelpRow writes a row of help: what somebody types, and from the column on what

@@ -56,7 +56,7 @@ func parseForm(b byte) (k Kind, nano, ok bool) {
 	return 0, false, false
 }
 
-var errRow = errors.New("read a digest: it is cut short or no digest")
+var errRow = errors.New("read a digest: it is truncated or not a digest")
 
 // MarshalBinary encodes the row in a compact form, which is a function of the
 // row alone.

@@ -65,7 +65,7 @@ func parseFilter(word string, now time.Time) (Filter, error) {
 	}
 	i := strings.IndexAny(word, "=!<>~")
 	if i < 0 {
-		return fail(errors.New("it holds no comparison"), filterHint)
+		return fail(errors.New("it contains no comparison"), filterHint)
 	}
 	name, rest := strings.TrimSpace(word[:i]), word[i:]
 	if name == "" {
@@ -80,17 +80,17 @@ func parseFilter(word string, now time.Time) (Filter, error) {
 	}
 	switch {
 	case f.Op == "":
-		return fail(fmt.Errorf("%q is no comparison", rest[:1]), filterHint)
+		return fail(fmt.Errorf("%q is not a comparison", rest[:1]), filterHint)
 	case f.Op == Equal && strings.HasPrefix(f.Text, "="):
 		f.Text = strings.TrimSpace(f.Text[1:]) // ==, as programs have it
 	}
 	if f.Text == "" {
-		return fail(errors.New("it compares with nothing"), filterHint)
+		return fail(errors.New("the value is missing"), filterHint)
 	}
 	if f.Op == Matching {
 		re, err := regexp.Compile(f.Text)
 		if err != nil {
-			return fail(err, "a regular expression is as in Go and RE2; write \\. for a dot")
+			return fail(err, "regular expressions have RE2's syntax; write \\. for a dot")
 		}
 		f.re = re
 		return f, nil
@@ -116,7 +116,7 @@ type operand struct {
 func (f *Filter) operand(k Kind) (operand, error) {
 	if k == Text {
 		if f.Op.ordering() {
-			return operand{}, fmt.Errorf("%s is a text, which has no order: %s does not fit", f.Name, f.Op)
+			return operand{}, fmt.Errorf("%s is text, which has no order: %s cannot be used", f.Name, f.Op)
 		}
 		return operand{text: f.Text}, nil
 	}

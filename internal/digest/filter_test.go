@@ -107,10 +107,10 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 		says   string
 		hint   string
 	}{
-		{"branch", "holds no comparison", "FIELD=VALUE"},
+		{"branch", "contains no comparison", "FIELD=VALUE"},
 		{"=x", "names no field", "FIELD=VALUE"},
-		{"branch=", "compares with nothing", "FIELD=VALUE"},
-		{"branch!x", "is no comparison", "FIELD=VALUE"},
+		{"branch=", "the value is missing", "FIELD=VALUE"},
+		{"branch!x", "is not a comparison", "FIELD=VALUE"},
 		{"branch~(", "missing closing", "regular expression"},
 		{"for>fast", "fast", "30s"},
 		{"rate=quick", "quick", "50k/s"},

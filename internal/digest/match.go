@@ -137,7 +137,7 @@ func Unknown(name string, names map[string]bool) error {
 	sortTexts(all) // so that of two as near the same one is named each time
 	e := &target.Error{
 		Doing: fmt.Sprintf("look for the field %q", name), Err: errors.New("no report has it"),
-		Hint: "docs/reports.md lists the fields that reports have; settings are called as their flags are",
+		Hint: "docs/reports.md lists the fields of reports; settings are named like their flags",
 	}
 	if near := workload.Nearest(name, all); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)

@@ -15,7 +15,7 @@ import (
 // never negative.
 func writeEndToEnd(w io.Writer, d *report.Document, _ Options) error {
 	if d.Samples == nil || len(d.Samples.EndToEnd) == 0 {
-		return &Lacking{ID: d.ID, What: "it has no sampled end-to-end times; a round trip (--op roundtrip) has"}
+		return &Lacking{ID: d.ID, What: "it has no sampled end-to-end times; only a round trip (--op roundtrip) has them"}
 	}
 	out := csv.NewWriter(w)
 	for _, s := range d.Samples.EndToEnd {

@@ -81,7 +81,7 @@ type Options struct {
 	Time string
 	// Picture names the picture that is wanted, where a form holds only one.
 	Picture string
-	Dark    bool    // pictures on a dark ground
+	Dark    bool    // pictures on a dark background
 	Scale   float64 // pixels of a PNG for each of the picture's; 0: 2
 	Style   layout.Style
 }
@@ -90,14 +90,14 @@ type Options struct {
 var Formats = []Format{
 	{Name: "text", Ext: ".txt", Help: "the whole report, as --full prints it", Several: true, write: writeText},
 	{Name: "markdown", Ext: ".md", Help: "the report for a page or an issue", Several: true, write: writeMarkdown},
-	{Name: "json", Ext: ".json", Help: "the whole report (docs/report.md); several are a line each", Several: true, write: writeJSON},
-	{Name: "csv", Ext: ".csv", Help: "the series: a row an interval", Several: true, write: writeCSV},
+	{Name: "json", Ext: ".json", Help: "the whole report (docs/report.md); several as one line each", Several: true, write: writeJSON},
+	{Name: "csv", Ext: ".csv", Help: "the series: a row per interval", Several: true, write: writeCSV},
 	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: alone(writeHDR)},
 	{Name: "percentiles", Ext: ".hgrm", Help: "the distribution of a time, as HdrHistogram prints it", write: alone(writePercentiles)},
 	{Name: "junit", Ext: ".xml", Help: "checks and trust as test cases, for CI", Several: true, write: writeJUnit},
-	{Name: "html", Ext: ".html", Help: "a page with all pictures, in one file that needs nothing else", Several: true, write: writeHTML},
-	{Name: "svg", Ext: ".svg", Help: "a picture, as lines; of several reports laid over each other", Several: true, Picture: true, write: writeSVG},
-	{Name: "png", Ext: ".png", Help: "a picture, as pixels; likewise", Binary: true, Several: true, Picture: true, write: writePNG},
+	{Name: "html", Ext: ".html", Help: "a self-contained page with all pictures", Several: true, write: writeHTML},
+	{Name: "svg", Ext: ".svg", Help: "a picture, as vector graphics; several reports are overlaid", Several: true, Picture: true, write: writeSVG},
+	{Name: "png", Ext: ".png", Help: "a picture, as pixels; several reports are overlaid", Binary: true, Several: true, Picture: true, write: writePNG},
 	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: alone(writeEndToEnd)},
 }
 
@@ -110,7 +110,7 @@ func Named(name string) (*Format, error) {
 		}
 		names = append(names, Formats[i].Name)
 	}
-	return nil, fmt.Errorf("there is no form %q; there are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown format %q; the formats are %s", name, strings.Join(names, ", "))
 }
 
 // Write writes reports in a form, in the order given. It fails for a form that
@@ -123,10 +123,10 @@ func Write(w io.Writer, format string, rs Reports, o Options) error {
 		return err
 	}
 	if rs.N == 0 {
-		return fmt.Errorf("write %s: there is no report", f.Name)
+		return fmt.Errorf("write %s: no report was given", f.Name)
 	}
 	if rs.N > 1 && !f.Several {
-		return fmt.Errorf("write %s: it holds one report, and these are %d; write each by itself", f.Name, rs.N)
+		return fmt.Errorf("write %s: it holds one report, but there are %d; write each separately", f.Name, rs.N)
 	}
 	b := bufio.NewWriterSize(w, 64<<10)
 	if err := f.write(b, rs, o); err != nil {

@@ -436,15 +436,15 @@ func TestRefused(t *testing.T) {
 		want         string
 		lacks        bool
 	}{
-		{name: "no such form", format: "xlsx", ds: []*report.Document{d}, want: `there is no form "xlsx"; there are text, markdown`},
-		{name: "no report", format: "text", want: "there is no report"},
-		{name: "two where one fits", format: "hdr", ds: []*report.Document{d, d}, want: "it holds one report, and these are 2"},
+		{name: "no such form", format: "xlsx", ds: []*report.Document{d}, want: `unknown format "xlsx"; the formats are text, markdown`},
+		{name: "no report", format: "text", want: "no report was given"},
+		{name: "two where one fits", format: "hdr", ds: []*report.Document{d, d}, want: "it holds one report, but there are 2"},
 		{name: "no histograms", format: "hdr", ds: []*report.Document{empty}, want: "report k3v9x2ab: it has no histograms", lacks: true},
 		{name: "none of the usual times", format: "percentiles", ds: []*report.Document{empty}, want: "no histogram of a response, service or end-to-end time", lacks: true},
 		{name: "not that time", format: "percentiles", o: Options{Time: "end_to_end"}, ds: []*report.Document{d}, want: "no histogram of the time end_to_end", lacks: true},
-		{name: "no such time", format: "percentiles", o: Options{Time: "latency"}, ds: []*report.Document{d}, want: `there is no time "latency"; there are response, service`},
-		{name: "no picture named", format: "svg", ds: []*report.Document{d}, want: "it holds one picture, and none is named"},
-		{name: "no such picture", format: "png", o: Options{Picture: "mona-lisa"}, ds: []*report.Document{d}, want: `there is no picture "mona-lisa"; there are throughput, `},
+		{name: "no such time", format: "percentiles", o: Options{Time: "latency"}, ds: []*report.Document{d}, want: `unknown time "latency"; the times are response, service`},
+		{name: "no picture named", format: "svg", ds: []*report.Document{d}, want: "it holds one picture: name it"},
+		{name: "no such picture", format: "png", o: Options{Picture: "mona-lisa"}, ds: []*report.Document{d}, want: `unknown picture "mona-lisa"; the pictures are throughput, `},
 		{name: "nothing to draw", format: "png", o: Options{Picture: "throughput"}, ds: []*report.Document{empty}, want: "there is nothing to draw", lacks: true},
 		{name: "no samples", format: "e2e-csv", ds: []*report.Document{empty}, want: "no sampled end-to-end times", lacks: true},
 	} {

@@ -61,7 +61,7 @@ func timed(d *report.Document, name string) (h, ages *measure.Histogram, err err
 		return nil, nil, &Lacking{ID: d.ID, What: "it has no histogram of a response, service or end-to-end time"}
 	}
 	if times := report.TimeNames(); !slices.Contains(times, name) {
-		return nil, nil, fmt.Errorf("there is no time %q; there are %s", name, list(times))
+		return nil, nil, fmt.Errorf("unknown time %q; the times are %s", name, list(times))
 	}
 	if !find(name) {
 		return nil, nil, &Lacking{ID: d.ID, What: "it has no histogram of the time " + name}

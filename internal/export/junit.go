@@ -160,7 +160,7 @@ func writeJUnit(w io.Writer, rs Reports, _ Options) error {
 // cases are the verdicts that CI cares for: whether the run was done as it was asked for,
 // whether it is trusted, and the limits.
 func cases(d *report.Document) []Case {
-	out := []Case{{Name: "done", Text: "the run came to its end"}}
+	out := []Case{{Name: "done", Text: "the run completed"}}
 	var wrong []string
 	for _, v := range d.Verdicts() {
 		text := strings.Join(v.Texts, "; ")

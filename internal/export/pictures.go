@@ -59,7 +59,7 @@ func figure(rs Reports, o Options) (*picture.Figure, picture.Theme, error) {
 		theme = picture.Dark
 	}
 	if o.Picture == "" {
-		return nil, theme, errors.New("it holds one picture, and none is named")
+		return nil, theme, errors.New("it holds one picture: name it")
 	}
 	ds, err := rs.together()
 	if err != nil {
@@ -72,5 +72,5 @@ func figure(rs Reports, o Options) (*picture.Figure, picture.Theme, error) {
 	if len(figures) == 0 {
 		return nil, theme, &Lacking{ID: ds[0].ID, What: "there is nothing to draw"}
 	}
-	return nil, theme, fmt.Errorf("there is no picture %q; there are %s", o.Picture, list(Pictures(ds)))
+	return nil, theme, fmt.Errorf("unknown picture %q; the pictures are %s", o.Picture, list(Pictures(ds)))
 }

@@ -56,7 +56,7 @@ func brokers(base, candidate []digest.Row) []Finding {
 		name := strings.TrimPrefix(d.Name, brokerSettings)
 		switch {
 		case name == digest.Rest:
-			out = append(out, Finding{true, "servers", "broker settings differ that are too many to name (report show --json has both)"})
+			out = append(out, Finding{true, "servers", "too many broker settings differ to list (report show --json has both)"})
 		case cutA && d.Name > lastA && !described(d.Base), cutB && d.Name > lastB && !described(d.Candidate): // it is in the rest
 		default:
 			out = append(out, Finding{true, "servers", plainField(d.Name) + " " + d.words()})
@@ -84,7 +84,7 @@ func describing(side string, rows []digest.Row) (all []digest.Row, text string) 
 	case missing < len(rows):
 		return all, fmt.Sprintf("%d of the %s's %d runs do not know all brokers' settings", missing, side, len(rows))
 	case least > 0:
-		return nil, fmt.Sprintf("only %d of %d brokers of the %s told their settings", int(least), int(of), side)
+		return nil, fmt.Sprintf("only %d of %d brokers of the %s reported their settings", int(least), int(of), side)
 	}
 	return nil, "the " + side + " does not know its brokers' settings"
 }

@@ -44,7 +44,7 @@ func TestBrokersThatDoNotDescribe(t *testing.T) {
 		{name: "the candidate does not tell", base: two, candidate: set(0), want: []string{"the candidate does not know its brokers' settings"}},
 		{
 			name: "one of several told", base: two, candidate: set(1, "num.io.threads", "64"),
-			want: []string{"only 1 of 3 brokers of the candidate told their settings"},
+			want: []string{"only 1 of 3 brokers of the candidate reported their settings"},
 		},
 		{
 			name: "some runs were told nothing", base: two, candidate: two, some: set(0),
@@ -60,11 +60,11 @@ func TestBrokersThatDoNotDescribe(t *testing.T) {
 		},
 		{
 			name: "more than can be named", base: many("#1", "k"), candidate: many("#2", "k"),
-			want: []string{"!broker settings differ that are too many to name (report show --json has both)"},
+			want: []string{"!too many broker settings differ to list (report show --json has both)"},
 		},
 		{
 			name: "one more takes the place of the last", base: many("#1", "k"), candidate: many("#2", "j"),
-			want: []string{"!broker settings differ that are too many to name (report show --json has both)", "!broker settings b was nothing and is 1"},
+			want: []string{"!too many broker settings differ to list (report show --json has both)", "!broker settings b was nothing and is 1"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

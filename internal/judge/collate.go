@@ -24,7 +24,7 @@ type CollateOptions struct {
 	Filters digest.Filters
 	Sort    string      // a field; with "-" before it the other way round; "": by VAR, the newest group first
 	Last    digest.Last // most groups, or the age of the reports to start from
-	All     bool        // groups in which VAR has one value, too
+	All     bool        // include groups in which VAR has only one value
 	Now     time.Time
 }
 
@@ -174,7 +174,7 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 // checkVar wants the name of a field.
 func checkVar(name string) error {
 	if name == "" || strings.ContainsAny(name, "=<>!~") {
-		return fault("which field is to differ", fmt.Errorf("%q is no name of a field", name), "VAR comes first and is a name alone, such as concurrency, branch or a flag of the system; filters follow it")
+		return fault("choose the field that differs", fmt.Errorf("%q is not the name of a field", name), "VAR comes first and is only a name, such as concurrency, branch or a flag of the system; filters follow it")
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func choose(rows []digest.Row, filters digest.Filters) ([]digest.Row, error) {
 		return out, nil
 	}
 	if len(rows) == 0 {
-		return nil, fault("collate", errors.New("there are no reports"), "carronade run keeps one of every run")
+		return nil, fault("collate", errors.New("there are no reports"), "carronade run stores a report of every run")
 	}
 	return nil, noMatch(rows, filters)
 }
@@ -239,18 +239,18 @@ func starting(all []*entry, filters digest.Filters, o CollateOptions) error {
 		}
 		return noMatch(rows, filters)
 	}
-	return fault("choose reports", fmt.Errorf("none of %s is young enough", units.Plural(len(all), "report")), "-n takes an age such as 168h, or a number of groups")
+	return fault("choose reports", fmt.Errorf("none of %s is recent enough", units.Plural(len(all), "report")), "-n takes an age such as 168h, or a number of groups")
 }
 
 // nothing is why there is no group.
 func (c *Collation) nothing(o CollateOptions) error {
 	switch {
 	case c.Without > 0:
-		return fault("collate "+o.Var, fmt.Errorf("none of %s has %s", units.Plural(c.Without, "report"), c.Variable), "another filter may let those through that have it")
+		return fault("collate "+o.Var, fmt.Errorf("none of %s has %s", units.Plural(c.Without, "report"), c.Variable), "other filters may match reports that have it")
 	case len(c.LeftOut) > 0:
 		return fault("collate "+o.Var, fmt.Errorf("none of %s can be used: %s", units.Plural(len(c.LeftOut), "report"), c.LeftOut[0].Why), "")
 	}
-	return fault("collate "+o.Var, errors.New("there are no reports"), "carronade run keeps one of every run")
+	return fault("collate "+o.Var, errors.New("there are no reports"), "carronade run stores a report of every run")
 }
 
 // show takes the groups that are wanted.
@@ -295,21 +295,21 @@ func (c *Collation) remark(v *variable) {
 	}
 	switch {
 	case len(values) == 1 && len(c.Groups) > 0:
-		add("%s does not vary: it is %s wherever the filters look", v.shown(), c.Groups[0].Rows[0].Value)
+		add("%s does not vary: it is %s in all matching reports", v.shown(), c.Groups[0].Rows[0].Value)
 	case !slices.ContainsFunc(c.Groups, func(g Group) bool { return len(g.Rows) > 1 }):
-		add("no two reports differ in %s alone: each group has one row", v.shown())
+		add("no two reports differ only in %s: each group has one row", v.shown())
 	case most == 1:
-		add("one repetition of each: nothing says what is chance and what is not, and no row is called the best; --repeat %d makes as many as that takes", stats.Least)
+		add("one repetition of each is too few to tell a difference from noise, so no row is marked as the best; run with --repeat %d", stats.Least)
 	case fewest < stats.Least:
-		add("a row is called the best only among rows of %d repetitions and more", stats.Least)
+		add("a row is marked as the best only among rows of at least %d repetitions", stats.Least)
 	case best:
 		add("* better than every other row of its group (U-test, all comparisons of a group together at %g)", stats.Defaults.Alpha)
 	}
 	if untrusted > 0 {
-		add("! not trustworthy: the generator was the limit of that run (!3: of three of the row's); such runs are in the row's numbers and never make it the best, and compare and verify leave them out")
+		add("! not trustworthy: the generator was the limit of that run (!3: of three runs of the row); such runs count in the row's numbers, but the row is never the best, and compare and verify leave them out")
 	}
 	if noisy > 0 {
-		add("~ noisy: the generator of that run may have moved its times, within the bounds that its report states (~3: of three of the row's); no row is the best where that might decide it")
+		add("~ noisy: the generator of that run may have affected its times, within the bounds that its report states (~3: of three runs of the row); no row is the best where that might decide it")
 	}
 	if c.Without > 0 {
 		add("%s without %s", units.Plural(c.Without, "report"), v.shown())

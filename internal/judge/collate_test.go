@@ -216,7 +216,7 @@ func TestCollateKeepsApart(t *testing.T) {
 			t.Errorf("%s: got %s, want two groups", tt.name, got)
 		}
 		delete(tt.differ, "linger-like")
-		if got := collated(t, rows, "x"); !slices.ContainsFunc(got.Notes, func(n string) bool { return strings.Contains(n, "no two reports differ in x alone") }) {
+		if got := collated(t, rows, "x"); !slices.ContainsFunc(got.Notes, func(n string) bool { return strings.Contains(n, "no two reports differ only in x") }) {
 			t.Errorf("%s: the notes are %q", tt.name, got.Notes)
 		}
 	}
@@ -397,14 +397,14 @@ func TestCollateFaults(t *testing.T) {
 		says  string
 		hint  string
 	}{
-		{"VAR left out", rows, []string{"branch=master"}, "no name of a field", "filters follow"},
-		{"VAR empty", rows, []string{""}, "no name of a field", ""},
+		{"VAR left out", rows, []string{"branch=master"}, "not the name of a field", "filters follow"},
+		{"VAR empty", rows, []string{""}, "not the name of a field", ""},
 		{"VAR that nothing has", rows, []string{"brnch"}, `the field "brnch": no report has it`, "did you mean branch?"},
 		{"a flag mistyped", rows, []string{"apm-server.tracing.enable"}, "no report has it", "did you mean apm-server.tracing.enabled?"},
 		{"a filter on what nothing has", rows, []string{"branch", "concurency=1"}, "no report has it", "did you mean concurrency?"},
 		{"filters that nothing meets", rows, []string{"branch", "concurrency=1", "id=v5yruht0"}, "no report of 6 meets all filters", "concurrency=1 alone lets 3 through, id=v5yruht0 alone lets 1 through"},
 		{"a filter on VAR that nothing meets", rows, []string{"branch", "branch=mater"}, "no report of 6 meets all filters", "branch=mater alone lets 0 through"},
-		{"too old", rows, []string{"branch", "-n=1h"}, "none of 6 reports is young enough", "-n takes an age"},
+		{"too old", rows, []string{"branch", "-n=1h"}, "none of 6 reports is recent enough", "-n takes an age"},
 		{"sorted by what nothing has", rows, []string{"branch", "--sort=throughputt"}, "no report has it", "did you mean throughput?"},
 		{"no reports", nil, []string{"branch"}, "there are no reports", "carronade run"},
 		{"VAR only where it cannot be used", []digest.Row{cut, rows[0]}, []string{"only", "id=cut"}, "cut short", ""},
@@ -442,8 +442,8 @@ func TestCollateNotes(t *testing.T) {
 		says  string
 	}{
 		{"VAR does not vary", rows, []string{"branch"}, "branch does not vary: it is trace-apm-server"},
-		{"one repetition", rows, []string{tracing}, "one repetition of each: nothing says what is chance"},
-		{"a few repetitions", append(runs(1, "a", 3, 1, 1, 0.1, fields{"flag.x": "1"}), runs(2, "b", 3, 1, 1, 0.1, fields{"flag.x": "2"})...), []string{"x"}, "only among rows of 6 repetitions"},
+		{"one repetition", rows, []string{tracing}, "one repetition of each is too few to tell a difference from noise"},
+		{"a few repetitions", append(runs(1, "a", 3, 1, 1, 0.1, fields{"flag.x": "1"}), runs(2, "b", 3, 1, 1, 0.1, fields{"flag.x": "2"})...), []string{"x"}, "only among rows of at least 6 repetitions"},
 		{"groups of one row", lone, []string{tracing}, "1 more group in which " + tracing + " has one value: --all shows them"},
 		{"reports without VAR", many, []string{"x"}, "4 reports without x"},
 		{"more groups", many, []string{"x"}, "5 more groups: -n shows more"},

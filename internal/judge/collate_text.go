@@ -239,7 +239,7 @@ func (c *Collation) head(p *layout.Page, g *Group) {
 		p.Line(p.Paint(layout.Bold, l))
 	}
 	if also := g.also(); len(also) > 0 {
-		for _, l := range layout.Wrap("differs with it: "+strings.Join(also, ", "), p.Columns()) {
+		for _, l := range layout.Wrap("also differs: "+strings.Join(also, ", "), p.Columns()) {
 			p.Line(p.Paint(layout.Dim, l))
 		}
 	}
@@ -248,7 +248,7 @@ func (c *Collation) head(p *layout.Page, g *Group) {
 		older += g.Rows[i].Older
 	}
 	if older > 0 {
-		p.Line(p.Paint(layout.Dim, fmt.Sprintf("of each row the newest revision; %s of others", units.Plural(older, "report"))))
+		p.Line(p.Paint(layout.Dim, fmt.Sprintf("each row has the newest revision; %s of others left out", units.Plural(older, "report"))))
 	}
 }
 

@@ -60,8 +60,8 @@ report id  revision date         pushed    accepted  throughput  per batch  serv
 xmlob0sh   2018-05-18 10:21  4.96 MiB/s  5.05 MiB/s       491/s     169 ms       169 ms  338 ms  75.7%  403 MiB  0.750  false
 bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s     174 ms       174 ms  348 ms  78.4%  338 MiB  0.868  true
 
-  one repetition of each: nothing says what is chance and what is not, and no
-  row is called the best; --repeat 6 makes as many as that takes
+  one repetition of each is too few to tell a difference from noise, so no row
+  is marked as the best; run with --repeat 6
 `
 
 func TestCollateText(t *testing.T) {

@@ -58,7 +58,7 @@ func variableOf(rows []digest.Row, name string) (*variable, error) {
 	}
 	if found == "" {
 		if len(rows) == 0 {
-			return nil, fault("collate "+name, errors.New("there are no reports"), "carronade run keeps one of every run")
+			return nil, fault("collate "+name, errors.New("there are no reports"), "carronade run stores a report of every run")
 		}
 		return nil, digest.Unknown(name, names)
 	}

@@ -54,7 +54,7 @@ func findings(base, candidate []digest.Row) []Finding {
 			out = append(out, Finding{true, "trust", fmt.Sprintf("the generator was the limit of %d of the %s's %d runs", n, s.name, len(s.rows))})
 		}
 		if n := count(s.rows, noisy); n > 0 {
-			out = append(out, Finding{false, "trust", fmt.Sprintf("%d of the %s's %d runs %s noisy: intervals and verdicts hold whatever their generators added", n, s.name, len(s.rows), isOrAre(n))})
+			out = append(out, Finding{false, "trust", fmt.Sprintf("%d of the %s's %d runs %s noisy: intervals and verdicts allow for what their generators added", n, s.name, len(s.rows), isOrAre(n))})
 		}
 	}
 	return out
@@ -171,11 +171,11 @@ func apart(base, candidate []digest.Row) []Finding {
 	if gap <= 0 || min(len(base), len(candidate)) < 2 && gap <= time.Hour { // of one run each one is always the first
 		return nil
 	}
-	text := "all runs of one side came before all of the other"
+	text := "all runs of one side were before all runs of the other"
 	if gap > time.Hour {
 		text += ", " + ago(gap) + " apart"
 	}
-	return []Finding{{Severe: false, About: "time", Text: text + ": what drifts is in the difference (compare --run interleaves)"}}
+	return []Finding{{Severe: false, About: "time", Text: text + ": drift is part of the difference (compare --run interleaves)"}}
 }
 
 // ago is a span in its largest unit.

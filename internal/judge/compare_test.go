@@ -66,7 +66,7 @@ func TestCompare(t *testing.T) {
 			name:      "times that are lower bounds",
 			base:      runs(1, "a", 8, level, p99, 0.01),
 			candidate: bounded(runs(2, "b", 8, level, p99*0.5, 0.01)),
-			want:      []string{"throughput: same ", "response p99: cannot tell events were never answered, so this time is a lower bound"},
+			want:      []string{"throughput: same ", "response p99: cannot tell some events were never answered, so this time is a lower bound"},
 			verdict:   "cannot tell",
 		},
 		{
@@ -189,10 +189,10 @@ func TestFindings(t *testing.T) {
 		{"leaders", fields{"target.topic.leaders": "1: 0 1, 2: 2"}, 0, []string{"!leaders: topic leaders was nothing and is 1: 0 1, 2: 2"}},
 		{"host", fields{"host.cpu": "another cpu", "host.name": "another"}, 0, []string{"!host: the generator's cpu was one cpu and is another cpu"}},
 		{"the system's host", fields{"system.host.cores": 64.0}, 0, []string{"!host: the system's cores was nothing and is 64"}},
-		{"noise of the generator", fields{"trust_level": "noisy"}, 0, []string{"trust: 6 of the candidate's 6 runs are noisy: intervals and verdicts hold whatever their generators added"}},
+		{"noise of the generator", fields{"trust_level": "noisy"}, 0, []string{"trust: 6 of the candidate's 6 runs are noisy: intervals and verdicts allow for what their generators added"}},
 		{"address", fields{"target": "kafka://elsewhere:9092/t"}, 0, []string{"target: target was kafka://127.0.0.1/t and is kafka://elsewhere:9092/t"}},
 		{"another port of this machine", fields{"target": "kafka://127.0.0.1:4711/t"}, 0, nil},
-		{"in turn", nil, 3 * 24 * time.Hour, []string{"time: all runs of one side came before all of the other, 2 days apart: what drifts is in the difference (compare --run interleaves)"}},
+		{"in turn", nil, 3 * 24 * time.Hour, []string{"time: all runs of one side were before all runs of the other, 2 days apart: drift is part of the difference (compare --run interleaves)"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string

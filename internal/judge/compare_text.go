@@ -120,7 +120,7 @@ func (pr *Pair) text(p *layout.Page, several bool) {
 		p.Pair(code, label, f.About+": "+f.Text)
 	}
 	if len(pr.Findings) > 0 && pr.Findings[0].Severe {
-		p.Pair(layout.Red, "", "what stands here may be the whole reason of a difference")
+		p.Pair(layout.Red, "", "these may be the only reason for a difference")
 	}
 	p.Line("")
 	judgements(p, pr.Rows)
@@ -183,10 +183,10 @@ func judgements(p *layout.Page, rows []Judgement) {
 }
 
 // widenedWords say why an interval is wider than chance makes it.
-const widenedWords = "the interval holds whatever the generators of noisy runs added"
+const widenedWords = "the interval allows for what the generators of noisy runs added"
 
 // fromZero is what is said of a verdict that no effect has a part in.
-const fromZero = "the base is 0, which has no shares: any change counts that the test is sure of"
+const fromZero = "the base is 0, so there are no percentages: any significant change counts"
 
 // decidedFromZero is whether a row differs from a base of 0.
 func (j *Judgement) decidedFromZero() bool {

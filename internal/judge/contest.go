@@ -176,14 +176,14 @@ func (j *Judgement) widen(other *stats.Comparison, better stats.Direction) {
 }
 
 // movedWords say that a bound covers a difference.
-const movedWords = "in noisy runs the generator may have made as much of a difference"
+const movedWords = "in noisy runs the generator may have caused a difference of this size"
 
 // boundWords say why numbers are not to be relied on.
 func (j *Judgement) boundWords() string {
 	if j.LowerBounds {
-		return "events were never answered, so this time is a lower bound"
+		return "some events were never answered, so this time is a lower bound"
 	}
-	return "events were never answered, so in some runs this time is a lower bound"
+	return "some events were never answered, so in some runs this time is a lower bound"
 }
 
 // sample is one number of each row that has the field.

@@ -25,15 +25,15 @@ func TestVerdictsAgainstLowerBounds(t *testing.T) {
 		why             string
 	}{
 		{name: "better, one of the candidate's", candidate: 1, factor: 0.5, want: stats.Better},
-		{name: "better, most of the candidate's", candidate: 6, factor: 0.5, want: stats.Unknown, why: "events were never answered, so this time is a lower bound"},
-		{name: "better, four of the candidate's", candidate: 4, factor: 0.5, want: stats.Unknown, why: "events were never answered, so in some runs this time is a lower bound"},
+		{name: "better, most of the candidate's", candidate: 6, factor: 0.5, want: stats.Unknown, why: "some events were never answered, so this time is a lower bound"},
+		{name: "better, four of the candidate's", candidate: 4, factor: 0.5, want: stats.Unknown, why: "some events were never answered, so in some runs this time is a lower bound"},
 		{name: "better than bounds", base: 10, factor: 0.5, want: stats.Better},
 		{name: "worse, one of the base's", base: 1, factor: 2, want: stats.Worse},
-		{name: "worse, most of the base's", base: 6, factor: 2, want: stats.Unknown, why: "events were never answered, so this time is a lower bound"},
+		{name: "worse, most of the base's", base: 6, factor: 2, want: stats.Unknown, why: "some events were never answered, so this time is a lower bound"},
 		{name: "worse, as bounds", candidate: 10, factor: 2, want: stats.Worse},
 		{name: "same, one of the candidate's", candidate: 1, factor: 1, want: stats.Same},
-		{name: "same, most of the candidate's", candidate: 6, factor: 1, want: stats.Unknown, why: "events were never answered, so this time is a lower bound"},
-		{name: "same, most of the base's", base: 6, factor: 1, want: stats.Unknown, why: "events were never answered, so this time is a lower bound"},
+		{name: "same, most of the candidate's", candidate: 6, factor: 1, want: stats.Unknown, why: "some events were never answered, so this time is a lower bound"},
+		{name: "same, most of the base's", base: 6, factor: 1, want: stats.Unknown, why: "some events were never answered, so this time is a lower bound"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base, candidate := runs(1, "a", 10, level, p99, 0.005), runs(2, "b", 10, level, p99*tt.factor, 0.005)
@@ -208,7 +208,7 @@ func TestEffectBesideZero(t *testing.T) {
 		name, got string
 		want      []string
 	}{
-		{"from 0", page(zero(many(1, "a")), many(2, "b")), []string{"throughput 0/s 50 k/s +50 k/s", " better ", "throughput: the base is 0, which has no shares: any change counts"}},
+		{"from 0", page(zero(many(1, "a")), many(2, "b")), []string{"throughput 0/s 50 k/s +50 k/s", " better ", "throughput: the base is 0, so there are no percentages: any significant change counts"}},
 		{"to 0", page(many(1, "a"), zero(many(2, "b"))), []string{"throughput 50 k/s 0/s -50 k/s", " worse "}},
 		{"at 0", page(zero(many(1, "a")), zero(many(2, "b"))), []string{"throughput 0/s 0/s +0/s +0/s .. +0/s same response"}},
 		{
@@ -320,7 +320,7 @@ func TestGateFromZero(t *testing.T) {
 	if throughput.Gate != NotWorse || throughput.Reason != "" {
 		t.Errorf("throughput: got %q (%s), want not worse", throughput.Gate, throughput.Reason)
 	}
-	if want := "too noisy: it may be 2 ms worse; before it was 0, and any change counts; more repetitions of this revision would do"; p99.Gate != CannotTell || p99.Reason != want {
+	if want := "too noisy: it may be 2 ms worse; before it was 0, and any change counts; more repetitions of this revision would settle it"; p99.Gate != CannotTell || p99.Reason != want {
 		t.Errorf("p99: got %q (%s), want %q", p99.Gate, p99.Reason, want)
 	}
 	checkPage(t, v.Text)

@@ -83,7 +83,7 @@ const mb = 1 << 20
 // that were cut short are left out. No run of that side is an error.
 func TableOf(rows []digest.Row, side string) (*Table, error) {
 	if side != Producing && side != Consuming {
-		return nil, fault("make a table", fmt.Errorf("there is no side %q", side), "give produce or consume")
+		return nil, fault("make a table", fmt.Errorf("unknown side %q", side), "give produce or consume")
 	}
 	t := &Table{Schema: TableSchema, Side: side, Runs: []TableRun{}, LeftOut: []LeftOut{}}
 	var own []digest.Row
@@ -104,7 +104,7 @@ func TableOf(rows []digest.Row, side string) (*Table, error) {
 		if len(t.LeftOut) > 0 {
 			hint = t.LeftOut[0].ID + ": " + t.LeftOut[0].Why
 		}
-		return nil, fault("make a table", errors.New("no report that fits is of a run to "+side), hint)
+		return nil, fault("make a table", errors.New("no matching report is of a run to "+side), hint)
 	}
 	slices.SortStableFunc(t.Runs, func(a, b TableRun) int { return cmp.Or(cmp.Compare(a.Count, b.Count), a.Start.Compare(b.Start)) })
 	t.Note = t.note()
@@ -194,7 +194,7 @@ func (t *Table) note() string {
 		text += "; !: the generator was the limit"
 	}
 	if slices.ContainsFunc(t.Runs, func(r TableRun) bool { return r.Noisy }) {
-		text += "; ~: noisy, the generator may have moved the times within the bounds that the report states"
+		text += "; ~: noisy, the generator may have affected the times within the bounds that the report states"
 	}
 	return text
 }

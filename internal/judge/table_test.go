@@ -219,7 +219,7 @@ func TestTableFaults(t *testing.T) {
 		side string
 		says string
 	}{
-		{"another side", series(), "both", "no side"},
+		{"another side", series(), "both", "unknown side"},
 		{"no report of the side", series()[:1], Consuming, "consume"},
 		{"no reports", nil, Producing, "produce"},
 		{"only one cut short", series()[6:], Producing, "produce"},

@@ -276,10 +276,10 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 		case s.Field != c.field:
 		case s.Stands:
 			r.Gate = Worse
-			r.Reason = fmt.Sprintf("%s since %s, and not made good", s.by(), s.at())
+			r.Reason = fmt.Sprintf("%s since %s, and not recovered", s.by(), s.at())
 		case s.Doubtful && r.Gate == NotWorse:
 			r.Gate = CannotTell
-			r.Reason = fmt.Sprintf("%s since %s, where events had never been answered, so that it may have been as bad before", s.by(), s.at())
+			r.Reason = fmt.Sprintf("%s since %s; some events before that were never answered, so it may have been as bad then", s.by(), s.at())
 		}
 	}
 }
@@ -290,15 +290,15 @@ func (r *GateRow) noise(worst float64) string {
 	text := "too noisy: it may be " + plainAmount(worst, relative, r.kind) + " worse; "
 	if !relative { // an effect is a share of the base, which 0 has none of
 		if r.AnyChange {
-			return text + "before it was 0, and any change counts; more repetitions of this revision would do"
+			return text + "before it was 0, and any change counts; more repetitions of this revision would settle it"
 		}
 		worst /= math.Abs(r.raw.Base.Median)
 	}
 	effect := math.Ceil(worst*100+0.5) / 100
 	if !(effect < MostEffect) {
-		return text + "more repetitions of this revision would do"
+		return text + "more repetitions of this revision would settle it"
 	}
-	return fmt.Sprintf("%s--effect %s would do, or more repetitions of this revision", text, percent(effect))
+	return fmt.Sprintf("%s--effect %s would settle it, or more repetitions of this revision", text, percent(effect))
 }
 
 // littleHistory says how much there is and how much is wanted.
@@ -309,9 +309,9 @@ func (c *contest) littleHistory() string {
 		n += len(s)
 	}
 	if n == 0 {
-		return "too little history: nothing came before it"
+		return "too little history: there is no earlier revision"
 	}
-	return fmt.Sprintf("too little history: %s of %d revisions before it and %d of its own; it takes %d revisions, or %d reports on both sides",
+	return fmt.Sprintf("too little history: %s of %d revisions before it and %d of its own; needed: %d revisions, or %d reports on both sides",
 		units.Plural(n, "report"), len(row.History), len(row.Candidate), stats.Levels, stats.Least)
 }
 
@@ -374,7 +374,7 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 			continue
 		}
 		if len(fresh) == 0 || i < 0 {
-			err := fmt.Errorf("the confirming command left no new report of %s that can be judged", workloadWords(old.Workload))
+			err := fmt.Errorf("the confirming command made no new usable report of %s", workloadWords(old.Workload))
 			if len(out) > 0 {
 				err = fmt.Errorf("%w: %s is %s", err, out[0].ID, out[0].Why)
 			}

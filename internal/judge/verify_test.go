@@ -61,19 +61,19 @@ func TestVerify(t *testing.T) {
 		{name: "two revisions, the new one better", rows: history(1, 2, 6, 0.01, fallAt(1, 1.1)), want: NotWorse},
 		{
 			name: "two revisions, five runs each", rows: history(1, 2, 5, 0.01, fallAt(1, 0.5)), want: CannotTell,
-			why: "too little history: 5 reports of 1 revisions before it and 5 of its own; it takes 6 revisions, or 6 reports on both sides",
+			why: "too little history: 5 reports of 1 revisions before it and 5 of its own; needed: 6 revisions, or 6 reports on both sides",
 		},
-		{name: "one revision", rows: history(1, 1, 6, 0.01, level), want: CannotTell, why: "too little history: nothing came before it"},
+		{name: "one revision", rows: history(1, 1, 6, 0.01, level), want: CannotTell, why: "too little history: there is no earlier revision"},
 		{name: "single runs, the new one much worse", rows: history(1, 20, 1, 0.02, fallAt(19, 0.85)), want: Worse},
 		{name: "single runs, noisy", rows: history(1, 20, 1, 0.02, level), want: CannotTell, why: "too noisy: it may be"},
 		{name: "single runs, and little is asked", rows: history(1, 20, 1, 0.02, level), o: wide, want: NotWorse},
 		{
 			name: "worse for some revisions already", rows: history(1, 30, 1, 0.02, fallAt(22, 0.9)), o: wide, want: Worse,
-			why: "and not made good",
+			why: "and not recovered",
 		},
 		{
 			name: "two good ones long ago do not hide it", rows: history(3, 20, 3, 0.01, fallAt(17, 0.8)), want: Worse,
-			why: "and not made good",
+			why: "and not recovered",
 		},
 		{
 			name: "worse, and made good", rows: history(1, 30, 1, 0.01, func(i int) float64 {
@@ -291,7 +291,7 @@ func TestConfirm(t *testing.T) {
 		{name: "as bad again", rows: slices.Concat(alarm, more(0.9, 2)), want: Worse},
 		{name: "not as bad again", rows: slices.Concat(alarm, more(1, 2)), want: CannotTell},
 		{name: "not as bad again, often", rows: slices.Concat(alarm, more(1.05, 60)), want: NotWorse},
-		{name: "no new report", rows: alarm, err: "the confirming command left no new report of rate 50k/s, for 30s, acks all that can be judged"},
+		{name: "no new report", rows: alarm, err: "the confirming command made no new usable report of rate 50k/s, for 30s, acks all"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := first.Confirm(tt.rows, VerifyOptions{})

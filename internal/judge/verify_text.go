@@ -74,7 +74,7 @@ func (g *Gate) text(p *layout.Page) {
 		p.Pair(layout.Yellow, "beware", g.BehindWords())
 	}
 	if g.Noisy > 0 {
-		p.Pair(layout.Yellow, "noisy", units.Plural(g.Noisy, "report")+": the verdict holds whatever their generators added to times")
+		p.Pair(layout.Yellow, "noisy", units.Plural(g.Noisy, "report")+": the verdict allows for what their generators added to times")
 	}
 	before := g.Revisions[:len(g.Revisions)-1]
 	if len(before) > 0 {
@@ -84,11 +84,11 @@ func (g *Gate) text(p *layout.Page) {
 		}
 		what := "revisions"
 		if newest.Revision == "" {
-			what = "runs or their repetitions (reports that tell no revision are distinguished by time)"
+			what = "runs or their repetitions (reports without a revision are distinguished by time)"
 		}
 		text := fmt.Sprintf("%d %s, %s, since %s", len(before), what, units.Plural(n, "report"), before[0].words())
 		if g.Older > 0 {
-			text += fmt.Sprintf("; %d older ones were not looked at", g.Older)
+			text += fmt.Sprintf("; %d older ones were not read", g.Older)
 		}
 		p.Pair("", "before", text)
 	}
@@ -204,7 +204,7 @@ func (g *Gate) history(p *layout.Page) {
 		show := func(v float64) string { return digest.Value{Kind: s.kind, Num: v}.String() }
 		word, code := "better", layout.Green
 		if s.Worse {
-			word, code = "made good", layout.Yellow
+			word, code = "recovered", layout.Yellow
 		}
 		switch {
 		case s.Stands:
@@ -252,7 +252,7 @@ func strip(series []float64, marks map[int]bool, cells int, ascii bool) (line st
 
 // BehindWords tell that a workload was not run at the newest revision.
 func (g *Gate) BehindWords() string {
-	return "no report of " + g.Behind.words() + " is of this workload, so that it is not judged at it"
+	return "no report of " + g.Behind.words() + " is of this workload, so it is not judged on it"
 }
 
 // Words tell a workload that was verified in one line.
@@ -279,7 +279,7 @@ func (c *Confirmed) Words() string {
 	case c.Again:
 		text = "it was as bad again"
 	case c.Unknown:
-		text = "events were never answered, so that it may have been as bad again"
+		text = "some events were never answered, so it may have been as bad again"
 	}
 	return "confirming " + runsWords(c.Reports) + ": " + text
 }

@@ -8,10 +8,10 @@ import (
 	"carronade/internal/picture"
 )
 
-// encode returns the figures as JSON for the script: numbers in four
-// significant digits, which is more than a picture shows, abscissas once for
-// all lines that share them, and rows of a heat map by how far they are from
-// the one before. encoding/json escapes what could end the script's element.
+// encode returns the figures as JSON for the script: numbers with four significant digits,
+// more than a picture shows; abscissas once for all lines that share them; rows of a heat map
+// by their distance from the row before. encoding/json escapes everything that could end the
+// script element.
 func encode(figures []picture.Figure) []byte {
 	e := &encoder{}
 	e.b = append(e.b, `{"figures":[`...)
@@ -153,7 +153,7 @@ func (e *encoder) series(s *picture.Series) {
 	e.raw("}")
 }
 
-// share returns the number of a list of abscissas, which most lines share.
+// share returns the index of a list of abscissas; most lines share one.
 func (e *encoder) share(xs []float64) int {
 	for i, have := range e.xs {
 		if len(have) != len(xs) {

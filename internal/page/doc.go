@@ -1,13 +1,11 @@
-// Package page writes reports as one HTML file that needs nothing else: no
-// network, no other file, and no script to be read. The pictures stand in it
-// as SVG and as tables; a script of our own draws the same data anew in the
-// reader's width, reads values under the pointer or by arrow keys, hides
-// series and zooms all pictures over time together. It answers for what the
-// page shows and for its safety, and refuses to know how pictures are made and
-// where reports come from.
+// Package page writes reports as one self-contained HTML file: it needs no network, no other
+// file, and no script to be read. Pictures are in it as SVG and as tables. A script redraws
+// the same data for the reader's width, shows values under the pointer or by arrow keys, hides
+// series, and zooms all pictures over time together. The package is responsible for what the
+// page shows and for its safety; it does not know how pictures are made or where reports come
+// from.
 //
-// Its invariant: what a report holds are others' words. None of them is markup
-// or script, whatever they are: they are escaped in one place (package markup),
-// the script makes text nodes of them, and the page's own policy allows no
-// script but the one whose hash it names, and no connection at all.
+// Invariant: text from a report is untrusted and never becomes markup or script. One place
+// escapes it (package markup), the script only makes text nodes of it, and the page's content
+// security policy allows only the script whose hash it names, and no connections.
 package page

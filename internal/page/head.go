@@ -10,8 +10,7 @@ import (
 	"carronade/units"
 )
 
-// head is the answer: what was reached, whether to believe it, and under which
-// conditions.
+// head writes the result, the verdicts and the conditions.
 func (p *page) head() {
 	p.Open("header")
 	if p.several() {
@@ -39,12 +38,12 @@ func (p *page) head() {
 	p.Line()
 }
 
-// signs are what stands before a verdict, and its class in the style sheet.
+// signs are the symbol of a verdict and its class in the style sheet.
 var signs = map[report.Mark][2]string{
 	report.Remark: {"·", ""}, report.Good: {"✓", "good"}, report.Open: {"?", ""}, report.Caution: {"!", "mind"}, report.Bad: {"✗", "bad"},
 }
 
-// marks say what speaks for and against the numbers.
+// marks writes the verdicts.
 func (p *page) marks(d *report.Document) {
 	p.Open("ul", "class", "marks")
 	for _, v := range d.Verdicts() {
@@ -57,7 +56,7 @@ func (p *page) marks(d *report.Document) {
 	p.Close()
 }
 
-// conditions are what it takes to judge the number.
+// conditions writes the conditions of the run.
 func (p *page) conditions() {
 	p.Element("h2", "Conditions")
 	if p.several() {
@@ -67,7 +66,7 @@ func (p *page) conditions() {
 	d := p.ds[0]
 	p.Open("dl", "class", "conditions")
 	for _, c := range slices.Concat(d.Conditions(), []report.Condition{{Name: "system", Text: systemText(d)}}, d.Origin()) {
-		if c.Text != "" && c.Name != "by default" { // all settings are in a table below
+		if c.Text != "" && c.Name != "by default" { // a table below has all settings
 			p.Element("dt", c.Name)
 			p.Element("dd", c.Text)
 		}
@@ -75,7 +74,7 @@ func (p *page) conditions() {
 	p.Close()
 }
 
-// systemText is what of the system under test tells it from another.
+// systemText identifies the system under test.
 func systemText(d *report.Document) string {
 	if d.System == nil {
 		return ""
@@ -92,8 +91,8 @@ func systemText(d *report.Document) string {
 	return strings.Join(parts, ", ")
 }
 
-// compared is a row a condition, for those in which the reports differ, and one
-// for when each ran.
+// compared writes a row for each condition in which the reports differ, and one for when each
+// ran.
 func (p *page) compared() {
 	head := append([]string{""}, p.ids()...)
 	var rows [][]string
@@ -117,10 +116,10 @@ func (p *page) compared() {
 	row("machine", func(d *report.Document) string { return d.HostText })
 	row("program", func(d *report.Document) string { return d.Version })
 	if len(rows) == 0 {
-		p.Element("p", "Nothing that was set differs.")
+		p.Element("p", "All settings are the same.")
 		return
 	}
-	p.Element("p", "What differs between them; all else that was set is the same.")
+	p.Element("p", "What differs between them; all other settings are the same.")
 	p.prose(head, rows)
 }
 

@@ -10,7 +10,7 @@ import (
 	"carronade/internal/report"
 )
 
-// numbers are the totals: counts and times.
+// numbers writes the totals: counts and times.
 func (p *page) numbers() {
 	p.Open("section", "aria-label", "Numbers", "class", "totals")
 	p.Element("h2", "Numbers of the measurement")
@@ -23,8 +23,8 @@ func (p *page) numbers() {
 	p.Line()
 }
 
-// counts is a row a number, and a column a report; of one report there is what else
-// there is to say of the number. What is 0 everywhere is left out.
+// counts writes a row per number and a column per report; for a single report also its
+// remarks. Numbers that are 0 everywhere are left out.
 func (p *page) counts(title string, of func(*report.Document) []report.Row) {
 	var order []report.Row
 	found := make([]map[string]report.Row, len(p.ds))
@@ -65,8 +65,8 @@ func (p *page) counts(title string, of func(*report.Document) []report.Row) {
 	}
 }
 
-// times is a row a percentile: of one report a column a time, of several a
-// column a report.
+// times writes a row per percentile, with a column per time for one report, and a column per
+// report for several.
 func (p *page) times() {
 	var cols []report.Time
 	if p.several() {
@@ -95,8 +95,8 @@ func (p *page) times() {
 	p.Close()
 }
 
-// rest is everything else: failures in their own words, stalls and freezes, the
-// settings, files that were attached, and the report as text, which has it all.
+// rest writes everything else: messages of failures, stalls and freezes, the settings,
+// attached files, and the whole report as text.
 func (p *page) rest() {
 	p.Open("section", "aria-label", "Everything else")
 	p.Element("h2", "Everything else")
@@ -115,7 +115,7 @@ func (p *page) rest() {
 		p.fold("The report"+of+" as text", func() {
 			var b bytes.Buffer
 			if err := d.Text(&b, layout.Style{}); err != nil {
-				return // a buffer takes everything
+				return // a buffer returns no error
 			}
 			p.Element("pre", b.String(), "tabindex", "0")
 		})
@@ -124,7 +124,7 @@ func (p *page) rest() {
 	p.Line()
 }
 
-// fold is something that is opened by those who want it.
+// fold writes a section that is closed at first.
 func (p *page) fold(title string, content func()) {
 	p.Open("details")
 	p.Element("summary", title)
@@ -143,11 +143,11 @@ func (p *page) failures(d *report.Document, of string) {
 		for _, f := range all {
 			rows = append(rows, []string{f.Class, f.Events, f.Batches, f.Text})
 		}
-		p.prose([]string{"class", "events", "batches", "in the words of the system or the connection"}, rows)
+		p.prose([]string{"class", "events", "batches", "messages of the system or the connection"}, rows)
 	})
 }
 
-// stalls are the times in which the system answered nothing.
+// stalls writes when the system answered nothing.
 func (p *page) stalls(d *report.Document, of string) {
 	var rows [][]string
 	for _, s := range d.Stall.Each() {
@@ -160,7 +160,7 @@ func (p *page) stalls(d *report.Document, of string) {
 	}
 }
 
-// freezes are the times in which the generator did not run, the longest first.
+// freezes writes when the generator did not run, the longest first.
 func (p *page) freezes(d *report.Document, of string) {
 	f := &d.Freezes
 	if len(f.Longest) == 0 {
@@ -175,7 +175,7 @@ func (p *page) freezes(d *report.Document, of string) {
 		for _, l := range f.Longest {
 			rows = append(rows, []string{seconds(l.AtS), seconds(l.LengthS), l.Who, l.Cause})
 		}
-		p.prose([]string{"at", "length", "what did not run", "why"}, rows)
+		p.prose([]string{"at", "length", "cause", "why"}, rows)
 	})
 }
 

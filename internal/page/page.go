@@ -21,11 +21,10 @@ var script string
 //go:embed page.css
 var sheet string
 
-// errNothing: a page of no report would be blank.
-var errNothing = errors.New("write a page: there is no report to show")
+// errNothing: a page without a report would be blank.
+var errNothing = errors.New("write a page: no report was given")
 
-// tableRows bounds the tables below the pictures: more are read in the picture,
-// or in the report itself.
+// tableRows limits the tables below the pictures: the picture and the report have more.
 const tableRows = 40
 
 // The widths at which still pictures are drawn: half of a page and all of it.
@@ -45,8 +44,8 @@ var style = sync.OnceValue(func() string {
 		picture.Rules() + "\n" + sheet
 })
 
-// policy allows the page's own style and script, and nothing else: no
-// connection, no frame, no other script, and no text that becomes markup.
+// policy allows the page's own style and script, and nothing else: no connection, no frame, no
+// other script, and no text as markup.
 func policy() string {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
@@ -56,7 +55,7 @@ func policy() string {
 		"; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// Write writes the page of a report, or of several laid over each other.
+// Write writes the page of a report, or of several overlaid.
 func Write(w io.Writer, ds ...*report.Document) error {
 	if len(ds) == 0 {
 		return errNothing
@@ -79,12 +78,12 @@ func Write(w io.Writer, ds ...*report.Document) error {
 type page struct {
 	markup.Writer
 	ds    []*report.Document
-	names []string // of several reports; empty texts of one
+	names []string // of several reports; empty strings for one
 }
 
 func (p *page) several() bool { return len(p.ds) > 1 }
 
-// ids are what reports are called where there is little room.
+// ids are short names of the reports.
 func (p *page) ids() []string {
 	out := make([]string, len(p.ds))
 	for i, d := range p.ds {
@@ -111,7 +110,7 @@ func (p *page) begin() {
 	p.Void("meta", "name", "viewport", "content", "width=device-width, initial-scale=1")
 	p.Void("meta", "name", "color-scheme", "content", "light dark")
 	p.Void("meta", "name", "referrer", "content", "no-referrer")
-	p.Void("link", "rel", "icon", "href", "data:,") // else a browser asks the server for one
+	p.Void("link", "rel", "icon", "href", "data:,") // otherwise browsers request one from the server
 	p.Element("title", p.title())
 	p.Open("style")
 	p.Raw(style())
@@ -138,12 +137,12 @@ func (p *page) end(data []byte) {
 	p.Line()
 }
 
-// pictures are the figures: a heading, what to mind, the names of the series,
-// the still picture and its numbers.
+// pictures writes the figures: a heading, notes, the names of the series, the still picture
+// and its numbers.
 func (p *page) pictures(figures []picture.Figure) {
 	p.Open("section", "id", "pictures", "aria-label", "Pictures")
 	p.Element("h2", "Pictures")
-	// The script fills this: without it there is nothing to press.
+	// Only the script can fill this.
 	p.Open("div", "id", "tools", "class", "tools", "hidden", "hidden")
 	p.Close()
 	p.Open("div", "class", "figures")
@@ -218,7 +217,7 @@ func (p *page) legend(f *picture.Figure) {
 	p.Close()
 }
 
-// stretch is a kind of stretches of time in a legend.
+// stretch writes a kind of time spans into a legend.
 func (p *page) stretch(k picture.MarkKind) {
 	edge := "M1 0h26v3h-26z"
 	if k == picture.Freeze {
@@ -251,7 +250,7 @@ func (p *page) numbersOf(f *picture.Figure) {
 // table writes a table of numbers whose first column names the rows.
 func (p *page) table(head []string, rows [][]string) { p.tableOf("numeric", head, rows) }
 
-// prose writes a table of words.
+// prose writes a table of text.
 func (p *page) prose(head []string, rows [][]string) { p.tableOf("prose", head, rows) }
 
 func (p *page) tableOf(class string, head []string, rows [][]string) {

@@ -59,7 +59,7 @@ func (p *plot) heat(name, key, title string) {
 			h.count(s.from[k], s.to[k], counts)
 		}
 		h.sort()
-		f := p.overTime(name+"-map", title, "Every one of them: how many took how long, when. Darker (in the dark theme: lighter) is more.",
+		f := p.overTime(name+"-map", title, "All of them: how many took how long, and when. Darker (in the dark theme: lighter) is more.",
 			Axis{Label: "time", Unit: Micros, Log: true})
 		if p.several() {
 			f.Title += ": " + s.r.name

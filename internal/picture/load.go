@@ -107,7 +107,7 @@ func (p *plot) throughput() {
 
 // failures are what did not become an acked event, by what became of it.
 func (p *plot) failures() {
-	f := p.overTime("failures", "Failures", "Events a second that were not acked, and batches that were tried again, by when that was known.",
+	f := p.overTime("failures", "Failures", "Events a second that were not acked, and batches that were retried, by when that was known.",
 		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
 	for i, r := range p.runs {
 		lines := []counted{
@@ -127,7 +127,7 @@ func (p *plot) failures() {
 
 // classes are the failures by what was wrong.
 func (p *plot) classes() {
-	f := p.overTime("classes", "Failures by class", "Events a second that failed, or whose fate is unknown, by what was wrong.",
+	f := p.overTime("classes", "Failures by class", "Events a second that failed or are unknown, by the error.",
 		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
 	for i, r := range p.runs {
 		var all measure.Classes
@@ -254,7 +254,7 @@ const mostLogs = 6
 
 // behind is how far a consumer is behind the ends of the logs.
 func (p *plot) behind() {
-	f := p.overTime("behind", "Behind", "Events between what was read and the ends of the logs.", Axis{Label: "events behind", Unit: Events, Zero: true})
+	f := p.overTime("behind", "Behind", "Consumer lag: events between what was read and the ends of the logs.", Axis{Label: "events behind", Unit: Events, Zero: true})
 	for i, r := range p.runs {
 		if r.Mode != load.Consuming {
 			continue

@@ -23,7 +23,7 @@ func stepOrder(r *run) []int {
 
 // bytes are bytes a second.
 func (p *plot) bytes() {
-	f := p.overTime("bytes", "Bytes", "Bytes a second: of events before compression, and on the connections with everything included.",
+	f := p.overTime("bytes", "Bytes", "Bytes a second: of events before compression, and of all bytes on the connections.",
 		Axis{Label: "bytes a second", Unit: BytesPerS, Zero: true})
 	for i := range p.runs {
 		lines := []counted{
@@ -95,7 +95,7 @@ func (p *plot) usage(f *Figure, i int, as string, tone Tone, dash Dash, of func(
 
 // memory is what the system, and beside it the generator, had resident.
 func (p *plot) memory() {
-	f := p.overTime("memory", "Memory", "Resident memory of the system under test, what it keeps on its heap, and that of the generator.",
+	f := p.overTime("memory", "Memory", "Resident memory of the system under test and of the generator, and the system's heap.",
 		Axis{Label: "bytes", Unit: Bytes, Zero: true})
 	for i := range p.runs {
 		p.gauge(&f, i, "system", "RSS", "system", Blue, Solid, 1)
@@ -112,7 +112,7 @@ func (p *plot) memory() {
 
 // cpu is processors in use.
 func (p *plot) cpu() {
-	f := p.overTime("cpu", "Processors", "Processors in use by the system under test, by the generator, and on the generator's machine by everybody together.",
+	f := p.overTime("cpu", "Processors", "Processors used by the system under test, by the generator, and by everything on the generator's machine.",
 		Axis{Label: "processors", Unit: Cores, Zero: true})
 	for i := range p.runs {
 		p.gauge(&f, i, "system", "CPU", "system", Blue, Solid, 1)
@@ -126,7 +126,7 @@ func (p *plot) cpu() {
 
 // collector is the pauses of garbage collectors.
 func (p *plot) collector() {
-	f := p.overTime("collector", "Pauses of garbage collectors", "Within each interval: of the system under test in all and the longest, and the longest of the generator.",
+	f := p.overTime("collector", "Pauses of garbage collectors", "In each interval: the total and the longest of the system under test, and the longest of the generator.",
 		Axis{Label: "time", Unit: Micros, Zero: true})
 	for i := range p.runs {
 		p.gauge(&f, i, "system", "GC pause time", "system, in all", Blue, Solid, 1000)
@@ -176,7 +176,7 @@ func (p *plot) serverFigures() {
 		if unit == "ms" {
 			y, by = Axis{Label: "time", Unit: Micros, Zero: true}, 1000
 		}
-		f := p.overTime("figures-"+markup.ID(is.from+" "+unit), title, "As it reports them; what was zero throughout is left out.", y)
+		f := p.overTime("figures-"+markup.ID(is.from+" "+unit), title, "As it reports them; metrics that were always zero are left out.", y)
 		left := 0
 		for i, r := range p.runs {
 			n := 0

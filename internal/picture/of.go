@@ -14,7 +14,7 @@ func Of(ds ...*report.Document) []Figure {
 	}
 	p := &plot{runs: runs(ds)}
 	p.throughput()
-	p.percentilesOver("response", "Response time", "From when an event was due to its answer: what a user would have waited.",
+	p.percentilesOver("response", "Response time", "From when an event was due to its answer: how long a user would have waited.",
 		func(r *row) summary { return r.response })
 	p.percentilesOver("service", "Service time", "From when a batch was sent to its answer.",
 		func(r *row) summary { return r.service })

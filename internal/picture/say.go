@@ -34,7 +34,7 @@ func (f *Figure) Describe() string {
 		}
 	}
 	if n := stalls - toldStalls; n > 0 {
-		part("And so in %d more stalls.", n)
+		part("There were %d more stalls.", n)
 	}
 	for i := range f.Series {
 		s := &f.Series[i]
@@ -153,7 +153,7 @@ func (f *Figure) Table(most int) Table {
 	}
 	bins := bin(xs, most)
 	if len(bins) < len(xs) {
-		t.Note = "Neighbours are joined: the mean of rates, the largest of the rest."
+		t.Note = "Neighbours are merged: the mean of rates, the maximum of the rest."
 		if f.Middles {
 			t.Head[0] = "middle of the last interval"
 		}

@@ -58,7 +58,7 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 	}
 	f.Series = used(f.Series)
 	if bounds {
-		f.Note += " Values marked >= are lower bounds: events without an answer, or that were still waiting for one, are among them, at the age they had reached."
+		f.Note += " Values marked >= are lower bounds: they include events without an answer, at the age they had reached."
 	}
 	p.add(f)
 }
@@ -135,7 +135,7 @@ func (p *plot) mainTime() (key, name string) {
 func (p *plot) curve() {
 	f := Figure{
 		Name: "percentiles", Title: "Percentiles",
-		Note: "Of the measurement. Each mark on the axis leaves a tenth of what the one before it left; a line ends with its slowest one.",
+		Note: "Of the measurement. Each mark on the axis leaves a tenth of the events that the mark before it left; a line ends at its maximum.",
 		X:    Axis{Label: "percentile", Unit: Percentile, Log: true}, Y: Axis{Label: "time", Unit: Micros, Log: true},
 	}
 	if p.several() {
@@ -220,7 +220,7 @@ const perDecade = 20
 func (p *plot) distribution() {
 	f := Figure{
 		Name: "distribution", Title: "Distribution",
-		Note: "Of the measurement: the share of all that took so long, in bars of a twentieth of a power of ten.",
+		Note: "Of the measurement: the share of all that took this long, with 20 bars per power of ten.",
 		X:    Axis{Label: "time", Unit: Micros, Log: true}, Y: Axis{Label: "share", Unit: Share, Zero: true},
 	}
 	unanswered := false
@@ -240,7 +240,7 @@ func (p *plot) distribution() {
 		}
 	}
 	if unanswered {
-		f.Note += " Events without an answer are among all, and in no bar."
+		f.Note += " Events without an answer count in the total, but are in no bar."
 	}
 	p.add(f)
 }

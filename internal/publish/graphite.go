@@ -34,7 +34,7 @@ func newGraphite(o Options) (*graphite, error) {
 	addr := o.Graphite
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		if strings.Contains(addr, ":") || addr == "" {
-			return nil, &target.Error{Doing: "read --graphite", Err: fmt.Errorf("%q is no HOST:PORT", addr), Hint: "such as graphite.example:2003"}
+			return nil, &target.Error{Doing: "read --graphite", Err: fmt.Errorf("%q is not HOST:PORT", addr), Hint: "such as graphite.example:2003"}
 		}
 		addr = net.JoinHostPort(addr, "2003")
 	}
@@ -96,7 +96,7 @@ func (g *graphite) lose(err error) error {
 	g.conn.Close()
 	g.conn = nil
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = fmt.Errorf("it took nothing for %v", patience)
+		err = fmt.Errorf("it accepted nothing for %v", patience)
 	}
 	return err
 }

@@ -33,11 +33,11 @@ func newCollector(o Options) (*collector, error) {
 	u, err := url.Parse(o.OTLP)
 	switch {
 	case err != nil:
-		return nil, &target.Error{Doing: "read --otlp", Err: errors.New("it is no URL"), Hint: otlpHint}
+		return nil, &target.Error{Doing: "read --otlp", Err: errors.New("it is not a URL"), Hint: otlpHint}
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, &target.Error{Doing: "read --otlp", Err: fmt.Errorf("%s is no http:// or https:// URL", u.Redacted()), Hint: otlpHint}
+		return nil, &target.Error{Doing: "read --otlp", Err: fmt.Errorf("%s is not an http:// or https:// URL", u.Redacted()), Hint: otlpHint}
 	case u.User != nil:
-		return nil, &target.Error{Doing: "read --otlp", Err: errors.New("a URL with a password is seen by others"), Hint: "give --otlp-header 'Authorization=env:NAME'"}
+		return nil, &target.Error{Doing: "read --otlp", Err: errors.New("a password in a URL is visible to others"), Hint: "give --otlp-header 'Authorization=env:NAME'"}
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/metrics" // of a base URL, as the specification has it
@@ -78,7 +78,7 @@ func (c *collector) send(ctx context.Context, p *point) error {
 		if len(text) > 200 {
 			text = text[:200]
 		}
-		return fmt.Errorf("it answers %d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), strconv.QuoteToGraphic(text))
+		return fmt.Errorf("it answered %d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), strconv.QuoteToGraphic(text))
 	}
 	var answer struct {
 		PartialSuccess struct {
@@ -90,7 +90,7 @@ func (c *collector) send(ctx context.Context, p *point) error {
 		switch fmt.Sprint(answer.PartialSuccess.Rejected) { // a number, or a text of one
 		case "<nil>", "0", "":
 		default:
-			return fmt.Errorf("it took a part only: %s", strconv.QuoteToGraphic(answer.PartialSuccess.Message))
+			return fmt.Errorf("it accepted only a part: %s", strconv.QuoteToGraphic(answer.PartialSuccess.Message))
 		}
 	}
 	return nil

@@ -35,21 +35,21 @@ func newPage(h *Hub, o Options) (*page, error) {
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if n, perr := strconv.ParseUint(port, 10, 16); err == nil && (perr != nil || n > math.MaxUint16) {
-		err = fmt.Errorf("%q is no port", port)
+		err = fmt.Errorf("%q is not a port", port)
 	}
 	if err != nil {
 		var bad *net.AddrError
 		if errors.As(err, &bad) {
 			err = errors.New(bad.Err)
 		}
-		return nil, &target.Error{Doing: "read --metrics-addr", Err: fmt.Errorf("%s: %w", o.MetricsAddr, err), Hint: "give HOST:PORT, or a port of this machine alone, such as 9464"}
+		return nil, &target.Error{Doing: "read --metrics-addr", Err: fmt.Errorf("%s: %w", o.MetricsAddr, err), Hint: "give HOST:PORT, or only a port, such as 9464, for this machine alone"}
 	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, &target.Error{Doing: "listen for Prometheus", Err: err, Hint: "give --metrics-addr another port; 0 chooses one that is free"}
+		return nil, &target.Error{Doing: "listen for Prometheus", Err: err, Hint: "give --metrics-addr another port; 0 picks a free one"}
 	}
 	p := &page{addr: ln.Addr().String(), hub: h, info: o}
 	registry := prometheus.NewPedanticRegistry()
@@ -87,9 +87,9 @@ func (p *page) Collect(to chan<- prometheus.Metric) {
 	gauge := func(name, help string, v float64, labels ...string) {
 		value(prometheus.GaugeValue, name, help, v, labels...)
 	}
-	gauge("run_info", "The run that the other figures are of.", 1, infoLabels(s.run, p.info.Version)...)
-	gauge("run_start_time_seconds", "When it began, since the epoch.", float64(s.began.UnixNano())/1e9)
-	gauge("run_active", "1 while it goes on.", oneIf(s.running))
+	gauge("run_info", "The run that the other metrics belong to.", 1, infoLabels(s.run, p.info.Version)...)
+	gauge("run_start_time_seconds", "Start of the run, since the epoch.", float64(s.began.UnixNano())/1e9)
+	gauge("run_active", "1 while the run is going on.", oneIf(s.running))
 	if !s.seen {
 		return
 	}

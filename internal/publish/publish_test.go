@@ -397,8 +397,8 @@ func TestOpenFails(t *testing.T) {
 		give Options
 		want string
 	}{
-		{"no port", Options{MetricsAddr: "localhost:http9"}, "no port"},
-		{"too large a port", Options{MetricsAddr: "localhost:70000"}, "no port"},
+		{"no port", Options{MetricsAddr: "localhost:http9"}, "not a port"},
+		{"too large a port", Options{MetricsAddr: "localhost:70000"}, "not a port"},
 		{"taken", Options{MetricsAddr: ln.Addr().String()}, "in use"},
 		{"no host and port", Options{Graphite: "a:b:c"}, "HOST:PORT"},
 		{"no URL", Options{OTLP: "collector:4318"}, "http://"},

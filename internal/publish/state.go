@@ -139,10 +139,10 @@ type counter struct {
 var counters = []counter{
 	{"offered_events", "event", "Events due.", func(c *measure.Counts) uint64 { return c.Offered }},
 	{"sent_events", "event", "Events handed to the system.", func(c *measure.Counts) uint64 { return c.Sent }},
-	{"acked_events", "event", "Events answered: taken.", func(c *measure.Counts) uint64 { return c.Acked }},
+	{"acked_events", "event", "Events acked.", func(c *measure.Counts) uint64 { return c.Acked }},
 	{"failed_events", "event", "Events refused for certain.", func(c *measure.Counts) uint64 { return c.Failed }},
 	{"unknown_events", "event", "Events sent and without a certain answer.", func(c *measure.Counts) uint64 { return c.Unknown }},
-	{"dropped_events", "event", "Events given up at the in-flight bound.", func(c *measure.Counts) uint64 { return c.Dropped }},
+	{"dropped_events", "event", "Events dropped at the in-flight limit.", func(c *measure.Counts) uint64 { return c.Dropped }},
 	{"unsent_events", "event", "Events due and not sent when the run ended.", func(c *measure.Counts) uint64 { return c.Unsent }},
 	{"consumed_events", "event", "Events read by a consumer.", func(c *measure.Counts) uint64 { return c.Consumed }},
 	{"batches", "batch", "Batches sent.", func(c *measure.Counts) uint64 { return c.Batches }},
@@ -150,5 +150,5 @@ var counters = []counter{
 	{"retries", "batch", "Attempts beyond the first.", func(c *measure.Counts) uint64 { return c.Retries }},
 	{"event_bytes", "By", "Bytes of the events sent (or consumed), before compression.", func(c *measure.Counts) uint64 { return c.Bytes }},
 	{"acked_event_bytes", "By", "Bytes of the events acked, before compression.", func(c *measure.Counts) uint64 { return c.AckedBytes }},
-	{"wire_bytes", "By", "Bytes on the connections, everything included.", func(c *measure.Counts) uint64 { return c.WireBytes }},
+	{"wire_bytes", "By", "Bytes on the connections, with all overhead.", func(c *measure.Counts) uint64 { return c.WireBytes }},
 }

@@ -9,20 +9,19 @@ import (
 	"carronade/units"
 )
 
-// killedWords are the reasons of a run whose program was killed.
+// The reasons of a run whose program was killed.
 const (
-	killedTrust   = "the program was killed: it could not judge itself, and what it had not kept yet is missing"
-	killedWarning = "the program was killed while it measured: this was made of the intervals that it had kept until then"
+	killedTrust   = "the program was killed: it could not assess its own limits, and what was not saved yet is missing"
+	killedWarning = "the program was killed while it measured: this report was made of the intervals saved until then"
 )
 
-// Assemble makes the report of a run whose program died: what was known when
-// it began, and totals and times of the intervals that were kept until then.
-// The document is partial, stopped as killed, and sealed. It keeps the
-// intervals. The same head and intervals make the same document.
+// Assemble makes the report of a run whose program died, from what was known when it began and
+// the intervals saved until then. The document is partial, stopped as killed, and sealed. It
+// keeps the intervals. The same head and intervals always make the same document.
 //
-// What was in flight when the program died counts as unknown, and what was due
-// and not sent as unsent, in the last interval of their phase, so that the two
-// identities hold and intervals add up to their phases.
+// Batches in flight at the end count as unknown, and events that were due and not sent as
+// unsent, in the last interval of their phase. So the two identities hold, and intervals add
+// up to their phases.
 func Assemble(head *Document, intervals []Interval) *Document {
 	d := *head
 	d.Intervals = orEmpty(slices.Clone(intervals))
@@ -33,7 +32,7 @@ func Assemble(head *Document, intervals []Interval) *Document {
 		d.EndedAt = d.StartedAt.Add(units.Seconds(d.Intervals[n-1].EndS))
 	}
 	d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{killedTrust}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}}
-	d.Steady = measure.Steady{Text: "the run did not come to its end"}
+	d.Steady = measure.Steady{Text: "the run did not complete"}
 	d.Checks, d.Problems = []Check{}, []string{}
 	d.Warnings = append(slices.Clone(d.Warnings), killedWarning)
 	d.Steps, d.Phases, d.Gauges = []Phase{}, []Phase{}, []Gauge{}
@@ -57,15 +56,14 @@ func Assemble(head *Document, intervals []Interval) *Document {
 	d.assembleGenerator()
 	d.found, d.Hash = "", ""
 	if err := d.Seal(); err != nil {
-		// What came out of JSON goes into JSON again; else the document has no
-		// hash, which Check tells.
+		// The parts came from JSON, so encoding cannot fail. If it did, the document would
+		// have no hash, and Check would report that.
 		d.Hash = ""
 	}
 	return &d
 }
 
-// balance makes the last interval of a phase carry what nobody could account for any
-// more.
+// balance adds the unaccounted events of a phase to its last interval.
 func (d *Document) balance(name string) {
 	var c measure.Counts
 	var last *Interval
@@ -123,7 +121,7 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	return ph, true
 }
 
-// warmed is when the warm-up ends, in seconds, where it was given as a time.
+// warmed is the end of the warm-up in seconds, if it was given as a time.
 func (d *Document) warmed() (float64, bool) {
 	for _, s := range d.Settings {
 		if s.Name == "warmup" {
@@ -134,8 +132,7 @@ func (d *Document) warmed() (float64, bool) {
 	return 0, false
 }
 
-// assembleTimes joins the histograms of intervals. A time that none of them
-// has does not exist.
+// assembleTimes joins the histograms of intervals. A time without histograms is left out.
 func assembleTimes(rows []Interval) Times {
 	var extra []float64
 	joined := measure.Set{}
@@ -172,7 +169,7 @@ func assembleTimes(rows []Interval) Times {
 	}
 }
 
-// assembleGenerator sums up what the run cost in the intervals of the measurement.
+// assembleGenerator sums up the generator's cost over the measurement.
 func (d *Document) assembleGenerator() {
 	g := &d.Generator
 	*g = Generator{Processors: g.Processors}

@@ -26,11 +26,11 @@ type Input struct {
 	Repetition  int // from 1
 	Repetitions int
 
-	Workload any       // resolved; anything that encodes as JSON
+	Workload any       // resolved; any value that encodes as JSON
 	Settings []Setting // the same, as rows
 
 	Result      *load.Result
-	Series      []Interval // Result.Intervals, where they were encoded as they ended; nil: they are now
+	Series      []Interval // Result.Intervals, if already encoded; nil: Build encodes them
 	Percentiles []float64  // beyond the standard ones
 	Processors  int        // that the generator may use
 
@@ -38,7 +38,7 @@ type Input struct {
 	Ledger      *measure.Ledger
 	Gauges      []measure.Gauge
 	Indexed     *measure.Indexed
-	System      *System  // the system under test, where it belonged to the run
+	System      *System  // the system under test, if any
 	Hosts       []any    // other machines, as described elsewhere
 	Checks      []Check  // of the limits that were set
 	Problems    []string // output that could not be written
@@ -59,7 +59,7 @@ func Build(in Input) *Document {
 		Schema: Schema, ID: in.ID, Version: in.Version, RunID: in.RunID,
 		Target: in.Target, Op: in.Op, Mode: r.Mode, Labels: in.Labels, Note: in.Note, Attachments: in.Attachments,
 		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1),
-		StartedAt: r.Started.Round(0), EndedAt: r.Ended.Round(0), // what JSON keeps of them: no monotonic clock
+		StartedAt: r.Started.Round(0), EndedAt: r.Ended.Round(0), // without the monotonic clock, which JSON does not keep
 		Stopped: r.Stopped,
 		Partial: r.Stopped == load.Interrupted && !r.Whole || r.Stopped == load.ByTarget || r.Stopped == load.BySystem,
 		Trust:   in.Trust, Steady: r.Steady,
@@ -121,11 +121,11 @@ func Build(in Input) *Document {
 	return d
 }
 
-// Taken is the name of the check that something was taken at all. Only a run in
-// which nothing was has it.
+// Taken is the name of the check that the system took any event. Only a run without one has
+// the check.
 const Taken = "taken"
 
-// Dead is the check that nothing was taken in, where that is so.
+// Dead returns the failed check that the system took any event.
 func (d *Document) Dead() (Check, bool) {
 	i := slices.IndexFunc(d.Checks, func(c Check) bool { return c.Name == Taken && !c.OK })
 	if i < 0 {
@@ -134,15 +134,13 @@ func (d *Document) Dead() (Check, bool) {
 	return d.Checks[i], true
 }
 
-// Limits are the checks but for the one that Dead returns, which comes before all
-// else that is said of a run.
+// Limits are the checks except the one that Dead returns, which is shown first.
 func (d *Document) Limits() []Check {
 	return slices.DeleteFunc(slices.Clone(d.Checks), func(c Check) bool { return c.Name == Taken })
 }
 
-// checks are the limits that were set and those that a run always has: something
-// was taken, a count that was asked for is reached, and what was verified is all
-// there.
+// checks are the limits of the user and those that every run has: events were taken, the
+// requested count was reached, and the verified events are complete.
 func checks(in Input) []Check {
 	out := orEmpty(in.Checks)
 	r := in.Result
@@ -153,7 +151,7 @@ func checks(in Input) []Check {
 		out = slices.Insert(slices.Clone(out), 0, Check{Name: Taken, Text: text})
 	}
 	if r.Missing > 0 {
-		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s fewer than asked for", units.Plural(r.Missing, "event"))})
+		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s fewer than requested", units.Plural(r.Missing, "event"))})
 	}
 	if in.Ledger != nil {
 		out = append(out, verified(in))
@@ -161,7 +159,7 @@ func checks(in Input) []Check {
 	return out
 }
 
-// verified is the check of what was read back.
+// verified is the check of the read-back.
 func verified(in Input) Check {
 	l, r := in.Ledger, in.Result
 	c := Check{Name: "verify", OK: l.Lost+l.Corrupted+l.Phantom+l.Unread == 0, Text: "nothing was lost or altered"}
@@ -170,18 +168,18 @@ func verified(in Input) Check {
 	case l.Lost+l.Corrupted+l.Phantom > 0:
 		c.Text = fmt.Sprintf("%s lost, %s corrupted", units.Plural(l.Lost, "event"), units.Plural(l.Corrupted, "event"))
 		if l.Phantom > 0 {
-			c.Text += fmt.Sprintf(", %s seen by a reader of committed events", units.Plural(l.Phantom, "aborted event"))
+			c.Text += fmt.Sprintf(", %s seen by a read_committed consumer", units.Plural(l.Phantom, "aborted event"))
 		}
 		if l.Unread > 0 {
-			c.Text += "; whether others are there is unknown: " + unread(l)
+			c.Text += "; whether the others are there is unknown: " + unread(l)
 		}
 	case l.Unread > 0:
 		c.CannotTell, c.Text = true, "cannot tell: "+unread(l)
 	case r.Unanswered && missing > 0:
-		// Lost is what was acked and is not there: here nothing was.
-		c.Text = fmt.Sprintf("nothing was altered; %s not found, of which nothing said that they were taken", units.Plural(missing, "event"))
+		// Lost counts acked events. Here nothing was acked.
+		c.Text = fmt.Sprintf("nothing was altered; %s not found, but they were never acked", units.Plural(missing, "event"))
 	case l.Inexact > 0:
-		c.Text += fmt.Sprintf(", as far as it was checked: %s could not be, one by one", units.Plural(l.Inexact, "event"))
+		c.Text += fmt.Sprintf(", as far as checked: %s could not be checked individually", units.Plural(l.Inexact, "event"))
 	}
 	return c
 }
@@ -199,9 +197,9 @@ func unread(l *measure.Ledger) string {
 	case l.Complete:
 		left += were + "not found, and whether " + they + " should be there is not known"
 	case l.Removed > 0:
-		left += were + "not reached by the reading"
+		left += were + "not reached by the read-back"
 	default:
-		left += were + "not read: the reading ended before it reached " + them
+		left += were + "not read: the read-back ended before it reached " + them
 	}
 	if l.Removed == 0 {
 		return left
@@ -214,7 +212,7 @@ func unread(l *measure.Ledger) string {
 	return removed + ", and " + left
 }
 
-// number are the words for so many events.
+// number formats a number of events, with the verb and the pronoun that go with it.
 func number(n uint64) (were, they, them string) {
 	if n == 1 {
 		return " was ", "it", "it"
@@ -261,8 +259,7 @@ func (b *builder) totals(t *measure.Tally) Totals {
 	return out
 }
 
-// inFlightMax is the most that were in flight at the end of an interval that
-// ended within the phase.
+// inFlightMax is the maximum of in-flight events at the ends of the phase's intervals.
 func (b *builder) inFlightMax(t *measure.Tally) uint64 {
 	most := uint64(0)
 	for i := range b.rows {
@@ -273,7 +270,7 @@ func (b *builder) inFlightMax(t *measure.Tally) uint64 {
 	return most
 }
 
-// gauge is a gauge with what it was over the measurement.
+// gauge adds to a gauge its statistics over the measurement.
 func gauge(g *measure.Gauge, measurement *measure.Tally) Gauge {
 	out := Gauge{
 		From: g.From, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total,

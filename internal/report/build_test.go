@@ -325,13 +325,13 @@ func TestVerified(t *testing.T) {
 			"not reached",
 			measure.Ledger{Acked: 40_000, Read: 35_000, Unread: 5000},
 			false, true,
-			"cannot tell: 5,000 of 40,000 were not read: the reading ended before it reached them", nil,
+			"cannot tell: 5,000 of 40,000 were not read: the read-back ended before it reached them", nil,
 		},
 		{
 			"removed, and not reached",
 			measure.Ledger{Acked: 40_000, Read: 35_000, Unread: 5000, Removed: 2000},
 			false, true,
-			"cannot tell: 2,000 of 40,000 were removed before they were read (retention or deletion), and 3,000 were not reached by the reading", nil,
+			"cannot tell: 2,000 of 40,000 were removed before they were read (retention or deletion), and 3,000 were not reached by the read-back", nil,
 		},
 		{
 			"not to be decided",
@@ -347,12 +347,12 @@ func TestVerified(t *testing.T) {
 		{
 			"one not reached",
 			measure.Ledger{Acked: 5, Read: 4, Unread: 1},
-			false, true, "cannot tell: 1 of 5 was not read: the reading ended before it reached it", nil,
+			false, true, "cannot tell: 1 of 5 was not read: the read-back ended before it reached it", nil,
 		},
 		{
 			"one removed, and one not reached",
 			measure.Ledger{Acked: 5, Read: 3, Unread: 2, Removed: 1},
-			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion), and 1 was not reached by the reading", nil,
+			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion), and 1 was not reached by the read-back", nil,
 		},
 		{
 			"one removed, and two not to be decided",
@@ -368,33 +368,33 @@ func TestVerified(t *testing.T) {
 			"lost, and removed",
 			measure.Ledger{Acked: 40_000, Read: 34_999, Lost: 1, Unread: 5000, Removed: 5000, Complete: true},
 			false, false,
-			"1 event lost, 0 events corrupted; whether others are there is unknown: 5,000 of 40,000 were removed before they were read (retention or deletion)",
+			"1 event lost, 0 events corrupted; whether the others are there is unknown: 5,000 of 40,000 were removed before they were read (retention or deletion)",
 			[]string{"1 lost, 5,000 unread", "BROKEN        verify: 1 event lost"},
 		},
 		{
 			"compacted",
 			measure.Ledger{Acked: 80_000, Read: 22_756, Compacted: 57_244, Complete: true},
 			true, false, "nothing was lost or altered",
-			[]string{"compacted     57,244 events are gone from the compacted topic"},
+			[]string{"compacted     57,244 events were removed by compaction"},
 		},
 		{
 			"transactions",
 			measure.Ledger{Acked: 20_000, Read: 20_000, Committed: 16_000, CommittedRead: 16_000, Aborted: 4000, Complete: true},
 			true, false, "nothing was lost or altered",
-			[]string{"committed     a reader of committed events found 16,000 of 16,000, and none of 4,000 aborted"},
+			[]string{"committed     a read_committed consumer found 16,000 of 16,000, and none of 4,000 aborted"},
 		},
 		{
 			"phantoms",
 			measure.Ledger{Acked: 20_000, Read: 20_000, Committed: 16_000, CommittedRead: 16_000, Aborted: 4000, Phantom: 7, Complete: true},
 			false, false,
-			"0 events lost, 0 events corrupted, 7 aborted events seen by a reader of committed events",
+			"0 events lost, 0 events corrupted, 7 aborted events seen by a read_committed consumer",
 			[]string{"7 phantom", "16,000 of 16,000, and 7 that were aborted"},
 		},
 		{
 			"inexact",
 			measure.Ledger{Acked: 40_000, Read: 40_000, Inexact: 12, Complete: true},
 			true, false,
-			"nothing was lost or altered, as far as it was checked: 12 events could not be, one by one", nil,
+			"nothing was lost or altered, as far as checked: 12 events could not be checked individually", nil,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -428,7 +428,7 @@ func TestReadBackWithoutAcks(t *testing.T) {
 		says, check string
 	}{
 		{"all", 1_000_000, "1,000,000 of 1,000,000 read back", "nothing was lost or altered"},
-		{"not all", 999_993, "999,993 of 1,000,000 read back", "nothing was altered; 7 events not found, of which nothing said that they were taken"},
+		{"not all", 999_993, "999,993 of 1,000,000 read back", "nothing was altered; 7 events not found, but they were never acked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := unacknowledged()

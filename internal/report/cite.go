@@ -11,8 +11,7 @@ import (
 	"carronade/internal/layout"
 )
 
-// Cite is the report in one line: what was measured, and what it takes to judge
-// the number and to measure it again.
+// Cite is the report in one line: the result, and what is needed to judge and reproduce it.
 func Cite(d *Document) string {
 	parts := []string{layout.Clean(d.Headline()) + " over " + seconds(d.Totals.ElapsedS), d.asked()}
 	if s := d.underTestCited(); s != "" {
@@ -21,7 +20,7 @@ func Cite(d *Document) string {
 	if d.HostText != "" {
 		parts = append(parts, "from "+d.HostText)
 	}
-	for _, v := range d.Verdicts() { // what is to be known before the numbers are used
+	for _, v := range d.Verdicts() { // warnings come before the numbers
 		if v.Mark >= Caution && v.On <= OnTrust && v.On != OnOutput {
 			parts = append(parts, v.Label+": "+strings.Join(v.Texts, ", "))
 		}
@@ -37,9 +36,8 @@ func Cite(d *Document) string {
 	return layout.Clean(strings.Join(parts, "; "))
 }
 
-// asked is what makes the run again, as it is typed after carronade run: the
-// target, and the settings that are part of what a run is asked to do and that
-// somebody chose. Operations on topics are typed as a command of their own.
+// asked is the command line that repeats the run, after "carronade run": the target, and the
+// independent settings that were chosen. Operations on topics have their own command.
 func (d *Document) asked() string {
 	var b strings.Builder
 	flag := func(name string) string { return name }
@@ -47,10 +45,10 @@ func (d *Document) asked() string {
 	if topics {
 		flag = topicsFlags(strings.TrimPrefix(d.Op, TopicsOp))
 	}
-	of, _ := d.Workload.(map[string]any) // of a report that was read
+	of, _ := d.Workload.(map[string]any) // if the report was read from JSON
 	if of == nil {
 		if text, err := json.Marshal(d.Workload); err == nil {
-			_ = json.Unmarshal(text, &of) // one that is no object has no values
+			_ = json.Unmarshal(text, &of) // without values if it is not an object
 		}
 	}
 	for _, s := range d.Settings {
@@ -71,12 +69,11 @@ func (d *Document) asked() string {
 	return Quote(d.Target) + " --op " + d.Op + b.String()
 }
 
-// TopicsOp begins the operation of a report on topics, as it is typed.
+// TopicsOp is the prefix of the operation in a report on topics.
 const TopicsOp = "topics "
 
-// topicsFlags says what a setting of a report on topics is called where its
-// operation is typed; "" where it cannot be: such a load has no --for, and ends
-// with its operations.
+// topicsFlags maps a setting of a report on topics to the flag of the command topics; "" if
+// there is none: such a load has no --for, and ends with its operations.
 func topicsFlags(op string) func(setting string) string {
 	return func(setting string) string {
 		switch {
@@ -89,8 +86,8 @@ func topicsFlags(op string) func(setting string) string {
 	}
 }
 
-// topics is the target of operations on topics. A report does not have their
-// names, so that a word stands for them; to list them takes none.
+// topics is the target of operations on topics. The report does not have the names of topics,
+// so a placeholder is used; listing needs none.
 func (d *Document) topics() string {
 	if d.Op == TopicsOp+"list" {
 		return d.Target
@@ -107,9 +104,8 @@ func (d *Document) topics() string {
 	return where
 }
 
-// typed are a setting's values as they are typed after its flag, given its value
-// in the workload: a list has several, each of which wants the flag again, and a
-// switch that is on has none.
+// typed are the arguments of a setting's flag, given its value in the workload: a list repeats
+// the flag, and a switch has no argument.
 func (s *Setting) typed(value any) []string {
 	switch v := value.(type) {
 	case []any:
@@ -127,8 +123,7 @@ func (s *Setting) typed(value any) []string {
 	return []string{" " + Quote(s.Value)}
 }
 
-// Quote is an argument as it is typed: in quotes where a shell would take it
-// apart or for something else.
+// Quote quotes an argument for a shell where necessary.
 func Quote(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$&|;<>()*?[]#~`{}!") {
 		return s

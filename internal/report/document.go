@@ -11,16 +11,16 @@ import (
 	"carronade/measure"
 )
 
-// Schema names the form of the document. Fields may be added to it; one that
-// changes its meaning or goes makes it the next number.
+// Schema is the version of the format. New fields keep the number; changed or removed ones
+// increase it.
 const Schema = "carronade.report/1"
 
-// A Document is the report of one run. Names end in their unit where they have
-// one; times are histograms in microseconds; counts are events unless they say
-// otherwise. Every field is described in docs/report.md.
+// A Document is the report of one run. Field names end in their unit if they have one; times
+// are histograms in microseconds; counts are events unless stated otherwise. docs/report.md
+// describes every field.
 type Document struct {
 	Schema  string `json:"schema"`
-	ID      string `json:"id"`   // short, of the run id; reports are kept and found by it
+	ID      string `json:"id"`   // short, derived from the run id; reports are stored by it
 	Hash    string `json:"hash"` // of everything else in the report; see Seal
 	Version string `json:"version"`
 	RunID   string `json:"run_id"`
@@ -77,12 +77,12 @@ type Document struct {
 	Samples     *Samples         `json:"samples,omitempty"`
 	Trace       *Trace           `json:"trace,omitempty"`
 
-	found string // the hash of the document as it was sealed or read
-	raw   []byte // the head as it was read, in one line; nil: the fields say it all
+	found string // the hash when the document was sealed or read
+	raw   []byte // the head as read, in one line; nil: same as the fields
 }
 
-// An Attachment is a text file that was given to the report, such as a
-// server's configuration, with secrets masked.
+// An Attachment is a text file added to the report, such as a server's configuration, with
+// secrets masked.
 type Attachment struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
@@ -93,23 +93,22 @@ type Setting struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"` // of the value, as the schema of workloads calls it
 	Value   string `json:"value"`
-	Default bool   `json:"default"` // nobody set it
-	Preset  bool   `json:"preset"`  // it follows from another setting
-	// Minor settings need not be shown to people: they are about the report, or
-	// hold a default that hardly anybody compares runs over.
+	Default bool   `json:"default"` // not set by the user
+	Preset  bool   `json:"preset"`  // derived from another setting
+	// Minor settings are not shown in texts: they are about the report, or have a default that
+	// is rarely compared.
 	Minor bool `json:"minor"`
-	// Independent settings are what a run is asked to do: reports are grouped
-	// and compared over them.
+	// Independent settings define the load: reports are grouped and compared by them.
 	Independent bool `json:"independent"`
 }
 
-// A Check is one limit that was set, and what became of it.
+// A Check is one limit with its outcome.
 type Check struct {
 	Name string `json:"name"` // of the setting: "failure-rate"
 	OK   bool   `json:"ok"`
-	// CannotTell says of one that is not OK that nobody knows whether it holds.
+	// CannotTell means that a check that is not OK may still hold.
 	CannotTell bool   `json:"cannot_tell"`
-	Text       string `json:"text"` // what was wanted and what was found
+	Text       string `json:"text"` // expected and found
 }
 
 // Totals counts the events of the measurement, of a step or of a phase.
@@ -124,14 +123,14 @@ type Totals struct {
 	RateOf       string  `json:"rate_of"`
 	InFlightMean float64 `json:"in_flight_mean"`
 	InFlightMax  uint64  `json:"in_flight_max"`            // at the ends of intervals
-	InFlightPeak uint64  `json:"in_flight_peak,omitempty"` // at any time; 0 where nobody counted
+	InFlightPeak uint64  `json:"in_flight_peak,omitempty"` // at any time; 0 if not counted
 
 	RebalanceS float64 `json:"rebalance_s"`
 	FetchS     float64 `json:"fetch_s"`
 	Missing    uint64  `json:"missing"`
 }
 
-// MostInFlight is the most that were in flight at once, as far as it is known.
+// MostInFlight is the highest known number of events in flight.
 func (t *Totals) MostInFlight() uint64 { return max(t.InFlightMax, t.InFlightPeak) }
 
 // The values of Totals.RateOf: what events_per_s counts.
@@ -141,8 +140,8 @@ const (
 	RateConsumed = "consumed"
 )
 
-// Times are the times of the measurement, of a step or of a phase. Null: the number
-// does not exist for this run.
+// Times are the times of the measurement, of a step or of a phase. Null: the run has no such
+// time.
 type Times struct {
 	Response      *measure.Summary `json:"response"`
 	Service       *measure.Summary `json:"service"`
@@ -152,7 +151,7 @@ type Times struct {
 	FailedService *measure.Summary `json:"failed_service"`
 	EndToEnd      *measure.Summary `json:"end_to_end"`
 
-	// The lower values: what is left when the generator's own delays are taken away.
+	// The lower bounds: the times without the generator's own delays.
 	ResponseLower *measure.Summary `json:"response_lower"`
 	ServiceLower  *measure.Summary `json:"service_lower"`
 	EndToEndLower *measure.Summary `json:"end_to_end_lower"`
@@ -186,17 +185,16 @@ type Interval struct {
 	EndToEnd   *measure.Summary `json:"end_to_end"`
 	Generator  Usage            `json:"generator"`
 
-	// Histograms are whole: each is base64 of an HdrHistogram in microseconds,
-	// V2 compressed, by the name of the time (response, service, send_delay, batching,
-	// queueing, failed_service, end_to_end, censored).
+	// Histograms are complete: each is a base64 HdrHistogram in microseconds, V2 compressed,
+	// by the name of the time (response, service, send_delay, batching, queueing,
+	// failed_service, end_to_end, censored).
 	Histograms map[string]string `json:"histograms,omitempty"`
 
-	sum *Sum   // of its JSON, once it was encoded or read
-	raw []byte // its JSON as it was read, in one line; nil: the fields say it all
+	sum *Sum   // hash of its JSON, once encoded or read
+	raw []byte // its JSON as read, in one line; nil: same as the fields
 }
 
-// A Gauge is a figure that somebody told of himself over the run. Null: it was
-// not told then.
+// A Gauge is a metric over the run that another program reported. Null: not reported then.
 type Gauge struct {
 	From   string   `json:"from"`
 	Name   string   `json:"name"`
@@ -226,7 +224,7 @@ type Usage struct {
 	GCCPUS       float64 `json:"gc_cpu_s"`
 }
 
-// Generator is what the run cost the machine it ran on, over the measurement.
+// Generator is what the run cost the generator's machine, over the measurement.
 type Generator struct {
 	Usage
 	MaxRSSBytes   uint64  `json:"max_rss_bytes"`
@@ -244,7 +242,7 @@ type Stall struct {
 	LongestAtS float64 `json:"longest_at_s"`
 	Share      float64 `json:"share"`
 	Count      uint64  `json:"count"`
-	Spans      []Span  `json:"spans"` // the longest, in the order of time; nil in older reports
+	Spans      []Span  `json:"spans"` // the longest ones, in order of time; nil in older reports
 }
 
 // A Span is a stretch of time.
@@ -253,41 +251,40 @@ type Span struct {
 	LengthS float64 `json:"length_s"`
 }
 
-// A Calibration is what this machine generated when that was measured. It is
-// cited beside a result and decides nothing.
+// A Calibration is what this machine generated when that was measured. Reports cite it; it
+// does not affect verdicts.
 type Calibration struct {
 	At              time.Time `json:"at"`
-	NullPerS        float64   `json:"null_events_per_s"`    // to nowhere
+	NullPerS        float64   `json:"null_events_per_s"`    // to null://
 	DiscardPerS     float64   `json:"discard_events_per_s"` // into a discarding stand-in
 	EventBytes      float64   `json:"event_bytes"`          // of the events it was measured with
 	CarronadeAtThat string    `json:"version"`
 }
 
-// Generates is what this machine makes of the workload without a system: the same
-// events, prepared for null://. It stands beside the result of a run at full
-// speed and decides nothing.
+// Generates is what this machine generates of the workload without a system: the same events,
+// sent to null://. It is shown beside the result of a run at full speed and does not affect
+// verdicts.
 type Generates struct {
 	EventsPerS   float64   `json:"events_per_s"`
 	BytesPerS    float64   `json:"bytes_per_s"`
 	At           time.Time `json:"at"`
-	Cached       bool      `json:"cached"` // measured after an earlier run, and kept
+	Cached       bool      `json:"cached"` // measured after an earlier run
 	WorkloadHash string    `json:"workload_hash"`
 }
 
-// The exit codes of the program. What each means is product-wide and part of
-// `help exit-codes`; commands have them as command.OK and so on.
+// The exit codes of the program, as `help exit-codes` describes them; commands have them as
+// command.OK and so on.
 const (
 	ExitOK          = 0
-	ExitBroken      = 1   // done, but a limit that was asked for does not hold, or nothing was taken
+	ExitBroken      = 1   // done, but a requested limit does not hold, or the system took nothing
 	ExitFailed      = 2   // could not be done
 	ExitUntrusted   = 3   // done, but the generator was the limit
 	ExitCannotTell  = 4   // a gate or a limit cannot tell: too little history, too noisy, or not read
 	ExitInterrupted = 130 // interrupted; the partial report is kept and marked
 )
 
-// Worse is the exit code that counts of two: an interruption before what could not
-// be done, that before a broken limit, that before an untrustworthy run, and that
-// before one of which nobody can tell.
+// Worse returns the exit code that takes precedence: interrupted, then failed, then broken
+// limit, then not trustworthy, then cannot tell.
 func Worse(a, b int) int {
 	order := []int{ExitOK, ExitCannotTell, ExitUntrusted, ExitBroken, ExitFailed, ExitInterrupted}
 	if slices.Index(order, b) > slices.Index(order, a) {
@@ -296,9 +293,8 @@ func Worse(a, b int) int {
 	return a
 }
 
-// ExitCode is what the program leaves with after this run. An interruption
-// outranks the rest; output that could not be written outranks what it would
-// have said; and a limit that does not hold outranks a generator that was one.
+// ExitCode is the exit code of the program after this run. Precedence: interruption, then
+// output that could not be written, then a broken limit, then an untrustworthy run.
 func (d *Document) ExitCode() int {
 	switch {
 	case d.Stopped == load.Interrupted:
@@ -322,8 +318,8 @@ func (d *Document) ExitCode() int {
 	return code
 }
 
-// WriteJSON writes the document as indented JSON: one that was read, with
-// whatever it has that this program knows nothing of.
+// WriteJSON writes the document as indented JSON. A document that was read keeps its unknown
+// fields.
 func (d *Document) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -338,8 +334,7 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// Read reads a document that WriteJSON wrote. Whether it is what was written,
-// Check tells.
+// Read reads a document that WriteJSON wrote. Check tells whether it is unchanged.
 func Read(r io.Reader) (*Document, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"carronade/measure"
 )
 
-// idLetters is how long the id of a report is, in base 36.
+// idLetters is the length of a report's id, in base 36.
 const idLetters = 8
 
-// IDOf makes a report's id of its run id, which is random.
+// IDOf derives a report's id from its run id, which is random.
 func IDOf(runID uint64) string {
 	s := strconv.FormatUint(runID, 36)
 	for len(s) < idLetters {
@@ -25,12 +25,11 @@ func IDOf(runID uint64) string {
 	return s[len(s)-idLetters:]
 }
 
-// Encoded is an interval as it stands in the JSON of a report, and its hash.
-// Intervals are encoded as they end, so that little is left to do when the run
-// does.
+// Encoded is an interval in JSON, with its hash. Intervals are encoded as they end, to save
+// time at the end of the run.
 type Encoded struct {
-	// Which interval it is. One that covers others of its phase stands for
-	// them: a long series is joined in pairs.
+	// The identity of the interval. It replaces the intervals of its phase that it covers: a
+	// long series is joined in pairs.
 	Phase        string
 	StartS, EndS float64
 
@@ -41,8 +40,8 @@ type Encoded struct {
 // A Sum is the SHA-256 of an interval's JSON.
 type Sum [sha256.Size]byte
 
-// Encode encodes an interval, which remembers its hash and must not change any
-// more. One that was read is what was read.
+// Encode encodes an interval, which keeps the hash and must not change afterwards. An interval
+// that was read keeps its JSON.
 func (iv *Interval) Encode() (Encoded, error) {
 	b := iv.raw
 	if b == nil {
@@ -56,8 +55,8 @@ func (iv *Interval) Encode() (Encoded, error) {
 	return e, nil
 }
 
-// marshal writes the interval's fields in one line, as WriteJSON writes their
-// texts: the hash is one of bytes.
+// marshal encodes the interval's fields in one line, with the same escaping as WriteJSON,
+// since the hash depends on the bytes.
 func (iv *Interval) marshal() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -77,10 +76,9 @@ func (iv *Interval) Sum() (Sum, error) {
 	return *iv.sum, nil
 }
 
-// Seal completes a document with its hash: SHA-256 over the document without
-// intervals and hash, in JSON with sorted keys, followed by the hashes of the
-// intervals in their order. Nothing may be changed afterwards without sealing
-// again. The error is one of values that have no JSON.
+// Seal completes a document with its hash: SHA-256 over the document without intervals and
+// hash, in JSON with sorted keys, followed by the hashes of the intervals in order. After a
+// change, seal again. The error is of values that JSON cannot encode.
 func (d *Document) Seal() error {
 	d.raw = nil
 	head, err := d.Head()
@@ -94,9 +92,8 @@ func (d *Document) Seal() error {
 	return nil
 }
 
-// Check compares a document with its hash: a *Tampered when it is not what was
-// sealed. A document that was read is checked as it was read, whatever this
-// program knows of its fields.
+// Check compares a document with its hash and returns a *Tampered if they differ. A document
+// that was read is checked as read, including fields unknown to this program.
 func (d *Document) Check() error {
 	found := d.found
 	if found == "" {
@@ -114,25 +111,24 @@ func (d *Document) Check() error {
 	return nil
 }
 
-// A Tampered is a report that is not what was sealed: it was changed, or a part
-// of it is missing.
+// A Tampered is the error of a report that was changed or is incomplete.
 type Tampered struct {
 	ID   string
-	Want string // as it says of itself; "" when it says nothing
+	Want string // as stated in the report; "" if missing
 	Got  string
 }
 
 // Error implements error.
 func (t *Tampered) Error() string {
 	if t.Want == "" {
-		return fmt.Sprintf("report %s has no hash: nothing says that it is whole", t.ID)
+		return fmt.Sprintf("report %s has no hash, so it cannot be checked", t.ID)
 	}
-	return fmt.Sprintf("report %s was changed after it was made, or is not whole: its hash is %.12s and it says %.12s", t.ID, t.Got, t.Want)
+	return fmt.Sprintf("report %s was changed after it was made, or is incomplete: its hash is %.12s, and it says %.12s", t.ID, t.Got, t.Want)
 }
 
-// Head returns the document's JSON without its intervals, in one line: what is
-// kept once, beside a row an interval. That of a document which was read is what
-// was read, fields of a later program included: its hash goes on to fit.
+// Head returns the document's JSON without its intervals, in one line, to be stored beside a
+// row per interval. For a document that was read it is the JSON as read, including unknown
+// fields, so its hash stays valid.
 func (d *Document) Head() ([]byte, error) {
 	if d.raw != nil {
 		return d.raw, nil
@@ -140,7 +136,7 @@ func (d *Document) Head() ([]byte, error) {
 	return d.ownHead()
 }
 
-// ownHead is the head as this program writes it.
+// ownHead is the head in this program's encoding.
 func (d *Document) ownHead() ([]byte, error) {
 	head := *d
 	head.Intervals = nil
@@ -168,8 +164,8 @@ func (d *Document) known() bool {
 	return err == nil && hash == d.found
 }
 
-// written is what is to be encoded for a file: the document, or, where its hash
-// is of what was read, its fields as they were read.
+// written is the value to encode for a file: the document, or its fields as read if the hash
+// is of those.
 func (d *Document) written() (any, error) {
 	read := d.raw != nil || slices.ContainsFunc(d.Intervals, func(iv Interval) bool { return iv.raw != nil })
 	if !read || d.known() {
@@ -199,8 +195,8 @@ func (d *Document) written() (any, error) {
 	return fields, nil
 }
 
-// Join makes a document of what Head returned and of encoded intervals, in
-// their order, which it keeps. The document is checked by Check as it was given.
+// Join makes a document of the result of Head and of encoded intervals, in order, which it
+// keeps. Check checks them as given.
 func Join(head []byte, intervals [][]byte) (*Document, error) {
 	var d Document
 	if err := json.Unmarshal(head, &d); err != nil {
@@ -226,8 +222,8 @@ func Join(head []byte, intervals [][]byte) (*Document, error) {
 // digest computes the hash from the JSON of the head, which may have intervals
 // and a hash, and from the intervals' own hashes.
 func (d *Document) digest(head []byte) (string, error) {
-	// Through plain values: keys are sorted, and a number is what reading it
-	// makes of it, so that the hash does not depend on who wrote the head.
+	// Decode to plain values: keys get sorted and numbers normalized, so the hash does not
+	// depend on the encoder.
 	var fields map[string]any
 	if err := json.Unmarshal(head, &fields); err != nil {
 		return "", fmt.Errorf("read a report: %w", cutShort(err))
@@ -250,17 +246,16 @@ func (d *Document) digest(head []byte) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// cutShort says that JSON ended too early in words of a file.
+// cutShort rewords the error of truncated JSON.
 func cutShort(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" {
-		return errors.New("it ends in the middle: the file was cut short")
+		return errors.New("the file is truncated")
 	}
 	return err
 }
 
-// split parts the JSON of a whole document, however it was laid out, into what
-// Join takes.
+// split separates the JSON of a document, in any layout, into the arguments of Join.
 func split(data []byte) (head []byte, intervals [][]byte, err error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
@@ -284,10 +279,10 @@ func split(data []byte) (head []byte, intervals [][]byte, err error) {
 	return head, intervals, err
 }
 
-// Histogram joins the histograms of a time over the measurement from its intervals:
-// response, service, send_delay, batching, queueing, failed_service, end_to_end or censored.
-// Nil when there are none. It decodes them anew each time. Intervals that cannot
-// be decoded are left out; Check tells whether there are any.
+// Histogram joins the histograms of a time over the measurement: response, service,
+// send_delay, batching, queueing, failed_service, end_to_end or censored; nil if there are
+// none. It decodes them on each call. Intervals that cannot be decoded are left out; Check
+// reports them.
 func (d *Document) Histogram(name string) *measure.Histogram {
 	var out *measure.Histogram
 	for i := range d.Intervals {
@@ -317,8 +312,8 @@ func (iv *Interval) Histogram(name string) *measure.Histogram {
 		return nil
 	}
 	if r := iv.Response; name == "censored" && r != nil && h.Count() == r.Censored {
-		// The smallest age decides which percentiles are lower bounds, and is
-		// kept exactly; of the others the cells are enough.
+		// The smallest age decides which percentiles are lower bounds, and is kept exactly;
+		// for the others the buckets suffice.
 		h.Refine(&measure.Summary{
 			Count: h.Count(), Min: r.CensoredMin,
 			Mean: float64(h.Mean()) / 1e3, Max: float64(h.Max()) / 1e3,

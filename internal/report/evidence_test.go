@@ -203,8 +203,8 @@ func TestFieldsOfLaterPrograms(t *testing.T) {
 func TestReadFaults(t *testing.T) {
 	whole := jsonOf(t, sealed(t, measured(4)))
 	tests := []struct{ name, text, want string }{
-		{"nothing", "", "cut short"},
-		{"cut short", whole[:len(whole)*2/3], "cut short"},
+		{"nothing", "", "truncated"},
+		{"cut short", whole[:len(whole)*2/3], "truncated"},
 		{"no JSON", "report:\n", "invalid character"},
 		{"no object", "[]", "cannot unmarshal"},
 		{"another schema", strings.Replace(whole, Schema, "carronade.report/2", 1), `"carronade.report/2"`},

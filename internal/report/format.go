@@ -10,8 +10,8 @@ import (
 	"carronade/units"
 )
 
-// figure prints v with three significant digits, closing zeros kept, so that
-// the numbers of a column have one shape.
+// figure prints v with three significant digits and trailing zeros, so that numbers of a
+// column align.
 func figure(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -23,8 +23,8 @@ func figure(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// clock prints a time for a column: its unit takes two places, so that numbers
-// stand above each other: "1.20 ms", " 850 us", "12.3  s".
+// clock prints a time for a column: the unit has two places, so that numbers align: "1.20 ms",
+// " 850 us", "12.3  s".
 func clock(us float64) string {
 	for _, u := range []struct {
 		name  string
@@ -44,11 +44,11 @@ func clock(us float64) string {
 	return units.FormatDuration(time.Duration(us * 1e3))
 }
 
-// Clock prints a time in microseconds with three significant digits, as texts
-// have it: "5.00 ms".
+// Clock prints a time in microseconds with three significant digits, for running text: "5.00
+// ms".
 func Clock(us float64) string { return tidy(clock(us)) }
 
-// Percentile prints a percentile likewise, as a lower bound where it is one.
+// Percentile prints a percentile the same way, with >= if it is a lower bound.
 func Percentile(v measure.Value) string { return tidy(value(v)) }
 
 // value prints a percentile for a column.
@@ -59,8 +59,7 @@ func value(v measure.Value) string {
 // seconds prints seconds in words.
 func seconds(s float64) string { return units.FormatDuration(units.Seconds(s)) }
 
-// share prints n's share of the whole; none is left blank, so that the rows
-// with something in them stand out.
+// share prints n's share of the whole, blank if n is 0, so that other rows stand out.
 func share(n, of uint64) string {
 	if n == 0 || of == 0 {
 		return ""

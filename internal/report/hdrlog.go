@@ -46,8 +46,7 @@ func CreateLog(path string) (*Log, error) {
 	return &Log{w: f, close: f.Close, name: path}, nil
 }
 
-// Begin writes the head of the log: when the run started, and about what it
-// is, one line a comment.
+// Begin writes the header of the log: the start of the run, and comments, one per line.
 func (l *Log) Begin(started time.Time, about ...string) {
 	l.started = true
 	for _, a := range about {
@@ -62,9 +61,8 @@ func (l *Log) Begin(started time.Time, about ...string) {
 	l.flush()
 }
 
-// Interval writes a line for each histogram of the interval. One that is nil,
-// where nothing was measured, has no line; an interval in which two phases meet
-// may come as two, one for each.
+// Interval writes a line for each histogram of the interval that is not nil. If two phases
+// meet in an interval, it may come as two, one for each.
 func (l *Log) Interval(iv *measure.Interval) {
 	if l.err != nil {
 		return
@@ -89,8 +87,8 @@ func (l *Log) Interval(iv *measure.Interval) {
 	l.flush()
 }
 
-// flush hands a whole interval to the file at once, so that a log which is
-// read while it grows ends with a whole line.
+// flush writes a whole interval at once, so that a growing log always ends with a complete
+// line.
 func (l *Log) flush() {
 	if l.err == nil {
 		if _, err := l.buf.WriteTo(l.w); err != nil {

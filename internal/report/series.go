@@ -7,16 +7,14 @@ import (
 	"carronade/measure"
 )
 
-// A Series makes rows of a report's series of intervals. The zero value is that
-// of a closed loop.
+// A Series makes rows of the series of intervals. The zero value is for a closed loop.
 type Series struct {
 	Mode        load.Mode
 	Unanswered  bool      // nothing is acknowledged: rates are of sent events
 	Percentiles []float64 // beyond the standard ones
 }
 
-// Interval makes a row, with its histograms encoded. It may run at the same
-// time as other calls.
+// Interval makes a row, with encoded histograms. It is safe for concurrent use.
 func (s *Series) Interval(iv *measure.Interval) Interval {
 	n := iv.Acked
 	switch s.rateOf() {
@@ -35,7 +33,7 @@ func (s *Series) Interval(iv *measure.Interval) Interval {
 		EndToEnd:  s.summary(false, iv.EndToEnd, nil),
 		Generator: usage(iv.Generator),
 	}
-	set := iv.Set // whose fields are asked for by reference
+	set := iv.Set // a copy, since its fields are taken by address
 	set.Each(func(name string, h **measure.Histogram) {
 		if (*h).Count() == 0 {
 			return
@@ -48,8 +46,8 @@ func (s *Series) Interval(iv *measure.Interval) Interval {
 	return out
 }
 
-// rateOf says what the rates of a run count: where nothing is acknowledged
-// (acks=0, UDP), sending.
+// rateOf says what the rates of a run count: sent events if nothing is acknowledged (acks=0,
+// UDP).
 func (s *Series) rateOf() string {
 	switch {
 	case s.Mode == load.Consuming:
@@ -63,10 +61,9 @@ func (s *Series) rateOf() string {
 func (s *Series) answered() bool  { return s.rateOf() == RateAcked }
 func (s *Series) scheduled() bool { return s.Mode == load.OpenLoop }
 
-// summary returns the summary of a time that exists in this run, though
-// nothing may have been counted for it; else nil. Which times exist is a
-// matter of the mode and not of what happened to be measured: a run in which
-// nobody answered has response times all the same, unknown ones.
+// summary returns the summary of a time that exists in this run, even if nothing was counted
+// for it; otherwise nil. The mode decides which times exist, not what was measured: a run
+// without any answer still has response times, unknown ones.
 func (s *Series) summary(exists bool, h, censored *measure.Histogram) *measure.Summary {
 	if h == nil && exists {
 		h = measure.NewHistogram()

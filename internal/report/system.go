@@ -13,10 +13,10 @@ import (
 	"carronade/units"
 )
 
-// A System is the system under test, where it belonged to the run: started or
-// found, watched, and stopped by it.
+// A System is the system under test, if the run started or found it, watched it and stopped
+// it.
 type System struct {
-	// Facts are what it is: command, flags, branch, revision, limits.
+	// Facts describe it: command, flags, branch, revision, limits.
 	Facts map[string]any `json:"facts"`
 
 	Died      bool     `json:"died"`
@@ -34,7 +34,7 @@ type System struct {
 	GCPauseMaxS float64 `json:"gc_pause_max_s"`
 }
 
-// An Indexed is what arrived in a store behind the system.
+// An Indexed is the number of documents that arrived in a store behind the system.
 type Indexed struct {
 	Where    string   `json:"where"`
 	Store    string   `json:"store"`
@@ -69,7 +69,7 @@ func indexed(x *measure.Indexed) *Indexed {
 	return out
 }
 
-// answers is how often each status code came.
+// answers prints the number of batches by status code.
 func (d *Document) answers(p *layout.Page) {
 	all := d.Totals.Statuses
 	if len(all) == 0 {
@@ -107,12 +107,12 @@ func (d *Document) aSecond(n uint64) string {
 	return units.FormatRate(float64(n) / d.Totals.ElapsedS)
 }
 
-// volume is so many bytes a second of the measurement, and how many that were.
+// volume formats bytes as a rate over the measurement and in total.
 func (d *Document) volume(bytes uint64) string {
 	return fmt.Sprintf("%s/s (%s)", units.FormatSize(int64(float64(bytes)/d.Totals.ElapsedS)), units.FormatSize(int64(bytes)))
 }
 
-// indexedText is what the store behind the system came to hold.
+// indexedText prints what the store behind the system contained.
 func (d *Document) indexedText(p *layout.Page) {
 	x := d.Indexed
 	if x == nil {
@@ -135,11 +135,11 @@ func (d *Document) indexedText(p *layout.Page) {
 	}
 }
 
-// waited is how long the count was waited for.
+// waited is how long the run waited for the count.
 func (x *Indexed) waited() string {
-	text := "the count stood still after " + seconds(x.WaitedS)
+	text := "the count stopped rising after " + seconds(x.WaitedS)
 	if !x.Still {
-		text = "the count still rose after " + seconds(x.WaitedS) + ": more may have come later"
+		text = "the count was still rising after " + seconds(x.WaitedS) + ": more may have come later"
 	}
 	if x.Queued != nil {
 		queued := "nothing"
@@ -161,11 +161,11 @@ func health(before, after string) string {
 	return "health " + orWord(before, "unknown") + ", then " + orWord(after, "unknown")
 }
 
-// underTest is the system under test, where it belonged to the run.
+// underTest prints the system under test.
 func (d *Document) underTest(p *layout.Page) {
 	s := d.System
 	if s == nil || !s.Died && len(s.Facts) == 0 && s.PeakRSSBytes == 0 && s.CPUS == 0 && s.GCPauses == 0 {
-		return // what it said is among the metrics
+		return // its own metrics are among the gauges
 	}
 	p.Section("System under test")
 	if s.Died {
@@ -191,7 +191,7 @@ func (d *Document) underTest(p *layout.Page) {
 	}
 }
 
-// death is how the system ended by itself.
+// death prints how the system exited by itself.
 func (s *System) death(p *layout.Page) {
 	p.Pair(layout.Red, "DIED", "the system under test ended by itself: "+s.Exit)
 	for _, l := range s.LastLines[max(0, len(s.LastLines)-briefLines):] {
@@ -199,8 +199,7 @@ func (s *System) death(p *layout.Page) {
 	}
 }
 
-// what says what the system is: what is known of every system in words, and
-// whatever else there is by its name.
+// what prints the properties of the system: known ones with fixed labels, all others by name.
 func (s *System) what(p *layout.Page) {
 	f := facts(maps.Clone(s.Facts))
 	for _, name := range []string{"command", "engine", "image", "container"} {
@@ -220,10 +219,10 @@ func (s *System) what(p *layout.Page) {
 	}
 }
 
-// facts are what is known of a system and was not said so far.
+// facts are the properties that were not printed yet.
 type facts map[string]any
 
-// take takes one out, in words.
+// take removes a fact and returns it as text.
 func (f facts) take(name string) (text string, ok bool) {
 	v, ok := f[name]
 	if !ok {
@@ -238,7 +237,7 @@ func (f facts) text(name string) string {
 	return text
 }
 
-// number takes one out that is a number; else it is taken out and nothing.
+// number removes a fact, and returns it if it is a number.
 func (f facts) number(name string) (n float64, ok bool) {
 	v, ok := f[name]
 	delete(f, name)
@@ -247,13 +246,13 @@ func (f facts) number(name string) (n float64, ok bool) {
 		return float64(x), ok
 	case int64:
 		return float64(x), ok
-	case float64: // of a report that was read
+	case float64: // after JSON decoding
 		return x, ok
 	}
 	return 0, false
 }
 
-// yes takes one out that is yes or no.
+// yes removes a fact, and returns whether it is true.
 func (f facts) yes(name string) bool {
 	is, _ := f[name].(bool)
 	delete(f, name)
@@ -273,7 +272,7 @@ func (f facts) flags() string {
 	return strings.Join(parts, ", ")
 }
 
-// revision is what was checked out, with its date and what is not of it.
+// revision formats the checked-out revision, with its date and uncommitted changes.
 func (f facts) revision() string {
 	text, ok := f.take("revision")
 	if !ok {

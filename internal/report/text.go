@@ -8,9 +8,8 @@ import (
 	"carronade/internal/layout"
 )
 
-// Text writes the whole report for people: what came of it first, what was done
-// next, then every number. It fits 80 columns and has no ANSI unless the style
-// says so. The error is that of w.
+// Text writes the whole report: the result first, what to do next, then every number. It fits
+// 80 columns and has ANSI codes only if the style has them. The error is that of w.
 func (d *Document) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	title := d.Op + " " + d.Target
@@ -41,10 +40,10 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	return p.To(w)
 }
 
-// markColors are those of verdicts.
+// markColors are the colors of verdicts.
 var markColors = map[Mark]string{Open: layout.Yellow, Caution: layout.Yellow, Bad: layout.Red}
 
-// head is the answer: what was reached, and whether to believe it.
+// head prints the result and the verdicts.
 func (d *Document) head(p *layout.Page) {
 	p.Line("")
 	for _, l := range layout.Wrap(d.Headline(), layout.Columns-2) {
@@ -60,17 +59,17 @@ func (d *Document) head(p *layout.Page) {
 	}
 }
 
-// events are the counts, and beside them the other numbers.
+// events prints the counts, and beside them the other numbers.
 func (d *Document) events(p *layout.Page) {
 	p.Section("Events")
 	left, right := layout.Table{Least: 9}, layout.Table{Least: 9}
-	var remarks []string // of the right block, where there is room
+	var remarks []string // remarks of the right block
 	for _, r := range d.Counts() {
 		if r.Always || r.Value > 0 {
 			left.Row(r.Label, r.Text(), r.Remark)
 		}
 	}
-	for _, r := range d.Figures()[2:] { // the first two are the headline's
+	for _, r := range d.Figures()[2:] { // the headline has the first two
 		if r.Name != "cpu_us_per_event" && (r.Always || r.Value != 0) {
 			right.Row(r.Label, r.Text())
 			remarks = append(remarks, r.Remark)
@@ -99,7 +98,7 @@ func (d *Document) events(p *layout.Page) {
 	}
 }
 
-// steps is a row a step, so many at most.
+// steps prints a row per step, up to most.
 func (d *Document) steps(p *layout.Page, most int) {
 	rows := d.StepRows()
 	if rows == nil {
@@ -118,7 +117,7 @@ func (d *Document) steps(p *layout.Page, most int) {
 	}
 }
 
-// unfailed are the times that have a place in tables: that of failures stands with them.
+// unfailed are the times in tables; the time of failures is printed with the failures.
 func (d *Document) unfailed() []Time {
 	var out []Time
 	for _, t := range d.Measured() {
@@ -129,11 +128,11 @@ func (d *Document) unfailed() []Time {
 	return out
 }
 
-// times is the table of all times side by side, a row a percentile.
+// times prints the table of all times, a row per percentile.
 func (d *Document) times(p *layout.Page) {
 	cols := d.unfailed()
 	if len(cols) == 0 && d.Totals.RateOf == RateConsumed {
-		return // a reader has none but in a round trip
+		return // consumers have times only in a round trip
 	}
 	p.Section("Times")
 	if len(cols) == 0 {
@@ -159,7 +158,7 @@ func (d *Document) times(p *layout.Page) {
 	}
 }
 
-// failures by class, then their texts.
+// failures prints failures by class, then their texts.
 func (d *Document) failures(p *layout.Page) {
 	rows := d.FailureRows()
 	if len(rows) == 0 {
@@ -195,7 +194,7 @@ func (f *FailureRow) text() string {
 	return text
 }
 
-// tidy takes out the blanks that columns need.
+// tidy removes the padding for columns.
 func tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func joinNonEmpty(parts ...string) string {

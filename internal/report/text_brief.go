@@ -9,17 +9,16 @@ import (
 	"carronade/units"
 )
 
-// The brief report has so many rows of what may be long, and counts the rest.
+// Row limits of the brief report; the rest is counted.
 const (
 	briefSteps    = 10
 	briefFailures = 3
 	briefLogs     = 3
-	briefLines    = 5 // of a dead system's last words
+	briefLines    = 5 // last output of a system that exited
 )
 
-// Brief writes what a person needs of the report on one screen: the result, whether to
-// believe it, the times, how it went, and anything unusual. The last lines say where there
-// is more. The error is that of w.
+// Brief writes the report for one screen: the result, the verdicts, the times, the series, and
+// anything unusual. The last lines say where to see more. The error is that of w.
 func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) error {
 	p := &layout.Page{Style: style}
 	p.Line(p.Paint(layout.Bold, d.briefTitle()))
@@ -35,7 +34,7 @@ func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) err
 	return p.To(w)
 }
 
-// place is what the report is called, and where it is.
+// place prints the id of the report, and where it is.
 func (d *Document) place(p *layout.Page, more []Condition) {
 	p.Line("")
 	if d.Note != "" {
@@ -44,15 +43,15 @@ func (d *Document) place(p *layout.Page, more []Condition) {
 	if len(d.Labels) > 0 {
 		p.Pair("", "labels", layout.Cut(layout.Clean(strings.Join(d.labels(), ", ")), layout.Columns-labelColumn))
 	}
-	for _, m := range more { // paths and commands, to be copied: they are not wrapped
+	for _, m := range more { // paths and commands are copied, so they are not wrapped
 		p.Line(layout.PadRight("  "+m.Name, labelColumn) + layout.Clean(m.Text))
 	}
 }
 
-// briefTitle is the target and the workload in one line. Where there is too little room
-// the target gives way first: whoever looks knows it.
+// briefTitle is the target and the workload in one line. If space is short, the target is cut
+// first, since the user knows it.
 func (d *Document) briefTitle() string {
-	const room = 26 // that the workload may always take
+	const room = 26 // reserved for the workload
 	title := layout.Clean(d.Op + " " + d.Target)
 	of := ""
 	if d.Repetitions > 1 {
@@ -78,8 +77,8 @@ func (d *Document) briefTimes(p *layout.Page) {
 	}
 }
 
-// briefLedger is one line on u where every event that was acked was found as it was sent;
-// else the table on p.
+// briefLedger is one line on u if every acked event was found as it was sent; otherwise the
+// table on p.
 func (d *Document) briefLedger(p, u *layout.Page) {
 	l := d.Ledger
 	if l == nil {
@@ -94,7 +93,7 @@ func (d *Document) briefLedger(p, u *layout.Page) {
 	d.ledgerRemarks(u)
 }
 
-// unusual is what a report has beside its numbers only when something is to be known.
+// unusual prints what is worth knowing only in some runs.
 func (d *Document) unusual(p *layout.Page) {
 	u := layout.Page{Style: p.Style}
 	d.briefLedger(p, &u)
@@ -154,7 +153,7 @@ func (d *Document) unusual(p *layout.Page) {
 	}
 }
 
-// briefLag is how far a consumer was behind at the end.
+// briefLag is the consumer lag at the end.
 func (d *Document) briefLag(p *layout.Page) {
 	if len(d.Logs) == 0 {
 		return

@@ -13,15 +13,15 @@ import (
 	"carronade/units"
 )
 
-// mostGauges bounds the table of gauges.
+// mostGauges limits the table of gauges.
 const mostGauges = 32
 
-// gauges are the metrics of others, a row each.
+// gauges prints the metrics of other programs, a row each.
 func (d *Document) gauges(p *layout.Page) {
 	shown := d.Gauges
 	if d.System == nil {
-		// What the generator's machine did is in the JSON; a reader wants it
-		// here when the system ran on it.
+		// The JSON has what the generator's machine did; it is shown here only if the system
+		// ran on it.
 		shown = slices.DeleteFunc(slices.Clone(shown), func(g Gauge) bool { return g.From == "host" })
 	}
 	if len(shown) == 0 {
@@ -60,7 +60,7 @@ func (d *Document) gauges(p *layout.Page) {
 	}
 }
 
-// gaugeCell prints a figure of somebody else, whose unit stands beside it.
+// gaugeCell formats a value of a gauge; the unit has its own column.
 func gaugeCell(v *float64, unit string) string {
 	switch {
 	case v == nil:
@@ -77,8 +77,8 @@ func gaugeCell(v *float64, unit string) string {
 	return figure(*v)
 }
 
-// counted is what the servers themselves counted as coming in, in words; ""
-// when none told. Rates of one unit add up: they are those of several servers.
+// counted describes what the servers themselves counted as incoming; "" if they did not report
+// it. Rates of one unit are added: they are of several servers.
 func (d *Document) counted() string {
 	type sum struct {
 		unit string
@@ -106,8 +106,7 @@ func (d *Document) counted() string {
 	return strings.Join(parts, " and ")
 }
 
-// course shows how the measurement went in numbers, a row a stretch of time: what came
-// in, what was outstanding, and how long answers took.
+// course prints the measurement over time: arrivals, events in flight, and response times.
 func (d *Document) course(p *layout.Page) {
 	rows := d.measurementRows()
 	if len(rows) < leastSeries || d.Mode == load.Consuming {
@@ -142,7 +141,7 @@ func (d *Document) course(p *layout.Page) {
 	p.Table(&t)
 	switch {
 	case per > 1:
-		p.Note(fmt.Sprintf("a row is %d intervals: the mean of rates, the largest of the rest", per))
+		p.Note(fmt.Sprintf("a row is %d intervals: the mean of rates, the maximum of the rest", per))
 	case answered:
 		p.Note("in flight: sent and not yet done, at that moment")
 	}
@@ -178,7 +177,7 @@ func (d *Document) stretch(part []Interval, answered bool, responses map[float64
 	return cells
 }
 
-// largest raises v to percentile p of s, where s has one.
+// largest raises v to percentile p of s, if s has it.
 func largest(v *measure.Value, s *measure.Summary, p float64) {
 	if x, ok := s.At(p); ok && x.D >= v.D {
 		*v = x

@@ -17,13 +17,12 @@ import (
 	"carronade/units"
 )
 
-// mostRows bounds the tables that have a row a partition.
+// mostRows limits the tables with a row per partition.
 const mostRows = 12
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// ledger is what was read back: all of it, and the logs where something is wrong, so
-// many at most.
+// ledger prints the result of the read-back: the sum, and up to most logs with findings.
 func (d *Document) ledger(p *layout.Page, most int) {
 	l := d.Ledger
 	if l == nil {
@@ -50,7 +49,7 @@ func (d *Document) ledger(p *layout.Page, most int) {
 	}
 	t.Row(head...)
 	row("all", all)
-	// Only the partitions where something is wrong: the rest says nothing.
+	// Partitions without findings are left out.
 	bad := slices.DeleteFunc(slices.Clone(l.Logs), func(g measure.LedgerLog) bool {
 		return g.Lost+g.Unread+g.Duplicated+g.Reordered+g.Corrupted+g.Recovered+g.Phantom+g.Inexact == 0
 	})
@@ -64,17 +63,17 @@ func (d *Document) ledger(p *layout.Page, most int) {
 	d.ledgerRemarks(p)
 }
 
-// ledgerRemarks is what the table of the ledger has no column for.
+// ledgerRemarks prints what the table of the ledger has no column for.
 func (d *Document) ledgerRemarks(p *layout.Page) {
 	l := d.Ledger
 	events := func(n uint64, verbs ...string) string {
 		return units.Plural(n, "event") + " " + verb(n, verbs[0], verbs[1])
 	}
 	if l.Contradicted > 0 {
-		p.Pair(layout.Yellow, "contradicted", events(l.Contradicted, "was", "were")+" refused for certain and found all the same (among the recovered)")
+		p.Pair(layout.Yellow, "contradicted", events(l.Contradicted, "was", "were")+" refused for certain, yet found (part of the recovered)")
 	}
 	if l.Compacted > 0 {
-		p.Pair("", "compacted", events(l.Compacted, "is", "are")+" gone from the compacted topic: a later one of the key is there")
+		p.Pair("", "compacted", events(l.Compacted, "was", "were")+" removed by compaction: a later event of the key is there")
 	}
 	if l.Committed+l.Aborted > 0 {
 		saw := "none was aborted"
@@ -84,25 +83,25 @@ func (d *Document) ledgerRemarks(p *layout.Page) {
 		case l.Aborted > 0:
 			saw = "none of " + units.FormatCount(l.Aborted) + " aborted"
 		}
-		p.Pair("", "committed", fmt.Sprintf("a reader of committed events found %s of %s, and %s",
+		p.Pair("", "committed", fmt.Sprintf("a read_committed consumer found %s of %s, and %s",
 			units.FormatCount(l.CommittedRead), units.FormatCount(l.Committed), saw))
 	}
 	var notes []string
 	if l.Inexact > 0 {
-		notes = append(notes, units.Plural(l.Inexact, "event")+" could not be checked one by one")
+		notes = append(notes, units.Plural(l.Inexact, "event")+" could not be checked individually")
 	}
 	if l.Foreign > 0 {
-		notes = append(notes, units.Plural(l.Foreign, "event")+" of others found and left out")
+		notes = append(notes, units.Plural(l.Foreign, "event")+" of other producers found and ignored")
 	}
 	if !l.Complete {
-		notes = append(notes, "the reading did not reach the end: what is missing may still be there")
+		notes = append(notes, "the read-back did not reach the end: missing events may still be there")
 	}
 	if len(notes) > 0 {
 		p.Note(strings.Join(notes, "; "))
 	}
 }
 
-// ledgerCount is exact as long as the table fits.
+// ledgerCount is exact if it fits the column.
 func ledgerCount(n uint64) string {
 	if n < 10_000_000 {
 		return units.FormatCount(n)
@@ -117,14 +116,14 @@ func orWord(s, word string) string {
 	return s
 }
 
-// logs is what was consumed, a row a partition.
+// logs prints what was consumed, a row per partition.
 func (d *Document) logs(p *layout.Page) {
 	if len(d.Logs) == 0 {
 		return
 	}
 	p.Section("Logs")
 	rows := slices.Clone(d.Logs)
-	// Those that are furthest behind first: they are what is looked for.
+	// Largest lag first, since that is what users look for.
 	slices.SortStableFunc(rows, func(a, b load.LogResult) int { return cmp.Compare(b.Behind, a.Behind) })
 	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
 	t.Row("", "consumed", "bytes", "lag")
@@ -157,7 +156,7 @@ func behind(n int64) string {
 	return units.FormatCount(uint64(n))
 }
 
-// system is what was found out about the system.
+// system prints the facts about the system.
 func (d *Document) system(p *layout.Page) {
 	if len(d.Facts) == 0 {
 		return
@@ -168,8 +167,8 @@ func (d *Document) system(p *layout.Page) {
 	}
 }
 
-// fact prints any value as words: lists with commas, maps as key and value,
-// lists of maps with semicolons. Long ones are cut: the JSON has the rest.
+// fact formats any value: lists with commas, maps as key and value, lists of maps with
+// semicolons. Long values are cut; the JSON has the rest.
 func fact(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -228,8 +227,8 @@ func fact(v any) string {
 	return fact(generic)
 }
 
-// whole prints a number, in groups when it is long. Shorter ones are often
-// names, of brokers for one, and a year of a date.
+// whole prints a number, with digit groups if it is long. Short ones are often ids, such as a
+// broker's, or years.
 func whole(n int64) string {
 	switch {
 	case n <= -10_000:
@@ -240,7 +239,7 @@ func whole(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// clients is what the connections to each broker did.
+// clients prints the connections to each broker.
 func (d *Document) clients(p *layout.Page) {
 	if len(d.Clients) == 0 {
 		return
@@ -255,7 +254,7 @@ func (d *Document) clients(p *layout.Page) {
 	p.Table(&t)
 }
 
-// generator is what it cost this machine.
+// generator prints what the run cost this machine.
 func (d *Document) generator(p *layout.Page) {
 	g := d.Generator
 	p.Section("Generator")
@@ -280,7 +279,7 @@ func (d *Document) generator(p *layout.Page) {
 		p.Pair("", "sending", threads)
 	}
 	if c := d.Calibration; c != nil {
-		text := joinNonEmpty(rateOrNone(c.NullPerS, "to nowhere"), rateOrNone(c.DiscardPerS, "into a discarding stand-in"))
+		text := joinNonEmpty(rateOrNone(c.NullPerS, "without a target"), rateOrNone(c.DiscardPerS, "into a discarding stand-in"))
 		text += " (" + c.At.UTC().Format(time.DateOnly) + ", " + units.FormatSize(int64(c.EventBytes)) + " an event)"
 		if c.DiscardPerS > 0 && d.Totals.EventsPerS > 0 && d.Mode != load.Consuming {
 			text += "; this run reached " + units.FormatPercent(d.Totals.EventsPerS/c.DiscardPerS) + " of the latter"

@@ -10,18 +10,18 @@ import (
 	"carronade/units"
 )
 
-// A Time is one of the times that a run has, and what was measured of it.
+// A Time is one of the times of a run, with its summary.
 type Time struct {
 	Name    string // in fields, files and flags: "end_to_end"
 	Title   string // for people: "end to end"
-	Of      string // what has it: "an event", "a batch"
+	Of      string // what is timed: "an event", "a batch"
 	Meaning string // in about five words
-	Main    bool   // it is of the system, and what people ask for first
+	Main    bool   // a time of the system, shown first
 
 	Sum *measure.Summary // nil: there is no such number in this run
 }
 
-// times are all of them, in the order in which people ask.
+// times are all times, in the order of importance to users.
 var times = []struct {
 	Time
 	of  func(*Times) *measure.Summary
@@ -57,11 +57,11 @@ var times = []struct {
 	},
 }
 
-// failedService stands with the failures, where the text has a place for them.
+// failedService is shown with the failures.
 const failedService = "failed_service"
 
-// All are the times of the measurement, of a step or of a phase, in the order in
-// which people ask for them.
+// All are the times of the measurement, of a step or of a phase, in the order of importance to
+// users.
 func (t *Times) All() []Time {
 	out := make([]Time, len(times))
 	for i := range times {
@@ -71,13 +71,13 @@ func (t *Times) All() []Time {
 	return out
 }
 
-// Measured are those of All that something was counted for.
+// Measured are the times of All with at least one value.
 func (t *Times) Measured() []Time {
 	return slices.DeleteFunc(t.All(), func(t Time) bool { return t.Sum.IsEmpty() })
 }
 
-// MainTime is the first of the Main times that something was counted for: the one
-// by which reports are compared. It is empty where there is none.
+// MainTime is the first of the Main times with a value, by which reports are compared. It is
+// empty if there is none.
 func (t *Times) MainTime() Time {
 	for _, c := range t.Measured() {
 		if c.Main {
@@ -106,8 +106,8 @@ func (t *Times) named(name string) *measure.Summary {
 	return nil
 }
 
-// Time returns a time of the interval by its name; nil where the run has no such
-// number, or intervals have no summary of it.
+// Time returns a time of the interval by its name; nil if the run has no such time, or
+// intervals have no summary of it.
 func (iv *Interval) Time(name string) *measure.Summary {
 	for i := range times {
 		if times[i].Name == name && times[i].row != nil {
@@ -117,9 +117,8 @@ func (iv *Interval) Time(name string) *measure.Summary {
 	return nil
 }
 
-// TimeRows is the table of times side by side: a column for each time, a row for each
-// number of it, which the first cell names. Cells are padded so that numbers of a
-// column stand above each other.
+// TimeRows is the table of times: a column per time, a row per number, whose name is in the
+// first cell. Cells are padded so that numbers align.
 func TimeRows(cols []Time) [][]string {
 	if len(cols) == 0 {
 		return nil
@@ -151,8 +150,7 @@ func percentile(s *measure.Summary, p float64) string {
 	return value(v)
 }
 
-// exact prints a mean, smallest or largest, which does not exist where nothing was
-// answered.
+// exact formats a mean, minimum or maximum, which does not exist if nothing was answered.
 func exact(s *measure.Summary, us float64) string {
 	if s.Count == 0 {
 		return "-"
@@ -160,12 +158,11 @@ func exact(s *measure.Summary, us float64) string {
 	return clock(us)
 }
 
-// briefPercentiles are the columns of the brief table, beside those that were asked
-// for; 100 is the largest.
+// briefPercentiles are the columns of the brief table, beside the requested ones; 100 is the
+// maximum.
 var briefPercentiles = []float64{50, 90, 99, 99.9}
 
-// A screen has room for so many percentiles beside the names of times, and for fewer
-// where it says what they mean.
+// The number of percentiles that fit a screen, with and without meanings of the times.
 const (
 	mostPercentiles    = 7
 	explainPercentiles = 4
@@ -201,8 +198,7 @@ func timeTable(cols []Time) *layout.Table {
 	return t
 }
 
-// timeNotes is what to mind about the times; brief is the part of it that nobody
-// should miss.
+// timeNotes are notes on the times; brief returns only the important ones.
 func (d *Document) timeNotes(cols []Time, brief bool) []string {
 	var notes []string
 	note := func(format string, a ...any) { notes = append(notes, fmt.Sprintf(format, a...)) }
@@ -211,7 +207,7 @@ func (d *Document) timeNotes(cols []Time, brief bool) []string {
 			note(">= is a lower bound: %s had no answer and %s at the age reached",
 				units.Plural(n.Censored, "event"), verb(n.Censored, "counts", "count"))
 		} else {
-			note("%s without an answer %s in the response percentiles at the age that was reached; >= marks a lower bound; mean, min and max are of acked events",
+			note("%s without an answer %s in the response percentiles at the age reached; >= marks a lower bound; mean, min and max are of acked events",
 				units.Plural(n.Censored, "event"), verb(n.Censored, "counts", "count"))
 		}
 	}
@@ -228,7 +224,7 @@ func (d *Document) timeNotes(cols []Time, brief bool) []string {
 	}
 	switch {
 	case d.Totals.RateOf == RateSent:
-		note("nothing is acknowledged, so there are no response and service times")
+		note("nothing is acknowledged, so there are no response or service times")
 	case d.Mode == load.FullSpeed:
 		note("at full speed there is no schedule: for the times that users would see, use --rate")
 	case d.Mode == load.ClosedLoop:

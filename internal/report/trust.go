@@ -8,8 +8,7 @@ import (
 	"carronade/units"
 )
 
-// Freezes are the times in which the generator itself did not run for 10 ms or
-// longer.
+// Freezes are the times of 10 ms or longer in which the generator itself did not run.
 type Freezes struct {
 	Count   uint64   `json:"count"`
 	TotalS  float64  `json:"total_s"`
@@ -37,8 +36,8 @@ func freezes(r *load.Result) Freezes {
 	return out
 }
 
-// Text says how often and how long the generator did not run; "" where it always
-// did, or nobody looked.
+// Text describes the number and length of freezes; "" if there were none, or they were not
+// measured.
 func (f *Freezes) Text() string {
 	if f.Count == 0 {
 		return ""
@@ -50,7 +49,7 @@ func (f *Freezes) Text() string {
 	return text
 }
 
-// Text is one freeze in words.
+// Text describes one freeze.
 func (f *Freeze) Text() string {
 	text := seconds(f.LengthS) + " (at " + seconds(f.AtS) + "): the " + f.Who
 	if f.Cause != "" {
@@ -59,7 +58,7 @@ func (f *Freeze) Text() string {
 	return text
 }
 
-// TrustLevel is how far the generator may have moved what was measured.
+// TrustLevel is how far the generator may have affected the result.
 func (d *Document) TrustLevel() measure.Level {
 	switch {
 	case !d.Trust.OK:
@@ -70,8 +69,8 @@ func (d *Document) TrustLevel() measure.Level {
 	return measure.Trusted
 }
 
-// Bound returns how far the generator may have moved a percentile of a time of the
-// whole measurement; nil where that is less than matters.
+// Bound returns how far the generator may have affected a percentile of a time of the
+// measurement; nil if negligible.
 func (d *Document) Bound(time string, p float64) *measure.Bound {
 	for i := range d.Trust.Bounds {
 		if b := &d.Trust.Bounds[i]; b.Time == time && b.P == p && b.Step == "" {
@@ -81,8 +80,8 @@ func (d *Document) Bound(time string, p float64) *measure.Bound {
 	return nil
 }
 
-// marked says by how much the generator may have moved percentiles beyond those that
-// decide; "" where by nothing that matters.
+// marked describes how far the generator may have affected further percentiles; "" if
+// negligibly.
 func (d *Document) marked() string {
 	var out []string
 	last := ""

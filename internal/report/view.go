@@ -10,24 +10,24 @@ import (
 	"carronade/units"
 )
 
-// The view of a report is what there is to say of it, once: verdicts (here), numbers
-// (view_numbers.go), times (times.go), series (view_series.go), and the conditions of
-// the run (view_conditions.go), as rows with labels, units and meanings. Text, page,
-// Markdown, CSV, JUnit and the drop-ins lay them out.
+// The view is the content of a report, once: verdicts (here), numbers (view_numbers.go), times
+// (times.go), series (view_series.go), and the conditions of the run (view_conditions.go), as
+// rows with labels, units and meanings. Text, page, Markdown, CSV, JUnit and the drop-ins lay
+// them out.
 
-// A Mark is how a verdict speaks of a run.
+// A Mark is the kind of a verdict.
 type Mark uint8
 
-// The marks, from the least to the worst.
+// The marks, from best to worst.
 const (
-	Remark  Mark = iota // neither for nor against it
-	Good                // for it
-	Open                // nobody can tell
-	Caution             // something to know before the numbers are used
-	Bad                 // against it
+	Remark  Mark = iota // neutral
+	Good                // positive
+	Open                // undecided
+	Caution             // read before using the numbers
+	Bad                 // negative
 )
 
-// A Subject is what a verdict is on.
+// A Subject is the topic of a verdict.
 type Subject uint8
 
 // The subjects.
@@ -35,22 +35,22 @@ const (
 	OnSystem    Subject = iota // what the system did
 	OnEnd                      // how the run ended
 	OnOutput                   // what could not be written
-	OnTrust                    // whether the generator is to be trusted
-	OnGenerator                // what else it did
-	OnLimit                    // a limit that was set, or that every run has
-	OnWarning                  // what to know of system and workload
+	OnTrust                    // whether the generator was the limit
+	OnGenerator                // other remarks on the generator
+	OnLimit                    // a limit, of the user or of every run
+	OnWarning                  // warnings about system and workload
 )
 
-// A Verdict is one judgement of a run, in a few sentences.
+// A Verdict is one judgement of a run, in sentences.
 type Verdict struct {
 	On    Subject
 	Mark  Mark
 	Label string // in a word or two: "trusted", "not steady"
-	Limit string // the setting, of a verdict on a limit
+	Limit string // for a limit: its setting
 	Texts []string
 }
 
-// Sentences are the texts; that of a limit has the limit's name.
+// Sentences are the texts; those of a limit begin with its name.
 func (v *Verdict) Sentences() []string {
 	if v.Limit == "" {
 		return v.Texts
@@ -62,7 +62,7 @@ func (v *Verdict) Sentences() []string {
 	return out
 }
 
-// Verdicts are all that is said for and against a run, what matters most first.
+// Verdicts are all verdicts on a run, the most important first.
 func (d *Document) Verdicts() []Verdict {
 	var out []Verdict
 	say := func(on Subject, mark Mark, label string, texts ...string) {
@@ -88,7 +88,7 @@ func (d *Document) Verdicts() []Verdict {
 	}
 	switch {
 	case d.Partial:
-		say(OnEnd, Caution, "partial", "cut short after "+seconds(d.Totals.ElapsedS)+" of the measurement ("+ended(d.Stopped)+"); this is what was measured until then")
+		say(OnEnd, Caution, "partial", "cut short after "+seconds(d.Totals.ElapsedS)+" of the measurement ("+ended(d.Stopped)+"); these are the results until then")
 	case d.Stopped == load.Interrupted:
 		say(OnEnd, Remark, "ended", "by an interruption; no limit was set, so nothing is missing")
 	}
@@ -127,9 +127,9 @@ func (d *Document) Verdicts() []Verdict {
 	return out
 }
 
-// Against is what speaks against a run, in sentences, for those who have no place for
-// more: what could not be written, why the generator is not to be trusted or how noisy it
-// was, and which limits do not hold.
+// Against returns the negative verdicts in sentences, for formats with little space: output
+// that could not be written, why the generator is not trusted or how noisy it was, and broken
+// limits.
 func (d *Document) Against() []string {
 	var out []string
 	for _, v := range d.Verdicts() {
@@ -151,8 +151,8 @@ func (d *Document) Against() []string {
 	return out
 }
 
-// generates says what this machine makes of the workload by itself, and what
-// share of that the run reached; "" where it is not known.
+// generates compares the run with what this machine generates of the workload by itself; "" if
+// unknown.
 func (d *Document) generates() string {
 	g := d.Generates
 	if g == nil || g.EventsPerS <= 0 {
@@ -162,7 +162,7 @@ func (d *Document) generates() string {
 		units.FormatPercent(d.Totals.EventsPerS/g.EventsPerS) + " of it"
 }
 
-// Headline is the result in one sentence. Where the system failed, it begins with that.
+// Headline is the result in one sentence. If the system failed, it begins with that.
 func (d *Document) Headline() string {
 	before := d.Steady.Outage
 	if c, dead := d.Dead(); dead {
@@ -234,9 +234,9 @@ func (d *Document) results() []string {
 	return parts
 }
 
-// delivered is what the ledger adds to the headline.
+// delivered is the ledger's part of the headline.
 func (d *Document) delivered() []string {
-	if d.Totals.RateOf == RateSent { // what was not acked cannot be lost, and can be missing
+	if d.Totals.RateOf == RateSent { // events that were not acked can be missing, but not lost
 		all := uint64(0)
 		for i := range d.Phases {
 			all += d.Phases[i].Totals.Unknown
@@ -252,8 +252,7 @@ func (d *Document) delivered() []string {
 	return parts
 }
 
-// Text says how many stalls there were, and how long they were; "" where there was
-// none.
+// Text describes the number and length of stalls; "" if there were none.
 func (s *Stall) Text() string {
 	if s.Share <= 0 && s.Count == 0 {
 		return ""
@@ -267,8 +266,8 @@ func (s *Stall) Text() string {
 
 func (s *Stall) longest() string { return seconds(s.LongestS) + " (at " + seconds(s.LongestAtS) + ")" }
 
-// Each are the stalls one by one, the longest of them where there were very many. An
-// older report knows the longest alone.
+// Each returns the stalls, only the longest if there were very many. An older report has just
+// the longest one.
 func (s *Stall) Each() []Span {
 	if s.Spans == nil && s.LongestS >= leastStall {
 		return []Span{{AtS: s.LongestAtS, LengthS: s.LongestS}}
@@ -276,7 +275,7 @@ func (s *Stall) Each() []Span {
 	return s.Spans
 }
 
-// leastStall is how long nothing must have been answered to call it a stall, in seconds.
+// leastStall is the shortest gap in the answers that counts as a stall, in seconds.
 const leastStall = 0.1
 
 func stall(s *measure.Stall) Stall {

@@ -12,13 +12,13 @@ import (
 	"carronade/units"
 )
 
-// A Condition is one thing under which a run was measured.
+// A Condition is one property of how a run was measured.
 type Condition struct {
 	Name string
 	Text string // never empty
 }
 
-// Conditions are what was done, with which settings, and when.
+// Conditions are the operation, the settings, and the time of the run.
 func (d *Document) Conditions() []Condition {
 	var out []Condition
 	add := func(name, text string) {
@@ -32,7 +32,7 @@ func (d *Document) Conditions() []Condition {
 		case s.Minor:
 		case !s.Default:
 			set = append(set, s.Name+" "+s.Value)
-		case s.Value != "" && s.Value != "false": // what is off goes without saying
+		case s.Value != "" && s.Value != "false": // unset switches are left out
 			usual = append(usual, s.Name+" "+s.Value)
 		}
 	}
@@ -59,11 +59,10 @@ func (d *Document) Conditions() []Condition {
 	return out
 }
 
-// When is the moment at which the run began.
+// When is the start of the run.
 func (d *Document) When() string { return d.StartedAt.UTC().Format(time.DateTime) + " UTC" }
 
-// Origin are the conditions that say where the numbers come from: the machine, the
-// program and the report.
+// Origin are the conditions that identify the machine, the program and the report.
 func (d *Document) Origin() []Condition {
 	out := []Condition{{Name: "machine", Text: d.HostText}, {Name: "program", Text: strings.TrimSpace("carronade "+d.Version) + ", run " + orWord(d.RunID, "without id")}}
 	if d.ID != "" {
@@ -84,7 +83,7 @@ func (d *Document) labels() []string {
 	return out
 }
 
-// phaseName is what people call a phase.
+// phaseName is the name of a phase in texts.
 func phaseName(name string) string {
 	if name == "measurement" {
 		return "measurement"
@@ -92,11 +91,11 @@ func phaseName(name string) string {
 	return name
 }
 
-// firstSettings are those that say most of a load, in the order in which they are told.
+// firstSettings are the settings that characterize a load best, in this order.
 var firstSettings = []string{"shape", "rate", "concurrency", "concurrency", "for", "count", "bytes", "size"}
 
-// Load is the workload in a few words that take so many columns at most: the settings
-// that somebody chose, those that say most of a load first.
+// Load describes the workload in at most this number of columns, by the settings that were
+// chosen, the most important first.
 func (d *Document) Load(columns int) string {
 	rank := func(s Setting) int {
 		if i := slices.Index(firstSettings, s.Name); i >= 0 {
@@ -131,20 +130,20 @@ func (d *Document) Load(columns int) string {
 	return ""
 }
 
-// ended says in words why the measurement ended.
+// ended says why the measurement ended.
 func ended(r load.Reason) string {
 	words := map[load.Reason]string{
-		load.ByTime:        "its time was up",
+		load.ByTime:        "the duration was reached",
 		load.ByEvents:      "its number of events was reached",
 		load.ByBytes:       "its number of bytes was reached",
 		load.ByFailures:    "too many events had failed",
 		load.ByFailureRate: "too large a share had failed",
 		load.BySchedule:    "the schedule ended",
-		load.ByFeed:        "the run that feeds it had ended",
+		load.ByFeed:        "the run that produces its events had ended",
 		load.ByIdle:        "no more events arrived",
 		load.ByEnd:         "the end of the logs was reached",
 		load.Interrupted:   "it was interrupted",
-		load.ByTarget:      "the target could not go on",
+		load.ByTarget:      "the target failed",
 		load.BySystem:      "the system under test ended by itself",
 		load.Killed:        "the program was killed",
 	}

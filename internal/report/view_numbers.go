@@ -16,11 +16,11 @@ type Row struct {
 	Unit    string // "events", "bytes/s", ...; empty: a plain number
 	Meaning string // in a few words
 	Value   float64
-	Remark  string // what else there is to say of it, in this run
-	Always  bool   // shown where it is 0, too
+	Remark  string // a remark on it, in this run
+	Always  bool   // shown even if 0
 }
 
-// Text is the number with its unit, where that is not plain from its place.
+// Text is the number with its unit, unless the context shows the unit.
 func (r *Row) Text() string {
 	switch r.Unit {
 	case "events/s":
@@ -48,10 +48,10 @@ var counts = []struct {
 }{
 	{Row{Name: "offered", Unit: "events", Meaning: "due in the measurement"}, func(c *measure.Counts) uint64 { return c.Offered }},
 	{Row{Name: "sent", Unit: "events", Meaning: "handed to the system"}, func(c *measure.Counts) uint64 { return c.Sent }},
-	{Row{Name: "dropped", Unit: "events", Meaning: "given up at the in-flight limit"}, func(c *measure.Counts) uint64 { return c.Dropped }},
+	{Row{Name: "dropped", Unit: "events", Meaning: "dropped at the in-flight limit"}, func(c *measure.Counts) uint64 { return c.Dropped }},
 	{Row{Name: "unsent", Unit: "events", Meaning: "due, and not sent at the end"}, func(c *measure.Counts) uint64 { return c.Unsent }},
-	{Row{Name: "acked", Unit: "events", Meaning: "answered: taken"}, func(c *measure.Counts) uint64 { return c.Acked }},
-	{Row{Name: "failed", Unit: "events", Meaning: "for certain not taken"}, func(c *measure.Counts) uint64 { return c.Failed }},
+	{Row{Name: "acked", Unit: "events", Meaning: "accepted by the system"}, func(c *measure.Counts) uint64 { return c.Acked }},
+	{Row{Name: "failed", Unit: "events", Meaning: "refused for certain"}, func(c *measure.Counts) uint64 { return c.Failed }},
 	{Row{Name: "unknown", Unit: "events", Meaning: "written, without a certain answer"}, func(c *measure.Counts) uint64 { return c.Unknown }},
 	{Row{Name: "consumed", Unit: "events", Meaning: "read by a consumer"}, func(c *measure.Counts) uint64 { return c.Consumed }},
 	{Row{Name: "retries", Unit: "batches", Meaning: "attempts beyond the first"}, func(c *measure.Counts) uint64 { return c.Retries }},
@@ -59,7 +59,7 @@ var counts = []struct {
 	{Row{Name: "answered", Unit: "batches", Meaning: "answered, whatever the answer was"}, func(c *measure.Counts) uint64 { return c.Answered }},
 	{Row{Name: "bytes", Unit: "bytes", Meaning: "of events, before compression"}, func(c *measure.Counts) uint64 { return c.Bytes }},
 	{Row{Name: "acked_bytes", Label: "bytes acked", Unit: "bytes", Meaning: "of events that were acked"}, func(c *measure.Counts) uint64 { return c.AckedBytes }},
-	{Row{Name: "wire_bytes", Label: "on the wire", Unit: "bytes", Meaning: "everything on the connections"}, func(c *measure.Counts) uint64 { return c.WireBytes }},
+	{Row{Name: "wire_bytes", Label: "on the wire", Unit: "bytes", Meaning: "all bytes on the connections"}, func(c *measure.Counts) uint64 { return c.WireBytes }},
 }
 
 // EachCount calls f with every count, in the order of tables.
@@ -74,7 +74,7 @@ func EachCount(c *measure.Counts, f func(r Row, n uint64)) {
 	}
 }
 
-// Counts are what became of the events of the measurement.
+// Counts are the counts of the measurement.
 func (d *Document) Counts() []Row {
 	t := &d.Totals
 	reading := d.Mode == load.Consuming
@@ -89,11 +89,11 @@ func (d *Document) Counts() []Row {
 		}
 		out = append(out, r)
 	})
-	return append(out, Row{Name: "missing", Label: "missing", Unit: "events", Meaning: "short of the count asked for", Value: float64(t.Missing)})
+	return append(out, Row{Name: "missing", Label: "missing", Unit: "events", Meaning: "short of the requested count", Value: float64(t.Missing)})
 }
 
-// Figures are the other numbers of the measurement: rates, bytes, batches, what was in
-// flight, stalls, and what it cost.
+// Figures are the other numbers of the measurement: rates, bytes, batches, in flight, stalls,
+// and cost.
 func (d *Document) Figures() []Row {
 	t := &d.Totals
 	reading := d.Mode == load.Consuming
@@ -125,7 +125,7 @@ func (d *Document) Figures() []Row {
 		out = append(out,
 			Row{Name: "rebalance_s", Label: "rebalancing", Unit: "s", Meaning: "without an assignment", Value: t.RebalanceS, Always: true},
 			Row{Name: "fetch_s", Label: "fetching", Unit: "s", Meaning: "the rest", Value: t.FetchS, Always: true})
-	} else if t.RateOf != RateSent { // else nothing is ever in flight, nor answered
+	} else if t.RateOf != RateSent { // otherwise nothing is in flight or answered
 		out = append(out,
 			Row{Name: "in_flight_mean", Label: "in flight", Unit: "events", Meaning: "sent and not yet done", Value: t.InFlightMean, Remark: "mean", Always: true},
 			Row{Name: "in_flight_max", Label: "most in flight", Unit: "events", Meaning: "at once", Value: float64(t.MostInFlight()), Always: true})
@@ -144,23 +144,23 @@ func (d *Document) Figures() []Row {
 	return append(out, Row{Name: "cpu_us_per_event", Label: "CPU an event", Unit: "us", Meaning: "of the generator", Value: d.Generator.CPUUSPerEvent})
 }
 
-// ledgerCounts are what a ledger counts, of all or of one log.
+// ledgerCounts are the counts of a ledger, or of one of its logs.
 var ledgerCounts = []struct {
 	Row
 	of func(*measure.LedgerLog) uint64
 }{
-	{Row{Name: "acked", Meaning: "the system said it took them"}, func(l *measure.LedgerLog) uint64 { return l.Acked }},
+	{Row{Name: "acked", Meaning: "the system accepted them"}, func(l *measure.LedgerLog) uint64 { return l.Acked }},
 	{Row{Name: "read", Meaning: "found in the logs"}, func(l *measure.LedgerLog) uint64 { return l.Read }},
-	{Row{Name: "lost", Meaning: "acked, and not found"}, func(l *measure.LedgerLog) uint64 { return l.Lost }},
-	{Row{Name: "unread", Meaning: "acked, and nobody could look"}, func(l *measure.LedgerLog) uint64 { return l.Unread }},
+	{Row{Name: "lost", Meaning: "acked, but not found"}, func(l *measure.LedgerLog) uint64 { return l.Lost }},
+	{Row{Name: "unread", Meaning: "acked, but not read"}, func(l *measure.LedgerLog) uint64 { return l.Unread }},
 	{Row{Name: "duplicated", Meaning: "found more than once"}, func(l *measure.LedgerLog) uint64 { return l.Duplicated }},
 	{Row{Name: "reordered", Meaning: "found out of order"}, func(l *measure.LedgerLog) uint64 { return l.Reordered }},
 	{Row{Name: "corrupted", Meaning: "found altered"}, func(l *measure.LedgerLog) uint64 { return l.Corrupted }},
-	{Row{Name: "recovered", Meaning: "not acked, and found after all"}, func(l *measure.LedgerLog) uint64 { return l.Recovered }},
-	{Row{Name: "phantom", Meaning: "of aborted transactions, and seen"}, func(l *measure.LedgerLog) uint64 { return l.Phantom }},
+	{Row{Name: "recovered", Meaning: "not acked, but found"}, func(l *measure.LedgerLog) uint64 { return l.Recovered }},
+	{Row{Name: "phantom", Meaning: "of aborted transactions, but seen"}, func(l *measure.LedgerLog) uint64 { return l.Phantom }},
 }
 
-// LedgerRows are what became of the events that were read back; nil where none were.
+// LedgerRows are the results of the read-back; nil if there was none.
 func (d *Document) LedgerRows() []Row {
 	l := d.Ledger
 	if l == nil {
@@ -170,8 +170,8 @@ func (d *Document) LedgerRows() []Row {
 		Acked: l.Acked, Read: l.Read, Lost: l.Lost, Unread: l.Unread, Duplicated: l.Duplicated,
 		Reordered: l.Reordered, Corrupted: l.Corrupted, Recovered: l.Recovered, Phantom: l.Phantom,
 	})
-	return append(out, Row{Name: "compacted", Label: "compacted", Unit: "events", Meaning: "gone, and a later one of the key is there", Value: float64(l.Compacted)},
-		Row{Name: "inexact", Label: "inexact", Unit: "events", Meaning: "not checked one by one", Value: float64(l.Inexact)})
+	return append(out, Row{Name: "compacted", Label: "compacted", Unit: "events", Meaning: "removed by compaction", Value: float64(l.Compacted)},
+		Row{Name: "inexact", Label: "inexact", Unit: "events", Meaning: "not checked individually", Value: float64(l.Inexact)})
 }
 
 func ledgerRows(l *measure.LedgerLog) []Row {
@@ -185,7 +185,7 @@ func ledgerRows(l *measure.LedgerLog) []Row {
 	return out
 }
 
-// A FailureRow is one text of a failure, or all of a class whose texts were not kept.
+// A FailureRow is one message of a failure, or the rest of a class without messages.
 type FailureRow struct {
 	Class, Text     string
 	Events, Batches string
@@ -207,8 +207,8 @@ func (d *Document) FailureRows() []FailureRow {
 	return out
 }
 
-// StepRows is the table of steps, its first row the headings; nil of a run with one
-// rate. Cells are padded so that numbers of a column stand above each other.
+// StepRows is the table of steps, with headings in the first row; nil for a run with one rate.
+// Cells are padded so that numbers align.
 func (d *Document) StepRows() [][]string {
 	if len(d.Steps) == 0 {
 		return nil

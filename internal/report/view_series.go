@@ -13,15 +13,14 @@ import (
 // A Line is one number over the time of the measurement.
 type Line struct {
 	Label string
-	Brief bool // among the few that are shown first
+	Brief bool // shown in the brief report
 
 	of   func(*Interval) float64
-	join func(a, b float64) float64 // neighbours, where there are more than columns; nil: the mean
+	join func(a, b float64) float64 // merges neighbours if there are more rows than columns; nil: the mean
 	show func(float64) string
 }
 
-// lines are the numbers over time that the run may have, those for which there is
-// nothing among them.
+// lines are the series that a run may have, including empty ones.
 func (d *Document) lines(rows []Interval) []Line {
 	responses := d.responses(99)
 	of := func(name string) func(*Interval) float64 {
@@ -36,7 +35,7 @@ func (d *Document) lines(rows []Interval) []Line {
 			return measure.Micros(v.D)
 		}
 	}
-	// A stretch of which the largest is known as a bound only says so.
+	// If a value is only a lower bound, show it as one.
 	bound := func(us float64) string {
 		for i := range rows {
 			if v, ok := responses[rows[i].StartS]; ok && v.AtLeast && measure.Micros(v.D) == us {
@@ -71,15 +70,15 @@ func (d *Document) lines(rows []Interval) []Line {
 			}
 			return float64(iv.LagEvents)
 		}})
-	case d.Totals.RateOf != RateSent: // else nothing is ever in flight
+	case d.Totals.RateOf != RateSent: // otherwise nothing is in flight
 		out = append(out, Line{Label: "in flight", Brief: true, of: func(iv *Interval) float64 { return float64(iv.InFlight) }, join: math.Max, show: count})
 	}
 	return out
 }
 
 // measurementRows are the intervals that began within the measurement. Where two steps meet,
-// an interval has a row for each, which are one here: their rates add up, and
-// their times are those of the row with more answers.
+// an interval has two rows, which are merged: rates are added, and times are from the row with
+// more answers.
 func (d *Document) measurementRows() []Interval {
 	end := math.Inf(1)
 	for _, ph := range d.Phases {
@@ -107,12 +106,12 @@ func (d *Document) measurementRows() []Interval {
 	return rows
 }
 
-// leastSeries is how many rows make a series that is worth a picture.
+// leastSeries is the minimum number of rows for a sparkline.
 const leastSeries = 3
 
 const sparkWidth = 44
 
-// series shows how the measurement went, a character a stretch of time.
+// series prints sparklines of the measurement.
 func (d *Document) series(p *layout.Page, brief bool) {
 	rows := d.measurementRows()
 	if len(rows) < leastSeries {
@@ -134,8 +133,8 @@ func (d *Document) series(p *layout.Page, brief bool) {
 	p.Table(&t)
 }
 
-// columns joins rows to so many columns of equal time, since rows of a long run are not
-// of one length, and returns the least and the most of the rows.
+// columns merges rows into n columns of equal time, since rows of a long run differ in length,
+// and returns the minimum and maximum of the rows.
 func (l *Line) columns(rows []Interval, n int) (values []float64, lo, hi float64) {
 	from, length := rows[0].StartS, rows[len(rows)-1].EndS-rows[0].StartS
 	column := func(iv *Interval) int {

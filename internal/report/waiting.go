@@ -10,23 +10,22 @@ import (
 	"carronade/units"
 )
 
-// A Backlog follows, over the rows of a series, the events that were due and not
-// done, and how long the oldest of them had been waiting at least. In a stall
-// nothing is answered, so that no time is measured until it is over: what waits
-// is all there is to see of it.
+// A Backlog tracks, over the rows of a series, the events that were due and not done, and the
+// minimum age of the oldest one. During a stall nothing is answered, so no times are measured
+// until it is over; the backlog is the only sign of it.
 //
-// Whatever the order in which events were done, of those due the k-th oldest
-// that is not (from 0) is no later in the schedule than number done + k: else
-// more than were done would be before it. So it was due by the end of the row in
-// which that number was offered. It is a lower bound, to the length of a row.
+// In whatever order events were done, the k-th oldest event that is due and not done (from 0)
+// is at most number done + k of the schedule, since otherwise more events than done would
+// precede it. So it was due by the end of the row in which that number was offered. The bound
+// is accurate to the length of a row.
 type Backlog struct {
 	ends    []float64
 	offered []uint64 // up to the end of each row
 	done    uint64
 }
 
-// Add appends a row, which ends so many seconds after the start of the run. Rows
-// of the same moment, where phases meet, are appended one after another.
+// Add appends a row that ends at end, in seconds after the start of the run. Rows of the same
+// moment, where phases meet, are appended one after another.
 func (b *Backlog) Add(end float64, c *measure.Counts) {
 	all := c.Offered
 	if n := len(b.offered); n > 0 {
@@ -36,10 +35,9 @@ func (b *Backlog) Add(end float64, c *measure.Counts) {
 	b.done += c.Acked + c.Failed + c.Unknown + c.Dropped + c.Unsent
 }
 
-// At returns percentile p of response times as somebody sees them at the end of
-// the last row that was added: of the answers that came in it, and of what was
-// waiting at its end, at its age. That is what the row says, where it is more
-// than that; false where neither says anything.
+// At returns percentile p of response times at the end of the last row, over the answers of
+// the row and the events waiting at its end, at their age. It is never less than the row's own
+// value; false if there is neither.
 func (b *Backlog) At(p float64, row *measure.Summary) (measure.Value, bool) {
 	v, ok := row.At(p)
 	if p == 100 && !row.IsEmpty() && row.Count > 0 {
@@ -51,7 +49,7 @@ func (b *Backlog) At(p float64, row *measure.Summary) (measure.Value, bool) {
 	last := len(b.ends) - 1
 	waiting := b.offered[last] - min(b.done, b.offered[last])
 	all := row.Count + row.Censored + waiting
-	// How many are at or beyond the percentile: its rank, from the top.
+	// The number of values at or beyond the percentile: its rank, from the top.
 	beyond := all - min(uint64(math.Ceil(p/100*float64(all)*(1-1e-14))), all) + 1
 	if waiting == 0 || beyond > waiting {
 		return v, ok
@@ -65,8 +63,8 @@ func (b *Backlog) At(p float64, row *measure.Summary) (measure.Value, bool) {
 	return v, ok
 }
 
-// responses are percentile p of the response times of each interval, with what
-// waited at its end, by when it began; nil where nothing is due, or answered.
+// responses are percentile p of the response times of each interval including waiting events,
+// by the interval's start; nil if nothing is due or answered.
 func (d *Document) responses(p float64) map[float64]measure.Value {
 	if d.Mode != load.OpenLoop || d.Totals.RateOf != RateAcked {
 		return nil

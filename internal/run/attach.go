@@ -17,15 +17,14 @@ import (
 	"carronade/target"
 )
 
-// Bounds of what a report carries: a report is not an archive.
+// Limits of attachments: a report is not an archive.
 const (
 	mostAttached    = 64 << 10
 	mostAttachments = 32
 )
 
-// Attach reads files for a report to carry, without their secrets: what looks
-// like one, and those that the workload refers to. The error is a
-// *target.Error.
+// Attach reads files to attach to a report, and masks secrets: what looks like one, and those
+// that the workload refers to. The error is a *target.Error.
 func Attach(w *workload.Workload, paths []string) ([]report.Attachment, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -34,7 +33,7 @@ func Attach(w *workload.Workload, paths []string) ([]report.Attachment, error) {
 		return &target.Error{Doing: "--attach " + path, Err: err, Hint: hint}
 	}
 	if len(paths) > mostAttachments {
-		return nil, fault(paths[mostAttachments], fmt.Errorf("is file %d, and a report carries %d at most", mostAttachments+1, mostAttachments), "attach the files that decide the result")
+		return nil, fault(paths[mostAttachments], fmt.Errorf("is file %d, but a report can have at most %d attached", mostAttachments+1, mostAttachments), "attach the files that affect the result")
 	}
 	mask := maskOf(w)
 	var out []report.Attachment
@@ -42,11 +41,11 @@ func Attach(w *workload.Workload, paths []string) ([]report.Attachment, error) {
 		text, err := readText(path)
 		switch {
 		case errors.Is(err, errTooLarge):
-			return nil, fault(path, err, "attach the part of it that decides the result")
+			return nil, fault(path, err, "attach the part that affects the result")
 		case errors.Is(err, errNoText):
-			return nil, fault(path, err, "attach what it was made from")
+			return nil, fault(path, err, "attach its source instead")
 		case err != nil:
-			return nil, fault(path, err, "give a file that exists and may be read")
+			return nil, fault(path, err, "give a readable file")
 		}
 		name := filepath.Base(path)
 		for n := 2; slices.ContainsFunc(out, func(a report.Attachment) bool { return a.Name == name }); n++ {
@@ -58,8 +57,8 @@ func Attach(w *workload.Workload, paths []string) ([]report.Attachment, error) {
 }
 
 var (
-	errTooLarge = fmt.Errorf("is larger than the %d KiB that a report carries", mostAttached>>10)
-	errNoText   = errors.New("is no text")
+	errTooLarge = fmt.Errorf("is larger than %d KiB, the limit of an attachment", mostAttached>>10)
+	errNoText   = errors.New("is not text")
 )
 
 // readText reads a small text file; a pipe is one, too.
@@ -82,7 +81,7 @@ func readText(path string) (string, error) {
 	return text, nil
 }
 
-// maskOf knows the secrets that a workload refers to.
+// maskOf masks the secrets that a workload refers to.
 func maskOf(w *workload.Workload) *secret.Mask {
 	mask := new(secret.Mask)
 	for _, ref := range w.References() {

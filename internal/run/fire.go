@@ -13,13 +13,13 @@ import (
 	"carronade/units"
 )
 
-// ledgerBytes bounds what the ledger remembers.
+// ledgerBytes limits the ledger's memory.
 const ledgerBytes = 64 << 20
 
-// readbackIdle is how long nothing may arrive before reading back is given up.
+// readbackIdle is how long the read-back waits without an arrival before it gives up.
 const readbackIdle = 10 * time.Second
 
-// lookBack is how long a system may take to say how it was left.
+// lookBack is the timeout of the query for the system's final state.
 const lookBack = 2 * time.Second
 
 // fire runs a firing workload: produce, or a round trip.
@@ -64,7 +64,7 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	return out, err
 }
 
-// A firing is what a run is made of.
+// A firing has the parts of a run.
 type firing struct {
 	plan load.Plan
 	tgt  load.Target
@@ -72,8 +72,7 @@ type firing struct {
 	rows *tracing  // nil: none
 }
 
-// prepared makes the plan of a firing workload, with whoever reads back and
-// whoever looks on.
+// prepared makes the plan of a firing workload, with its read-back and trace.
 func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
 	w := e.Workload
 	f = &firing{tgt: e.session.Target()}
@@ -116,15 +115,14 @@ func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
 	return f, nil
 }
 
-// readsMeanwhile reports whether events are read back while others are fired. At
-// full speed that would cost what is measured, so there it is done afterwards,
-// and by a schedule where all can be kept in mind for so long.
+// readsMeanwhile reports whether events are read back while others are sent. At full speed
+// reading would slow down the run, so it follows afterwards; so it does with a schedule, if
+// the ledger can remember everything until then.
 func (f *firing) readsMeanwhile(op string) bool {
 	return f.back != nil && (op == workload.RoundTrip || f.plan.Schedule != nil && !readAfter(&f.plan, f.tgt.Partitioner().Streams()))
 }
 
-// readBack reads what was not read back while it was fired, and says what became
-// of all of it.
+// readBack reads what was not read back during the run, and concludes the ledger.
 func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) {
 	reading, cancel := e.waiting(ctx)
 	defer cancel()
@@ -132,12 +130,11 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 		cancel()
 	}
 	if t, ok := e.session.(target.Transactional); ok {
-		t.Conclude() // a reader of committed events reads no further than an open one
+		t.Conclude() // a read_committed consumer stops at an open transaction
 	}
 	if e.Workload.Op == workload.Produce {
-		// Also after a scheduled run, whose newest events may not have
-		// been read yet.
-		e.Logf("reading back what was fired")
+		// A scheduled run needs this too: its newest events may be unread.
+		e.Logf("reading back what was sent")
 		back.start()
 		back.catchUp(reading, readbackIdle)
 	}
@@ -156,7 +153,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 		out.warnings = append(out.warnings, "reading back failed: "+err.Error())
 	}
 	if most := back.book.KeysLeft(); most > 0 && verdict.Unread > 0 {
-		out.warnings = append(out.warnings, fmt.Sprintf("the topic is compacted and has more keys than are kept in mind (%s): what is not there of the others may be lost or compacted; give fewer keys, such as --key 'uniform(%d)'",
+		out.warnings = append(out.warnings, fmt.Sprintf("the topic is compacted and has more keys than are tracked (%s): missing events of the other keys may be lost or compacted; use fewer keys, such as --key 'uniform(%d)'",
 			units.FormatCount(uint64(most)), most/2))
 	}
 	out.result.Logs = back.logs()
@@ -165,8 +162,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	}
 }
 
-// dueOf says when an event of a stream is due, nil where nothing schedules the
-// run.
+// dueOf returns the due times of a stream's events, nil without a schedule.
 func dueOf(plan *load.Plan, partitioner load.Partitioner) func(stream int32, index uint64) time.Duration {
 	s := plan.Schedule
 	if s == nil {
@@ -175,7 +171,7 @@ func dueOf(plan *load.Plan, partitioner load.Partitioner) func(stream int32, ind
 	return func(stream int32, index uint64) time.Duration { return s.Due(partitioner.Event(stream, index)) }
 }
 
-// endInquiry ends an inquiry and keeps what came of it.
+// endInquiry ends an inquiry and stores its results.
 func (e *execution) endInquiry(ctx context.Context, q *inquiry, out *outcome) {
 	asking, cancel := e.waiting(ctx)
 	defer cancel()
@@ -187,8 +183,7 @@ func (e *execution) endInquiry(ctx context.Context, q *inquiry, out *outcome) {
 	e.survey(asking, out)
 }
 
-// survey looks at the system once more, for facts about how it was left. One
-// that is gone is not asked.
+// survey queries facts about the system's final state, unless the system is gone.
 func (e *execution) survey(ctx context.Context, out *outcome) {
 	s, ok := e.session.(target.Surveyor)
 	if !ok || e.system.ended() != "" || ctx.Err() != nil {
@@ -197,14 +192,13 @@ func (e *execution) survey(ctx context.Context, out *outcome) {
 	ctx, cancel := context.WithTimeout(ctx, lookBack)
 	defer cancel()
 	if err := s.Survey(ctx); err != nil {
-		out.warnings = append(out.warnings, "how the system was left is not known: "+err.Error())
+		out.warnings = append(out.warnings, "the final state of the system is unknown: "+err.Error())
 	}
 }
 
-// waiting is the context of waiting for events to come back. Who interrupted
-// the firing still wants to know what became of it; who interrupts the waiting
-// does not. An abort ends it in any case, and so does the end of the system
-// under test: nothing comes back from it.
+// waiting is the context for events to come back. An interrupt of the firing does not end it,
+// since the user still wants to know the outcome; an interrupt of the waiting does. So do an
+// abort, and the end of the system under test, since nothing comes back from it.
 func (e *execution) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
@@ -225,8 +219,7 @@ func (e *execution) waiting(ctx context.Context) (context.Context, context.Cance
 	return ctx, cancel
 }
 
-// await stops the run when the context ends or the system has died, and aborts it
-// when that is asked for.
+// await stops the run when the context ends or the system has died, and aborts it on request.
 func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}) {
 	stop, abort := ctx.Done(), e.Abort
 	var late <-chan time.Time
@@ -250,12 +243,12 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 	}
 }
 
-// newReadback ties the firing side to the reading one.
+// newReadback connects the firing and the reading side.
 func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, error) {
 	placed, ok1 := tgt.(target.Placed)
 	seek, ok2 := src.(target.Seekable)
 	if !ok1 || !ok2 {
-		return nil, errors.New("this target cannot tell where its events went, so they cannot be read back")
+		return nil, errors.New("this target does not report where its events are stored, so they cannot be read back")
 	}
 	b := &readback{src: src, seek: seek, logOf: placed.LogOf, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{}), counts: make([]counted, len(src.Logs()))}
 	if placed.Stamped() {

@@ -12,20 +12,20 @@ import (
 	"carronade/target"
 )
 
-// The bounds of what sources are asked and what is kept of it.
+// Limits of reading metrics from other programs.
 const (
-	shortestAsk = 100 * time.Millisecond // between two asks: a server is not to be measured by asking it
-	mostAsk     = time.Second            // that an ask may take, and half of what lies between two
-	mostGauges  = 100                    // that one source may fill
+	shortestAsk = 100 * time.Millisecond // between two requests: they must not load the server
+	mostAsk     = time.Second            // timeout of a request; half of the interval at most
+	mostGauges  = 100                    // per source
 )
 
-// A named source is somebody to ask for figures, and whose they are.
+// A namedSource is a source of metrics, with the program they belong to.
 type namedSource struct {
 	from string // Gauge.From
 	target.FigureSource
 }
 
-// sources are those to ask in this run.
+// sources are the sources of this run.
 func (e *execution) sources() []namedSource {
 	var all []namedSource
 	if t, ok := e.session.(target.FigureSource); ok {
@@ -40,9 +40,9 @@ func (e *execution) sources() []namedSource {
 	return all
 }
 
-// An inquiry asks sources for their figures before, during and after a run, and
-// keeps them as gauges. Each source has a goroutine of its own, so that one that
-// is slow holds up neither the run nor the others.
+// An inquiry reads metrics from sources before, during and after a run, and stores them as
+// gauges. Each source has its own goroutine, so that a slow one delays neither the run nor the
+// others.
 type inquiry struct {
 	rows  []*asked
 	every time.Duration
@@ -50,7 +50,7 @@ type inquiry struct {
 	going sync.WaitGroup
 }
 
-// newInquiry is an inquiry that asks once an interval.
+// newInquiry returns an inquiry that reads once per interval.
 func newInquiry(sources []namedSource, interval time.Duration) *inquiry {
 	if interval == 0 {
 		interval = time.Second
@@ -62,7 +62,7 @@ func newInquiry(sources []namedSource, interval time.Duration) *inquiry {
 	return q
 }
 
-// each does something with all sources at once.
+// each runs f for all sources at once.
 func (q *inquiry) each(f func(*asked)) {
 	var all sync.WaitGroup
 	for _, a := range q.rows {
@@ -71,7 +71,7 @@ func (q *inquiry) each(f func(*asked)) {
 	all.Wait()
 }
 
-// before asks for the figures of a system that nothing was fired at.
+// before reads the metrics of the idle system.
 func (q *inquiry) before(ctx context.Context) {
 	q.each(func(a *asked) {
 		figures, err := a.ask(ctx, mostAsk)
@@ -84,8 +84,7 @@ func (q *inquiry) before(ctx context.Context) {
 	})
 }
 
-// begin asks once an interval from now on. now is the offset from the start of
-// the run.
+// begin reads once per interval from now on. now is the offset from the start of the run.
 func (q *inquiry) begin(now func() time.Duration) {
 	ctx, stop := context.WithCancel(context.Background())
 	q.stop = stop
@@ -101,7 +100,7 @@ func (q *inquiry) begin(now func() time.Duration) {
 				}
 				figures, err := a.ask(ctx, min(q.every/2, mostAsk))
 				if ctx.Err() != nil {
-					return // the end of the run cut it short
+					return // the end of the run canceled it
 				}
 				a.fault(err)
 				a.note(figures, now())
@@ -110,7 +109,7 @@ func (q *inquiry) begin(now func() time.Duration) {
 	}
 }
 
-// end stops asking once an interval, and asks for the last time.
+// end stops the periodic reading and reads a last time.
 func (q *inquiry) end(ctx context.Context) {
 	q.stop()
 	q.going.Wait()
@@ -125,8 +124,8 @@ func (q *inquiry) end(ctx context.Context) {
 	})
 }
 
-// gauges are what was told, in the order of the sources and of what each told
-// first, and words about what was not.
+// gauges are the metrics, in the order of the sources and of their first appearance, and
+// warnings about missing ones.
 func (q *inquiry) gauges() (all []measure.Gauge, warnings []string) {
 	for _, a := range q.rows {
 		for _, g := range a.figureSeries {
@@ -137,30 +136,29 @@ func (q *inquiry) gauges() (all []measure.Gauge, warnings []string) {
 	return all, warnings
 }
 
-// asked is what one source told.
+// asked holds the results of one source.
 type asked struct {
 	namedSource
 	figureSeries []*figureSeries
 	most         int // points kept of each
-	per          int // asks that make one point
+	per          int // requests that make one point
 	asks         int // during the run
-	holes        int // asks that were not answered
+	holes        int // requests without an answer
 	err          error
-	over         bool // it told more figures than are kept
+	over         bool // it has more metrics than the limit
 }
 
-// figureSeries is one figure of a source. Points are means of consecutive asks, so that
-// a long run needs no more memory than one of an hour; one that was not
-// answered is a hole and not a zero.
+// figureSeries is one metric of a source. Points are means of consecutive values, so that a
+// long run needs no more memory than one of an hour. A missing value is a hole, not a zero.
 type figureSeries struct {
 	measure.Figure
 	before, after *float64
 	points        []cell
-	since         int // the ask during the run from which on it is expected
-	count         int // asks that brought a value, before any were joined
+	since         int // the request from which on it is expected
+	count         int // requests with a value, before any were merged
 }
 
-// cell is the asks per*slot to per*(slot+1)-1 as one point.
+// cell merges requests per*slot to per*(slot+1)-1 into one point.
 type cell struct {
 	slot int
 	sum  float64
@@ -168,8 +166,7 @@ type cell struct {
 	at   time.Duration // of the last
 }
 
-// ask asks once. What is no number is left out: a server may say that it does
-// not know.
+// ask reads once. NaN is left out: a server may have no value.
 func (a *asked) ask(ctx context.Context, most time.Duration) ([]measure.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -180,7 +177,7 @@ func (a *asked) ask(ctx context.Context, most time.Duration) ([]measure.Figure, 
 	return slices.DeleteFunc(figures, func(f measure.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) }), nil
 }
 
-// fault notes that an ask was not answered, and why: the first error says most.
+// fault counts a failed request; the first error is kept, since it is the most useful.
 func (a *asked) fault(err error) {
 	if err == nil {
 		return
@@ -191,7 +188,7 @@ func (a *asked) fault(err error) {
 	}
 }
 
-// note keeps the answer of one interval.
+// note stores the values of one interval.
 func (a *asked) note(figures []measure.Figure, at time.Duration) {
 	ask := a.asks
 	slot := ask / a.per
@@ -213,7 +210,7 @@ func (a *asked) note(figures []measure.Figure, at time.Duration) {
 	}
 }
 
-// halve joins neighbouring slots of every gauge, so that all stay on one axis.
+// halve merges neighbouring slots of every gauge, so that all keep one axis.
 func (a *asked) halve() {
 	a.per *= 2
 	for _, g := range a.figureSeries {
@@ -236,8 +233,7 @@ func (c *cell) add(o cell) {
 	c.at = o.at
 }
 
-// gauge returns what is kept of a figure, which may be told for the first time
-// now; nil when that would be too much.
+// gauge returns the series of a metric, which may be new; nil beyond the limit.
 func (a *asked) gauge(f measure.Figure, ask int) *figureSeries {
 	for _, g := range a.figureSeries {
 		if g.Name == f.Name && g.Unit == f.Unit {
@@ -269,12 +265,12 @@ func (a *asked) warnings() []string {
 	switch {
 	case a.err == nil:
 	case len(a.figureSeries) == 0:
-		all = append(all, fmt.Sprintf("the %s's own figures could not be asked for: %v", a.from, a.err))
+		all = append(all, fmt.Sprintf("the %s's own metrics could not be read: %v", a.from, a.err))
 	default:
-		all = append(all, fmt.Sprintf("the %s gave no figures of its own %s: %v", a.from, times(a.holes), a.err))
+		all = append(all, fmt.Sprintf("the %s gave no metrics of its own %s: %v", a.from, times(a.holes), a.err))
 	}
 	if a.over {
-		all = append(all, fmt.Sprintf("the %s has more than %d figures, and the first are kept", a.from, mostGauges))
+		all = append(all, fmt.Sprintf("the %s has more than %d metrics; only the first are kept", a.from, mostGauges))
 	}
 	return all
 }

@@ -74,8 +74,8 @@ func TestInquiry(t *testing.T) {
 			t.Errorf("the slow one was asked %d times, want 7", asks)
 		}
 		wantWords := []string{
-			"the server gave no figures of its own once: not now",
-			"the system's own figures could not be asked for: context deadline exceeded",
+			"the server gave no metrics of its own once: not now",
+			"the system's own metrics could not be read: context deadline exceeded",
 		}
 		if diff := cmp.Diff(wantWords, words); diff != "" {
 			t.Errorf("words (-want +got):\n%s", diff)

@@ -12,27 +12,26 @@ import (
 	"carronade/measure"
 )
 
-// How long a store may take before it counts as one that is not there. A run
-// waits for neither: it has not begun, or is over.
+// Timeouts of the store. The run is not delayed: it has not begun, or is over.
 const (
 	beginPatience  = 10 * time.Second
 	finishPatience = time.Minute
 )
 
-// keep begins to encode the series, and to keep the report where there is a
-// store. A store that fails does not stop the run.
+// keep starts encoding the series, and stores the report if there is a store. A failing store
+// does not stop the run.
 func (e *execution) keep(ctx context.Context, mode load.Mode, unanswered bool) {
 	form := report.Series{Mode: mode, Unanswered: unanswered, Percentiles: e.Workload.Percentiles()}
 	if e.Store != nil {
 		var err error
 		if e.writer, err = e.beginKeeping(ctx, mode, unanswered); err != nil {
-			e.Logf("the report is not kept while the run goes on: %v", err)
+			e.Logf("the report is not saved during the run: %v", err)
 		}
 	}
 	e.series = newSeries(form, e.writer, mode != load.Consuming, measure.DefaultSeries)
 }
 
-// beginKeeping keeps what is known before anything was measured.
+// beginKeeping stores what is known before the measurement.
 func (e *execution) beginKeeping(ctx context.Context, mode load.Mode, unanswered bool) (store.Writer, error) {
 	now := time.Now()
 	head := report.Build(e.input(&load.Result{Started: now, Ended: now, Stopped: load.Killed, Mode: mode, Unanswered: unanswered}))
@@ -44,7 +43,7 @@ func (e *execution) beginKeeping(ctx context.Context, mode load.Mode, unanswered
 	return e.Store.Begin(ctx, head)
 }
 
-// abandon forgets a report whose run never began.
+// abandon deletes the report of a run that never began.
 func (e *execution) abandon(ctx context.Context) {
 	if e.series != nil {
 		e.series.end(nil)
@@ -59,8 +58,8 @@ func (e *execution) abandon(ctx context.Context) {
 	}
 }
 
-// kept seals a finished report and keeps it where there is a store. One that
-// could not be begun is tried once more: what was away may be back.
+// kept seals a finished report and stores it. If storing failed at the start of the run, it is
+// tried once more.
 func (e *execution) kept(ctx context.Context, d *report.Document) {
 	if err := d.Seal(); err != nil {
 		d.Problems = append(d.Problems, err.Error())

@@ -106,7 +106,7 @@ func TestKeeping(t *testing.T) {
 					if n := len(tt.store.rows); n < 3 {
 						t.Errorf("%d intervals were kept on the way", n)
 					}
-				} else if !slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "not kept while") }) {
+				} else if !slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "not saved during") }) {
 					t.Errorf("nobody was told: %q", words)
 				}
 				if strings.Contains(d.Note, "hunter2") || d.Note == "" {
@@ -173,8 +173,8 @@ func TestAttach(t *testing.T) {
 		{"missing", filepath.Join(dir, "missing"), "no such file"},
 		{"a folder", dir, "is a directory"},
 		{"too large", file("large.txt", strings.Repeat("x", mostAttached+1)), "64 KiB"},
-		{"no text", file("x.bin", "a\x00b"), "no text"},
-		{"no UTF-8", file("y.bin", "a\xffb"), "no text"},
+		{"not text", file("x.bin", "a\x00b"), "not text"},
+		{"no UTF-8", file("y.bin", "a\xffb"), "not text"},
 	}
 	for _, tt := range faults {
 		t.Run(tt.name, func(t *testing.T) {

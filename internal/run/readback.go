@@ -15,8 +15,8 @@ import (
 	"carronade/target"
 )
 
-// A readback reads what a run fired, for the ledger and, in a round trip, for
-// the end-to-end times.
+// A readback reads what a run sent, for the ledger and, in a round trip, for the end-to-end
+// times.
 type readback struct {
 	src   load.Source
 	seek  target.Seekable
@@ -24,9 +24,9 @@ type readback struct {
 	pair  *ledger.Join // round trips only
 	run   *load.Run
 	logOf func(stream int32) int32
-	stamp *uint32 // what the run's events are stamped with; nil when they are not
+	stamp *uint32 // stamp of the run's events; nil if they have none
 
-	committed bool // it reads what was fired once more, as a reader of committed events
+	committed bool // read everything again as a read_committed consumer
 
 	began   time.Time
 	once    sync.Once
@@ -34,8 +34,8 @@ type readback struct {
 	stop    chan struct{} // ends the reading
 	done    chan struct{} // closed when it has ended
 	err     error
-	last    atomic.Int64 // when something arrived, since began
-	over    atomic.Bool  // what arrives now is not looked at any more
+	last    atomic.Int64 // time of the last arrival, since began
+	over    atomic.Bool  // later arrivals are ignored
 	cut     bool         // the waiting for a round trip's events was interrupted
 	counts  []counted
 
@@ -54,8 +54,8 @@ func (b *readback) fired(out []load.Outcome) {
 	}
 }
 
-// meets reports whether the join is told of a batch, and so tells what became of
-// each of its events. In a closed loop it is told of what was acked alone.
+// meets reports whether the join gets a batch, and so the fate of each event. In a closed loop
+// it gets only acked batches.
 func (b *readback) meets(o *load.Outcome) bool {
 	return b.pair.Takes(o) && (b.returner == nil || o.Acked > 0)
 }
@@ -100,13 +100,13 @@ func (b *readback) arrived(_ int, as []load.Arrival) {
 	}
 }
 
-// catchUp waits until everything up to the logs' ends was read, nothing has
-// arrived for so long, or the context ends.
+// catchUp waits until everything up to the logs' ends was read, nothing has arrived for the
+// idle time, or the context ends.
 func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
 	b.catchUpTo(ctx, b.ends(ctx), idle)
 }
 
-// catchUpTo is catchUp with the logs' ends, nil where they are to be asked for.
+// catchUpTo is catchUp with known ends of the logs; nil: query them.
 func (b *readback) catchUpTo(ctx context.Context, ends []int64, idle time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -127,7 +127,7 @@ func (b *readback) catchUpTo(ctx context.Context, ends []int64, idle time.Durati
 	}
 }
 
-// ends asks where the logs end, nil when that cannot be found out.
+// ends queries the ends of the logs, nil on failure.
 func (b *readback) ends(ctx context.Context) []int64 {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -138,9 +138,9 @@ func (b *readback) ends(ctx context.Context) []int64 {
 	return ends
 }
 
-// reached tells of each log whether everything up to its end was read; nil when the
-// ends are not known. A log that ends before the run began was made anew, and is
-// read once the source has noticed.
+// reached reports for each log whether everything up to its end was read; nil if the ends are
+// unknown. A log that ends before the run began was recreated, and is read once the source has
+// noticed.
 func (b *readback) reached(ends []int64) []bool {
 	if ends == nil {
 		return nil
@@ -156,12 +156,11 @@ func (b *readback) reached(ends []int64) []bool {
 // all reports whether every log was read to its end.
 func all(whole []bool) bool { return whole != nil && !slices.Contains(whole, false) }
 
-// askTimeout bounds how long the system is asked where its logs are.
+// askTimeout is the timeout of queries for the logs' offsets.
 const askTimeout = 5 * time.Second
 
-// removed tells what the system itself removed before it was read: such events
-// cannot be looked for, and are not lost. An error says that nobody knows: then what
-// is missing may be among them.
+// removed reports to the ledger which events the system removed before they were read: these
+// are not lost. After an error, missing events may be among them.
 func (b *readback) removed(ctx context.Context, note func(log int32, from, to int64)) error {
 	from := b.seek.Starts()
 	k, knows := b.src.(target.Skipping)
@@ -171,7 +170,7 @@ func (b *readback) removed(ctx context.Context, note func(log int32, from, to in
 				note(int32(i), s.From, s.To)
 			}
 		}
-		from = b.seek.Positions() // what lies before was read, or skipped
+		from = b.seek.Positions() // everything before was read or skipped
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -179,9 +178,9 @@ func (b *readback) removed(ctx context.Context, note func(log int32, from, to in
 	switch {
 	case err == nil:
 	case knows:
-		return nil // in a log that was read to its end everything else acked must be there
+		return nil // in a log that was read to its end, every other acked event must be present
 	default:
-		return fmt.Errorf("whether what is missing was removed before it was read is not known: %w", err)
+		return fmt.Errorf("cannot tell whether missing events were removed before they were read: %w", err)
 	}
 	for i, at := range from {
 		if heads[i] > at {
@@ -191,8 +190,8 @@ func (b *readback) removed(ctx context.Context, note func(log int32, from, to in
 	return nil
 }
 
-// lasting tells the ledger what was read and is not there any more: of a run that
-// is read as it goes most was read long before its end.
+// lasting reports to the ledger which events were read but are gone by now: a concurrent
+// read-back reads most events long before the end.
 func (b *readback) lasting(ctx context.Context) error {
 	l, ok := b.src.(target.Lasting)
 	if !ok || !b.started.Load() || b.over.Load() || ctx.Err() != nil {
@@ -202,7 +201,7 @@ func (b *readback) lasting(ctx context.Context) error {
 	defer cancel()
 	gone, err := l.Gone(ctx)
 	if err != nil {
-		return fmt.Errorf("whether what was read is still there is not known: %w", err)
+		return fmt.Errorf("cannot tell whether the events read are still there: %w", err)
 	}
 	for i, n := range gone {
 		b.book.Gone(int32(i), n)
@@ -210,9 +209,8 @@ func (b *readback) lasting(ctx context.Context) error {
 	return nil
 }
 
-// finish stops reading and asks for the verdict; with a context that has ended,
-// over what was read. look, where there is one, is what else has to be looked at
-// before, up to the logs' ends.
+// finish stops reading and concludes the verdict; if the context has ended, over what was read
+// so far. look, if not nil, is called before, with the logs' ends.
 func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (measure.Ledger, error) {
 	ends := b.ends(ctx)
 	whole := b.reached(ends)
@@ -220,7 +218,7 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	if ends == nil {
 		ends = b.seek.Positions()
 	}
-	sure := ends // up to there what is missing is lost
+	sure := ends // events missing before these offsets are lost
 	if whole != nil {
 		if rerr := b.removed(ctx, b.book.Removed); rerr != nil {
 			whole, sure, err = nil, b.seek.Starts(), errors.Join(err, said(ctx, rerr))
@@ -240,7 +238,7 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	return v, err
 }
 
-// said is an error that is worth saying: none of asking that was interrupted.
+// said drops errors of an interrupted query.
 func said(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -248,8 +246,7 @@ func said(ctx context.Context, err error) error {
 	return nil
 }
 
-// look reads what was fired into transactions as a reader of committed events does,
-// up to the logs' ends.
+// look reads what was sent in transactions as a read_committed consumer, up to the logs' ends.
 func (b *readback) look(ctx context.Context, t target.Transactional, ends []int64) error {
 	src := t.Committed()
 	seek, ok := src.(target.Seekable)
@@ -259,13 +256,13 @@ func (b *readback) look(ctx context.Context, t target.Transactional, ends []int6
 	t.Uncommitted(b.book.Uncommitted)
 	c := &readback{src: src, seek: seek, book: b.book, run: b.run, began: b.began, stop: make(chan struct{}), done: make(chan struct{}), committed: true}
 	c.start()
-	// Not up to where such a reader may read now: its end follows that of the
-	// transactions, and those of others may be open.
+	// Not up to the last stable offset: it follows the transactions, and those of other
+	// producers may be open.
 	c.catchUpTo(ctx, ends, readbackIdle)
 	whole := c.reached(ends)
 	err := c.end(ctx)
 	if err == nil && !all(whole) && ctx.Err() == nil {
-		err = errors.New("a reader of committed events did not come to the ends of the logs: a transaction that is open keeps it from what lies behind")
+		err = errors.New("a read_committed consumer did not reach the ends of the logs: an open transaction blocks the rest")
 	}
 	if rerr := c.removed(ctx, b.book.Hidden); rerr != nil {
 		whole, err = nil, errors.Join(err, said(ctx, rerr))
@@ -274,11 +271,10 @@ func (b *readback) look(ctx context.Context, t target.Transactional, ends []int6
 	return err
 }
 
-// mostEnding is how long a source has to end once it was told to.
+// mostEnding is how long a source may take to stop.
 const mostEnding = 10 * time.Second
 
-// end ends the reading. The source has mostEnding for it, a tenth of that when
-// somebody waits for the program to end.
+// end stops the reading. The source has mostEnding for it, a tenth of that after an abort.
 func (b *readback) end(ctx context.Context) error {
 	if !b.started.Load() {
 		return nil
@@ -295,7 +291,7 @@ func (b *readback) end(ctx context.Context) error {
 		return b.err
 	case <-late.C:
 		b.over.Store(true)
-		return fmt.Errorf("the source was still reading %v after it was told to end", most)
+		return fmt.Errorf("the source was still reading %v after it was stopped", most)
 	}
 }
 
@@ -313,8 +309,8 @@ func (b *readback) logs() []load.LogResult {
 	return out
 }
 
-// join makes the readback measure a round trip. In a closed loop, an answer reaches
-// its caller when its event was consumed.
+// join makes the readback measure a round trip. In a closed loop, a caller gets its answer
+// when its event was consumed.
 func (b *readback) join(t load.Target, closedLoop bool) load.Target {
 	b.pair = ledger.NewJoin(b.logOf, func(o load.Outcome, at, earliest time.Duration) {
 		b.run.Consumed(&o, at, earliest)
@@ -325,7 +321,7 @@ func (b *readback) join(t load.Target, closedLoop bool) load.Target {
 		}
 	})
 	if b.stamp != nil {
-		b.pair.Stamped(*b.stamp) // so that what nobody acknowledges is met, too
+		b.pair.Stamped(*b.stamp) // so that unacknowledged events match, too
 	}
 	if !closedLoop {
 		return t

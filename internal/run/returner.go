@@ -7,10 +7,9 @@ import (
 	"carronade/load"
 )
 
-// A returner stands between a target and a closed-loop round trip: an acked batch
-// goes back to its caller when its events were consumed, not before. What is
-// not consumed within a bound goes back all the same; the ledger will tell
-// what became of it.
+// A returner wraps a target in a closed-loop round trip: an acked batch returns to its caller
+// when its events were consumed, not before. After a timeout it returns anyway; the ledger
+// reports its fate.
 type returner struct {
 	load.Target
 	b    *readback
@@ -42,7 +41,7 @@ func (r *returner) Start(sink load.Sink) {
 	go r.watch(r.b.run.Done())
 }
 
-// watch sends back what waited too long.
+// watch returns batches that waited too long.
 func (r *returner) watch(done <-chan struct{}) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -72,9 +71,9 @@ func (r *returner) Route(stream int32) load.Lane {
 	return waiting
 }
 
-// release says that events of a batch, all or a part, were consumed; with the
-// last of them the batch goes back to its caller. It goes back under the lock,
-// so that a lane which finds nothing waiting when it closes has had everything.
+// release notes that events of a batch, all or a part, were consumed; with the last of them
+// the batch returns to its caller. It does so under the lock, so that a lane that closes with
+// nothing waiting has had everything.
 func (r *returner) release(part load.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +92,7 @@ func (r *returner) release(part load.Outcome) {
 
 const anyLane int32 = -1
 
-// expire sends back what waited for most or longer.
+// expire returns batches that waited for most or longer.
 func (r *returner) expire(lane int32, most time.Duration) {
 	now := r.sink.Now()
 	r.mu.Lock()
@@ -106,7 +105,7 @@ func (r *returner) expire(lane int32, most time.Duration) {
 	}
 }
 
-// A returnerSink holds back what was acked.
+// A returnerSink delays acked batches.
 type returnerSink struct {
 	load.Sink
 	r *returner
@@ -131,7 +130,7 @@ func (s *returnerSink) Complete(out []load.Outcome) {
 	}
 }
 
-// A returnerLane lets go of what waits when its lane is closed.
+// A returnerLane drops waiting batches when its lane is closed.
 type returnerLane struct {
 	load.Lane
 	r *returner

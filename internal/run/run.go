@@ -1,10 +1,9 @@
-// Package run turns a workload into a report: it opens the target, fires or
-// reads, checks what was delivered, judges the generator and builds the
-// document. All commands that measure go through it: workloads by Execute, and
-// operations on topics, which are no workload, by Topics. It knows no protocol,
-// no terminal and no flag.
+// Package run turns a workload into a report: it opens the target, fires or reads, checks the
+// delivery, assesses the generator and builds the document. All commands that measure use it:
+// workloads through Execute, and operations on topics, which are not workloads, through
+// Topics. It knows no protocol, terminal or flag.
 //
-// Its invariant: once firing has begun there is a report, whatever happens.
+// Invariant: once firing has begun there is a report, whatever happens.
 package run
 
 import (
@@ -36,53 +35,50 @@ type Job struct {
 	HDR   string // file for the log of interval histograms; "" is none
 	Trace string // file for a row a batch or sampled event; "" is none
 
-	Note        string              // for the report to carry
+	Note        string              // for the report
 	Attachments []report.Attachment // likewise
-	// Store keeps the report, from the beginning of the run on; nil: none. One
-	// that fails does not stop the run.
+	// Store stores the report, from the beginning of the run; nil: none. A failing store does
+	// not stop the run.
 	Store store.Store
-	// Measured is called when everything is measured and nothing is sealed and kept
-	// yet, and may add to the document what stands beside the result; nil: nothing.
+	// Measured is called after the measurement, before the report is sealed and stored, and
+	// may add to the document; may be nil.
 	Measured func(ctx context.Context, d *report.Document)
-	// Kept is told what became of keeping the finished report, which is sealed
-	// by then; nil: nobody wants to know. It is not called without a store.
+	// Kept is called with the result of storing the sealed report; may be nil. It is not
+	// called without a store.
 	Kept func(d *report.Document, err error)
 
-	// Watch sees each interval as it closes; nil: nobody watches.
+	// Watch is called with each interval as it closes; may be nil.
 	Watch func(load.Snapshot)
-	// Opened is called once the target is open, before anything is fired; nil:
-	// nobody wants to know.
+	// Opened is called once the target is open, before anything is sent; may be nil.
 	Opened func()
-	// Found is called with what was found out about the system, before Opened;
-	// nil: nobody wants to know.
+	// Found is called with facts about the system, before Opened; may be nil.
 	Found func(facts map[string]any)
-	// Met is told the end-to-end time of each event of a round trip as it comes
-	// back, one call at a time; nil: nobody wants to know.
+	// Met is called with the end-to-end time of each event of a round trip as it comes back,
+	// one call at a time; may be nil.
 	Met func(endToEnd time.Duration)
-	// Fired sees the outcomes of batches, completed for good, on the threads that sent
-	// them, several at once; see load.Plan.Trace. Nil: nobody looks.
+	// Fired is called with the final outcomes of batches, on the threads that sent them,
+	// concurrently; see load.Plan.Trace. May be nil.
 	Fired func(out []load.Outcome)
-	// Logf takes words for people about what is going on; nil: none.
+	// Logf prints progress; may be nil.
 	Logf func(format string, args ...any)
-	// Abort ends the run at once when it is closed, answers or not; the
-	// context's end merely stops it. nil: never.
+	// Abort ends the run at once when it is closed, without waiting for answers; the end of
+	// the context only stops it. nil: never.
 	Abort <-chan struct{}
-	// Started is called with what ends at once, and waits for the end of, the
-	// processes that the run started (the system under test, its build): for a
-	// program that leaves without waiting for the run. It is called with nil
-	// when there are none any more. nil: nobody wants to know.
+	// Started is called with a function that stops the processes that the run started (the
+	// system under test, its build) and waits for them, for a program that exits without
+	// waiting for the run; and with nil when none are left. May be nil.
 	Started func(end func())
 
-	// Portable waits by the runtime's timers alone, as virtual time needs it.
+	// Portable uses only the runtime's timers, as virtual time requires.
 	Portable bool
 
 	Host        any
 	Calibration *report.Calibration
 }
 
-// Execute runs a job to its end. When the context ends while the target is
-// opened, there is no report and the context's error is returned; from then on
-// there always is one. An error of the target while opening is a *target.Error.
+// Execute runs a job to its end. If the context ends while the target is being opened, it
+// returns the context's error and no report; after that there always is a report. An error of
+// opening the target is a *target.Error.
 func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	w := job.Workload
 	spec, err := w.Spec()
@@ -109,7 +105,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	}
 	defer func() {
 		if d != nil {
-			e.kept(ctx, d) // last of all: the end of the system may add a warning
+			e.kept(ctx, d) // last, since the end of the system may add a warning
 		} else {
 			e.abandon(ctx)
 		}
@@ -141,7 +137,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	if job.Opened != nil {
 		job.Opened()
 	}
-	e.sampler.Sample() // what opening took, pauses of its collections included, is not the run's
+	e.sampler.Sample() // the cost of opening does not belong to the run
 	var out outcome
 	if w.Op == workload.Consume {
 		out, err = e.consume(ctx)
@@ -164,7 +160,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 // NewID returns the identity of a run.
 func NewID() uint64 { return rand.Uint64() | 1 } //nolint:gosec // an identity, not a secret
 
-// failed is why there is no report: the interruption where there was one.
+// failed is the reason why there is no report, preferably the interruption.
 func failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -186,9 +182,9 @@ type execution struct {
 	spec    target.Spec
 	sampler *system.Sampler
 	clock   *system.Watch
-	causes  *system.Causes // nil where nothing freezes
+	causes  *system.Causes // nil if freezes are not watched
 	before  map[string]any
-	system  *underTest // nil where the run has none
+	system  *underTest // nil if there is none
 	hosts   []any      // other machines, described
 	vitals  *system.Vitals
 	hdr     *report.Log
@@ -196,7 +192,7 @@ type execution struct {
 	writer  store.Writer // nil: the report is not kept while it is measured
 }
 
-// An outcome is what a run left.
+// An outcome is the result of a run.
 type outcome struct {
 	result   *load.Result
 	ledger   *measure.Ledger
@@ -208,7 +204,7 @@ type outcome struct {
 	trace    *report.Trace
 }
 
-// why is what says why the generator did not run; nil: nobody knows.
+// why returns the function that explains freezes; may be nil.
 func (e *execution) why() func(length time.Duration) string {
 	if e.causes == nil {
 		return nil
@@ -216,7 +212,7 @@ func (e *execution) why() func(length time.Duration) string {
 	return e.causes.Why
 }
 
-// usage samples the generator and looks at the clock, once an interval.
+// usage samples the generator and checks the clock, once per interval.
 func (e *execution) usage() measure.Usage {
 	e.clock.Look()
 	if e.causes != nil {
@@ -225,8 +221,7 @@ func (e *execution) usage() measure.Usage {
 	return e.sampler.Sample()
 }
 
-// watch shows an interval to the job's watcher and the log of histograms, and
-// has it encoded.
+// watch passes an interval to the watcher and the log of histograms, and has it encoded.
 func (e *execution) watch(s load.Snapshot) {
 	e.series.add(s.Rows)
 	if e.hdr != nil {
@@ -285,8 +280,7 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 	return report.Build(in)
 }
 
-// input is what is known of a run before anything was measured, with what has
-// been.
+// input is what is known before the measurement, together with its result.
 func (e *execution) input(r *load.Result) report.Input {
 	w := e.Workload
 	mask := maskOf(w)
@@ -307,8 +301,8 @@ func (e *execution) input(r *load.Result) report.Input {
 	return in
 }
 
-// once joins lists of words and leaves out what was said before: a target says
-// again what it said when the workload was resolved.
+// once joins lists of texts without repetitions: a target repeats its warnings from when the
+// workload was resolved.
 func once(lists ...[]string) []string {
 	var all []string
 	for _, text := range slices.Concat(lists...) {
@@ -319,7 +313,7 @@ func once(lists ...[]string) []string {
 	return all
 }
 
-// nowhere reports whether what is fired is thrown away where it arrives.
+// nowhere reports whether the receiver discards all events.
 func nowhere(w *workload.Workload, facts map[string]any) bool {
 	discards, _ := facts["discards"].(bool)
 	return discards || w.Kind.Name() == "null"

@@ -304,7 +304,7 @@ func TestDeletedUnknown(t *testing.T) {
 			t.Errorf("lost %d, unread %d, removed %d, read %d, complete %v; want 0, 50, 0, 150, false", l.Lost, l.Unread, l.Removed, l.Read, l.Complete)
 		}
 		doc.Trust.OK = true // in virtual time it says nothing
-		const want = "reading back failed: whether what is missing was removed before it was read is not known: not the leader"
+		const want = "reading back failed: cannot tell whether missing events were removed before they were read: not the leader"
 		if !slices.Contains(doc.Warnings, want) || doc.ExitCode() != report.ExitCannotTell {
 			t.Errorf("warnings %q, exit code %d", doc.Warnings, doc.ExitCode())
 		}

@@ -12,22 +12,21 @@ import (
 	"carronade/load"
 )
 
-// mostSamples bounds how many events of a round trip are kept each by itself.
+// mostSamples limits the single events that a round trip keeps.
 const mostSamples = 4096
 
-// samples keeps events of a round trip, with their end-to-end times: of each
-// every consecutive ones that came back one, chosen at random. When it is full,
-// every doubles and one of each two neighbours stays, so that what is kept is at
-// all times an even share of all. Its methods may run at the same time.
+// samples keeps events of a round trip with their end-to-end times: of every `every`
+// consecutive ones that came back, one at random. When it is full, every doubles and one of
+// each two neighbours remains, so the sample is uniform at all times. Safe for concurrent use.
 type samples struct {
 	due func(stream int32, index uint64) time.Duration // nil: nothing schedules the run
-	met func(endToEnd time.Duration)                   // is told of each; nil: nobody is
+	met func(endToEnd time.Duration)                   // called with each; may be nil
 
 	mu    sync.Mutex
 	dice  *rand.Rand
 	of    uint64 // events so far
 	every uint64
-	next  uint64 // which one is taken next
+	next  uint64 // the next one to keep
 	kept  []sample
 }
 
@@ -35,7 +34,7 @@ type samples struct {
 type sample struct {
 	stream    int32
 	index     uint64
-	offset    int64 // -1: nobody said
+	offset    int64 // -1: unknown
 	start, at time.Duration
 }
 
@@ -43,7 +42,7 @@ func newSamples(seed uint64, due func(stream int32, index uint64) time.Duration)
 	return &samples{due: due, every: 1, dice: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // which events are kept is no secret
 }
 
-// add takes the events of a batch, all or a part, that were consumed at a time.
+// add samples from events of a batch, all or a part, that were consumed at a time.
 func (s *samples) add(o *load.Outcome, at time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +63,7 @@ func (s *samples) add(o *load.Outcome, at time.Duration) {
 		if len(s.kept) == mostSamples {
 			s.halve()
 		}
-		// The next is in the share of events that follows this one's.
+		// The next one is in the following group of events.
 		s.next = uint64(len(s.kept))*s.every + s.dice.Uint64N(s.every)
 	}
 }

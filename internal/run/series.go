@@ -9,17 +9,15 @@ import (
 	"carronade/measure"
 )
 
-// A series encodes the intervals of a run as they end, on a goroutine of its
-// own, and hands each to the store that keeps the report while the run goes on.
-// So an hour's report needs little work at its end.
+// A series encodes the intervals of a run as they end, on its own goroutine, and writes each
+// to the store during the run. So even a long report needs little work at its end.
 //
-// It joins neighbours as the engine's own series does (measure.Series): past an
-// hour of seconds two for each that comes, so that each costs the same.
+// It merges neighbours like the engine's own series (measure.Series).
 type series struct {
 	form   report.Series
-	writer store.Writer // nil: nobody keeps them
-	// late: the engine holds the newest row of each phase back until the next
-	// one comes, since the end of the run may correct it.
+	writer store.Writer // nil: not stored
+	// late means that the engine holds back the newest row of each phase until the next one
+	// comes, since the end of the run may correct it.
 	late bool
 
 	mu     sync.Mutex
@@ -28,27 +26,27 @@ type series struct {
 	wake   chan struct{}
 	done   chan struct{}
 
-	// The goroutine's own until done is closed.
+	// Only the goroutine uses these until done is closed.
 	newest map[string]measure.Interval // by phase, kept back
 	rows   *measure.Series
 	ready  map[span]encoded
 	atEnd  int // how many rows were encoded when the run was over
 }
 
-// A span says which interval a row is.
+// A span identifies the interval of a row.
 type span struct {
 	phase      string
 	start, end time.Duration
 }
 
-// An encoded is a row that is ready, and what it was made of.
+// An encoded is an encoded row, with its source.
 type encoded struct {
 	of  mark
 	row report.Interval
 }
 
-// A mark tells rows of the same span apart. Counters only ever grow, so
-// histograms of the same counts and sums are the same.
+// A mark distinguishes rows of the same span. Counters only grow, so equal counts and sums
+// mean equal histograms.
 type mark struct {
 	counts    measure.Counts
 	inFlight  uint64
@@ -73,8 +71,7 @@ func markOf(iv *measure.Interval) mark {
 
 func spanOf(iv *measure.Interval) span { return span{iv.Phase, iv.Start, iv.End} }
 
-// newSeries starts the goroutine, which ends with end. The engine keeps at most
-// so many rows.
+// newSeries starts the goroutine, which ends with end. most is the engine's limit of rows.
 func newSeries(form report.Series, w store.Writer, late bool, most int) *series {
 	s := &series{
 		form: form, writer: w, late: late,
@@ -117,7 +114,7 @@ func (s *series) run() {
 	}
 }
 
-// take encodes a row and puts it into the series, as the engine does.
+// take encodes a row and adds it to the series, like the engine.
 func (s *series) take(row measure.Interval) {
 	s.encode(&row)
 	if s.late {
@@ -148,10 +145,10 @@ func (s *series) take(row measure.Interval) {
 	}
 }
 
-// stale is how many rows are remembered that are joined to others by now.
+// stale is how many merged rows may be remembered before prune.
 const stale = 256
 
-// prune forgets what no row is any more.
+// prune drops rows that were merged.
 func (s *series) prune(rows []measure.Interval) {
 	still := make(map[span]encoded, len(rows)+stale)
 	retain := func(iv *measure.Interval) {
@@ -168,12 +165,12 @@ func (s *series) prune(rows []measure.Interval) {
 	s.ready = still
 }
 
-// encode makes a row ready.
+// encode encodes a row.
 func (s *series) encode(iv *measure.Interval) {
 	row := s.form.Interval(iv)
 	e, err := row.Encode()
 	if err != nil {
-		return // a number that JSON has none for; the report's own encoding tells
+		return // JSON cannot encode it; encoding the report returns the error
 	}
 	s.ready[spanOf(iv)] = encoded{markOf(iv), row}
 	if s.writer != nil {
@@ -181,8 +178,8 @@ func (s *series) encode(iv *measure.Interval) {
 	}
 }
 
-// end returns the rows of the series as the engine left it, and ends the
-// goroutine. What the engine corrected is encoded now: a row or two.
+// end returns the rows of the series, and ends the goroutine. It encodes the one or two rows
+// that the engine corrected.
 func (s *series) end(rows []measure.Interval) []report.Interval {
 	s.mu.Lock()
 	s.closed = true

@@ -10,16 +10,16 @@ import (
 	"carronade/units"
 )
 
-// stuckAfter is for how long nothing has to have moved until that is said. It is said
-// again whenever the wait has become twice as long.
+// stuckAfter is how long a run must stand still before it prints what it waits for. It repeats
+// whenever the wait has doubled.
 const stuckAfter = 30 * time.Second
 
-// A look tells a guard whether anything has moved since the last one, and what is waited
-// for where nothing has; "" where nothing should move now.
+// A look reports whether anything has moved since the last call, and what is waited for; "" if
+// nothing needs to move now.
 type look func() (moved bool, waits func() string)
 
-// guard says what the run waits for when nothing has moved for long, so that one that
-// does not end can be understood. The function that is returned ends it.
+// guard prints what the run waits for when nothing has moved for long, to help with runs that
+// hang. The returned function ends it.
 func (e *execution) guard(l look) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -61,7 +61,7 @@ func (e *execution) opening() (moved bool, waits func() string) {
 // firingLook returns the look of a run that fires.
 func firingLook(r *load.Run, tgt load.Target) look {
 	before := r.Standing()
-	before.Due = 0 // none of them may have been taken
+	before.Due = 0 // possibly none was sent
 	return func() (moved bool, waits func() string) {
 		now := r.Standing()
 		if now.Moved(before) {
@@ -92,8 +92,8 @@ func firingLook(r *load.Run, tgt load.Target) look {
 	}
 }
 
-// readingLook returns the look of a run that reads. Where it ends when nothing comes, it
-// waits for nothing but an assignment: the time without one does not count for that end.
+// readingLook returns the look of a run that reads. If the run ends by itself when nothing
+// arrives, only a missing assignment can block it, since that time does not count.
 func readingLook(r *load.Reading, src load.Source, ends bool) look {
 	last, idle := r.Last(), src.Rebalancing()
 	return func() (moved bool, waits func() string) {
@@ -120,7 +120,7 @@ func readingLook(r *load.Reading, src load.Source, ends bool) look {
 	}
 }
 
-// mostPending bounds what is said of single connections.
+// mostPending limits the connections that are named.
 const mostPending = 8
 
 func listed(texts []string) string {

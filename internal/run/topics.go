@@ -13,12 +13,11 @@ import (
 	"carronade/target"
 )
 
-// topicsPatience is how long a store may take for the report of a load on topics.
+// topicsPatience is the timeout for storing the report of a load on topics.
 const topicsPatience = 30 * time.Second
 
-// A TopicsJob is a load of operations on topics. It is no workload: its events
-// are the operations, its batches the requests that carry them, and whoever speaks
-// the protocol makes them. Numbers of 0 were not asked for.
+// A TopicsJob is a load of operations on topics. It is not a workload: its events are the
+// operations, its batches are the requests, and the target's package runs it. Numbers of 0 are unset.
 type TopicsJob struct {
 	Version string // of the program
 
@@ -32,20 +31,19 @@ type TopicsJob struct {
 
 	Labels map[string]string // of the report
 	Note   string            // likewise
-	// Store keeps the report when it is made; nil: none.
+	// Store stores the finished report; nil: none.
 	Store store.Store
-	// Kept is told what became of keeping the report, which is sealed by then; nil:
-	// nobody wants to know. Without a store it is called all the same.
+	// Kept is called with the result of storing the sealed report, also without a store; may
+	// be nil.
 	Kept func(d *report.Document, err error)
 
-	// Load makes the load, and returns its target, without secrets, and what became
-	// of it. It calls began when the brokers were reached: what that took is not the
-	// load's.
+	// Load runs the load, and returns its target, without secrets, and the result. It calls
+	// began when the brokers were reached, so that connecting does not count.
 	Load func(ctx context.Context, began func()) (target string, r *load.Result, err error)
 }
 
-// Topics makes a load of operations on topics and its report, judged as that of
-// any run. There is a report unless Load fails, whose error is returned as it is.
+// Topics runs operations on topics and makes a report, judged like that of any run. There is a
+// report unless Load fails, whose error is returned as it is.
 func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 	sampler := system.NewSampler()
 	where, r, err := job.Load(ctx, func() { sampler = system.NewSampler() })
@@ -53,8 +51,7 @@ func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 		return nil, err
 	}
 	r.Usage = sampler.Sample()
-	// Requests in flight are not waited for when somebody ends the load: they are
-	// canceled, and it is whole only where there was none.
+	// An interrupt cancels requests in flight, so the run is complete only if there were none.
 	r.Whole = r.Stopped == load.Interrupted && job.endless() && r.Measurement.Length() > 0 && r.Classes[load.Canceled.String()] == 0
 	d := job.report(where, r)
 	err = d.Seal()
@@ -69,11 +66,10 @@ func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 	return d, nil
 }
 
-// endless reports whether nothing but failures and somebody ends the load.
+// endless reports whether only failures or the user end the load.
 func (job *TopicsJob) endless() bool { return job.Count < 0 && job.For == 0 }
 
-// report builds the document. There is no workload that would be it, so that it
-// cannot be replayed.
+// report builds the document. It has no workload, so it cannot be replayed.
 func (job *TopicsJob) report(where string, r *load.Result) *report.Document {
 	id := NewID()
 	op := report.TopicsOp + job.Op

@@ -10,9 +10,8 @@ import (
 	"carronade/target"
 )
 
-// A tracing ties a run to the file of its rows. Rows of events that are read
-// back for their end-to-end times are made where those are met, all others where
-// batches are completed. A nil tracing does nothing.
+// A tracing writes the trace of a run. Rows of a round trip are made when events are consumed,
+// all others when batches complete. A nil tracing does nothing.
 type tracing struct {
 	file    *trace.Trace
 	feeds   []*trace.Feed // by sending thread
@@ -20,7 +19,7 @@ type tracing struct {
 	back    *readback // of a round trip; else nil
 }
 
-// traced prepares the trace that was asked for, nil for none.
+// traced prepares the requested trace, nil for none.
 func (e *execution) traced(plan *load.Plan, back *readback) *tracing {
 	if e.Trace == "" {
 		return nil
@@ -35,7 +34,7 @@ func (e *execution) traced(plan *load.Plan, back *readback) *tracing {
 	return t
 }
 
-// open makes the file, before the run is started.
+// open creates the file, before the run starts.
 func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Target) error {
 	if t == nil {
 		return nil
@@ -55,7 +54,7 @@ func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Targ
 	}
 	file, err := trace.Create(o)
 	if err != nil {
-		return &target.Error{Doing: "--trace", Err: err, Hint: "give a file in a folder that exists and may be written"}
+		return &target.Error{Doing: "--trace", Err: err, Hint: "give a file in a writable folder"}
 	}
 	t.file, t.meeting = file, file.Meeting()
 	for range r.Threads() {
@@ -64,7 +63,7 @@ func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Targ
 	return nil
 }
 
-// began tells the file when offset 0 was.
+// began passes the time of offset 0 to the file.
 func (t *tracing) began(r *load.Run) {
 	if t != nil {
 		t.file.Began(r.Started())
@@ -92,8 +91,7 @@ func (t *tracing) consumed(o *load.Outcome, at time.Duration) {
 	}
 }
 
-// close completes the file, once nothing is fired or read any more, and says
-// what became of it.
+// close completes the file after firing and reading have ended, and reports the result.
 func (t *tracing) close(out *outcome) {
 	if t == nil || t.file == nil {
 		return
@@ -105,10 +103,10 @@ func (t *tracing) close(out *outcome) {
 	out.trace = &report.Trace{File: r.File, Rows: r.Rows, Dropped: r.Dropped, Every: r.Every, Bytes: r.Bytes}
 	if r.Err != nil {
 		out.trace.Error = r.Err.Error()
-		out.problems = append(out.problems, fmt.Sprintf("--trace: %v; its %d rows until then can be read", r.Err, r.Rows))
+		out.problems = append(out.problems, fmt.Sprintf("--trace: %v; the %d rows before that can be read", r.Err, r.Rows))
 		return
 	}
 	if r.Dropped > 0 {
-		out.warnings = append(out.warnings, fmt.Sprintf("the trace lacks %d of %d rows: it could not be written as fast; --trace-events keeps some", r.Dropped, r.Rows+r.Dropped))
+		out.warnings = append(out.warnings, fmt.Sprintf("the trace lacks %d of %d rows: the disk was too slow; --trace-events samples them", r.Dropped, r.Rows+r.Dropped))
 	}
 }

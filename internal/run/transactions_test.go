@@ -56,7 +56,7 @@ func TestTransactions(t *testing.T) {
 		text string
 	}{
 		{"all is well", func(n uint64) bool { return n >= 40 }, measure.Ledger{CommittedRead: 160}, report.ExitOK, "nothing was lost or altered"},
-		{"aborted ones are seen", func(n uint64) bool { return n >= 37 }, measure.Ledger{CommittedRead: 160, Phantom: 3}, report.ExitBroken, "0 events lost, 0 events corrupted, 3 aborted events seen by a reader of committed events"},
+		{"aborted ones are seen", func(n uint64) bool { return n >= 37 }, measure.Ledger{CommittedRead: 160, Phantom: 3}, report.ExitBroken, "0 events lost, 0 events corrupted, 3 aborted events seen by a read_committed consumer"},
 		{"committed ones are not", func(n uint64) bool { return n >= 45 }, measure.Ledger{CommittedRead: 155, Lost: 5}, report.ExitBroken, "5 events lost, 0 events corrupted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

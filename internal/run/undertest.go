@@ -22,13 +22,12 @@ import (
 	"carronade/units"
 )
 
-// An underTest is the system under test of a run, where it belongs to it: built,
-// started or found before the target is opened, watched, and stopped after it
-// is closed.
+// An underTest is the system under test of a run: built, started or found before the target is
+// opened, watched, and stopped after the target is closed.
 type underTest struct {
 	*sut.System
 	build *checkout.Build
-	// started is false for a system that ran already.
+	// started is false for a system that was already running.
 	started bool
 	before  sut.Totals // when the firing began
 	after   sut.Totals // when everything was completed
@@ -49,7 +48,7 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 	known.Add(spec.Secrets...)
 	spec.Launched = e.Started
 	u := &underTest{started: spec.Command != "" || spec.Image != ""}
-	if err := sut.Check(spec); err != nil { // a build may take long
+	if err := sut.Check(spec); err != nil { // check first, since a build may take long
 		return nil, err
 	}
 	if w.Has("system-checkout") || w.Has("system-build") {
@@ -86,8 +85,7 @@ func (u *underTest) close() error {
 	return u.Stop()
 }
 
-// died is closed when the system ended by itself; nil, which never is, without
-// one.
+// died is closed when the system exits by itself; nil without one, which never fires.
 func (u *underTest) died() <-chan struct{} {
 	if u == nil {
 		return nil
@@ -95,8 +93,8 @@ func (u *underTest) died() <-chan struct{} {
 	return u.Died()
 }
 
-// lastAnswers is how long a run whose system has died waits for what may still
-// come in: connections are lost at once, and what was written on them is completed.
+// lastAnswers is how long a run waits for answers after its system died: connections break at
+// once, and their batches complete.
 const lastAnswers = 300 * time.Millisecond
 
 // systemSpec reads the settings.
@@ -219,11 +217,11 @@ func (e *execution) diedMeanwhile(err error) error {
 	if how == "" {
 		return err
 	}
-	hint := "it said nothing"
+	hint := "it printed nothing"
 	if lines := e.system.LastLines(); len(lines) > 0 {
-		hint = "the last it said: " + strings.Join(lines[max(0, len(lines)-3):], "; ")
+		hint = "its last output: " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 	}
-	return &target.Error{Doing: "fire at the system under test", Err: fmt.Errorf("it ended by itself (%s) before it was fired at: %w", how, err), Hint: hint}
+	return &target.Error{Doing: "fire at the system under test", Err: fmt.Errorf("it exited (%s) before the load began: %w", how, err), Hint: hint}
 }
 
 // confirm asks what arrived in the store behind the system, where somebody
@@ -237,7 +235,7 @@ func (o *outcome) confirm(ctx context.Context, e *execution) {
 	defer cancel()
 	x, err := c.Confirm(waiting, o.result.Warmup.Acked+o.result.Measurement.Acked)
 	if err != nil {
-		o.warnings = append(o.warnings, "what was indexed could not be counted: "+err.Error())
+		o.warnings = append(o.warnings, "could not count what was indexed: "+err.Error())
 	}
 	o.indexed = x
 }
@@ -289,7 +287,7 @@ func otherHosts(paths []string) ([]any, error) {
 			err = json.Unmarshal(text, &v)
 		}
 		if err != nil {
-			return nil, &target.Error{Doing: "read --system-host " + path, Err: err, Hint: "make the file on that machine: carronade host --json > " + path}
+			return nil, &target.Error{Doing: "read --system-host " + path, Err: err, Hint: "create the file on that machine: carronade host --json > " + path}
 		}
 		out = append(out, v)
 	}

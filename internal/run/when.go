@@ -6,22 +6,20 @@ import (
 	"carronade/load"
 )
 
-// mostKept is how many batches the ledger keeps in mind unread: at some 14 bytes
-// each they take a quarter of its memory.
+// mostKept is how many unread batches the ledger may remember: at about 14 bytes each they
+// take a quarter of its memory.
 const mostKept = 1 << 20
 
-// readAfter reports whether what a scheduled run fires is read back when it is
-// over, and not as it goes. Reading afterwards costs nothing while times are
-// measured, and it finds what is there in the end: an event that was read and
-// then lost with a disk was not delivered. A run that fires more batches than can
-// be kept in mind, or goes on until somebody stops it, is read as it goes.
+// readAfter reports whether a scheduled run reads back after it is over, not concurrently.
+// Reading afterwards does not disturb the measurement, and it finds the final state: an event
+// that was read and then lost with a disk was not delivered. A run with too many batches to
+// remember, or without an end, reads concurrently.
 func readAfter(plan *load.Plan, streams int) bool {
 	return mostBatches(plan, streams) <= mostKept
 }
 
-// mostBatches estimates from above how many batches a scheduled run fires: a batch is
-// fired when its linger is over or when it is full, and a full one holds some
-// dozens of events.
+// mostBatches is an upper estimate of the batches of a scheduled run: a batch is sent when its
+// linger is over or when it is full, and a full one has some dozens of events.
 func mostBatches(plan *load.Plan, streams int) uint64 {
 	const full = 64
 	end := plan.Schedule.End()

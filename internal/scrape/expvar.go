@@ -21,7 +21,7 @@ func expvar(body []byte, collect func(string, float64, bool)) error {
 		return fmt.Errorf("its answer is not JSON: %w", err)
 	}
 	if first != json.Delim('{') {
-		return errors.New("its answer is no JSON object, as expvar's is")
+		return errors.New("its answer is not a JSON object, as expvar's is")
 	}
 	var path []string // names down to the value that comes next
 	depth, lists := 1, 0
@@ -29,7 +29,7 @@ func expvar(body []byte, collect func(string, float64, bool)) error {
 	for depth > 0 {
 		token, err := d.Token()
 		if err != nil {
-			return fmt.Errorf("its answer breaks off: %w", err)
+			return fmt.Errorf("its answer is truncated: %w", err)
 		}
 		if lists > 0 { // passed over whole
 			switch token {

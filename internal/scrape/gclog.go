@@ -126,7 +126,7 @@ func (g *GCLog) Warnings() []string {
 	if g.err == nil {
 		return nil
 	}
-	return []string{g.err.Error() + ": no pauses are told; have the JVM write one with -Xlog:gc*:file=FILE"}
+	return []string{g.err.Error() + ": there are no GC pauses; make the JVM write a log with -Xlog:gc*:file=FILE"}
 }
 
 // Close closes the files.

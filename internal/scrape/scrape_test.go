@@ -61,8 +61,8 @@ func TestVars(t *testing.T) {
 		{"empty", `{}`, nil, map[string]float64{}, ""},
 		{"empty inside", `{"a":{},"b":1}`, nil, map[string]float64{"b": 1}, ""},
 		{"not JSON", `<html>`, nil, nil, "not JSON"},
-		{"a list", `[1]`, nil, nil, "no JSON object"},
-		{"cut", `{"a":1,`, nil, nil, "breaks off"},
+		{"a list", `[1]`, nil, nil, "not a JSON object"},
+		{"cut", `{"a":1,`, nil, nil, "is truncated"},
 		{"nothing", ``, nil, nil, "not JSON"},
 		{"too deep", strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), nil, map[string]float64{}, ""},
 	}
@@ -211,7 +211,7 @@ func TestSourceFails(t *testing.T) {
 	if _, err := s.Figures(ctx); err == nil || strings.Contains(err.Error(), canary) {
 		t.Errorf("got %v, want it canceled, without the login", err)
 	}
-	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "3 of 4 questions had no answer") || strings.Contains(got[0], canary) {
+	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "3 of 4 requests had no answer") || strings.Contains(got[0], canary) {
 		t.Errorf("got %q, want one warning of 3 failures", got)
 	}
 }
@@ -238,7 +238,7 @@ func TestSourceIsBounded(t *testing.T) {
 	if len(s.before) > MostFigures {
 		t.Errorf("%d counters are remembered, want at most %d", len(s.before), MostFigures)
 	}
-	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "figures beyond the 200") {
+	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "metrics beyond the limit of 200") {
 		t.Errorf("got %q, want a warning", got)
 	}
 }

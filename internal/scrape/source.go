@@ -198,10 +198,10 @@ func (s *Source) readAll(r io.Reader) error {
 func (s *Source) Warnings() []string {
 	var out []string
 	if s.failed > 0 {
-		out = append(out, fmt.Sprintf("%d of %d questions had no answer (%v): the series have gaps there", s.failed, s.asked, s.last))
+		out = append(out, fmt.Sprintf("%d of %d requests had no answer (%v): the series have gaps there", s.failed, s.asked, s.last))
 	}
 	if s.dropped > 0 {
-		out = append(out, fmt.Sprintf("%s has %d figures beyond the %d that are kept: name those that matter with --system-names", s.shown, s.dropped, MostFigures))
+		out = append(out, fmt.Sprintf("%s has %d metrics beyond the limit of %d: choose some with --system-names", s.shown, s.dropped, MostFigures))
 	}
 	return out
 }

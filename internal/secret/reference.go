@@ -31,4 +31,6 @@ func Read(text string) (content string, referred bool, err error) {
 // Unset is the name of an environment variable that is not there.
 type Unset string
 
-func (u Unset) Error() string { return fmt.Sprintf("the environment has no variable %s", string(u)) }
+func (u Unset) Error() string {
+	return fmt.Sprintf("the environment variable %s is not set", string(u))
+}

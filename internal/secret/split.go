@@ -24,7 +24,7 @@ func Split(s string) ([]string, error) {
 		case '\'':
 			end := strings.IndexByte(s[i+1:], '\'')
 			if end < 0 {
-				return nil, errors.New("a ' has no end")
+				return nil, errors.New("unclosed '")
 			}
 			word.WriteString(s[i+1 : i+1+end])
 			i += end + 1
@@ -33,7 +33,7 @@ func Split(s string) ([]string, error) {
 			in = true
 			for i++; ; i++ {
 				if i >= len(s) {
-					return nil, errors.New(`a " has no end`)
+					return nil, errors.New(`unclosed "`)
 				}
 				if s[i] == '"' {
 					break

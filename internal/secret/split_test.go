@@ -20,8 +20,8 @@ func TestSplit(t *testing.T) {
 		{"empty words", `'' ""`, []string{"", ""}, ""},
 		{"nothing", "", nil, ""},
 		{"no expansion", "$HOME *", []string{"$HOME", "*"}, ""},
-		{"open single", "'a", nil, "has no end"},
-		{"open double", `"a`, nil, "has no end"},
+		{"open single", "'a", nil, "unclosed"},
+		{"open double", `"a`, nil, "unclosed"},
 		{"last backslash", `a\`, nil, "nothing follows"},
 	}
 	for _, test := range tests {

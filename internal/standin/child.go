@@ -139,7 +139,7 @@ func (c *Child) end() error {
 	select {
 	case <-c.ended:
 		c.stdin.Close()
-		return fmt.Errorf("the stand-in ended by itself: %s", c.words.last())
+		return fmt.Errorf("the stand-in exited: %s", c.words.last())
 	default:
 	}
 	c.stdin.Close()
@@ -202,7 +202,7 @@ func (t *tail) String() string {
 func (t *tail) last() string {
 	s := strings.TrimSpace(t.String())
 	if s == "" {
-		return "it said nothing"
+		return "it printed nothing"
 	}
 	return strings.ReplaceAll(s, "\n", "; ")
 }

@@ -39,9 +39,9 @@ func All() []Kind {
 	return []Kind{
 		{
 			Name: "kafka", Short: "a Kafka broker, or with --discard a sink that only answers",
-			Long: `A Kafka broker in this process: a small one that keeps what it is sent, or with
---discard one that keeps nothing and is as fast as can be, so that the limit of
-any client can be measured against the same thing.`,
+			Long: `A Kafka broker in this process: a small one that keeps what it receives, or with
+--discard one that keeps nothing and is as fast as possible, so that the limits
+of clients can be measured against the same server.`,
 			Example: `  carronade standin kafka
   carronade standin kafka --discard --listen 127.0.0.1:0
   carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%`,
@@ -51,10 +51,10 @@ any client can be measured against the same thing.`,
 			Name: "riemann", Short: "a Riemann server, or with --discard a sink that only acknowledges",
 			Long: `A Riemann server in this process: a small one with an index and the whole query
 language, over TCP, TLS, UDP, WebSocket and HTTP; or with --discard one that
-counts and acknowledges messages as fast as can be, so that the limit of any
-client can be measured against the same thing.
+counts and acknowledges messages as fast as possible, so that the limits of
+clients can be measured against the same server.
 
-Other addresses than TCP's are on the same line, as in ", udp ADDR".`,
+Addresses other than TCP's follow on the same line, as in ", udp ADDR".`,
 			Example: `  carronade standin riemann
   carronade standin riemann --udp 127.0.0.1:5555 --ws 127.0.0.1:5556
   carronade standin riemann --discard --listen 127.0.0.1:0
@@ -62,12 +62,13 @@ Other addresses than TCP's are on the same line, as in ", udp ADDR".`,
 			New: newRiemann,
 		},
 		{
-			Name: "apm", Short: "an APM Server that judges events, or with --discard a sink that only answers",
+			Name: "apm", Short: "an APM Server that validates events, or with --discard a sink that only answers",
 			Long: `An Elastic APM Server in this process: it takes intake v2, RUM v2 and v3 and the
-documents of v1, judges each event by Elastic's published schemas, answers and
-counts as the real one does, and with --index writes documents to Elasticsearch
-or OpenSearch. With --discard it reads nothing and only answers, as fast as can
-be, so that the limit of any client can be measured against the same thing.`,
+documents of v1, validates each event by Elastic's published schemas, answers
+and counts like the real server, and with --index writes documents to
+Elasticsearch or OpenSearch. With --discard it reads nothing and only answers,
+as fast as possible, so that the limits of clients can be measured against the
+same server.`,
 			Example: `  carronade standin apm
   carronade standin apm --discard --listen 127.0.0.1:0
   carronade standin apm --index http://127.0.0.1:9200 --index-auth env:ES_LOGIN

@@ -44,9 +44,9 @@ func (d Doubt) String() string {
 	need := ""
 	switch {
 	case d.Need >= Many:
-		need = fmt.Sprintf(", more than %d repetitions would do", Many)
+		need = fmt.Sprintf(", more than %d repetitions would be enough", Many)
 	case d.Need > 0:
-		need = fmt.Sprintf(", about %d repetitions would do", d.Need)
+		need = fmt.Sprintf(", about %d repetitions would be enough", d.Need)
 	}
 	switch d.Reason {
 	case Missing:

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrGone is why a report takes no more intervals: it is no longer this run's.
-var ErrGone = errors.New("the report was taken for one of a killed run, or deleted")
+var ErrGone = errors.New("the report was deleted, or its run was taken for killed")
 
 // A Queue is where a run leaves its intervals for a store: a goroutine of its
 // own waits for the disk or the network, so that the run does not. What a store

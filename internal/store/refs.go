@@ -36,7 +36,7 @@ func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 	}
 	doing := fmt.Sprintf("look for report %q", ref)
 	if !IsReference(ref) {
-		return "", &target.Error{Doing: doing, Err: errors.New("that is no id"), Hint: "an id is letters and digits; carronade report list shows them, and last is the newest"}
+		return "", &target.Error{Doing: doing, Err: errors.New("it is not an id"), Hint: "an id is letters and digits; carronade report list shows them, and last is the newest"}
 	}
 	ref = strings.ToLower(ref)
 	ids, err := s.Find(ctx, ref, candidates+1)
@@ -57,7 +57,7 @@ func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 	if len(ids) > candidates {
 		ids, more = ids[:candidates], " and others"
 	}
-	return "", &target.Error{Doing: doing, Err: fmt.Errorf("several begin so: %s%s", strings.Join(ids, ", "), more), Hint: "give more letters"}
+	return "", &target.Error{Doing: doing, Err: fmt.Errorf("several reports match: %s%s", strings.Join(ids, ", "), more), Hint: "give more letters"}
 }
 
 // newest is the newest report, or one so many before it. Runs that go on are

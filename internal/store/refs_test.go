@@ -68,14 +68,14 @@ func TestResolve(t *testing.T) {
 		{"last~0", "last~0", ds[39].ID, "", ""},
 		{"last~2", "last~2", ds[37].ID, "", ""},
 		{"the oldest", "last~39", ds[0].ID, "", ""},
-		{"one more", "last~40", "", "there is no such report: there are 40", "report list"},
+		{"one more", "last~40", "", "no such report: there are 40", "report list"},
 		{"one that goes on", storetest.Head(40).ID, storetest.Head(40).ID, "", ""},
-		{"several", shared, "", "several begin so: ", "more letters"},
-		{"none", "nosuchid", "", "there is no such report", "report list"},
-		{"nearly", misspelt, "", "there is no such report", "did you mean " + id},
-		{"nearly last", "lats", "", "there is no such report", "did you mean last"},
-		{"no id", "../etc", "", "no id", "letters and digits"},
-		{"nothing", "", "", "no id", "letters and digits"},
+		{"several", shared, "", "several reports match: ", "more letters"},
+		{"none", "nosuchid", "", "no such report", "report list"},
+		{"nearly", misspelt, "", "no such report", "did you mean " + id},
+		{"nearly last", "lats", "", "no such report", "did you mean last"},
+		{"no id", "../etc", "", "not an id", "letters and digits"},
+		{"nothing", "", "", "not an id", "letters and digits"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := store.Resolve(t.Context(), s, tt.ref)
@@ -125,7 +125,7 @@ func TestChoose(t *testing.T) {
 		{"a pattern", []string{"note~run [23]"}, store.Query{}, ids(3, 2), ""},
 		{"none meets it", []string{"region=nowhere"}, store.Query{}, nil, ""},
 		{"both", []string{"last", "region=north"}, store.Query{}, nil, "some are reports and some are filters"},
-		{"an unknown one", []string{"last", "nosuchid"}, store.Query{}, nil, "there is no such report"},
+		{"an unknown one", []string{"last", "nosuchid"}, store.Query{}, nil, "no such report"},
 		{"no filter", []string{"region==="}, store.Query{}, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func (s *System) prepared(command string) (words, env []string, err error) {
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return nil, nil, &target.Error{Doing: "read --system-cmd", Err: err, Hint: "quote as for a shell, and write sh -c '...' where one is needed"}
+		return nil, nil, &target.Error{Doing: "read --system-cmd", Err: err, Hint: "quote as for a shell, and write sh -c '...' if you need one"}
 	}
 	flags, err := s.flagWords()
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *System) unlimited(err error) error {
 	}
 	return &target.Error{
 		Doing: "limit the system to " + strings.Join(what, " and "), Err: err,
-		Hint: "limits on a plain command need a writable cgroup of version 2: run as root, or under systemd-run --user --scope -p Delegate=yes; or let an engine do it with --system-image",
+		Hint: "limits on a plain command need a writable cgroup of version 2: run as root, or under systemd-run --user --scope -p Delegate=yes; or use a container engine with --system-image",
 	}
 }
 
@@ -134,13 +134,13 @@ func (s *System) launch(cmd *exec.Cmd) error {
 		}
 	})
 	if err != nil {
-		hint := "the first word must be a program that can be run from here; a shell's own words need sh -c '...'"
+		hint := "the first word must be a program; shell built-ins need sh -c '...'"
 		var p *fs.PathError
 		if errors.As(err, &p) {
 			err = p.Err
 			if st, e := os.Stat(cmd.Dir); cmd.Dir != "" && (e != nil || !st.IsDir()) { // the kernel's error does not say which of both
 				err = fmt.Errorf("go to its working folder %s: %w", cmd.Dir, err)
-				hint = "--system-dir is a folder that exists"
+				hint = "--system-dir must be an existing folder"
 			}
 		}
 		var x *exec.Error
@@ -167,7 +167,7 @@ func (s *System) launch(cmd *exec.Cmd) error {
 		case err == nil:
 			s.watch(tree)
 		case errors.Is(err, system.ErrUnwatched):
-			s.warn("what the system consumes can be read on Linux alone: it is started and stopped, and not watched")
+			s.warn("resource use can be read only on Linux: the system is started and stopped, but not watched")
 		case !errors.Is(err, system.ErrGone):
 			s.warn("the system is not watched: " + err.Error())
 		}
@@ -214,7 +214,7 @@ func (s *System) leftOthers() bool {
 		}
 		if s.lookNow().alive {
 			s.forked = true
-			s.warnings = append(s.warnings, "the command went into the background: what it left running is watched, and how that ends is not known")
+			s.warnings = append(s.warnings, "the command went into the background: the processes it left running are watched, but their exit status is unknown")
 			s.mu.Unlock()
 			return true
 		}
@@ -252,7 +252,7 @@ func (s *System) logJVM(words, env []string) ([]string, []string, error) {
 	}
 	const name = "JAVA_TOOL_OPTIONS"
 	if strings.ContainsAny(log, " \t'\"") {
-		return nil, nil, &target.Error{Doing: "have the JVM write its log", Err: errors.New("the folder for temporary files has blanks in its name, which " + name + " cannot hold"), Hint: "set TMPDIR to one without"}
+		return nil, nil, &target.Error{Doing: "make the JVM write its log", Err: errors.New("the folder for temporary files has a space in its name, which " + name + " cannot hold"), Hint: "set TMPDIR to a folder without spaces"}
 	}
 	had := os.Getenv(name)
 	for _, e := range env {

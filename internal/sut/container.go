@@ -92,7 +92,7 @@ func findEngine(ctx context.Context, asked string) (*container, error) {
 	for _, name := range names {
 		program, err := exec.LookPath(name)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("there is no %s on this machine", name))
+			errs = append(errs, fmt.Errorf("%s is not installed", name))
 			continue
 		}
 		c := &container{program: program}
@@ -104,7 +104,7 @@ func findEngine(ctx context.Context, asked string) (*container, error) {
 	}
 	return nil, &target.Error{
 		Doing: "find a container engine", Err: errors.Join(errs...),
-		Hint: "install docker or podman, see that `docker info` works for this user, or start the system with --system-cmd",
+		Hint: "install docker or podman, check that `docker info` works for this user, or start the system with --system-cmd",
 	}
 }
 
@@ -115,7 +115,7 @@ func (c *container) inspect(ctx context.Context) error {
 	}
 	var all []inspected
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 {
-		return fmt.Errorf("%s inspect gave what makes no sense: %w", c.kind(), cmpErr(err))
+		return fmt.Errorf("%s inspect printed invalid output: %w", c.kind(), cmpErr(err))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,9 +187,9 @@ func (s *System) runImage(ctx context.Context) error {
 		image = s.spec.Build.Expand(image)
 	}
 	if _, err := box.ask(ctx, "image", "inspect", image); err != nil {
-		hint := box.kind() + " pull " + image + " first: a pull is no part of a run"
+		hint := box.kind() + " pull " + image + " first: a run does not pull images"
 		if s.spec.Build != nil && image == s.spec.Build.Image {
-			hint = "--system-build must make it: " + box.kind() + " build --tag {image} . ; if it did once, carronade system prune --all has it made again"
+			hint = "--system-build must make it: " + box.kind() + " build --tag {image} . ; if the image was built before, carronade system prune --all forces a rebuild"
 		}
 		return &target.Error{Doing: "find the image " + image, Err: errors.New(s.mask.Text(err.Error())), Hint: hint}
 	}
@@ -247,9 +247,9 @@ func (s *System) watchBox(ctx context.Context) error {
 		}
 		select {
 		case <-s.died:
-			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("its container ended at once: %s", s.Exit().Status)), Hint: "try it by hand: " + s.shown}
+			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("its container exited at once: %s", s.Exit().Status)), Hint: "try it manually: " + s.shown}
 		case <-ctx.Done():
-			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("its container does not run: %w", ctx.Err())), Hint: "try it by hand: " + s.shown}
+			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("its container does not run: %w", ctx.Err())), Hint: "try it manually: " + s.shown}
 		case <-ticker.C:
 		}
 	}
@@ -261,7 +261,7 @@ func (s *System) watchBox(ctx context.Context) error {
 		select {
 		case <-s.died:
 		case <-time.After(lastWords):
-			s.warn("the engine runs the container out of this machine's sight: it is started and stopped, and not watched")
+			s.warn("the engine runs the container in a virtual machine or on another host: it is started and stopped, but not watched")
 		}
 	default:
 		s.warn("the container is not watched: " + err.Error())

@@ -60,7 +60,7 @@ func elsewhere(err error, own string, memory int64, cpus float64) error {
 		names, _, _ := strings.Cut(rest, ":")
 		for name := range strings.SplitSeq(names, ",") {
 			if memory > 0 && name == "memory" || cpus > 0 && name == "cpu" {
-				return fmt.Errorf("%w; control groups of version 1 have it on this machine, where only an engine's limits work", err)
+				return fmt.Errorf("%w; this machine uses version 1 for it, where only a container engine's limits work", err)
 			}
 		}
 	}
@@ -118,12 +118,12 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 			continue
 		}
 		if err := put(filepath.Join(parent, "cgroup.subtree_control"), "+"+c); err != nil {
-			return nil, fmt.Errorf("the group %s does not hand %s down: %w", parent, c, system.Reason(err))
+			return nil, fmt.Errorf("the group %s does not delegate %s: %w", parent, c, system.Reason(err))
 		}
 	}
 	l := &limits{dir: filepath.Join(parent, name), fd: -1}
 	if err := os.Mkdir(l.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("no group can be made in %s: %w", parent, system.Reason(err))
+		return nil, fmt.Errorf("cannot create a group in %s: %w", parent, system.Reason(err))
 	}
 	madeGroup(l.dir)
 	err = func() error {
@@ -147,7 +147,7 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 	}()
 	if err != nil {
 		_ = os.Remove(l.dir)
-		return nil, fmt.Errorf("the group %s does not take the limit: %w", l.dir, system.Reason(err))
+		return nil, fmt.Errorf("the group %s does not accept the limit: %w", l.dir, system.Reason(err))
 	}
 	return l, nil
 }

@@ -74,12 +74,12 @@ func TestLimitsFail(t *testing.T) {
 	}{
 		{"no such controller", "hugetlb memory.x\n", nil, "has no controller of memory"},
 		{"no group", "", func(dir string) { os.Remove(filepath.Join(dir, "cgroup.controllers")) }, "cannot be read: no such file"},
-		{"not handed down", "memory\n", func(dir string) { os.Remove(filepath.Join(dir, "cgroup.subtree_control")) }, "does not hand memory down"},
+		{"not handed down", "memory\n", func(dir string) { os.Remove(filepath.Join(dir, "cgroup.subtree_control")) }, "does not delegate memory"},
 		{"not ours", "memory\n", func(dir string) {
 			_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("memory"), 0o644)
 			_ = os.WriteFile(filepath.Join(dir, "x"), nil, 0o644)
-		}, "no group can be made"},
-		{"refused", "memory\n", func(string) { madeGroup = func(string) {} }, "does not take the limit"},
+		}, "cannot create a group"},
+		{"refused", "memory\n", func(string) { madeGroup = func(string) {} }, "does not accept the limit"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

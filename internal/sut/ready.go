@@ -36,7 +36,7 @@ func parseReady(s string, listen []string) (readiness, error) {
 	case strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://"):
 		u, err := url.Parse(s)
 		if err != nil || u.Host == "" {
-			return readiness{}, errors.New("it is no URL with a host")
+			return readiness{}, errors.New("it is not a URL with a host")
 		}
 		return readiness{url: s}, nil
 	case strings.HasPrefix(s, "log:"):
@@ -77,7 +77,7 @@ func (s *System) try(ctx context.Context) error {
 		case <-s.tail.found:
 			return nil
 		default:
-			return errors.New("its output does not hold it")
+			return errors.New("its output does not contain it")
 		}
 	case s.ready.url != "":
 		return s.answers(ctx)
@@ -114,7 +114,7 @@ func (s *System) answers(ctx context.Context) error {
 	defer res.Body.Close()
 	_, _ = io.CopyN(io.Discard, res.Body, 64<<10)
 	if res.StatusCode >= 400 {
-		return fmt.Errorf("it answers %s", res.Status)
+		return fmt.Errorf("it answered %s", res.Status)
 	}
 	return nil
 }
@@ -151,8 +151,8 @@ func (s *System) notYet(ctx context.Context) error {
 
 func (s *System) taken(addr string) error {
 	return &target.Error{
-		Doing: "start the system", Err: fmt.Errorf("something answers on %s already, before it was started", addr),
-		Hint: "stop that first, or have it watched with --system-pid instead",
+		Doing: "start the system", Err: fmt.Errorf("something already answers on %s before it was started", addr),
+		Hint: "stop that first, or watch it with --system-pid instead",
 	}
 }
 
@@ -184,7 +184,7 @@ func (s *System) await(ctx context.Context) error {
 		}
 		select {
 		case <-s.died:
-			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("it ended before it was ready: %s", s.Exit().Status)), Hint: "try the command by hand: " + s.shown}
+			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("it ended before it was ready: %s", s.Exit().Status)), Hint: "try the command manually: " + s.shown}
 		case <-ctx.Done():
 			return fmt.Errorf("wait for the system to be ready: %w", context.Cause(ctx))
 		case <-deadline.C:
@@ -202,7 +202,7 @@ func (s *System) await(ctx context.Context) error {
 func (s *System) words(err error) error {
 	lines := s.LastLines()
 	if len(lines) == 0 {
-		return fmt.Errorf("%w; it said nothing", err)
+		return fmt.Errorf("%w; it printed nothing", err)
 	}
-	return fmt.Errorf("%w; its last words: %s", err, strings.Join(lines[max(0, len(lines)-5):], " | "))
+	return fmt.Errorf("%w; its last output: %s", err, strings.Join(lines[max(0, len(lines)-5):], " | "))
 }

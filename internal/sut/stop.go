@@ -112,7 +112,7 @@ func (s *System) endProcesses(tree *system.Tree) error {
 		<-ticker.C
 	}
 	if left > 0 || s.child.State() == nil {
-		return &target.Error{Doing: "stop the system", Err: errors.New("it does not end, not even by KILL"), Hint: "look at " + s.lastMember(tree) + " with ps: it may belong to another user"}
+		return &target.Error{Doing: "stop the system", Err: errors.New("it did not exit, even after KILL"), Hint: "look at " + s.lastMember(tree) + " with ps: it may belong to another user"}
 	}
 	<-s.ended
 	s.warn("the system did not end within " + s.spec.StopWithin.String() + " of being asked, and was killed")

@@ -161,15 +161,15 @@ func (s *System) check() error {
 	}
 	switch {
 	case n != 1 && !elsewhere:
-		return refuse("find the system under test", "it is not said where it is, or more than once", "give one of --system-cmd, --system-pid, --system-container and --system-image")
+		return refuse("find the system under test", "exactly one way to find it must be given", "give one of --system-cmd, --system-pid, --system-container and --system-image")
 	case spec.PID < 0:
-		return refuse("find the system under test", fmt.Sprintf("%d is no process id", spec.PID), "give --system-pid the number that ps shows")
+		return refuse("find the system under test", fmt.Sprintf("%d is not a process id", spec.PID), "give --system-pid the number that ps shows")
 	case !starts && (len(spec.Flags) > 0 || len(spec.Env) > 0 || spec.Memory != 0 || spec.CPUs != 0 || spec.JVMGC):
-		return refuse("set up the system", "it runs already: flags, environment, limits and the JVM's log are for one that is started", "start it with --system-cmd or --system-image")
+		return refuse("set up the system", "it is already running: flags, environment, limits and the JVM's log need a system that is started here", "start it with --system-cmd or --system-image")
 	case spec.Memory < 0 || spec.CPUs < 0:
-		return refuse("limit the system", "a limit below nothing", "give --system-mem a size and --system-cpus a number of processors")
+		return refuse("limit the system", "a limit must not be negative", "give --system-mem a size and --system-cpus a number of processors")
 	case spec.Image != "" && spec.JVMGC:
-		return refuse("have the JVM write its log", "it is in a container, whose files are not ours", "set JAVA_TOOL_OPTIONS with --system-env, have the log in a mounted folder, and read it with --system-gc-log")
+		return refuse("make the JVM write its log", "it is in a container, whose files cannot be read from here", "set JAVA_TOOL_OPTIONS with --system-env, write the log to a mounted folder, and read it with --system-gc-log")
 	case spec.JVMGC && spec.GCLog != "":
 		return refuse("read the JVM's log", "both --system-jvm-gc and --system-gc-log are given", "the first makes a log of its own; leave one out")
 	}
@@ -178,7 +178,7 @@ func (s *System) check() error {
 		return &target.Error{Doing: "read --system-ready " + s.mask.Text(spec.Ready), Err: err, Hint: "such as http://127.0.0.1:8200/, port:8200 or log:started"}
 	}
 	if s.ready.log != "" && spec.PID != 0 {
-		return refuse("wait for a text in the output", "the output of a process that runs already is not ours to read", "wait for a URL or a port")
+		return refuse("wait for a text in the output", "the output of a running process cannot be read", "wait for a URL or a port")
 	}
 	s.tail = newTail(s.ready.log)
 	return nil
@@ -196,7 +196,7 @@ func (s *System) describe(ctx context.Context) error {
 		}
 		s.git = &f
 		if f.Dirty {
-			s.warn("the git folder holds changes that are not committed: the revision alone does not say what ran")
+			s.warn("the git folder has uncommitted changes: the revision alone does not identify what ran")
 		}
 	}
 	if err := s.openSources(); err != nil {
@@ -253,17 +253,17 @@ func (s *System) attach(pid int) error {
 		hint := "give the number that ps shows"
 		switch {
 		case errors.Is(err, system.ErrGone) && s.box == nil:
-			err = errors.New("there is no such process")
+			err = errors.New("no such process")
 		case errors.Is(err, system.ErrUnwatched):
-			hint = "leave --system-pid out: the system is loaded all the same, and not watched"
+			hint = "leave out --system-pid: the system gets the load, but is not watched"
 		case s.box != nil:
-			hint = "the engine runs its containers out of this machine's sight; run Carronade where they run"
+			hint = "the engine runs its containers in a virtual machine or on another host; run Carronade there"
 		}
 		return &target.Error{Doing: fmt.Sprintf("watch process %d", pid), Err: err, Hint: hint}
 	}
 	if pid == os.Getpid() {
 		tree.Close()
-		return &target.Error{Doing: fmt.Sprintf("watch process %d", pid), Err: errors.New("it is this very process"), Hint: "give the process id of the system under test"}
+		return &target.Error{Doing: fmt.Sprintf("watch process %d", pid), Err: errors.New("it is carronade's own process"), Hint: "give the process id of the system under test"}
 	}
 	s.watch(tree)
 	go s.follow(tree)
@@ -302,7 +302,7 @@ func (s *System) follow(tree *system.Tree) {
 			return
 		}
 		if gone {
-			s.over(Exit{Status: "it ended; how is not known, since it was not started here", Code: -1}, stopping)
+			s.over(Exit{Status: "it ended; its exit status is unknown, since it was not started here", Code: -1}, stopping)
 			return
 		}
 	}

@@ -228,34 +228,34 @@ func TestStartFails(t *testing.T) {
 		want  []string
 		early bool // found without starting anything
 	}{
-		{"exits at once", func(s *Spec) { s.Listen = []string{addr} }, []string{"it ended before it was ready: exit status 7", "no such index, token=***", "by hand"}, false},
+		{"exits at once", func(s *Spec) { s.Listen = []string{addr} }, []string{"it ended before it was ready: exit status 7", "no such index, token=***", "manually"}, false},
 		{"is never ready", func(s *Spec) {
 			s.Env[0], s.Listen, s.ReadyWithin = roleEnv+"=silent", []string{addr}, 300*time.Millisecond
-		}, []string{"waited 300ms for " + addr, "refused", "it said nothing", "--system-ready"}, false},
+		}, []string{"waited 300ms for " + addr, "refused", "it printed nothing", "--system-ready"}, false},
 		{"never says so", func(s *Spec) { s.Env[0], s.Ready, s.ReadyWithin = roleEnv+"=silent", "log:hello", 300*time.Millisecond }, []string{`waited 300ms for "hello" in its output`}, false},
 		{"no such program", func(s *Spec) { s.Command = "/nowhere/server --x" }, []string{"start /nowhere/server --x: no such file", "first word"}, false},
 		{"no such program in PATH", func(s *Spec) { s.Command = "no-such-server-anywhere" }, []string{"not found"}, false},
 		{"no such folder", func(s *Spec) { s.Dir = "/nowhere" }, []string{"working folder /nowhere", "no such file", "--system-dir"}, false},
-		{"bad quotes", func(s *Spec) { s.Command = "server 'x" }, []string{"a ' has no end", "sh -c"}, true},
+		{"bad quotes", func(s *Spec) { s.Command = "server 'x" }, []string{"unclosed '", "sh -c"}, true},
 		{"blank", func(s *Spec) { s.Command = " " }, []string{"it is empty"}, true},
-		{"nothing", func(s *Spec) { s.Command = "" }, []string{"it is not said where it is"}, true},
-		{"two at once", func(s *Spec) { s.PID = 1 }, []string{"more than once"}, true},
+		{"nothing", func(s *Spec) { s.Command = "" }, []string{"exactly one way to find it"}, true},
+		{"two at once", func(s *Spec) { s.PID = 1 }, []string{"exactly one way"}, true},
 		{"bad readiness", func(s *Spec) { s.Ready = "soon" }, []string{"neither http", "port:8200"}, true},
 		{"bad port", func(s *Spec) { s.Ready = "port:99999" }, []string{"neither http"}, true},
 		{"bad environment", func(s *Spec) { s.Env = append(s.Env, "x") }, []string{`"x" is not NAME=VALUE`}, true},
-		{"unset reference", func(s *Spec) { s.Env = append(s.Env, "A=env:SUT_NOT_SET") }, []string{"no variable SUT_NOT_SET"}, true},
+		{"unset reference", func(s *Spec) { s.Env = append(s.Env, "A=env:SUT_NOT_SET") }, []string{"variable SUT_NOT_SET is not set"}, true},
 		{"missing file", func(s *Spec) { s.Flags = []Flag{{"a", "file:" + dir + "/x"}} }, []string{"--system-flag a", "no such file"}, true},
-		{"bad flag format", func(s *Spec) { s.Flags, s.FlagFormat = []Flag{{"a", "b"}}, "--x" }, []string{"does not hold {name}"}, true},
+		{"bad flag format", func(s *Spec) { s.Flags, s.FlagFormat = []Flag{{"a", "b"}}, "--x" }, []string{"does not contain {name}"}, true},
 		{"no git folder", func(s *Spec) { s.Git = dir }, []string{"not a git repository"}, false},
 		{"missing git folder", func(s *Spec) { s.Git = dir + "/x" }, []string{"no such file"}, false},
 		{"bad vars", func(s *Spec) { s.Vars = "localhost" }, []string{"--system-vars", "want http"}, true},
 		{"bad metrics", func(s *Spec) { s.Metrics = "http://me:" + canary + "@" }, []string{"--system-metrics", "want http"}, true},
 		{"both logs", func(s *Spec) { s.JVMGC, s.GCLog = true, "x" }, []string{"leave one out"}, true},
-		{"negative limit", func(s *Spec) { s.CPUs = -1 }, []string{"a limit below nothing"}, true},
-		{"flags for what runs", func(s *Spec) { s.Command, s.Env, s.PID, s.Flags = "", nil, 1, []Flag{{"a", "b"}} }, []string{"it runs already"}, true},
-		{"no such process", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, 1<<22-1 }, []string{"there is no such process"}, false},
-		{"itself", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, os.Getpid() }, []string{"this very process"}, false},
-		{"the log of a process", func(s *Spec) { s.Command, s.Env, s.PID, s.Ready = "", nil, 1, "log:x" }, []string{"not ours to read"}, true},
+		{"negative limit", func(s *Spec) { s.CPUs = -1 }, []string{"a limit must not be negative"}, true},
+		{"flags for what runs", func(s *Spec) { s.Command, s.Env, s.PID, s.Flags = "", nil, 1, []Flag{{"a", "b"}} }, []string{"it is already running"}, true},
+		{"no such process", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, 1<<22-1 }, []string{"no such process"}, false},
+		{"itself", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, os.Getpid() }, []string{"carronade's own process"}, false},
+		{"the log of a process", func(s *Spec) { s.Command, s.Env, s.PID, s.Ready = "", nil, 1, "log:x" }, []string{"cannot be read"}, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -300,7 +300,7 @@ func TestSomethingElseAnswers(t *testing.T) {
 	start(t, spec)
 	for _, ready := range []string{"", "http://" + addr + "/", addr} {
 		spec.Ready = ready
-		if _, err := Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "answers on "+addr+" already") {
+		if _, err := Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "already answers on "+addr) {
 			t.Errorf("%s: got %v, want it refused", ready, err)
 		}
 	}
@@ -572,7 +572,7 @@ func TestGit(t *testing.T) {
 	if facts["branch"] != "trace" || facts["unstaged_changes"] != true || len(facts["revision"].(string)) != 40 || facts["revision_date"] == "" {
 		t.Errorf("got %v, want the branch, its revision, and the change", facts)
 	}
-	if w := strings.Join(s.Warnings(), " "); !strings.Contains(w, "not committed") {
+	if w := strings.Join(s.Warnings(), " "); !strings.Contains(w, "uncommitted changes") {
 		t.Errorf("got the warnings %q, want one of the change", w)
 	}
 }

@@ -36,7 +36,7 @@ func formed(format string, f Flag) ([]string, error) {
 		return nil, err
 	}
 	if !strings.Contains(format, "{name}") {
-		return nil, errors.New("it does not hold {name}")
+		return nil, errors.New("it does not contain {name}")
 	}
 	r := strings.NewReplacer("{name}", f.Name, "{value}", f.Value)
 	for i, w := range words {

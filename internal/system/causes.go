@@ -129,11 +129,11 @@ func (c *Causes) Why(length time.Duration) string {
 		return "throttled by the container's processor limit for " + figure(d)
 	}
 	if d := s.unusual(func(e *evidence) (time.Duration, bool) { return ticks(e.steal), true }); enough(d) {
-		return fmt.Sprintf("the hypervisor gave the processors to others for %s", figure(d))
+		return fmt.Sprintf("the hypervisor ran other guests for %s", figure(d))
 	}
 	if d := s.waited(); enough(d) {
 		own, all := now.used-min(now.used, before.used), now.busy-min(now.busy, before.busy)
-		who := "other processes had the processors"
+		who := "other processes used the processors"
 		if 2*own > all {
 			who = "there were too few processors for its own threads"
 		}
@@ -145,7 +145,7 @@ func (c *Causes) Why(length time.Duration) string {
 	if d := s.unusual(func(e *evidence) (time.Duration, bool) {
 		return time.Duration(min(e.faults, math.MaxInt32)) * perFault, true
 	}); enough(d) {
-		return fmt.Sprintf("its memory was read back from a disk: %d page faults", d/perFault)
+		return fmt.Sprintf("its memory was paged in from disk: %d page faults", d/perFault)
 	}
 	return ""
 }

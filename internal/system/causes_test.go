@@ -53,13 +53,13 @@ func TestCauses(t *testing.T) {
 		{"throttled for a small part", false, func(m *counted, _ *Causes) {
 			m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1080000\n")
 		}, 200 * ms, ""},
-		{"steal", false, func(m *counted, _ *Causes) { m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 14 7 7\n") }, 60 * ms, "the hypervisor gave the processors to others for 40ms"},
+		{"steal", false, func(m *counted, _ *Causes) { m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 14 7 7\n") }, 60 * ms, "the hypervisor ran other guests for 40ms"},
 		{"others", false, func(m *counted, _ *Causes) {
 			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 70 40 0 0 20 0 3 0 11 22 33\n")
 			m.set("proc/self/task/7/schedstat", "100 5045000000 9\n")
 			m.set("proc/self/task/9/schedstat", "100 20000000 9\n") // a new one
-		}, 50 * ms, "other processes had the processors: a thread waited 45ms for one"},
+		}, 50 * ms, "other processes used the processors: a thread waited 45ms for one"},
 		{"its own threads", false, func(m *counted, _ *Causes) {
 			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 120 40 0 0 20 0 3 0 11 22 33\n")
@@ -71,7 +71,7 @@ func TestCauses(t *testing.T) {
 		}, 50 * ms, ""},
 		{"page faults", false, func(m *counted, _ *Causes) {
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 404 0 60 40 0 0 20 0 3 0 11 22 33\n")
-		}, 80 * ms, "its memory was read back from a disk: 400 page faults"},
+		}, 80 * ms, "its memory was paged in from disk: 400 page faults"},
 		{"a page fault", false, func(m *counted, _ *Causes) {
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 5 0 60 40 0 0 20 0 3 0 11 22 33\n")
 		}, 80 * ms, ""},

@@ -246,8 +246,8 @@ func TestWatch(t *testing.T) {
 	}{
 		{"well", []clocks{{time.Second, time.Second}, {2 * time.Second, 2 * time.Second}}, nil, nil},
 		{"disciplined", []clocks{{1000500 * time.Microsecond, time.Second}}, nil, nil},
-		{"set once", []clocks{{31 * time.Second, time.Second}, {32 * time.Second, 2 * time.Second}}, nil, []string{"was set once while the run went on, by 30s"}},
-		{"set back and forth", []clocks{{0, time.Second}, {2 * time.Second, 2 * time.Second}}, nil, []string{"was set 2 times while the run went on, by -1s"}},
+		{"set once", []clocks{{31 * time.Second, time.Second}, {32 * time.Second, 2 * time.Second}}, nil, []string{"was set once during the run, by up to 30s"}},
+		{"set back and forth", []clocks{{0, time.Second}, {2 * time.Second, 2 * time.Second}}, nil, []string{"was set 2 times during the run, by up to -1s"}},
 		{"stolen", []clocks{{time.Second, time.Second}}, map[string]string{"proc/stat": stat("170", "80")}, []string{"gave 30% of"}},
 		{"a little stolen", []clocks{{time.Second, time.Second}}, map[string]string{"proc/stat": stat("199", "51")}, nil},
 		{"throttled", []clocks{{time.Second, time.Second}}, map[string]string{"sys/fs/cgroup/cpu.stat": "throttled_usec 201000\n"}, []string{"slowed the generator for 200ms"}},

@@ -9,7 +9,7 @@ import (
 
 // ErrUnwatched says that this operating system does not tell what another
 // process consumes.
-var ErrUnwatched = errors.New("what another process consumes can be read on Linux alone")
+var ErrUnwatched = errors.New("resource use of another process can be read only on Linux")
 
 // ErrGone says that a process ended, or that its number now belongs to another.
 var ErrGone = errors.New("the process is gone")

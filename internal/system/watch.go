@@ -110,7 +110,7 @@ func (w *Watch) Troubles() []string {
 	if w.steps == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the wall clock was set %s while the run went on, by %v at most: the machine slept or was moved, or its clock was corrected; run again when time synchronization has settled",
+	return []string{fmt.Sprintf("the wall clock was set %s during the run, by up to %v: the machine slept or was moved, or its clock was corrected; run again when time synchronization is stable",
 		times(w.steps), w.largest.Round(time.Millisecond))}
 }
 
@@ -120,10 +120,10 @@ func (w *Watch) Troubles() []string {
 func (w *Watch) Remarks() []string {
 	var out []string
 	if s := w.Stolen(); s >= LeastStolen {
-		out = append(out, fmt.Sprintf("the hypervisor gave %.0f%% of this machine's processor time to others: use a machine that shares less, or run several times and compare", s*100))
+		out = append(out, fmt.Sprintf("the hypervisor gave %.0f%% of this machine's processor time to others: use a machine with fewer other guests, or run several times and compare", s*100))
 	}
 	if t := w.Throttled(); t > 0 && t.Seconds() >= LeastThrottled*w.last.mono.Seconds() {
-		out = append(out, fmt.Sprintf("the container's processor limit slowed the generator for %v: raise the limit, or ask for a lower rate", t.Round(time.Millisecond)))
+		out = append(out, fmt.Sprintf("the container's processor limit slowed the generator for %v: raise the limit, or lower the rate", t.Round(time.Millisecond)))
 	}
 	return out
 }

@@ -21,7 +21,7 @@ const magic = "PAR1"
 // At a million rows a group that are 16 thousand million rows.
 const mostGroups = 16_384
 
-var errTooLong = fmt.Errorf("the file has %d groups of rows, and takes no more", mostGroups)
+var errTooLong = fmt.Errorf("the file has %d row groups, the maximum", mostGroups)
 
 // A disk is what a file is written to.
 type disk interface {
@@ -53,7 +53,7 @@ func openFile(path string) (*file, error) {
 	switch {
 	case err != nil:
 	case info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0:
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is a pipe, and the end of a trace is written anew again and again")}
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is a pipe, but the end of a trace is rewritten repeatedly")}
 	default:
 		return &file{f: out, device: !info.Mode().IsRegular()}, nil
 	}

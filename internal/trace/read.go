@@ -54,7 +54,7 @@ func Read(path string, f func(started time.Time, r *Row) error) error {
 }
 
 var (
-	errNoTrace = errors.New("it is no trace")
+	errNoTrace = errors.New("it is not a trace")
 	errDamaged = errors.New("it is damaged")
 )
 

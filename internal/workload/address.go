@@ -12,13 +12,12 @@ import (
 	"carronade/target"
 )
 
-// ParseTarget reads a target's URL and finds the kind that answers to its
-// scheme. Several hosts may stand in it, SCHEME://a:9092,b:9092/PATH; they are
-// left as written in URL.Host (Hosts takes them apart).
+// ParseTarget parses a target's URL and finds the kind of its scheme. It may have several
+// hosts, SCHEME://a:9092,b:9092/PATH, which remain as written in URL.Host (Hosts splits them).
 func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		e := &Error{Where: "target", Err: fmt.Errorf("%q is no URL: it has no scheme", hideUser(text)), Hint: "targets look like " + examples(kinds)}
+		e := &Error{Where: "target", Err: fmt.Errorf("%q is not a URL: it has no scheme", hideUser(text)), Hint: "targets look like " + examples(kinds)}
 		if looksLikeHost(text) && len(kinds) > 0 {
 			e.Hint = fmt.Sprintf("did you mean %s://%s?", kinds[0].Schemes()[0], text)
 		}
@@ -29,8 +28,7 @@ func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error
 		return nil, nil, unknownScheme(kinds, scheme, hideUser(rest))
 	}
 
-	// net/url wants at most one port and that at the end, so the hosts are
-	// taken out before it sees the rest.
+	// net/url allows only one port, at the end, so the hosts are removed before parsing.
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {
 		end = len(rest)
@@ -38,8 +36,8 @@ func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error
 	hosts, tail := rest[:end], rest[end:]
 	if strings.Contains(hosts, "@") {
 		return nil, nil, &Error{
-			Where: "target", Err: errors.New("a URL must not carry a user or a password: it would be seen in reports and in the process list"),
-			Hint: "give them as settings of their own; secrets as env:NAME or file:PATH",
+			Where: "target", Err: errors.New("a URL must not contain a user or a password: reports and the process list would show it"),
+			Hint: "use the settings for them; secrets as env:NAME or file:PATH",
 		}
 	}
 	u, err := url.Parse(scheme + "://host" + tail)
@@ -48,7 +46,7 @@ func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error
 		if errors.As(err, &inner) {
 			err = inner.Err
 		}
-		return nil, nil, &Error{Where: "target", Err: fmt.Errorf("%q is no URL: %w", text, err), Hint: "targets look like " + examples(kinds)}
+		return nil, nil, &Error{Where: "target", Err: fmt.Errorf("%q is not a URL: %w", text, err), Hint: "targets look like " + examples(kinds)}
 	}
 	u.Host = hosts
 	for _, h := range Hosts(u) {
@@ -68,10 +66,9 @@ func kindOf(kinds []target.Kind, scheme string) target.Kind {
 	return nil
 }
 
-// unknownScheme is the error of a scheme that no kind answers to. What was most
-// likely meant is a scheme that was mistyped; or one that goes by what was
-// typed, as X+http does by http; or, of those or else of all, one that has the
-// port for its own.
+// unknownScheme is the error of an unknown scheme. It suggests the nearest scheme; or one that
+// uses what was typed as its transport, like X+http; or, among those or all, one whose default
+// port was given.
 func unknownScheme(kinds []target.Kind, scheme, rest string) error {
 	var known, over, ported []string
 	var likely []string // of over, or else of all: with the port
@@ -95,7 +92,7 @@ func unknownScheme(kinds []target.Kind, scheme, rest string) error {
 			}
 		}
 	}
-	e := &Error{Where: "target", Err: fmt.Errorf("nothing here speaks %q; the schemes are %s", scheme, strings.Join(known, ", "))}
+	e := &Error{Where: "target", Err: fmt.Errorf("unknown scheme %q; the schemes are %s", scheme, strings.Join(known, ", "))}
 	near := Nearest(scheme, known)
 	switch {
 	case near != "":
@@ -104,7 +101,7 @@ func unknownScheme(kinds []target.Kind, scheme, rest string) error {
 	case len(over) > 0:
 		likely = over
 	default:
-		likely = ported[:min(1, len(ported))] // other ways in of the same port are rarer
+		likely = ported[:min(1, len(ported))] // other transports with the same port are rarer
 	}
 	if len(likely) == 0 {
 		e.Hint = "targets look like " + examples(kinds)
@@ -117,7 +114,7 @@ func unknownScheme(kinds []target.Kind, scheme, rest string) error {
 	return e
 }
 
-// Hosts are the hosts of a target's URL, each with its port where it has one.
+// Hosts are the hosts of a target's URL, with their ports if given.
 func Hosts(u *url.URL) []string {
 	if u.Host == "" {
 		return nil
@@ -137,7 +134,7 @@ func checkHost(h string) error {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		inner, closed := strings.CutSuffix(inner, "]")
 		if !closed || net.ParseIP(inner) == nil {
-			return fmt.Errorf("%q is no IPv6 address", host)
+			return fmt.Errorf("%q is not an IPv6 address", host)
 		}
 		return nil
 	}
@@ -145,7 +142,7 @@ func checkHost(h string) error {
 		return errors.New("a host is empty")
 	}
 	if strings.ContainsAny(host, ": \t[]\\\"'%") {
-		return fmt.Errorf("%q is no host name", host)
+		return fmt.Errorf("%q is not a host name", host)
 	}
 	return nil
 }
@@ -164,7 +161,7 @@ func looksLikeHost(text string) bool {
 	return strings.ContainsAny(hosts, ":.") || hosts == "localhost"
 }
 
-// hideUser takes out what may be a user and a password.
+// hideUser removes a possible user and password.
 func hideUser(rest string) string {
 	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
 		return rest[i+1:]
@@ -172,7 +169,7 @@ func hideUser(rest string) string {
 	return rest
 }
 
-// examples lists one URL a kind, for hints.
+// examples lists one URL per kind, for hints.
 func examples(kinds []target.Kind) string {
 	var list []string
 	for _, k := range kinds {

@@ -38,7 +38,7 @@ func TestUnknownScheme(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := ParseTarget(all, tt.typed)
 			e, ok := err.(*Error) //nolint:errorlint // as it is returned
-			if !ok || e.Hint != tt.hint || !strings.Contains(e.Error(), "nothing here speaks") {
+			if !ok || e.Hint != tt.hint || !strings.Contains(e.Error(), "unknown scheme") {
 				t.Errorf("got %v with %+v, want the hint %q", err, e, tt.hint)
 			}
 		})

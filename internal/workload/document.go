@@ -12,11 +12,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxDocument bounds a workload file. They are a screenful; what is larger was
-// not meant.
+// maxDocument limits a workload file. A larger file is a mistake.
 const maxDocument = 1 << 20
 
-// A Document is what somebody wrote, setting by setting, not yet checked.
+// A Document has settings as written, not yet checked.
 type Document struct {
 	Entries []Entry
 }
@@ -55,7 +54,7 @@ func Read(name string, r io.Reader) ([]*Document, error) {
 
 func unreadable(name string, err error) error {
 	if inner, ok := errors.AsType[*os.PathError](err); ok {
-		err = inner.Err // the path was said
+		err = inner.Err // the path is in the message already
 	}
 	return &Error{Where: name, Err: fmt.Errorf("cannot read the workload: %w", err)}
 }
@@ -80,7 +79,7 @@ func parse(name string, data []byte, several bool) (docs []*Document, err error)
 	// The parser has a history of panics on malformed input.
 	defer func() {
 		if p := recover(); p != nil {
-			docs, err = nil, &Error{Where: name, Err: errors.New("is no YAML that can be read"), Hint: fileHint}
+			docs, err = nil, &Error{Where: name, Err: errors.New("is not valid YAML"), Hint: fileHint}
 		}
 	}()
 	body, err := parseYAML(name, data)
@@ -106,7 +105,7 @@ func parse(name string, data []byte, several bool) (docs []*Document, err error)
 // parseYAML returns the one document that the text holds.
 func parseYAML(name string, data []byte) (body ast.Node, err error) {
 	if len(data) > maxDocument {
-		return nil, &Error{Where: name, Err: fmt.Errorf("is larger than %d KiB, which no workload is", maxDocument>>10), Hint: fileHint}
+		return nil, &Error{Where: name, Err: fmt.Errorf("is larger than %d KiB, the limit of a workload", maxDocument>>10), Hint: fileHint}
 	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -118,8 +117,8 @@ func parseYAML(name string, data []byte) (body ast.Node, err error) {
 		}
 		if body != nil {
 			return nil, &Error{
-				Where: place(name, d.Body), Err: errors.New("a second document begins here; a file is one"),
-				Hint: "several workloads are a list, each behind a dash",
+				Where: place(name, d.Body), Err: errors.New("a second document begins here, but a file is one document"),
+				Hint: "write several workloads as a list, each after a dash",
 			}
 		}
 		body = d.Body
@@ -153,7 +152,7 @@ func document(name string, body ast.Node) (*Document, error) {
 
 const fileHint = "a workload file has lines such as \"rate: 50k/s\"; the keys are the names of the flags"
 
-// place is "name:line", which editors and terminals make a link of.
+// place is "name:line", which editors and terminals turn into a link.
 func place(name string, n ast.Node) string {
 	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
 		return name
@@ -219,8 +218,8 @@ func values(n ast.Node) ([]string, error) {
 	return []string{v}, nil
 }
 
-// scalar is a scalar's text as it was written, without its quotes: 50_000,
-// 10s and 1e6 arrive as they would from a command line.
+// scalar is a scalar's text as written, without its quotes: 50_000, 10s and 1e6 arrive as they
+// would from a command line.
 func scalar(n any) (string, error) {
 	switch n := n.(type) {
 	case *ast.LiteralNode:
@@ -232,7 +231,7 @@ func scalar(n any) (string, error) {
 	case *ast.NullNode:
 		return "", errors.New("has no value")
 	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode, *ast.TagNode:
-		return "", errors.New("uses anchors, aliases or tags, which a workload does not take")
+		return "", errors.New("uses anchors, aliases or tags, which a workload does not allow")
 	}
 	return "", errors.New("must be a plain value")
 }

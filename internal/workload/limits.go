@@ -7,17 +7,16 @@ import (
 	"carronade/load"
 )
 
-// A Check is one limit that was set, and whether it holds.
+// A Check is one limit, and whether it holds.
 type Check struct {
 	Name string // of the setting, such as "max-dropped"
 	OK   bool
-	Text string // what was found, and what is allowed
+	Text string // found and allowed
 }
 
-// Checks judges the limits that were asked for, and only those: drops,
-// failures, unsteadiness and losses are results, and break nothing unless
-// somebody set a limit to them. (A count not reached and what --verify found
-// are judged where the report is built, which knows both.)
+// Checks judges the limits that were set, and only those: drops, failures, unsteadiness and
+// losses break nothing without a limit. (The report checks --count and --verify, since it
+// knows their results.)
 func (w *Workload) Checks(r *load.Result) []Check {
 	var out []Check
 	check := func(name string, ok bool, format string, args ...any) {

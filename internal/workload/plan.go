@@ -10,9 +10,8 @@ import (
 	"carronade/units"
 )
 
-// schedule builds the schedule with its warm-up before it, and says how long
-// that is; nil without a rate or a shape. A shape begins after the warm-up,
-// which fires at the rate the shape begins with.
+// schedule builds the schedule including the warm-up, and returns the warm-up's length; nil
+// without a rate or a shape. The warm-up runs at the initial rate of a shape.
 func (w *Workload) schedule() (load.Schedule, time.Duration, error) {
 	warm, events, err := w.warmup()
 	if err != nil {
@@ -43,7 +42,7 @@ func (w *Workload) schedule() (load.Schedule, time.Duration, error) {
 	}
 	if load.CheckRate(rate) != nil {
 		return nil, 0, &Error{
-			Err:  errors.New("cannot go before a shape that begins with silence"),
+			Err:  errors.New("cannot precede a shape that begins at rate 0"),
 			Hint: "put the warm-up into the shape: constant(1k/s):2s+...",
 		}
 	}
@@ -65,8 +64,7 @@ func (w *Workload) rate() float64 { return parsed(w, "rate", units.ParseRate) }
 
 func (w *Workload) share(name string) float64 { return parsed(w, name, units.ParseShare) }
 
-// Plan is what the engine needs to know. It builds a schedule of its own with
-// each call.
+// Plan returns the engine's plan, with a new schedule on each call.
 func (w *Workload) Plan() (load.Plan, error) {
 	s, warm, err := w.schedule()
 	if err != nil {
@@ -106,7 +104,7 @@ func (w *Workload) Plan() (load.Plan, error) {
 		}
 	}
 	if w.Has("shape") {
-		// Asked of the shape alone: joined to a warm-up, that is a step too.
+		// Use the shape alone: joined to a warm-up, the warm-up would be a step.
 		shape, err := load.ParseShapeSeed(w.String("shape"), w.Seed())
 		if err != nil {
 			return load.Plan{}, err
@@ -115,9 +113,8 @@ func (w *Workload) Plan() (load.Plan, error) {
 			p.Steps = st.Steps()
 		}
 	}
-	// The bound belongs to a connection, the concurrency to the whole run: with the
-	// default bound, fewer connections than that must not turn a closed
-	// loop into a queue.
+	// The in-flight limit is per connection, concurrency is for the whole run. With the
+	// default limit and few connections, a closed loop must not turn into a queue.
 	if p.Concurrency > p.MaxInFlight && !w.Given("max-in-flight") {
 		p.MaxInFlight = p.Concurrency
 	}
@@ -128,7 +125,7 @@ func (w *Workload) Plan() (load.Plan, error) {
 	return p, nil
 }
 
-// ReadPlan is what the engine needs to know to consume.
+// ReadPlan returns the engine's plan for consuming.
 func (w *Workload) ReadPlan() (load.ReadPlan, error) {
 	p, err := w.Plan()
 	if err != nil {
@@ -140,7 +137,7 @@ func (w *Workload) ReadPlan() (load.ReadPlan, error) {
 	}, nil
 }
 
-// Spec is what the target needs to know. The caller sets RunID and Logf.
+// Spec returns the target's configuration. The caller sets RunID and Logf.
 func (w *Workload) Spec() (target.Spec, error) {
 	p, err := w.Plan()
 	if err != nil {
@@ -166,15 +163,14 @@ func (w *Workload) Spec() (target.Spec, error) {
 		Logf: func(string, ...any) {},
 	}
 	s.Most, s.Length = extent(&p)
-	// A kind applies presets itself, below what somebody gave.
+	// Presets go to the kind below what the user gave.
 	for name, v := range w.values {
 		s.Given[name] = v.from > FromPreset
 	}
 	return s, nil
 }
 
-// extent is how many events a plan fires at most, and how long that takes; 0
-// where it does not say.
+// extent is the maximum of events and the length of a plan; 0 if unknown.
 func extent(p *load.Plan) (events uint64, length time.Duration) {
 	if p.Schedule == nil {
 		if p.Measurement.Events > 0 && p.WarmupTime == 0 {
@@ -193,7 +189,7 @@ func extent(p *load.Plan) (events uint64, length time.Duration) {
 		events, length = p.Schedule.Count(end), end
 	}
 	if p.Measurement.Events > 0 {
-		// Those of the warm-up come on top.
+		// The warm-up's events come on top.
 		if n := p.Schedule.Count(p.WarmupTime) + p.Measurement.Events; events == 0 || n < events {
 			events, length = n, p.Schedule.Due(n-1)
 		}
@@ -210,15 +206,15 @@ func (w *Workload) bufferMemory() int64 {
 	return w.size("buffer-memory")
 }
 
-// eventBytes is the mean size of an event, where the kind has sizes; 0 when it
-// is not known. Only a bound on waiting bytes asks for it.
+// eventBytes is the mean size of an event, 0 if unknown. Only the limit on queued bytes needs
+// it.
 func (w *Workload) eventBytes() float64 {
 	if w.bufferMemory() == 0 || !w.Has("size") {
 		return 0
 	}
 	g, err := payload.New(payload.Spec{Seed: w.Seed(), Size: w.String("size"), Payload: "random", Key: "none"})
 	if err != nil {
-		return 0 // the target says what is wrong with it
+		return 0 // the target reports the error
 	}
 	return g.MeanSize()
 }

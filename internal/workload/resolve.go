@@ -10,10 +10,9 @@ import (
 	"carronade/target"
 )
 
-// Resolve makes a workload of what was typed and what a file says (either may
-// be nil): flag before file before default. It checks everything that can be
-// checked without touching the network; several faults come joined, each an
-// *Error.
+// Resolve makes a workload of flags and a file (either may be nil): flags override the file,
+// the file the defaults. It checks everything that does not need the network; several errors
+// are joined, each an *Error.
 func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
 	w := &Workload{values: make(map[string]value)}
 	given := func(name string) (Entry, bool) {
@@ -44,7 +43,7 @@ func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
 	w.text = e.Values[0]
 	w.table = Table(w.Kind)
 
-	// The operation comes first: it decides what else has a meaning.
+	// The operation is first, since it decides which settings apply.
 	w.Op = find(w.table, "op").Default
 	if e, ok := given("op"); ok {
 		if err := find(w.table, "op").Check(e.Values[0]); err != nil {
@@ -89,7 +88,7 @@ func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
 	return w, nil
 }
 
-// set takes one entry in.
+// set applies one entry.
 func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 	s := find(w.table, e.Name)
 	if s == nil {
@@ -97,7 +96,7 @@ func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 	}
 	switch {
 	case s.FlagOnly && from == FromFile:
-		return &Error{Where: e.Where, Err: errors.New("says where output goes, which is no part of a workload"), Hint: "give --" + s.Name + " on the command line"}
+		return &Error{Where: e.Where, Err: errors.New("says where output goes, which is not part of a workload"), Hint: "give --" + s.Name + " on the command line"}
 	case !s.Means(w.Op):
 		if s.Type == target.Bool && len(e.Values) == 1 && e.Values[0] == "false" {
 			return nil
@@ -122,7 +121,7 @@ func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 	return nil
 }
 
-// preset takes in what given options stand for.
+// preset applies the presets of given options.
 func (w *Workload) preset() error {
 	p, ok := w.Kind.(target.Presetter)
 	if !ok {
@@ -146,7 +145,7 @@ func (w *Workload) preset() error {
 	return nil
 }
 
-// given names what has a value that somebody gave.
+// given returns the settings with a value from the user.
 func (w *Workload) given() map[string]bool {
 	given := make(map[string]bool, len(w.values))
 	for name, v := range w.values {
@@ -155,8 +154,7 @@ func (w *Workload) given() map[string]bool {
 	return given
 }
 
-// options are the values of the kind's options so far, with the defaults of
-// those that have none.
+// options are the values of the kind's options, including defaults.
 func (w *Workload) options() target.Values {
 	v := make(target.Values)
 	for _, o := range w.Kind.Options() {
@@ -182,7 +180,7 @@ func meaningHint(s *Setting, ops []string) string {
 	return "it goes with --op " + strings.Join(fit, " or --op ")
 }
 
-// unknown says what an unknown setting may have been meant as.
+// unknown is the error of an unknown setting, with a suggestion.
 func (w *Workload) unknown(kinds []target.Kind, e Entry, from Origin) error {
 	for _, k := range kinds {
 		if slices.ContainsFunc(k.Options(), func(o target.Option) bool { return o.Name == e.Name }) {
@@ -192,7 +190,7 @@ func (w *Workload) unknown(kinds []target.Kind, e Entry, from Origin) error {
 			}
 		}
 	}
-	err := &Error{Where: e.Where, Err: errors.New("there is no such setting"), Hint: "carronade run --help lists them all"}
+	err := &Error{Where: e.Where, Err: errors.New("unknown setting"), Hint: "carronade run --help lists them all"}
 	if near := Nearest(e.Name, Names([]target.Kind{w.Kind})); near != "" {
 		if from == FromFlag {
 			near = "--" + near
@@ -215,8 +213,7 @@ func Names(kinds []target.Kind) []string {
 	return names
 }
 
-// verifies reports whether a kind reads back what it fired by other means than
-// consuming.
+// verifies reports whether a kind verifies events by other means than consuming.
 func verifies(k target.Kind) bool {
 	v, ok := k.(target.Verifier)
 	return ok && v.Verifies()
@@ -239,12 +236,12 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		}
 	}
 	if len(paces) > 1 {
-		fault(paces[1], "a rate or a shape makes an open loop, --concurrency a closed one: keep one of them",
-			"cannot go together with %s", strings.Join(append(paces[:1:1], paces[2:]...), " and "))
+		fault(paces[1], "a rate or a shape makes an open loop, --concurrency a closed one: give only one",
+			"cannot be combined with %s", strings.Join(append(paces[:1:1], paces[2:]...), " and "))
 		return faults
 	}
 	if w.String("overload") == "drop" && w.Given("overload") && !w.Has("rate") && !w.Has("shape") {
-		fault("overload", "add --rate or --shape", "dropping needs a schedule: without one nothing is due")
+		fault("overload", "add --rate or --shape", "dropping needs a schedule: without one no event is due")
 	}
 	if len(paces) == 1 && paces[0] == "concurrency" && w.Has("max-unsent") {
 		fault("max-unsent", "leave it out", "has no meaning in a closed loop: nothing is due")
@@ -254,7 +251,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		fault("verify", "leave it out", "%s target cannot be read back", aKind(w.Kind))
 	}
 	if w.Has("trace-events") && w.Trace() == "" {
-		fault("trace-events", "add --trace FILE", "says which rows a trace has, and there is none")
+		fault("trace-events", "add --trace FILE", "selects the rows of a trace, but there is no trace")
 	}
 	if n, m := w.Count("batch-events"), w.Count("concurrency"); n > 0 && m > 0 && n*m > 1e9 {
 		fault("concurrency", "lower one of them", "%d batches of %d events each are more than memory holds", m, n)
@@ -268,7 +265,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	return faults
 }
 
-// aKind is a kind's name behind its article.
+// aKind is a kind's name with its article.
 func aKind(k target.Kind) string {
 	if strings.ContainsAny(k.Name()[:1], "aeiou") {
 		return "an " + k.Name()

@@ -8,9 +8,9 @@ import (
 	"carronade/target"
 )
 
-// Schema is the JSON schema of workload files for the kinds, for editors: what
-// completes keys and marks wrong ones while somebody types. A file is one
-// workload or a list of them. It is made from the table and ends with a newline.
+// Schema is the JSON schema of workload files for the kinds, which editors use for completion
+// and checks. A file is one workload or a list of them. The schema is made from the table and
+// ends with a newline.
 func Schema(kinds []target.Kind) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"carronade workload",`)
@@ -36,7 +36,7 @@ func Schema(kinds []target.Kind) []byte {
 	b.WriteString("}}}}")
 	var out bytes.Buffer
 	if err := json.Indent(&out, b.Bytes(), "", "  "); err != nil {
-		panic(err) // it is ours
+		panic(err) // a bug in the table
 	}
 	out.WriteByte('\n')
 	return out.Bytes()

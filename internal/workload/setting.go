@@ -17,28 +17,27 @@ import (
 type Setting struct {
 	target.Option
 
-	// Short is the one letter that the flag has besides its name; "": none.
+	// Short is the one-letter flag; "": none.
 	Short string
 	// Kind is the name of the kind whose option this is; "" for a setting of
 	// the load, which every kind has.
 	Kind string
-	// NotOps are operations for which the setting has no meaning. (Option.Ops
-	// are those for which it has one.)
+	// NotOps are operations to which the setting does not apply. (Option.Ops are those to
+	// which it does.)
 	NotOps []string
-	// FlagOnly settings say where output goes. They cannot stand in a file and
-	// are no part of the workload.
+	// FlagOnly settings say where output goes. They are not allowed in files and not part of
+	// the workload.
 	FlagOnly bool
-	// Aside settings are about the report and not about what is done.
+	// Aside settings are about the report, not about the load.
 	Aside bool
 
 	check func(text string) error
-	// showAll is Show for all values of a list together, where one says what
-	// the next is.
+	// showAll is Show for a whole list, where one value may decide how to show the next.
 	showAll func(texts []string) []string
 }
 
-// Check says what is wrong with a value, nil when nothing is. The error names
-// neither the setting nor, for a secret, the text.
+// Check returns an error for an invalid value. It names neither the setting nor, for a secret,
+// the text.
 func (s *Setting) Check(text string) error {
 	if s.Secret {
 		return checkReference(text)
@@ -57,7 +56,7 @@ func (s *Setting) Check(text string) error {
 		return err
 	}
 	if s.Show != nil && strings.Contains(text, secret.Hidden) {
-		return &Error{Err: errors.New("holds " + secret.Hidden + ", which stands in a report for a secret"), Hint: "put the secret back, by reference (env:NAME, file:PATH) where that is taken"}
+		return &Error{Err: errors.New("holds " + secret.Hidden + ", the placeholder of a secret in reports"), Hint: "put the secret back, by reference (env:NAME, file:PATH) where that is supported"}
 	}
 	if s.check != nil {
 		return s.check(text)
@@ -65,12 +64,12 @@ func (s *Setting) Check(text string) error {
 	return nil
 }
 
-// Means reports whether the setting has a meaning for an operation.
+// Means reports whether the setting applies to an operation.
 func (s *Setting) Means(op string) bool {
 	return !slices.Contains(s.NotOps, op) && (len(s.Ops) == 0 || slices.Contains(s.Ops, op))
 }
 
-// Placeholder is the word that stands for the value in help; "" for a switch.
+// Placeholder is the name of the value in help; "" for a switch.
 func (s *Setting) Placeholder() string {
 	switch {
 	case s.Type == target.Bool:
@@ -119,20 +118,19 @@ func checkType(t target.Type, text string) error {
 
 func second[T any](_ T, err error) error { return err }
 
-// checkReference accepts env:NAME and file:PATH. What else was typed may be
-// the secret itself, so the error does not repeat it.
+// checkReference accepts env:NAME and file:PATH. Any other text may be the secret itself, so
+// the error does not repeat it.
 func checkReference(text string) error {
 	if secret.IsReference(text) {
 		return nil
 	}
 	return &Error{
-		Err:  errors.New("takes a reference, not the secret itself"),
+		Err:  errors.New("must be a reference, not the secret itself"),
 		Hint: "write env:NAME for an environment variable or file:PATH for a file that holds it",
 	}
 }
 
-// An Error is one fault of a workload: where it stands, what it is, and how to
-// put it right.
+// An Error is one fault of a workload: its place, its cause, and a hint.
 type Error struct {
 	Where string // "--rate", "load.yaml:3: rate", or ""
 	Err   error
@@ -150,7 +148,7 @@ func (e *Error) Error() string {
 // Unwrap returns the fault itself.
 func (e *Error) Unwrap() error { return e.Err }
 
-// At puts a place before a fault, keeping its hint.
+// At adds a place to an error, and keeps its hint.
 func At(where string, err error) error {
 	if inner, ok := errors.AsType[*Error](err); ok && inner.Where == "" {
 		return &Error{Where: where, Err: inner.Err, Hint: inner.Hint}

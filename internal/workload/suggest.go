@@ -2,14 +2,13 @@ package workload
 
 import "slices"
 
-// Nearest returns the word of a list that somebody who typed text most likely
-// meant, "" when none is near: at most a third of its letters changed, swapped,
-// missing or too many, or text is a beginning of three letters or more. Of words
-// of three letters, which are near to one another all, only swapped letters
-// count, or one too many or missing.
+// Nearest returns the most similar word of a list, "" if none is close: at most a third of its
+// letters changed, swapped, missing or extra, or text is a prefix of at least three letters.
+// Words of three letters are all similar, so for them only swapped, extra or missing letters
+// count.
 func Nearest(text string, among []string) string {
 	if len(text) < 3 {
-		return "" // anything is near to so little
+		return "" // too short: everything would be similar
 	}
 	best, least := "", max(1, len([]rune(text))/3)+1
 	for _, word := range among {

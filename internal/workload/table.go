@@ -13,7 +13,7 @@ import (
 	"carronade/units"
 )
 
-// The operations that the load itself knows of; a kind may have others.
+// The operations of the load itself; kinds may have others.
 const (
 	Produce   = "produce"
 	Consume   = "consume"
@@ -30,26 +30,25 @@ const (
 	groupReport  = "report and output"
 )
 
-// notReading marks settings without a meaning where nothing is fired.
+// notReading marks settings that do not apply to consuming.
 var notReading = []string{Consume}
 
-// loadTable is the table of the load's own settings, in the order of help and
-// documents. A kind's option of the same name replaces a row: it may have
-// another default, and keeps the type.
+// loadTable is the table of the load's settings, in the order of help and documents. A kind's
+// option of the same name replaces a row: it may have another default, but has the same type.
 func loadTable() []Setting {
 	return []Setting{
 		{
-			Option: target.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation; without it a target's first (see: carronade help targets)", Word: "OP"},
+			Option: target.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation (default: the target's first; see: carronade help targets)", Word: "OP"},
 		},
 		{
-			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Independent: true, Help: "read back what was fired and account for every event"},
+			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Independent: true, Help: "read back what was sent and account for every event"},
 			NotOps: notReading,
 		},
 		{
-			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "decides payloads, keys and random schedules"},
+			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "seed of payloads, keys and random schedules"},
 		},
 		{
-			Option: target.Option{Name: "repeat", Type: target.Int, Default: "1", Group: groupWork, Help: "run it so often; a report each"},
+			Option: target.Option{Name: "repeat", Type: target.Int, Default: "1", Group: groupWork, Help: "number of runs, with a report each"},
 			check:  countBetween(1, 10_000),
 		},
 
@@ -64,29 +63,29 @@ func loadTable() []Setting {
 			check:  checkShape,
 		},
 		{
-			Option: target.Option{Name: "concurrency", Type: target.Int, Group: groupPace, Independent: true, Help: "closed loop: how many batches are in flight, each sent when one is answered"},
+			Option: target.Option{Name: "concurrency", Type: target.Int, Group: groupPace, Independent: true, Help: "closed loop: number of batches in flight, each sent when one is answered"},
 			Short:  "c",
 			NotOps: notReading,
 			check:  countBetween(1, 1_000_000),
 		},
 
 		{
-			Option: target.Option{Name: "for", Type: target.Duration, Group: groupEnd, Independent: true, Help: "stop after so long, warm-up not counted"},
+			Option: target.Option{Name: "for", Type: target.Duration, Group: groupEnd, Independent: true, Help: "stop after this time, not counting warm-up"},
 			check:  durationBetween(time.Millisecond, 366*24*time.Hour),
 		},
 		{
-			Option: target.Option{Name: "count", Type: target.Int, Group: groupEnd, Independent: true, Help: "stop after so many events, such as 10m for ten million"},
+			Option: target.Option{Name: "count", Type: target.Int, Group: groupEnd, Independent: true, Help: "stop after this number of events, such as 10m for ten million"},
 			check:  countBetween(1, 1e15),
 		},
 		{
-			Option: target.Option{Name: "count-at-most", Type: target.Bool, Group: groupEnd, Help: "with --count: fewer are enough where time or bytes end it first"},
+			Option: target.Option{Name: "count-at-most", Type: target.Bool, Group: groupEnd, Help: "with --count: fewer are fine if time or bytes end the run first"},
 		},
 		{
-			Option: target.Option{Name: "bytes", Type: target.Size, Group: groupEnd, Independent: true, Help: "stop after so many bytes of events"},
+			Option: target.Option{Name: "bytes", Type: target.Size, Group: groupEnd, Independent: true, Help: "stop after this many bytes of events"},
 			check:  sizeAtLeast(1),
 		},
 		{
-			Option: target.Option{Name: "warmup", Group: groupEnd, Independent: true, Help: "not measured: a time, or a number of events", Word: "TIME|N"},
+			Option: target.Option{Name: "warmup", Group: groupEnd, Independent: true, Help: "warm-up before the measurement: a time, or a number of events", Word: "TIME|N"},
 			NotOps: notReading,
 			check:  checkWarmup,
 		},
@@ -96,7 +95,7 @@ func loadTable() []Setting {
 			check:  durationBetween(time.Millisecond, 366*24*time.Hour),
 		},
 		{
-			Option: target.Option{Name: "idle-timeout", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "stop when nothing arrived for so long"},
+			Option: target.Option{Name: "idle-timeout", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "stop when nothing has arrived for this long"},
 			NotOps: []string{Produce},
 			check:  durationBetween(time.Millisecond, 24*time.Hour),
 		},
@@ -120,12 +119,12 @@ func loadTable() []Setting {
 			NotOps: notReading,
 		},
 		{
-			Option: target.Option{Name: "require", Type: target.List, Choices: []string{"steady"}, Group: groupLimits, Help: "steady: in flight and response time must not climb, and there may be no outage"},
+			Option: target.Option{Name: "require", Type: target.List, Choices: []string{"steady"}, Group: groupLimits, Help: "steady: fail if in-flight or response time climbs, or on an outage"},
 			NotOps: notReading,
 		},
 
 		{
-			Option: target.Option{Name: "batch-events", Type: target.Int, Group: groupBatches, Independent: true, Help: "events sent in one piece; left out: as many as are due"},
+			Option: target.Option{Name: "batch-events", Type: target.Int, Group: groupBatches, Independent: true, Help: "events per batch (default: as many as are due)"},
 			NotOps: notReading,
 			check:  countBetween(1, 10_000_000),
 		},
@@ -140,26 +139,26 @@ func loadTable() []Setting {
 			check:  countBetween(1, 1_000_000),
 		},
 		{
-			Option: target.Option{Name: "overload", Default: "queue", Choices: []string{"queue", "drop"}, Group: groupBatches, Independent: true, Help: "what happens to due events while that bound is reached"},
+			Option: target.Option{Name: "overload", Default: "queue", Choices: []string{"queue", "drop"}, Group: groupBatches, Independent: true, Help: "what happens to due events while that limit is reached"},
 			NotOps: notReading,
 		},
 		{
-			Option: target.Option{Name: "retry", Type: target.Int, Default: "0", Group: groupBatches, Independent: true, Help: "fire failed events again, at most so often"},
+			Option: target.Option{Name: "retry", Type: target.Int, Default: "0", Group: groupBatches, Independent: true, Help: "number of times to send failed events again, at most"},
 			NotOps: notReading,
 			check:  countBetween(0, 1000),
 		},
 		{
-			Option: target.Option{Name: "threads", Type: target.Int, Group: groupBatches, Independent: true, Help: "at most so many sending threads; left out: one per client, and no more than processors"},
+			Option: target.Option{Name: "threads", Type: target.Int, Group: groupBatches, Independent: true, Help: "maximum of sending threads (default: one per client, at most the processors)"},
 			check:  countBetween(1, 1024),
 		},
 
 		{
-			Option: target.Option{Name: "interval", Type: target.Duration, Default: "1s", Group: groupReport, Help: "of the series, and of the progress lines"},
+			Option: target.Option{Name: "interval", Type: target.Duration, Default: "1s", Group: groupReport, Help: "interval of the series and of the progress lines"},
 			Aside:  true,
 			check:  durationBetween(10*time.Millisecond, 24*time.Hour),
 		},
 		{
-			Option: target.Option{Name: "percentiles", Group: groupReport, Help: "more of them, such as 25,75,99.95", Word: "P,P"},
+			Option: target.Option{Name: "percentiles", Group: groupReport, Help: "more percentiles, such as 25,75,99.95", Word: "P,P"},
 			Aside:  true,
 			check:  checkPercentiles,
 		},
@@ -177,7 +176,7 @@ func loadTable() []Setting {
 			NotOps: notReading,
 		},
 		{
-			Option: target.Option{Name: "trace-events", Type: target.Share, Group: groupReport, Help: "rows for single events instead, this share of them, such as 1%"},
+			Option: target.Option{Name: "trace-events", Type: target.Share, Group: groupReport, Help: "rows for single events instead, for this share of them, such as 1%"},
 			Aside:  true,
 			NotOps: notReading,
 			check:  checkShare,
@@ -187,22 +186,22 @@ func loadTable() []Setting {
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "json-file", Group: groupReport, Help: "the report as JSON in a file, besides the text", Word: "FILE"},
+			Option:   target.Option{Name: "json-file", Group: groupReport, Help: "also write the report as JSON to a file", Word: "FILE"},
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "full", Type: target.Bool, Group: groupReport, Help: "print the whole report, and not the page that says the most"},
+			Option:   target.Option{Name: "full", Type: target.Bool, Group: groupReport, Help: "print the whole report, not only the first page"},
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "quiet", Type: target.Bool, Group: groupReport, Help: "no progress while it runs"},
+			Option:   target.Option{Name: "quiet", Type: target.Bool, Group: groupReport, Help: "do not show progress"},
 			FlagOnly: true,
 		},
 	}
 }
 
-// Table returns every setting that a workload for the kind may have: the
-// load's own and then the kind's options. With a nil kind, the load's alone.
+// Table returns every setting of a workload for the kind: those of the load, then the kind's
+// options. With a nil kind, only those of the load.
 func Table(kind target.Kind) []Setting {
 	table := slices.Concat(loadTable(), keepTable(), systemTable(), liveTable())
 	if kind == nil {
@@ -241,7 +240,7 @@ func checkRate(text string) error {
 	if r == 0 {
 		return &Error{
 			Err:  errors.New("must be above 0"),
-			Hint: "leave --rate out to fire as fast as the in-flight bound allows",
+			Hint: "leave --rate out to send as fast as the in-flight limit allows",
 		}
 	}
 	return load.CheckRate(r)
@@ -252,7 +251,7 @@ func checkShape(text string) error {
 	if err == nil {
 		return nil
 	}
-	// The forms fill a screen, which a subject of help has for them.
+	// The list of forms is long; a help subject has it.
 	what, _, _ := strings.Cut(err.Error(), "; shapes are")
 	return &Error{Err: errors.New(what), Hint: "carronade help shapes lists the forms"}
 }
@@ -263,7 +262,7 @@ func checkShare(text string) error {
 	case err != nil:
 		return err
 	case f <= 0 || f > 1:
-		return fmt.Errorf("%s is no share: it lies above 0%% and at most at 100%%", text)
+		return fmt.Errorf("%s is not a valid share: it must be above 0%% and at most 100%%", text)
 	}
 	return nil
 }
@@ -323,8 +322,7 @@ func checkWarmup(text string) error {
 	return err
 }
 
-// parseWarmup reads a time or a number of events. A text that is both, such
-// as 10m, is refused rather than guessed at.
+// parseWarmup parses a time or a number of events. Ambiguous text such as 10m is refused.
 func parseWarmup(text string) (time.Duration, uint64, error) {
 	d, noTime := units.ParseDuration(text)
 	n, noCount := units.ParseCount(text)
@@ -344,15 +342,15 @@ func parseWarmup(text string) (time.Duration, uint64, error) {
 	return 0, 0, fmt.Errorf("must be a time such as 2s or a number of events such as 50k, not %q", text)
 }
 
-// parsePercentiles reads percentiles above 0 and at most 100, with commas
-// between them, and sorts them.
+// parsePercentiles parses percentiles above 0 and at most 100, separated by commas, and sorts
+// them.
 func parsePercentiles(text string) ([]float64, error) {
 	var ps []float64
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimPrefix(strings.TrimSpace(part), "p")
 		p, err := strconv.ParseFloat(part, 64)
 		if err != nil || !(p > 0 && p <= 100) {
-			return nil, fmt.Errorf("%q is no percentile: they lie above 0 and at most at 100, such as 25,75,99.95", part)
+			return nil, fmt.Errorf("%q is not a percentile: they are above 0 and at most 100, such as 25,75,99.95", part)
 		}
 		if !slices.Contains(ps, p) {
 			ps = append(ps, p)

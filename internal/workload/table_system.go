@@ -13,11 +13,11 @@ import (
 
 const groupSystem = "system under test"
 
-// The settings of which one says what the system under test is.
+// The settings that select the system under test, of which one is allowed.
 var systemKinds = []string{"system-cmd", "system-pid", "system-container", "system-image"}
 
-// HasSystem reports whether the system under test belongs to the run: it is
-// started or found, watched, and told about in the report.
+// HasSystem reports whether the run has a system under test, which it starts or finds,
+// watches, and reports on.
 func (w *Workload) HasSystem() bool {
 	for _, name := range systemKinds {
 		if w.Has(name) {
@@ -27,8 +27,7 @@ func (w *Workload) HasSystem() bool {
 	return w.Has("system-git") || w.Has("system-vars") || w.Has("system-metrics") || w.Has("system-gc-log")
 }
 
-// systemTable is the part of the table about the system under test. It is the
-// same for every kind of target.
+// systemTable has the settings about the system under test, the same for every kind.
 func systemTable() []Setting {
 	opt := func(name string, t target.Type, word, help string) Setting {
 		return Setting{Option: target.Option{Name: name, Type: t, Word: word, Group: groupSystem, Help: help}}
@@ -45,53 +44,51 @@ func systemTable() []Setting {
 		{Option: target.Option{Name: "system-arg", Type: target.List, Word: "ARG", Group: groupSystem, Help: "an argument for the image's command (repeatable)", Show: showText}, showAll: showArgs},
 		shown(showNamed, with(opt("system-env", target.List, "K=V", "set in its environment; V may be env:NAME or file:PATH"), checkNamed)),
 		opt("system-dir", target.String, "DIR", "its working folder"),
-		shown(showNamed, with(independent(opt("system-flag", target.List, "K=V", "a setting of its own, distinguished in reports (repeatable)")), checkNamed)),
-		opt("system-flag-format", target.String, "FORMAT", "how it takes them (default: -E {name}={value})"),
-		shown(showText, opt("system-ready", target.String, "WHEN", "fire when URL answers, port:N accepts, or log:TEXT is said")),
-		with(opt("system-ready-within", target.Duration, "", "how long that may take (default: 1m)"), durationBetween(time.Millisecond, 24*time.Hour)),
-		with(opt("system-stop-within", target.Duration, "", "between TERM and KILL (default: 10s)"), durationBetween(time.Millisecond, time.Hour)),
-		with(independent(opt("system-mem", target.Size, "", "most memory it may use")), sizeAtLeast(1<<20)),
-		with(independent(opt("system-cpus", target.Float, "N", "most processors' time it may use, such as 1.5")), checkProcessors),
-		{Option: target.Option{Name: "system-engine", Choices: []string{"docker", "podman"}, Group: groupSystem, Help: "what runs containers (default: whichever is there)"}},
+		shown(showNamed, with(independent(opt("system-flag", target.List, "K=V", "a flag of the system, distinguished in reports (repeatable)")), checkNamed)),
+		opt("system-flag-format", target.String, "FORMAT", "format of its flags (default: -E {name}={value})"),
+		shown(showText, opt("system-ready", target.String, "WHEN", "start when URL answers, port:N accepts, or log:TEXT is printed")),
+		with(opt("system-ready-within", target.Duration, "", "timeout of that (default: 1m)"), durationBetween(time.Millisecond, 24*time.Hour)),
+		with(opt("system-stop-within", target.Duration, "", "time between TERM and KILL (default: 10s)"), durationBetween(time.Millisecond, time.Hour)),
+		with(independent(opt("system-mem", target.Size, "", "memory limit")), sizeAtLeast(1<<20)),
+		with(independent(opt("system-cpus", target.Float, "N", "processor limit, such as 1.5")), checkProcessors),
+		{Option: target.Option{Name: "system-engine", Choices: []string{"docker", "podman"}, Group: groupSystem, Help: "container engine (default: the one installed)"}},
 		opt("system-publish", target.List, "PORTS", "a port of the image's container: 127.0.0.1:8200:8200"),
 
 		opt("system-git", target.String, "DIR", "the repository it comes from: branch and revision are reported"),
 		independent(opt("system-checkout", target.String, "REV", "build this revision, in a worktree of its own")),
-		shown(showText, with(opt("system-fetch", target.String, "REMOTE", "ask this remote for what is new first"), checkRemote)),
+		shown(showText, with(opt("system-fetch", target.String, "REMOTE", "fetch this remote first"), checkRemote)),
 		shown(showText, opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")), // a shell's words, kept as they are
-		with(opt("system-build-within", target.Duration, "", "how long that may take (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
+		with(opt("system-build-within", target.Duration, "", "timeout of the build (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
 
-		shown(showText, opt("system-vars", target.String, "URL", "its expvar figures, once an interval")),
-		shown(showText, opt("system-metrics", target.String, "URL", "its metrics in Prometheus's text, once an interval")),
-		opt("system-names", target.List, "NAME", "which of those figures, with * (repeatable; default: all)"),
+		shown(showText, opt("system-vars", target.String, "URL", "read its expvar metrics, once per interval")),
+		shown(showText, opt("system-metrics", target.String, "URL", "read its metrics in Prometheus's text format, once per interval")),
+		opt("system-names", target.List, "NAME", "which of those metrics, with * as wildcard (repeatable; default: all)"),
 		{Option: target.Option{Name: "system-header", Type: target.List, Word: "K=REF", Group: groupSystem, Help: "a header for both; the value is env:NAME or file:PATH", Show: showHeader}, check: checkHeader},
-		opt("system-gc-log", target.String, "FILE", "pauses from a JVM's unified log; %p and * stand for anything"),
-		opt("system-jvm-gc", target.Bool, "", "have the JVM of --system-cmd write one"),
-		opt("system-host", target.List, "FILE", "another machine's description, of carronade host --json"),
+		opt("system-gc-log", target.String, "FILE", "read GC pauses from a JVM's unified log; %p and * are wildcards"),
+		opt("system-jvm-gc", target.Bool, "", "make the JVM of --system-cmd write one"),
+		opt("system-host", target.List, "FILE", "another machine's description, from carronade host --json"),
 	}
 }
 
-// showCommand is a command without its secrets.
+// showCommand masks the secrets of a command.
 func showCommand(text string) string {
 	var m secret.Mask
 	return m.Line(text)
 }
 
-// showArgs are arguments without their secrets: one may be the flag that says
-// what the next is.
+// showArgs masks the secrets of arguments: a flag may decide what the next argument is.
 func showArgs(args []string) []string {
 	var m secret.Mask
 	return m.Args(args)
 }
 
-// showText is an address without its login, or other text without what looks
-// like a secret.
+// showText masks the login of an address, or what looks like a secret in other text.
 func showText(text string) string {
 	var m secret.Mask
 	return m.Text(text)
 }
 
-// showNamed is NAME=VALUE without what looks like a secret in the value.
+// showNamed masks what looks like a secret in the value of NAME=VALUE.
 func showNamed(text string) string {
 	var m secret.Mask
 	name, value, ok := strings.Cut(text, "=")
@@ -101,7 +98,7 @@ func showNamed(text string) string {
 	return name + "=" + m.Value(name, value)
 }
 
-// checkProcessors wants what the kernel can keep: a hundredth of one at least.
+// checkProcessors rejects values below the kernel's minimum, a hundredth of a processor.
 func checkProcessors(text string) error {
 	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 0.01 || n > 1<<16 {
 		return &Error{Err: fmt.Errorf("must be a number of processors from 0.01 on, not %s", text), Hint: "leave it out for no limit"}
@@ -109,8 +106,7 @@ func checkProcessors(text string) error {
 	return nil
 }
 
-// checkRemote wants the name of a remote: an address may hold a login. The error
-// does not repeat it.
+// checkRemote accepts only names of remotes: an address may contain a login.
 func checkRemote(text string) error {
 	if strings.ContainsAny(text, ":@ ") || strings.HasPrefix(text, "-") {
 		return &Error{Err: errors.New("must be the name of a remote of the repository, such as origin"), Hint: "git remote -v lists them; git remote add makes one of an address"}
@@ -131,7 +127,7 @@ func showHeader(text string) string {
 func checkHeader(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" || !secret.IsReference(value) {
-		return &Error{Err: errors.New("must be NAME=env:VARIABLE or NAME=file:PATH"), Hint: "headers carry secrets, and what is typed here can be read in the process list"}
+		return &Error{Err: errors.New("must be NAME=env:VARIABLE or NAME=file:PATH"), Hint: "headers may contain secrets, and the process list shows the command line"}
 	}
 	return nil
 }
@@ -144,7 +140,7 @@ func checkNamed(text string) error {
 		return errors.New("must be NAME=VALUE")
 	}
 	if secret.Is(name, value) {
-		return &Error{Err: fmt.Errorf("%s looks like a secret, and what is typed here can be read in the process list", name), Hint: "give env:VARIABLE or file:PATH as its value"}
+		return &Error{Err: fmt.Errorf("%s looks like a secret, and the process list shows the command line", name), Hint: "give env:VARIABLE or file:PATH as its value"}
 	}
 	return nil
 }
@@ -165,7 +161,7 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 		case first == "":
 			first = name
 		default:
-			fault(name, "the system under test is given by --%s already", "give one of them", first)
+			fault(name, "--%s already gives the system under test", "give one of them", first)
 		}
 	}
 	needs := func(name string, of ...string) {
@@ -177,7 +173,7 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 				return
 			}
 		}
-		fault(name, "goes with --%s", "leave it out, or say what is to be started", strings.Join(of, " or --"))
+		fault(name, "goes with --%s", "leave it out, or say what to start", strings.Join(of, " or --"))
 	}
 	for _, name := range []string{"system-env", "system-flag", "system-mem", "system-cpus", "system-ready", "system-ready-within", "system-stop-within"} {
 		needs(name, "system-cmd", "system-image")

@@ -14,7 +14,7 @@ func TestSystemSettings(t *testing.T) {
 		{"a command with its flags", []string{"system-cmd=apm-server -e", "system-flag=output.elasticsearch.hosts=127.0.0.1:9200", "system-mem=4GiB"}, ""},
 		{"a revision, built", []string{"system-cmd={tree}/server", "system-git=.", "system-checkout=main", "system-build=make"}, ""},
 		{"watched alone", []string{"system-pid=1", "system-vars=http://127.0.0.1:8200/debug/vars"}, ""},
-		{"two systems", []string{"system-cmd=a", "system-pid=1"}, "is given by --system-cmd already"},
+		{"two systems", []string{"system-cmd=a", "system-pid=1"}, "--system-cmd already gives the system"},
 		{"a flag for nothing", []string{"system-flag=a=b"}, "goes with --system-cmd or --system-image"},
 		{"a build of nothing", []string{"system-build=make"}, "goes with --system-git"},
 		{"a secret in clear", []string{"system-cmd=a", "system-env=API_TOKEN=s3cret"}, "looks like a secret"},
@@ -96,7 +96,7 @@ func TestSystemIsMasked(t *testing.T) {
 			if got := err == nil; got != tt.filled {
 				t.Errorf("as a workload again: %v", err)
 			}
-			if err != nil && !strings.Contains(err.Error(), "stands in a report for a secret") {
+			if err != nil && !strings.Contains(err.Error(), "the placeholder of a secret") {
 				t.Errorf("got %v, want to be told why", err)
 			}
 		})

@@ -14,19 +14,19 @@ import (
 	"carronade/internal/store"
 )
 
-const collateLong = `Puts reports side by side that differ in one thing alone. VAR is that thing: a
+const collateLong = `Puts reports that differ in one variable side by side. VAR is that variable: a
 setting of the workload (concurrency, events, rate, for), the branch or revision
 of the system under test, one of its flags, a field of the host, or a label.
-Reports in which every other independent variable is the same make a group; in
-it there is a row for each value of VAR, its repetitions joined: medians, and
-below them half of their interval. The best of a group is marked only where the
-repetitions carry that, which takes six of each.
+Reports in which every other independent variable is the same form a group. A
+group has a row for each value of VAR, with the medians of its repetitions and,
+below them, half of the confidence interval. The best row is marked only where
+the repetitions support it, which takes six of each.
 
-Filters choose the reports, as in report list. One on VAR itself chooses the
-rows to start from, and what stands beside them may be any value. With
-VAR=branch the revision may differ (of each branch the newest is taken), and
-flags of the system that differ are shown in a last column; so they are when
-VAR is a setting.`
+Filters choose the reports, as in report list. A filter on VAR itself chooses
+the rows to start from; the other rows of their groups may have any value. With
+VAR=branch the revision may differ (the newest of each branch is used). Flags of
+the system that differ are shown in a last column, as they are when VAR is a
+setting.`
 
 const collateExample = `
   carronade collate concurrency
@@ -35,7 +35,7 @@ const collateExample = `
   carronade collate revision branch=main --sort revision_date
   carronade collate rate 'started>=7d' --csv > rates.csv`
 
-// collating is what was typed.
+// collating holds the flags of collate.
 type collating struct {
 	sort  string
 	last  string
@@ -51,14 +51,14 @@ func Collate(t Tools) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "collate VAR [FILTER...]", Short: "reports that differ in VAR alone, side by side",
 		Long: collateLong, Example: collateExample,
-		Args:              command.Args(1, -1, "the field that is to differ, such as concurrency, branch, or a flag of the system"),
+		Args:              command.Args(1, -1, "the field that differs, such as concurrency, branch, or a flag of the system"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&c.sort, "sort", "", "rows and groups by `FIELD`, the best or newest first; -FIELD: the other way round")
-	fs.StringVarP(&c.last, "last", "n", fmt.Sprint(judge.CollateGroups), "at most `N` groups, or start from reports of an age at most, such as 168h")
-	fs.BoolVar(&c.all, "all", false, "groups in which VAR has one value, too")
-	fs.BoolVar(&c.csv, "csv", false, "as CSV, a line a row")
+	fs.StringVar(&c.sort, "sort", "", "sort rows and groups by `FIELD`, the best or newest first; -FIELD: reversed")
+	fs.StringVarP(&c.last, "last", "n", fmt.Sprint(judge.CollateGroups), "at most `N` groups, or only reports up to an age, such as 168h")
+	fs.BoolVar(&c.all, "all", false, "include groups in which VAR has only one value")
+	fs.BoolVar(&c.csv, "csv", false, "as CSV, one line per row")
 	fs.BoolVar(&c.json, "json", false, "as JSON")
 	open := t.Stores.Bind(fs)
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
@@ -69,13 +69,13 @@ func Collate(t Tools) *cobra.Command {
 
 func (c *collating) run(ctx context.Context, s store.Store, args []string) error {
 	if c.csv && c.json {
-		return &command.Words{Err: errors.New("--csv and --json contradict each other"), Hint: "give one of them"}
+		return &command.Words{Err: errors.New("--csv and --json cannot be combined"), Hint: "give one of them"}
 	}
 	now := time.Now()
 	o := judge.CollateOptions{Var: args[0], Sort: c.sort, All: c.all, Now: now}
 	var err error
 	if o.Last, err = digest.ParseLast(c.last); err != nil {
-		return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 5 shows five groups, -n 168h starts from the reports of a week"}
+		return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 5 shows five groups, -n 168h uses the reports of the last week"}
 	}
 	if o.Filters, err = digest.ParseFilters(args[1:], now); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (c *collating) run(ctx context.Context, s store.Store, args []string) error
 	q := store.Query{Fields: judge.CollateFields(o), Filters: judge.CollateFilters(o)}
 	rows, err := s.Rows(ctx, q)
 	if err == nil && len(rows) == 0 && len(q.Filters) > 0 {
-		q.Filters = nil // to say what each of them lets through
+		q.Filters = nil // so that the error can count what each filter matches
 		rows, err = s.Rows(ctx, q)
 	}
 	if err != nil {

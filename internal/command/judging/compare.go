@@ -16,19 +16,19 @@ import (
 
 const compareLong = `Compares the candidate's reports with the base's. A side is reports
 (last,last~1), filters (branch=main,acks=all), a branch, or the beginning of a
-revision; further filters hold for both. Reports of one workload are
-repetitions of each other: six on each side are the fewest that can tell
-anything. Of a side with several revisions the newest counts.
+revision; further filters apply to both. Reports of one workload are repetitions
+of each other; a verdict needs at least six on each side. If a side has several
+revisions, the newest is used.
 
 First comes what makes the two not comparable: another client, other settings
 of the servers, other leaders, another host, runs that were not trustworthy.
 Then each row has both medians, their difference with its interval, and a
-verdict: better, worse, same within what is worth naming, or cannot tell, and
-why. Verdicts stand on two rows, throughput and response p99, judged together;
-all others are exploratory.
+verdict: better, worse, same (within the smallest effect of interest), or cannot
+tell, and why. The verdict depends on two rows, throughput and response p99,
+judged together; all others are exploratory.
 
 With --run the sides are workload files: both are run --repeat times, in turns
-(A B B A ...), so that what drifts meanwhile hits both.`
+(A B B A ...), so that drift affects both.`
 
 const compareExample = `
   carronade compare main faster
@@ -36,7 +36,7 @@ const compareExample = `
   carronade compare last~1 last
   carronade compare --run acks-all.yaml acks-1.yaml --repeat 6`
 
-// comparing is what was typed.
+// comparing holds the flags of compare.
 type comparing struct {
 	effects   []string
 	run       bool
@@ -60,11 +60,11 @@ func Compare(t Tools) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
-	fs.BoolVar(&c.run, "run", false, "the sides are workload files, to be run in turns first")
-	fs.IntVar(&c.repeat, "repeat", judge.Repetitions, "with --run: each `N` times")
-	fs.BoolVar(&c.gate, "gate", false, "exit with 1 where it is worse, with 4 where it cannot tell")
+	fs.BoolVar(&c.run, "run", false, "the sides are workload files: run them in turns, then compare")
+	fs.IntVar(&c.repeat, "repeat", judge.Repetitions, "with --run: run each `N` times")
+	fs.BoolVar(&c.gate, "gate", false, "exit with 1 if worse, with 4 if it cannot tell")
 	fs.BoolVar(&c.revisions, "revisions", false, "judge all revisions of a side together, not only the newest")
-	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")
+	fs.BoolVar(&c.untrusted, "untrusted", false, "also judge runs that were not trustworthy")
 	c.form.bind(fs)
 	c.draw.bind(fs, "the distributions of both sides")
 	open := t.Stores.Bind(fs)
@@ -82,20 +82,20 @@ func Compare(t Tools) *cobra.Command {
 				return err
 			}
 		} else if cmd.Flags().Changed("repeat") {
-			return &command.Words{Err: errors.New("--repeat belongs to --run"), Hint: "carronade compare --run A.yaml B.yaml --repeat 6 runs both; without it, reports that are there are compared"}
+			return &command.Words{Err: errors.New("--repeat belongs to --run"), Hint: "carronade compare --run A.yaml B.yaml --repeat 6 runs both; without --run, stored reports are compared"}
 		}
 		return open.Do(cmd.Context(), func(s store.Store) error { return c.compare(cmd.Context(), s, args, o) })
 	})
 	return cmd
 }
 
-// interleave runs both workloads and returns the sides as ids.
+// interleave runs both workloads and returns the ids of their reports.
 func (c *comparing) interleave(cmd *cobra.Command, args []string) ([]string, error) {
 	if len(args) > 2 {
-		return nil, &command.Words{Err: fmt.Errorf("--run compares two workload files: %q is one argument too many", args[2]), Hint: "usage: carronade compare --run A.yaml B.yaml --repeat 6"}
+		return nil, &command.Words{Err: fmt.Errorf("--run compares two workload files: unexpected argument %q", args[2]), Hint: "usage: carronade compare --run A.yaml B.yaml --repeat 6"}
 	}
 	if c.repeat < 1 || c.repeat > 1000 {
-		return nil, &command.Words{Err: fmt.Errorf("--repeat %d: must lie between 1 and 1000", c.repeat), Hint: "6 of each are the fewest that tell anything"}
+		return nil, &command.Words{Err: fmt.Errorf("--repeat %d: must be between 1 and 1000", c.repeat), Hint: "a verdict needs at least 6 of each"}
 	}
 	base, candidate, err := c.tools.Interleave(cmd.Context(), cmd.Flag("store").Value.String(), args[0], args[1], c.repeat)
 	if err != nil {
@@ -141,13 +141,13 @@ func (c *comparing) compare(ctx context.Context, s store.Store, args []string, o
 	return nil
 }
 
-// compareHint is the way out of what cannot be compared.
+// compareHint is the hint for sides that cannot be compared.
 func compareHint(err error) string {
 	switch {
 	case errors.Is(err, judge.ErrBothSides):
 		return "choose the sides so that no report is on both"
 	case errors.Is(err, judge.ErrNoneFit):
-		return "carronade report show tells why; --untrusted judges runs that were not trustworthy, too"
+		return "carronade report show says why; --untrusted also judges runs that were not trustworthy"
 	}
 	return "carronade collate shows what differs; more filters choose one workload on each side"
 }

@@ -1,7 +1,6 @@
-// Package judging is the commands that hold stored reports against each other:
-// collate, compare and verify. It turns what was typed into questions to
-// package judge and answers into output and exit codes, and refuses to know
-// what makes two reports comparable.
+// Package judging has the commands that compare stored reports: collate, compare and verify.
+// It turns arguments into questions to package judge, and answers into output and exit codes.
+// It does not know what makes two reports comparable.
 package judging
 
 import (

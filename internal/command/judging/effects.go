@@ -11,9 +11,9 @@ import (
 	"carronade/units"
 )
 
-const effectHelp = "the smallest `DIFFERENCE` worth naming, such as 5% (default: 3%), or of one field: response_p99=10% (repeatable)"
+const effectHelp = "the smallest `DIFFERENCE` of interest, such as 5% (default: 3%), or for one field: response_p99=10% (repeatable)"
 
-// effects reads what --effect takes.
+// effects parses the values of --effect.
 func effects(texts []string) (judge.Effects, error) {
 	e := judge.Effects{All: judge.DefaultEffect, Of: map[string]float64{}}
 	fail := func(text, why, hint string) (judge.Effects, error) {
@@ -29,7 +29,7 @@ func effects(texts []string) (judge.Effects, error) {
 			return fail(text, err.Error(), "give a share, such as 3% or 0.03")
 		}
 		if x <= 0 || x >= judge.MostEffect {
-			return fail(text, "must lie between 0 and 100%", "3% calls whatever differs by less the same")
+			return fail(text, "must be between 0 and 100%", "with 3%, smaller differences count as the same")
 		}
 		if !one {
 			e.All = x

@@ -164,19 +164,19 @@ func TestCompare(t *testing.T) {
 		{"run", []string{"--run", "a.yaml", "b.yaml", "--repeat", "7"}, 0, "compare a.yaml with b.yaml"},
 		{"run fails", []string{"--run", "broken.yaml", "b.yaml"}, 2, "no"},
 
-		{"run without two", []string{"--run", "a.yaml", "b.yaml", "c.yaml"}, 2, "one argument too many"},
-		{"run too often", []string{"--run", "a.yaml", "b.yaml", "--repeat", "0"}, 2, "--repeat 0: must lie between 1 and 1000"},
+		{"run without two", []string{"--run", "a.yaml", "b.yaml", "c.yaml"}, 2, "unexpected argument"},
+		{"run too often", []string{"--run", "a.yaml", "b.yaml", "--repeat", "0"}, 2, "--repeat 0: must be between 1 and 1000"},
 		{"repeat without run", []string{"main", "feature/faster", "--repeat", "7"}, 2, "--repeat belongs to --run"},
 		{"one side", []string{"main"}, 2, "needs two sides"},
 		{"an unknown field", []string{"brnch=main", "main"}, 2, `look for the field "brnch": no report has it`},
 		{"nothing met", []string{"branch=none", "main"}, 2, "no report meets branch=none -> carronade report list"},
-		{"nothing so called", []string{"trunk", "main"}, 2, `"trunk" is no branch, no report and no revision of any report`},
+		{"nothing so called", []string{"trunk", "main"}, 2, `"trunk" is not a branch, a report or a revision of any report`},
 		{"a file", []string{"a.yaml", "b.yaml"}, 2, "-> carronade compare --run runs workload files"},
 		{"an empty side", []string{",", "main"}, 2, "one side names no reports"},
 		{"both kinds", []string{"last,branch=main", "main"}, 2, "some are reports and some are filters"},
 		{"the same", []string{alone, alone}, 2, "on both sides -> choose the sides"},
 		{"no share", []string{"main", "feature/faster", "--effect", "lots"}, 2, "--effect lots: "},
-		{"too large a share", []string{"main", "feature/faster", "--effect", "100%"}, 2, "must lie between 0 and 100%"},
+		{"too large a share", []string{"main", "feature/faster", "--effect", "100%"}, 2, "must be between 0 and 100%"},
 		{"an unknown row", []string{"main", "feature/faster", "--effect", "troughput=3%"}, 2, "did you mean throughput?"},
 		{"png alone", []string{"main", "feature/faster", "--png"}, 2, "--png belongs to --pictures"},
 	} {
@@ -236,8 +236,8 @@ func TestVerify(t *testing.T) {
 		{"with the old words of filters", []string{"-n", "168h", "branch=main", "duration=1m", "--effect", "10%"}, 0, "not worse"},
 		{"noisy", []string{"branch=noisy"}, 4, "too noisy"},
 		{"strictly", []string{"branch=noisy", "--strict"}, 1, "too noisy"},
-		{"too little history", []string{"branch=old", "-n", "60d"}, 4, "nothing came before it"},
-		{"the newest so many", []string{"-n", "3"}, 4, "nothing came before it"},
+		{"too little history", []string{"branch=old", "-n", "60d"}, 4, "there is no earlier revision"},
+		{"a number of the newest", []string{"-n", "3"}, 4, "there is no earlier revision"},
 		{"too old", []string{"branch=old"}, 2, "no report meets branch=old, of the last 168h"},
 		{"an unknown field", []string{"brnch=main"}, 2, `look for the field "brnch": no report has it`},
 		{"no age", []string{"-n", "soon"}, 2, "--last: must be a number of reports"},
@@ -354,8 +354,8 @@ func TestConfirm(t *testing.T) {
 	}{
 		{name: "as bad again", level: "40100", code: 1, want: "it was as bad again; the verdict is worse"},
 		{name: "not as bad again", level: "50000", code: 4, want: "it was not as bad again; the verdict is cannot tell"},
-		{name: "a command that does nothing", command: "true", code: 2, want: "the confirming command left no new report"},
-		{name: "no command", command: "nowhere-to-be-found", code: 2, want: "the confirming command left no new report"},
+		{name: "a command that does nothing", command: "true", code: 2, want: "the confirming command made no new usable report"},
+		{name: "no command", command: "nowhere-to-be-found", code: 2, want: "the confirming command made no new usable report"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShelf(t)
@@ -396,7 +396,7 @@ func TestConfirmBeyondTheNewestSoMany(t *testing.T) {
 		s.keep("", "", time.Duration(30-i)*time.Hour, level*math.Exp(0.01*rnd.NormFloat64()))
 	}
 	code, words := s.run("verify", "-n", "30", "--effect", "8%", "--confirm", "true")
-	if want := "the confirming command left no new report"; code != command.Failed || !strings.Contains(words, want) {
+	if want := "the confirming command made no new usable report"; code != command.Failed || !strings.Contains(words, want) {
 		t.Errorf("got %d, %q, want %q\n%s", code, words, want, s.out.String())
 	}
 }

@@ -13,27 +13,26 @@ import (
 	"carronade/internal/judge"
 )
 
-// form is what was typed for the form of the result: text, unless one of these.
+// form is the output format: text, unless a flag is set.
 type form struct {
 	json, junit bool
 }
 
 func (f *form) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "as JSON")
-	fs.BoolVar(&f.junit, "junit", false, "as JUnit XML, for CI: a test case a row")
+	fs.BoolVar(&f.junit, "junit", false, "as JUnit XML, for CI: one test case per row")
 }
 
-// check says whether one form was asked for.
+// check rejects more than one format.
 func (f *form) check() error {
 	if f.json && f.junit {
-		return &command.Words{Err: errors.New("--json and --junit contradict each other"), Hint: "give one of them"}
+		return &command.Words{Err: errors.New("--json and --junit cannot be combined"), Hint: "give one of them"}
 	}
 	return nil
 }
 
-// comparisonSuites are a comparison as test cases: a suite a workload, a case a
-// row. What is worse fails and what cannot be told is skipped; rows that decide
-// nothing never fail.
+// comparisonSuites converts a comparison to test cases: a suite per workload, a case per row.
+// "Worse" fails and "cannot tell" is skipped; exploratory rows never fail.
 func comparisonSuites(c *judge.Comparison) []export.Suite {
 	title := "compare " + c.Base.Name + " with " + c.Candidate.Name
 	facts := map[string]string{"verdict": c.Verdict}
@@ -64,7 +63,7 @@ func comparisonSuites(c *judge.Comparison) []export.Suite {
 			case r.Primary && r.Verdict == judge.Worse:
 				one.Failed = true
 			case !r.Primary && r.Verdict == judge.Worse:
-				one.Skipped, one.Text = true, "exploratory, it decides nothing: "+one.Text
+				one.Skipped, one.Text = true, "exploratory, does not affect the verdict: "+one.Text
 			case r.Verdict == judge.CannotTell:
 				one.Skipped = true
 			}
@@ -85,10 +84,9 @@ func comparisonSuites(c *judge.Comparison) []export.Suite {
 	return out
 }
 
-// gateSuites are a verification as test cases: a suite a workload, a case a
-// row, and one for the reports: that some are not judged is seen where nobody
-// looks at facts. A suite has a failure where its workload makes the gate fail, and
-// nowhere else.
+// gateSuites converts a verification to test cases: a suite per workload, a case per row, and
+// a case for reports that could not be judged, since CI systems do not show properties. A
+// suite has a failure exactly when its workload fails the gate.
 func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 	facts := map[string]string{"verdict": v.Verdict}
 	if v.Asked != "" {
@@ -113,7 +111,7 @@ func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 				one.Failed, one.Skipped, failed = true, false, true
 			case strict:
 				one.Failed, one.Skipped = true, false
-			default: // what a confirming run did not show again, too
+			default: // also a regression that was not confirmed
 				one.Skipped = true
 			}
 			s.Cases = append(s.Cases, one)
@@ -135,7 +133,7 @@ func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 	return out
 }
 
-// judged is the case that all reports were judged, skipped where some were not.
+// judged is the case that all reports were judged; it is skipped if some were not.
 func judged(out []judge.LeftOut) export.Case {
 	const most = 20
 	var parts []string
@@ -149,7 +147,7 @@ func judged(out []judge.LeftOut) export.Case {
 	return export.Case{Name: "reports judged", Text: strings.Join(parts, "; "), Skipped: len(out) > 0}
 }
 
-// leftOut adds the reports that were not judged to the facts.
+// leftOut adds the reports that were not judged to the properties.
 func leftOut(facts map[string]string, all []judge.LeftOut) {
 	for _, l := range all {
 		facts["left out "+l.ID] = l.Why

@@ -93,7 +93,7 @@ func TestCompareAsJUnit(t *testing.T) {
 		if name == "verify" {
 			args = []string{name, "--json", "--junit"}
 		}
-		if code, words = s.run(args...); code != command.Failed || !strings.Contains(words, "--json and --junit contradict") {
+		if code, words = s.run(args...); code != command.Failed || !strings.Contains(words, "--json and --junit cannot be combined") {
 			t.Errorf("%s: got %d, %s", name, code, words)
 		}
 	}
@@ -152,10 +152,10 @@ func TestVerifyAsJUnit(t *testing.T) {
 			{"| throughput | failed: ", ": worse"}, {"| response p99 | passed: "},
 		}},
 		{name: "cannot tell", keep: func(s *shelf) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, code: 4, want: [][]string{
-			{"| throughput | skipped: ", "cannot tell (too little history: nothing came before it)"},
+			{"| throughput | skipped: ", "cannot tell (too little history: there is no earlier revision)"},
 		}},
 		{name: "strictly", keep: func(s *shelf) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, args: []string{"--strict"}, code: 1, want: [][]string{
-			{"| throughput | failed: ", "nothing came before it"},
+			{"| throughput | failed: ", "there is no earlier revision"},
 		}},
 		{name: "died", keep: func(s *shelf) {
 			s.repeat(8, "main", "aaaa", 3*day, 50e3)

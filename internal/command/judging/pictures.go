@@ -16,7 +16,7 @@ import (
 	"carronade/internal/picture"
 )
 
-// drawing is what was typed for pictures.
+// drawing holds the flags for pictures.
 type drawing struct {
 	dir string
 	png bool
@@ -27,7 +27,7 @@ func (d *drawing) bind(fs *pflag.FlagSet, what string) {
 	fs.BoolVar(&d.png, "png", false, "with --pictures: PNG instead of SVG")
 }
 
-// write writes the figures, a file each, if they were asked for.
+// write writes each figure to a file, if requested.
 func (d *drawing) write(c *command.Console, figures []picture.Figure) error {
 	if d.dir == "" {
 		if d.png {
@@ -36,7 +36,7 @@ func (d *drawing) write(c *command.Console, figures []picture.Figure) error {
 		return nil
 	}
 	fail := func(path string, err error) error {
-		return &command.Words{Err: fmt.Errorf("--pictures: cannot write %s: %s", path, command.Reason(err)), Hint: "give a folder that may be written"}
+		return &command.Words{Err: fmt.Errorf("--pictures: cannot write %s: %s", path, command.Reason(err)), Hint: "give a writable folder"}
 	}
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		return fail(d.dir, err)
@@ -101,7 +101,7 @@ func historyFigures(v *judge.Verification) []picture.Figure {
 	return out
 }
 
-// comparisonFigures lay the distributions of both sides over each other.
+// comparisonFigures overlays the distributions of both sides.
 func comparisonFigures(c *judge.Comparison) []picture.Figure {
 	var out []picture.Figure
 	for i := range c.Pairs {
@@ -113,7 +113,7 @@ func comparisonFigures(c *judge.Comparison) []picture.Figure {
 			title := strings.ReplaceAll(first.Time, "_", " ") + " time"
 			f := picture.Figure{
 				Name: numbered("compare-"+fileName(first.Time), i, len(c.Pairs)), Title: sentence(title) + " by percentile",
-				Note: "Each point is the median of what the runs of a side had there.",
+				Note: "Each point is the median over the runs of a side.",
 				X:    picture.Axis{Label: "percentile", Unit: picture.Percentile, Log: true}, Y: picture.Axis{Label: title, Unit: picture.Micros, Log: true},
 			}
 			base := picture.Series{Name: c.Base.Name, Tone: picture.Blue}
@@ -139,7 +139,7 @@ func comparisonFigures(c *judge.Comparison) []picture.Figure {
 	return out
 }
 
-// numbered is a name with a number where there are several.
+// numbered adds a number to a name if there are several.
 func numbered(name string, i, of int) string {
 	if of == 1 {
 		return name
@@ -151,7 +151,7 @@ func fileName(field string) string { return strings.ReplaceAll(field, "_", "-") 
 
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// axis is the axis of a unit as judgements have it.
+// axis returns the axis for a unit of package judge.
 func axis(title, unit string) picture.Axis {
 	a := picture.Axis{Label: title, Unit: picture.Unit(unit)}
 	if unit == "s" {
@@ -160,7 +160,7 @@ func axis(title, unit string) picture.Axis {
 	return a
 }
 
-// scaleOf takes numbers of a unit to those of its axis.
+// scaleOf is the factor from a unit to that of its axis.
 func scaleOf(unit string) float64 {
 	if unit == "s" {
 		return 1e6

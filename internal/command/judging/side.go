@@ -15,13 +15,13 @@ import (
 	"carronade/internal/store"
 )
 
-// beginning is how a filter begins, which no id and no branch does but last~2.
+// beginning matches the start of a filter. No id or branch matches, except last~2.
 var beginning = regexp.MustCompile(`^[A-Za-z0-9_.()-]+(=|!=|<|>|~)`)
 
 func isFilter(word string) bool { return !store.IsReference(word) && beginning.MatchString(word) }
 
-// words splits one side of a comparison at commas: into filters, whose values
-// may have commas themselves, or into reports.
+// words splits one side of a comparison at commas, into filters (whose values may contain
+// commas) or reports.
 func words(side string) []string {
 	var out []string
 	for _, part := range strings.Split(side, ",") {
@@ -34,8 +34,8 @@ func words(side string) []string {
 	return slices.DeleteFunc(out, func(s string) bool { return strings.TrimSpace(s) == "" })
 }
 
-// rows are the reports that one side means: ids, filters, a branch, or the
-// beginning of a revision. More filters hold for both sides.
+// rows returns the reports of one side: ids, filters, a branch, or the beginning of a
+// revision. The filters in more apply to both sides.
 func rows(ctx context.Context, s store.Store, side string, more []string, fields []string) ([]digest.Row, error) {
 	parts := words(side)
 	if len(parts) == 0 {
@@ -87,8 +87,8 @@ func query(ctx context.Context, s store.Store, filters, fields []string) ([]dige
 	return s.Rows(ctx, store.Query{Filters: f, Fields: f.Fields(slices.Clone(fields))})
 }
 
-// named are the reports that a word without a comparison means: last and its
-// like, a branch of that name, a report, or a revision that begins so.
+// named returns the reports of a word without a comparison operator: last and the like, a
+// branch, a report, or the beginning of a revision.
 func named(ctx context.Context, s store.Store, word string, more, fields []string) ([]digest.Row, error) {
 	with := func(filter string) ([]digest.Row, error) {
 		return query(ctx, s, append([]string{filter}, more...), fields)
@@ -114,7 +114,7 @@ func named(ctx context.Context, s store.Store, word string, more, fields []strin
 		}
 	}
 	if errors.Is(err, store.ErrMissing) || !store.IsReference(word) {
-		w := &command.Words{Err: fmt.Errorf("%q is no branch, no report and no revision of any report", word), Hint: sideHint}
+		w := &command.Words{Err: fmt.Errorf("%q is not a branch, a report or a revision of any report", word), Hint: sideHint}
 		if ext := filepath.Ext(word); ext == ".yaml" || ext == ".yml" || ext == ".json" {
 			w.Hint = "carronade compare --run runs workload files, and compares their reports"
 		}
@@ -123,12 +123,12 @@ func named(ctx context.Context, s store.Store, word string, more, fields []strin
 	return nil, err
 }
 
-// equal is a filter for a value as it is, whatever is in it.
+// equal is a filter for exactly this value.
 func equal(name, value string) digest.Filters { return must(name + "=" + value) }
 
 func matching(name, pattern string) digest.Filters { return must(name + "~" + pattern) }
 
-// must reads a filter on a field that holds text, which cannot fail.
+// must parses a filter on a text field, which cannot fail.
 func must(word string) digest.Filters {
 	f, err := digest.ParseFilters([]string{word}, time.Time{})
 	if err != nil {

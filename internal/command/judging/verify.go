@@ -21,25 +21,25 @@ import (
 	"carronade/internal/system"
 )
 
-const verifyLong = `The gate: is the newest revision worse than what came before it? Reports are
-put together by workload and branch, their repetitions by revision (of
---system-git or --system-checkout; where none is told, by time), and the
-newest is compared with those since the last step. Lasting steps in the history
-are found and dated; one for the worse that was not made good since is worse,
-too, however long ago.
+const verifyLong = `The gate: is the newest revision worse than the ones before it? Reports are
+grouped by workload and branch, and their repetitions by revision (of
+--system-git or --system-checkout; without one, by time). The newest revision is
+compared with those since the last step. Lasting steps in the history are found
+and dated; a step for the worse that was never recovered from counts as worse,
+however long ago it was.
 
-Throughput and response p99 decide, whether the system died in runs of the
-newest, and the worst verdict of all workloads:
-  0  not worse: worse by what is worth naming is ruled out
+The verdict depends on throughput, response p99, and whether the system died in
+runs of the newest revision. The exit code is the worst over all workloads:
+  0  not worse: a relevant regression is ruled out
   1  worse
   2  could not be done
-  4  cannot tell: too little history, too noisy, or few of the newest revision's
-     reports can be judged (--strict makes it 1)
+  4  cannot tell: too little history, too noisy, or too few usable reports of
+     the newest revision (--strict makes it 1)
 
-With --confirm a regression must show again before it fails: CMD is run by the
-shell for each workload that is worse, with CARRONADE_REPORT,
-CARRONADE_REVISION and CARRONADE_BRANCH set, and is to make more reports of
-that revision.`
+With --confirm a regression must be reproduced before the gate fails: the shell
+runs CMD for each workload that is worse, with CARRONADE_REPORT,
+CARRONADE_REVISION and CARRONADE_BRANCH set. CMD must make more reports of that
+revision.`
 
 const verifyExample = `
   carronade verify -n 168h branch=main
@@ -47,7 +47,7 @@ const verifyExample = `
   carronade verify branch=main \
     --confirm 'carronade report replay $CARRONADE_REPORT'`
 
-// verifying is what was typed.
+// verifying holds the flags of verify.
 type verifying struct {
 	last      string
 	effects   []string
@@ -63,16 +63,16 @@ type verifying struct {
 func Verify(t Tools) *cobra.Command {
 	c := &verifying{tools: t}
 	cmd := &cobra.Command{
-		Use: "verify [FILTER...]", Short: "the gate: is the newest worse than what came before?",
+		Use: "verify [FILTER...]", Short: "the gate: is the newest worse than before?",
 		Long: verifyLong, Example: verifyExample,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&c.last, "last", "n", "168h", "reports of an `AGE` at most, such as 168h, or the newest so many")
+	fs.StringVarP(&c.last, "last", "n", "168h", "reports up to this `AGE`, such as 168h, or this number of the newest")
 	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
-	fs.BoolVar(&c.strict, "strict", false, "exit with 1 instead of 4 where it cannot tell")
-	fs.StringVar(&c.confirm, "confirm", "", "before it fails, run `CMD`, which makes more reports")
-	fs.BoolVar(&c.untrusted, "untrusted", false, "judge runs that were not trustworthy, too")
+	fs.BoolVar(&c.strict, "strict", false, "exit with 1 instead of 4 if it cannot tell")
+	fs.StringVar(&c.confirm, "confirm", "", "before failing, run `CMD`, which makes more reports")
+	fs.BoolVar(&c.untrusted, "untrusted", false, "also judge runs that were not trustworthy")
 	c.form.bind(fs)
 	c.draw.bind(fs, "the histories")
 	open := t.Stores.Bind(fs)
@@ -106,7 +106,7 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 		return err
 	}
 	if found.Verdict == judge.Worse && c.confirm != "" {
-		if q.Limit > 0 { // the new ones come on top, and what was beyond the limit is not new
+		if q.Limit > 0 { // new reports are added; those beyond the limit are not new
 			q.Limit, q.Since = 0, oldest(found)
 			there, err := s.Rows(ctx, store.Query{Since: q.Since, Filters: q.Filters, Fields: []string{}})
 			if err != nil {
@@ -147,7 +147,7 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 	return nil
 }
 
-// verify asks the store and judges; once more after an alarm, if there was one.
+// verify queries the store and judges; after an alarm it confirms and judges again.
 func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o judge.VerifyOptions, alarm *judge.Verification) (*judge.Verification, error) {
 	rows, err := s.Rows(ctx, q)
 	if err != nil {
@@ -174,12 +174,12 @@ func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o 
 	}
 	found, err := judge.Verify(rows, o)
 	if err != nil {
-		return nil, &command.Words{Err: err, Hint: "carronade report show tells why; --untrusted judges runs that were not trustworthy, too"}
+		return nil, &command.Words{Err: err, Hint: "carronade report show says why; --untrusted also judges runs that were not trustworthy"}
 	}
 	return found, nil
 }
 
-// oldest is when the first of the judged reports began.
+// oldest is the start of the first judged report.
 func oldest(v *judge.Verification) time.Time {
 	var out time.Time
 	for _, g := range v.Groups {
@@ -190,15 +190,15 @@ func oldest(v *judge.Verification) time.Time {
 	return out
 }
 
-// leave is how long a confirming command may take to end once it was asked to.
+// leave is how long a confirming command may take to end after an interrupt.
 const leave = 30 * time.Second
 
 // confirmed runs the confirming command for one workload.
 func (c *verifying) confirmed(ctx context.Context, g *judge.Gate) error {
 	newest := g.Revisions[len(g.Revisions)-1]
-	all := slices.Concat(newest.LeftOut, newest.Reports) // of a revision that always crashes none is judged
+	all := slices.Concat(newest.LeftOut, newest.Reports) // if a revision always crashes, none of its reports is judged
 	id := all[len(all)-1]
-	c.tools.Note("%s is worse: %s is to confirm it", id, c.confirm)
+	c.tools.Note("%s is worse: running %s to confirm it", id, c.confirm)
 	words := system.Shell(c.confirm)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), "CARRONADE_REPORT="+id, "CARRONADE_REVISION="+newest.Revision, "CARRONADE_BRANCH="+g.Branch)
@@ -208,18 +208,18 @@ func (c *verifying) confirmed(ctx context.Context, g *judge.Gate) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// Its exit code is that of its own run: what counts is what it measured.
+	// The exit code belongs to the command's own run. Only its report matters.
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return &command.Words{Err: fmt.Errorf("--confirm: %w", err), Hint: "it is run by the shell"}
+		return &command.Words{Err: fmt.Errorf("--confirm: %w", err), Hint: "the shell runs it"}
 	}
 	if exit != nil {
-		c.tools.Note("the confirming command left with %s", exit)
+		c.tools.Note("the confirming command exited with %s", exit)
 	}
 	return nil
 }
 
-// err is where the confirming command writes: stdout has the result.
+// err is the output of the confirming command: stdout is for the result.
 func (c *verifying) err() io.Writer {
 	if c.tools.Err == nil {
 		return io.Discard

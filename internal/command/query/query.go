@@ -1,7 +1,6 @@
-// Package query is the command that only Riemann has: what a server's index
-// holds, asked for in the server's own query language. It turns what was typed
-// into a question and the answer into a table or JSON, and refuses to know how
-// a question travels.
+// Package query is the command that only Riemann has: it queries a server's index in the
+// server's own query language. It turns arguments into a query and the answer into a table or
+// JSON, and does not know the protocol.
 package query
 
 import (
@@ -22,20 +21,20 @@ import (
 	"carronade/units"
 )
 
-const long = `Asks a Riemann server for the events of its index that match, and prints them: a
-line an event, with --all its description, tags and attributes below it, or with
+const long = `Queries the index of a Riemann server and prints the matching events: one line
+per event, with --all its description, tags and attributes below it, or with
 --json everything.
 
-QUERY is in the server's own language. Texts stand in double quotes, so that the
-whole is best put into single ones: 'service =~ "api %" and state != "ok"'; true
-is every event. A URL of UDP, WebSocket or HTTP is asked over TCP.`
+QUERY is in the server's own language. Strings are in double quotes, so put the
+query into single quotes: 'service =~ "api %" and state != "ok"'; true matches
+every event. The query goes over TCP, also for a URL of UDP, WebSocket or HTTP.`
 
 const example = `
   carronade query riemann://127.0.0.1:5555 'true'
   carronade query riemann://127.0.0.1:5555 'service =~ "riemann server %"'
   carronade query riemann://127.0.0.1:5555 'metric > 0.9 and tagged "eu"' --json`
 
-// query is the command, its flags and whom it speaks to.
+// query holds the flags and the console of the command.
 type query struct {
 	command.Console
 	command.Settings
@@ -45,11 +44,11 @@ type query struct {
 	timeout string
 }
 
-// Command returns the command over the program's Riemann kind.
+// Command returns the command for the program's Riemann kind.
 func Command(c command.Console, k target.Kind) *cobra.Command {
 	q := &query{Console: c, kind: k}
 	cmd := &cobra.Command{
-		Use: "query TARGET QUERY", Short: "what a Riemann server's index holds",
+		Use: "query TARGET QUERY", Short: "query a Riemann server's index",
 		Long: long, Example: example,
 		Args:              command.Args(2, 2, "a target and a query, such as riemann://127.0.0.1:5555 'state = \"ok\"'"),
 		ValidArgsFunction: command.CompleteTarget([]target.Kind{k}),
@@ -60,7 +59,7 @@ func Command(c command.Console, k target.Kind) *cobra.Command {
 	fs := cmd.Flags()
 	fs.BoolVar(&q.json, "json", false, "the events as JSON on stdout")
 	fs.BoolVar(&q.all, "all", false, "description, tags and attributes too")
-	fs.StringVar(&q.timeout, "timeout", "10s", "how long it may take, a `DURATION`")
+	fs.StringVar(&q.timeout, "timeout", "10s", "give up after this `DURATION`")
 	for _, o := range workload.Table(k) {
 		if o.Kind != "" && belongs(&o) {
 			q.BindSetting(fs, &o)
@@ -69,8 +68,7 @@ func Command(c command.Console, k target.Kind) *cobra.Command {
 	return cmd
 }
 
-// belongs tells whether an option means something for a question: what reaches
-// the server does.
+// belongs reports whether an option applies to a query: those of the connection do.
 func belongs(o *workload.Setting) bool {
 	return o.Group == "security" || o.Name == "query-address" || o.Name == "connect-timeout"
 }
@@ -90,7 +88,7 @@ func (q *query) run(ctx context.Context, to, text string) error {
 	}
 	timeout, err := units.ParseDuration(q.timeout)
 	if err != nil || timeout <= 0 {
-		return &command.Words{Err: fmt.Errorf("--timeout: %q is no duration above 0", q.timeout), Hint: "write it as 10s"}
+		return &command.Words{Err: fmt.Errorf("--timeout: %q is not a duration above 0", q.timeout), Hint: "write it as 10s"}
 	}
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -100,7 +98,7 @@ func (q *query) run(ctx context.Context, to, text string) error {
 	case ctx.Err() != nil:
 		return context.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
-		return &command.Words{Err: fmt.Errorf("no answer from %s within %s", w.Target(), units.FormatDuration(timeout)), Hint: "--timeout gives it longer"}
+		return &command.Words{Err: fmt.Errorf("no answer from %s within %s", w.Target(), units.FormatDuration(timeout)), Hint: "raise --timeout"}
 	default:
 		return err
 	}
@@ -114,7 +112,7 @@ func (q *query) run(ctx context.Context, to, text string) error {
 	return nil
 }
 
-// schema names the form of the JSON.
+// schema is the version of the JSON format.
 const schema = "carronade.query/1"
 
 // An answer is the result as JSON.
@@ -128,7 +126,7 @@ type answer struct {
 
 func answerOf(to, text string, events []riemann.Event) answer {
 	a := answer{Schema: schema, Target: to, Query: text, Count: len(events), Events: events}
-	for i := range a.Events { // JSON has no name for what is no number
+	for i := range a.Events { // JSON cannot express NaN or infinity
 		if v, ok := a.Events[i].Metric.(float64); ok && (math.IsNaN(v) || math.IsInf(v, 0)) {
 			a.Events[i].Metric = fmt.Sprint(v)
 		}

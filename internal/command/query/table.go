@@ -13,15 +13,15 @@ import (
 	"carronade/units"
 )
 
-// The widest that columns of the table may be. The service gets what is left.
+// Maximum widths of the table's columns. The service gets the rest.
 const (
 	mostHost   = 20
 	mostState  = 9
 	mostMetric = 20
 )
 
-// table prints a line an event, and how many there are. now decides whether a
-// time is shown as one or as a date.
+// table prints one line per event and the number of events. now decides between a time of day
+// and a date.
 func (q *query) table(events []riemann.Event, now time.Time) {
 	if len(events) == 0 {
 		fmt.Fprintln(q.Out, "no event matches")
@@ -84,7 +84,7 @@ func metric(v any) string {
 	return fmt.Sprint(v)
 }
 
-// others are the fields that have no column, in lines.
+// others formats the fields that have no column.
 func others(e *riemann.Event) []string {
 	var parts []string
 	if e.Description != "" {

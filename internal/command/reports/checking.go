@@ -12,21 +12,20 @@ import (
 	"carronade/units"
 )
 
-const checkLong = `Reads every report of the store and compares it with its hash. What cannot be
-read is named, and makes the exit code 1.
+const checkLong = `Reads every report of the store and compares it with its hash. Reports that
+cannot be read are named, and the exit code is then 1.
 
-With --move-aside a store that is damaged is kept under another name, and what
-can still be read of it is put into a new one. A store that is whole stays
-where it is.`
+With --move-aside a damaged store is renamed, and everything that can still be
+read is copied into a new one. An intact store is left as it is.`
 
 func (c *commands) check() *cobra.Command {
 	var aside bool
 	cmd := &cobra.Command{
-		Use: "check", Short: "is everything that was kept still whole?",
+		Use: "check", Short: "check that all stored reports are intact",
 		Long: checkLong, Example: "\n  carronade report check", Args: command.Args(0, 0, "nothing"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().BoolVar(&aside, "move-aside", false, "give a damaged store another name, and begin a new one with what can be read")
+	cmd.Flags().BoolVar(&aside, "move-aside", false, "rename a damaged store, and copy what can be read into a new one")
 	open := c.Stores.Bind(cmd.Flags())
 	cmd.RunE = command.Run(func(cmd *cobra.Command, _ []string) error {
 		ctx := cmd.Context()
@@ -55,14 +54,14 @@ func (c *commands) check() *cobra.Command {
 	return cmd
 }
 
-// broken is the end of a check that found something.
+// broken is the error of a check that found damage.
 func broken(place string) error {
 	return command.Exit{Code: command.Broken, Err: &command.Words{
-		Err: fmt.Errorf("%s is damaged", place), Hint: "--move-aside keeps it under another name, and begins a new one with what can be read",
+		Err: fmt.Errorf("%s is damaged", place), Hint: "--move-aside renames it and copies what can be read into a new one",
 	}}
 }
 
-// damaged checks a store that cannot be opened but to see what is left of it.
+// damaged checks a store that can only be opened for rescue.
 func (c *commands) damaged(ctx context.Context, place string, why error) error {
 	c.Warn(why.Error())
 	s, err := c.Damaged(ctx, place)
@@ -83,8 +82,8 @@ func placeOr(place, or string) string {
 	return place
 }
 
-// inspect reads everything, says what is wrong, and counts it; so many faults
-// were found before.
+// inspect reads everything, and prints and counts faults; before is the number of faults found
+// earlier.
 func (c *commands) inspect(ctx context.Context, s store.Store, before int) (faults int, err error) {
 	faults = before
 	fault := func(err error) {
@@ -112,7 +111,7 @@ func (c *commands) inspect(ctx context.Context, s store.Store, before int) (faul
 		switch _, err := s.Get(ctx, id); {
 		case errors.Is(err, store.ErrDamaged):
 			fault(err)
-		case errors.Is(err, store.ErrMissing): // deleted meanwhile
+		case errors.Is(err, store.ErrMissing): // deleted in the meantime
 		case err != nil:
 			return faults, err
 		default:
@@ -120,15 +119,15 @@ func (c *commands) inspect(ctx context.Context, s store.Store, before int) (faul
 		}
 	}
 	if faults == 0 {
-		_, err = fmt.Fprintf(c.Out, "%s: %s, all whole\n", s.Place(), units.Plural(read, "report"))
+		_, err = fmt.Fprintf(c.Out, "%s: %s, all intact\n", s.Place(), units.Plural(read, "report"))
 	} else {
 		_, err = fmt.Fprintf(c.Out, "%s: %s of %s can be read%s\n", s.Place(), units.Plural(read, "report"), foundWords(len(ids), cut), orMore(cut))
 	}
 	return faults, err
 }
 
-// replace moves a damaged store aside and saves from it what can be read. What
-// it loses it names, and makes the exit code 1.
+// replace renames a damaged store and copies everything readable into a new one. It names what
+// is lost, and the exit code is then 1.
 func (c *commands) replace(ctx context.Context, place string) (err error) {
 	to, err := c.Aside(ctx, place)
 	if err != nil {
@@ -172,8 +171,8 @@ func (c *commands) replace(ctx context.Context, place string) (err error) {
 	return missing(to, len(ids), saved, ended)
 }
 
-// foundWords and orMore tell how many reports a store has, or of how many what
-// can be read of it tells.
+// foundWords and orMore format the number of reports, which is a lower bound if the store
+// could not be read to its end.
 func foundWords(n int, cut bool) string {
 	if cut {
 		return "the " + units.FormatCount(uint64(n)) + " that are found"
@@ -183,21 +182,21 @@ func foundWords(n int, cut bool) string {
 
 func orMore(cut bool) string {
 	if cut {
-		return "; how many more there were is not known"
+		return "; the number of others is unknown"
 	}
 	return ""
 }
 
-// missing is the end of a rescue that found so many reports, and saved some of
-// them. What ended the finding may have kept others from it.
+// missing is the error of a rescue that saved only some of the reports found. An error that
+// ended the search may have hidden others.
 func missing(to string, found, saved int, ended error) error {
 	n := units.Plural(found-saved, "report")
 	var text string
 	switch {
 	case ended != nil && saved < found:
-		text = "at least " + n + " could not be read, and how many more there were is not known"
+		text = "at least " + n + " could not be read, and the number of others is unknown"
 	case ended != nil:
-		text = "how many reports could not be read is not known"
+		text = "the number of unreadable reports is unknown"
 	case saved < found:
 		text = n + " could not be read"
 	default:
@@ -208,9 +207,9 @@ func missing(to string, found, saved int, ended error) error {
 	}}
 }
 
-// lost is the end of a rescue that saved nothing.
+// lost is the error of a rescue that saved nothing.
 func lost(fresh, to string) error {
 	return command.Exit{Code: command.Broken, Err: &command.Words{
-		Err: fmt.Errorf("%s is a new store without a report: nothing could be read of the old one", fresh), Hint: "the old one is " + to + "; a copy of it from before may be whole",
+		Err: fmt.Errorf("%s is a new store without a report: nothing could be read of the old one", fresh), Hint: "the old one is " + to + "; an older backup may be intact",
 	}}
 }

@@ -20,9 +20,9 @@ import (
 func (c *commands) push() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "push [REPORT... | FILTER...] --to PLACE", Short: "copy reports to another store, such as a team's",
-		Long: `Copies reports to another store: those that are meant, or all that it has not.
-What is there already stays as it is, but for what a killed run left: the whole
-report of the run takes its place.`,
+		Long: `Copies reports to another store: the ones named, or all that it does not have.
+Reports that are already there stay as they are, except for partial ones of
+killed runs: the complete report replaces them.`,
 		Example: "\n  carronade report push --to elasticsearch://search:9200\n  carronade report push last --to /srv/carronade/reports.db",
 	}
 	cmd.Flags().String("to", "", "the store at `PLACE`, a file or an address")
@@ -35,8 +35,9 @@ report of the run takes its place.`,
 func (c *commands) pull() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pull [REPORT... | FILTER...] --from PLACE", Short: "copy reports from another store",
-		Long: `Copies reports from another store: those that are meant there, or all that are
-not here. What is here already stays as it is, but for what a killed run left.`,
+		Long: `Copies reports from another store: the ones named, or all that are not here yet.
+Reports that are already here stay as they are, except for partial ones of
+killed runs.`,
 		Example: "\n  carronade report pull branch=main --from elasticsearch://search:9200",
 	}
 	cmd.Flags().String("from", "", "the store at `PLACE`, a file or an address")
@@ -53,27 +54,25 @@ not here. What is here already stays as it is, but for what a killed run left.`,
 		defer func() { err = errors.Join(err, s.Close()) }()
 		return c.between(ctx, s, c.Stores, from, func(other store.Store) error { return c.copyReports(ctx, other, s, args) })
 	})
-	cmd.ValidArgsFunction = cobra.NoFileCompletions // ids are those of the other store
+	cmd.ValidArgsFunction = cobra.NoFileCompletions // the ids are in the other store
 	return cmd
 }
 
-// into is on for a command that keeps reports: it makes the store where there is
-// none.
+// into is like on, for commands that write: it creates the store if necessary.
 func (c *commands) into(cmd *cobra.Command, do job) {
 	making := *c
 	making.Stores = c.Make
 	making.on(cmd, do)
 }
 
-// between opens the other store, which a flag names. The one that is open
-// already is refused before it is opened again: where a process has a file open
-// twice, closing either gives up the locks of both.
+// between opens the other store, which a flag names. It refuses the store that is open
+// already: if a process opens a file twice, closing either gives up the locks of both.
 func (c *commands) between(ctx context.Context, s store.Store, open command.Stores, flag *pflag.Flag, do func(store.Store) error) (err error) {
 	place, err := other(flag)
 	if err != nil {
 		return err
 	}
-	same := &command.Words{Err: fmt.Errorf("--%s is the store that is open: %s", flag.Name, s.Place()), Hint: "--" + flag.Name + " and --store are two places; without --store it is your own"}
+	same := &command.Words{Err: fmt.Errorf("--%s is the store that is open: %s", flag.Name, s.Place()), Hint: "--" + flag.Name + " and --store must differ; without --store it is your own store"}
 	if sameFile(s.Place(), place) {
 		return same
 	}
@@ -88,8 +87,8 @@ func (c *commands) between(ctx context.Context, s store.Store, open command.Stor
 	return do(it)
 }
 
-// intoNew copies reports to a store that is not there, once the one that they
-// come from is: otherwise none is made.
+// intoNew copies reports to a store that does not exist yet. It opens the source first, so
+// that a failure creates nothing.
 func (c *commands) intoNew(ctx context.Context, place string, flag *pflag.Flag, words []string) error {
 	source, err := other(flag)
 	if err != nil {
@@ -121,8 +120,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// copyReports copies what words mean from one store to another, oldest first;
-// no words mean all that the other has not.
+// copyReports copies the named reports from one store to another, oldest first; without names
+// all that the other store lacks.
 func (c *commands) copyReports(ctx context.Context, from, to store.Store, words []string) error {
 	ids, running, err := toCopy(ctx, from, to, words)
 	if err != nil {
@@ -145,7 +144,7 @@ func (c *commands) copyReports(ctx context.Context, from, to store.Store, words 
 	}
 	c.Note("copied %s to %s", units.Plural(len(ids), "report"), to.Place())
 	if running > 0 {
-		c.Note("left out %s: their runs go on", units.Plural(running, "report"))
+		c.Note("left out %s: still running", units.Plural(running, "report"))
 	}
 	return nil
 }
@@ -157,8 +156,7 @@ func killed(r *digest.Row) bool {
 	return r.Text("stopped") == string(load.Killed)
 }
 
-// toCopy returns the ids to copy, oldest first, and how many were left out
-// since their runs go on.
+// toCopy returns the ids to copy, oldest first, and the number of running reports left out.
 func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []string, running int, err error) {
 	there, err := to.Rows(ctx, store.Query{Fields: stopped})
 	if err != nil {
@@ -172,8 +170,7 @@ func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []st
 			has[there[i].ID] = part
 		}
 	}
-	// Of a run that a store lost sight of there is only a part, whose place the
-	// whole takes, and never the other way.
+	// A complete report replaces a partial one of a killed run, never the other way round.
 	wanted := func(r *digest.Row) bool { return has[r.ID] == 0 || has[r.ID] == part && !killed(r) }
 	if len(words) > 0 {
 		meant, err := chosen(ctx, from, words)
@@ -184,7 +181,7 @@ func toCopy(ctx context.Context, from, to store.Store, words []string) (ids []st
 		for _, id := range meant {
 			in[id] = true
 		}
-		// One that is there and differs is for the store to refuse.
+		// If the report exists and differs, the store refuses it.
 		wanted = func(r *digest.Row) bool { return in[r.ID] && (has[r.ID] != whole || !killed(r)) }
 	}
 	rows, err := from.Rows(ctx, store.Query{Fields: stopped})

@@ -19,13 +19,13 @@ const deleteExample = `
 func (c *commands) deleting() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete REPORT... | FILTER...", Short: "forget reports",
-		Long: `Deletes reports for good. Reports that are named go at once; those that filters
-choose after a question, or with --yes where nobody can be asked.`,
+		Use: "delete REPORT... | FILTER...", Short: "delete reports",
+		Long: `Deletes reports permanently. Reports given by name are deleted at once; those
+that filters choose only after confirmation, or with --yes.`,
 		Example: deleteExample,
 		Args:    command.Args(1, -1, "reports, or filters that choose them"),
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "delete what the filters choose without a question")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "delete what the filters choose without confirmation")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
 		ids, err := chosen(ctx, s, args)
 		if err != nil {
@@ -35,7 +35,7 @@ choose after a question, or with --yes where nobody can be asked.`,
 			question := fmt.Sprintf("delete %s that %s from %s?", units.Plural(len(ids), "report"), meets(len(ids), join(args)), s.Place())
 			if c.Ask == nil {
 				return &command.Words{
-					Err:  fmt.Errorf("%s: %s would be deleted, and nobody can be asked", join(args), units.Plural(len(ids), "report")),
+					Err:  fmt.Errorf("%s: %s would be deleted, and there is no terminal to confirm it", join(args), units.Plural(len(ids), "report")),
 					Hint: "carronade report list shows which; --yes deletes them",
 				}
 			}

@@ -28,7 +28,7 @@ const exportExample = `
   carronade report export last~1 last --as svg --picture throughput \
     --out both.svg`
 
-// exporting is what was typed for an export.
+// exporting holds the flags of export.
 type exporting struct {
 	as, out string
 	options export.Options
@@ -37,16 +37,16 @@ type exporting struct {
 func (c *commands) export() *cobra.Command {
 	var e exporting
 	cmd := &cobra.Command{
-		Use: "export [REPORT... | FILTER...] --as FORMAT", Short: "reports in another form",
-		Long: "Writes reports, the newest unless others are meant, to stdout or with --out to a\nfile. Forms that hold one report are written to a folder, a file each.\n\n" + formats(), Example: exportExample,
+		Use: "export [REPORT... | FILTER...] --as FORMAT", Short: "write reports in another format",
+		Long: "Writes reports (default: the newest) to stdout, or with --out to a file. Formats\nthat hold one report are written to a folder, one file each.\n\n" + formats(), Example: exportExample,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&e.as, "as", "", "the `FORMAT`: "+strings.Join(formatNames(), ", "))
-	fs.StringVarP(&e.out, "out", "o", "", "write to `PATH`: a file, or a folder where there are several")
-	fs.StringVar(&e.options.Time, "time", "", "the `TIME` whose distribution is wanted, such as service; left out: response, where there is one")
-	fs.StringVar(&e.options.Picture, "picture", "", "only the picture of this `NAME`")
-	fs.BoolVar(&e.options.Dark, "dark", false, "pictures on a dark ground")
-	fs.Float64Var(&e.options.Scale, "scale", 0, "`PIXELS` of a PNG for each of the picture's, 0.25 to 8; left out: 2")
+	fs.StringVarP(&e.out, "out", "o", "", "write to `PATH`: a file, or a folder for several files")
+	fs.StringVar(&e.options.Time, "time", "", "the `TIME` of the distribution, such as service (default: response, if there is one)")
+	fs.StringVar(&e.options.Picture, "picture", "", "only the picture called `NAME`")
+	fs.BoolVar(&e.options.Dark, "dark", false, "pictures on a dark background")
+	fs.Float64Var(&e.options.Scale, "scale", 0, "scale of a PNG: `PIXELS` per picture unit, 0.25 to 8 (default: 2)")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error { return c.doExport(ctx, s, &e, args) })
 	return cmd
@@ -60,7 +60,7 @@ func formatNames() []string {
 	return names
 }
 
-// formats lists the forms for help.
+// formats lists the formats for help.
 func formats() string {
 	var b strings.Builder
 	for i := range export.Formats {
@@ -86,7 +86,7 @@ func (c *commands) doExport(ctx context.Context, s store.Store, e *exporting, wo
 	case f.Picture && e.options.Picture == "":
 		return c.exportPictures(ctx, f, s, ids, e)
 	case e.out == "" && f.Binary && c.Terminal:
-		return &command.Words{Err: fmt.Errorf("--as %s is not for a terminal", f.Name), Hint: "give a file with --out, or pipe it on"}
+		return &command.Words{Err: fmt.Errorf("--as %s is not for a terminal", f.Name), Hint: "write to a file with --out, or pipe it"}
 	case len(ids) > 1 && !f.Several:
 		return c.exportEach(ctx, f, s, ids, e)
 	case e.out == "":
@@ -101,8 +101,7 @@ func (c *commands) doExport(ctx context.Context, s store.Store, e *exporting, wo
 	return r.or(e.file(f, r.reports(), path))
 }
 
-// A reader reads reports from a store, each when its turn comes: there may be more
-// than memory holds.
+// A reader reads reports from a store one at a time, since all may not fit into memory.
 type reader struct {
 	ctx context.Context
 	s   store.Store
@@ -121,11 +120,10 @@ func (r *reader) reports() export.Reports {
 	}}
 }
 
-// or is the error of the store, where there was one, instead of what it led to.
+// or returns the error of the store, if there was one, instead of its consequence.
 func (r *reader) or(err error) error { return cmp.Or(r.err, err) }
 
-// format is the form that --as names; without it the one that the file's
-// ending means.
+// format returns the format of --as, or the one of the file's extension.
 func (e *exporting) format() (*export.Format, error) {
 	if e.as == "" {
 		for i := range export.Formats {
@@ -133,23 +131,23 @@ func (e *exporting) format() (*export.Format, error) {
 				return f, nil
 			}
 		}
-		return nil, &command.Words{Err: errors.New("--as is missing: which form is wanted?"), Hint: "one of " + strings.Join(formatNames(), ", ")}
+		return nil, &command.Words{Err: errors.New("--as is missing: give the format"), Hint: "one of " + strings.Join(formatNames(), ", ")}
 	}
 	f, err := export.Named(e.as)
 	if err != nil {
 		return nil, &command.Words{
 			Err:  fmt.Errorf("--as: %w", err),
-			Hint: command.DidYouMean(e.as, formatNames(), "--as %s", "carronade report export --help says what each is"),
+			Hint: command.DidYouMean(e.as, formatNames(), "--as %s", "carronade report export --help describes each"),
 		}
 	}
 	return f, nil
 }
 
-// exportEach writes a file a report.
+// exportEach writes one file per report.
 func (c *commands) exportEach(ctx context.Context, f *export.Format, s store.Store, ids []string, e *exporting) error {
 	if e.out == "" {
 		return &command.Words{
-			Err:  fmt.Errorf("--as %s holds one report, and these are %d", f.Name, len(ids)),
+			Err:  fmt.Errorf("--as %s holds one report, but there are %d", f.Name, len(ids)),
 			Hint: "give a folder with --out, for a file each, or name one report",
 		}
 	}
@@ -168,8 +166,7 @@ func (c *commands) exportEach(ctx context.Context, f *export.Format, s store.Sto
 	return nil
 }
 
-// exportPictures writes all pictures into a folder, a file each. All reports are in
-// each of them.
+// exportPictures writes one file per picture into a folder. Each picture shows all reports.
 func (c *commands) exportPictures(ctx context.Context, f *export.Format, s store.Store, ids []string, e *exporting) error {
 	var ds []*report.Document
 	for _, id := range ids {
@@ -185,7 +182,7 @@ func (c *commands) exportPictures(ctx context.Context, f *export.Format, s store
 		return &export.Lacking{ID: ds[0].ID, What: "there is nothing to draw"}
 	case e.out == "":
 		return &command.Words{
-			Err:  fmt.Errorf("--as %s holds one picture, and there are %d: %s", f.Name, len(names), strings.Join(names, ", ")),
+			Err:  fmt.Errorf("--as %s holds one picture, but there are %d: %s", f.Name, len(names), strings.Join(names, ", ")),
 			Hint: "give a folder with --out, for a file each, or name one with --picture",
 		}
 	}
@@ -202,7 +199,7 @@ func (c *commands) exportPictures(ctx context.Context, f *export.Format, s store
 	return nil
 }
 
-// fileName is how the file of reports is called, or that of a picture.
+// fileName is the name of a file of reports or of a picture.
 func (e *exporting) fileName(ids []string, f *export.Format) string {
 	if f.Picture {
 		return e.options.Picture + f.Ext
@@ -213,7 +210,7 @@ func (e *exporting) fileName(ids []string, f *export.Format) string {
 	return ids[0] + f.Ext
 }
 
-// file writes a file whole: a half one is never found under its name.
+// file writes a whole file, so that readers never see a partial one.
 func (e *exporting) file(f *export.Format, rs export.Reports, path string) error {
 	err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, f.Name, rs, e.options) })
 	var lacking *export.Lacking
@@ -226,6 +223,6 @@ func (e *exporting) file(f *export.Format, rs export.Reports, path string) error
 func cannotWrite(path string, err error) error {
 	return &command.Words{
 		Err:  fmt.Errorf("--out: cannot write %s: %s", path, command.Reason(err)),
-		Hint: "give a path in a folder that exists and may be written",
+		Hint: "give a path in a writable folder",
 	}
 }

@@ -23,11 +23,11 @@ const importExample = `
 
 func (c *commands) importing() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import FILE...", Short: "keep reports that stand in JSON files",
-		Long: `Keeps reports that carronade wrote as JSON (run --json, --json-file, report
-export --as json), one or several in a file; - is stdin. A report that was
-changed after it was made, or is not whole, is refused: its hash tells. One
-that is there already is left as it is. Prints the ids.`,
+		Use: "import FILE...", Short: "add reports from JSON files to the store",
+		Long: `Adds reports that carronade wrote as JSON (run --json, --json-file, report
+export --as json) to the store. A file may hold several; - is stdin. A report
+whose hash is wrong was changed or is incomplete, and is refused. A report that
+the store already has is left as it is. Prints the ids.`,
 		Example: importExample,
 		Args:    command.Args(1, -1, "files with reports"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -73,7 +73,7 @@ func (c *commands) importFile(ctx context.Context, s store.Store, path string) e
 		return err
 	})
 	if err == nil && found == 0 {
-		err = errors.New("there is no report in it")
+		err = errors.New("it contains no report")
 	}
 	return importFault(name, err)
 }
@@ -88,9 +88,9 @@ func eachReport(in io.Reader, f func(raw []byte) error) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return errors.New("it ends in the middle: the file was cut short")
+			return errors.New("the file is truncated")
 		case err != nil:
-			return fmt.Errorf("it is no JSON: %w", err)
+			return fmt.Errorf("it is not JSON: %w", err)
 		}
 		if err := f(raw); err != nil {
 			if n > 1 {
@@ -101,7 +101,7 @@ func eachReport(in io.Reader, f func(raw []byte) error) error {
 	}
 }
 
-// importFault says what to do about a file that could not be imported.
+// importFault returns the error of an import, with a hint.
 func importFault(name string, err error) error {
 	if err == nil {
 		return nil
@@ -110,9 +110,9 @@ func importFault(name string, err error) error {
 	var changed *report.Tampered
 	switch {
 	case errors.As(err, &changed) && changed.Want == "":
-		w.Hint = "a carronade from before reports had hashes made it; run it again"
+		w.Hint = "it was made by a version of carronade without report hashes; run it again"
 	case errors.As(err, &changed):
-		w.Hint = "get the file again from where it was made: nothing of it was kept"
+		w.Hint = "copy the file again from its source: nothing was added"
 	case errors.Is(err, store.ErrExists):
 		w.Hint = "carronade report show shows what is kept under that id"
 	}

@@ -19,9 +19,9 @@ import (
 	"carronade/measure"
 )
 
-const listLong = `Lists reports, newest first. Filters choose among them, and --columns shows
-other fields of theirs. Times are UTC; a p99 in brackets is of service times,
-where a run has no response times.`
+const listLong = `Lists reports, newest first. Filters choose among them, and --columns selects
+other fields. Times are UTC; a p99 in brackets is of service times, for runs
+without response times.`
 
 const listExample = `
   carronade report list
@@ -29,10 +29,10 @@ const listExample = `
   carronade report list --columns rate,acks,linger,throughput,response_p99
   carronade report list --all --json > reports.json`
 
-// listLength is how many reports are listed unless somebody says otherwise.
+// listLength is the default length of a list.
 const listLength = 20
 
-// listing is what was typed for a list.
+// listing holds the flags of list.
 type listing struct {
 	last    string
 	all     bool
@@ -43,18 +43,18 @@ type listing struct {
 func (c *commands) list() *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
-		Use: "list [FILTER...]", Short: "the reports that are kept, newest first",
+		Use: "list [FILTER...]", Short: "list stored reports, newest first",
 		Long: listLong, Example: listExample,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&l.last, "last", "n", fmt.Sprint(listLength), "the newest `N`, or those of an age at most, such as 168h")
+	fs.StringVarP(&l.last, "last", "n", fmt.Sprint(listLength), "the newest `N`, or those up to an age, such as 168h")
 	fs.BoolVar(&l.all, "all", false, "all of them")
-	fs.StringSliceVarP(&l.columns, "columns", "c", nil, "these `FIELDS` of each, with commas between them")
+	fs.StringSliceVarP(&l.columns, "columns", "c", nil, "show these `FIELDS`, separated by commas")
 	fs.BoolVar(&l.json, "json", false, "as JSON, with all fields or those of --columns")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
 		if cmd.Flags().Changed("last") && l.all {
-			return &command.Words{Err: fmt.Errorf("--all and --last contradict each other"), Hint: "give one of them"}
+			return &command.Words{Err: fmt.Errorf("--all and --last cannot be combined"), Hint: "give one of them"}
 		}
 		return c.doList(ctx, s, &l, args)
 	})
@@ -67,7 +67,7 @@ func (c *commands) doList(ctx context.Context, s store.Store, l *listing, words 
 	if !l.all {
 		last, err := digest.ParseLast(l.last)
 		if err != nil {
-			return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of a week"}
+			return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of the last week"}
 		}
 		q.Since = last.Since(now)
 		if last.N > 0 {
@@ -117,8 +117,8 @@ func (c *commands) doList(ctx context.Context, s store.Store, l *listing, words 
 	return err
 }
 
-// known returns an error for a field that no report of the store has, though one
-// may have it that is not listed.
+// known returns an error for a field that no report of the store has. Reports outside the list
+// count.
 func known(ctx context.Context, s store.Store, names []string, rows []digest.Row) error {
 	for _, name := range names {
 		if slices.ContainsFunc(rows, func(r digest.Row) bool { _, ok := r.Get(name); return ok }) {
@@ -129,13 +129,13 @@ func known(ctx context.Context, s store.Store, names []string, rows []digest.Row
 			return err
 		}
 		if _, err := s.Rows(ctx, store.Query{Filters: f, Limit: 1, Fields: []string{}}); err != nil {
-			return err // that says what may have been meant
+			return err // with a suggestion
 		}
 	}
 	return nil
 }
 
-// ofAge says that a list was bound to an age.
+// ofAge describes the age limit of a list.
 func ofAge(l *listing) string {
 	if last, err := digest.ParseLast(l.last); err == nil && last.Age > 0 && !l.all {
 		return " of the last " + l.last
@@ -143,24 +143,23 @@ func ofAge(l *listing) string {
 	return ""
 }
 
-// usualFields are what usualTable shows.
+// usualFields are the fields of usualTable.
 var usualFields = []string{
 	"target", "kind", "op", "rate", "shape", "concurrency", "mode", "throughput", "response_p99", "service_p99", "end_to_end_p99",
 	"exit", "partial", "stopped", "died", "trusted", "trust_level", "label.", "note",
 }
 
-// leastTarget is how much of a target a list keeps: the kind and a name.
+// leastTarget is the minimum width of a target: the kind and a name.
 const leastTarget = 12
 
-// Columns of the usual list that a narrow terminal may have to do without.
+// Columns of the default list that a narrow terminal can drop.
 const (
 	listStarted, listLoad, listThroughput, listAbout = 1, 3, 4, 7
 )
 
-// usualTable is the list as it is shown unless columns were asked for. Where the
-// terminal has no room for all columns it does without some: what users said
-// first, then what is in the target or the report. What a run is called, what it
-// was fired at, its p99 and what ended it stay.
+// usualTable prints the default list. On a narrow terminal it drops columns: first what users
+// wrote, then what the target or the report repeats. The id, the target, the p99 and the
+// outcome always stay.
 func (c *commands) usualTable(rows []digest.Row, now time.Time) error {
 	var without []int
 	for _, next := range []int{listAbout, listLoad, listStarted, listThroughput} {
@@ -177,7 +176,7 @@ func usual(rows []digest.Row, now time.Time, without []int) *layout.Table {
 	t := &layout.Table{Headings: 1, Left: []int{1, 2, 3, 6, 7}, Elastic: []int{7, 2}, Keep: []int{4, leastTarget}, Sparse: true}
 	add := func(cells ...string) {
 		for _, k := range without {
-			cells[k] = "" // what is empty in all rows is left out
+			cells[k] = "" // columns that are empty in all rows are left out
 		}
 		t.Row(cells...)
 	}
@@ -189,7 +188,7 @@ func usual(rows []digest.Row, now time.Time, without []int) *layout.Table {
 	return t
 }
 
-// chosenTable shows the fields that were asked for.
+// chosenTable prints the requested fields.
 func (c *commands) chosenTable(rows []digest.Row, columns []string) error {
 	t := &layout.Table{Headings: 1, Sparse: true}
 	t.Row(append([]string{"id"}, columns...)...)
@@ -212,7 +211,7 @@ func (c *commands) chosenTable(rows []digest.Row, columns []string) error {
 	return c.print(t)
 }
 
-// print writes a table that keeps to the terminal's width, where there is one.
+// print writes a table, fitted to the width of the terminal if there is one.
 func (c *commands) print(t *layout.Table) error {
 	for _, line := range t.Lines(c.Columns, c.Style) {
 		if _, err := fmt.Fprintln(c.Out, line); err != nil {
@@ -222,7 +221,7 @@ func (c *commands) print(t *layout.Table) error {
 	return nil
 }
 
-// started is when a run began, UTC: without the year where it is this one.
+// started formats the start of a run in UTC, without the year if it is the current one.
 func started(at, now time.Time) string {
 	if at.UTC().Year() == now.UTC().Year() {
 		return at.UTC().Format("01-02 15:04")
@@ -230,8 +229,8 @@ func started(at, now time.Time) string {
 	return at.UTC().Format("2006-01-02")
 }
 
-// shortTarget is what was fired at, as short as it can be told from others: the
-// kind, the path or the host, and an operation that is not the usual one.
+// shortTarget abbreviates a target: the kind, the path or the host, and the operation if it is
+// not the default.
 func shortTarget(r *digest.Row) string {
 	full := r.Text("target")
 	_, rest, ok := strings.Cut(full, "://")
@@ -247,12 +246,12 @@ func shortTarget(r *digest.Row) string {
 		name += " " + path
 	}
 	if op := r.Text("op"); op != "" && op != "produce" {
-		name += " " + op // last: where a line is too long it is cut first
+		name += " " + op // last, so that a long line loses it first
 	}
 	return name
 }
 
-// pace is how events were made due.
+// pace describes the schedule of a run.
 func pace(r *digest.Row) string {
 	switch load.Mode(r.Text("mode")) {
 	case load.OpenLoop:
@@ -280,7 +279,7 @@ func p99(r *digest.Row) string {
 	return r.Text("end_to_end_p99")
 }
 
-// outcome is a word for how a run ended, "" when nothing is to be said.
+// outcome is a word for how a run ended, "" if normally.
 func outcome(r *digest.Row) string {
 	if r.Running {
 		return "running"
@@ -298,7 +297,7 @@ func outcome(r *digest.Row) string {
 		return "failed"
 	}
 	if v, _ := r.Num("partial"); v != 0 {
-		return "partial" // of half a run it matters little whether it was trusted
+		return "partial" // for a partial run, trust matters little
 	}
 	switch code, _ := r.Num("exit"); int(code) {
 	case report.ExitUntrusted:
@@ -317,7 +316,7 @@ func outcome(r *digest.Row) string {
 	return ""
 }
 
-// about is what users said of a run.
+// about is what users wrote about a run.
 func about(r *digest.Row) string {
 	var parts []string
 	for _, f := range r.Under("label.") {

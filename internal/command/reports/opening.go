@@ -20,13 +20,13 @@ import (
 func (c *commands) open() *cobra.Command {
 	var only bool
 	cmd := &cobra.Command{
-		Use: "open [REPORT...]", Short: "a page with pictures, in the browser; several reports lie over each other",
-		Long: `Writes reports as one HTML page, which needs nothing else, to the user's cache
-folder and has the system open it. The page's path goes to stdout; where there
-is no display nothing else happens.`,
+		Use: "open [REPORT...]", Short: "open a page with pictures in the browser; several reports are overlaid",
+		Long: `Writes reports as one self-contained HTML page to the user's cache folder and
+opens it in the browser. The page's path goes to stdout; without a display the
+page is only written.`,
 		Example: "\n  carronade report open\n  carronade report open last~1 last",
 	}
-	cmd.Flags().BoolVar(&only, "print", false, "write the page and print its path, and open nothing")
+	cmd.Flags().BoolVar(&only, "print", false, "write the page and print its path, but do not open it")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
 		ids, err := chosen(ctx, s, args)
 		if err != nil {
@@ -48,15 +48,15 @@ is no display nothing else happens.`,
 			return err
 		}
 		if err := browse(ctx, path); err != nil {
-			c.Note("nothing here opens it (%v): any browser does", err)
+			c.Note("could not open it (%v): open it in any browser", err)
 		}
 		return nil
 	})
 	return cmd
 }
 
-// writePage writes the page of reports and returns where it is. The same
-// reports have the same page.
+// writePage writes the page of reports and returns its path. The same reports have the same
+// page.
 func writePage(ds []*report.Document) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -80,7 +80,7 @@ func writePage(ds []*report.Document) (string, error) {
 	return path, nil
 }
 
-// browse has the system open a file. It does not wait for the browser.
+// browse opens a file with the system's default program, without waiting for it.
 func browse(ctx context.Context, path string) error {
 	var words []string
 	switch runtime.GOOS {
@@ -98,7 +98,7 @@ func browse(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("there is no %s", words[0])
 	}
-	// It outlives this program, which is about to end.
+	// The browser outlives this program.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), exe, words[1:]...)
 	if err := cmd.Start(); err != nil {
 		return err

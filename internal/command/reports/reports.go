@@ -1,9 +1,8 @@
-// Package reports is the commands on stored reports: list, show, export,
-// import, delete, open, cite, push, pull, check and table. It turns references and
-// filters into reports and reports into output, and refuses to know how a store
-// keeps them and what their numbers mean.
+// Package reports has the commands on stored reports: list, show, export, import, delete,
+// open, cite, push, pull, check and table. It turns references and filters into reports and
+// reports into output. It does not know how a store works or what the numbers mean.
 //
-// Its invariant: nothing is deleted or moved that was not named.
+// Invariant: only reports that the user named are deleted or moved.
 package reports
 
 import (
@@ -20,14 +19,14 @@ import (
 	"carronade/internal/store"
 )
 
-const reportLong = `Every run is kept as a report, from its first second on. A report is called by
-its id, by as many letters of it as no other has, by last, or by last~2 (the
-second before the last). Where several may be meant, filters choose them:
+const reportLong = `Every run is kept as a report, from its first second on. A report is named by
+its id, by a unique prefix of it, by last, or by last~2 (the second before the
+last). Commands that take several reports also take filters:
 
     branch=main  rate>=50k/s  'response_p99<20ms'  target~orders  started>=7d
 
-on any setting of the workload, label, flag of the system under test, fact of
-the host, or number that was measured.`
+on any setting of the workload, label, flag of the system under test, property
+of the host, or measured number.`
 
 const reportExample = `
   carronade report list
@@ -35,18 +34,18 @@ const reportExample = `
   carronade report export last --as markdown
   carronade report cite last`
 
-// Tools are what the commands need of the program.
+// Tools are the dependencies of the commands.
 type Tools struct {
 	command.Console
-	Stores command.Stores // opens what is there
-	Make   command.Stores // and makes what is not
-	// Aside moves the file of a damaged store to another name, and returns that.
+	Stores command.Stores // opens existing stores
+	Make   command.Stores // creates missing ones
+	// Aside renames the file of a damaged store and returns the new name.
 	Aside func(ctx context.Context, place string) (to string, err error)
-	// Damaged opens a store that Stores refuses, to be read as far as it can be.
+	// Damaged opens a store that Stores refuses, to read as much as possible.
 	Damaged command.Stores
 }
 
-// Command returns the command with all below it; more are further ones.
+// Command returns the command with its subcommands; more are further ones.
 func Command(t Tools, more ...*cobra.Command) *cobra.Command {
 	c := &commands{t}
 	cmd := command.Group("report", "stored reports: list, show, export, open, cite", reportLong, append([]*cobra.Command{
@@ -56,7 +55,7 @@ func Command(t Tools, more ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// commands are the commands and whom they speak to.
+// commands are the commands with their dependencies.
 type commands struct{ Tools }
 
 // A job is a command's work in an open store.
@@ -73,7 +72,7 @@ func (c *commands) on(cmd *cobra.Command, do job) {
 	}
 }
 
-// complete offers ids to the shell, newest first.
+// complete returns ids for shell completion, newest first.
 func (c *commands) complete(open func(context.Context) (store.Store, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		const most = 50
@@ -96,7 +95,7 @@ func (c *commands) complete(open func(context.Context) (store.Store, error)) cob
 	}
 }
 
-// chosen returns the ids that words mean; no words are the newest report.
+// chosen returns the ids that the arguments select; without arguments the newest report.
 func chosen(ctx context.Context, s store.Store, words []string) ([]string, error) {
 	if len(words) == 0 {
 		words = []string{"last"}
@@ -116,7 +115,7 @@ func noMatch(words []string) error {
 	}
 }
 
-// get returns the one report that is meant, and says so where its run goes on.
+// get returns one report, with a note if its run is still going on.
 func (c *commands) get(ctx context.Context, s store.Store, words []string) (*report.Document, error) {
 	if len(words) == 0 {
 		words = []string{"last"}
@@ -135,10 +134,10 @@ func (c *commands) get(ctx context.Context, s store.Store, words []string) (*rep
 	}
 	rows, err := s.Rows(ctx, store.Query{Filters: f, Fields: []string{}})
 	if err == nil && len(rows) == 1 && rows[0].Running {
-		c.Note("the run of report %s goes on: this is what was kept of it until now", id)
+		c.Note("the run of report %s is still going on: this is the report so far", id)
 	}
 	return d, err
 }
 
-// join is words as they were typed.
+// join is the arguments as they were typed.
 func join(words []string) string { return strings.Join(words, " ") }

@@ -20,10 +20,10 @@ const showExample = `
 func (c *commands) show() *cobra.Command {
 	var asJSON, full bool
 	cmd := &cobra.Command{
-		Use: "show [REPORT]", Short: "a report as it was printed; the newest unless another is named",
+		Use: "show [REPORT]", Short: "print a report (default: the newest)",
 		Example: showExample, Args: command.Args(0, 1, "at most one report"),
 	}
-	cmd.Flags().BoolVar(&full, "full", false, "everything, and not the page that says the most")
+	cmd.Flags().BoolVar(&full, "full", false, "print the whole report, not only the first page")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
 		d, err := c.get(ctx, s, args)
@@ -47,9 +47,9 @@ func (c *commands) show() *cobra.Command {
 func (c *commands) cite() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cite [REPORT...]", Short: "the number and its conditions, in one line",
-		Long: `Prints what a report measured in one line, with what it takes to judge the
-number and to measure it again: the load, the system, the machine, the
-generator's trustworthiness and the report's id.`,
+		Long: `Prints the result of a report in one line, with everything needed to judge and
+reproduce it: the load, the system, the machine, whether the run is trusted, and
+the report's id.`,
 		Example: "\n  carronade report cite\n  carronade report cite last last~1",
 	}
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {

@@ -117,13 +117,13 @@ func TestWhatADamagedStoreLost(t *testing.T) {
 		some  bool   // some are saved
 		words string // the error's, of --move-aside
 	}{
-		{"cut in half", func(b []byte) []byte { return b[:len(b)/2] }, true, "how many more there were is not known"},
+		{"cut in half", func(b []byte) []byte { return b[:len(b)/2] }, true, "the number of others is unknown"},
 		{"cut near its beginning", func(b []byte) []byte { return b[:len(b)/20] }, false, "nothing could be read of the old one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := wrecked(t, n, tt.wreck)
 			r := runs(t, "check", "--store", path)
-			if r.code != command.Broken || tt.some && !strings.Contains(r.out, "how many more there were is not known") {
+			if r.code != command.Broken || tt.some && !strings.Contains(r.out, "the number of others is unknown") {
 				t.Errorf("check: got %d and %q (%s)", r.code, r.out, r.words)
 			}
 			r = runs(t, "check", "--store", path, "--move-aside")
@@ -150,8 +150,8 @@ func TestRescueOfAllThatWasFound(t *testing.T) {
 	}{
 		{"all", whole, whole, nil, 0, ""},
 		{"one cannot be read", whole, whole[:1], nil, 1, "1 report could not be read"},
-		{"all that was found", whole, whole, store.ErrDamaged, 1, "how many reports could not be read is not known"},
-		{"not all that was found", whole, whole[:1], store.ErrDamaged, 1, "at least 1 report could not be read, and how many more there were is not known"},
+		{"all that was found", whole, whole, store.ErrDamaged, 1, "the number of unreadable reports is unknown"},
+		{"not all that was found", whole, whole[:1], store.ErrDamaged, 1, "at least 1 report could not be read, and the number of others is unknown"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := missing("old.db", len(tt.found), len(tt.read), tt.err)
@@ -189,7 +189,7 @@ func TestPullFromNowhere(t *testing.T) {
 			}
 		})
 	}
-	if r := runs(t, "check", "--store", own); !strings.Contains(r.out, "3 reports, all whole") {
+	if r := runs(t, "check", "--store", own); !strings.Contains(r.out, "3 reports, all intact") {
 		t.Errorf("got %+v", r)
 	}
 }

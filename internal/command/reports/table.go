@@ -16,38 +16,38 @@ import (
 	"carronade/internal/store"
 )
 
-const tableLong = `Puts runs into the tables that Kafka's performance tools end with, the smallest
-run first: of those that produced, how many events, MB a second and the times
-they took; of those that consumed, from when to when, MB and events, and both a
-second. Without --side there are both, of the sides that there are reports of.`
+const tableLong = `Prints runs as the summary tables of Kafka's performance tools, the smallest run
+first. The table of produce runs has events, MB a second and times; that of
+consume runs has start and end, MB, events, and the rates of both. Without
+--side both are printed, as far as there are reports.`
 
 const tableExample = `
   carronade report table label.series=one
   carronade report table --side produce target~api-test -n 24h --as md
   carronade report table --side consume --as csv > consumed.csv`
 
-// tabling is what was typed for a table.
+// tabling holds the flags of table.
 type tabling struct {
 	side string
 	as   string
 	last string
 }
 
-// tableForms are what --as takes.
+// tableForms are the values of --as.
 var tableForms = []string{"text", "md", "csv", "json"}
 
-// table is the command; see judge.TableOf.
+// table returns the command; see judge.TableOf.
 func (c *commands) table() *cobra.Command {
 	var t tabling
 	cmd := &cobra.Command{
-		Use: "table [FILTER...]", Short: "runs as the tables that Kafka's tools end with",
+		Use: "table [FILTER...]", Short: "print runs as summary tables of Kafka's tools",
 		Long: tableLong, Example: tableExample,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&t.side, "side", "", "`SIDE` is produce or consume; left out: both")
+	fs.StringVar(&t.side, "side", "", "`SIDE` is produce or consume (default: both)")
 	fs.StringVar(&t.as, "as", "text", "`FORM` is text, md, csv or json")
-	fs.StringVarP(&t.last, "last", "n", "", "the newest `N`, or those of an age at most, such as 168h; left out: all")
+	fs.StringVarP(&t.last, "last", "n", "", "the newest `N`, or those up to an age, such as 168h (default: all)")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error { return c.doTable(ctx, s, &t, args) })
 	return cmd
 }
@@ -57,12 +57,12 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 		t.as = "md"
 	}
 	if !slices.Contains(tableForms, t.as) {
-		return &command.Words{Err: fmt.Errorf("--as: there is no form %q of a table", t.as), Hint: "give one of " + strings.Join(tableForms, ", ")}
+		return &command.Words{Err: fmt.Errorf("--as: unknown format %q of a table", t.as), Hint: "give one of " + strings.Join(tableForms, ", ")}
 	}
 	sides := []string{judge.Producing, judge.Consuming}
 	if t.side != "" {
 		if !slices.Contains(sides, t.side) {
-			return &command.Words{Err: fmt.Errorf("--side: there is no side %q", t.side), Hint: "give produce or consume"}
+			return &command.Words{Err: fmt.Errorf("--side: unknown side %q", t.side), Hint: "give produce or consume"}
 		}
 		sides = []string{t.side}
 	}
@@ -72,7 +72,7 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 	if t.last != "" {
 		last, err := digest.ParseLast(t.last)
 		if err != nil {
-			return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of a week"}
+			return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of the last week"}
 		}
 		q.Since, q.Limit = last.Since(now), last.N
 	}
@@ -92,7 +92,7 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 	return c.writeTables(t, rows, sides)
 }
 
-// writeTables writes the tables of those sides that there are runs of.
+// writeTables writes the tables of the sides that have runs.
 func (c *commands) writeTables(t *tabling, rows []digest.Row, sides []string) error {
 	var tables []*judge.Table
 	var missing error
@@ -108,7 +108,7 @@ func (c *commands) writeTables(t *tabling, rows []digest.Row, sides []string) er
 		return missing
 	}
 	if t.as == "csv" && len(tables) > 1 {
-		return &command.Words{Err: errors.New("--as csv is one table, and the reports are of both sides"), Hint: "add --side produce or --side consume"}
+		return &command.Words{Err: errors.New("--as csv holds one table, but the reports are of both sides"), Hint: "add --side produce or --side consume"}
 	}
 	if t.as == "json" {
 		return command.WriteJSON(c.Out, tables)

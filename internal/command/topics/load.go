@@ -13,8 +13,8 @@ import (
 	"carronade/target/kafka"
 )
 
-// Load makes a load of operations on topics for an old tool. doc names the
-// brokers, and has what settings reach them.
+// Load runs operations on topics for an old tool. doc names the brokers and has the connection
+// settings.
 func Load(ctx context.Context, c command.Console, k target.Kind, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
 	doc.Add("op", "carronade as", workload.Consume)
 	w, err := workload.Resolve([]target.Kind{k}, doc, nil)

@@ -9,10 +9,9 @@ import (
 	"carronade/target/kafka"
 )
 
-// seconds are the intervals of a load in the making: two of them open, since an
-// answer may be told a moment late, and those before them in a series, so that a
-// load without end needs no more memory than one of an hour. What comes later
-// still is counted in the oldest open one.
+// seconds are the intervals of a running load. Two of them are open, since answers may be
+// reported slightly late. Older ones are in a series, so that an endless load needs no more
+// memory than one of an hour. What comes even later counts in the oldest open interval.
 type seconds struct {
 	see       func(compat.TopicDone)
 	each      uint64 // operations in a request
@@ -21,9 +20,9 @@ type seconds struct {
 	open      [2]measure.Interval // the older one first
 	next      int                 // the second after the newer open one
 	total     measure.Set
-	lower     measure.Lower // without the delays of sending
+	lower     measure.Lower // without the generator's delays
 
-	// Of the request whose operations are being told.
+	// State of the request whose operations are being reported.
 	acked, failed bool
 	classes       []string
 }
@@ -40,13 +39,13 @@ func newSeconds(l compat.TopicLoad) *seconds {
 	return s
 }
 
-// second is an empty interval, with histograms that are empty.
+// second returns an empty interval with empty histograms.
 func second(i int, set measure.Set) measure.Interval {
 	start := time.Duration(i) * time.Second
 	return measure.Interval{Phase: measure.Measurement, Start: start, End: start + time.Second, LagEvents: -1, Set: set}
 }
 
-// turn closes the older interval and opens another.
+// turn closes the older interval and opens a new one.
 func (s *seconds) turn() {
 	old := s.open[0]
 	s.series.Add(old) // it copies the histograms
@@ -60,7 +59,7 @@ func (s *seconds) turn() {
 	s.next++
 }
 
-// at is the interval of a time, or the one of the two that is nearest to it.
+// at returns the interval of a time, or the nearest of the two open ones.
 func (s *seconds) at(t time.Duration) *measure.Interval {
 	if t < s.open[1].Start {
 		return &s.open[0]
@@ -68,7 +67,7 @@ func (s *seconds) at(t time.Duration) *measure.Interval {
 	return &s.open[1]
 }
 
-// done takes an operation. Those of a request come one behind the other.
+// done counts an operation. Operations of one request come one after the other.
 func (s *seconds) done(d kafka.TopicDone) {
 	for d.At >= s.open[1].End {
 		s.turn()
@@ -116,7 +115,7 @@ func (s *seconds) time(row *measure.Interval, d *kafka.TopicDone) {
 		hist(&s.lower.Response).Record(d.At - d.Due - delay)
 	}
 	for _, set := range []*measure.Set{&row.Set, &s.total} {
-		hist(&set.Batching).Record(0) // those of a request are due together
+		hist(&set.Batching).Record(0) // operations of a request are due together
 		hist(&set.SendDelay).Record(delay)
 		switch {
 		case d.Class == "":
@@ -157,9 +156,9 @@ func hist(h **measure.Histogram) *measure.Histogram {
 	return *h
 }
 
-// intervals are those of a load that has ended. With a rate an operation was
-// offered when it was due, else when it was sent; what was to be done and was
-// never due is the last one's.
+// intervals returns the intervals of a finished load. With a rate, an operation was offered
+// when it was due, otherwise when it was sent; operations that were never due count in the
+// last interval.
 func (s *seconds) intervals(w *kafka.TopicWork, r *kafka.TopicResult) []measure.Interval {
 	for r.Elapsed > s.open[1].End {
 		s.turn()
@@ -187,11 +186,11 @@ func (s *seconds) intervals(w *kafka.TopicWork, r *kafka.TopicResult) []measure.
 	return rows
 }
 
-// mostAges is how many ages of what was never begun are looked up: beyond it
-// they are recorded in groups, which at a constant rate is the same.
+// mostAges limits how many unsent operations get their age computed one by one; beyond it they
+// are recorded in groups, which at a constant rate gives the same result.
 const mostAges = 4096
 
-// censor records how long what was due and never begun had waited.
+// censor records how long operations that were due but never begun had waited.
 func (s *seconds) censor(row *measure.Interval, w *kafka.TopicWork, r *kafka.TopicResult) {
 	due := w.DueBefore(r.Begun) // 0 without a rate
 	if due <= r.Operations {

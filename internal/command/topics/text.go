@@ -81,7 +81,7 @@ func topicsDocument(r *kafka.TopicResult) *topicsReport {
 	return d
 }
 
-// pastTense says what was done to topics.
+// pastTense is the past tense of each operation.
 var pastTense = map[string]string{
 	kafka.TopicsCreate: "made", kafka.TopicsList: "listed", kafka.TopicsDescribe: "described",
 	kafka.TopicsDelete: "deleted", kafka.TopicsDeleteRecords: "emptied", kafka.TopicsRead: "read",
@@ -100,10 +100,10 @@ func (d *topicsReport) text(w io.Writer) {
 	fmt.Fprintln(w)
 	if d.Op == kafka.TopicsRead {
 		fmt.Fprintf(w, "  events    %s, %s%s, %s\n", units.FormatCount(d.Events), units.FormatSize(int64(d.Bytes)),
-			map[bool]string{true: " as they travelled"}[d.BytesWire], units.FormatRate(perSecond(d.Events, d.ElapsedS)))
+			map[bool]string{true: " on the wire"}[d.BytesWire], units.FormatRate(perSecond(d.Events, d.ElapsedS)))
 	}
 	if d.Requests > 1 {
-		fmt.Fprintf(w, "  requests  %s, %d topics each, %.3g in flight in the mean\n", units.FormatCount(d.Requests), d.PerRequest, d.InFlightMean)
+		fmt.Fprintf(w, "  requests  %s, %d topics each, %.3g in flight on average\n", units.FormatCount(d.Requests), d.PerRequest, d.InFlightMean)
 	}
 	times(w, "service", d.Service)
 	times(w, "response", d.Response)
@@ -121,7 +121,7 @@ func (d *topicsReport) text(w io.Writer) {
 	}
 }
 
-// times writes the times of requests, where there were several.
+// times writes the times of requests, if there were several.
 func times(w io.Writer, name string, s *measure.Summary) {
 	if s == nil || s.Count < 2 {
 		return
@@ -136,7 +136,7 @@ func times(w io.Writer, name string, s *measure.Summary) {
 	fmt.Fprintf(w, " max %s a request\n", units.FormatDuration(time.Duration(s.Max*float64(time.Microsecond))))
 }
 
-// table shows what was found out about topics.
+// table writes the result of listing or describing topics.
 func (d *topicsReport) table(w io.Writer) {
 	if len(d.Topics) == 0 {
 		return

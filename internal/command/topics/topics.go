@@ -1,7 +1,6 @@
-// Package topics is the command that only Kafka has: topics made, listed,
-// described, deleted and read as operations that are counted and timed. It
-// turns what was typed into work for the target and its result into text or
-// JSON, and refuses to know how a request is made.
+// Package topics is the command that only Kafka has: it creates, lists, describes, deletes and
+// reads topics as counted and timed operations. It turns arguments into work for the target
+// and the result into text or JSON, and does not know the protocol.
 package topics
 
 import (
@@ -22,14 +21,14 @@ import (
 	"carronade/units"
 )
 
-const topicsLong = `Makes, lists, describes, deletes and reads Kafka topics, as operations that are
-counted and timed: one topic by hand, or ten thousand as a load. A topic that
-is missing, or there already, is a failure like any other, and makes the exit
-code 1. No report is kept of it: it is work on the brokers more often than a
-measurement. --json is the whole result.
+const topicsLong = `Creates, lists, describes, deletes and reads Kafka topics. The operations are
+counted and timed, so ten thousand of them are a load test. A topic that is
+missing, or exists already, is a failure, and the exit code is then 1. No report
+is kept, since these are administrative commands; --json prints the whole
+result.
 
-TARGET names the broker and may name the topic; TOPICS are others, with commas
-between them.`
+TARGET names the broker and may name the topic; TOPICS are further topics,
+separated by commas.`
 
 const topicsExample = `
   carronade topics create kafka://127.0.0.1:9092/orders --partitions 12
@@ -37,10 +36,10 @@ const topicsExample = `
     --per-request 100
   carronade topics read kafka://127.0.0.1:9092 orders,payments`
 
-// mostTopics bounds --count: every name is kept.
+// mostTopics limits --count, since every name is kept in memory.
 const mostTopics = 10_000_000
 
-// topicFlags are what is typed for an operation on topics.
+// topicFlags are the flags of an operation on topics.
 type topicFlags struct {
 	command.Settings
 	op string
@@ -60,22 +59,22 @@ type topicFlags struct {
 	internal   bool
 }
 
-// Command returns the command over the program's Kafka kind.
+// Command returns the command for the program's Kafka kind.
 func Command(c command.Console, k target.Kind) *cobra.Command {
 	t := &topics{Console: c, kind: k}
-	cmd := command.Group("topics", "make, list, describe, delete and read Kafka topics", topicsLong,
-		t.command(kafka.TopicsCreate, "TARGET [TOPICS]", "make topics"),
+	cmd := command.Group("topics", "create, list, describe, delete and read Kafka topics", topicsLong,
+		t.command(kafka.TopicsCreate, "TARGET [TOPICS]", "create topics"),
 		t.command(kafka.TopicsList, "TARGET", "list all topics"),
 		t.command(kafka.TopicsDescribe, "TARGET [TOPICS]", "partitions, leaders and settings of topics"),
 		t.command(kafka.TopicsDelete, "TARGET [TOPICS]", "delete topics"),
 		t.command(kafka.TopicsDeleteRecords, "TARGET [TOPICS]", "delete the records of topics, up to an offset"),
-		t.command(kafka.TopicsRead, "TARGET [TOPICS]", "read topics whole, each as one operation"),
+		t.command(kafka.TopicsRead, "TARGET [TOPICS]", "read whole topics, each as one operation"),
 	)
 	cmd.Example = topicsExample
 	return cmd
 }
 
-// topics is the command and whom it speaks to.
+// topics holds the command's console and kind.
 type topics struct {
 	command.Console
 	kind target.Kind
@@ -102,12 +101,12 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.json, "json", false, "the result as JSON on stdout")
 	fs.IntVarP(&f.concurrency, "concurrency", "c", 1, "requests in flight at once")
-	fs.StringVar(&f.rate, "rate", "", "requests due a `RATE`, such as 50/s; left out: each when the one before is answered")
+	fs.StringVar(&f.rate, "rate", "", "requests at this `RATE`, such as 50/s (default: each when the one before is answered)")
 	if op == kafka.TopicsList {
 		fs.IntVar(&f.times, "times", 1, "how often")
-		fs.BoolVar(&f.internal, "internal", false, "the brokers' own topics as well")
+		fs.BoolVar(&f.internal, "internal", false, "include internal topics")
 	} else {
-		fs.StringVar(&f.file, "topics-file", "", "more topics, a line each in `FILE`")
+		fs.StringVar(&f.file, "topics-file", "", "more topics, one per line in `FILE`")
 		fs.StringVar(&f.count, "count", "", "`N` topics: TOPIC-0, TOPIC-1, ...")
 	}
 	if op == kafka.TopicsCreate || op == kafka.TopicsDelete {
@@ -115,11 +114,11 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 	}
 	switch op {
 	case kafka.TopicsCreate:
-		fs.IntVar(&f.partitions, "partitions", 0, "of each topic; left out: as the broker likes")
-		fs.IntVar(&f.replicas, "replicas", 0, "of each partition; left out: as the broker likes")
+		fs.IntVar(&f.partitions, "partitions", 0, "of each topic (default: the broker's)")
+		fs.IntVar(&f.replicas, "replicas", 0, "of each partition (default: the broker's)")
 		fs.StringArrayVar(&f.config, "config", nil, "a setting of the topics, `K=V` (repeatable)")
 	case kafka.TopicsDeleteRecords:
-		fs.Int64Var(&f.upto, "upto", -1, "delete what lies before this offset; -1: everything")
+		fs.Int64Var(&f.upto, "upto", -1, "delete records before this offset; -1: all")
 	}
 	for _, o := range workload.Table(t.kind) {
 		if o.Kind != "" && o.Means(workload.Consume) && belongs(op, &o) {
@@ -129,8 +128,8 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 	return cmd
 }
 
-// belongs tells whether an option of Kafka means something for an operation:
-// what reaches the brokers for all of them, what reads for reading.
+// belongs reports whether a Kafka option applies to an operation: connection options to all,
+// consumer options to reading.
 func belongs(op string, o *workload.Setting) bool {
 	switch o.Group {
 	case "security", "connections":
@@ -141,7 +140,7 @@ func belongs(op string, o *workload.Setting) bool {
 	return false
 }
 
-// work makes what package kafka does of what was typed.
+// work converts flags and arguments to work for package kafka.
 func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, error) {
 	f.Doc.Add("target", "target", args[0])
 	f.Doc.Add("op", "op", workload.Consume)
@@ -168,7 +167,7 @@ func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, error) {
 	}
 	if f.rate != "" {
 		if work.Rate, err = units.ParseRate(f.rate); err != nil || work.Rate <= 0 {
-			return work, &command.Words{Err: fmt.Errorf("--rate: %q is no rate above 0", f.rate), Hint: "write it as 50/s"}
+			return work, &command.Words{Err: fmt.Errorf("--rate: %q is not a rate above 0", f.rate), Hint: "write it as 50/s"}
 		}
 	}
 	if f.op == kafka.TopicsCreate {
@@ -177,7 +176,7 @@ func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, error) {
 			return work, err
 		}
 		if f.partitions < 0 || f.replicas < 0 || f.replicas > 1<<15-1 || f.partitions > 1_000_000 {
-			return work, &command.Words{Err: errors.New("--partitions and --replicas are numbers above 0"), Hint: "leave them out and the broker decides"}
+			return work, &command.Words{Err: errors.New("--partitions and --replicas are numbers above 0"), Hint: "leave them out to use the broker's defaults"}
 		}
 		work.Spec.Partitions, work.Spec.Replicas = int32(f.partitions), int16(f.replicas)
 	}
@@ -185,7 +184,7 @@ func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, error) {
 	return work, err
 }
 
-// names are the topics of the arguments, the file and the count.
+// names returns the topics of the arguments, the file and --count.
 func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error) {
 	var names []string
 	if len(args) > 1 {
@@ -216,7 +215,7 @@ func (f *topicFlags) names(args []string, w *workload.Workload) ([]string, error
 	case n == 0 || n > mostTopics:
 		return nil, &command.Words{Err: fmt.Errorf("--count: %s is not between 1 and ten million", f.count)}
 	case len(names) > 0 || own == "":
-		return nil, &command.Words{Err: errors.New("--count needs one topic, in the target, to make names of"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
+		return nil, &command.Words{Err: errors.New("--count needs one topic in the target, as the prefix of the names"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
 	}
 	return kafka.TopicNames(own+"-", int(n)), nil
 }

@@ -86,15 +86,15 @@ func (t *agents) main(ctx context.Context) (int, error) {
 func (t *agents) check() error {
 	switch {
 	case t.instances < 1:
-		return fmt.Errorf("-instances %d: there is one agent at least", t.instances)
+		return fmt.Errorf("-instances %d: must be at least 1", t.instances)
 	case t.minSpans < 0 || t.minFrames < 0:
-		return fmt.Errorf("-sm %d -em %d: no fewer than none", t.minSpans, t.minFrames)
+		return fmt.Errorf("-sm %d -em %d: must not be negative", t.minSpans, t.minFrames)
 	case t.per <= 0 || t.errorsPer <= 0:
-		return fmt.Errorf("-tf %v -ef %v: a frequency is one in a duration above nothing", t.per, t.errorsPer)
+		return fmt.Errorf("-tf %v -ef %v: a frequency must be a duration above 0", t.per, t.errorsPer)
 	case t.transactions <= 0 && t.errors <= 0 && !t.bench:
 		return fmt.Errorf("-t %d -e %d: nothing is left to generate", t.transactions, t.errors)
 	case t.run < 0 || t.flush < 0:
-		return fmt.Errorf("-run %v -flush %v: no time goes backwards", t.run, t.flush)
+		return fmt.Errorf("-run %v -flush %v: must not be negative", t.run, t.flush)
 	case t.given["run"] && t.run == 0 && t.bench:
 		return errors.New("-run 0 and -bench: its first workload would never end")
 	}
@@ -105,9 +105,9 @@ func (t *agents) check() error {
 func (t *agents) warn() {
 	for _, f := range [][2]string{
 		{"delay", "agents start at once"},
-		{"service-name", "it had no effect in hey-apm, and there are four services"},
-		{"rm", "carronade verify decides what a regression is, by the spread of earlier runs"},
-		{"rd", "carronade verify decides what a regression is, by the spread of earlier runs"},
+		{"service-name", "it had no effect in hey-apm; there are four services"},
+		{"rm", "carronade verify detects regressions, from the spread of earlier runs"},
+		{"rd", "carronade verify detects regressions, from the spread of earlier runs"},
 	} {
 		if t.given[f[0]] {
 			fmt.Fprintf(t.p.Err, "warning: -%s means nothing here: %s\n", f[0], f[1])
@@ -124,7 +124,7 @@ func (t *agents) warn() {
 				fmt.Fprintf(t.p.Err, "warning: -%s means nothing with -bench\n", name)
 			}
 		}
-		fmt.Fprintln(t.p.Err, "warning: -bench deletes no documents here, and compares with no earlier reports: carronade verify does")
+		fmt.Fprintln(t.p.Err, "warning: -bench does not delete documents or compare with earlier reports here; carronade verify compares")
 	}
 }
 
@@ -249,7 +249,7 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 		together = min(together, max(1, s.limit))
 		d.AtMost(s.limitFlag, strconv.Itoa(count))
 		if s.spans[0] != s.spans[1] {
-			fmt.Fprintf(t.p.Err, "warning: with %d to %d spans, %s %d is %d events, and about so many transactions\n", s.spans[0], s.spans[1], s.limitFlag, s.limit, count)
+			fmt.Fprintf(t.p.Err, "warning: with %d to %d spans, %s %d is %d events, and the number of transactions is approximate\n", s.spans[0], s.spans[1], s.limitFlag, s.limit, count)
 		}
 	}
 	d.Set("events", "hey-apm", strconv.Itoa(together))

@@ -73,6 +73,6 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 
 // interrupted ends a benchmark before its end, and returns the exit code.
 func (t *agents) interrupted() int {
-	fmt.Fprintln(t.p.Err, "interrupted: the benchmark is not whole")
+	fmt.Fprintln(t.p.Err, "interrupted: the benchmark is incomplete")
 	return exit(t.p, report.ExitInterrupted)
 }

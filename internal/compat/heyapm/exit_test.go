@@ -151,7 +151,7 @@ func TestBenchmarkInterrupted(t *testing.T) {
 	if code != report.ExitInterrupted || err != nil || fired != 1 {
 		t.Errorf("exit %d, %v, after %d rounds", code, err, fired)
 	}
-	for _, said := range []string{"warning: -t means nothing with -bench\n", "warning: -rm means nothing here", "warning: -bench deletes no documents", "interrupted: the benchmark is not whole\n"} {
+	for _, said := range []string{"warning: -t means nothing with -bench\n", "warning: -rm means nothing here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n"} {
 		if !strings.Contains(e.String(), said) {
 			t.Errorf("stderr has no %q:\n%s", said, e.String())
 		}

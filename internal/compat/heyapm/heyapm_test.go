@@ -127,7 +127,7 @@ func TestLegacyRun(t *testing.T) {
 		t.Errorf("%d workloads, exit %d, %v", n, got.Code, got.Err)
 	}
 	for _, said := range []string{
-		"[info] starting worker for http://h:1/v1/transactions\n", "healthcheck is not fired at", "[info] no more time left to make requests\n",
+		"[info] starting worker for http://h:1/v1/transactions\n", "healthcheck gets no requests", "[info] no more time left to make requests\n",
 		"[info] stopped cleanly after time expired\n",
 	} {
 		if !strings.Contains(got.Errs, said) {
@@ -199,7 +199,7 @@ func TestFlags(t *testing.T) {
 		}, ""},
 		{"a test of a profile", false, []string{"-profile", "tiny", "test", "1s", "1", "2", "3", "4"}, map[string]string{"events": "1", "frames": "3"}, "warning: -profile means nothing with test"},
 		{"a test for a time", false, []string{"-run", "3s", "test", "1s", "1", "2", "3", "4"}, map[string]string{"for": "1s"}, "warning: -run means nothing with test"},
-		{"the shell", false, []string{"-server"}, nil, "[error] -server: the shell is not here"},
+		{"the shell", false, []string{"-server"}, nil, "[error] -server: the shell is not available"},
 
 		{"agents", false, []string{"-apm-url", "http://h:1"}, map[string]string{
 			"target": "apm+http://h:1", "for": "30s", "mix": "error=1", "frames": "0-10", "concurrency": "1", "clients": "1", "rate": "", "gzip": "1", "verbose": "true", "events": "100",
@@ -207,7 +207,7 @@ func TestFlags(t *testing.T) {
 		{"only transactions", false, []string{"-e", "0", "-sx", "4", "-sm", "4", "-t", "1000", "-tf", "1ms"}, map[string]string{
 			"mix": "transaction=1", "spans": "4", "count": "5000", "count-at-most": "true", "rate": "5000/s", "events": "100", "concurrency": "",
 		}, ""},
-		{"about so many", false, []string{"-e", "0", "-sx", "9", "-t", "10"}, map[string]string{"spans": "1-9", "count": "60", "events": "10"}, "about so many transactions"},
+		{"an approximate number", false, []string{"-e", "0", "-sx", "9", "-t", "10"}, map[string]string{"spans": "1-9", "count": "60", "events": "10"}, "the number of transactions is approximate"},
 		{"only errors", false, []string{"-t", "0", "-e", "30", "-ef", "100ms", "-ex", "3", "-em", "5"}, map[string]string{
 			"mix": "error=1", "frames": "5", "count": "30", "rate": "10/s", "events": "1", "spans": "0",
 		}, ""},
@@ -219,22 +219,22 @@ func TestFlags(t *testing.T) {
 		{"where reports go", false, []string{"-es-url", "http://es:9200"}, map[string]string{"store": "elasticsearch://es:9200"}, ""},
 		{"its login", false, []string{"-es-url", "https://es/p", "-es-auth", "u&v:hunter2secret"}, map[string]string{
 			"store": "elasticsearch+https://es/p?user=u%26v&password=env:CARRONADE_AS_HEY_APM_1",
-		}, "warning: the secret of -es-auth can be read"},
+		}, "warning: the secret of -es-auth is visible"},
 		{"a login of nobody", false, []string{"-es-auth", "u:hunter2secret", "-apm-es-auth", "u:hunter2secret"}, map[string]string{"store": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
 		{"a login in a file", false, []string{"-es-url", "http://es:9200", "-es-auth", "u:file:/a&b/c"}, map[string]string{"store": "elasticsearch://es:9200?user=u&password=file:/a%26b/c"}, ""},
 		{"a login by reference", false, []string{"-es-url", "http://es:9200", "-es-auth", "u:env:ES"}, map[string]string{"store": "elasticsearch://es:9200?user=u&password=env:ES"}, ""},
 		{"what is indexed", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret"}, map[string]string{
 			"index": "http://es:9200", "index-pattern": "logs-apm*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
-		}, "warning: the secret of -apm-es-auth can be read"},
-		{"a token", false, []string{"-apm-secret", "hunter2secret"}, map[string]string{"secret-token": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -apm-secret can be read"},
+		}, "warning: the secret of -apm-es-auth is visible"},
+		{"a token", false, []string{"-apm-secret", "hunter2secret"}, map[string]string{"secret-token": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -apm-secret is visible"},
 		{"a token by reference", false, []string{"-apm-secret", "env:TOKEN"}, map[string]string{"secret-token": "env:TOKEN"}, ""},
-		{"a key", false, []string{"-api-key", "hunter2secret"}, map[string]string{"api-key": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -api-key can be read"},
+		{"a key", false, []string{"-api-key", "hunter2secret"}, map[string]string{"api-key": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -api-key is visible"},
 		{"a login in a header", false, []string{"-header", "Authorization: Bearer hunter2secret"}, map[string]string{"header": "Authorization: env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -header"},
 		{"without an end", false, []string{"-apm-url", "http://h:1", "-run", "0"}, map[string]string{"for": ""}, ""},
 		{"a test of what is indexed", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{
 			"target": "apm+http://localhost:8200", "intake": "v1", "concurrency": "4", "for": "1s", "rate": "",
 			"index": "http://es:9200", "index-pattern": "apm-*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
-		}, "warning: the secret of -apm-es-auth can be read"},
+		}, "warning: the secret of -apm-es-auth is visible"},
 		{"a test with a login of nobody", false, []string{"-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{"index": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
 		{"a test of a process", false, []string{"-system-pid", "4711", "--system-gc-log=gc%p.log", "test", "1s", "1", "2", "3", "4"}, map[string]string{
 			"system-pid": "4711", "system-gc-log": "gc%p.log", "index": "",
@@ -312,12 +312,12 @@ func TestUsage(t *testing.T) {
 		{"no duration", []string{"-run", "soon"}, "invalid value \"soon\" for flag -run: parse error\n", "", 2},
 		{"no such profile", []string{"-profile", "light"}, " [error] unknown profile\n", "", 1},
 		{"no header", []string{"-header", "x"}, " [error] invalid header \"x\", use \"key: this is the value\"\n", "", 1},
-		{"two generations", []string{"-profile", "tiny", "-t", "3"}, "", "-profile is of 2018 and -t of 2023", 1},
+		{"two generations", []string{"-profile", "tiny", "-t", "3"}, "", "-profile belongs to 2018 and -t to 2023", 1},
 		{"no URL", []string{"-base-url", "localhost:8200"}, "", "-base-url: ", 1},
-		{"a user in a URL", []string{"-apm-url", "http://u:hunter2secret@h:1"}, "", "a URL with a user in it is not taken", 1},
+		{"a user in a URL", []string{"-apm-url", "http://u:hunter2secret@h:1"}, "", "a URL must not contain a user", 1},
 		{"nothing to do", []string{"-t", "0", "-e", "0"}, "", "nothing is left to generate", 1},
-		{"no agents", []string{"-instances", "0"}, "", "there is one agent at least", 1},
-		{"no frequency", []string{"-tf", "0"}, "", "a frequency is one in a duration above nothing", 1},
+		{"no agents", []string{"-instances", "0"}, "", "must be at least 1", 1},
+		{"no frequency", []string{"-tf", "0"}, "", "a frequency must be a duration above 0", 1},
 		{"nobody is there", []string{"-apm-url", "http://nobody:1"}, "", "nobody is there", 2},
 		{"nobody for a profile", []string{"-base-url", "http://nobody:1"}, "", "nobody is there", 2},
 		{"nobody for a test", []string{"-base-url", "http://nobody:1", "test", "1s", "1", "2", "3", "4"}, "", "nobody is there", 2},
@@ -326,20 +326,20 @@ func TestUsage(t *testing.T) {
 		{"a test that is dumped", []string{"-dump", "test", "1s", "1", "2", "3", "4"}, "", "-dump and test: give one of them", 1},
 		{"a test of the shell", []string{"-server", "test", "1s", "1", "2", "3", "4"}, "", "-server and test: give one of them", 1},
 		{"no header of a test", []string{"-header", "x", "test", "1s", "1", "2", "3", "4"}, " [error] invalid header \"x\", use \"key: this is the value\"\n", "", 1},
-		{"a test of too little", []string{"test", "30s", "1"}, "", "it has 2 arguments", 1},
-		{"a test of a server to start", []string{"test", "30s", "1", "1", "1", "1", "-E", "a=b"}, "", "no server is started", 1},
-		{"a test of a server's own flag", []string{"-system-cmd", "x", "test", "30s", "1", "1", "1", "1", "-d", "*"}, "", "-d is none of -E NAME=VALUE and --mem SIZE", 1},
+		{"a test of too little", []string{"test", "30s", "1"}, "", "got 2 arguments", 1},
+		{"a test of a server to start", []string{"test", "30s", "1", "1", "1", "1", "-E", "a=b"}, "", "need a server that is started here", 1},
+		{"a test of a server's own flag", []string{"-system-cmd", "x", "test", "30s", "1", "1", "1", "1", "-d", "*"}, "", "-d is neither -E NAME=VALUE nor --mem SIZE", 1},
 		{"a test without a setting", []string{"-system-cmd", "x", "test", "30s", "1", "1", "1", "1", "-E"}, "", "-E has no value", 1},
-		{"a test of no memory", []string{"-system-cmd", "x", "test", "30s", "1", "1", "1", "1", "--mem", "much"}, "", "--mem: a size is a number with k, m or g", 1},
-		{"a test of agents", []string{"-t", "5", "test", "30s", "1", "2", "3", "4"}, "", "test is of 2018 and -t of 2023", 1},
-		{"a test at another server", []string{"-apm-url", "http://h:1", "-apm-es-url", "http://es:9200", "test", "30s", "1", "2", "3", "4"}, "", "test is of 2018 and -apm-url of 2023", 1},
+		{"a test of no memory", []string{"-system-cmd", "x", "test", "30s", "1", "1", "1", "1", "--mem", "much"}, "", "--mem: a size is a number followed by k, m or g", 1},
+		{"a test of agents", []string{"-t", "5", "test", "30s", "1", "2", "3", "4"}, "", "test belongs to 2018 and -t to 2023", 1},
+		{"a test at another server", []string{"-apm-url", "http://h:1", "-apm-es-url", "http://es:9200", "test", "30s", "1", "2", "3", "4"}, "", "test belongs to 2018 and -apm-url to 2023", 1},
 		{"a profile of a process", []string{"-system-pid", "4711"}, "", "-system-pid is for test", 1},
-		{"a command of the shell", []string{"collate", "branch"}, "", "collate is a command of the shell, which is not here: carronade collate", 1},
+		{"a command of the shell", []string{"collate", "branch"}, "", "collate is a command of the shell, which is not available here: carronade collate", 1},
 		{"another", []string{"elasticsearch", "use", "local"}, "", "-apm-es-url URL", 1},
 		{"no time", []string{"-profile", "maxspans", "-run", "0s"}, "", "-run 0s sends nothing: leave it out for 10s", 1},
 		{"less than none", []string{"-run", "-1s"}, "", "-run -1s sends nothing", 1},
 		{"a benchmark without an end", []string{"-bench", "-run", "0"}, "", "would never end", 1},
-		{"a test of no time", []string{"test", "x", "1", "1", "1", "1"}, "", "is no duration", 1},
+		{"a test of no time", []string{"test", "x", "1", "1", "1", "1"}, "", "is not a duration", 1},
 		{"a test of nobody", []string{"test", "1s", "1", "1", "1", "0"}, "", "concurrency 0 sends nothing", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

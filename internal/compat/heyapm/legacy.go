@@ -36,7 +36,7 @@ func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error
 	parts, ok := profiles[t.profile]
 	switch {
 	case t.shell:
-		t.log.printf("[error] -server: the shell is not here; give -profile, or see carronade run apm+http://HOST:8200 --help")
+		t.log.printf("[error] -server: the shell is not available; give -profile, or see carronade run apm+http://HOST:8200 --help")
 		return 1, nil
 	case !ok:
 		t.log.printf("[error] unknown profile")
@@ -101,7 +101,7 @@ func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
 	for i := range all {
 		w := &all[i]
 		if !w.fired() {
-			fmt.Fprintf(t.p.Err, "warning: %s is not fired at: a run asks after a server's health before, and watches it by its own figures (--system-vars)\n", w.url)
+			fmt.Fprintf(t.p.Err, "warning: %s gets no requests: a run checks the server's health first, and watches its own metrics (--system-vars)\n", w.url)
 			continue
 		}
 		if w.intake == "rum-v2" {

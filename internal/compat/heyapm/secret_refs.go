@@ -35,5 +35,5 @@ func (v *secretRefs) close() {
 
 // beware tells how a secret is given so that nobody else reads it.
 func beware(s *logger, flag string) {
-	fmt.Fprintf(s.w, "warning: the secret of %s can be read by whoever lists this machine's processes; env:NAME and file:PATH are read in its place\n", flag)
+	fmt.Fprintf(s.w, "warning: the secret of %s is visible in this machine's process list; give env:NAME or file:PATH instead\n", flag)
 }

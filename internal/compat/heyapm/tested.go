@@ -35,7 +35,7 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	}
 	for _, name := range []string{"profile", "run"} {
 		if given[name] {
-			fmt.Fprintf(t.p.Err, "warning: -%s means nothing with test, which says what is fired and for how long\n", name)
+			fmt.Fprintf(t.p.Err, "warning: -%s means nothing with test, whose arguments set the load and the duration\n", name)
 		}
 	}
 	if given["apm-es-auth"] && !given["apm-es-url"] {
@@ -46,7 +46,7 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	}
 	base := t.bases.list[0]
 	if len(t.bases.list) > 1 {
-		return 1, fmt.Errorf("test has one server, and there are %d -base-url", len(t.bases.list))
+		return 1, fmt.Errorf("test takes one server, but there are %d -base-url", len(t.bases.list))
 	}
 	if w.target, err = targetOf(base); err != nil {
 		return 1, fmt.Errorf("-base-url: %w", err)
@@ -82,16 +82,16 @@ const testForm = "test <duration> <events> <spans> <frames> <concurrency>"
 
 func parseTest(args []string) (*work, time.Duration, error) {
 	if len(args) < 5 {
-		return nil, 0, fmt.Errorf("%s: it has %d arguments", testForm, len(args))
+		return nil, 0, fmt.Errorf("%s: got %d arguments", testForm, len(args))
 	}
 	length, err := time.ParseDuration(args[0])
 	if err != nil || length <= 0 {
-		return nil, 0, fmt.Errorf("%s: %q is no duration", testForm, args[0])
+		return nil, 0, fmt.Errorf("%s: %q is not a duration", testForm, args[0])
 	}
 	var n [4]int
 	for i, text := range args[1:5] {
 		if n[i], err = strconv.Atoi(text); err != nil || n[i] < 0 {
-			return nil, 0, fmt.Errorf("%s: %q is no number", testForm, text)
+			return nil, 0, fmt.Errorf("%s: %q is not a number", testForm, text)
 		}
 	}
 	// The tool's composer always wrote the first of each.

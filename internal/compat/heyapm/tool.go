@@ -21,15 +21,16 @@ var Tool = compat.Tool{
 }
 
 const differs = `
-Profiles are made anew by their descriptions, with fresh ids (--strict: one body
-again and again); the check of health is not fired. Of the shell there is
+Profiles are generated from their descriptions, with fresh ids (--strict: the
+same body repeated); the health check is not sent. Of the shell's commands there
+is
   test <duration> <events> <spans> <frames> <concurrency> [-E name=value ...]
        [--mem 4g]
-for a server that runs, or that -system-cmd starts. With -apm-es-url it counts
-documents, and with -system-pid or another of carronade's --system flags, which
-stand before test, it has the server's memory. The counts of 2023 are of
-what was sent and what the server accepted. -bench prints its results and leaves
-judging to carronade verify. See docs/coming-from/hey-apm.md.
+for a running server, or one that -system-cmd starts. With -apm-es-url it counts
+documents, and with -system-pid or another --system flag of carronade before
+test it has the server's memory. The counts of 2023 are of events sent and
+events that the server accepted. -bench prints its results; carronade verify
+judges them. See docs/coming-from/hey-apm.md.
 `
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
@@ -58,13 +59,13 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	}
 	test := fs.Arg(0) == "test"
 	if instead, ok := shell[fs.Arg(0)]; ok {
-		return 1, fmt.Errorf("%s is a command of the shell, which is not here: %s", fs.Arg(0), instead)
+		return 1, fmt.Errorf("%s is a command of the shell, which is not available here: %s", fs.Arg(0), instead)
 	}
 	if len(o.system) > 0 && !test {
-		return 1, fmt.Errorf("%s is for test: carronade run apm+http://HOST:8200 has it for other loads", o.system[0].flag)
+		return 1, fmt.Errorf("%s is for test; for other loads, use carronade run apm+http://HOST:8200", o.system[0].flag)
 	}
 	if fs.NArg() > 0 && !test {
-		fmt.Fprintf(p.Err, "warning: %s is left out: hey-apm has flags, and here the shell's test\n", strings.Join(fs.Args(), " "))
+		fmt.Fprintf(p.Err, "warning: %s is ignored: hey-apm takes flags, and here the shell's test\n", strings.Join(fs.Args(), " "))
 	}
 	s := &logger{w: p.Err}
 	v := newSecretRefs()
@@ -84,7 +85,7 @@ var shell = map[string]string{
 	"apm":           "-system-cmd, -system-git, -system-checkout and -system-build before test",
 	"cancel":        "an interrupt ends a test",
 	"collate":       "carronade collate",
-	"define":        "files of workloads and the shell that this was typed in",
+	"define":        "workload files and your own shell",
 	"dump":          "-dump",
 	"elasticsearch": "-apm-es-url URL -apm-es-auth USER:env:PASSWORD before test",
 	"help":          "--help",
@@ -112,13 +113,13 @@ func choose(fs *flag.FlagSet, asked string) (generation string, given map[string
 	})
 	switch {
 	case test && young != "":
-		return "", nil, fmt.Errorf("test is of %s and -%s of %s: give what is of one of them", gen2018, young, gen2023)
+		return "", nil, fmt.Errorf("test belongs to %s and -%s to %s: use arguments of one generation", gen2018, young, gen2023)
 	case test && asked == gen2023:
 		return "", nil, fmt.Errorf("--generation %s has no test", asked)
 	case asked != "" && asked != gen2018 && asked != gen2023:
 		return "", nil, fmt.Errorf("--generation %s: hey-apm has %s and %s", asked, gen2018, gen2023)
 	case old != "" && young != "":
-		return "", nil, fmt.Errorf("-%s is of %s and -%s of %s: give flags of one of them", old, gen2018, young, gen2023)
+		return "", nil, fmt.Errorf("-%s belongs to %s and -%s to %s: use flags of one generation", old, gen2018, young, gen2023)
 	case asked == gen2018 && young != "":
 		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, young)
 	case asked == gen2023 && old != "":
@@ -135,11 +136,11 @@ func targetOf(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("a URL that cannot be read: %.40q", text)
+		return "", fmt.Errorf("invalid URL %.40q", text)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", fmt.Errorf("%q is no URL of http or https", u.Redacted())
+		return "", fmt.Errorf("%q is not an http or https URL", u.Redacted())
 	case u.User != nil:
-		return "", fmt.Errorf("%s: a URL with a user in it is not taken: give a header or a secret", u.Redacted())
+		return "", fmt.Errorf("%s: a URL must not contain a user: give a header or a secret", u.Redacted())
 	}
 	host := u.Host
 	if u.Port() == "" {

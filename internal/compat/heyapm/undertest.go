@@ -49,12 +49,12 @@ func (o *options) starts() bool {
 // that it starts, and the most memory that it may have.
 func (o *options) serverFlags(words []string) error {
 	if len(words) > 0 && !o.starts() {
-		return fmt.Errorf("%s: flags for the server, such as %s, are not taken, as no server is started: -system-cmd 'COMMAND' before test starts one", testForm, words[0])
+		return fmt.Errorf("%s: flags for the server, such as %s, need a server that is started here: give -system-cmd 'COMMAND' before test", testForm, words[0])
 	}
 	for i := 0; i < len(words); i += 2 {
 		name := words[i]
 		if name != "-E" && name != "--mem" && name != "-mem" {
-			return fmt.Errorf("%s: %s is none of -E NAME=VALUE and --mem SIZE; other flags of the server stand in -system-cmd", testForm, name)
+			return fmt.Errorf("%s: %s is neither -E NAME=VALUE nor --mem SIZE; put other flags of the server into -system-cmd", testForm, name)
 		}
 		if i+1 == len(words) {
 			return fmt.Errorf("%s: %s has no value", testForm, name)
@@ -84,7 +84,7 @@ func decimalSize(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 || n > 1<<62/by {
-		return 0, errors.New("a size is a number with k, m or g behind it, such as 4g")
+		return 0, errors.New("a size is a number followed by k, m or g, such as 4g")
 	}
 	return n * by, nil
 }

@@ -44,7 +44,7 @@ func parseDate(pattern string) (dateFormat, error) {
 			i += n - 1
 		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
 			if what, ok := unwritten[c]; ok {
-				return nil, fmt.Errorf("--date-format: no %s are written here (%q)", what, c)
+				return nil, fmt.Errorf("--date-format: %s are not supported (%q)", what, c)
 			}
 			if !strings.ContainsRune("yMdHhkKmsSaEDuzZX", rune(c)) {
 				return nil, fmt.Errorf("Illegal pattern character '%c'", c)

@@ -23,8 +23,8 @@ func TestDateFormat(t *testing.T) {
 		{"qqq", "", "Illegal pattern character 'q'"},
 		{"HH 'o", "", "Unterminated quote"},
 		{"XXXX", "", "invalid ISO 8601 format: length=4"},
-		{"ww", "", "--date-format: no weeks are written here ('w')"},
-		{"G", "", "--date-format: no eras are written here ('G')"},
+		{"ww", "", "--date-format: weeks are not supported ('w')"},
+		{"G", "", "--date-format: eras are not supported ('G')"},
 	} {
 		t.Run(tt.pattern, func(t *testing.T) {
 			f, err := parseDate(tt.pattern)

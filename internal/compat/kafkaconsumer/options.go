@@ -38,31 +38,31 @@ var (
 // known are the options of all generations.
 var known = []option{
 	{jopt.Option{Name: "bootstrap-server", Word: "server to connect to", Help: "REQUIRED: The brokers to connect to."}, all},
-	{jopt.Option{Name: "broker-list", Word: "host", Help: "REQUIRED: The brokers to connect to, as --bootstrap-server was called."}, until},
-	{jopt.Option{Name: "zookeeper", Word: "urls", Help: "Taken for the brokers' addresses: Kafka has no ZooKeeper any more."}, old},
+	{jopt.Option{Name: "broker-list", Word: "host", Help: "REQUIRED: The brokers to connect to; old name of --bootstrap-server."}, until},
+	{jopt.Option{Name: "zookeeper", Word: "urls", Help: "Used as the brokers' addresses: Kafka has no ZooKeeper any more."}, old},
 	{jopt.Option{Name: "topic", Word: "topic", Help: "The topic to consume from."}, all},
-	{jopt.Option{Name: "include", Word: "Java regex (String)", Help: "A regular expression (RE2's, here) of the names of topics to consume from."}, new43},
+	{jopt.Option{Name: "include", Word: "Java regex (String)", Help: "A regular expression (RE2) for the names of the topics to consume from."}, new43},
 	{jopt.Option{Name: "messages", Kind: jopt.Long, Word: "count", Help: "How many messages to consume; --num-records since 4.2."}, all},
 	{jopt.Option{Name: "num-records", Kind: jopt.Long, Word: "count", Help: "REQUIRED: How many records to consume."}, new43},
 	{jopt.Option{Name: "group", Word: "gid", Help: "The group to consume in (default: perf-consumer- and a number)."}, all},
-	{jopt.Option{Name: "fetch-size", Kind: jopt.Int, Word: "size", Default: "1048576", Help: "The most bytes of one partition in a fetch."}, all},
-	{jopt.Option{Name: "from-latest", Kind: jopt.Flag, Help: "Where the group has committed nothing, begin at the end and not at the beginning."}, all},
+	{jopt.Option{Name: "fetch-size", Kind: jopt.Int, Word: "size", Default: "1048576", Help: "The maximum bytes of one partition in a fetch."}, all},
+	{jopt.Option{Name: "from-latest", Kind: jopt.Flag, Help: "If the group has no committed offset, begin at the end, not at the beginning."}, all},
 	{jopt.Option{Name: "socket-buffer-size", Kind: jopt.Int, Word: "size", Default: "2097152", Help: "The connections' receive buffer."}, all},
 	{jopt.Option{Name: "consumer.config", Word: "config file", Help: "The client's properties file; --command-config since 4.2."}, all},
 	{jopt.Option{Name: "command-config", Word: "config file", Help: "The client's properties file."}, new43},
-	{jopt.Option{Name: "command-property", Word: "prop1=val1", Help: "One of the client's properties; wins over the file. May be given several times."}, new43},
+	{jopt.Option{Name: "command-property", Word: "prop1=val1", Help: "One of the client's properties; overrides the file. May be given several times."}, new43},
 	{jopt.Option{Name: "print-metrics", Kind: jopt.Flag, Help: "Print out the metrics."}, all},
-	{jopt.Option{Name: "show-detailed-stats", Kind: jopt.Flag, Help: "Print a row for each reporting interval, and not one for all."}, all},
-	{jopt.Option{Name: "timeout", Kind: jopt.OptionalLong, Word: "milliseconds", Default: "10000", Help: "End when no record came for so long."}, all},
+	{jopt.Option{Name: "show-detailed-stats", Kind: jopt.Flag, Help: "Print a row for each reporting interval, not one for all."}, all},
+	{jopt.Option{Name: "timeout", Kind: jopt.OptionalLong, Word: "milliseconds", Default: "10000", Help: "End when no record has arrived for this long."}, all},
 	{jopt.Option{Name: "reporting-interval", Kind: jopt.Long, Word: "interval_ms", Default: "5000", Help: "Milliseconds between rows (until 0.10: messages)."}, all},
-	{jopt.Option{Name: "date-format", Word: "date format", Default: "yyyy-MM-dd HH:mm:ss:SSS", Help: "How times are written, as java.text.SimpleDateFormat has it."}, all},
+	{jopt.Option{Name: "date-format", Word: "date format", Default: "yyyy-MM-dd HH:mm:ss:SSS", Help: "The format of times, a pattern of java.text.SimpleDateFormat."}, all},
 	{jopt.Option{Name: "hide-header", Kind: jopt.Flag, Help: "Print no header."}, all},
-	{jopt.Option{Name: "threads", Kind: jopt.Int, Word: "count", Default: "10", Help: "How many clients consume in the group (with --zookeeper; 1 without)."}, until},
-	{jopt.Option{Name: "num-fetch-threads", Kind: jopt.Int, Word: "count", Default: "1", Help: "Means nothing here: a client fetches from each broker by itself."}, until},
-	{jopt.Option{Name: "new-consumer", Kind: jopt.Flag, Help: "Means nothing here: there is no other."}, old},
-	{jopt.Option{Name: "message-size", Kind: jopt.Int, Word: "size", Default: "100", Help: "Means nothing when consuming, as ever."}, old},
-	{jopt.Option{Name: "batch-size", Kind: jopt.Int, Word: "size", Default: "200", Help: "Means nothing when consuming, as ever."}, old},
-	{jopt.Option{Name: "compression-codec", Kind: jopt.Int, Word: "codec", Default: "0", Help: "Means nothing when consuming, as ever."}, old},
+	{jopt.Option{Name: "threads", Kind: jopt.Int, Word: "count", Default: "10", Help: "Number of clients in the group (with --zookeeper; otherwise 1)."}, until},
+	{jopt.Option{Name: "num-fetch-threads", Kind: jopt.Int, Word: "count", Default: "1", Help: "Ignored: a client fetches from each broker independently."}, until},
+	{jopt.Option{Name: "new-consumer", Kind: jopt.Flag, Help: "Ignored: there is only one consumer."}, old},
+	{jopt.Option{Name: "message-size", Kind: jopt.Int, Word: "size", Default: "100", Help: "Ignored when consuming, as in the tool."}, old},
+	{jopt.Option{Name: "batch-size", Kind: jopt.Int, Word: "size", Default: "200", Help: "Ignored when consuming, as in the tool."}, old},
+	{jopt.Option{Name: "compression-codec", Kind: jopt.Int, Word: "codec", Default: "0", Help: "Ignored when consuming, as in the tool."}, old},
 	{jopt.Option{Name: "help", Kind: jopt.Flag, Help: "Print this."}, all},
 	{jopt.Option{Name: "version", Kind: jopt.Flag, Help: "Display the version."}, new41},
 }
@@ -97,7 +97,7 @@ func generationOf(v *jopt.Values) (string, error) {
 	}
 	switch {
 	case since != "" && until != "":
-		return "", fmt.Errorf("%s is of 2018 and %s of 4.3: give options of one of them", until, since)
+		return "", fmt.Errorf("%s belongs to 2018 and %s to 4.3: use options of one generation", until, since)
 	case until != "":
 		return of2018, nil
 	case since == "" && of[of41] != "":
@@ -243,9 +243,9 @@ func (s *settings) check() error {
 	case s.threads < 1:
 		return fmt.Errorf("--threads %d: there must be at least one", s.threads)
 	case s.fetch < 1:
-		return fmt.Errorf("--fetch-size %d: there must be room for a record", s.fetch)
+		return fmt.Errorf("--fetch-size %d: must hold a record", s.fetch)
 	case s.timeout < 0:
-		return fmt.Errorf("--timeout %d: no time is shorter than none", s.timeout)
+		return fmt.Errorf("--timeout %d: must not be negative", s.timeout)
 	}
 	return nil
 }
@@ -284,16 +284,16 @@ func (s *settings) warn(w io.Writer, v *jopt.Values) {
 	}
 	if v.Has("zookeeper") {
 		if s.from == "--zookeeper" {
-			fmt.Fprintln(w, "hint: Kafka has no ZooKeeper any more and brokers are needed: the addresses of --zookeeper are taken for theirs; --broker-list or --bootstrap-server says so")
+			fmt.Fprintln(w, "hint: Kafka has no ZooKeeper any more and brokers are needed: the addresses of --zookeeper are used as theirs; give --broker-list or --bootstrap-server")
 			if s.chroot {
-				fmt.Fprintln(w, "hint: what is behind the / of --zookeeper is a path in ZooKeeper, and is left out")
+				fmt.Fprintln(w, "hint: the part after the / of --zookeeper is a path in ZooKeeper and is ignored")
 			}
 		} else {
-			fmt.Fprintf(w, "warning: --zookeeper is ignored: Kafka has none any more, and %s names the brokers\n", s.from)
+			fmt.Fprintf(w, "warning: --zookeeper is ignored: Kafka has no ZooKeeper any more, and %s names the brokers\n", s.from)
 		}
 	}
 	if s.generation == of2018 && s.detailed && v.Has("reporting-interval") {
-		fmt.Fprintf(w, "warning: --reporting-interval %d is milliseconds between rows, as since 0.11: until 0.10 it was messages\n", s.interval)
+		fmt.Fprintf(w, "warning: --reporting-interval %d is in milliseconds, as since 0.11; until 0.10 it was in messages\n", s.interval)
 	}
 	if s.interval < 10 {
 		fmt.Fprintf(w, "warning: --reporting-interval %d: the shortest is 10 here\n", s.interval)
@@ -305,7 +305,7 @@ func (s *settings) warn(w io.Writer, v *jopt.Values) {
 	}
 	for _, name := range options {
 		if _, ok := s.props.Get(name); ok {
-			fmt.Fprintf(w, "warning: the client property %s gives way to the tool's option\n", name)
+			fmt.Fprintf(w, "warning: the tool's option overrides the client property %s\n", name)
 		}
 	}
 }

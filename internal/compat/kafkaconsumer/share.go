@@ -26,11 +26,11 @@ var Share = compat.Tool{
 }
 
 const shareDiffers = `
-Here exactly as many records are counted as were asked for, the wait for the
-timeout is not part of the time, and a run that lacks records ends with 1
-(--strict: as the tool has it). A share group that nobody has told otherwise
-begins at the end: set its share.auto.offset.reset to earliest by kafka-configs
---entity-type groups. See docs/coming-from/kafka-consumer-tools.md.
+Here exactly the requested number of records is counted, the wait for the
+timeout is not part of the time, and a run with too few records exits with 1
+(--strict: like the tool). By default a share group begins at the end: set its
+share.auto.offset.reset to earliest with kafka-configs --entity-type groups. See
+docs/coming-from/kafka-consumer-tools.md.
 `
 
 const aboutShare = "This tool is used to verify the share consumer performance."
@@ -46,9 +46,9 @@ var shareNames = []string{
 func shareOptions() []jopt.Option {
 	out := []jopt.Option{
 		{Name: "group", Word: "gid", Default: "perf-share-consumer", Help: "The share group to consume in."},
-		{Name: "threads", Kind: jopt.Int, Word: "count", Default: "1", Help: "How many consumers share the load."},
-		{Name: "show-detailed-stats", Kind: jopt.Flag, Help: "Print a row for each reporting interval, too; of all consumers together here."},
-		{Name: "show-consumer-stats", Kind: jopt.Flag, Help: "Print a row for each consumer, too."},
+		{Name: "threads", Kind: jopt.Int, Word: "count", Default: "1", Help: "Number of consumers that share the load."},
+		{Name: "show-detailed-stats", Kind: jopt.Flag, Help: "Also print a row for each reporting interval; here of all consumers together."},
+		{Name: "show-consumer-stats", Kind: jopt.Flag, Help: "Also print a row for each consumer."},
 	}
 	for _, o := range known {
 		if slices.Contains(shareNames, o.Name) {
@@ -117,7 +117,7 @@ func runShare(ctx context.Context, p *compat.Program, now clock) (int, error) {
 		fmt.Fprintln(p.Out, "start.time, end.time, data.consumed.in.MB, MB.sec, nMsg.sec, data.consumed.in.nMsg, fetch.time.ms")
 	}
 	if s.count <= 0 {
-		fmt.Fprintln(p.Err, "no records were asked for, so that nothing was run")
+		fmt.Fprintln(p.Err, "no records were requested, so nothing was run")
 		l.started = now()
 		l.end(&report.Document{})
 		return 0, nil
@@ -236,7 +236,7 @@ func (l *shareLines) metrics(w io.Writer, d *report.Document) {
 // hint says what a group that had nothing most often has not.
 func (l *shareLines) hint(w io.Writer, d *report.Document) {
 	if d.Totals.Consumed == 0 && d.Stopped == load.ByIdle {
-		fmt.Fprintln(w, "hint: a share group begins at the end of its topics, unless its own setting share.auto.offset.reset says otherwise")
+		fmt.Fprintln(w, "hint: a share group begins at the end of its topics, unless its setting share.auto.offset.reset is earliest")
 	}
 }
 

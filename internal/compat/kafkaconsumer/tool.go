@@ -22,10 +22,10 @@ var Tool = compat.Tool{
 }
 
 const differs = `
-Here exactly as many records are consumed as were asked for, the wait for the
-timeout is not part of the time, every interval has its row, the last too, and a
-run that lacks records ends with 1 (--strict: as the tool has it). Bytes include
-headers of records. See docs/coming-from/kafka-consumer-tools.md.
+Here exactly the requested number of records is consumed, the wait for the
+timeout is not part of the time, every interval has a row, including the last,
+and a run with too few records exits with 1 (--strict: like the tool). Bytes
+include record headers. See docs/coming-from/kafka-consumer-tools.md.
 `
 
 // version is that of the tool stood in for.
@@ -88,7 +88,7 @@ func run(ctx context.Context, p *compat.Program, now clock) (int, error) {
 	l := &lines{s: s, w: p.Out, strict: p.Strict}
 	l.header()
 	if s.count <= 0 {
-		fmt.Fprintln(p.Err, "no records were asked for, so that nothing was run")
+		fmt.Fprintln(p.Err, "no records were requested, so nothing was run")
 		l.started = now()
 		l.end(&report.Document{})
 		return 0, nil

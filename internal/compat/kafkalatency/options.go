@@ -23,10 +23,10 @@ var known = []jopt.Option{
 	{Name: "producer-acks", Word: "producer-acks", Help: "REQUIRED: 1 or all."},
 	{Name: "record-size", Kind: jopt.Int, Word: "bytes", Help: "REQUIRED: The size of a message."},
 	{Name: "command-config", Kind: jopt.OptionalText, Word: "config-file", Help: "A properties file of both clients."},
-	{Name: "record-key-size", Kind: jopt.OptionalInt, Word: "bytes", Default: "0", Help: "The size of a message's key, up to 15; without it there is none."},
-	{Name: "num-headers", Kind: jopt.OptionalInt, Word: "count", Default: "0", Help: "How many headers a message has."},
+	{Name: "record-key-size", Kind: jopt.OptionalInt, Word: "bytes", Default: "0", Help: "The size of a message's key, up to 15 (default: no key)."},
+	{Name: "num-headers", Kind: jopt.OptionalInt, Word: "count", Default: "0", Help: "Number of headers of a message."},
 	{Name: "record-header-key-size", Kind: jopt.OptionalInt, Word: "bytes", Default: "0", Help: "The size of a header's name, 1 at least."},
-	{Name: "record-header-size", Kind: jopt.OptionalInt, Word: "bytes", Default: "0", Help: "The size of a header's value; -1, which is null, sends an empty one here."},
+	{Name: "record-header-size", Kind: jopt.OptionalInt, Word: "bytes", Default: "0", Help: "The size of a header's value; -1 (null) sends an empty value here."},
 	{Name: "help", Kind: jopt.Flag, Help: "Print this."},
 	{Name: "version", Kind: jopt.Flag, Help: "Display the version."},
 }
@@ -174,18 +174,18 @@ func (s *settings) warn(w io.Writer, rest []string) {
 		fmt.Fprint(w, kafkaprops.Stray(arg))
 	}
 	if s.key > longestKey {
-		fmt.Fprintf(w, "warning: --record-key-size %d: keys have %d bytes, the most that they can have here\n", s.key, longestKey)
+		fmt.Fprintf(w, "warning: --record-key-size %d: keys have %d bytes, the maximum here\n", s.key, longestKey)
 	}
 	if s.headers > 0 && s.headerName == 0 {
-		fmt.Fprintln(w, "warning: --record-header-key-size 0: names of headers have one byte, the least that they can have here")
+		fmt.Fprintln(w, "warning: --record-header-key-size 0: names of headers have one byte, the minimum here")
 	}
 	if s.headers > 0 && s.headerValue < 0 {
-		fmt.Fprintln(w, "warning: --record-header-size -1: values of headers are empty, and not null")
+		fmt.Fprintln(w, "warning: --record-header-size -1: values of headers are empty, not null")
 	}
 	s.props.Warn(w, "roundtrip")
 	for _, name := range []string{"bootstrap.servers", "acks", "linger.ms", "fetch.max.wait.ms", "auto.offset.reset", "group.id"} {
 		if _, ok := s.props.Get(name); ok {
-			fmt.Fprintf(w, "warning: the client property %s gives way to the tool's own\n", name)
+			fmt.Fprintf(w, "warning: the tool's own setting overrides the client property %s\n", name)
 		}
 	}
 }

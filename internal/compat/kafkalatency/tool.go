@@ -26,19 +26,19 @@ import (
 // Tool is kafka-e2e-latency.
 var Tool = compat.Tool{
 	Name: "kafka-e2e-latency", Calls: []string{"EndToEndLatency", "org.apache.kafka.tools.EndToEndLatency", "kafka.tools.EndToEndLatency"},
-	Short: "Kafka: one message at a time, there and back (2018, 4.1 and 4.3)", Kind: "kafka",
+	Short: "Kafka: round trips of single messages (2018, 4.1 and 4.3)", Kind: "kafka",
 	Main: run,
 }
 
 const about = "This tool measures end-to-end latency in Kafka by sending messages and timing their reception."
 
 const differs = `
-Six arguments in that order mean the same, as in 2018 and 4.1: bootstrap-server
+Six positional arguments mean the same, as in 2018 and 4.1: bootstrap-server
 topic num-records producer-acks record-size [command-config].
 
-Here percentiles are nearest ranks, rounded to milliseconds and not cut off
-(--strict: as the tool has them), payloads are letters that differ, and what is
-lost or altered ends a run with 1. See docs/coming-from/kafka-consumer-tools.md.
+Here percentiles are nearest ranks, rounded to milliseconds, not truncated
+(--strict: like the tool), payloads are letters that differ, and a run with lost
+or altered messages exits with 1. See docs/coming-from/kafka-consumer-tools.md.
 `
 
 const deprecated = "WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5.0. Please use named arguments instead: --bootstrap-server, --topic, --num-records, --producer-acks, --record-size, --command-config"

@@ -97,15 +97,15 @@ func TestWorkload(t *testing.T) {
 			"linger": "0s", "fetch-wait": "0s", "create-topic": "partitions=1,replicas=1", "verify": "true", "client-config": "", "key": "", "header": "",
 		}, ``},
 		{"by name", named, map[string]string{"target": "kafka://a:1,b:2/t", "count": "5", "acks": "all", "size": "20"}, ``},
-		{"a file by place", "a:1 t 5 1 20 " + file, map[string]string{"client-config": file, "linger": "0s"}, `warning: the client property linger\.ms gives way to the tool's own\n`},
+		{"a file by place", "a:1 t 5 1 20 " + file, map[string]string{"client-config": file, "linger": "0s"}, `warning: the tool's own setting overrides the client property linger\.ms\n`},
 		{"a file by name", named + "--command-config " + file, map[string]string{"client-config": file}, `warning: .*\n`},
 		{"keys", named + "--record-key-size 4", map[string]string{"key": "uniform(10000)", "partitioner": "murmur2"}, ``},
 		{"long keys", named + "--record-key-size 40", map[string]string{"key": "uniform(1000000000000000)"}, `warning: --record-key-size 40: keys have 15 bytes, .*\n`},
 		{"headers", named + "--num-headers 2 --record-header-key-size 3 --record-header-size 2", map[string]string{"header": "AAA=AA BBB=BB"}, ``},
 		{"headers of nothing", named + "--num-headers 1", map[string]string{"header": "A="}, `warning: --record-header-key-size 0: .*\n`},
 		{"headers of null", named + "--num-headers 1 --record-header-key-size 1 --record-header-size -1", map[string]string{"header": "A="}, `warning: --record-header-size -1: .*\n`},
-		{"more than there are", named + "more", map[string]string{"count": "5"}, `warning: more is no option and is ignored\n`},
-		{"a secret that is no option", named + "ssl.key.password=hunter2=", nil, `warning: ssl\.key\.password is no option and is ignored\n`},
+		{"more than there are", named + "more", map[string]string{"count": "5"}, `warning: unknown option more is ignored\n`},
+		{"a secret that is no option", named + "ssl.key.password=hunter2=", nil, `warning: unknown option ssl\.key\.password is ignored\n`},
 		{"brokers as Java takes them", "PLAINTEXT://a:1,SSL://b:2 t 5 1 20", map[string]string{"target": "kafka://a:1,b:2/t"}, ``},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -173,8 +173,8 @@ func TestFlags(t *testing.T) {
 		{"--throughput", always + servers + rate, map[string]string{"rate": "", "drain": "3m"}, "", false},
 		{"--throughput", always + servers + "--throughput 33.5", map[string]string{"rate": "33.5/s", "drain": "168h"}, "", false},
 		{"--throughput", always + servers + "--throughput 9999999", map[string]string{"rate": "9999999/s"}, "", false},
-		{"--throughput", always + servers + "--throughput 100000000", map[string]string{"rate": "", "drain": "3m"}, "warning: --throughput 100000000 is more than any client sends: taken as -1", false},
-		{"--throughput", always + servers + "--throughput 5 --throughput 6", map[string]string{"rate": "6/s"}, "warning: --throughput was given more than once: the last one counts", false},
+		{"--throughput", always + servers + "--throughput 100000000", map[string]string{"rate": "", "drain": "3m"}, "warning: --throughput 100000000 is more than any client can send: taken as -1", false},
+		{"--throughput", always + servers + "--throughput 5 --throughput 6", map[string]string{"rate": "6/s"}, "warning: --throughput was given more than once: the last one is used", false},
 		{"--throughput", always + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=\n)`, "size": ""}, "Number of records read: 2\n", false},
 		{"--payload-file", "--topic t --num-records 5 --producer-props bootstrap.servers=a:1 " + rate + "--payload-file " + records, map[string]string{"profile": "java"}, "Number of messages read: 2\n", false},
@@ -183,29 +183,29 @@ func TestFlags(t *testing.T) {
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter -+ --payload-file " + records, nil, "argument --payload-delimiter: expected one argument", true},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-,]+)`}, "Number of records read: 3\n", false},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter [-]{1,3} --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-]{1,3})`}, "Number of records read: 3\n", false},
-		{"--payload-delimiter", always + servers + rate + "--payload-delimiter x", map[string]string{"payload": "letters"}, "warning: --payload-delimiter is without effect", false},
+		{"--payload-delimiter", always + servers + rate + "--payload-delimiter x", map[string]string{"payload": "letters"}, "warning: --payload-delimiter has no effect", false},
 		{"--payload-monotonic", "--topic t --num-records 5 " + servers + rate + "--payload-monotonic", map[string]string{"payload": "monotonic", "fresh": "true", "size": ""}, "", false},
 		{"--producer-props", always + rate + "--producer-props bootstrap.servers=a:1 acks=0 linger.ms=7", map[string]string{"profile": "java", "client-property": "client.id=perf-producer-client bootstrap.servers=a:1 acks=0 linger.ms=7"}, "acks=0 nothing is answered", false},
 		{"--producer-props", always + rate + "--producer-props acks", nil, "Invalid property: acks", true},
 		{"--producer-props", always + rate + "--producer-props acks=1", nil, `Missing required configuration "bootstrap.servers"`, true},
 		{"--command-property", always + servers + rate + "--command-property batch.size=1 group.id=g", map[string]string{"client-property": "client.id=perf-producer-client batch.size=1 group.id=g"}, "warning: the client property group.id has no meaning", false},
-		{"--command-property", always + servers + rate + "--command-property acks=1 --command-property linger.ms=3", map[string]string{"client-property": "client.id=perf-producer-client linger.ms=3"}, "warning: --command-property was given more than once: the last one counts, as in the tool\n", false},
-		{"--command-property", always + servers + rate + "--command-property bootstrap.servers=b:1", map[string]string{"target": "kafka://a:1/t"}, "warning: the client property bootstrap.servers is without effect: --bootstrap-server wins\n", false},
+		{"--command-property", always + servers + rate + "--command-property acks=1 --command-property linger.ms=3", map[string]string{"client-property": "client.id=perf-producer-client linger.ms=3"}, "warning: --command-property was given more than once: the last one is used, as in the tool\n", false},
+		{"--command-property", always + servers + rate + "--command-property bootstrap.servers=b:1", map[string]string{"target": "kafka://a:1/t"}, "warning: the client property bootstrap.servers has no effect: --bootstrap-server overrides it\n", false},
 		{"--producer.config", always + rate + "--producer.config " + file, map[string]string{"client-config": file, "target": "kafka://b:2/t", "client-property": "", "transactional-id": "theirs"}, "", false},
 		{"--command-config", always + rate + "--command-config " + file, map[string]string{"client-config": file, "profile": "java"}, "", false},
 		{"--command-config", always + rate + "--command-config " + none, nil, "no such file", true},
 		{"--print-metrics", always + servers + rate + "--print-metrics", map[string]string{}, "\nproducer-metrics:record-send-total:{client-id=perf-producer-client} ", false},
 		{"--transactional-id", always + servers + rate + "--transactional-id x", map[string]string{"engine": "client", "transactions": "true", "transactional-id": "x", "transaction-interval": "3000ms"}, "", false},
 		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": "true", "transactional-id": "x"}, "note: these flags fit Kafka 2.0 to 4.1", false},
-		{"--transactional-id", always + servers + rate + "--transactional-id x --command-property transactional.id=y", map[string]string{"transactional-id": "x"}, "warning: the client property transactional.id is without effect: --transactional-id wins\n", false},
+		{"--transactional-id", always + servers + rate + "--transactional-id x --command-property transactional.id=y", map[string]string{"transactional-id": "x"}, "warning: the client property transactional.id has no effect: --transactional-id overrides it\n", false},
 		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 250", map[string]string{"transactions": "true", "transaction-interval": "250ms"}, "", false},
 		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250 --generation 2018", map[string]string{"transactional-id": oldTransactionalID, "profile": "java1"}, "", false},
-		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x --generation 2018", map[string]string{"transactions": ""}, "warning: --transactional-id is without effect, as in the tool of 2018", false},
+		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x --generation 2018", map[string]string{"transactions": ""}, "warning: --transactional-id has no effect, as in the tool of 2018", false},
 		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 0", nil, "--transaction-duration-ms should be greater than zero.", true},
 		{"--warmup-records", always + servers + rate + "--warmup-records 2001", map[string]string{"warmup": "2001", "count": "10000"}, "Warmup first 2001 records.", false},
 		{"--reporting-interval", always + servers + rate + "--reporting-interval 2500", map[string]string{"interval": "2500ms"}, "", false},
-		{"--warmup-records", always + servers + rate + "--warmup-records -1", map[string]string{"warmup": ""}, "warning: --warmup-records -1 is without effect", false},
-		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 0 --generation 2018", map[string]string{"transactions": ""}, "warning: --transaction-duration-ms 0 is without effect", false},
+		{"--warmup-records", always + servers + rate + "--warmup-records -1", map[string]string{"warmup": ""}, "warning: --warmup-records -1 has no effect", false},
+		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 0 --generation 2018", map[string]string{"transactions": ""}, "warning: --transaction-duration-ms 0 has no effect", false},
 		{"--reporting-interval", always + servers + rate + "--reporting-interval 3", map[string]string{"interval": "10ms"}, "warning: --reporting-interval 3 is taken as 10", false},
 		{"--reporting-interval", always + servers + rate, map[string]string{"interval": "5000ms"}, "", false},
 		{"--help", "--help", nil, "docs/coming-from/kafka-tools.md", true},
@@ -295,7 +295,7 @@ func TestNoReport(t *testing.T) {
 // What is said once on a good command line is not said of it when nothing is odd.
 func TestNothingToRemark(t *testing.T) {
 	s := fired(t, compat.Program{Args: strings.Fields(always + servers + "--throughput 50 --command-property acks=1")})
-	if strings.Contains(s.Errs, "warning: --") || strings.Contains(s.Errs, "without effect") {
+	if strings.Contains(s.Errs, "warning: --") || strings.Contains(s.Errs, "no effect") {
 		t.Error(s.Errs)
 	}
 }

@@ -237,10 +237,10 @@ func (l *lines) complain(d *report.Document) (lost uint64) {
 		}
 	}
 	if l.acks0() {
-		fmt.Fprintln(l.p.Err, "note: with acks=0 nothing is answered: times are 0, and records are those that went out")
+		fmt.Fprintln(l.p.Err, "note: with acks=0 nothing is answered: times are 0, and records are the ones sent")
 	}
 	if d.Stopped != load.Interrupted && l.o.paced() && !l.o.strict && d.Totals.EventsPerS < 0.95*l.o.throughput && d.Totals.ElapsedS > 1 {
-		fmt.Fprintf(l.p.Err, "note: %s records/sec were asked for and could not be had: times are since records were due; --throughput -1 sends as fast as it goes\n", strconv.FormatFloat(l.o.throughput, 'f', -1, 64))
+		fmt.Fprintf(l.p.Err, "note: the target of %s records/sec was not reached: times are measured from when records were due; --throughput -1 sends without a limit\n", strconv.FormatFloat(l.o.throughput, 'f', -1, 64))
 	}
 	return lost
 }

@@ -132,7 +132,7 @@ func (o *options) check(given map[string][]string) *usageError {
 	case o.interval <= 0:
 		return positive("--reporting-interval")
 	case o.throughput == 0:
-		return usage("--throughput 0 would wait for ever: give a rate, or -1 for none")
+		return usage("--throughput 0 would wait forever: give a rate, or -1 for no limit")
 	}
 	return nil
 }

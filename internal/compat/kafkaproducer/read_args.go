@@ -15,8 +15,8 @@ type reading struct {
 
 // What is said where a command line fits several generations.
 const (
-	noteAll = "note: these flags fit Kafka 0.10 to 1.1, 2.0 to 4.1, and, deprecated, 4.2 and later: lines have the form of the first, and properties that are not given are the Java client's of today (acks=all, linger.ms=5, idempotent); " +
-		"--generation 2018, 4.1 or 4.3 has the lines and the client of one"
+	noteAll = "note: these flags fit Kafka 0.10 to 1.1, 2.0 to 4.1, and, deprecated, 4.2 and later: lines have the form of the first, and properties that are not given default to today's Java client (acks=all, linger.ms=5, idempotent); " +
+		"--generation 2018, 4.1 or 4.3 selects the lines and the client of one"
 	noteTwo = "note: these flags fit Kafka 2.0 to 4.1 and, deprecated, 4.2 and later: lines are those of 4.1; --generation 4.3 has the others"
 )
 

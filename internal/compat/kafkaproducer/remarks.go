@@ -17,25 +17,25 @@ func (o *options) remarkf(format string, args ...any) {
 // remark is on flags alone.
 func (o *options) remark(given map[string][]string) {
 	for _, name := range given[repeated] {
-		o.remarkf("%s was given more than once: the last one counts, as in the tool", name)
+		o.remarkf("%s was given more than once: the last one is used, as in the tool", name)
 	}
 	if has(given, "--payload-delimiter") && !o.fromFile {
-		o.remarkf("--payload-delimiter is without effect: there is no --payload-file")
+		o.remarkf("--payload-delimiter has no effect: there is no --payload-file")
 	}
 	if o.sends == of2018 && o.transactionalID != "" && o.transactionDuration <= 0 {
-		o.remarkf("--transactional-id is without effect, as in the tool of 2018: there is no --transaction-duration-ms")
+		o.remarkf("--transactional-id has no effect, as in the tool of 2018: there is no --transaction-duration-ms")
 	}
 	if o.sends == of2018 && has(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
-		o.remarkf("--transaction-duration-ms %d is without effect, as in the tool of 2018", o.transactionDuration)
+		o.remarkf("--transaction-duration-ms %d has no effect, as in the tool of 2018", o.transactionDuration)
 	}
 	if n := number(given, "--warmup-records", 0); n < 0 {
-		o.remarkf("--warmup-records %d is without effect: there is no warm-up", n)
+		o.remarkf("--warmup-records %d has no effect: there is no warm-up", n)
 	}
 	if within := min(max(o.interval, shortest), longest); o.interval > 0 && within != o.interval {
 		o.remarkf("--reporting-interval %d is taken as %d", o.interval, within)
 	}
 	if o.throughput >= unlimited {
-		o.remarkf("--throughput %s is more than any client sends: taken as -1, as fast as it goes", strconv.FormatFloat(o.throughput, 'f', -1, 64))
+		o.remarkf("--throughput %s is more than any client can send: taken as -1, unlimited", strconv.FormatFloat(o.throughput, 'f', -1, 64))
 	}
 }
 
@@ -46,7 +46,7 @@ func (o *options) beside() {
 		{"--transactional-id", o.transactionalID, "transactional.id"},
 	} {
 		if v, ok := o.client.Get(f.property); ok && f.value != "" && v != f.value {
-			o.remarkf("the client property %s is without effect: %s wins", f.property, f.flag)
+			o.remarkf("the client property %s has no effect: %s overrides it", f.property, f.flag)
 		}
 	}
 }

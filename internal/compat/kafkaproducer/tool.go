@@ -14,7 +14,7 @@ import (
 // Tool is kafka-producer-perf-test.
 var Tool = compat.Tool{
 	Name: "kafka-producer-perf-test", Calls: []string{"ProducerPerformance", "org.apache.kafka.tools.ProducerPerformance"},
-	Short: "Kafka: how fast a producer's records are taken (2018, 4.1 and 4.3)", Kind: "kafka",
+	Short: "Kafka: producer throughput and latency (2018, 4.1 and 4.3)", Kind: "kafka",
 	Main: run,
 }
 

@@ -143,7 +143,7 @@ func widened(line string) string {
 
 // help writes the tool's flags, ours, and where they differ.
 func help(w io.Writer, g generation) {
-	fmt.Fprintf(w, "%s\n%s\n", synopsis(g), `Sends records to a topic and prints how fast they were taken.
+	fmt.Fprintf(w, "%s\n%s\n", synopsis(g), `Sends records to a topic and prints throughput and latency.
 
 flags:`)
 	flags := g.flags()
@@ -159,15 +159,15 @@ flags:`)
 }
 
 const differs = `
-Generations are 2018, 4.1 and 4.3 (or 4.2, the same): lines and the client's
-defaults are those of then. Without --generation it is 4.3; where the servers
-come by --producer-props or --producer.config and no flag is of 4.2, it is 4.1
-if something came after 2018; if nothing did, lines have the form of 2018, and
-the client's defaults are today's.
+Generations are 2018, 4.1 and 4.3 (or 4.2, the same). A generation sets the
+lines and the client's defaults. The default is 4.3. If the servers are given by
+--producer-props or --producer.config and no flag is from 4.2, it is 4.1 if some
+flag is newer than 2018; otherwise lines have the form of 2018, and the client's
+defaults are today's.
 
-Here percentiles are of every record and the nearest millisecond (--strict:
-int(p*n) of 500,000 samples, cut), with --throughput above zero times begin
-when a record is due (--strict: when it is sent), a run whose records failed
-does not leave with 0, --throughput 0, which never ends, is refused, and one of
-10,000,000 or more is -1. See docs/coming-from/kafka-tools.md.
+Here percentiles are of all records, rounded to the nearest millisecond
+(--strict: int(p*n) of 500,000 samples, truncated); with --throughput above 0
+times begin when a record is due (--strict: when it is sent); a run with failed
+records does not exit with 0; --throughput 0, which would never end, is refused;
+and 10,000,000 or more means -1. See docs/coming-from/kafka-tools.md.
 `

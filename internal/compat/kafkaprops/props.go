@@ -70,7 +70,7 @@ func (p *Props) Unused(op string) []string {
 func (p *Props) Warn(w io.Writer, op string) {
 	for _, pair := range p.pairs {
 		if name, _, _ := strings.Cut(pair, "="); kafka.PropertySecret(strings.TrimSpace(name)) {
-			fmt.Fprintf(w, "warning: the client property %s can be read in the list of processes: put it into a properties file\n", strings.TrimSpace(name))
+			fmt.Fprintf(w, "warning: the client property %s is visible in the process list: put it into a properties file\n", strings.TrimSpace(name))
 		}
 	}
 	for _, name := range p.Unused(op) {

@@ -44,7 +44,7 @@ func TestProps(t *testing.T) {
 	}
 	var said strings.Builder
 	p.Warn(&said, "produce")
-	if want := "warning: the client property sasl.jaas.config can be read in the list of processes: put it into a properties file\n" +
+	if want := "warning: the client property sasl.jaas.config is visible in the process list: put it into a properties file\n" +
 		"warning: the client property group.id has no meaning for the operation produce and is ignored\n"; said.String() != want {
 		t.Errorf("said %q, want %q", said.String(), want)
 	}

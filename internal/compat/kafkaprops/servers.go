@@ -25,5 +25,5 @@ func Servers(list string) (string, error) {
 // secret, and is left out.
 func Stray(arg string) string {
 	name, _, _ := strings.Cut(arg, "=")
-	return fmt.Sprintf("warning: %s is no option and is ignored\n", name)
+	return fmt.Sprintf("warning: unknown option %s is ignored\n", name)
 }

@@ -18,9 +18,9 @@ func TestServers(t *testing.T) {
 
 func TestStray(t *testing.T) {
 	for arg, want := range map[string]string{
-		"more":                          "warning: more is no option and is ignored\n",
-		"ssl.key.password=hunter2":      "warning: ssl.key.password is no option and is ignored\n",
-		`x=M username="a" password=hu=`: "warning: x is no option and is ignored\n",
+		"more":                          "warning: unknown option more is ignored\n",
+		"ssl.key.password=hunter2":      "warning: unknown option ssl.key.password is ignored\n",
+		`x=M username="a" password=hu=`: "warning: unknown option x is ignored\n",
 	} {
 		if got := Stray(arg); got != want {
 			t.Errorf("got %q, want %q", got, want)

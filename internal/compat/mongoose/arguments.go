@@ -49,7 +49,7 @@ func parse(args []string, warn func(string, ...any)) (*values, error) {
 		if a, ok := aliases[name]; ok {
 			switch {
 			case a.to == "":
-				warn("--%s is of a mongoose long gone and does nothing", name)
+				warn("--%s is from an old version of mongoose and does nothing", name)
 				continue
 			case a.deprecated:
 				warn("--%s is deprecated, it is --%s", name, a.to)
@@ -151,7 +151,7 @@ func (v *values) duration(name string) (time.Duration, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n > int64(math.MaxInt64/unit) {
-		return 0, fmt.Errorf("--%s: %q is no time: a whole number with s, m, h or d, such as 30s", name, v.text(name))
+		return 0, fmt.Errorf("--%s: %q is not a time: a whole number with s, m, h or d, such as 30s", name, v.text(name))
 	}
 	return time.Duration(n) * unit, nil
 }
@@ -181,7 +181,7 @@ func parseSize(text string) (int64, bool) {
 func (v *values) size(name string) (int64, error) {
 	n, ok := parseSize(v.text(name))
 	if !ok {
-		return 0, fmt.Errorf("--%s: %q is no size, such as 10KB", name, v.text(name))
+		return 0, fmt.Errorf("--%s: %q is not a size such as 10KB", name, v.text(name))
 	}
 	return n, nil
 }
@@ -191,7 +191,7 @@ func (v *values) size(name string) (int64, error) {
 func (v *values) sizes(name string) (low, high int64, err error) {
 	text, bias, has := strings.Cut(v.text(name), ",")
 	if b, err := strconv.ParseFloat(strings.TrimSpace(bias), 64); has && (err != nil || b != 1) {
-		return 0, 0, fmt.Errorf("--%s: a bias of %s is not had here: sizes are spread evenly, --%s=%s", name, bias, name, text)
+		return 0, 0, fmt.Errorf("--%s: a bias of %s is not supported: sizes are uniform, --%s=%s", name, bias, name, text)
 	}
 	from, to, ranged := strings.Cut(text, "-")
 	low, ok := parseSize(from)
@@ -200,7 +200,7 @@ func (v *values) sizes(name string) (low, high int64, err error) {
 		high, ok = parseSize(to)
 	}
 	if !ok || high < low {
-		return 0, 0, fmt.Errorf("--%s: %q is no size, such as 10KB or 1KB-4KB", name, v.text(name))
+		return 0, 0, fmt.Errorf("--%s: %q is not a size such as 10KB or 1KB-4KB", name, v.text(name))
 	}
 	return low, high, nil
 }
@@ -215,7 +215,7 @@ func (v *values) pairs(name string) ([][2]string, error) {
 		}
 		i := strings.IndexAny(part, ":=")
 		if i < 1 {
-			return nil, fmt.Errorf("--%s: %q is no header: NAME:VALUE", name, part)
+			return nil, fmt.Errorf("--%s: %q is not a header: NAME:VALUE", name, part)
 		}
 		if strings.ContainsAny(part, "{}") {
 			return nil, fmt.Errorf("--%s: expressions are not evaluated here: %s", name, part)

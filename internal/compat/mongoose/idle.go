@@ -12,22 +12,22 @@ func (s *step) warnIdle(warn func(string, ...any)) {
 		idle bool
 		why  string
 	}{
-		{"load-batch-size", writes && s.limitC > 0, "records go one by one, as many at once as " + limit + " says; 0 is without limit, and in batches"},
-		{"load-batch-size", writes && s.limitC == 0 && s.rate > 0 && !s.strict, "records go when they are due, as many together as are due"},
+		{"load-batch-size", writes && s.limitC > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
+		{"load-batch-size", writes && s.limitC == 0 && s.rate > 0 && !s.strict, "records are sent when they are due, in batches of those that are due"},
 		{"load-batch-size", writes && s.limitC == 0 && (s.rate == 0 || s.strict) && s.v.number("storage-driver-batch-size") > 0, "--storage-driver-batch-size says how large batches are"},
 		{"load-batch-size", s.work == topical && (s.rate > 0 || s.on != "create" && s.on != "delete"), "a request is for one topic"},
-		{"storage-driver-batch-size", writes && s.limitC > 0, "records go one by one, as many at once as " + limit + " says; 0 is without limit, and in batches"},
+		{"storage-driver-batch-size", writes && s.limitC > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
 		{"storage-net-linger", writes && s.rate == 0, "records wait for others only where --load-op-limit-rate spreads them"},
 		{"item-data-input-layer-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
 		{"item-data-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
 		{"item-input-path", len(s.items) > 0 && s.v.text("item-input-file") != "", "--item-input-file says what is read"},
-		{"item-input-path", s.work == topical && (s.on == "create" || s.on == "list"), "nothing is there to be read: --item-naming-prefix and --item-input-file name topics to make"},
+		{"item-input-path", s.work == topical && (s.on == "create" || s.on == "list"), "no list is read: --item-naming-prefix and --item-input-file name topics to make"},
 		{"item-input-file", s.work == topical && s.on == "list", "all topics are listed"},
-		{"item-output-file", s.work == topical && s.on == "list", "a listing is no topic"},
+		{"item-output-file", s.work == topical && s.on == "list", "a listing is not a topic"},
 		{"load-op-wait-limit", writes && !s.v.flag("load-op-wait-finish"), "--load-op-wait-finish=false waits for nothing"},
-		{"storage-driver-create-headers", writes && s.strict, "mongoose sends none, and --strict asks for that"},
-		{"storage-driver-record-headers", writes && s.strict, "mongoose sends none, and --strict asks for that"},
-		{"output-metrics-average-table-header-period", s.strict, "it is 20 in mongoose, and --strict asks for that"},
+		{"storage-driver-create-headers", writes && s.strict, "mongoose sends none, and --strict reproduces that"},
+		{"storage-driver-record-headers", writes && s.strict, "mongoose sends none, and --strict reproduces that"},
+		{"output-metrics-average-table-header-period", s.strict, "it is 20 in mongoose, and --strict reproduces that"},
 		{"load-op-recycle", s.work == topical && s.on != "read", "a topic is made or deleted once"},
 		{"load-op-recycle-mode", s.work == topical && s.on != "read", "a topic is made or deleted once"},
 		{"item-naming-prefix", s.keyed, "keys are digits alone, in order from 0 or at random"},
@@ -48,7 +48,7 @@ func (s *step) warnIdle(warn func(string, ...any)) {
 		case s.work == topical && (!makes || len(s.items) > 0):
 			warn("--%s does nothing: topics have their names already", name)
 		case (writes || makes) && !named:
-			warn("--%s does nothing: no name is seen: records have no keys, and there is no trace or list", name)
+			warn("--%s does nothing: names are not used: records have no keys, and there is no trace or list", name)
 		}
 	}
 }

@@ -34,12 +34,12 @@ func (s *step) ranges(time.Time) error {
 		case bound && n < least:
 			return fmt.Errorf("--%s: %d is below %d", o.name, n, least)
 		case bound && least < 0 && n == 0: // of a buffer
-			return fmt.Errorf("--%s: 0 is no size: -1 leaves it to the system", o.name)
+			return fmt.Errorf("--%s: 0 is not a size: -1 leaves it to the system", o.name)
 		}
 	}
 	if seed := s.v.text("item-naming-seed"); seed != "" {
 		if _, err := strconv.ParseInt(seed, 10, 64); err != nil {
-			return fmt.Errorf("--item-naming-seed: %q is no whole number of 64 bits", seed)
+			return fmt.Errorf("--item-naming-seed: %q is not a 64-bit integer", seed)
 		}
 	}
 	if n, err := s.v.size("item-data-input-layer-size"); err != nil {

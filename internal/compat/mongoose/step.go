@@ -79,7 +79,7 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 		s.id = "linear_" + now.UTC().Format(stamp)
 	}
 	if strings.ContainsAny(s.id, `/\`) || s.id == "." || s.id == ".." { // "." is the folder of all steps
-		return nil, fmt.Errorf("--load-step-id: %q is no name of a folder", s.id)
+		return nil, fmt.Errorf("--load-step-id: %q is not a valid folder name", s.id)
 	}
 	if err := s.refuse(); err != nil {
 		return nil, err
@@ -123,18 +123,18 @@ func (s *step) what() error {
 	case driver == "dummy-mock" || driver == "preempt-mock":
 		op = "noop"
 	case driver != "kafka":
-		return fmt.Errorf("--storage-driver-type: %s is no driver here: kafka is, and dummy-mock, which sends nothing", driver)
+		return fmt.Errorf("--storage-driver-type: unknown driver %s: give kafka, or dummy-mock, which sends nothing", driver)
 	}
 	s.op = strings.ToUpper(op)
 	switch {
 	case item == "token":
 		return errors.New("--item-type: Kafka has no tokens: data is a record, path a topic")
 	case item != "data" && item != "path":
-		return fmt.Errorf("--item-type: %q is none: data is a record, path a topic", item)
+		return fmt.Errorf("--item-type: unknown type %q: data is a record, path a topic", item)
 	case op == "noop":
 		s.work = nothing
 	case op == "update":
-		return errors.New("--load-op-type=update: a record or a topic cannot be changed, in mongoose neither")
+		return errors.New("--load-op-type=update: records and topics cannot be changed, in mongoose either")
 	case item == "path" && slices.Contains([]string{"create", "read", "delete", "list"}, op):
 		s.work, s.on = topical, op
 	case item == "data" && op == "create":
@@ -146,7 +146,7 @@ func (s *step) what() error {
 	case op == "list":
 		return errors.New("--load-op-type=list: records are not listed, topics are: --item-type=path")
 	default:
-		return fmt.Errorf("--load-op-type: %q is none: create, read, delete, list or noop", op)
+		return fmt.Errorf("--load-op-type: unknown type %q: create, read, delete, list or noop", op)
 	}
 	return nil
 }
@@ -176,12 +176,12 @@ func (s *step) where(now time.Time) error {
 			addr = net.JoinHostPort(strings.Trim(addr, "[]"), port)
 		}
 		if strings.ContainsAny(addr, "/?#@% \t") { // it is a part of an address here
-			return fmt.Errorf("--storage-net-node-addrs: %q is no HOST or HOST:PORT", addr)
+			return fmt.Errorf("--storage-net-node-addrs: %q is not HOST or HOST:PORT", addr)
 		}
 		s.brokers = append(s.brokers, addr)
 	}
 	if len(s.brokers) == 0 && s.work != nothing {
-		return errors.New("--storage-net-node-addrs names no broker: HOST or HOST:PORT, with commas between them")
+		return errors.New("--storage-net-node-addrs names no broker: HOST or HOST:PORT, separated by commas")
 	}
 	if file := s.v.text("item-input-file"); file != "" {
 		var err error
@@ -204,7 +204,7 @@ func (s *step) where(now time.Time) error {
 			s.items = []string{path}
 		}
 		if len(s.items) == 0 {
-			return fmt.Errorf("there is no topic to %s: --item-input-file=FILE has a name a line, --item-input-path=TOPIC is one", strings.ToLower(s.op))
+			return fmt.Errorf("there is no topic to %s: give --item-input-file=FILE with a name per line, or --item-input-path=TOPIC", strings.ToLower(s.op))
 		}
 	case s.work == reading:
 		topics := []string{path}
@@ -222,10 +222,10 @@ func (s *step) where(now time.Time) error {
 			}
 		}
 		if len(topics) > 1 {
-			return fmt.Errorf("--item-input-file has records of %d topics, and one is read at a time: %s", len(topics), strings.Join(topics[:2], ", "))
+			return fmt.Errorf("--item-input-file has records of %d topics, but only one can be read at a time: %s", len(topics), strings.Join(topics[:2], ", "))
 		}
 		if len(topics) == 0 || topics[0] == "" {
-			return errors.New("there is nothing to read: --item-input-path=TOPIC, or a list of records, --item-input-file=FILE")
+			return errors.New("there is nothing to read: give --item-input-path=TOPIC, or a list of records with --item-input-file=FILE")
 		}
 		s.topic = plain(topics[0])
 	}
@@ -288,10 +288,10 @@ func (s *step) limits(time.Time) (err error) {
 		return err
 	}
 	if s.batch == 0 {
-		return errors.New("--load-batch-size: an operation is handed over at least, 1")
+		return errors.New("--load-batch-size: must be at least 1")
 	}
 	if s.rate = s.v.float("load-op-limit-rate"); !(s.rate >= 0) || s.rate > 1e12 {
-		return fmt.Errorf("--load-op-limit-rate: %s is no rate", s.v.text("load-op-limit-rate"))
+		return fmt.Errorf("--load-op-limit-rate: %s is not a rate", s.v.text("load-op-limit-rate"))
 	}
 	if s.bytes, err = s.v.size("load-step-limit-size"); err != nil {
 		return err
@@ -307,7 +307,7 @@ func (s *step) limits(time.Time) (err error) {
 	}
 	s.recycle = s.v.flag("load-op-recycle") || s.v.flag("load-op-recycle-mode")
 	if s.work == reading && s.rate > 0 {
-		return errors.New("--load-op-limit-rate: records are read as they come, and not at a rate")
+		return errors.New("--load-op-limit-rate: records are read as they arrive, not at a rate")
 	}
 	if s.work == topical && s.on == "create" && s.count == 0 && s.limit == 0 && len(s.items) == 0 {
 		return errors.New("topics would be made without end: give --load-op-limit-count=N or --load-step-limit-time=30s")
@@ -332,7 +332,7 @@ func (s *step) content(time.Time) (err error) {
 	}
 	if seed := s.v.text("item-data-input-seed"); seed != "" {
 		if _, err := strconv.ParseUint(seed, 16, 64); err != nil {
-			return fmt.Errorf("--item-data-input-seed: %q is no hexadecimal number of 16 digits at most", seed)
+			return fmt.Errorf("--item-data-input-seed: %q is not a hexadecimal number of at most 16 digits", seed)
 		}
 	}
 	if n := s.v.number("item-naming-length"); n < 1 || n > 64 {
@@ -343,13 +343,13 @@ func (s *step) content(time.Time) (err error) {
 	}
 	for _, name := range []string{"storage-driver-record-timeoutMillis", "storage-driver-read-timeoutMillis"} {
 		if n := s.v.number(name); n < 1 {
-			return fmt.Errorf("--%s: %d is no time above 0", name, n)
+			return fmt.Errorf("--%s: %d is not a time above 0", name, n)
 		}
 	}
 	switch kind := s.v.text("item-naming-type"); kind {
 	case "random", "serial", "asc", "desc":
 	default:
-		return fmt.Errorf("--item-naming-type: %q is none: random, serial, asc or desc", kind)
+		return fmt.Errorf("--item-naming-type: unknown type %q: random, serial, asc or desc", kind)
 	}
 	return nil
 }

@@ -23,12 +23,12 @@ var Tool = compat.Tool{
 }
 
 const differs = `
-Here there is no Java, no scenario and no other node; reads go on where they
-are and are read once; topics are deleted and listed, too; headers are sent.
-Mean rates are over the time that passed (--strict: over its whole seconds),
-means, extremes and quantiles are of all operations that succeeded (--strict:
-not those whose latency is 0 or their duration). See
-docs/coming-from/mongoose.md.
+Here there is no Java, and there are no scenarios and no other nodes. Reads
+continue where they stopped and read each record once; topics can also be
+deleted and listed; headers are sent. Mean rates are over the elapsed time
+(--strict: its whole seconds). Means, extremes and quantiles are of all
+operations that succeeded (--strict: not those whose latency is 0 or their
+duration). See docs/coming-from/mongoose.md.
 `
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
@@ -64,7 +64,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return report.ExitFailed, err
 	}
 	if again {
-		warn("a step %s was there before: rows are put behind its rows in %s", s.id, f.dir)
+		warn("step %s exists already: rows are appended to %s", s.id, f.dir)
 	}
 	t := &table{w: p.Out, s: s, color: v.flag("output-color") && p.Color}
 	names := newNamer(v, began.UnixNano())
@@ -121,7 +121,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		return report.ExitFailed, err
 	}
 	if s.work == reading {
-		fmt.Fprintf(p.Err, "%s: reading has no times of single operations: a record was there before it was asked for, and the columns of times are 0\n", p.Called)
+		fmt.Fprintf(p.Err, "%s: reads have no times of single operations, since records exist before they are requested: the columns of times are 0\n", p.Called)
 	}
 	above.end()
 	if m.batches != nil { // what was completed as the last interval closed
@@ -170,7 +170,7 @@ func printDoubts(p *compat.Program, d *report.Document) {
 	}
 	said = append(said, d.Against()...)
 	if d.Trace != nil && d.Trace.Dropped > 0 {
-		said = append(said, fmt.Sprintf("the trace lacks %d operations: it could not be written as fast", d.Trace.Dropped))
+		said = append(said, fmt.Sprintf("the trace lacks %d operations: the disk was too slow", d.Trace.Dropped))
 	}
 	for _, text := range said {
 		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, text)

@@ -155,7 +155,7 @@ func (o *options) check() error {
 		host, port, ok = strings.Cut(strings.TrimPrefix(o.addr, "["), "]:")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); !ok || host == "" || err != nil || n == 0 {
-		return &thrown{text: "java.lang.IllegalStateException", hint: fmt.Sprintf("an address is HOST:PORT, and %q is none", o.addr)}
+		return &thrown{text: "java.lang.IllegalStateException", hint: fmt.Sprintf("%q is not an address HOST:PORT", o.addr)}
 	}
 	return nil
 }

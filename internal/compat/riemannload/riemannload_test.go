@@ -265,9 +265,9 @@ func TestFlags(t *testing.T) {
 		{"of which the tool used two", true, []string{"-w2", "-c", "4"}, map[string]string{"clients": "2", "threads": "2"}, ""},
 		{"a batch", false, []string{"--batch-size=400", "--connections", "5"}, map[string]string{"batch-events": "400", "clients": "5", "max-in-flight": "50"}, ""},
 		{"the first of two", false, []string{"-b", "2", "-b", "3"}, map[string]string{"batch-events": "2"}, ""},
-		{"threads of its library", false, []string{"--netty-workers=2"}, map[string]string{"threads": "1"}, "warning: -n 2 means nothing here"},
-		{"a buffer", false, []string{"-s", "8192"}, map[string]string{"send-buffer": ""}, "warning: -s 8192 means nothing"},
-		{"two addresses", false, []string{"a:1", "b:2"}, map[string]string{"target": "riemann://a:1"}, "warning: b:2 is left out"},
+		{"threads of its library", false, []string{"--netty-workers=2"}, map[string]string{"threads": "1"}, "warning: -n 2 is ignored"},
+		{"a buffer", false, []string{"-s", "8192"}, map[string]string{"send-buffer": ""}, "warning: -s 8192 is ignored"},
+		{"two addresses", false, []string{"a:1", "b:2"}, map[string]string{"target": "riemann://a:1"}, "warning: b:2 is ignored"},
 		{"IPv6", false, []string{"-w", "1", "--", "[::1]:5555"}, map[string]string{"target": "riemann://[::1]:5555"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestReportsLost(t *testing.T) {
 				return &report.Document{Trust: measure.Trust{OK: true}}, nil
 			},
 		}
-		if code, err := Tool.Main(t.Context(), p); code != want || err != nil || !strings.Contains(e.String(), "the reports are not whole: ") {
+		if code, err := Tool.Main(t.Context(), p); code != want || err != nil || !strings.Contains(e.String(), "the reports are incomplete: ") {
 			t.Errorf("strict %v: exit %d, %v, want %d:\n%s", strict, code, err, want, e.String())
 		}
 	}

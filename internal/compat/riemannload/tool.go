@@ -19,16 +19,16 @@ import (
 
 // Tool is riemann-load.
 var Tool = compat.Tool{
-	Name: "riemann-load", Short: "Riemann: events as fast as they are taken (2013)", Kind: "riemann",
+	Name: "riemann-load", Short: "Riemann: events as fast as the server takes them (2013)", Kind: "riemann",
 	Main: run,
 }
 
 const differs = `
-Here "mean rate" and "rtt" are those of the second (--strict: since the
-beginning), and the last block is of the whole run; rates of 1, 5 and 15 minutes
-are the means of those minutes, percentiles are of all samples, -n and -s mean
-nothing, and the graphs are drawn at the end. Reports go to a folder below the
-one that you are in. See docs/coming-from/riemann-load.md.
+Here "mean rate" and "rtt" are those of the last second (--strict: since the
+start), and the last block is of the whole run. Rates of 1, 5 and 15 minutes are
+the means of those minutes, percentiles are of all samples, -n and -s are
+ignored, and the graphs are drawn at the end. Reports go to a folder in the
+current one. See docs/coming-from/riemann-load.md.
 `
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
@@ -101,7 +101,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	}
 	code := exit(d, p.Strict)
 	if err := errors.Join(files.close(), draw(dir, drawn)); err != nil {
-		fmt.Fprintf(p.Err, "the reports are not whole: %v\n", err)
+		fmt.Fprintf(p.Err, "the reports are incomplete: %v\n", err)
 		if !p.Strict && code != report.ExitInterrupted {
 			code = report.ExitFailed
 		}
@@ -122,13 +122,13 @@ func exit(d *report.Document, strict bool) int {
 // warn says which flags mean nothing here.
 func (o *options) warn(p *compat.Program) {
 	if o.netty != "" {
-		fmt.Fprintf(p.Err, "warning: -n %s means nothing here: each connection is read on its own\n", o.netty)
+		fmt.Fprintf(p.Err, "warning: -n %s is ignored: each connection is read on its own\n", o.netty)
 	}
 	if o.buffer != "" {
-		fmt.Fprintf(p.Err, "warning: -s %s means nothing, as riemann-load itself never used it; carronade run --send-buffer sets the sockets'\n", o.buffer)
+		fmt.Fprintf(p.Err, "warning: -s %s is ignored, as riemann-load itself never used it; carronade run --send-buffer sets the size of socket buffers\n", o.buffer)
 	}
 	for _, a := range o.others {
-		fmt.Fprintf(p.Err, "warning: %s is left out: there is one address, %s\n", a, o.addr)
+		fmt.Fprintf(p.Err, "warning: %s is ignored: only one address is used, %s\n", a, o.addr)
 	}
 }
 

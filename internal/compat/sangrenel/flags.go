@@ -54,7 +54,7 @@ const payload = `chars(a-zA-Z0-9!@#$^&*(){}][:<>.)`
 func (o *options) flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.StringVar(&o.brokers, "brokers", "localhost:9092", "Kafka brokers, separated by commas")
-	fs.BoolVar(&o.noop, "noop", false, "make messages and send them nowhere")
+	fs.BoolVar(&o.noop, "noop", false, "make messages without sending them")
 	fs.IntVar(&o.size, "size", 300, "bytes of a message (2014)")
 	fs.StringVar(&o.topic, "topic", "sangrenel", "topic to publish to")
 	fs.IntVar(&o.workers, "workers", 1, "Kafka clients")
@@ -64,17 +64,17 @@ func (o *options) flags(name string) *flag.FlagSet {
 	fs.Uint64Var(&o.rate, "produce-rate", unlimited, "messages/s of all workers together")
 	fs.StringVar(&o.compression, "compression", "none", "none, gzip or snappy; lz4 and zstd, too, here")
 	fs.StringVar(&o.acks, "required-acks", "local", "none, local or all")
-	fs.IntVar(&o.writers, "writers-per-worker", writersPerClient, "batches on the way at once, a worker")
+	fs.IntVar(&o.writers, "writers-per-worker", writersPerClient, "batches in flight per worker")
 	fs.IntVar(&o.interval, "interval", 5, "seconds between lines")
-	fs.StringVar(&o.version, "api-version", "", "version of Kafka's protocol; brokers are asked here, so it is taken and means nothing")
+	fs.StringVar(&o.version, "api-version", "", "version of Kafka's protocol; ignored: brokers are asked for theirs")
 	fs.BoolVar(&o.tls, "tls", false, "speak TLS")
-	fs.StringVar(&o.ca, "tls-ca-cert", "", "file of the authorities to trust")
+	fs.StringVar(&o.ca, "tls-ca-cert", "", "CA certificate file")
 	fs.StringVar(&o.cert, "tls-cert-file", "", "file of the client's certificate")
 	fs.StringVar(&o.key, "tls-key-file", "", "file of its key")
-	fs.BoolVar(&o.insecure, "tls-insecure-skip-verify", false, "believe any certificate")
+	fs.BoolVar(&o.insecure, "tls-insecure-skip-verify", false, "do not verify the server's certificate")
 	fs.StringVar(&o.graphiteIP, "graphite-ip", "", "Graphite's address")
 	fs.StringVar(&o.graphitePort, "graphite-port", "", "Graphite's port (2003)")
-	fs.StringVar(&o.prefix, "graphite-metrics-prefix", "", "begins the series' names (this host's name)")
+	fs.StringVar(&o.prefix, "graphite-metrics-prefix", "", "prefix of the series' names (default: this host's name)")
 	return fs
 }
 
@@ -160,11 +160,11 @@ func (o *options) warn(p *compat.Program) {
 		}
 	}
 	if o.version != "" {
-		idle("brokers are asked which versions they speak", "api-version")
+		idle("brokers are asked for their versions", "api-version")
 	}
 	switch {
 	case o.noop:
-		idle("-noop connects to nobody", append([]string{"brokers", "compression", "required-acks", "tls"}, tlsFlags...)...)
+		idle("-noop does not connect", append([]string{"brokers", "compression", "required-acks", "tls"}, tlsFlags...)...)
 		idle("-noop goes as fast as messages are made", "produce-rate")
 	case !o.tls:
 		idle("-tls is not given", tlsFlags...)
@@ -177,7 +177,7 @@ func (o *options) warn(p *compat.Program) {
 		idle("-graphite-ip is not given", "graphite-port", "graphite-metrics-prefix")
 	}
 	if len(o.rest) > 0 {
-		fmt.Fprintf(p.Err, "warning: %q is no flag: it and all that stands behind it are left out\n", o.rest[0])
+		fmt.Fprintf(p.Err, "warning: %q is not a flag: it and the arguments after it are ignored\n", o.rest[0])
 	}
 }
 

@@ -324,7 +324,7 @@ func TestIdleFlags(t *testing.T) {
 		{"no certificate", []string{"-tls", "-tls-key-file=x"}, []string{"-tls-key-file"}},
 		{"no Graphite", []string{"-graphite-port=1", "-graphite-metrics-prefix=x"}, []string{"-graphite-port", "-graphite-metrics-prefix"}},
 		{"no network", []string{"-noop", "-brokers=a:1", "-compression=gzip", "-required-acks=all", "-produce-rate=1", "-tls"}, []string{"-brokers", "-compression", "-required-acks", "-tls", "-produce-rate"}},
-		{"words", []string{"-message-size=9", "stray", "-workers=9"}, []string{`"stray" is no flag`}},
+		{"words", []string{"-message-size=9", "stray", "-workers=9"}, []string{`"stray" is not a flag`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := newFake().fired(t, false, tt.args...)

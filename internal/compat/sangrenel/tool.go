@@ -14,15 +14,15 @@ import (
 
 // Tool is sangrenel.
 var Tool = compat.Tool{
-	Name: "sangrenel", Short: "Kafka: random messages as fast as they are taken (2014 and 2022)", Kind: "kafka",
+	Name: "sangrenel", Short: "Kafka: random messages as fast as possible (2014 and 2022)", Kind: "kafka",
 	Main: run,
 }
 
 const differs = `
 Here -noop measures this machine without a network, "avg latency" is the mean
 service time (--strict: of the slowest tenth), failed messages are not counted
-as sent, a rate is kept evenly, and after an interrupt the exit code is 1 when
-messages failed, 2 or 3 as of carronade run (--strict: 0). See
+as sent, the rate is kept evenly, and after an interrupt the exit code is 1 when
+messages failed, 2 or 3 as for carronade run (--strict: 0). See
 docs/coming-from/sangrenel.md.
 `
 
@@ -69,7 +69,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	pr.end()
 	compat.Complaint(p.Err, d)
 	if o.unanswered() && !o.noop {
-		fmt.Fprintln(p.Err, "note: with -required-acks none nothing is answered: times are 0, and messages are those that went out")
+		fmt.Fprintln(p.Err, "note: with -required-acks none nothing is answered: times are 0, and messages are the ones sent")
 	}
 	return o.exit(d, p.Strict), nil
 }
@@ -90,7 +90,7 @@ func (o *options) generation(name string) (last bool, err error) {
 	}
 	last = last || name == "2022"
 	if last && o.given["size"] {
-		return false, errors.New("-size is of 2014 and another flag is of 2022, where it is called -message-size: give flags of one of them")
+		return false, errors.New("-size is a flag of 2014 and another flag is of 2022, where it is called -message-size: use flags of one generation")
 	}
 	return last, nil
 }

@@ -11,7 +11,7 @@ import (
 type Counts struct {
 	Connections uint64 `json:"connections"`
 	Requests    uint64 `json:"requests"` // to where events go, however they ended
-	Bytes       uint64 `json:"bytes"`    // read of their bodies, as they travelled
+	Bytes       uint64 `json:"bytes"`    // read of their bodies, on the wire
 	Plain       uint64 `json:"plain"`    // and uncompressed; 0 with discard
 
 	Accepted     uint64 `json:"accepted"` // events
@@ -45,7 +45,7 @@ func (c Counts) String() string {
 	}{
 		{c.Invalid, "invalid"},
 		{c.TooLarge, "too large"},
-		{c.Full, "requests found the queue full"},
+		{c.Full, "requests refused: queue full"},
 		{c.Unauthorized, "unauthorized"},
 		{c.Injected, "requests answered by a rule"},
 	} {

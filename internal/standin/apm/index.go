@@ -91,7 +91,7 @@ func newIndexer(o Options, done func(int)) (*indexer, error) {
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	status, text, err := x.call(http.MethodPut, "/_index_template/"+templateName, []byte(template))
 	if err == nil && status/100 != 2 {
-		err = fmt.Errorf("it answers %d: %.200s", status, text)
+		err = fmt.Errorf("it answered %d: %.200s", status, text)
 	}
 	if err != nil {
 		x.cancel()
@@ -236,7 +236,7 @@ func (x *indexer) keepOutcomes(sent []document, text []byte) (again []document) 
 	}
 	err := json.Unmarshal(text, &answer)
 	if err == nil && len(answer.Items) != len(sent) {
-		err = errors.New("it tells of another number of documents")
+		err = errors.New("its answer has another number of documents")
 	}
 	if err != nil {
 		x.fail(len(sent), "reading the index's answer: "+err.Error())

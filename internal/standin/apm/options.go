@@ -23,12 +23,12 @@ import (
 // Options says what a stand-in is. The zero value is a server at 127.0.0.1:8200
 // that takes what is good from everybody and keeps nothing.
 type Options struct {
-	Listen  string // address to listen on; port 0 takes a free one
+	Listen  string // address to listen on; port 0 picks a free one
 	Discard bool   // take everything unread and answer 202
 
 	SecretToken Secret   // wanted from agents when set
 	APIKeys     []Secret // "ID:KEY", one of them wanted when set
-	NoRUM       bool     // refuse browsers, who need no token else
+	NoRUM       bool     // refuse browsers, which otherwise need no token
 
 	MaxEvent int64 // bytes of one event; default the real server's 307,200
 	MaxBody  int64 // bytes of one document of v1; default the real server's 30 MiB
@@ -68,7 +68,7 @@ func ParseSecret(s string) (Secret, error) {
 	v, referred, err := secret.Read(s)
 	switch {
 	case !referred:
-		return "", errors.New("want env:NAME or file:PATH, where the secret stands")
+		return "", errors.New("want env:NAME or file:PATH of the secret")
 	case err != nil:
 		return "", fmt.Errorf("reading a secret: %w", err)
 	}
@@ -101,13 +101,13 @@ func (o Options) Check() error {
 	case o.MaxEvent < 64 || o.MaxEvent > 1<<30 || o.MaxBody < 64 || o.MaxBody > 1<<30:
 		return fmt.Errorf("events of at most %d bytes in documents of %d: want 64B to 1GiB", o.MaxEvent, o.MaxBody)
 	case o.Drain < 0 || o.Drain > 0 && o.Queue == 0:
-		return errors.New("a queue that is drained slowly needs a bound")
+		return errors.New("a queue with a drain rate needs a limit")
 	case o.Drain > 0 && o.Index != "":
-		return errors.New("a queue is drained by what indexes, or at a rate, and not by both")
+		return errors.New("a queue is drained by indexing or at a rate, not by both")
 	case o.Index == "" && (o.IndexAuth != "" || o.IndexCA != "" || o.Lose > 0):
 		return errors.New("nothing is indexed: want the URL of Elasticsearch or OpenSearch too")
 	case o.Discard && (o.SecretToken != "" || len(o.APIKeys) > 0 || o.Index != "" || o.Queue > 0 || len(o.Errors) > 0 || o.NoRUM):
-		return errors.New("with discard nothing is read, so that no token, queue, index or error can be had; leave discard out")
+		return errors.New("discard reads nothing, so it cannot be combined with a token, queue, index or error; leave out discard")
 	}
 	if o.Index != "" {
 		u, err := url.Parse(o.Index)
@@ -188,23 +188,23 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	secret := func(to *Secret) *setting.Value[Secret] {
 		return &setting.Value[Secret]{To: to, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}
 	}
-	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on; port 0 takes a free one")
-	fs.BoolVar(&o.Discard, "discard", o.Discard, "take everything unread and answer 202, as fast as can be")
-	fs.Var(secret(&o.SecretToken), "secret-token", "want this token from agents; env:NAME or file:PATH, a `REFERENCE`")
-	fs.Var(&setting.List[Secret]{To: &o.APIKeys, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}, "api-key", "take this API key, ID:KEY; env:NAME or file:PATH, a `REFERENCE` (repeatable)")
-	fs.BoolVar(&o.NoRUM, "no-rum", o.NoRUM, "refuse browsers, who need no token else")
-	fs.Var(setting.Size(&o.MaxEvent), "max-event", "largest event taken, a `SIZE`")
-	fs.Var(setting.Size(&o.MaxBody), "max-body", "largest document of v1 taken, a `SIZE`")
-	fs.Var(&setting.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "queue", "events accepted and not yet indexed, at most; beyond, 503 is answered (default: no bound)")
-	fs.Var(&setting.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: formatRate, Kind: "rate"}, "drain", "take events from the queue at this `RATE` only, as a slow output would")
+	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on; port 0 picks a free one")
+	fs.BoolVar(&o.Discard, "discard", o.Discard, "answer 202 without reading events, as fast as possible")
+	fs.Var(secret(&o.SecretToken), "secret-token", "require this token from agents; env:NAME or file:PATH, a `REFERENCE`")
+	fs.Var(&setting.List[Secret]{To: &o.APIKeys, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}, "api-key", "accept this API key, ID:KEY; env:NAME or file:PATH, a `REFERENCE` (repeatable)")
+	fs.BoolVar(&o.NoRUM, "no-rum", o.NoRUM, "refuse browsers, which otherwise need no token")
+	fs.Var(setting.Size(&o.MaxEvent), "max-event", "largest event accepted, a `SIZE`")
+	fs.Var(setting.Size(&o.MaxBody), "max-body", "largest document of v1 accepted, a `SIZE`")
+	fs.Var(&setting.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "queue", "maximum of events accepted and not yet indexed; beyond it, the answer is 503 (default: no limit)")
+	fs.Var(&setting.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: formatRate, Kind: "rate"}, "drain", "take events from the queue only at this `RATE`, like a slow output")
 	fault.Bind(fs, &o.Delay, &o.Stall)
 	record.Bind(fs, &o.Record)
-	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "answer a share of the requests so, `NAME@SHARE` such as queue-full@1%; event@1% refuses events (repeatable)")
-	fs.Uint64Var(&o.Seed, "seed", o.Seed, "of the draw of errors")
+	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "answer a share of the requests with an error, `NAME@SHARE` such as queue-full@1%; event@1% refuses events (repeatable)")
+	fs.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the random errors")
 	fs.StringVar(&o.Index, "index", o.Index, "write documents to Elasticsearch or OpenSearch at this `URL`")
 	fs.Var(secret(&o.IndexAuth), "index-auth", "its login, USER:PASSWORD or ApiKey KEY; env:NAME or file:PATH, a `REFERENCE`")
 	fs.StringVar(&o.IndexCA, "index-ca", o.IndexCA, "trust certificates signed by this PEM `FILE`")
-	fs.Var(&setting.Value[uint64]{To: &o.Lose, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "lose", "accept so many events and never index them")
+	fs.Var(&setting.Value[uint64]{To: &o.Lose, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "lose", "accept this number of events and never index them")
 	o.TLS.Bind(fs, "speak TLS, with the certificate in this PEM `FILE`")
 }
 

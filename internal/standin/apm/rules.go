@@ -226,7 +226,7 @@ func (l *loader) value(line ruleLine, what string, within *node) (*node, error) 
 	own := holder.types == bit(wire.BeginObject) && !l.shared(holder)
 	switch {
 	case below && !own:
-		return nil, l.lines[l.next].bad("a member of what is no object of this place")
+		return nil, l.lines[l.next].bad("a member of a value that is not an object of this place")
 	case below:
 		return n, l.members(holder, line.depth+1)
 	case own && (said[0] == "" || n.items != nil):
@@ -310,7 +310,7 @@ func (n *node) condition(s string) error {
 		words = nil
 	}
 	if words == nil {
-		return fmt.Errorf("%q is not understood of such a value", s)
+		return fmt.Errorf("%q does not apply to such a value", s)
 	}
 	return nil
 }
@@ -363,7 +363,7 @@ func (l *loader) members(n *node, depth int) error {
 	for _, name := range n.noted {
 		c, ok := n.members[name]
 		if !ok {
-			return first.bad("%s is asked for, and is no member", name)
+			return first.bad("%s is required, but is not a member", name)
 		}
 		c.bit = n.note(name)
 		n.members[name] = c

@@ -104,7 +104,7 @@ func (k *skimmer) until(p, mark []byte) (whole, rest []byte, err error) {
 		return whole, p[end-had:], nil
 	}
 	if len(k.part) == maxRequest {
-		return nil, nil, errors.New("a request's head without end")
+		return nil, nil, errors.New("the head of a request is too long")
 	}
 	return nil, nil, nil
 }

@@ -95,7 +95,7 @@ func (c *conn) serveFrame() error {
 		return err
 	}
 	if size < 10 || size > maxFrame {
-		return fmt.Errorf("%w: a frame of %d bytes; does the client speak Kafka's protocol, and no TLS?", errFrame, uint32(size))
+		return fmt.Errorf("%w: a frame of %d bytes; does the client speak Kafka's protocol, without TLS?", errFrame, uint32(size))
 	}
 	s.frame(int(size))
 	b, err := s.next(8)
@@ -111,7 +111,7 @@ func (c *conn) serveFrame() error {
 	c.tally.requests.Add(1)
 	if h.key == 0 {
 		if h.version < 3 || h.version > 13 {
-			return fmt.Errorf("%w: produce version %d, and 3 to 13 are spoken here", errFrame, h.version)
+			return fmt.Errorf("%w: produce version %d; 3 to 13 are supported", errFrame, h.version)
 		}
 		if c.front.log != nil {
 			return noEOF(c.serveProduce(h))

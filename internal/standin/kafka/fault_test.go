@@ -152,8 +152,8 @@ func TestCheck(t *testing.T) {
 		{"delay", Options{Delay: -1}, "a delay of"},
 		{"key without certificate", Options{TLS: setting.TLS{Key: "k"}}, "both a certificate and its key"},
 		{"authority without certificate", Options{TLS: setting.TLS{ClientCA: "ca"}}, "needs TLS"},
-		{"a record of TLS", Options{Record: "r", TLS: setting.TLS{Cert: "c", Key: "k"}}, "not together with TLS"},
-		{"login with discard", Options{Discard: true, SASL: []Login{{"PLAIN", "u", "p"}}}, "knows no logins"},
+		{"a record of TLS", Options{Record: "r", TLS: setting.TLS{Cert: "c", Key: "k"}}, "cannot be combined with TLS"},
+		{"login with discard", Options{Discard: true, SASL: []Login{{"PLAIN", "u", "p"}}}, "does not support logins"},
 		{"mechanism", Options{SASL: []Login{{"GSSAPI", "u", "p"}}}, "GSSAPI"},
 		{"errors", Options{Errors: []ErrorRule{{Name: "a", What: 1, Share: 0.6}, {Name: "b", What: 2, Share: 0.6}}}, "100% in sum"},
 	}

@@ -148,7 +148,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			next[r.Partition]++
 			if opts.Discard && len(r.Value) != 100 {
-				t.Fatalf("got a made-up event of %d bytes, want 100", len(r.Value))
+				t.Fatalf("got a synthetic event of %d bytes, want 100", len(r.Value))
 			}
 		}
 		// The end is reached: what is produced now is what comes next.

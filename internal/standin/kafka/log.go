@@ -118,7 +118,7 @@ func (l *discardLog) refresh() error {
 	req.Topics = nil // all
 	resp := kmsg.NewPtrMetadataResponse()
 	if err := ask(conn, req, resp); err != nil {
-		return fmt.Errorf("learning the broker's topics: %w", err)
+		return fmt.Errorf("reading the broker's topics: %w", err)
 	}
 	old := l.table.Load()
 	table := &topicTable{byName: map[string]*topic{}, byID: map[[16]byte]*topic{}}

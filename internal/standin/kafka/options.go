@@ -21,7 +21,7 @@ import (
 // Options says what a stand-in is. The zero value is a broker at
 // 127.0.0.1:9092 that keeps its data in a temporary folder.
 type Options struct {
-	Listen    string // address to listen on; port 0 takes a free one
+	Listen    string // address to listen on; port 0 picks a free one
 	Advertise string // address told to clients; default: the one listened on
 
 	Discard    bool    // keep nothing, serve made-up records
@@ -117,11 +117,11 @@ func (o Options) Check() error {
 	case o.Events > 1<<62:
 		return fmt.Errorf("%d events: want at most 2^62", o.Events)
 	case o.Retain < 1:
-		return fmt.Errorf("%d bytes kept per partition: want more than none", o.Retain)
+		return fmt.Errorf("%d bytes kept per partition: want more than 0", o.Retain)
 	case o.MaxMessage < 1 || o.MaxMessage > maxFrame:
 		return fmt.Errorf("record batches of at most %d bytes: want 1B to 100MiB", o.MaxMessage)
 	case o.Discard && len(o.SASL) > 0:
-		return errors.New("the discard broker knows no logins; use the broker that keeps its data")
+		return errors.New("the discard broker does not support logins; leave out discard")
 	}
 	if err := record.Check(o.Record, o.TLS); err != nil {
 		return err

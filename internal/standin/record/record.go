@@ -42,7 +42,7 @@ func Bind(fs *pflag.FlagSet, path *string) {
 // so: how an answer is wrapped there nobody says.
 func Check(path string, tls setting.TLS) error {
 	if path != "" && tls.Cert != "" {
-		return errors.New("a record needs answers that it can see: not together with TLS")
+		return errors.New("a recording needs unencrypted answers: it cannot be combined with TLS")
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func Open(path string) (*Recorder, error) {
 	r := &Recorder{clock: time.Now(), conns: map[*Conn]struct{}{}}
 	var ok bool
 	if r.at, ok = system.MonotonicOf(r.clock); !ok {
-		return nil, errors.New("recording: this system does not tell its monotonic clock; Linux does")
+		return nil, errors.New("recording: this system does not expose its monotonic clock; Linux does")
 	}
 	f, err := os.Create(path)
 	if err != nil {

@@ -67,7 +67,7 @@ func (c *conn) serveWindow() error {
 	for bad == nil {
 		msg, rest, err := wire.NextFrame(c.buf[c.r:c.w], int(c.opts.MaxMessage))
 		if err != nil {
-			bad = fmt.Errorf("%w; does the client speak Riemann's protocol, and no TLS?", err)
+			bad = fmt.Errorf("%w; does the client speak Riemann's protocol, without TLS?", err)
 			break
 		}
 		if rest == nil {

@@ -75,7 +75,7 @@ func (c *conn) sinkWindow() error {
 		}
 		msg, rest, err := wire.NextFrame(c.buf[c.r:c.w], most)
 		if err != nil {
-			return errors.Join(fmt.Errorf("%w; does the client speak Riemann's protocol, and no TLS?", err), c.flush())
+			return errors.Join(fmt.Errorf("%w; does the client speak Riemann's protocol, without TLS?", err), c.flush())
 		}
 		if rest == nil {
 			return c.flush()

@@ -34,7 +34,7 @@ type Options struct {
 	Stall  fault.Stall
 	Errors []ErrorRule // answers to messages with events
 	Drop   float64     // share of events that are acknowledged, and not kept
-	Seed   uint64      // of the draws of errors and drops
+	Seed   uint64      // seed of the random errors and drops
 
 	TLS setting.TLS // for TLSListen; with ClientCA set, mutual as the real server's
 
@@ -81,13 +81,13 @@ func (o Options) Check() error {
 	case o.TLSListen != "" && o.TLS.Cert == "":
 		return errors.New("listening for TLS needs a certificate and its key")
 	case o.TLSListen == "" && o.TLS.Cert != "":
-		return errors.New("a certificate is for TLS: give it an address to listen on too")
+		return errors.New("a certificate needs an address to listen on for TLS")
 	case o.MaxMessage < 1 || o.MaxMessage > 1<<30:
 		return fmt.Errorf("messages of at most %d bytes: want 1B to 1GiB", o.MaxMessage)
 	case o.MaxDatagram < 1 || o.MaxDatagram > 65507:
 		return fmt.Errorf("datagrams of at most %d bytes: want 1 to 65507", o.MaxDatagram)
 	case o.MaxIndex < 1:
-		return fmt.Errorf("an index of at most %d bytes: want more than none", o.MaxIndex)
+		return fmt.Errorf("an index of at most %d bytes: want more than 0", o.MaxIndex)
 	case o.Interval < time.Millisecond:
 		return fmt.Errorf("events about itself every %v: want 1ms at least", o.Interval)
 	case o.Drop < 0 || o.Drop > 1:
@@ -118,22 +118,22 @@ func ParseErrorRule(s string) (ErrorRule, error) {
 // time of the call are the defaults shown.
 func (o *Options) Bind(fs *pflag.FlagSet) {
 	*o = o.withDefaults()
-	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on for TCP; port 0 takes a free one")
+	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on for TCP; port 0 picks a free one")
 	fs.StringVar(&o.UDP, "udp", o.UDP, "`ADDR` to listen on for UDP too")
 	fs.StringVar(&o.TLSListen, "tls-listen", o.TLSListen, "`ADDR` to listen on for TLS too")
 	fs.StringVar(&o.Web, "ws", o.Web, "`ADDR` to listen on for WebSocket and HTTP too: /events and /index")
-	fs.BoolVar(&o.Discard, "discard", o.Discard, "count and acknowledge messages, as fast as can be, and keep no events")
-	fs.Var(setting.Size(&o.MaxMessage), "max-message", "largest message taken, a `SIZE`")
-	fs.Var(setting.Size(&o.MaxDatagram), "max-datagram", "largest datagram taken, a `SIZE`; others are lost, as with the real server")
-	fs.Var(setting.Size(&o.MaxIndex), "max-index", "`SIZE` that the index may take of memory, about; then new events are refused")
-	fs.Var(setting.Duration(&o.Interval), "interval", "how often it reports of itself, in events")
+	fs.BoolVar(&o.Discard, "discard", o.Discard, "count and acknowledge messages as fast as possible, and keep no events")
+	fs.Var(setting.Size(&o.MaxMessage), "max-message", "largest message accepted, a `SIZE`")
+	fs.Var(setting.Size(&o.MaxDatagram), "max-datagram", "largest datagram accepted, a `SIZE`; larger ones are lost, as with the real server")
+	fs.Var(setting.Size(&o.MaxIndex), "max-index", "approximate memory limit of the index, a `SIZE`; beyond it, new events are refused")
+	fs.Var(setting.Duration(&o.Interval), "interval", "interval of the events about the server itself")
 	fault.Bind(fs, &o.Delay, &o.Stall)
 	record.Bind(fs, &o.Record)
 	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",
 		"refuse a share of the messages, `TEXT@SHARE` such as overloaded@1% (repeatable)")
 	fs.Var(&setting.Value[float64]{To: &o.Drop, Parse: units.ParseShare, Format: formatShare, Kind: "share"}, "drop",
 		"acknowledge and lose this `SHARE` of the events, so that a check can find it")
-	fs.Uint64Var(&o.Seed, "seed", o.Seed, "of the draws of errors and drops")
+	fs.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the random errors and drops")
 	o.TLS.Bind(fs, "the certificate for TLS, a PEM `FILE`")
 }
 

@@ -141,7 +141,7 @@ func (p *parser) simple() node {
 	case "<", ">", "<=", ">=":
 		p.advance()
 		if p.tok.kind != tokNumber {
-			p.fail("want a number behind %s, found %s", op, p.tok)
+			p.fail("want a number after %s, found %s", op, p.tok)
 			return left
 		}
 		n := p.tok.value
@@ -168,7 +168,7 @@ func (p *parser) simple() node {
 // pattern reads the string that must stand behind an operator.
 func (p *parser) pattern(op string) string {
 	if p.tok.kind != tokString {
-		p.fail("want a string in double quotes behind %s, found %s", op, p.tok)
+		p.fail("want a string in double quotes after %s, found %s", op, p.tok)
 		return ""
 	}
 	s := p.tok.text

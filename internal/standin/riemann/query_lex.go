@@ -87,7 +87,7 @@ func (l *lexer) next() (token, error) {
 			tok.kind, tok.text = tokName, name
 		default:
 			r, _ := utf8.DecodeRuneInString(rest)
-			return tok, fmt.Errorf("%q means nothing here", r)
+			return tok, fmt.Errorf("unexpected %q", r)
 		}
 	}
 	l.at += len(tok.text)
@@ -126,7 +126,7 @@ func number(s string) (text string, v value, err error) {
 	if text = floating.FindString(s); text != "" {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil && !math.IsInf(f, 0) {
-			return "", v, fmt.Errorf("%s is no number", text)
+			return "", v, fmt.Errorf("%s is not a number", text)
 		}
 		return text, value{kind: isReal, real: f}, nil
 	}
@@ -142,7 +142,7 @@ func number(s string) (text string, v value, err error) {
 	}
 	f, err := strconv.ParseFloat(m[1], 64)
 	if err != nil && !math.IsInf(f, 0) {
-		return "", v, fmt.Errorf("%s is no number", m[0])
+		return "", v, fmt.Errorf("%s is not a number", m[0])
 	}
 	return m[0], value{kind: isReal, real: f}, nil
 }
@@ -198,7 +198,7 @@ func (l *lexer) str() (token, error) {
 			i += n - 1
 		default:
 			r, _ := utf8.DecodeRuneInString(l.text[i:])
-			return tok, fmt.Errorf(`\%c is no escape; a backslash is written \\`, r)
+			return tok, fmt.Errorf(`unknown escape \%c; write a backslash as \\`, r)
 		}
 	}
 	return tok, fmt.Errorf("a string without its closing quote")

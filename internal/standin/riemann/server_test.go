@@ -598,7 +598,7 @@ func TestCheck(t *testing.T) {
 		{"half a certificate", Options{TLSListen: "127.0.0.1:0", TLS: setting.TLS{Cert: "c"}}, "both a certificate and its key"},
 		{"message", Options{MaxMessage: -1}, "messages of at most -1"},
 		{"datagram", Options{MaxDatagram: 1 << 20}, "want 1 to 65507"},
-		{"index", Options{MaxIndex: -1}, "want more than none"},
+		{"index", Options{MaxIndex: -1}, "want more than 0"},
 		{"interval", Options{Interval: 1}, "1ms at least"},
 		{"delay", Options{Delay: -1}, "a delay of"},
 		{"drop", Options{Drop: 2}, "dropping"},

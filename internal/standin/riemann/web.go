@@ -278,7 +278,7 @@ func (w web) sentEvents(rw http.ResponseWriter, r *http.Request, q query) {
 	})
 }
 
-var errSlow = errors.New("the subscriber is too slow: it was left behind")
+var errSlow = errors.New("the subscriber is too slow and was dropped")
 
 // stream sends events as JSON: those that are there, then those that come, as
 // asked, until ctx ends. An event that enters meanwhile may be sent twice, and

@@ -111,7 +111,7 @@ type TLS struct {
 func (o *TLS) Bind(fs *pflag.FlagSet, words string) {
 	fs.StringVar(&o.Cert, "tls-cert", o.Cert, words)
 	fs.StringVar(&o.Key, "tls-key", o.Key, "the certificate's key, a PEM `FILE`")
-	fs.StringVar(&o.ClientCA, "tls-client-ca", o.ClientCA, "want client certificates signed by this PEM `FILE`")
+	fs.StringVar(&o.ClientCA, "tls-client-ca", o.ClientCA, "require client certificates signed by this PEM `FILE`")
 }
 
 // Check tells what is wrong with o before its files are read.

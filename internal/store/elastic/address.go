@@ -35,13 +35,13 @@ func parse(address string) (*client, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, wrong("it is no URL")
+		return nil, wrong("it is not a URL")
 	}
 	if u.Host == "" {
 		return nil, wrong("it names no host")
 	}
 	if u.User != nil {
-		return nil, wrong("names and passwords stand before the host, where others read them")
+		return nil, wrong("a user or password before the host is visible to others")
 	}
 	c := &client{base: "http://", prefix: strings.Trim(u.Path, "/")}
 	if u.Scheme == "elasticsearch+https" {
@@ -87,7 +87,7 @@ func parse(address string) (*client, error) {
 				return nil, &target.Error{Doing: "read the store's ca", Err: fmt.Errorf("%s holds no certificate", v), Hint: "give a file of certificates in PEM form"}
 			}
 		default:
-			return nil, wrong("it has %q, which means nothing here", key)
+			return nil, wrong("unknown parameter %q", key)
 		}
 	}
 	switch {
@@ -111,7 +111,7 @@ var prefixForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)
 func reference(key, ref string) (string, error) {
 	text, referred, err := secret.Read(ref)
 	if err == nil && !referred {
-		err = errors.New("secrets stand in no address, where others read them")
+		err = errors.New("an address must not contain secrets: it is visible to others")
 	}
 	if err != nil {
 		return "", &target.Error{Doing: "read the store's " + key, Err: err, Hint: "give " + key + "=env:NAME or " + key + "=file:PATH"}

@@ -34,9 +34,9 @@ type refusal struct {
 
 func (r *refusal) Error() string {
 	if r.reason == "" {
-		return fmt.Sprintf("it answers %d %s", r.status, http.StatusText(r.status))
+		return fmt.Sprintf("it answered %d %s", r.status, http.StatusText(r.status))
 	}
-	return fmt.Sprintf("it answers %d: %s", r.status, r.reason)
+	return fmt.Sprintf("it answered %d: %s", r.status, r.reason)
 }
 
 // status is the code of a refusal, 0 of another error.
@@ -267,7 +267,7 @@ func (c *client) search(ctx context.Context, index string, query any, sort []map
 		case err != nil:
 			return err
 		case answer.TimedOut || answer.Shards.Failed > 0:
-			return errors.New("it answers in part: some shards failed")
+			return errors.New("it answered in part: some shards failed")
 		}
 		for _, raw := range answer.Hits.Hits {
 			d := json.NewDecoder(bytes.NewReader(raw))

@@ -109,7 +109,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		v := index.Mappings.Meta.Version
 		switch {
 		case v == nil:
-			return fmt.Errorf("%w: the index %s was made by somebody else", store.ErrForeign, name)
+			return fmt.Errorf("%w: the index %s was not made by carronade", store.ErrForeign, name)
 		case *v > schemaVersion:
 			return fmt.Errorf("%w: its schema is version %d and this one knows up to %d", store.ErrNewer, *v, schemaVersion)
 		}

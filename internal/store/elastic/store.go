@@ -300,13 +300,13 @@ var hints = []struct {
 	is   error
 	hint string
 }{
-	{store.ErrAbsent, "see that the prefix at the address's end is right; the first run, or report push, makes the store"},
+	{store.ErrAbsent, "check the prefix at the end of the address; the first run, or report push, makes the store"},
 	{store.ErrMissing, "carronade report list shows what is there"},
-	{store.ErrExists, "a run that was repeated has an id of its own; the file may have been changed"},
+	{store.ErrExists, "a repeated run has its own id; the file may have been changed"},
 	{store.ErrRunning, "wait for its end, or stop it"},
 	{store.ErrForeign, "give another prefix in the store's address; these indices are left as they are"},
 	{store.ErrNewer, "use the newer carronade, or give another prefix in the store's address"},
-	{store.ErrReadOnly, "see why its indices may not be written (a full disk makes them so), or give another store"},
+	{store.ErrReadOnly, "check why its indices are read-only (a full disk is one cause), or give another store"},
 }
 
 // fail makes an error for people.
@@ -318,7 +318,7 @@ func (s *Store) fail(doing string, err error) error {
 	if errors.As(err, &done) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	out := &target.Error{Doing: doing + " in " + s.place, Err: err, Hint: "see that the cluster is there and well: curl " + s.base + "/_cluster/health"}
+	out := &target.Error{Doing: doing + " in " + s.place, Err: err, Hint: "check that the cluster is up: curl " + s.base + "/_cluster/health"}
 	var r *refusal
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

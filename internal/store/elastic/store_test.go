@@ -238,14 +238,14 @@ func TestFaults(t *testing.T) {
 		want          []string
 		is            error
 	}{
-		{"nobody there", "elasticsearch://127.0.0.1:1", []string{"refused", "127.0.0.1:1/carronade", "/ see that"}, nil},
+		{"nobody there", "elasticsearch://127.0.0.1:1", []string{"refused", "127.0.0.1:1/carronade", "/ check that"}, nil},
 		{"no such host", "elasticsearch://no-such-host.invalid", []string{"no-such-host.invalid:9200"}, nil},
 		{"no host", "elasticsearch:///x", []string{"names no host"}, nil},
-		{"a password in the address", "elasticsearch://a:canary@h:1", []string{"where others read them"}, nil},
+		{"a password in the address", "elasticsearch://a:canary@h:1", []string{"visible to others"}, nil},
 		{"a password as it is", "elasticsearch://h:1?user=a&password=canary", []string{"password", "env:NAME"}, nil},
 		{"a user alone", "elasticsearch://h:1?user=a", []string{"go together"}, nil},
 		{"a key too many", "elasticsearch://h:1?user=a&password=env:STORE_PASSWORD&api-key=env:STORE_KEY", []string{"both"}, nil},
-		{"an unset reference", "elasticsearch://h:1?api-key=env:STORE_NOTHING", []string{"no variable STORE_NOTHING"}, nil},
+		{"an unset reference", "elasticsearch://h:1?api-key=env:STORE_NOTHING", []string{"variable STORE_NOTHING is not set"}, nil},
 		{"an unknown word", "elasticsearch://h:1?verify=no", []string{`"verify"`}, nil},
 		{"a prefix that is none", "elasticsearch://h:1/Reports", []string{"lower case"}, nil},
 		{"no such ca", "elasticsearch+https://h:1?ca=/nowhere.pem", []string{"no such file"}, nil},

@@ -19,7 +19,7 @@ import (
 // beside it goes along.
 func MoveAside(path string) (to string, err error) {
 	fail := func(err error) error {
-		return &target.Error{Doing: "move the store " + path + " aside", Err: system.Reason(err), Hint: "move it yourself, with the files beside it that end in -wal and -shm"}
+		return &target.Error{Doing: "move the store " + path + " aside", Err: system.Reason(err), Hint: "move it yourself, together with its -wal and -shm files"}
 	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fail(err)

@@ -57,7 +57,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		ds = append(ds, d)
 	}
-	if !errors.Is(err, store.ErrFull) || !strings.Contains(hintOf(err), "make room") {
+	if !errors.Is(err, store.ErrFull) || !strings.Contains(hintOf(err), "free some space") {
 		t.Fatalf("got %v after %d reports, want %v", err, len(ds), store.ErrFull)
 	}
 	whole := func(s *Store) {

@@ -203,8 +203,8 @@ func (s *Store) openReadOnly(ctx context.Context, path string, steps []string) e
 	if err := s.checkOwner(ctx); err != nil {
 		if cannotOpen(err) || errors.Is(cause(err), store.ErrReadOnly) {
 			return &target.Error{
-				Doing: "open the store in " + s.path, Err: fmt.Errorf("%w, and was left in the middle of a write", store.ErrReadOnly),
-				Hint: "copy its folder to where it may be written, and give the copy with --store",
+				Doing: "open the store in " + s.path, Err: fmt.Errorf("%w, and its last write was interrupted", store.ErrReadOnly),
+				Hint: "copy its folder to a writable place, and give the copy with --store",
 			}
 		}
 		return err

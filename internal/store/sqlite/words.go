@@ -62,12 +62,12 @@ var hints = []struct {
 }{
 	{store.ErrAbsent, "carronade config says which is your own; --store FILE with carronade run makes one"},
 	{store.ErrMissing, "carronade report list shows what is there"},
-	{store.ErrExists, "a run that was repeated has an id of its own; the file may have been changed"},
+	{store.ErrExists, "a repeated run has its own id; the file may have been changed"},
 	{store.ErrRunning, "wait for its end, or stop it"},
-	{store.ErrReadOnly, "give another file with --store, or a user who may write it"},
-	{store.ErrFull, "make room, or give a file on another disk with --store"},
-	{store.ErrBusy, "try again; if nothing of carronade runs, another program has the file open"},
-	{store.ErrDamaged, "carronade report check says what can still be read; with --move-aside it keeps the file under another name and begins a new one"},
+	{store.ErrReadOnly, "give another file with --store, or run as a user who may write it"},
+	{store.ErrFull, "free some space, or give a file on another disk with --store"},
+	{store.ErrBusy, "try again; if no carronade is running, another program has the file open"},
+	{store.ErrDamaged, "carronade report check says what can still be read; with --move-aside it renames the file and copies what it can read into a new one"},
 	{store.ErrForeign, "give another file with --store; this one is left as it is"},
 	{store.ErrNewer, "use the newer carronade, or give another file with --store"},
 }
@@ -82,7 +82,7 @@ func (s *Store) fail(doing string, err error) error {
 	if errors.As(err, &done) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	out := &target.Error{Doing: doing + " in " + s.path, Err: cause(err), Hint: "carronade report check looks for what is wrong with the store"}
+	out := &target.Error{Doing: doing + " in " + s.path, Err: cause(err), Hint: "carronade report check looks for damage in the store"}
 	for _, h := range hints {
 		if errors.Is(out.Err, h.is) {
 			out.Hint = h.hint
