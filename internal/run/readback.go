@@ -295,7 +295,7 @@ func (b *readback) end(ctx context.Context) error {
 		return b.err
 	case <-late.C:
 		b.over.Store(true)
-		return fmt.Errorf("the source was still reading %v after it was told to end", most)
+		return fmt.Errorf("the source was still reading %v after the request to stop", most)
 	}
 }
 
