@@ -2,17 +2,16 @@ package load
 
 import "time"
 
-// A Batch is what travels to the system in one piece and is answered in one
-// piece. Its events are consecutive in its stream: the events First,
+// A Batch is sent in one piece and acknowledged in one piece. Its events are consecutive in its stream: the events First,
 // First+1, ... First+Events-1 of the stream.
 //
 // All times are offsets from the start of the run.
 type Batch struct {
-	Seq     uint64 // unique within the run's lane, counting from 0; kept over re-firing
+	Seq     uint64 // unique within the run's lane, counting from 0; kept by retries
 	First   uint64 // index in the stream of the first event
 	Stream  int32
 	Events  int32
-	Attempt int32 // 0, or how many times it was fired before (Plan.Retry)
+	Attempt int32 // number of earlier attempts (Plan.Retry)
 	Phase   int32 // the engine's own index of the phase the events belong to
 
 	// DueFirst and DueLast are when the first and the last event were due.
@@ -21,40 +20,39 @@ type Batch struct {
 	Ready             time.Duration // its batch is full, or its linger over
 	Free              time.Duration // the in-flight bound had room; a lane may raise it to when its connection could take bytes again
 
-	// Batches is how many batches this one stands for: above 1 it is a batch group (see
-	// BatchGrouper), whose Events and Bytes are those of all of them together. 0 is
-	// 1.
+	// Batches is the number of batches that this one stands for; 0 means 1. Above 1 it
+	// is a batch group (see BatchGrouper), and Events and Bytes are those of all of
+	// them together.
 	Batches int32
 
-	// Bytes is the size of the events (what somebody gave to be carried, before
-	// compression). The lane sets it in Fire.
+	// Bytes is the size of the events before compression, without the protocol's
+	// overhead. The lane sets it in Fire.
 	Bytes int64
 	// FirstSent is when an earlier attempt (Attempt > 0) first wrote a byte, -1
 	// when none did; the engine sets it.
 	FirstSent time.Duration
 }
 
-// An Outcome is what became of a batch. Acked + Failed + Unknown = Events. What
-// became of a batch group is told by one outcome or by several, each for
-// consecutive batches of one fate and with the same times: Seq and First are
-// then the first one's, Batches says how many, and Events, Bytes and the counts
-// are of all of them.
+// An Outcome is the result of a batch. Acked + Failed + Unknown = Events. A batch
+// group has one outcome or several, each for consecutive batches with the same result
+// and the same times: Seq and First are then those of the first batch, Batches is
+// their number, and Events, Bytes and the counts are their sums.
 type Outcome struct {
 	Batch
 	Lane int32 // ID of the lane it was fired on
 
 	Sent time.Duration // first byte handed to the system; -1 when nothing was written
-	Done time.Duration // the answer was read, or hope was given up
+	Done time.Duration // the answer was read, or the lane gave up
 
 	// Earliest is the earliest moment at which the answer can have arrived. Between
-	// it and Done it may have waited for its reader, which was busy or was not
-	// given a processor. 0: not before Done, as far as is known.
+	// Earliest and Done, the answer may have waited for a reader that was busy or had
+	// no processor. 0: not known to be before Done.
 	Earliest time.Duration
 
 	Acked, Failed, Unknown int32
 
-	Class   Class  // of what failed or is unknown
-	Status  int16  // the status code of the answer (of HTTP, say); 0: there was none
+	Class   Class  // why events failed or are unknown
+	Status  int16  // the answer's status code (HTTP); 0: none
 	Text    string // the system's or the connection's own words about it
 	Retries int32  // the lane's own attempts beyond the first
 	Wire    int64  // bytes on the wire for this batch, all attempts together
@@ -63,7 +61,7 @@ type Outcome struct {
 	Sum   uint32 // checksum under which it can be found again; 0 when there is none
 }
 
-// Class is why events failed, or why nothing certain is known of them.
+// Class is why events failed or are unknown.
 type Class uint8
 
 // The classes of failure.
@@ -71,11 +69,11 @@ const (
 	OK           Class = iota
 	Timeout            // no answer in time, or the system said that it timed out
 	Refused            // no connection, or the connection was lost
-	Throttled          // the system asked for less
-	Rejected           // the system judged the events and did not take them
-	Protocol           // an answer that makes no sense, or a version that does not fit
-	Canceled           // given up by us: the run ended
-	TooLarge           // larger than the system takes
+	Throttled          // the system asked for a lower rate
+	Rejected           // the system validated the events and refused them
+	Protocol           // an invalid answer, or an unsupported version
+	Canceled           // the run ended first
+	TooLarge           // larger than the system accepts
 	Unauthorized       // not allowed, or not authenticated
 	classes
 )
@@ -90,8 +88,8 @@ func (c Class) String() string {
 	return "invalid"
 }
 
-// Texts of outcomes for what happens in every protocol. Reports count failures
-// by their text, so equal ones have to be equal to the letter.
+// Texts of outcomes that occur in every protocol. Reports group failures by text, so
+// all targets must use the same ones.
 const (
 	TextUnwritten  = "the run ended before it was written"  // Canceled
 	TextUnanswered = "the run ended before an answer came"  // Canceled
@@ -99,9 +97,9 @@ const (
 	TextHungUp     = "the server closed the connection"     // Refused
 )
 
-// A Lane is the engine's connection to one place: an independent sender, which is a
-// connection or the client of a library. One goroutine,
-// the sending thread that owns it, makes all calls. Nothing here blocks.
+// A Lane is an independent sender to one place: a connection, or the client of a
+// library. One goroutine makes all calls: the sending thread that owns the lane.
+// No method blocks, apart from Close.
 type Lane interface {
 	// ID is unique in the run, small, and never changes.
 	ID() int
@@ -109,42 +107,41 @@ type Lane interface {
 	// engine never fires more. Zero: the stream cannot be fired now; the lane
 	// calls Sink.Ready when it can.
 	Room(stream int32, first uint64) int
-	// Fire takes batches in order and returns how many it took. It sets the
-	// Bytes of those. Fewer than given: the lane is full, and calls
-	// Sink.Ready when there is room again. Every batch taken is completed
-	// exactly once.
+	// Fire accepts batches in order, sets their Bytes, and returns how many it
+	// accepted. If those are fewer than given, the lane is full and calls Sink.Ready
+	// when it has room again. Every accepted batch is completed exactly once.
 	Fire(batches []Batch) (taken int)
-	// Flush writes what Fire took. Lanes may write earlier.
+	// Flush writes what Fire accepted. A lane may write earlier.
 	Flush()
-	// Close gives up: when it returns, every batch taken is completed: those
-	// written as Unknown, those never written as Failed (Canceled). The
-	// engine has waited for answers before.
+	// Close completes every accepted batch before it returns: batches that were
+	// written as Unknown, others as Failed (Canceled). The engine has waited for
+	// answers before.
 	Close() error
 }
 
-// A BatchGrouper is a Lane for batches so small that handling them one by one would
-// cost more than sending them. Where nothing schedules a run and nobody looks
-// at single outcomes, the engine fires batch groups on it: one Batch that stands for
-// Batches consecutive ones of equal make-up, which travel, and are answered, one
-// by one all the same. Fire takes a batch group whole or not at all.
+// A BatchGrouper is a Lane for batches so small that handling each one costs more than
+// sending it. Without a schedule, and when no single outcome is observed, the engine
+// fires batch groups: one Batch that stands for several consecutive batches with the
+// same number of events. Each of them is still sent and acknowledged on its own.
+// Fire accepts a batch group whole or not at all.
 type BatchGrouper interface {
 	Lane
-	// BatchGroup returns how many batches of so many events each, the first of them
-	// with event first of the stream, the lane would take in one batch group now.
-	// Below 2 the engine fires single batches.
+	// BatchGroup returns how many batches the lane would accept in one batch group
+	// now. Each has the given number of events; the group begins with event first of
+	// the stream. Below 2, the engine fires single batches.
 	BatchGroup(stream int32, first uint64, events int) int
 }
 
-// A Sink is where lanes say what became of their batches. Safe for concurrent
-// use; calls of one lane must not overlap.
+// A Sink receives the outcomes of batches from lanes. It is safe for concurrent use,
+// but calls of one lane must not overlap.
 type Sink interface {
 	// Now is the offset from the start of the run, by the monotonic clock.
 	Now() time.Duration
 	// Complete hands over outcomes; the slice is copied. A lane may collect
 	// outcomes and complete them in one call, which costs less.
 	Complete(out []Outcome)
-	// Ready says that a lane which was full, or a stream which had no room,
-	// may be tried again, and since when.
+	// Ready says that a lane which was full, or a stream which had no room, has had
+	// room since at.
 	Ready(lane int, at time.Duration)
 }
 
@@ -156,7 +153,7 @@ type Target interface {
 	Partitioner() Partitioner
 	// Client returns which client a stream belongs to, counting from 0.
 	Client(stream int32) int
-	// Clients is how many there are.
+	// Clients returns the number of clients.
 	Clients() int
 	// Start is called once, before anything is fired, with the run's sink.
 	Start(sink Sink)
@@ -169,19 +166,19 @@ type Target interface {
 	Wire() (written, read uint64)
 }
 
-// A Sharer is a Target whose events have no order to keep: each lane can send every
-// stream of its thread. Under a schedule a batch then goes to the first lane that has
-// room, so that a slow answer on one connection does not keep back what another could
-// send. Streams stay those of their clients in everything else.
+// A Sharer is a Target without an order of events: each lane can send every stream of
+// its thread. With a schedule, a batch then goes to the first lane that has room, so
+// that a slow answer on one connection does not delay what another could send. In
+// everything else, streams belong to their clients.
 type Sharer interface {
 	Target
 	Shares() bool
 }
 
-// A SelfBatcher is a Target whose lanes make batches and bound by themselves, as a
-// client library does. The engine then hands over events as they come due,
-// without a linger of its own, and keeps at most InFlight batches in flight on a
-// lane instead of the plan's bound: the lane refuses more when it is full.
+// A SelfBatcher is a Target whose lanes form batches and limit them, as a client
+// library does. The engine then fires events as they come due, without linger, and
+// keeps at most inFlight batches in flight on a lane, instead of the plan's bound.
+// The lane accepts no more when it is full.
 type SelfBatcher interface {
 	Target
 	OwnBatching() (inFlight int)

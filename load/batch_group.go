@@ -5,21 +5,19 @@ import (
 	"time"
 )
 
-// mostGroup is how many batches the engine fires as one at most: enough to make
-// what a batch group costs vanish, and few enough that a thread looks at its inbox
-// often.
+// mostGroup limits the batches of a group: enough to make the cost per group
+// negligible, and few enough that the thread reads its inbox often.
 const mostGroup = 4096
 
-// groups reports whether batches may be fired in batch groups: where a schedule
-// makes each due at its own time, or somebody minds each by itself (the ledger,
-// a gate, a second attempt), they go one by one.
+// groups reports whether batches may be fired in groups. They may not if a schedule
+// gives each its own due time, or if single outcomes matter (ledger, gate, retries).
 func (t *thread) groups() bool {
 	p := &t.run.plan
 	return p.Schedule == nil && p.BatchEvents > 0 && p.Gate == nil && p.Retry == 0 && p.Observe == nil
 }
 
-// composeGroup makes one batch group of a stream that nothing schedules. 0: the
-// lane or the bound wants single batches now.
+// composeGroup makes one batch group of a stream without a schedule. 0: the lane or
+// the bound allows only single batches now.
 func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
 	if ls.grouper == nil || !t.grouped {
 		return 0, 0, 0, false
@@ -60,5 +58,5 @@ func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, p
 	return 1, phase, got, false
 }
 
-// count is how many batches this one stands for.
+// count returns the number of batches that this one stands for.
 func (s *Batch) count() int { return int(max(s.Batches, 1)) }

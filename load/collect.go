@@ -62,7 +62,7 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 		c.takePages(false)
 	}
 	c.close(r.Now())
-	freezes := r.dog.end()
+	freezes := r.watchdog.end()
 	if !r.plan.Portable {
 		bring(-len(r.threads))
 	}
@@ -78,8 +78,7 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 	close(r.done)
 }
 
-// takePages takes the pages that came and, while the run goes on, closes the
-// intervals that are complete.
+// takePages adds new pages and, while the run goes on, closes complete intervals.
 func (c *collector) takePages(going bool) {
 	r := c.run
 	pages, owners, upto := r.pages.take()
@@ -91,7 +90,7 @@ func (c *collector) takePages(going bool) {
 		default:
 		}
 	}
-	upto = min(upto, int(r.Now()/r.plan.Interval)) // threads that have ended hold nothing back
+	upto = min(upto, int(r.Now()/r.plan.Interval)) // ended threads report a huge number
 	r.join.turn(upto, !going, func(p *page) {
 		c.add(p)
 		p.reset()
@@ -234,8 +233,8 @@ func (c *collector) interval(i int, end time.Duration) {
 	}
 }
 
-// keep holds a row back until the next of its phase, since what only shows at
-// the end of a run (events never sent) belongs to the last one.
+// keep delays a row until the next one of its phase, because what is known only at the
+// end of a run (events that were never sent) belongs to the last row.
 func (c *collector) keep(row measure.Interval) *measure.Interval {
 	row.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })
 	if old := c.rows[row.Phase]; old != nil {
@@ -245,7 +244,7 @@ func (c *collector) keep(row measure.Interval) *measure.Interval {
 	return &row
 }
 
-// dueWithin is how many events of a phase are due from start to before end.
+// dueWithin returns how many events of a phase are due from start to before end.
 func (r *Run) dueWithin(ph int, start, end time.Duration) uint64 {
 	p := &r.phases[ph]
 	stop := time.Duration(min(r.stopAt.Load(), r.spentAt.Load()))
@@ -255,7 +254,7 @@ func (r *Run) dueWithin(ph int, start, end time.Duration) uint64 {
 	return clip(end) - clip(start)
 }
 
-// rowName is what the rows of a phase are called: the steps are all the measurement.
+// rowName returns the phase name of an interval: steps are part of the measurement.
 func (r *Run) rowName(ph int) string {
 	if r.phases[ph].warm {
 		return measure.WarmUp
@@ -263,7 +262,7 @@ func (r *Run) rowName(ph int) string {
 	return measure.Measurement
 }
 
-// watch shows an interval to whoever watches.
+// watch passes an interval to the plan's Watch.
 func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.Duration) {
 	r := c.run
 	s := Snapshot{At: at, Interval: iv, Rows: rows, Total: c.counts, Unanswered: r.plan.Unanswered, Left: Never, Endless: r.plan.Endless()}
@@ -282,7 +281,7 @@ func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.
 	r.plan.Watch(s)
 }
 
-// close closes what is open when the run has ended.
+// close closes the open intervals when the run has ended.
 func (c *collector) close(now time.Duration) {
 	for {
 		end := time.Duration(c.next+1) * c.run.plan.Interval

@@ -6,7 +6,7 @@ import (
 	"carronade/measure"
 )
 
-// drain takes what has come in since the last look and accounts for it.
+// drain empties the inbox and accounts for what was in it.
 func (t *thread) drain(now time.Duration) {
 	out, ready := t.inbox.take()
 	for _, r := range ready {
@@ -14,13 +14,13 @@ func (t *thread) drain(now time.Duration) {
 			lost := t.lost
 			t.lost = nil
 			for _, s := range lost {
-				s.again = t.run.dog.earliest(r.at)
+				s.again = t.run.watchdog.earliest(r.at)
 				t.enqueue(s, now)
 			}
 			continue
 		}
 		if ls := t.byID[r.lane]; ls != nil {
-			at := t.run.dog.earliest(r.at)
+			at := t.run.watchdog.earliest(r.at)
 			ls.full, ls.again = false, max(ls.again, at)
 			t.unblock(ls, at)
 		}
@@ -39,7 +39,7 @@ func (t *thread) drain(now time.Duration) {
 	t.notify(final)
 }
 
-// notify hands outcomes, completed for good, to those who look at single ones.
+// notify passes final outcomes to the plan's Observe and Trace.
 func (t *thread) notify(final []Outcome) {
 	if len(final) == 0 {
 		return
@@ -52,8 +52,8 @@ func (t *thread) notify(final []Outcome) {
 	}
 }
 
-// again fires a batch that failed once more, where the plan asks for it. The
-// batch keeps its place in the in-flight bound.
+// again queues a failed batch for another attempt if the plan allows one. The batch
+// keeps its place in the in-flight bound.
 func (t *thread) again(o *Outcome, now time.Duration) bool {
 	if int(o.Attempt) >= t.run.plan.Retry || o.Failed != o.Events || t.stopped(now) {
 		return false
@@ -77,7 +77,7 @@ func (o *Outcome) firstSent() time.Duration {
 	return o.Sent
 }
 
-// bytesOf is the part of a batch's bytes that n of its events have.
+// bytesOf returns the share of the batch's bytes that belongs to n of its events.
 func (o *Outcome) bytesOf(n int32) uint64 {
 	if n == o.Events {
 		return uint64(o.Bytes)
@@ -85,7 +85,7 @@ func (o *Outcome) bytesOf(n int32) uint64 {
 	return uint64(float64(o.Bytes) * float64(n) / float64(max(o.Events, 1)))
 }
 
-// complete accounts, now, for a batch whose fate is known for good.
+// complete accounts for a batch with its final outcome.
 func (t *thread) complete(o *Outcome, now time.Duration) {
 	ls := t.byID[int(o.Lane)]
 	batches := o.count()
@@ -101,9 +101,9 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	} else {
 		ls.slots.push(arrived, batches)
 	}
-	t.flying -= batches // content looks what comes next, before it says that nothing is waited for
-	t.fly(max(o.Done, t.changed), -int64(o.Events))
-	t.unblock(ls, now) // what the thread takes to notice is no room that it left unused
+	t.batchesInFlight -= batches // stopWaiting follows after the next batches were fired
+	t.addInFlight(max(o.Done, t.changed), -int64(o.Events))
+	t.unblock(ls, now) // not at arrived: the thread could not use the room before it noticed
 
 	pg := t.rec.at(o.Done, int(o.Phase))
 	pg.Acked += uint64(o.Acked)
@@ -124,7 +124,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	at := t.run.phaseAt(o.Done)
 	t.arrived[at] += uint64(came)
 	t.arrivedB[at] += o.bytesOf(came)
-	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // what was never sent is answered by nobody
+	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // what was never sent has no answer
 		t.answers[at] += uint64(batches)
 	}
 	t.time(pg, o, arrived)
@@ -136,7 +136,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	if l := &t.run.plan.Measurement; l.Failures > 0 || l.FailureRate > 0 {
 		if int(o.Phase) >= t.run.firstMeasurement() {
 			bad := uint64(o.Failed)
-			if !t.run.plan.Unanswered { // there nothing was to be known
+			if !t.run.plan.Unanswered { // without answers, every outcome is unknown
 				bad += uint64(o.Unknown)
 			}
 			t.run.check(uint64(o.Events), bad)
@@ -144,21 +144,21 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	}
 }
 
-// arrivedAt is the earliest moment at which the answer can have arrived, and so have
-// made room: a reader that did not run must not pass its own delay on to the system.
-// since is from when on nobody looked, or nobody ran, which may be before it was sent.
+// arrivedAt returns the earliest moment at which the answer can have arrived and made
+// room, so that the delay of a reader that did not run is not counted as the system's.
+// since is when reading was last known to work, which may be before the batch was sent.
 func (t *thread) arrivedAt(o *Outcome) (at, since time.Duration) {
 	since = o.Done
 	if o.Earliest > 0 {
 		since = min(since, o.Earliest)
 	}
 	if o.Acked == 0 && o.Failed == 0 {
-		return since, since // nothing arrived: hope was given up
+		return since, since // no answer arrived: the lane gave up
 	}
-	since = min(since, t.run.dog.earliest(o.Done))
+	since = min(since, t.run.watchdog.earliest(o.Done))
 	at = max(since, o.firstSent())
 	if o.Done-at >= leastFreeze {
-		t.run.dog.note(frozeReceiving, at, o.Done)
+		t.run.watchdog.note(frozeReceiving, at, o.Done)
 	}
 	return at, since
 }
@@ -181,8 +181,8 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 			pg.Answered += batches
 			recordN(&pg.Service, o.Done-sent, batches)
 			late := time.Duration(0)
-			// What waited for room met a system as full as the bound allows, with or
-			// without a burst of ours.
+			// A batch that waited for room met a system that was as full as the bound
+			// allows, with or without a burst from the generator.
 			if disturbed != nil && o.DueFirst >= 0 && o.Free <= o.Ready {
 				late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
 			}
@@ -197,14 +197,14 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 	}
 	free := o.Free
 	if free > o.Ready {
-		free = max(o.Ready, t.run.dog.earliest(free))
+		free = max(o.Ready, t.run.watchdog.earliest(free))
 	}
 	if written {
 		hist(&pg.Queueing).Record(max(0, free-o.Ready))
 	}
 	acks, unknowns := uint64(o.Acked), uint64(o.Unknown)
 	if t.run.plan.Unanswered {
-		unknowns = 0 // nothing was to be waited for
+		unknowns = 0 // no answer was expected
 	}
 	n := uint64(o.Events)
 	if o.DueFirst == o.DueLast {
@@ -222,10 +222,9 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 		}
 		return
 	}
-	// Each event by its own due time: spreading them evenly between the first
-	// and the last would be right only while the rate is constant, and would
-	// cost more than this where a batch has fewer events than the histogram has
-	// cells in its span.
+	// Each event counts from its own due time. Spreading events evenly between the
+	// first and the last is right only at a constant rate, and it costs more when a
+	// batch has fewer events than the histogram has cells in that span.
 	batching, delays := hist(&pg.Batching), hist(&pg.SendDelay)
 	for i := range n {
 		due := t.run.plan.Schedule.Due(t.run.partitioner.Event(o.Stream, o.First+i))
@@ -244,19 +243,20 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 	}
 }
 
-// lowers are the lower values of one phase.
+// lowers are the lower bounds of one phase's times: without what the generator may
+// have added.
 type lowers struct{ response, service, endToEnd lower }
 
-// A lower is the histogram of the lower values of one time.
+// A lower is the histogram of the lower bounds of one kind of time.
 type lower struct {
 	h    *measure.Histogram
-	left uint64 // left out
+	left uint64 // values that were left out
 }
 
-// record counts n equal times less what the generator added to them: its own delay,
-// or, where they were disturbed, the most that it was late then. What the latter
-// leaves says nothing when it is less than usual: those are taken to be like the
-// rest, and left out, as long as the rest is more.
+// record counts n equal times without what the generator added: its own delay, or, for
+// disturbed ones, the most that it was late at that time. A disturbed time that is then
+// below the mean says nothing about the system. It is left out, as if it were like the
+// others, unless more were left out than counted.
 func (l *lower) record(d, delay, late time.Duration, n uint64) {
 	d = max(0, d-max(delay, late))
 	if late > 0 && l.left < l.h.Count() && d <= l.h.Mean() {
@@ -266,15 +266,16 @@ func (l *lower) record(d, delay, late time.Duration, n uint64) {
 	recordN(&l.h, d, n)
 }
 
-// compact lets go of the memory that cells without a count take.
+// compact frees the memory of empty cells.
 func (l *lowers) compact() {
 	for _, w := range []*lower{&l.response, &l.service, &l.endToEnd} {
 		w.h = w.h.Compact()
 	}
 }
 
-// restore counts what was left out at the mean, where events without an answer stand
-// beside the others: among them a percentile depends on how many the others are.
+// restore counts the values that were left out, at the mean. It is needed when events
+// without an answer are part of the percentiles, which then depend on the number of
+// all others.
 func (l *lowers) restore() {
 	for _, w := range []*lower{&l.response, &l.service, &l.endToEnd} {
 		if w.left > 0 && w.h.Count() > 0 {
@@ -284,7 +285,7 @@ func (l *lowers) restore() {
 	}
 }
 
-// measured is what was recorded.
+// measured returns what was recorded.
 func (l *lowers) measured() *measure.Lower {
 	return &measure.Lower{Response: l.response.h, Service: l.service.h, EndToEnd: l.endToEnd.h}
 }

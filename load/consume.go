@@ -15,8 +15,8 @@ import (
 type ReadPlan struct {
 	Warmup      time.Duration // excluded from the measurement
 	Measurement Limits        // Time, Events and Bytes end it
-	Idle        time.Duration // ends when nothing arrived for so long; 0: never
-	Ends        bool          // the source ends by itself, at the end of what there is
+	Idle        time.Duration // the run ends when nothing arrived for this long; 0: never
+	Ends        bool          // the source ends by itself, at the end of its logs
 	Interval    time.Duration // 0 means 1 s
 	Portable    bool          // virtual time: nothing watches for freezes
 
@@ -38,7 +38,7 @@ type Reading struct {
 	lanes []*readLane
 	logs  []readLog
 
-	dog           watchdog
+	watchdog      watchdog
 	left          atomic.Int64 // events still wanted
 	bytes         atomic.Int64
 	last          atomic.Int64 // when the newest events arrived; -1 before the first; set with gapMu alone
@@ -116,10 +116,10 @@ func Consume(ctx context.Context, plan ReadPlan, src Source) (*Result, error) {
 func (r *Reading) Start() {
 	r.start = time.Now()
 	r.begun.Store(true)
-	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
+	r.watchdog.clip, r.watchdog.cause = r.within, r.plan.Cause
 	if !r.plan.Portable {
-		r.dog.rouse(1)
-		r.dog.start(r.now)
+		r.watchdog.addActive(1)
+		r.watchdog.start(r.now)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- r.src.Receive(r.ctx, r.now, r.arrived) }()
@@ -267,7 +267,7 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 			stopped = nil
 			late = time.After(mostEnding)
 		case <-late:
-			err = fmt.Errorf("the source was still reading %v after it was told to end", mostEnding)
+			err = fmt.Errorf("the source was still reading %v after the request to stop", mostEnding)
 			going = false
 		case <-r.abort:
 			going = false
@@ -293,14 +293,14 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 		r.end(ByTarget, r.now())
 	}
 	c.interval(max(r.now(), time.Duration(c.next)*r.plan.Interval))
-	freezes := r.dog.end()
+	freezes := r.watchdog.end()
 	r.result = c.finish()
 	r.result.Freezes = freezes
 	r.err = err
 	close(r.done)
 }
 
-// mostEnding is how long a source has to end once it was told to.
+// mostEnding is how long a source may take to stop when asked to.
 const mostEnding = 10 * time.Second
 
 // mostLagLogs bounds the logs whose lag is kept for every interval.

@@ -11,9 +11,9 @@ import (
 // that were sent on time: it was late with many events, sent them in a burst, and
 // others queued behind them in the system.
 //
-// In a system that serves first come, first served, nothing comes out later than
-// it would have by more than the generator was late with anything before it. So
-// what is due within a disturbance is at most so much too long.
+// A first-come, first-served system delays nothing by more than the generator was late
+// with anything before it. So times of events that are due within a disturbance are
+// too long by at most that.
 type disturbance struct {
 	from, to time.Duration // to is Never until what is in flight is back to its earlier level
 	late     time.Duration // the most that the generator was late in it

@@ -7,15 +7,15 @@ import (
 	"carronade/measure"
 )
 
-// sweep fires what waits for its batch when somebody ends the run, as a client does that is
-// closed: those events were due, and wait for company that does not come any
-// more. What the bound holds back is left, whatever the plan says of overload:
-// that is the system's doing, and unsent.
-func (t *thread) sweep(now time.Duration) {
+// fireRemaining fires incomplete batches when the run is stopped, as a client does
+// when it is closed: their events are due, and no further events will fill them. What
+// the in-flight bound holds back stays unsent, whatever the overload policy: the
+// system caused it.
+func (t *thread) fireRemaining(now time.Duration) {
 	r := t.run
 	stop := time.Duration(r.stopAt.Load())
 	if stop > time.Duration(r.spentAt.Load()) || r.reason.Load() != Interrupted {
-		t.until = now // there is nothing to sweep, and no second look
+		t.until = now // nothing remains, so later calls are skipped
 		return
 	}
 	t.until = stop
@@ -26,8 +26,8 @@ func (t *thread) sweep(now time.Duration) {
 		asleep := t.asleep
 		t.asleep = nil
 		for _, s := range asleep {
-			// One that comes back with the event that it went with found no room:
-			// answers make room, and they are taken only after this.
+			// A stream that returns with the same first event found no room. Only
+			// answers make room, and they are handled after this.
 			at, again := tried[s]
 			if s.next >= min(r.partitioner.Before(s.id, due), s.end) || again && at == s.next {
 				t.asleep.push(s)
@@ -49,7 +49,7 @@ func (t *thread) finish() {
 	for _, ls := range t.lanes {
 		var out []Outcome // failed before, and not to be tried again
 		for _, s := range ls.refire {
-			out = append(out, Outcome{Batch: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was fired again", Place: -1})
+			out = append(out, Outcome{Batch: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was sent again", Place: -1})
 			t.complete(&out[len(out)-1], t.run.Now())
 		}
 		t.notify(out)
@@ -64,8 +64,8 @@ func (t *thread) finish() {
 		ls.full = false
 		t.unblock(ls, now)
 	}
-	if t.flying != 0 {
-		t.run.pages.fault(fmt.Errorf("thread %d: %d batches were never completed", t.id, t.flying))
+	if t.batchesInFlight != 0 {
+		t.run.pages.fault(fmt.Errorf("thread %d: %d batches were never completed", t.id, t.batchesInFlight))
 	}
 	if t.scheduled() {
 		t.account(now)
@@ -101,13 +101,13 @@ func (t *thread) account(now time.Duration) {
 	}
 }
 
-// mostAges is how many ages of unsent events are looked up for a stream.
+// mostAges limits how many ages of unsent events are looked up for a stream.
 const mostAges = 4096
 
 // censor records the ages of the events k..to-1 of a stream, which were never
-// sent. There may be thousands of millions of them when a fast schedule met a
-// slow system; beyond a number they are recorded in groups, evenly from the
-// group's first to its last, which is exact at a constant rate.
+// sent. A fast schedule and a slow system leave billions of them, so more than
+// mostAges are recorded in groups, spread evenly between the ages of the group's first
+// and last event. That is exact at a constant rate.
 func (t *thread) censor(h *measure.Histogram, s *stream, k, to uint64, now time.Duration) {
 	for per := max(1, (to-k+mostAges-1)/mostAges); k < to; {
 		n := min(per, to-k)

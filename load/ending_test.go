@@ -89,7 +89,7 @@ func TestStopFiresWhatWaits(t *testing.T) {
 	}
 }
 
-// TestStopEndsWithItsDrain: what is in flight when the sweep finds no room is
+// TestStopEndsWithItsDrain: what is in flight when fireRemaining finds no room is
 // still waited for, as long as the drain goes on and nobody ends it.
 func TestStopEndsWithItsDrain(t *testing.T) {
 	for _, tt := range []struct {

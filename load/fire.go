@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// fire fires the next batch of a stream (or, where batches have a fixed make-up,
-// as many of them as are due and the bound allows) and sends the stream to
-// wait for the following one. False: the lane takes no more for now, and the
-// stream is back in the queue.
+// fire fires the next batch of a stream (or, where batches have a fixed number of
+// events, as many as are due and the bound allows) and lets the stream wait for the
+// following one. False: the lane accepts no more for now, and the stream is back in
+// the queue.
 func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	var n, phase, events int
 	var shut bool
@@ -23,7 +23,7 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	}
 	if n == 0 && shut {
 		t.gated = append(t.gated, s)
-		return true // the lane has room, and waiting for an allowance is no overload
+		return true // the lane has room: waiting for the gate is not overload
 	}
 	if n == 0 {
 		t.refused(ls, now) // no room for this stream: Ready will come
@@ -37,7 +37,7 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 		t.sent(&t.batches[i], s, ls, phase, now)
 	}
 	if taken > 0 {
-		t.soil(ls)
+		t.markUnflushed(ls)
 	}
 	if taken < n {
 		rest := 0
@@ -116,8 +116,8 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, sh
 	return n, false
 }
 
-// composeAny makes batches of a stream that no schedule holds back. Shut: neither
-// the gate nor the budget of the run allowed any.
+// composeAny makes batches of a stream without a schedule. Shut: the gate or the
+// run's limits allowed none.
 func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
 	p := &t.run.plan
 	most := 1
@@ -170,7 +170,7 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 	return n, phase, claimed, shut
 }
 
-// places is a look at when the free places of the bound became free.
+// places returns when the free places of the bound became free.
 func (t *thread) places(ls *laneState) glance {
 	if t.run.plan.Concurrency > 0 {
 		return t.callerSlots.look()
@@ -187,9 +187,9 @@ func (t *thread) sent(batch *Batch, s *stream, ls *laneState, phase int, now tim
 		ls.slots.pop(batches)
 	}
 	s.next += uint64(batch.Events)
-	t.fly(now, int64(batch.Events))
-	t.longs(now)
-	t.flying += batches
+	t.addInFlight(now, int64(batch.Events))
+	t.startWaiting(now)
+	t.batchesInFlight += batches
 	pg := t.rec.at(now, phase)
 	pg.Sent += uint64(batch.Events)
 	pg.Bytes += uint64(batch.Bytes)
@@ -205,11 +205,10 @@ func (t *thread) sent(batch *Batch, s *stream, ls *laneState, phase int, now tim
 	}
 }
 
-// fly changes the number of events in flight, and adds up its area over time,
-// to each phase what lies within it: under a stall or at a low rate there may be
-// none or several changes in a phase. What was in flight for no time at all is
-// not among the most that were.
-func (t *thread) fly(now time.Duration, by int64) {
+// addInFlight changes the number of events in flight and integrates it over time. It
+// splits the integral at the ends of phases, because a phase may have no change or
+// several. The maximum ignores a number that lasted for no time.
+func (t *thread) addInFlight(now time.Duration, by int64) {
 	n := t.inFlight.Load()
 	if now > t.changed {
 		for from := t.changed; n > 0 && from < now; {
@@ -227,25 +226,26 @@ func (t *thread) fly(now time.Duration, by int64) {
 	t.inFlight.Store(n + by)
 }
 
-// refused notes that a lane takes no more. One that does so with nothing in
-// flight has no connection: its answers are missing from here on.
+// refused notes that a lane accepts no more. A lane that is full with nothing in
+// flight has no connection, so answers are missing from now on.
 func (t *thread) refused(ls *laneState, now time.Duration) {
 	ls.full = true
 	t.block(ls, now)
-	t.longs(now)
+	t.startWaiting(now)
 }
 
-// longs notes since when answers are waited for, where none were.
-func (t *thread) longs(now time.Duration) {
-	if t.flying == 0 && t.flewAt.Load() == int64(Never) {
-		t.flewAt.Store(int64(now))
+// startWaiting notes that the thread waits for answers from now on, unless it
+// already does.
+func (t *thread) startWaiting(now time.Duration) {
+	if t.batchesInFlight == 0 && t.waitingSince.Load() == int64(Never) {
+		t.waitingSince.Store(int64(now))
 	}
 }
 
-// content notes that no answers are waited for: nothing flies, and no lane
-// refuses what should.
-func (t *thread) content() {
-	if t.flying > 0 || t.flewAt.Load() == int64(Never) {
+// stopWaiting notes that no answer is expected: nothing is in flight, and no lane
+// is full.
+func (t *thread) stopWaiting() {
+	if t.batchesInFlight > 0 || t.waitingSince.Load() == int64(Never) {
 		return
 	}
 	for _, ls := range t.lanes {
@@ -253,10 +253,10 @@ func (t *thread) content() {
 			return
 		}
 	}
-	t.flewAt.Store(int64(Never))
+	t.waitingSince.Store(int64(Never))
 }
 
-// block and unblock keep the time during which a lane's bound was full.
+// block and unblock measure the time during which a lane's bound was full.
 func (t *thread) block(ls *laneState, now time.Duration) {
 	if !ls.blocked {
 		ls.blocked, ls.blockedAt = true, now
@@ -272,11 +272,11 @@ func (t *thread) unblock(ls *laneState, at time.Duration) {
 	ls.blockedFor += max(0, r.clipEnd(min(at, time.Duration(r.outAt.Load())))-max(ls.blockedAt, time.Duration(r.measurementAt.Load())))
 }
 
-// soil notes that a lane has something to write.
-func (t *thread) soil(ls *laneState) {
-	if !ls.dirty {
-		ls.dirty = true
-		t.dirty = append(t.dirty, ls)
+// markUnflushed notes that a lane has something to write.
+func (t *thread) markUnflushed(ls *laneState) {
+	if !ls.unflushed {
+		ls.unflushed = true
+		t.unflushed = append(t.unflushed, ls)
 	}
 }
 
@@ -289,7 +289,7 @@ func (t *thread) refire() {
 		}
 		taken := ls.Fire(ls.refire)
 		if taken > 0 {
-			t.soil(ls)
+			t.markUnflushed(ls)
 		}
 		t.refires -= taken
 		ls.refire = append(ls.refire[:0], ls.refire[taken:]...)
@@ -297,9 +297,9 @@ func (t *thread) refire() {
 	}
 }
 
-// drop gives up the batches of queued streams for which the bound has no room. It
-// looks at none before the buffer is too small for one of them: a lane that
-// takes no more is looked at many thousand times a second.
+// drop drops batches of queued streams for which the bound has no room. It returns at
+// once while the buffer has room for all of them, because it is called for a full
+// lane many thousand times a second.
 func (t *thread) drop(q *backlog, now time.Duration) {
 	if now < q.spills {
 		return
@@ -310,8 +310,8 @@ func (t *thread) drop(q *backlog, now time.Duration) {
 	}
 }
 
-// holds is how many events of each stream the buffer holds, which all share
-// evenly; 0 where there is none.
+// holds returns how many events of each stream fit into the buffer, which the streams
+// share evenly; 0 without a buffer.
 func (p *Plan) holds(streams int) uint64 {
 	if p.BufferBytes <= 0 || p.Overload != Drop || p.Schedule == nil {
 		return 0
@@ -323,8 +323,8 @@ func (p *Plan) holds(streams int) uint64 {
 	return uint64(max(1, math.Ceil(float64(p.BufferBytes)/each)))
 }
 
-// spillsAt is when as many events of a stream are due as the buffer holds, so
-// that the next batch of it is given up; Never where they do not come.
+// spillsAt returns when the due events of a stream fill its share of the buffer, so
+// that its next batch is dropped; Never if they do not.
 func (t *thread) spillsAt(s *stream) time.Duration {
 	if t.holds == 0 {
 		return 0
@@ -364,7 +364,7 @@ func (t *thread) give(s *stream, now time.Duration) {
 	t.asleep.push(s)
 }
 
-// allowed is how many of the streams that wait for an allowance may try again.
+// allowed returns how many of the streams that wait for the gate may try again.
 func (t *thread) allowed() int {
 	if g := t.run.plan.Gate; g != nil && len(t.gated) > 0 {
 		return int(min(uint64(len(t.gated)), g.Left()))

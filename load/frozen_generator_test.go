@@ -145,7 +145,7 @@ func TestFrozenReader(t *testing.T) {
 				}
 				r.Start()
 				if !tt.stated {
-					time.AfterFunc(thaw-time.Nanosecond, func() { r.dog.note(frozeProcess, frozenAt, thaw) })
+					time.AfterFunc(thaw-time.Nanosecond, func() { r.watchdog.note(frozeProcess, frozenAt, thaw) })
 				}
 				res, err := r.Wait()
 				if err != nil {

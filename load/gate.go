@@ -68,8 +68,8 @@ func (g *Gate) onChange(f func()) {
 	g.mu.Unlock()
 }
 
-// take claims up to n events and returns how many it got. They are to be
-// completed.
+// take claims up to n events and returns how many it got. The caller must complete
+// them.
 func (g *Gate) take(n int) int {
 	g.counts.Lock()
 	defer g.counts.Unlock()
@@ -87,8 +87,8 @@ func (g *Gate) complete(fired, back int) {
 	g.counts.Unlock()
 }
 
-// empty reports whether nothing is left, nothing will come, and nobody has
-// taken what may be given back.
+// empty reports whether the gate is closed with nothing left, and with nothing taken
+// that may still be returned.
 func (g *Gate) empty() bool {
 	if !g.closed.Load() {
 		return false

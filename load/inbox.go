@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// An inbox carries outcomes from the goroutines that read answers to the
-// sending thread that owns the lane. The lock is taken once per slice of
-// outcomes, never per event, and is locked for the time of a copy; recording
-// happens on the thread alone, in memory that nobody else touches.
+// An inbox passes outcomes from the goroutines that read answers to the sending thread
+// that owns the lane. The lock is held for one copy per slice of outcomes, never per
+// event. Only the thread records them, in its own memory.
 type inbox struct {
 	mu     sync.Mutex
 	out    []Outcome
@@ -40,8 +39,8 @@ func (b *inbox) again(lane int, at time.Duration) {
 	b.mu.Unlock()
 }
 
-// take returns what has come since the last call. The slices are valid until
-// the next one.
+// take returns what arrived since the last call. The slices are valid until the next
+// call.
 func (b *inbox) take() ([]Outcome, []readiness) {
 	if !b.filled.Load() {
 		return nil, nil

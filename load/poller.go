@@ -12,12 +12,12 @@ import (
 // an answer may have waited for it (Outcome.Earliest).
 type Poller interface {
 	Target
-	// Poll says, before Start, that thread t of so many will wait in the
-	// target; it drives the clients c with c mod of = t. Nil: it cannot.
+	// Poll is called before Start: thread t, of `of` threads, will wait in the target
+	// and drive the clients c with c mod of = t. Nil: it cannot wait there.
 	Poll(t, of int) Waiting
-	// Threads is how many sending threads it would have on so many processors,
-	// where the plan leaves that open and they may wait in it: answers take no
-	// threads of their own then, and the system may share the processors.
+	// Threads returns how many sending threads the target prefers on a number of
+	// processors, if the plan leaves that open and they may wait in the target.
+	// Answers then need no further threads, and the system may share the processors.
 	Threads(processors int) int
 }
 
@@ -34,8 +34,8 @@ type Waiting interface {
 	Wait(until time.Duration, patient, idle bool)
 	// Wake may be called from anywhere, also from within Wait.
 	Wake()
-	// Leave says that the thread waits no more, though connections may have
-	// more to say.
+	// Leave says that the thread does not wait any more, even if connections have
+	// more to read.
 	Leave()
 }
 

@@ -27,7 +27,7 @@ func (b *postbox) put(thread int, p *page) {
 	b.mu.Unlock()
 }
 
-// mark says that a thread has handed over everything before an interval.
+// mark notes that a thread has handed over everything before an interval.
 func (b *postbox) mark(thread, upto int) {
 	b.mu.Lock()
 	b.upto[thread] = upto
@@ -38,7 +38,7 @@ func (b *postbox) mark(thread, upto int) {
 	}
 }
 
-// leave says that a thread has ended.
+// leave notes that a thread has ended.
 func (b *postbox) leave(thread int) { b.mark(thread, 1<<62) }
 
 func (b *postbox) fault(err error) {
@@ -82,9 +82,9 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	pg.Consumed += n
 	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].endToEnd
 	sent := o.firstSent()
-	// A consumer that did not run asks later for what comes next, so that everything
-	// that was under way then may be late by as much.
-	earliest = max(min(earliest, r.dog.earliest(at), at-r.dog.within(sent, at)), sent)
+	// A consumer that did not run also requests its next data later, so everything that
+	// was under way at that time may be late by as much.
+	earliest = max(min(earliest, r.watchdog.earliest(at), at-r.watchdog.within(sent, at)), sent)
 	disturbed := r.disturbed.list.Load()
 	count := func(due time.Duration, n uint64) {
 		h.RecordN(at-due, n)

@@ -30,7 +30,7 @@ type Run struct {
 	pages   postbox
 	join    joiner
 
-	dog       watchdog
+	watchdog  watchdog
 	disturbed disturbances
 
 	stopAt         atomic.Int64 // offset at which firing stopped early; Never while it has not
@@ -148,8 +148,8 @@ func (r *Run) Start() {
 	n := r.prepare()
 	if !r.plan.Portable {
 		bring(n)
-		r.dog.rouse(int32(n))
-		r.dog.start(r.Now)
+		r.watchdog.addActive(int32(n))
+		r.watchdog.start(r.Now)
 	}
 	r.target.Start(r)
 	var firing sync.WaitGroup
@@ -181,7 +181,7 @@ func (r *Run) prepare() int {
 		g.onChange(r.wakeAll)
 	}
 	r.join.lower = make([]lowers, len(r.phases))
-	r.dog.clip, r.dog.cause = r.within, r.plan.Cause
+	r.watchdog.clip, r.watchdog.cause = r.within, r.plan.Cause
 	return n
 }
 
@@ -416,7 +416,7 @@ func (r *Run) gap(until time.Duration, acked bool) {
 	if r.plan.Schedule != nil || r.plan.Gate != nil {
 		flew = Never
 		for _, t := range r.threads {
-			flew = min(flew, time.Duration(t.flewAt.Load()))
+			flew = min(flew, time.Duration(t.waitingSince.Load()))
 		}
 	}
 	r.stallMu.Lock()
@@ -457,7 +457,7 @@ func (r *Run) open() {
 		return
 	}
 	for _, t := range r.threads {
-		if t.flewAt.Load() != int64(Never) {
+		if t.waitingSince.Load() != int64(Never) {
 			r.gap(t.closing, false)
 		}
 	}

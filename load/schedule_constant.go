@@ -23,7 +23,7 @@ func CheckRate(rate float64) error {
 	case math.IsNaN(rate):
 		return fmt.Errorf("the rate is not a number: a rate is above 0, such as 50k/s")
 	case rate <= 0:
-		return fmt.Errorf("the rate %v/s is not above 0: a rate is such as 50k/s or 0.5/s", rate)
+		return fmt.Errorf("the rate %v/s is not above 0: want a rate such as 50k/s or 0.5/s", rate)
 	case rate > MaxRate:
 		return fmt.Errorf("the rate %v/s is absurd: at most %v/s", rate, MaxRate)
 	case rate < MinRate:

@@ -41,7 +41,7 @@ func ParseShapeSeed(text string, seed uint64) (Schedule, error) {
 			return nil, fmt.Errorf("shape %q: %w", text, err)
 		}
 		if i < len(parts)-1 && s.End() == Never {
-			return nil, fmt.Errorf("shape %q: phase %d never ends, and others follow: say for how long, such as %s:10s", text, i+1, p)
+			return nil, fmt.Errorf("shape %q: phase %d never ends, and others follow: add its length, such as %s:10s", text, i+1, p)
 		}
 		joined = append(joined, s)
 	}
@@ -96,7 +96,7 @@ func parsePhase(text string, seed uint64) (Schedule, error) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	parse := shapes[name]
 	if parse == nil {
-		return nil, fmt.Errorf("there is no shape %q; shapes are\n%s", name, ShapeForms)
+		return nil, fmt.Errorf("unknown shape %q; shapes are\n%s", name, ShapeForms)
 	}
 	closing := strings.LastIndexByte(rest, ')')
 	if !ok || closing < 0 {
@@ -104,7 +104,7 @@ func parsePhase(text string, seed uint64) (Schedule, error) {
 	}
 	args, tail := rest[:closing], strings.TrimSpace(rest[closing+1:])
 	if strings.ContainsAny(args, "()") {
-		return nil, fmt.Errorf("%s: %q is no value; it is written %s", name, args, form(name))
+		return nil, fmt.Errorf("%s: %q is not a value; it is written %s", name, args, form(name))
 	}
 	values, err := split(args, ',')
 	if err != nil {
@@ -327,7 +327,7 @@ func stairs(v []string) ([]float64, time.Duration, error) {
 		return nil, 0, fmt.Errorf("steps: %w", err)
 	}
 	if by <= 0 {
-		return nil, 0, fmt.Errorf("steps: a rise of %s by step leads nowhere: say more than 0", v[1])
+		return nil, 0, fmt.Errorf("steps: a rise of %s by step has no effect: want more than 0", v[1])
 	}
 	n := math.Floor(math.Abs(to-from)/by + 1e-9)
 	if n >= maxSteps {

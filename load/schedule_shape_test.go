@@ -63,8 +63,8 @@ func TestParseShape(t *testing.T) {
 func TestParseShapeErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"empty", "", "shapes are"},
-		{"unknown", "square(1k/s)", `there is no shape "square"`},
-		{"a bare rate", "50k/s", "there is no shape"},
+		{"unknown", "square(1k/s)", `unknown shape "square"`},
+		{"a bare rate", "50k/s", "unknown shape"},
 		{"no parentheses", "constant", "constant(RATE)"},
 		{"open", "constant(1k/s", "a ( without its )"},
 		{"closed twice", "constant(1k/s))", "a ) without its ("},
@@ -76,7 +76,7 @@ func TestParseShapeErrors(t *testing.T) {
 		{"an absurd rate", "constant(1000000000g/s)", ""},
 		{"a time without unit", "ramp(1,2,3)", "3"},
 		{"words after", "constant(1k/s)10s", ":TIME"},
-		{"nested", "constant(ramp(1,2,3s))", "is no value"},
+		{"nested", "constant(ramp(1,2,3s))", "is not a value"},
 		{"plus at the end", "constant(1k/s):1s+", "shapes are"},
 		{"endless, and more", "constant(1k/s)+constant(2k/s)", "phase 1 never ends"},
 		{"longer than itself", "ramp(1/s,2/s,10s):20s", "ends after 10s"},
@@ -84,7 +84,7 @@ func TestParseShapeErrors(t *testing.T) {
 		{"in the second phase", "constant(1k/s):1s+ramp(1,2)", "phase 2"},
 		{"a step without time", "steps(1k/s)", "RATE:TIME"},
 		{"both forms", "steps(1/s..2/s:10s)", "steps("},
-		{"stairs that stand", "steps(1/s..2/s,0/s,1s)", "leads nowhere"},
+		{"stairs that stand", "steps(1/s..2/s,0/s,1s)", "has no effect"},
 		{"too many stairs", "steps(1/s..1m/s,1/s,1s)", "more than 10000 steps"},
 		{"only pauses", "steps(0/s:10s)", "all rates are 0"},
 		{"a sine below zero", "sine(1/s,2/s,1m)", "amplitude"},

@@ -2,7 +2,7 @@ package load
 
 import "time"
 
-// A Standing is how far a run has come, for who watches whether it goes on.
+// A Standing is the progress of a run, for a watchdog.
 type Standing struct {
 	InFlight int64         // events
 	Done     time.Duration // when the newest outcome came; 0 before
@@ -12,8 +12,8 @@ type Standing struct {
 	Read     uint64
 }
 
-// Standing says so. It may be called from anywhere once the run has started, and asks
-// no sending thread, which may be what does not move.
+// Standing returns the progress of the run. It is safe for concurrent use once the run
+// has started. It waits for no sending thread, which may itself be stuck.
 func (r *Run) Standing() Standing {
 	s := Standing{Done: time.Duration(r.lastDone.Load())}
 	for _, t := range r.threads {
@@ -35,8 +35,8 @@ func (s Standing) Moved(before Standing) bool {
 	return s.InFlight != before.InFlight || s.Done != before.Done || s.Left != before.Left || s.Written != before.Written || s.Read != before.Read
 }
 
-// Waits reports whether something should happen: answers come, or events are fired
-// that have become due since a moment before.
+// Waits reports whether something should happen: answers are outstanding, or events
+// have become due since the earlier moment.
 func (s Standing) Waits(before Standing) bool {
 	return s.InFlight > 0 || s.Due > before.Due || s.Left > 0
 }

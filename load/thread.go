@@ -20,13 +20,13 @@ type thread struct {
 	streams     []*stream
 	asleep      heap          // scheduled streams whose batch is not ready
 	shared      *backlog      // what waits for any lane; nil: each has a backlog of its own
-	lost        []*stream     // ready, and served by no lane at the moment
+	lost        []*stream     // ready, but without a lane at the moment
 	spills      time.Duration // when the first of them has more waiting than the buffer holds
 	holds       uint64        // events of a stream that the buffer holds; 0: there is none
 	gated       []*stream     // waiting for the run's gate
 	lanes       []*laneState  // met so far
 	byID        map[int]*laneState
-	dirty       []*laneState  // with something to write
+	unflushed   []*laneState  // with batches that are not flushed
 	refires     int           // batches waiting in all lanes to be fired again
 	turn        int           // where the next round over the lanes begins
 	left        int           // streams of a schedule with events left
@@ -39,22 +39,22 @@ type thread struct {
 
 	batches [64]Batch
 
-	inFlight  atomic.Int64  // events
-	flying    int           // batches
-	flewAt    atomic.Int64  // since when answers are waited for: batches fly, or a lane refuses them; Never while none are
-	changed   time.Duration // when inFlight last changed
-	area      []float64     // events in flight x seconds, per phase of time
-	most      []int64       // most events in flight, per phase of time
-	arrived   []uint64      // events answered, per phase of time
-	arrivedB  []uint64      // their bytes
-	answers   []uint64      // batches answered, however, per phase of time
-	unsent    []uint64      // events due and not sent, per phase
-	offered   []uint64      // events offered, per phase (only when stopped early)
-	idleFor   time.Duration // waited during the measurement
-	lower     []lowers      // per phase of the events
-	compacted int           // of these, from the first on
+	inFlight        atomic.Int64 // events
+	batchesInFlight int
+	waitingSince    atomic.Int64  // since when answers are expected (batches are in flight, or a lane is full); Never while none are
+	changed         time.Duration // when inFlight last changed
+	area            []float64     // events in flight x seconds, per phase of time
+	most            []int64       // most events in flight, per phase of time
+	arrived         []uint64      // events answered, per phase of time
+	arrivedB        []uint64      // their bytes
+	answers         []uint64      // batches answered, however, per phase of time
+	unsent          []uint64      // events due and not sent, per phase
+	offered         []uint64      // events offered, per phase (only when stopped early)
+	idleFor         time.Duration // waited during the measurement
+	lower           []lowers      // per phase of the events
+	compacted       int           // of these, from the first on
 
-	disturbed bool          // it was late, and what it has in flight is not back to level
+	disturbed bool          // the thread was late, and inFlight is not back to level
 	level     int64         // events in flight before
 	caughtUp  time.Duration // when all that was late had been sent; 0: not yet
 	passed    bool          // something that was sent later has been answered
@@ -81,7 +81,7 @@ type laneState struct {
 	again      time.Duration // when it last said that it may be tried again
 	queue      *backlog
 	refire     []Batch
-	dirty      bool
+	unflushed  bool
 	blocked    bool // bound full, or lane full
 	blockedAt  time.Duration
 	blockedFor time.Duration // during the measurement
@@ -90,7 +90,7 @@ type laneState struct {
 
 func newThread(r *Run, id, of int) *thread {
 	t := &thread{run: r, id: id, byID: map[int]*laneState{}, until: Never}
-	t.flewAt.Store(int64(Never))
+	t.waitingSince.Store(int64(Never))
 	t.grouped = t.groups()
 	if w := polling(r, id, of); w != nil {
 		t.wait = w
@@ -139,13 +139,13 @@ func (t *thread) loop() {
 		t.drain(now)
 		firing := t.firing(now)
 		if firing {
-			t.rouse(now)
+			t.queueReady(now)
 			t.serve(now)
 		} else if t.until == Never && t.scheduled() {
-			t.sweep(now)
+			t.fireRemaining(now)
 		}
 		t.refire()
-		t.content()
+		t.stopWaiting()
 		t.flush()
 		t.handOver(now)
 		wake, end := t.next(now, firing)
@@ -160,11 +160,11 @@ func (t *thread) loop() {
 			idle := t.idle()
 			unwatched := idle && wake-before > longIdle && t.run.plan.Completed == nil // else what is acked is awaited elsewhere
 			if unwatched {
-				t.run.dog.rouse(-1)
+				t.run.watchdog.addActive(-1)
 			}
 			t.wait.wait(wake, patient, idle)
 			if unwatched {
-				t.run.dog.rouse(1)
+				t.run.watchdog.addActive(1)
 			}
 		}
 		now = t.run.Now()
@@ -174,25 +174,23 @@ func (t *thread) loop() {
 	t.finish()
 }
 
-// idle reports whether no answer is awaited, and no lane.
+// idle reports whether no answer is expected, and no lane.
 func (t *thread) idle() bool {
-	return t.flying == 0 && len(t.lost) == 0 && t.flewAt.Load() == int64(Never)
+	return t.batchesInFlight == 0 && len(t.lost) == 0 && t.waitingSince.Load() == int64(Never)
 }
 
-// longIdle is the least time with nothing to do and no answer to wait for in which
-// nobody watches whether the process runs.
+// longIdle is how long a thread must have nothing to do and expect no answer before the
+// watchdog may pause.
 const longIdle = 4 * beatEvery
 
-// nap is how long a thread sleeps at least between two looks at its schedule.
-// To wake and to write for each event by itself costs some ten microseconds of
-// a processor, which is all of it at a hundred thousand events a second. Two
-// events closer than a nap are fired together, and the send delay of the first shows
-// it; wider apart, each is fired when it is due.
+// nap is the minimum sleep between two looks at the schedule. Waking and writing for
+// one event costs about ten microseconds, which is a whole processor at 100,000 events
+// a second. Events closer together than a nap are therefore fired together, which the
+// send delay of the first one shows; others are fired when they are due.
 const nap = 100 * time.Microsecond
 
-// rests says how answers find the thread that is about to sleep for so long:
-// they wake it, unless it wakes so soon that they may wait. False: some have
-// come already.
+// rests prepares a sleep of the given length: answers wake the thread, unless it wakes
+// so soon that they may wait. False: answers have arrived already, so it must not sleep.
 func (t *thread) rests(length time.Duration, patient bool) bool {
 	if t.nap == 0 {
 		return true
@@ -220,12 +218,12 @@ func (t *thread) rested(from, to time.Duration) {
 	t.idleFor += max(0, t.run.clipEnd(to)-max(from, time.Duration(t.run.measurementAt.Load())))
 }
 
-// late notes that the thread wanted to go on at one moment and did at another.
+// late notes that the thread wanted to continue at one moment and did so at another.
 func (t *thread) late(wanted, at time.Duration) {
 	if at-wanted < leastLate || !t.scheduled() || t.left == 0 {
 		return
 	}
-	t.run.dog.note(frozeSending, wanted, at)
+	t.run.watchdog.note(frozeSending, wanted, at)
 	t.caughtUp, t.passed = 0, false
 	if !t.disturbed {
 		t.level = t.inFlight.Load()
@@ -266,7 +264,7 @@ func (t *thread) completed(now time.Duration) {
 	t.run.disturbed.end(now)
 }
 
-// begin puts every stream where it waits for its first batch.
+// begin lets every stream wait for its first batch.
 func (t *thread) begin() {
 	now := t.run.Now()
 	t.left = len(t.streams)
@@ -286,7 +284,7 @@ func (t *thread) begin() {
 	}
 }
 
-// stopped reports whether firing has been ended, by a limit or by somebody.
+// stopped reports whether a limit or a stop has ended the firing.
 func (t *thread) stopped(now time.Duration) bool {
 	r := t.run
 	return now >= time.Duration(min(r.stopAt.Load(), r.spentAt.Load())) ||
@@ -354,14 +352,14 @@ func (t *thread) readyAt(s *stream) time.Duration {
 	return ready
 }
 
-// rouse queues the streams whose batches are ready at their lanes.
-func (t *thread) rouse(now time.Duration) {
+// queueReady queues the streams whose batches are ready at their lanes.
+func (t *thread) queueReady(now time.Duration) {
 	for len(t.asleep) > 0 && t.asleep[0].ready <= now {
 		t.enqueue(t.asleep.pop(), now)
 	}
 	if n := t.allowed(); n > 0 {
-		// No more than the gate can serve: with thousands of streams most
-		// would only come back.
+		// Only as many as the gate has events for: of thousands of streams, most
+		// would return to the queue.
 		for _, s := range t.gated[:n] {
 			t.enqueue(s, now)
 		}
@@ -448,7 +446,7 @@ func (t *thread) serveShared(now time.Duration) {
 			break
 		}
 		if t.fire(t.shared.pop(), ls, now) && t.until == Never {
-			t.rouse(now) // what more of the same stream is due is any lane's
+			t.queueReady(now) // what more of the same stream is due is any lane's
 		}
 	}
 	if t.run.plan.Overload == Drop {
@@ -488,7 +486,7 @@ func (t *thread) serveEach(now time.Duration) {
 	turn := t.turn + 1
 	for i := range t.lanes {
 		if t.run.plan.Concurrency > 0 && t.callerSlots.n == 0 {
-			turn = t.turn + i // every slot is taken: go on here, and visit no lane in vain
+			turn = t.turn + i // no slot is free: the next round begins here
 			break
 		}
 		ls := t.lanes[(t.turn+i)%len(t.lanes)]
@@ -511,23 +509,23 @@ func (t *thread) serveEach(now time.Duration) {
 
 // flush writes what was fired.
 func (t *thread) flush() {
-	for _, ls := range t.dirty {
-		ls.dirty = false
+	for _, ls := range t.unflushed {
+		ls.unflushed = false
 		ls.Flush()
 	}
-	t.dirty = t.dirty[:0]
+	t.unflushed = t.unflushed[:0]
 }
 
 // next says when the thread must wake, or that its work is done.
 func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end bool) {
 	r := t.run
-	if now >= time.Duration(r.abortAt.Load()) || (!firing && t.flying == 0) {
+	if now >= time.Duration(r.abortAt.Load()) || (!firing && t.batchesInFlight == 0) {
 		return 0, true
 	}
 	wake = time.Duration(t.rec.oldest+1) * t.rec.length
 	stop, measurement := time.Duration(r.stopAt.Load()), time.Duration(r.measurementEnd.Load())
-	// The drain began when the firing ended: with the measurement, with the last event
-	// or by a stop. An interruption that comes later is impatience, and ends it.
+	// The drain begins when the firing ends: with the measurement, with the last event
+	// or by a stop. An interruption during the drain ends it at once.
 	began := min(stop, measurement)
 	if !firing {
 		began = min(began, t.over(now))

@@ -99,7 +99,7 @@ func (w *precise) wait(until time.Duration, _, idle bool) {
 		ts = &t
 	}
 	fds := [1]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}
-	// Of which the Go scheduler is not told (see procs). A collection that wants the
+	// Without notice to the Go scheduler (see procs). A collection that wants the
 	// world to stop interrupts it by a signal: an early return, which is allowed for.
 	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(ts)), 0, 0, 0)
 	w.unpark(fds[0].Revents&unix.POLLIN != 0)

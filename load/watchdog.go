@@ -18,8 +18,8 @@ type watchdog struct {
 	beat atomic.Int64 // when the watchdog's thread last ran; 0: it does not run
 	last atomic.Int64 // end of the newest freeze of the process; 0: there was none
 
-	awake  atomic.Int32  // threads that have something to do soon, or wait for an answer
-	resume chan struct{} // of room 1: one of them has again
+	active atomic.Int32  // threads that have something to do soon, or expect an answer
+	resume chan struct{} // capacity 1: a thread became active
 
 	clip  func(from, to time.Duration) time.Duration // what of a span lies within the measurement
 	cause func(length time.Duration) string          // why the generator did not run just now; nil: not known
@@ -29,7 +29,7 @@ type watchdog struct {
 	mu    sync.Mutex
 	whole []freeze         // of the process, the newest mostFreezes
 	known []freeze         // of the process or a thread, likewise
-	open  []measure.Freeze // nobody has said yet why
+	open  []measure.Freeze // without a cause yet
 	all   measure.Freezes
 }
 
@@ -56,7 +56,7 @@ const (
 	frozeReceiving = "receiving thread"
 )
 
-// start begins to watch; now is the clock of the run.
+// start starts the watchdog; now is the clock of the run.
 func (w *watchdog) start(now func() time.Duration) {
 	bring(1)
 	w.stop, w.ended, w.resume = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
@@ -71,13 +71,13 @@ func (w *watchdog) start(now func() time.Duration) {
 				return
 			default:
 			}
-			if w.awake.Load() == 0 {
+			if w.active.Load() == 0 {
 				if !w.pause(now) {
 					return
 				}
 			}
 			wait.sleep(beatEvery)
-			w.ask()
+			w.findCauses()
 			at := now()
 			before := time.Duration(w.beat.Swap(int64(at)))
 			if at-before >= leastFreeze {
@@ -89,7 +89,7 @@ func (w *watchdog) start(now func() time.Duration) {
 
 // pause waits until a thread has something to do. False: the watching is over.
 func (w *watchdog) pause(now func() time.Duration) bool {
-	w.ask()
+	w.findCauses()
 	w.beat.Store(0)
 	defer func() { w.beat.Store(int64(max(now(), 1))) }()
 	select {
@@ -100,11 +100,11 @@ func (w *watchdog) pause(now func() time.Duration) bool {
 	}
 }
 
-// rouse says that so many threads more have something to do soon, or that with a
-// negative n fewer have. While none has, a freeze would harm nobody, and to look for
-// one would cost more than a run at a few events a second does: the watchdog pauses.
-func (w *watchdog) rouse(n int32) {
-	if w.awake.Add(n) == n && n > 0 && w.resume != nil {
+// addActive changes the number of active threads by n: those that have something to do
+// soon or expect an answer. Without any, the watchdog pauses: a freeze would affect
+// nothing, and watching costs more than a run at a few events a second.
+func (w *watchdog) addActive(n int32) {
+	if w.active.Add(n) == n && n > 0 && w.resume != nil {
 		select {
 		case w.resume <- struct{}{}:
 		default:
@@ -112,7 +112,7 @@ func (w *watchdog) rouse(n int32) {
 	}
 }
 
-// end ends the watching and returns what was found.
+// end stops the watchdog and returns what it found.
 func (w *watchdog) end() measure.Freezes {
 	if w.stop != nil {
 		close(w.stop)
@@ -120,7 +120,7 @@ func (w *watchdog) end() measure.Freezes {
 		w.beat.Store(0)
 		bring(-1)
 	}
-	w.ask()
+	w.findCauses()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.whole {
@@ -129,7 +129,7 @@ func (w *watchdog) end() measure.Freezes {
 	return w.all
 }
 
-// note lists a freeze. One that overlaps another adds only what it is longer by.
+// note records a freeze. If it overlaps known ones, only the rest is added to the total.
 func (w *watchdog) note(who string, from, to time.Duration) {
 	if to-from < leastFreeze {
 		return
@@ -164,7 +164,7 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 	w.known = slices.Delete(w.known, 0, max(0, len(w.known)-mostFreezes))
 	if w.clip != nil {
 		if w.clip(from, to) == 0 {
-			return // in a warm-up or a drain, of which no number speaks
+			return // outside the measurement, so no result depends on it
 		}
 		for _, f := range fresh {
 			w.all.Total += w.clip(f.from, f.to)
@@ -173,7 +173,7 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 	if !first && who != frozeProcess {
 		return
 	}
-	if !first { // a thread saw it before; the process is the better word for it
+	if !first { // a thread reported it before; the process is the more precise culprit
 		w.all.Longest = slices.DeleteFunc(w.all.Longest, func(f measure.Freeze) bool {
 			gone := f.Who != frozeProcess && f.At < to && from < f.At+f.Length
 			if gone {
@@ -195,10 +195,10 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 	w.all.Longest = w.all.Longest[:min(len(w.all.Longest), mostListed)]
 }
 
-// ask finds out the causes of new freezes. The watchdog's thread does so a beat after
-// it learned of them: what says why, such as a signal, may come a moment later than
-// the thread itself goes on.
-func (w *watchdog) ask() {
+// findCauses looks up the causes of new freezes. The watchdog's thread does so one beat
+// after it noticed them, because the evidence, such as a signal, may arrive a moment
+// after the thread runs again.
+func (w *watchdog) findCauses() {
 	w.mu.Lock()
 	open := w.open
 	w.open = nil

@@ -29,8 +29,8 @@ func TestFreezes(t *testing.T) {
 	w.note(frozeReceiving, 95*ms, 155*ms)
 	w.note(frozeProcess, 200*ms, 205*ms) // too short
 	w.note(frozeReceiving, 300*ms, 320*ms)
-	w.ask()
-	w.ask()
+	w.findCauses()
+	w.findCauses()
 	want := measure.Freezes{Count: 2, Total: 80 * ms, Longest: []measure.Freeze{
 		{At: 95 * ms, Length: 60 * ms, Who: frozeProcess, Cause: "stopped"},
 		{At: 300 * ms, Length: 20 * ms, Who: frozeReceiving},
@@ -48,7 +48,7 @@ func TestFreezes(t *testing.T) {
 func TestWatchdogPauses(t *testing.T) {
 	var w watchdog
 	start := time.Now().Add(-time.Hour)
-	w.rouse(2)
+	w.addActive(2)
 	w.start(func() time.Duration { return time.Since(start) })
 	watching := func(want bool) {
 		t.Helper()
@@ -60,14 +60,14 @@ func TestWatchdogPauses(t *testing.T) {
 	}
 	for range 3 {
 		watching(true)
-		w.rouse(-1)
-		w.rouse(-1)
+		w.addActive(-1)
+		w.addActive(-1)
 		watching(false)
-		w.rouse(1)
+		w.addActive(1)
 		watching(true)
-		w.rouse(1)
+		w.addActive(1)
 	}
-	w.rouse(-2)
+	w.addActive(-2)
 	watching(false)
 	w.end()
 }

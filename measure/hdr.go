@@ -211,11 +211,11 @@ func inflateHDR(text string) ([]byte, error) {
 	}
 	be := binary.BigEndian
 	if len(p) < 8 || be.Uint32(p)&hdrAny != hdrCompressed&hdrAny {
-		return nil, errors.New("it is not one in V2 compressed form")
+		return nil, errors.New("it is not in V2 compressed form")
 	}
 	n := be.Uint32(p[4:])
 	if uint64(n) > uint64(len(p)-8) {
-		return nil, errors.New("it was cut short")
+		return nil, errors.New("it is truncated")
 	}
 	p = p[8 : 8+n]
 	b, err := unzip(p, hdrMost+1)
@@ -224,7 +224,7 @@ func inflateHDR(text string) ([]byte, error) {
 	}
 	switch {
 	case len(b) < hdrHead || len(b) > hdrMost || be.Uint32(b)&hdrAny != hdrPlain&hdrAny || uint64(be.Uint32(b[4:])) != uint64(len(b)-hdrHead):
-		return nil, errors.New("what it holds is not one in V2 form")
+		return nil, errors.New("its content is not in V2 form")
 	case be.Uint32(b[12:]) != hdrDigits || be.Uint64(b[16:]) != 1 || be.Uint64(b[24:]) != topUnit:
 		return nil, fmt.Errorf("its range is %d to %d with %d digits, and not 1 us to 1 h with three",
 			be.Uint64(b[16:]), be.Uint64(b[24:]), be.Uint32(b[12:]))

@@ -122,10 +122,10 @@ func TestDecodeHDRFaults(t *testing.T) {
 	}
 	good := skewed(1000).EncodeHDR()
 	tests := []struct{ name, text, want string }{
-		{"nothing", "", "not one in V2"},
+		{"nothing", "", "not in V2"},
 		{"no base64", "!", "illegal base64"},
-		{"another thing", base64.StdEncoding.EncodeToString([]byte("a text that is none")), "not one in V2"},
-		{"cut short", good[:len(good)/8*4], "cut short"},
+		{"another thing", base64.StdEncoding.EncodeToString([]byte("a text that is none")), "not in V2"},
+		{"truncated", good[:len(good)/8*4], "truncated"},
 		{"another range", string(other), "1 us to 1 h"},
 	}
 	for _, tt := range tests {

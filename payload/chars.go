@@ -26,7 +26,7 @@ func parseChars(s string) (charset, error) {
 			i += 2
 		}
 		if from < ' ' || from > '~' || to < ' ' || to > '~' {
-			return nil, errors.New("a set has characters of ASCII that can be seen, and blanks")
+			return nil, errors.New("a set may only have printable ASCII characters")
 		}
 		if to < from {
 			return nil, fmt.Errorf("the range %c-%c is empty: it is %c-%c, or a dash at the end of the set", from, to, to, from)
@@ -37,9 +37,9 @@ func parseChars(s string) (charset, error) {
 	}
 	switch {
 	case len(set) == 0:
-		return nil, errors.New("there is no character to draw")
+		return nil, errors.New("the set is empty")
 	case len(set) > mostChars:
-		return nil, fmt.Errorf("a set has %d characters at most, and not %d", mostChars, len(set))
+		return nil, fmt.Errorf("a set has at most %d characters, not %d", mostChars, len(set))
 	}
 	out := make(charset, 0, len(set)*len(set))
 	for _, a := range set {

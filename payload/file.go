@@ -36,7 +36,7 @@ type cutting struct {
 // last value and begins no other; empty values elsewhere are values.
 func readFile(path string, how cutting) (*file, error) {
 	if path == "" {
-		return nil, errors.New("payload names no file: want file:PATH, such as file:lines.txt")
+		return nil, errors.New("payload has no file: want file:PATH, such as file:lines.txt")
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func readFile(path string, how cutting) (*file, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
-		return nil, fmt.Errorf("payload file %s has %s, and may have %s: cut it, since it is kept in memory", path, units.FormatSize(info.Size()), units.FormatSize(maxFile))
+		return nil, fmt.Errorf("payload file %s has %s, more than %s: use a smaller file, since it is kept in memory", path, units.FormatSize(info.Size()), units.FormatSize(maxFile))
 	}
 	// A pipe has no size; it is bounded all the same.
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
@@ -52,7 +52,7 @@ func readFile(path string, how cutting) (*file, error) {
 		return nil, fmt.Errorf("reading the payload file: %w: check the path that --payload names", err)
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("payload file %s has more than %s: cut it, since it is kept in memory", path, units.FormatSize(maxFile))
+		return nil, fmt.Errorf("payload file %s has more than %s: use a smaller file, since it is kept in memory", path, units.FormatSize(maxFile))
 	}
 	out := cut(data, how.delim)
 	if how.match != nil {

@@ -68,15 +68,15 @@ func parseKeys(s string) (keys, error) {
 func (k *keys) parseNames(args []string) error {
 	k.kind, k.radix = uniform, 36
 	if len(args) == 0 || len(args) > 2 {
-		return errors.New("names take the digits of one, and their radix")
+		return errors.New("names takes a number of digits, and optionally a radix")
 	}
 	var err error
 	if k.width, err = strconv.Atoi(args[0]); err != nil || k.width < 1 || k.width > 63 {
-		return fmt.Errorf("%q is no number of digits from 1 to 63", args[0])
+		return fmt.Errorf("%q is not a number of digits from 1 to 63", args[0])
 	}
 	if len(args) == 2 {
 		if k.radix, err = strconv.Atoi(args[1]); err != nil || k.radix < 2 || k.radix > 36 {
-			return fmt.Errorf("%q is no radix from 2 to 36", args[1])
+			return fmt.Errorf("%q is not a radix from 2 to 36", args[1])
 		}
 	}
 	k.n = 1

@@ -91,7 +91,7 @@ func oneSize(s string) (uint64, error) {
 		return 0, err
 	}
 	if n > maxValue {
-		return 0, fmt.Errorf("%s is more than the %s a value may have", s, units.FlagSize(maxValue))
+		return 0, fmt.Errorf("%s is more than the maximum value size, %s", s, units.FlagSize(maxValue))
 	}
 	return uint64(n), nil
 }
@@ -122,7 +122,7 @@ func (s *sizes) uniform(text string) error {
 
 func (s *sizes) weighted(args []string) error {
 	if len(args) == 0 || len(args) > maxWeighted {
-		return fmt.Errorf("has %d choices, and may have 1 to %d", len(args), maxWeighted)
+		return fmt.Errorf("has %d choices, not 1 to %d", len(args), maxWeighted)
 	}
 	weights, sum := make([]float64, len(args)), 0.0
 	for i, arg := range args {
@@ -181,7 +181,7 @@ const quantiles = 1 << 14
 
 func (s *sizes) lognormal(args []string) error {
 	if len(args) != 2 {
-		return errors.New("a lognormal has a median and a sigma")
+		return errors.New("a lognormal needs a median and a sigma")
 	}
 	median, err := oneSize(args[0])
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *sizes) lognormal(args []string) error {
 		z := math.Sqrt2 * math.Erfinv(2*p-1)
 		size := math.Round(float64(median) * math.Exp(sigma*z))
 		if size > maxValue {
-			return fmt.Errorf("its largest sizes, at 4 sigma, are more than the %s a value may have", units.FlagSize(maxValue))
+			return fmt.Errorf("its largest sizes, at 4 sigma, are more than the maximum value size, %s", units.FlagSize(maxValue))
 		}
 		s.choices[i] = int32(size)
 		s.mean += size / quantiles

@@ -77,7 +77,7 @@ func (v *values) parse(name string, called bool, args string) error {
 		if called && kind == letters {
 			n, err := units.ParseCount(args)
 			if err == nil && n == 0 {
-				err = errors.New("at least 1 must differ")
+				err = errors.New("at least 1 must be distinct")
 			}
 			v.few = n
 			return err
@@ -94,7 +94,7 @@ func (v *values) parse(name string, called bool, args string) error {
 			return err
 		}
 		if ratio < minRatio {
-			return fmt.Errorf("a ratio below %g is not reached by every codec; zero compresses to nearly nothing", minRatio)
+			return fmt.Errorf("not every codec reaches a ratio below %g; zero compresses to nearly nothing", minRatio)
 		}
 		v.kind, v.ratio = compressible, ratio
 		return nil
@@ -167,7 +167,7 @@ func fileArguments(args string) (path string, how cutting, err error) {
 			return "", how, err
 		}
 		if how.match.MatchString("") {
-			return "", how, fmt.Errorf("match=%s matches nothing at all, too", pattern)
+			return "", how, fmt.Errorf("match=%s also matches the empty text", pattern)
 		}
 	}
 	for {

@@ -15,7 +15,7 @@ func ReadSecret(option, ref string) (string, error) {
 	var unset secret.Unset
 	switch {
 	case !referred:
-		failed.Err = errors.New("secrets are not taken from the command line, where others can see them")
+		failed.Err = errors.New("a secret must not be on the command line, where others can see it")
 		failed.Hint = "give --" + option + " env:NAME or --" + option + " file:PATH"
 	case errors.As(err, &unset):
 		failed.Hint = "export " + string(unset) + "=... first"

@@ -66,7 +66,7 @@ func notUnit(unit, kind string) error {
 	if len(unit) > most {
 		unit = strings.ToValidUTF8(unit[:most], "") + "..."
 	}
-	return fmt.Errorf("has %q, which is no unit of a %s", unit, kind)
+	return fmt.Errorf("has %q, which is not a unit of a %s", unit, kind)
 }
 
 // number reads the number that s begins with and returns it exactly, with what

@@ -93,12 +93,12 @@ func TestAPMAnswers(t *testing.T) {
 		}, acked: count - count/4, failed: count / 4, class: "rejected", status: 202, says: "the name is missing"},
 		{name: "cut short", answer: cut("HTTP/1.1 202 Accepted\r\nContent-Length: 100\r\n\r\n{\"accepted\":"), unknown: count, class: "refused"},
 		{name: "no answer", answer: cut(""), unknown: count, class: "refused"},
-		{name: "no HTTP", answer: cut("hello, I am not it\r\n\r\n"), unknown: count, class: "protocol"},
+		{name: "not HTTP", answer: cut("hello, I am not it\r\n\r\n"), unknown: count, class: "protocol"},
 		{name: "no gzip", args: []string{"--gzip", "1"}, answer: text(415, `{"error":"unsupported encoding"}`), failed: count, class: "rejected", status: 415, says: "unsupported encoding"},
 		{name: "queue full", answer: text(503, `{"accepted":0,"errors":[{"message":"queue is full"}]}`), failed: count, class: "throttled", status: 503, says: "queue is full"},
 		{name: "too many", answer: text(429, `{"error":"rate limit exceeded"}`), failed: count, class: "throttled", status: 429, says: "rate limit exceeded"},
 		{name: "too large", answer: text(413, ""), failed: count, class: "too-large", status: 413},
-		{name: "refused with a limit", args: []string{"--failure-rate", "10%", "--count", "4"}, answer: text(400, `{"error":"no metadata"}`), failed: 4, class: "rejected", status: 400, code: 1, says: "no metadata"},
+		{name: "refused with a limit", args: []string{"--failure-rate", "10%", "--count", "4"}, answer: text(400, `{"error":"not metadata"}`), failed: 4, class: "rejected", status: 400, code: 1, says: "not metadata"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -147,7 +147,7 @@ func TestAPMIndexed(t *testing.T) {
 		defer block(false)
 		e := fire(t, nil, "--count", "2000", "--index-wait", "4s", "--json").done(t)
 		x := e.document(t).Indexed
-		if x == nil || x.Documents != 0 || x.Share == nil || *x.Share != 0 || !strings.Contains(x.Note, "Elasticsearch takes less") {
+		if x == nil || x.Documents != 0 || x.Share == nil || *x.Share != 0 || !strings.Contains(x.Note, "Elasticsearch accepts less") {
 			t.Errorf("indexed %+v", x)
 		}
 	})

@@ -48,8 +48,8 @@ func TestNothingTaken(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{"refused, open loop", []string{"--error", "topic-authorization-failed@100%"}, []string{"--rate", "1000/s", "--for", "2s"}, "the system took no event: 0/s of 1 k/s acked"},
-		{"refused, full speed", []string{"--error", "topic-authorization-failed@100%"}, []string{"--for", "2s"}, "the system took no event: 0/s acked"},
+		{"refused, open loop", []string{"--error", "topic-authorization-failed@100%"}, []string{"--rate", "1000/s", "--for", "2s"}, "the system accepted no event: 0/s of 1 k/s acked"},
+		{"refused, full speed", []string{"--error", "topic-authorization-failed@100%"}, []string{"--for", "2s"}, "the system accepted no event: 0/s acked"},
 		{"dead, open loop", nil, []string{"--rate", "1000/s", "--warmup", "3s", "--for", "2s", "--drain", "1s"}, "the system answered nothing: 0/s of 1 k/s acked"},
 		{"dead, full speed", nil, []string{"--warmup", "3s", "--for", "2s"}, "the system "},
 	} {

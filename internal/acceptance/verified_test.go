@@ -163,9 +163,9 @@ func TestVerifiedTidied(t *testing.T) {
 			says  []string
 		}{
 			{"without keys", nil, []string{"refuses events without a key", "--key"}},
-			{"compressed", []string{"--key", "seq", "--compression", "lz4"}, []string{"stamps none that it compresses", "--engine client"}},
+			{"compressed", []string{"--key", "seq", "--compression", "lz4"}, []string{"cannot stamp compressed events", "--engine client"}},
 			{"too small", []string{"--key", "seq", "--size", "10"}, []string{"not every value has room", "16 bytes"}},
-			{"transactions", []string{"--key", "seq", "--engine", "client", "--transactions", "--acks", "all"}, []string{"of transactions it cannot be told", "--transactions"}},
+			{"transactions", []string{"--key", "seq", "--engine", "client", "--transactions", "--acks", "all"}, []string{"which events of a transaction are missing", "--transactions"}},
 		} {
 			run(t, append([]string{"run", kafka(broker, topic), "--verify", "--count", "100"}, tt.flags...)...).want(t, 2).says(t, tt.says...)
 		}

@@ -164,7 +164,7 @@ for editors.
 const exitText = `  0     done, and every limit and comparison that was asked for holds
   1     done, but a limit or a comparison that was asked for does not hold (with
         --verify: events were lost or corrupted, or aborted ones were seen), or
-        the system took no event at all; comes before 3
+        the system accepted no event at all; comes before 3
   2     could not be done: usage, workload, connection, or the report could not
         be written
   3     done, but the measurement is not trustworthy: the generator was the

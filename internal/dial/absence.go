@@ -50,15 +50,15 @@ func (a *Absence) Warnings() []string {
 	var out []string
 	for i, addr := range slices.Sorted(maps.Keys(a.of)) {
 		if i == mostAbsent {
-			out = append(out, fmt.Sprintf("nor to %d other addresses", len(a.of)-mostAbsent))
+			out = append(out, fmt.Sprintf("connecting to %d other addresses failed, too", len(a.of)-mostAbsent))
 			break
 		}
 		f := a.of[addr]
 		if f.attempts == 1 {
-			out = append(out, fmt.Sprintf("there was no connection to %s, %s after the start: %s", addr, seconds(f.first), f.err))
+			out = append(out, fmt.Sprintf("connecting to %s failed %s after the start: %s", addr, seconds(f.first), f.err))
 			continue
 		}
-		out = append(out, fmt.Sprintf("there was no connection to %s: %d attempts failed, from %s to %s after the start, the last one so: %s",
+		out = append(out, fmt.Sprintf("connecting to %s failed %d times, from %s to %s after the start; the last error: %s",
 			addr, f.attempts, seconds(f.first), seconds(f.last), f.err))
 	}
 	return out

@@ -16,8 +16,8 @@ func TestAbsence(t *testing.T) {
 	a.Note("a:1", 1960*time.Millisecond, "reset")
 	a.Note("a:1", 6900*time.Millisecond, "connection refused")
 	want := []string{
-		"there was no connection to a:1: 2 attempts failed, from 1.96 s to 6.9 s after the start, the last one so: connection refused",
-		"there was no connection to b:1, 2 s after the start: timeout",
+		"connecting to a:1 failed 2 times, from 1.96 s to 6.9 s after the start; the last error: connection refused",
+		"connecting to b:1 failed 2 s after the start: timeout",
 	}
 	if got := a.Warnings(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -26,7 +26,7 @@ func TestAbsence(t *testing.T) {
 		a.Note(fmt.Sprintf("c%02d:1", i), time.Second, "timeout")
 	}
 	got := a.Warnings()
-	if len(got) != mostAbsent+1 || got[mostAbsent] != "nor to 14 other addresses" {
+	if len(got) != mostAbsent+1 || got[mostAbsent] != "connecting to 14 other addresses failed, too" {
 		t.Errorf("got %q", got)
 	}
 }

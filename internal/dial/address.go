@@ -40,10 +40,10 @@ func Host(text, port string) (string, error) {
 		}
 	}
 	if host == "" {
-		return "", errors.New("no host's name")
+		return "", errors.New("no host name")
 	}
 	if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
-		return "", fmt.Errorf("no port %s: want 1 to 65535", p)
+		return "", fmt.Errorf("invalid port %s: want 1 to 65535", p)
 	}
 	return net.JoinHostPort(host, p), nil
 }
@@ -55,9 +55,9 @@ func Host(text, port string) (string, error) {
 func CheckURL(u *url.URL, doing, login, settings string) error {
 	switch {
 	case u.User != nil:
-		return &target.Error{Doing: doing, Err: errors.New("a URL with a user or a password in it is not taken"), Hint: login}
+		return &target.Error{Doing: doing, Err: errors.New("a URL must not contain a user or a password"), Hint: login}
 	case u.RawQuery != "" || u.Fragment != "":
-		return &target.Error{Doing: doing, Err: errors.New("what follows ? or # in the URL means nothing here"), Hint: settings}
+		return &target.Error{Doing: doing, Err: errors.New("the URL must not have a query (?) or a fragment (#)"), Hint: settings}
 	}
 	return nil
 }

@@ -19,10 +19,10 @@ func TestHosts(t *testing.T) {
 		{"none", "", "", "no address"},
 		{"one that is empty", "a,,b", "", "no address"},
 		{"a port alone", ":5555", "", "no host"},
-		{"a colon alone", "h:", "", "no port"},
-		{"the port 0", "h:0", "", "no port 0"},
-		{"a port in letters", "h:x", "", `"h:x": no port x`},
-		{"too large a port", "a,h:70000", "", `"h:70000": no port 70000: want 1 to 65535`},
+		{"a colon alone", "h:", "", "invalid port"},
+		{"the port 0", "h:0", "", "invalid port 0"},
+		{"a port in letters", "h:x", "", `"h:x": invalid port x`},
+		{"too large a port", "a,h:70000", "", `"h:70000": invalid port 70000: want 1 to 65535`},
 		{"half an IPv6 address", "[::1:x", "", "::1:x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -42,8 +42,8 @@ func TestCheckURL(t *testing.T) {
 		{"x://h:1/path", "", ""},
 		{"x://me:canary@h", "a user or a password", "log in so"},
 		{"x://me@h", "a user or a password", "log in so"},
-		{"x://h?token=canary", "means nothing", "settings"},
-		{"x://h/#canary", "means nothing", "settings"},
+		{"x://h?token=canary", "must not have a query", "settings"},
+		{"x://h/#canary", "must not have a query", "settings"},
 	} {
 		t.Run(tt.url, func(t *testing.T) {
 			u, err := url.Parse(tt.url)

@@ -63,7 +63,7 @@ func (m Material) Config() (*tls.Config, error) {
 	if len(m.CA.Data) > 0 {
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(m.CA.Data) {
-			return nil, &target.Error{Doing: "read " + m.CA.From, Err: errors.New("no certificate in PEM form in it"), Hint: "it must begin with -----BEGIN CERTIFICATE-----"}
+			return nil, &target.Error{Doing: "read " + m.CA.From, Err: errors.New("it has no certificate in PEM form"), Hint: "it must begin with -----BEGIN CERTIFICATE-----"}
 		}
 	}
 	cert, key := m.Cert.Data, m.Key.Data

@@ -41,11 +41,11 @@ func ConnOptions(group string, connect Connect) []target.Option {
 // broker's".
 func Options(group, whose string) []target.Option {
 	return []target.Option{
-		{Name: "tls-ca", Word: "FILE", Group: group, Help: "PEM file of the authorities to trust; without it, the system's"},
+		{Name: "tls-ca", Word: "FILE", Group: group, Help: "PEM file of the certificate authorities to trust; default: the system's"},
 		{Name: "tls-cert", Word: "FILE", Group: group, Help: "PEM file of the client's certificate"},
 		{Name: "tls-key", Word: "FILE", Group: group, Help: "PEM file of its private key"},
 		{Name: "tls-server-name", Word: "NAME", Group: group, Help: "name to expect in " + whose + " certificate, instead of its address"},
-		{Name: "tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: group, Help: "believe any certificate; the report says so"},
+		{Name: "tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: group, Help: "accept any certificate; the report says so"},
 	}
 }
 

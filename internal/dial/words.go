@@ -34,7 +34,7 @@ func Hint(err error, hasCert bool) string {
 	case isAlert(err):
 		return "the server did not accept the TLS settings: check the client's certificate and its authority"
 	case errors.As(err, &dns):
-		return "check the spelling of the host's name, and this machine's name service"
+		return "check the host name, and this machine's DNS"
 	}
 	return ""
 }
@@ -44,7 +44,7 @@ func isAlert(err error) bool {
 	return errors.As(err, new(tls.AlertError)) || strings.Contains(err.Error(), "remote error: tls:")
 }
 
-// IsRefused reports whether nobody listens there.
+// IsRefused reports whether nothing listens there.
 func IsRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), "refused it") // Windows
 }

@@ -188,7 +188,7 @@ func (c *Cluster) ClientCert() (cert, key string) {
 	return c.pki.file("client.pem"), c.pki.file("client-key.pem")
 }
 
-// ClientProperties writes a Java client's properties file for a user, without
+// ClientProperties writes properties file of a Java client for a user, without
 // bootstrap servers, and returns its name.
 func (c *Cluster) ClientProperties(t testing.TB, user string, m Mechanism) string {
 	t.Helper()

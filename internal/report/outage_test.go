@@ -61,7 +61,7 @@ func TestTheSystemComesFirst(t *testing.T) {
 		code     int
 	}{
 		{"died midway", diedMidway(), "nothing was answered from second 8 to second 22: 15 k/s of 50 k/s acked", "not steady", ExitOK},
-		{"refused", refused(), "the system took no event: 0/s of 50 k/s acked", "BROKEN        taken: the system took no event: 1,000,000 failed", ExitBroken},
+		{"refused", refused(), "the system accepted no event: 0/s of 50 k/s acked", "BROKEN        taken: the system accepted no event: 1,000,000 failed", ExitBroken},
 		{"calm", openLoop(), "50 k/s of 50 k/s acked", "", ExitOK},
 	}
 	for _, tt := range tests {

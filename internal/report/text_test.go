@@ -133,7 +133,7 @@ func overloaded() Input {
 	}
 	r.Classes = map[string]uint64{"timeout": 12_000, "refused": 8_000, "canceled": 6}
 	in.Trust = measure.Trust{
-		Reasons: []string{"response p99 12 ms, up to 4.1 ms of it is the generator's; lower the rate, add --threads, or use a faster or quieter machine"},
+		Reasons: []string{"response p99 12 ms, up to 4.1 ms of it from the generator; lower the rate, add --threads, or use a faster or quieter machine"},
 		Notes:   []string{"the generator used 97.5% of 2 processors"},
 	}
 	in.Checks = []Check{{Name: "max-dropped", Text: "at most 0 dropped, and 4,000 were"}, {Name: "failures", OK: true, Text: "at most 20,000 failed, and 12,345 did"}}
@@ -201,7 +201,7 @@ func fullSpeed() Input {
 	in.Result.Mode = load.FullSpeed
 	in.Target = "null://"
 	in.Result.Busy, in.Result.Full = 0.99, 0.12
-	in.Trust.Notes = []string{"no system takes these events, so the rate is what this generator can do"}
+	in.Trust.Notes = []string{"no system receives these events, so the rate is what this generator can do"}
 	in.Result.Measurement.Service = same(400, 1000)
 	return in
 }
@@ -287,7 +287,7 @@ func interrupted() Input {
 	}
 	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 0, 0
 	r.Intervals = r.Intervals[:2]
-	r.Steady = measure.Steady{OK: true, Text: "the measurement was too short to tell (0 whole intervals; it takes 5)"}
+	r.Steady = measure.Steady{OK: true, Text: "the measurement was too short to tell (0 whole intervals, at least 5 are needed)"}
 	return in
 }
 
@@ -303,7 +303,7 @@ func noisy() Input {
 		{At: 9 * time.Second, Length: 16 * time.Millisecond, Who: "sending thread"},
 	}}
 	in.Trust = measure.Trust{
-		OK: true, Level: measure.Noisy, Doubts: []string{"response p99 7 ms, up to 1.4 ms of it is the generator's", "service p99 2.2 ms, up to 400 us of it is the generator's"},
+		OK: true, Level: measure.Noisy, Doubts: []string{"response p99 7 ms, up to 1.4 ms of it from the generator", "service p99 2.2 ms, up to 400 us of it is due to the generator"},
 		Bounds: []measure.Bound{
 			{Time: "response", P: 99, Upper: 7000, Lower: 5600, Level: measure.Noisy},
 			{Time: "response", P: 99.9, Upper: 9150, Lower: 5600, Level: measure.NotTrusted},
@@ -386,7 +386,7 @@ func untrusted() Input {
 	in := noisy()
 	in.Trust = measure.Trust{
 		Level: measure.NotTrusted, Bounds: in.Trust.Bounds,
-		Reasons: []string{"response p99 250 ms, up to 245 ms of it is the generator's: its process did not run for 504 ms at 2.92 s (stopped and continued); lower the rate, or use a faster or quieter machine"},
+		Reasons: []string{"response p99 250 ms, up to 245 ms of it from the generator: its process did not run for 504 ms at 2.92 s (stopped and continued); lower the rate, or use a faster or quieter machine"},
 		Notes:   []string{"the generator used 97.5% of 2 processors (at most 95%): lower the rate, or use a machine with more processors"},
 	}
 	return in

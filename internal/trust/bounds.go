@@ -118,7 +118,7 @@ func said(bounds []measure.Bound, r *load.Result, more string) []saying {
 		if worst == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s %s %s%s, up to %s of it is the generator's", strings.ReplaceAll(worst.Time, "_", " "),
+		text := fmt.Sprintf("%s %s %s%s, up to %s of it from the generator", strings.ReplaceAll(worst.Time, "_", " "),
 			measure.PercentileName(worst.P), micros(worst.Upper), inStep(worst.Step), micros(worst.Upper-worst.Lower))
 		if worst.Level == measure.NotTrusted && !explained {
 			explained = true // what is true of one is of all
@@ -198,7 +198,7 @@ func frozen(r *load.Result) (measure.Level, string) {
 	if share <= trustedFrozen {
 		return measure.Trusted, ""
 	}
-	text := fmt.Sprintf("the generator did not run for %s of the measurement, so that the rate is up to as much too low%s",
+	text := fmt.Sprintf("the generator did not run for %s of the measurement, so the rate may be too low by as much%s",
 		units.FormatPercent(min(share, 1)), why(r))
 	if share <= noisyFrozen {
 		return measure.Noisy, text

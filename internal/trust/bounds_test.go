@@ -91,8 +91,8 @@ func TestBoundsOfSteps(t *testing.T) {
 		t.Errorf("reasons: got %q", got.Reasons)
 	}
 	want := []string{
-		"response p99 5 ms in the step of 2 k/s, up to 1 ms of it is the generator's",
-		"service p99 4 ms in the step of 3 k/s, up to 1 ms of it is the generator's",
+		"response p99 5 ms in the step of 2 k/s, up to 1 ms of it from the generator",
+		"service p99 4 ms in the step of 3 k/s, up to 1 ms of it from the generator",
 	}
 	if diff := cmp.Diff(want, got.Doubts); diff != "" {
 		t.Error(diff)

@@ -37,7 +37,7 @@ func Dead(r *load.Result) (text string, dead bool) {
 		return "", false // nobody asked the system for anything
 	}
 	if bad := refused(r, c); bad > 0 {
-		return "the system took no event: " + fate(c), true
+		return "the system accepted no event: " + fate(c), true
 	}
 	return "the system answered nothing: " + fate(c), true
 }
@@ -225,9 +225,9 @@ func words(all []stretch, sum time.Duration, unanswered bool) string {
 	case of.taken > 0 && dead:
 		what = "hardly anything was answered"
 	case of.taken > 0:
-		what = "most events were not taken"
+		what = "most events were not accepted"
 	case of.refused > 0 && !dead:
-		what = "no event was taken"
+		what = "no event was accepted"
 	case unanswered:
 		what = "nothing could be sent"
 	}

@@ -81,14 +81,14 @@ func TestOutage(t *testing.T) {
 		{name: "two of ten", mode: full, letters: "..s....s..", silent: 0.2, want: "nothing was answered in 2 stretches of 2 s together, the longest from second 2 to second 3"},
 		{name: "five in a row of many", mode: full, letters: strings.Repeat(".", 50) + "sssss" + strings.Repeat(".", 50), silent: 5. / 105, want: "nothing was answered from second 50 to second 55"},
 		{name: "four in a row of many", mode: full, letters: strings.Repeat(".", 50) + "ssss" + strings.Repeat(".", 50), ok: true, silent: 4. / 104, want: "nothing was answered from second 50 to second 54; no upward trend"},
-		{name: "all is refused", mode: open, letters: "rrrrrr", silent: 1, want: "no event was taken from second 0 to second 6"},
-		{name: "all is refused, and the run is short", mode: open, letters: "rr", silent: 1, want: "no event was taken from second 0 to second 2"},
+		{name: "all is refused", mode: open, letters: "rrrrrr", silent: 1, want: "no event was accepted from second 0 to second 6"},
+		{name: "all is refused, and the run is short", mode: open, letters: "rr", silent: 1, want: "no event was accepted from second 0 to second 2"},
 		{name: "a short run with an outage", mode: full, letters: ".ss.", ok: true, silent: 0.5, want: "from second 1 to second 3; the measurement was too short to tell"},
-		{name: "all is refused for a while", mode: closed, letters: "....rrr...", silent: 0.3, want: "no event was taken from second 4 to second 7"},
-		{name: "most is refused for a while", mode: open, letters: "....mmm...", silent: 0.3, want: "most events were not taken from second 4 to second 7"},
+		{name: "all is refused for a while", mode: closed, letters: "....rrr...", silent: 0.3, want: "no event was accepted from second 4 to second 7"},
+		{name: "most is refused for a while", mode: open, letters: "....mmm...", silent: 0.3, want: "most events were not accepted from second 4 to second 7"},
 		{name: "fewer than half are refused", mode: open, letters: "hhhhhhhhhh", ok: true, want: "no upward trend"},
 		{name: "single failures where little is due", mode: open, letters: ".1._.1._.1", ok: true, want: "no upward trend"},
-		{name: "failures in a row where little is due", mode: open, letters: "..1111....", silent: 0.4, want: "no event was taken from second 2 to second 6"},
+		{name: "failures in a row where little is due", mode: open, letters: "..1111....", silent: 0.4, want: "no event was accepted from second 2 to second 6"},
 		{name: "all is dropped for a while", mode: open, letters: "..dd......", silent: 0.2, want: "nothing was answered from second 2 to second 4"},
 		{name: "nothing is due", mode: open, letters: ".___._____", ok: true, want: "no upward trend"},
 		{
@@ -113,7 +113,7 @@ func TestOutage(t *testing.T) {
 			},
 		},
 		{
-			name: "nothing is acknowledged, and most fails", mode: open, letters: "rrrrrrrrrr", silent: 1, want: "most events were not taken from second 0",
+			name: "nothing is acknowledged, and most fails", mode: open, letters: "rrrrrrrrrr", silent: 1, want: "most events were not accepted from second 0",
 			alter: func(r *load.Result) { r.Unanswered = true },
 		},
 		{
@@ -198,19 +198,19 @@ func TestDead(t *testing.T) {
 		want       string // "": alive
 	}{
 		{name: "alive", counts: measure.Counts{Offered: 10, Sent: 10, Acked: 1, Failed: 9}},
-		{name: "refuses everything", counts: measure.Counts{Offered: 12000, Sent: 12000, Failed: 12000}, want: "the system took no event: 12,000 failed"},
-		{name: "unknown", counts: measure.Counts{Offered: 10, Sent: 7, Failed: 2, Unknown: 5, Unsent: 2, Dropped: 1}, want: "took no event: 2 failed, 5 unknown, 1 dropped, 2 unsent"},
+		{name: "refuses everything", counts: measure.Counts{Offered: 12000, Sent: 12000, Failed: 12000}, want: "the system accepted no event: 12,000 failed"},
+		{name: "unknown", counts: measure.Counts{Offered: 10, Sent: 7, Failed: 2, Unknown: 5, Unsent: 2, Dropped: 1}, want: "accepted no event: 2 failed, 5 unknown, 1 dropped, 2 unsent"},
 		{name: "never answers", counts: measure.Counts{Offered: 10, Unsent: 10}, want: "the system answered nothing: 10 unsent"},
 		{name: "answers to the warm-up only", counts: measure.Counts{Offered: 10, Unsent: 10}, arrived: 5},
 		{name: "the generator did not run", frozen: true, counts: measure.Counts{Offered: 10, Unsent: 10}},
-		{name: "the generator did not run, and what it sent was refused", frozen: true, counts: measure.Counts{Offered: 10, Sent: 5, Failed: 5, Unsent: 5}, want: "took no event: 5 failed"},
+		{name: "the generator did not run, and what it sent was refused", frozen: true, counts: measure.Counts{Offered: 10, Sent: 5, Failed: 5, Unsent: 5}, want: "accepted no event: 5 failed"},
 		{name: "interrupted at once", stopped: load.Interrupted, counts: measure.Counts{Offered: 10, Sent: 10, Unknown: 10}},
 		{name: "nothing was due", mode: load.OpenLoop},
 		{name: "nothing was left to send", mode: load.FullSpeed},
 		{name: "nobody to send to", mode: load.FullSpeed, stalled: 1, want: "the system answered nothing: nothing could be sent"},
 		{name: "consumes", mode: load.Consuming, counts: measure.Counts{Offered: 10}},
 		{name: "nothing is acknowledged", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Unknown: 10}},
-		{name: "nothing is acknowledged, all fails", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Failed: 10}, want: "took no event: 10 failed"},
+		{name: "nothing is acknowledged, all fails", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Failed: 10}, want: "accepted no event: 10 failed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -133,7 +133,7 @@ func steady(in []measure.Interval, mode load.Mode, perBatch float64) measure.Ste
 		}
 	}
 	if len(in) < LeastSeries {
-		return measure.Steady{OK: true, Text: fmt.Sprintf("the measurement was too short to tell (%s; it takes %d)", units.Plural(len(in), "whole interval"), LeastSeries)}
+		return measure.Steady{OK: true, Text: fmt.Sprintf("the measurement was too short to tell (%s, at least %d are needed)", units.Plural(len(in), "whole interval"), LeastSeries)}
 	}
 	span := in[len(in)-1].End - in[0].Start
 	if mode == load.OpenLoop {

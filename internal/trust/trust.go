@@ -98,7 +98,7 @@ func Judge(in Input) measure.Trust {
 	}
 	note(saturated(r, in.Processors))
 	if in.NoWaits && !in.Nowhere && !r.Unanswered {
-		note("this kernel does not say how long threads wait for a processor (schedstat): a late reading thread is not seen")
+		note("this kernel does not report how long threads wait for a processor (schedstat): a late reading thread is not seen")
 	}
 	for _, c := range in.Clock {
 		reason(c)
@@ -109,7 +109,7 @@ func Judge(in Input) measure.Trust {
 	switch {
 	case r.Mode != load.FullSpeed:
 	case in.Nowhere:
-		note("no system takes these events, so the rate is what this generator can do")
+		note("no system receives these events, so the rate is what this generator can do")
 	case r.Measurement.Batches > 0 && r.Full < LeastFull && r.Measurement.Length() < LeastMeasurement:
 		note(fmt.Sprintf("a measurement of %s is too short to tell whether the generator or the system was its limit: give it %s or more",
 			units.FormatDuration(r.Measurement.Length()), units.FlagDuration(LeastMeasurement)))
@@ -222,6 +222,6 @@ func parted(wall, monotonic time.Duration) string {
 	if off <= MostClock || off <= wall/100 {
 		return ""
 	}
-	return fmt.Sprintf("the wall clock and the monotonic clock differ by %s over the run: the machine slept or was moved, or its clock was set; run again, with time synchronization settled",
+	return fmt.Sprintf("the wall clock and the monotonic clock differ by %s over the run: the machine slept or was moved, or its clock was set; run again, once time synchronization is stable",
 		units.FormatDuration(off))
 }

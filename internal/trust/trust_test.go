@@ -66,12 +66,12 @@ func TestJudge(t *testing.T) {
 		{
 			name: "a kernel that does not count waits", mode: load.OpenLoop,
 			alter: func(in *Input) { in.NoWaits = true },
-			notes: []string{"this kernel does not say how long threads wait for a processor (schedstat): a late reading thread is not seen"},
+			notes: []string{"this kernel does not report how long threads wait for a processor (schedstat): a late reading thread is not seen"},
 		},
 		{
 			name: "a kernel that does not count waits, consuming", mode: load.Consuming,
 			alter: func(in *Input) { in.NoWaits, in.Result.Full = true, 0 },
-			notes: []string{"this kernel does not say"},
+			notes: []string{"this kernel does not report"},
 		},
 		{name: "nothing is read", mode: load.ClosedLoop, alter: func(in *Input) { in.NoWaits, in.Nowhere = true, true }},
 		{
@@ -87,7 +87,7 @@ func TestJudge(t *testing.T) {
 				in.Result.Measurement.Lower.Response = times(4*time.Millisecond, 1000)
 				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
-			doubts: []string{"response p99 5 ms, up to 1 ms of it is the generator's"},
+			doubts: []string{"response p99 5 ms, up to 1 ms of it from the generator"},
 		},
 		{
 			name: "a reason, and the freeze behind it", mode: load.OpenLoop,
@@ -95,12 +95,12 @@ func TestJudge(t *testing.T) {
 				in.Result.Measurement.Lower.Response = times(2*time.Millisecond, 1000)
 				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
-			reasons: []string{"response p99 5 ms, up to 3 ms of it is the generator's: its process did not run for 500 ms at 2 s (stopped and continued); lower the rate, or"},
+			reasons: []string{"response p99 5 ms, up to 3 ms of it from the generator: its process did not run for 500 ms at 2 s (stopped and continued); lower the rate, or"},
 		},
 		{
 			name: "a reason without a schedule", mode: load.ClosedLoop,
 			alter:   func(in *Input) { in.Result.Measurement.Lower.Service = times(time.Millisecond, 1000) },
-			reasons: []string{"service p99 4 ms, up to 3 ms of it is the generator's; use a faster or quieter machine"},
+			reasons: []string{"service p99 4 ms, up to 3 ms of it from the generator; use a faster or quieter machine"},
 		},
 		{
 			name: "a reason of one time, and a doubt of another", mode: load.OpenLoop,
@@ -176,7 +176,7 @@ func TestJudge(t *testing.T) {
 		{
 			name: "froze for more than a hundredth, closed loop", mode: load.ClosedLoop,
 			alter:  func(in *Input) { in.Result.Freezes = froze(101 * time.Millisecond) },
-			doubts: []string{"the generator did not run for 1.01% of the measurement, so that the rate is up to as much too low: its process did not run for 101 ms at 2 s (stopped and continued)"},
+			doubts: []string{"the generator did not run for 1.01% of the measurement, so the rate may be too low by as much: its process did not run for 101 ms at 2 s (stopped and continued)"},
 		},
 		{
 			name: "froze for a tenth, full speed", mode: load.FullSpeed,
@@ -186,7 +186,7 @@ func TestJudge(t *testing.T) {
 		{
 			name: "froze for more than a tenth, full speed", mode: load.FullSpeed,
 			alter:   func(in *Input) { in.Result.Freezes = froze(1010 * time.Millisecond) },
-			reasons: []string{"the generator did not run for 10.1% of the measurement, so that the rate is up to as much too low: its process did not run for 1.01 s at 2 s (stopped and continued); use a faster or quieter machine"},
+			reasons: []string{"the generator did not run for 10.1% of the measurement, so the rate may be too low by as much: its process did not run for 1.01 s at 2 s (stopped and continued); use a faster or quieter machine"},
 		},
 		{
 			name: "froze for more than a tenth, consuming", mode: load.Consuming,
@@ -252,7 +252,7 @@ func TestJudge(t *testing.T) {
 		{
 			name: "full speed to nowhere", mode: load.FullSpeed,
 			alter: func(in *Input) { in.Result.Full, in.Nowhere = 0.1, true },
-			notes: []string{"no system takes these events"},
+			notes: []string{"no system receives these events"},
 		},
 		{
 			name: "trouble seen by others", mode: load.Consuming,

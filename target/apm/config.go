@@ -102,7 +102,7 @@ func parseConfig(s target.Spec) (*config, error) {
 	if s.Given["batch-events"] && s.BatchEvents != c.bodyPool.most {
 		return nil, &target.Error{
 			Doing: "read the options",
-			Err:   fmt.Errorf("%d events a batch, where a request has %s", s.BatchEvents, c.bodyPool.sizes()),
+			Err:   fmt.Errorf("--batch-events is %d, but a request has %s events", s.BatchEvents, c.bodyPool.sizes()),
 			Hint:  "leave out --batch-events: --events and --spans decide",
 		}
 	}
@@ -133,7 +133,7 @@ func parseBases(list string) ([]string, error) {
 		return nil, &target.Error{Doing: "read the target", Err: err, Hint: "type apm+http://host:8200"}
 	}
 	if list == "" {
-		return fail(errors.New("no server's address"))
+		return fail(errors.New("no server address"))
 	}
 	bases, err := dial.Hosts(list, defaultPort)
 	if err != nil {
@@ -150,7 +150,7 @@ func parsePrefix(u *url.URL) (string, error) {
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	if strings.Contains(path, "/intake/") || strings.HasSuffix(path, "/v1/transactions") || strings.HasSuffix(path, "/v1/errors") {
-		return "", &target.Error{Doing: doing, Err: errors.New("the path of an intake is not part of the target"), Hint: "leave it out: --intake chooses it"}
+		return "", &target.Error{Doing: doing, Err: errors.New("a target has no intake path"), Hint: "leave it out: --intake chooses it"}
 	}
 	return path, nil
 }
@@ -183,18 +183,18 @@ func (c *config) parseTransport(v target.Values) error {
 		case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
 			return refuse("the proxy is no URL of http or https", "give --proxy http://host:3128")
 		case u.User != nil:
-			return refuse("a proxy's URL with a user or a password in it is not taken", "use a proxy that asks for none")
+			return refuse("a proxy URL must not contain a user or a password", "use a proxy without a login")
 		}
 		c.proxy = u
 	}
 	if !c.keepAlive && c.depth > 1 {
-		return refuse("pipelining without keep-alive", "leave out --max-in-flight, or --keep-alive=false")
+		return refuse("pipelining needs keep-alive", "leave out --max-in-flight, or --keep-alive=false")
 	}
 	if !c.keepAlive && c.http2 {
-		return refuse("HTTP/2 without keep-alive", "leave out --http-version 2, or --keep-alive=false")
+		return refuse("HTTP/2 needs keep-alive", "leave out --http-version 2, or --keep-alive=false")
 	}
 	if c.clients < 1 || c.clients > 1<<16 {
-		return refuse(fmt.Sprintf("%d clients", c.clients), "give --clients 1 to 65536")
+		return refuse(fmt.Sprintf("--clients %d is out of range", c.clients), "give --clients 1 to 65536")
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (c *config) parseFields(v target.Values) error {
 			return err
 		}
 		if f.name == "Authorization" {
-			c.login = "a header of its own"
+			c.login = "Authorization header"
 		}
 		if isSecret(f.name) {
 			c.secrets = append(c.secrets, f.value)
@@ -225,7 +225,7 @@ func (c *config) parseFields(v target.Values) error {
 			continue
 		}
 		if c.login != "none" {
-			return &target.Error{Doing: "read the options", Err: errors.New("two ways to log in"), Hint: "give one of --secret-token, --api-key and --header 'Authorization: env:NAME'"}
+			return &target.Error{Doing: "read the options", Err: errors.New("more than one way to log in"), Hint: "give one of --secret-token, --api-key and --header 'Authorization: env:NAME'"}
 		}
 		text, err := resolve(l.option, v.String(l.option))
 		if err != nil {

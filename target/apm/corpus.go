@@ -36,7 +36,7 @@ func openCorpus(file string, v target.Values) (*corpus, error) {
 		return fail(err, "")
 	}
 	if c.protocol == apm.V1 {
-		return fail(errors.New("the documents of v1 are not replayed"), "choose another --intake, or leave out --corpus")
+		return fail(errors.New("v1 documents cannot be replayed"), "choose another --intake, or leave out --corpus")
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -50,7 +50,7 @@ func openCorpus(file string, v target.Values) (*corpus, error) {
 			break
 		}
 		if err != nil {
-			return fail(err, "it wants "+form)
+			return fail(err, "it must have "+form)
 		}
 		if b.Events() == 0 {
 			continue
@@ -66,14 +66,14 @@ func openCorpus(file string, v target.Values) (*corpus, error) {
 		}
 	}
 	if len(c.bodies) == 0 {
-		return fail(errors.New("there are no events in it"), "it wants "+form)
+		return fail(errors.New("there are no events in it"), "it must have "+form)
 	}
 	short := bytes.HasPrefix(bytes.ReplaceAll(c.bodies[0].Bytes[:min(64, len(c.bodies[0].Bytes))], []byte(" "), nil), []byte(`{"m":`))
 	if short != (c.protocol == apm.RUMV3) {
 		if short {
-			return fail(errors.New("it is in the short names of RUM v3"), "add --intake rum-v3")
+			return fail(errors.New("it uses the short names of RUM v3"), "add --intake rum-v3")
 		}
-		return fail(errors.New("it is not in the short names of RUM v3"), "leave out --intake rum-v3")
+		return fail(errors.New("it does not use the short names of RUM v3"), "leave out --intake rum-v3")
 	}
 	c.unstamped = r.Unstamped()
 	return c, nil

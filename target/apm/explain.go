@@ -13,7 +13,7 @@ import (
 	"carronade/target"
 )
 
-var errUnasked = errors.New("something answered before it was asked: that is no HTTP server")
+var errUnasked = errors.New("the server sent data before a request: it is not an HTTP server")
 
 var errSpeaksTLS = errors.New("the server speaks TLS, and plain HTTP was tried")
 
@@ -85,9 +85,9 @@ func (c *config) refusedHint(status int) string {
 	case status == http.StatusForbidden && rum:
 		return "is RUM enabled (apm-server.rum.enabled), and are anonymous agents allowed?"
 	case status == http.StatusForbidden:
-		return "the login lacks a right, or the server wants another one: see --secret-token and --api-key"
+		return "the login lacks a permission, or the server requires another one: see --secret-token and --api-key"
 	case status == http.StatusNotFound && c.bodyPool.source.ContentType() != apm.IntakeV2.ContentType():
-		return "v1 was taken by servers before 7 only: leave out --intake v1"
+		return "only servers before version 7 accept v1: leave out --intake v1"
 	case status == http.StatusNotFound && rum:
 		return "is RUM enabled (apm-server.rum.enabled)?"
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
@@ -95,7 +95,7 @@ func (c *config) refusedHint(status int) string {
 	case status/100 == 3:
 		return "give the address that it redirects to"
 	case status == http.StatusUnsupportedMediaType:
-		return "is this an APM server, and of a version that takes this --intake?"
+		return "is this an APM server, and does its version accept this --intake?"
 	}
 	return "look at the server's log"
 }

@@ -373,7 +373,7 @@ func TestGone(t *testing.T) {
 	if d := time.Since(began); d > 10*time.Second {
 		t.Errorf("it took %v", d)
 	}
-	if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "there was no connection to ") || !strings.Contains(got, "refused") {
+	if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "connecting to ") || !strings.Contains(got, "refused") {
 		t.Errorf("the report is not told why: %q", got)
 	}
 }

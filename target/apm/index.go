@@ -80,7 +80,7 @@ func parseIndex(v target.Values) (*indexConfig, error) {
 	}
 	c.poll = min(max(c.still/10, 20*time.Millisecond), time.Second)
 	if strings.ContainsAny(c.pattern, "/?#% \\\"<>|") {
-		return nil, &target.Error{Doing: "read --index-pattern", Err: errors.New("it has characters that no index has"), Hint: "give names and patterns with commas between: traces-apm*,apm-*"}
+		return nil, &target.Error{Doing: "read --index-pattern", Err: errors.New("index names cannot have some of its characters"), Hint: "give names and patterns, separated by commas: traces-apm*,apm-*"}
 	}
 	for _, r := range []struct {
 		to     *string
@@ -93,7 +93,7 @@ func parseIndex(v target.Values) (*indexConfig, error) {
 		}
 	}
 	if (c.user == "") != (c.password == "") || c.apiKey != "" && c.user != "" {
-		return refuse("its login is half given, or twice", "give --index-user and --index-password, or --index-api-key")
+		return refuse("its login is incomplete or given twice", "give --index-user and --index-password, or --index-api-key")
 	}
 	m := dial.Material{SkipVerify: v.Bool("index-tls-insecure-skip-verify")}
 	if m.CA, err = dial.ReadText(v.String("index-tls-ca"), "--index-tls-ca"); err != nil {
@@ -165,7 +165,7 @@ func (x *index) hint(err error) string {
 		}
 		return "check --index-user and --index-password, or --index-api-key"
 	case isStatus(err, http.StatusForbidden):
-		return "the user needs the right to read (and monitor) " + x.cfg.pattern
+		return "the user needs permission to read (and monitor) " + x.cfg.pattern
 	case isStatus(err):
 		return "is that Elasticsearch or OpenSearch? Its port is often 9200"
 	case dial.IsRefused(err):
@@ -227,7 +227,7 @@ func (x *index) ask(ctx context.Context, method, path string, to any) error {
 		return &statusError{res.StatusCode, method + " " + path + ": " + x.cfg.veil.reason(res.StatusCode, body)}
 	}
 	if err := json.Unmarshal(body, to); err != nil {
-		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: the answer is no JSON (%.40q)", method, path, x.cfg.veil.line(string(body[:min(len(body), 4<<10)])))}
+		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: the answer is not JSON (%.40q)", method, path, x.cfg.veil.line(string(body[:min(len(body), 4<<10)])))}
 	}
 	return nil
 }
@@ -301,7 +301,7 @@ func (x *index) facts() map[string]any {
 
 // lowNote is what too few documents usually mean (hey-apm's own words: the
 // server produces more than Elasticsearch can ingest).
-const lowNote = "fewer than 90% of the accepted events were found: usually Elasticsearch takes less than the server hands it " +
+const lowNote = "fewer than 90% of the accepted events were found: usually Elasticsearch accepts less than the server sends " +
 	"(its settings, its queue is full and drops), or the link between them is saturated"
 
 // Confirm implements target.Confirmer. With an error there may be a result, too:
@@ -366,13 +366,13 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 	if !seen {
 		return nil, &target.Error{
 			Doing: "count the documents at " + x.cfg.url, Err: cmp.Or(fault, context.Cause(waiting)),
-			Hint: "the events were sent and are in the report; how many were indexed is not known",
+			Hint: "the events were sent and are in the report; the number of indexed events is unknown",
 		}
 	}
 	if fault != nil { // what was counted before is told, and that it may be old
 		return r, &target.Error{
 			Doing: "count the documents at " + x.cfg.url + " once more", Err: fault,
-			Hint: "the count in the report is the last there was",
+			Hint: "the report has the last known count",
 		}
 	}
 	return r, nil

@@ -164,7 +164,7 @@ func TestIndexRefuses(t *testing.T) {
 		{"nobody there", "http://127.0.0.1:1", login, "refused", "is Elasticsearch running"},
 		{"no password", answering(401, `{"error":{"reason":"missing authentication"}}`), nil, "missing authentication", "--index-password"},
 		{"a wrong password", answering(401, `{"error":"no: a2VzdHJlbC05Mjcx, bWU6a2VzdHJlbC05Mjcx, kestrel-9271"}`), login, "401", "check --index-user"},
-		{"no right", answering(403, `{}`), login, "403", "right to read"},
+		{"no right", answering(403, `{}`), login, "403", "permission to read"},
 		{"something else", answering(200, `hello`), nil, "no JSON", "9200"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -103,7 +103,7 @@ func readErrors(d *json.Decoder, note func(string)) error {
 	return err
 }
 
-var errNoObject = errors.New("an error that is no object")
+var errNoObject = errors.New("an error that is not an object")
 
 // mostText bounds the text of a failure.
 const mostText = 200

@@ -48,9 +48,9 @@ var (
 	errClosed  = errors.New("closed")
 	errTimeout = errors.New(load.TextNoAnswer)
 	errHangUp  = errors.New(load.TextHungUp)
-	errGoodbye = errors.New("the server closed the connection after an answer that said so")
-	errEarly   = errors.New("an answer to a request of which only a part was written")
-	errStray   = errors.New("an answer to nothing")
+	errGoodbye = errors.New("the server closed the connection, as its last answer announced")
+	errEarly   = errors.New("an answer to a partly written request")
+	errStray   = errors.New("an answer without a request")
 )
 
 func newLink(l *lane, nc net.Conn) *link {

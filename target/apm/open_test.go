@@ -88,7 +88,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"nobody there", "apm+http://" + gone.Addr().String(), token, "connect", "is the server running"},
 		{"no token", answering(401, `{"error":"unauthorized"}`), nil, "401", "add --secret-token"},
 		{"a wrong token", answering(401, `{"error":"unauthorized: kestrel-9271"}`), token, "401", "check the secret token"},
-		{"no right", answering(403, ""), token, "403", "lacks a right"},
+		{"no right", answering(403, ""), token, "403", "lacks a permission"},
 		{"RUM that is off", answering(403, ""), map[string]string{"intake": "rum-v2"}, "403", "RUM enabled"},
 		{"v1 of a new server", answering(404, ""), map[string]string{"intake": "v1"}, "404", "leave out --intake v1"},
 		{"no APM server", answering(404, "nothing"), nil, "404", "no APM server"},

@@ -25,27 +25,27 @@ func options() []target.Option {
 	table := []target.Option{
 		{
 			Name: "intake", Default: apm.IntakeV2.String(), Choices: apm.Protocols(), Group: groupEvents, Independent: true,
-			Help: "protocol: v2 of backend agents, rum-v2 and rum-v3 of browsers, v1 of servers before 7",
+			Help: "protocol: v2 for backend agents, rum-v2 and rum-v3 for browsers, v1 for servers before 7",
 		},
 		{
 			Name: "events", Word: "N|N-N", Default: "10", Group: groupEvents, Independent: true,
-			Help: "events of a request, besides the spans of its transactions: 10, or 1-20",
+			Help: "events per request, without the spans of its transactions: 10, or 1-20",
 		},
 		{
 			Name: "spans", Word: "N|N-N", Default: "3", Group: groupEvents, Independent: true,
-			Help: "spans of each transaction; with 0 events are errors",
+			Help: "spans per transaction; with 0, events are errors",
 		},
 		{
 			Name: "frames", Word: "N|N-N", Default: "3", Group: groupEvents, Independent: true,
-			Help: "stack frames of each span or error",
+			Help: "stack frames per span or error",
 		},
 		{
 			Name: "mix", Word: "KIND=N,...", Group: groupEvents, Independent: true,
-			Help: "weights of the kinds: transaction=8,error=1,metricset=1; left out: transactions, or errors with --spans 0",
+			Help: "weights of the event kinds: transaction=8,error=1,metricset=1; default: transactions, or errors with --spans 0",
 		},
 		{Name: "services", Type: target.Int, Default: "4", Group: groupEvents, Independent: true, Help: "services that events come from"},
 		{Name: "hosts", Type: target.Int, Default: "4", Group: groupEvents, Independent: true, Help: "hosts that each service runs on"},
-		{Name: "agents", Word: "NAME,...", Group: groupEvents, Independent: true, Help: "agents that services run, such as java,python; left out: all"},
+		{Name: "agents", Word: "NAME,...", Group: groupEvents, Independent: true, Help: "agents that services run, such as java,python; default: all"},
 		{
 			Name: "outcomes", Word: "WORD=N,...", Default: "success=97,failure=3", Group: groupEvents, Independent: true,
 			Help: "weights of the transactions' outcomes: success, failure, unknown",
@@ -56,19 +56,19 @@ func options() []target.Option {
 		},
 		{
 			Name: "trace-hops", Type: target.Int, Default: "1", Group: groupEvents, Independent: true,
-			Help: "requests in a row whose transactions call each other in the same traces",
+			Help: "number of consecutive requests that share traces",
 		},
 		{
 			Name: "corpus", Word: "FILE", Group: groupEvents, Independent: true,
-			Help: "recorded requests to replay instead (NDJSON, each from its metadata line on), with fresh ids and times",
+			Help: "recorded requests to replay instead (NDJSON, each begins with its metadata line), with fresh ids and times",
 		},
 		{
 			Name: "repeat-body", Type: target.Bool, Default: "false", Group: groupEvents, Independent: true,
-			Help: "send one body for ever, without fresh ids and times",
+			Help: "send the same body each time, without fresh ids and times",
 		},
 		{
 			Name: "pool", Type: target.Size, Default: "2MiB", Group: groupEvents, Independent: true,
-			Help: "distinct bodies kept ready by all connections together; one each at least",
+			Help: "size of the pool of encoded bodies, for all connections together; at least one body each",
 		},
 
 		{
@@ -77,7 +77,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "verbose", Type: target.Bool, Default: "false", Group: groupHTTP, Independent: true,
-			Help: "ask with each request how many events were accepted, instead of believing a 202",
+			Help: "request the number of accepted events with each answer, instead of relying on a 202",
 		},
 		{Name: "http-version", Default: "1.1", Choices: []string{"1.1", "2"}, Group: groupHTTP, Independent: true, Help: "2 needs apm+https"},
 		{
@@ -86,16 +86,16 @@ func options() []target.Option {
 		},
 		{
 			Name: "header", Word: "K: V", Type: target.List, Group: groupHTTP, Show: showHeader,
-			Help: "one more header; a secret one as 'K: env:NAME' or 'K: file:PATH'; repeatable",
+			Help: "additional header; a secret one as 'K: env:NAME' or 'K: file:PATH'; repeatable",
 		},
 		{
 			Name: "retry-after", Type: target.Bool, Default: "false", Group: groupHTTP, Independent: true,
-			Help: "keep a connection quiet for as long as a 429 or 503 asks for",
+			Help: "pause a connection for as long as a 429 or 503 asks",
 		},
 
 		{
 			Name: "clients", Type: target.Int, Group: groupConn, Independent: true,
-			Help: "connections; left out: one for each caller, " + defaultClients + " without",
+			Help: "connections; default: one for each caller with --concurrency, otherwise " + defaultClients,
 		},
 		{
 			Name: "max-in-flight", Type: target.Int, Default: "1", Group: groupConn, Independent: true,
@@ -103,9 +103,9 @@ func options() []target.Option {
 		},
 		{
 			Name: "sticky", Type: target.Bool, Group: groupConn, Independent: true,
-			Help: "each connection sends only its own requests, as an agent does; false: a request due goes to the first that is free",
+			Help: "each connection sends only its own requests, as an agent does; false: a due request goes to the first free connection",
 		},
-		{Name: "proxy", Word: "URL", Group: groupConn, Independent: true, Help: "HTTP proxy to go through"},
+		{Name: "proxy", Word: "URL", Group: groupConn, Independent: true, Help: "HTTP proxy to use"},
 
 		{Name: "secret-token", Word: "REF", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of the server's secret token"},
 		{Name: "api-key", Word: "REF", Secret: true, Group: groupSecurity, Help: "env:NAME or file:PATH of an API key (the encoded form)"},
@@ -113,13 +113,13 @@ func options() []target.Option {
 	index := []target.Option{
 		{Name: "index", Word: "URL", Group: groupIndex, Help: "Elasticsearch or OpenSearch behind the server: its documents are counted before and after"},
 		{Name: "index-pattern", Word: "P,P", Default: defaultPattern, Group: groupIndex, Help: "indices and data streams to count in"},
-		{Name: "index-user", Word: "NAME", Group: groupIndex, Help: "name to log in there with"},
+		{Name: "index-user", Word: "NAME", Group: groupIndex, Help: "user name for it"},
 		{Name: "index-password", Word: "REF", Secret: true, Group: groupIndex, Help: "env:NAME or file:PATH of its password"},
 		{Name: "index-api-key", Word: "REF", Secret: true, Group: groupIndex, Help: "env:NAME or file:PATH of an API key for it (the encoded form)"},
-		{Name: "index-tls-ca", Word: "FILE", Group: groupIndex, Help: "PEM file of the authorities to trust for it"},
-		{Name: "index-tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: groupIndex, Help: "believe any certificate of it; the report says so"},
-		{Name: "index-wait", Type: target.Duration, Default: "1m", Group: groupIndex, Help: "longest wait after the firing for the count to stand still"},
-		{Name: "index-still", Type: target.Duration, Default: "5s", Group: groupIndex, Help: "how long it must stand still"},
+		{Name: "index-tls-ca", Word: "FILE", Group: groupIndex, Help: "PEM file of the certificate authorities to trust for it"},
+		{Name: "index-tls-insecure-skip-verify", Type: target.Bool, Default: "false", Group: groupIndex, Help: "accept any certificate from it; the report says so"},
+		{Name: "index-wait", Type: target.Duration, Default: "1m", Group: groupIndex, Help: "maximum wait after the last request until the count is stable"},
+		{Name: "index-still", Type: target.Duration, Default: "5s", Group: groupIndex, Help: "how long the count must not change to be stable"},
 	}
 	return slices.Concat(table, dial.ConnOptions(groupConn, dial.Connect{Default: "10s"}), dial.Options(groupSecurity, "the server's"), index)
 }

@@ -61,7 +61,7 @@ func (s *session) probe(ctx context.Context) error {
 	}
 	for _, v := range s.servers {
 		if v.Ready != nil && !*v.Ready {
-			s.cfg.warnings = append(s.cfg.warnings, v.Base+" says that it is not ready to publish: what it takes may never be indexed (is Elasticsearch up, is the integration installed?)")
+			s.cfg.warnings = append(s.cfg.warnings, v.Base+" reports that it is not ready to publish: events that it accepts may never be indexed (is Elasticsearch up, is the integration installed?)")
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func (v *server) read(body []byte) error {
 
 var errNoHTTP2 = errors.New("the server answers in HTTP/1.1 where HTTP/2 was asked for")
 
-var errIndex = errors.New("this is Elasticsearch or OpenSearch, and no APM server")
+var errIndex = errors.New("this is Elasticsearch or OpenSearch, not an APM server")
 
 // empty is a request without events: the metadata alone.
 func (c *config) empty() []byte {

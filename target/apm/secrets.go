@@ -25,7 +25,7 @@ func resolve(option, ref string) (string, error) {
 // would begin another.
 func clean(doing, text string) (string, error) {
 	if !fieldValue(text) {
-		return "", &target.Error{Doing: doing, Err: errors.New("the secret has a line's end or another control character in it"), Hint: "it is one line of text"}
+		return "", &target.Error{Doing: doing, Err: errors.New("the secret contains a line break or another control character"), Hint: "it must be one line of text"}
 	}
 	return text, nil
 }
@@ -63,11 +63,11 @@ func parseHeader(text string) (field, error) {
 	case !ok || name == "" || strings.ContainsFunc(name, notToken):
 		return fail("it has no name", "give it as 'K: V'")
 	case !fieldValue(value):
-		return fail("the value of "+name+" has a line's end or another control character in it", "it is one line of text")
+		return fail("the value of "+name+" contains a line break or another control character", "it must be one line of text")
 	}
 	for _, o := range own {
 		if name == o {
-			return fail(name+" follows from what is sent", "leave it out")
+			return fail(name+" is set by carronade", "leave it out")
 		}
 	}
 	if secret.IsReference(value) {

@@ -33,7 +33,7 @@ func parseMakeup(v target.Values) (m apm.Makeup, err error) {
 		}
 	}
 	if m.Events.Min < 1 {
-		return fail("events", errors.New("a request has one event at least"))
+		return fail("events", errors.New("a request has at least one event"))
 	}
 	var kinds []string
 	for k := range apm.Kinds {
@@ -72,7 +72,7 @@ func parseRange(s string) (r apm.Range, err error) {
 	}{{&r.Min, low}, {&r.Max, high}} {
 		n, err := units.ParseCount(strings.TrimSpace(p.text))
 		if err != nil || n > math.MaxInt32 {
-			return r, fmt.Errorf("%q is neither a number nor two with a dash between, such as 10 or 1-20", s)
+			return r, fmt.Errorf("%q is neither a number nor a range, such as 10 or 1-20", s)
 		}
 		*p.to = int(n)
 	}

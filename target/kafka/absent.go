@@ -53,7 +53,7 @@ func (a absent) warnings() []string {
 	if a.c.topics != nil {
 		what = "a topic whose name matches " + a.c.topics.String()
 	}
-	return []string{fmt.Sprintf("%s was not there within %v: nothing was consumed", what, a.c.waitTopic)}
+	return []string{fmt.Sprintf("%s did not appear within %v: nothing was consumed", what, a.c.waitTopic)}
 }
 
 func (absent) close() error { return nil }

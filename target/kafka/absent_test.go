@@ -20,9 +20,9 @@ func TestWaitTopicInVain(t *testing.T) {
 		given       map[string][]string
 		want        string
 	}{
-		{"a name", "late", map[string][]string{}, "the topic late was not there within 300ms"},
-		{"an expression", "t", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"late.*"}}, "a topic whose name matches ^(?:late.*)$ was not there within 300ms"},
-		{"a share group", "late", map[string][]string{"engine": {engineClient}, "share-group": {"g"}}, "the topic late was not there within 300ms"},
+		{"a name", "late", map[string][]string{}, "the topic late did not appear within 300ms"},
+		{"an expression", "t", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"late.*"}}, "a topic whose name matches ^(?:late.*)$ did not appear within 300ms"},
+		{"a share group", "late", map[string][]string{"engine": {engineClient}, "share-group": {"g"}}, "the topic late did not appear within 300ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.given["wait-topic"] = []string{"300ms"}

@@ -133,12 +133,12 @@ func (s *batchPool) bound(c *batchPoolConfig) error {
 	if per < least {
 		return &target.Error{
 			Doing: "encode batches ahead",
-			Err: fmt.Errorf("keys choose the partition, so that each has batches of its own, and the smallest for all of them take %s, of %s",
+			Err: fmt.Errorf("keys choose the partition, so each partition needs its own batches: the smallest ones take %s, and the pool has %s",
 				units.FormatSize(int64(least)*parts), units.FormatSize(most)),
 			Hint: "add --fresh, which encodes events as they go, or --pool " + units.FlagSizeAbove(int64(least)*parts),
 		}
 	}
-	s.warning = fmt.Sprintf("batches hold %s at most, not --batch-size: keys choose the partition, so that each has batches of its own, and all of them have %s; --pool %s has room for whole ones, and --fresh needs none",
+	s.warning = fmt.Sprintf("batches are limited to %s instead of --batch-size: keys choose the partition, so each partition needs its own batches, and the pool has %s; --pool %s fits full batches, and --fresh needs no pool",
 		units.FormatSize(int64(per)), units.FormatSize(most), units.FlagSizeAbove(int64(c.batchSize)*parts))
 	c.batchSize = per
 	return nil

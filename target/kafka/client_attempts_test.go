@@ -22,7 +22,7 @@ func TestClientAttempts(t *testing.T) {
 	}{
 		{"all went well", 0, 0},
 		{"refused", 3, 0},
-		{"hung up", 0, 2},
+		{"closed the connection", 0, 2},
 		{"both", 2, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -354,7 +354,7 @@ func (s *clientSource) facts() map[string]any {
 		f["topics"] = s.cl.topicNames()
 	}
 	if g := s.cl.cfg.shareGroup; g != "" {
-		f["read_from"] = "where the share group stands"
+		f["read_from"] = "the share group's position"
 		events, bytes := make([]uint64, s.cl.cfg.clients), make([]uint64, s.cl.cfg.clients)
 		s.mu.Lock()
 		for _, r := range s.clients {

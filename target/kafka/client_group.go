@@ -96,7 +96,7 @@ func (s *clientSource) goOn(ctx context.Context) error {
 		}
 		// A cluster that has just started has no coordinator yet.
 		if !kerr.IsRetriable(err) || time.Now().After(deadline) {
-			return c.explain("ask what the group "+c.group+" has committed", err)
+			return c.explain("read the committed offsets of the group "+c.group, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -132,7 +132,7 @@ func (r *clientReader) leave() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 		r.client.MarkAcks(kgo.AckAccept)
 		if err := r.client.FlushAcks(ctx); err != nil {
-			r.s.cl.cfg.logf("accept what was read: %v", err)
+			r.s.cl.cfg.logf("acknowledge what was read: %v", err)
 		}
 		if err := r.client.LeaveGroupContext(ctx); err != nil {
 			r.s.cl.cfg.logf("leave the share group %s: %v", r.s.cl.cfg.shareGroup, err)

@@ -74,7 +74,7 @@ func newClientProducer(ctx context.Context, cl *cluster) (_ *clientProducer, err
 	n := cl.partitions()
 	if c.partitioner.kind == "fixed" && int(c.partitioner.fixed) >= n {
 		return nil, &target.Error{
-			Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no number %d", c.topic, n, c.partitioner.fixed),
+			Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no partition %d", c.topic, n, c.partitioner.fixed),
 			Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", n-1),
 		}
 	}

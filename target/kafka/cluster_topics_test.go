@@ -48,7 +48,7 @@ func TestConsumeTopicsRefused(t *testing.T) {
 		want  string
 	}{
 		{"none matches", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"orders.*"}}, "no name of the 1 topics matches"},
-		{"no group", map[string][]string{"engine": {engineClient}, "topics": {"t"}}, "in a group only"},
+		{"no group", map[string][]string{"engine": {engineClient}, "topics": {"t"}}, "only be consumed in a group"},
 		{"no expression", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"["}}, "missing closing ]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

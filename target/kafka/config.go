@@ -187,8 +187,8 @@ func (c *config) parse(s *target.Spec, v target.Values, props map[string]string)
 	}
 	if c.shareGroup != "" && s.Given["from"] {
 		return &target.Error{
-			Doing: "read the options", Err: fmt.Errorf("a share group begins where its own setting share.auto.offset.reset says"),
-			Hint: "leave out --from, and set that",
+			Doing: "read the options", Err: fmt.Errorf("a share group ignores --from: its setting share.auto.offset.reset decides where it starts"),
+			Hint: "leave out --from, and set share.auto.offset.reset",
 		}
 	}
 	if err := c.parseSizes(v); err != nil {
@@ -226,7 +226,7 @@ func (c *config) parseServers(u *url.URL, props map[string]string) (err error) {
 	}
 	if len(c.seeds) == 0 {
 		return &target.Error{
-			Doing: "read the target", Err: fmt.Errorf("no broker's address"),
+			Doing: "read the target", Err: fmt.Errorf("no broker address"),
 			Hint: "type kafka://host:9092/topic, or set bootstrap.servers in --client-config",
 		}
 	}
@@ -257,16 +257,16 @@ func (c *config) parseTopics(v target.Values) (err error) {
 func (c *config) idle(s target.Spec) {
 	warn := func(format string, args ...any) { c.warnings = append(c.warnings, fmt.Sprintf(format, args...)) }
 	if c.rack != "" && c.engine == engineWire && c.op != opProduce {
-		warn("rack is without effect: the engine wire reads from leaders (the engine client reads from the nearest replica)")
+		warn("rack has no effect: the wire engine reads from leaders (the client engine reads from the nearest replica)")
 	}
 	if c.engine != engineClient || c.op == opConsume {
 		return
 	}
 	if c.idempotent && s.Given["max-in-flight"] && c.maxInFlight != 5 {
-		warn("max-in-flight is without effect: with idempotence, franz-go keeps 5 requests in flight")
+		warn("max-in-flight has no effect: with idempotence, franz-go keeps 5 requests in flight")
 	}
 	if c.batchEvents > 0 && s.Given["batch-events"] {
-		warn("batch-events is how many events are handed to the client at once: franz-go makes batches and requests of them as it sees fit")
+		warn("batch-events is the number of events handed to the client at once: franz-go decides how they form batches and requests")
 	}
 }
 
@@ -326,7 +326,7 @@ func (c *config) check() error {
 		return &target.Error{Doing: "read the options", Err: fmt.Errorf("%s", what), Hint: hint}
 	}
 	if c.txn.on && c.engine != engineClient {
-		return contradiction("transactions are made by the engine client only", "add --engine client, or leave out --transactions")
+		return contradiction("transactions need the client engine", "add --engine client, or leave out --transactions")
 	}
 	if c.txn.on {
 		// A transactional producer is idempotent by the protocol.
@@ -346,19 +346,19 @@ func (c *config) check() error {
 		return contradiction("partitioner murmur2 needs keys", "add --key 'uniform(1000)', or choose --partitioner roundrobin")
 	}
 	if c.group != "" && c.engine != engineClient {
-		return contradiction("a consumer group is joined by the engine client only", "add --engine client, or leave out --group")
+		return contradiction("consumer groups need the client engine", "add --engine client, or leave out --group")
 	}
 	if c.topics != nil && c.group == "" && c.shareGroup == "" {
-		return contradiction("several topics are consumed in a group only", "add --engine client --group NAME, or leave out --topics")
+		return contradiction("several topics can only be consumed in a group", "add --engine client --group NAME, or leave out --topics")
 	}
 	if c.shareGroup != "" {
 		switch {
 		case c.engine != engineClient:
-			return contradiction("a share group is joined by the engine client only", "add --engine client, or leave out --share-group")
+			return contradiction("share groups need the client engine", "add --engine client, or leave out --share-group")
 		case c.group != "":
 			return contradiction("a client cannot be in a consumer group and in a share group", "leave out --group or --share-group")
 		case c.untilEnd:
-			return contradiction("a share group has no end of its own: others may read on", "give --count or --for instead of --until-end")
+			return contradiction("a share group has no end: other members may read on", "give --count or --for instead of --until-end")
 		}
 	}
 	if c.batchSize <= 0 {

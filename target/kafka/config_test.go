@@ -80,8 +80,8 @@ func TestParseTarget(t *testing.T) {
 		{name: "topic too long", url: "kafka://a/" + strings.Repeat("x", 250), wrong: "250"},
 		{name: "dots", url: "kafka://a/..", wrong: "dot"},
 		{name: "password in the URL", url: "kafka://u:canary@a/t", wrong: "user or a password"},
-		{name: "query", url: "kafka://a/t?token=canary", wrong: "means nothing"},
-		{name: "fragment", url: "kafka://a/t#canary", wrong: "means nothing"},
+		{name: "query", url: "kafka://a/t?token=canary", wrong: "must not have a query"},
+		{name: "fragment", url: "kafka://a/t#canary", wrong: "must not have a query"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u, err := url.Parse(tt.url)
@@ -119,7 +119,7 @@ func TestParseSeeds(t *testing.T) {
 	}{
 		{name: "none", list: " , "},
 		{name: "as people write it", list: "a:1, b,", want: []string{"a:1", "b:9092"}},
-		{name: "bad port", list: "a:70000", wrong: "no port 70000"},
+		{name: "bad port", list: "a:70000", wrong: "invalid port 70000"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseSeeds(tt.list)
@@ -140,11 +140,11 @@ func TestConfigRefusesContradictions(t *testing.T) {
 		wrong string
 	}{
 		{"idempotent with acks 1", map[string][]string{"idempotent": {"true"}, "acks": {"1"}}, "acks=all"},
-		{"transactions on the wire", map[string][]string{"transactions": {"true"}}, "engine client"},
-		{"group on the wire", map[string][]string{"group": {"g"}}, "engine client"},
-		{"share group on the wire", map[string][]string{"share-group": {"g"}}, "engine client"},
+		{"transactions on the wire", map[string][]string{"transactions": {"true"}}, "client engine"},
+		{"group on the wire", map[string][]string{"group": {"g"}}, "client engine"},
+		{"share group on the wire", map[string][]string{"share-group": {"g"}}, "client engine"},
 		{"two groups", map[string][]string{"engine": {"client"}, "group": {"g"}, "share-group": {"g"}}, "in a consumer group and in a share group"},
-		{"the end of a share group", map[string][]string{"engine": {"client"}, "share-group": {"g"}, "until-end": {"true"}}, "no end of its own"},
+		{"the end of a share group", map[string][]string{"engine": {"client"}, "share-group": {"g"}, "until-end": {"true"}}, "a share group has no end"},
 		{"murmur2 without keys", map[string][]string{"partitioner": {"murmur2"}}, "needs keys"},
 		{"partitioner", map[string][]string{"partitioner": {"fixed(-1)"}}, "fixed(N)"},
 		{"from", map[string][]string{"from": {"yesterday"}}, "earliest"},
@@ -199,7 +199,7 @@ func TestConfigPrecedence(t *testing.T) {
 	}
 	want := []string{
 		"the client property no.such has no meaning here and is ignored",
-		"not idempotent, though the profile is: acks=0 was asked for (the Java client does the same)",
+		"not idempotent, although the profile is: acks=0 was given (the Java client does the same)",
 	}
 	if diff := cmp.Diff(want, c.warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

@@ -79,8 +79,8 @@ type request struct {
 var (
 	errClosed  = errors.New("closed")
 	errTimeout = errors.New(load.TextNoAnswer)
-	errEarly   = &protocolError{errors.New("an answer to a request of which only a part was written")}
-	errAnew    = errors.New("the topic was deleted and made anew")
+	errEarly   = &protocolError{errors.New("an answer to a partly written request")}
+	errAnew    = errors.New("the topic was deleted and created again")
 )
 
 func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {

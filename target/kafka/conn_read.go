@@ -105,7 +105,7 @@ func (k *link) take(b []byte, came socket.Arrival) (used int, err error) {
 			break
 		}
 		if r := k.at(k.head); r.correlation != f.Correlation {
-			err = &protocolError{fmt.Errorf("answer %d where %d was due", f.Correlation, r.correlation)}
+			err = &protocolError{fmt.Errorf("answer %d where %d was expected", f.Correlation, r.correlation)}
 			break
 		}
 		if r := k.at(k.head); r.reply != nil {
@@ -171,7 +171,7 @@ func (k *link) answer(body []byte, now time.Duration) error {
 	// All is checked before anything is believed.
 	for i := range s.answers {
 		if !r.match(i, s.answers[i].Partition) {
-			return &protocolError{fmt.Errorf("an answer for partition %d, which was not asked", s.answers[i].Partition)}
+			return &protocolError{fmt.Errorf("an answer for partition %d, which was not in the request", s.answers[i].Partition)}
 		}
 	}
 	for i, sl := range r.slots {

@@ -134,7 +134,7 @@ func TestPending(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	shoot(t, l, 2)
-	for _, want := range []string{"broker 0 at 127.0.0.1:", " without an answer", "not written since the socket is full"} {
+	for _, want := range []string{"broker 0 at 127.0.0.1:", " without an answer", "not written because the socket is full"} {
 		if got := all(); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}

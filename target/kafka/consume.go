@@ -408,7 +408,7 @@ func (s *wireSource) warnings() []string {
 	w := slices.Clone(s.missing)
 	s.mu.Unlock()
 	if n := s.resets.Load(); n > 0 {
-		w = append(w, fmt.Sprintf("%d times an offset was out of its log's range (retention overtook the reader, or the log was cut): what lay between was not read", n))
+		w = append(w, fmt.Sprintf("%d times, an offset was out of its log's range (retention overtook the reader, or the log was truncated): the records between were not read", n))
 	}
 	return w
 }

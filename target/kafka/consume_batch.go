@@ -80,7 +80,7 @@ func (d *decoder) take(p *part, fp *kafka.FetchPartition, at time.Duration, to [
 	})
 	switch {
 	case errors.Is(err, kafka.ErrMagic):
-		return to, fmt.Errorf("%w: %w: --engine client reads records of before Kafka 0.11", errBatch, err)
+		return to, fmt.Errorf("%w: %w: --engine client reads record formats older than Kafka 0.11", errBatch, err)
 	case err != nil:
 		return to, fmt.Errorf("%w: %w", errBatch, err)
 	case rest > 0 && p.offset == from && len(fp.Records) == rest:

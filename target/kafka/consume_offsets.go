@@ -47,7 +47,7 @@ func (cl *cluster) starts(ctx context.Context) ([]int64, error) {
 		}
 	}
 	if outside > 0 {
-		cl.warnings = append(cl.warnings, fmt.Sprintf("offset %d lies outside %d of %d partitions, which are read from their nearest end", c.from.offset, outside, len(starts)))
+		cl.warnings = append(cl.warnings, fmt.Sprintf("offset %d is out of range in %d of %d partitions; they are read from the nearest end", c.from.offset, outside, len(starts)))
 	}
 	return starts, nil
 }

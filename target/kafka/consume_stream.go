@@ -267,7 +267,7 @@ func (st *stream) answer() ([]byte, error) {
 	st.at = st.src.now()
 	st.late.answered(st.in.Arrived(st.late.since, st.at), st.at)
 	if have > 4+size {
-		return nil, errors.New("the broker sent more than was asked for")
+		return nil, errors.New("the broker sent more than was requested")
 	}
 	if got := int32(binary.BigEndian.Uint32(st.buf[4:])); got != st.corr {
 		return nil, fmt.Errorf("the answer is to request %d, not to %d", got, st.corr)
@@ -312,7 +312,7 @@ func (st *stream) handle(frame []byte) (time.Duration, error) {
 func (st *stream) partition(fp *kafka.FetchPartition) error {
 	i := slices.IndexFunc(st.parts, func(p *part) bool { return p.id == fp.Partition })
 	if i < 0 {
-		return fmt.Errorf("the answer has partition %d, which was not asked for", fp.Partition)
+		return fmt.Errorf("the answer has partition %d, which was not in the request", fp.Partition)
 	}
 	p := st.parts[i]
 	if err := kerr.ErrorForCode(fp.ErrorCode); err != nil {

@@ -18,9 +18,9 @@ import (
 var (
 	errSpeaksTLS   = errors.New("the listener speaks TLS, and plaintext was tried")
 	errSpeaksPlain = errors.New("the listener speaks plaintext, and TLS was tried")
-	errWantsLogin  = errors.New("the listener wants a login (SASL)")
-	errNoLogin     = errors.New("the listener takes no login (SASL)")
-	errNoAnswer    = errors.New("connected, but nothing was answered in time")
+	errWantsLogin  = errors.New("the listener requires a login (SASL)")
+	errNoLogin     = errors.New("the listener does not support a login (SASL)")
+	errNoAnswer    = errors.New("connected, but no answer came in time")
 	errHungUp      = errors.New("connected, but the connection was closed without an answer")
 	errTooOld      = errors.New("the broker is older than Kafka 0.11 (record batches v2)")
 )
@@ -46,11 +46,11 @@ func (c *config) hint(err error) string {
 	case errors.Is(err, errSpeaksTLS):
 		return "add --tls (and --tls-ca FILE, unless its certificate is signed by an authority of the system)"
 	case errors.Is(err, errSpeaksPlain):
-		return "leave out --tls, or take the port of the TLS listener (often 9093)"
+		return "leave out --tls, or use the port of the TLS listener (often 9093)"
 	case errors.Is(err, errWantsLogin):
 		return "add --sasl-mechanism, --user and --password env:NAME"
 	case errors.Is(err, errNoLogin):
-		return "leave out --sasl-mechanism, or take the port of the SASL listener"
+		return "leave out --sasl-mechanism, or use the port of the SASL listener"
 	case errors.Is(err, errTooOld):
 		return "add --engine client, which also speaks to brokers before 0.11"
 	case errors.As(err, &auth):
@@ -62,12 +62,12 @@ func (c *config) hint(err error) string {
 	case dial.IsRefused(err):
 		return "nothing listens there: is the broker running, and is this its address? (carronade standin kafka starts a small one)"
 	case errors.Is(err, errNoAnswer), errors.Is(err, errHungUp), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return "another protocol may be listening there, or the broker be stuck: check the port and the broker's log"
+		return "another protocol may be listening there, or the broker may be stuck: check the port and the broker's log"
 	case dial.IsTimeout(err):
 		return "check the address, the firewall between, and whether the broker is stuck"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed),
 		errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
-		return "the user lacks a right: grant it with kafka-acls, or log in as another"
+		return "the user lacks a permission: grant it with kafka-acls, or log in as another user"
 	}
 	return "check the address and the broker's log"
 }
@@ -87,8 +87,8 @@ func (e *authError) hint() string {
 func (c *config) missingTopic(err error) error {
 	return &target.Error{
 		Doing: fmt.Sprintf("find the topic %s", c.topic),
-		Err:   fmt.Errorf("it does not exist, and the broker does not create it by itself (%w)", err),
-		Hint:  "add --create-topic partitions=3,replicas=1, or type: carronade topics create",
+		Err:   fmt.Errorf("it does not exist, and the broker does not create topics automatically (%w)", err),
+		Hint:  "add --create-topic partitions=3,replicas=1, or run: carronade topics create",
 	}
 }
 
@@ -102,6 +102,6 @@ func (c *config) forbidden(doing, right string, err error) error {
 	}
 	return &target.Error{
 		Doing: doing, Err: err,
-		Hint: fmt.Sprintf("%s needs the right %s on the topic %s: grant it with kafka-acls, or log in as another", who, right, c.topic),
+		Hint: fmt.Sprintf("%s needs the permission %s on the topic %s: grant it with kafka-acls, or log in as another user", who, right, c.topic),
 	}
 }

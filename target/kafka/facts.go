@@ -96,11 +96,11 @@ func (cl *cluster) survey(ctx context.Context) error {
 	}
 	meta, err := cl.metadata(ctx, cl.cfg.topic, false)
 	if err != nil {
-		return fmt.Errorf("ask who leads the partitions after the run: %w", err)
+		return fmt.Errorf("look up the partitions' leaders after the run: %w", err)
 	}
 	t := &meta.Topics[0]
 	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-		return fmt.Errorf("ask who leads the partitions after the run: %w", err)
+		return fmt.Errorf("look up the partitions' leaders after the run: %w", err)
 	}
 	cl.left = make([]int32, len(t.Partitions)) // some may have been added meanwhile
 	for _, p := range t.Partitions {

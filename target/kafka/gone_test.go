@@ -51,7 +51,7 @@ func TestGoneForGood(t *testing.T) {
 			if took := time.Since(began); took > 10*patience {
 				t.Errorf("it took %v, batches are given %v", took, patience)
 			}
-			if got := strings.Join(p.absent.Warnings(), "\n"); tt.leader == strings.Contains(got, "there was no connection to ") {
+			if got := strings.Join(p.absent.Warnings(), "\n"); tt.leader == strings.Contains(got, "connecting to ") {
 				t.Errorf("what the report is told: %q", got)
 			}
 			got := tally(out)

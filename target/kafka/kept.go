@@ -84,7 +84,7 @@ func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 	s.missing = nil
 	for i, n := range gone {
 		if n > 0 {
-			s.missing = append(s.missing, fmt.Sprintf("partition %d: %d events that had been read are not in its log any more (it was cut, wiped or made anew)", i, n))
+			s.missing = append(s.missing, fmt.Sprintf("partition %d: its log no longer holds %d events that had been read (it was truncated, deleted or created again)", i, n))
 		}
 	}
 	return gone, nil
@@ -92,7 +92,7 @@ func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 
 func (s *wireSource) goneNow(ctx context.Context) ([]uint64, error) {
 	if err := s.refresh(ctx); err != nil {
-		return nil, fmt.Errorf("ask who leads the partitions: %w", err)
+		return nil, fmt.Errorf("look up the partitions' leaders: %w", err)
 	}
 	ends, err := s.cl.ends(ctx)
 	if err != nil {
@@ -135,13 +135,13 @@ func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends 
 	}
 	answers, err := s.cl.admin.OffsetForLeaderEpoch(ctx, ask)
 	if err != nil {
-		return fmt.Errorf("ask where epochs end: %w", err)
+		return fmt.Errorf("look up where epochs end: %w", err)
 	}
 	for id, end := range answers[topic] {
 		switch {
 		case int(id) >= len(ends):
 		case end.Err != nil:
-			return fmt.Errorf("ask where an epoch of partition %d ends: %w", id, end.Err)
+			return fmt.Errorf("look up where an epoch of partition %d ends: %w", id, end.Err)
 		case end.EndOffset < 0 || end.LeaderEpoch < 0: // it does not know the epoch
 		default:
 			ends[id] = min(ends[id], end.EndOffset)

@@ -41,7 +41,7 @@ func (s *security) opening(ctx context.Context, addr string) opening {
 	return func() (sasl.Session, []byte, error) {
 		session, out, err := s.mechanism.Authenticate(ctx, addr)
 		if err == nil && len(out) == 0 {
-			err = errors.New("the mechanism has nothing to say")
+			err = errors.New("the mechanism has no first message")
 		}
 		if err != nil {
 			return nil, nil, s.refused(err)
@@ -79,7 +79,7 @@ func (s *security) login(open opening, say exchange) (lifetime time.Duration, er
 		answer, err := say(req)
 		if err != nil && dial.IsHangUp(err) {
 			// Some brokers hang up instead of saying no.
-			return 0, s.refused(fmt.Errorf("the broker hung up: %w", err))
+			return 0, s.refused(fmt.Errorf("the broker closed the connection: %w", err))
 		} else if err != nil {
 			return 0, fmt.Errorf("log in by %s: %w", s.mechanism.Name(), err)
 		}
@@ -95,7 +95,7 @@ func (s *security) login(open opening, say exchange) (lifetime time.Duration, er
 			return 0, s.refused(err)
 		}
 		if done && len(out) > 0 {
-			return 0, s.refused(errors.New("the mechanism is done and has more to say"))
+			return 0, s.refused(errors.New("the mechanism is done, and the broker expects more"))
 		}
 	}
 	return lifetime, nil

@@ -126,14 +126,14 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{name: "nothing listens", url: "kafka://" + gone + "/t", wrong: "refused", hint: "nothing listens there"},
 		{name: "it hangs up", url: "kafka://" + closed + "/t", wrong: "closed without an answer", hint: "another protocol"},
 		{name: "it speaks HTTP", url: "kafka://" + http + "/t", wrong: "HTTP", hint: "another protocol"},
-		{name: "it is silent", url: "kafka://" + silent + "/t", wrong: "nothing was answered in time", hint: "another protocol"},
+		{name: "it is silent", url: "kafka://" + silent + "/t", wrong: "no answer came in time", hint: "another protocol"},
 		{name: "it is silent, among others", url: "kafka://" + silent + "," + gone + "/t", wrong: "any of", hint: "nothing listens"},
 		{name: "no such host", url: "kafka://no.such.host.invalid:1/t", wrong: "no.such.host.invalid", hint: "name"},
 		{name: "TLS to plaintext", url: urlOf(plaintext, "t"), given: map[string][]string{"tls": {"true"}}, wrong: "speaks plaintext", hint: "leave out --tls"},
 		{name: "plaintext to TLS", url: urlOf(secured, "t"), wrong: "speaks TLS", hint: "add --tls"},
 		{name: "unknown authority", url: urlOf(secured, "t"), given: map[string][]string{"tls": {"true"}}, wrong: "certificate", hint: "--tls-ca"},
 		{name: "another name", url: urlOf(secured, "t"), given: map[string][]string{"tls-ca": {ca}, "tls-server-name": {"other.test"}}, wrong: "other.test", hint: "--tls-server-name"},
-		{name: "no login", url: urlOf(login, "t"), wrong: "wants a login", hint: "--sasl-mechanism"},
+		{name: "no login", url: urlOf(login, "t"), wrong: "requires a login", hint: "--sasl-mechanism"},
 		{
 			name: "wrong password", url: urlOf(login, "t"),
 			given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"file:" + secret}},
@@ -150,7 +150,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			wrong: "log in by PLAIN", hint: "check --user",
 		},
 		{name: "topic missing", url: urlOf(plaintext, "missing"), wrong: "does not exist", hint: "--create-topic"},
-		{name: "partition beyond", url: urlOf(plaintext, "t"), given: map[string][]string{"partitioner": {"fixed(7)"}}, wrong: "no number 7", hint: "fixed(N)"},
+		{name: "partition beyond", url: urlOf(plaintext, "t"), given: map[string][]string{"partitioner": {"fixed(7)"}}, wrong: "no partition 7", hint: "fixed(N)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // some take as long as a wrong address may

@@ -31,11 +31,11 @@ func options() []target.Option {
 	return slices.Concat([]target.Option{
 		{
 			Name: "engine", Default: engineWire, Choices: []string{engineWire, engineClient}, Group: groupProduce, Independent: true,
-			Help: "wire: our own connections and batches encoded ahead; client: what an application with franz-go would see",
+			Help: "wire: own connections, batches encoded ahead; client: franz-go, as an application uses it",
 		},
 		{
 			Name: "clients", Type: target.Int, Default: "1", Group: groupConn, Independent: true,
-			Help: "independent clients with connections of their own; group members or parallel fetchers when consuming",
+			Help: "independent clients, each with its own connections; group members or parallel fetchers when consuming",
 		},
 		{
 			Name: "profile", Choices: []string{"java", "java1"}, Group: groupProduce, Independent: true,
@@ -44,7 +44,7 @@ func options() []target.Option {
 
 		{
 			Name: "acks", Default: "1", Choices: []string{"0", "1", "all"}, Ops: firing, Group: groupProduce, Independent: true,
-			Help: "who must have a batch before it is answered: nobody, the leader, all replicas in sync",
+			Help: "replicas that must have a batch before it is acknowledged: none, the leader, all in sync",
 		},
 		{
 			Name: "compression", Default: "none", Choices: []string{"none", "gzip", "snappy", "lz4", "zstd"}, Ops: firing, Group: groupProduce, Independent: true,
@@ -52,19 +52,19 @@ func options() []target.Option {
 		},
 		{
 			Name: "batch-size", Type: target.Size, Default: "256KiB", Ops: firing, Group: groupProduce, Independent: true,
-			Help: "most bytes of a record batch, before compression",
+			Help: "maximum size of a record batch, before compression",
 		},
 		{
 			Name: "max-request", Type: target.Size, Default: "1MiB", Ops: firing, Group: groupProduce, Independent: true,
-			Help: "most bytes of a produce request, which may carry a batch for each of several partitions",
+			Help: "maximum size of a produce request, which may carry batches of several partitions",
 		},
 		{
 			Name: "buffer-memory", Type: target.Size, Ops: firing, Group: groupProduce, Independent: true,
-			Help: "most bytes of events waiting; reaching it counts as overload",
+			Help: "maximum size of all waiting events; reaching it counts as overload",
 		},
 		{
 			Name: "idempotent", Type: target.Bool, Default: "false", Ops: firing, Group: groupProduce, Independent: true,
-			Help: "number batches so that a retry cannot duplicate; asks for acks=all",
+			Help: "number batches so that a retry cannot duplicate; requires acks=all",
 		},
 		{
 			Name: "partitioner", Word: "NAME", Default: "roundrobin", Ops: firing, Group: groupProduce, Independent: true,
@@ -77,11 +77,11 @@ func options() []target.Option {
 
 		{
 			Name: "size", Word: "SIZE", Default: "100", Ops: firing, Group: groupEvents, Independent: true,
-			Help: "bytes of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5)",
+			Help: "size of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5)",
 		},
 		{
 			Name: "payload", Word: "KIND", Default: "random", Ops: firing, Group: groupEvents, Independent: true,
-			Help: "what values are made of: random, text, compressible(0.25), letters, chars(a-z0-9), monotonic, file(PATH)",
+			Help: "content of values: random, text, compressible(0.25), letters, chars(a-z0-9), monotonic, file(PATH)",
 		},
 		{
 			Name: "key", Word: "KEYS", Default: "none", Ops: firing, Group: groupEvents, Independent: true,
@@ -89,28 +89,28 @@ func options() []target.Option {
 		},
 		{
 			Name: "header", Word: "K=V", Type: target.List, Ops: firing, Group: groupEvents, Independent: true,
-			Help: "k=v, on every record; repeatable",
+			Help: "header of every record, k=v; repeatable",
 		},
 		{
 			Name: "pool", Type: target.Size, Default: "1MiB", Ops: firing, Group: groupEvents, Independent: true,
-			Help: "distinct payloads kept encoded by each client, off the heap; what fits the processor's cache is fastest",
+			Help: "size of each client's pool of encoded events, off the heap; fastest when it fits the processor's cache",
 		},
 		{
 			Name: "fresh", Type: target.Bool, Default: "false", Ops: firing, Group: groupEvents, Independent: true,
-			Help: "bytes never sent before, encoded as they go",
+			Help: "encode each event just before it is sent, with bytes never sent before",
 		},
 
 		{
 			Name: "transactions", Type: target.Bool, Default: "false", Ops: firing, Group: groupTxn, Independent: true,
-			Help: "produce in transactions (engine client)",
+			Help: "produce in transactions (client engine)",
 		},
 		{
 			Name: "transaction-interval", Type: target.Duration, Default: "100ms", Ops: firing, Group: groupTxn, Independent: true,
-			Help: "how long a transaction is before it is committed",
+			Help: "time after which a transaction is committed",
 		},
 		{
 			Name: "transaction-abort", Type: target.Share, Default: "0%", Ops: firing, Group: groupTxn, Independent: true,
-			Help: "share of the transactions that are aborted",
+			Help: "share of transactions to abort",
 		},
 		{
 			Name: "transactional-id", Word: "NAME", Ops: firing, Group: groupTxn,
@@ -119,19 +119,19 @@ func options() []target.Option {
 
 		{
 			Name: "group", Word: "NAME", Ops: reading, Group: groupConsume, Independent: true,
-			Help: "consumer group to join (engine client)",
+			Help: "consumer group to join (client engine)",
 		},
 		{
 			Name: "share-group", Word: "NAME", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
-			Help: "share group to join instead, whose records brokers deal out one by one (engine client)",
+			Help: "share group to join instead: brokers distribute its records one by one (client engine)",
 		},
 		{
 			Name: "topics", Word: "REGEXP", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
-			Help: "topics to consume, in place of the target's one: those whose whole name matches (in a group)",
+			Help: "regular expression of topics to consume instead of the target's; it must match the whole name (in a group)",
 		},
 		{
 			Name: "wait-topic", Type: target.Duration, Default: "0s", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
-			Help: "how long to wait for topics that are not there, and then to end with nothing; 0s: that is an error",
+			Help: "how long to wait for missing topics before the run ends with nothing consumed; 0s: fail at once",
 		},
 		{
 			Name: "from", Word: "WHERE", Default: "earliest", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
@@ -139,7 +139,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "until-end", Type: target.Bool, Default: "false", Ops: []string{opConsume}, Group: groupConsume, Independent: true,
-			Help: "stop at the ends that the partitions had at the start",
+			Help: "stop at the end offsets that the partitions had at the start",
 		},
 		{
 			Name: "decode", Type: target.Bool, Default: "false", Ops: reading, Group: groupConsume, Independent: true,
@@ -151,37 +151,37 @@ func options() []target.Option {
 		},
 		{
 			Name: "fetch-min", Type: target.Size, Default: "1", Ops: reading, Group: groupConsume, Independent: true,
-			Help: "bytes that the broker waits for before it answers a fetch",
+			Help: "minimum size of a fetch answer: the broker waits for it",
 		},
 		{
 			Name: "fetch-wait", Type: target.Duration, Default: "500ms", Ops: reading, Group: groupConsume, Independent: true,
-			Help: "how long it waits for them",
+			Help: "how long the broker waits for fetch-min",
 		},
 		{
 			Name: "fetch-max", Type: target.Size, Default: "4MiB", Ops: reading, Group: groupConsume, Independent: true,
-			Help: "most bytes of a fetch answer",
+			Help: "maximum size of a fetch answer",
 		},
 		{
 			Name: "fetch-partition-max", Type: target.Size, Default: "1MiB", Ops: reading, Group: groupConsume, Independent: true,
-			Help: "most bytes of one partition in a fetch answer",
+			Help: "maximum size of one partition in a fetch answer",
 		},
 
 		{
 			Name: "create-topic", Word: "SPEC", Group: groupTopic, Independent: true,
-			Help: "make the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: as the broker likes",
+			Help: "create the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults",
 		},
 	}, dial.ConnOptions(groupConn, dial.Connect{}), []target.Option{
-		{Name: "client-id", Word: "NAME", Default: "carronade", Group: groupConn, Help: "name under which the clients connect"},
-		{Name: "rack", Word: "NAME", Group: groupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (engine client)"},
-		{Name: "client-config", Word: "FILE", Group: groupConn, Help: "a Java client's properties file"},
-		{Name: "client-property", Word: "K=V", Type: target.List, Group: groupConn, Show: showProperty, Help: "one more line of that file: k=v; repeatable"},
+		{Name: "client-id", Word: "NAME", Default: "carronade", Group: groupConn, Help: "client id to connect with"},
+		{Name: "rack", Word: "NAME", Group: groupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (client engine)"},
+		{Name: "client-config", Word: "FILE", Group: groupConn, Help: "properties file of a Java client"},
+		{Name: "client-property", Word: "K=V", Type: target.List, Group: groupConn, Show: showProperty, Help: "one property as in that file, k=v; repeatable"},
 
-		{Name: "tls", Type: target.Bool, Default: "false", Group: groupSecurity, Independent: true, Help: "speak TLS; implied by the other tls options"},
+		{Name: "tls", Type: target.Bool, Default: "false", Group: groupSecurity, Independent: true, Help: "use TLS; implied by the other tls options"},
 	}, dial.Options(groupSecurity, "the broker's"), []target.Option{
 		{
 			Name: "sasl-mechanism", Group: groupSecurity, Independent: true,
 			Choices: []string{mechPlain, mechScram256, mechScram512, mechOAuth, mechAWS},
-			Help:    "how to log in",
+			Help:    "SASL mechanism to log in with",
 		},
 		{Name: "user", Word: "NAME", Group: groupSecurity, Help: "name to log in with (AWS_MSK_IAM: the access key)"},
 		{

@@ -57,7 +57,7 @@ func (s *sender) pending(now time.Duration) (all []string) {
 			if k.unsent > 0 {
 				text += ", " + units.FormatSize(int64(k.unsent)) + " not written"
 				if k.handed {
-					text += " since the socket is full"
+					text += " because the socket is full"
 				}
 			}
 			add("%s", text)
@@ -67,7 +67,7 @@ func (s *sender) pending(now time.Duration) (all []string) {
 				text += ", logging in again"
 			}
 			if now < l.quiet {
-				text += ", told to be quiet for " + units.FormatDuration(l.quiet-now)
+				text += ", throttled by the broker for " + units.FormatDuration(l.quiet-now)
 			}
 			if l.wanting {
 				text += ", and it refused events"

@@ -269,7 +269,7 @@ func giveWay(set, props map[string]string, v target.Values, given map[string]boo
 	case value("idempotent") != "true" || value("acks") == "all":
 	case !said("idempotent", "enable.idempotence"):
 		set["idempotent"] = "false"
-		return []string{"not idempotent, though the profile is: acks=" + value("acks") + " was asked for (the Java client does the same)"}
+		return []string{"not idempotent, although the profile is: acks=" + value("acks") + " was given (the Java client does the same)"}
 	case !said("acks", "acks"):
 		asked := set["acks"] != "" // by a profile; else a default gives way, which is no news
 		set["acks"] = "all"

@@ -78,7 +78,7 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 	n := len(v.leaders)
 	if cfg.partitioner.kind == "fixed" && int(cfg.partitioner.fixed) >= n {
 		return nil, &target.Error{
-			Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no number %d", cfg.topic, n, cfg.partitioner.fixed),
+			Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no partition %d", cfg.topic, n, cfg.partitioner.fixed),
 			Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", n-1),
 		}
 	}

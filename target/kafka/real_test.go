@@ -90,7 +90,7 @@ func TestRealRefusals(t *testing.T) {
 		{"TLS to plaintext", plaintext.Bootstrap(), map[string][]string{"tls": {"true"}}, "speaks plaintext", "leave out --tls"},
 		{"plaintext to TLS", secure.Bootstrap(), nil, "speaks TLS", "add --tls"},
 		{"unknown authority", secure.Bootstrap(), map[string][]string{"tls": {"true"}}, "certificate", "--tls-ca"},
-		{"no login", secure.Bootstrap(), map[string][]string{"tls-ca": {secure.CAFile()}}, "wants a login", "--sasl-mechanism"},
+		{"no login", secure.Bootstrap(), map[string][]string{"tls-ca": {secure.CAFile()}}, "requires a login", "--sasl-mechanism"},
 		{"wrong password, SCRAM", secure.Bootstrap(), login(mechScram512, kafkatest.Alice, "KAFKA_WRONG"), "log in by SCRAM-SHA-512", "check --user and --password"},
 		{"wrong password, PLAIN", secure.Bootstrap(), login(mechPlain, kafkatest.Alice, "KAFKA_WRONG"), "log in by PLAIN", "check --user and --password"},
 		{"mechanism not offered", secure.Bootstrap(), login(mechAWS, kafkatest.Alice, "KAFKA_WRONG"), "log in by AWS_MSK_IAM", "the listener offers"},

@@ -63,9 +63,9 @@ func (s *security) String() string {
 	}
 	switch {
 	case s.skipVerify:
-		parts = append(parts, "any certificate is believed")
+		parts = append(parts, "any certificate is accepted")
 	case s.anyName:
-		parts = append(parts, "a certificate of any name is believed")
+		parts = append(parts, "a certificate of any name is accepted")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -191,7 +191,7 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 		return auth.AsManagedStreamingIAMMechanism(), auth.AccessKey, nil
 	}
 	return nil, "", &target.Error{
-		Doing: "read the options", Err: fmt.Errorf("no SASL mechanism %s", mechanism),
+		Doing: "read the options", Err: fmt.Errorf("unknown SASL mechanism %s", mechanism),
 		Hint: "use --sasl-mechanism PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM",
 	}
 }
@@ -204,8 +204,8 @@ func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
 		if props["ssl."+store+".location"] != "" && kind != "PEM" {
 			return nil, &target.Error{
 				Doing: "read the client property ssl." + store + ".location",
-				Err:   fmt.Errorf("a Java key store of type %s", cmp.Or(kind, "JKS")),
-				Hint: "turn it into PEM (keytool -importkeystore -deststoretype PKCS12 ..., then openssl pkcs12 -nodes ...) and set ssl." +
+				Err:   fmt.Errorf("Java key stores of type %s cannot be read", cmp.Or(kind, "JKS")),
+				Hint: "convert it to PEM (keytool -importkeystore -deststoretype PKCS12 ..., then openssl pkcs12 -nodes ...) and set ssl." +
 					store + ".type=PEM, or give --tls-ca, --tls-cert and --tls-key",
 			}
 		}

@@ -75,9 +75,9 @@ func TestSecurityProperties(t *testing.T) {
 		{name: "no token", given: map[string][]string{"sasl-mechanism": {"OAUTHBEARER"}}, wrong: "no token", hint: "--password"},
 		{name: "AWS without keys", given: map[string][]string{"sasl-mechanism": {"AWS_MSK_IAM"}}, wrong: "no access key", hint: "AWS_ACCESS_KEY_ID"},
 		{name: "AWS", want: "SASL_PLAINTEXT, AWS_MSK_IAM as KEY", given: map[string][]string{"sasl-mechanism": {"AWS_MSK_IAM"}, "user": {"KEY"}, "password": {"env:TEST_SECRET"}, "session-token": {"env:TEST_SECRET"}}},
-		{name: "any name", want: "SSL, a certificate of any name is believed", props: map[string]string{"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""}},
+		{name: "any name", want: "SSL, a certificate of any name is accepted", props: map[string]string{"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""}},
 		{name: "the name by https", want: "SSL", props: map[string]string{"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "https"}},
-		{name: "any certificate", want: "SSL, any certificate is believed", given: map[string][]string{"tls-insecure-skip-verify": {"true"}}},
+		{name: "any certificate", want: "SSL, any certificate is accepted", given: map[string][]string{"tls-insecure-skip-verify": {"true"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("AWS_ACCESS_KEY_ID", "")

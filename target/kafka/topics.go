@@ -206,11 +206,11 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 			}
 		}
 	default:
-		return nil, fmt.Errorf("no operation %q on topics", w.Op)
+		return nil, fmt.Errorf("unknown operation %q on topics", w.Op)
 	}
 	if w.Times < 0 && w.Next == nil && w.Op != TopicsList && w.Op != TopicsRead {
 		return nil, &target.Error{
-			Doing: "repeat an operation on topics without end", Err: fmt.Errorf("%s does each topic once", w.Op),
+			Doing: "repeat an operation on topics without end", Err: fmt.Errorf("%s handles each topic once", w.Op),
 			Hint: "give the topics by name, or list or read without end",
 		}
 	}

@@ -32,7 +32,7 @@ func (cl *cluster) compacts() bool {
 // verifiable says why what a run fires cannot be verified; nil: it can.
 func (c *config) verifiable(keys, stamped bool) error {
 	no := func(err, hint string) error {
-		return &target.Error{Doing: "verify what is fired into " + c.topic, Err: fmt.Errorf("%s", err), Hint: hint}
+		return &target.Error{Doing: "verify what is sent to " + c.topic, Err: fmt.Errorf("%s", err), Hint: hint}
 	}
 	const other = "or take a topic with cleanup.policy=delete"
 	room := fmt.Sprintf("values of %d bytes and more (--size)", kafka.StampSize)
@@ -40,15 +40,15 @@ func (c *config) verifiable(keys, stamped bool) error {
 	case c.compacted && !keys:
 		return no("the topic is compacted, and Kafka refuses events without a key there", "give events keys, such as --key 'uniform(1000)', "+other)
 	case c.compacted && c.txn.on:
-		return no("the topic is compacted, which also removes what was aborted: of transactions it cannot be told what is missing", "leave out --transactions, "+other)
+		return no("the topic is compacted, which also removes aborted events: nothing shows which events of a transaction are missing", "leave out --transactions, "+other)
 	case c.compacted && !stamped && c.engine == engineWire && c.compression != "none":
-		return no("the topic is compacted, which makes its batches anew, so that each event needs a stamp of its own, and the wire engine stamps none that it compresses",
+		return no("compaction rewrites the topic's batches, so each event needs its own stamp, and the wire engine cannot stamp compressed events",
 			"add --engine client, or --compression none, "+other)
 	case c.compacted && !stamped:
-		return no("the topic is compacted, which makes its batches anew, so that each event needs a stamp of its own, and not every value has room for one",
+		return no("compaction rewrites the topic's batches, so each event needs its own stamp, and not every value has room for one",
 			"give "+room+", "+other)
 	case c.txn.on && !stamped:
-		return no("whether a reader of committed events sees aborted ones is told by the stamp of each event, and not every value has room for one",
+		return no("only a stamp in each event shows whether a read-committed reader sees aborted events, and not every value has room for one",
 			"give "+room+", or leave out --transactions or --verify")
 	}
 	return nil

@@ -265,10 +265,10 @@ func TestVerifiable(t *testing.T) {
 		{"without keys", "compact", nil, "refuses events without a key", "--key"},
 		{"without keys, retention too", "compact,delete", nil, "refuses events without a key", "cleanup.policy=delete"},
 		{"without keys, not compacted", "delete", nil, "", ""},
-		{"compressed", "compact", map[string][]string{"key": {"seq"}, "compression": {"lz4"}}, "stamps none that it compresses", "--engine client"},
+		{"compressed", "compact", map[string][]string{"key": {"seq"}, "compression": {"lz4"}}, "cannot stamp compressed events", "--engine client"},
 		{"too small", "compact", map[string][]string{"key": {"seq"}, "size": {"15"}}, "not every value has room", "16 bytes"},
-		{"transactions", "compact", map[string][]string{"key": {"seq"}, "engine": {engineClient}, "transactions": {"true"}}, "of transactions it cannot be told", "--transactions"},
-		{"small transactions", "delete", map[string][]string{"size": {"10"}, "engine": {engineClient}, "transactions": {"true"}}, "reader of committed events", "16 bytes"},
+		{"transactions", "compact", map[string][]string{"key": {"seq"}, "engine": {engineClient}, "transactions": {"true"}}, "which events of a transaction are missing", "--transactions"},
+		{"small transactions", "delete", map[string][]string{"size": {"10"}, "engine": {engineClient}, "transactions": {"true"}}, "read-committed reader", "16 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := compactedTopic(t, 1, map[string]*string{"cleanup.policy": &tt.policy})

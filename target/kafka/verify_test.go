@@ -139,7 +139,7 @@ func TestRealGone(t *testing.T) {
 	if n := gone(); n != events {
 		t.Errorf("%d events are gone, want all %d", n, events)
 	}
-	if w := strings.Join(src.warnings(), " "); !strings.Contains(w, "not in its log any more") {
+	if w := strings.Join(src.warnings(), " "); !strings.Contains(w, "its log no longer holds") {
 		t.Errorf("got the warnings %q", w)
 	}
 }

@@ -34,13 +34,13 @@ func (Kind) Ops() []string { return []string{"produce"} }
 func (Kind) Options() []target.Option {
 	return []target.Option{
 		{Name: "clients", Type: target.Int, Default: "1", Group: "connection", Independent: true, Help: "independent clients"},
-		{Name: "batch-size", Type: target.Size, Default: "256KiB", Group: "producing", Independent: true, Help: "most bytes of a batch"},
-		{Name: "size", Word: "SIZE", Default: "100", Group: "events", Independent: true, Help: "bytes of a value"},
-		{Name: "payload", Word: "KIND", Default: "random", Group: "events", Independent: true, Help: "what values are made of"},
+		{Name: "batch-size", Type: target.Size, Default: "256KiB", Group: "producing", Independent: true, Help: "maximum size of a batch"},
+		{Name: "size", Word: "SIZE", Default: "100", Group: "events", Independent: true, Help: "size of a value"},
+		{Name: "payload", Word: "KIND", Default: "random", Group: "events", Independent: true, Help: "content of values"},
 		{Name: "key", Word: "KEYS", Default: "none", Group: "events", Independent: true, Help: "none, seq, uniform(1000), zipf(1000,1.1)"},
-		{Name: "header", Word: "K=V", Type: target.List, Group: "events", Independent: true, Help: "k=v, on every record; repeatable"},
-		{Name: "pool", Type: target.Size, Default: "1MiB", Group: "events", Independent: true, Help: "distinct payloads kept encoded by each client"},
-		{Name: "fresh", Type: target.Bool, Default: "false", Group: "events", Independent: true, Help: "bytes never made before, encoded as they go"},
+		{Name: "header", Word: "K=V", Type: target.List, Group: "events", Independent: true, Help: "header of every record, k=v; repeatable"},
+		{Name: "pool", Type: target.Size, Default: "1MiB", Group: "events", Independent: true, Help: "size of each client's pool of encoded events"},
+		{Name: "fresh", Type: target.Bool, Default: "false", Group: "events", Independent: true, Help: "encode each event just before it is sent, with bytes never made before"},
 	}
 }
 

@@ -139,12 +139,12 @@ func parseTarget(u *url.URL) (r *transport, hosts []string, path string, err err
 		return wrong("no scheme "+u.Scheme, "a target is "+transports[0].scheme+"://HOST:"+transports[0].port)
 	}
 	r = &transports[i]
-	if err := dial.CheckURL(u, "read the target", "Riemann knows clients by their certificates: riemann+tls and --tls-cert", "settings are flags"); err != nil {
+	if err := dial.CheckURL(u, "read the target", "Riemann identifies clients by their certificates: use riemann+tls and --tls-cert", "settings are flags"); err != nil {
 		return nil, nil, "", err
 	}
 	path = cmp.Or(u.Path, r.path)
 	if r.path == "" && strings.Trim(path, "/") != "" {
-		return wrong(fmt.Sprintf("the path %s means nothing to %s", u.Path, r.scheme), "leave it out: services and hosts are options of the events")
+		return wrong(fmt.Sprintf("the path %s has no meaning with %s", u.Path, r.scheme), "leave it out: services and hosts are options of the events")
 	}
 	if hosts, err = dial.Hosts(u.Host, r.port); err != nil {
 		return wrong(err.Error(), "a target is "+r.scheme+"://HOST:"+r.port+", several with commas between")

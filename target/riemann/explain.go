@@ -14,13 +14,13 @@ import (
 var (
 	errSpeaksTLS   = errors.New("the port speaks TLS, and plaintext was tried")
 	errSpeaksPlain = errors.New("the port speaks plaintext, and TLS was tried")
-	errWantsCert   = errors.New("the server wants a client certificate")
+	errWantsCert   = errors.New("the server requires a client certificate")
 	errRefusesCert = errors.New("the server does not accept the client's certificate")
-	errNoRiemann   = errors.New("what answers there is no Riemann")
+	errNoRiemann   = errors.New("the server is not Riemann")
 	errIsTCP       = errors.New("the port speaks Riemann's TCP, and a WebSocket or HTTP was tried")
 	errIsWeb       = errors.New("the port is Riemann's for WebSockets and HTTP, and TCP was tried")
-	errNoPath      = errors.New("no events are taken at that path")
-	errNoAnswer    = errors.New("connected, but nothing was answered in time")
+	errNoPath      = errors.New("the server accepts no events at that path")
+	errNoAnswer    = errors.New("connected, but no answer came in time")
 )
 
 // explain turns an error of connecting into one with a way out. doing names
@@ -53,15 +53,15 @@ func (c *config) hint(err error) string {
 	case errors.Is(err, errWantsCert):
 		return "Riemann's TLS is mutual: add --tls-cert FILE --tls-key FILE"
 	case errors.Is(err, errNoPath):
-		return "a Riemann takes them at " + eventsPath + ", which is the path when none is given; behind a proxy it may be another"
+		return "Riemann accepts them at " + eventsPath + ", the default path; behind a proxy the path may differ"
 	case errors.Is(err, errNoRiemann):
 		return "check the port: Riemann's is often 5555 (TCP), 5554 (TLS) or 5556 (WebSocket)"
 	case dial.IsRefused(err) && c.transport.web():
-		return "nothing listens there: has the server a (ws-server), and is this its address? (carronade standin riemann --ws ADDR starts a small one)"
+		return "nothing listens there: does the server have a (ws-server), and is this its address? (carronade standin riemann --ws ADDR starts a small one)"
 	case dial.IsRefused(err):
 		return "nothing listens there: is the server running, and is this its address? (carronade standin riemann starts a small one)"
 	case errors.Is(err, errNoAnswer):
-		return "another protocol may be listening there, or the server be stuck: check the port and the server's log"
+		return "another protocol may be listening there, or the server may be stuck: check the port and the server's log"
 	}
 	if h := dial.Hint(err, hasCert); h != "" {
 		return h

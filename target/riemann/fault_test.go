@@ -245,7 +245,7 @@ func TestGoneForGood(t *testing.T) {
 			if len(r.Failures) == 0 || !strings.Contains(r.Failures[len(r.Failures)-1].Text, "refused") {
 				t.Errorf("failures %+v", r.Failures)
 			}
-			if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "there was no connection to "+f.addr) || !strings.Contains(got, "refused") {
+			if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "connecting to "+f.addr) || !strings.Contains(got, "refused") {
 				t.Errorf("the report is not told why: %q", got)
 			}
 		})
@@ -290,7 +290,7 @@ func TestSenselessAnswers(t *testing.T) {
 		{"an oversized frame", "\x7f\xff\xff\xff\x10\x01", "not a frame", 0},
 		{"a length just above what is taken", "\x00\x10\x00\x01\x10\x01", "not a frame", 0},
 		{"undecodable", "\x00\x00\x00\x02\x12\x7f", "", 0},
-		{"an empty message", "\x00\x00\x00\x00", "neither yes nor no", 0},
+		{"an empty message", "\x00\x00\x00\x00", "without the field ok", 0},
 		{"twice", riemann.Ack + riemann.Ack, "not sent", 1},
 		{"an ack and half of one", riemann.Ack + riemann.Ack[:5], "", 1},
 	} {
@@ -404,7 +404,7 @@ func TestRefusals(t *testing.T) {
 		for _, x := range r.Failures {
 			texts[x.Text] = x.Events
 		}
-		if texts["no three"] != 100 || texts["the server refused it without a word"] != 100 {
+		if texts["no three"] != 100 || texts["the server refused it without a reason"] != 100 {
 			t.Errorf("failures %+v", r.Failures)
 		}
 		sess = opened(t, specOf(t, "riemann://"+f.addr))

@@ -151,7 +151,7 @@ func (t *figureSource) figures(ctx context.Context, started bool, written uint64
 	case t.refused && !t.asked:
 		return nil, nil
 	default:
-		return nil, &target.Error{Doing: "ask " + t.a.addr + " for its own figures", Err: err}
+		return nil, &target.Error{Doing: "read the server metrics of " + t.a.addr, Err: err}
 	}
 	return append(figuresOf(events, t.label), t.counted(events, started, written)...), nil
 }

@@ -29,9 +29,9 @@ var (
 	errClosed  = errors.New("closed")
 	errHangUp  = errors.New(load.TextHungUp)
 	errTimeout = errors.New(load.TextNoAnswer)
-	errNeither = errors.New("an answer that says neither yes nor no")
+	errNeither = errors.New("an answer without the field ok")
 	errMany    = errors.New("an answer to a message that was not sent")
-	errLast    = errors.New("the server takes no more on this connection")
+	errLast    = errors.New("the server accepts no more messages on this connection")
 )
 
 // A protocolError is an answer that makes no sense.

@@ -195,7 +195,7 @@ func (l *lane) judge(msg []byte, now time.Duration) error {
 			return &protocolError{err}
 		}
 		if refused > 0 && text == "" {
-			text = "the server refused it without a word"
+			text = "the server refused it without a reason"
 		}
 		l.answer, l.answers, l.refused, l.text = append(l.answer[:0], msg...), events, refused, text
 	}

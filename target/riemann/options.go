@@ -22,14 +22,14 @@ func options() []target.Option {
 var connOptions = []target.Option{
 	{
 		Name: "clients", Type: target.Int, Default: "1", Group: groupConn, Independent: true,
-		Help: "independent clients, each with a connection of its own",
+		Help: "independent clients, each with its own connection",
 	},
 	{
 		Name: "sticky", Type: target.Bool, Group: groupConn, Independent: true,
-		Help: "each client sends only its own events, in their order; false: a message due goes to the first client that has room",
+		Help: "each client sends only its own events, in their order; false: a due message goes to the first free client",
 	},
 	{
 		Name: "reconnect-backoff", Type: target.Duration, Default: "50ms", Group: groupConn, Independent: true,
-		Help: "pause before a lost connection is made anew; doubled, up to a second, while that fails",
+		Help: "pause before reconnecting; doubled after each failure, up to 1s",
 	},
 }

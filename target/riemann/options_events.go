@@ -23,8 +23,8 @@ const valueNone = "none"
 // The forms that people may type, for help and for errors.
 const (
 	textForms = "text in which {uniform(20)} and {zipf(1000,1.1)} stand for numbers from 0 on, {pick(a,b)}, {weighted(a:9,b:1)} and {cycle(a,b)} for one of a list, " +
-		"{service} for one of 50 usual names, {seq} for the event's number and {client} for its client's, and {{ and }} for braces; none for no such field"
-	metricForms = "a number, cycle(1,2,3), pick(1,2,3), uniform(0,100), zipf(1000,1.1), seq, or walk(50,1): from 50 on by at most 1 an event"
+		"{service} for one of 50 usual names, {seq} for the event's number and {client} for its client's, and {{ and }} for braces; none leaves the field out"
+	metricForms = "a number, cycle(1,2,3), pick(1,2,3), uniform(0,100), zipf(1000,1.1), seq, or walk(50,1), which starts at 50 and changes by at most 1 per event"
 	ttlForms    = "a duration such as 60s, cycle(30s,1m), pick(30s,1m), uniform(30s,2m), or none"
 )
 
@@ -33,27 +33,27 @@ const (
 var eventOptions = []target.Option{
 	{
 		Name: optService, Word: "TEXT", Default: "{service}", Group: "events", Independent: true,
-		Help: "what is measured: text with {service}, {uniform(1000)}, {zipf(1000,1.1)}, {pick(a,b)}, {weighted(a:9,b:1)}, {cycle(a,b)}, {seq}, {client}",
+		Help: "service of an event: text with {service}, {uniform(1000)}, {zipf(1000,1.1)}, {pick(a,b)}, {weighted(a:9,b:1)}, {cycle(a,b)}, {seq}, {client}",
 	},
 	{
 		Name: optHost, Word: "TEXT", Default: "web-{uniform(20)}", Group: "events", Independent: true,
-		Help: "where it is measured: text as of --service",
+		Help: "host of an event: text as for --service",
 	},
 	{
 		Name: optState, Word: "TEXT", Default: "{weighted(ok:97,warning:2,critical:1)}", Group: "events", Independent: true,
-		Help: "how it is: text as of --service",
+		Help: "state of an event: text as for --service",
 	},
 	{
 		Name: optDescription, Word: "TEXT", Default: "sampled by carronade", Group: "events", Independent: true,
-		Help: "words about it: text as of --service, or none",
+		Help: "description of an event: text as for --service, or none",
 	},
 	{
 		Name: optTag, Type: target.List, Word: "TEXT,...", Default: "carronade,{pick(eu,us)}", Group: "events", Independent: true,
-		Help: "tags, text as of --service, separated by commas or repeated; or none",
+		Help: "tags, text as for --service, separated by commas or repeated; or none",
 	},
 	{
 		Name: optAttribute, Type: target.List, Word: "K=TEXT", Group: "events", Independent: true,
-		Help: "a field of your own, text as of --service; repeatable",
+		Help: "custom field, text as for --service; repeatable",
 	},
 	{
 		Name: optTTL, Word: "DURATION", Default: "60s", Group: "events", Independent: true,
@@ -61,18 +61,18 @@ var eventOptions = []target.Option{
 	},
 	{
 		Name: optTime, Default: "s", Choices: []string{"s", "us", valueNone}, Group: "events", Independent: true,
-		Help: "an event's time: in seconds, in microseconds, or left to the server",
+		Help: "time of an event: in seconds, in microseconds, or set by the server",
 	},
 	{
 		Name: optMetric, Word: "NUMBER", Default: "walk(50,1)", Group: "events", Independent: true,
-		Help: "the number: 42, cycle(1,2,3), pick(1,2,3), uniform(0,100), zipf(1000,1.1), seq, walk(50,1)",
+		Help: "metric of an event: 42, cycle(1,2,3), pick(1,2,3), uniform(0,100), zipf(1000,1.1), seq, walk(50,1)",
 	},
 	{
 		Name: optMetricType, Default: "double", Choices: []string{"sint64", "double", "float", valueNone}, Group: "events", Independent: true,
-		Help: "the field of the protocol that holds the number",
+		Help: "protocol field that holds the metric",
 	},
 	{
 		Name: optPool, Type: target.Size, Default: "256KiB", Group: "events", Independent: true,
-		Help: "events kept encoded by each client, of which only time, metric and {seq} change; more hosts and services than fit do not occur",
+		Help: "size of each client's pool of encoded events; only time, metric and {seq} change, and only hosts and services in the pool occur",
 	},
 }

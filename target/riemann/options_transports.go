@@ -6,7 +6,7 @@ import "carronade/target"
 var transportOptions = []target.Option{
 	{
 		Name: "max-datagram", Type: target.Size, Default: "16KiB", Group: groupConn, Independent: true,
-		Help: "the most bytes of a datagram that the server takes; more is lost without a word",
+		Help: "maximum datagram size that the server accepts; it drops larger ones silently",
 	},
 	{
 		Name: "query-address", Word: "HOST:PORT", Group: groupConn,

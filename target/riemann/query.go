@@ -58,9 +58,9 @@ func (a *asker) words(ctx context.Context, text string, err error) error {
 	if !errors.As(err, &answerErr) {
 		return a.explain(ctx, err)
 	}
-	hint := `texts stand in double quotes: service = "www" and (state = "ok" or metric > 0.9); all events: true`
+	hint := `put strings in double quotes: service = "www" and (state = "ok" or metric > 0.9); all events: true`
 	if answerErr.noIndex() {
-		hint = "the server keeps no index: give it one, (streams (index)), in its configuration"
+		hint = "the server has no index: add (streams (index)) to its configuration"
 	}
 	return &target.Error{Doing: fmt.Sprintf("query %q at %s", text, a.addr), Err: answerErr, Hint: hint}
 }

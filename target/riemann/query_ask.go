@@ -113,13 +113,13 @@ func (a *asker) frame() ([]byte, error) {
 	var head [riemann.FrameHead]byte
 	if _, err := io.ReadFull(a.in, head[:]); err != nil {
 		if errors.Is(err, io.EOF) {
-			err = errors.New("the server closed the connection instead of an answer")
+			err = errors.New("the server closed the connection without an answer")
 		}
 		return nil, err
 	}
 	size := int64(binary.BigEndian.Uint32(head[:]))
 	if size > mostAnswer {
-		return nil, fmt.Errorf("an answer of %d bytes, where at most %d are taken (bytes % x): %w", size, mostAnswer, head, riemann.ErrFrame)
+		return nil, fmt.Errorf("an answer of %d bytes, more than %d (bytes % x): %w", size, mostAnswer, head, riemann.ErrFrame)
 	}
 	a.buf = a.buf[:0]
 	for left := int(size); left > 0; {

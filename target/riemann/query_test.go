@@ -116,7 +116,7 @@ func TestQueryErrors(t *testing.T) {
 		{name: "plaintext to TLS", url: "riemann://" + secure.addr, query: "true", want: "speaks TLS", hint: "riemann+tls"},
 		{
 			name: "TLS without a certificate", url: "riemann+tls://" + secure.addr, query: "true", values: target.Values{"tls-ca": {certs.ca}},
-			want: "wants a client certificate", hint: "--tls-cert",
+			want: "requires a client certificate", hint: "--tls-cert",
 		},
 		{name: "a query address that answers none", url: "riemann://x", values: target.Values{"query-address": {"riemann+udp://x:1"}}, query: "true", want: "does not answer queries", hint: "--query-address HOST:5555"},
 		{name: "a query address without a host", url: "riemann://x", values: target.Values{"query-address": {":5555"}}, query: "true", want: "no host", hint: "--query-address HOST:5555"},

@@ -73,7 +73,7 @@ func (s *session) open(ctx context.Context) error {
 		p := newEncoder(c.shape, int32(i), c.perMessage())
 		presses[i] = p
 		if p.size() > mostMessage {
-			return contradiction(fmt.Sprintf("a message of %d events may have %d bytes, and %d is the most", c.perMessage(), p.size(), mostMessage),
+			return contradiction(fmt.Sprintf("a message of %d events may have %d bytes, more than %d", c.perMessage(), p.size(), mostMessage),
 				"give a smaller --batch-events")
 		}
 	}
@@ -123,7 +123,7 @@ func (s *session) Warnings() []string {
 	}
 	for _, t := range s.figureSources {
 		if s.cfg.transport.unanswered && t.refused && !t.asked {
-			w = append(w, "nothing is acknowledged, and what the server counted could not be asked: nobody answers queries at "+t.a.addr+" over TCP; --query-address HOST:PORT says who does")
+			w = append(w, "nothing is acknowledged, and the server's count is unknown: no server answers queries over TCP at "+t.a.addr+"; set --query-address HOST:PORT")
 		}
 	}
 	for _, l := range s.lanes {

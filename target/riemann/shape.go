@@ -113,9 +113,9 @@ func (s *shape) checkMetric() error {
 	most := max(math.Abs(s.metric.least), math.Abs(s.metric.most))
 	switch {
 	case s.kind == riemann.Sint64 && most > maxNumbers:
-		return errors.New("beyond 2^53 not every whole number can be made")
+		return errors.New("above 2^53, not every whole number can be generated")
 	case s.kind == riemann.Float && most > math.MaxFloat32:
-		return errors.New("beyond what a float holds")
+		return errors.New("out of the range of a float")
 	}
 	return nil
 }

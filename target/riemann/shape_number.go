@@ -134,7 +134,7 @@ func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, er
 	}
 	switch {
 	case called && name == "":
-		return nil, errors.New("what stands in parentheses has no name before them")
+		return nil, errors.New("there is no name before the parentheses")
 	case !called && name != "seq":
 		name, args = "", []string{name}
 	}
@@ -146,12 +146,12 @@ func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, er
 	}
 	switch {
 	case isTTL && (name == "walk" || name == "zipf" || name == "seq"):
-		return nil, fmt.Errorf("a ttl has no %s", name)
+		return nil, fmt.Errorf("%s cannot be used for a ttl", name)
 	case name == "":
 		n.kind = numberConstant
 	case name == "cycle" || name == "pick":
 		if len(n.items) == 0 {
-			return nil, fmt.Errorf("%s chooses from nothing", name)
+			return nil, fmt.Errorf("%s needs at least one value", name)
 		}
 		n.kind = numberCycle
 		if name == "pick" {
@@ -183,7 +183,7 @@ func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, er
 
 func (n *fieldNumber) parseUniform() error {
 	if len(n.items) != 2 || !(n.items[0] < n.items[1]) {
-		return errors.New("uniform takes the least and the most, such as uniform(0,100)")
+		return errors.New("uniform takes a minimum and a maximum, such as uniform(0,100)")
 	}
 	n.kind, n.from, n.span = numberUniform, n.items[0], n.items[1]-n.items[0]
 	n.least, n.most = n.items[0], n.items[1]
@@ -191,7 +191,7 @@ func (n *fieldNumber) parseUniform() error {
 		n.span++
 	}
 	if math.IsInf(n.span, 0) {
-		return errors.New("the least and the most are too far apart")
+		return errors.New("the minimum and the maximum are too far apart")
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (n *fieldNumber) parseUniform() error {
 // which the mean step is taken off so that the end is where it began.
 func (n *fieldNumber) parseWalk() error {
 	if len(n.items) != 2 || !(n.items[1] > 0) {
-		return errors.New("walk takes where it starts and the longest step, such as walk(50,1)")
+		return errors.New("walk takes a start and a maximum step, such as walk(50,1)")
 	}
 	n.kind, n.from = numberWalk, n.items[0]
 	n.least, n.most = n.from, n.from

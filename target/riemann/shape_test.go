@@ -246,7 +246,7 @@ func TestWalk(t *testing.T) {
 		least, most, last = min(least, v), max(most, v), v
 	}
 	if longest > 1+1e-9 || longest < 0.9 {
-		t.Errorf("longest step: got %v, want nearly 1 and not more", longest)
+		t.Errorf("maximum step: got %v, want nearly 1 and not more", longest)
 	}
 	if least < s.metric.least || most > s.metric.most || most-least < 5 {
 		t.Errorf("got from %v to %v, want within %v and %v, and some way apart", least, most, s.metric.least, s.metric.most)
@@ -269,36 +269,36 @@ func TestShapeErrors(t *testing.T) {
 	tests := []struct {
 		option, typed, want string
 	}{
-		{optService, "web-{unifrm(20)}", "at 5: {unifrm(20)} is no placeholder"},
+		{optService, "web-{unifrm(20)}", "at 5: unknown placeholder {unifrm(20)}"},
 		{optService, "a{", "at 2: there is no closing }"},
-		{optService, "a}", "at 2: a } closes nothing"},
+		{optService, "a}", "at 2: a } has no {"},
 		{optHost, "{uniform(20}", "at 1: there is no closing )"},
 		{optHost, "{uniform(0)}", "not a number from 1 to 2^53"},
-		{optHost, "{uniform}", "uniform takes how many"},
-		{optHost, "{zipf(10)}", "zipf takes how many"},
+		{optHost, "{uniform}", "uniform takes a count"},
+		{optHost, "{zipf(10)}", "zipf takes a count"},
 		{optHost, "{zipf(10,0)}", "not an exponent"},
 		{optHost, "{seq(1)}", "takes nothing in parentheses"},
-		{optState, "{pick()}", "pick chooses from nothing"},
+		{optState, "{pick()}", "pick needs at least one value"},
 		{optState, "{weighted(ok)}", "has no weight"},
 		{optState, "{weighted(ok:x)}", "not a weight"},
-		{optState, "{weighted(ok:0)}", "chooses from nothing"},
-		{optTag, "{x}", "{x} is no placeholder"},
+		{optState, "{weighted(ok:0)}", "needs at least one value"},
+		{optTag, "{x}", "unknown placeholder {x}"},
 		{optAttribute, "env", "no name and value"},
 		{optAttribute, "=x", "no name and value"},
 		{optAttribute, "host=x", "a field of Riemann's own"},
 		{optTTL, "60", `"60" has a number without a unit`},
 		{optTTL, "0s", "expires at once"},
-		{optTTL, "walk(60s,1s)", "a ttl has no walk"},
+		{optTTL, "walk(60s,1s)", "walk cannot be used for a ttl"},
 		{optMetric, "x", "not a number"},
 		{optMetric, "NaN", "not a number"},
 		{optMetric, "(1)", "no name"},
 		{optTTL, "()", "no name"},
 		{optMetric, "gauss(1)", "not a kind of number"},
-		{optMetric, "uniform(100)", "least and the most"},
-		{optMetric, "uniform(2,1)", "least and the most"},
-		{optMetric, "walk(1)", "longest step"},
-		{optMetric, "walk(1,0)", "longest step"},
-		{optMetric, "cycle()", "chooses from nothing"},
+		{optMetric, "uniform(100)", "minimum and a maximum"},
+		{optMetric, "uniform(2,1)", "minimum and a maximum"},
+		{optMetric, "walk(1)", "maximum step"},
+		{optMetric, "walk(1,0)", "maximum step"},
+		{optMetric, "cycle()", "needs at least one value"},
 		{optMetric, "seq()", "takes nothing in parentheses"},
 		{optPool, "1B", "not from 1KiB"},
 	}
@@ -317,7 +317,7 @@ func TestShapeErrors(t *testing.T) {
 	kinds := []struct{ metric, kind, want string }{
 		{"1.5", "sint64", "not a whole number"},
 		{"1e300", "sint64", "2^53"},
-		{"1e300", "float", "beyond what a float holds"},
+		{"1e300", "float", "out of the range of a float"},
 	}
 	for _, test := range kinds {
 		_, err := newShape(eventValues(map[string]string{optMetric: test.metric, optMetricType: test.kind}), 1, 1, false)

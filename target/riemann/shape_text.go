@@ -129,11 +129,11 @@ func parseText(typed string, seed uint64) (*fieldText, error) {
 			lit.WriteByte(c)
 			i++
 		case c == '}':
-			return nil, &formError{i + 1, errors.New("a } closes nothing; a brace itself is }}")}
+			return nil, &formError{i + 1, errors.New("a } has no {; write }} for a literal brace")}
 		case c == '{':
 			n := strings.IndexByte(typed[i:], '}')
 			if n < 0 {
-				return nil, &formError{i + 1, errors.New("there is no closing }; a brace itself is {{")}
+				return nil, &formError{i + 1, errors.New("there is no closing }; write {{ for a literal brace")}
 			}
 			flush()
 			p, err := parsePart(typed[i+1:i+n], mix(seed, uint64(len(t.parts))))
@@ -173,7 +173,7 @@ func parsePart(s string, seed uint64) (part, error) {
 		return part{kind: partNumber, gen: gen}, err
 	case "pick", "cycle":
 		if len(args) == 0 {
-			return part{}, fmt.Errorf("%s chooses from nothing", name)
+			return part{}, fmt.Errorf("%s needs at least one value", name)
 		}
 		p := part{kind: partCycled, items: args}
 		if name == "pick" {
@@ -183,7 +183,7 @@ func parsePart(s string, seed uint64) (part, error) {
 	case "weighted":
 		return weightedChoice(args, seed)
 	}
-	return part{}, fmt.Errorf("{%s} is no placeholder", s)
+	return part{}, fmt.Errorf("unknown placeholder {%s}", s)
 }
 
 // weightedChoice reads items of the form TEXT:WEIGHT.
@@ -203,7 +203,7 @@ func weightedChoice(args []string, seed uint64) (part, error) {
 		p.items, p.upTo = append(p.items, a[:i]), append(p.upTo, sum)
 	}
 	if sum == 0 {
-		return p, errors.New("weighted chooses from nothing")
+		return p, errors.New("weighted needs at least one value")
 	}
 	p.gen = choiceOf(sum, seed)
 	return p, nil
@@ -236,9 +236,9 @@ const maxNumbers = 1 << 53
 func numbersUpTo(name string, args []string, seed uint64) (*payload.Generator, error) {
 	switch {
 	case name == "uniform" && len(args) != 1:
-		return nil, errors.New("uniform takes how many numbers there are, such as uniform(20)")
+		return nil, errors.New("uniform takes a count, such as uniform(20)")
 	case name == "zipf" && len(args) != 2:
-		return nil, errors.New("zipf takes how many numbers there are and the exponent, such as zipf(1000,1.1)")
+		return nil, errors.New("zipf takes a count and an exponent, such as zipf(1000,1.1)")
 	}
 	n, err := units.ParseCount(args[0])
 	if err != nil || n == 0 || n > maxNumbers {

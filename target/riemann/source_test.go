@@ -233,10 +233,10 @@ func TestVerifyRefuses(t *testing.T) {
 		given      []string
 		want, hint string
 	}{
-		{name: "no end", url: "riemann://" + srv.Addr(), want: "nothing says how many", hint: "--count"},
+		{name: "no end", url: "riemann://" + srv.Addr(), want: "the run has no limit", hint: "--count"},
 		{name: "too many", url: "riemann://" + srv.Addr(), most: mostVerified + 1, want: "more than 1000000", hint: "smaller"},
-		{name: "a short ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=uniform(30s,300s)"}, want: "lets go of events after 30s", hint: "--ttl 210s"},
-		{name: "no ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=none"}, want: "lets go of events after 1m0s", hint: "--ttl"},
+		{name: "a short ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=uniform(30s,300s)"}, want: "events expire from the index after 30s", hint: "--ttl 210s"},
+		{name: "no ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=none"}, want: "events expire from the index after 1m0s", hint: "--ttl"},
 		{name: "expired", url: "riemann://" + srv.Addr(), most: 100, given: []string{"state={cycle(ok,expired)}"}, want: "removes them", hint: "--state"},
 		{name: "nowhere to ask", url: "riemann+udp://" + srv.AddrOf("udp"), most: 100, given: []string{"query-address=" + gone.Addr().String()}, want: "refused", hint: "--query-address"},
 	} {
@@ -257,7 +257,7 @@ func TestVerifyRefuses(t *testing.T) {
 		if got := s.cfg.lasting(); got < 11*time.Minute {
 			t.Errorf("events are kept for %v, and the run takes 10m", got)
 		}
-		if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "ttl of 690s") || !strings.Contains(w, "a copy cannot be") {
+		if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "ttl of 690s") || !strings.Contains(w, "duplicates are not") {
 			t.Errorf("warnings: %s", w)
 		}
 	})

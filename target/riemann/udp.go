@@ -94,7 +94,7 @@ func probeUDP(ctx context.Context, _ *config, addr string) (map[string]any, erro
 	_, err = nc.Read(make([]byte, 16))
 	if dial.IsRefused(err) {
 		return nil, &target.Error{
-			Doing: "send a datagram to " + addr, Err: errors.New("nobody listens there (port unreachable)"),
+			Doing: "send a datagram to " + addr, Err: errors.New("nothing listens there (port unreachable)"),
 			Hint: "check that the server has a UDP server at that port: (udp-server {:host \"...\" :port 5555})",
 		}
 	}
@@ -111,14 +111,14 @@ func newUDPLane(ctx context.Context, c *config, id int, addr string, presses []*
 	p := presses[id]
 	l := &udpLane{id: id, addr: addr, p: p, most: int(cmp.Or(c.values.Size("max-datagram"), 16384))}
 	if l.most > mostUDP {
-		return nil, contradiction(fmt.Sprintf("--max-datagram %d, and a datagram holds %d bytes at most", l.most, mostUDP), "give a smaller one")
+		return nil, contradiction(fmt.Sprintf("--max-datagram is %d, but a datagram holds at most %d bytes", l.most, mostUDP), "give a smaller one")
 	}
 	events := max(1, c.batchEvents)
 	l.fits = l.most / (p.sizeOf(1) - riemann.FrameHead)
 	if size := p.sizeOf(events) - riemann.FrameHead; size > l.most {
 		e := &target.Error{
-			Doing: "fire over UDP",
-			Err:   fmt.Errorf("a message of %d events may have %d bytes, and the server takes datagrams of %d at most", events, size, l.most),
+			Doing: "send over UDP",
+			Err:   fmt.Errorf("a message of %d events may have %d bytes, and the server accepts datagrams of at most %d", events, size, l.most),
 			Hint:  fmt.Sprintf("give --batch-events %d, or, where the server's max-size is larger, --max-datagram", max(1, l.fits)),
 		}
 		if l.fits == 0 {
@@ -261,11 +261,11 @@ func (l *udpLane) refusal(err error) (load.Class, string) {
 		return load.Canceled, load.TextUnwritten
 	}
 	if no == syscall.EMSGSIZE {
-		return load.TooLarge, "larger than the way to the server takes: " + no.Error()
+		return load.TooLarge, "too large for the network path: " + no.Error()
 	}
 	text := no.Error()
 	if dial.IsRefused(err) {
-		text = "nobody listens there: port unreachable"
+		text = "nothing listens there: port unreachable"
 	}
 	l.refused.Add(1)
 	l.refusedBy.Store(&text)
@@ -410,5 +410,5 @@ func (l *udpLane) warnings() []string {
 	if by := l.refusedBy.Load(); by != nil {
 		text = *by
 	}
-	return []string{fmt.Sprintf("%s: datagrams were refused (%s): what was sent then is lost, though nothing says which; check that the server still listens", l.addr, text)}
+	return []string{fmt.Sprintf("%s: datagrams were refused (%s): some were lost, and it is unknown which; check that the server still listens", l.addr, text)}
 }

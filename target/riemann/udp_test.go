@@ -116,8 +116,8 @@ func TestUDPClosedPort(t *testing.T) {
 	// Before the run it is an error ...
 	_, err = Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+addr))
 	var targetErr *target.Error
-	if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), "nobody listens there") || targetErr.Hint == "" {
-		t.Errorf("open a closed port: %v, want that nobody listens there", err)
+	if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), "nothing listens there") || targetErr.Hint == "" {
+		t.Errorf("open a closed port: %v, want that nothing listens there", err)
 	}
 	// ... and during it what is not sent has failed, in so many words.
 	r := launch(t, s, load.Plan{BatchEvents: 1, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 200 * time.Millisecond}})

@@ -29,7 +29,7 @@ func verifiable(s target.Spec) (v target.Values, words []string, err error) {
 	}
 	switch {
 	case s.Most == 0:
-		return no("the server has to hold every event until it is read back, and nothing says how many there will be",
+		return no("the server has to hold every event until it is read back, and the run has no limit",
 			"bound the run: --count 100000, or --rate with --for")
 	case s.Most > mostVerified:
 		return no(fmt.Sprintf("the server has to hold every event until it is read back, and %d events are more than %d", s.Most, mostVerified),
@@ -45,7 +45,7 @@ func verifiable(s target.Spec) (v target.Values, words []string, err error) {
 		v[optTTL] = []string{seconds}
 		words = append(words, "events have a ttl of "+seconds+", so that the index holds them until they are read back")
 	}
-	words = append(words, "verified against the index, which keeps one event for each host and service: losses and changes are seen, a copy cannot be")
+	words = append(words, "verified against the index, which keeps one event for each host and service: losses and changes are detected, duplicates are not")
 	return v, words, nil
 }
 
@@ -53,7 +53,7 @@ func verifiable(s target.Spec) (v target.Values, words []string, err error) {
 func (c *config) outlasts(s target.Spec) error {
 	if kept := c.lasting(); s.Length > 0 && kept < s.Length+10*time.Second {
 		return &target.Error{
-			Doing: "verify", Err: fmt.Errorf("the index lets go of events after %v, before a run of %v is over and read back", kept, s.Length),
+			Doing: "verify", Err: fmt.Errorf("events expire from the index after %v, before a run of %v is over and read back", kept, s.Length),
 			Hint: fmt.Sprintf("give --ttl %ds, or leave it out", int(math.Ceil((s.Length + ttlMargin).Seconds()))),
 		}
 	}
@@ -107,7 +107,7 @@ func (s *source) differs(got *riemann.Event, stream int32, index uint64) string 
 	// The time is that of sending, in seconds at least.
 	at, ok := got.When()
 	if !ok || at.Before(s.began.Truncate(time.Second)) || at.After(time.Now()) {
-		return fmt.Sprintf("%s: time %v, which is none of the run's", want.Service, at)
+		return fmt.Sprintf("%s: time %v, which is not within the run", want.Service, at)
 	}
 	return ""
 }
@@ -147,7 +147,7 @@ func (s *source) warnings() []string {
 		w = append(w, fmt.Sprintf("%d events are not in the index as they were sent; the first: %s", n, *s.example.Load()))
 	}
 	if s.late.Load() {
-		w = append(w, fmt.Sprintf("events may have expired, after %v, before they were read back: what is not there counts as unread, not as lost; give a larger --ttl", s.cfg.lasting()))
+		w = append(w, fmt.Sprintf("events may have expired, after %v, before they were read back: missing events count as unread, not as lost; give a larger --ttl", s.cfg.lasting()))
 	}
 	return w
 }

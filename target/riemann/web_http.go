@@ -90,7 +90,7 @@ func nextResponse(b []byte) (a httpAnswer, rest []byte, err error) {
 				return a, nil, errTooLong
 			}
 			if n := min(len(b), len("HTTP/1.")); string(b[:n]) != "HTTP/1."[:n] {
-				return a, nil, fmt.Errorf("an answer that is no HTTP: %.60q", b)
+				return a, nil, fmt.Errorf("an answer that is not HTTP: %.60q", b)
 			}
 			return a, nil, nil
 		}
@@ -109,7 +109,7 @@ func nextResponse(b []byte) (a httpAnswer, rest []byte, err error) {
 		case chunked:
 			return a.readChunks(body)
 		case length < 0:
-			return a, nil, errors.New("an answer whose end is that of its connection")
+			return a, nil, errors.New("an answer that ends only with its connection")
 		case length > mostRefusal:
 			return a, nil, errTooLong
 		case length > len(body):
@@ -135,7 +135,7 @@ func (a *httpAnswer) readHead(head []byte) (length int, chunked bool, err error)
 	code, _, _ := bytes.Cut(status, []byte(" "))
 	a.code, err = strconv.Atoi(string(code))
 	if err != nil || !bytes.HasPrefix(proto, []byte("HTTP/1.")) || a.code < 100 || a.code > 999 {
-		return 0, false, fmt.Errorf("an answer that is no HTTP: %.60q", line)
+		return 0, false, fmt.Errorf("an answer that is not HTTP: %.60q", line)
 	}
 	a.text = string(bytes.TrimSpace(status))
 	a.last = string(proto) == "HTTP/1.0"
@@ -149,7 +149,7 @@ func (a *httpAnswer) readHead(head []byte) (length int, chunked bool, err error)
 		case bytes.EqualFold(name, []byte("Content-Length")):
 			n, err := strconv.ParseUint(string(value), 10, 31)
 			if err != nil {
-				return 0, false, fmt.Errorf("an answer of the length %.20q", value)
+				return 0, false, fmt.Errorf("an answer with the invalid length %.20q", value)
 			}
 			length = int(n)
 		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
@@ -175,7 +175,7 @@ func (a *httpAnswer) readChunks(b []byte) (httpAnswer, []byte, error) {
 		n, err := strconv.ParseUint(string(bytes.TrimSpace(size)), 16, 31)
 		switch {
 		case err != nil:
-			return *a, nil, fmt.Errorf("a chunk of the length %.20q", size)
+			return *a, nil, fmt.Errorf("a chunk with the invalid length %.20q", size)
 		case n+uint64(len(a.body)) > mostRefusal:
 			return *a, nil, errTooLong
 		case uint64(len(rest)) < n+2 && n > 0:
@@ -183,7 +183,7 @@ func (a *httpAnswer) readChunks(b []byte) (httpAnswer, []byte, error) {
 		case n == 0:
 			return a.readTrailer(rest)
 		case string(rest[n:n+2]) != "\r\n":
-			return *a, nil, errors.New("a chunk that does not end where it said")
+			return *a, nil, errors.New("a chunk that does not end at its stated length")
 		}
 		a.body = append(a.body, rest[:n]...)
 		b = rest[n+2:]
@@ -253,7 +253,7 @@ func (t *httpFraming) verdict(msg []byte, events int32) (refused int32, text str
 		return 0, "", errMany
 	}
 	if took < events && text == "" {
-		text = "fewer lines of answer than of events"
+		text = "fewer answer lines than events"
 	}
 	return events - took, text, nil
 }

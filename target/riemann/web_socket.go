@@ -157,7 +157,7 @@ func (t *webSocketFraming) greet(ctx context.Context, nc net.Conn, addr string) 
 	in := bufio.NewReaderSize(io.LimitReader(nc, mostGreeting), 4<<10)
 	r, err := http.ReadResponse(in, nil)
 	if err != nil {
-		return fmt.Errorf("read the answer to a WebSocket's greeting: %w", err)
+		return fmt.Errorf("read the answer to the WebSocket handshake: %w", err)
 	}
 	_ = r.Body.Close() // nobody reads one
 	if r.StatusCode != http.StatusSwitchingProtocols {
@@ -166,11 +166,11 @@ func (t *webSocketFraming) greet(ctx context.Context, nc net.Conn, addr string) 
 	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // section 4.2.2
 	switch {
 	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"), r.Header.Get("Sec-WebSocket-Accept") != base64.StdEncoding.EncodeToString(sum[:]):
-		return errors.New("it answers a WebSocket's greeting, and not as a WebSocket does")
+		return errors.New("the answer to the WebSocket handshake is invalid")
 	case r.Header.Get("Sec-WebSocket-Extensions") != "":
-		return errors.New("it insists on an extension of WebSocket that was not offered")
+		return errors.New("the server requires a WebSocket extension that was not offered")
 	case in.Buffered() > 0:
-		return errors.New("it sends before it was asked anything")
+		return errors.New("the server sent data before a request")
 	}
 	return nc.SetDeadline(time.Time{})
 }
@@ -202,7 +202,7 @@ func nextFrame(b []byte) (op byte, payload, rest []byte, err error) {
 	case b[0]&0x70 != 0:
 		return 0, nil, nil, errors.New("a frame of an extension that was not offered")
 	case n > mostRefusal:
-		return 0, nil, nil, fmt.Errorf("a frame of %d bytes, where at most %d are taken", n, mostRefusal)
+		return 0, nil, nil, fmt.Errorf("a frame of %d bytes, more than %d", n, mostRefusal)
 	case uint64(len(b)-head) < n:
 		return 0, nil, nil, nil
 	}

@@ -322,7 +322,7 @@ func TestSocketAnswers(t *testing.T) {
 		{name: "in pieces", in: "\x01\x02{}", messages: 1, events: 1, rest: "\x01\x02{}", err: "several frames"},
 		{name: "compressed", in: "\xc1\x02{}", messages: 1, events: 1, rest: "\xc1\x02{}", err: "extension"},
 		{name: "oversized", in: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", messages: 1, events: 1, rest: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", err: "at most"},
-		{name: "no HTTP any more", in: "HTTP/1.1 400 Bad", messages: 1, events: 1, rest: "HTTP/1.1 400 Bad", err: "several frames"},
+		{name: "not HTTP any more", in: "HTTP/1.1 400 Bad", messages: 1, events: 1, rest: "HTTP/1.1 400 Bad", err: "several frames"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			acks, msg, rest, err := web.answers([]byte(tt.in), tt.messages, tt.events)
@@ -358,7 +358,7 @@ func TestHTTPAnswers(t *testing.T) {
 		{name: "in chunks", in: chunked + ok, rest: ok},
 		{name: "one event refused", in: "HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{}\n{\"error\":\"no\"}", refused: 1, text: "no"},
 		{name: "a line that was not read, and those behind it", in: "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"error\":\"no\"}", refused: 2, text: "no"},
-		{name: "fewer lines", in: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", refused: 1, text: "fewer lines"},
+		{name: "fewer answer lines", in: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", refused: 1, text: "fewer answer lines"},
 		{name: "more lines", in: "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{}\n{}\n{}", err: "not sent"},
 		{name: "no lines", in: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", err: "neither"},
 		{name: "a status", in: "HTTP/1.1 503 Busy\r\nContent-Length: 8\r\n\r\ncome\nby", rest: "HTTP/1.1 503 Busy\r\nContent-Length: 8\r\n\r\ncome\nby"},
@@ -369,8 +369,8 @@ func TestHTTPAnswers(t *testing.T) {
 		{name: "half a chunk", in: chunked[:60], rest: chunked[:60]},
 		{name: "half a trailer", in: chunked[:len(chunked)-2], rest: chunked[:len(chunked)-2]},
 		{name: "until the end", in: "HTTP/1.0 200 OK\r\n\r\n{}", rest: "HTTP/1.0 200 OK\r\n\r\n{}", err: "connection"},
-		{name: "another protocol", in: "220 smtp", rest: "220 smtp", err: "no HTTP"},
-		{name: "an odd status", in: "HTTP/1.1 OK\r\n\r\n", rest: "HTTP/1.1 OK\r\n\r\n", err: "no HTTP"},
+		{name: "another protocol", in: "220 smtp", rest: "220 smtp", err: "not HTTP"},
+		{name: "an odd status", in: "HTTP/1.1 OK\r\n\r\n", rest: "HTTP/1.1 OK\r\n\r\n", err: "not HTTP"},
 		{name: "an odd length", in: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", rest: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", err: "length"},
 		{name: "an odd chunk", in: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n", rest: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n", err: "chunk"},
 		{name: "an endless length", in: "HTTP/1.1 200 OK\r\nContent-Length: 2000000000\r\n\r\n", rest: "HTTP/1.1 200 OK\r\nContent-Length: 2000000000\r\n\r\n", err: "mebibyte"},

@@ -16,7 +16,7 @@ const (
 
 var (
 	headEnd    = []byte("\r\n\r\n")
-	errEndless = errors.New("a head without end")
+	errEndless = errors.New("a header section without end")
 )
 
 // ErrAnswer is wrapped by what is said of an answer that makes no sense.
@@ -121,7 +121,7 @@ func (a *Answer) step(p []byte) (int, error) {
 		}
 	case inChunkEnd:
 		if len(line) != 0 {
-			return k, errors.New("a chunk is longer than it said")
+			return k, errors.New("a chunk is longer than its stated length")
 		}
 		a.state = inChunkLine
 	case inTrailer:
@@ -211,7 +211,7 @@ func (a *Answer) parseHead(h []byte) error {
 	case a.Status < 200 && a.Status != 101:
 		return nil // another answer follows: stay in the head
 	case a.Status == 101:
-		return errors.New("it changes the protocol")
+		return errors.New("it switches the protocol")
 	case a.Status == 204 || a.Status == 304:
 		a.state = isDone
 	case a.chunked && a.length >= 0:
@@ -269,7 +269,7 @@ func (a *Answer) parseField(l []byte) error {
 			return fmt.Errorf("transfer-encoding %.20q", value)
 		}
 		if a.http10 || a.chunked {
-			return errors.New("chunks that may not be")
+			return errors.New("chunks where none are allowed")
 		}
 		a.chunked = true
 	case is(name, "connection"):
@@ -311,7 +311,7 @@ func decimal(b []byte) (v int64, err error) {
 	}
 	for _, c := range b {
 		if c < '0' || c > '9' {
-			return 0, errors.New("no number")
+			return 0, errors.New("not a number")
 		}
 		v = v*10 + int64(c-'0')
 	}

@@ -240,9 +240,9 @@ func (m Makeup) Check() error {
 	case m.Protocol >= protocols:
 		return fmt.Errorf("%v is not known", m.Protocol)
 	case m.Protocol == RUMV3 && lone > 0:
-		return errors.New("RUM v3 has spans in their transactions alone, and no metricsets")
+		return errors.New("RUM v3 has spans only inside transactions, and no metricsets")
 	case m.Protocol == V1 && (lone > 0 || m.Mix[Transaction] > 0 && m.Mix[Error] > 0):
-		return errors.New("v1 has transactions with their spans, or errors, and not both")
+		return errors.New("a v1 request has either transactions with their spans, or errors")
 	case m.Services < 1 || m.Services > 1e6 || m.Hosts < 1 || m.Hosts > 1e6:
 		return fmt.Errorf("%d services on %d hosts: want 1 to 1000000 of each", m.Services, m.Hosts)
 	case m.Hops < 1 || m.Hops > maxHops:

@@ -62,7 +62,7 @@ func (c *Corpus) Next() (*Body, error) {
 	if isMetadata(line) {
 		c.metadata, line = line, nil
 	} else if c.metadata == nil {
-		return nil, fmt.Errorf("line %d of the corpus is no metadata: want an object whose first name is metadata or m", c.at)
+		return nil, fmt.Errorf("line %d of the corpus is not metadata: want an object whose first name is metadata or m", c.at)
 	}
 	b := &Body{Bytes: append(bytes.Clone(c.metadata), '\n')}
 	for {
@@ -175,7 +175,7 @@ var rules = map[string]rule{
 func (b *Body) record(line []byte) error {
 	k, ok := KindOfLine(line)
 	if !ok {
-		return fmt.Errorf("%.30q is no event", line)
+		return fmt.Errorf("%.30q is not an event", line)
 	}
 	var t Tokens
 	t.Reset(line)

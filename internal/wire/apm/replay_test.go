@@ -136,7 +136,7 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 func TestReplayRefuses(t *testing.T) {
 	meta := `{"metadata":{}}` + "\n"
 	tests := []struct{ name, in, want string }{
-		{"no metadata", `{"span":{}}`, "line 1"},
+		{"not metadata", `{"span":{}}`, "line 1"},
 		{"no JSON", meta + `{"span":`, "line 2"},
 		{"no event", meta + "\n\n" + `{"log":{}}`, "line 4"},
 		{"a long line", meta + `{"span":"` + strings.Repeat("x", maxLine) + `"}`, "longer"},

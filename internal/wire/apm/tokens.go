@@ -208,7 +208,7 @@ func (t *Tokens) value(c byte) (Token, error) {
 
 func (t *Tokens) word(w string) error {
 	if len(t.p)-t.end < len(w) || string(t.p[t.end:t.end+len(w)]) != w {
-		return t.bad("no word of JSON")
+		return t.bad("not a literal of JSON")
 	}
 	t.end += len(w)
 	t.after()
@@ -226,7 +226,7 @@ func (t *Tokens) str() error {
 			n := escape(t.p[i:])
 			if n == 0 {
 				t.end = i
-				return t.bad("an escape that is none")
+				return t.bad("an invalid escape")
 			}
 			i += n - 1
 		case c < ' ':
@@ -274,12 +274,12 @@ func (t *Tokens) number() error {
 	}
 	first := t.end
 	if n := t.digits(); n == 0 || n > 1 && t.p[first] == '0' {
-		return t.bad("no number")
+		return t.bad("not a number")
 	}
 	if t.end < len(t.p) && t.p[t.end] == '.' {
 		t.end++
 		if t.digits() == 0 {
-			return t.bad("no number")
+			return t.bad("not a number")
 		}
 	}
 	if t.end < len(t.p) && t.p[t.end]|0x20 == 'e' {
@@ -288,7 +288,7 @@ func (t *Tokens) number() error {
 			t.end++
 		}
 		if t.digits() == 0 {
-			return t.bad("no number")
+			return t.bad("not a number")
 		}
 	}
 	t.after()

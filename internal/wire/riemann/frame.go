@@ -43,7 +43,7 @@ func NextFrame(b []byte, most int) (msg, rest []byte, err error) {
 		return nil, nil, nil
 	}
 	if size-FrameHead > most {
-		return nil, nil, fmt.Errorf("read frame: a length of %d where at most %d are taken (bytes % x): %w",
+		return nil, nil, fmt.Errorf("read frame: a length of %d, more than %d (bytes % x): %w",
 			size-FrameHead, most, b[:min(len(b), 8)], ErrFrame)
 	}
 	if size > len(b) {
