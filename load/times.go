@@ -1,0 +1,134 @@
+package load
+
+import (
+	"time"
+
+	"carronade/measure"
+)
+
+// time records both clocks of a batch: response time per event from its due
+// time, and service time per batch from its first byte; and the lower bounds of
+// both, without what the generator itself may have added.
+func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
+	sent := o.firstSent()
+	written := o.Sent >= 0
+	batches := uint64(o.count())
+	lower := &t.lower[o.Phase]
+	disturbed := t.run.disturbed.list.Load()
+	if disturbed.after(o.DueFirst) {
+		disturbed = nil
+	}
+	if written && !t.run.plan.Unanswered {
+		switch {
+		case o.Acked > 0:
+			pg.Answered += batches
+			recordN(&pg.Service, o.Done-sent, batches)
+			late := time.Duration(0)
+			// A batch that waited for room met a system that was as full as the bound
+			// allows, with or without a burst from the generator.
+			if disturbed != nil && o.DueFirst >= 0 && o.Free <= o.Ready {
+				late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
+			}
+			lower.service.record(arrived-sent, 0, late, batches)
+		case o.Failed > 0:
+			pg.Answered += batches
+			recordN(&pg.FailedService, o.Done-sent, batches)
+		}
+	}
+	if o.DueFirst < 0 {
+		return // nothing was due at a certain time
+	}
+	free := o.Free
+	if free > o.Ready {
+		free = max(o.Ready, t.run.watchdog.earliest(free))
+	}
+	if written {
+		hist(&pg.Queueing).Record(max(0, free-o.Ready))
+	}
+	acks, unknowns := uint64(o.Acked), uint64(o.Unknown)
+	if t.run.plan.Unanswered {
+		unknowns = 0 // no answer was expected
+	}
+	n := uint64(o.Events)
+	if o.DueFirst == o.DueLast {
+		delay := max(0, sent-max(o.Ready, free))
+		if written {
+			hist(&pg.Batching).RecordN(max(0, o.Ready-o.DueFirst), n)
+			recordN(&pg.SendDelay, delay, n)
+		}
+		if acks > 0 {
+			recordN(&pg.Response, o.Done-o.DueFirst, acks)
+			lower.response.record(arrived-o.DueFirst, delay, disturbed.at(o.DueFirst), acks)
+		}
+		if unknowns > 0 {
+			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, unknowns)
+		}
+		return
+	}
+	// Each event counts from its own due time. Spreading events evenly between the
+	// first and the last is right only at a constant rate, and it costs more when a
+	// batch has fewer events than the histogram has cells in that span.
+	batching, delays := hist(&pg.Batching), hist(&pg.SendDelay)
+	for i := range n {
+		due := t.run.plan.Schedule.Due(t.run.partitioner.Event(o.Stream, o.First+i))
+		delay := max(0, sent-max(due, o.Ready, free))
+		if written {
+			batching.Record(max(0, o.Ready-due))
+			delays.Record(delay)
+		}
+		if i < acks {
+			hist(&pg.Response).Record(o.Done - due)
+			lower.response.record(arrived-due, delay, disturbed.at(due), 1)
+		}
+		if i >= n-unknowns {
+			hist(&pg.Censored).Record(o.Done - due)
+		}
+	}
+}
+
+// lowers are the lower bounds of one phase's times: without what the generator may
+// have added.
+type lowers struct{ response, service, endToEnd lower }
+
+// A lower is the histogram of the lower bounds of one kind of time.
+type lower struct {
+	h    *measure.Histogram
+	left uint64 // values that were left out
+}
+
+// record counts n equal times without what the generator added: its own delay, or, for
+// disturbed ones, the most that it was late at that time. A disturbed time that is then
+// below the mean says nothing about the system. It is left out, as if it were like the
+// others, unless more were left out than counted.
+func (l *lower) record(d, delay, late time.Duration, n uint64) {
+	d = max(0, d-max(delay, late))
+	if late > 0 && l.left < l.h.Count() && d <= l.h.Mean() {
+		l.left += n
+		return
+	}
+	recordN(&l.h, d, n)
+}
+
+// compact frees the memory of empty cells.
+func (l *lowers) compact() {
+	for _, w := range []*lower{&l.response, &l.service, &l.endToEnd} {
+		w.h = w.h.Compact()
+	}
+}
+
+// restore counts the values that were left out, at the mean. It is needed when events
+// without an answer are part of the percentiles, which then depend on the number of
+// all others.
+func (l *lowers) restore() {
+	for _, w := range []*lower{&l.response, &l.service, &l.endToEnd} {
+		if w.left > 0 && w.h.Count() > 0 {
+			w.h.RecordN(w.h.Mean(), w.left)
+			w.left = 0
+		}
+	}
+}
+
+// measured returns what was recorded.
+func (l *lowers) measured() *measure.Lower {
+	return &measure.Lower{Response: l.response.h, Service: l.service.h, EndToEnd: l.endToEnd.h}
+}
