@@ -165,7 +165,7 @@ func TestIndexRefuses(t *testing.T) {
 		{"no password", answering(401, `{"error":{"reason":"missing authentication"}}`), nil, "missing authentication", "--index-password"},
 		{"a wrong password", answering(401, `{"error":"no: a2VzdHJlbC05Mjcx, bWU6a2VzdHJlbC05Mjcx, kestrel-9271"}`), login, "401", "check --index-user"},
 		{"no right", answering(403, `{}`), login, "403", "permission to read"},
-		{"something else", answering(200, `hello`), nil, "no JSON", "9200"},
+		{"something else", answering(200, `hello`), nil, "not JSON", "9200"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			options := map[string]string{"index": tt.url}

@@ -429,7 +429,7 @@ func TestSenselessAnswers(t *testing.T) {
 		mangle func([]byte) []byte
 		text   string
 	}{
-		{"another correlation", func(b []byte) []byte { b[7] += 3; return b }, "where 1 was due"},
+		{"another correlation", func(b []byte) []byte { b[7] += 3; return b }, "where 1 was expected"},
 		{"a huge size", func(b []byte) []byte { b[0] = 0x7f; return b }, "length does not fit"},
 		{"cut short inside", func(b []byte) []byte { b[3] -= 4; return b[:len(b)-4] }, "truncated"},
 		{"another protocol", func([]byte) []byte { return []byte("HTTP/1.1 400 Bad Request\r\n") }, "length does not fit"},

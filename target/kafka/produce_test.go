@@ -262,7 +262,7 @@ func TestProduceFixedPartitionMustExist(t *testing.T) {
 		p.Close()
 		t.Fatal("partition 2 of 2 was taken")
 	}
-	if !strings.Contains(err.Error(), "no number 2") {
+	if !strings.Contains(err.Error(), "no partition 2") {
 		t.Errorf("error = %v", err)
 	}
 }

@@ -97,7 +97,7 @@ func TestRealRefusals(t *testing.T) {
 		{
 			"login to a listener without", plaintext.Bootstrap(),
 			map[string][]string{"sasl-mechanism": {mechPlain}, "user": {"alice"}, "password": {"env:KAFKA_WRONG"}},
-			"takes no login", "leave out --sasl-mechanism",
+			"does not support a login", "leave out --sasl-mechanism",
 		},
 		{"not authorised", secure.Bootstrap(), login(mechScram512, kafkatest.Mallory, "KAFKA_MALLORY"), "", kafkatest.Mallory},
 	} {

@@ -233,7 +233,7 @@ func TestFiguresOfNobody(t *testing.T) {
 	// Somebody was.
 	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "query-address="+gone.Addr().String()))
 	for range 2 {
-		if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "its own figures") {
+		if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "read the server metrics") {
 			t.Errorf("got %v, want an error", err)
 		}
 	}

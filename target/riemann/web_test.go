@@ -321,7 +321,7 @@ func TestSocketAnswers(t *testing.T) {
 		{name: "masked", in: "\x81\x82aaaa{}", messages: 1, events: 1, rest: "\x81\x82aaaa{}", err: "masked"},
 		{name: "in pieces", in: "\x01\x02{}", messages: 1, events: 1, rest: "\x01\x02{}", err: "several frames"},
 		{name: "compressed", in: "\xc1\x02{}", messages: 1, events: 1, rest: "\xc1\x02{}", err: "extension"},
-		{name: "oversized", in: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", messages: 1, events: 1, rest: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", err: "at most"},
+		{name: "oversized", in: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", messages: 1, events: 1, rest: "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", err: "more than"},
 		{name: "not HTTP any more", in: "HTTP/1.1 400 Bad", messages: 1, events: 1, rest: "HTTP/1.1 400 Bad", err: "several frames"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
