@@ -210,7 +210,7 @@ func TestAPMRefusals(t *testing.T) {
 		{"another name", "apm+https://" + tlsAddr, []string{"--tls-ca", ca, "--tls-server-name", "elsewhere.test"}, []string{"elsewhere.test"}},
 		{"h2 in clear", "", []string{"--secret-token", "env:GOOD", "--http-version", "2"}, []string{"apm+https"}},
 		{"nobody", "apm+http://127.0.0.1:" + freePort(t), nil, []string{"nothing listens there"}},
-		{"a store", "apm+" + store.URL, nil, []string{"no APM server", "--index"}},
+		{"a store", "apm+" + store.URL, nil, []string{"not an APM server", "--index"}},
 		{"a password in the address", "apm+http://u:" + canary + "@" + wants.addr, nil, []string{"password", "env:NAME"}},
 		{"no store", "", []string{"--secret-token", "env:GOOD", "--index", "http://127.0.0.1:" + freePort(t)}, []string{"nothing listens there", "--index"}},
 		{"a store's wrong password", "", []string{"--secret-token", "env:GOOD", "--index", store.URL, "--index-user", "carronade", "--index-password", "env:WRONG"}, []string{"unable to authenticate", "--index-password"}},
