@@ -86,10 +86,8 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	ls := t.byID[int(o.Lane)]
 	batches := o.count()
 	arrived, noticed := t.arrivedAt(o)
-	if ls.blocked {
-		if t.wantsRoom() {
-			t.late(arrived, now) // what waited for room could have gone then
-		}
+	if ls.blocked && (t.shared == nil || t.wantsRoom()) {
+		t.late(arrived, now) // what waited for room could have gone then
 	}
 	t.passed = t.passed || t.caughtUp > 0 && o.Sent > t.caughtUp
 	if t.run.plan.Concurrency > 0 {

@@ -464,11 +464,8 @@ func (t *thread) freest() *laneState {
 		if t.room(ls) == 0 || len(ls.refire) > 0 {
 			continue
 		}
-		since := ls.again
-		if t.run.plan.Concurrency == 0 {
-			look := ls.slots.look()
-			since = max(since, look.next())
-		}
+		look := ls.slots.look()
+		since := max(ls.again, look.next())
 		if b := best; b < 0 || ls.slots.n > t.lanes[b].slots.n || ls.slots.n == t.lanes[b].slots.n && since < at && since > 0 && at > 0 {
 			best, at = i, since
 		}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -46,7 +47,7 @@ func (u *Suite) ordinaryRates(b testing.TB) {
 // paces measures one target at each of its rates.
 func (u *Suite) paces(b testing.TB, name string, all []pace, url string, args ...string) {
 	lasts := u.lasting(5 * time.Second)
-	apm := name[:3] == "apm"
+	base, apm := strings.CutPrefix(url, "apm+")
 	for _, p := range all {
 		events := p.perS
 		if apm {
@@ -74,7 +75,7 @@ func (u *Suite) paces(b testing.TB, name string, all []pace, url string, args ..
 			}},
 		}
 		if p.share == 0 {
-			cs = append(cs, u.heyAt(b, url[len("apm+"):], p.perS, lasts))
+			cs = append(cs, u.heyAt(b, base, p.perS, lasts))
 		}
 		r := u.turns(b.Context(), work, cs...)
 		if p.share == 0 {

@@ -14,14 +14,15 @@ type segmentCount struct {
 	reads uint32 // reads that returned something since the segments were counted
 	count uint32 // data segments received when they were
 	known bool   // and everything received was read then
-	lost  uint32 // segments that came out of order when they were
 	info  unix.TCPInfo
+
+	outOfOrder uint32 // segments that came out of order, when that was last looked at
 }
 
 // begin counts what was received before the first read.
 func (s *segmentCount) begin(fd int) {
 	if s.ask(fd) {
-		s.read, s.count, s.lost, s.known = s.info.Bytes_received, s.info.Data_segs_in, s.info.Rcv_ooopack, true
+		s.read, s.count, s.outOfOrder, s.known = s.info.Bytes_received, s.info.Data_segs_in, s.info.Rcv_ooopack, true
 	}
 }
 
@@ -32,24 +33,23 @@ func (s *segmentCount) one(fd int) bool {
 	if s.known = s.ask(fd) && s.info.Bytes_received == s.read; !s.known {
 		return false // what came since would be counted with this read, and missed in the next
 	}
-	lost := s.lost
-	s.count, s.lost = s.info.Data_segs_in, s.info.Rcv_ooopack
-	if lost != s.lost {
-		return false
-	}
+	s.count = s.info.Data_segs_in
 	// Each read before this one returned a segment at least.
-	return known && s.count-count == reads
+	return !s.moreOutOfOrder() && known && s.count-count == reads
 }
 
 // reordered reports whether segments may have come out of order since it was last asked:
 // the stamp of a read is of its last bytes, and those before may have come later.
 func (s *segmentCount) reordered(fd int) bool {
-	if !s.ask(fd) {
-		return true
-	}
-	lost := s.lost
-	s.lost = s.info.Rcv_ooopack
-	return lost != s.lost
+	return !s.ask(fd) || s.moreOutOfOrder()
+}
+
+// moreOutOfOrder reports whether the last answer of the kernel counts more segments out of
+// order than the one before it that was looked at.
+func (s *segmentCount) moreOutOfOrder() bool {
+	before := s.outOfOrder
+	s.outOfOrder = s.info.Rcv_ooopack
+	return s.outOfOrder != before
 }
 
 // ask asks the kernel, by a call that never blocks.

@@ -25,16 +25,11 @@ func NewStamped(conn net.Conn) *Stamped {
 // 0 where that is not known. What does not lie between since and now, because the wall
 // clock was set meanwhile, is not believed.
 func (s *Stamped) Arrived(since, now time.Duration) time.Duration {
-	return arrived(s.stamp, since, now)
-}
-
-// arrived is the time of a stamp, 0 where there is none or it is not believed.
-func arrived(stamp int64, since, now time.Duration) time.Duration {
-	if stamp == 0 {
+	if s.stamp == 0 {
 		return 0
 	}
 	// A moment after now: what lies between makes the arrival earlier, never later.
-	at := now - time.Duration(time.Now().UnixNano()-stamp)
+	at := now - time.Duration(time.Now().UnixNano()-s.stamp)
 	if at < since || at > now {
 		return 0
 	}

@@ -63,8 +63,7 @@ func NewWaiter(now func() time.Duration) *Waiter {
 		return nil
 	}
 	w := &Waiter{now: now, fd: fd, wake: -1, events: make([]unix.EpollEvent, mostEvents)}
-	var zero unix.Timespec
-	if _, e := w.look(&zero, true); e != 0 && e != syscall.EINTR {
+	if _, e := w.peek(); e != 0 && e != syscall.EINTR {
 		unix.Close(fd)
 		return nil
 	}
@@ -201,6 +200,12 @@ func (w *Waiter) look(left *unix.Timespec, own bool) (int, syscall.Errno) {
 	return int(n), 0
 }
 
+// peek looks for what there is to do, and does not wait.
+func (w *Waiter) peek() (int, syscall.Errno) {
+	var zero unix.Timespec
+	return w.look(&zero, true)
+}
+
 // How the thread sleeps, by what it sleeps for. Its usual wait is one system
 // call of which the Go scheduler is not told (see load's procs.go): cheap and on time,
 // but the runtime's monitor looks at such a thread every 10 ms, and interrupts it. Over
@@ -222,16 +227,15 @@ const (
 
 // sleep waits as Sleep does.
 func (w *Waiter) sleep(until time.Duration, patient, idle bool) (n int, e syscall.Errno) {
-	var zero unix.Timespec
-	if !w.state.CompareAndSwap(running, parked) {
-		return w.look(&zero, true)
+	if !w.MayWait() {
+		return w.peek()
 	}
 	entered := w.found.entered
 	left := max(0, until-entered)
 	switch {
 	case patient && !w.unstamped.Load() && (left <= haste || left <= patience && entered >= w.hasty):
 		w.rest(left)
-		return w.look(&zero, true)
+		return w.peek()
 	case idle && left > longWait && w.parking != nil:
 		return w.park(until)
 	default:
@@ -296,14 +300,12 @@ func (w *Waiter) park(until time.Duration) (n int, e syscall.Errno) {
 		return 0, 0
 	}
 	_ = k.raw.Read(func(uintptr) bool { // its error is that the time is over
-		var zero unix.Timespec
-		n, e = w.look(&zero, true)
+		n, e = w.peek()
 		return n > 0
 	})
 	_ = unix.EpollCtl(k.fd, unix.EPOLL_CTL_DEL, w.fd, nil)
 	if n == 0 && e == 0 { // what came with the end of the time
-		var zero unix.Timespec
-		n, e = w.look(&zero, true)
+		n, e = w.peek()
 	}
 	return n, e
 }

@@ -168,13 +168,9 @@ func (c *commands) exportEach(ctx context.Context, f *export.Format, s store.Sto
 
 // exportPictures writes one file per picture into a folder. Each picture shows all reports.
 func (c *commands) exportPictures(ctx context.Context, f *export.Format, s store.Store, ids []string, e *exporting) error {
-	var ds []*report.Document
-	for _, id := range ids {
-		d, err := s.Get(ctx, id)
-		if err != nil {
-			return err
-		}
-		ds = append(ds, d)
+	ds, err := documents(ctx, s, ids)
+	if err != nil {
+		return err
 	}
 	names := export.Pictures(ds)
 	switch {

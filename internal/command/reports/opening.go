@@ -32,13 +32,9 @@ page is only written.`,
 		if err != nil {
 			return err
 		}
-		var ds []*report.Document
-		for _, id := range ids {
-			d, err := s.Get(ctx, id)
-			if err != nil {
-				return err
-			}
-			ds = append(ds, d)
+		ds, err := documents(ctx, s, ids)
+		if err != nil {
+			return err
 		}
 		path, err := writePage(ds)
 		if err != nil {
@@ -104,4 +100,17 @@ func browse(ctx context.Context, path string) error {
 		return err
 	}
 	return cmd.Process.Release()
+}
+
+// documents reads reports for a command that needs all of them at once.
+func documents(ctx context.Context, s store.Store, ids []string) ([]*report.Document, error) {
+	var ds []*report.Document
+	for _, id := range ids {
+		d, err := s.Get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		ds = append(ds, d)
+	}
+	return ds, nil
 }
