@@ -176,18 +176,17 @@ func (c *collector) reconcile(name string) {
 func (c *collector) tally(i int, name string, start, end time.Duration) measure.Tally {
 	t := measure.Tally{Name: name, Rate: c.run.phases[i].rate, Start: start, End: end, Counts: c.total[i].Counts, Set: c.total[i].Set, Statuses: c.total[i].statuses}
 	var area float64
-	t.Lower.Merge(c.run.join.lower[i].measured())
+	var lower lowers
+	lower.merge(&c.run.join.lower[i])
 	for _, th := range c.run.threads {
-		if t.Censored.Count() > 0 {
-			th.lower[i].restore()
-		}
-		t.Lower.Merge(th.lower[i].measured())
+		lower.merge(&th.lower[i])
 		t.Arrived += th.arrived[i]
 		t.ArrivedBytes += th.arrivedB[i]
 		t.Answers += th.answers[i]
 		area += th.area[i]
 		t.InFlightPeak += uint64(th.most[i])
 	}
+	t.Lower = *lower.bound(&t.Set)
 	if t.Length() > 0 {
 		t.InFlight = area / t.Length().Seconds()
 	}

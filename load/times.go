@@ -116,19 +116,31 @@ func (l *lowers) compact() {
 	}
 }
 
-// restore counts the values that were left out, at the mean. It is needed when events
-// without an answer are part of the percentiles, which then depend on the number of
-// all others.
-func (l *lowers) restore() {
-	for _, w := range []*lower{&l.response, &l.service, &l.endToEnd} {
-		if w.left > 0 && w.h.Count() > 0 {
-			w.h.RecordN(w.h.Mean(), w.left)
-			w.left = 0
+// merge adds what another thread recorded.
+func (l *lowers) merge(o *lowers) {
+	for _, w := range [][2]*lower{{&l.response, &o.response}, {&l.service, &o.service}, {&l.endToEnd, &o.endToEnd}} {
+		if w[0].h == nil {
+			w[0].h = measure.NewHistogram()
 		}
+		w[0].h.Merge(w[1].h)
+		w[0].left += w[1].left
 	}
 }
 
-// measured returns what was recorded.
-func (l *lowers) measured() *measure.Lower {
-	return &measure.Lower{Response: l.response.h, Service: l.service.h, EndToEnd: l.endToEnd.h}
+// bound returns the lower bounds of what was measured.
+func (l *lowers) bound(s *measure.Set) *measure.Lower {
+	return &measure.Lower{Response: l.response.bound(s.Response), Service: l.service.bound(s.Service), EndToEnd: l.endToEnd.bound(s.EndToEnd)}
+}
+
+// bound returns the lower bound of measured times. The values that were left out were
+// below the mean. Where that is most of the others, as while the system stalls, leaving
+// them out raises percentiles above the measured ones, so they also count as the mean;
+// and no bound is above what was measured.
+func (l *lower) bound(measured *measure.Histogram) *measure.Histogram {
+	if l.left == 0 || l.h.Count() == 0 {
+		return l.h
+	}
+	all := l.h.Clone()
+	all.RecordN(all.Mean(), l.left)
+	return measure.LeastOf(all, l.h, measured)
 }
