@@ -38,6 +38,14 @@ var cleans = []clean{
 	}},
 }
 
+const (
+	// mostLost is how long a quiet machine does not run the test in a run of 5 s: half
+	// of the 1 % that can move a p99. The verdict on a run plays no part in it.
+	mostLost = 25 * time.Millisecond
+	// cleanAttempts is how often a run is tried until the machine is quiet.
+	cleanAttempts = 2
+)
+
 // TestClean: runs that nothing impairs are trusted, nearly all of them: a judge
 // that trusts nothing is of no use. CARRONADE_TEST_CLEAN is how many runs there
 // are of a target, 100 in make conformance.
@@ -79,35 +87,48 @@ func TestClean(t *testing.T) {
 					} else {
 						args = append(args, "--rate", name)
 					}
-					w := watch()
-					e := run(t, args...)
-					longest := w.end()
-					e.wantOne(t, 0, 3)
-					d := e.document(t)
-					is, err := trustOf(e.stdout)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if f.Level = is.level; f.Level != trusted {
-						// A machine that others use is no place for this test.
-						t.Logf("%s: %q; %d events acked; the test itself did not run for up to %v", f.Level, is.reasons, d.Totals.Acked, longest.Round(time.Millisecond))
+					for range cleanAttempts {
+						w := watch()
+						e := run(t, args...)
+						w.end()
+						e.wantOne(t, 0, 3)
+						is, err := trustOf(e.stdout)
+						if err != nil {
+							t.Fatal(err)
+						}
+						f.Level, f.LostMS, f.Unjudged = is.level, w.total.Seconds()*1e3, ""
+						if f.Level != trusted {
+							t.Logf("%s: %q; this machine did not run the test for %v in all, %v at once", f.Level, is.reasons, w.total.Round(time.Millisecond), w.longest.Round(time.Millisecond))
+						}
+						if w.total <= mostLost {
+							break
+						}
+						f.Unjudged = "the machine was busy"
 					}
 					fs.add(t, f)
 				})
 			}
-			count := map[string]int{}
+			count, busy := map[string]int{}, 0
 			for _, f := range fs.all {
+				if f.Unjudged != "" {
+					busy++
+					continue
+				}
 				count[f.Level]++
 			}
 			var table strings.Builder
 			fs.table(&table)
-			t.Logf("%d clean runs of %s: %d trusted, %d noisy, %d not trusted\n%s", len(fs.all), c.kind, count[trusted], count[noisy], count[notTrusted], table.String())
-			// Of a hundred two and ten, and as many of fewer, rounded up.
-			if most := (2*runs + 99) / 100; count[notTrusted] > most {
-				t.Errorf("%d of %d are not trusted, want %d at most", count[notTrusted], runs, most)
+			quiet := len(fs.all) - busy
+			t.Logf("%d clean runs of %s on a quiet machine: %d trusted, %d noisy, %d not trusted; %d others on a busy one\n%s", quiet, c.kind, count[trusted], count[noisy], count[notTrusted], busy, table.String())
+			if quiet == 0 {
+				t.Fatal("the machine was never quiet: repeat this test on one that is")
 			}
-			if most := (10*runs + 99) / 100; count[noisy] > most {
-				t.Errorf("%d of %d are noisy, want %d at most", count[noisy], runs, most)
+			// Two and ten of a hundred, rounded up.
+			if most := (2*quiet + 99) / 100; count[notTrusted] > most {
+				t.Errorf("%d of %d are not trusted, want %d at most", count[notTrusted], quiet, most)
+			}
+			if most := (10*quiet + 99) / 100; count[noisy] > most {
+				t.Errorf("%d of %d are noisy, want %d at most", count[noisy], quiet, most)
 			}
 			if len(fs.all) >= runs {
 				fs.close(t)

@@ -26,6 +26,7 @@ type finding struct {
 	Blamed   []string `json:"blamed,omitempty"` // reasons that blame the generator for the system's doing
 	Excuse   string   `json:"excuse,omitempty"` // why they may
 	Unjudged string   `json:"unjudged,omitempty"`
+	LostMS   float64  `json:"lost_ms,omitempty"` // of clean runs: how long this machine did not run the test
 }
 
 // bad says what a finding breaks.

@@ -244,10 +244,11 @@ func blocked(t *testing.T, dir string, d time.Duration) string {
 	return path
 }
 
-// A witness is a thread of the test that wants to run each millisecond: where it
-// did not, nothing else on this machine is sure to have run.
+// A witness is a goroutine of the test that wakes every millisecond. While it did
+// not run, perhaps nothing else on this machine did.
 type witness struct {
 	longest time.Duration
+	total   time.Duration // of the wake-ups that were late by more than a millisecond
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -266,17 +267,20 @@ func watch() *witness {
 				return
 			}
 			now := time.Now()
-			w.longest = max(w.longest, now.Sub(last)-every)
+			late := now.Sub(last) - every
+			w.longest = max(w.longest, late)
+			if late > every {
+				w.total += late
+			}
 			last = now
 		}
 	}()
 	return w
 }
 
-func (w *witness) end() time.Duration {
+func (w *witness) end() {
 	close(w.stop)
 	<-w.done
-	return w.longest
 }
 
 // aboutGenerator tells whether a reason says that the generator did not run.

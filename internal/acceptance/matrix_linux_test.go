@@ -136,7 +136,7 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 		c.during(t, s.cmd.Process.Pid, system.cmd.Process.Pid)
 	}
 	e := s.wait(patience)
-	longest := w.end()
+	w.end()
 	system.stop()
 	e.wantOne(t, 0, 1, 3)
 	is, err := statedBy(e.stdout, judged)
@@ -147,8 +147,8 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 	if c.system && is.level == notTrusted && aboutGenerator(is.reasons) {
 		// A machine that kept the test itself from running kept the generator, too.
 		f.Blamed = is.reasons
-		if longest > 10*time.Millisecond {
-			f.Excuse = fmt.Sprintf("this machine gave the test no processor for %v", longest.Round(time.Millisecond))
+		if w.longest > 10*time.Millisecond || w.total > mostLost {
+			f.Excuse = fmt.Sprintf("this machine did not run the test for %v at once, %v in all", w.longest.Round(time.Millisecond), w.total.Round(time.Millisecond))
 		}
 	}
 	batches, err := readTrace(trace)

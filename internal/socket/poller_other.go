@@ -35,7 +35,7 @@ func (p *Poller) Leave() {}
 type Stream struct{}
 
 func (s *Stream) one() bool            { return false }
-func (s *Stream) since() time.Duration { return 0 }
+func (s *Stream) since(Arrival) time.Duration { return 0 }
 
 // A Conn is a connection of a poller: there is none.
 type Conn struct{ net.Conn }

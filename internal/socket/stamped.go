@@ -53,5 +53,5 @@ func (a Arrival) First(answers int, more bool) time.Duration {
 	case a.exact && (answers == 1 && !more || a.s.one()):
 		return a.first
 	}
-	return a.s.since()
+	return a.s.since(a)
 }

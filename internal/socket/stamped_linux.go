@@ -22,7 +22,7 @@ func (m *message) setup(fd int) bool {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) != nil {
 		return false
 	}
-	m.control = make([]byte, unix.CmsgSpace(int(unsafe.Sizeof(unix.Timespec{}))))
+	m.control = make([]byte, StampSpace)
 	return true
 }
 
@@ -38,7 +38,7 @@ func (m *message) receive(fd uintptr, b []byte) (n uintptr, stamp int64, e sysca
 	n, _, e = syscall.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&m.msg)), 0)
 	m.iov.Base = nil
 	if e == 0 && m.control != nil {
-		stamp = stampOf(m.control[:m.msg.Controllen])
+		stamp = StampOf(m.control[:m.msg.Controllen])
 	}
 	return n, stamp, e
 }
@@ -110,8 +110,12 @@ func (s *Stamped) receive(fd uintptr) bool {
 	}
 }
 
-// stampOf is the time in a control message, in ns; 0: there is none.
-func stampOf(control []byte) int64 {
+// StampSpace is the size of a control message with a time: its head, of a length, a level
+// and a type, and a timespec.
+const StampSpace = unix.SizeofCmsghdr + int(unsafe.Sizeof(unix.Timespec{}))
+
+// StampOf returns the time in a control message, in ns; 0: there is none.
+func StampOf(control []byte) int64 {
 	if len(control) < unix.CmsgLen(int(unsafe.Sizeof(unix.Timespec{}))) {
 		return 0
 	}

@@ -50,6 +50,14 @@ func (s *Stream) Read(b []byte) (int, error) {
 	}
 }
 
+// Received stands for a Read where something else than this stream received n bytes, the
+// last of them at stamp; 0: not known.
+func (s *Stream) Received(n int, stamp int64) {
+	s.stamp = stamp
+	s.segs.read += uint64(n)
+	s.segs.reads++
+}
+
 // Arrival says when what the last read returned arrived; now is a moment after it.
 func (s *Stream) Arrival(now time.Duration) Arrival {
 	a := Arrival{Last: now}
@@ -94,13 +102,17 @@ func (s *Stream) Together() {
 // one reports whether all that the last read returned arrived at once.
 func (s *Stream) one() bool { return s.segs.one(s.fd) }
 
-// since is the earliest moment at which what the last wait found can have arrived.
-func (s *Stream) since() time.Duration {
+// since is the earliest moment at which what the last wait found can have arrived. Where
+// the last of it was there before that wait, the thread did not sleep.
+func (s *Stream) since(a Arrival) time.Duration {
 	f := &s.w.found
+	if a.exact && a.first < f.entered {
+		return f.looked
+	}
 	if f.since < 0 {
 		f.since = f.looked
 		if f.woken {
-			f.since = s.w.gap.Since(f.looked, f.entered, f.now, LeastSleep)
+			f.since = s.w.gap.Since(f.looked, f.entered, f.now, f.asleep)
 		}
 	}
 	return f.since

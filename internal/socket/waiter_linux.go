@@ -40,6 +40,7 @@ type Waiter struct {
 type found struct {
 	looked, entered, now time.Duration // the last look before it was over, it began, it was over
 	woken                bool          // the thread slept until it was woken for it
+	asleep               time.Duration // a wait that took no longer may not have slept
 	since                time.Duration // the earliest that it can have arrived; -1: nobody has asked
 }
 
@@ -139,7 +140,7 @@ func (w *Waiter) Found(i int) (fd int, events uint32) {
 // that all of them are read by streams of this waiter; idle, that none is to come.
 func (w *Waiter) Sleep(until time.Duration, patient, idle bool) (n int) {
 	f := &w.found
-	*f = found{looked: w.looked, entered: w.now(), since: -1}
+	*f = found{looked: w.looked, entered: w.now(), asleep: LeastSleep, since: -1}
 	n, e := w.sleep(until, patient, idle)
 	f.now = w.now()
 	switch {
@@ -166,10 +167,10 @@ func (w *Waiter) MayWait() bool { return w.state.CompareAndSwap(running, parked)
 // WakeDescriptor can be read once somebody has woken the thread.
 func (w *Waiter) WakeDescriptor() int { return w.wake }
 
-// Since is the earliest moment at which what such a wait found can have arrived, as
-// Gap.Since says.
-func (w *Waiter) Since(looked, entered, now, asleep time.Duration) time.Duration {
-	return w.gap.Since(looked, entered, now, asleep)
+// Waited says how such a wait went: the last look before it was over at looked, it began
+// at entered and was over at now. If it took no longer than asleep, it may not have slept.
+func (w *Waiter) Waited(looked, entered, now, asleep time.Duration) {
+	w.found = found{looked: looked, entered: entered, now: now, woken: true, asleep: asleep, since: -1}
 }
 
 // Impatient has answers never left unread: something waits for them of which whoever

@@ -24,10 +24,11 @@ type Ring struct {
 	cqHead, cqTail *uint32 // ours, the kernel's
 	subs           []submission
 	comps          []completion
-	tail           uint32   // of submissions, up to which they are made
-	queued         uint32   // of these the kernel has not been told of
-	head           uint32   // of completions, up to which they were taken
-	kept           [][]byte // what the queued sends send
+	tail           uint32      // of submissions, up to which they are made
+	queued         uint32      // of these the kernel has not been told of
+	head           uint32      // of completions, up to which they were taken
+	kept           [][]byte    // what the queued sends send
+	message        unix.Msghdr // of Recv: how much room there is for control messages
 	wait           argument
 	until          unix.Timespec // of wait
 
@@ -79,6 +80,7 @@ type parameters struct {
 // Numbers of linux/io_uring.h.
 const (
 	opPollAdd     = 6
+	opRecvmsg     = 10
 	opAsyncCancel = 14
 	opSend        = 26
 	opRecv        = 27
@@ -112,9 +114,10 @@ const (
 )
 
 // New makes a ring with so many buffers (a power of two is made of it; 0: none)
-// of so many bytes for what Recv receives. The goroutine must be locked to its thread,
+// of size bytes for what Recv receives, with room for so many bytes of the control
+// messages, such as timestamps, of each piece. The goroutine must be locked to its thread,
 // until Close.
-func New(buffers, size int) (*Ring, error) {
+func New(buffers, size, control int) (*Ring, error) {
 	p := parameters{flags: setupCompSize | setupSubmitAll | setupSingleIssuer | setupDeferTaskrun, comps: completions}
 	fd, _, e := syscall.Syscall(unix.SYS_IO_URING_SETUP, submissions, uintptr(unsafe.Pointer(&p)), 0)
 	if e != 0 {
@@ -124,7 +127,8 @@ func New(buffers, size int) (*Ring, error) {
 	if err := r.mapIn(&p); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if err := r.bufs.make(r.fd, buffers, size); err != nil {
+	r.message.SetControllen(control)
+	if err := r.bufs.make(r.fd, buffers, messageHead+control+size); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -186,12 +190,18 @@ func (r *Ring) Send(fd int, p []byte, tag uint64) {
 
 // Recv queues receiving, whenever there is something, into the ring's buffers,
 // until a completion comes without More. One such with syscall.ENOBUFS means
-// that the buffers were all in use: it is to be queued again.
+// that the buffers were all in use: it is to be queued again. One without Err and Data
+// says that the other side closed the connection.
 func (r *Ring) Recv(fd int, tag uint64) {
 	_, s := r.next()
-	s.op, s.fd, s.tag = opRecv, int32(fd), tag
+	s.op, s.fd, s.tag = opRecvmsg, int32(fd), tag
 	s.flags, s.prio = withBuffer, recvMultishot
+	s.addr, s.size = uint64(uintptr(unsafe.Pointer(&r.message))), 1
 }
+
+// messageHead is the size of struct io_uring_recvmsg_out, with which what Recv receives
+// begins: lengths of the name, of the control message and of the payload, and flags.
+const messageHead = 16
 
 // Read queues receiving once into p, which is the kernel's until the completion
 // comes, wherever that is.
@@ -277,10 +287,16 @@ type Completion struct {
 	Err  syscall.Errno // 0: none
 	More bool          // there will be others for the same submission
 
-	// Data was received. It is the ring's, and to be given back by Release.
-	Data   []byte
-	buffer uint16
+	// Data was received, and the control messages with it. Both are the ring's, and to be
+	// given back by Release.
+	Data    []byte
+	Control []byte
+	buffer  uint16
+	held    bool // the buffer is to be given back
 }
+
+// Ready returns how many completions there are to take.
+func (r *Ring) Ready() int { return int(atomic.LoadUint32(r.cqTail) - r.head) }
 
 // Next takes the next completion. False: there is none.
 func (r *Ring) Next() (c Completion, ok bool) {
@@ -295,18 +311,31 @@ func (r *Ring) Next() (c Completion, ok bool) {
 		c.N = int(e.res)
 	}
 	if e.flags&hasBuffer != 0 {
-		c.buffer = uint16(e.flags >> 16)
-		c.Data = r.bufs.at(c.buffer)[:c.N]
+		c.buffer, c.held = uint16(e.flags>>16), true
+		c.separate(r.bufs.at(c.buffer)[:c.N], int(r.message.Controllen))
 	}
 	r.head++
 	atomic.StoreUint32(r.cqHead, r.head)
 	return c, true
 }
 
+// separate takes apart what was received, with room for so many bytes of control messages.
+func (c *Completion) separate(b []byte, room int) {
+	c.N = 0
+	if len(b) < messageHead+room {
+		return
+	}
+	filled := *(*uint32)(unsafe.Pointer(&b[4]))
+	c.Control = b[messageHead:][:min(int(filled), room)]
+	if b = b[messageHead+room:]; len(b) > 0 {
+		c.Data, c.N = b, len(b)
+	}
+}
+
 // Release gives the buffer of a completion back, where it has one.
 func (r *Ring) Release(c *Completion) {
-	if c.Data != nil {
-		c.Data = nil
+	if c.held {
+		c.Data, c.Control, c.held = nil, nil, false
 		r.bufs.put(c.buffer)
 		r.bufs.publish()
 	}

@@ -18,7 +18,7 @@ func newRing(t testing.TB, buffers, size int) *Ring {
 	t.Helper()
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
-	r, err := New(buffers, size)
+	r, err := New(buffers, size, 0)
 	if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
 		t.Skip("no io_uring here: ", err)
 	}

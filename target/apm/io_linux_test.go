@@ -15,7 +15,7 @@ var ioMethods = map[string]func(t testing.TB, s *session){
 	"io_uring": func(t testing.TB, s *session) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		r, err := uring.New(1, 1)
+		r, err := uring.New(1, 1, 0)
 		if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
 			t.Skip("no io_uring here: ", err)
 		}

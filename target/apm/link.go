@@ -55,7 +55,7 @@ var (
 
 func newLink(l *lane, nc net.Conn) *link {
 	k := &link{l: l, nc: nc, cond: sync.NewCond(&l.mu), done: make(chan struct{})}
-	if p := l.s.poller(l.id); p == nil || !p.take(k) {
+	if p := l.s.poller(l.id); p == nil || !p.adopt(k) {
 		k.out = socket.NewWriter(nc, func() time.Duration { return l.s.sink.Now() }) // there is no sink before the run
 	}
 	return k

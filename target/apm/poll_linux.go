@@ -13,7 +13,6 @@ import (
 
 	"carronade/internal/impair"
 	"carronade/internal/socket"
-	"carronade/load"
 )
 
 // A poller reads the answers of many plain connections on one goroutine, and
@@ -69,8 +68,8 @@ func newPoller(s *session) *poller {
 	return &poller{Waiter: w, s: s, buf: make([]byte, pollBuffer), links: map[int]*link{}}
 }
 
-// take makes a connection the poller's. False: it stays the runtime's.
-func (p *poller) take(k *link) bool {
+// adopt makes a connection the poller's. False: it stays the runtime's.
+func (p *poller) adopt(k *link) bool {
 	fd, ok := socket.Own(k.nc)
 	if !ok {
 		return false
@@ -201,9 +200,7 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 	defer l.mu.Unlock()
 	defer func() { l.since = 0 }()
 	for n > 0 || err != nil {
-		came, head, completed := k.in.Arrival(now), l.head, len(l.out)
-		k.received(p.buf[:n], err, came.Last)
-		k.came(came, int(l.head-head), l.answer.Begun(), l.out[completed:])
+		k.arrived(p.buf[:n], err, now)
 		if err != nil || n < len(p.buf) && events&socket.Over == 0 {
 			break // what comes from here on is told anew
 		}
@@ -218,12 +215,16 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 	return k.dead
 }
 
-// came notes when the answers arrived that are about to be delivered.
-func (k *link) came(at socket.Arrival, answers int, more bool, out []load.Outcome) {
+// arrived takes in what the stream just read, and notes when the answers in it arrived.
+func (k *link) arrived(b []byte, err error, now time.Duration) {
+	l := k.l
+	at, head, completed := k.in.Arrival(now), l.head, len(l.out)
+	k.received(b, err, at.Last)
+	answers, out := int(l.head-head), l.out[completed:]
 	if answers == 0 || len(out) == 0 {
 		return
 	}
-	since := at.First(answers, more)
+	since := at.First(answers, l.answer.Begun())
 	if k.l.since == 0 {
 		k.l.since = since // room was made by the first
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // A ring is a poller's faster path without a schedule, while a sending thread waits in it
-// (under a schedule the kernel's times of answers count for more): what was
-// fired since the last wait is written, and what answers came are read, by one
+// (under a schedule answers may stay unread for a while, which costs less): what was
+// queued since the last wait is written, and what answers came are read, by one
 // system call for all connections. By epoll it is two for each request, and a
 // third for a few, which is a third of what a request costs. Where the system
 // has no io_uring, or forbids it, epoll remains.
@@ -30,7 +30,6 @@ type ring struct {
 	sends   int           // queued, and not completed
 	entered time.Duration // when the last wait began
 	looked  time.Duration // when it was over
-	since   time.Duration // the earliest that the answers at hand can have arrived; 0: not known
 	leaving bool
 	awake   bool // a wake is watched for
 }
@@ -72,7 +71,7 @@ func (p *poller) openRing() {
 	p.mu.Lock()
 	n := len(p.links)
 	p.mu.Unlock()
-	r, err := uring.New(min(max(n, len(p.s.lanes)/max(1, len(p.s.pollers)), fewBuffers), mostBuffers), ringBuffer)
+	r, err := uring.New(min(max(n, len(p.s.lanes)/max(1, len(p.s.pollers)), fewBuffers), mostBuffers), ringBuffer, socket.StampSpace)
 	if err != nil {
 		return
 	}
@@ -186,7 +185,7 @@ func (p *poller) ringWait(until time.Duration) {
 	err := g.Enter(wait, left, true)
 	p.Awake() // what is completed below is found without a wake
 	now := p.s.sink.Now()
-	g.since = p.Since(g.looked, g.entered, now, socket.LeastSleep+time.Duration(sends)*sendCost)
+	p.Waited(g.looked, g.entered, now, socket.LeastSleep+time.Duration(sends+g.Ready())*transferCost)
 	impair.Point(impair.Receive, now)
 	if p.reap(p.s.sink.Now()) || err == syscall.ETIME {
 		g.looked = now
@@ -196,8 +195,8 @@ func (p *poller) ringWait(until time.Duration) {
 	p.Awake()
 }
 
-// sendCost is how long the kernel takes for a send at most, as a rule.
-const sendCost = 10 * time.Microsecond
+// transferCost is how long the kernel takes for a send or a receive at most, as a rule.
+const transferCost = 10 * time.Microsecond
 
 // reap takes the completions that there are, and reports whether there were any.
 func (p *poller) reap(now time.Duration) (some bool) {
@@ -218,7 +217,6 @@ func (p *poller) reap(now time.Duration) (some bool) {
 			k := g.slots[c.Tag>>tagBits]
 			l := k.l
 			l.mu.Lock()
-			l.since = g.since
 			k.complete(g, &c, now)
 			l.deliver()
 			l.ready(now)
@@ -254,10 +252,13 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 	case tagRecv:
 		k.hearing = c.More
 		switch {
-		case c.Err == 0 && c.N == 0:
-			k.received(nil, io.EOF, now)
 		case c.Err == 0:
-			k.received(c.Data, nil, now)
+			if c.N == 0 {
+				k.received(nil, io.EOF, now)
+				break
+			}
+			k.in.Received(c.N, socket.StampOf(c.Control))
+			k.arrived(c.Data, nil, now)
 		case c.Err == syscall.ENOBUFS || c.Err == syscall.ECANCELED || c.Err == syscall.EAGAIN || c.Err == syscall.EINTR:
 		default:
 			k.received(nil, &net.OpError{Op: "read", Net: "tcp", Err: c.Err}, now)

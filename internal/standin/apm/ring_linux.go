@@ -91,7 +91,7 @@ func (k *ringServer) open() (err error) {
 	if !drop.Can() {
 		return syscall.ENOSYS
 	}
-	if k.ring, err = uring.New(0, 0); err != nil {
+	if k.ring, err = uring.New(0, 0, 0); err != nil {
 		return err
 	}
 	if k.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
