@@ -94,13 +94,14 @@ func TestNaps(t *testing.T) {
 }
 
 // Answers end a wait for the bound at once: with naps between, one batch in
-// flight could keep 8,000 a second, and the median of those due over 300 ms at
-// 13,000 would wait 94 ms.
+// flight could keep 10,000 a second, and the median of those due over 300 ms at
+// 13,000 would wait 45 ms.
 func TestNapsEndWithAnAnswer(t *testing.T) {
-	const tries = 5 // a busy machine may not keep it either
-	var got time.Duration
-	for range tries {
-		r, err := New(Plan{Schedule: Constant(13_000), BatchEvents: 1, MaxInFlight: 1, Measurement: Limits{Time: 300 * time.Millisecond}}, &prompt{})
+	const rate, length, tries = 13_000, 300 * time.Millisecond, 10
+	run := func(p Plan) *Result {
+		t.Helper()
+		p.BatchEvents, p.MaxInFlight = 1, 1
+		r, err := New(p, &prompt{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,9 +110,22 @@ func TestNapsEndWithAnAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got = res.Measurement.Response.Percentile(50); got < 94*time.Millisecond/2 {
+		return res
+	}
+	var got []time.Duration
+	for range tries {
+		// A machine that cannot do it without a schedule cannot do it with one.
+		if free := run(Plan{Measurement: Limits{Events: rate * uint64(length) / uint64(time.Second)}}); free.Measurement.Length() > length*2/3 {
+			continue
+		}
+		p50 := run(Plan{Schedule: Constant(rate), Measurement: Limits{Time: length}}).Measurement.Response.Percentile(50)
+		if p50 < 45*time.Millisecond/2 {
 			return
 		}
+		got = append(got, p50)
+	}
+	if len(got) == 0 {
+		t.Skip("this machine is too busy")
 	}
 	t.Errorf("response time p50 %v", got)
 }
