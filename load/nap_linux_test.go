@@ -93,39 +93,31 @@ func TestNaps(t *testing.T) {
 	}
 }
 
-// Answers end a wait for the bound at once: with naps between, one batch in
-// flight could keep 10,000 a second, and the median of those due over 300 ms at
-// 13,000 would wait 45 ms.
-func TestNapsEndWithAnAnswer(t *testing.T) {
-	const rate, length, tries = 13_000, 300 * time.Millisecond, 10
-	run := func(p Plan) *Result {
-		t.Helper()
-		p.BatchEvents, p.MaxInFlight = 1, 1
-		r, err := New(p, &prompt{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Start()
-		res, err := r.Wait()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res
+// Answers end a wait for the bound at once, and wait for the end of a nap otherwise: with
+// naps between, one batch in flight could keep 10,000 a second at most.
+func TestAnswersEndAWaitForTheBound(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		length          time.Duration
+		blocked, filled bool
+		sleeps, napping bool
+	}{
+		{"events closer than a nap", nap / 2, false, false, true, true},
+		{"with an answer", nap / 2, false, true, true, true},
+		{"far apart", 10 * nap, false, false, true, false},
+		{"far apart, with an answer", 10 * nap, false, true, false, false},
+		{"full", nap / 2, true, false, true, false},
+		{"full, with an answer", nap / 2, true, true, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			th := &thread{nap: nap, lanes: []*laneState{{}, {blocked: tt.blocked}}}
+			th.inbox.filled.Store(tt.filled)
+			if got := th.rests(tt.length, !th.wantsRoom()); got != tt.sleeps {
+				t.Errorf("it sleeps: %v, want %v", got, tt.sleeps)
+			}
+			if got := th.napping.Load(); got != tt.napping {
+				t.Errorf("answers wait: %v, want %v", got, tt.napping)
+			}
+		})
 	}
-	var got []time.Duration
-	for range tries {
-		// A machine that cannot do it without a schedule cannot do it with one.
-		if free := run(Plan{Measurement: Limits{Events: rate * uint64(length) / uint64(time.Second)}}); free.Measurement.Length() > length*2/3 {
-			continue
-		}
-		p50 := run(Plan{Schedule: Constant(rate), Measurement: Limits{Time: length}}).Measurement.Response.Percentile(50)
-		if p50 < 45*time.Millisecond/2 {
-			return
-		}
-		got = append(got, p50)
-	}
-	if len(got) == 0 {
-		t.Skip("this machine is too busy")
-	}
-	t.Errorf("response time p50 %v", got)
 }
