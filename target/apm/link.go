@@ -42,6 +42,8 @@ type link struct {
 	dead  bool
 	cause error
 	done  chan struct{} // the flusher has ended
+
+	usable bool // it came up, and a goroutine of its own reads it
 }
 
 var (
@@ -309,13 +311,13 @@ const (
 )
 
 // keep keeps a connection until the lane or the session is closed. The first
-// was made when the session was opened.
-func (l *lane) keep(ctx context.Context, nc net.Conn) {
+// was made when the session was opened; nil: it was not.
+func (l *lane) keep(ctx context.Context, k *link) {
 	pause := time.Duration(0)
-	for {
-		if nc == nil {
-			var err error
-			if nc, err = l.s.cfg.dialer.Dial(ctx, l.base); err != nil {
+	for ; ; k = nil {
+		if k == nil {
+			nc, err := l.s.cfg.dialer.Dial(ctx, l.base)
+			if err != nil {
 				if ctx.Err() != nil {
 					return
 				}
@@ -329,16 +331,12 @@ func (l *lane) keep(ctx context.Context, nc net.Conn) {
 				}
 				continue
 			}
+			k = l.use(nc)
 		}
-		k := newLink(l, nc)
-		nc = nil
 		if k.p != nil {
-			k.p.add(k)
-			l.up(k) // where it was closed meanwhile, the poller sees that, too
 			<-k.gone
 		} else {
-			go k.flusher()
-			if l.up(k) {
+			if k.usable {
 				k.run()
 			}
 			<-k.done // what it was writing is in its hands no longer
@@ -360,6 +358,19 @@ func (l *lane) keep(ctx context.Context, nc net.Conn) {
 		case <-time.After(pause/2 + rand.N(pause/2)):
 		}
 	}
+}
+
+// use begins to use a connection that was made.
+func (l *lane) use(nc net.Conn) *link {
+	k := newLink(l, nc)
+	if k.p != nil {
+		k.p.add(k)
+		l.up(k) // where it was closed meanwhile, the poller sees that, too
+	} else {
+		go k.flusher()
+		k.usable = l.up(k)
+	}
+	return k
 }
 
 func (l *lane) isClosed() bool {

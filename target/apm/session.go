@@ -283,11 +283,14 @@ func (s *session) watch() {
 	}
 }
 
-// start implements runner.
+// start implements runner. The first connection is used at once: events are due before
+// a busy machine runs another goroutine.
 func (l *lane) start(ctx context.Context) {
-	nc := l.first
-	l.first = nil
-	l.s.tasks.Go(func() { l.keep(ctx, nc) })
+	var k *link
+	if l.first != nil {
+		k, l.first = l.use(l.first), nil
+	}
+	l.s.tasks.Go(func() { l.keep(ctx, k) })
 }
 
 // expire implements runner.
