@@ -47,6 +47,7 @@ type producer struct {
 
 	pollers socket.Pollers
 
+	hurry chan struct{} // capacity 1: something waits for the end of a pause
 	ctx   context.Context
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
@@ -56,7 +57,7 @@ type producer struct {
 // leaders, connects to them and encodes the batches. The context bounds the
 // opening alone.
 func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
-	p := &producer{cfg: cfg, book: newMetaBook(cfg)}
+	p := &producer{cfg: cfg, book: newMetaBook(cfg), hurry: make(chan struct{}, 1)}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -265,23 +266,33 @@ func (p *producer) Poll(t, of int) load.Waiting {
 // Threads implements load.Poller: a thread for each processor.
 func (p *producer) Threads(processors int) int { return processors }
 
-// watchEvery is how often deadlines are looked at.
-const watchEvery = 20 * time.Millisecond
+// How often the watch checks deadlines: while something waits for the end of a pause, and
+// while the only deadlines are those of requests. Each check wakes a thread, which at a few
+// events a second costs more than all the rest.
+const (
+	watchEvery = 20 * time.Millisecond
+	calmEvery  = 250 * time.Millisecond
+)
 
-// watch looks after deadlines, throttling and backoffs: what happens because
-// nothing happens.
+// watch ends what ends by time alone: requests without an answer, throttling and backoffs.
 func (p *producer) watch() {
-	t := time.NewTicker(watchEvery)
+	calm := min(calmEvery, max(watchEvery, p.cfg.requestTimeout/20))
+	t := time.NewTimer(watchEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-p.ctx.Done():
 			return
+		case <-p.hurry:
 		case <-t.C:
-			for _, s := range p.senders {
-				s.watch()
+		}
+		every := calm
+		for _, s := range p.senders {
+			if s.watch() {
+				every = watchEvery
 			}
 		}
+		t.Reset(every)
 	}
 }
 

@@ -63,6 +63,7 @@ type sender struct {
 	again      []*lane // scratch: those to which something is sent again
 
 	orphans int   // partitions without a leader
+	calm    bool  // the watch checks less often
 	nowhere *lane // of those that had none for too long; nil: none
 	marks   uint64
 	now     time.Duration // of the last look at the clock with the lock held
@@ -302,4 +303,11 @@ func (s *sender) finish() {
 		k.pump()
 	}
 	s.deliver()
+	if s.calm && s.pauses() {
+		s.calm = false
+		select {
+		case s.p.hurry <- struct{}{}:
+		default:
+		}
+	}
 }

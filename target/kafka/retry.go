@@ -276,8 +276,8 @@ func (l *lane) lost(k *link) {
 	s.finish()
 }
 
-// watch looks after deadlines.
-func (s *sender) watch() {
+// watch ends what is over, and reports whether anything waits for the end of a pause.
+func (s *sender) watch() (busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.p.sink.Now()
@@ -286,10 +286,14 @@ func (s *sender) watch() {
 		k := l.link
 		if k == nil || k.dead {
 			l.ready(now)
+			busy = true
 			continue
 		}
-		if k.term.due() {
-			k.renew()
+		if k.term != (term{}) {
+			busy = true
+			if k.term.due() {
+				k.renew()
+			}
 		}
 		if k.head < k.next {
 			if r := k.at(k.head); r.sent >= 0 && now-r.sent > s.p.cfg.requestTimeout {
@@ -304,7 +308,12 @@ func (s *sender) watch() {
 	s.expire(now)
 	s.dispatch()
 	s.finish()
+	s.calm = !busy && !s.pauses()
+	return !s.calm
 }
+
+// pauses reports whether anything waits for the end of a pause or for a leader.
+func (s *sender) pauses() bool { return len(s.later) > 0 || len(s.recovering) > 0 || s.orphans > 0 }
 
 // unread is since when the broker has not read on, where the oldest request is not
 // written. Over TLS a write is told as a whole: nothing of it counts before its end.
