@@ -36,6 +36,8 @@ type thread struct {
 	grouped     bool          // batches may be fired in batch groups
 	nap         time.Duration // the least time between two looks at a schedule
 	napping     atomic.Bool   // it wakes within a nap, and answers may wait until then
+	watched     bool          // it counts as active for the watchdog
+	idleUntil   time.Duration // the end of the last long wait without anything to do
 
 	batches [64]Batch
 
@@ -105,6 +107,7 @@ func newThread(r *Run, id, of int) *thread {
 	if s, ok := r.target.(Sharer); ok && s.Shares() && t.scheduled() {
 		t.shared = &backlog{}
 	}
+	t.watched = true
 	t.holds = r.plan.holds(r.partitioner.Streams())
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
 	n := len(r.phases) + 1
@@ -158,20 +161,42 @@ func (t *thread) loop() {
 		t.completed(before)
 		if patient := !t.wantsRoom(); t.rests(wake-before, patient) {
 			idle := t.idle()
-			unwatched := idle && wake-before > longIdle && t.run.plan.Completed == nil // else what is acked is awaited elsewhere
-			if unwatched {
-				t.run.watchdog.addActive(-1)
-			}
+			wake = t.watch(before, wake, idle)
 			t.wait.wait(wake, patient, idle)
-			if unwatched {
-				t.run.watchdog.addActive(1)
-			}
 		}
 		now = t.run.Now()
 		t.rested(before, now)
 		t.late(max(wake, before), now)
 	}
 	t.finish()
+}
+
+// watch has the watchdog watch while this thread has something to do soon or has expected
+// an answer for some time, and returns when a wait from before to wake must end. Most
+// answers come before the watchdog's first beat; until then the end of the wait shows a
+// freeze as well, and at a few events a second waking the watchdog for each costs more
+// than the events.
+func (t *thread) watch(before, wake time.Duration, idle bool) time.Duration {
+	if t.run.plan.Completed != nil { // what is acked is awaited elsewhere
+		return wake
+	}
+	watched := t.watched
+	switch {
+	case wake-before <= longIdle:
+		watched = watched || before-t.idleUntil > longIdle
+	case idle:
+		watched, t.idleUntil = false, wake
+	case !watched:
+		since := time.Duration(t.waitingSince.Load())
+		if watched = since == Never || before-since >= beatEvery; !watched {
+			wake = since + beatEvery
+		}
+	}
+	if watched != t.watched {
+		t.watched = watched
+		t.run.watchdog.addActive(map[bool]int32{true: 1, false: -1}[watched])
+	}
+	return wake
 }
 
 // idle reports whether no answer is expected, and no lane.

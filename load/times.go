@@ -14,6 +14,9 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 	written := o.Sent >= 0
 	batches := uint64(o.count())
 	lower := &t.lower[o.Phase]
+	if written { // the process may have frozen after it noted the time and before it wrote
+		arrived = max(sent, arrived-t.run.watchdog.within(sent, arrived))
+	}
 	disturbed := t.run.disturbed.list.Load()
 	if disturbed.after(o.DueFirst) {
 		disturbed = nil
