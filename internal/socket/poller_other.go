@@ -34,7 +34,7 @@ func (p *Poller) Leave() {}
 // A Stream reads for a waiter: there is none.
 type Stream struct{}
 
-func (s *Stream) one() bool            { return false }
+func (s *Stream) one() bool                   { return false }
 func (s *Stream) since(Arrival) time.Duration { return 0 }
 
 // A Conn is a connection of a poller: there is none.

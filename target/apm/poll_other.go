@@ -18,7 +18,7 @@ type socketOf struct {
 const newPollers = false
 
 func newPoller(*session) *poller               { return nil }
-func (*poller) adopt(*link) bool                { return false }
+func (*poller) adopt(*link) bool               { return false }
 func (*poller) add(*link)                      {}
 func (*poller) Prepare()                       {}
 func (*poller) Wait(time.Duration, bool, bool) {}
