@@ -128,11 +128,12 @@ func TestPeaksAreIndependent(t *testing.T) {
 		peaks = append(peaks, s.Totals().Peak)
 	}
 	if peaks[0] < 128<<20 || peaks[1] > 64<<20 {
-		t.Errorf("got peaks of %d and %d bytes, want the second run's own", peaks[0], peaks[1])
+		t.Errorf("got peaks of %d and %d bytes, want the second run to have its own", peaks[0], peaks[1])
 	}
 }
 
-// TestPeakBetweenLooks: memory that was resident only between two looks counts.
+// TestPeakBetweenLooks: memory that was resident only between two readings
+// counts.
 func TestPeakBetweenLooks(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "serve", addr)
@@ -148,8 +149,8 @@ func TestPeakBetweenLooks(t *testing.T) {
 	}
 }
 
-// TestAskedOnce: looking at both ends of a run asks no source again.
-func TestAskedOnce(t *testing.T) {
+// TestNoExtraRequests: Begin and Finish send no request to a source.
+func TestNoExtraRequests(t *testing.T) {
 	asked := 0
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked++
@@ -160,11 +161,12 @@ func TestAskedOnce(t *testing.T) {
 	s.Begin(t.Context())
 	s.Finish(t.Context())
 	if asked != 0 {
-		t.Errorf("the source was asked %d times, want it left to Figures", asked)
+		t.Errorf("the source got %d requests, want only those of Figures", asked)
 	}
 }
 
-// TestKill ends all that was started, however stubborn, without waiting for it.
+// TestKill ends everything that was started, even if it ignores TERM, without
+// waiting.
 func TestKill(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "family", addr)
@@ -184,7 +186,7 @@ func TestKill(t *testing.T) {
 	began := time.Now()
 	kill()
 	if took := time.Since(began); took > spec.StopWithin/2 {
-		t.Errorf("it took %v: it waits for the end that TERM was to bring", took)
+		t.Errorf("it took %v: it waits as after TERM", took)
 	}
 	for _, pid := range []int{s.child.Pid(), child} {
 		if alive(pid) {
@@ -212,7 +214,7 @@ func TestReady(t *testing.T) {
 			s := start(t, spec)
 			get(t, addr, "/")
 			if _, ok := s.Facts()["ready_after_s"]; !ok {
-				t.Error("it is not told how long that took")
+				t.Error("the time until it was ready is missing")
 			}
 		})
 	}

@@ -102,7 +102,7 @@ func TestHardware(t *testing.T) {
 	got = Hardware{}
 	describeHardware(&got, tree(nil), nil)
 	if diff := cmp.Diff(Hardware{}, got); diff != "" {
-		t.Errorf("of nothing (-want +got):\n%s", diff)
+		t.Errorf("without files (-want +got):\n%s", diff)
 	}
 }
 
