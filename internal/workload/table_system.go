@@ -55,7 +55,7 @@ func systemTable() []Setting {
 		opt("system-publish", target.List, "PORTS", "a port of the image's container: 127.0.0.1:8200:8200"),
 
 		opt("system-git", target.String, "DIR", "the repository it comes from: branch and revision are reported"),
-		independent(opt("system-checkout", target.String, "REV", "build this revision, in a worktree of its own")),
+		independent(opt("system-checkout", target.String, "REV", "build this revision, in a separate worktree")),
 		shown(showText, with(opt("system-fetch", target.String, "REMOTE", "fetch this remote first"), checkRemote)),
 		shown(showText, opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")), // a shell's words, kept as they are
 		with(opt("system-build-within", target.Duration, "", "timeout of the build (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
