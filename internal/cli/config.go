@@ -195,7 +195,7 @@ func (s *session) configCommand() *cobra.Command {
 type configState struct {
 	File     string         `json:"file"`
 	Exists   bool           `json:"exists"`
-	Store    string         `json:"store"` // where reports go when nothing else is said
+	Store    string         `json:"store"` // where reports go by default
 	Settings map[string]any `json:"settings"`
 }
 

@@ -44,7 +44,7 @@ func manPage(name string, cmd *cobra.Command, kinds []target.Kind) string {
 	p := makeManual(cmd, kinds)
 	short := cmd.Short
 	if short == "" {
-		short = "fires events at the systems that take events in"
+		short = "a load tester for systems that take in events"
 	}
 	var b strings.Builder
 	manHead(&b, name, "1", short)

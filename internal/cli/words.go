@@ -13,9 +13,8 @@ import (
 	"carronade/target"
 )
 
-// This file prints errors, hints and warnings. Their texts come from where they happen: words,
-// target.Error and workload.Error. Progress and the lines of old tools are printed where they
-// are made.
+// This file prints errors, hints and warnings. Their texts come from where they occur: words,
+// target.Error and workload.Error. Progress and the lines of old tools are printed elsewhere.
 
 // words is an error with a hint.
 type words = command.Words

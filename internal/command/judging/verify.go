@@ -190,7 +190,8 @@ func oldest(v *judge.Verification) time.Time {
 	return out
 }
 
-// leave is how long a confirming command may take to end after an interrupt.
+// confirmTimeout is how long a confirming command may take to end after an
+// interrupt.
 const leave = 30 * time.Second
 
 // confirmed runs the confirming command for one workload.
