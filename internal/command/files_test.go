@@ -108,8 +108,8 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// listing is what is in the folder: of each file its text and mode, of each link where
-// it leads.
+// listing returns the contents of the folder: the text and mode of each file,
+// the destination of each link.
 func listing(t *testing.T) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -136,7 +136,8 @@ func listing(t *testing.T) map[string]string {
 	return got
 }
 
-// TestWriteFileRefuses: what cannot be written is an error, and stays as it is.
+// TestWriteFileRefuses: a path that cannot be written is an error, and stays as
+// it is.
 func TestWriteFileRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Symlink("b", "a"); err != nil {
