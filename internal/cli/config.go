@@ -90,7 +90,7 @@ func unknownSetting(e workload.Entry, kinds []target.Kind) error {
 	}
 }
 
-// underlay adds the configuration below flags and the workload file, which both override it.
+// withConfiguration adds the configuration below flags and the workload file, which both override it.
 // Settings that do not apply to this target and operation are left out, since one file serves
 // all of them.
 func (s *session) underlay(t *command.Settings, file *workload.Document) (*workload.Document, error) {

@@ -123,7 +123,7 @@ func (e *ends) slot() func(end func()) {
 	}
 }
 
-// all stops everything that runs have started, and waits for it.
+// stopAll stops everything that runs have started, and waits for it.
 func (e *ends) all() {
 	e.mu.Lock()
 	of := maps.Clone(e.of)

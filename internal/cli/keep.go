@@ -21,7 +21,7 @@ type keeping struct {
 	at    string      // the same, as it is typed in commands
 	quiet bool
 	lost  bool // a report that should have been stored was not
-	// meanwhile is whether the store is the user's own in place of the requested one, which
+	// substitute is whether the store is the user's own in place of the requested one, which
 	// may receive the reports later.
 	meanwhile bool
 }
@@ -65,7 +65,7 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 	return k, nil
 }
 
-// elsewhere opens the user's own store as a replacement for another; nil if that is the one
+// ownStore opens the user's own store as a replacement for another; nil if that is the one
 // that failed.
 func (s *session) elsewhere(ctx context.Context, place string) (store.Store, error) {
 	own, err := sqlite.Default()
@@ -130,7 +130,7 @@ func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
 		hintOr(err, "the report on stdout is complete; as JSON (--json, --json-file), carronade report import FILE keeps it later"))
 }
 
-// showing is the command that shows a report.
+// showCommand is the command that shows a report.
 func showing(id, place string) string {
 	return "carronade report show " + id + storeFlag(place)
 }
@@ -154,7 +154,7 @@ func (s *session) lost() string {
 	return "check that the disk has space, or write it elsewhere"
 }
 
-// pushing is the hint for copying a report to the store that it was meant for.
+// pushHint is the hint for copying a report to the store that it was meant for.
 func pushing(id, from, to string) string {
 	return fmt.Sprintf("carronade report push %s --store %s --to %s copies it there later", id, report.Quote(from), report.Quote(to))
 }

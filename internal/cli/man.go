@@ -94,7 +94,7 @@ func roffLines(s string) string {
 	return b.String()
 }
 
-// guard escapes a line that begins with a dot, which would be an instruction.
+// escapeDot escapes a line that begins with a dot, which would be an instruction.
 func guard(line string) string {
 	if strings.HasPrefix(line, ".") {
 		return `\&` + line

@@ -100,7 +100,7 @@ type session struct {
 	// program.
 	ends ends
 
-	// unhelped is why the requested help could not be printed: the parser has no way to return
+	// helpError is why the requested help could not be printed: the parser has no way to return
 	// an error for it.
 	unhelped error
 

@@ -19,10 +19,10 @@ const ledgerBytes = 64 << 20
 // readbackIdle is how long the read-back waits without an arrival before it gives up.
 const readbackIdle = 10 * time.Second
 
-// lookBack is the timeout of the query for the system's final state.
+// surveyTimeout is the timeout of the query for the system's final state.
 const lookBack = 2 * time.Second
 
-// fire runs a sending workload: produce, or a round trip.
+// send runs a sending workload: produce, or a round trip.
 func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	f, err := e.prepared(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"carronade/target"
 )
 
-// topicsPatience is the timeout for storing the report of a load on topics.
+// topicsTimeout is the timeout for storing the report of a load on topics.
 const topicsPatience = 30 * time.Second
 
 // A TopicsJob is a load of operations on topics. It is not a workload: its events are the

@@ -235,7 +235,7 @@ func (s *System) runImage(ctx context.Context) error {
 	return s.watchBox(ctx)
 }
 
-// watchBox waits until the container has a process, and watches it.
+// watchContainer waits until the container has a process, and watches it.
 func (s *System) watchBox(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.spec.ReadyWithin)
 	defer cancel()

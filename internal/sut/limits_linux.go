@@ -156,7 +156,7 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 // kernel would.
 var madeGroup = func(string) {}
 
-// put writes to an existing file.
+// writeFile writes to an existing file.
 func put(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {

@@ -142,7 +142,7 @@ func free(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// play returns a spec that runs this binary in a role.
+// specOf returns a spec that runs this binary in a role.
 func play(t testing.TB, role string, args ...string) Spec {
 	t.Helper()
 	return Spec{
