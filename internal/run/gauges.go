@@ -267,7 +267,7 @@ func (a *asked) warnings() []string {
 	case len(a.figureSeries) == 0:
 		all = append(all, fmt.Sprintf("the %s's own metrics could not be read: %v", a.from, a.err))
 	default:
-		all = append(all, fmt.Sprintf("the %s gave no metrics of its own %s: %v", a.from, times(a.holes), a.err))
+		all = append(all, fmt.Sprintf("reading the %s's own metrics failed %s: %v", a.from, times(a.holes), a.err))
 	}
 	if a.over {
 		all = append(all, fmt.Sprintf("the %s has more than %d metrics; only the first are kept", a.from, mostGauges))

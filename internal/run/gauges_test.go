@@ -75,7 +75,7 @@ func TestGaugeReader(t *testing.T) {
 			t.Errorf("got %d requests to the slow source, want 7", asks)
 		}
 		wantWords := []string{
-			"the server gave no metrics of its own once: not now",
+			"reading the server's own metrics failed once: not now",
 			"the system's own metrics could not be read: context deadline exceeded",
 		}
 		if diff := cmp.Diff(wantWords, words); diff != "" {

@@ -314,7 +314,7 @@ func (c *container) readExit(e *Exit) {
 // after its end.
 func (c *container) readLog(t *tail) {
 	c.logOnce.Do(func() {
-		cmd := exec.Command(c.program, "logs", "--tail", strconv.Itoa(keptLines), c.name) //nolint:gosec,noctx // it ends by itself
+		cmd := exec.Command(c.program, "logs", "--tail", strconv.Itoa(keptLines), c.name) //nolint:gosec,noctx // it ends after printing
 		child, err := system.StartChild(cmd, t.add)
 		if err != nil {
 			return

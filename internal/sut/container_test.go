@@ -165,7 +165,7 @@ func TestEngineFails(t *testing.T) {
 		env  string
 		want []string
 	}{
-		{"no such container", Spec{Container: "nobody"}, "", []string{"find the container nobody", "no such container", "docker ps"}},
+		{"no such container", Spec{Container: "missing"}, "", []string{"find the container missing", "no such container", "docker ps"}},
 		{"no such image", Spec{Image: "other:2"}, "", []string{"find the image other:2", "no such image", "docker pull other:2"}},
 		{"an image that no build made", Spec{Image: "{image}", Build: &checkout.Build{Image: "made:1"}}, "", []string{"find the image made:1", "--system-build must make it"}},
 		{"no such engine", Spec{Image: "server:1", Engine: "podman"}, "", []string{"podman is not installed", "--system-cmd"}},

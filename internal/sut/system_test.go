@@ -109,7 +109,7 @@ func noCanary(t testing.TB, s *System) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(text), canary) {
-		t.Errorf("a secret is told: %s", text)
+		t.Errorf("a secret is shown: %s", text)
 	}
 }
 
@@ -285,7 +285,7 @@ func TestStartFails(t *testing.T) {
 				}
 			}
 			if strings.Contains(text, canary) {
-				t.Errorf("a secret is told: %s", text)
+				t.Errorf("a secret is shown: %s", text)
 			}
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("it took %v", took)
@@ -358,7 +358,7 @@ func TestDies(t *testing.T) {
 			select {
 			case <-s.Died():
 			case <-time.After(30 * time.Second):
-				t.Fatal("nobody noticed")
+				t.Fatal("Died was not closed")
 			}
 			got := s.Exit()
 			if got.After <= 0 {
@@ -468,7 +468,7 @@ func TestForkDies(t *testing.T) {
 	select {
 	case <-s.Died():
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody noticed")
+		t.Fatal("Died was not closed")
 	}
 }
 

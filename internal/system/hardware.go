@@ -179,7 +179,7 @@ func disks(root fs.FS) []Disk {
 	var out []Disk
 	for _, name := range names(root, base) {
 		if slices.ContainsFunc([]string{"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
-			continue // not a disk of its own, or memory
+			continue // part of another disk, or memory
 		}
 		at := path.Join(base, name)
 		d := Disk{Name: name, Scheduler: chosen(line(root, path.Join(at, "queue/scheduler")))}
