@@ -1,5 +1,5 @@
-// Carronade fires events at the systems that take events in, and says, with
-// evidence, what they can take.
+// Carronade is a load tester for systems that take in events: it sends events
+// and reports, with evidence, how the system coped.
 package main
 
 import (

@@ -1,12 +1,11 @@
-// Package app is the public face of the program: Main with the kinds of target
-// that it shall have. It answers for nothing but starting the command line, and
-// knows no kind.
+// Package app is the public API of the program: Main, with the kinds of target
+// that it shall have. It only starts the command line, and knows no kind.
 //
-// Somebody with a protocol of his own writes
+// A program with an additional protocol has
 //
 //	func main() { os.Exit(app.Main(append(all.Kinds(), lines.Kind{})...)) }
 //
-// and has every command, flag, report and comparison for it.
+// and gets every command, flag, report and comparison for it.
 package app
 
 import (
@@ -15,6 +14,6 @@ import (
 )
 
 // Main runs the program's command line, os.Args, and returns its exit code:
-// see `carronade help exit-codes`. It takes the process's standard streams and
-// signals, and is called once.
+// see `carronade help exit-codes`. It uses the process's standard streams and
+// signals, and must be called only once.
 func Main(kinds ...target.Kind) int { return cli.OS(kinds).Main() }

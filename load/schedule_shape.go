@@ -13,12 +13,12 @@ import (
 // ShapeForms says what ParseShape takes, for help and documents.
 const ShapeForms = `constant(RATE)               such as constant(50k/s)
 ramp(RATE,RATE,TIME)         from, to: such as ramp(1k/s,100k/s,30s)
-steps(RATE:TIME,...)         in turn: such as steps(10k/s:10s,20k/s:10s)
+steps(RATE:TIME,...)         in order: such as steps(10k/s:10s,20k/s:10s)
 steps(RATE..RATE,RATE,TIME)  from, to, by: such as steps(1k/s..9k/s,2k/s,10s)
 sine(RATE,RATE,TIME)         mean, swing, period: such as sine(50k/s,9k/s,60s)
-burst(EVENTS,TIME)           so many at once, every: such as burst(1000,1s)
+burst(EVENTS,TIME)           that many at once, every: such as burst(1000,1s)
 poisson(RATE[,SEED])         at random: such as poisson(5k/s)
-SHAPE:TIME                   for so long: such as constant(1k/s):10s
+SHAPE:TIME                   for this time: such as constant(1k/s):10s
 SHAPE+SHAPE+...              such as constant(1k/s):9s+ramp(1k/s,9k/s,9s)`
 
 // ParseShape reads a schedule as ShapeForms writes them. A Poisson shape

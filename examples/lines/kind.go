@@ -28,8 +28,8 @@ func (Kind) Schemes() []string { return []string{"lines"} }
 // Ops implements target.Kind.
 func (Kind) Ops() []string { return []string{"produce"} }
 
-// Options implements target.Kind. The rows are all it takes to have flags,
-// help, keys in workload files, checks and a place in the report.
+// Options implements target.Kind. Each row gives an option a flag, help, a key
+// in workload files, checks and a place in the report.
 func (Kind) Options() []target.Option {
 	return []target.Option{
 		{Name: "size", Word: "SIZE", Default: "100", Group: "events", Independent: true, Help: "bytes of a line"},
@@ -74,8 +74,8 @@ func (s *session) Start(sink load.Sink) {
 	go l.reader()
 }
 
-// A lane fires over the connection. Batches in flight wait in slots, in the
-// order in which they were fired, which is that of their answers.
+// A lane sends over the connection. Batches in flight wait in slots, in the
+// order in which they were taken, which is that of their answers.
 type lane struct {
 	conn net.Conn
 	gen  *payload.Generator
@@ -83,10 +83,10 @@ type lane struct {
 	most int
 
 	slots chan load.Batch
-	fresh []load.Batch // fired and not flushed
+	fresh []load.Batch // taken and not flushed
 	buf   []byte
-	write chan []byte   // never full: each entry holds a batch that has a slot
-	ended chan struct{} // the reader has gone, and with it the connection
+	write chan []byte   // never full: each entry has a batch that has a slot
+	ended chan struct{} // closed when the reader and the connection have ended
 
 	full          atomic.Bool
 	closed        bool
@@ -104,12 +104,12 @@ func (l *lane) Room(int32, uint64) int {
 	}
 }
 
-// Fire encodes what there are slots for.
+// Fire encodes the batches for which slots are free.
 func (l *lane) Fire(batches []load.Batch) int {
 	for i := range batches {
 		if len(l.slots)+len(l.fresh) == cap(l.slots) {
 			l.full.Store(true)
-			// A slot may have come free before the reader could see this.
+			// A slot may have become free before the reader could see full.
 			if len(l.slots)+len(l.fresh) == cap(l.slots) || !l.full.CompareAndSwap(true, false) {
 				return i
 			}
@@ -137,8 +137,8 @@ func (l *lane) line(n uint64) []byte {
 	return out
 }
 
-// Flush hands what was fired to the writer; the batches' slots hold when that
-// was.
+// Flush hands the encoded batches to the writer, and notes in their slots when
+// it did.
 func (l *lane) Flush() {
 	if len(l.fresh) == 0 {
 		return
@@ -162,8 +162,8 @@ func (l *lane) writer() {
 	}
 }
 
-// reader completes batches as they are answered, and when the connection is gone
-// what is still in flight: nothing certain is known of it.
+// reader completes batches as they are answered. When the connection has ended,
+// it completes those still in flight as unknown.
 func (l *lane) reader() {
 	in := bufio.NewScanner(l.conn)
 	for in.Scan() {
@@ -172,7 +172,7 @@ func (l *lane) reader() {
 		var s load.Batch
 		select {
 		case s = <-l.slots:
-		default: // an answer to nothing: what comes after it cannot be matched
+		default: // an answer without a batch: later answers cannot be matched
 			l.conn.Close()
 			continue
 		}
@@ -223,6 +223,6 @@ func (l *lane) Close() error {
 	close(l.write)
 	err := l.conn.Close()
 	<-l.ended
-	l.giveUp() // what was fired while the reader was ending
+	l.giveUp() // batches that were sent while the reader was ending
 	return err
 }

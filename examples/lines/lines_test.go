@@ -65,7 +65,7 @@ func (s *server) answer(c net.Conn) {
 	}
 }
 
-// The suite that every kind passes.
+// Kind passes the suite that every kind must pass.
 func TestKind(t *testing.T) {
 	s := serve(t, math.MaxInt)
 	targettest.Run(t, targettest.System{
@@ -82,13 +82,13 @@ func TestKind(t *testing.T) {
 	})
 }
 
-// A protocol from outside has everything that ours have: it is built as a
-// program, and its reports add up.
-func TestProgramWithAProtocolOfItsOwn(t *testing.T) {
+// A protocol in a separate program has all features of the built-in ones: the
+// program builds, and its reports add up.
+func TestProgramWithItsOwnProtocol(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	exe := filepath.Join(t.TempDir(), "lines")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", exe, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as the acceptance tests build theirs, so that little is compiled twice
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // like the acceptance tests, so that little is compiled twice
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -108,7 +108,7 @@ func TestProgramWithAProtocolOfItsOwn(t *testing.T) {
 			args := append([]string{"run", "lines://" + s.addr, "--json", "--quiet", "--linger", "1ms"}, tt.args...)
 			out, err := exec.Command(exe, args...).Output()
 			var e *exec.ExitError
-			if errors.As(err, &e) && e.ExitCode() != 3 { // 3: this machine is busy, which is not the matter here
+			if errors.As(err, &e) && e.ExitCode() != 3 { // 3: this machine is busy, which does not matter here
 				t.Fatalf("%v: %v\n%s", args, err, e.Stderr)
 			}
 			var report struct {

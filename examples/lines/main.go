@@ -1,6 +1,6 @@
-// Command lines is carronade with a protocol of its own, in a program of its
-// own: everything it needs is public, and nothing was forked. It has all the
-// commands, flags and reports:
+// Command lines is carronade with an additional protocol, in a separate
+// program: everything it needs is public, and nothing was forked. It has all
+// the commands, flags and reports:
 //
 //	lines run lines://127.0.0.1:7000 --rate 50k/s --for 20s
 package main

@@ -18,46 +18,46 @@ import (
 	"carronade/target"
 )
 
-// An Order is a revision to be had, and built.
+// An Order is a revision to be checked out and built.
 type Order struct {
 	Dir      string // folder of the user's repository; it is only read
 	Revision string // a branch, REMOTE/BRANCH, a tag or a commit; "" is HEAD
-	Fetch    string // a remote of the repository that is asked for what is new; "": none
-	// Command builds it, in the worktree, by the shell. {revision}, {branch} and
-	// {image} are replaced. "": the worktree alone is wanted.
+	Fetch    string // a remote of the repository to fetch from first; "": none
+	// Command builds it: the shell runs it in the worktree. {revision},
+	// {branch} and {image} are replaced. "": only the worktree is made.
 	Command string
-	Env     []string // NAME=VALUE besides those of this process
+	Env     []string // NAME=VALUE in addition to those of this process
 
-	Cache  string        // folder that is kept; "" is the user's own
-	Bound  Bound         // of the cache; zero fields are DefaultBound's
+	Cache  string        // the cache folder; "" is the user's own
+	Bound  Bound         // of the cache; zero fields mean those of DefaultBound
 	Within time.Duration // how long a build may take; 0 is DefaultWithin
 
-	Mask   *secret.Mask                     // of what is logged; nil: what looks like a secret is hidden all the same
-	Output func(line string)                // what the build says, masked; nil: nobody looks
-	Logf   func(format string, args ...any) // words for the progress log; nil: none
+	Mask   *secret.Mask                     // of what is logged; nil: only what looks like a secret is hidden
+	Output func(line string)                // gets the build's output, masked; may be nil
+	Logf   func(format string, args ...any) // prints progress; may be nil
 
-	// Launched is called as soon as the build's command was started, with what
-	// ends it at once and all its group; nil: nobody wants to know.
+	// Launched is called as soon as the build's command was started, with a
+	// function that kills it and all its group; may be nil.
 	Launched func(kill func())
 }
 
 // DefaultWithin is how long a build may take.
 const DefaultWithin = 30 * time.Minute
 
-// mostLog bounds a build's kept output, in bytes.
+// maxLog limits a build's stored output, in bytes.
 const mostLog = 16 << 20
 
-// mostWords is how many of a failed build's last lines its error shows.
+// maxErrorLines is how many of a failed build's last lines its error shows.
 const mostWords = 5
 
-// A Build is a revision in a worktree of its own, built. It is kept from being
-// removed from the cache until Release.
+// A Build is a revision, built in its own worktree. The cache does not remove
+// it before Release.
 type Build struct {
 	Facts
 	Tree   string // the worktree
-	Log    string // what the build said
-	Image  string // {image}: a name and tag of the revision, for a build that makes one
-	Cached bool   // it had been built before
+	Log    string // the file with the build's output
+	Image  string // {image}: a name and tag for the revision, for a build that makes an image
+	Cached bool   // it was built before
 	Took   time.Duration
 
 	lockFile *os.File
@@ -76,9 +76,9 @@ func (b *Build) Release() {
 	}
 }
 
-// Make gets a revision and builds it, or finds it built. Two runs that want the
-// same build at once make it once. A build that fails is an error with its last
-// lines, and its whole output is kept.
+// Make checks out a revision and builds it, or finds it built. If two runs need
+// the same build at the same time, it is built once. A build that fails is an
+// error with its last lines, and its whole output is stored.
 func Make(ctx context.Context, o Order) (*Build, error) {
 	if o.Mask == nil {
 		o.Mask = new(secret.Mask)
@@ -99,7 +99,7 @@ func Make(ctx context.Context, o Order) (*Build, error) {
 	}
 	r, err := openRepo(ctx, cache, user.Dir)
 	if err != nil {
-		return nil, &target.Error{Doing: "borrow the repository in " + user.Dir, Err: err, Hint: "the cache is in " + cache + "; carronade system prune --all empties it"}
+		return nil, &target.Error{Doing: "use the repository in " + user.Dir, Err: err, Hint: "the cache is in " + cache + "; carronade system prune --all empties it"}
 	}
 	if o.Fetch != "" {
 		o.Logf("fetching %s", o.Fetch)
@@ -131,8 +131,8 @@ func Make(ctx context.Context, o Order) (*Build, error) {
 	return b, nil
 }
 
-// make holds the build's lock until Release: alone while it builds, then with
-// others that use it.
+// make keeps the build's lock until Release: exclusively while it builds, then
+// shared with others that use it.
 func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error {
 	for {
 		b.Release()
@@ -149,7 +149,7 @@ func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error 
 			return err
 		}
 		if !still(lockFile, name) {
-			continue // pruned while we waited
+			continue // pruned in the meantime
 		}
 		if e, err := readEntry(home); err == nil && !e.Failed {
 			b.Cached, b.Took = true, e.Took
@@ -157,7 +157,7 @@ func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error 
 			o.Logf("revision %.12s was built before", b.Revision)
 			return nil
 		}
-		// Nobody built it: alone now, and then look again.
+		// It is not built: lock it exclusively, and then check again.
 		if err := wait(ctx, lockFile, false); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error 
 	}
 }
 
-// still tells whether an open file is the one that has the name.
+// isCurrent reports whether an open file is still the one with this name.
 func still(f *os.File, name string) bool {
 	a, err1 := f.Stat()
 	b, err2 := os.Stat(name)
@@ -208,7 +208,7 @@ func (b *Build) build(ctx context.Context, o *Order, r *repo, home string) error
 	return nil
 }
 
-// checkOut makes the worktree anew.
+// checkOut creates the worktree anew.
 func (b *Build) checkOut(ctx context.Context, r *repo) error {
 	unlock, err := lock(ctx, filepath.Join(r.home, "repo.lock"))
 	if err != nil {
@@ -242,7 +242,7 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 	written := 0
 	var last []string
 	words := system.Shell(o.Command)
-	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // what the user asked to run; ended below with all its group
+	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // the user's command; killed below with all its group
 	cmd.Dir = b.Tree
 	cmd.Env = append(append(clean(os.Environ()), "CARRONADE_REVISION="+b.Revision, "CARRONADE_BRANCH="+b.Branch, "CARRONADE_IMAGE="+b.Image), o.Env...)
 	child, err := system.StartChild(cmd, func(line string) {
@@ -274,7 +274,8 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 			<-child.Done()
 			err = context.Cause(ctx)
 		}
-		// What the build left running in its group would hold its output open.
+		// Processes that the build left running in its group would keep its
+		// output open.
 		child.Kill()
 		select {
 		case <-child.Drained():

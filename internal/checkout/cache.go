@@ -23,22 +23,22 @@ type Entry struct {
 	Revision   string        `json:"revision"`
 	Date       time.Time     `json:"revision_date"`
 	Command    string        `json:"command,omitempty"` // without secrets
-	Image      string        `json:"image,omitempty"`   // that the build was told to make
+	Image      string        `json:"image,omitempty"`   // if the build makes one
 	Built      time.Time     `json:"built"`
 	Used       time.Time     `json:"used"` // last
 	Took       time.Duration `json:"took_ns"`
 	Bytes      int64         `json:"bytes"`            // on disk when it was built
-	Failed     bool          `json:"failed,omitempty"` // only its output is kept
+	Failed     bool          `json:"failed,omitempty"` // only its output is stored
 	InUse      bool          `json:"in_use,omitempty"`
 }
 
-// A Bound is how much is kept.
+// A Bound limits the cache.
 type Bound struct {
-	Builds int   // most builds; below 0: none
-	Bytes  int64 // most bytes of builds; below 0: none
+	Builds int   // maximum number of builds; below 0: none
+	Bytes  int64 // maximum of bytes of builds; below 0: none
 }
 
-// DefaultBound is what is kept where nobody said otherwise.
+// DefaultBound is the default limit.
 var DefaultBound = Bound{Builds: 20, Bytes: 20 << 30}
 
 const entryFile = "build.json"
@@ -81,7 +81,7 @@ func readEntry(home string) (Entry, error) {
 	return e, nil
 }
 
-// write puts the entry in place whole: its presence says that the build is done.
+// write writes the entry atomically: its presence means that the build is done.
 func (e *Entry) write() error {
 	data, err := json.MarshalIndent(e, "", "  ")
 	if err != nil {
@@ -99,8 +99,8 @@ func (e *Entry) touch() {
 	_ = os.Chtimes(filepath.Join(e.Home, entryFile), now, now)
 }
 
-// List tells what is in the cache, what was used last first. An empty cache
-// folder, "", is the user's own.
+// List returns the builds in the cache, the most recently used first. The cache
+// "" is the user's own.
 func List(cache string) ([]Entry, error) {
 	cache, err := cacheFolder(cache)
 	if err != nil {
@@ -114,7 +114,7 @@ func List(cache string) ([]Entry, error) {
 	for _, name := range names {
 		e, err := readEntry(filepath.Dir(name))
 		if err != nil {
-			continue // removed meanwhile, or not ours
+			continue // removed meanwhile, or made by another program
 		}
 		if unlock := e.lock(); unlock != nil {
 			unlock()
@@ -129,7 +129,7 @@ func List(cache string) ([]Entry, error) {
 	return out, nil
 }
 
-// lock takes the build's lock alone; nil when it is in use.
+// lock takes the build's lock exclusively; nil if it is in use.
 func (e *Entry) lock() (unlock func()) { return e.lockFile("lock") }
 
 func (e *Entry) lockFile(name string) (unlock func()) {
@@ -147,9 +147,10 @@ func (e *Entry) lockFile(name string) (unlock func()) {
 	return func() { f.Close() }
 }
 
-// Prune removes the builds used longest ago until the rest is within the bound,
-// and none that is in use. It returns what was removed; images are the
-// engine's, and are the caller's to remove. Zero fields are DefaultBound's.
+// Prune removes the least recently used builds until the rest is within the
+// bound, and none that is in use. It returns the removed builds. It does not
+// remove their images, which belong to the engine. Zero fields mean those of
+// DefaultBound.
 func Prune(cache string, bound Bound) (removed []Entry, bytes int64, err error) {
 	bound.Builds, bound.Bytes = cmp.Or(bound.Builds, DefaultBound.Builds), cmp.Or(bound.Bytes, DefaultBound.Bytes)
 	all, err := List(cache)
@@ -183,7 +184,7 @@ func Prune(cache string, bound Bound) (removed []Entry, bytes int64, err error) 
 	return removed, bytes, errors.Join(errs...)
 }
 
-// removeRepos removes our own repositories of which no build is left.
+// removeRepos removes the cache's repositories without builds.
 func removeRepos(cache string) error {
 	cache, err := cacheFolder(cache)
 	if err != nil {
@@ -207,7 +208,7 @@ func removeRepos(cache string) error {
 	return errors.Join(errs...)
 }
 
-// size is how many bytes a folder's files hold.
+// size returns the size of a folder's files in bytes.
 func size(dir string) (bytes int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

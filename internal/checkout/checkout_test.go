@@ -17,7 +17,7 @@ import (
 
 const canary = "kestrel-5519"
 
-// sh runs git in a folder as an author of its own.
+// sh runs git in a folder, with a fixed author.
 func sh(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"}, args...)...)
@@ -39,11 +39,11 @@ func write(t testing.TB, name, text string) {
 	}
 }
 
-// project makes a repository with a file that says which commit it is.
+// project creates a repository with a file that names its commit.
 func project(t testing.TB) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git here")
+		t.Skip("git is not installed")
 	}
 	dir := filepath.Join(t.TempDir(), "My Server")
 	write(t, filepath.Join(dir, "which"), "first\n")
@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A file that looks touched makes a plain git status write the index anew.
+	// If a file looks modified, a plain git status would rewrite the index.
 	if err := os.Chtimes(filepath.Join(dir, "which"), time.Now(), time.Unix(1_500_000_000, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %+v, %v detached, want no branch", f, err)
 	}
 	if _, ok := f.Map()["branch"]; ok {
-		t.Error("a branch is told where there is none")
+		t.Error("got a branch for a detached HEAD")
 	}
 }
 
@@ -123,13 +123,13 @@ func TestReadFails(t *testing.T) {
 			_, err := Read(t.Context(), test.dir)
 			var e *target.Error
 			if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want an error with a way out that holds %q", err, test.want)
+				t.Errorf("got %v, want an error with a hint that contains %q", err, test.want)
 			}
 		})
 	}
 }
 
-// snapshot is everything in a folder, for one that must not change.
+// snapshot returns all files of a folder, to check that they do not change.
 func snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
@@ -211,7 +211,7 @@ func TestMake(t *testing.T) {
 		}
 	}
 	if len(after) != len(before) {
-		t.Errorf("got %d files in the user's folder, want the %d that were there", len(after), len(before))
+		t.Errorf("got %d files in the user's folder, want the original %d", len(after), len(before))
 	}
 }
 
@@ -243,7 +243,7 @@ func TestMakeFetches(t *testing.T) {
 	}
 	b.Release()
 	if b.Revision != main {
-		t.Errorf("got %s, want what was fetched, %s, and not the clone's older main", b.Revision, main)
+		t.Errorf("got %s, want the fetched %s, not the clone's older main", b.Revision, main)
 	}
 	if got := sh(t, dir, "branch", "--remotes"); strings.Contains(got, "trace-apm-server") {
 		t.Errorf("got %q in the user's repository, want nothing fetched there", got)
@@ -290,16 +290,16 @@ func TestMakeFails(t *testing.T) {
 			_, err := Make(t.Context(), test.order)
 			var e *target.Error
 			if !errors.As(err, &e) {
-				t.Fatalf("got %v, want an error with a way out", err)
+				t.Fatalf("got %v, want a *target.Error", err)
 			}
 			text := e.Error() + " " + e.Hint
 			for _, want := range test.want {
 				if !strings.Contains(text, want) {
-					t.Errorf("got %q, want it to hold %q", text, want)
+					t.Errorf("got %q, want it to contain %q", text, want)
 				}
 			}
 			if strings.Contains(text, canary) {
-				t.Errorf("got %q, which holds the secret", text)
+				t.Errorf("got %q, which contains the secret", text)
 			}
 			if _, log, ok := strings.Cut(e.Hint, "its whole output is in "); ok && test.order.Within == 0 {
 				if got, err := os.ReadFile(log); err != nil || string(got) != "broken with token=***\n" {
@@ -312,7 +312,7 @@ func TestMakeFails(t *testing.T) {
 	if err != nil || len(all) != 2 || !all[0].Failed {
 		t.Errorf("got %+v, %v, want the two failed builds", all, err)
 	}
-	// What failed is built anew.
+	// A failed build is built again.
 	marker := filepath.Join(t.TempDir(), "marker")
 	o := Order{Dir: dir, Cache: cache, Command: "test -e " + marker}
 	if _, err := Make(t.Context(), o); err == nil {
@@ -338,7 +338,8 @@ func TestMakeIsCanceled(t *testing.T) {
 	}
 }
 
-// TestMakeAtOnce has several runs want the same build: it is made once.
+// TestMakeAtOnce: if several runs need the same build at the same time, it is
+// built once.
 func TestMakeAtOnce(t *testing.T) {
 	dir, cache := project(t), t.TempDir()
 	count := filepath.Join(t.TempDir(), "count")
@@ -391,13 +392,13 @@ func TestCache(t *testing.T) {
 		t.Errorf("got %+v, %d bytes, %v, want the oldest removed", removed, bytes, err)
 	}
 	if _, err := os.Stat(builds[0].Tree); err == nil {
-		t.Error("its worktree is there yet")
+		t.Error("its worktree is still there")
 	}
 	if removed, _, err = Prune(cache, Bound{Bytes: 150_000}); err != nil || len(removed) != 1 || removed[0].Revision != builds[1].Revision {
 		t.Errorf("got %+v, %v, want the older of two removed for its bytes", removed, err)
 	}
 	builds[2].Release()
-	builds[2].Release() // twice is no harm
+	builds[2].Release() // twice is harmless
 	if removed, _, err = Prune(cache, Bound{Builds: -1}); err != nil || len(removed) != 1 {
 		t.Errorf("got %+v, %v, want the last removed", removed, err)
 	}
@@ -407,7 +408,7 @@ func TestCache(t *testing.T) {
 	// A revision that was removed is built again.
 	b, err := Make(t.Context(), Order{Dir: dir, Cache: cache})
 	if err != nil || b.Cached {
-		t.Fatalf("got %+v, %v, want it built anew", b, err)
+		t.Fatalf("got %+v, %v, want it built again", b, err)
 	}
 	b.Release()
 }

@@ -16,9 +16,9 @@ import (
 	"carronade/target"
 )
 
-// git runs git in a folder and returns what it printed, without the last line
-// end. It never asks anybody anything and takes no lock that it need not: a
-// plain `git status` would rewrite the index of the user's folder.
+// git runs git in a folder and returns its output, without the last line end.
+// It never prompts, and takes no optional lock: a plain `git status` would
+// rewrite the index of the user's folder.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // arguments, not a shell's text
 	cmd.Env = append(clean(os.Environ()), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS=true", "LC_ALL=C")
@@ -39,8 +39,8 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
-// clean drops what would send git to another repository than the folder's: a
-// run may be started from a hook.
+// cleanEnv removes the variables that would make git use another repository than
+// the folder's: a run may be started from a hook.
 func clean(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, e := range env {
@@ -54,18 +54,19 @@ func clean(env []string) []string {
 	return out
 }
 
-// Facts are which revision a folder holds.
+// Facts describe the revision of a folder.
 type Facts struct {
 	Dir       string
-	Branch    string    // "" when none is checked out (a detached HEAD)
+	Branch    string    // "" for a detached HEAD
 	Revision  string    // the commit's full name
 	Date      time.Time // when it was committed
 	Dirty     bool      // tracked files differ from the revision, staged or not
-	Untracked int       // files that git does not know and was not told to ignore
+	Untracked int       // files that git neither tracks nor ignores
 }
 
-// Read asks git about the folder dir. It changes nothing there. A folder that
-// is missing, is in no repository or has no commit is an error with words.
+// Read reads the git state of the folder dir. It changes nothing there. A
+// folder that is missing, is not in a repository or has no commit is a
+// *target.Error.
 func Read(ctx context.Context, dir string) (Facts, error) {
 	f := Facts{Dir: dir}
 	fail := func(err error, hint string) (Facts, error) {
@@ -126,7 +127,7 @@ func dateOf(ctx context.Context, dir, revision string) (time.Time, error) {
 	return t, nil
 }
 
-// Map is the facts for a report: branch, revision, revision_date and
+// Map returns the facts for a report: branch, revision, revision_date and
 // unstaged_changes.
 func (f *Facts) Map() map[string]any {
 	m := map[string]any{

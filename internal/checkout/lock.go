@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// lockEvery is how often a lock that is taken is tried again.
+// lockInterval is how often to try again to take a lock.
 const lockEvery = 100 * time.Millisecond
 
-// lock takes a lock on a file, which is made, and returns how to give it back.
-// It waits as long as ctx allows.
+// lock takes a lock on a file, which it creates, and returns a function that
+// releases it. It waits as long as ctx allows.
 func lock(ctx context.Context, name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// try takes a lock on an open file without waiting; false when another process,
-// or another user within this one, has it.
+// tryLock takes a lock on an open file without waiting; false if another process,
+// or another goroutine of this one, has it.
 func try(f *os.File, shared bool) (bool, error) {
 	how := unix.LOCK_EX
 	if shared {

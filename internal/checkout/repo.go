@@ -14,20 +14,20 @@ import (
 	"carronade/target"
 )
 
-// A repo is our own repository for one of the user's: it borrows the user's
-// objects and copies the user's branches and tags, so that any revision of it
-// can be checked out without a file changing there.
+// A repo is the cache's repository for one of the user's: it uses the user's
+// objects and copies the user's branches and tags, so that any revision can be
+// checked out without changing a file of the user's.
 type repo struct {
 	user string // the user's folder
-	home string // ours: repo.git, and a folder for each build
+	home string // in the cache: repo.git, and a folder for each build
 	git  string // home/repo.git
 }
 
-// fetched is where our repository keeps what was fetched from remotes. The
+// fetched is the prefix of references that were fetched from remotes. The
 // user's own branches are in refs/heads, tags in refs/tags.
 const fetched = "refs/remotes/"
 
-// openRepo makes or refreshes our repository for the user's folder dir.
+// openRepo creates or updates the cache's repository for the user's folder dir.
 func openRepo(ctx context.Context, cache, dir string) (*repo, error) {
 	common, err := git(ctx, dir, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
@@ -52,7 +52,8 @@ func openRepo(ctx context.Context, cache, dir string) (*repo, error) {
 		if err := os.RemoveAll(r.git); err != nil {
 			return nil, err
 		}
-		// No template: the user's may hold hooks, which would run at checkouts.
+		// No template: the user's may contain hooks, which would run at
+		// checkouts.
 		if _, err := git(ctx, home, "init", "--quiet", "--bare", "--template=", r.git); err != nil {
 			return nil, err
 		}
@@ -67,8 +68,8 @@ func openRepo(ctx context.Context, cache, dir string) (*repo, error) {
 	return r, nil
 }
 
-// borrow lets our repository find the user's objects, and know where a shallow
-// history of the user's ends.
+// useObjects lets the cache's repository find the user's objects, and the end
+// of the user's history if it is shallow.
 func (r *repo) borrow(common string) error {
 	info := filepath.Join(r.git, "objects", "info")
 	if err := os.MkdirAll(info, 0o755); err != nil {
@@ -87,8 +88,9 @@ func (r *repo) borrow(common string) error {
 	return os.WriteFile(filepath.Join(r.git, "shallow"), shallow, 0o644)
 }
 
-// fetch gets the branches and tags of one of the user's remotes into our
-// repository. The remote's address may hold a login, which no error shows.
+// fetch gets the branches and tags of one of the user's remotes into the
+// cache's repository. The remote's address may contain a login, which no error
+// shows.
 func (r *repo) fetch(ctx context.Context, remote string) error {
 	doing := "fetch the remote " + remote
 	address, err := git(ctx, r.user, "remote", "get-url", remote)
@@ -115,9 +117,9 @@ func (r *repo) fetch(ctx context.Context, remote string) error {
 	return nil
 }
 
-// resolve finds the commit that somebody meant by rev, and the branch's name
-// without its remote. What was fetched for this run goes before what the user's
-// repository had already.
+// resolve finds the commit of rev, and the branch's name without its remote.
+// References that were fetched for this run take precedence over those of the
+// user's repository.
 func (r *repo) resolve(ctx context.Context, rev, remote string) (revision, branch string, err error) {
 	if strings.HasPrefix(rev, "-") {
 		return "", "", &target.Error{Doing: "find the revision " + rev, Err: errors.New("a revision does not begin with a dash"), Hint: "give a branch, a tag or a commit"}
@@ -136,7 +138,7 @@ func (r *repo) resolve(ctx context.Context, rev, remote string) (revision, branc
 		}
 	}
 	if rev == "HEAD" || strings.HasPrefix(rev, "HEAD~") || strings.HasPrefix(rev, "HEAD^") || strings.HasPrefix(rev, "@") {
-		// Of the user's folder, and not of ours, which has none.
+		// The HEAD of the user's folder: the cache's repository has none.
 		out, err := git(ctx, r.user, "rev-parse", "--quiet", "--verify", "--end-of-options", rev+"^{commit}")
 		if err == nil && out != "" {
 			branch := ""
@@ -152,7 +154,7 @@ func (r *repo) resolve(ctx context.Context, rev, remote string) (revision, branc
 	}
 }
 
-// afterSlash is a remote branch's name without its remote.
+// afterSlash returns a remote branch's name without its remote.
 func afterSlash(s string) string {
 	if _, after, ok := strings.Cut(s, "/"); ok {
 		return after
@@ -160,7 +162,7 @@ func afterSlash(s string) string {
 	return s
 }
 
-// safe is a name that is one for a file and for an image too.
+// safeName returns a name that is valid for files and for images.
 func safe(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

@@ -140,7 +140,7 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 		ws = append(ws, w...)
 	}
 	if o, end, err = s.prepare(ctx, &t, observer, ws...); err == nil {
-		o.beside = false // the tool's duration must not grow by a measurement of its own
+		o.beside = false // an additional measurement must not lengthen the tool's run
 	}
 	return o, end, err
 }
@@ -205,7 +205,7 @@ func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Docu
 	return d, nil
 }
 
-// unsaid returns a report's warnings without those that were printed when its workload was
+// newWarnings returns a report's warnings without those that were printed when its workload was
 // resolved.
 func unsaid(w *workload.Workload, d *report.Document) []string {
 	return slices.DeleteFunc(slices.Clone(d.Warnings), func(text string) bool { return slices.Contains(w.Warnings, text) })

@@ -14,7 +14,7 @@ import (
 	"carronade/target"
 )
 
-// topicsAs makes a load on topics for a tool and keeps its report.
+// topicsAs runs a load on topics for a tool and stores its report.
 func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLoad, k target.Kind, doc *workload.Document, common compat.Common, l compat.TopicLoad) (r *compat.TopicResult, err error) {
 	t := &command.Settings{Doc: *doc}
 	keep, err := s.keeping(ctx, t, true)

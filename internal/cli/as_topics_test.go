@@ -9,7 +9,7 @@ import (
 	"carronade/internal/report"
 )
 
-// A load on topics says how many there are to be, where there is a number.
+// The job of a load on topics has the number of operations, if there is one.
 func TestTopicsJob(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -17,8 +17,8 @@ func TestTopicsJob(t *testing.T) {
 		want int // count
 	}{
 		{"by name", compat.TopicLoad{Op: "delete", Names: []string{"a", "b"}, Partitions: 3}, 2},
-		{"made as they go", compat.TopicLoad{Op: "create", Next: func() string { return "a" }, Times: 7}, 7},
-		{"one read again", compat.TopicLoad{Op: "read", Names: []string{"a"}, Times: 7}, 7},
+		{"names made during the load", compat.TopicLoad{Op: "create", Next: func() string { return "a" }, Times: 7}, 7},
+		{"one read repeatedly", compat.TopicLoad{Op: "read", Names: []string{"a"}, Times: 7}, 7},
 		{"without end", compat.TopicLoad{Op: "read", Names: []string{"a"}, Times: -1, For: time.Second}, -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestTopicsJob(t *testing.T) {
 	}
 }
 
-// Their reports cannot be replayed, and say what can be done.
+// Reports of loads on topics cannot be replayed; the error has a hint.
 func TestReplayOfTopics(t *testing.T) {
 	var said *words
 	if _, err := replayed(&report.Document{Op: "topics create"}); !errors.As(err, &said) || said.Hint == "" {

@@ -85,7 +85,7 @@ func (s *session) calibrate(ctx context.Context, span time.Duration) (*calibrati
 	}
 	i := slices.IndexFunc(protocols(), func(p protocol) bool { return p.sink != nil && s.kindOf(p) != nil })
 	if i < 0 {
-		return c, nil // nothing here has a sink to measure against
+		return c, nil // no kind of this program has a sink to measure against
 	}
 	server := protocols()[i].sink
 	sink, err := s.spawn(ctx, ctx, server.args...)

@@ -9,7 +9,7 @@ import (
 	"carronade/internal/workload"
 )
 
-// A program that is called by a tool's name is the tool.
+// A program that is started under a tool's name behaves like the tool.
 func TestCalled(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"", ""},
@@ -25,12 +25,12 @@ func TestCalled(t *testing.T) {
 	}
 }
 
-// What a run's numbers are to be read with is said once: what resolving said
-// already is not said again.
-func TestUnsaid(t *testing.T) {
+// Warnings that were printed when the workload was resolved are not printed
+// again.
+func TestNewWarnings(t *testing.T) {
 	w := &workload.Workload{Warnings: []string{"early"}}
 	d := &report.Document{Warnings: []string{"early", "late"}}
 	if got := unsaid(w, d); !slices.Equal(got, []string{"late"}) || len(d.Warnings) != 2 {
-		t.Errorf("unsaid are %q of %q", got, d.Warnings)
+		t.Errorf("got %q of %q", got, d.Warnings)
 	}
 }

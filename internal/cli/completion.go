@@ -15,7 +15,7 @@ func complete(cmd *cobra.Command, kinds []target.Kind) {
 		case len(s.Choices) > 0:
 			words = s.Choices
 		case s.Word == "FILE":
-			continue // shells complete files by themselves
+			continue // shells complete file names themselves
 		}
 		_ = cmd.RegisterFlagCompletionFunc(s.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}

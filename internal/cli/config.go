@@ -90,7 +90,7 @@ func unknownSetting(e workload.Entry, kinds []target.Kind) error {
 	}
 }
 
-// underlay adds the configuration below flags and the workload file, which both override it.
+// withConfiguration adds the configuration below flags and the workload file, which both override it.
 // Settings that do not apply to this target and operation are left out, since one file serves
 // all of them.
 func (s *session) underlay(t *command.Settings, file *workload.Document) (*workload.Document, error) {
@@ -195,7 +195,7 @@ func (s *session) configCommand() *cobra.Command {
 type configState struct {
 	File     string         `json:"file"`
 	Exists   bool           `json:"exists"`
-	Store    string         `json:"store"` // where reports go when nothing else is said
+	Store    string         `json:"store"` // where reports go by default
 	Settings map[string]any `json:"settings"`
 }
 

@@ -22,15 +22,15 @@ import (
 // and small enough for two slow processors that also run the server.
 type demo struct {
 	server
-	name     string      // of the server, in words: "an embedded ..."
-	watched  bool        // as the system under test: what its process costs is in the report
-	about    string      // what it shows, lines of a page
+	name     string      // of the server, as in "an embedded ..."
+	watched  bool        // as the system under test: the report has the resources that its process uses
+	about    string      // what it shows, as lines of help
 	workload [][2]string // settings, by name
-	next     string      // what to type next, lines of a page
+	next     string      // what to type next, as lines of help
 }
 
-const demoLong = `Starts an embedded server as a process of its own, fires at it for about ten
-seconds in an open loop, and reports.`
+const demoLong = `Starts an embedded server as a separate process, sends events to it for about
+ten seconds in an open loop, and reports.`
 
 const demoTrust = `The server shares this machine. If that affected the times, the report says so;
 the exit code depends on the events alone.`

@@ -14,14 +14,15 @@ import (
 	"testing"
 )
 
-// exampleStore stands for Elasticsearch in the examples.
+// exampleStore is the address of Elasticsearch in the examples.
 const exampleStore = "127.0.0.1:9200"
 
-// exampleCluster stands for a real one, which keeps reports.
+// exampleCluster is the address of a real cluster in the examples, which stores
+// reports.
 const exampleCluster = "search.example:9200"
 
-// startStore starts what takes documents and counts them, and does nothing else
-// of Elasticsearch.
+// startStore starts a server that imitates Elasticsearch: it only accepts and
+// counts documents.
 func startStore(t *testing.T) (addr string) {
 	t.Helper()
 	var documents atomic.Int64
@@ -42,12 +43,12 @@ func startStore(t *testing.T) (addr string) {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// exampleServer is what the repository of the examples builds: a server that
-// takes an APM Server's flags and does not look at them.
+// exampleServer is built by the repository of the examples: a server that
+// accepts and ignores an APM Server's flags.
 const exampleServer = "#!/bin/sh\nexec carronade standin apm --listen 127.0.0.1:8200 --index http://" + exampleStore + "\n"
 
-// exampleRepository makes the folder apm-server of the examples, a repository
-// whose make makes a server.
+// exampleRepository creates the folder apm-server of the examples, a repository
+// whose make builds a server.
 func exampleRepository(t *testing.T, dir string, swap *strings.Replacer) {
 	t.Helper()
 	dir = filepath.Join(dir, "apm-server")

@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "write what documents and golden files s
 
 const root = "../.."
 
-// documents are the texts whose examples are run.
+// documents returns the documents whose examples are run.
 func documents(t *testing.T) []string {
 	t.Helper()
 	list := []string{root + "/README.md"}
@@ -45,8 +45,8 @@ func documents(t *testing.T) []string {
 	return list
 }
 
-// exampleServers are the servers of the examples, by the address that stands
-// for them.
+// exampleServers are the servers of the examples, by their addresses in the
+// documents.
 var exampleServers = []struct {
 	addr string
 	args []string
@@ -58,11 +58,11 @@ var exampleServers = []struct {
 }
 
 // addresses starts the servers that a document's examples need, and returns
-// what stands for the address of each, and what it is, in turn.
+// alternately the address of each in the document and the real one.
 func addresses(t *testing.T, text string) []string {
 	t.Helper()
-	// As long and as often as a reader would, and as a test has time for, beside
-	// others, which make a run untrustworthy.
+	// The durations and repetitions of the documents, and those of a test.
+	// Other tests run at the same time and may make a run untrustworthy.
 	pairs := []string{
 		"--for 30s", "--for 1s", "for: 30s", "for: 1s", "duration=30s", "duration=1s",
 		"--repeat 10", "--repeat 2", "--repeat 6", "--repeat 2", "count: 100k", "count: 20k",
@@ -99,8 +99,8 @@ func addresses(t *testing.T, text string) []string {
 	return pairs
 }
 
-// startServer starts a stand-in that an example starts, and returns the address
-// that its kind has in examples, and what it is.
+// startServer starts a stand-in that an example starts, and returns its address
+// in the documents and the real one.
 func startServer(t *testing.T, args []string) []string {
 	t.Helper()
 	for _, s := range exampleServers {
@@ -118,7 +118,7 @@ func startServer(t *testing.T, args []string) []string {
 	return nil
 }
 
-// freeAddress is a port that is free for TCP and for UDP.
+// freeAddress returns an address whose port is free for TCP and UDP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 20 {
@@ -137,10 +137,10 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// Every block of a document that begins with "$ carronade" is run, and what it
-// prints compared with what the document says, numbers apart. The servers of
-// the examples are stand-ins at free ports. A block that begins with "$ cat
-// FILE" makes the file instead.
+// Every block of a document that begins with "$ carronade" is run, and its
+// output is compared with the document, except for numbers. The servers of the
+// examples are stand-ins at free ports. A block that begins with "$ cat FILE"
+// creates the file instead.
 func TestExamplesOfDocumentsRun(t *testing.T) {
 	total := 0
 	for _, path := range documents(t) {
@@ -183,7 +183,7 @@ func carronade(t *testing.T) string {
 	return exe
 }
 
-// An example is a command and what it prints.
+// An example is a command and its output.
 type example struct {
 	line    int
 	command string
@@ -213,8 +213,8 @@ func examples(text string) []example {
 	return out
 }
 
-// server returns the arguments of a stand-in that an example starts beside the
-// commands after it.
+// server returns the arguments of a stand-in that an example starts in the
+// background.
 func (e *example) server() (args []string, ok bool) {
 	command, beside := strings.CutSuffix(e.command, " &")
 	rest, ok := strings.CutPrefix(command, "carronade standin ")
@@ -274,10 +274,9 @@ func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 	}
 }
 
-// labels are the headings and the names of the rows of a report, from its first
-// section on; none when the lines are no report. What else a report
-// says depends on how it went, and how a page is laid out is tested where it is
-// made.
+// labels returns the headings and row names of a report, from its first section
+// on; none if the lines are not a report. The rest of a report depends on the
+// run, and the layout of a page is tested elsewhere.
 func labels(lines []string) []string {
 	begin := slices.IndexFunc(lines, func(l string) bool { return l == "Workload" || l == "Times" })
 	if begin < 0 {
@@ -299,7 +298,7 @@ var (
 	spaces  = regexp.MustCompile(`[ \t]+`)
 )
 
-// mask takes out what differs from run to run: numbers with their units,
+// mask removes the differences between runs: numbers with their units,
 // sparklines, and the width of columns.
 func mask(lines []string) []string {
 	out := make([]string, len(lines))
@@ -312,7 +311,7 @@ func mask(lines []string) []string {
 	return out
 }
 
-// matches compares lines; "..." in what is wanted stands for any lines.
+// matches compares lines; "..." in want matches any lines.
 func matches(want, got []string) bool {
 	if len(want) == 0 {
 		return len(got) == 0
@@ -328,8 +327,8 @@ func matches(want, got []string) bool {
 	return len(got) > 0 && want[0] == got[0] && matches(want[1:], got[1:])
 }
 
-// In docs/reports.md every command is one of those that are run, and every file
-// one that is written.
+// In docs/reports.md every command is an example that is run, and every file is
+// created.
 func TestEveryCommandOfReportsRuns(t *testing.T) {
 	data, err := os.ReadFile(root + "/docs/reports.md")
 	if err != nil {
@@ -360,8 +359,8 @@ func TestMatchesCanFail(t *testing.T) {
 	}{
 		{"the same", []string{"a", "b"}, []string{"a", "b"}, true},
 		{"another", []string{"a"}, []string{"b"}, false},
-		{"more", []string{"a"}, []string{"a", "b"}, false},
-		{"fewer", []string{"a", "b"}, []string{"a"}, false},
+		{"more lines", []string{"a"}, []string{"a", "b"}, false},
+		{"fewer lines", []string{"a", "b"}, []string{"a"}, false},
 		{"dots", []string{"a", "...", "z"}, []string{"a", "b", "c", "z"}, true},
 		{"dots for nothing", []string{"a", "...", "z"}, []string{"a", "z"}, true},
 		{"dots and another", []string{"a", "...", "z"}, []string{"a", "b"}, false},
@@ -373,9 +372,9 @@ func TestMatchesCanFail(t *testing.T) {
 	}
 }
 
-// docs/workload.md and the pages of targets have each setting, made from the
-// table: the parts between the marks are written by `go test ./internal/cli -run
-// Documented -update`.
+// docs/workload.md and the pages of targets have every setting of the table:
+// `go test ./internal/cli -run Documented -update` writes the parts between the
+// marks.
 func TestEverySettingIsDocumented(t *testing.T) {
 	texts := make(map[string]string)
 	for _, path := range documents(t) {
@@ -423,7 +422,8 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-// settingsTable is a kind's settings in Markdown, a table a heading.
+// settingsTable returns a kind's settings in Markdown, a table for each
+// heading.
 func settingsTable(table []workload.Setting, kind string) string {
 	var titles []string
 	rows := make(map[string][]string)
@@ -471,7 +471,7 @@ func list(forms string) string {
 	return b.String()
 }
 
-// The schema that editors are pointed at is the table's.
+// The schema for editors is that of the table.
 func TestSchemaIsCommitted(t *testing.T) {
 	path := root + "/docs/workload.schema.json"
 	want := workload.Schema(all.Kinds())
@@ -491,7 +491,7 @@ func TestSchemaIsCommitted(t *testing.T) {
 
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
-// Links between documents lead somewhere.
+// Links between documents lead to existing files.
 func TestLinksOfDocuments(t *testing.T) {
 	decisions, err := filepath.Glob(root + "/docs/decisions/*.md")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEnds: what several runs have started at the same time is all ended, whichever
-// came last, and nothing that has ended before.
+// TestEnds: everything that several concurrent runs have started is stopped, in
+// any order, and nothing that has already ended.
 func TestEnds(t *testing.T) {
 	var (
 		e     ends

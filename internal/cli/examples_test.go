@@ -8,7 +8,7 @@ import (
 	"carronade/target/all"
 )
 
-// The workloads that come as examples are valid.
+// The workloads in examples are valid.
 func TestExampleWorkloads(t *testing.T) {
 	files, err := filepath.Glob("../../examples/workloads/*.yaml")
 	if err != nil || len(files) == 0 {

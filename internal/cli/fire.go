@@ -15,7 +15,8 @@ import (
 	"carronade/load"
 )
 
-// fire runs all tasks in turn. It delivers each report at once, since a later task may fail.
+// runTasks runs all tasks, one after the other. It delivers each report at once, since a later
+// task may fail.
 func (s *session) fire(ctx context.Context, o outputs) error {
 	var outcome error
 	for i := range o.tasks {
@@ -122,7 +123,7 @@ func (e *ends) slot() func(end func()) {
 	}
 }
 
-// all stops everything that runs have started, and waits for it.
+// stopAll stops everything that runs have started, and waits for it.
 func (e *ends) all() {
 	e.mu.Lock()
 	of := maps.Clone(e.of)

@@ -23,7 +23,7 @@ import (
 	"carronade/load"
 )
 
-// The target that sends nothing measures what this machine generates of a workload without a
+// The target that sends nothing measures how fast this machine generates a workload without a
 // system, once for each workload, machine and program.
 const (
 	generatesTo     = "null://"
@@ -33,12 +33,12 @@ const (
 	mostGenerates   = 200             // stored results; the oldest are dropped
 )
 
-// loadOfEvents are the settings that say how events are made into batches, besides those of
-// the target that sends nothing.
+// batchSettings are the settings that determine how events are put into batches, in addition to
+// those of the target that sends nothing.
 func loadOfEvents() []string { return []string{"seed", "batch-events", "max-in-flight", "threads"} }
 
-// beside adds what this machine generates to the result of a run at full speed, if it is known
-// or worth measuring. Call it after the measurement.
+// addGenerates adds the rate at which this machine generates the workload to the result of a
+// run at full speed, if it is known or worth measuring. Call it after the measurement.
 func (s *session) beside(ctx context.Context, w *workload.Workload, d *report.Document) {
 	_, dead := d.Dead()
 	if d.Mode != load.FullSpeed || d.Partial || dead || ctx.Err() != nil || d.Facts["discards"] == true {
@@ -73,7 +73,7 @@ func (s *session) beside(ctx context.Context, w *workload.Workload, d *report.Do
 	_ = keepGenerates(kept) // on failure it is measured again next time
 }
 
-// generating is the same workload for the target that sends nothing.
+// generating returns the same workload for the target that sends nothing.
 func (s *session) generating(w *workload.Workload) *workload.Document {
 	var d workload.Document
 	names := loadOfEvents()
@@ -102,7 +102,7 @@ func hashOf(d *workload.Document) string {
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }
 
-// generate runs that measurement.
+// generate measures that rate.
 func (s *session) generate(ctx context.Context, events *workload.Document) (*report.Generates, error) {
 	d := workload.Document{Entries: slices.Clone(events.Entries)}
 	for _, row := range [][2]string{

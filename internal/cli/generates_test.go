@@ -14,11 +14,12 @@ import (
 	"carronade/target/all"
 )
 
-// What is measured again is bound: the oldest go. What cannot be read is none.
+// The number of stored results is limited: the oldest are dropped. An
+// unreadable file has none.
 func TestGeneratesAreKept(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	if got := keptGenerates(); len(got) != 0 {
-		t.Fatalf("got %v of nothing", got)
+		t.Fatalf("got %v without a file", got)
 	}
 	all := map[string]report.Generates{}
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
@@ -43,13 +44,13 @@ func TestGeneratesAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := keptGenerates(); got == nil || len(got) != 0 {
-			t.Errorf("of %q: got %v", text, got)
+			t.Errorf("from %q: got %v", text, got)
 		}
 	}
 }
 
-// The hash changes with what the events are made of, and with nothing else.
-func TestGeneratingTellsWorkloadsApart(t *testing.T) {
+// The hash depends on the settings of events and batches, and on nothing else.
+func TestGeneratingDistinguishesWorkloads(t *testing.T) {
 	s := &session{Program: &Program{Kinds: all.Kinds()}}
 	of := func(settings ...string) string {
 		var d workload.Document

@@ -140,8 +140,8 @@ func commandSections(cmd *cobra.Command) []section {
 	return out
 }
 
-// settingSections are the load's settings and those of the kinds by heading,
-// and then the command's own flags.
+// settingSections returns the load's settings and those of the kinds by heading, and then the
+// command's own flags.
 func settingSections(cmd *cobra.Command, kinds []target.Kind) []section {
 	table := workload.Table(nil)
 	if len(kinds) == 1 {
@@ -160,8 +160,8 @@ func settingSections(cmd *cobra.Command, kinds []target.Kind) []section {
 	return append(out, rest)
 }
 
-// flagSections are a command's own flags, and then those of them that are
-// settings of a kind by heading.
+// flagSections returns a command's own flags, and then those that are settings of a kind, by
+// heading.
 func flagSections(fs *pflag.FlagSet) []section {
 	own := section{title: "flags", column: textColumn}
 	var bound []workload.Setting
@@ -187,7 +187,7 @@ func flagSections(fs *pflag.FlagSet) []section {
 	return out
 }
 
-// byHeading groups a kind's settings, headings in the order of their first.
+// byHeading groups a kind's settings by heading, in the order of first use.
 func byHeading(table []workload.Setting, kind string) []section {
 	var out []section
 	for i := range table {
@@ -251,8 +251,8 @@ func flagRow(f *pflag.Flag) row {
 	return row{name, text}
 }
 
-// writeRow writes a name and, from the column on, the text that belongs to it,
-// wrapped; a name that reaches into the column gets a line of its own.
+// writeRow writes a name and its text, wrapped, from the column on; a name that reaches into
+// the column gets a separate line.
 func writeRow(b *strings.Builder, column int, name, text string) {
 	line := "  " + name
 	if len(line) > column-2 {
@@ -265,7 +265,7 @@ func writeRow(b *strings.Builder, column int, name, text string) {
 	}
 }
 
-// sentence makes a sentence of a short description.
+// sentence turns a short description into a sentence.
 func sentence(s string) string {
 	if s == "" {
 		return s

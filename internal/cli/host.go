@@ -101,7 +101,7 @@ func topologyText(h *system.Host) string {
 	return text
 }
 
-// numberOf is a number with its unit, nothing for zero.
+// numberOf returns a number with its unit, "" for zero.
 func numberOf(n int, unit string) string {
 	if n == 0 {
 		return ""

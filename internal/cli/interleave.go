@@ -12,9 +12,9 @@ import (
 	"carronade/internal/workload"
 )
 
-// interleave runs two workload files in turns, A B B A and so on, so that drift affects both.
-// It returns the ids of their reports, stored at the place. A run that breaks a limit or is
-// not trustworthy does not stop it, since the comparison shows that.
+// interleave runs two workload files alternately, A B B A and so on, so that drift affects
+// both. It returns the ids of their reports, stored at the place. A run that breaks a limit or
+// is not trustworthy does not stop it, since the comparison shows that.
 func (s *session) interleave(ctx context.Context, place, base, candidate string, repeat int) (baseIDs, candidateIDs []string, err error) {
 	var given command.Settings
 	if place != "" {
@@ -34,7 +34,7 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 		if len(found) != 1 {
 			return nil, nil, &words{
 				Err:  fmt.Errorf("%s has %d workloads, but a comparison takes one from each file", path, len(found)),
-				Hint: "put each into a file of its own",
+				Hint: "put each into a separate file",
 			}
 		}
 		ws = append(ws, found[0])
@@ -74,8 +74,8 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 	return baseIDs, candidateIDs, nil
 }
 
-// inTurns reorders the repetitions of two workloads, all of one and then all of the other, to
-// A B B A A B and so on.
+// alternating reorders the repetitions of two workloads, all of one and then all of the other,
+// to A B B A A B and so on.
 func inTurns(tasks []task, repeat int) []task {
 	out := make([]task, 0, len(tasks))
 	for i := range repeat {

@@ -19,8 +19,8 @@ import (
 	"carronade/target/all"
 )
 
-// What drifts hits both workloads alike: each comes first as often.
-func TestInTurns(t *testing.T) {
+// Drift affects both workloads equally: each comes first equally often.
+func TestAlternating(t *testing.T) {
 	var tasks []task
 	for _, name := range []string{"a", "b"} {
 		for i := range 4 {
@@ -36,7 +36,7 @@ func TestInTurns(t *testing.T) {
 	}
 }
 
-// turning is a session that runs in this process, and files for it.
+// inProcess returns a session that runs in this process, with files for it.
 func turning(t *testing.T, files map[string]string) (s *session, out *bytes.Buffer, path func(string) string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,8 +53,8 @@ func turning(t *testing.T, files map[string]string) (s *session, out *bytes.Buff
 	return &session{Program: p, out: &stdout{w: out}, interrupt: func() {}}, out, path
 }
 
-// Two workloads run A B B A, and their ids come back by side; the store that is
-// compared has them all, as they were asked for in their files.
+// Two workloads run A B B A, and their ids are returned by side; the store has
+// all reports, with the settings of their files.
 func TestInterleave(t *testing.T) {
 	s, out, path := turning(t, map[string]string{
 		"a.yaml": "{target: 'null://', count: 300, label: [side=a, own=yes]}",
@@ -104,11 +104,11 @@ func TestInterleave(t *testing.T) {
 		t.Errorf("the store has %d reports, %v; want 4", len(rows), err)
 	}
 	if out.Len() > 0 {
-		t.Errorf("it printed %q, and its caller tells", out.String())
+		t.Errorf("it printed %q, but only its caller prints", out.String())
 	}
 }
 
-// The configuration's collectors are told of these runs as of any.
+// The configuration's collectors get metrics of these runs, as of any.
 func TestInterleaveIsPublished(t *testing.T) {
 	s, _, path := turning(t, map[string]string{
 		"a.yaml":   "{target: 'null://', count: 10}",
@@ -127,7 +127,8 @@ func TestInterleaveIsPublished(t *testing.T) {
 	}
 }
 
-// What nobody keeps cannot be compared, and that is said before it is measured.
+// Reports that are not stored cannot be compared, which is an error before the
+// first run.
 func TestInterleaveWithoutAStore(t *testing.T) {
 	s, _, path := turning(t, map[string]string{
 		"a.yaml": "{target: 'null://', count: 10}",
@@ -145,8 +146,8 @@ func TestInterleaveWithoutAStore(t *testing.T) {
 	}
 }
 
-// Mistakes are told before anything runs, and an interrupted run ends all of
-// them: half of a comparison is none.
+// Mistakes are errors before anything runs, and an interrupted run ends the
+// comparison: half of one is useless.
 func TestInterleaveEndsEarly(t *testing.T) {
 	s, _, path := turning(t, map[string]string{
 		"one.yaml":  "{target: 'null://', count: 10}",
@@ -162,7 +163,7 @@ func TestInterleaveEndsEarly(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", tt.file, err, tt.want)
 		}
 		if _, err := os.Stat(path("reports.db")); err == nil {
-			t.Errorf("%s: a store was made, so something ran", tt.file)
+			t.Errorf("%s: a store was created, so something ran", tt.file)
 		}
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)

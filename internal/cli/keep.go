@@ -18,10 +18,10 @@ import (
 type keeping struct {
 	store store.Store // nil: not stored
 	place string      // as the user gave it; "" is the user's own
-	at    string      // the same, as it is typed
+	at    string      // the same, as it is typed in commands
 	quiet bool
 	lost  bool // a report that should have been stored was not
-	// meanwhile is whether the store is the user's own in place of the requested one, which
+	// substitute is whether the store is the user's own in place of the requested one, which
 	// may receive the reports later.
 	meanwhile bool
 }
@@ -65,7 +65,7 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 	return k, nil
 }
 
-// elsewhere opens the user's own store as a replacement for another; nil if that is the one
+// ownStore opens the user's own store as a replacement for another; nil if that is the one
 // that failed.
 func (s *session) elsewhere(ctx context.Context, place string) (store.Store, error) {
 	own, err := sqlite.Default()
@@ -92,7 +92,7 @@ func hintOr(err error, hint string) string {
 	return hint
 }
 
-// kept prints where a report is stored, unless the report itself did. A report that the
+// reportStored prints where a report is stored, unless the report itself did. A report that the
 // requested store refused goes to the user's own. None of this fails the run.
 func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
 	switch {
@@ -112,7 +112,7 @@ func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
 	ctx := context.Background() // interrupted runs are stored, too
 	var local store.Store
 	var lerr error
-	// Do not open the same file twice: closing either gives up the locks of both.
+	// Do not open the same file twice: closing either releases the locks of both.
 	if own, err := sqlite.Default(); err == nil && own != k.store.Place() {
 		local, lerr = s.elsewhere(ctx, k.place)
 	}
@@ -130,7 +130,7 @@ func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
 		hintOr(err, "the report on stdout is complete; as JSON (--json, --json-file), carronade report import FILE keeps it later"))
 }
 
-// showing is the command that shows a report.
+// showCommand is the command that shows a report.
 func showing(id, place string) string {
 	return "carronade report show " + id + storeFlag(place)
 }
@@ -154,7 +154,7 @@ func (s *session) lost() string {
 	return "check that the disk has space, or write it elsewhere"
 }
 
-// pushing is the hint how to copy a report to the store that it was meant for.
+// pushHint is the hint for copying a report to the store that it was meant for.
 func pushing(id, from, to string) string {
 	return fmt.Sprintf("carronade report push %s --store %s --to %s copies it there later", id, report.Quote(from), report.Quote(to))
 }

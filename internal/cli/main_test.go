@@ -16,11 +16,11 @@ import (
 	"carronade/target/all"
 )
 
-// The tests run the whole program, in a process of its own: the binary of the
-// tests under the name of carronade.
+// The tests run the whole program in a separate process: the test binary, under
+// the name carronade.
 func TestMain(m *testing.M) {
-	// A test that says nothing of the place for data must not reach the user's
-	// own reports.
+	// A test that does not set the data folder must not reach the user's own
+	// reports.
 	if os.Getenv("XDG_DATA_HOME") == "" {
 		_ = os.Setenv("XDG_DATA_HOME", filepath.Join(os.DevNull, "data"))
 	}
@@ -60,7 +60,7 @@ func broker(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // server starts a stand-in for a script, and sets a variable to its address,
-// and one for each other address it listens on: SERVER_UDP.
+// and one for each of its other addresses, such as SERVER_UDP.
 func server(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: server VARIABLE NAME [FLAGS]")
@@ -76,9 +76,8 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { _ = c.Stop() })
 }
 
-// measured runs the program like exec, and takes exit code 3 for 0: a machine
-// that is busy with other tests makes a generator that is not to be trusted,
-// which the program rightly says.
+// measured runs the program like exec, but accepts exit code 3 like 0: on a
+// machine that is busy with other tests, a run may rightly be not trusted.
 func measured(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 || args[0] != "carronade" {
 		ts.Fatalf("usage: measured carronade ARGS")

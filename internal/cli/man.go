@@ -44,7 +44,7 @@ func manPage(name string, cmd *cobra.Command, kinds []target.Kind) string {
 	p := makeManual(cmd, kinds)
 	short := cmd.Short
 	if short == "" {
-		short = "fires events at the systems that take events in"
+		short = "a load tester for systems that take in events"
 	}
 	var b strings.Builder
 	manHead(&b, name, "1", short)
@@ -94,7 +94,7 @@ func roffLines(s string) string {
 	return b.String()
 }
 
-// guard escapes a line that begins with a dot, which would be an instruction.
+// escapeDot escapes a line that begins with a dot, which would be an instruction.
 func guard(line string) string {
 	if strings.HasPrefix(line, ".") {
 		return `\&` + line

@@ -45,8 +45,8 @@ func (p *profile) start() error {
 	return &words{Err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, command.Reason(err)), Hint: "give a file in a writable folder"}
 }
 
-// stop ends the CPU profile and writes the other. Call it when the command is done, also after
-// an error.
+// stop ends the CPU profile and writes the memory profile. Call it when the command is done,
+// also after an error.
 func (p *profile) stop() error {
 	var problems []error
 	if p.out != nil {

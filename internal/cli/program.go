@@ -24,11 +24,10 @@ type Program struct {
 	Args  []string // without the program's name
 	In    io.Reader
 	Out   io.Writer // results
-	Err   io.Writer // progress, and words to people
-	// Signals delivers interrupts; nil: none come. The first stops a run,
-	// the second leaves at once.
+	Err   io.Writer // progress and messages
+	// Signals delivers interrupts; nil: none. The first stops a run, the second exits at once.
 	Signals <-chan os.Signal
-	// Exit leaves at once. Nil: os.Exit.
+	// Exit ends the process at once. Nil: os.Exit.
 	Exit func(code int)
 }
 
@@ -40,7 +39,7 @@ func OS(kinds []target.Kind) *Program {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
-		signal.Notify(signals, syscall.SIGHUP) // the terminal is closed, and started processes have to end
+		signal.Notify(signals, syscall.SIGHUP) // the terminal was closed, and started processes must end
 	}
 	return &Program{Kinds: kinds, Args: called(os.Args), In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Signals: signals}
 }
@@ -88,20 +87,20 @@ func (p *Program) Main() int {
 	return code
 }
 
-// A session is a Program that runs.
+// A session is a running Program.
 type session struct {
 	*Program
 	out       *stdout
 	interrupt func()
 	profile   profile
-	// restore is the watcher whose status line is on the terminal; it is removed before
-	// leaving at once.
+	// restore is the watcher whose status line is on the terminal; the line is removed before
+	// an exit at once.
 	restore atomic.Pointer[live.Watcher]
 	// ends stops what runs have started (the systems under test), which must not outlive this
 	// program.
 	ends ends
 
-	// unhelped is why the requested help could not be printed: the parser has no way to return
+	// helpError is why the requested help could not be printed: the parser has no way to return
 	// an error for it.
 	unhelped error
 
@@ -118,8 +117,8 @@ type session struct {
 	configError error
 }
 
-// watchSignals stops what runs at the first signal and leaves at the second.
-// The returned function ends the watch.
+// watchSignals stops the run at the first signal and exits at the second. The returned function
+// ends the watch.
 func (s *session) watchSignals() func() {
 	done := make(chan struct{})
 	go func() {

@@ -12,7 +12,7 @@ import (
 	"carronade/target/all"
 )
 
-// A command line is a value: several run in one process and do not meet.
+// A command line is a value: several run in one process independently.
 func TestProgramsSideBySide(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	counts := []string{"1000", "2000", "3000"}
@@ -43,7 +43,7 @@ func TestProgramsSideBySide(t *testing.T) {
 	}
 }
 
-// The second signal calls Exit; the first only stops what runs.
+// The second signal calls Exit; the first only stops the run.
 func TestProgramSignals(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	signals := make(chan os.Signal, 1)
@@ -70,7 +70,7 @@ func TestProgramSignals(t *testing.T) {
 	}
 }
 
-// A writer is a function that is given what is written.
+// A writer is a function that gets the written bytes.
 type writer func([]byte)
 
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }

@@ -37,7 +37,7 @@ type server struct {
 	to   string   // the target; ADDR is replaced by the address it listens on
 }
 
-// protocolOf returns the entry of a kind, nil for a kind from outside.
+// protocolOf returns the entry of a kind, nil for a kind of another program.
 func protocolOf(k target.Kind) *protocol {
 	list := protocols()
 	i := slices.IndexFunc(list, func(p protocol) bool { return p.kind == k.Name() })
@@ -52,7 +52,7 @@ func (s *session) listed() []protocol {
 	return slices.DeleteFunc(protocols(), func(p protocol) bool { return s.kindOf(p) == nil })
 }
 
-// kindOf returns the program's kind of a protocol, nil when it has none.
+// kindOf returns the program's kind of a protocol, nil if it has none.
 func (s *session) kindOf(p protocol) target.Kind {
 	for _, k := range s.Kinds {
 		if k.Name() == p.kind {
@@ -62,7 +62,7 @@ func (s *session) kindOf(p protocol) target.Kind {
 	return nil
 }
 
-// ownCommands are those that only one protocol has.
+// ownCommands returns the commands that only one protocol has.
 func (s *session) ownCommands() []*cobra.Command {
 	var list []*cobra.Command
 	for _, p := range s.listed() {
@@ -73,7 +73,7 @@ func (s *session) ownCommands() []*cobra.Command {
 	return list
 }
 
-// A topicLoad makes a load of operations on topics for an old tool.
+// A topicLoad runs a load of operations on topics for an old tool.
 type topicLoad func(context.Context, command.Console, target.Kind, *workload.Document, compat.TopicLoad) (*compat.TopicResult, error)
 
 // topicLoads returns a kind and its function for loads of operations on topics; nil if it has

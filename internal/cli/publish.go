@@ -14,7 +14,7 @@ import (
 )
 
 // publisher prepares the export of metrics, if requested; otherwise nil. The observer belongs
-// to a drop-in with output and series of its own.
+// to a drop-in with its own output and series.
 func (s *session) publisher(t *command.Settings, observer compat.Observer) (*publish.Hub, error) {
 	o := publish.Options{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),

@@ -12,8 +12,8 @@ import (
 	"carronade/internal/command/reports"
 )
 
-const rootLong = `Carronade fires events at the systems that take events in, and says, with
-evidence, what they can take.`
+const rootLong = `Carronade is a load tester for systems that take in events. It sends events and
+reports, with evidence, how the system coped.`
 
 // root builds the tree of commands. A tree serves one command line, since flags keep their
 // values.

@@ -22,7 +22,7 @@ import (
 	"carronade/internal/workload"
 )
 
-const runLong = `Fires at the target, or reads from it, and reports the result.
+const runLong = `Sends events to the target, or reads from it, and reports the result.
 
 Without --rate, --shape or --concurrency it sends as fast as the in-flight limit
 allows. Without --for, --count or --bytes it runs until Ctrl-C, which stops,
@@ -30,7 +30,7 @@ drains and reports; a second Ctrl-C exits at once. The report goes to stdout and
 progress to stderr. The report is also kept, with its intervals as they are
 measured, in your store (carronade report list) or the one that --store names.
 
-A file may hold a list of workloads; they run in order, with a report each.`
+A file may contain a list of workloads; they run in order, each with a report.`
 
 // runCommand returns the command run.
 func (s *session) runCommand() *cobra.Command {
@@ -129,7 +129,8 @@ type outputs struct {
 	json  bool
 	full  bool // print the whole report
 	quiet bool
-	// beside adds to a run at full speed what this machine generates without a system.
+	// beside adds to a run at full speed how fast this machine generates its workload without a
+	// system.
 	beside   bool
 	tasks    []task
 	note     string          // the note in the reports

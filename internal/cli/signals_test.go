@@ -19,7 +19,7 @@ import (
 	"carronade/internal/standin"
 )
 
-// A process is the program, running, with its words read as they come.
+// A process is the running program, whose messages are read during the run.
 type process struct {
 	*exec.Cmd
 	out   bytes.Buffer
@@ -32,7 +32,7 @@ func start(t *testing.T, args ...string) *process {
 	return begin(t, exec.Command(carronade(t), args...))
 }
 
-// begin starts a command that is the program, or becomes it.
+// begin starts a command that is the program, or executes it.
 func begin(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{Cmd: cmd}
@@ -51,7 +51,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// until reads what is said up to a line with the text.
+// until reads messages up to a line with the text.
 func (p *process) until(t *testing.T, text string) {
 	t.Helper()
 	for {
@@ -89,8 +89,8 @@ func (p *process) end(t *testing.T) int {
 	return p.ProcessState.ExitCode()
 }
 
-// An interruption ends a run and leaves a report, which is a part where there was
-// to be more, and whole where nothing else was to end it.
+// An interruption ends a run and leaves a report, which is partial if the run
+// had a limit, and complete if not.
 func TestInterruptStopsAndReports(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -127,7 +127,7 @@ func TestInterruptStopsAndReports(t *testing.T) {
 	}
 }
 
-// Under nohup a run goes on when its terminal is closed.
+// Under nohup a run continues when its terminal is closed.
 func TestNohup(t *testing.T) {
 	t.Parallel()
 	p := begin(t, exec.Command("sh", "-c", `trap '' HUP; exec "$0" "$@"`, carronade(t),
@@ -147,11 +147,11 @@ func TestNohup(t *testing.T) {
 		t.Fatalf("the report: %v\n%s", err, p.out.String())
 	}
 	if d.Stopped != "time" || d.Totals.Offered != 1500 {
-		t.Errorf("got %+v, want a run that came to its end", d)
+		t.Errorf("got %+v, want a complete run", d)
 	}
 }
 
-// A listener that never answers keeps a run connecting.
+// A run can be interrupted while it connects to a listener that never answers.
 func TestInterruptWhileConnecting(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -160,7 +160,7 @@ func TestInterruptWhileConnecting(t *testing.T) {
 	}
 	defer l.Close()
 	p := start(t, "run", "kafka://"+l.Addr().String()+"/t", "--rate", "1k/s")
-	c, err := l.Accept() // it is connecting now
+	c, err := l.Accept() // now it is connecting
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,8 +174,8 @@ func TestInterruptWhileConnecting(t *testing.T) {
 	}
 }
 
-// The second interrupt does not wait for a server that keeps its answers.
-func TestSecondInterruptLeavesAtOnce(t *testing.T) {
+// The second interrupt does not wait for a server that does not answer.
+func TestSecondInterruptExitsAtOnce(t *testing.T) {
 	t.Parallel()
 	broker, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--discard", "--listen", "127.0.0.1:0")
 	if err != nil {
@@ -189,7 +189,7 @@ func TestSecondInterruptLeavesAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	signal(syscall.SIGSTOP) // from here on there are no answers, and the drain waits for them
+	signal(syscall.SIGSTOP) // from now on there are no answers, and the drain waits for them
 	defer signal(syscall.SIGCONT)
 	p.interrupt(t)
 	p.until(t, "drain")
@@ -202,9 +202,9 @@ func TestSecondInterruptLeavesAtOnce(t *testing.T) {
 	}
 }
 
-// A reader that leaves early is no fault: the run goes on and its exit code
-// counts.
-func TestReaderOfStdoutLeaves(t *testing.T) {
+// A reader that closes early is not an error: the run continues and its exit
+// code counts.
+func TestReaderOfStdoutCloses(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -219,14 +219,14 @@ func TestReaderOfStdoutLeaves(t *testing.T) {
 	w.Close()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 3 {
-		err = nil // this machine is busy with the other tests: the run was not trusted, and went on
+		err = nil // this machine is busy with the other tests: the run was not trusted, but continued
 	}
 	if err != nil || words.Len() > 0 {
-		t.Errorf("got %v and %q, want a quiet end", err, words.String())
+		t.Errorf("got %v and %q, want no error and no message", err, words.String())
 	}
 }
 
-// A disk that is full is said, and is exit code 2.
+// A full disk gives an error and exit code 2.
 func TestStdoutThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

@@ -106,7 +106,7 @@ func (s *session) aside(_ context.Context, place string) (to string, err error) 
 	return sqlite.MoveAside(path)
 }
 
-// damaged opens a damaged store to read what is left of it.
+// damaged opens a damaged store to read what can still be read.
 func (s *session) damaged(ctx context.Context, place string) (store.Store, error) {
 	path, err := s.file(place)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *session) damaged(ctx context.Context, place string) (store.Store, error
 	return left, nil
 }
 
-// file is the path of a store that is a file.
+// file returns the path of a store that is a file.
 func (s *session) file(place string) (path string, err error) {
 	if place == "" {
 		if place, err = s.defaultStore(); err != nil {

@@ -24,7 +24,7 @@ func subjects() []subject {
 		{"targets", "how a target is written", (*session).targetsText},
 		{"shapes", "rates that change: --shape", func(*session) string {
 			return "--shape makes an open loop whose rate changes:\n\n" + indent(load.ShapeForms) + `
-A shape of several steps reports each step on its own. --warmup fires at the
+A shape of several steps reports each step separately. --warmup sends at the
 rate that the shape begins with, and the shape begins after it.
 `
 		}},
@@ -198,11 +198,11 @@ func (s *session) wordsText() string {
 	return b.String() + wordsText
 }
 
-const wordsText = `  client          one independent sender with connections of its own
+const wordsText = `  client          one independent sender with its own connections
   open loop       events are due by a schedule, whatever the system does
   closed loop     a fixed concurrency: each caller sends when its last batch
                   is answered
-  due, sent, done when the schedule wanted the event, when it was handed to the
+  due, sent, done when the schedule says to send it, when it was handed to the
                   system, when the answer came
   batching        waited for its batch to fill; by design
   queueing        waited for the in-flight limit; caused by the system

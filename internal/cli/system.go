@@ -110,7 +110,7 @@ runs use: %d builds and %s.`, checkout.DefaultBound.Builds, units.FlagSize(check
 	return cmd
 }
 
-// pruneBound returns the limit of the cache that the flags ask for.
+// pruneBound returns the cache limit that the flags set.
 func pruneBound(builds int, bytes string, all bool) (checkout.Bound, error) {
 	if all {
 		if builds != 0 || bytes != "" {

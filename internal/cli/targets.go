@@ -14,10 +14,10 @@ import (
 	"carronade/internal/workload"
 )
 
-// This file is the only list of protocols in the command line. It has, for each kind of
-// target, descriptions beyond what the kind itself has, its demo, and the command that only it
-// has. Nothing else in this package, in the engine or in reports names a protocol (a test in
-// internal/arch checks that), so a new protocol is one more entry here.
+// This file is the only list of protocols in the command line. For each kind of target, it has
+// descriptions in addition to those of the kind itself, its demo, and its own command. Nothing
+// else in this package, in the engine or in reports names a protocol (a test in internal/arch
+// checks that), so a new protocol is one more entry here.
 
 // protocols is the list, in the order of help; the first demo is the default.
 func protocols() []protocol {

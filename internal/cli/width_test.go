@@ -13,9 +13,8 @@ import (
 	"carronade/target/all"
 )
 
-// wide finds the lines of a page that a terminal of 80 columns would break. What
-// an old tool says in its own words, or in those of Go's flag package, is as it
-// is there.
+// wide finds the lines of a page that a terminal of 80 columns would break. It
+// skips the original lines of old tools and of Go's flag package.
 func wide(t *testing.T, of, page string) {
 	t.Helper()
 	for line := range strings.Lines(page) {
@@ -28,8 +27,8 @@ func wide(t *testing.T, of, page string) {
 	}
 }
 
-// Help fits a terminal of 80 columns: that of every command and subject, and
-// that of the old tools.
+// The help of every command, subject and old tool fits a terminal of 80
+// columns.
 func TestHelpWidth(t *testing.T) {
 	var out bytes.Buffer
 	s := &session{Program: &Program{Kinds: all.Kinds(), Out: &out, Err: io.Discard}, out: &stdout{w: &out}}

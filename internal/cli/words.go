@@ -13,14 +13,13 @@ import (
 	"carronade/target"
 )
 
-// This file prints errors, hints and warnings. Their texts come from where they happen: words,
-// target.Error and workload.Error. Progress and the lines of old tools are printed where they
-// are made.
+// This file prints errors, hints and warnings. Their texts come from where they occur: words,
+// target.Error and workload.Error. Progress and the lines of old tools are printed elsewhere.
 
 // words is an error with a hint.
 type words = command.Words
 
-// say prints an error and its hint; of joined errors each one, and each hint once.
+// printError prints an error and its hint; of joined errors each one, and each hint once.
 func (s *session) say(err error) {
 	hinted := make(map[string]bool)
 	for _, e := range apart(err) {
@@ -40,7 +39,7 @@ func (s *session) say(err error) {
 // warn prints a warning.
 func (s *session) warn(text string) { fmt.Fprintf(s.Err, "warning: %s\n", oneLine(text)) }
 
-// beware prints a warning and a hint.
+// warnWithHint prints a warning and a hint.
 func (s *session) beware(err error, hint string) {
 	s.warn(err.Error())
 	fmt.Fprintf(s.Err, "hint: %s\n", oneLine(hint))
@@ -49,7 +48,7 @@ func (s *session) beware(err error, hint string) {
 // note prints a note.
 func (s *session) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
 
-// apart splits joined errors.
+// splitErrors splits joined errors.
 func apart(err error) []error {
 	if j, ok := err.(interface{ Unwrap() []error }); ok { // inner joins belong to the errors themselves
 		var out []error

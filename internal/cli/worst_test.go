@@ -8,7 +8,7 @@ import (
 	"carronade/internal/command"
 )
 
-// TestWorst joins what repetitions came to, in either order.
+// TestWorst combines the outcomes of repetitions, in either order.
 func TestWorst(t *testing.T) {
 	code := func(c int) error { return exitCode{Code: c} }
 	ascending := []error{
@@ -17,13 +17,13 @@ func TestWorst(t *testing.T) {
 	for i, a := range ascending {
 		for k, b := range ascending {
 			if got, want := worst(a, b), ascending[max(i, k)]; !errors.Is(got, want) {
-				t.Errorf("of %v and %v: got %v, want %v", a, b, got, want)
+				t.Errorf("%v and %v: got %v, want %v", a, b, got, want)
 			}
 		}
 	}
 }
 
-// TestExitText says under the right code what --verify finds.
+// TestExitText: the text has the findings of --verify under the right code.
 func TestExitText(t *testing.T) {
 	said := map[string]string{}
 	code := ""
@@ -41,7 +41,7 @@ func TestExitText(t *testing.T) {
 		"4": "events were removed before they were read, or not reached",
 	} {
 		if !strings.Contains(said[code], want) {
-			t.Errorf("of %s it says %q, want %q in it", code, said[code], want)
+			t.Errorf("code %s: got %q, want %q in it", code, said[code], want)
 		}
 	}
 }

@@ -43,15 +43,15 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// The error of an interrupted command is none to a person, unless the command
-// says what came of it.
+// The error of an interrupted command is not printed, unless the command has a
+// result.
 func TestRun(t *testing.T) {
 	broken := Exit{Code: Broken}
 	for _, tt := range []struct {
 		name        string
 		interrupted bool
 		err         error
-		want        int // exit code; 0: the error goes on as it is
+		want        int // exit code; 0: the error is returned unchanged
 	}{
 		{"done", false, nil, 0},
 		{"failed", false, errors.New("no"), 0},
@@ -77,7 +77,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// cannon is a kind with an option of its own.
+// cannon is a kind with its own options.
 type cannon struct{ target.Kind }
 
 func (cannon) Name() string      { return "cannon" }
@@ -108,7 +108,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("typed (-want +got):\n%s", diff)
 	}
 	if row, ok := SettingOf(fs.Lookup("calibre")); !ok || row.Kind != "cannon" {
-		t.Errorf("--calibre is no setting of cannon: %+v", row)
+		t.Errorf("--calibre is not a setting of cannon: %+v", row)
 	}
 	fs.Bool("plain", false, "")
 	if _, ok := SettingOf(fs.Lookup("plain")); ok {

@@ -67,7 +67,7 @@ func TryFile(path string) error {
 	return err
 }
 
-// mostLinks is the limit of symbolic links to follow, as in Linux.
+// maxLinks is the limit of symbolic links to follow, as in Linux.
 const mostLinks = 40
 
 // destination resolves symbolic links; the file itself may be missing.

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWriteFile: what is at a path before, and what is there after a file is written or
-// could not be.
+// TestWriteFile: the contents of a folder before, and after a file was written
+// or could not be.
 func TestWriteFile(t *testing.T) {
 	const path = "report.json"
 	put := func(t *testing.T, name, text string, mode fs.FileMode) {
@@ -68,7 +68,7 @@ func TestWriteFile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			// What any new file gets here: the umask cannot be asked for.
+			// The mode of any new file: the umask cannot be read.
 			fresh, err := os.Create(filepath.Join(t.TempDir(), "fresh"))
 			if err != nil {
 				t.Fatal(err)
@@ -108,8 +108,8 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// listing is what is in the folder: of each file its text and mode, of each link where
-// it leads.
+// listing returns the contents of the folder: the text and mode of each file,
+// the destination of each link.
 func listing(t *testing.T) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -136,7 +136,8 @@ func listing(t *testing.T) map[string]string {
 	return got
 }
 
-// TestWriteFileRefuses: what cannot be written is an error, and stays as it is.
+// TestWriteFileRefuses: a path that cannot be written is an error, and stays as
+// it is.
 func TestWriteFileRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Symlink("b", "a"); err != nil {

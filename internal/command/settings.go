@@ -108,7 +108,7 @@ func (t *Settings) check(name string) {
 	}
 }
 
-// AllSettings is the union of the kinds' tables.
+// AllSettings returns the union of the kinds' tables.
 func AllSettings(kinds []target.Kind) []workload.Setting {
 	out := workload.Table(nil)
 	for _, k := range kinds {

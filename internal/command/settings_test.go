@@ -2,8 +2,8 @@ package command
 
 import "testing"
 
-// What flags say is asked for by name, and a name that no setting has is found
-// by the first test that comes by.
+// The values of flags are read by name, and an unknown name panics, so that any
+// test finds it.
 func TestSettingsByName(t *testing.T) {
 	var s Settings
 	s.Doc.Add("quiet", "--quiet", "false")

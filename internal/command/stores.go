@@ -17,7 +17,8 @@ type Stores func(ctx context.Context, place string) (store.Store, error)
 // Opening opens the store that a command's flags name, once they are parsed.
 type Opening func(ctx context.Context) (store.Store, error)
 
-// Bind defines the flag --store of a command, and returns what opens the store it names.
+// Bind defines the flag --store of a command, and returns the function that opens the store it
+// names.
 func (o Stores) Bind(fs *pflag.FlagSet) Opening {
 	place := fs.String("store", "", "the store at `PLACE`, a file or an address (default: your own)")
 	return func(ctx context.Context) (store.Store, error) { return o(ctx, *place) }

@@ -10,7 +10,7 @@ import (
 	"carronade/internal/store"
 )
 
-// closing is a store that counts how often it is closed.
+// closing is a store that counts how many times it is closed.
 type closing struct {
 	store.Store
 	closed int
@@ -19,8 +19,8 @@ type closing struct {
 
 func (c *closing) Close() error { c.closed++; return c.err }
 
-// A job has the store that --store names, which is closed whatever comes of it,
-// and both errors are told.
+// A job gets the store that --store names. The store is closed also if the job
+// fails, and both errors are returned.
 func TestOpeningDo(t *testing.T) {
 	failed, broken, shut := errors.New("the job failed"), errors.New("cannot be opened"), errors.New("does not close")
 	for _, tt := range []struct {
@@ -29,7 +29,7 @@ func TestOpeningDo(t *testing.T) {
 		want             []error
 		closed           int
 	}{
-		{name: "well", closed: 1},
+		{name: "no error", closed: 1},
 		{name: "no store", open: broken, want: []error{broken}},
 		{name: "the job fails", job: failed, want: []error{failed}, closed: 1},
 		{name: "closing fails", close: shut, want: []error{shut}, closed: 1},

@@ -61,7 +61,7 @@ var (
 	errNoText   = errors.New("is not text")
 )
 
-// readText reads a small text file; a pipe is one, too.
+// readText reads a small text file or pipe.
 func readText(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"carronade/target"
 )
 
-// TestEndsWithItsSystem: a run whose system has died ends at once, and waits for what
-// may still come in well below a second, although nothing is answered any more.
+// TestEndsWithItsSystem: a run whose system has died ends at once. It waits for
+// the last answers for well below a second, even if none come any more.
 func TestEndsWithItsSystem(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -22,7 +22,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &mortar{mute: tt.mute}
+				m := &fakeKind{mute: tt.mute}
 				s, err := m.Open(t.Context(), target.Spec{})
 				if err != nil {
 					t.Fatal(err)
@@ -37,7 +37,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 				r.Start()
 				(&execution{}).await(t.Context(), r, died)
 				res, err := r.Wait()
-				if err != nil && !tt.mute { // it completes nothing, and that is told
+				if err != nil && !tt.mute { // it completes nothing, which is an error
 					t.Fatal(err)
 				}
 				if took := time.Since(at); took > tt.most || took > time.Second/2 {

@@ -19,10 +19,10 @@ const ledgerBytes = 64 << 20
 // readbackIdle is how long the read-back waits without an arrival before it gives up.
 const readbackIdle = 10 * time.Second
 
-// lookBack is the timeout of the query for the system's final state.
+// surveyTimeout is the timeout of the query for the system's final state.
 const lookBack = 2 * time.Second
 
-// fire runs a firing workload: produce, or a round trip.
+// send runs a sending workload: produce, or a round trip.
 func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	f, err := e.prepared(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	return out, err
 }
 
-// A firing has the parts of a run.
+// A sendingRun has the parts of a run that sends.
 type firing struct {
 	plan load.Plan
 	tgt  load.Target
@@ -72,7 +72,7 @@ type firing struct {
 	rows *tracing  // nil: none
 }
 
-// prepared makes the plan of a firing workload, with its read-back and trace.
+// prepareRun makes the plan of a sending workload, with its read-back and trace.
 func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
 	w := e.Workload
 	f = &firing{tgt: e.session.Target()}
@@ -122,7 +122,7 @@ func (f *firing) readsMeanwhile(op string) bool {
 	return f.back != nil && (op == workload.RoundTrip || f.plan.Schedule != nil && !readAfter(&f.plan, f.tgt.Partitioner().Streams()))
 }
 
-// readBack reads what was not read back during the run, and concludes the ledger.
+// readBack reads the events that were not read back during the run, and completes the ledger.
 func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) {
 	reading, cancel := e.waiting(ctx)
 	defer cancel()
@@ -171,7 +171,7 @@ func dueOf(plan *load.Plan, partitioner load.Partitioner) func(stream int32, ind
 	return func(stream int32, index uint64) time.Duration { return s.Due(partitioner.Event(stream, index)) }
 }
 
-// endInquiry ends an inquiry and stores its results.
+// endGauges stops reading metrics and stores the results.
 func (e *execution) endInquiry(ctx context.Context, q *inquiry, out *outcome) {
 	asking, cancel := e.waiting(ctx)
 	defer cancel()
@@ -196,7 +196,7 @@ func (e *execution) survey(ctx context.Context, out *outcome) {
 	}
 }
 
-// waiting is the context for events to come back. An interrupt of the firing does not end it,
+// waiting is the context for events to come back. An interrupt of the sending does not end it,
 // since the user still wants to know the outcome; an interrupt of the waiting does. So do an
 // abort, and the end of the system under test, since nothing comes back from it.
 func (e *execution) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -209,7 +209,7 @@ func (e *execution) waiting(ctx context.Context) (context.Context, context.Cance
 		select {
 		case <-e.Abort:
 		case <-e.system.died():
-			select { // what is asked of others, such as a store behind it, is on its way
+			select { // requests to others, such as a store behind it, may still be answered
 			case <-time.After(lastAnswers):
 			case <-ctx.Done():
 			}
@@ -243,7 +243,7 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 	}
 }
 
-// newReadback connects the firing and the reading side.
+// newReadback connects the sending and the reading side.
 func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, error) {
 	placed, ok1 := tgt.(target.Placed)
 	seek, ok2 := src.(target.Seekable)

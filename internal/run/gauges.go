@@ -40,7 +40,7 @@ func (e *execution) sources() []namedSource {
 	return all
 }
 
-// An inquiry reads metrics from sources before, during and after a run, and stores them as
+// A gaugeReader reads metrics from sources before, during and after a run, and stores them as
 // gauges. Each source has its own goroutine, so that a slow one delays neither the run nor the
 // others.
 type inquiry struct {
@@ -50,7 +50,7 @@ type inquiry struct {
 	going sync.WaitGroup
 }
 
-// newInquiry returns an inquiry that reads once per interval.
+// newGaugeReader returns a gaugeReader that reads once per interval.
 func newInquiry(sources []namedSource, interval time.Duration) *inquiry {
 	if interval == 0 {
 		interval = time.Second
@@ -136,7 +136,7 @@ func (q *inquiry) gauges() (all []measure.Gauge, warnings []string) {
 	return all, warnings
 }
 
-// asked holds the results of one source.
+// A polledSource has the results of one source.
 type asked struct {
 	namedSource
 	figureSeries []*figureSeries
@@ -154,7 +154,7 @@ type figureSeries struct {
 	measure.Figure
 	before, after *float64
 	points        []cell
-	since         int // the request from which on it is expected
+	since         int // the first request that it was expected in
 	count         int // requests with a value, before any were merged
 }
 
@@ -166,7 +166,7 @@ type cell struct {
 	at   time.Duration // of the last
 }
 
-// ask reads once. NaN is left out: a server may have no value.
+// poll reads once. It leaves out NaN: a server may have no value.
 func (a *asked) ask(ctx context.Context, most time.Duration) ([]measure.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -177,7 +177,7 @@ func (a *asked) ask(ctx context.Context, most time.Duration) ([]measure.Figure, 
 	return slices.DeleteFunc(figures, func(f measure.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) }), nil
 }
 
-// fault counts a failed request; the first error is kept, since it is the most useful.
+// countFailure counts a failed request, and keeps the first error, which is the most useful.
 func (a *asked) fault(err error) {
 	if err == nil {
 		return
@@ -267,7 +267,7 @@ func (a *asked) warnings() []string {
 	case len(a.figureSeries) == 0:
 		all = append(all, fmt.Sprintf("the %s's own metrics could not be read: %v", a.from, a.err))
 	default:
-		all = append(all, fmt.Sprintf("the %s gave no metrics of its own %s: %v", a.from, times(a.holes), a.err))
+		all = append(all, fmt.Sprintf("reading the %s's own metrics failed %s: %v", a.from, times(a.holes), a.err))
 	}
 	if a.over {
 		all = append(all, fmt.Sprintf("the %s has more than %d metrics; only the first are kept", a.from, mostGauges))

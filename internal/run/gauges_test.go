@@ -18,16 +18,17 @@ import (
 	"carronade/target"
 )
 
-// A source that a function is.
+// A sourceFunc is a function as a source.
 type sourceFunc func(ctx context.Context) ([]measure.Figure, error)
 
 func (f sourceFunc) Figures(ctx context.Context) ([]measure.Figure, error) { return f(ctx) }
 
 func number(v float64) *float64 { return &v }
 
-// TestInquiry: what was told before, once an interval, and after; an interval
-// without an answer is a hole, and a slow source holds up nobody else.
-func TestInquiry(t *testing.T) {
+// TestGaugeReader: metrics are read before, once an interval, and after; an
+// interval without an answer is a hole, and a slow source does not delay
+// another.
+func TestGaugeReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0.0
 		rate := sourceFunc(func(context.Context) ([]measure.Figure, error) {
@@ -46,7 +47,7 @@ func TestInquiry(t *testing.T) {
 			began := time.Now()
 			<-ctx.Done()
 			if took := time.Since(began); took > mostAsk {
-				t.Errorf("an ask took %v", took)
+				t.Errorf("a request took %v", took)
 			}
 			return nil, ctx.Err()
 		})
@@ -71,10 +72,10 @@ func TestInquiry(t *testing.T) {
 			t.Errorf("gauges (-want +got):\n%s", diff)
 		}
 		if asks != 7 {
-			t.Errorf("the slow one was asked %d times, want 7", asks)
+			t.Errorf("got %d requests to the slow source, want 7", asks)
 		}
 		wantWords := []string{
-			"the server gave no metrics of its own once: not now",
+			"reading the server's own metrics failed once: not now",
 			"the system's own metrics could not be read: context deadline exceeded",
 		}
 		if diff := cmp.Diff(wantWords, words); diff != "" {
@@ -83,8 +84,8 @@ func TestInquiry(t *testing.T) {
 	})
 }
 
-// The end of a run cuts an ask short, and that is nobody's fault.
-func TestInquiryIsCutShort(t *testing.T) {
+// The end of a run cancels a request, which does not count as a failure.
+func TestGaugeReaderIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		late := sourceFunc(func(ctx context.Context) ([]measure.Figure, error) {
@@ -105,8 +106,8 @@ func TestInquiryIsCutShort(t *testing.T) {
 	})
 }
 
-// TestGaugesAreBounded: points are joined in pairs when there are too many, and
-// a hole stays one; so are the gauges of one source.
+// TestGaugesAreBounded: points are merged in pairs when there are too many, and
+// a hole stays a hole. The number of gauges of one source is limited.
 func TestGaugesAreBounded(t *testing.T) {
 	a := &asked{namedSource: namedSource{from: "server"}, most: 4, per: 1}
 	for i := range 9 {
@@ -116,18 +117,18 @@ func TestGaugesAreBounded(t *testing.T) {
 		}
 		a.note(f, time.Duration(i+1)*time.Second)
 	}
-	// Nine asks in at most four points are fours: 0-3, 4-7 and 8.
+	// Nine requests in at most four points are groups of four: 0-3, 4-7 and 8.
 	want := []measure.Point{{At: 4 * time.Second, Value: 1.5}, {At: 8 * time.Second, Value: 5.5}, {At: 9 * time.Second, Value: 8}}
 	g := a.figureSeries[0].gauge(a)
 	if diff := cmp.Diff(want, g.Points); diff != "" || g.Missed != 2 {
 		t.Errorf("missed %d, want 2; points (-want +got):\n%s", g.Missed, diff)
 	}
 
-	// What is told for the first time now was not missed before.
+	// A metric that appears now was not missed before.
 	a.note([]measure.Figure{{Name: "rate", Value: 1}, {Name: "new", Value: 1}}, 10*time.Second)
 	a.note([]measure.Figure{{Name: "rate", Value: 1}}, 11*time.Second)
 	if g := a.figureSeries[1].gauge(a); g.Missed != 1 {
-		t.Errorf("missed %d since it was first told, want 1", g.Missed)
+		t.Errorf("missed %d since its first value, want 1", g.Missed)
 	}
 
 	var many []measure.Figure
@@ -140,34 +141,34 @@ func TestGaugesAreBounded(t *testing.T) {
 	}
 }
 
-// A telling mortar tells how many events its log has.
-type figuresMortar struct{ mortar }
+// A figuresKind is a fakeKind whose metric is the number of events in its log.
+type figuresKind struct{ fakeKind }
 
-func (m *figuresMortar) Open(ctx context.Context, s target.Spec) (target.Session, error) {
-	sess, err := m.mortar.Open(ctx, s)
-	return figuresSession{sess.(*mortarSession)}, err
+func (m *figuresKind) Open(ctx context.Context, s target.Spec) (target.Session, error) {
+	sess, err := m.fakeKind.Open(ctx, s)
+	return figuresSession{sess.(*fakeSession)}, err
 }
 
-type figuresSession struct{ *mortarSession }
+type figuresSession struct{ *fakeSession }
 
 func (s figuresSession) Figures(context.Context) ([]measure.Figure, error) {
 	return []measure.Figure{{Name: "events", Value: float64(s.end.Load())}}, nil
 }
 
-// TestReportHasGauges: firing and reading runs tell alike.
+// TestReportHasGauges: sending and reading runs both have gauges.
 func TestReportHasGauges(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		set   []string
 		after float64 // at least
 	}{
-		{"firing", []string{"concurrency=1", "for=3s"}, 2900},
+		{"sending", []string{"concurrency=1", "for=3s"}, 2900},
 		{"consuming", []string{"op=consume", "for=3s", "idle-timeout=1h"}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &figuresMortar{}
-				w := resolve(t, &m.mortar, tt.set...)
+				m := &figuresKind{}
+				w := resolve(t, &m.fakeKind, tt.set...)
 				w.Kind = m
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: w})
 				if err != nil {

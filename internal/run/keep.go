@@ -18,8 +18,8 @@ const (
 	finishPatience = time.Minute
 )
 
-// keep starts encoding the series, and stores the report if there is a store. A failing store
-// does not stop the run.
+// startKeeping starts to encode the series, and to store the report if there is a store. A
+// failing store does not stop the run.
 func (e *execution) keep(ctx context.Context, mode load.Mode, unanswered bool) {
 	form := report.Series{Mode: mode, Unanswered: unanswered, Percentiles: e.Workload.Percentiles()}
 	if e.Store != nil {
@@ -58,8 +58,8 @@ func (e *execution) abandon(ctx context.Context) {
 	}
 }
 
-// kept seals a finished report and stores it. If storing failed at the start of the run, it is
-// tried once more.
+// storeReport seals a finished report and stores it. If storing failed at the start of the run,
+// it is tried once more.
 func (e *execution) kept(ctx context.Context, d *report.Document) {
 	if err := d.Seal(); err != nil {
 		d.Problems = append(d.Problems, err.Error())

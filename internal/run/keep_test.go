@@ -17,11 +17,10 @@ import (
 	"carronade/target"
 )
 
-// A shelf is a store that fails where the test says; what it was asked for is
-// in order.
+// A failingStore fails where the test says, and records the calls in order.
 type shelf struct {
-	store.Store                      // nothing else is asked for
-	begin, finish, put error         // what these answer
+	store.Store                      // no other method is called
+	begin, finish, put error         // the results of these calls
 	slow               time.Duration // before Begin answers
 	asked              []string
 	head, kept         *report.Document
@@ -59,9 +58,9 @@ func (s *shelf) Abandon(context.Context) error {
 	return nil
 }
 
-// However a store fails, there is a report, sealed, and somebody is told.
+// However a store fails, there is a sealed report, and Stored gets the error.
 func TestKeeping(t *testing.T) {
-	down := errors.New("nobody there")
+	down := errors.New("connection refused")
 	tests := []struct {
 		name  string
 		store *shelf
@@ -70,17 +69,17 @@ func TestKeeping(t *testing.T) {
 		want  error
 		most  time.Duration
 	}{
-		{"well", &shelf{}, []string{"for=3s"}, "begin finish", nil, 0},
-		{"a reader", &shelf{}, []string{"op=consume", "for=3s", "idle-timeout=1h"}, "begin finish", nil, 0},
-		{"away at first", &shelf{begin: down}, []string{"for=3s"}, "begin put", nil, 0},
-		{"away", &shelf{begin: down, put: down}, []string{"for=3s"}, "begin put", down, 0},
-		{"away in the end", &shelf{finish: down}, []string{"for=3s"}, "begin finish", down, 0},
-		{"silent at first", &shelf{slow: time.Hour}, []string{"for=3s"}, "begin put", nil, 2*beginPatience + 4*time.Second},
+		{"no failure", &shelf{}, []string{"for=3s"}, "begin finish", nil, 0},
+		{"consuming", &shelf{}, []string{"op=consume", "for=3s", "idle-timeout=1h"}, "begin finish", nil, 0},
+		{"unavailable at first", &shelf{begin: down}, []string{"for=3s"}, "begin put", nil, 0},
+		{"unavailable", &shelf{begin: down, put: down}, []string{"for=3s"}, "begin put", down, 0},
+		{"unavailable at the end", &shelf{finish: down}, []string{"for=3s"}, "begin finish", down, 0},
+		{"no answer at first", &shelf{slow: time.Hour}, []string{"for=3s"}, "begin put", nil, 2*beginPatience + 4*time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &mortar{}
+				m := &fakeKind{}
 				var got error
 				var words []string
 				calls, began := 0, time.Now()
@@ -94,20 +93,20 @@ func TestKeeping(t *testing.T) {
 					t.Fatal(err)
 				}
 				if asked := strings.Join(tt.store.asked, " "); asked != tt.asked || calls != 1 || !errors.Is(got, tt.want) {
-					t.Errorf("asked for %q and told %d times: %v; want %q and %v", asked, calls, got, tt.asked, tt.want)
+					t.Errorf("got the calls %q, %d results and %v; want %q, 1 and %v", asked, calls, got, tt.asked, tt.want)
 				}
 				if err := d.Check(); err != nil {
 					t.Error(err)
 				}
 				if tt.store.kept != d || tt.store.head.ID != d.ID || tt.store.head.Stopped != load.Killed || tt.store.head.Mode != d.Mode {
-					t.Errorf("another report was kept: %+v", tt.store.head)
+					t.Errorf("another report was stored: %+v", tt.store.head)
 				}
 				if tt.store.begin == nil && tt.store.slow == 0 {
 					if n := len(tt.store.rows); n < 3 {
-						t.Errorf("%d intervals were kept on the way", n)
+						t.Errorf("%d intervals were stored during the run", n)
 					}
 				} else if !slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "not saved during") }) {
-					t.Errorf("nobody was told: %q", words)
+					t.Errorf("no message says so: %q", words)
 				}
 				if strings.Contains(d.Note, "hunter2") || d.Note == "" {
 					t.Errorf("the note is %q", d.Note)
@@ -126,16 +125,16 @@ func TestKeeping(t *testing.T) {
 
 // A run that never began leaves nothing in the store.
 func TestKeepingNothing(t *testing.T) {
-	m, s := &mortar{}, &shelf{}
+	m, s := &fakeKind{}, &shelf{}
 	w := resolve(t, m, "count=1")
 	w.Kind = refusing{m}
-	if _, err := Execute(t.Context(), Job{Portable: true, Workload: w, Store: s, Kept: func(*report.Document, error) { t.Error("told") }}); err == nil {
+	if _, err := Execute(t.Context(), Job{Portable: true, Workload: w, Store: s, Kept: func(*report.Document, error) { t.Error("got a result of storing") }}); err == nil {
 		t.Error("got no error")
 	}
 	if len(s.asked) > 0 {
 		t.Errorf("asked for %q", s.asked)
 	}
-	// Begun, and then there was no folder for the trace.
+	// It begins, and then there is no folder for the trace.
 	path := filepath.Join(t.TempDir(), "no", "such", "folder")
 	s = &shelf{}
 	if _, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1", "trace="+path), Trace: path, Store: s}); err == nil {
@@ -158,7 +157,7 @@ func TestAttach(t *testing.T) {
 		}
 		return path
 	}
-	w := resolve(t, &mortar{}, "count=1")
+	w := resolve(t, &fakeKind{}, "count=1")
 	got, err := Attach(w, []string{
 		file("server.properties", "threads=8\nssl.key.password=hunter2\n"), file("b/server.properties", "threads=9\n"),
 		file("full.txt", strings.Repeat("x", mostAttached)), file("empty.txt", ""),
@@ -186,6 +185,6 @@ func TestAttach(t *testing.T) {
 		})
 	}
 	if _, err := Attach(w, slices.Repeat([]string{filepath.Join(dir, "empty.txt")}, mostAttachments+1)); err == nil {
-		t.Error("so many files were taken")
+		t.Error("too many files were accepted")
 	}
 }

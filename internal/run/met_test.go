@@ -10,11 +10,11 @@ import (
 	"carronade/measure"
 )
 
-// TestMet: who asked is told of each event that came back, with times whose sum
-// is the report's, and of what was found before anything is fired.
-func TestMet(t *testing.T) {
+// TestCameBack: CameBack gets each event that came back, with times whose sum
+// is the report's, and Facts is called before anything is sent.
+func TestCameBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &mortar{echo: 2 * time.Millisecond, perBatch: 1}
+		m := &fakeKind{echo: 2 * time.Millisecond, perBatch: 1}
 		var met []time.Duration
 		var found map[string]any
 		doc, err := Execute(t.Context(), Job{
@@ -23,7 +23,7 @@ func TestMet(t *testing.T) {
 			Found:    func(facts map[string]any) { found = facts },
 			Opened: func() {
 				if found == nil {
-					t.Error("opened before anything was found")
+					t.Error("Opened was called before Facts")
 				}
 			},
 			Met: func(d time.Duration) { met = append(met, d) },
@@ -36,25 +36,25 @@ func TestMet(t *testing.T) {
 			sum += d
 		}
 		if len(met) != 25 || doc.EndToEnd.Count != 25 || sum != 25*3*time.Millisecond {
-			t.Errorf("told of %d events of %v in all, the report of %d; want 25 of 75ms", len(met), sum, doc.EndToEnd.Count)
+			t.Errorf("got %d events of %v in all, the report has %d; want 25 of 75ms", len(met), sum, doc.EndToEnd.Count)
 		}
 	})
 }
 
-// TestFired: who asked sees what became of every event, beside a trace or without
-// one.
-func TestFired(t *testing.T) {
+// TestOutcomes: Outcomes gets the outcome of every event, with a trace or
+// without one.
+func TestOutcomes(t *testing.T) {
 	for _, file := range []string{"", filepath.Join(t.TempDir(), "t.parquet")} {
 		synctest.Test(t, func(t *testing.T) {
 			set, acked, service := []string{"concurrency=2", "count=30", "batch-events=3"}, uint32(0), measure.NewHistogram()
 			if file != "" {
 				set = append(set, "trace="+file)
 			}
-			m := &mortar{echo: 2 * time.Millisecond, perBatch: 3}
+			m := &fakeKind{echo: 2 * time.Millisecond, perBatch: 3}
 			doc, err := Execute(t.Context(), Job{
 				Portable: true,
 				Workload: resolve(t, m, set...), Trace: file,
-				Fired: func(out []load.Outcome) { // of one thread: the bubble has one client
+				Fired: func(out []load.Outcome) { // on one thread: there is one client
 					for i := range out {
 						acked += uint32(out[i].Acked)
 						service.Record(out[i].Done - out[i].Sent)

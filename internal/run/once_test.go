@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWordsAreSaidOnce(t *testing.T) {
+func TestUnique(t *testing.T) {
 	got := once([]string{"a", "b"}, nil, []string{"b", "c", "a"})
 	if want := []string{"a", "b", "c"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

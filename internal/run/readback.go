@@ -15,8 +15,8 @@ import (
 	"carronade/target"
 )
 
-// A readback reads what a run sent, for the ledger and, in a round trip, for the end-to-end
-// times.
+// A readback reads the events that a run sent, for the ledger and, in a round trip, for the
+// end-to-end times.
 type readback struct {
 	src   load.Source
 	seek  target.Seekable
@@ -41,7 +41,7 @@ type readback struct {
 
 	returner *returner // closed-loop round trips only
 	samples  *samples  // round trips only
-	rows     *tracing  // nil: none, or nothing is met
+	rows     *tracing  // nil: no trace, or not a round trip
 }
 
 type counted struct{ events, bytes atomic.Int64 }
@@ -54,7 +54,7 @@ func (b *readback) fired(out []load.Outcome) {
 	}
 }
 
-// meets reports whether the join gets a batch, and so the fate of each event. In a closed loop
+// joins reports whether the join gets a batch, and with it each of its events. In a closed loop
 // it gets only acked batches.
 func (b *readback) meets(o *load.Outcome) bool {
 	return b.pair.Takes(o) && (b.returner == nil || o.Acked > 0)
@@ -159,8 +159,8 @@ func all(whole []bool) bool { return whole != nil && !slices.Contains(whole, fal
 // askTimeout is the timeout of queries for the logs' offsets.
 const askTimeout = 5 * time.Second
 
-// removed reports to the ledger which events the system removed before they were read: these
-// are not lost. After an error, missing events may be among them.
+// reportRemoved reports to the ledger which events the system removed before they were read:
+// these are not lost. After an error, missing events may be among them.
 func (b *readback) removed(ctx context.Context, note func(log int32, from, to int64)) error {
 	from := b.seek.Starts()
 	k, knows := b.src.(target.Skipping)
@@ -190,7 +190,7 @@ func (b *readback) removed(ctx context.Context, note func(log int32, from, to in
 	return nil
 }
 
-// lasting reports to the ledger which events were read but are gone by now: a concurrent
+// reportGone reports to the ledger which events were read but are gone by now: a concurrent
 // read-back reads most events long before the end.
 func (b *readback) lasting(ctx context.Context) error {
 	l, ok := b.src.(target.Lasting)
@@ -209,8 +209,8 @@ func (b *readback) lasting(ctx context.Context) error {
 	return nil
 }
 
-// finish stops reading and concludes the verdict; if the context has ended, over what was read
-// so far. look, if not nil, is called before, with the logs' ends.
+// finish stops reading and returns the verdict; if the context has ended, over what was read so
+// far. look, if not nil, is called before, with the logs' ends.
 func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (measure.Ledger, error) {
 	ends := b.ends(ctx)
 	whole := b.reached(ends)
@@ -238,7 +238,7 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	return v, err
 }
 
-// said drops errors of an interrupted query.
+// unlessInterrupted drops errors of an interrupted query.
 func said(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -246,7 +246,8 @@ func said(ctx context.Context, err error) error {
 	return nil
 }
 
-// look reads what was sent in transactions as a read_committed consumer, up to the logs' ends.
+// readCommitted reads what was sent in transactions as a read_committed consumer, up to the
+// logs' ends.
 func (b *readback) look(ctx context.Context, t target.Transactional, ends []int64) error {
 	src := t.Committed()
 	seek, ok := src.(target.Seekable)
@@ -271,10 +272,10 @@ func (b *readback) look(ctx context.Context, t target.Transactional, ends []int6
 	return err
 }
 
-// mostEnding is how long a source may take to stop.
+// stopTimeout is how long a source may take to stop.
 const mostEnding = 10 * time.Second
 
-// end stops the reading. The source has mostEnding for it, a tenth of that after an abort.
+// end stops the reading. The source has stopTimeout for it, a tenth of that after an abort.
 func (b *readback) end(ctx context.Context) error {
 	if !b.started.Load() {
 		return nil

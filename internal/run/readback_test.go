@@ -10,7 +10,7 @@ import (
 	"carronade/target"
 )
 
-// placed is where the reading of logs began and came to.
+// placed has the offsets at which the reading of logs began and ended.
 type placed struct{ starts, at []int64 }
 
 func (p placed) Starts() []int64                                { return p.starts }
@@ -18,7 +18,8 @@ func (p placed) Positions() []int64                             { return p.at }
 func (placed) Ends(context.Context) (ends []int64, err error)   { return nil, nil }
 func (placed) Heads(context.Context) (heads []int64, err error) { return nil, nil }
 
-// TestReached tells the logs that were read to their ends from the others.
+// TestReached: the logs that were read to their ends are distinguished from the
+// others.
 func TestReached(t *testing.T) {
 	for _, tt := range []struct {
 		name             string
@@ -27,9 +28,9 @@ func TestReached(t *testing.T) {
 	}{
 		{"both", []int64{0, 0}, []int64{40, 30}, []int64{40, 30}, []bool{true, true}},
 		{"half of the first", []int64{0, 0}, []int64{20, 30}, []int64{40, 30}, []bool{false, true}},
-		{"one that has become shorter", []int64{10, 10}, []int64{40, 30}, []int64{20, 40}, []bool{true, false}},
-		{"one that was made anew", []int64{10, 0}, []int64{40, 30}, []int64{5, 30}, []bool{false, true}},
-		{"nobody knows where they end", []int64{0, 0}, []int64{40, 30}, nil, nil},
+		{"a log that has become shorter", []int64{10, 10}, []int64{40, 30}, []int64{20, 40}, []bool{true, false}},
+		{"a log that was created anew", []int64{10, 0}, []int64{40, 30}, []int64{5, 30}, []bool{false, true}},
+		{"the ends are unknown", []int64{0, 0}, []int64{40, 30}, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &readback{seek: placed{tt.starts, tt.at}}
@@ -40,18 +41,18 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// jumping is a source that knows what it could not read.
+// jumping is a source that knows which events it could not read.
 type jumping struct{ load.Source }
 
 func (jumping) Skipped() [][]target.Span { return [][]target.Span{{{From: 3, To: 5}}} }
 
-// silent does not say where its logs begin.
+// silent cannot say where its logs begin.
 type silent struct{ placed }
 
 func (silent) Heads(context.Context) ([]int64, error) { return nil, errors.New("no answer") }
 
-// TestRemoved asks what was removed before it was read where nobody says where the
-// logs begin: a source that knows what it passed needs no answer.
+// TestRemoved: events that were removed before they were read are known
+// although the heads of the logs are not, if the source knows what it skipped.
 func TestRemoved(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -60,7 +61,7 @@ func TestRemoved(t *testing.T) {
 		fails bool
 	}{
 		{"a source that knows", jumping{}, []target.Span{{From: 3, To: 5}}, false},
-		{"one that does not", mortarSource{}, nil, true},
+		{"a source that does not", fakeSource{}, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &readback{src: tt.src, seek: silent{placed{[]int64{0}, []int64{40}}}}

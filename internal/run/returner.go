@@ -9,7 +9,7 @@ import (
 
 // A returner wraps a target in a closed-loop round trip: an acked batch returns to its caller
 // when its events were consumed, not before. After a timeout it returns anyway; the ledger
-// reports its fate.
+// reports what became of it.
 type returner struct {
 	load.Target
 	b    *readback
@@ -71,9 +71,9 @@ func (r *returner) Route(stream int32) load.Lane {
 	return waiting
 }
 
-// release notes that events of a batch, all or a part, were consumed; with the last of them
-// the batch returns to its caller. It does so under the lock, so that a lane that closes with
-// nothing waiting has had everything.
+// release notes that events of a batch, all or a part, were consumed; with the last of them the
+// batch returns to its caller. It does so under the lock, so that a lane that closes without
+// waiting batches has returned all of them.
 func (r *returner) release(part load.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package run turns a workload into a report: it opens the target, fires or reads, checks the
+// Package run turns a workload into a report: it opens the target, sends or reads, checks the
 // delivery, assesses the generator and builds the document. All commands that measure use it:
-// workloads through Execute, and operations on topics, which are not workloads, through
-// Topics. It knows no protocol, terminal or flag.
+// workloads through Execute, and operations on topics, which are not workloads, through Topics.
+// It knows no protocol, terminal or flag.
 //
-// Invariant: once firing has begun there is a report, whatever happens.
+// Invariant: once sending has begun there is a report, whatever happens.
 package run
 
 import (
@@ -43,7 +43,7 @@ type Job struct {
 	// Measured is called after the measurement, before the report is sealed and stored, and
 	// may add to the document; may be nil.
 	Measured func(ctx context.Context, d *report.Document)
-	// Kept is called with the result of storing the sealed report; may be nil. It is not
+	// Stored is called with the result of storing the sealed report; may be nil. It is not
 	// called without a store.
 	Kept func(d *report.Document, err error)
 
@@ -51,12 +51,12 @@ type Job struct {
 	Watch func(load.Snapshot)
 	// Opened is called once the target is open, before anything is sent; may be nil.
 	Opened func()
-	// Found is called with facts about the system, before Opened; may be nil.
+	// Facts is called with facts about the system, before Opened; may be nil.
 	Found func(facts map[string]any)
-	// Met is called with the end-to-end time of each event of a round trip as it comes back,
-	// one call at a time; may be nil.
+	// CameBack is called with the end-to-end time of each event of a round trip as it comes
+	// back, one call at a time; may be nil.
 	Met func(endToEnd time.Duration)
-	// Fired is called with the final outcomes of batches, on the threads that sent them,
+	// Outcomes is called with the final outcomes of batches, on the threads that sent them,
 	// concurrently; see load.Plan.Trace. May be nil.
 	Fired func(out []load.Outcome)
 	// Logf prints progress; may be nil.
@@ -204,7 +204,7 @@ type outcome struct {
 	trace    *report.Trace
 }
 
-// why returns the function that explains freezes; may be nil.
+// freezeCause returns the function that names the cause of a freeze; may be nil.
 func (e *execution) why() func(length time.Duration) string {
 	if e.causes == nil {
 		return nil
@@ -234,7 +234,7 @@ func (e *execution) watch(s load.Snapshot) {
 	}
 }
 
-// openHDR opens the log of histograms, where one was asked for.
+// openHDR opens the log of histograms, if requested.
 func (e *execution) openHDR() error {
 	if e.HDR == "" {
 		return nil
@@ -301,7 +301,7 @@ func (e *execution) input(r *load.Result) report.Input {
 	return in
 }
 
-// once joins lists of texts without repetitions: a target repeats its warnings from when the
+// unique joins lists of texts without repetitions: a target repeats the warnings from when the
 // workload was resolved.
 func once(lists ...[]string) []string {
 	var all []string
@@ -313,7 +313,7 @@ func once(lists ...[]string) []string {
 	return all
 }
 
-// nowhere reports whether the receiver discards all events.
+// discardsAll reports whether the receiver discards all events.
 func nowhere(w *workload.Workload, facts map[string]any) bool {
 	discards, _ := facts["discards"].(bool)
 	return discards || w.Kind.Name() == "null"

@@ -17,44 +17,44 @@ import (
 	"carronade/target"
 )
 
-// A mortar is a kind of target in virtual time: one lane, answers after a
+// A fakeKind is a kind of target in virtual time: one lane, answers after a
 // millisecond, and a log whose consumer finds what the test lets it find.
-type mortar struct {
+type fakeKind struct {
 	perBatch int           // room of the lane
-	echo     time.Duration // consumed so long after its answer; 0: never
-	deaf     time.Duration // the source goes on for so long after its end
-	dead     bool          // nobody answers where logs end
+	echo     time.Duration // from an event's answer until it is consumed; 0: never
+	deaf     time.Duration // from the request to stop until the source stops
+	dead     bool          // requests for the ends of logs are not answered
 	part     bool          // a batch's events are consumed one by one
 	mute     bool          // nothing is answered
-	full     bool          // nothing is taken
+	full     bool          // no batch is taken
 	service  time.Duration // 0: 1 ms
 	opens    time.Duration // how long it takes to open
 	lacks    bool          // its reader never gets an assignment
-	head     int64         // the log begins here at the end: what lay before was deleted unread
-	headErr  error         // or nobody says where it begins
+	head     int64         // where the log begins at the end: what was before was deleted unread
+	headErr  error         // or why the beginning is unknown
 	stamped  bool
-	// A reader of committed events sees what this makes of an event's index, where
-	// the first so many were aborted; nil: there are no transactions.
+	// sees reports whether a reader of committed events sees the event of an
+	// index; the first aborted ones were aborted. nil: no transactions.
 	sees    func(index uint64) bool
 	aborted uint64
 
-	session *mortarSession
+	session *fakeSession
 }
 
-func (*mortar) Name() string      { return "mortar" }
-func (*mortar) Schemes() []string { return []string{"mortar"} }
-func (*mortar) Ops() []string {
+func (*fakeKind) Name() string      { return "fake" }
+func (*fakeKind) Schemes() []string { return []string{"fake"} }
+func (*fakeKind) Ops() []string {
 	return []string{workload.Produce, workload.Consume, workload.RoundTrip}
 }
-func (*mortar) Options() []target.Option { return nil }
-func (m *mortar) Open(_ context.Context, spec target.Spec) (target.Session, error) {
+func (*fakeKind) Options() []target.Option { return nil }
+func (m *fakeKind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 	time.Sleep(m.opens)
-	m.session = &mortarSession{m: m, run: uint32(spec.RunID), read: make(chan load.Arrival, 1<<16), began: time.Now(), ended: make(chan struct{})}
+	m.session = &fakeSession{m: m, run: uint32(spec.RunID), read: make(chan load.Arrival, 1<<16), began: time.Now(), ended: make(chan struct{})}
 	return m.session, nil
 }
 
-type mortarSession struct {
-	m     *mortar
+type fakeSession struct {
+	m     *fakeKind
 	run   uint32
 	sink  load.Sink
 	began time.Time
@@ -64,27 +64,27 @@ type mortarSession struct {
 	ended chan struct{}
 }
 
-func (s *mortarSession) Target() load.Target           { return s }
-func (s *mortarSession) Source() load.Source           { return mortarSource{s} }
-func (s *mortarSession) Facts() map[string]any         { return map[string]any{} }
-func (s *mortarSession) Warnings() []string            { return nil }
-func (s *mortarSession) Close() error                  { return nil }
-func (s *mortarSession) Partitioner() load.Partitioner { return load.Single() }
-func (s *mortarSession) Client(int32) int              { return 0 }
-func (s *mortarSession) Clients() int                  { return 1 }
-func (s *mortarSession) Start(sink load.Sink)          { s.sink = sink }
-func (s *mortarSession) Route(int32) load.Lane         { return mortarLane{s} }
-func (s *mortarSession) Wire() (written, read uint64)  { return 0, 0 }
-func (s *mortarSession) LogOf(int32) int32             { return 0 }
-func (s *mortarSession) Stamped() bool                 { return s.m.stamped }
+func (s *fakeSession) Target() load.Target           { return s }
+func (s *fakeSession) Source() load.Source           { return fakeSource{s} }
+func (s *fakeSession) Facts() map[string]any         { return map[string]any{} }
+func (s *fakeSession) Warnings() []string            { return nil }
+func (s *fakeSession) Close() error                  { return nil }
+func (s *fakeSession) Partitioner() load.Partitioner { return load.Single() }
+func (s *fakeSession) Client(int32) int              { return 0 }
+func (s *fakeSession) Clients() int                  { return 1 }
+func (s *fakeSession) Start(sink load.Sink)          { s.sink = sink }
+func (s *fakeSession) Route(int32) load.Lane         { return fakeLane{s} }
+func (s *fakeSession) Wire() (written, read uint64)  { return 0, 0 }
+func (s *fakeSession) LogOf(int32) int32             { return 0 }
+func (s *fakeSession) Stamped() bool                 { return s.m.stamped }
 
-type mortarLane struct{ s *mortarSession }
+type fakeLane struct{ s *fakeSession }
 
-func (l mortarLane) ID() int                { return 0 }
-func (l mortarLane) Room(int32, uint64) int { return max(1, l.s.m.perBatch) }
-func (l mortarLane) Flush()                 {}
-func (l mortarLane) Close() error           { return nil }
-func (l mortarLane) Fire(batches []load.Batch) int {
+func (l fakeLane) ID() int                { return 0 }
+func (l fakeLane) Room(int32, uint64) int { return max(1, l.s.m.perBatch) }
+func (l fakeLane) Flush()                 {}
+func (l fakeLane) Close() error           { return nil }
+func (l fakeLane) Fire(batches []load.Batch) int {
 	s := l.s
 	if s.m.full {
 		return 0
@@ -127,24 +127,24 @@ func (l mortarLane) Fire(batches []load.Batch) int {
 	return len(batches)
 }
 
-type mortarSource struct{ *mortarSession }
+type fakeSource struct{ *fakeSession }
 
-func (mortarSource) Logs() []string  { return []string{"log-0"} }
-func (mortarSource) Lanes() int      { return 1 }
-func (mortarSource) Behind() []int64 { return []int64{-1} }
-func (s mortarSource) Rebalancing() time.Duration {
+func (fakeSource) Logs() []string  { return []string{"log-0"} }
+func (fakeSource) Lanes() int      { return 1 }
+func (fakeSource) Behind() []int64 { return []int64{-1} }
+func (s fakeSource) Rebalancing() time.Duration {
 	if s.m.lacks {
 		return time.Since(s.began)
 	}
 	return 0
 }
-func (mortarSource) Starts() []int64      { return []int64{0} }
-func (s mortarSource) Positions() []int64 { return []int64{s.seen.Load()} }
-func (s mortarSource) Heads(context.Context) ([]int64, error) {
+func (fakeSource) Starts() []int64      { return []int64{0} }
+func (s fakeSource) Positions() []int64 { return []int64{s.seen.Load()} }
+func (s fakeSource) Heads(context.Context) ([]int64, error) {
 	return []int64{s.m.head}, s.m.headErr
 }
 
-func (s mortarSource) Ends(ctx context.Context) ([]int64, error) {
+func (s fakeSource) Ends(ctx context.Context) ([]int64, error) {
 	if s.m.dead {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -152,7 +152,7 @@ func (s mortarSource) Ends(ctx context.Context) ([]int64, error) {
 	return []int64{s.end.Load()}, nil
 }
 
-func (s mortarSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []load.Arrival)) error {
+func (s fakeSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []load.Arrival)) error {
 	defer close(s.ended)
 	for {
 		select {
@@ -167,10 +167,10 @@ func (s mortarSource) Receive(ctx context.Context, now func() time.Duration, sin
 	}
 }
 
-func resolve(t *testing.T, m *mortar, pairs ...string) *workload.Workload {
+func resolve(t *testing.T, m *fakeKind, pairs ...string) *workload.Workload {
 	t.Helper()
 	var d workload.Document
-	for _, p := range append([]string{"target=mortar://here"}, pairs...) {
+	for _, p := range append([]string{"target=fake://here"}, pairs...) {
 		name, v, _ := strings.Cut(p, "=")
 		d.Add(name, "--"+name, v)
 	}
@@ -181,34 +181,35 @@ func resolve(t *testing.T, m *mortar, pairs ...string) *workload.Workload {
 	return w
 }
 
-// TestInterruptions: the first interruption ends what goes on and leaves a
-// report, an abort ends everything at once, and nothing hangs, whatever is dead.
+// TestInterruptions: the first interruption ends the current stage and leaves a
+// report, an abort ends everything at once, and nothing hangs, whatever does
+// not answer.
 func TestInterruptions(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
-		m           mortar
+		m           fakeKind
 		set         []string
 		interrupt   time.Duration // 0: never
 		abort       time.Duration
 		most        time.Duration // until there is a report
 		interrupted bool
-		whole       bool // nothing but an interruption was to end it, and its answers were waited for
+		whole       bool // only an interruption could end it, and it waited for its answers
 	}{
-		{"firing", mortar{echo: time.Millisecond}, []string{"verify=true"}, time.Second, 0, 1100 * time.Millisecond, true, true},
-		{"reading back", mortar{}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"reading back a dead one", mortar{dead: true}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"a dead one, nobody interrupts", mortar{dead: true}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
-		{"firing, and then reading back a dead one", mortar{dead: true}, []string{"verify=true"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
-		{"a deaf source", mortar{deaf: time.Hour}, []string{"verify=true", "count=10"}, time.Second, 0, 3 * time.Second, true, false},
-		{"a deaf source, nobody interrupts", mortar{deaf: time.Hour}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
-		{"a round trip that waits", mortar{}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"a round trip that waits for the dead", mortar{dead: true}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"a round trip's firing, and then its waiting", mortar{dead: true}, []string{"op=roundtrip"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
-		{"a closed loop that waits", mortar{}, []string{"op=roundtrip", "concurrency=3"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
-		{"consuming", mortar{}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"consuming from a deaf source", mortar{deaf: time.Hour}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
-		{"reading", mortar{}, []string{"op=consume"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"reading until nothing comes", mortar{}, []string{"op=consume", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"sending", fakeKind{echo: time.Millisecond}, []string{"verify=true"}, time.Second, 0, 1100 * time.Millisecond, true, true},
+		{"reading back", fakeKind{}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"reading back from a dead system", fakeKind{dead: true}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"a dead system, no interruption", fakeKind{dead: true}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
+		{"sending, and then reading back from a dead system", fakeKind{dead: true}, []string{"verify=true"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"a source that does not stop", fakeKind{deaf: time.Hour}, []string{"verify=true", "count=10"}, time.Second, 0, 3 * time.Second, true, false},
+		{"a source that does not stop, no interruption", fakeKind{deaf: time.Hour}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
+		{"a round trip that waits", fakeKind{}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"a round trip that waits for a dead system", fakeKind{dead: true}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"a round trip's sending, and then its waiting", fakeKind{dead: true}, []string{"op=roundtrip"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"a closed loop that waits", fakeKind{}, []string{"op=roundtrip", "concurrency=3"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"consuming", fakeKind{}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"consuming from a source that does not stop", fakeKind{deaf: time.Hour}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"reading", fakeKind{}, []string{"op=consume"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"reading until nothing comes", fakeKind{}, []string{"op=consume", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -241,16 +242,16 @@ func TestInterruptions(t *testing.T) {
 	}
 }
 
-// TestConcurrencyOfARoundTrip: a caller fires again when all events of its batch
-// were consumed, and not before.
+// TestConcurrencyOfARoundTrip: a caller sends again when all events of its
+// batch were consumed, and not before.
 func TestConcurrencyOfARoundTrip(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		m      mortar
+		m      fakeKind
 		events uint64 // in a second, by one caller
 	}{
-		{"one event", mortar{echo: 99 * time.Millisecond}, 10},
-		{"events that arrive one by one", mortar{perBatch: 3, part: true, echo: 33 * time.Millisecond}, 30},
+		{"one event", fakeKind{echo: 99 * time.Millisecond}, 10},
+		{"events that arrive one by one", fakeKind{perBatch: 3, part: true, echo: 33 * time.Millisecond}, 30},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -271,11 +272,11 @@ func TestConcurrencyOfARoundTrip(t *testing.T) {
 	}
 }
 
-// TestDeleted: what the system deleted by itself cannot be checked, is not lost,
-// and leaves the question open.
+// TestDeleted: events that the system itself deleted cannot be checked, are not
+// lost, and make the verdict "cannot tell".
 func TestDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &mortar{echo: time.Millisecond, head: 50}
+		m := &fakeKind{echo: time.Millisecond, head: 50}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
 		if err != nil {
 			t.Fatal(err)
@@ -291,11 +292,11 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
-// TestDeletedUnknown: where nobody says what the system deleted, what is missing may
-// be deleted or lost.
+// TestDeletedUnknown: if it is not known what the system deleted, missing
+// events may be deleted or lost.
 func TestDeletedUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &mortar{echo: time.Millisecond, head: 50, headErr: errors.New("not the leader")}
+		m := &fakeKind{echo: time.Millisecond, head: 50, headErr: errors.New("not the leader")}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
 		if err != nil {
 			t.Fatal(err)
@@ -312,9 +313,10 @@ func TestDeletedUnknown(t *testing.T) {
 	})
 }
 
-// TestNoReportWithoutFiring: what cannot be opened has no report.
-func TestNoReportWithoutFiring(t *testing.T) {
-	m := &mortar{}
+// TestNoReportWithoutSending: if the target cannot be opened, there is no
+// report.
+func TestNoReportWithoutSending(t *testing.T) {
+	m := &fakeKind{}
 	w := resolve(t, m, "count=1")
 	w.Kind = refusing{m}
 	doc, err := Execute(t.Context(), Job{Portable: true, Workload: w})
@@ -323,8 +325,8 @@ func TestNoReportWithoutFiring(t *testing.T) {
 	}
 }
 
-var errRefused = errors.New("nobody there")
+var errRefused = errors.New("connection refused")
 
-type refusing struct{ *mortar }
+type refusing struct{ *fakeKind }
 
 func (refusing) Open(context.Context, target.Spec) (target.Session, error) { return nil, errRefused }

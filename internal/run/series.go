@@ -16,7 +16,7 @@ import (
 type series struct {
 	form   report.Series
 	writer store.Writer // nil: not stored
-	// late means that the engine holds back the newest row of each phase until the next one
+	// delayed means that the engine keeps back the newest row of each phase until the next one
 	// comes, since the end of the run may correct it.
 	late bool
 
@@ -45,8 +45,8 @@ type encoded struct {
 	row report.Interval
 }
 
-// A mark distinguishes rows of the same span. Counters only grow, so equal counts and sums
-// mean equal histograms.
+// A fingerprint distinguishes rows of the same span. Counters only grow, so equal counts and
+// sums mean equal histograms.
 type mark struct {
 	counts    measure.Counts
 	inFlight  uint64
@@ -132,7 +132,7 @@ func (s *series) take(row measure.Interval) {
 		s.encode(j)
 		before--
 	}
-	if len(rows) == before { // it was joined to the last one, which others may follow into
+	if len(rows) == before { // it was merged into the last row, and more may follow
 		return
 	}
 	if n := len(rows); n > 1 {

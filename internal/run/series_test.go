@@ -21,8 +21,9 @@ import (
 	"carronade/measure"
 )
 
-// rowsOf is a run of so many seconds after a warm-up of five, as the engine
-// shows its intervals; wide ones have the times of a busy open loop.
+// rowsOf returns the intervals of a run of that many seconds, after a warm-up
+// of five, as the engine shows them; wide ones have the times of a busy open
+// loop.
 func rowsOf(seconds int, wide bool) []measure.Interval {
 	r := rand.New(rand.NewPCG(1, 2))
 	times := func(n int, scale time.Duration) *measure.Histogram {
@@ -32,7 +33,7 @@ func rowsOf(seconds int, wide bool) []measure.Interval {
 		}
 		return h.Compact()
 	}
-	sets := make([]measure.Set, 16) // which repeat, since making them takes longer than what is tried here
+	sets := make([]measure.Set, 16) // repeated, since making them takes longer than what is tested here
 	for i := range sets {
 		if !wide {
 			sets[i] = measure.Set{Service: times(3, time.Millisecond)}
@@ -60,8 +61,8 @@ func rowsOf(seconds int, wide bool) []measure.Interval {
 	return rows
 }
 
-// asEngine is the series that the engine makes of its rows: it holds back the
-// newest of each phase and corrects the last of all.
+// asEngine returns the series that the engine makes of its rows: it keeps back
+// the newest of each phase and corrects the last of all.
 func asEngine(rows []measure.Interval, late bool, most int) []measure.Interval {
 	s := measure.NewSeries(most)
 	newest := map[string]measure.Interval{}
@@ -91,8 +92,8 @@ func asEngine(rows []measure.Interval, late bool, most int) []measure.Interval {
 	return out
 }
 
-// However long a run is, its rows come out as if they were encoded at the end,
-// and hardly any of them are.
+// However long a run is, its rows are the same as if they were encoded at the
+// end, and hardly any of them are.
 func TestSeries(t *testing.T) {
 	const most = 100
 	for _, seconds := range []int{0, 1, 20, 90, 100, 120, 250, 1000} {
@@ -152,8 +153,7 @@ func (s *sink) Interval(e report.Encoded) {
 func (*sink) Finish(context.Context, *report.Document) error { return nil }
 func (*sink) Abandon(context.Context) error                  { return nil }
 
-// covers checks that what the writer has is what the report has, but for a few
-// rows.
+// covers checks that the writer has the rows of the report, except for a few.
 func (s *sink) covers(t *testing.T, rows []report.Interval, but int) {
 	t.Helper()
 	has := map[report.Sum]bool{}
@@ -172,12 +172,12 @@ func (s *sink) covers(t *testing.T, rows []report.Interval, but int) {
 	}
 	// The newest row may not be complete, and then its parts are there.
 	if missing > but || len(s.rows) > len(rows)+16 {
-		t.Errorf("%d of %d rows are not with the writer, which has %d", missing, len(rows), len(s.rows))
+		t.Errorf("the writer lacks %d of %d rows, and has %d", missing, len(rows), len(s.rows))
 	}
 }
 
-// An hour of seconds with five times of a busy run is kept in less than 60 MiB.
-// How long its end takes is BenchmarkEndOfAnHour's.
+// The report of an hour of a busy run, with a row a second and five times each,
+// takes less than 60 MiB. BenchmarkEndOfAnHour measures how long its end takes.
 func TestAnHourIsSmall(t *testing.T) {
 	rows := rowsOf(300, true)
 	h := begin(t, rows)
@@ -187,8 +187,8 @@ func TestAnHourIsSmall(t *testing.T) {
 	}
 }
 
-// BenchmarkEndOfAnHour is what is left to do when a run of an hour has ended:
-// the last rows, the document, its hash, and the store.
+// BenchmarkEndOfAnHour measures what remains to be done when a run of an hour
+// has ended: the last rows, the document, its hash, and the store.
 func BenchmarkEndOfAnHour(b *testing.B) {
 	rows := rowsOf(3600, true)
 	for b.Loop() {
@@ -202,7 +202,7 @@ func BenchmarkEndOfAnHour(b *testing.B) {
 	}
 }
 
-// An hour is a run that has been kept until its end.
+// An hourRun is a run whose rows are stored and whose end is to come.
 type hour struct {
 	path   string
 	store  store.Store
@@ -239,13 +239,13 @@ func begin(tb testing.TB, rows []measure.Interval) *hour {
 		h.e.series.add(rows[i : i+1])
 	}
 	last := rows[len(rows)-1].End.Seconds()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // until all is in the file
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // until everything is in the file
 		kept, err := s.Get(ctx, head.ID)
 		if n := len(kept.Intervals); err == nil && n > 0 && kept.Intervals[n-1].EndS == last {
 			return h
 		}
 		if time.Now().After(deadline) {
-			tb.Fatalf("not all of %d rows are kept after a minute (%v)", len(rows), err)
+			tb.Fatalf("not all of %d rows are stored after a minute (%v)", len(rows), err)
 		}
 	}
 }

@@ -10,16 +10,16 @@ import (
 	"carronade/units"
 )
 
-// stuckAfter is how long a run must stand still before it prints what it waits for. It repeats
-// whenever the wait has doubled.
+// stuckAfter is how long nothing must have moved before a run prints what it waits for. It
+// repeats whenever the wait has doubled.
 const stuckAfter = 30 * time.Second
 
-// A look reports whether anything has moved since the last call, and what is waited for; "" if
-// nothing needs to move now.
+// A progressFunc reports whether anything has moved since the last call, and what the run waits
+// for; waits is nil if nothing needs to move now.
 type look func() (moved bool, waits func() string)
 
-// guard prints what the run waits for when nothing has moved for long, to help with runs that
-// hang. The returned function ends it.
+// watchProgress prints what the run waits for when nothing has moved for long, to help with
+// runs that hang. The returned function ends it.
 func (e *execution) guard(l look) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -53,12 +53,12 @@ func (e *execution) guard(l look) (end func()) {
 	}
 }
 
-// opening is the look of a run whose target is being opened.
+// opening is the progressFunc of a run whose target is being opened.
 func (e *execution) opening() (moved bool, waits func() string) {
 	return false, func() string { return "a connection to " + e.Workload.Target() }
 }
 
-// firingLook returns the look of a run that fires.
+// sendingProgress returns the progressFunc of a run that sends.
 func firingLook(r *load.Run, tgt load.Target) look {
 	before := r.Standing()
 	before.Due = 0 // possibly none was sent
@@ -92,7 +92,7 @@ func firingLook(r *load.Run, tgt load.Target) look {
 	}
 }
 
-// readingLook returns the look of a run that reads. If the run ends by itself when nothing
+// readingProgress returns the progressFunc of a run that reads. If the run ends when nothing
 // arrives, only a missing assignment can block it, since that time does not count.
 func readingLook(r *load.Reading, src load.Source, ends bool) look {
 	last, idle := r.Last(), src.Rebalancing()

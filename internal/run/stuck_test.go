@@ -14,25 +14,25 @@ import (
 	"carronade/target"
 )
 
-// TestGuard: a run in which nothing moves says what it waits for, after 30 s and
-// whenever the wait has become twice as long, and says that it goes on. One in which
-// nothing should move says nothing.
-func TestGuard(t *testing.T) {
+// TestWatchProgress: a run in which nothing moves says what it waits for, after
+// 30 s and whenever the wait has doubled, and says when it continues. A run in
+// which nothing should move prints nothing.
+func TestWatchProgress(t *testing.T) {
 	slow := load.Constant(1.0 / 100)
 	for _, tt := range []struct {
 		name  string
-		kind  mortar
+		kind  fakeKind
 		plan  load.Plan
 		reads bool
 		want  []string
 	}{
-		{"it goes on", mortar{}, load.Plan{}, false, nil},
-		{"no answer", mortar{mute: true}, load.Plan{}, false, []string{
+		{"it goes on", fakeKind{}, load.Plan{}, false, nil},
+		{"no answer", fakeKind{mute: true}, load.Plan{}, false, []string{
 			"30: nothing has moved for 30 s; waiting for the answers to 5 events",
 			"60: nothing has moved for 1m00s; waiting for the answers to 5 events",
 			"120: nothing has moved for 2m00s; waiting for the answers to 5 events",
 		}},
-		{"a late answer", mortar{service: 75 * time.Second}, load.Plan{}, false, []string{
+		{"a late answer", fakeKind{service: 75 * time.Second}, load.Plan{}, false, []string{
 			"30: nothing has moved for 30 s; waiting for the answers to 5 events",
 			"60: nothing has moved for 1m00s; waiting for the answers to 5 events",
 			"75: it goes on, after 1m15s",
@@ -40,19 +40,19 @@ func TestGuard(t *testing.T) {
 			"135: nothing has moved for 1m00s; waiting for the answers to 5 events, the newest answer came at 1m15s",
 			"150: it goes on, after 1m15s",
 		}},
-		{"nothing is taken", mortar{full: true}, load.Plan{}, false, []string{
+		{"nothing is taken", fakeKind{full: true}, load.Plan{}, false, []string{
 			"30: nothing has moved for 30 s; waiting for a connection that takes events",
 			"60: nothing has moved for 1m00s; waiting for a connection that takes events",
 			"120: nothing has moved for 2m00s; waiting for a connection that takes events",
 		}},
-		{"an event in 100 s", mortar{}, load.Plan{Schedule: slow}, false, nil},
-		{"an event in 100 s, and it is not taken", mortar{full: true}, load.Plan{Schedule: load.Constant(1.0 / 10)}, false, []string{
+		{"an event in 100 s", fakeKind{}, load.Plan{Schedule: slow}, false, nil},
+		{"an event in 100 s, and it is not taken", fakeKind{full: true}, load.Plan{Schedule: load.Constant(1.0 / 10)}, false, []string{
 			"30: nothing has moved for 30 s; waiting for a connection that takes events, of which 4 have become due",
 			"60: nothing has moved for 1m00s; waiting for a connection that takes events, of which 7 have become due",
 			"120: nothing has moved for 2m00s; waiting for a connection that takes events, of which 13 have become due",
 		}},
-		{"another run that allows nothing", mortar{}, load.Plan{Gate: load.NewGate()}, false, nil},
-		{"nothing to read", mortar{}, load.Plan{}, true, []string{
+		{"a gate that allows nothing", fakeKind{}, load.Plan{Gate: load.NewGate()}, false, nil},
+		{"nothing to read", fakeKind{}, load.Plan{}, true, []string{
 			"30: nothing has moved for 30 s; waiting for the first events",
 			"60: nothing has moved for 1m00s; waiting for the first events",
 			"120: nothing has moved for 2m00s; waiting for the first events",
@@ -97,18 +97,19 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardedStages: a run is guarded while it opens its target, fires and reads.
-func TestGuardedStages(t *testing.T) {
+// TestWatchedStages: progress is watched while a run opens its target, sends
+// and reads.
+func TestWatchedStages(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		kind mortar
+		kind fakeKind
 		set  []string
 		want []string
 	}{
-		{"opening", mortar{opens: 40 * time.Second}, []string{"count=1"}, []string{"nothing has moved for 30 s; waiting for a connection to mortar://here"}},
-		{"firing", mortar{service: 40 * time.Second}, []string{"count=1", "drain=1m"}, []string{"nothing has moved for 30 s; waiting for the answers to 1 event"}},
-		{"reading without an assignment", mortar{lacks: true}, []string{"op=consume", "for=40s"}, []string{"nothing has moved for 30 s; waiting for the first events: no partitions are assigned, for 30 s in all"}},
-		{"reading until nothing comes", mortar{}, []string{"op=consume", "idle-timeout=40s"}, nil},
+		{"opening", fakeKind{opens: 40 * time.Second}, []string{"count=1"}, []string{"nothing has moved for 30 s; waiting for a connection to fake://here"}},
+		{"sending", fakeKind{service: 40 * time.Second}, []string{"count=1", "drain=1m"}, []string{"nothing has moved for 30 s; waiting for the answers to 1 event"}},
+		{"reading without an assignment", fakeKind{lacks: true}, []string{"op=consume", "for=40s"}, []string{"nothing has moved for 30 s; waiting for the first events: no partitions are assigned, for 30 s in all"}},
+		{"reading until nothing comes", fakeKind{}, []string{"op=consume", "idle-timeout=40s"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -124,7 +125,7 @@ func TestGuardedStages(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(tt.want, got[:min(len(got), 1)], cmpopts.EquateEmpty()); diff != "" { // it may have ended before it was seen to go on
+				if diff := cmp.Diff(tt.want, got[:min(len(got), 1)], cmpopts.EquateEmpty()); diff != "" { // it may have ended before it said that it continues
 					t.Errorf("said (-want +got):\n%s", diff)
 				}
 			})
@@ -132,10 +133,11 @@ func TestGuardedStages(t *testing.T) {
 	}
 }
 
-// TestGuardNames: what a target says of its connections is said with it.
-func TestGuardNames(t *testing.T) {
+// TestPendingIsNamed: the message includes what a target says about its
+// connections.
+func TestPendingIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := (&mortar{mute: true}).Open(t.Context(), target.Spec{})
+		s, err := (&fakeKind{mute: true}).Open(t.Context(), target.Spec{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"carronade/target"
 )
 
-// topicsPatience is the timeout for storing the report of a load on topics.
+// topicsTimeout is the timeout for storing the report of a load on topics.
 const topicsPatience = 30 * time.Second
 
 // A TopicsJob is a load of operations on topics. It is not a workload: its events are the
@@ -33,7 +33,7 @@ type TopicsJob struct {
 	Note   string            // likewise
 	// Store stores the finished report; nil: none.
 	Store store.Store
-	// Kept is called with the result of storing the sealed report, also without a store; may
+	// Stored is called with the result of storing the sealed report, also without a store; may
 	// be nil.
 	Kept func(d *report.Document, err error)
 
@@ -43,7 +43,7 @@ type TopicsJob struct {
 }
 
 // Topics runs operations on topics and makes a report, judged like that of any run. There is a
-// report unless Load fails, whose error is returned as it is.
+// report unless Load fails, whose error is returned unchanged.
 func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 	sampler := system.NewSampler()
 	where, r, err := job.Load(ctx, func() { sampler = system.NewSampler() })

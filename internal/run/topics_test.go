@@ -19,7 +19,7 @@ import (
 
 const brokers = "null://brokers"
 
-// loaded is a load that was made already.
+// loaded returns a Load function with a known result.
 func loaded(r *load.Result) func(context.Context, func()) (string, *load.Result, error) {
 	return func(_ context.Context, began func()) (string, *load.Result, error) {
 		began()
@@ -27,7 +27,7 @@ func loaded(r *load.Result) func(context.Context, func()) (string, *load.Result,
 	}
 }
 
-// The report says what was asked for, and nothing that was not.
+// The report has the settings of the job, and no others.
 func TestTopics(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -37,7 +37,7 @@ func TestTopics(t *testing.T) {
 		{"by name", TopicsJob{Op: "delete", Count: 2}, map[string]any{"op": "topics delete", "count": 2}},
 		{"without end", TopicsJob{Op: "read", Count: -1, For: time.Second}, map[string]any{"op": "topics read", "for": "1s"}},
 		{
-			"all of it",
+			"every setting",
 			TopicsJob{Op: "create", Count: 7, PerRequest: 3, Concurrency: 2, Partitions: 5, Replicas: 1, Rate: 0.5},
 			map[string]any{"op": "topics create", "count": 7, "per-request": 3, "concurrency": 2, "partitions": 5, "replicas": 1, "rate": "0.5/s"},
 		},
@@ -84,8 +84,8 @@ func TestTopicsAreJudged(t *testing.T) {
 	}
 }
 
-// TestTopicsAreCited: a report of such a load, also once it was read, is cited as
-// the command that makes it.
+// TestTopicsAreCited: the report of such a load, also after it was written and
+// read, is cited as the command that makes it.
 func TestTopicsAreCited(t *testing.T) {
 	for _, tt := range []struct {
 		job  TopicsJob
@@ -115,14 +115,14 @@ func TestTopicsAreCited(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := report.Cite(&read); !strings.Contains(got, tt.want) {
-				t.Errorf("once it was read: %s", got)
+				t.Errorf("after it was read: %s", got)
 			}
 		})
 	}
 }
 
-// TestTopicsAreWhole: an interruption is the end of a load that has no other, if
-// it cut no answer.
+// TestTopicsAreWhole: an interruption is the normal end of a load without a
+// limit, if it canceled no request.
 func TestTopicsAreWhole(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -132,7 +132,7 @@ func TestTopicsAreWhole(t *testing.T) {
 		partial  bool
 	}{
 		{"no limit", TopicsJob{Op: "list", Count: -1}, 0, load.Interrupted, false},
-		{"no limit, and an answer was cut", TopicsJob{Op: "list", Count: -1}, 1, load.Interrupted, true},
+		{"no limit, and a request was canceled", TopicsJob{Op: "list", Count: -1}, 1, load.Interrupted, true},
 		{"a number", TopicsJob{Op: "list", Count: 9}, 0, load.Interrupted, true},
 		{"a time", TopicsJob{Op: "list", Count: -1, For: time.Hour}, 0, load.Interrupted, true},
 		{"not interrupted", TopicsJob{Op: "list", Count: 9}, 0, load.ByEvents, false},
@@ -150,8 +150,8 @@ func TestTopicsAreWhole(t *testing.T) {
 	}
 }
 
-// The report is kept, also when the load was interrupted, and a load that was
-// not made leaves none.
+// The report is stored, also if the load was interrupted. A load that failed
+// has none.
 func TestTopicsAreKept(t *testing.T) {
 	kept, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "reports.db"))
 	if err != nil {
@@ -168,7 +168,7 @@ func TestTopicsAreKept(t *testing.T) {
 	interrupt()
 	d, err := Topics(ctx, job)
 	if err != nil || calls != 1 {
-		t.Fatalf("got %v, told %d times", err, calls)
+		t.Fatalf("got %v and %d results of storing", err, calls)
 	}
 	if _, err := kept.Get(t.Context(), d.ID); err != nil {
 		t.Error(err)
@@ -179,10 +179,10 @@ func TestTopicsAreKept(t *testing.T) {
 		t.Errorf("got %v and %v, want %v", d, err, refused)
 	}
 	if rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}}); err != nil || len(rows) != 1 || calls != 1 {
-		t.Errorf("the store has %d reports, %v, told %d times", len(rows), err, calls)
+		t.Errorf("the store has %d reports, %v, and there were %d results of storing", len(rows), err, calls)
 	}
 	job.Store, job.Load = nil, loaded(&load.Result{})
 	if _, err := Topics(t.Context(), job); err != nil || calls != 2 {
-		t.Errorf("without a store: %v, told %d times of a report that is kept nowhere", err, calls)
+		t.Errorf("without a store: %v, and %d results of storing, want 2", err, calls)
 	}
 }

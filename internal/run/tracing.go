@@ -19,7 +19,7 @@ type tracing struct {
 	back    *readback // of a round trip; else nil
 }
 
-// traced prepares the requested trace, nil for none.
+// newTracing prepares the requested trace, nil for none.
 func (e *execution) traced(plan *load.Plan, back *readback) *tracing {
 	if e.Trace == "" {
 		return nil
@@ -84,14 +84,14 @@ func (t *tracing) fired(thread int, out []load.Outcome) {
 	}
 }
 
-// consumed takes events that were met.
+// consumed takes events that were joined with their arrivals.
 func (t *tracing) consumed(o *load.Outcome, at time.Duration) {
 	if t != nil {
 		t.meeting.Consumed(o, at)
 	}
 }
 
-// close completes the file after firing and reading have ended, and reports the result.
+// close completes the file after sending and reading have ended, and reports the result.
 func (t *tracing) close(out *outcome) {
 	if t == nil || t.file == nil {
 		return

@@ -28,24 +28,24 @@ type traced struct {
 	Acked    int64  `parquet:"acked"`
 }
 
-// TestTrace: every event fired has its row, once, whoever met it.
+// TestTrace: every event sent has one row, whether or not it came back.
 func TestTrace(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		m        mortar
+		m        fakeKind
 		set      []string
 		rows     int
 		consumed bool
 		warm     int
 	}{
-		{"produce", mortar{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "warmup=100"}, 60, false, 10},
-		{"produce, every event", mortar{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=100%"}, 500, false, 0},
-		{"produce, one of five", mortar{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=20%"}, 100, false, 0},
-		{"round trip", mortar{perBatch: 10, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 50, true, 0},
-		{"round trip in parts", mortar{perBatch: 10, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 500, true, 0},
-		{"round trip, closed loop", mortar{perBatch: 3, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "concurrency=2", "count=30", "batch-events=3"}, 30, true, 0},
-		{"round trip, nothing comes back", mortar{perBatch: 10}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms", "drain=100ms"}, 50, false, 0},
-		{"closed loop, nothing comes back", mortar{perBatch: 3}, []string{"op=roundtrip", "concurrency=2", "count=6", "batch-events=3", "drain=40s"}, 2, false, 0},
+		{"produce", fakeKind{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "warmup=100"}, 60, false, 10},
+		{"produce, every event", fakeKind{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=100%"}, 500, false, 0},
+		{"produce, one of five", fakeKind{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=20%"}, 100, false, 0},
+		{"round trip", fakeKind{perBatch: 10, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 50, true, 0},
+		{"round trip in parts", fakeKind{perBatch: 10, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 500, true, 0},
+		{"round trip, closed loop", fakeKind{perBatch: 3, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "concurrency=2", "count=30", "batch-events=3"}, 30, true, 0},
+		{"round trip, nothing comes back", fakeKind{perBatch: 10}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms", "drain=100ms"}, 50, false, 0},
+		{"closed loop, nothing comes back", fakeKind{perBatch: 3}, []string{"op=roundtrip", "concurrency=2", "count=6", "batch-events=3", "drain=40s"}, 2, false, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.parquet")
@@ -59,7 +59,7 @@ func TestTrace(t *testing.T) {
 				<-tt.m.session.ended
 			}
 			if strings.HasPrefix(tt.set[0]+tt.set[1], "rate=") || strings.Contains(tt.set[1], "rate=") {
-				run(t) // a schedule is waited for in real time
+				run(t) // a schedule waits in real time
 			} else {
 				synctest.Test(t, run)
 			}
@@ -108,10 +108,10 @@ func TestTrace(t *testing.T) {
 // TestTraceOnAFullDisk: the run goes on, and its report says so.
 func TestTraceOnAFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
-		return // other systems have no such file; package trace tries a disk in memory
+		return // other systems have no such file; package trace tests with a disk in memory
 	}
 	synctest.Test(t, func(t *testing.T) {
-		m := &mortar{perBatch: 10}
+		m := &fakeKind{perBatch: 10}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"})
 		if err != nil {
 			t.Fatal(err)
@@ -130,15 +130,15 @@ func TestTraceOnAFullDisk(t *testing.T) {
 }
 
 func TestTraceThatCannotBeMade(t *testing.T) {
-	m := &mortar{}
+	m := &fakeKind{}
 	path := filepath.Join(t.TempDir(), "no", "file")
 	if _, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1"), Trace: path}); err == nil || !strings.Contains(err.Error(), "--trace") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestSamples: however many events come back, and in whatever pieces, an even
-// share of them is kept, within the bound.
+// TestSamples: however many events come back, and in whatever pieces, a uniform
+// sample of them is kept, within the limit.
 func TestSamples(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -149,8 +149,8 @@ func TestSamples(t *testing.T) {
 		mostUneven int // events between neighbours
 	}{
 		{"few", 10, 3, 10, 1, 1},
-		{"just below the bound", mostSamples - 1, 1, mostSamples - 1, 1, 1},
-		{"at the bound", mostSamples, 1, mostSamples / 2, 2, 3},
+		{"just below the limit", mostSamples - 1, 1, mostSamples - 1, 1, 1},
+		{"at the limit", mostSamples, 1, mostSamples / 2, 2, 3},
 		{"many", 1_000_000, 777, 1_000_000 / 256, 256, 511},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,8 +182,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestSamplesOfARoundTrip: they are in the report of a round trip, and of
-// nothing else.
+// TestSamplesOfARoundTrip: only the report of a round trip has samples.
 func TestSamplesOfARoundTrip(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -195,7 +194,7 @@ func TestSamplesOfARoundTrip(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &mortar{echo: 5 * time.Millisecond}
+				m := &fakeKind{echo: 5 * time.Millisecond}
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, tt.set...)})
 				if err != nil {
 					t.Fatal(err)

@@ -13,22 +13,23 @@ import (
 )
 
 // Committed implements target.Transactional.
-func (s *mortarSession) Committed() load.Source {
+func (s *fakeSession) Committed() load.Source {
 	if s.m.sees == nil {
 		return nil
 	}
-	return &committedSource{mortarSource: mortarSource{s}}
+	return &committedSource{fakeSource: fakeSource{s}}
 }
 
-func (s *mortarSession) Conclude() {}
+func (s *fakeSession) Conclude() {}
 
-func (s *mortarSession) Uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
+func (s *fakeSession) Uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
 	note(0, 0, s.m.aborted, true)
 }
 
-// committedSource reads what the test lets a reader of committed events see.
+// committedSource reads the events that the test lets a reader of committed
+// events see.
 type committedSource struct {
-	mortarSource
+	fakeSource
 	at atomic.Int64
 }
 
@@ -46,7 +47,7 @@ func (c *committedSource) Receive(ctx context.Context, now func() time.Duration,
 	return ctx.Err()
 }
 
-// TestTransactions verifies transactions by both readers.
+// TestTransactions verifies transactions with both readers.
 func TestTransactions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -55,13 +56,13 @@ func TestTransactions(t *testing.T) {
 		code int
 		text string
 	}{
-		{"all is well", func(n uint64) bool { return n >= 40 }, measure.Ledger{CommittedRead: 160}, report.ExitOK, "nothing was lost or altered"},
+		{"no error", func(n uint64) bool { return n >= 40 }, measure.Ledger{CommittedRead: 160}, report.ExitOK, "nothing was lost or altered"},
 		{"aborted ones are seen", func(n uint64) bool { return n >= 37 }, measure.Ledger{CommittedRead: 160, Phantom: 3}, report.ExitBroken, "0 events lost, 0 events corrupted, 3 aborted events seen by a read_committed consumer"},
 		{"committed ones are not", func(n uint64) bool { return n >= 45 }, measure.Ledger{CommittedRead: 155, Lost: 5}, report.ExitBroken, "5 events lost, 0 events corrupted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &mortar{echo: time.Millisecond, stamped: true, sees: tt.sees, aborted: 40}
+				m := &fakeKind{echo: time.Millisecond, stamped: true, sees: tt.sees, aborted: 40}
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
 				if err != nil {
 					t.Fatal(err)

@@ -29,12 +29,12 @@ type underTest struct {
 	build *checkout.Build
 	// started is false for a system that was already running.
 	started bool
-	before  sut.Totals // when the firing began
+	before  sut.Totals // when the sending began
 	after   sut.Totals // when everything was completed
 }
 
-// startSystem builds and starts the system under test, or finds it; nil when the
-// workload has none.
+// startSystem builds and starts the system under test, or finds it; nil if the workload has
+// none.
 func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 	w := e.Workload
 	if !w.HasSystem() {
@@ -85,7 +85,8 @@ func (u *underTest) close() error {
 	return u.Stop()
 }
 
-// died is closed when the system exits by itself; nil without one, which never fires.
+// died is closed when the system exits by itself; nil without a system, so that it never
+// receives.
 func (u *underTest) died() <-chan struct{} {
 	if u == nil {
 		return nil
@@ -139,9 +140,9 @@ func (e *execution) systemSpec() (sut.Spec, error) {
 	return s, nil
 }
 
-// targetSecrets are the secrets with which the run fires: the system may say one
-// aloud, in its log of those that it refused. What cannot be read is told when
-// the target is opened.
+// targetSecrets returns the secrets of the target's options: the system may print one, for
+// example when it logs a refused login. If one cannot be read, opening the target returns the
+// error.
 func (e *execution) targetSecrets() (out []string) {
 	for _, o := range e.Workload.Kind.Options() {
 		for _, text := range e.spec.Options.List(o.Name) {
@@ -160,8 +161,8 @@ func (e *execution) targetSecrets() (out []string) {
 	return out
 }
 
-// listening are the addresses of a target: what a system that is started must
-// accept at before it is fired at. The null target has none.
+// listening returns the addresses of a target: a system that is started must accept connections
+// there before the load begins. The null target has none.
 func listening(kind target.Kind, u *url.URL) (out []string) {
 	port := ""
 	if p, ok := kind.(target.Ported); ok {
@@ -178,21 +179,21 @@ func listening(kind target.Kind, u *url.URL) (out []string) {
 	return out
 }
 
-// begin notes what the system had consumed when the firing began.
+// begin notes the resources that the system had used when the sending began.
 func (u *underTest) begin(ctx context.Context) {
 	if u != nil {
 		u.before = u.Begin(ctx)
 	}
 }
 
-// finish notes what it has consumed when everything is completed.
+// finish notes the resources that it has used when everything is completed.
 func (u *underTest) finish(ctx context.Context) {
 	if u != nil {
 		u.after = u.Finish(ctx)
 	}
 }
 
-// warnings are words about what was found and what could not be.
+// warnings are those about the system, such as metrics that could not be read.
 func (u *underTest) warnings() []string {
 	if u == nil {
 		return nil
@@ -200,7 +201,7 @@ func (u *underTest) warnings() []string {
 	return u.Warnings()
 }
 
-// ended says how the system ended where it did by itself; "" else.
+// ended returns how the system ended if it did so by itself; otherwise "".
 func (u *underTest) ended() string {
 	select {
 	case <-u.died():
@@ -210,8 +211,8 @@ func (u *underTest) ended() string {
 	}
 }
 
-// diedMeanwhile says so where a target could not be opened because its system
-// had ended.
+// diedMeanwhile returns a better error if a target could not be opened because its system had
+// ended.
 func (e *execution) diedMeanwhile(err error) error {
 	how := e.system.ended()
 	if how == "" {
@@ -221,11 +222,10 @@ func (e *execution) diedMeanwhile(err error) error {
 	if lines := e.system.LastLines(); len(lines) > 0 {
 		hint = "its last output: " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 	}
-	return &target.Error{Doing: "fire at the system under test", Err: fmt.Errorf("it exited (%s) before the load began: %w", how, err), Hint: hint}
+	return &target.Error{Doing: "send to the system under test", Err: fmt.Errorf("it exited (%s) before the load began: %w", how, err), Hint: hint}
 }
 
-// confirm asks what arrived in the store behind the system, where somebody
-// wants to know.
+// confirm asks what arrived in the store behind the system, if requested.
 func (o *outcome) confirm(ctx context.Context, e *execution) {
 	c, ok := e.session.(target.Confirmer)
 	if !ok || o.result == nil {
@@ -240,7 +240,7 @@ func (o *outcome) confirm(ctx context.Context, e *execution) {
 	o.indexed = x
 }
 
-// report is what the report says of the system.
+// report returns the report's part about the system.
 func (u *underTest) report(r *load.Result) *report.System {
 	if u == nil {
 		return nil

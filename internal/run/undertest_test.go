@@ -11,7 +11,7 @@ import (
 	"carronade/target"
 )
 
-// A kind that has a port of its own.
+// A ported kind has a default port.
 type ported struct{ target.Kind }
 
 func (ported) DefaultPort(scheme string) string {
@@ -30,8 +30,8 @@ func TestListening(t *testing.T) {
 		{"no port", ported{}, "cannon", "a", []string{"a:17"}},
 		{"by the scheme", ported{}, "cannon+tls", "a,b:2", []string{"a:18", "b:2"}},
 		{"an address of version 6", ported{}, "cannon", "[::1],[::1]:2", []string{"[::1]:17", "[::1]:2"}},
-		{"a colon and nothing", ported{}, "cannon", "a:", []string{"a:17"}},
-		{"a kind that says nothing", nil, "cannon", "a", nil},
+		{"a colon and no port", ported{}, "cannon", "a:", []string{"a:17"}},
+		{"a kind without a default port", nil, "cannon", "a", nil},
 		{"no host", ported{}, "cannon", "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ func TestReadAfter(t *testing.T) {
 		{"a short run", load.Plan{Schedule: load.Constant(5000), Linger: 5 * time.Millisecond, Measurement: load.Limits{Time: 30 * time.Second}}, 6, true},
 		{"fast, in full batches", load.Plan{Schedule: load.Constant(1e6), Linger: 5 * time.Millisecond, Measurement: load.Limits{Time: 20 * time.Second}}, 4, true},
 		{"a day", load.Plan{Schedule: load.Constant(50_000), Linger: 5 * time.Millisecond, Measurement: load.Limits{Time: 24 * time.Hour}}, 6, false},
-		{"a day, but so many events", load.Plan{Schedule: load.Constant(50_000), Measurement: load.Limits{Time: 24 * time.Hour, Events: 1000}}, 6, true},
+		{"a day, but a limit of events", load.Plan{Schedule: load.Constant(50_000), Measurement: load.Limits{Time: 24 * time.Hour, Events: 1000}}, 6, true},
 		{"no end", load.Plan{Schedule: load.Constant(1), Linger: 5 * time.Millisecond}, 1, false},
 		{"a schedule that ends", load.Plan{Schedule: load.Until(load.Constant(100), time.Minute)}, 1, true},
 		{"one event a batch", load.Plan{Schedule: load.Constant(1e6), BatchEvents: 1, Linger: time.Second, Measurement: load.Limits{Time: 20 * time.Second}}, 4, false},

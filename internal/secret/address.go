@@ -11,9 +11,9 @@ var (
 	bareLogin = regexp.MustCompile(`(^|[\s"'=,(])([^\s:@/"'=,(]+:)([^\s@"']+)@([\w\[(.\-]+)`)
 )
 
-// hideLogins takes the logins out of addresses. A password may hold what an
-// address ends at, since who writes it forgets to escape it: where a colon
-// stands before the first slash, all up to the last @ is login.
+// hideLogins removes the logins from addresses. A password may contain
+// characters that end an address, since people forget to escape them: if a
+// colon comes before the first slash, everything up to the last @ is the login.
 func hideLogins(s string, found func(string)) string {
 	if !strings.Contains(s, "@") {
 		return s
@@ -57,8 +57,8 @@ func hideLogins(s string, found func(string)) string {
 	})
 }
 
-// addressEnd is where the address ends whose scheme stands at i: one in quotes
-// at the same quote, another at a blank.
+// addressEnd returns the end of the address whose scheme is at i: in quotes the
+// same quote, otherwise a blank.
 func addressEnd(s string, i, from int) int {
 	line := from + lineLength(s[from:])
 	if i > 0 && isQuote(s[i-1]) {

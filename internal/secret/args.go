@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	// The flag of curl for NAME:PASSWORD, alone or behind others of one letter.
+	// The flag of curl for NAME:PASSWORD, alone or after others of one letter.
 	userFlag = regexp.MustCompile(`^(?:-[a-zA-Z]{0,4}[uU]|--(?:(?:proxy-)?user|login))$`)
 	// The same with its value, as one argument and within a text.
 	userArg = regexp.MustCompile(`(?s)^(-[uU]=?|--(?:(?:proxy-)?user|login)=)([^\s:=/]+):(.+)$`)
@@ -17,17 +17,18 @@ var (
 	userText  = regexp.MustCompile(`(?:^|[\s"'])(?:-[a-zA-Z]{0,4}[uU](?:[ \t]+|=)|-[uU]|--(?:proxy-)?user(?:[ \t]+|=))`)
 )
 
-// short are programs that are given a password by a flag of one letter.
+// passwordFlags are the one-letter flags with which some programs take a
+// password.
 var short = map[string]string{
 	"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mysqlimport": "-p", "mariadb": "-p", "mariadb-dump": "-p", "mariadb-admin": "-p", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "sshpass": "-p", "7z": "-p", "rar": "-p",
 	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password",
 }
 
-// Args are arguments without their secrets, which the mask knows from now on:
-// what follows a flag such as --password, the value of a setting such as
+// Args returns arguments without their secrets, which the mask knows from then
+// on: what follows a flag such as --password, the value of a setting such as
 // -Dssl.key.password=, the login in an address and the second half of curl's -u
-// NAME:PASSWORD. Words within an argument, such as a shell's script, are looked
-// at as arguments are.
+// NAME:PASSWORD. Words within an argument, such as a shell script, are treated
+// like arguments.
 func (m *Mask) Args(args []string) []string {
 	shown, found := m.arguments(args, 0)
 	m.Add(found...)
@@ -37,14 +38,14 @@ func (m *Mask) Args(args []string) []string {
 	return shown
 }
 
-// deepest is how many scripts within scripts are looked at.
+// maxDepth is how many levels of scripts within scripts are examined.
 const deepest = 3
 
-// arguments are arguments without their secrets, and the secrets.
+// arguments returns arguments without their secrets, and the secrets.
 func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 	shown = make([]string, 0, len(args))
-	letter := "" // the flag of a password of the program
-	next := ""   // the flag of a secret whose value this argument is
+	letter := "" // the program's flag for a password
+	next := ""   // the flag whose secret value is this argument
 	find := func(v string) { found = append(found, parts(v)...) }
 	for i, arg := range args {
 		before := ""
@@ -82,7 +83,7 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 			find(arg[len(letter):])
 			arg = letter + Hidden
 		case setting && !script && value != "" && !IsReference(value) && (Is(name, value) || sounds(name) && !isMode(name, value)):
-			m.looks(value, find) // a login module's text holds the password and more
+			m.looks(value, find) // a login module's text contains the password and more
 			find(value)
 			arg = name + "=" + Hidden
 		case header != nil && sounds(header[2]) && !IsReference(header[4]):
@@ -112,8 +113,8 @@ func isAddress(name, password string) bool {
 	return strings.HasPrefix(password, "//") && slices.Contains([]string{"http", "https", "tcp", "udp", "ws", "wss", "kafka", "unix", "file"}, name)
 }
 
-// hideUsers takes out the passwords behind curl's -u and --user in a text, in
-// quotes or not.
+// hideUsers removes the passwords after curl's -u and --user from a text, with
+// or without quotes.
 func hideUsers(s string, found func(string)) string {
 	if !strings.Contains(s, "-") {
 		return s

@@ -7,47 +7,48 @@ import (
 	"strings"
 )
 
-// A line of YAML that names a setting: what stands before its name, the name
-// with its quotes, what joins, the value. The same is a line of INI and TOML.
+// A line of YAML, INI or TOML with a setting: what is before its name, the name
+// with its quotes, the separator, the value.
 var entry = regexp.MustCompile(`^([ \t]*(?:-[ \t]+)*)("[^"]*"|'[^']*'|[^\s"'#\[{\-][^:=#]*?|-[^\s:=#][^:=#]*?)([ \t]*(?::(?:[ \t]+|$)|=[ \t]*))(.*)$`)
 
-// A section of INI or TOML. Where one is indented it may as well be the vector
-// of a function's arguments: see begins.
+// A section of INI or TOML. If it is indented, it may also be the vector of a
+// function's arguments: see beginsSection.
 var section = regexp.MustCompile(`^[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]{1,2}[ \t\r]*(?:[#;].*)?$`)
 
 var (
 	item = regexp.MustCompile(`^([ \t]*(?:-[ \t]+)*)`)
-	// Names below which settings of all kinds stand.
+	// Names below which there are settings of all kinds.
 	holdsMore = regexp.MustCompile(`(?i)(?:creds|credentials?|authorization|cookie|jaas)["']?$`)
 	oldItem   = regexp.MustCompile(`^#+[ \t]*(?:-[ \t]|["'])`)
-	// The name of a setting in a section, and a line of a section that is one word.
+	// The name of a setting in a section, and a line of a section with one
+	// word.
 	plainKey = regexp.MustCompile(`^[\w.\-/@$ ]+$`)
 	oneWord  = regexp.MustCompile(`^[^\s()\[\]{}"',;:#]+$`)
 )
 
-// beside are names that stand next to a secret and hold none.
+// beside are names next to a secret whose values are not secret.
 var beside = []string{
 	"user", "username", "user_name", "login", "name", "type", "kind", "realm", "scope", "scopes", "mechanism", "method", "url", "uri", "host", "hosts", "hostname", "port", "enabled", "provider", "algorithm", "profile", "region", "role", "roles", "principal", "required", "backend", "class", "expires", "ttl",
 }
 
-// A scope is what stands below a name.
+// A scope is the lines below a name.
 type scope struct {
 	indent int  // of the name; -1: of a section
-	column int  // of a section's last setting: what stands deeper goes on with it
-	block  bool // all that is indented deeper is its text
-	deeper bool // what is indented deeper goes on with its value
+	column int  // of a section's last setting: deeper lines continue it
+	block  bool // all deeper lines are its text
+	deeper bool // deeper lines continue its value
 	mixed  bool // settings of all kinds: those beside a secret stay
-	single bool // of one secret: settings that tell how it is used stay
+	single bool // of one secret: settings about its use stay
 }
 
-// hideBlocks takes out what stands on lines below a name that is a secret's: the
-// text of "password: |", lists and values, alone or under names of their own,
-// lines that go on with a value, and sections of INI and TOML.
+// hideBlocks removes the secrets on lines below a secret's name: the text of
+// "password: |", lists and values, alone or under other names, lines that
+// continue a value, and sections of INI and TOML.
 func hideBlocks(text string, name func(string) bool) string {
 	var out strings.Builder
 	var scopes []scope
-	last := 0  // the indentation of the line before that is no comment
-	until := 0 // of text: where the value of a section's setting ends that goes on
+	last := 0  // the indentation of the last line that is not a comment
+	until := 0 // of text: the end of a section's setting whose value continues
 	at := 0    // of text
 	for line := range strings.Lines(text) {
 		start := at
@@ -119,7 +120,7 @@ func hideBlocks(text string, name func(string) bool) string {
 	return out.String()
 }
 
-// begins reports whether what follows an indented line in brackets is a setting,
+// beginsSection reports whether a setting follows an indented line in brackets,
 // so that the line is a section's name.
 func begins(text string) bool {
 	for line := range strings.Lines(text) {
@@ -133,8 +134,8 @@ func begins(text string) bool {
 	return false
 }
 
-// inSection reports whether a line is of the section above it: a comment, a
-// setting, or one word. A section ends at any other.
+// inSection reports whether a line belongs to the section above it: a comment,
+// a setting, or one word. Any other line ends a section.
 func inSection(line, body string) bool {
 	if body[0] == ';' || oneWord.MatchString(body) {
 		return true
@@ -143,8 +144,8 @@ func inSection(line, body string) bool {
 	return g != nil && plainKey.MatchString(strings.Trim(g[2], `"'`))
 }
 
-// goesOn is where in text a value ends that begins at i and is of several lines:
-// in brackets, or in three quotes.
+// valueEnd returns the end in text of a value of several lines that begins at
+// i: in brackets, or in three quotes.
 func goesOn(text string, i int) int {
 	switch {
 	case i >= len(text):
@@ -157,8 +158,8 @@ func goesOn(text string, i int) int {
 	return i
 }
 
-// below is a line of a scope as it may be shown; more is true where it is a
-// setting like any other.
+// below returns a line of a scope as it may be shown; more is true if it must
+// be treated like any other setting.
 func below(s scope, line, body string, g []string) (shown string, more bool) {
 	switch {
 	case IsReference(strings.Trim(body, `-"' `)):
@@ -176,7 +177,7 @@ func below(s scope, line, body string, g []string) (shown string, more bool) {
 	return item.FindString(line) + Hidden + "\n", false
 }
 
-// lastPart is the last word of a section's name, one.two or one "two".
+// lastPart returns the last word of a section's name, one.two or one "two".
 func lastPart(name string) string {
 	name = strings.Trim(name, `"' `)
 	if i := strings.LastIndexAny(name, ". \"'"); i >= 0 && !sounds(name) {

@@ -6,39 +6,39 @@ import (
 )
 
 var (
-	// A key in the form of PEM, from its first line to its last or, where that
-	// is missing, to the end.
+	// A key in PEM form, from its first line to its last or, if that is
+	// missing, to the end.
 	privateKey = regexp.MustCompile(`(?s)(-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----).*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
 	// The beginning of an element of XML whose name is a secret's.
 	element = regexp.MustCompile(`<((?:[\w\-]+:)?` + word + `)(\s[^<>]*)?>`)
-	// A setting whose name is the value of another: an environment's variable in
+	// A setting whose name is the value of another: an environment variable in
 	// a container's description, a property in XML.
 	pairName = regexp.MustCompile(`(?i:\b(?:name|key|id|variable|property|option|param|setting)\\?["']?(?:\s*[:=]\s*|>\s*)\\?["']?)` + word)
 	// The name of the value beside it.
 	pairValue    = regexp.MustCompile(`(?i)\b(?:value|values|val|default|content|text|data)\b`)
 	elementValue = regexp.MustCompile(`(?is)(<[\w:.\-]*(?:value|string|text|data|content|default)(?:\s[^<>]*)?>)[^<]+`)
-	// The element behind the name's, or before it.
+	// The element after the name's, or before it.
 	behind = regexp.MustCompile(`(?is)^["']?\s*</[\w:.\-]+>\s*<([\w:.\-]*(?:value|string|text|data|content|default))(?:\s[^<>]*)?>`)
 	ahead  = regexp.MustCompile(`(?is)<([\w:.\-]+)[^<>]*>([^<>]*)</[\w:.\-]+>\s*<[^<>]*$`)
-	// A word and its value with blanks between them, as in a login's file:
+	// A word and its value with blanks between them, as in a login file:
 	// "machine h login u password p".
 	spaced = regexp.MustCompile(`(?im)((?:^|[ \t])(?:password|passwd|passphrase|secret)[ \t]+)([^\s=:]+)`)
 	// A line of PostgreSQL's: host:port:database:user:password.
 	passFile = regexp.MustCompile(`(?m)^([^\s:#]+:(?:\d+|\*):[^\s:]+:[^\s:]+:)([^\r\n]+)`)
-	// A login of Clojure's clients of HTTP.
+	// A login of Clojure's HTTP clients.
 	pairOfWords = regexp.MustCompile(`(:(?:[\w\-]*-)?auth\s+)(\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\]?)`)
 	// Riemann's streams that take a key without a name for it.
 	positional = regexp.MustCompile(`(\((?:[\w.\-]+/)?(?:pagerduty|librato-metrics|opsgenie|victorops|boundary|campfire|pushover|keenio|hipchat|slack|stackdriver|datadog|logentries|netuitive|telegram)\s+)((?:"(?:[^"\\]|\\.)*"\s*)+)`)
 )
 
-// Document is a whole file for people, such as a server's configuration,
-// without its secrets: what Text takes out, private keys, the texts of XML
+// Document returns a file for display, such as a server's configuration,
+// without its secrets: what Text removes, private keys, the texts of XML
 // elements, blocks, lists and maps whose names say that they are secret, values
-// whose names are values themselves, and on a line that is one setting all of
-// its value, with the lines on which it goes on.
+// whose names are values themselves, and on a line with one setting all of its
+// value, with the lines that continue it.
 func (m *Mask) Document(text string) string {
 	text = privateKey.ReplaceAllString(text, "${1}\n"+Hidden+"\n${2}")
-	text = hideLoginModules(text, nil) // before its lines are looked at one by one
+	text = hideLoginModules(text, nil) // before its lines are examined one by one
 	text = hideLogins(text, nil)
 	text = hideElements(text)
 	text = hidePairs(text)
@@ -56,8 +56,8 @@ func (m *Mask) Document(text string) string {
 	return m.Text(text)
 }
 
-// hideElements takes out all that stands in elements of XML whose names are a
-// secret's, and the values among their attributes.
+// hideElements removes the contents of XML elements with secret names, and the
+// values among their attributes.
 func hideElements(text string) string {
 	var out strings.Builder
 	for {
@@ -85,18 +85,18 @@ func hideElements(text string) string {
 	return out.String()
 }
 
-// mostLooked is how much is looked at to find what belongs together. In a file
-// of which it is not enough all values that have such a name are hidden.
+// maxExamined limits the bytes that are examined to find pairs of names and
+// values. In a file that needs more, all values with such a name are hidden.
 const mostLooked = 4 << 20
 
-// farthest is how far before its name an element's value is looked for.
+// maxDistance is how far before its name an element's value is looked for.
 const farthest = 8 << 10
 
-// hidePairs takes out values that stand beside a secret's name, before or
-// behind it: in the same brackets, tag or item of a list.
+// hidePairs removes values beside a secret's name, before or after it: in the
+// same brackets, tag or item of a list.
 func hidePairs(text string) string {
-	known := [2]int{-1, -1} // what was looked at last
-	looked := 0             // bytes, weighed by what they cost
+	known := [2]int{-1, -1} // the range examined last
+	looked := 0             // bytes, weighted by their cost
 	for pos := 0; pos < len(text); {
 		at := pairName.FindStringIndex(text[pos:])
 		if at == nil {
@@ -137,8 +137,8 @@ func hidePairs(text string) string {
 		}
 		looked += end - begin
 		hidden := hideBesides(text[begin:end])
-		// What was before the name may be shorter now, and it is looked for from
-		// the end of the old one on; one more look at it changes nothing.
+		// The text before the name may be shorter now, so the search continues
+		// further back; examining a name twice is harmless.
 		if n := len(hidden) - (end - begin); n < 0 {
 			pos = max(pos+n, begin+1)
 		}
@@ -148,8 +148,8 @@ func hidePairs(text string) string {
 	return text
 }
 
-// inElement is what stands in the element of XML whose tag is text[begin:end];
-// start is -1 where that is none, or holds nothing.
+// inElement returns the contents of the XML element whose tag is
+// text[begin:end]; start is -1 if it is not a tag, or has no contents.
 func inElement(text string, begin, end int) (start, stop int) {
 	if text[begin] != '<' || end-begin < 3 || text[end-2] == '/' {
 		return -1, 0
@@ -165,17 +165,17 @@ func inElement(text string, begin, end int) (start, stop int) {
 	return end, end + n
 }
 
-// hideBesides takes out all that stands under the name of a value.
+// hideBesides removes everything under the name of a value.
 func hideBesides(text string) string {
 	text = hideSettings(text, pairValue, true, nil)
 	return hideBlocks(text, func(s string) bool { return s != "" && pairValue.FindString(s) == s })
 }
 
-// around is what belongs to the setting at i: what stands in the same brackets
-// or tag or, where there are none, in the lines of the same item.
+// around returns the text that belongs to the setting at i: the same brackets
+// or tag or, without these, the lines of the same item.
 func around(text string, i int) (begin, end int) {
 	depth := 0
-	odd := map[bool]map[byte]bool{false: {}, true: {}} // of all of them, and of those without a backslash
+	odd := map[bool]map[byte]bool{false: {}, true: {}} // of all quotes, and of those without a backslash
 	outside := func() bool {
 		for _, quotes := range odd {
 			if quotes['"'] || quotes['\''] {
@@ -215,8 +215,8 @@ func around(text string, i int) (begin, end int) {
 	return itemLines(text, i)
 }
 
-// itemLines are the lines of the item of YAML, or the section of INI, in which
-// the setting at i stands.
+// itemLines returns the lines of the YAML item, or the INI section, of the
+// setting at i.
 func itemLines(text string, i int) (begin, end int) {
 	begin = strings.LastIndexByte(text[:i], '\n') + 1
 	column := func(line string) (n int, first, stop bool) {

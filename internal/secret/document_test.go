@@ -27,7 +27,7 @@ func TestDocument(t *testing.T) {
 		{"a schema registry's", "schema.registry.basic.auth.user.info=joe:" + canary + "\nport=1\n", "info=***\nport=1\n"},
 		{"a login under auth", "proxy.auth=joe:" + canary + "\nssl.client.auth=required\n", "ssl.client.auth=required\n"},
 		{"a login in base64", `{"auths": {"h": {"auth": "am9lOmtlc3RyZWwtOTI3MQ=="}}}`, `{"auth": ***}`},
-		{"auth is no login", "auth: http://127.0.0.1:80/login\nclient.auth: none\n", "auth: http://127.0.0.1:80/login\nclient.auth: none\n"},
+		{"auth is not a login", "auth: http://127.0.0.1:80/login\nclient.auth: none\n", "auth: http://127.0.0.1:80/login\nclient.auth: none\n"},
 		{"names below a name", "authorization:\n  credentials: " + canary + "\n  type: simple\ncredentials:\n  user: u\n  password: " + canary + "\n", "authorization:\n  credentials: ***\n  type: simple\ncredentials:\n  user: u\n  password: ***\n"},
 		{"a list of YAML", "passwords:\n- " + canary + "\n# two\n- " + canary + "\nhosts:\n- a\n", "passwords:\n- ***\n# two\n- ***\nhosts:\n- a\n"},
 		{"a deeper list", "x:\n  tokens:\n    - " + canary + "\n    - env:TOKEN\n  port: 1\n", "    - ***\n    - env:TOKEN\n  port: 1\n"},

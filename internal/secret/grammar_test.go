@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A grammar writes a value as its files do, in every %s of its texts.
+// A grammar writes a value in the form of its files, in every %s of its texts.
 type grammar struct {
 	name  string
 	write func(string) (text string, ok bool)
@@ -19,7 +19,8 @@ func always(f func(string) string) func(string) (string, bool) {
 	return func(s string) (string, bool) { return f(s), true }
 }
 
-// oneLine refuses what has line ends, which these grammars write in other ways.
+// oneLine refuses values with line ends, which these grammars write in other
+// ways.
 func oneLine(f func(string) string) func(string) (string, bool) {
 	return func(s string) (string, bool) { return f(s), !strings.ContainsAny(s, "\r\n\v\f\x00\u0085\u2028\u2029") }
 }
@@ -85,8 +86,8 @@ var grammars = []grammar{
 	}},
 }
 
-// FuzzGrammar plants a secret in every text of every grammar, written as that
-// grammar has it: no part of it may be left.
+// FuzzGrammar puts a secret into every text of every grammar, in the form of
+// that grammar: no part of it may remain.
 func FuzzGrammar(f *testing.F) {
 	for _, s := range []string{"", "a", "a b", `"`, "'", `\`, `a"b`, "it's ", `a\"b`, "}", "]", "{", "[(", "(", "# ", " #", "a]b\"", "=", ": ", ",x=", ";", "&", "//", "/", "|", "> ", "$(", "${x", "`", "***", "*** ", "-", "--", "!x ", "&x ", "<!--", "\n", "\n\n", "name=", "env", "\\n", "'''", `"""`, `\\`, "password="} {
 		f.Add(s, "")
@@ -97,7 +98,7 @@ func FuzzGrammar(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, after string) {
 		plant := before + canary + after
 		if !utf8.ValidString(plant) || IsReference(strings.Trim(plant, "\\\"' \t\r\n")) || strings.Contains(plant, "LoginModule") {
-			t.Skip() // a reference is no secret, and login modules have tests of their own
+			t.Skip() // a reference is not a secret, and login modules have their own tests
 		}
 		for _, g := range grammars {
 			value, ok := g.write(plant)

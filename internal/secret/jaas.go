@@ -7,22 +7,22 @@ import (
 )
 
 // loginModule is the beginning of an entry of Java's Authentication and
-// Authorization Service, as Kafka's brokers and clients have it: a module's
-// class, how it counts, and then options up to a semicolon
+// Authorization Service, as in Kafka's brokers and clients: a module's class,
+// its control flag, and then options up to a semicolon
 // (javax.security.auth.login.Configuration).
 var loginModule = regexp.MustCompile(`LoginModule[\s\\]+(?i:required|requisite|sufficient|optional)\b`)
 
-// harmless are the options of the usual modules that hold no secret. Others are
-// taken out: a server's Plain module holds a password under each user's name,
-// user_NAME, and modules of one's own hold what they like.
+// harmless are the options of the usual modules that are not secret. Others are
+// removed: a server's Plain module has a password under each user's name,
+// user_NAME, and custom modules may have any options.
 var harmless = []string{
 	"username", "principal", "keytab", "usekeytab", "storekey", "useticketcache", "ticketcache", "renewtgt",
 	"servicename", "debug", "donotprompt", "isinitiator", "refreshkrb5config", "clientid", "scope", "tokenauth",
 	"usefirstpass", "tryfirstpass", "storepass", "clearpass", "file", "hostname", "port", "useldaps",
 }
 
-// hideLoginModules takes the values of a login module's options out, wherever
-// in the text one stands, and hands each to found.
+// hideLoginModules removes the values of the options of login modules, anywhere
+// in the text, and passes each to found.
 func hideLoginModules(s string, found func(string)) string {
 	if !strings.Contains(s, "LoginModule") {
 		return s
@@ -55,13 +55,13 @@ func hideLoginModules(s string, found func(string)) string {
 	return out.String()
 }
 
-// moduleOption is the first NAME=VALUE of s: all before the value, the name, the
-// value with its quotes, and what follows. Values stand in quotes, which may
-// be escaped since the whole stands in quotes; one whose quotes do not end
-// goes on to the end of the text.
+// moduleOption returns the first NAME=VALUE of s: everything before the value,
+// the name, the value with its quotes, and the rest. Values are in quotes,
+// which are escaped if the whole is in quotes; a value without a closing quote
+// continues to the end of the text.
 func moduleOption(s string) (before, name, value, rest string, ok bool) {
 	blank := func(i int) int {
-		for i < len(s) && strings.IndexByte(" \t\r\n\\", s[i]) >= 0 { // the backslash is a properties file's at a line's end
+		for i < len(s) && strings.IndexByte(" \t\r\n\\", s[i]) >= 0 { // a backslash at a line's end, as in properties files
 			i++
 		}
 		return i
@@ -97,8 +97,8 @@ func moduleOption(s string) (before, name, value, rest string, ok bool) {
 	return s[:from], s[start:end], s[from:i], s[i:], true
 }
 
-// closing is where the value ends whose quote stands at i. Where that quote is
-// escaped, the one that ends it is, too.
+// closing returns the end of the value whose quote is at i. If that quote is
+// escaped, the closing one is, too.
 func closing(s string, i int, escaped bool) int {
 	quote := s[i]
 	for i++; i < len(s); i++ {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDocumentHides: forms of others' files in which a secret stands. Of the
-// text around it kept is what must stay readable.
+// TestDocumentHides: forms of other programs' files with a secret. kept is the
+// text around it that must stay readable.
 func TestDocumentHides(t *testing.T) {
 	const s = canary
 	tests := []struct{ name, text, kept string }{
@@ -139,7 +139,7 @@ func TestDocumentHides(t *testing.T) {
 }
 
 // TestDocumentKeeps: ordinary settings below and beside what sounds like a
-// secret's name, which stay as they are.
+// secret's name stay unchanged.
 func TestDocumentKeeps(t *testing.T) {
 	tests := []struct{ name, text string }{
 		{"Clojure, arguments", "(defn pager\n  [service-key]\n  (let [x (= 1 2)]\n    (where (= service \"a\") y)))\n(tcp-server :port 5555)\n"},
@@ -162,7 +162,7 @@ func TestDocumentKeeps(t *testing.T) {
 	}
 }
 
-// TestCommandHides: command lines that hold a secret.
+// TestCommandHides: command lines with a secret.
 func TestCommandHides(t *testing.T) {
 	const s = canary
 	tests := []struct {
@@ -226,7 +226,7 @@ func TestCommandHides(t *testing.T) {
 				}
 			}
 			if strings.Contains(strings.Join(test.args, " "), s) && strings.Contains(m.Text("it says "+whole+" aloud"), s) {
-				t.Error("what the command line had is not known of other text")
+				t.Error("the secret of the command line is not removed from other text")
 			}
 		})
 	}

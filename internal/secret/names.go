@@ -8,24 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// names are what the name of a setting with a secret ends in or holds; among
-// them Elastic's cloud.auth and the user.info of a schema registry's clients,
-// which are NAME:PASSWORD, ZooKeeper's superDigest, Kafka's ssl.keystore.key,
-// and addresses to which whoever knows them may write.
+// names are the words that the name of a setting with a secret contains or ends
+// in. They include Elastic's cloud.auth and the user.info of a schema
+// registry's clients, which are NAME:PASSWORD, ZooKeeper's superDigest, Kafka's
+// ssl.keystore.key, and addresses to which anyone who knows them may write.
 const names = `pass[-_]?wor[dt]|passw?d|pwd|pass[-_]?(?:phrase|code)|kennwort|secret|token|` + keys + `|creds|credentials?|authorization|cookie|jaas|cloud[-_.]?auth|user[-_.]?info|superdigest|masterauth|confluent[-_.]license|webhook|connection[-_]?string`
 
-// keys are the words for what is no password and as good as one. A key alone
-// is often none: one of a map, a table, a message.
+// keys are the words for keys that are as sensitive as a password. The word key
+// alone often means something else: that of a map, a table, a message.
 const keys = `(?:api|access|account|app|client|encryption|decryption|ingest(?:ion)?|instrumentation|integration|license|master|private|routing|secret|service|shared|signing|storage|subscription|write|hmac|key[-_.]?store|cert[-_.]?store)[-_.]?keys?`
 
-// pass are the short forms of password, which are harmless words too: see plain.
+// pass are the short forms of password, which are also harmless words: see
+// plainPass.
 const pass = `[\w.\-]*pass\b|(?:[\w.\-]*[-_.]|\b)pw\b`
 
 // tail is what may follow a name's end.
 const tail = `(?:[-_.]?(?:value|text|base64|config|key))?`
 
-// word is the name of a setting that holds a secret. In capitals, as variables
-// of an environment are, one that ends in _AUTH is such a name, too.
+// word is the name of a setting with a secret. In capitals, like environment
+// variables, a name that ends in _AUTH is one, too.
 const word = `(?:(?i:[\w.\-]*(?:` + names + `)[\w\-]*` + tail + `)|(?i:` + pass + `)|[A-Z][A-Z0-9_]*_AUTH\b)`
 
 var (
@@ -39,28 +40,28 @@ var (
 	password = regexp.MustCompile(`(?i)(?:pass|pw|pwd|passwd|passphrase|password)$`)
 	option   = regexp.MustCompile(`^-(?:[a-zA-Z]|-[a-z]+(?:-[a-z]+)*(?:=.*)?)$`)
 	scheme   = regexp.MustCompile(`(?i)\b((?:bearer|apikey)\s+)([\w+/=.~\-]{4,})`)
-	// What signs an address, or opens what it leads to.
+	// The signature or key in an address.
 	signature = regexp.MustCompile(`(?i)([?&](?:sig|signature|x-amz-signature|x-goog-signature|key|code)=)([^\s&"'<>]+)`)
 	// A setting whose value may be a login: see isLogin.
 	auth = regexp.MustCompile(`(?i)((?:^|[^\w])(?:[\w.\-]*[-_.])?auth["']?(?:[ \t]*[=:][ \t]*|[ \t]+))("[^"]+"|'[^']+'|[^\s,;&"'{}\[\]]+)`)
 )
 
-// notPass are words that end as the short form of password does.
+// notPass are words that end like the short form of password.
 var notPass = []string{"bypass", "compass", "encompass", "surpass", "trespass", "overpass", "underpass", "usefirstpass", "tryfirstpass", "clearpass"}
 
-// notAuth are values of settings that say how somebody is to log in.
+// notAuth are values of settings that describe a method of logging in.
 var notAuth = []string{"", "none", "required", "requested", "optional", "want", "need", "true", "false", "yes", "no", "on", "off", "0", "1", "basic", "digest", "kerberos", "ntlm", "negotiate", "oauth", "ldap", "sasl", "tls", "plain", "simple", "trust"}
 
-// IsName reports whether a setting of this name holds a secret, such as
+// IsName reports whether a setting of this name is a secret, such as
 // "output.elasticsearch.password".
 func IsName(name string) bool {
 	name = strings.TrimRight(name, "\"' ")
 	return secretName.MatchString(name) || capitals.MatchString(name)
 }
 
-// Is reports whether a setting of this name and value holds a secret in clear:
-// by its name, or because the name is one of authentication and the value is a
-// login, as in "proxy.auth=NAME:PASSWORD". A reference is none.
+// Is reports whether a setting of this name and value is a plain secret: by its
+// name, or because the name is one of authentication and the value is a login,
+// as in "proxy.auth=NAME:PASSWORD". A reference is not a secret.
 func Is(name, value string) bool {
 	if value == "" || IsReference(value) {
 		return false
@@ -68,26 +69,28 @@ func Is(name, value string) bool {
 	return IsName(name) && !isMode(name, value) || isAuth(name) && isLogin(value)
 }
 
-// sounds reports whether a name is to be hidden by: the rule of texts, which
-// takes more than IsName does.
+// isLikelyName reports whether values of this name are to be hidden in texts,
+// which includes more names than IsName.
 func sounds(name string) bool {
 	return wholeWord.MatchString(name) && !isHarmless(name) || IsName(name)
 }
 
-// isHarmless reports whether a name only ends as a short form of password does.
+// isHarmless reports whether a name only happens to end like a short form of
+// password.
 func isHarmless(name string) bool {
 	name = strings.ToLower(name)
 	return slices.Contains(notPass, name[strings.LastIndexAny(name, "-_.")+1:])
 }
 
-// isMode reports whether what stands under NAME_AUTH says how to log in.
+// isMode reports whether the value of NAME_AUTH describes a method of logging
+// in.
 func isMode(name, value string) bool {
 	return strings.HasSuffix(name, "_AUTH") && !strings.EqualFold(name, "cloud_auth") &&
 		(slices.Contains(notAuth, strings.ToLower(strings.Trim(value, `"' `))) || strings.Contains(value, "://"))
 }
 
-// IsReference reports whether a value says where a secret is, and is none
-// itself: env:NAME or file:PATH.
+// IsReference reports whether a value is the reference of a secret and not the
+// secret: env:NAME or file:PATH.
 func IsReference(value string) bool {
 	kind, of, _ := strings.Cut(value, ":")
 	return (kind == "env" || kind == "file") && of != ""
@@ -97,8 +100,8 @@ func isAuth(name string) bool {
 	return authName.MatchString(strings.TrimRight(strings.TrimLeft(name, "-"), "\"' "))
 }
 
-// isLogin reports whether a value is NAME:PASSWORD, as it is or in base64, and
-// not an address.
+// isLogin reports whether a value is NAME:PASSWORD, plain or in base64, and not
+// an address.
 func isLogin(value string) bool {
 	value = strings.Trim(value, `"' `)
 	if name, password, ok := strings.Cut(value, ":"); ok {

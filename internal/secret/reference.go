@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Read reads what a reference, env:NAME or file:PATH, refers to; line ends
-// after the text of a file are no part of it. A text that is no reference is
-// returned as it is, with referred false. Errors name the reference and never
-// what it refers to; err is an [Unset] where the environment lacks it.
+// Read reads the secret of a reference, env:NAME or file:PATH, without the line
+// ends at the end of a file. Any other text is returned unchanged, with
+// referred false. Errors name the reference and never contain the secret; err
+// is an [Unset] if the environment lacks the variable.
 func Read(text string) (content string, referred bool, err error) {
 	if name, ok := strings.CutPrefix(text, "env:"); ok {
 		content, set := os.LookupEnv(name)
@@ -28,7 +28,7 @@ func Read(text string) (content string, referred bool, err error) {
 	return text, false, nil
 }
 
-// Unset is the name of an environment variable that is not there.
+// Unset is the name of an environment variable that is not set.
 type Unset string
 
 func (u Unset) Error() string {

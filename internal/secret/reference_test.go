@@ -24,7 +24,7 @@ func TestRead(t *testing.T) {
 		{"no such variable", "env:TOKEN_2", "", true, func(err error) bool { return errors.As(err, &unset) && unset == "TOKEN_2" }},
 		{"a file", "file:" + path, "of a file", true, nil},
 		{"no such file", "file:" + path + "2", "", true, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
-		{"no reference", "hunter2", "hunter2", false, nil},
+		{"not a reference", "hunter2", "hunter2", false, nil},
 		{"another word before a colon", "environment:TOKEN", "environment:TOKEN", false, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

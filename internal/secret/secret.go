@@ -1,14 +1,13 @@
-// Package secret answers for what must not be shown: it knows what a secret
-// looks like in a command line, an address and a line of output, and takes it
-// out.
+// Package secret removes secrets from text: it recognizes them in a command
+// line, an address and a line of output.
 //
-// It refuses to know who prints the text, and it keeps no secret longer than
-// the Mask that was told it.
+// It does not know who prints the text, and it keeps a secret no longer than
+// the Mask that knows it.
 //
-// Its invariant: a value that a Mask was told, or found in a command line, is in
-// no text that went through that Mask, whatever stands around it. What only
-// looks like a secret is taken out too: a report that hides a harmless word is
-// better than one that shows a password.
+// Its invariant: a value that was added to a Mask, or that the Mask found in a
+// command line, is in no text that went through that Mask, whatever is around
+// it. What only looks like a secret is also removed: a report that hides a
+// harmless word is better than one that shows a password.
 package secret
 
 import (
@@ -21,32 +20,33 @@ import (
 	"sync"
 )
 
-// Hidden stands where a secret stood.
+// Hidden replaces a secret.
 const Hidden = "***"
 
 // shortest is the length below which a value is not looked for in free text:
-// taking every "1" or "ok" out of it would leave nothing to read.
+// without every "1" or "ok", a text would be unreadable.
 const shortest = 4
 
-// A Mask takes secrets out of text. The zero value knows none, and still takes
-// out what looks like one. It is safe for concurrent use.
+// A Mask removes secrets from text. The zero value knows none, and only removes
+// what looks like one. It is safe for concurrent use.
 type Mask struct {
 	mu    sync.RWMutex
-	known []string // longest first, so that no part of a longer one is left
+	known []string // longest first, so that no part of a longer one remains
 }
 
-// longLine is the length from which on one line of a secret is looked for.
+// longLine is the minimum length at which a single line of a secret is looked
+// for.
 const longLine = 8
 
-// Add tells the mask values that are secret, in all the forms in which they
-// travel: as they are, escaped for an address or a string's text, and in base64.
+// Add adds secret values to the mask, in all forms in which they may appear:
+// unchanged, escaped for an address or a quoted string, and in base64.
 func (m *Mask) Add(values ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, v := range values {
 		v = strings.TrimSpace(v)
 		m.add(v, shortest)
-		if strings.Contains(v, "\n") { // a key, say, which is printed line by line
+		if strings.Contains(v, "\n") { // such as a key, which may be printed line by line
 			for line := range strings.Lines(v) {
 				m.add(strings.TrimSpace(line), longLine)
 			}
@@ -55,7 +55,7 @@ func (m *Mask) Add(values ...string) {
 	slices.SortStableFunc(m.known, func(a, b string) int { return len(b) - len(a) })
 }
 
-// add tells the mask one value, if it is long enough; m.mu is held.
+// add adds one value to the mask, if it is long enough; m.mu must be locked.
 func (m *Mask) add(v string, least int) {
 	if len(v) < least {
 		return
@@ -68,8 +68,9 @@ func (m *Mask) add(v string, least int) {
 	}
 }
 
-// Text is s without the secrets that the mask knows, and without what looks
-// like one: the login in an address, what follows "password=" and "Bearer".
+// Text returns s without the secrets that the mask knows, and without what
+// looks like one: the login in an address, what follows "password=" and
+// "Bearer".
 func (m *Mask) Text(s string) string {
 	m.mu.RLock()
 	for _, v := range m.known {
@@ -81,7 +82,7 @@ func (m *Mask) Text(s string) string {
 	return m.looks(s, nil)
 }
 
-// looks takes out what looks like a secret, and hands each to found.
+// hideLikely removes what looks like a secret, and passes each to found.
 func (m *Mask) looks(s string, found func(string)) string {
 	if !strings.ContainsAny(s, "=:@ ") {
 		return s
@@ -109,8 +110,8 @@ func (m *Mask) looks(s string, found func(string)) string {
 	return s
 }
 
-// Line is a command line in one text, as Split parts it, for people: see
-// Command. One that cannot be parted is hidden whole.
+// Line returns a command line for display: it splits the text as Split does;
+// see Command. If it cannot be split, all of it is hidden.
 func (m *Mask) Line(text string) string {
 	words, err := Split(text)
 	if err != nil {
@@ -119,8 +120,8 @@ func (m *Mask) Line(text string) string {
 	return m.Command(words)
 }
 
-// Command is a command line for people, without its secrets, which the mask
-// knows from now on: see Args. Arguments with blanks are quoted.
+// Command returns a command line for display, without its secrets, which the
+// mask knows from then on: see Args. Arguments with blanks are quoted.
 func (m *Mask) Command(args []string) string {
 	shown := m.Args(args)
 	for i, arg := range shown {
@@ -129,9 +130,9 @@ func (m *Mask) Command(args []string) string {
 	return m.Text(strings.Join(shown, " "))
 }
 
-// Value is the value of a setting for people: hidden, and known to the mask from
-// now on, when the name says that it is a secret; and without what looks like
-// one in any case.
+// Value returns the value of a setting for display. If the name says that it is
+// a secret, the value is hidden, and the mask knows it from then on. What looks
+// like a secret is removed in any case.
 func (m *Mask) Value(name, value string) string {
 	if IsReference(value) {
 		return value
@@ -145,12 +146,13 @@ func (m *Mask) Value(name, value string) string {
 	return m.Text(shown)
 }
 
-// parts are a secret value and what of it may be printed alone: what follows the
-// scheme of an Authorization header, and the password of a login NAME:PASSWORD.
+// parts returns a secret value and its parts that may appear separately: what
+// follows the scheme of an Authorization header, and the password of a login
+// NAME:PASSWORD.
 func parts(v string) []string {
 	out := []string{v, strings.Trim(v, `"'`)}
 	for _, part := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(",;[]{}()", r) }) {
-		out = append(out, strings.Trim(part, `"' `)) // of a list, and of a map
+		out = append(out, strings.Trim(part, `"' `)) // items of a list or a map
 		if i := strings.LastIndexAny(part, "=:"); i >= 0 {
 			out = append(out, strings.Trim(part[i+1:], `"' `))
 		}

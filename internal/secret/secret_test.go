@@ -54,7 +54,7 @@ func TestCommand(t *testing.T) {
 			if strings.Contains(strings.Join(test.args, " "), canary) {
 				line := "the server says " + canary + " aloud"
 				if got := m.Text(line); strings.Contains(got, canary) {
-					t.Errorf("got %q, want what the command line had gone from other text too", got)
+					t.Errorf("got %q, want the secret of the command line removed from other text, too", got)
 				}
 			}
 		})
@@ -101,8 +101,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLineIsReadAgain: what a report shows of a command without secrets is the
-// same command.
+// TestLineIsReadAgain: a report shows a command without secrets unchanged.
 func TestLineIsReadAgain(t *testing.T) {
 	for _, line := range []string{"srv -e", `sh -c 'it'\''s; echo "$X"'`, `a "b c" '' d\ e`, "{tree}/srv {flags} *"} {
 		var m Mask
@@ -120,7 +119,7 @@ func TestManyLines(t *testing.T) {
 	var m Mask
 	m.Add("-----BEGIN KEY-----\n" + canary + "\n-----END KEY-----\n")
 	if got := m.Text("read " + canary); strings.Contains(got, canary) {
-		t.Errorf("got %q, want a line of a secret gone too", got)
+		t.Errorf("got %q, want a single line of a secret removed, too", got)
 	}
 }
 

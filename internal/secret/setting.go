@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// nextSetting is the beginning of one: what stands before it is not its value.
+// nextSetting is the beginning of another setting, where a value ends.
 var nextSetting = regexp.MustCompile(`^[\w.\-]+\\?["']?[ \t]*[=:]`)
 
-// lineHead is what may stand on a line before the name of its setting: marks of
-// a list and a comment, and the words that declare a variable.
+// lineHead is what a line may have before the name of its setting: marks of a
+// list and a comment, and the words that declare a variable.
 var lineHead = regexp.MustCompile(`(?i)^[ \t]*([-#;!*/]+[ \t]*)?(?:(?:export|set|setx|setenv|env|arg|local|declare|readonly|typeset|let|var|const|val|def|final|static)[ \t]+(?:-\w+[ \t]+)*)*(?:\$env:)?[$"'\\]*$`)
 
-// blockHead is what begins a block of YAML, on the line of its name.
+// blockHead is the beginning of a YAML block, on the line of its name.
 var blockHead = regexp.MustCompile(`^(?:[!&][^\s]*[ \t]+)*[|>][+\-0-9]*[ \t\r]*(?:#.*)?$`)
 
-// headers are names whose value goes on to the end of the line.
+// headers are names whose value extends to the end of the line.
 var headers = regexp.MustCompile(`(?i)(?:authorization|cookie)$`)
 
-// hideSettings takes out the values of settings whose names match, and hands
-// each to found. In a document a line that is one setting holds nothing but
-// its value after the name.
+// hideSettings removes the values of settings whose names match, and passes
+// each to found. In a document, everything after the name is the value if a
+// line has only one setting.
 func hideSettings(s string, name *regexp.Regexp, document bool, found func(string)) string {
 	var out strings.Builder
 	done := 0 // of s
@@ -48,19 +48,20 @@ func hideSettings(s string, name *regexp.Regexp, document bool, found func(strin
 	return out.String()
 }
 
-// A joint is what stands between the name and the value of a setting.
+// A separator is what is between the name and the value of a setting.
 type joint struct {
 	by     byte // '=', ':', ',' of a list of words, ' ' of a line, '"' where a quoted value follows, '-' of a flag; 0: none
-	at     int  // what follows it
-	quoted bool // the name stands in quotes
-	outer  byte // the quote in which name and value stand
+	at     int  // the position after it
+	quoted bool // the name is in quotes
+	outer  byte // the quote around name and value
 	first  bool // the name is the first of its line
-	// A bracket or quote with which the value begins is a letter of it.
+	// A bracket or quote at the beginning of the value is an ordinary
+	// character.
 	letters bool
 }
 
-// valueOf is where the value of the setting stands whose name is s[from:to];
-// start is -1 where nothing is to be hidden.
+// valueOf returns the value of the setting whose name is s[from:to]; start is
+// -1 if nothing is to be hidden.
 func valueOf(s string, from, to int, document bool) (start, end int) {
 	j := joined(s, from, to, document)
 	name := s[from:to]
@@ -80,7 +81,7 @@ func valueOf(s string, from, to int, document bool) (start, end int) {
 	}
 	line := s[i : i+lineLength(s[i:])]
 	if document && (j.by == ':' && line[0] == '#' || blockHead.MatchString(line)) {
-		return -1, 0 // hideBlocks knows
+		return -1, 0 // hideBlocks handles this
 	}
 	for j.by == ':' && !j.first && (s[i] == '!' || s[i] == '&') && strings.ContainsAny(line, " \t") { // a tag or an anchor of YAML
 		i += strings.IndexAny(s[i:], " \t")
@@ -96,18 +97,18 @@ func valueOf(s string, from, to int, document bool) (start, end int) {
 	end = endOf(s, i, j, headers.MatchString(name))
 	value := strings.Trim(s[i:end], `\"' `)
 	if j.outer != 0 && !j.first && strings.HasPrefix(value, Hidden+" ") {
-		return -1, 0 // a script in quotes that was looked at
+		return -1, 0 // a script in quotes that was already examined
 	}
 	if value == "" || strings.TrimRight(value, ` \;,`) == Hidden || IsReference(value) || strings.Contains(value, "LoginModule") || isMode(name, value) {
 		return -1, 0
 	}
 	if j.by == '-' && option.MatchString(value) && !password.MatchString(name) {
-		return -1, 0 // a flag that takes none, and the next one
+		return -1, 0 // a flag without a value, and the next flag
 	}
 	return i, end
 }
 
-// joined is what follows the name s[from:to].
+// separatorAfter returns what follows the name s[from:to].
 func joined(s string, from, to int, document bool) joint {
 	j := joint{at: to}
 	before := byte(0)
@@ -182,7 +183,7 @@ func joined(s string, from, to int, document bool) joint {
 	return j
 }
 
-// endOf is where the value ends that begins at i.
+// endOf returns the end of the value that begins at i.
 func endOf(s string, i int, j joint, header bool) int {
 	c := s[i]
 	switch {
@@ -210,8 +211,8 @@ func endOf(s string, i int, j joint, header bool) int {
 	return wordEnd(s, i, j.outer)
 }
 
-// settingEnd is where the line ends on which s[i] stands, with those on which it
-// goes on.
+// settingEnd returns the end of the line of s[i], with the lines that continue
+// it.
 func settingEnd(s string, i int) int {
 	end := i
 	for end < len(s) {
@@ -220,15 +221,15 @@ func settingEnd(s string, i int) int {
 		if (len(text)-len(strings.TrimRight(text, `\`)))%2 == 0 || strings.TrimRight(text, ` \;`) == Hidden || end >= len(s) {
 			break
 		}
-		end++ // a line that goes on
+		end++ // the next line continues it
 	}
 	return i + len(strings.TrimSuffix(strings.TrimRight(s[i:end], " \t\r"), ","))
 }
 
-// isLetter reports whether the bracket or quote at i, with which the value of a
-// setting begins, is a letter of it, as it is in java.util.Properties: where
+// isOrdinary reports whether the bracket or quote at i, at the beginning of a
+// setting's value, is an ordinary character, as in java.util.Properties: if
 // nothing on its line closes it and the setting's name has dots. A list of
-// TOML, three quotes and what a shell has on several lines are none.
+// TOML, three quotes and a shell's value on several lines are not.
 func isLetter(s string, i int, j joint, name string) bool {
 	dotted := strings.Contains(strings.Trim(name, "."), ".")
 	if j.quoted || j.outer != 0 || !dotted || j.by != '=' && j.by != ':' && j.by != ' ' {
@@ -258,9 +259,10 @@ func isLetter(s string, i int, j joint, name string) bool {
 	return false
 }
 
-// goneOn is the end of a value of which a part in quotes or brackets ends at
-// end: further parts may follow without a blank, as in a shell's word, and on a
-// line that is one setting all but marks and comments is of it.
+// continuedEnd returns the end of a value whose part in quotes or brackets ends
+// at end: further parts may follow without a blank, as in a shell's word, and
+// on a line with only one setting, everything except marks and comments belongs
+// to it.
 func goneOn(s string, end int, j joint) int {
 	if end < len(s) && !isDelimiter(s[end]) && s[end] != j.outer {
 		end = wordEnd(s, end, j.outer)
@@ -276,8 +278,9 @@ func goneOn(s string, end int, j joint) int {
 	return end + len(strings.TrimRight(s[end:end+n], " \t\r,"))
 }
 
-// wordEnd is where a value without quotes ends that begins at i: at a blank, at
-// the quote in which all stands, or at a mark with which something else begins.
+// wordEnd returns the end of a value without quotes that begins at i: at a
+// blank, at the quote around everything, or at a mark that begins something
+// else.
 func wordEnd(s string, i int, outer byte) int {
 	for i < len(s) {
 		next := byte(' ')
@@ -299,7 +302,7 @@ func wordEnd(s string, i int, outer byte) int {
 		case isQuote(c) && outer == 0:
 			line := s[strings.LastIndexByte(s[:i], '\n')+1 : i]
 			if isDelimiter(next) && strings.Count(line, string(c))%2 != 0 {
-				return i // the quote in which more than the value stands
+				return i // the quote around more than the value
 			}
 			n := strings.IndexByte(s[i+1:i+1+lineLength(s[i+1:])], c)
 			if n < 0 {
@@ -320,8 +323,9 @@ func wordEnd(s string, i int, outer byte) int {
 	return len(s)
 }
 
-// quoteEnd is behind the quote that ends what begins with the one at i, which
-// may be escaped and may be three. Without an end it is all that follows.
+// quoteEnd returns the position after the quote that closes the one at i, which
+// may be escaped or three quotes. Without a closing quote it returns the end of
+// s.
 func quoteEnd(s string, i int) int {
 	at := i
 	for at < len(s) && s[at] == '\\' {
@@ -346,15 +350,16 @@ func quoteEnd(s string, i int) int {
 		case s[k] == quote && escapes == 0 && run%2 == 0, s[k] == quote && escapes > 0 && run == escapes:
 			return k + 1
 		case s[k] == quote && escapes > 0 && run == 0:
-			return k // that of the string around it
+			return k // the quote of the string around it
 		}
 		run = 0
 	}
 	return len(s)
 }
 
-// closed is behind the bracket that closes the one at i: the last of those that
-// there are with quotes looked at and without, since an apostrophe is no quote.
+// closed returns the position after the bracket that closes the one at i: the
+// last of those found with and without regard to quotes, since an apostrophe is
+// not a quote.
 func closed(s string, i int) int {
 	most := 0
 	for _, quotes := range []string{`"'`, `"`, ""} {
@@ -366,7 +371,8 @@ func closed(s string, i int) int {
 	return most
 }
 
-// bracketEnd is 0 where no bracket closes the one at i.
+// bracketEnd is like closed, for the given quotes; 0 if no bracket closes the
+// one at i.
 func bracketEnd(s string, i int, quotes string) int {
 	var open []byte
 	for i < len(s) {
@@ -391,7 +397,7 @@ func bracketEnd(s string, i int, quotes string) int {
 				continue
 			}
 			i++
-		case quotes != "" && (c == '#' || c == '/' && strings.HasPrefix(s[i:], "//")) && strings.IndexByte(" \t\n", s[i-1]) >= 0: // a comment; i is more than 0 behind a bracket
+		case quotes != "" && (c == '#' || c == '/' && strings.HasPrefix(s[i:], "//")) && strings.IndexByte(" \t\n", s[i-1]) >= 0: // a comment; i is above 0 after a bracket
 			i += lineLength(s[i:])
 			continue
 		}
@@ -400,7 +406,8 @@ func bracketEnd(s string, i int, quotes string) int {
 	return 0
 }
 
-// skipped is behind the blanks at i, and the ends of lines that go on.
+// skipped returns the position after the blanks at i and the ends of continued
+// lines.
 func skipped(s string, i int) int {
 	for i < len(s) {
 		switch {
@@ -417,7 +424,7 @@ func skipped(s string, i int) int {
 	return i
 }
 
-// lineLength is the length of the first line, without its end.
+// lineLength returns the length of the first line, without its end.
 func lineLength(s string) int {
 	if n := strings.IndexByte(s, '\n'); n >= 0 {
 		return n
@@ -425,7 +432,7 @@ func lineLength(s string) int {
 	return len(s)
 }
 
-// isWordBefore reports whether a word stands before the colon that ends s.
+// isWordBefore reports whether a word is before the colon that ends s.
 func isWordBefore(s string) bool {
 	if len(s) < 2 {
 		return false

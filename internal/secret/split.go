@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Split parts a command line into words, as a shell does without its
-// expansions: blanks part words; '...' keeps all; "..." keeps all but a
-// backslash before a quote, a backslash or a dollar; a backslash keeps the next
-// character.
+// Split splits a command line into words, as a shell does without its
+// expansions: blanks separate words; '...' keeps everything; "..." keeps
+// everything but a backslash before a quote, a backslash or a dollar; a
+// backslash keeps the next character.
 func Split(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder
-	in := false // a word has begun, be it an empty pair of quotes
+	in := false // a word has begun, possibly with an empty pair of quotes
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case ' ', '\t', '\n', '\r':

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A command line is taken apart into words as a shell has them.
+// A command line is split into the same words as in a shell.
 func TestSplit(t *testing.T) {
 	tests := []struct {
 		name, line string

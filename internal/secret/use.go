@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// uses are names of settings that tell how a secret is used, such as those of
-// api_key: in apm-server.yml and of a token service in elasticsearch.yml. Names
-// that a user may have are none of them: below a secret's name these stand
-// before what is to be hidden.
+// uses are names of settings about the use of a secret, such as those of
+// api_key: in apm-server.yml and of a token service in elasticsearch.yml. They
+// do not include names that a user may have: below a secret's name, such a name
+// is followed by a value to hide.
 var uses = []string{
 	"enabled", "disabled", "required", "limit", "max", "min", "max_size", "min_size", "size", "length", "min_length", "max_length", "timeout", "interval", "period", "rate_limit",
 	"ttl", "max_age", "max_entries", "max_tokens", "max_users", "expires", "expires_in", "expiration", "expiry", "lifetime", "cache", "cache_size", "iterations", "cost", "retries", "max_retries", "port",
@@ -17,25 +17,26 @@ var uses = []string{
 	"type", "hash_algo", "algorithm", "hashing", "mechanism", "method",
 }
 
-// useValue is a value that tells nothing: a switch, a number of few digits, a
-// duration or a size, or one of the usual words for kinds and algorithms.
+// useValue is a harmless value: a switch, a number of few digits, a duration or
+// a size, or one of the usual words for kinds and algorithms.
 var useValue = regexp.MustCompile(`^(?i:["']?(?:true|false|yes|no|on|off|null|nil|~|-?\d{1,5}(?:\.\d{1,3})?|\d{1,6}(?:ns|us|micros|nanos|ms|s|m|h|d|w|b|kb|mb|gb|k|g|%)|basic|bearer|digest|jwt|hmac|ssha256|sha-?(?:1|256|512)|bcrypt\d{0,2}|pbkdf2(?:_\d+)?|scrypt|argon2(?:id?)?|plain|scram-sha-(?:256|512)|rs256|hs256|es256)["']?)$`)
 
-// plural are names of several secrets: below them stand other names, whatever
-// they are, and secrets.
+// plural are names of several secrets: below them are arbitrary names, and
+// secrets.
 var plural = regexp.MustCompile(`(?i)(?:` + names + `)(?:s|[-_.]?(?:list|map|set|table|store)s?)`)
 
-// harmlessBraces are braces in which no others stand.
+// harmlessBraces are braces without nested ones.
 var (
 	harmlessBraces = regexp.MustCompile(`\{[^{}\[\]]*\}`)
 	setting        = regexp.MustCompile(`^\s*(["']?[\w.\-]+["']?)\s*[:=]\s*([^\s:=]+)\s*$`)
 )
 
 // isSingle reports whether a name is that of one secret, below which its own
-// settings may stand.
+// settings may be.
 func isSingle(name string) bool { return !plural.MatchString(name) }
 
-// isUse reports whether a setting tells how a secret is used: it is to be read.
+// isUse reports whether a setting is about the use of a secret: it stays
+// readable.
 func isUse(name, value string) bool {
 	value = strings.TrimSpace(value)
 	if i := strings.Index(value, " #"); i >= 0 {
@@ -46,8 +47,7 @@ func isUse(name, value string) bool {
 	return slices.Contains(uses, name) && (value == "" || useValue.MatchString(value) || isUses(value))
 }
 
-// isUses reports whether a value is a map of nothing but such settings, in
-// braces.
+// isUses reports whether a value is a map with only such settings, in braces.
 func isUses(value string) bool {
 	if len(value) > 4<<10 {
 		return false

@@ -17,8 +17,8 @@ import (
 	"carronade/units"
 )
 
-// prepared is a command ready to be started: its words, and the environment
-// besides this process's.
+// prepareCommand returns a command ready to be started: its words, and its
+// environment in addition to that of this process.
 func (s *System) prepared(command string) (words, env []string, err error) {
 	if b := s.spec.Build; b != nil {
 		command = b.Expand(command)
@@ -37,8 +37,8 @@ func (s *System) prepared(command string) (words, env []string, err error) {
 	return withFlags(words, flags), env, err
 }
 
-// flagWords are the flags as arguments. What is told of a flag is what somebody
-// typed, and nothing of a secret.
+// flagWords returns the flags as arguments. Reports show a flag as the user
+// typed it, without secrets.
 func (s *System) flagWords() ([]string, error) {
 	var out []string
 	for _, f := range s.spec.Flags {
@@ -50,7 +50,7 @@ func (s *System) flagWords() ([]string, error) {
 		if hidden {
 			s.mask.Add(value)
 		} else {
-			shown = s.mask.Value(f.Name, f.Value) // one given in the open is hidden all the same
+			shown = s.mask.Value(f.Name, f.Value) // a secret without a reference is hidden, too
 		}
 		s.flags[f.Name] = shown
 		words, err := formed(s.spec.FlagFormat, Flag{f.Name, value})
@@ -62,7 +62,8 @@ func (s *System) flagWords() ([]string, error) {
 	return out, nil
 }
 
-// environment is what is started gets besides this process's, the tag first.
+// environment returns the variables of the started process in addition to those
+// of this process, the tag first.
 func (s *System) environment() ([]string, error) {
 	out := []string{system.TagEnv + "=" + s.tag}
 	for _, e := range s.spec.Env {
@@ -124,7 +125,7 @@ func (s *System) unlimited(err error) error {
 	}
 }
 
-// launch starts cmd and watches what comes of it.
+// launch starts cmd and watches it.
 func (s *System) launch(cmd *exec.Cmd) error {
 	s.spec.Logf("starting %s", s.shown)
 	child, err := system.StartChild(cmd, func(line string) {
@@ -138,7 +139,7 @@ func (s *System) launch(cmd *exec.Cmd) error {
 		var p *fs.PathError
 		if errors.As(err, &p) {
 			err = p.Err
-			if st, e := os.Stat(cmd.Dir); cmd.Dir != "" && (e != nil || !st.IsDir()) { // the kernel's error does not say which of both
+			if st, e := os.Stat(cmd.Dir); cmd.Dir != "" && (e != nil || !st.IsDir()) { // the kernel's error does not say which of the two
 				err = fmt.Errorf("go to its working folder %s: %w", cmd.Dir, err)
 				hint = "--system-dir must be an existing folder"
 			}
@@ -176,8 +177,8 @@ func (s *System) launch(cmd *exec.Cmd) error {
 	return nil
 }
 
-// wait waits for the end of what was started. A command that ends well and
-// leaves others behind has gone into the background: those are the system then.
+// wait waits for the end of the started command. If it succeeds and leaves
+// processes behind, it has gone into the background: then those are the system.
 func (s *System) wait(child *system.Child) {
 	<-child.Done()
 	e := exitOf(child)
@@ -189,8 +190,8 @@ func (s *System) wait(child *system.Child) {
 		s.follow(tree)
 		return
 	}
-	// Its last words may lie in the pipe yet; what it left running may keep the
-	// pipe open for ever.
+	// Its last output may still be in the pipe, but processes that it left
+	// running may keep the pipe open forever.
 	select {
 	case <-child.Drained():
 	case <-time.After(lastWords):
@@ -198,13 +199,13 @@ func (s *System) wait(child *system.Child) {
 	s.over(e, stopping)
 }
 
-// leftoverLooks is how many times a command that ended is looked at for what it left
-// running, stopEvery apart: a process that is just becoming another program
-// cannot be distinguished for a moment.
+// leftoverChecks is how many times processes that an ended command left running
+// are looked for, at stopInterval: a process cannot be recognized while it
+// executes another program.
 const leftoverLooks = 5
 
-// leftOthers tells whether a command that ended left others running, and says so
-// to people.
+// hasLeftovers reports whether an ended command left processes running, and
+// adds a warning if so.
 func (s *System) leftOthers() bool {
 	for range leftoverLooks {
 		s.mu.Lock()
@@ -224,7 +225,7 @@ func (s *System) leftOthers() bool {
 	return false
 }
 
-// lastWords is how long the last of the output is waited for.
+// lastOutputTimeout is how long to wait for the last output.
 const lastWords = 200 * time.Millisecond
 
 func exitOf(child *system.Child) Exit {
@@ -235,9 +236,9 @@ func exitOf(child *system.Child) Exit {
 	return Exit{Status: state.String(), Code: state.ExitCode(), Signal: system.DeathSignal(state)}
 }
 
-// logJVM has the JVM that the command starts write its log of collections where
-// we read it. A command that is not java itself starts one by way of a script:
-// the JVM takes the option from the environment then.
+// logJVM makes the JVM that the command starts write its log of collections to
+// a file that is read here. If the command is not java itself but a script, the
+// JVM takes the option from the environment.
 func (s *System) logJVM(words, env []string) ([]string, []string, error) {
 	dir, err := os.MkdirTemp("", "carronade-gc-")
 	if err != nil {

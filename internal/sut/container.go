@@ -18,26 +18,27 @@ import (
 	"carronade/target"
 )
 
-// boxPatience is how long an engine may take for one thing besides what it is
-// asked to wait for.
+// engineTimeout is how long an engine may take for a request, in addition to
+// any time that it is asked to wait.
 const boxPatience = 20 * time.Second
 
-// Label marks containers that were started here, for whoever cleans up after a
-// machine that crashed.
+// Label marks containers that were started here, so that they can be found
+// after a crash of the machine.
 const Label = "carronade.system"
 
-// A container is the system in one, by way of an engine's command line program:
-// docker and podman take the same words for all that is needed.
+// A container is a system in a container, used through an engine's command line
+// program: the arguments needed are the same for docker and podman.
 type container struct {
 	program string // path of the engine's program
 	name    string // or id
 	logOnce sync.Once
 
 	mu    sync.Mutex
-	known inspected // at the last question
+	known inspected // at the last inspect
 }
 
-// inspected is what is read of `inspect`; both engines print it so.
+// inspected has the fields that are read from `inspect`, which are the same for
+// both engines.
 type inspected struct {
 	ID    string `json:"Id"`
 	Name  string
@@ -57,7 +58,7 @@ type inspected struct {
 	}
 }
 
-// ask runs the engine's program for one thing.
+// run runs the engine's program once.
 func (c *container) ask(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, boxPatience)
 	defer cancel()
@@ -81,7 +82,7 @@ func (c *container) ask(ctx context.Context, args ...string) (string, error) {
 
 func (c *container) kind() string { return strings.TrimSuffix(filepath.Base(c.program), ".exe") }
 
-// findEngine finds an engine that works: the one asked for, or the first of
+// findEngine finds an engine that works: the requested one, or the first of
 // docker and podman.
 func findEngine(ctx context.Context, asked string) (*container, error) {
 	names := []string{"docker", "podman"}
@@ -123,7 +124,7 @@ func (c *container) inspect(ctx context.Context) error {
 	return nil
 }
 
-// facts are what the engine said when it was asked last.
+// facts returns the result of the last inspect.
 func (c *container) facts() inspected {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +138,7 @@ func cmpErr(err error) error {
 	return err
 }
 
-// attachContainer watches a container that runs already.
+// attachContainer watches a container that is already running.
 func (s *System) attachContainer(ctx context.Context) error {
 	box, err := findEngine(ctx, s.spec.Engine)
 	if err != nil {
@@ -158,8 +159,8 @@ func (s *System) attachContainer(ctx context.Context) error {
 	return s.attach(state.Pid)
 }
 
-// followLog looks for the readiness text in what the container says from now on
-// and has said lately.
+// followLog looks for the readiness text in the container's future and recent
+// output.
 func (s *System) followLog(box *container) {
 	cmd := exec.Command(box.program, "logs", "--follow", "--tail", "1000", box.name) //nolint:gosec,noctx // ended below
 	child, err := system.StartChild(cmd, s.tail.add)
@@ -175,8 +176,8 @@ func (s *System) followLog(box *container) {
 }
 
 // runImage starts a container of an image. The engine's client stays in the
-// foreground: its output is the container's, its end is the container's, and the
-// TERM that the kernel sends it when this process is gone it hands on.
+// foreground: its output is the container's, it ends with the container, and it
+// forwards the TERM that the kernel sends to it when this process ends.
 func (s *System) runImage(ctx context.Context) error {
 	box, err := findEngine(ctx, s.spec.Engine)
 	if err != nil {
@@ -201,8 +202,8 @@ func (s *System) runImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// No tag: the engine's own processes would carry it, and within a container
-	// the first process is the parent of all that lost theirs.
+	// No tag: the engine's own processes would have it, and within a container
+	// the first process is the parent of all orphans.
 	env = env[1:]
 	box.name = "carronade-" + strings.ToLower(s.tag[:12])
 	args := []string{"run", "--name", box.name, "--label", Label + "=1"}
@@ -234,7 +235,7 @@ func (s *System) runImage(ctx context.Context) error {
 	return s.watchBox(ctx)
 }
 
-// watchBox waits until the container has a process, and watches it.
+// watchContainer waits until the container has a process, and watches it.
 func (s *System) watchBox(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.spec.ReadyWithin)
 	defer cancel()
@@ -269,7 +270,7 @@ func (s *System) watchBox(ctx context.Context) error {
 	return nil
 }
 
-// stop asks the container to end, and has the engine end it after patience.
+// stop asks the container to end, and makes the engine kill it after patience.
 func (c *container) stop(patience time.Duration) {
 	seconds := strconv.Itoa(max(1, int((patience+time.Second-1)/time.Second)))
 	ctx, cancel := context.WithTimeout(context.Background(), patience+boxPatience)
@@ -289,7 +290,7 @@ func (c *container) close(byUs bool) {
 	}
 }
 
-// readExit adds what the engine knows of the end. A container that removes
+// readExit adds what the engine knows about the end. A container that removes
 // itself is gone by then.
 func (c *container) readExit(e *Exit) {
 	if c.inspect(context.Background()) != nil {
@@ -309,11 +310,11 @@ func (c *container) readExit(e *Exit) {
 	}
 }
 
-// readLog fetches the last lines of a container that was not started here, once
-// it ended.
+// readLog fetches the last lines of a container that was not started here,
+// after its end.
 func (c *container) readLog(t *tail) {
 	c.logOnce.Do(func() {
-		cmd := exec.Command(c.program, "logs", "--tail", strconv.Itoa(keptLines), c.name) //nolint:gosec,noctx // it ends by itself
+		cmd := exec.Command(c.program, "logs", "--tail", strconv.Itoa(keptLines), c.name) //nolint:gosec,noctx // it ends after printing
 		child, err := system.StartChild(cmd, t.add)
 		if err != nil {
 			return

@@ -25,7 +25,7 @@ func fakeEngine(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An engine that was asked last may write there while the test ends.
+	// The last call of the engine may write there while the test ends.
 	t.Cleanup(func() { until(t, "the end of the engine's folder", func() bool { return os.RemoveAll(dir) == nil }) })
 	exe, err := os.Executable()
 	if err != nil {
@@ -68,14 +68,14 @@ func TestImage(t *testing.T) {
 		}
 	}
 	if _, ok := facts["pid"]; ok {
-		t.Error("the client's process id is told, which is nobody's business")
+		t.Error("the client's process id is in the facts")
 	}
 	pid := s.tree.Members()[0]
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
 	if alive(pid) {
-		t.Error("the container's process is there yet")
+		t.Error("the container's process is still there")
 	}
 	log := calls(t, dir)
 	for _, want := range []string{
@@ -83,7 +83,7 @@ func TestImage(t *testing.T) {
 		"stop -t 10 carronade-", "rm --force --volumes carronade-",
 	} {
 		if !strings.Contains(log, want) {
-			t.Errorf("got the calls\n%swant them to hold %q", log, want)
+			t.Errorf("got the calls\n%swant them to contain %q", log, want)
 		}
 	}
 	if strings.Contains(log, canary) {
@@ -105,7 +105,7 @@ func TestImageDies(t *testing.T) {
 	select {
 	case <-s.Died():
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody noticed")
+		t.Fatal("Died was not closed")
 	}
 	if e := s.Exit(); !e.OutOfMemory || !strings.Contains(e.Status, "exit status 137") || !strings.Contains(e.Status, "memory limit") {
 		t.Errorf("got %+v, want its end at the limit", e)
@@ -150,7 +150,7 @@ func TestContainer(t *testing.T) {
 	_ = syscall.Kill(box.facts().State.Pid, syscall.SIGTERM)
 	<-s.Died()
 	if e := s.Exit(); e.Status == "" {
-		t.Errorf("got %+v, want its end told", e)
+		t.Errorf("got %+v, want a status", e)
 	}
 	if lines := s.LastLines(); len(lines) != 1 || lines[0] != "logged: ready to serve" {
 		t.Errorf("got the last lines %q, want the engine's", lines)
@@ -165,7 +165,7 @@ func TestEngineFails(t *testing.T) {
 		env  string
 		want []string
 	}{
-		{"no such container", Spec{Container: "nobody"}, "", []string{"find the container nobody", "no such container", "docker ps"}},
+		{"no such container", Spec{Container: "missing"}, "", []string{"find the container missing", "no such container", "docker ps"}},
 		{"no such image", Spec{Image: "other:2"}, "", []string{"find the image other:2", "no such image", "docker pull other:2"}},
 		{"an image that no build made", Spec{Image: "{image}", Build: &checkout.Build{Image: "made:1"}}, "", []string{"find the image made:1", "--system-build must make it"}},
 		{"no such engine", Spec{Image: "server:1", Engine: "podman"}, "", []string{"podman is not installed", "--system-cmd"}},
@@ -185,27 +185,27 @@ func TestEngineFails(t *testing.T) {
 			}
 			var e *target.Error
 			if !errors.As(err, &e) {
-				t.Fatalf("got %v, want a way out", err)
+				t.Fatalf("got %v, want a *target.Error", err)
 			}
 			text := e.Error() + " / " + e.Hint
 			for _, want := range test.want {
 				if !strings.Contains(text, want) {
-					t.Errorf("got %q, want it to hold %q", text, want)
+					t.Errorf("got %q, want it to contain %q", text, want)
 				}
 			}
 		})
 	}
 }
 
-// TestPodman runs a real container where podman works: an image of this
-// binary's own, without anything from a network.
+// TestPodman runs a real container if podman works: an image with only this
+// binary, without anything from a network.
 func TestPodman(t *testing.T) {
 	if os.Getenv("CARRONADE_TEST_PODMAN") == "" {
 		t.Skip("set CARRONADE_TEST_PODMAN to run a real container")
 	}
 	podman, err := exec.LookPath("podman")
 	if err != nil {
-		t.Skip("there is no podman here")
+		t.Skip("podman is not installed")
 	}
 	dir := t.TempDir()
 	exe, _ := os.Executable()
@@ -239,7 +239,7 @@ func TestPodman(t *testing.T) {
 	case <-s.Died():
 		t.Logf("%+v", s.Exit())
 	case <-time.After(30 * time.Second):
-		t.Error("it lives beyond its limit")
+		t.Error("it did not end at its limit")
 	}
 	// Under control groups of version 1 the engine may not know why.
 	if e := s.Exit(); e.Code != 137 {

@@ -1,15 +1,14 @@
-// Package sut answers for the system under test: it starts one (a command, a
-// container) or finds one that runs (a process id, a container), waits until it
-// is ready, watches it with all its processes, notices when it dies, and stops
-// what it started.
+// Package sut handles the system under test: it starts one (a command, a container) or finds a
+// running one (a process id, a container), waits until it is ready, watches it with all its
+// processes, notices when it dies, and stops what it started.
 //
-// It refuses to know what is fired at the system and what came of it: the run
-// asks it for figures, and tells it when to stop.
+// It does not know the load on the system or its results: the run reads its figures, and stops
+// it.
 //
-// Its invariants: what it started is gone when Stop returns, whatever it forked
-// (and is asked to end by the kernel when this program is killed, on Linux);
-// what it did not start it never ends; and no secret of the command line, the
-// environment or the output is in anything it tells.
+// Its invariants: everything it started is gone when Stop returns, whatever it forked (and on
+// Linux the kernel asks it to end when this program is killed); it never ends what it did not
+// start; and no secret of the command line, the environment or the output is in anything that
+// it returns.
 //
 // # How a run uses it
 //

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Of a system that is not on this machine there is its revision, and what it
-// tells itself; nothing is started, waited for or ended.
+// A system on another machine has its revision and its own metrics; nothing is
+// started, waited for or ended.
 func TestElsewhere(t *testing.T) {
 	vars := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"active": 5}`)) }))
 	defer vars.Close()
@@ -20,18 +20,18 @@ func TestElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %v: the target's address is not its to wait for", took)
+		t.Errorf("it took %v: it must not wait for the target's address", took)
 	}
 	got, err := s.Figures(t.Context())
 	if v, ok := figure(got, "active"); err != nil || !ok || v != 5 {
-		t.Errorf("got %v, %v, want what it tells", got, err)
+		t.Errorf("got %v, %v, want its metric", got, err)
 	}
 	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
 	select {
 	case <-s.Died():
-		t.Error("what is not watched is said to have ended")
+		t.Error("Died is closed for a system that is not watched")
 	default:
 	}
 }

@@ -12,10 +12,11 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Figures reads the system's figures: what its processes hold and consume, what it
-// reports of itself, and its pauses. It is a target.FigureSource's: asked before, once
-// an interval during, and after a run, and never on a firing thread. A source
-// that does not answer is no error of the run; Warnings tells of it.
+// Figures reads the system's figures: the resources that its processes use, its
+// own metrics, and its pauses. It implements target.FigureSource: it is called
+// before a run, once an interval during it and after it, and never on a sending
+// thread. A source that does not answer is not an error of the run, but a
+// warning (Warnings).
 func (s *System) Figures(ctx context.Context) ([]measure.Figure, error) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -47,9 +48,9 @@ func (s *System) consumption() []measure.Figure {
 	return out
 }
 
-// Totals are what the system consumed as far as it was watched: since it was
-// started, or since it was found. A run that wants what was consumed while it
-// fired takes the difference of Begin and Finish.
+// Totals are the resources that the system used while it was watched: since it
+// was started, or since it was found. The difference of Finish and Begin is
+// what it used during the load.
 type Totals struct {
 	system.Look
 	Pauses       int // of the JVM's collector
@@ -57,8 +58,8 @@ type Totals struct {
 	PauseLongest time.Duration // since Begin
 }
 
-// Begin looks at the system when firing begins. It asks no source over the
-// network, and what Tell tells next is not changed by it.
+// Begin reads the system's totals when sending begins. It uses no source over
+// the network, and does not change the next result of Figures.
 func (s *System) Begin(ctx context.Context) Totals {
 	s.reading.Lock()
 	if s.gc != nil {
@@ -70,8 +71,9 @@ func (s *System) Begin(ctx context.Context) Totals {
 	return s.Totals()
 }
 
-// Finish looks at the system when everything is completed, and asks the kernel
-// for the most memory that was resident between any two looks.
+// Finish reads the system's totals when everything is completed, with the
+// kernel's peak of resident memory, which includes the time between two
+// readings.
 func (s *System) Finish(ctx context.Context) Totals {
 	s.reading.Lock()
 	if s.gc != nil {
@@ -97,8 +99,8 @@ func (s *System) look(last bool) {
 	s.lookNow()
 }
 
-// Totals tells what the last look found, Tell's, Finish's or Stop's. The zero
-// Totals: nothing could be watched.
+// Totals returns the last reading, that of Figures, Begin, Finish or Stop. It
+// is zero if nothing could be watched.
 func (s *System) Totals() Totals {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -112,8 +114,8 @@ func (s *System) Totals() Totals {
 }
 
 // Efficiency is the accepted uncompressed bytes per minute over the peak resident
-// bytes of the system in this run: how much goes through each byte of memory.
-// Higher is better. ok is false when either is not known.
+// bytes of the system in this run: how many bytes it accepts a minute for each
+// byte of memory. Higher is better. ok is false if either is unknown.
 func Efficiency(accepted uint64, over time.Duration, peak uint64) (ratio float64, ok bool) {
 	if over <= 0 || peak == 0 {
 		return 0, false
@@ -121,8 +123,8 @@ func Efficiency(accepted uint64, over time.Duration, peak uint64) (ratio float64
 	return float64(accepted) / over.Minutes() / float64(peak), true
 }
 
-// PerCore is the events for each second of processor time that the system
-// consumed: events per second per core. ok is false when the time is not known.
+// PerCore is the number of events for each second of processor time that the
+// system used: events per second per core. ok is false if the time is unknown.
 func PerCore(events uint64, cpu time.Duration) (rate float64, ok bool) {
 	if cpu <= 0 {
 		return 0, false
@@ -130,7 +132,8 @@ func PerCore(events uint64, cpu time.Duration) (rate float64, ok bool) {
 	return float64(events) / cpu.Seconds(), true
 }
 
-// Warnings are words for people about what was found and what could not be.
+// Warnings are texts for the user about what was found and what could not be
+// read.
 func (s *System) Warnings() []string {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -149,9 +152,10 @@ func (s *System) Warnings() []string {
 	return out
 }
 
-// Facts are what is known of the system, for the report: short names and values
-// that JSON can hold, no secret among them. They may be asked before and after a
-// run; after it they hold how it ended, if it did by itself.
+// Facts are the facts about the system for the report: short names, and values
+// that JSON can encode, without secrets. Facts may be called before and after a
+// run; afterwards the facts include how the system ended, if it did so by
+// itself.
 //
 //	command, process, pid, container, image, image_id, engine
 //	flags                  NAME to value

@@ -14,7 +14,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// churn is a program that collects garbage, says so, and waits.
+// churn is a program that collects garbage, prints that it did, and waits.
 const churn = `public class Churn { static Object keep; public static void main(String[] a) throws Exception {
 	for (int i = 0; i < 200000; i++) keep = new byte[1000];
 	System.gc();
@@ -23,10 +23,10 @@ const churn = `public class Churn { static Object keep; public static void main(
 	Thread.sleep(1000000);
 } }`
 
-// TestJVM has the JVM of a command, and that of a script, write its log.
+// TestJVM makes the JVM of a command, and that of a script, write its log.
 func TestJVM(t *testing.T) {
 	if _, err := exec.LookPath("java"); err != nil {
-		t.Skip("there is no Java here")
+		t.Skip("Java is not installed")
 	}
 	source := filepath.Join(t.TempDir(), "Churn.java")
 	if err := os.WriteFile(source, []byte(churn), 0o644); err != nil {
@@ -48,7 +48,7 @@ func TestJVM(t *testing.T) {
 				t.Errorf("got %v pauses of %v ms, the longest %v ms, and a heap of %v", pauses, sum, longest, heap)
 			}
 			if strings.Contains(fmt.Sprint(s.Facts()["command"]), "Xlog") {
-				t.Error("the command is told with the option that was added to it")
+				t.Error("the command in the facts has the option that was added to it")
 			}
 			dir := s.gcDir
 			if err := s.Stop(); err != nil {
@@ -58,7 +58,7 @@ func TestJVM(t *testing.T) {
 				t.Errorf("got %+v in all", total)
 			}
 			if _, err := os.Stat(dir); err == nil {
-				t.Error("the folder of the log is there yet")
+				t.Error("the folder of the log is still there")
 			}
 			if w := s.Warnings(); len(w) > 0 {
 				t.Errorf("got the warnings %q", w)
@@ -106,7 +106,7 @@ log.dirs=%[3]s/data
 	}
 	total := s.Totals()
 	if total.Peak < 100<<20 || total.CPU < time.Second || total.Threads < 20 || total.PauseTime <= 0 {
-		t.Errorf("got %+v, want what a broker takes", total)
+		t.Errorf("got %+v, want the resources that a broker uses", total)
 	}
 	t.Logf("peak %d MiB, %v of processor time, %d threads, %d pauses, %v in all, the longest %v, ready after %vs",
 		total.Peak>>20, total.CPU, total.Threads, total.Pauses, total.PauseTime, total.PauseLongest, s.Facts()["ready_after_s"])

@@ -18,8 +18,8 @@ import (
 )
 
 // limits are a control group of version 2 (Documentation/admin-guide/cgroup-v2)
-// made for one system: the command is started in it, so that it holds from the
-// first instruction on and for all descendants. A nil pointer is no limits.
+// for one system: the command is started in it, so the limits apply from the
+// first instruction on and to all descendants. A nil pointer means no limits.
 type limits struct {
 	dir string
 	fd  int
@@ -52,8 +52,8 @@ func newLimits(tag string, memory int64, cpus float64) (*limits, error) {
 	return nil, elsewhere(errs[0], string(own), memory, cpus)
 }
 
-// elsewhere says so where version 1 has the controllers on this machine: then
-// no right to write helps.
+// explainVersion1 adds to the error if version 1 has the controllers on this
+// machine: then permissions cannot help.
 func elsewhere(err error, own string, memory int64, cpus float64) error {
 	for line := range strings.Lines(own) {
 		_, rest, _ := strings.Cut(line, ":")
@@ -78,9 +78,9 @@ func unifiedMount(mountinfo string) string {
 	return ""
 }
 
-// parents are the groups in which one may be made, the nearest first. A group
-// with processes in it cannot hand controllers down, so this process's own is
-// of use only when it is the mount's root.
+// parents returns the groups in which a new one may be created, the nearest
+// first. A group with processes cannot delegate controllers, so this process's
+// own group is useful only if it is the mount's root.
 func parents(mount, own string) []string {
 	var out []string
 	for line := range strings.Lines(own) {
@@ -131,8 +131,8 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 			if err := put(filepath.Join(l.dir, "memory.max"), strconv.FormatInt(memory, 10)); err != nil {
 				return err
 			}
-			// Without swap, as --memory-swap does for containers; and all of the
-			// system ends when one of it must. Old kernels lack either.
+			// Without swap, as --memory-swap does for containers; and if one
+			// process must end, the whole system ends. Old kernels lack both.
 			_ = put(filepath.Join(l.dir, "memory.swap.max"), "0")
 			_ = put(filepath.Join(l.dir, "memory.oom.group"), "1")
 		}
@@ -152,10 +152,11 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 	return l, nil
 }
 
-// madeGroup is where tests put the files that a kernel makes in a new group.
+// madeGroup is called with a new group's folder: tests create the files that a
+// kernel would.
 var madeGroup = func(string) {}
 
-// put writes to a file that is there.
+// writeFile writes to an existing file.
 func put(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
@@ -165,7 +166,7 @@ func put(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// apply has cmd started within the group.
+// apply makes cmd start within the group.
 func (l *limits) apply(cmd *exec.Cmd) {
 	if l == nil {
 		return
@@ -176,7 +177,7 @@ func (l *limits) apply(cmd *exec.Cmd) {
 	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, l.fd
 }
 
-// outOfMemory tells whether the kernel ended a process of the group at its
+// outOfMemory reports whether the kernel ended a process of the group at its
 // limit.
 func (l *limits) outOfMemory() bool {
 	if l == nil {
@@ -202,7 +203,7 @@ func (l *limits) kill() {
 }
 
 // remove removes the group, which the kernel allows when its last process has
-// gone.
+// ended.
 func (l *limits) remove() {
 	if l == nil {
 		return

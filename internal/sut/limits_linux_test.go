@@ -14,8 +14,8 @@ import (
 	"carronade/target"
 )
 
-// fakeGroups plays the kernel in a folder: groups below it have the files that
-// the kernel makes.
+// fakeGroups imitates the kernel in a folder: groups below it have the files
+// that the kernel creates.
 func fakeGroups(t testing.TB, controllers, handed string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,13 +45,13 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if l.outOfMemory() {
-		t.Error("nothing was ended at the limit yet")
+		t.Error("got out of memory before a process was ended at the limit")
 	}
 	if err := os.WriteFile(filepath.Join(l.dir, "memory.events"), []byte("oom 3\noom_kill 1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if !l.outOfMemory() {
-		t.Error("the kernel's end of it was not seen")
+		t.Error("out of memory was not noticed")
 	}
 	l.kill()
 	if got, err := os.ReadFile(filepath.Join(l.dir, "cgroup.kill")); err != nil || string(got) != "1" {
@@ -62,7 +62,7 @@ func TestLimits(t *testing.T) {
 	}
 	l.remove()
 	if _, err := os.Stat(l.dir); err == nil {
-		t.Error("the group is there yet")
+		t.Error("the group is still there")
 	}
 }
 
@@ -74,8 +74,8 @@ func TestLimitsFail(t *testing.T) {
 	}{
 		{"no such controller", "hugetlb memory.x\n", nil, "has no controller of memory"},
 		{"no group", "", func(dir string) { os.Remove(filepath.Join(dir, "cgroup.controllers")) }, "cannot be read: no such file"},
-		{"not handed down", "memory\n", func(dir string) { os.Remove(filepath.Join(dir, "cgroup.subtree_control")) }, "does not delegate memory"},
-		{"not ours", "memory\n", func(dir string) {
+		{"not delegated", "memory\n", func(dir string) { os.Remove(filepath.Join(dir, "cgroup.subtree_control")) }, "does not delegate memory"},
+		{"not writable", "memory\n", func(dir string) {
 			_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("memory"), 0o644)
 			_ = os.WriteFile(filepath.Join(dir, "x"), nil, 0o644)
 		}, "cannot create a group"},
@@ -100,7 +100,7 @@ func TestParents(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got := unifiedMount("1 2 3\n\n - cgroup2 \n"); got != "" {
-		t.Errorf("got %q of lies, want nothing", got)
+		t.Errorf("got %q from invalid lines, want nothing", got)
 	}
 	tests := []struct {
 		name, own string
@@ -120,9 +120,9 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestGroupHere starts a system in a real group of this machine, without limits
-// where there are no controllers of them: it is in there from its first
-// instruction on, and the group's end is its own.
+// TestGroupHere starts a system in a real group of this machine, without
+// limits: it is in the group from its first instruction on, and ends with the
+// group.
 func TestGroupHere(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -134,7 +134,7 @@ func TestGroupHere(t *testing.T) {
 	}
 	l, err := limitsIn(mount, "carronade-test-"+strings.ToLower(rand.Text()), 0, 0)
 	if err != nil {
-		t.Skip("no group can be made here:", err)
+		t.Skip("no group can be created here:", err)
 	}
 	defer l.remove()
 	cmd := exec.Command(os.Args[0], "127.0.0.1:0")
@@ -149,16 +149,16 @@ func TestGroupHere(t *testing.T) {
 	}
 	l.kill()
 	if err := cmd.Wait(); err == nil {
-		t.Error("it ended well, want it ended with its group")
+		t.Error("it succeeded, want it killed with its group")
 	}
 	l.remove()
 	if _, err := os.Stat(l.dir); err == nil {
-		t.Error("the group is there yet")
+		t.Error("the group is still there")
 	}
 }
 
-// TestLimitsHere asks for limits on this machine: they hold, or are refused with
-// words.
+// TestLimitsHere sets limits on this machine: they are enforced, or refused
+// with a helpful error.
 func TestLimitsHere(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "serve", addr)
@@ -167,7 +167,7 @@ func TestLimitsHere(t *testing.T) {
 	if err != nil {
 		var e *target.Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), "limit the system to 64 MiB") || !strings.Contains(e.Hint, "--system-image") {
-			t.Errorf("got %v, want it refused with words", err)
+			t.Errorf("got %v, want a helpful error", err)
 		}
 		return
 	}
@@ -195,7 +195,7 @@ func TestLimitsOfVersionOne(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got := elsewhere(err, test.own, test.memory, test.cpus)
 			if said := strings.Contains(got.Error(), "version 1"); !errors.Is(got, err) || said != test.want {
-				t.Errorf("got %v, want version 1 told: %v", got, test.want)
+				t.Errorf("got %v, want version 1 mentioned: %v", got, test.want)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// limits need a control group, which Linux alone has.
+// limits need a control group, which only Linux has.
 type limits struct{}
 
 func newLimits(string, int64, float64) (*limits, error) {

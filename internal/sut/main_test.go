@@ -21,10 +21,10 @@ import (
 	"carronade/internal/system"
 )
 
-// roleEnv makes the test's binary a system under test.
+// roleEnv makes the test binary run as a system under test.
 const roleEnv = "SUT_TEST_ROLE"
 
-// canary is a secret that must not be told.
+// canary is a secret that must not appear anywhere.
 const canary = "kestrel-7781"
 
 func TestMain(m *testing.M) {
@@ -76,7 +76,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// detached puts a child into a session of its own, as a daemon's.
+// detached puts a child into its own session, like a daemon.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 var ballast []byte
@@ -96,7 +96,7 @@ func serve(args []string) {
 			for i := range ballast {
 				ballast[i] = 1
 			}
-		case "/spike": // that many MiB resident, and given back
+		case "/spike": // that many MiB resident, and freed
 			n, _ := strconv.Atoi(r.FormValue("mib"))
 			b, err := syscall.Mmap(-1, 0, n<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 			if err != nil {
@@ -131,7 +131,7 @@ func serve(args []string) {
 	fmt.Println("bye")
 }
 
-// free is an address that nothing listens on.
+// free returns an address at which nothing listens.
 func free(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -142,7 +142,7 @@ func free(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// play is a command line of this binary in a role.
+// specOf returns a spec that runs this binary in a role.
 func play(t testing.TB, role string, args ...string) Spec {
 	t.Helper()
 	return Spec{
@@ -161,7 +161,7 @@ func start(t testing.TB, spec Spec) *System {
 	return s
 }
 
-// get asks the system something.
+// get sends a request to the system.
 func get(t testing.TB, addr, path string) {
 	t.Helper()
 	res, err := http.Get("http://" + addr + path)
@@ -177,7 +177,7 @@ func getQuietly(addr, path string) {
 	}
 }
 
-// alive tells whether a process runs, and is not only waited for.
+// alive reports whether a process is running, and not a zombie.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -192,20 +192,20 @@ func alive(pid int) bool {
 	return true
 }
 
-// until waits for something that is to come about.
+// until waits until ok.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); <-ticker.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: it did not come about", what)
+			t.Fatalf("%s: it did not happen in time", what)
 		}
 	}
 }
 
-// engine plays docker: its containers are processes of this machine, kept as
-// files in the folder FAKE_ENGINE.
+// engine imitates docker: its containers are processes of this machine, with a
+// file each in the folder FAKE_ENGINE.
 func engine(args []string) {
 	dir := os.Getenv("FAKE_ENGINE")
 	fail := func(text string) {

@@ -15,20 +15,23 @@ import (
 	"carronade/target"
 )
 
-// The pace of waiting until a system is ready.
+// How often a system is asked whether it is ready, and the timeout of each
+// request.
 const (
 	readyEvery = 50 * time.Millisecond
 	oneTry     = 2 * time.Second
 )
 
-// A readiness says when a system may be fired at. Exactly one field is set.
+// A readiness is the condition under which a system is ready for load. Exactly
+// one field is set.
 type readiness struct {
 	url   string
 	addrs []string
 	log   string
 }
 
-// parseReady reads what --system-ready takes; "" is that all of listen accept.
+// parseReady parses the value of --system-ready; "" means that all addresses of
+// listen accept connections.
 func parseReady(s string, listen []string) (readiness, error) {
 	switch {
 	case s == "":
@@ -119,8 +122,8 @@ func (s *System) answers(ctx context.Context) error {
 	return nil
 }
 
-// notYet fails when something answers already where the system is to answer:
-// the run would fire at that.
+// refuseOther fails if something already answers where the system is to answer:
+// the run would send to that.
 func (s *System) notYet(ctx context.Context) error {
 	if s.ready.log != "" || s.ready.url == "" && len(s.ready.addrs) == 0 {
 		return nil
@@ -130,7 +133,7 @@ func (s *System) notYet(ctx context.Context) error {
 	if s.ready.url != "" {
 		u, err := url.Parse(s.ready.url)
 		if err != nil {
-			return nil // parseReady has judged it
+			return nil // parseReady has checked it
 		}
 		host := u.Host
 		if u.Port() == "" {
@@ -173,7 +176,7 @@ func (s *System) await(ctx context.Context) error {
 		err := s.try(ctx)
 		if err == nil {
 			select {
-			case <-s.died: // and another answers in its place
+			case <-s.died: // another program answers instead
 			default:
 				s.readyAfter = time.Since(start)
 				return nil
@@ -198,7 +201,7 @@ func (s *System) await(ctx context.Context) error {
 	}
 }
 
-// words adds the system's last words to an error.
+// withLastOutput adds the system's last output to an error.
 func (s *System) words(err error) error {
 	lines := s.LastLines()
 	if len(lines) == 0 {

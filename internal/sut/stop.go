@@ -10,15 +10,14 @@ import (
 	"carronade/target"
 )
 
-// stopEvery is how often what is being stopped is looked at.
+// stopInterval is how often the processes that are being stopped are checked.
 const stopEvery = 20 * time.Millisecond
 
-// Stop ends what was started: TERM to the command, then to what it left
-// running, and KILL to all that are there when Spec.StopWithin is over. What
-// was not started here is left alone, and only the watching ends. The last
-// figures are read before. A system that had to be killed is an error; one
-// that died before is none, Died has told that. Stopping twice does nothing
-// more.
+// Stop ends what was started: TERM to the command, then to the processes that
+// it left running, and KILL to all that remain after Spec.StopWithin. A system
+// that was not started here is left alone, and only the watching ends. The last
+// figures are read before. A system that had to be killed is an error; one that
+// died before is not (see Died). Later calls do nothing.
 func (s *System) Stop() error { return s.stop() }
 
 func (s *System) end() error {
@@ -44,7 +43,7 @@ func (s *System) end() error {
 	s.limits.remove()
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if s.gc != nil { // pauses since the last question
+	if s.gc != nil { // pauses since the last reading
 		_, _ = s.gc.Figures(context.Background())
 	}
 	for _, source := range []interface{ Close() }{closer(s.vars), closer(s.metrics), closer(s.gc)} {
@@ -79,7 +78,7 @@ func (s *System) endProcesses(tree *system.Tree) error {
 	ticker := time.NewTicker(stopEvery)
 	defer ticker.Stop()
 	deadline := time.Now().Add(s.spec.StopWithin)
-	asked := make(map[int]bool) // what the command left running, asked once each
+	asked := make(map[int]bool) // processes that the command left running; each is asked once
 	if s.box != nil {
 		s.box.stop(s.spec.StopWithin)
 		deadline = deadline.Add(boxPatience)
@@ -91,7 +90,7 @@ func (s *System) endProcesses(tree *system.Tree) error {
 		if gone {
 			if left := s.signal(tree, false, asked); left == 0 {
 				<-s.ended
-				s.child.Kill() // of its group, what no tree saw
+				s.child.Kill() // processes of its group that the tree missed
 				return nil
 			}
 		}
@@ -102,7 +101,7 @@ func (s *System) endProcesses(tree *system.Tree) error {
 	}
 	s.limits.kill()
 	s.child.Kill()
-	// Whoever is there may start others: until nobody is left.
+	// Remaining processes may start others, so repeat until none are left.
 	left := 0
 	for range 50 {
 		left = s.signal(tree, true, nil)
@@ -119,12 +118,12 @@ func (s *System) endProcesses(tree *system.Tree) error {
 	return &target.Error{Doing: "stop the system", Err: errors.New("it did not end within " + s.spec.StopWithin.String() + " of TERM and was killed"), Hint: "give it longer with --system-stop-within"}
 }
 
-// mostKill is how long an engine may take to end a container at once.
+// killTimeout is how long an engine may take to kill a container.
 const mostKill = 5 * time.Second
 
-// Kill ends what was started at once, without asking it: for a program that is
-// about to leave, and calls nothing else of the system any more. When it returns
-// all are gone that this process may end.
+// Kill ends what was started at once, without TERM: for a program that is about
+// to exit, and calls no other method any more. When it returns, all processes
+// are gone that this process may end.
 func (s *System) Kill() {
 	if s.child == nil {
 		return
@@ -153,8 +152,8 @@ func (s *System) Kill() {
 	}
 }
 
-// signal sends TERM, or KILL, to the processes of the tree that are alive now,
-// but for those in asked, where they are noted; it tells how many are alive.
+// signal sends TERM or KILL to the processes of the tree that are alive, except
+// those in asked, and adds them to asked. It returns how many are alive.
 func (s *System) signal(tree *system.Tree, kill bool, asked map[int]bool) (alive int) {
 	if tree == nil || s.box != nil {
 		return 0
@@ -178,7 +177,7 @@ func (s *System) signal(tree *system.Tree, kill bool, asked map[int]bool) (alive
 	return len(members)
 }
 
-// lastMember names a process that is left.
+// lastMember names a remaining process.
 func (s *System) lastMember(tree *system.Tree) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

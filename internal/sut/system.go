@@ -31,7 +31,7 @@ type System struct {
 
 	child  *system.Child // what was started: the command, or the engine's client
 	box    *container    // nil without an engine
-	limits *limits       // nil without, or where the engine keeps them
+	limits *limits       // nil without limits, or if the engine applies them
 	tail   *tail
 	died   chan struct{} // closed when it ended by itself
 	ended  chan struct{} // closed when it ended, stopped or not
@@ -44,12 +44,12 @@ type System struct {
 	vars, metrics *scrape.Source
 	gc            *scrape.GCLog
 
-	reading  sync.Mutex // of the sources of figures: held while they are asked
+	reading  sync.Mutex // of the sources of figures: held while they are read
 	mu       sync.Mutex // of what follows
 	tree     *system.Tree
 	process  string      // the root's name
 	before   system.Look // at the last Figures
-	latest   system.Look // with anything alive
+	latest   system.Look // the last with a living process
 	exit     *Exit
 	stopping bool
 	forked   bool
@@ -59,17 +59,17 @@ type System struct {
 // An Exit is how a system ended.
 type Exit struct {
 	Status      string        // "exit status 3", "signal: killed", ...
-	Code        int           // -1 when a signal ended it, or nobody knows
+	Code        int           // -1 if a signal ended it, or if it is unknown
 	Signal      string        // that ended it; ""
 	OutOfMemory bool          // the kernel ended it at its memory limit
 	After       time.Duration // since it was started or found
 }
 
-// Start starts the system, or finds it, and waits until it is ready. When it
-// returns an error, nothing of the system is left running that was started
-// here; the error says what was tried and the system's last words, and is a
-// *target.Error with the way out. The context is for starting alone. A build in
-// spec is released by Stop, or here when there is an error.
+// Start starts the system, or finds it, and waits until it is ready. If it
+// returns an error, nothing that was started here is left running; the error
+// says what was tried, with the system's last output, and is a *target.Error
+// with a hint. The context is only for starting. Stop releases the build in
+// spec, or Start itself after an error.
 func Start(ctx context.Context, spec Spec) (*System, error) {
 	s := &System{
 		spec: spec, mask: new(secret.Mask), flags: make(map[string]string), tag: rand.Text(),
@@ -94,8 +94,8 @@ func Start(ctx context.Context, spec Spec) (*System, error) {
 	return s, nil
 }
 
-// Check finds what is wrong with a spec that needs nothing started to be found:
-// a build that takes long may come before Start. The error is Start's.
+// Check finds the errors of a spec that can be found without starting anything,
+// since a long build may come before Start. The errors are those of Start.
 func Check(spec Spec) error {
 	s := &System{spec: spec, mask: new(secret.Mask), flags: make(map[string]string)}
 	if err := s.check(); err != nil {
@@ -114,8 +114,8 @@ func Check(spec Spec) error {
 	return err
 }
 
-// newWeb is for asking whether the system is ready; it keeps no connection,
-// which would be one more on the system than the run has.
+// newWeb returns a client for asking whether the system is ready. It keeps no
+// connection, which would be one more than the run has.
 func newWeb() *http.Client {
 	return &http.Client{Timeout: oneTry, Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
 }
@@ -124,7 +124,7 @@ func (s *System) stopSilently() {
 	_ = s.Stop()
 }
 
-// check fills in defaults and refuses what makes no sense.
+// check fills in defaults and refuses invalid specs.
 func (s *System) check() error {
 	spec := &s.spec
 	if spec.Logf == nil {
@@ -153,8 +153,8 @@ func (s *System) check() error {
 		return &target.Error{Doing: doing, Err: errors.New(why), Hint: hint}
 	}
 	starts := spec.Command != "" || spec.Image != ""
-	// Of a system on another machine there is what was told of it, and what it
-	// tells itself.
+	// For a system on another machine only its revision and its own metrics are
+	// known.
 	elsewhere := n == 0 && (spec.Git != "" || spec.Build != nil || spec.Vars != "" || spec.Metrics != "" || spec.GCLog != "")
 	if elsewhere {
 		spec.Listen = nil // opening the target says more when nothing listens
@@ -171,7 +171,7 @@ func (s *System) check() error {
 	case spec.Image != "" && spec.JVMGC:
 		return refuse("make the JVM write its log", "it is in a container, whose files cannot be read from here", "set JAVA_TOOL_OPTIONS with --system-env, write the log to a mounted folder, and read it with --system-gc-log")
 	case spec.JVMGC && spec.GCLog != "":
-		return refuse("read the JVM's log", "both --system-jvm-gc and --system-gc-log are given", "the first makes a log of its own; leave one out")
+		return refuse("read the JVM's log", "both --system-jvm-gc and --system-gc-log are given", "the first makes its own log; leave one out")
 	}
 	var err error
 	if s.ready, err = parseReady(spec.Ready, spec.Listen); err != nil {
@@ -184,8 +184,8 @@ func (s *System) check() error {
 	return nil
 }
 
-// describe finds what is known before anything is started: the revision, and
-// the sources of figures.
+// describe finds the facts that are known before anything is started: the
+// revision, and the sources of figures.
 func (s *System) describe(ctx context.Context) error {
 	if b := s.spec.Build; b != nil {
 		s.git = &b.Facts
@@ -203,14 +203,14 @@ func (s *System) describe(ctx context.Context) error {
 		return err
 	}
 	if s.spec.GCLog != "" {
-		// What a system that runs already wrote before is not of this run.
+		// Skip what a running system wrote before this run.
 		s.gc = scrape.NewGCLog(s.spec.GCLog, false)
 		_, _ = s.gc.Figures(ctx)
 	}
 	return nil
 }
 
-// openSources makes the sources of figures; it asks none.
+// openSources creates the sources of figures; it reads none.
 func (s *System) openSources() (err error) {
 	filter := scrape.NewFilter(s.spec.Names)
 	if s.spec.Vars != "" {
@@ -226,7 +226,7 @@ func (s *System) openSources() (err error) {
 	return nil
 }
 
-// start starts what is to be started and begins to watch.
+// start starts the system, if it is to be started, and begins to watch it.
 func (s *System) start(ctx context.Context) error {
 	s.started = time.Now()
 	switch {
@@ -246,7 +246,7 @@ func (s *System) start(ctx context.Context) error {
 	return s.runCommand()
 }
 
-// attach watches a process that runs already, and everything below it.
+// attach watches a running process and its descendants.
 func (s *System) attach(pid int) error {
 	tree, err := system.OpenTree(pid, "")
 	if err != nil {
@@ -278,11 +278,11 @@ func (s *System) watch(tree *system.Tree) {
 	s.latest = s.before
 }
 
-// followEvery is how often a process that is not our child is asked whether it
-// is there: one system call each time.
+// followInterval is how often to check whether a process that is not a child is
+// still there: one system call each time.
 const followEvery = 100 * time.Millisecond
 
-// follow waits for the end of what is not our child.
+// follow waits for the end of a process that is not a child.
 func (s *System) follow(tree *system.Tree) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
@@ -298,7 +298,7 @@ func (s *System) follow(tree *system.Tree) {
 		stopping := s.stopping
 		s.mu.Unlock()
 		if gone && stopping && s.child == nil {
-			close(s.ended) // it may well go on: only the watching ended
+			close(s.ended) // it may continue to run: only the watching ended
 			return
 		}
 		if gone {
@@ -322,7 +322,7 @@ func (s *System) lookNow() lookResult {
 	return lookResult{}
 }
 
-// over records the end of the system.
+// recordEnd records the end of the system.
 func (s *System) over(e Exit, stopping bool) {
 	e.After = time.Since(s.started)
 	if s.limits.outOfMemory() {
@@ -341,8 +341,8 @@ func (s *System) over(e Exit, stopping bool) {
 	}
 }
 
-// Died is closed when the system ended without being asked: the run ends at
-// once.
+// Died is closed when the system ended without being asked; then the run ends
+// at once.
 func (s *System) Died() <-chan struct{} { return s.died }
 
 // Exit is how the system ended; the zero Exit while it runs.
@@ -356,7 +356,7 @@ func (s *System) Exit() Exit {
 }
 
 // LastLines are the last lines of the system's output, without secrets; none
-// for one that was not started here and is no container.
+// for a process that was not started here.
 func (s *System) LastLines() []string {
 	if s.box != nil && s.spec.Container != "" {
 		s.box.readLog(s.tail)

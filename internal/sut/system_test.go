@@ -59,10 +59,10 @@ func TestCommand(t *testing.T) {
 		}
 	}
 	if _, ok := figure(got, "other"); ok {
-		t.Error("a name is told that no filter asked for")
+		t.Error("got a name that the filter excludes")
 	}
 	if cpu, ok := figure(got, "CPU"); !ok || cpu <= 0 {
-		t.Errorf("got %v, %v cores, want what it took to fill 64 MiB", cpu, ok)
+		t.Errorf("got %v, %v cores, want the time that it took to fill 64 MiB", cpu, ok)
 	}
 	select {
 	case <-s.Died():
@@ -77,7 +77,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("stopped twice: %v", err)
 	}
 	if alive(pid) {
-		t.Errorf("process %d is there yet", pid)
+		t.Errorf("process %d is still there", pid)
 	}
 	select {
 	case <-s.Died():
@@ -85,7 +85,7 @@ func TestCommand(t *testing.T) {
 	default:
 	}
 	if lines := s.LastLines(); len(lines) == 0 || lines[len(lines)-1] != "bye" {
-		t.Errorf("got the last lines %q, want its goodbye: it was to be asked to end", lines)
+		t.Errorf("got the last lines %q, want its bye: it must get TERM", lines)
 	}
 	total := s.Totals()
 	if total.Peak < 64<<20 || total.CPU <= 0 {
@@ -101,7 +101,7 @@ func TestCommand(t *testing.T) {
 	noCanary(t, s)
 }
 
-// noCanary holds everything that a system tells to have no secret in it.
+// noCanary checks that nothing a system returns contains the secret.
 func noCanary(t testing.TB, s *System) {
 	t.Helper()
 	text, err := json.Marshal([]any{s.Facts(), s.Warnings(), s.LastLines(), s.Exit()})
@@ -109,7 +109,7 @@ func noCanary(t testing.TB, s *System) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(text), canary) {
-		t.Errorf("a secret is told: %s", text)
+		t.Errorf("a secret is shown: %s", text)
 	}
 }
 
@@ -128,11 +128,12 @@ func TestPeaksAreIndependent(t *testing.T) {
 		peaks = append(peaks, s.Totals().Peak)
 	}
 	if peaks[0] < 128<<20 || peaks[1] > 64<<20 {
-		t.Errorf("got peaks of %d and %d bytes, want the second run's own", peaks[0], peaks[1])
+		t.Errorf("got peaks of %d and %d bytes, want the second run to have its own", peaks[0], peaks[1])
 	}
 }
 
-// TestPeakBetweenLooks: memory that was resident only between two looks counts.
+// TestPeakBetweenLooks: memory that was resident only between two readings
+// counts.
 func TestPeakBetweenLooks(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "serve", addr)
@@ -148,8 +149,8 @@ func TestPeakBetweenLooks(t *testing.T) {
 	}
 }
 
-// TestAskedOnce: looking at both ends of a run asks no source again.
-func TestAskedOnce(t *testing.T) {
+// TestNoExtraRequests: Begin and Finish send no request to a source.
+func TestNoExtraRequests(t *testing.T) {
 	asked := 0
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked++
@@ -160,11 +161,12 @@ func TestAskedOnce(t *testing.T) {
 	s.Begin(t.Context())
 	s.Finish(t.Context())
 	if asked != 0 {
-		t.Errorf("the source was asked %d times, want it left to Figures", asked)
+		t.Errorf("the source got %d requests, want only those of Figures", asked)
 	}
 }
 
-// TestKill ends all that was started, however stubborn, without waiting for it.
+// TestKill ends everything that was started, even if it ignores TERM, without
+// waiting.
 func TestKill(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "family", addr)
@@ -184,11 +186,11 @@ func TestKill(t *testing.T) {
 	began := time.Now()
 	kill()
 	if took := time.Since(began); took > spec.StopWithin/2 {
-		t.Errorf("it took %v: it waits for the end that TERM was to bring", took)
+		t.Errorf("it took %v: it waits as after TERM", took)
 	}
 	for _, pid := range []int{s.child.Pid(), child} {
 		if alive(pid) {
-			t.Errorf("process %d is there yet", pid)
+			t.Errorf("process %d is still there", pid)
 		}
 	}
 }
@@ -212,7 +214,7 @@ func TestReady(t *testing.T) {
 			s := start(t, spec)
 			get(t, addr, "/")
 			if _, ok := s.Facts()["ready_after_s"]; !ok {
-				t.Error("it is not told how long that took")
+				t.Error("the time until it was ready is missing")
 			}
 		})
 	}
@@ -263,7 +265,7 @@ func TestStartFails(t *testing.T) {
 			spec.Env = slices.Clone(base.Env)
 			test.edit(&spec)
 			if err := Check(spec); (err != nil) != test.early {
-				t.Errorf("checked ahead: got %v, want it found %v", err, test.early)
+				t.Errorf("Check: got %v, want an error: %v", err, test.early)
 			}
 			began := time.Now()
 			s, err := Start(t.Context(), spec)
@@ -273,17 +275,17 @@ func TestStartFails(t *testing.T) {
 			}
 			var e *target.Error
 			if !errors.As(err, &e) || e.Hint == "" {
-				t.Errorf("got %v, want a way out", err)
+				t.Errorf("got %v, want a hint", err)
 				return
 			}
 			text := e.Error() + " / " + e.Hint
 			for _, want := range test.want {
 				if !strings.Contains(text, want) {
-					t.Errorf("got %q, want it to hold %q", text, want)
+					t.Errorf("got %q, want it to contain %q", text, want)
 				}
 			}
 			if strings.Contains(text, canary) {
-				t.Errorf("a secret is told: %s", text)
+				t.Errorf("a secret is shown: %s", text)
 			}
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("it took %v", took)
@@ -292,7 +294,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestSomethingElseAnswers starts a system whose port another has.
+// TestSomethingElseAnswers starts a system whose port another program uses.
 func TestSomethingElseAnswers(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "serve", addr)
@@ -314,7 +316,7 @@ func TestReadyTakesAStatus(t *testing.T) {
 	get(t, addr, "/status?code=503")
 	s := &System{web: newWeb(), ready: readiness{url: "http://" + addr + "/"}}
 	if err := s.try(t.Context()); err == nil || !strings.Contains(err.Error(), "503") {
-		t.Errorf("got %v, want 503 not taken for ready", err)
+		t.Errorf("got %v, want 503 to mean not ready", err)
 	}
 	get(t, addr, "/status?code=204")
 	if err := s.try(t.Context()); err != nil {
@@ -332,8 +334,8 @@ func TestStartIsCanceled(t *testing.T) {
 	}
 }
 
-// TestDies kills a system mid-run: that is noticed, with its exit status and last
-// words.
+// TestDies kills a system during a run: this is noticed, with its exit status
+// and last output.
 func TestDies(t *testing.T) {
 	tests := []struct {
 		name string
@@ -356,11 +358,11 @@ func TestDies(t *testing.T) {
 			select {
 			case <-s.Died():
 			case <-time.After(30 * time.Second):
-				t.Fatal("nobody noticed")
+				t.Fatal("Died was not closed")
 			}
 			got := s.Exit()
 			if got.After <= 0 {
-				t.Error("it is not told when")
+				t.Error("the time of its end is missing")
 			}
 			got.After = 0
 			if got != test.want {
@@ -372,20 +374,20 @@ func TestDies(t *testing.T) {
 				t.Errorf("got %v, %s, want the exit and the last lines", facts["exit"], lines)
 			}
 			if figures, err := s.Figures(t.Context()); err != nil || len(figures) > 0 {
-				t.Errorf("got %v, %v of a dead system, want nothing", figures, err)
+				t.Errorf("got %v, %v from a dead system, want nothing", figures, err)
 			}
 			if err := s.Stop(); err != nil {
 				t.Errorf("stopping what died: %v", err)
 			}
 			if s.Totals().Peak == 0 {
-				t.Error("its peak is forgotten")
+				t.Error("its peak is lost")
 			}
 			noCanary(t, s)
 		})
 	}
 }
 
-// TestStubborn has a system that ignores TERM: it is killed.
+// TestStubborn stops a system that ignores TERM: it is killed.
 func TestStubborn(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "stubborn", addr)
@@ -394,16 +396,16 @@ func TestStubborn(t *testing.T) {
 	pid := s.Facts()["pid"].(int)
 	err := s.Stop()
 	if err == nil || !strings.Contains(err.Error(), "did not end within 300ms of TERM and was killed") {
-		t.Errorf("got %v, want it told", err)
+		t.Errorf("got %v, want an error that says so", err)
 	}
 	if alive(pid) {
-		t.Errorf("process %d is there yet", pid)
+		t.Errorf("process %d is still there", pid)
 	}
 }
 
-// TestLeavesNobodyBehind stops a system whose child lives in a session of its
-// own and ignores TERM.
-func TestLeavesNobodyBehind(t *testing.T) {
+// TestLeavesNoProcess stops a system whose child is in its own session and
+// ignores TERM.
+func TestLeavesNoProcess(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "family", addr)
 	spec.Listen, spec.StopWithin = []string{addr}, 300*time.Millisecond
@@ -425,7 +427,7 @@ func TestLeavesNobodyBehind(t *testing.T) {
 	until(t, "the child's end", func() bool { return !alive(child) })
 }
 
-// TestForks has a command that goes into the background.
+// TestForks starts a command that goes into the background.
 func TestForks(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "fork", addr)
@@ -448,11 +450,11 @@ func TestForks(t *testing.T) {
 		t.Error(err)
 	}
 	if alive(pid) {
-		t.Error("the process in the background is there yet")
+		t.Error("the process in the background is still there")
 	}
 }
 
-// TestForkDies kills what went into the background.
+// TestForkDies kills the process that went into the background.
 func TestForkDies(t *testing.T) {
 	addr := free(t)
 	spec := play(t, "fork", addr)
@@ -466,7 +468,7 @@ func TestForkDies(t *testing.T) {
 	select {
 	case <-s.Died():
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody noticed")
+		t.Fatal("Died was not closed")
 	}
 }
 
@@ -490,10 +492,10 @@ func TestPID(t *testing.T) {
 		t.Error(err)
 	}
 	if !alive(cmd.Process.Pid) {
-		t.Fatal("what was not started here was ended")
+		t.Fatal("a process that was not started here was ended")
 	}
 	if e := s.Exit(); e != (Exit{}) {
-		t.Errorf("got %+v of a system that runs on, want nothing", e)
+		t.Errorf("got %+v for a system that is still running, want nothing", e)
 	}
 
 	s = start(t, Spec{PID: cmd.Process.Pid})
@@ -501,10 +503,10 @@ func TestPID(t *testing.T) {
 	select {
 	case <-s.Died():
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody noticed its end")
+		t.Fatal("its end was not noticed")
 	}
 	if got := s.Facts()["exit"]; got != s.Exit().Status || got == "" {
-		t.Errorf("got %v, want its end told", got)
+		t.Errorf("got %v, want its status", got)
 	}
 }
 
@@ -549,8 +551,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestGit has a folder with changes that are not committed: the run goes on, and
-// says so.
+// TestGit uses a folder with uncommitted changes: the run continues, with a
+// warning.
 func TestGit(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"init", "--quiet", "-b", "trace"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "x"}} {
@@ -577,7 +579,7 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// TestBuild runs what was built of a revision, in its worktree.
+// TestBuild runs the build of a revision, in its worktree.
 func TestBuild(t *testing.T) {
 	tree := t.TempDir()
 	if err := os.WriteFile(filepath.Join(tree, "serve.sh"), []byte("echo serving $1 in $(pwd); exec sleep 1000"), 0o644); err != nil {
@@ -613,9 +615,9 @@ func TestEfficiency(t *testing.T) {
 	}
 }
 
-// BenchmarkTell is all that a run asks of a system each second: its processes,
-// its own variables and metrics.
-func BenchmarkTell(b *testing.B) {
+// BenchmarkFigures reads everything that a run reads from a system each second:
+// its processes, its own variables and metrics.
+func BenchmarkFigures(b *testing.B) {
 	addr := free(b)
 	spec := play(b, "serve", addr)
 	spec.Listen, spec.Logf = []string{addr}, nil

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// keptLines is how many of a system's last lines are kept, and shownLine how
-// much of each.
+// keptLines is how many of a system's last lines are kept, and maxLine how many
+// bytes of each.
 const (
 	keptLines = 20
 	shownLine = 1000
 )
 
 // A tail keeps the last lines of a system's output, and looks for one text. It
-// is safe for concurrent use. Lines are kept as they came: masking is for when
-// they are told, and costs nothing while the system runs.
+// is safe for concurrent use. Lines are kept unmasked: they are masked only
+// when they are returned, which costs nothing while the system runs.
 type tail struct {
 	mu    sync.Mutex
 	lines [keptLines]string
 	n     int
-	want  string        // looked for; "" when nothing is, or it was found
-	found chan struct{} // closed when it was
+	want  string        // the text to look for; "" if none, or if it was found
+	found chan struct{} // closed when it was found
 }
 
 func newTail(want string) *tail {
@@ -41,7 +41,7 @@ func (t *tail) add(line string) {
 	t.n++
 }
 
-// last are the last lines, oldest first, through mask.
+// last returns the last lines, oldest first, masked.
 func (t *tail) last(n int, mask func(string) string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"carronade/internal/secret"
 )
 
-// flagsWord is where flags stand in a command that says so; else they follow.
+// flagsPlaceholder is the place of the flags in a command; without it they are
+// appended.
 const flagsWord = "{flags}"
 
 // withFlags puts flags into a command's words.
@@ -28,8 +29,8 @@ func withFlags(words []string, flags []string) []string {
 	return out
 }
 
-// formed is one flag in the form somebody gave: the form is parted into words
-// first, so that a value with blanks stays one argument.
+// formatFlag returns one flag in the given format: the format is split into
+// words first, so that a value with blanks stays one argument.
 func formed(format string, f Flag) ([]string, error) {
 	words, err := secret.Split(format)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Causes says why this program did not run just now, by what the kernel and Go's
-// runtime count. It keeps what they said at several moments: why something took long
-// shows in the difference since the newest of them that was before it began. Safe for
-// concurrent use.
+// Causes finds out why this program did not run just now, from counters of the
+// kernel and of Go's runtime. It keeps their values at several moments: the
+// cause of a freeze shows in the difference to the newest values from before
+// it. Safe for concurrent use.
 type Causes struct {
 	now       func() time.Duration
 	root      fs.FS // nil: no such files here
 	asleep    func() time.Duration
-	continued func() time.Duration // when the program was last continued by a signal; negative: never
+	continued func() time.Duration // when a signal last continued the program; negative: never
 	close     func()
 	group     cgroup
 
@@ -28,7 +28,7 @@ type Causes struct {
 	past []evidence // in order of time
 }
 
-// An evidence is what counters say at a moment.
+// An evidence has the values of the counters at one moment.
 type evidence struct {
 	at        time.Duration
 	asleep    time.Duration            // of the machine
@@ -36,27 +36,28 @@ type evidence struct {
 	steal     uint64                   // ticks
 	busy      uint64                   // ticks of all processors
 	used      uint64                   // ticks of this program
-	faults    uint64                   // that waited for a disk
-	waits     map[string]time.Duration // by thread: for how long it could run and did not
+	faults    uint64                   // page faults that waited for a disk
+	waits     map[string]time.Duration // by thread: how long it waited for a processor
 	pauses    []uint64                 // for the garbage collector, by bucket
 	edges     []float64                // of the buckets
 }
 
 const (
-	// lookEvery is how old the newest evidence may get. What happened before a freeze
-	// counts towards it when it was after the evidence.
+	// lookInterval is the maximum age of the newest evidence. What happened
+	// after it and before a freeze is attributed to the freeze.
 	lookEvery = 900 * time.Millisecond
 	mostPast  = 16
-	// usualFor is the least time by which is told what is usual.
+	// minBaseline is the least time from which the usual rate is computed.
 	usualFor = 250 * time.Millisecond
-	// leastAsleep is how far the clocks may be apart because they are not read at the
-	// same moment.
+	// leastAsleep is how much the clocks may differ because they are not read
+	// at the same moment.
 	leastAsleep = 10 * time.Millisecond
-	// perFault is what a page that is read from a disk takes at least, nearly always.
+	// perFault is the time that reading a page from a disk takes at least, in
+	// nearly all cases.
 	perFault = 100 * time.Microsecond
 )
 
-// NewCauses begins to look. Close ends it.
+// NewCauses begins to watch. Close ends it.
 func NewCauses() *Causes {
 	start := time.Now()
 	now := func() time.Duration { return time.Since(start) }
@@ -79,11 +80,10 @@ func newCauses(now func() time.Duration, root fs.FS) *Causes {
 	return c
 }
 
-// Close gives back the signal that is listened to.
+// Close stops listening to the signal.
 func (c *Causes) Close() { c.close() }
 
-// Look keeps what the counters say now, about once a second however often it is
-// called.
+// Look keeps the current values of the counters, at most about once a second.
 func (c *Causes) Look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,18 +97,18 @@ func (c *Causes) keep(e evidence) {
 	c.past = slices.Delete(c.past, 0, max(0, len(c.past)-mostPast))
 }
 
-// CountsWaits reports whether the kernel counts for how long threads wait for a
-// processor. One that is built without CONFIG_SCHED_INFO does not. Elsewhere than on
-// Linux nobody asks it.
+// CountsWaits reports whether the kernel counts how long threads wait for a
+// processor. A kernel that is built without CONFIG_SCHED_INFO does not. On
+// other systems the result is true, because the counters are not used there.
 func (c *Causes) CountsWaits() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.root == nil || len(c.past[len(c.past)-1].waits) > 0
 }
 
-// Why says why the program, or a thread of it, did not run for so long until just
-// now: the first of the causes below whose evidence covers half of it; "" when none
-// does.
+// Why returns why the program, or one of its threads, did not run for that long
+// until just now: the first of the causes below whose evidence covers half of
+// it; "" if there is none.
 func (c *Causes) Why(length time.Duration) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,16 +150,17 @@ func (c *Causes) Why(length time.Duration) string {
 	return ""
 }
 
-// A span is the time for which there is evidence of a freeze: from the newest look
+// A span is the time that the evidence of a freeze covers: from the newest look
 // before it to the moment after it.
 type span struct {
 	length time.Duration // of the freeze
 	now    *evidence
 	before *evidence
-	usual  *evidence // an older look, to tell what is usual; nil: there is none
+	usual  *evidence // an older look, for the usual rate; nil: none
 }
 
-// since finds the span of a freeze that is over now, and keeps what is known now.
+// since finds the span of a freeze that has just ended, and keeps the current
+// evidence.
 func (c *Causes) since(now *evidence, length time.Duration) span {
 	s := span{length: length, now: now}
 	past := slices.Clone(c.past)
@@ -178,10 +179,10 @@ func (c *Causes) since(now *evidence, length time.Duration) span {
 	return s
 }
 
-// unusual is how much of a time that is counted belongs to the freeze. Part of what
-// came in the span came before the freeze: where the span is much longer, twice what
-// is usual for the rest of it is taken off; and where nobody knows what is usual, it
-// is taken to be spread evenly.
+// attributable returns how much of a counted time belongs to the freeze. Part
+// of the span is before the freeze. If the span is much longer than the freeze,
+// twice the usual rate is subtracted for the rest; if the usual rate is
+// unknown, the time is assumed to be spread evenly.
 func (s *span) unusual(count func(e *evidence) (d time.Duration, known bool)) time.Duration {
 	now, _ := count(s.now)
 	before, _ := count(s.before)
@@ -199,7 +200,7 @@ func (s *span) unusual(count func(e *evidence) (d time.Duration, known bool)) ti
 	return time.Duration(float64(d) * float64(s.length) / float64(whole))
 }
 
-// waited is the longest that a thread waited for a processor.
+// waited returns the longest time that a thread waited for a processor.
 func (s *span) waited() (longest time.Duration) {
 	for thread := range s.now.waits {
 		longest = max(longest, s.unusual(func(e *evidence) (time.Duration, bool) {
@@ -210,8 +211,8 @@ func (s *span) waited() (longest time.Duration) {
 	return longest
 }
 
-// paused is the longest pause for the garbage collector: the lower edge of the
-// runtime's bucket.
+// paused returns the longest pause of the garbage collector: the lower edge of
+// the runtime's bucket.
 func (e *evidence) paused(before *evidence) time.Duration {
 	for i := len(e.pauses) - 1; i >= 0; i-- {
 		if i >= len(before.pauses) || e.pauses[i] > before.pauses[i] {

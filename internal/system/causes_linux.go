@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asleep is for how long the machine was suspended since it started.
+// asleep returns how long the machine was suspended since it started.
 func asleep() time.Duration {
 	var boot, mono unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {

@@ -4,5 +4,5 @@ package system
 
 import "time"
 
-// asleep is not known here.
+// asleep is unknown on this system.
 func asleep() time.Duration { return 0 }

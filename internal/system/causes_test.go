@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A counted is a machine, by the files that say what it counts.
+// A fakeMachine is the files with the counters of a machine.
 type counted struct {
 	fs fstest.MapFS
 	at time.Duration
@@ -101,8 +101,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestCausesBefore: what happened before the newest look before a freeze is not its
-// cause, and a second question about the same freeze has the same answer.
+// TestCausesBefore: what happened before the last look is not the cause of a
+// later freeze, and a second call for the same freeze gives the same cause.
 func TestCausesBefore(t *testing.T) {
 	m := newCounted(true)
 	c := newCauses(func() time.Duration { return m.at }, m.fs)
@@ -113,7 +113,7 @@ func TestCausesBefore(t *testing.T) {
 	c.Look()
 	m.at = 1100 * time.Millisecond
 	if got := c.Why(80 * time.Millisecond); got != "" {
-		t.Errorf("got %q of what was before", got)
+		t.Errorf("got %q for what was before", got)
 	}
 	m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1140000\n")
 	m.at = 1300 * time.Millisecond
@@ -128,17 +128,17 @@ func TestCausesBefore(t *testing.T) {
 		c.Look()
 	}
 	if len(c.past) > mostPast {
-		t.Errorf("%d moments are remembered", len(c.past))
+		t.Errorf("%d moments are kept", len(c.past))
 	}
 }
 
-// TestUsual: on a machine that is always busy, what is usual before a freeze is not
-// its cause; what is right at it is.
-func TestUsual(t *testing.T) {
+// TestAttributable: on a machine that is always busy, the usual waiting is not
+// the cause of a freeze; much more waiting is.
+func TestAttributable(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name   string
-		looked []time.Duration // for how long a thread had waited at each second
+		looked []time.Duration // how long a thread had waited at each second
 		waited time.Duration   // half a second later
 		length time.Duration
 		want   bool
@@ -146,7 +146,7 @@ func TestUsual(t *testing.T) {
 		{"calm before", []time.Duration{0, 1 * ms, 2 * ms}, 42 * ms, 50 * ms, true},
 		{"as always", []time.Duration{0, 60 * ms, 120 * ms}, 160 * ms, 50 * ms, false},
 		{"much more than always", []time.Duration{0, 60 * ms, 120 * ms}, 220 * ms, 50 * ms, true},
-		{"nobody knows", []time.Duration{0}, 40 * ms, 50 * ms, false},
+		{"the usual rate is unknown", []time.Duration{0}, 40 * ms, 50 * ms, false},
 		{"nearly all of the time", []time.Duration{0}, 240 * ms, 400 * ms, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -176,11 +176,12 @@ func TestPaused(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := now.paused(&now); got != 0 {
-		t.Errorf("got %v of no pause", got)
+		t.Errorf("got %v without a pause", got)
 	}
 }
 
-// TestCountsWaits: a kernel that does not say for how long its threads waited is known.
+// TestCountsWaits: a kernel that does not count how long threads waited is
+// recognized.
 func TestCountsWaits(t *testing.T) {
 	silent := newCounted(true)
 	for _, task := range []string{"7", "8"} {
@@ -205,8 +206,7 @@ func TestCountsWaits(t *testing.T) {
 	}
 }
 
-// TestCausesHere: this machine's counters can be read, and nothing that took no time
-// has a cause.
+// TestCausesHere: this machine's counters can be read.
 func TestCausesHere(t *testing.T) {
 	c := NewCauses()
 	defer c.Close()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// watchContinued notes when the program is continued by a signal. The program goes on
-// by it whether anybody listens or not.
+// watchContinued notes when a signal continues the program. Listening to it
+// does not change its effect.
 func watchContinued(now func() time.Duration) (last func() time.Duration, end func()) {
 	var at atomic.Int64
 	at.Store(-1)

@@ -2,7 +2,7 @@ package system
 
 import "time"
 
-// watchContinued has nothing to watch: there is no such signal.
+// watchContinued does nothing: Windows has no such signal.
 func watchContinued(func() time.Duration) (last func() time.Duration, end func()) {
 	return func() time.Duration { return -1 }, func() {}
 }

@@ -8,12 +8,12 @@ import (
 	"runtime"
 )
 
-// A Child is another program, run by this one: in a process group of its own, so
-// that an interrupt at the terminal is for us alone to act on, and ended by the
-// kernel when this process ends, however it does (on Linux).
+// A Child is another program that this one runs: in its own process group, so
+// that an interrupt at the terminal reaches only this process. On Linux the
+// kernel ends it when this process ends for any reason.
 //
-// Its output goes line by line to a function, on a goroutine of its own. Safe
-// for concurrent use.
+// Its output goes line by line to a function, on a separate goroutine. Safe for
+// concurrent use.
 type Child struct {
 	cmd   *exec.Cmd
 	done  chan struct{} // closed when the process ended
@@ -22,8 +22,8 @@ type Child struct {
 }
 
 // StartChild starts cmd, whose Stdout and Stderr must be nil: each line of both
-// goes to line, without its end, cut at 8 KiB. A nil line discards them. Lines
-// end when every process has ended that has the output open, which may be
+// goes to line, without its end, cut at 8 KiB. A nil line discards them. The
+// lines end when every process that has the output open has ended, which may be
 // later than Done.
 func StartChild(cmd *exec.Cmd, line func(string)) (*Child, error) {
 	out, in, err := os.Pipe()
@@ -36,7 +36,7 @@ func StartChild(cmd *exec.Cmd, line func(string)) (*Child, error) {
 	started := make(chan error, 1)
 	go func() {
 		// On Linux the child dies with the thread that started it, so that
-		// thread has to last as long as the child.
+		// thread must last as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -63,14 +63,14 @@ func StartChild(cmd *exec.Cmd, line func(string)) (*Child, error) {
 	return c, nil
 }
 
-// mostLine is where a line is cut.
+// maxLine is the length at which a line is cut.
 const mostLine = 8 << 10
 
-// Lines hands each line of r to f, without its end and cut at 8 KiB, until r
+// Lines passes each line of r to f, without its end and cut at 8 KiB, until r
 // ends. It allocates one string for each.
 func Lines(r io.Reader, f func(string)) {
 	var partial []byte
-	cut := false // the rest of the line is passed over
+	cut := false // the rest of the line is skipped
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)
@@ -112,7 +112,7 @@ func (c *Child) Done() <-chan struct{} { return c.done }
 // Drained is closed when its output ended.
 func (c *Child) Drained() <-chan struct{} { return c.drain }
 
-// Err is how the process ended, as exec.Cmd.Wait tells it; valid after Done.
+// Err is the error of exec.Cmd.Wait; valid after Done.
 func (c *Child) Err() error { return c.err }
 
 // State is how the process ended, nil before Done.
@@ -125,14 +125,14 @@ func (c *Child) State() *os.ProcessState {
 	}
 }
 
-// Terminate asks the process to end (TERM; where there are no signals it is
-// ended at once).
+// Terminate asks the process to end (TERM; on systems without signals it is
+// killed).
 func (c *Child) Terminate() {
 	if c.State() == nil {
 		terminate(c.cmd.Process)
 	}
 }
 
-// Kill ends the process and all that are in its group, at once. The group may
-// outlive its leader, so this is for after Done too.
+// Kill ends the process and all others in its group at once. The group may
+// outlive its leader, so Kill may be called after Done too.
 func (c *Child) Kill() { killGroup(c.cmd.Process, c.State() == nil) }

@@ -4,5 +4,5 @@ package system
 
 import "syscall"
 
-// tieToParent has nothing to tie with here.
+// tieToParent does nothing: these systems have no such feature.
 func tieToParent(*syscall.SysProcAttr) {}

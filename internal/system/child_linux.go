@@ -2,6 +2,7 @@ package system
 
 import "syscall"
 
-// tieToParent has the kernel ask the child to end when the thread that started
-// it does. A grandchild is not tied: its parent has to end it.
+// tieToParent makes the kernel send TERM to the child when the thread that
+// started it ends. This does not apply to grandchildren: their parent must end
+// them.
 func tieToParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGTERM }

@@ -25,5 +25,5 @@ func Signal(pid int, _ bool) {
 	}
 }
 
-// DeathSignal is empty here.
+// DeathSignal is always empty on this system.
 func DeathSignal(*os.ProcessState) string { return "" }

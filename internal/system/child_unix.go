@@ -19,9 +19,10 @@ func tie(cmd *exec.Cmd) {
 
 func terminate(p *os.Process) { _ = p.Signal(syscall.SIGTERM) }
 
-// killGroup ends a group whose number was its leader's. The number stays the
-// group's while any is left in it, so when the leader was waited for and a
-// process has its number, the group had ended and the number is another's.
+// killGroup kills the group of a leader. The leader's number stays the group's
+// while a process is left in it. So if the leader was waited for and a process
+// has its number, the group has ended and the number belongs to another
+// process.
 func killGroup(p *os.Process, alive bool) {
 	if !alive && !errors.Is(syscall.Kill(p.Pid, 0), syscall.ESRCH) {
 		return
@@ -29,8 +30,8 @@ func killGroup(p *os.Process, alive bool) {
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
 }
 
-// Signal sends TERM, or KILL, to whatever process has the number now: where a
-// Tree is, its Signal does not mistake one for another.
+// Signal sends TERM or KILL to the process that has the number now. Tree.Signal
+// cannot hit a wrong process; use it if possible.
 func Signal(pid int, kill bool) {
 	sig := syscall.SIGTERM
 	if kill {
@@ -39,8 +40,7 @@ func Signal(pid int, kill bool) {
 	_ = syscall.Kill(pid, sig)
 }
 
-// DeathSignal is the name of the signal that ended a process; "" when it ended
-// by itself.
+// DeathSignal is the name of the signal that ended a process; "" if it exited.
 func DeathSignal(s *os.ProcessState) string {
 	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return w.Signal().String()

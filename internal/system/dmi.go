@@ -17,7 +17,8 @@ func memoryModules(table []byte) []Module {
 		}
 		fields := table[:length]
 		rest := table[length:]
-		// Strings follow, each with an end of zero, and one zero more.
+		// Strings follow, each ended by a zero byte, and then another zero
+		// byte.
 		end := 0
 		for end+1 < len(rest) && (rest[end] != 0 || rest[end+1] != 0) {
 			end++
@@ -45,7 +46,7 @@ func memoryModule(f []byte, words []string) (m Module, ok bool) {
 		return int(binary.LittleEndian.Uint16(f[at:]))
 	}
 	switch size := word(0x0c); {
-	case size == 0 || size == 0xffff: // empty, or not known
+	case size == 0 || size == 0xffff: // empty, or unknown
 		return m, false
 	case size == 0x7fff && len(f) >= 0x20:
 		m.Bytes = uint64(binary.LittleEndian.Uint32(f[0x1c:])&0x7fffffff) << 20
@@ -57,7 +58,7 @@ func memoryModule(f []byte, words []string) (m Module, ok bool) {
 	if len(f) > 0x12 {
 		m.Type = memoryTypes[f[0x12]]
 	}
-	if m.Speed = word(0x20); m.Speed == 0 || m.Speed == 0xffff { // what it runs at, or else what it could
+	if m.Speed = word(0x20); m.Speed == 0 || m.Speed == 0xffff { // the configured speed, or else the maximum
 		m.Speed = word(0x15)
 	}
 	if m.Speed == 0xffff {

@@ -1,9 +1,10 @@
-// Package system answers for the machine a run happens on: what this host is,
-// what the running process consumes, and whether the host's clocks and
-// processors can be relied upon while something is measured. It starts other
-// programs, so that they end with this one, and looks at what they consume.
+// Package system handles the machine that a run happens on: it describes this
+// host, the resources that the running process uses, and whether the host's
+// clocks and processors are reliable during a measurement. It starts other
+// programs so that they end with this one, and measures the resources that they
+// use.
 //
-// It refuses to know what is measured, and it judges nothing: it reports.
+// It does not know what is measured, and judges nothing: it only reports.
 //
-// Its invariant: a number it cannot learn is absent or zero, never guessed.
+// Its invariant: an unknown number is absent or zero, never guessed.
 package system

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// A Hardware is what a machine is made of, as far as its kernel shows that: what
-// a written report lists by hand. It is part of Host; what could not be learnt,
-// or may not be read by this user, is left out.
+// A Hardware describes a machine's hardware, as far as the kernel shows it:
+// what people list by hand in written reports. It is part of Host. What is
+// unknown, or what this user may not read, is left out.
 type Hardware struct {
 	Machine        string       `json:"machine,omitempty"` // maker and product; of a virtual machine, the hypervisor's
 	Sockets        int          `json:"sockets,omitempty"`
 	PhysicalCores  int          `json:"physical_cores,omitempty"` // of all sockets; below Cores with hyper-threading
 	NUMANodes      int          `json:"numa_nodes,omitempty"`
 	MaxMHz         int          `json:"max_mhz,omitempty"`
-	MemoryModules  []Module     `json:"memory_modules,omitempty"` // root alone may read them
+	MemoryModules  []Module     `json:"memory_modules,omitempty"` // readable only by root
 	Swap           uint64       `json:"swap_bytes,omitempty"`
 	HugePages      string       `json:"transparent_huge_pages,omitempty"` // always, madvise, never
 	Disks          []Disk       `json:"disks,omitempty"`
-	RAID           []Array      `json:"raid,omitempty"` // of the kernel; a controller's own shows as its disk's model
+	RAID           []Array      `json:"raid,omitempty"` // of the kernel; that of a controller shows as its disk's model
 	FileSystems    []FileSystem `json:"file_systems,omitempty"`
 	Network        []Interface  `json:"network,omitempty"`
-	Container      string       `json:"container,omitempty"` // what the process runs in: docker, podman, kubernetes, lxc
+	Container      string       `json:"container,omitempty"` // that the process runs in: docker, podman, kubernetes, lxc
 	PressureStalls bool         `json:"pressure_stalls,omitempty"`
 }
 
@@ -36,7 +36,7 @@ type Module struct {
 	Maker string `json:"maker,omitempty"`
 }
 
-// A Disk is one block device with storage of its own.
+// A Disk is a block device with its own storage.
 type Disk struct {
 	Name      string `json:"name"` // sda, nvme0n1
 	Model     string `json:"model,omitempty"`
@@ -45,14 +45,14 @@ type Disk struct {
 	Scheduler string `json:"scheduler,omitempty"`
 }
 
-// An Array is a RAID of the kernel's own.
+// An Array is a RAID of the kernel.
 type Array struct {
 	Name  string   `json:"name"`
 	Level string   `json:"level"` // raid1, ...
 	Disks []string `json:"disks,omitempty"`
 }
 
-// A FileSystem is one that holds files on a device or in memory.
+// A FileSystem is one with files on a device or in memory.
 type FileSystem struct {
 	Mount  string `json:"mount"`
 	Type   string `json:"type"`
@@ -61,7 +61,7 @@ type FileSystem struct {
 	Free   uint64 `json:"free_bytes,omitempty"`
 }
 
-// An Interface is one with hardware, or what plays it, behind it.
+// An Interface is a network interface with real or virtual hardware.
 type Interface struct {
 	Name   string `json:"name"`
 	Mbit   int    `json:"mbit_per_s,omitempty"`
@@ -69,11 +69,11 @@ type Interface struct {
 	Driver string `json:"driver,omitempty"`
 }
 
-// mostListed bounds each list of a Hardware: a report is no inventory.
+// maxListed limits each list of a Hardware: a report is not an inventory.
 const mostListed = 16
 
-// describeHardware fills in what stands in files under root. Sizes of file
-// systems are asked of the kernel by their mount, by space; nil asks nobody.
+// describeHardware fills in h from files under root. space returns the size of
+// a file system by its mount; nil: sizes are left out.
 func describeHardware(h *Hardware, root fs.FS, space func(mount string) (bytes, free uint64)) {
 	h.Machine = machine(line(root, "sys/class/dmi/id/sys_vendor"), line(root, "sys/class/dmi/id/product_name"))
 	h.Sockets, h.PhysicalCores = topology(text(root, "proc/cpuinfo"))
@@ -104,8 +104,8 @@ func machine(maker, product string) string {
 	return maker + " " + product
 }
 
-// topology counts sockets and their cores in /proc/cpuinfo; zeros where it does
-// not tell (ARM).
+// topology counts sockets and their cores in /proc/cpuinfo; zeros if it does
+// not have them (ARM).
 func topology(cpuinfo string) (sockets, cores int) {
 	type core struct{ socket, id string }
 	seen, packages := make(map[core]bool), make(map[string]bool)
@@ -130,7 +130,7 @@ func topology(cpuinfo string) (sockets, cores int) {
 	return len(packages), len(seen)
 }
 
-// countList counts what "0-3,8" lists.
+// countList counts the numbers in a list such as "0-3,8".
 func countList(s string) (n int) {
 	if s == "" {
 		return 0
@@ -152,7 +152,7 @@ func countList(s string) (n int) {
 	return n
 }
 
-// chosen is the word in brackets of "always [madvise] never".
+// bracketed returns the word in brackets, as in "always [madvise] never".
 func chosen(s string) string {
 	_, after, ok := strings.Cut(s, "[")
 	word, _, ok2 := strings.Cut(after, "]")
@@ -179,16 +179,16 @@ func disks(root fs.FS) []Disk {
 	var out []Disk
 	for _, name := range names(root, base) {
 		if slices.ContainsFunc([]string{"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
-			continue // made of others, or of memory
+			continue // part of another disk, or memory
 		}
 		at := path.Join(base, name)
 		d := Disk{Name: name, Scheduler: chosen(line(root, path.Join(at, "queue/scheduler")))}
 		d.Model = machine(line(root, path.Join(at, "device/vendor")), line(root, path.Join(at, "device/model")))
 		if strings.HasPrefix(d.Model, "0x") {
-			d.Model = "" // the number of a virtual bus's vendor
+			d.Model = "" // the vendor number of a virtual bus
 		}
 		sectors, _ := strconv.ParseUint(line(root, path.Join(at, "size")), 10, 54)
-		d.Bytes = sectors * 512 // whatever the device's own are
+		d.Bytes = sectors * 512 // in units of 512 bytes, whatever the device's sectors are
 		if d.Bytes == 0 {
 			continue
 		}
@@ -235,14 +235,14 @@ func arrays(mdstat string) []Array {
 	return out
 }
 
-// local are the file systems whose size is asked: a network's may make whoever
-// asks wait for ever.
+// local are the file systems whose size is read: on a network's, the call may
+// block forever.
 var local = []string{"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "overlay", "tmpfs", "vfat", "ntfs3", "reiserfs", "jfs"}
 
 var remote = []string{"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "fuse.sshfs", "9p", "virtiofs", "lustre"}
 
 // fileSystems reads /proc/self/mountinfo (proc_pid_mountinfo(5)). A device that
-// is mounted in several places is told once; of tmpfs only /tmp and /dev/shm
+// is mounted in several places is listed once; of tmpfs only /tmp and /dev/shm
 // are places for data.
 func fileSystems(mountinfo string, space func(string) (uint64, uint64)) []FileSystem {
 	var out []FileSystem
@@ -264,18 +264,18 @@ func fileSystems(mountinfo string, space func(string) (uint64, uint64)) []FileSy
 			}
 			f.Device = ""
 		}
-		// Files that a container engine mounts one by one are no file systems.
+		// Single files that a container engine mounts are not file systems.
 		if f.Mount == "/etc/hosts" || f.Mount == "/etc/hostname" || f.Mount == "/etc/resolv.conf" {
 			continue
 		}
 		seen[b[2]] = true
-		// What was mounted there before is out of sight.
+		// An earlier mount at the same place is hidden.
 		out = slices.DeleteFunc(out, func(o FileSystem) bool { return o.Mount == f.Mount })
 		if isLocal && space != nil {
 			f.Bytes, f.Free = space(f.Mount)
 		}
 		if at := strings.LastIndexByte(f.Device, '@'); at >= 0 {
-			f.Device = f.Device[at+1:] // a login before a server's name
+			f.Device = f.Device[at+1:] // without a login before a server's name
 		}
 		if out = append(out, f); len(out) == mostListed {
 			break
@@ -284,7 +284,7 @@ func fileSystems(mountinfo string, space func(string) (uint64, uint64)) []FileSy
 	return out
 }
 
-// unescaped undoes the kernel's \040 for blanks and their like.
+// unescaped decodes the kernel's escapes, such as \040 for a blank.
 func unescaped(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -305,8 +305,8 @@ func network(root fs.FS) []Interface {
 	var out []Interface
 	for _, name := range names(root, base) {
 		at := path.Join(base, name)
-		// A device stands behind what is no bridge, tunnel or half of a pair;
-		// within a container the half of a pair is all there is.
+		// An interface has a device if it is not a bridge, a tunnel or one end
+		// of a pair; a container has only one end of a pair.
 		_, err := fs.Stat(root, path.Join(at, "device"))
 		if name == "lo" || err != nil && !strings.HasPrefix(name, "eth") && !strings.HasPrefix(name, "en") || len(out) == mostListed {
 			continue

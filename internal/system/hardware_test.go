@@ -22,7 +22,7 @@ func device(size uint16, extended uint32, kind byte, speed, configured uint16, m
 
 func TestMemoryModules(t *testing.T) {
 	table := append([]byte{0, 6, 0, 0, 9, 9}, "BIOS\x00\x00"...)
-	table = append(table, 1, 4, 0, 0, 0, 0) // without strings: two zeros all the same
+	table = append(table, 1, 4, 0, 0, 0, 0) // without strings there are still two zeros
 	table = append(table, device(16384, 0, 0x1a, 3200, 2933, " Samsung ")...)
 	table = append(table, device(0, 0, 0x02, 0, 0, "NO DIMM")...)
 	table = append(table, device(0x7fff, 65536, 0x22, 5600, 0, "Micron")...)
@@ -102,7 +102,7 @@ func TestHardware(t *testing.T) {
 	got = Hardware{}
 	describeHardware(&got, tree(nil), nil)
 	if diff := cmp.Diff(Hardware{}, got); diff != "" {
-		t.Errorf("of nothing (-want +got):\n%s", diff)
+		t.Errorf("without files (-want +got):\n%s", diff)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A Host describes a machine. Its JSON stands in every report as `host`; what
-// could not be learnt is left out.
+// A Host describes a machine. Its JSON is in every report as `host`; unknown
+// fields are left out.
 type Host struct {
 	Name         string  `json:"name,omitempty"`
 	OS           string  `json:"os"`               // as Go names it: linux, darwin, windows
@@ -22,22 +22,22 @@ type Host struct {
 	Cores        int     `json:"cores"`         // logical processors this process may use
 	CPULimit     float64 `json:"cpu_limit,omitempty"`
 	Memory       uint64  `json:"memory_bytes,omitempty"`
-	MemoryLimit  uint64  `json:"memory_limit_bytes,omitempty"` // of the container, when below Memory
+	MemoryLimit  uint64  `json:"memory_limit_bytes,omitempty"` // of the container, if less than Memory
 	Clock        string  `json:"clock,omitempty"`              // the kernel's clock source
 	Governor     string  `json:"governor,omitempty"`           // of the processor's frequency
-	Virtual      bool    `json:"virtual,omitempty"`            // a hypervisor is underneath
+	Virtual      bool    `json:"virtual,omitempty"`            // it runs under a hypervisor
 	Go           string  `json:"go"`
 	MaxProcs     int     `json:"gomaxprocs"`
 	Limits       Limits  `json:"limits"`
 	Hardware
 }
 
-// Limits are the host's bounds that a run can run into. Zero is unknown.
+// Limits are limits of the host that a run may reach. Zero is unknown.
 type Limits struct {
 	OpenFiles    uint64 `json:"open_files,omitempty"`        // one per connection
-	OpenFilesMax uint64 `json:"open_files_max,omitempty"`    // what OpenFiles may be raised to
+	OpenFilesMax uint64 `json:"open_files_max,omitempty"`    // OpenFiles may be raised to this
 	LocalPorts   int    `json:"local_ports,omitempty"`       // connections to one address
-	SendBuffer   int    `json:"send_buffer_bytes,omitempty"` // largest that TCP takes by itself
+	SendBuffer   int    `json:"send_buffer_bytes,omitempty"` // largest that TCP uses automatically
 	RecvBuffer   int    `json:"recv_buffer_bytes,omitempty"`
 }
 
@@ -54,12 +54,12 @@ func Describe() Host {
 	return h
 }
 
-// mostHost bounds a description that somebody hands in, in bytes.
+// maxHostBytes limits the size of a given description.
 const mostHost = 1 << 20
 
-// ParseHost reads what `carronade host --json` printed on another machine. What
-// it does not know in there is passed over; a text that describes no machine is
-// an error.
+// ParseHost reads the output of `carronade host --json` from another machine.
+// It ignores unknown fields; a text that does not describe a machine is an
+// error.
 func ParseHost(data []byte) (Host, error) {
 	if len(data) > mostHost {
 		return Host{}, fmt.Errorf("it is larger than %d MiB", mostHost>>20)
@@ -74,7 +74,7 @@ func ParseHost(data []byte) (Host, error) {
 	return h, nil
 }
 
-// String is the host in one line, for people.
+// String is the host in one line, for the user.
 func (h Host) String() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -103,8 +103,8 @@ func (h Host) String() string {
 
 var osNames = map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows", "freebsd": "FreeBSD"}
 
-// shortCPU drops from a processor's name what says nothing: marks and "CPU",
-// "Processor", and the frequency it is sold by.
+// shortCPU removes the uninformative parts of a processor's name: trademarks,
+// "CPU", "Processor", and the nominal frequency.
 func shortCPU(name string) string {
 	name, _, _ = strings.Cut(name, " @ ")
 	var words []string
@@ -116,7 +116,7 @@ func shortCPU(name string) string {
 	return strings.Join(words, " ")
 }
 
-// shortKernel is a kernel's release without what its builder appended.
+// shortKernel is a kernel's release without the builder's suffix.
 func shortKernel(release string) string {
 	short, _, _ := strings.Cut(release, "-")
 	return short

@@ -1,20 +1,20 @@
 package system
 
-// An Identity names a process so that another one, later, can tell whether it
-// is still there: process numbers are given again.
+// An Identity identifies a process so that another one can find out later
+// whether it is still there: process numbers are reused.
 type Identity struct {
-	// Host is the machine since it started, and whose process numbers PID is
-	// one of: a container has its own.
+	// Host identifies the machine since it started, and the namespace of PID: a
+	// container has its own.
 	Host  string `json:"host"`
 	PID   int    `json:"pid"`
-	Start string `json:"start,omitempty"` // when the process began, as the system counts; "" where it does not say
+	Start string `json:"start,omitempty"` // when the process began, in the system's units; "" if unknown
 }
 
 // Self is this process.
 func Self() Identity { return self() }
 
-// Alive tells whether the process still runs. It is not known of a process of
-// another host.
+// Alive reports whether the process is still running. For a process of another
+// host that is not known.
 func (id Identity) Alive() (alive, known bool) {
 	me := self()
 	if id.Host != me.Host || id.Host == "" {

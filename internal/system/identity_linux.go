@@ -23,8 +23,8 @@ var self = sync.OnceValue(func() Identity {
 	return id
 })
 
-// startOf is when a process began, in ticks since the machine did; false when
-// there is none, or only its parent has still to hear of its end.
+// startOf returns when a process began, in ticks since the machine started;
+// false if there is none, or only a zombie.
 func startOf(pid int) (string, bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

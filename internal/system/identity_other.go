@@ -4,7 +4,7 @@ package system
 
 import "os"
 
-// Of another process nothing is known here.
+// Other processes are unknown on this system.
 func self() Identity { return Identity{PID: os.Getpid()} }
 
 func startOf(int) (string, bool) { return "", false }

@@ -26,7 +26,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// A process that was killed and that nobody has waited for is not alive.
+// A process that was killed is not alive.
 func TestIdentityOfTheKilled(t *testing.T) {
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {
@@ -36,11 +36,11 @@ func TestIdentityOfTheKilled(t *testing.T) {
 	id.PID = cmd.Process.Pid
 	id.Start, _ = startOf(id.PID)
 	if alive, known := id.Alive(); !alive || !known {
-		t.Errorf("got alive %v, known %v of a process that runs, want both", alive, known)
+		t.Errorf("got alive %v, known %v for a running process, want both", alive, known)
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	if alive, known := id.Alive(); alive || !known {
-		t.Errorf("got alive %v, known %v of one that was killed, want false, true", alive, known)
+		t.Errorf("got alive %v, known %v for a killed process, want false, true", alive, known)
 	}
 }

@@ -14,7 +14,7 @@ var self = sync.OnceValue(func() Identity {
 	return Identity{Host: host, PID: os.Getpid()}
 })
 
-// startOf tells whether a process is there; when it began is not asked.
+// startOf reports whether a process exists; its start is not read.
 func startOf(pid int) (string, bool) {
 	err := syscall.Kill(pid, 0)
 	return "", err == nil || errors.Is(err, syscall.EPERM)

@@ -15,7 +15,7 @@ var self = sync.OnceValue(func() Identity {
 	return id
 })
 
-// startOf is when a process began, in units of 100 ns since 1601.
+// startOf returns when a process began, in units of 100 ns since 1601.
 func startOf(pid int) (string, bool) {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid)) //nolint:gosec // numbers of processes fit
 	if err != nil {

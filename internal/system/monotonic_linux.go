@@ -7,17 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MonotonicOf is what the machine's monotonic clock (CLOCK_MONOTONIC) showed at
-// t, in nanoseconds: one number for all processes of a machine, so that what two
-// of them saw can be joined. Go's own monotonic readings are of that clock, and
-// are counted from the start of each process. ok is false for a t without such a
-// reading, and on systems where the clock cannot be asked.
+// MonotonicOf returns the machine's monotonic clock (CLOCK_MONOTONIC) at t, in
+// nanoseconds. It is the same for all processes of a machine, so the records of
+// two of them can be joined. Go's own monotonic readings are of that clock, but
+// count from the start of each process. ok is false for a t without such a
+// reading, and on systems where the clock cannot be read.
 func MonotonicOf(t time.Time) (ns int64, ok bool) {
-	if t.Round(0) == t { //nolint:staticcheck // Equal leaves out what this tells: whether it has a monotonic reading
+	if t.Round(0) == t { //nolint:staticcheck // unlike Equal, this reports whether it has a monotonic reading
 		return 0, false
 	}
-	// The two clocks are read one behind the other, and this thread may lose its
-	// processor between: the closest of several pairs is exact to some 50 ns.
+	// The two clocks are read one after the other, and this thread may lose its
+	// processor in between: the closest of several pairs is exact to some 50
+	// ns.
 	closest := int64(math.MaxInt64)
 	for range 8 {
 		var before, after unix.Timespec

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMonotonicOf: an instant's number lies between what the clock itself shows
+// TestMonotonicOf: the result for an instant is between the clock's own values
 // before and after it.
 func TestMonotonicOf(t *testing.T) {
 	clock := func() int64 {
@@ -32,6 +32,6 @@ func TestMonotonicOf(t *testing.T) {
 		}
 	}
 	if _, ok := MonotonicOf(at.Round(0)); ok {
-		t.Error("a time of the wall clock alone has one, too")
+		t.Error("got one for a time without a monotonic reading")
 	}
 }

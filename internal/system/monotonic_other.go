@@ -4,5 +4,5 @@ package system
 
 import "time"
 
-// MonotonicOf is not known here.
+// MonotonicOf is unknown on this system.
 func MonotonicOf(time.Time) (ns int64, ok bool) { return 0, false }

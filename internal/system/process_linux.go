@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process reads what the kernel knows of this process, through files kept open
-// and a buffer kept, so that reading allocates nothing.
+// process reads the kernel's numbers of this process. It keeps a file open and
+// a buffer, so that reading allocates nothing.
 type process struct {
 	status *os.File
 	buf    [4096]byte
@@ -52,8 +52,8 @@ func describe(h *Host) {
 	describeHardware(&h.Hardware, root, space)
 }
 
-// space is how many bytes a file system holds, and how many are free for a user
-// that is not root.
+// diskSpace returns the size of a file system in bytes, and how many are free
+// for users other than root.
 func space(mount string) (bytes, free uint64) {
 	var st unix.Statfs_t
 	if unix.Statfs(mount, &st) != nil || st.Bsize <= 0 {

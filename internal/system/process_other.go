@@ -4,7 +4,7 @@ package system
 
 import "time"
 
-// process knows nothing here.
+// process reads nothing on this system.
 type process struct{}
 
 func (*process) open()                                       {}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// process reads what getrusage(2) knows. The resident size at this moment is
-// not among it; the largest so far stands in for it.
+// process reads getrusage(2). It does not have the current resident size; the
+// largest so far is used instead.
 type process struct{}
 
 func (*process) open() {}

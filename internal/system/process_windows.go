@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// process reads what Windows knows of this process.
+// process reads Windows' numbers of this process.
 type process struct{}
 
 var (

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// What follows reads Linux's files under a root, so that it is tested
-// everywhere and against machines we do not have.
+// The following functions read Linux's files under a root, so that they can be
+// tested on any system and with the files of other machines.
 
 // describeFiles fills h from /proc, /sys and /etc under root.
 func describeFiles(h *Host, root fs.FS) {
@@ -52,7 +52,7 @@ func line(root fs.FS, name string) string {
 	return strings.TrimSpace(s)
 }
 
-// third is the last of the three numbers of tcp_wmem and its like.
+// third returns the last of three numbers, as in tcp_wmem.
 func third(s string) int {
 	f := strings.Fields(s)
 	if len(f) != 3 {
@@ -62,7 +62,7 @@ func third(s string) int {
 	return n
 }
 
-// cpuModel finds the processor's name in /proc/cpuinfo. ARM has none there,
+// cpuModel finds the processor's name in /proc/cpuinfo. ARM does not have one,
 // only numbers of an implementer and a part.
 func cpuModel(cpuinfo string) string {
 	for l := range strings.Lines(cpuinfo) {
@@ -112,16 +112,16 @@ func distribution(osRelease string) string {
 	return ""
 }
 
-// A cgroup is the control group of the process: where a container's limits
-// stand. Empty paths are groups that there are not.
+// A cgroup is the control group of the process, which has a container's limits.
+// An empty path means that there is no such group.
 type cgroup struct {
 	unified     string // version 2
 	cpu, memory string // version 1
 }
 
 // findCgroup reads /proc/self/cgroup. Inside a container the path there may be
-// the host's, which is not mounted; the mount's root is the container's own
-// group then.
+// the host's, which is not mounted; then the mount's root is the container's
+// own group.
 func findCgroup(root fs.FS) (g cgroup) {
 	const base = "sys/fs/cgroup"
 	at := func(mount, p, file string) string {
@@ -153,8 +153,8 @@ func findCgroup(root fs.FS) (g cgroup) {
 	return g
 }
 
-// cpuLimit is how many processors' time the group may use; 0 is no limit. Only
-// the process's own group is asked: parents may be out of sight in a container.
+// cpuLimit returns how many processors the group may use; 0 is no limit. Only
+// the process's own group is read: parents may be invisible in a container.
 func (g cgroup) cpuLimit(root fs.FS) float64 {
 	var quota, period string
 	switch {
@@ -172,7 +172,7 @@ func (g cgroup) cpuLimit(root fs.FS) float64 {
 	return q / p
 }
 
-// memoryLimit is how many bytes the group may use; 0 is no limit.
+// memoryLimit returns how many bytes the group may use; 0 is no limit.
 func (g cgroup) memoryLimit(root fs.FS) uint64 {
 	var s string
 	switch {
@@ -188,8 +188,8 @@ func (g cgroup) memoryLimit(root fs.FS) uint64 {
 	return n
 }
 
-// throttled is how many nanoseconds the group's processes were kept waiting by
-// its processor limit so far.
+// throttled returns how many nanoseconds the group's processor limit has
+// delayed its processes so far.
 func (g cgroup) throttled(root fs.FS) uint64 {
 	if g.unified != "" {
 		usec, _ := field(text(root, path.Join(g.unified, "cpu.stat")), "throttled_usec")
@@ -202,15 +202,16 @@ func (g cgroup) throttled(root fs.FS) uint64 {
 	return 0
 }
 
-// stolen sums the machine's processor time, in clock ticks: all of it, and what
-// the hypervisor gave to others (the eighth column of /proc/stat, proc(5)).
+// stolen returns the machine's processor time in clock ticks: all of it, and
+// the part that the hypervisor gave to other guests (the eighth column of
+// /proc/stat, proc(5)).
 func stolen(stat string) (all, steal uint64) {
 	first, _, _ := strings.Cut(stat, "\n")
 	f := strings.Fields(first)
 	if len(f) < 9 || f[0] != "cpu" {
 		return 0, 0
 	}
-	for i, s := range f[1:9] { // guest time is part of user time already
+	for i, s := range f[1:9] { // guest time is already part of user time
 		n, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
 			return 0, 0
@@ -224,7 +225,7 @@ func stolen(stat string) (all, steal uint64) {
 }
 
 // statusKiB finds a line "NAME NUMBER kB" in /proc/self/status, without
-// allocating; 0 when there is none.
+// allocating; 0 if there is none.
 func statusKiB(b []byte, name string) (n uint64) {
 	for len(b) > 0 {
 		l := b

@@ -2,27 +2,29 @@ package system
 
 import "bytes"
 
-// What follows reads the kernel's text about one process without allocating:
-// it is read for every process of a tree at every look.
+// The following functions parse the kernel's text about one process without
+// allocating: it is read for every process of a tree at every look.
 
-// A procStat is what /proc/PID/stat says (proc_pid_stat(5)), times in ticks.
+// A procStat has the fields of /proc/PID/stat (proc_pid_stat(5)), times in
+// ticks.
 type procStat struct {
 	state               byte
 	parent              int
 	threads             int
 	faults              uint64 // that waited for a disk
 	user, sys           uint64
-	childUser, childSys uint64 // of children that were waited for
+	childUser, childSys uint64 // of children that it waited for
 	start               uint64 // after boot
-	virtual             uint64 // bytes; none of a thread of the kernel's own
+	virtual             uint64 // bytes; 0 for a kernel thread
 	rss                 uint64 // in pages
 }
 
-// ended tells whether the process is only waited for.
+// ended reports whether the process is a zombie or dead.
 func (s *procStat) ended() bool { return s.state == 'Z' || s.state == 'X' }
 
-// parseStat reads a line of /proc/PID/stat. The name in it may hold anything,
-// parentheses and line ends too, so the fields begin behind the last ')'.
+// parseStat reads a line of /proc/PID/stat. The name in it may contain
+// anything, also parentheses and line ends, so the fields begin after the last
+// ')'.
 func parseStat(b []byte) (s procStat, ok bool) {
 	i := bytes.LastIndexByte(b, ')')
 	if i < 0 || i+2 >= len(b) {
@@ -101,7 +103,7 @@ func numberAfter(b []byte, name string) (uint64, bool) {
 	return 0, false
 }
 
-// lastNumber is the last number of a text, such as the last process id in
+// lastNumber returns the last number of a text, such as the last process id in
 // /proc/loadavg.
 func lastNumber(b []byte) (n uint64, ok bool) {
 	b = bytes.TrimRight(b, " \n")
@@ -109,8 +111,8 @@ func lastNumber(b []byte) (n uint64, ok bool) {
 	return n, ok
 }
 
-// interfaces sums what came and went through the interfaces of /proc/PID/net/dev:
-// those with hardware or a peer behind them, and the loopback apart.
+// interfaces sums the bytes received and sent through the interfaces of
+// /proc/PID/net/dev, the loopback separately.
 func interfaces(b []byte) (received, sent, loopback uint64) {
 	for len(b) > 0 {
 		l := b

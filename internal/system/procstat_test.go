@@ -35,7 +35,7 @@ func TestInterfaces(t *testing.T) {
 `
 	in, out, lo := interfaces([]byte(dev))
 	if in != 1007 || out != 308 || lo != 5000 {
-		t.Errorf("got %d in, %d out, %d within, want 1007, 308, 5000", in, out, lo)
+		t.Errorf("got %d received, %d sent, %d over loopback, want 1007, 308, 5000", in, out, lo)
 	}
 }
 

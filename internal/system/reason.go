@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Reason is the cause of a file's error alone, without what was called and
-// with which path: that was said before.
+// Reason returns only the cause of a file's error, without the operation and
+// the path, which the message already has.
 func Reason(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err

@@ -18,7 +18,7 @@ func TestReason(t *testing.T) {
 		want error
 	}{
 		{"a path's", missing, syscall.ENOENT},
-		{"a path's behind words", fmt.Errorf("read it: %w", missing), syscall.ENOENT},
+		{"a path's, wrapped", fmt.Errorf("read it: %w", missing), syscall.ENOENT},
 		{"a call's", os.NewSyscallError("pipe2", syscall.EMFILE), syscall.EMFILE},
 		{"neither", bare, bare},
 	}

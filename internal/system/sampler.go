@@ -8,7 +8,7 @@ import (
 	"carronade/measure"
 )
 
-// A Sampler tells what the running process consumes, from one call to the next.
+// A Sampler measures the resources that the running process uses between calls.
 // It belongs to one goroutine. A sample costs some 5 microseconds and, after
 // the first, no memory.
 type Sampler struct {
@@ -20,7 +20,7 @@ type Sampler struct {
 	waits   spread
 }
 
-// Scheduling is how long goroutines that could run waited for a thread.
+// Scheduling is how long runnable goroutines waited for a thread.
 type Scheduling struct {
 	Count uint64
 	P99   time.Duration // upper edge of the runtime's bucket, up to a quarter above
@@ -34,8 +34,7 @@ const (
 	schedWaits
 )
 
-// NewSampler begins to sample: the first Sample tells what was consumed since
-// now.
+// NewSampler begins to sample: the first Sample covers the time from now on.
 func NewSampler() *Sampler {
 	s := &Sampler{samples: []metrics.Sample{
 		gcPauses:   {Name: "/sched/pauses/total/gc:seconds"},
@@ -48,20 +47,20 @@ func NewSampler() *Sampler {
 	return s
 }
 
-// Sample tells what the process consumed since the last call.
+// Sample returns the resources that the process used since the last call.
 //
 // CPU is the kernel's count of user and system time. MaxRSS is the kernel's
-// high-water mark of this program; the one of getrusage(2) is not used on Linux,
-// since it keeps that of the program which started this one. GCPauseMax is the
-// upper edge of the runtime's histogram bucket, up to a quarter above the pause.
-// GCCPU is the runtime's estimate, without what the collector did on processors
-// that had nothing to do; it moves when a collection ends.
+// high-water mark of this program; that of getrusage(2) is not used on Linux,
+// because it includes that of the program that started this one. GCPauseMax is
+// the upper edge of the runtime's histogram bucket, up to a quarter above the
+// pause. GCCPU is the runtime's estimate, without the collector's work on idle
+// processors; it changes when a collection ends.
 func (s *Sampler) Sample() measure.Usage {
 	u, _ := s.SampleAll()
 	return u
 }
 
-// SampleAll is Sample, and how goroutines were scheduled meanwhile.
+// SampleAll is Sample with how goroutines were scheduled in the same time.
 func (s *Sampler) SampleAll() (measure.Usage, Scheduling) {
 	metrics.Read(s.samples)
 	var u measure.Usage
@@ -78,7 +77,7 @@ func (s *Sampler) SampleAll() (measure.Usage, Scheduling) {
 
 func histogram(s metrics.Sample) *metrics.Float64Histogram {
 	if s.Value.Kind() != metrics.KindFloat64Histogram {
-		return nil // a runtime that does not have it
+		return nil // this runtime does not have it
 	}
 	return s.Value.Float64Histogram()
 }
@@ -97,13 +96,14 @@ func duration(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// A spread remembers a cumulative histogram, to tell what came since.
+// A histogramDelta keeps a cumulative histogram, to compute the difference to
+// the next one.
 type spread struct {
 	counts []uint64
 }
 
-// advance returns, of what came since the last call, the count, the largest and
-// the 99th percentile, both as upper edges of buckets.
+// advance returns the count, the largest and the 99th percentile of the values
+// since the last call, both as upper edges of buckets.
 func (s *spread) advance(h *metrics.Float64Histogram) (count uint64, largest, p99 time.Duration) {
 	if h == nil {
 		return 0, 0, 0

@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// TestSignalsReachNobodyElse: a number that another process has by now is not
-// the member's that had it, nor its group's.
-func TestSignalsReachNobodyElse(t *testing.T) {
+// TestSignalsReachOnlyTheMember: if another process has a member's former
+// number, neither it nor its group gets the signal.
+func TestSignalsReachOnlyTheMember(t *testing.T) {
 	old := play(t, "wait", "")
 	old.line(t)
 	tree := openTree(t, old.cmd.Process.Pid, "")
 	old.in.Close()
 	_ = old.cmd.Wait()
 
-	// A leader of a group of its own, as a shell makes one for each command.
+	// The leader of its own group, as a shell makes one for each command.
 	other := exec.Command(os.Args[0])
 	other.Env = append(os.Environ(), roleEnv+"=wait")
 	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -28,12 +28,12 @@ func TestSignalsReachNobodyElse(t *testing.T) {
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	tree.members[0].pid = other.Process.Pid // as though the number had been given to it
+	tree.members[0].pid = other.Process.Pid // as if the number had been reused for it
 	tree.Signal(other.Process.Pid, true)
 	killGroup(other.Process, false) // as after the end of a leader of that number
 	in.Close()
 	if err := other.Wait(); err != nil {
-		t.Errorf("got %v, want another's process left alone", err)
+		t.Errorf("got %v, want no signal to the other process", err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree is a root of files by their paths.
+// tree returns a file system with these files, by their paths.
 func tree(files map[string]string) fstest.MapFS {
 	m := fstest.MapFS{}
 	for name, data := range files {
@@ -29,7 +29,7 @@ func TestDescribeFiles(t *testing.T) {
 	}{
 		{"nothing", nil, Host{}},
 		{
-			"a machine of its own",
+			"a physical machine",
 			map[string]string{
 				"proc/cpuinfo":                          "model name\t: AMD EPYC 7B13\nflags\t: fpu avx2\n",
 				"proc/meminfo":                          "MemTotal:       16384 kB\nMemFree: 1 kB\n",
@@ -82,7 +82,7 @@ func TestDescribeFiles(t *testing.T) {
 			Host{Memory: 1 << 30, CPULimit: 0.5},
 		},
 		{
-			"lies",
+			"invalid files",
 			map[string]string{
 				"proc/cpuinfo":                          "model name\n",
 				"proc/meminfo":                          "MemTotal: many kB\n",
@@ -196,7 +196,7 @@ func TestSampler(t *testing.T) {
 	runtime.GC()
 	u, w := s.SampleAll()
 	if u.GCPauses < 2 || u.GCPauseMax <= 0 {
-		t.Errorf("got %d pauses of up to %v, want two collections' at least", u.GCPauses, u.GCPauseMax)
+		t.Errorf("got %d pauses of up to %v, want those of at least two collections", u.GCPauses, u.GCPauseMax)
 	}
 	if runtime.GOOS == "linux" {
 		if u.RSS < 32<<20 {
@@ -211,7 +211,7 @@ func TestSampler(t *testing.T) {
 	}
 	runtime.KeepAlive(sink)
 	if u := s.Sample(); u.GCPauses > 50 {
-		t.Errorf("got %d pauses in the next sample, want those since the last only", u.GCPauses)
+		t.Errorf("got %d pauses in the next sample, want only those since the last sample", u.GCPauses)
 	}
 }
 
@@ -242,9 +242,9 @@ func TestWatch(t *testing.T) {
 		name  string
 		looks []clocks
 		after map[string]string
-		want  []string // parts, one each trouble or remark
+		want  []string // a part of each trouble or remark
 	}{
-		{"well", []clocks{{time.Second, time.Second}, {2 * time.Second, 2 * time.Second}}, nil, nil},
+		{"no trouble", []clocks{{time.Second, time.Second}, {2 * time.Second, 2 * time.Second}}, nil, nil},
 		{"disciplined", []clocks{{1000500 * time.Microsecond, time.Second}}, nil, nil},
 		{"set once", []clocks{{31 * time.Second, time.Second}, {32 * time.Second, 2 * time.Second}}, nil, []string{"was set once during the run, by up to 30s"}},
 		{"set back and forth", []clocks{{0, time.Second}, {2 * time.Second, 2 * time.Second}}, nil, []string{"was set 2 times during the run, by up to -1s"}},
@@ -270,7 +270,7 @@ func TestWatch(t *testing.T) {
 			}
 			for i := range got {
 				if !strings.Contains(got[i], test.want[i]) {
-					t.Errorf("got %q, want it to hold %q", got[i], test.want[i])
+					t.Errorf("got %q, want it to contain %q", got[i], test.want[i])
 				}
 			}
 		})

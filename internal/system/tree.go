@@ -7,54 +7,56 @@ import (
 	"carronade/measure"
 )
 
-// ErrUnwatched says that this operating system does not tell what another
-// process consumes.
+// ErrUnwatched means that this operating system does not show the resources
+// that another process uses.
 var ErrUnwatched = errors.New("resource use of another process can be read only on Linux")
 
-// ErrGone says that a process ended, or that its number now belongs to another.
+// ErrGone means that a process ended, or that its number now belongs to
+// another.
 var ErrGone = errors.New("the process is gone")
 
-// TagEnv is the name of the environment variable by which a Tree knows processes
-// that left their parent: whoever starts a system sets it to the tree's tag.
+// TagEnv is the name of the environment variable by which a Tree recognizes
+// processes that left their parent: it must be set to the tree's tag when the
+// system is started.
 const TagEnv = "CARRONADE_SYSTEM"
 
-// pssEvery is how often proportional set sizes are read: the kernel walks every
-// page table of the process for each, which the process itself can feel.
+// pssInterval is how often proportional set sizes are read: for each, the
+// kernel walks all page tables of the process, which slows the process.
 const pssEvery = time.Minute
 
-// A Look is what a tree of processes had at one moment, and what it consumed
-// since the tree was opened. Zero is nothing, or not known.
+// A Look is the state of a tree of processes at one moment, and the resources
+// that it used since the tree was opened. Zero is nothing, or unknown.
 type Look struct {
 	At        time.Time
-	Processes int // alive, the root among them
+	Processes int // alive, including the root
 	Threads   int
 	Files     int // open file descriptors, sockets included
 
-	RSS uint64 // resident bytes, summed: what processes share counts once for each
-	PSS uint64 // proportional bytes: what is shared is shared out; read once a minute
+	RSS uint64 // resident bytes, summed: shared memory counts once for each process
+	PSS uint64 // proportional bytes: shared memory is divided among its processes; read once a minute
 	// Peak is the largest RSS seen at any look, and for processes that were
 	// started after the tree was opened at least the kernel's own high-water
 	// mark of the largest of them.
 	Peak uint64
 
-	CPU time.Duration // user and system, of processes that ended too
+	CPU time.Duration // user and system, including processes that ended
 
-	// DiskRead and DiskWritten are bytes that storage was asked for. Read and
-	// Written are bytes through read(2), write(2) and their kin, whatever lay
-	// behind: files, pipes and (of servers that use them so) sockets.
+	// DiskRead and DiskWritten are bytes requested from storage. Read and
+	// Written are bytes through read(2), write(2) and similar calls, of any
+	// kind of file: files, pipes, and sockets of servers that use these calls.
 	DiskRead, DiskWritten, Read, Written uint64
 
 	// Received and Sent are bytes through the interfaces of the tree's own
 	// network namespace, without its loopback. A tree that shares the
-	// namespace of this process, as plain commands do, has none of its own: the
-	// kernel counts no process's network traffic.
+	// namespace of this process, as plain commands do, has no such numbers: the
+	// kernel does not count network traffic by process.
 	OwnNetwork     bool
 	Received, Sent uint64
 }
 
-// Figures are what the look tells, by the names of reports: sizes as they are
-// now, and rates over the time since before. before is a look of the same tree;
-// the zero Look leaves the rates out.
+// Figures returns the look's numbers by their names in reports: current sizes,
+// and rates over the time since before. before is a look of the same tree; with
+// the zero Look, rates are left out.
 func (l *Look) Figures(before *Look) []measure.Figure {
 	out := []measure.Figure{
 		{Name: "RSS", Unit: "bytes", Value: float64(l.RSS)},

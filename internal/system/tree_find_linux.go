@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// find looks for new members, when any process or thread was started on this
+// find looks for new members, if any process or thread was started on this
 // machine since the last look.
 func (t *Tree) find() {
 	last, ok := lastNumber(t.file(t.load))
@@ -32,7 +32,8 @@ func (t *Tree) find() {
 		}
 		t.fresh = append(t.fresh, pid)
 	})
-	// A parent may stand behind its child, when the process ids began anew.
+	// A parent may come after its child, if the process ids have wrapped
+	// around.
 	for again := true; again; {
 		again = false
 		for i, pid := range t.fresh {
@@ -62,7 +63,7 @@ func (t *Tree) find() {
 				if sure || m.kernel {
 					continue
 				}
-				t.pending = true // and is looked at again
+				t.pending = true // and is checked again
 			}
 			t.fresh[i] = 0
 		}
@@ -81,16 +82,16 @@ func (t *Tree) find() {
 	}
 }
 
-// tagged tells whether a process has the tree's tag in its environment. It is
-// not sure of a process that is just becoming another program: that has no
-// environment for a moment.
+// tagged reports whether a process has the tree's tag in its environment. It is
+// not sure while a process executes another program: it has no environment for
+// a moment.
 func (t *Tree) tagged(pid int) (yes, sure bool) {
 	if t.tag == nil {
 		return false, true
 	}
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/environ", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return false, true // of another user: not ours
+		return false, true // of another user, so not of the tree
 	}
 	defer unix.Close(fd)
 	for at := int64(0); ; {
@@ -104,7 +105,7 @@ func (t *Tree) tagged(pid int) (yes, sure bool) {
 		if n < len(t.buf) {
 			return false, true
 		}
-		at += int64(n - len(t.tag)) // it may lie across the edge
+		at += int64(n - len(t.tag)) // the tag may cross the end of the buffer
 	}
 }
 

@@ -12,45 +12,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Tree watches a process and all that descend from it. It belongs to one
+// A Tree watches a process and all its descendants. It belongs to one
 // goroutine.
 //
-// Files of /proc are kept open, one for each number wanted: reading is one
-// system call, no memory is allocated, and a process id that is given to
-// another process is noticed, because a file of the old one can no longer be
-// read. New processes are looked for only when the kernel has given out a
-// process id since the last look.
+// Files of /proc are kept open, one for each number needed: reading is one
+// system call and allocates no memory, and a reused process id is noticed,
+// because a file of the old process can no longer be read. New processes are
+// looked for only if the kernel has assigned a process id since the last look.
 //
 // A process that leaves its parent (a daemon) stays in the tree once it was
-// seen; when it left between two looks it is known by the tag in its
-// environment, where the tree has one.
+// seen. If it left between two looks, it is recognized by the tag in its
+// environment, if the tree has one.
 //
-// A number whose process ended is not read again, though another has it by
-// then: an open file of /proc belongs to the process and not to the number.
+// The number of an ended process is not read again, even if another process has
+// it by then: an open file of /proc belongs to the process and not to the
+// number.
 type Tree struct {
 	root  int
 	tag   []byte // "NAME=VALUE" without the end; nil: none
 	dir   int    // /proc
 	load  int    // /proc/loadavg
-	net   int    // /proc/PID/net/dev of the root, -1 when its namespace is ours
+	net   int    // /proc/PID/net/dev of the root, -1 if it shares this process's namespace
 	begun uint64 // when the root began, in ticks after boot
-	since uint64 // what was there before, in ticks after boot, does not count what it consumed
+	since uint64 // for processes from before this, in ticks after boot, earlier use does not count
 
 	members []*member // alive at the last look, in the order they were found
 	known   map[int]bool
-	others  map[int]uint32 // what is not of the tree, and the round in which it was last there
+	others  map[int]uint32 // processes outside the tree, and the round in which each was last seen
 	round   uint32
-	last    uint64 // process id given out last
-	pending bool   // a new process could not be distinguished yet
+	last    uint64 // process id assigned last
+	pending bool   // a new process could not be recognized yet
 
-	total     counters // consumed since the tree was opened
+	total     counters // used since the tree was opened
 	peak      uint64
 	high      uint64 // largest VmHWM of a process that began within the tree's time
 	pss       uint64
 	pssAt     time.Time
 	netBefore [2]uint64
 	name      string
-	listed    bool // the kernel tells no number of descriptors by their directory's size
+	listed    bool // the size of the directory of descriptors is not their number
 
 	buf   []byte // for one file
 	names []byte // for /proc
@@ -58,8 +58,8 @@ type Tree struct {
 	ended []*member
 }
 
-// What is counted of a process. All but own hold what children consumed that it
-// waited for: the kernel adds those up (wait_task_zombie in kernel/exit.c).
+// The counters of a process. All except own include the use of children that it
+// waited for, which the kernel adds (wait_task_zombie in kernel/exit.c).
 const (
 	own      = iota // ticks
 	children        // ticks
@@ -76,23 +76,23 @@ type counters [kinds]uint64
 type member struct {
 	pid, parent  int
 	start        uint64
-	stat, io, fd int // descriptors; -1 where the kernel lets us not
+	stat, io, fd int // descriptors; -1 if the kernel does not allow it
 	counts       counters
-	// credit is what children consumed that were counted while they lived: it
-	// comes again when this process waits for them.
+	// credit is the use of children that was counted while they lived: the
+	// kernel adds it again when this process waits for them.
 	credit  counters
-	next    counters // what this look read
+	next    counters // the values of this look
 	threads int
 	files   int
 	rss     uint64
 	zombie  bool
-	kernel  bool // a thread of the kernel's own
+	kernel  bool // a kernel thread
 }
 
-// OpenTree begins to watch the process root and its descendants. A tag that is
-// not empty is the value of TagEnv which they were started with; all that they
-// ever consumed counts then, and otherwise what they consume from now on. The
-// error is ErrGone when there is no such process.
+// OpenTree begins to watch the process root and its descendants. If tag is not
+// empty, they were started with it as the value of TagEnv, and everything they
+// ever used counts; otherwise only what they use from now on. The error is
+// ErrGone if there is no such process.
 func OpenTree(root int, tag string) (*Tree, error) {
 	t := &Tree{
 		root: root, dir: -1, load: -1, net: -1,
@@ -121,14 +121,15 @@ func OpenTree(root int, tag string) (*Tree, error) {
 		m.close()
 	}
 	t.look(false)
-	if !t.Alive() { // with a tag it may have left others behind
+	if !t.Alive() { // with a tag it may have left processes behind
 		t.Close()
 		return nil, fmt.Errorf("process %d: %w", root, ErrGone)
 	}
 	return t, nil
 }
 
-// RootEnded asks whether the root is gone by now; it costs one system call.
+// RootEnded reports whether the root has ended by now; it costs one system
+// call.
 func (t *Tree) RootEnded() bool {
 	for _, m := range t.members {
 		if m.pid == t.root {
@@ -138,7 +139,8 @@ func (t *Tree) RootEnded() bool {
 	return true
 }
 
-// Ended asks whether all are gone by now that were alive at the last look.
+// Ended reports whether all processes that were alive at the last look have
+// ended by now.
 func (t *Tree) Ended() bool {
 	for _, m := range t.members {
 		if !t.over(m) {
@@ -153,7 +155,8 @@ func (t *Tree) over(m *member) bool {
 	return !ok || s.ended()
 }
 
-// bootTicks is now in ticks after boot, as processes' starts are told.
+// bootTicks returns the current time in ticks after boot, the unit of
+// processes' starts.
 func bootTicks() uint64 {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
@@ -170,7 +173,7 @@ func comm(pid int) string {
 	return string(bytes.TrimSpace(b))
 }
 
-// openNetwork keeps the counters of the tree's network namespace, when that is
+// openNetwork opens the counters of the tree's network namespace, if that is
 // not the one of this process.
 func (t *Tree) openNetwork() {
 	ours, err1 := os.Readlink("/proc/self/ns/net")
@@ -186,7 +189,7 @@ func (t *Tree) openNetwork() {
 	}
 }
 
-// open reads a process for the first time; nil when it is gone.
+// open reads a process for the first time; nil if it is gone.
 func (t *Tree) open(pid int) *member {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -200,7 +203,7 @@ func (t *Tree) open(pid int) *member {
 	return m
 }
 
-// adopt makes a process a member.
+// add makes a process a member.
 func (t *Tree) adopt(m *member) {
 	dir := "/proc/" + strconv.Itoa(m.pid)
 	if fd, err := unix.Open(dir+"/io", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
@@ -210,7 +213,7 @@ func (t *Tree) adopt(m *member) {
 		m.fd = fd
 	}
 	t.readIO(m, &m.counts)
-	if m.start >= t.since { // it began within the tree's time: all it did counts
+	if m.start >= t.since { // it began after the tree was opened: everything counts
 		for i, n := range m.counts {
 			t.total[i] += n
 		}
@@ -243,7 +246,7 @@ func (t *Tree) Close() {
 	}
 }
 
-// Name is the root's own name, as the kernel keeps it.
+// Name is the root's name in the kernel.
 func (t *Tree) Name() string { return t.name }
 
 // Members are the process ids that were alive at the last look.
@@ -255,10 +258,10 @@ func (t *Tree) Members() []int {
 	return out
 }
 
-// Signal sends TERM, or KILL, to a member. The number may be another's by now, so
-// the process is taken hold of first, and then it is looked whether the
-// member is still there: then it is that one (pidfd_open(2)). Kernels before 5.3
-// have no such hold.
+// Signal sends TERM or KILL to a member. The number may belong to another
+// process by now. So Signal first opens a descriptor of the process
+// (pidfd_open(2)) and then checks whether the member still exists: if so, the
+// descriptor is the member's. Kernels before 5.3 have no such descriptors.
 func (t *Tree) Signal(pid int, kill bool) {
 	for _, m := range t.members {
 		if m.pid != pid {
@@ -281,21 +284,21 @@ func (t *Tree) Signal(pid int, kill bool) {
 	}
 }
 
-// Alive tells whether any process of the tree was alive at the last look.
+// Alive reports whether any process of the tree was alive at the last look.
 func (t *Tree) Alive() bool { return len(t.members) > 0 }
 
 // Look reads every member and looks for new ones. A look at a tree of 20 costs
 // a fifth of a millisecond.
 func (t *Tree) Look() Look { return t.look(false) }
 
-// Final is a last Look before the tree is ended, which reads what is otherwise
-// read once a minute.
+// Final is a last Look before the tree ends, which also reads the numbers that
+// are otherwise read once a minute.
 func (t *Tree) Final() Look { return t.look(true) }
 
-func (t *Tree) look(dear bool) Look {
+func (t *Tree) look(expensive bool) Look {
 	l := Look{At: time.Now(), OwnNetwork: t.net >= 0}
-	dear = dear || l.At.Sub(t.pssAt) >= pssEvery
-	if dear {
+	expensive = expensive || l.At.Sub(t.pssAt) >= pssEvery
+	if expensive {
 		t.pss, t.pssAt = 0, l.At
 	}
 	t.find()
@@ -309,7 +312,7 @@ func (t *Tree) look(dear bool) Look {
 		alive = append(alive, m)
 		t.readIO(m, &m.next)
 		t.countFiles(m)
-		if dear {
+		if expensive {
 			t.readDear(m)
 		}
 		l.Processes++
@@ -333,9 +336,9 @@ func (t *Tree) look(dear bool) Look {
 	return l
 }
 
-// account counts what came since the last look. What an ended process had been
-// counted for comes again in what its parent waited for, and is not counted
-// twice; later members first, since a child is found after its parent.
+// account adds the use since the last look. The use of an ended process is
+// added to its parent's when the parent waits for it, and must not count twice.
+// Later members come first, since a child is found after its parent.
 func (t *Tree) account() {
 	for _, m := range slices.Backward(t.ended) {
 		m.advance(&t.total)
@@ -359,7 +362,7 @@ func (t *Tree) account() {
 	}
 }
 
-// owe remembers what a child that ended had been counted for.
+// addCredit notes the counted use of a child that ended.
 func (m *member) owe(child *member) {
 	m.credit[children] += child.counts[own] + child.counts[children] + child.credit[children]
 	for i := children + 1; i < kinds; i++ {
@@ -367,7 +370,7 @@ func (m *member) owe(child *member) {
 	}
 }
 
-// advance adds to total what the member consumed since the last look.
+// advance adds to total the member's use since the last look.
 func (m *member) advance(total *counters) {
 	for i := range m.next {
 		more := m.next[i] - min(m.next[i], m.counts[i])
@@ -379,7 +382,7 @@ func (m *member) advance(total *counters) {
 }
 
 // file reads a small file that is kept open; the result is valid until the
-// next.
+// next call.
 func (t *Tree) file(fd int) []byte {
 	n, err := unix.Pread(fd, t.buf, 0)
 	if err != nil || n <= 0 {
@@ -418,8 +421,8 @@ func (t *Tree) readIO(m *member, c *counters) {
 	}
 }
 
-// countFiles asks for the size of the directory of descriptors, which since
-// Linux 6.2 is their number; before, the entries are counted.
+// countFiles reads the size of the directory of descriptors, which since Linux
+// 6.2 is their number; on older kernels it counts the entries.
 func (t *Tree) countFiles(m *member) {
 	if m.fd < 0 {
 		return
@@ -436,7 +439,8 @@ func (t *Tree) countFiles(m *member) {
 	t.listed = t.listed || m.files > 0
 }
 
-// readDear reads what costs the process something, or us.
+// readExpensive reads the numbers that are expensive for the process or for
+// this one.
 func (t *Tree) readDear(m *member) {
 	dir := "/proc/" + strconv.Itoa(m.pid)
 	if b := t.whole(dir + "/smaps_rollup"); b != nil {
@@ -445,7 +449,7 @@ func (t *Tree) readDear(m *member) {
 		}
 	}
 	if m.start < t.since {
-		return // its high-water mark may be from before
+		return // its high-water mark may be from before the tree was opened
 	}
 	if b := t.whole(dir + "/status"); b != nil {
 		if n, ok := numberAfter(b, "VmHWM:"); ok {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// roleEnv makes the test's binary one process of a tree.
+// roleEnv makes the test binary run as a process of a tree.
 const roleEnv = "SYSTEM_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -23,10 +23,10 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // children built to find races wait a second at their end
 		os.Exit(m.Run())
-	case "burn": // processor time, then an end
+	case "burn": // uses processor time, then ends
 		d, _ := time.ParseDuration(rest)
 		burn(d)
-	case "spent": // processor time and memory given back, then a wait
+	case "spent": // uses processor time and memory, frees it, then waits
 		b, err := syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 		if err != nil {
 			fmt.Println(err)
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 			}
 			fmt.Println("done")
 		}
-	case "family": // that many children, until its input ends
+	case "family": // with that many children, until its input ends
 		n, _ := strconv.Atoi(rest)
 		for range n {
 			cmd := exec.Command(os.Args[0])
@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Println("ready")
 		_, _ = io.Copy(io.Discard, os.Stdin)
-	case "forker": // leaves a child behind and goes
+	case "forker": // leaves a child behind and ends
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), roleEnv+"=wait")
 		cmd.Stdin = os.Stdin
@@ -98,7 +98,7 @@ func burn(d time.Duration) {
 	}
 }
 
-// A player is a process in a role.
+// A roleProcess is a process in a role.
 type player struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -172,7 +172,7 @@ func TestTree(t *testing.T) {
 	for deadline := time.Now().Add(10 * time.Second); tree.Alive(); {
 		tree.Look()
 		if time.Now().After(deadline) {
-			t.Fatalf("%v are alive yet", tree.Members())
+			t.Fatalf("%v are still alive", tree.Members())
 		}
 	}
 	if l := tree.Look(); l.Processes != 0 || l.RSS != 0 || l.Peak == 0 || tree.known[tree.root] {
@@ -180,8 +180,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreeCounts has children come and go, some seen alive and some not: what
-// they consumed is counted once.
+// TestTreeCounts: children start and end, some seen alive and some not; their
+// use is counted once.
 func TestTreeCounts(t *testing.T) {
 	for _, tag := range []string{"", "counts"} {
 		t.Run("tag "+tag, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestTreeCounts(t *testing.T) {
 			l := tree.Look()
 			got := l.CPU - before.CPU
 			if got < 400*time.Millisecond || got > 700*time.Millisecond { // counted twice it would be 900ms
-				t.Errorf("got %v of processor time, want the children's 450ms and little more", got)
+				t.Errorf("got %v of processor time, want the children's 450ms and not much more", got)
 			}
 			fmt.Fprintln(p.in, "burn 150ms")
 			if got := p.line(t); got != "done" {
@@ -218,24 +218,24 @@ func TestTreeCounts(t *testing.T) {
 			}
 			more := tree.Look().CPU - l.CPU
 			if more < 130*time.Millisecond || more > 400*time.Millisecond {
-				t.Errorf("got %v for a child that was never seen, want its 150ms and little more", more)
+				t.Errorf("got %v for a child that was never seen, want its 150ms and not much more", more)
 			}
 		})
 	}
 }
 
-// TestTreeBegins watches a process that did something before: that counts where
-// it was started for the tree, and does not where it was there already.
+// TestTreeBegins watches a process that used resources before: this counts if
+// it was started for the tree, and not if it was already running.
 func TestTreeBegins(t *testing.T) {
 	p := play(t, "spent", "begins")
 	p.line(t)
 	found := openTree(t, p.cmd.Process.Pid, "").Final()
 	if found.CPU > 200*time.Millisecond || found.Peak > 60<<20 {
-		t.Errorf("got %v and a peak of %d for what was there already, want what it does from now on", found.CPU, found.Peak)
+		t.Errorf("got %v and a peak of %d for a running process, want only its use from now on", found.CPU, found.Peak)
 	}
 	started := openTree(t, p.cmd.Process.Pid, "begins").Final()
 	if started.CPU < 280*time.Millisecond || started.Peak < 64<<20 {
-		t.Errorf("got %v and a peak of %d for what was started, want its 300ms and 64 MiB", started.CPU, started.Peak)
+		t.Errorf("got %v and a peak of %d for a started process, want its 300ms and 64 MiB", started.CPU, started.Peak)
 	}
 }
 
@@ -244,18 +244,18 @@ func TestTreeFollowsADaemon(t *testing.T) {
 	p := play(t, "forker", tag)
 	tree, err := OpenTree(p.cmd.Process.Pid, tag)
 	pid, _ := strconv.Atoi(p.line(t))
-	_ = p.cmd.Process.Release() // nobody waits yet: the root is a zombie
+	_ = p.cmd.Process.Release() // not waited for yet: the root is a zombie
 	if err != nil {
 		t.Skip("it ended before it could be watched")
 	}
 	defer tree.Close()
 	for deadline := time.Now().Add(10 * time.Second); tree.known[tree.root] || !tree.Alive(); tree.Look() {
 		if time.Now().After(deadline) {
-			t.Fatalf("got members %v, want the daemon %d alone", tree.Members(), pid)
+			t.Fatalf("got members %v, want only the daemon %d", tree.Members(), pid)
 		}
 	}
 	if got := tree.Members(); len(got) != 1 || got[0] != pid {
-		t.Errorf("got members %v, want the daemon %d alone", got, pid)
+		t.Errorf("got members %v, want only the daemon %d", got, pid)
 	}
 }
 
@@ -267,8 +267,8 @@ func TestOpenTreeFails(t *testing.T) {
 	}
 }
 
-// TestTreeNoticesReuse puts another process in the place of a member: what is
-// read is the old one's end, never the new one's numbers.
+// TestTreeNoticesReuse gives a member's number to another process: the tree
+// must see the member's end, and not the new process's numbers.
 func TestTreeNoticesReuse(t *testing.T) {
 	p := play(t, "wait", "")
 	p.line(t)
@@ -293,7 +293,7 @@ func TestTreeAllocates(t *testing.T) {
 	p.line(t)
 	tree := openTree(t, p.cmd.Process.Pid, "")
 	if got := testing.AllocsPerRun(50, func() { tree.Look() }); got > 1 {
-		t.Errorf("a look allocates %v times, want none to speak of", got)
+		t.Errorf("a look allocates %v times, want at most once", got)
 	}
 }
 
@@ -317,8 +317,8 @@ func TestLookFigures(t *testing.T) {
 	}
 }
 
-// BenchmarkTree looks at a tree of 20 processes. Once a second it may cost 1 %
-// of a core: 10 ms.
+// BenchmarkTree looks at a tree of 20 processes. A look may take 10 ms: 1 % of
+// a core at one look a second.
 func BenchmarkTree(b *testing.B) {
 	p := play(b, "family 19", "")
 	p.line(b)
@@ -332,7 +332,7 @@ func BenchmarkTree(b *testing.B) {
 			tree.Look()
 		}
 	})
-	b.Run("processes come and go", func(b *testing.B) {
+	b.Run("processes start and end", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			tree.last = 0 // as if one had been started

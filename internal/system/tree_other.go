@@ -2,16 +2,16 @@
 
 package system
 
-// A Tree watches a process and all that descend from it: on Linux alone.
+// A Tree watches a process and all its descendants, only on Linux.
 type Tree struct{}
 
 // OpenTree fails with ErrUnwatched.
 func OpenTree(int, string) (*Tree, error) { return nil, ErrUnwatched }
 
-// Look tells nothing here.
+// Look returns nothing on this system.
 func (*Tree) Look() Look { return Look{} }
 
-// Final tells nothing here.
+// Final returns nothing on this system.
 func (*Tree) Final() Look { return Look{} }
 
 // Alive is false here.

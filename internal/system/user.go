@@ -6,13 +6,12 @@ import (
 	"runtime"
 )
 
-// DataDir is the folder of the user's own data, in which every program has a
-// folder of its own: $XDG_DATA_HOME or ~/.local/share (XDG Base Directory
-// Specification), %LocalAppData% on Windows and ~/Library/Application Support
-// on macOS. What is kept there belongs to this machine, so on Windows it is not
-// the folder that follows a user from one to the next.
+// DataDir is the folder of the user's data, in which every program has its own
+// folder: $XDG_DATA_HOME or ~/.local/share (XDG Base Directory Specification),
+// %LocalAppData% on Windows and ~/Library/Application Support on macOS. The
+// data belong to this machine, so on Windows it is not the roaming folder.
 func DataDir() (string, error) {
-	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) { // another path is to be ignored
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) { // the specification says to ignore other paths
 		return dir, nil
 	}
 	switch runtime.GOOS {
@@ -28,7 +27,7 @@ func DataDir() (string, error) {
 	return filepath.Join(home, ".local", "share"), nil
 }
 
-// Shell is the command line by which the system's shell runs a line.
+// Shell returns the command line with which the system's shell runs a line.
 func Shell(line string) []string {
 	if runtime.GOOS == "windows" {
 		return []string{"cmd", "/c", line}

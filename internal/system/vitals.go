@@ -8,12 +8,12 @@ import (
 	"carronade/measure"
 )
 
-// Vitals watches what this machine does while something is measured on it:
-// processors, steal, pressure, memory, disks and network. It belongs to one
-// goroutine. On Linux a look costs about ten system calls and no memory but the
-// figures; elsewhere there is nothing to tell.
+// HostMetrics watches this machine during a measurement: processors, steal,
+// pressure, memory, disks and network. It belongs to one goroutine. On Linux a
+// reading costs about ten system calls and only the memory of the figures; on
+// other systems it returns nothing.
 //
-// The machine is where Carronade runs; the system under test may be on
+// It is the machine on which Carronade runs; the system under test may be on
 // another.
 type Vitals struct {
 	sources vitalSources
@@ -22,17 +22,17 @@ type Vitals struct {
 	now     func() time.Time
 }
 
-// vitals are counters since the machine's start, except available.
+// hostCounters are counters since the machine's start, except available.
 type vitals struct {
 	busy, wait, steal, all  uint64 // ticks of all processors
 	cpu, memory, io         uint64 // microseconds in which some task was delayed
-	pressed                 bool   // the kernel tells those
+	pressed                 bool   // the kernel has these
 	available               uint64 // bytes
 	diskRead, diskWritten   uint64 // bytes
 	received, sent, looping uint64 // bytes
 }
 
-// NewVitals begins to watch.
+// NewHostMetrics begins to watch.
 func NewVitals() *Vitals {
 	v := &Vitals{now: time.Now}
 	v.sources.open()
@@ -40,8 +40,8 @@ func NewVitals() *Vitals {
 	return v
 }
 
-// Figures returns what the machine did since the last call, or since NewVitals. It is
-// a target.FigureSource's.
+// Figures returns the machine's activity since the last call, or since
+// NewHostMetrics. It implements target.FigureSource.
 func (v *Vitals) Figures(context.Context) ([]measure.Figure, error) {
 	now, at := v.sources.read(), v.now()
 	out := now.figures(&v.before, at.Sub(v.at))
@@ -88,8 +88,8 @@ func (v *vitals) figures(before *vitals, span time.Duration) []measure.Figure {
 
 const tick = 10 * time.Millisecond // of /proc/stat and /proc/PID/stat: USER_HZ is 100 everywhere (time(7))
 
-// parseCPU reads the first line of /proc/stat (proc_stat(5)). Time of guests is
-// part of the user's already.
+// parseCPU reads the first line of /proc/stat (proc_stat(5)). Guest time is
+// already part of user time.
 func (v *vitals) parseCPU(b []byte) {
 	b, ok := bytes.CutPrefix(b, []byte("cpu "))
 	if !ok {
@@ -129,8 +129,8 @@ func pressure(b []byte) (microseconds uint64, ok bool) {
 	return n, ok
 }
 
-// parseDisks sums /proc/diskstats over the disks that are wanted; sectors there
-// are of 512 bytes, whatever the device's own are.
+// parseDisks sums /proc/diskstats over the wanted disks; sectors there have 512
+// bytes, whatever the device's own size is.
 func (v *vitals) parseDisks(b []byte, wanted [][]byte) {
 	for len(b) > 0 {
 		l := b

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vitalSources are the files that a Vitals keeps open; -1 where there is none.
+// hostSources are the files that a HostMetrics keeps open; -1 if there is no
+// such file.
 type vitalSources struct {
 	stat, memory, disks, net int
 	pressure                 [3]int // processors, memory, disks
@@ -40,7 +41,7 @@ func (s *vitalSources) close() {
 	*s = vitalSources{stat: -1, memory: -1, disks: -1, net: -1, pressure: [3]int{-1, -1, -1}}
 }
 
-// file reads at most so many bytes of a file that is kept open.
+// file reads at most that many bytes of a file that is kept open.
 func (s *vitalSources) file(fd, most int) []byte {
 	if fd < 0 {
 		return nil
@@ -53,7 +54,7 @@ func (s *vitalSources) file(fd, most int) []byte {
 }
 
 func (s *vitalSources) read() (v vitals) {
-	v.parseCPU(s.file(s.stat, 512)) // the rest of it, interrupts and all, is long
+	v.parseCPU(s.file(s.stat, 512)) // the rest, such as interrupts, is long
 	if kib, ok := numberAfter(s.file(s.memory, 512), "MemAvailable:"); ok {
 		v.available = kib << 10
 	}

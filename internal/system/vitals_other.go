@@ -2,7 +2,7 @@
 
 package system
 
-// vitalSources are none here.
+// hostSources are empty on this system.
 type vitalSources struct{}
 
 func (*vitalSources) open()        {}

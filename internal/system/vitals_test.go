@@ -39,7 +39,7 @@ func TestVitals(t *testing.T) {
 		t.Errorf("got %v over no time, want nothing", got)
 	}
 	if got := (&vitals{}).figures(&before, time.Second); got != nil {
-		t.Errorf("got %v of nothing, want nothing", got)
+		t.Errorf("got %v without counters, want nothing", got)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestVitalsHere(t *testing.T) {
 		t.Errorf("got %v", f)
 	}
 	if _, ok := f["loopback bytes/s"]; !ok {
-		t.Errorf("got %v, want the loopback among it", f)
+		t.Errorf("got %v, want the loopback, too", f)
 	}
 	if got, err := v.Figures(t.Context()); err != nil || len(got) > 0 {
 		t.Errorf("got %v, %v when closed, want nothing", got, err)

@@ -9,9 +9,9 @@ import (
 	"carronade/internal/impair"
 )
 
-// A Watch looks for trouble with the host's clocks and processors while
-// something is measured. It belongs to one goroutine, which looks every second
-// or so.
+// A Watch detects problems with the host's clocks and processors during a
+// measurement. It belongs to one goroutine, which calls Look about once a
+// second.
 type Watch struct {
 	now  func() clocks
 	root fs.FS
@@ -25,17 +25,17 @@ type Watch struct {
 	throttle0 uint64
 }
 
-// Bounds of trouble: what is below them happens on any machine.
+// Thresholds: smaller values occur on any machine.
 const (
-	// LeastStep is by how much the wall clock must move against the
-	// monotonic one between two looks to have been set. A clock that is only
-	// disciplined moves by half a millisecond a second at most (adjtimex(2)).
+	// LeastStep is how much the wall clock must move against the monotonic one
+	// between two looks to count as set. A clock that is only disciplined moves
+	// by at most half a millisecond a second (adjtimex(2)).
 	LeastStep = 50 * time.Millisecond
-	// LeastStolen is the share of the machine's processor time that must have
-	// gone to others.
+	// LeastStolen is the least share of the machine's processor time, gone to
+	// other guests, that is reported.
 	LeastStolen = 0.02
-	// LeastThrottled is the share of the time for which the container's
-	// processor limit must have slowed the process.
+	// LeastThrottled is the least share of the time, for which the container's
+	// processor limit slowed the process, that is reported.
 	LeastThrottled = 0.01
 )
 
@@ -49,7 +49,7 @@ func NewWatch() *Watch {
 	}, hostRoot())
 }
 
-// clocks are both clocks at one moment, since the start.
+// clocks has both clocks at one moment, since the start.
 type clocks struct{ wall, mono time.Duration }
 
 func newWatch(now func() clocks, root fs.FS) *Watch {
@@ -91,8 +91,8 @@ func (w *Watch) Stolen() float64 {
 	return float64(steal-w.steal0) / float64(all-w.all0)
 }
 
-// Throttled is for how long the container's processor limit has slowed its
-// processes back since the start, summed over processors.
+// Throttled is how long the container's processor limit has delayed its
+// processes since the start, summed over processors.
 func (w *Watch) Throttled() time.Duration {
 	if w.root == nil {
 		return 0
@@ -103,8 +103,8 @@ func (w *Watch) Throttled() time.Duration {
 	return 0
 }
 
-// Troubles says in words to people what was wrong with the clock; nothing when
-// all was well. Measurements of that time cannot be trusted.
+// Troubles returns texts for the user about what was wrong with the clock; none
+// if it was right. Otherwise the measurements cannot be trusted.
 func (w *Watch) Troubles() []string {
 	w.Look()
 	if w.steps == 0 {
@@ -114,9 +114,9 @@ func (w *Watch) Troubles() []string {
 		times(w.steps), w.largest.Round(time.Millisecond))}
 }
 
-// Remarks says in words to people what the machine took from the generator.
-// What that did to the measurement shows in the send delay, which is judged; this
-// tells where it came from.
+// Remarks returns texts for the user about processor time that the generator
+// did not get. Its effect on the measurement shows in the send delay, which is
+// judged; the remarks name the cause.
 func (w *Watch) Remarks() []string {
 	var out []string
 	if s := w.Stolen(); s >= LeastStolen {

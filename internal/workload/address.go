@@ -66,12 +66,12 @@ func kindOf(kinds []target.Kind, scheme string) target.Kind {
 	return nil
 }
 
-// unknownScheme is the error of an unknown scheme. It suggests the nearest scheme; or one that
-// uses what was typed as its transport, like X+http; or, among those or all, one whose default
-// port was given.
+// unknownScheme returns the error of an unknown scheme. It suggests the nearest scheme, or one
+// that uses the typed scheme as its transport, like X+http, or one whose default port was
+// given.
 func unknownScheme(kinds []target.Kind, scheme, rest string) error {
 	var known, over, ported []string
-	var likely []string // of over, or else of all: with the port
+	var likely []string // of over, or else of all: those with the given port
 	host, _, _ := strings.Cut(strings.SplitN(rest, "/", 2)[0], ",")
 	port := ""
 	if i := strings.LastIndexByte(host, ':'); i >= 0 {

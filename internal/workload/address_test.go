@@ -7,28 +7,29 @@ import (
 	"carronade/target"
 )
 
-// post speaks by HTTP, and has a port of its own.
+// post uses HTTP, and has a default port.
 type post struct{ cannon }
 
 func (post) Name() string              { return "post" }
 func (post) Schemes() []string         { return []string{"post+http", "post+https"} }
 func (post) DefaultPort(string) string { return "8200" }
 
-// mail speaks by HTTP, too, and has no port.
+// mail also uses HTTP, and has no default port.
 type mail struct{ cannon }
 
 func (mail) Name() string      { return "mail" }
 func (mail) Schemes() []string { return []string{"mail+http"} }
 
-// A scheme that nothing has gets the address that was most likely meant.
+// For an unknown scheme, the error suggests the address that was most likely
+// meant.
 func TestUnknownScheme(t *testing.T) {
 	all := []target.Kind{cannon{}, gun{}, mail{}, post{}}
 	for _, tt := range []struct{ name, typed, hint string }{
-		{"as browsers have it, at the port", "http://127.0.0.1:8200", "did you mean post+http://127.0.0.1:8200?"},
-		{"at the port, with a path", "https://apm:8200/intake", "did you mean post+https://apm:8200/intake?"},
-		{"at another port", "http://h:80", "did you mean mail+http://h:80 or post+http://h:80?"},
+		{"as in browsers, with the port", "http://127.0.0.1:8200", "did you mean post+http://127.0.0.1:8200?"},
+		{"with the port, and a path", "https://apm:8200/intake", "did you mean post+https://apm:8200/intake?"},
+		{"with another port", "http://h:80", "did you mean mail+http://h:80 or post+http://h:80?"},
 		{"without a port", "http://h", "did you mean mail+http://h or post+http://h?"},
-		{"that only one goes by", "https://h", "did you mean post+https://h?"},
+		{"a transport of only one kind", "https://h", "did you mean post+https://h?"},
 		{"the port of one", "tcp://h:1415", "did you mean gun://h:1415?"},
 		{"of several hosts", "tcp://h:1415,i:1415/x", "did you mean gun://h:1415,i:1415/x?"},
 		{"mistyped", "gnu://h:8200", "did you mean gun://h:8200?"},

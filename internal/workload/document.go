@@ -54,15 +54,15 @@ func Read(name string, r io.Reader) ([]*Document, error) {
 
 func unreadable(name string, err error) error {
 	if inner, ok := errors.AsType[*os.PathError](err); ok {
-		err = inner.Err // the path is in the message already
+		err = inner.Err // the message already has the path
 	}
 	return &Error{Where: name, Err: fmt.Errorf("cannot read the workload: %w", err)}
 }
 
 // ParseDocument reads a workload written in YAML (or JSON, which is YAML): one
-// mapping whose keys are settings. Values stay the text that was written, so
-// that they mean what they mean as flags. A list is a sequence, or a mapping
-// of names to values where its entries are NAME=VALUE. Name is used in errors.
+// mapping whose keys are settings. Values stay as written, so that they mean the same as in
+// flags. A list is a sequence, or a mapping of names to values if its entries are NAME=VALUE.
+// Name is used in errors.
 func ParseDocument(name string, data []byte) (*Document, error) {
 	docs, err := parse(name, data, false)
 	if err != nil {
@@ -102,7 +102,7 @@ func parse(name string, data []byte, several bool) (docs []*Document, err error)
 	return docs, nil
 }
 
-// parseYAML returns the one document that the text holds.
+// parseYAML returns the only document of the text.
 func parseYAML(name string, data []byte) (body ast.Node, err error) {
 	if len(data) > maxDocument {
 		return nil, &Error{Where: name, Err: fmt.Errorf("is larger than %d KiB, the limit of a workload", maxDocument>>10), Hint: fileHint}
@@ -152,7 +152,7 @@ func document(name string, body ast.Node) (*Document, error) {
 
 const fileHint = "a workload file has lines such as \"rate: 50k/s\"; the keys are the names of the flags"
 
-// place is "name:line", which editors and terminals turn into a link.
+// place returns "name:line", which editors and terminals show as a link.
 func place(name string, n ast.Node) string {
 	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
 		return name

@@ -73,8 +73,8 @@ func TestParseDocuments(t *testing.T) {
 		{name: "a list", in: "- rate: 1\n  for: 2s\n- count: 3\n", want: []string{"f.yaml:1: rate", "f.yaml:3: count"}},
 		{name: "JSON", in: `[{"rate": 1}, {"rate": 2}]`, want: []string{"f.yaml:1: rate", "f.yaml:1: rate"}},
 		{name: "an empty list", in: "[]", fault: "without a workload"},
-		{name: "something else in it", in: "- rate: 1\n- run it\n", fault: "f.yaml:2: must be a mapping"},
-		{name: "nothing in it", in: "- rate: 1\n-\n", fault: "must be a mapping"},
+		{name: "a text in the list", in: "- rate: 1\n- run it\n", fault: "f.yaml:2: must be a mapping"},
+		{name: "an empty item", in: "- rate: 1\n-\n", fault: "must be a mapping"},
 		{name: "a list in a list", in: "- - rate: 1\n", fault: "must be a mapping"},
 		{name: "two documents", in: "rate: 1\n---\nrate: 2\n", fault: "second document"},
 	} {
@@ -107,7 +107,7 @@ func FuzzParseDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		doc, err := ParseDocument("f", data)
 		if (doc == nil) == (err == nil) {
-			t.Fatalf("got %v and %v, want one of them", doc, err)
+			t.Fatalf("got %v and %v, want either a document or an error", doc, err)
 		}
 		if err == nil {
 			_, _ = Resolve(kinds, nil, doc)
@@ -128,7 +128,7 @@ func TestNearest(t *testing.T) {
 		{"compression", ""},
 		{"x", ""},
 		{"max", "max-in-flight"},
-		{"foo", ""}, // as near to for as any word of three letters
+		{"foo", ""}, // as similar to "for" as any word of three letters
 		{"fro", "for"},
 		{"four", "for"},
 	} {

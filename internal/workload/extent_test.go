@@ -17,10 +17,10 @@ func TestExtent(t *testing.T) {
 	}{
 		{"for a time", load.Plan{Schedule: rate, Measurement: load.Limits{Time: 2 * time.Second}}, 2000, 2 * time.Second},
 		{"with a warm-up", load.Plan{Schedule: rate, WarmupTime: time.Second, Measurement: load.Limits{Time: 2 * time.Second}}, 3000, 3 * time.Second},
-		{"so many", load.Plan{Schedule: rate, WarmupTime: time.Second, Measurement: load.Limits{Events: 501}}, 1501, 1500 * time.Millisecond},
-		{"so many, or for a time", load.Plan{Schedule: rate, Measurement: load.Limits{Events: 5000, Time: time.Second}}, 1000, time.Second},
+		{"a number of events", load.Plan{Schedule: rate, WarmupTime: time.Second, Measurement: load.Limits{Events: 501}}, 1501, 1500 * time.Millisecond},
+		{"a number of events, or a time", load.Plan{Schedule: rate, Measurement: load.Limits{Events: 5000, Time: time.Second}}, 1000, time.Second},
 		{"a shape that ends", load.Plan{Schedule: load.Until(rate, time.Second)}, 1000, time.Second},
-		{"for ever", load.Plan{Schedule: rate}, 0, 0},
+		{"without an end", load.Plan{Schedule: rate}, 0, 0},
 		{"without a schedule", load.Plan{WarmupEvents: 10, Measurement: load.Limits{Events: 20, Time: time.Second}}, 30, 0},
 		{"without a schedule, for a time", load.Plan{WarmupTime: time.Second, Measurement: load.Limits{Time: time.Second}}, 0, 2 * time.Second},
 	} {

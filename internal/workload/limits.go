@@ -14,9 +14,9 @@ type Check struct {
 	Text string // found and allowed
 }
 
-// Checks judges the limits that were set, and only those: drops, failures, unsteadiness and
-// losses break nothing without a limit. (The report checks --count and --verify, since it
-// knows their results.)
+// Checks checks only the limits that were set: without a limit, drops, failures, unsteadiness
+// and losses have no effect. (The report checks --count and --verify, since it knows their
+// results.)
 func (w *Workload) Checks(r *load.Result) []Check {
 	var out []Check
 	check := func(name string, ok bool, format string, args ...any) {

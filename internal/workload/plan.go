@@ -104,7 +104,7 @@ func (w *Workload) Plan() (load.Plan, error) {
 		}
 	}
 	if w.Has("shape") {
-		// Use the shape alone: joined to a warm-up, the warm-up would be a step.
+		// Use only the shape: joined with a warm-up, the warm-up would be a step.
 		shape, err := load.ParseShapeSeed(w.String("shape"), w.Seed())
 		if err != nil {
 			return load.Plan{}, err
@@ -163,14 +163,14 @@ func (w *Workload) Spec() (target.Spec, error) {
 		Logf: func(string, ...any) {},
 	}
 	s.Most, s.Length = extent(&p)
-	// Presets go to the kind below what the user gave.
+	// A preset does not count as given by the user.
 	for name, v := range w.values {
 		s.Given[name] = v.from > FromPreset
 	}
 	return s, nil
 }
 
-// extent is the maximum of events and the length of a plan; 0 if unknown.
+// extent returns the maximum number of events and the length of a plan; 0 if unknown.
 func extent(p *load.Plan) (events uint64, length time.Duration) {
 	if p.Schedule == nil {
 		if p.Measurement.Events > 0 && p.WarmupTime == 0 {

@@ -64,7 +64,7 @@ func (s *Setting) Check(text string) error {
 	return nil
 }
 
-// Means reports whether the setting applies to an operation.
+// AppliesTo reports whether the setting applies to an operation.
 func (s *Setting) Means(op string) bool {
 	return !slices.Contains(s.NotOps, op) && (len(s.Ops) == 0 || slices.Contains(s.Ops, op))
 }

@@ -143,7 +143,7 @@ func loadTable() []Setting {
 			NotOps: notReading,
 		},
 		{
-			Option: target.Option{Name: "retry", Type: target.Int, Default: "0", Group: groupBatches, Independent: true, Help: "number of times to send failed events again, at most"},
+			Option: target.Option{Name: "retry", Type: target.Int, Default: "0", Group: groupBatches, Independent: true, Help: "send failed events again, at most N times"},
 			NotOps: notReading,
 			check:  countBetween(0, 1000),
 		},
@@ -163,7 +163,7 @@ func loadTable() []Setting {
 			check:  checkPercentiles,
 		},
 		{
-			Option: target.Option{Name: "client-metrics", Type: target.Bool, Group: groupReport, Help: "what each connection did, by broker"},
+			Option: target.Option{Name: "client-metrics", Type: target.Bool, Group: groupReport, Help: "report what each connection did, by broker"},
 			Aside:  true,
 		},
 		{
@@ -182,7 +182,7 @@ func loadTable() []Setting {
 			check:  checkShare,
 		},
 		{
-			Option:   target.Option{Name: "json", Type: target.Bool, Group: groupReport, Help: "the report as JSON on stdout"},
+			Option:   target.Option{Name: "json", Type: target.Bool, Group: groupReport, Help: "print the report as JSON on stdout"},
 			FlagOnly: true,
 		},
 		{

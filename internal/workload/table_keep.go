@@ -44,7 +44,7 @@ func keepTable() []Setting {
 	}
 }
 
-// mostNote is the maximum length of a note, in characters.
+// maxNote is the maximum length of a note, in characters.
 const mostNote = 2000
 
 func checkNote(text string) error {

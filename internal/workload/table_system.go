@@ -55,9 +55,9 @@ func systemTable() []Setting {
 		opt("system-publish", target.List, "PORTS", "a port of the image's container: 127.0.0.1:8200:8200"),
 
 		opt("system-git", target.String, "DIR", "the repository it comes from: branch and revision are reported"),
-		independent(opt("system-checkout", target.String, "REV", "build this revision, in a worktree of its own")),
+		independent(opt("system-checkout", target.String, "REV", "build this revision, in a separate worktree")),
 		shown(showText, with(opt("system-fetch", target.String, "REMOTE", "fetch this remote first"), checkRemote)),
-		shown(showText, opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")), // a shell's words, kept as they are
+		shown(showText, opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")), // for a shell, so it stays as typed
 		with(opt("system-build-within", target.Duration, "", "timeout of the build (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
 
 		shown(showText, opt("system-vars", target.String, "URL", "read its expvar metrics, once per interval")),
@@ -76,7 +76,8 @@ func showCommand(text string) string {
 	return m.Line(text)
 }
 
-// showArgs masks the secrets of arguments: a flag may decide what the next argument is.
+// showArgs masks the secrets of arguments: whether one is secret may depend on the flag before
+// it.
 func showArgs(args []string) []string {
 	var m secret.Mask
 	return m.Args(args)
@@ -114,7 +115,7 @@ func checkRemote(text string) error {
 	return nil
 }
 
-// showHeader is a header by its name and where its value is.
+// showHeader returns a header as its name and the reference of its value.
 func showHeader(text string) string {
 	name, _, _ := strings.Cut(text, "=")
 	if checkHeader(text) == nil {
@@ -123,7 +124,7 @@ func showHeader(text string) string {
 	return name + "=" + secret.Hidden
 }
 
-// checkHeader wants the value by reference. The error does not repeat it.
+// checkHeader accepts only a value by reference. The error does not repeat the value.
 func checkHeader(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" || !secret.IsReference(value) {
@@ -132,8 +133,8 @@ func checkHeader(text string) error {
 	return nil
 }
 
-// checkNamed wants NAME=VALUE, and no secret in clear under a name that says
-// that it is one. The error does not repeat the value.
+// checkNamed accepts NAME=VALUE, but no plain secret under a name that says that it is one. The
+// error does not repeat the value.
 func checkNamed(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || strings.TrimSpace(name) == "" {
@@ -145,7 +146,7 @@ func checkNamed(text string) error {
 	return nil
 }
 
-// systemConflicts are what does not go together.
+// systemConflicts checks the settings of the system under test against each other.
 func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []error) {
 	fault := func(name, format, hint string, args ...any) {
 		e, ok := given(name)

@@ -13,18 +13,18 @@ func TestSystemSettings(t *testing.T) {
 	}{
 		{"a command with its flags", []string{"system-cmd=apm-server -e", "system-flag=output.elasticsearch.hosts=127.0.0.1:9200", "system-mem=4GiB"}, ""},
 		{"a revision, built", []string{"system-cmd={tree}/server", "system-git=.", "system-checkout=main", "system-build=make"}, ""},
-		{"watched alone", []string{"system-pid=1", "system-vars=http://127.0.0.1:8200/debug/vars"}, ""},
+		{"only watched", []string{"system-pid=1", "system-vars=http://127.0.0.1:8200/debug/vars"}, ""},
 		{"two systems", []string{"system-cmd=a", "system-pid=1"}, "--system-cmd already gives the system"},
-		{"a flag for nothing", []string{"system-flag=a=b"}, "goes with --system-cmd or --system-image"},
-		{"a build of nothing", []string{"system-build=make"}, "goes with --system-git"},
+		{"a flag without a command", []string{"system-flag=a=b"}, "goes with --system-cmd or --system-image"},
+		{"a build without a repository", []string{"system-build=make"}, "goes with --system-git"},
 		{"a secret in clear", []string{"system-cmd=a", "system-env=API_TOKEN=s3cret"}, "looks like a secret"},
 		{"a login in clear", []string{"system-cmd=a", "system-flag=cloud.auth=elastic:s3cret"}, "looks like a secret"},
 		{"a secret by reference", []string{"system-cmd=a", "system-env=API_TOKEN=env:TOKEN"}, ""},
 		{"a header in clear", []string{"system-vars=http://127.0.0.1/", "system-header=Authorization=Bearer s3cret"}, "must be NAME=env:VARIABLE"},
-		{"a build of nothing that is started", []string{"system-git=.", "system-build=make"}, "goes with --system-cmd or --system-image"},
+		{"a build that is not started", []string{"system-git=.", "system-build=make"}, "goes with --system-cmd or --system-image"},
 		{"an address for a remote", []string{"system-cmd=a", "system-git=.", "system-checkout=main", "system-fetch=https://me:s3cret@h/r"}, "the name of a remote"},
-		{"no processors at all", []string{"system-cmd=a", "system-cpus=0"}, "from 0.01 on"},
-		{"no memory at all", []string{"system-cmd=a", "system-mem=1"}, "1MiB"},
+		{"no processors", []string{"system-cmd=a", "system-cpus=0"}, "from 0.01 on"},
+		{"no memory", []string{"system-cmd=a", "system-mem=1"}, "1MiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var d Document
@@ -40,22 +40,22 @@ func TestSystemSettings(t *testing.T) {
 			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("got %v, want %q in it", err, tt.want)
 			case err != nil && strings.Contains(err.Error(), "s3cret"):
-				t.Errorf("the error tells the secret: %v", err)
+				t.Errorf("the error contains the secret: %v", err)
 			}
 		})
 	}
 }
 
-// TestSystemIsMasked plants a secret in each setting that may hold one, and
-// looks for it in what a report keeps of the workload; which is no workload
-// again before the secret is put back.
+// TestSystemIsMasked puts a secret into each setting that may contain one: the
+// workload in a report must not show it, and must be refused as a workload
+// until the secret is put back.
 func TestSystemIsMasked(t *testing.T) {
 	const canary = "kestrel-3310"
 	for _, tt := range []struct {
 		name   string
 		pairs  []string
 		want   string // shown
-		filled bool   // by reference: to be used again as it is
+		filled bool   // the secret is a reference: usable again as it is
 	}{
 		{"a setting", []string{"system-cmd=server -E output.elasticsearch.password=" + canary}, "output.elasticsearch.password=***", false},
 		{"a quoted value", []string{"system-cmd=server --password 'a " + canary + "'"}, "--password ***", false},
@@ -97,7 +97,7 @@ func TestSystemIsMasked(t *testing.T) {
 				t.Errorf("as a workload again: %v", err)
 			}
 			if err != nil && !strings.Contains(err.Error(), "the placeholder of a secret") {
-				t.Errorf("got %v, want to be told why", err)
+				t.Errorf("got %v, want the reason", err)
 			}
 		})
 	}

@@ -14,15 +14,14 @@ import (
 	"carronade/units"
 )
 
-// A Workload is what to run: checked, with defaults filled in, and knowing
-// where each value came from. It is not changed once made, so that several
-// runs may share one.
+// A Workload is what to run: checked, with defaults filled in, and with the
+// origin of each value. It is immutable, so several runs may share one.
 type Workload struct {
 	URL  *url.URL
 	Kind target.Kind
 	Op   string
 
-	// Warnings are words for people about what was asked.
+	// Warnings are texts for the user about the settings.
 	Warnings []string
 
 	table  []Setting
@@ -35,13 +34,13 @@ type value struct {
 	from  Origin
 }
 
-// Origin is where a value came from, in rising rank.
+// Origin is where a value came from, in rising priority.
 type Origin uint8
 
 // The origins.
 const (
 	FromDefault Origin = iota
-	FromPreset         // another setting stands for it: a profile, a client's own file
+	FromPreset         // from another setting: a profile, a client's own file
 	FromFile
 	FromFlag
 )
@@ -56,11 +55,11 @@ type Resolved struct {
 	Texts []string
 	From  Origin
 	Group string
-	// Independent settings say what is done; reports are grouped and compared
-	// over them.
+	// Independent settings are the conditions of a run; reports are grouped and
+	// compared by them.
 	Independent bool
-	// Minor settings are about the report, or hold a default that is off or
-	// that hardly anybody compares runs over: they need not be shown to people.
+	// Minor settings are about the report, or have a default that is off or
+	// that runs are rarely compared by: the text does not show them.
 	Minor bool
 }
 
@@ -71,8 +70,8 @@ func (r Resolved) Text() string { return strings.Join(r.Texts, " ") }
 func (w *Workload) Target() string { return w.text }
 
 // Settings lists, in the order of the table, every setting that has a value
-// and a meaning for the operation. Secrets appear as the references they are,
-// or as what their option lets be shown.
+// and applies to the operation. Secrets appear as references, or as their
+// option shows them.
 func (w *Workload) Settings() []Resolved {
 	var out []Resolved
 	for i := range w.table {
@@ -97,7 +96,7 @@ func (w *Workload) Settings() []Resolved {
 	return out
 }
 
-// minor judges a default.
+// minor reports whether a setting with this default is minor.
 func (s *Setting) minor(text string) bool {
 	switch {
 	case s.Name == "seed":
@@ -105,13 +104,13 @@ func (s *Setting) minor(text string) bool {
 	case s.Name == "op", !s.Independent, slices.Contains([]string{"false", "none", "0", "0%"}, text):
 		return true
 	}
-	// What these hold matters once something else is set, which then shows.
+	// These matter only if another setting is set, which is then shown.
 	return s.Group == "transactions" || s.Group == "connections" && s.Name != "clients"
 }
 
-// MarshalJSON writes the workload as a document that -f reads again: the
-// target, and each setting as the text that a flag would have. What is not
-// shown of a setting has to be filled in again.
+// MarshalJSON writes the workload as a document for -f: the target, and each
+// setting as the text of its flag. What a setting does not show must be filled
+// in again.
 func (w *Workload) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(`{"target":`)
@@ -144,10 +143,10 @@ func quote(v any) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// Given reports whether somebody set the value, himself or by a preset.
+// Given reports whether the user set the value, directly or by a preset.
 func (w *Workload) Given(name string) bool { return w.values[name].from != FromDefault }
 
-// String returns a setting's text, "" when it has none.
+// String returns a setting's text, "" if it has none.
 func (w *Workload) String(name string) string {
 	t := w.values[name].texts
 	if len(t) == 0 {
@@ -156,16 +155,16 @@ func (w *Workload) String(name string) string {
 	return t[len(t)-1]
 }
 
-// Has reports whether a setting has a value, be it the default.
+// Has reports whether a setting has a value, which may be the default.
 func (w *Workload) Has(name string) bool { return len(w.values[name].texts) > 0 }
 
-// Bool returns a switch; false when it was not set.
+// Bool returns a switch; false if it was not set.
 func (w *Workload) Bool(name string) bool { return w.String(name) == "true" }
 
-// Count returns a number, 0 when it has no value.
+// Count returns a number, 0 without a value.
 func (w *Workload) Count(name string) uint64 { return parsed(w, name, units.ParseCount) }
 
-// Duration returns a duration, 0 when it has no value.
+// Duration returns a duration, 0 without a value.
 func (w *Workload) Duration(name string) time.Duration { return parsed(w, name, units.ParseDuration) }
 
 // parsed reads a value that Resolve has checked.
@@ -182,8 +181,8 @@ func parsed[T any](w *Workload, name string, parse func(string) (T, error)) T {
 	return v
 }
 
-// Labels are the names and values that the report carries, without what looks
-// like a secret; nil when none.
+// Labels are the names and values for the report, without what looks like a
+// secret; nil if there are none.
 func (w *Workload) Labels() map[string]string {
 	var (
 		out  map[string]string
@@ -200,22 +199,22 @@ func (w *Workload) Labels() map[string]string {
 	return out
 }
 
-// Percentiles are those asked for beyond the ones that every report has.
+// Percentiles are those requested in addition to those of every report.
 func (w *Workload) Percentiles() []float64 { return parsed(w, "percentiles", parsePercentiles) }
 
-// Verify tells whether what was fired is to be read back.
+// Verify reports whether the sent events are to be read back.
 func (w *Workload) Verify() bool { return w.Bool("verify") }
 
-// Repeat is how often to run it, at least 1.
+// Repeat is the number of runs, at least 1.
 func (w *Workload) Repeat() int { return max(1, int(w.Count("repeat"))) }
 
-// HDR is the file that the histograms go to, "" for none.
+// HDR is the file for the histograms, "" for none.
 func (w *Workload) HDR() string { return w.String("hdr") }
 
-// Trace is the file that rows of batches or events go to, "" for none.
+// Trace is the file for rows of batches or events, "" for none.
 func (w *Workload) Trace() string { return w.String("trace") }
 
-// TraceEvents says that one of so many events has a row; 0: each batch has.
+// TraceEvents is N if one of N events has a row; 0: each batch has one.
 func (w *Workload) TraceEvents() uint64 {
 	share := w.share("trace-events")
 	if share <= 0 {
@@ -224,16 +223,16 @@ func (w *Workload) TraceEvents() uint64 {
 	return uint64(min(math.Round(1/share), 1<<53))
 }
 
-// ClientMetrics tells whether the report shows what each connection did.
+// ClientMetrics reports whether the report shows what each connection did.
 func (w *Workload) ClientMetrics() bool { return w.Bool("client-metrics") }
 
-// IdleTimeout ends a run that consumes when nothing arrived for so long.
+// IdleTimeout ends a run that consumes when nothing arrived for this long.
 func (w *Workload) IdleTimeout() time.Duration { return w.Duration("idle-timeout") }
 
-// Seed decides everything random about the run.
+// Seed determines everything random in the run.
 func (w *Workload) Seed() uint64 { return w.Count("seed") }
 
-// OpenEnded reports whether nothing but a signal, or the target, ends the run.
+// OpenEnded reports whether only a signal, or the target, ends the run.
 func (w *Workload) OpenEnded() bool {
 	if w.Op == Consume {
 		p, err := w.ReadPlan()
@@ -246,11 +245,11 @@ func (w *Workload) OpenEnded() bool {
 // List returns the values of a setting that may be given several times.
 func (w *Workload) List(name string) []string { return w.values[name].texts }
 
-// Size returns a size in bytes, 0 when it has no value.
+// Size returns a size in bytes, 0 without a value.
 func (w *Workload) Size(name string) int64 { return parsed(w, name, units.ParseSize) }
 
-// References are where the secrets of the workload are, such as env:NAME, and
-// not what they are.
+// References returns the references of the workload's secrets, such as
+// env:NAME, not their values.
 func (w *Workload) References() []string {
 	var out []string
 	for i := range w.table {

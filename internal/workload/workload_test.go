@@ -16,7 +16,8 @@ import (
 	"carronade/target"
 )
 
-// cannon is a kind with an option of each sort, and gun one without any.
+// cannon is a kind with an option of each sort, and gun a kind with only one
+// option.
 type cannon struct{}
 
 func (cannon) Name() string      { return "cannon" }
@@ -39,7 +40,7 @@ func (cannon) Options() []target.Option {
 	}
 }
 
-// Presets makes of a password of "env:JAVA" what a client's file would say.
+// Presets returns for the password "env:JAVA" what a client's file would set.
 func (cannon) Presets(_ *url.URL, v target.Values, _ map[string]bool) (map[string]string, []string, error) {
 	if v.String("password") != "env:JAVA" {
 		return nil, nil, nil
@@ -57,7 +58,7 @@ func (gun) DefaultPort(string) string { return "1415" }
 
 var kinds = []target.Kind{cannon{}, gun{}}
 
-// flags reads "name=value" pairs as a command line would give them.
+// flags returns "name=value" pairs as a document of a command line.
 func flags(pairs ...string) *Document {
 	var d Document
 	for _, p := range pairs {
@@ -67,7 +68,7 @@ func flags(pairs ...string) *Document {
 	return &d
 }
 
-func TestResolveRanksFlagBeforeFileBeforeDefault(t *testing.T) {
+func TestResolvePriorities(t *testing.T) {
 	file, err := ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\nfor: 20s\nlinger: 1ms\nheader: {a: 1}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +104,7 @@ func TestResolveRanksFlagBeforeFileBeforeDefault(t *testing.T) {
 	}
 }
 
-func TestResolvePresetsRankBetweenGivenAndDefault(t *testing.T) {
+func TestResolvePriorityOfPresets(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://h:1", "password=env:JAVA", "acks=0"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestResolvePresetsRankBetweenGivenAndDefault(t *testing.T) {
 		t.Errorf("acks: got %s, want 0 as given", got)
 	}
 	if w.Has("group") {
-		t.Error("a preset without meaning for the operation was taken")
+		t.Error("got a preset that does not apply to the operation")
 	}
 	if d := cmp.Diff([]string{"a warning"}, w.Warnings); d != "" {
 		t.Errorf("warnings (-want +got):\n%s", d)
@@ -136,7 +137,7 @@ func TestResolveFaults(t *testing.T) {
 		flags *Document
 		file  string
 		want  string // of the error
-		hint  string // part of a hint; "" when none is wanted
+		hint  string // part of the hint; "": no hint
 	}{
 		{name: "no target", flags: flags("rate=1/s"), want: "no target", hint: "cannon://"},
 		{name: "no scheme", flags: flags("target=127.0.0.1:9092"), want: "no scheme", hint: "did you mean cannon://127.0.0.1:9092?"},
@@ -157,24 +158,24 @@ func TestResolveFaults(t *testing.T) {
 		{name: "option of another operation", flags: flags(to, "group=g"), want: "no meaning for the operation produce", hint: "--op consume"},
 		{name: "pace of a consumer", flags: flags(to, "op=consume", "rate=1/s"), want: "no meaning for the operation consume", hint: "--op produce"},
 
-		{name: "rate of nothing", flags: flags(to, "rate=0"), want: "--rate: must be above 0", hint: "leave --rate out"},
+		{name: "rate of 0", flags: flags(to, "rate=0"), want: "--rate: must be above 0", hint: "leave --rate out"},
 		{name: "negative rate", flags: flags(to, "rate=-1/s"), want: "--rate: "},
 		{name: "absurd rate", flags: flags(to, "rate=1e13/s"), want: "1e12"},
 		{name: "rate of words", flags: flags(to, "rate=fast"), want: "--rate: "},
 		{name: "duration without unit", flags: flags(to, "for=20"), want: "--for: "},
-		{name: "no time at all", flags: flags(to, "for=0"), want: "--for: must be above 0"},
-		{name: "count of nothing", flags: flags(to, "count=0"), want: "at least 1"},
+		{name: "no time", flags: flags(to, "for=0"), want: "--for: must be above 0"},
+		{name: "count of 0", flags: flags(to, "count=0"), want: "at least 1"},
 		{name: "share above one", flags: flags(to, "failure-rate=200%"), want: "--failure-rate: "},
-		{name: "share of nothing", flags: flags(to, "failure-rate=0"), want: "is not a valid share"},
-		{name: "warm-up of two meanings", flags: flags(to, "warmup=10m"), want: "both a time and a number", hint: "600s"},
-		{name: "warm-up of none", flags: flags(to, "warmup=soon"), want: "a time such as 2s"},
+		{name: "share of 0", flags: flags(to, "failure-rate=0"), want: "is not a valid share"},
+		{name: "ambiguous warm-up", flags: flags(to, "warmup=10m"), want: "both a time and a number", hint: "600s"},
+		{name: "invalid warm-up", flags: flags(to, "warmup=soon"), want: "a time such as 2s"},
 		{name: "percentile out of range", flags: flags(to, "percentiles=50,101"), want: "not a percentile"},
 		{name: "label without a name", flags: flags(to, "label==x"), want: "NAME=VALUE"},
 		{name: "unknown requirement", flags: flags(to, "require=steedy"), want: "must be one of steady", hint: "steady"},
-		{name: "shape that is none", flags: flags(to, "shape=triangle(1,2)"), want: "--shape: "},
+		{name: "invalid shape", flags: flags(to, "shape=triangle(1,2)"), want: "--shape: "},
 		{name: "value not among the choices", flags: flags(to, "acks=2"), want: `must be one of 0, 1, all, not "2"`},
-		{name: "switch that is none", file: "target: cannon://h:1\nidempotent: maybe\n", want: "true or false"},
-		{name: "secret in the open", flags: flags(to, "password=canary"), want: "a reference", hint: "env:NAME"},
+		{name: "invalid switch", file: "target: cannon://h:1\nidempotent: maybe\n", want: "true or false"},
+		{name: "plain secret", flags: flags(to, "password=canary"), want: "a reference", hint: "env:NAME"},
 
 		{name: "rate and concurrency", flags: flags(to, "rate=1/s", "concurrency=2"), want: "--concurrency: cannot be combined with rate", hint: "open loop"},
 		{name: "rate and shape", flags: flags(to, "rate=1/s", "shape=constant(1/s)"), want: "--shape: cannot be combined with rate", hint: "give only one"},
@@ -261,7 +262,7 @@ func TestPlan(t *testing.T) {
 		flags *Document
 		check func(t *testing.T, p load.Plan)
 	}{
-		{"nothing asked", flags(to), func(t *testing.T, p load.Plan) {
+		{"no flags", flags(to), func(t *testing.T, p load.Plan) {
 			want := load.Plan{MaxInFlight: 7, Linger: 5 * time.Millisecond, Drain: 10 * time.Second, Interval: time.Second}
 			if d := cmp.Diff(want, p, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Observe" }, cmp.Ignore())); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
@@ -290,17 +291,17 @@ func TestPlan(t *testing.T) {
 				t.Errorf("events: got %d, want 5000", got)
 			}
 		}},
-		{"concurrency beyond the bound", flags(to, "concurrency=500"), func(t *testing.T, p load.Plan) {
+		{"concurrency above the in-flight limit", flags(to, "concurrency=500"), func(t *testing.T, p load.Plan) {
 			if p.Concurrency != 500 || p.MaxInFlight != 500 {
 				t.Errorf("got concurrency %d, %d in flight", p.Concurrency, p.MaxInFlight)
 			}
 		}},
-		{"concurrency and a bound of its own", flags(to, "concurrency=500", "max-in-flight=5"), func(t *testing.T, p load.Plan) {
+		{"concurrency and an in-flight limit", flags(to, "concurrency=500", "max-in-flight=5"), func(t *testing.T, p load.Plan) {
 			if p.MaxInFlight != 5 {
 				t.Errorf("got %d in flight, want 5", p.MaxInFlight)
 			}
 		}},
-		{"a closed round trip fires single events", flags(to, "op=roundtrip", "concurrency=1"), func(t *testing.T, p load.Plan) {
+		{"a closed round trip sends single events", flags(to, "op=roundtrip", "concurrency=1"), func(t *testing.T, p load.Plan) {
 			if p.BatchEvents != 1 {
 				t.Errorf("got %d events a batch, want 1", p.BatchEvents)
 			}
@@ -320,7 +321,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// What a report says can be run again.
+// The workload of a report can be run again.
 func TestMarshalJSONIsAWorkloadFile(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://a:1,b:2/t", "rate=5k/s", "header=k=v", "header=x=y", "password=env:P", "idempotent=true"), nil)
 	if err != nil {
@@ -347,8 +348,8 @@ func TestMarshalJSONIsAWorkloadFile(t *testing.T) {
 	}
 }
 
-// A value may hold a secret that only its option knows of.
-func TestSettingsShowWhatTheirOptionLets(t *testing.T) {
+// A value may contain a secret that only its option knows.
+func TestSettingsAreShownByTheirOption(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://a:1", "property=a=hidden", "property=b=hidden"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -362,7 +363,7 @@ func TestSettingsShowWhatTheirOptionLets(t *testing.T) {
 		texts += r.Text()
 	}
 	if strings.Contains(texts, "hidden") || !strings.Contains(texts, `["a...","b..."]`) {
-		t.Errorf("got %s, want a... and b... for what is hidden", texts)
+		t.Errorf("got %s, want a... and b... instead of the hidden parts", texts)
 	}
 	spec, err := w.Spec()
 	if err != nil {
@@ -373,7 +374,7 @@ func TestSettingsShowWhatTheirOptionLets(t *testing.T) {
 	}
 }
 
-func TestChecksJudgeOnlyWhatWasAsked(t *testing.T) {
+func TestChecksOnlyLimitsThatWereSet(t *testing.T) {
 	const to = "target=cannon://h:1/t"
 	bad := &load.Result{Stopped: load.ByFailures, Missing: 3}
 	bad.Measurement.Counts = measure.Counts{Dropped: 5, Unsent: 6, Acked: 90, Failed: 10}
@@ -386,7 +387,7 @@ func TestChecksJudgeOnlyWhatWasAsked(t *testing.T) {
 		flags *Document
 		want  []verdict
 	}{
-		{"nothing asked", flags(to), nil},
+		{"no limit", flags(to), nil},
 		{"drops within", flags(to, "max-dropped=5"), []verdict{{"max-dropped", true}}},
 		{"drops beyond", flags(to, "max-dropped=4"), []verdict{{"max-dropped", false}}},
 		{"unsent beyond", flags(to, "max-unsent=0"), []verdict{{"max-unsent", false}}},
@@ -404,7 +405,7 @@ func TestChecksJudgeOnlyWhatWasAsked(t *testing.T) {
 			for _, c := range w.Checks(bad) {
 				got = append(got, verdict{c.Name, c.OK})
 				if c.Text == "" {
-					t.Errorf("%s says nothing", c.Name)
+					t.Errorf("%s has no text", c.Name)
 				}
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {
@@ -419,7 +420,7 @@ func TestTableIsConsistent(t *testing.T) {
 		seen := map[string]bool{}
 		for _, s := range Table(k) {
 			if seen[s.Name] {
-				t.Errorf("%s stands twice in the table", s.Name)
+				t.Errorf("%s is in the table twice", s.Name)
 			}
 			seen[s.Name] = true
 			if s.Kind == "" && s.Help == "" {
@@ -447,7 +448,7 @@ func TestSchemaIsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(schema.AnyOf) != 2 || schema.AnyOf[1]["type"] != "array" {
-		t.Errorf("the schema lets in %v, want a workload and a list of them", schema.AnyOf)
+		t.Errorf("the schema accepts %v, want a workload and a list of them", schema.AnyOf)
 	}
 	v := schema.Defs.Workload
 	for _, name := range []string{"target", "rate", "acks", "calibre"} {
@@ -456,11 +457,11 @@ func TestSchemaIsJSON(t *testing.T) {
 		}
 	}
 	if v.Properties["json"] != nil {
-		t.Error("the schema lets --json into a file")
+		t.Error("the schema accepts --json in a file")
 	}
 }
 
-func TestSettingsForPeopleLeaveOutWhatSaysNothing(t *testing.T) {
+func TestMinorSettings(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://h:1", "label=a=b", "retry=0", "rate=1/s"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -478,7 +479,7 @@ func TestSettingsForPeopleLeaveOutWhatSaysNothing(t *testing.T) {
 	}
 }
 
-// Whatever is typed for a target, nothing before an @ is said again.
+// Whatever is typed for a target, no error repeats the text before an @.
 func FuzzParseTarget(f *testing.F) {
 	for _, s := range []string{"cannon://h:1/t", "cannon://a,b:2", "h:1", "cannon://[::1]:1", "cannon://%zz", "gun:///x?y#z", "://", ""} {
 		f.Add(s)
@@ -499,14 +500,14 @@ func FuzzParseTarget(f *testing.F) {
 	})
 }
 
-// A mirror reads back what it fired by means of its own.
+// A mirror verifies its events in its own way.
 type mirror struct{ gun }
 
 func (mirror) Name() string      { return "mirror" }
 func (mirror) Schemes() []string { return []string{"mirror"} }
 func (mirror) Verifies() bool    { return true }
 
-// A kind that does not consume may verify all the same, where it says so.
+// A kind that does not consume may still verify, if it says so.
 func TestVerifier(t *testing.T) {
 	w, err := Resolve([]target.Kind{mirror{}}, flags("target=mirror://h", "verify=true"), nil)
 	if err != nil || !w.Verify() {

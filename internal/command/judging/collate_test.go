@@ -11,7 +11,7 @@ import (
 	"carronade/internal/report"
 )
 
-// with gives the system of a report a flag.
+// with sets a flag of a report's system.
 func with(name, value string) func(*report.Document) {
 	return func(d *report.Document) { d.System.Facts["flags"] = map[string]any{name: value} }
 }
@@ -29,15 +29,15 @@ func TestCollate(t *testing.T) {
 	}{
 		{"by a flag", []string{"tracing"}, command.OK, "tracing\n"},
 		{"by branch", []string{"branch", "branch=pr"}, command.OK, "revision"},
-		{"young enough to start from", []string{"branch", "-n", "24h"}, command.OK, "pr"},
+		{"of the last day", []string{"branch", "-n", "24h"}, command.OK, "pr"},
 		{"without VAR", nil, command.Failed, "needs the field that differs"},
 		{"two forms", []string{"branch", "--csv", "--json"}, command.Failed, "cannot be combined"},
-		{"no number and no age", []string{"branch", "-n", "soon"}, command.Failed, "--last"},
-		{"a filter that is none", []string{"branch", "main"}, command.Failed, "contains no comparison"},
+		{"neither a number nor an age", []string{"branch", "-n", "soon"}, command.Failed, "--last"},
+		{"not a filter", []string{"branch", "main"}, command.Failed, "contains no comparison"},
 		{"VAR mistyped", []string{"brnch"}, command.Failed, "no report has it"},
 		{"a filter mistyped", []string{"branch", "tracin=false"}, command.Failed, "no report has it"},
-		{"nothing meets all", []string{"tracing", "rate=1/s", "branch=pr"}, command.Failed, "no report of 3 meets all filters"},
-		{"sorted by nothing", []string{"branch", "--sort", "speed"}, command.Failed, "no report has it"},
+		{"no report meets all filters", []string{"tracing", "rate=1/s", "branch=pr"}, command.Failed, "no report of 3 meets all filters"},
+		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, command.Failed, "no report has it"},
 		{"VAR does not vary", []string{"for"}, command.OK, "for does not vary"},
 		{"one repetition", []string{"tracing"}, command.OK, "one repetition of each"},
 	} {

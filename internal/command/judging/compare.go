@@ -27,8 +27,8 @@ verdict: better, worse, same (within the smallest effect of interest), or cannot
 tell, and why. The verdict depends on two rows, throughput and response p99,
 judged together; all others are exploratory.
 
-With --run the sides are workload files: both are run --repeat times, in turns
-(A B B A ...), so that drift affects both.`
+With --run the sides are workload files: both are run --repeat times,
+alternating (A B B A ...), so that drift affects both.`
 
 const compareExample = `
   carronade compare main faster
@@ -60,7 +60,7 @@ func Compare(t Tools) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
-	fs.BoolVar(&c.run, "run", false, "the sides are workload files: run them in turns, then compare")
+	fs.BoolVar(&c.run, "run", false, "the sides are workload files: run them alternately, then compare")
 	fs.IntVar(&c.repeat, "repeat", judge.Repetitions, "with --run: run each `N` times")
 	fs.BoolVar(&c.gate, "gate", false, "exit with 1 if worse, with 4 if it cannot tell")
 	fs.BoolVar(&c.revisions, "revisions", false, "judge all revisions of a side together, not only the newest")

@@ -10,13 +10,12 @@ import (
 	"carronade/internal/command"
 )
 
-// Tools are what the commands need of the program.
+// Tools are the parts of the program that the commands need.
 type Tools struct {
 	command.Console
 	Stores command.Stores
-	Err    io.Writer // what confirming commands write
-	// Interleave runs two workload files in turns (A B B A ...), each so often,
-	// keeps their reports in the store at a place, and returns the ids of both.
-	// What it shows on the way goes to stderr.
+	Err    io.Writer // for the output of confirming commands
+	// Interleave runs two workload files alternately (A B B A ...), each repeat times, stores
+	// their reports at a place, and returns the ids of both. Its progress goes to stderr.
 	Interleave func(ctx context.Context, place, base, candidate string, repeat int) (baseIDs, candidateIDs []string, err error)
 }

@@ -24,7 +24,7 @@ import (
 	"carronade/measure"
 )
 
-// A shelf is a store for tests, and what commands said.
+// A testStore is a store for tests, with the output of commands.
 type shelf struct {
 	t     *testing.T
 	store *sqlite.Store
@@ -44,7 +44,7 @@ func newShelf(t *testing.T) *shelf {
 	return s
 }
 
-// keep keeps a report of a revision that reached a throughput, so long ago.
+// keep stores a report of a revision with a throughput, from that long ago.
 func (s *shelf) keep(branch, revision string, ago time.Duration, throughput float64, change ...func(*report.Document)) string {
 	s.t.Helper()
 	s.n++
@@ -83,7 +83,7 @@ func (s *shelf) keep(branch, revision string, ago time.Duration, throughput floa
 	return d.ID
 }
 
-// repeat keeps reports that differ by a percent.
+// repeat stores reports that differ by a percent.
 func (s *shelf) repeat(n int, branch, revision string, ago time.Duration, throughput float64) (ids []string) {
 	rnd := rand.New(rand.NewPCG(uint64(s.n), 9))
 	for i := range n {
@@ -92,7 +92,7 @@ func (s *shelf) repeat(n int, branch, revision string, ago time.Duration, throug
 	return ids
 }
 
-// run runs a command line and returns its exit code, and the error in words.
+// run runs a command line and returns its exit code and its error message.
 func (s *shelf) run(args ...string) (code int, words string) {
 	s.t.Helper()
 	s.out.Reset()
@@ -165,17 +165,17 @@ func TestCompare(t *testing.T) {
 		{"run fails", []string{"--run", "broken.yaml", "b.yaml"}, 2, "no"},
 
 		{"run without two", []string{"--run", "a.yaml", "b.yaml", "c.yaml"}, 2, "unexpected argument"},
-		{"run too often", []string{"--run", "a.yaml", "b.yaml", "--repeat", "0"}, 2, "--repeat 0: must be between 1 and 1000"},
+		{"an invalid number of repetitions", []string{"--run", "a.yaml", "b.yaml", "--repeat", "0"}, 2, "--repeat 0: must be between 1 and 1000"},
 		{"repeat without run", []string{"main", "feature/faster", "--repeat", "7"}, 2, "--repeat belongs to --run"},
 		{"one side", []string{"main"}, 2, "needs two sides"},
 		{"an unknown field", []string{"brnch=main", "main"}, 2, `look for the field "brnch": no report has it`},
-		{"nothing met", []string{"branch=none", "main"}, 2, "no report meets branch=none -> carronade report list"},
-		{"nothing so called", []string{"trunk", "main"}, 2, `"trunk" is not a branch, a report or a revision of any report`},
+		{"no report meets it", []string{"branch=none", "main"}, 2, "no report meets branch=none -> carronade report list"},
+		{"an unknown name", []string{"trunk", "main"}, 2, `"trunk" is not a branch, a report or a revision of any report`},
 		{"a file", []string{"a.yaml", "b.yaml"}, 2, "-> carronade compare --run runs workload files"},
 		{"an empty side", []string{",", "main"}, 2, "one side names no reports"},
 		{"both kinds", []string{"last,branch=main", "main"}, 2, "some are reports and some are filters"},
 		{"the same", []string{alone, alone}, 2, "on both sides -> choose the sides"},
-		{"no share", []string{"main", "feature/faster", "--effect", "lots"}, 2, "--effect lots: "},
+		{"an invalid share", []string{"main", "feature/faster", "--effect", "lots"}, 2, "--effect lots: "},
 		{"too large a share", []string{"main", "feature/faster", "--effect", "100%"}, 2, "must be between 0 and 100%"},
 		{"an unknown row", []string{"main", "feature/faster", "--effect", "troughput=3%"}, 2, "did you mean throughput?"},
 		{"png alone", []string{"main", "feature/faster", "--png"}, 2, "--png belongs to --pictures"},
@@ -268,7 +268,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Nothing is judged of a store that holds nothing.
+// An empty store gives an error.
 func TestEmptyStore(t *testing.T) {
 	s := newShelf(t)
 	if code, words := s.run("verify"); code != command.Failed || !strings.Contains(words, "no report is there") {
@@ -279,7 +279,7 @@ func TestEmptyStore(t *testing.T) {
 	}
 }
 
-// Runs that are no good are left out, and said.
+// Unusable runs are left out, and named.
 func TestVerifyLeavesOut(t *testing.T) {
 	s := newShelf(t)
 	s.repeat(6, "main", "aaaa", 3*day, 50e3)
@@ -296,8 +296,8 @@ func TestVerifyLeavesOut(t *testing.T) {
 	}
 }
 
-// TestMain is also the confirming command of tests, since it has to keep
-// reports: with a level in its environment it keeps one.
+// TestMain is also the confirming command of tests, which must store reports:
+// it does so if its environment has a level.
 func TestMain(m *testing.M) {
 	if level := os.Getenv("CONFIRM_LEVEL"); level != "" {
 		os.Exit(confirm(level))
@@ -305,7 +305,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// confirm keeps a report like the newest one of the store, at a level.
+// confirm stores reports like the newest one of the store, with a level.
 func confirm(level string) int {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, os.Getenv("CONFIRM_STORE"))
@@ -336,10 +336,10 @@ func confirm(level string) int {
 			return 1
 		}
 	}
-	return 3 // as a run that was not trustworthy leaves: it does not matter
+	return 3 // like a run that was not trusted: it does not matter
 }
 
-// A regression is confirmed by more runs, or it is not.
+// More runs confirm a regression, or do not.
 func TestConfirm(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -377,9 +377,9 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// What was there beyond -n N is no new report: two runs began at the same time,
-// and the first look took one of them.
-func TestConfirmBeyondTheNewestSoMany(t *testing.T) {
+// A report beyond -n N is not a new one: two runs began at the same time, and
+// the first query returned one of them.
+func TestConfirmBeyondTheLimit(t *testing.T) {
 	s := newShelf(t)
 	s.keep("", "", 40*time.Hour, 50e3)
 	oldest, err := s.store.Rows(t.Context(), store.Query{Fields: []string{}})

@@ -133,7 +133,7 @@ func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 	return out
 }
 
-// judged is the case that all reports were judged; it is skipped if some were not.
+// judged is the test case for all reports being judged; it is skipped if some were not.
 func judged(out []judge.LeftOut) export.Case {
 	const most = 20
 	var parts []string

@@ -15,8 +15,7 @@ import (
 	"carronade/load"
 )
 
-// outcomes are the cases of JUnit XML, a line each: suite, name and what came of
-// it.
+// outcomes returns the cases of JUnit XML, a line each: suite, name and result.
 func outcomes(t *testing.T, data []byte) []string {
 	t.Helper()
 	var all struct {
@@ -62,7 +61,7 @@ func outcomes(t *testing.T, data []byte) []string {
 	return out
 }
 
-// has fails the test unless some line has all parts.
+// has fails the test unless a line has all parts.
 func has(t *testing.T, lines []string, parts ...string) {
 	t.Helper()
 	if !slices.ContainsFunc(lines, func(l string) bool {
@@ -99,7 +98,7 @@ func TestCompareAsJUnit(t *testing.T) {
 	}
 }
 
-// What decides nothing never fails, and what is on one side alone is said.
+// Exploratory rows never fail, and reports that are only on one side are named.
 func TestExploratoryRowsDoNotFail(t *testing.T) {
 	c := &judge.Comparison{
 		Base: judge.Side{Name: "a"}, Candidate: judge.Side{Name: "b", LeftOut: []judge.LeftOut{{ID: "x1", Why: "cut short"}}},
@@ -197,7 +196,7 @@ func TestVerifyAsJUnit(t *testing.T) {
 	}
 }
 
-// An alarm that stands by its confirming run alone fails in a case of its own.
+// An alarm that only its confirming run supports fails in a separate case.
 func TestConfirmedAloneFails(t *testing.T) {
 	v := &judge.Verification{Verdict: judge.Worse, Groups: []judge.Gate{{
 		Verdict: judge.Worse, Revisions: []judge.Level{{Date: time.Unix(0, 0)}}, Confirmed: &judge.Confirmed{Again: true, Reports: []string{"n"}},

@@ -190,10 +190,11 @@ func oldest(v *judge.Verification) time.Time {
 	return out
 }
 
-// leave is how long a confirming command may take to end after an interrupt.
+// confirmTimeout is how long a confirming command may take to end after an
+// interrupt.
 const leave = 30 * time.Second
 
-// confirmed runs the confirming command for one workload.
+// runConfirm runs the confirming command for one workload.
 func (c *verifying) confirmed(ctx context.Context, g *judge.Gate) error {
 	newest := g.Revisions[len(g.Revisions)-1]
 	all := slices.Concat(newest.LeftOut, newest.Reports) // if a revision always crashes, none of its reports is judged

@@ -65,7 +65,7 @@ web-03  nginx req rate  ok     64.4122  13:00:22   60
 	}
 }
 
-// What is no number has a name in JSON all the same, and no events are a list.
+// NaN and infinity are strings in JSON, and no events are an empty list.
 func TestAnswer(t *testing.T) {
 	data, err := json.Marshal(answerOf("riemann://a", "true", []riemann.Event{{Metric: math.NaN()}, {Metric: float32(math.Inf(-1))}, {Metric: 1.5}}))
 	if err != nil {

@@ -66,7 +66,7 @@ func (c *commands) damaged(ctx context.Context, place string, why error) error {
 	c.Warn(why.Error())
 	s, err := c.Damaged(ctx, place)
 	if err != nil {
-		return broken(placeOr(place, "the store")) // of which nothing can be read
+		return broken(placeOr(place, "the store")) // nothing can be read from it
 	}
 	_, err = c.inspect(ctx, s, 1)
 	if err = errors.Join(err, s.Close()); err != nil {

@@ -65,8 +65,8 @@ func (c *commands) into(cmd *cobra.Command, do job) {
 	making.on(cmd, do)
 }
 
-// between opens the other store, which a flag names. It refuses the store that is open
-// already: if a process opens a file twice, closing either gives up the locks of both.
+// between opens the other store, which a flag names. It refuses the store that is already open:
+// if a process opens a file twice, closing either releases the locks of both.
 func (c *commands) between(ctx context.Context, s store.Store, open command.Stores, flag *pflag.Flag, do func(store.Store) error) (err error) {
 	place, err := other(flag)
 	if err != nil {

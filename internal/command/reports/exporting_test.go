@@ -11,7 +11,7 @@ import (
 	"carronade/internal/store/sqlite"
 )
 
-// A watched store tells of each report before it is read.
+// A watched store calls a function before each report is read.
 type watched struct {
 	store.Store
 	read func(n int)
@@ -24,9 +24,9 @@ func (w *watched) Get(ctx context.Context, id string) (*report.Document, error) 
 	return w.Store.Get(ctx, id)
 }
 
-// TestExportInTurn: of a form that holds one report, each is written before the next
-// is read: there may be more than memory holds.
-func TestExportInTurn(t *testing.T) {
+// TestExportOneByOne: in a format with one report per file, each report is
+// written before the next is read, since all may not fit into memory.
+func TestExportOneByOne(t *testing.T) {
 	const n = 5
 	s, err := sqlite.Open(t.Context(), filled(t, n, 3))
 	if err != nil {
@@ -40,7 +40,7 @@ func TestExportInTurn(t *testing.T) {
 			t.Error(err)
 		}
 		if len(files) != before {
-			t.Errorf("%d files are there when %d reports have been read", len(files), before)
+			t.Errorf("got %d files after %d reports were read", len(files), before)
 		}
 	}}
 	c := &commands{}

@@ -14,7 +14,7 @@ import (
 	"carronade/measure"
 )
 
-// rowOf is the digest of a run that ended so.
+// rowOf returns the digest of a report after a change.
 func rowOf(t *testing.T, change func(d *report.Document)) digest.Row {
 	t.Helper()
 	d := &report.Document{ID: "abcdefgh", Op: "produce", Target: "kafka://127.0.0.1:9092/orders-of-the-whole-company", Mode: load.OpenLoop, StartedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}
@@ -23,15 +23,15 @@ func rowOf(t *testing.T, change func(d *report.Document)) digest.Row {
 	return digest.Of(d)
 }
 
-// A run is listed by what ended it; whether it was trusted is said of a whole
-// one.
+// A run is listed with the reason for its end; only a complete one with whether
+// it was trusted.
 func TestOutcome(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(d *report.Document)
 		want   string
 	}{
-		{"well", func(*report.Document) {}, ""},
+		{"a normal end", func(*report.Document) {}, ""},
 		{"untrusted", func(d *report.Document) { d.Trust.OK = false }, "untrusted"},
 		{"noisy", func(d *report.Document) { d.Trust.Level = measure.Noisy }, "noisy"},
 		{"noisy, and over a limit", func(d *report.Document) { d.Trust.Level, d.Checks = measure.Noisy, []report.Check{{}} }, "broken limit"},
@@ -45,11 +45,11 @@ func TestOutcome(t *testing.T) {
 		{"killed", func(d *report.Document) { d.Partial, d.Stopped = true, load.Killed }, "killed"},
 		{"interrupted", func(d *report.Document) { d.Stopped, d.Partial = load.Interrupted, true }, "interrupted"},
 		{"a limit", func(d *report.Document) { d.Checks = []report.Check{{}} }, "broken limit"},
-		{"nobody can tell", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, "cannot tell"},
-		{"noisy, and nobody can tell", func(d *report.Document) {
+		{"cannot tell", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, "cannot tell"},
+		{"noisy, and cannot tell", func(d *report.Document) {
 			d.Trust.Level, d.Checks = measure.Noisy, []report.Check{{CannotTell: true}}
 		}, "cannot tell"},
-		{"untrusted, and nobody can tell", func(d *report.Document) { d.Trust.OK, d.Checks = false, []report.Check{{CannotTell: true}} }, "untrusted"},
+		{"untrusted, and cannot tell", func(d *report.Document) { d.Trust.OK, d.Checks = false, []report.Check{{CannotTell: true}} }, "untrusted"},
 		{"a problem", func(d *report.Document) { d.Problems = []string{"no"} }, "failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// A list is whole where it goes to a file, and as wide as the terminal else; the
-// target keeps what tells it from others.
+// A list in a file is uncut, and on a terminal as wide as the terminal; the
+// target keeps the part that distinguishes it.
 func TestListWidth(t *testing.T) {
 	rows := []digest.Row{
 		rowOf(t, func(d *report.Document) {
@@ -97,8 +97,8 @@ func TestListWidth(t *testing.T) {
 	}
 }
 
-// What has no room in a narrow terminal is left out, column by column, and no
-// line is wrapped.
+// On a narrow terminal, columns are left out one by one, and no line is
+// wrapped.
 func TestNarrowList(t *testing.T) {
 	r := rowOf(t, func(d *report.Document) {
 		d.Mode, d.Totals.EventsPerS, d.Totals.Acked, d.Partial, d.Stopped, d.Note = load.ClosedLoop, 8500, 1000, true, load.Interrupted, "of the evening"

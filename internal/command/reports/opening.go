@@ -92,7 +92,7 @@ func browse(ctx context.Context, path string) error {
 	}
 	exe, err := exec.LookPath(words[0])
 	if err != nil {
-		return fmt.Errorf("there is no %s", words[0])
+		return fmt.Errorf("%s is not installed", words[0])
 	}
 	// The browser outlives this program.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), exe, words[1:]...)

@@ -61,7 +61,7 @@ type commands struct{ Tools }
 // A job is a command's work in an open store.
 type job func(ctx context.Context, s store.Store, args []string) error
 
-// on makes a command's function that opens the store and closes it.
+// on sets a command's function, which opens the store and closes it.
 func (c *commands) on(cmd *cobra.Command, do job) {
 	open := c.Stores.Bind(cmd.Flags())
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
@@ -139,5 +139,5 @@ func (c *commands) get(ctx context.Context, s store.Store, words []string) (*rep
 	return d, err
 }
 
-// join is the arguments as they were typed.
+// join returns the arguments as they were typed.
 func join(words []string) string { return strings.Join(words, " ") }

@@ -16,7 +16,7 @@ import (
 	"carronade/internal/store/storetest"
 )
 
-// filled makes a store of so many reports, of so many intervals each.
+// filled creates a store with n reports of that many intervals each.
 func filled(t *testing.T, n, intervals int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "reports.db")
@@ -35,7 +35,7 @@ func filled(t *testing.T, n, intervals int) string {
 	return path
 }
 
-// wrecked makes a store of many reports and changes its bytes.
+// wrecked creates a store with n reports and changes its bytes.
 func wrecked(t *testing.T, n int, wreck func(b []byte) []byte) string {
 	t.Helper()
 	path := filled(t, n, 5)
@@ -49,17 +49,17 @@ func wrecked(t *testing.T, n int, wreck func(b []byte) []byte) string {
 	return path
 }
 
-// exists reports whether there is a file.
+// exists reports whether a file exists.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// ran is what a command line said, on stores that are files.
+// ran is the result of a command line, with stores that are files.
 type ran struct {
 	code       int
 	out, notes string
-	words      string // of the error, with the way out
+	words      string // of the error, with the hint
 }
 
 // runs runs a command line below report.
@@ -108,14 +108,14 @@ func runs(t *testing.T, args ...string) (r ran) {
 	return r
 }
 
-// What a damaged store lost is not called less than it is.
-func TestWhatADamagedStoreLost(t *testing.T) {
+// The loss of a damaged store is not understated.
+func TestLossOfADamagedStore(t *testing.T) {
 	const n = 60
 	for _, tt := range []struct {
 		name  string
 		wreck func(b []byte) []byte
 		some  bool   // some are saved
-		words string // the error's, of --move-aside
+		words string // of the error of --move-aside
 	}{
 		{"cut in half", func(b []byte) []byte { return b[:len(b)/2] }, true, "the number of others is unknown"},
 		{"cut near its beginning", func(b []byte) []byte { return b[:len(b)/20] }, false, "nothing could be read of the old one"},
@@ -137,8 +137,8 @@ func TestWhatADamagedStoreLost(t *testing.T) {
 	}
 }
 
-// A part that cannot be read may have told of more: a rescue that saved all that
-// it found is no whole one for that.
+// An unreadable part may have listed more reports: a rescue that saved
+// everything it found may still be incomplete.
 func TestRescueOfAllThatWasFound(t *testing.T) {
 	whole := []string{"a", "b"}
 	for _, tt := range []struct {
@@ -163,7 +163,7 @@ func TestRescueOfAllThatWasFound(t *testing.T) {
 	}
 }
 
-// A source that is not there makes no store to copy to.
+// If the source does not exist, no destination is created.
 func TestPullFromNowhere(t *testing.T) {
 	dir := t.TempDir()
 	own, source := filepath.Join(dir, "own.db"), filled(t, 3, 1)
@@ -174,13 +174,13 @@ func TestPullFromNowhere(t *testing.T) {
 		own  bool
 		want string
 	}{
-		{"a source that is not there", []string{"--from", filepath.Join(dir, "none.db")}, command.Failed, false, "none.db"},
+		{"a missing source", []string{"--from", filepath.Join(dir, "none.db")}, command.Failed, false, "none.db"},
 		{"no source", nil, command.Failed, false, "--from is missing"},
-		{"itself, which is not there", []string{"--from", own}, command.Failed, false, "own.db"},
+		{"itself, which is missing", []string{"--from", own}, command.Failed, false, "own.db"},
 		{"a source", []string{"--from", source}, command.OK, true, ""},
 		{"once more", []string{"--from", source}, command.OK, true, ""},
 		{"itself", []string{"--from", own}, command.Failed, true, "the store that is open"},
-		{"nowhere, into one that is there", []string{"--from", filepath.Join(dir, "none.db")}, command.Failed, true, "none.db"},
+		{"a missing source, into an existing store", []string{"--from", filepath.Join(dir, "none.db")}, command.Failed, true, "none.db"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := runs(t, append([]string{"pull", "--store", own}, tt.args...)...)

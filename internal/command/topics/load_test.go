@@ -15,7 +15,7 @@ import (
 )
 
 // A load on topics is a run whose events are operations and whose batches are
-// requests, and what becomes of each is seen.
+// requests; Each gets the result of every operation.
 func TestLoad(t *testing.T) {
 	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0"})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestLoad(t *testing.T) {
 	if r.Failed != 5 || r.Unsent != 25 || r.Result.Stopped != load.ByFailures || !slices.ContainsFunc(seen, func(d compat.TopicDone) bool { return d.Class == "rejected" && d.Err != nil }) {
 		t.Errorf("again, with four failures allowed: got %+v, %+v", r, seen)
 	}
-	for _, times := range []int{-1, 1e9} { // without end, and a bound that is not reached
+	for _, times := range []int{-1, 1e9} { // without an end, and a limit that is not reached
 		r, _ = run(compat.TopicLoad{Op: kafka.TopicsList, Times: times, For: 50 * time.Millisecond})
 		if r.Done == 0 || r.Unsent != 0 || r.Result.Stopped != load.ByTime {
 			t.Errorf("%d times for 50 ms: got %+v, ended by %v", times, r, r.Result.Stopped)

@@ -10,7 +10,7 @@ import (
 	"carronade/target/kafka"
 )
 
-// sums are what rows have together.
+// sums adds up rows.
 func sums(rows []measure.Interval) (c measure.Counts, service, failing, censored uint64) {
 	for i := range rows {
 		c.Add(rows[i].Counts)
@@ -21,15 +21,15 @@ func sums(rows []measure.Interval) (c measure.Counts, service, failing, censored
 	return c, service, failing, censored
 }
 
-// However long a load lasts, its rows are those of an hour, nothing is lost by
-// it, and two of them are open.
+// However long a load lasts, it has no more rows than one of an hour, no counts
+// are lost, and two rows are open.
 func TestSecondsAreBounded(t *testing.T) {
 	const most = 3 * measure.DefaultSeries
 	s := newSeconds(compat.TopicLoad{PerRequest: 2})
 	for i := range most {
 		at := time.Duration(i) * time.Second
 		if i%5 == 1 {
-			at -= 3 * time.Second // told late
+			at -= 3 * time.Second // reported late
 		}
 		d := kafka.TopicDone{Sent: max(0, at-time.Millisecond), At: max(0, at), InFlight: 1}
 		s.done(d)
@@ -57,12 +57,13 @@ func TestSecondsAreBounded(t *testing.T) {
 	}
 }
 
-// What was due is offered in the second that it was due in, also what was never
-// begun, and ends with the beginning of operations.
+// Operations are offered in the second in which they were due, also those that
+// were never begun, until the last beginning of operations.
 func TestSecondsOffered(t *testing.T) {
 	w := &kafka.TopicWork{Op: kafka.TopicsList, Times: -1, Rate: 10}
 	s := newSeconds(compat.TopicLoad{Rate: w.Rate})
-	// The second request lasts until the load is cut off; the third is behind it.
+	// The second request lasts until the load is canceled; the third waits
+	// behind it.
 	s.done(kafka.TopicDone{Sent: 0, At: time.Millisecond, InFlight: 1, Last: true})
 	s.done(kafka.TopicDone{
 		Due: 100 * time.Millisecond, Sent: 101 * time.Millisecond, At: 5 * time.Second, InFlight: 1, Last: true,
@@ -92,8 +93,8 @@ func TestSecondsOffered(t *testing.T) {
 	}
 }
 
-// A request of which something was done has a service time, one that failed
-// whole a time of its own, and one of which nothing is known none.
+// A request has a service time if a part of it was done, a failed service time
+// if all of it failed, and none if its result is unknown.
 func TestSecondsFates(t *testing.T) {
 	s := newSeconds(compat.TopicLoad{PerRequest: 2})
 	var seen []compat.TopicDone
@@ -117,7 +118,7 @@ func TestSecondsFates(t *testing.T) {
 	}
 }
 
-// What a request was sent too late counts for each of its operations, and is not in
+// The send delay of a request counts for each of its operations, and is not in
 // the lower values.
 func TestSecondsLate(t *testing.T) {
 	ms := time.Millisecond
@@ -128,7 +129,7 @@ func TestSecondsLate(t *testing.T) {
 		}
 	}
 	record(100*ms, 90*ms, 130*ms, 150*ms)
-	record(100*ms, 140*ms, 150*ms, 170*ms) // no caller was free before
+	record(100*ms, 140*ms, 150*ms, 170*ms) // no caller was free earlier
 	for _, c := range []struct {
 		name           string
 		got            *measure.Histogram
@@ -146,8 +147,8 @@ func TestSecondsLate(t *testing.T) {
 	}
 }
 
-// More than anybody can count one by one was never begun: its ages are told all
-// the same, and at once.
+// If very many operations were never begun, their ages are still recorded, and
+// quickly.
 func TestSecondsNeverBegun(t *testing.T) {
 	w := &kafka.TopicWork{Op: kafka.TopicsCreate, Next: func() string { return "" }, Times: -1, Rate: 1e6, PerRequest: 10}
 	s := newSeconds(compat.TopicLoad{Rate: w.Rate, PerRequest: 10})

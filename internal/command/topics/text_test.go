@@ -10,8 +10,8 @@ import (
 	"carronade/target/kafka"
 )
 
-// What nobody knows the fate of is distinguished from what failed.
-func TestTextTellsUnknown(t *testing.T) {
+// Operations with an unknown result are distinguished from those that failed.
+func TestTextHasUnknown(t *testing.T) {
 	answered, waited := measure.NewHistogram(), measure.NewHistogram()
 	answered.RecordN(time.Millisecond, 2)
 	waited.Record(time.Second)

@@ -236,7 +236,7 @@ func readLines(path string) ([]string, error) {
 	return out, lines.Err()
 }
 
-// run does the work and shows what came of it.
+// run does the work and prints the result.
 func (t *topics) run(ctx context.Context, w kafka.TopicWork, asJSON bool) error {
 	r, err := kafka.Topics(ctx, w)
 	if err != nil {
