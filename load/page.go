@@ -83,12 +83,12 @@ func (r *recorder) at(t time.Duration, phase int) *page {
 	return p
 }
 
-// takeBefore removes the pages of intervals before i and passes them to give.
-func (r *recorder) turn(i int, give func(*page)) {
+// takeBefore removes the pages of intervals before i and passes them to emit.
+func (r *recorder) turn(i int, emit func(*page)) {
 	keep := r.open[:0]
 	for _, p := range r.open {
 		if p.interval < i {
-			give(p)
+			emit(p)
 		} else {
 			keep = append(keep, p)
 		}

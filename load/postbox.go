@@ -104,15 +104,15 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 }
 
 // takeBefore removes the pages of intervals before i, or all of them.
-func (j *joiner) turn(i int, all bool, give func(*page)) {
+func (j *joiner) turn(i int, all bool, emit func(*page)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if i > j.rec.oldest {
-		j.rec.turn(i, give)
+		j.rec.turn(i, emit)
 	}
 	if all {
 		for _, p := range j.rec.open {
-			give(p)
+			emit(p)
 		}
 		j.rec.open, j.rec.last = nil, nil
 	}
