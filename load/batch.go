@@ -2,8 +2,8 @@ package load
 
 import "time"
 
-// A Batch is sent in one piece and acknowledged in one piece. Its events are consecutive in its stream: the events First,
-// First+1, ... First+Events-1 of the stream.
+// A Batch is sent in one piece and acknowledged in one piece. Its events are
+// consecutive in its stream: First, First+1, ... First+Events-1.
 //
 // All times are offsets from the start of the run.
 type Batch struct {
@@ -12,7 +12,7 @@ type Batch struct {
 	Stream  int32
 	Events  int32
 	Attempt int32 // number of earlier attempts (Plan.Retry)
-	Phase   int32 // the engine's own index of the phase the events belong to
+	Phase   int32 // the engine's index of the phase that the events belong to
 
 	// DueFirst and DueLast are when the first and the last event were due.
 	// Both are -1 when nothing schedules the run.

@@ -233,7 +233,7 @@ func (c *collector) interval(i int, end time.Duration) {
 	}
 }
 
-// delayRow holds a row back until the next one of its phase, because what becomes known
+// delayRow delays a row until the next one of its phase, because what becomes known
 // only at the end of a run (events that were never sent) belongs to the last row.
 func (c *collector) keep(row measure.Interval) *measure.Interval {
 	row.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })

@@ -6,7 +6,7 @@ import (
 	"carronade/measure"
 )
 
-// A page holds what one thread counted and timed in one interval for the events of one
+// A page contains what one thread counted and timed in one interval for the events of one
 // phase. Only its thread writes to it, until it hands the page to the collector after
 // the interval. The collector returns it empty.
 type page struct {
@@ -49,7 +49,7 @@ func recordN(h **measure.Histogram, d time.Duration, n uint64) {
 	hist(h).RecordN(d, n)
 }
 
-// A recorder holds the open pages of a thread.
+// A recorder contains the open pages of a thread.
 type recorder struct {
 	length time.Duration // of an interval
 	open   []*page

@@ -30,9 +30,9 @@ type Waiting interface {
 	Prepare()
 	// Wait returns when it has completed something, at until (an offset from the start
 	// of the run; Never: no time limit), or soon after a Wake since it last returned.
-	// It may return early. It must not fire. patient means that no event waits for an
-	// answer to be sent: a target that has another way to learn when answers arrived
-	// may leave them unread for a while. idle means that no answer is expected.
+	// It may return early. It must not fire. patient means that no event needs an
+	// answer before it can be sent: a target that has another way to learn when answers
+	// arrived may leave them unread for a while. idle means that no answer is expected.
 	Wait(until time.Duration, patient, idle bool)
 	// Wake may be called from any goroutine, also from within Wait.
 	Wake()

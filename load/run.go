@@ -442,8 +442,8 @@ func (r *Run) gap(until time.Duration, acked bool) {
 
 // noteOpenGap records the gap that is still open when all threads have ended. Without a
 // schedule or a gate it ends with the measurement, and it does not count if the
-// measurement ended because nothing was left to fire. Otherwise it ends when its thread
-// has stopped waiting for the lanes that refuse batches.
+// measurement ended because nothing was left to fire. Otherwise it ends when the thread
+// that still expects answers has done its work.
 func (r *Run) open() {
 	if r.plan.Unanswered {
 		return
@@ -462,7 +462,7 @@ func (r *Run) open() {
 	}
 }
 
-// stallAfter is the shortest time without an answer that counts as a stall.
+// stallAfter is the time without an answer beyond which it is a stall.
 const stallAfter = 100 * time.Millisecond
 
 func raise(a *atomic.Int64, v int64) {

@@ -466,7 +466,7 @@ func (t *thread) serve(now time.Duration) {
 	}
 }
 
-// serveShared fires each batch on the lane that is freest.
+// serveShared fires each batch on the lane with the most free slots.
 func (t *thread) serveShared(now time.Duration) {
 	for t.shared.n > 0 {
 		ls := t.freest()

@@ -9,7 +9,7 @@ type waiter interface {
 	prepare()
 	// wait returns at until (an offset from the start of the run; Never: only when
 	// woken), or after a wake since the last return. It may return early. patient: no
-	// event waits for an answer to be sent; idle: no answer is expected.
+	// event needs an answer before it can be sent; idle: no answer is expected.
 	wait(until time.Duration, patient, idle bool)
 	// wake may be called from any goroutine.
 	wake()

@@ -1,6 +1,6 @@
 package measure
 
-// Counts holds what became of the events of one phase, step or interval. All fields
+// Counts is what became of the events of one phase, step or interval. All fields
 // count events unless their name says otherwise.
 //
 // Two identities apply at the end of every run, and the engine checks them:

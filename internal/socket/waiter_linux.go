@@ -137,8 +137,8 @@ func (w *Waiter) Found(i int) (fd int, events uint32) {
 }
 
 // Sleep waits until a time, an event or a Wake since Awake, and returns the number of
-// events; it may return early. patient: no event waits for an answer to be sent, and
-// streams of this waiter read all answers; idle: no answer is expected.
+// events; it may return early. patient: no event needs an answer before it can be sent,
+// and streams of this waiter read all answers; idle: no answer is expected.
 func (w *Waiter) Sleep(until time.Duration, patient, idle bool) (n int) {
 	f := &w.found
 	*f = found{looked: w.looked, entered: w.now(), asleep: LeastSleep, since: -1}
