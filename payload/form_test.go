@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 				}
 			}
 			if got := strings.Count(err.Error(), "want "); got > 1 {
-				t.Errorf("error %q has %d times "want "", err, got)
+				t.Errorf("error %q contains \"want \" %d times", err, got)
 			}
 		})
 	}
