@@ -18,7 +18,7 @@ func (t *thread) groups() bool {
 
 // composeGroup makes one batch group of a stream without a schedule. n is 0 when the
 // lane or the bound allows only single batches now.
-func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
+func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, exhausted bool) {
 	if ls.grouper == nil || !t.grouped {
 		return 0, 0, 0, false
 	}

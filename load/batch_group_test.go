@@ -87,9 +87,9 @@ func TestSlots(t *testing.T) {
 			if s.n != len(want) {
 				t.Fatalf("%d slots, want %d", s.n, len(want))
 			}
-			look := s.look()
+			free := s.look()
 			for i := range want {
-				if got := look.next(); got != want[i] {
+				if got := free.next(); got != want[i] {
 					t.Fatalf("slot %d became free at %v, want %v", i, got, want[i])
 				}
 			}

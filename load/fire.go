@@ -11,17 +11,17 @@ import (
 // is back in the queue then.
 func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	var n, phase, events int
-	var shut bool
+	var exhausted bool
 	if t.scheduled() {
-		n, shut = t.compose(s, ls, now)
+		n, exhausted = t.compose(s, ls, now)
 		phase = s.phase
 	} else {
-		n, phase, events, shut = t.composeGroup(s, ls, now)
-		if n == 0 && !shut {
-			n, phase, events, shut = t.composeAny(s, ls, now)
+		n, phase, events, exhausted = t.composeGroup(s, ls, now)
+		if n == 0 && !exhausted {
+			n, phase, events, exhausted = t.composeAny(s, ls, now)
 		}
 	}
-	if n == 0 && shut {
+	if n == 0 && exhausted {
 		t.gated = append(t.gated, s)
 		return true // the lane has room: waiting for the gate is not overload
 	}
@@ -69,9 +69,9 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	return true
 }
 
-// compose makes batches of the events of a scheduled stream that are due. shut: the
-// gate allowed none of them.
-func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, shut bool) {
+// compose makes batches of the events of a scheduled stream that are due. exhausted:
+// the gate allowed none of them.
+func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, exhausted bool) {
 	p := &t.run.plan
 	due := min(t.run.partitioner.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
 	most := 1
@@ -116,9 +116,9 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, sh
 	return n, false
 }
 
-// composeUnscheduled makes batches of a stream without a schedule. shut: the gate or
-// the run's limits allowed none.
-func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
+// composeUnscheduled makes batches of a stream without a schedule. exhausted: the
+// gate or the run's limits allowed none.
+func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, exhausted bool) {
 	p := &t.run.plan
 	most := 1
 	if p.BatchEvents > 0 {
@@ -140,7 +140,7 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 		}
 		if g := p.Gate; g != nil {
 			if events = g.take(events); events == 0 {
-				shut = true
+				exhausted = true
 				break
 			}
 		}
@@ -154,7 +154,7 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 			g.complete(0, events-got)
 		}
 		if got == 0 {
-			shut = fits
+			exhausted = fits
 			break
 		}
 		phase = ph
@@ -167,7 +167,7 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 		claimed += got
 		n++
 	}
-	return n, phase, claimed, shut
+	return n, phase, claimed, exhausted
 }
 
 // freeSlots iterates over when the free slots of the bound became free.

@@ -493,8 +493,8 @@ func (t *thread) freest() *laneState {
 		if t.room(ls) == 0 || len(ls.refire) > 0 {
 			continue
 		}
-		look := ls.slots.look()
-		since := max(ls.again, look.next())
+		free := ls.slots.look()
+		since := max(ls.again, free.next())
 		if b := best; b < 0 || ls.slots.n > t.lanes[b].slots.n || ls.slots.n == t.lanes[b].slots.n && since < at && since > 0 && at > 0 {
 			best, at = i, since
 		}
