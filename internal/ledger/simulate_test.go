@@ -48,7 +48,7 @@ type world struct {
 	contradicted uint64
 }
 
-// laid is a piece in a log.
+// storedPiece is a piece in a log.
 type laid struct {
 	arrival load.Arrival
 	batch   int // index into outcomes; -1: foreign
@@ -80,7 +80,7 @@ func (w *world) batch() load.Outcome {
 	return o
 }
 
-// lay appends a piece to a log, and returns its base.
+// store appends a piece to a log, and returns its base.
 func (w *world) lay(log int32, batch int, o load.Outcome, change func(a *load.Arrival)) int64 {
 	a := load.Arrival{Log: log, Base: w.ends[log], Events: o.Events, Sum: o.Sum, ProducerID: -1}
 	if w.stamped {
