@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestAnswersByWhenTheyCame: the rate of answers is of those within the measurement,
-// whatever they were; what comes in the drain is the drain's.
+// TestAnswersByWhenTheyCame: the rate of answers counts those that arrived within the
+// measurement, whatever they say; those that arrive in the drain count for the drain.
 func TestAnswersByWhenTheyCame(t *testing.T) {
 	const service = 300 * time.Millisecond
 	for _, tt := range []struct {
@@ -17,7 +17,7 @@ func TestAnswersByWhenTheyCame(t *testing.T) {
 	}{
 		{"taken", Outcome{}, 12},
 		{"refused", Outcome{Failed: 2, Class: Rejected, Text: "no"}, 12},
-		{"an answer that says nothing certain", Outcome{Unknown: 2, Class: Timeout, Text: "504", Status: 504}, 12},
+		{"an answer that decides nothing", Outcome{Unknown: 2, Class: Timeout, Text: "504", Status: 504}, 12},
 		{"none", Outcome{Unknown: 2, Class: Timeout, Text: "late"}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestAnswersByWhenTheyCame(t *testing.T) {
 	}
 }
 
-// TestNeverSentIsNotAnswered: what was never written failed, and nobody said so.
+// TestNeverSentIsNotAnswered: events that were never written failed without an answer.
 func TestNeverSentIsNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, constantly(5*time.Millisecond))

@@ -2,8 +2,8 @@ package load
 
 import "time"
 
-// A Batch is sent in one piece and acknowledged in one piece. Its events are consecutive in its stream: the events First,
-// First+1, ... First+Events-1 of the stream.
+// A Batch is sent in one piece and acknowledged in one piece. Its events are
+// consecutive in its stream: First, First+1, ... First+Events-1.
 //
 // All times are offsets from the start of the run.
 type Batch struct {
@@ -12,17 +12,17 @@ type Batch struct {
 	Stream  int32
 	Events  int32
 	Attempt int32 // number of earlier attempts (Plan.Retry)
-	Phase   int32 // the engine's own index of the phase the events belong to
+	Phase   int32 // the engine's index of the phase that the events belong to
 
 	// DueFirst and DueLast are when the first and the last event were due.
 	// Both are -1 when nothing schedules the run.
 	DueFirst, DueLast time.Duration
-	Ready             time.Duration // its batch is full, or its linger over
-	Free              time.Duration // the in-flight bound had room; a lane may raise it to when its connection could take bytes again
+	Ready             time.Duration // when the batch was full or its linger was over
+	Free              time.Duration // when the in-flight bound had room; a lane may raise it to when its connection accepted bytes again
 
-	// Batches is the number of batches that this one stands for; 0 means 1. Above 1 it
-	// is a batch group (see BatchGrouper), and Events and Bytes are those of all of
-	// them together.
+	// Batches is the number of batches that this one represents; 0 means 1. Above 1 it
+	// is a batch group (see BatchGrouper), and Events and Bytes are the sums over all
+	// of them.
 	Batches int32
 
 	// Bytes is the size of the events before compression, without the protocol's
@@ -39,10 +39,10 @@ type Batch struct {
 // their number, and Events, Bytes and the counts are their sums.
 type Outcome struct {
 	Batch
-	Lane int32 // ID of the lane it was fired on
+	Lane int32 // ID of the lane that it was fired on
 
-	Sent time.Duration // first byte handed to the system; -1 when nothing was written
-	Done time.Duration // the answer was read, or the lane gave up
+	Sent time.Duration // when the first byte was handed to the operating system; -1 when nothing was written
+	Done time.Duration // when the answer was read, or the lane gave up
 
 	// Earliest is the earliest moment at which the answer can have arrived. Between
 	// Earliest and Done, the answer may have waited for a reader that was busy or had
@@ -53,12 +53,12 @@ type Outcome struct {
 
 	Class   Class  // why events failed or are unknown
 	Status  int16  // the answer's status code (HTTP); 0: none
-	Text    string // the system's or the connection's own words about it
-	Retries int32  // the lane's own attempts beyond the first
+	Text    string // error text of the system or the connection
+	Retries int32  // attempts of the lane itself beyond the first
 	Wire    int64  // bytes on the wire for this batch, all attempts together
 
-	Place int64  // where the system put it (the first event's offset in its log); -1 when it did not say
-	Sum   uint32 // checksum under which it can be found again; 0 when there is none
+	Place int64  // where the system stored it (the first event's offset in its log); -1 when the answer does not contain it
+	Sum   uint32 // checksum by which it can be found again; 0: none
 }
 
 // Class is why events failed or are unknown.
@@ -70,7 +70,7 @@ const (
 	Timeout            // no answer in time, or the system said that it timed out
 	Refused            // no connection, or the connection was lost
 	Throttled          // the system asked for a lower rate
-	Rejected           // the system validated the events and refused them
+	Rejected           // the system refused the events as invalid
 	Protocol           // an invalid answer, or an unsupported version
 	Canceled           // the run ended first
 	TooLarge           // larger than the system accepts
@@ -80,7 +80,7 @@ const (
 
 var classNames = [classes]string{"ok", "timeout", "refused", "throttled", "rejected", "protocol", "canceled", "too-large", "unauthorized"}
 
-// String returns the word used in reports, such as "too-large".
+// String returns the name used in reports, such as "too-large".
 func (c Class) String() string {
 	if int(c) < len(classNames) {
 		return classNames[c]
@@ -89,7 +89,7 @@ func (c Class) String() string {
 }
 
 // Texts of outcomes that occur in every protocol. Reports group failures by text, so
-// all targets must use the same ones.
+// all targets must use these.
 const (
 	TextUnwritten  = "the run ended before it was written"  // Canceled
 	TextUnanswered = "the run ended before an answer came"  // Canceled
@@ -97,33 +97,33 @@ const (
 	TextHungUp     = "the server closed the connection"     // Refused
 )
 
-// A Lane is an independent sender to one place: a connection, or the client of a
-// library. One goroutine makes all calls: the sending thread that owns the lane.
-// No method blocks, apart from Close.
+// A Lane sends to one place independently of other lanes: a connection, or the client
+// of a library. All calls come from one goroutine: the sending thread that owns the
+// lane. Only Close may block.
 type Lane interface {
-	// ID is unique in the run, small, and never changes.
+	// ID is unique in the run, small and constant.
 	ID() int
-	// Room returns how many events the next batch of the stream may carry; the
-	// engine never fires more. Zero: the stream cannot be fired now; the lane
+	// Room returns how many events the next batch of the stream may carry; the engine
+	// never fires more. Zero: the lane cannot accept events of the stream now, and
 	// calls Sink.Ready when it can.
 	Room(stream int32, first uint64) int
 	// Fire accepts batches in order, sets their Bytes, and returns how many it
-	// accepted. If those are fewer than given, the lane is full and calls Sink.Ready
-	// when it has room again. Every accepted batch is completed exactly once.
+	// accepted. If that is fewer than given, the lane is full and calls Sink.Ready when
+	// it has room again. Every accepted batch is completed exactly once.
 	Fire(batches []Batch) (taken int)
 	// Flush writes what Fire accepted. A lane may write earlier.
 	Flush()
-	// Close completes every accepted batch before it returns: batches that were
-	// written as Unknown, others as Failed (Canceled). The engine has waited for
-	// answers before.
+	// Close completes every accepted batch before it returns: those that were written
+	// as Unknown, others as Failed (Canceled). The engine has already waited for
+	// answers.
 	Close() error
 }
 
 // A BatchGrouper is a Lane for batches so small that handling each one costs more than
 // sending it. Without a schedule, and when no single outcome is observed, the engine
-// fires batch groups: one Batch that stands for several consecutive batches with the
-// same number of events. Each of them is still sent and acknowledged on its own.
-// Fire accepts a batch group whole or not at all.
+// fires batch groups: one Batch that represents several consecutive batches with the
+// same number of events. Each of them is still sent and acknowledged separately. Fire
+// either accepts all of a batch group or none of it.
 type BatchGrouper interface {
 	Lane
 	// BatchGroup returns how many batches the lane would accept in one batch group
@@ -137,19 +137,19 @@ type BatchGrouper interface {
 type Sink interface {
 	// Now is the offset from the start of the run, by the monotonic clock.
 	Now() time.Duration
-	// Complete hands over outcomes; the slice is copied. A lane may collect
-	// outcomes and complete them in one call, which costs less.
+	// Complete passes outcomes to the engine, which copies the slice. A lane may
+	// collect outcomes and complete them in one call, which costs less.
 	Complete(out []Outcome)
-	// Ready says that a lane which was full, or a stream which had no room, has had
+	// Ready reports that a lane that was full, or a stream that had no room, has had
 	// room since at.
 	Ready(lane int, at time.Duration)
 }
 
-// A Target is an opened system, made for one run. Streams are the sequences in
-// which events keep their order (a log by a client, say); each
-// belongs to one client, and all of a client's lanes are driven by one thread.
+// A Target is a system opened for one run. Streams are the sequences in which events
+// keep their order (such as a log written by a client). Each belongs to one client, and
+// one thread drives all lanes of a client.
 type Target interface {
-	// Partitioner says how events are divided over streams.
+	// Partitioner returns how events are divided among streams.
 	Partitioner() Partitioner
 	// Client returns which client a stream belongs to, counting from 0.
 	Client(stream int32) int
@@ -157,19 +157,19 @@ type Target interface {
 	Clients() int
 	// Start is called once, before anything is fired, with the run's sink.
 	Start(sink Sink)
-	// Route returns the lane that serves the stream now, nil while there is
-	// none (a partition without leader). It is called by the client's thread,
-	// and may answer differently each time. When a stream gets a lane after
-	// nil, the target calls Sink.Ready(-1, at).
+	// Route returns the lane that serves the stream now, nil while it has none (a
+	// partition without leader). The client's thread calls it, and the result may
+	// change between calls. When a stream gets a lane after nil, the target calls
+	// Sink.Ready(-1, at).
 	Route(stream int32) Lane
 	// Wire returns bytes written and read so far, all lanes together.
 	Wire() (written, read uint64)
 }
 
-// A Sharer is a Target without an order of events: each lane can send every stream of
-// its thread. With a schedule, a batch then goes to the first lane that has room, so
-// that a slow answer on one connection does not delay what another could send. In
-// everything else, streams belong to their clients.
+// A Sharer is a Target that need not keep events in order: each lane can send every
+// stream of its thread. With a schedule, a batch then goes to the first lane that has
+// room, so that a slow answer on one connection does not delay what another could send.
+// In all other respects, streams belong to their clients.
 type Sharer interface {
 	Target
 	Shares() bool

@@ -9,16 +9,16 @@ import (
 // negligible, and few enough that the thread reads its inbox often.
 const mostGroup = 4096
 
-// groups reports whether batches may be fired in groups. They may not if a schedule
-// gives each its own due time, or if single outcomes matter (ledger, gate, retries).
+// mayGroup reports whether batches may be fired in groups. They may not if a schedule
+// gives each batch a due time, or if single outcomes matter (ledger, gate, retries).
 func (t *thread) groups() bool {
 	p := &t.run.plan
 	return p.Schedule == nil && p.BatchEvents > 0 && p.Gate == nil && p.Retry == 0 && p.Observe == nil
 }
 
-// composeGroup makes one batch group of a stream without a schedule. 0: the lane or
-// the bound allows only single batches now.
-func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
+// composeGroup makes one batch group of a stream without a schedule. n is 0 when the
+// lane or the bound allows only single batches now.
+func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, exhausted bool) {
 	if ls.grouper == nil || !t.grouped {
 		return 0, 0, 0, false
 	}
@@ -28,7 +28,7 @@ func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, p
 	case p.Concurrency > 0:
 		most = min(most, (t.callerSlots.n+len(t.lanes)-1)/len(t.lanes))
 	case len(t.streams) > len(t.lanes):
-		most = min(most, max(1, p.MaxInFlight/2)) // another stream of the lane has its turn
+		most = min(most, max(1, p.MaxInFlight/2)) // leave room for the other streams of the lane
 	}
 	if most < 2 {
 		return 0, 0, 0, false
@@ -43,7 +43,7 @@ func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, p
 	}
 	batches := got / p.BatchEvents
 	if rest := got % p.BatchEvents; rest > 0 && batches > 0 {
-		t.run.unclaim(rest, phase) // a smaller last batch goes alone
+		t.run.unclaim(rest, phase) // a smaller last batch is fired alone
 		got -= rest
 	}
 	batch := &t.batches[0]
@@ -58,5 +58,5 @@ func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, p
 	return 1, phase, got, false
 }
 
-// count returns the number of batches that this one stands for.
+// count returns the number of batches that s represents.
 func (s *Batch) count() int { return int(max(s.Batches, 1)) }

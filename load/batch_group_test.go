@@ -11,8 +11,8 @@ import (
 	"carronade/measure"
 )
 
-// TestBatchGroupsDoNotMatter: fired in batch groups or one by one, the same batches are
-// counted and timed the same, and the bound holds.
+// TestBatchGroupsDoNotMatter: batches are counted and timed the same in batch groups
+// and one by one, and the bound applies to both.
 func TestBatchGroupsDoNotMatter(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -42,7 +42,7 @@ func TestBatchGroupsDoNotMatter(t *testing.T) {
 			want, _ := fire(0)
 			got, most := fire(64)
 			if most != 100 {
-				t.Errorf("%d batches in flight, want 100 at most and at least", most)
+				t.Errorf("at most %d batches in flight, want exactly 100", most)
 			}
 			if d := cmp.Diff(want.Measurement.Counts, got.Measurement.Counts); d != "" {
 				t.Errorf("counts (-one by one, +batch groups):\n%s", d)
@@ -51,7 +51,7 @@ func TestBatchGroupsDoNotMatter(t *testing.T) {
 				t.Errorf("warm-up (-one by one, +batch groups):\n%s", d)
 			}
 			if !got.Measurement.Service.Equal(want.Measurement.Service) {
-				t.Error("other service times")
+				t.Error("service times differ")
 			}
 			if got.Measurement.InFlight != want.Measurement.InFlight {
 				t.Errorf("%v in flight, want %v", got.Measurement.InFlight, want.Measurement.InFlight)
@@ -63,7 +63,7 @@ func TestBatchGroupsDoNotMatter(t *testing.T) {
 func TestSlots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s slots
-		n := rapid.IntRange(0, 40).Draw(t, "places")
+		n := rapid.IntRange(0, 40).Draw(t, "slots")
 		s.fill(n, 5)
 		want := make([]time.Duration, n)
 		for i := range want {
@@ -85,12 +85,12 @@ func TestSlots(t *testing.T) {
 				want = want[k:]
 			}
 			if s.n != len(want) {
-				t.Fatalf("%d places, want %d", s.n, len(want))
+				t.Fatalf("%d slots, want %d", s.n, len(want))
 			}
-			look := s.look()
+			free := s.look()
 			for i := range want {
-				if got := look.next(); got != want[i] {
-					t.Fatalf("place %d became free at %v, want %v", i, got, want[i])
+				if got := free.next(); got != want[i] {
+					t.Fatalf("slot %d became free at %v, want %v", i, got, want[i])
 				}
 			}
 		}
@@ -121,13 +121,13 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("failures of the series (-want +got)\n%s", d)
 		}
 		if d := cmp.Diff(want, sum); d != "" {
-			t.Errorf("the series adds up to something else (-want +got)\n%s", d)
+			t.Errorf("the series does not add up to the measurement (-want +got)\n%s", d)
 		}
 	})
 }
 
-// TestTraceLeavesBatchGroups: who traces sees every batch, and batches go on being
-// fired in batch groups; who observes single ones has them one by one.
+// TestTraceLeavesBatchGroups: Trace receives every batch, and batches are still fired
+// in batch groups; with Observe they are fired one by one.
 func TestTraceLeavesBatchGroups(t *testing.T) {
 	const events = 10_000
 	for _, tt := range []struct {
@@ -146,7 +146,7 @@ func TestTraceLeavesBatchGroups(t *testing.T) {
 				batches, calls, most := 0, 0, 0
 				plan.Trace = func(thread int, out []Outcome) {
 					if thread != 0 {
-						t.Errorf("thread %d, and there is one", thread)
+						t.Errorf("thread %d, want only thread 0", thread)
 					}
 					calls++
 					for i := range out {

@@ -10,20 +10,20 @@ import (
 	"carronade/measure"
 )
 
-// A collector joins the pages of all threads into the series and the phases.
-// It belongs to one goroutine.
+// A collector adds the pages of all threads to the series and the phases. It belongs to
+// one goroutine.
 type collector struct {
 	run    *Run
 	total  []tally                      // per phase
-	open   map[int]map[int]*sum         // interval, phase: not closed yet
+	open   map[int]map[int]*sum         // by interval and phase: not closed yet
 	next   int                          // first interval not closed
-	rows   map[string]*measure.Interval // newest row per phase name, kept back for corrections
+	rows   map[string]*measure.Interval // newest row per phase name, delayed for corrections
 	series *measure.Series
 	texts  map[failureKey]*measure.Failure
 	counts measure.Counts
 	wire   uint64
 	usage  measure.Usage
-	spare  []*sum
+	spare  []*sum // for reuse
 }
 
 type tally struct {
@@ -32,7 +32,7 @@ type tally struct {
 	statuses measure.Statuses
 }
 
-// A sum is one interval of one phase, of all threads.
+// A sum adds up one interval of one phase over all threads.
 type sum struct {
 	measure.Counts
 	measure.Set
@@ -104,7 +104,7 @@ func (c *collector) takePages(going bool) {
 	}
 }
 
-// add joins a page to its phase and its interval.
+// add adds a page to its phase and its interval.
 func (c *collector) add(p *page) {
 	t := &c.total[p.phase]
 	t.Counts.Add(p.Counts)
@@ -143,7 +143,7 @@ func (c *collector) add(p *page) {
 	}
 }
 
-// sum returns an empty sum, used before where there is one.
+// newSum returns an empty sum, reused if possible.
 func (c *collector) sum() *sum {
 	if n := len(c.spare); n > 0 {
 		s := c.spare[n-1]
@@ -153,7 +153,7 @@ func (c *collector) sum() *sum {
 	return &sum{}
 }
 
-// interval closes interval i, which ends at end.
+// closeInterval closes interval i, which ends at end.
 func (c *collector) interval(i int, end time.Duration) {
 	r := c.run
 	c.next = i + 1
@@ -165,13 +165,13 @@ func (c *collector) interval(i int, end time.Duration) {
 	written, _ := r.target.Wire()
 	wire := written - c.wire
 	c.wire = written
-	var flying int64
+	var inFlight int64
 	for _, t := range r.threads {
-		flying += t.inFlight.Load()
+		inFlight += t.inFlight.Load()
 	}
-	now := r.phaseAt(max(start, end-1)) // the interval's usage belongs to the phase of its end
+	now := r.phaseAt(max(start, end-1)) // the interval's usage belongs to the phase that it ends in
 	if now == len(r.phases) {
-		now-- // a drain waits for the measurement's last answers
+		now-- // the drain belongs to the last phase, whose answers it waits for
 	}
 	sums := c.open[i]
 	delete(c.open, i)
@@ -183,8 +183,8 @@ func (c *collector) interval(i int, end time.Duration) {
 	}
 	slices.Sort(phases)
 	var rows []measure.Interval
-	blank := measure.Interval{Start: start, End: end, InFlight: uint64(max(flying, 0)), Generator: usage, LagEvents: -1}
-	whole := blank
+	blank := measure.Interval{Start: start, End: end, InFlight: uint64(max(inFlight, 0)), Generator: usage, LagEvents: -1}
+	combined := blank
 	for _, ph := range phases {
 		row := blank
 		row.Phase = r.rowName(ph)
@@ -205,13 +205,13 @@ func (c *collector) interval(i int, end time.Duration) {
 			c.counts.Offered += row.Offered
 		}
 		if len(phases) == 1 {
-			whole = row
+			combined = row
 		} else {
-			whole.Phase = row.Phase
-			whole.Counts.Add(row.Counts)
-			whole.Set.Merge(&row.Set)
-			whole.Statuses.Merge(row.Statuses)
-			whole.Classes.Merge(row.Classes)
+			combined.Phase = row.Phase
+			combined.Counts.Add(row.Counts)
+			combined.Set.Merge(&row.Set)
+			combined.Statuses.Merge(row.Statuses)
+			combined.Classes.Merge(row.Classes)
 		}
 		kept := c.keep(row)
 		rows = append(rows, *kept)
@@ -220,9 +220,9 @@ func (c *collector) interval(i int, end time.Duration) {
 		c.usage = c.usage.Join(usage)
 	}
 	if r.plan.Watch != nil {
-		c.watch(whole, rows, end)
+		c.watch(combined, rows, end)
 	}
-	for _, s := range sums { // whole may have shown their histograms until here
+	for _, s := range sums { // combined may have shared their histograms until here
 		s.Counts = measure.Counts{}
 		s.Set.Each(func(_ string, h **measure.Histogram) {
 			if *h != nil {
@@ -233,8 +233,8 @@ func (c *collector) interval(i int, end time.Duration) {
 	}
 }
 
-// keep delays a row until the next one of its phase, because what is known only at the
-// end of a run (events that were never sent) belongs to the last row.
+// delayRow delays a row until the next one of its phase, because what becomes known
+// only at the end of a run (events that were never sent) belongs to the last row.
 func (c *collector) keep(row measure.Interval) *measure.Interval {
 	row.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })
 	if old := c.rows[row.Phase]; old != nil {
@@ -281,7 +281,7 @@ func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.
 	r.plan.Watch(s)
 }
 
-// close closes the open intervals when the run has ended.
+// closeRest closes the open intervals when the run has ended.
 func (c *collector) close(now time.Duration) {
 	for {
 		end := time.Duration(c.next+1) * c.run.plan.Interval
@@ -291,12 +291,12 @@ func (c *collector) close(now time.Duration) {
 		}
 		c.interval(c.next, end)
 	}
-	for len(c.open) > 0 { // recorded after the last boundary's time was taken
+	for len(c.open) > 0 { // recorded after the time of the last boundary was taken
 		c.interval(c.next, now)
 	}
 }
 
-// sums checks that the series adds up to the phases.
+// checkSums checks that the series adds up to the phases.
 func (c *collector) sums() error {
 	want := measure.Counts{}
 	for i := range c.total {

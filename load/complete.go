@@ -2,7 +2,7 @@ package load
 
 import "time"
 
-// drain empties the inbox and accounts for what was in it.
+// drain empties the inbox and accounts for its contents.
 func (t *thread) drain(now time.Duration) {
 	out, ready := t.inbox.take()
 	for _, r := range ready {
@@ -48,8 +48,8 @@ func (t *thread) notify(final []Outcome) {
 	}
 }
 
-// again queues a failed batch for another attempt if the plan allows one. The batch
-// keeps its place in the in-flight bound.
+// retry queues a failed batch for another attempt if the plan allows one. The batch
+// keeps its slot of the in-flight bound.
 func (t *thread) again(o *Outcome, now time.Duration) bool {
 	if int(o.Attempt) >= t.run.plan.Retry || o.Failed != o.Events || t.stopped(now) {
 		return false
@@ -64,8 +64,8 @@ func (t *thread) again(o *Outcome, now time.Duration) bool {
 	return true
 }
 
-// firstSent is when the batch's first byte was written, at whichever attempt; -1
-// when none was.
+// firstSent is when the first byte of the batch was written, at any attempt; -1 if none
+// was.
 func (o *Outcome) firstSent() time.Duration {
 	if o.Attempt > 0 && o.FirstSent >= 0 {
 		return o.FirstSent
@@ -87,7 +87,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	batches := o.count()
 	arrived, noticed := t.arrivedAt(o)
 	if ls.blocked && (t.shared == nil || t.wantsRoom()) {
-		t.late(arrived, now) // what waited for room could have gone then
+		t.late(arrived, now) // what waited for room could have been fired then
 	}
 	t.passed = t.passed || t.caughtUp > 0 && o.Sent > t.caughtUp
 	if t.run.plan.Concurrency > 0 {
@@ -118,7 +118,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	at := t.run.phaseAt(o.Done)
 	t.arrived[at] += uint64(came)
 	t.arrivedB[at] += o.bytesOf(came)
-	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // what was never sent has no answer
+	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // a batch that was never sent has no answer
 		t.answers[at] += uint64(batches)
 	}
 	t.time(pg, o, arrived)
@@ -139,8 +139,9 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 }
 
 // arrivedAt returns the earliest moment at which the answer can have arrived and made
-// room, so that the delay of a reader that did not run is not counted as the system's.
-// since is when reading was last known to work, which may be before the batch was sent.
+// room, so that the delay of a reader that did not run is not attributed to the system.
+// since is when the reader is last known to have run, which may be before the batch was
+// sent.
 func (t *thread) arrivedAt(o *Outcome) (at, since time.Duration) {
 	since = o.Done
 	if o.Earliest > 0 {

@@ -11,26 +11,26 @@ import (
 	"carronade/measure"
 )
 
-// A ReadPlan is what the engine needs to know to consume.
+// A ReadPlan describes a consuming run.
 type ReadPlan struct {
 	Warmup      time.Duration // excluded from the measurement
 	Measurement Limits        // Time, Events and Bytes end it
 	Idle        time.Duration // the run ends when nothing arrived for this long; 0: never
-	Ends        bool          // the source ends by itself, at the end of its logs
+	Ends        bool          // the source stops at the end of its logs
 	Interval    time.Duration // 0 means 1 s
-	Portable    bool          // virtual time: nothing watches for freezes
+	Portable    bool          // virtual time: no watchdog looks for freezes
 
-	Cause   func(length time.Duration) string // as of a Plan
+	Cause   func(length time.Duration) string // see Plan.Cause
 	Observe func(lane int, a []Arrival)
 	Usage   func() measure.Usage
 	Watch   func(Snapshot)
 }
 
-// Endless is as of a Plan.
+// Endless is Plan.Endless for consuming.
 func (p *ReadPlan) Endless() bool { return p.Measurement.endless() && p.Idle == 0 && !p.Ends }
 
-// A Reading is a consuming run. Like a Run it is a value, and its methods are
-// safe for concurrent use.
+// A Reading is a consuming run. Like a Run it is a value, and its methods are safe for
+// concurrent use.
 type Reading struct {
 	plan  ReadPlan
 	src   Source
@@ -39,22 +39,22 @@ type Reading struct {
 	logs  []readLog
 
 	watchdog      watchdog
-	left          atomic.Int64 // events still wanted
+	left          atomic.Int64 // events still to be counted
 	bytes         atomic.Int64
-	last          atomic.Int64 // when the newest events arrived; -1 before the first; set with gapMu alone
+	last          atomic.Int64 // when the newest events arrived; -1 before the first; set only under gapMu
 	gapMu         sync.Mutex
 	gap           time.Duration // longest time between arrivals
 	gapAt         time.Duration
 	gaps          time.Duration // sum of those over stallAfter
-	stalls        measure.Stall // those, one by one
+	stalls        measure.Stall // the individual gaps over stallAfter
 	measurementAt time.Duration
-	until         time.Duration // what arrives from here on is not of the measurement
+	until         time.Duration // end of the measurement: later arrivals do not count
 
-	begun  atomic.Bool // by Start: there is a start to count from
+	begun  atomic.Bool // set by Start: start is valid
 	once   sync.Once
 	ctx    context.Context // of the source
 	stop   context.CancelFunc
-	abort  chan struct{} // closed: the source is not waited for
+	abort  chan struct{} // closed: do not wait for the source
 	leave  sync.Once
 	endAt  atomic.Int64
 	reason Reason
@@ -63,8 +63,8 @@ type Reading struct {
 	err    error
 }
 
-// A readLane is what one delivering goroutine counts. Its lock is contended
-// only by the collector, once an interval.
+// A readLane counts for one delivering goroutine. Only the collector contends for its
+// lock, once per interval.
 type readLane struct {
 	mu     sync.Mutex
 	counts [2]measure.Counts // warm-up, measurement: since the last interval
@@ -72,10 +72,10 @@ type readLane struct {
 
 type readLog struct {
 	events, bytes atomic.Int64
-	_             [48]byte // logs are counted by different goroutines
+	_             [48]byte // padding: different goroutines count different logs
 }
 
-// NewReading readies a consuming run.
+// NewReading prepares a consuming run.
 func NewReading(plan ReadPlan, src Source) *Reading {
 	if plan.Interval == 0 {
 		plan.Interval = defaultInterval
@@ -98,8 +98,8 @@ func NewReading(plan ReadPlan, src Source) *Reading {
 	return r
 }
 
-// Consume reads to the end of a plan. When the context ends, the run is
-// stopped and reported as interrupted. An error of the source is returned with
+// Consume reads to the end of a plan. When the context ends, the run is stopped and
+// reported as interrupted. If the source fails, Consume returns its error together with
 // what was read until then.
 func Consume(ctx context.Context, plan ReadPlan, src Source) (*Result, error) {
 	r := NewReading(plan, src)
@@ -126,8 +126,8 @@ func (r *Reading) Start() {
 	go r.collect(r.ctx, ended)
 }
 
-// Stop ends the reading now: nothing that arrives afterwards counts. The source
-// has 10 s to end; if it does not, that is an error. It may come before Start.
+// Stop ends the reading now: later arrivals do not count. If the source does not end
+// within 10 s, that is an error. Stop may be called before Start.
 func (r *Reading) Stop(why Reason) {
 	at := time.Duration(0)
 	if r.begun.Load() {
@@ -136,14 +136,13 @@ func (r *Reading) Stop(why Reason) {
 	r.end(why, at)
 }
 
-// Abort is Stop, and does not wait for the source.
+// Abort is Stop without waiting for the source.
 func (r *Reading) Abort() {
 	r.Stop(Interrupted)
 	r.leave.Do(func() { close(r.abort) })
 }
 
-// Wait returns the result once the reading has ended, which it does only after
-// Start.
+// Wait returns the result once the reading has ended, which happens only after Start.
 func (r *Reading) Wait() (*Result, error) {
 	<-r.done
 	return r.result, r.err
@@ -152,8 +151,8 @@ func (r *Reading) Wait() (*Result, error) {
 // Done is closed when the reading has ended.
 func (r *Reading) Done() <-chan struct{} { return r.done }
 
-// Last is when the newest events arrived; negative before the first. It may be called
-// from anywhere.
+// Last is when the newest events arrived; negative before the first. It is safe for
+// concurrent use.
 func (r *Reading) Last() time.Duration { return time.Duration(r.last.Load()) }
 
 func (r *Reading) now() time.Duration { return time.Since(r.start) }
@@ -166,7 +165,7 @@ func (r *Reading) end(why Reason, at time.Duration) {
 	})
 }
 
-// arrived is the sink of the source.
+// arrived receives what the source delivers.
 func (r *Reading) arrived(lane int, as []Arrival) {
 	l := r.lanes[lane]
 	var reached time.Duration
@@ -190,7 +189,7 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 			}
 		}
 		bytes := max(a.Bytes, 0)
-		if n < int64(a.Events) { // the count was reached within the piece
+		if n < int64(a.Events) { // the limit was reached within the piece
 			bytes = bytes * n / int64(a.Events)
 		}
 		c := &l.counts[measurement]
@@ -220,23 +219,23 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 	}
 }
 
-// within is how much of a span lies within the measurement, as far as its ends are
+// within returns how much of a span lies within the measurement, as far as its ends are
 // known.
 func (r *Reading) within(from, to time.Duration) time.Duration {
 	return max(0, min(to, r.until, time.Duration(r.endAt.Load()))-max(from, r.measurementAt))
 }
 
-// gapTo notes an arrival for the gaps between arrivals. What lies before the
-// measurement is not part of a gap.
+// noteArrival updates the gaps between arrivals. Time before the measurement is not
+// part of a gap.
 func (r *Reading) gapTo(at time.Duration) {
 	if at <= time.Duration(r.last.Load()) {
-		return // most arrivals come with others
+		return // as are most, because many arrive together
 	}
 	r.gapMu.Lock()
 	defer r.gapMu.Unlock()
 	before := time.Duration(r.last.Load())
 	if at <= before {
-		return // another lane was first: the gap is counted
+		return // another lane has counted the gap
 	}
 	r.last.Store(int64(at))
 	since := max(before, r.measurementAt)
@@ -280,7 +279,7 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 				r.end(ByTime, r.until)
 			}
 			if last := max(time.Duration(r.last.Load()), 0); r.plan.Idle > 0 && now-last >= r.plan.Idle && now-r.src.Rebalancing() >= r.plan.Idle {
-				r.end(ByIdle, last) // the wait is not part of the elapsed time
+				r.end(ByIdle, last) // the idle time is not part of the measurement
 			}
 		}
 	}
@@ -300,10 +299,10 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 	close(r.done)
 }
 
-// mostEnding is how long a source may take to stop when asked to.
+// stopTimeout is how long a source may take to stop.
 const mostEnding = 10 * time.Second
 
-// mostLagLogs bounds the logs whose lag is kept for every interval.
+// mostLagLogs limits the number of logs whose lag is recorded in every interval.
 const mostLagLogs = 128
 
 type readCollector struct {
@@ -315,7 +314,7 @@ type readCollector struct {
 	wire   uint64
 }
 
-// interval closes the interval that ends at end.
+// closeInterval closes the interval that ends at end.
 func (c *readCollector) interval(end time.Duration) {
 	r := c.r
 	var sums [2]measure.Counts
@@ -332,14 +331,14 @@ func (c *readCollector) interval(end time.Duration) {
 	if r.plan.Usage != nil {
 		iv.Generator = r.plan.Usage()
 	}
-	behind := r.src.Behind()
-	for _, n := range behind {
+	lag := r.src.Behind()
+	for _, n := range lag {
 		if n >= 0 {
 			iv.LagEvents = max(iv.LagEvents, 0) + n
 		}
 	}
-	if len(behind) <= mostLagLogs {
-		iv.LagLogs = behind
+	if len(lag) <= mostLagLogs {
+		iv.LagLogs = lag
 	}
 	c.next++
 	newest := 0
@@ -349,7 +348,7 @@ func (c *readCollector) interval(end time.Duration) {
 	}
 	sums[newest].WireBytes += read - c.wire
 	c.wire = read
-	whole := iv
+	combined := iv
 	var rows []measure.Interval
 	for i, name := range []string{measure.WarmUp, measure.Measurement} {
 		if i != newest && sums[i].IsZero() {
@@ -362,14 +361,14 @@ func (c *readCollector) interval(end time.Duration) {
 		}
 		c.total[i].Add(sums[i])
 		c.series.Add(row)
-		whole.Phase = name
-		whole.Counts.Add(sums[i])
+		combined.Phase = name
+		combined.Counts.Add(sums[i])
 		rows = append(rows, row)
 	}
 	if r.plan.Watch == nil {
 		return
 	}
-	s := Snapshot{At: end, Phase: whole.Phase, Interval: whole, Rows: rows, Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
+	s := Snapshot{At: end, Phase: combined.Phase, Interval: combined, Rows: rows, Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
 	s.Total.Add(c.total[0])
 	s.Total.Add(c.total[1])
 	if r.until != Never {
@@ -403,16 +402,16 @@ func (c *readCollector) finish() *Result {
 		res.Whole = res.Stopped == Interrupted && r.plan.Endless() && res.Measurement.Length() > 0
 	}
 	res.Missing = r.plan.Measurement.missing(res.Measurement.Consumed, res.Stopped)
-	behind := r.src.Behind()
+	lag := r.src.Behind()
 	for i, name := range r.src.Logs() {
 		l := LogResult{Log: name, Consumed: uint64(r.logs[i].events.Load()), Bytes: uint64(r.logs[i].bytes.Load()), Behind: -1}
-		if i < len(behind) {
-			l.Behind = behind[i]
+		if i < len(lag) {
+			l.Behind = lag[i]
 		}
 		res.Logs = append(res.Logs, l)
 	}
 	if r.last.Load() >= 0 {
-		r.gapTo(end) // and nothing has come since
+		r.gapTo(end) // the gap since the last arrival
 	}
 	res.Stall = r.stalls
 	res.Stall.Longest, res.Stall.LongestAt = r.gap, r.gapAt

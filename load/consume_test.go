@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// spring is a source in virtual time: a piece of ten events every tick.
+// tickSource is a source in virtual time: it delivers a piece of ten events every tick.
 type spring struct {
 	tick   time.Duration
-	until  time.Duration // nothing arrives afterwards; 0: always something
-	err    error         // at once
-	deaf   time.Duration // goes on for so long after its context has ended
+	until  time.Duration // nothing arrives afterwards; 0: no end
+	err    error         // returned at once
+	deaf   time.Duration // how long it continues after its context has ended
 	closed chan struct{}
 }
 
@@ -58,12 +58,12 @@ func TestConsumeLimits(t *testing.T) {
 		length   time.Duration
 		longest  time.Duration
 	}{
-		{"a time between two looks", ReadPlan{Measurement: Limits{Time: 1010 * time.Millisecond}}, spring{}, ByTime, 10_090, 1010 * time.Millisecond, time.Millisecond},
+		{"a time between two ticks", ReadPlan{Measurement: Limits{Time: 1010 * time.Millisecond}}, spring{}, ByTime, 10_090, 1010 * time.Millisecond, time.Millisecond},
 		{"warm-up and time", ReadPlan{Warmup: 505 * time.Millisecond, Measurement: Limits{Time: 510 * time.Millisecond}}, spring{}, ByTime, 5100, 510 * time.Millisecond, time.Millisecond},
 		{"events", ReadPlan{Measurement: Limits{Events: 1005}}, spring{}, ByEvents, 1005, 101 * time.Millisecond, time.Millisecond},
 		{"bytes", ReadPlan{Measurement: Limits{Bytes: 1000}}, spring{}, ByBytes, 100, 10 * time.Millisecond, time.Millisecond},
 		{"idle", ReadPlan{Idle: time.Second}, spring{until: 500 * time.Millisecond}, ByIdle, 4990, 499 * time.Millisecond, time.Millisecond},
-		{"nothing comes any more", ReadPlan{Measurement: Limits{Time: 5 * time.Second}}, spring{until: time.Second}, ByTime, 9990, 5 * time.Second, 4001 * time.Millisecond},
+		{"nothing arrives any more", ReadPlan{Measurement: Limits{Time: 5 * time.Second}}, spring{until: time.Second}, ByTime, 9990, 5 * time.Second, 4001 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestConsumeLimits(t *testing.T) {
 	}
 }
 
-// brokers is a source in virtual time with two lanes that deliver at the same
+// twoLaneSource is a source in virtual time with two lanes that deliver at the same
 // moments.
 type brokers struct {
 	spring
@@ -113,7 +113,7 @@ func (b *brokers) Receive(ctx context.Context, now func() time.Duration, sink fu
 			for i, at := range b.at {
 				time.Sleep(at - now())
 				ready.Add(1)
-				for spin := 1; ready.Load() < int64(2*i+2); spin++ { // as close together as they can be
+				for spin := 1; ready.Load() < int64(2*i+2); spin++ { // deliver as close together as possible
 					if spin%10000 == 0 {
 						runtime.Gosched()
 					}
@@ -127,8 +127,8 @@ func (b *brokers) Receive(ctx context.Context, now func() time.Duration, sink fu
 	return ctx.Err()
 }
 
-// TestGaps: a gap of all brokers counts once, and of one that began before the
-// measurement or ends after it, what lies within.
+// TestGaps: a gap of all lanes counts once, and of a gap that began before the
+// measurement or ends after it, only the part within counts.
 func TestGaps(t *testing.T) {
 	const ms = time.Millisecond
 	var often []time.Duration // silent for 150 of every 200 ms
@@ -172,8 +172,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestSourceFails: an error of the source ends the reading, which is reported
-// all the same.
+// TestSourceFails: an error of the source ends the reading, which is still reported.
 func TestSourceFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want := errors.New("no such log")
@@ -184,8 +183,8 @@ func TestSourceFails(t *testing.T) {
 	})
 }
 
-// TestDeafSource: a source that does not end when it is told to does not keep
-// the reading from its end, and an abort does not wait for it at all.
+// TestSourceThatDoesNotStop: a source that does not stop on request does not prevent
+// the reading from ending, and an abort does not wait for it.
 func TestDeafSource(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -229,8 +228,8 @@ func TestDeafSource(t *testing.T) {
 	}
 }
 
-// TestWholeReading: an interruption is the end of a reading that has no other,
-// and cuts one that has.
+// TestWholeReading: an interruption completes a reading without another end, and cuts
+// short one that has another end.
 func TestWholeReading(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -7,41 +7,41 @@ import (
 	"time"
 )
 
-// A disturbance is a time in which the generator's own lateness reached events
-// that were sent on time: it was late with many events, sent them in a burst, and
-// others queued behind them in the system.
+// A disturbance is a span of time in which the generator's own lateness affected events
+// that were sent on time: it sent many events late and in a burst, and others queued
+// behind them in the system.
 //
-// A first-come, first-served system delays nothing by more than the generator was late
-// with anything before it. So times of events that are due within a disturbance are
-// too long by at most that.
+// A first-come, first-served system delays no event by more than the lateness of the
+// events before it. So the times of events that are due within a disturbance are too
+// long by at most that lateness.
 type disturbance struct {
 	from, to time.Duration // to is Never until what is in flight is back to its earlier level
-	late     time.Duration // the most that the generator was late in it
+	late     time.Duration // the greatest lateness of the generator in it
 }
 
-// leastLate is the least lateness of a sending thread that begins a disturbance.
-// What a shorter one delays is accounted for event by event.
+// leastLate is the smallest lateness of a sending thread that begins a disturbance. The
+// delay caused by a shorter one is accounted for event by event.
 const leastLate = time.Millisecond
 
-// mostDisturbances bounds those that are remembered. Responses that take longer
-// than the oldest of them is ago count as disturbed.
+// mostDisturbances limits how many are remembered individually. Events due earlier than
+// the oldest of them may count as disturbed.
 const mostDisturbances = 64
 
-// disturbances are those of a run. Threads read them without a lock.
+// disturbances are the disturbances of a run. Threads read them without a lock.
 type disturbances struct {
 	mu   sync.Mutex
 	open int // threads whose events in flight are not back to their earlier level
 	list atomic.Pointer[disturbanceList]
 }
 
-// A disturbanceList is in order of time, and is never changed.
+// A disturbanceList is sorted by time and immutable.
 type disturbanceList struct {
 	d         []disturbance
-	forgotten disturbance // covers those that are not remembered any more
+	forgotten disturbance // covers those that are no longer in d
 }
 
-// begin notes that a thread was late between two moments. again: the thread has
-// begun one already that has not ended.
+// begin records that a thread was late between two moments. again: the disturbance that
+// the thread began earlier has not ended.
 func (x *disturbances) begin(from, to time.Duration, again bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -58,7 +58,7 @@ func (x *disturbances) begin(from, to time.Duration, again bool) {
 	x.list.Store(next)
 }
 
-// end notes that what a thread has in flight is back to its earlier level.
+// end records that a thread's events in flight are back to their earlier level.
 func (x *disturbances) end(at time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -70,7 +70,7 @@ func (x *disturbances) end(at time.Duration) {
 	x.list.Store(next)
 }
 
-// copy returns a list like the newest, with room for one more.
+// copy returns a copy of the newest list, with room for one more.
 func (x *disturbances) copy() *disturbanceList {
 	next := &disturbanceList{}
 	if old := x.list.Load(); old != nil {
@@ -80,7 +80,7 @@ func (x *disturbances) copy() *disturbanceList {
 	return next
 }
 
-// add appends one, and forgets the oldest where there are too many.
+// add appends a disturbance and forgets the oldest if there are too many.
 func (l *disturbanceList) add(d disturbance) {
 	if len(l.d) >= mostDisturbances {
 		f, gone := &l.forgotten, l.d[0]
@@ -93,8 +93,8 @@ func (l *disturbanceList) add(d disturbance) {
 	l.d = append(l.d, d)
 }
 
-// at returns by how much what was due at a time may have been delayed by the
-// lateness of others; 0 where it was not.
+// at returns how long the lateness of other events may have delayed an event that was
+// due at a time; 0 if it was not disturbed.
 func (l *disturbanceList) at(due time.Duration) time.Duration {
 	if l == nil {
 		return 0
@@ -114,7 +114,7 @@ func (l *disturbanceList) at(due time.Duration) time.Duration {
 	return 0
 }
 
-// after reports whether nothing due from a time on was disturbed.
+// after reports whether no event due at or after a time was disturbed.
 func (l *disturbanceList) after(due time.Duration) bool {
 	return l == nil || len(l.d) == 0 || due >= l.d[len(l.d)-1].to
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestDisturbancesRemembered: the list holds the newest mostDisturbances, one that
-// begins or ends makes no other forgotten but the one whose place it takes, and what is
-// forgotten still covers its time.
+// TestDisturbancesRemembered: the list contains the newest mostDisturbances. One that
+// begins or ends removes only the one whose place it takes, and what is forgotten still
+// covers its time.
 func TestDisturbancesRemembered(t *testing.T) {
 	at := func(i int) time.Duration { return time.Duration(i) * time.Second }
 	var x disturbances
@@ -42,7 +42,7 @@ func TestDisturbancesRemembered(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := l.at(tt.due); got != tt.want {
-				t.Errorf("what was due at %v was delayed by %v at most, want %v", tt.due, got, tt.want)
+				t.Errorf("an event due at %v was delayed by %v at most, want %v", tt.due, got, tt.want)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestInFlightMeanKeepsToThePhase: events still in flight when the measurement ends
-// are in flight in the drain, and not in the measurement.
+// then count for the drain, not the measurement.
 func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
@@ -52,8 +52,8 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 	}
 }
 
-// TestInFlightPeakBetweenIntervals: what is in flight in the middle of intervals,
-// and never at their ends, was in flight all the same. Batches of three events are
+// TestInFlightPeakBetweenIntervals: events that are in flight in the middle of
+// intervals, and never at their ends, count for the peak. Batches of three events are
 // due at the start of each second and answered within it.
 func TestInFlightPeakBetweenIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestInFlightPeakBetweenIntervals(t *testing.T) {
 			newFake(Single(), 1, constantly(30*time.Millisecond)))
 		for i, iv := range r.Intervals {
 			if iv.InFlight > 0 {
-				t.Errorf("%d in flight at the end of interval %d, and the test wants none", iv.InFlight, i)
+				t.Errorf("%d in flight at the end of interval %d, want none", iv.InFlight, i)
 			}
 		}
 		if got := r.Measurement.InFlightPeak; got != 3 {
@@ -81,7 +81,7 @@ type unwritten struct {
 
 type unwrittenLane struct {
 	*fakeLane
-	attempts int32 // that are not written
+	attempts int32 // number of attempts that are not written
 }
 
 func (u *unwritten) Route(int32) Lane { return u.lane }
@@ -103,8 +103,8 @@ func (l *unwrittenLane) Fire(batches []Batch) int {
 	return len(batches)
 }
 
-// TestRetryOfTheUnwritten: service time begins with the first byte written, at
-// whichever attempt that was.
+// TestRetryOfTheUnwritten: service time begins with the first byte written, at any
+// attempt.
 func TestRetryOfTheUnwritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, constantly(5*time.Millisecond))
@@ -122,8 +122,8 @@ func TestRetryOfTheUnwritten(t *testing.T) {
 	})
 }
 
-// TestRetriesCutShortAreObserved: what is given up before it was fired again is
-// completed for good, and the observer sees it.
+// TestRetriesCutShortAreObserved: a batch that is given up before its retry has a final
+// outcome, and Observe receives it.
 func TestRetriesCutShortAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
@@ -148,8 +148,8 @@ func TestRetriesCutShortAreObserved(t *testing.T) {
 	})
 }
 
-// TestUnansweredAreNoFailures: where nothing is acknowledged, a limit on
-// failures counts what failed and not what is unknown, and watchers know of it.
+// TestUnansweredAreNoFailures: if nothing is acknowledged, a limit on failures counts
+// failed events but not unknown ones, and snapshots say so.
 func TestUnansweredAreNoFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shown, known := 0, 0
@@ -167,13 +167,13 @@ func TestUnansweredAreNoFailures(t *testing.T) {
 			t.Errorf("stopped by %q after %d events", r.Stopped, r.Measurement.Unknown)
 		}
 		if shown == 0 || known != shown {
-			t.Errorf("%d of %d snapshots know that nothing is acknowledged", known, shown)
+			t.Errorf("%d of %d snapshots say that nothing is acknowledged", known, shown)
 		}
 	})
 }
 
-// TestBusy: a thread that waits is not at work, also when its wait began before
-// the measurement or lasted beyond its end.
+// TestBusy: a thread that waits is not at work, even if its wait began before the
+// measurement or lasted beyond its end.
 func TestBusy(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -188,7 +188,7 @@ func TestBusy(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := fireTest(t, tt.plan, newFake(Single(), 1, constantly(service)))
 					if r.Busy > 0.001 {
-						t.Errorf("busy for %.1f %% of the measurement, want none: no time passes but by waiting", 100*r.Busy)
+						t.Errorf("busy for %.1f %% of the measurement, want none: time passes only while waiting", 100*r.Busy)
 					}
 				})
 			})
@@ -196,8 +196,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestWhicheverLimitIsFirst: the measurement ends with the limit that was reached, and
-// its length is the time it took.
+// TestWhicheverLimitIsFirst: the measurement ends with the limit that is reached first,
+// and its length is the time until then.
 func TestWhicheverLimitIsFirst(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -231,7 +231,7 @@ func TestWhicheverLimitIsFirst(t *testing.T) {
 	}
 }
 
-// TestStall: the numbers of a stall, wherever it lies and whoever feels it.
+// TestStall: the numbers of a stall, at various times and for various clients.
 func TestStall(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -284,7 +284,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// checkStalls holds the stalls one by one against the share that they are of the measurement.
+// checkStalls compares the individual stalls with their share of the measurement.
 func checkStalls(t *testing.T, r *Result) {
 	t.Helper()
 	if len(r.Stall.Spans) != int(r.Stall.Count) {
@@ -302,8 +302,9 @@ func checkStalls(t *testing.T, r *Result) {
 	}
 }
 
-// TestStallWithoutConnection: nothing can be in flight, and the answers are
-// missing all the same, to the end of the run where nobody comes back.
+// TestStallWithoutConnection: without a connection nothing can be in flight, but
+// answers are missing. If it does not come back, they are missing until the end of the
+// run.
 func TestStallWithoutConnection(t *testing.T) {
 	const ms, sec = time.Millisecond, time.Second
 	last := Limits{Time: 2 * sec}
@@ -321,13 +322,13 @@ func TestStallWithoutConnection(t *testing.T) {
 		plan        Plan
 		away, back  time.Duration
 		answer      func(lane int, s Batch, at time.Duration) (time.Duration, Outcome)
-		stop        time.Duration // 0: by itself
+		stop        time.Duration // 0: not stopped
 		longest, at time.Duration
 		share       float64
 	}{
 		{"at full speed", Plan{Measurement: last}, sec, sec + 500*ms, nil, 0, 500 * ms, sec, 0.25},
-		{"at full speed, for good", Plan{Measurement: last}, 1200 * ms, Never, nil, 0, 800 * ms, 1200 * ms, 0.4},
-		{"closed loop, for good", Plan{Measurement: last, Concurrency: 2}, sec, Never, nil, 0, sec, sec, 0.5},
+		{"at full speed, to the end", Plan{Measurement: last}, 1200 * ms, Never, nil, 0, 800 * ms, 1200 * ms, 0.4},
+		{"closed loop, to the end", Plan{Measurement: last, Concurrency: 2}, sec, Never, nil, 0, sec, sec, 0.5},
 		{"never any", Plan{Measurement: last}, 0, Never, nil, 0, 2 * sec, 0, 1},
 		{"nothing but refusals", Plan{Measurement: last}, 0, 0, none, 0, 2 * sec, 0, 1},
 		{"since the warm-up", Plan{Measurement: last, WarmupTime: sec}, 500 * ms, Never, nil, 0, 2 * sec, sec, 1},
@@ -337,7 +338,7 @@ func TestStallWithoutConnection(t *testing.T) {
 		{"a number of bytes, spent in time", Plan{Measurement: Limits{Time: 2 * sec, Bytes: 500}}, sec, Never, nil, 0, 10 * ms, 0, 0},
 		{"nothing to wait for", Plan{Measurement: last, Unanswered: true}, sec, Never, nil, 0, 0, 0, 0},
 		{"by a schedule", Plan{Schedule: Constant(200), Measurement: last}, sec, sec + 500*ms, nil, 0, 510 * ms, sec, 0.25},
-		{"by a schedule, for good", Plan{Schedule: Constant(200), Measurement: last, Drain: sec}, sec, Never, nil, 0, 2 * sec, sec, 0.5},
+		{"by a schedule, to the end", Plan{Schedule: Constant(200), Measurement: last, Drain: sec}, sec, Never, nil, 0, 2 * sec, sec, 0.5},
 		{"by a schedule, lost again and again", Plan{Schedule: Constant(50), Measurement: last, MaxInFlight: 1}, 0, 0, lost, 0, 510 * ms, sec, 0.25},
 		{"by a schedule, dropped", Plan{Schedule: Constant(200), Measurement: last, Overload: Drop}, sec, Never, nil, 0, sec, sec, 0.5},
 		{"by a schedule, stopped", Plan{Schedule: Constant(200), Measurement: last}, sec, Never, nil, 1500 * ms, 500 * ms, sec, 0.333},
@@ -378,8 +379,8 @@ func TestStallWithoutConnection(t *testing.T) {
 	}
 }
 
-// TestFullShareOfACount: once the last event wanted has been fired, the bound
-// empties, and that is not the generator's doing.
+// TestFullShareOfACount: once the last requested event has been fired, the bound
+// empties, which is not caused by the generator.
 func TestFullShareOfACount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fireTest(t, Plan{BatchEvents: 1, MaxInFlight: 10, Measurement: Limits{Events: 15}}, newFake(Single(), 1, constantly(100*time.Millisecond)))
@@ -389,8 +390,8 @@ func TestFullShareOfACount(t *testing.T) {
 	})
 }
 
-// TestManyUnsent: what was due and never sent is counted in a time that does
-// not grow with its number.
+// TestManyUnsent: counting the events that were due and never sent takes a time that
+// does not grow with their number.
 func TestManyUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := func(int, Batch, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }
@@ -400,7 +401,7 @@ func TestManyUnsent(t *testing.T) {
 			Schedule: Constant(50_000_000), MaxInFlight: 3, Drain: time.Second, Measurement: Limits{Time: time.Minute},
 		}, f)
 		if r.Measurement.Unsent+r.Measurement.Unknown != 3_000_000_000 || r.Measurement.Censored.Count() != 3_000_000_000 {
-			t.Errorf("unsent %d, unknown %d, censored %d; want 3 thousand million", r.Measurement.Unsent, r.Measurement.Unknown, r.Measurement.Censored.Count())
+			t.Errorf("unsent %d, unknown %d, censored %d; want 3 billion", r.Measurement.Unsent, r.Measurement.Unknown, r.Measurement.Censored.Count())
 		}
 		// Their ages lie evenly between one second and 61.
 		if got, want := r.Measurement.Censored.Percentile(50), 31*time.Second; (got - want).Abs() > want/500 {
@@ -409,7 +410,7 @@ func TestManyUnsent(t *testing.T) {
 	})
 }
 
-// TestNoLaneForEver: a stream that never gets a lane ends with the plan.
+// TestNoLaneForEver: a run ends as planned even if a stream never gets a lane.
 func TestNoLaneForEver(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -437,15 +438,15 @@ func TestNoLaneForEver(t *testing.T) {
 					t.Errorf("unsent %d, sent %d, want %d, 0", r.Measurement.Unsent, r.Measurement.Sent, tt.want)
 				}
 				if tt.name != "counted" && r.Stopped == Interrupted {
-					t.Error("only the interruption ended it")
+					t.Error("only the interruption ended the run")
 				}
 			})
 		})
 	}
 }
 
-// TestGateOfASchedule: a run that is fed ends when its gate is empty and
-// closed, a schedule or not.
+// TestGateOfASchedule: a run with a gate ends when the gate is empty and closed, with
+// or without a schedule.
 func TestGateOfASchedule(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -487,7 +488,7 @@ func TestGateOfASchedule(t *testing.T) {
 					t.Errorf("the measurement ended after %v", got)
 				}
 				if res.Measurement.Dropped > 0 {
-					t.Errorf("%d dropped: waiting for the gate is no overload", res.Measurement.Dropped)
+					t.Errorf("%d dropped, but waiting for the gate is not overload", res.Measurement.Dropped)
 				}
 			})
 		})

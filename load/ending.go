@@ -7,9 +7,9 @@ import (
 	"carronade/measure"
 )
 
-// fireRemaining fires incomplete batches when the run is stopped, as a client does
-// when it is closed: their events are due, and no further events will fill them. What
-// the in-flight bound holds back stays unsent, whatever the overload policy: the
+// fireRemaining fires incomplete batches when the run is stopped, as a client does when
+// it is closed: their events are due, and no later events will fill them. Events that
+// the in-flight bound holds back stay unsent under either overload policy, because the
 // system caused it.
 func (t *thread) fireRemaining(now time.Duration) {
 	r := t.run
@@ -20,14 +20,14 @@ func (t *thread) fireRemaining(now time.Duration) {
 	}
 	t.until = stop
 	due := r.plan.Schedule.Count(stop)
-	tried := make(map[*stream]uint64) // the event that the stream began with when it was last served
+	tried := make(map[*stream]uint64) // each stream's first event when it was last served
 	for moved := true; moved; {
 		moved = false
 		asleep := t.asleep
 		t.asleep = nil
 		for _, s := range asleep {
 			// A stream that returns with the same first event found no room. Only
-			// answers make room, and they are handled after this.
+			// answers make room, and they are handled later.
 			at, again := tried[s]
 			if s.next >= min(r.partitioner.Before(s.id, due), s.end) || again && at == s.next {
 				t.asleep.push(s)
@@ -43,11 +43,11 @@ func (t *thread) fireRemaining(now time.Duration) {
 	}
 }
 
-// finish closes the lanes, completes what they complete, and counts what was due
-// and never sent.
+// finish closes the lanes, accounts for the batches that they complete, and counts the
+// events that were due and never sent.
 func (t *thread) finish() {
 	for _, ls := range t.lanes {
-		var out []Outcome // failed before, and not to be tried again
+		var out []Outcome // batches that failed and are not retried
 		for _, s := range ls.refire {
 			out = append(out, Outcome{Batch: s, Lane: int32(ls.ID()), Sent: s.FirstSent, Done: t.run.Now(), Failed: s.Events, Class: Canceled, Text: "the run ended before it was sent again", Place: -1})
 			t.complete(&out[len(out)-1], t.run.Now())
@@ -74,7 +74,7 @@ func (t *thread) finish() {
 	t.run.pages.leave(t.id)
 }
 
-// account counts the events that were due and never sent.
+// countUnsent counts the events that were due and never sent.
 func (t *thread) account(now time.Duration) {
 	r := t.run
 	stop := time.Duration(min(r.stopAt.Load(), r.spentAt.Load()))
@@ -101,12 +101,12 @@ func (t *thread) account(now time.Duration) {
 	}
 }
 
-// mostAges limits how many ages of unsent events are looked up for a stream.
+// mostAges limits how many ages of unsent events are computed for a stream.
 const mostAges = 4096
 
-// censor records the ages of the events k..to-1 of a stream, which were never
-// sent. A fast schedule and a slow system leave billions of them, so more than
-// mostAges are recorded in groups, spread evenly between the ages of the group's first
+// censor records the ages of the events k..to-1 of a stream, which were never sent. A
+// fast schedule and a slow system leave billions of them, so more than mostAges are
+// recorded in groups: the ages of a group are spread evenly between those of its first
 // and last event. That is exact at a constant rate.
 func (t *thread) censor(h *measure.Histogram, s *stream, k, to uint64, now time.Duration) {
 	for per := max(1, (to-k+mostAges-1)/mostAges); k < to; {

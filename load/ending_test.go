@@ -10,8 +10,8 @@ import (
 	"carronade/measure"
 )
 
-// roomless is a target whose streams have no lane, or whose lane has no room for
-// them, as while it logs in.
+// roomless is a target whose streams have no lane, or whose lane has no room for them,
+// as during a login.
 type roomless struct {
 	*fake
 	lanes bool
@@ -28,9 +28,9 @@ type heldLane struct{ *fakeLane }
 
 func (heldLane) Room(int32, uint64) int { return 0 }
 
-// TestStopFiresWhatWaits: events that linger when somebody ends the run are
-// fired and answered; those that the bound holds back are not, nor are those of
-// streams that nothing can be fired for, and they keep nobody from the end.
+// TestStopFiresWhatWaits: events that linger when the run is stopped are fired and
+// answered. Events that the bound holds back are not, nor are those of streams without
+// a lane or room; they do not delay the end.
 func TestStopFiresWhatWaits(t *testing.T) {
 	room := func(f *fake) Target { return f }
 	noRoom := func(f *fake) Target { return roomless{f, true} }
@@ -47,7 +47,7 @@ func TestStopFiresWhatWaits(t *testing.T) {
 		whole   bool
 	}{
 		{"one stream", wide, 1, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
-		{"streams that batch each for itself", wide, 7, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
+		{"streams that batch separately", wide, 7, time.Millisecond, room, Interrupted, measure.Counts{Offered: 996, Sent: 996, Acked: 996}, true},
 		{"delayed", Plan{}, 1, time.Second, room, Interrupted, measure.Counts{Offered: 996, Sent: 11, Acked: 11, Unsent: 985}, true},
 		{"ended by a limit", wide, 1, time.Millisecond, room, ByFailures, measure.Counts{Offered: 996, Sent: 990, Acked: 990, Unsent: 6}, false},
 		{"no lane", wide, 3, time.Millisecond, nowhere, Interrupted, measure.Counts{Offered: 996, Unsent: 996}, true},
@@ -89,12 +89,12 @@ func TestStopFiresWhatWaits(t *testing.T) {
 	}
 }
 
-// TestStopEndsWithItsDrain: what is in flight when fireRemaining finds no room is
-// still waited for, as long as the drain goes on and nobody ends it.
+// TestStopEndsWithItsDrain: batches in flight when fireRemaining finds no room are
+// still waited for, until the drain is over or aborted.
 func TestStopEndsWithItsDrain(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		abort time.Duration // after the stop; 0: nobody does
+		abort time.Duration // after the stop; 0: never
 		took  time.Duration
 		acked uint64
 	}{
@@ -132,8 +132,8 @@ func TestStopEndsWithItsDrain(t *testing.T) {
 	}
 }
 
-// TestWhole: an interruption is the end of a run that has no other, and cuts one
-// that has, or that had not begun to measure, or whose answers were not awaited.
+// TestWhole: an interruption completes a run without another end. It cuts short a run
+// that has another end, has not begun to measure, or whose answers were not awaited.
 func TestWhole(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -149,7 +149,7 @@ func TestWhole(t *testing.T) {
 		{name: "a time", plan: Plan{Schedule: Constant(100), Measurement: Limits{Time: time.Minute}}},
 		{name: "a number", plan: Plan{Concurrency: 2, Measurement: Limits{Events: 1e6}}},
 		{name: "bytes", plan: Plan{Concurrency: 2, Measurement: Limits{Bytes: 1 << 40}}},
-		{name: "failures, of which there are none", plan: Plan{Concurrency: 2, Measurement: Limits{Failures: 3}}, want: true},
+		{name: "failures, but none occur", plan: Plan{Concurrency: 2, Measurement: Limits{Failures: 3}}, want: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// instant is a target that answers at once, so that what is left is the
-// engine.
+// instantTarget is a target that answers at once, so that only the engine takes time.
 type instant struct {
 	sink Sink
 	out  []Outcome
@@ -40,8 +39,8 @@ func (n *instant) Flush() {
 	n.out = n.out[:0]
 }
 
-// BenchmarkBatch is what the engine costs for each batch: composed, fired,
-// completed and recorded on every clock.
+// BenchmarkBatch measures the engine's cost per batch: composed, fired, completed and
+// recorded on every clock.
 func BenchmarkBatch(b *testing.B) {
 	for _, bb := range []struct {
 		name string
@@ -67,8 +66,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkDropQueued is a look at a lane that takes no more, where thousands of
-// streams have events waiting that the buffer still holds.
+// BenchmarkDropQueued measures a check of a full lane while thousands of streams have
+// events waiting that still fit into the buffer.
 func BenchmarkDropQueued(b *testing.B) {
 	const streams = 4096
 	for _, s := range []struct {
@@ -93,7 +92,7 @@ func BenchmarkDropQueued(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if now += time.Microsecond; now == 2*time.Second {
-					now = time.Second // before anything is too much
+					now = time.Second // before the buffer is full
 				}
 				t.drop(ls.queue, now)
 			}

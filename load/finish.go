@@ -8,7 +8,7 @@ import (
 	"carronade/measure"
 )
 
-// finish makes the result of a run whose threads have ended.
+// finish makes the result of a run after its threads have ended.
 func (c *collector) finish(started time.Time) *Result {
 	r := c.run
 	now := r.Now()
@@ -77,7 +77,8 @@ func (c *collector) finish(started time.Time) *Result {
 	return res
 }
 
-// missing is how many events a measurement that ended so lacks of those asked for.
+// missing returns how many of the requested events a measurement lacks, given why it
+// ended.
 func (l *Limits) missing(events uint64, why Reason) uint64 {
 	switch {
 	case events >= l.Events:
@@ -88,8 +89,8 @@ func (l *Limits) missing(events uint64, why Reason) uint64 {
 	return l.Events - events
 }
 
-// measurementEnd finds when and why the measurement ended. An interruption that cut the drain
-// short is told as the reason: the report is partial then.
+// measurementEnd finds when and why the measurement ended. If an interruption cut the
+// drain short, it is reported as the reason: the report is partial then.
 func (c *collector) measurementEnd(res *Result) time.Duration {
 	end := c.measurementEnded(res)
 	if stop := time.Duration(c.run.stopAt.Load()); stop != Never && end < stop && c.run.reason.Load() == Interrupted {
@@ -126,8 +127,8 @@ func (c *collector) measurementEnded(res *Result) time.Duration {
 	return last
 }
 
-// complete adds what only the end shows: events due and never sent, and, when
-// a schedule was cut short, how many were due by then.
+// addUnsent adds what is known only at the end: events due and never sent, and, if a
+// schedule was cut short, how many were due by then.
 func (c *collector) complete(i int) {
 	r := c.run
 	if r.plan.Schedule == nil {
@@ -141,14 +142,14 @@ func (c *collector) complete(i int) {
 	}
 	t.Unsent += unsent
 	if min(r.stopAt.Load(), r.spentAt.Load()) == int64(Never) && r.abortAt.Load() == int64(Never) {
-		// What the schedule says, so that the first identity is a real check.
+		// Count independently from the schedule, so that the first identity is a real check.
 		offered = r.phases[i].to - r.phases[i].from
 	}
 	t.Offered = offered
 }
 
-// reconcile makes the newest row of a name carry what only the end showed, so
-// that rows add up to their phases.
+// reconcile adds what became known only at the end to the newest row of a phase name,
+// so that rows add up to their phases.
 func (c *collector) reconcile(name string) {
 	var want, got measure.Counts
 	for i := range c.total {
@@ -168,7 +169,7 @@ func (c *collector) reconcile(name string) {
 			got.Unsent += iv.Unsent
 		}
 	}
-	row.Offered += want.Offered - got.Offered // wraps where it shrinks, as it should
+	row.Offered += want.Offered - got.Offered // unsigned wrap-around is intended: the difference may be negative
 	row.Unsent += want.Unsent - got.Unsent
 	c.series.AddLast(*row)
 }
@@ -203,7 +204,7 @@ func (c *collector) failures(res *Result) {
 	})
 }
 
-// machine sums up how the generator itself did.
+// generatorLoad adds how busy the generator was and how long it found the bound full.
 func (c *collector) machine(res *Result) {
 	r := c.run
 	length := res.Measurement.Length()
@@ -213,7 +214,7 @@ func (c *collector) machine(res *Result) {
 	var full time.Duration
 	lanes := 0
 	for _, t := range r.threads {
-		idle := t.idleFor + max(0, res.Measurement.End-max(t.closing, res.Measurement.Start)) // with nothing left to do
+		idle := t.idleFor + max(0, res.Measurement.End-max(t.closing, res.Measurement.Start)) // after its work was done
 		res.Busy = max(res.Busy, 1-min(1, idle.Seconds()/length.Seconds()))
 		for _, ls := range t.lanes {
 			full += ls.blockedFor

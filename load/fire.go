@@ -6,27 +6,27 @@ import (
 )
 
 // fire fires the next batch of a stream (or, where batches have a fixed number of
-// events, as many as are due and the bound allows) and lets the stream wait for the
-// following one. False: the lane accepts no more for now, and the stream is back in
-// the queue.
+// events, as many as are due and the bound allows), and puts the stream to sleep until
+// the following one. It returns false if the lane accepts no more for now; the stream
+// is back in the queue then.
 func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	var n, phase, events int
-	var shut bool
+	var exhausted bool
 	if t.scheduled() {
-		n, shut = t.compose(s, ls, now)
+		n, exhausted = t.compose(s, ls, now)
 		phase = s.phase
 	} else {
-		n, phase, events, shut = t.composeGroup(s, ls, now)
-		if n == 0 && !shut {
-			n, phase, events, shut = t.composeAny(s, ls, now)
+		n, phase, events, exhausted = t.composeGroup(s, ls, now)
+		if n == 0 && !exhausted {
+			n, phase, events, exhausted = t.composeAny(s, ls, now)
 		}
 	}
-	if n == 0 && shut {
+	if n == 0 && exhausted {
 		t.gated = append(t.gated, s)
 		return true // the lane has room: waiting for the gate is not overload
 	}
 	if n == 0 {
-		t.refused(ls, now) // no room for this stream: Ready will come
+		t.refused(ls, now) // no room for this stream: the lane will call Ready
 		t.line(ls, s)
 		return false
 	}
@@ -69,9 +69,9 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	return true
 }
 
-// compose makes batches of the events of a scheduled stream that are due. Shut:
+// compose makes batches of the events of a scheduled stream that are due. exhausted:
 // the gate allowed none of them.
-func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, shut bool) {
+func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, exhausted bool) {
 	p := &t.run.plan
 	due := min(t.run.partitioner.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
 	most := 1
@@ -116,13 +116,13 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, sh
 	return n, false
 }
 
-// composeAny makes batches of a stream without a schedule. Shut: the gate or the
-// run's limits allowed none.
-func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, shut bool) {
+// composeUnscheduled makes batches of a stream without a schedule. exhausted: the
+// gate or the run's limits allowed none.
+func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, exhausted bool) {
 	p := &t.run.plan
 	most := 1
 	if p.BatchEvents > 0 {
-		// Half of the bound at a time, so that other streams get their turn.
+		// Half of the bound at a time, which leaves room for other streams.
 		most = min(t.room(ls), len(t.batches), max(1, p.MaxInFlight/2))
 		if len(t.streams) > 1 || p.Concurrency > 0 {
 			most = 1
@@ -140,7 +140,7 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 		}
 		if g := p.Gate; g != nil {
 			if events = g.take(events); events == 0 {
-				shut = true
+				exhausted = true
 				break
 			}
 		}
@@ -154,7 +154,7 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 			g.complete(0, events-got)
 		}
 		if got == 0 {
-			shut = fits
+			exhausted = fits
 			break
 		}
 		phase = ph
@@ -167,10 +167,10 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 		claimed += got
 		n++
 	}
-	return n, phase, claimed, shut
+	return n, phase, claimed, exhausted
 }
 
-// places returns when the free places of the bound became free.
+// freeSlots iterates over when the free slots of the bound became free.
 func (t *thread) places(ls *laneState) glance {
 	if t.run.plan.Concurrency > 0 {
 		return t.callerSlots.look()
@@ -178,7 +178,7 @@ func (t *thread) places(ls *laneState) glance {
 	return ls.slots.look()
 }
 
-// sent accounts for a batch that the lane took.
+// recordSent accounts for a batch that the lane accepted.
 func (t *thread) sent(batch *Batch, s *stream, ls *laneState, phase int, now time.Duration) {
 	batches := batch.count()
 	if t.run.plan.Concurrency > 0 {
@@ -206,15 +206,15 @@ func (t *thread) sent(batch *Batch, s *stream, ls *laneState, phase int, now tim
 }
 
 // addInFlight changes the number of events in flight and integrates it over time. It
-// splits the integral at the ends of phases, because a phase may have no change or
-// several. The maximum ignores a number that lasted for no time.
+// splits the integral at the ends of phases, because a phase may contain no change or
+// several. A number that lasted for no time does not count for the maximum.
 func (t *thread) addInFlight(now time.Duration, by int64) {
 	n := t.inFlight.Load()
 	if now > t.changed {
 		for from := t.changed; n > 0 && from < now; {
 			ph := t.run.phaseAt(from)
 			to := min(now, t.run.phaseEnd(ph))
-			if to <= from { // the end became known, and has passed, just now
+			if to <= from { // the end has become known only now, and has passed
 				to = now
 			}
 			t.area[ph] += float64(n) * (to - from).Seconds()
@@ -226,7 +226,7 @@ func (t *thread) addInFlight(now time.Duration, by int64) {
 	t.inFlight.Store(n + by)
 }
 
-// refused notes that a lane accepts no more. A lane that is full with nothing in
+// markFull records that a lane accepts no more. A lane that is full with nothing in
 // flight has no connection, so answers are missing from now on.
 func (t *thread) refused(ls *laneState, now time.Duration) {
 	ls.full = true
@@ -234,16 +234,16 @@ func (t *thread) refused(ls *laneState, now time.Duration) {
 	t.startWaiting(now)
 }
 
-// startWaiting notes that the thread waits for answers from now on, unless it
-// already does.
+// startWaiting records that the thread waits for answers from now on, unless it already
+// does.
 func (t *thread) startWaiting(now time.Duration) {
 	if t.batchesInFlight == 0 && t.waitingSince.Load() == int64(Never) {
 		t.waitingSince.Store(int64(now))
 	}
 }
 
-// stopWaiting notes that no answer is expected: nothing is in flight, and no lane
-// is full.
+// stopWaiting records that no answer is expected: nothing is in flight, and no lane is
+// full.
 func (t *thread) stopWaiting() {
 	if t.batchesInFlight > 0 || t.waitingSince.Load() == int64(Never) {
 		return
@@ -272,7 +272,7 @@ func (t *thread) unblock(ls *laneState, at time.Duration) {
 	ls.blockedFor += max(0, r.clipEnd(min(at, time.Duration(r.outAt.Load())))-max(ls.blockedAt, time.Duration(r.measurementAt.Load())))
 }
 
-// markUnflushed notes that a lane has something to write.
+// markUnflushed records that a lane has something to write.
 func (t *thread) markUnflushed(ls *laneState) {
 	if !ls.unflushed {
 		ls.unflushed = true
@@ -298,8 +298,8 @@ func (t *thread) refire() {
 }
 
 // drop drops batches of queued streams for which the bound has no room. It returns at
-// once while the buffer has room for all of them, because it is called for a full
-// lane many thousand times a second.
+// once while the buffer has room for all of them, because it is called many thousand
+// times a second for a full lane.
 func (t *thread) drop(q *backlog, now time.Duration) {
 	if now < q.spills {
 		return
@@ -310,8 +310,8 @@ func (t *thread) drop(q *backlog, now time.Duration) {
 	}
 }
 
-// holds returns how many events of each stream fit into the buffer, which the streams
-// share evenly; 0 without a buffer.
+// streamBuffer returns how many events of each stream fit into the buffer, which the
+// streams share evenly; 0 without a buffer.
 func (p *Plan) holds(streams int) uint64 {
 	if p.BufferBytes <= 0 || p.Overload != Drop || p.Schedule == nil {
 		return 0
@@ -323,7 +323,7 @@ func (p *Plan) holds(streams int) uint64 {
 	return uint64(max(1, math.Ceil(float64(p.BufferBytes)/each)))
 }
 
-// spillsAt returns when the due events of a stream fill its share of the buffer, so
+// overflowTime returns when the due events of a stream fill its share of the buffer, so
 // that its next batch is dropped; Never if they do not.
 func (t *thread) spillsAt(s *stream) time.Duration {
 	if t.holds == 0 {
@@ -339,7 +339,7 @@ func (t *thread) spillsAt(s *stream) time.Duration {
 	return at
 }
 
-// give drops what a stream has due, unless the buffer may still hold it.
+// dropDue drops the due events of a stream, unless the buffer still has room for them.
 func (t *thread) give(s *stream, now time.Duration) {
 	p := &t.run.plan
 	for s.ready <= now {

@@ -8,10 +8,10 @@ import (
 	"carronade/measure"
 )
 
-// The mirror of TestFrozenTarget: the same 200 events/s, each answered 1 ms after it
-// was sent, and the generator does not run for 500 ms, from the due time of an event
-// on. What users would have seen is 1 ms for each event. The upper values must show
-// what was measured, and the lower ones what it would have been.
+// The counterpart of TestFrozenTarget: the same 200 events/s, each answered 1 ms after
+// it was sent, and the generator does not run for 500 ms, from the due time of an event
+// on. Users would have seen 1 ms for each event. The upper values must show what was
+// measured, and the lower ones what users would have seen.
 
 const frozenAt, frozenFor = time.Second, 500 * time.Millisecond
 
@@ -25,7 +25,7 @@ func over(h *measure.Histogram) (n uint64) {
 	return n
 }
 
-// stalled stops the sending thread once, when it fires what is due at frozenAt.
+// stalled blocks the sending thread once, when it fires the event due at frozenAt.
 type stalled struct {
 	*fake
 	done bool
@@ -56,7 +56,7 @@ func TestFrozenSender(t *testing.T) {
 		bound              int
 		response, sendSlow uint64 // over 20 ms
 	}{
-		// The events due in the freeze go out at its end: the first 0.5 s late, each
+		// The events due in the freeze are sent at its end: the first 0.5 s late, each
 		// following one 5 ms less: 97 by 20 ms or more, whose cell ends above 20 ms.
 		{"bound 1000", 1000, 97, 97},
 		// One at a time, the backlog of 100 shrinks by one in 1.25 ms: as for the frozen
@@ -104,20 +104,21 @@ func TestFrozenSender(t *testing.T) {
 }
 
 // The reader of the answers does not run: they arrived 1 ms after they were sent, and
-// are read at the end of the freeze. That is not the system's service time, and where
-// the bound was full, not its queueing either.
+// are read at the end of the freeze. That is neither service time of the system nor, if
+// the bound was full, its queueing.
 func TestFrozenReader(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		bound             int
-		stated            bool // the reader says since when it may have waited; else the watchdog does
+		stated            bool // the reader reports since when answers may have waited; else the watchdog does
 		response, service uint64
 		sendSlow          uint64
 	}{
 		{"bound 1000", 1000, true, 97, 97, 0},
 		{"bound 1000, seen by the watchdog", 1000, false, 97, 97, 0},
-		// The event in flight comes back at the end of the freeze, though its answer was
-		// there after 1 ms: all that were due meanwhile could have been sent from then on.
+		// The event in flight completes at the end of the freeze, though its answer
+		// arrived after 1 ms: all events due in between could have been sent from then
+		// on.
 		{"bound 1", 1, true, 121, 1, 96},
 		{"bound 1, seen by the watchdog", 1, false, 121, 1, 96},
 	} {
@@ -129,7 +130,7 @@ func TestFrozenReader(t *testing.T) {
 					done := at + time.Millisecond
 					if done > frozenAt && done < thaw {
 						if tt.stated {
-							o.Earliest = frozenAt // when it last looked
+							o.Earliest = frozenAt // when it last read
 						}
 						done = thaw
 					}
@@ -168,14 +169,15 @@ func TestFrozenReader(t *testing.T) {
 					t.Errorf("lower value of response: p99 %v, want 1 ms", got)
 				}
 				if got := res.Stall.Longest; got > 20*time.Millisecond {
-					t.Errorf("longest time without an answer %v: the system answered all the time", got)
+					t.Errorf("longest time without an answer %v, but the system answered all the time", got)
 				}
 			})
 		})
 	}
 }
 
-// What the system holds up is not the generator's: upper and lower values agree.
+// Delays caused by the system are not attributed to the generator: upper and lower
+// values agree.
 func TestFrozenTargetIsNotBlamed(t *testing.T) {
 	for _, bound := range []int{1, 1000} {
 		synctest.Test(t, func(t *testing.T) {

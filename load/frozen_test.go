@@ -9,8 +9,8 @@ import (
 	"carronade/measure"
 )
 
-// fake is a target in virtual time: one lane per client, whose service of a
-// batch takes what the serve function says.
+// fake is a target in virtual time: one lane per client, which answers as the function
+// answer says.
 type fake struct {
 	partitioner Partitioner
 	clients     int
@@ -18,10 +18,10 @@ type fake struct {
 	lanes       []*fakeLane
 	room        int
 	groups      int // batches of a batch group at most
-	// away and back: lanes have no connection from the one to the other; both 0:
-	// they always have one.
+	// From downFrom to downUntil lanes have no connection; both 0: they always have
+	// one.
 	away, back time.Duration
-	// answer says when a batch written at a time is answered, and how.
+	// answer returns when a batch written at a given time is answered, and how.
 	answer func(lane int, s Batch, at time.Duration) (done time.Duration, o Outcome)
 }
 
@@ -53,7 +53,7 @@ func (l *fakeLane) Flush()                 {}
 
 func (l *fakeLane) BatchGroup(int32, uint64, int) int { return l.f.groups }
 
-// singles makes the batches that a batch group stands for.
+// singles returns the batches that a batch group represents.
 func singles(v Batch) []Batch {
 	n := v.count()
 	out := make([]Batch, n)
@@ -77,7 +77,7 @@ func (l *fakeLane) Fire(batches []Batch) int {
 	}
 	for i := range batches {
 		batches[i].Bytes = int64(batches[i].Events) * 10
-		var run Outcome // consecutive batches of one fate
+		var run Outcome // consecutive batches with the same result
 		for _, s := range singles(batches[i]) {
 			done, o := l.f.answer(l.id, s, now)
 			o.Batch, o.Lane, o.Sent, o.Done, o.Place = s, int32(l.id), now, done, -1
@@ -107,7 +107,7 @@ func (l *fakeLane) Fire(batches []Batch) int {
 	return len(batches)
 }
 
-// completeAt completes when the answer comes.
+// completeAt completes the batch when its answer is due.
 func (l *fakeLane) completeAt(o Outcome) {
 	if o.Done == Never {
 		return
@@ -135,13 +135,13 @@ func (l *fakeLane) Close() error {
 	return nil
 }
 
-// frozen answers after 1 ms of service, one batch at a time when serial, except
-// that from freeze on, for 500 ms, it neither works nor answers.
+// frozen answers each batch after 1 ms of service, except that for 500 ms from freeze
+// on it neither works nor answers.
 func frozen(freeze time.Duration) func(int, Batch, time.Duration) (time.Duration, Outcome) {
-	const service, ice = time.Millisecond, 500 * time.Millisecond
+	const service, freezeLength = time.Millisecond, 500 * time.Millisecond
 	return func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
-		if at >= freeze && at < freeze+ice {
-			at = freeze + ice
+		if at >= freeze && at < freeze+freezeLength {
+			at = freeze + freezeLength
 		}
 		return at + service, Outcome{}
 	}
@@ -152,7 +152,7 @@ func TestFrozenTarget(t *testing.T) {
 		name              string
 		bound             int
 		overload          Overload
-		response, service uint64 // over 20 ms; for response 0 means not checked
+		response, service uint64 // number over 20 ms
 		dropped           uint64
 	}{
 		{"bound 1000", 1000, Queue, 97, 97, 0},

@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// A Gate is an allowance of events: a run with a gate fires no more events
-// than were added to it. Feeding it with what another run got acked makes a
-// pipeline of the two. Safe for concurrent use.
+// A Gate is an allowance of events: a run with a gate fires no more events than were
+// added to it. If another run's acked events are added, the two form a pipeline. Safe
+// for concurrent use.
 type Gate struct {
 	closed atomic.Bool
 
 	counts sync.Mutex
-	left   int64 // allowed, and not taken
-	taken  int64 // taken, and neither fired nor given back so far
+	left   int64 // allowed and not taken
+	taken  int64 // taken, and not yet fired or returned
 
 	mu    sync.Mutex
 	wakes []func()
 }
 
-// NewGate returns a gate with nothing in it.
+// NewGate returns a gate that allows no events yet.
 func NewGate() *Gate { return &Gate{} }
 
 // Add allows n more events.
@@ -30,13 +30,13 @@ func (g *Gate) Add(n uint64) {
 	g.wake()
 }
 
-// Close says that nothing will be added: the run ends when the gate is empty.
+// Close announces that no more events are added: the run ends when the gate is empty.
 func (g *Gate) Close() {
 	g.closed.Store(true)
 	g.wake()
 }
 
-// Left is the allowance not used so far.
+// Left returns the unused allowance.
 func (g *Gate) Left() uint64 {
 	g.counts.Lock()
 	defer g.counts.Unlock()
@@ -79,7 +79,7 @@ func (g *Gate) take(n int) int {
 	return got
 }
 
-// complete says what became of events that were taken: fired, or given back.
+// complete records what became of events that were taken: fired, or returned.
 func (g *Gate) complete(fired, back int) {
 	g.counts.Lock()
 	g.left += int64(back)
@@ -87,8 +87,8 @@ func (g *Gate) complete(fired, back int) {
 	g.counts.Unlock()
 }
 
-// empty reports whether the gate is closed with nothing left, and with nothing taken
-// that may still be returned.
+// empty reports whether the gate is closed with nothing left, and nothing taken that
+// may still be returned.
 func (g *Gate) empty() bool {
 	if !g.closed.Load() {
 		return false

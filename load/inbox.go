@@ -8,18 +8,18 @@ import (
 
 // An inbox passes outcomes from the goroutines that read answers to the sending thread
 // that owns the lane. The lock is held for one copy per slice of outcomes, never per
-// event. Only the thread records them, in its own memory.
+// event. Only the thread itself records them, in memory that no other thread uses.
 type inbox struct {
 	mu     sync.Mutex
 	out    []Outcome
 	ready  []readiness
 	filled atomic.Bool
 
-	spareOut   []Outcome // the thread's
+	spareOut   []Outcome // used only by the thread
 	spareReady []readiness
 }
 
-// A readiness is a lane (or, with lane -1, any stream) that may be tried again.
+// A readiness reports a lane (or, with lane -1, any stream) that may be tried again.
 type readiness struct {
 	lane int
 	at   time.Duration

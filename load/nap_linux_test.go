@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// prompt is a target of one lane that answers at once, from another
-// goroutine, and counts how often it is written to.
+// asyncTarget is a target of one lane that answers at once, from another goroutine, and
+// counts how often it is written to.
 type prompt struct {
 	sink    Sink
 	work    chan []Outcome
@@ -55,8 +55,8 @@ func (f *prompt) Close() error {
 	return nil
 }
 
-// Events closer to each other than a nap are fired together, and those of a
-// low rate each by itself.
+// Events closer together than minSleep are fired together, and those of a low rate
+// separately.
 func TestNaps(t *testing.T) {
 	const length = 300 * time.Millisecond
 	for _, tt := range []struct {
@@ -93,8 +93,9 @@ func TestNaps(t *testing.T) {
 	}
 }
 
-// Answers end a wait for the bound at once, and wait for the end of a nap otherwise: with
-// naps between, one batch in flight could keep 10,000 a second at most.
+// Answers end a wait for the bound at once, and otherwise wait for the end of a
+// minSleep: with a minSleep in between, one batch in flight could reach at most 10,000
+// a second.
 func TestAnswersEndAWaitForTheBound(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
@@ -102,7 +103,7 @@ func TestAnswersEndAWaitForTheBound(t *testing.T) {
 		blocked, filled bool
 		sleeps, napping bool
 	}{
-		{"events closer than a nap", nap / 2, false, false, true, true},
+		{"events closer than minSleep", nap / 2, false, false, true, true},
 		{"with an answer", nap / 2, false, true, true, true},
 		{"far apart", 10 * nap, false, false, true, false},
 		{"far apart, with an answer", 10 * nap, false, true, false, false},

@@ -6,9 +6,9 @@ import (
 	"carronade/measure"
 )
 
-// A page is what one thread counted and timed in one interval for the events
-// of one phase. Pages are written by their thread alone, handed over whole
-// when their interval is past, and come back empty.
+// A page contains what one thread counted and timed in one interval for the events of one
+// phase. Only its thread writes to it, until it hands the page to the collector after
+// the interval. The collector returns it empty.
 type page struct {
 	interval int
 	phase    int
@@ -31,8 +31,8 @@ func (p *page) reset() {
 	clear(p.failures)
 }
 
-// hist returns a histogram of the page, made on first use: 190 KB that a run
-// without, say, failures never needs.
+// hist returns a histogram of the page, made on first use: 190 KB that a run without
+// failures, for example, never needs for them.
 func hist(h **measure.Histogram) *measure.Histogram {
 	if *h == nil {
 		*h = measure.NewHistogram()
@@ -40,7 +40,7 @@ func hist(h **measure.Histogram) *measure.Histogram {
 	return *h
 }
 
-// recordN counts n equal times, most often one.
+// recordN counts n equal times; n is usually 1.
 func recordN(h **measure.Histogram, d time.Duration, n uint64) {
 	if n == 1 {
 		hist(h).Record(d)
@@ -49,17 +49,17 @@ func recordN(h **measure.Histogram, d time.Duration, n uint64) {
 	hist(h).RecordN(d, n)
 }
 
-// A recorder is a thread's open pages.
+// A recorder contains the open pages of a thread.
 type recorder struct {
 	length time.Duration // of an interval
 	open   []*page
 	last   *page
-	oldest int // pages of earlier intervals are handed over already
+	oldest int // pages of earlier intervals have been handed over
 	free   chan *page
 }
 
-// at returns the page for something that happened at t to events of a phase.
-// What comes too late for its interval is counted in the oldest open one.
+// at returns the page for something that happened at t to events of a phase. If its
+// interval has been handed over already, it counts in the oldest open one.
 func (r *recorder) at(t time.Duration, phase int) *page {
 	i := max(int(t/r.length), r.oldest)
 	if p := r.last; p != nil && p.interval == i && p.phase == phase {
@@ -83,12 +83,12 @@ func (r *recorder) at(t time.Duration, phase int) *page {
 	return p
 }
 
-// turn takes out the pages of intervals before i.
-func (r *recorder) turn(i int, give func(*page)) {
+// takeBefore removes the pages of intervals before i and passes them to emit.
+func (r *recorder) turn(i int, emit func(*page)) {
 	keep := r.open[:0]
 	for _, p := range r.open {
 		if p.interval < i {
-			give(p)
+			emit(p)
 		} else {
 			keep = append(keep, p)
 		}
@@ -97,8 +97,7 @@ func (r *recorder) turn(i int, give func(*page)) {
 	r.open, r.oldest, r.last = keep, i, nil
 }
 
-// maxTexts bounds the distinct failure texts kept; the rest is counted under
-// its class alone.
+// maxTexts limits the distinct failure texts; further ones are counted by class only.
 const maxTexts = 32
 
 func (p *page) fail(class Class, text string, events int32, batches int) {

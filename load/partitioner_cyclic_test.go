@@ -20,7 +20,7 @@ func TestBlocks(t *testing.T) {
 		{"round robin, first", RoundRobin(12), 3, 0, 3, 12},
 		{"round robin, later", RoundRobin(12), 3, 10, 123, 12},
 		{"blocks, within", Blocks(4, 100), 1, 99, 199, 4},
-		{"blocks, next turn", Blocks(4, 100), 1, 100, 500, 4},
+		{"blocks, next round", Blocks(4, 100), 1, 100, 500, 4},
 		{"beyond all numbers", RoundRobin(3), 1, math.MaxUint64, math.MaxUint64, 3},
 	}
 	for _, tt := range tests {
@@ -44,7 +44,7 @@ func TestBlocksPartition(t *testing.T) {
 }
 
 // checkPartitioner checks that every event of a random window belongs to exactly one
-// stream, and that Event and Before say the same.
+// stream, and that Event and Before agree.
 func checkPartitioner(t *rapid.T, d Partitioner) {
 	t.Helper()
 	from := rapid.OneOf(rapid.Uint64Range(0, 5000), rapid.Uint64Range(0, 1<<40)).Draw(t, "from")
@@ -64,7 +64,7 @@ func checkPartitioner(t *rapid.T, d Partitioner) {
 			}
 			owner[e] = s
 			if got := d.Before(s, e); got != k {
-				t.Fatalf("Before(%d, %d) = %d, and that event is number %d of the stream", s, e, got, k)
+				t.Fatalf("Before(%d, %d) = %d, but that event is number %d of the stream", s, e, got, k)
 			}
 			if got := d.Before(s, e+1); got != k+1 {
 				t.Fatalf("Before(%d, %d) = %d, want %d", s, e+1, got, k+1)
@@ -72,9 +72,9 @@ func checkPartitioner(t *rapid.T, d Partitioner) {
 		}
 	}
 	if before != from {
-		t.Fatalf("%d events divided of the first %d", before, from)
+		t.Fatalf("%d of the first %d events divided", before, from)
 	}
 	if len(owner) != window {
-		t.Fatalf("%d events divided in a window of %d", len(owner), window)
+		t.Fatalf("%d events of a window of %d divided", len(owner), window)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"sort"
 )
 
-// Sequence divides events as the cycle says, over and over: event n belongs to
-// stream cycle[n % len(cycle)]. Keyed events follow such a recorded sequence.
-// The cycle is kept, with a table as large. A stream that the cycle does not
-// name has no events: its every event has the number MaxUint64. It panics on
-// an empty cycle and on streams outside 0..s-1.
+// Sequence divides events by a repeated cycle: event n belongs to stream cycle[n %
+// len(cycle)]. Keyed events follow such a recorded sequence. The cycle is kept, with a
+// table of the same size. A stream that the cycle does not contain has no events: all
+// of its event numbers are MaxUint64. It panics on an empty cycle and on streams
+// outside 0..s-1.
 func Sequence(cycle []int32, s int) Partitioner {
 	if len(cycle) == 0 || uint64(len(cycle)) > math.MaxUint32 || s <= 0 {
 		panic(fmt.Sprintf("load: cannot divide a cycle of %d events over %d streams", len(cycle), s))
@@ -38,7 +38,7 @@ func Sequence(cycle []int32, s int) Partitioner {
 
 type sequence struct {
 	length uint64
-	// places[starts[s]:starts[s+1]] are the places of stream s in the cycle.
+	// places[starts[s]:starts[s+1]] are the positions of stream s in the cycle.
 	starts, places []uint32
 }
 
@@ -51,8 +51,8 @@ func (q sequence) Event(s int32, k uint64) uint64 {
 	if len(of) == 0 {
 		return math.MaxUint64
 	}
-	turn, in := k/uint64(len(of)), k%uint64(len(of))
-	hi, lo := bits.Mul64(turn, q.length)
+	round, in := k/uint64(len(of)), k%uint64(len(of))
+	hi, lo := bits.Mul64(round, q.length)
 	e, carry := bits.Add64(lo, uint64(of[in]), 0)
 	if hi+carry > 0 {
 		return math.MaxUint64
@@ -62,36 +62,35 @@ func (q sequence) Event(s int32, k uint64) uint64 {
 
 func (q sequence) Before(s int32, n uint64) uint64 {
 	of := q.of(s)
-	turn, in := n/q.length, n%q.length
-	return turn*uint64(len(of)) + uint64(sort.Search(len(of), func(i int) bool { return uint64(of[i]) >= in }))
+	round, in := n/q.length, n%q.length
+	return round*uint64(len(of)) + uint64(sort.Search(len(of), func(i int) bool { return uint64(of[i]) >= in }))
 }
 
-// Weighted divides events in proportion to weights, as evenly spread as can be:
-// of the first n events stream i has n*weight/sum, give or take a few. The
-// shares are exact when the weights have a ratio in whole numbers that sum to
-// no more than 65536, such as 0.7 and 0.3, else to one part in 65536; a weight
-// so small that its share is none still gets one part. A weight of 0 gets
-// nothing. It panics on no weights, on those that are not finite or negative,
-// and when all are 0.
+// Weighted divides events in proportion to weights, as evenly as possible: of the first
+// n events stream i has n*weight/sum, to within a few. The shares are exact if the
+// weights have a ratio of integers that add up to at most 65536, such as 0.7 and 0.3.
+// Otherwise they are exact to one part in 65536, and a weight too small for one part
+// still gets one. A stream with weight 0 gets no events. It panics on no weights, on
+// weights that are negative or not finite, and if all are 0.
 func Weighted(weights []float64) Partitioner {
 	shares := wholeShares(weights)
 	var length int
 	for _, w := range shares {
 		length += w
 	}
-	// Event k of a stream with w of the cycle's events would like to be at
-	// (k+1/2)*length/w: taking the earliest wish first spreads all evenly.
-	type wish struct {
+	// The ideal position of event k of a stream with w of the cycle's events is
+	// (k+1/2)*length/w. Sorting by ideal position spreads all streams evenly.
+	type ideal struct {
 		at     float64
 		stream int32
 	}
-	wishes := make([]wish, 0, length)
+	ideals := make([]ideal, 0, length)
 	for i, w := range shares {
 		for k := range w {
-			wishes = append(wishes, wish{(float64(k) + 0.5) * float64(length) / float64(w), int32(i)})
+			ideals = append(ideals, ideal{(float64(k) + 0.5) * float64(length) / float64(w), int32(i)})
 		}
 	}
-	slices.SortStableFunc(wishes, func(a, b wish) int {
+	slices.SortStableFunc(ideals, func(a, b ideal) int {
 		switch {
 		case a.at < b.at:
 			return -1
@@ -101,17 +100,17 @@ func Weighted(weights []float64) Partitioner {
 		return 0
 	})
 	cycle := make([]int32, length)
-	for i, w := range wishes {
+	for i, w := range ideals {
 		cycle[i] = w.stream
 	}
 	return Sequence(cycle, len(weights))
 }
 
-// maxCycle is how many events the cycle of a weighted partitioner has at most, but
-// for those of streams with next to no weight.
+// maxCycle is the maximum number of events in the cycle of a weighted partitioner,
+// apart from one for each stream of very small weight.
 const maxCycle = 1 << 16
 
-// wholeShares returns whole numbers in the ratio of the weights.
+// wholeShares returns integers in the ratio of the weights.
 func wholeShares(weights []float64) []int {
 	var sum float64
 	for i, w := range weights {
@@ -135,7 +134,7 @@ func wholeShares(weights []float64) []int {
 	return shares
 }
 
-// exactShares returns nil when the numbers are too large.
+// exactShares returns nil if the integers would be too large.
 func exactShares(weights []float64) []int {
 	common := big.NewInt(1)
 	parts := make([]*big.Rat, len(weights))

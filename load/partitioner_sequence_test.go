@@ -89,9 +89,9 @@ func TestPartitionersPanic(t *testing.T) {
 		{"a stream below none", func() { Sequence([]int32{0, -1}, 3) }},
 		{"a stream too many", func() { Sequence([]int32{0, 3}, 3) }},
 		{"no weights", func() { Weighted(nil) }},
-		{"no weight", func() { Weighted([]float64{0, 0}) }},
+		{"only zero weights", func() { Weighted([]float64{0, 0}) }},
 		{"a negative weight", func() { Weighted([]float64{1, -1}) }},
-		{"no number", func() { Weighted([]float64{math.NaN()}) }},
+		{"not a number", func() { Weighted([]float64{math.NaN()}) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

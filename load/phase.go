@@ -7,22 +7,21 @@ import (
 	"carronade/measure"
 )
 
-// A phase is a span of the run that is reported on its own: the warm-up, the
-// measurement, or each step of a measurement with several. An event belongs to the phase of
-// its due time, or of its sending where nothing schedules it.
+// A phase is a span of the run that is reported separately: the warm-up, the
+// measurement, or each step of a measurement with several. An event belongs to the
+// phase of its due time, or of its sending if nothing schedules it.
 type phase struct {
 	name       string
 	warm       bool
 	rate       float64
 	start, end time.Duration // end is Never while unknown
-	from, to   uint64        // events of the schedule, to exclusive
+	from, to   uint64        // events of the schedule; to is exclusive
 }
 
 const noEnd = math.MaxUint64
 
-// phases lays the plan out. With a schedule the boundaries are exact event
-// numbers; without one they are times, or a number of events for a warm-up by
-// count.
+// phases divides the plan into phases. With a schedule the boundaries are exact event
+// numbers; without one they are times, or a number of events for a warm-up by count.
 func (p *Plan) phases() []phase {
 	var out []phase
 	start, from := time.Duration(0), uint64(0)
@@ -72,8 +71,8 @@ func (p *Plan) phases() []phase {
 	return out
 }
 
-// PhaseNames names the phases of a plan by the index that batches carry: the
-// warm-up where there is one, then the measurement or each of its steps.
+// PhaseNames returns the names of a plan's phases by the index that batches carry: the
+// warm-up, if any, then the measurement or each of its steps.
 func (p *Plan) PhaseNames() []string {
 	var names []string
 	for _, ph := range p.phases() {

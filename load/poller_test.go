@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// answering is a target that completes what was fired only from within Wait.
+// pollTarget is a target that completes batches only from within Wait.
 type answering struct {
 	instant
 	mu    sync.Mutex
@@ -70,12 +70,12 @@ func (a *answering) Wake() {
 func (a *answering) Prepare() { a.ready = true }
 func (a *answering) Leave()   { a.left = true }
 
-// Threads is fewer than there are clients, and than there may be processors.
+// Threads returns fewer than there are clients, and than there may be processors.
 func (a *answering) Threads(int) int { return 1 }
 func (a *answering) Clients() int    { return 3 }
 
-// The sending thread waits in a target that offers it, and what is completed there
-// counts.
+// The sending thread waits in a target that offers it, and batches completed there
+// count.
 func TestThreadsWaitInTheirTarget(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -92,7 +92,7 @@ func TestThreadsWaitInTheirTarget(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Measurement.Acked != 700 || !a.ready || !a.left || a.waits < 700/7/3 {
-				t.Errorf("acked %d in %d waits, ready: %v, left: %v; want 700, with three batches in flight, and then left", r.Measurement.Acked, a.waits, a.ready, a.left)
+				t.Errorf("acked %d in %d waits, ready: %v, left: %v; want 700 with three batches in flight, ready and left", r.Measurement.Acked, a.waits, a.ready, a.left)
 			}
 		})
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A postbox is where threads leave their pages for the collector: once an
-// interval, not once an event.
+// A pageQueue passes pages from the threads to the collector: once per interval, not
+// once per event.
 type postbox struct {
 	mu     sync.Mutex
 	pages  []*page
@@ -27,7 +27,7 @@ func (b *postbox) put(thread int, p *page) {
 	b.mu.Unlock()
 }
 
-// mark notes that a thread has handed over everything before an interval.
+// markComplete records that a thread has handed over everything before an interval.
 func (b *postbox) mark(thread, upto int) {
 	b.mu.Lock()
 	b.upto[thread] = upto
@@ -38,7 +38,7 @@ func (b *postbox) mark(thread, upto int) {
 	}
 }
 
-// leave notes that a thread has ended.
+// markEnded records that a thread has ended.
 func (b *postbox) leave(thread int) { b.mark(thread, 1<<62) }
 
 func (b *postbox) fault(err error) {
@@ -47,8 +47,8 @@ func (b *postbox) fault(err error) {
 	b.mu.Unlock()
 }
 
-// take returns the pages that came, whose they are, and the first interval
-// which is not complete.
+// take returns the new pages, the threads that they come from, and the first interval
+// that is not complete.
 func (b *postbox) take() (pages []*page, owners []int, upto int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,18 +61,18 @@ func (b *postbox) take() (pages []*page, owners []int, upto int) {
 	return pages, owners, upto
 }
 
-// A joiner records what only shows when an event was consumed. Consumers are
-// few and deliver in batches, so a lock is good enough here.
+// A consumedRecorder records what is known only when an event was consumed. Consumers
+// are few and deliver in batches, so one lock is enough.
 type joiner struct {
 	mu    sync.Mutex
 	rec   recorder
 	lower []lowers // per phase of the events
 }
 
-// Consumed records that the events of a batch were consumed at a time, and arrived
-// at the earliest at another, not later one: the end-to-end time of a round trip,
-// from due (or, where nothing was due, from sent) to consumed. It may be called
-// until the plan's Settled returns, from any goroutine.
+// Consumed records that the events of a batch were consumed at a time and arrived no
+// earlier than another: the end-to-end time of a round trip, from due (or, if nothing
+// was due, from sent) to consumed. It may be called until the plan's Completed returns,
+// from any goroutine.
 func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	j := &r.join
 	j.mu.Lock()
@@ -82,8 +82,8 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	pg.Consumed += n
 	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].endToEnd
 	sent := o.firstSent()
-	// A consumer that did not run also requests its next data later, so everything that
-	// was under way at that time may be late by as much.
+	// A consumer that did not run also requests its next data later, so all data in
+	// transit at that time may be late by as much.
 	earliest = max(min(earliest, r.watchdog.earliest(at), at-r.watchdog.within(sent, at)), sent)
 	disturbed := r.disturbed.list.Load()
 	count := func(due time.Duration, n uint64) {
@@ -103,16 +103,16 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	}
 }
 
-// turn takes out the pages of intervals before i, or all of them.
-func (j *joiner) turn(i int, all bool, give func(*page)) {
+// takeBefore removes the pages of intervals before i, or all of them.
+func (j *joiner) turn(i int, all bool, emit func(*page)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if i > j.rec.oldest {
-		j.rec.turn(i, give)
+		j.rec.turn(i, emit)
 	}
 	if all {
 		for _, p := range j.rec.open {
-			give(p)
+			emit(p)
 		}
 		j.rec.open, j.rec.last = nil, nil
 	}

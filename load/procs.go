@@ -5,18 +5,19 @@ import (
 	"sync"
 )
 
-// Threads that wait by a system call of which the Go scheduler is not told keep
-// their processor of the scheduler (GOMAXPROCS) while they wait: to hand it on and to
-// get it back costs more than a short wait, makes the thread late, and keeps the
-// runtime's monitor awake at 20 us intervals. So that nobody else has fewer, each
-// such thread brings one. It is the process's, and counted over all runs.
+// Threads that wait in a system call that bypasses the Go scheduler keep their
+// scheduler processor (GOMAXPROCS) while they wait: handing it over and getting it back
+// costs more than a short wait, makes the thread late, and keeps the runtime's monitor
+// awake at 20 us intervals. So that other goroutines do not have fewer processors, each
+// such thread adds one. The setting belongs to the process and is counted over all
+// runs.
 var procs struct {
 	sync.Mutex
-	base int // without those that were brought
-	more int
+	base int // without the added ones
+	more int // added
 }
 
-// Processors is how many processors the process may use.
+// Processors returns how many processors the process may use.
 func Processors() int {
 	procs.Lock()
 	defer procs.Unlock()
@@ -26,7 +27,7 @@ func Processors() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// bring adds n processors of the scheduler, and with a negative n takes them back.
+// addProcs adds n scheduler processors; a negative n removes them.
 func bring(n int) {
 	procs.Lock()
 	defer procs.Unlock()
@@ -38,7 +39,7 @@ func bring(n int) {
 		return
 	}
 	runtime.SetDefaultGOMAXPROCS()
-	if runtime.GOMAXPROCS(0) != procs.base { // a program of one's own had set it
+	if runtime.GOMAXPROCS(0) != procs.base { // the calling program had set it
 		runtime.GOMAXPROCS(procs.base)
 	}
 }

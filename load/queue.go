@@ -2,8 +2,8 @@ package load
 
 import "time"
 
-// A heap holds sleeping streams, the one that is ready first on top. Written
-// out for its one type: container/heap's interface calls cost more than the
+// A heap contains the sleeping streams, the one that is ready first on top. It is
+// written for its one type: the interface calls of container/heap cost more than the
 // comparison.
 type heap []*stream
 
@@ -43,11 +43,11 @@ func (h *heap) pop() *stream {
 	}
 }
 
-// A backlog is the streams with a batch ready that wait for room on a lane, or on any
-// lane of their thread.
+// A backlog contains the streams with a batch ready that wait for room on a lane, or on
+// any lane of their thread.
 type backlog struct {
 	fifo
-	spills time.Duration // when the first of them has more waiting than the buffer holds
+	spills time.Duration // when the first of them has more events waiting than fit into the buffer
 }
 
 // A fifo is a queue of streams in a ring that grows.

@@ -6,57 +6,57 @@ import (
 	"carronade/measure"
 )
 
-// A Result is what a run measured. Warm-up, measurement and drain partition the run;
-// an event belongs to the phase of its due time (of its sending, without a
-// schedule), whenever its answer came.
+// A Result is what a run measured. Warm-up, measurement and drain partition the run; an
+// event belongs to the phase of its due time (of its sending, without a schedule), no
+// matter when its answer came.
 type Result struct {
 	Started time.Time // wall clock
 	Ended   time.Time
 	Stopped Reason // why the measurement ended
 	Mode    Mode
 
-	// Whole says of a run that was interrupted that this was the only end it had,
-	// since nothing limited it, and that its answers were waited for: what was
-	// asked for is all there.
+	// Whole is set if the run was interrupted, but an interruption was its only
+	// possible end, because it had no limit, and its answers were waited for: the
+	// result is complete.
 	Whole bool
 
-	Unanswered bool // the plan's: nothing is acknowledged, and rates are of sent events
+	Unanswered bool // from the plan: nothing is acknowledged, and rates count sent events
 
 	Warmup      measure.Tally // zero when there was none
 	Measurement measure.Tally
-	Drain       measure.Tally // only its length and what arrived in it: nothing is due in a drain
+	Drain       measure.Tally // only its length and what arrived in it: no event is due in a drain
 	Steps       []measure.Tally
 
-	Intervals []measure.Interval // bounded: a long series is joined pairwise
-	Failures  []measure.Failure  // the first 32 distinct texts, then one row for "others" per class
-	Classes   map[string]uint64  // events failed or unknown, by class, over the whole run
+	Intervals []measure.Interval // limited in number: a long series is merged pairwise
+	Failures  []measure.Failure  // the first 32 distinct texts, then one row of other texts per class
+	Classes   map[string]uint64  // events failed or unknown, by class, over all phases
 
 	Stall    measure.Stall
 	Freezes  measure.Freezes // of the generator
 	Steady   measure.Steady
 	Usage    measure.Usage // of the generator's process over the measurement
-	Busy     float64       // largest share of the measurement that a sending thread was at work
-	Full     float64       // share of the measurement that the in-flight bound was full, or nothing was left to fire (no schedule), mean over lanes
+	Busy     float64       // share of the measurement that the busiest sending thread was at work
+	Full     float64       // share of the measurement with the in-flight bound full, or nothing left to fire (no schedule), mean over lanes
 	WireRead uint64        // bytes received
 
-	Threads     int // that sent; 0 when reading
-	MostThreads int // the plan's: how many there may have been; 0: it set no bound
-	Clients     int // of the target, each driven by one thread; 0 when reading
+	Threads     int // sending threads; 0 when consuming
+	MostThreads int // maximum number of threads from the plan; 0: none set
+	Clients     int // of the target, each driven by one thread; 0 when consuming
 
 	Rebalance time.Duration // consuming: time without an assignment
-	Missing   uint64        // events short of Measurement.Events at the end
+	Missing   uint64        // events that the measurement lacks of Limits.Events
 	Logs      []LogResult   // consuming: per log
 }
 
-// A LogResult is what was read from one log.
+// A LogResult is what was consumed of one log.
 type LogResult struct {
 	Log      string `json:"log"`
 	Consumed uint64 `json:"consumed"`
 	Bytes    uint64 `json:"bytes"`
-	Behind   int64  `json:"lag_events"` // at the end of the run; -1 unknown
+	Behind   int64  `json:"lag_events"` // at the end of the run; -1: unknown
 }
 
-// Mode is how events were made due.
+// Mode is what makes events due.
 type Mode string
 
 // The modes.
@@ -67,7 +67,7 @@ const (
 	Consuming  Mode = "consume"
 )
 
-// Mode returns how the run's events are due.
+// Mode returns the mode of the run.
 func (r *Run) Mode() Mode { return r.mode }
 
 // Reason is why a measurement ended.
@@ -86,21 +86,21 @@ const (
 	ByEnd         Reason = "end of the logs"
 	Interrupted   Reason = "interrupted"
 	ByTarget      Reason = "target failed"
-	BySystem      Reason = "system ended" // the system under test belonged to the run, and was gone
-	Killed        Reason = "killed"       // the program itself was gone; told of a report that was kept until then
+	BySystem      Reason = "system ended" // the run had started the system under test, and it ended
+	Killed        Reason = "killed"       // carronade itself was killed; set in the report that was saved until then
 )
 
-// A Snapshot is the state of a run in progress, for watchers.
+// A Snapshot is the state of a run in progress.
 type Snapshot struct {
 	At       time.Duration
 	Phase    string             // "connecting", or a phase of package measure
-	Left     time.Duration      // of the measurement; Never where no time ends it
-	Endless  bool               // as of the plan
-	Interval measure.Interval   // the interval just closed, all phases together; its histograms are valid during the call
-	Rows     []measure.Interval // the same, a row a phase, as the series keeps them
+	Left     time.Duration      // of the measurement; Never if no time ends it
+	Endless  bool               // see Plan.Endless
+	Interval measure.Interval   // the interval just closed, over all phases; its histograms are valid only during the call
+	Rows     []measure.Interval // the same, one row per phase, as in the series
 	Total    measure.Counts     // so far, all phases
 
-	Unanswered bool // the plan's: nothing is acknowledged, and what was sent counts
+	Unanswered bool // from the plan: nothing is acknowledged, and events sent count
 
-	Rebalance time.Duration // consuming: without an assignment so far, as the mean over the clients
+	Rebalance time.Duration // consuming: time without an assignment so far, mean over the clients
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// wandering is a fake whose stream has no lane for a time, then another one.
+// movingLane is a fake whose stream has no lane for a time, then another one.
 type wandering struct {
 	*fake
-	away, back time.Duration // no lane from away to back
+	away, back time.Duration // no lane in between
 }
 
 func (w *wandering) Start(s Sink) {
@@ -30,8 +30,8 @@ func (w *wandering) Route(int32) Lane {
 func (w *wandering) Client(int32) int { return 0 }
 func (w *wandering) Clients() int     { return 1 }
 
-// TestStreamWithoutLane: while a stream has no leader its events queue, and
-// that time is neither the generator's send delay nor the system's service time.
+// TestStreamWithoutLane: while a stream has no leader its events queue, and that time
+// is neither send delay of the generator nor service time of the system.
 func TestStreamWithoutLane(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -72,8 +72,8 @@ func TestStreamWithoutLane(t *testing.T) {
 	}
 }
 
-// narrow is a lane that takes nothing for a time, as one whose connection
-// takes no bytes.
+// blockedLane is a lane that accepts nothing for a time, as if its connection accepted
+// no bytes.
 type narrow struct {
 	*fakeLane
 	from, to time.Duration
@@ -98,8 +98,8 @@ type narrowTarget struct {
 
 func (n *narrowTarget) Route(int32) Lane { return n.lane }
 
-// TestFullLane: a lane that takes nothing holds the batches, in order, and the
-// time until it may be tried again is queueing time.
+// TestFullLane: while a lane accepts nothing, the batches wait in order, and the time
+// until it may be tried again is queueing time.
 func TestFullLane(t *testing.T) {
 	for _, perBatch := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -121,9 +121,9 @@ func TestFullLane(t *testing.T) {
 			if got := r.Measurement.Queueing.Max(); got != 300*time.Millisecond {
 				t.Errorf("queueing took %v at most, want 300ms", got)
 			}
-			// Queued batches keep growing where their make-up is not fixed.
+			// Queued batches keep growing if their size is not fixed.
 			if perBatch == 0 && r.Measurement.Batches > 710 {
-				t.Errorf("%d batches: what was queued did not grow", r.Measurement.Batches)
+				t.Errorf("%d batches: queued batches did not grow", r.Measurement.Batches)
 			}
 		})
 	}
@@ -142,13 +142,13 @@ func TestBuffer(t *testing.T) {
 		}
 		// 100 events are due while the one in flight is frozen; 50 of them fit.
 		if d := r.Measurement.Dropped; d < 50 || d > 52 {
-			t.Errorf("dropped %d, want about the 50 that the buffer does not hold", d)
+			t.Errorf("dropped %d, want about the 50 that do not fit into the buffer", d)
 		}
 	})
 }
 
-// TestBufferOfStreams: the buffer is shared evenly, and a lane that takes no more
-// is looked at again when it is too small for one of them.
+// TestBufferOfStreams: the buffer is shared evenly, and a full lane is checked again
+// when the share of one stream is full.
 func TestBufferOfStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(RoundRobin(4), 1, frozen(time.Second))
@@ -159,10 +159,10 @@ func TestBufferOfStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// From 1 s on to 1.5 s 92 events are due while one is frozen; each of four
-		// streams has room for 12.5.
+		// From 1 s to 1.5 s 92 events are due while one is frozen; each of four streams
+		// has room for 12.5.
 		if d := r.Measurement.Dropped; d < 38 || d > 44 {
-			t.Errorf("dropped %d, want about the 42 that the buffer does not hold", d)
+			t.Errorf("dropped %d, want about the 42 that do not fit into the buffer", d)
 		}
 		if sum := r.Measurement.Acked + r.Measurement.Dropped + r.Measurement.Failed + r.Measurement.Unknown + r.Measurement.Unsent; sum != 600 {
 			t.Errorf("%d events are accounted for, want 600", sum)

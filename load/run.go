@@ -11,9 +11,9 @@ import (
 	"carronade/measure"
 )
 
-// A Run is one execution of a plan against a target. It is a value: several
-// may be in progress at once, and none touches anything global. Its methods
-// are safe for concurrent use.
+// A Run is one execution of a plan against a target. It is a value: several may be in
+// progress at once, and they share no global state. Its methods are safe for concurrent
+// use.
 type Run struct {
 	plan        Plan
 	target      Target
@@ -21,7 +21,7 @@ type Run struct {
 	phases      []phase
 	mode        Mode
 
-	starting sync.Mutex // over start and threads, until the run has begun
+	starting sync.Mutex // guards start and threads, until the run has begun
 
 	start   time.Time
 	threads []*thread
@@ -33,12 +33,12 @@ type Run struct {
 	watchdog  watchdog
 	disturbed disturbances
 
-	stopAt         atomic.Int64 // offset at which firing stopped early; Never while it has not
-	spentAt        atomic.Int64 // offset at which the limit on bytes was reached; Never likewise
-	abortAt        atomic.Int64 // offset at which waiting for answers ended; Never likewise
+	stopAt         atomic.Int64 // when firing stopped early; Never while it has not
+	spentAt        atomic.Int64 // when the limit on bytes was reached; Never before
+	abortAt        atomic.Int64 // when waiting for answers ended; Never before
 	measurementAt  atomic.Int64 // start of the measurement; Never until known
 	measurementEnd atomic.Int64 // end of the measurement; Never until known
-	outAt          atomic.Int64 // offset at which the last of a number of events was fired; Never while some are left
+	outAt          atomic.Int64 // when the last of a limited number of events was fired; Never while some are left
 	reason         atomic.Value // Reason
 
 	warm, measurement atomic.Int64  // events left to claim, without a schedule
@@ -46,28 +46,28 @@ type Run struct {
 	answered          atomic.Uint64 // events answered so far
 	failed            atomic.Uint64
 
-	lastAnswer atomic.Int64 // when the newest answer came that took events
+	lastAnswer atomic.Int64 // when the newest answer that acked events came
 	lastDone   atomic.Int64 // when the newest outcome came
-	longest    atomic.Int64 // gap without an answer
-	stallMu    sync.Mutex   // over the four below, and changes of longest
+	longest    atomic.Int64 // longest gap without an answer
+	stallMu    sync.Mutex   // guards the four fields below, and changes of longest
 	longestAt  time.Duration
 	stalled    time.Duration
-	counted    time.Duration // stalls are counted up to here
-	stalls     measure.Stall // one by one
+	counted    time.Duration // stalls up to here are counted
+	stalls     measure.Stall // the individual stalls
 
 	done   chan struct{}
 	result *Result
 	err    error
 }
 
-// defaults of a plan.
+// Defaults of a plan.
 const (
 	defaultInFlight = 5
 	defaultDrain    = 10 * time.Second
 	defaultInterval = time.Second
 )
 
-// New checks a plan and readies a run of it; nothing is fired before Start.
+// New checks a plan and prepares a run of it; nothing is fired before Start.
 func New(plan Plan, target Target) (*Run, error) {
 	if plan.Schedule != nil && plan.Concurrency > 0 {
 		return nil, errors.New("a run has a schedule or a concurrency, not both")
@@ -110,7 +110,7 @@ func New(plan Plan, target Target) (*Run, error) {
 	} else if plan.Schedule == nil {
 		r.measurement.Store(int64(plan.Measurement.Events))
 	} else if last.end != Never && last.to == plan.Schedule.Count(last.end) {
-		r.measurementEnd.Store(int64(last.end)) // and not a number of events
+		r.measurementEnd.Store(int64(last.end)) // the time, not a number of events, ends it
 	}
 	if plan.Schedule == nil && plan.Measurement.Time > 0 && plan.WarmupEvents == 0 {
 		r.measurementEnd.Store(int64(plan.WarmupTime + plan.Measurement.Time))
@@ -118,7 +118,7 @@ func New(plan Plan, target Target) (*Run, error) {
 	return r, nil
 }
 
-// firstMeasurement is the index of the first phase of the measurement.
+// firstMeasurement returns the index of the first phase of the measurement.
 func (r *Run) firstMeasurement() int {
 	if r.phases[0].warm {
 		return 1
@@ -126,7 +126,7 @@ func (r *Run) firstMeasurement() int {
 	return 0
 }
 
-// Threads is how many threads will send, or do.
+// Threads returns the number of sending threads.
 func (r *Run) Threads() int {
 	most := r.plan.Threads
 	if most <= 0 {
@@ -142,7 +142,7 @@ func (r *Run) Threads() int {
 	return n
 }
 
-// Start begins to fire. The run goes on until its limits, Stop or Abort. One that
+// Start begins to fire. The run continues until its limits, Stop or Abort. A run that
 // was stopped before fires nothing.
 func (r *Run) Start() {
 	n := r.prepare()
@@ -159,8 +159,8 @@ func (r *Run) Start() {
 	go r.collect(&firing)
 }
 
-// prepare makes the threads, and says how many they are. The times of the run count
-// from here.
+// prepare makes the threads and returns their number. The times of the run count from
+// here.
 func (r *Run) prepare() int {
 	r.starting.Lock()
 	defer r.starting.Unlock()
@@ -185,22 +185,21 @@ func (r *Run) prepare() int {
 	return n
 }
 
-// Started is when the run began: offset 0 of all its times; zero before Start.
+// Started returns when the run began, offset 0 of all its times; zero before Start.
 func (r *Run) Started() time.Time { return r.start }
 
-// Stop ends the firing now: answers of batches in flight are still waited for,
-// as long as the plan's drain; events due by now and not sent are unsent. When
-// the firing was over already, an interruption ends the waiting. It may come before
-// Start.
+// Stop ends the firing now. Answers of batches in flight are still waited for, for at
+// most the plan's drain; events due by now and not sent are unsent. If the firing was
+// already over, an interruption ends the wait. Stop may be called before Start.
 func (r *Run) Stop(why Reason) {
-	// The reason first: once threads see the stop, the run may be over before
-	// this goes on.
+	// Set the reason first: once threads see the stop, the run may end before this
+	// function continues.
 	r.reason.CompareAndSwap(nil, why)
 	r.mark(&r.stopAt)
 }
 
-// mark sets a moment to now where it is not set, and wakes all threads. Before Start
-// it is the beginning of the run.
+// markNow sets a moment to now if it is not set, and wakes all threads. Before Start,
+// now is the beginning of the run.
 func (r *Run) mark(moment *atomic.Int64) {
 	r.starting.Lock()
 	at := time.Duration(0)
@@ -215,28 +214,28 @@ func (r *Run) mark(moment *atomic.Int64) {
 	}
 }
 
-// Abort ends the run now, answers or not.
+// Abort ends the run now without waiting for answers.
 func (r *Run) Abort() { r.End(Interrupted) }
 
-// End is Abort for another reason.
+// End is Abort with another reason.
 func (r *Run) End(why Reason) {
 	r.Stop(why)
 	r.mark(&r.abortAt)
 }
 
-// Done is closed when the run has ended and its result is there.
+// Done is closed when the run has ended and its result is available.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Wait returns the result once the run has ended, which it does only after Start. An error means that the
-// accounting did not add up, which is a fault of the program or of a target;
-// the result is returned all the same.
+// Wait returns the result once the run has ended, which happens only after Start. An
+// error means that the accounting did not add up, which is a bug in the program or in a
+// target; the result is returned even then.
 func (r *Run) Wait() (*Result, error) {
 	<-r.done
 	return r.result, r.err
 }
 
-// Fire runs a plan to its end. When the context ends, the run is stopped,
-// drained and reported as interrupted.
+// Fire runs a plan to its end. When the context ends, the run is stopped, drained and
+// reported as interrupted.
 func Fire(ctx context.Context, plan Plan, target Target) (*Result, error) {
 	r, err := New(plan, target)
 	if err != nil {
@@ -281,7 +280,7 @@ func (r *Run) Ready(lane int, at time.Duration) {
 	}
 }
 
-// threadOf returns the thread that owns a lane, nil when none has met it.
+// threadOf returns the thread that owns a lane, nil if no thread has used it yet.
 func (r *Run) threadOf(lane int) *thread {
 	known := *r.byLane.Load()
 	if lane < len(known) {
@@ -290,7 +289,7 @@ func (r *Run) threadOf(lane int) *thread {
 	return nil
 }
 
-// own notes that a lane belongs to a thread, before anything is fired on it.
+// assignLane records that a lane belongs to a thread, before anything is fired on it.
 func (r *Run) own(lane int, t *thread) {
 	r.laneMu.Lock()
 	defer r.laneMu.Unlock()
@@ -310,7 +309,7 @@ func (r *Run) wakeAll() {
 	}
 }
 
-// phaseAt is the phase of the run at a point in time: an index into phases, or
+// phaseAt returns the phase of the run at a point in time: an index into phases, or
 // len(phases) for the drain.
 func (r *Run) phaseAt(at time.Duration) int {
 	if at >= time.Duration(r.measurementEnd.Load()) || at >= time.Duration(r.stopAt.Load()) {
@@ -326,7 +325,7 @@ func (r *Run) phaseAt(at time.Duration) int {
 	return i
 }
 
-// phaseEnd is when a phase of phaseAt ends, as far as is known.
+// phaseEnd returns when a phase from phaseAt ends, as far as is known.
 func (r *Run) phaseEnd(i int) time.Duration {
 	end := min(time.Duration(r.measurementEnd.Load()), time.Duration(r.stopAt.Load()))
 	switch {
@@ -340,19 +339,19 @@ func (r *Run) phaseEnd(i int) time.Duration {
 	return end
 }
 
-// clipEnd is at, or the end of the measurement where that is earlier.
+// clipEnd returns at, or the end of the measurement if that is earlier.
 func (r *Run) clipEnd(at time.Duration) time.Duration {
 	return min(at, time.Duration(r.measurementEnd.Load()), time.Duration(r.stopAt.Load()), time.Duration(r.spentAt.Load()))
 }
 
-// within is how much of a span lies within the measurement, as far as its ends are
+// within returns how much of a span lies within the measurement, as far as its ends are
 // known.
 func (r *Run) within(from, to time.Duration) time.Duration {
 	return max(0, r.clipEnd(to)-max(from, time.Duration(r.measurementAt.Load())))
 }
 
-// claim takes up to n events of the budget of a run without a schedule and
-// says which phase they belong to.
+// claim takes up to n events from the budget of a run without a schedule and returns
+// the phase that they belong to.
 func (r *Run) claim(n int, now time.Duration) (got, phase int) {
 	measurement := r.firstMeasurement()
 	if measurement == 1 && r.plan.WarmupEvents > 0 {
@@ -375,7 +374,7 @@ func (r *Run) claim(n int, now time.Duration) (got, phase int) {
 	return got, measurement
 }
 
-// unclaim gives back what a full lane did not take.
+// unclaim returns events that a full lane did not accept.
 func (r *Run) unclaim(n, phase int) {
 	switch {
 	case n == 0:
@@ -389,15 +388,15 @@ func (r *Run) unclaim(n, phase int) {
 	}
 }
 
-// answer notes that a batch was completed, for the gaps between answers. A gap
-// begins with the newest answer that took events; where batches wait for a
-// schedule or for another run, not before some came to be in flight or should
-// have, and without either nothing in flight is a gap too: a lane waits to
-// connect. It counts when it begins within the measurement. Most answers come soon
+// noteAnswer records that a batch was completed, for the gaps between answers. A gap
+// begins with the newest answer that acked events. If batches wait for a schedule or
+// for another run, it does not begin before a batch was in flight or should have been.
+// In other runs, time with nothing in flight is a gap too, because a lane is waiting to
+// connect. A gap counts if it begins within the measurement. Most answers come soon
 // after another and cost two loads.
 //
-// It ends when the reader last looked in vain, where the answer may have waited long for
-// its reader: from then on answers may have come all the time.
+// A gap ends when the reader last looked in vain, if the answer may have waited long
+// for its reader: from then on answers may have come at any time.
 func (r *Run) answer(o *Outcome, since time.Duration) {
 	raise(&r.lastDone, int64(o.Done))
 	if o.Done-since < leastFreeze {
@@ -412,16 +411,16 @@ func (r *Run) answer(o *Outcome, since time.Duration) {
 }
 
 func (r *Run) gap(until time.Duration, acked bool) {
-	flew := time.Duration(0)
+	waiting := time.Duration(0)
 	if r.plan.Schedule != nil || r.plan.Gate != nil {
-		flew = Never
+		waiting = Never
 		for _, t := range r.threads {
-			flew = min(flew, time.Duration(t.waitingSince.Load()))
+			waiting = min(waiting, time.Duration(t.waitingSince.Load()))
 		}
 	}
 	r.stallMu.Lock()
 	defer r.stallMu.Unlock()
-	since := max(time.Duration(r.lastAnswer.Load()), flew, time.Duration(r.measurementAt.Load()))
+	since := max(time.Duration(r.lastAnswer.Load()), waiting, time.Duration(r.measurementAt.Load()))
 	gap := until - since
 	if gap <= 0 || since >= r.clipEnd(until) {
 		return
@@ -436,15 +435,15 @@ func (r *Run) gap(until time.Duration, acked bool) {
 		r.counted = max(r.counted, to)
 		r.stalls.Add(since, until)
 	}
-	if acked { // here, so that two threads do not count one gap twice
+	if acked { // under the lock, so that two threads do not count one gap twice
 		raise(&r.lastAnswer, int64(until))
 	}
 }
 
-// open notes the gap that is still open when all threads have ended. Where
-// neither a schedule nor another run says when to fire, it ends with the measurement,
-// and there is none where that ended because nothing was left to fire. Else the
-// lanes that refuse batches are waited for until the firing of their thread ended.
+// noteOpenGap records the gap that is still open when all threads have ended. Without a
+// schedule or a gate it ends with the measurement, and it does not count if the
+// measurement ended because nothing was left to fire. Otherwise it ends when the thread
+// that still expects answers has done its work.
 func (r *Run) open() {
 	if r.plan.Unanswered {
 		return
@@ -463,7 +462,7 @@ func (r *Run) open() {
 	}
 }
 
-// stallAfter is how long no answer must have come to call it a stall.
+// stallAfter is the time without an answer beyond which it is a stall.
 const stallAfter = 100 * time.Millisecond
 
 func raise(a *atomic.Int64, v int64) {
@@ -475,7 +474,7 @@ func raise(a *atomic.Int64, v int64) {
 	}
 }
 
-// check ends the run when a limit on failures is reached.
+// checkFailureLimits stops the run when a limit on failures is reached.
 func (r *Run) check(events, failed uint64) {
 	l := &r.plan.Measurement
 	all := r.answered.Add(events)

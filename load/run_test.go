@@ -31,9 +31,9 @@ func fireTest(t *testing.T, p Plan, f *fake) *Result {
 	return res
 }
 
-// TestConservation fires random plans at targets that answer, fail, forget and
-// never answer at random. The identities and the sums of the series are
-// asserted by the engine itself; the histograms are counted here.
+// TestConservation runs random plans against targets that answer, fail, forget and
+// never answer at random. The engine itself checks the identities and the sums of the
+// series; the histograms are counted here.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
@@ -68,7 +68,7 @@ func TestConservation(t *testing.T) {
 		groups := rapid.SampledFrom([]int{0, 2, 50}).Draw(rt, "batch groups")
 		stopAt := rapid.SampledFrom([]time.Duration{0, 333 * time.Millisecond}).Draw(rt, "stop")
 
-		var faults []string // rapid's own failure must not cross the bubble
+		var faults []string // rapid must not fail within the synctest bubble
 		fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(RoundRobin(streams), clients, func(lane int, s Batch, at time.Duration) (time.Duration, Outcome) {
@@ -95,8 +95,8 @@ func TestConservation(t *testing.T) {
 			if stopAt > 0 {
 				time.AfterFunc(stopAt, cancel)
 			}
-			// A batch that is never answered holds a slot for ever; where nothing
-			// else ends the run, the clock does.
+			// A batch that is never answered occupies a slot forever; if nothing else
+			// ends the run, this timer does.
 			limit := time.AfterFunc(20*time.Second, cancel)
 			defer limit.Stop()
 			res, err := Fire(ctx, p, f)
@@ -131,8 +131,8 @@ func TestConservation(t *testing.T) {
 	})
 }
 
-// TestThreadsDoNotMatter: with a target whose answer time is constant, one
-// client or many give the same counts and the same histograms.
+// TestThreadsDoNotMatter: with a target whose answer time is constant, any number of
+// clients gives the same counts and the same histograms.
 func TestThreadsDoNotMatter(t *testing.T) {
 	run := func(clients, streams int) (out *Result) {
 		synctest.Test(t, func(t *testing.T) {
@@ -150,10 +150,10 @@ func TestThreadsDoNotMatter(t *testing.T) {
 			t.Errorf("%d clients: counts (-1 client, +%d):\n%s", clients, clients, d)
 		}
 		if !got.Measurement.Response.Equal(want.Measurement.Response) {
-			t.Errorf("%d clients: other response times", clients)
+			t.Errorf("%d clients: response times differ", clients)
 		}
 		if !got.Measurement.Service.Equal(want.Measurement.Service) {
-			t.Errorf("%d clients: other service times", clients)
+			t.Errorf("%d clients: service times differ", clients)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestThreeRunsAtOnce(t *testing.T) {
 	})
 }
 
-// TestFeed: what one run got acked is what another may fire.
+// TestFeed: a run may fire as many events as another run got acked.
 func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
@@ -396,8 +396,8 @@ func TestStopAndAbort(t *testing.T) {
 	}
 }
 
-// TestInterruptedDrain: an interruption while answers are waited for ends the
-// waiting; the measurement keeps its length, and the run says that it was interrupted.
+// TestInterruptedDrain: an interruption while answers are waited for ends the wait; the
+// measurement keeps its length, and the result says that the run was interrupted.
 func TestInterruptedDrain(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -434,8 +434,8 @@ func TestInterruptedDrain(t *testing.T) {
 	}
 }
 
-// TestUnsentIsCensored: what was due and never sent takes part in the response
-// times at its age.
+// TestUnsentIsCensored: events that were due and never sent count in the response times
+// with their age.
 func TestUnsentIsCensored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := func(int, Batch, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }
@@ -451,7 +451,7 @@ func TestUnsentIsCensored(t *testing.T) {
 	})
 }
 
-// TestIdentitiesCanFail: the check that every run makes is one that can fail.
+// TestIdentitiesCanFail: the check that every run makes can fail.
 func TestIdentitiesCanFail(t *testing.T) {
 	good := measure.Tally{Counts: measure.Counts{Offered: 3, Sent: 2, Dropped: 1, Acked: 2}}
 	if err := identities(&good); err != nil {

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Burst returns the schedule of n events due at once, every d, the first at 0.
-// It never ends. It panics when n is 0 or d is not positive or above MaxSpan.
+// Burst returns the schedule of n events due at once, in intervals of the given length,
+// the first at 0. It never ends. It panics if n is 0 or the interval is not positive or
+// above MaxSpan.
 //
-// Due(k) = floor(k/n)*d, Count(t) = ceil(t/d)*n.
+// Due(k) = floor(k/n)*every, Count(t) = ceil(t/every)*n.
 func Burst(n uint64, every time.Duration) Schedule {
 	must(checkBurst(n, every))
 	return burst{n, uint64(every)}
@@ -50,7 +51,7 @@ func (b burst) Count(t time.Duration) uint64 {
 	return lo
 }
 
-// Rate is the mean over a burst and the quiet after it.
+// Rate returns the mean over a burst and the quiet time after it.
 func (b burst) Rate(time.Duration) float64 {
 	return float64(b.n) / (float64(b.every) / 1e9)
 }

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// MaxRate and MinRate bound the rates that schedules take, in events/s: a
-// thousand events a nanosecond, and one event in eleven days.
+// MaxRate and MinRate limit the rates of schedules, in events/s: a thousand events a
+// nanosecond, and one event in eleven days.
 const (
 	MaxRate = 1e12
 	MinRate = 1e-6
 )
 
-// CheckRate returns an error, in words for people, when no schedule can have
-// the rate.
+// CheckRate returns an error, worded for users, if no schedule can have the rate.
 func CheckRate(rate float64) error {
 	switch {
 	case math.IsNaN(rate):
@@ -32,16 +31,16 @@ func CheckRate(rate float64) error {
 	return nil
 }
 
-// Constant returns the schedule of rate events/s that never ends. It panics
-// when CheckRate refuses the rate.
+// Constant returns the schedule of rate events/s that never ends. It panics if
+// CheckRate refuses the rate.
 //
 // With rate = num/den events a nanosecond, event n is due at n*den/num, of
 // which Due gives the floor. For a whole number of nanoseconds t,
 //
 //	floor(n*den/num) < t  <=>  n*den/num < t  <=>  n < t*num/den,
 //
-// so that Count(t) = ceil(t*num/den) is its exact inverse. Both are computed
-// with 128 bits from n or t alone: nothing is summed, and nothing drifts.
+// so that Count(t) = ceil(t*num/den) is its exact inverse. Both are computed with 128
+// bits from n or t alone: no sum accumulates, so nothing drifts.
 func Constant(rate float64) Schedule {
 	if err := CheckRate(rate); err != nil {
 		panic("load: " + err.Error())
@@ -88,22 +87,23 @@ func (c constant) End() time.Duration { return Never }
 
 func (c constant) String() string { return "constant(" + rateText(c.rate) + ")" }
 
-// rateText returns a rate as shapes are written, and read again exactly.
+// rateText returns a rate as it is written in shapes, from which it can be parsed
+// exactly.
 func rateText(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) + "/s" }
 
-// fraction returns a rate in events/s as a fraction in events a nanosecond,
-// both parts below 2^63. It takes the simplest fraction that rounds to the
-// same float64, so that a rate which was typed as 0.1/s is exactly one event
-// in ten seconds and 50/m exactly five in six: the float64 alone lies a little
-// beside, and after hours the count would be one event off.
+// fraction returns a rate in events/s as a fraction in events a nanosecond, both parts
+// below 2^63. It takes the simplest fraction that rounds to the same float64, so that a
+// rate entered as 0.1/s is exactly one event in ten seconds, and 50/m exactly five in
+// six. The float64 itself differs slightly, and after hours the count would be one
+// event off.
 func fraction(rate float64) (num, den uint64) {
 	if rate == 0 {
 		return 0, 1
 	}
 	r := new(big.Rat).SetFloat64(rate)
-	// Half the distance to the neighbour: what rounds to rate. Where even the
-	// simplest of those is too long, a wider interval has a shorter one, which
-	// is still within 2^-33 of an event a second.
+	// Half the distance to the neighbouring float64: everything closer rounds to rate.
+	// If even the simplest of those fractions is too long, a wider interval contains a
+	// shorter one, which is still within 2^-33 of an event a second.
 	width := new(big.Rat).SetFloat64(math.Nextafter(rate, math.Inf(1)))
 	width.Sub(width, r).Mul(width, big.NewRat(1, 2))
 	for {
@@ -117,8 +117,8 @@ func fraction(rate float64) (num, den uint64) {
 	}
 }
 
-// simplest returns the fraction with the smallest denominator in [lo, hi], by
-// continued fractions. 0 < lo < hi.
+// simplest returns the fraction with the smallest denominator in [lo, hi], by continued
+// fractions. 0 < lo < hi.
 func simplest(lo, hi *big.Rat) *big.Rat {
 	whole := new(big.Int).Quo(lo.Num(), lo.Denom())
 	fl := new(big.Rat).SetInt(whole)

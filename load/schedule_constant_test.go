@@ -114,12 +114,13 @@ func TestConstantProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := drawRate(t, "rate")
 		const span = 14 * 24 * time.Hour
-		stray := span.Seconds() / (1 << 33) // as rates may, which no short fraction is
+		stray := span.Seconds() / (1 << 33) // the error of rates that no short fraction represents
 		checkSchedule(t, Constant(rate), span, func(t time.Duration) float64 { return rate * t.Seconds() }, stray)
 	})
 }
 
-// drawRate draws fractional, ordinary and huge rates, typed ones and odd ones.
+// drawRate draws integer, fractional and huge rates, and rates that no short fraction
+// represents.
 func drawRate(t *rapid.T, label string) float64 {
 	return rapid.OneOf(
 		rapid.Map(rapid.IntRange(1, 50_000_000), func(i int) float64 { return float64(i) }),
@@ -129,9 +130,9 @@ func drawRate(t *rapid.T, label string) float64 {
 	).Draw(t, label)
 }
 
-// checkSchedule checks at random places within span that Due and Count are
-// sorted and exact inverses of each other, and, with an integral, that the
-// count in any window is within one of it and what a schedule may stray.
+// checkSchedule checks at random positions within span that Due and Count never
+// decrease and are exact inverses. If an integral is given, it also checks that the
+// count in any window differs from it by at most one plus what the schedule may stray.
 func checkSchedule(t *rapid.T, s Schedule, span time.Duration, integral func(time.Duration) float64, stray float64) {
 	t.Helper()
 	at := rapid.Int64Range(0, int64(min(span, s.End())))
@@ -142,30 +143,30 @@ func checkSchedule(t *rapid.T, s Schedule, span time.Duration, integral func(tim
 	}
 	ca, cb := s.Count(a), s.Count(b)
 	if ca > cb {
-		t.Fatalf("Count(%d) = %d, and Count(%d) = %d", a, ca, b, cb)
+		t.Fatalf("Count(%d) = %d, but Count(%d) = %d", a, ca, b, cb)
 	}
 	if c := s.Count(a + 1); c < ca {
-		t.Fatalf("Count(%d) = %d, and a nanosecond later %d", a, ca, c)
+		t.Fatalf("Count(%d) = %d, but a nanosecond later %d", a, ca, c)
 	}
 	if ca > 0 {
 		if d := s.Due(ca - 1); d >= a {
-			t.Fatalf("Count(%d) = %d, and its last event is due at %d", a, ca, d)
+			t.Fatalf("Count(%d) = %d, but its last event is due at %d", a, ca, d)
 		}
 	}
 	if d := s.Due(ca); d < a {
-		t.Fatalf("Count(%d) = %d, and the next event is due at %d", a, ca, d)
+		t.Fatalf("Count(%d) = %d, but the next event is due at %d", a, ca, d)
 	}
 	if cb > 0 {
 		n := rapid.Uint64Range(0, cb-1).Draw(t, "n")
 		d := s.Due(n)
 		if c := s.Count(d); c > n {
-			t.Fatalf("Due(%d) = %d, and %d events are due before", n, d, c)
+			t.Fatalf("Due(%d) = %d, but %d events are due before", n, d, c)
 		}
 		if c := s.Count(d + 1); c <= n {
-			t.Fatalf("Due(%d) = %d, and only %d events are due until then", n, d, c)
+			t.Fatalf("Due(%d) = %d, but only %d events are due until then", n, d, c)
 		}
 		if next := s.Due(n + 1); next < d {
-			t.Fatalf("Due(%d) = %d, and Due(%d) = %d", n, d, n+1, next)
+			t.Fatalf("Due(%d) = %d, but Due(%d) = %d", n, d, n+1, next)
 		}
 	}
 	if integral != nil {

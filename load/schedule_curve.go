@@ -8,32 +8,31 @@ import (
 
 // A segment is a span over which the rate changes linearly, from r0 to r1
 // events a nanosecond in d nanoseconds, after f events of earlier segments
-// (f = n + c/m, n whole). The events due before x nanoseconds into it are
+// (f = n + c/m, n an integer). The events due before x nanoseconds into it are
 //
 //	F(x) = f + r0*x + (r1-r0)/(2d)*x^2 = n + (c + a*x + b*x^2)/m
 //
-// with whole a, b, c and m, so that Count(x) = n + ceil((c+a*x+b*x^2)/m) is
-// exact, and event n+k is due at the last nanosecond x with
-// c + a*x + b*x^2 <= k*m: the floor of the moment when F passes n+k. Due is
-// thereby the exact inverse of Count, and while the rate is zero nothing is
-// due. Floating point decides only where its error cannot matter, which is
-// nearly always; else whole numbers do.
+// with integers a, b, c and m, so that Count(x) = n + ceil((c+a*x+b*x^2)/m) is exact,
+// and event n+k is due at the last nanosecond x with c + a*x + b*x^2 <= k*m: the floor
+// of the moment when F passes n+k. Due is therefore the exact inverse of Count, and no
+// event is due while the rate is zero. Floating point decides only where its error
+// cannot matter, which is nearly always; otherwise integers do.
 type segment struct {
 	start, d   uint64 // nanoseconds
-	n          uint64 // whole events before it
+	n          uint64 // complete events before it
 	c, a, b, m wide
 	cf, af, bf float64 // c/m, a/m, b/m
 	mf         float64 // m
 	r0, r1     float64 // events/s
 }
 
-// mBits bounds m, so that m times any event number fits a wide's 255 bits.
+// mBits limits m, so that m times any event number fits into the 255 bits of an int256.
 const mBits = 190
 
-// newSegment takes the rates in events a nanosecond and the events before it,
-// exact; it returns the events before its end, exact or rounded up to where m
-// would otherwise not fit (by less than 2^-60 of an event). m is a multiple of
-// every one of the factors.
+// newSegment takes the rates in events a nanosecond and the exact number of events
+// before it. It returns the number of events before its end, exact or rounded up where
+// m would otherwise not fit (by less than 2^-60 of an event). m is a multiple of each
+// of the factors.
 func newSegment(start, d uint64, f, r0, r1 *big.Rat, factors ...*big.Int) (segment, *big.Rat) {
 	dr := new(big.Rat).SetInt(new(big.Int).SetUint64(d))
 	a := r0
@@ -42,15 +41,15 @@ func newSegment(start, d uint64, f, r0, r1 *big.Rat, factors ...*big.Int) (segme
 
 	n := new(big.Int).Quo(f.Num(), f.Denom())
 	c := new(big.Rat).Sub(f, new(big.Rat).SetInt(n))
-	line := lcm(a.Denom(), b.Denom())
+	base := lcm(a.Denom(), b.Denom())
 	for _, f := range factors {
-		line = lcm(line, f)
+		base = lcm(base, f)
 	}
-	m := lcm(line, c.Denom())
+	m := lcm(base, c.Denom())
 	if m.BitLen() > mBits {
-		// The fractions of earlier segments do not go together with this one.
-		// Rounding up keeps Count from falling at the joint.
-		m = line
+		// The fractions of earlier segments have no small common denominator with this
+		// one. Rounding up prevents Count from falling at the joint.
+		m = base
 		for m.BitLen() < 64 {
 			m.Lsh(m, 1)
 		}
@@ -59,7 +58,7 @@ func newSegment(start, d uint64, f, r0, r1 *big.Rat, factors ...*big.Int) (segme
 		up.Quo(up, c.Denom())
 		c.SetFrac(up, m)
 	}
-	over := func(r *big.Rat) *big.Int { // r*m, whole
+	over := func(r *big.Rat) *big.Int { // r*m, an integer
 		x := new(big.Int).Mul(r.Num(), m)
 		return x.Quo(x, r.Denom())
 	}
@@ -85,16 +84,16 @@ func lcm(a, b *big.Int) *big.Int {
 	return g.Mul(new(big.Int).Quo(a, g), b)
 }
 
-// over returns c + a*x + b*x^2, plus the extra part of an event in m-ths.
+// numerator returns c + a*x + b*x^2, plus the extra part of an event in m-ths.
 func (s *segment) over(x uint64, extra wide) wide {
 	return s.b.times(x).plus(s.a).times(x).plus(s.c).plus(extra)
 }
 
-// slack is more than all roundings of the sums below together, as a share of
-// what is added: there are fewer than 32, of 2^-53 each.
+// slack is more than the sum of all rounding errors in the sums below, as a share of
+// the summands: fewer than 32 errors of 2^-53 each.
 const slack = 1.0 / (1 << 48)
 
-// part is extra in events.
+// part returns extra in events.
 func (s *segment) part(extra wide) float64 {
 	if extra.zero() {
 		return 0
@@ -116,15 +115,15 @@ func (s *segment) count(x uint64, extra wide) uint64 {
 	return k + 1
 }
 
-// What floating point knows: the answer; that it is the number given or the one
-// beside it, since the value is next to a whole number; or neither.
+// What floating point determined: the result; that the result is the number given or
+// one of its neighbours, since the value is next to an integer; or neither.
 const (
 	unsure = iota
 	sure
 	near
 )
 
-// countFast guesses at count. Near: k, or k+1.
+// countFast estimates count. near: the result is k or k+1.
 func (s *segment) countFast(x uint64, extra wide) (k uint64, known int) {
 	c, at := s.cf+s.part(extra), float64(x)
 	v := c + at*(s.af+s.bf*at)
@@ -142,9 +141,9 @@ func (s *segment) countFast(x uint64, extra wide) (k uint64, known int) {
 func (s *segment) countExact(x uint64, extra wide) uint64 {
 	v := s.over(x, extra)
 	k := uint64(max(0, v.float()/s.mf))
-	rest := v.minus(s.m.times(k)) // wanted: the k with -m < rest <= 0
+	rest := v.minus(s.m.times(k)) // find the k with -m < rest <= 0
 	for range 4 {
-		// The guess is good to 53 bits, which for a large k are some events.
+		// The estimate has 53 correct bits, so a large k may be off by some events.
 		far := rest.float() / s.mf
 		if math.Abs(far) < 2 {
 			break
@@ -167,8 +166,8 @@ func (s *segment) countExact(x uint64, extra wide) uint64 {
 	return k
 }
 
-// due returns the last x up to d-1 by which no more than k events beyond n are
-// due. The caller has made sure that this holds for x = 0.
+// due returns the last x up to d-1 before which no more than k events beyond n are due.
+// The caller has made sure that this is true for x = 0.
 func (s *segment) due(k uint64, extra wide) uint64 {
 	x, known := s.dueFast(k, extra)
 	switch {
@@ -182,8 +181,8 @@ func (s *segment) due(k uint64, extra wide) uint64 {
 	return x - 1
 }
 
-// dueFast guesses at due. Near: x, or x-1. An error in F is one in x divided by
-// the rate there.
+// dueFast estimates due. near: the result is x or x-1. The error of x is the error of F
+// divided by the rate there.
 func (s *segment) dueFast(k uint64, extra wide) (x uint64, known int) {
 	part := s.part(extra)
 	want := float64(k) - s.cf - part
@@ -191,13 +190,13 @@ func (s *segment) dueFast(k uint64, extra wide) (x uint64, known int) {
 		return 0, unsure
 	}
 	b := math.Abs(s.bf)
-	// Written so that nothing cancels but under the root, where it is reckoned
-	// with. The root is the rate at x.
+	// Written so that cancellation occurs only under the root, where the error bound
+	// includes it. The root is the rate at x.
 	rate := math.Sqrt(s.af*s.af + 4*s.bf*want)
 	root := s.af + rate
 	at := 2 * want / root
 	off := slack * ((at*(s.af+b*at)+float64(k)+s.cf+part)/rate + at*(s.af*s.af+4*b*want)/(rate*root) + at)
-	if !(4*b < rate) { // it changes within a nanosecond
+	if !(4*b < rate) { // the rate changes within a nanosecond
 		return 0, unsure
 	}
 	whole, last := math.Floor(at), float64(s.d-1)
@@ -216,7 +215,7 @@ func (s *segment) dueExact(k uint64, extra wide) uint64 {
 	bound := s.m.times(k)
 	fits := func(x uint64) bool { return s.over(x, extra).atMost(bound) }
 
-	// The root of bf*x^2 + af*x = want, written so that nothing cancels.
+	// The root of bf*x^2 + af*x = want, written so that no cancellation occurs.
 	want := float64(k) - s.cf - s.part(extra)
 	last := s.d - 1
 	x := last
@@ -262,16 +261,17 @@ func (s *segment) rate(x uint64) float64 {
 	return s.r0 + (s.r1-s.r0)*float64(x)/float64(s.d)
 }
 
-// A curve is segments in a row. Beyond its last one it has ended.
+// A curve is a sequence of segments. It ends with the last one.
 type curve struct {
 	segments []segment
 	firsts   []uint64 // Count at the start of each segment
 	length   uint64   // nanoseconds
 	total    uint64   // events
-	exact    *big.Rat // the same before rounding up
+	exact    *big.Rat // total before rounding up
 }
 
-// A piece is what a curve is made of: rates in events a nanosecond.
+// A piece describes a segment of a curve: its length, and its rates in events a
+// nanosecond.
 type piece struct {
 	d      time.Duration
 	r0, r1 *big.Rat
@@ -303,7 +303,7 @@ func ceil(r *big.Rat) uint64 {
 	return n.Uint64()
 }
 
-// at returns the segment that holds x, which is before the end.
+// at returns the segment that contains x, which is before the end.
 func (c *curve) at(x uint64) *segment {
 	return &c.segments[c.index(x)]
 }
@@ -312,7 +312,7 @@ func (c *curve) index(x uint64) int {
 	if len(c.segments) == 1 {
 		return 0
 	}
-	lo, hi := 0, len(c.segments) // sort.Search, without a call for each step
+	lo, hi := 0, len(c.segments) // like sort.Search, without a call for each step
 	for hi-lo > 1 {
 		if mid := int(uint(lo+hi) / 2); c.segments[mid].start > x {
 			hi = mid
@@ -323,8 +323,7 @@ func (c *curve) index(x uint64) int {
 	return lo
 }
 
-// holding returns the last segment that starts with no more than n events due
-// before it.
+// segmentOf returns the last segment before whose start no more than n events are due.
 func (c *curve) holding(n uint64) int {
 	lo, hi := 0, len(c.firsts)
 	for hi-lo > 1 {

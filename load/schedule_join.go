@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// Joined returns schedules one after the other: each begins, with its event 0,
-// when the one before has ended, and nothing of a fraction of an event is
-// carried over. The steps of the whole are the steps of its parts, and the
-// parts which have none. All but the last must end (see Until); it panics
-// otherwise, and on no parts.
+// Joined returns schedules one after the other: each begins, with its event 0, when the
+// previous one has ended; a fraction of an event is not carried over. The steps of the
+// result are the steps of its parts, and the parts that have none. All but the last
+// must end (see Until); Joined panics otherwise, and on no parts.
 func Joined(parts ...Schedule) Stepped {
 	if len(parts) == 0 {
 		panic("load: nothing to join")
@@ -92,8 +91,8 @@ func (j *joined) String() string {
 	return strings.Join(texts, "+")
 }
 
-// stepsOf returns the steps of a schedule that begins at from; one that has
-// none is one step itself.
+// stepsOf returns the steps of a schedule that begins at from; a schedule without steps
+// is one step.
 func stepsOf(s Schedule, from time.Duration) []Step {
 	var steps []Step
 	if st, ok := s.(Stepped); ok {
@@ -125,8 +124,8 @@ func stepName(s Schedule) string {
 	return fmt.Sprint(s)
 }
 
-// meanRate is the asked rate over a whole step: what there is to compare its
-// throughput with.
+// meanRate returns the requested rate over a complete step, which its throughput is
+// compared with.
 func meanRate(s Schedule) float64 {
 	switch x := s.(type) {
 	case constant:
@@ -144,8 +143,8 @@ func meanRate(s Schedule) float64 {
 	return s.Rate(0)
 }
 
-// Until returns the schedule cut off at end: what is due then or later is
-// never due. It is Stepped when s is. It panics when end is not positive.
+// Until returns the schedule cut off at end: events due then or later are never due. It
+// is Stepped if s is. It panics if end is not positive.
 func Until(s Schedule, end time.Duration) Schedule {
 	if end <= 0 {
 		panic(fmt.Sprintf("load: a schedule until %v", end))
@@ -186,9 +185,9 @@ func (u *until) End() time.Duration { return u.end }
 
 func (u *until) String() string { return fmt.Sprintf("%v:%v", u.of, u.end) }
 
-// Limit returns the first n events of a schedule. It ends when the next event
-// would be due, so that its length fits its rate, and after its last event in
-// any case. It is Stepped when s is. It panics when n is 0.
+// Limit returns the first n events of a schedule. It ends when the next event would be
+// due, so that its length fits its rate, but always after its last event. It is Stepped
+// if s is. It panics if n is 0.
 func Limit(s Schedule, n uint64) Schedule {
 	if n == 0 {
 		panic("load: a schedule of no events")
@@ -234,9 +233,9 @@ func (l *limit) End() time.Duration { return l.end }
 
 func (l *limit) String() string { return fmt.Sprintf("%v, %d events", l.of, l.n) }
 
-// Part returns one stream's share of a schedule: its events are those that the
-// partitioner gives to stream i, numbered from 0. Several runs that fire one schedule
-// together have a part each. It is Stepped when s is.
+// Part returns one stream's share of a schedule: the events that the partitioner
+// assigns to stream i, numbered from 0. Several runs that send one schedule together
+// have one part each. It is Stepped if s is.
 func Part(s Schedule, d Partitioner, i int32) Schedule {
 	const many = 1 << 32
 	p := &part{of: s, partitioner: d, stream: i, share: float64(d.Before(i, many)) / many}
@@ -275,7 +274,7 @@ func (p *part) String() string {
 	return fmt.Sprintf("%v, part %d of %d", p.of, p.stream, p.partitioner.Streams())
 }
 
-// A cut is a changed schedule that has kept its steps.
+// A cut is a modified schedule that has kept its steps.
 type cut struct {
 	Schedule
 	steps []Step

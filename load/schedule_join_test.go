@@ -82,7 +82,7 @@ func TestJoinedOfShort(t *testing.T) {
 	}
 }
 
-// drawSchedule draws any schedule, with an end of at most some hours.
+// drawSchedule draws any schedule that ends after a few hours at most.
 func drawSchedule(t *rapid.T, label string) Schedule {
 	rate := func() float64 { return min(drawRate(t, label+" rate"), 1e7) }
 	span := func() time.Duration {
@@ -114,10 +114,10 @@ func TestCombinationProperties(t *testing.T) {
 			l := Limit(s, n)
 			checkSchedule(t, l, Never, nil, 0)
 			if got := l.Count(l.End()); got != n {
-				t.Fatalf("limited to %d events, and %d are due until its end", n, got)
+				t.Fatalf("limited to %d events, but %d are due until its end", n, got)
 			}
 			if got := l.Due(n); got != Never {
-				t.Fatalf("limited to %d events, and event %d is due at %v", n, n, got)
+				t.Fatalf("limited to %d events, but event %d is due at %v", n, n, got)
 			}
 		}
 		end := time.Duration(rapid.Int64Range(1, int64(s.End())).Draw(t, "end"))
@@ -143,14 +143,14 @@ func TestPartsPartition(t *testing.T) {
 			sum += p.Count(a)
 			rate += p.Rate(a)
 			if p.End() != whole.End() {
-				t.Fatalf("a part ends at %v, and the whole at %v", p.End(), whole.End())
+				t.Fatalf("a part ends at %v, but the schedule at %v", p.End(), whole.End())
 			}
 		}
 		if want := whole.Count(a); sum != want {
-			t.Fatalf("the parts have %d events until %v, and the whole %d", sum, a, want)
+			t.Fatalf("the parts have %d events until %v, but the schedule has %d", sum, a, want)
 		}
 		if want := whole.Rate(a); math.Abs(rate-want) > 1e-4*want {
-			t.Fatalf("the parts have rate %v, and the whole %v", rate, want)
+			t.Fatalf("the parts have rate %v, but the schedule has %v", rate, want)
 		}
 	})
 }
@@ -197,7 +197,7 @@ func TestStepsAreKept(t *testing.T) {
 	} {
 		st, ok := got.(Stepped)
 		if !ok {
-			t.Errorf("%s: has lost its steps", name)
+			t.Errorf("%s: the steps are lost", name)
 			continue
 		}
 		if diff := cmp.Diff(want, st.Steps()); diff != "" {
@@ -206,9 +206,9 @@ func TestStepsAreKept(t *testing.T) {
 	}
 	half := Part(s, RoundRobin(2), 1).(Stepped).Steps()
 	if half[2].Rate != 15 || half[2].End != 3*time.Second {
-		t.Errorf("the half of a step is %+v", half[2])
+		t.Errorf("a part with half of a step is %+v", half[2])
 	}
 	if _, ok := Until(Constant(1), time.Second).(Stepped); ok {
-		t.Error("a constant rate has got steps")
+		t.Error("a constant rate has steps")
 	}
 }

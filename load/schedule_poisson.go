@@ -10,18 +10,16 @@ import (
 	"time"
 )
 
-// Poisson returns a schedule of events that come independently of each other,
-// rate events/s in the mean, and never ends: the gaps are exponential. It is a
-// function of rate and seed alone. It panics when CheckRate refuses the rate,
-// and above 1e9 events/s.
+// Poisson returns a schedule of independent events with a mean rate of rate events/s,
+// which never ends: the gaps are exponential. It depends only on rate and seed. It
+// panics if CheckRate refuses the rate, and above 1e9 events/s.
 //
-// Any event is found without those before it. Time is halved again and again;
-// given that a span holds n events, its first half holds Binomial(n, 1/2) of
-// them, which is drawn from the seed and the span alone, down to leaves of
-// about 50 events that lie uniformly in theirs. The events of [0, 2^k) for
-// every k are drawn once, as Poisson numbers. Binomials of more than 1024
-// events are drawn as rounded normals, which differ by less than one part in a
-// thousand anywhere in their distribution.
+// Any event is found without those before it. Time is halved again and again: if a span
+// contains n events, its first half contains Binomial(n, 1/2) of them, drawn from the
+// seed and the span alone, down to leaves of about 50 events, which lie uniformly in
+// the leaf. The numbers of events in [0, 2^k), for every k, are Poisson numbers drawn
+// once. Binomials of more than 1024 events are drawn as rounded normals, which differ
+// by less than one part in a thousand anywhere in their distribution.
 func Poisson(rate float64, seed uint64) Schedule {
 	must(checkPoisson(rate))
 	return newPoisson(rate, seed)
@@ -42,20 +40,20 @@ type poisson struct {
 	seed  uint64
 	width uint // a leaf is 2^width nanoseconds
 
-	// firsts[j] events come before span j: span 0 is the first leaf, span j
-	// begins at 2^(width+j-1) and is as long.
+	// firsts[j] events come before span j: span 0 is the first leaf, span j begins at
+	// 2^(width+j-1) and has the same length.
 	firsts []uint64
 
-	// The leaves used last, by leaf number and by event number: a schedule is
-	// asked for neighbours, and a leaf costs a microsecond.
+	// The most recently used leaves, by leaf number and by event number: callers ask
+	// for neighbouring events, and a leaf takes a microsecond to make.
 	byTime, byEvent [64]atomic.Pointer[leaf]
 }
 
 // A leaf is a span of time with its events.
 type leaf struct {
-	number uint64   // it begins at number << width
+	number uint64   // the leaf begins at number << width
 	first  uint64   // events before it
-	at     []uint64 // of each event, from the leaf's beginning, sorted
+	at     []uint64 // offsets of the events from the leaf's beginning, sorted
 }
 
 func newPoisson(rate float64, seed uint64) *poisson {
@@ -75,8 +73,8 @@ func newPoisson(rate float64, seed uint64) *poisson {
 	return p
 }
 
-// find walks from the span down to the leaf. left says of a half that begins
-// at middle, with n events before it, whether to go left of it.
+// find descends from span j to a leaf. left decides whether to take the left half,
+// given where the right half begins and how many events come before it.
 func (p *poisson) find(j int, left func(middle, n uint64) bool) *leaf {
 	first := p.firsts[j]
 	n := p.firsts[j+1] - first
@@ -141,8 +139,8 @@ func (p *poisson) End() time.Duration { return Never }
 
 func (p *poisson) String() string { return fmt.Sprintf("poisson(%s,%d)", rateText(p.rate), p.seed) }
 
-// A random is a splitmix64 sequence: a counter whose every value is mixed, so
-// that any place of the schedule has a generator of its own for free.
+// A random is a splitmix64 sequence: a counter whose every value is mixed, so that any
+// position of the schedule can have its own generator at no cost.
 type random uint64
 
 func (r *random) next() uint64 {
@@ -165,7 +163,7 @@ func (r *random) open() float64 { return (float64(r.next()>>12) + 0.5) / (1 << 5
 // half draws Binomial(n, 1/2).
 func (r *random) half(n uint64) uint64 {
 	if n <= 1024 {
-		// Exactly: the ones among n random bits.
+		// Exact: the number of ones among n random bits.
 		var ones int
 		for ; n >= 64; n -= 64 {
 			ones += bits.OnesCount64(r.next())
@@ -180,8 +178,8 @@ func (r *random) half(n uint64) uint64 {
 	return min(n/2+uint64(int64(d)), n)
 }
 
-// poisson draws a Poisson number: below 10 by multiplication (Knuth), else by
-// transformed rejection (PTRS of Hormann 1993), exact but for rounding.
+// poisson draws a Poisson number: below 10 by multiplication (Knuth), otherwise by
+// transformed rejection (PTRS of Hormann 1993), exact apart from rounding.
 func (r *random) poisson(mu float64) uint64 {
 	if mu < 10 {
 		limit, k := math.Exp(-mu), uint64(0)

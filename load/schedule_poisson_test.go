@@ -18,7 +18,7 @@ func TestPoissonProperties(t *testing.T) {
 	})
 }
 
-// TestPoissonInOrder walks from event to event, over leaves and spans.
+// TestPoissonInOrder checks consecutive events across leaves and spans.
 func TestPoissonInOrder(t *testing.T) {
 	s := Poisson(5000, 7)
 	var last time.Duration
@@ -28,10 +28,10 @@ func TestPoissonInOrder(t *testing.T) {
 			t.Fatalf("Due(%d) = %d, after %d", n, d, last)
 		}
 		if c := s.Count(d); c > n {
-			t.Fatalf("Due(%d) = %d, and %d events are due before", n, d, c)
+			t.Fatalf("Due(%d) = %d, but %d events are due before", n, d, c)
 		}
 		if c := s.Count(d + 1); c <= n {
-			t.Fatalf("Due(%d) = %d, and %d events are due until then", n, d, c)
+			t.Fatalf("Due(%d) = %d, but %d events are due until then", n, d, c)
 		}
 		last = d
 	}
@@ -49,12 +49,12 @@ func TestPoissonRepeats(t *testing.T) {
 		}
 	}
 	if same > 0 {
-		t.Errorf("another seed has %d events at the same time", same)
+		t.Errorf("another seed has %d events at the same times", same)
 	}
 }
 
-// TestPoissonGaps compares the gaps with the exponential distribution, by
-// Kolmogorov and Smirnov, and the counts per second with their variance.
+// TestPoissonGaps compares the gaps with the exponential distribution by the
+// Kolmogorov-Smirnov test, and the variance of the counts per second with their mean.
 func TestPoissonGaps(t *testing.T) {
 	const rate, n = 1000.0, 200_000
 	s := Poisson(rate, 42)

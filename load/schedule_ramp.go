@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// MaxSpan bounds the lengths that schedules of changing rates take.
+// MaxSpan limits the lengths of schedules with changing rates.
 const MaxSpan = 100 * 24 * time.Hour
 
-// Ramp returns the schedule whose rate goes evenly from one rate to another,
-// in events/s, over a time, and which ends then. One of the rates may be 0. It
-// panics on rates that CheckRate refuses and on a time that is not positive or
-// above MaxSpan.
+// Ramp returns the schedule whose rate changes linearly from one rate to another, in
+// events/s, over a time, and which ends then. One of the rates may be 0. It panics on
+// rates that CheckRate refuses and on a time that is not positive or above MaxSpan.
 //
 // Count(t) = ceil(from*t + (to-from)/(2*over)*t^2), exactly.
 func Ramp(from, to float64, over time.Duration) Schedule {
@@ -32,12 +31,11 @@ func (r ramp) String() string {
 	return fmt.Sprintf("ramp(%s,%s,%v)", rateText(r.from), rateText(r.to), r.End())
 }
 
-// Steps returns the schedule of constant rates one after the other, which ends
-// with the last. A step's span is End - Start; only the lengths matter, the
-// steps follow each other from 0. A rate of 0 is a pause. Events are counted
-// through: a step goes on where the one before left off in the midst of an
-// event. It panics on no steps, on rates that CheckRate refuses, on spans that
-// are not positive or above MaxSpan together, and when all rates are 0.
+// Steps returns the schedule of consecutive constant rates, which ends with the last.
+// The length of a step is End - Start; only the lengths matter, and the steps follow
+// each other from 0. A rate of 0 is a pause. A fraction of an event is carried over
+// from one step to the next. It panics on no steps, on rates that CheckRate refuses, on
+// lengths that are not positive or above MaxSpan together, and if all rates are 0.
 func Steps(steps []Step) Stepped {
 	must(checkSteps(steps))
 	s := stepped{named: make([]Step, len(steps))}
@@ -72,7 +70,7 @@ func (s stepped) String() string {
 	return "steps(" + strings.Join(parts, ",") + ")"
 }
 
-// rateName returns a rate as steps are named, such as "20,000/s".
+// rateName returns a rate as it is written in the names of steps, such as "20,000/s".
 func rateName(rate float64) string {
 	s := strconv.FormatFloat(rate, 'f', -1, 64)
 	whole, frac, dotted := strings.Cut(s, ".")

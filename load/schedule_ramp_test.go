@@ -48,7 +48,7 @@ func TestRampProperties(t *testing.T) {
 			x := t.Seconds()
 			return from*x + (to-from)*x*(x/over.Seconds())/2
 		}
-		checkSchedule(t, s, over, integral, over.Seconds()/(1<<33)) // as rates may, which no short fraction is
+		checkSchedule(t, s, over, integral, over.Seconds()/(1<<33)) // the error of rates that no short fraction represents
 	})
 }
 
@@ -70,8 +70,8 @@ func TestSegmentIsExact(t *testing.T) {
 	})
 }
 
-// Where floating point decides it decides as whole numbers do, and it nearly
-// always can.
+// Where floating point decides, it agrees with the integers, and it decides nearly
+// always.
 func TestSegmentFast(t *testing.T) {
 	var asked, decided int
 	rapid.Check(t, func(t *rapid.T) {
@@ -173,8 +173,8 @@ func TestSteps(t *testing.T) {
 	if got := s.Count(Never); got != 200_003 {
 		t.Errorf("%d events, want 200,003", got)
 	}
-	// The event after the pause is due when the rate is back, not when the
-	// events of the step before were used up.
+	// The event after the pause is due when the rate is above 0 again, not when the
+	// events of the previous step are over.
 	if got := s.Due(200_000); got != 11*time.Second {
 		t.Errorf("event after the pause is due at %v, want 11s", got)
 	}
@@ -187,8 +187,8 @@ func TestSteps(t *testing.T) {
 }
 
 func TestStepsOfUnlikelyFractions(t *testing.T) {
-	// Fractions whose common denominator does not fit are rounded, and the
-	// schedule stays sorted and within one of the integral.
+	// Fractions whose common denominator does not fit are rounded, and the schedule
+	// stays sorted and within one of the integral.
 	var steps []Step
 	var want float64
 	for i := range 50 {

@@ -10,7 +10,7 @@ import (
 	"carronade/units"
 )
 
-// ShapeForms says what ParseShape takes, for help and documents.
+// ShapeForms lists the shapes that ParseShape accepts, for help and documents.
 const ShapeForms = `constant(RATE)               such as constant(50k/s)
 ramp(RATE,RATE,TIME)         from, to: such as ramp(1k/s,100k/s,30s)
 steps(RATE:TIME,...)         in order: such as steps(10k/s:10s,20k/s:10s)
@@ -21,11 +21,11 @@ poisson(RATE[,SEED])         at random: such as poisson(5k/s)
 SHAPE:TIME                   for this time: such as constant(1k/s):10s
 SHAPE+SHAPE+...              such as constant(1k/s):9s+ramp(1k/s,9k/s,9s)`
 
-// ParseShape reads a schedule as ShapeForms writes them. A Poisson shape
-// without a seed gets 1; see ParseShapeSeed.
+// ParseShape parses a schedule in one of the forms of ShapeForms. A Poisson shape
+// without a seed gets seed 1; see ParseShapeSeed.
 func ParseShape(text string) (Schedule, error) { return ParseShapeSeed(text, 1) }
 
-// ParseShapeSeed is ParseShape with the seed of Poisson shapes that have none.
+// ParseShapeSeed is ParseShape with the given seed for Poisson shapes that have none.
 func ParseShapeSeed(text string, seed uint64) (Schedule, error) {
 	parts, err := split(text, '+')
 	if err != nil {
@@ -59,8 +59,7 @@ func ParseShapeSeed(text string, seed uint64) (Schedule, error) {
 	return Joined(joined...), nil
 }
 
-// split cuts at a separator outside parentheses. Every part has something in
-// it.
+// split cuts at a separator outside parentheses. It refuses empty parts.
 func split(text string, sep byte) ([]string, error) {
 	var parts []string
 	depth, from := 0, 0
@@ -139,7 +138,7 @@ var shapes = map[string]func(values []string, seed uint64) (Schedule, error){
 	"sine": parseSine, "burst": parseBurst, "poisson": parsePoisson,
 }
 
-// form returns how a shape is written, out of ShapeForms.
+// form returns the syntax of a shape from ShapeForms.
 func form(name string) string {
 	var forms []string
 	for line := range strings.SplitSeq(ShapeForms, "\n") {
@@ -250,7 +249,7 @@ func parsePoisson(v []string, seed uint64) (Schedule, error) {
 	return Poisson(rate, seed), nil
 }
 
-// maxSteps bounds the steps of a shape: each has its own row in the report.
+// maxSteps limits the steps of a shape: each has its own row in the report.
 const maxSteps = 10_000
 
 func parseSteps(v []string, _ uint64) (Schedule, error) {
@@ -292,7 +291,7 @@ func parseSteps(v []string, _ uint64) (Schedule, error) {
 				return nil, fmt.Errorf("steps: %w", err)
 			}
 			if at > MaxSpan {
-				break // checkSteps says so
+				break // checkSteps reports the error
 			}
 			add(rate, d)
 		}
@@ -303,8 +302,8 @@ func parseSteps(v []string, _ uint64) (Schedule, error) {
 	return Steps(steps), nil
 }
 
-// stairs reads FROM..TO,BY,TIME. The last rate is TO, or the last one before
-// it when BY does not divide the way.
+// parseStairs parses FROM..TO,BY,TIME. The last rate is TO, or the last one before it if BY
+// does not divide the difference.
 func stairs(v []string) ([]float64, time.Duration, error) {
 	first, last, _ := strings.Cut(v[0], "..")
 	from, err := units.ParseRate(strings.TrimSpace(first))
@@ -341,7 +340,7 @@ func stairs(v []string) ([]float64, time.Duration, error) {
 	}
 	var rates []float64
 	for i := range int(n) + 1 {
-		// Twelve digits, so that 0.1 three times is 0.3.
+		// Twelve digits, so that three times 0.1 is 0.3.
 		r, _ := strconv.ParseFloat(strconv.FormatFloat(from+float64(i)*by, 'g', 12, 64), 64)
 		rates = append(rates, max(0, r))
 	}

@@ -84,7 +84,7 @@ func TestParseShapeErrors(t *testing.T) {
 		{"in the second phase", "constant(1k/s):1s+ramp(1,2)", "phase 2"},
 		{"a step without time", "steps(1k/s)", "RATE:TIME"},
 		{"both forms", "steps(1/s..2/s:10s)", "steps("},
-		{"stairs that stand", "steps(1/s..2/s,0/s,1s)", "has no effect"},
+		{"stairs that do not rise", "steps(1/s..2/s,0/s,1s)", "has no effect"},
 		{"too many stairs", "steps(1/s..1m/s,1/s,1s)", "more than 10000 steps"},
 		{"only pauses", "steps(0/s:10s)", "all rates are 0"},
 		{"a sine below zero", "sine(1/s,2/s,1m)", "amplitude"},
@@ -107,7 +107,7 @@ func TestParseShapeErrors(t *testing.T) {
 	}
 }
 
-// TestShapesReadBack checks that what a schedule calls itself is its shape.
+// TestShapesReadBack checks that the String of a schedule parses to the same schedule.
 func TestShapesReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Schedule(Joined(drawSchedule(t, "first"), drawSchedule(t, "second")))
@@ -123,7 +123,7 @@ func TestShapesReadBack(t *testing.T) {
 	})
 }
 
-// TestShapeForms checks that every example in the help is a shape.
+// TestShapeForms checks that every example in the help is valid.
 func TestShapeForms(t *testing.T) {
 	examples := 0
 	for line := range strings.SplitSeq(ShapeForms, "\n") {
@@ -156,11 +156,11 @@ func FuzzParseShape(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was read can be used.
+		// The parsed schedule can be used.
 		for _, at := range []time.Duration{0, 1, time.Second, time.Hour, Never} {
 			c := s.Count(at)
 			if d := s.Due(c); d < at {
-				t.Errorf("%q: Count(%d) = %d, and that event is due at %d", text, at, c, d)
+				t.Errorf("%q: Count(%d) = %d, but that event is due at %d", text, at, c, d)
 			}
 		}
 	})

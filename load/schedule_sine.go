@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Sine returns the schedule whose rate is mean + amplitude*sin(2 pi t/period),
-// in events/s, and which never ends. It panics when CheckRate refuses the
-// mean, the amplitude is negative or above the mean, or the period is not
-// between a millisecond and a week.
+// Sine returns the schedule whose rate is mean + amplitude*sin(2 pi t/period), in
+// events/s, and which never ends. It panics if CheckRate refuses the mean, the
+// amplitude is negative or above the mean, or the period is not between a millisecond
+// and a week.
 //
 // The events due before t are ceil(F(t)) of
 //
 //	F(t) = mean*t + amplitude*period/(2 pi) * (1 - cos(2 pi t/period)).
 //
-// Whole periods are mean*period each, exactly. Within one, the rate runs in
-// straight lines between up to 2^14 nodes whose counts are those of F to
-// 2^-32; the lines stray from F by at most 0.02 events for all but absurd
-// rates, and make Count rise and Due its exact inverse by construction, which
-// the cosine in floating point does not promise where the rate is near zero.
+// Complete periods have exactly mean*period events each. Within one, the rate is
+// piecewise linear between up to 2^14 nodes whose counts equal those of F to 2^-32.
+// Count differs from F by at most 0.02 events for all but absurd rates. By
+// construction, Count never falls and Due is its exact inverse, which the
+// floating-point cosine does not guarantee where the rate is near zero.
 func Sine(mean, amplitude float64, period time.Duration) Schedule {
 	must(checkSine(mean, amplitude, period))
 	return newSine(mean, amplitude, period)
@@ -46,7 +46,7 @@ type sine struct {
 	mean, amplitude float64
 	period          uint64
 	curve           *curve // the first period
-	parts           []wide // of each segment: m/den
+	parts           []wide // m/den of each segment
 
 	// Events a period: whole + part/den.
 	whole, part, den uint64
@@ -58,9 +58,9 @@ func newSine(mean, amplitude float64, period time.Duration) *sine {
 	whole, part := new(big.Int).QuoRem(perPeriod.Num(), perPeriod.Denom(), new(big.Int))
 	s.whole, s.part, s.den = whole.Uint64(), part.Uint64(), perPeriod.Denom().Uint64()
 
-	// A line with the right mean strays from a curve with rate r by at most
-	// r"*h^3*sqrt(3)/216 events over a step of h: over a period P in n steps
-	// by 0.317*amplitude*P/n^3.
+	// A line with the right mean differs from a curve with rate r by at most
+	// r"*h^3*sqrt(3)/216 events over a step of h: for a period P in n steps,
+	// 0.317*amplitude*P/n^3.
 	const most = 0.02
 	n := math.Cbrt(0.317 * amplitude * period.Seconds() / most)
 	nodes := uint64(min(max(n, 16), 1<<14))
@@ -70,7 +70,7 @@ func newSine(mean, amplitude float64, period time.Duration) *sine {
 		x, _ = bits.Div64(hi, lo, nodes)
 		f = new(big.Rat).Mul(perNanosecond(mean), new(big.Rat).SetInt(new(big.Int).SetUint64(x)))
 		sin, cos := math.Sincos(2 * math.Pi * float64(x) / float64(s.period))
-		if i < nodes { // cos is not quite 1 at the end
+		if i < nodes { // cos may differ slightly from 1 at the end
 			swing := amplitude * period.Seconds() / (2 * math.Pi) * (1 - cos)
 			f.Add(f, new(big.Rat).SetFrac(new(big.Int).SetUint64(uint64(swing*(1<<32))), new(big.Int).Lsh(big.NewInt(1), 32)))
 		}
@@ -82,7 +82,7 @@ func newSine(mean, amplitude float64, period time.Duration) *sine {
 	for i := uint64(1); i <= nodes; i++ {
 		x1, f1, rate1 := node(i)
 		if i < nodes && f1.Cmp(f0) < 0 {
-			f1 = f0 // never fall by an error of rounding
+			f1 = f0 // prevent a fall by a rounding error
 		}
 		r0, r1 := line(f0, f1, x1-x0, rate1-rate0)
 		g, _ := newSegment(x0, x1-x0, f0, r0, r1, den)
@@ -93,13 +93,13 @@ func newSine(mean, amplitude float64, period time.Duration) *sine {
 	return s
 }
 
-// line returns the rates at both ends of a straight line, neither negative,
-// which brings f1-f0 events in d and rises by about rise.
+// line returns the rates at both ends of a straight line, neither of them negative,
+// that contributes f1-f0 events in d and rises by about rise.
 func line(f0, f1 *big.Rat, d uint64, rise float64) (r0, r1 *big.Rat) {
 	mean := new(big.Rat).Sub(f1, f0)
 	mean.Quo(mean, new(big.Rat).SetInt(new(big.Int).SetUint64(d)))
-	// r0 = mean - rise/2 as a share of 2*mean, in steps that keep the
-	// denominators small.
+	// r0 = mean - rise/2 as a share of 2*mean, in steps that keep the denominators
+	// small.
 	m, _ := mean.Float64()
 	share := 0.5
 	if m > 0 {
@@ -110,16 +110,15 @@ func line(f0, f1 *big.Rat, d uint64, rise float64) (r0, r1 *big.Rat) {
 	return r0, r1.Sub(r1, r0)
 }
 
-// before returns the events of k whole periods: whole ones, and a part in
-// den-ths.
+// before returns the events of k periods: the integer, and the fraction in den-ths.
 func (s *sine) before(k uint64) (whole, part uint64) {
 	hi, lo := bits.Mul64(k, s.part)
 	q, part := bits.Div64(hi, lo, s.den)
 	return k*s.whole + q, part
 }
 
-// index finds the segment of x, a place in a period: they are all as long as
-// each other, but for roundings.
+// index finds the segment of x, a position in a period: all segments have the same
+// length, apart from rounding.
 func (s *sine) index(x uint64) int {
 	hi, lo := bits.Mul64(x, uint64(len(s.curve.segments)))
 	q, _ := bits.Div64(hi, lo, s.period)
@@ -161,8 +160,8 @@ func (s *sine) Due(n uint64) time.Duration {
 	whole, part := s.before(k)
 	n -= whole
 	i := s.curve.holding(n)
-	// With the part of an event left over from earlier periods, segments may
-	// begin with one event more.
+	// With the fraction of an event left over from earlier periods, segments may begin
+	// with one event more.
 	for part > 0 && i > 0 && s.curve.segments[i].n+s.curve.segments[i].count(0, s.parts[i].times(part)) > n {
 		i--
 	}

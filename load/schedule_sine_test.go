@@ -44,12 +44,12 @@ func TestSineProperties(t *testing.T) {
 		mean := drawRate(t, "mean")
 		amplitude := mean * rapid.SampledFrom([]float64{0, 0.2, 0.999, 1}).Draw(t, "share")
 		period := time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(10*time.Minute)).Draw(t, "period"))
-		checkSchedule(t, Sine(mean, amplitude, period), 200*time.Hour, sineIntegral(mean, amplitude, period), 0.02) // as Sine promises
+		checkSchedule(t, Sine(mean, amplitude, period), 200*time.Hour, sineIntegral(mean, amplitude, period), 0.02) // as Sine documents
 	})
 }
 
-// TestSineAtItsTrough looks at every nanosecond-near neighbourhood where the
-// rate is zero and an error of rounding would make Count fall.
+// TestSineAtItsTrough checks the neighbourhood of zero rate, where a rounding error
+// would make Count fall.
 func TestSineAtItsTrough(t *testing.T) {
 	s := Sine(1e7, 1e7, time.Second)
 	var last uint64
@@ -84,7 +84,7 @@ func TestBadSines(t *testing.T) {
 		{"no mean", 0, 0, time.Second},
 		{"below zero", 1, 2, time.Second},
 		{"negative", 1, -1, time.Second},
-		{"no number", 1, math.NaN(), time.Second},
+		{"not a number", 1, math.NaN(), time.Second},
 		{"no period", 1, 1, 0},
 		{"a long period", 1, 1, 1000 * time.Hour},
 	}

@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// A wide is a whole number modulo 2^256, lowest limb first: room for the
-// products of the schedules' arithmetic, without allocation. Negative numbers
-// are two's complement.
+// An int256 is an integer modulo 2^256, lowest limb first: large enough for the
+// products in the schedules' arithmetic, without allocation. Negative numbers are two's
+// complement.
 type wide [4]uint64
 
 func wideOf(x *big.Int) wide {
@@ -49,7 +49,7 @@ func (a wide) minus(b wide) (c wide) {
 	return c
 }
 
-// times is right for negative a, too: it wraps as two's complement does.
+// times is correct for negative a, too, because it wraps like two's complement.
 func (a wide) times(x uint64) (c wide) {
 	h0, l0 := bits.Mul64(a[0], x)
 	h1, l1 := bits.Mul64(a[1], x)
@@ -69,10 +69,10 @@ func (a wide) zero() bool { return a[0]|a[1]|a[2]|a[3] == 0 }
 // positive reports whether a, taken as signed, is above zero.
 func (a wide) positive() bool { return !a.negative() && !a.zero() }
 
-// atMost reports a <= b, both taken as signed and less than 2^255 apart.
+// atMost reports whether a <= b, both taken as signed and less than 2^255 apart.
 func (a wide) atMost(b wide) bool { return !b.minus(a).negative() }
 
-// float returns about a, taken as signed.
+// float returns an approximation of a, taken as signed.
 func (a wide) float() float64 {
 	if a.negative() {
 		return -wide{}.minus(a).float()

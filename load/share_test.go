@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// sharing is a fake whose lanes send the events of every stream.
+// sharingTarget is a fake whose lanes send the events of every stream.
 type sharing struct{ *fake }
 
 func (sharing) Shares() bool { return true }
 
 // TestFirstFreeLane: one connection answers its first batch after a second, the other
-// at once. Where events have no order, no other event waits for the slow answer.
+// at once. If events have no order, no other event waits for the slow answer.
 func TestFirstFreeLane(t *testing.T) {
-	const slow = 1005 * time.Millisecond // and no event is due when it answers
+	const slow = 1005 * time.Millisecond // no event is due when it answers
 	for _, tt := range []struct {
 		name     string
 		shared   bool
 		overload Overload
-		late     uint64 // events that waited for the slow answer and those behind it, and itself
+		late     uint64 // the event with the slow answer, and those that waited for it
 		dropped  uint64
 	}{
 		{"queue, shared", true, Queue, 1, 0},
@@ -69,8 +69,8 @@ func TestFirstFreeLane(t *testing.T) {
 	}
 }
 
-// TestNoFreeLane: while every connection waits for an answer, what is due waits for
-// the first of them, as the system's doing and not the generator's.
+// TestNoFreeLane: while every connection waits for an answer, due events wait for the
+// first of them. The system causes that delay, not the generator.
 func TestNoFreeLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(RoundRobin(2), 2, constantly(30*time.Millisecond)) // two at a time: 66 a second

@@ -2,14 +2,14 @@ package load
 
 import "time"
 
-// slots remembers when each free place of an in-flight bound became free,
-// oldest first. Places that became free together are one entry: answers to
-// small batches come by the hundred, and so their places cost what one does.
+// slots records when each free slot of an in-flight bound became free, oldest first.
+// Slots that became free together share an entry: answers to small batches arrive by
+// the hundred, and their slots then cost as much as one.
 type slots struct {
 	ring []slot
 	head int
 	used int // entries
-	n    int // places
+	n    int // slots
 }
 
 type slot struct {
@@ -24,8 +24,8 @@ func (s *slots) fill(n int, at time.Duration) {
 	}
 }
 
-// pop takes n places, which must be there, and returns when the first of them
-// became free.
+// pop takes n slots, which must be free, and returns when the first of them became
+// free.
 func (s *slots) pop(n int) time.Duration {
 	first := s.ring[s.head].at
 	s.n -= n
@@ -44,7 +44,7 @@ func (s *slots) pop(n int) time.Duration {
 	return first
 }
 
-// push adds n places that became free at t.
+// push adds n slots that became free at t.
 func (s *slots) push(t time.Duration, n int) {
 	s.n += n
 	if s.used > 0 {
@@ -71,17 +71,17 @@ func (s *slots) index(i int) int {
 	return i
 }
 
-// look returns a view of the places in the order in which pop will take them.
+// iterate returns an iterator over the slots in the order in which pop takes them.
 func (s *slots) look() glance { return glance{s: s} }
 
-// A glance walks over the places of a bound without taking them.
+// A slotIterator iterates over the free slots of a bound without taking them.
 type glance struct {
 	s    *slots
 	i    int // entry
-	seen int // of its places
+	seen int // of its slots
 }
 
-// next is when the next place became free. There must be one.
+// next returns when the next slot became free. At least one must be left.
 func (g *glance) next() time.Duration {
 	e := &g.s.ring[g.s.index(g.i)]
 	if g.seen++; g.seen == e.n {

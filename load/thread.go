@@ -7,10 +7,10 @@ import (
 	"carronade/internal/impair"
 )
 
-// A thread drives some of the streams and all lanes that serve them: it waits
-// until batches are ready, fires them where the in-flight bound has room, and
-// records what became of them. Everything in it belongs to one goroutine,
-// apart from the inbox and the few atomics read by the collector.
+// A thread drives some of the streams and all lanes that serve them: it waits until
+// batches are ready, fires them when the in-flight bound has room, and records their
+// outcomes. Everything in it belongs to one goroutine, apart from the inbox and the few
+// atomics that the collector reads.
 type thread struct {
 	run         *Run
 	id          int
@@ -19,47 +19,47 @@ type thread struct {
 	rec         recorder
 	streams     []*stream
 	asleep      heap          // scheduled streams whose batch is not ready
-	shared      *backlog      // what waits for any lane; nil: each has a backlog of its own
+	shared      *backlog      // streams that wait for any lane; nil: each lane has a separate backlog
 	lost        []*stream     // ready, but without a lane at the moment
-	spills      time.Duration // when the first of them has more waiting than the buffer holds
-	holds       uint64        // events of a stream that the buffer holds; 0: there is none
+	spills      time.Duration // when the first of them has more events waiting than fit into the buffer
+	holds       uint64        // events of a stream that fit into the buffer; 0: no buffer
 	gated       []*stream     // waiting for the run's gate
-	lanes       []*laneState  // met so far
+	lanes       []*laneState  // seen so far
 	byID        map[int]*laneState
 	unflushed   []*laneState  // with batches that are not flushed
-	refires     int           // batches waiting in all lanes to be fired again
-	turn        int           // where the next round over the lanes begins
+	refires     int           // batches of all lanes that wait to be fired again
+	turn        int           // index of the lane that the next round begins with
 	left        int           // streams of a schedule with events left
-	until       time.Duration // events due from here on are not fired; Never before a stop
-	ended       time.Duration // when there was nothing left to fire; 0 before
+	until       time.Duration // events due at this time or later are not fired; Never before a stop
+	ended       time.Duration // when nothing was left to fire; 0 before
 	callerSlots slots         // closed loop: this thread's share of the concurrency
 	grouped     bool          // batches may be fired in batch groups
-	nap         time.Duration // the least time between two looks at a schedule
-	napping     atomic.Bool   // it wakes within a nap, and answers may wait until then
-	watched     bool          // it counts as active for the watchdog
-	idleUntil   time.Duration // the end of the last long wait without anything to do
+	nap         time.Duration // minimum time between two checks of a schedule
+	napping     atomic.Bool   // the thread wakes within minSleep, and answers may wait until then
+	watched     bool          // the watchdog counts the thread as active
+	idleUntil   time.Duration // end of the last long wait with nothing to do
 
 	batches [64]Batch
 
 	inFlight        atomic.Int64 // events
 	batchesInFlight int
-	waitingSince    atomic.Int64  // since when answers are expected (batches are in flight, or a lane is full); Never while none are
+	waitingSince    atomic.Int64  // since when answers are expected (batches are in flight, or a lane is full); Never while none is
 	changed         time.Duration // when inFlight last changed
 	area            []float64     // events in flight x seconds, per phase of time
 	most            []int64       // most events in flight, per phase of time
 	arrived         []uint64      // events answered, per phase of time
 	arrivedB        []uint64      // their bytes
-	answers         []uint64      // batches answered, however, per phase of time
+	answers         []uint64      // batches answered, with any result, per phase of time
 	unsent          []uint64      // events due and not sent, per phase
 	offered         []uint64      // events offered, per phase (only when stopped early)
-	idleFor         time.Duration // waited during the measurement
+	idleFor         time.Duration // time waited during the measurement
 	lower           []lowers      // per phase of the events
-	compacted       int           // of these, from the first on
+	compacted       int           // number of leading entries of lower that are compacted
 
-	disturbed bool          // the thread was late, and inFlight is not back to level
+	disturbed bool          // the thread was late, and inFlight is not back to levelBefore
 	level     int64         // events in flight before
-	caughtUp  time.Duration // when all that was late had been sent; 0: not yet
-	passed    bool          // something that was sent later has been answered
+	caughtUp  time.Duration // when all late events had been sent; 0: not yet
+	passed    bool          // a batch sent after that has been answered
 	closing   time.Duration // when all its work was done
 }
 
@@ -70,17 +70,17 @@ type stream struct {
 	next  uint64 // index of the first event not fired
 	end   uint64 // index of the first event after the phase
 	ready time.Duration
-	again time.Duration // when it last got a lane after having none
+	again time.Duration // when it last got a lane after a time without one
 }
 
 // A laneState is the engine's side of a lane.
 type laneState struct {
 	Lane
-	grouper    BatchGrouper // nil: the lane takes no batch groups
+	grouper    BatchGrouper // nil: the lane does not accept batch groups
 	slots      slots
 	seq        uint64
-	full       bool          // the lane took less than it was given
-	again      time.Duration // when it last said that it may be tried again
+	full       bool          // the lane accepted less than it was given
+	again      time.Duration // when it last reported that it may be tried again
 	queue      *backlog
 	refire     []Batch
 	unflushed  bool
@@ -97,11 +97,11 @@ func newThread(r *Run, id, of int) *thread {
 	if w := polling(r, id, of); w != nil {
 		t.wait = w
 	} else if r.plan.Schedule != nil && !r.plan.Portable {
-		t.wait = newPrecise(r.start)
+		t.wait = newPreciseWaiter(r.start)
 	} else {
-		t.wait = newTimed(r.start)
+		t.wait = newTimerWaiter(r.start)
 	}
-	if _, portable := t.wait.(*timed); r.plan.Schedule != nil && !portable {
+	if _, portable := t.wait.(*timerWaiter); r.plan.Schedule != nil && !portable {
 		t.nap = nap
 	}
 	if s, ok := r.target.(Sharer); ok && s.Shares() && t.scheduled() {
@@ -130,8 +130,8 @@ func (t *thread) add(id int32) {
 
 func (t *thread) scheduled() bool { return t.run.plan.Schedule != nil }
 
-// loop fires until nothing is left to fire and nothing is in flight, or the
-// drain is over.
+// loop fires until nothing is left to fire and nothing is in flight, or the drain is
+// over.
 func (t *thread) loop() {
 	t.wait.prepare()
 	defer t.wait.close()
@@ -171,13 +171,13 @@ func (t *thread) loop() {
 	t.finish()
 }
 
-// watch has the watchdog watch while this thread has something to do soon or has expected
-// an answer for some time, and returns when a wait from before to wake must end. Most
-// answers come before the watchdog's first beat; until then the end of the wait shows a
-// freeze as well, and at a few events a second waking the watchdog for each costs more
-// than the events.
+// watch keeps the watchdog running while this thread has something to do soon or has
+// expected an answer for some time, and returns when a wait from before to wake must
+// end. Most answers come before the watchdog's first beat. Until then the end of the
+// wait shows a freeze as well, and at a few events a second waking the watchdog for
+// each costs more than the events.
 func (t *thread) watch(before, wake time.Duration, idle bool) time.Duration {
-	if t.run.plan.Completed != nil { // what is acked is awaited elsewhere
+	if t.run.plan.Completed != nil { // the acked events are awaited elsewhere
 		return wake
 	}
 	watched := t.watched
@@ -199,7 +199,7 @@ func (t *thread) watch(before, wake time.Duration, idle bool) time.Duration {
 	return wake
 }
 
-// idle reports whether no answer is expected, and no lane.
+// idle reports whether the thread expects neither an answer nor a lane.
 func (t *thread) idle() bool {
 	return t.batchesInFlight == 0 && len(t.lost) == 0 && t.waitingSince.Load() == int64(Never)
 }
@@ -208,14 +208,15 @@ func (t *thread) idle() bool {
 // watchdog may pause.
 const longIdle = 4 * beatEvery
 
-// nap is the minimum sleep between two looks at the schedule. Waking and writing for
-// one event costs about ten microseconds, which is a whole processor at 100,000 events
-// a second. Events closer together than a nap are therefore fired together, which the
-// send delay of the first one shows; others are fired when they are due.
+// minSleep is the minimum sleep between two checks of the schedule. Waking and writing
+// for one event costs about ten microseconds, which at 100,000 events a second is all
+// of a processor's time. Events closer together are therefore fired together, which
+// shows in the send delay of the first one; others are fired when they are due.
 const nap = 100 * time.Microsecond
 
-// rests prepares a sleep of the given length: answers wake the thread, unless it wakes
-// so soon that they may wait. False: answers have arrived already, so it must not sleep.
+// prepareSleep prepares a sleep of the given length: answers wake the thread, unless it
+// wakes so soon that they may wait. It returns false if answers have already arrived,
+// so that the thread must not sleep.
 func (t *thread) rests(length time.Duration, patient bool) bool {
 	if t.nap == 0 {
 		return true
@@ -225,7 +226,7 @@ func (t *thread) rests(length time.Duration, patient bool) bool {
 	return soon || !t.inbox.filled.Load()
 }
 
-// wantsRoom reports whether an answer may be what lets the thread send.
+// wantsRoom reports whether the thread may need an answer before it can fire.
 func (t *thread) wantsRoom() bool {
 	for _, ls := range t.lanes {
 		if ls.blocked && t.shared == nil {
@@ -238,12 +239,13 @@ func (t *thread) wantsRoom() bool {
 	return t.shared != nil
 }
 
-// rested adds up what of a wait lay within the measurement.
+// addIdle adds the part of a wait that lay within the measurement.
 func (t *thread) rested(from, to time.Duration) {
 	t.idleFor += max(0, t.run.clipEnd(to)-max(from, time.Duration(t.run.measurementAt.Load())))
 }
 
-// late notes that the thread wanted to continue at one moment and did so at another.
+// noteLate records that the thread wanted to continue at one moment and did so at
+// another.
 func (t *thread) late(wanted, at time.Duration) {
 	if at-wanted < leastLate || !t.scheduled() || t.left == 0 {
 		return
@@ -257,9 +259,9 @@ func (t *thread) late(wanted, at time.Duration) {
 	t.disturbed = true
 }
 
-// completed ends a disturbance once all that was late is sent, something that was sent
-// later is answered, and what is in flight is back to its earlier level, or to the mean
-// so far: at the beginning of a run nothing was in flight.
+// endDisturbance ends a disturbance once all late events are sent, something that was
+// sent later is answered, and the number of events in flight is back to its earlier
+// level, or to the mean so far: at the beginning of a run nothing was in flight.
 func (t *thread) completed(now time.Duration) {
 	if !t.disturbed {
 		return
@@ -289,7 +291,7 @@ func (t *thread) completed(now time.Duration) {
 	t.run.disturbed.end(now)
 }
 
-// begin lets every stream wait for its first batch.
+// begin makes every stream wait for its first batch.
 func (t *thread) begin() {
 	now := t.run.Now()
 	t.left = len(t.streams)
@@ -297,7 +299,7 @@ func (t *thread) begin() {
 		t.shared = nil
 	}
 	for _, s := range t.streams {
-		if t.shared != nil { // before the first stream waits for one of them
+		if t.shared != nil { // create the lanes before the first stream waits for one of them
 			t.lane(t.run.target.Route(s.id), now)
 		}
 		if t.scheduled() {
@@ -316,13 +318,13 @@ func (t *thread) stopped(now time.Duration) bool {
 		(!t.scheduled() && now >= time.Duration(r.measurementEnd.Load()))
 }
 
-// firing reports whether there are batches that may still be fired.
+// firing reports whether batches remain that may still be fired.
 func (t *thread) firing(now time.Duration) bool {
 	if t.stopped(now) {
 		return false
 	}
 	if g := t.run.plan.Gate; g != nil && g.empty() {
-		t.run.Stop(ByFeed) // what is due from here on is not the run's
+		t.run.Stop(ByFeed) // events due later do not belong to the run
 		return false
 	}
 	if t.scheduled() {
@@ -331,15 +333,16 @@ func (t *thread) firing(now time.Duration) bool {
 	return t.run.measurement.Load() > 0
 }
 
-// sleep sends a stream to wait until its next batch is ready.
+// sleep makes a stream wait until its next batch is ready.
 func (t *thread) sleep(s *stream) {
 	if t.advance(s) {
 		t.asleep.push(s)
 	}
 }
 
-// advance finds when a stream's next batch is ready, in its next phase where
-// one is over. False: the schedule has no more events for it.
+// advance computes when a stream's next batch is ready, in its next phase if the
+// current one is over. It returns false if the schedule has no more events for the
+// stream.
 func (t *thread) advance(s *stream) bool {
 	for s.next >= s.end {
 		if s.phase+1 == len(t.run.phases) {
@@ -360,8 +363,8 @@ func (t *thread) due(s *stream, k uint64) time.Duration {
 	return t.run.plan.Schedule.Due(t.run.partitioner.Event(s.id, k))
 }
 
-// readyAt is when the next batch of a stream is ready: at once when its make-up
-// is fixed or nothing lingers, else when it is full or its linger is over.
+// readyAt returns when the next batch of a stream is ready: at once if its size is
+// fixed or no linger is set, else when it is full or its linger is over.
 func (t *thread) readyAt(s *stream) time.Duration {
 	first := t.due(s, s.next)
 	p := &t.run.plan
@@ -383,7 +386,7 @@ func (t *thread) queueReady(now time.Duration) {
 		t.enqueue(t.asleep.pop(), now)
 	}
 	if n := t.allowed(); n > 0 {
-		// Only as many as the gate has events for: of thousands of streams, most
+		// Only as many as the gate has events for: most of thousands of streams
 		// would return to the queue.
 		for _, s := range t.gated[:n] {
 			t.enqueue(s, now)
@@ -405,7 +408,7 @@ func (t *thread) enqueue(s *stream, now time.Duration) {
 	t.line(t.lane(l, now), s)
 }
 
-// line puts a stream at the end of a lane's queue.
+// enqueueOn puts a stream at the end of a lane's queue.
 func (t *thread) line(ls *laneState, s *stream) {
 	if at := t.spillsAt(s); ls.queue.n == 0 || at < ls.queue.spills {
 		ls.queue.spills = at
@@ -413,7 +416,7 @@ func (t *thread) line(ls *laneState, s *stream) {
 	ls.queue.push(s)
 }
 
-// lane returns the engine's side of a lane.
+// lane returns the engine's side of a lane, and creates it on first use.
 func (t *thread) lane(l Lane, now time.Duration) *laneState {
 	ls := t.byID[l.ID()]
 	if ls == nil {
@@ -436,7 +439,7 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 	return ls
 }
 
-// room is how many more batches the bound allows on a lane.
+// room returns how many more batches the bound allows on a lane.
 func (t *thread) room(ls *laneState) int {
 	if ls.full {
 		return 0
@@ -463,7 +466,7 @@ func (t *thread) serve(now time.Duration) {
 	}
 }
 
-// serveShared fires each batch on the lane that is freest.
+// serveShared fires each batch on the lane with the most free slots.
 func (t *thread) serveShared(now time.Duration) {
 	for t.shared.n > 0 {
 		ls := t.freest()
@@ -471,7 +474,7 @@ func (t *thread) serveShared(now time.Duration) {
 			break
 		}
 		if t.fire(t.shared.pop(), ls, now) && t.until == Never {
-			t.queueReady(now) // what more of the same stream is due is any lane's
+			t.queueReady(now) // any lane may fire further due events of the same stream
 		}
 	}
 	if t.run.plan.Overload == Drop {
@@ -479,8 +482,9 @@ func (t *thread) serveShared(now time.Duration) {
 	}
 }
 
-// freest is the lane with the most free places; of several the one whose place has been
-// free for longest, and of those the next in turn. Nil: no lane has room.
+// freestLane returns the lane with the most free slots; of several, the one whose slot
+// has been free the longest; and of those, the next in round-robin order. Nil: no lane
+// has room.
 func (t *thread) freest() *laneState {
 	best, at := -1, time.Duration(0)
 	for i := range t.lanes {
@@ -489,8 +493,8 @@ func (t *thread) freest() *laneState {
 		if t.room(ls) == 0 || len(ls.refire) > 0 {
 			continue
 		}
-		look := ls.slots.look()
-		since := max(ls.again, look.next())
+		free := ls.slots.look()
+		since := max(ls.again, free.next())
 		if b := best; b < 0 || ls.slots.n > t.lanes[b].slots.n || ls.slots.n == t.lanes[b].slots.n && since < at && since > 0 && at > 0 {
 			best, at = i, since
 		}
@@ -502,8 +506,8 @@ func (t *thread) freest() *laneState {
 	return t.lanes[best]
 }
 
-// serveEach fires what the bound allows of each lane's own streams, the lanes in turn so
-// that none starves another of slots.
+// serveEach fires what the bound allows of each lane's own streams. Each round begins
+// with another lane, so that no lane takes all the slots.
 func (t *thread) serveEach(now time.Duration) {
 	turn := t.turn + 1
 	for i := range t.lanes {
@@ -515,7 +519,7 @@ func (t *thread) serveEach(now time.Duration) {
 		for ls.queue.n > 0 && t.room(ls) > 0 && len(ls.refire) == 0 {
 			s := ls.queue.pop()
 			if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
-				t.enqueue(s, now) // its leader moved meanwhile
+				t.enqueue(s, now) // its leader has moved
 				continue
 			}
 			if !t.fire(s, ls, now) {
@@ -538,7 +542,7 @@ func (t *thread) flush() {
 	t.unflushed = t.unflushed[:0]
 }
 
-// next says when the thread must wake, or that its work is done.
+// nextWake returns when the thread must wake, or that its work is done.
 func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end bool) {
 	r := t.run
 	if now >= time.Duration(r.abortAt.Load()) || (!firing && t.batchesInFlight == 0) {
@@ -575,7 +579,7 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 	return wake, false
 }
 
-// over is when this thread had nothing left to fire.
+// firingEnded returns when this thread had nothing left to fire.
 func (t *thread) over(now time.Duration) time.Duration {
 	if t.ended == 0 {
 		t.ended = now
@@ -583,12 +587,12 @@ func (t *thread) over(now time.Duration) time.Duration {
 	return t.ended
 }
 
-// handOver gives the pages of past intervals to the collector.
+// handOver passes the pages of past intervals to the collector.
 func (t *thread) handOver(now time.Duration) {
 	if i := int(now / t.rec.length); i > t.rec.oldest {
 		t.rec.turn(i, func(p *page) { t.run.pages.put(t.id, p) })
 		t.run.pages.mark(t.id, i)
-		for ; t.compacted < t.run.phaseAt(now)-1; t.compacted++ { // the next-to-last phase may still be answered
+		for ; t.compacted < t.run.phaseAt(now)-1; t.compacted++ { // answers may still come for the phase before the current one
 			t.lower[t.compacted].compact()
 		}
 	}

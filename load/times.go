@@ -6,9 +6,9 @@ import (
 	"carronade/measure"
 )
 
-// time records both clocks of a batch: response time per event from its due
-// time, and service time per batch from its first byte; and the lower bounds of
-// both, without what the generator itself may have added.
+// recordTimes records both clocks of a batch: the response time of each event from its
+// due time, and the service time of the batch from its first byte. It also records
+// lower bounds of both, without the delay that the generator itself may have added.
 func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 	sent := o.firstSent()
 	written := o.Sent >= 0
@@ -39,7 +39,7 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 		}
 	}
 	if o.DueFirst < 0 {
-		return // nothing was due at a certain time
+		return // the events had no due time
 	}
 	free := o.Free
 	if free > o.Ready {
@@ -69,8 +69,8 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 		return
 	}
 	// Each event counts from its own due time. Spreading events evenly between the
-	// first and the last is right only at a constant rate, and it costs more when a
-	// batch has fewer events than the histogram has cells in that span.
+	// first and the last is correct only at a constant rate, and costs more if a batch
+	// has fewer events than the histogram has cells in that span.
 	batching, delays := hist(&pg.Batching), hist(&pg.SendDelay)
 	for i := range n {
 		due := t.run.plan.Schedule.Due(t.run.partitioner.Event(o.Stream, o.First+i))
@@ -89,20 +89,20 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 	}
 }
 
-// lowers are the lower bounds of one phase's times: without what the generator may
+// lowerBounds are the lower bounds of one phase's times, without what the generator may
 // have added.
 type lowers struct{ response, service, endToEnd lower }
 
-// A lower is the histogram of the lower bounds of one kind of time.
+// A lowerBound is the histogram of the lower bounds of one kind of time.
 type lower struct {
 	h    *measure.Histogram
-	left uint64 // values that were left out
+	left uint64 // number of values that were left out
 }
 
 // record counts n equal times without what the generator added: its own delay, or, for
-// disturbed ones, the most that it was late at that time. A disturbed time that is then
-// below the mean says nothing about the system. It is left out, as if it were like the
-// others, unless more were left out than counted.
+// disturbed events, the greatest lateness at that time. A disturbed time that is then
+// below the mean carries no information about the system. It is left out, as if it were
+// like the others, unless more values were left out than counted.
 func (l *lower) record(d, delay, late time.Duration, n uint64) {
 	d = max(0, d-max(delay, late))
 	if late > 0 && l.left < l.h.Count() && d <= l.h.Mean() {
@@ -136,9 +136,9 @@ func (l *lowers) bound(s *measure.Set) *measure.Lower {
 }
 
 // bound returns the lower bound of measured times. The values that were left out were
-// below the mean. Where that is most of the others, as while the system stalls, leaving
-// them out raises percentiles above the measured ones, so they also count as the mean;
-// and no bound is above what was measured.
+// below the mean. If they are many, as while the system stalls, leaving them out raises
+// percentiles above the measured ones, so they also count as the mean. No bound is
+// above what was measured.
 func (l *lower) bound(measured *measure.Histogram) *measure.Histogram {
 	if l.left == 0 || l.h.Count() == 0 {
 		return l.h

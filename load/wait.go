@@ -2,36 +2,36 @@ package load
 
 import "time"
 
-// A waiter lets a sending thread sleep until a point in time, or until
-// somebody wakes it, whichever comes first.
+// A waiter lets a sending thread sleep until a point in time or until another goroutine
+// wakes it, whichever comes first.
 type waiter interface {
 	// prepare is called once, on the thread that will wait.
 	prepare()
-	// wait returns at until (an offset from the start of the run; Never: only
-	// when woken), or after a wake since the last return. It may return early.
-	// patient: nothing waits for an answer; idle: no answer is to come.
+	// wait returns at until (an offset from the start of the run; Never: only when
+	// woken), or after a wake since the last return. It may return early. patient: no
+	// event needs an answer before it can be sent; idle: no answer is expected.
 	wait(until time.Duration, patient, idle bool)
-	// wake may be called from anywhere.
+	// wake may be called from any goroutine.
 	wake()
 	close()
 }
 
-// timed is the waiter of the runtime's own timers: cheap to wake, and late by
-// about half a millisecond where the runtime rounds short sleeps up. It is
-// right when no schedule asks for precision, and under virtual time.
-type timed struct {
+// timerWaiter waits by the runtime's own timers: cheap to wake, and late by about half
+// a millisecond where the runtime rounds short sleeps up. It is used if no schedule
+// needs precision, and under virtual time.
+type timerWaiter struct {
 	start time.Time
 	woken chan struct{}
 	timer *time.Timer
 }
 
-func newTimed(start time.Time) *timed {
-	return &timed{start: start, woken: make(chan struct{}, 1)}
+func newTimerWaiter(start time.Time) *timerWaiter {
+	return &timerWaiter{start: start, woken: make(chan struct{}, 1)}
 }
 
-func (w *timed) prepare() {}
+func (w *timerWaiter) prepare() {}
 
-func (w *timed) wait(until time.Duration, _, _ bool) {
+func (w *timerWaiter) wait(until time.Duration, _, _ bool) {
 	if until == Never {
 		<-w.woken
 		return
@@ -52,14 +52,14 @@ func (w *timed) wait(until time.Duration, _, _ bool) {
 	}
 }
 
-func (w *timed) wake() {
+func (w *timerWaiter) wake() {
 	select {
 	case w.woken <- struct{}{}:
 	default:
 	}
 }
 
-func (w *timed) close() {
+func (w *timerWaiter) close() {
 	if w.timer != nil {
 		w.timer.Stop()
 	}

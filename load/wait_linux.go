@@ -11,56 +11,57 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// precise is the waiter of a scheduled run on Linux: the thread is an OS
-// thread of its own with a timer slack of 1 ns, and sleeps in ppoll on an
-// event descriptor. Measured against the runtime's timers it is late by some
-// tens of microseconds at the median instead of half a millisecond. Over a
-// long time the runtime's monitor would interrupt it every 10 ms, so that
-// there the runtime's own timers are waited for, until shortly before the end.
-type precise struct {
+// preciseWaiter is the waiter of a scheduled run on Linux: its goroutine is locked to
+// an OS thread with a timer slack of 1 ns, and sleeps in ppoll on an event descriptor.
+// It was measured to be late by some tens of microseconds at the median, the runtime's
+// timers by half a millisecond. During a long sleep the runtime's monitor would
+// interrupt it every 10 ms. Long waits therefore use the runtime's timers until shortly
+// before the end.
+type preciseWaiter struct {
 	start time.Time
 	fd    int
-	long  *timed // for long waits
+	long  *timerWaiter // for long waits
 	state atomic.Int32
-	mu    sync.Mutex // over the descriptor's end, for wakes that come late
+	mu    sync.Mutex // guards closing the descriptor against late wakes
 }
 
-// longWait is what the runtime waits for; its timers are late by a millisecond or two.
+// longWait is the shortest wait that uses the runtime's timers, which are late by a
+// millisecond or two.
 const longWait, runtimeLate = 8 * time.Millisecond, 3 * time.Millisecond
 
 const (
 	running int32 = iota
 	notified
-	parked // in ppoll
-	away   // in the runtime
+	parked    // in ppoll
+	inRuntime // in the runtime's timers
 )
 
-func newPrecise(start time.Time) waiter {
+func newPreciseWaiter(start time.Time) waiter {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil { // out of descriptors: the portable waiter still works
-		return newTimed(start)
+	if err != nil { // out of descriptors: the portable waiter needs none
+		return newTimerWaiter(start)
 	}
-	return &precise{start: start, fd: fd, long: newTimed(start)}
+	return &preciseWaiter{start: start, fd: fd, long: newTimerWaiter(start)}
 }
 
-func (w *precise) prepare() {
+func (w *preciseWaiter) prepare() {
 	runtime.LockOSThread()
-	precisely()
+	tuneThread()
 }
 
-// precisely has the kernel wake this thread when it asked to be woken.
-func precisely() {
-	// Without effect the thread is merely up to 50 us later (the default
-	// slack); the send delay is measured and shown in any case.
+// tuneThread lets the kernel wake this thread close to the requested time.
+func tuneThread() {
+	// If this fails, the thread is merely up to 50 us later (the default slack); the
+	// send delay is measured and shown in any case.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	ownSlice()
+	requestShortSlice()
 }
 
-// ownSlice asks for a short slice of processor time for this thread, which works
-// for microseconds at a time: since Linux 6.12 the scheduler lets such a one preempt
-// those with longer slices as soon as it wakes. Any process may ask. Older kernels
-// ignore it.
-func ownSlice() {
+// requestShortSlice requests a short slice of processor time for this thread, which
+// works for microseconds at a time: since Linux 6.12 the scheduler lets such a thread
+// preempt those with longer slices as soon as it wakes. Every process may request one.
+// Older kernels ignore it.
+func requestShortSlice() {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err == nil && attr.Policy == unix.SCHED_NORMAL {
 		attr.Runtime = uint64(slice)
@@ -68,21 +69,21 @@ func ownSlice() {
 	}
 }
 
-// slice is the shortest that the kernel grants.
+// slice is the shortest slice that the kernel grants.
 const slice = 100 * time.Microsecond
 
-func (w *precise) wait(until time.Duration, _, idle bool) {
+func (w *preciseWaiter) wait(until time.Duration, _, idle bool) {
 	d := until - time.Since(w.start)
 	how := parked
 	if d > longWait && idle {
-		how = away
+		how = inRuntime
 	}
 	if !w.state.CompareAndSwap(running, how) {
 		w.state.Store(running)
 		return
 	}
 	switch {
-	case how == away:
+	case how == inRuntime:
 		if until != Never {
 			until -= runtimeLate
 		}
@@ -99,15 +100,16 @@ func (w *precise) wait(until time.Duration, _, idle bool) {
 		ts = &t
 	}
 	fds := [1]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}
-	// Without notice to the Go scheduler (see procs). A collection that wants the
-	// world to stop interrupts it by a signal: an early return, which is allowed for.
+	// A raw system call, hidden from the Go scheduler (see procs). A garbage collection
+	// that stops the world interrupts it by a signal: it returns early then, which is
+	// allowed.
 	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(ts)), 0, 0, 0)
 	w.unpark(fds[0].Revents&unix.POLLIN != 0)
 }
 
-// unpark takes a wake off the descriptor. A wake whose write comes after this
-// makes the next wait return at once, which does no harm.
-func (w *precise) unpark(readable bool) {
+// unpark clears a wake from the descriptor. A wake that is written after this makes the
+// next wait return at once, which does no harm.
+func (w *preciseWaiter) unpark(readable bool) {
 	if readable {
 		var b [8]byte
 		_, _ = unix.Read(w.fd, b[:])
@@ -115,9 +117,9 @@ func (w *precise) unpark(readable bool) {
 	w.state.Store(running)
 }
 
-func (w *precise) wake() {
+func (w *preciseWaiter) wake() {
 	switch w.state.Swap(notified) {
-	case away:
+	case inRuntime:
 		w.long.wake()
 		return
 	case parked:
@@ -132,7 +134,7 @@ func (w *precise) wake() {
 	}
 }
 
-func (w *precise) close() {
+func (w *preciseWaiter) close() {
 	w.mu.Lock()
 	_ = unix.Close(w.fd)
 	w.fd = -1

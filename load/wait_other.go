@@ -4,8 +4,9 @@ package load
 
 import "time"
 
-// precisely has no effect here.
-func precisely() {}
+// tuneThread has no effect here.
+func tuneThread() {}
 
-// newPrecise has nothing better than the runtime's timers here.
-func newPrecise(start time.Time) waiter { return newTimed(start) }
+// newPreciseWaiter returns a waiter by the runtime's timers: no more precise one exists
+// here.
+func newPreciseWaiter(start time.Time) waiter { return newTimerWaiter(start) }

@@ -10,25 +10,25 @@ import (
 	"carronade/measure"
 )
 
-// A watchdog finds the times in which the generator did not run. A thread of its
-// own wakes every few milliseconds and does nothing else: when it wakes late, the
-// whole process was stopped, throttled or suspended. Sending threads report their
-// own late wake-ups. Safe for concurrent use.
+// A watchdog finds the times in which the generator did not run. A dedicated thread
+// wakes every few milliseconds and does nothing else: when it wakes late, the process
+// was stopped, throttled or suspended. Sending threads report their own late wake-ups.
+// Safe for concurrent use.
 type watchdog struct {
-	beat atomic.Int64 // when the watchdog's thread last ran; 0: it does not run
-	last atomic.Int64 // end of the newest freeze of the process; 0: there was none
+	beat atomic.Int64 // when the watchdog's thread last ran; 0: not running
+	last atomic.Int64 // end of the newest freeze of the process; 0: none
 
 	active atomic.Int32  // threads that have something to do soon, or expect an answer
-	resume chan struct{} // capacity 1: a thread became active
+	resume chan struct{} // capacity 1: signals that a thread became active
 
-	clip  func(from, to time.Duration) time.Duration // what of a span lies within the measurement
-	cause func(length time.Duration) string          // why the generator did not run just now; nil: not known
+	clip  func(from, to time.Duration) time.Duration // the part of a span within the measurement
+	cause func(length time.Duration) string          // why the generator has not run until now; nil: not known
 	stop  chan struct{}
 	ended chan struct{}
 
 	mu    sync.Mutex
 	whole []freeze         // of the process, the newest mostFreezes
-	known []freeze         // of the process or a thread, likewise
+	known []freeze         // of the process or a thread, the newest mostFreezes
 	open  []measure.Freeze // without a cause yet
 	all   measure.Freezes
 }
@@ -37,26 +37,26 @@ type freeze struct{ from, to time.Duration }
 
 const (
 	beatEvery = 5 * time.Millisecond
-	// leastFreeze is the shortest that is listed. On a machine that is busy with
-	// other things a thread waits for a processor for some milliseconds now and then.
+	// leastFreeze is the shortest freeze that is listed. On a busy machine a thread
+	// occasionally waits for a processor for some milliseconds.
 	leastFreeze = 10 * time.Millisecond
-	// afterFreeze is how long after a freeze readers may still be taking in what
+	// afterFreeze is how long after a freeze readers may still be reading the data that
 	// waited for them.
 	afterFreeze = 2 * time.Millisecond
-	// mostFreezes bounds those that are remembered one by one.
+	// mostFreezes limits how many are remembered individually.
 	mostFreezes = 4096
-	// mostListed bounds those in the report.
+	// mostListed limits how many are in the report.
 	mostListed = 10
 )
 
-// Who did not run.
+// What did not run.
 const (
 	frozeProcess   = "process"
 	frozeSending   = "sending thread"
 	frozeReceiving = "receiving thread"
 )
 
-// start starts the watchdog; now is the clock of the run.
+// start starts the watchdog; now returns the run's clock.
 func (w *watchdog) start(now func() time.Duration) {
 	bring(1)
 	w.stop, w.ended, w.resume = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
@@ -87,7 +87,8 @@ func (w *watchdog) start(now func() time.Duration) {
 	}()
 }
 
-// pause waits until a thread has something to do. False: the watching is over.
+// pause waits until a thread has something to do. It returns false if the watchdog has
+// been stopped.
 func (w *watchdog) pause(now func() time.Duration) bool {
 	w.findCauses()
 	w.beat.Store(0)
@@ -101,8 +102,8 @@ func (w *watchdog) pause(now func() time.Duration) bool {
 }
 
 // addActive changes the number of active threads by n: those that have something to do
-// soon or expect an answer. Without any, the watchdog pauses: a freeze would affect
-// nothing, and watching costs more than a run at a few events a second.
+// soon or expect an answer. Without active threads the watchdog pauses: a freeze would
+// affect nothing, and watching costs more than a run at a few events a second.
 func (w *watchdog) addActive(n int32) {
 	if w.active.Add(n) == n && n > 0 && w.resume != nil {
 		select {
@@ -129,7 +130,8 @@ func (w *watchdog) end() measure.Freezes {
 	return w.all
 }
 
-// note records a freeze. If it overlaps known ones, only the rest is added to the total.
+// note records a freeze. If it overlaps known ones, only the rest is added to the
+// total.
 func (w *watchdog) note(who string, from, to time.Duration) {
 	if to-from < leastFreeze {
 		return
@@ -173,7 +175,7 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 	if !first && who != frozeProcess {
 		return
 	}
-	if !first { // a thread reported it before; the process is the more precise culprit
+	if !first { // a thread reported it before; that the process froze is more precise
 		w.all.Longest = slices.DeleteFunc(w.all.Longest, func(f measure.Freeze) bool {
 			gone := f.Who != frozeProcess && f.At < to && from < f.At+f.Length
 			if gone {
@@ -214,9 +216,9 @@ func (w *watchdog) findCauses() {
 	}
 }
 
-// earliest is the earliest moment at which something can have happened that was
-// noticed at a point in time: that moment, unless the process did not run then, or
-// had only just begun to run again.
+// earliest returns the earliest moment at which an event that was noticed at a point in
+// time can have happened: that moment, unless the process did not run then, or had only
+// just begun to run again.
 func (w *watchdog) earliest(at time.Duration) time.Duration {
 	if b := time.Duration(w.beat.Load()); b > 0 && at-b >= leastFreeze {
 		return b // a freeze that the watchdog itself has not noticed yet
@@ -238,7 +240,7 @@ func (w *watchdog) earliest(at time.Duration) time.Duration {
 	return at
 }
 
-// within is how much of a span the process did not run, as far as its freezes are
+// within returns how much of a span the process did not run, as far as its freezes are
 // remembered.
 func (w *watchdog) within(from, to time.Duration) (sum time.Duration) {
 	if from >= time.Duration(w.last.Load()) {

@@ -4,7 +4,7 @@ package load
 
 import "time"
 
-// A beat is how the watchdog sleeps.
+// A beat sleeps for the watchdog.
 type beat struct{}
 
 func newBeat() beat { return beat{} }

@@ -9,8 +9,8 @@ import (
 	"carronade/measure"
 )
 
-// TestFreezes: what is listed of freezes that overlap, and that each is asked for its
-// cause once, by its length and with no lock held.
+// TestFreezes: which of several overlapping freezes are listed, and that the cause of
+// each is looked up once, by its length and with no lock held.
 func TestFreezes(t *testing.T) {
 	const ms = time.Millisecond
 	w := &watchdog{clip: func(from, to time.Duration) time.Duration { return to - from }}
@@ -25,7 +25,7 @@ func TestFreezes(t *testing.T) {
 		return map[time.Duration]string{60 * ms: "stopped"}[length]
 	}
 	w.note(frozeSending, 100*ms, 150*ms)
-	w.note(frozeProcess, 95*ms, 155*ms) // the same, better known
+	w.note(frozeProcess, 95*ms, 155*ms) // the same freeze, more precisely
 	w.note(frozeReceiving, 95*ms, 155*ms)
 	w.note(frozeProcess, 200*ms, 205*ms) // too short
 	w.note(frozeReceiving, 300*ms, 320*ms)
@@ -43,8 +43,7 @@ func TestFreezes(t *testing.T) {
 	}
 }
 
-// TestWatchdogPauses: while no thread has anything to do nobody watches, and from when
-// one has, somebody does.
+// TestWatchdogPauses: the watchdog runs only while a thread has something to do.
 func TestWatchdogPauses(t *testing.T) {
 	var w watchdog
 	start := time.Now().Add(-time.Hour)

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// A ClassCount is what failed, or has an unknown fate, for one class of reasons.
+// A ClassCount counts failed and unknown events of one class of reasons.
 type ClassCount struct {
 	Class   string `json:"class"`
 	Events  uint64 `json:"events"`
 	Batches uint64 `json:"batches"`
 }
 
-// Classes counts failures by class, in the order of names. Nil: nothing failed.
+// Classes counts failures by class, sorted by name. Nil: nothing failed.
 type Classes []ClassCount
 
 // Add counts failures of a class.

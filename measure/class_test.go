@@ -18,6 +18,6 @@ func TestClasses(t *testing.T) {
 		t.Error(d)
 	}
 	if d := cmp.Diff(Classes{{"refused", 2, 2}, {"timeout", 4, 2}}, a); d != "" {
-		t.Error("the one that was merged changed:", d)
+		t.Error("Merge changed its argument:", d)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Compact returns a copy that keeps only the cells in use, one to a few bytes
-// each: 188 KB shrink to some KB or less. Every method works on it; those that
-// add observations make it large again.
+// Compact returns a copy that keeps only the cells in use, in a few bytes each: 188 KB
+// shrink to some KB or less. Every method works on it; those that add observations
+// expand it again.
 func (h *Histogram) Compact() *Histogram {
 	if h == nil {
 		return nil
@@ -17,7 +17,7 @@ func (h *Histogram) Compact() *Histogram {
 	c := *h
 	c.dense = nil
 	if h.dense == nil {
-		return &c // packed cells are never changed, only let go of, so copies share them
+		return &c // packed cells are immutable, so copies may share them
 	}
 	buf := make([]byte, 0, 256)
 	next := 0
@@ -26,13 +26,13 @@ func (h *Histogram) Compact() *Histogram {
 		buf = binary.AppendUvarint(buf, n)
 		next = i + 1
 	})
-	c.packed = append(make([]byte, 0, len(buf)), buf...) // no spare room: there are thousands of these
+	c.packed = append(make([]byte, 0, len(buf)), buf...) // without spare capacity: there are thousands of these
 	return &c
 }
 
-// together returns the observations of both, compactly; nil when neither is
-// there. It walks what is packed: a long run joins intervals for as long as it
-// lasts, and whole counters would be 188 KB of garbage for each.
+// mergeCompact returns the observations of both, compactly; nil when both are nil. It
+// reads the packed cells directly: a long run joins intervals all the time, and
+// expanding their cells would be 188 KB of garbage for each.
 func together(a, b *Histogram) *Histogram {
 	switch {
 	case a == nil && b == nil:
@@ -71,7 +71,7 @@ func together(a, b *Histogram) *Histogram {
 	return out
 }
 
-// A walk steps through packed cells.
+// A packedReader steps through packed cells.
 type walk struct {
 	rest  []byte
 	cell  int
@@ -79,7 +79,7 @@ type walk struct {
 	end   bool
 }
 
-// walkOf stands at the first cell.
+// newPackedReader returns a reader at the first cell.
 func walkOf(packed []byte) *walk {
 	w := &walk{rest: packed, cell: -1}
 	w.step()
@@ -96,7 +96,7 @@ func (w *walk) step() {
 	w.cell, w.count = w.cell+1+int(skip), n
 }
 
-// unpack makes room for every cell.
+// unpack expands the histogram to all cells.
 func (h *Histogram) unpack() {
 	if h.dense != nil {
 		return
@@ -105,11 +105,11 @@ func (h *Histogram) unpack() {
 	eachPacked(h.packed, func(i int, n uint64) { h.dense[i] += n })
 	h.packed = nil
 	if h.count == 0 {
-		h.min = math.MaxInt64 // the zero Histogram is an empty one as well
+		h.min = math.MaxInt64 // the zero Histogram is empty, too
 	}
 }
 
-// eachPacked calls f with every cell that Compact wrote.
+// eachPacked calls f with every cell packed by Compact.
 func eachPacked(p []byte, f func(i int, n uint64)) {
 	next := 0
 	for len(p) > 0 {
@@ -122,16 +122,16 @@ func eachPacked(p []byte, f func(i int, n uint64)) {
 	}
 }
 
-// ToHDR returns the observations as an HdrHistogram in microseconds, for
-// encoding. Values above Highest, for which it has no cell, are counted at
-// Highest, so that its count is the histogram's.
+// ToHDR returns the observations as an HdrHistogram in microseconds, for encoding.
+// Values above Highest, for which it has no cell, are counted at Highest, so that both
+// have the same count.
 func (h *Histogram) ToHDR() *hdrhistogram.Histogram {
 	out := hdrhistogram.New(1, int64(topUnit), 3)
 	if h == nil {
 		return out
 	}
 	h.eachCell(func(i int, n uint64) {
-		_ = out.RecordValues(int64(cellTop(i)), int64(n)) // the geometry is the same: every cell is in range
+		_ = out.RecordValues(int64(cellTop(i)), int64(n)) // cannot fail: both have the same cells
 	})
 	if h.above > 0 {
 		_ = out.RecordValues(int64(topUnit), int64(h.above))

@@ -1,29 +1,29 @@
 package measure
 
-// Counts is what became of the events of one phase, step or interval. All
-// fields count events unless their name says otherwise.
+// Counts is what became of the events of one phase, step or interval. All fields
+// count events unless their name says otherwise.
 //
-// Two identities hold at the end of every run and are asserted by the engine:
+// Two identities apply at the end of every run, and the engine checks them:
 //
 //	Offered = Sent + Dropped + Unsent
 //	Sent    = Acked + Failed + Unknown
 type Counts struct {
 	Offered uint64 `json:"offered"` // due within the phase
 	Sent    uint64 `json:"sent"`    // handed to the system
-	Dropped uint64 `json:"dropped"` // given up at the in-flight bound
-	Unsent  uint64 `json:"unsent"`  // due, and not sent when the run ended
-	Acked   uint64 `json:"acked"`   // answered: taken
-	Failed  uint64 `json:"failed"`  // answered, or known for certain: not taken
+	Dropped uint64 `json:"dropped"` // dropped at the in-flight bound
+	Unsent  uint64 `json:"unsent"`  // due, but not sent when the run ended
+	Acked   uint64 `json:"acked"`   // answered: accepted
+	Failed  uint64 `json:"failed"`  // answered, or otherwise certain: not accepted
 	Unknown uint64 `json:"unknown"` // sent, without a certain answer
 
-	Consumed uint64 `json:"consumed"` // read by a consumer; zero when only firing
+	Consumed uint64 `json:"consumed"` // read by a consumer; zero when only sending
 
 	Retries    uint64 `json:"retries"`     // attempts beyond the first, in batches
 	Batches    uint64 `json:"batches"`     // batches sent
 	Answered   uint64 `json:"answered"`    // batches completed with an answer
 	Bytes      uint64 `json:"bytes"`       // of events sent (or consumed): key, value and headers, before compression
 	AckedBytes uint64 `json:"acked_bytes"` // the part of Bytes whose events were acked
-	WireBytes  uint64 `json:"wire_bytes"`  // on the connection, everything included
+	WireBytes  uint64 `json:"wire_bytes"`  // on the connection, with all overhead
 }
 
 // Add adds o to c.

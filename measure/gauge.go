@@ -2,18 +2,18 @@ package measure
 
 import "time"
 
-// A Figure is a number that somebody told of himself at one moment: a server of
-// its own rate, a process of its memory.
+// A Figure is a number that a server or process reported about itself at one moment: a
+// server its own rate, a process its memory.
 type Figure struct {
-	Name  string // as its owner calls it, such as "streams rate"
+	Name  string // as its source names it, such as "streams rate"
 	Unit  string // "events/s", "ms", "bytes", ...; "" is a plain number
 	Value float64
-	// Counts marks a rate of what came in from us among others: it stands
-	// beside what was sent where nothing is acknowledged. Those of one session
-	// with the same unit add up.
+	// Counts marks a rate of incoming events, ours among others: if nothing is
+	// acknowledged, it is shown beside what was sent. Those of one session with the
+	// same unit add up.
 	Counts bool
-	// Total marks a number that only rises, of all since its owner began: its
-	// mean says nothing.
+	// Total marks a number that only rises, counted since its source started: its mean
+	// is meaningless.
 	Total bool
 }
 
@@ -24,21 +24,21 @@ type Gauge struct {
 	Unit   string   // Figure.Unit
 	Counts bool     // Figure.Counts
 	Total  bool     // Figure.Total
-	Before *float64 // told before anything was fired; nil: it was not told then
-	After  *float64 // told when everything was completed; nil likewise
-	Points []Point  // once an interval, in order of time; an interval without an answer has none
-	Missed uint64   // how often it was asked for during the run, since it was first told, in vain
+	Before *float64 // reported before anything was sent; nil: not reported then
+	After  *float64 // reported when everything was completed; nil: not reported then
+	Points []Point  // one per interval, in order of time; none for an interval without an answer
+	Missed uint64   // how many requests for it failed during the run, since it was first reported
 }
 
-// A Point is a gauge's value at an offset from the start of the run: what was
-// told then, or, in a long run, the mean of neighbours up to then.
+// A Point is a gauge's value at an offset from the start of the run: the value reported
+// then, or, in a long run, the mean of several neighbours that end then.
 type Point struct {
 	At    time.Duration
 	Value float64
 }
 
-// Within returns the mean and the largest of the points from start to end,
-// both included; false where there are none.
+// Within returns the mean and the maximum of the points from start to end, both
+// included; false without any.
 func (g *Gauge) Within(start, end time.Duration) (mean, most float64, ok bool) {
 	n := 0
 	for _, p := range g.Points {

@@ -15,9 +15,9 @@ import (
 )
 
 // The V2 compressed encoding of HdrHistogram (Java's AbstractHistogram,
-// encodeIntoCompressedByteBuffer): a cookie and a length, then in zlib a head
-// of 40 bytes and the counters, each a zigzag LEB128 number of at most nine
-// bytes. A negative number is a run of so many empty cells. All is big endian.
+// encodeIntoCompressedByteBuffer): a cookie and a length, then, compressed by zlib, a
+// header of 40 bytes and the counters, each a zigzag LEB128 number of at most nine
+// bytes. A negative number -n is a run of n empty cells. All is big endian.
 const (
 	hdrCompressed = 0x1c849304 | 0x10
 	hdrPlain      = 0x1c849303 | 0x10
@@ -25,16 +25,16 @@ const (
 
 	hdrHead   = 40
 	hdrDigits = 3
-	hdrMost   = hdrHead + 9*cells // no valid text inflates to more
+	hdrMost   = hdrHead + 9*cells // the largest size that valid text inflates to
 )
 
-// EncodeHDR returns the observations as base64 of an HdrHistogram in
-// microseconds, V2 compressed, as interval logs have it; "" for nil. What it
-// has no cell for, values above Highest, is counted at Highest. It may run at
-// the same time as other methods that only read.
+// EncodeHDR returns the observations as base64 of an HdrHistogram in microseconds, V2
+// compressed, as in interval logs; "" for nil. Values above Highest, for which it has
+// no cell, are counted at Highest. It is safe for use concurrent with other methods
+// that only read.
 //
-// It walks the cells in use and reuses its buffers, since a run encodes several
-// a second for as long as it lasts.
+// It visits only the cells in use and reuses its buffers, since a run encodes several
+// histograms a second.
 func (h *Histogram) EncodeHDR() string {
 	if h == nil {
 		return ""
@@ -53,20 +53,20 @@ type hdrEncoder struct {
 
 var hdrEncoders = sync.Pool{New: func() any { return newHDREncoder(hdrLevel) }}
 
-// hdrLevel is how hard zlib tries. Counters are a few noisy bits each, with
-// little that repeats, so looking for what does gains three hundredths at best
-// and costs two to three times as much (BenchmarkEncodeHDR).
+// hdrLevel is the zlib level. Counters are a few noisy bits each, with few repetitions,
+// so searching for those saves three percent at best and takes two to three times as
+// long (BenchmarkEncodeHDR).
 const hdrLevel = zlib.HuffmanOnly
 
 func newHDREncoder(level int) *hdrEncoder {
 	e := &hdrEncoder{}
-	e.z, _ = zlib.NewWriterLevel(&e.out, level) // the level is a valid one
+	e.z, _ = zlib.NewWriterLevel(&e.out, level) // cannot fail: the level is valid
 	return e
 }
 
 func (e *hdrEncoder) encode(h *Histogram) string {
 	b := append(e.raw[:0], make([]byte, hdrHead)...)
-	next, last := 0, uint64(0) // the last cell's count waits for what is above the range
+	next, last := 0, uint64(0) // the last cell also counts what is above the range
 	h.eachCell(func(i int, n uint64) {
 		if i == cell(topUnit) {
 			last = n
@@ -83,7 +83,7 @@ func (e *hdrEncoder) encode(h *Histogram) string {
 	return e.seal(b)
 }
 
-// seal fills in the head of b, whose counters follow it, and makes a text.
+// seal fills in the header of b, which the counters follow, and returns the text.
 func (e *hdrEncoder) seal(b []byte) string {
 	e.raw = b
 	be := binary.BigEndian
@@ -98,7 +98,7 @@ func (e *hdrEncoder) seal(b []byte) string {
 	e.out.Reset()
 	e.out.Write(make([]byte, 8))
 	e.z.Reset(&e.out)
-	_, _ = e.z.Write(b) // into memory
+	_, _ = e.z.Write(b) // cannot fail: it writes into memory
 	_ = e.z.Close()
 	p := e.out.Bytes()
 	be.PutUint32(p[0:], hdrCompressed)
@@ -129,7 +129,7 @@ func appendZigzag(b []byte, n int64) []byte {
 	return append(b, byte(u)) // the ninth byte has eight bits of the number
 }
 
-// errHDRShort is a number that the bytes end in.
+// errHDRShort reports bytes that end within a number.
 var errHDRShort = errors.New("it ends in the middle of a number")
 
 func readZigzag(b []byte) (n int64, used int, err error) {
@@ -149,11 +149,11 @@ func readZigzag(b []byte) (n int64, used int, err error) {
 	panic("unreachable: the ninth byte is the last")
 }
 
-// DecodeHDR returns what EncodeHDR or another writer of V2 compressed
-// HdrHistograms wrote with this geometry: 1 us to 1 h, three significant digits.
-// The encoding has cells alone, so smallest and largest are as the ends of
-// their cells have them, never understating, and the sum is of the cells'
-// middles; Refine mends that. The result is compact.
+// DecodeHDR decodes what EncodeHDR or another writer of V2 compressed HdrHistograms
+// wrote with this geometry: 1 us to 1 h, three significant digits. The encoding
+// contains only cells. Minimum and maximum are therefore the ends of their cells, so
+// that the maximum is never understated, and the sum is that of the cells' middles;
+// Refine corrects them. The result is compact.
 func DecodeHDR(text string) (*Histogram, error) {
 	b, err := inflateHDR(text)
 	if err != nil {
@@ -161,7 +161,7 @@ func DecodeHDR(text string) (*Histogram, error) {
 	}
 	h := NewHistogram()
 	packed := make([]byte, 0, len(b))
-	at, next := 0, 0 // the cell, and the one after the last that was packed
+	at, next := 0, 0 // the current cell, and the one after the last packed one
 	for b = b[hdrHead:]; len(b) > 0; {
 		n, used, err := readZigzag(b)
 		if err != nil {
@@ -192,18 +192,18 @@ func DecodeHDR(text string) (*Histogram, error) {
 	return h, nil
 }
 
-// addCell joins what a cell says of count, sum and extremes.
+// addCell adds the count, sum and extremes that a cell implies.
 func (h *Histogram) addCell(i int, n uint64) {
 	top, bottom := time.Duration(cellTop(i))*Lowest, time.Duration(0)
 	if i > 0 {
 		bottom = time.Duration(cellTop(i-1)) * Lowest
 	}
 	hi, lo := bits.Mul64(uint64(bottom+top)/2, n)
-	// Nothing is smaller than the bottom, which belongs to the cell before.
+	// The smallest possible value is above bottom, which belongs to the previous cell.
 	h.add(n, hi, lo, min(bottom+1, top), top)
 }
 
-// inflateHDR returns the head and the counters.
+// inflateHDR returns the header and the counters.
 func inflateHDR(text string) ([]byte, error) {
 	p, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -232,11 +232,11 @@ func inflateHDR(text string) ([]byte, error) {
 	return b, nil
 }
 
-// hdrReaders are zlib's readers, whose windows are tens of KB: pages read
+// hdrReaders reuses zlib readers, whose windows take tens of KB: report pages decode
 // thousands of histograms.
 var hdrReaders sync.Pool
 
-// unzip inflates p to at most so many bytes.
+// unzip inflates p to at most the given number of bytes.
 func unzip(p []byte, most int64) ([]byte, error) {
 	z, _ := hdrReaders.Get().(io.ReadCloser)
 	if z == nil {
@@ -254,16 +254,15 @@ func unzip(p []byte, most int64) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Refine gives a decoded histogram what its encoding does not keep, from a
-// summary of the same observations: smallest, largest and mean, and how many
-// were out of range. A summary of others, which has another count, is left
-// alone.
+// Refine sets what the encoding of a decoded histogram does not contain, from a summary
+// of the same observations: minimum, maximum and mean, and how many were out of range.
+// It ignores a summary with another count, which is of other observations.
 func (h *Histogram) Refine(s *Summary) {
 	if h == nil || s == nil || s.Count != h.count || s.Count == 0 {
 		return
 	}
 	h.min, h.max = nanos(s.Min), nanos(s.Max)
-	// The mean is known to the nanosecond. Its fraction would be noise.
+	// The mean is known to the nanosecond; a fraction of one would be noise.
 	h.sumHi, h.sumLo = bits.Mul64(uint64(nanos(s.Mean)), h.count)
 	h.below = s.Below
 	if s.Above > 0 {
@@ -274,7 +273,7 @@ func (h *Histogram) Refine(s *Summary) {
 	}
 }
 
-// nanos is the inverse of micros, for numbers that may be anything.
+// nanos is the inverse of Micros. It accepts any number.
 func nanos(us float64) time.Duration {
 	ns := math.Round(us * 1e3)
 	if !(ns > 0) {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// skewed is a histogram as an interval of a run has it.
+// skewed returns a histogram like that of an interval of a run.
 func skewed(n int) *Histogram {
 	r := rand.New(rand.NewPCG(1, 2))
 	h := NewHistogram()
@@ -22,8 +22,8 @@ func skewed(n int) *Histogram {
 	return h.Compact()
 }
 
-// What is encoded reads in the library as the same cells, and comes back equal
-// with its summary.
+// The library decodes the same cells, and with its summary the histogram comes back
+// equal.
 func TestEncodeHDR(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := NewHistogram()
@@ -48,7 +48,7 @@ func TestEncodeHDR(t *testing.T) {
 		if got.Count() != h.Count() || got.EncodeHDR() != text {
 			t.Fatalf("got %d observations back, want %d of the same text", got.Count(), h.Count())
 		}
-		// Without more, it never understates the largest by a cell's width.
+		// Even without Refine, neither end is understated by the width of a cell.
 		if h.Above() == 0 && (got.Max() < h.Max() || got.Min() > max(h.Min(), Lowest)) {
 			t.Fatalf("got %v to %v, want at least %v to %v", got.Min(), got.Max(), h.Min(), h.Max())
 		}
@@ -69,7 +69,7 @@ func TestEncodeHDR(t *testing.T) {
 	})
 }
 
-// The library writes what DecodeHDR reads.
+// DecodeHDR decodes what the library encodes.
 func TestDecodeHDROfOthers(t *testing.T) {
 	h := skewed(10_000)
 	b, err := h.ToHDR().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
@@ -89,19 +89,19 @@ func TestDecodeHDROfOthers(t *testing.T) {
 func TestEncodeHDRNothing(t *testing.T) {
 	var none *Histogram
 	if got := none.EncodeHDR(); got != "" {
-		t.Errorf("got %q for a number that does not exist", got)
+		t.Errorf("got %q for a nil histogram", got)
 	}
 	got, err := DecodeHDR(NewHistogram().EncodeHDR())
 	if err != nil || got.Count() != 0 || got.Max() != 0 || got.Min() != 0 {
-		t.Errorf("got %v and %v, want an empty one", got, err)
+		t.Errorf("got %v and %v, want an empty histogram", got, err)
 	}
 	got.Record(time.Second)
 	if got.Min() != time.Second {
-		t.Errorf("got %v as the smallest, want the only one", got.Min())
+		t.Errorf("got a minimum of %v, want the only value", got.Min())
 	}
 }
 
-func TestRefineLeavesOthersAlone(t *testing.T) {
+func TestRefineIgnoresOthers(t *testing.T) {
 	h, err := DecodeHDR(skewed(100).EncodeHDR())
 	if err != nil {
 		t.Fatal(err)
@@ -123,8 +123,8 @@ func TestDecodeHDRFaults(t *testing.T) {
 	good := skewed(1000).EncodeHDR()
 	tests := []struct{ name, text, want string }{
 		{"nothing", "", "not in V2"},
-		{"no base64", "!", "illegal base64"},
-		{"another thing", base64.StdEncoding.EncodeToString([]byte("a text that is none")), "not in V2"},
+		{"not base64", "!", "illegal base64"},
+		{"another format", base64.StdEncoding.EncodeToString([]byte("some other text")), "not in V2"},
 		{"truncated", good[:len(good)/8*4], "truncated"},
 		{"another range", string(other), "1 us to 1 h"},
 	}
@@ -149,13 +149,13 @@ func FuzzDecodeHDR(f *testing.F) {
 		}
 		again, err := DecodeHDR(h.EncodeHDR())
 		if err != nil || !again.Equal(h) {
-			t.Errorf("%q came back as another one: %v", text, err)
+			t.Errorf("%q came back as another histogram: %v", text, err)
 		}
 		_ = Summarize(h, nil, nil)
 	})
 }
 
-// Fuzzing rarely gets through zlib, so its inside is fuzzed as well.
+// Fuzzing rarely gets through zlib, so the inflated bytes are fuzzed separately.
 func FuzzDecodeHDRInside(f *testing.F) {
 	f.Add([]byte{0, 1, 2})
 	f.Add(appendZigzag(appendZeros(nil, 5000), 1<<62))
@@ -170,12 +170,12 @@ func FuzzDecodeHDRInside(f *testing.F) {
 		}
 		again, err := DecodeHDR(h.EncodeHDR())
 		if err != nil || !again.Equal(h) {
-			t.Errorf("%x came back as another one: %v", counters, err)
+			t.Errorf("%x came back as another histogram: %v", counters, err)
 		}
 	})
 }
 
-// wrap makes a text of counters that need not be valid.
+// wrap encodes counters that need not be valid.
 func wrap(counters []byte) string {
 	e := newHDREncoder(zlib.BestSpeed)
 	e.encode(NewHistogram())

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Range of a Histogram. What lies outside is counted beside it.
+// Range of a Histogram. Values outside it are counted separately.
 const (
-	Lowest  = time.Microsecond // the unit; shorter ones are Below
-	Highest = time.Hour        // longer ones are Above
+	Lowest  = time.Microsecond // the unit; Below counts shorter values
+	Highest = time.Hour        // Above counts longer values
 
-	// Over is what a percentile that falls among the values above Highest
-	// reads as: it is known to be more than an hour, and no more.
+	// Over is returned for a percentile among the values above Highest: it is only
+	// known to be more than an hour.
 	Over = Highest + 1
 )
 
-// The geometry of an HdrHistogram of 1 us to 1 h with three significant
-// digits (http://hdrhistogram.org; Java's AbstractHistogram.init): values up to
-// 2,047 us have a cell each, and each power of two above is cut in 1,024 cells,
-// so that a cell is never wider than a thousandth of what it holds.
+// The geometry of an HdrHistogram of 1 us to 1 h with three significant digits
+// (http://hdrhistogram.org; Java's AbstractHistogram.init): values up to 2,047 us have
+// a cell each, and each power of two above is divided into 1,024 cells, so that the
+// width of a cell is at most a thousandth of its values.
 const (
 	subBits = 11 // 2^11 is the first power of two of at least 2*10^3
 	half    = 1 << (subBits - 1)
@@ -28,23 +28,24 @@ const (
 	topUnit = uint64(Highest / Lowest)
 )
 
-// A Histogram counts durations in the cells of an HdrHistogram (1 us to 1 h,
-// three significant digits), and keeps count, sum, smallest and largest
-// exactly, to the nanosecond. A value is counted in the cell of the next whole
-// microsecond, so that a percentile read off a cell never understates.
+// A Histogram counts durations in the cells of an HdrHistogram (1 us to 1 h, three
+// significant digits), and keeps count, sum, minimum and maximum exactly, to the
+// nanosecond. A value is rounded up to a microsecond before it is counted in a cell, so
+// that a percentile read from a cell is never too small.
 //
-// It has one owner: no method may run at the same time as one that changes it.
-// Its methods do not fail; what is out of range is counted (Below, Above) and
-// takes part in count, sum, extremes and percentiles.
+// It is not safe for concurrent use: no method may run at the same time as one that
+// changes it. Its methods do not fail; values out of range are counted (Below, Above)
+// and included in count, sum, extremes and percentiles.
 //
-// The counters take 188 KB, allocated at the first Record or Merge. Compact
-// returns a read-mostly copy of some hundred bytes to a few KB for the series.
+// The counters take 188 KB, allocated at the first Record or Merge. Compact returns a
+// copy of some hundred bytes to a few KB for the series, which should rarely be written
+// to.
 type Histogram struct {
 	dense  []uint64 // all cells; nil while empty or packed
 	packed []byte   // (cells skipped, count) as uvarints; nil unless compact
 
 	count        uint64
-	sumLo, sumHi uint64 // ns, 128 bits: a week of ten million events/s of a second each is more than 2^64 ns
+	sumLo, sumHi uint64 // ns, 128 bits: a week of ten million values/s of one second each exceeds 2^64 ns
 	min, max     time.Duration
 	below, above uint64
 }
@@ -52,16 +53,15 @@ type Histogram struct {
 // NewHistogram returns an empty histogram.
 func NewHistogram() *Histogram { return &Histogram{min: math.MaxInt64} }
 
-// cell returns the index of the cell for us microseconds, which may lie beyond
-// the last one.
+// cell returns the index of the cell for us microseconds, which may lie beyond the last
+// cell.
 func cell(us uint64) int {
 	shift := bits.Len64(us|(1<<subBits-1)) - subBits
 	return shift<<(subBits-1) + int(us>>shift)
 }
 
-// cellTop returns the largest whole microsecond that counts in cell i (HDR's
-// "highest equivalent value").
-// The last cell ends with the range.
+// cellTop returns the largest integer of microseconds that counts in cell i (HDR's
+// "highest equivalent value"). The last cell ends with the range.
 func cellTop(i int) uint64 {
 	if i < 2*half {
 		return uint64(i)
@@ -71,17 +71,17 @@ func cellTop(i int) uint64 {
 	return min((sub+1)<<shift-1, topUnit)
 }
 
-// units returns d in whole microseconds, rounded up. d is not negative.
+// units returns d in microseconds, rounded up. d is not negative.
 func units(d time.Duration) uint64 {
 	return (uint64(d) + uint64(Lowest) - 1) / uint64(Lowest)
 }
 
-// Record counts one duration. A negative one, which only a broken clock makes,
+// Record counts one duration. A negative one, which only a faulty clock produces,
 // counts as zero.
 func (h *Histogram) Record(d time.Duration) {
-	// The hot path has one comparison for everything out of range, negative
-	// ones included (they wrap around), and one for the missing counters of a
-	// fresh histogram, which spares the bounds check. No allocation, no call.
+	// The hot path has one comparison for all values out of range, including negative
+	// ones (they wrap around), and one for the missing counters of a new histogram,
+	// which also saves the bounds check. It makes no allocation and no call.
 	i := cell(units(d))
 	if uint64(d)-uint64(Lowest) > uint64(Highest-Lowest) || i >= len(h.dense) {
 		h.record(d, 1)
@@ -123,7 +123,7 @@ func (h *Histogram) record(d time.Duration, n uint64) {
 	h.add(n, hi, lo, d, d)
 }
 
-// add joins exact count, sum and extremes.
+// add adds exact count, sum and extremes.
 func (h *Histogram) add(n, sumHi, sumLo uint64, low, high time.Duration) {
 	h.count += n
 	var carry uint64
@@ -133,10 +133,10 @@ func (h *Histogram) add(n, sumHi, sumLo uint64, low, high time.Duration) {
 	h.max = max(h.max, high)
 }
 
-// RecordSpan counts n durations that lie evenly between from and to, both
-// included (n = 1: from alone): the response times of a batch whose events were
-// due at a constant rate. It costs a step per cell between from and to and not
-// one per event. The order of from and to does not matter.
+// RecordSpan counts n durations that lie evenly between from and to, both included (n =
+// 1: only from): the response times of a batch whose events were due at a constant
+// rate. It costs one step per cell between from and to instead of one per event. The
+// order of from and to does not matter.
 func (h *Histogram) RecordSpan(from, to time.Duration, n uint64) {
 	from, to = max(from, 0), max(to, 0)
 	if from > to {
@@ -181,8 +181,8 @@ func (h *Histogram) RecordSpan(from, to time.Duration, n uint64) {
 	}
 	h.above += n - counted
 
-	// Their sum is n*(from+to)/2; the half nanosecond that may be lost is
-	// below what clocks show.
+	// Their sum is n*(from+to)/2; the half nanosecond that may be lost is below the
+	// resolution of clocks.
 	hi, lo := bits.Mul64(n, uint64(from)+uint64(to))
 	h.add(n, hi>>1, hi<<63|lo>>1, from, to)
 }
@@ -199,7 +199,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.add(o.count, o.sumHi, o.sumLo, o.min, o.max)
 }
 
-// Reset forgets everything and keeps the memory.
+// Reset removes all values and keeps the memory.
 func (h *Histogram) Reset() {
 	if h.count > 0 && h.dense != nil {
 		lo, hi := h.span()
@@ -208,15 +208,15 @@ func (h *Histogram) Reset() {
 	*h = Histogram{dense: h.dense, min: math.MaxInt64}
 }
 
-// Clone returns a copy with memory of its own.
+// Clone returns an independent copy.
 func (h *Histogram) Clone() *Histogram {
 	c := NewHistogram()
 	c.Merge(h)
 	return c
 }
 
-// span returns the range of cells that can be other than zero. Smallest and
-// largest are exact, so no more needs to be kept up to date while recording.
+// span returns the range of cells that may be nonzero. Minimum and maximum are exact,
+// so recording need not keep it up to date.
 func (h *Histogram) span() (lo, hi int) {
 	if h.count == 0 {
 		return 0, 0
@@ -224,7 +224,7 @@ func (h *Histogram) span() (lo, hi int) {
 	return min(cell(units(h.min)), cells), min(cell(units(h.max))+1, cells)
 }
 
-// eachCell calls f with every cell that is not zero, in rising order.
+// eachCell calls f with every nonzero cell, in ascending order.
 func (h *Histogram) eachCell(f func(i int, n uint64)) {
 	if h.dense == nil {
 		eachPacked(h.packed, f)
@@ -238,9 +238,8 @@ func (h *Histogram) eachCell(f func(i int, n uint64)) {
 	}
 }
 
-// EachBucket calls f with every cell that holds something, in rising order:
-// its largest value and how many are in it. Values above Highest come last, as
-// Over.
+// EachBucket calls f with every nonempty cell, in ascending order: its largest value
+// and its count. Values above Highest come last, as Over.
 func (h *Histogram) EachBucket(f func(top time.Duration, n uint64)) {
 	if h == nil {
 		return
@@ -251,8 +250,8 @@ func (h *Histogram) EachBucket(f func(top time.Duration, n uint64)) {
 	}
 }
 
-// Count returns how many durations were counted, out of range or not. Nil
-// histograms count none.
+// Count returns how many durations were counted, including those out of range; 0 for a
+// nil histogram.
 func (h *Histogram) Count() uint64 {
 	if h == nil {
 		return 0
@@ -260,8 +259,8 @@ func (h *Histogram) Count() uint64 {
 	return h.count
 }
 
-// Below returns how many were shorter than Lowest. They are counted in the
-// bottom cells as well.
+// Below returns how many were shorter than Lowest. They are also counted in the bottom
+// cells.
 func (h *Histogram) Below() uint64 {
 	if h == nil {
 		return 0
@@ -277,7 +276,7 @@ func (h *Histogram) Above() uint64 {
 	return h.above
 }
 
-// Min returns the shortest duration, exactly; 0 when there is none.
+// Min returns the shortest duration, exactly; 0 if nothing was counted.
 func (h *Histogram) Min() time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -285,7 +284,7 @@ func (h *Histogram) Min() time.Duration {
 	return h.min
 }
 
-// Max returns the longest duration, exactly; 0 when there is none.
+// Max returns the longest duration, exactly; 0 if nothing was counted.
 func (h *Histogram) Max() time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -293,8 +292,8 @@ func (h *Histogram) Max() time.Duration {
 	return h.max
 }
 
-// Sum returns the sum in nanoseconds. It is kept in 128 bits and exact until
-// it is turned into the float.
+// Sum returns the sum in nanoseconds. It is kept in 128 bits and exact until its
+// conversion to a float.
 func (h *Histogram) Sum() float64 {
 	if h.Count() == 0 {
 		return 0
@@ -302,26 +301,26 @@ func (h *Histogram) Sum() float64 {
 	return float64(h.sumHi)*(1<<64) + float64(h.sumLo)
 }
 
-// Mean returns the mean, rounded to the nanosecond; 0 when there is none.
+// Mean returns the mean, rounded to the nanosecond; 0 if nothing was counted.
 func (h *Histogram) Mean() time.Duration { return time.Duration(math.Round(h.mean())) }
 
-// mean is in nanoseconds.
+// mean returns the mean in nanoseconds.
 func (h *Histogram) mean() float64 {
 	if h.Count() == 0 {
 		return 0
 	}
 	if h.sumHi == 0 {
-		// Whole part and rest apart, so that a long run's mean keeps its
-		// nanoseconds.
+		// Quotient and remainder separately, so that the mean of a long run stays exact
+		// to the nanosecond.
 		return float64(h.sumLo/h.count) + float64(h.sumLo%h.count)/float64(h.count)
 	}
 	return h.Sum() / float64(h.count)
 }
 
-// rank returns which observation, counted from 1 in rising order, percentile p
-// of n is: the nearest rank, ceil(p/100*n), as in Java's HdrHistogram. The
-// product is lowered by some units in its last place first, or 99.9 % of 1,000
-// would be the 1,000th and not the 999th.
+// rank returns the rank, counted from 1 in ascending order, of percentile p of n
+// observations: the nearest rank, ceil(p/100*n), as in Java's HdrHistogram. The product
+// is first lowered by some units in its last place; otherwise 99.9 % of 1,000 would be
+// the 1,000th and not the 999th.
 func rank(p float64, n uint64) uint64 {
 	want := p / 100 * float64(n)
 	r := math.Ceil(want - want*1e-14)
@@ -334,9 +333,9 @@ func rank(p float64, n uint64) uint64 {
 	return uint64(r)
 }
 
-// Percentile returns the value that p percent of the durations do not exceed:
-// the top of the cell in which the nearest rank falls, at most Max, or Over.
-// 0 when nothing was counted.
+// Percentile returns the value that p percent of the durations do not exceed: the top
+// of the cell that contains the nearest rank, at most Max, or Over. It returns 0 if
+// nothing was counted.
 func (h *Histogram) Percentile(p float64) time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -346,23 +345,23 @@ func (h *Histogram) Percentile(p float64) time.Duration {
 	return left[0]
 }
 
-// percentiles fills out with the values at ps, which rise, in one pass. of is how
-// many observations there are, of which h may lack some that are larger than its
-// own: percentiles among those are left as they are in out.
+// percentiles fills out with the values at ps, which ascend, in one pass. of is the
+// total number of observations. h may lack some that are larger than all of its own:
+// percentiles among those are left unchanged in out.
 func (h *Histogram) percentiles(ps []float64, of uint64, out []time.Duration) {
 	k, seen := 0, uint64(0)
 	h.EachBucket(func(top time.Duration, n uint64) {
 		seen += n
 		for k < len(ps) && rank(ps[k], of) <= seen {
-			// The exact largest is closer than the top of its cell.
+			// The exact maximum may be below the top of its cell.
 			out[k] = min(top, max(h.max, 0))
 			k++
 		}
 	})
 }
 
-// Equal reports whether h and o hold the same observations, as far as
-// histograms tell. Nil equals nil alone.
+// Equal reports whether h and o contain the same observations, as far as histograms
+// distinguish them. Nil is equal only to nil.
 func (h *Histogram) Equal(o *Histogram) bool {
 	if h == nil || o == nil {
 		return h == o

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// durations draws values over the whole range and beyond it, at every scale.
+// durations draws values in and beyond the range, at every scale.
 func durations(t *rapid.T) []time.Duration {
 	one := rapid.Custom(func(t *rapid.T) time.Duration {
 		scale := rapid.Int64Range(0, 43).Draw(t, "scale")
@@ -24,8 +24,8 @@ func inRange(ds []time.Duration) []time.Duration {
 	return slices.DeleteFunc(slices.Clone(ds), func(d time.Duration) bool { return d > Highest })
 }
 
-// Every percentile is that of HdrHistogram at the same rank, and is the true
-// order statistic to within a thousandth and a microsecond, never below it.
+// Every percentile equals that of HdrHistogram at the same rank, and exceeds the true
+// order statistic by at most a thousandth and a microsecond; it is never below it.
 func TestPercentileAgainstHDR(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ds := inRange(durations(t))
@@ -45,8 +45,8 @@ func TestPercentileAgainstHDR(t *testing.T) {
 		for _, p := range []float64{0, 1, 25, 50, 90, 95, 99, 99.9, 99.99, 100} {
 			got := h.Percentile(p)
 			r := int(rank(p, uint64(n)))
-			// The reference rounds ranks to the nearest; asked for the rank's
-			// own percentage it must agree.
+			// The reference rounds ranks to the nearest; for the exact percentage of
+			// the rank it must agree.
 			want := min(time.Duration(ref.ValueAtPercentile(float64(r)/float64(n)*100))*Lowest, ds[n-1])
 			if got != want {
 				t.Fatalf("p%v of %d: got %v, want %v", p, n, got, want)
@@ -66,10 +66,10 @@ func TestRank(t *testing.T) {
 		n    uint64
 		want uint64
 	}{
-		{"nothing is the first", 0, 10, 1},
+		{"zero percent is the first", 0, 10, 1},
 		{"half of an even number", 50, 10, 5},
 		{"half of an odd number", 50, 11, 6},
-		{"not the last for a float's rounding", 99.9, 1000, 999},
+		{"not the last by a rounding error", 99.9, 1000, 999},
 		{"nor of ten thousand", 99.99, 10_000, 9_999},
 		{"nor of ten million", 99.9, 10_000_000, 9_990_000},
 		{"few values", 99, 10, 10},
@@ -86,7 +86,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// Count, sum, extremes and what was out of range are exact.
+// Count, sum, extremes and the number out of range are exact.
 func TestExactFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ds := durations(t)
@@ -121,12 +121,12 @@ func TestExactFields(t *testing.T) {
 		cells := uint64(0)
 		h.EachBucket(func(_ time.Duration, n uint64) { cells += n })
 		if cells != h.Count() {
-			t.Fatalf("cells hold %d of %d", cells, h.Count())
+			t.Fatalf("cells contain %d of %d", cells, h.Count())
 		}
 	})
 }
 
-// A long run's sum does not overflow, and its mean keeps its nanoseconds.
+// The sum of a long run does not overflow, and its mean is exact to the nanosecond.
 func TestSumOfAWeek(t *testing.T) {
 	h := NewHistogram()
 	const events = 10_000_000 * 7 * 86400
@@ -166,8 +166,8 @@ func TestOutOfRange(t *testing.T) {
 	}
 }
 
-// However observations are divided, merged, compacted or reset on the way,
-// the whole is the same.
+// No matter how observations are divided, merged, compacted or reset, the total is the
+// same.
 func TestMergeIsTheWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ds := durations(t)
@@ -188,24 +188,24 @@ func TestMergeIsTheWhole(t *testing.T) {
 		got := a.Compact()
 		got.Merge(b.Compact())
 		if !got.Equal(whole) || !got.Compact().Equal(whole) || !whole.Equal(got.Clone()) {
-			t.Fatalf("the parts are not the whole: %d and %d of %d", a.Count(), b.Count(), whole.Count())
+			t.Fatalf("the parts differ from the total: %d and %d of %d", a.Count(), b.Count(), whole.Count())
 		}
 		if joined := together(a, b); !joined.Equal(whole) || joined.dense != nil {
-			t.Fatalf("together they are not the whole: %d of %d", joined.Count(), whole.Count())
+			t.Fatalf("joined they differ from the total: %d of %d", joined.Count(), whole.Count())
 		}
 		before := got.Clone()
 		got.Record(time.Millisecond)
 		if got.Equal(before) {
-			t.Fatal("one more observation, and still equal")
+			t.Fatal("equal although one observation was added")
 		}
 		got.Reset()
 		if !got.Equal(NewHistogram()) {
-			t.Fatal("something survived Reset")
+			t.Fatal("not empty after Reset")
 		}
 	})
 }
 
-// A span is what its events are, one by one.
+// A span counts the same as its events recorded one by one.
 func TestRecordSpan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := time.Duration(rapid.Int64Range(0, 10_000_000).Draw(t, "from"))
@@ -220,8 +220,8 @@ func TestRecordSpan(t *testing.T) {
 		for i := range n {
 			d := from
 			if n > 1 {
-				// Rounded up, as cells are: a value between two nanoseconds
-				// lies above the lower one.
+				// Rounded up, as in cells: a value between two nanoseconds lies above
+				// the lower one.
 				x := uint64(to-from) * i
 				d += time.Duration((x + n - 2) / (n - 1))
 			}
@@ -280,7 +280,7 @@ func TestRecordDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// sample is service times as a broker has them: around 400 us, with a tail.
+// sample returns typical service times: around 400 us, with a tail.
 func sample() []time.Duration {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := make([]time.Duration, 1<<12)

@@ -2,37 +2,37 @@ package measure
 
 import "time"
 
-// Indexed is what a store behind the system had before a run and after it: not
-// what the system said of events, but what became of them.
+// Indexed is what a store behind the system contained before and after a run: not the
+// system's answers to events, but what became of them.
 type Indexed struct {
-	Where   string // the store's address
-	Store   string // what it says it is, such as "Elasticsearch 8.19.21"
-	Pattern string // which of its indices were counted
+	Where   string // address of the store
+	Store   string // the product and version that it reports, such as "Elasticsearch 8.19.21"
+	Pattern string // indices that were counted
 
 	Before, After uint64 // documents
-	Expected      uint64 // events that the system said it had accepted
+	Expected      uint64 // events that the system acknowledged
 
-	Span   time.Duration // from the first event fired to the last change of the count that was seen
-	Waited time.Duration // after the firing, for the count to stand still
-	Still  bool          // it did, before the wait was over
-	Queued *float64      // what the system said was still queued at the end; nil: it did not say
+	Span   time.Duration // from the first event fired to the last observed change of the count
+	Waited time.Duration // time waited after the firing until the count no longer changed
+	Still  bool          // the count no longer changed when the wait ended
+	Queued *float64      // events still queued in the system at the end; nil: not reported
 
-	HealthBefore, HealthAfter string // the store's own word: "green", "yellow", "red"
+	HealthBefore, HealthAfter string // as reported by the store: "green", "yellow", "red"
 
-	// Note is what a share below LowShare usually means; "" above it.
+	// Note explains what a share below LowShare usually means; "" above it.
 	Note string
 }
 
-// LowShare is the share of the expected documents below which something between
-// the system and its store is usually too slow.
+// LowShare is the share of the expected documents below which a component between the
+// system and its store is usually too slow.
 const LowShare = 0.9
 
-// Documents is how many came during the run; negative where some were deleted
-// meanwhile.
+// Documents returns how many documents were added during the run; negative if more were
+// deleted.
 func (x *Indexed) Documents() int64 { return int64(x.After) - int64(x.Before) }
 
-// Share is documents by expected documents, false without any. It is above 1
-// where others index, too, or where events whose answers were lost arrived.
+// Share returns documents divided by expected documents; false without any. It is above
+// 1 if others index, too, or if events arrived whose answers were lost.
 func (x *Indexed) Share() (float64, bool) {
 	if x.Expected == 0 {
 		return 0, false
@@ -40,7 +40,7 @@ func (x *Indexed) Share() (float64, bool) {
 	return float64(x.Documents()) / float64(x.Expected), true
 }
 
-// Rate is documents per second over the span, 0 without one.
+// Rate returns documents per second over the span, 0 without one.
 func (x *Indexed) Rate() float64 {
 	if x.Span <= 0 {
 		return 0

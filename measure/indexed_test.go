@@ -6,7 +6,7 @@ import (
 )
 
 func TestIndexed(t *testing.T) {
-	// The figures of the run that is printed in hey-apm's own manual.
+	// The figures of the run in hey-apm's manual.
 	x := Indexed{Before: 100, After: 15485, Expected: 19431, Span: 30 * time.Second}
 	if got, want := x.Documents(), int64(15385); got != want {
 		t.Errorf("documents %d, want %d", got, want)
@@ -22,6 +22,6 @@ func TestIndexed(t *testing.T) {
 		t.Errorf("documents %d, want -6", got)
 	}
 	if _, ok := x.Share(); ok || x.Rate() != 0 {
-		t.Error("a share of nothing, or a rate over no time")
+		t.Error("a share without expected documents, or a rate without a span")
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// LeastOf returns a histogram whose every percentile is the least of those of hs. Its
-// count is that of the first of them, its mean the least of their means. Histograms that
-// are empty do not count; without any other the result is empty. hs are not changed.
+// LeastOf returns a histogram of which each percentile is the least of those of hs. Its
+// count is that of the first, its mean the least of their means. Empty histograms are
+// ignored; if all are empty, the result is empty. hs are not changed.
 func LeastOf(hs ...*Histogram) *Histogram {
 	least := NewHistogram()
 	least.unpack()
-	var total uint64 // of the first that is not empty
+	var total uint64 // count of the first that is not empty
 	cum := make([]uint64, cells)
 	mean := math.Inf(1)
 	for _, h := range hs {
@@ -23,8 +23,7 @@ func LeastOf(hs ...*Histogram) *Histogram {
 			total = n
 			least.max = h.max
 		}
-		// The share of values up to a cell is the largest of all: that is what the
-		// least percentile means.
+		// For the least percentile, take the largest share of values up to a cell.
 		next, seen := 0, uint64(0)
 		reach := func(until int) {
 			share := scaled(seen, total, n)
@@ -50,10 +49,10 @@ func LeastOf(hs ...*Histogram) *Histogram {
 		before = c
 	}
 	least.count, least.above = total, total-before
-	whole := uint64(mean)
-	least.sumHi, least.sumLo = bits.Mul64(whole, total)
+	integer := uint64(mean)
+	least.sumHi, least.sumLo = bits.Mul64(integer, total)
 	var carry uint64
-	least.sumLo, carry = bits.Add64(least.sumLo, uint64((mean-float64(whole))*float64(total)), 0)
+	least.sumLo, carry = bits.Add64(least.sumLo, uint64((mean-float64(integer))*float64(total)), 0)
 	least.sumHi += carry
 	return least
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Every percentile of the result is the least of the histograms', and the count that of
-// the first.
+// Every percentile of the result is the least of those of the histograms, and its count
+// is that of the first.
 func TestLeastOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	fill := func(n int, scale, shift float64) *Histogram {
@@ -42,7 +42,7 @@ func TestLeastOf(t *testing.T) {
 						mean = min(mean, h.Mean())
 					}
 				}
-				// A rank falls between two of a histogram with another count.
+				// With another count, a rank may fall between two of a histogram.
 				slack := time.Duration(0)
 				if len(tt.hs) > 2 {
 					slack = want / 10
@@ -57,11 +57,11 @@ func TestLeastOf(t *testing.T) {
 			again := NewHistogram() // all cells are within the span
 			again.Merge(got)
 			if again.Percentile(99) != got.Percentile(99) || again.Count() != got.Count() {
-				t.Errorf("merged it is p99 %v of %d, was %v of %d", again.Percentile(99), again.Count(), got.Percentile(99), got.Count())
+				t.Errorf("merged: p99 %v of %d, want %v of %d", again.Percentile(99), again.Count(), got.Percentile(99), got.Count())
 			}
 		})
 	}
 	if got := LeastOf(nil, NewHistogram()); got.Count() != 0 || got.Percentile(50) != 0 {
-		t.Errorf("of nothing: %d values, p50 %v", got.Count(), got.Percentile(50))
+		t.Errorf("of empty histograms: %d values, p50 %v", got.Count(), got.Percentile(50))
 	}
 }

@@ -2,18 +2,18 @@ package measure
 
 import "time"
 
-// A Level says how far the generator may have moved what was measured.
+// A Level rates how far the generator may have influenced the results.
 type Level string
 
 // The levels, from best to worst.
 const (
 	Trusted    Level = "trusted"
-	Noisy      Level = "noisy"       // within a bound that the report states
-	NotTrusted Level = "not trusted" // further than that, or nobody knows how far
+	Noisy      Level = "noisy"       // the possible influence is within a bound that the report states
+	NotTrusted Level = "not trusted" // beyond that bound, or not known
 )
 
-// How far the lower value of a percentile may be from the upper one: as a share of
-// the lower, or by so much, whichever is more.
+// The allowed distance between the lower and the upper value of a percentile: a share
+// of the lower value or an absolute time, whichever is more.
 const (
 	trustedShare = 0.10
 	trustedTime  = 200 * time.Microsecond
@@ -21,7 +21,7 @@ const (
 	noisyTime    = 2 * time.Millisecond
 )
 
-// LevelOf is the level of a percentile that lies between two values.
+// LevelOf returns the level of a percentile that lies between two values.
 func LevelOf(lower, upper time.Duration) Level {
 	switch d := upper - lower; {
 	case d <= max(trustedTime, time.Duration(trustedShare*float64(lower))):

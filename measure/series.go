@@ -8,30 +8,29 @@ import (
 // DefaultSeries is how many intervals a series keeps: an hour of seconds.
 const DefaultSeries = 3600
 
-// A Series is the intervals of a run, in order, in bounded memory. When it is
-// full, two neighbours of the same phase are joined for each interval that
-// comes: first those of the beginning and so on to the newest, and then from the
-// beginning again. So complete rows are never longer than twice the shortest (but
-// where phases meet), a run of a week has as many as one of an hour, and each interval
-// costs the same, however long the run is. Nothing is lost but the resolution in
-// time.
+// A Series contains the intervals of a run, in order, in bounded memory. When it is
+// full, each added interval makes it join two neighbours of the same phase: first those
+// at the beginning, then onwards to the newest, and then from the beginning again. So
+// complete rows are at most twice as long as the shortest (except at the ends of
+// phases), a run of a week has as many rows as one of an hour, and each interval costs
+// the same in a run of any length. Only resolution in time is lost.
 //
-// It has one owner.
+// It is not safe for concurrent use.
 type Series struct {
 	most   int
-	per    int // how many added intervals make a new row
+	per    int // number of added intervals in a new row
 	rows   []Interval
-	filled int // how many added ones the last row has
-	next   int // rows before it were joined since per is what it is
-	joined int // the row that the last Add made of two, -1 for none
+	filled int // number of added intervals in the last row
+	next   int // rows before this one were joined since per last changed
+	joined int // the row that the last Add joined from two, -1 for none
 }
 
-// NewSeries returns a series of at most most intervals, and at least four. A
-// run has three phases, and intervals of different phases are never joined.
+// NewSeries returns a series with the given maximum number of intervals, but at least
+// four. A run has three phases, and intervals of different phases are never joined.
 func NewSeries(most int) *Series { return &Series{most: max(most, 4), per: 1, joined: -1} }
 
-// Add appends an interval. Its histograms are copied (compactly) and stay the
-// caller's.
+// Add appends an interval. It copies the histograms (compactly); the caller keeps its
+// own.
 func (s *Series) Add(iv Interval) {
 	s.joined = -1
 	iv.Each(func(_ string, h **Histogram) { *h = (*h).Compact() })
@@ -54,9 +53,9 @@ func (s *Series) Add(iv Interval) {
 	s.filled = 1
 }
 
-// AddLast appends one of the few intervals that only the end of a run
-// completes. The series may grow beyond its bound by them, so that an hour of
-// seconds is not joined for the moment in which its last answers came.
+// AddLast appends one of the few intervals that are completed only at the end of a run.
+// The series may then exceed its bound, so that an hour of seconds is not joined
+// because of the moment in which the last answers came.
 func (s *Series) AddLast(iv Interval) {
 	most := s.most
 	s.most = max(most, len(s.rows)+1)
@@ -64,8 +63,8 @@ func (s *Series) AddLast(iv Interval) {
 	s.most = most
 }
 
-// Joined returns the row that the last Add made of two neighbours to make room;
-// nil when it did not.
+// Joined returns the row that the last Add joined from two neighbours to make room; nil
+// if none.
 func (s *Series) Joined() *Interval {
 	if s.joined < 0 {
 		return nil
@@ -73,8 +72,8 @@ func (s *Series) Joined() *Interval {
 	return &s.rows[s.joined]
 }
 
-// turn moves next to two rows that can be joined, and where there are none left
-// back to the beginning. Four rows of three phases have two of the same.
+// findJoinable moves next to two rows that can be joined, from the end back to the
+// beginning. Four rows of three phases contain two neighbours of the same phase.
 func (s *Series) turn() {
 	for {
 		for ; s.next+1 < len(s.rows); s.next++ {
@@ -87,13 +86,13 @@ func (s *Series) turn() {
 	}
 }
 
-// Intervals returns the rows. They are the series' own until nothing is added
-// any more, and must not be changed.
+// Intervals returns the series' own rows, which must not be changed. The next Add may
+// change them.
 func (s *Series) Intervals() []Interval { return s.rows }
 
-// Join returns two neighbouring intervals as one: counts and histograms are
-// added, levels (in flight, memory, events behind) are those at the end.
-// Histograms of the result are new and compact.
+// Join returns two neighbouring intervals as one: counts and histograms are added,
+// levels (in flight, memory, lag) are those at the end. Histograms of the result are
+// new and compact.
 func Join(a, b Interval) Interval {
 	out := a
 	out.End = b.End
@@ -117,7 +116,7 @@ func Join(a, b Interval) Interval {
 	return out
 }
 
-// Join returns the usage of two spans, the later one given second.
+// Join returns the usage over two spans, the later one given second.
 func (u Usage) Join(later Usage) Usage {
 	return Usage{
 		CPU:        u.CPU + later.CPU,
@@ -129,5 +128,5 @@ func (u Usage) Join(later Usage) Usage {
 	}
 }
 
-// Length is End - Start.
+// Length returns End - Start.
 func (iv *Interval) Length() time.Duration { return iv.End - iv.Start }

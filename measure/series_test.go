@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// An hour and its drain are not joined, and one more second is.
+// AddLast joins nothing in a full series; the next Add does.
 func TestSeriesAddLast(t *testing.T) {
 	s := NewSeries(10)
 	at := time.Duration(0)
@@ -29,8 +29,8 @@ func TestSeriesAddLast(t *testing.T) {
 	}
 }
 
-// Rows of a long run differ by a factor of two at most, and there are as many
-// as there may be.
+// The lengths of rows of a long run differ by at most a factor of two, and the series
+// stays full.
 func TestSeriesIsEven(t *testing.T) {
 	const most = 100
 	s := NewSeries(most)
@@ -41,7 +41,7 @@ func TestSeriesIsEven(t *testing.T) {
 		rows := s.Intervals()
 		if i < most {
 			if s.Joined() != nil {
-				t.Fatalf("after %d: two were joined with room left", i)
+				t.Fatalf("after %d: two rows were joined although there was room", i)
 			}
 			continue
 		}
@@ -58,8 +58,8 @@ func TestSeriesIsEven(t *testing.T) {
 	}
 }
 
-// However many intervals there are, the series stays within its bound, covers
-// the run without a hole, and sums to the same.
+// With any number of intervals, the series stays within its bound, covers the run
+// without a gap, and keeps the sums.
 func TestSeriesKeepsTheSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(4, 20).Draw(t, "most")
@@ -78,7 +78,7 @@ func TestSeriesKeepsTheSums(t *testing.T) {
 				want[phase].Counts.Add(iv.Counts)
 				want[phase].Merge(&iv.Set)
 				s.Add(iv)
-				iv.Service.Record(time.Hour) // the series has its own
+				iv.Service.Record(time.Hour) // the series has a copy
 			}
 			want[phase].End = at
 		}
@@ -89,7 +89,7 @@ func TestSeriesKeepsTheSums(t *testing.T) {
 		end := time.Duration(0)
 		for _, iv := range s.Intervals() {
 			if iv.Start != end {
-				t.Fatalf("a hole between %v and %v", end, iv.Start)
+				t.Fatalf("a gap between %v and %v", end, iv.Start)
 			}
 			end = iv.End
 			tally := got[iv.Phase]
@@ -100,7 +100,7 @@ func TestSeriesKeepsTheSums(t *testing.T) {
 			tally.Counts.Add(iv.Counts)
 			tally.Merge(&iv.Set)
 			if iv.InFlight != uint64(iv.End-time.Second) {
-				t.Fatalf("in flight of %v..%v is not that at its end: %v", iv.Start, iv.End, iv.InFlight)
+				t.Fatalf("in flight of %v..%v is not the value at its end: %v", iv.Start, iv.End, iv.InFlight)
 			}
 			if iv.Generator.CPU != iv.Length() {
 				t.Fatalf("CPU of %v..%v: got %v", iv.Start, iv.End, iv.Generator.CPU)
@@ -138,7 +138,7 @@ func TestSeriesOfAWeekIsBounded(t *testing.T) {
 	bytes := 0
 	for _, iv := range s.Intervals() {
 		if iv.Service.dense != nil {
-			t.Fatal("an interval of the series kept all its counters")
+			t.Fatal("an interval of the series is not compact")
 		}
 		bytes += cap(iv.Service.packed)
 	}
@@ -146,6 +146,6 @@ func TestSeriesOfAWeekIsBounded(t *testing.T) {
 		t.Errorf("got %d intervals, want %d", len(s.Intervals()), DefaultSeries)
 	}
 	if bytes > 8<<20 {
-		t.Errorf("one histogram an interval takes %d bytes", bytes)
+		t.Errorf("one histogram per interval takes %d bytes", bytes)
 	}
 }

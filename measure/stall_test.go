@@ -16,7 +16,7 @@ func TestStallAdd(t *testing.T) {
 		count uint64
 	}{
 		{"one", [][2]time.Duration{{100 * ms, 300 * ms}}, []Span{{100 * ms, 200 * ms}}, 1},
-		{"one that went on", [][2]time.Duration{{100 * ms, 300 * ms}, {100 * ms, 500 * ms}}, []Span{{100 * ms, 400 * ms}}, 1},
+		{"one that continued", [][2]time.Duration{{100 * ms, 300 * ms}, {100 * ms, 500 * ms}}, []Span{{100 * ms, 400 * ms}}, 1},
 		{"two that meet", [][2]time.Duration{{100 * ms, 300 * ms}, {300 * ms, 500 * ms}}, []Span{{100 * ms, 200 * ms}, {300 * ms, 200 * ms}}, 2},
 		{"two that overlap", [][2]time.Duration{{100 * ms, 300 * ms}, {200 * ms, 500 * ms}}, []Span{{100 * ms, 200 * ms}, {300 * ms, 200 * ms}}, 2},
 		{"one within another", [][2]time.Duration{{100 * ms, 300 * ms}, {200 * ms, 250 * ms}}, []Span{{100 * ms, 200 * ms}}, 1},
@@ -33,7 +33,7 @@ func TestStallAdd(t *testing.T) {
 	}
 }
 
-// Of very many the longest are kept, in the order of time.
+// Of very many stalls the longest are kept, in order of time.
 func TestStallsAreBounded(t *testing.T) {
 	var s Stall
 	for i := range 2 * MostSpans {

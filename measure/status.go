@@ -2,21 +2,21 @@ package measure
 
 import "slices"
 
-// A Status is how often a system answered with one status code (HTTP's, say).
+// A Status counts the answers with one status code (of HTTP, for example).
 type Status struct {
 	Code    int    `json:"code"`
 	Batches uint64 `json:"batches"`
-	Events  uint64 `json:"events"` // that those batches carried, taken or not
+	Events  uint64 `json:"events"` // in those batches, accepted or not
 }
 
-// Statuses counts answers by status code, in ascending order of codes. Nil:
-// none came, or the protocol has no such codes.
+// Statuses counts answers by status code, in ascending order of codes. Nil: no answer
+// came, or the protocol has no such codes.
 type Statuses []Status
 
 // Add counts answers with a code.
 func (s *Statuses) Add(code int, batches, events uint64) {
 	i := 0
-	for i < len(*s) && (*s)[i].Code < code { // there are a handful
+	for i < len(*s) && (*s)[i].Code < code { // there are only a few codes
 		i++
 	}
 	if i == len(*s) || (*s)[i].Code != code {

@@ -20,6 +20,6 @@ func TestStatuses(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	if d := cmp.Diff(before, b); d != "" {
-		t.Errorf("what was merged changed:\n%s", d)
+		t.Errorf("Merge changed its argument:\n%s", d)
 	}
 }

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// Standard is the percentiles that every summary has.
+// standard are the percentiles in every summary.
 var standard = []float64{50, 90, 95, 99, 99.9, 99.99}
 
-// StandardPercentiles returns the percentiles that every summary has.
+// StandardPercentiles returns the percentiles in every summary.
 func StandardPercentiles() []float64 { return slices.Clone(standard) }
 
 // A Value is one percentile.
 type Value struct {
 	P       float64 // in percent
 	D       time.Duration
-	AtLeast bool // events without an answer are among what lies at or beyond: it is D or more
+	AtLeast bool // the percentile is D or more, because events without an answer lie at or beyond it
 }
 
-// Text prints a percentile, of says how a time is printed: as a lower bound
-// where it is one, and as more than an hour where no more is known.
+// Text prints a percentile as a lower bound if it is one, and as more than an hour if
+// only that is known. of prints a time.
 func (v Value) Text(of func(time.Duration) string) string {
 	switch {
 	case v.D >= Over:
@@ -36,22 +36,22 @@ func (v Value) Text(of func(time.Duration) string) string {
 	return of(v.D)
 }
 
-// PercentileName is what percentile p is called: "p99.9".
+// PercentileName returns the name of percentile p: "p99.9".
 func PercentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
 
-// tolerance is how far apart the least and the most that a percentile can be may
-// lie for it to be known: ten times the width of a cell.
+// tolerance is the largest relative distance between the lowest and the highest
+// possible value of a percentile that counts as known: ten times the width of a cell.
 const tolerance = 0.01
 
-// Percentiles returns the values at ps over what was answered (h) and the ages
-// of what was not (censored; either may be nil). An age is a lower bound of
-// the time that the answer would have taken. So a percentile lies between what
-// it is when those events took no longer than their ages, and what it is when
-// they took for ever. Where both are the same but for a hundredth, as below the
-// smallest age, or where a handful of many events went without an answer, it is
-// known, and the larger of the two. From the first on that is not it is marked
-// AtLeast, and the smaller, read off the bottom of its cell and not the top. ps
-// may come in any order and the result keeps it.
+// Percentiles returns the values at ps over the answered events (h) and the ages of
+// events without an answer (censored); either may be nil. An age is a lower bound of
+// the time that the answer would have taken. So a percentile lies between its value if
+// those answers had taken no longer than their ages, and its value if they had taken
+// forever. If the two differ by at most a hundredth, as below the smallest age, or if
+// few of many events have no answer, the percentile is known, and is the larger of the
+// two. From the first percentile on that is not known, all are marked AtLeast, and are
+// the smaller value, read from the bottom of its cell instead of the top. ps may have
+// any order, which the result keeps.
 func Percentiles(h, censored *Histogram, ps []float64) []Value {
 	out := make([]Value, len(ps))
 	for i, p := range ps {
@@ -63,7 +63,7 @@ func Percentiles(h, censored *Histogram, ps []float64) []Value {
 	order := slices.Clone(ps)
 	slices.Sort(order)
 	at := make([]time.Duration, len(order))
-	bounds := len(order) // the first that is one
+	bounds := len(order) // index of the first lower bound
 	if censored.Count() == 0 {
 		h.percentiles(order, h.count, at)
 	} else {
@@ -76,8 +76,9 @@ func Percentiles(h, censored *Histogram, ps []float64) []Value {
 	return out
 }
 
-// between fills at with the percentiles at ps, which rise, of answers and ages,
-// and returns the first of them that is a lower bound; all after it are.
+// censoredPercentiles fills at with the percentiles at ps, which ascend, of answers and
+// ages, and returns the index of the first that is a lower bound; all after it are,
+// too.
 func between(h, censored *Histogram, ps []float64, at []time.Duration) int {
 	both := NewHistogram()
 	both.Merge(h)
@@ -85,7 +86,7 @@ func between(h, censored *Histogram, ps []float64, at []time.Duration) int {
 	least, most := make([]time.Duration, len(ps)), at
 	both.percentiles(ps, both.count, least)
 	for i := range most {
-		most[i] = math.MaxInt64 // where there are not so many answers
+		most[i] = math.MaxInt64 // for ranks beyond the number of answers
 	}
 	if h.Count() > 0 {
 		h.percentiles(ps, both.count, most)
@@ -98,13 +99,13 @@ func between(h, censored *Histogram, ps []float64, at []time.Duration) int {
 		at[i] = atLeast(least[i], h, censored)
 	}
 	for i := 0; i < first && first < len(ps); i++ {
-		at[i] = min(at[i], at[first]) // percentiles rise
+		at[i] = min(at[i], at[first]) // percentiles ascend
 	}
 	return first
 }
 
-// atLeast returns the lower end of the cell that top is the upper end of, or
-// the smallest age where only ages are in that cell.
+// atLeast returns the lower end of the cell whose upper end is top, or the smallest age
+// if that cell contains only ages.
 func atLeast(top time.Duration, h, censored *Histogram) time.Duration {
 	if top > Highest {
 		return Over
@@ -128,33 +129,33 @@ func atLeast(top time.Duration, h, censored *Histogram) time.Duration {
 	return min(max(bottom, censored.min), top)
 }
 
-// A Summary is a histogram in a dozen numbers, in microseconds. Mean, Min and
-// Max are exact to the nanosecond and those of answered ones; percentiles have
-// three significant digits and take part of the events without an answer.
+// A Summary is a histogram in a dozen numbers, in microseconds. Mean, Min and Max are
+// exact to the nanosecond and cover only answered events; percentiles have three
+// significant digits and include the events without an answer.
 type Summary struct {
 	Count uint64
 	Mean  float64
 	Min   float64
 	Max   float64
 
-	Percentiles []Value // rising; the standard ones and those asked for
+	Percentiles []Value // ascending; the standard ones and those requested
 
 	Below    uint64 // shorter than 1 us
 	Above    uint64 // longer than 1 h
 	Censored uint64 // events without an answer
 
-	// CensoredMin is the smallest age of an event without an answer, below which
-	// no percentile is a lower bound. Only with Censored.
+	// CensoredMin is the smallest age of an event without an answer, below which no
+	// percentile is a lower bound. Valid only if Censored > 0.
 	CensoredMin float64
-	// AtLeastFrom is the first percentile, in percent, that those events make a
-	// lower bound: it and all beyond it are. 0 where they are too few to matter to
+	// AtLeastFrom is the first percentile, in percent, that is only a lower bound
+	// because of those events; all beyond it are, too. 0 if they are too few to affect
 	// any.
 	AtLeastFrom float64
 }
 
-// Summarize returns the summary of h with the standard percentiles and extra
-// ones; nil when h is nil, which is how a number that does not exist differs
-// from one that nothing was counted for.
+// Summarize returns the summary of h with the standard percentiles and extra ones. It
+// returns nil when h is nil, to distinguish a number that does not exist from one
+// without any values.
 func Summarize(h, censored *Histogram, extra []float64) *Summary {
 	if h == nil {
 		return nil
@@ -235,8 +236,8 @@ func parsePercentileKey(key string) (float64, bool) {
 	return p, err == nil && p >= 0 && p <= 100 && percentileKey(p) == key
 }
 
-// MarshalJSON writes one flat object, percentiles under names such as p50_us.
-// Numbers that nothing was counted for are null.
+// MarshalJSON writes one flat object, percentiles under names such as p50_us. Numbers
+// without any values are null.
 func (s *Summary) MarshalJSON() ([]byte, error) {
 	if s == nil {
 		return []byte("null"), nil
@@ -244,7 +245,7 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	number := func(name string, x float64, ok bool) {
 		if ok {
-			// Rounded to the nanosecond, below which there is only noise.
+			// Rounded to the nanosecond; the rest is noise.
 			fmt.Fprintf(&b, `,%q:%s`, name, strconv.FormatFloat(math.Round(x*1e3)/1e3, 'f', -1, 64))
 		} else {
 			fmt.Fprintf(&b, `,%q:null`, name)
@@ -264,8 +265,8 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote; unknown names are ignored, as
-// those of a later version.
+// UnmarshalJSON reads what MarshalJSON wrote; it ignores unknown names, as those of a
+// later version.
 func (s *Summary) UnmarshalJSON(data []byte) error {
 	var fields map[string]*float64
 	if err := json.Unmarshal(data, &fields); err != nil {
@@ -282,7 +283,7 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 	s.Mean, s.Min, s.Max = get("mean_us"), get("min_us"), get("max_us")
 	s.Below, s.Above = uint64(get("below_range")), uint64(get("above_range"))
 	s.Censored, s.CensoredMin, s.AtLeastFrom = uint64(get("censored")), get("at_least_from_us"), get("at_least_from_p")
-	// To older reports all percentiles from the smallest age on are lower bounds.
+	// In older reports, all percentiles from the smallest age on are lower bounds.
 	_, tells := fields["at_least_from_p"]
 	old := !tells && s.Censored > 0
 	for name := range fields {

@@ -22,13 +22,13 @@ func TestPercentilesCensored(t *testing.T) {
 		want        []Value
 	}{
 		{"all answered", answered, nil, []Value{{99, time.Millisecond, false}, {50, time.Millisecond, false}}},
-		{"two of a hundred not", answered, unanswered, []Value{
+		{"two of a hundred without an answer", answered, unanswered, []Value{
 			{99, second(2), true},
 			{50, time.Millisecond, false},
 		}},
 		{"none answered", NewHistogram(), unanswered, []Value{{99, 2998272 * time.Microsecond, true}, {50, second(2), true}}},
-		{"no such number, and ages", nil, unanswered, []Value{{99, 2998272 * time.Microsecond, true}, {50, second(2), true}}},
-		{"nothing at all", nil, nil, []Value{{P: 99}, {P: 50}}},
+		{"only ages", nil, unanswered, []Value{{99, 2998272 * time.Microsecond, true}, {50, second(2), true}}},
+		{"nothing", nil, nil, []Value{{P: 99}, {P: 50}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestPercentilesCensored(t *testing.T) {
 	}
 }
 
-// TestOneWithoutAnAnswer: one event of thousands moves no percentile by more
-// than a rank, so that only those are bounds whose next rank is far.
+// TestOneWithoutAnAnswer: one event of thousands moves a percentile by at most one
+// rank, so that only those are lower bounds whose next rank is far away.
 func TestOneWithoutAnAnswer(t *testing.T) {
 	h, ages := NewHistogram(), NewHistogram()
 	for i := range 2490 {
@@ -76,8 +76,8 @@ func TestOneWithoutAnAnswer(t *testing.T) {
 		t.Errorf("read back: %s", diff)
 	}
 
-	// Bounds stay apart from what is known and as large, also once read: the
-	// 9,000th of 9,001 is p99.99, and only the last may be any time.
+	// Lower bounds stay distinct from known values of the same size, also after
+	// decoding: the 9,000th of 9,001 is p99.99, and only the last may be any time.
 	h = NewHistogram()
 	h.RecordN(time.Millisecond, 9000)
 	text, err = json.Marshal(Summarize(h, ages, nil))
@@ -98,8 +98,8 @@ func TestOneWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// stored are summaries as older programs wrote them, with one number for the
-// smallest age and the first bound, and what they are read as.
+// stored are summaries as older programs wrote them, with one number for the smallest
+// age and the first lower bound, and how they are decoded.
 var stored = []struct {
 	name string
 	text string
@@ -111,7 +111,7 @@ var stored = []struct {
 	{"all answered", `{"count":3,"mean_us":100,"min_us":100,"p50_us":100,"p99_us":100,"max_us":100,"below_range":0,"above_range":0,"censored":0,"at_least_from_us":null}`, 0, 0},
 }
 
-// TestOlderSummary: a summary without a word of the first bound reads as it did.
+// TestOlderSummary: a summary without at_least_from_p is still decoded as before.
 func TestOlderSummary(t *testing.T) {
 	for _, tt := range stored {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,15 +124,15 @@ func TestOlderSummary(t *testing.T) {
 			}
 			for _, v := range s.Percentiles {
 				if want := tt.from > 0 && v.P >= tt.from; v.AtLeast != want {
-					t.Errorf("p%v: a bound: %v", v.P, v.AtLeast)
+					t.Errorf("p%v: AtLeast is %v", v.P, v.AtLeast)
 				}
 			}
 		})
 	}
 }
 
-// TestOlderReaders: an older program takes all percentiles from at_least_from_us
-// on for lower bounds. It may take more for them than are, and never fewer.
+// TestOlderReaders: an older program takes all percentiles from at_least_from_us on for
+// lower bounds. It may take too many of them for bounds, but never too few.
 func TestOlderReaders(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -164,15 +164,15 @@ func TestOlderReaders(t *testing.T) {
 			}
 			for _, v := range s.Percentiles {
 				if least := old[percentileKey(v.P)] >= old["at_least_from_us"]; v.AtLeast && !least {
-					t.Errorf("p%v is a lower bound, and reads as known", v.P)
+					t.Errorf("p%v is a lower bound, but an older program takes it as known", v.P)
 				}
 			}
 		})
 	}
 }
 
-// What would have been seen, had every answer been waited for, is the reported
-// percentile where it is not marked, and at least that where it is.
+// If every answer had been waited for, the percentile would be as reported if it is not
+// marked, and at least that if it is.
 func TestCensoringIsABound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		truth, answered, ages := NewHistogram(), NewHistogram(), NewHistogram()
@@ -188,10 +188,10 @@ func TestCensoringIsABound(t *testing.T) {
 			want := truth.Percentile(v.P)
 			off := time.Duration(tolerance*float64(want)) + Lowest
 			if v.AtLeast && v.D > want || !v.AtLeast && (v.D-want).Abs() > off {
-				t.Fatalf("p%v: got %v (at least: %v) where the truth is %v", v.P, v.D, v.AtLeast, want)
+				t.Fatalf("p%v: got %v (at least: %v), the true value is %v", v.P, v.D, v.AtLeast, want)
 			}
 			if v.AtLeast && want < ages.Min()-Lowest {
-				t.Fatalf("p%v: %v is a bound, and lies below the smallest age %v", v.P, v.D, ages.Min())
+				t.Fatalf("p%v: %v is a bound, but lies below the smallest age %v", v.P, v.D, ages.Min())
 			}
 		}
 	})
@@ -210,7 +210,7 @@ func TestSummaryJSON(t *testing.T) {
 	}{
 		{name: "whole", summary: Summarize(h, ages, []float64{25, 0.1, 99.5, 50, 100}), want: `{"count":995,"mean_us":182.264,"min_us":0.5,"p0_1_us":1,"p25_us":2,"p50_us":2,"p90_us":2,"p95_us":2000,"p99_us":2000,"p995_us":2000,"p999_us":5000000,"p9999_us":5000000,"p100_us":5000000,"max_us":2000,"below_range":5,"above_range":0,"censored":5,"at_least_from_us":5000000,"at_least_from_p":99.9}`},
 		{name: "nothing counted", summary: Summarize(NewHistogram(), nil, nil), want: `{"count":0,"mean_us":null,"min_us":null,"p50_us":null,"p90_us":null,"p95_us":null,"p99_us":null,"p999_us":null,"p9999_us":null,"max_us":null,"below_range":0,"above_range":0,"censored":0,"at_least_from_us":null,"at_least_from_p":null}`},
-		{name: "no such number", summary: Summarize(nil, nil, nil), want: `null`},
+		{name: "nil", summary: Summarize(nil, nil, nil), want: `null`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -275,7 +275,7 @@ func FuzzSummary(f *testing.F) {
 			return
 		}
 		if _, err := json.Marshal(&s); err != nil {
-			t.Errorf("read %q and could not write it: %v", text, err)
+			t.Errorf("%q was read, but cannot be written: %v", text, err)
 		}
 	})
 }

@@ -2,24 +2,24 @@ package measure
 
 import "time"
 
-// A Set is the histograms of one phase, step or interval. A nil histogram
-// means that the number does not exist for this run (a closed loop has no
-// response times), which differs from an empty one (nothing was measured).
+// A Set contains the histograms of one phase, step or interval. A nil histogram means
+// that the number does not exist for this run (a closed loop has no response times),
+// unlike an empty one (nothing was measured).
 type Set struct {
 	Response      *Histogram // done - due, per acked event
 	Service       *Histogram // done - sent, per answered batch
-	SendDelay     *Histogram // sent - max(due, ready, free), per event sent: the generator's own lateness
+	SendDelay     *Histogram // sent - max(due, ready, free), per event sent: the lateness of the generator
 	Batching      *Histogram // ready - due, per event sent
 	Queueing      *Histogram // free - ready, per batch
 	FailedService *Histogram // done - sent, per batch that failed
 	EndToEnd      *Histogram // consumed - due (or - sent, without a schedule), per event consumed in a round trip
 
-	// Censored holds the ages of events which never got an answer: unknown
-	// and unsent ones. They take part in the percentiles of Response.
+	// Censored contains the ages of events without an answer: unknown and unsent ones.
+	// They are included in the percentiles of Response.
 	Censored *Histogram
 }
 
-// Each calls f with every histogram slot of the set, by name.
+// Each calls f with every histogram of the set, by name.
 func (s *Set) Each(f func(name string, h **Histogram)) {
 	f("response", &s.Response)
 	f("service", &s.Service)
@@ -31,7 +31,7 @@ func (s *Set) Each(f func(name string, h **Histogram)) {
 	f("censored", &s.Censored)
 }
 
-// Merge adds o to s, allocating what s lacks and o has.
+// Merge adds o to s, allocating histograms that only o has.
 func (s *Set) Merge(o *Set) {
 	var from [8]*Histogram
 	i := 0
@@ -50,17 +50,17 @@ func (s *Set) Merge(o *Set) {
 	})
 }
 
-// Lower is what is left of the times of a phase or step when the generator's own
-// delays are taken away: the lower bounds that go with the upper ones in a Set.
-// Counts may be smaller than there: what a freeze of the generator disturbed is
-// taken to be like the rest. A nil histogram means that there is no such time.
+// Lower contains the times of a phase or step without the generator's own delays: the
+// lower bounds to the upper ones in a Set. Its counts may be smaller: events that a
+// freeze of the generator disturbed are left out and taken to be like the rest. A nil
+// histogram means that the time does not exist.
 type Lower struct {
 	Response *Histogram // per acked event
 	Service  *Histogram // per answered batch
 	EndToEnd *Histogram // per event consumed
 }
 
-// Merge adds o to l, allocating what l lacks and o has.
+// Merge adds o to l, allocating histograms that only o has.
 func (l *Lower) Merge(o *Lower) {
 	for _, h := range []struct {
 		to   **Histogram
@@ -76,18 +76,18 @@ func (l *Lower) Merge(o *Lower) {
 	}
 }
 
-// The phases of a run, as reports name them. A step of a schedule has a text of
-// its own in the place of Measurement.
+// The phases of a run, as reports name them. A step of a schedule has its own name
+// instead of Measurement.
 const (
-	WarmUp      = "warm-up"     // fired, and not counted in the numbers
-	Measurement = "measurement" // what the numbers are about
-	Drain       = "drain"       // nothing is fired any more: answers are awaited
+	WarmUp      = "warm-up"     // sent, but not part of the results
+	Measurement = "measurement" // the results
+	Drain       = "drain"       // nothing more is sent; answers are awaited
 )
 
 // A Tally is everything counted and timed in one phase or step.
 type Tally struct {
-	Name string  // a phase, or a step's own text, such as "step 2: 20,000/s"
-	Rate float64 // asked events/s; 0 when nothing was asked
+	Name string  // a phase, or the name of a step, such as "step 2: 20,000/s"
+	Rate float64 // requested events/s; 0 when none was requested
 
 	// Start and End bound the phase, from the start of the run.
 	Start, End time.Duration
@@ -97,34 +97,32 @@ type Tally struct {
 	Lower    Lower
 	Statuses Statuses // of the answers
 
-	// Arrived counts answers that arrived between Start and End, whatever
-	// phase their events belong to: throughput is Arrived over the length.
+	// Arrived counts answers that arrived between Start and End, no matter which phase
+	// their events belong to: throughput is Arrived divided by the length.
 	Arrived uint64
-	// ArrivedBytes likewise, in event bytes.
+	// ArrivedBytes is the same in event bytes.
 	ArrivedBytes uint64
-	// Answers counts, likewise, batches that were answered, whatever the answer
-	// was.
+	// Answers counts batches that were answered between Start and End, with any answer.
 	Answers uint64
 
 	// InFlight is the time-weighted mean of events in flight.
 	InFlight float64
-	// InFlightPeak is the most that were in flight at once. Of several sending
-	// threads it is each one's most, added up, which is no less. 0 where nobody
-	// counted.
+	// InFlightPeak is the maximum in flight at once. With several sending threads it is
+	// the sum of their maxima, which is an upper bound. 0 if it was not counted.
 	InFlightPeak uint64
 }
 
-// Length is End - Start.
+// Length returns End - Start.
 func (t *Tally) Length() time.Duration { return t.End - t.Start }
 
-// EventsPerSecond is the throughput: answers (or consumed events) that arrived
-// in the phase over its length; 0 for a phase without length.
+// EventsPerSecond returns the throughput: answers (or consumed events) that arrived in
+// the phase, divided by its length; 0 for a phase without length.
 func (t *Tally) EventsPerSecond() float64 { return perSecond(t.Arrived, t.Length()) }
 
-// BytesPerSecond is EventsPerSecond in event bytes.
+// BytesPerSecond returns EventsPerSecond in event bytes.
 func (t *Tally) BytesPerSecond() float64 { return perSecond(t.ArrivedBytes, t.Length()) }
 
-// AnswersPerSecond is how many batches were answered a second, by when they were.
+// AnswersPerSecond returns how many batches were answered a second in the phase.
 func (t *Tally) AnswersPerSecond() float64 { return perSecond(t.Answers, t.Length()) }
 
 func perSecond(n uint64, d time.Duration) float64 {
@@ -143,12 +141,12 @@ type Interval struct {
 	Counts
 	Set
 	Statuses  Statuses // of the answers
-	Classes   Classes  // of what failed or has an unknown fate
+	Classes   Classes  // of failed and unknown events
 	InFlight  uint64   // events in flight at End
 	Generator Usage    // of the generator's process during the interval
-	LagEvents int64    // consuming: events behind the end of the log at End, -1 unknown
-	// LagLogs is the same of each log, in the order of the result's logs; nil
-	// where there are too many of them to keep.
+	LagEvents int64    // consuming: events behind the end of the log at End; -1: unknown
+	// LagLogs is the same for each log, in the order of the result's logs; nil if there
+	// are too many to keep.
 	LagLogs []int64
 }
 
@@ -172,25 +170,25 @@ type Failure struct {
 
 // Stall describes the gaps in the answers.
 type Stall struct {
-	Longest   time.Duration // the longest time without an answer while some were waited for
+	Longest   time.Duration // the longest time without an answer while answers were expected
 	LongestAt time.Duration // when it began
-	Share     float64       // share of the measurement while answers were waited for and none came for longer than 100 ms
+	Share     float64       // share of the measurement in gaps longer than 100 ms while answers were expected
 
 	Count uint64 // gaps that lasted longer than 100 ms and began within the measurement
-	Spans []Span // of these, by when they began: the longest MostSpans, where there were more
+	Spans []Span // these gaps in order of time; only the longest MostSpans if there are more
 }
 
-// A Span is a stretch of time.
+// A Span is a period of time.
 type Span struct {
 	At     time.Duration // when it began, from the start of the run
 	Length time.Duration
 }
 
-// MostSpans bounds the stalls that are kept one by one.
+// MostSpans limits the stalls that are kept individually.
 const MostSpans = 1000
 
-// Add notes a stall. One that begins no later than the newest is the same stall,
-// which went on; of one that begins before the newest ended, the rest counts.
+// Add records a stall. One that begins no later than the newest is the same stall,
+// continued; of one that begins before the newest ended, only the rest counts.
 func (s *Stall) Add(since, until time.Duration) {
 	from := since
 	if n := len(s.Spans); n > 0 {
@@ -206,7 +204,7 @@ func (s *Stall) Add(since, until time.Duration) {
 	}
 	s.Count++
 	s.Spans = append(s.Spans, Span{At: from, Length: until - from})
-	if n := len(s.Spans); n > MostSpans { // the newest may go on
+	if n := len(s.Spans); n > MostSpans { // not the newest, which may continue
 		least := 0
 		for i := range s.Spans[:n-1] {
 			if s.Spans[i].Length < s.Spans[least].Length {
@@ -222,23 +220,24 @@ type Freeze struct {
 	At     time.Duration // when it began, from the start of the run
 	Length time.Duration
 	Who    string // what did not run: "process", "sending thread", "receiving thread"
-	Cause  string // why, where that is known; else ""
+	Cause  string // why, if known; else ""
 }
 
-// Freezes are all of a run that lasted 10 ms or longer.
+// Freezes are the freezes of a run that lasted 10 ms or longer.
 type Freezes struct {
 	Count   uint64
-	Total   time.Duration // within the measurement, each moment counted once
-	Longest []Freeze      // ten at most, the longest first
-	// Process are those of the whole process, in order of time; of very many the last.
+	Total   time.Duration // within the measurement, overlaps counted once
+	Longest []Freeze      // at most ten, the longest first
+	// Process are the freezes of the process, in order of time; only the newest if
+	// there are very many.
 	Process []Freeze
 }
 
-// A Bound says how far the generator may have moved one percentile. The truth lies
-// between Lower and Upper, which is what the report prints.
+// A Bound states how far the generator may have moved one percentile. The true value
+// lies between Lower and Upper; the report prints Upper.
 type Bound struct {
 	Time  string  `json:"time"` // "response", "service" or "end_to_end"
-	Step  string  `json:"step"` // the name of the step; "" is the whole measurement
+	Step  string  `json:"step"` // the name of the step; "": the complete measurement
 	P     float64 `json:"p"`    // in percent
 	Upper float64 `json:"upper_us"`
 	Lower float64 `json:"lower_us"`
@@ -251,20 +250,20 @@ type Trust struct {
 	Level   Level    `json:"level"`   // NotTrusted when there are reasons, else Noisy when there are doubts
 	Reasons []string `json:"reasons"` // why it is not trusted
 	Doubts  []string `json:"doubts"`  // why it is noisy, with the bounds
-	Notes   []string `json:"notes"`   // said, not judged
-	Bounds  []Bound  `json:"bounds"`  // percentiles that the generator may have moved too far to be trusted as they are
+	Notes   []string `json:"notes"`   // remarks that do not affect the level
+	Bounds  []Bound  `json:"bounds"`  // percentiles that the generator may have moved too far to be trusted as printed
 }
 
-// Steady tells whether the run was steady.
+// Steady states whether the run was steady.
 type Steady struct {
 	OK            bool    `json:"ok"`
 	Known         bool    `json:"known"`             // false when the measurement was too short to tell
 	InFlightSlope float64 `json:"in_flight_slope"`   // events in flight gained per second of the measurement
-	ResponseSlope float64 `json:"response_slope_us"` // microseconds of mean response (else service) time gained per second
+	ResponseSlope float64 `json:"response_slope_us"` // microseconds of mean response (or else service) time gained per second
 	InFlightRise  float64 `json:"in_flight_rise"`    // over the measurement, as a share of the mean
 	ResponseRise  float64 `json:"response_rise"`     // over the measurement, as a share of the mean
-	Silent        float64 `json:"silent"`            // share of the whole intervals in which the system took nothing, or refused most
-	Outage        string  `json:"outage,omitempty"`  // when nothing was answered, where that makes it unsteady
+	Silent        float64 `json:"silent"`            // share of the complete intervals in which the system accepted nothing, or refused most
+	Outage        string  `json:"outage,omitempty"`  // when nothing was answered, if that makes the run unsteady
 	Text          string  `json:"text"`
 }
 
@@ -277,28 +276,28 @@ type Ledger struct {
 	Reordered  uint64 `json:"reordered"`
 	Corrupted  uint64 `json:"corrupted"`
 	Recovered  uint64 `json:"recovered"`
-	// Contradicted is the part of Recovered that had been refused for certain.
+	// Contradicted is the part of Recovered that the system had certainly refused.
 	Contradicted uint64 `json:"contradicted"`
 
-	// Unread is what was acked, was not found, and could not be looked for: it was
-	// removed before it was read, or the reading ended before it. Removed is the part
-	// of it that was removed.
+	// Unread counts acked events that were not found and could not be looked for: they
+	// were removed before they were read, or reading ended before them. Removed is the
+	// part of it that was removed.
 	Unread  uint64 `json:"unread"`
 	Removed uint64 `json:"removed"`
-	// Compacted is what was acked and is gone because a later event of its key was
-	// found, in a topic that keeps the last of each.
+	// Compacted counts acked events that are missing because a later event of their key
+	// was found, in a topic that keeps only the last of each.
 	Compacted uint64 `json:"compacted"`
 
-	// Of transactions: what was acked in those that were committed, what of it a
-	// reader of committed events found, what was acked in those that were aborted,
-	// and what of the aborted such a reader found.
+	// Of transactions: acked events in committed ones, those of them that a reader of
+	// committed events found, acked events in aborted ones, and events of aborted ones
+	// that such a reader found.
 	Committed     uint64 `json:"committed"`
 	CommittedRead uint64 `json:"committed_read"`
 	Aborted       uint64 `json:"aborted"`
 	Phantom       uint64 `json:"phantom"`
 
 	Inexact  uint64      `json:"inexact"`        // events that could not be checked one by one
-	Foreign  uint64      `json:"foreign"`        // found, and not ours
+	Foreign  uint64      `json:"foreign"`        // found, but not from this run
 	Complete bool        `json:"complete"`       // everything up to the logs' ends was read
 	Method   string      `json:"method"`         // how events were distinguished: "batches", "stamps", ...
 	Logs     []LedgerLog `json:"logs,omitempty"` // per partition

@@ -7,7 +7,7 @@ import (
 
 const (
 	golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, odd
-	// Its multiples modulo 2^64.
+	// Multiples of it modulo 2^64.
 	golden2 = golden * 2 & (1<<64 - 1)
 	golden3 = golden * 3 & (1<<64 - 1)
 	golden4 = golden * 4 & (1<<64 - 1)
@@ -15,10 +15,10 @@ const (
 	wyKey = 0xe7037ed1a0b428db // the multiplier key of wyhash, by Wang Yi
 )
 
-// mix makes a 64-bit number from a seed and an index. It is the finalizer of
-// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
-// Generators, OOPSLA 2014): a bijection of the seed for each index, each bit of
-// the result depending on each bit of both.
+// mix returns a 64-bit number for a seed and an index. It is the finalizer of
+// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
+// OOPSLA 2014): a bijection of the seed for each index, each bit of the result
+// depending on each bit of both.
 func mix(seed, n uint64) uint64 {
 	x := seed + n*golden
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -26,9 +26,9 @@ func mix(seed, n uint64) uint64 {
 	return x ^ x>>31
 }
 
-// word is the step of wyrand: one multiplication, folded. Its input may be a
-// counter, so words do not wait for one another and the processor computes
-// several at once; that is what makes fillRandom fast.
+// word is the step of wyrand: one multiplication, folded. Its input may be a counter,
+// so words are independent of each other and the processor computes several at once.
+// fillRandom is fast because of that.
 func word(x uint64) uint64 {
 	hi, lo := bits.Mul64(x, x^wyKey)
 	return hi ^ lo
@@ -44,9 +44,9 @@ func below(u, n uint64) uint64 {
 // unit maps a random number to [0, 1), in steps of 2^-53.
 func unit(u uint64) float64 { return float64(u>>11) * 0x1p-53 }
 
-// fillRandom fills b with bytes that no codec compresses. x is the event's own
-// random number. It runs for every event of a load that never repeats itself, so
-// it goes four words at a time, each independent of the others.
+// fillRandom fills b with bytes that no codec compresses. x is the random number of the
+// event. With fresh events it runs for every event, so it writes four independent words
+// at a time.
 func fillRandom(b []byte, x uint64) {
 	for len(b) >= 32 {
 		binary.LittleEndian.PutUint64(b[0:8], word(x))
@@ -68,7 +68,7 @@ func fillRandom(b []byte, x uint64) {
 	}
 }
 
-// digits returns the length of n in decimal.
+// digits returns the number of decimal digits of n.
 func digits(n uint64) int {
 	d := 1
 	for ; n >= 10; n /= 10 {
@@ -81,8 +81,8 @@ const pairs = "00010203040506070809101112131415161718192021222324252627282930313
 	"40414243444546474849505152535455565758596061626364656667686970717273747576777879" +
 	"8081828384858687888990919293949596979899"
 
-// appendName appends n in a radix of 36 at most, with leading zeros to a width of
-// 63 at most, which n fits.
+// appendName appends n in a radix of at most 36, with leading zeros to a width of at
+// most 63, into which n fits.
 func appendName(dst []byte, n uint64, width int, radix uint64) []byte {
 	const letters = "0123456789abcdefghijklmnopqrstuvwxyz"
 	var b [63]byte
@@ -94,7 +94,7 @@ func appendName(dst []byte, n uint64, width int, radix uint64) []byte {
 	return append(dst, name...)
 }
 
-// appendDecimal appends n with leading zeros to a width of 20 at most.
+// appendDecimal appends n with leading zeros to a width of at most 20.
 func appendDecimal(dst []byte, n uint64, width int) []byte {
 	var b [20]byte
 	i := len(b)

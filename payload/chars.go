@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// mostChars bounds a set of characters, those that stand in it several times
-// counted each time.
+// mostChars limits the size of a set of characters; repeated characters count each
+// time.
 const mostChars = 256
 
-// A charset is a set of characters that values are drawn from, as all pairs of
-// them: two bytes a draw are twice as fast as one, and 16 bits of chance spread
-// evener over the pairs than 8 do over the characters.
+// A charset is a set of characters that values are drawn from, stored as all pairs of
+// them: drawing two bytes at once is twice as fast as one, and 16 random bits
+// distribute more evenly over the pairs than 8 over the characters.
 type charset []uint16
 
-// parseChars reads a set as it is typed: characters, and ranges such as a-z. A
-// dash at either end is a dash.
+// parseChars parses a set: characters, and ranges such as a-z. A dash at either end
+// stands for itself.
 func parseChars(s string) (charset, error) {
 	var set []byte
 	for i := 0; i < len(s); i++ {
@@ -50,8 +50,7 @@ func parseChars(s string) (charset, error) {
 	return out, nil
 }
 
-// fillChars fills b with characters of the set, each about as likely as the
-// others.
+// fillChars fills b with characters of the set, all about equally likely.
 func fillChars(b []byte, x uint64, set charset) {
 	n := uint64(len(set))
 	four := func(x uint64) uint64 {

@@ -15,9 +15,9 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// checkChiSquare compares counts with what probabilities expect, in cells merged
-// until each expects 10. The seeds are fixed, so the test does not flicker; 5
-// standard deviations are far more than luck explains.
+// checkChiSquare compares counts with the expectation from probabilities, in cells
+// merged until each expects at least 10. The seeds are fixed, so the test is
+// deterministic; 5 standard deviations are far more than chance explains.
 func checkChiSquare(t *testing.T, counts, probabilities []float64) {
 	t.Helper()
 	total := 0.0
@@ -69,10 +69,10 @@ func TestZipf(t *testing.T) {
 				want[i] /= sum
 			}
 			z := newZipf(uint64(n), s)
-			z.prepare() // invert must be right where the table stands in for it, too
+			z.prepare() // check invert also where the table replaces it
 			methods := map[string]func(uint64) uint64{"invert": z.invert, "number": z.number}
 			if n > maxAlias {
-				delete(methods, "number") // is invert
+				delete(methods, "number") // the same as invert
 			}
 			for name, draw := range methods {
 				t.Run(fmt.Sprintf("%s/%d/%g", name, n, s), func(t *testing.T) {
@@ -146,8 +146,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestSizeSaysNothing: sizes, keys and bytes of one event are independent.
-func TestSizeSaysNothing(t *testing.T) {
+// TestIndependence: sizes, keys and bytes of one event are independent.
+func TestIndependence(t *testing.T) {
 	g := generator(t, Spec{Seed: 1, Size: "1-4", Key: "uniform(4)"})
 	counts := make([]float64, 4*4*4)
 	for n := range uint64(200000) {
@@ -161,10 +161,10 @@ func TestSizeSaysNothing(t *testing.T) {
 	checkChiSquare(t, counts, want)
 }
 
-// TestRandomBytes: every byte value, at every place and in every pair of
-// neighbours, is as frequent as another.
+// TestRandomBytes: at every position and in every pair of neighbours, all byte values
+// are equally frequent.
 func TestRandomBytes(t *testing.T) {
-	g := generator(t, Spec{Seed: 1, Size: "43"}) // a block of 32, a word, and a rest
+	g := generator(t, Spec{Seed: 1, Size: "43"}) // a block of 32, a word, and the rest
 	flat := func(n int) []float64 {
 		w := make([]float64, n)
 		for i := range w {
@@ -219,7 +219,7 @@ var codecs = []struct {
 	{"snappy", func(b []byte) (int, error) { return len(s2.EncodeSnappy(nil, b)), nil }},
 }
 
-// TestCompression: batches of 128 KiB of events compress as was asked for, by
+// TestCompression: batches of 128 KiB of events compress to the requested ratio, with
 // each codec and at each size.
 func TestCompression(t *testing.T) {
 	tests := []struct {
@@ -228,7 +228,7 @@ func TestCompression(t *testing.T) {
 	}{
 		{"random", 1, 1.005},
 		{"text", 0.15, 0.75},
-		{"zero", 0, 0.06}, // snappy copies 64 bytes for 3,
+		{"zero", 0, 0.06}, // snappy encodes a copy of 64 bytes in 3
 		{"compressible(0.1)", 0.07, 0.16},
 		{"compressible(0.25)", 0.22, 0.30},
 		{"compressible(0.5)", 0.47, 0.54},
@@ -266,7 +266,7 @@ func TestText(t *testing.T) {
 	known := map[string]bool{}
 	for _, w := range strings.Fields(wordList) {
 		if len(w) > 15 || known[w] {
-			t.Errorf("word %q is too long or there twice", w)
+			t.Errorf("word %q is too long or repeated", w)
 		}
 		known[w] = true
 	}
@@ -274,7 +274,7 @@ func TestText(t *testing.T) {
 	all := strings.Split(value, " ")
 	for _, w := range all[:len(all)-1] {
 		if !known[w] {
-			t.Errorf("%q is no word", w)
+			t.Errorf("%q is not a word of the list", w)
 		}
 	}
 }

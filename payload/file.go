@@ -11,29 +11,29 @@ import (
 	"carronade/units"
 )
 
-// maxFile bounds the payload file, which is kept in memory: reading it while
-// firing would measure the disk.
+// maxFile limits the payload file, which is kept in memory: reading it during a run
+// would measure the disk.
 const maxFile = 1 << 30
 
 // file is a payload file in memory, cut into values.
 type file struct {
 	data     []byte
-	starts   []uint32 // of each value; one more for the end
+	starts   []uint32 // of each value, and a last one for the end
 	gap      int      // bytes of the delimiter
-	shuffled bool     // drawn at random, with replacement; else in order, again and again
+	shuffled bool     // drawn at random, with replacement; else in order, repeatedly
 	mean     float64
 	max      int
 }
 
-// cutting is how a file becomes values.
+// fileOptions describe how a file is divided into values.
 type cutting struct {
 	delim    string         // between two values
-	match    *regexp.Regexp // the same, as a regular expression; nil: delim it is
+	match    *regexp.Regexp // the same, as a regular expression; nil: use delim
 	shuffled bool
 }
 
-// readFile cuts a file at every delimiter. A delimiter at the end closes the
-// last value and begins no other; empty values elsewhere are values.
+// readFile splits a file at every delimiter. A delimiter at the end terminates the last
+// value and begins no further one; empty values elsewhere are values.
 func readFile(path string, how cutting) (*file, error) {
 	if path == "" {
 		return nil, errors.New("payload has no file: want file:PATH, such as file:lines.txt")
@@ -46,7 +46,7 @@ func readFile(path string, how cutting) (*file, error) {
 	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
 		return nil, fmt.Errorf("payload file %s has %s, more than %s: use a smaller file, since it is kept in memory", path, units.FormatSize(info.Size()), units.FormatSize(maxFile))
 	}
-	// A pipe has no size; it is bounded all the same.
+	// A pipe has no size, but the limit applies to it, too.
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the payload file: %w: check the path that --payload names", err)
@@ -83,8 +83,8 @@ func cut(data []byte, delim string) *file {
 		total += size
 		at += size + len(d)
 	}
-	// The end is where a further value would begin, so that every value ends
-	// a delimiter before the next.
+	// The end is where a further value would begin, so that every value ends one
+	// delimiter before the next.
 	last := int(f.starts[len(f.starts)-1])
 	end := len(data) + len(d)
 	if len(data)-last >= len(d) && bytes.HasSuffix(data[last:], d) {
@@ -95,8 +95,8 @@ func cut(data []byte, delim string) *file {
 	return f
 }
 
-// cutMatches is cut with a delimiter that has several lengths. Nothing before a
-// match at the very beginning is no value, as for java.util.Scanner.
+// cutMatches is cut with a delimiter of variable length. Like java.util.Scanner, it
+// does not count an empty value before a match at the very beginning.
 func cutMatches(data []byte, delim *regexp.Regexp) *file {
 	if len(data) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"carronade/units"
 )
 
-// The forms that people may type, for help and for errors.
+// The forms that users may enter, for help and for errors.
 const (
 	SizeForms = "BYTES, such as 100, 1KiB (1024) or 1kB (1000); MIN-MAX, such as 100-2000; " +
 		"weighted(SIZE:WEIGHT,...), such as weighted(100:70,1KiB:30); lognormal(MEDIAN,SIGMA), such as lognormal(1KiB,0.5)"
@@ -17,7 +17,8 @@ const (
 		`file:PATH; file(PATH[,random][,delim=TEXT][,match=REGEXP]), such as file(lines.txt,random) or file(blobs.bin,delim=\0), and match= at the end: its commas and blanks are the expression's`
 )
 
-// wrong makes the error of a specification: what it was, why not, and the forms.
+// specError returns the error of a specification: its text, the reason, and the valid
+// forms.
 func wrong(what, text string, why error, forms string) error {
 	const most = 60
 	short := text
@@ -27,7 +28,7 @@ func wrong(what, text string, why error, forms string) error {
 	var number *units.Error
 	switch {
 	case errors.As(why, &number) && number.Text == text:
-		// Said of the whole text, once is enough.
+		// The number is the complete text, which is printed only once.
 		return fmt.Errorf("%s %q %w: want %s", what, short, number.Why, forms)
 	case number != nil:
 		return fmt.Errorf("%s %q: %s %q %w: want %s", what, short, number.Kind, number.Text, number.Why, forms)
@@ -37,7 +38,7 @@ func wrong(what, text string, why error, forms string) error {
 
 var errUnclosed = errors.New("there is no closing )")
 
-// call takes "name(a,b)" apart. A text without parentheses is all name.
+// splitCall splits "name(a,b)". A text without parentheses is only a name.
 func call(s string) (name, args string, ok bool) {
 	name, rest, ok := strings.Cut(s, "(")
 	if !ok {
@@ -47,7 +48,7 @@ func call(s string) (name, args string, ok bool) {
 	return strings.TrimSpace(name), args, ok
 }
 
-// arguments splits at commas; no arguments are an empty slice.
+// splitArguments splits at commas; it returns an empty slice for no arguments.
 func arguments(args string) []string {
 	if strings.TrimSpace(args) == "" {
 		return nil

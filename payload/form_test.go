@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 				}
 			}
 			if got := strings.Count(err.Error(), "want "); got > 1 {
-				t.Errorf("error %q says what is wanted %d times", err, got)
+				t.Errorf("error %q contains \"want \" %d times", err, got)
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func TestFile(t *testing.T) {
 	})
 }
 
-// FuzzCut: the values of a file and the delimiters between them are the file.
+// FuzzCut: joining the values of a file with the delimiter gives the file.
 func FuzzCut(f *testing.F) {
 	f.Add([]byte("a\nb\n"), "\n")
 	f.Add([]byte("a\nb"), "\n")
@@ -180,7 +180,7 @@ func FuzzCut(f *testing.F) {
 		file := cut(data, delim)
 		if len(data) == 0 {
 			if file != nil {
-				t.Errorf("values of nothing")
+				t.Errorf("values from an empty file")
 			}
 			return
 		}
@@ -188,7 +188,7 @@ func FuzzCut(f *testing.F) {
 		for n := range file.count() {
 			line := string(file.line(0, uint64(n)))
 			if strings.Contains(line, delim) {
-				t.Errorf("value %q holds the delimiter %q", line, delim)
+				t.Errorf("value %q contains the delimiter %q", line, delim)
 			}
 			if len(line) > file.max {
 				t.Errorf("value of %d bytes, maximum %d", len(line), file.max)
@@ -197,12 +197,12 @@ func FuzzCut(f *testing.F) {
 		}
 		got := strings.Join(values, delim)
 		if got != string(data) && got+delim != string(data) {
-			t.Errorf("got %q of %q by %q", values, data, delim)
+			t.Errorf("got %q from %q split by %q", values, data, delim)
 		}
 	})
 }
 
-// FuzzNew: no text makes a specification panic, and what is taken makes events.
+// FuzzNew: no text makes New panic, and every accepted specification generates events.
 func FuzzNew(f *testing.F) {
 	for _, s := range specs {
 		f.Add(s.Size, s.Payload, s.Key)
@@ -212,7 +212,7 @@ func FuzzNew(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, size, kind, key string) {
 		if strings.HasPrefix(strings.TrimSpace(kind), "file") {
-			return // paths of the fuzzer's making are not for reading
+			return // do not read paths that the fuzzer generates
 		}
 		g, err := New(Spec{Seed: 1, Size: size, Payload: kind, Key: key})
 		if err != nil {

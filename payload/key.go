@@ -18,13 +18,14 @@ const (
 	zipfian
 )
 
-// seqWidth is the least width of sequential keys: a trillion events.
+// seqWidth is the minimum width of sequential keys: enough for a trillion events.
 const seqWidth = 12
 
-// maxNames bounds names: a number of 63 bits each.
+// maxNames limits the number of names: each is a number of 63 bits.
 const maxNames = 1 << 63
 
-// maxKeys bounds the keys of a zipf: float64 holds whole numbers up to here.
+// maxKeys limits the keys of a zipf distribution: float64 represents all integers up to
+// here.
 const maxKeys = 1 << 53
 
 type keys struct {
@@ -62,9 +63,9 @@ func parseKeys(s string) (keys, error) {
 	return out, nil
 }
 
-// parseNames takes so many digits, of a radix: as many keys as there are such
-// names. Drawn freshly for each event (the setting fresh) hardly two are alike;
-// else they come again with the pool.
+// parseNames parses a number of digits and a radix: there are as many keys as such
+// names. If drawn anew for each event (the setting fresh), hardly any two are equal;
+// otherwise they repeat with the pool.
 func (k *keys) parseNames(args []string) error {
 	k.kind, k.radix = uniform, 36
 	if len(args) == 0 || len(args) > 2 {

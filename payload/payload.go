@@ -1,16 +1,17 @@
-// Package payload makes the bytes of events: values, keys and headers.
+// Package payload generates the bytes of events: values, keys and headers.
 //
-// It answers for one thing: the bytes of event n are a pure function of the
-// specification, the seed and n. Two machines, a producer and the consumer that
-// checks it, or a run and its repetition get the same bytes without telling each
-// other, in any order and from any number of goroutines. It refuses to know
-// where the bytes go: no protocol, batch, partition or clock is seen here.
+// The bytes of event n are a pure function of the specification, the seed and n. Two
+// machines, a producer and the consumer that checks it, or a run and its repetition get
+// the same bytes without communication, in any order and from any number of goroutines.
+// The package does not depend on what the bytes are used for: it has no protocol,
+// batch, partition or clock.
 //
-// Of lognormal sizes and zipf keys this holds on machines of one architecture:
-// another's logarithm may differ in its last bit, and so, hardly ever, may an event.
+// For lognormal sizes and zipf keys this applies only between machines of one
+// architecture: the logarithm of another one may differ in its last bit, and so may,
+// very rarely, an event.
 //
-// The text forms of sizes, keys and payloads, as people type them, are those of
-// [SizeForms], [KeyForms] and [PayloadForms].
+// The text forms of sizes, keys and payloads are [SizeForms], [KeyForms] and
+// [PayloadForms].
 package payload
 
 import (
@@ -21,22 +22,22 @@ import (
 	"carronade/units"
 )
 
-// Names of the salts that keep the streams of one seed apart: an event's size
-// says nothing about its key or its bytes.
+// Salts that make the random streams of one seed independent: the size of an event is
+// unrelated to its key or its bytes.
 const (
 	saltSize uint64 = iota + 1
 	saltKey
 	saltValue
 )
 
-// A Spec says, in the words of the flags, what events are made of. Empty texts
-// take the defaults: 100 bytes, random, no key.
+// A Spec describes events in the syntax of the flags. Empty texts take the defaults:
+// 100 bytes, random, no key.
 type Spec struct {
 	Seed    uint64
 	Size    string   // see SizeForms
 	Payload string   // see PayloadForms
 	Key     string   // see KeyForms
-	Headers []string // each NAME=VALUE, split at the first =; the same on every event
+	Headers []string // each NAME=VALUE, split at the first =; the same for every event
 }
 
 // A Header is one header of every event. Its Value must not be modified.
@@ -45,9 +46,9 @@ type Header struct {
 	Value []byte
 }
 
-// A Generator makes events by number. It does not change after New, so all its
-// methods are safe for concurrent use, and none but New allocates beyond growing
-// the slice that it was given.
+// A Generator generates events by number. It does not change after New, so all its
+// methods are safe for concurrent use. Apart from New, they allocate only to extend the
+// slice that they are given.
 type Generator struct {
 	sizes   sizes
 	values  values
@@ -57,8 +58,8 @@ type Generator struct {
 	sizeSeed, keySeed, valueSeed uint64
 }
 
-// New reads the specification, and the payload file where it names one. An error
-// lists the forms that would have been understood.
+// New parses the specification, and reads the payload file if it names one. An error
+// lists the valid forms.
 func New(s Spec) (*Generator, error) {
 	g := &Generator{
 		sizeSeed:  mix(s.Seed, saltSize),
@@ -103,9 +104,9 @@ func (g *Generator) Size(n uint64) int {
 	return g.sizes.size(g.sizeSeed, n)
 }
 
-// MeanSize returns the bytes of a value in the long run: the mean of the
-// distribution, not of events made so far. Monotonic payloads have no such mean;
-// theirs is taken as of the first ten million events.
+// MeanSize returns the expected size of a value: the mean of the distribution, not of
+// the events generated so far. Monotonic payloads have no such mean; it returns that of
+// the first ten million events.
 func (g *Generator) MeanSize() float64 {
 	switch g.values.kind {
 	case monotonic:
@@ -116,7 +117,7 @@ func (g *Generator) MeanSize() float64 {
 	return g.sizes.mean
 }
 
-// MaxSize returns the bytes that no value exceeds.
+// MaxSize returns the maximum size of a value.
 func (g *Generator) MaxSize() int {
 	switch g.values.kind {
 	case monotonic:
@@ -158,7 +159,7 @@ func (g *Generator) AppendValue(dst []byte, n uint64) []byte {
 	return dst
 }
 
-// FileValues returns how many values the payload file has, 0 without one.
+// FileValues returns the number of values in the payload file, 0 without one.
 func (g *Generator) FileValues() int {
 	if g.values.file == nil {
 		return 0
@@ -169,14 +170,14 @@ func (g *Generator) FileValues() int {
 // HasKey reports whether events have keys.
 func (g *Generator) HasKey() bool { return g.keys.kind != none }
 
-// KeyNumber returns the number of the key of event n: n itself for seq, else 0
-// to N-1, where 0 is the most frequent of a zipf. Without keys it is 0.
+// KeyNumber returns the number of the key of event n: n itself for seq, else 0 to N-1,
+// where 0 is the most frequent of a zipf distribution. It returns 0 without keys.
 func (g *Generator) KeyNumber(n uint64) uint64 { return g.keys.number(g.keySeed, n) }
 
-// AppendKey appends the key of event n: its number in decimal digits (names in
-// those of their radix), with leading zeros to the width of the largest (12 digits for seq), so that keys
-// sort as their numbers do and one can take another's place. Without keys it
-// appends nothing.
+// AppendKey appends the key of event n: its number in decimal digits (names: in digits
+// of their radix), with leading zeros to the width of the largest (12 digits for seq),
+// so that keys sort like their numbers and one can be replaced by another. Without keys
+// it appends nothing.
 func (g *Generator) AppendKey(dst []byte, n uint64) []byte {
 	if g.keys.kind == none {
 		return dst
@@ -187,7 +188,7 @@ func (g *Generator) AppendKey(dst []byte, n uint64) []byte {
 	return appendDecimal(dst, g.keys.number(g.keySeed, n), g.keys.width)
 }
 
-// MaxKeySize returns the bytes that no key exceeds, 0 without keys.
+// MaxKeySize returns the maximum size of a key, 0 without keys.
 func (g *Generator) MaxKeySize() int {
 	if g.keys.kind == seq {
 		return 20
@@ -195,11 +196,11 @@ func (g *Generator) MaxKeySize() int {
 	return g.keys.width
 }
 
-// Headers returns the headers of every event, in the order given. The slice is
-// the generator's own.
+// Headers returns the headers of every event, in the given order. The slice belongs to
+// the generator.
 func (g *Generator) Headers() []Header { return g.headers }
 
-// Describe says in one line what events are made of, for a report.
+// Describe returns a one-line description of the events, for a report.
 func (g *Generator) Describe() string {
 	var b strings.Builder
 	b.WriteString(g.values.describe())

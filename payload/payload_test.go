@@ -38,9 +38,9 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestBytesAreForever: reports name the seed, and whoever repeats a run gets the
-// bytes of then. A change of these sums breaks that, and wants a reason.
-func TestBytesAreForever(t *testing.T) {
+// TestBytesAreStable: reports contain the seed, and repeating a run must give the same
+// bytes. A change of these sums breaks that and needs a reason.
+func TestBytesAreStable(t *testing.T) {
 	tests := []struct {
 		name string
 		spec Spec
@@ -91,8 +91,8 @@ var specs = []Spec{
 	{Key: "zipf(1,1)"},
 }
 
-// TestEvents: whatever is made of, an event's value has its size, within the
-// maximum, stands behind what was there, and is the same every time.
+// TestEvents: with every specification, the value of an event has its size, within the
+// maximum, follows the bytes that were there, and is the same every time.
 func TestEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(specs).Draw(t, "spec")
@@ -111,10 +111,10 @@ func TestEvents(t *testing.T) {
 		if len(value) != g.Size(n) || len(value) > g.MaxSize() {
 			t.Fatalf("got %d bytes, Size says %d, MaxSize %d", len(value), g.Size(n), g.MaxSize())
 		}
-		// A buffer with old bytes in it must make no difference.
+		// Old bytes in the buffer must not matter.
 		again := g.AppendValue(bytes.Repeat([]byte{0xaa}, g.MaxSize())[:0], n)
 		if !bytes.Equal(value, again) {
-			t.Fatalf("made twice, the value differs")
+			t.Fatalf("the same value generated twice differs")
 		}
 		other, err := New(s)
 		if err != nil {
@@ -148,7 +148,7 @@ func TestEventsDiffer(t *testing.T) {
 		seen[string(b.AppendValue(nil, n))] = true
 	}
 	if got, want := len(seen), 20000; got != want {
-		t.Errorf("of %d values %d are distinct", want, got)
+		t.Errorf("got %d distinct values, want %d", got, want)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestKeyText(t *testing.T) {
 			seen[got] = true
 		}
 		if len(seen) != 10000 {
-			t.Errorf("of 10,000 names %d are distinct", len(seen))
+			t.Errorf("got %d distinct names of 10,000", len(seen))
 		}
 	})
 	t.Run("one width", func(t *testing.T) {
@@ -245,12 +245,13 @@ func TestLetters(t *testing.T) {
 	}
 	for i, n := range counts {
 		if n < 40_000/26*0.8 || n > 40_000/26*1.2 {
-			t.Errorf("%c came %g times of 40,000", 'A'+i, n)
+			t.Errorf("%c occurs %g times of 40,000", 'A'+i, n)
 		}
 	}
 }
 
-// Values have the characters of their set alone, each as often as it stands there.
+// Values contain only the characters of their set, each in proportion to its
+// occurrences there.
 func TestChars(t *testing.T) {
 	for _, tt := range []struct{ name, form, set string }{
 		{"one", "chars(x)", "x"},
@@ -258,7 +259,7 @@ func TestChars(t *testing.T) {
 		{"a range of one", "chars(a-a)", "a"},
 		{"dashes at the ends", "chars(-a-)", "-a-"},
 		{"a dash behind a range", "chars(a-c-e)", "abc-e"},
-		{"what forms are made of", "chars((),:= )", "(),:= "},
+		{"characters of the syntax", "chars((),:= )", "(),:= "},
 		{"weights", "chars(aab)", "aab"},
 		{"sangrenel's", "chars(a-zA-Z0-9!@#$^&*(){}][:<>.)", "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$^&*(){}][:<>."},
 	} {
@@ -273,7 +274,7 @@ func TestChars(t *testing.T) {
 			for c, n := range counts {
 				want := 301_000 * float64(strings.Count(tt.set, string(rune(c)))) / float64(len(tt.set))
 				if n < 0.9*want || n > 1.1*want {
-					t.Errorf("%q came %g times, want %g", rune(c), n, want)
+					t.Errorf("%q occurs %g times, want %g", rune(c), n, want)
 				}
 			}
 		})
@@ -314,7 +315,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestConcurrent is for the race detector.
+// TestConcurrent is meant for the race detector.
 func TestConcurrent(t *testing.T) {
 	for _, s := range specs {
 		g := generator(t, s)
@@ -339,7 +340,7 @@ func TestNoAllocations(t *testing.T) {
 			b = g.AppendKey(g.AppendValue(b[:0], n), n)
 			n++
 		}); got != 0 {
-			t.Errorf("%+v: got %v allocations an event, want none", s, got)
+			t.Errorf("%+v: got %v allocations per event, want none", s, got)
 		}
 	}
 }

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// maxValue is the largest value that may be asked for. No protocol here
-	// carries a larger one, and it is where a typing error stops.
+	// maxValue is the largest value size that may be requested. No protocol here
+	// carries a larger one, and it catches typing errors.
 	maxValue = 1 << 30
-	// maxWeighted bounds the list of a weighted distribution.
+	// maxWeighted limits the number of choices of a weighted distribution.
 	maxWeighted = 1000
 )
 
@@ -26,7 +26,7 @@ type sizes struct {
 	min, span uint64
 
 	choices []int32
-	cuts    []uint64 // of the weighted: choice i is drawn below cuts[i]; nil: all are equally likely
+	cuts    []uint64 // weighted: choice i is drawn for random numbers below cuts[i]; nil: all are equally likely
 
 	mean float64
 	max  int
@@ -99,7 +99,7 @@ func oneSize(s string) (uint64, error) {
 func (s *sizes) uniform(text string) error {
 	from, to, ranged := strings.Cut(text, "-")
 	if strings.TrimSpace(from) == "" {
-		_, err := units.ParseSize(text) // words of its own for a negative one
+		_, err := units.ParseSize(text) // has a specific error for a negative size
 		return err
 	}
 	low, err := oneSize(from)
@@ -154,7 +154,7 @@ func (s *sizes) weighted(args []string) error {
 		s.mean += float64(s.choices[i]) * w / sum
 		s.cuts = append(s.cuts, fraction(reached/sum))
 	}
-	// Rounding must not leave the last numbers to a choice of weight 0.
+	// Rounding must not assign the last random numbers to a choice of weight 0.
 	for i := len(weights) - 1; i >= 0; i-- {
 		s.cuts[i] = math.MaxUint64
 		if weights[i] > 0 {
@@ -165,7 +165,7 @@ func (s *sizes) weighted(args []string) error {
 	return nil
 }
 
-// fraction is f of 2^64, for f in [0, 1].
+// fraction returns f * 2^64, for f in [0, 1].
 func fraction(f float64) uint64 {
 	if f >= 1 {
 		return math.MaxUint64
@@ -173,10 +173,10 @@ func fraction(f float64) uint64 {
 	return uint64(math.Ldexp(f, 64))
 }
 
-// quantiles is how many equally likely sizes stand for a log-normal
-// distribution. A table costs a few ns to draw from where the inverse of the
-// error function costs a hundred, makes mean and maximum exact, and bounds the
-// tails at 4 sigma: with 2^14, the last is the 1-1/32768 quantile.
+// quantiles is the number of equally likely sizes that represent a log-normal
+// distribution. Drawing from a table takes a few ns, computing the inverse of the error
+// function a hundred. A table also makes mean and maximum exact, and limits the tails
+// to 4 sigma: with 2^14, the last is the 1-1/32768 quantile.
 const quantiles = 1 << 14
 
 func (s *sizes) lognormal(args []string) error {

@@ -2,7 +2,7 @@ package payload
 
 import "strings"
 
-// words are 256, so that a byte chooses one.
+// wordList has 256 words, so that a byte selects one.
 const wordList = `able about above across act add again against age ago air almost alone along already also always and anchor animal
 another answer any area arm around as ask autumn away back ball bank battle bear beat because bed before began behind
 bell below beside best better big bird black blue board body book both bottom box boy bread break bridge bright bring
@@ -17,8 +17,8 @@ group grow guess guide gun hair half hand happen happy harbour has hat have he h
 him his hold hole home horse hot hour house how hundred hurry ice idea if in inch it join jump just keep kind king knew
 know lake land`
 
-// words[i] is a word of 15 letters at most and a blank, in the first wordSizes[i]
-// of its 16 bytes.
+// words[i] is a word of at most 15 letters and a blank, in the first wordSizes[i] of
+// its 16 bytes.
 var words, wordSizes = func() (w [256][16]byte, sizes [256]uint8) {
 	for i, word := range strings.Fields(wordList) {
 		sizes[i] = uint8(copy(w[i][:], word+" "))
@@ -26,7 +26,7 @@ var words, wordSizes = func() (w [256][16]byte, sizes [256]uint8) {
 	return w, sizes
 }()
 
-// fillText fills b with English words and blanks, the last word cut. Batches of
+// fillText fills b with English words and blanks, the last word truncated. Batches of
 // it compress to a third with gzip and zstd, and to a half with lz4 and snappy.
 func fillText(b []byte, x uint64) {
 	var choice uint64
@@ -40,8 +40,8 @@ func fillText(b []byte, x uint64) {
 		choice >>= 8
 		left--
 		if len(b) >= 16 {
-			// Sixteen bytes at once cost less than a copy of just the word;
-			// what is behind the word is overwritten by the next.
+			// Copying sixteen bytes is faster than copying only the word; the next word
+			// overwrites the excess.
 			*(*[16]byte)(b) = words[i]
 			b = b[wordSizes[i]:]
 			continue

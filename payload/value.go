@@ -18,7 +18,7 @@ const (
 	text
 	zero
 	compressible
-	letters   // capital ones, as kafka-producer-perf-test --record-size
+	letters   // capital letters, as kafka-producer-perf-test --record-size
 	chars     // of a set
 	monotonic // the decimal text of n, as kafka-producer-perf-test --payload-monotonic
 	lines     // of a file
@@ -28,12 +28,12 @@ type values struct {
 	text  string
 	kind  valueKind
 	ratio float64 // of compressible
-	few   uint64  // of letters: how many different ones there are; 0: no two alike
+	few   uint64  // letters: number of distinct values; 0: all are distinct
 	set   charset // of chars
 	file  *file   // of lines
 }
 
-// sized reports whether values have the sizes that were asked for.
+// sized reports whether values have the requested sizes.
 func (v *values) sized() bool { return v.kind != monotonic && v.kind != lines }
 
 func (v *values) describe() string {
@@ -45,7 +45,7 @@ func (v *values) describe() string {
 
 func parseValues(s string) (values, error) {
 	out := values{text: s}
-	// All of what follows file: is the path, parentheses and commas too.
+	// Everything after file: is the path, including parentheses and commas.
 	if path, ok := strings.CutPrefix(s, "file:"); ok {
 		out.kind = lines
 		var err error
@@ -104,29 +104,29 @@ func (v *values) parse(name string, called bool, args string) error {
 		v.set, err = parseChars(args)
 		return err
 	case "file":
-		v.kind = lines // read when all is understood
+		v.kind = lines // the file is read after parsing
 		return nil
 	}
 	return fmt.Errorf("%q is not a kind of payload", name)
 }
 
-// The shape of compressible values. Each block is random bytes and then filler,
-// so that a batch of any length, cut anywhere, compresses alike.
+// The shape of compressible values. Each block is random bytes followed by filler, so
+// that a batch of any length, cut anywhere, has the same ratio.
 const (
 	block    = 256
 	minRatio = 0.02
-	// A codec spends bytes on saying "now filler": lengths and offset of the
-	// match. Measured, they are 1.5 a block for zstd, 4 for gzip, 5 for lz4
-	// and up to 14 for snappy, which copies 64 bytes at most at once; this
-	// many are taken off the random bytes.
+	// A codec needs bytes to encode a match with the filler: its lengths and offset.
+	// Measured, they are 1.5 a block for zstd, 4 for gzip, 5 for lz4 and up to 14 for
+	// snappy, which copies at most 64 bytes at once; matchCost is subtracted from the
+	// random bytes.
 	matchCost = 3
 )
 
-// filler repeats itself at a short distance, so that the first event compresses
-// as well as the hundredth: 16 bytes are within reach of any codec's window.
+// filler repeats itself at a short distance, so that the first event compresses as well
+// as the hundredth: 16 bytes are within the window of any codec.
 var filler = []byte(strings.Repeat("carronade filler", block/16))
 
-// fillCompressible fills b with bytes of which codecs leave about ratio.
+// fillCompressible fills b with bytes that codecs compress to about ratio.
 func fillCompressible(b []byte, x uint64, ratio float64) {
 	for len(b) > 0 {
 		size := min(len(b), block)
@@ -143,8 +143,8 @@ func fillCompressible(b []byte, x uint64, ratio float64) {
 	}
 }
 
-// fillLetters fills b with capital letters, each about as likely as the others: what
-// a codec can save is the part of a byte that a letter does not need.
+// fillLetters fills b with capital letters, all about equally likely: a codec can save
+// the part of each byte that a letter does not need.
 func fillLetters(b []byte, x uint64) {
 	fillRandom(b, x)
 	for i, c := range b {
@@ -152,12 +152,12 @@ func fillLetters(b []byte, x uint64) {
 	}
 }
 
-// lastOption is match=, behind which everything is the expression, commas and
-// blanks too: nothing in a regular expression is spared for other options.
+// lastOption is match=. Everything after it is the expression, including commas and
+// blanks: no character of a regular expression is reserved for other options.
 var lastOption = regexp.MustCompile(`(?s),\s*match=(.*)\z`)
 
-// fileArguments takes "PATH,random,delim=\0" apart. Options stand at the end;
-// what is no option belongs to the path, commas included.
+// fileArguments splits "PATH,random,delim=\0". Options come last; text that is not an
+// option belongs to the path, including commas.
 func fileArguments(args string) (path string, how cutting, err error) {
 	path, how.delim = args, "\n"
 	if at := lastOption.FindStringSubmatchIndex(args); at != nil {
@@ -192,8 +192,8 @@ func fileArguments(args string) (path string, how cutting, err error) {
 	return strings.TrimSpace(path), how, nil
 }
 
-// unescape reads \0 \t \n \r \\ and \xHH, the bytes that a shell does not let
-// through or that the form itself uses (\x2c is a comma).
+// unescape replaces \0 \t \n \r \\ and \xHH, for bytes that a shell does not pass or
+// that the form itself uses (\x2c is a comma).
 func unescape(s string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -6,16 +6,16 @@ import (
 )
 
 // zipf draws 0..n-1 with P(k) proportional to 1/(k+1)^s, for any n and s > 0 (the
-// standard library's needs s > 1): from a table where n is small, else by
-// rejection-inversion (Hörmann, Derflinger: Rejection-inversion to generate
-// variates from monotone discrete distributions, ACM TOMACS 6(3), 1996), which is
-// as exact, takes no memory, and nearly always accepts the first trial.
+// standard library needs s > 1): from a table if n is small, else by
+// rejection-inversion (Hörmann, Derflinger: Rejection-inversion to generate variates
+// from monotone discrete distributions, ACM TOMACS 6(3), 1996), which is equally exact,
+// takes no memory, and nearly always accepts the first trial.
 type zipf struct {
 	n, s        float64
-	first, last float64 // the integral at 1.5, less 1, and at n+0.5
+	first, last float64 // the integral at 1.5, minus 1, and at n+0.5
 	near        float64 // accept at once when k-x is at most this
 
-	table alias // instead, where n is at most maxAlias
+	table alias // used instead if n is at most maxAlias
 }
 
 func newZipf(n uint64, s float64) zipf {
@@ -32,14 +32,14 @@ func newZipf(n uint64, s float64) zipf {
 	return z
 }
 
-// prepare computes what invert needs.
+// prepare computes the constants of invert.
 func (z *zipf) prepare() {
 	z.first = z.integral(1.5) - 1
 	z.last = z.integral(z.n + 0.5)
 	z.near = 2 - z.inverse(z.integral(2.5)-z.density(2))
 }
 
-// number is a function of u.
+// number returns the key number for the random number u.
 func (z *zipf) number(u uint64) uint64 {
 	if z.table.cut != nil {
 		return z.table.draw(u)
@@ -47,7 +47,7 @@ func (z *zipf) number(u uint64) uint64 {
 	return z.invert(u)
 }
 
-// invert takes further numbers, where a trial is rejected, that follow from u.
+// invert uses further numbers derived from u if a trial is rejected.
 func (z *zipf) invert(u uint64) uint64 {
 	for trial := uint64(1); ; trial++ {
 		y := z.last + unit(u)*(z.first-z.last)
@@ -60,11 +60,11 @@ func (z *zipf) invert(u uint64) uint64 {
 	}
 }
 
-// density is x^-s.
+// density returns x^-s.
 func (z *zipf) density(x float64) float64 { return math.Exp(-z.s * math.Log(x)) }
 
-// integral is that of the density: (x^(1-s)-1)/(1-s), and log x at s = 1, which
-// is its limit; expm1 keeps the digits close to it.
+// integral returns the integral of the density: (x^(1-s)-1)/(1-s), and its limit log x
+// at s = 1; expm1 keeps the precision close to it.
 func (z *zipf) integral(x float64) float64 {
 	l := math.Log(x)
 	t := (1 - z.s) * l
@@ -74,24 +74,24 @@ func (z *zipf) integral(x float64) float64 {
 	return l * (1 + t/2*(1+t/3))
 }
 
-// inverse is that of the integral.
+// inverse returns the inverse of the integral.
 func (z *zipf) inverse(y float64) float64 {
-	t := max(y*(1-z.s), -1) // rounding may have gone below what an integral can be
+	t := max(y*(1-z.s), -1) // rounding may have gone below the minimum of the integral
 	if math.Abs(t) > 1e-8 {
 		return math.Exp(math.Log1p(t) / (1 - z.s))
 	}
 	return math.Exp(y * (1 - t*(0.5-t/3)))
 }
 
-// maxAlias is the most outcomes that an alias table is made for: 768 KiB. With
-// one, a key costs a tenth of the logarithms of rejection-inversion.
+// maxAlias is the largest number of outcomes for an alias table: 768 KiB. With a table,
+// a key takes a tenth of the time that the logarithms of rejection-inversion take.
 const maxAlias = 1 << 16
 
-// alias draws from any finite distribution in one step (Walker 1977, by the
-// construction of Vose 1991): the high word of u*n is a cell, and the low word
-// says whether it stands for itself or for its other.
+// alias draws from any finite distribution in one step (Walker 1977, constructed as in
+// Vose 1991): the high word of u*n selects a cell, and the low word selects the cell
+// itself or its alternative.
 type alias struct {
-	cut   []uint64 // of 2^64
+	cut   []uint64 // share of the cell itself, of 2^64
 	other []uint32
 }
 
@@ -121,7 +121,7 @@ func newAlias(weights []float64) alias {
 		share[l] -= 1 - share[s]
 		put(l)
 	}
-	// What is left differs from 1 by rounding alone.
+	// The remaining shares differ from 1 only by rounding.
 	for _, i := range append(small, large...) {
 		a.cut[i], a.other[i] = math.MaxUint64, i
 	}

@@ -14,8 +14,8 @@ type Type uint8
 const (
 	String   Type = iota
 	Bool          // true or false
-	Int           // a whole number, k and m allowed
-	Duration      // with its unit
+	Int           // an integer; k and m allowed
+	Duration      // with a unit
 	Size          // bytes, or with a unit
 	Float
 	List  // text, repeatable
@@ -23,32 +23,32 @@ const (
 	Share // 0.01 or 1%
 )
 
-// String returns the word used in help and in the schema.
+// String returns the name used in help and in the schema.
 func (t Type) String() string {
 	return [...]string{"text", "bool", "number", "duration", "size", "number", "list", "rate", "share"}[t]
 }
 
-// An Option is one row of a kind's table. Names are those of flags, of keys in
-// a workload file and of the report alike.
+// An Option is one row of a kind's table. Flags, keys in a workload file and reports
+// use the same names.
 type Option struct {
 	Name        string
 	Type        Type
-	Default     string // as typed; "" is none
+	Default     string // as entered; "": none
 	Help        string // one line, lower case, no full stop
-	Word        string // stands for the value in help, such as "FILE"; "": the type's own
+	Word        string // name of the value in help, such as "FILE"; "": the type's name
 	Choices     []string
 	Group       string   // heading in help: "batching", "security", ...
-	Ops         []string // operations it has a meaning for; empty: all
+	Ops         []string // operations that it applies to; empty: all
 	Independent bool     // an independent variable: reports may be compared over it
-	Secret      bool     // never shown: value must be env:NAME or file:PATH
+	Secret      bool     // never shown; the value must be env:NAME or file:PATH
 
-	// Show is what may be shown of a value that may hold a secret, in reports
-	// and everywhere else; nil: all of it.
+	// Show returns what reports and other output may show of a value that may contain a
+	// secret; nil: all of it.
 	Show func(text string) string
 }
 
-// Values are options by name, as text, defaults filled in and already checked
-// against their table: the getters panic on text that does not parse.
+// Values are option texts by name, with defaults filled in and already checked against
+// their table: the getters panic on text that does not parse.
 type Values map[string][]string
 
 // Has reports whether the option has a value that is not empty.

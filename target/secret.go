@@ -6,9 +6,9 @@ import (
 	"carronade/internal/secret"
 )
 
-// ReadSecret resolves a reference to a secret, env:NAME or file:PATH, that an
-// option was given. Errors name the reference, and never what it refers to; a
-// text that is no reference is a secret itself and is not repeated.
+// ReadSecret resolves an option's reference to a secret, env:NAME or file:PATH. Errors
+// contain the reference, but never the secret; a text that is not a reference is taken
+// for a secret and is not repeated.
 func ReadSecret(option, ref string) (string, error) {
 	text, referred, err := secret.Read(ref)
 	failed := &Error{Doing: "read --" + option, Err: err}

@@ -13,12 +13,12 @@ const (
 	wantShare = "a part of one or a percentage from 0 to 100%, such as 0.01 or 1%"
 )
 
-// multiples are decimal, for counts and rates. b is a billion, as g is.
+// multiples are decimal, for counts and rates. b is a billion, like g.
 var multiples = map[string]int64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
 
-// ParseCount reads a number of things: "250000", "10m" (ten million), "1.5k",
-// "1e6", "250_000", and "250,000" as FormatCount prints it. k, m, g (or b) and t
-// are powers of 1000, in either case. What is not a whole number is an error.
+// ParseCount parses a count: "250000", "10m" (ten million), "1.5k", "1e6", "250_000",
+// and "250,000" as FormatCount prints it. k, m, g (or b) and t are powers of 1000, in
+// either case. A result that is not an integer is an error.
 func ParseCount(s string) (uint64, error) {
 	bad := func(why error) (uint64, error) { return 0, wrong("count", s, why, wantCount) }
 	n, unit, err := number(ungrouped(s))
@@ -39,8 +39,8 @@ func ParseCount(s string) (uint64, error) {
 	return n.Num().Uint64(), nil
 }
 
-// ungrouped takes the commas out of a text of digits in groups of three; any
-// other text it leaves alone, so that "1,5" is an error and not fifteen.
+// ungrouped removes the commas from a text of digits in groups of three. It leaves any
+// other text alone, so that "1,5" is an error and not fifteen.
 func ungrouped(s string) string {
 	groups := strings.Split(strings.TrimSpace(s), ",")
 	if len(groups) == 1 {
@@ -76,7 +76,7 @@ func FormatCountShort(n uint64) string {
 	return text + " " + unit
 }
 
-// ParseShare reads a part of a whole, "1%" or "0.01", as a number from 0 to 1.
+// ParseShare parses a share, "1%" or "0.01", as a number from 0 to 1.
 func ParseShare(s string) (float64, error) {
 	bad := func(why error) (float64, error) { return 0, wrong("share", s, why, wantShare) }
 	n, unit, err := number(s)
@@ -97,17 +97,17 @@ func ParseShare(s string) (float64, error) {
 	return share, nil
 }
 
-// FormatPercent prints a part of one as a percentage in three significant
-// digits: 0.01 as "1%", 0.98765 as "98.8%". What is not whole never prints as
-// 100%, and what is no number prints as "n/a".
+// FormatPercent prints a share as a percentage in three significant digits: 0.01 as
+// "1%", 0.98765 as "98.8%". A share below 1 never prints as 100%, and NaN and
+// infinities print as "n/a".
 func FormatPercent(share float64) string {
 	if math.IsNaN(share) || math.IsInf(share, 0) {
 		return "n/a"
 	}
 	p := share * 100
 	if p > 99.9 && p < 100 {
-		// As many places as the first that is not a nine needs: 99.996% must
-		// not read as all of them.
+		// As many decimal places as the first digit that is not a nine needs: 99.996%
+		// must not look like 100%.
 		places := int(min(max(math.Ceil(-math.Log10(100-p)), 1), 9))
 		text := strconv.FormatFloat(p, 'f', places, 64)
 		if strings.HasPrefix(text, "100") {
@@ -119,8 +119,8 @@ func FormatPercent(share float64) string {
 	return text + "%"
 }
 
-// Plural prints a count of things, each of which is a what: "1 event",
-// "12,345 events", "3 batches". What takes an s in the plural, or es after ch.
+// Plural prints a count and its noun, what: "1 event", "12,345 events", "3 batches".
+// The plural takes an s, or es after ch.
 func Plural[N int | int64 | uint64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -13,15 +13,15 @@ const wantDuration = "numbers with ns, us, ms, s, m, h or d, such as 500ms, 20s 
 
 const day = 24 * time.Hour
 
-// The order is that of trial: a unit that begins another comes after it.
+// Tried in this order: a unit that is a prefix of another comes after it.
 var durationUnits = []struct {
 	name string
 	unit time.Duration
 }{
 	{"ns", time.Nanosecond},
 	{"us", time.Microsecond},
-	{"µs", time.Microsecond}, // U+00B5, what keyboards type
-	{"μs", time.Microsecond}, // U+03BC, what NFKC makes of it
+	{"µs", time.Microsecond}, // U+00B5, on keyboards
+	{"μs", time.Microsecond}, // U+03BC, its NFKC form
 	{"ms", time.Millisecond},
 	{"s", time.Second},
 	{"m", time.Minute},
@@ -29,10 +29,10 @@ var durationUnits = []struct {
 	{"d", day},
 }
 
-// ParseDuration reads a duration such as "500ms", "1.5s", "1h30m" or "2d". A
-// unit is required, since a bare number means milliseconds to one tool and
-// seconds to the next; only "0" goes without. A day has 24 hours. The result is
-// rounded to the nearest nanosecond.
+// ParseDuration parses a duration such as "500ms", "1.5s", "1h30m" or "2d". A unit is
+// required, since a bare number means milliseconds to one tool and seconds to the next;
+// only "0" needs none. A day has 24 hours. The result is rounded to the nearest
+// nanosecond.
 func ParseDuration(s string) (time.Duration, error) {
 	bad := func(why error) (time.Duration, error) { return 0, wrong("duration", s, why, wantDuration) }
 	rest := strings.TrimSpace(s)
@@ -75,7 +75,7 @@ func isLetter(s string) bool {
 	return s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z')
 }
 
-// leadingWord is s up to its first digit or blank.
+// leadingWord returns s up to its first digit or blank.
 func leadingWord(s string) string {
 	if i := strings.IndexAny(s, "0123456789 \t"); i >= 0 {
 		return s[:i]
@@ -94,19 +94,19 @@ var shortDurations = []struct {
 	{"s", time.Second, 60},
 }
 
-// FormatDuration prints a duration in three significant digits up to a minute
-// ("85 us", "1.23 ms", "12.3 s"), and beyond it in its two largest units
-// ("2m03s", "1h02m", "3d04h").
+// FormatDuration prints a duration in three significant digits up to a minute ("85 us",
+// "1.23 ms", "12.3 s"), and a longer one in its two largest units ("2m03s", "1h02m",
+// "3d04h").
 func FormatDuration(d time.Duration) string {
 	if d < 0 {
-		// -d of the smallest duration is itself; a nanosecond is not missed.
+		// -d of the smallest duration overflows; a nanosecond does not matter.
 		if d == -1<<63 {
 			d++
 		}
 		return "-" + FormatDuration(-d)
 	}
-	// Rounding may carry into the next unit (59.96 s is 1m00s), so each
-	// form is tried on what it would print.
+	// Rounding may carry into the next unit (59.96 s is 1m00s), so each form is checked
+	// after rounding.
 	if d == 0 {
 		return "0 s"
 	}
@@ -125,6 +125,6 @@ func FormatDuration(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", h/day, h%day/time.Hour)
 }
 
-// Seconds is the time of so many seconds, as documents have it, to the nearest
-// nanosecond.
+// Seconds returns a number of seconds, as in documents, as a duration, rounded to the
+// nearest nanosecond.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// What is printed for people to read has blanks and three digits. What they are
-// to type after a flag may have neither: a blank ends the argument, and digits
-// that were rounded away may be those that mattered. So hints, and the values
-// that help shows for flags, are printed by the functions of this file.
+// Output for reading has blanks and three digits. A flag's value may have neither: a
+// blank ends the argument, and digits that were rounded away may matter. So hints, and
+// the values that help shows for flags, are printed by the functions of this file.
 
-// FlagSize prints a size as it can be typed, in full: "64KiB", "1500B". ParseSize
-// reads back the very same. A negative size is printed as none.
+// FlagSize prints a size in full, as a flag's value: "64KiB", "1500B". ParseSize parses
+// it to the same size. A negative size is printed as 0.
 func FlagSize(bytes int64) string {
 	bytes = max(0, bytes)
 	names := [...]string{"TiB", "GiB", "MiB", "KiB"}
@@ -25,8 +24,8 @@ func FlagSize(bytes int64) string {
 	return strconv.FormatInt(bytes, 10) + "B"
 }
 
-// FlagSizeAbove prints a size as it can be typed, rounded up to a whole unit of
-// which there are ten or more: what is said to suffice must suffice when typed.
+// FlagSizeAbove prints a size as a flag's value, rounded up to a unit of which it has
+// ten or more: a size that is stated to suffice must still suffice after rounding.
 func FlagSizeAbove(bytes int64) string {
 	unit := int64(1)
 	for unit < 1<<40 && bytes/unit >= 10<<10 {
@@ -38,9 +37,8 @@ func FlagSizeAbove(bytes int64) string {
 	return FlagSize(bytes)
 }
 
-// FlagDuration prints a duration as it can be typed, in full: "1m", "1.5s",
-// "24h". ParseDuration reads back the very same. A negative duration is printed
-// as none.
+// FlagDuration prints a duration in full, as a flag's value: "1m", "1.5s", "24h".
+// ParseDuration parses it to the same duration. A negative duration is printed as 0.
 func FlagDuration(d time.Duration) string {
 	text := strings.Replace(max(0, d).String(), "µ", "u", 1)
 	if strings.HasSuffix(text, "m0s") {
@@ -52,8 +50,8 @@ func FlagDuration(d time.Duration) string {
 	return text
 }
 
-// FlagRate prints a rate as it can be typed, in full: "50k/s", "0.5/s". ParseRate
-// reads back the very same. What is no rate is printed as none.
+// FlagRate prints a rate in full, as a flag's value: "50k/s", "0.5/s". ParseRate parses
+// it to the same rate. An invalid rate is printed as 0.
 func FlagRate(perSecond float64) string {
 	if !(perSecond >= 0 && perSecond <= MaxRate) {
 		perSecond = 0

@@ -43,9 +43,9 @@ func TestFlag(t *testing.T) {
 	}
 }
 
-// TestWhatIsForTypingIsReadBack: the very same comes back, or a little more where
-// that is said, and no shell parts it.
-func TestWhatIsForTypingIsReadBack(t *testing.T) {
+// TestFlagValuesParse: flag values are parsed to the same quantity, or a slightly
+// larger one where documented, and no shell splits them.
+func TestFlagValuesParse(t *testing.T) {
 	one := func(t *rapid.T, text string) string {
 		if strings.ContainsAny(text, " \t,'\"") {
 			t.Fatalf("%q is not one word", text)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// significant prints v in three significant digits without an exponent and
-// without closing zeros, and returns the number that the text says.
+// significant prints v in three significant digits without an exponent and without
+// trailing zeros, and returns the printed number.
 func significant(v float64) (text string, shown float64) {
 	if v == 0 {
 		return "0", 0
@@ -17,7 +17,7 @@ func significant(v float64) (text string, shown float64) {
 		f := math.Pow10(-places)
 		return whole(math.Round(v/f) * f)
 	}
-	// Beyond 12 places a number is noise for everything printed here.
+	// Beyond 12 decimal places, everything printed here is noise.
 	text = strconv.FormatFloat(v, 'f', min(places, 12), 64)
 	text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	if text == "-0" || text == "" {

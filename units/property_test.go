@@ -10,15 +10,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// near is half a unit of the third significant digit, with room for float64.
+// near reports whether two numbers differ by at most half a unit of the third
+// significant digit, with tolerance for float64.
 func near(got, want float64) bool { return math.Abs(got-want) <= 0.005001*math.Abs(want) }
 
-func TestWhatIsPrintedIsReadBack(t *testing.T) {
+func TestPrintedFormsParse(t *testing.T) {
 	t.Run("duration", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			d := time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "d"))
 			got, err := ParseDuration(FormatDuration(d))
-			// The two largest units of 1m00s, 1h00m, 1d00h: at most half of 1/60.
+			// The two largest units, as in 1m00s, 1h00m, 1d00h: at most half of 1/60.
 			if err != nil || math.Abs(float64(got-d)) > 0.021*float64(d) {
 				t.Fatalf("%d printed %q: got %d, %v", d, FormatDuration(d), got, err)
 			}
@@ -92,8 +93,8 @@ func TestWhatIsPrintedIsReadBack(t *testing.T) {
 	})
 }
 
-// FuzzParse: no text makes a parser panic or yield what its kind cannot be, and
-// what is refused is refused in words.
+// FuzzParse: no text makes a parser panic or return an invalid quantity, and each
+// refusal has a meaningful error.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"", "0", "1", "-1", "1h30m", "1.5GiB", "50k/s", "3/m", "12,345,678", "1%", "1e6", "1e-6s", "1_0", "1__0", ".", ".5d",
@@ -107,7 +108,7 @@ func FuzzParse(f *testing.F) {
 		if d < 0 {
 			t.Errorf("duration %q: got %d", s, d)
 		}
-		// Whatever was read prints as something that is read again.
+		// The printed form of whatever was parsed can be parsed again.
 		if _, err := ParseDuration(FormatDuration(d)); err != nil {
 			t.Errorf("duration %q: %v", s, err)
 		}

@@ -9,21 +9,20 @@ import (
 
 const wantRate = "events per second, or a number with k, m or g and /s, /m or /h, such as 50000, 50k/s, 0.5/s or 3/m"
 
-// MaxRate is the highest rate that ParseRate takes, in events/s: a thousand
-// events in the nanosecond that clocks can tell apart. A higher one is a typing
-// error.
+// MaxRate is the highest rate that ParseRate accepts, in events/s: a thousand events
+// per nanosecond, the resolution of clocks. A higher one is a typing error.
 const MaxRate = 1e12
 
-// rateTimes are seconds by what stands behind the slash.
+// rateTimes are the seconds by the unit after the slash.
 var rateTimes = map[string]int64{
 	"s": 1, "sec": 1, "second": 1,
 	"m": 60, "min": 60, "minute": 60,
 	"h": 3600, "hour": 3600,
 }
 
-// ParseRate reads a rate in events/s: "50000/s", "50k/s", "0.5/s", "3/m" (three
-// a minute), "2/h". A bare number is per second. k, m and g are powers of 1000,
-// in either case. Zero is a rate; above MaxRate is an error.
+// ParseRate parses a rate in events/s: "50000/s", "50k/s", "0.5/s", "3/m" (three a
+// minute), "2/h". A bare number is per second. k, m and g are powers of 1000, in either
+// case. Zero is a valid rate; a rate above MaxRate is an error.
 func ParseRate(s string) (float64, error) {
 	bad := func(why error) (float64, error) { return 0, wrong("rate", s, why, wantRate) }
 	n, unit, err := number(s)
@@ -48,8 +47,8 @@ func ParseRate(s string) (float64, error) {
 	return rate, nil
 }
 
-// FormatRate prints a rate in events/s in three significant digits: "850/s",
-// "50 k/s", "1.23 M/s". What is no number prints as "n/a".
+// FormatRate prints a rate in events/s in three significant digits: "850/s", "50 k/s",
+// "1.23 M/s". NaN and infinities print as "n/a".
 func FormatRate(perSecond float64) string {
 	if math.IsNaN(perSecond) || math.IsInf(perSecond, 0) {
 		return "n/a"

@@ -8,7 +8,7 @@ import (
 const wantSize = "bytes, or a number with B, KiB, MiB, GiB, TiB (powers of 1024; K, M, G, T alone mean the same) " +
 	"or kB, MB, GB, TB (powers of 1000), such as 1500, 64KiB or 1.5GiB"
 
-// sizeUnits are in lower case; see sizeUnit for what case still says.
+// sizeUnits are in lower case; ParseSize checks where case matters.
 var sizeUnits = map[string]int64{
 	"": 1, "b": 1,
 	"k": 1 << 10, "kib": 1 << 10, "kb": 1e3,
@@ -17,12 +17,11 @@ var sizeUnits = map[string]int64{
 	"t": 1 << 40, "tib": 1 << 40, "tb": 1e12,
 }
 
-// ParseSize reads a size in bytes: "1500", "64KiB", "1.5GiB", "10MB". KiB, MiB,
-// GiB and TiB are powers of 1024; kB, MB, GB and TB are powers of 1000. A letter
-// alone (4k, 64K, 1G) is a power of 1024, as dd, fio and the JVM read it. Units
-// may be in any case, but Kb, Mb, Gb and Tb are refused: they mean bits to many.
-// A fraction of a unit is rounded to the nearest byte; a fraction of a byte is
-// an error.
+// ParseSize parses a size in bytes: "1500", "64KiB", "1.5GiB", "10MB". KiB, MiB, GiB
+// and TiB are powers of 1024; kB, MB, GB and TB are powers of 1000. A letter alone (4k,
+// 64K, 1G) is a power of 1024, as in dd, fio and the JVM. Units may be in any case, but
+// Kb, Mb, Gb and Tb are refused, because many take them for bits. A fraction of a unit
+// is rounded to the nearest byte; a fraction of a byte is an error.
 func ParseSize(s string) (int64, error) {
 	bad := func(why error) (int64, error) { return 0, wrong("size", s, why, wantSize) }
 	n, unit, err := number(s)

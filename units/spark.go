@@ -4,12 +4,12 @@ import "math"
 
 var (
 	blocks = []rune("▁▂▃▄▅▆▇█")
-	ramp   = []rune("_.-:=+*#") // where blocks cannot be shown
+	ramp   = []rune("_.-:=+*#") // if blocks cannot be shown
 )
 
-// Spark prints a series as one character a value, from the lowest block for
-// base (or the smallest value, if that is less) to the highest for the largest
-// value. What is no number prints as a blank.
+// Spark prints a series as one character a value, from the lowest block for base (or
+// the minimum, if that is less) to the highest for the maximum. NaN and infinities
+// print as a blank.
 func Spark(values []float64, base float64, ascii bool) string {
 	levels := blocks
 	if ascii {

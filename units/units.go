@@ -1,17 +1,16 @@
-// Package units reads and prints the quantities that people type and read:
-// durations, sizes, rates, counts and shares.
+// Package units parses and prints the quantities that users enter and read: durations,
+// sizes, rates, counts and shares.
 //
-// It answers for one grammar everywhere: what one flag takes, a workload file
-// and a script take as well, and every text that a Format function prints is
-// read back by its Parse function to within the digits that were printed. It
-// refuses to know what a quantity is for: a rate of zero is a fine number here,
-// and somebody else's error.
+// The grammar is the same everywhere: flags, workload files and scripts accept the same
+// texts, and every text that a Format function prints can be parsed by its Parse
+// function to within the printed digits. The package does not depend on what a quantity
+// is used for: a rate of zero is valid here, and the caller checks whether it makes
+// sense.
 //
-// Numbers are plain digits, with _ between digits, a fraction or an exponent
-// where wanted (50_000, 1.5, 1e6). They are computed exactly and rounded once,
-// so 1.1GB is 1,100,000,000 bytes and not one less. Negative numbers, NaN,
-// overflow and empty texts are errors, and each error names the text, says what
-// was expected and gives an example.
+// Numbers are plain digits, with _ between digits, and optionally a fraction or an
+// exponent (50_000, 1.5, 1e6). They are computed exactly and rounded once, so 1.1GB is
+// exactly 1,100,000,000 bytes. Negative numbers, NaN, overflow and empty texts are
+// errors, and each error names the text, says what was expected and gives an example.
 //
 // All functions are safe for concurrent use.
 package units
@@ -23,8 +22,8 @@ import (
 	"strings"
 )
 
-// Bounds of a typed number. They keep an exponent such as 1e999999999 from
-// costing memory before it is refused; any quantity here is far inside.
+// Bounds of an entered number. They keep an exponent such as 1e999999999 from using
+// memory before it is refused; all quantities here are far smaller.
 const (
 	maxDigits   = 40
 	maxExponent = 40
@@ -37,13 +36,13 @@ var (
 	errRange     = errors.New("is out of range")
 )
 
-// An Error says why a text was refused. It is the type of every error of this
-// package, so that who reads sizes within a larger form can say what form that is
+// An Error says why a text was refused. It is the type of every error of this package,
+// so that a caller that parses sizes within a larger form can describe that form
 // instead of Want.
 type Error struct {
-	Kind string // what was to be read: "duration", "size", "rate", "count" or "share"
-	Text string // cut at 60 bytes
-	Why  error  // the rest of a sentence that begins with the text: "is empty"
+	Kind string // what was parsed: "duration", "size", "rate", "count" or "share"
+	Text string // truncated to 60 bytes
+	Why  error  // continues a sentence that begins with the text: "is empty"
 	Want string // what is expected, with examples
 }
 
@@ -69,8 +68,8 @@ func notUnit(unit, kind string) error {
 	return fmt.Errorf("has %q, which is not a unit of a %s", unit, kind)
 }
 
-// number reads the number that s begins with and returns it exactly, with what
-// follows it (blanks between the two removed).
+// number parses the number at the beginning of s and returns it exactly, with the rest
+// (blanks between the two removed).
 func number(s string) (n *big.Rat, rest string, err error) {
 	s = strings.TrimSpace(s)
 	switch {
@@ -107,7 +106,7 @@ func number(s string) (n *big.Rat, rest string, err error) {
 		if j < len(s) && (s[j] == '+' || s[j] == '-') {
 			j++
 		}
-		// An e that no digit follows belongs to a unit.
+		// An e without a digit after it belongs to a unit.
 		if isDigit(s, j) {
 			exp := 0
 			for k := j; isDigit(s, k); k++ {
@@ -129,7 +128,7 @@ func number(s string) (n *big.Rat, rest string, err error) {
 
 func isDigit(s string, i int) bool { return i < len(s) && s[i] >= '0' && s[i] <= '9' }
 
-// round returns the nearest whole number, halves away from zero; n >= 0.
+// round returns the nearest integer, halves away from zero; n >= 0.
 func round(n *big.Rat) *big.Int {
 	num := new(big.Int).Lsh(n.Num(), 1)
 	num.Add(num, n.Denom())

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// An Absence counts attempts to connect that failed during a run. Where a server
-// is gone nothing is sent, so that no event fails: without it a report would not
-// say why. The zero value has none. It is safe for concurrent use.
+// ConnectFailures counts attempts to connect that failed during a run. If a server is
+// gone, nothing is sent and no event fails, so without these counts a report would not
+// explain why. The zero value has no failures. Safe for concurrent use.
 type Absence struct {
 	mu sync.Mutex
 	of map[string]*failed
 }
 
-// failed is what became of attempts to connect to one address.
+// failed counts the failed attempts to connect to one address.
 type failed struct {
 	attempts    int
 	first, last time.Duration
 	err         string // of the last one
 }
 
-// Note counts a failed attempt to connect to an address, at an offset from the
-// start of the run. What the error says goes into the report.
+// Note counts a failed attempt to connect to an address, at an offset from the start of
+// the run. The report contains the error text.
 func (a *Absence) Note(addr string, at time.Duration, err string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,10 +40,10 @@ func (a *Absence) Note(addr string, at time.Duration, err string) {
 	f.last, f.err = max(f.last, at), err
 }
 
-// mostAbsent bounds the addresses that are named.
+// mostAbsent limits the addresses that are named.
 const mostAbsent = 8
 
-// Warnings are a sentence an address, in their order.
+// Warnings returns one sentence per address, sorted by address.
 func (a *Absence) Warnings() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"carronade/target"
 )
 
-// Hosts reads the hosts of a target, host,host:port,... and gives each without
-// a port the usual one.
+// Hosts parses the hosts of a target, host,host:port,... and adds the default port to
+// those without one.
 func Hosts(list, port string) ([]string, error) {
 	var hosts []string
 	for h := range strings.SplitSeq(list, ",") {
@@ -25,8 +25,8 @@ func Hosts(list, port string) ([]string, error) {
 	return hosts, nil
 }
 
-// Host completes an address with a port. An IPv6 address may stand without
-// brackets where it has none.
+// Host completes an address with a port. An IPv6 address without a port needs no
+// brackets.
 func Host(text, port string) (string, error) {
 	if text == "" {
 		return "", errors.New("no address")
@@ -48,10 +48,10 @@ func Host(text, port string) (string, error) {
 	return net.JoinHostPort(host, p), nil
 }
 
-// CheckURL refuses what the URL of a target, or of something beside it, must
-// not carry. It is part of the report: a password in it would be, too, so that
-// nothing of it is repeated in the error. The hints say how to log in instead,
-// and where settings are given.
+// CheckURL refuses URLs that contain what must not be in the URL of a target, or of
+// another service. The URL becomes part of the report, and so would a password in it;
+// the error therefore repeats no part of it. The hints say how to log in instead, and
+// where settings belong.
 func CheckURL(u *url.URL, doing, login, settings string) error {
 	switch {
 	case u.User != nil:

@@ -62,7 +62,7 @@ func TestCheckURL(t *testing.T) {
 				t.Fatalf("got %v, want %q with a hint on %s", err, tt.wrong, tt.hint)
 			}
 			if strings.Contains(err.Error()+e.Hint, "canary") {
-				t.Errorf("it tells: %v", err)
+				t.Errorf("the error reveals the secret: %v", err)
 			}
 		})
 	}

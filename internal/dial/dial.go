@@ -1,11 +1,10 @@
-// Package dial makes connections for targets: the options that say how, the
-// hosts of a URL, TCP with the buffers that were asked for, TLS with the
-// certificates that were given, and words about what went wrong and what to do
-// about it. It refuses to know any protocol that is then spoken, logins, and
-// retries.
+// Package dial makes connections for targets: the options of connections, the hosts of
+// a URL, TCP with the requested buffers, TLS with the given certificates, and messages
+// about failures with advice. It does not depend on the protocol that is then spoken,
+// on logins, or on retries.
 //
-// Its invariant: without being told otherwise, a certificate is verified, chain
-// and name.
+// Its invariant: unless configured otherwise, a certificate is verified, chain and
+// name.
 package dial
 
 import (
@@ -16,17 +15,17 @@ import (
 	"time"
 )
 
-// A Dialer says how connections are made. The zero value makes plain ones as
-// the system likes. It is not changed by use, and safe for concurrent use.
+// A Dialer describes how connections are made. The zero value makes plain ones with the
+// system's defaults. Use does not change it, and it is safe for concurrent use.
 type Dialer struct {
-	TLS        *tls.Config   // nil: plain; a ServerName of "" is the host dialed
-	SendBuffer int           // bytes (SO_SNDBUF); 0: as the system likes
-	RecvBuffer int           // bytes (SO_RCVBUF); 0: likewise
-	Timeout    time.Duration // of connecting, handshake included; 0: the context's alone
+	TLS        *tls.Config   // nil: plain; an empty ServerName means the dialed host
+	SendBuffer int           // bytes (SO_SNDBUF); 0: the system's default
+	RecvBuffer int           // bytes (SO_RCVBUF); 0: the system's default
+	Timeout    time.Duration // of connecting, handshake included; 0: only the context's
 }
 
-// Dial connects to host:port. A plain connection is a *net.TCPConn, another a
-// *tls.Conn with its handshake done. An error of the handshake is a *TLSError.
+// Dial connects to host:port. It returns a *net.TCPConn for a plain connection,
+// otherwise a *tls.Conn after its handshake. An error of the handshake is a *TLSError.
 func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if d.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -74,9 +73,9 @@ func (e *TLSError) Error() string { return "TLS handshake: " + e.err.Error() }
 // Unwrap returns the cause.
 func (e *TLSError) Unwrap() error { return e.err }
 
-// Interrupt ends all reading and writing of a connection when the context
-// ends, until stop is called. Stop reports whether it came in time; then the
-// connection's deadline is as it was.
+// Interrupt ends all reads and writes of a connection when the context ends, until stop
+// is called. stop reports whether it was called in time; the connection's deadline is
+// then reset.
 func Interrupt(ctx context.Context, conn net.Conn) (stop func() bool) {
 	end := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	return func() bool {
@@ -87,13 +86,13 @@ func Interrupt(ctx context.Context, conn net.Conn) (stop func() bool) {
 	}
 }
 
-// SpeaksTLS tries a handshake that believes any certificate, to learn whether
-// TLS is spoken at an address; nothing is sent after it. It takes two seconds
-// at most.
+// SpeaksTLS tries a handshake that accepts any certificate, to find out whether a
+// server speaks TLS at an address; it sends nothing after that. It takes at most two
+// seconds.
 func SpeaksTLS(ctx context.Context, addr string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // only to learn whether TLS is spoken
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // only to find out whether TLS is spoken
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err == nil {
 		conn.Close()

@@ -18,7 +18,8 @@ import (
 	"carronade/target"
 )
 
-// secured is a server with TLS and the file of its authority.
+// secured starts a server with TLS and returns its address and the file of its
+// authority.
 func secured(t *testing.T) (addr, ca string) {
 	t.Helper()
 	srv := httptest.NewTLSServer(http.NotFoundHandler())
@@ -39,9 +40,9 @@ func TestDial(t *testing.T) {
 		hint  string // in the hint
 	}{
 		{"a trusted authority", target.Values{"tls-ca": {ca}}, "", ""},
-		{"nobody's authority", target.Values{}, "unknown authority", "--tls-ca"},
+		{"an unknown authority", target.Values{}, "unknown authority", "--tls-ca"},
 		{"another name", target.Values{"tls-ca": {ca}, "tls-server-name": {"elsewhere"}}, "elsewhere", "--tls-server-name"},
-		{"anybody", target.Values{"tls-insecure-skip-verify": {"true"}}, "", ""},
+		{"any certificate", target.Values{"tls-insecure-skip-verify": {"true"}}, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := ReadMaterial(tt.given)
@@ -68,7 +69,7 @@ func TestDial(t *testing.T) {
 		})
 	}
 	if !SpeaksTLS(t.Context(), addr) {
-		t.Error("TLS is not seen")
+		t.Error("TLS is not detected")
 	}
 }
 
@@ -101,8 +102,7 @@ func TestMaterialErrors(t *testing.T) {
 	}
 }
 
-// A context that ends ends reading; one that does not leaves the connection as
-// it was.
+// When the context ends, reading ends; otherwise the connection stays as it was.
 func TestInterrupt(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
@@ -113,10 +113,10 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("got %v, want a timeout", err)
 	}
 	if stop() {
-		t.Error("it was stopped in time")
+		t.Error("stop reports that it was in time")
 	}
 	if stop = Interrupt(t.Context(), here); !stop() {
-		t.Error("it was not stopped in time")
+		t.Error("stop reports that it was too late")
 	}
 	go io.WriteString(there, "x")
 	if _, err := here.Read(make([]byte, 1)); err != nil {
@@ -124,7 +124,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNoServer(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestNobodyThere(t *testing.T) {
 		}
 	}()
 	if SpeaksTLS(t.Context(), addr) {
-		t.Error("who hangs up is taken for one that speaks TLS")
+		t.Error("a server that closes the connection is taken for one that speaks TLS")
 	}
 	ln.Close()
 	d := Dialer{Timeout: 5 * time.Second}
@@ -148,7 +148,7 @@ func TestNobodyThere(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if !IsHangUp(io.ErrUnexpectedEOF) || IsHangUp(context.Canceled) {
-		t.Error("hanging up is not told")
+		t.Error("a closed connection is not recognized")
 	}
 }
 

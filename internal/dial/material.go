@@ -10,14 +10,14 @@ import (
 	"carronade/target"
 )
 
-// A Text is a PEM text and where it came from, in words for errors.
+// A Text is a PEM text and a description of its origin, for errors.
 type Text struct {
 	Data []byte
 	From string
 }
 
-// ReadText reads the PEM file that an option or a property names, which from
-// says in words. Without a file, it is an empty text.
+// ReadText reads the PEM file that an option or a property names; from describes that
+// option or property. Without a file, the text is empty.
 func ReadText(file, from string) (Text, error) {
 	if file == "" {
 		return Text{From: from}, nil
@@ -29,10 +29,10 @@ func ReadText(file, from string) (Text, error) {
 	return Text{data, from}, nil
 }
 
-// Material is what a TLS configuration is made of. It holds a private key, so
-// it is not printed.
+// Material contains what a TLS configuration is made of. It includes a private key, so
+// it must not be printed.
 type Material struct {
-	CA, Cert, Key Text // empty ones: the system's authorities, no client certificate
+	CA, Cert, Key Text // empty: the system's authorities, no client certificate
 	ServerName    string
 	SkipVerify    bool
 }
@@ -51,13 +51,13 @@ func ReadMaterial(v target.Values) (m Material, err error) {
 	return m, nil
 }
 
-// Config makes a client's configuration. A text with a certificate may hold
-// its key, too. Errors have a way out.
+// Config returns a client's configuration. A text with a certificate may also contain
+// its key. Errors come with a hint.
 func (m Material) Config() (*tls.Config, error) {
 	cfg := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		ServerName:         m.ServerName,
-		InsecureSkipVerify: m.SkipVerify, // asked for by a flag which the report shows
+		InsecureSkipVerify: m.SkipVerify, // requested by a flag, which the report shows
 		ClientSessionCache: tls.NewLRUClientSessionCache(0),
 	}
 	if len(m.CA.Data) > 0 {

@@ -2,24 +2,24 @@ package dial
 
 import "carronade/target"
 
-// A Connect is a kind's option connect-timeout. The zero value is no option.
+// A ConnectTimeout describes a kind's option connect-timeout. The zero value means that
+// the kind has no such option.
 type Connect struct {
 	Default string
-	// Independent is whether reports are grouped by it. It is a part of what is
-	// measured wherever connections are made anew during a run; but every
-	// independent setting is a part of the key by which stored reports are
-	// found again, with its default too. So a kind whose reports were stored
-	// without it stays without it: to set it would part each new report from
-	// all that were stored before, for everybody who never gave the flag.
+	// Independent says whether reports are grouped by it. It affects what is measured
+	// wherever connections are made anew during a run. But every independent setting,
+	// even with its default, is part of the key by which stored reports are found. So a
+	// kind whose earlier reports were stored without it must stay without it: setting
+	// it would separate each new report from all earlier ones, even for users who never
+	// set the flag.
 	Independent bool
 }
 
-// ConnOptions are the rows of a kind's table that say how its connections are
-// made and how long they wait, under a heading of help.
+// ConnOptions returns the rows of a kind's table for how its connections are made and
+// how long they wait, under a heading of help.
 //
-// All but connect-timeout are independent for every kind: also where
-// connections last, those that are made anew during a run are part of what is
-// measured.
+// All but connect-timeout are independent for every kind: even if connections are
+// long-lived, those that are made anew during a run affect what is measured.
 func ConnOptions(group string, connect Connect) []target.Option {
 	rows := []target.Option{
 		{Name: "request-timeout", Type: target.Duration, Default: "30s", Group: group, Independent: true, Help: "how long an answer may take"},
@@ -36,9 +36,8 @@ func ConnOptions(group string, connect Connect) []target.Option {
 	)
 }
 
-// Options are the rows of a kind's table that say how its connections are
-// secured, under a heading of help. Whose is the server in words: "the
-// broker's".
+// Options returns the rows of a kind's table for how its connections are secured, under
+// a heading of help. whose names the server: "the broker's".
 func Options(group, whose string) []target.Option {
 	return []target.Option{
 		{Name: "tls-ca", Word: "FILE", Group: group, Help: "PEM file of the certificate authorities to trust; default: the system's"},
@@ -49,8 +48,8 @@ func Options(group, whose string) []target.Option {
 	}
 }
 
-// Asked reports whether one of those options has a value that only TLS has a
-// use for.
+// UsesTLS reports whether one of those options has a value that is useful only with
+// TLS.
 func Asked(v target.Values) bool {
 	return v.Has("tls-ca") || v.Has("tls-cert") || v.Has("tls-key") || v.Has("tls-server-name") || v.Bool("tls-insecure-skip-verify")
 }

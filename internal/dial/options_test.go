@@ -2,8 +2,8 @@ package dial
 
 import "testing"
 
-// TestConnOptions holds what reports are grouped by: how connections are made,
-// but for connect-timeout, of which each kind has its own history.
+// TestConnOptions checks which connection options reports are grouped by. For
+// connect-timeout that depends on the kind.
 func TestConnOptions(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

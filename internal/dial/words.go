@@ -12,9 +12,8 @@ import (
 	"syscall"
 )
 
-// Hint says what to check when connecting failed, in a sentence for people, ""
-// where the error does not tell. HasCert says whether a client certificate was
-// given.
+// Hint returns a sentence on what to check when connecting failed, "" if the error does
+// not show it. hasCert says whether a client certificate was given.
 func Hint(err error, hasCert bool) string {
 	var (
 		dns      *net.DNSError
@@ -39,24 +38,24 @@ func Hint(err error, hasCert bool) string {
 	return ""
 }
 
-// isAlert reports whether the other side ended a handshake with an alert.
+// isAlert reports whether the server ended a handshake with an alert.
 func isAlert(err error) bool {
 	return errors.As(err, new(tls.AlertError)) || strings.Contains(err.Error(), "remote error: tls:")
 }
 
-// IsRefused reports whether nothing listens there.
+// IsRefused reports whether no server listens at the address.
 func IsRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), "refused it") // Windows
 }
 
-// IsTimeout reports whether time ran out.
+// IsTimeout reports whether a time limit was exceeded.
 func IsTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
 		errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// IsHangUp reports whether the other side ended the connection.
+// IsConnectionClosed reports whether the other side ended the connection.
 func IsHangUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "forcibly closed") // Windows

@@ -1,10 +1,9 @@
 package ledger
 
-// Some answers come without a checksum, for batches that do not lie in the log
-// as they were fired: a client that packs batches of its own. Then there are
-// no pieces to compare. With stamps every event that was read says who it is,
-// and the two sides are sets of indices for each stream; without them they are
-// sets of offsets.
+// Some answers come without a checksum, for batches that do not lie in the log as they
+// were sent: the client packs its own batches. Then pieces cannot be compared. With
+// stamps every event that was read identifies itself, and the two sides are sets of
+// indices for each stream; without stamps they are sets of offsets.
 
 // setBare is called at the first such answer.
 func (g *log) setBare() {
@@ -45,7 +44,7 @@ func (g *log) setBare() {
 	}
 	g.recount()
 	ordered := g.inOrder
-	g.inOrder = false // not all that was passed is in its place yet
+	g.inOrder = false // not all accounted offsets are in their place yet
 	for _, f := range early {
 		bad := uint64(0)
 		if f.e.corrupt {
@@ -58,7 +57,7 @@ func (g *log) setBare() {
 	g.inOrder = ordered
 }
 
-// answer adds to the indices that the system said it has taken.
+// answer adds to the indices that the system acknowledged.
 func (g *log) answer(stream int32, lo, hi uint64) { g.put(g.answered, stream, lo, hi) }
 
 func (g *log) put(m map[int32]*ranges, stream int32, lo, hi uint64) {
@@ -75,8 +74,8 @@ func (g *log) put(m map[int32]*ranges, stream int32, lo, hi uint64) {
 	}
 }
 
-// meet takes in consecutive events that said who they are: what was there
-// before is a copy, the rest is found.
+// takeStamped records consecutive events that identify themselves: those found before
+// are copies, the rest is newly found.
 func (g *log) meet(base int64, stream int32, first uint64, n int32, bad uint64) {
 	g.corrupted += bad
 	end := first + uint64(n)
@@ -97,18 +96,19 @@ func (g *log) meet(base int64, stream int32, first uint64, n int32, bad uint64) 
 	}
 }
 
-// nobody is the stream of what takes up offsets, and has no place in any order.
+// noStream is the stream of entries that occupy offsets, but have no place in any
+// order.
 const nobody = -2
 
-// pass notes offsets whose events are accounted for.
+// markAccounted records offsets whose events are accounted for.
 func (g *log) pass(base int64, n int32) {
 	g.lay(base, entry{first: uint64(base), n: n, stream: nobody, state: matched})
 }
 
-// lay puts a matched entry into its place.
+// putMatched inserts a matched entry.
 func (g *log) lay(base int64, e entry) {
 	if base == g.next && e.stream == nobody {
-		// Nothing to remember; what follows may have waited for it.
+		// Nothing to record; entries that follow may have waited for it.
 		g.next += int64(e.n)
 		if w, _ := g.window(g.next >> windowBits); w != nil && w.sums == nil {
 			g.kick(w)
@@ -138,7 +138,7 @@ func (g *log) lay(base int64, e entry) {
 	}
 }
 
-// kick decides what begins at next, when it has come already.
+// decideNext decides the entry that begins at next, if it is already there.
 func (g *log) kick(w *window) {
 	off := uint16(g.next) & (windowSize - 1)
 	live := w.entries()
@@ -151,8 +151,8 @@ func (g *log) kick(w *window) {
 	}
 }
 
-// coverAcked and coverRead add a piece to the offsets of its side, cut up where
-// windows meet: the pieces of the two sides do not begin and end together.
+// coverAcked and coverRead add a piece to the offsets of their side, divided at the
+// ends of windows: the pieces of the two sides do not begin and end together.
 func (g *log) coverAcked(base int64, p piece) {
 	cut(base, p.n, func(base int64, n int32) {
 		w := g.at(base, &g.ackAt)
@@ -191,8 +191,7 @@ func cut(base int64, n int32, f func(base int64, n int32)) {
 	}
 }
 
-// bareStamped is the balance of the indices: what was answered, and what was
-// found.
+// bareStamped compares the indices that were acked with those that were found.
 func (j *judge) bareStamped() {
 	g := j.g
 	for s, r := range j.seen {
@@ -201,7 +200,7 @@ func (j *judge) bareStamped() {
 			for _, e := range extra {
 				unsure := j.unproven[s].count(e.lo, e.hi)
 				if g.closed {
-					unsure = e.hi - e.lo // their answers may not have been kept
+					unsure = e.hi - e.lo // their answers may not have been recorded
 				}
 				j.v.Inexact += unsure
 				j.v.Recovered += e.hi - e.lo - unsure
@@ -221,7 +220,7 @@ func (j *judge) bareStamped() {
 		}
 	}
 	if g.closed {
-		unsure := min(missing, j.nameless) // they may be among what was not kept
+		unsure := min(missing, j.nameless) // they may be among the events that were not recorded
 		j.v.Inexact += unsure
 		j.nameless -= unsure
 		missing -= unsure
@@ -229,7 +228,7 @@ func (j *judge) bareStamped() {
 	if g.ledger.cfg.Keys != nil {
 		j.compacted(missing)
 	} else {
-		j.missed(missing) // where it would be is not known
+		j.missed(missing) // their places are not known
 	}
 	if g.ledger.looked {
 		j.visible()

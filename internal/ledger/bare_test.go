@@ -9,8 +9,8 @@ import (
 	"carronade/load"
 )
 
-// regroup makes of a world one whose client packs batches of its own: no
-// checksums, and what is read does not begin and end as batches did.
+// regroup changes a world to one whose client packs its own batches: no checksums, and
+// pieces that are read do not begin and end like batches.
 func (w *world) regroup() {
 	for i := range w.outcomes {
 		w.outcomes[i].Sum = 0
@@ -64,8 +64,8 @@ func drawBareWorld(t *rapid.T, stamped bool, faults []int) *world {
 	return w
 }
 
-// orderByStamps works out the truth about the order where stamps alone tell it:
-// without the events whose stamps are damaged.
+// orderByStamps computes the true order if only stamps show it: without the events
+// whose stamps are damaged.
 func (w *world) orderByStamps() {
 	w.truth.Reordered = 0
 	for _, log := range w.pieces {
@@ -106,7 +106,7 @@ func TestWithoutChecksums(t *testing.T) {
 				for i := range l.logs {
 					l.logs[i].patience, l.logs[i].compressAt = patience, patience
 				}
-				// Which of two copies is the event is decided by which is read first.
+				// The first of two copies to be read is taken for the event.
 				w.feedBoth(l, rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder"), 0)
 				got := l.Verdict(whole(l, true), w.ends)
 				if diff := cmp.Diff(w.truth, totals(got)); diff != "" {
@@ -123,12 +123,12 @@ func TestWithoutChecksums(t *testing.T) {
 	}
 }
 
-func TestWithoutChecksumsNothingIsClaimedUnchecked(t *testing.T) {
-	// Offsets alone say nothing of what lies there.
+func TestNothingUncheckedIsClaimedWithoutChecksums(t *testing.T) {
+	// Offsets alone do not identify the events there.
 	sound := []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15}
 	for name, stamped := range map[string]bool{"stamps": true, "offsets": false} {
 		all := sound
-		// Nor can they tell that what was acked lies behind something else.
+		// They do not show either that acked events lie after other ones.
 		beyond := []string{"reordered"}
 		if stamped {
 			beyond = nil
@@ -145,8 +145,8 @@ func TestWithoutChecksumsNothingIsClaimedUnchecked(t *testing.T) {
 	}
 }
 
-// A piece whose events all say who they are, and which is damaged elsewhere, is
-// found and corrupt, as it is where answers have checksums.
+// A piece whose events all identify themselves, and which is damaged elsewhere, is
+// found and corrupt, as with checksums.
 func TestDamagedBesideTheStamps(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }, RunID: 7, Stamped: true})
 	l.Fired([]load.Outcome{{Batch: load.Batch{Events: 5}, Acked: 5, Place: 0}})

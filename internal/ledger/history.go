@@ -1,20 +1,21 @@
 package ledger
 
-// A history is the pieces matched last, by which copies of them are known.
-// Without stamps nothing else tells a copy from a stranger.
+// A history contains the keys of the most recently matched pieces, by which copies of
+// them are recognized. Without stamps nothing else distinguishes a copy from a foreign
+// piece.
 type history struct {
 	max     int
 	keys    []key
-	at      int  // the next to be overwritten
-	evicted bool // some are gone
+	at      int  // index of the next to be overwritten
+	evicted bool // some keys were overwritten
 
-	// Pieces that are gone from keys, and whose like was read somewhere else
-	// before they went.
+	// Keys that were overwritten, after a piece with the same key was read somewhere
+	// else.
 	copied map[key]bool
 }
 
-// remember adds a matched piece. Before a half of the history is overwritten,
-// it is compared with what was read and is not known yet.
+// remember adds the key of a matched piece. Before half of the history is overwritten,
+// it is compared with the pieces that were read but not identified.
 func (g *log) remember(k key) {
 	h := &g.history
 	if len(h.keys) < h.max {
@@ -39,8 +40,7 @@ func (g *log) remember(k key) {
 	}
 }
 
-// copies notes which of the keys are those of pieces that were read and are
-// not known.
+// copies records which of the keys belong to pieces that were read but not identified.
 func (g *log) copies(keys []key) {
 	if g.orphans == 0 {
 		return
@@ -56,7 +56,7 @@ func (g *log) copies(keys []key) {
 	}
 }
 
-// openKeys returns the keys of the pieces that were read and are not known.
+// openKeys returns the keys of the pieces that were read but not identified.
 func (g *log) openKeys() map[key]bool {
 	open := make(map[key]bool, g.orphans)
 	for _, w := range g.windows {

@@ -10,45 +10,44 @@ import (
 	"carronade/load"
 )
 
-// A Join brings batches together with the arrival of their events, for end-to-end
-// times: whichever comes first, the answer or the arrival. They meet by log and
-// offset; batches whose place is not known, such as those that nobody
-// acknowledges, by stream and index, where events are stamped (see Stamped).
-// Batches and arrivals need not begin and end together.
+// A Join pairs batches with the arrival of their events, for end-to-end times, whether
+// the answer or the arrival comes first. It pairs them by log and offset. Batches whose
+// place is not known, such as those without acknowledgement, are paired by stream and
+// index if events are stamped (see Stamped). Batches and arrivals need not begin and
+// end together.
 //
-// What has not met waits, in bounded memory: the oldest is given up, and
-// counted. All methods are safe for concurrent use; the callback is called
-// with no lock held, from the goroutine that brought the second half.
+// Unpaired batches and arrivals wait in limited memory: the oldest are given up and
+// counted. All methods are safe for concurrent use; the callback is called without a
+// lock, from the goroutine that reported the second side.
 type Join struct {
 	logOf func(stream int32) int32
 	call  func(o load.Outcome, at, earliest time.Duration)
-	miss  func(o load.Outcome) // nil: nobody minds
+	miss  func(o load.Outcome) // nil: not needed
 
 	stamped bool
 	run     uint32
 
 	mu     sync.RWMutex
 	tracks map[track]*meeting
-	most   int64 // batches that wait
+	most   int64 // maximum number of batches that wait
 
 	waiting atomic.Int64 // batches
 	reads   atomic.Int64 // arrivals that wait
 	givenUp atomic.Uint64
 
-	// Whether batches have come with their place, and without: arrivals are
-	// looked up, and kept, only where batches are.
+	// Whether batches with and without a place have been reported: arrivals are looked
+	// up and kept only in the tracks that have batches.
 	placed, unplaced atomic.Bool
 }
 
-// A track is what positions are counted along: a log's offsets, or a stream's
-// indices.
+// A track is a sequence of positions: the offsets of a log, or the indices of a stream.
 type track struct {
 	id      int32
 	indices bool
 }
 
-// A meeting is the halves along one track that wait for the others, sorted by
-// where they begin.
+// A trackQueue contains the unpaired batches and arrivals of one track, sorted by their
+// first position.
 type meeting struct {
 	mu      sync.Mutex
 	batches []waitingBatch
@@ -57,20 +56,21 @@ type meeting struct {
 	front   int // reads[front:] wait
 }
 
-// A waitingBatch is the events of a batch that have not arrived.
+// A waitingBatch contains the events of a batch that have not arrived.
 type waitingBatch struct {
 	lo, hi int64
-	o      load.Outcome // of just these
+	o      load.Outcome // of these events only
 }
 
-// A waitingRead is arrived events whose batch is not known.
+// A waitingRead contains arrived events whose batch is not known.
 type waitingRead struct {
 	lo, hi int64
 	at     seen
 }
 
-// seen is when something was read, and the earliest that it can have arrived; and
-// that of what was sent after it was asked for, where asked is not 0.
+// arrivalTimes are when something was read, and the earliest moment at which it can
+// have arrived; if requested is not 0, events sent after it cannot have arrived before
+// at - waited.
 type seen struct{ at, earliest, asked, waited time.Duration }
 
 func seenAt(a *load.Arrival) seen {
@@ -80,13 +80,13 @@ func seenAt(a *load.Arrival) seen {
 	return seen{at: a.At, earliest: a.At}
 }
 
-// A pairing is what the callback is told.
+// A pairing is an argument of the callback.
 type pairing struct {
 	o  load.Outcome
 	at seen
 }
 
-// report calls back.
+// report calls the callback.
 func (j *Join) report(p *pairing) {
 	sent, earliest := p.o.Sent, p.at.earliest
 	if p.o.Attempt > 0 && p.o.FirstSent >= 0 {
@@ -98,37 +98,36 @@ func (j *Join) report(p *pairing) {
 	j.call(p.o, p.at.at, earliest)
 }
 
-// Batches that wait take joinBytes at most, arrivals 48 bytes each.
+// Batches that wait take at most joinBytes, arrivals 48 bytes each.
 const (
 	joinBytes = 32 << 20
 	mostReads = 1 << 18
 )
 
-// NewJoin returns a join that calls call for every batch whose events were
-// fired and have arrived: once, or once for each part of it that arrived by
-// itself, with First, Place, Events, Bytes and counts of the part. logOf is as in
-// Config.
+// NewJoin returns a join that calls call for every batch whose events were sent and
+// have arrived: once, or once for each part that arrived separately, with First, Place,
+// Events, Bytes and counts of the part. logOf is as in Config.
 func NewJoin(logOf func(stream int32) int32, call func(o load.Outcome, at, earliest time.Duration)) *Join {
 	return &Join{logOf: logOf, call: call, tracks: map[track]*meeting{}, most: joinBytes / int64(unsafe.Sizeof(waitingBatch{}))}
 }
 
-// Stamped makes arrivals known by the stamps of a run, too. It is called
-// before anything else.
+// Stamped makes the join also recognize arrivals by the stamps of a run. It is called
+// before all other methods.
 func (j *Join) Stamped(run uint32) { j.stamped, j.run = true, run }
 
-// Missing makes miss be told of batches, or parts of them, that are given up; and
-// Rest tells it of those that still wait. It is called before anything else.
-// miss must not call the join.
+// Missing sets the function that is called with batches, or parts of them, that are
+// given up, including by GiveUpRest. It is called before all other methods. miss must
+// not call the join.
 func (j *Join) Missing(miss func(o load.Outcome)) { j.miss = miss }
 
-// Takes reports whether Fired lets a batch wait: the callback, or miss, will be
-// told of each of its events.
+// Takes reports whether Fired lets a batch wait, so that the callback or miss will be
+// called for each of its events.
 func (j *Join) Takes(o *load.Outcome) bool {
 	return o.Events > 0 && o.Acked+o.Unknown > 0 && (o.Place >= 0 || j.stamped)
 }
 
-// Rest gives up all that still waits for its arrival. It is called when nothing
-// arrives any more.
+// GiveUpRest gives up all batches that still wait. It is called when no more arrivals
+// come.
 func (j *Join) Rest() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -141,14 +140,14 @@ func (j *Join) Rest() {
 	}
 }
 
-// gone returns how many events were acked or sent and are no longer waited
-// for, because too many were.
+// gone returns how many events were acked or sent and are no longer waited for, because
+// too many waited.
 func (j *Join) gone() uint64 { return j.givenUp.Load() }
 
-// Waiting returns how many batches have not arrived, parts counted each.
+// Waiting returns how many batches wait, counting parts separately.
 func (j *Join) Waiting() int { return int(j.waiting.Load()) }
 
-// set is a store only the first time: all goroutines share the word.
+// set stores true only the first time, because all goroutines share the word.
 func (j *Join) set(b *atomic.Bool) {
 	if !b.Load() {
 		b.Store(true)
@@ -171,8 +170,8 @@ func (j *Join) meeting(t track) *meeting {
 	return m
 }
 
-// Fired tells what became of batches. The slice is not kept. What failed for
-// certain is not waited for.
+// Fired records the outcomes of batches. It does not keep the slice. Certainly failed
+// events are not waited for.
 func (j *Join) Fired(out []load.Outcome) {
 	var met []pairing
 	for i := range out {
@@ -197,7 +196,7 @@ func (j *Join) Fired(out []load.Outcome) {
 	}
 }
 
-// Arrived tells what was read. The slice is not kept.
+// Arrived records what was read. It does not keep the slice.
 func (j *Join) Arrived(pieces []load.Arrival) {
 	var met []pairing
 	for i := range pieces {
@@ -241,14 +240,13 @@ func (j *Join) read(met []pairing, t track, lo, hi int64, at seen) []pairing {
 	return met
 }
 
-// part changes an outcome, whose first event is at lo, to that of the events
-// [from, to) alone.
+// part reduces an outcome, whose first event is at lo, to its events [from, to).
 func part(o *load.Outcome, lo, from, to int64) {
 	n := int32(to - from)
 	if n == o.Events {
 		return
 	}
-	// As differences of whole shares, so that the parts add up to the whole.
+	// As differences of cumulative shares, so that the parts add up to the total.
 	o.Bytes = o.Bytes*(to-lo)/int64(o.Events) - o.Bytes*(from-lo)/int64(o.Events)
 	o.Wire = o.Wire*(to-lo)/int64(o.Events) - o.Wire*(from-lo)/int64(o.Events)
 	o.First += uint64(from - lo)
@@ -258,15 +256,15 @@ func part(o *load.Outcome, lo, from, to int64) {
 	o.Events, o.Acked, o.Unknown, o.Failed = n, min(o.Acked, n), min(o.Unknown, n), min(o.Failed, n)
 }
 
-// meet adds a pairing of some events of a batch that begins at lo.
+// appendPairing adds a pairing of some events of a batch that begins at lo.
 func meet(met []pairing, o *load.Outcome, lo, from, to int64, at seen) []pairing {
 	met = append(met, pairing{*o, at})
 	part(&met[len(met)-1].o, lo, from, to)
 	return met
 }
 
-// batch returns the first batch that waits and ends beyond lo. Batches come in
-// order, and wait at the end; arrivals come in order, and take the first.
+// batch returns the index of the first waiting batch that ends beyond lo. Batches come
+// in order and are appended; arrivals come in order and take the first.
 func (m *meeting) batch(lo int64) int {
 	batches := m.batches[m.head:]
 	switch n := len(batches); {
@@ -292,8 +290,7 @@ func (m *meeting) read(lo int64) int {
 	}
 }
 
-// fired matches a batch with the arrivals that wait, and lets wait what is left
-// of it.
+// fired pairs a batch with waiting arrivals, and lets the rest of it wait.
 func (m *meeting) fired(j *Join, met []pairing, o *load.Outcome, from int64) []pairing {
 	lo, hi := from, from+int64(o.Events)
 	reads := m.reads[m.front:]
@@ -326,8 +323,7 @@ func (m *meeting) fired(j *Join, met []pairing, o *load.Outcome, from int64) []p
 	return met
 }
 
-// arrived matches an arrival with the batches that wait, and lets wait what is
-// left of it.
+// arrived pairs an arrival with waiting batches, and lets the rest of it wait.
 func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 	batches := m.batches[m.head:]
 	lo := r.lo
@@ -366,8 +362,8 @@ func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 }
 
 // wait lets the events [lo, hi) of a batch that begins at from wait. Batches that
-// overlap them, which a log that began anew can bring, are given up: they are
-// not there any more.
+// overlap them, which can happen in a log that was recreated, are given up: they no
+// longer exist.
 func (m *meeting) wait(j *Join, o *load.Outcome, from, lo, hi int64) {
 	i := m.batch(lo)
 	for m.head+i < len(m.batches) && m.batches[m.head+i].lo < hi {
@@ -402,7 +398,7 @@ func (m *meeting) giveUp(j *Join, i int) {
 
 func (m *meeting) dropBatch(i int) {
 	if i == 0 {
-		m.batches[m.head].o.Text = "" // all that points elsewhere
+		m.batches[m.head].o.Text = "" // the only pointer
 		if m.head++; m.head == len(m.batches) {
 			m.batches, m.head = m.batches[:0], 0
 		}
@@ -413,8 +409,8 @@ func (m *meeting) dropBatch(i int) {
 	m.batches = m.batches[:len(m.batches)-1]
 }
 
-// insertRead lets arrived events wait for their batch. Those that overlap others
-// that wait are taken for copies, and dropped.
+// insertRead lets arrived events wait for their batch. Those that overlap waiting ones
+// are taken for copies and dropped.
 func (m *meeting) insertRead(j *Join, r waitingRead) {
 	for r.lo < r.hi {
 		reads := m.reads[m.front:]
@@ -434,7 +430,7 @@ func (m *meeting) insertRead(j *Join, r waitingRead) {
 
 func (m *meeting) putRead(j *Join, i int, r waitingRead) {
 	if i > 0 && j.reads.Load() >= mostReads {
-		// Nobody's, or of a batch that was given up.
+		// From no batch, or of a batch that was given up.
 		m.dropRead(j, 0)
 		i--
 	}

@@ -26,7 +26,7 @@ type paired struct {
 	Seq    uint64
 }
 
-// collect returns a join and what it has called back.
+// collect returns a join and the pairings that it has reported.
 func collect(logOf func(int32) int32) (*Join, *[]paired) {
 	var mu sync.Mutex
 	var got []paired
@@ -135,8 +135,8 @@ func TestJoinByStamps(t *testing.T) {
 	}
 }
 
-// TestJoinPairsEverything lets batches and arrivals overlap in every way, and
-// checks that each event is paired once, with the arrival it came in.
+// TestJoinPairsEverything lets batches and arrivals overlap in every way, and checks
+// that each event is paired once, with its arrival.
 func TestJoinPairsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
@@ -176,7 +176,7 @@ func TestJoinPairsEverything(t *testing.T) {
 				}
 				seen[e] = true
 				if owner[e] != c.Seq || times[e] != c.At || int64(c.First)+i != e {
-					t.Fatalf("event %d is told as of batch %d, arrived at %d, index %d; want %d, %d", e, c.Seq, c.At, int64(c.First)+i, owner[e], times[e])
+					t.Fatalf("event %d is reported for batch %d, arrived at %d, index %d; want %d, %d", e, c.Seq, c.At, int64(c.First)+i, owner[e], times[e])
 				}
 			}
 		}
@@ -184,7 +184,7 @@ func TestJoinPairsEverything(t *testing.T) {
 			t.Fatal("an event is not paired")
 		}
 		if j.Waiting() != 0 || j.gone() != 0 {
-			t.Fatalf("%d wait and %d are given up", j.Waiting(), j.gone())
+			t.Fatalf("%d wait and %d are given up, want none", j.Waiting(), j.gone())
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestJoinIsBounded(t *testing.T) {
 	}
 }
 
-func TestJoinOfALogThatBeganAnew(t *testing.T) {
+func TestJoinOfARecreatedLog(t *testing.T) {
 	j, got := collect(sameLog)
 	j.Fired([]load.Outcome{ackedBatch(1, 0, 10, 0)})
 	j.Fired([]load.Outcome{ackedBatch(2, 10, 5, 3)})
@@ -279,9 +279,9 @@ func BenchmarkJoin(b *testing.B) {
 	}
 }
 
-// TestJoinReportsAll: whatever is consumed, and in which pieces, each event of a
-// batch that the join takes is told of once, as met or as missing, and the bytes
-// of the parts add up.
+// TestJoinReportsAll: whatever is consumed, and in whichever pieces, each event of a
+// batch that the join takes is reported once, as paired or as missing, and the bytes of
+// the parts add up.
 func TestJoinReportsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var events, missed int32
@@ -320,28 +320,28 @@ func TestJoinReportsAll(t *testing.T) {
 			t.Fatalf("%d batches still wait", j.Waiting())
 		}
 		if waiting > 0 && missed == 0 {
-			t.Fatal("what waited was not told of")
+			t.Fatal("waiting batches were not reported")
 		}
 		if events != wantEvents || bytes != wantBytes || wire != wantWire {
-			t.Fatalf("told of %d events, %d bytes, %d on the wire; were %d, %d, %d", events, bytes, wire, wantEvents, wantBytes, wantWire)
+			t.Fatalf("got %d events, %d bytes, %d on the wire; want %d, %d, %d", events, bytes, wire, wantEvents, wantBytes, wantWire)
 		}
 	})
 }
 
-// TestJoinEarliest: what was sent after it was asked for did not wait for that.
+// TestJoinEarliest: events sent after the request did not wait for the request.
 func TestJoinEarliest(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		sent    time.Duration
-		first   time.Duration // at the first attempt; 0: this is it
+		first   time.Duration // sent at the first attempt; 0: there was none before
 		arrival load.Arrival
 		want    time.Duration
 	}{
 		{"nothing known", 5, 0, load.Arrival{At: 100}, 100},
-		{"sent before it was asked for", 49, 0, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 60},
+		{"sent before the request", 49, 0, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 60},
 		{"sent afterwards", 50, 0, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 97},
 		{"sent again afterwards", 55, 20, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 60},
-		{"nobody knows when it was asked for", 55, 0, load.Arrival{At: 100, Earliest: 60}, 60},
+		{"time of the request not known", 55, 0, load.Arrival{At: 100, Earliest: 60}, 60},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := time.Duration(-1)

@@ -2,32 +2,32 @@ package ledger
 
 import "carronade/load"
 
-// A log that is compacted keeps the last event of each key, and what else is there
-// was not yet removed. So of each key is remembered which event was acked last,
-// and which was read last, whoever wrote it. Where an event is missing, the one of
-// its key that was read last must lie behind it.
+// A compacted log keeps the last event of each key, plus older ones that were not yet
+// removed. So the ledger remembers, for each key, which event was acked last and which
+// was read last, from any writer. If an event is missing, the event of its key that was
+// read last must come after it.
 
-// A lastOf is what is known of a key in a log.
+// lastEvents is what is known of a key in a log.
 type lastOf struct {
 	acked, read lastEvent
-	ambiguous   bool // acked is one of several streams' events, and nothing says that it was the last
+	ambiguous   bool // several streams have acked events, and it is not known which was the last
 }
 
-// A lastEvent is the last one of a key.
+// A lastEvent is the last event of a key.
 type lastEvent struct {
-	place  int64 // its offset; nowhere: not known
+	place  int64 // its offset; noPlace: not known
 	index  uint64
-	stream int32 // unknownStream: not one of ours
-	is     bool  // there is one
+	stream int32 // unknownStream: not from this run
+	is     bool  // an event exists
 }
 
 const (
 	nowhere = -1
-	// keyBytes is what a key takes: itself, both events, and its share of the map.
+	// keyBytes is the memory for a key: the key, both events, and its share of the map.
 	keyBytes = 128
 )
 
-// ackedKeys takes in the keys of a batch that was acked.
+// ackedKeys records the keys of an acked batch.
 func (g *log) ackedKeys(o *load.Outcome) {
 	g.hashes = g.ledger.cfg.Keys(g.hashes[:0], &o.Batch)
 	for i, h := range g.hashes {
@@ -48,12 +48,12 @@ func (g *log) ackedKeys(o *load.Outcome) {
 	}
 }
 
-// readKeys takes in the keys of what was read.
+// readKeys records the keys of what was read.
 func (g *log) readKeys(a *load.Arrival) {
 	for i := range a.Stamps {
 		s := &a.Stamps[i]
 		if s.Key == 0 {
-			continue // it has none
+			continue // no key
 		}
 		k, ok := g.key(s.Key)
 		if !ok || k.read.is && k.read.place > s.Offset {
@@ -67,7 +67,7 @@ func (g *log) readKeys(a *load.Arrival) {
 	}
 }
 
-// key returns what is known of a key; false where there is no room for it.
+// key returns what is known of a key; false if there is no room for it.
 func (g *log) key(h uint64) (k lastOf, ok bool) {
 	if k, ok = g.keys[h]; ok {
 		return k, true
@@ -84,8 +84,8 @@ func (g *log) key(h uint64) (k lastOf, ok bool) {
 	return k, true
 }
 
-// KeysLeft returns how many keys are known at most, where there were more of them,
-// so that of what is missing of the others nothing can be said; else 0.
+// KeysLeft returns the maximum number of keys if there were more, so that missing
+// events of the others cannot be classified; otherwise 0.
 func (l *Ledger) KeysLeft() int64 {
 	for i := range l.logs {
 		g := &l.logs[i]
@@ -99,7 +99,7 @@ func (l *Ledger) KeysLeft() int64 {
 	return 0
 }
 
-// compacted judges acked events that were not found, in a log that keeps the last
+// compacted classifies acked events that were not found, in a log that keeps the last
 // of each key.
 func (j *judge) compacted(missing uint64) {
 	if missing == 0 {
@@ -114,11 +114,11 @@ func (j *judge) compacted(missing uint64) {
 			unread++
 		case j.seen[a.stream].count(a.index, a.index+1) > 0, k.follows():
 		case a.place < 0 && k.read.is && k.read.stream != a.stream:
-			unread++ // what was read may lie before it
+			unread++ // the event that was read may precede it
 		case j.end != everything:
-			unread++ // what it was compacted for may lie beyond, wherever it lay itself
+			unread++ // the event that replaced it may lie beyond the end of reading
 		case j.g.removed.beyond(uint64(max(a.place, 0))):
-			// It, or what it was compacted for, was removed.
+			// It, or the event that replaced it, was removed.
 			unread++
 			removed++
 		default:
@@ -128,7 +128,7 @@ func (j *judge) compacted(missing uint64) {
 	lost = min(lost, missing)
 	missing -= lost
 	if j.g.keysLeft {
-		unread = missing // they may be of keys that memory had no room for
+		unread = missing // they may belong to keys without room
 	}
 	unread = min(unread, missing)
 	j.v.Lost += lost
@@ -137,8 +137,8 @@ func (j *judge) compacted(missing uint64) {
 	j.v.Compacted += missing - unread
 }
 
-// follows reports whether what was read last of a key lies behind, or is, what was
-// acked last.
+// follows reports whether the event of a key that was read last is, or comes after, the
+// one that was acked last.
 func (k *lastOf) follows() bool {
 	switch {
 	case !k.read.is:

@@ -9,8 +9,8 @@ import (
 	"carronade/measure"
 )
 
-// keyed is what a compacted log left: events of our run by stream and index, each
-// at its offset, and their keys. A stream below 0 is somebody else's.
+// keyed is an event of a compacted log, by stream and index, with its offset and key. A
+// stream below 0 is from another run.
 type keyed struct {
 	offset int64
 	stream int32
@@ -29,7 +29,7 @@ func arrivedKeys(es ...keyed) (as []load.Arrival) {
 	return as
 }
 
-// ackAt is an answer without a checksum.
+// ackAt returns an answer without a checksum.
 func ackAt(stream int32, first uint64, n int32, place int64) load.Outcome {
 	o := ack(first, n, place, 0)
 	o.Stream = stream
@@ -68,11 +68,11 @@ func TestCompacted(t *testing.T) {
 			l.Fired([]load.Outcome{ackAt(0, 2, 2, 102), ackAt(0, 0, 2, 100)})
 			l.Arrived(arrivedKeys(keyed{102, 0, 2, 1}, keyed{103, 0, 3, 2}))
 		}, true, lg{Complete: true, Acked: 4, Read: 2, Compacted: 2}},
-		{"replaced by somebody else's", func(l *Ledger) {
+		{"replaced by a foreign one", func(l *Ledger) {
 			l.Fired([]load.Outcome{ackAt(0, 0, 2, 100)})
 			l.Arrived(arrivedKeys(keyed{102, -1, 9, 1}, keyed{103, -1, 9, 2}))
 		}, true, lg{Complete: true, Acked: 2, Read: 2, Compacted: 2, Foreign: 2}},
-		{"somebody else's is older", func(l *Ledger) {
+		{"a foreign one is older", func(l *Ledger) {
 			l.Fired([]load.Outcome{ackAt(0, 0, 2, 102)})
 			l.Arrived(arrivedKeys(keyed{100, -1, 9, 1}, keyed{103, 0, 1, 2}))
 		}, true, lg{Complete: true, Acked: 2, Read: 2, Lost: 1, Foreign: 1}},
@@ -84,11 +84,11 @@ func TestCompacted(t *testing.T) {
 			l.Fired([]load.Outcome{ackAt(1, 0, 2, 102), ackAt(0, 0, 2, 100)})
 			l.Arrived(arrivedKeys(keyed{102, 1, 0, 1}, keyed{103, 1, 1, 2}))
 		}, true, lg{Complete: true, Acked: 4, Read: 2, Compacted: 2}},
-		{"two clients, and nobody knows who was last", func(l *Ledger) {
+		{"two clients, last one not known", func(l *Ledger) {
 			l.Fired([]load.Outcome{ackAt(1, 0, 2, -1), ackAt(0, 0, 2, -1)})
 			l.Arrived(arrivedKeys(keyed{102, 1, 0, 1}, keyed{103, 1, 1, 2}))
 		}, true, lg{Complete: true, Acked: 4, Read: 2, Unread: 2}},
-		{"one client, and nobody knows where", func(l *Ledger) {
+		{"one client, places not known", func(l *Ledger) {
 			l.Fired([]load.Outcome{ackAt(0, 0, 2, -1), ackAt(0, 2, 2, -1)})
 			l.Arrived(arrivedKeys(keyed{101, 0, 1, 2}, keyed{102, 0, 2, 1}))
 		}, true, lg{Complete: true, Acked: 4, Read: 2, Lost: 1, Compacted: 1}},
@@ -116,7 +116,7 @@ func TestCompacted(t *testing.T) {
 	}
 }
 
-// evenOdd gives events two keys in turn.
+// evenOdd gives events two alternating keys.
 func evenOdd(dst []uint64, batch *load.Batch) []uint64 {
 	for i := range uint64(batch.Events) {
 		dst = append(dst, 1+(batch.First+i)%2)
@@ -124,8 +124,8 @@ func evenOdd(dst []uint64, batch *load.Batch) []uint64 {
 	return dst
 }
 
-// Where there are more keys than memory has room for, what is missing of the others
-// is not called lost, nor compacted.
+// If there are more keys than memory has room for, missing events of the others count
+// neither as lost nor as compacted.
 func TestTooManyKeys(t *testing.T) {
 	const n = 2000
 	own := func(dst []uint64, batch *load.Batch) []uint64 {
@@ -152,7 +152,7 @@ func TestTooManyKeys(t *testing.T) {
 			}
 			v := l.Verdict(whole(l, true), nil)
 			if left := l.KeysLeft(); left > 0 != (tt.unread > 0) {
-				t.Errorf("%d keys at most", left)
+				t.Errorf("KeysLeft returns %d", left)
 			}
 			if v.Lost != tt.lost || v.Unread != tt.unread || v.Compacted != 0 {
 				t.Errorf("lost %d, unread %d, compacted %d; want %d, %d and none", v.Lost, v.Unread, v.Compacted, tt.lost, tt.unread)

@@ -1,62 +1,59 @@
-// Package ledger compares what was fired with what was read back: which events
-// are lost, duplicated, reordered, corrupted or recovered. It refuses to know
-// protocols: a log is a sequence of offsets, a piece is what travelled as one
-// batch and lies at consecutive offsets, and both sides are told in any order
-// and from any goroutine.
+// Package ledger compares what was sent with what was read back: which events are lost,
+// duplicated, reordered, corrupted or recovered. It does not depend on protocols: a log
+// is a sequence of offsets, and a piece is what was sent as one batch and lies at
+// consecutive offsets. Both sides are reported in any order and from any goroutine.
 //
-// Its invariant: whatever is claimed was checked. Memory has a bound; what does
-// not fit is first summed up (which still proves that nothing is wrong, and
-// still finds what is missing) and then counted as inexact.
+// Its invariant: whatever is claimed was checked. Memory is limited; what does not fit
+// is first reduced to sums (which still prove that nothing is wrong, and still show
+// what is missing) and then counted as inexact.
 //
-// # What the verdict's numbers mean
+// # The numbers of a verdict
 //
-// All count events, at offsets from the run's start on.
+// All count events, at offsets from the start of the run on.
 //
-//   - Acked: the system said that it took them.
-//   - Read: found in the logs, whoever wrote them. Where nothing is inexact,
+//   - Acked: acknowledged by the system.
+//   - Read: found in the logs, from any writer. If nothing is inexact,
 //     Read = Acked - Lost - Unread - Compacted + Recovered + Duplicated + Foreign
-//     (with transactions: for a reader of everything).
-//   - Lost: acked, and not found although the log was read to where they should
-//     be, or found and not there any more at the end (Gone). A piece that is
-//     found elsewhere than the system said is not lost.
-//   - Duplicated: found once more, whatever the answer was; every copy beyond
-//     the first counts.
-//   - Corrupted: found where the system said, with another checksum or another
-//     number of events, or marked corrupt by who read it. The whole piece
-//     counts, unless stamps tell which of its events are damaged.
-//   - Reordered: found behind an event of the same stream that has a larger
+//     (with transactions: for a reader of all events).
+//   - Lost: acked, but not found although the log was read to their offsets, or
+//     found but removed at the end (Gone). A piece that is found at another place
+//     than its answer named is not lost.
+//   - Duplicated: found again, with any answer; every copy after the first counts.
+//   - Corrupted: found at the place that the answer named, with another checksum or
+//     another number of events, or marked corrupt by the reader. All events of the
+//     piece count, unless stamps show which of them are damaged.
+//   - Reordered: found after an event of the same stream that has a larger
 //     index: an event that arrives late, as in RFC 4737 (type-P-reordered).
-//     Copies do not count: the event is where its answer said, without such an
-//     answer the first one in the log (by stamps alone: the first that was
-//     read, so that a log has to be read in order; and an event whose stamp is
-//     damaged has no place in the order).
-//   - Recovered: without a certain answer, and found. Events which the system
-//     had refused for certain and which are found all the same count here,
-//     too, and as Contradicted beside.
-//   - Foreign: found, and not of this run: stamped by another run, or, without
-//     stamps, like nothing that was fired.
-//   - Unread: acked, not found, and nobody could look: removed before they were
-//     read (Removed), or beyond where reading ended.
-//   - Compacted: acked, not found, and a later event of the same key is there, in
-//     a log that keeps the last of each key (Config.Keys). Only where the last one
-//     acked of a key is missing, with no later one, that one is lost; older ones
-//     that may have gone with it count as compacted.
-//   - Phantom: of a transaction that was aborted, and found by a reader of committed
-//     events (Visible). What was acked in a committed one, and not found by that
-//     reader, is lost, or unread; what was acked in an aborted one never is.
-//   - Inexact: not checked one by one, since memory holds no more, or since nothing
-//     tells what was found.
+//     Copies do not count: the event itself is the one at the place that its
+//     answer named, without such an answer the first one in the log. (With stamps
+//     only, it is the first that was read, so a log must be read in order, and an
+//     event with a damaged stamp has no place in the order.)
+//   - Recovered: without a certain answer, but found. Events that the system had
+//     certainly refused, but that are found, count here and as Contradicted.
+//   - Foreign: found, but not from this run: stamped by another run, or, without
+//     stamps, unlike everything that was sent.
+//   - Unread: acked, not found, and impossible to look for: removed before they
+//     were read (Removed), or beyond the end of reading.
+//   - Compacted: acked and not found, but a later event of the same key is there, in
+//     a log that keeps the last of each key (Config.Keys). If the last acked event
+//     of a key is missing and no later one is there, only that one is lost; older
+//     ones that may be lost as well count as compacted.
+//   - Phantom: from an aborted transaction, but found by a reader of committed
+//     events (Visible). Acked events of a committed transaction that this reader
+//     did not find are lost or unread; those of an aborted one never are.
+//   - Inexact: not checked one by one, because memory is full or because the
+//     events that were found cannot be identified.
 //
 // Method says what was compared: "batches" by place, checksum and number of
-// events; "batches and stamps", where events also say who they are; "stamps"
-// alone, where answers have no checksum, so that a damaged event counts as
-// corrupted only between sound neighbours; "offsets", where there is neither:
-// then what is lost is told, and the order of acked events among each other;
-// whatever else is found is inexact, and nothing is said about its content.
+// events; "batches and stamps", if events also identify themselves; "stamps",
+// if answers have no checksum, so that a damaged event counts as corrupted only
+// between intact neighbours; "offsets", if neither exists: the verdict then
+// covers lost events and the relative order of acked events; all other events
+// that are found are inexact, and their content is not checked.
 //
-// Without stamps a piece that is not where an answer said is known again by
-// its checksum and its number of events, so that a foreign piece is taken for
-// a copy once in 2^32 pairs of pieces.
+// Without stamps, a piece that is not where an answer said is identified by its
+// checksum and number of events, so that a foreign piece is taken for a copy
+// once in 2^32 pairs of pieces.
 package ledger
 
 import (
@@ -69,11 +66,11 @@ import (
 	"carronade/measure"
 )
 
-// A Config says what is compared.
+// A Config describes what is compared.
 type Config struct {
 	Logs  int
-	Names []string // of the logs, for the verdict; numbers when nil
-	Start []int64  // each log's end when the run started; nil: all 0
+	Names []string // of the logs, for the verdict; nil: use numbers
+	Start []int64  // end of each log when the run started; nil: all 0
 
 	// LogOf returns the log that a stream's events go to. It must be cheap,
 	// pure, and safe for concurrent use.
@@ -83,14 +80,14 @@ type Config struct {
 	Stamped bool   // events are stamped, and arrivals carry their stamps
 	Memory  int64  // bytes; 0 means 64 MiB
 
-	// Keys appends the hash of the key of each event of a batch, where logs are
-	// compacted: they keep the last event of each key, and stamps of arrivals carry
-	// the hash, too. nil: they keep everything. It must be pure and safe for
-	// concurrent use, and events must be stamped.
+	// Keys appends the hash of the key of each event of a batch, if logs are compacted:
+	// they keep the last event of each key, and stamps of arrivals contain the hash,
+	// too. nil: logs keep everything. It must be pure and safe for concurrent use, and
+	// events must be stamped.
 	Keys func(dst []uint64, batch *load.Batch) []uint64
 }
 
-// A Ledger keeps both sides of a run. All methods are safe for concurrent use.
+// A Ledger records both sides of a run. All methods are safe for concurrent use.
 type Ledger struct {
 	cfg  Config
 	logs []log
@@ -98,99 +95,100 @@ type Ledger struct {
 	used  atomic.Int64 // bytes of all logs
 	limit int64        // of used
 
-	relieving atomic.Bool  // memory is short, and somebody sees to it
-	again     atomic.Int64 // the use of memory from which on it is tried again
+	relieving atomic.Bool  // memory is short, and a goroutine is freeing some
+	again     atomic.Int64 // above this use of memory, freeing is tried again
 
-	strangers atomic.Uint64 // events acked for logs or without numbers that make sense
+	strangers atomic.Uint64 // events acked for invalid logs or with invalid numbers
 
 	known    atomic.Int64 // keys of all logs
 	mostKeys int64        // of known
 
-	looked bool // a reader of committed events has read
+	looked bool // a reader of committed events has finished
 }
 
-// log is what is known of one log.
+// log contains what is known of one log.
 type log struct {
 	ledger       *Ledger
 	mu           sync.Mutex
 	start        int64
 	removed      ranges // offsets whose events were removed before they were read
-	gone         uint64 // events that were read and are not there any more
-	next         int64  // all offsets from start to here are decided
-	hole         int64  // the first of them that nothing was heard of, as skip found it
-	doubtfulFrom int64  // where it is less than next: the order from here to next is in doubt, since a hole before it was filled later
+	gone         uint64 // events that were read and no longer exist
+	next         int64  // the order of all offsets from start to here is decided
+	hole         int64  // the first offset that skip passed over without an event
+	doubtfulFrom int64  // if less than next: the order from here to next is in doubt, because a hole before it was filled later
 
-	windows []*window // by number
-	ackAt   *window   // the window used last, for either side
+	windows []*window // sorted by number
+	ackAt   *window   // the window used last, one for each side
 	readAt  *window
-	ceiling int64 // windows from this one on are not checked any more
+	ceiling int64 // windows from this number on are not checked
 
 	entries    int  // in all windows
-	matched    int  // of these, in the state matched
-	orphans    int  // or arrived
-	compressAt int  // how many matched ones make compressing worth its while
-	patience   int  // the least of that
-	folded     bool // some window keeps only sums
+	matched    int  // entries in the state matched
+	orphans    int  // entries in the state arrived
+	compressAt int  // number of matched entries that triggers compress
+	patience   int  // minimum of compressAt
+	folded     bool // some windows keep only sums
 	bare       bool // answers have no checksums
-	closed     bool // nothing more is taken in
-	inOrder    bool // what was read came in the order of the log, so far
-	forgot     bool // some unknown piece was not kept
+	closed     bool // nothing more is recorded
+	inOrder    bool // so far, reading was in the order of the log
+	forgot     bool // an unknown piece was not recorded
 
-	unknown []piece // without a certain answer, or refused
-	// Without stamps: of each stream, the largest index plus one of those that
-	// memory had no room for.
+	unknown []piece // pieces without a certain answer, or refused
+	// Without stamps: for each stream, the largest index plus one of the pieces for
+	// which memory had no room.
 	dropped map[int32]uint64
 	history history // of matched pieces
 
-	// With stamps: of each stream, the indices found where they should be.
+	// With stamps: for each stream, the indices found where they should be.
 	seen     map[int32]*ranges
-	answered map[int32]*ranges // bare only: acked
-	// Bare only: pieces with damaged stamps, which were taken for what is missing
-	// between their neighbours. What is found of them again may be no copy.
+	answered map[int32]*ranges // only if bare: acked
+	// Only if bare: pieces with damaged stamps that were taken for what is missing
+	// between their neighbours. If they are found again, that may not be a copy.
 	inferred map[int32]*ranges
-	partly   map[int32]*ranges // some of these were acked
-	denied   map[int32]*ranges // bare only: refused for certain
+	partly   map[int32]*ranges // indices of batches of which only a part was acked
+	denied   map[int32]*ranges // only if bare: certainly refused
 
-	// Compacted only: by the hash of the key, but for those left out.
+	// Only if compacted: by the hash of the key, except those for which there was no
+	// room.
 	keys     map[uint64]lastOf
 	keysLeft bool
-	hashes   []uint64 // of the batch that is taken in
+	hashes   []uint64 // of the current batch
 
 	transactions transactions
-	// Of each stream, the largest index before next, plus one.
+	// For each stream, the largest index before next, plus one.
 	top map[int32]uint64
 	bad map[int64]int32 // damaged events of a corrupt piece, by base
 
-	bytes     int64 // of windows, of the unknown and of history
+	bytes     int64 // memory of windows, unknown pieces and history
 	acked     uint64
 	read      uint64
-	readBase  int64 // where the piece begins that was read last
+	readBase  int64 // offset at which the piece that was read last begins
 	readEnd   int64 // the end of what was read
 	corrupted uint64
 	reordered uint64
 	foreign   uint64
-	recovered uint64 // decided before the verdict, when memory was short
-	refused   uint64 // of those, refused for certain
+	recovered uint64 // decided before the verdict because memory was short
+	refused   uint64 // of these, certainly refused
 	twice     uint64 // copies, decided before the verdict
 
-	// Not kept: acked events, and those that were read.
+	// Not recorded: acked events, and events that were read.
 	uncheckedAcked, uncheckedRead uint64
-	unordered                     uint64 // found, and their order was not judged
+	unordered                     uint64 // found, but their order was not checked
 }
 
-// A piece is an identity without a place.
+// A piece is an identity without an offset.
 type piece struct {
 	first    uint64
 	sum      uint32
 	n        int32
 	stream   int32
 	refused  bool
-	unplaced bool // acked, and the system did not say where it is
+	unplaced bool // acked, but the answer does not name its place
 }
 
 const pieceBytes = 24
 
-// key is how a piece is known again without stamps.
+// key identifies a piece without stamps.
 type key struct {
 	sum uint32
 	n   int32
@@ -201,8 +199,8 @@ func New(cfg Config) *Ledger {
 	if cfg.Memory <= 0 {
 		cfg.Memory = 64 << 20
 	}
-	// The rest is for what grows by doubling, and for the verdict's own
-	// tables.
+	// The rest is for slices and maps that grow by doubling, and for the tables of the
+	// verdict.
 	l := &Ledger{cfg: cfg, logs: make([]log, cfg.Logs), limit: cfg.Memory * 5 / 8}
 	l.mostKeys = cfg.Memory / 4 / keyBytes
 	perLog := cfg.Memory / 8 / 8 / int64(max(cfg.Logs, 1))
@@ -220,14 +218,14 @@ func New(cfg Config) *Ledger {
 		if cfg.Stamped {
 			g.seen, g.partly, g.denied = map[int32]*ranges{}, map[int32]*ranges{}, map[int32]*ranges{}
 			if cfg.Keys != nil {
-				g.setBare() // what is compacted does not lie there as it was sent
+				g.setBare() // compaction changes batches
 			}
 		}
 	}
 	return l
 }
 
-// Fired tells what became of batches. The slice is not kept.
+// Fired records the outcomes of batches. It does not keep the slice.
 func (l *Ledger) Fired(out []load.Outcome) {
 	var g *log
 	for i := range out {
@@ -237,7 +235,7 @@ func (l *Ledger) Fired(out []load.Outcome) {
 			l.strangers.Add(uint64(max(o.Acked, 0)))
 			continue
 		}
-		// A lane's outcomes come in runs for one log: the lock is kept.
+		// Outcomes of a lane come in runs for one log: keep the lock.
 		if h := &l.logs[n]; h != g {
 			if g != nil {
 				g.mu.Unlock()
@@ -253,8 +251,8 @@ func (l *Ledger) Fired(out []load.Outcome) {
 	l.relieve()
 }
 
-// Arrived tells what was read. Every piece of a log is told once. The slice is
-// not kept.
+// Arrived records what was read. Every piece of a log is reported once. It does not
+// keep the slice.
 func (l *Ledger) Arrived(pieces []load.Arrival) {
 	var g *log
 	for i := range pieces {
@@ -277,9 +275,9 @@ func (l *Ledger) Arrived(pieces []load.Arrival) {
 	l.relieve()
 }
 
-// Removed tells that the events of a log from one offset up to another were
-// removed before they were read, by retention or by somebody: acked ones that were
-// not found there are unread, not lost.
+// Removed records that the events of a log from one offset up to another were removed
+// before they were read, by retention or by a user: acked events that were not found
+// there are unread, not lost.
 func (l *Ledger) Removed(log int32, from, to int64) {
 	g := &l.logs[log]
 	g.mu.Lock()
@@ -287,10 +285,10 @@ func (l *Ledger) Removed(log int32, from, to int64) {
 	g.mu.Unlock()
 }
 
-// Gone tells that so many events that were read from a log are not in it any
-// more, by another way than deletion. They count as lost, and not as read; where
-// not all that was read was acked, so that they may be something else, those
-// that may be count as inexact.
+// Gone records that a number of events that were read from a log no longer exist for a
+// reason other than deletion. They count as lost, and not as read. If not all events
+// that were read had been acked, the missing ones may be others, and those that may be
+// count as inexact.
 func (l *Ledger) Gone(log int32, events uint64) {
 	g := &l.logs[log]
 	g.mu.Lock()
@@ -298,7 +296,7 @@ func (l *Ledger) Gone(log int32, events uint64) {
 	g.mu.Unlock()
 }
 
-// withdraw takes back what was found and is not there any more.
+// subtractGone removes events that were found but no longer exist from a verdict.
 func withdraw(r *measure.LedgerLog, gone, foreign uint64) {
 	gone = min(gone, r.Read)
 	r.Read -= gone
@@ -307,7 +305,7 @@ func withdraw(r *measure.LedgerLog, gone, foreign uint64) {
 	r.Inexact += gone - lost
 }
 
-// Bytes returns about how much memory is in use.
+// Bytes returns roughly how much memory is in use.
 func (l *Ledger) Bytes() int64 { return l.used.Load() }
 
 func (l *Ledger) name(i int) string {
@@ -329,15 +327,14 @@ func (l *Ledger) method(bare bool) string {
 	return "batches"
 }
 
-// everything is the end of reading when nothing lies beyond.
+// everything is the end of reading if the log was read to its end.
 const everything = math.MaxInt64
 
-// Verdict draws the balance of what was told so far. whole says which logs were
-// read to their ends, after the last answer (nil: none): what was acked and is not
-// there, also beyond the end of a log that has become shorter, is lost. The reading
-// of another log ended with its last arrival, or at ends (nil: nothing is known)
-// where that is earlier, and what was acked for beyond is unread. It may be called
-// more than once.
+// Verdict returns the result for everything recorded so far. whole says which logs were
+// read to their ends, after the last answer (nil: none): an acked event that is not
+// there, even beyond the end of a log that has become shorter, is lost. Reading of
+// another log ended with its last arrival, or at ends (nil: not known) if that is
+// earlier, and acked events beyond that are unread. It may be called more than once.
 func (l *Ledger) Verdict(whole []bool, ends []int64) measure.Ledger {
 	v := measure.Ledger{Complete: whole != nil, Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
 	bare := false

@@ -7,8 +7,8 @@ import (
 	"carronade/load"
 )
 
-// A stream makes outcomes and arrivals of a run in which all is well: streams
-// divided over logs in turn, what is read some way behind what was answered.
+// A stream generates outcomes and arrivals of a run in which all is well: streams
+// alternate between the logs, and reading lags behind the answers.
 type stream struct {
 	logs, events int32
 	stamped      bool
@@ -30,7 +30,7 @@ func newStream(logs, events int32, stamped bool) *stream {
 
 func (s *stream) sum(batch uint64) uint32 { return uint32(mix(batch)) | 1 }
 
-// place is where a batch lies whose first event has such an index.
+// place returns the offset of a batch whose first event has the given index.
 func (s *stream) place(first uint64) int64 {
 	if s.trouble {
 		return int64(1 + first + first/(100*uint64(s.events)))
@@ -51,8 +51,7 @@ func (s *stream) fire() []load.Outcome {
 	return s.out
 }
 
-// arrive fills in with the next arrivals, as a fetch brings them: a run of
-// each log.
+// arrive fills in with the next arrivals, in the order of a fetch: a run for each log.
 func (s *stream) arrive() []load.Arrival {
 	for i := range s.in {
 		a := &s.in[i]
@@ -83,7 +82,7 @@ func BenchmarkLedger(b *testing.B) {
 		name    string
 		events  int32
 		stamped bool
-		behind  uint64 // batches that reading lies behind
+		behind  uint64 // lag of reading, in batches
 		trouble bool   // a piece lost at the start, and a hole after every hundredth
 	}{
 		{"batches", 2400, false, 1 << 10, false},
@@ -120,8 +119,8 @@ func BenchmarkLedger(b *testing.B) {
 	}
 }
 
-// BenchmarkReadAfterwards reads only when all was fired: what is answered
-// waits, and more than fits is summed up.
+// BenchmarkReadAfterwards reads only after everything was sent: acked pieces wait, and
+// what does not fit is reduced to sums.
 func BenchmarkReadAfterwards(b *testing.B) {
 	for _, c := range []struct{ batches, events int }{{900_000, 2400}, {60_000_000, 1}} {
 		b.Run(fmt.Sprintf("%d batches of %d", c.batches, c.events), func(b *testing.B) {

@@ -17,7 +17,7 @@ func one(stamped bool, memory int64) *Ledger {
 	return New(Config{Logs: 1, Names: []string{"t-0"}, Start: []int64{100}, LogOf: sameLog, RunID: thisRun, Stamped: stamped, Memory: memory})
 }
 
-// whole says of all logs whether they were read to their ends.
+// whole returns for all logs whether they were read to their ends.
 func whole(l *Ledger, yes bool) []bool { return slices.Repeat([]bool{yes}, len(l.logs)) }
 
 func ack(first uint64, n int32, place int64, sum uint32) load.Outcome {
@@ -46,7 +46,7 @@ func TestVerdict(t *testing.T) {
 			l.Arrived([]load.Arrival{piece1(0, 50, 9), piece1(95, 5, 1), piece1(100, 5, 1)})
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1)})
 		}, true, nil, lg{Complete: true, Acked: 5, Read: 5}},
-		{"not read so far", func(l *Ledger) {
+		{"not read yet", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2), ack(10, 5, 110, 3)})
 			l.Arrived([]load.Arrival{piece1(105, 5, 2)})
 		}, false, []int64{115}, lg{Acked: 15, Read: 5, Lost: 5, Unread: 5}},
@@ -54,11 +54,11 @@ func TestVerdict(t *testing.T) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 5000, 2)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
 		}, true, []int64{105}, lg{Complete: true, Acked: 10, Read: 5, Lost: 5}},
-		{"a log that began anew", func(l *Ledger) {
+		{"a recreated log", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 2), ack(10, 5, 0, 3), ack(15, 5, 5, 4), ack(20, 5, 100, 5)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(0, 5, 3), piece1(5, 5, 4), piece1(100, 5, 5)})
 		}, true, nil, lg{Complete: true, Acked: 25, Read: 20, Lost: 5}},
-		{"a place taken by another piece of ours", func(l *Ledger) {
+		{"a place taken by another piece of this run", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 100, 2)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 2)})
 		}, true, nil, lg{Complete: true, Acked: 10, Read: 5, Lost: 5}},
@@ -87,7 +87,7 @@ func TestVerdict(t *testing.T) {
 			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
 			l.Removed(0, 105, 110)
 		}, false, []int64{105}, lg{Acked: 15, Read: 5, Unread: 10, Removed: 5}},
-		{"nobody knows where, and some were removed", func(l *Ledger) {
+		{"places not known, and some removed", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, -1, 1), ack(5, 5, -1, 2)})
 			l.Removed(0, 100, 103)
 		}, true, nil, lg{Complete: true, Acked: 10, Unread: 3, Removed: 3, Lost: 7}},
@@ -95,11 +95,11 @@ func TestVerdict(t *testing.T) {
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1)})
 			l.Arrived([]load.Arrival{piece1(100, 4, 1)})
 		}, true, nil, lg{Complete: true, Acked: 5, Read: 4, Corrupted: 5}},
-		{"acked, and nobody knows where", func(l *Ledger) {
+		{"acked, places not known", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, -1, 1), ack(5, 5, -1, 2)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
 		}, true, nil, lg{Complete: true, Acked: 10, Read: 5, Lost: 5}},
-		{"acked, nobody knows where, and not all was read", func(l *Ledger) {
+		{"acked, places not known, and not all read", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 5, -1, 1), ack(5, 5, -1, 2)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1)})
 		}, false, nil, lg{Acked: 10, Read: 5, Unread: 5}},
@@ -117,7 +117,7 @@ func TestVerdict(t *testing.T) {
 			l.Fired([]load.Outcome{ack(0, 5, 105, 1)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(105, 5, 1), piece1(110, 5, 1)})
 		}, true, nil, lg{Complete: true, Acked: 5, Read: 15, Duplicated: 10}},
-		{"the same bytes twice, both meant", func(l *Ledger) {
+		{"the same bytes sent twice", func(l *Ledger) {
 			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(105, 5, 1)})
 			l.Fired([]load.Outcome{ack(0, 5, 100, 1), ack(5, 5, 105, 1)})
 		}, true, nil, lg{Complete: true, Acked: 10, Read: 10}},
@@ -129,7 +129,7 @@ func TestVerdict(t *testing.T) {
 			l.Fired([]load.Outcome{ack(10, 5, 100, 1), ack(0, 5, 105, 2), ack(5, 5, 110, 3), ack(15, 5, 115, 4)})
 			l.Arrived([]load.Arrival{piece1(100, 5, 1), piece1(105, 5, 2), piece1(110, 5, 3), piece1(115, 5, 4)})
 		}, true, nil, lg{Complete: true, Acked: 20, Read: 20, Reordered: 10}},
-		{"events that make no sense", func(l *Ledger) {
+		{"invalid numbers", func(l *Ledger) {
 			l.Fired([]load.Outcome{ack(0, 0, 100, 1), ack(0, -3, 100, 1)})
 			l.Arrived([]load.Arrival{{Log: 7, Events: 1}, {Log: -1, Events: 1}, {Base: 100}})
 		}, true, nil, lg{Complete: true}},
@@ -145,8 +145,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// What is missing of a log that was read to its end is lost, also where the reading
-// of another one ended early.
+// Missing events of a log that was read to its end are lost, even if reading of another
+// log ended early.
 func TestVerdictOfEachLog(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -224,7 +224,7 @@ func TestVerdictOfStamps(t *testing.T) {
 		{"all damaged", []load.Outcome{ack(7, 2, 100, 1)}, change(events(100, 7, 2), func(a *load.Arrival) {
 			a.Corrupt, a.Stamps[0].Bad, a.Stamps[1].Bad = true, true, true
 		}), lg{Acked: 2, Read: 2, Corrupted: 2}},
-		{"another checksum, and every stamp is sound", []load.Outcome{ack(7, 5, 100, 1)}, change(events(100, 7, 5), func(a *load.Arrival) {
+		{"another checksum, and every stamp is intact", []load.Outcome{ack(7, 5, 100, 1)}, change(events(100, 7, 5), func(a *load.Arrival) {
 			a.Sum = 2
 		}), lg{Acked: 5, Read: 5, Corrupted: 5}},
 		{"two swapped within a piece", []load.Outcome{ack(7, 4, 100, 1)}, change(events(100, 7, 4), func(a *load.Arrival) {
@@ -254,7 +254,7 @@ func TestVerdictOfStamps(t *testing.T) {
 				l.Arrived(tt.in)
 				if order != "answers first" {
 					if len(tt.out) > 0 && tt.out[0].Sum == 0 {
-						continue // what pieces are worth is known only then
+						continue // without the answer first, the pieces are expected to have checksums
 					}
 					l.Fired(tt.out)
 				}
@@ -268,8 +268,8 @@ func TestVerdictOfStamps(t *testing.T) {
 	}
 }
 
-// TestNothingAcknowledged reads back a run without answers, whole and in too
-// little memory: what was fired and what was read meet by themselves.
+// TestNothingAcknowledged reads back a run without answers, with enough and with too
+// little memory: what was sent and what was read are paired without answers.
 func TestNothingAcknowledged(t *testing.T) {
 	for name, stamped := range map[string]bool{"batches": false, "stamps": true} {
 		t.Run(name, func(t *testing.T) {
@@ -301,8 +301,8 @@ func TestNothingAcknowledged(t *testing.T) {
 	}
 }
 
-// TestCopiesOutOfMind has a copy come when its original is long forgotten.
-func TestCopiesOutOfMind(t *testing.T) {
+// TestForgottenOriginals reads copies whose originals were forgotten long ago.
+func TestForgottenOriginals(t *testing.T) {
 	l := one(false, 32<<10)
 	history := l.logs[0].history.max
 	base, total := int64(100), 4*history
@@ -311,7 +311,8 @@ func TestCopiesOutOfMind(t *testing.T) {
 		l.Arrived([]load.Arrival{piece1(base, 1, uint32(i+1))})
 		base++
 		if i == 2*history {
-			// Of one that is still remembered when it is read, and one that is not.
+			// One copy of a piece that is still remembered when it is read, and one of
+			// a piece that is not.
 			l.Arrived([]load.Arrival{piece1(base, 1, uint32(i)), piece1(base+1, 1, 5)})
 			base += 2
 		}
@@ -322,8 +323,8 @@ func TestCopiesOutOfMind(t *testing.T) {
 	}
 }
 
-// TestSumsFindWhatIsMissing reads back in so little memory that windows keep
-// sums only: that all is well is still proven, and a loss still exact.
+// TestSumsFindWhatIsMissing reads back with so little memory that windows keep only
+// sums: they still prove that all is well, and a loss is still exact.
 func TestSumsFindWhatIsMissing(t *testing.T) {
 	const n = 40 * windowSize
 	missing := func(i int64) bool { return i == 77_777 || i/windowSize == 20 }
@@ -342,16 +343,15 @@ func TestSumsFindWhatIsMissing(t *testing.T) {
 		}
 		l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
 	}
-	// Of the window that lacks one event the checksums prove nothing; the one
-	// that was lost whole is just lost.
+	// For the window that lacks one event the checksums prove nothing; the one that is
+	// missing completely is simply lost.
 	want := measure.Ledger{Complete: true, Acked: n, Read: n - lost, Lost: lost, Inexact: windowSize - 1}
 	if diff := cmp.Diff(want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestMemoryIsBounded tells far more than fits, of each kind, and looks at the
-// heap.
+// TestMemoryIsBounded reports far more than fits, of each kind, and checks the heap.
 func TestMemoryIsBounded(t *testing.T) {
 	const memory = 3 << 20
 	stamp := func(i int64) []load.Stamp {
@@ -366,7 +366,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		{"answers with gaps, nothing read", false, func(l *Ledger, i int64) {
 			l.Fired([]load.Outcome{ack(uint64(i), 1, i*999, uint32(i+1))})
 		}},
-		{"strangers", false, func(l *Ledger, i int64) { l.Arrived([]load.Arrival{piece1(2*i, 1, uint32(i+1))}) }},
+		{"foreign pieces", false, func(l *Ledger, i int64) { l.Arrived([]load.Arrival{piece1(2*i, 1, uint32(i+1))}) }},
 		{"no answers", false, func(l *Ledger, i int64) {
 			l.Fired([]load.Outcome{{Batch: load.Batch{First: uint64(i), Events: 1}, Unknown: 1, Place: -1, Sum: uint32(i + 1)}})
 		}},
@@ -407,17 +407,17 @@ func TestMemoryIsBounded(t *testing.T) {
 				tt.feed(l, i)
 			}
 			if got := heap() - before; got > memory {
-				t.Errorf("%d KiB in use, %d by its own count, of at most %d", got>>10, l.Bytes()>>10, memory>>10)
+				t.Errorf("%d KiB in use, %d according to Bytes, of at most %d", got>>10, l.Bytes()>>10, memory>>10)
 			}
 			v := l.Verdict(whole(l, true), nil)
 			if claimed := v.Lost + v.Recovered + v.Duplicated + v.Foreign + v.Inexact; claimed == 0 && v.Acked+v.Read > 0 {
-				t.Errorf("nothing is said: %+v", totals(v))
+				t.Errorf("nothing is reported: %+v", totals(v))
 			}
 		})
 	}
 }
 
-// TestConcurrently lets both sides be told by many goroutines.
+// TestConcurrently lets many goroutines report both sides.
 func TestConcurrently(t *testing.T) {
 	const logs, n = 3, 20_000
 	l := New(Config{Logs: logs, LogOf: func(s int32) int32 { return s }, Memory: 1 << 20})
@@ -458,12 +458,12 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What was read and is not there any more at the end is lost, as far as that can
-// be said.
+// Events that were read and no longer exist at the end are lost, as far as that can be
+// known.
 func TestGone(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
-		copies        int // of the first piece, read besides
+		copies        int // additional copies of the first piece
 		gone          uint64
 		lost, inexact uint64
 	}{
@@ -471,7 +471,7 @@ func TestGone(t *testing.T) {
 		{name: "some", gone: 30, lost: 30},
 		{name: "all", gone: 100, lost: 100},
 		{name: "more than there was", gone: 1000, lost: 100},
-		{name: "copies may be meant", copies: 2, gone: 50, lost: 30, inexact: 20},
+		{name: "copies may be the missing ones", copies: 2, gone: 50, lost: 30, inexact: 20},
 		{name: "all, with copies", copies: 1, gone: 110, lost: 100, inexact: 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"carronade/load"
 )
 
-// fired takes in what became of a batch.
+// fired records the outcome of a batch.
 func (g *log) fired(o *load.Outcome) {
 	p := piece{first: o.First, sum: o.Sum, n: o.Events, stream: o.Stream}
 	g.acked += uint64(o.Acked)
@@ -30,8 +30,8 @@ func (g *log) fired(o *load.Outcome) {
 		p.unplaced = true
 		g.keep(p)
 	case o.Acked > 0:
-		// Part of a batch, or nobody knows where: there is no piece to look
-		// for, and what is found of it is not known again.
+		// Part of a batch, or its place is not known: there is no piece to look for,
+		// and events found of it cannot be recognized.
 		g.uncheckedAcked += uint64(o.Acked)
 		if g.seen != nil {
 			g.put(g.partly, p.stream, p.first, p.first+uint64(p.n))
@@ -41,13 +41,13 @@ func (g *log) fired(o *load.Outcome) {
 	default:
 		p.refused = o.Unknown == 0
 		if p.refused && o.Sent < 0 {
-			return // never written: nothing can be found
+			return // never written, so nothing can be found
 		}
 		if g.closed {
 			return
 		}
 		if g.bare && g.seen != nil {
-			// Found and not acked says it all.
+			// It is enough to know that events were found and not acked.
 			if p.refused {
 				g.put(g.denied, p.stream, p.first, p.first+uint64(p.n))
 			}
@@ -57,7 +57,7 @@ func (g *log) fired(o *load.Outcome) {
 	}
 }
 
-// keep takes in a piece of which only its identity is known, if it has one.
+// keepUnknown records a piece of which only its identity is known, if it has one.
 func (g *log) keep(p piece) {
 	full := g.ledger.full()
 	if p.sum == 0 && g.seen == nil || full {
@@ -78,7 +78,7 @@ func (g *log) keep(p piece) {
 	g.grow(int64(cap(g.unknown)-before) * pieceBytes)
 }
 
-// decide takes in a piece that the system says it has put at base.
+// takeAcked records a piece whose answer names the place base.
 func (g *log) decide(base int64, p piece) {
 	w := g.at(base, &g.ackAt)
 	if w == nil {
@@ -105,8 +105,8 @@ func (g *log) decide(base int64, p piece) {
 	g.insert(w, i, entry{first: p.first, sum: p.sum, n: p.n, stream: p.stream, off: off, state: acked})
 }
 
-// fits reports whether e, an arrival or an acked piece, may be the other half
-// of the piece.
+// fits reports whether e, an arrival or an acked piece, may be the counterpart of the
+// piece.
 func (e *entry) fits(sum uint32, n, stream int32, first uint64) bool {
 	if e.n != n || e.sum != sum && e.sum != 0 && sum != 0 {
 		return false
@@ -117,7 +117,7 @@ func (e *entry) fits(sum uint32, n, stream int32, first uint64) bool {
 	return e.stream == stream && e.first == first
 }
 
-// arrived takes in a piece that was read.
+// arrived records a piece that was read.
 func (g *log) arrived(a *load.Arrival) {
 	if g.ledger.cfg.Keys != nil {
 		g.readKeys(a)
@@ -129,8 +129,8 @@ func (g *log) arrived(a *load.Arrival) {
 	g.place(a.Base, entry{sum: a.Sum, n: a.Events, stream: unknownStream, corrupt: a.Corrupt}, a.Events)
 }
 
-// place takes in a piece that was read at base, of which bad events are
-// damaged when it is corrupt.
+// takeRead records a piece that was read at base, with bad damaged events if it is
+// corrupt.
 func (g *log) place(base int64, p entry, bad int32) {
 	w := g.readAt
 	if w == nil || w.number != base>>windowBits {
@@ -138,8 +138,8 @@ func (g *log) place(base int64, p entry, bad int32) {
 	}
 	off := uint16(base) & (windowSize - 1)
 	if base < g.start {
-		// From before the run, unless the log has begun anew and the system
-		// said that a piece of ours is there.
+		// From before the run, unless the log was recreated and an answer names this
+		// place for one of our pieces.
 		if w == nil || w.sums != nil || !g.waits(w, off, p) {
 			return
 		}
@@ -211,7 +211,7 @@ func (g *log) reach(base int64, n int32) {
 	g.readEnd = base + int64(n)
 }
 
-// waits reports whether the ack of such an arrival is known.
+// ackWaiting reports whether the ack of such an arrival is known.
 func (g *log) waits(w *window, off uint16, p entry) bool {
 	live := w.entries()
 	for i := w.find(off); i < len(live) && live[i].off == off; i++ {
@@ -222,8 +222,8 @@ func (g *log) waits(w *window, off uint16, p entry) bool {
 	return false
 }
 
-// noteBad keeps the number of a corrupt piece's damaged events where it is not
-// all of them.
+// noteBad records the number of damaged events of a corrupt piece if it is not all of
+// them.
 func (g *log) noteBad(base int64, bad, n int32) {
 	if bad < n {
 		if g.bad == nil {
@@ -241,7 +241,7 @@ func (g *log) badOf(base int64, n int32) uint64 {
 	return uint64(n)
 }
 
-// match is called when both halves of the entry at place i have come.
+// match is called when both sides of the entry at index i are known.
 func (g *log) match(w *window, i int, base int64) {
 	e := &w.entries()[i]
 	if e.corrupt {
@@ -253,7 +253,7 @@ func (g *log) match(w *window, i int, base int64) {
 	} else {
 		g.remember(key{e.sum, e.n})
 	}
-	e.sum = 0 // not woven
+	e.sum = 0 // not interleaved
 	if base == g.next {
 		g.advance(w, i)
 		return
@@ -268,20 +268,20 @@ func (g *log) match(w *window, i int, base int64) {
 	}
 }
 
-// see adds to the indices found where they should be.
+// markFound adds to the indices found where they should be.
 func (g *log) see(stream int32, first uint64, n int32) {
 	g.put(g.seen, stream, first, first+uint64(n))
 }
 
-// arrivedStamped takes in a piece whose events say who they are.
+// arrivedStamped records a piece whose events identify themselves.
 func (g *log) arrivedStamped(a *load.Arrival) {
 	if first, stream, bad, ok := g.whole(a); ok {
 		g.place(a.Base, entry{first: first, sum: a.Sum, n: a.Events, stream: stream, corrupt: a.Corrupt || bad > 0}, damaged(bad, a.Events))
 		return
 	}
-	// A piece put together of several: each run of consecutive events is one
-	// of its own, without a checksum. Where it is corrupt and every stamp is
-	// good, the damage lies elsewhere in each of them.
+	// A piece composed of several: each run of consecutive events is a separate piece
+	// without a checksum. If it is corrupt and every stamp is intact, the damage lies
+	// outside the stamps of each of them.
 	elsewhere := a.Corrupt && !slices.ContainsFunc(a.Stamps, func(s load.Stamp) bool { return s.Bad })
 	for s := a.Stamps; len(s) > 0; {
 		k, bad := g.run(s)
@@ -303,9 +303,9 @@ func (g *log) arrivedStamped(a *load.Arrival) {
 	}
 }
 
-// run returns how many events from the first on are consecutive, and how many
-// of these are damaged: ones between sound neighbours which leave just that
-// gap. Damaged events without such neighbours are a run of their own.
+// run returns how many events from the first on are consecutive, and how many of these
+// are damaged: those between intact neighbours which leave exactly that gap. Damaged
+// events without such neighbours are a separate run.
 func (g *log) run(s []load.Stamp) (k int, bad int32) {
 	k = 1
 	for i := 1; i < len(s) && s[i].Offset == s[0].Offset+int64(i); i++ {
@@ -326,8 +326,8 @@ func (g *log) run(s []load.Stamp) (k int, bad int32) {
 	return k, bad
 }
 
-// damaged is the number of events that are, of a corrupt piece: where every
-// stamp is good, the damage lies elsewhere, and nobody knows how much it is.
+// damaged returns the number of damaged events of a corrupt piece: if every stamp is
+// intact, the damage lies elsewhere, and its extent is not known, so all events count.
 func damaged(bad, n int32) int32 {
 	if bad > 0 {
 		return bad
@@ -335,7 +335,7 @@ func damaged(bad, n int32) int32 {
 	return n
 }
 
-// stranger takes in events of another run.
+// takeForeign records events of another run.
 func (g *log) stranger(base int64, n int32) {
 	if base < g.start {
 		return
@@ -345,8 +345,8 @@ func (g *log) stranger(base int64, n int32) {
 	g.pass(base, n)
 }
 
-// whole reports whether a piece is consecutive events of this run, damaged
-// ones aside, and which.
+// whole reports whether a piece consists of consecutive events of this run, apart from
+// damaged ones, and returns which.
 func (g *log) whole(a *load.Arrival) (first uint64, stream, bad int32, ok bool) {
 	stream = unknownStream
 	if g.bare || int(a.Events) != len(a.Stamps) {

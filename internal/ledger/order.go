@@ -1,8 +1,8 @@
 package ledger
 
-// advance decides the entry at place i of w, whose base is next, and all that
-// follow without a gap. Of what is decided only the top of each stream is
-// kept: whatever comes next lies behind it.
+// advance decides the entry at index i of w, whose base is next, and all that follow
+// without a gap. Of what is decided it keeps only the top of each stream: everything
+// that comes later lies after it.
 func (g *log) advance(w *window, i int) {
 	for {
 		e := &w.entries()[i]
@@ -24,8 +24,8 @@ func (g *log) advance(w *window, i int) {
 		off := uint16(g.next) & (windowSize - 1)
 		for ; i < len(live) && live[i].off == off && live[i].state != matched; i++ {
 		}
-		// A woven entry's events are not all where it begins: it and what is
-		// behind it wait for the verdict.
+		// The events of an interleaved entry do not all lie where it begins: the entry
+		// and those after it wait for the verdict.
 		if i == len(live) || live[i].off != off || live[i].sum == woven {
 			return
 		}
@@ -33,8 +33,8 @@ func (g *log) advance(w *window, i int) {
 	}
 }
 
-// late returns how many events of an entry lie behind one with a larger index,
-// and raises the top of its stream.
+// countLate returns how many events of an entry lie after one with a larger index, and
+// raises the top of its stream.
 func (g *log) late(e *entry, top map[int32]uint64) uint64 {
 	if e.stream == nobody {
 		return 0
@@ -49,10 +49,10 @@ func (g *log) late(e *entry, top map[int32]uint64) uint64 {
 	return min(uint64(e.n), t-e.first)
 }
 
-// behind judges an entry that comes when what lies behind it is decided: in a
-// log that began anew, or read out of order. Only that it follows everything
-// can still be known. Where it fills a hole that was passed over, what was decided
-// behind it may be late.
+// takeLate checks an entry that comes after the events that follow it are decided: in a
+// log that was recreated, or read out of order. It can only determine whether the entry
+// comes after everything so far. If it fills a hole that was passed over, decided
+// events after it may be late.
 func (g *log) behind(e *entry, base int64) {
 	if e.stream == nobody {
 		return
@@ -67,11 +67,10 @@ func (g *log) behind(e *entry, base int64) {
 	g.unordered += uint64(e.n)
 }
 
-// compress makes one entry of matched ones of a stream that follow each other
-// in index and offset with nothing between them whose place in the order is
-// still open, and no offset of which nothing was heard. What is behind a lost
-// piece, or behind a hole in the log, cannot be decided, and would pile up
-// otherwise. A window that becomes empty goes.
+// compress joins matched entries of a stream that are consecutive in index and offset,
+// if no entry between them still has an open place in the order, and no offset between
+// them is empty. Entries after a lost piece or a hole in the log cannot be decided and
+// would otherwise accumulate. It removes windows that become empty.
 func (g *log) compress() {
 	m := merger{last: map[int32]place{}}
 	g.matched, g.entries = 0, 0
@@ -97,9 +96,9 @@ func (g *log) compress() {
 	g.compressAt = max(g.patience, 2*g.matched, g.entries/8)
 }
 
-// skip decides what can be when a log is read in order: where reading has
-// passed, nothing comes any more, so that holes in the log and lost pieces hold
-// nothing up. Only a piece that was read and may still be acked does.
+// skip decides what can be decided because a log is read in order: nothing more arrives
+// before the position of reading, so holes in the log and lost pieces do not delay a
+// decision. Only a piece that was read and may still be acked does.
 func (g *log) skip() {
 	covered := g.next
 	defer func() { g.next = max(g.next, covered) }()
@@ -120,7 +119,7 @@ func (g *log) skip() {
 			case e.state == arrived:
 				stop = true
 			case base > g.readBase, e.state == acked && base+int64(e.n) > g.readBase:
-				stop = true // not passed yet
+				stop = true // not yet passed by reading
 			case e.state == acked && base < g.next:
 			case base > covered || e.state == acked:
 				g.hole = min(g.hole, covered)
@@ -147,14 +146,14 @@ func (g *log) skip() {
 	g.windows = kept
 }
 
-// A merger joins entries of a stream that follow each other, over windows.
+// A merger joins consecutive entries of a stream, across windows.
 type merger struct {
-	last  map[int32]place // of each stream, the entry to join
+	last  map[int32]place // for each stream, the entry to join with
 	order int             // grows with every entry kept
 
-	// The end of what the entries since the last gap cover together. Woven
-	// ones begin before the end of others, but nothing is woven over a gap: an
-	// entry that begins beyond leaves one.
+	// The end of the range that the entries since the last gap cover together.
+	// Interleaved entries begin before the end of others, but never span a gap: an
+	// entry that begins beyond covered leaves one.
 	covered int64
 }
 
@@ -164,8 +163,7 @@ type place struct {
 	order int
 }
 
-// merge joins what it can of a window, and returns how many matched entries
-// are left.
+// merge joins what it can in a window, and returns how many matched entries are left.
 func (m *merger) merge(w *window) (left int) {
 	live := w.entries()
 	kept := live[:0]
@@ -182,7 +180,7 @@ func (m *merger) merge(w *window) (left int) {
 			m.covered += int64(e.n)
 		}
 		if p, ok := m.last[e.stream]; ok && (p.w == w || e.state == matched) {
-			// It is written already, also when it is in this window.
+			// It has been written already, even if it is in this window.
 			run := &p.w.entries()[p.i]
 			if run.state == e.state && run.first+uint64(run.n) == e.first && run.n < 1<<30 && e.n < 1<<30 {
 				run.n += e.n
@@ -203,7 +201,7 @@ func (m *merger) merge(w *window) (left int) {
 	return left
 }
 
-// shrink moves a window's entries to a smaller place.
+// shrink moves a window's entries to a smaller buffer.
 func (g *log) shrink(w *window) {
 	before := cap(w.buf)
 	w.buf = append(make([]entry, 0, len(w.entries())+4), w.entries()...)

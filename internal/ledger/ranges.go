@@ -2,13 +2,13 @@ package ledger
 
 import "sort"
 
-// A span is the numbers from lo up to hi, hi not among them.
+// A span is the numbers from lo up to hi, excluding hi.
 type span struct{ lo, hi uint64 }
 
-// ranges is a set of numbers as sorted spans that do not touch.
+// ranges is a set of numbers, as sorted spans that do not touch.
 type ranges struct{ spans []span }
 
-// add puts [lo, hi) into the set.
+// add adds [lo, hi) to the set.
 func (r *ranges) add(lo, hi uint64) {
 	if lo >= hi {
 		return
@@ -22,7 +22,7 @@ func (r *ranges) add(lo, hi uint64) {
 		last.hi = max(last.hi, hi)
 		return
 	}
-	// Those from i up to j touch what is added.
+	// Those from i up to j touch the new span.
 	i := sort.Search(n, func(i int) bool { return r.spans[i].hi >= lo })
 	j := sort.Search(n, func(j int) bool { return r.spans[j].lo > hi })
 	if i == j {
@@ -35,12 +35,13 @@ func (r *ranges) add(lo, hi uint64) {
 	r.spans = append(r.spans[:i+1], r.spans[j:]...)
 }
 
-// both returns the parts of [lo, hi) in the set; others those that are not.
+// both returns the parts of [lo, hi) in the set.
 func (r *ranges) both(lo, hi uint64) (in []span) {
 	in, _ = r.cut(lo, hi)
 	return in
 }
 
+// cut returns the parts of [lo, hi) in the set, and the parts that are not in it.
 func (r *ranges) cut(lo, hi uint64) (in, out []span) {
 	if r == nil {
 		return nil, []span{{lo, hi}}
@@ -71,7 +72,7 @@ func length(s []span) (sum uint64) {
 	return sum
 }
 
-// beyond reports whether there is a number in the set from lo on.
+// beyond reports whether the set contains a number of at least lo.
 func (r *ranges) beyond(lo uint64) bool {
 	n := len(r.spans)
 	return n > 0 && r.spans[n-1].hi > lo

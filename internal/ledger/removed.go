@@ -1,8 +1,9 @@
 package ledger
 
-// What was removed before it was read is unread: nobody knows whether it was there.
+// Events that were removed before they were read are unread: it is not known whether
+// they were there.
 
-// removedOf is how many of some offsets were removed before they were read.
+// removedOf returns how many offsets of [lo, hi) were removed before they were read.
 func (j *judge) removedOf(lo, hi int64) uint64 {
 	if hi <= lo {
 		return 0
@@ -10,9 +11,8 @@ func (j *judge) removedOf(lo, hi int64) uint64 {
 	return j.g.removed.count(uint64(lo), uint64(hi))
 }
 
-// missed counts acked events that were not found, and of which nobody knows
-// where they should be: no more of them than offsets were removed can have been
-// removed.
+// countMissing counts acked events that were not found and whose place is not known: at
+// most as many of them as offsets were removed can have been removed.
 func (j *judge) missed(n uint64) {
 	all := length(j.g.removed.spans)
 	removed := min(n, all-min(all, j.removed))
@@ -25,7 +25,7 @@ func (j *judge) missed(n uint64) {
 	j.v.Lost += n - removed
 }
 
-// remainder finds the rest of an acked piece whose head was removed.
+// remainder finds the rest of an acked piece whose beginning was removed.
 func (j *judge) remainder(here place, base int64, e *entry, cut []cutPiece) bool {
 	if e.sum != 0 || e.corrupt {
 		return false
@@ -43,7 +43,7 @@ func (j *judge) remainder(here place, base int64, e *entry, cut []cutPiece) bool
 	return false
 }
 
-// A cutPiece is an acked one of which a part was removed.
+// A cutPiece is an acked piece of which a part was removed.
 type cutPiece struct {
 	p    place
 	base int64

@@ -7,9 +7,9 @@ import (
 	"carronade/load"
 )
 
-// TestRemovedAtRandom loses pieces and removes ranges of a log before they are
-// read, at random, and tells a ledger of either kind: what was lost where reading
-// did pass is lost, and what was removed is unread, event by event.
+// TestRemovedAtRandom loses pieces and removes ranges of a log before they are read, at
+// random, and reports this to a ledger of each kind: lost events that reading passed
+// are lost, and removed ones are unread, event by event.
 func TestRemovedAtRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -22,7 +22,8 @@ func TestRemovedAtRandom(t *testing.T) {
 		}
 		gone := ranges{}
 		for i := r.IntN(20); i < len(out); i += 1 + r.IntN(20) {
-			// Reading stood behind a piece when what followed was removed.
+			// Reading had just passed the previous piece when the following ones were
+			// removed.
 			if at := out[i].Place; !gone.beyond(uint64(at)) {
 				gone.add(uint64(at), uint64(min(at+1+r.Int64N(200), end)))
 			}
@@ -53,7 +54,7 @@ func TestRemovedAtRandom(t *testing.T) {
 				for _, x := range left {
 					a := piece1(int64(x.lo), int32(x.hi-x.lo), o.Sum)
 					if x.hi-x.lo < hi-lo {
-						a.Sum = 0 // what is read of it is not what was sent
+						a.Sum = 0 // the batch is not read as it was sent
 					}
 					if l.cfg.Stamped {
 						for at := x.lo; at < x.hi; at++ {
@@ -68,8 +69,8 @@ func TestRemovedAtRandom(t *testing.T) {
 			case got != v.Acked || v.Removed != v.Unread || v.Duplicated+v.Reordered+v.Corrupted+v.Recovered+v.Foreign+v.Inexact > 0:
 				t.Fatalf("seed %d, %s: %+v", seed, method, totals(v))
 			case method == "stamps":
-				// Where a missing event should be is not known: as many may be removed
-				// as there was room for.
+				// The place of a missing event is not known: as many may be removed as
+				// there was room for.
 				if v.Lost+v.Unread != lost+unread || v.Lost > lost {
 					t.Fatalf("seed %d, %s: lost %d, unread %d; want %d and %d, or more unread", seed, method, v.Lost, v.Unread, lost, unread)
 				}

@@ -14,9 +14,8 @@ import (
 	"carronade/measure"
 )
 
-// The worlds that are drawn are the same each time, so that a failure is that of
-// a change; CARRONADE_TEST_WORLDS=n draws n others for each test, as make soak
-// does.
+// The same worlds are drawn each time, so that a failure is caused by a change;
+// CARRONADE_TEST_WORLDS=n draws n other worlds for each test, as make soak does.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if n := os.Getenv("CARRONADE_TEST_WORLDS"); n != "" {
@@ -29,13 +28,13 @@ func TestMain(m *testing.M) {
 
 const thisRun = 0xca220
 
-// A world is a producer, logs that do wrong, and the truth about it.
+// A world simulates a producer, logs with faults, and the true result.
 type world struct {
 	rnd     *rand.Rand
 	logs    int
 	streams int
 	stamped bool
-	most    int // events of a batch
+	most    int // maximum events of a batch
 
 	next     []uint64 // index, by stream
 	ends     []int64  // by log
@@ -49,10 +48,10 @@ type world struct {
 	contradicted uint64
 }
 
-// laid is a piece in a log.
+// storedPiece is a piece in a log.
 type laid struct {
 	arrival load.Arrival
-	batch   int // of outcomes; -1: foreign
+	batch   int // index into outcomes; -1: foreign
 	copied  bool
 }
 
@@ -70,18 +69,18 @@ func newWorld(seed uint64, logs, streams, most int, stamped bool) *world {
 
 func (w *world) logOf(stream int32) int32 { return stream % int32(w.logs) }
 
-// batch fires the next events of some stream.
+// batch returns the next batch of a random stream.
 func (w *world) batch() load.Outcome {
 	s := int32(w.rnd.IntN(w.streams))
 	n := int32(1 + w.rnd.IntN(w.most))
 	o := load.Outcome{Batch: load.Batch{Stream: s, First: w.next[s], Events: n}, Place: -1}
 	w.next[s] += uint64(n)
 	w.sums++
-	o.Sum = w.sums * 2654435761 // never the same, never 0
+	o.Sum = w.sums * 2654435761 // always different, never 0
 	return o
 }
 
-// lay appends a piece to a log, and returns its base.
+// store appends a piece to a log, and returns its base.
 func (w *world) lay(log int32, batch int, o load.Outcome, change func(a *load.Arrival)) int64 {
 	a := load.Arrival{Log: log, Base: w.ends[log], Events: o.Events, Sum: o.Sum, ProducerID: -1}
 	if w.stamped {
@@ -105,7 +104,7 @@ func (w *world) acked(o load.Outcome) load.Outcome {
 	return o
 }
 
-// step fires one batch, or does something else, with one of the faults.
+// step sends one batch, or does something else, with one of the faults.
 func (w *world) step(fault int) {
 	o := w.batch()
 	log, id, n := w.logOf(o.Stream), len(w.outcomes), uint64(o.Events)
@@ -120,28 +119,28 @@ func (w *world) step(fault int) {
 		o.Place = w.ends[log]
 		w.ends[log] += int64(n)
 		w.truth.Lost += n
-	case 2: // without an answer, and not there
+	case 2: // without an answer, and not stored
 		unknown()
-	case 3: // without an answer, and there
+	case 3: // without an answer, and stored
 		unknown()
 		w.lay(log, id, o, nil)
 		w.truth.Recovered += n
 	case 4: // refused
 		refused()
-	case 5: // refused, and there
+	case 5: // refused, and stored
 		refused()
 		w.lay(log, id, o, nil)
 		w.truth.Recovered += n
 		w.contradicted += n
-	case 6: // twice, the copy behind
+	case 6: // twice, the copy after the original
 		o = w.acked(o)
 		o.Place = w.lay(log, id, o, nil)
 		w.copy(log, id, o)
-	case 7: // twice, the copy before
+	case 7: // twice, the copy before the original
 		o = w.acked(o)
 		w.copy(log, id, o)
 		o.Place = w.lay(log, id, o, nil)
-	case 8: // without an answer, and there twice
+	case 8: // without an answer, and stored twice
 		unknown()
 		w.lay(log, id, o, nil)
 		w.copy(log, id, o)
@@ -161,7 +160,7 @@ func (w *world) step(fault int) {
 			}
 		})
 		w.truth.Corrupted += damaged
-	case 11: // somebody else's
+	case 11: // foreign
 		w.next[o.Stream] -= n
 		w.lay(log, -1, o, func(a *load.Arrival) {
 			for i := range a.Stamps {
@@ -170,7 +169,7 @@ func (w *world) step(fault int) {
 		})
 		w.truth.Foreign += n
 		return
-	case 12: // a hole, as markers and compaction leave
+	case 12: // a hole, as left by markers and compaction
 		w.next[o.Stream] -= n
 		w.ends[log] += int64(n)
 		return
@@ -205,7 +204,7 @@ func (w *world) copy(log int32, id int, o load.Outcome) {
 	w.truth.Duplicated += uint64(o.Events)
 }
 
-// catchUp lays some of the late pieces.
+// catchUp stores some of the late pieces.
 func (w *world) catchUp(all bool) {
 	for len(w.deferred) > 0 && (all || w.rnd.IntN(2) == 0) {
 		i := w.rnd.IntN(len(w.deferred))
@@ -215,7 +214,7 @@ func (w *world) catchUp(all bool) {
 	}
 }
 
-// finish works out the truth about the order, by the definition.
+// finish computes the true order by its definition.
 func (w *world) finish() {
 	w.catchUp(true)
 	for _, log := range w.pieces {
@@ -231,8 +230,7 @@ func (w *world) finish() {
 			top[o.Stream] = max(top[o.Stream], o.First+uint64(o.Events))
 		}
 	}
-	// Deferred pieces keep the offsets of damaged stamps, which are laid
-	// before their base is known.
+	// Damaged stamps have no valid offset: set the offsets of all stamps from the base.
 	for _, log := range w.pieces {
 		for _, p := range log {
 			for i := range p.arrival.Stamps {
@@ -243,8 +241,8 @@ func (w *world) finish() {
 	w.truth.Complete = true
 }
 
-// tell tells a ledger everything: each side in order, in near order or in none,
-// the two sides interleaved.
+// feed reports everything to a ledger: each side in order, nearly in order or in random
+// order, the two sides interleaved.
 func (w *world) feed(l *Ledger, disorder int) { w.feedBoth(l, disorder, disorder) }
 
 func (w *world) feedBoth(l *Ledger, disorder, readDisorder int) {
@@ -255,7 +253,7 @@ func (w *world) feedBoth(l *Ledger, disorder, readDisorder int) {
 			arrivals = append(arrivals, p.arrival)
 		}
 	}
-	// Logs are read at once.
+	// Logs are read in parallel.
 	slices.SortStableFunc(arrivals, func(a, b load.Arrival) int {
 		return int((a.Base - w.start[a.Log]) - (b.Base - w.start[b.Log]))
 	})
@@ -283,7 +281,7 @@ func (w *world) feedBoth(l *Ledger, disorder, readDisorder int) {
 	}
 }
 
-// shuffle moves elements by about so many places; -1 anywhere.
+// shuffle moves elements by about disorder places; -1: to any place.
 func shuffle[T any](rnd *rand.Rand, s []T, disorder int) {
 	if disorder < 0 {
 		rnd.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
@@ -300,7 +298,7 @@ func (w *world) ledger(memory int64) *Ledger {
 }
 
 func totals(v measure.Ledger) measure.Ledger {
-	v.Logs, v.Method, v.Contradicted = nil, "", 0 // which has a test of its own
+	v.Logs, v.Method, v.Contradicted = nil, "", 0 // tested separately
 	return v
 }
 
@@ -329,14 +327,14 @@ func TestEveryFaultIsReportedExactly(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := drawWorld(t, stamped)
 				l := w.ledger(0)
-				// A log of hundreds of pieces must do what it does of millions.
+				// A log of hundreds of pieces must do the same as a log of millions.
 				patience := rapid.SampledFrom([]int{1, 10, 4096}).Draw(t, "patience")
 				for i := range l.logs {
 					l.logs[i].patience, l.logs[i].compressAt = patience, patience
 				}
 				disorder := rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder")
 				for i := range l.logs {
-					// Which would turn out too late for so few pieces.
+					// With so few pieces, the ledger would notice too late.
 					l.logs[i].inOrder = disorder == 0
 				}
 				w.feed(l, disorder)
@@ -356,15 +354,15 @@ func TestEveryFaultIsReportedExactly(t *testing.T) {
 					sum.Read += g.Read
 				}
 				if sum.Lost != got.Lost || sum.Read != got.Read {
-					t.Fatalf("the logs sum to %+v, the whole is %+v", sum, got)
+					t.Fatalf("the logs sum to %+v, the total is %+v", sum, got)
 				}
 			})
 		})
 	}
 }
 
-// TestNothingIsClaimedUnchecked gives far too little memory: whatever is said
-// must be true, and what is not said must be covered by inexact.
+// TestNothingIsClaimedUnchecked gives far too little memory: whatever is claimed must
+// be true, and the rest must be covered by inexact.
 func TestNothingIsClaimedUnchecked(t *testing.T) {
 	for name, stamped := range map[string]bool{"batches": false, "stamps": true} {
 		t.Run(name, func(t *testing.T) {
@@ -378,9 +376,9 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 	}
 }
 
-// checkClaims checks that all that is wrong is claimed or covered by inexact,
-// and that nothing is claimed where nothing is wrong. What is beyond the
-// method is not asked for.
+// checkClaims checks that all faults are claimed or covered by inexact, and that
+// nothing is claimed if nothing is wrong. It does not require what is beyond the
+// method.
 func checkClaims(t *rapid.T, w *world, got measure.Ledger, beyond ...string) {
 	t.Helper()
 	truth := w.truth
@@ -403,6 +401,6 @@ func checkClaims(t *rapid.T, w *world, got measure.Ledger, beyond ...string) {
 		}
 	}
 	if truth.Lost+truth.Duplicated+truth.Reordered+truth.Corrupted == 0 && got.Lost+got.Duplicated+got.Reordered+got.Corrupted > 0 {
-		t.Fatalf("nothing is wrong, and the verdict is %+v", totals(got))
+		t.Fatalf("nothing is wrong, but the verdict is %+v", totals(got))
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A sums is what a window keeps when memory is short: of each side how much
-// there was, a digest in which order does not matter, and which offsets were
-// covered. Equal sides prove that every piece is where it should be, with its
-// checksum; what one side covers and the other does not is still known exactly.
+// A sums is what a window keeps if memory is short: for each side the counts, a digest
+// that does not depend on order, and which offsets were covered. Equal sides prove that
+// every piece is where it should be, with its checksum; offsets that only one side
+// covers are still known exactly.
 type sums struct {
 	acked, arrived side
 }
@@ -35,12 +35,11 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// A cover is a set of offsets within a window: a span while it has no holes,
-// then a bitmap. Offsets beyond the window, of its last piece, are a span in
-// any case.
+// A cover is a set of offsets within a window: a span while it has no holes, then a
+// bitmap. Offsets of the last piece beyond the window are always a span.
 type cover struct {
 	lo, hi int32
-	over   int32 // the end of what is covered beyond the window, when there are bits
+	over   int32 // the end of the covered range beyond the window, if bits is set
 	bits   *[windowSize / 64]uint64
 }
 
@@ -70,7 +69,7 @@ func (c *cover) set(lo, hi int32) {
 	}
 }
 
-// word returns 64 offsets from 64*i on.
+// word returns the 64 offsets that begin at 64*i.
 func (c *cover) word(i int32) uint64 {
 	if c.bits != nil {
 		return c.bits[i]
@@ -82,7 +81,7 @@ func (c *cover) word(i int32) uint64 {
 	return (^uint64(0) >> (64 - (hi - lo))) << lo
 }
 
-// spans returns what is covered of [lo, hi), as spans.
+// spans returns the covered parts of [lo, hi).
 func (c *cover) spans(lo, hi int32) (out []span) {
 	in := func(at int32) bool {
 		if c.bits == nil {
@@ -103,7 +102,7 @@ func (c *cover) spans(lo, hi int32) (out []span) {
 	return out
 }
 
-// end returns where what is covered beyond the window ends.
+// end returns the end of the covered range beyond the window.
 func (c *cover) end() int32 {
 	if c.bits != nil {
 		return max(c.over, windowSize)
@@ -111,8 +110,8 @@ func (c *cover) end() int32 {
 	return max(c.hi, windowSize)
 }
 
-// compare returns how many offsets below limit only a covers, only b, and
-// both, and how many a covers from limit on.
+// compare returns how many offsets below limit only a covers, only b covers, and both
+// cover, and how many a covers from limit on.
 func compare(a, b *cover, limit int64) (onlyA, onlyB, both, beyond uint64) {
 	for i := range int32(windowSize / 64) {
 		x, y := a.word(i), b.word(i)
@@ -134,8 +133,8 @@ func compare(a, b *cover, limit int64) (onlyA, onlyB, both, beyond uint64) {
 	return onlyA + uint64(max(ea-eb, 0)), onlyB + uint64(max(eb-ea, 0)), both + uint64(min(ea, eb)), beyond
 }
 
-// fold makes a window keep sums only. Acked entries stay as runs of indices,
-// for the order; matched ones stay.
+// fold reduces a window to sums. Acked entries stay as runs of indices, for the order;
+// matched ones stay.
 func (g *log) fold(w *window) {
 	if w.sums == nil {
 		w.sums = &sums{}
@@ -157,7 +156,7 @@ func (g *log) fold(w *window) {
 			e.state, e.sum = summed, 0
 		case arrived:
 			if e.corrupt {
-				e.sum = ^e.sum // whatever it is, it proves nothing
+				e.sum = ^e.sum // so that it cannot prove anything
 			}
 			g.orphans--
 			if g.bare {
@@ -196,7 +195,7 @@ func (g *log) coverBytes(w *window) (n int64) {
 	return n
 }
 
-// sumAcked adds an acked piece to a window that only keeps sums.
+// sumAcked adds an acked piece to a window that keeps only sums.
 func (g *log) sumAcked(w *window, e entry) {
 	s := w.sums
 	bits := s.acked.cover.bits
@@ -207,7 +206,7 @@ func (g *log) sumAcked(w *window, e entry) {
 	e.state, e.sum = summed, 0
 	i := w.find(e.off)
 	if i > 0 {
-		// Only what begins where the other ends: nothing can come between.
+		// Join only adjacent entries: nothing can come between them.
 		p := &w.entries()[i-1]
 		if p.state == summed && p.sum != woven && p.stream == e.stream && p.first+uint64(p.n) == e.first && int32(p.off)+p.n == int32(e.off) {
 			p.n += e.n
@@ -217,7 +216,7 @@ func (g *log) sumAcked(w *window, e entry) {
 	g.insert(w, i, e)
 }
 
-// sumArrived adds a piece that was read to a window that only keeps sums.
+// sumArrived adds a piece that was read to a window that keeps only sums.
 func (g *log) sumArrived(w *window, e entry) {
 	bits := w.sums.arrived.cover.bits
 	w.sums.arrived.add(e.off, e.n, e.sum)
@@ -226,16 +225,16 @@ func (g *log) sumArrived(w *window, e entry) {
 	}
 }
 
-// full reports that memory is at its bound.
+// full reports whether memory has reached its limit.
 func (l *Ledger) full() bool { return l.used.Load() > l.limit+l.limit/8 }
 
-// relieve makes room when memory is short: what can be decided is decided,
-// then windows keep sums only, and at last nothing more is taken in.
+// freeMemory frees memory when it is short: first it decides what can be decided, then
+// it reduces windows to sums, and finally it stops recording.
 func (l *Ledger) relieve() {
 	if used := l.used.Load(); used <= l.limit || used <= l.again.Load() || !l.relieving.CompareAndSwap(false, true) {
 		return
 	}
-	// Where nothing helps, it is not tried again before there is more to gain.
+	// If nothing helps, do not try again before memory use has grown.
 	defer func() {
 		l.again.Store(l.used.Load() + l.limit/32)
 		l.relieving.Store(false)
@@ -245,7 +244,7 @@ func (l *Ledger) relieve() {
 		func(g *log) { g.foldAll(max(len(g.windows)-1, 0)) },
 		func(g *log) { g.foldAll(len(g.windows)) },
 		func(g *log) {
-			// Sets of indices do not hang on windows.
+			// Sets of indices do not depend on windows.
 			g.closed = g.closed || g.bare && g.seen != nil && l.full()
 			if n := len(g.windows); n > 0 {
 				g.ceiling = min(g.ceiling, g.windows[n-1].number+1)
@@ -255,21 +254,21 @@ func (l *Ledger) relieve() {
 		for i := range l.logs {
 			g := &l.logs[i]
 			g.mu.Lock()
-			// Those that take their share or more.
+			// Only logs that use a considerable share.
 			if g.bytes >= l.limit/int64(2*len(l.logs)) {
 				step(g)
 			}
 			g.mu.Unlock()
 		}
-		// Room enough to be worth the trouble.
+		// Enough is free.
 		if l.used.Load() <= l.limit*7/8 {
 			return
 		}
 	}
 }
 
-// pair decides arrivals of pieces without an answer early, when memory is
-// short: where nothing is ever acked, they would all wait for the verdict.
+// pairUnknown decides arrivals of pieces without an answer early, when memory is short:
+// if nothing is ever acked, they would all wait for the verdict.
 func (g *log) pair() {
 	if g.orphans == 0 || len(g.unknown) == 0 {
 		return
@@ -278,7 +277,7 @@ func (g *log) pair() {
 	for i, p := range g.unknown {
 		k := key{p.sum, p.n}
 		if g.seen != nil {
-			k = key{uint32(p.first), p.stream} // distinguished again below
+			k = key{uint32(p.first), p.stream} // checked more precisely below
 		}
 		open[k] = append(open[k], i)
 	}
@@ -323,9 +322,9 @@ func (g *log) pair() {
 	g.grow(int64(cap(left)-before) * pieceBytes)
 }
 
-// foldAll folds the first n windows where that saves memory.
+// foldAll folds the first n windows if that saves memory.
 func (g *log) foldAll(n int) {
-	// Folding may make windows.
+	// Folding may create windows.
 	for _, w := range slices.Clone(g.windows[:n]) {
 		if w.sums != nil || g.bare || g.saves(w) {
 			g.fold(w)
@@ -334,8 +333,8 @@ func (g *log) foldAll(n int) {
 	g.recount()
 }
 
-// saves reports whether sums take less than what they stand for. Bitmaps, of
-// sides with holes, take as much as 170 entries each.
+// worthFolding reports whether sums take less memory than the entries that they
+// replace. Bitmaps, for sides with holes, take as much as 170 entries each.
 func (g *log) saves(w *window) bool {
 	cost, gain := sumsBytes+2*entryBytes, 0
 	var ends [arrived + 1]int32

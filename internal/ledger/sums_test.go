@@ -10,10 +10,10 @@ import (
 	"carronade/measure"
 )
 
-// TestCovers compares with plain sets of offsets.
+// TestCovers compares covers with plain sets of offsets.
 func TestCovers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Most of what happens does so at words' and the window's ends.
+		// Most special cases are at the ends of words and of the window.
 		base := rapid.SampledFrom([]int32{0, 60, windowSize - 200}).Draw(t, "base")
 		fill := func(label string) (c cover, set map[int32]bool) {
 			set = map[int32]bool{}
@@ -113,8 +113,8 @@ func TestRanges(t *testing.T) {
 	})
 }
 
-// TestUnreadSums stops reading in the middle of a window that keeps sums only,
-// after losses, and has the log's head deleted.
+// TestUnreadSums stops reading in the middle of a window that keeps only sums, after
+// losses, and removes the beginning of the log.
 func TestUnreadSums(t *testing.T) {
 	const n = 2*windowSize + 1000
 	l := New(Config{Logs: 1, LogOf: sameLog})
@@ -122,8 +122,8 @@ func TestUnreadSums(t *testing.T) {
 		l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
 	}
 	l.logs[0].foldAll(len(l.logs[0].windows))
-	// The first window is not read at all; of the second up to 1000, but for
-	// one; nothing of the third.
+	// The first window is not read, of the second all up to 1000 except one event, and
+	// nothing of the third.
 	for i := int64(windowSize); i < windowSize+1000; i++ {
 		if i != windowSize+500 {
 			l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
@@ -169,10 +169,10 @@ func TestUnreadStamps(t *testing.T) {
 	}
 }
 
-// TestWovenStreams holds up a log of two streams, until what lies behind is
-// compressed to one entry of each, and lets it go on: the order must not
-// depend on where those entries begin.
-func TestWovenStreams(t *testing.T) {
+// TestInterleavedStreams delays a log of two streams until the rest is compressed to
+// one entry of each, and lets it continue: the order must not depend on where those
+// entries begin.
+func TestInterleavedStreams(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	g := &l.logs[0]
 	g.patience, g.compressAt = 10, 10
@@ -190,10 +190,10 @@ func TestWovenStreams(t *testing.T) {
 		fire(i, int32(i%2), uint64(10+i/2))
 	}
 	if g.entries > 20 {
-		t.Fatalf("%d entries are left of %d: nothing is woven", g.entries, n)
+		t.Fatalf("%d entries are left of %d: nothing is interleaved", g.entries, n)
 	}
 	fire(0, 0, 5)
-	// The last one lies behind all others of its stream, in the log.
+	// The last one comes after all others of its stream in the log.
 	l.Arrived([]load.Arrival{piece1(n, 1, n+1), piece1(n+1, 1, n+2)})
 	fire(n, 1, 9)
 	fire(n+1, 1, 1000)
@@ -203,9 +203,9 @@ func TestWovenStreams(t *testing.T) {
 	}
 }
 
-// TestBehindWhatIsDecided has a log begin anew: what follows everything is in
-// order, and of what does not nobody can tell.
-func TestBehindWhatIsDecided(t *testing.T) {
+// TestAfterDecisions recreates a log: events that come after everything so far are in
+// order; for others the order is not known.
+func TestAfterDecisions(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	for i := range int64(10) {
 		l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
@@ -219,8 +219,8 @@ func TestBehindWhatIsDecided(t *testing.T) {
 	}
 }
 
-// TestSkippedHoles reads in order past holes and a lost piece, with the answers
-// of several windows waiting beyond: these must not go with what is decided.
+// TestSkippedHoles reads in order past holes and a lost piece, with the answers of
+// several windows waiting beyond: these must not be removed with the decided entries.
 func TestSkippedHoles(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	g := &l.logs[0]
@@ -244,9 +244,9 @@ func TestSkippedHoles(t *testing.T) {
 	}
 }
 
-// An acked piece whose window keeps sums only, and which is found in another
-// window, is not lost: its stamps say that it is one of those acked for there.
-func TestFoundBesideASummedWindowIsNotLost(t *testing.T) {
+// An acked piece whose window keeps only sums, and which is found in another window, is
+// not lost: its stamps show that it is one of those that were acked there.
+func TestFoundInAnotherWindowIsNotLost(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }, RunID: thisRun, Stamped: true})
 	l.Fired([]load.Outcome{{Batch: load.Batch{Events: 3}, Acked: 3, Sum: 9, Place: windowSize - 3}})
 	g := &l.logs[0]
@@ -261,9 +261,9 @@ func TestFoundBesideASummedWindowIsNotLost(t *testing.T) {
 	}
 }
 
-// What was fired and not remembered, because memory was short, may be what was
-// read and nobody can name: then what lies behind it may be late.
-func TestBehindWhatWasDroppedNoOrderIsClaimed(t *testing.T) {
+// A piece that was sent but dropped because memory was short may be the one that was
+// read and cannot be identified: events after it may then be late.
+func TestNoOrderIsClaimedAfterDroppedPieces(t *testing.T) {
 	piece := func(first uint64, sum uint32) load.Outcome {
 		return load.Outcome{Batch: load.Batch{First: first, Events: 2}, Unknown: 2, Sum: sum, Place: -1}
 	}

@@ -2,20 +2,20 @@ package ledger
 
 import "carronade/load"
 
-// transactions is what became of those that a log's events belong to, and what a
-// reader of committed events found. Events in neither set were committed, or in no
-// transaction.
+// transactions contains what became of the transactions that a log's events belong to,
+// and what a reader of committed events found. Events in neither aborted nor unsure
+// were committed, or not in a transaction.
 type transactions struct {
-	aborted map[int32]*ranges // by stream, indices
-	unsure  map[int32]*ranges // whether they were committed is not known
+	aborted map[int32]*ranges // indices by stream
+	unsure  map[int32]*ranges // not known whether they were committed
 	visible map[int32]*ranges // found by a reader of committed events
-	hidden  ranges            // offsets that were removed before that one read them
-	unkept  uint64            // found by it, and memory had no room for
-	whole   bool              // it came to the log's end
+	hidden  ranges            // offsets that were removed before that reader read them
+	unkept  uint64            // events that it found, but for which memory had no room
+	whole   bool              // it reached the end of the log
 }
 
-// Uncommitted tells that events of a stream were in a transaction that was
-// aborted, or, where aborted is false, in one whose end nobody knows.
+// Uncommitted records that events of a stream were in an aborted transaction or, if
+// aborted is false, in one whose end is not known.
 func (l *Ledger) Uncommitted(stream int32, first, events uint64, aborted bool) {
 	n := l.cfg.LogOf(stream)
 	if n < 0 || int(n) >= len(l.logs) {
@@ -35,8 +35,8 @@ func (l *Ledger) Uncommitted(stream int32, first, events uint64, aborted bool) {
 	g.put(*to, stream, first, first+events)
 }
 
-// Visible tells what a reader of committed events was given. Events must be
-// stamped. The slice is not kept.
+// Visible records what a reader of committed events received. Events must be stamped.
+// It does not keep the slice.
 func (l *Ledger) Visible(pieces []load.Arrival) {
 	for i := range pieces {
 		a := &pieces[i]
@@ -75,9 +75,9 @@ func (l *Ledger) Hidden(log int32, from, to int64) {
 	g.mu.Unlock()
 }
 
-// Looked tells that a reader of committed events has read, and which logs it read to
-// their ends (nil: none). It is called before the verdict, and only where events are
-// stamped.
+// FinishVisible records that a reader of committed events has finished, and which logs
+// it read to their ends (nil: none). It is called before Verdict, and only if events
+// are stamped.
 func (l *Ledger) Looked(whole []bool) {
 	l.looked = true
 	for i := range l.logs {
@@ -89,8 +89,8 @@ func (l *Ledger) Looked(whole []bool) {
 	}
 }
 
-// due returns what of some events has to be found, since no aborted transaction
-// had it, and of how many that is not known.
+// mustBeFound returns which of some events must be found, because they were in no
+// aborted transaction, and for how many that is not known.
 func (t *transactions) due(stream int32, x span) (due []span, unsure uint64) {
 	_, rest := t.aborted[stream].cut(x.lo, x.hi)
 	for _, r := range rest {
@@ -101,8 +101,8 @@ func (t *transactions) due(stream int32, x span) (due []span, unsure uint64) {
 	return due, unsure
 }
 
-// visible judges what a reader of committed events found. What nobody found is
-// judged already.
+// visible checks what a reader of committed events found. Events that no reader found
+// have been counted already.
 func (j *judge) visible() {
 	g := j.g
 	t := &g.transactions

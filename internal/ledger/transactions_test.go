@@ -9,7 +9,7 @@ import (
 	"carronade/measure"
 )
 
-// stamped is what was read of our run, one event after the other from an offset on.
+// stamped returns consecutive events of this run, as they are read from an offset on.
 func stamped(base int64, first uint64, n int32) load.Arrival {
 	a := load.Arrival{Base: base, Events: n}
 	for i := range n {
@@ -36,7 +36,7 @@ func TestTransactions(t *testing.T) {
 			lg{Acked: 30, Read: 30, Committed: 20, CommittedRead: 20, Aborted: 10},
 		},
 		{
-			"an aborted one is seen",
+			"an aborted one is visible",
 			[]load.Arrival{stamped(0, 0, 30)},
 			[]load.Arrival{stamped(0, 0, 13), stamped(20, 20, 10)},
 			true, nil,
@@ -50,14 +50,14 @@ func TestTransactions(t *testing.T) {
 			lg{Acked: 30, Read: 30, Lost: 2, Committed: 20, CommittedRead: 18, Aborted: 10},
 		},
 		{
-			"aborted ones are gone",
+			"aborted ones are missing",
 			[]load.Arrival{stamped(0, 0, 10), stamped(20, 20, 10)},
 			[]load.Arrival{stamped(0, 0, 10), stamped(20, 20, 10)},
 			true, nil,
 			lg{Acked: 30, Read: 20, Committed: 20, CommittedRead: 20, Aborted: 10},
 		},
 		{
-			"committed ones are gone",
+			"committed ones are missing",
 			[]load.Arrival{stamped(0, 0, 20)},
 			[]load.Arrival{stamped(0, 0, 10)},
 			true, nil,
@@ -71,14 +71,14 @@ func TestTransactions(t *testing.T) {
 			lg{Acked: 30, Read: 30, Unread: 10, Removed: 10, Committed: 20, CommittedRead: 10, Aborted: 10},
 		},
 		{
-			"or did not come to the end",
+			"the reader of committed ones did not reach the end",
 			[]load.Arrival{stamped(0, 0, 30)},
 			[]load.Arrival{stamped(0, 0, 10)},
 			false, nil,
 			lg{Acked: 30, Read: 30, Unread: 10, Committed: 20, CommittedRead: 10, Aborted: 10},
 		},
 		{
-			"an end that nobody knows",
+			"a transaction whose end is not known",
 			[]load.Arrival{stamped(0, 0, 30)},
 			[]load.Arrival{stamped(0, 0, 10)},
 			true, func(l *Ledger) { l.Uncommitted(0, 20, 10, false) },

@@ -2,46 +2,47 @@ package ledger
 
 import "carronade/measure"
 
-// A judge draws the balance of one log. It changes nothing of the log, so that
-// a verdict may be asked for while a run goes on.
+// A balance computes the result of one log. It does not change the log, so that a
+// verdict may be requested while a run continues.
 type judge struct {
 	g   *log
-	end int64 // what was read ends here
+	end int64 // the end of what was read
 	v   measure.LedgerLog
 
 	foreign, refused uint64
-	nameless         uint64 // read events of which nobody can say what they are
-	removed          uint64 // of the unread
+	nameless         uint64 // read events that cannot be identified
+	removed          uint64 // number of unread events that were removed
 
 	committed, committedRead, aborted uint64
 
 	// With stamps, by stream.
-	seen     map[int32]*ranges // found, and counted
-	denied   map[int32]*ranges // refused for certain
-	waiting  map[int32]*ranges // acked, and not where they should be
-	unplaced map[int32]*ranges // acked, and the system did not say where
+	seen     map[int32]*ranges // found and counted
+	denied   map[int32]*ranges // certainly refused
+	waiting  map[int32]*ranges // acked, but not where they should be
+	unplaced map[int32]*ranges // acked, but the answer does not name the place
 	unproven map[int32]*ranges // may have been acked: in windows whose sums differ, or of batches acked in part
 
 	// Without stamps.
-	known   map[key]bool    // matched pieces, as far as somebody looks like them
+	known   map[key]bool    // keys of matched pieces that unidentified ones share
 	open    map[key][]piece // unknown pieces, the oldest first
 	missing map[key][]place // acked pieces that are not where they should be
 
-	// The order of what lies before here is decided for certain; see the log's.
+	// The order of what lies before this offset is certain; see log.doubtfulFrom.
 	doubtfulFrom int64
 
-	// Of each stream, the largest index plus one of what may lie before here and
-	// has no place: whether an event below it is late cannot be known.
+	// For each stream, the largest index plus one of pieces that may lie before the
+	// current offset without a place: it cannot be known whether an event below it is
+	// late.
 	lateBelow      map[int32]uint64
-	mayHideDropped map[*window]bool // windows that cover offsets of which only reading heard: a dropped piece may be there
-	unnamed        map[place]bool   // arrivals that may be such
+	mayHideDropped map[*window]bool // windows with offsets that were read but not acked: a dropped piece may be there
+	unnamed        map[place]bool   // arrivals that may be dropped pieces
 
 	gone      map[place]bool  // acked entries that are accounted for
-	rest      map[place]int32 // of acked entries that were removed in part: events found
+	rest      map[place]int32 // acked entries that were removed in part: number of events found
 	ownPieces map[place]piece // arrivals that are events of this run, for the order
 }
 
-// verdict returns the balance.
+// verdict computes the result.
 func (g *log) verdict(end int64) *judge {
 	j := judge{
 		g: g, end: end,
@@ -60,7 +61,8 @@ func (g *log) verdict(end int64) *judge {
 		j.unstamped()
 	}
 	j.lost()
-	// What is not where it should be may lie among what could not be named.
+	// Events that are not where they should be may be among those that cannot be
+	// identified.
 	unsure := min(j.v.Lost, j.nameless)
 	j.v.Lost -= unsure
 	j.v.Inexact += unsure
@@ -80,8 +82,8 @@ func (g *log) each(state uint8, f func(p place, base int64, e *entry)) {
 	}
 }
 
-// sums judges the windows that keep sums only, and returns those that prove
-// that all is well.
+// sums checks the windows that keep only sums, and returns those which prove that
+// nothing is wrong.
 func (j *judge) sums() map[*window]bool {
 	proven := map[*window]bool{}
 	for _, w := range j.g.windows {
@@ -95,14 +97,14 @@ func (j *judge) sums() map[*window]bool {
 		j.v.Unread += beyond
 		j.removed += min(beyond, j.removedOf(max(base, j.end), base+windowSize))
 		if bare {
-			both = 0 // there is nothing else to check
+			both = 0 // nothing else can be checked
 			proven[w] = onlyAcked == 0
 		} else if s.acked.pieces == s.arrived.pieces && s.acked.events == s.arrived.events && s.acked.digest == s.arrived.digest && onlyAcked == 0 && onlyRead == 0 {
 			proven[w] = true
 			continue
 		}
-		// Offsets that both sides cover, and those that only reading does, may
-		// be anything: a copy, an altered piece, a stranger.
+		// Offsets that both sides cover, and those that only reading covers, may be
+		// anything: a copy, an altered piece, a foreign one.
 		j.v.Inexact += both + onlyRead
 		j.nameless += onlyRead
 		j.mayHideDropped[w] = onlyRead > 0
@@ -122,8 +124,8 @@ func (j *judge) sums() map[*window]bool {
 	return proven
 }
 
-// unstamped finds out what the arrivals are that no answer named, by checksum
-// and number of events.
+// unstamped identifies the arrivals that no answer names, by checksum and number of
+// events.
 func (j *judge) unstamped() {
 	g := j.g
 	j.known = g.known()
@@ -182,7 +184,7 @@ func (j *judge) unstamped() {
 
 func (j *judge) recover(u piece, n uint64) {
 	if u.unplaced {
-		return // acked, and found
+		return // acked and found
 	}
 	j.v.Recovered += n
 	if u.refused {
@@ -190,7 +192,7 @@ func (j *judge) recover(u piece, n uint64) {
 	}
 }
 
-// moved finds an acked piece that is not where it should be, and is here.
+// moved finds an acked piece that is here instead of where it should be.
 func (j *judge) moved(k key, here place) bool {
 	for _, p := range j.missing[k] {
 		if j.gone[p] {
@@ -225,8 +227,8 @@ func (j *judge) altered(here place, base int64) bool {
 	return false
 }
 
-// damagedUnknown takes a damaged piece that nobody named for the unknown one
-// whose checksum and number of events it still bears.
+// damagedUnknown identifies a damaged piece that no answer names with an unknown one
+// that has the same checksum and number of events.
 func (j *judge) damagedUnknown(here place, base int64, e *entry) bool {
 	k := key{e.sum, e.n}
 	if len(j.open[k]) == 0 {
@@ -238,8 +240,7 @@ func (j *judge) damagedUnknown(here place, base int64, e *entry) bool {
 	return true
 }
 
-// stamped finds out what the arrivals are that no answer named, by their
-// stream and index.
+// stamped identifies the arrivals that no answer names, by their stream and index.
 func (j *judge) stamped(proven map[*window]bool) {
 	g := j.g
 	set := func() map[int32]*ranges { return map[int32]*ranges{} }
@@ -299,24 +300,25 @@ func (j *judge) stamped(proven map[*window]bool) {
 			bad = j.g.badOf(base, e.n)
 		}
 		if g.bare {
-			return // the balance comes below
+			return // counted below
 		}
 		for _, f := range fresh {
 			atHome := j.atHome(p, f)
 			switch {
 			case atHome && bad == 0:
-				// Where it should be, whole by its stamps, and not as it was.
+				// At its place with intact stamps, but not as it was sent.
 				j.v.Corrupted += f.hi - f.lo
 				continue
 			case bad > 0:
 				j.v.Corrupted += min(bad, f.hi-f.lo)
 			}
-			// What was acked for another place is found, and no more is said.
+			// Events that were acked for another place are found; nothing else is
+			// known.
 			_, rest := j.waiting[e.stream].cut(f.lo, f.hi)
 			for _, r := range rest {
 				unsure := j.unproven[e.stream].count(r.lo, r.hi)
 				j.v.Inexact += unsure
-				// What a window lacks that keeps sums only may be here.
+				// Events missing from a window with only sums may be here.
 				j.nameless += unsure - g.partly[e.stream].count(r.lo, r.hi)
 				j.v.Recovered += r.hi - r.lo - unsure
 				j.refused += j.denied[e.stream].count(r.lo, r.hi)
@@ -343,9 +345,8 @@ func put(m map[int32]*ranges, stream int32, lo, hi uint64) {
 	r.add(lo, hi)
 }
 
-// atHome reports whether an acked piece with a checksum should be just where
-// this arrival is, with the same events, and thus did not fit for its
-// checksum.
+// inPlace reports whether an acked piece with a checksum should be exactly where this
+// arrival is, with the same events, so that only its checksum did not fit.
 func (j *judge) atHome(here place, f span) bool {
 	live := here.w.entries()
 	a := live[here.i]
@@ -358,7 +359,7 @@ func (j *judge) atHome(here place, f span) bool {
 	return false
 }
 
-// lost judges the acked pieces that were not found.
+// lost counts the acked pieces that were not found.
 func (j *judge) lost() {
 	j.g.each(acked, func(p place, base int64, e *entry) {
 		if j.gone[p] {
@@ -379,8 +380,8 @@ func (j *judge) lost() {
 	})
 }
 
-// order goes on where deciding has stopped: through the log, with the largest
-// index of each stream so far.
+// order continues where decisions have stopped: through the log, with the largest index
+// of each stream so far.
 func (j *judge) order(proven map[*window]bool) {
 	g := j.g
 	top := make(map[int32]uint64, len(g.top))
@@ -420,8 +421,8 @@ func (j *judge) order(proven map[*window]bool) {
 	}
 }
 
-// mayHide notes that pieces which were dropped may lie before base. What is
-// decided behind base is in doubt only where that filled a hole.
+// mayHide records that dropped pieces may lie before base. Decisions after base are in
+// doubt only if that filled a hole.
 func (j *judge) mayHide(base int64) {
 	for s, end := range j.g.dropped {
 		j.lateBelow[s] = max(j.lateBelow[s], end)
@@ -429,8 +430,8 @@ func (j *judge) mayHide(base int64) {
 	}
 }
 
-// place judges an entry's place in the order. Where what lies behind it is
-// decided already, only that it follows everything can be known.
+// place checks an entry's place in the order. If what follows it is already decided, it
+// can only determine whether the entry comes after everything so far.
 func (j *judge) place(base int64, e entry, top map[int32]uint64) {
 	late := j.g.late(&e, top)
 	if base < j.g.next {
@@ -448,7 +449,8 @@ func (j *judge) place(base int64, e entry, top map[int32]uint64) {
 	}
 }
 
-// placeFound does so with those events of a run that offsets prove to be there.
+// placeFound does the same for those events of a run whose presence is proven by
+// offsets.
 func (j *judge) placeFound(w *window, e entry, top map[int32]uint64) {
 	if e.sum == woven {
 		j.v.Inexact += uint64(e.n)

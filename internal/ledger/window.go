@@ -2,23 +2,23 @@ package ledger
 
 import "sort"
 
-// A log is kept in windows of this many offsets: pieces come nearly in order
-// on both sides, so that almost all work is done at a window's two ends, and
-// memory comes and goes by the window.
+// A log is divided into windows of this many offsets: both sides report pieces nearly
+// in order, so that almost all work happens at the two ends of a window, and memory is
+// allocated and freed by the window.
 const (
 	windowBits = 15
 	windowSize = 1 << windowBits
 )
 
-// What an entry stands for.
+// What an entry represents.
 const (
-	acked   uint8 = iota // taken by the system, not read yet
-	arrived              // read, not known
-	matched              // both; several ones of a stream may be one entry
-	summed               // acked, in a window that only keeps sums; several ones may be one entry
+	acked   uint8 = iota // acked, not yet read
+	arrived              // read, not yet identified
+	matched              // acked and read; one entry may represent several of a stream
+	summed               // acked, in a window that keeps only sums; one entry may represent several
 )
 
-// An entry is a piece with its place.
+// An entry is a piece with its offset.
 type entry struct {
 	first   uint64 // index in the stream of its first event
 	sum     uint32
@@ -29,8 +29,8 @@ type entry struct {
 	corrupt bool
 }
 
-// woven marks, in sum, a matched entry that stands for pieces with those of
-// other streams between them. (A matched entry's checksum is of no more use.)
+// interleaved marks, in sum, a matched entry that represents pieces with those of other
+// streams between them. (The checksum of a matched entry is no longer needed.)
 const woven = 1
 
 const (
@@ -39,13 +39,13 @@ const (
 	unknownStream = -1
 )
 
-// A window is the entries whose base lies in it, sorted by base. Entries leave
-// at the front and join at the back: buf[head:] are those that are left.
+// A window contains the entries whose base lies in it, sorted by base. Entries leave at
+// the front and join at the back: buf[head:] are those that are left.
 type window struct {
 	number int64
 	buf    []entry
 	head   int
-	sums   *sums // not nil: acked and arrived pieces are only summed up
+	sums   *sums // not nil: only sums of acked and arrived pieces are kept
 }
 
 func (w *window) entries() []entry { return w.buf[w.head:] }
@@ -63,8 +63,8 @@ func (w *window) find(off uint16) int {
 	return sort.Search(n, func(i int) bool { return e[i].off >= off })
 }
 
-// window returns the window of a number, nil when there is none, and where it
-// is or would be.
+// window returns the window of a number, nil if it does not exist, and the index where
+// it is or belongs.
 func (g *log) window(number int64) (*window, int) {
 	n := len(g.windows)
 	if n == 0 || g.windows[n-1].number < number {
@@ -80,7 +80,7 @@ func (g *log) window(number int64) (*window, int) {
 	return nil, i
 }
 
-// at returns the window of a base, made when there is none; nil at the
+// at returns the window of a base, creating it if necessary; nil at or above the
 // ceiling.
 func (g *log) at(base int64, last **window) *window {
 	number := base >> windowBits
@@ -102,7 +102,7 @@ func (g *log) at(base int64, last **window) *window {
 	return w
 }
 
-// forget gives back what a window took.
+// forget subtracts the memory of a window.
 func (g *log) forget(w *window) {
 	g.grow(-windowBytes - int64(cap(w.buf))*entryBytes)
 	if g.ackAt == w {
@@ -126,11 +126,12 @@ func (g *log) drop(i int) {
 	g.windows = g.windows[:len(g.windows)-1]
 }
 
-// insert puts an entry before place i.
+// insert inserts an entry before index i.
 func (g *log) insert(w *window, i int, e entry) {
 	if len(w.buf) == cap(w.buf) {
 		if w.head > len(w.buf)/2 {
-			// Sliding what is left costs less than growing, and no memory.
+			// Moving the remaining entries costs less than growing, and needs no
+			// memory.
 			w.buf = w.buf[:copy(w.buf, w.buf[w.head:])]
 			w.head = 0
 		} else {
@@ -148,7 +149,7 @@ func (g *log) insert(w *window, i int, e entry) {
 	}
 }
 
-// remove takes out the entry at place i.
+// remove removes the entry at index i.
 func (g *log) remove(w *window, i int) {
 	g.entries--
 	if i == 0 {

@@ -5,9 +5,8 @@ import (
 	"net"
 )
 
-// Abort closes a connection without a goodbye: TLS would say one first, and
-// wait for up to five seconds behind a full socket, with whatever lock the
-// caller holds.
+// Abort closes a connection without a close message: TLS would first send one, and wait
+// up to five seconds for a full socket, while the caller may hold a lock.
 func Abort(nc net.Conn) {
 	if t, ok := nc.(*tls.Conn); ok {
 		nc = t.NetConn()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestAbort ends connections, and looks at what the other side gets to read.
+// TestAbort aborts connections, and checks what the other side can read.
 func TestAbort(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	defer srv.Close()

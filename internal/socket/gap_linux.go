@@ -10,22 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Gap tells for how long a thread may have waited for a processor after it was
-// woken, by what the kernel counts for it: schedstat has the time that it could run
-// and did not.
+// A RunDelay measures how long a thread may have waited for a processor after it was
+// woken. The kernel counts the time that a thread could run and did not in its
+// schedstat.
 type Gap struct {
-	fd     int // of the thread's schedstat; 0: there is none
+	fd     int // of the thread's schedstat; 0: none
 	waited time.Duration
 }
 
 const (
-	// close enough: what arrived within so little is not looked at closer.
-	closeEnough = 30 * time.Microsecond
-	// LeastSleep is how long a look may take that did not sleep.
+	// ignoredDelay: arrivals within such a short time are not examined further.
+	ignoredDelay = 30 * time.Microsecond
+	// LeastSleep is how long a check may take if it did not sleep.
 	LeastSleep = 20 * time.Microsecond
 )
 
-// Open begins to look after the calling thread, to which the goroutine must be locked.
+// Open starts the measurement for the calling thread, to which the goroutine must be
+// locked.
 func (g *Gap) Open() {
 	g.open()
 	if g.fd > 0 {
@@ -40,7 +41,7 @@ func (g *Gap) open() {
 	}
 }
 
-// Close ends it.
+// Close ends the measurement.
 func (g *Gap) Close() {
 	if g.fd > 0 {
 		unix.Close(g.fd)
@@ -48,8 +49,7 @@ func (g *Gap) Close() {
 	}
 }
 
-// read returns for how long the thread has waited for a processor since the last
-// call.
+// read returns how long the thread has waited for a processor since the last call.
 func (g *Gap) read() time.Duration {
 	var b [64]byte
 	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(g.fd), uintptr(unsafe.Pointer(&b)), uintptr(len(b)), 0, 0, 0)
@@ -73,31 +73,31 @@ func (g *Gap) read() time.Duration {
 	return d
 }
 
-// Since is the earliest moment at which what a wait found can have arrived: a look
-// that was over at looked did not find it, the wait began at entered and was over at
-// now. When the thread slept it was woken for it, and then waited for a processor at
-// most; a wait that took no more than asleep may have found it at once.
+// Since returns the earliest moment at which the data found by a wait can have arrived.
+// A check that ended at looked did not find it; the wait began at entered and ended at
+// now. If the thread slept, it was woken for the data, and then at most waited for a
+// processor; a wait that took no longer than asleep may have found it at once.
 func (g *Gap) Since(looked, entered, now, asleep time.Duration) time.Duration {
-	if now-looked <= closeEnough || now-entered <= asleep {
+	if now-looked <= ignoredDelay || now-entered <= asleep {
 		return looked
 	}
 	if g.fd == 0 {
-		return now // nobody says
+		return now // not known
 	}
 	return max(looked, now-g.read())
 }
 
-// Gaps tells the same of whichever threads the Go scheduler has goroutines run on. A
-// goroutine that slept for a descriptor runs, as a rule, on the thread that was woken
-// for it. Safe for concurrent use.
+// RunDelays measures the same for all threads that the Go scheduler runs goroutines on.
+// A goroutine that slept for a descriptor usually runs on the thread that was woken for
+// it. Safe for concurrent use.
 type Gaps struct {
 	mu      sync.Mutex
 	threads map[int]*Gap
 	closed  bool
 }
 
-// Waited returns for how long the calling thread has waited for a processor since it
-// last asked; of one that has not asked before, since it began.
+// Waited returns how long the calling thread has waited for a processor since its last
+// call; at its first call, since the thread began.
 func (g *Gaps) Waited() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,7 +120,7 @@ func (g *Gaps) Waited() time.Duration {
 	return t.read()
 }
 
-// Close gives back the descriptors.
+// Close closes the descriptors.
 func (g *Gaps) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -4,11 +4,11 @@ package socket
 
 import "time"
 
-// Gaps tells for how long threads waited for a processor, where that is known.
-type Gaps struct{}
+// RunDelays measures how long threads waited for a processor: not known here.
+type RunDelays struct{}
 
-// Waited is not known.
-func (*Gaps) Waited() time.Duration { return 0 }
+// Waited returns 0: not known here.
+func (*RunDelays) Waited() time.Duration { return 0 }
 
 // Close does nothing.
-func (*Gaps) Close() {}
+func (*RunDelays) Close() {}

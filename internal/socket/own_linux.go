@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Own takes a plain TCP connection out of the hands of Go's runtime: fd is a
-// descriptor of its own, and nc is closed. The caller closes fd. False: it is
-// none, or there are no descriptors left, and nc is as it was.
+// Own takes a plain TCP connection away from the Go runtime: fd is a duplicate
+// descriptor, and nc is closed. The caller closes fd. It returns false if nc is not a
+// plain TCP connection, or no descriptors are left; nc is then unchanged.
 func Own(nc net.Conn) (fd int, ok bool) {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {
@@ -22,6 +22,6 @@ func Own(nc net.Conn) (fd int, ok bool) {
 	if cerr := raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil || err != nil {
 		return -1, false
 	}
-	tcp.Close() // the connection lives on in the copy
+	tcp.Close() // the duplicate keeps the connection open
 	return fd, true
 }

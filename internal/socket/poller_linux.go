@@ -11,11 +11,11 @@ import (
 	"carronade/internal/impair"
 )
 
-// A Poller is a waiter that reads connections on its thread, so that an answer costs no
+// A Poller is a waiter that reads connections on its thread, so that an answer needs no
 // switch to a goroutine of its connection.
 //
-// Its connections have descriptors of their own, which the runtime's poller does
-// not know: there each answer costs a second read that finds nothing.
+// Its connections have descriptors that are not registered with the runtime's poller:
+// with that poller, each answer needs a second read that finds nothing.
 type Poller struct {
 	*Waiter
 	mu    sync.Mutex
@@ -24,14 +24,14 @@ type Poller struct {
 }
 
 const (
-	// Watched is what of a connection ends a wait. Each change is told once: a
-	// connection that is told until it is empty is looked at twice for each answer.
+	// WatchedEvents are the events of a connection that end a wait. They are
+	// edge-triggered: with level-triggered events, each answer would be reported twice.
 	Watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
-	// Over says that the other side has ended the connection: nothing is told after it.
+	// EndEvents show that the other side has ended the connection: no event follows.
 	Over = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
 
-// NewPoller makes one, nil where there are no waiters.
+// NewPoller returns a poller, nil if waiters are not supported.
 func NewPoller(now func() time.Duration) *Poller {
 	w := NewWaiter(now)
 	if w == nil {
@@ -40,8 +40,8 @@ func NewPoller(now func() time.Duration) *Poller {
 	return &Poller{Waiter: w, conns: map[int]*Conn{}}
 }
 
-// A Conn is a plain TCP connection whose reader is a poller. Close ends it and may
-// come from anywhere; Release gives its descriptor back, once nobody writes.
+// A Conn is a plain TCP connection that a poller reads. Close ends it and may be called
+// from any goroutine; Release closes its descriptor, once no goroutine writes.
 type Conn struct {
 	Stream
 	p     *Poller
@@ -51,8 +51,8 @@ type Conn struct {
 	once  sync.Once
 }
 
-// Take makes a connection the poller's. False: it is no plain TCP connection, or
-// there are no descriptors left, and it is as it was.
+// Take hands a connection over to the poller. It returns false if nc is not a plain TCP
+// connection, or no descriptors are left; nc is then unchanged.
 func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
 	c := &Conn{p: p, local: nc.LocalAddr(), gone: make(chan struct{})}
 	fd, ok := Own(nc)
@@ -63,10 +63,10 @@ func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
 	return c, true
 }
 
-// Serve has the poller's thread call serve whenever there is something to read, and
-// returns when serve reported that the connection is over. end says that the other side
-// has ended the connection, so that everything has to be read. Otherwise serve may stop
-// reading when a read filled its buffer only in part.
+// Serve makes the poller's thread call serve whenever there is something to read, and
+// returns when serve has reported that the connection is over. end means that the other
+// side has ended the connection, so that everything must be read. Otherwise serve may
+// stop reading when a read filled its buffer only partly.
 func (c *Conn) Serve(serve func(end bool) (over bool)) {
 	p := c.p
 	c.serve = serve
@@ -82,7 +82,7 @@ func (c *Conn) Serve(serve func(end bool) (over bool)) {
 	if err != nil {
 		c.Close()
 		c.alone = true
-		for !serve(true) { // it finds that the connection is over
+		for !serve(true) { // until it finds that the connection is over
 		}
 		return
 	}
@@ -105,39 +105,40 @@ func (c *Conn) Write(b []byte) (int, error) {
 	}
 }
 
-// writable waits until the socket takes bytes, or is over.
+// writable waits until the socket accepts bytes or the connection is over.
 func (c *Conn) writable() {
 	fds := [1]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLOUT}}
-	_, _ = unix.Poll(fds[:], -1) // EINTR: a look too many
+	_, _ = unix.Poll(fds[:], -1) // EINTR: the caller tries once more
 }
 
-// Close ends the connection: its poller and its writer notice.
+// Close ends the connection: its poller and its writer notice it.
 func (c *Conn) Close() error {
-	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR) // which may be gone already
+	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR) // the connection may be over already
 	return nil
 }
 
-// Release gives back the descriptor. Nobody may use the connection any more.
+// Release closes the descriptor. The connection must no longer be in use.
 func (c *Conn) Release() { c.once.Do(func() { unix.Close(c.fd) }) }
 
-// LocalAddr implements net.Conn, as do the following.
+// LocalAddr implements net.Conn, like the following methods.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr is the other side's.
+// RemoteAddr returns the address of the other side.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline is not there: whoever waits for an answer closes the connection.
+// SetDeadline is not supported: a caller that waits for an answer closes the
+// connection.
 func (c *Conn) SetDeadline(time.Time) error { return errNoDeadline }
 
-// SetReadDeadline likewise.
+// SetReadDeadline is not supported.
 func (c *Conn) SetReadDeadline(time.Time) error { return errNoDeadline }
 
-// SetWriteDeadline likewise.
+// SetWriteDeadline is not supported.
 func (c *Conn) SetWriteDeadline(time.Time) error { return errNoDeadline }
 
 var errNoDeadline = fmt.Errorf("a polled connection has no deadlines")
 
-// Wait implements load.Waiting.
+// Wait implements load.PollWaiter.
 func (p *Poller) Wait(until time.Duration, patient, idle bool) {
 	n := p.Sleep(until, patient, idle)
 	impair.Point(impair.Receive, p.At())
@@ -162,8 +163,8 @@ func (p *Poller) handle(n int) {
 	}
 }
 
-// Leave implements load.Waiting. Connections that are still there are served until
-// they are over.
+// Leave implements load.PollWaiter. Remaining connections are served until they are
+// over.
 func (p *Poller) Leave() {
 	p.Retire()
 	go func() {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// polledPair is a connection whose reader is a poller, and its other end.
+// polledPair returns a connection that a poller reads, and its other end.
 func polledPair(t *testing.T) (p *Poller, c *Conn, peer net.Conn, now func() time.Duration) {
 	t.Helper()
-	start := time.Now().Add(-time.Hour) // no offset is 0
+	start := time.Now().Add(-time.Hour) // so that no offset is 0
 	now = func() time.Duration { return time.Since(start) }
 	if p = NewPoller(now); p == nil {
 		t.Skip("this kernel has no epoll_pwait2")
@@ -37,8 +37,8 @@ func polledPair(t *testing.T) (p *Poller, c *Conn, peer net.Conn, now func() tim
 	return p, c, peer, now
 }
 
-// reading begins to serve a connection, and returns when what each read returned
-// arrived.
+// reading serves a connection, and returns a function that returns when the data of
+// each read arrived.
 func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Duration) func() []Arrival {
 	t.Helper()
 	var all []Arrival
@@ -64,7 +64,7 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 		<-served
 		c.Release()
 	})
-	for { // until the poller knows it
+	for { // until the poller serves it
 		p.mu.Lock()
 		n := len(p.conns)
 		p.mu.Unlock()
@@ -75,7 +75,7 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 	}
 	p.Prepare()
 	p.Wait(now(), false, false)
-	for known := p.unstamped.Load(); !known; { // the kernel takes a moment to begin
+	for known := p.unstamped.Load(); !known; { // the kernel takes a moment to enable timestamps
 		if _, err := peer.Write([]byte("answer")); err != nil {
 			t.Fatal(err)
 		}
@@ -88,8 +88,8 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 	return func() []Arrival { got := all; all = nil; return got }
 }
 
-// TestArrival: an answer that was left unread is known to have arrived before it was
-// read, when it was the only one; of several only the last is.
+// TestArrival: the arrival of an answer that was left unread is known if it was the
+// only one; of several, only the arrival of the last is.
 func TestArrival(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		p, c, peer, now := polledPair(t)
@@ -102,7 +102,7 @@ func TestArrival(t *testing.T) {
 			if _, err := peer.Write([]byte("answer")); err != nil {
 				t.Fatal(err)
 			}
-			written := now() // over loopback it is there by now
+			written := now() // over loopback it has arrived by now
 			var got []Arrival
 			for len(got) == 0 {
 				p.Wait(now()+patience-time.Microsecond, patient, false)
@@ -112,14 +112,14 @@ func TestArrival(t *testing.T) {
 				t.Errorf("patient %v: %+v, first %v; want a time from %v to %v", patient, a, a.First(1, false), looked, written)
 			}
 			if first := got[0].First(2, false); first != got[0].First(1, false) {
-				t.Errorf("patient %v: of one segment, the first answer came at %v at the earliest, the last at %v", patient, first, got[0].Last)
+				t.Errorf("patient %v: of one segment, the first answer arrived no earlier than %v, the last at %v", patient, first, got[0].Last)
 			}
 		}
 	}
 }
 
-// TestSegments: answers that came in one segment arrived together; of those of two
-// segments only the last one's time is known.
+// TestSegments: answers in one segment arrived together; of answers in two segments
+// only the arrival of the last is known.
 func TestSegments(t *testing.T) {
 	p, c, peer, now := polledPair(t)
 	arrivals := reading(t, p, c, peer, now)
@@ -142,29 +142,29 @@ func TestSegments(t *testing.T) {
 		}
 		switch first := got[0].First(2, false); {
 		case segments == 2 && first != looked:
-			t.Errorf("round %d: the first of two segments is said to have come at %v, and all that is known is that it was after %v", i, first, looked)
+			t.Errorf("round %d: the first of two segments arrived no earlier than %v, want %v", i, first, looked)
 		case segments == 1 && first != got[0].First(1, false):
 			t.Errorf("round %d: the first of one segment at %v, the last at %v", i, first, got[0].Last)
 		}
 	}
 }
 
-// TestTogether: while answers come together they are not left unread for long.
+// TestTogether: while answers come in shared reads they are not left unread for long.
 func TestTogether(t *testing.T) {
 	p, c, peer, now := polledPair(t)
 	reading(t, p, c, peer, now)
 	p.Wait(now()+patience-time.Microsecond, true, false)
 	if !p.unstamped.Load() && p.found.woken {
-		t.Error("it waited for answers, and might have left them")
+		t.Error("it waited for answers instead of leaving them unread")
 	}
 	c.Together()
 	p.Wait(now()+patience-time.Microsecond, true, false)
 	if !p.found.woken {
-		t.Error("it left answers unread, though they come together")
+		t.Error("it left answers unread although they come in shared reads")
 	}
 }
 
-// TestLongWait: what comes in a long wait ends it: an answer, a wake, and time.
+// TestLongWait: an answer, a wake and time each end a long wait.
 func TestLongWait(t *testing.T) {
 	p, c, peer, now := polledPair(t)
 	arrivals := reading(t, p, c, peer, now)
@@ -186,13 +186,13 @@ func TestLongWait(t *testing.T) {
 	for until := now() + 2*longWait; now() < until; {
 		p.Wait(until, false, true)
 	}
-	// And a rest is not cut short by wakes of before.
+	// Earlier wakes do not cut short a sleep that leaves answers unread.
 	p.Wake()
 	p.Wait(now()+patience/2, true, false)
 	p.Wait(now()+patience/2, true, false)
 	until := now() + patience/2
 	p.Wait(until, true, false)
 	if !p.unstamped.Load() && now() < until {
-		t.Errorf("a rest was over %v early", until-now())
+		t.Errorf("a sleep ended %v early", until-now())
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// A Poller is for Linux: elsewhere connections are the runtime's.
+// A Poller exists only on Linux: elsewhere the Go runtime reads connections.
 type Poller struct{}
 
-// NewPoller returns nil: there is none.
+// NewPoller returns nil: pollers are not supported.
 func NewPoller(func() time.Duration) *Poller { return nil }
 
-// Take takes nothing.
+// Take always returns false.
 func (p *Poller) Take(net.Conn) (*Conn, bool) { return nil, false }
 
 // Prepare, Wait, Wake and Leave are never called.
@@ -22,8 +22,8 @@ func (p *Poller) Prepare() {}
 // Wait is never called.
 func (p *Poller) Wait(time.Duration, bool, bool) {}
 
-// Impatient is never called.
-func (p *Poller) Impatient() {}
+// ReadAtOnce is never called.
+func (p *Poller) ReadAtOnce() {}
 
 // Wake is never called.
 func (p *Poller) Wake() {}
@@ -31,13 +31,13 @@ func (p *Poller) Wake() {}
 // Leave is never called.
 func (p *Poller) Leave() {}
 
-// A Stream reads for a waiter: there is none.
+// A Stream is not supported.
 type Stream struct{}
 
 func (s *Stream) one() bool                   { return false }
 func (s *Stream) since(Arrival) time.Duration { return 0 }
 
-// A Conn is a connection of a poller: there is none.
+// A Conn is not supported.
 type Conn struct{ net.Conn }
 
 // Serve is never called.

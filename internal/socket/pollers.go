@@ -2,11 +2,12 @@ package socket
 
 import "time"
 
-// Pollers are the pollers of a target's sending threads. A target asks for them before
-// its run begins, and for those of its clients from then on.
+// Pollers are the pollers of a target's sending threads. A target creates them before
+// its run begins, and then looks up those of its clients.
 type Pollers struct{ all []*Poller }
 
-// Make makes that of thread t of so many, in their order; nil where there are none.
+// Make returns the poller of thread t of the given number, and is called for all
+// threads in order. It returns nil if pollers are not supported.
 func (p *Pollers) Make(t, of int, now func() time.Duration) *Poller {
 	if t == 0 {
 		p.all = make([]*Poller, of)
@@ -18,7 +19,8 @@ func (p *Pollers) Make(t, of int, now func() time.Duration) *Poller {
 	return p.all[t]
 }
 
-// Of is where the thread of a client waits, nil where it waits elsewhere.
+// Of returns the poller in which the thread of a client waits, nil if it waits
+// elsewhere.
 func (p *Pollers) Of(client int) *Poller {
 	if len(p.all) == 0 {
 		return nil

@@ -1,11 +1,10 @@
-// Package socket writes to connections for lanes: many pieces in one system
-// call, without blocking where the system allows that, and with the time of
-// the first byte. It answers for the writev and its limits, and for ends without
-// goodbyes; it refuses to know what the bytes mean, who waits for what, and in
-// which order.
+// Package socket writes to connections for lanes: many pieces in one system call,
+// without blocking where the system allows it, and with the time of the first byte. It
+// contains the writev and its limits, and aborts of connections; it does not depend on
+// what the bytes mean, what waits for what, or in which order.
 //
-// Its invariant: what Write says was written has been taken by the system, and
-// nothing beyond it, unless the connection is over.
+// Its invariant: the operating system has accepted exactly the bytes that Write reports
+// as written, unless the connection is over.
 package socket
 
 import (
@@ -14,16 +13,17 @@ import (
 	"time"
 )
 
-// mostPieces is how many pieces one write carries: the kernel's own limit
+// mostPieces is how many pieces one write may have: the limit of the kernel
 // (UIO_MAXIOV).
 const mostPieces = 1024
 
-// slowWrite is how long a blocking write may take before it is taken for
-// backpressure and not for work.
+// slowWrite is how long a blocking write may take before it is attributed to
+// backpressure instead of work.
 const slowWrite = time.Millisecond
 
-// A Writer writes one connection's bytes: Reset, Add as often as need be,
-// Write. One goroutine at a time uses it; Began may be called by any.
+// A Writer writes the bytes of one connection: Reset, any number of Adds, Write. It
+// must be used by one goroutine at a time, except Began, which is safe for concurrent
+// use.
 type Writer struct {
 	conn  net.Conn
 	now   func() time.Duration
@@ -32,29 +32,29 @@ type Writer struct {
 	vector
 }
 
-// NewWriter readies a writer of a connection. Times are what now says.
+// NewWriter returns a writer for a connection. now is the clock.
 func NewWriter(conn net.Conn, now func() time.Duration) *Writer {
 	w := &Writer{conn: conn, now: now}
 	w.setup()
 	return w
 }
 
-// Direct reports whether a write need not block: plain TCP on Linux. Else
-// every write is whole, and as long as the connection makes it.
+// Direct reports whether a write need not block: plain TCP on Linux. Otherwise every
+// write is complete, and takes as long as the connection needs.
 func (w *Writer) Direct() bool { return w.direct() }
 
-// Began is when the last write began, which is when its first byte was handed
-// to the system. It is set before anybody can have an answer to that write.
+// Began returns when the last write began, which is when its first byte was handed to
+// the operating system. It is set before an answer to that write can arrive.
 func (w *Writer) Began() time.Duration { return time.Duration(w.began.Load()) }
 
-// Slow reports whether the last write took so long that the other side, and
-// not the work, must have been why. Direct writes are never slow.
+// Slow reports whether the last write took so long that it must have waited for the
+// other side. Direct writes are never slow.
 func (w *Writer) Slow() bool { return w.slow }
 
-// Write hands what was added to the system and returns how much of that was
-// taken: with wait at least a byte, without it what the system takes at once,
-// which may be nothing. A writer that is not direct always waits. An error ends
-// the connection; over TLS, nothing is known then of what was taken.
+// Write hands the added bytes to the operating system and returns how many were
+// accepted: with wait at least one, without it as many as are accepted at once,
+// possibly none. A writer that is not direct always waits. An error ends the
+// connection; over TLS, it is then not known how many bytes were accepted.
 func (w *Writer) Write(wait bool) (int, error) {
 	if w.Direct() {
 		return w.send(wait)

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A vector is the pieces of one writev.
+// A vector contains the pieces of one writev.
 type vector struct {
 	iov  []unix.Iovec
-	segs net.Buffers // of connections that are not plain TCP
+	segs net.Buffers // for connections that are not plain TCP
 	raw  syscall.RawConn
-	own  *Conn // instead of raw
+	own  *Conn // replaces raw
 
-	// Between send and its callback, which is made once so that a write
+	// State between send and its callback, which is created once so that a write
 	// allocates nothing.
 	wait     bool
 	wrote    int
@@ -44,15 +44,14 @@ func (w *Writer) setup() {
 
 func (v *vector) direct() bool { return v.raw != nil || v.own != nil }
 
-// Reset forgets the pieces.
+// Reset removes the pieces.
 func (v *vector) Reset() {
 	v.iov = v.iov[:0]
 	v.segs = v.segs[:0]
 }
 
-// Add adds the pieces but for their first skip bytes, as far as there is room,
-// and returns how many bytes it added. The pieces must stay as they are until
-// Write returns.
+// Add adds the pieces without their first skip bytes, as far as there is room, and
+// returns how many bytes it added. The pieces must not change until Write returns.
 func (v *vector) Add(segs [][]byte, skip int) int {
 	n := 0
 	for _, seg := range segs {
@@ -78,8 +77,8 @@ func (v *vector) Add(segs [][]byte, skip int) int {
 	return n
 }
 
-// send writes the vector: without wait, what the socket takes now; with it, at
-// least a byte.
+// send writes the vector: without wait, what the socket accepts now; with it, at least
+// one byte.
 func (w *Writer) send(wait bool) (int, error) {
 	w.wait, w.wrote, w.err = wait, 0, nil
 	if w.own != nil {
@@ -94,15 +93,16 @@ func (w *Writer) send(wait bool) (int, error) {
 	return w.wrote, w.err
 }
 
-// writev is called by the runtime with the descriptor, which is non-blocking;
-// false makes it wait until it is writable.
+// writev is called by the runtime with the descriptor, which is non-blocking; false
+// makes the runtime wait until it is writable.
 func (w *Writer) writev(fd uintptr) bool {
 	for {
 		w.began.Store(int64(w.now()))
 		call := syscall.Syscall
 		if w.own != nil && !w.wait {
-			// The scheduler is not told: it would take a write that the server's threads
-			// interrupt for a wait, and hand the processor on. It does not block.
+			// Hide the call from the Go scheduler, which would take a write that the
+			// server's threads interrupt for a wait, and hand the processor over. It
+			// does not block.
 			call = syscall.RawSyscall
 		}
 		n, _, e := call(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.iov))), uintptr(len(w.iov)))

@@ -4,7 +4,7 @@ package socket
 
 import "net"
 
-// A vector is the pieces of one write.
+// A vector contains the pieces of one write.
 type vector struct {
 	segs net.Buffers
 }
@@ -13,12 +13,11 @@ func (w *Writer) setup() {}
 
 func (v *vector) direct() bool { return false }
 
-// Reset forgets the pieces.
+// Reset removes the pieces.
 func (v *vector) Reset() { v.segs = v.segs[:0] }
 
-// Add adds the pieces but for their first skip bytes, as far as there is room,
-// and returns how many bytes it added. The pieces must stay as they are until
-// Write returns.
+// Add adds the pieces without their first skip bytes, as far as there is room, and
+// returns how many bytes it added. The pieces must not change until Write returns.
 func (v *vector) Add(segs [][]byte, skip int) int {
 	n := 0
 	for _, seg := range segs {

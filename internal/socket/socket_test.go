@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pair is a connection and its other end.
+// pair returns both ends of a connection.
 func pair(t testing.TB) (here, there *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,8 +36,8 @@ func clock() func() time.Duration {
 	return func() time.Duration { return time.Since(start) + 1 }
 }
 
-// What was added arrives in order, but for the bytes skipped, on a plain
-// connection and on one that is not.
+// Added bytes arrive in order, without the skipped ones, on a plain connection and on
+// another.
 func TestWritePieces(t *testing.T) {
 	pieces := [][]byte{[]byte("abc"), []byte("d"), nil, []byte("efgh")}
 	for _, tt := range []struct {
@@ -81,7 +81,7 @@ func TestWritePieces(t *testing.T) {
 	}
 }
 
-// A vector takes no more pieces than the kernel does.
+// A vector accepts no more pieces than the kernel.
 func TestAddIsBounded(t *testing.T) {
 	here, _ := pair(t)
 	w := NewWriter(here, clock())
@@ -94,8 +94,8 @@ func TestAddIsBounded(t *testing.T) {
 	}
 }
 
-// Without wait, a full socket takes nothing and nobody waits; with it, what
-// was left goes when the other side reads.
+// Without wait, a full socket accepts nothing and Write does not block; with it, the
+// rest is written when the other side reads.
 func TestFullSocket(t *testing.T) {
 	here, there := pair(t)
 	w := NewWriter(here, clock())
@@ -139,7 +139,7 @@ func TestFullSocket(t *testing.T) {
 	}
 }
 
-// A connection that is over gives an error, also to who waits.
+// A write to a connection that is over fails, even while it waits.
 func TestBrokenConnection(t *testing.T) {
 	here, there := pair(t)
 	w := NewWriter(here, clock())
@@ -170,7 +170,7 @@ func TestBrokenConnection(t *testing.T) {
 	}
 }
 
-// A blocking write that waited for the other side says so.
+// A blocking write that waited for the other side is slow.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
@@ -208,6 +208,6 @@ func TestWriteAllocatesNothing(t *testing.T) {
 		w.Add(segs, 0)
 		w.Write(true)
 	}); n != 0 {
-		t.Errorf("%v allocations a write", n)
+		t.Errorf("%v allocations per write", n)
 	}
 }

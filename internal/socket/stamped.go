@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// A Stamped reads from a connection and knows when what it read had arrived, where
-// the system says so: Linux, of plain TCP. It belongs to one goroutine; deadlines of
-// the connection hold.
+// A Stamped reads from a connection and knows when the data that it read had arrived,
+// if the system reports it: on Linux, for plain TCP. It belongs to one goroutine;
+// deadlines of the connection apply.
 type Stamped struct {
 	conn  net.Conn
 	stamp int64 // when the last byte of the last read arrived, by the wall clock, in ns; 0: not known
 	stamper
 }
 
-// NewStamped readies a connection.
+// NewStamped returns a Stamped for a connection.
 func NewStamped(conn net.Conn) *Stamped {
 	s := &Stamped{conn: conn}
 	s.setup()
 	return s
 }
 
-// Arrived is when the last byte of the last read arrived, on the clock that says now;
-// 0 where that is not known. What does not lie between since and now, because the wall
-// clock was set meanwhile, is not believed.
+// Arrived returns when the last byte of the last read arrived, on the clock that now
+// comes from; 0 if that is not known. A time outside since and now, because the wall
+// clock was set, is discarded.
 func (s *Stamped) Arrived(since, now time.Duration) time.Duration {
 	if s.stamp == 0 {
 		return 0
 	}
-	// A moment after now: what lies between makes the arrival earlier, never later.
+	// Read a moment after now: the difference makes the arrival earlier, never later.
 	at := now - time.Duration(time.Now().UnixNano()-s.stamp)
 	if at < since || at > now {
 		return 0
@@ -36,16 +36,17 @@ func (s *Stamped) Arrived(since, now time.Duration) time.Duration {
 	return at
 }
 
-// An Arrival says when what a read returned arrived.
+// An Arrival describes when the data of a read arrived.
 type Arrival struct {
-	Last  time.Duration // all of it was there; the read itself, where no more is known
-	first time.Duration // the last byte cannot have come earlier
-	exact bool          // the two are known
-	s     *Stream       // nil: no waiter's thread read it
+	Last  time.Duration // when all of it had arrived; if not known, the time of the read
+	first time.Duration // earliest possible arrival of the last byte
+	exact bool          // both are known
+	s     *Stream       // nil: not read by a waiter's thread
 }
 
-// First is the earliest moment at which any of so many answers can have arrived that
-// the read completed; 0: not known. more says that it ended in a part of another.
+// First returns the earliest moment at which any of the given number of answers that
+// the read completed can have arrived; 0: not known. more means that the read ended
+// with a part of another answer.
 func (a Arrival) First(answers int, more bool) time.Duration {
 	switch {
 	case a.s == nil:

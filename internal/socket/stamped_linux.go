@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A message is what a read with timestamps needs.
+// A message contains the buffers for a read with timestamps.
 type message struct {
-	control []byte // nil: the kernel was not asked
+	control []byte // nil: timestamps are not enabled
 	iov     unix.Iovec
 	msg     unix.Msghdr
 }
 
-// setup asks the kernel for the time of each packet; false: it does not say.
+// setup enables timestamps of packets; false if the kernel does not support them.
 func (m *message) setup(fd int) bool {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) != nil {
 		return false
@@ -26,15 +26,15 @@ func (m *message) setup(fd int) bool {
 	return true
 }
 
-// receive reads once from a socket that does not block. stamp is when the last byte
-// arrived, by the wall clock, in ns; 0: not known.
+// receive reads once from a non-blocking socket. stamp is when the last byte arrived,
+// by the wall clock, in ns; 0: not known.
 func (m *message) receive(fd uintptr, b []byte) (n uintptr, stamp int64, e syscall.Errno) {
 	m.iov.Base = unsafe.SliceData(b)
 	m.iov.SetLen(len(b))
 	m.msg.Iov, m.msg.Control = &m.iov, unsafe.SliceData(m.control)
 	m.msg.SetIovlen(1)
 	m.msg.SetControllen(len(m.control))
-	// unix.Recvmsg allocates room for an address.
+	// A raw call, because unix.Recvmsg allocates memory for an address.
 	n, _, e = syscall.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&m.msg)), 0)
 	m.iov.Base = nil
 	if e == 0 && m.control != nil {
@@ -43,21 +43,21 @@ func (m *message) receive(fd uintptr, b []byte) (n uintptr, stamp int64, e sysca
 	return n, stamp, e
 }
 
-// A stamper is what a connection of the runtime needs to be read with timestamps.
+// A stamper contains the state for reading a connection of the runtime with timestamps.
 type stamper struct {
 	raw syscall.RawConn // nil: plain reads
 	message
 
-	// Between Read and its callback, which is made once so that a read allocates
-	// nothing.
+	// State between Read and its callback, which is created once so that a read
+	// allocates nothing.
 	b        []byte
 	n        int
-	slept    bool // there was nothing at first
+	slept    bool // nothing could be read at first
 	err      syscall.Errno
 	callback func(fd uintptr) bool
 }
 
-// setup asks the kernel for the time of each packet.
+// setup enables timestamps of packets.
 func (s *Stamped) setup() {
 	tcp, ok := s.conn.(*net.TCPConn)
 	if !ok {
@@ -67,14 +67,14 @@ func (s *Stamped) setup() {
 	if err != nil {
 		return
 	}
-	told := false
-	if err = raw.Control(func(fd uintptr) { told = s.message.setup(int(fd)) }); err != nil || !told {
+	supported := false
+	if err = raw.Control(func(fd uintptr) { supported = s.message.setup(int(fd)) }); err != nil || !supported {
 		return
 	}
 	s.raw, s.callback = raw, s.receive
 }
 
-// Read reads what there is, as the connection's own Read does.
+// Read reads like the Read of the connection.
 func (s *Stamped) Read(b []byte) (int, error) {
 	s.stamp, s.slept = 0, false
 	if s.raw == nil || len(b) == 0 {
@@ -94,7 +94,7 @@ func (s *Stamped) Read(b []byte) (int, error) {
 	return s.n, nil
 }
 
-// receive reads once; false: there is nothing yet.
+// receive reads once; false if there is nothing to read yet.
 func (s *Stamped) receive(fd uintptr) bool {
 	for {
 		n, stamp, err := s.message.receive(fd, s.b)
@@ -110,11 +110,11 @@ func (s *Stamped) receive(fd uintptr) bool {
 	}
 }
 
-// StampSpace is the size of a control message with a time: its head, of a length, a level
-// and a type, and a timespec.
+// StampSpace is the size of a control message with a time: its header (a length, a
+// level and a type) and a timespec.
 const StampSpace = unix.SizeofCmsghdr + int(unsafe.Sizeof(unix.Timespec{}))
 
-// StampOf returns the time in a control message, in ns; 0: there is none.
+// StampOf returns the time in a control message, in ns; 0: none.
 func StampOf(control []byte) int64 {
 	if len(control) < unix.CmsgLen(int(unsafe.Sizeof(unix.Timespec{}))) {
 		return 0
@@ -127,11 +127,11 @@ func StampOf(control []byte) int64 {
 	return ts.Nano()
 }
 
-// Slept reports whether the last read found nothing at first; false where that is not
+// Slept reports whether the last read found nothing at first; false if that is not
 // known.
 func (s *Stamped) Slept() bool { return s.slept }
 
-// Empty reports whether nothing waits to be read; false where that is not known.
+// Empty reports whether nothing waits to be read; false if that is not known.
 func (s *Stamped) Empty() bool {
 	if s.raw == nil {
 		return false

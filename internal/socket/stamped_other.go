@@ -6,11 +6,11 @@ type stamper struct{}
 
 func (*Stamped) setup() {}
 
-// Read reads what there is.
+// Read reads like the Read of the connection.
 func (s *Stamped) Read(b []byte) (int, error) { return s.conn.Read(b) }
 
-// Slept reports whether the last read found nothing at first: that is not known.
+// Slept returns false: not known here.
 func (*Stamped) Slept() bool { return false }
 
-// Empty reports whether nothing waits to be read: that is not known.
+// Empty returns false: not known here.
 func (*Stamped) Empty() bool { return false }

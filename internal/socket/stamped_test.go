@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tcpPair is both ends of a connection.
+// tcpPair returns both ends of a connection.
 func tcpPair(t *testing.T) (ours, theirs net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,9 +29,10 @@ func tcpPair(t *testing.T) (ours, theirs net.Conn) {
 	return ours, theirs
 }
 
-// TestMain keeps a connection with timestamps open. The kernel begins to stamp packets
-// with the first such connection, ends with the last, and takes its time for both: a test
-// that begins while another's connections close would see stamps come and go.
+// TestMain keeps a connection with timestamps open. The kernel enables timestamps with
+// the first such connection and disables them with the last, both with some delay: a
+// test that begins while the connections of another one close would see timestamps come
+// and go.
 func TestMain(m *testing.M) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,8 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestStampedLate: a reader that comes late learns when the bytes arrived, of several
-// reads of one answer too, and not when it read them.
+// TestStampedLate: a late reader learns when the bytes arrived, not when it read them,
+// even for several reads of one answer.
 func TestStampedLate(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("arrivals are not known here")
@@ -56,7 +57,7 @@ func TestStampedLate(t *testing.T) {
 	start := time.Now()
 	now := func() time.Duration { return time.Since(start) }
 	b := make([]byte, 2)
-	// The kernel begins to stamp packets a moment after it was asked to.
+	// The kernel enables timestamps with some delay.
 	for known := false; !known; {
 		asked := now()
 		if _, err := theirs.Write(make([]byte, 2)); err != nil {
@@ -67,7 +68,7 @@ func TestStampedLate(t *testing.T) {
 		}
 		known = s.Arrived(asked, now()) > 0
 		if now() > time.Minute {
-			t.Fatal("the kernel says of no packet when it arrived")
+			t.Fatal("the kernel reports no arrival times")
 		}
 	}
 	asked := now()
@@ -75,7 +76,7 @@ func TestStampedLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := now()
-	<-time.After(200 * time.Millisecond) // the delay that is not to be seen
+	<-time.After(200 * time.Millisecond) // a delay that must not show
 	for range 3 {
 		if n, err := s.Read(b); n != 2 || err != nil {
 			t.Fatalf("read %d bytes: %v", n, err)
@@ -93,8 +94,8 @@ func TestStampedLate(t *testing.T) {
 	}
 }
 
-// TestStampedReads: a read waits, keeps to the deadline, and ends with the connection,
-// as the connection's own does.
+// TestStampedReads: a read waits, obeys the deadline, and ends with the connection,
+// like the Read of the connection.
 func TestStampedReads(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -119,7 +120,7 @@ func TestStampedReads(t *testing.T) {
 				t.Errorf("got %q", text)
 			}
 			if at := s.Arrived(0, time.Hour); tt.name == "wrapped" && at != 0 {
-				t.Errorf("arrived at %v, which nobody said", at)
+				t.Errorf("arrived at %v, want not known", at)
 			}
 			if err := ours.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
 				t.Fatal(err)
@@ -152,6 +153,6 @@ func TestStampedAllocatesNothing(t *testing.T) {
 		s.Arrived(0, time.Hour)
 	})
 	if n > 0 {
-		t.Errorf("%v allocations a read", n)
+		t.Errorf("%v allocations per read", n)
 	}
 }

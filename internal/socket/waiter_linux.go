@@ -12,52 +12,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Waiter is where one sending thread waits: for a point in time, for what happens to
-// descriptors, and for whoever wakes it, by one system call. It knows for how long what
-// it found may have waited for it. Wake may be called by anybody; all the rest belongs
-// to the thread.
+// A Waiter lets one sending thread wait in one system call: for a point in time, for
+// events of descriptors, and for wakes from other goroutines. It knows how long what it
+// found may have waited for it. Wake is safe for concurrent use; all other methods
+// belong to the thread.
 type Waiter struct {
 	now  func() time.Duration
-	fd   int // of epoll
+	fd   int // the epoll descriptor
 	wake int // an eventfd
 
-	mu    sync.Mutex // over the end of the descriptors
+	mu    sync.Mutex // guards closing the descriptors
 	ended bool
 
-	unstamped atomic.Bool // the kernel does not say when what a stream read arrived
+	unstamped atomic.Bool // the kernel does not report when data arrived, or answers must be read at once
 
 	state   atomic.Int32
 	events  []unix.EpollEvent
-	looked  time.Duration // when the last look for answers was over
-	found   found         // by the last wait
-	hasty   time.Duration // until then answers are not left for long (see Stream.Together)
-	offset  time.Duration // of the wall clock from now, as of the last read; 0: not known
+	looked  time.Duration // when the last check for answers ended
+	found   found         // what the last wait found
+	hasty   time.Duration // until then answers are not left unread for long (see Stream.Together)
+	offset  time.Duration // wall clock minus now, at the last read; 0: not known
 	gap     Gap
-	parking *parking // nil: there is none
+	parking *parking // nil: not available
 }
 
-// found is what a wait knows of when that which it found arrived.
+// found describes when the data that a wait found may have arrived.
 type found struct {
-	looked, entered, now time.Duration // the last look before it was over, it began, it was over
-	woken                bool          // the thread slept until it was woken for it
+	looked, entered, now time.Duration // end of the previous check, beginning and end of the wait
+	woken                bool          // the thread slept until it was woken for the data
 	asleep               time.Duration // a wait that took no longer may not have slept
-	since                time.Duration // the earliest that it can have arrived; -1: nobody has asked
+	since                time.Duration // earliest possible arrival; -1: not computed
 }
 
-// What the thread is doing.
+// States of the thread.
 const (
 	running  int32 = iota
-	notified       // somebody woke it before it waited
-	parked         // it waits, and a wake has to write
+	notified       // it was woken before it waited
+	parked         // it waits, and a wake must write to the eventfd
 )
 
 const mostEvents = 128
 
-// never is an offset that does not come.
+// never is later than any other offset.
 const never = 1<<63 - 1
 
-// NewWaiter makes one, nil where the system has none to give (Linux before 5.11, or
-// no descriptors left). now is not called before the first Sleep.
+// NewWaiter returns a waiter, nil if the system does not support one (Linux before
+// 5.11, or no descriptors left). It does not call now before the first Sleep.
 func NewWaiter(now func() time.Duration) *Waiter {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -82,28 +82,29 @@ func NewWaiter(now func() time.Duration) *Waiter {
 	return w
 }
 
-// Control says what of a descriptor ends a wait (epoll_ctl).
+// Control sets which events of a descriptor end a wait (epoll_ctl).
 func (w *Waiter) Control(op, fd int, events uint32) error {
 	return unix.EpollCtl(w.fd, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
 }
 
-// Prepare implements load.Waiting.
+// Prepare implements load.PollWaiter.
 func (w *Waiter) Prepare() { w.gap.Open() }
 
-// Retire says that the thread waits no more. Look still works, for another goroutine.
+// Retire announces that the thread no longer waits. Look still works, from another
+// goroutine.
 func (w *Waiter) Retire() {
 	w.gap.Close()
 	w.found = found{}
 }
 
-// Wake implements load.Waiting.
+// Wake implements load.PollWaiter.
 func (w *Waiter) Wake() {
 	if w.state.Swap(notified) == parked {
 		w.Notify()
 	}
 }
 
-// Notify ends a wait of whoever waits, or the next.
+// Notify ends a current wait, or the next one.
 func (w *Waiter) Notify() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +114,7 @@ func (w *Waiter) Notify() {
 	}
 }
 
-// Close gives back the descriptors, when nobody waits any more.
+// Close closes the descriptors, when no goroutine waits any longer.
 func (w *Waiter) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,71 +126,72 @@ func (w *Waiter) Close() {
 	}
 }
 
-// Found returns what the last wait found: of n events the i-th's descriptor and what
-// happened to it. Wakes have the descriptor -1.
+// Found returns the descriptor and the events of the i-th of the events that the last
+// wait found. Wakes have the descriptor -1.
 func (w *Waiter) Found(i int) (fd int, events uint32) {
 	e := &w.events[i]
 	if int(e.Fd) == w.wake {
-		return -1, 0 // each write is told of once, so that nothing has to be read
+		return -1, 0 // edge-triggered: nothing has to be read
 	}
 	return int(e.Fd), e.Events
 }
 
 // Sleep waits until a time, an event or a Wake since Awake, and returns the number of
-// events; it may return early. patient says that nothing waits for answers, and
-// that all of them are read by streams of this waiter; idle, that none is to come.
+// events; it may return early. patient: no event needs an answer before it can be sent,
+// and streams of this waiter read all answers; idle: no answer is expected.
 func (w *Waiter) Sleep(until time.Duration, patient, idle bool) (n int) {
 	f := &w.found
 	*f = found{looked: w.looked, entered: w.now(), asleep: LeastSleep, since: -1}
 	n, e := w.sleep(until, patient, idle)
 	f.now = w.now()
 	switch {
-	case e == syscall.EINTR: // perhaps at the end of a stop: what came meanwhile was not looked for
+	case e == syscall.EINTR: // perhaps after a stop of the process, during which nothing was checked
 		w.looked = f.entered
-	case n < len(w.events): // else there may be more that was not looked at
+	case n < len(w.events): // otherwise there may be more events
 		w.looked = f.now
 	}
-	w.Awake() // what is done about it is found without a wake
+	w.Awake() // the caller handles the events without a wake
 	return n
 }
 
-// Awake says that whoever wakes the thread from here on finds that it looks at what he
-// left before it sleeps.
+// Awake announces that the thread checks for work from other goroutines before it
+// sleeps again, so that they need not write a wake.
 func (w *Waiter) Awake() { w.state.Store(running) }
 
-// At is when the last wait was over.
+// At returns when the last wait ended.
 func (w *Waiter) At() time.Duration { return w.found.now }
 
-// MayWait is for a wait by other means than Sleep: it ends when WakeDescriptor can be
-// read, and is followed by Awake. False: somebody has woken the thread already.
+// MayWait prepares a wait by other means than Sleep: the wait ends when WakeDescriptor
+// can be read, and is followed by Awake. It returns false if the thread has already
+// been woken.
 func (w *Waiter) MayWait() bool { return w.state.CompareAndSwap(running, parked) }
 
-// WakeDescriptor can be read once somebody has woken the thread.
+// WakeDescriptor returns a descriptor that can be read once the thread has been woken.
 func (w *Waiter) WakeDescriptor() int { return w.wake }
 
-// Waited says how such a wait went: the last look before it was over at looked, it began
-// at entered and was over at now. If it took no longer than asleep, it may not have slept.
+// Waited records such a wait: the previous check ended at looked, the wait began at
+// entered and ended at now. If it took no longer than asleep, it may not have slept.
 func (w *Waiter) Waited(looked, entered, now, asleep time.Duration) {
 	w.found = found{looked: looked, entered: entered, now: now, woken: true, asleep: asleep, since: -1}
 }
 
-// Impatient has answers never left unread: something waits for them of which whoever
-// calls Sleep does not know.
+// ReadAtOnce makes the waiter never leave answers unread: other code waits for them,
+// which the caller of Sleep does not know of.
 func (w *Waiter) Impatient() { w.unstamped.Store(true) }
 
-// Look is a wait for d at most, by a goroutine that has no thread of its own.
+// Look waits for at most d, for a goroutine that is not locked to a thread.
 func (w *Waiter) Look(d time.Duration) (n int) {
 	ts := unix.NsecToTimespec(int64(d))
 	n, _ = w.look(&ts, false)
 	return n
 }
 
-// look waits for something to do. own: the thread has a processor of the Go
-// scheduler of its own, and keeps it while it waits. A collection that wants the
-// world to stop interrupts the wait by a signal.
-func (w *Waiter) look(left *unix.Timespec, own bool) (int, syscall.Errno) {
+// look waits for events. raw: the call is hidden from the Go scheduler, because the
+// thread has its own scheduler processor and keeps it while it waits. A garbage
+// collection that stops the world interrupts the wait by a signal.
+func (w *Waiter) look(left *unix.Timespec, raw bool) (int, syscall.Errno) {
 	call := syscall.Syscall6
-	if own {
+	if raw {
 		call = syscall.RawSyscall6
 	}
 	n, _, e := call(unix.SYS_EPOLL_PWAIT2, uintptr(w.fd), uintptr(unsafe.Pointer(unsafe.SliceData(w.events))), uintptr(len(w.events)),
@@ -201,32 +203,32 @@ func (w *Waiter) look(left *unix.Timespec, own bool) (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// peek looks for what there is to do, and does not wait.
+// peek checks for events without waiting.
 func (w *Waiter) peek() (int, syscall.Errno) {
 	var zero unix.Timespec
 	return w.look(&zero, true)
 }
 
-// How the thread sleeps, by what it sleeps for. Its usual wait is one system
-// call of which the Go scheduler is not told (see load's procs.go): cheap and on time,
-// but the runtime's monitor looks at such a thread every 10 ms, and interrupts it. Over
-// a long time that costs more than it saves.
+// How the thread sleeps depends on the length. Its usual wait is one system call that
+// is hidden from the Go scheduler (see load's procs.go): cheap and on time, but the
+// runtime's monitor checks such a thread every 10 ms, and interrupts it. In a long wait
+// that costs more than it saves.
 const (
-	// patience is for how long answers may be left unread when the kernel says when
-	// they arrived: to wake for each costs more than all the rest of an event.
+	// mostUnread is how long answers may be left unread if the kernel reports when they
+	// arrived: waking for each costs more than everything else about an event.
 	patience = time.Millisecond
-	// haste is the same while several answers come together, of which only the last
-	// one's time is known. It is within what every time may be wrong by.
+	// mostUnreadShared is the same while several answers come in one read, of which
+	// only the last one's time is known. It is below the tolerance of every time.
 	haste = 125 * time.Microsecond
-	// hastyFor is how long it lasts.
+	// sharedFor is how long mostUnreadShared applies after such a read.
 	hastyFor = 100 * time.Millisecond
-	// longWait is what the runtime's own poller is waited in for, until shortly before
-	// its end, while no answer is to come: that poller is late by a millisecond or two,
-	// and does not say by how much.
+	// longWait is the shortest wait in the runtime's poller, which lasts until shortly
+	// before its end and is used while no answer is expected: that poller is late by a
+	// millisecond or two, and does not report by how much.
 	longWait, runtimeLate = 8 * time.Millisecond, 3 * time.Millisecond
 )
 
-// sleep waits as Sleep does.
+// sleep waits like Sleep.
 func (w *Waiter) sleep(until time.Duration, patient, idle bool) (n int, e syscall.Errno) {
 	if !w.MayWait() {
 		return w.peek()
@@ -249,27 +251,27 @@ func (w *Waiter) sleep(until time.Duration, patient, idle bool) (n int, e syscal
 	}
 }
 
-// rest waits for a time or a wake, and leaves answers where they are.
+// sleepUnread waits for a time or a wake, and leaves answers unread.
 func (w *Waiter) rest(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	fds := [1]unix.PollFd{{Fd: int32(w.wake), Events: unix.POLLIN}}
 	n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
-	if n == 1 { // else it would say so for ever
+	if n == 1 { // otherwise it would stay readable
 		var b [8]byte
 		_, _ = unix.Read(w.wake, b[:])
 	}
 }
 
-// A parking is where the thread waits in the runtime's own poller. That one
-// knows a second epoll descriptor, which the first is in only for as long as somebody
-// waits here: else each answer would wake the runtime as well.
+// A runtimePoller lets the thread wait in the Go runtime's poller. The runtime watches
+// a second epoll descriptor, which contains the first only during such a wait:
+// otherwise each answer would also wake the runtime.
 type parking struct {
 	fd   int
 	file *os.File
 	raw  syscall.RawConn
 }
 
-// newParking makes one; nil where the system has none to give.
+// newRuntimePoller returns a runtimePoller; nil if the system does not support one.
 func newParking() *parking {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -280,7 +282,7 @@ func newParking() *parking {
 		return nil
 	}
 	k := &parking{fd: fd, file: os.NewFile(uintptr(fd), "epoll")}
-	if err = k.file.SetReadDeadline(time.Time{}); err == nil { // else the runtime cannot wait for it
+	if err = k.file.SetReadDeadline(time.Time{}); err == nil { // otherwise the runtime cannot wait for it
 		k.raw, err = k.file.SyscallConn()
 	}
 	if err != nil {
@@ -290,7 +292,7 @@ func newParking() *parking {
 	return k
 }
 
-// park waits there.
+// waitInRuntime waits in the runtime's poller.
 func (w *Waiter) park(until time.Duration) (n int, e syscall.Errno) {
 	k := w.parking
 	deadline := time.Time{}
@@ -300,12 +302,12 @@ func (w *Waiter) park(until time.Duration) (n int, e syscall.Errno) {
 	if k.file.SetReadDeadline(deadline) != nil || unix.EpollCtl(k.fd, unix.EPOLL_CTL_ADD, w.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(w.fd)}) != nil {
 		return 0, 0
 	}
-	_ = k.raw.Read(func(uintptr) bool { // its error is that the time is over
+	_ = k.raw.Read(func(uintptr) bool { // the only error is that the deadline has passed
 		n, e = w.peek()
 		return n > 0
 	})
 	_ = unix.EpollCtl(k.fd, unix.EPOLL_CTL_DEL, w.fd, nil)
-	if n == 0 && e == 0 { // what came with the end of the time
+	if n == 0 && e == 0 { // events that came with the deadline
 		n, e = w.peek()
 	}
 	return n, e

@@ -12,25 +12,26 @@ import (
 	"carronade/units"
 )
 
-// LeastJudged is the largest percentile that decides whether a run is trusted.
-// Those beyond it are marked.
+// LeastJudged is the largest percentile that decides whether a run is trusted. Larger
+// ones are only marked.
 const LeastJudged = 99
 
-// How much of a measurement without a schedule the generator may not have run: the
-// rate is too low by as much at most.
+// The share of a measurement without a schedule in which the generator may not have
+// run: the rate may be too low by that share.
 const (
 	trustedFrozen = 0.01
 	noisyFrozen   = 0.10
 )
 
-// How late events may be sent where nothing is answered, so that no time shows it.
+// How late events may be sent if nothing is answered, so that no time shows the
+// lateness.
 const (
 	trustedUnanswered = time.Millisecond
 	noisyUnanswered   = 10 * time.Millisecond
 )
 
-// bounds returns the percentiles that the generator moved, or may have moved, by
-// more than a trusted one.
+// bounds returns the percentiles that the generator moved, or may have moved, too far
+// to be trusted.
 func bounds(in Input) []measure.Bound {
 	r := in.Result
 	ps := append(measure.StandardPercentiles(), in.Percentiles...)
@@ -59,7 +60,7 @@ func bounds(in Input) []measure.Bound {
 			near := measure.Percentiles(c.lower, c.censored, beside(ps, c.lower.Count()+c.censored.Count()))
 			for i, p := range ps {
 				if float64(n)*(100-p) < 99.999 { // 100 - 99.9 is a little less than 0.1
-					continue // it is the largest of them, and no percentile
+					continue // it would only be the largest value
 				}
 				b := measure.Bound{Time: c.name, Step: step, P: p, Upper: measure.Micros(upper[i].D), Lower: measure.Micros(lower[i].D)}
 				if b.Level = measure.LevelOf(min(near[i].D, upper[i].D), upper[i].D); b.Level != measure.Trusted {
@@ -71,13 +72,14 @@ func bounds(in Input) []measure.Bound {
 	return out
 }
 
-// edge is the share of the values beyond a percentile by which its rank may be moved.
+// rankTolerance is the share of the values beyond a percentile by which its rank may be
+// moved.
 const edge = 0.02
 
-// beside returns percentiles of n values, each moved outwards by a fiftieth of the
-// values beyond it, in whole values. Where times make a step, such as one in ten that a
-// stalled system delayed, the percentile at the step falls on either side by a handful
-// of events: that is the distribution's, and not the generator's doing.
+// movedOutwards returns percentiles of n values, each moved outwards by 2 % of the
+// values beyond it, in complete values. If the times form a step, such as one in ten
+// that a stalled system delayed, the percentile at the step falls on either side of it
+// because of a few events: the distribution causes that, not the generator.
 func beside(ps []float64, n uint64) []float64 {
 	out := slices.Clone(ps)
 	if n == 0 {
@@ -89,15 +91,15 @@ func beside(ps []float64, n uint64) []float64 {
 	return out
 }
 
-// A saying is a sentence about some bounds.
+// A statement is a sentence about some bounds.
 type saying struct {
 	level measure.Level
 	text  string
 }
 
-// said puts bounds into words: of each time and step the percentile with the worst
-// level that decides, and of these the one with the widest bound. Percentiles that
-// decide nothing are notes of the report's table.
+// statements describes bounds in words: for each time and step the percentile with the
+// worst level that decides, and of these the one with the widest bound. Other
+// percentiles are marked only in the report's table.
 func said(bounds []measure.Bound, r *load.Result, more string) []saying {
 	var out []saying
 	explained := false
@@ -121,7 +123,7 @@ func said(bounds []measure.Bound, r *load.Result, more string) []saying {
 		text := fmt.Sprintf("%s %s %s%s, up to %s of it from the generator", strings.ReplaceAll(worst.Time, "_", " "),
 			measure.PercentileName(worst.P), micros(worst.Upper), inStep(worst.Step), micros(worst.Upper-worst.Lower))
 		if worst.Level == measure.NotTrusted && !explained {
-			explained = true // what is true of one is of all
+			explained = true // the explanation is the same for all
 			text += why(r) + "; " + remedy(r, more)
 		}
 		out = append(out, saying{worst.Level, text})
@@ -129,7 +131,7 @@ func said(bounds []measure.Bound, r *load.Result, more string) []saying {
 	return out
 }
 
-// micros prints microseconds.
+// micros formats microseconds.
 func micros(us float64) string { return units.FormatDuration(time.Duration(us * 1e3)) }
 
 func inStep(step string) string {
@@ -139,13 +141,13 @@ func inStep(step string) string {
 	return " in the step of " + step
 }
 
-// why says what the generator was seen to do wrong.
+// why returns what the generator was observed to do wrong.
 func why(r *load.Result) string {
 	if len(r.Freezes.Longest) == 0 {
 		return ""
 	}
 	f := r.Freezes.Longest[0]
-	was := "was delayed" // by work of its own, or for want of a processor
+	was := "was delayed" // by its own work, or because no processor was free
 	if f.Who == "process" {
 		was = "did not run"
 	}
@@ -163,8 +165,8 @@ func remedy(r *load.Result, more string) string {
 	return "use a faster or quieter machine"
 }
 
-// unanswered judges the send delay of a run in which nothing is acknowledged, so
-// that there are no times which it could move. Of several steps it tells the worst.
+// unanswered checks the send delay of a run in which nothing is acknowledged, so that
+// lateness shows in no other time. Of several steps it reports the worst.
 func unanswered(r *load.Result, more string) (measure.Level, string) {
 	level, text, worst := measure.Trusted, "", trustedUnanswered
 	if !r.Unanswered {
@@ -187,8 +189,8 @@ func unanswered(r *load.Result, more string) (measure.Level, string) {
 	return level, text
 }
 
-// frozen judges the times in which the generator did not run where no schedule was
-// to be kept: the rate is too low by their share.
+// frozen checks the times in which the generator did not run, for runs without a
+// schedule: the rate is too low by their share.
 func frozen(r *load.Result) (measure.Level, string) {
 	length := r.Measurement.Length()
 	if r.Mode == load.OpenLoop || length <= 0 {
@@ -206,8 +208,8 @@ func frozen(r *load.Result) (measure.Level, string) {
 	return measure.NotTrusted, text + "; " + remedy(r, "")
 }
 
-// paused judges the pauses of the garbage collector where no schedule was to be
-// kept. The number of pauses times the longest is the most that they can have filled.
+// paused checks the pauses of the garbage collector, for runs without a schedule. The
+// number of pauses times the longest is an upper bound of their total.
 func paused(r *load.Result) (measure.Level, string) {
 	u, length := r.Usage, r.Measurement.Length()
 	if r.Mode == load.OpenLoop || length <= 0 {

@@ -11,8 +11,8 @@ import (
 	"carronade/measure"
 )
 
-// The widest bound of each level, and what is beyond it: as a share of the lower
-// value where times are long, by an amount where they are short.
+// The widest bound of each level, and the next wider one: as a share of the lower value
+// if times are long, as an absolute time if they are short.
 func TestLevels(t *testing.T) {
 	us := time.Microsecond
 	widths := []struct {
@@ -77,7 +77,7 @@ func find(bounds []measure.Bound, time, step string, p float64) *measure.Bound {
 	return nil
 }
 
-// Each step is judged by its own times, and the sum of them is not.
+// Each step is checked by its own times, and their sum is not.
 func TestBoundsOfSteps(t *testing.T) {
 	r := calm(load.OpenLoop)
 	fine, noisy, bad := r.Measurement, r.Measurement, r.Measurement
@@ -102,20 +102,20 @@ func TestBoundsOfSteps(t *testing.T) {
 			t.Errorf("got a bound of %q: %+v", b.Step, b)
 		}
 	}
-	// One step is the whole.
+	// A single step is the complete measurement.
 	r.Steps = []measure.Tally{bad}
 	if got := Judge(Input{Result: r}); !got.OK {
-		t.Errorf("a measurement of one step is judged as a whole: got %q", got.Reasons)
+		t.Errorf("a measurement of one step is not trusted: got %q", got.Reasons)
 	}
 }
 
-// Which percentiles are judged: those up to p99 decide, those beyond are marked,
-// and one that is the largest value is none.
+// Which percentiles count: those up to p99 decide, larger ones are marked, and the
+// largest value is never a percentile.
 func TestWhichPercentiles(t *testing.T) {
 	slow, less := 50*time.Millisecond, 10*time.Millisecond
 	tests := []struct {
 		name    string
-		n, late int // events, and those of them that the generator delayed
+		n, late int // events, and how many of them the generator delayed
 		extra   []float64
 		level   measure.Level
 		marked  []float64
@@ -155,7 +155,7 @@ func TestWhichPercentiles(t *testing.T) {
 	}
 }
 
-// A lower value that what was left out made larger is no less than the upper one.
+// A lower value that exceeds the upper one because values were left out does not count.
 func TestLowerIsNoMore(t *testing.T) {
 	r := calm(load.OpenLoop)
 	r.Measurement.Lower.Response = times(20*time.Millisecond, 10)
@@ -164,8 +164,8 @@ func TestLowerIsNoMore(t *testing.T) {
 	}
 }
 
-// A percentile on a step of the distribution falls on either side of it by a handful of
-// events. That is not blamed on the generator; what moves more events is.
+// A percentile at a step of the distribution falls on either side of it because of a
+// few events. That is not attributed to the generator; a shift of more events is.
 func TestStep(t *testing.T) {
 	const fast, slow = 5 * time.Millisecond, 100 * time.Millisecond
 	for _, tt := range []struct {

@@ -13,28 +13,27 @@ import (
 
 // The bounds of an outage. docs/method.md explains each.
 const (
-	MostSilent = 0.10            // of the whole intervals, in which the system took nothing, or refused most
-	LongOutage = 5 * time.Second // of such intervals in a row
-	slowAnswer = 10              // times as long as an answer usually takes, silence is no sign of one
-	fewEvents  = 10              // so few, completed in an interval, are judged only beside another such interval
+	MostSilent = 0.10            // of the complete intervals, in which the system accepted nothing, or refused most
+	LongOutage = 5 * time.Second // of consecutive such intervals
+	slowAnswer = 10              // silence up to this many times the usual answer time is not an outage
+	fewEvents  = 10              // an interval with fewer completed events counts only next to another such interval
 )
 
-// Dead says that nothing took events in during the measurement, though some
-// were due: the system refused everything, or nobody answered. What the
-// generator did then limits nothing. The text says so, and after a colon what
-// became of the events.
+// Dead reports whether no event was accepted during the measurement, although some were
+// due: the system refused everything or did not answer. The generator was then not the
+// limit. The text says so, and after a colon what became of the events.
 func Dead(r *load.Result) (text string, dead bool) {
 	c := r.Measurement.Counts
 	if r.Stopped == load.Interrupted && r.Measurement.Length() < LeastMeasurement {
 		return "", false // before an answer could come
 	}
-	// Without a schedule nothing is due when nothing can be sent.
+	// Without a schedule, no event is due while none can be sent.
 	due := c.Offered+c.Sent > 0 || r.Mode != load.OpenLoop && r.Stall.Share > 0
 	if r.Mode == load.Consuming || !due || r.Measurement.Arrived > 0 || taken(r, c) > 0 {
 		return "", false
 	}
 	if c.Sent == 0 && asleep(r, r.Measurement.Start, r.Measurement.End) {
-		return "", false // nobody asked the system for anything
+		return "", false // the system received nothing that it could answer
 	}
 	if bad := refused(r, c); bad > 0 {
 		return "the system accepted no event: " + fate(c), true
@@ -42,8 +41,8 @@ func Dead(r *load.Result) (text string, dead bool) {
 	return "the system answered nothing: " + fate(c), true
 }
 
-// taken is how many events the system took. Where nothing is acknowledged, what
-// was sent and did not fail has to do.
+// taken returns how many events the system accepted. If nothing is acknowledged, events
+// that were sent and did not fail count.
 func taken(r *load.Result, c measure.Counts) uint64 {
 	if r.Unanswered {
 		return c.Acked + c.Unknown
@@ -51,7 +50,7 @@ func taken(r *load.Result, c measure.Counts) uint64 {
 	return c.Acked
 }
 
-// refused is how many events were completed and not taken.
+// refused returns how many events were completed and not accepted.
 func refused(r *load.Result, c measure.Counts) uint64 {
 	if r.Unanswered {
 		return c.Failed
@@ -59,7 +58,7 @@ func refused(r *load.Result, c measure.Counts) uint64 {
 	return c.Failed + c.Unknown
 }
 
-// fate says what became of events that were not taken.
+// outcomeText returns what became of events that were not accepted.
 func fate(c measure.Counts) string {
 	var parts []string
 	for _, n := range []struct {
@@ -76,18 +75,18 @@ func fate(c measure.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// A moment is an interval, all phases together: an answer to an event of the
-// warm-up shows as well that the system is there.
+// A combinedInterval is an interval over all phases: an answer to an event of the
+// warm-up also shows that the system is there.
 type moment struct {
 	start, end time.Duration
 	measure.Counts
-	before, after bool // something waited for the system at its start, at its end
+	before, after bool // whether something waited for the system at its start and at its end
 }
 
-// moments returns the intervals within the span, without stubs.
+// combinedIntervals returns the intervals within the span, without incomplete ones.
 func moments(r *load.Result, start, end time.Duration) []moment {
 	var all, in []moment
-	var backlog int64 // due, and neither sent nor given up
+	var backlog int64 // due, and neither sent nor dropped
 	waits := r.Mode != load.OpenLoop
 	for i := range r.Intervals {
 		iv := &r.Intervals[i]
@@ -118,20 +117,21 @@ func moments(r *load.Result, start, end time.Duration) []moment {
 	return whole
 }
 
-// A stretch is intervals in a row in which the system did not take what it was
-// given.
+// A stretch is a run of consecutive intervals in which the system did not accept what
+// it was sent.
 type stretch struct {
 	start, end     time.Duration
 	taken, refused uint64
 	intervals      int
-	quiet          int // of them: those in which nothing was even refused
+	quiet          int // those of them without even a refusal
 }
 
-// stretches finds the outages within a span, and the length of its intervals.
+// stretches returns the outages within a span, and the total length and number of its
+// intervals.
 func stretches(r *load.Result, start, end time.Duration) (out []stretch, length time.Duration, intervals int) {
 	var open *stretch
 	usual := r.Measurement.Service.Percentile(50) + r.Measurement.Batching.Percentile(50)
-	shut := func() {
+	closeStretch := func() {
 		s := open
 		open = nil
 		switch {
@@ -144,15 +144,15 @@ func stretches(r *load.Result, start, end time.Duration) (out []stretch, length 
 	}
 	for _, m := range moments(r, start, end) {
 		if asleep(r, m.start, m.end) {
-			shut()
-			continue // nobody asked the system for anything
+			closeStretch()
+			continue // the system received nothing that it could answer
 		}
 		length += m.end - m.start
 		intervals++
 		yes, no := taken(r, m.Counts), refused(r, m.Counts)
 		out := no > yes || yes == 0 && (m.Dropped > 0 || m.before && m.after)
 		if !out {
-			shut()
+			closeStretch()
 			continue
 		}
 		if open == nil {
@@ -166,11 +166,12 @@ func stretches(r *load.Result, start, end time.Duration) (out []stretch, length 
 			open.quiet++
 		}
 	}
-	shut()
+	closeStretch()
 	return out, length, intervals
 }
 
-// asleep reports whether the generator itself did not run for half of a time.
+// generatorFroze reports whether the generator itself did not run for at least half of
+// a span.
 func asleep(r *load.Result, start, end time.Duration) bool {
 	var sum time.Duration
 	for _, f := range r.Freezes.Process {
@@ -179,10 +180,10 @@ func asleep(r *load.Result, start, end time.Duration) bool {
 	return sum > 0 && 2*sum >= end-start
 }
 
-// An outage is what a span of the run has of them.
+// An outage sums up the outages of a span of the run.
 type outage struct {
 	text   string
-	share  float64 // of the whole intervals
+	share  float64 // of the complete intervals
 	judged bool    // long enough to tell
 	bad    bool
 }
@@ -208,9 +209,9 @@ func outageOf(r *load.Result, s *measure.Tally) outage {
 	return o
 }
 
-// words says what happened and when, of several the longest.
+// describe says what happened and when; of several stretches it names the longest.
 func words(all []stretch, sum time.Duration, unanswered bool) string {
-	var of, most stretch // all together, and the longest
+	var of, most stretch // the sum, and the longest
 	for _, s := range all {
 		if s.end-s.start > most.end-most.start {
 			most = s
@@ -221,7 +222,7 @@ func words(all []stretch, sum time.Duration, unanswered bool) string {
 		of.quiet += s.quiet
 	}
 	what := "nothing was answered"
-	switch dead := 2*of.quiet > of.intervals; { // what was in flight when it died failed, too
+	switch dead := 2*of.quiet > of.intervals; { // what was in flight at its beginning failed, too
 	case of.taken > 0 && dead:
 		what = "hardly anything was answered"
 	case of.taken > 0:

@@ -12,10 +12,10 @@ import (
 	"carronade/measure"
 )
 
-// seconds makes a run of one-second intervals, a letter each:
+// seconds returns a run of one-second intervals, one per letter:
 //
 //	.  all is well       s  events are due, and nothing is answered
-//	r  all is refused    m  most is refused         h  fewer than half are
+//	r  all is refused    m  most is refused         h  fewer than half is
 //	1  one is refused, and nothing else was due
 //	d  all is dropped    _  nothing is due, nor waiting
 func seconds(mode load.Mode, letters string) *load.Result {
@@ -49,7 +49,8 @@ func seconds(mode load.Mode, letters string) *load.Result {
 	return r
 }
 
-// frozenFrom has the generator not run from one second to another, and so on.
+// frozenFrom stops the generator from the first second to the second one, from the
+// third to the fourth, and so on.
 func frozenFrom(seconds ...int) func(*load.Result) {
 	return func(r *load.Result) {
 		for i := 0; i < len(seconds); i += 2 {
@@ -179,7 +180,7 @@ func TestOutage(t *testing.T) {
 				t.Errorf("got %q, want something with %q", got.Text, tt.want)
 			}
 			if tt.ok != (got.Outage == "") || !strings.HasPrefix(got.Text, got.Outage) {
-				t.Errorf("the outage is told as %q, and all as %q", got.Outage, got.Text)
+				t.Errorf("got the outage %q within the text %q", got.Outage, got.Text)
 			}
 		})
 	}
@@ -227,16 +228,16 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// A system is simulated: servers that take events in the order in which they
-// came, each for a time, and that do nothing in an outage.
+// A system is simulated: servers that process events in order of arrival, each for a
+// time, and that do nothing during an outage.
 type system struct {
 	rate    float64 // of events, at random times; 0: a closed loop, as many in flight as servers
 	servers int
-	mean    float64 // of the service, seconds
-	shape   string  // of it: constant, exponential
-	fails   float64 // share of the answers
-	span    int     // of the run, in intervals of a second
-	outage  float64 // its length
+	mean    float64 // mean service time, seconds
+	shape   string  // of its distribution: constant, exponential
+	fails   float64 // share of answers that are failures
+	span    int     // length of the run, in intervals of a second
+	outage  float64 // length of the outage
 }
 
 func (s system) run(rnd *rand.Rand) *load.Result {
@@ -299,13 +300,13 @@ func (s system) run(rnd *rand.Rand) *load.Result {
 	return r
 }
 
-// TestOutageSimulated: how often a verdict is wrong. The numbers stand in
-// docs/method.md.
+// TestOutageSimulated measures how often a verdict is wrong. docs/method.md contains
+// the numbers.
 func TestOutageSimulated(t *testing.T) {
 	tests := []struct {
 		name        string
 		s           system
-		least, most float64 // share of runs that have an outage
+		least, most float64 // share of runs reported to have an outage
 	}{
 		{"many answers", system{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 30}, 0, 0},
 		{"an answer in three seconds", system{servers: 1, mean: 3, shape: "constant", span: 60}, 0, 0},
@@ -323,7 +324,7 @@ func TestOutageSimulated(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(1, 2))
 			runs, found := 300, 0
-			if tt.s.rate*float64(tt.s.span) > 1000 { // many events, and what is found is all or nothing
+			if tt.s.rate*float64(tt.s.span) > 1000 { // with many events the result is nearly always the same
 				runs = 40
 			}
 			for range runs {

@@ -16,27 +16,27 @@ import (
 const (
 	MostRise      = 0.10 // over the measurement, of the mean
 	LeastSeries   = 5    // intervals
-	mostChance    = 0.05 // that a series without a trend looks like this
-	mostSeries    = 300  // points that slopes are drawn between; pairs grow with the square
-	shortInterval = 0.5  // of the usual length: the last interval of a phase is often a stub
+	mostChance    = 0.05 // probability of such a series without a trend
+	mostSeries    = 300  // points between which slopes are computed; the number of pairs grows quadratically
+	shortInterval = 0.5  // of the usual length: the last interval of a phase is often incomplete
 )
 
-// Steady says whether the run was steady: whether events in flight, or the
-// mean response time (service time, where there is none) of the intervals,
-// climbed over the measurement by more than a tenth of their mean. Where the run has
-// several steps each is judged on its own, and the worst is told.
+// Steady decides whether the run was steady: whether events in flight, or the mean
+// response time (service time, if there is none) of the intervals, climbed over the
+// measurement by more than a tenth of their mean. If the run has several steps, each is
+// checked separately, and the worst is reported.
 //
-// The slope is that of Theil and Sen, the median of the slopes between all
-// pairs of intervals, which a single stalled interval does not bend (P. K.
-// Sen, Estimates of the regression coefficient based on Kendall's tau, 1968).
-// A climb counts when Kendall's rank test on the same pairs gives it a chance
-// of less than 5 % in a series without trend. A schedule that itself climbs or
-// falls by more than a tenth cannot be judged.
+// The slope is the Theil-Sen estimate, the median of the slopes between all pairs of
+// intervals, which is robust against a single stalled interval (P. K. Sen, Estimates of
+// the regression coefficient based on Kendall's tau, 1968). A climb counts if Kendall's
+// rank test on the same pairs gives it a probability of less than 5 % in a series
+// without trend. If the schedule itself climbs or falls by more than a tenth, there is
+// no result.
 //
-// An outage is never steady, whatever the answers before and after it looked
-// like: whole intervals in which the system took nothing of what it was given,
-// or refused most of it, which are more than a tenth of all, or five seconds in
-// a row.
+// A run with an outage is never steady, no matter what the answers before and after it
+// look like: complete intervals in which the system accepted nothing of what it was
+// sent, or refused most of it, and which are more than a tenth of all, or five
+// consecutive seconds.
 func Steady(r *load.Result) measure.Steady {
 	perBatch := 1.0
 	if r.Measurement.Batches > 0 {
@@ -60,13 +60,13 @@ func Steady(r *load.Result) measure.Steady {
 	if worst == nil {
 		worst = &unknown
 	}
-	if len(all) > 1 && worst.OK { // steps may be too short to show it
+	if len(all) > 1 && worst.OK { // steps may be too short to show an outage
 		return with(*worst, outageOf(r, &r.Measurement))
 	}
 	return *worst
 }
 
-// with adds an outage to what the trends say.
+// withOutage adds an outage to the result of the trends.
 func with(s measure.Steady, o outage) measure.Steady {
 	s.Silent = o.share
 	switch {
@@ -81,7 +81,7 @@ func with(s measure.Steady, o outage) measure.Steady {
 	return s
 }
 
-// worse orders verdicts: an outage is worse than a climb.
+// worse compares verdicts: an outage is worse than a climb.
 func worse(a, b measure.Steady) bool {
 	switch {
 	case a.OK != b.OK:
@@ -94,8 +94,8 @@ func worse(a, b measure.Steady) bool {
 
 func rise(s measure.Steady) float64 { return max(s.InFlightRise, s.ResponseRise) }
 
-// rows returns the intervals that lie within the span, without stubs. Where
-// two steps meet, an interval has a row for each; they are one here.
+// rows returns the intervals that lie within the span, without incomplete ones. An
+// interval in which two steps meet has a row for each; they are joined here.
 func rows(series []measure.Interval, start, end time.Duration) []measure.Interval {
 	var in []measure.Interval
 	longest := time.Duration(0)
@@ -149,7 +149,8 @@ func steady(in []measure.Interval, mode load.Mode, perBatch float64) measure.Ste
 		ResponseSlope: t.slope, ResponseRise: t.rise,
 	}
 	var climbs []string
-	// Less than a batch more in flight is where in its batch the interval ended.
+	// A rise by less than a batch may only depend on where in a batch the interval
+	// ended.
 	if f.climbs() && f.slope*span.Seconds() >= perBatch {
 		climbs = append(climbs, fmt.Sprintf("events in flight climbed by %s over the measurement (%+.3g/s)", units.FormatPercent(f.rise), f.slope))
 	}
@@ -165,7 +166,7 @@ func steady(in []measure.Interval, mode load.Mode, perBatch float64) measure.Ste
 	return s
 }
 
-// A series is values over time, with the time that each stands for.
+// A series contains values over time, with the length of time that each represents.
 type series struct {
 	at, weight, value []float64
 }
@@ -176,7 +177,7 @@ func (s *series) add(at, weight time.Duration, v float64) {
 	s.value = append(s.value, v)
 }
 
-// thin returns the series with at most mostSeries points, means of neighbours.
+// thin returns the series with at most mostSeries points, each the mean of neighbours.
 func (s *series) thin() series {
 	per := (len(s.at) + mostSeries - 1) / mostSeries
 	if per <= 1 {
@@ -196,11 +197,11 @@ func (s *series) thin() series {
 	return out
 }
 
-// A trend is what a series does over a span of time.
+// A trend describes the change of a series over a span of time.
 type trend struct {
 	slope  float64 // per second
 	rise   float64 // slope times span, as a share of the mean
-	chance float64 // of as strong a climb or fall in a series without trend
+	chance float64 // probability of as strong a climb or fall in a series without trend
 }
 
 func (t trend) climbs() bool { return t.rise > MostRise && t.chance < mostChance }
@@ -246,11 +247,10 @@ func (s *series) trend(span time.Duration) trend {
 	return t
 }
 
-// kendall returns the one-sided chance of at least |s| in Mann and Kendall's
-// rank test for trend over n values: normal approximation with continuity
-// correction and ties (R. O. Gilbert, Statistical Methods for Environmental
-// Pollution Monitoring, 1987, 16.4). At n = 5 it is 1.4 % where the exact
-// answer for a perfect climb is 0.8 %.
+// kendall returns the one-sided probability of at least |s| in the Mann-Kendall rank
+// test for trend over n values: normal approximation with continuity correction and
+// ties (R. O. Gilbert, Statistical Methods for Environmental Pollution Monitoring,
+// 1987, 16.4). At n = 5 it is 1.4 %, the exact value for a perfect climb 0.8 %.
 func kendall(s, n int, tied []int) float64 {
 	v := float64(n) * float64(n-1) * float64(2*n+5)
 	for _, t := range tied {

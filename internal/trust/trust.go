@@ -1,11 +1,10 @@
-// Package trust judges a finished run: whether the generator itself was what
-// limited it (Judge), and whether the run was steady (Steady).
+// Package trust rates a finished run: whether the generator itself was its limit
+// (Judge), and whether the run was steady (Steady).
 //
-// It answers for the rules and their words and refuses to know protocols,
-// reports and exit codes. Its invariant: a verdict is a pure function of what
-// was measured, and it blames the generator alone. What the system did -
-// failures, drops, a response time that climbs - is a result and never a
-// reason for distrust.
+// It contains the rules and their texts, and does not depend on protocols, reports or
+// exit codes. Its invariant: a verdict is a pure function of what was measured, and it
+// concerns only the generator. What the system did - failures, drops, a response time
+// that climbs - is a result and never a reason for distrust.
 package trust
 
 import (
@@ -22,40 +21,40 @@ import (
 // The bounds of the rules. docs/method.md explains each.
 const (
 	MostBusy         = 0.95        // of a sending thread, or of all processors
-	LeastFull        = 0.90        // of the measurement, without a schedule ...
-	LeastMeasurement = time.Second // ... and where there was one of this length: the bound takes a moment to fill and to empty, and what the process used is known by the interval
-	MostClock        = time.Second // by which the two clocks of a run may differ
+	LeastFull        = 0.90        // of the measurement, without a schedule
+	LeastMeasurement = time.Second // shortest measurement for LeastFull: the bound takes a moment to fill and to empty, and CPU use is known only by interval
+	MostClock        = time.Second // largest allowed difference between the two clocks of a run
 )
 
-// Input is what is judged.
+// Input is what Judge rates.
 type Input struct {
 	Result *load.Result
 
-	// Nowhere says that the target discards what it gets (null://, a
-	// discarding stand-in): that the generator is the limit is the point then.
+	// Discards says that the target discards what it gets (null://, a discarding
+	// stand-in): the generator is then supposed to be the limit.
 	Nowhere bool
 
-	// Processors is how many the generator may use; 0 when that is not known.
+	// Processors is the number of processors that the generator may use; 0: not known.
 	Processors int
 
-	// Percentiles are those that the report prints beside the standard ones.
+	// Percentiles are those that the report prints in addition to the standard ones.
 	Percentiles []float64
 
-	// Clock is what was seen of clock trouble, such as steps of the wall
-	// clock; each becomes a reason.
+	// Clock lists clock problems that were observed, such as steps of the wall clock;
+	// each becomes a reason.
 	Clock []string
 
-	// NoWaits says that the kernel does not tell for how long threads wait for a
-	// processor, by which answers that are read too late are known.
+	// NoWaits says that the kernel does not report how long threads wait for a
+	// processor, so that answers that are read too late cannot be detected.
 	NoWaits bool
 
-	// System is how the system under test ended, where it did so by itself in
-	// the middle of the run; "" else.
+	// System says how the system under test ended, if it ended in the middle of the
+	// run; "" otherwise.
 	System string
 }
 
-// Judge says whether the generator was the limit. Reasons are sentences that
-// end with what to do.
+// Judge decides whether the generator was the limit. Reasons are sentences that end
+// with advice.
 func Judge(in Input) measure.Trust {
 	r := in.Result
 	t := measure.Trust{Level: measure.Trusted, Reasons: []string{}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}}
@@ -83,7 +82,7 @@ func Judge(in Input) measure.Trust {
 	}
 	note(idleThreads(r))
 	more := moreThreads(r, in.Processors)
-	// What nobody accepted was not sent too late.
+	// Events that were not accepted cannot have been sent too late.
 	if _, dead := Dead(r); !dead {
 		t.Bounds = bounds(in)
 		for _, s := range said(t.Bounds, r, more) {
@@ -103,7 +102,7 @@ func Judge(in Input) measure.Trust {
 	for _, c := range in.Clock {
 		reason(c)
 	}
-	if len(in.Clock) == 0 { // else it was seen already, and closer
+	if len(in.Clock) == 0 { // otherwise it has been observed already, more precisely
 		reason(clock(r))
 	}
 	switch {
@@ -127,8 +126,8 @@ func Judge(in Input) measure.Trust {
 	return t
 }
 
-// spans are what is reported on its own: the steps where there are several,
-// else the measurement.
+// spans returns what is reported separately: the steps if there are several, else the
+// measurement.
 func spans(r *load.Result) []*measure.Tally {
 	if len(r.Steps) < 2 {
 		return []*measure.Tally{&r.Measurement}
@@ -140,21 +139,22 @@ func spans(r *load.Result) []*measure.Tally {
 	return out
 }
 
-// moreThreads is how to have more sending threads, "" where that is no way: each
-// client is driven by one thread, and more than processors would only share them.
+// moreThreads returns advice how to get more sending threads, "" if that would not
+// help: each client is driven by one thread, and more threads than processors would
+// only share them.
 func moreThreads(r *load.Result, processors int) string {
 	switch {
 	case r.Threads == 0 || processors <= r.Threads:
 		return ""
 	case r.Clients > r.Threads:
 		return "allow more --threads"
-	case r.MostThreads == r.Threads: // both hold it back
+	case r.MostThreads == r.Threads: // both are limits
 		return "add --clients and allow more --threads"
 	}
 	return "add --clients"
 }
 
-// way puts together what may be done, "" being nothing, as the end of a sentence.
+// orList joins alternatives as the end of a sentence; it ignores empty ones.
 func way(ways ...string) string {
 	ways = slices.DeleteFunc(ways, func(s string) bool { return s == "" })
 	last := len(ways) - 1
@@ -167,8 +167,8 @@ func way(ways ...string) string {
 	return strings.Join(ways[:last], ", ") + ", or " + ways[last]
 }
 
-// idleThreads says that more threads were allowed than there was use for, since
-// who asks for them may believe that they ran.
+// idleThreads notes that more threads were allowed than used, since a user who requests
+// them may believe that they ran.
 func idleThreads(r *load.Result) string {
 	if r.MostThreads <= r.Threads || r.Clients == 0 || r.Threads < r.Clients {
 		return ""
@@ -185,9 +185,9 @@ func busy(r *load.Result, more string) string {
 		units.FormatPercent(r.Busy), units.FormatPercent(MostBusy), way(more, "lower the rate"))
 }
 
-// saturated judges what the process used of all processors. It is sampled at the
-// ends of intervals, so that a measurement shorter than one has what the process did
-// before and after it.
+// saturated checks how much of all processors the process used. Usage is sampled at the
+// ends of intervals, so for a measurement shorter than one it includes what the process
+// did before and after it.
 func saturated(r *load.Result, processors int) string {
 	length := r.Measurement.Length()
 	if length < LeastMeasurement || processors <= 0 {
@@ -208,12 +208,11 @@ func saturated(r *load.Result, processors int) string {
 		who, units.FormatPercent(share), units.Plural(processors, "processor"), units.FormatPercent(MostBusy), so)
 }
 
-// clock compares the clock of the wall with the monotonic one that everything
-// is measured by. They part when the wall clock is set, which does no harm
-// here, and when the machine slept or was moved, which does; from inside a
-// process the two look the same.
+// clock compares the wall clock with the monotonic clock that everything is measured
+// by. They differ if the wall clock was set, which does no harm here, or if the machine
+// slept or was moved, which does; a process cannot distinguish the two.
 func clock(r *load.Result) string {
-	// Sub takes the monotonic readings; Round(0) strips them.
+	// Sub uses the monotonic readings; Round(0) removes them.
 	return parted(r.Ended.Round(0).Sub(r.Started.Round(0)), r.Ended.Sub(r.Started))
 }
 

@@ -20,7 +20,7 @@ func times(pairs ...any) *measure.Histogram {
 	return h
 }
 
-// calm is a run in which nothing is wrong.
+// calm returns a run in which nothing is wrong.
 func calm(mode load.Mode) *load.Result {
 	start := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	r := &load.Result{
@@ -44,7 +44,7 @@ func calm(mode load.Mode) *load.Result {
 	return r
 }
 
-// froze is how often and how long the generator did not run.
+// froze returns one freeze of the generator of a given length.
 func froze(total time.Duration) measure.Freezes {
 	return measure.Freezes{Count: 1, Total: total, Longest: []measure.Freeze{
 		{At: 2 * time.Second, Length: total, Who: "process", Cause: "stopped and continued"},
@@ -327,8 +327,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// unacknowledged makes a run of which nothing is answered, and whose events were
-// sent so late.
+// unacknowledged changes a run to one in which nothing is answered and events were sent
+// late by a given time.
 func unacknowledged(late time.Duration) func(in *Input) {
 	return func(in *Input) {
 		r := in.Result
@@ -338,7 +338,7 @@ func unacknowledged(late time.Duration) func(in *Input) {
 	}
 }
 
-// TestWaysOut: what a reason advises can be done, and would help.
+// TestWaysOut: the advice in a reason is possible and would help.
 func TestWaysOut(t *testing.T) {
 	tests := []struct {
 		name                              string
@@ -397,7 +397,7 @@ func TestWaysOut(t *testing.T) {
 	}
 }
 
-// intervals makes one-second intervals of the measurement.
+// intervals returns one-second intervals of the measurement.
 func intervals(n int, f func(i int, iv *measure.Interval)) []measure.Interval {
 	out := make([]measure.Interval, n)
 	for i := range out {
@@ -468,12 +468,12 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// The last interval of a phase is often a stub and must not count.
-func TestSteadyLeavesStubsOut(t *testing.T) {
+// The last interval of a phase is often incomplete and must not count.
+func TestSteadyIgnoresIncompleteIntervals(t *testing.T) {
 	in := intervals(5, func(int, *measure.Interval) {})
 	in[4].End = in[4].Start + 10*time.Millisecond
 	in = append(in, measure.Interval{Phase: "drain", Start: 5 * time.Second, End: 6 * time.Second})
-	late := in[3] // late answers of the step before, in the same interval
+	late := in[3] // late answers of the previous step, in the same interval
 	late.Counts = measure.Counts{Acked: 7}
 	in = slices.Insert(in, 3, late)
 	got := rows(in, 0, time.Minute)
@@ -485,7 +485,7 @@ func TestSteadyLeavesStubsOut(t *testing.T) {
 	}
 }
 
-func TestClocksThatPart(t *testing.T) {
+func TestClocksThatDiffer(t *testing.T) {
 	tests := []struct {
 		name            string
 		wall, monotonic time.Duration

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Ring is one io_uring. It belongs to the thread that made it: the kernel
-// takes calls from no other, and in return does its work when that thread asks
-// for completions, and not by interrupting it.
+// A Ring is one io_uring. It belongs to the thread that made it: the kernel accepts
+// calls only from that thread, and in return does its work when the thread asks for
+// completions, instead of interrupting it.
 type Ring struct {
 	fd  int
-	mem []byte // the rings' heads and tails, and the completions
+	mem []byte // heads and tails of the rings, and the completions
 	ops []byte // the submissions
 
-	sqHead, sqTail *uint32 // the kernel's, ours
-	cqHead, cqTail *uint32 // ours, the kernel's
+	sqHead, sqTail *uint32 // written by the kernel, by us
+	cqHead, cqTail *uint32 // written by us, by the kernel
 	subs           []submission
 	comps          []completion
-	tail           uint32      // of submissions, up to which they are made
-	queued         uint32      // of these the kernel has not been told of
-	head           uint32      // of completions, up to which they were taken
-	kept           [][]byte    // what the queued sends send
-	message        unix.Msghdr // of Recv: how much room there is for control messages
+	tail           uint32      // of submissions: end of those made
+	queued         uint32      // number of submissions not yet passed to the kernel
+	head           uint32      // of completions: end of those taken
+	kept           [][]byte    // the bytes of queued sends and reads, to keep them alive
+	message        unix.Msghdr // of Recv: defines the room for control messages
 	wait           argument
-	until          unix.Timespec // of wait
+	until          unix.Timespec // argument of wait
 
 	bufs buffers
 }
@@ -85,10 +85,10 @@ const (
 	opSend        = 26
 	opRecv        = 27
 
-	setupCompSize     = 1 << 3 // our own number of completions
-	setupSubmitAll    = 1 << 7 // one that fails does not hold up those behind it
+	setupCompSize     = 1 << 3 // the number of completions is set
+	setupSubmitAll    = 1 << 7 // a failed submission does not block the following ones
 	setupSingleIssuer = 1 << 12
-	setupDeferTaskrun = 1 << 13 // the kernel's part is done when we wait
+	setupDeferTaskrun = 1 << 13 // the kernel does its work when we wait
 
 	featSingleMmap = 1 << 0
 	featExtArg     = 1 << 8
@@ -96,7 +96,7 @@ const (
 	enterGetEvents = 1 << 0
 	enterExtArg    = 1 << 3
 
-	withBuffer     = 1 << 5 // the kernel chooses one of a group
+	withBuffer     = 1 << 5 // the kernel selects a buffer of a group
 	recvMultishot  = 1 << 1
 	pollMultishot  = 1 << 0
 	cancelAll      = 1 << 0
@@ -110,13 +110,13 @@ const (
 
 const (
 	submissions = 256
-	completions = 4096 // beyond it the kernel keeps a list, at a cost
+	completions = 4096 // above this number the kernel uses a slower list
 )
 
-// New makes a ring with so many buffers (a power of two is made of it; 0: none)
-// of size bytes for what Recv receives, with room for so many bytes of the control
-// messages, such as timestamps, of each piece. The goroutine must be locked to its thread,
-// until Close.
+// New returns a ring with the given number of buffers (rounded up to a power of two; 0:
+// none). Each has room for size bytes that Recv receives, and for control bytes of the
+// control messages, such as timestamps, that come with them. The goroutine must be
+// locked to its thread until Close.
 func New(buffers, size, control int) (*Ring, error) {
 	p := parameters{flags: setupCompSize | setupSubmitAll | setupSingleIssuer | setupDeferTaskrun, comps: completions}
 	fd, _, e := syscall.Syscall(unix.SYS_IO_URING_SETUP, submissions, uintptr(unsafe.Pointer(&p)), 0)
@@ -134,7 +134,7 @@ func New(buffers, size, control int) (*Ring, error) {
 	return r, nil
 }
 
-// mapIn maps what is shared with the kernel.
+// mapShared maps the memory that is shared with the kernel.
 func (r *Ring) mapIn(p *parameters) (err error) {
 	if p.features&featSingleMmap == 0 || p.features&featExtArg == 0 {
 		return fmt.Errorf("set up an io_uring: %w", syscall.ENOSYS)
@@ -151,7 +151,7 @@ func (r *Ring) mapIn(p *parameters) (err error) {
 	r.sqHead, r.sqTail = at(p.sub.head), at(p.sub.tail)
 	r.cqHead, r.cqTail = at(p.comp.head), at(p.comp.tail)
 	r.tail, r.head = *r.sqTail, *r.cqHead
-	for i := range p.subs { // submissions are taken in the order of their places
+	for i := range p.subs { // submissions are taken in the order of their indices
 		*at(p.sub.array + 4*i) = i
 	}
 	r.subs = unsafe.Slice((*submission)(unsafe.Pointer(&r.ops[0])), p.subs)
@@ -160,8 +160,8 @@ func (r *Ring) mapIn(p *parameters) (err error) {
 	return nil
 }
 
-// Close gives everything back. What is still with the kernel is canceled there,
-// and nobody hears of it.
+// Close releases everything. Submissions that are still with the kernel are canceled
+// without a completion.
 func (r *Ring) Close() error {
 	var errs []error
 	for _, m := range [][]byte{r.mem, r.ops} {
@@ -177,9 +177,9 @@ func (r *Ring) Close() error {
 	return nil
 }
 
-// Send queues one send of what the socket takes at once. Its completion is
-// there when the next Enter returns: as many bytes as were taken, or
-// syscall.EAGAIN. The bytes must stay as they are until then.
+// Send queues one send of what the socket accepts at once. Its completion is available
+// when the next Enter returns: the number of bytes accepted, or syscall.EAGAIN. The
+// bytes must not change until then.
 func (r *Ring) Send(fd int, p []byte, tag uint64) {
 	i, s := r.next()
 	s.op, s.fd, s.tag = opSend, int32(fd), tag
@@ -188,10 +188,10 @@ func (r *Ring) Send(fd int, p []byte, tag uint64) {
 	r.kept[i] = p
 }
 
-// Recv queues receiving, whenever there is something, into the ring's buffers,
-// until a completion comes without More. One such with syscall.ENOBUFS means
-// that the buffers were all in use: it is to be queued again. One without Err and Data
-// says that the other side closed the connection.
+// Recv queues receiving into the ring's buffers, whenever there is data, until a
+// completion comes without More. If that completion has syscall.ENOBUFS, all buffers
+// were in use, and Recv must be called again. One without Err and Data means that the
+// other side closed the connection.
 func (r *Ring) Recv(fd int, tag uint64) {
 	_, s := r.next()
 	s.op, s.fd, s.tag = opRecvmsg, int32(fd), tag
@@ -199,31 +199,31 @@ func (r *Ring) Recv(fd int, tag uint64) {
 	s.addr, s.size = uint64(uintptr(unsafe.Pointer(&r.message))), 1
 }
 
-// messageHead is the size of struct io_uring_recvmsg_out, with which what Recv receives
-// begins: lengths of the name, of the control message and of the payload, and flags.
+// messageHead is the size of struct io_uring_recvmsg_out, which precedes what Recv
+// receives: lengths of the name, of the control message and of the payload, and flags.
 const messageHead = 16
 
-// Read queues receiving once into p, which is the kernel's until the completion
-// comes, wherever that is.
+// Read queues one receive into p, which belongs to the kernel until the completion
+// comes.
 func (r *Ring) Read(fd int, p []byte, tag uint64) {
 	i, s := r.next()
-	r.kept[i] = p // on the heap, then, where it does not move
+	r.kept[i] = p // moves p to the heap, where its address is stable
 	s.op, s.fd, s.tag = opRecv, int32(fd), tag
 	s.addr, s.size = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
 }
 
-// Drop queues that bytes, so many at most, are taken off a TCP connection without
-// being copied (MSG_TRUNC, tcp(7)), once: as many as there are by then. (With
-// MSG_WAITALL the kernel, as of 6.18, takes too many: each of its attempts is for
-// the number that the first was for.)
+// Discard queues the removal of at most n bytes from a TCP connection without copying
+// them (MSG_TRUNC, tcp(7)), once: as many as are available. (With MSG_WAITALL the
+// kernel, as of 6.18, removes too many: each of its attempts uses the number of the
+// first.)
 func (r *Ring) Drop(fd, n int, tag uint64) {
 	_, s := r.next()
 	s.op, s.fd, s.tag = opRecv, int32(fd), tag
 	s.size, s.opFlags = uint32(min(n, 1<<30)), unix.MSG_TRUNC
 }
 
-// Watch queues that a descriptor's readiness (unix.POLLIN, unix.POLLOUT) is
-// told: once, or whenever it changes.
+// Watch queues a report of the readiness of a descriptor (unix.POLLIN, unix.POLLOUT):
+// once, or whenever it changes.
 func (r *Ring) Watch(fd int, events uint32, again bool, tag uint64) {
 	_, s := r.next()
 	s.op, s.fd, s.tag, s.opFlags = opPollAdd, int32(fd), tag, events
@@ -232,19 +232,19 @@ func (r *Ring) Watch(fd int, events uint32, again bool, tag uint64) {
 	}
 }
 
-// CancelAll queues that everything with the kernel ends.
+// CancelAll queues the cancellation of all submissions with the kernel.
 func (r *Ring) CancelAll(tag uint64) {
 	_, s := r.next()
 	s.op, s.fd, s.tag, s.opFlags = opAsyncCancel, -1, tag, cancelAll|cancelAny
 }
 
-// Full reports that what is queued next first hands over all before it.
+// Full reports that the next submission first passes all queued ones to the kernel.
 func (r *Ring) Full() bool { return r.queued == uint32(len(r.subs)) }
 
-// next is the next place for a submission.
+// next returns the next free submission.
 func (r *Ring) next() (i uint32, s *submission) {
 	for r.queued == uint32(len(r.subs)) {
-		_ = r.Enter(0, 0, true) // full: the kernel takes them, unless it has no memory for the moment
+		_ = r.Enter(0, 0, true) // full: the kernel takes them, unless it is temporarily out of memory
 	}
 	i = r.tail & uint32(len(r.subs)-1)
 	r.tail++
@@ -254,16 +254,16 @@ func (r *Ring) next() (i uint32, s *submission) {
 	return i, s
 }
 
-// Enter hands over what is queued and waits until so many completions are
-// there, for so long at most (below 0: for ever). Own: the Go scheduler is not told,
-// which is right for a thread that has a processor of its own there. What went wrong (0: nothing) is syscall.ETIME, syscall.EINTR, or one after which it may be called
-// again: syscall.EBUSY once completions were taken, syscall.EAGAIN a little
-// later. It is nothing where anything was handed over, even if the wait ended
-// early.
-func (r *Ring) Enter(wait int, most time.Duration, own bool) syscall.Errno {
+// Enter passes the queued submissions to the kernel and waits for the given number of
+// completions, at most for the given time (below 0: no limit). raw: hide the call from
+// the Go scheduler, which is right for a thread with its own scheduler processor. The
+// result is 0, syscall.ETIME, syscall.EINTR, or an error after which Enter may be
+// called again: syscall.EBUSY once completions were taken, syscall.EAGAIN a little
+// later. It is 0 if any submission was passed, even if the wait ended early.
+func (r *Ring) Enter(wait int, most time.Duration, raw bool) syscall.Errno {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	call := syscall.Syscall6
-	if own {
+	if raw {
 		call = syscall.RawSyscall6
 	}
 	arg, size, flags := unsafe.Pointer(nil), uintptr(0), uintptr(enterGetEvents)
@@ -277,28 +277,28 @@ func (r *Ring) Enter(wait int, most time.Duration, own bool) syscall.Errno {
 	return e
 }
 
-// Queued is how many submissions the kernel has not been told of.
+// Queued returns the number of submissions not yet passed to the kernel.
 func (r *Ring) Queued() int { return int(r.queued) }
 
-// A Completion is what came of a submission.
+// A Completion is a result of a submission.
 type Completion struct {
 	Tag  uint64
 	N    int           // bytes, or events that are ready
 	Err  syscall.Errno // 0: none
-	More bool          // there will be others for the same submission
+	More bool          // more completions of the same submission follow
 
-	// Data was received, and the control messages with it. Both are the ring's, and to be
-	// given back by Release.
+	// Data is what was received, and Control the control messages that came with it.
+	// Both belong to the ring and must be returned by Release.
 	Data    []byte
 	Control []byte
 	buffer  uint16
-	held    bool // the buffer is to be given back
+	held    bool // the buffer must be returned
 }
 
-// Ready returns how many completions there are to take.
+// Ready returns the number of completions that can be taken.
 func (r *Ring) Ready() int { return int(atomic.LoadUint32(r.cqTail) - r.head) }
 
-// Next takes the next completion. False: there is none.
+// Next returns the next completion; false if there is none.
 func (r *Ring) Next() (c Completion, ok bool) {
 	if r.head == atomic.LoadUint32(r.cqTail) {
 		return c, false
@@ -319,7 +319,7 @@ func (r *Ring) Next() (c Completion, ok bool) {
 	return c, true
 }
 
-// separate takes apart what was received, with room for so many bytes of control messages.
+// separate splits what was received, with room bytes for control messages.
 func (c *Completion) separate(b []byte, room int) {
 	c.N = 0
 	if len(b) < messageHead+room {
@@ -332,7 +332,7 @@ func (c *Completion) separate(b []byte, room int) {
 	}
 }
 
-// Release gives the buffer of a completion back, where it has one.
+// Release returns the buffer of a completion, if it has one.
 func (r *Ring) Release(c *Completion) {
 	if c.held {
 		c.Data, c.Control, c.held = nil, nil, false
@@ -341,10 +341,10 @@ func (r *Ring) Release(c *Completion) {
 	}
 }
 
-// buffers is a ring of buffers from which the kernel takes one for each piece
-// that it receives, so that connections that have nothing to say need none.
+// buffers is a ring of buffers from which the kernel takes one for each piece that it
+// receives, so that idle connections need none.
 type buffers struct {
-	ring []byte // of struct io_uring_buf; the tail lies in the first one
+	ring []byte // of struct io_uring_buf; the first one contains the tail
 	mem  []byte
 	size int
 	mask uint16
@@ -396,7 +396,7 @@ func (b *buffers) free() error {
 
 func (b *buffers) at(n uint16) []byte { return b.mem[int(n)*b.size:][:b.size] }
 
-// put adds a buffer behind the tail that the kernel knows.
+// put adds a buffer after the tail that the kernel knows.
 func (b *buffers) put(n uint16) {
 	e := b.ring[int(b.tail&b.mask)*bufferEntry:][:bufferEntry]
 	*(*uint64)(unsafe.Pointer(&e[0])) = uint64(uintptr(unsafe.Pointer(&b.at(n)[0])))
@@ -405,9 +405,9 @@ func (b *buffers) put(n uint16) {
 	b.tail++
 }
 
-// publish shows the kernel the tail. Of the word that holds it and the number
-// of the first buffer, both are written: there is no atomic store of half a
-// word. The kernel only reads them.
+// publish makes the tail visible to the kernel. It writes the complete word, which
+// contains the number of the first buffer, too, because half a word cannot be stored
+// atomically. The kernel only reads them.
 func (b *buffers) publish() {
 	word := (*uint32)(unsafe.Pointer(&b.ring[12]))
 	n := *(*uint16)(unsafe.Pointer(&b.ring[12]))

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newRing is a ring, on a thread of the test's own; the test is skipped where
-// the system gives none.
+// newRing returns a ring, on a thread reserved for the test; it skips the test if the
+// system does not provide one.
 func newRing(t testing.TB, buffers, size int) *Ring {
 	t.Helper()
 	runtime.LockOSThread()
@@ -33,7 +33,7 @@ func newRing(t testing.TB, buffers, size int) *Ring {
 	return r
 }
 
-// pair is the descriptors of a connection's two ends.
+// pair returns the descriptors of both ends of a connection.
 func pair(t testing.TB) (here, there int) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -47,8 +47,7 @@ func pair(t testing.TB) (here, there int) {
 	return fds[0], fds[1]
 }
 
-// await takes completions until there are so many, and gives their buffers
-// back. Their Data are copies.
+// await takes n completions or more, and returns their buffers. Their Data are copies.
 func await(t testing.TB, r *Ring, n int) (all []Completion) {
 	t.Helper()
 	for len(all) < n {
@@ -69,8 +68,7 @@ func TestSendAndReceive(t *testing.T) {
 	r := newRing(t, 4, 16)
 	here, there := pair(t)
 	r.Recv(there, 7)
-	// Far more than there are buffers, or places for submissions: each comes
-	// back, one after the other.
+	// Far more than there are buffers or submissions: each one is reused.
 	var want, got []byte
 	for i := range 1000 {
 		p := bytes.Repeat([]byte{byte('a' + i%26)}, 1+i%16)
@@ -83,7 +81,7 @@ func TestSendAndReceive(t *testing.T) {
 			case c.Tag == 8 && (c.N != len(p) || c.More):
 				t.Fatalf("sent %+v, want %d bytes and no more", c, len(p))
 			case c.Tag == 7 && !c.More:
-				t.Fatalf("received %+v, want that it goes on", c)
+				t.Fatalf("received %+v, want More", c)
 			case c.Tag == 7:
 				got = append(got, c.Data...)
 			}
@@ -94,11 +92,11 @@ func TestSendAndReceive(t *testing.T) {
 	}
 	unix.Shutdown(here, unix.SHUT_WR)
 	if c := await(t, r, 1)[0]; c.Tag != 7 || c.N != 0 || c.Err != 0 || c.More || c.Data != nil {
-		t.Errorf("at the end %+v, want nothing, and that it is over", c)
+		t.Errorf("at the end %+v, want nothing, without More", c)
 	}
 }
 
-// More submissions than there are places are all made.
+// More submissions than the queue holds are all passed to the kernel.
 func TestManySubmissions(t *testing.T) {
 	r := newRing(t, 4, 16)
 	here, there := pair(t)
@@ -120,8 +118,8 @@ func TestManySubmissions(t *testing.T) {
 	}
 }
 
-// A send takes what fits, and then nothing; when there is room again, it is
-// told.
+// A send accepts what fits, and then nothing; when there is room again, the watch
+// reports it.
 func TestFullSocket(t *testing.T) {
 	r := newRing(t, 4, 16)
 	here, there := pair(t)
@@ -138,7 +136,7 @@ func TestFullSocket(t *testing.T) {
 	}
 	r.Watch(here, unix.POLLOUT, false, 2)
 	if err := r.Enter(1, time.Millisecond, true); err != 0 {
-		t.Errorf("handing over and waiting: %v, want that something was handed over", err)
+		t.Errorf("submitting and waiting: %v, want no error", err)
 	}
 	for _, most := range []time.Duration{0, time.Millisecond} {
 		err := syscall.EINTR // the runtime's own signals
@@ -146,7 +144,7 @@ func TestFullSocket(t *testing.T) {
 			err = r.Enter(1, most, most == 0)
 		}
 		if err != syscall.ETIME {
-			t.Errorf("waiting %v for room: %v, want that the time is over", most, err)
+			t.Errorf("waiting %v for room: %v, want a timeout", most, err)
 		}
 	}
 	for {
@@ -156,11 +154,11 @@ func TestFullSocket(t *testing.T) {
 		}
 	}
 	if c := await(t, r, 1)[0]; c.Tag != 2 || c.N&unix.POLLOUT == 0 || c.More {
-		t.Errorf("told %+v, want that it can be written to, once", c)
+		t.Errorf("got %+v, want that it is writable, once", c)
 	}
 }
 
-// Where buffers run out receiving ends, and what came stays where it is.
+// If buffers run out, receiving ends, and further data stays in the socket.
 func TestNoBuffers(t *testing.T) {
 	r := newRing(t, 2, 4)
 	here, there := pair(t)
@@ -185,11 +183,11 @@ func TestNoBuffers(t *testing.T) {
 	r.Release(&kept[1]) // once is enough
 	r.Recv(there, 1)
 	if c := await(t, r, 1)[0]; string(c.Data) != "ij" || !c.More {
-		t.Errorf("then came %+v, want the rest", c)
+		t.Errorf("then got %+v, want the rest", c)
 	}
 }
 
-// Of a stream some is read, and some dropped unseen.
+// Some bytes of a stream are read, and some are discarded.
 func TestReadAndDrop(t *testing.T) {
 	r := newRing(t, 0, 0)
 	here, there := tcpPair(t)
@@ -210,7 +208,7 @@ func TestReadAndDrop(t *testing.T) {
 		r.Drop(there, left, 2)
 		c := await(t, r, 1)[0]
 		if c.Tag != 2 || c.N <= 0 || c.N > left || c.Err != 0 {
-			t.Fatalf("dropped %+v of %d", c, left)
+			t.Fatalf("discarded %+v of %d", c, left)
 		}
 		left -= c.N
 	}
@@ -220,12 +218,11 @@ func TestReadAndDrop(t *testing.T) {
 	}
 	r.Drop(there, 10, 4)
 	if c := await(t, r, 1)[0]; c.N != 0 || c.Err != 0 {
-		t.Errorf("at the end dropped %+v, want nothing", c)
+		t.Errorf("at the end discarded %+v, want nothing", c)
 	}
 }
 
-// A descriptor that is watched again and again tells each time, until all is
-// canceled.
+// A descriptor that is watched repeatedly is reported each time, until all is canceled.
 func TestWatchAndCancel(t *testing.T) {
 	r := newRing(t, 4, 16)
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
@@ -239,7 +236,7 @@ func TestWatchAndCancel(t *testing.T) {
 	for range 3 {
 		go unix.Write(wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 		if c := await(t, r, 1)[0]; c.Tag != 1 || c.N&unix.POLLIN == 0 || !c.More {
-			t.Fatalf("told %+v, want that there is something", c)
+			t.Fatalf("got %+v, want that it is readable", c)
 		}
 		unix.Read(wake, make([]byte, 8))
 	}
@@ -256,7 +253,7 @@ func TestWatchAndCancel(t *testing.T) {
 	}
 }
 
-// tcpPair is the descriptors of a TCP connection's two ends.
+// tcpPair returns the descriptors of both ends of a TCP connection.
 func tcpPair(t testing.TB) (here, there int) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -288,7 +285,7 @@ func tcpPair(t testing.TB) (here, there int) {
 	return fd(conn), fd(other)
 }
 
-// A connection that was reset says so.
+// A reset of the connection is reported.
 func TestReset(t *testing.T) {
 	r := newRing(t, 4, 16)
 	fd, there := tcpPair(t)
@@ -302,11 +299,11 @@ func TestReset(t *testing.T) {
 	defer unix.Close(null)
 	unix.Dup3(null, there, unix.O_CLOEXEC) // closes it, and leaves the number taken
 	if c := await(t, r, 1)[0]; c.Err != syscall.ECONNRESET || c.More {
-		t.Errorf("told %+v, want a reset", c)
+		t.Errorf("got %+v, want a reset", c)
 	}
 	r.Send(fd, []byte("x"), 2)
 	if c := await(t, r, 1)[0]; c.Tag != 2 || c.Err != syscall.EPIPE {
-		t.Errorf("sent %+v, want a broken pipe, and no signal", c)
+		t.Errorf("sent %+v, want a broken pipe without a signal", c)
 	}
 }
 

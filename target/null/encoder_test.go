@@ -6,8 +6,8 @@ import (
 	"carronade/target"
 )
 
-// TestPool: the batches of a pool take what they say, and no more, however
-// small a batch is; and a batch never has more events than its batch.
+// TestPool: batches of any size take no more memory than the size of the pool, and the
+// lane never offers room for more events than a template has.
 func TestPool(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -36,11 +36,11 @@ func TestPool(t *testing.T) {
 				d := &l.encoder.templates[i]
 				total += cap(d.batch)
 				if room := l.Room(0, 0); tt.perBatch > 0 && room > d.events() {
-					t.Fatalf("room for %d events, and a batch of %d", room, d.events())
+					t.Fatalf("room for %d events in a template of %d", room, d.events())
 				}
 			}
 			if most := 3 << 19; total > most {
-				t.Errorf("a pool of 1 MiB holds %d bytes in %d batches, want %d at most", total, len(l.encoder.templates), most)
+				t.Errorf("a pool of 1 MiB takes %d bytes in %d batches, want at most %d", total, len(l.encoder.templates), most)
 			}
 		})
 	}

@@ -1,9 +1,9 @@
-// Package null is the target that sends nothing: null://. What it does with an
-// event is what a generator cannot do without: the record is encoded (ahead, or
-// anew for each batch with --fresh), its batch stamped, and every byte read for
-// the checksum. What is left is what this machine can generate.
+// Package null is the target that sends nothing: null://. It does with an event only
+// what every generator must do: encode the record (ahead, or anew for each batch with
+// --fresh), stamp its batch, and read every byte for the checksum. The result is how
+// much this machine can generate.
 //
-// Its invariant: every batch is acked the moment it is flushed.
+// Its invariant: every batch is acked as soon as it is flushed.
 package null
 
 import (
@@ -29,8 +29,8 @@ func (Kind) Schemes() []string { return []string{"null"} }
 // Ops implements target.Kind.
 func (Kind) Ops() []string { return []string{"produce"} }
 
-// Options implements target.Kind. Those it shares with other kinds have the
-// same names and mean the same.
+// Options implements target.Kind. Options shared with other kinds have the same names
+// and meaning.
 func (Kind) Options() []target.Option {
 	return []target.Option{
 		{Name: "clients", Type: target.Int, Default: "1", Group: "connection", Independent: true, Help: "independent clients"},
@@ -100,8 +100,7 @@ func (l *lane) Room(int32, uint64) int {
 		return l.encoder.room()
 	}
 	if l.encoder.most > 0 {
-		// Several batches are made before the first is fired, each of another
-		// batch.
+		// Several batches are fired at once, each from the next template of the pool.
 		return l.encoder.least
 	}
 	return l.encoder.next().events()
@@ -136,7 +135,7 @@ type encoder struct {
 	limit     int // bytes of a batch
 	most      int // events of a batch; 0: as many as fit
 	headers   []byte
-	extra     int // bytes of the headers as events count them
+	extra     int // bytes that the headers add to the size of an event
 	templates []template
 	least     int // events of the smallest template
 	at        int
@@ -149,7 +148,7 @@ type encoder struct {
 type template struct {
 	batch []byte
 	ends  []uint32 // where each record ends
-	bytes []uint32 // event bytes up to there
+	bytes []uint32 // event bytes up to the end of each record
 }
 
 func (d *template) events() int { return len(d.ends) }
@@ -191,7 +190,7 @@ func (p *encoder) template(n *uint64) template {
 		d.bytes = append(d.bytes, uint32(total))
 		*n++
 	}
-	// A copy of its own size: a batch of one event is a thousandth of the limit.
+	// A copy of the exact size: a batch of one event may be a thousandth of the limit.
 	p.scratch, d.batch = d.batch, slices.Clone(d.batch)
 	return d
 }
@@ -204,7 +203,7 @@ func (p *encoder) keyLen(n uint64) int {
 	return len(p.key)
 }
 
-// record appends the record of event n and returns the event's bytes.
+// record appends the record of event n and returns the size of the event.
 func (p *encoder) record(dst []byte, delta int32, n uint64) ([]byte, int) {
 	var key []byte
 	if p.gen.HasKey() {
@@ -219,7 +218,7 @@ func (p *encoder) record(dst []byte, delta int32, n uint64) ([]byte, int) {
 
 func (p *encoder) next() *template { return &p.templates[p.at%len(p.templates)] }
 
-// room is about how many fresh events fit a batch.
+// room returns roughly how many fresh events fit into a batch.
 func (p *encoder) room() int {
 	n := max(1, int(float64(p.limit)/p.mean))
 	if p.most > 0 {
@@ -228,8 +227,8 @@ func (p *encoder) room() int {
 	return n
 }
 
-// strike stamps and checksums a batch of n events, all of its bytes, and
-// returns the events' bytes.
+// encode stamps a batch of n events, computes the checksum over all of its bytes, and
+// returns the bytes of the events and the checksum.
 func (p *encoder) encode(n int, first uint64, fresh bool, millis int64) (bytes int64, sum uint32) {
 	var batch []byte
 	if fresh {
