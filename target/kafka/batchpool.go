@@ -135,7 +135,7 @@ func (s *batchPool) bound(c *batchPoolConfig) error {
 			Doing: "encode batches ahead",
 			Err: fmt.Errorf("keys choose the partition, so each partition needs its own batches: the smallest ones take %s, and the pool has %s",
 				units.FormatSize(int64(least)*parts), units.FormatSize(most)),
-			Hint: "add --fresh, which encodes events as they go, or --pool " + units.FlagSizeAbove(int64(least)*parts),
+			Hint: "add --fresh, which needs no pool, or --pool " + units.FlagSizeAbove(int64(least)*parts),
 		}
 	}
 	s.warning = fmt.Sprintf("batches are limited to %s instead of --batch-size: keys choose the partition, so each partition needs its own batches, and the pool has %s; --pool %s fits full batches, and --fresh needs no pool",

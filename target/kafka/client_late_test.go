@@ -44,7 +44,7 @@ func TestClientLateness(t *testing.T) {
 	read(21*ms, 2, 1)
 	poll(120*ms, log{0, false, 20*ms - 1}, log{1, false, 21 * ms}) // 100 ms late
 	read(125*ms, 2, 1)
-	poll(125*ms+1, log{1, true, 26 * ms}) // asked for 99 ms late
+	poll(125*ms+1, log{1, true, 26 * ms}) // requested 99 ms late
 	read(130*ms, 2, 1)
 	poll(130*ms+1, log{1, false, 31*ms - 1}) // the rest of the log inherits that delay
 	read(135*ms, 1, 2)

@@ -198,7 +198,7 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return c.explain(doing, fmt.Errorf("not there after %s: %w", time.Since(began).Round(time.Millisecond), cmp.Or(err, ctx.Err())))
+			return c.explain(doing, fmt.Errorf("not found after %s: %w", time.Since(began).Round(time.Millisecond), cmp.Or(err, ctx.Err())))
 		case <-time.After(metadataPause):
 		}
 	}
@@ -315,7 +315,7 @@ func (cl *cluster) meetBrokers(ctx context.Context) error {
 			continue
 		}
 		if errors.Is(b.err, errTooOld) {
-			return cl.cfg.explain(fmt.Sprintf("speak to broker %d at %s", b.id, b.addr), b.err)
+			return cl.cfg.explain(fmt.Sprintf("agree on API versions with broker %d at %s", b.id, b.addr), b.err)
 		}
 		unreachable++
 		if first == nil {
@@ -389,7 +389,7 @@ func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, err
 		}
 		return keys, nil
 	}
-	return nil, errors.New("ask for the API versions: none fits")
+	return nil, errors.New("ask for the API versions: the broker answers neither v3 nor v0")
 }
 
 // performanceSettings are the settings of a topic that affect its performance.

@@ -100,7 +100,7 @@ func parseTarget(u *url.URL) (seeds []string, topic string, err error) {
 	}
 	if u.Host != "" { // else a property names the brokers
 		if seeds, err = dial.Hosts(u.Host, defaultPort); err != nil {
-			return nil, "", &target.Error{Doing: doing, Err: err, Hint: "a target is kafka://host:9092/topic, several hosts with commas between"}
+			return nil, "", &target.Error{Doing: doing, Err: err, Hint: "a target is kafka://host:9092/topic, several hosts separated by commas"}
 		}
 	}
 	topic = strings.Trim(u.Path, "/")

@@ -478,7 +478,7 @@ func TestViewOfMetadata(t *testing.T) {
 	// A view that was fetched before is older.
 	b.learn(v)
 	if got := b.view.Load().leaders[2]; got != to {
-		t.Errorf("an older view won")
+		t.Errorf("an older view replaced a newer one")
 	}
 	b.moved(2, 99, v.epochs[2]+9) // an unknown broker
 	if got := b.view.Load().leaders[2]; got != to {

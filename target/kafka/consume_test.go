@@ -90,7 +90,7 @@ func drainFor(t testing.TB, most time.Duration, src load.Source, until func(*rea
 	busy := make([]sync.Mutex, src.Lanes())
 	err := src.Receive(ctx, func() time.Duration { return time.Since(start) }, func(lane int, as []load.Arrival) {
 		if !busy[lane].TryLock() {
-			t.Errorf("lane %d delivers twice at once", lane)
+			t.Errorf("lane %d makes two deliveries at the same time", lane)
 			return
 		}
 		defer busy[lane].Unlock()

@@ -76,7 +76,7 @@ func (c *config) hint(err error) string {
 func (e *authError) hint() string {
 	switch {
 	case errors.Is(e.err, kerr.UnsupportedSaslMechanism) && len(e.offered) > 0:
-		return "the listener offers " + strings.Join(slices.Sorted(slices.Values(e.offered)), ", ") + ": choose by --sasl-mechanism"
+		return "the listener offers " + strings.Join(slices.Sorted(slices.Values(e.offered)), ", ") + ": choose one with --sasl-mechanism"
 	case errors.Is(e.err, kerr.UnsupportedSaslMechanism):
 		return "choose another --sasl-mechanism, one that the listener has enabled"
 	}

@@ -95,7 +95,7 @@ func (s *security) login(open opening, send exchange) (lifetime time.Duration, e
 			return 0, s.refused(err)
 		}
 		if done && len(out) > 0 {
-			return 0, s.refused(errors.New("the mechanism is done, and the broker expects more"))
+			return 0, s.refused(errors.New("the mechanism has finished, but has another message to send"))
 		}
 	}
 	return lifetime, nil

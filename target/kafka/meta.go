@@ -319,7 +319,7 @@ func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16
 	version, ok := versions.pick(int16(kmsg.InitProducerID), 0, 4)
 	if !ok {
 		return -1, -1, &target.Error{
-			Doing: "get a producer id from " + addr, Err: errors.New("the broker assigns none"),
+			Doing: "get a producer id from " + addr, Err: errors.New("the broker does not assign producer ids"),
 			Hint: "leave out --idempotent",
 		}
 	}
