@@ -8,8 +8,8 @@ import (
 	"carronade/load"
 )
 
-// An absent is the consuming side of a run whose topics did not come to be in
-// the time of the option wait-topic: it has no logs, and ends at once.
+// An absentSource is the consuming side of a run whose topics did not appear
+// within the time of the option wait-topic. It has no logs, and ends at once.
 type absent struct{ c *config }
 
 var _ reading = absent{}
@@ -58,8 +58,9 @@ func (a absent) warnings() []string {
 
 func (absent) close() error { return nil }
 
-// wait waits for what may come to be within the time of wait-topic, which began
-// at a moment. It reports whether it is worth another look.
+// pauseForTopic pauses before the next look for a missing topic. It reports
+// whether to look again: not once the time of wait-topic, which started at began,
+// is over.
 func (c *config) wait(ctx context.Context, began time.Time) bool {
 	left := c.waitTopic - time.Since(began)
 	if left <= 0 {

@@ -12,7 +12,7 @@ import (
 	"carronade/target"
 )
 
-// A topic that does not come to be is waited for, and then there is nothing.
+// A run waits for a topic that does not appear, and then reads nothing.
 func TestWaitTopicInVain(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	for _, tt := range []struct {
@@ -34,7 +34,7 @@ func TestWaitTopicInVain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if took := time.Since(began); took < 300*time.Millisecond {
-				t.Errorf("it was waited for %v", took)
+				t.Errorf("waited for %v, want 300ms or more", took)
 			}
 			if w := strings.Join(session.Warnings(), "\n"); !strings.Contains(w, tt.want) {
 				t.Errorf("warnings %q, want %q", w, tt.want)
@@ -56,11 +56,11 @@ func TestWaitTopicInVain(t *testing.T) {
 	}
 }
 
-// One that comes to be is read.
+// A topic that appears in time is read.
 func TestWaitTopic(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	for _, tt := range []struct {
-		name, topic, made string
+		name, topic, created string
 		given             map[string][]string
 	}{
 		{"a name", "one", "one", map[string][]string{}},
@@ -70,24 +70,24 @@ func TestWaitTopic(t *testing.T) {
 			tt.given["wait-topic"] = []string{"30s"}
 			s := spec(t, urlOf(c, tt.topic), tt.given)
 			s.Op = opConsume
-			made := make(chan error, 1)
+			created := make(chan error, 1)
 			time.AfterFunc(200*time.Millisecond, func() {
 				cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
 				if err == nil {
 					defer cl.Close()
-					_, err = kadm.NewClient(cl).CreateTopic(t.Context(), 3, 1, nil, tt.made)
+					_, err = kadm.NewClient(cl).CreateTopic(t.Context(), 3, 1, nil, tt.created)
 				}
-				made <- err
+				created <- err
 			})
 			session, err := open(t, s)
-			if e := <-made; e != nil || err != nil {
+			if e := <-created; e != nil || err != nil {
 				t.Fatal(e, err)
 			}
-			if got := session.Source().Logs(); len(got) != 3 || got[0] != tt.made+"-0" {
+			if got := session.Source().Logs(); len(got) != 3 || got[0] != tt.created+"-0" {
 				t.Errorf("logs %q", got)
 			}
 			if _, absent := session.Facts()["absent"]; absent {
-				t.Error("it is absent")
+				t.Error("the facts say that the topic is absent")
 			}
 		})
 	}

@@ -10,13 +10,13 @@ import (
 	"carronade/units"
 )
 
-// A batchPool is the record batches encoded ahead of a run. Their records are
-// never written to after they were made: what changes from batch to batch is the
-// 61 bytes of the batch header, which are made anew for each. So one batch pool
-// serves all lanes and any number of batches in flight, stays in the processor's
-// cache, and needs no bookkeeping of what is still being sent.
+// A batchPool holds the record batches that are encoded before a run. Their
+// records never change afterwards; only the 61 bytes of the batch header differ,
+// and each batch gets a new header. So one batch pool serves all lanes and any
+// number of batches in flight, stays in the processor's cache, and needs no
+// bookkeeping of what is still being sent.
 //
-// The checksum that covers both is joined from two (see wire/kafka, Seal).
+// The checksum that covers both is combined from two (see wire/kafka, Seal).
 type batchPool struct {
 	templates []template
 	byPart    [][]template // by partition, where keys choose it; else nil
@@ -24,15 +24,15 @@ type batchPool struct {
 	headers   []byte       // of every record, encoded
 	stamped   bool         // every value has room for a stamp
 	events    int
-	raw       int64 // bytes of records
+	raw       int64 // bytes of records, uncompressed
 	warning   string
 
 	codec  kafka.Codec
-	packed int64 // bytes of all templates whole, compressed
+	packed int64 // bytes of all complete templates, compressed
 }
 
-// A template is the records of one batch, made whole. Any number of its records
-// from the first on is a batch, too.
+// A template holds the encoded records of one batch. Any prefix of its records is
+// a batch, too.
 type template struct {
 	id     int32
 	recs   []byte   // off the heap
@@ -43,12 +43,12 @@ type template struct {
 	keys   []uint64 // the hash of each key; nil unless they are wanted
 	whole  kafka.Sum
 
-	full    []byte // the whole, compressed
+	full    []byte // all of recs, compressed
 	fullSum kafka.Sum
 }
 
-// most bounds the templates, and with them the tables beside the records, where
-// events or batches are tiny.
+// mostTemplates bounds the number of templates, and with it the tables beside the
+// records, where events or batches are tiny.
 const mostTemplates = 4096
 
 // batchPoolConfig is what a batch pool is made from.
@@ -63,7 +63,7 @@ type batchPoolConfig struct {
 	cycle       *keyCycle
 }
 
-// encodedHeaders are the headers that every record has.
+// encodedHeaders encodes the headers that every record has.
 func encodedHeaders(gen *payload.Generator) (encoded []byte, eventBytes int) {
 	hs := make([]kafka.RecordHeader, 0, len(gen.Headers()))
 	for _, h := range gen.Headers() {
@@ -85,8 +85,8 @@ func newBatchPool(c batchPoolConfig) (*batchPool, error) {
 		}
 		return s, nil
 	}
-	// Keys choose the partition, so each partition has batches of its own: at
-	// least one, which may be more than the pool was meant to hold.
+	// Keys choose the partition, so each partition has its own batches, at least
+	// one. Together they may be more than the pool size asked for.
 	if err := s.bound(&c); err != nil {
 		return nil, err
 	}
@@ -104,12 +104,12 @@ func newBatchPool(c batchPoolConfig) (*batchPool, error) {
 	return s, nil
 }
 
-// mostAhead bounds the batches of many partitions, of which each has one at
-// least, where the pool is no larger.
+// mostKeyedPool bounds the memory of batches that are encoded for each partition, at
+// least one for each, unless the pool is larger.
 const mostAhead = 256 << 20
 
-// bound makes batches smaller where one for each partition would be too much
-// memory, and refuses where that does not help.
+// limitBatchSize makes batches smaller where one for each partition would take too
+// much memory. It returns an error where even the smallest ones do.
 func (s *batchPool) bound(c *batchPoolConfig) error {
 	parts := int64(0)
 	for _, events := range c.cycle.events {
@@ -118,16 +118,16 @@ func (s *batchPool) bound(c *batchPoolConfig) error {
 		}
 	}
 	if s.codec != kafka.None {
-		parts *= 2 // each is kept compressed, too
+		parts *= 2 // each is also kept compressed
 	}
 	most := max(c.pool, mostAhead)
 	per := int(most/parts) + kafka.HeaderSize
 	least := c.least(len(s.headers))
-	whole := max(c.batchSize, least) // one event is never cut
+	full := max(c.batchSize, least) // one event is never cut
 	if c.batchEvents > 0 {
-		whole = least // more they never hold
+		full = least // they never have more events
 	}
-	if per >= whole {
+	if per >= full {
 		return nil
 	}
 	if per < least {
@@ -135,7 +135,7 @@ func (s *batchPool) bound(c *batchPoolConfig) error {
 			Doing: "encode batches ahead",
 			Err: fmt.Errorf("keys choose the partition, so each partition needs its own batches: the smallest ones take %s, and the pool has %s",
 				units.FormatSize(int64(least)*parts), units.FormatSize(most)),
-			Hint: "add --fresh, which encodes events as they go, or --pool " + units.FlagSizeAbove(int64(least)*parts),
+			Hint: "add --fresh, which needs no pool, or --pool " + units.FlagSizeAbove(int64(least)*parts),
 		}
 	}
 	s.warning = fmt.Sprintf("batches are limited to %s instead of --batch-size: keys choose the partition, so each partition needs its own batches, and the pool has %s; --pool %s fits full batches, and --fresh needs no pool",
@@ -144,8 +144,8 @@ func (s *batchPool) bound(c *batchPoolConfig) error {
 	return nil
 }
 
-// least is the bytes of the smallest batch there may be, in the mean: of one
-// event, or of as many as a batch has.
+// minBatchSize is the mean size in bytes of the smallest batch that is allowed: of
+// one event, or of as many as a batch has.
 func (c *batchPoolConfig) least(headersLen int) int {
 	keys, n := 0, 0
 	for _, events := range c.cycle.events {
@@ -155,13 +155,13 @@ func (c *batchPoolConfig) least(headersLen int) int {
 		}
 	}
 	count := max(1, c.batchEvents)
-	// An upper bound of what is around a key and a value.
+	// An upper bound: the record's overhead varies with its number and sizes.
 	record := kafka.RecordSize(int32(min(count, math.MaxInt32)), keys/max(1, n)+1, int(math.Ceil(c.gen.MeanSize())), headersLen)
 	return min(kafka.HeaderSize+count*record, max(c.batchSize, kafka.HeaderSize+record))
 }
 
-// fill makes templates of the events that next gives until they have the bytes
-// asked for; at least one.
+// fill makes templates of the events that next returns until they have as many
+// bytes as asked for; at least one.
 func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, bytes int64, next func() uint64) error {
 	var z *kafka.Compressor
 	if s.codec != kafka.None {
@@ -172,7 +172,7 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 	}
 	limit := c.batchSize - kafka.HeaderSize
 	var buf []byte
-	pending, filled := next(), int64(0)
+	event, filled := next(), int64(0)
 	for len(*to) == 0 || filled+int64(limit) <= bytes && s.events < math.MaxInt32 && len(*to) < mostTemplates {
 		d := template{id: int32(len(*to))}
 		buf = buf[:0]
@@ -180,9 +180,9 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 		sum, total := uint32(0), 0
 		for {
 			if c.gen.HasKey() {
-				key = c.gen.AppendKey(key[:0], pending)
+				key = c.gen.AppendKey(key[:0], event)
 			}
-			size := c.gen.Size(pending)
+			size := c.gen.Size(event)
 			delta := int32(len(d.ends))
 			need := kafka.RecordSize(delta, keyLen(key), size, len(s.headers))
 			if delta > 0 && len(buf)+need > limit {
@@ -200,14 +200,14 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 			if c.hashes {
 				d.keys = append(d.keys, hashKey(key))
 			}
-			buf = c.gen.AppendValue(buf, pending)
+			buf = c.gen.AppendValue(buf, event)
 			buf = append(buf, s.headers...)
 			sum = kafka.UpdateCRC(sum, buf[at:])
 			total += len(key) + size + headerBytes
 			d.ends = append(d.ends, uint32(len(buf)))
 			d.sums = append(d.sums, sum)
 			d.bytes = append(d.bytes, uint32(total))
-			pending = next()
+			event = next()
 			if len(d.ends) == c.batchEvents {
 				break
 			}
@@ -236,15 +236,15 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 	return nil
 }
 
-// keep copies b off the heap, in pieces of a mapping that holds many.
+// copyOffHeap copies b off the heap. Many such copies share one mapping.
 func (s *batchPool) keep(b []byte) ([]byte, error) {
-	const piece = 1 << 20
+	const mapping = 1 << 20
 	var room []byte
 	if n := len(s.memory); n > 0 {
 		room = s.memory[n-1]
 	}
 	if cap(room)-len(room) < len(b) {
-		m, err := offHeap(max(piece, len(b)))
+		m, err := offHeap(max(mapping, len(b)))
 		if err != nil {
 			return nil, fmt.Errorf("map memory: %w", err)
 		}
@@ -257,7 +257,7 @@ func (s *batchPool) keep(b []byte) ([]byte, error) {
 	return room[at:len(room):len(room)], nil
 }
 
-// free gives the memory back. Nothing may be in flight any more.
+// free returns the memory to the system. No batch may be in flight any more.
 func (s *batchPool) free() error {
 	var first error
 	for _, m := range s.memory {
@@ -270,8 +270,8 @@ func (s *batchPool) free() error {
 }
 
 // pick returns the template for the batch of a stream that begins with its event
-// first: always the same one, so that what was said about its room holds when
-// it is fired. nil: the partition has no keys.
+// first. It always returns the same one, so that the room which was reported for
+// the batch is still right when the batch is sent. nil: the partition has no keys.
 func (s *batchPool) pick(stream, partition int32, first uint64) *template {
 	ds := s.templates
 	if s.byPart != nil {
@@ -288,13 +288,13 @@ func (s *batchPool) pick(stream, partition int32, first uint64) *template {
 	return &ds[(h>>32)*uint64(len(ds))>>32]
 }
 
-// events is how many records the template has.
+// events is the number of records in the template.
 func (d *template) events() int { return len(d.ends) }
 
-// size is the bytes of the first k records.
+// size is the number of bytes of the first k records.
 func (d *template) size(k int) int { return int(d.ends[k-1]) }
 
-// sum is their checksum.
+// sum is the checksum of the first k records.
 func (d *template) sum(k int) kafka.Sum {
 	if k == len(d.ends) {
 		return d.whole

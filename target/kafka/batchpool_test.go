@@ -24,7 +24,7 @@ func generator(t testing.TB, s payload.Spec) *payload.Generator {
 	return g
 }
 
-// Any number of a template's records is a batch: its bytes, its sum and its
+// Any prefix of a template's records is a batch: its bytes, its checksum and its
 // events' bytes are those of the records themselves.
 func TestTemplatePrefixes(t *testing.T) {
 	sizes := []string{"0", "1", "100", "0-300", "lognormal(50,1)"}
@@ -78,7 +78,7 @@ func TestTemplatePrefixes(t *testing.T) {
 				rt.Fatal(err)
 			}
 			if total != int(d.bytes[k-1]) {
-				rt.Fatalf("%d events have %d bytes, the template says %d", k, total, d.bytes[k-1])
+				rt.Fatalf("%d events have %d bytes, the template has %d", k, total, d.bytes[k-1])
 			}
 			number += uint64(d.events())
 		}
@@ -112,8 +112,8 @@ func TestBatchPoolFills(t *testing.T) {
 	}
 }
 
-// Which template a batch is made from depends on its place alone, and all are
-// used about as often.
+// The template of a batch depends only on the batch's stream and first event, and
+// all templates are used about equally often.
 func TestPick(t *testing.T) {
 	s := &batchPool{templates: make([]template, 4)}
 	seen := map[*template]int{}
@@ -121,7 +121,7 @@ func TestPick(t *testing.T) {
 		for first := uint64(0); first < 2000*2383; first += 2383 {
 			d := s.pick(stream, 0, first)
 			if d != s.pick(stream, 0, first) {
-				t.Fatal("another template at the second look")
+				t.Fatal("a second call picked another template")
 			}
 			seen[d]++
 		}
@@ -188,8 +188,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// Where keys choose among very many partitions, the batches of all of them have
-// a bound.
+// Where keys choose among very many partitions, the memory of all their batches is
+// bounded.
 func TestBatchPoolOfManyPartitions(t *testing.T) {
 	const partitions = 4000
 	for _, tt := range []struct {
@@ -216,7 +216,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 			if tt.fails {
 				var targetErr *target.Error
 				if !errors.As(err, &targetErr) || !strings.Contains(targetErr.Hint, "--fresh") {
-					t.Fatalf("got %v, want a refusal with the way out", err)
+					t.Fatalf("got %v, want an error whose hint names --fresh", err)
 				}
 				return
 			}
@@ -225,7 +225,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 			}
 			defer s.free()
 			if kept := s.raw + s.packed; kept > tt.most || kept < tt.most/4 {
-				t.Errorf("%d bytes are kept, want %d at most, and not much less", kept, tt.most)
+				t.Errorf("%d bytes are kept, want at most %d, and not much less", kept, tt.most)
 			}
 			if (s.warning != "") != tt.warns {
 				t.Errorf("got the warning %q", s.warning)
@@ -244,12 +244,12 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 	}
 	defer s.free()
 	if s.warning != "" || s.byPart[0][0].size(s.byPart[0][0].events()) < 255<<10 {
-		t.Errorf("12 partitions: batches of %d bytes, %q; want whole ones", s.byPart[0][0].size(s.byPart[0][0].events()), s.warning)
+		t.Errorf("12 partitions: batches of %d bytes, %q; want full ones", s.byPart[0][0].size(s.byPart[0][0].events()), s.warning)
 	}
 }
 
-// The ways out of that bound can be typed as they are printed, and lead out; and
-// it says nothing where batches are smaller by themselves.
+// The options that the hint and the warning suggest work as printed. Nothing is
+// reported where batches are below the bound anyway.
 func TestBoundOfManyPartitions(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -275,7 +275,7 @@ func TestBoundOfManyPartitions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			gen := generator(t, payload.Spec{Size: tt.size, Key: "seq"})
 			cycle := newKeyCycle(gen, tt.parts)
-			bound := func(pool int64) (said string, failed bool) {
+			bound := func(pool int64) (message string, failed bool) {
 				s := batchPool{codec: tt.codec}
 				err := s.bound(&batchPoolConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, batchEvents: tt.events, pool: pool, cycle: cycle})
 				var targetErr *target.Error
@@ -284,33 +284,33 @@ func TestBoundOfManyPartitions(t *testing.T) {
 				}
 				return s.warning, false
 			}
-			said, failed := bound(1 << 20)
-			if failed != tt.fails || (said != "") != (tt.warns || tt.fails) {
-				t.Fatalf("got %q, failed %v, want a warning %v, a failure %v", said, failed, tt.warns, tt.fails)
+			message, failed := bound(1 << 20)
+			if failed != tt.fails || (message != "") != (tt.warns || tt.fails) {
+				t.Fatalf("got %q, failed %v, want a warning %v, a failure %v", message, failed, tt.warns, tt.fails)
 			}
-			if said == "" {
+			if message == "" {
 				return
 			}
-			_, rest, _ := strings.Cut(said, "--pool ")
+			_, rest, _ := strings.Cut(message, "--pool ")
 			word, _, _ := strings.Cut(rest, " ")
 			pool, err := units.ParseSize(word)
 			if err != nil {
-				t.Fatalf("%q: %v", said, err)
+				t.Fatalf("%q: %v", message, err)
 			}
 			if again, failed := bound(pool); failed || tt.warns && again != "" {
-				t.Errorf("with --pool %s: got %q, failed %v; want nothing more", word, again, failed)
+				t.Errorf("with --pool %s: got %q, failed %v; want no message", word, again, failed)
 			}
 		})
 	}
 }
 
-// What is encoded as it goes needs no batches ahead, however many partitions
-// there are.
+// Batches that are encoded when they are sent need no pool, however many
+// partitions there are.
 func TestFreshBatchPool(t *testing.T) {
 	c := fake(t, 200)
 	p := opened(t, c.ListenAddrs(), nil, "fresh=true", "partitioner=murmur2", "key=seq")
 	if p.batchPool.raw > 256<<10 {
-		t.Errorf("%d bytes are kept, and none are sent", p.batchPool.raw)
+		t.Errorf("the pool keeps %d bytes, which are never sent", p.batchPool.raw)
 	}
 	if got := tally(newRig(t, p).fire(3000)); got.acked != 3000 {
 		t.Errorf("%+v, want all acked", got)

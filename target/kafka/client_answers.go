@@ -7,9 +7,9 @@ import (
 	"carronade/internal/socket"
 )
 
-// answers is when answers to produce requests can have arrived at the earliest, by
-// partition and offset: franz-go calls a record's promise when its own goroutines come
-// to it, which is later. Safe for concurrent use.
+// answerTimes holds the earliest times at which answers to produce requests can have
+// arrived, by partition and offset. franz-go calls a record's promise later, when its
+// own goroutines get to it. Safe for concurrent use.
 type answers struct {
 	mu   sync.Mutex
 	now  func() time.Duration // nil before the run
@@ -22,7 +22,7 @@ type answerAt struct {
 	earliest time.Duration
 }
 
-// mostAnswers bounds what is remembered of a partition: promises come soon after.
+// mostAnswers bounds the times kept for a partition: promises come soon after.
 const mostAnswers = 256
 
 func (a *answers) start(now func() time.Duration) {
@@ -31,7 +31,7 @@ func (a *answers) start(now func() time.Duration) {
 	a.mu.Unlock()
 }
 
-// clock returns the run's, nil before it.
+// clock returns the run's clock, nil before the run.
 func (a *answers) clock() func() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,8 +51,8 @@ func (a *answers) note(partition int32, base int64, earliest time.Duration) {
 	a.logs[partition] = l
 }
 
-// earliest is when the answer about an offset can have arrived, 0 where that is not
-// known.
+// earliest is the earliest time at which the answer for an offset can have arrived, 0
+// if it is not known.
 func (a *answers) earliest(partition int32, offset int64) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -65,16 +65,18 @@ func (a *answers) earliest(partition int32, offset int64) time.Duration {
 	return 0
 }
 
-// A readTimes knows when what a connection's reader finds can have arrived.
+// A readTimes determines when the bytes that a connection's reader reads can have
+// arrived.
 type readTimes struct {
 	in    *socket.Stamped
 	of    *answers
-	empty time.Duration // when nothing was left to read, the last time it was looked
-	woke  time.Duration // the earliest that what woke the reader since then can have come; 0: nothing did
+	empty time.Duration // when the socket was last seen empty
+	woke  time.Duration // the earliest arrival of what woke the reader since then; 0: nothing woke it
 }
 
-// read notes that a read has returned. One that slept was woken by what came: until
-// then, less the time for which its thread waited for a processor, there was nothing.
+// read notes that a read has returned. If the read slept, arriving bytes woke it, so
+// the socket was empty until now, less the time for which the thread waited for a
+// processor.
 func (r *readTimes) read() {
 	clock := r.of.clock()
 	if clock == nil || !r.in.Slept() {
@@ -83,10 +85,10 @@ func (r *readTimes) read() {
 	r.woke = max(r.empty, clock()-r.of.gaps.Waited())
 }
 
-// arrived is the earliest moment at which the answer can have arrived that a read has
-// just completed. The kernel's time of a read is that of the newest bytes near it, so
-// it is the answer's own only when nothing follows; else nothing is known but when the
-// socket was last empty.
+// arrived is the earliest time at which the answer that a read has just completed can
+// have arrived. The kernel's time of a read is that of the newest bytes near it, so it
+// is the answer's time only if nothing follows; else only the time when the socket was
+// last empty is known.
 func (r *readTimes) arrived() time.Duration {
 	clock := r.of.clock()
 	if clock == nil {

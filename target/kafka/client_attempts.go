@@ -14,18 +14,18 @@ import (
 	"carronade/internal/socket"
 )
 
-// An attempts counts batches as franz-go writes them and as brokers answer: its
-// hooks tell of the ones that succeeded alone, and an attempt that did not is
-// one that it makes again, or gives up. It reads what passes over the clients'
-// connections, behind TLS, and changes nothing of it. Safe for concurrent use.
+// An attempts counts batches as franz-go writes them and as brokers answer.
+// franz-go's hooks report only batches that succeeded; it retries the others or
+// gives them up. An attempts reads the bytes that pass over the clients'
+// connections, inside TLS, and does not change them. Safe for concurrent use.
 type attempts struct {
-	written    atomic.Uint64 // batches in requests that want an answer
+	written    atomic.Uint64 // batches in requests that ask for an answer
 	refused    atomic.Uint64 // answered with an error
 	unanswered atomic.Uint64 // their connection ended before an answer came
 	answers    answers
 }
 
-// dialer is how a client connects that is counted.
+// dialer returns the option with which a client's connections are counted.
 func (a *attempts) dialer(s *security) kgo.Opt {
 	return kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
 		conn, err := s.dialForClient(ctx, addr)
@@ -56,11 +56,11 @@ type countedConn struct {
 	pending map[int32]pendingProduce // by correlation id
 	closed  bool
 
-	// Of the reader: the answer that is coming in.
+	// The answer that is being read; only the reader uses these.
 	head [8]byte // size and correlation id
 	have int     // bytes of head
 	left int     // bytes of the answer still to come
-	keep bool    // it is to a produce request
+	keep bool    // it answers a produce request
 	what pendingProduce
 	body []byte
 }
@@ -77,7 +77,7 @@ type pendingProduce struct {
 	batches int
 }
 
-// Write implements net.Conn. franz-go writes a request by one call.
+// Write implements net.Conn. franz-go writes each request in one call.
 func (c *countedConn) Write(b []byte) (int, error) {
 	id, p, ok := produceOf(b)
 	if ok {
@@ -91,7 +91,7 @@ func (c *countedConn) Write(b []byte) (int, error) {
 	}
 	if n == len(b) {
 		c.of.written.Add(uint64(p.batches))
-	} else { // part of a request is none
+	} else { // the broker ignores part of a request
 		c.mu.Lock()
 		delete(c.pending, id)
 		c.mu.Unlock()
@@ -99,8 +99,7 @@ func (c *countedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// produceOf reads a request, and reports whether it is one to produce that wants
-// an answer.
+// produceOf parses a request. ok: it is a produce request that asks for an answer.
 func produceOf(b []byte) (id int32, p pendingProduce, ok bool) {
 	const head = 14 // size, key, version, correlation id, length of the client id
 	if len(b) < head || int(binary.BigEndian.Uint32(b)) != len(b)-4 || kmsg.Key(binary.BigEndian.Uint16(b[4:])) != kmsg.Produce {
@@ -138,7 +137,7 @@ func (c *countedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// take follows the answers that come in.
+// parse splits the incoming bytes into answers.
 func (c *countedConn) take(b []byte) {
 	for len(b) > 0 {
 		if c.left == 0 { // between two answers, or in the head of one
@@ -179,7 +178,7 @@ func (c *countedConn) take(b []byte) {
 	}
 }
 
-// meet finds what the answer is to.
+// matchRequest finds the request that the answer belongs to.
 func (c *countedConn) meet(id int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,8 +187,8 @@ func (c *countedConn) meet(id int32) {
 	c.body = c.body[:0]
 }
 
-// answered counts what an answer refuses. One that cannot be read is franz-go's
-// to complain about.
+// countAnswer counts the batches that an answer refuses. It ignores an answer that
+// cannot be read: franz-go reports that.
 func (c *countedConn) answered() {
 	resp := kmsg.NewPtrProduceResponse()
 	resp.Version = c.what.version
@@ -207,7 +206,7 @@ func (c *countedConn) answered() {
 	for i := range resp.Topics {
 		for _, p := range resp.Topics[i].Partitions {
 			c.of.answers.note(p.Partition, p.BaseOffset, earliest)
-			if p.ErrorCode != 0 && p.ErrorCode != kerr.DuplicateSequenceNumber.Code { // which says that it is there
+			if p.ErrorCode != 0 && p.ErrorCode != kerr.DuplicateSequenceNumber.Code { // a duplicate has been appended already
 				c.of.refused.Add(1)
 			}
 		}

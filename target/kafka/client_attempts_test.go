@@ -13,16 +13,15 @@ import (
 	"carronade/load"
 )
 
-// How often franz-go tried in vain is in the report, and nothing is where it did
-// not.
+// The report has the number of failed attempts, and says nothing if none failed.
 func TestClientAttempts(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
 		refused, unanswered uint64 // requests of one batch
 	}{
-		{"all went well", 0, 0},
+		{"no failures", 0, 0},
 		{"refused", 3, 0},
-		{"closed the connection", 0, 2},
+		{"connection closed", 0, 2},
 		{"both", 2, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,7 +45,7 @@ func TestClientAttempts(t *testing.T) {
 					}
 					return resp, nil, true
 				case n <= tt.refused+tt.unanswered:
-					return nil, errors.New("hang up"), true
+					return nil, errors.New("the test closes this connection"), true
 				}
 				return nil, nil, false
 			})
@@ -74,7 +73,8 @@ func TestClientAttempts(t *testing.T) {
 	}
 }
 
-// FuzzCountedConn: whatever comes, and however it is cut, is passed on as it is.
+// FuzzCountedConn checks that no input makes the counting panic, however it is split
+// into reads.
 func FuzzCountedConn(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 8, 0, 0, 0, 7, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 2, 9, 9}, uint8(3))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0, 0}, uint8(1))
@@ -94,7 +94,7 @@ func FuzzCountedConn(f *testing.F) {
 	})
 }
 
-// BenchmarkProduceOf is what counting costs for each request of 1 MiB.
+// BenchmarkProduceOf measures the cost of counting a request of 1 MiB.
 func BenchmarkProduceOf(b *testing.B) {
 	req := kmsg.NewPtrProduceRequest()
 	req.Version, req.Acks = 9, 1

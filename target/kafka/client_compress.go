@@ -10,24 +10,25 @@ import (
 	"carronade/internal/wire/kafka"
 )
 
-// A clientCompressor compresses the batches of the client engine as those of the
-// wire engine are, so that a codec leaves the same of the same records by either
-// way. It is safe for concurrent use.
+// A clientCompressor compresses the batches of the client engine in the same way as
+// the wire engine does, so that a codec compresses the same records equally well in
+// both engines. It is safe for concurrent use.
 type clientCompressor struct {
 	codec kafka.Codec
 	spare sync.Pool // of *kafka.Compressor
 }
 
-// compressionOf is the setting of a codec by its name.
+// compressionOf returns the client option for a codec's name.
 func compressionOf(name string) kgo.ProducerOpt {
 	codec, err := kafka.ParseCodec(name)
-	if err != nil || codec == kafka.None { // no other name comes this far
+	if err != nil || codec == kafka.None { // other names were refused before
 		return kgo.ProducerBatchCompression(kgo.NoCompression())
 	}
 	return kgo.WithCompressor(&clientCompressor{codec: codec})
 }
 
-// Compress implements kgo.Compressor. What cannot be compressed goes as it is.
+// Compress implements kgo.Compressor. If compression fails, it
+// returns src.
 func (c *clientCompressor) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
 	if c.codec == kafka.Zstd && slices.Contains(flags, kgo.CompressDisableZstd) {
 		return src, kgo.CodecNone
@@ -44,6 +45,6 @@ func (c *clientCompressor) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.
 	if err != nil {
 		return src, kgo.CodecNone
 	}
-	dst.Write(out) // which keeps the memory for the next batch
+	dst.Write(out) // so that dst keeps the memory for the next batch
 	return dst.Bytes(), kgo.CompressionCodecType(c.codec)
 }

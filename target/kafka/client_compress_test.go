@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The client engine's batches have the bytes of the wire engine's codecs, which
-// others read, from any number of goroutines.
+// The client engine compresses with the wire engine's codecs, other clients can read
+// the result, and any number of goroutines may compress at once.
 func TestClientCompressor(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	src := make([]byte, 16_000)
@@ -46,7 +46,7 @@ func TestClientCompressor(t *testing.T) {
 							t.Errorf("codec %v, %d bytes, %v", codec, len(back), err)
 						}
 						if got := float64(len(out)) / float64(len(src)); got > tt.most {
-							t.Errorf("it leaves %.3f, want %.3f at most", got, tt.most)
+							t.Errorf("compressed to %.3f, want at most %.3f", got, tt.most)
 						}
 					}
 				})
@@ -56,6 +56,6 @@ func TestClientCompressor(t *testing.T) {
 	}
 	z := &clientCompressor{codec: 4}
 	if out, codec := z.Compress(new(bytes.Buffer), src, kgo.CompressDisableZstd); codec != kgo.CodecNone || !bytes.Equal(out, src) {
-		t.Errorf("a broker that knows no zstd gets codec %v", codec)
+		t.Errorf("a broker without zstd gets codec %v", codec)
 	}
 }

@@ -16,10 +16,10 @@ import (
 	"carronade/load"
 )
 
-// A clientSource consumes by franz-go, as an application would: as members of
-// a group, whose partitions come and go, or from partitions given to the
-// clients for good. Records are decoded by the client; an arrival is what one
-// poll returned of one partition.
+// A clientSource consumes through franz-go, as an application would: as members of
+// a group, whose partitions change, or from partitions that are assigned to the
+// clients permanently. The client decodes the records; an arrival is what one poll
+// returned from one partition.
 type clientSource struct {
 	cl      *cluster
 	stamped bool
@@ -31,12 +31,12 @@ type clientSource struct {
 	delivered []atomic.Int64 // by partition, next to be delivered
 	high      []atomic.Int64 // by partition; -1
 	ends      []int64        // nil unless reading ends there
-	over      []atomic.Bool  // by partition: read to its end
-	left      atomic.Int64   // partitions that were not
+	over      []atomic.Bool  // by partition: it was read to its end
+	left      atomic.Int64   // partitions that were not read to their ends
 
 	mu       sync.Mutex
 	without  time.Duration // time without an assignment, of clients that have one again
-	assigned int           // times that partitions were assigned
+	assigned int           // how often partitions were assigned
 	revoked  int
 }
 
@@ -46,23 +46,23 @@ type clientReader struct {
 	s      *clientSource
 	id     int
 	client *kgo.Client
-	// leaving says that the run is over: what was read is committed, or cannot be.
+	// leaving: the run is over, and the last commit was tried.
 	leaving atomic.Bool
 
 	events, bytes atomic.Uint64 // delivered
 
 	mu    sync.Mutex
-	since time.Time // without an assignment since; zero while it has one
+	since time.Time // when it lost its assignment; zero while it has one
 	owned map[int32]bool
 
 	late     *clientLateness
 	arrivals []load.Arrival
 	marks    []load.Stamp
 	nexts    []position64
-	lasts    []*kgo.Record // of each partition in a poll, to be committed
+	lasts    []*kgo.Record // the last record of each partition in a poll, to be committed
 }
 
-// A position64 is an offset in a partition.
+// A logOffset is an offset in a partition.
 type position64 struct {
 	log    int32
 	offset int64
@@ -83,7 +83,7 @@ func newClientSource(ctx context.Context, cl *cluster, stamped bool) (*clientSou
 	return s, nil
 }
 
-// opts are the settings of client i.
+// opts returns the settings of a client.
 func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 	c := s.cl.cfg
 	opts := append(c.baseOpts(),
@@ -92,7 +92,7 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 		kgo.FetchMaxPartitionBytes(c.fetch.maxPartition),
 		kgo.BrokerMaxReadBytes(max(100<<20, 2*c.fetch.maxBytes)),
 		kgo.FetchMaxWait(max(c.fetch.maxWait, 10*time.Millisecond)),
-		kgo.KeepControlRecords(), // not counted, but they are how a log may end
+		kgo.KeepControlRecords(), // not counted, but a log may end with one
 		kgo.WithHooks(&s.traffic, r.late),
 		kgo.WithPools(&s.pool),
 	)
@@ -119,7 +119,7 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 		kgo.OnPartitionsAssigned(r.onAssigned),
 		kgo.OnPartitionsRevoked(r.onRevoked),
 		kgo.OnPartitionsLost(r.onRevoked),
-		kgo.BlockRebalanceOnPoll(), // what was polled is delivered before its partition goes to another member
+		kgo.BlockRebalanceOnPoll(), // polled records are delivered before their partition goes to another member
 		kgo.AutoCommitMarks(),
 	)
 }
@@ -147,8 +147,8 @@ func (s *clientSource) Wire() (written, read uint64) {
 	return s.traffic.written.Load(), s.traffic.read.Load()
 }
 
-// Starts returns, per log, the offset where reading began; a group may have
-// begun elsewhere, where it had committed.
+// Starts returns, per log, the offset where reading began. For a group with
+// committed offsets, these are known once Receive was called.
 func (s *clientSource) Starts() []int64 { return append([]int64(nil), s.starts...) }
 
 // Positions returns, per log, the offset up to which everything was delivered.
@@ -160,13 +160,13 @@ func (s *clientSource) Positions() []int64 {
 	return o
 }
 
-// Ends asks, per log, for its end now.
+// Ends asks the brokers for the current end of each log.
 func (s *clientSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.ends(ctx) }
 
-// Heads asks, per log, for its beginning now.
+// Heads asks the brokers for the current beginning of each log.
 func (s *clientSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.heads(ctx) }
 
-// Metrics returns what each broker sent, to all clients together.
+// Metrics returns what each broker sent to all clients together.
 func (s *clientSource) Metrics() []BrokerMetrics { return s.traffic.metrics() }
 
 // Receive implements load.Source.
@@ -187,7 +187,7 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 			if s.delivered[p].Load() < ends[p] {
 				left++
 			} else {
-				// Nothing will be polled of it that could say so.
+				// No poll will return records that show it.
 				s.over[p].Store(true)
 			}
 		}
@@ -218,7 +218,7 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 	s.mu.Unlock()
 	for _, r := range clients {
 		wg.Go(func() {
-			// Group members leave, so that the others take over at once.
+			// Group members leave explicitly, so that the others take over at once.
 			defer r.leave()
 			if err := r.poll(ctx, now, sink); err != nil {
 				cancel(err)
@@ -258,7 +258,7 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 			if log < 0 {
 				return
 			}
-			if s.cl.cfg.shareGroup == "" { // those are not told where the log ends
+			if s.cl.cfg.shareGroup == "" { // a share group does not learn where the log ends
 				s.high[log].Store(t.HighWatermark)
 			}
 			if r.take(&t, log, at) {
@@ -283,7 +283,7 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 	}
 }
 
-// take makes an arrival of one partition's records, and reports whether the
+// addArrival makes an arrival of one partition's records, and reports whether the
 // partition has now been read to its end.
 func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Duration) (over bool) {
 	s := r.s
@@ -292,7 +292,7 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Durat
 	if s.ends != nil {
 		end = s.ends[log]
 	}
-	// The client does not keep the batches apart, so there is no checksum.
+	// The client does not report batches separately, so no checksum is known.
 	a := load.Arrival{Log: log, At: at, ProducerID: -1, Sequence: -1}
 	next := int64(-1)
 	for _, rec := range t.Records {
@@ -320,7 +320,7 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Durat
 	if next < 0 {
 		return false
 	}
-	if s.cl.cfg.shareGroup == "" { // of their answers the client tells nothing
+	if s.cl.cfg.shareGroup == "" { // the client reports nothing about the answers to a share group
 		a.Earliest = r.late.earliest(log, at, next < t.HighWatermark)
 	}
 	r.nexts = append(r.nexts, position64{log, min(next, end)})
@@ -337,7 +337,8 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Durat
 	return next >= end && !s.over[log].Swap(true)
 }
 
-// fatal returns an error that polling on would not mend.
+// fatal returns an error that further polling would not resolve, nil if there is
+// none.
 func (s *clientSource) fatal(fetches kgo.Fetches) error {
 	var fatal error
 	fetches.EachError(func(topic string, part int32, err error) {
@@ -361,7 +362,7 @@ func (s *clientSource) facts() map[string]any {
 			events[r.id], bytes[r.id] = r.events.Load(), r.bytes.Load()
 		}
 		s.mu.Unlock()
-		// What was delivered to each, the rest of the last delivery included.
+		// What was delivered to each member, including all of the last delivery.
 		f["share_group"] = map[string]any{"name": g, "members": s.cl.cfg.clients, "member_events": events, "member_bytes": bytes}
 	}
 	if g := s.cl.cfg.group; g != "" {

@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	// mostDistinct bounds how many distinct events are kept ready.
+	// mostDistinct bounds the number of distinct events in memory.
 	mostDistinct = 1 << 16
-	// sampled is how many sizes are looked at to learn whether stamps fit,
-	// where events are made as they go.
+	// sizeSamples is the number of sizes that are checked to find out whether stamps
+	// fit, where every event is generated when it is sent.
 	sampled = 1 << 16
 )
 
-// A content makes the records of the client engine: from values made ahead,
-// which all clients share, or fresh ones. It is not changed after prepare.
+// A content makes the records of the client engine, either from values generated
+// before the run, which all clients share, or fresh ones. It does not change after
+// prepare.
 type content struct {
 	gen     *payload.Generator
 	cfg     *config
-	values  [][]byte // made ahead; nil when fresh
+	values  [][]byte // generated before the run; nil when fresh
 	keys    [][]byte // likewise; nil without keys
 	headers []kgo.RecordHeader
-	fixed   int64 // bytes of headers, on every event
+	fixed   int64 // bytes of the headers of each event
 	stamped bool
 	cyclic  bool // keys choose the partition: event n has key n % cycleEvents
 }
@@ -103,7 +104,7 @@ func (c *content) fill(to *clientBatch, batch *load.Batch) (bytes int64) {
 	return bytes
 }
 
-// appendKey appends the key of event n of the run, where events have keys.
+// appendKey appends the key of event n of the run. False: events have no keys.
 func (c *content) appendKey(dst []byte, n uint64) ([]byte, bool) {
 	switch {
 	case c.keys != nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// resetOffset is where a group begins that has committed nothing.
+// resetOffset is where a group starts that has committed nothing.
 func (s *clientSource) resetOffset() kgo.Offset {
 	switch c := s.cl.cfg; {
 	case c.op != opConsume || c.from.kind == "latest":
@@ -31,8 +31,7 @@ func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[st
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.assigned++
-	// One that was given nothing has its assignment, too: there are more members
-	// than partitions.
+	// An empty assignment counts, too: there may be more members than partitions.
 	if !r.since.IsZero() {
 		s.without += time.Since(r.since)
 		r.since = time.Time{}
@@ -40,8 +39,8 @@ func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[st
 }
 
 func (r *clientReader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[string][]int32) {
-	// What was delivered must not be delivered again by the next owner. At the
-	// end that was tried before.
+	// The next owner must not deliver these events again. At the end of the run,
+	// leave has tried to commit already.
 	if !r.leaving.Load() {
 		if err := cl.CommitMarkedOffsets(ctx); err != nil && ctx.Err() == nil {
 			r.s.cl.cfg.logf("commit before a rebalance: %v", err)
@@ -58,8 +57,8 @@ func (r *clientReader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[
 	}
 }
 
-// Rebalancing implements load.Source: the time without an assignment, as the
-// mean over the clients.
+// Rebalancing implements load.Source: the time without an assignment, the mean over
+// the clients.
 func (s *clientSource) Rebalancing() time.Duration {
 	if s.cl.cfg.group == "" {
 		return 0
@@ -77,8 +76,8 @@ func (s *clientSource) Rebalancing() time.Duration {
 	return total / time.Duration(max(1, len(clients)))
 }
 
-// goOn takes over what a group has committed: it goes on there, and not where
-// the option from says.
+// resumeCommitted takes over the offsets that a group has committed: it resumes
+// there, whatever the option from says.
 func (s *clientSource) goOn(ctx context.Context) error {
 	c := s.cl.cfg
 	if c.group == "" {
@@ -94,7 +93,7 @@ func (s *clientSource) goOn(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		// A cluster that has just started has no coordinator yet.
+		// A cluster that has just started may have no coordinator yet.
 		if !kerr.IsRetriable(err) || time.Now().After(deadline) {
 			return c.explain("read the committed offsets of the group "+c.group, err)
 		}
@@ -113,12 +112,12 @@ func (s *clientSource) goOn(ctx context.Context) error {
 	return nil
 }
 
-// leaveTime bounds the commit and the farewell at the end, each: a coordinator
-// that stands still must not hold up the end of a run.
+// leaveTimeout bounds the commit at the end and the leaving of the group, each: a
+// stuck coordinator must not delay the end of a run.
 const leaveTime = 2 * time.Second
 
-// release gives the records of the last poll back to a share group, for other
-// members: nobody takes them here.
+// release returns the records of the last poll to a share group, for other members:
+// this run does not count them.
 func (r *clientReader) release() {
 	if r.s.cl.cfg.shareGroup != "" {
 		r.client.MarkAcks(kgo.AckRelease)
@@ -127,8 +126,8 @@ func (r *clientReader) release() {
 
 func (r *clientReader) leave() {
 	if r.s.cl.cfg.shareGroup != "" {
-		// What was delivered is accepted; the client does it otherwise with the
-		// next poll, and there is none.
+		// Accept what was delivered. The client usually does so with the next poll,
+		// but this was the last one.
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 		r.client.MarkAcks(kgo.AckAccept)
 		if err := r.client.FlushAcks(ctx); err != nil {

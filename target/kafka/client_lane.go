@@ -17,18 +17,18 @@ type clientLane struct {
 	id        int
 	partition int32
 
-	fired []member // its events in the open transaction, guarded by that
+	fired []member // its events in the open transaction; guarded by transactor.mu
 
-	mu     sync.Mutex // guards what follows and the order of Settle
+	mu     sync.Mutex // guards the fields below and the order of calls of Complete
 	live   map[*clientBatch]bool
-	idle   []*clientBatch // used again: records are large
-	turned []*clientBatch // turned away, to be completed: there are no transactions any more
+	idle   []*clientBatch // to be reused: records are large
+	turned []*clientBatch // rejected, not yet completed: no transaction can be begun any more
 	closed bool
 	out    [1]load.Outcome
 }
 
-// A clientBatch is a batch with its records, on its way. It is used again, with
-// its memory, by its lane.
+// A clientBatch is a batch in flight, with its records. Its lane reuses it, with its
+// memory.
 type clientBatch struct {
 	l       *clientLane
 	batch   load.Batch
@@ -39,13 +39,13 @@ type clientBatch struct {
 
 	pending atomic.Int32
 	acked   atomic.Int32
-	failed  atomic.Int32 // the others are unknown
+	failed  atomic.Int32 // the rest is unknown
 	trouble atomic.Pointer[trouble]
 	first   int64 // offset of the first record; written by the promises' goroutine
 	last    int64
 }
 
-// A trouble is the first error of a batch.
+// A batchError is the first error of a batch.
 type trouble struct {
 	class load.Class
 	text  string
@@ -62,7 +62,7 @@ func (l *clientLane) Fire(batches []load.Batch) int {
 	s := l.s
 	if t := s.txn; t != nil {
 		if !t.mu.TryLock() {
-			return 0 // a transaction ends: its end calls Ready
+			return 0 // a transaction is being ended; Ready is called afterwards
 		}
 		defer t.mu.Unlock()
 		if !t.open && t.broken == "" {
@@ -74,7 +74,7 @@ func (l *clientLane) Fire(batches []load.Batch) int {
 		if b := s.buffered.Add(n); b > mostBuffered && b > n {
 			s.buffered.Add(-n)
 			s.refused.Store(true)
-			// What was in the way may have gone before it was said.
+			// Room may have become free before waitsForRoom was set.
 			if s.buffered.Load() <= mostBuffered/2 && s.refused.CompareAndSwap(true, false) {
 				s.p.sink.Ready(l.id, s.p.sink.Now())
 			}
@@ -128,7 +128,7 @@ func (l *clientLane) fire(batch *load.Batch) {
 	}
 }
 
-// turnAway keeps a batch that cannot be fired any more until it is refused.
+// reject keeps a batch that can no longer be sent until completeRejected.
 func (l *clientLane) turnAway(c *clientBatch, why string) {
 	c.sent = -1
 	c.failed.Store(c.batch.Events)
@@ -138,21 +138,21 @@ func (l *clientLane) turnAway(c *clientBatch, why string) {
 	l.mu.Unlock()
 }
 
-// refuse completes what was turned away. Without it a run that waits for its
-// number of events would wait for ever.
+// completeRejected completes the rejected batches. Without it, a run that waits for
+// a number of events would never end.
 func (s *clientSender) refuse() {
 	for _, l := range s.lanes {
 		l.mu.Lock()
-		turned := l.turned
+		rejected := l.turned
 		l.turned = nil
 		l.mu.Unlock()
-		for _, c := range turned {
+		for _, c := range rejected {
 			l.complete(c)
 		}
 	}
 }
 
-// kept is called for each record, by one goroutine of the client.
+// recordDone is the promise of each record. One goroutine of the client calls it.
 func (c *clientBatch) kept(r *kgo.Record, err error) {
 	switch {
 	case err != nil:
@@ -177,7 +177,7 @@ func (c *clientBatch) kept(r *kgo.Record, err error) {
 	}
 }
 
-// complete says what became of a batch whose promises were all called.
+// complete reports the outcome of a batch whose promises were all called.
 func (l *clientLane) complete(c *clientBatch) {
 	now := l.s.p.sink.Now()
 	n := c.batch.Events
@@ -195,7 +195,7 @@ func (l *clientLane) complete(c *clientBatch) {
 			o.Place = c.first
 		}
 		if l.s.p.cfg.acks == 0 {
-			o.Done = o.Sent // nothing was answered
+			o.Done = o.Sent // the broker does not answer
 		} else if o.Acked > 0 {
 			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.last)
 		}
@@ -207,8 +207,8 @@ func (l *clientLane) complete(c *clientBatch) {
 	l.s.freed(int64(n))
 }
 
-// Close implements load.Lane. What is still on its way is unknown: franz-go
-// does not tell what it has written.
+// Close implements load.Lane. Batches in flight are unknown: franz-go does not report
+// what it has written.
 func (l *clientLane) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

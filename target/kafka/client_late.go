@@ -8,12 +8,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A clientLateness is what a reader adds to the time in which events reach it through
-// a client: what the client has read waits until it is polled, and the client asks the
-// broker for more only then. It is the client's lateness as far as its hooks tell;
-// what waits in the socket is not known.
+// A clientLateness measures the delay that a reader itself adds to events that it reads
+// through a client: what the client has read waits until it is polled, and the client
+// asks the broker for more only then. It covers what the client's hooks report; how
+// long bytes wait in the socket is not known.
 //
-// The hooks come from the client's goroutines, the rest from that which polls.
+// The client's goroutines call the hooks; the polling goroutine calls the other methods.
 type clientLateness struct {
 	now   func() time.Duration
 	logOf func(topic string, partition int32) int32
@@ -22,15 +22,15 @@ type clientLateness struct {
 	reads map[int32]time.Duration // by broker: when its newest answer had been read
 	logs  map[int32]*fetched
 
-	asking, next map[int32]time.Duration // by broker: how late it was asked; how late it will have been
-	polled       time.Duration           // the poll before this one
+	asking, next map[int32]time.Duration // by broker: how late the last request was; how late the next one is
+	polled       time.Duration           // time of the previous poll
 }
 
-// A fetched is what was read of a log and is not polled yet.
+// A fetched describes what was read from a log and is not polled yet.
 type fetched struct {
 	broker         int32
-	oldest, newest time.Duration // when it was read; 0: nothing
-	behind         time.Duration // as of a part
+	oldest, newest time.Duration // when it was read; 0: nothing was
+	behind         time.Duration // see part.ownDelay
 }
 
 var (
@@ -55,7 +55,7 @@ func (l *clientLateness) OnBrokerRead(meta kgo.BrokerMetadata, key int16, _ int,
 	l.mu.Unlock()
 }
 
-// OnFetchBatchRead implements kgo.HookFetchBatchRead: the batch is of the broker's
+// OnFetchBatchRead implements kgo.HookFetchBatchRead: the batch is from the broker's
 // newest answer.
 func (l *clientLateness) OnFetchBatchRead(meta kgo.BrokerMetadata, topic string, partition int32, _ kgo.FetchBatchMetrics) {
 	log := l.logOf(topic, partition)
@@ -68,7 +68,7 @@ func (l *clientLateness) OnFetchBatchRead(meta kgo.BrokerMetadata, topic string,
 	}
 }
 
-// log is what is known of a log; the lock is held.
+// log returns the entry of a log. The lock is held.
 func (l *clientLateness) log(log int32) *fetched {
 	f := l.logs[log]
 	if f == nil {
@@ -78,8 +78,8 @@ func (l *clientLateness) log(log int32) *fetched {
 	return f
 }
 
-// earliest is when what a poll returned of a log could have arrived, had the reader
-// never been late. more: the log has more than that.
+// earliest is the time at which what a poll returned from a log could have arrived if
+// the reader had never been late. more: the log has more than that.
 func (l *clientLateness) earliest(log int32, at time.Duration, more bool) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,9 +88,9 @@ func (l *clientLateness) earliest(log int32, at time.Duration, more bool) time.D
 	known := read > 0 && read <= at
 	switch {
 	case !known:
-		read = l.polled // not before the last poll, which took all there was
+		read = l.polled // not before the previous poll, which took everything
 	case f.newest > at:
-		f.oldest = f.newest // of the next answer, while this one was taken
+		f.oldest = f.newest // of the next answer, which came while this one was handled
 	default:
 		f.oldest = 0
 	}
@@ -105,7 +105,7 @@ func (l *clientLateness) earliest(log int32, at time.Duration, more bool) time.D
 	return earliest
 }
 
-// over ends a poll.
+// endPoll ends a poll.
 func (l *clientLateness) over(at time.Duration) {
 	for broker, late := range l.next {
 		l.asking[broker] = late

@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// TestClientLateness: what a client has read waits for the poll, and what it asks for
-// next waited as well.
+// TestClientLateness checks that the time for which fetched records wait for a poll
+// counts as the reader's delay, for them and for what the client fetches next.
 func TestClientLateness(t *testing.T) {
 	const ms = time.Millisecond
 	now := time.Duration(0)
@@ -18,7 +18,7 @@ func TestClientLateness(t *testing.T) {
 		now = at
 		meta := kgo.BrokerMetadata{NodeID: broker}
 		l.OnBrokerRead(meta, int16(kmsg.Fetch), 10, 0, 0, nil)
-		now++ // to take it in takes a moment
+		now++ // reading the batch takes a moment
 		for _, log := range logs {
 			l.OnFetchBatchRead(meta, "t", log, kgo.FetchBatchMetrics{})
 		}
@@ -44,16 +44,16 @@ func TestClientLateness(t *testing.T) {
 	read(21*ms, 2, 1)
 	poll(120*ms, log{0, false, 20*ms - 1}, log{1, false, 21 * ms}) // 100 ms late
 	read(125*ms, 2, 1)
-	poll(125*ms+1, log{1, true, 26 * ms}) // asked for 99 ms late
+	poll(125*ms+1, log{1, true, 26 * ms}) // requested 99 ms late
 	read(130*ms, 2, 1)
-	poll(130*ms+1, log{1, false, 31*ms - 1}) // and what was left over likewise
+	poll(130*ms+1, log{1, false, 31*ms - 1}) // the rest of the log inherits that delay
 	read(135*ms, 1, 2)
 	poll(135*ms+1, log{2, false, 35 * ms}) // log 2 waited for the poll of log 0
 	read(140*ms, 2, 1)
 	poll(140*ms+1, log{1, false, 140*ms - 1})
-	poll(150*ms, log{1, false, 140 * ms}) // nobody said when it was read: since the last poll
+	poll(150*ms, log{1, false, 140 * ms}) // unknown when it was read: after the last poll
 	read(160*ms, 2, 1)
-	read(161*ms, 2, 1) // while the first was taken
+	read(161*ms, 2, 1) // arrives while the first is handled
 	poll(160*ms+5, log{1, false, 160*ms - 1})
 	poll(162*ms, log{1, false, 161*ms - 5})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A coordinator that stands still must not hold up the end of a run.
+// A coordinator that does not answer must not delay the end of a run.
 func TestGroupLeavesASilentCoordinator(t *testing.T) {
 	end := endOf(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))

@@ -6,8 +6,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A recordPool keeps the memory of records and of decompressed batches for the
-// next ones: what is counted and forgotten need not be collected.
+// A recordPool reuses the memory of records and of decompressed batches, which are
+// only counted, so that the garbage collector has less to do.
 type recordPool struct {
 	records, bytes sync.Pool // of *[]kgo.Record, *[]byte
 }

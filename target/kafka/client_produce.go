@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// mostBuffered is how many records a client holds at once, waiting and in
-	// flight together: franz-go's own default is 50,000. Reaching it is what
-	// an application would feel as a Produce that blocks.
+	// mostBuffered bounds the records that a client holds at once, waiting or in
+	// flight; franz-go's own default is 50,000. At this bound, Produce would block
+	// in an application.
 	mostBuffered = 1 << 16
-	// batchesPerLane bounds what the engine keeps in flight on a lane; records
-	// are bounded by mostBuffered long before.
+	// batchesPerLane bounds the batches in flight on a lane. mostBuffered takes
+	// effect long before.
 	batchesPerLane = 1 << 12
-	// requestRoom is what a produce request of one batch takes besides it: the
-	// names of client, transaction and topic, and a few numbers.
+	// requestRoom is the size of a produce request of one batch without that batch:
+	// the names of client, transaction and topic, and a few numbers.
 	requestRoom = 2 << 10
 )
 
-// A clientProducer produces by franz-go's record path, as an application
-// would. A batch is the events handed to the client at one moment; it is
-// completed when the promises of all its records were called. The client batches
-// by itself, so this is no record batch: its service time, from the first Produce
-// to the last promise, includes the client's own linger.
+// A clientProducer produces by franz-go's record path, as an application would. A
+// batch here is the events handed to the client at one time; it is completed when the
+// promises of all its records were called. It is not a record batch, since the client
+// does its own batching: the service time, from the first Produce to the last promise,
+// includes the client's linger.
 //
 // A lane is one partition of one client. It implements load.Target.
 type clientProducer struct {
@@ -50,16 +50,16 @@ type clientProducer struct {
 	attempts attempts
 }
 
-// A clientSender is one franz-go client with its lanes. The engine's thread
-// calls its lanes, franz-go calls promises from a goroutine of its own, and a
-// transaction's end from another.
+// A clientSender is one franz-go client with its lanes. The engine's thread calls its
+// lanes, a goroutine of franz-go calls the promises, and another goroutine ends
+// transactions.
 type clientSender struct {
 	p      *clientProducer
 	client *kgo.Client
 	lanes  []*clientLane
 
 	buffered atomic.Int64 // records
-	refused  atomic.Bool  // a lane was full, and wants to be told of room
+	refused  atomic.Bool  // a lane was full, and waits for Ready
 
 	txn *transactor // nil without transactions
 }
@@ -110,7 +110,7 @@ func newClientProducer(ctx context.Context, cl *cluster) (_ *clientProducer, err
 	return p, nil
 }
 
-// opts are the settings of client i.
+// opts returns the settings of client i.
 func (p *clientProducer) opts(i int) []kgo.Opt {
 	c := p.cfg
 	batch := max(c.batchSize, p.gen.MaxSize()+p.gen.MaxKeySize()+1024)
@@ -119,13 +119,13 @@ func (p *clientProducer) opts(i int) []kgo.Opt {
 		request = max(c.maxRequest, batch+requestRoom)
 	}
 	opts := append(c.baseOpts(),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), // the partitioner has chosen already
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), // load.Partitioner has chosen already
 		kgo.DefaultProduceTopic(c.topic),
 		kgo.ProducerBatchMaxBytes(int32(batch)),
-		kgo.BrokerMaxWriteBytes(int32(min(1<<30, request))), // more it does not take
+		kgo.BrokerMaxWriteBytes(int32(min(1<<30, request))), // franz-go accepts no more
 		kgo.ProducerLinger(c.linger),
 		compressionOf(c.compression),
-		kgo.MaxBufferedRecords(math.MaxInt32), // bounded here, without blocking
+		kgo.MaxBufferedRecords(math.MaxInt32), // Fire bounds them, without blocking
 		kgo.ProduceRequestTimeout(max(c.requestTimeout, 100*time.Millisecond)),
 		kgo.RecordDeliveryTimeout(max(c.deliveryTimeout, time.Second)),
 		kgo.WithHooks(&p.traffic),
@@ -148,7 +148,7 @@ func (p *clientProducer) opts(i int) []kgo.Opt {
 	return opts
 }
 
-// open makes the client ready, so that the first event does not pay for it.
+// open makes the client ready, so that the first event does not wait for it.
 func (s *clientSender) open(outer context.Context, i int) error {
 	c := s.p.cfg
 	ctx, cancel := context.WithTimeout(outer, openTimeout)
@@ -165,7 +165,7 @@ func (s *clientSender) open(outer context.Context, i int) error {
 		if err == nil {
 			break
 		}
-		// A cluster that has just started has no coordinator yet.
+		// A cluster that has just started may have no coordinator yet.
 		if !kerr.IsRetriable(err) || time.Now().After(deadline) {
 			return c.explain(fmt.Sprintf("begin transactions as %s-%d", c.txn.id, i), err)
 		}
@@ -213,8 +213,8 @@ func (p *clientProducer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint
 	return dst
 }
 
-// OwnBatching implements load.SelfBatcher: franz-go lingers and bounds what is in
-// flight itself.
+// OwnBatching implements load.SelfBatcher: franz-go itself lingers and bounds what is
+// in flight.
 func (p *clientProducer) OwnBatching() (inFlight int) { return batchesPerLane }
 
 // Route implements load.Target. franz-go finds leaders itself, so there is
@@ -229,7 +229,7 @@ func (p *clientProducer) Wire() (written, read uint64) {
 	return p.traffic.written.Load(), p.traffic.read.Load()
 }
 
-// Metrics returns what each broker got, from all clients together.
+// Metrics returns what each broker received, from all clients together.
 func (p *clientProducer) Metrics() []BrokerMetrics { return p.traffic.metrics() }
 
 // conclude ends the transactions that are open.
@@ -243,7 +243,8 @@ func (p *clientProducer) conclude() {
 	wg.Wait()
 }
 
-// uncommitted tells of events whose transaction did not end by a commit.
+// uncommitted calls note for events whose transaction was not committed, or may not
+// have been.
 func (p *clientProducer) uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
 	for _, s := range p.senders {
 		if s.txn != nil {
@@ -266,7 +267,8 @@ func (p *clientProducer) Start(sink load.Sink) {
 	}
 }
 
-// Close ends all clients. What they still hold was completed by the lanes.
+// Close ends all clients. The lanes have completed the batches that the clients still
+// hold.
 func (p *clientProducer) Close() error {
 	var wg sync.WaitGroup
 	for _, s := range p.senders {
@@ -314,7 +316,8 @@ func (p *clientProducer) warnings() []string {
 	return w
 }
 
-// freed wakes the engine when there is room again and somebody was refused.
+// freed notes that n records are done. It wakes the engine if a lane was full and has
+// room again.
 func (s *clientSender) freed(n int64) {
 	left := s.buffered.Add(-n)
 	if left <= mostBuffered/2 && s.refused.CompareAndSwap(true, false) {
@@ -322,7 +325,7 @@ func (s *clientSender) freed(n int64) {
 	}
 }
 
-// ready tells the engine that every lane may be tried again.
+// ready reports to the engine that it may try every lane again.
 func (s *clientSender) ready() {
 	now := s.p.sink.Now()
 	for _, l := range s.lanes {

@@ -15,8 +15,8 @@ import (
 	"carronade/load"
 )
 
-// fromBeginning has a share group begin at the beginning: it is the group's own
-// setting, and no client's.
+// fromBeginning makes a share group start at the beginning of the log. This is a
+// setting of the group, not of its clients.
 func fromBeginning(t *testing.T, group string, opts ...kgo.Opt) {
 	t.Helper()
 	cl, err := kgo.NewClient(opts...)
@@ -41,8 +41,8 @@ func fromBeginning(t *testing.T, group string, opts ...kgo.Opt) {
 	}
 }
 
-// receiveShare receives so many events of a share group, whose order among members is
-// nobody's, and returns how many of each partition there were.
+// receiveShare receives n events of a share group and returns the number of events of
+// each partition. Members may receive them in any order.
 func receiveShare(t *testing.T, src load.Source, n int) map[int32]int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -67,8 +67,8 @@ func receiveShare(t *testing.T, src load.Source, n int) map[int32]int {
 	return per
 }
 
-// Members of a share group get each record once between them, more members than
-// there are partitions too, and what they got is accepted when they leave.
+// Each record goes to one member of a share group, also with more members than
+// partitions, and the members accept what they got when they leave.
 func TestConsumeShareGroup(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	put(t, c, records(3000, 2, sized(20)))
@@ -88,13 +88,13 @@ func TestConsumeShareGroup(t *testing.T) {
 	}
 	for log, n := range src.Behind() {
 		if n != -1 {
-			t.Errorf("partition %d is %d behind, of which nobody is told", log, n)
+			t.Errorf("partition %d is %d behind, want -1: a share group does not know", log, n)
 		}
 	}
 	if src.Rebalancing() != 0 {
 		t.Errorf("%v without an assignment", src.Rebalancing())
 	}
-	// Only what came since is delivered.
+	// Only records produced since then are delivered.
 	put(t, c, records(40, 2, sized(20)))
 	again := source(t, c, map[string][]string{"engine": {engineClient}, "share-group": {"s"}})
 	if got := receiveShare(t, again, 40); got[0]+got[1] != 40 {

@@ -31,7 +31,7 @@ func launch(t testing.TB, s target.Session, plan load.Plan) *load.Result {
 	return res
 }
 
-// stored counts the records of topic t, as a client that is not ours reads them.
+// stored reads the records of topic t with a plain franz-go client.
 func stored(t testing.TB, c *kfake.Cluster, opts ...kgo.Opt) []*kgo.Record {
 	t.Helper()
 	want := 0
@@ -81,7 +81,7 @@ func TestClientProduce(t *testing.T) {
 		{name: "keys, headers, zstd", given: map[string][]string{
 			"key": {"uniform(50)"}, "header": {"a=b", "c=d"}, "compression": {"zstd"}, "partitioner": {"murmur2"}, "size": {"10-500"},
 		}, check: func(t *testing.T, recs []*kgo.Record) {
-			java := kgo.StickyKeyPartitioner(nil).ForTopic("t") // Kafka's own rule for keys
+			java := kgo.StickyKeyPartitioner(nil).ForTopic("t") // Kafka's default partitioner for keys
 			for _, r := range recs {
 				if want := java.Partition(r, 3); int(r.Partition) != want {
 					t.Fatalf("key %q is in partition %d, want %d", r.Key, r.Partition, want)
@@ -154,8 +154,8 @@ func TestClientProduce(t *testing.T) {
 	}
 }
 
-// A broker that does not answer is given up after the request timeout, which
-// the client counts twice: for the broker, and for the way.
+// The client gives up a broker that does not answer after the request timeout, which
+// franz-go applies twice: for the broker's work, and for the network.
 func TestClientRequestTimeout(t *testing.T) {
 	end := endOf(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
@@ -178,7 +178,7 @@ func TestClientRequestTimeout(t *testing.T) {
 	}
 }
 
-// A bound on requests holds for this engine, too.
+// The client engine keeps to the bound on requests, too.
 func TestClientKeepsToMaxRequest(t *testing.T) {
 	c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(6, "t"))
 	var largest atomic.Int64
@@ -215,7 +215,7 @@ func TestClientProduceWithoutAcks(t *testing.T) {
 	}
 	u, ok := s.(target.Unanswered)
 	if !ok || !u.Unanswered() {
-		t.Error("the session does not say that nothing is acknowledged")
+		t.Error("the session does not report that nothing is acknowledged")
 	}
 	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}, Unanswered: true})
 	if res.Measurement.Sent != 1000 || res.Measurement.Unknown != 1000 || res.Measurement.Acked != 0 {
@@ -304,8 +304,8 @@ func TestClientTransactions(t *testing.T) {
 	}
 }
 
-// A producer that was fenced off can begin no transaction any more. What is
-// fired then fails, and the run ends.
+// A fenced producer cannot begin another transaction. Events sent after that fail, and
+// the run ends.
 func TestClientTransactionsFenced(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
@@ -335,13 +335,13 @@ func TestClientTransactionsFenced(t *testing.T) {
 	}
 }
 
-// TestRoundTripStamps checks that what either engine fires and stamps is read
-// back with the same stamps, however it was packed.
+// TestRoundTripStamps checks that events of either engine are read back with the stamps
+// that they were sent with.
 func TestRoundTripStamps(t *testing.T) {
 	for _, engine := range []string{engineWire, engineClient} {
 		t.Run(engine, func(t *testing.T) {
 			c := fakeCluster(t, kfake.SeedTopics(3, "t"))
-			put(t, c, records(300, 3, sized(40))) // an older run's
+			put(t, c, records(300, 3, sized(40))) // from an older run
 			sp := spec(t, urlOf(c, "t"), map[string][]string{"engine": {engine}})
 			sp.Op, sp.Verify, sp.RunID = opRoundTrip, true, 7
 			s, err := open(t, sp)
@@ -360,7 +360,7 @@ func TestRoundTripStamps(t *testing.T) {
 	}
 }
 
-// BenchmarkClientProduce holds the engine against a bare loop over Produce.
+// BenchmarkClientProduce compares the engine with a bare loop over Produce.
 func BenchmarkClientProduce(b *testing.B) {
 	const n = 1 << 20
 	b.Run("engine", func(b *testing.B) {

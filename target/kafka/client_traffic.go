@@ -14,16 +14,16 @@ import (
 	"carronade/load"
 )
 
-// A traffic counts what franz-go clients write and read, by its hooks. Safe
-// for concurrent use.
+// A traffic counts what franz-go clients write and read, through their hooks. Safe for
+// concurrent use.
 type traffic struct {
 	written, read atomic.Uint64
 
 	mu      sync.Mutex
-	sink    load.Sink    // nil before the run, and where nothing is fired
-	absent  dial.Absence // of brokers, during it
+	sink    load.Sink    // nil before the run, and where nothing is produced
+	absent  dial.Absence // of brokers, during the run
 	brokers map[int32]*BrokerMetrics
-	before  map[int32]bool // brokers that were connected to before
+	before  map[int32]bool // brokers whose connection was lost
 }
 
 var (
@@ -40,7 +40,7 @@ func (t *traffic) init() {
 	t.before = map[int32]bool{}
 }
 
-// of returns a broker's row; the mutex is held.
+// row returns a broker's row. The mutex is held.
 func (t *traffic) of(meta kgo.BrokerMetadata) *BrokerMetrics {
 	m := t.brokers[meta.NodeID]
 	if m == nil {
@@ -120,7 +120,7 @@ func (t *traffic) metrics() []BrokerMetrics {
 	defer t.mu.Unlock()
 	var all []BrokerMetrics
 	for _, m := range t.brokers {
-		if m.Broker >= 0 { // seeds have no number yet
+		if m.Broker >= 0 { // a seed has no id yet
 			all = append(all, *m)
 		}
 	}
@@ -128,7 +128,7 @@ func (t *traffic) metrics() []BrokerMetrics {
 	return all
 }
 
-// ratio is the bytes of records after compression, as a share of before.
+// ratio is the size of records after compression, divided by that before.
 func (t *traffic) ratio() float64 {
 	var raw, sent uint64
 	for _, m := range t.metrics() {

@@ -17,47 +17,48 @@ import (
 	"carronade/load"
 )
 
-// refuseEvery is how often events are refused once no transaction can be begun.
+// rejectInterval is the time between two completions of rejected batches once no
+// transaction can be begun.
 const refuseEvery = 100 * time.Millisecond
 
-// A transactor begins and ends the transactions of one client. Records are
-// completed when the broker has them, before their transaction ends; what became
-// of the transactions is distinguished, in the facts.
+// A transactor begins and ends the transactions of one client. Records are completed
+// when the broker has them, before their transaction ends; the facts report the
+// outcomes of the transactions separately.
 type transactor struct {
 	s       *clientSender
 	every   time.Duration
 	abort   float64
-	owed    float64 // aborts owed to the share; one is made when it reaches 1
+	owed    float64 // aborts due by that share; at 1, the next transaction is aborted
 	timeout time.Duration
 
-	mu     sync.Mutex // held while events are fired, and while a transaction ends
+	mu     sync.Mutex // held while events are handed to the client, and while a transaction ends
 	open   bool
-	events int // fired in the open transaction
-	broken string
+	events int    // in the open transaction
+	broken string // why no transaction can be begun; "": none failed
 
-	fates []fate // of what was not committed
-	later []fate // by lane, unsure: where there are too many of them
+	fates []fate // what was not committed
+	later []fate // by lane, of unknown outcome: those beyond mostUncommitted
 
 	counts transactionCounts
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// A fate is events of a stream whose transaction was not committed, or whose end
-// nobody knows.
+// An uncommittedRange is a range of a stream's events whose transaction was not
+// committed, or whose outcome is unknown.
 type fate struct {
 	stream   int32
 	from, to uint64
 	aborted  bool
 }
 
-// A member is events of a lane, one after the other, in a transaction.
+// An eventRange is a range of a lane's events in a transaction.
 type member struct {
 	from, to uint64
 	again    bool // one batch, whose events were all refused before
 }
 
-// note keeps that a batch is in the open transaction.
+// addToTransaction notes that a batch is in the open transaction.
 func (l *clientLane) note(batch *load.Batch) {
 	x := member{batch.First, batch.First + uint64(batch.Events), batch.Attempt > 0}
 	if k := len(l.fired) - 1; k >= 0 && !x.again && !l.fired[k].again && l.fired[k].to == x.from {
@@ -67,10 +68,10 @@ func (l *clientLane) note(batch *load.Batch) {
 	l.fired = append(l.fired, x)
 }
 
-// mostFates bounds how many are kept; of all that follow it is not known.
+// mostUncommitted bounds the ranges kept. The outcome of all later ones is unknown.
 const mostFates = 1 << 20
 
-// note keeps what became of the open transaction, and begins another.
+// recordEnd notes the outcome of the open transaction and clears its events.
 func (t *transactor) note(committed, aborted bool) {
 	t.replace()
 	for i, l := range t.s.lanes {
@@ -94,10 +95,10 @@ func (t *transactor) note(committed, aborted bool) {
 	}
 }
 
-// replace takes what was fired again in the open transaction out of the fates of
-// those before: there it was refused.
+// dropRetried removes events that were sent again in the open transaction from the
+// uncommitted ranges of earlier ones: there the broker refused them.
 func (t *transactor) replace() {
-	again := map[int32][]member{} // batches, so that two are the same or apart
+	again := map[int32][]member{} // each is one batch, so two of them are equal or do not overlap
 	for _, l := range t.s.lanes {
 		for _, x := range l.fired {
 			if x.again {
@@ -130,7 +131,7 @@ func (t *transactor) replace() {
 	t.fates = kept
 }
 
-// uncommitted tells what is kept.
+// uncommitted calls note for each range kept.
 func (t *transactor) uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,11 +144,11 @@ func (t *transactor) uncommitted(note func(stream int32, first, events uint64, a
 	}
 }
 
-// transactionCounts is what became of transactions and the events in them.
+// transactionCounts counts the outcomes of transactions and of the events in them.
 type transactionCounts struct {
 	committed, aborted, failed                   atomic.Uint64
 	committedEvents, abortedEvents, failedEvents atomic.Uint64
-	ending                                       atomic.Int64 // ns spent in ends
+	ending                                       atomic.Int64 // ns spent ending them
 }
 
 func (t *transactionCounts) add(o *transactionCounts) {
@@ -179,8 +180,8 @@ func newTransactor(s *clientSender, c *config) *transactor {
 	}
 }
 
-// begin begins the next transaction. The mutex is held, or nobody else knows
-// of the transactor yet.
+// begin begins the next transaction. The mutex is held, or the transactor is not
+// shared yet.
 func (t *transactor) begin() error {
 	if err := t.s.client.BeginTransaction(); err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
@@ -189,7 +190,7 @@ func (t *transactor) begin() error {
 	return nil
 }
 
-// start ends a transaction at each interval, from a goroutine of its own.
+// start starts a goroutine that ends a transaction at each interval.
 func (t *transactor) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.cancel = cancel
@@ -217,20 +218,20 @@ func (t *transactor) start() {
 			}
 			t.mu.Unlock()
 			t.s.refuse()
-			// Lanes that found the mutex taken fire again.
+			// Lanes that found the mutex locked may now send again.
 			t.s.ready()
 		}
 	}()
 }
 
-// finish ends the open transaction, and begins another when asked to.
+// finish ends the open transaction. With again it begins another.
 func (t *transactor) finish(abort, again bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
 	defer cancel()
 	began := time.Now()
 	events := uint64(t.events)
 	if events == 0 {
-		abort = true // of nothing; it is not counted
+		abort = true // an empty transaction; it is not counted
 	}
 	t.open = false
 	err := t.s.client.Flush(ctx)
@@ -238,16 +239,16 @@ func (t *transactor) finish(abort, again bool) {
 	if abort {
 		how = kgo.TryAbort
 	}
-	asked := false // for a commit
+	asked := false // the coordinator was asked to commit
 	if err == nil {
 		err = t.s.client.EndTransaction(ctx, how)
 		asked = !abort && !errors.Is(err, kerr.OperationNotAttempted)
 	}
-	// What nobody asked to commit is not committed, whatever became of the abort.
+	// Without a request to commit, nothing is committed, even if the abort failed.
 	t.note(asked && err == nil, !asked)
 	if err != nil && !abort {
-		// A batch failed, or the coordinator was lost: an abort mends most of
-		// it, and the events are not committed for certain.
+		// A batch failed, or the coordinator was lost. After an abort the client can
+		// usually go on; it is not certain that the events were committed.
 		t.counts.failed.Add(1)
 		t.counts.failedEvents.Add(events)
 		if abortErr := errors.Join(t.s.client.AbortBufferedRecords(ctx), t.s.client.EndTransaction(ctx, kgo.TryAbort)); abortErr != nil {
@@ -276,14 +277,14 @@ func (t *transactor) finish(abort, again bool) {
 	}
 }
 
-// fault is what broke the transactions, "" while nothing did.
+// fault is the reason why no transaction can be begun, "" if there is none.
 func (t *transactor) fault() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.broken
 }
 
-// end ends the last transaction, committing what was fired.
+// end ends the last transaction with a commit.
 func (t *transactor) end() {
 	if t.cancel != nil {
 		t.cancel()

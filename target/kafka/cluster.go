@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// metadataPause is between two looks at a topic that is being made.
+	// metadataPause is the time between two looks at a topic that is being created.
 	metadataPause = 100 * time.Millisecond
-	// creationWait is how long a broker is given to make a topic by itself
-	// before it is believed not to.
+	// creationWait is how long a broker may take to create a topic automatically.
+	// After that it is assumed not to do so.
 	creationWait = 3 * time.Second
 	// leaderWait is how long partitions of a topic may be without a leader
 	// before the run begins without them.
@@ -36,14 +36,14 @@ type broker struct {
 	id      int32
 	addr    string // as the cluster advertises it
 	rack    string
-	version string // as far as its API versions tell: "v3.7", "" unknown
-	// Highest versions of the hot requests that it speaks; -1 unknown.
+	version string // guessed from its API versions: "v3.7"; "" unknown
+	// Highest versions of produce and fetch requests that it supports; -1 unknown.
 	produceMax, fetchMax int16
 	err                  error // why it could not be reached
 }
 
-// A cluster is what Open found, and a client for the rare requests. What it
-// says of leaders and brokers is as of Open; engines follow moves themselves.
+// A cluster is what Open found, and a client for the rare requests. Its leaders and
+// brokers are as of Open; the engines follow later changes themselves.
 type cluster struct {
 	cfg     *config
 	control *kgo.Client // for metadata, offsets and other rare requests
@@ -54,45 +54,45 @@ type cluster struct {
 	brokers    []broker // by id
 	topicID    [16]byte // zero before Kafka 2.8
 	leaders    []int32  // by partition; -1 none
-	left       []int32  // the same when the run was over; nil: nobody asked, or was told
+	left       []int32  // the same after the run; nil: not asked for, or no answer
 	replicas   []int    // by partition
 	settings   map[string]string
-	configured map[string]string // of the brokers: what is not their default
-	described  int               // how many of the brokers said what they have configured
-	madeBy     string            // who made the topic: "", "carronade", "the broker"
-	others     []otherTopic      // that are consumed besides, by name
-	absent     bool              // there is no topic, after all the time of wait-topic
+	configured map[string]string // of the brokers: those that are not defaults
+	described  int               // number of brokers that returned their configuration
+	madeBy     string            // who created the topic: "" (it existed), "carronade", "the broker"
+	others     []otherTopic      // further topics that are consumed, by name
+	absent     bool              // the topic did not appear within the time of wait-topic
 	warnings   []string
 }
 
-// An otherTopic is one that is consumed besides the first. Its partitions are
-// logs of the source, from base on.
+// An otherTopic is a topic that is consumed in addition to the first. Its partitions
+// are the logs of the source from base on.
 type otherTopic struct {
 	name       string
 	base       int
 	partitions int
 }
 
-// partitions is how many partitions the topic had when it was opened.
+// partitions is the number of partitions that the topic had at Open.
 func (cl *cluster) partitions() int { return len(cl.leaders) }
 
 func (cl *cluster) close() { cl.control.Close() }
 
-// baseOpts are the settings of every franz-go client here.
+// baseOpts returns the settings of every franz-go client here.
 func (c *config) baseOpts() []kgo.Opt {
 	return append([]kgo.Opt{
 		kgo.SeedBrokers(c.seeds...),
 		kgo.ClientID(c.clientID),
-		kgo.DisableClientMetrics(), // a generator's own traffic would be measured with the rest
+		kgo.DisableClientMetrics(), // their traffic would be measured, too
 		kgo.MetadataMinAge(250 * time.Millisecond),
 		kgo.RetryTimeout(c.requestTimeout),
-		// What it allows an answer beyond the time that a request gives the broker.
+		// The time for an answer beyond the timeout that a request gives the broker.
 		kgo.RequestTimeoutOverhead(min(max(c.requestTimeout, 100*time.Millisecond), 10*time.Second)),
 	}, c.security.kgoOpts()...)
 }
 
-// connect finds the cluster and the topic, making the topic where it is asked
-// to. All of it takes ten seconds at most, besides the time of wait-topic.
+// connect finds the cluster and the topic, and creates the topic if asked to. It takes
+// ten seconds at most, plus the time of wait-topic.
 func (c *config) connect(ctx context.Context) (*cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout+c.waitTopic)
 	defer cancel()
@@ -123,7 +123,7 @@ func (cl *cluster) look(ctx context.Context) error {
 		}
 	}
 	if cl.absent {
-		return nil // and nothing is asked of its leaders
+		return nil // there are no leaders to ask
 	}
 	if err := cl.meetBrokers(ctx); err != nil {
 		return err
@@ -138,12 +138,12 @@ func (cl *cluster) look(ctx context.Context) error {
 	return nil
 }
 
-// findTopic waits until the topic is there with its leaders.
+// findTopic waits until the topic exists and its partitions have leaders.
 func (cl *cluster) findTopic(ctx context.Context) error {
 	c := cl.cfg
 	doing := "find the topic " + c.topic
 	began := time.Now()
-	var asked, seen time.Time // when auto-creation was asked for; when the topic was first there
+	var asked, seen time.Time // when creation was requested; when the topic was first seen
 	for {
 		meta, err := cl.metadata(ctx, c.topic, !asked.IsZero())
 		if err != nil {
@@ -167,7 +167,7 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 				return nil
 			}
 			if time.Since(asked) > creationWait {
-				cl.madeBy = "" // not for the asking
+				cl.madeBy = "" // another client must have created it
 			}
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(asked) > creationWait:
@@ -198,7 +198,7 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return c.explain(doing, fmt.Errorf("not there after %s: %w", time.Since(began).Round(time.Millisecond), cmp.Or(err, ctx.Err())))
+			return c.explain(doing, fmt.Errorf("not found after %s: %w", time.Since(began).Round(time.Millisecond), cmp.Or(err, ctx.Err())))
 		case <-time.After(metadataPause):
 		}
 	}
@@ -222,8 +222,8 @@ func (cl *cluster) metadata(ctx context.Context, topic string, create bool) (*km
 	return meta, nil
 }
 
-// take takes over what metadata says, and returns the partitions without a
-// leader.
+// applyMetadata takes over the brokers, leaders and replicas from metadata, and returns
+// the partitions without a leader.
 func (cl *cluster) take(meta *kmsg.MetadataResponse) (leaderless []int32) {
 	if meta.ClusterID != nil {
 		cl.id = *meta.ClusterID
@@ -243,7 +243,7 @@ func (cl *cluster) take(meta *kmsg.MetadataResponse) (leaderless []int32) {
 	cl.leaders = make([]int32, len(t.Partitions))
 	cl.replicas = make([]int, len(t.Partitions))
 	for _, p := range t.Partitions {
-		// Partitions count from 0 without a gap; another number is no answer.
+		// Partitions are numbered from 0 without a gap; another number makes no sense.
 		if p.Partition < 0 || int(p.Partition) >= len(cl.leaders) {
 			continue
 		}
@@ -257,8 +257,8 @@ func (cl *cluster) take(meta *kmsg.MetadataResponse) (leaderless []int32) {
 	return leaderless
 }
 
-// rights tells early that a right is missing, where the broker tells which
-// there are (Metadata v8 on; KIP-430). Bits are numbered by AclOperation.
+// checkRights reports a missing permission early, where the broker lists the
+// permissions (from Metadata v8 on; KIP-430). Bits are numbered by AclOperation.
 func (cl *cluster) rights(ops int32) error {
 	const (
 		read    = 1 << 3
@@ -278,7 +278,7 @@ func (cl *cluster) rights(ops int32) error {
 	return nil
 }
 
-// createTopic makes a topic; that it is there already is no error.
+// createTopic creates a topic. It returns nil if the topic exists already.
 func (cl *cluster) createTopic(ctx context.Context, spec TopicSpec) error {
 	err := createTopics(ctx, cl.control, []TopicSpec{spec}, cl.cfg.requestTimeout)[0]
 	switch {
@@ -290,9 +290,9 @@ func (cl *cluster) createTopic(ctx context.Context, spec TopicSpec) error {
 	return cl.cfg.explain("create the topic "+spec.Name, err)
 }
 
-// meetBrokers asks each broker for its versions, over connections as the
-// engines will make them: a broker that advertises an address which cannot be
-// reached from here is found now.
+// queryBrokers asks each broker for its API versions, over connections like those of
+// the engines. So a broker that advertises an address which cannot be reached from
+// here is found now.
 func (cl *cluster) meetBrokers(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for i := range cl.brokers {
@@ -315,7 +315,7 @@ func (cl *cluster) meetBrokers(ctx context.Context) error {
 			continue
 		}
 		if errors.Is(b.err, errTooOld) {
-			return cl.cfg.explain(fmt.Sprintf("speak to broker %d at %s", b.id, b.addr), b.err)
+			return cl.cfg.explain(fmt.Sprintf("agree on API versions with broker %d at %s", b.id, b.addr), b.err)
 		}
 		unreachable++
 		if first == nil {
@@ -339,7 +339,7 @@ func (cl *cluster) meetBrokers(ctx context.Context) error {
 	return nil
 }
 
-// meet asks one broker for its API versions.
+// queryBroker asks one broker for its API versions.
 func (c *config) meet(ctx context.Context, b *broker) error {
 	conn, err := c.security.Dial(ctx, b.addr)
 	if err != nil {
@@ -367,8 +367,8 @@ func (c *config) meet(ctx context.Context, b *broker) error {
 	return nil
 }
 
-// askVersions asks what a broker speaks. A broker that does not know v3
-// answers in v0 with UNSUPPORTED_VERSION (KIP-511), so v0 is asked then.
+// askVersions asks a broker for its API versions. A broker that does not know v3
+// answers in v0 with UNSUPPORTED_VERSION (KIP-511); then v0 is used.
 func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, error) {
 	for _, version := range []int16{3, 0} {
 		req := kmsg.NewPtrApiVersionsRequest()
@@ -389,17 +389,17 @@ func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, err
 		}
 		return keys, nil
 	}
-	return nil, errors.New("ask for the API versions: none fits")
+	return nil, errors.New("ask for the API versions: the broker answers neither v3 nor v0")
 }
 
-// interesting are the topic's settings that decide how fast it is.
+// performanceSettings are the settings of a topic that affect its performance.
 var interesting = []string{
 	"cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas",
 	"flush.messages", "flush.ms", "segment.bytes", "retention.bytes", "retention.ms", "unclean.leader.election.enable",
 }
 
-// readSettings reads the topic's settings for the report. It is no fault when
-// the user may not.
+// readSettings reads the topic's settings for the report. It ignores errors: the user
+// may lack the permission.
 func (cl *cluster) readSettings(ctx context.Context) {
 	rs, err := cl.admin.DescribeTopicConfigs(ctx, cl.cfg.topic)
 	if err != nil || len(rs) != 1 || rs[0].Err != nil {
@@ -408,9 +408,8 @@ func (cl *cluster) readSettings(ctx context.Context) {
 	cl.settings = settingsOf(rs[0].Configs)
 }
 
-// repacks reports whether brokers compress anew what is fired: the topic has a
-// codec of its own, which is another one. Where settings may not be read it is
-// believed not to.
+// recompresses reports whether brokers compress the batches again, because the topic's
+// codec differs from the producer's. If the settings cannot be read, it returns false.
 func (cl *cluster) repacks() bool {
 	switch codec := cl.settings["compression.type"]; codec {
 	case "", "producer":

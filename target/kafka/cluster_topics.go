@@ -9,9 +9,8 @@ import (
 	"carronade/target"
 )
 
-// findTopics finds those whose names match. The first of them takes the place
-// of the target's, the others are read besides; what comes to be while the run
-// goes on is not.
+// findTopics finds the topics whose names match. The first of them replaces the
+// target's topic, the others are read as well; topics created during the run are not.
 func (cl *cluster) findTopics(ctx context.Context) error {
 	c := cl.cfg
 	doing := fmt.Sprintf("find the topics %s", c.topics)
@@ -37,7 +36,7 @@ func (cl *cluster) findTopics(ctx context.Context) error {
 	}
 }
 
-// matching looks for them once, among as many topics as are known.
+// matchTopics looks for matching topics once. known is the number of all topics.
 func (cl *cluster) matching(ctx context.Context) (known int, found bool, err error) {
 	c := cl.cfg
 	listed, err := cl.admin.ListTopics(ctx)
@@ -58,7 +57,7 @@ func (cl *cluster) matching(ctx context.Context) (known int, found bool, err err
 	return len(listed), found, nil
 }
 
-// logCount is how many partitions are read, of all topics.
+// logCount is the number of partitions that are read, of all topics.
 func (cl *cluster) logCount() int {
 	n := cl.partitions()
 	for _, t := range cl.others {
@@ -67,7 +66,7 @@ func (cl *cluster) logCount() int {
 	return n
 }
 
-// topicNames are the topics that are read, the first first.
+// topicNames are the topics that are read, the main one first.
 func (cl *cluster) topicNames() []string {
 	names := []string{cl.cfg.topic}
 	for _, t := range cl.others {
@@ -76,8 +75,8 @@ func (cl *cluster) topicNames() []string {
 	return names
 }
 
-// logOf is a partition's number among all that are read, -1 for one that came
-// to be since.
+// logOf is a partition's number among all that are read, -1 for one that was created
+// later.
 func (cl *cluster) logOf(topic string, partition int32) int32 {
 	if topic == cl.cfg.topic {
 		if int(partition) < cl.partitions() {
@@ -115,8 +114,8 @@ func (cl *cluster) logs() []string {
 	return names
 }
 
-// eachOf calls f with the number of each partition of an assignment that is
-// read.
+// eachAssigned calls f with the number of each partition of an assignment, if it is
+// one that is read.
 func (cl *cluster) eachOf(parts map[string][]int32, f func(log int32)) {
 	for topic, ps := range parts {
 		for _, p := range ps {

@@ -9,15 +9,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Topics whose whole name matches are read by one group, each from where the
-// group stands, and counted by partition.
+// One group reads the topics whose whole name matches, each from its committed offset,
+// and counts them by partition.
 func TestConsumeTopics(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(2, "orders-b", "orders-a"), kfake.SeedTopics(1, "orders", "my-orders-a"))
-	into := func(topic string, n int) {
+	putInto := func(topic string, n int) {
 		put(t, c, records(n, 2, sized(10)), kgo.DefaultProduceTopic(topic))
 	}
-	into("orders-a", 300)
-	into("orders-b", 500)
+	putInto("orders-a", 300)
+	putInto("orders-b", 500)
 	put(t, c, records(70, 1, sized(10)), kgo.DefaultProduceTopic("orders"))
 	put(t, c, records(70, 1, sized(10)), kgo.DefaultProduceTopic("my-orders-a"))
 	given := map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"orders-[ab]"}, "until-end": {"true"}, "clients": {"2"}}
@@ -34,7 +34,7 @@ func TestConsumeTopics(t *testing.T) {
 			t.Errorf("%s is %d behind", src.Logs()[log], n)
 		}
 	}
-	into("orders-b", 20)
+	putInto("orders-b", 20)
 	if got := drain(t, source(t, c, given), nil); got.events != 20 || got.per[2]+got.per[3] != 20 {
 		t.Errorf("the group's second run got %d events, by partition %v", got.events, got.per)
 	}

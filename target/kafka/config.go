@@ -28,12 +28,12 @@ const (
 	defaultPort  = "9092"
 	defaultTopic = "carronade"
 	// acksAll is the value of acks in a produce request that waits for all
-	// replicas in sync.
+	// in-sync replicas.
 	acksAll = -1
 )
 
-// A config is what a URL and its options say, parsed and checked. It is not
-// changed after parseConfig, so that all clients of a run share one.
+// A config is a parsed and checked URL with its options. It does not change after
+// parseConfig, so all clients of a run share one.
 type config struct {
 	seeds   []string // host:port, as given
 	topic   string
@@ -46,10 +46,10 @@ type config struct {
 	compression     string // none, gzip, snappy, lz4, zstd
 	batchSize       int    // bytes of a record batch, uncompressed
 	maxRequest      int    // bytes of a produce request; never below batchSize
-	boundRequest    bool   // somebody asked for maxRequest, so the engine client keeps to it, too
+	boundRequest    bool   // maxRequest was set explicitly, so the client engine keeps to it, too
 	linger          time.Duration
 	maxInFlight     int // batches in flight per lane
-	concurrency     int // closed loop; then they bound what is in flight
+	concurrency     int // closed loop; then it bounds what is in flight
 	batchEvents     int // 0: as many as fit
 	idempotent      bool
 	partitioner     partitioner
@@ -57,22 +57,22 @@ type config struct {
 	deliveryTimeout time.Duration
 	txn             transactions
 
-	// What events are made of, in the forms of package payload.
+	// How events are generated, in the forms of package payload.
 	size, payload, key string
 	headers            []string
 	pool               int64 // bytes of encoded batches a lane keeps
-	fresh              bool  // bytes never sent before
+	fresh              bool  // generate new bytes for every event
 	verify, roundTrip  bool  // stamp events where they have room
-	compacted          bool  // verified, in a topic that keeps the last event of each key
+	compacted          bool  // a verified run in a topic that keeps the last event of each key
 	seed, runID        uint64
 	scheduled          bool
 	count              uint64 // events wanted; 0: no limit
 
 	// Consuming.
 	group      string
-	topics     *regexp.Regexp // of names, in place of topic; nil: none
-	waitTopic  time.Duration  // for topics that are not there; 0: that is an error
-	shareGroup string         // joined instead of a group: brokers deal its records out
+	topics     *regexp.Regexp // of topic names, instead of topic; nil: none
+	waitTopic  time.Duration  // how long to wait for a missing topic; 0: it is an error
+	shareGroup string         // joined instead of a group: brokers distribute its records
 	from       position
 	decode     bool
 	untilEnd   bool
@@ -97,7 +97,7 @@ type fetchConfig struct {
 	committed    bool          // isolation level: only committed transactions
 }
 
-// transactions says how a transactional producer groups its records.
+// transactions describes how a transactional producer groups its records.
 type transactions struct {
 	on       bool
 	id       string        // prefix of the transactional ids; each client adds its number
@@ -124,7 +124,7 @@ func parseConfig(s target.Spec) (*config, error) {
 	return c, nil
 }
 
-// newConfig takes what needs no reading.
+// newConfig takes over the settings that need no parsing.
 func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 	c := &config{
 		op:          s.Op,
@@ -171,7 +171,7 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 	return c
 }
 
-// parse reads the rest, and says what is wrong with it.
+// parse parses the other settings, and returns an error for the first wrong one.
 func (c *config) parse(s *target.Spec, v target.Values, props map[string]string) (err error) {
 	if err := c.parseServers(s.URL, props); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (c *config) parse(s *target.Spec, v target.Values, props map[string]string)
 		return err
 	}
 	if c.op != opConsume {
-		// Only to find here what is wrong with them, before anybody is called.
+		// Only to report errors in them before connecting to a broker.
 		if _, err := payload.New(payload.Spec{Seed: c.seed, Size: c.size, Payload: c.payload, Key: c.key, Headers: c.headers}); err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (c *config) parse(s *target.Spec, v target.Values, props map[string]string)
 	return nil
 }
 
-// parseServers reads whom to ask first and for which topic.
+// parseServers reads the seed brokers and the topic.
 func (c *config) parseServers(u *url.URL, props map[string]string) (err error) {
 	if c.seeds, c.topic, err = parseTarget(u); err != nil {
 		return err
@@ -233,8 +233,7 @@ func (c *config) parseServers(u *url.URL, props map[string]string) (err error) {
 	return nil
 }
 
-// parseTopics reads which topics are meant by an expression, and how one is
-// made.
+// parseTopics reads the expression for topic names, and how to create a topic.
 func (c *config) parseTopics(v target.Values) (err error) {
 	if text := v.String("topics"); text != "" {
 		if c.topics, err = regexp.Compile("^(?:" + text + ")$"); err != nil {
@@ -252,8 +251,7 @@ func (c *config) parseTopics(v target.Values) (err error) {
 	return nil
 }
 
-// idle warns of settings that somebody gave and that the engine chosen has no
-// use for.
+// warnUnused warns of settings that were given but that the chosen engine ignores.
 func (c *config) idle(s target.Spec) {
 	warn := func(format string, args ...any) { c.warnings = append(c.warnings, fmt.Sprintf(format, args...)) }
 	if c.rack != "" && c.engine == engineWire && c.op != opProduce {
@@ -270,8 +268,7 @@ func (c *config) idle(s target.Spec) {
 	}
 }
 
-// parseSizes reads what is counted in bytes, each with the range that a
-// request's 32-bit fields leave.
+// parseSizes reads the sizes in bytes. Each must fit the 32-bit fields of a request.
 func (c *config) parseSizes(v target.Values) error {
 	const most = 1 << 30
 	sized := func(name string) (int, error) {
@@ -320,7 +317,7 @@ func (c *config) parseTransactions(v target.Values) error {
 	return nil
 }
 
-// check refuses settings that contradict each other, each with the way out.
+// check returns an error for settings that contradict each other, with a hint.
 func (c *config) check() error {
 	contradiction := func(what, hint string) error {
 		return &target.Error{Doing: "read the options", Err: fmt.Errorf("%s", what), Hint: hint}

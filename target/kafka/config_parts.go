@@ -12,7 +12,7 @@ import (
 	"carronade/target"
 )
 
-// A partitioner says to which partition an event goes.
+// A partitioner determines to which partition an event goes.
 type partitioner struct {
 	kind  string // roundrobin, sticky, murmur2, fixed
 	fixed int32
@@ -26,7 +26,7 @@ func (p partitioner) String() string {
 	return p.kind
 }
 
-// partitionerForms are the texts that parsePartitioner takes.
+// partitionerForms lists the texts that parsePartitioner accepts.
 const partitionerForms = "roundrobin, sticky, murmur2 (of the key, as the Java client does), fixed(N)"
 
 func parsePartitioner(s string) (partitioner, error) {
@@ -43,14 +43,14 @@ func parsePartitioner(s string) (partitioner, error) {
 	return partitioner{}, fmt.Errorf("partitioner %q: want one of %s", s, partitionerForms)
 }
 
-// A position is where consuming begins.
+// A position is where consuming starts.
 type position struct {
 	kind   string // earliest, latest, time, offset
 	time   time.Time
 	offset int64
 }
 
-// positionForms are the texts that parsePosition takes.
+// positionForms lists the texts that parsePosition accepts.
 const positionForms = "earliest, latest, an offset such as 1000, a time such as 2026-11-21T09:00:00Z"
 
 func parsePosition(s string) (position, error) {
@@ -100,7 +100,7 @@ func parseTarget(u *url.URL) (seeds []string, topic string, err error) {
 	}
 	if u.Host != "" { // else a property names the brokers
 		if seeds, err = dial.Hosts(u.Host, defaultPort); err != nil {
-			return nil, "", &target.Error{Doing: doing, Err: err, Hint: "a target is kafka://host:9092/topic, several hosts with commas between"}
+			return nil, "", &target.Error{Doing: doing, Err: err, Hint: "a target is kafka://host:9092/topic, several hosts separated by commas"}
 		}
 	}
 	topic = strings.Trim(u.Path, "/")
@@ -111,8 +111,8 @@ func parseTarget(u *url.URL) (seeds []string, topic string, err error) {
 	return seeds, topic, nil
 }
 
-// parseSeeds reads the property bootstrap.servers. As Java's clients do, it
-// passes over what is empty between commas
+// parseSeeds reads the property bootstrap.servers. Like the Java clients, it skips
+// empty entries between commas
 // (org.apache.kafka.clients.ClientUtils.parseAndValidateAddresses).
 func parseSeeds(list string) ([]string, error) {
 	var named []string
@@ -127,7 +127,7 @@ func parseSeeds(list string) ([]string, error) {
 	return dial.Hosts(strings.Join(named, ","), defaultPort)
 }
 
-// checkTopic applies Kafka's own rule for names of topics
+// checkTopic applies Kafka's own rule for topic names
 // (org.apache.kafka.common.internals.Topic).
 func checkTopic(name string) error {
 	const most = 249

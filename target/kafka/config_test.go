@@ -36,7 +36,7 @@ func TestOptionsTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range options() {
 		if seen[o.Name] {
-			t.Errorf("option %s is there twice", o.Name)
+			t.Errorf("option %s is listed twice", o.Name)
 		}
 		seen[o.Name] = true
 		if o.Help == "" || o.Group == "" {
@@ -56,7 +56,7 @@ func TestOptionsTable(t *testing.T) {
 	}
 	for name, p := range properties {
 		if p.option != "" && !seen[p.option] && p.option != "linger" && p.option != "max-in-flight" {
-			t.Errorf("property %s sets %s, which is no option", name, p.option)
+			t.Errorf("property %s sets %s, which is not an option", name, p.option)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestParseTarget(t *testing.T) {
 					t.Fatalf("got error %v, want one with %q", err, tt.wrong)
 				}
 				if strings.Contains(err.Error(), "canary") {
-					t.Fatalf("the error tells the password: %v", err)
+					t.Fatalf("the error contains the password: %v", err)
 				}
 				return
 			}
@@ -118,7 +118,7 @@ func TestParseSeeds(t *testing.T) {
 		wrong      string // part of the error
 	}{
 		{name: "none", list: " , "},
-		{name: "as people write it", list: "a:1, b,", want: []string{"a:1", "b:9092"}},
+		{name: "blanks and an empty entry", list: "a:1, b,", want: []string{"a:1", "b:9092"}},
 		{name: "bad port", list: "a:70000", wrong: "invalid port 70000"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,9 +140,9 @@ func TestConfigRefusesContradictions(t *testing.T) {
 		wrong string
 	}{
 		{"idempotent with acks 1", map[string][]string{"idempotent": {"true"}, "acks": {"1"}}, "acks=all"},
-		{"transactions on the wire", map[string][]string{"transactions": {"true"}}, "client engine"},
-		{"group on the wire", map[string][]string{"group": {"g"}}, "client engine"},
-		{"share group on the wire", map[string][]string{"share-group": {"g"}}, "client engine"},
+		{"transactions with the wire engine", map[string][]string{"transactions": {"true"}}, "client engine"},
+		{"group with the wire engine", map[string][]string{"group": {"g"}}, "client engine"},
+		{"share group with the wire engine", map[string][]string{"share-group": {"g"}}, "client engine"},
 		{"two groups", map[string][]string{"engine": {"client"}, "group": {"g"}, "share-group": {"g"}}, "in a consumer group and in a share group"},
 		{"the end of a share group", map[string][]string{"engine": {"client"}, "share-group": {"g"}, "until-end": {"true"}}, "a share group has no end"},
 		{"murmur2 without keys", map[string][]string{"partitioner": {"murmur2"}}, "needs keys"},
@@ -163,7 +163,7 @@ func TestConfigRefusesContradictions(t *testing.T) {
 				t.Fatalf("got error %v, want one with %q", err, tt.wrong)
 			}
 			if strings.Contains(err.Error(), "canary") {
-				t.Fatalf("the error tells the secret: %v", err)
+				t.Fatalf("the error contains the secret: %v", err)
 			}
 		})
 	}
@@ -217,9 +217,7 @@ func TestConfigPrecedence(t *testing.T) {
 	}
 }
 
-// What an idempotent producer needs is told whichever way it was asked for, so
-// that the report shows the acks that were really asked of the broker.
-// Java's producer of 2018 asked for less.
+// The Java producer of 2018 has weaker defaults: acks=1, and no idempotence.
 func TestConfigOfOldJava(t *testing.T) {
 	c, err := parseConfig(spec(t, "kafka://a/t", map[string][]string{"profile": {"java1"}, "client-property": {"batch.size=8196"}}))
 	if err != nil {
@@ -230,6 +228,8 @@ func TestConfigOfOldJava(t *testing.T) {
 	}
 }
 
+// The presets contain the acks that idempotence needs, however idempotence was
+// requested, so that the report shows the acks that were really used.
 func TestPresetsOfIdempotence(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -257,8 +257,8 @@ func TestPresetsOfIdempotence(t *testing.T) {
 	}
 }
 
-// What gives way is told by the presets, too, so that a report's settings are
-// what ran, and its workload can be fired again.
+// The presets contain settings that others override, too, so that the settings in a
+// report are those of the run, and its workload can be run again.
 func TestPresetsGiveWay(t *testing.T) {
 	for _, tt := range []struct {
 		name             string
@@ -289,21 +289,21 @@ func TestPresetsGiveWay(t *testing.T) {
 	}
 }
 
-// What somebody sets and what then does nothing is told.
-func TestConfigSaysWhatIsIdle(t *testing.T) {
+// A setting that was given and has no effect causes a warning.
+func TestConfigWarnsOfUnusedSettings(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		op    string
 		given map[string][]string
 		want  string // part of the warning; "" for none
 	}{
-		{"rack on the wire", opConsume, map[string][]string{"rack": {"r"}}, "rack"},
-		{"rack of a client", opConsume, map[string][]string{"rack": {"r"}, "engine": {engineClient}}, ""},
-		{"in flight of an idempotent client", opProduce, map[string][]string{"engine": {engineClient}, "idempotent": {"true"}, "acks": {"all"}, "max-in-flight": {"2"}}, "max-in-flight"},
-		{"in flight of a client", opProduce, map[string][]string{"engine": {engineClient}, "max-in-flight": {"2"}}, ""},
-		{"in flight on the wire", opProduce, map[string][]string{"idempotent": {"true"}, "acks": {"all"}, "max-in-flight": {"2"}}, ""},
-		{"events per batch of a client", opProduce, map[string][]string{"engine": {engineClient}, "batch-events": {"1"}}, "batch-events"},
-		{"events per batch on the wire", opProduce, map[string][]string{"batch-events": {"1"}}, ""},
+		{"rack with the wire engine", opConsume, map[string][]string{"rack": {"r"}}, "rack"},
+		{"rack with the client engine", opConsume, map[string][]string{"rack": {"r"}, "engine": {engineClient}}, ""},
+		{"in flight with an idempotent client engine", opProduce, map[string][]string{"engine": {engineClient}, "idempotent": {"true"}, "acks": {"all"}, "max-in-flight": {"2"}}, "max-in-flight"},
+		{"in flight with the client engine", opProduce, map[string][]string{"engine": {engineClient}, "max-in-flight": {"2"}}, ""},
+		{"in flight with the wire engine", opProduce, map[string][]string{"idempotent": {"true"}, "acks": {"all"}, "max-in-flight": {"2"}}, ""},
+		{"events per batch with the client engine", opProduce, map[string][]string{"engine": {engineClient}, "batch-events": {"1"}}, "batch-events"},
+		{"events per batch with the wire engine", opProduce, map[string][]string{"batch-events": {"1"}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "kafka://a/t", tt.given)

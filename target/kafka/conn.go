@@ -11,69 +11,69 @@ import (
 	"carronade/load"
 )
 
-// A link is one connection to a broker: a queue of requests, of which the
-// first have been written and wait for their answers, which come in the same
-// order. Whoever finds the link idle writes; on Linux and without TLS that is
-// the sending thread itself, by a writev that does not block. What the socket
-// does not take is left to the link's flusher, which waits for it.
+// A link is one connection to a broker with its queue of requests. The first requests
+// of the queue have been written and wait for their answers, which arrive in the same
+// order. Whichever goroutine queues requests while none is writing writes them; on
+// Linux and without TLS that is the sending thread itself, by a writev that does not
+// block. The link's flusher writes what the socket did not take, and waits for room.
 //
-// Everything but the reader's buffer is guarded by the sender's lock, which is
-// given up during system calls; writing says that somebody is in one.
+// The sender's lock guards everything except the reader's buffer. It is released during
+// system calls; writing is set while a goroutine is writing.
 type link struct {
 	l      *lane
 	nc     net.Conn
-	out    *socket.Writer // where it is not direct, the flusher writes everything, blocking
+	out    *socket.Writer // if it is not direct, the flusher writes everything, blocking
 	format kafka.ProduceFormat
-	cond   *sync.Cond // on the sender's lock: handed, dead and writing have changed
+	cond   *sync.Cond // on the sender's lock: flushing, dead or writing has changed
 
-	// The queue: a ring, requests head..tail-1 by running number.
+	// The queue: a ring of the requests number head to tail-1.
 	ring   []*request
 	head   uint64 // the oldest unanswered
-	next   uint64 // the first not written whole
+	next   uint64 // the first not completely written
 	tail   uint64
 	offset int           // bytes written of request next
-	upto   uint64        // requests below it are written, or in a writer's hands
+	upto   uint64        // requests below it are written, or being written
 	unsent int           // bytes queued and not written
-	moved  time.Duration // when bytes of the queue were last written or answered, or it was last empty
+	moved  time.Duration // when bytes were last written, an answer came, or the queue was last empty
 
-	writing  bool // somebody owns the writing
-	adopting bool // somebody waits until nobody writes
-	handed   bool // and it is the flusher
+	writing  bool // a goroutine is writing
+	adopting bool // attachPoller waits until no goroutine is writing, except the flusher
+	handed   bool // the flusher is the one that writes
 	dead     bool
 	cause    error
 	dirty    bool // in sender.dirty
 
-	term   term          // of the login
+	term   term          // validity of the login
 	paused bool          // logging in again: no produce request may be queued
 	over   chan struct{} // closed when it is dead
 
-	waited      bool   // what is being written waited behind a full socket
-	slow        bool   // the last blocking write took long
-	marks       []mark // what is being written, by request
-	limbo       []*request
+	waited      bool       // what is being written has waited behind a full socket
+	slow        bool       // the last blocking write took long
+	marks       []mark     // what is being written of each request
+	limbo       []*request // answered while being written; freed after the write
 	correlation int32
-	hints       []hint // where partitions have gone
+	hints       []hint // new leaders of partitions
 }
 
-// A mark is what a vector holds of one request.
+// A writePart is the part of one request that one write contains.
 type mark struct {
 	bytes int
-	rest  bool // all that was left of it
+	rest  bool // it contains the rest of the request
 }
 
-// A hint is a broker's word about a partition's new leader.
+// A hint is what a broker reported about a partition's new leader.
 type hint struct{ partition, leader, epoch int32 }
 
-// A request is a produce request: glue (heads, tails, batch headers) and the
-// records of its slots between.
+// A request is a produce request: its framing (heads, tails, batch headers), and the
+// records of its slots in between.
 type request struct {
 	correlation int32
 	slots       []*slot
 	glue        []byte
 	segs        [][]byte
 	size        int
-	sent        time.Duration // its first byte was written; -1
-	reply       chan []byte   // of a request that is not for producing; else nil
+	sent        time.Duration // when its first byte was written; -1: not yet
+	reply       chan []byte   // receives the answer to a request that does not produce; else nil
 }
 
 var (
@@ -85,12 +85,12 @@ var (
 
 func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {
 	k := &link{l: l, nc: nc, format: f, ring: make([]*request, 16), cond: sync.NewCond(&l.s.mu), over: make(chan struct{})}
-	k.out = socket.NewWriter(nc, func() time.Duration { return l.s.p.sink.Now() }) // there is no sink before the run
+	k.out = socket.NewWriter(nc, func() time.Duration { return l.s.p.sink.Now() }) // a closure: the sink is set later, when the run starts
 	return k
 }
 
-// adopt leaves the reading to a poller, where there is one and the connection is
-// plain.
+// attachPoller lets a poller do the reading, if there is one and the connection is not
+// encrypted.
 func (k *link) adopt(p *socket.Poller) {
 	if p == nil {
 		return
@@ -98,7 +98,7 @@ func (k *link) adopt(p *socket.Poller) {
 	k.l.s.mu.Lock()
 	defer k.l.s.mu.Unlock()
 	k.adopting = true
-	for k.writing && !k.handed { // what was fired at once, or a login that is renewed
+	for k.writing && !k.handed { // the first batches, or the renewal of a login
 		k.cond.Wait()
 	}
 	k.adopting = false
@@ -108,7 +108,7 @@ func (k *link) adopt(p *socket.Poller) {
 	}
 }
 
-// push queues a request with the slots given, of different partitions each.
+// push queues a request with the slots given, each of a different partition.
 func (k *link) push(r *request, slots []*slot) {
 	r.slots = append(r.slots[:0], slots...)
 	r.sent = -1
@@ -127,7 +127,7 @@ func (k *link) push(r *request, slots []*slot) {
 		sl.wire += int64(kafka.HeaderSize + len(sl.recs))
 		sl.flying = true
 	}
-	slots[0].wire += int64(r.size) // the request's own bytes go to its first batch
+	slots[0].wire += int64(r.size) // the request's framing counts for its first batch
 	for _, sl := range slots {
 		slots[0].wire -= int64(kafka.HeaderSize + len(sl.recs))
 	}
@@ -152,11 +152,11 @@ func (k *link) enqueue(r *request) {
 
 func (k *link) at(n uint64) *request { return k.ring[n%uint64(len(k.ring))] }
 
-// smallRecords are copied between the glue: a piece of its own costs the
-// kernel more than copying so few bytes.
+// smallRecords is the size up to which records are copied into the framing: another
+// element of the vector costs the kernel more than copying so few bytes.
 const smallRecords = 2 << 10
 
-// assemble makes the bytes of a request.
+// assemble encodes a request.
 func (k *link) assemble(r *request) {
 	s := k.l.s
 	need := k.format.MaxHead() + len(r.slots)*(kafka.MaxPartition+kafka.HeaderSize)
@@ -165,7 +165,7 @@ func (k *link) assemble(r *request) {
 			need += len(sl.recs)
 		}
 	}
-	if cap(r.glue) < need { // pieces of it are kept: it must not move
+	if cap(r.glue) < need { // segs refer to it, so it must not move
 		r.glue = make([]byte, 0, need)
 	}
 	g := k.format.AppendHead(r.glue[:0], r.correlation, len(r.slots))
@@ -205,7 +205,7 @@ func (k *link) assemble(r *request) {
 	kafka.PutSize(g, r.size)
 }
 
-// pump writes what is queued, unless somebody is at it.
+// pump writes what is queued, unless another goroutine is writing.
 func (k *link) pump() {
 	if k.writing || k.dead || k.next == k.tail {
 		return
@@ -226,7 +226,7 @@ func (k *link) pump() {
 	k.cond.Broadcast()
 }
 
-// rest ends writing.
+// endWriting ends writing.
 func (k *link) rest() {
 	k.writing, k.handed, k.slow = false, false, false
 	for i, r := range k.limbo {
@@ -239,7 +239,7 @@ func (k *link) rest() {
 	}
 }
 
-// flusher writes what the socket would not take at once.
+// flusher writes what the socket did not take at once.
 func (k *link) flusher() {
 	s := k.l.s
 	s.mu.Lock()
@@ -261,7 +261,7 @@ func (k *link) flusher() {
 	}
 }
 
-// write writes as much of the queue as fits a vector, and gives up the lock
+// write writes as much of the queue as fits a vector, and releases the lock
 // meanwhile. With wait it waits until the socket takes some. False: the socket
 // took less than it was given, or the link is dead.
 func (k *link) write(wait bool) bool {
@@ -307,7 +307,7 @@ func (k *link) advance(n int) {
 		if n == 0 {
 			break
 		}
-		if k.next >= k.head { // else it is answered already
+		if k.next >= k.head { // else it has been answered
 			k.stamp(k.at(k.next), at)
 		}
 		if n < m.bytes || !m.rest {
@@ -320,7 +320,7 @@ func (k *link) advance(n int) {
 		k.next++
 		k.offset = 0
 	}
-	k.upto = k.next // only while it is being written may a request turn out to be whole
+	k.upto = k.next // from now on, only completely written requests may be answered
 	if k.head > k.next {
 		k.kill(errEarly)
 	}
@@ -345,8 +345,8 @@ func (k *link) stamp(r *request, at time.Duration) {
 		if sl.sent < 0 {
 			sl.sent = at
 			if k.waited {
-				// It waited behind a socket that took no more: the
-				// system's doing, not the generator's.
+				// It waited behind a full socket: the tested system caused
+				// this delay, not the generator.
 				sl.batch.Free = max(sl.batch.Free, at)
 			}
 		}
@@ -361,12 +361,12 @@ func (k *link) pop() *request {
 	k.head++
 	k.moved = k.l.s.now
 	if k.paused && k.head == k.tail {
-		k.cond.Broadcast() // whoever wants to end it waits for that
+		k.cond.Broadcast() // the renewal of the login waits for this
 	}
 	return r
 }
 
-// free takes back a request and those of its slots that are completed.
+// free returns a request, and those of its slots that are completed, for reuse.
 func (k *link) free(r *request) {
 	s := k.l.s
 	for i, sl := range r.slots {
@@ -381,7 +381,7 @@ func (k *link) free(r *request) {
 	s.freeRequests = append(s.freeRequests, r)
 }
 
-// kill ends the connection; the reader notices, and cleans up.
+// kill ends the connection. The reader notices and cleans up.
 func (k *link) kill(cause error) {
 	if k.dead {
 		return

@@ -37,30 +37,30 @@ func (k *link) run() {
 	}
 }
 
-// A reader has what of an answer has come.
+// A reader holds the part of an answer that has arrived.
 type reader struct {
 	k    *link
 	buf  []byte
 	have int
 }
 
-// read reads once; polled is the connection where a poller reads it. It reports
-// whether the connection is over.
+// read reads once. polled is the connection if a poller reads it, else nil. over: the
+// connection has ended.
 func (r *reader) read(polled *socket.Conn) (n int, over bool) {
 	k, s := r.k, r.k.l.s
 	n, err := k.nc.Read(r.buf[r.have:])
 	if n == 0 && err == nil {
 		return 0, false
 	}
-	// One look at the clock for all answers that this wake-up brought.
+	// Read the clock once for all answers of this wake-up.
 	now := s.p.sink.Now()
 	s.p.read.Add(uint64(n))
 	r.have += n
-	came := socket.Arrival{Last: now}
+	arrival := socket.Arrival{Last: now}
 	if polled != nil {
-		came = polled.Arrival(now)
+		arrival = polled.Arrival(now)
 	}
-	used, perr := k.take(r.buf[:r.have], came)
+	used, perr := k.take(r.buf[:r.have], arrival)
 	if perr != nil {
 		err = perr
 	}
@@ -82,13 +82,14 @@ func (r *reader) read(polled *socket.Conn) (n int, over bool) {
 
 var errHangUp = errors.New("the broker closed the connection")
 
-// take answers to all whole answers in b, and completes what they decide.
-func (k *link) take(b []byte, came socket.Arrival) (used int, err error) {
+// handleAnswers handles all complete answers in b, and completes the batches that they
+// decide.
+func (k *link) take(b []byte, arrival socket.Arrival) (used int, err error) {
 	s := k.l.s
 	answers, more := frames(b)
 	s.mu.Lock()
-	now, completed := came.Last, len(s.outcomes)
-	s.now, s.since = now, came.First(answers, more)
+	now, completed := arrival.Last, len(s.outcomes)
+	s.now, s.since = now, arrival.First(answers, more)
 	all := len(b)
 	for {
 		f, rest, ferr := kafka.NextFrame(b, mostAnswer)
@@ -98,7 +99,7 @@ func (k *link) take(b []byte, came socket.Arrival) (used int, err error) {
 		}
 		b = rest
 		if k.dead {
-			break // what was sent is being given up elsewhere
+			break // lane.lost or lane.Close completes what was sent
 		}
 		if k.head >= k.upto {
 			err = &protocolError{fmt.Errorf("answer %d to a request that was not sent", f.Correlation)}
@@ -134,8 +135,8 @@ func (k *link) take(b []byte, came socket.Arrival) (used int, err error) {
 	return all - len(b), err
 }
 
-// frames is how many whole answers b holds, 2 where there are more, and whether a part
-// of one follows.
+// countFrames counts the complete answers in b, up to 2, and reports whether more bytes
+// follow.
 func frames(b []byte) (n int, more bool) {
 	for n < 2 {
 		_, rest, err := kafka.NextFrame(b, mostAnswer)
@@ -148,13 +149,13 @@ func frames(b []byte) (n int, more bool) {
 	return n, len(b) > 0
 }
 
-// A protocolError is an answer that makes no sense.
+// A protocolError is an answer that violates the protocol.
 type protocolError struct{ err error }
 
 func (e *protocolError) Error() string { return e.err.Error() }
 func (e *protocolError) Unwrap() error { return e.err }
 
-// answer deals with the answer to the oldest request.
+// handleAnswer handles the answer to the oldest request.
 func (k *link) answer(body []byte, now time.Duration) error {
 	s := k.l.s
 	var throttle int32
@@ -167,8 +168,8 @@ func (k *link) answer(body []byte, now time.Duration) error {
 	if len(s.answers) != len(r.slots) {
 		return &protocolError{fmt.Errorf("an answer for %d partitions to a request for %d", len(s.answers), len(r.slots))}
 	}
-	k.stamp(r, k.out.Began()) // the writer may not have come back yet
-	// All is checked before anything is believed.
+	k.stamp(r, k.out.Began()) // the write may not have returned yet
+	// Check all partitions before using any.
 	for i := range s.answers {
 		if !r.match(i, s.answers[i].Partition) {
 			return &protocolError{fmt.Errorf("an answer for partition %d, which was not in the request", s.answers[i].Partition)}
@@ -186,14 +187,14 @@ func (k *link) answer(body []byte, now time.Duration) error {
 	return nil
 }
 
-// answered takes the oldest request out of the queue, and back as soon as no
-// writer has its bytes.
+// popAnswered takes the oldest request out of the queue, and frees it once its bytes
+// are no longer being written.
 func (k *link) answered() {
 	number := k.head
 	r := k.pop()
 	if number >= k.next {
-		// The writer still has its bytes. Slots that go again belong to
-		// another request from now on.
+		// Its bytes are still being written. Slots that are sent again belong
+		// to another request from now on.
 		for i, sl := range r.slots {
 			if sl.live >= 0 {
 				r.slots[i] = nil
@@ -205,7 +206,7 @@ func (k *link) answered() {
 	}
 }
 
-// match brings the slot of a partition to place i, where it most often is.
+// match moves the slot of a partition to index i, where it usually is already.
 func (r *request) match(i int, partition int32) bool {
 	for j := i; j < len(r.slots); j++ {
 		if r.slots[j].part == partition {
@@ -216,8 +217,8 @@ func (r *request) match(i int, partition int32) bool {
 	return false
 }
 
-// throttle keeps a lane quiet for as long as the broker asked for (KIP-219:
-// it does not read from the connection meanwhile).
+// throttle sends nothing on a lane for as long as the broker asked for (KIP-219: it
+// does not read from the connection meanwhile).
 func (l *lane) throttle(now, wait time.Duration) {
 	l.metrics.Throttled++
 	l.metrics.Throttle += wait

@@ -23,19 +23,19 @@ import (
 	"carronade/load"
 )
 
-// A badNet is where connections can be hurt.
+// A badNet listens for connections and injects faults into them.
 type badNet struct {
 	mu    sync.Mutex
 	conns map[*badConn]bool
-	// readBudget is after how many bytes a connection is reset; 0: never.
+	// readBudget returns the number of bytes after which a connection is reset; 0: never.
 	readBudget func() int
-	// pause holds reads back while it is open.
+	// While paused, reads block until release is closed.
 	paused  atomic.Bool
 	release chan struct{}
-	// mangle changes answers on their way.
+	// mangle changes answers before they are sent.
 	mangle  atomic.Pointer[func([]byte) []byte]
 	tinyBuf bool
-	deaf    bool // accepts no more
+	deaf    bool // resets new connections
 }
 
 type badConn struct {
@@ -86,7 +86,7 @@ func (n *badNet) resetAll() {
 	}
 }
 
-// setDeaf resets all connections and takes no more, or takes them again.
+// setRefusing resets all connections and refuses new ones, or accepts them again.
 func (n *badNet) setDeaf(on bool) {
 	n.mu.Lock()
 	n.deaf = on
@@ -96,7 +96,7 @@ func (n *badNet) setDeaf(on bool) {
 	}
 }
 
-// listen is the option by which a cluster listens badly.
+// listen returns the option that makes a cluster listen on n.
 func (n *badNet) listen() kfake.Opt {
 	n.conns = map[*badConn]bool{}
 	n.release = make(chan struct{})
@@ -109,7 +109,7 @@ func (n *badNet) listen() kfake.Opt {
 	})
 }
 
-// A badNetListener is one of several listeners with the same faults.
+// A badNetListener is one of several listeners of a badNet.
 type badNetListener struct {
 	net.Listener
 	n *badNet
@@ -150,7 +150,7 @@ func TestConnectionResets(t *testing.T) {
 	}{
 		{"acks 1", nil, 100},
 		{"idempotent", idempotent, 100},
-		{"idempotent, whole batches", append(slices.Clone(idempotent), "batch-size=64KiB"), 0},
+		{"idempotent, full batches", append(slices.Clone(idempotent), "batch-size=64KiB"), 0},
 		{"idempotent, zstd", append(slices.Clone(idempotent), "compression=zstd"), 100},
 	}
 	for _, tt := range tests {
@@ -201,7 +201,7 @@ func TestConnectionResets(t *testing.T) {
 	}
 }
 
-// A broker that is away for a while: events wait, and arrive.
+// While a broker is unavailable for a while, events wait, and arrive afterwards.
 func TestBrokerAwayAndBack(t *testing.T) {
 	n := &badNet{}
 	c := fake(t, 2, n.listen())
@@ -225,15 +225,15 @@ func TestBrokerAwayAndBack(t *testing.T) {
 	}
 }
 
-// A broker that goes away for good while another takes over: what the engine
-// had queued at its lane goes to the other.
+// When a broker disappears permanently and another takes over, the batches that the
+// engine had queued at its lane go to the other.
 func TestBrokerReplaced(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
 			n := &badNet{}
 			c := fake(t, 4, kfake.NumBrokers(2), n.listen())
 			p := opened(t, c.ListenAddrs(), stamping, given...)
-			// Both lead, and then one is gone.
+			// Both brokers lead partitions, and then one disappears.
 			for part := range int32(4) {
 				if err := c.MoveTopicPartition("events", part, part%2); err != nil {
 					t.Fatal(err)
@@ -266,7 +266,7 @@ func TestBrokerReplaced(t *testing.T) {
 	}
 }
 
-// A broker that never comes back: batches are taken in the end, and fail.
+// If a broker never comes back, its batches are taken after some time, and fail.
 func TestBrokerGone(t *testing.T) {
 	n := &badNet{}
 	c := fake(t, 1, n.listen())
@@ -298,9 +298,9 @@ func TestSlowReader(t *testing.T) {
 	readBack(t, c.ListenAddrs(), 2*events)
 }
 
-// While a broker does not read, what waits behind the full socket is the
-// system's doing: Free is raised to when bytes could go again.
-func TestBackpressureIsTheSystems(t *testing.T) {
+// While a broker does not read, batches wait behind the full socket because of the
+// tested system: Free is raised to the time when bytes could be written again.
+func TestBackpressureCountsForTheSystem(t *testing.T) {
 	n := &badNet{}
 	c := fake(t, 1, n.listen())
 	p := opened(t, c.ListenAddrs(), nil, "send-buffer=16KiB", "batch-size=32KiB")
@@ -315,7 +315,7 @@ func TestBackpressureIsTheSystems(t *testing.T) {
 	raised := 0
 	for _, o := range out {
 		if o.Free > o.Sent {
-			t.Errorf("free at %v, after it was sent at %v", o.Free, o.Sent)
+			t.Errorf("free at %v, but sent at %v, before that", o.Free, o.Sent)
 		}
 		if o.Free >= 200*time.Millisecond {
 			raised++
@@ -326,7 +326,7 @@ func TestBackpressureIsTheSystems(t *testing.T) {
 	}
 }
 
-// An idempotent batch whose attempts are never answered is unknown in the end.
+// An idempotent batch whose attempts are never answered ends as unknown.
 func TestIdempotentSilence(t *testing.T) {
 	c := fake(t, 1)
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -350,8 +350,8 @@ func TestIdempotentSilence(t *testing.T) {
 	}
 }
 
-// A topic that is deleted and made again has another id.
-func TestTopicMadeAnew(t *testing.T) {
+// A topic that is deleted and created again has another id.
+func TestTopicCreatedAgain(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
 			c := fake(t, 2)
@@ -374,7 +374,7 @@ func TestTopicMadeAnew(t *testing.T) {
 			}
 			r.outcomes, r.completed = nil, map[[2]uint64]int{}
 			if got := tally(r.fire(100)); got.acked != 100 || got.retries == 0 {
-				t.Fatalf("after it was made anew: %+v", got)
+				t.Fatalf("after the topic was created again: %+v", got)
 			}
 			readBack(t, c.ListenAddrs(), 100)
 		})
@@ -422,8 +422,9 @@ func TestThrottleIsHonoured(t *testing.T) {
 	}
 }
 
-// Answers that make no sense end the connection, and complete as such.
-func TestSenselessAnswers(t *testing.T) {
+// Answers that violate the protocol end the connection. Their batches are completed as
+// protocol errors.
+func TestInvalidAnswers(t *testing.T) {
 	tests := []struct {
 		name   string
 		mangle func([]byte) []byte
@@ -443,7 +444,7 @@ func TestSenselessAnswers(t *testing.T) {
 			n.mangle.Store(&tt.mangle)
 			out := newRig(t, p).fire(1)
 			o := out[0]
-			if tt.text == "" { // the answer was right; a second one is a fault for nobody
+			if tt.text == "" { // the first answer was right; the second one hits no batch
 				if o.Acked != 1 {
 					t.Errorf("%+v", o)
 				}
@@ -472,18 +473,18 @@ func TestViewOfMetadata(t *testing.T) {
 	to := 1 - v.leaders[2]
 	b.moved(2, to, v.epochs[2]+1)
 	if got := b.view.Load().leaders[2]; got != to {
-		t.Errorf("leader %d, told of %d", got, to)
+		t.Errorf("leader %d, want %d", got, to)
 	}
-	// What was fetched before that is older.
+	// A view that was fetched before is older.
 	b.learn(v)
 	if got := b.view.Load().leaders[2]; got != to {
-		t.Errorf("an older view won")
+		t.Errorf("an older view replaced a newer one")
 	}
-	b.moved(2, 99, v.epochs[2]+9) // a broker nobody knows
+	b.moved(2, 99, v.epochs[2]+9) // an unknown broker
 	if got := b.view.Load().leaders[2]; got != to {
 		t.Errorf("leader %d", got)
 	}
-	other := configFor(t, c.ListenAddrs(), func(c *config) { c.topic = "none-such" })
+	other := configFor(t, c.ListenAddrs(), func(c *config) { c.topic = "no-such-topic" })
 	if _, err := newProducer(context.Background(), other); err == nil || !strings.Contains(err.Error(), fmt.Sprint(kerr.UnknownTopicOrPartition.Message)) {
 		t.Errorf("error = %v", err)
 	}

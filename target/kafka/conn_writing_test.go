@@ -13,9 +13,8 @@ import (
 	"carronade/load"
 )
 
-// relinked is a producer whose one lane has the connection given instead of
-// its own.
-func relinked(t *testing.T, conn net.Conn, partitions int32, given ...string) (*rig, *lane) {
+// openProducerOn opens a producer whose only lane uses the connection given.
+func openProducerOn(t *testing.T, conn net.Conn, partitions int32, given ...string) (*rig, *lane) {
 	t.Helper()
 	p := opened(t, fake(t, partitions).ListenAddrs(), nil, given...)
 	l := p.senders[0].lanes[0]
@@ -25,8 +24,8 @@ func relinked(t *testing.T, conn net.Conn, partitions int32, given ...string) (*
 	return newRig(t, p), l
 }
 
-// shoot fires a batch of one event for each partition, in one go.
-func shoot(t *testing.T, l *lane, partitions int32) {
+// sendEach sends a batch of one event to each partition, with one call of Fire.
+func sendEach(t *testing.T, l *lane, partitions int32) {
 	t.Helper()
 	var batches []load.Batch
 	for i := range partitions {
@@ -38,7 +37,7 @@ func shoot(t *testing.T, l *lane, partitions int32) {
 	l.Flush()
 }
 
-// completedWithin waits for outcomes.
+// completedWithin waits for n outcomes, and fails the test after a time.
 func (r *rig) completedWithin(n int, most time.Duration) []load.Outcome {
 	deadline := time.After(most)
 	for {
@@ -56,8 +55,8 @@ func (r *rig) completedWithin(n int, most time.Duration) []load.Outcome {
 	}
 }
 
-// An answer to a request of which only a part was written makes no sense. It
-// ends the connection, and not the program.
+// An answer to a request of which only a part was written violates the protocol. It
+// ends the connection, but not the program.
 func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,14 +74,14 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	defer broker.Close()
 	broker.(*net.TCPConn).SetReadBuffer(4 << 10)
 	conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
-	_, l := relinked(t, conn, 1, "size=8MiB", "batch-size=9MiB", "max-request=9MiB", "pool=9MiB")
+	_, l := openProducerOn(t, conn, 1, "size=8MiB", "batch-size=9MiB", "max-request=9MiB", "pool=9MiB")
 	l.s.mu.Lock() // the lane gets another link when this one ends
 	direct, format := l.link.out.Direct(), l.link.format
 	l.s.mu.Unlock()
 	if !direct {
-		t.Skip("without writev a write is whole, or the connection is over")
+		t.Skip("without writev, a write writes all bytes or ends the connection")
 	}
-	shoot(t, l, 1)
+	sendEach(t, l, 1)
 
 	var head [14]byte
 	if _, err := io.ReadFull(broker, head[:]); err != nil {
@@ -103,20 +102,20 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	if _, err := broker.Write(b); err != nil {
 		t.Fatal(err)
 	}
-	// It may have been written in part when the connection ends, and no more.
+	// Only a part of the request may have been written when the connection ends.
 	n, err := io.Copy(io.Discard, broker)
 	if n >= 8<<20 {
-		t.Errorf("got %d bytes (%v): the request was written on", n, err)
+		t.Errorf("got %d bytes (%v): writing of the request went on", n, err)
 	}
 }
 
-// A broker that reads nothing at all is given up, also where nobody knows how much of
-// a write it took: what was not written goes over another connection.
+// The producer gives up a connection whose broker reads nothing, even if it does not
+// know how much of a write went out. What was not written goes over another connection.
 func TestBrokerReadsNothing(t *testing.T) {
-	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for all
+	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for everything
 	defer broker.Close()
-	r, l := relinked(t, conn, 2, "batch-events=1", "request-timeout=200ms")
-	shoot(t, l, 2)
+	r, l := openProducerOn(t, conn, 2, "batch-events=1", "request-timeout=200ms")
+	sendEach(t, l, 2)
 	for _, o := range r.completedWithin(2, 30*time.Second) {
 		if o.Acked != 1 {
 			t.Errorf("got %+v, want it acked by the broker that reads", o)
@@ -124,16 +123,16 @@ func TestBrokerReadsNothing(t *testing.T) {
 	}
 }
 
-// What a producer waits for is said of each connection.
+// Pending describes for each connection what the producer waits for.
 func TestPending(t *testing.T) {
 	conn, broker := net.Pipe()
 	defer broker.Close()
-	r, l := relinked(t, conn, 2, "batch-events=1")
+	r, l := openProducerOn(t, conn, 2, "batch-events=1")
 	all := func() string { return strings.Join(r.p.Pending(), "\n") }
 	if got, want := all(), "nothing in flight"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	shoot(t, l, 2)
+	sendEach(t, l, 2)
 	for _, want := range []string{"broker 0 at 127.0.0.1:", " without an answer", "not written because the socket is full"} {
 		if got := all(); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
@@ -151,18 +150,18 @@ func TestPending(t *testing.T) {
 	l.s.mu.Unlock()
 }
 
-// What lies in a writer's hands when the run ends may have been written: it is
-// not called failed.
+// What is being written when the run ends may have been written completely, so it does
+// not count as failed.
 func TestCloseWhileWriting(t *testing.T) {
-	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for all
+	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for everything
 	defer broker.Close()
-	r, l := relinked(t, conn, 2, "batch-events=1")
-	shoot(t, l, 2)
+	r, l := openProducerOn(t, conn, 2, "batch-events=1")
+	sendEach(t, l, 2)
 	var size [4]byte
 	if _, err := io.ReadFull(broker, size[:]); err != nil {
 		t.Fatal(err)
 	}
-	// The first request is taken whole, and the second not.
+	// The broker reads the first request completely, and none of the second.
 	if _, err := io.CopyN(io.Discard, broker, int64(binary.BigEndian.Uint32(size[:]))); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +170,7 @@ func TestCloseWhileWriting(t *testing.T) {
 	}
 	for _, o := range r.completedWithin(2, 5*time.Second) {
 		if o.Stream == 0 && o.Unknown != 1 {
-			t.Errorf("got %d failed (%s), want it unknown: the broker has all of it", o.Failed, o.Text)
+			t.Errorf("got %d failed (%s), want it unknown: the broker has read all of it", o.Failed, o.Text)
 		}
 	}
 }

@@ -20,43 +20,44 @@ const (
 	// Between two attempts to find a lost partition's leader.
 	minLostPause = 20 * time.Millisecond
 	maxLostPause = time.Second
-	// halves is over how many connections a client reads what one broker
-	// leads: while one answer is taken in, the broker prepares the other.
+	// connsPerBroker is the number of connections over which a client reads the
+	// partitions of one broker: while it handles one answer, the broker prepares
+	// the other.
 	halves = 2
 )
 
-// A wireSource reads partitions by raw fetches and counts batches by their
-// headers. Each partition belongs to one client, and at any time to one stream
-// (a connection and its goroutine) or to the manager, which looks for its
-// leader. Whoever has it continues where the last delivery ended, so that
-// every event is delivered exactly once.
+// A wireSource reads partitions by raw fetches and counts batches by their headers.
+// Each partition belongs to one client, and at any time either to one fetcher (a
+// connection and its goroutine) or to the manager, which looks for its leader. Its
+// owner continues where the last delivery ended, so that every event is delivered
+// exactly once.
 type wireSource struct {
 	cl    *cluster
 	parts []*part
-	lanes []sync.Mutex // streams may share a lane when leaders move about
+	lanes []sync.Mutex // fetchers may share a lane when leaders change
 
-	// stamped says that the run's own events carry stamps, to be looked for.
+	// stamped: the run's own events carry stamps, which are parsed.
 	stamped bool
 
 	now  func() time.Duration
 	sink func(lane int, a []load.Arrival)
 
-	lost chan lostPart // partitions whose stream could not go on
+	lost chan lostPart // partitions whose fetcher could not go on
 
 	mu      sync.Mutex
 	topicID [16]byte
-	made    int32            // how often the topic was made anew
-	missing []string         // what Gone found, for people
+	made    int32            // how often the topic was created again
+	missing []string         // what Gone found, as warnings
 	skipped [][]target.Span  // by partition
 	addrs   map[int32]string // brokers
 	streams map[streamKey]*stream
-	seq     int // streams made
+	seq     int // number of fetchers created
 	wg      sync.WaitGroup
 
 	written, read            atomic.Uint64
 	throttled                atomic.Int64 // ns
 	resets, moves, reconnect atomic.Uint64
-	renewed                  atomic.Uint64 // logins, on connections that went on
+	renewed                  atomic.Uint64 // logins renewed on open connections
 	abortedBatches           atomic.Uint64
 	abortedEvents            atomic.Uint64
 }
@@ -66,38 +67,38 @@ type streamKey struct {
 	broker       int32
 }
 
-// A part is one partition and how far it was read. Its plain fields belong to
-// the stream that has it, else to the manager.
+// A part is one partition and how far it was read. Its plain fields belong to the
+// fetcher that reads it, else to the manager.
 type part struct {
 	id     int32
 	client int
 	half   int
 	leader int32
 	epoch  int32         // of the leader, -1 unknown
-	start  int64         // where reading began
+	start  int64         // where reading started
 	offset int64         // to be fetched next
-	end    int64         // not to be read beyond; math.MaxInt64 when there is no such
+	end    int64         // where reading ends; math.MaxInt64: it does not end
 	fails  int           // in a row
-	behind time.Duration // by how much its reader's own delays hold it up; see lateness
-	owned  bool          // by a stream; guarded by wireSource.mu
+	behind time.Duration // how much its reader's own delays delay its events; see lateness
+	owned  bool          // by a fetcher; guarded by wireSource.mu
 	txn    openTransactions
 	read   []stretch // what was delivered
 
 	delivered atomic.Int64 // next to be delivered
-	high      atomic.Int64 // end of what may be read, as last told; -1
+	high      atomic.Int64 // end of what may be read, as last reported; -1: unknown
 }
 
 // done reports whether everything asked for was read.
 func (p *part) done() bool { return p.offset >= p.end }
 
-// A lostPart is handed to the manager, with why.
+// A lostPart is a partition handed back to the manager, with the reason.
 type lostPart struct {
 	p     *part
 	err   error
 	reset bool // its offset is out of the log's range
 }
 
-// errOver says that a partition was read to its end.
+// errReadToEnd: a partition was read to its end.
 var errOver = errors.New("read to the end")
 
 func newWireSource(ctx context.Context, cl *cluster, stamped bool) (*wireSource, error) {
@@ -143,13 +144,13 @@ func (s *wireSource) Behind() []int64 {
 	return b
 }
 
-// Rebalancing implements load.Source: nothing is assigned by a group here.
+// Rebalancing implements load.Source: no group assigns partitions here.
 func (s *wireSource) Rebalancing() time.Duration { return 0 }
 
 // Wire implements load.Source.
 func (s *wireSource) Wire() (written, read uint64) { return s.written.Load(), s.read.Load() }
 
-// Starts returns, per log, the offset where reading began.
+// Starts returns, per log, the offset where reading started.
 func (s *wireSource) Starts() []int64 {
 	o := make([]int64, len(s.parts))
 	for i, p := range s.parts {
@@ -167,10 +168,10 @@ func (s *wireSource) Positions() []int64 {
 	return o
 }
 
-// Ends asks, per log, for its end now.
+// Ends asks the brokers for the current end of each log.
 func (s *wireSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.ends(ctx) }
 
-// Heads asks, per log, for its beginning now.
+// Heads asks the brokers for the current beginning of each log.
 func (s *wireSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.heads(ctx) }
 
 // Skipped implements target.Skipping.
@@ -180,8 +181,8 @@ func (s *wireSource) Skipped() [][]target.Span {
 	return slices.Clone(s.skipped)
 }
 
-// Receive implements load.Source. It may be called again after it returned,
-// and goes on where it was.
+// Receive implements load.Source. It may be called again after it returned, and then
+// continues where it ended.
 func (s *wireSource) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s.now, s.sink = now, sink
@@ -207,38 +208,38 @@ func (s *wireSource) Receive(ctx context.Context, now func() time.Duration, sink
 	return s.manage(ctx)
 }
 
-// manage hands partitions to streams and takes them back until the context
-// ends, all are read to their ends, or something cannot be mended.
+// manage hands partitions to fetchers and takes them back until the context ends, all
+// are read to their ends, or an error is permanent.
 func (s *wireSource) manage(ctx context.Context) error {
 	left := 0
-	var homeless []*part
+	var unassigned []*part
 	for _, p := range s.parts {
 		p.fails = 0
 		if !p.done() {
 			left++
-			homeless = append(homeless, p)
+			unassigned = append(unassigned, p)
 		}
 	}
-	stale := false // leaders must be asked for again
+	stale := false // the leaders must be looked up again
 	for left > 0 {
 		var wait <-chan time.Time
-		if stale && len(homeless) > 0 {
+		if stale && len(unassigned) > 0 {
 			fails := 0
-			for _, p := range homeless {
+			for _, p := range unassigned {
 				fails = max(fails, p.fails)
 			}
 			if fails > 1 {
-				// The first failure is a moved leader more often than not, and
-				// costs no pause.
+				// The first failure is usually a changed leader, and needs no
+				// pause.
 				wait = time.After(min(maxLostPause, minLostPause<<min(fails, 10)))
 			} else {
 				wait = time.After(0)
 			}
-		} else if len(homeless) > 0 {
-			homeless = s.assign(ctx, homeless)
-			if len(homeless) > 0 {
+		} else if len(unassigned) > 0 {
+			unassigned = s.assign(ctx, unassigned)
+			if len(unassigned) > 0 {
 				stale = true
-				for _, p := range homeless {
+				for _, p := range unassigned {
 					p.fails++
 				}
 				continue
@@ -261,12 +262,12 @@ func (s *wireSource) manage(ctx context.Context) error {
 				}
 			}
 			l.p.fails++
-			homeless = append(homeless, l.p)
+			unassigned = append(unassigned, l.p)
 			stale = true
 		case <-wait:
 			if err := s.refresh(ctx); err != nil {
 				s.cl.cfg.logf("ask for the leaders of %s: %v", s.cl.cfg.topic, err)
-				for _, p := range homeless {
+				for _, p := range unassigned {
 					p.fails++
 				}
 				continue
@@ -277,7 +278,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 	return nil
 }
 
-// mendable reports whether fetching may succeed later.
+// recoverable reports whether fetching may succeed later.
 func mendable(err error) bool {
 	var ke *kerr.Error
 	switch {
@@ -287,18 +288,18 @@ func mendable(err error) bool {
 		return ke.Retriable || errors.Is(ke, kerr.UnknownTopicID) || errors.Is(ke, kerr.InconsistentTopicID) ||
 			errors.Is(ke, kerr.OffsetOutOfRange) || errors.Is(ke, kerr.UnknownServerError)
 	}
-	return true // a connection
+	return true // a failed connection
 }
 
-// assign hands each partition to the stream of its leader and returns those
-// that have none.
-func (s *wireSource) assign(ctx context.Context, parts []*part) (homeless []*part) {
+// assign hands each partition to the fetcher of its leader and returns those without a
+// known leader.
+func (s *wireSource) assign(ctx context.Context, parts []*part) (unassigned []*part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range parts {
 		addr, ok := s.addrs[p.leader]
 		if p.leader < 0 || !ok {
-			homeless = append(homeless, p)
+			unassigned = append(unassigned, p)
 			continue
 		}
 		key := streamKey{client: p.client, half: p.half, broker: p.leader}
@@ -311,11 +312,11 @@ func (s *wireSource) assign(ctx context.Context, parts []*part) (homeless []*par
 		p.owned = true
 		st.added = append(st.added, p)
 	}
-	return homeless
+	return unassigned
 }
 
-// refresh asks for leaders and addresses and takes them over for partitions
-// that the manager has.
+// refresh asks for leaders and addresses and updates the partitions that belong to the
+// manager.
 func (s *wireSource) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
 	defer cancel()
@@ -342,7 +343,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 		}
 		p := s.parts[tp.Partition]
 		if p.owned {
-			continue // its stream knows better, or will find out
+			continue // its fetcher knows the leader, or will notice a change
 		}
 		if p.leader != tp.Leader {
 			s.moves.Add(1)
@@ -352,9 +353,9 @@ func (s *wireSource) refresh(ctx context.Context) error {
 	return nil
 }
 
-// reset moves a partition whose offset is out of the log's range: to the
-// start when retention overtook it, or when what a run fired is read back from a
-// log that ends before the run began and so was made anew; else to the end.
+// reset moves a partition whose offset is out of the log's range: to the start if
+// retention overtook it, or if a producing run reads back a log that ends before the
+// offset at which the run started, and so was created again; else to the end.
 func (s *wireSource) reset(ctx context.Context, p *part) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)
 	defer cancel()
@@ -367,8 +368,8 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 		return err
 	}
 	to := end[p.id]
-	anew := s.cl.cfg.op == opProduce && to < p.start
-	if p.offset < start[p.id] || anew {
+	recreated := s.cl.cfg.op == opProduce && to < p.start
+	if p.offset < start[p.id] || recreated {
 		to = start[p.id]
 	}
 	s.resets.Add(1)
@@ -377,7 +378,7 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 		s.skipped[p.id] = append(s.skipped[p.id], target.Span{From: p.offset, To: to})
 		s.mu.Unlock()
 	}
-	s.cl.cfg.logf("partition %d: offset %d is out of range, going on at %d", p.id, p.offset, to)
+	s.cl.cfg.logf("partition %d: offset %d is out of range, continuing at %d", p.id, p.offset, to)
 	p.offset, p.txn = to, openTransactions{}
 	p.delivered.Store(to)
 	return nil

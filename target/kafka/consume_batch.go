@@ -13,24 +13,24 @@ import (
 	"carronade/load"
 )
 
-// errBatch says that what the broker sent cannot be read, now or later.
+// errBatch: the broker sent bytes that can never be read.
 var errBatch = errors.New("unreadable batch")
 
-// openTransactions follows, for one partition read with the isolation level
-// "committed", whose transactions are being skipped: the broker says where
-// aborted ones begin, and their abort markers say where they end.
+// openTransactions tracks, for one partition read with the isolation level "committed",
+// the producers whose transactions are being skipped: the broker reports where aborted
+// transactions begin, and their abort markers show where they end.
 type openTransactions struct {
 	aborting map[int64]bool // by producer id
 }
 
-// A decoder makes arrivals of the record sets of fetch answers.
+// A decoder makes arrivals from the record sets of fetch answers.
 type decoder struct {
-	decode    bool // every record, every checksum
+	decode    bool // decode every record, verify every checksum
 	stamps    bool // look for stamps when decoding
-	check     bool // every checksum
+	check     bool // verify every checksum
 	committed bool
-	keys      bool  // hash them
-	made      int32 // how often the topic was made anew
+	keys      bool  // hash keys
+	made      int32 // how often the topic was created again
 
 	plain []byte // decompressed records
 	marks []load.Stamp
@@ -49,17 +49,17 @@ func (d *decoder) init(c *config, stamped bool) {
 // reset makes room for the next answer's stamps.
 func (d *decoder) reset() { d.marks = d.marks[:0] }
 
-// take appends an arrival for each batch of a partition's record set, and
-// moves the partition's offset on.
+// appendArrivals appends an arrival for each batch of a partition's record set, and
+// advances the partition's offset.
 func (d *decoder) take(p *part, fp *kafka.FetchPartition, at time.Duration, to []load.Arrival) ([]load.Arrival, error) {
-	// Brokers list them by where they ended.
+	// Brokers list them in the order of their ends.
 	aborted := fp.Aborted
 	slices.SortFunc(aborted, func(a, b kafka.AbortedTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
 	from := p.offset
 	rest, err := kafka.ForEachBatch(fp.Records, func(b kafka.Batch) error {
 		last := b.BaseOffset + int64(b.LastOffsetDelta)
 		if last < p.offset || p.done() {
-			return nil // a broker sends from the start of a segment's index entry
+			return nil // a broker may send from the start of a segment's index entry
 		}
 		before := p.offset
 		if d.committed && d.skip(p, &b, &aborted) || b.Control() {
@@ -84,14 +84,14 @@ func (d *decoder) take(p *part, fp *kafka.FetchPartition, at time.Duration, to [
 	case err != nil:
 		return to, fmt.Errorf("%w: %w", errBatch, err)
 	case rest > 0 && p.offset == from && len(fp.Records) == rest:
-		// Since KIP-74 the first batch comes whole, however large.
+		// Since KIP-74 the first batch is complete, however large.
 		return to, fmt.Errorf("%w: the broker sent only a part of it", errBatch)
 	}
 	return to, nil
 }
 
-// skip follows transactions and reports whether the batch belongs to an
-// aborted one (as the Java client's CompletedFetch does).
+// skip tracks transactions and reports whether the batch belongs to an aborted one (as
+// the Java client's CompletedFetch does).
 func (d *decoder) skip(p *part, b *kafka.Batch, aborted *[]kafka.AbortedTransaction) bool {
 	last := b.BaseOffset + int64(b.LastOffsetDelta)
 	for len(*aborted) > 0 && (*aborted)[0].FirstOffset <= last {
@@ -108,7 +108,7 @@ func (d *decoder) skip(p *part, b *kafka.Batch, aborted *[]kafka.AbortedTransact
 		if isAbort(b) {
 			delete(p.txn.aborting, b.ProducerID)
 		}
-		return false // control batches are no events anyway
+		return false // control batches never count as events
 	}
 	d.skippedBatches++
 	d.skippedEvents += uint64(b.NumRecords)
@@ -119,7 +119,7 @@ func (d *decoder) skip(p *part, b *kafka.Batch, aborted *[]kafka.AbortedTransact
 // a version and a type, 0 for abort.
 func isAbort(b *kafka.Batch) bool {
 	abort := false
-	// A marker that does not decode ends no transaction.
+	// A marker that cannot be decoded does not end a transaction.
 	_ = kafka.ForEachRecord(b.Records(), b.NumRecords, func(r *kafka.Record) error {
 		abort = len(r.Key) >= 4 && binary.BigEndian.Uint16(r.Key[2:]) == 0
 		return nil
@@ -127,8 +127,8 @@ func isAbort(b *kafka.Batch) bool {
 	return abort
 }
 
-// arrival describes one batch, from the partition's offset on and up to its
-// end.
+// arrival describes one batch: its events from the partition's offset on, and before
+// the partition's end.
 func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 	a := load.Arrival{
 		Log: p.id, Base: b.BaseOffset, Events: b.NumRecords, Wire: int64(len(b.Raw)), Bytes: -1,
@@ -137,12 +137,12 @@ func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 	if d.check && b.Check() != nil {
 		a.Corrupt = true
 		if b.Codec() != kafka.None {
-			return d.part(p, b, a), nil // its bytes are not to be trusted to a decompressor
+			return d.part(p, b, a), nil // a decompressor must not get corrupt bytes
 		}
 	}
-	whole := b.BaseOffset >= p.offset && b.BaseOffset+int64(b.LastOffsetDelta) < p.end
+	complete := b.BaseOffset >= p.offset && b.BaseOffset+int64(b.LastOffsetDelta) < p.end
 	switch {
-	case d.decode || !whole:
+	case d.decode || !complete:
 		recs := b.Records()
 		if c := b.Codec(); c != kafka.None {
 			plain, err := kafka.Decompress(d.plain[:0], c, recs)
@@ -163,8 +163,8 @@ func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 	return a, nil
 }
 
-// part estimates a batch whose records cannot be read: all offsets in it that
-// were asked for count as events.
+// estimate describes a batch whose records cannot be read: every offset in it that was
+// asked for counts as an event.
 func (d *decoder) part(p *part, b *kafka.Batch, a load.Arrival) load.Arrival {
 	last := min(b.BaseOffset+int64(b.LastOffsetDelta), p.end-1)
 	if b.BaseOffset < p.offset || last < b.BaseOffset+int64(b.LastOffsetDelta) {
@@ -207,7 +207,7 @@ func (d *decoder) records(p *part, b *kafka.Batch, recs []byte, a load.Arrival) 
 		return d.part(p, b, a)
 	}
 	if !all {
-		a.Sum = 0 // it covers more than was counted
+		a.Sum = 0 // it covers more records than those counted
 	} else {
 		a.Base = b.BaseOffset
 	}
@@ -218,10 +218,10 @@ func (d *decoder) records(p *part, b *kafka.Batch, recs []byte, a load.Arrival) 
 	return a
 }
 
-// eventBytes is the size of the keys, values and headers of n records that are
-// not compressed. Where all records are alike, which shows in their sum, it
-// looks at the first alone: 19 M records/s leave no time to look at each. Else
-// it hops over all, at about 5 ns each.
+// eventBytes is the size of the keys, values and headers of n records that are not
+// compressed. If the total size fits n records like the first one, it reads only the
+// first: at 19 M records/s it cannot read each. Else it steps through all records, at
+// about 5 ns each.
 func eventBytes(recs []byte, n int32) (int64, error) {
 	if n == 0 {
 		return 0, nil
@@ -252,9 +252,9 @@ func eventBytes(recs []byte, n int32) (int64, error) {
 	return total, nil
 }
 
-// recordLayout reads the record at the start of recs: the size of its key,
-// value and headers; the rest of its body but the deltas; and the size of its
-// timestamp delta.
+// recordLayout reads the record at the start of recs. It returns the size of its key,
+// value and headers, the size of the rest of its body without the deltas, and the size
+// of its timestamp delta.
 func recordLayout(recs []byte) (bytes, overhead, timestamp int, err error) {
 	length, k := binary.Varint(recs)
 	if k <= 0 || length < 1 || length > int64(len(recs)-k) {
@@ -298,8 +298,8 @@ func recordLayout(recs []byte) (bytes, overhead, timestamp int, err error) {
 	return bytes, int(length) - bytes - timestamp - delta, timestamp, nil
 }
 
-// alike is how many bytes n records take that are like the first: only the
-// offset delta grows, and with it the record's length.
+// uniformSize is the size in bytes of n records like the first: only the offset delta
+// grows, and with it the record's length.
 func alike(n int32, bytes, timestamp, overhead int) int64 {
 	total := int64(0)
 	for from := int64(0); from < int64(n); {
@@ -313,5 +313,5 @@ func alike(n int32, bytes, timestamp, overhead int) int64 {
 	return total
 }
 
-// varintSize is how many bytes a zigzag varint of v, not negative, takes.
+// varintSize is the size in bytes of a zigzag varint of v, which is not negative.
 func varintSize(v int64) int { return (bits.Len64(uint64(v)<<1|1) + 6) / 7 }

@@ -11,8 +11,8 @@ import (
 	"carronade/load"
 )
 
-// wireBatch makes a batch of records whose offset deltas are given, as a broker
-// would send it.
+// wireBatch encodes a batch of records with the offset deltas given, as a broker would
+// send it.
 func wireBatch(t testing.TB, base int64, codec kafka.Codec, deltas []int32, values [][]byte, change func(*kafka.Header)) []byte {
 	t.Helper()
 	var recs []byte
@@ -71,7 +71,7 @@ func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
 	}
 	plain := wireBatch(t, 100, kafka.None, dense(10), values(10, 7), nil)
 	packed := wireBatch(t, 100, kafka.Zstd, dense(10), values(10, 7), nil)
-	// A compacted log keeps the span of a batch and loses records in it.
+	// Compaction keeps the offset range of a batch and removes records in it.
 	compacted := wireBatch(t, 100, kafka.None, []int32{2, 3, 9}, values(3, 7), nil)
 	for _, tt := range []struct {
 		name       string
@@ -91,7 +91,7 @@ func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
 		{name: "compacted", records: compacted, from: 100, end: 1000, want: []piece{{100, 3, 21}}, next: 110},
 		{name: "compacted, from the middle", records: compacted, from: 103, end: 1000, want: []piece{{103, 2, 14}}, next: 110},
 		{name: "before what was asked for", records: plain, from: 200, end: 1000, next: 200},
-		{name: "two, and a part of a third", records: bytes.Join([][]byte{plain, wireBatch(t, 110, kafka.None, dense(2), values(2, 1), nil), plain[:70]}, nil), from: 100, end: 1000, want: []piece{{100, 10, 70}, {110, 2, 2}}, next: 112},
+		{name: "two batches and a part of a third", records: bytes.Join([][]byte{plain, wireBatch(t, 110, kafka.None, dense(2), values(2, 1), nil), plain[:70]}, nil), from: 100, end: 1000, want: []piece{{100, 10, 70}, {110, 2, 2}}, next: 112},
 		{name: "control", records: wireBatch(t, 100, kafka.None, dense(1), values(1, 4), func(h *kafka.Header) { h.Attributes |= kafka.AttrControl }), from: 100, end: 1000, next: 101},
 		{name: "nothing", from: 100, end: 1000, next: 100},
 	} {
@@ -106,7 +106,7 @@ func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
 			for _, a := range got {
 				pieces = append(pieces, piece{a.Base, a.Events, a.Bytes})
 				if a.Corrupt {
-					t.Errorf("offset %d is called corrupt", a.Base)
+					t.Errorf("the arrival at offset %d is marked corrupt", a.Base)
 				}
 			}
 			if diff := cmp.Diff(tt.want, pieces); diff != "" {
@@ -156,7 +156,7 @@ func TestDecoderReadsStamps(t *testing.T) {
 	if len(got) != 1 || len(got[0].Stamps) != 3 {
 		t.Fatalf("got %+v, want one arrival with 3 stamps", got)
 	}
-	// What a bad stamp says is not to be looked at.
+	// The other fields of a bad stamp have no meaning.
 	got[0].Stamps[2] = load.Stamp{Bad: got[0].Stamps[2].Bad, Offset: got[0].Stamps[2].Offset}
 	if diff := cmp.Diff(want, got[0].Stamps); diff != "" {
 		t.Errorf("stamps (-want +got):\n%s", diff)
@@ -186,12 +186,12 @@ func TestDecoderSkipsAborted(t *testing.T) {
 		marker(15, 1, abort), marker(16, 2, commit),
 		wireBatch(t, 17, kafka.None, dense(5), values(5, 1), of(1, 0)), // committed: the next transaction
 		marker(22, 1, commit),
-		wireBatch(t, 23, kafka.None, dense(5), values(5, 1), of(3, 0)), // aborted, around the next
+		wireBatch(t, 23, kafka.None, dense(5), values(5, 1), of(3, 0)), // aborted, and overlaps the next
 		wireBatch(t, 28, kafka.None, dense(5), values(5, 1), of(1, 0)), // aborted
 		marker(33, 1, abort), marker(34, 3, abort),
 		wireBatch(t, 35, kafka.None, dense(5), values(5, 1), nil),
 	}, nil)
-	aborted := []kafka.AbortedTransaction{{ProducerID: 1}, {ProducerID: 1, FirstOffset: 28}, {ProducerID: 3, FirstOffset: 23}} // as they ended
+	aborted := []kafka.AbortedTransaction{{ProducerID: 1}, {ProducerID: 1, FirstOffset: 28}, {ProducerID: 3, FirstOffset: 23}} // in the order of their ends
 	for _, committed := range []bool{true, false} {
 		d := decoder{committed: committed}
 		p := &part{end: 1000}
@@ -216,8 +216,8 @@ func TestDecoderSkipsAborted(t *testing.T) {
 	}
 }
 
-// FuzzDecoder checks that no record set makes the decoder fail in another way
-// than by an error, count a negative number of events, or go back.
+// FuzzDecoder checks that no record set makes the decoder panic, count a negative number
+// of events, or move the offset back.
 func FuzzDecoder(f *testing.F) {
 	f.Add(wireBatch(f, 3, kafka.None, dense(3), values(3, 30), nil), int64(3), true)
 	f.Add(wireBatch(f, 3, kafka.Snappy, dense(3), values(3, 30), nil), int64(4), false)
@@ -228,7 +228,7 @@ func FuzzDecoder(f *testing.F) {
 		d := decoder{decode: decode, check: decode, stamps: decode, committed: !decode}
 		got, err := d.take(p, &kafka.FetchPartition{Records: records, Aborted: []kafka.AbortedTransaction{{FirstOffset: from}}}, 1, nil)
 		if p.offset < from {
-			t.Fatalf("it went back from %d to %d", from, p.offset)
+			t.Fatalf("the offset moved back from %d to %d", from, p.offset)
 		}
 		if err != nil {
 			return

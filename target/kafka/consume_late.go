@@ -2,17 +2,17 @@ package kafka
 
 import "time"
 
-// A lateness is what a stream itself adds to the time in which events reach it. An
-// answer may wait for the stream to read it; and between the arrival of an answer and
-// the next request, events wait at the broker only because the stream has not asked.
+// A lateness measures the delay that a fetcher itself adds to events. An answer may wait
+// for the fetcher to read it; and between the arrival of an answer and the next request,
+// events wait at the broker only because the fetcher has not asked for them.
 //
-// While an answer does not hold all that its log has, the next one comes after what
-// was delayed, and so inherits the delay. It is forgotten once the stream has caught
-// up. Throughput is not concerned: that is what was read.
+// While an answer does not contain everything that its log has, the next answer comes
+// after what was delayed, and so inherits the delay. The delay ends once the fetcher has
+// caught up. Throughput is not affected: it counts what was read.
 type lateness struct {
 	since   time.Duration // before the request was written: no answer to it arrived earlier
-	written time.Duration // and after
-	free    time.Duration // when the request could have been written; 0: there was none before
+	written time.Duration // after the request was written
+	free    time.Duration // when the request could have been written; 0: it is the first one
 	asking  time.Duration // by how much the request was later than that
 	waiting time.Duration // how long its answer waited to be read
 }
@@ -25,8 +25,8 @@ func (l *lateness) asked(before, after time.Duration) {
 	}
 }
 
-// answered notes an answer that arrived at a time, 0 where that is not known, and was
-// read whole at another.
+// answered notes an answer: when it arrived, 0 if that is not known, and when it was
+// completely read.
 func (l *lateness) answered(arrived, at time.Duration) {
 	if arrived == 0 {
 		arrived = at
@@ -34,14 +34,14 @@ func (l *lateness) answered(arrived, at time.Duration) {
 	l.waiting, l.free = at-arrived, arrived
 }
 
-// silent notes that the broker wants no request for so long after its answer.
+// throttled notes that the broker asked for a pause after its answer.
 func (l *lateness) silent(wait time.Duration) { l.free += wait }
 
-// earliest is when what the newest answer has of a partition could have arrived, had
-// the stream never been late. more: the log has more than the answer.
+// earliest is the time at which the newest answer's events of a partition could have
+// arrived if the fetcher had never been late. more: the log has more than the answer.
 func (l *lateness) earliest(p *part, at time.Duration, more bool) time.Duration {
 	p.behind += l.asking
-	earliest := max(1, at-p.behind-l.waiting) // 0 says that it is not known
+	earliest := max(1, at-p.behind-l.waiting) // 0 means unknown
 	if !more {
 		p.behind = 0
 	}

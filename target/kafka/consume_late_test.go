@@ -17,9 +17,9 @@ import (
 func TestLateness(t *testing.T) {
 	const ms = time.Millisecond
 	type cycle struct {
-		before, after, arrived, at, silent time.Duration
-		more                               bool
-		want                               time.Duration // of Earliest
+		before, after, arrived, at, throttle time.Duration
+		more                                 bool
+		want                                 time.Duration // of Earliest
 	}
 	for _, tt := range []struct {
 		name   string
@@ -29,29 +29,29 @@ func TestLateness(t *testing.T) {
 			{before: 1 * ms, after: 1 * ms, arrived: 50 * ms, at: 50 * ms, want: 50 * ms},
 			{before: 50 * ms, after: 50 * ms, arrived: 90 * ms, at: 90 * ms, want: 90 * ms},
 		}},
-		{"the first request is late for nothing", []cycle{{before: 500 * ms, after: 501 * ms, arrived: 550 * ms, at: 550 * ms, want: 550 * ms}}},
+		{"the first request is not late", []cycle{{before: 500 * ms, after: 501 * ms, arrived: 550 * ms, at: 550 * ms, want: 550 * ms}}},
 		{"an answer waits to be read", []cycle{{before: 1 * ms, after: 1 * ms, arrived: 50 * ms, at: 80 * ms, want: 50 * ms}}},
-		{"and the next request for the answer", []cycle{
+		{"then the next request waits for the answer", []cycle{
 			{before: 1 * ms, after: 1 * ms, arrived: 50 * ms, at: 80 * ms, want: 50 * ms},
 			{before: 81 * ms, after: 82 * ms, arrived: 90 * ms, at: 91 * ms, want: 58 * ms}, // 32 ms and 1 ms
-			{before: 91 * ms, after: 91 * ms, arrived: 99 * ms, at: 99 * ms, want: 98 * ms}, // forgotten, but for 1 ms
+			{before: 91 * ms, after: 91 * ms, arrived: 99 * ms, at: 99 * ms, want: 98 * ms}, // over, except for 1 ms
 		}},
-		{"what is left over is later still", []cycle{
+		{"the rest of the log inherits the delay", []cycle{
 			{before: 1 * ms, after: 1 * ms, arrived: 10 * ms, at: 10 * ms, want: 10 * ms},
 			{before: 110 * ms, after: 110 * ms, arrived: 120 * ms, at: 120 * ms, more: true, want: 20 * ms},
 			{before: 125 * ms, after: 125 * ms, arrived: 130 * ms, at: 130 * ms, more: true, want: 25 * ms},
 			{before: 130 * ms, after: 130 * ms, arrived: 140 * ms, at: 140 * ms, want: 35 * ms},
 			{before: 140 * ms, after: 140 * ms, arrived: 150 * ms, at: 150 * ms, want: 150 * ms},
 		}},
-		{"nobody says when it arrived", []cycle{
+		{"unknown when it arrived", []cycle{
 			{before: 1 * ms, after: 1 * ms, at: 50 * ms, want: 50 * ms},
 			{before: 60 * ms, after: 60 * ms, at: 70 * ms, want: 60 * ms},
 		}},
-		{"the broker wants silence", []cycle{
-			{before: 1 * ms, after: 1 * ms, arrived: 50 * ms, at: 50 * ms, silent: 100 * ms, want: 50 * ms},
+		{"the broker throttles", []cycle{
+			{before: 1 * ms, after: 1 * ms, arrived: 50 * ms, at: 50 * ms, throttle: 100 * ms, want: 50 * ms},
 			{before: 152 * ms, after: 152 * ms, arrived: 170 * ms, at: 170 * ms, want: 168 * ms},
 		}},
-		{"never 0, which says nothing", []cycle{
+		{"never 0, which means unknown", []cycle{
 			{before: 1 * ms, after: 1 * ms, arrived: 2 * ms, at: 2 * ms, want: 2 * ms},
 			{before: 9 * ms, after: 9 * ms, arrived: 2 * ms, at: 9 * ms, want: 1},
 		}},
@@ -65,18 +65,19 @@ func TestLateness(t *testing.T) {
 				if got := l.earliest(p, c.at, c.more); got != c.want {
 					t.Errorf("answer %d: got %v, want %v", i, got, c.want)
 				}
-				if c.silent > 0 {
-					l.silent(c.silent)
+				if c.throttle > 0 {
+					l.silent(c.throttle)
 				}
 			}
 		})
 	}
 }
 
-// TestStreamComesLate: what reaches a stream that reads late, or asks late, says so.
-func TestStreamComesLate(t *testing.T) {
+// TestFetcherReportsOwnDelay checks that the arrivals of a fetcher that reads late, or asks
+// late, contain that delay.
+func TestFetcherReportsOwnDelay(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("when answers arrive is not known here")
+		t.Skip("the arrival time of answers is not known on this system")
 	}
 	const delay = 150 * time.Millisecond
 	c, err := parseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
@@ -114,8 +115,8 @@ func TestStreamComesLate(t *testing.T) {
 	}
 	defer broker.Close()
 
-	// cycle asks, has the broker answer with three events of so many more, waits and
-	// takes the answer.
+	// cycle sends a request, makes the broker answer with three events while more remain,
+	// waits, and handles the answer. It returns the fetcher's own delay.
 	offset := int64(0)
 	cycle := func(reading time.Duration, more int64) (own time.Duration) {
 		t.Helper()
@@ -152,26 +153,26 @@ func TestStreamComesLate(t *testing.T) {
 		}
 		return got.At - got.Earliest
 	}
-	for st.in.Arrived(0, src.now()) == 0 { // the kernel begins to say it a moment after it was asked to
+	for st.in.Arrived(0, src.now()) == 0 { // the kernel starts to report it a moment after it was asked to
 		cycle(0, 0)
 		if time.Since(start) > time.Minute {
-			t.Fatal("the kernel says of no answer when it arrived")
+			t.Fatal("the kernel never reports when an answer arrived")
 		}
 	}
 	if own := cycle(delay, 0); own < delay || got.Earliest <= 0 {
-		t.Errorf("read %v late: got a delay of %v of its own", delay, own)
+		t.Errorf("read %v late: got an own delay of %v", delay, own)
 	}
 	cycle(0, 0)
 	handling = delay
 	cycle(0, 0)
 	handling = 0
 	if own := cycle(0, 3); own < delay {
-		t.Errorf("asked %v late: got a delay of %v of its own", delay, own)
+		t.Errorf("asked %v late: got an own delay of %v", delay, own)
 	}
 	if own := cycle(0, 0); own < delay {
-		t.Errorf("what was left over from an answer %v late has a delay of %v", delay, own)
+		t.Errorf("the rest after an answer %v late has a delay of %v", delay, own)
 	}
 	if st.parts[0].behind != 0 {
-		t.Errorf("caught up, and still %v behind", st.parts[0].behind)
+		t.Errorf("caught up, but the own delay is still %v", st.parts[0].behind)
 	}
 }

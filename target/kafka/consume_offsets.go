@@ -12,7 +12,7 @@ import (
 
 func joinAddr(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
-// startText says where reading begins, for the report.
+// startText describes where reading starts, for the report.
 func (c *config) startText() string {
 	if c.op == opConsume {
 		return c.from.String()
@@ -20,8 +20,8 @@ func (c *config) startText() string {
 	return "the end at the start of the run"
 }
 
-// starts finds, per partition, the offset where reading begins: where the
-// option says when consuming, else where the log ends now.
+// starts finds, per partition, the offset where reading starts: for consuming, the one
+// of the option from, else the current end of the log.
 func (cl *cluster) starts(ctx context.Context) ([]int64, error) {
 	c := cl.cfg
 	if c.op != opConsume {
@@ -52,12 +52,12 @@ func (cl *cluster) starts(ctx context.Context) ([]int64, error) {
 	return starts, nil
 }
 
-// ends asks, per partition, for the end of what may be read now.
+// ends asks, per partition, for the current end of what may be read.
 func (cl *cluster) ends(ctx context.Context) ([]int64, error) {
 	return cl.offsets(ctx, position{kind: "latest"})
 }
 
-// heads are where the partitions begin now.
+// heads asks, per partition, for the current beginning.
 func (cl *cluster) heads(ctx context.Context) ([]int64, error) {
 	return cl.offsets(ctx, position{kind: "earliest"})
 }

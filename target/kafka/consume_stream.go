@@ -20,9 +20,9 @@ import (
 	"carronade/load"
 )
 
-// A stream fetches some partitions that one broker leads, over one
-// connection, one request at a time. The buffer for answers and everything
-// else is used again, so that a steady stream allocates nothing for records.
+// A fetcher reads some of the partitions that one broker leads, over one connection,
+// one request at a time. It reuses the buffer for answers and everything else, so that
+// a fetcher in steady state allocates nothing for records.
 type stream struct {
 	src  *wireSource
 	key  streamKey
@@ -31,12 +31,12 @@ type stream struct {
 
 	added []*part // handed over by the manager; guarded by wireSource.mu
 
-	// Everything below belongs to the stream's goroutine.
+	// Everything below belongs to the fetcher's goroutine.
 	parts   []*part
-	turn    int // which partition comes first in the next request
+	turn    int // index of the first partition in the next request
 	conn    net.Conn
 	in      *socket.Stamped // reads from conn
-	term    term            // of the login
+	term    term            // validity of the login
 	version int16
 	corr    int32
 	format  *kmsg.RequestFormatter
@@ -48,7 +48,7 @@ type stream struct {
 
 	arrivals []load.Arrival
 	decoder  decoder
-	each     func(*kafka.FetchPartition) error // st.partition, made once
+	each     func(*kafka.FetchPartition) error // st.partition, bound once
 	gone     []lostPart                        // partitions to hand back after this answer
 }
 
@@ -66,15 +66,15 @@ func newStream(src *wireSource, key streamKey, addr string) *stream {
 	st.req.MaxWaitMillis = int32(c.fetch.maxWait.Milliseconds())
 	st.req.MinBytes = c.fetch.minBytes
 	st.req.MaxBytes = c.fetch.maxBytes
-	st.req.SessionEpoch = -1 // no session: each request says all
+	st.req.SessionEpoch = -1 // no session: each request lists everything
 	if c.fetch.committed {
 		st.req.IsolationLevel = 1
 	}
 	return st
 }
 
-// run fetches until it has no partitions any more, the connection fails or
-// the context ends. It hands back all it has.
+// run fetches until the fetcher has no partitions, the connection fails or the context
+// ends. Then it hands back all partitions.
 func (st *stream) run(ctx context.Context) {
 	err := st.serve(ctx)
 	if st.conn != nil {
@@ -96,7 +96,7 @@ func (st *stream) run(ctx context.Context) {
 		s.cl.cfg.logf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
 	}
 	for _, p := range left {
-		s.lost <- lostPart{p: p, err: err} // there is room for each partition
+		s.lost <- lostPart{p: p, err: err} // never blocks: it has room for all partitions
 	}
 }
 
@@ -127,7 +127,7 @@ func (st *stream) serve(ctx context.Context) error {
 			return err
 		}
 		if wait > 0 {
-			// KIP-219: the broker has answered, and reads no more for so long.
+			// KIP-219: the broker has answered, and does not read for this time.
 			st.src.throttled.Add(int64(wait))
 			st.late.silent(wait)
 			select {
@@ -139,8 +139,8 @@ func (st *stream) serve(ctx context.Context) error {
 	return nil
 }
 
-// takeIn takes over what the manager added. False: there is nothing to do, and
-// the stream is over.
+// takeAdded takes over the partitions that the manager added. False: the fetcher has no
+// partitions, and ends.
 func (st *stream) takeIn() bool {
 	s := st.src
 	s.mu.Lock()
@@ -159,7 +159,7 @@ func (st *stream) takeIn() bool {
 	return true
 }
 
-// connect dials and chooses the version to speak.
+// connect dials and chooses the version of fetch requests.
 func (st *stream) connect(ctx context.Context) error {
 	c := st.src.cl.cfg
 	conn, term, err := c.security.dialFor(ctx, st.addr)
@@ -189,13 +189,13 @@ func (st *stream) connect(ctx context.Context) error {
 	unnamed := st.src.topicID == [16]byte{}
 	st.src.mu.Unlock()
 	if unnamed {
-		st.version = min(st.version, 12) // names until then, ids from then on
+		st.version = min(st.version, 12) // up to 12, requests contain topic names; later ones contain ids
 	}
 	return nil
 }
 
-// ask writes a request for all partitions of the stream, beginning with
-// another each time: the bound on the answer's size must starve none.
+// ask writes a request for all partitions of the fetcher. It begins with a different one
+// each time, so that the bound on the answer's size starves none.
 func (st *stream) ask(ctx context.Context) error {
 	c := st.src.cl.cfg
 	t := &st.req.Topics[0]
@@ -218,7 +218,7 @@ func (st *stream) ask(ctx context.Context) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return err // its end may have set a deadline just before
+		return err // the end of the context may have set a deadline just before
 	}
 	before := st.src.now()
 	n, err := st.conn.Write(st.out)
@@ -227,8 +227,8 @@ func (st *stream) ask(ctx context.Context) error {
 	return err
 }
 
-// answer reads one answer whole, without its size and correlation id. It lies
-// in the stream's buffer until the next call.
+// answer reads one complete answer and returns it without its size and correlation id.
+// It is valid until the next call.
 func (st *stream) answer() ([]byte, error) {
 	if st.buf == nil {
 		st.buf = make([]byte, 64<<10)
@@ -242,13 +242,13 @@ func (st *stream) answer() ([]byte, error) {
 		st.src.read.Add(uint64(n))
 		if size < 0 && have >= 4 {
 			size = int(binary.BigEndian.Uint32(st.buf))
-			// One batch may exceed the bound asked for, so there is leeway.
+			// One batch may exceed the bound asked for, so the limit is higher.
 			if size < 4 || size > maxControlAnswer+int(st.req.MaxBytes) {
 				return nil, &alienError{[4]byte(st.buf)}
 			}
 			if need := 4 + size; need > len(st.buf) {
-				// Grown in steps, so that answers of slightly differing sizes
-				// do not each need another.
+				// Grow in steps, so that answers of slightly different sizes do
+				// not each need a new buffer.
 				grown := make([]byte, max(need+need/8, 2*len(st.buf)))
 				copy(grown, st.buf[:have])
 				st.buf = grown
@@ -275,15 +275,15 @@ func (st *stream) answer() ([]byte, error) {
 	return st.buf[8 : 4+size], nil
 }
 
-// handle walks an answer, delivers what it holds, and hands back partitions
-// that cannot go on here. It returns for how long the broker wants silence.
+// handle parses an answer, delivers what it contains, and hands back partitions that
+// this fetcher can no longer read. It returns the pause that the broker asked for.
 func (st *stream) handle(frame []byte) (time.Duration, error) {
 	st.arrivals, st.gone = st.arrivals[:0], st.gone[:0]
 	st.decoder.reset()
 	a, err := kafka.WalkFetch(frame, st.version, st.each)
 	s := st.src
-	// What was taken in is delivered even if the rest of the answer makes no
-	// sense: its partitions are read on behind it.
+	// Deliver what was decoded even if the rest of the answer is invalid: the
+	// partitions are read from behind it later.
 	if len(st.arrivals) > 0 {
 		s.lanes[st.lane].Lock()
 		s.sink(st.lane, st.arrivals)
@@ -308,7 +308,7 @@ func (st *stream) handle(frame []byte) (time.Duration, error) {
 	return time.Duration(a.ThrottleMillis) * time.Millisecond, nil
 }
 
-// partition takes in the answer for one partition.
+// partition handles the answer for one partition.
 func (st *stream) partition(fp *kafka.FetchPartition) error {
 	i := slices.IndexFunc(st.parts, func(p *part) bool { return p.id == fp.Partition })
 	if i < 0 {

@@ -26,9 +26,9 @@ func batchOf(n int32) []byte {
 	return append(b, recs...)
 }
 
-// An answer that goes wrong halfway must not swallow what came before: the
-// partition is read on behind it.
-func TestStreamDeliversWhatCameBeforeNonsense(t *testing.T) {
+// A fetcher delivers the valid part of an answer before an error in it, since the
+// partition is read from behind it later.
+func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	c, err := parseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
 	if err != nil {
 		t.Fatal(err)
@@ -62,12 +62,12 @@ func TestStreamDeliversWhatCameBeforeNonsense(t *testing.T) {
 		t.Error("got no error for a partition that was not asked for")
 	}
 	if delivered != 3 || p.offset != 3 || p.delivered.Load() != 3 {
-		t.Errorf("got %d events delivered, offset %d, told %d, want 3 each", delivered, p.offset, p.delivered.Load())
+		t.Errorf("got %d events delivered, offset %d, delivered offset %d, want 3 each", delivered, p.offset, p.delivered.Load())
 	}
 }
 
-// A broker that says nothing must not hold up the end of a run.
-func TestStreamEndsWhileABrokerIsSilent(t *testing.T) {
+// A broker that does not answer must not delay the end of a run.
+func TestFetcherEndsWhileABrokerIsSilent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestStreamEndsWhileABrokerIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := conn.Read(make([]byte, 64)); err != nil { // it asks
+	if _, err := conn.Read(make([]byte, 64)); err != nil { // the request
 		t.Fatal(err)
 	}
 	cancel()
@@ -96,7 +96,7 @@ func TestStreamEndsWhileABrokerIsSilent(t *testing.T) {
 			t.Error("got no error")
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("still waiting for an answer, though the run is over")
+		t.Error("still waiting for an answer after the end of the run")
 	}
 	if st.conn != nil {
 		st.conn.Close()

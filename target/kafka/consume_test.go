@@ -20,8 +20,8 @@ import (
 	"carronade/load"
 )
 
-// put writes records by a client that is not ours, in order, and returns their
-// key, value and header bytes.
+// put writes records in order with a plain franz-go client, and returns the number of
+// bytes of their keys, values and headers.
 func put(t testing.TB, c *kfake.Cluster, recs []*kgo.Record, opts ...kgo.Opt) (bytes int64) {
 	t.Helper()
 	cl, err := kgo.NewClient(append([]kgo.Opt{
@@ -49,7 +49,7 @@ func eventSize(r *kgo.Record) int64 {
 	return int64(n)
 }
 
-// records makes n records over some partitions, of the size that f gives.
+// records makes n records with f, spread over some partitions.
 func records(n, partitions int, f func(i int) *kgo.Record) []*kgo.Record {
 	recs := make([]*kgo.Record, n)
 	for i := range recs {
@@ -66,16 +66,15 @@ func sized(n int) func(int) *kgo.Record {
 // read is what a source delivered.
 type read struct {
 	events  int
-	bytes   int64 // of the arrivals that know theirs
-	unsized int   // arrivals that do not
+	bytes   int64 // of the arrivals whose size is known
+	unsized int   // arrivals whose size is not known
 	corrupt int
 	per     map[int32]int
-	spans   map[int32][]int64 // base offsets in the order delivered
+	spans   map[int32][]int64 // base offsets in the order of delivery
 	stamps  int
 }
 
-// drain opens a source and receives until it returns, or until the run has
-// what it wants.
+// drain receives from a source until it returns, or until the function until reports true.
 func drain(t testing.TB, src load.Source, until func(*read) bool) *read {
 	t.Helper()
 	return drainFor(t, 20*time.Second, src, until)
@@ -91,7 +90,7 @@ func drainFor(t testing.TB, most time.Duration, src load.Source, until func(*rea
 	busy := make([]sync.Mutex, src.Lanes())
 	err := src.Receive(ctx, func() time.Duration { return time.Since(start) }, func(lane int, as []load.Arrival) {
 		if !busy[lane].TryLock() {
-			t.Errorf("lane %d delivers twice at once", lane)
+			t.Errorf("lane %d makes two deliveries at the same time", lane)
 			return
 		}
 		defer busy[lane].Unlock()
@@ -184,7 +183,7 @@ func TestConsumeToTheEnd(t *testing.T) {
 					t.Errorf("got %d bytes, and %d arrivals without a size, want %d bytes", got.bytes, got.unsized, want)
 				}
 				if !tt.sized && got.unsized == 0 {
-					t.Error("a compressed batch that was only counted cannot know its bytes")
+					t.Error("the size of a compressed batch that was only counted is known, want it unknown")
 				}
 				if got.corrupt > 0 {
 					t.Errorf("%d corrupt arrivals", got.corrupt)
@@ -289,7 +288,7 @@ func TestConsumeWhatRetentionOvertook(t *testing.T) {
 	}
 	got := drain(t, src, nil)
 	if got.events != 300 || got.spans[0][0] != 700 {
-		t.Errorf("got %d events from %v on, want 300 from 700", got.events, got.spans[0][:1])
+		t.Errorf("got %d events from offset %v, want 300 from 700", got.events, got.spans[0][:1])
 	}
 	if w := src.(*wireSource).warnings(); len(w) != 1 || !strings.Contains(w[0], "out of its log's range") {
 		t.Errorf("got warnings %q, want one about the range", w)
@@ -317,7 +316,7 @@ func TestConsumeGivesUp(t *testing.T) {
 	}
 }
 
-// transactions writes three: committed, aborted, committed.
+// transactionsOf writes three transactions: committed, aborted, committed.
 func transactionsOf(t *testing.T, c *kfake.Cluster, each int) {
 	t.Helper()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"), kgo.TransactionalID("x"),
@@ -363,7 +362,7 @@ func TestConsumeGroup(t *testing.T) {
 		t.Errorf("got %d events, want 6000", got.events)
 	}
 	if src.Rebalancing() <= 0 {
-		t.Error("joining a group takes no time")
+		t.Error("no time without an assignment, although joining a group takes time")
 	}
 	// Members without a partition have their assignment, too.
 	many := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"many"}, "clients": {"9"}})
@@ -374,9 +373,9 @@ func TestConsumeGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if without := many.Rebalancing(); without > 4*time.Second/3 {
-		t.Errorf("%v of 4s without an assignment, of which a third of the members would have had all", without)
+		t.Errorf("%v of 4s without an assignment, as if members without partitions counted as unassigned", without)
 	}
-	// A group that has read all is at the end at once.
+	// A group that has read everything ends at once.
 	done := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}, "until-end": {"true"}})
 	if got := drain(t, done, nil); got.events != 0 {
 		t.Errorf("the group got %d events again", got.events)
@@ -389,8 +388,8 @@ func TestConsumeGroup(t *testing.T) {
 	}
 }
 
-// TestEventBytes checks that batches are sized right by their first record,
-// and where that would be wrong by all of them.
+// TestEventBytes checks the size computed from the first record, and that computed from
+// all records where they differ.
 func TestEventBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var recs []byte

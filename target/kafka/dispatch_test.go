@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestDispatchCost: what a look at what waits costs depends on how much waits, and not
-// on how many partitions and brokers there are.
+// TestDispatchCost checks that the cost of dispatch depends on how many batches and
+// partitions wait, and not on the number of partitions and brokers.
 func TestDispatchCost(t *testing.T) {
 	cost := func(partitions, brokers int) time.Duration {
 		s := &sender{routes: make([]atomic.Pointer[lane], partitions), shares: make([]share, partitions)}
@@ -15,9 +15,9 @@ func TestDispatchCost(t *testing.T) {
 			s.lanes = append(s.lanes, &lane{s: s, broker: int32(i)})
 		}
 		s.shares[0].wired = 1
-		s.recover(0) // it waits for an answer
+		s.recover(0) // partition 0 waits for an answer
 		for range 10 {
-			s.later = append(s.later, &slot{part: 1}) // there is no leader
+			s.later = append(s.later, &slot{part: 1}) // partition 1 has no leader
 		}
 		const rounds = 100
 		best := time.Duration(1<<63 - 1)
@@ -35,6 +35,6 @@ func TestDispatchCost(t *testing.T) {
 	}
 	few, many := cost(2, 1), cost(1_000_000, 1000)
 	if few = max(few, time.Microsecond); many > 50*few {
-		t.Errorf("100 looks take %v with two partitions, %v with a million", few, many)
+		t.Errorf("100 calls take %v with two partitions, %v with a million", few, many)
 	}
 }

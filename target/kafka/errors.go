@@ -14,9 +14,9 @@ import (
 	"carronade/load"
 )
 
-// classify says what kind of failure an error of franz-go is, and whether the
-// broker certainly did not take the record. A certain one is an answer that
-// says so, or a record that never left.
+// classify returns the class of an error of franz-go, and whether the broker certainly
+// did not append the record. That is certain if an answer says so, or if the record was
+// never sent.
 func classify(err error) (class load.Class, certain bool) {
 	var ke *kerr.Error
 	switch {
@@ -34,12 +34,12 @@ func classify(err error) (class load.Class, certain bool) {
 	return load.Protocol, false
 }
 
-// classOfCode sorts the protocol's own error codes
+// classOfCode classifies the protocol's own error codes
 // (https://kafka.apache.org/protocol#protocol_error_codes).
 func classOfCode(ke *kerr.Error) (class load.Class, certain bool) {
 	class = classOf(ke.Code)
 	switch ke {
-	case kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend: // appended, and perhaps not replicated
+	case kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend: // appended, but perhaps not replicated
 		return load.Timeout, false
 	case kerr.NetworkException, kerr.KafkaStorageError, kerr.UnknownServerError:
 		return class, false

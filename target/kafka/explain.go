@@ -14,7 +14,7 @@ import (
 	"carronade/target"
 )
 
-// What a connection that should have worked turned out to reach.
+// What a connection that should have worked found.
 var (
 	errSpeaksTLS   = errors.New("the listener speaks TLS, and plaintext was tried")
 	errSpeaksPlain = errors.New("the listener speaks plaintext, and TLS was tried")
@@ -25,23 +25,23 @@ var (
 	errTooOld      = errors.New("the broker is older than Kafka 0.11 (record batches v2)")
 )
 
-// explain turns an error of connecting into one with a way out. doing names
-// what was tried, with the address.
+// explain adds a hint to an error of connecting. doing names what was tried, with the
+// address.
 func (c *config) explain(doing string, err error) error {
-	if already := (*target.Error)(nil); errors.As(err, &already) {
+	if explained := (*target.Error)(nil); errors.As(err, &explained) {
 		return err
 	}
 	return &target.Error{Doing: doing, Err: err, Hint: c.hint(err)}
 }
 
-// hint says what to check.
+// hint suggests what to check.
 func (c *config) hint(err error) string {
 	var (
 		auth  *authError
 		alien *alienError
 	)
 	hasCert := c.security.tls != nil && len(c.security.tls.Certificates) > 0
-	trouble := dial.Hint(err, hasCert)
+	dialHint := dial.Hint(err, hasCert)
 	switch {
 	case errors.Is(err, errSpeaksTLS):
 		return "add --tls (and --tls-ca FILE, unless its certificate is signed by an authority of the system)"
@@ -55,8 +55,8 @@ func (c *config) hint(err error) string {
 		return "add --engine client, which also speaks to brokers before 0.11"
 	case errors.As(err, &auth):
 		return auth.hint()
-	case trouble != "":
-		return trouble
+	case dialHint != "":
+		return dialHint
 	case errors.As(err, &alien):
 		return "another protocol answers there: check the port (Kafka's is often 9092)"
 	case dial.IsRefused(err):
@@ -72,18 +72,18 @@ func (c *config) hint(err error) string {
 	return "check the address and the broker's log"
 }
 
-// hint says what to check when a login was refused.
+// hint suggests what to check when a login was refused.
 func (e *authError) hint() string {
 	switch {
 	case errors.Is(e.err, kerr.UnsupportedSaslMechanism) && len(e.offered) > 0:
-		return "the listener offers " + strings.Join(slices.Sorted(slices.Values(e.offered)), ", ") + ": choose by --sasl-mechanism"
+		return "the listener offers " + strings.Join(slices.Sorted(slices.Values(e.offered)), ", ") + ": choose one with --sasl-mechanism"
 	case errors.Is(e.err, kerr.UnsupportedSaslMechanism):
 		return "choose another --sasl-mechanism, one that the listener has enabled"
 	}
 	return "check --user and --password, and that the user exists for " + e.mechanism
 }
 
-// missingTopic is the error of a topic that is not there and is not made.
+// missingTopic is the error for a topic that does not exist and is not created.
 func (c *config) missingTopic(err error) error {
 	return &target.Error{
 		Doing: fmt.Sprintf("find the topic %s", c.topic),
@@ -92,7 +92,7 @@ func (c *config) missingTopic(err error) error {
 	}
 }
 
-// forbidden is the error of a right that is missing.
+// forbidden is the error for a missing permission.
 func (c *config) forbidden(doing, right string, err error) error {
 	who := "the user"
 	if c.security.user != "" {

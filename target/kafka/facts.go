@@ -16,18 +16,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// discardID is the cluster id of our own discarding stand-in, which keeps
-// nothing of what it is sent: that the generator is the limit is the point of
-// firing at it.
+// discardID is the cluster id of our own discarding stand-in, which keeps no records:
+// runs against it measure the limit of the generator.
 const discardID = "carronade-discard"
 
-// standinID is that of our other stand-in, which is a little broker.
+// standinID is the cluster id of our other stand-in, which is a small broker.
 const standinID = "carronade-standin"
 
-// madeUp says that a cluster is a stand-in of ours, whose version and rack are made up.
+// isStandin reports whether a cluster is a stand-in of ours. Its version and rack mean
+// nothing.
 func madeUp(id string) bool { return id == discardID || id == standinID }
 
-// facts are what was found out about the cluster, for the report.
+// facts describes the cluster for the report.
 func (cl *cluster) facts() map[string]any {
 	c := cl.cfg
 	brokers := make([]map[string]any, 0, len(cl.brokers))
@@ -75,7 +75,7 @@ func (cl *cluster) facts() map[string]any {
 		f["discards"] = true
 	}
 	if c.op != opConsume {
-		// As they are in the end, presets and what follows from them included.
+		// The final values, including presets and what follows from them.
 		f["acks"] = map[int16]string{0: "0", 1: "1", acksAll: "all"}[c.acks]
 		f["idempotent"] = c.idempotent
 	}
@@ -88,8 +88,8 @@ func (cl *cluster) facts() map[string]any {
 	return f
 }
 
-// survey asks who leads the partitions now that the run is over. It is called
-// by the goroutine that asks for facts.
+// survey looks up the leaders of the partitions after the run. The goroutine that asks
+// for facts calls it.
 func (cl *cluster) survey(ctx context.Context) error {
 	if cl.absent {
 		return nil
@@ -111,31 +111,30 @@ func (cl *cluster) survey(ctx context.Context) error {
 	return nil
 }
 
-// settingsWait is how long brokers may take to tell their settings. A run does
-// without them.
+// settingsWait bounds the wait for the brokers' settings. A run does not need them.
 const settingsWait = 5 * time.Second
 
-// whoIsIt are settings that say which broker one is, and where it is to be
-// found: those of two clusters, or of two brokers, differ always.
+// identitySettings are the settings that identify a broker, and give its addresses and
+// directories: they always differ between two clusters, or two brokers.
 var whoIsIt = []string{
 	"broker.id", "node.id", "broker.rack", "advertised.listeners", "listeners", "advertised.host.name", "advertised.port", "host.name", "port",
 	"log.dir", "log.dirs", "metadata.log.dir", "zookeeper.connect", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
 }
 
-// readBrokerSettings asks every broker for its configuration, for the report:
-// two clusters of one version are two when it differs. It is no fault when the
-// user may not.
+// readBrokerSettings asks every broker for its configuration, for the report: two
+// clusters of the same version may differ in it. It ignores errors: the user may lack
+// the permission.
 func (cl *cluster) readBrokerSettings(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settingsWait)
 	defer cancel()
-	var who []int32
+	var ids []int32
 	for _, b := range cl.brokers {
-		who = append(who, b.id)
+		ids = append(ids, b.id)
 	}
-	if len(who) == 0 {
+	if len(ids) == 0 {
 		return
 	}
-	rs, _ := cl.admin.DescribeBrokerConfigs(ctx, who...) // those that answered, whatever became of others
+	rs, _ := cl.admin.DescribeBrokerConfigs(ctx, ids...) // the results of those that answered, even if others failed
 	described := map[string]map[string]string{}
 	for _, r := range rs {
 		if r.Err == nil {
@@ -145,8 +144,8 @@ func (cl *cluster) readBrokerSettings(ctx context.Context) {
 	cl.configured, cl.described = together(described), len(described)
 }
 
-// configuredOf are the settings of a broker that somebody made, but for secrets
-// and those that say who it is.
+// configuredOf returns the settings of a broker that are not defaults, without secrets
+// and without those that identify the broker.
 func configuredOf(configs []kadm.Config) map[string]string {
 	set := map[string]string{}
 	for _, kv := range configs {
@@ -160,8 +159,8 @@ func configuredOf(configs []kadm.Config) map[string]string {
 	return set
 }
 
-// together joins what brokers told: a value that all have, or which of them
-// have which, "8: 1 2, 64: 3".
+// mergeSettings joins the settings of the brokers: a value that all of them have, or
+// each value with the brokers that have it, "8: 1 2, 64: 3".
 func together(described map[string]map[string]string) map[string]string {
 	names := map[string]bool{}
 	for _, set := range described {
@@ -172,21 +171,21 @@ func together(described map[string]map[string]string) map[string]string {
 	out := map[string]string{}
 	brokers := slices.SortedFunc(maps.Keys(described), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	for name := range names {
-		var values []string // in the order of who has them
-		who := map[string][]string{}
+		var values []string // in the order of the brokers that have them
+		brokersWith := map[string][]string{}
 		for _, b := range brokers {
 			v, ok := described[b][name]
 			if !ok {
 				v = "its default"
 			}
-			if who[v] == nil {
+			if brokersWith[v] == nil {
 				values = append(values, v)
 			}
-			who[v] = append(who[v], b)
+			brokersWith[v] = append(brokersWith[v], b)
 		}
 		for i, v := range values {
 			if len(values) > 1 {
-				values[i] = v + ": " + strings.Join(who[v], " ")
+				values[i] = v + ": " + strings.Join(brokersWith[v], " ")
 			}
 		}
 		out[name] = strings.Join(values, ", ")
@@ -204,9 +203,9 @@ func count(list []int32, x int32) int {
 	return n
 }
 
-// layout writes which broker leads which partitions, in bounded space:
-// "1: 0 3 6, 2: 1 4 7, 3: 2 5 8". Of many it shows the first, with a sum of all,
-// so that two layouts are the same only if they are.
+// layout lists which broker leads which partitions, in bounded space:
+// "1: 0 3 6, 2: 1 4 7, 3: 2 5 8". Of many partitions it lists the first, and appends a
+// hash of all, so that different layouts have different texts.
 func layout(leaders []int32) string {
 	const shown = 64
 	led := map[int32][]string{}
@@ -218,17 +217,17 @@ func layout(leaders []int32) string {
 	}
 	var parts []string
 	for _, l := range slices.Sorted(maps.Keys(led)) {
-		who := fmt.Sprint(l)
+		leader := fmt.Sprint(l)
 		if l < 0 {
-			who = "none"
+			leader = "none"
 		}
-		parts = append(parts, who+": "+strings.Join(led[l], " "))
+		parts = append(parts, leader+": "+strings.Join(led[l], " "))
 	}
 	text := strings.Join(parts, ", ")
 	if n := len(leaders); n > shown {
 		sum := fnv.New64a()
 		for _, l := range leaders {
-			_ = binary.Write(sum, binary.BigEndian, l) // which cannot fail
+			_ = binary.Write(sum, binary.BigEndian, l) // cannot fail
 		}
 		text += fmt.Sprintf(" (the first %d of %d; #%012x of all)", shown, n, sum.Sum64()>>16)
 	}

@@ -13,7 +13,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// Two layouts differ wherever they do.
+// The texts of two layouts differ wherever the layouts differ.
 func TestLayoutOfMany(t *testing.T) {
 	of := func(n int, change ...int) string {
 		leaders := make([]int32, n)
@@ -33,7 +33,7 @@ func TestLayoutOfMany(t *testing.T) {
 		t.Errorf("got %q", all)
 	}
 	if of(120) != all || of(120, 119) == all || of(121) == all {
-		t.Errorf("got %q, and %q of another, and %q of one more", all, of(120, 119), of(121))
+		t.Errorf("got %q, and %q with another leader, and %q with one more partition", all, of(120, 119), of(121))
 	}
 }
 
@@ -57,10 +57,10 @@ func TestSettingsOfBrokers(t *testing.T) {
 		described map[string]map[string]string
 		want      map[string]string
 	}{
-		{"nobody told", nil, map[string]string{}},
+		{"no broker answered", nil, map[string]string{}},
 		{"all the same", map[string]map[string]string{"1": {"a": "x"}, "2": {"a": "x"}}, map[string]string{"a": "x"}},
 		{
-			"one that differs, and one that has none",
+			"one differs, and one has the default",
 			map[string]map[string]string{"10": {"a": "x"}, "2": {"a": "y"}, "9": {}, "3": {"a": "y"}},
 			map[string]string{"a": "y: 2 3, its default: 9, x: 10"},
 		},
@@ -85,12 +85,12 @@ func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 	}
 	for _, name := range whoIsIt {
 		if got[name] != "" {
-			t.Errorf("%s is told", name)
+			t.Errorf("%s is reported", name)
 		}
 	}
 }
 
-// A stand-in of ours has a version and a rack that mean nothing: a report leaves them out.
+// The version and rack of our stand-ins mean nothing, so reports leave them out.
 func TestStandInsHaveNoRack(t *testing.T) {
 	for id, want := range map[string]bool{standinID: false, discardID: false, "somebody-s": true} {
 		c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.NumBrokers(1), kfake.ClusterID(id))
@@ -109,8 +109,8 @@ func TestStandInsHaveNoRack(t *testing.T) {
 	}
 }
 
-// TestRealBrokersDescribeTheirSettings: what a real broker says was set, is what its
-// properties have, without what is of this one alone.
+// TestRealBrokersDescribeTheirSettings checks that the settings of a real broker contain
+// those of its properties file, without those that identify the broker.
 func TestRealBrokersDescribeTheirSettings(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Shared(t)
@@ -125,7 +125,7 @@ func TestRealBrokersDescribeTheirSettings(t *testing.T) {
 	}
 	for name, value := range got {
 		if slices.Contains(whoIsIt, name) || strings.Contains(value, c.Bootstrap()) {
-			t.Errorf("%s=%s is of this broker alone", name, value)
+			t.Errorf("%s=%s identifies this broker", name, value)
 		}
 	}
 }

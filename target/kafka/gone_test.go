@@ -9,14 +9,14 @@ import (
 	"carronade/load"
 )
 
-// A broker, or a leader, that is gone for good ends a run of a number of events
-// soon after the time that batches are given, and not that time for each of them.
-func TestGoneForGood(t *testing.T) {
-	const patience, events = 300 * time.Millisecond, 2000
+// After a broker or a leader disappears permanently, a run of a number of events ends
+// soon after the timeout of one batch: the timeouts do not add up.
+func TestGonePermanently(t *testing.T) {
+	const timeout, events = 300 * time.Millisecond, 2000
 	for _, tt := range []struct {
 		name       string
 		idempotent bool
-		leader     bool // it is the leader alone that is gone
+		leader     bool // only the leader is gone
 	}{
 		{"a broker", false, false},
 		{"a broker, idempotent", true, false},
@@ -26,13 +26,13 @@ func TestGoneForGood(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := fake(t, 2)
 			p := opened(t, c.ListenAddrs(), func(cfg *config) {
-				cfg.requestTimeout, cfg.deliveryTimeout = patience, patience
+				cfg.requestTimeout, cfg.deliveryTimeout = timeout, timeout
 				if tt.idempotent {
 					cfg.requestTimeout = time.Minute // the other limit decides
 				}
 			}, fmt.Sprintf("idempotent=%v", tt.idempotent))
 			r := newRig(t, p)
-			r.events = 10 // 100 batches a partition, 5 at a time: many rounds of patience
+			r.events = 10 // 100 batches a partition, 5 at a time: many timeouts one after the other
 			gone := false
 			began := time.Now()
 			out := r.fireAnd(events, func(fired int) {
@@ -48,11 +48,11 @@ func TestGoneForGood(t *testing.T) {
 				v.leaders = []int32{noLeader, v.leaders[1]}
 				p.senders[0].update(&v)
 			})
-			if took := time.Since(began); took > 10*patience {
-				t.Errorf("it took %v, batches are given %v", took, patience)
+			if took := time.Since(began); took > 10*timeout {
+				t.Errorf("it took %v with a timeout of %v", took, timeout)
 			}
 			if got := strings.Join(p.absent.Warnings(), "\n"); tt.leader == strings.Contains(got, "connecting to ") {
-				t.Errorf("what the report is told: %q", got)
+				t.Errorf("warnings in the report: %q", got)
 			}
 			got := tally(out)
 			if got.failed < events*4/10 || got.acked == 0 {
@@ -67,7 +67,7 @@ func TestGoneForGood(t *testing.T) {
 	}
 }
 
-// A partition whose leader comes back after batches failed is served by it again.
+// When a leader comes back after batches failed, its lane serves the partition again.
 func TestLeaderComesBack(t *testing.T) {
 	c := fake(t, 2)
 	p := opened(t, c.ListenAddrs(), func(cfg *config) { cfg.requestTimeout = 50 * time.Millisecond })
@@ -82,16 +82,16 @@ func TestLeaderComesBack(t *testing.T) {
 		t.Errorf("Ready(%d), want -1", l)
 	}
 	if l := p.Route(0); l == nil || l == before {
-		t.Errorf("lane %v serves a partition that had no leader for long", l)
+		t.Errorf("lane %v serves a partition that had no leader for a long time", l)
 	}
 	v.leaders = with
 	p.senders[0].update(&v)
 	if l := p.Route(0); l != before {
-		t.Errorf("lane %v, want that of the leader", l)
+		t.Errorf("lane %v, want the leader's", l)
 	}
 	for _, m := range p.Metrics() {
 		if m.Broker < 0 {
-			t.Errorf("a broker that is none: %+v", m)
+			t.Errorf("metrics of a broker that does not exist: %+v", m)
 		}
 	}
 }

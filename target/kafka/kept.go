@@ -10,25 +10,25 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// What was read may be lost after: a broker's disk is wiped, a leader that
-// lacks the end of the log is elected, the topic is made anew. New records then
-// take the same offsets, so that the log's end tells nothing. Its epochs do:
-// each batch bears that of the leader which appended it, and a leader says
-// where an epoch ended in its log (KIP-101, KIP-320).
+// Records that were read may be lost later: a broker's disk is wiped, a leader without
+// the end of the log is elected, the topic is created again. New records then get the
+// same offsets, so the log's end does not show the loss. The leader epochs do: each
+// batch has the epoch of the leader that appended it, and a leader reports where an
+// epoch ended in its log (KIP-101, KIP-320).
 
-// A stretch is what was read of a partition in one epoch of its leader.
+// A readRange is what was read of a partition in one epoch of its leader.
 type stretch struct {
-	made     int32 // how often the topic had been made anew
+	made     int32 // how often the topic had been created again
 	epoch    int32
 	from, to int64 // offsets
 	events   int64
 }
 
-// mostStretches bounds them for each partition: leaders that change more often
-// are not looked after.
+// mostReadRanges bounds the ranges of each partition: beyond that, later epochs are not
+// checked.
 const mostStretches = 1000
 
-// note adds a batch that was read.
+// noteRead adds a batch that was read.
 func (p *part) note(made, epoch int32, from, to int64, events int32) {
 	if n := len(p.read); n > 0 {
 		if last := &p.read[n-1]; last.made == made && last.epoch == epoch && last.to <= from {
@@ -43,8 +43,8 @@ func (p *part) note(made, epoch int32, from, to int64, events int32) {
 }
 
 const (
-	// A new leader may know less for a moment than what was read (KIP-207), so
-	// that something missing is looked for again.
+	// For a moment, a new leader may report an earlier end than what was read
+	// (KIP-207), so missing events are looked for again.
 	goneLooks = 4
 	gonePause = 500 * time.Millisecond
 )
@@ -65,14 +65,14 @@ func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 		if now, err = s.goneNow(ctx); err != nil {
 			continue
 		}
-		some := false
+		missing := false
 		for i := range now {
 			if gone != nil {
 				now[i] = min(now[i], gone[i])
 			}
-			some = some || now[i] > 0
+			missing = missing || now[i] > 0
 		}
-		if gone = now; !some {
+		if gone = now; !missing {
 			break
 		}
 	}
@@ -107,20 +107,20 @@ func (s *wireSource) goneNow(ctx context.Context) ([]uint64, error) {
 		rounds = max(rounds, len(p.read))
 	}
 	for round := range rounds {
-		cut := slices.Clone(ends)
-		if err := s.epochEnds(ctx, round, made, cut); err != nil {
+		lowered := slices.Clone(ends)
+		if err := s.epochEnds(ctx, round, made, lowered); err != nil {
 			return nil, err
 		}
 		for i, p := range s.parts {
 			if round < len(p.read) {
-				gone[i] += p.read[round].beyond(made, cut[i])
+				gone[i] += p.read[round].beyond(made, lowered[i])
 			}
 		}
 	}
 	return gone, nil
 }
 
-// epochEnds asks where the epochs of each partition's stretch of a round end, and
+// epochEnds asks where the epoch of each partition's range with the index round ends, and
 // lowers the ends to that.
 func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends []int64) error {
 	topic := s.cl.cfg.topic
@@ -142,7 +142,7 @@ func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends 
 		case int(id) >= len(ends):
 		case end.Err != nil:
 			return fmt.Errorf("look up where an epoch of partition %d ends: %w", id, end.Err)
-		case end.EndOffset < 0 || end.LeaderEpoch < 0: // it does not know the epoch
+		case end.EndOffset < 0 || end.LeaderEpoch < 0: // the leader does not know the epoch
 		default:
 			ends[id] = min(ends[id], end.EndOffset)
 		}
@@ -150,8 +150,8 @@ func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends 
 	return nil
 }
 
-// beyond is how many events of a stretch lie from an offset on, at most; all of
-// them where the topic was made anew since.
+// eventsBeyond is an upper bound of the events of a range from an offset on; all of them
+// if the topic was created again since.
 func (x *stretch) beyond(made int32, end int64) uint64 {
 	if x.made != made {
 		end = x.from

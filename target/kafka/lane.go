@@ -11,23 +11,23 @@ import (
 	"carronade/target"
 )
 
-// A lane is one sender's connection to one broker, made again whenever it is
+// A lane is one sender's connection to one broker, which is made again whenever it is
 // lost. It implements load.Lane.
 type lane struct {
 	s      *sender
 	id     int
 	broker int32
 
-	unflushed []*slot // fired, not yet flushed; of the sending thread
+	unflushed []*slot // taken by Fire, not yet flushed; used by the sending thread only
 
 	// Guarded by s.mu.
 	addr    string
 	link    *link   // nil while there is none
-	wanting bool    // said that it is full, and owes a Ready
-	again   []*slot // scratch of the sender: what is sent again
+	wanting bool    // it was full, and must call Ready
+	again   []*slot // scratch of the sender: slots to be sent again
 	closed  bool
 	quiet   time.Duration // throttled until then
-	downAt  time.Duration // since when there is no connection
+	downAt  time.Duration // when the connection was lost, or the first one could not be made
 	downErr error
 	metrics BrokerMetrics
 }
@@ -46,8 +46,9 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	now := s.p.sink.Now()
 	s.mu.Lock()
 	for i := range batches {
-		// What has moved since the engine looked is taken in any case, and
-		// goes where it belongs: this lane may stay full for ever.
+		// If the partition's leader has changed since the engine chose this
+		// lane, the batch is taken in any case and goes to the new leader's
+		// lane: this one may stay full for ever.
 		moved := s.routes[s.p.streams.partition(batches[i].Stream)].Load() != l
 		if l.closed || !moved && !l.accepts(now) {
 			l.wanting = true
@@ -76,10 +77,10 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	return taken
 }
 
-// accepts reports whether a batch may be taken. Without a connection none is,
-// so that events wait where they are counted as waiting; after a long time
-// without one they are taken and fail, so that a run against a broker that
-// never comes back ends.
+// accepts reports whether a batch may be taken. Without a connection none is, so that
+// events wait in the engine, which counts them as waiting; after a long time without a
+// connection they are taken and fail, so that a run against a broker that never comes
+// back ends.
 func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil:
@@ -92,7 +93,7 @@ func (l *lane) accepts(now time.Duration) bool {
 	}
 }
 
-// gone reports whether there has been no connection for so long that batches are
+// downTooLong reports whether there has been no connection for so long that batches are
 // taken only to fail.
 func (l *lane) gone(now time.Duration) bool {
 	return l.link == nil && l.downErr != nil && now-l.downAt > l.s.patience()
@@ -119,7 +120,7 @@ func (l *lane) Flush() {
 	s.finish()
 }
 
-// Close implements load.Lane: what is unanswered is given up.
+// Close implements load.Lane: it gives up what is unanswered.
 func (l *lane) Close() error {
 	s := l.s
 	s.mu.Lock()
@@ -146,7 +147,7 @@ func (l *lane) Close() error {
 		switch {
 		case sl.maybe || sl.flying && sl.sent >= 0:
 			s.unknown(sl, now, load.Canceled, load.TextUnanswered)
-		case sl.text != "": // refused for certain, and not tried again yet
+		case sl.text != "": // certainly refused, and not tried again yet
 			s.failed(sl, now, sl.class, sl.text)
 		default:
 			s.failed(sl, now, load.Canceled, load.TextUnwritten)
@@ -160,7 +161,7 @@ func (l *lane) Close() error {
 	return nil
 }
 
-// doubt marks what is in a writer's hands: it may be written already.
+// markMaybeWritten marks the slots that are being written: they may be written already.
 func (s *sender) doubt() {
 	for _, l := range s.lanes {
 		k := l.link
@@ -175,7 +176,7 @@ func (s *sender) doubt() {
 	}
 }
 
-// forget drops completed slots from the lists of those to be sent.
+// dropCompleted removes completed slots from the lists of slots to be sent.
 func (s *sender) forget() {
 	keep := s.later[:0]
 	for _, sl := range s.later {
@@ -206,7 +207,7 @@ func (s *sender) forget() {
 	}
 }
 
-// dial makes a connection that is ready for produce requests.
+// dial opens a connection that is ready for produce requests.
 func (l *lane) dial(ctx context.Context) (*link, error) {
 	cfg := l.s.p.cfg
 	l.s.mu.Lock()
@@ -214,7 +215,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	l.s.mu.Unlock()
 	nc, term, versions, err := dialVersions(ctx, cfg, addr)
 	if err != nil {
-		if sink := l.s.p.sink; sink != nil && ctx.Err() == nil { // else it is opened, or ends
+		if sink := l.s.p.sink; sink != nil && ctx.Err() == nil { // else the run has not started, or has ended
 			l.s.p.absent.Note(addr, sink.Now(), err.Error())
 		}
 		return nil, fmt.Errorf("connect to broker %d at %s: %w", l.broker, addr, err)
@@ -222,12 +223,12 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	most := int16(kafka.MaxProduceVersion)
 	topicID := l.s.p.book.view.Load().topicID
 	if topicID == [16]byte{} {
-		most = 12 // topics have no ids yet
+		most = 12 // the cluster has no topic ids
 	}
 	version, ok := versions.pick(kafka.ProduceKey, kafka.MinProduceVersion, most)
 	if !ok {
 		nc.Close()
-		return nil, &target.Error{Doing: fmt.Sprintf("speak with broker %d at %s", l.broker, addr), Err: errNoFormat, Hint: "add --engine client"}
+		return nil, &target.Error{Doing: fmt.Sprintf("agree on API versions with broker %d at %s", l.broker, addr), Err: errNoFormat, Hint: "add --engine client"}
 	}
 	k := newLink(l, nc, kafka.ProduceFormat{
 		Version: version, ClientID: cfg.clientID, Acks: cfg.acks,
@@ -238,14 +239,14 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	return k, nil
 }
 
-// Pauses between attempts to connect; the Java client's reconnect.backoff.ms
-// and reconnect.backoff.max.ms.
+// The pauses between attempts to connect: the Java client's reconnect.backoff.ms and
+// reconnect.backoff.max.ms.
 const (
 	reconnectFirst = 50 * time.Millisecond
 	reconnectMost  = time.Second
 )
 
-// keep keeps a connection until the lane or the producer is closed.
+// keepConnected maintains a connection until the lane or the producer is closed.
 func (l *lane) keep() {
 	s := l.s
 	pause := time.Duration(0)
@@ -294,7 +295,7 @@ func (l *lane) down(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = s.p.sink.Now()
-	if l.downErr == nil { // it was never up
+	if l.downErr == nil { // this is the first failure
 		l.downAt = s.now
 	}
 	l.downErr = err
@@ -302,7 +303,7 @@ func (l *lane) down(err error) {
 	l.ready(s.now)
 }
 
-// up begins to use a connection. False: the lane was closed meanwhile.
+// up starts to use a connection. False: the lane was closed meanwhile.
 func (l *lane) up(k *link) bool {
 	s := l.s
 	s.mu.Lock()
@@ -319,12 +320,12 @@ func (l *lane) up(k *link) bool {
 	return true
 }
 
-// ready keeps the promise of a lane that was full.
+// ready calls Ready if the lane was full and has room again.
 func (l *lane) ready(now time.Duration) {
 	if l.wanting && !l.closed && l.accepts(now) {
 		l.wanting = false
 		if l.s.since > 0 {
-			now = l.s.since // that nobody read is not the system's doing
+			now = l.s.since // the time until the answers were read is the generator's delay
 		}
 		l.s.p.sink.Ready(l.id, now)
 	}

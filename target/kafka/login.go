@@ -16,15 +16,15 @@ import (
 	"carronade/internal/dial"
 )
 
-// maxControlAnswer bounds the answer to a request that is not a fetch. What
-// is larger is another protocol: "HTTP" read as a length is 1.2 GB.
+// maxControlAnswer bounds the answer to a request that is not a fetch. A larger length
+// means another protocol: "HTTP" read as a length is 1.2 GB.
 const maxControlAnswer = 64 << 20
 
 // An authError is a refused login.
 type authError struct {
 	mechanism string
 	err       error
-	offered   []string // what the broker would take, where it said so
+	offered   []string // mechanisms that the broker accepts, if it listed them
 }
 
 func (e *authError) Error() string { return "log in by " + e.mechanism + ": " + e.err.Error() }
@@ -33,10 +33,10 @@ func (e *authError) Unwrap() error { return e.err }
 // An exchange writes one request on a connection and waits for its answer.
 type exchange func(kmsg.Request) (kmsg.Response, error)
 
-// An opening is what a mechanism says first; it may have to be fetched.
+// A firstMessage returns the first message of a mechanism; it may have to be fetched.
 type opening func() (sasl.Session, []byte, error)
 
-// opening asks the mechanism for what it says to the broker at an address.
+// firstMessage asks the mechanism for its first message to the broker at an address.
 func (s *security) opening(ctx context.Context, addr string) opening {
 	return func() (sasl.Session, []byte, error) {
 		session, out, err := s.mechanism.Authenticate(ctx, addr)
@@ -54,19 +54,19 @@ func (s *security) refused(err error) error {
 	return &authError{mechanism: s.mechanism.Name(), err: err}
 }
 
-// login authenticates by SaslHandshake v1 and SaslAuthenticate v1 (KIP-152). It
-// returns how long the broker takes the login for (KIP-368); 0: for ever.
-func (s *security) login(open opening, say exchange) (lifetime time.Duration, err error) {
+// login authenticates by SaslHandshake v1 and SaslAuthenticate v1 (KIP-152). It returns
+// how long the login is valid (KIP-368); 0: without limit.
+func (s *security) login(open opening, send exchange) (lifetime time.Duration, err error) {
 	hs := kmsg.NewPtrSASLHandshakeRequest()
 	hs.Version = 1
 	hs.Mechanism = s.mechanism.Name()
-	answer, err := say(hs)
+	answer, err := send(hs)
 	if err != nil {
 		return 0, fmt.Errorf("ask for a login: %w", err)
 	}
-	shake := answer.(*kmsg.SASLHandshakeResponse)
-	if err := kerr.ErrorForCode(shake.ErrorCode); err != nil {
-		return 0, &authError{mechanism: s.mechanism.Name(), err: err, offered: shake.SupportedMechanisms}
+	handshake := answer.(*kmsg.SASLHandshakeResponse)
+	if err := kerr.ErrorForCode(handshake.ErrorCode); err != nil {
+		return 0, &authError{mechanism: s.mechanism.Name(), err: err, offered: handshake.SupportedMechanisms}
 	}
 	session, out, err := open()
 	if err != nil {
@@ -76,9 +76,9 @@ func (s *security) login(open opening, say exchange) (lifetime time.Duration, er
 		req := kmsg.NewPtrSASLAuthenticateRequest()
 		req.Version = 1
 		req.SASLAuthBytes = out
-		answer, err := say(req)
+		answer, err := send(req)
 		if err != nil && dial.IsHangUp(err) {
-			// Some brokers hang up instead of saying no.
+			// Some brokers close the connection instead of refusing the login.
 			return 0, s.refused(fmt.Errorf("the broker closed the connection: %w", err))
 		} else if err != nil {
 			return 0, fmt.Errorf("log in by %s: %w", s.mechanism.Name(), err)
@@ -95,18 +95,18 @@ func (s *security) login(open opening, say exchange) (lifetime time.Duration, er
 			return 0, s.refused(err)
 		}
 		if done && len(out) > 0 {
-			return 0, s.refused(errors.New("the mechanism is done, and the broker expects more"))
+			return 0, s.refused(errors.New("the mechanism has finished, but has another message to send"))
 		}
 	}
 	return lifetime, nil
 }
 
-// exchangeOn exchanges requests on a connection without others in flight.
+// exchangeOn returns the exchange for a connection without other requests in flight.
 func exchangeOn(conn net.Conn, clientID string) exchange {
 	return func(req kmsg.Request) (kmsg.Response, error) { return roundTrip(conn, clientID, req) }
 }
 
-// roundTrip writes one request of its version and waits for its answer. It is
+// roundTrip writes one request, in the version set in it, and waits for its answer. It is
 // for the rare requests on a connection without others in flight.
 func roundTrip(conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
 	const correlation = 1
@@ -132,12 +132,11 @@ func roundTrip(conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response,
 	return readAnswer(req, body[4:])
 }
 
-// readAnswer decodes what follows the correlation id of the answer to a
-// request.
+// readAnswer decodes the answer to a request; body begins after the correlation id.
 func readAnswer(req kmsg.Request, body []byte) (kmsg.Response, error) {
 	resp := req.ResponseKind()
 	resp.SetVersion(req.GetVersion())
-	// The header of ApiVersions' answer never has tags (KIP-511).
+	// The response header of ApiVersions never has tags (KIP-511).
 	if resp.IsFlexible() && resp.Key() != int16(kmsg.ApiVersions) {
 		var err error
 		if body, err = skipTags(body); err != nil {
@@ -172,7 +171,7 @@ func skipTags(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// An alienError is an answer that is not Kafka's.
+// A notKafkaError is an answer that is not Kafka's.
 type alienError struct{ head [4]byte }
 
 func (e *alienError) Error() string {

@@ -21,16 +21,16 @@ import (
 // noLeader is the leader of a partition that has none.
 const noLeader = -1
 
-// A view is what is known of the topic at one time. It is not changed.
+// A view is what is known about the topic at one time. It is immutable.
 type view struct {
 	brokers map[int32]string // host:port by node id
 	leaders []int32          // by partition; noLeader
-	epochs  []int32          // of the leaders; -1 when not told
+	epochs  []int32          // of the leaders; -1: not known
 	topicID [16]byte         // zero before Kafka 2.8
 }
 
-// A metaBook keeps the view of a topic up to date: again every so often, and
-// soon after somebody asks. Safe for concurrent use.
+// A metadataCache keeps the view of a topic up to date: it refreshes the view regularly,
+// and soon after ask is called. Safe for concurrent use.
 type metaBook struct {
 	cfg     *config
 	view    atomic.Pointer[view]
@@ -38,7 +38,7 @@ type metaBook struct {
 	mu      sync.Mutex // orders changes of the view
 	changed func(*view)
 
-	// Of the refreshing goroutine (before it runs: of the opener):
+	// Used by the refreshing goroutine only; before it runs, by the one that opens.
 	conn     net.Conn
 	term     term
 	addr     string
@@ -47,8 +47,8 @@ type metaBook struct {
 }
 
 const (
-	metaEvery   = 30 * time.Second       // nobody asked
-	metaSpacing = 100 * time.Millisecond // somebody asks and asks; retry.backoff.ms of the Java client
+	metaEvery   = 30 * time.Second       // without a call of ask
+	metaSpacing = 100 * time.Millisecond // however often ask is called; retry.backoff.ms of the Java client
 	metaTimeout = 10 * time.Second
 )
 
@@ -56,7 +56,7 @@ func newMetaBook(cfg *config) *metaBook {
 	return &metaBook{cfg: cfg, kick: make(chan struct{}, 1)}
 }
 
-// ask wants a new view soon.
+// ask requests a new view soon.
 func (b *metaBook) ask() {
 	select {
 	case b.kick <- struct{}{}:
@@ -64,7 +64,7 @@ func (b *metaBook) ask() {
 	}
 }
 
-// keep refreshes the view until the context ends.
+// run refreshes the view until the context ends.
 func (b *metaBook) keep(ctx context.Context) {
 	defer b.hangUp()
 	timer := time.NewTimer(metaEvery)
@@ -83,7 +83,7 @@ func (b *metaBook) keep(ctx context.Context) {
 		case err != nil && ctx.Err() != nil:
 			return
 		case err != nil:
-			if !failing { // once, and not ten times a second
+			if !failing { // log it once, not ten times a second
 				b.cfg.logf("%v", err)
 			}
 			failing = true
@@ -96,7 +96,7 @@ func (b *metaBook) keep(ctx context.Context) {
 			b.learn(v)
 		}
 		timer.Reset(wait)
-		// Many ask at once when a broker goes away.
+		// Many lanes ask at once when a broker disappears.
 		select {
 		case <-ctx.Done():
 			return
@@ -105,7 +105,7 @@ func (b *metaBook) keep(ctx context.Context) {
 	}
 }
 
-// learn takes a fetched view, unless what was told meanwhile is newer.
+// update stores a fetched view, except for leaders that are known to be newer.
 func (b *metaBook) learn(v *view) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +122,7 @@ func (b *metaBook) learn(v *view) {
 	}
 }
 
-// moved takes what a broker said about a partition's new leader (KIP-951).
+// updateLeader stores what a broker reported about a partition's new leader (KIP-951).
 func (b *metaBook) moved(partition, leader, epoch int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +144,7 @@ func (b *metaBook) hangUp() {
 	}
 }
 
-// fetch asks one broker after the other until one tells about the topic.
+// fetch asks one broker after the other until one answers for the topic.
 func (b *metaBook) fetch(ctx context.Context) (*view, error) {
 	addrs := slices.Clone(b.cfg.seeds)
 	if v := b.view.Load(); v != nil {
@@ -165,7 +165,7 @@ func (b *metaBook) fetch(ctx context.Context) (*view, error) {
 			return v, nil
 		}
 		if kafkaError := (*kerr.Error)(nil); errors.As(err, &kafkaError) {
-			return nil, err // a broker's own words: others would say the same
+			return nil, err // an error from a broker: others would answer the same
 		}
 		b.hangUp()
 		if first == nil {
@@ -180,7 +180,7 @@ func (b *metaBook) fetch(ctx context.Context) (*view, error) {
 
 func (b *metaBook) fetchOne(ctx context.Context) (*view, error) {
 	if b.conn != nil && b.term.due() {
-		b.hangUp() // rare requests are worth no second login on the same connection
+		b.hangUp() // for rare requests, a new connection is simpler than a second login
 	}
 	if b.conn == nil {
 		conn, term, versions, err := dialVersions(ctx, b.cfg, b.addr)
@@ -205,7 +205,7 @@ func (b *metaBook) fetchOne(ctx context.Context) (*view, error) {
 	return readView(answer.(*kmsg.MetadataResponse), b.cfg.topic)
 }
 
-// readView picks from an answer what concerns the topic.
+// readView makes a view of the topic from an answer.
 func readView(m *kmsg.MetadataResponse, topic string) (*view, error) {
 	v := &view{brokers: make(map[int32]string, len(m.Brokers))}
 	for _, b := range m.Brokers {
@@ -243,10 +243,11 @@ func readView(m *kmsg.MetadataResponse, topic string) (*view, error) {
 	return nil, fmt.Errorf("topic %s: %w", topic, kerr.UnknownTopicOrPartition)
 }
 
-// versionRanges are the versions of requests that a broker takes.
+// versionRanges are the versions of requests that a broker supports: lowest and highest,
+// by API key.
 type versionRanges map[int16][2]int16
 
-// pick is the highest version of a request that both sides know.
+// pick returns the highest version of a request that both sides support.
 func (v versionRanges) pick(key, low, high int16) (int16, bool) {
 	r, ok := v[key]
 	if !ok || r[1] < low || r[0] > high {
@@ -255,14 +256,14 @@ func (v versionRanges) pick(key, low, high int16) (int16, bool) {
 	return min(r[1], high), true
 }
 
-// dialVersions connects to a broker and asks what it takes.
+// dialVersions connects to a broker and asks for the versions that it supports.
 func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, term, versionRanges, error) {
 	conn, until, err := cfg.security.dialFor(ctx, addr)
 	if err != nil {
 		return nil, term{}, nil, err
 	}
 	req := kmsg.NewPtrApiVersionsRequest()
-	req.Version = 0 // the one that every broker knows
+	req.Version = 0 // which every broker supports
 	answer, err := ask(ctx, conn, cfg.clientID, req)
 	if err == nil {
 		err = kerr.ErrorForCode(answer.(*kmsg.ApiVersionsResponse).ErrorCode)
@@ -278,7 +279,7 @@ func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, term
 	return conn, until, v, nil
 }
 
-// ask is roundTrip, bounded by the context and by metaTimeout.
+// boundedRoundTrip is roundTrip, bounded by the context and by metaTimeout.
 func ask(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
 	if err := conn.SetDeadline(time.Now().Add(metaTimeout)); err != nil {
 		return nil, err
@@ -294,8 +295,8 @@ func ask(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) 
 	return resp, conn.SetDeadline(time.Time{})
 }
 
-// newProducerID gets an id from any broker of the view, if it can within the
-// request timeout, and within ten seconds.
+// newProducerID gets an id from any broker of the view. It takes at most the request
+// timeout, and at most ten seconds.
 func newProducerID(ctx context.Context, cfg *config, v *view) (id int64, epoch int16, err error) {
 	ctx, cancel := context.WithTimeout(ctx, min(cfg.requestTimeout, openTimeout))
 	defer cancel()
@@ -318,7 +319,7 @@ func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16
 	version, ok := versions.pick(int16(kmsg.InitProducerID), 0, 4)
 	if !ok {
 		return -1, -1, &target.Error{
-			Doing: "get a producer id from " + addr, Err: errors.New("the broker assigns none"),
+			Doing: "get a producer id from " + addr, Err: errors.New("the broker does not assign producer ids"),
 			Hint: "leave out --idempotent",
 		}
 	}
@@ -337,7 +338,7 @@ func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16
 		if !kerr.IsRetriable(err) {
 			return -1, -1, err
 		}
-		select { // a cluster that has just started has no coordinator yet
+		select { // a cluster that has just started may have no coordinator yet
 		case <-ctx.Done():
 			return -1, -1, err
 		case <-time.After(metaSpacing):
@@ -345,8 +346,8 @@ func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16
 	}
 }
 
-// jittered is d, up to a fifth more or less, so that lanes which lost the same
-// broker do not come back in step.
+// jittered returns d plus or minus up to a fifth, so that lanes that lost the same broker
+// do not reconnect at the same time.
 func jittered(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

@@ -34,10 +34,10 @@ func TestReadView(t *testing.T) {
 		{name: "two", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(1, 2, 5, nil), part(0, 1, 4, nil)}, leaders: []int32{1, 2}, epochs: []int32{4, 5}},
 		{name: "no epochs yet", version: 6, parts: []kmsg.MetadataResponseTopicPartition{part(0, 1, 0, nil)}, leaders: []int32{1}, epochs: []int32{-1}},
 		{name: "no leader", version: 12, code: kerr.LeaderNotAvailable.Code, parts: []kmsg.MetadataResponseTopicPartition{part(0, -1, 4, kerr.LeaderNotAvailable)}, leaders: []int32{noLeader}, epochs: []int32{4}},
-		{name: "a leader that is away", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(0, 9, 4, nil)}, leaders: []int32{noLeader}, epochs: []int32{4}},
+		{name: "a leader that is not listed", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(0, 9, 4, nil)}, leaders: []int32{noLeader}, epochs: []int32{4}},
 		{name: "unknown", version: 12, code: kerr.UnknownTopicOrPartition.Code, wantErr: "topic events: UNKNOWN_TOPIC_OR_PARTITION"},
 		{name: "forbidden", version: 12, code: kerr.TopicAuthorizationFailed.Code, wantErr: "topic events: TOPIC_AUTHORIZATION_FAILED"},
-		{name: "nothing in it", version: 12, wantErr: "topic events has no partitions"},
+		{name: "no partitions", version: 12, wantErr: "topic events has no partitions"},
 		{name: "a number too high", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(7, 1, 4, nil)}, wantErr: "partition 7 of 1"},
 	}
 	for _, tt := range tests {
@@ -69,12 +69,11 @@ func TestReadView(t *testing.T) {
 		})
 	}
 	if _, err := readView(kmsg.NewPtrMetadataResponse(), topic); err == nil {
-		t.Error("an answer about nothing was taken")
+		t.Error("got no error for an answer without topics")
 	}
 }
 
-// A partition without leader has no lane; when it has one again the engine is
-// told.
+// A partition without a leader has no lane. When it has a leader again, Ready is called.
 func TestRouteWithoutLeader(t *testing.T) {
 	c := fake(t, 2)
 	p := opened(t, c.ListenAddrs(), nil)
@@ -85,14 +84,14 @@ func TestRouteWithoutLeader(t *testing.T) {
 	v.leaders = []int32{noLeader, with[1]}
 	p.senders[0].update(&v)
 	if l := p.Route(0); l != nil {
-		t.Errorf("lane %v serves a partition without leader", l)
+		t.Errorf("lane %v serves a partition without a leader", l)
 	}
 	if p.Route(1) == nil {
 		t.Error("the other partition has no lane")
 	}
 	select {
 	case l := <-q.ready:
-		t.Errorf("Ready(%d), and nothing is", l)
+		t.Errorf("got Ready(%d), want no call", l)
 	default:
 	}
 	v.leaders = with
@@ -101,11 +100,11 @@ func TestRouteWithoutLeader(t *testing.T) {
 		t.Errorf("Ready(%d), want -1", l)
 	}
 	if p.Route(0) == nil {
-		t.Error("no lane, and there is a leader")
+		t.Error("no lane, although the partition has a leader")
 	}
 }
 
-// told is quiet, and passes on what is ready.
+// A readySink is a quiet sink that passes on calls of Ready.
 type readySink struct {
 	quiet
 	ready chan int
