@@ -72,7 +72,7 @@ func (e *Event) When() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Field numbers of Event. Field 6 was once part of State.
+// Field numbers of Event. Field 6 occurs only in State, as once.
 const (
 	fieldTime        = 1
 	fieldState       = 2

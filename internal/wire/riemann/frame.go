@@ -120,7 +120,7 @@ func NextAnswers(b []byte, most int) (acks int, msg, rest []byte, err error) {
 	return acks, msg, rest, err
 }
 
-// WalkFrames counts the complete frames that b begins with, and their bytes. It
+// CountFrames counts the complete frames that b begins with, and their bytes. It
 // reads only the first byte of each message. It stops at a message that begins
 // with a query, and at a frame that is incomplete or longer than most; NextFrame
 // then says which.

@@ -152,7 +152,7 @@ func TestFrameErrors(t *testing.T) {
 	}
 }
 
-func TestWalkFrames(t *testing.T) {
+func TestCountFrames(t *testing.T) {
 	var b []byte
 	var ends []int
 	r := rand.New(rand.NewPCG(1, 2))
@@ -187,7 +187,7 @@ func TestWalkFrames(t *testing.T) {
 	}
 }
 
-// FuzzFrames: WalkFrames and repeated calls of NextFrame agree.
+// FuzzFrames: CountFrames and repeated calls of NextFrame agree.
 func FuzzFrames(f *testing.F) {
 	b, _ := stream()
 	f.Add(b, 100)
@@ -204,7 +204,7 @@ func FuzzFrames(f *testing.F) {
 			got, rest = got+1, next
 		}
 		if got != frames || len(b)-len(rest) != size {
-			t.Errorf("walked %d frames of %d bytes, took %d of %d", frames, size, got, len(b)-len(rest))
+			t.Errorf("counted %d frames of %d bytes, NextFrame %d of %d", frames, size, got, len(b)-len(rest))
 		}
 	})
 }
@@ -231,7 +231,7 @@ func BenchmarkCountAcks(b *testing.B) {
 	}
 }
 
-func BenchmarkWalkFrames(b *testing.B) {
+func BenchmarkCountFrames(b *testing.B) {
 	const frames = 2000
 	var buf []byte
 	for i := range frames {
