@@ -126,7 +126,7 @@ func (t timing) child(rng *rand.Rand, i, n int) (offset, duration int64) {
 
 var outcomes = [3]string{"success", "failure", "unknown"}
 
-// outcome draws the outcome and the status of a transaction.
+// drawOutcome draws the outcome and the status of a transaction.
 func (b *builder) end() (outcome string, status int) {
 	o := pick(b.rng, b.m.Outcomes[:])
 	status = 200
