@@ -61,7 +61,7 @@ func prometheus(f Filter) format {
 			collect(name, value, counter)
 		}
 		if samples == 0 && lines > 0 {
-			return errors.New("its answer holds no metrics in Prometheus's text format")
+			return errors.New("its answer contains no metrics in Prometheus's text format")
 		}
 		return nil
 	}

@@ -175,13 +175,13 @@ func (c *config) parseTransport(v target.Values) error {
 	case dial.Asked(v):
 		return refuse("tls options with a target of apm+http", "write the target as apm+https://...")
 	case c.http2:
-		return refuse("HTTP/2 without TLS is not spoken by APM servers", "write the target as apm+https://..., or leave out --http-version 2")
+		return refuse("APM servers do not support HTTP/2 without TLS", "write the target as apm+https://..., or leave out --http-version 2")
 	}
 	if text := v.String("proxy"); text != "" {
 		u, err := url.Parse(text)
 		switch {
 		case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-			return refuse("the proxy is no URL of http or https", "give --proxy http://host:3128")
+			return refuse("the proxy is not an http or https URL", "give --proxy http://host:3128")
 		case u.User != nil:
 			return refuse("a proxy URL must not contain a user or a password", "use a proxy without a login")
 		}

@@ -56,7 +56,7 @@ func TestBadOptions(t *testing.T) {
 		{"an invalid proxy", plain, map[string]string{"proxy": "squid"}, "proxy", "http://host:3128"},
 		{"a proxy with a password", plain, map[string]string{"proxy": "http://me:kestrel-9271@h:1"}, "password", "proxy"},
 		{"a missing corpus", plain, map[string]string{"corpus": missing}, "missing", "metadata"},
-		{"an index that is no URL", plain, map[string]string{"index": "localhost:9200"}, "no URL", "--index http"},
+		{"an index that is not a URL", plain, map[string]string{"index": "localhost:9200"}, "not an http or https URL", "--index http"},
 		{"an index with a password", plain, map[string]string{"index": "http://me:kestrel-9271@h:9200"}, "password", "--index-user"},
 		{"half a login", plain, map[string]string{"index": "http://h:9200", "index-user": "me"}, "is incomplete", "--index-password"},
 		{"an index's login without it", plain, map[string]string{"index-user": "me"}, "without --index", "--index URL"},

@@ -15,7 +15,7 @@ import (
 
 var errUnasked = errors.New("the server sent data before a request: it is not an HTTP server")
 
-var errSpeaksTLS = errors.New("the server speaks TLS, and plain HTTP was tried")
+var errSpeaksTLS = errors.New("the server speaks TLS, but plain HTTP was tried")
 
 // explain adds a hint to a connection error. doing names what was tried, with
 // the address.

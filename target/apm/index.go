@@ -69,7 +69,7 @@ func parseIndex(v target.Values) (*indexConfig, error) {
 	switch {
 	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
 		// The text may contain a password, so it is not repeated.
-		return refuse("it is no URL of http or https", "give --index http://127.0.0.1:9200")
+		return refuse("it is not an http or https URL", "give --index http://127.0.0.1:9200")
 	}
 	if err := dial.CheckURL(u, "read --index", "give --index-user NAME --index-password env:NAME", "give --index http://127.0.0.1:9200"); err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func (v *server) read(body []byte) error {
 	return nil
 }
 
-var errNoHTTP2 = errors.New("the server answers in HTTP/1.1 where HTTP/2 was asked for")
+var errNoHTTP2 = errors.New("the server answers in HTTP/1.1, but HTTP/2 was requested")
 
 var errIndex = errors.New("this is Elasticsearch or OpenSearch, not an APM server")
 

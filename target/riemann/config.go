@@ -117,7 +117,7 @@ func (r *transport) dialer(v target.Values) (d dial.Dialer, err error) {
 	}
 	if !r.tls {
 		if dial.Asked(v) && !strings.HasPrefix(v.String("query-address"), tlsScheme+"://") {
-			return d, contradiction("TLS options, and a target without TLS", "make it riemann+tls://HOST:5554, or leave the tls options out")
+			return d, contradiction("TLS options with a target without TLS", "make it riemann+tls://HOST:5554, or leave out the TLS options")
 		}
 		return d, nil
 	}

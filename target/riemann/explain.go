@@ -12,13 +12,13 @@ import (
 
 // What answered instead of the expected server.
 var (
-	errSpeaksTLS   = errors.New("the port speaks TLS, and plaintext was tried")
-	errSpeaksPlain = errors.New("the port speaks plaintext, and TLS was tried")
+	errSpeaksTLS   = errors.New("the port speaks TLS, but plaintext was tried")
+	errSpeaksPlain = errors.New("the port speaks plaintext, but TLS was tried")
 	errWantsCert   = errors.New("the server requires a client certificate")
 	errRefusesCert = errors.New("the server does not accept the client's certificate")
 	errNoRiemann   = errors.New("the server is not Riemann")
-	errIsTCP       = errors.New("the port speaks Riemann's TCP, and a WebSocket or HTTP was tried")
-	errIsWeb       = errors.New("the port is Riemann's for WebSockets and HTTP, and TCP was tried")
+	errIsTCP       = errors.New("the port speaks Riemann's TCP, but a WebSocket or HTTP was tried")
+	errIsWeb       = errors.New("the port is Riemann's for WebSockets and HTTP, but TCP was tried")
 	errNoPath      = errors.New("the server accepts no events at that path")
 	errNoAnswer    = errors.New("connected, but no answer came in time")
 )

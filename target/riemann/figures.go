@@ -189,7 +189,7 @@ func (t *figureSource) events(ctx context.Context) ([]riemann.Event, error) {
 	if len(t.names) == 0 {
 		if time.Since(t.looked) < lookAgain && !t.looked.IsZero() {
 			if t.refused && t.asked {
-				return nil, errors.New("it could not be reached a moment ago")
+				return nil, errors.New("it was unreachable a moment ago")
 			}
 			return nil, nil
 		}

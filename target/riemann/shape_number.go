@@ -238,7 +238,7 @@ func numbersOf(args []string, parse func(string) (float64, error), whole bool) (
 			return nil, err
 		}
 		if whole && v != math.Trunc(v) {
-			return nil, fmt.Errorf("%s is not a whole number, which sint64 holds; --%s double holds others", a, optMetricType)
+			return nil, fmt.Errorf("%s is not a whole number, which sint64 requires; --%s double allows others", a, optMetricType)
 		}
 		out = append(out, v)
 	}

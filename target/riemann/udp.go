@@ -109,7 +109,7 @@ func newUDPLane(ctx context.Context, c *config, id int, addr string, encoders []
 	p := encoders[id]
 	l := &udpLane{id: id, addr: addr, p: p, most: int(cmp.Or(c.values.Size("max-datagram"), 16384))}
 	if l.most > mostUDP {
-		return nil, contradiction(fmt.Sprintf("--max-datagram is %d, but a datagram holds at most %d bytes", l.most, mostUDP), "give a smaller one")
+		return nil, contradiction(fmt.Sprintf("--max-datagram is %d, but a datagram has at most %d bytes", l.most, mostUDP), "give a smaller one")
 	}
 	events := max(1, c.batchEvents)
 	l.fits = l.most / (p.sizeOf(1) - riemann.FrameHead)

@@ -28,10 +28,10 @@ func verifiable(s target.Spec) (v target.Values, words []string, err error) {
 	}
 	switch {
 	case s.Most == 0:
-		return no("the server has to hold every event until it is read back, and the run has no limit",
+		return no("the server has to keep every event until it is read back, and the run has no limit",
 			"bound the run: --count 100000, or --rate with --for")
 	case s.Most > mostVerified:
-		return no(fmt.Sprintf("the server has to hold every event until it is read back, and %d events are more than %d", s.Most, mostVerified),
+		return no(fmt.Sprintf("the server has to keep every event until it is read back, and %d events are more than %d", s.Most, mostVerified),
 			"verify a smaller run, with a smaller --count, --rate or --for; or leave --verify out")
 	}
 	v = maps.Clone(s.Options)

@@ -78,7 +78,7 @@ type httpAnswer struct {
 }
 
 // errTooLong is a response longer than mostRefusal.
-var errTooLong = errors.New("a response of more than a mebibyte")
+var errTooLong = errors.New("a response longer than a mebibyte")
 
 // nextResponse reads the first complete response of b. A nil rest without an
 // error means that b has none yet. It skips interim responses (1xx).
