@@ -111,7 +111,7 @@ func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
 	return t
 }
 
-// A counted connection counts its bytes.
+// A countingConn is a connection that counts its bytes.
 type counted struct {
 	net.Conn
 	written, read *atomic.Uint64

@@ -8,6 +8,6 @@ import "testing"
 // poller.
 var ioMethods = map[string]func(t testing.TB, s *session){
 	"runtime": func(t testing.TB, s *session) {
-		t.Cleanup(func() { rode(t, s, "runtime") })
+		t.Cleanup(func() { checkIOMethod(t, s, "runtime") })
 	},
 }

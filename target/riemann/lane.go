@@ -283,7 +283,7 @@ func (l *lane) start(sink load.Sink) {
 	l.tasks.Go(l.keep)
 }
 
-// hangUp implements sender.
+// disconnect implements sender.
 func (l *lane) hangUp() error {
 	l.cancel()
 	l.mu.Lock()

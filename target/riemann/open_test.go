@@ -18,7 +18,7 @@ import (
 	"carronade/target"
 )
 
-// accepting calls f with every connection to its address.
+// serveConns calls f with every connection to its address.
 func accepting(t *testing.T, f func(net.Conn)) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

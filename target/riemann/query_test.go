@@ -16,7 +16,7 @@ import (
 	"carronade/target"
 )
 
-// stocked starts a stand-in and puts events into its index.
+// standinWith starts a stand-in and puts events into its index.
 func stocked(t testing.TB, o standinriemann.Options, events ...riemann.Event) *standinriemann.Server {
 	t.Helper()
 	srv := stand(t, o)

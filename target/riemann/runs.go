@@ -21,7 +21,7 @@ func (r *run) batches() uint64 { return uint64(max(r.batch.Batches, 1)) }
 // first is the number of the first message left.
 func (r *run) first() uint64 { return r.last - r.batches() }
 
-// take removes the first n messages, which must be fewer than all, and returns
+// cut removes the first n messages, which must be fewer than all, and returns
 // them as a run. It divides the bytes evenly: messages of a batch group are
 // alike, and the bytes of its outcomes add up.
 func (r *run) take(n uint64) run {
