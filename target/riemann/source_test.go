@@ -31,8 +31,8 @@ func verifying(t testing.TB, url string, most uint64, given ...string) target.Sp
 func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Result, measure.Ledger) {
 	t.Helper()
 	seek := s.src
-	book := accounts.New(accounts.Config{Logs: len(seek.Logs()), Start: seek.Starts(), LogOf: s.LogOf, RunID: s.cfg.runID, Stamped: s.Stamped()})
-	p.Observe = book.Fired
+	account := accounts.New(accounts.Config{Logs: len(seek.Logs()), Start: seek.Starts(), LogOf: s.LogOf, RunID: s.cfg.runID, Stamped: s.Stamped()})
+	p.Observe = account.Fired
 	r := launch(t, s, p)
 	if between != nil {
 		between()
@@ -42,7 +42,7 @@ func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Resu
 	began := time.Now()
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		err := s.Source().Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, a []load.Arrival) { book.Arrived(a) })
+		err := s.Source().Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, a []load.Arrival) { account.Arrived(a) })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("receive: %v", err)
 		}
@@ -71,10 +71,10 @@ func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Resu
 	}
 	for i, h := range heads {
 		if h > 0 {
-			book.Removed(int32(i), 0, h)
+			account.Removed(int32(i), 0, h)
 		}
 	}
-	return r, book.Verdict(slices.Repeat([]bool{true}, len(ends)), ends)
+	return r, account.Verdict(slices.Repeat([]bool{true}, len(ends)), ends)
 }
 
 func TestVerify(t *testing.T) {
