@@ -287,8 +287,8 @@ func (s *session) watch() {
 	}
 }
 
-// start implements runner. The first connection is used at once: events are due before
-// a busy machine runs another goroutine.
+// start implements runner. It uses the first connection at once: events may be due
+// before a busy machine runs another goroutine.
 func (l *lane) start(ctx context.Context) {
 	var k *link
 	if l.first != nil {
