@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// Certificates are PEM files for mutual TLS on this machine: an authority, and
-// a server and a client that it vouches for. Keys are RSA, in PKCS #8, as the
-// real server wants them (transport/tcp.clj).
+// Certificates are PEM files for mutual TLS on this machine: an authority, and the
+// certificates that it signed for a server and a client. Keys are RSA, in PKCS #8,
+// as the real server requires (transport/tcp.clj).
 type Certificates struct {
 	CA                    string
 	ServerCert, ServerKey string
 	ClientCert, ClientKey string
 }
 
-// ClientOptions are riemann-client's arguments to speak TLS with them.
+// ClientOptions are riemann-client's arguments for TLS with these certificates.
 func (c *Certificates) ClientOptions() []string {
 	return []string{"-G", "-o", "cafile=" + c.CA, "-o", "certfile=" + c.ClientCert, "-o", "keyfile=" + c.ClientKey}
 }
 
-// MakeCertificates makes certificates for localhost and 127.0.0.1, in files
-// that go with the test.
+// MakeCertificates makes certificates for localhost and 127.0.0.1, in files that
+// are removed after the test.
 func MakeCertificates(t testing.TB) *Certificates {
 	t.Helper()
 	dir := t.TempDir()

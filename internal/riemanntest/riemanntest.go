@@ -1,11 +1,10 @@
-// Package riemanntest runs the clients that others wrote for Riemann - Debian's
-// riemann-client, in C, and ruby-riemann-client - against whatever a test has
-// listening, and makes the certificates that speaking TLS with them takes. It
-// answers for their arguments and for reading what they print; it refuses to
-// know any server.
+// Package riemanntest runs third-party clients for Riemann - Debian's
+// riemann-client, in C, and ruby-riemann-client - against a test's server, and
+// makes certificates for TLS with them. It covers their arguments and the parsing
+// of their output. It does not know any server.
 //
-// Its invariant: a client that is missing fails the test and names its package;
-// nothing is skipped.
+// Its invariant: a missing client fails the test, with the name of its package;
+// no test is skipped.
 package riemanntest
 
 import (
@@ -19,11 +18,11 @@ import (
 	"time"
 )
 
-// patience bounds a client that should end by itself.
+// clientTimeout bounds the run time of a client.
 const patience = time.Minute
 
-// Client runs `riemann-client ARGS... HOST PORT` and returns what it printed; a
-// client that fails, fails the test.
+// Client runs `riemann-client ARGS... HOST PORT` and returns its standard output.
+// A client that fails, fails the test.
 func Client(t testing.TB, addr string, args ...string) string {
 	t.Helper()
 	out, err := TryClient(t, addr, args...)
@@ -33,7 +32,8 @@ func Client(t testing.TB, addr string, args ...string) string {
 	return out
 }
 
-// TryClient is Client for one that may fail; it returns all that was said.
+// TryClient is Client for one that may fail. With an error it also returns what the
+// client wrote to standard error.
 func TryClient(t testing.TB, addr string, args ...string) (string, error) {
 	t.Helper()
 	exe, err := exec.LookPath("riemann-client")
@@ -47,8 +47,8 @@ func TryClient(t testing.TB, addr string, args ...string) (string, error) {
 	return run(t, exe, append(args, host, port)...)
 }
 
-// Ruby runs a script with ruby, which has required riemann/client; ARGV are the
-// args. It returns what the script printed; one that fails, fails the test.
+// Ruby runs a ruby script with the args as ARGV, after requiring riemann/client. It
+// returns the script's standard output. A script that fails, fails the test.
 func Ruby(t testing.TB, script string, args ...string) string {
 	t.Helper()
 	exe, err := exec.LookPath("ruby")
@@ -75,8 +75,7 @@ func run(t testing.TB, exe string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// An Event is one as the clients print it. A pointer tells what is not there
-// from what is zero.
+// An Event is an event in the clients' output. A nil pointer is an absent value.
 type Event struct {
 	Time         int64             `json:"time"`
 	State        string            `json:"state"`
@@ -91,14 +90,14 @@ type Event struct {
 	MetricF      *float64          `json:"metric_f"`
 }
 
-// ClientQuery asks with riemann-client; args choose how it connects.
+// ClientQuery sends a query with riemann-client. args set how it connects.
 func ClientQuery(t testing.TB, addr, query string, args ...string) []Event {
 	t.Helper()
 	return events(t, Client(t, addr, append([]string{"query", query, "--json"}, args...)...))
 }
 
-// rubyConnect makes a client for ARGV's host and port, and with files of
-// certificates one that speaks TLS: the library leaves sockets to its user.
+// rubyConnect makes a client for ARGV's host and port, with TLS if certificate
+// files follow. For TLS the library's user has to open the socket.
 const rubyConnect = `
 host, port, cafile, certfile, keyfile = ARGV
 if cafile
@@ -117,7 +116,7 @@ end
 c = Riemann::Client.new(host: host, port: port.to_i, timeout: 20)
 `
 
-// rubyPrint prints what a query found as JSON.
+// rubyPrint prints the result of a query as JSON.
 const rubyPrint = `
 puts JSON.generate(c.query(QUERY).events.to_a.map { |e|
   h = {}
@@ -127,9 +126,8 @@ puts JSON.generate(c.query(QUERY).events.to_a.map { |e|
 })
 `
 
-// RubySend sends events, given as the ruby that makes the hash of each, over
-// TCP, or with certificates over TLS; with UDP, by a datagram, of which nothing
-// comes back.
+// RubySend sends events with the ruby client, over TCP, with certs over TLS, or
+// over UDP, which is not answered. Each of hashes is ruby code for an event's hash.
 func RubySend(t testing.TB, addr string, udp bool, certs *Certificates, hashes ...string) {
 	t.Helper()
 	var b strings.Builder
@@ -144,14 +142,14 @@ func RubySend(t testing.TB, addr string, udp bool, certs *Certificates, hashes .
 	Ruby(t, b.String(), rubyArgs(t, addr, certs)...)
 }
 
-// RubyQuery asks with the ruby client.
+// RubyQuery sends a query with the ruby client.
 func RubyQuery(t testing.TB, addr string, certs *Certificates, query string) []Event {
 	t.Helper()
 	quoted, err := json.Marshal(query)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As ruby reads it, #{ begins code.
+	// In a ruby string, #{ begins code.
 	text := strings.ReplaceAll(string(quoted), "#", `\#`)
 	return events(t, Ruby(t, rubyConnect+"QUERY = "+text+"\n"+rubyPrint, rubyArgs(t, addr, certs)...))
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// deepest is how deep objects may lie in one another.
+// maxDepth is how deep objects may be nested.
 const deepest = 32
 
-// expvar reads what package expvar of Go's library serves: one JSON object.
-// True and false are 1 and 0.
+// expvar reads the format of Go's package expvar: one JSON object. True and false
+// are 1 and 0.
 func expvar(body []byte, collect func(string, float64, bool)) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -23,15 +23,15 @@ func expvar(body []byte, collect func(string, float64, bool)) error {
 	if first != json.Delim('{') {
 		return errors.New("its answer is not a JSON object, as expvar's is")
 	}
-	var path []string // names down to the value that comes next
+	var path []string // names down to the next value
 	depth, lists := 1, 0
-	name := true // an object's next token is a name
+	name := true // the next token is a name
 	for depth > 0 {
 		token, err := d.Token()
 		if err != nil {
 			return fmt.Errorf("its answer is truncated: %w", err)
 		}
-		if lists > 0 { // passed over whole
+		if lists > 0 { // lists, and objects beyond maxDepth, are skipped
 			switch token {
 			case json.Delim('['), json.Delim('{'):
 				lists++

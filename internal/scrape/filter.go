@@ -2,13 +2,14 @@ package scrape
 
 import "strings"
 
-// A Filter says which names are told: those that any of its patterns fits. A
-// pattern is a name in which * stands for any text; one that begins with "!"
-// leaves out what it fits. Without any pattern that takes, all are told that
-// none leaves out.
+// A Filter selects names: those that match any of its patterns. A pattern is a name
+// in which * matches any text. One that begins with "!" excludes the names that
+// match it. If all patterns exclude, or there are none, all other names are
+// selected.
 type Filter struct{ take, leave []string }
 
-// NewFilter makes a filter of patterns, which may hold several parted by commas.
+// NewFilter makes a filter. Each element of patterns may contain several patterns,
+// separated by commas.
 func NewFilter(patterns []string) Filter {
 	var f Filter
 	for _, list := range patterns {
@@ -24,8 +25,8 @@ func NewFilter(patterns []string) Filter {
 	return f
 }
 
-// Takes reports whether a name is told. Of a name with labels, NAME{...}, the
-// bare name counts too.
+// Selects reports whether a name is selected. A pattern may also match the bare
+// name of a name with labels, NAME{...}.
 func (f Filter) Takes(name string) bool {
 	for _, p := range f.leave {
 		if fits(p, name) {
@@ -35,7 +36,7 @@ func (f Filter) Takes(name string) bool {
 	return len(f.take) == 0 || f.names(name)
 }
 
-// names reports whether a pattern asks for the name.
+// includes reports whether a pattern that does not exclude matches the name.
 func (f Filter) names(name string) bool {
 	for _, p := range f.take {
 		if fits(p, name) {
@@ -53,8 +54,8 @@ func fits(pattern, name string) bool {
 	return ok && glob(pattern, bare)
 }
 
-// glob matches * with any text, in time that grows with the product of the
-// lengths at worst.
+// glob matches * with any text. Its worst-case time is proportional to the product
+// of the lengths.
 func glob(pattern, s string) bool {
 	star, mark := -1, 0
 	i, j := 0, 0

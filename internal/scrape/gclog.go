@@ -15,23 +15,22 @@ import (
 	"carronade/measure"
 )
 
-// mostLogLine is where a line of a log is given up; what it would have told is
-// lost.
+// mostLogLine bounds the length of a line. A longer one is skipped.
 const mostLogLine = 8 << 10
 
 // A GCLog follows the unified garbage collection log of a JVM (-Xlog:gc..., JEP
-// 158 and 271; JDK 9 and later) and tells its pauses. It belongs to one
+// 158 and 271; JDK 9 and later) and reports its pauses. It belongs to one
 // goroutine.
 //
-// A pause is a line "GC(N) Pause ... 1.234ms", as every collector of OpenJDK
-// writes one, whatever decorations stand before it.
+// A pause is a line "GC(N) Pause ... 1.234ms", which every collector of OpenJDK
+// writes, with any decorations before it.
 type GCLog struct {
 	pattern string
 	whole   bool
 	first   bool
 	files   map[string]*follower
 	buf     []byte
-	span    pauses // since the last question
+	span    pauses // since the last call of Figures
 	total   pauses
 	heap    float64 // bytes after the latest collection, -1 before the first
 	err     error
@@ -49,17 +48,17 @@ func (p *pauses) add(d time.Duration) {
 	p.longest = max(p.longest, d)
 }
 
-// A follower is one file, as far as it was read.
+// A follower is the state of reading one file.
 type follower struct {
 	f    *os.File
 	at   int64
-	part []byte // of a line whose end has not come
-	lost bool   // the line is too long, and passed over
+	part []byte // the beginning of an incomplete line
+	lost bool   // the current line is too long, and skipped
 }
 
-// NewGCLog follows the log named by pattern, in which %p (the JVM's process id)
-// and * stand for any text, since a JVM may begin new files. What stood in the
-// files before the first question is told only when whole is true.
+// NewGCLog follows the log with the name pattern, in which * and the JVM's %p
+// (process id), %t (time) and %hn (host name) match any text, since a JVM may begin
+// new files. It reports pauses from before the first read only if whole is true.
 func NewGCLog(pattern string, whole bool) *GCLog {
 	return &GCLog{
 		pattern: strings.NewReplacer("%p", "*", "%t", "*", "%hn", "*").Replace(pattern),
@@ -67,9 +66,9 @@ func NewGCLog(pattern string, whole bool) *GCLog {
 	}
 }
 
-// Figures reads what was written since the last question: how many pauses, their
-// sum and the longest, and what the heap had after the latest collection. With
-// whole false the first call only finds the end of what is there.
+// Figures reads what was written since the last call: the number of pauses, their
+// sum and the longest, and the size of the heap after the latest collection. If
+// whole is false, the first call only finds the end of the files.
 func (g *GCLog) Figures(ctx context.Context) ([]measure.Figure, error) {
 	there, err := g.Read(ctx)
 	if err != nil || !there {
@@ -88,8 +87,8 @@ func (g *GCLog) Figures(ctx context.Context) ([]measure.Figure, error) {
 	return out, nil
 }
 
-// Read reads what was written since the last time, for Totals and for the next
-// Figures; there is false while there is no log.
+// Read reads what was written since the last call, for Totals and for the next
+// Figures. there is false while the log does not exist.
 func (g *GCLog) Read(ctx context.Context) (there bool, err error) {
 	names, err := filepath.Glob(g.pattern)
 	if err == nil && len(names) == 0 && g.err == nil {
@@ -113,15 +112,16 @@ func (g *GCLog) Read(ctx context.Context) (there bool, err error) {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Begin forgets the longest pause of Totals: it is of what comes from now on.
+// ResetLongest resets the longest pause of Totals.
 func (g *GCLog) Begin() { g.total.longest = 0 }
 
-// Totals are all pauses read so far, and the longest since Begin.
+// Totals are the number and the sum of all pauses read so far, and the longest since
+// ResetLongest.
 func (g *GCLog) Totals() (count int, sum, longest time.Duration) {
 	return g.total.count, g.total.sum, g.total.longest
 }
 
-// Warnings are words for people: a log that could not be read.
+// Warnings are for the user: a log that could not be read.
 func (g *GCLog) Warnings() []string {
 	if g.err == nil {
 		return nil
@@ -137,8 +137,8 @@ func (g *GCLog) Close() {
 	clear(g.files)
 }
 
-// follow reads what a file got since the last time. A file that was put in the
-// place of another, or cut, is read from its beginning.
+// follow reads what was appended to a file since the last call. If the file was
+// replaced or truncated, it is read from its beginning.
 func (g *GCLog) follow(ctx context.Context, name string) error {
 	at, err := os.Stat(name)
 	if err != nil {
@@ -147,7 +147,7 @@ func (g *GCLog) follow(ctx context.Context, name string) error {
 	w := g.files[name]
 	if w != nil {
 		if mine, err := w.f.Stat(); err != nil || !os.SameFile(mine, at) {
-			_ = g.drain(ctx, w) // what came before the log was turned over
+			_ = g.drain(ctx, w) // lines written before the log was rotated
 			w.f.Close()
 			w = nil
 		} else if at.Size() < w.at {
@@ -220,8 +220,8 @@ func (g *GCLog) line(line []byte) {
 	}
 }
 
-// pause reads a line; ok is false when it tells of none. after is what the heap
-// had then, in bytes, -1 when the line does not say.
+// pause reads a line; ok is false if it is not a pause. after is the size of the
+// heap after it, in bytes; -1 if the line does not contain it.
 func pause(line []byte) (d time.Duration, after float64, ok bool) {
 	i := bytes.Index(line, []byte("GC("))
 	if i < 0 {

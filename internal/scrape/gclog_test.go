@@ -29,7 +29,7 @@ func TestPause(t *testing.T) {
 		{"generational ZGC", "[0.1s][info][gc,phases] GC(0) Y: Pause Mark Start 0.010ms\r", 10 * time.Microsecond, -1, true},
 		{"Shenandoah", "[0.1s][info][gc] GC(0) Pause Init Mark (unload classes) 0.123ms", 123 * time.Microsecond, -1, true},
 		{"processor time", "[1s][info][gc,cpu] GC(3) User=0.01s Sys=0.00s Real=0.00s", 0, -1, false},
-		{"a lie", "GC(0) Pause Young NaNms", 0, -1, false},
+		{"not a number", "GC(0) Pause Young NaNms", 0, -1, false},
 		{"infinite", "GC(0) Pause Young 1e300ms", 0, -1, false},
 		{"nothing", "", 0, -1, false},
 	}
@@ -87,13 +87,13 @@ func TestGCLog(t *testing.T) {
 	write(os.O_APPEND, half[20:])
 	want("the other half", 1, 5, 5, 5)
 	write(os.O_TRUNC, line(2))
-	want("cut", 1, 2, 2, 2)
+	want("truncated", 1, 2, 2, 2)
 	write(os.O_APPEND, line(7))
 	if err := os.Rename(name, name+".0"); err != nil {
 		t.Fatal(err)
 	}
 	write(os.O_TRUNC, line(4))
-	want("turned over", 2, 11, 7, 4)
+	want("rotated", 2, 11, 7, 4)
 	write(os.O_APPEND, strings.Repeat("x", 5*mostLogLine)+" GC(1) Pause 1.0ms\n"+line(6))
 	want("a line without end", 1, 6, 6, 6)
 	if count, sum, longest := g.Totals(); count != 7 || sum != 28*time.Millisecond || longest != 7*time.Millisecond {
@@ -105,9 +105,9 @@ func TestGCLog(t *testing.T) {
 		t.Errorf("got %v, %v, want the log read", there, err)
 	}
 	if count, _, longest := g.Totals(); count != 8 || longest != 2*time.Millisecond {
-		t.Errorf("got %d pauses, the longest %v, want 8, and the longest since the beginning", count, longest)
+		t.Errorf("got %d pauses, the longest %v, want 8, and the longest since ResetLongest", count, longest)
 	}
-	want("read before it is told", 1, 2, 2, 2)
+	want("read before Figures", 1, 2, 2, 2)
 	if got := g.Warnings(); got != nil {
 		t.Errorf("got %q, want no warning", got)
 	}
@@ -116,18 +116,18 @@ func TestGCLog(t *testing.T) {
 func TestGCLogIsMissing(t *testing.T) {
 	g := NewGCLog(filepath.Join(t.TempDir(), "none.log"), true)
 	if got, err := g.Figures(t.Context()); err != nil || got != nil {
-		t.Errorf("got %v, %v, want nothing told yet", got, err)
+		t.Errorf("got %v, %v, want no figures yet", got, err)
 	}
 	if got := g.Warnings(); len(got) != 1 || !strings.Contains(got[0], "there is no log") {
 		t.Errorf("got %q, want a warning", got)
 	}
 }
 
-// TestGCLogOfAJVM runs a real one with each of its collectors.
+// TestGCLogOfAJVM runs a real JVM with each of its collectors.
 func TestGCLogOfAJVM(t *testing.T) {
 	java, err := exec.LookPath("java")
 	if err != nil {
-		t.Skip("there is no Java here")
+		t.Skip("Java is not installed")
 	}
 	dir := t.TempDir()
 	source := filepath.Join(dir, "Churn.java")
@@ -153,7 +153,7 @@ func TestGCLogOfAJVM(t *testing.T) {
 			}
 			f := figures(got)
 			if f["GC pauses"] < 2 || f["GC pause time [ms]"] <= 0 || f["GC pause longest [ms]"] > f["GC pause time [ms]"] {
-				t.Errorf("got %v, want the pauses of two collections at least", f)
+				t.Errorf("got %v, want the pauses of at least two collections", f)
 			}
 		})
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// prometheus reads the text format 0.0.4 of Prometheus, and what OpenMetrics has
-// in common with it: "# TYPE NAME KIND", and samples "NAME{LABELS} VALUE [TIME]".
-// A line that is neither is passed over, an answer without a single sample is
-// an error. What is not a number (NaN, infinite) is not told.
+// prometheus reads the text format 0.0.4 of Prometheus, and what OpenMetrics has in
+// common with it: "# TYPE NAME KIND", and samples "NAME{LABELS} VALUE [TIME]". It
+// skips other lines. An answer without any sample is an error. NaN and infinite
+// values are left out.
 func prometheus(f Filter) format {
 	return func(body []byte, collect func(string, float64, bool)) error {
 		family, kind := "", ""
@@ -56,19 +56,19 @@ func prometheus(f Filter) format {
 				}
 			}
 			if strings.HasSuffix(bare, "_created") && kind != "gauge" {
-				continue // when a counter began, in OpenMetrics
+				continue // the start time of a counter, in OpenMetrics
 			}
 			collect(name, value, counter)
 		}
 		if samples == 0 && lines > 0 {
-			return errors.New("its answer holds no metrics in Prometheus's text format")
+			return errors.New("its answer contains no metrics in Prometheus's text format")
 		}
 		return nil
 	}
 }
 
-// series parts a sample's name and labels from what follows. A label's value is
-// quoted, and may hold anything, with a backslash before quotes.
+// series splits a sample's name and labels from the rest. A label's value is
+// quoted, and may contain anything, with a backslash before quotes.
 func series(line string) (name, rest string, ok bool) {
 	i := 0
 	for i < len(line) && nameByte(line[i]) {

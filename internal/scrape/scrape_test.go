@@ -28,7 +28,7 @@ func figures(list []measure.Figure) map[string]float64 {
 	return out
 }
 
-// A told is what a system answers.
+// A fakeServer answers every request the same.
 type fakeServer struct {
 	status int
 	body   string
@@ -78,7 +78,7 @@ func TestVars(t *testing.T) {
 			got, err := s.Figures(t.Context())
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("got %v, want an error that holds %q", err, test.err)
+					t.Errorf("got %v, want an error that contains %q", err, test.err)
 				}
 				return
 			}
@@ -149,7 +149,7 @@ func TestMetrics(t *testing.T) {
 	at = at.Add(time.Second)
 	answer.body = fmt.Sprintf(metricsText, 2, 10)
 	if got, err = s.Figures(t.Context()); err != nil || figures(got)["made_total [/s]"] != 2 {
-		t.Errorf("got %v, %v after a restart, want what was counted since", figures(got), err)
+		t.Errorf("got %v, %v after a restart, want the count since then", figures(got), err)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestFilter(t *testing.T) {
 	}
 	for _, test := range tests {
 		if got := NewFilter([]string{test.pattern}).Takes(test.name); got != test.want {
-			t.Errorf("%q takes %q: got %v, want %v", test.pattern, test.name, got, test.want)
+			t.Errorf("%q selects %q: got %v, want %v", test.pattern, test.name, got, test.want)
 		}
 	}
 }

@@ -18,15 +18,15 @@ import (
 // The bounds of one source.
 const (
 	MostBytes   = 8 << 20 // of one answer
-	MostFigures = 200     // told at once
+	MostFigures = 200     // reported at once
 	patience    = 5 * time.Second
 )
 
-// A format is how a source's answer is read: it calls tell for each number that
-// it finds, and returns an error for an answer that is none of its kind.
+// A format reads a source's answer: it calls collect for each number that it finds,
+// and returns an error for an answer in another format.
 type format func(body []byte, collect func(name string, value float64, counter bool)) error
 
-// A Source is one URL that tells figures. It belongs to one goroutine.
+// A Source reads figures from one URL. It belongs to one goroutine.
 type Source struct {
 	url     string
 	shown   string // without a login
@@ -37,27 +37,27 @@ type Source struct {
 	filter  Filter
 	client  *http.Client
 	body    []byte
-	before  map[string]float64 // counters at the last question
+	before  map[string]float64 // counters at the last request
 	at      time.Time
 	now     func() time.Time
 	asked   int
 	failed  int
-	last    error // of the latest question that failed
-	dropped int   // figures beyond MostFigures, at most
+	last    error // of the latest request that failed
+	dropped int   // the most figures beyond MostFigures in one answer
 }
 
-// Vars is a source that speaks expvar: one JSON object, whose numbers are told by
-// their path, "memstats.HeapAlloc"; numbers in lists are not told. expvar does
-// not say which of its numbers only grow, so all are told as they are.
+// Vars makes a source for expvar: one JSON object, whose numbers are reported by
+// their path, such as "memstats.HeapAlloc". Numbers in lists are left out. expvar
+// does not say which numbers are counters, so all are reported unchanged.
 func Vars(address string, header http.Header, f Filter) (*Source, error) {
 	return newSource(address, header, f, expvar, "application/json")
 }
 
-// Metrics is a source that speaks Prometheus's text format 0.0.4, which the
-// exporters for JMX speak too. Gauges are told as they are; counters, and the
-// sums and counts of histograms and summaries, as their rate since the last
-// question, from the second on. Buckets and quantiles are told only where the
-// filter names them.
+// Metrics makes a source for Prometheus's text format 0.0.4, which the exporters
+// for JMX also use. Gauges are reported unchanged. Counters, and the sums and counts
+// of histograms and summaries, are reported as their rate since the last request,
+// from the second one on. Buckets and quantiles are reported only if the filter
+// includes them by name.
 func Metrics(address string, header http.Header, f Filter) (*Source, error) {
 	return newSource(address, header, f, prometheus(f), "text/plain;version=0.0.4, text/plain;q=0.5, */*;q=0.1")
 }
@@ -84,17 +84,17 @@ func newSource(address string, header http.Header, f Filter, read format, accept
 	if err != nil {
 		var e *url.Error
 		if errors.As(err, &e) {
-			err = e.Err // the rest repeats the address, with its login
+			err = e.Err // without the address, which contains the login
 		}
 		return nil, fmt.Errorf("read the address %s: %s", s.shown, s.mask.Text(err.Error()))
 	}
 	return s, nil
 }
 
-// URL is where the source asks, without a login.
+// URL is the source's URL, without a login.
 func (s *Source) URL() string { return s.shown }
 
-// Figures asks for the figures. An error says what was tried and never a secret.
+// Figures requests the figures. An error contains the URL, but never a secret.
 func (s *Source) Figures(ctx context.Context) ([]measure.Figure, error) {
 	s.asked++
 	out, err := s.collect(ctx)
@@ -106,7 +106,7 @@ func (s *Source) Figures(ctx context.Context) ([]measure.Figure, error) {
 	return out, nil
 }
 
-// cause is an error of a question without the address, which is told before it.
+// cause is a request's error without the address, which Figures adds.
 func cause(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -160,7 +160,7 @@ func (s *Source) collect(ctx context.Context) ([]measure.Figure, error) {
 				return
 			}
 			if value < before {
-				before = 0 // it began anew
+				before = 0 // the system restarted
 			}
 			f.Unit, f.Value = "/s", (value-before)/span
 		}
@@ -193,8 +193,7 @@ func (s *Source) readAll(r io.Reader) error {
 	}
 }
 
-// Warnings are words for people: questions without an answer, and figures left
-// out.
+// Warnings are for the user: failed requests, and figures left out.
 func (s *Source) Warnings() []string {
 	var out []string
 	if s.failed > 0 {
@@ -206,5 +205,5 @@ func (s *Source) Warnings() []string {
 	return out
 }
 
-// Close ends the source's connection.
+// Close closes the source's connection.
 func (s *Source) Close() { s.client.CloseIdleConnections() }

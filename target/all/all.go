@@ -1,5 +1,5 @@
-// Package all lists the kinds of target that the carronade program has. A
-// program with others has a main of its own and lists them there.
+// Package all lists the kinds of target of the carronade program. A program with
+// other kinds has a separate main package and lists them there.
 package all
 
 import (
@@ -10,7 +10,7 @@ import (
 	"carronade/target/riemann"
 )
 
-// Kinds returns them, the most wanted first.
+// Kinds returns the kinds, the most used first.
 func Kinds() []target.Kind {
 	return []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
 }

@@ -10,7 +10,7 @@ import (
 	"carronade/load"
 )
 
-// sink is a server that reads nothing of a request but its length, and takes it.
+// sink starts a server that reads only the length of a request, and accepts it.
 func sink(t testing.TB, answer string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,8 +66,8 @@ func drain(c net.Conn, answer []byte) {
 	}
 }
 
-// BenchmarkRequest is what a request costs, the sink in the same process
-// included.
+// BenchmarkRequest measures the cost of a request, including the sink, which is in
+// the same process.
 func BenchmarkRequest(b *testing.B) {
 	for _, bb := range []struct {
 		name    string

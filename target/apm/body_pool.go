@@ -13,19 +13,20 @@ import (
 	"carronade/target"
 )
 
-// A source makes bodies: one of a make-up, or one of recorded requests.
+// A source makes bodies, from a make-up or from recorded requests.
 type source interface {
 	Make(n uint64) *apm.Body
 	Counts(n uint64) apm.Counts
 	Hops() int
 	Path() string
 	ContentType() string
-	// rest makes a body of exactly so many events, fewer than Make's have.
+	// makePartial makes a body of exactly the given number of events, fewer than
+	// Make's have.
 	rest(events int) (*apm.Body, error)
 }
 
-// A bodyPool is where batches are kept ready: bodies encoded, and compressed,
-// ahead of the run.
+// A bodyPool describes the bodies that are encoded, and compressed, ahead of the
+// run.
 type bodyPool struct {
 	source source
 	level  int // of gzip; 0: none
@@ -35,14 +36,14 @@ type bodyPool struct {
 	fixed  bool
 	run    apm.Run
 
-	mean  float64 // events of a body
-	ratio float64 // bytes on the wire by bytes before compression
+	mean  float64 // mean events of a body
+	ratio float64 // bytes on the wire per byte before compression
 	kinds apm.Counts
 	count int // distinct bodies
 	bytes int // of them, before compression
 }
 
-// made is the source of bodies by a make-up.
+// makeupSource is the source of bodies from a make-up.
 type made struct {
 	*apm.Maker
 	makeup apm.Makeup
@@ -57,7 +58,7 @@ func (m made) rest(events int) (*apm.Body, error) {
 	return mk.Make(0), nil
 }
 
-// newBodyPool reads what requests are made of. No body is made yet.
+// newBodyPool reads the options for bodies. It makes no body yet.
 func newBodyPool(v target.Values, seed uint64) (*bodyPool, error) {
 	m := &bodyPool{repeat: v.Bool("repeat-body"), pool: v.Size("pool"), run: apm.NewRun(seed)}
 	if g := v.String("gzip"); g != "none" && g != "" {
@@ -106,49 +107,51 @@ func onlyTransactions(m apm.Makeup) (w [apm.Kinds]int) {
 type encodedRequest struct {
 	body  *apm.Body
 	bytes []byte // head and body; body.Bytes is its end
-	n     uint64 // of the body, within its cycle
-	// fired and not completed, or in a writer's hands; lanes share encoded requests, each under
-	// a lock of its own
+	n     uint64 // index in its cycle
+	// busy is set from Fire until completion, and while it is being written. It is
+	// atomic because lanes with different locks share encoded requests.
 	busy atomic.Bool
 }
 
 func (r *encodedRequest) events() int { return r.body.Events() }
 
-// load puts the head before the body, so that both are one piece to write.
+// setHead puts the head before the body, so that both are one piece to write.
 func (r *encodedRequest) load(head func(size int) []byte) {
 	h := head(len(r.body.Bytes))
 	r.bytes = append(slices.Grow(h, len(r.body.Bytes)), r.body.Bytes...)
 	r.body.Bytes = r.bytes[len(h):]
 }
 
-// A cycle is a stream's own encoded requests, sent one after another and then again. It
-// belongs to the sending thread.
+// A cycle is the encoded requests of one stream, which are sent in order, again
+// and again. It belongs to the sending thread.
 type cycle struct {
 	m               *bodyPool
 	head            func(size int) []byte
 	encodedRequests []*encodedRequest
-	ends            []uint64 // events up to the end of each, from the first on
-	rests           map[int]*encodedRequest
+	ends            []uint64                // cumulative events up to the end of each
+	rests           map[int]*encodedRequest // partial requests, by their events
 
-	// Batches are numbered from base on, so that all lanes' ids differ; those
-	// whose bodies are not the cycle's from base+own on.
+	// Batches are numbered from base on, so that the ids of all lanes differ:
+	// ownIDs numbers for the cycle's bodies, then partialIDs numbers for partial
+	// ones.
 	base, own, others uint64
-	spares            uint64 // how many of these there were
+	spares            uint64 // partial ones so far
 
-	// A corpus keeps its ids joined by one number for each pass over it; this
-	// lane's passes are the copy-th of so many copies.
+	// In a corpus all ids of one pass over it get the same number, so that
+	// references between requests stay valid. This lane makes the passes of copy
+	// number copy, of copies.
 	replay       bool
 	copy, copies uint64
 }
 
 // Bounds of a cycle.
 const (
-	mostCycle = 64 // encoded requests that are made because the pool has room
-	mostRests = 64 // encoded requests of a size of their own that are kept
+	mostCycle = 64 // encoded requests beyond those in flight, if the pool has room
+	mostRests = 64 // partial requests that are kept
 )
 
-// cycles makes the bodies of so many lanes with so many requests in flight each;
-// head makes a request's head for a lane.
+// cycles makes the bodies for the given number of lanes, with depth requests in
+// flight each. head makes a request's head for a lane.
 func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([]*cycle, error) {
 	hops := m.source.Hops()
 	if m.repeat {
@@ -158,7 +161,7 @@ func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([
 	each, distinct, copies := 1, 1, 1
 	switch {
 	case m.repeat:
-	case replay: // every recorded request is somebody's
+	case replay: // some lane has every recorded request
 		each = max(roundUp(len(c.bodies), lanes)/lanes, 1)
 		distinct = len(c.bodies)
 		copies = roundUp(each*lanes, distinct) / distinct
@@ -188,7 +191,7 @@ func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([
 				body = body.Clone()
 			}
 			r := &encodedRequest{body: body, n: uint64(i)}
-			if m.repeat { // nothing is written into it: one for all keeps the caches warm
+			if m.repeat { // it never changes, so lanes share it, which keeps the caches warm
 				h := string(b.head(len(body.Bytes)))
 				if shared[h] == nil {
 					shared[h] = append([]byte(h), body.Bytes...)
@@ -208,7 +211,7 @@ func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// makeBodies makes bodies, on all processors.
+// makeBodies fills bodies, on all processors.
 func (m *bodyPool) makeBodies(bodies []*apm.Body) error {
 	var (
 		wg     sync.WaitGroup
@@ -249,9 +252,9 @@ func (m *bodyPool) makeBodies(bodies []*apm.Body) error {
 	return nil
 }
 
-// compress compresses a body, where that was asked for.
+// compress compresses a body, unless compression is off.
 func (m *bodyPool) compress(b *apm.Body) (*apm.Body, error) {
-	if m.repeat { // as old as the run, and not as old as the program
+	if m.repeat { // its times are then those of the run's start
 		b.Stamp(m.run, uint64(m.source.Hops()), time.Now().UnixMicro())
 	}
 	if m.level == 0 {
@@ -264,8 +267,9 @@ func (m *bodyPool) compress(b *apm.Body) (*apm.Body, error) {
 	return z, nil
 }
 
-// at finds the encoded request that holds an event of the lane's stream, how many events
-// of it are left from there on, and how often the cycle was run through before.
+// at finds the encoded request that contains an event of the lane's stream, how
+// many of its events are left from there on, and how many times the cycle was
+// completed before.
 func (b *cycle) at(first uint64) (i int, left int, turns uint64) {
 	total := b.ends[len(b.ends)-1]
 	turns, in := first/total, first%total
@@ -278,8 +282,8 @@ func (b *cycle) at(first uint64) (i int, left int, turns uint64) {
 	return i, int(b.ends[i] - in), turns
 }
 
-// take readies the encoded request for a batch: the cycle's own, or where a phase ends
-// within one, another of as many events. It is stamped.
+// prepare returns the encoded request for a batch, stamped: that of the cycle, or
+// a partial one where a phase ends within it.
 func (b *cycle) take(first uint64, events int, micros int64) (*encodedRequest, error) {
 	i, left, turns := b.at(first)
 	r := b.encodedRequests[i]
@@ -305,7 +309,7 @@ func (b *cycle) take(first uint64, events int, micros int64) (*encodedRequest, e
 	return r, nil
 }
 
-// plain is the size before compression of what take would give.
+// plainSize is the size before compression of what prepare would return.
 func (b *cycle) plain(first uint64, events int) int64 {
 	i, left, _ := b.at(first)
 	r := b.encodedRequests[i]
@@ -315,8 +319,8 @@ func (b *cycle) plain(first uint64, events int) int64 {
 	return int64(float64(r.body.Plain) * float64(events) / float64(max(1, r.events())))
 }
 
-// spare is a encoded request beside the cycle's: one of another number of events, or one
-// like that which is still in flight (where a failed batch goes again).
+// spare returns an encoded request outside of the cycle: a partial one, or a copy
+// of one that is still in flight (when a failed batch is sent again).
 func (b *cycle) spare(like *encodedRequest, whole bool, events int) (*encodedRequest, error) {
 	if whole {
 		r := &encodedRequest{body: like.body.Clone(), n: like.n}
@@ -342,5 +346,5 @@ func (b *cycle) spare(like *encodedRequest, whole bool, events int) (*encodedReq
 	return r, nil
 }
 
-// block is how many events the partitioner gives to a lane in a row.
+// block is how many consecutive events the partitioner gives to a lane.
 func (m *bodyPool) block() uint64 { return uint64(max(1, math.Round(m.mean))) }

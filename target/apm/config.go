@@ -16,41 +16,41 @@ import (
 
 const defaultPort = "8200"
 
-// A config is what a URL and its options say, parsed and checked. It is not
-// changed after parseConfig. It holds secrets and is not printed.
+// A config holds a URL and its options, parsed and checked. It does not change
+// after parseConfig. It contains secrets and is not printed.
 type config struct {
 	tls       bool
-	bases     []string // host:port, in turn
-	prefix    string   // of the paths, without a slash at its end
-	query     string   // of the intake's, "?verbose" or ""
+	bases     []string // host:port; lanes use them round robin
+	prefix    string   // of the paths, without a trailing slash
+	query     string   // of the intake's URL, "?verbose" or ""
 	clients   int      // connections
 	depth     int      // requests in flight on each
 	sticky    bool     // a connection sends only its own requests
 	scheduled bool     // events have due times
-	perBatch  int      // events of a batch that the engine was told; 0: nothing
+	perBatch  int      // events of a batch in the engine's plan; 0: not given
 
 	http2     bool
 	keepAlive bool
 	proxy     *url.URL // nil: none
-	quiet     bool     // heed Retry-After
+	quiet     bool     // obey Retry-After
 
-	fields  []field // headers, the login among them
-	login   string  // how, in words
+	fields  []field // headers, including the login
+	login   string  // the kind of login, for people
 	secrets []string
-	veil    *veil // over texts from outside
+	veil    *veil // for texts from servers
 
 	dialer         dial.Dialer
 	material       dial.Material
 	requestTimeout time.Duration
 
 	bodyPool *bodyPool
-	index    *indexConfig // nil: nothing is counted
+	index    *indexConfig // nil: documents are not counted
 	warnings []string
 	logf     func(format string, args ...any)
 }
 
-// parseConfig reads a spec. It opens no connection; it reads files and the
-// environment, where options refer to them.
+// parseConfig reads a spec. It opens no connection, but it reads the files and
+// environment variables that options name.
 func parseConfig(s target.Spec) (*config, error) {
 	v := s.Options
 	c := &config{
@@ -71,13 +71,13 @@ func parseConfig(s target.Spec) (*config, error) {
 	if v.Bool("verbose") {
 		c.query = "?verbose"
 	}
-	// The bound that a workload has without being given one is made for
-	// requests that share a connection; here they do not.
+	// The default limit in flight is for requests that share a connection, so it
+	// is not used here.
 	if s.Given["max-in-flight"] {
 		c.depth = max(1, s.MaxInFlight)
 	}
-	// Requests that share a few connections wait for each other, which nobody
-	// asked for who left the number of connections out.
+	// Requests that share a few connections wait for each other. So without
+	// --clients there is one connection per caller.
 	fallback, _ := strconv.Atoi(defaultClients)
 	c.clients = cmp.Or(v.Int("clients"), s.Concurrency, fallback)
 	if c.http2 && s.Concurrency > 0 && !s.Given["max-in-flight"] && v.Has("clients") {
@@ -119,7 +119,7 @@ func parseConfig(s target.Spec) (*config, error) {
 	return c, nil
 }
 
-// sizes are how many events requests have, in words.
+// sizes says how many events requests have, for people.
 func (m *bodyPool) sizes() string {
 	if m.fixed {
 		return strconv.Itoa(m.most)
@@ -175,13 +175,13 @@ func (c *config) parseTransport(v target.Values) error {
 	case dial.Asked(v):
 		return refuse("tls options with a target of apm+http", "write the target as apm+https://...")
 	case c.http2:
-		return refuse("HTTP/2 without TLS is not spoken by APM servers", "write the target as apm+https://..., or leave out --http-version 2")
+		return refuse("APM servers do not support HTTP/2 without TLS", "write the target as apm+https://..., or leave out --http-version 2")
 	}
 	if text := v.String("proxy"); text != "" {
 		u, err := url.Parse(text)
 		switch {
 		case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-			return refuse("the proxy is no URL of http or https", "give --proxy http://host:3128")
+			return refuse("the proxy is not an http or https URL", "give --proxy http://host:3128")
 		case u.User != nil:
 			return refuse("a proxy URL must not contain a user or a password", "use a proxy without a login")
 		}
@@ -238,7 +238,7 @@ func (c *config) parseFields(v target.Values) error {
 	return nil
 }
 
-// scheme is that of the URLs that net/http and people know.
+// scheme is the scheme of the server's URLs.
 func (c *config) scheme() string {
 	if c.tls {
 		return "https"
@@ -246,16 +246,16 @@ func (c *config) scheme() string {
 	return "http"
 }
 
-// url is that of a path on a base.
+// url makes the URL of a path on a base.
 func (c *config) url(base, path string) string { return c.scheme() + "://" + base + c.prefix + path }
 
 // raw reports whether lanes write their requests themselves.
 func (c *config) raw() bool { return !c.http2 && c.keepAlive && c.proxy == nil }
 
-// userAgent is how we present ourselves to servers and their logs.
+// userAgent is our User-Agent header.
 const userAgent = "carronade"
 
-// head makes the head of a request with a body of so many bytes for a base.
+// head makes the head of a request to a base, with a body of size bytes.
 func (c *config) head(base string, size int) []byte {
 	h := make([]byte, 0, 512)
 	add := func(parts ...string) {

@@ -12,7 +12,7 @@ import (
 	"carronade/target"
 )
 
-// Every wrong option is refused with words that name it, and a way out.
+// Every wrong option is refused with an error that names it, and a hint.
 func TestBadOptions(t *testing.T) {
 	const plain, secure = "apm+http://127.0.0.1:1", "apm+https://127.0.0.1:1"
 	t.Setenv("APM_TEST_TOKEN", "kestrel-9271")
@@ -23,7 +23,7 @@ func TestBadOptions(t *testing.T) {
 		url     string
 		options map[string]string
 		want    string // in the error
-		hint    string // in its way out
+		hint    string // in its hint
 	}{
 		{"no host", "apm+http://", nil, "no server address", "apm+http://host:8200"},
 		{"half an address", "apm+http://[::1]:x", nil, "invalid port x", "apm+http://host:8200"},
@@ -34,29 +34,29 @@ func TestBadOptions(t *testing.T) {
 		{"no number", plain, map[string]string{"spans": "many"}, "neither a number", "--help"},
 		{"an unknown kind", plain, map[string]string{"mix": "logs=1"}, "transaction", "--help"},
 		{"a negative weight", plain, map[string]string{"outcomes": "success=-1"}, "weight", "--help"},
-		{"a shape of nothing", plain, map[string]string{"durations": "normal(1s)"}, "lognormal", "--help"},
+		{"an unknown shape", plain, map[string]string{"durations": "normal(1s)"}, "lognormal", "--help"},
 		{"half a shape", plain, map[string]string{"durations": "uniform(1s)"}, "uniform", "--help"},
-		{"what v1 does not have", plain, map[string]string{"intake": "v1", "mix": "metricset"}, "v1", "--help"},
+		{"a kind that v1 does not have", plain, map[string]string{"intake": "v1", "mix": "metricset"}, "v1", "--help"},
 		{"an unknown agent", plain, map[string]string{"agents": "cobol"}, "cobol", "--help"},
 		{"another size of batches", plain, map[string]string{"batch-events": "7"}, "--batch-events is 7", "--events"},
 		{"a secret typed", plain, map[string]string{"secret-token": "kestrel-9271"}, "command line", "env:NAME"},
-		{"a secret that is not there", plain, map[string]string{"api-key": "env:APM_TEST_MISSING"}, "APM_TEST_MISSING", "export"},
-		{"a secret's file that is not there", plain, map[string]string{"api-key": "file:" + missing}, "missing", "secret and nothing else"},
+		{"a missing secret", plain, map[string]string{"api-key": "env:APM_TEST_MISSING"}, "APM_TEST_MISSING", "export"},
+		{"a missing secret file", plain, map[string]string{"api-key": "file:" + missing}, "missing", "secret and nothing else"},
 		{"a secret of two lines", plain, map[string]string{"api-key": "env:APM_TEST_BROKEN"}, "line break", "one line"},
 		{"two logins", plain, map[string]string{"api-key": "env:APM_TEST_TOKEN", "secret-token": "env:APM_TEST_TOKEN"}, "more than one way", "one of"},
 		{"a header without a name", plain, map[string]string{"header": "value"}, "no name", "K: V"},
-		{"a header with a name that is none", plain, map[string]string{"header": "X\x7fÄ: value"}, "no name", "K: V"},
-		{"a header of our own", plain, map[string]string{"header": "content-length: 7"}, "is set by carronade", "leave it out"},
+		{"a header with an invalid name", plain, map[string]string{"header": "X\x7fÄ: value"}, "no name", "K: V"},
+		{"a reserved header", plain, map[string]string{"header": "content-length: 7"}, "is set by carronade", "leave it out"},
 		{"a secret header typed", plain, map[string]string{"header": "Authorization: Bearer kestrel-9271"}, "secret", "env:NAME"},
 		{"a header of two lines", plain, map[string]string{"header": "X-A: b\r\nX-C: d"}, "line break", "one line"},
 		{"TLS of a plain target", plain, map[string]string{"tls-ca": missing}, "apm+http", "apm+https"},
 		{"HTTP/2 of a plain target", plain, map[string]string{"http-version": "2"}, "HTTP/2", "apm+https"},
-		{"an authority that is not there", secure, map[string]string{"tls-ca": missing}, "missing", "PEM"},
+		{"a missing authority file", secure, map[string]string{"tls-ca": missing}, "missing", "PEM"},
 		{"pipelining and closing", plain, map[string]string{"keep-alive": "false", "max-in-flight": "2"}, "pipelining", "keep-alive"},
-		{"a proxy that is none", plain, map[string]string{"proxy": "squid"}, "proxy", "http://host:3128"},
+		{"an invalid proxy", plain, map[string]string{"proxy": "squid"}, "proxy", "http://host:3128"},
 		{"a proxy with a password", plain, map[string]string{"proxy": "http://me:kestrel-9271@h:1"}, "password", "proxy"},
-		{"a corpus that is not there", plain, map[string]string{"corpus": missing}, "missing", "metadata"},
-		{"an index that is no URL", plain, map[string]string{"index": "localhost:9200"}, "no URL", "--index http"},
+		{"a missing corpus", plain, map[string]string{"corpus": missing}, "missing", "metadata"},
+		{"an index that is not a URL", plain, map[string]string{"index": "localhost:9200"}, "not an http or https URL", "--index http"},
 		{"an index with a password", plain, map[string]string{"index": "http://me:kestrel-9271@h:9200"}, "password", "--index-user"},
 		{"half a login", plain, map[string]string{"index": "http://h:9200", "index-user": "me"}, "is incomplete", "--index-password"},
 		{"an index's login without it", plain, map[string]string{"index-user": "me"}, "without --index", "--index URL"},
@@ -71,7 +71,7 @@ func TestBadOptions(t *testing.T) {
 			}
 			var said *target.Error
 			if !errors.As(err, &said) {
-				t.Fatalf("got %v, want a refusal with a way out", err)
+				t.Fatalf("got %v, want an error with a hint", err)
 			}
 			if !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %q, want %q in it", err, tt.want)
@@ -80,13 +80,13 @@ func TestBadOptions(t *testing.T) {
 				t.Errorf("hint %q, want %q in it", said.Hint, tt.hint)
 			}
 			if text := err.Error() + said.Hint; strings.Contains(text, "kestrel-9271") {
-				t.Errorf("the secret stands in %q", text)
+				t.Errorf("the secret is in %q", text)
 			}
 		})
 	}
 }
 
-// How many events a batch has follows from what a request is made of.
+// The content of requests determines the events per batch.
 func TestPresets(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -117,7 +117,7 @@ func TestConnections(t *testing.T) {
 		options             map[string]string
 		wantLanes, wantEach int
 	}{
-		{"nothing asked for", 0, nil, 8, 1},
+		{"defaults", 0, nil, 8, 1},
 		{"concurrency", 20, nil, 20, 1},
 		{"concurrency on a few connections", 20, map[string]string{"clients": "2"}, 2, 1},
 		{"pipelined", 0, map[string]string{"clients": "2", "max-in-flight": "4"}, 2, 4},
@@ -173,7 +173,7 @@ func TestShowHeader(t *testing.T) {
 	}
 }
 
-// A corpus is sent as it was recorded, but for its ids and times.
+// A corpus is sent as it was recorded, except for its ids and times.
 func TestCorpus(t *testing.T) {
 	const recorded = `{"metadata":{"service":{"name":"a","agent":{"name":"go","version":"1"}}}}
 {"transaction":{"id":"0102030405060708","trace_id":"01020304050607080102030405060708","type":"t","duration":1,"span_count":{"started":1},"timestamp":1700000000000000}}
@@ -196,8 +196,8 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Three lanes share two requests: the third has the first one again, and
-	// ids of its own.
+	// Three lanes share two requests: the third sends the first one again, with
+	// other ids.
 	var sent [][]byte
 	for _, b := range cycles {
 		_, left, _ := b.at(0)

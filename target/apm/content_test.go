@@ -40,9 +40,8 @@ func ids(t *testing.T, bodies [][]byte) (ids map[string]int, oldest time.Time) {
 	return ids, oldest
 }
 
-// Every event of every request has an id of its own and a time of now, over
-// several connections, with and without gzip, and where the end of the run lies
-// within a request.
+// Every event of every request has a unique id and a current time, over several
+// connections, with and without gzip, and also if the run ends within a request.
 func TestFreshIDs(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -53,7 +52,7 @@ func TestFreshIDs(t *testing.T) {
 		{"gzip", map[string]string{"events": "3", "spans": "2", "gzip": "6"}, 900},
 		{"errors", map[string]string{"events": "4", "spans": "0"}, 400},
 		{"a run that ends within a request", map[string]string{"events": "3", "spans": "2"}, 905},
-		{"errors that do", map[string]string{"events": "4", "spans": "0"}, 403},
+		{"errors, ending within a request", map[string]string{"events": "4", "spans": "0"}, 403},
 		{"requests of many sizes", map[string]string{"events": "1-5", "spans": "0-3"}, 1000},
 		{"a mix of many sizes", map[string]string{"events": "1-5", "spans": "0-3", "mix": "transaction=3,error,span"}, 1000},
 		{"traces over requests", map[string]string{"events": "2", "spans": "1", "trace-hops": "3"}, 800},
@@ -77,14 +76,14 @@ func TestFreshIDs(t *testing.T) {
 				t.Errorf("%d different ids, want %d", got, tt.events)
 			}
 			if oldest.Before(began.Add(-10 * time.Minute)) {
-				t.Errorf("the oldest event is of %v", oldest)
+				t.Errorf("the oldest event has the time %v", oldest)
 			}
 		})
 	}
 }
 
-// What is left over is of the kinds that whole requests are of.
-func TestRest(t *testing.T) {
+// Partial requests have events of the same kinds as complete ones.
+func TestPartialRequests(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		options map[string]string
@@ -109,7 +108,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// With --repeat-body every request is the same, as old as the run.
+// With --repeat-body every request is the same, with the times of the run's start.
 func TestRepeatBody(t *testing.T) {
 	s := newIntake(t, false)
 	began := time.Now()
@@ -126,7 +125,7 @@ func TestRepeatBody(t *testing.T) {
 	}
 }
 
-// Bytes are the bodies before compression, and the wire's what was sent.
+// Bytes counts the bodies before compression, and Wire the bytes sent.
 func TestVolume(t *testing.T) {
 	s := newIntake(t, false)
 	sess := open(t, s.url(), map[string]string{"gzip": "1", "clients": "2"})
@@ -145,9 +144,9 @@ func TestVolume(t *testing.T) {
 	}
 }
 
-// A request that goes again while it is still in flight has bytes of its own,
-// and the same ids.
-func TestBusyRound(t *testing.T) {
+// A request that is sent again while it is still in flight is copied, with the
+// same ids.
+func TestBusyRequestIsCopied(t *testing.T) {
 	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -168,12 +167,12 @@ func TestBusyRound(t *testing.T) {
 	first.busy.Store(false)
 	next, err := b.take(0, 4, 1800000000000000)
 	if err != nil || next != first {
-		t.Errorf("%v; the round that is free again was not taken", err)
+		t.Errorf("%v; the request that is free again was not used", err)
 	}
-	// The next turn has other ids.
+	// The next pass over the cycle has other ids.
 	old := bytes.Clone(first.bytes)
 	first.busy.Store(false)
 	if _, err := b.take(b.ends[len(b.ends)-1], 4, 1800000000000000); err != nil || bytes.Equal(old, first.bytes) {
-		t.Errorf("%v; a second turn with the ids of the first", err)
+		t.Errorf("%v; a second pass with the ids of the first", err)
 	}
 }

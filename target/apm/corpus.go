@@ -11,17 +11,17 @@ import (
 	"carronade/target"
 )
 
-// mostCorpus bounds the recorded bytes that are kept in memory.
+// mostCorpus bounds the recorded bytes in memory.
 const mostCorpus = 256 << 20
 
-// A corpus is recorded requests, read ahead. It implements source.
+// A corpus has recorded requests in memory. It implements source.
 type corpus struct {
 	protocol  apm.Protocol
 	bodies    []*apm.Body
-	least     int // events of the smallest and of the largest
-	most      int
-	unstamped int  // events in which nothing is fresh
-	cut       bool // the file has more
+	least     int // events of the smallest request
+	most      int // events of the largest request
+	unstamped int  // events without a field to stamp
+	cut       bool // the file has more requests
 }
 
 // openCorpus reads a file of recorded requests.
@@ -79,7 +79,7 @@ func openCorpus(file string, v target.Values) (*corpus, error) {
 	return c, nil
 }
 
-// Make implements source: body n of the corpus, over and over.
+// Make implements source: body n of the corpus, which repeats.
 func (c *corpus) Make(n uint64) *apm.Body { return c.bodies[n%uint64(len(c.bodies))].Clone() }
 
 // Counts implements source.
@@ -94,7 +94,8 @@ func (c *corpus) Path() string { return c.protocol.Path(false) }
 // ContentType implements source.
 func (c *corpus) ContentType() string { return c.protocol.ContentType() }
 
-// rest implements source: the first lines of a request that has enough.
+// makePartial implements source: it takes the first lines of a request that has
+// enough events.
 func (c *corpus) rest(events int) (*apm.Body, error) {
 	for _, b := range c.bodies {
 		if b.Events() < events {

@@ -15,20 +15,20 @@ import (
 
 var errUnasked = errors.New("the server sent data before a request: it is not an HTTP server")
 
-var errSpeaksTLS = errors.New("the server speaks TLS, and plain HTTP was tried")
+var errSpeaksTLS = errors.New("the server speaks TLS, but plain HTTP was tried")
 
-// explain turns an error of connecting into one with a way out. doing names
-// what was tried, with the address.
+// explain adds a hint to a connection error. doing names what was tried, with
+// the address.
 func (c *config) explain(doing string, err error) error {
 	if already := (*target.Error)(nil); errors.As(err, &already) {
 		return err
 	}
-	// net/http's own wrapping repeats the address.
+	// The wrapping by net/http repeats the address.
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err
 	}
-	// net/http looks at a new connection before it is used, and says so in
-	// words of its own.
+	// net/http checks a new connection before it uses it, and has texts for that
+	// which users would not understand.
 	switch text := err.Error(); {
 	case strings.Contains(text, "readLoopPeekFail"), strings.Contains(text, "nsolicited response"):
 		err = errUnasked
@@ -73,7 +73,7 @@ func (c *config) hint(err error) string {
 	return "check the address and the server's log"
 }
 
-// refusedHint says what to check when a server refused a request without
+// refusedHint says what to check after a server refused the request without
 // events.
 func (c *config) refusedHint(status int) string {
 	rum := strings.Contains(c.bodyPool.source.Path(), "/rum/")

@@ -16,10 +16,10 @@ import (
 	"carronade/load"
 )
 
-// A rascal is a server that says GET / is fine, takes the request without
-// events, and from then on does as its script says: one call for each request,
-// n counting from 0 over all connections. The request's body has not been read.
-// False: the connection is closed.
+// A scriptedServer answers GET /, accepts the request without events, and then
+// calls its script for each request; n counts from 0 over all connections. The
+// request's body has not been read. If the script returns false, the connection
+// is closed.
 type rascal struct {
 	ln     net.Listener
 	n      atomic.Int64
@@ -102,7 +102,7 @@ func (s *rascal) serve(c net.Conn) {
 			continue
 		}
 		body, _ := r.Peek(min(length, 4096))
-		if i := strings.IndexByte(string(body), '\n'); i == length-1 { // the metadata alone
+		if i := strings.IndexByte(string(body), '\n'); i == length-1 { // only the metadata
 			r.Discard(length)
 			io.WriteString(c, accepted)
 			continue
@@ -121,7 +121,7 @@ func respond(c net.Conn, r *bufio.Reader, length int, answer string) bool {
 	return err == nil
 }
 
-// What goes wrong between two machines, and what is then known of the events.
+// Faults of a server or a connection, and the outcomes that they lead to.
 func TestFaults(t *testing.T) {
 	small := map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "300ms"}
 	for _, tt := range []struct {
@@ -147,7 +147,7 @@ func TestFaults(t *testing.T) {
 			},
 		},
 		{
-			name: "503 from the middle on",
+			name: "503 after half of the requests",
 			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 				if n < 5 {
 					return respond(c, r, length, accepted)
@@ -157,7 +157,7 @@ func TestFaults(t *testing.T) {
 			class: load.Throttled, failed: 25, text: "503 Service Unavailable",
 		},
 		{
-			name: "an answer longer than what it is read into",
+			name: "an answer longer than its buffer",
 			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 				if n != 3 {
 					return respond(c, r, length, accepted)
@@ -168,7 +168,7 @@ func TestFaults(t *testing.T) {
 			class: load.Rejected, failed: 5, text: "400",
 		},
 		{
-			name: "hung up without an answer",
+			name: "closed without an answer",
 			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 				r.Discard(length)
 				return n != 3 && respond(c, r, 0, accepted)
@@ -219,7 +219,7 @@ func TestFaults(t *testing.T) {
 			class: load.Timeout, unknown: 5, text: "no answer within",
 		},
 		{
-			name: "too large, told before it was read",
+			name: "too large, answered before it was read",
 			options: map[string]string{
 				"clients": "1", "events": "5", "spans": "0", "frames": "10000", "request-timeout": "20s",
 			},
@@ -250,14 +250,14 @@ func TestFaults(t *testing.T) {
 			class: load.Timeout, unknown: 5, text: "no answer within",
 		},
 	} {
-		onIOMethods(t, tt.name, func(t *testing.T, take func(testing.TB, *session)) {
+		onIOMethods(t, tt.name, func(t *testing.T, selectIO func(testing.TB, *session)) {
 			s := newRascal(t, tt.script)
 			options := tt.options
 			if options == nil {
 				options = small
 			}
 			sess := open(t, s.url(), options)
-			take(t, sess)
+			selectIO(t, sess)
 			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 50}})
 			c := r.Measurement.Counts
 			if c.Failed != tt.failed || c.Unknown != tt.unknown || c.Acked+c.Failed+c.Unknown != 50 {
@@ -273,24 +273,24 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// onIOMethods runs a test on each way of reading answers.
-func onIOMethods(t *testing.T, name string, test func(t *testing.T, take func(testing.TB, *session))) {
-	for ioMethod, take := range ioMethods {
+// onIOMethods runs a test with each method of reading answers.
+func onIOMethods(t *testing.T, name string, test func(t *testing.T, selectIO func(testing.TB, *session))) {
+	for ioMethod, selectIO := range ioMethods {
 		t.Run(name+"/"+ioMethod, func(t *testing.T) {
 			t.Parallel()
-			test(t, take)
+			test(t, selectIO)
 		})
 	}
 }
 
-// rode asserts by which way a session's answers were read.
+// checkIOMethod checks by which method a session's answers were read.
 func rode(t testing.TB, s *session, want string) {
 	if got := s.Facts()["io"]; got != want {
 		t.Errorf("answers were read by %v, want %s", got, want)
 	}
 }
 
-// A trickle reads a little and then waits until the connection ends.
+// A trickle reads a few bytes and then waits until the connection ends.
 type trickle struct {
 	c    net.Conn
 	left int
@@ -302,7 +302,7 @@ func (r *trickle) Read(p []byte) (int, error) {
 		r.left -= n
 		return n, err
 	}
-	// The other side's end is seen by writing, which nobody minds.
+	// Only a write notices the other side's end. Clients ignore interim responses.
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
@@ -314,8 +314,8 @@ func (r *trickle) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// A server that goes away and comes back: what was in flight is unknown, and
-// the run goes on.
+// A server closes its connections once: what was in flight is unknown, and the run
+// continues.
 func TestRestart(t *testing.T) {
 	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "2", "events": "5", "spans": "0"})
@@ -335,18 +335,16 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A server that is gone for good does not keep a run from its end.
-// Without a schedule, too: connections come and go while the sending thread
-// waits in them, with an answer before and without, and nothing is lost count
-// of.
+// Without a schedule, the server closes connections while the sending thread waits
+// for them, with and without an answer before, and the counts stay correct.
 func TestRestarts(t *testing.T) {
-	onIOMethods(t, "cut", func(t *testing.T, take func(testing.TB, *session)) {
+	onIOMethods(t, "cut", func(t *testing.T, selectIO func(testing.TB, *session)) {
 		const requests = 3000
 		s := newRascal(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 			return n%101 != 100 && respond(c, r, length, accepted) && n%97 != 96
 		})
 		sess := open(t, s.url(), map[string]string{"clients": "100", "max-in-flight": "3", "events": "5", "spans": "0"})
-		take(t, sess)
+		selectIO(t, sess)
 		c := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 5 * requests}, Threads: 2}).Measurement.Counts
 		if c.Sent != 5*requests || c.Acked+c.Failed+c.Unknown != c.Sent || c.Acked < c.Sent/2 || c.Unknown == 0 {
 			t.Errorf("sent %d, acked %d, failed %d, unknown %d; want %d sent once each, most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown, 5*requests)
@@ -361,7 +359,8 @@ func TestRestarts(t *testing.T) {
 	})
 }
 
-func TestGone(t *testing.T) {
+// A run against a server that never comes back ends.
+func TestServerNeverComesBack(t *testing.T) {
 	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "200ms"})
 	s.stop()
@@ -374,17 +373,17 @@ func TestGone(t *testing.T) {
 		t.Errorf("it took %v", d)
 	}
 	if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "connecting to ") || !strings.Contains(got, "refused") {
-		t.Errorf("the report is not told why: %q", got)
+		t.Errorf("the warnings do not say why: %q", got)
 	}
 }
 
-// Retry-After is heeded where somebody asked for that, and only there.
+// Retry-After is obeyed only with the option retry-after.
 func TestRetryAfter(t *testing.T) {
 	for _, tt := range []struct {
-		heed, wait  string // s
+		obey, wait  string // s
 		least, most time.Duration
 	}{{"false", "60", 0, 30 * time.Second}, {"true", "1", time.Second, 30 * time.Second}} {
-		t.Run(tt.heed, func(t *testing.T) {
+		t.Run(tt.obey, func(t *testing.T) {
 			t.Parallel()
 			s := newIntake(t, false)
 			var n atomic.Int64
@@ -396,7 +395,7 @@ func TestRetryAfter(t *testing.T) {
 				w.WriteHeader(http.StatusTooManyRequests)
 				return true
 			})
-			sess := open(t, s.url(), map[string]string{"clients": "1", "events": "1", "spans": "0", "retry-after": tt.heed})
+			sess := open(t, s.url(), map[string]string{"clients": "1", "events": "1", "spans": "0", "retry-after": tt.obey})
 			began := time.Now()
 			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 5}})
 			if d := time.Since(began); d < tt.least || d > tt.most {
@@ -409,7 +408,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// What net/http sends is judged like what lanes send themselves.
+// The same faults, for requests that net/http sends.
 func TestFaultsOfHTTPLanes(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -429,7 +428,7 @@ func TestFaultsOfHTTPLanes(t *testing.T) {
 			want: load.Outcome{Acked: 5},
 		},
 		{
-			name: "an answer up to the end", answer: "HTTP/1.1 202 Accepted\r\n\r\n{\"accepted\":5}",
+			name: "an answer that ends with its connection", answer: "HTTP/1.1 202 Accepted\r\n\r\n{\"accepted\":5}",
 			want: load.Outcome{Acked: 5},
 		},
 		{
@@ -462,8 +461,7 @@ func TestFaultsOfHTTPLanes(t *testing.T) {
 	}
 }
 
-// A connection that could not be made carried nothing: such a batch was not sent,
-// and has no service time.
+// Without a connection, a batch was not sent, and has no service time.
 func TestNeverSent(t *testing.T) {
 	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "keep-alive": "false"})
@@ -480,8 +478,8 @@ func TestNeverSent(t *testing.T) {
 	}
 }
 
-// A connection that the server closed because nobody used it is made again at
-// once, however often that happens.
+// A connection that the server closed because it was idle is made again at once,
+// every time.
 func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 	l := &lane{s: &session{cfg: &config{}, sink: &clockSink{at: 10 * time.Second}}, ring: make([]request, 1)}
 	for _, tt := range []struct {
@@ -491,20 +489,20 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 		k := &link{l: l, since: tt.since, cause: errHangUp}
 		l.link = k
 		if got := l.lost(k); got != tt.want {
-			t.Errorf("up since %v: of use is %v, want %v", tt.since, got, tt.want)
+			t.Errorf("up since %v: usable is %v, want %v", tt.since, got, tt.want)
 		}
 	}
 }
 
-// A clockSink is a sink whose clock stands still.
+// A clockSink is a sink with a fixed time.
 type clockSink struct{ at time.Duration }
 
 func (s *clockSink) Now() time.Duration     { return s.at }
 func (*clockSink) Complete([]load.Outcome)  {}
 func (*clockSink) Ready(int, time.Duration) {}
 
-// Several answers that ask for the same while are one quiet while.
-func TestQuietIsCountedOnce(t *testing.T) {
+// Overlapping pauses count once.
+func TestOverlappingPausesCountOnce(t *testing.T) {
 	sink := &clockSink{at: time.Second}
 	l := &lane{s: &session{cfg: &config{}, sink: sink}, ring: make([]request, 4), closed: true}
 	for range 3 {
@@ -513,6 +511,6 @@ func TestQuietIsCountedOnce(t *testing.T) {
 	sink.at = 5 * time.Second
 	l.hush(sink.at, 10*time.Second)
 	if l.metrics.quiet != 14*time.Second || l.metrics.throttled != 4 {
-		t.Errorf("quiet for %v after %d answers, want 14s after 4", l.metrics.quiet, l.metrics.throttled)
+		t.Errorf("paused for %v after %d answers, want 14s after 4", l.metrics.quiet, l.metrics.throttled)
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"carronade/measure"
 )
 
-// told are the figures of /debug/vars that are kept: apm-server's own counters
-// (where apm-server.expvar.enabled is set), by the names of Beats, and Go's.
-// Both nested and flat forms were in use.
+// serverFigures are the figures of /debug/vars that are read: counters of
+// apm-server (if apm-server.expvar.enabled is set), with the names of Beats, and
+// of the Go runtime. Servers have used both nested and flat forms.
 var serverFigures = []struct {
 	path, name, unit string
-	total            bool // of all since the server began
+	total            bool // cumulative since the server's start
 }{
 	{"apm-server.server.response.count", "answers", "batches", true},
 	{"apm-server.server.response.valid.count", "answers that accept", "batches", true},
@@ -36,21 +36,21 @@ var serverFigures = []struct {
 	{"memstats.NumGC", "collections", "", true},
 }
 
-// vars reads a server's /debug/vars; nil where it is not served.
+// vars reads a server's /debug/vars; nil if it does not serve it.
 func (s *session) vars(ctx context.Context, base string) (map[string]any, error) {
 	status, body, err := s.cfg.ask(ctx, s.client, http.MethodGet, s.cfg.url(base, "/debug/vars"), nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for its counters: %w", base, err)
 	}
 	var v map[string]any
-	if serverFigures := status == http.StatusOK && json.Unmarshal(body, &v) == nil; !serverFigures {
+	if served := status == http.StatusOK && json.Unmarshal(body, &v) == nil; !served {
 		v = nil
 	}
 	return v, nil
 }
 
-// find looks up a dotted path: as one key, or as objects in each other, at each
-// step the longest key first.
+// find looks up a dotted path: as one key, or in nested objects, at each level
+// the longest key first.
 func find(v map[string]any, path string) (float64, bool) {
 	for end := len(path); end > 0; end = strings.LastIndexByte(path[:end], '.') {
 		x, ok := v[path[:end]]
@@ -74,7 +74,8 @@ func find(v map[string]any, path string) (float64, bool) {
 	return 0, false
 }
 
-// Figures implements target.FigureSource. With several servers their figures add up.
+// Figures implements target.FigureSource. It adds up the figures of several
+// servers.
 func (s *session) Figures(ctx context.Context) ([]measure.Figure, error) {
 	sums := make([]float64, len(serverFigures))
 	known := make([]bool, len(serverFigures))
@@ -99,8 +100,8 @@ func (s *session) Figures(ctx context.Context) ([]measure.Figure, error) {
 	return figures, nil
 }
 
-// queued is how many events the servers say they have taken and not handed on,
-// nil where they do not say.
+// queued is how many events the servers report as accepted and not yet passed
+// on; nil if they do not report it.
 func (s *session) queued(ctx context.Context) *float64 {
 	var sum *float64
 	for _, base := range s.cfg.bases {
@@ -108,8 +109,8 @@ func (s *session) queued(ctx context.Context) *float64 {
 		if err != nil {
 			return nil
 		}
-		// What the output works on is in the pipeline still, where a server tells
-		// of that.
+		// The pipeline's events include those of the output, which is used only if
+		// a server does not report the pipeline.
 		for _, path := range []string{"libbeat.pipeline.events.active", "libbeat.output.events.active"} {
 			if f, ok := find(v, path); ok {
 				if sum == nil {

@@ -20,15 +20,15 @@ import (
 	"carronade/load"
 )
 
-// An httpLane is a lane that sends by net/http: HTTP/2, through a proxy, or with a
-// connection for each request. It has a connection pool of its own, and a
-// goroutine for each request that may be in flight.
+// An httpLane is a lane that sends with net/http: HTTP/2, through a proxy, or with
+// a connection per request. It has a separate connection pool, and a goroutine
+// for each request that may be in flight.
 type httpLane struct {
 	s      *session
 	id     int
 	base   string
 	url    string
-	cycles []*cycle // by stream; those of the sending thread's streams are its own
+	cycles []*cycle // by stream; Fire uses those of its thread's streams
 	http   *http.Transport
 	header http.Header
 
@@ -69,7 +69,7 @@ func newHTTPLane(s *session, id int, cycles []*cycle) *httpLane {
 	return l
 }
 
-// header is what head writes, for net/http.
+// header makes the same headers as head, for net/http.
 func (c *config) header() http.Header {
 	h := http.Header{"User-Agent": {userAgent}, "Content-Type": {c.bodyPool.source.ContentType()}}
 	if c.bodyPool.level > 0 {
@@ -84,7 +84,7 @@ func (c *config) header() http.Header {
 	return h
 }
 
-// newTransport makes one that counts its bytes, TLS included.
+// newTransport makes a transport that counts its bytes, including TLS.
 func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
 	plain := dial.Dialer{SendBuffer: c.dialer.SendBuffer, RecvBuffer: c.dialer.RecvBuffer, Timeout: c.dialer.Timeout}
 	t := &http.Transport{
@@ -111,7 +111,7 @@ func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
 	return t
 }
 
-// A counted connection counts its bytes.
+// A countingConn is a connection that counts its bytes.
 type counted struct {
 	net.Conn
 	written, read *atomic.Uint64
@@ -167,7 +167,7 @@ func (l *httpLane) Fire(batches []load.Batch) (taken int) {
 // Flush implements load.Lane.
 func (l *httpLane) Flush() {
 	for _, e := range l.fired {
-		l.work <- e // it has room for all that may be in flight
+		l.work <- e // does not block: it has room for all that may be in flight
 	}
 	l.fired = l.fired[:0]
 }
@@ -180,7 +180,7 @@ func (l *httpLane) start(ctx context.Context) {
 	}
 }
 
-// expire implements runner: requests have timeouts of their own.
+// expire implements runner. It does nothing: each request has its own timeout.
 func (l *httpLane) expire(time.Duration, time.Duration) {}
 
 // count implements runner.
@@ -195,7 +195,7 @@ func (l *httpLane) run() {
 	for {
 		select {
 		case <-l.ctx.Done():
-			for { // what was handed over and never begun
+			for { // requests that were flushed and not begun
 				select {
 				case e := <-l.work:
 					now := l.s.sink.Now()
@@ -210,18 +210,18 @@ func (l *httpLane) run() {
 	}
 }
 
-// A requestTrace is what was seen of a request on its way. The callbacks of net/http may
-// come from several goroutines, and after its end.
+// A requestTrace records what happened to a request. net/http may call the
+// callbacks from several goroutines, and after the request has ended.
 type requestTrace struct {
 	mu sync.Mutex
 	seen
 }
 
 type seen struct {
-	sent   time.Duration // connecting began, or an open connection was taken; -1
+	sent   time.Duration // when connecting began, or an open connection was chosen; -1: not yet
 	dialed bool          // a connection was made for it
-	got    bool          // it had a connection
-	wrote  bool          // its first bytes were given to it
+	got    bool          // it got a connection
+	wrote  bool          // its headers were written
 }
 
 func (l *httpLane) trace(t *requestTrace) *httptrace.ClientTrace {
@@ -271,8 +271,8 @@ func (l *httpLane) send(e job, buf []byte) {
 		kept, err = read(res, buf)
 	}
 	now := l.s.sink.Now()
-	cancel()    // all that was wanted of it is read
-	<-body.gone // its bytes are net/http's until it closes it
+	cancel()    // the answer is read
+	<-body.gone // net/http uses its bytes until it closes it
 	t.mu.Lock()
 	saw := t.seen
 	t.mu.Unlock()
@@ -289,7 +289,7 @@ func (l *httpLane) send(e job, buf []byte) {
 	l.finish(e, saw, now, v, res.StatusCode)
 }
 
-// A requestBody is a body that tells when it is no longer read.
+// A requestBody is a body that signals when net/http no longer reads it.
 type requestBody struct {
 	*bytes.Reader
 	gone chan struct{}
@@ -302,11 +302,11 @@ func (p *requestBody) Close() error {
 	return nil
 }
 
-// read reads an answer's body, and keeps its beginning.
+// read reads an answer's body, and returns its beginning, in buf.
 func read(res *http.Response, buf []byte) ([]byte, error) {
 	defer res.Body.Close()
 	n := 0
-	for n < len(buf) { // not io.ReadFull, whose word for a short answer is net/http's for one cut short
+	for n < len(buf) { // not io.ReadFull, whose error for a short answer is also net/http's for a truncated one
 		k, err := res.Body.Read(buf[n:])
 		n += k
 		if errors.Is(err, io.EOF) {
@@ -322,7 +322,7 @@ func read(res *http.Response, buf []byte) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// fault is the verdict on a request without an answer.
+// errorVerdict is the verdict on a request without an answer.
 func (l *httpLane) fault(e job, saw seen, err error) verdict {
 	v := verdict{unknown: e.batch.Events, class: load.Refused, text: "connection lost: " + l.s.cfg.veil.line(err.Error())}
 	switch {
@@ -351,7 +351,7 @@ func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status 
 	if saw.wrote {
 		wire = int64(len(e.encodedRequest.body.Bytes))
 	} else {
-		saw.sent = -1 // it only tried to connect
+		saw.sent = -1 // nothing was written
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -380,7 +380,7 @@ func (l *httpLane) ready(now time.Duration) {
 	}
 }
 
-// hush keeps a lane quiet for as long as the server asked for.
+// pause pauses the lane for as long as the server asked.
 func (l *httpLane) hush(now, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -394,7 +394,7 @@ func (l *httpLane) hush(now, wait time.Duration) {
 	})
 }
 
-// Close implements load.Lane: what is unanswered is given up.
+// Close implements load.Lane: it gives up unanswered requests.
 func (l *httpLane) Close() error {
 	l.mu.Lock()
 	was := l.closed

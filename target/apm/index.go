@@ -18,15 +18,15 @@ import (
 	"carronade/target"
 )
 
-// defaultPattern is where APM's documents are: the data streams since 8, but for
-// the metrics that the server itself makes of transactions, and the indices of
-// 7 and before.
+// defaultPattern matches the places of APM's documents: the data streams since 8,
+// except the metrics that the server derives from transactions, and the indices
+// of 7 and before.
 const defaultPattern = "traces-apm*,logs-apm*,metrics-apm.app*,metrics-apm.internal*,apm-*"
 
-// An indexConfig is what the options say of Elasticsearch. It holds secrets and
-// is not printed.
+// An indexConfig has the options for Elasticsearch. It contains secrets and is
+// not printed.
 type indexConfig struct {
-	url      string // without a slash at its end
+	url      string // without a trailing slash
 	pattern  string
 	user     string
 	password string
@@ -46,12 +46,12 @@ func (c *indexConfig) secrets() []string {
 		}
 	}
 	if c.user != "" {
-		list = append(list, c.user+":"+c.password) // in base64 it is what the store is shown
+		list = append(list, c.user+":"+c.password) // sent in base64, as basic authentication
 	}
 	return list
 }
 
-// parseIndex reads the options of --index, nil without it.
+// parseIndex reads the options of --index. It returns nil without --index.
 func parseIndex(v target.Values) (*indexConfig, error) {
 	text := v.String("index")
 	refuse := func(what, hint string) (*indexConfig, error) {
@@ -68,8 +68,8 @@ func parseIndex(v target.Values) (*indexConfig, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		// The text may hold a password, so it is not repeated.
-		return refuse("it is no URL of http or https", "give --index http://127.0.0.1:9200")
+		// The text may contain a password, so it is not repeated.
+		return refuse("it is not an http or https URL", "give --index http://127.0.0.1:9200")
 	}
 	if err := dial.CheckURL(u, "read --index", "give --index-user NAME --index-password env:NAME", "give --index http://127.0.0.1:9200"); err != nil {
 		return nil, err
@@ -105,9 +105,9 @@ func parseIndex(v target.Values) (*indexConfig, error) {
 	return c, nil
 }
 
-// An index is Elasticsearch or OpenSearch, asked through what all their
-// versions since 7 share: GET /, _count, _refresh and _cluster/health. It only
-// reads (a refresh makes visible what is there).
+// An index is Elasticsearch or OpenSearch. It uses only requests that all their
+// versions since 7 have: GET /, _count, _refresh and _cluster/health. It changes
+// no documents (a refresh only makes them visible).
 type index struct {
 	cfg    *indexConfig
 	client *http.Client
@@ -117,7 +117,7 @@ type index struct {
 	logf   func(format string, args ...any)
 }
 
-// openIndex finds out who answers, and counts.
+// openIndex finds out which store answers, and counts its documents.
 func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (*index, error) {
 	x := &index{cfg: c, logf: logf, client: &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: c.tls, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute},
@@ -133,7 +133,7 @@ func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (
 		} `json:"version"`
 	}
 	err := x.ask(ctx, http.MethodGet, "/", &info)
-	if err == nil || isStatus(err, http.StatusNotFound, http.StatusForbidden) { // it counts all the same
+	if err == nil || isStatus(err, http.StatusNotFound, http.StatusForbidden) { // counting may work nevertheless
 		x.store = "Elasticsearch"
 		if info.Version.Distribution == "opensearch" {
 			x.store = "OpenSearch"
@@ -177,7 +177,7 @@ func (x *index) hint(err error) string {
 	return "check the address (often port 9200), http or https, and its log"
 }
 
-// A statusError is an answer of Elasticsearch that is none.
+// A statusError is an error answer of Elasticsearch, or an invalid one.
 type statusError struct {
 	status int
 	text   string
@@ -185,8 +185,8 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// isStatus reports whether err is an answer with one of these codes; without
-// any, with whichever.
+// isStatus reports whether err is a statusError with one of the codes, or with
+// any code if none is given.
 func isStatus(err error, codes ...int) bool {
 	var s *statusError
 	if !errors.As(err, &s) {
@@ -200,7 +200,7 @@ func isStatus(err error, codes ...int) bool {
 	return len(codes) == 0
 }
 
-// ask sends a request and reads JSON into to.
+// ask sends a request and reads its JSON answer into to.
 func (x *index) ask(ctx context.Context, method, path string, to any) error {
 	req, err := http.NewRequestWithContext(ctx, method, x.cfg.url+path, http.NoBody)
 	if err != nil {
@@ -232,7 +232,7 @@ func (x *index) ask(ctx context.Context, method, path string, to any) error {
 	return nil
 }
 
-// reason is what Elasticsearch says was wrong.
+// reason reads the reason from an error answer of Elasticsearch.
 func (v *veil) reason(status int, body []byte) string {
 	var e struct {
 		Error any `json:"error"`
@@ -249,7 +249,7 @@ func (v *veil) reason(status int, body []byte) string {
 	return v.words(status, nil, text)
 }
 
-// everywhere makes patterns that match nothing, and closed indices, count 0.
+// allowMissing makes patterns that match nothing, and closed indices, count 0.
 const everywhere = "ignore_unavailable=true&allow_no_indices=true"
 
 func (x *index) count(ctx context.Context) (uint64, error) {
@@ -271,8 +271,8 @@ func (x *index) count(ctx context.Context) (uint64, error) {
 	return *a.Count, nil
 }
 
-// refresh asks that what was indexed be visible. Who may not ask waits for the
-// store's own refresh, each second by default.
+// refresh makes indexed documents visible. Without permission for that, they
+// become visible with the store's automatic refresh, each second by default.
 func (x *index) refresh(ctx context.Context) {
 	var a any
 	if err := x.ask(ctx, http.MethodPost, "/"+x.cfg.pattern+"/_refresh?"+everywhere, &a); err != nil && !isStatus(err) {
@@ -280,7 +280,7 @@ func (x *index) refresh(ctx context.Context) {
 	}
 }
 
-// state is the cluster's word of its health, "" where it does not say.
+// clusterHealth is the health that the cluster reports, "" if it reports none.
 func (x *index) state(ctx context.Context) string {
 	var a struct {
 		Status string `json:"status"`
@@ -299,13 +299,13 @@ func (x *index) facts() map[string]any {
 	return map[string]any{"index": f}
 }
 
-// lowNote is what too few documents usually mean (hey-apm's own words: the
-// server produces more than Elasticsearch can ingest).
+// lowNote is the usual cause of too few documents (as hey-apm says it: the server
+// produces more than Elasticsearch can ingest).
 const lowNote = "fewer than 90% of the accepted events were found: usually Elasticsearch accepts less than the server sends " +
 	"(its settings, its queue is full and drops), or the link between them is saturated"
 
-// Confirm implements target.Confirmer. With an error there may be a result, too:
-// what was counted before the store failed.
+// Confirm implements target.Confirmer. Along with an error it may return a result:
+// the last count before the store failed.
 func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, error) {
 	x := s.indexed
 	if x == nil {
@@ -337,8 +337,8 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 				r.After, seen, changed = n, true, now
 			}
 			r.Queued = s.queued(waiting)
-			// Where all that is expected is there, one more look tells whether
-			// more comes.
+			// If all expected documents are there, one more count shows whether
+			// more are coming.
 			enough := x.cfg.still
 			if r.Documents() == int64(acked) {
 				enough = x.cfg.poll
@@ -369,7 +369,7 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 			Hint: "the events were sent and are in the report; the number of indexed events is unknown",
 		}
 	}
-	if fault != nil { // what was counted before is told, and that it may be old
+	if fault != nil { // the last count is reported, and that it may be old
 		return r, &target.Error{
 			Doing: "count the documents at " + x.cfg.url + " once more", Err: fault,
 			Hint: "the report has the last known count",

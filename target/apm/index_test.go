@@ -27,7 +27,7 @@ func openIndexed(t *testing.T, s *intake, options map[string]string) *session {
 	return open(t, s.url(), all)
 }
 
-// On a real store: what a run put there is found, and nothing else.
+// On a real store, exactly the documents of a run are counted.
 func TestConfirm(t *testing.T) {
 	n := elastictest.Shared(t)
 	for _, tt := range []struct {
@@ -37,7 +37,7 @@ func TestConfirm(t *testing.T) {
 		note   bool
 	}{
 		{"all of it", 0, 200, false},
-		{"beside what was there", 300, 200, false},
+		{"beside older documents", 300, 200, false},
 		{"all but a few", 0, 190, false},
 		{"too little", 0, 150, true},
 	} {
@@ -85,7 +85,8 @@ func TestConfirmNothing(t *testing.T) {
 	}
 }
 
-// A store that never stands still, and one that goes away, bound the wait.
+// The wait is bounded, for a store whose count never becomes stable, and for one
+// that fails.
 func TestConfirmIsBounded(t *testing.T) {
 	var n atomic.Int64
 	var gone, silent atomic.Bool
@@ -102,7 +103,7 @@ func TestConfirmIsBounded(t *testing.T) {
 		case r.URL.Path == "/_cluster/health":
 			io.WriteString(w, `{"status":"green"}`)
 		default:
-			w.WriteHeader(http.StatusForbidden) // no right to refresh
+			w.WriteHeader(http.StatusForbidden) // no permission to refresh
 		}
 	}))
 	t.Cleanup(store.Close)
@@ -118,17 +119,17 @@ func TestConfirmIsBounded(t *testing.T) {
 	sess = openIndexed(t, s, map[string]string{"index": store.URL, "index-wait": "500ms"})
 	gone.Store(true)
 	if x, err := sess.Confirm(t.Context(), 1000); err == nil || !strings.Contains(err.Error(), "503") {
-		t.Errorf("got %+v, %v; want that it is gone", x, err)
+		t.Errorf("got %+v, %v; want a 503", x, err)
 	}
 	gone.Store(false)
 
-	// One that goes away later: what was counted is told, and so is that.
+	// A store that fails later: the last count is reported, along with the error.
 	sess = openIndexed(t, s, map[string]string{"index": store.URL, "index-wait": "500ms"})
 	fails := time.AfterFunc(200*time.Millisecond, func() { gone.Store(true) })
 	x, err = sess.Confirm(t.Context(), 1000)
 	fails.Stop()
 	if x == nil || x.Still || x.Documents() <= 0 || err == nil || !strings.Contains(err.Error(), "503") {
-		t.Errorf("got %+v, %v; want what was counted, and that it is gone", x, err)
+		t.Errorf("got %+v, %v; want the last count and a 503", x, err)
 	}
 	gone.Store(false)
 	silent.Store(true)
@@ -136,12 +137,12 @@ func TestConfirmIsBounded(t *testing.T) {
 	defer cancel()
 	began = time.Now()
 	if x, err := sess.Confirm(ctx, 1000); err == nil || time.Since(began) > 9*time.Second {
-		t.Errorf("got %+v, %v after %v; want that there was no answer", x, err, time.Since(began))
+		t.Errorf("got %+v, %v after %v; want an error without an answer", x, err, time.Since(began))
 	}
 	silent.Store(false)
 }
 
-// What is wrong with a store is told when it is opened.
+// Open reports what is wrong with a store.
 func TestIndexRefuses(t *testing.T) {
 	t.Setenv("APM_TEST_SECRET", "kestrel-9271")
 	s := newIntake(t, false)
@@ -164,7 +165,7 @@ func TestIndexRefuses(t *testing.T) {
 		{"nobody there", "http://127.0.0.1:1", login, "refused", "is Elasticsearch running"},
 		{"no password", answering(401, `{"error":{"reason":"missing authentication"}}`), nil, "missing authentication", "--index-password"},
 		{"a wrong password", answering(401, `{"error":"no: a2VzdHJlbC05Mjcx, bWU6a2VzdHJlbC05Mjcx, kestrel-9271"}`), login, "401", "check --index-user"},
-		{"no right", answering(403, `{}`), login, "403", "permission to read"},
+		{"no permission", answering(403, `{}`), login, "403", "permission to read"},
 		{"something else", answering(200, `hello`), nil, "not JSON", "9200"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,13 +178,13 @@ func TestIndexRefuses(t *testing.T) {
 				t.Errorf("got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)
 			}
 			if strings.Contains(said.Error()+said.Hint, "kestrel-9271") || strings.Contains(said.Error(), "a2VzdHJlbC05Mjcx") || strings.Contains(said.Error(), "bWU6a2VzdHJlbC05Mjcx") {
-				t.Errorf("the secret stands in %q", said)
+				t.Errorf("the secret is in %q", said)
 			}
 		})
 	}
 }
 
-// The figures of both forms of counters that servers have had.
+// Figures are found in both forms that servers have used.
 func TestFind(t *testing.T) {
 	var v map[string]any
 	err := json.Unmarshal([]byte(`{"a.b":{"c":1,"d.e":2},"a":{"b":{"f":3}},"g.h.i":4,"j":"5","k":{}}`), &v)

@@ -9,8 +9,8 @@ import (
 	"carronade/internal/uring"
 )
 
-// ioMethods are the ways in which a sending thread may read answers, and what
-// readies a session for each.
+// ioMethods are the methods by which a sending thread may read answers. Each
+// function prepares a session for its method.
 var ioMethods = map[string]func(t testing.TB, s *session){
 	"io_uring": func(t testing.TB, s *session) {
 		runtime.LockOSThread()
@@ -23,7 +23,7 @@ var ioMethods = map[string]func(t testing.TB, s *session){
 			t.Fatal(err)
 		}
 		r.Close()
-		s.noRing = false // as a run without a schedule has it
+		s.noRing = false // as in a run without a schedule
 		t.Cleanup(func() { rode(t, s, "io_uring") })
 	},
 	"epoll": func(t testing.TB, s *session) {

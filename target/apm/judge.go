@@ -13,7 +13,7 @@ import (
 	"carronade/load"
 )
 
-// A verdict is what an answer says of the events of a batch.
+// A verdict is what became of the events of a batch.
 type verdict struct {
 	acked, failed, unknown int32
 	class                  load.Class
@@ -21,15 +21,15 @@ type verdict struct {
 }
 
 // A reply is the body of an intake's answer: how many events were accepted, and
-// what was wrong with others. (apm-server's processor/stream Result; v1 has one
-// error and no numbers.)
+// what was wrong with the others (apm-server's processor/stream Result; v1 has
+// one error and no numbers).
 type reply struct {
-	accepted int    // -1: it does not say
-	first    string // what was wrong first, "" nothing
+	accepted int    // -1: not given
+	first    string // the first error; "": none
 }
 
-// readReply reads what there is of an answer: of a long one only the beginning
-// was kept, and there the number stands. Each gets what is said of a document.
+// readReply reads an answer, or the beginning of a long one, which contains the
+// number of accepted events. It calls each with the error of each document.
 func readReply(body []byte, each func(message string)) reply {
 	r := reply{accepted: -1}
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -82,7 +82,7 @@ func readErrors(d *json.Decoder, note func(string)) error {
 		if t, err = d.Token(); err != nil || t != json.Delim('{') {
 			return errors.Join(err, errNoObject)
 		}
-		for d.More() { // member by member: a document may be cut short, and its message not
+		for d.More() { // member by member: a document may be truncated after its message
 			name, err := d.Token()
 			if err != nil {
 				return err
@@ -108,9 +108,9 @@ var errNoObject = errors.New("an error that is not an object")
 // mostText bounds the text of a failure.
 const mostText = 200
 
-// judge reads an answer to a batch of so many events, of whose body the
-// beginning was kept, or all of it (whole). The most frequent one, a 202 with
-// nothing in it, costs nothing.
+// evaluate evaluates the answer to a batch of the given number of events. body is
+// the beginning of its body, or all of it (whole). The most frequent answer, an
+// empty 202, costs nothing.
 func (s *session) judge(status int, body []byte, whole bool, events int32) verdict {
 	if status/100 == 2 && (len(body) == 0 || allAccepted(body, events)) {
 		return verdict{acked: events}
@@ -120,25 +120,24 @@ func (s *session) judge(status int, body []byte, whole bool, events int32) verdi
 	class := classOf(status)
 	switch {
 	case status/100 == 2 && r.accepted < 0:
-		return verdict{acked: events} // a gateway's page, say: 2xx is an acknowledgment whatever it holds
+		return verdict{acked: events} // such as a gateway's page: any 2xx is an acknowledgment
 	case status/100 == 2:
 		return share(r, events, load.Rejected, veil, status, body)
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
-		// A gateway's word: whether the server behind it took the events is not
-		// known.
+		// A gateway answered: whether the server behind it accepted the events is
+		// unknown.
 		return verdict{unknown: events, class: class, text: veil.words(status, body, r.first)}
 	case r.accepted >= 0:
 		return share(r, events, class, veil, status, body)
 	case !whole && len(body) > 0 && body[0] == '{':
-		// Some may have been accepted; the number lies in what was not kept.
+		// Some may have been accepted; the number is in the part that was not kept.
 		return verdict{unknown: events, class: class, text: veil.words(status, body, r.first)}
 	}
 	return verdict{failed: events, class: class, text: veil.words(status, body, r.first)}
 }
 
-// allAccepted recognises {"accepted":n} with n all there were, which is the
-// answer to nearly every request where the number was asked for, without
-// reading it as JSON.
+// allAccepted recognises {"accepted":n}, where n is the number of events, without
+// a JSON decoder. With --verbose that is the answer to nearly every request.
 func allAccepted(body []byte, events int32) bool {
 	rest, ok := bytes.CutPrefix(body, []byte(`{"accepted":`))
 	if !ok {
@@ -158,7 +157,7 @@ func allAccepted(body []byte, events int32) bool {
 	return false
 }
 
-// share is the verdict where the server says how many it accepted.
+// partialVerdict is the verdict if the server says how many events it accepted.
 func share(r reply, events int32, class load.Class, veil *veil, status int, body []byte) verdict {
 	v := verdict{acked: int32(min(max(0, r.accepted), int(events)))}
 	if v.failed = events - v.acked; v.failed > 0 {
@@ -167,7 +166,7 @@ func share(r reply, events int32, class load.Class, veil *veil, status int, body
 	return v
 }
 
-// classOf sorts status codes.
+// classOf returns the class of a status code.
 func classOf(status int) load.Class {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -187,8 +186,8 @@ func classOf(status int) load.Class {
 	return load.Rejected
 }
 
-// words are an answer's own words, on one line: "503 Service Unavailable: queue
-// is full".
+// statusText is the status and text of an answer, on one line: "503 Service
+// Unavailable: queue is full".
 func (v *veil) words(status int, body []byte, text string) string {
 	if text == "" && len(body) > 0 && body[0] != '<' && body[0] != '{' && utf8.Valid(body) {
 		text = string(body)
@@ -201,7 +200,7 @@ func (v *veil) words(status int, body []byte, text string) string {
 	return strings.TrimSpace(head) + ": " + text
 }
 
-// line makes one short printable line of a text from outside.
+// line makes a text from a server one short printable line.
 func line(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == utf8.RuneError }), " ")
 	if len(text) > mostText {
@@ -214,8 +213,8 @@ func line(text string) string {
 	return text
 }
 
-// A tally counts what servers said of single documents, in bounded memory. It
-// is safe for concurrent use.
+// A tally counts the texts of servers' errors, in bounded memory. It is safe for
+// concurrent use.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]uint64
@@ -238,7 +237,7 @@ func (t *tally) add(text string) {
 	t.counts[text]++
 }
 
-// all returns the counts by text, those of texts that were not kept as "...".
+// all returns the counts by text. "..." counts the texts that were not kept.
 func (t *tally) all() map[string]uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

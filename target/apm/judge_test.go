@@ -7,10 +7,10 @@ import (
 	"carronade/load"
 )
 
-// cut stands where the rest of an answer was not kept.
+// cut ends an answer whose rest was not kept.
 const cut = "aaaaaaaaaaaaaaaa"
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		status int
@@ -18,7 +18,7 @@ func TestJudge(t *testing.T) {
 		want   verdict
 	}{
 		{"accepted", 202, "", verdict{acked: 10}},
-		{"200, as v1 and gateways say it", 200, "", verdict{acked: 10}},
+		{"200, as v1 and gateways answer", 200, "", verdict{acked: 10}},
 		{"verbose", 202, `{"accepted":10}`, verdict{acked: 10}},
 		{"verbose and spaced", 202, "{\"accepted\":10}\n", verdict{acked: 10}},
 		{"verbose and with more", 202, `{"accepted":10,"errors":[]}`, verdict{acked: 10}},
@@ -27,14 +27,14 @@ func TestJudge(t *testing.T) {
 		{"accepted in part", 202, `{"accepted":7,"errors":[{"message":"a"}]}`, verdict{acked: 7, failed: 3, class: load.Rejected, text: "202 Accepted: a"}},
 		{"a page of a gateway", 200, `<html>ok</html>`, verdict{acked: 10}},
 		{"invalid events", 400, `{"accepted":8,"errors":[{"message":"invalid","document":"{}"},{"message":"invalid"}]}`, verdict{acked: 8, failed: 2, class: load.Rejected, text: "400 Bad Request: invalid"}},
-		{"nothing of it", 400, `{"accepted":0,"errors":[{"message":"bad metadata"}]}`, verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: bad metadata"}},
+		{"none accepted", 400, `{"accepted":0,"errors":[{"message":"bad metadata"}]}`, verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: bad metadata"}},
 		{"more than there were", 400, `{"accepted":11}`, verdict{acked: 10}},
-		{"a number of nothing", 202, `{"accepted":-1}`, verdict{acked: 10}},
+		{"a negative number", 202, `{"accepted":-1}`, verdict{acked: 10}},
 		{"a document too long to keep", 400, `{"accepted":8,"errors":[{"message":"too long","document":"{` + cut, verdict{acked: 8, failed: 2, class: load.Rejected, text: "400 Bad Request: too long"}},
 		{"the second one", 400, `{"accepted":8,"errors":[{"document":"{}","message":"a"},{"message":"b","document":"` + cut, verdict{acked: 8, failed: 2, class: load.Rejected, text: "400 Bad Request: a"}},
 		{"a number that was not kept", 400, `{"errors":[{"message":"too long","document":"{` + cut, verdict{unknown: 10, class: load.Rejected, text: "400 Bad Request: too long"}},
-		{"v1's words", 400, `{"error":"data validation error"}`, verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: data validation error"}},
-		{"plain words on two lines", 400, "no\r\ngood", verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: no good"}},
+		{"an error of v1", 400, `{"error":"data validation error"}`, verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: data validation error"}},
+		{"plain text on two lines", 400, "no\r\ngood", verdict{failed: 10, class: load.Rejected, text: "400 Bad Request: no good"}},
 		{"wrong token", 401, `{"accepted":0,"errors":[{"message":"unauthorized"}]}`, verdict{failed: 10, class: load.Unauthorized, text: "401 Unauthorized: unauthorized"}},
 		{"forbidden", 403, "", verdict{failed: 10, class: load.Unauthorized, text: "403 Forbidden"}},
 		{"too large", 413, "", verdict{failed: 10, class: load.TooLarge, text: "413 Request Entity Too Large"}},
@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		{"the queue filled on the way", 503, `{"accepted":4,"errors":[{"message":"queue is full"}]}`, verdict{acked: 4, failed: 6, class: load.Throttled, text: "503 Service Unavailable: queue is full"}},
 		{"a fault inside", 500, "", verdict{failed: 10, class: load.Rejected, text: "500 Internal Server Error"}},
 		{"too slow for it", 408, "", verdict{failed: 10, class: load.Timeout, text: "408 Request Timeout"}},
-		{"a gateway whose server hung up", 502, "<html>", verdict{unknown: 10, class: load.Refused, text: "502 Bad Gateway"}},
+		{"a gateway whose server closed the connection", 502, "<html>", verdict{unknown: 10, class: load.Refused, text: "502 Bad Gateway"}},
 		{"a gateway whose server was silent", 504, "", verdict{unknown: 10, class: load.Timeout, text: "504 Gateway Timeout"}},
 		{"elsewhere", 302, "", verdict{failed: 10, class: load.Protocol, text: "302 Found"}},
 	} {
@@ -59,7 +59,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func FuzzJudge(f *testing.F) {
+func FuzzEvaluate(f *testing.F) {
 	f.Add(202, []byte(`{"accepted":3}`))
 	f.Add(400, []byte(`{"accepted":1e9,"errors":[{"message":"\u0000x"}]}`))
 	f.Add(503, []byte("\xff\xfe"))
@@ -81,7 +81,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// What servers say of documents is counted by text, in bounded memory.
+// Errors of documents are counted by text, in bounded memory.
 func TestTally(t *testing.T) {
 	var y tally
 	for i := range 3 * mostTexts {

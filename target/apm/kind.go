@@ -7,7 +7,7 @@ import (
 	"carronade/target"
 )
 
-// Kind is Elastic APM Server. It has no state.
+// Kind implements target.Kind for Elastic APM Server. It has no state.
 type Kind struct{}
 
 // The schemes.
@@ -31,8 +31,8 @@ func (Kind) Ops() []string { return []string{"produce"} }
 // Options implements target.Kind.
 func (Kind) Options() []target.Option { return options() }
 
-// Presets implements target.Presetter: how many events a batch has follows from
-// what a request is made of.
+// Presets implements target.Presetter: the content of requests determines the
+// events per batch.
 func (Kind) Presets(_ *url.URL, v target.Values, _ map[string]bool) (set map[string]string, warnings []string, err error) {
 	m, err := newBodyPool(v, 1)
 	if err != nil {

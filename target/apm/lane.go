@@ -10,50 +10,50 @@ import (
 )
 
 // A lane is one connection to one base URL, made again whenever it is lost, and
-// the requests that are in flight on it, whose answers come in the order in
-// which they were sent. It implements load.Lane.
+// its requests in flight. Their answers come in the order of the requests. It
+// implements load.Lane.
 type lane struct {
 	s      *session
 	id     int
 	base   string
-	cycles []*cycle // by stream; those of the sending thread's streams are its own
+	cycles []*cycle // by stream; Fire uses those of its thread's streams
 
-	first net.Conn // made when the session was opened, until the run starts
+	first net.Conn // made when the session was opened; nil after the run's start
 
-	mu sync.Mutex // over all below
+	mu sync.Mutex // guards all fields below
 
-	// The requests in flight: a ring, those head..tail-1 by running number.
+	// The requests in flight: a ring with the running numbers head..tail-1.
 	ring []request
-	head uint64 // the oldest unanswered
-	next uint64 // the first not written whole
+	head uint64 // the oldest unanswered one
+	next uint64 // the first one not completely written
 	tail uint64
 
 	link    *link // nil while there is none
 	answer  apm.Answer
-	out     []load.Outcome // decided and not handed over
-	wanting bool           // said that it is full, and owes a Ready
-	since   time.Duration  // while answers are taken: the earliest that they can have arrived; 0: not known
+	out     []load.Outcome // not delivered yet
+	wanting bool           // Fire was refused, so Ready is due
+	since   time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
 	closed  bool
-	quiet   time.Duration // asked to be quiet until then
+	quiet   time.Duration // the server asked to send nothing until then
 	downAt  time.Duration // since when there is no connection
 	downErr error
-	doomed  int // batches to take and fail until the next attempt to connect
+	doomed  int // batches to accept and fail until the next attempt to connect
 	metrics metrics
 }
 
-// mostDoomed is how many batches fail with each attempt to connect to a server
-// that has been away for long: enough that a run ends, and not as many as a
-// loop can fail.
+// failuresPerAttempt is how many batches fail with each attempt to connect to a
+// server that has long been unreachable: enough that a run ends, but not at full
+// speed.
 const mostDoomed = 100
 
 // A request is a batch in flight.
 type request struct {
 	batch          load.Batch
 	encodedRequest *encodedRequest
-	sent           time.Duration // its first byte was written; -1
+	sent           time.Duration // when its first byte was written; -1: not yet
 }
 
-// metrics are what a connection did.
+// metrics count what a connection did.
 type metrics struct {
 	requests, events, bytes, wire, reconnects uint64
 	quiet                                     time.Duration
@@ -83,7 +83,7 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		}
 		s := &batches[i]
 		taken++
-		if l.link == nil { // down for long
+		if l.link == nil { // long without a connection
 			l.doomed--
 			s.Bytes = l.cycles[s.Stream].plain(s.First, int(s.Events))
 			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.veil.line(l.downErr.Error())}, 0)
@@ -101,19 +101,19 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	return taken
 }
 
-// accepts reports whether a batch may be taken. Without a connection none is, so
-// that events wait where they are counted as waiting; after a long time without
-// one they are taken and fail, so that a run against a server that never comes
-// back ends.
+// accepts reports whether the lane accepts a batch. Without a connection it
+// accepts none, so that events wait in the engine's queue, where they count as
+// waiting. After a long time without one it accepts batches and fails them, so
+// that a run ends even if the server never comes back.
 func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
-	case k == nil: // what another connection can send waits for it
+	case k == nil: // batches that another connection can send wait for it
 		return l.doomed > 0 && (l.s.connected.Load() == 0 || !l.s.Shares())
 	case now < l.quiet:
 		return false
 	default:
-		// Where an answer overtook the writer's own return, what it writes is
-		// still in its hands.
+		// If an answer came before its write returned, the write still uses the
+		// request.
 		return !k.dead && l.tail-l.head < uint64(len(l.ring)) && l.head <= l.next
 	}
 }
@@ -128,7 +128,7 @@ func (l *lane) Flush() {
 	l.deliver()
 }
 
-// complete decides what became of a request.
+// complete adds the outcome of a request.
 func (l *lane) complete(r request, now time.Duration, v verdict, status int) {
 	wire := int64(0)
 	if r.encodedRequest != nil {
@@ -148,7 +148,7 @@ func (l *lane) complete(r request, now time.Duration, v verdict, status int) {
 	})
 }
 
-// deliver hands over what was decided.
+// deliver passes the outcomes to the sink.
 func (l *lane) deliver() {
 	if len(l.out) > 0 {
 		l.s.sink.Complete(l.out)
@@ -157,20 +157,20 @@ func (l *lane) deliver() {
 	}
 }
 
-// ready keeps the promise of a lane that was full.
+// ready calls Ready if it is due.
 func (l *lane) ready(now time.Duration) {
 	if l.wanting && !l.closed && l.accepts(now) {
 		l.wanting = false
 		if l.since > 0 {
-			now = l.since // that nobody read is not the system's doing
+			now = l.since // the delay in reading is the generator's, not the system's
 		}
 		l.s.sink.Ready(l.id, now)
 	}
 }
 
-// give completes what is in flight without an answer: what was written, in part or
-// whole, is unknown. The rest waits for the next connection, unless all is to
-// go: then it failed.
+// giveUp completes requests in flight without an answer: those that were written,
+// completely or in part, are unknown. The others wait for the next connection, or
+// fail if all is set.
 func (l *lane) give(now time.Duration, class load.Class, text string, all bool) {
 	k := l.link
 	for ; l.head < l.tail; l.head++ {
@@ -191,7 +191,7 @@ func (l *lane) give(now time.Duration, class load.Class, text string, all bool) 
 	l.next = l.head
 }
 
-// Close implements load.Lane: what is unanswered is given up.
+// Close implements load.Lane: it gives up unanswered requests.
 func (l *lane) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,10 +209,10 @@ func (l *lane) Close() error {
 	return nil
 }
 
-// hush keeps a lane quiet for as long as the server asked for.
+// pause pauses the lane for as long as the server asked.
 func (l *lane) hush(now time.Duration, wait time.Duration) {
 	l.metrics.throttled++
-	l.metrics.quiet += max(0, now+wait-max(l.quiet, now)) // answers in a row ask for the same while
+	l.metrics.quiet += max(0, now+wait-max(l.quiet, now)) // consecutive answers ask for overlapping pauses
 	l.quiet = max(l.quiet, now+wait)
 	time.AfterFunc(wait, func() {
 		l.mu.Lock()

@@ -15,35 +15,34 @@ import (
 	"carronade/load"
 )
 
-// A link is one connection. Whoever finds something to write and nobody at it
-// writes; on Linux and without TLS that is the sending thread itself, by a
-// write that does not block. What the socket does not take is left to the
-// link's flusher, which waits for it. All is guarded by the lane's lock, which
-// only the flusher gives up while it writes.
+// A link is one connection. On Linux and without TLS the sending thread writes
+// itself, with a write that does not block. The link's flusher writes what the
+// socket does not accept, and waits for the socket. The lane's lock guards all of
+// it; only the flusher releases the lock while it writes.
 type link struct {
 	l    *lane
 	nc   net.Conn
-	out  *socket.Writer // of connections that are not a poller's
-	cond *sync.Cond     // on the lane's lock: handed and dead have changed
+	out  *socket.Writer // nil if a poller has the connection
+	cond *sync.Cond     // on the lane's lock: flusherWrites or dead has changed
 
 	offset  int    // bytes written of the lane's request next
-	upto    uint64 // requests below it are written, or in the flusher's hands
-	handed  bool   // the flusher owns the writing
-	writing bool   // and has given up the lock
+	upto    uint64 // requests below it are written, or passed to a write that has not returned
+	handed  bool   // writing is left to the flusher
+	writing bool   // a write is in progress, without the lock
 	slow    bool   // the last blocking write took long
 	seg     [1][]byte
 	marks   []mark // what the writer was given, by request
-	loaded  int    // bytes of it
+	loaded  int    // bytes of all marks
 
 	socketOf
 
-	born  uint64        // the lane's head when it came up
-	since time.Duration // and when that was
+	born  uint64        // the lane's head when the link came up
+	since time.Duration // when the link came up
 	dead  bool
 	cause error
 	done  chan struct{} // the flusher has ended
 
-	usable bool // it came up, and a goroutine of its own reads it
+	usable bool // it came up, and the lane's goroutine reads it
 }
 
 var (
@@ -58,7 +57,7 @@ var (
 func newLink(l *lane, nc net.Conn) *link {
 	k := &link{l: l, nc: nc, cond: sync.NewCond(&l.mu), done: make(chan struct{})}
 	if p := l.s.poller(l.id); p == nil || !p.adopt(k) {
-		k.out = socket.NewWriter(nc, func() time.Duration { return l.s.sink.Now() }) // there is no sink before the run
+		k.out = socket.NewWriter(nc, func() time.Duration { return l.s.sink.Now() }) // the sink is set when the run starts
 	}
 	return k
 }
@@ -71,7 +70,7 @@ func (k *link) began() time.Duration {
 	return k.out.Began()
 }
 
-// pump writes what is queued, unless the flusher is at it.
+// pump writes what is queued, unless the flusher does.
 func (k *link) pump() {
 	l := k.l
 	if k.handed || k.dead || l.next == l.tail {
@@ -79,7 +78,7 @@ func (k *link) pump() {
 	}
 	if k.p != nil {
 		switch {
-		case k.armed: // the poller goes on
+		case k.armed: // the poller will write
 		case k.riding:
 			k.queue()
 		default:
@@ -104,13 +103,13 @@ func (k *link) pump() {
 	k.cond.Broadcast()
 }
 
-// A mark is what a vector holds of one request.
+// A mark is the part of a request that a write contains.
 type mark struct {
 	bytes int
-	rest  bool // all that was left of it
+	rest  bool // the part includes the request's end
 }
 
-// load fills the writer with as much of the queue as fits.
+// fillWriter fills the writer with as much of the queue as fits.
 func (k *link) load() {
 	l := k.l
 	k.out.Reset()
@@ -132,7 +131,8 @@ func (k *link) load() {
 	}
 }
 
-// wrote notes that n bytes were written. Waited: behind a full socket.
+// wrote notes that n bytes were written. waited says that they waited behind a
+// full socket.
 func (k *link) wrote(n int, err error, waited bool) {
 	l := k.l
 	at := k.began()
@@ -141,10 +141,10 @@ func (k *link) wrote(n int, err error, waited bool) {
 		if n == 0 {
 			break
 		}
-		if r := l.at(l.next); l.next >= l.head && r.sent < 0 { // else it is answered already
+		if r := l.at(l.next); l.next >= l.head && r.sent < 0 { // otherwise it is answered already
 			r.sent = at
 			if waited {
-				// The system's doing, not the generator's.
+				// The delay is the system's, not the generator's.
 				r.batch.Free = max(r.batch.Free, at)
 			}
 		}
@@ -156,7 +156,7 @@ func (k *link) wrote(n int, err error, waited bool) {
 		l.next++
 		k.offset = 0
 	}
-	k.upto = l.next // only while it is being written may a request turn out to be whole
+	k.upto = l.next // requests beyond that are not being written any more
 	switch {
 	case err != nil:
 		k.kill(err)
@@ -165,7 +165,7 @@ func (k *link) wrote(n int, err error, waited bool) {
 	}
 }
 
-// flusher writes what the socket would not take at once.
+// flusher writes what the socket did not accept at once.
 func (k *link) flusher() {
 	defer close(k.done)
 	l := k.l
@@ -218,7 +218,7 @@ func (k *link) run() {
 	buf := make([]byte, readBuffer)
 	for {
 		n, err := k.nc.Read(buf)
-		now := l.s.sink.Now() // one look at the clock for all that this wake-up brought
+		now := l.s.sink.Now() // one time for all answers of this read
 		l.mu.Lock()
 		k.received(buf[:n], err, now)
 		dead := k.dead
@@ -231,7 +231,7 @@ func (k *link) run() {
 	}
 }
 
-// received takes in what a read brought.
+// received processes the result of a read.
 func (k *link) received(p []byte, err error, now time.Duration) {
 	k.l.s.read.Add(uint64(len(p)))
 	k.take(p, now)
@@ -247,7 +247,7 @@ func (k *link) received(p []byte, err error, now time.Duration) {
 	k.kill(err)
 }
 
-// take reads answers from bytes that came.
+// processAnswers reads answers from received bytes.
 func (k *link) take(p []byte, now time.Duration) {
 	l := k.l
 	for len(p) > 0 && !k.dead {
@@ -267,13 +267,13 @@ func (k *link) take(p []byte, now time.Duration) {
 	}
 }
 
-// A protocolError is an answer that makes no sense.
+// A protocolError is an answer that violates the protocol.
 type protocolError struct{ err error }
 
 func (e *protocolError) Error() string { return e.err.Error() }
 func (e *protocolError) Unwrap() error { return e.err }
 
-// answered completes the oldest request by the answer that is whole.
+// answered completes the oldest request with the complete answer.
 func (k *link) answered(now time.Duration) {
 	l, a := k.l, &k.l.answer
 	r := l.at(l.head)
@@ -282,7 +282,7 @@ func (k *link) answered(now time.Duration) {
 		return
 	}
 	early := false
-	if l.head >= l.next { // of which not all was written, as far as is known
+	if l.head >= l.next { // not completely written, as far as is known
 		early = !k.writing
 		if r.sent < 0 {
 			r.sent = k.began()
@@ -310,8 +310,8 @@ const (
 	reconnectMost  = time.Second
 )
 
-// keep keeps a connection until the lane or the session is closed. The first
-// was made when the session was opened; nil: it was not.
+// keepConnected connects, and reconnects, until the lane or the session is
+// closed. k is the first connection; nil if there is none yet.
 func (l *lane) keep(ctx context.Context, k *link) {
 	pause := time.Duration(0)
 	for ; ; k = nil {
@@ -339,7 +339,7 @@ func (l *lane) keep(ctx context.Context, k *link) {
 			if k.usable {
 				k.run()
 			}
-			<-k.done // what it was writing is in its hands no longer
+			<-k.done // it uses no request any more
 		}
 		began := l.lost(k)
 		if l.isClosed() || ctx.Err() != nil {
@@ -349,8 +349,7 @@ func (l *lane) keep(ctx context.Context, k *link) {
 			pause = 0
 			continue
 		}
-		// Connections that are taken and dropped at once are no better than
-		// none.
+		// A connection that is accepted and closed at once is as bad as none.
 		pause = min(max(2*pause, reconnectFirst), reconnectMost)
 		select {
 		case <-ctx.Done():
@@ -360,12 +359,12 @@ func (l *lane) keep(ctx context.Context, k *link) {
 	}
 }
 
-// use begins to use a connection that was made.
+// use starts to use a new connection.
 func (l *lane) use(nc net.Conn) *link {
 	k := newLink(l, nc)
 	if k.p != nil {
 		k.p.add(k)
-		l.up(k) // where it was closed meanwhile, the poller sees that, too
+		l.up(k) // if the lane was closed meanwhile, the poller notices
 	} else {
 		go k.flusher()
 		k.usable = l.up(k)
@@ -379,7 +378,7 @@ func (l *lane) isClosed() bool {
 	return l.closed
 }
 
-// down notes that there is no connection.
+// down notes that an attempt to connect failed.
 func (l *lane) down(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -396,7 +395,8 @@ func (l *lane) down(err error) {
 	l.ready(now)
 }
 
-// up begins to use a connection. False: the lane was closed meanwhile.
+// up starts to use a connection. It returns false if the lane was closed
+// meanwhile.
 func (l *lane) up(k *link) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -409,10 +409,10 @@ func (l *lane) up(k *link) bool {
 	now := l.s.sink.Now()
 	k.upto, k.born, k.since = l.next, l.head, now
 	l.answer.Reset()
-	for n := l.next; n < l.tail; n++ { // fired, and not written: not by our fault
+	for n := l.next; n < l.tail; n++ { // they waited for the connection, which is the system's delay
 		l.at(n).batch.Free = max(l.at(n).batch.Free, now)
 	}
-	if k.riding { // then this is not the thread that may queue
+	if k.riding { // only the ring's thread may queue
 		k.p.call()
 	} else {
 		k.pump()
@@ -421,8 +421,8 @@ func (l *lane) up(k *link) bool {
 	return true
 }
 
-// lost cleans up after a connection and reports whether it had been of use: it
-// had answered, or would have for a while.
+// lost cleans up after a connection. served reports whether it was usable: it
+// answered something, or lasted longer than reconnectMost.
 func (l *lane) lost(k *link) (served bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -442,7 +442,7 @@ func (l *lane) lost(k *link) (served bool) {
 	case dial.IsHangUp(k.cause):
 		text = "connection lost: " + errHangUp.Error()
 	}
-	served = l.head > k.born || now-k.since > reconnectMost // one that nobody needed, and that timed out, was a good one
+	served = l.head > k.born || now-k.since > reconnectMost // one that was idle, and that the server then closed, was usable
 	l.give(now, class, text, l.closed)
 	l.link = nil
 	l.s.connected.Add(-1)

@@ -16,7 +16,7 @@ import (
 	"carronade/target"
 )
 
-// refused opens what cannot be opened and returns what it says.
+// refused opens a session, which must fail, and returns the error.
 func refused(t *testing.T, url string, options map[string]string) *target.Error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -28,13 +28,12 @@ func refused(t *testing.T, url string, options map[string]string) *target.Error 
 	}
 	var said *target.Error
 	if !errors.As(err, &said) {
-		t.Fatalf("got %v, want an error with a way out", err)
+		t.Fatalf("got %v, want an error with a hint", err)
 	}
 	return said
 }
 
-// What cannot be fired at is told before anything is fired, with the way out
-// and without secrets.
+// Open reports every wrong address or option, with a hint and without secrets.
 func TestOpenRefuses(t *testing.T) {
 	t.Setenv("APM_TEST_TOKEN", "kestrel-9271")
 	token := map[string]string{"secret-token": "env:APM_TEST_TOKEN"}
@@ -88,18 +87,18 @@ func TestOpenRefuses(t *testing.T) {
 		{"nobody there", "apm+http://" + gone.Addr().String(), token, "connect", "is the server running"},
 		{"no token", answering(401, `{"error":"unauthorized"}`), nil, "401", "add --secret-token"},
 		{"a wrong token", answering(401, `{"error":"unauthorized: kestrel-9271"}`), token, "401", "check the secret token"},
-		{"no right", answering(403, ""), token, "403", "lacks a permission"},
+		{"no permission", answering(403, ""), token, "403", "lacks a permission"},
 		{"RUM that is off", answering(403, ""), map[string]string{"intake": "rum-v2"}, "403", "RUM enabled"},
 		{"v1 of a new server", answering(404, ""), map[string]string{"intake": "v1"}, "404", "leave out --intake v1"},
 		{"no APM server", answering(404, "nothing"), nil, "404", "no APM server"},
 		{"Elasticsearch", answering(400, `{"tagline":"You Know, for Search"}`), nil, "Elasticsearch", "--index"},
 		{"a redirect", answering(302, ""), nil, "302", "redirects"},
 		{"another protocol", says(true, "220 mail ESMTP\r\n"), nil, "malformed HTTP", "another protocol"},
-		{"a port that hangs up", says(true, ""), nil, "EOF", "another protocol"},
+		{"a port that closes", says(true, ""), nil, "EOF", "another protocol"},
 		{"a port that speaks first", says(false, "SSH-2.0-OpenSSH_9.2\r\n"), nil, "", "another protocol"},
-		{"a port that hangs up at once", says(false, ""), nil, "", "another protocol"},
-		{"TLS spoken to plainly", "apm+http" + strings.TrimPrefix(secure.url(), "apm+https"), nil, "TLS", "apm+https"},
-		{"plain spoken TLS to", "apm+https" + strings.TrimPrefix(plain.url(), "apm+http"), nil, "HTTP response to HTTPS client", "apm+http://"},
+		{"a port that closes at once", says(false, ""), nil, "", "another protocol"},
+		{"plain HTTP to TLS", "apm+http" + strings.TrimPrefix(secure.url(), "apm+https"), nil, "TLS", "apm+https"},
+		{"TLS to plain HTTP", "apm+https" + strings.TrimPrefix(plain.url(), "apm+http"), nil, "HTTP response to HTTPS client", "apm+http://"},
 		{"HTTP/2 of a server without it", "apm+" + old.URL, map[string]string{"tls-ca": authority(t, &intake{Server: old}), "http-version": "2"}, "HTTP/1.1", "leave out --http-version 2"},
 		{"an unknown authority", secure.url(), nil, "certificate", "--tls-ca"},
 		{"another name", secure.url(), map[string]string{"tls-ca": ca, "tls-server-name": "other.test"}, "certificate", "--tls-server-name"},
@@ -110,13 +109,14 @@ func TestOpenRefuses(t *testing.T) {
 				t.Errorf("got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)
 			}
 			if strings.Contains(said.Error()+said.Hint, "kestrel-9271") {
-				t.Errorf("the secret stands in %q (%q)", said, said.Hint)
+				t.Errorf("the secret is in %q (%q)", said, said.Hint)
 			}
 		})
 	}
 }
 
-// What a session says of itself holds no secret, whatever way it came in.
+// A session's facts, warnings and failures contain no secret, however it was
+// given.
 func TestNoSecretIsShown(t *testing.T) {
 	const canary = "kestrel-9271"
 	t.Setenv("APM_TEST_SECRET", canary)
@@ -129,7 +129,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	} {
 		s := newIntake(t, false)
 		s.reply(func(w http.ResponseWriter, _ int) bool {
-			w.WriteHeader(http.StatusUnauthorized) // and it repeats what it was shown, as gateways' pages do
+			w.WriteHeader(http.StatusUnauthorized) // the body repeats the secret, as gateways' pages do
 			fmt.Fprintf(w, `{"accepted":0,"errors":[{"message":"no: Bearer %s, and %s"}]}`, canary, strings.Repeat("x", 190-len(canary))+canary)
 			return true
 		})
@@ -148,7 +148,7 @@ func TestNoSecretIsShown(t *testing.T) {
 			t.Error(err)
 		}
 		if text := string(shown) + log.String(); strings.Contains(text, canary[:5]) {
-			t.Errorf("%v: the secret stands in %s", options, text)
+			t.Errorf("%v: the secret is in %s", options, text)
 		}
 		sent := false
 		_, heads := s.taken()

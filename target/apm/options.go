@@ -17,10 +17,11 @@ const (
 	groupIndex    = "what was indexed"
 )
 
-// defaultClients is how many connections there are without a concurrency.
+// defaultClients is the number of connections without --clients and
+// --concurrency.
 const defaultClients = "8"
 
-// options is the kind's table.
+// options are the kind's options.
 func options() []target.Option {
 	table := []target.Option{
 		{

@@ -15,12 +15,11 @@ import (
 	"carronade/internal/socket"
 )
 
-// A poller reads the answers of many plain connections on one goroutine, and
-// writes what their sockets would not take at once. It has descriptors of its
-// own, which the runtime's poller does not know: there each answer costs a
-// second read that finds nothing and a switch to the goroutine of its
-// connection, which together are half of what a request costs outside of the
-// kernel.
+// A poller reads the answers of many plaintext connections on one goroutine, and
+// writes what their sockets did not accept at once. It has separate descriptors
+// that the Go runtime's poller does not watch: with the runtime's, each answer
+// costs a second, empty read and a switch to the goroutine of its connection.
+// Together they are half of a request's cost outside of the kernel.
 type poller struct {
 	*socket.Waiter
 	s   *session
@@ -29,26 +28,26 @@ type poller struct {
 	mu    sync.Mutex
 	links map[int]*link // by descriptor
 	ended atomic.Bool
-	armed atomic.Int32 // connections that wait until they can be written to
+	armed atomic.Int32 // connections that wait until they are writable
 
-	// Where a sending thread waits here.
-	got    int         // events that were told
-	at     int         // of these, the next to serve
+	// State of the thread that waits here.
+	got    int         // events that epoll reported
+	at     int         // the next of these to handle
 	tried  bool        // to make a ring
-	ring   *ring       // nil: there is none; the sending thread's alone
-	called atomic.Bool // there is something that only that thread may do
+	ring   *ring       // nil: none; only the sending thread uses it
+	called atomic.Bool // there is work that only that thread may do
 }
 
-// socketOf is what a link knows of its descriptor.
+// socketOf is a link's state for its descriptor.
 type socketOf struct {
-	p     *poller // nil: the connection is the runtime's
+	p     *poller // nil: the runtime's poller has the connection
 	fd    int
 	in    socket.Stream
 	at    time.Duration // when the last write began
-	armed bool          // waits until it can be written to
+	armed bool          // waits until it is writable
 	iov   []unix.Iovec
 	onRing
-	gone chan struct{} // closed when the poller is done with it
+	gone chan struct{} // closed when the poller has closed the descriptor
 }
 
 const (
@@ -56,10 +55,10 @@ const (
 	mostIovecs = 64
 )
 
-// newPollers is whether there may be any.
+// newPollers says whether this system supports pollers.
 const newPollers = true
 
-// newPoller makes one, nil where the system has none to give.
+// newPoller makes a poller; nil if the system refuses one.
 func newPoller(s *session) *poller {
 	w := socket.NewWaiter(func() time.Duration { return s.sink.Now() })
 	if w == nil {
@@ -68,7 +67,8 @@ func newPoller(s *session) *poller {
 	return &poller{Waiter: w, s: s, buf: make([]byte, pollBuffer), links: map[int]*link{}}
 }
 
-// adopt makes a connection the poller's. False: it stays the runtime's.
+// adopt moves a connection from the runtime's poller to this one. It returns false
+// if that is not possible.
 func (p *poller) adopt(k *link) bool {
 	fd, ok := socket.Own(k.nc)
 	if !ok {
@@ -80,13 +80,13 @@ func (p *poller) adopt(k *link) bool {
 	return true
 }
 
-// add begins to read.
+// add starts to read a connection.
 func (p *poller) add(k *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fd := k.socketOf.fd
 	err := errClosed
-	if !p.ended.Load() { // else its own descriptor may be closed, and be another's
+	if !p.ended.Load() { // otherwise the epoll descriptor may be closed, and its number reused
 		err = p.control(unix.EPOLL_CTL_ADD, k, false)
 	}
 	if err != nil {
@@ -98,10 +98,10 @@ func (p *poller) add(k *link) {
 		return
 	}
 	p.links[fd] = k
-	p.call() // where there is a ring, it is the better place
+	p.call() // if there is a ring, the connection moves there
 }
 
-// control tells the kernel what of a connection is to be told.
+// control sets which events of a connection the kernel reports.
 func (p *poller) control(op int, k *link, writable bool) error {
 	events := uint32(socket.Watched)
 	if writable {
@@ -123,7 +123,8 @@ func (p *poller) run() {
 	}
 }
 
-// over ends the poller once it may end and has no connections.
+// closeIfDone closes the poller if it may end and has no connections, and reports
+// whether it did.
 func (p *poller) over() bool {
 	if !p.ended.Load() {
 		return false
@@ -137,7 +138,7 @@ func (p *poller) over() bool {
 	return true
 }
 
-// handle serves the next n events.
+// handle handles the next n events.
 func (p *poller) handle(n int) {
 	for range n {
 		fd, events := p.Found(p.at)
@@ -151,10 +152,11 @@ func (p *poller) handle(n int) {
 	}
 }
 
-// Wait implements load.Waiting. It serves one event at a time where something waits for
-// answers, so that a request goes out as soon as the answer before it came in, and the
-// server has work while the next answer is read: with all answers read first and all
-// requests written then, each side would wait for the other.
+// Wait implements load.Waiting. If something waits for answers, it handles one
+// event at a time. Then a request is sent as soon as the answer before it has
+// come, and the server has work while the next answer is read. If all answers
+// were read first and all requests written afterwards, each side would wait for
+// the other.
 func (p *poller) Wait(until time.Duration, patient, idle bool) {
 	if !p.tried {
 		p.tried = true
@@ -176,7 +178,7 @@ func (p *poller) Wait(until time.Duration, patient, idle bool) {
 	p.Awake()
 }
 
-// Leave implements load.Waiting: from here on the poller is on its own.
+// Leave implements load.Waiting: from now on the poller has a separate goroutine.
 func (p *poller) Leave() {
 	if p.ring != nil {
 		p.closeRing()
@@ -185,7 +187,8 @@ func (p *poller) Leave() {
 	p.s.tasks.Go(p.run)
 }
 
-// serve reads and writes one connection. True: it is over.
+// serve reads and writes one connection. ended reports that the connection has
+// ended.
 func (p *poller) serve(k *link, events uint32) (ended bool) {
 	l := k.l
 	var (
@@ -202,7 +205,7 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 	for n > 0 || err != nil {
 		k.arrived(p.buf[:n], err, now)
 		if err != nil || n < len(p.buf) && events&socket.Over == 0 {
-			break // what comes from here on is told anew
+			break // epoll reports what comes from now on
 		}
 		n, err = k.in.Read(p.buf)
 		now = l.s.sink.Now()
@@ -215,7 +218,8 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 	return k.dead
 }
 
-// arrived takes in what the stream just read, and notes when the answers in it arrived.
+// arrived processes what the stream just read, and notes when the answers in it
+// arrived.
 func (k *link) arrived(b []byte, err error, now time.Duration) {
 	l := k.l
 	at, head, completed := k.in.Arrival(now), l.head, len(l.out)
@@ -226,7 +230,7 @@ func (k *link) arrived(b []byte, err error, now time.Duration) {
 	}
 	since := at.First(answers, l.answer.Begun())
 	if k.l.since == 0 {
-		k.l.since = since // room was made by the first
+		k.l.since = since // the first answer made room
 	}
 	for i := range out {
 		out[i].Earliest = since
@@ -236,7 +240,7 @@ func (k *link) arrived(b []byte, err error, now time.Duration) {
 	}
 }
 
-// drop ends a connection that is over.
+// drop closes a connection that has ended.
 func (p *poller) drop(k *link) {
 	fd := k.socketOf.fd
 	p.mu.Lock()
@@ -249,16 +253,16 @@ func (p *poller) drop(k *link) {
 	close(k.gone)
 }
 
-// end lets run return once all connections are over.
+// end lets run return once all connections have ended.
 func (p *poller) end() {
-	p.mu.Lock() // else run might close the descriptors between the two, and another's be written to
+	p.mu.Lock() // otherwise run might close the descriptors before Notify writes to one, and its number be reused
 	defer p.mu.Unlock()
 	p.ended.Store(true)
 	p.Notify()
 }
 
-// write writes what is queued until the socket takes no more; then the poller
-// goes on when it does.
+// write writes what is queued. If the socket accepts no more, the poller calls it
+// again when the socket is writable.
 func (k *link) write(waited bool) {
 	l := k.l
 	for l.next < l.tail && !k.dead {
@@ -273,12 +277,12 @@ func (k *link) write(waited bool) {
 		}
 		k.at = l.s.sink.Now()
 		call, at, size := uintptr(syscall.SYS_WRITEV), unsafe.Pointer(unsafe.SliceData(k.iov)), uintptr(len(k.iov))
-		if len(k.iov) == 1 { // by far the most frequent, and cheaper as what it is
+		if len(k.iov) == 1 { // by far the most frequent case, and write is cheaper than writev
 			call, at, size = syscall.SYS_WRITE, unsafe.Pointer(k.iov[0].Base), uintptr(k.iov[0].Len)
 		}
-		// The scheduler is not told: it would take writes that the server's
-		// threads interrupt for waits, and hand the processor on, at the cost
-		// of another thread's waking. They do not block.
+		// A raw call, without the Go scheduler: the write does not block, but the
+		// server's threads may preempt it. The scheduler would take that for
+		// waiting and wake another thread, which is expensive.
 		n, _, e := syscall.RawSyscall(call, uintptr(k.socketOf.fd), uintptr(at), size)
 		var err error
 		switch e {
@@ -305,7 +309,7 @@ func (k *link) write(waited bool) {
 	}
 }
 
-// arm notes whether the connection waits until it can be written to.
+// arm notes whether the connection waits until it is writable.
 func (k *link) arm(on bool) {
 	if on != k.armed {
 		k.armed = on
@@ -313,5 +317,5 @@ func (k *link) arm(on bool) {
 	}
 }
 
-// shut ends the connection; the poller notices.
+// shutdown ends the connection; the poller notices.
 func (k *link) shut() { _ = unix.Shutdown(k.socketOf.fd, unix.SHUT_RDWR) }

@@ -4,17 +4,18 @@ package apm
 
 import "time"
 
-// A poller is for Linux: elsewhere connections are the runtime's.
+// A poller exists only on Linux. On other systems the runtime's poller has all
+// connections.
 type poller struct{}
 
 type socketOf struct {
 	p             *poller
-	armed, riding bool
+	armed, inRing bool
 	at            time.Duration
-	gone          chan struct{}
+	released      chan struct{}
 }
 
-// newPollers is whether there may be any.
+// newPollers says whether this system supports pollers.
 const newPollers = false
 
 func newPoller(*session) *poller               { return nil }
@@ -26,7 +27,7 @@ func (*poller) Wake()                          {}
 func (*poller) Leave()                         {}
 func (*poller) run()                           {}
 func (*poller) end()                           {}
-func (*poller) call()                          {}
+func (*poller) notifyRing()                    {}
 func (*link) queue()                           {}
 func (*link) write(bool)                       {}
-func (*link) shut()                            {}
+func (*link) shutdown()                        {}

@@ -14,56 +14,56 @@ import (
 	"carronade/load"
 )
 
-// A ring is a poller's faster path without a schedule, while a sending thread waits in it
-// (under a schedule answers may stay unread for a while, which costs less): what was
-// queued since the last wait is written, and what answers came are read, by one
-// system call for all connections. By epoll it is two for each request, and a
-// third for a few, which is a third of what a request costs. Where the system
-// has no io_uring, or forbids it, epoll remains.
+// A ring is a poller's faster path for runs without a schedule, while a sending
+// thread waits in it (with a schedule, answers may stay unread for a while, which
+// costs less). One system call for all connections writes the requests that were
+// queued since the last wait and reads the answers that have come. With epoll it is
+// two calls per request, and for a few a third, which is a third of a request's
+// cost. If the system has no io_uring, or forbids it, epoll is used.
 //
-// All of it is the sending thread's. What others want of it they leave for it,
-// by call.
+// Only the sending thread uses the ring. Other threads leave work for it with
+// notifyRing.
 type ring struct {
 	*uring.Ring
 	slots   []*link       // by the number in tags
-	free    []int         // of the slots
+	free    []int         // unused slots
 	sends   int           // queued, and not completed
 	entered time.Duration // when the last wait began
-	looked  time.Duration // when it was over
+	looked  time.Duration // when the last wait ended
 	leaving bool
-	awake   bool // a wake is watched for
+	awake   bool // the wake descriptor is watched
 }
 
-// onRing is what a link knows of its place there.
+// onRing is a link's state on the ring.
 type onRing struct {
-	riding   bool // is on the ring; under the lane's lock
+	riding   bool // is on the ring; guarded by the lane's lock
 	slot     int
 	hearing  bool // answers are received
-	watching bool // it is told when the socket may be written to
+	watching bool // waits until the socket is writable
 	sending  bool // a request is queued, or being written
 }
 
-// Tags are a slot and what was asked for.
+// Tags are a slot and an operation.
 const (
 	tagSend  = 0
 	tagRecv  = 1
-	tagWrite = 2 // the socket may be written to
+	tagWrite = 2 // the socket is writable
 	tagBits  = 2
 	tagWake  = 1<<64 - 1
 	tagLeave = 1<<64 - 2
 )
 
-// Of what answers are received in. An answer of more comes in pieces.
+// The buffers for answers. A larger answer comes in pieces.
 const (
 	ringBuffer  = 2 << 10
-	fewBuffers  = 64 // fewer connections share as many, so that they stay in the caches
+	fewBuffers  = 64 // minimum; all connections share them, so that they stay in the caches
 	mostBuffers = 1 << 10
 )
 
 func (k *link) tag(what uint64) uint64 { return uint64(k.slot)<<tagBits | what }
 
-// openRing makes the ring and takes over the connections, on the thread that
-// will wait.
+// openRing makes the ring, on the thread that will wait. The next wait moves the
+// connections to it.
 func (p *poller) openRing() {
 	if p.s.noRing {
 		return
@@ -80,14 +80,14 @@ func (p *poller) openRing() {
 	p.called.Store(true)
 }
 
-// call has the ring's thread look what others have for it.
+// notifyRing wakes the ring's thread to move connections and write for others.
 func (p *poller) call() {
 	p.called.Store(true)
 	p.Wake()
 }
 
-// board takes over the connections that epoll has, and queues what others could
-// not.
+// moveToRing moves epoll's connections to the ring, and queues requests that other
+// threads could not queue.
 func (p *poller) board() {
 	p.mu.Lock()
 	var all []*link
@@ -107,7 +107,7 @@ func (p *poller) board() {
 	}
 }
 
-// take puts a connection onto the ring.
+// add puts a connection on the ring.
 func (g *ring) take(k *link) {
 	if n := len(g.free); n > 0 {
 		k.slot, g.free = g.free[n-1], g.free[:n-1]
@@ -116,7 +116,7 @@ func (g *ring) take(k *link) {
 		g.slots = append(g.slots, nil)
 	}
 	g.slots[k.slot] = k
-	_ = k.p.Waiter.Control(unix.EPOLL_CTL_DEL, k.socketOf.fd, 0) // a second that reads would only be a nuisance
+	_ = k.p.Waiter.Control(unix.EPOLL_CTL_DEL, k.socketOf.fd, 0) // two readers would interfere
 	k.riding = true
 	g.hear(k)
 	if k.armed {
@@ -129,7 +129,7 @@ func (g *ring) hear(k *link) {
 	g.Recv(k.socketOf.fd, k.tag(tagRecv))
 }
 
-// watch waits until a connection can be written to.
+// watch waits until a connection is writable.
 func (g *ring) watch(k *link) {
 	if k.armed && !k.watching {
 		k.watching = true
@@ -137,13 +137,13 @@ func (g *ring) watch(k *link) {
 	}
 }
 
-// ringMost is how large a request may be to go out with others: a socket may
-// take a part of a larger one, and nobody would look after it for a while.
+// ringMost is the largest request that is sent through the ring, in bytes: a
+// socket may accept only a part of a larger one, and the rest would have to wait.
 const ringMost = 32 << 10
 
-// queue has the next Wait write a request. Several of one connection are
-// written at once, which is one call for them, too; and so is one that does not
-// fit into the call, which would go out before the time is known.
+// queue lets the next Wait write a request. Several requests of one connection
+// are written here instead, also with one call. So is a request that does not fit
+// into the ring: the ring would send it before its send time is taken.
 func (k *link) queue() {
 	l, g := k.l, k.p.ring
 	switch {
@@ -157,13 +157,13 @@ func (k *link) queue() {
 	}
 	k.marks, k.loaded, k.upto = append(k.marks[:0], mark{len(b), true}), len(b), l.next+1
 	k.writing, k.sending = true, true
-	k.at = g.looked // until the time is known
+	k.at = g.looked // until complete knows the time
 	g.sends++
 	g.Send(k.socketOf.fd, b, k.tag(tagSend))
 }
 
-// ringWait is Wait by the ring. It serves all that came, since what is fired
-// then goes out together.
+// ringWait is Wait with the ring. It handles all completions, since the requests
+// that follow are sent together.
 func (p *poller) ringWait(until time.Duration) {
 	g := p.ring
 	if p.called.Load() && p.called.Swap(false) {
@@ -176,29 +176,29 @@ func (p *poller) ringWait(until time.Duration) {
 	wait, left := 0, time.Duration(-1)
 	g.entered = p.s.sink.Now()
 	if p.MayWait() {
-		wait = g.sends + 1 // each send is completed by then
+		wait = g.sends + 1 // all sends, and one more completion
 		if until != load.Never {
 			left = max(0, until-g.entered)
 		}
 	}
 	sends := g.sends
 	err := g.Enter(wait, left, true)
-	p.Awake() // what is completed below is found without a wake
+	p.Awake() // the completions below need no wake
 	now := p.s.sink.Now()
 	p.Waited(g.looked, g.entered, now, socket.LeastSleep+time.Duration(sends+g.Ready())*transferCost)
 	impair.Point(impair.Receive, now)
 	if p.reap(p.s.sink.Now()) || err == syscall.ETIME {
 		g.looked = now
-	} else { // interrupted, perhaps at the end of a stop: what came meanwhile was not looked for
+	} else { // interrupted, perhaps after the process was stopped: answers that came meanwhile were not read
 		g.looked = g.entered
 	}
 	p.Awake()
 }
 
-// transferCost is how long the kernel takes for a send or a receive at most, as a rule.
+// transferCost is an upper bound of the kernel's usual time for a send or a receive.
 const transferCost = 10 * time.Microsecond
 
-// reap takes the completions that there are, and reports whether there were any.
+// reap handles the available completions, and reports whether there were any.
 func (p *poller) reap(now time.Duration) (some bool) {
 	g := p.ring
 	for {
@@ -233,7 +233,7 @@ func (p *poller) reap(now time.Duration) (some bool) {
 	}
 }
 
-// complete takes one completion of a connection.
+// complete handles one completion of a connection.
 func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 	l := k.l
 	switch c.Tag & (1<<tagBits - 1) {
@@ -247,7 +247,7 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 		}
 		k.wrote(c.N, err, false)
 		if l.next < l.tail && !k.dead {
-			k.write(false) // the rest, and what was fired meanwhile
+			k.write(false) // the rest, and requests queued meanwhile
 		}
 	case tagRecv:
 		k.hearing = c.More
@@ -275,7 +275,7 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 	}
 }
 
-// closeRing gives the connections that are left back to epoll.
+// closeRing moves the remaining connections back to epoll.
 func (p *poller) closeRing() {
 	g := p.ring
 	g.leaving = true
@@ -309,7 +309,7 @@ func (p *poller) closeRing() {
 	}
 }
 
-// busy reports whether there is something that the kernel may still tell.
+// busy reports whether completions are outstanding.
 func (g *ring) busy() bool {
 	if g.awake {
 		return true

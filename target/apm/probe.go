@@ -17,22 +17,22 @@ import (
 	"carronade/load"
 )
 
-// A server is what one said of itself.
+// A server is what a server said about itself.
 type server struct {
 	Base    string
-	Version string // "" where it does not tell strangers
+	Version string // "" if it requires a login
 	Build   string // its revision
-	Built   string // when
-	Ready   *bool  // to publish what it takes
+	Built   string // build date
+	Ready   *bool  // to publish events; nil: not given
 
-	Discards bool // says that it keeps nothing
+	Discards bool // it is a stand-in that discards events
 }
 
-// mostInfo bounds what is read of answers to questions.
+// mostInfo bounds the bytes that are read of an answer.
 const mostInfo = 4 << 20
 
-// newClient makes the client of questions: one look, no redirects, the login of
-// the run.
+// newClient makes the client for requests other than batches. It follows no
+// redirects.
 func (c *config) newClient() *http.Client {
 	t := c.newTransport(new(atomic.Uint64), new(atomic.Uint64))
 	t.MaxIdleConnsPerHost = 1
@@ -43,8 +43,8 @@ func (c *config) newClient() *http.Client {
 	}
 }
 
-// probe asks every server who it is, and sends each a request without events,
-// which is judged like any other and stores nothing.
+// probe asks every server for its version, and sends each a request without
+// events, which is answered like any other and stores nothing.
 func (s *session) probe(ctx context.Context) error {
 	bases := s.cfg.bases
 	s.servers = make([]server, len(bases))
@@ -88,14 +88,14 @@ func (c *config) probeOne(ctx context.Context, client *http.Client, base string)
 	switch class := classOf(status); {
 	case status/100 == 2, class == load.Throttled:
 		return v, nil
-	case v1 && status == http.StatusBadRequest: // it looked inside, and there was nothing
+	case v1 && status == http.StatusBadRequest: // the server complains that it has no events
 		return v, nil
 	default:
 		return v, &refusal{status: status, path: path, words: c.veil.words(status, body, readReply(body, func(string) {}).first)}
 	}
 }
 
-// A refusal is an answer to the request without events.
+// A refusal is an error answer to the request without events.
 type refusal struct {
 	status int
 	path   string
@@ -112,14 +112,14 @@ func (v *server) read(body []byte) error {
 		Built   string `json:"build_date"`
 		Ready   *bool  `json:"publish_ready"`
 		Tagline string `json:"tagline"`
-		Discard bool   `json:"discards"` // our own sink keeps nothing, which is its point
+		Discard bool   `json:"discards"` // of our stand-in
 		OK      *struct {
 			Version string `json:"version"`
 			Build   string `json:"build_sha"`
 			Built   string `json:"build_date"`
 		} `json:"ok"` // until 7.0
 	}
-	if parsed := json.Unmarshal(body, &info) == nil; !parsed { // to a stranger, or by a gateway
+	if parsed := json.Unmarshal(body, &info) == nil; !parsed { // without a login, or from a gateway
 		return nil
 	}
 	if info.Tagline != "" {
@@ -134,11 +134,11 @@ func (v *server) read(body []byte) error {
 	return nil
 }
 
-var errNoHTTP2 = errors.New("the server answers in HTTP/1.1 where HTTP/2 was asked for")
+var errNoHTTP2 = errors.New("the server answers in HTTP/1.1, but HTTP/2 was requested")
 
 var errIndex = errors.New("this is Elasticsearch or OpenSearch, not an APM server")
 
-// empty is a request without events: the metadata alone.
+// empty is the body of a request without events: only the metadata.
 func (c *config) empty() []byte {
 	if c.bodyPool.source.ContentType() != apm.IntakeV2.ContentType() {
 		return []byte("{}")
@@ -150,7 +150,7 @@ func (c *config) empty() []byte {
 	return b
 }
 
-// ask sends a question with the login and headers of the run.
+// ask sends a request with the login and headers of the run.
 func (c *config) ask(ctx context.Context, client *http.Client, method, url string, body []byte) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *config) ask(ctx context.Context, client *http.Client, method, url strin
 		return 0, nil, err
 	}
 	defer res.Body.Close()
-	if c.http2 && res.ProtoMajor != 2 { // net/http is content with less
+	if c.http2 && res.ProtoMajor != 2 { // net/http falls back to HTTP/1.1
 		return 0, nil, errNoHTTP2
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, mostInfo))

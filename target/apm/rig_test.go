@@ -20,8 +20,8 @@ import (
 	"carronade/target"
 )
 
-// An intake is a server of intake v2 that believes everything, for what a
-// stand-in does not do: it counts lines, and answers as it is told.
+// An intake is a server of intake v2 that checks nothing, for behaviour that the
+// stand-in does not have: it counts lines, and its answers can be set.
 type intake struct {
 	*httptest.Server
 	events   atomic.Uint64
@@ -30,7 +30,7 @@ type intake struct {
 	refuse   atomic.Bool
 
 	mu     sync.Mutex
-	bodies [][]byte // the last few, plain
+	bodies [][]byte // the first ones, uncompressed
 	heads  []http.Header
 	answer func(w http.ResponseWriter, events int) bool // true: answered
 }
@@ -79,7 +79,7 @@ func (s *intake) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	s.requests.Add(1)
 	if d := s.delay.Load(); d > 0 {
-		<-time.After(time.Duration(d)) // what a slow server is
+		<-time.After(time.Duration(d))
 	}
 	s.mu.Lock()
 	answer := s.answer
@@ -102,7 +102,7 @@ func (s *intake) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// taken are the requests so far, with their headers.
+// taken returns the requests so far, with their headers.
 func (s *intake) taken() ([][]byte, []http.Header) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *intake) reply(f func(w http.ResponseWriter, events int) bool) {
 // url is the server's address as a target.
 func (s *intake) url() string { return "apm+" + s.URL }
 
-// spec is a Spec with the kind's defaults and the options given.
+// spec makes a Spec with the kind's defaults and the given options.
 func spec(t testing.TB, text string, options map[string]string) target.Spec {
 	t.Helper()
 	scheme, rest, _ := strings.Cut(text, "://")

@@ -12,7 +12,7 @@ import (
 	"carronade/target"
 )
 
-// resolve is target.ReadSecret for what goes into a header.
+// resolve is target.ReadSecret for secrets in headers.
 func resolve(option, ref string) (string, error) {
 	text, err := target.ReadSecret(option, ref)
 	if err != nil {
@@ -21,8 +21,8 @@ func resolve(option, ref string) (string, error) {
 	return clean("read --"+option, text)
 }
 
-// clean refuses a secret that could not stand in a header, where a line's end
-// would begin another.
+// checkSecret refuses a secret that is not valid in a header: a line break would
+// begin another header.
 func clean(doing, text string) (string, error) {
 	if !fieldValue(text) {
 		return "", &target.Error{Doing: doing, Err: errors.New("the secret contains a line break or another control character"), Hint: "it must be one line of text"}
@@ -30,7 +30,7 @@ func clean(doing, text string) (string, error) {
 	return text, nil
 }
 
-// fieldValue reports whether a text may stand in a header (RFC 9110, 5.5).
+// fieldValue reports whether a text is a valid header value (RFC 9110, 5.5).
 func fieldValue(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
@@ -40,8 +40,8 @@ func fieldValue(s string) bool {
 	return true
 }
 
-// notToken reports whether a character may not stand in a header's name (RFC
-// 9110, 5.6.2).
+// notToken reports whether a character is invalid in a header's name (RFC 9110,
+// 5.6.2).
 func notToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
 }
@@ -49,7 +49,7 @@ func notToken(r rune) bool {
 // A field is a header.
 type field struct{ name, value string }
 
-// own are the headers that follow from the request and the connection.
+// reservedHeaders are the headers that carronade sets itself.
 var own = []string{"Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Connection", "Expect"}
 
 // parseHeader reads "K: V", where V may refer to a secret.
@@ -80,16 +80,16 @@ func parseHeader(text string) (field, error) {
 	return field{name, value}, nil
 }
 
-// A veil takes the secrets of a run out of what others say: a server may repeat
-// what it was shown. Nil takes out nothing.
+// A redactor hides the secrets of a run in texts from servers: a server may
+// repeat what it was sent. Nil hides nothing.
 type veil struct{ known *strings.Replacer }
 
-// shortestVeiled is the length below which a secret is not looked for: with
-// every "1" taken out nothing would be left to read.
+// shortestRedacted is the length below which a secret is not hidden: without
+// every "1" a text would be unreadable.
 const shortestVeiled = 4
 
-// newVeil makes one of secrets, in the forms in which they travel: as they are,
-// in base64, and within a string of JSON.
+// newRedactor makes a redactor for secrets in all forms in which they are sent:
+// plain, in base64, and in a JSON string.
 func newVeil(secrets []string) *veil {
 	var forms []string
 	for _, s := range secrets {
@@ -103,7 +103,7 @@ func newVeil(secrets []string) *veil {
 	if len(forms) == 0 {
 		return nil
 	}
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) }) // no part of a longer one is left
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) }) // longest first, so that no part of one is left
 	var pairs []string
 	for _, f := range slices.Compact(forms) {
 		pairs = append(pairs, f, secret.Hidden)
@@ -111,8 +111,8 @@ func newVeil(secrets []string) *veil {
 	return &veil{strings.NewReplacer(pairs...)}
 }
 
-// line is one short printable line of a text from outside. Secrets are taken out
-// before it is cut, so that no part of one is left at its end.
+// line makes a text from a server one short printable line. It hides secrets
+// before it truncates the text, so that no part of one is left at its end.
 func (v *veil) line(text string) string {
 	if v != nil {
 		text = v.known.Replace(text)
@@ -122,7 +122,7 @@ func (v *veil) line(text string) string {
 
 func isSecret(name string) bool { return secret.IsName(name) || strings.EqualFold(name, "Cookie") }
 
-// showHeader is what may be shown of a header.
+// showHeader returns a header without its secret.
 func showHeader(text string) string {
 	name, value, ok := strings.Cut(text, ":")
 	if !ok || secret.IsReference(strings.TrimSpace(value)) || !isSecret(strings.TrimSpace(name)) {

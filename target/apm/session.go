@@ -17,48 +17,50 @@ import (
 	"carronade/target"
 )
 
-// A runner is a lane of either kind, as the session sees it.
+// A runner is a lane of either kind, as the session uses it.
 type runner interface {
 	load.Lane
-	// start begins to work, until the context ends.
+	// start starts the lane, until the context ends.
 	start(ctx context.Context)
-	// expire gives up what has waited for an answer since before a time.
+	// expire gives up requests that were sent before a time and not answered.
 	expire(now, before time.Duration)
-	// count is what it did so far.
+	// count returns what the lane did so far.
 	count() (base string, m metrics)
 }
 
-// A session is a server, or several, opened for one run. It is the target of
-// the run, too.
+// A session is one run's use of a server, or of several. It implements
+// load.Target.
 type session struct {
 	cfg     *config
 	servers []server
 	lanes   []runner
-	client  *http.Client // for questions; not for batches
-	indexed *index       // nil: nothing is counted
-	errors  tally        // what servers said was wrong
+	client  *http.Client // for requests other than batches
+	indexed *index       // nil: documents are not counted
+	errors  tally        // errors in servers' answers
 	absent  dial.Absence // of servers, during the run
 
 	ctx       context.Context // of the lanes' goroutines
 	cancel    context.CancelFunc
 	tasks     sync.WaitGroup
-	pollers   []*poller    // of plain connections; none where the system has none
-	polled    bool         // sending threads wait in them
-	connected atomic.Int32 // plain connections that are there
-	noRing    bool         // and do so by epoll
+	pollers   []*poller    // of plaintext connections; none if the system does not support them
+	polled    bool         // sending threads wait in the pollers
+	connected atomic.Int32 // lanes that have a connection
+	noRing    bool         // pollers use epoll, not io_uring
 	sink      load.Sink
 	wall      time.Time    // when the run started
-	ioMethod  atomic.Value // a string: how answers are read, once that is known
+	ioMethod  atomic.Value // a string: how answers are read; unset before the run
 	written   atomic.Uint64
 	read      atomic.Uint64
 }
 
-// openTimeout bounds all of Open, so that a wrong address is told soon.
+// openTimeout bounds each of the two checks of Open, that of the APM servers and
+// that of Elasticsearch, so that a wrong address is reported soon.
 const openTimeout = 15 * time.Second
 
-// Open implements target.Kind. It asks each server who it is and whether it
-// takes requests like ours (by one without events), makes the requests and the
-// connections, and counts what Elasticsearch holds, where that was asked for.
+// Open implements target.Kind. It asks each server for its version, and whether
+// it accepts such requests (with one without events). Then it makes the requests
+// and the connections, and counts the documents in Elasticsearch if there is an
+// --index.
 func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) {
 	c, err := parseConfig(spec)
 	if err != nil {
@@ -102,10 +104,10 @@ func (s *session) open(ctx context.Context) error {
 	return nil
 }
 
-// base is the server of a lane: they take them in turn.
+// base is the server of a lane: lanes use them round robin.
 func (c *config) base(lane int) string { return c.bases[lane%len(c.bases)] }
 
-// connect makes the lanes and their first connections, some at a time.
+// connect makes the lanes and their first connections, several at a time.
 func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 	c := s.cfg
 	var (
@@ -137,7 +139,7 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 // Target implements target.Session.
 func (s *session) Target() load.Target { return s }
 
-// Source implements target.Session: APM servers give nothing back.
+// Source implements target.Session: events cannot be read back from APM servers.
 func (s *session) Source() load.Source { return nil }
 
 // Warnings implements target.Session.
@@ -165,7 +167,8 @@ func (s *session) Close() error {
 	return nil
 }
 
-// Partitioner implements load.Target: a request's events in a row to each connection.
+// Partitioner implements load.Target: each connection gets a request's events in
+// turn.
 func (s *session) Partitioner() load.Partitioner {
 	return load.Blocks(len(s.lanes), s.cfg.bodyPool.block())
 }
@@ -203,17 +206,18 @@ func (s *session) Start(sink load.Sink) {
 	s.tasks.Go(s.watch)
 }
 
-// Shares implements load.Sharer. The head of a request names its server; and over TLS,
-// or where there are no pollers, a body may still be written when its answer is there.
+// Shares implements load.Sharer. It is false with several servers, since the head
+// of a request names its server, and over TLS or without pollers, where a body
+// may still be in use by a write when its answer comes.
 func (s *session) Shares() bool {
 	c := s.cfg
 	return c.scheduled && !c.sticky && len(c.bases) == 1 && (!c.raw() || s.polls())
 }
 
-// Poll implements load.Poller: where connections are plain, sending threads
-// wait for their answers themselves.
+// Poll implements load.Poller: with plaintext connections, the sending threads
+// wait for the answers themselves.
 func (s *session) Poll(t, of int) load.Waiting {
-	if t == 0 { // the first is asked for first
+	if t == 0 { // the engine calls it for the first thread first
 		s.makePollers(of)
 	}
 	if len(s.pollers) != of {
@@ -223,14 +227,14 @@ func (s *session) Poll(t, of int) load.Waiting {
 	return s.pollers[t]
 }
 
-// largeRequest is how many bytes before compression make a request large: what
-// it costs is ours by then, to write it anew.
+// largeRequest is the size before compression, in bytes, from which a request is
+// large: stamping it then costs the sending thread the most.
 const largeRequest = 64 << 10
 
-// Threads implements load.Poller. What a small request costs is mostly the
-// kernel's and the server's: a thread hands over some hundred thousand a second
-// and is idle half of the time, while two on two processors are in the way of a
-// server there, and find fewer answers at a time.
+// Threads implements load.Poller. A small request costs mostly time of the kernel
+// and the server: one thread sends about a hundred thousand per second and is
+// idle half of the time. Two threads on two processors would compete with a
+// server there, and find fewer answers per wait.
 func (s *session) Threads(processors int) int {
 	if m := s.cfg.bodyPool; s.polls() && m.bytes < m.count*largeRequest {
 		return (processors + 1) / 2
@@ -238,10 +242,10 @@ func (s *session) Threads(processors int) int {
 	return processors
 }
 
-// polls reports whether sending threads may wait here.
+// polls reports whether sending threads may wait in pollers.
 func (s *session) polls() bool { return s.cfg.raw() && !s.cfg.tls && newPollers }
 
-// makePollers makes as many as there are sending threads, or none.
+// makePollers makes pollers until there are n, or fewer if the system refuses.
 func (s *session) makePollers(n int) {
 	if !s.polls() {
 		return
@@ -249,13 +253,13 @@ func (s *session) makePollers(n int) {
 	for len(s.pollers) < n {
 		p := newPoller(s)
 		if p == nil {
-			return // those there are serve
+			return // the existing ones are enough
 		}
 		s.pollers = append(s.pollers, p)
 	}
 }
 
-// poller is that of a lane's connections, nil where there is none.
+// poller is the poller of a lane's connections, nil if there is none.
 func (s *session) poller(lane int) *poller {
 	if len(s.pollers) == 0 {
 		return nil
@@ -263,9 +267,9 @@ func (s *session) poller(lane int) *poller {
 	return s.pollers[lane%len(s.pollers)]
 }
 
-// watch gives up requests that were not answered in time. One look at all
-// lanes now and then is cheaper than a timer for each request, and late by a
-// fortieth of the timeout at most.
+// watchTimeouts gives up requests that were not answered in time. Checking all
+// lanes periodically is cheaper than a timer per request. It is late by the
+// period: a fortieth of the timeout, at least 1 ms and at most 250 ms.
 func (s *session) watch() {
 	timeout := s.cfg.requestTimeout
 	tick := time.NewTicker(min(max(timeout/40, time.Millisecond), 250*time.Millisecond))
@@ -283,8 +287,8 @@ func (s *session) watch() {
 	}
 }
 
-// start implements runner. The first connection is used at once: events are due before
-// a busy machine runs another goroutine.
+// start implements runner. It uses the first connection at once: events may be due
+// before a busy machine runs another goroutine.
 func (l *lane) start(ctx context.Context) {
 	var k *link
 	if l.first != nil {
@@ -317,7 +321,7 @@ func (l *lane) count() (string, metrics) {
 	return l.base, l.metrics
 }
 
-// Brokers implements target.Metered: what each server got.
+// Brokers implements target.Metered: it counts what each server got.
 func (s *session) Brokers() []measure.Client {
 	var all []measure.Client
 	for _, base := range s.cfg.bases {

@@ -13,10 +13,10 @@ import (
 	"carronade/units"
 )
 
-// durationForms are the texts that parseDurations takes.
+// durationForms are the texts that parseDurations accepts.
 const durationForms = "constant(20ms), uniform(1ms,100ms), exponential(20ms), lognormal(MEDIAN,P99)"
 
-// parseMakeup reads what requests are made of.
+// parseMakeup reads the options for the content of requests.
 func parseMakeup(v target.Values) (m apm.Makeup, err error) {
 	fail := func(option string, err error) (apm.Makeup, error) {
 		return m, &target.Error{Doing: "read --" + option, Err: err, Hint: "see carronade run --help, events"}
@@ -82,7 +82,7 @@ func parseRange(s string) (r apm.Range, err error) {
 	return r, nil
 }
 
-// parseWeights reads "word=N,word=N"; a word alone weighs 1.
+// parseWeights reads "word=N,word=N"; a word without =N has the weight 1.
 func parseWeights(s string, words []string, to []int) error {
 	if s == "" {
 		return nil
@@ -132,8 +132,8 @@ func parseDurations(s string) (d apm.Durations, err error) {
 	return d, err
 }
 
-// rest is a make-up of exactly n events in one request, otherwise like m: what
-// is left over where a phase of a run ends within a request.
+// partialMakeup is a make-up of exactly n events in one request, otherwise like m.
+// It is used where a phase of a run ends within a request.
 func rest(m apm.Makeup, n int) apm.Makeup {
 	errs := m.Errors()
 	m.Hops = 1

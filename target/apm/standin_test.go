@@ -20,9 +20,8 @@ func startStandin(t testing.TB, o standin.Options) *standin.Server {
 	return s
 }
 
-// Every request of every protocol is accepted by a server that judges events,
-// to the last event.
-func TestJudged(t *testing.T) {
+// The stand-in, which checks events, accepts every event of every protocol.
+func TestStandinAcceptsAll(t *testing.T) {
 	for _, intake := range []string{"v2", "rum-v2", "rum-v3", "v1"} {
 		for i, options := range []map[string]string{
 			{},
@@ -55,7 +54,7 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// What a server indexes is found to the document, and so is what it loses.
+// Every document that a server indexes is counted, and every lost one is missing.
 func TestIndexedThroughStandin(t *testing.T) {
 	n := elastictest.Shared(t)
 	for _, lose := range []uint64{0, 37} {
@@ -73,7 +72,7 @@ func TestIndexedThroughStandin(t *testing.T) {
 				t.Errorf("acked %d, indexed %+v; want 2005 and %d documents", r.Measurement.Acked, x, 2005-lose)
 			}
 			if x.Queued == nil || *x.Queued != 0 {
-				t.Errorf("the server still holds %v", x.Queued)
+				t.Errorf("the server still has %v queued", x.Queued)
 			}
 		})
 	}

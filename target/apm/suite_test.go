@@ -11,9 +11,9 @@ import (
 	"carronade/target/targettest"
 )
 
-// The suite that every kind passes, over all the ways in which requests travel.
-// Its batches are of one event: what a request holds is decided by its make-up,
-// so the size of one does not depend on how many the engine would like.
+// The suite that every kind passes, with all ways to send requests. Its batches
+// have one event: a request's make-up determines its events, so the engine cannot
+// choose their number.
 func TestSuite(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -48,7 +48,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// authority is a file with the certificate that the server's is signed by.
+// authority writes a file with the authority of the server's certificate.
 func authority(t testing.TB, s *intake) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ca.pem")

@@ -12,8 +12,8 @@ import (
 	"carronade/load"
 )
 
-// sink starts a discarding stand-in in a process of its own, so that its work
-// is not counted as the generator's.
+// sink starts a discarding stand-in in a separate process, so that its CPU time
+// does not count as the generator's.
 func sink(b *testing.B) (addr string) {
 	b.Helper()
 	child, err := standin.Spawn(b.Context(), "", "riemann", "--listen", "127.0.0.1:0", "--discard")
@@ -28,7 +28,7 @@ func sink(b *testing.B) (addr string) {
 	return child.Addr()
 }
 
-// BenchmarkLane fires as the engine does at full speed: one operation is one
+// BenchmarkLane sends at full speed through the engine: one operation is one
 // event.
 func BenchmarkLane(b *testing.B) {
 	addr := sink(b)
@@ -87,7 +87,7 @@ func BenchmarkLane(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenLoop fires a hundred thousand messages a second for two
+// BenchmarkOpenLoop sends a hundred thousand messages per second for two
 // seconds.
 func BenchmarkOpenLoop(b *testing.B) {
 	addr := sink(b)
@@ -117,9 +117,9 @@ func BenchmarkOpenLoop(b *testing.B) {
 	}
 }
 
-// The way of a batch group, from the engine and back, allocates nothing once its
-// buffers have grown.
-func TestNothingIsAllocated(t *testing.T) {
+// Sending and completing a batch group allocates nothing once the buffers have
+// grown.
+func TestLaneAllocatesNothing(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
 	l, sink := rigged(t, 1, true)

@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// minted are an authority, a server's configuration that asks for certificates
-// of it, and a client's files.
+// certificates are an authority, the configuration of a server that requires its
+// certificates, and a client's files.
 type minted struct {
 	ca, cert, key string // files
 	otherCA       string // of an authority that signed none of them
-	stranger      string // a client's certificate of that one, with its key
+	stranger      string // a client's certificate of otherCA, with its key
 	server        *tls.Config
 }
 

@@ -13,8 +13,8 @@ import (
 	"carronade/target"
 )
 
-// A config is what a URL and its options say, parsed and checked. It is not
-// changed after parseConfig, so that all clients of a run share one.
+// A config holds a URL and its options, parsed and checked. It does not change
+// after parseConfig, so all clients of a run share one.
 type config struct {
 	url       *url.URL // the target's
 	transport *transport
@@ -24,8 +24,8 @@ type config struct {
 	sticky    bool     // a client sends only its own events
 	scheduled bool     // events have due times
 
-	batchEvents int // 0: whatever the engine makes of the room
-	inFlight    int // batches in flight on a connection; 0: not said
+	batchEvents int // 0: as many as the engine fits into the room
+	inFlight    int // batches in flight on a connection; 0: not given
 
 	dialer         dial.Dialer
 	absent         *dial.Absence // of the server, during the run
@@ -36,21 +36,21 @@ type config struct {
 	shape  *shape
 	verify bool
 	runID  uint32   // of verified events
-	words  []string // for people
+	words  []string // warnings for the user
 	values target.Values
 	logf   func(format string, args ...any)
 }
 
-// mostEvents is how many events a message carries at most where nobody said how
-// many: the engine then makes one of what is due.
+// mostEvents is the most events in a message where the batch size is not given.
+// The engine then makes one message of what is due.
 const mostEvents = 100
 
-// mostMessage bounds a message: what the server holds of it at once, and what
-// every lane holds twice.
+// mostMessage bounds the size of a message, in bytes. The server keeps one in
+// memory, and every lane two.
 const mostMessage = 64 << 20
 
-// parseConfig reads a spec. It opens no connection; it does read files, where
-// options refer to them.
+// parseConfig reads a spec. It opens no connection, but it reads the files that
+// options name.
 func parseConfig(s target.Spec) (*config, error) {
 	v := s.Options
 	c := &config{
@@ -98,17 +98,17 @@ func parseConfig(s target.Spec) (*config, error) {
 	return c, err
 }
 
-// perMessage is how many events a message carries at most.
+// perMessage is the most events in a message.
 func (c *config) perMessage() int { return cmp.Or(c.batchEvents, mostEvents) }
 
-// patience is how long making a connection may take.
+// connectTimeout bounds how long connecting may take.
 func (c *config) patience() time.Duration { return cmp.Or(c.dialer.Timeout, defaultConnectTimeout) }
 
 func contradiction(what, hint string) error {
 	return &target.Error{Doing: "read the options", Err: errors.New(what), Hint: hint}
 }
 
-// dialer reads how connections of the transport are made.
+// dialer reads the options for the transport's connections.
 func (r *transport) dialer(v target.Values) (d dial.Dialer, err error) {
 	d = dial.Dialer{
 		Timeout:    cmp.Or(v.Duration("connect-timeout"), defaultConnectTimeout),
@@ -117,7 +117,7 @@ func (r *transport) dialer(v target.Values) (d dial.Dialer, err error) {
 	}
 	if !r.tls {
 		if dial.Asked(v) && !strings.HasPrefix(v.String("query-address"), tlsScheme+"://") {
-			return d, contradiction("TLS options, and a target without TLS", "make it riemann+tls://HOST:5554, or leave the tls options out")
+			return d, contradiction("TLS options with a target without TLS", "make it riemann+tls://HOST:5554, or leave out the TLS options")
 		}
 		return d, nil
 	}

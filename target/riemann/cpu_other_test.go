@@ -4,5 +4,5 @@ package riemann
 
 import "time"
 
-// cpuTime is not known here.
+// cpuTime is unknown on this system.
 func cpuTime() time.Duration { return 0 }

@@ -1,12 +1,12 @@
-// Package riemann fires events at Riemann and asks what became of them. It
-// answers for the protocol's transports (TCP, TLS, UDP, WebSocket, HTTP), the
-// make-up of events, connections that break, and what the server says of
-// itself. It refuses to know schedules, reports, flags and terminals.
+// Package riemann sends events to Riemann and reads back what the server did
+// with them. It covers the protocol's transports (TCP, TLS, UDP, WebSocket,
+// HTTP), the content of events, broken connections, and the server's metrics
+// about itself. It does not know schedules, reports, flags or terminals.
 //
-// Messages are made of events encoded ahead and go out many in one write; the
-// answers of a connection come in the order of its messages, so that they are
-// counted and not looked at one by one.
+// Messages consist of events that were encoded ahead, and one write sends many
+// of them. The answers on a connection come in the order of its messages, so
+// they are counted and not examined one by one.
 //
-// Its invariant: every batch taken is completed exactly once, and an event is
-// called failed only when the server certainly did not take it in.
+// Its invariant: every accepted batch is completed exactly once, and an event
+// counts as failed only when the server certainly did not accept it.
 package riemann

@@ -8,50 +8,50 @@ import (
 	"carronade/internal/wire/riemann"
 )
 
-// encoderBlock is how many events are made at a time: their metrics fit the first
-// cache, and their time is set together.
+// encoderBlock is the number of events encoded together: their metrics fit into
+// the L1 cache, and their time is set in one pass.
 const encoderBlock = 64
 
-// An encoder makes the bytes of one lane's messages. It belongs to one goroutine.
+// An encoder encodes one lane's messages. It belongs to one goroutine.
 //
-// All the events of a period are encoded ahead, one after the other, as they
-// stand in a message: so a message is a copy of a piece of the pool, and many
-// messages of one event are a copy of a larger one. What changes is then
-// written over, in fields whose length is always the same:
+// All events of a period are encoded ahead, one after the other, in the form
+// that they have in a message. So a message is a copy of a piece of the pool,
+// and many messages of one event are a copy of a larger piece. The fields that
+// change are then overwritten; their length is always the same:
 //
-//   - the time in seconds is a varint of 5 bytes until the year 3058, that in
-//     microseconds of 8 bytes until the year 4253. Seconds are the same for a
-//     million events and are set in the pool, once a second and block;
+//   - the time in seconds is a varint of 5 bytes until the year 3058, the time
+//     in microseconds one of 8 bytes until the year 4253. Seconds are the same
+//     for a million events and are set in the pool, once per second and block;
 //   - a double has 8 bytes, a float 4;
-//   - a sint64 is a varint as long as the longest that may occur, others padded
-//     with bytes of zero bits. Every reader of protocol buffers takes that, as
-//     the format asks it to; events of changing length could not be copied in
-//     one piece. Constants, and ranges within one length, have no padding;
+//   - a sint64 is a varint as long as the longest that may occur; shorter ones
+//     are padded with zero bits. The protocol buffers format requires readers
+//     to accept that; events of varying length could not be copied in one
+//     piece. Constants, and ranges within one length, have no padding;
 //   - {seq} has ten digits.
 type encoder struct {
 	shape  *shape
 	stream int32
 
-	head   int      // bytes before each event in the pool for its frame: messages of one event have it there
+	head   int      // bytes for a frame header before each event in the pool; 0 unless messages have one event
 	pool   []byte   // for each event: head, tag and length, event
-	ends   []uint32 // where it ends
+	ends   []uint32 // where each event ends in pool
 	sums   []uint32 // bytes of the events themselves up to there
-	seqs   []uint32 // where its {seq} are: bytes before its end
-	each   int      // {seq} of an event
+	seqs   []uint32 // positions of the {seq} of each event, in bytes before its end
+	each   int      // number of {seq} in an event
 	width  int      // bytes of a metric's value, 0 without one
-	stamps []int64  // the second that is set in a block of the pool
+	stamps []int64  // the second that is set in each block of the pool
 	most   int      // bytes of the largest event with tag and length
-	size1  int      // size for events
+	size1  int      // bytes of the largest framed message
 
-	jsons  *jsonPool // made when the first JSON is
-	widest int       // bytes of the largest event as JSON; 0: nobody has asked
+	jsons  *jsonPool // made on first use
+	widest int       // bytes of the largest event as JSON; 0: not computed yet
 
 	numbers [encoderBlock]float64
 }
 
-// newEncoder makes an encoder for messages of so many events; others can be made,
-// at a higher cost when that is 1. It takes the pool's size of memory, and
-// about a millisecond.
+// newEncoder makes an encoder for messages of the given number of events. It can
+// encode messages of another number too, at a higher cost when events is 1. It
+// takes as much memory as the pool is large, and about a millisecond.
 func newEncoder(s *shape, stream int32, events int) *encoder {
 	p := &encoder{shape: s, stream: stream, width: s.metricWidth(), each: s.seqs()}
 	if events == 1 {
@@ -84,13 +84,14 @@ func newEncoder(s *shape, stream int32, events int) *encoder {
 	return p
 }
 
-// template appends event k of the pool, its changing fields of the right length.
+// template appends event k of the pool, with its changing fields at their final
+// length.
 func (p *encoder) template(dst []byte, k, seq uint64) []byte {
 	e := p.shape.content(eventPlace{stream: p.stream, content: k, seq: seq})
 	p.shape.fillTime(&e, time.Unix(1<<30, 0))
 	e.Metric = riemann.Metric{Kind: p.shape.kind}
 	if e.Metric.Kind == riemann.Sint64 && p.width > 1 {
-		// The least number whose varint has so many bytes; zigzag makes it even.
+		// The smallest number whose varint has width bytes; zigzag doubles it.
 		e.Metric.Int = 1 << (7*(p.width-1) - 1)
 	}
 	dst = append(dst, make([]byte, p.head)...)
@@ -117,11 +118,12 @@ func (s *shape) metricWidth() int {
 
 func zigzag(v int64) uint64 { return uint64(v<<1) ^ uint64(v>>63) }
 
-// markSeq is a number whose digits differ from those of 0 in all places.
+// markSeq is a number whose ten digits all differ from 0.
 const markSeq = 1111111111
 
-// appendSeqs finds the {seq} of an event, where its bytes differ from those with
-// another number, and appends how far each is from its end.
+// appendSeqs finds the {seq} of an event by comparing it with marked, the same
+// event with another number. It appends the distance of each from the event's
+// end, in bytes.
 func appendSeqs(dst []uint32, event, marked []byte) []uint32 {
 	for i := 0; i < len(event); i++ {
 		if event[i] != marked[i] {
@@ -141,16 +143,16 @@ func lengthSize(b []byte) int {
 	return n
 }
 
-// size returns the bytes that no framed message of the encoder's number of
-// events exceeds.
+// size returns the largest size of a framed message of the encoder's number of
+// events, in bytes.
 func (p *encoder) size() int { return p.size1 }
 
-// sizeOf is size for messages of another number of events.
+// sizeOf is size for messages of the given number of events.
 func (p *encoder) sizeOf(events int) int { return riemann.FrameHead + events*p.most }
 
 // append appends one framed message of the events first, first+1, ... bytes is
-// the size of the events themselves, which does not depend on how many travel
-// together. It allocates when dst has no room for sizeOf(events).
+// the size of the events themselves, which does not depend on how many share a
+// message. It allocates when dst has no room for sizeOf(events).
 func (p *encoder) append(dst []byte, first uint64, events int, now time.Time) (out []byte, bytes int64) {
 	if p.head > 0 && events == 1 {
 		return p.copy(dst, first, 1, clockOf(now, p.shape.time))
@@ -161,7 +163,7 @@ func (p *encoder) append(dst []byte, first uint64, events int, now time.Time) (o
 	return dst, bytes
 }
 
-// batchGroup appends framed messages of so many events each, one after the other.
+// batchGroup appends framed messages of the given number of events each.
 func (p *encoder) batchGroup(dst []byte, first uint64, batches, events int, now time.Time) (out []byte, bytes int64) {
 	c := clockOf(now, p.shape.time)
 	if p.head > 0 && events == 1 {
@@ -183,7 +185,7 @@ func (p *encoder) datagram(dst []byte, first uint64, events int, now time.Time) 
 	return p.entries(dst, first, events, clockOf(now, p.shape.time))
 }
 
-// clockOf is the time in the form that events tell it, 0 when they do not.
+// clockOf is the time in the unit that events state it in, 0 when they have none.
 func clockOf(now time.Time, form timeForm) int64 {
 	switch form {
 	case timeSeconds:
@@ -194,7 +196,7 @@ func clockOf(now time.Time, form timeForm) int64 {
 	return 0
 }
 
-// entries appends events without any frame.
+// entries appends events without a frame.
 func (p *encoder) entries(dst []byte, first uint64, events int, clock int64) ([]byte, int64) {
 	if p.head == 0 {
 		return p.copy(dst, first, events, clock)
@@ -204,7 +206,7 @@ func (p *encoder) entries(dst []byte, first uint64, events int, clock int64) ([]
 		at := len(dst)
 		var n int64
 		dst, n = p.copy(dst, first, 1, clock)
-		// Its frame was copied with it.
+		// Remove the frame header that was copied with the event.
 		dst = dst[:at+copy(dst[at:], dst[at+p.head:])]
 		bytes += n
 		first++
@@ -212,7 +214,7 @@ func (p *encoder) entries(dst []byte, first uint64, events int, clock int64) ([]
 	return dst, bytes
 }
 
-// copy appends n events as they stand in the pool, and sets what is their own.
+// copy appends n events from the pool, and sets the fields that change.
 func (p *encoder) copy(dst []byte, first uint64, n int, clock int64) ([]byte, int64) {
 	var bytes int64
 	k := int(first % p.shape.period)
@@ -238,9 +240,9 @@ func (p *encoder) copy(dst []byte, first uint64, n int, clock int64) ([]byte, in
 	return dst, bytes
 }
 
-// patch sets metric, microseconds and {seq} of the events in b, which is the
-// pool from there on. They are found from the end of each event, where the
-// encoding has the metric and before it the microseconds.
+// patch sets metric, microseconds and {seq} of the events in b, a copy of the
+// pool from offset from on. It finds them from the end of each event: the
+// encoding puts the metric last and the microseconds before it.
 func (p *encoder) patch(b []byte, ends []uint32, from uint32, k int, first uint64, clock int64) {
 	switch p.shape.kind {
 	case riemann.Double:
@@ -281,7 +283,7 @@ func (p *encoder) patch(b []byte, ends []uint32, from uint32, k int, first uint6
 	}
 }
 
-// stamp sets the seconds of the events of a block of the pool.
+// stamp sets the seconds of the events in block n of the pool.
 func (p *encoder) stamp(n int, clock int64) {
 	p.stamps[n] = clock
 	from := uint32(0)
@@ -297,7 +299,7 @@ func (p *encoder) stamp(n int, clock int64) {
 	}
 }
 
-// putPadded writes a varint of as many bytes as b has.
+// putPadded writes a varint that fills b.
 func putPadded(b []byte, v uint64) {
 	last := len(b) - 1
 	for i := range last {

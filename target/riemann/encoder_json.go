@@ -6,12 +6,12 @@ import (
 	"carronade/internal/wire/riemann"
 )
 
-// A jsonPool is the events of a period as JSON, up to their metric and time,
+// A jsonPool has the events of a period as JSON, without their metric and time,
 // which come last.
 type jsonPool struct {
 	bytes []byte
 	ends  []uint32
-	seqs  []uint32 // bytes before the end
+	seqs  []uint32 // as in encoder
 }
 
 func (p *encoder) makeJSON() *jsonPool {
@@ -32,7 +32,7 @@ func (p *encoder) makeJSON() *jsonPool {
 }
 
 // json appends the events first, first+1, ... as JSON, each followed by a line
-// feed, which is not part of the event's bytes.
+// feed, which bytes does not count.
 func (p *encoder) json(dst []byte, first uint64, events int, now time.Time) (out []byte, bytes int64) {
 	if p.jsons == nil {
 		p.jsons = p.makeJSON()

@@ -12,7 +12,7 @@ import (
 	"carronade/internal/wire/riemann"
 )
 
-// checkMessage compares a message with what the shape says of its events.
+// checkMessage compares a message with the shape's events.
 func checkMessage(t testing.TB, s *shape, msg []byte, stream int32, first uint64, events int, now time.Time) {
 	t.Helper()
 	got, err := riemann.DecodeMsg(msg)
@@ -25,10 +25,10 @@ func checkMessage(t testing.TB, s *shape, msg []byte, stream int32, first uint64
 		s.fillTime(&e, now)
 		want.Events = append(want.Events, e)
 	}
-	if !reflect.DeepEqual(got, want) { // a tenth of the time of cmp
+	if !reflect.DeepEqual(got, want) { // takes a tenth of cmp's time
 		t.Fatalf("message of %d events from %d: -want +got\n%s", events, first, cmp.Diff(want, got))
 	}
-	// Byte for byte, where varints are as short as may be.
+	// Byte for byte, where varints are not padded.
 	if s.kind != riemann.Sint64 {
 		if canonical := riemann.AppendMsg(nil, &want); !bytes.Equal(msg, canonical) {
 			t.Fatalf("got  % x\nwant % x", msg, canonical)
@@ -36,7 +36,7 @@ func checkMessage(t testing.TB, s *shape, msg []byte, stream int32, first uint64
 	}
 }
 
-// makeups are shapes of all kinds.
+// testShapes are shapes of all kinds.
 var makeups = []struct {
 	name string
 	set  map[string]string
@@ -58,8 +58,8 @@ var makeups = []struct {
 	{"cycles", map[string]string{optState: "{cycle(a,b,c)}", optMetric: "cycle(1,2)", optTTL: "cycle(1s,2s)"}},
 }
 
-// TestEncoderAgrees: what the encoder writes is what the shape says, however it is
-// asked for it, around the end of the pool and of blocks, at any time.
+// TestEncoderAgrees: all methods of the encoder write the shape's events, also
+// around the end of the pool and of blocks, at any time.
 func TestEncoderAgrees(t *testing.T) {
 	t0 := time.UnixMicro(1700000000123456)
 	for _, m := range makeups {
@@ -72,16 +72,16 @@ func TestEncoderAgrees(t *testing.T) {
 					now := t0.Add(time.Duration(i*i) * 700 * time.Millisecond)
 					lengths := []int{events, 1, 3, encoderBlock + 2}
 					if p.most > 10000 {
-						lengths = lengths[:3] // megabytes else
+						lengths = lengths[:3] // the longest would take megabytes
 					}
 					for _, n := range lengths {
 						out, size := p.append([]byte("x"), first, n, now)
 						checkMessage(t, s, frame(t, out[1:]), 3, first, n, now)
 						if len(out)-1 > p.sizeOf(n) {
-							t.Errorf("%d bytes, and at most %d were told", len(out)-1, p.sizeOf(n))
+							t.Errorf("%d bytes, more than sizeOf's %d", len(out)-1, p.sizeOf(n))
 						}
-						gram, same := p.datagram([]byte("x"), first, n, now)
-						if !bytes.Equal(gram[1:], out[5:]) || same != size {
+						unframed, same := p.datagram([]byte("x"), first, n, now)
+						if !bytes.Equal(unframed[1:], out[5:]) || same != size {
 							t.Errorf("a datagram of %d events differs from the message", n)
 						}
 						checkBatchGroup(t, s, p, first, 5, n, now)
@@ -95,7 +95,7 @@ func TestEncoderAgrees(t *testing.T) {
 	}
 }
 
-// frame returns the message of a frame that is all there is.
+// frame returns the message of the only frame in b.
 func frame(t testing.TB, b []byte) []byte {
 	t.Helper()
 	msg, rest, err := riemann.NextFrame(b, riemann.MaxFrame)
@@ -123,15 +123,15 @@ func checkBatchGroup(t testing.TB, s *shape, p *encoder, first uint64, batches, 
 		first += uint64(events)
 	}
 	if !bytes.Equal(got, want) || gotBytes != wantBytes {
-		t.Fatalf("a batch group of %d messages of %d events is not those messages: %d event bytes, want %d", batches, events, gotBytes, wantBytes)
+		t.Fatalf("a batch group of %d messages of %d events differs from the single messages: %d event bytes, want %d", batches, events, gotBytes, wantBytes)
 	}
 	if s.kind != riemann.Sint64 && own != gotBytes {
 		t.Fatalf("%d event bytes, want %d", gotBytes, own)
 	}
 }
 
-// TestBytesDoNotDependOnMessages: the same events have the same bytes, whether
-// they travel alone or together.
+// TestBytesDoNotDependOnMessages: the same events have the same size, in one
+// message or in several.
 func TestBytesDoNotDependOnMessages(t *testing.T) {
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,1000000)", optMetricType: "sint64"})
 	single, bulk := newEncoder(s, 0, 1), newEncoder(s, 0, 50)
@@ -143,8 +143,8 @@ func TestBytesDoNotDependOnMessages(t *testing.T) {
 	}
 }
 
-// TestEncoderGoesOn: content repeats with the pool, and metrics do not.
-func TestEncoderGoesOn(t *testing.T) {
+// TestEncoderRepeatsContent: content repeats with the pool, and metrics do not.
+func TestEncoderRepeatsContent(t *testing.T) {
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,1)"})
 	p := newEncoder(s, 0, 1)
 	now := time.Unix(1700000000, 0)
@@ -183,7 +183,7 @@ func TestEncoderVerifies(t *testing.T) {
 		checkMessage(t, s, msg, 12, i, 1, now)
 		m, _ := riemann.DecodeMsg(msg)
 		if run, stream, index, ok := parseService(m.Events[0].Service); run != 0xabcdef01 || stream != 12 || index != i%1e10 || !ok {
-			t.Fatalf("event %d is called %q", i, m.Events[0].Service)
+			t.Fatalf("event %d has the service %q", i, m.Events[0].Service)
 		}
 		out = rest
 	}
@@ -215,7 +215,7 @@ func TestOddClocks(t *testing.T) {
 	}
 }
 
-// TestEncoderJSON: the lines are those of the events.
+// TestEncoderJSON: the lines are the events as JSON.
 func TestEncoderJSON(t *testing.T) {
 	now := time.UnixMicro(1700000000123456)
 	for _, m := range makeups {

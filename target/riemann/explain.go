@@ -10,21 +10,21 @@ import (
 	"carronade/target"
 )
 
-// What a connection that should have worked turned out to reach.
+// What answered instead of the expected server.
 var (
-	errSpeaksTLS   = errors.New("the port speaks TLS, and plaintext was tried")
-	errSpeaksPlain = errors.New("the port speaks plaintext, and TLS was tried")
+	errSpeaksTLS   = errors.New("the port speaks TLS, but plaintext was tried")
+	errSpeaksPlain = errors.New("the port speaks plaintext, but TLS was tried")
 	errWantsCert   = errors.New("the server requires a client certificate")
 	errRefusesCert = errors.New("the server does not accept the client's certificate")
 	errNoRiemann   = errors.New("the server is not Riemann")
-	errIsTCP       = errors.New("the port speaks Riemann's TCP, and a WebSocket or HTTP was tried")
-	errIsWeb       = errors.New("the port is Riemann's for WebSockets and HTTP, and TCP was tried")
+	errIsTCP       = errors.New("the port speaks Riemann's TCP, but a WebSocket or HTTP was tried")
+	errIsWeb       = errors.New("the port is Riemann's for WebSockets and HTTP, but TCP was tried")
 	errNoPath      = errors.New("the server accepts no events at that path")
 	errNoAnswer    = errors.New("connected, but no answer came in time")
 )
 
-// explain turns an error of connecting into one with a way out. doing names
-// what was tried, with the address.
+// explain adds a hint to a connection error. doing names what was tried, with
+// the address.
 func (c *config) explain(doing string, err error) error {
 	if already := (*target.Error)(nil); errors.As(err, &already) {
 		return err
@@ -39,7 +39,7 @@ func (c *config) hint(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted"
 	case errors.Is(err, errSpeaksTLS) && c.transport.web():
-		return c.transport.scheme + " goes without TLS: take the plain port (often 5556), or make the target riemann+tls://"
+		return c.transport.scheme + " has no TLS: take the plaintext port (often 5556), or make the target riemann+tls://"
 	case errors.Is(err, errSpeaksTLS):
 		return "make the target riemann+tls://, with --tls-cert and --tls-key (Riemann's TLS is mutual) and --tls-ca FILE"
 	case errors.Is(err, errSpeaksPlain):
@@ -72,7 +72,8 @@ func (c *config) hint(err error) string {
 	return "check the address and the server's log"
 }
 
-// diagnose says what an attempt to ask a server met. It may take a second look.
+// diagnose finds the cause of a failed query to a server. It may connect a
+// second time.
 func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 	var (
 		failed    *dial.TLSError
@@ -89,7 +90,7 @@ func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 		}
 		return fmt.Errorf("%w (%w)", what, err)
 	case secure && errors.As(err, &failed):
-		if dial.Hint(err, true) == "" { // not for want of a certificate or of trust in one
+		if dial.Hint(err, true) == "" { // no problem with a certificate
 			plainly := c.dialer
 			plainly.TLS = nil
 			if again := greet(ctx, &plainly, addr, nil); again == nil || errors.As(again, &answerErr) {
@@ -109,16 +110,16 @@ func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 	return fmt.Errorf("%w (%w)", errNoRiemann, err)
 }
 
-// speaksTCP reports whether a Riemann answers frames at an address that did not
-// do for the web.
+// speaksTCP reports whether a Riemann server answers frames at an address that
+// did not accept WebSocket or HTTP.
 func (c *config) speaksTCP(ctx context.Context, addr string) bool {
 	plainly := c.dialer
 	plainly.TLS = nil
 	return greet(ctx, &plainly, addr, nil) == nil
 }
 
-// speaksWeb reports whether a Riemann takes a WebSocket at an address that did
-// not do for TCP.
+// speaksWeb reports whether a Riemann server accepts a WebSocket at an address
+// that did not answer over TCP.
 func (c *config) speaksWeb(ctx context.Context, addr string) bool {
 	nc, err := c.dialer.Dial(ctx, addr)
 	if err != nil {
@@ -128,8 +129,8 @@ func (c *config) speaksWeb(ctx context.Context, addr string) bool {
 	return (&webSocketFraming{path: eventsPath, patience: c.patience()}).greet(ctx, nc, addr) == nil
 }
 
-// isCertAlert reports whether the other side ended the connection for want of a
-// certificate that it believes. With TLS 1.3 that comes after the handshake.
+// isCertAlert reports whether the server ended the connection because it got no
+// certificate that it trusts. With TLS 1.3 that comes after the handshake.
 func isCertAlert(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "remote error: tls:") &&

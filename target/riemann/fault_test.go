@@ -15,7 +15,7 @@ import (
 	"carronade/load"
 )
 
-// seen keeps what became of batches.
+// seen collects outcomes.
 type seen struct {
 	mu  sync.Mutex
 	all []load.Outcome
@@ -27,8 +27,8 @@ func (s *seen) observe(out []load.Outcome) {
 	s.all = append(s.all, out...)
 }
 
-// fire runs a plan, of which the engine checks the identities, and gives up
-// after a time that no test needs.
+// runPlan runs a plan and gives up after 30 seconds, more than any test needs.
+// The engine checks that the counts add up.
 func fire(t *testing.T, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -44,13 +44,12 @@ func fire(t *testing.T, s *session, p load.Plan) *load.Result {
 		t.Fatal(err)
 	}
 	if ctx.Err() != nil {
-		t.Fatalf("the run did not end by itself: %+v, failures %+v", r.Measurement.Counts, r.Failures)
+		t.Fatalf("the run did not end in time: %+v, failures %+v", r.Measurement.Counts, r.Failures)
 	}
 	return r
 }
 
-// tick calls f every few milliseconds until the test ends or f says that it is
-// done.
+// tick calls f every five milliseconds until the test ends or f returns true.
 func tick(t *testing.T, f func() (done bool)) {
 	ended := make(chan struct{})
 	var wg sync.WaitGroup
@@ -71,8 +70,8 @@ func tick(t *testing.T, f func() (done bool)) {
 	t.Cleanup(func() { close(ended); wg.Wait() })
 }
 
-// Connections that are reset under way, again and again: what was written and
-// not answered is unknown, everything else is acked, and it goes on.
+// Connections are reset repeatedly: what was written and not answered is
+// unknown, everything else is acked, and the run continues.
 func TestResets(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -112,23 +111,24 @@ func TestResets(t *testing.T) {
 				t.Errorf("%+v", h.Counts)
 			}
 			if got := f.taken(); got < h.Acked {
-				t.Errorf("%d events acked, and the server took %d", h.Acked, got)
+				t.Errorf("%d events acked, but the server accepted %d", h.Acked, got)
 			}
-			// What is called unknown may have been taken, and nothing else was.
+			// The server may have accepted the unknown ones, but no others.
 			if got := f.taken(); got > h.Acked+h.Unknown && tt.plan.Retry == 0 {
-				t.Errorf("%d events taken, where %d were acked and %d are unknown", got, h.Acked, h.Unknown)
+				t.Errorf("%d events accepted, but %d were acked and %d are unknown", got, h.Acked, h.Unknown)
 			}
 			again := uint64(0)
 			for _, b := range sess.Brokers() {
 				again += b.Reconnects
 			}
-			if again < 2 { // on a busy machine; else there are a dozen
+			if again < 2 { // a dozen are usual, but not on a busy machine
 				t.Errorf("%d reconnects", again)
 			}
 			if got := f.unread(); got > 0 {
 				t.Errorf("%d connections began within a message", got)
 			}
-			// Of reading and of writing, reset and broken: not one for each connection.
+			// Few texts: of reading and of writing, reset and broken pipe. Not one
+			// per connection.
 			if len(r.Failures) > 5 {
 				t.Errorf("failures %+v", r.Failures)
 			}
@@ -136,11 +136,11 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// A server that is away for a while: what is due meanwhile waits, and its
-// response time shows it. Without a schedule the gap between answers does. What
-// each reset connection can cost is what the bound let fly. Nothing here depends
-// on how fast this machine is: the server goes away at a message, and the run
-// ends at another.
+// A server is unreachable for a while: events that are due meanwhile wait, and
+// their response time shows it. Without a schedule the longest stall shows it.
+// Each reset connection leaves at most the in-flight limit unknown. The test
+// does not depend on the machine's speed: the server goes away at a certain
+// message, and the run ends at another.
 func TestAwayAndBack(t *testing.T) {
 	const away = 300 * time.Millisecond
 	for _, tt := range []struct {
@@ -199,15 +199,15 @@ func TestAwayAndBack(t *testing.T) {
 			}
 			if tt.plan.Schedule == nil {
 				if r.Stall.Longest < next-last || next == load.Never {
-					t.Errorf("at most %v without an answer; none from %v to %v, and nobody listened until %v", r.Stall.Longest, last, next, again)
+					t.Errorf("longest stall %v, but no answer from %v to %v, and the server was away until %v", r.Stall.Longest, last, next, again)
 				}
 				return
 			}
 			if h.Acked+h.Unknown != 600 {
 				t.Errorf("%+v", h.Counts)
 			}
-			// The first event that was answered again was due when those before
-			// it had been.
+			// One event was due per millisecond, so the index of the first event
+			// after the silence gives its due time.
 			due := time.Duration(uint64(tt.at)+h.Unknown) * time.Millisecond
 			if want := again - due; h.Response.Max() < want || want < away/2 {
 				t.Errorf("longest response time %v, want %v or more", h.Response.Max(), want)
@@ -216,9 +216,9 @@ func TestAwayAndBack(t *testing.T) {
 	}
 }
 
-// A server that never comes back: the run ends, and says why. What fails
-// meanwhile fails as often as a connection is tried, and not as fast as we can.
-func TestGoneForGood(t *testing.T) {
+// A server never comes back: the run ends, and says why. Events fail with each
+// attempt to connect, and not at full speed.
+func TestServerNeverComesBack(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		measurement load.Limits
@@ -231,7 +231,7 @@ func TestGoneForGood(t *testing.T) {
 			t.Parallel()
 			f := serve(t, nil)
 			sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=200ms"))
-			f.wait(2) // the look around, and the lane's
+			f.wait(2) // the probe's and the lane's
 			f.ln.Close()
 			f.resetAll()
 			r := fire(t, sess, load.Plan{Measurement: tt.measurement})
@@ -246,14 +246,14 @@ func TestGoneForGood(t *testing.T) {
 				t.Errorf("failures %+v", r.Failures)
 			}
 			if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "connecting to "+f.addr) || !strings.Contains(got, "refused") {
-				t.Errorf("the report is not told why: %q", got)
+				t.Errorf("the warnings do not say why: %q", got)
 			}
 		})
 	}
 }
 
-// An answer that does not come leaves its messages unknown, and the connection
-// is another one afterwards.
+// After a timeout the unanswered messages are unknown, and the lane makes a new
+// connection.
 func TestRequestTimeout(t *testing.T) {
 	f := serve(t, nil)
 	sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=100ms"))
@@ -269,17 +269,17 @@ func TestRequestTimeout(t *testing.T) {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
 	for _, o := range s.all {
-		if o.First == 3 && o.Done-o.Sent < 100*time.Millisecond { // the others go with it
+		if o.First == 3 && o.Done-o.Sent < 100*time.Millisecond { // the others end with the connection
 			t.Errorf("given up after %v", o.Done-o.Sent)
 		}
 	}
-	if got := f.connections(); got != 3 { // the look around, and two of the lane
+	if got := f.connections(); got != 3 { // the probe's, and two of the lane
 		t.Errorf("%d connections, want 3", got)
 	}
 }
 
-// Answers that make no sense end the connection, and complete as such.
-func TestSenselessAnswers(t *testing.T) {
+// Invalid answers end the connection, and the outcome has the class protocol.
+func TestInvalidAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer string
@@ -288,7 +288,7 @@ func TestSenselessAnswers(t *testing.T) {
 	}{
 		{"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", "not a frame", 0},
 		{"an oversized frame", "\x7f\xff\xff\xff\x10\x01", "not a frame", 0},
-		{"a length just above what is taken", "\x00\x10\x00\x01\x10\x01", "not a frame", 0},
+		{"a length just above the limit", "\x00\x10\x00\x01\x10\x01", "not a frame", 0},
 		{"undecodable", "\x00\x00\x00\x02\x12\x7f", "", 0},
 		{"an empty message", "\x00\x00\x00\x00", "without the field ok", 0},
 		{"twice", riemann.Ack + riemann.Ack, "not sent", 1},
@@ -310,15 +310,15 @@ func TestSenselessAnswers(t *testing.T) {
 	}
 }
 
-// A connection whose other side is shut down, or over, is made anew; how many
-// of its messages were taken is not known.
+// When the server closes its side, the lane connects again. How many of the
+// unanswered messages the server accepted is unknown.
 func TestHalfClose(t *testing.T) {
 	f := serve(t, nil)
 	sess := opened(t, specOf(t, "riemann://"+f.addr, "reconnect-backoff=1ms"))
 	f.answers(func(n int, nc net.Conn) ([]byte, bool) {
 		if n == 4 {
 			nc.(*net.TCPConn).CloseWrite()
-			return nil, true // and it reads on
+			return nil, true // it keeps reading
 		}
 		return []byte(riemann.Ack), true
 	})
@@ -332,8 +332,9 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// While a server does not read, the bound holds, what waits behind the full
-// socket is the system's doing, and response times show it.
+// While a server does not read, the in-flight limit applies, messages that wait
+// behind the full socket count as the system's delay, and response times show
+// it.
 func TestServerThatStopsReading(t *testing.T) {
 	for _, scheme := range []string{"riemann", "riemann+tls"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -372,8 +373,8 @@ func TestServerThatStopsReading(t *testing.T) {
 	}
 }
 
-// What the server has against a message is told in its words, and the acks
-// before and after it are matched to theirs.
+// A refused message gets the server's text, and the acks before and after it
+// are matched to their messages.
 func TestRefusals(t *testing.T) {
 	f := serve(t, nil)
 	sess := opened(t, specOf(t, "riemann://"+f.addr))
@@ -383,7 +384,7 @@ func TestRefusals(t *testing.T) {
 			return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: "no three"}), true
 		case 7:
 			return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true}), true
-		case 8: // an ack that is longer than it need be
+		case 8: // an ack that is longer than usual
 			return riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, OK: true, Error: ""}), true
 		}
 		return []byte(riemann.Ack), true
@@ -411,9 +412,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A run that is broken off completes what is on its way: written, unknown; the
-// rest, failed.
-func TestAbortBehindAFullSocket(t *testing.T) {
+// Aborting a run completes written messages as unknown, and the others as
+// failed.
+func TestAbortWithFullSocket(t *testing.T) {
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "send-buffer=16KiB")
 	spec.BatchEvents = 100
@@ -434,9 +435,9 @@ func TestAbortBehindAFullSocket(t *testing.T) {
 	}
 }
 
-// Where nothing is in the way, lateness is the generator's: a message was free
-// to go when it was ready.
-func TestLagIsTheGenerators(t *testing.T) {
+// If nothing blocks a message, it is free when it is ready, so that a late send
+// counts as the generator's delay.
+func TestUnblockedMessageIsFreeWhenReady(t *testing.T) {
 	f := serve(t, nil)
 	sess := opened(t, specOf(t, "riemann://"+f.addr))
 	var s seen

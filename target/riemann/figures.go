@@ -13,56 +13,56 @@ import (
 	"carronade/target"
 )
 
-// A Riemann tells how it fares by events about itself, every ten seconds, whose
-// services begin with "riemann " (core.clj, instrumentation-service). Rates are
-// a second's, times are in milliseconds (instrumentation.clj, and
-// interval-metrics' core.clj, whose rate+latency the transports use). A
-// transport's rate counts messages, but that of WebSocket events (tcp.clj,
-// udp.clj: an update for each message; websockets.clj, input-event!); the rate
-// of the streams counts events (transport.clj, handle; core.clj, stream!).
+// A Riemann server emits events about itself every ten seconds. Their services
+// begin with "riemann " (core.clj, instrumentation-service). Rates are per
+// second, times are in milliseconds (instrumentation.clj, and interval-metrics'
+// core.clj, whose rate+latency the transports use). A transport's rate counts
+// messages, except that of WebSockets, which counts events (tcp.clj, udp.clj: an
+// update for each message; websockets.clj, input-event!); the rate of the
+// streams counts events (transport.clj, handle; core.clj, stream!).
 const (
 	ownServices = `service =~ "riemann %"`
 	ownPrefix   = "riemann "
 	streamsRate = "riemann streams rate"
 )
 
-// Looking through the whole index for its own events costs the server, which is
-// not to be measured by asking it: they are looked for once, and again where
-// none were found, and each is then asked for by its host and service, which is
-// a lookup (index.clj, query-for-host-and-service).
+// Searching the whole index for these events is expensive for the server, and
+// queries must not disturb the measurement. So the index is searched once, and
+// again only where nothing was found. After that each event is queried by its
+// host and service, which is a lookup (index.clj, query-for-host-and-service).
 const (
 	lookAgain   = 1500 * time.Millisecond
-	mostMisses  = 3  // lookups without any event, before they are looked for again
+	mostMisses  = 3  // lookups without an event before the index is searched again
 	mostFigures = 64 // figures of one server
 )
 
-// A source asks one server about itself, on a connection of its own. It belongs
-// to one goroutine at a time.
+// A figureSource reads one server's metrics about itself, on a separate
+// connection. It belongs to one goroutine at a time.
 type figureSource struct {
 	a       *asker
-	label   string // tells the servers of a run apart; "": there is one
-	asked   bool   // its address was given to be asked, so that silence is an error
+	label   string // distinguishes the servers of a run; "": one server
+	asked   bool   // its address was given for queries, so no answer is an error
 	names   []figureName
 	looked  time.Time // when the index was searched last
 	misses  int       // lookups in a row that found nothing
 	windows map[string]*window
-	refused bool // there was nobody to ask then
+	refused bool // the last query got no answer
 }
 
-// A window is the time between two of a server's looks at itself, of which its
-// rates are the means. Those that lie within the firing say what it counted of
-// a run; the others tell of before and after, too.
+// A window is the time between two of a server's events about itself. Its rates
+// are means over a window. A window that lies within the run counts only the
+// run's events; the others also count time before or after it.
 type window struct {
 	end     int64   // time of the event that ended it; 0: none was seen
-	ends    int     // of windows since firing began
-	written uint64  // by us, when that was noticed
-	rate    float64 // of it
-	inside  bool    // counted is of a window that began and ended while we fired
+	ends    int     // windows that ended since the run began
+	written uint64  // bytes that we had written when that was noticed
+	rate    float64 // in the window
+	inside  bool    // counted is from a window that began and ended while we were sending
 	counted float64
 }
 
-// look takes in the event that there is now. started says that firing has
-// begun, written how much was fired since.
+// observe processes the newest event. started says that the run has begun;
+// written is how many bytes were written since then.
 func (w *window) look(e *riemann.Event, started bool, written uint64) {
 	at, _ := e.When()
 	switch end := at.UnixMicro(); {
@@ -76,11 +76,11 @@ func (w *window) look(e *riemann.Event, started bool, written uint64) {
 	}
 }
 
-// A figureName is where in the index a figure is.
+// A figureName is the key of a figure in the index.
 type figureName struct{ host, service string }
 
-// tellers are those of a run's servers: of each of its hosts, or of the one
-// that the option tell names.
+// openSources makes a source for each host of the run, or one for the server
+// that the option query-address names.
 func (s *session) openSources() ([]*figureSource, error) {
 	c := s.cfg
 	var all []*figureSource
@@ -115,9 +115,9 @@ func (s *session) openSources() ([]*figureSource, error) {
 	return all, add(r, addr, c.values.String("query-address") != "")
 }
 
-// Figures implements target.FigureSource: what the servers say of themselves. That a
-// server which was not said to answer queries does not is no error; nor is one
-// that keeps no index.
+// Figures implements target.FigureSource: the servers' metrics about themselves.
+// A server without an index is not an error, nor is one that answers no queries
+// unless its address was given for them.
 func (s *session) Figures(ctx context.Context) ([]measure.Figure, error) {
 	if s.figureSources == nil {
 		t, err := s.openSources()
@@ -156,8 +156,8 @@ func (t *figureSource) figures(ctx context.Context, started bool, written uint64
 	return append(figuresOf(events, t.label), t.counted(events, started, written)...), nil
 }
 
-// counted is what the server counted in windows within the firing. Nobody else
-// is distinguished by that: it is what came in.
+// counted returns what the server counted in windows within the run. That
+// includes the events of other senders.
 func (t *figureSource) counted(events []riemann.Event, started bool, written uint64) []measure.Figure {
 	var all []measure.Figure
 	for i := range events {
@@ -189,7 +189,7 @@ func (t *figureSource) events(ctx context.Context) ([]riemann.Event, error) {
 	if len(t.names) == 0 {
 		if time.Since(t.looked) < lookAgain && !t.looked.IsZero() {
 			if t.refused && t.asked {
-				return nil, errors.New("it could not be reached a moment ago")
+				return nil, errors.New("it was unreachable a moment ago")
 			}
 			return nil, nil
 		}
@@ -215,13 +215,13 @@ func (t *figureSource) events(ctx context.Context) ([]riemann.Event, error) {
 	if t.misses++; len(found) > 0 {
 		t.misses = 0
 	}
-	if t.misses >= mostMisses { // a server that began anew, under another name
+	if t.misses >= mostMisses { // the server restarted, under another name
 		t.names, t.looked, t.misses = nil, time.Time{}, 0
 	}
 	return found, err
 }
 
-// quoted is a text as queries have it (query.g4), nil for an absent one.
+// quoted returns a text as a query literal (query.g4), nil for an empty one.
 func quoted(s string) string {
 	if s == "" {
 		return "nil"
@@ -241,7 +241,7 @@ func figuresOf(events []riemann.Event, label string) []measure.Figure {
 		e := &events[i]
 		name, own := strings.CutPrefix(e.Service, ownPrefix)
 		if !own || e.Metric.Kind == riemann.NoMetric || strings.HasSuffix(name, " latency 0.0") {
-			continue // nothing was timed, or it is no more than the least of all times
+			continue // nothing was timed, or it is only the minimum of all times
 		}
 		r := row{host: e.Host, rank: rankOf(name)}
 		r.Name, r.Unit, r.Value = name, unitOf(name), e.Metric.Value()
@@ -253,7 +253,7 @@ func figuresOf(events []riemann.Event, label string) []measure.Figure {
 	figures := make([]measure.Figure, len(rows))
 	for i, r := range rows {
 		if i > 0 && rows[i-1].Name == r.Name || i+1 < len(rows) && rows[i+1].Name == r.Name {
-			r.Name += " of " + r.host // of several servers that send their events to this one
+			r.Name += " of " + r.host // several servers send their events to this one
 		}
 		r.Name += label
 		figures[i] = r.Figure
@@ -261,7 +261,7 @@ func figuresOf(events []riemann.Event, label string) []measure.Figure {
 	return figures
 }
 
-// rankOf sorts what says most before the rest.
+// rankOf sorts the most informative figures first.
 func rankOf(name string) int {
 	switch {
 	case strings.HasPrefix(name, "streams "):
@@ -272,7 +272,7 @@ func rankOf(name string) int {
 	return 2
 }
 
-// unitOf is the unit of a figure, from its name; "" is a plain number.
+// unitOf returns the unit of a figure by its name; "" is a plain number.
 func unitOf(name string) string {
 	switch {
 	case strings.Contains(name, " latency "):

@@ -50,9 +50,8 @@ func TestFiguresOf(t *testing.T) {
 	}
 }
 
-// What a server counted is what it says of windows that lie within the firing:
-// not what it said before, and not of a window in which the firing began or
-// ended.
+// A server's count comes from windows that lie within the run: not from those
+// before it, and not from those in which the run began or ended.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	tl := &figureSource{}
@@ -69,14 +68,14 @@ func TestWindows(t *testing.T) {
 	}{
 		{"before", 100, 7, false, 0, 0},
 		{"the same still", 100, 7, true, 10, 0},
-		{"the firing began in it", 110, 500, true, 20, 0},
-		{"and goes on", 110, 500, true, 30, 0},
-		{"one within", 120, 1000, true, 40, 0},
-		{"whose end was before that of the firing", 120, 1000, true, 50, 1000},
+		{"the run began in it", 110, 500, true, 20, 0},
+		{"the run continues", 110, 500, true, 30, 0},
+		{"one within the run", 120, 1000, true, 40, 0},
+		{"it ended before the run did", 120, 1000, true, 50, 1000},
 		{"another", 130, 1100, true, 60, 1000},
-		{"nothing is fired any more", 130, 1100, true, 60, 1000},
-		{"after", 140, 200, true, 60, 1000},
-		{"and still", 140, 200, true, 60, 1000},
+		{"the run has ended", 130, 1100, true, 60, 1000},
+		{"after the run", 140, 200, true, 60, 1000},
+		{"the same again", 140, 200, true, 60, 1000},
 	} {
 		got := tl.counted(at(step.end, step.rate), step.started, step.written)
 		switch {
@@ -86,16 +85,16 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%s: counted %+v, want %v", step.what, got, step.want)
 		}
 	}
-	// A server of which nothing was heard before begins as late.
+	// A server without earlier events begins with its second window.
 	late := &figureSource{}
 	for i := range int64(3) {
 		if got := late.counted(at(100+i/2*10, 5), true, uint64(i)); len(got) > 0 {
-			t.Errorf("counted %+v of a window whose beginning is not known", got)
+			t.Errorf("counted %+v of a window whose beginning is unknown", got)
 		}
 	}
 }
 
-// told asks until a figure is what is waited for.
+// waitFigure reads the figures until one has the name and ok accepts its value.
 func waitFigure(t *testing.T, s *session, name string, ok func(float64) bool) measure.Figure {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -117,18 +116,17 @@ func waitFigure(t *testing.T, s *session, name string, ok func(float64) bool) me
 		}
 		<-tick.C
 	}
-	t.Fatalf("no %q as it should be in %+v", name, last)
+	t.Fatalf("no expected %q in %+v", name, last)
 	return measure.Figure{}
 }
 
-// What the server counted stands beside what was sent, also over a transport that
-// answers nothing.
+// The server's figures are read, also for a transport that answers nothing.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	srv := stand(t, standinriemann.Options{Interval: 100 * time.Millisecond})
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for { // until it has reported of itself for the first time
+	for { // until the server has emitted events about itself
 		if found, err := ask(t, "riemann://"+srv.Addr(), nil, ownServices); err != nil || len(found) > 0 {
 			break
 		}
@@ -141,7 +139,7 @@ func TestFigures(t *testing.T) {
 		unit      string
 	}{
 		{name: "TCP", url: "riemann://" + srv.Addr(), figure: "server tcp " + srv.Addr() + " in rate", unit: "messages/s"},
-		{name: "UDP, told where", url: "riemann+udp://" + srv.AddrOf("udp"), given: []string{"query-address=" + srv.Addr()}, figure: "server udp " + srv.AddrOf("udp") + " in rate", unit: "messages/s"},
+		{name: "UDP, with a query address", url: "riemann+udp://" + srv.AddrOf("udp"), given: []string{"query-address=" + srv.Addr()}, figure: "server udp " + srv.AddrOf("udp") + " in rate", unit: "messages/s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := opened(t, specOf(t, tt.url, tt.given...))
@@ -156,15 +154,15 @@ func TestFigures(t *testing.T) {
 			}
 			<-done
 			if f := waitFigure(t, s, "streams rate", func(float64) bool { return true }); f.Counts || f.Unit != "events/s" {
-				t.Errorf("%+v, want one in events/s that counts nothing of this run", f)
+				t.Errorf("%+v, want one in events/s that does not count this run", f)
 			}
 		})
 	}
 }
 
-// After the first look, which goes through the whole index, only its own events
-// are asked for.
-func TestFiguresLookOnce(t *testing.T) {
+// After the first query, which searches the whole index, only the server's own
+// events are queried.
+func TestFiguresSearchOnce(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -200,7 +198,7 @@ func TestFiguresLookOnce(t *testing.T) {
 	for range 3 {
 		f, err := tl.figures(t.Context(), false, 0)
 		if err != nil || len(f) != 1 || f[0].Value != 7 {
-			t.Fatalf("told %+v, %v", f, err)
+			t.Fatalf("got %+v, %v", f, err)
 		}
 	}
 	want := []string{ownServices, `host = "a \"b\" \\c" and service = "riemann streams rate"`, `host = "a \"b\" \\c" and service = "riemann streams rate"`}
@@ -211,33 +209,33 @@ func TestFiguresLookOnce(t *testing.T) {
 	}
 }
 
-func TestFiguresOfNobody(t *testing.T) {
+func TestFiguresWithoutServer(t *testing.T) {
 	t.Parallel()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone.Close()
-	// Nobody was said to be there.
+	// Without a query address, an unreachable server is not an error.
 	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
 	s.figureSources = []*figureSource{{a: mustAsk(t, gone.Addr().String())}}
 	for range 2 {
 		if f, err := s.Figures(t.Context()); err != nil || len(f) != 0 {
-			t.Errorf("told %v, %v; want nothing, and no error", f, err)
+			t.Errorf("got %v, %v; want nothing, and no error", f, err)
 		}
 	}
-	// Over UDP that leaves nothing but what was sent, and the report says so.
+	// Over UDP the server's count is then unknown, and the report says so.
 	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, gone.Addr().String()) || !strings.Contains(w, "--query-address") {
-		t.Errorf("warnings %q, want that nobody could be asked", w)
+		t.Errorf("warnings %q, want one that no server answers queries", w)
 	}
-	// Somebody was.
+	// With a query address it is an error.
 	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "query-address="+gone.Addr().String()))
 	for range 2 {
 		if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "read the server metrics") {
 			t.Errorf("got %v, want an error", err)
 		}
 	}
-	// A server without an index has nothing to tell.
+	// A server without an index has no figures.
 	noIndex, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +254,7 @@ func TestFiguresOfNobody(t *testing.T) {
 	}()
 	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "query-address="+noIndex.Addr().String()))
 	if f, err := s.Figures(t.Context()); err != nil || len(f) != 0 {
-		t.Errorf("told %v, %v; want nothing, and no error", f, err)
+		t.Errorf("got %v, %v; want nothing, and no error", f, err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"carronade/target"
 )
 
-// Kind is Riemann. It has no state.
+// Kind implements target.Kind for Riemann. It has no state.
 type Kind struct{}
 
 // opProduce is the one operation.
@@ -43,18 +43,18 @@ func (Kind) Ops() []string { return []string{opProduce} }
 // Options implements target.Kind.
 func (Kind) Options() []target.Option { return options() }
 
-// Verifies implements target.Verifier: the index is queried for what was fired.
+// Verifies implements target.Verifier: the index is queried for what was sent.
 func (Kind) Verifies() bool { return true }
 
-// A message is small and its answer smaller: one at a time, or five, would
-// measure the way there and back. A thousand in flight on a connection is what
-// keeps a server busy and is answered within milliseconds by one that is not.
+// A message is small and its answer smaller, so one at a time, or five, would
+// measure the network round trip. A thousand in flight on a connection keep a
+// server busy, and an idle server answers them within milliseconds.
 const (
 	defaultBatchEvents = "1"
 	defaultInFlight    = "1000"
 )
 
-// Presets implements target.Presetter: what a workload for Riemann starts from.
+// Presets implements target.Presetter.
 func (Kind) Presets(*url.URL, target.Values, map[string]bool) (map[string]string, []string, error) {
 	return map[string]string{"batch-events": defaultBatchEvents, "max-in-flight": defaultInFlight}, nil, nil
 }
@@ -69,7 +69,7 @@ var (
 	_ load.BatchGrouper   = (*lane)(nil)
 )
 
-// A transport is a way to the server: a scheme and what it stands for.
+// A transport is one of Riemann's protocols, named by its URL scheme.
 type transport struct {
 	scheme     string
 	port       string // where none is given
@@ -77,12 +77,12 @@ type transport struct {
 	tls        bool
 	unanswered bool // nothing is acknowledged
 
-	// probe looks whether a Riemann is at an address, and what it says of
-	// itself.
+	// probe checks that a Riemann server answers at an address, and returns
+	// what it says about itself.
 	probe func(ctx context.Context, c *config, addr string) (map[string]any, error)
-	// lane makes a lane and its connection. The presses are of all
-	// streams, by number; its own is the one with its id.
-	lane func(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error)
+	// lane makes a lane and its connection. encoders has one for each stream,
+	// by number; the lane's own stream has its id.
+	lane func(ctx context.Context, c *config, id int, addr string, encoders []*encoder) (sender, error)
 }
 
 // transports are all of them, the usual one first.
@@ -94,18 +94,18 @@ var transports = []transport{
 	{scheme: httpScheme, port: "5556", path: eventsPath, probe: probeWeb, lane: newHTTPLane},
 }
 
-// A sender is a lane as the session knows it, whatever its transport.
+// A sender is a lane of any transport, as the session uses it.
 type sender interface {
 	load.Lane
-	// start is called once, before anything is fired.
+	// start is called once, before the first batch.
 	start(sink load.Sink)
 	// wire returns bytes written and read so far.
 	wire() (written, read uint64)
-	// metrics is what its connections carried so far.
+	// metrics counts what its connections carried so far.
 	metrics() measure.Client
-	// warnings are words for people about what was found.
+	// warnings are for the user.
 	warnings() []string
-	// hangUp ends its connections for good. The lane is closed before, if it
-	// was started.
+	// disconnect ends its connections and makes no new ones. The lane is closed
+	// before, if it was started.
 	hangUp() error
 }

@@ -11,15 +11,14 @@ import (
 	"carronade/measure"
 )
 
-// A lane is a client with one connection, over TCP or TLS. What is fired is
-// pressed into a buffer of the sending thread; Flush hands it on, and writes it
-// from that thread where that need not block. What the socket does not take is
-// left to the connection's flusher. The reader counts the answers, which come
-// in the order of the messages.
+// A lane is a client with one connection, over TCP or TLS. Fire encodes
+// messages into a buffer of the sending thread. Flush queues them, and writes
+// them from that thread where that does not block. The connection's flusher
+// writes what the socket does not accept. The reader counts the answers, which
+// come in the order of the messages.
 //
-// What belongs to the sending thread is touched by no other. All the rest is
-// guarded by mu, which is given up during system calls; writing says that
-// somebody is in one.
+// Only the sending thread uses its own fields. mu guards all others. It is
+// released during write calls; writing is set meanwhile.
 type lane struct {
 	id   int
 	cfg  *config
@@ -27,68 +26,68 @@ type lane struct {
 	sink load.Sink
 	wall time.Time // of the run's start
 
-	poller    func(lane int) *socket.Poller // where its thread waits, nil where it waits elsewhere; nil: nowhere else
-	connected *atomic.Int32                 // clients that have a connection; nil: no other sends for this one
+	poller    func(lane int) *socket.Poller // of the lane's thread; nil, or returning nil: the thread has none
+	connected *atomic.Int32                 // clients that have a connection; nil: no other client sends this one's events
 
 	web framing // nil: frames of protocol buffers
 
-	// The sending thread's.
-	presses []*encoder // by stream
-	widest  int        // bytes that no message of theirs exceeds
-	fill    []byte     // messages pressed and not handed on
-	fresh   []run      // of them
+	// Fields of the sending thread.
+	encoders []*encoder // by stream
+	widest   int        // bytes of the largest message
+	fill     []byte     // messages encoded and not queued yet
+	fresh    []run      // the same messages
 
 	ctx    context.Context // of its goroutines
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
 	mu      sync.Mutex
-	cond    *sync.Cond // handed, writing or dead have changed
+	cond    *sync.Cond // flusherWrites, writing or dead have changed
 	link    *link      // nil while there is none
 	closed  bool
-	wanting bool // said that it is full, and owes a Ready
+	wanting bool // Fire was refused for lack of room, so Ready is due
 	downAt  time.Duration
 	downErr error
 
-	// The stream, over all connections: messages are numbered as they are
-	// handed on. What waits is in two buffers, so that one can be written while
-	// the other fills; both begin with a whole message.
+	// The stream, over all connections: messages are numbered in the order in
+	// which they are queued. Unwritten messages are in two buffers, so that one
+	// can be written while the other fills; both begin at a message's start.
 	queue     runs
-	stamped   uint64 // runs before it were begun
-	passed    uint64 // messages handed on
+	stamped   uint64 // runs before this number were begun
+	passed    uint64 // messages queued
 	completed uint64 // messages answered or given up
 	begun     uint64 // messages of which a byte was written, as far as is known
-	upto      uint64 // messages begun, or in a writer's hands
+	upto      uint64 // messages begun, or passed to a write that has not returned
 	out       []byte // being written
-	outLast   uint64 // messages up to its end
-	off       int    // bytes of it that were written
-	edge      int    // the first end of a message in it that is not before off
-	edged     uint64 // messages up to there
-	waiting   []byte // to be written after it
+	outLast   uint64 // messages up to the end of out
+	off       int    // bytes of out that were written
+	edge      int    // the first end of a message in out at or after off
+	edged     uint64 // messages up to edge
+	waiting   []byte // to be written after out
 	writing   bool
-	handed    bool // the flusher is to write, or does
-	adopting  bool // somebody waits until nobody writes
+	handed    bool // writing is left to the flusher
+	adopting  bool // usePoller waits for writing to end
 	waited    bool // what is being written waited behind a full socket
 
-	since     time.Duration // while answers are taken: the earliest that they can have arrived; 0: not known
+	since     time.Duration // while answers are processed: their earliest possible arrival; 0: not known
 	outcomes  []load.Outcome
-	answer    []byte // the last one that was no plain ack
+	answer    []byte // the last one that was not a plain ack
 	answers   int    // events of the message that it answered
 	refused   int32  // how many of them it refuses
-	text      string // its words
+	text      string // its reason
 	counts    measure.Client
 	writtenBy atomic.Uint64 // bytes, all connections
 	readBy    atomic.Uint64
 }
 
-// bufferBytes is how much may wait to be written, twice: for the thread, and
-// behind a full socket. It is more than a batch group is and less than the
-// processor's cache.
+// bufferBytes bounds each of a lane's two queues of unwritten messages: that of
+// the thread, and that behind a full socket. It is larger than a batch group and
+// smaller than the processor's cache.
 const bufferBytes = 256 << 10
 
-// newTCPLane is a transport's lane: it connects.
-func newTCPLane(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error) {
-	l := newLane(c, id, addr, presses)
+// newTCPLane implements transport.lane.
+func newTCPLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder) (sender, error) {
+	l := newLane(c, id, addr, encoders)
 	k, err := l.dial(ctx)
 	if err != nil {
 		l.cancel()
@@ -98,9 +97,9 @@ func newTCPLane(ctx context.Context, c *config, id int, addr string, presses []*
 	return l, nil
 }
 
-func newLane(c *config, id int, addr string, presses []*encoder) *lane {
-	l := &lane{id: id, cfg: c, addr: addr, presses: presses}
-	for _, p := range presses {
+func newLane(c *config, id int, addr string, encoders []*encoder) *lane {
+	l := &lane{id: id, cfg: c, addr: addr, encoders: encoders}
+	for _, p := range encoders {
 		l.widest = max(l.widest, p.size())
 	}
 	l.cond = sync.NewCond(&l.mu)
@@ -110,10 +109,10 @@ func newLane(c *config, id int, addr string, presses []*encoder) *lane {
 	return l
 }
 
-// most is the size of a buffer: two messages at least.
+// bufferSize is the size of a buffer in bytes: at least two messages.
 func (l *lane) most() int { return max(bufferBytes, 2*l.size()) }
 
-// size is the bytes that no message exceeds.
+// size is the largest size of a message, in bytes.
 func (l *lane) size() int {
 	if l.web != nil {
 		return l.web.size()
@@ -135,8 +134,8 @@ func (l *lane) BatchGroup(_ int32, _ uint64, events int) int {
 	return l.places()
 }
 
-// places is how many messages may be fired now. Where the buffer is full it is
-// handed on, which often makes room.
+// capacity is how many messages Fire accepts now. It flushes a full buffer,
+// which often makes room.
 func (l *lane) places() int {
 	for {
 		l.mu.Lock()
@@ -156,11 +155,12 @@ func (l *lane) places() int {
 	}
 }
 
-// accepts reports whether messages are taken. Without a connection none are,
-// so that events wait where they are counted as waiting; after a long time
-// without one they are taken, and fail with the next attempt to connect, so
-// that a run against a server that never comes back ends. They do not fail at
-// once: a run at full speed would do nothing else, millions of times a second.
+// accepts reports whether the lane accepts messages. Without a connection it
+// accepts none, so that events wait in the engine's queue, where they count as
+// waiting. After a long time without a connection it accepts them again, and
+// they fail with the next attempt to connect, so that a run ends even if the
+// server never comes back. They do not fail at once: otherwise a run at full
+// speed would fail millions of events per second.
 func (l *lane) accepts(now time.Duration) bool {
 	if l.closed || (l.link == nil || l.link.dead) && !l.gone(now) {
 		return false
@@ -171,8 +171,8 @@ func (l *lane) accepts(now time.Duration) bool {
 	return len(l.waiting) <= l.most()-l.size()
 }
 
-// gone reports whether there has been no connection for so long that events
-// are not kept any longer. Where another client can send them, they always are.
+// unreachable reports whether there has been no connection for longer than
+// events are kept. It is false while another client can send them.
 func (l *lane) gone(now time.Duration) bool {
 	if l.connected != nil && l.connected.Load() > 0 {
 		return false
@@ -188,14 +188,14 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		s := &batches[i]
 		n := int(max(s.Batches, 1))
 		if n > places {
-			// It takes what fits, and a look at what has been written meanwhile.
+			// Writes may have made room since the last check.
 			if places = l.places(); n > places {
 				l.want()
 				break
 			}
 		}
 		places -= n
-		p := l.presses[s.Stream]
+		p := l.encoders[s.Stream]
 		at := len(l.fill)
 		if l.web != nil {
 			l.fill, s.Bytes = l.web.append(l.fill, p, s.First, n, int(s.Events)/n, now)
@@ -210,8 +210,8 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	return taken
 }
 
-// want notes that the engine is told when there is room again, or tells it at
-// once when there is room by now.
+// requestReady makes the lane call Ready when it has room again, or at once if
+// it has room by now.
 func (l *lane) want() {
 	l.mu.Lock()
 	l.wanting = true
@@ -219,13 +219,13 @@ func (l *lane) want() {
 	l.mu.Unlock()
 }
 
-// ready keeps the promise of a lane that was full. It waits for half of the
-// buffer, so that what is fired then is worth a write.
+// ready calls Ready if it is due. It waits until half of the buffer is free, so
+// that the next write is large.
 func (l *lane) ready(now time.Duration) {
 	if l.wanting && l.accepts(now) && len(l.waiting) <= l.most()/2 {
 		l.wanting = false
 		if l.since > 0 {
-			now = l.since // that nobody read is not the system's doing
+			now = l.since // the delay in reading is the generator's, not the system's
 		}
 		l.sink.Ready(l.id, now)
 	}
@@ -257,7 +257,7 @@ func (l *lane) Flush() {
 	l.pump()
 }
 
-// Close implements load.Lane: what is unanswered is given up.
+// Close implements load.Lane: it gives up unanswered messages.
 func (l *lane) Close() error {
 	l.Flush()
 	l.mu.Lock()
@@ -267,7 +267,7 @@ func (l *lane) Close() error {
 	}
 	l.closed = true
 	now := l.sink.Now()
-	l.begin(l.upto) // what is in a writer's hands may be written by now
+	l.begin(l.upto) // a write in progress may have sent them by now
 	l.giveUp(now, load.Canceled, load.TextUnanswered)
 	l.drop(now, load.Canceled, load.TextUnwritten)
 	l.deliver()
@@ -283,7 +283,7 @@ func (l *lane) start(sink load.Sink) {
 	l.tasks.Go(l.keep)
 }
 
-// hangUp implements sender.
+// disconnect implements sender.
 func (l *lane) hangUp() error {
 	l.cancel()
 	l.mu.Lock()
@@ -301,7 +301,7 @@ func (l *lane) wire() (written, read uint64) { return l.writtenBy.Load(), l.read
 // warnings implements sender.
 func (l *lane) warnings() []string { return nil }
 
-// complete notes the fate of the first n messages of the oldest run.
+// complete adds an outcome for the first n messages of the oldest run.
 func (l *lane) complete(n uint64, done time.Duration) *load.Outcome {
 	r := l.queue.at(l.queue.head)
 	part := r
@@ -315,7 +315,7 @@ func (l *lane) complete(n uint64, done time.Duration) *load.Outcome {
 	l.completed += n
 	place := int64(-1)
 	if l.cfg.verify {
-		place = int64(part.batch.First) // its unique name says which it is
+		place = int64(part.batch.First) // a verified event's service contains its index
 	}
 	l.outcomes = append(l.outcomes, load.Outcome{
 		Batch: part.batch, Lane: int32(l.id), Sent: part.sent, Done: max(done, part.sent), Earliest: l.since, Wire: part.wire, Place: place,
@@ -323,7 +323,7 @@ func (l *lane) complete(n uint64, done time.Duration) *load.Outcome {
 	return &l.outcomes[len(l.outcomes)-1]
 }
 
-// deliver hands the outcomes over.
+// deliver passes the outcomes to the sink.
 func (l *lane) deliver() {
 	if len(l.outcomes) > 0 {
 		l.sink.Complete(l.outcomes)
@@ -332,7 +332,7 @@ func (l *lane) deliver() {
 	}
 }
 
-// giveUp completes the messages that were begun as unknown.
+// giveUp completes the messages that were begun, as unknown.
 func (l *lane) giveUp(now time.Duration, class load.Class, text string) {
 	for !l.queue.empty() {
 		r := l.queue.at(l.queue.head)
@@ -344,22 +344,22 @@ func (l *lane) giveUp(now time.Duration, class load.Class, text string) {
 	}
 }
 
-// drop completes the messages that were not begun, which must be all that are
-// left, as failed.
+// drop completes the messages that were not begun, as failed. No others may be
+// left.
 func (l *lane) drop(now time.Duration, class load.Class, text string) {
 	for !l.queue.empty() {
 		o := l.complete(l.queue.at(l.queue.head).batches(), now)
 		o.Failed, o.Class, o.Text, o.Wire = o.Events, class, text, 0
 	}
 	l.begun, l.upto = l.passed, l.passed
-	if !l.writing { // else it is a writer's, and nobody writes after it
+	if !l.writing { // otherwise a writer uses out, and no write follows
 		l.out, l.off, l.edge = l.out[:0], 0, 0
 		l.outLast, l.edged = l.passed, l.passed
 	}
 	l.waiting = l.waiting[:0]
 }
 
-// fail completes all that waits for a connection which does not come.
+// fail completes all messages that wait for a connection, as failed.
 func (l *lane) fail(now time.Duration) {
 	l.drop(now, load.Refused, wordsOf(l.downErr))
 	l.deliver()

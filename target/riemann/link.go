@@ -12,12 +12,12 @@ import (
 	"carronade/load"
 )
 
-// A link is one connection of a lane. All of it but the reader's buffer is
-// guarded by the lane's lock.
+// A link is one connection of a lane. The lane's lock guards all of it except
+// the reader's buffer.
 type link struct {
 	l      *lane
 	nc     net.Conn
-	out    *socket.Writer // where it is not direct, the flusher writes everything, blocking
+	out    *socket.Writer // unless it is direct, the flusher does all writing, and blocks
 	seg    [1][]byte
 	dead   bool
 	cause  error
@@ -34,7 +34,7 @@ var (
 	errLast    = errors.New("the server accepts no more messages on this connection")
 )
 
-// A protocolError is an answer that makes no sense.
+// A protocolError is an answer that violates the protocol.
 type protocolError struct{ err error }
 
 func (e *protocolError) Error() string { return e.err.Error() }
@@ -53,12 +53,12 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 		}
 	}
 	k := &link{l: l, nc: nc}
-	k.out = socket.NewWriter(nc, func() time.Duration { return l.sink.Now() }) // there is no sink before the run
+	k.out = socket.NewWriter(nc, func() time.Duration { return l.sink.Now() }) // the sink is set when the run starts
 	return k, nil
 }
 
-// adopt leaves the reading to the poller of the lane's thread, where there is one
-// and the connection is plain.
+// usePoller leaves the reading to the poller of the lane's thread, if it has one
+// and the connection is plaintext.
 func (k *link) adopt() {
 	if k.l.poller == nil {
 		return
@@ -80,10 +80,11 @@ func (k *link) adopt() {
 	}
 }
 
-// reconnectMost bounds the pause between attempts to connect.
+// reconnectMost bounds the pause between attempts to connect, unless the option
+// reconnect-backoff is longer.
 const reconnectMost = time.Second
 
-// keep keeps a connection until the lane's context ends.
+// keepConnected connects, and reconnects, until the lane's context ends.
 func (l *lane) keep() {
 	pause, orderly := time.Duration(0), false
 	for {
@@ -127,7 +128,7 @@ func (l *lane) keep() {
 	}
 }
 
-// up begins to use a connection.
+// up starts to use a connection.
 func (l *lane) up(k *link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,21 +143,21 @@ func (l *lane) up(k *link) {
 		return
 	}
 	k.watch = time.AfterFunc(l.cfg.requestTimeout, k.check)
-	if l.pending() && !l.writing && !k.dead { // what waited for it goes first
+	if l.pending() && !l.writing && !k.dead { // messages that waited for it go first
 		l.writing = true
 		l.hand()
 	}
 	l.ready(now)
 }
 
-// connects counts the client among those that have a connection.
+// countConnected adds n to the number of clients that have a connection.
 func (l *lane) connects(n int32) {
 	if l.connected != nil {
 		l.connected.Add(n)
 	}
 }
 
-// down notes that there is no connection to be had.
+// down notes that an attempt to connect failed.
 func (l *lane) down(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,8 +168,9 @@ func (l *lane) down(err error) {
 	}
 }
 
-// lost completes what a lost connection leaves behind: what was begun is unknown,
-// the rest waits for the next one. It reports whether there is to be none.
+// lost cleans up after a lost connection: messages that were begun are completed
+// as unknown, the others wait for the next connection. over reports that the
+// lane is closed and makes no other.
 func (l *lane) lost(k *link, err error) (over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +188,7 @@ func (l *lane) lost(k *link, err error) (over bool) {
 		return true
 	}
 	l.giveUp(now, classOf(k.cause), wordsOf(k.cause))
-	// A message of which the server got a part goes on nowhere.
+	// Skip the rest of a message that was written in part.
 	for l.edged < l.begun {
 		l.walk()
 	}
@@ -196,7 +198,7 @@ func (l *lane) lost(k *link, err error) (over bool) {
 	return false
 }
 
-// classOf is the class of what a connection's end left unknown.
+// classOf is the class of messages that a connection's end left unknown.
 func classOf(cause error) load.Class {
 	switch {
 	case errors.Is(cause, errTimeout):
@@ -209,8 +211,8 @@ func classOf(cause error) load.Class {
 	return load.Refused
 }
 
-// wordsOf is what is told of a connection's end, without the address of our own
-// side: its port is another one each time, and the report counts by words.
+// errorText returns the text of a connection's error without the local address:
+// its port changes with each connection, and the report counts equal texts.
 func wordsOf(cause error) string {
 	if op := (*net.OpError)(nil); errors.As(cause, &op) && op.Source != nil {
 		theirs := *op
@@ -230,8 +232,8 @@ func (k *link) kill(cause error) {
 	k.l.cond.Broadcast()
 }
 
-// check ends the connection when its oldest message was not answered in time:
-// whatever came then could not be trusted to be the answer to what was asked.
+// checkTimeout ends the connection when its oldest message was not answered in
+// time: a later answer could not be trusted to belong to it.
 func (k *link) check() {
 	l := k.l
 	l.mu.Lock()
@@ -253,7 +255,7 @@ func (k *link) check() {
 // pending reports whether there is something to write.
 func (l *lane) pending() bool { return l.off < len(l.out) || len(l.waiting) > 0 }
 
-// pump writes what waits, unless somebody is at it.
+// pump writes what waits, unless a write is in progress.
 func (l *lane) pump() {
 	k := l.link
 	if l.writing || k == nil || k.dead || !l.pending() {
@@ -274,13 +276,13 @@ func (l *lane) pump() {
 	l.hand()
 }
 
-// hand leaves the writing to the flusher.
+// wakeFlusher leaves the writing to the flusher.
 func (l *lane) hand() {
 	l.handed = true
 	l.cond.Broadcast()
 }
 
-// rest ends writing.
+// endWriting notes that no write is in progress.
 func (l *lane) rest() {
 	l.writing, l.handed = false, false
 	if l.adopting || l.link == nil || l.link.dead {
@@ -288,7 +290,7 @@ func (l *lane) rest() {
 	}
 }
 
-// flusher writes what the socket would not take at once.
+// flusher writes what the socket did not accept at once.
 func (k *link) flusher() {
 	l := k.l
 	l.mu.Lock()
@@ -310,9 +312,9 @@ func (k *link) flusher() {
 	}
 }
 
-// write writes what is in one buffer, and gives up the lock meanwhile. With
-// wait it waits until the socket takes some. False: the socket took less than
-// it was given, or the link is dead.
+// write writes the contents of one buffer, and releases the lock meanwhile. With
+// wait it waits until the socket accepts some bytes. It returns false if the
+// socket accepted fewer bytes than it was given, or the link is dead.
 func (k *link) write(wait bool) bool {
 	l := k.l
 	if l.off == len(l.out) {
@@ -328,12 +330,12 @@ func (k *link) write(wait bool) bool {
 	n, err := k.out.Write(wait)
 	l.mu.Lock()
 	l.writtenBy.Add(uint64(n))
-	if l.closed { // all is completed
+	if l.closed { // all messages are completed
 		k.kill(errClosed)
 		return false
 	}
 	if err != nil && !k.out.Direct() {
-		n = total // as much of it may have gone
+		n = total // all of it may have been sent
 	}
 	l.wrote(n)
 	if err != nil {
@@ -342,7 +344,7 @@ func (k *link) write(wait bool) bool {
 	return n == total && !k.dead
 }
 
-// wrote notes that n bytes more were written.
+// wrote notes that n more bytes were written.
 func (l *lane) wrote(n int) {
 	l.off += n
 	if l.off == len(l.out) {
@@ -359,7 +361,7 @@ func (l *lane) wrote(n int) {
 	l.begin(l.edged)
 }
 
-// walk goes to the end of the next message in out.
+// advanceEdge moves edge to the end of the next message in out.
 func (l *lane) walk() {
 	if l.web != nil {
 		l.edge += l.web.walk(l.out[l.edge:])
@@ -369,7 +371,8 @@ func (l *lane) walk() {
 	l.edged++
 }
 
-// whole is how many messages were written to their ends, while nobody writes.
+// fullyWritten is how many messages were written completely. It is valid only
+// while no write is in progress.
 func (l *lane) whole() uint64 {
 	if l.edge > l.off {
 		return l.edged - 1
@@ -377,7 +380,7 @@ func (l *lane) whole() uint64 {
 	return l.edged
 }
 
-// begin notes that messages up to number n were begun, by the last write.
+// begin notes that the last write began messages up to number n.
 func (l *lane) begin(n uint64) {
 	if n <= l.begun {
 		return
@@ -394,8 +397,8 @@ func (l *lane) begin(n uint64) {
 		}
 		r.sent = at
 		if l.waited {
-			// It waited behind a socket that took no more: the system's
-			// doing, not the generator's.
+			// It waited behind a full socket, which is the system's delay, not
+			// the generator's.
 			r.batch.Free = max(r.batch.Free, at)
 		}
 	}

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// readBuffer holds ten thousand acks.
+	// readBuffer has room for ten thousand acks.
 	readBuffer = 64 << 10
-	// mostRefusal bounds an answer, of which the longest are exceptions with
-	// their causes.
+	// mostRefusal bounds an answer. The longest are exceptions with their
+	// causes.
 	mostRefusal = 1 << 20
-	// mostUnread bounds what is kept of answers that do not end, such as an
-	// HTTP response of nothing but fields.
+	// mostUnread bounds the buffer for answers that do not end, such as an
+	// endless HTTP header.
 	mostUnread = 4 * mostRefusal
 )
 
 var errEndless = errors.New("an answer that does not end")
 
-// read reads answers until the connection ends, and says why it did.
+// read reads answers until the connection ends, and returns why it ended.
 func (k *link) read() (err error) {
 	r := reader{k: k, buf: make([]byte, readBuffer)}
 	if c, ok := k.nc.(*socket.Conn); ok {
@@ -45,22 +45,22 @@ func (k *link) read() (err error) {
 	return err
 }
 
-// A reader has what of an answer has come.
+// A reader keeps the beginning of an incomplete answer.
 type reader struct {
 	k    *link
 	buf  []byte
 	have int
 }
 
-// read reads once; polled is the connection where a poller reads it. An error is why
-// the connection ended.
+// read reads once. polled is the connection if a poller reads it, else nil. The
+// error is why the connection ended.
 func (r *reader) read(polled *socket.Conn) (n int, err error) {
 	k, l := r.k, r.k.l
 	n, err = k.nc.Read(r.buf[r.have:])
 	if n == 0 && err == nil {
 		return 0, nil
 	}
-	// One look at the clock for all answers that this wake-up brought.
+	// Read the clock once for all answers of this read.
 	now := l.sink.Now()
 	l.readBy.Add(uint64(n))
 	r.have += n
@@ -74,7 +74,7 @@ func (r *reader) read(polled *socket.Conn) (n int, err error) {
 	}
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			err = errHangUp // also when it would read on: nothing it did could be known
+			err = errHangUp // even if the server still reads: what it does could not be known
 		}
 		return n, err
 	}
@@ -88,15 +88,15 @@ func (r *reader) read(polled *socket.Conn) (n int, err error) {
 	return n, nil
 }
 
-// take completes what the answers in b decide, and returns what is left of b:
-// the beginning of another.
+// processAnswers completes the messages that the answers in b are for, and
+// returns the rest of b, the beginning of another answer.
 func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 	l := k.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, completed := came.Last, l.completed
 	if k.dead {
-		return nil, k.cause // what was sent is being given up elsewhere
+		return nil, k.cause // lost, or Close, gives up what was sent
 	}
 	for {
 		var acks int
@@ -110,7 +110,7 @@ func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 		if l.answered(uint64(acks), now) != nil {
 			err = &protocolError{errMany}
 		} else if err != nil {
-			if !errors.Is(err, errHangUp) { // in so many words
+			if !errors.Is(err, errHangUp) { // a close frame is not a protocol error
 				err = &protocolError{err}
 			}
 		} else if msg != nil {
@@ -118,14 +118,14 @@ func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 		}
 		k.proven = k.proven || acks > 0 || msg != nil
 		if err == nil && msg != nil && l.web != nil && l.web.over() {
-			err = errLast // before something is written that nobody reads
+			err = errLast // before something is written that the server does not read
 		}
 		if err != nil || msg == nil && (l.web == nil || acks == 0) {
 			break
 		}
 	}
 	if err != nil {
-		k.kill(err) // before the sending thread, which may be this one, fires what nobody reads
+		k.kill(err) // before the sending thread, which may be this one, sends more on it
 	}
 	k.came(came, int(l.completed-completed), len(b) > 0)
 	l.deliver()
@@ -134,7 +134,7 @@ func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 	return b, err
 }
 
-// came notes when the answers arrived that are about to be delivered.
+// noteArrival notes when the answers arrived that are about to be delivered.
 func (k *link) came(at socket.Arrival, answers int, more bool) {
 	l := k.l
 	if answers == 0 {
@@ -149,7 +149,7 @@ func (k *link) came(at socket.Arrival, answers int, more bool) {
 	}
 }
 
-// answered notes that the oldest n messages were taken.
+// answered completes the oldest n messages as acked.
 func (l *lane) answered(n uint64, now time.Duration) error {
 	if err := l.expected(n); err != nil {
 		return err
@@ -163,8 +163,9 @@ func (l *lane) answered(n uint64, now time.Duration) error {
 	return nil
 }
 
-// expected checks that the oldest n messages may have been answered, and notes
-// that they were sent: the writer may not have come back yet.
+// expected checks that the oldest n messages were sent, so that the server can
+// have answered them, and notes that they were begun: their write may not have
+// returned yet.
 func (l *lane) expected(n uint64) error {
 	most := l.upto
 	if !l.writing {
@@ -177,19 +178,19 @@ func (l *lane) expected(n uint64) error {
 	return nil
 }
 
-// expects is how many messages of how many events are answered next.
+// expects returns how many messages, of how many events each, are answered next.
 func (l *lane) expects() (messages, events int) {
 	if l.queue.empty() {
-		return 1, 1 // it will turn out that none was
+		return 1, 1 // answered will report that none was sent
 	}
 	r := l.queue.at(l.queue.head)
 	return int(r.batches()), int(uint64(r.batch.Events) / r.batches())
 }
 
-// judge deals with an answer that is no plain ack.
+// processAnswer completes the message of an answer that is not a plain ack.
 func (l *lane) judge(msg []byte, now time.Duration) error {
 	_, events := l.expects()
-	if l.answer == nil || events != l.answers || string(msg) != string(l.answer) { // a server that refuses everything says the same of each
+	if l.answer == nil || events != l.answers || string(msg) != string(l.answer) { // a server that refuses everything repeats one answer
 		refused, text, err := l.verdict(msg, events)
 		if err != nil {
 			return &protocolError{err}
@@ -212,7 +213,7 @@ func (l *lane) judge(msg []byte, now time.Duration) error {
 	return nil
 }
 
-// verdict reads how many events of its message an answer refuses, and why.
+// refusals reads how many events of its message an answer refuses, and why.
 func (l *lane) verdict(msg []byte, events int) (refused int32, text string, err error) {
 	if l.web != nil {
 		return l.web.verdict(msg, int32(events))
@@ -226,7 +227,7 @@ func (l *lane) verdict(msg []byte, events int) (refused int32, text string, err 
 	case m.OK && m.HasOK:
 		return 0, "", nil
 	}
-	return math.MaxInt32, m.Error, nil // a message is taken whole, or not
+	return math.MaxInt32, m.Error, nil // a message is accepted or refused as a unit
 }
 
 func wrapped(err error) error {

@@ -15,7 +15,7 @@ import (
 	"carronade/load"
 )
 
-// A ledger is a sink that adds up.
+// A countingSink counts what is completed.
 type ledger struct {
 	start                   time.Time
 	mu                      sync.Mutex
@@ -68,7 +68,7 @@ func (s *ledger) poke() {
 	}
 }
 
-// until waits until so many batches are completed.
+// until waits until the given number of batches is completed.
 func (s *ledger) until(t testing.TB, batches uint64) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -87,16 +87,15 @@ func (s *ledger) until(t testing.TB, batches uint64) {
 	}
 }
 
-// While a message is being written an answer may be to it, for all that is
-// known; one more than there are messages cannot be right, and ends the
-// connection.
+// While a message is being written, an answer may already be to it. One answer
+// more than there are messages is an error, and ends the connection.
 func TestAnswersWhileWriting(t *testing.T) {
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
 	spec.BatchEvents = 1000
 	s := opened(t, spec)
 	l := s.lanes[0].(*lane)
-	here, there := net.Pipe() // what is written is what is read
+	here, there := net.Pipe() // a write ends only when all of it is read
 	l.link.nc.Close()
 	k := &link{l: l, nc: here}
 	l.link = k
@@ -115,7 +114,7 @@ func TestAnswersWhileWriting(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, there, int64(binary.BigEndian.Uint32(head[:]))); err != nil {
 		t.Fatal(err)
 	}
-	// The first is written, and half of the second is not.
+	// The first is written, the second is not.
 	if _, err := io.WriteString(there, riemann.Ack); err != nil {
 		t.Fatal(err)
 	}
@@ -133,18 +132,18 @@ func TestAnswersWhileWriting(t *testing.T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !errors.As(k.cause, new(*protocolError)) {
-		t.Errorf("the connection ended by %v", k.cause)
+		t.Errorf("the connection ended with %v", k.cause)
 	}
 }
 
-// A message that is answered before all of it is written makes no sense: the
+// An answer to a message that is not completely written is an error: the
 // connection ends, and the rest of the message is not sent.
 func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
-	const events = 100_000 // more bytes than sockets hold
+	const events = 100_000 // more bytes than sockets buffer
 	got := make(chan int64, 1)
 	var met atomic.Bool
 	addr := accepting(t, func(nc net.Conn) {
-		if !met.Swap(true) { // the look around
+		if !met.Swap(true) { // the probe
 			var head [riemann.FrameHead]byte
 			io.ReadFull(nc, head[:])
 			io.WriteString(nc, riemann.Ack)
@@ -165,7 +164,7 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 	s := opened(t, spec)
 	l := s.lanes[0].(*lane)
 	if !l.link.out.Direct() {
-		t.Skip("a blocking write is whole, or the connection is over")
+		t.Skip("a blocking write is complete, or the connection has ended")
 	}
 	s.Start(newLedger())
 	if n := l.Fire([]load.Batch{{Events: events, DueFirst: -1, DueLast: -1}}); n != 1 {
@@ -175,25 +174,25 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 	select {
 	case missing := <-got:
 		if missing <= 0 {
-			t.Error("the message was written on")
+			t.Error("the rest of the message was written")
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("the connection goes on")
+		t.Error("the connection did not end")
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// What lies in a writer's hands when the run ends may have been written: it is
-// not called failed.
+// A message in a write that has not returned when the run ends may have been
+// written: it does not count as failed.
 func TestCloseWhileWriting(t *testing.T) {
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
 	spec.BatchEvents = 100
 	s := opened(t, spec)
 	l := s.lanes[0].(*lane)
-	here, there := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for all
+	here, there := net.Pipe() // not a *net.TCPConn, as with TLS: one blocking write for all
 	defer there.Close()
 	l.link.nc.Close()
 	l.link = &link{l: l, nc: here}
@@ -221,8 +220,9 @@ func TestCloseWhileWriting(t *testing.T) {
 	}
 }
 
-// rigged is a lane in the state after so many messages of a batch group were
-// written, with a connection nobody uses.
+// newTestLane makes a lane that has sent a batch group of messages of one event,
+// which are written or only queued. The other side of its connection does
+// nothing.
 func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
 	t.Helper()
 	spec := specOf(t, "riemann://127.0.0.1:1")
@@ -240,7 +240,7 @@ func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
 	if l.Fire([]load.Batch{{Events: int32(events), Batches: int32(events), DueFirst: -1, DueLast: -1}}) != 1 {
 		t.Fatal("not taken")
 	}
-	l.writing = true // else Flush hands it to a flusher
+	l.writing = true // otherwise Flush would write
 	l.Flush()
 	l.writing = false
 	if written {
@@ -251,8 +251,8 @@ func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
 	return l, sink
 }
 
-// No bytes from a server make the reader complete what was not sent, or one thing
-// twice, whatever pieces they come in.
+// Whatever bytes a server sends, in whatever pieces, the reader completes no
+// message that was not sent, and none twice.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(riemann.Ack), uint8(1), true)
 	f.Add([]byte(riemann.Ack+riemann.Ack+riemann.Ack), uint8(7), true)
@@ -274,18 +274,18 @@ func FuzzAnswers(f *testing.F) {
 			rest, err = k.take(rest, socket.Arrival{Last: sink.Now()})
 		}
 		if !written && sink.batches > 0 {
-			t.Errorf("%d batches completed, and none was sent", sink.batches)
+			t.Errorf("%d batches completed, but none was sent", sink.batches)
 		}
 		l.lost(k, errHangUp)
 		completed := sink.batches
 		if written && completed != messages || sink.wrong > 0 {
-			t.Errorf("%d batches completed, %d out of turn", completed, sink.wrong)
+			t.Errorf("%d batches completed, %d out of order", completed, sink.wrong)
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if sink.batches != messages || sink.acked+sink.failed+sink.unknown != messages || sink.wrong > 0 {
-			t.Errorf("%d batches completed, %d out of turn; %d acked, %d failed, %d unknown", sink.batches, sink.wrong, sink.acked, sink.failed, sink.unknown)
+			t.Errorf("%d batches completed, %d out of order; %d acked, %d failed, %d unknown", sink.batches, sink.wrong, sink.acked, sink.failed, sink.unknown)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"carronade/target"
 )
 
-// accepting calls f with every connection to its address.
+// serveConns calls f with every connection to its address.
 func accepting(t *testing.T, f func(net.Conn)) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +41,7 @@ func accepting(t *testing.T, f func(net.Conn)) (addr string) {
 	return ln.Addr().String()
 }
 
-// Whatever is wrong with an address is told when it is opened, with a way out.
+// Open reports whatever is wrong with an address, with a hint.
 func TestOpenErrors(t *testing.T) {
 	certs := mint(t)
 	secured, plain := serve(t, certs.server), serve(t, nil)
@@ -57,10 +57,10 @@ func TestOpenErrors(t *testing.T) {
 		return ln.Addr().String()
 	}()
 	silent := accepting(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
-	rude := accepting(t, func(net.Conn) {})
-	// As the real server does, it waits for the rest of a frame as long as a
-	// TLS hello says it is.
-	patient := accepting(t, func(nc net.Conn) {
+	closing := accepting(t, func(net.Conn) {})
+	// Like the real server, it takes a TLS hello for a frame and waits for the
+	// rest of it.
+	waiting := accepting(t, func(nc net.Conn) {
 		b := make([]byte, 4)
 		if _, err := io.ReadFull(nc, b); err != nil || b[0] != 0 {
 			io.Copy(io.Discard, nc)
@@ -88,9 +88,9 @@ func TestOpenErrors(t *testing.T) {
 		{"one of two is not there", "riemann://" + plain.addr + "," + nobody, nil, nobody, "carronade standin riemann"},
 		{"plain to TLS", "riemann://" + secured.addr, nil, "speaks TLS", "riemann+tls://"},
 		{"TLS to plain", "riemann+tls://" + plain.addr, ours, "speaks plaintext", "riemann://"},
-		{"TLS to a plain one that waits", "riemann+tls://" + patient, append([]string{quick}, ours...), "speaks plaintext", "riemann://"},
+		{"TLS to a plaintext server that waits", "riemann+tls://" + waiting, append([]string{quick}, ours...), "speaks plaintext", "riemann://"},
 		{"no client certificate", "riemann+tls://" + secured.addr, ours[:1], "client certificate", "--tls-cert"},
-		{"a stranger's certificate", "riemann+tls://" + secured.addr, []string{ours[0], "tls-cert=" + certs.stranger}, "does not accept the client's certificate", "authority that the server trusts"},
+		{"an untrusted certificate", "riemann+tls://" + secured.addr, []string{ours[0], "tls-cert=" + certs.stranger}, "does not accept the client's certificate", "authority that the server trusts"},
 		{"no authority", "riemann+tls://" + secured.addr, ours[1:], "unknown authority", "--tls-ca"},
 		{"another authority", "riemann+tls://" + secured.addr, append([]string{"tls-ca=" + certs.otherCA}, ours[1:]...), "unknown authority", "--tls-ca"},
 		{"another name", "riemann+tls://" + secured.addr, append([]string{"tls-server-name=elsewhere"}, ours...), "elsewhere", "--tls-server-name"},
@@ -98,11 +98,11 @@ func TestOpenErrors(t *testing.T) {
 		{"a web server", "riemann://" + strings.TrimPrefix(web.URL, "http://"), nil, "not Riemann", "5555"},
 		{"silence", "riemann://" + silent, []string{quick}, "no answer came", "stuck"},
 		{"silence for a WebSocket", "riemann+ws://" + silent, []string{quick}, "no answer came", "stuck"},
-		{"a WebSocket to TLS", "riemann+ws://" + secured.addr, nil, "speaks TLS", "goes without TLS"},
+		{"a WebSocket to TLS", "riemann+ws://" + secured.addr, nil, "speaks TLS", "has no TLS"},
 		{"a WebSocket, and nobody there", "riemann+ws://" + nobody, nil, "refused", "ws-server"},
 		{"no such path", "riemann+http://" + strings.TrimPrefix(web.URL, "http://") + "/elsewhere", nil, "/elsewhere", "/events"},
-		{"no end to a greeting", "riemann+ws://" + endless, nil, "not Riemann", "check the port"},
-		{"hung up at once", "riemann://" + rude, nil, "not Riemann", "check the port"},
+		{"an endless handshake", "riemann+ws://" + endless, nil, "not Riemann", "check the port"},
+		{"closed at once", "riemann://" + closing, nil, "not Riemann", "check the port"},
 		{"a path", "riemann://" + plain.addr + "/events", nil, "/events", "leave it out"},
 		{"no time", "riemann://" + plain.addr, []string{"request-timeout=0s"}, "request-timeout", "--request-timeout"},
 		{"a message too large", "riemann://" + plain.addr, []string{"description=" + strings.Repeat("x", 1000), "events=1000000"}, "a message of", "--batch-events"},
@@ -120,8 +120,8 @@ func TestOpenErrors(t *testing.T) {
 			defer cancel()
 			began := time.Now()
 			s, err := Kind{}.Open(ctx, spec)
-			if slices.Contains(given, quick) && time.Since(began) > 4*time.Second { // twice, and a look whether it is TLS
-				t.Errorf("%v until it was told", time.Since(began))
+			if slices.Contains(given, quick) && time.Since(began) > 4*time.Second { // two attempts, and a test for TLS
+				t.Errorf("%v until the error", time.Since(began))
 			}
 			if err == nil {
 				s.Close()
@@ -129,7 +129,7 @@ func TestOpenErrors(t *testing.T) {
 			}
 			var e *target.Error
 			if !errors.As(err, &e) {
-				t.Fatalf("no way out: %v", err)
+				t.Fatalf("an error without a hint: %v", err)
 			}
 			if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(e.Hint, tt.hint) {
 				t.Errorf("got %v (%s), want %q and the hint %q", err, e.Hint, tt.wrong, tt.hint)
@@ -138,7 +138,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// A server without an index, and one that says who it is.
+// Facts contain what the probe learned about the server.
 func TestFacts(t *testing.T) {
 	certs := mint(t)
 	rate := riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: askedService, Host: "db7"}}}
@@ -231,8 +231,8 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// Clients take the hosts in turn.
-func TestHostsInTurn(t *testing.T) {
+// Clients use the hosts round robin.
+func TestHostsRoundRobin(t *testing.T) {
 	a, b := serve(t, nil), serve(t, nil)
 	opened(t, specOf(t, "riemann://"+a.addr+","+b.addr, "clients=5"))
 	a.wait(1 + 3)

@@ -13,8 +13,8 @@ const (
 	groupSecurity = "security"
 )
 
-// options is the kind's table. Defaults that are empty mean "as the system
-// likes", or off.
+// options are the kind's options. An empty default means the operating system's
+// default, or off.
 func options() []target.Option {
 	return slices.Concat(connOptions, dial.ConnOptions(groupConn, dial.Connect{Default: "5s", Independent: true}), transportOptions, eventOptions, dial.Options(groupSecurity, "the server's"))
 }

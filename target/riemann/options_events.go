@@ -17,10 +17,10 @@ const (
 	optPool        = "pool"
 )
 
-// none is the value of an option whose field events do not have.
+// valueNone is the value of an option that leaves its field out.
 const valueNone = "none"
 
-// The forms that people may type, for help and for errors.
+// The accepted forms of values, for help and for errors.
 const (
 	textForms = "text in which {uniform(20)} and {zipf(1000,1.1)} stand for numbers from 0 on, {pick(a,b)}, {weighted(a:9,b:1)} and {cycle(a,b)} for one of a list, " +
 		"{service} for one of 50 usual names, {seq} for the event's number and {client} for its client's, and {{ and }} for braces; none leaves the field out"
@@ -28,7 +28,7 @@ const (
 	ttlForms    = "a duration such as 60s, cycle(30s,1m), pick(30s,1m), uniform(30s,2m), or none"
 )
 
-// eventOptions are the rows of what events are made of, named as Riemann's
+// eventOptions describe the content of events. They have the names of Riemann's
 // fields.
 var eventOptions = []target.Option{
 	{

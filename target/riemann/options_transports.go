@@ -2,7 +2,7 @@ package riemann
 
 import "carronade/target"
 
-// transportOptions are the rows that only some transports have a use for.
+// transportOptions are options that only some transports use.
 var transportOptions = []target.Option{
 	{
 		Name: "max-datagram", Type: target.Size, Default: "16KiB", Group: groupConn, Independent: true,

@@ -14,23 +14,23 @@ import (
 // defaultConnectTimeout is the default of connect-timeout.
 const defaultConnectTimeout = 5 * time.Second
 
-// What a look around asks for. A server says how fast its streams run, every
-// ten seconds, with its own name (riemann, core.clj); a stand-in that keeps
-// nothing says so.
+// The events that a probe queries. A server emits the rate of its streams every
+// ten seconds, with its own name as host (riemann, core.clj). A stand-in that
+// discards events answers with an event that says so.
 const (
 	askedService   = "riemann streams rate"
 	discardService = "carronade discard"
 	lookAround     = `service = "` + askedService + `" or service = "` + discardService + `"`
 )
 
-// probeTCP asks the server at an address for something small, to see that it is
-// a Riemann, and tells precisely what is wrong when it is none.
+// probeTCP sends a small query to an address, to check that a Riemann server
+// answers there. Its error says precisely what is wrong.
 func probeTCP(ctx context.Context, c *config, addr string) (map[string]any, error) {
 	found := map[string]any{}
 	err := greet(ctx, &c.dialer, addr, found)
 	if answerErr := (*answerError)(nil); errors.As(err, &answerErr) {
-		// It spoke: events are what it is wanted for, and an index only for
-		// what is read back.
+		// It is a Riemann server, and accepts events. Only verification needs
+		// an index.
 		found["index"] = answerErr.text
 		return found, nil
 	}
@@ -40,10 +40,10 @@ func probeTCP(ctx context.Context, c *config, addr string) (map[string]any, erro
 	return found, nil
 }
 
-// greet connects, asks, and notes in found, which may be nil, what there is to
-// know.
+// identify connects, sends a query, and notes in found, which may be nil, what
+// it learns about the server.
 func greet(ctx context.Context, d *dial.Dialer, addr string, found map[string]any) error {
-	// Time is left for a second look at what answers so strangely.
+	// This leaves time for diagnose.
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, defaultConnectTimeout))
 	defer cancel()
 	note := func(name string, v any) {

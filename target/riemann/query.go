@@ -11,7 +11,7 @@ import (
 	"carronade/target"
 )
 
-// An Event is one entry of a server's index, as a query answers it.
+// An Event is one entry of a server's index, as a query returns it.
 type Event struct {
 	Host        string            `json:"host,omitempty"`
 	Service     string            `json:"service,omitempty"`
@@ -25,12 +25,13 @@ type Event struct {
 }
 
 // Query asks the server behind a target's URL for the events of its index that
-// match, in its own query language. v are the kind's options, of which those of
-// the connection and its security matter. A URL that is not of TCP or TLS is
-// asked over TCP, at the address of the option tell, else at port 5555 of its
-// host. The events come in the server's order; there may be none. An error is a
-// *target.Error where there is a hint to give: a query that the server cannot
-// read has its words. The context bounds it all.
+// match text, in the server's query language. v are the kind's options; those of
+// the connection and its security are used. Unless the URL is one of TCP or TLS,
+// the query goes over TCP to the address of the option query-address, else to
+// port 5555 of its host. The events come in the server's order; there may be
+// none. An error is a *target.Error where there is a hint to give; for a query
+// that the server cannot parse it contains the server's message. ctx bounds all
+// of it.
 func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Event, error) {
 	r, addr, err := queryAddress(u, v)
 	if err != nil {
@@ -52,7 +53,7 @@ func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Eve
 	return all, nil
 }
 
-// words give what a query ended with the way out.
+// queryError adds a hint to a query's error.
 func (a *asker) words(ctx context.Context, text string, err error) error {
 	answerErr := (*answerError)(nil)
 	if !errors.As(err, &answerErr) {
@@ -65,7 +66,7 @@ func (a *asker) words(ctx context.Context, text string, err error) error {
 	return &target.Error{Doing: fmt.Sprintf("query %q at %s", text, a.addr), Err: answerErr, Hint: hint}
 }
 
-// plain is an event of the wire as others see it.
+// publicEvent converts an event of the wire to the exported type.
 func plain(e *riemann.Event) Event {
 	p := Event{Host: e.Host, Service: e.Service, State: e.State, Description: e.Description, TTL: e.TTL, Tags: e.Tags}
 	p.Time, _ = e.When()

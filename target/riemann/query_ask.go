@@ -17,18 +17,18 @@ import (
 	"carronade/target"
 )
 
-// mostAnswer bounds an answer to a query, in bytes: a whole index of a million
-// events is some 200 MB.
+// mostAnswer bounds an answer to a query, in bytes: a full index of a million
+// events takes about 200 MB.
 const mostAnswer = 512 << 20
 
-// An asker asks one server questions, one at a time, on a connection of its own
-// that is made when it is needed and made again after an error. Not safe for
+// An asker sends queries to one server, one at a time, on a separate connection.
+// It connects when needed, and again after an error. It is not safe for
 // concurrent use.
 type asker struct {
 	addr string
 	dial func(ctx context.Context) (net.Conn, error)
-	// explain finds words for an error of the connection, and may take a second
-	// look at the server for that; nil: nobody wants them.
+	// explain turns an error of the connection into one with a hint. It may
+	// connect again for that. It is nil where only the error itself is used.
 	explain func(ctx context.Context, err error) error
 
 	nc  net.Conn
@@ -36,24 +36,25 @@ type asker struct {
 	buf []byte
 }
 
-// An answerError is an answer that says no, in the server's own words.
+// An answerError is an answer that reports an error, with the server's text.
 type answerError struct{ text string }
 
 func (e *answerError) Error() string { return "the server says: " + e.text }
 
-// noIndex reports whether the server has nothing to query (transport.clj,
+// noIndex reports whether the server has no index to query (transport.clj,
 // handle).
 func (e *answerError) noIndex() bool { return e.text == "no index" }
 
-// ask sends a query and returns the events of the answer, which are the
-// caller's. What the server says against it is an *answerError, after which the
-// connection is good; after any other error it is made anew.
+// ask sends a query and returns the events of the answer, which the caller may
+// keep and change. An error that the server reports is an *answerError, after
+// which the connection stays usable. After any other error the next query
+// connects again.
 func (a *asker) ask(ctx context.Context, text string) ([]riemann.Event, error) {
 	return a.askAll(ctx, []string{text})
 }
 
 // askAll sends several queries at once and returns the events of all answers.
-// An *answerError is that of the first query that had one.
+// If the server reports errors, it returns the first as an *answerError.
 func (a *asker) askAll(ctx context.Context, texts []string) ([]riemann.Event, error) {
 	if a.nc == nil {
 		nc, err := a.dial(ctx)
@@ -107,8 +108,8 @@ func (a *asker) exchange(ctx context.Context, texts []string) (events []riemann.
 	return events, answerErr, nil
 }
 
-// frame reads the next message; it is valid until the next call. Memory grows
-// with the bytes that came, not with what a length promises.
+// frame reads the next message, which is valid until the next call. It allocates
+// memory as bytes arrive, not by the length that a header claims.
 func (a *asker) frame() ([]byte, error) {
 	var head [riemann.FrameHead]byte
 	if _, err := io.ReadFull(a.in, head[:]); err != nil {
@@ -134,7 +135,7 @@ func (a *asker) frame() ([]byte, error) {
 	return a.buf, nil
 }
 
-// close ends the connection, if there is one.
+// close closes the connection, if there is one.
 func (a *asker) close() {
 	if a.nc != nil {
 		_ = a.nc.Close()
@@ -143,8 +144,8 @@ func (a *asker) close() {
 }
 
 // queryAddress is where the server behind a target's URL answers queries: at the
-// address of the option tell, else at its own where that does, else at the
-// usual port of its host.
+// address of the option query-address, else at the URL's own address if its
+// transport answers queries, else at the usual port of its host.
 func queryAddress(u *url.URL, v target.Values) (r *transport, addr string, err error) {
 	r, hosts, _, err := parseTarget(u)
 	if err != nil {
@@ -161,7 +162,7 @@ func queryAddress(u *url.URL, v target.Values) (r *transport, addr string, err e
 	return r, net.JoinHostPort(host, r.port), err
 }
 
-// askerOf is an asker at an address.
+// newAsker makes an asker for an address.
 func askerOf(r *transport, addr string, v target.Values) (*asker, error) {
 	d, err := queryDialer(r, v)
 	if err != nil {
@@ -213,9 +214,10 @@ func parseQueryAddress(text string) (*transport, string, error) {
 	}
 }
 
-// queryDialer is how connections for queries are made: as the transport's own, but
-// with room for what a query finds. TLS options that belong to the target's
-// transport are of no account on a plain one.
+// queryDialer makes the connections for queries. For TLS they are like the
+// transport's. On a plaintext connection the TLS options, which belong to the
+// target's transport, and the options for buffers are ignored, so that there is
+// room for the events that a query finds.
 func queryDialer(r *transport, v target.Values) (dial.Dialer, error) {
 	if r.tls {
 		return r.dialer(v)

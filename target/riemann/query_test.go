@@ -16,7 +16,7 @@ import (
 	"carronade/target"
 )
 
-// stocked starts a stand-in and puts events into its index.
+// standinWith starts a stand-in and puts events into its index.
 func stocked(t testing.TB, o standinriemann.Options, events ...riemann.Event) *standinriemann.Server {
 	t.Helper()
 	srv := stand(t, o)
@@ -74,7 +74,7 @@ func TestQuery(t *testing.T) {
 		{name: "all fields", url: "riemann://" + srv.Addr(), query: `host = "a"`, want: []Event{full}},
 		{name: "nothing found", url: "riemann://" + srv.Addr(), query: `host = "c"`, want: []Event{}},
 		{
-			name: "a transport without queries, told where", url: "riemann+udp://127.0.0.1:9", query: `metric = 0.25`, values: target.Values{"query-address": {srv.Addr()}},
+			name: "a transport without queries, with a query address", url: "riemann+udp://127.0.0.1:9", query: `metric = 0.25`, values: target.Values{"query-address": {srv.Addr()}},
 			want: []Event{{Host: "b", Service: "x", Time: time.Unix(now, 0).UTC(), Metric: 0.25, TTL: 60}},
 		},
 	} {
@@ -84,7 +84,7 @@ func TestQuery(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range got {
-				if tt.want[i].TTL == 60 { // a server's own
+				if tt.want[i].TTL == 60 { // the server's default
 					got[i].TTL = 60
 				}
 			}
@@ -120,7 +120,7 @@ func TestQueryErrors(t *testing.T) {
 		},
 		{name: "a query address that answers none", url: "riemann://x", values: target.Values{"query-address": {"riemann+udp://x:1"}}, query: "true", want: "does not answer queries", hint: "--query-address HOST:5555"},
 		{name: "a query address without a host", url: "riemann://x", values: target.Values{"query-address": {":5555"}}, query: "true", want: "no host", hint: "--query-address HOST:5555"},
-		{name: "no Riemann's URL", url: "http://x", query: "true", want: "no scheme http", hint: "riemann://"},
+		{name: "a URL of another scheme", url: "http://x", query: "true", want: "no scheme http", hint: "riemann://"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -142,8 +142,7 @@ func TestQueryErrors(t *testing.T) {
 	})
 }
 
-// What a server says instead of an answer is an error, in bounded memory and
-// time.
+// An invalid answer is an error, in bounded memory and time.
 func TestQueryStrangeAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

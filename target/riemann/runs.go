@@ -6,14 +6,13 @@ import (
 	"carronade/load"
 )
 
-// A run is what is left of a batch, or of a batch group of them, on its way: so many
-// messages, one after the other, that were fired together and are written
-// together.
+// A run is the uncompleted rest of a batch, or of a batch group: consecutive
+// messages that were sent, and are written, together.
 type run struct {
-	batch load.Batch    // of what is left: Seq, First, Batches, Events and Bytes
+	batch load.Batch    // its Seq, First, Batches, Events and Bytes are those of the rest
 	last  uint64        // number of the message after its last one, in the lane's stream
 	wire  int64         // bytes on the wire
-	sent  time.Duration // when the first byte of the first went; -1: it has not
+	sent  time.Duration // when the first byte of its first message was written; -1: not yet
 }
 
 // batches is how many messages are left.
@@ -22,9 +21,9 @@ func (r *run) batches() uint64 { return uint64(max(r.batch.Batches, 1)) }
 // first is the number of the first message left.
 func (r *run) first() uint64 { return r.last - r.batches() }
 
-// take cuts the first n messages off, which must be fewer than there are. The
-// bytes are divided evenly: messages of a batch group are of one make-up, and what
-// its outcomes say of them adds up.
+// cut removes the first n messages, which must be fewer than all, and returns
+// them as a run. It divides the bytes evenly: messages of a batch group are
+// alike, and the bytes of its outcomes add up.
 func (r *run) take(n uint64) run {
 	part, all := *r, r.batches()
 	share := func(x *int64) int64 {
@@ -45,7 +44,7 @@ func (r *run) take(n uint64) run {
 	return part
 }
 
-// runs is the queue of what is on its way, oldest first: a ring that grows.
+// runs is the queue of uncompleted runs, oldest first: a ring that grows.
 type runs struct {
 	ring       []run
 	head, tail uint64 // by running number; the ring's size is a power of two
@@ -55,7 +54,7 @@ func (q *runs) at(i uint64) *run { return &q.ring[i&uint64(len(q.ring)-1)] }
 
 func (q *runs) empty() bool { return q.head == q.tail }
 
-// push adds one at the end and returns its place, valid until the next push.
+// push adds a run at the end and returns it, valid until the next push.
 func (q *runs) push() *run {
 	if q.tail-q.head == uint64(len(q.ring)) {
 		ring := make([]run, max(64, 2*len(q.ring)))
@@ -68,8 +67,8 @@ func (q *runs) push() *run {
 	return q.at(q.tail - 1)
 }
 
-// split makes two of run i, of which the first has n messages. It moves what
-// comes after, which is little: only batch groups are split.
+// split splits run i in two, of which the first has n messages. It moves the
+// runs behind it, which are few: only batch groups are split.
 func (q *runs) split(i, n uint64) {
 	q.push()
 	for j := q.tail - 1; j > i+1; j-- {

@@ -15,7 +15,7 @@ import (
 	"carronade/target"
 )
 
-// A fake is a server whose every answer a test decides.
+// A fake is a server whose answers a test decides.
 type fake struct {
 	t    testing.TB
 	addr string
@@ -25,20 +25,20 @@ type fake struct {
 	conns   map[net.Conn]bool
 	events  uint64
 	met     int // connections so far
-	garbage int // of them, that did not begin with frames
+	garbage int // connections that sent something other than frames
 	refusal string
-	by      time.Duration
-	off     chan struct{} // closed to end a delay
+	by      time.Duration // delay of answers
+	off     chan struct{} // closed to end the delay
 	paused  chan struct{} // not nil: nothing is read until it is closed
-	deaf    bool          // connections are reset at once
+	deaf    bool          // new connections are reset at once
 	cut     int           // connections that were reset
 
-	// reply answers a message with events, by its number on its connection; nil: as a
-	// server does. A nil answer is none, and false ends the connection.
+	// reply answers message number n with events of a connection; nil: like a
+	// real server. A nil answer sends none, and false ends the connection.
 	reply func(n int, nc net.Conn) ([]byte, bool)
 }
 
-// serve starts one; conf is nil without TLS.
+// serve starts a fake; conf is nil without TLS.
 func serve(t testing.TB, conf *tls.Config) *fake {
 	t.Helper()
 	f := &fake{t: t, conns: map[net.Conn]bool{}}
@@ -95,7 +95,7 @@ func (f *fake) listen(addr string, conf *tls.Config) {
 	})
 }
 
-// talk answers until the connection ends.
+// serveConn answers until the connection ends.
 func (f *fake) talk(nc net.Conn) {
 	var b []byte
 	buf := make([]byte, 64<<10)
@@ -126,7 +126,7 @@ func (f *fake) talk(nc net.Conn) {
 			b = rest
 			m, err := riemann.DecodeMsg(msg)
 			if err != nil {
-				f.t.Errorf("the server got what it cannot read: %v", err)
+				f.t.Errorf("the server got an invalid message: %v", err)
 				return
 			}
 			answer, ok := f.answer(&m, &n, nc)
@@ -169,7 +169,8 @@ func (f *fake) taken() uint64 {
 	return f.events
 }
 
-// unread is how many connections ended because what came was no frame.
+// invalid is how many connections ended because they sent something other than
+// frames.
 func (f *fake) unread() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +183,7 @@ func (f *fake) connections() int {
 	return f.met
 }
 
-// wait waits for so many connections.
+// waitConnections waits for n connections.
 func (f *fake) wait(n int) {
 	f.t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -207,7 +208,7 @@ func (f *fake) answers(reply func(n int, nc net.Conn) ([]byte, bool)) {
 	f.reply = reply
 }
 
-// slow holds every answer back for a time; 0 ends that.
+// slow delays every answer; 0 ends that.
 func (f *fake) slow(by time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,7 +221,7 @@ func (f *fake) slow(by time.Duration) {
 	}
 }
 
-// pause makes the server read nothing, or read on.
+// pause stops or resumes reading.
 func (f *fake) pause(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -242,7 +243,7 @@ func (f *fake) setDeaf(on bool) {
 	}
 }
 
-// resetAll ends all connections with a TCP reset.
+// resetAll resets all connections.
 func (f *fake) resetAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -267,7 +268,8 @@ func reset(nc net.Conn) {
 	nc.Close()
 }
 
-// specOf is a spec with the kind's defaults, and options as "name=value".
+// specOf makes a spec with the kind's defaults and options of the form
+// "name=value".
 func specOf(t testing.TB, text string, given ...string) target.Spec {
 	t.Helper()
 	u := &url.URL{}
@@ -292,7 +294,7 @@ func specOf(t testing.TB, text string, given ...string) target.Spec {
 	return target.Spec{URL: u, Op: opProduce, Options: v, Given: set, Seed: 1, RunID: 1, BatchEvents: 1, MaxInFlight: 1000, Clients: max(1, v.Int("clients")), Logf: t.Logf}
 }
 
-// opened is a session, closed at the end of the test.
+// openSession opens a session and closes it at the end of the test.
 func opened(t testing.TB, s target.Spec) *session {
 	t.Helper()
 	got, err := Kind{}.Open(t.Context(), s)

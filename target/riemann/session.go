@@ -16,8 +16,8 @@ import (
 	"carronade/target"
 )
 
-// A session is a server, or several, opened for one run. It is the run's
-// firing side itself: one stream and one lane a client.
+// A session is one run's use of a server, or of several. It implements
+// load.Target, with one stream and one lane per client.
 type session struct {
 	cfg         *config
 	partitioner load.Partitioner
@@ -27,14 +27,14 @@ type session struct {
 
 	sink          load.Sink // since Start
 	pollers       socket.Pollers
-	connected     atomic.Int32    // clients that have a connection, where they send for each other
-	figureSources []*figureSource // once somebody has asked
+	connected     atomic.Int32    // clients that have a connection, if they send each other's events
+	figureSources []*figureSource // made by the first call of Figures
 	firing        atomic.Bool     // since Start
 }
 
-// Open implements target.Kind. It connects and asks, so that what is wrong
-// with an address, a port or a certificate is told here: within the connect
-// timeout, twice where a second look is needed.
+// Open implements target.Kind. It connects and sends a query, so that it reports
+// a wrong address, port or certificate. That takes at most the connect timeout,
+// or twice that where it connects again to find the cause.
 func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) {
 	c, err := parseConfig(spec)
 	if err != nil {
@@ -68,10 +68,10 @@ func (s *session) open(ctx context.Context) error {
 		}
 		s.src = src
 	}
-	presses := make([]*encoder, c.clients)
-	for i := range presses {
+	encoders := make([]*encoder, c.clients)
+	for i := range encoders {
 		p := newEncoder(c.shape, int32(i), c.perMessage())
-		presses[i] = p
+		encoders[i] = p
 		if p.size() > mostMessage {
 			return contradiction(fmt.Sprintf("a message of %d events may have %d bytes, more than %d", c.perMessage(), p.size(), mostMessage),
 				"give a smaller --batch-events")
@@ -79,7 +79,7 @@ func (s *session) open(ctx context.Context) error {
 	}
 	for i := range c.clients {
 		addr := c.hosts[i%len(c.hosts)]
-		l, err := c.transport.lane(ctx, c, i, addr, presses)
+		l, err := c.transport.lane(ctx, c, i, addr, encoders)
 		if err != nil {
 			return c.explain("connect to "+addr, err)
 		}
@@ -136,7 +136,7 @@ func (s *session) Warnings() []string {
 	return append(w, s.cfg.absent.Warnings()...)
 }
 
-// Brokers implements target.Metered: what each connection carried.
+// Brokers implements target.Metered: it counts what each connection carried.
 func (s *session) Brokers() []measure.Client {
 	var all []measure.Client
 	for _, l := range s.lanes {
@@ -160,7 +160,7 @@ func (s *session) Close() error {
 	return errors.Join(errs...)
 }
 
-// Partitioner implements load.Target: the events go to the clients in turn.
+// Partitioner implements load.Target: the events go to the clients round robin.
 func (s *session) Partitioner() load.Partitioner { return s.partitioner }
 
 // Client implements load.Target.
@@ -187,16 +187,16 @@ func (s *session) Start(sink load.Sink) {
 	}
 }
 
-// Shares implements load.Sharer. Events that are verified are known by their client
-// and their order; over UDP a client always has room; and what is meant for one server
-// is not sent to another.
+// Shares implements load.Sharer. It is false for verified events, which are
+// identified by their client and order; over UDP, where a client always has room;
+// and with several servers, since one server's events must not go to another.
 func (s *session) Shares() bool {
 	c := s.cfg
 	return c.scheduled && !c.sticky && !c.verify && !c.transport.unanswered && len(c.hosts) == 1
 }
 
-// Poll implements load.Poller: where connections are plain, sending threads wait for
-// their answers themselves.
+// Poll implements load.Poller: with plaintext connections, the sending threads
+// wait for the answers themselves.
 func (s *session) Poll(t, of int) load.Waiting {
 	if s.cfg.transport.tls || s.cfg.transport.unanswered {
 		return nil
@@ -207,14 +207,13 @@ func (s *session) Poll(t, of int) load.Waiting {
 	return nil
 }
 
-// Threads implements load.Poller: a thread for each processor.
+// Threads implements load.Poller: one thread per processor.
 func (s *session) Threads(processors int) int { return processors }
 
-// LogOf implements target.Placed: what a client fires is a log of its own.
+// LogOf implements target.Placed: each client's events are a separate log.
 func (s *session) LogOf(stream int32) int32 { return stream }
 
-// Stamped implements target.Placed: a verified event's service says which it
-// is.
+// Stamped implements target.Placed: a verified event's service identifies it.
 func (s *session) Stamped() bool { return s.cfg.verify }
 
 // Route implements load.Target.

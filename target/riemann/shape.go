@@ -14,13 +14,13 @@ import (
 	"carronade/units"
 )
 
-// A shape is what events are made of: event number index of a stream is a
-// function of the options, the seed and those two, in any process. It does not
-// change once made, and is safe for concurrent use.
+// A shape generates the content of events. An event is a function of the
+// options, the seed, the stream and the event's index in it, in any process. A
+// shape does not change once made, and is safe for concurrent use.
 //
-// What events say repeats with the pool: the texts, tags, attributes and ttl
-// of an event are those of the event with number index modulo period. Its
-// metric, time and {seq} are its own.
+// Content repeats with the pool: the texts, tags, attributes and ttl of an event
+// are those of the event with number index modulo period. Metric, time and {seq}
+// do not repeat.
 type shape struct {
 	service, host, state, description *fieldText
 
@@ -32,7 +32,7 @@ type shape struct {
 	time       timeForm
 
 	period uint64
-	mean   float64 // bytes of an event, of those of stream 0
+	mean   float64 // mean bytes of an event, sampled in stream 0
 }
 
 type fieldAttribute struct {
@@ -40,7 +40,7 @@ type fieldAttribute struct {
 	value *fieldText
 }
 
-// timeForm is how events tell their time.
+// timeForm is the unit in which events state their time.
 type timeForm uint8
 
 const (
@@ -49,15 +49,15 @@ const (
 	timeMicros
 )
 
-// The bounds of a pool. What is larger than the processor's cache is sent
-// slower, and offsets in it are kept in 32 bits.
+// The bounds of a pool, in bytes. A pool larger than the processor's cache slows
+// sending down. Offsets in it have 32 bits.
 const (
 	leastPool = 1 << 10
 	mostPool  = 1 << 30
 )
 
 // newShape reads the event options. An error is a *target.Error. With verify,
-// the service of every event is one of a kind, and its option unused.
+// the service of every event is unique, and its option is not used.
 func newShape(v target.Values, seed, runID uint64, verify bool) (*shape, error) {
 	s := &shape{}
 	r := shapeReader{values: v, seed: mix(seed, 0x72696d)}
@@ -108,7 +108,7 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
-// checkMetric says whether the type of the metric holds all that it may be.
+// checkMetric checks that the metric's type can represent all of its values.
 func (s *shape) checkMetric() error {
 	most := max(math.Abs(s.metric.least), math.Abs(s.metric.most))
 	switch {
@@ -120,12 +120,12 @@ func (s *shape) checkMetric() error {
 	return nil
 }
 
-// measure sets how many events a pool of so many bytes holds: a multiple of
-// the cycles' lengths, so that they go on from the last event to the first.
+// measure sets the number of events in a pool of the given bytes: a multiple of
+// the cycles' lengths, so that cycles continue from the last event to the first.
 func (s *shape) measure(pool int64) {
 	const (
 		sample = 256
-		least  = 32 // bytes that an event counts as, since its place in the pool takes some too
+		least  = 32 // bytes that an event counts as at least, since each also needs an offset
 	)
 	size, framed := 0, 0
 	for k := range uint64(sample) {
@@ -143,8 +143,8 @@ func (s *shape) measure(pool int64) {
 	}
 }
 
-// turn is after how many events all cycles are where they began; above most it
-// does not matter.
+// commonCycle is the number of events after which all cycles begin again. If
+// that exceeds most, the result is only some number above most.
 func (s *shape) turn(most uint64) uint64 {
 	turn := uint64(1)
 	add := func(n int) {
@@ -165,7 +165,7 @@ func (s *shape) turn(most uint64) uint64 {
 	return turn
 }
 
-// seqs returns how often the texts of an event have its number.
+// seqs returns how many {seq} the texts of an event contain.
 func (s *shape) seqs() (n int) {
 	for _, t := range s.texts() {
 		for _, p := range t.parts {
@@ -234,7 +234,7 @@ func (s *shape) metricAt(stream int32, index uint64) riemann.Metric {
 	return riemann.Metric{Kind: s.kind, Real: v}
 }
 
-// fillTime sets the event's time in the form that was asked for.
+// fillTime sets the event's time in the configured unit.
 func (s *shape) fillTime(e *riemann.Event, t time.Time) {
 	switch s.time {
 	case timeSeconds:
@@ -244,8 +244,8 @@ func (s *shape) fillTime(e *riemann.Event, t time.Time) {
 	}
 }
 
-// shortestTTL returns the shortest time that the index keeps an event; false
-// when that is left to the server.
+// shortestTTL returns the shortest ttl of the events; false if they have none,
+// so that the server's default applies.
 func (s *shape) shortestTTL() (time.Duration, bool) {
 	if s.ttl == nil {
 		return 0, false
@@ -253,7 +253,7 @@ func (s *shape) shortestTTL() (time.Duration, bool) {
 	return time.Duration(s.ttl.least * float64(time.Second)), true
 }
 
-// describe says what events are like, for a report.
+// describe describes the events, for a report.
 func (s *shape) describe() map[string]any {
 	example := s.event(0, 0)
 	facts := map[string]any{
@@ -267,7 +267,7 @@ func (s *shape) describe() map[string]any {
 	return facts
 }
 
-// verifyName begins the service of every event that is verified.
+// verifyName begins the service of every verified event.
 const verifyName = "carronade"
 
 // parseService takes the service of a verified event apart; ok is false for
@@ -312,7 +312,7 @@ func splitTags(s string) []string {
 }
 
 // A shapeReader reads options one after the other and keeps the first error.
-// Each has random choices of its own.
+// The random choices of different options are independent.
 type shapeReader struct {
 	values target.Values
 	seed   uint64
@@ -332,7 +332,7 @@ func (r *shapeReader) fail(option, typed string, err error, forms string) {
 	why := fmt.Errorf("%q: %w", typed, err)
 	var unit *units.Error
 	if errors.As(err, &unit) && unit.Text == typed {
-		why = fmt.Errorf("%q %w", typed, unit.Why) // said of the whole text, once is enough
+		why = fmt.Errorf("%q %w", typed, unit.Why) // do not quote the same text twice
 	}
 	r.err = &target.Error{Doing: "read --" + option, Err: why, Hint: "want " + forms}
 }
@@ -353,8 +353,8 @@ func (r *shapeReader) number(option, typed string, whole, isTTL bool, forms stri
 	return n
 }
 
-// ownFields are those that an attribute of the same name would take the place
-// of: the server keeps attributes beside them.
+// reservedFields are fields of events. The server keeps attributes beside them,
+// so an attribute of the same name would replace one.
 var ownFields = []string{"host", "service", "state", "description", "metric", "tags", "time", "ttl"}
 
 func (r *shapeReader) attribute(given string) fieldAttribute {

@@ -34,24 +34,24 @@ const (
 	numberWalk
 )
 
-// A fieldNumber is a metric or a ttl as somebody typed it: a function of the stream
-// and the event's index.
+// A fieldNumber generates a metric or a ttl: a function of the stream and the
+// event's index.
 type fieldNumber struct {
-	typed string
+	typed string // as the user typed it
 	kind  numberKind
 	items []float64          // of cycle and pick; one for a constant
 	from  float64            // of uniform and walk
 	span  float64            // of uniform
-	whole bool               // of uniform: whole numbers, the last one included
+	whole bool               // of uniform: whole numbers, including the maximum
 	gen   *payload.Generator // of pick and zipf
 	seed  uint64
 	paths [2][]float64 // of walk
 
-	least, most float64 // no value is beyond them
+	least, most float64 // bounds of all values
 }
 
-// The lengths of the two closed paths that a walk is the sum of: prime to each
-// other, so that it takes 16 million events until it comes round.
+// A walk is the sum of two closed paths of these lengths. They are coprime, so
+// that the walk repeats only after 16 million events.
 const (
 	firstPath  = 4096
 	secondPath = 4093
@@ -65,8 +65,7 @@ func (n *fieldNumber) at(stream int32, index uint64) float64 {
 }
 
 // fill sets dst to the numbers of the events first, first+1, ... It runs for
-// every event that is sent, so what kind of number it is is asked once for all
-// of them.
+// every event that is sent, so it tests the kind once for all of dst.
 func (n *fieldNumber) fill(dst []float64, stream int32, first uint64) {
 	draw := uint64(stream)<<40 + first
 	switch n.kind {
@@ -104,7 +103,7 @@ func (n *fieldNumber) fill(dst []float64, stream int32, first uint64) {
 			dst[i] = float64((first + uint64(i)) % maxNumbers)
 		}
 	case numberWalk:
-		// Each stream is somewhere else on the same paths.
+		// Each stream starts at another place on the same paths.
 		start := first%(firstPath*secondPath) + mix(n.seed, uint64(stream))>>32
 		a, b := start%firstPath, start%secondPath
 		pa, pb := n.paths[0], n.paths[1]
@@ -120,8 +119,8 @@ func (n *fieldNumber) fill(dst []float64, stream int32, first uint64) {
 	}
 }
 
-// parseNumber reads a number. value reads one value in it, which is a duration
-// for a ttl; whole says that only whole numbers will do.
+// parseNumber reads a number. Its values are durations for a ttl. whole allows
+// only whole numbers.
 func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, error) {
 	n := &fieldNumber{typed: typed, seed: seed, whole: whole}
 	value := parseReal
@@ -197,8 +196,8 @@ func (n *fieldNumber) parseUniform() error {
 }
 
 // parseWalk makes a random walk that is a function of the event's index: the
-// sum of two closed paths, each of random steps of at most half the step, of
-// which the mean step is taken off so that the end is where it began.
+// sum of two closed paths. Each has random steps of at most half the maximum
+// step, minus their mean, so that the path ends where it began.
 func (n *fieldNumber) parseWalk() error {
 	if len(n.items) != 2 || !(n.items[1] > 0) {
 		return errors.New("walk takes a start and a maximum step, such as walk(50,1)")
@@ -239,7 +238,7 @@ func numbersOf(args []string, parse func(string) (float64, error), whole bool) (
 			return nil, err
 		}
 		if whole && v != math.Trunc(v) {
-			return nil, fmt.Errorf("%s is not a whole number, which sint64 holds; --%s double holds others", a, optMetricType)
+			return nil, fmt.Errorf("%s is not a whole number, which sint64 requires; --%s double allows others", a, optMetricType)
 		}
 		out = append(out, v)
 	}

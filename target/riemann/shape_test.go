@@ -14,7 +14,7 @@ import (
 	"carronade/target"
 )
 
-// eventValues are the defaults of the event options with some set.
+// eventValues are the event options: their defaults, except those in set.
 func eventValues(set map[string]string) target.Values {
 	v := target.Values{}
 	for _, o := range eventOptions {
@@ -38,7 +38,7 @@ func shapeOf(t testing.TB, set map[string]string) *shape {
 	return s
 }
 
-// tally counts a field over n events.
+// tally counts the values of a field over n events.
 func tally(s *shape, n uint64, field func(riemann.Event) string) map[string]int {
 	out := map[string]int{}
 	for i := range n {
@@ -47,8 +47,8 @@ func tally(s *shape, n uint64, field func(riemann.Event) string) map[string]int 
 	return out
 }
 
-// TestDefaultsAreRealistic: many hosts and services, most of them ok, and a
-// metric that moves.
+// TestDefaultsAreRealistic: many hosts and services, most of them ok, and all
+// fields set.
 func TestDefaultsAreRealistic(t *testing.T) {
 	s := shapeOf(t, nil)
 	const n = 2000
@@ -70,9 +70,10 @@ func TestDefaultsAreRealistic(t *testing.T) {
 	}
 }
 
-// TestEventsAreForever: reports name the seed, and whoever repeats a run gets
-// the events of then. A change of these bytes breaks that, and wants a reason.
-func TestEventsAreForever(t *testing.T) {
+// TestEventsAreReproducible: reports contain the seed, and a repeated run gets
+// the same events, in any version. A change of these bytes breaks that, and needs
+// a reason.
+func TestEventsAreReproducible(t *testing.T) {
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,100)"})
 	e := s.event(3, 12345)
 	got := string(riemann.AppendJSON(nil, &e))
@@ -149,7 +150,7 @@ func TestFrequencies(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			// A pool of its own, so that no content repeats.
+			// A large pool, so that no content repeats.
 			s := shapeOf(t, map[string]string{optState: test.typed, optPool: "32MiB"})
 			got := tally(s, n, func(e riemann.Event) string { return e.State })
 			if s.period < n {
@@ -176,7 +177,7 @@ func sortedKeys[V any](m map[string]V) map[string]bool {
 	return out
 }
 
-// TestFieldsAreIndependent: which host it is says nothing about the service.
+// TestFieldsAreIndependent: host and service are not correlated.
 func TestFieldsAreIndependent(t *testing.T) {
 	s := shapeOf(t, map[string]string{optHost: "{uniform(4)}", optService: "{uniform(4)}", optPool: "16MiB"})
 	const n = 40000
@@ -194,8 +195,8 @@ func TestFieldsAreIndependent(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	tests := []struct {
 		name, typed, kind string
-		want              []float64 // of events 0, 1, ... where they are certain
-		least, most, mean float64   // of many
+		want              []float64 // of events 0, 1, ... where they are not random
+		least, most, mean float64   // of many events
 	}{
 		{"constant", "42.5", "double", []float64{42.5, 42.5}, 42.5, 42.5, 42.5},
 		{"cycle", "cycle(1,2,4)", "sint64", []float64{1, 2, 4, 1}, 1, 4, 7. / 3},
@@ -233,8 +234,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestWalk: never more than the step from one event to the next, never the
-// same again after a pool, within its bounds, and going somewhere.
+// TestWalk: at most the step from one event to the next, not repeating with the
+// pool, within its bounds, and covering a range.
 func TestWalk(t *testing.T) {
 	s := shapeOf(t, map[string]string{optMetric: "walk(50,1)"})
 	last := s.metricAt(0, 0).Real
@@ -258,10 +259,10 @@ func TestWalk(t *testing.T) {
 		}
 	}
 	if same > 10 {
-		t.Errorf("%d of 1000 metrics are those of a round before", same)
+		t.Errorf("%d of 1000 metrics are those of one period before", same)
 	}
 	if s.metricAt(0, 5) == s.metricAt(1, 5) {
-		t.Error("two streams walk together")
+		t.Error("two streams have the same walk")
 	}
 }
 
@@ -310,7 +311,7 @@ func TestShapeErrors(t *testing.T) {
 				t.Fatalf("got %v, want a *target.Error with %q", err, test.want)
 			}
 			if e.Doing != "read --"+test.option || e.Hint == "" || !strings.Contains(err.Error(), test.typed) {
-				t.Errorf("got %q, hint %q, want the option, what was typed and a way out", err, e.Hint)
+				t.Errorf("got %q, hint %q, want the option, the typed text and a hint", err, e.Hint)
 			}
 		})
 	}
@@ -365,7 +366,7 @@ func FuzzParseService(f *testing.F) {
 	})
 }
 
-// FuzzShape: whatever somebody types is an error or makes events.
+// FuzzShape: any text is an error or makes valid events.
 func FuzzShape(f *testing.F) {
 	f.Add("web-{uniform(20)}{cycle(a,b)}", "walk(50,1)", "cycle(1s,2s)")
 	f.Add("{weighted(a:1,b:2)}{{{seq}}}", "uniform(-1,1)", "uniform(1s,1h)")
@@ -400,7 +401,7 @@ func TestShapeFacts(t *testing.T) {
 	if got, ok := shapeOf(t, map[string]string{optTTL: "none"}).shortestTTL(); got != 0 || ok {
 		t.Errorf("no ttl: got %v, %v", got, ok)
 	}
-	// The cycles of a pool end where it does.
+	// The pool's cycles end at its end.
 	s = shapeOf(t, map[string]string{optState: "{cycle(a,b,c)}", optHost: "{cycle(a,b,c,d,e)}", optTTL: "cycle(1s,2s)"})
 	if s.period%30 != 0 {
 		t.Errorf("%d distinct events, want a multiple of 30", s.period)

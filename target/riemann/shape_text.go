@@ -11,8 +11,8 @@ import (
 	"carronade/units"
 )
 
-// seqDigits is the width of {seq}: always the same, so that one event's bytes
-// can become another's. Numbers of ten billion and more begin again at 0.
+// seqDigits is the width of {seq}: constant, so that one event's bytes can be
+// overwritten with another's. Numbers are modulo ten billion.
 const seqDigits = 10
 
 // Kinds of the parts of a text.
@@ -32,28 +32,28 @@ type part struct {
 	kind  partKind
 	text  string             // of a literal
 	items []string           // of chosen and cycled
-	upTo  []uint64           // of a weighted choice: sums of the weights
-	gen   *payload.Generator // of numbered and chosen
+	upTo  []uint64           // of a weighted choice: cumulative weights
+	gen   *payload.Generator // of number and chosen
 }
 
-// A fieldText is one field of events as somebody typed it.
+// A fieldText generates one text field of events.
 type fieldText struct {
-	typed string
+	typed string // as the user typed it
 	parts []part
 }
 
-// An eventPlace is which event a text is of.
+// An eventPlace says which event a text is for.
 type eventPlace struct {
 	stream  int32
-	content uint64 // number of what repeats with the pool
-	seq     uint64 // number of the event
+	content uint64 // index of the content, which repeats with the pool
+	seq     uint64 // index of the event
 }
 
-// draw is the number under which the random choices of an event are drawn:
-// other ones for each stream.
+// draw is the number from which an event's random choices are derived. It
+// differs between streams.
 func (a eventPlace) draw() uint64 { return uint64(a.stream)<<40 + a.content }
 
-// append appends the text as it is in one event.
+// append appends the text of one event.
 func (t *fieldText) append(dst []byte, a eventPlace) []byte {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -91,8 +91,8 @@ func (p *part) choose(n uint64) int {
 // putDigits writes the last ten digits of v.
 func putDigits(b []byte, v uint64) {
 	_ = b[seqDigits-1]
-	// Two halves of five digits: the divisions of one do not wait for those of
-	// the other.
+	// Two halves of five digits, whose divisions do not depend on each other, so
+	// that the processor can overlap them.
 	hi, lo := uint32(v/1e5%1e5), uint32(v%1e5)
 	for i := 4; i >= 0; i-- {
 		b[i], b[i+5] = byte('0'+hi%10), byte('0'+lo%10)
@@ -108,8 +108,8 @@ type formError struct {
 
 func (e *formError) Error() string { return fmt.Sprintf("at %d: %v", e.column, e.why) }
 
-// parseText reads a text with placeholders. seed sets its choices apart from
-// those of other fields.
+// parseText reads a text with placeholders. seed makes its random choices
+// independent of those of other fields.
 func parseText(typed string, seed uint64) (*fieldText, error) {
 	t := &fieldText{typed: typed}
 	if typed == valueNone || typed == "" {
@@ -150,7 +150,7 @@ func parseText(typed string, seed uint64) (*fieldText, error) {
 	return t, nil
 }
 
-// parsePart reads what stands between braces.
+// parsePart reads the text between braces.
 func parsePart(s string, seed uint64) (part, error) {
 	name, args, called, err := callForm(s)
 	if err != nil {
@@ -209,7 +209,8 @@ func weightedChoice(args []string, seed uint64) (part, error) {
 	return p, nil
 }
 
-// callForm takes "name(a,b)" apart; called is whether there were parentheses.
+// callForm splits "name(a,b)" into its parts; called reports whether there were
+// parentheses.
 func callForm(s string) (name string, args []string, called bool, err error) {
 	name, rest, called := strings.Cut(strings.TrimSpace(s), "(")
 	if !called {
@@ -228,10 +229,11 @@ func callForm(s string) (name string, args []string, called bool, err error) {
 	return strings.TrimSpace(name), args, true, nil
 }
 
-// maxNumbers bounds uniform and zipf: float64 holds whole numbers up to here.
+// maxNumbers bounds uniform and zipf: float64 represents every whole number up to
+// it.
 const maxNumbers = 1 << 53
 
-// numbersUpTo makes uniform(N) and zipf(N,EXPONENT), the distributions of keys of
+// numbersUpTo makes uniform(N) and zipf(N,EXPONENT), the key distributions of
 // package payload.
 func numbersUpTo(name string, args []string, seed uint64) (*payload.Generator, error) {
 	switch {
@@ -255,7 +257,7 @@ func numbersUpTo(name string, args []string, seed uint64) (*payload.Generator, e
 	return payload.New(payload.Spec{Seed: seed, Key: form})
 }
 
-// choiceOf draws from 0 to n-1.
+// choiceOf makes a generator that draws uniformly from 0 to n-1.
 func choiceOf(n, seed uint64) *payload.Generator {
 	g, err := payload.New(payload.Spec{Seed: seed, Key: fmt.Sprintf("uniform(%d)", n)})
 	if err != nil {
@@ -264,7 +266,7 @@ func choiceOf(n, seed uint64) *payload.Generator {
 	return g
 }
 
-// usualServices are usual names, as riemann-tools and monitoring agents give them.
+// usualServices are common service names of riemann-tools and monitoring agents.
 var usualServices = []string{
 	"cpu", "cpu user", "cpu system", "cpu iowait", "cpu steal",
 	"load", "load 1m", "load 5m", "load 15m", "uptime",

@@ -14,47 +14,47 @@ import (
 	"carronade/target"
 )
 
-// mostVerified bounds what a verified run fires: the server holds all of it
-// until it is read back, at some hundreds of bytes an event.
+// mostVerified bounds the events of a verified run: the server keeps all of them
+// until they are read back, at a few hundred bytes per event.
 const mostVerified = 1_000_000
 
 // How reading back is paced.
 const (
-	mostChunk  = 100_000                // events asked for at once: the server looks through its whole index for each query
-	leastChunk = 10_000                 //
-	askFor     = 30 * time.Second       // one query
-	grace      = 2 * time.Second        // how long what was not found may still come: datagrams, and streams that work on their own
-	pace       = 200 * time.Millisecond // between two looks for it
+	mostChunk  = 100_000                // events per query: the server searches its whole index for each query
+	leastChunk = 10_000                 // likewise, in small runs
+	askFor     = 30 * time.Second       // timeout of a query
+	grace      = 2 * time.Second        // how long missing events may still arrive: in datagrams, and from asynchronous streams
+	pace       = 200 * time.Millisecond // between two queries for them
 )
 
-// A source reads back what a run fired, from the server's index. It is the
-// reading side of verification only. A log is a stream, and an event's offset
-// there its index in the stream: each has a service of its own that says so.
-// The index keeps one event per host and service, so that a copy cannot be
-// seen; what is not there, or not as it was sent, can.
+// A source reads a run's events back from the server's index. It is used only
+// for verification. A log is a stream, and an event's offset there is its index
+// in the stream, which its unique service contains. The index keeps one event
+// per host and service, so duplicates cannot be detected. Missing and changed
+// events can.
 type source struct {
 	cfg   *config
 	asks  []*asker // of each stream's server
 	began time.Time
 	logs  []indexLog
-	last  atomic.Int64 // when something was completed last, since it was made
+	last  atomic.Int64 // nanoseconds from began to the last completion
 	tries int          // queries that failed in a row
 
 	corrupt atomic.Uint64
-	example atomic.Pointer[string] // the first that differed
-	late    atomic.Bool            // events had expired before they were read
+	example atomic.Pointer[string] // the first event that differed
+	late    atomic.Bool            // events may have expired before they were read
 }
 
-// indexLog is what is known of one stream.
+// indexLog is the state of reading one stream.
 type indexLog struct {
 	ends  atomic.Int64 // index after the last event that was completed
-	first atomic.Int64 // when the first was sent, since the source was made; -1: none was
-	at    atomic.Int64 // everything before it was delivered
+	first atomic.Int64 // nanoseconds from began to the first completion; -1: none yet
+	at    atomic.Int64 // everything before this index was delivered
 	found []uint64     // a bit for each event
-	chunk int64        // what was looked at and had holes; -1: nothing
+	chunk int64        // start of the chunk that was read and had holes; -1: none
 }
 
-// newSource readies the reading side. Nothing is asked before Receive.
+// newSource makes a source. It sends no query before checkIndex or Receive.
 func newSource(c *config) (*source, error) {
 	s := &source{cfg: c, began: time.Now(), logs: make([]indexLog, c.clients)}
 	for i := range s.logs {
@@ -86,7 +86,7 @@ func newSource(c *config) (*source, error) {
 	return s, nil
 }
 
-// try finds out before the run whether the index can be asked.
+// checkIndex checks before the run that the index can be queried.
 func (s *source) try(ctx context.Context) error {
 	for _, a := range s.asks {
 		_, err := a.ask(ctx, `service = "`+verifyName+`"`)
@@ -105,7 +105,7 @@ func (s *source) try(ctx context.Context) error {
 	return nil
 }
 
-// watch returns a sink that tells the source what was fired.
+// watch returns a sink that notes in the source which events were sent.
 func (s *source) watch(sink load.Sink) load.Sink { return watching{sink, s} }
 
 type watching struct {
@@ -123,7 +123,7 @@ func (w watching) Complete(out []load.Outcome) {
 		l := &w.s.logs[o.Stream]
 		now := int64(time.Since(w.s.began))
 		w.s.last.Store(now)
-		if l.first.Load() < 0 { // one lane completes a stream's, one call at a time
+		if l.first.Load() < 0 { // calls for one stream are not concurrent
 			l.first.Store(now)
 		}
 		if end := int64(o.First) + int64(o.Events); end > l.ends.Load() {
@@ -145,10 +145,10 @@ func (s *source) Logs() []string {
 // Lanes implements load.Source.
 func (s *source) Lanes() int { return 1 }
 
-// Rebalancing implements load.Source: nobody shares an index.
+// Rebalancing implements load.Source: an index has no consumer groups.
 func (s *source) Rebalancing() time.Duration { return 0 }
 
-// Wire implements load.Source. What queries take is not measured.
+// Wire implements load.Source. The traffic of queries is not counted.
 func (s *source) Wire() (written, read uint64) { return 0, 0 }
 
 // Behind implements load.Source.
@@ -160,7 +160,7 @@ func (s *source) Behind() []int64 {
 	return behind
 }
 
-// Starts implements target.Seekable: a run's events are its own.
+// Starts implements target.Seekable: a log contains only the run's events.
 func (s *source) Starts() []int64 { return make([]int64, len(s.logs)) }
 
 // Positions implements target.Seekable.
@@ -172,8 +172,8 @@ func (s *source) Positions() []int64 {
 	return at
 }
 
-// Ends implements target.Seekable. It is known here what was fired; the server
-// is not asked.
+// Ends implements target.Seekable. It does not query the server, since the
+// source knows which events were sent.
 func (s *source) Ends(context.Context) ([]int64, error) {
 	ends := make([]int64, len(s.logs))
 	for i := range ends {
@@ -182,8 +182,8 @@ func (s *source) Ends(context.Context) ([]int64, error) {
 	return ends, nil
 }
 
-// Heads implements target.Seekable: where events may have expired before they
-// were read, what is not there is not lost.
+// Heads implements target.Seekable: if events may have expired before they were
+// read, missing events do not count as lost.
 func (s *source) Heads(context.Context) ([]int64, error) {
 	heads := make([]int64, len(s.logs))
 	if s.late.Load() {
@@ -194,8 +194,8 @@ func (s *source) Heads(context.Context) ([]int64, error) {
 	return heads, nil
 }
 
-// Receive implements load.Source. It follows what is fired, reads it in large
-// chunks once, and what was not found again until it stays away.
+// Receive implements load.Source. It reads sent events in large chunks, and
+// reads a chunk again until the missing events can no longer be expected.
 func (s *source) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	defer s.close()
 	tick := time.NewTicker(pace)
@@ -216,8 +216,8 @@ func (s *source) Receive(ctx context.Context, now func() time.Duration, sink fun
 	}
 }
 
-// follow reads what a log has beyond where it was read to, chunk by chunk. A
-// chunk with holes is looked at again while what is missing may still come.
+// follow reads the unread part of a log, chunk by chunk. It reads a chunk with
+// holes again while the missing events may still arrive.
 func (s *source) follow(ctx context.Context, stream int32, now func() time.Duration, sink func(int, []load.Arrival)) error {
 	l := &s.logs[stream]
 	for {
@@ -244,7 +244,7 @@ func (s *source) follow(ctx context.Context, stream int32, now func() time.Durat
 	}
 }
 
-// total is how many events were fired.
+// total is how many events were sent.
 func (s *source) total() int64 {
 	n := int64(0)
 	for i := range s.logs {
@@ -253,9 +253,9 @@ func (s *source) total() int64 {
 	return n
 }
 
-// chunkOf is how many events a query asks for: a power of ten, so that digits
-// name them. For each query the server looks through its whole index, so that
-// there should be few of them.
+// chunkOf is how many events a query asks for: a power of ten, so that the
+// leading digits of their indices select them. There should be few queries,
+// since the server searches its whole index for each.
 func chunkOf(total int64) int64 {
 	if total > 20*leastChunk {
 		return mostChunk
@@ -263,8 +263,8 @@ func chunkOf(total int64) int64 {
 	return leastChunk
 }
 
-// read asks for the events from..from+size-1 of a stream and delivers those that
-// were not delivered before.
+// read queries the events from..from+size-1 of a stream and delivers those that
+// were not delivered before. fresh reports that there were any.
 func (s *source) read(ctx context.Context, stream int32, from, size, end int64, now func() time.Duration, sink func(int, []load.Arrival)) (fresh bool, err error) {
 	service := serviceOf(s.cfg.runID, stream, uint64(from))
 	service = service[:len(service)-digitsOf(size)] + "%"
@@ -291,17 +291,18 @@ func (s *source) read(ctx context.Context, stream int32, from, size, end int64, 
 	return len(all) > 0, nil
 }
 
-// An indexed event is one that was found, and what is wrong with it.
+// An indexed is an event that was found in the index.
 type indexed struct {
 	index uint64
 	bytes int64
-	wrong string
+	wrong string // how it differs from what was sent; "": not
 }
 
-// mostPiece is how many events an arrival has at most.
+// mostPiece is the most events in an arrival.
 const mostPiece = 1000
 
-// deliver hands over what was found, consecutive sound events together.
+// deliver passes the events that were found to the sink, consecutive intact ones
+// together.
 func (s *source) deliver(stream int32, all []indexed, at time.Duration, sink func(int, []load.Arrival)) {
 	for len(all) > 0 {
 		n := 1
@@ -326,7 +327,7 @@ func (s *source) deliver(stream int32, all []indexed, at time.Duration, sink fun
 	}
 }
 
-// expiry notes when events may have expired before they were read.
+// noteExpiry sets late if events may have expired before they were read.
 func (s *source) expiry(stream int32) {
 	first := s.logs[stream].first.Load()
 	if first >= 0 && time.Since(s.began)-time.Duration(first) > s.cfg.lasting()-time.Second {
@@ -340,17 +341,17 @@ func (s *source) close() {
 	}
 }
 
-// digitsOf is how many digits a power of ten counts.
+// digitsOf is the exponent of a power of ten: the digits of the indices below it.
 func digitsOf(power int64) int { return int(math.Round(math.Log10(float64(power)))) }
 
-// room makes the bits reach to an index.
+// grow extends found to contain all events before end.
 func (l *indexLog) room(end int64) {
 	if n := int(end+63) / 64; n > len(l.found) {
 		l.found = append(l.found, make([]uint64, n-len(l.found))...)
 	}
 }
 
-// mark notes that an event was found, and reports whether it is the first time.
+// mark notes that an event was found, and reports whether that is the first time.
 func (l *indexLog) mark(index uint64) bool {
 	w, bit := &l.found[index/64], uint64(1)<<(index%64)
 	if *w&bit != 0 {
@@ -360,7 +361,7 @@ func (l *indexLog) mark(index uint64) bool {
 	return true
 }
 
-// whole reports whether all events from..to-1 were found.
+// allFound reports whether all events from..to-1 were found.
 func (l *indexLog) whole(from, to int64) bool {
 	for i := from; i < to; i++ {
 		if l.found[i/64]&(1<<(i%64)) == 0 {

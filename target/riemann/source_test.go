@@ -18,7 +18,7 @@ import (
 	"carronade/target"
 )
 
-// verifying is a spec of a verified run.
+// verifiedSpec makes the spec of a verified run.
 func verifying(t testing.TB, url string, most uint64, given ...string) target.Spec {
 	t.Helper()
 	s := specOf(t, url, given...)
@@ -26,13 +26,13 @@ func verifying(t testing.TB, url string, most uint64, given ...string) target.Sp
 	return s
 }
 
-// verified fires so many events and reads them back, with a ledger as a run
-// has. between is called when all is fired, and before it is read.
+// runVerified runs a plan and reads its events back, with a ledger as in a real
+// run. between is called after all events are sent, before they are read.
 func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Result, measure.Ledger) {
 	t.Helper()
 	seek := s.src
-	book := accounts.New(accounts.Config{Logs: len(seek.Logs()), Start: seek.Starts(), LogOf: s.LogOf, RunID: s.cfg.runID, Stamped: s.Stamped()})
-	p.Observe = book.Fired
+	account := accounts.New(accounts.Config{Logs: len(seek.Logs()), Start: seek.Starts(), LogOf: s.LogOf, RunID: s.cfg.runID, Stamped: s.Stamped()})
+	p.Observe = account.Fired
 	r := launch(t, s, p)
 	if between != nil {
 		between()
@@ -42,7 +42,7 @@ func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Resu
 	began := time.Now()
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		err := s.Source().Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, a []load.Arrival) { book.Arrived(a) })
+		err := s.Source().Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, a []load.Arrival) { account.Arrived(a) })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("receive: %v", err)
 		}
@@ -71,10 +71,10 @@ func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Resu
 	}
 	for i, h := range heads {
 		if h > 0 {
-			book.Removed(int32(i), 0, h)
+			account.Removed(int32(i), 0, h)
 		}
 	}
-	return r, book.Verdict(slices.Repeat([]bool{true}, len(ends)), ends)
+	return r, account.Verdict(slices.Repeat([]bool{true}, len(ends)), ends)
 }
 
 func TestVerify(t *testing.T) {
@@ -109,11 +109,11 @@ func TestVerify(t *testing.T) {
 			c := srv.Counts()
 			kept := c.Events - c.Dropped
 			want := measure.Ledger{Acked: r.Measurement.Acked, Read: kept, Lost: c.Dropped}
-			if tt.transport == "udp" { // what is not there may never have arrived
+			if tt.transport == "udp" { // missing events may never have arrived
 				want.Recovered, want.Lost = kept, 0
 			}
 			if strings.Contains(tt.name, "loss") && c.Dropped == 0 {
-				t.Fatal("the server dropped nothing: nothing is tried")
+				t.Fatal("the server dropped nothing, so the case tests nothing")
 			}
 			got := measure.Ledger{
 				Acked: v.Acked, Read: v.Read, Lost: v.Lost, Recovered: v.Recovered,
@@ -130,14 +130,14 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// What is in the index, and not as it was sent, is damaged, and the report says
-// how.
+// Events that differ in the index from what was sent count as corrupted, and a
+// warning says how they differ.
 func TestVerifyFindsChanges(t *testing.T) {
 	t.Parallel()
 	srv := stand(t, standinriemann.Options{})
 	s := opened(t, verifying(t, "riemann://"+srv.Addr(), 500))
 	_, v := verified(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 500}}, func() {
-		// Somebody's streams change two events, and one of another run appears.
+		// Two events are changed, and one of another run appears.
 		one, two := s.cfg.shape.event(0, 17), s.cfg.shape.event(0, 400)
 		one.Time, one.HasTime = time.Now().Unix(), true
 		two.Time, two.HasTime = time.Now().Unix(), true
@@ -255,7 +255,7 @@ func TestVerifyRefuses(t *testing.T) {
 		spec.Length = 10 * time.Minute
 		s := opened(t, spec)
 		if got := s.cfg.lasting(); got < 11*time.Minute {
-			t.Errorf("events are kept for %v, and the run takes 10m", got)
+			t.Errorf("events are kept for %v, but the run takes 10m", got)
 		}
 		if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "ttl of 690s") || !strings.Contains(w, "duplicates are not") {
 			t.Errorf("warnings: %s", w)
@@ -263,7 +263,7 @@ func TestVerifyRefuses(t *testing.T) {
 	})
 }
 
-// Events that had expired when they were looked for are not called lost.
+// Events that had expired before they were read do not count as lost.
 func TestVerifyTooLate(t *testing.T) {
 	t.Parallel()
 	srv := stand(t, standinriemann.Options{Drop: 0.5, Seed: 1})
@@ -272,7 +272,7 @@ func TestVerifyTooLate(t *testing.T) {
 		s.src.began = s.src.began.Add(-time.Hour)
 	})
 	if v.Lost != 0 || v.Unread == 0 || v.Unread != srv.Counts().Dropped || v.Inexact != 0 {
-		t.Errorf("verdict %+v, want the %d that are not there to be unread", v, srv.Counts().Dropped)
+		t.Errorf("verdict %+v, want the %d missing ones to be unread", v, srv.Counts().Dropped)
 	}
 	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "may have expired") {
 		t.Errorf("warnings: %s", w)

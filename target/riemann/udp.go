@@ -19,24 +19,24 @@ import (
 	"carronade/target"
 )
 
-// Bounds of what a lane collects before it writes. A write of a hundred
-// datagrams costs a hundredth of a call each, and is over in a tenth of a
-// millisecond: all of it has one time of sending.
+// Bounds of what a lane collects before it writes. Writing a hundred datagrams
+// together costs each a hundredth of a call, and takes a tenth of a millisecond,
+// so they share one send time.
 const (
-	mostGrams     = 128
-	mostGramBytes = 1 << 20
+	mostDatagrams   = 128
+	mostBufferBytes = 1 << 20
 )
 
-// A udpLane sends one message a datagram and never hears of it again: the
-// server acknowledges nothing (riemann, transport/udp.clj). Each batch is
-// completed as unknown when its datagram was handed to the system, with Done =
-// Sent; as failed when the system refused to send it, which it does once for
-// each "port unreachable" that came back for an earlier one.
+// A udpLane sends one message per datagram. The server acknowledges nothing
+// (riemann, transport/udp.clj). A batch is completed as unknown, with Done =
+// Sent, when the operating system accepted its datagram, and as failed when it
+// refused to send it, which it does once for each "port unreachable" that came
+// back for an earlier one.
 type udpLane struct {
 	id   int
 	addr string
 	nc   *net.UDPConn
-	out  *grams
+	out  *datagramWriter
 	p    *encoder
 	most int // bytes of a datagram
 	fits int // events in one
@@ -44,16 +44,16 @@ type udpLane struct {
 
 	mu             sync.Mutex
 	buf            []byte // the datagrams to write, one after the other
-	ready          []gram
-	next           int // of ready: what was not written so far
+	ready          []datagram
+	next           int // of ready: the first one that is not written
 	pendingBatches []pendingBatch
 	pendingBatch   int // of pendingBatches: the first one that is not completed
 	outcomes       []load.Outcome
-	busy           bool // the socket is full: the flusher has what is to be written
-	wanting        bool // said that it is full, and owes a Ready
+	busy           bool // the socket is full, and writing is left to the flusher
+	wanting        bool // Fire was refused for lack of room, so Ready is due
 	closed         bool
-	work           chan struct{} // for the flusher; nil before start
-	over           chan struct{} // it has ended
+	work           chan struct{} // wakes the flusher; nil before start
+	over           chan struct{} // closed when the flusher has ended
 
 	carried   measure.Client
 	refused   atomic.Uint64 // answers "port unreachable" and the like
@@ -61,23 +61,21 @@ type udpLane struct {
 	written   atomic.Uint64
 }
 
-// A gram is a datagram: where it ends in the buffer, and the size of its
-// events.
-type gram struct {
-	end   int
-	bytes int64
+// A datagram is one datagram in the buffer.
+type datagram struct {
+	end   int   // where it ends in the buffer
+	bytes int64 // size of its events
 }
 
-// A pending batch is a batch or a batch group that was taken, and how many of its datagrams
-// are still to be completed. Its batch is that of those.
+// A pendingBatch is a batch, or a batch group, that was accepted. batch describes
+// its uncompleted datagrams, left counts them.
 type pendingBatch struct {
 	batch load.Batch
 	left  int32
 }
 
-// probeUDP finds out whether somebody listens: where nobody does, a host says
-// so at once, and a firewall says nothing. The message is empty, and does
-// nothing.
+// probeUDP checks whether the port is open: a host reports a closed one at once,
+// a firewall may not. The message is empty and has no effect.
 func probeUDP(ctx context.Context, _ *config, addr string) (map[string]any, error) {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "udp", addr)
@@ -101,17 +99,17 @@ func probeUDP(ctx context.Context, _ *config, addr string) (map[string]any, erro
 	return map[string]any{}, nil
 }
 
-// probeUDPWait is how long a host has to say that nobody listens.
+// probeUDPWait is how long to wait for "port unreachable".
 const probeUDPWait = 150 * time.Millisecond
 
-// mostUDP is the most that a datagram holds over IPv4.
+// mostUDP is the largest payload of a datagram over IPv4, in bytes.
 const mostUDP = 65507
 
-func newUDPLane(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error) {
-	p := presses[id]
+func newUDPLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder) (sender, error) {
+	p := encoders[id]
 	l := &udpLane{id: id, addr: addr, p: p, most: int(cmp.Or(c.values.Size("max-datagram"), 16384))}
 	if l.most > mostUDP {
-		return nil, contradiction(fmt.Sprintf("--max-datagram is %d, but a datagram holds at most %d bytes", l.most, mostUDP), "give a smaller one")
+		return nil, contradiction(fmt.Sprintf("--max-datagram is %d, but a datagram has at most %d bytes", l.most, mostUDP), "give a smaller one")
 	}
 	events := max(1, c.batchEvents)
 	l.fits = l.most / (p.sizeOf(1) - riemann.FrameHead)
@@ -137,7 +135,7 @@ func newUDPLane(ctx context.Context, c *config, id int, addr string, presses []*
 			return nil, errors.Join(err, nc.Close())
 		}
 	}
-	if l.out, err = newGrams(l.nc); err != nil {
+	if l.out, err = newDatagramWriter(l.nc); err != nil {
 		return nil, errors.Join(err, nc.Close())
 	}
 	l.carried.Broker = addr
@@ -155,7 +153,7 @@ func (l *udpLane) start(sink load.Sink) {
 // ID implements load.Lane.
 func (l *udpLane) ID() int { return l.id }
 
-// Room implements load.Lane: what surely fits into a datagram.
+// Room implements load.Lane: as many events as always fit into a datagram.
 func (l *udpLane) Room(int32, uint64) int { return l.fits }
 
 // BatchGroup implements load.BatchGrouper.
@@ -165,7 +163,7 @@ func (l *udpLane) BatchGroup(int32, uint64, int) int {
 	if l.busy || l.closed {
 		return 0
 	}
-	return mostGrams
+	return mostDatagrams
 }
 
 // Fire implements load.Lane.
@@ -174,7 +172,7 @@ func (l *udpLane) Fire(batches []load.Batch) (taken int) {
 	defer l.mu.Unlock()
 	wall := time.Now()
 	for taken < len(batches) {
-		if len(l.ready) >= mostGrams || len(l.buf) >= mostGramBytes {
+		if len(l.ready) >= mostDatagrams || len(l.buf) >= mostBufferBytes {
 			l.write()
 		}
 		if l.busy || l.closed {
@@ -188,7 +186,7 @@ func (l *udpLane) Fire(batches []load.Batch) (taken int) {
 	return taken
 }
 
-// take makes the datagrams of a batch or a batch group.
+// addBatch encodes the datagrams of a batch or a batch group.
 func (l *udpLane) take(s *load.Batch, wall time.Time) {
 	batches := max(1, s.Batches)
 	events := int(s.Events / batches)
@@ -197,7 +195,7 @@ func (l *udpLane) take(s *load.Batch, wall time.Time) {
 	for range batches {
 		var n int64
 		l.buf, n = l.p.datagram(l.buf, first, events, wall)
-		l.ready = append(l.ready, gram{len(l.buf), n})
+		l.ready = append(l.ready, datagram{len(l.buf), n})
 		s.Bytes += n
 		first += uint64(events)
 	}
@@ -212,8 +210,7 @@ func (l *udpLane) Flush() {
 	l.mu.Unlock()
 }
 
-// write writes what the socket takes now. What it does not take is the
-// flusher's.
+// write writes what the socket accepts now, and leaves the rest to the flusher.
 func (l *udpLane) write() {
 	if l.busy || l.closed {
 		return
@@ -236,8 +233,8 @@ func (l *udpLane) reset() {
 	l.pendingBatches, l.pendingBatch = l.pendingBatches[:0], 0
 }
 
-// account completes n datagrams that were sent at a time, and, with an error, the
-// one after them, which was not.
+// account completes n datagrams that were sent at a time, and, if err is not nil,
+// the next one, which was not sent.
 func (l *udpLane) account(n int, at time.Duration, err error) {
 	if n > 0 {
 		before := 0
@@ -254,7 +251,7 @@ func (l *udpLane) account(n int, at time.Duration, err error) {
 	l.complete(1, load.Outcome{Sent: -1, Done: at, Class: class, Text: text})
 }
 
-// refusal finds words for a datagram that was not sent.
+// refusal returns the class and text for a datagram that was not sent.
 func (l *udpLane) refusal(err error) (load.Class, string) {
 	var no syscall.Errno
 	if !errors.As(err, &no) {
@@ -272,7 +269,7 @@ func (l *udpLane) refusal(err error) (load.Class, string) {
 	return load.Refused, text
 }
 
-// complete says the same of the next n datagrams: o has what is common to them.
+// complete completes the next n datagrams. o has the fields that they share.
 func (l *udpLane) complete(n int, o load.Outcome) {
 	l.next += n
 	at := l.next - n
@@ -313,7 +310,7 @@ func (l *udpLane) complete(n int, o load.Outcome) {
 	}
 }
 
-// deliver hands over what was completed.
+// deliver passes the outcomes to the sink.
 func (l *udpLane) deliver() {
 	if len(l.outcomes) == 0 {
 		return
@@ -323,13 +320,13 @@ func (l *udpLane) deliver() {
 	l.outcomes = l.outcomes[:0]
 }
 
-// flusher waits for the socket, so that the sending thread need not.
+// flusher waits for the socket, so that the sending thread does not have to.
 func (l *udpLane) flusher() {
 	defer close(l.over)
 	for range l.work {
 		l.mu.Lock()
 		for l.next < len(l.ready) {
-			l.mu.Unlock() // while it is busy nobody else touches what is to be written
+			l.mu.Unlock() // while busy is set, only the flusher uses buf, ready and next
 			n, err := l.out.send(l.buf, l.ready, l.next, true)
 			l.mu.Lock()
 			at := l.sink.Now()
@@ -349,8 +346,8 @@ func (l *udpLane) flusher() {
 	}
 }
 
-// pendingFree says of batches that waited behind a full socket that the system
-// was why.
+// pendingFree notes that batches waited behind a full socket, which is the
+// system's delay.
 func (l *udpLane) pendingFree(n int, at time.Duration) {
 	for i := l.pendingBatch; n > 0; i++ {
 		l.pendingBatches[i].batch.Free = max(l.pendingBatches[i].batch.Free, at)
@@ -367,7 +364,7 @@ func (l *udpLane) Close() error {
 		return nil
 	}
 	if !l.busy {
-		// What was fired and not flushed.
+		// Batches that were not flushed.
 		l.closed = true
 		at := l.sink.Now()
 		for l.next < len(l.ready) {
@@ -378,14 +375,14 @@ func (l *udpLane) Close() error {
 	l.closed = true
 	l.deliver()
 	l.mu.Unlock()
-	// The flusher, if it has anything, gets an error for all that is left.
+	// The flusher's writes, if any, fail from now on.
 	err := l.nc.SetWriteDeadline(time.Unix(1, 0))
 	close(l.work)
 	<-l.over
 	return err
 }
 
-// hangUp implements sender. A lane that never fired was not closed.
+// disconnect implements sender. A lane that was not started is still open.
 func (l *udpLane) hangUp() error { return errors.Join(l.Close(), l.nc.Close()) }
 
 func (l *udpLane) wire() (written, read uint64) { return l.written.Load(), 0 }

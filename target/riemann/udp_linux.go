@@ -16,17 +16,17 @@ type mmsghdr struct {
 	_   uint32 // set to the bytes sent
 }
 
-// A grams writes datagrams to a connected socket, many in one system call: a
-// call for each would cost more than all else together. Not safe for concurrent
-// use.
-type grams struct {
+// A datagramWriter writes datagrams to a connected socket, many in one system
+// call: one call per datagram would cost more than everything else together. It
+// is not safe for concurrent use.
+type datagramWriter struct {
 	raw      syscall.RawConn
-	vec      [mostGrams]mmsghdr
-	iov      [mostGrams]unix.Iovec
+	vec      [mostDatagrams]mmsghdr
+	iov      [mostDatagrams]unix.Iovec
 	oob      [512]byte
 	refusals atomic.Uint64 // errors that came back for datagrams sent before
 
-	// Between send and its callback, which is made once so that a write
+	// Arguments and results of the callback, which is made once so that send
 	// allocates nothing.
 	n        int
 	wait     bool
@@ -35,12 +35,12 @@ type grams struct {
 	callback func(fd uintptr) bool
 }
 
-func newGrams(nc *net.UDPConn) (*grams, error) {
+func newDatagramWriter(nc *net.UDPConn) (*datagramWriter, error) {
 	raw, err := nc.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	g := &grams{raw: raw}
+	g := &datagramWriter{raw: raw}
 	g.callback = g.sendmmsg
 	for i := range g.vec {
 		g.vec[i].hdr.Iov = &g.iov[i]
@@ -48,7 +48,7 @@ func newGrams(nc *net.UDPConn) (*grams, error) {
 	}
 	var soft error
 	err = raw.Control(func(fd uintptr) {
-		// Without a queue of errors, one that interrupts a sendmmsg is lost.
+		// Without an error queue, an error that interrupts sendmmsg is lost.
 		soft = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_RECVERR, 1)
 		if e := unix.SetsockoptInt(int(fd), unix.SOL_IPV6, unix.IPV6_RECVERR, 1); e == nil {
 			soft = nil
@@ -60,16 +60,16 @@ func newGrams(nc *net.UDPConn) (*grams, error) {
 	return g, soft
 }
 
-// send writes those of all from the next one on, as many as the system takes
-// now, or, with wait, one at least, and returns how many went. An error is that
-// of the datagram after those: it was not sent, and the next one may be. None
-// and no error: the socket is full.
-func (g *grams) send(buf []byte, all []gram, next int, wait bool) (int, error) {
+// send writes the datagrams all[next:], as many as the system accepts now, with
+// wait at least one, and returns how many it wrote. An error belongs to the
+// datagram after those: it was not sent, but the next one may be. Zero without
+// an error means that the socket is full.
+func (g *datagramWriter) send(buf []byte, all []datagram, next int, wait bool) (int, error) {
 	start := 0
 	if next > 0 {
 		start = all[next-1].end
 	}
-	g.n = min(len(all)-next, mostGrams)
+	g.n = min(len(all)-next, mostDatagrams)
 	for i := range g.n {
 		end := all[next+i].end
 		g.iov[i].Base = unsafe.SliceData(buf[start:])
@@ -83,9 +83,10 @@ func (g *grams) send(buf []byte, all []gram, next int, wait bool) (int, error) {
 	return g.wrote, g.err
 }
 
-// sendmmsg is called by the runtime with the descriptor, which is non-blocking;
-// false makes it wait until it is writable.
-func (g *grams) sendmmsg(fd uintptr) bool {
+// sendmmsg is called by the runtime with the non-blocking descriptor. If it
+// returns false, the runtime waits until the descriptor is writable and calls it
+// again.
+func (g *datagramWriter) sendmmsg(fd uintptr) bool {
 	for {
 		n, _, e := syscall.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&g.vec)), uintptr(g.n), 0, 0, 0)
 		switch e {
@@ -106,10 +107,10 @@ func (g *grams) sendmmsg(fd uintptr) bool {
 	}
 }
 
-// came empties the queue of errors and returns the last of them. Where sending
-// ended early, one of them is why: the kernel drops the error that interrupts a
-// sendmmsg, and keeps this one.
-func (g *grams) came(fd int) (last error) {
+// drainErrors empties the error queue and returns its last error. If sending
+// ended early, the cause is in the queue: the kernel discards the error that
+// interrupts sendmmsg, but keeps this one.
+func (g *datagramWriter) came(fd int) (last error) {
 	for {
 		_, n, _, _, err := unix.Recvmsg(fd, nil, g.oob[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
 		if err != nil {
@@ -122,8 +123,8 @@ func (g *grams) came(fd int) (last error) {
 	}
 }
 
-// extendedError finds the error in a control message of the queue of errors
-// (struct sock_extended_err, ip(7)); 0: there is none.
+// extendedError finds the error in a control message of the error queue (struct
+// sock_extended_err, ip(7)); 0: none.
 func extendedError(oob []byte) syscall.Errno {
 	for len(oob) >= unix.SizeofCmsghdr {
 		h, data, rest, err := unix.ParseOneSocketControlMessage(oob)

@@ -9,25 +9,25 @@ import (
 	"syscall"
 )
 
-// A grams writes datagrams to a connected socket, one a call. Not safe for
-// concurrent use.
-type grams struct {
+// A datagramWriter writes datagrams to a connected socket, one per call. It is
+// not safe for concurrent use.
+type datagramWriter struct {
 	nc       *net.UDPConn
-	refusals atomic.Uint64 // errors that came back by another way: none
+	refusals atomic.Uint64 // errors from an error queue: always 0
 }
 
-func newGrams(nc *net.UDPConn) (*grams, error) { return &grams{nc: nc}, nil }
+func newDatagramWriter(nc *net.UDPConn) (*datagramWriter, error) { return &datagramWriter{nc: nc}, nil }
 
-// send writes those of all from the next one on and returns how many went. It
-// waits where the socket is full, whatever it is told: datagrams leave as fast
-// as the interface does. An error is that of the datagram after those: it was
-// not sent, and the next one may be.
-func (g *grams) send(buf []byte, all []gram, next int, _ bool) (n int, err error) {
+// send writes the datagrams all[next:] and returns how many it wrote. It always
+// waits while the socket is full, which is short: the interface soon sends what
+// fills it. An error belongs to the datagram after those: it was not sent, but
+// the next one may be.
+func (g *datagramWriter) send(buf []byte, all []datagram, next int, _ bool) (n int, err error) {
 	start := 0
 	if next > 0 {
 		start = all[next-1].end
 	}
-	for ; next+n < len(all) && n < mostGrams; n++ {
+	for ; next+n < len(all) && n < mostDatagrams; n++ {
 		end := all[next+n].end
 		if _, err := g.nc.Write(buf[start:end]); err != nil {
 			var no syscall.Errno

@@ -15,7 +15,7 @@ import (
 	"carronade/target/targettest"
 )
 
-// stand starts one with all its transports.
+// startStandin starts a stand-in with all its transports.
 func stand(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 	t.Helper()
 	o.Listen, o.UDP, o.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
@@ -40,8 +40,8 @@ func TestUDPSuite(t *testing.T) {
 	})
 }
 
-// still is a count once it has not changed for a while: what was sent in
-// datagrams arrives when it arrives.
+// stable waits until a count stops changing, and returns it: datagrams may
+// arrive late.
 func still(count func() uint64) uint64 {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -57,7 +57,7 @@ func still(count func() uint64) uint64 {
 	return was
 }
 
-// launch fires a plan and checks that all of it is accounted for.
+// runChecked runs a plan and checks that the counts add up.
 func launch(t testing.TB, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	p.Unanswered = s.Unanswered()
@@ -67,12 +67,12 @@ func launch(t testing.TB, s *session, p load.Plan) *load.Result {
 	}
 	c := r.Measurement.Counts
 	if c.Sent != c.Acked+c.Failed+c.Unknown {
-		t.Errorf("sent %d, and %d acked, %d failed, %d unknown", c.Sent, c.Acked, c.Failed, c.Unknown)
+		t.Errorf("sent %d, but %d acked, %d failed, %d unknown", c.Sent, c.Acked, c.Failed, c.Unknown)
 	}
 	return r
 }
 
-// An event is unknown once it is sent: nothing will tell what became of it.
+// A sent event is unknown: nothing acknowledges it.
 func TestUDPIsNeverAcked(t *testing.T) {
 	t.Parallel()
 	srv := stand(t, standinriemann.Options{})
@@ -90,7 +90,7 @@ func TestUDPIsNeverAcked(t *testing.T) {
 				t.Errorf("sent %d: %d unknown, %d acked; want all unknown", r.Measurement.Sent, r.Measurement.Unknown, r.Measurement.Acked)
 			}
 			if r.Measurement.Service.Count() != 0 {
-				t.Errorf("%d service times of what nobody answered", r.Measurement.Service.Count())
+				t.Errorf("%d service times without an answer", r.Measurement.Service.Count())
 			}
 			w, _ := s.Wire()
 			if w <= r.Measurement.Bytes {
@@ -119,7 +119,7 @@ func TestUDPClosedPort(t *testing.T) {
 	if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), "nothing listens there") || targetErr.Hint == "" {
 		t.Errorf("open a closed port: %v, want that nothing listens there", err)
 	}
-	// ... and during it what is not sent has failed, in so many words.
+	// ... and during it the events that are not sent have failed.
 	r := launch(t, s, load.Plan{BatchEvents: 1, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 200 * time.Millisecond}})
 	if r.Measurement.Failed == 0 || r.Classes[load.Refused.String()] != r.Measurement.Failed {
 		t.Errorf("of %d events %d failed, classes %v; want refused ones", r.Measurement.Sent, r.Measurement.Failed, r.Classes)
@@ -130,15 +130,15 @@ func TestUDPClosedPort(t *testing.T) {
 	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, addr) || !strings.Contains(w, "lost") {
 		t.Errorf("warnings: %q, want that datagrams were lost", w)
 	}
-	// Batches that go in one write are interrupted by it, too.
+	// Events to an open port do not fail.
 	r = launch(t, opened(t, specOf(t, "riemann+udp://"+listening(t))), load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}})
 	if r.Measurement.Failed != 0 {
-		t.Errorf("%d failed where somebody listens", r.Measurement.Failed)
+		t.Errorf("%d failed at an open port", r.Measurement.Failed)
 	}
 }
 
-// A lane that was started and never fired ends with its session.
-func TestUDPEndsUnfired(t *testing.T) {
+// A lane that was started and never used ends with its session.
+func TestUDPClosesUnused(t *testing.T) {
 	t.Parallel()
 	s, err := Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+listening(t)))
 	if err != nil {
@@ -156,7 +156,7 @@ func TestUDPEndsUnfired(t *testing.T) {
 	}
 }
 
-// listening is the address of a socket that nobody reads.
+// silentSocket opens a UDP socket that is never read, and returns its address.
 func listening(t testing.TB) string {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -176,7 +176,7 @@ func TestUDPClosedPortInBatchGroups(t *testing.T) {
 	s := opened(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
 	pc.Close()
 	r := launch(t, s, load.Plan{BatchEvents: 1, MaxInFlight: 1000, Measurement: load.Limits{Events: 5000}})
-	// On the loopback each datagram that is sent makes the next one fail.
+	// On the loopback interface each datagram that is sent makes the next one fail.
 	if r.Measurement.Failed < 1000 || r.Measurement.Unknown < 1000 {
 		t.Errorf("%d failed and %d unknown of 5000, want about half of each", r.Measurement.Failed, r.Measurement.Unknown)
 	}
@@ -208,12 +208,12 @@ func TestUDPDatagramsAreBounded(t *testing.T) {
 	l := opened(t, spec).lanes[0].(*udpLane)
 	b, _ := l.p.datagram(nil, 0, l.Room(0, 0), time.Now())
 	if len(b) > 16384 || len(b) < 16384*3/4 {
-		t.Errorf("%d events, as many as there is room for, are %d bytes; want at most 16384, and not much less", l.Room(0, 0), len(b))
+		t.Errorf("the %d events of Room are %d bytes; want at most 16384, and not much less", l.Room(0, 0), len(b))
 	}
 }
 
-// What waits behind a full socket when the lane is closed was never written.
-func TestUDPCloseCompletesWhatWaits(t *testing.T) {
+// Batches that are not written when the lane is closed complete as canceled.
+func TestUDPCloseCompletesUnwritten(t *testing.T) {
 	t.Parallel()
 	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
 	l := s.lanes[0].(*udpLane)
@@ -240,11 +240,11 @@ func TestUDPCloseCompletesWhatWaits(t *testing.T) {
 		t.Errorf("%d events are completed, want 5", events)
 	}
 	if l.Fire(batches[:1]) != 0 {
-		t.Error("a closed lane takes batches")
+		t.Error("a closed lane accepts batches")
 	}
 }
 
-// A sinkhole keeps what is completed.
+// A recordingSink keeps the outcomes.
 type sinkhole struct {
 	got   []load.Outcome
 	ready int
@@ -254,7 +254,7 @@ func (s *sinkhole) Now() time.Duration           { return time.Second }
 func (s *sinkhole) Complete(out []load.Outcome)  { s.got = append(s.got, out...) }
 func (s *sinkhole) Ready(_ int, _ time.Duration) { s.ready++ }
 
-// A full socket is waited for by the flusher, and the engine is told.
+// The flusher waits for a full socket, and then calls Ready.
 func TestUDPFullSocket(t *testing.T) {
 	t.Parallel()
 	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
@@ -262,12 +262,12 @@ func TestUDPFullSocket(t *testing.T) {
 	sink := &sinkhole{}
 	l.start(sink)
 	l.mu.Lock()
-	l.busy = true // as if the socket had taken nothing
+	l.busy = true // as if the socket were full
 	batch := load.Batch{Events: 1}
 	l.take(&batch, time.Now())
 	l.mu.Unlock()
 	if l.Fire([]load.Batch{{Seq: 1, First: 1, Events: 1}}) != 0 {
-		t.Error("a lane whose socket is full takes batches")
+		t.Error("a lane whose socket is full accepts batches")
 	}
 	l.work <- struct{}{}
 	deadline := time.Now().Add(5 * time.Second)
@@ -275,7 +275,7 @@ func TestUDPFullSocket(t *testing.T) {
 	defer tick.Stop()
 	for ready := false; !ready; {
 		if time.Now().After(deadline) {
-			t.Fatal("the lane never said that there is room again")
+			t.Fatal("the lane did not call Ready")
 		}
 		<-tick.C
 		l.mu.Lock()
@@ -286,12 +286,12 @@ func TestUDPFullSocket(t *testing.T) {
 		t.Error(err)
 	}
 	if len(sink.got) != 1 || sink.got[0].Unknown != 1 || sink.got[0].Free != time.Second {
-		t.Errorf("completed %+v, want one unknown, free when the socket took it", sink.got)
+		t.Errorf("completed %+v, want one unknown, free when the socket accepted it", sink.got)
 	}
 }
 
 // The events of a datagram are those of the shape.
-func TestUDPSaysWhatTheShapeSays(t *testing.T) {
+func TestUDPSendsTheShapesEvents(t *testing.T) {
 	t.Parallel()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

@@ -12,27 +12,26 @@ import (
 	"carronade/target"
 )
 
-// How long events are kept at least when they are verified: the run, its drain
-// and the reading, or, where nobody knows how long a run goes on, minutes.
+// The ttl of verified events. It must cover the run, its drain and the reading.
 const (
-	ttlMargin  = 90 * time.Second
-	ttlUnknown = 15 * time.Minute
-	ttlDefault = 60 * time.Second // the server's, of events that have none (index.clj, default-ttl)
+	ttlMargin  = 90 * time.Second // for drain and reading
+	ttlUnknown = 15 * time.Minute // where the length of the run is unknown
+	ttlDefault = 60 * time.Second // the server's, for events without one (index.clj, default-ttl)
 )
 
-// verifiable says whether what a run fires can be kept by the index until it is
-// read back, and returns the options with a ttl that lets it. Words say what was
-// changed.
+// verifiable checks that the index can keep a run's events until they are read
+// back, and returns the options with a ttl that is long enough. words say what
+// it changed.
 func verifiable(s target.Spec) (v target.Values, words []string, err error) {
 	no := func(what, hint string) (target.Values, []string, error) {
 		return nil, nil, &target.Error{Doing: "verify", Err: fmt.Errorf("%s", what), Hint: hint}
 	}
 	switch {
 	case s.Most == 0:
-		return no("the server has to hold every event until it is read back, and the run has no limit",
+		return no("the server has to keep every event until it is read back, and the run has no limit",
 			"bound the run: --count 100000, or --rate with --for")
 	case s.Most > mostVerified:
-		return no(fmt.Sprintf("the server has to hold every event until it is read back, and %d events are more than %d", s.Most, mostVerified),
+		return no(fmt.Sprintf("the server has to keep every event until it is read back, and %d events are more than %d", s.Most, mostVerified),
 			"verify a smaller run, with a smaller --count, --rate or --for; or leave --verify out")
 	}
 	v = maps.Clone(s.Options)
@@ -49,7 +48,8 @@ func verifiable(s target.Spec) (v target.Values, words []string, err error) {
 	return v, words, nil
 }
 
-// outlasts checks what verified events are against how long the run takes.
+// checkRetention checks that verified events stay in the index until the run is
+// read back: their ttl against the length of the run, and their states.
 func (c *config) outlasts(s target.Spec) error {
 	if kept := c.lasting(); s.Length > 0 && kept < s.Length+10*time.Second {
 		return &target.Error{
@@ -68,7 +68,7 @@ func (c *config) outlasts(s target.Spec) error {
 	return nil
 }
 
-// lasting is how long the index keeps events at least.
+// retention is how long the index keeps events at least.
 func (c *config) lasting() time.Duration {
 	if ttl, ok := c.shape.shortestTTL(); ok {
 		return ttl
@@ -76,8 +76,8 @@ func (c *config) lasting() time.Duration {
 	return ttlDefault
 }
 
-// differs says in which field an event of the index is not what was sent, in
-// words; "" when it is.
+// differs describes the first field in which an event of the index differs from
+// the sent one; "" if none does.
 func (s *source) differs(got *riemann.Event, stream int32, index uint64) string {
 	want := s.cfg.shape.event(stream, index)
 	for _, f := range []struct{ name, got, want string }{
@@ -104,7 +104,7 @@ func (s *source) differs(got *riemann.Event, stream int32, index uint64) string 
 	if s.cfg.shape.time == timeNone {
 		return ""
 	}
-	// The time is that of sending, in seconds at least.
+	// The time is the send time, to the second or finer.
 	at, ok := got.When()
 	if !ok || at.Before(s.began.Truncate(time.Second)) || at.After(time.Now()) {
 		return fmt.Sprintf("%s: time %v, which is not within the run", want.Service, at)
@@ -125,9 +125,9 @@ func sameAttributes(a, b []riemann.Attribute) bool {
 	return true
 }
 
-// sameMetric compares numbers in the precision of the coarser of their types:
-// the server answers a float as a double, and a whole double over JSON as it
-// likes (riemann-clojure-client, codec.clj).
+// sameMetric compares numbers in the coarser precision of their types: the
+// server returns a float as a double, and a double that is a whole number, sent
+// as JSON, as either type (riemann-clojure-client, codec.clj).
 func sameMetric(got, want riemann.Metric) bool {
 	switch {
 	case got.Kind == riemann.NoMetric || want.Kind == riemann.NoMetric:
@@ -140,7 +140,7 @@ func sameMetric(got, want riemann.Metric) bool {
 	return got.Value() == want.Value()
 }
 
-// warnings are words for people about what was read back.
+// warnings are the user's warnings about the events that were read back.
 func (s *source) warnings() []string {
 	var w []string
 	if n := s.corrupt.Load(); n > 0 {

@@ -13,47 +13,52 @@ import (
 	"carronade/internal/dial"
 )
 
-// A framing is how a lane's messages and their answers look on a transport that does
-// not speak frames of protocol buffers. Each lane has its own; what reads
-// answers is called with the lane's lock held, what writes by its thread.
+// A framing encodes a lane's messages and reads their answers, on a transport
+// other than frames of protocol buffers. Each lane has its own. The methods that
+// read answers are called with the lane's lock held, append by the sending
+// thread.
 type framing interface {
-	// size is the bytes that no message of the lane exceeds.
+	// size is the largest size of a message, in bytes.
 	size() int
-	// alone reports that a message waits until the one before it is answered.
+	// oneInFlight reports that a message must wait until the one before it is
+	// answered.
 	alone() bool
-	// append appends messages of so many events each, and returns the bytes of
-	// the events themselves.
+	// append appends messages of the given number of events each, and returns
+	// the bytes of the events themselves.
 	append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64)
-	// walk returns the size of the first message of b, which is whole.
+	// messageSize returns the size of the first message of b, which is complete.
 	walk(b []byte) int
-	// greet does what comes before messages on a new connection.
+	// handshake prepares a new connection for messages.
 	greet(ctx context.Context, nc net.Conn, addr string) error
-	// answers takes answers from b: to at most so many messages, of so many
-	// events each, that all went well, or one that is to be judged. Neither
-	// means that the rest waits for more bytes.
+	// answers removes answers from the beginning of b. It returns either acks,
+	// the number of answers that accept all events of a message, or msg, one
+	// answer for refusals to read. At most messages answers are due, each for a
+	// message of the given number of events. Neither means that rest is an
+	// incomplete answer.
 	answers(b []byte, messages, events int) (acks int, msg, rest []byte, err error)
-	// verdict reads how many events of its message an answer refuses, and why.
+	// refusals reads how many events of its message an answer refuses, and why.
 	verdict(msg []byte, events int32) (refused int32, text string, err error)
-	// over reports that the server takes no more on the connection, by the
-	// answer that was taken last.
+	// closing reports that, by the last answer read, the server accepts nothing
+	// more on the connection.
 	over() bool
 }
 
-// The server takes one event a message of a WebSocket, and answers each with
-// {} or {"error": TEXT}; and events line by line in the body of a request, with
-// lines that say the same (riemann, transport/websockets.clj, put-events-handler).
+// The server accepts one event per WebSocket message, and answers each with {}
+// or {"error": TEXT}. Over HTTP it accepts events line by line in the body of a
+// request, and answers each with such a line (riemann, transport/websockets.clj,
+// put-events-handler).
 const eventsPath = "/events"
 
-func newSocketLane(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error) {
-	return newWebLane(ctx, c, id, addr, presses, newWebSocketFraming(c, presses))
+func newSocketLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder) (sender, error) {
+	return newWebLane(ctx, c, id, addr, encoders, newWebSocketFraming(c, encoders))
 }
 
-func newHTTPLane(ctx context.Context, c *config, id int, addr string, presses []*encoder) (sender, error) {
-	return newWebLane(ctx, c, id, addr, presses, newHTTPFraming(c, addr, presses))
+func newHTTPLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder) (sender, error) {
+	return newWebLane(ctx, c, id, addr, encoders, newHTTPFraming(c, addr, encoders))
 }
 
-func newWebLane(ctx context.Context, c *config, id int, addr string, presses []*encoder, web framing) (sender, error) {
-	l := newLane(c, id, addr, presses)
+func newWebLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder, web framing) (sender, error) {
+	l := newLane(c, id, addr, encoders)
 	l.web = web
 	n := l.most()
 	l.fill, l.out, l.waiting = make([]byte, 0, n), make([]byte, 0, n), make([]byte, 0, n)
@@ -66,8 +71,8 @@ func newWebLane(ctx context.Context, c *config, id int, addr string, presses []*
 	return l, nil
 }
 
-// probeWeb looks whether a Riemann takes events at the address: it offers a
-// WebSocket there, which is the same for both transports.
+// probeWeb checks that a Riemann server accepts events at the address: it tries
+// to open a WebSocket, for both transports.
 func probeWeb(ctx context.Context, c *config, addr string) (map[string]any, error) {
 	nc, err := c.dialer.Dial(ctx, addr)
 	if err != nil {
@@ -78,7 +83,7 @@ func probeWeb(ctx context.Context, c *config, addr string) (map[string]any, erro
 	switch status := (*statusError)(nil); {
 	case err == nil:
 	case errors.As(err, &status) && c.transport.scheme == httpScheme && status.code != http.StatusNotFound:
-		// Something takes requests there, though not for WebSockets.
+		// A server accepts requests there, though not for WebSockets.
 	case errors.As(err, &status) && status.code == http.StatusNotFound:
 		return nil, fmt.Errorf("%w: %s: %w", errNoPath, c.path, err)
 	case errors.As(err, &status):
@@ -95,20 +100,20 @@ func probeWeb(ctx context.Context, c *config, addr string) (map[string]any, erro
 	return map[string]any{"path": c.path}, nil
 }
 
-// The transports of websockets.clj.
+// The schemes of the transports of websockets.clj.
 const (
 	webSocketScheme = "riemann+ws"
 	httpScheme      = "riemann+http"
 )
 
-// web reports that the transport is one of those.
+// web reports whether the transport is WebSocket or HTTP.
 func (r *transport) web() bool { return r.scheme == webSocketScheme || r.scheme == httpScheme }
 
-// widestJSON is the bytes that no event exceeds as JSON: of those of the pools,
-// with room for a longer metric and time.
-func widestJSON(presses []*encoder) int {
+// widestJSON bounds the size of an event as JSON, in bytes: the largest of the
+// pools, with room for a longer metric and time.
+func widestJSON(encoders []*encoder) int {
 	most := 0
-	for _, p := range presses {
+	for _, p := range encoders {
 		if p.widest == 0 {
 			var b []byte
 			for k := range p.shape.period {
@@ -121,13 +126,13 @@ func widestJSON(presses []*encoder) int {
 	return most + 64
 }
 
-// plainReply is what nearly every event is answered with.
+// plainReply is the answer to an event that was accepted.
 const plainReply = "{}"
 
-// errReply is an answer that is no JSON object.
+// errReply is an answer that is not a JSON object.
 var errReply = errors.New("an answer that is neither {} nor an error")
 
-// reply reads the answer to one event: why it was refused, "" when it was not.
+// reply reads the answer to one event: whether it was refused, and why.
 func reply(b []byte) (refused bool, text string, err error) {
 	b = bytes.TrimSpace(b)
 	if string(b) == plainReply {

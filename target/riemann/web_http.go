@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// An httpFraming speaks HTTP/1.1: a message is a PUT of one JSON event a line,
-// answered by a line for each. A connection carries one at a time: what a
-// server does with a second request before it has answered the first is its own
-// affair, and proxies answer none.
+// An httpFraming speaks HTTP/1.1: a message is a PUT with one JSON event per
+// line, answered by one line per event. It does not pipeline requests: servers
+// differ in how they treat a second request before the first is answered, and
+// proxies do not answer it.
 type httpFraming struct {
 	head []byte // of a request, up to the length of its body
 	most int    // bytes of a message
 	last bool   // the newest answer was the last of its connection
 }
 
-// The length of a body has a field of its own width, blanks before it, so that
-// it can be written when the body is there.
+// The length of a body has a fixed width, padded with blanks on the left, so that
+// it can be filled in after the body.
 const (
 	lengthDigits = 10
 	headEnd      = "\r\n\r\n"
 )
 
-func newHTTPFraming(c *config, addr string, presses []*encoder) *httpFraming {
+func newHTTPFraming(c *config, addr string, encoders []*encoder) *httpFraming {
 	t := &httpFraming{head: fmt.Appendf(nil, "PUT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: carronade\r\nContent-Type: application/json\r\nContent-Length: ", c.path, addr)}
-	t.most = len(t.head) + lengthDigits + len(headEnd) + c.perMessage()*(widestJSON(presses)+1)
+	t.most = len(t.head) + lengthDigits + len(headEnd) + c.perMessage()*(widestJSON(encoders)+1)
 	return t
 }
 
@@ -38,7 +38,7 @@ func (t *httpFraming) size() int   { return t.most }
 func (t *httpFraming) alone() bool { return true }
 func (t *httpFraming) over() bool  { return t.last }
 
-// greet says nothing: the first request is the greeting.
+// handshake does nothing: HTTP has none.
 func (t *httpFraming) greet(context.Context, net.Conn, string) error { return nil }
 
 func (t *httpFraming) append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64) {
@@ -69,19 +69,19 @@ func (t *httpFraming) walk(b []byte) int {
 	return at + lengthDigits + len(headEnd) + n
 }
 
-// An httpAnswer is where in a response what is.
+// An httpAnswer is a parsed response.
 type httpAnswer struct {
 	code int
-	text string // the status line's, with its code
-	body []byte // chunks joined, a copy; else a part of the response
-	last bool   // the server closes the connection behind it (RFC 9112, section 9.3)
+	text string // status code and reason
+	body []byte // a part of the response, or a copy if it came in chunks
+	last bool   // the server closes the connection after it (RFC 9112, section 9.3)
 }
 
-// errTooLong is a response that nobody would want to read.
-var errTooLong = errors.New("a response of more than a mebibyte")
+// errTooLong is a response longer than mostRefusal.
+var errTooLong = errors.New("a response longer than a mebibyte")
 
-// nextResponse takes the first whole response from b. A nil rest with no error
-// means that there is none yet. Interim ones (1xx) are passed over.
+// nextResponse reads the first complete response of b. A nil rest without an
+// error means that b has none yet. It skips interim responses (1xx).
 func nextResponse(b []byte) (a httpAnswer, rest []byte, err error) {
 	for {
 		end := bytes.Index(b, []byte(headEnd))
@@ -120,7 +120,7 @@ func nextResponse(b []byte) (a httpAnswer, rest []byte, err error) {
 	}
 }
 
-// whole is b, and never nil.
+// nonNil returns b, or an empty slice if b is nil.
 func whole(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -128,7 +128,7 @@ func whole(b []byte) []byte {
 	return b
 }
 
-// readHead reads the status line and how long the body is; -1: it is not said.
+// readHead reads the status line and the length of the body; -1: not given.
 func (a *httpAnswer) readHead(head []byte) (length int, chunked bool, err error) {
 	line, fields, _ := bytes.Cut(head, []byte("\r\n"))
 	proto, status, _ := bytes.Cut(line, []byte(" "))
@@ -190,7 +190,7 @@ func (a *httpAnswer) readChunks(b []byte) (httpAnswer, []byte, error) {
 	}
 }
 
-// readTrailer passes over the fields behind a body.
+// readTrailer skips the fields after a body.
 func (a *httpAnswer) readTrailer(b []byte) (httpAnswer, []byte, error) {
 	for {
 		line, rest, ok := bytes.Cut(b, []byte("\r\n"))
@@ -219,8 +219,8 @@ func (t *httpFraming) answers(b []byte, _, _ int) (acks int, msg, rest []byte, e
 	return 0, b[:n:n], rest, nil
 }
 
-// verdict reads the lines of an answer. A server that cannot read a line says
-// so and takes none of those behind it.
+// refusals reads the lines of an answer. A server that cannot parse a line says
+// so, and accepts none of the following ones.
 func (t *httpFraming) verdict(msg []byte, events int32) (refused int32, text string, err error) {
 	a, _, err := nextResponse(msg)
 	if err != nil {

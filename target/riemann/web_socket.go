@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // what the protocol asks for, and no secret
+	"crypto/sha1" //nolint:gosec // required by the protocol, and not used for secrecy
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -20,16 +20,14 @@ import (
 )
 
 // A webSocketFraming speaks WebSocket (RFC 6455): each event is a text message in
-// a frame of its own, masked as a client's must be. It is not a library's: that
-// would write each frame on its own, and a frame is smaller than what a write
-// costs.
+// a separate frame, masked as a client's must be. It uses no library: that would
+// write each frame separately, and a write costs more than a frame.
 //
-// A lane's message is the frames of a batch's events. Which frame is the last of
-// them stands in the last bit of its mask: the other bits are random, as a mask
-// is meant to be.
+// A lane's message is the frames of a batch's events. The last bit of a frame's
+// mask marks the last of them. The other bits are random, as the protocol wants.
 type webSocketFraming struct {
 	path     string
-	patience time.Duration // with the answer to the greeting
+	patience time.Duration // for the handshake
 	most     int           // bytes of a message
 	rnd      *mathrand.ChaCha8
 	frame    []byte
@@ -46,21 +44,21 @@ const (
 	longestHead = 14
 )
 
-// mostGreeting bounds the answer to a greeting.
+// mostHandshake bounds the answer to a handshake, in bytes.
 const mostGreeting = 64 << 10
 
-// plainFrame is the answer to an event that went well, as a server frames it.
+// plainFrame is plainReply in a server's frame.
 const plainFrame = "\x81\x02" + plainReply
 
-func newWebSocketFraming(c *config, presses []*encoder) *webSocketFraming {
+func newWebSocketFraming(c *config, encoders []*encoder) *webSocketFraming {
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	return &webSocketFraming{path: c.path, patience: c.patience(), most: c.perMessage() * (widestJSON(presses) + longestHead), rnd: mathrand.NewChaCha8(seed)}
+	return &webSocketFraming{path: c.path, patience: c.patience(), most: c.perMessage() * (widestJSON(encoders) + longestHead), rnd: mathrand.NewChaCha8(seed)}
 }
 
 func (t *webSocketFraming) size() int   { return t.most }
 func (t *webSocketFraming) alone() bool { return false }
-func (t *webSocketFraming) over() bool  { return false } // it says so in a frame
+func (t *webSocketFraming) over() bool  { return false } // a close frame is an error of answers
 
 func (t *webSocketFraming) append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64) {
 	var bytes int64
@@ -98,7 +96,7 @@ func (t *webSocketFraming) put(dst, payload []byte, last bool) []byte {
 	return dst
 }
 
-// xor masks, or unmasks, b.
+// xor masks or unmasks b.
 func xor(b []byte, mask uint32) {
 	wide := uint64(mask)<<32 | uint64(mask)
 	for len(b) >= 8 {
@@ -110,7 +108,8 @@ func xor(b []byte, mask uint32) {
 	}
 }
 
-// walk goes from frame to frame to the one whose mask says that it is the last.
+// messageSize skips from frame to frame to the one whose mask marks it as the
+// last.
 func (t *webSocketFraming) walk(b []byte) int {
 	at := 0
 	for {
@@ -129,7 +128,7 @@ func (t *webSocketFraming) walk(b []byte) int {
 	}
 }
 
-// A statusError is an answer of HTTP that is not the one hoped for.
+// A statusError is an HTTP response with an unexpected status.
 type statusError struct {
 	code   int
 	status string
@@ -159,7 +158,7 @@ func (t *webSocketFraming) greet(ctx context.Context, nc net.Conn, addr string) 
 	if err != nil {
 		return fmt.Errorf("read the answer to the WebSocket handshake: %w", err)
 	}
-	_ = r.Body.Close() // nobody reads one
+	_ = r.Body.Close()
 	if r.StatusCode != http.StatusSwitchingProtocols {
 		return &statusError{r.StatusCode, r.Status}
 	}
@@ -175,8 +174,8 @@ func (t *webSocketFraming) greet(ctx context.Context, nc net.Conn, addr string) 
 	return nc.SetDeadline(time.Time{})
 }
 
-// nextFrame takes the first whole frame from b. A nil rest with no error means
-// that there is none yet.
+// nextFrame reads the first complete frame of b. A nil rest without an error
+// means that b has none yet.
 func nextFrame(b []byte) (op byte, payload, rest []byte, err error) {
 	if len(b) < 2 {
 		return 0, nil, nil, nil
@@ -241,7 +240,7 @@ func (t *webSocketFraming) answers(b []byte, messages, events int) (acks int, ms
 	return 0, all[: len(all)-len(b) : len(all)-len(b)], b, nil
 }
 
-// closedBy says why a server closed the connection (section 5.5.1).
+// closedBy returns why a server closed the connection (section 5.5.1).
 func closedBy(payload []byte) error {
 	if len(payload) < 2 {
 		return errHangUp
@@ -249,9 +248,8 @@ func closedBy(payload []byte) error {
 	return fmt.Errorf("%w: %d %.100s", errHangUp, binary.BigEndian.Uint16(payload), payload[2:])
 }
 
-// verdict reads the frames of one message's answer. Pings among them are passed
-// over: the server sends none, and a pong would have to stand between two of a
-// lane's messages.
+// refusals reads the frames of one message's answer. It ignores pings: Riemann
+// sends none, and a pong would have to be sent between two of a lane's messages.
 func (t *webSocketFraming) verdict(msg []byte, _ int32) (refused int32, text string, err error) {
 	for len(msg) > 0 {
 		op, payload, next, err := nextFrame(msg)

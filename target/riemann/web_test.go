@@ -22,16 +22,16 @@ import (
 	"carronade/target/targettest"
 )
 
-// A webFake takes events as the server does, by somebody else's WebSocket and
-// HTTP.
+// A webFake accepts events like the server, with other implementations of
+// WebSocket and HTTP than the one under test.
 type webFake struct {
 	addr   string
 	events atomic.Uint64
 	delay  atomic.Int64
 	refuse atomic.Bool
-	short  atomic.Int64 // events that a WebSocket lives for; 0: for ever
-	every  atomic.Int64 // refuse one event of so many; 0: none
-	last   atomic.Int64 // close a connection of HTTP behind one answer of so many; 0: none
+	short  atomic.Int64 // close a WebSocket after this many events; 0: never
+	every  atomic.Int64 // refuse one event in this many; 0: none
+	last   atomic.Int64 // close the HTTP connection after one answer in this many; 0: none
 	asked  atomic.Int64
 	puts   atomic.Int64
 }
@@ -45,7 +45,7 @@ func webServe(t testing.TB) *webFake {
 	return f
 }
 
-// wait is how slow the server is.
+// wait delays an answer.
 func (f *webFake) wait() {
 	if d := time.Duration(f.delay.Load()); d > 0 {
 		<-time.After(d)
@@ -117,7 +117,7 @@ func TestWebSuite(t *testing.T) {
 	}
 }
 
-// What the server reads over these transports is what the shape says.
+// The server reads the shape's events over these transports.
 func TestWebVerify(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -161,15 +161,14 @@ func TestWebRefusesSome(t *testing.T) {
 				t.Errorf("failed %d, acked %d, classes %v; want a third refused", r.Measurement.Failed, r.Measurement.Acked, r.Classes)
 			}
 			if got := f.events.Load(); got != 40 {
-				t.Errorf("the server took %d", got)
+				t.Errorf("the server accepted %d", got)
 			}
 		})
 	}
 }
 
-// A WebSocket that is lost is opened anew, greeting included, and the run goes
-// on.
-func TestSocketIsOpenedAnew(t *testing.T) {
+// A lost WebSocket is opened again, with a new handshake, and the run continues.
+func TestSocketReconnects(t *testing.T) {
 	t.Parallel()
 	f := webServe(t)
 	f.short.Store(150)
@@ -182,14 +181,14 @@ func TestSocketIsOpenedAnew(t *testing.T) {
 		t.Errorf("%d connections beyond the first, want some", got)
 	}
 	if got := f.events.Load(); got < r.Measurement.Acked {
-		t.Errorf("%d acked, and the server took %d", r.Measurement.Acked, got)
+		t.Errorf("%d acked, but the server accepted %d", r.Measurement.Acked, got)
 	}
 }
 
-// Servers, and proxies before them, close a connection of HTTP behind so many
-// answers and say so: nothing is written there any more, so that all is known,
-// and the next one is made without a pause.
-func TestHTTPIsOpenedAnew(t *testing.T) {
+// Servers and proxies close an HTTP connection after a number of answers and say
+// so. The lane then writes nothing more on it, so that no event is unknown, and
+// connects again without a pause.
+func TestHTTPReconnects(t *testing.T) {
 	t.Parallel()
 	f := webServe(t)
 	f.last.Store(10)
@@ -203,14 +202,14 @@ func TestHTTPIsOpenedAnew(t *testing.T) {
 	}
 }
 
-// An answer that does not end is not kept for ever.
+// The buffer for an answer that does not end is bounded.
 func TestEndlessAnswer(t *testing.T) {
 	t.Parallel()
 	var served atomic.Int64
 	addr := accepting(t, func(nc net.Conn) {
 		defer nc.Close()
 		if served.Add(1) == 1 {
-			io.WriteString(nc, "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n") // the look around
+			io.WriteString(nc, "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n") // the probe
 			return
 		}
 		io.WriteString(nc, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n0\r\n")
@@ -263,8 +262,8 @@ func framingRig(t testing.TB) (*config, *encoder) {
 	return c, newEncoder(c.shape, 0, 3)
 }
 
-// A lane finds the ends of its own messages.
-func TestWebWalk(t *testing.T) {
+// messageSize finds the ends of messages.
+func TestWebMessageSize(t *testing.T) {
 	t.Parallel()
 	c, p := framingRig(t)
 	c.shape = shapeOf(t, map[string]string{"description": strings.Repeat("x", 70_000)})
@@ -280,7 +279,7 @@ func TestWebWalk(t *testing.T) {
 					b, _ = web.append(b, p, uint64(i), 1, 1+i%3, time.Now())
 					ends = append(ends, len(b))
 					if size == "usual" && i == 0 && len(b) > web.size() {
-						t.Errorf("a message of %d bytes, where %d are the most", len(b), web.size())
+						t.Errorf("a message of %d bytes, more than %d", len(b), web.size())
 					}
 				}
 				at := 0
@@ -310,7 +309,7 @@ func TestSocketAnswers(t *testing.T) {
 		refused          int32
 	}{
 		{name: "a run of acks", in: ok + ok + ok + bad, messages: 9, events: 1, acks: 3, rest: bad},
-		{name: "no more than were sent alike", in: ok + ok + ok, messages: 2, events: 1, acks: 2, rest: ok},
+		{name: "no more than expected", in: ok + ok + ok, messages: 2, events: 1, acks: 2, rest: ok},
 		{name: "a refusal", in: bad + ok, messages: 9, events: 1, msg: bad, rest: ok, refused: 1},
 		{name: "several events", in: ok + bad + ok + ok, messages: 9, events: 3, msg: ok + bad + ok, rest: ok, refused: 1},
 		{name: "not all of them", in: ok + bad, messages: 9, events: 3, rest: ok + bad},
@@ -363,7 +362,7 @@ func TestHTTPAnswers(t *testing.T) {
 		{name: "no lines", in: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", err: "neither"},
 		{name: "a status", in: "HTTP/1.1 503 Busy\r\nContent-Length: 8\r\n\r\ncome\nby", rest: "HTTP/1.1 503 Busy\r\nContent-Length: 8\r\n\r\ncome\nby"},
 		{name: "a status with words", in: "HTTP/1.1 503 Busy\r\nContent-Length: 7\r\n\r\ncome\nby", refused: 1<<31 - 1, text: "HTTP 503 Busy: come"},
-		{name: "go on, first", in: "HTTP/1.1 100 Continue\r\n\r\n" + ok},
+		{name: "an interim response first", in: "HTTP/1.1 100 Continue\r\n\r\n" + ok},
 		{name: "half a head", in: ok[:10], rest: ok[:10]},
 		{name: "half a body", in: ok[:len(ok)-1], rest: ok[:len(ok)-1]},
 		{name: "half a chunk", in: chunked[:60], rest: chunked[:60]},
@@ -406,7 +405,7 @@ func FuzzWebAnswers(f *testing.F) {
 			for {
 				acks, msg, rest, err := web.answers(left, 3, events)
 				if len(rest) > len(left) || acks > 3 || acks > 0 && msg != nil {
-					t.Fatalf("%d acks and %d bytes of %d left, %d for a verdict", acks, len(rest), len(left), len(msg))
+					t.Fatalf("%d acks and %d bytes of %d left, an answer of %d bytes", acks, len(rest), len(left), len(msg))
 				}
 				if msg != nil {
 					refused, _, _ := web.verdict(msg, int32(events))
@@ -426,8 +425,8 @@ func FuzzWebAnswers(f *testing.F) {
 	})
 }
 
-// Frames are what another implementation of the protocol reads; it is the
-// server of the suite. Here are those whose length is written otherwise.
+// Another implementation of the protocol can read our frames. The suite uses it
+// as server; this test covers the other encodings of a frame's length.
 func TestSocketFrames(t *testing.T) {
 	t.Parallel()
 	got := make(chan int, 10)
@@ -464,7 +463,7 @@ func TestSocketFrames(t *testing.T) {
 	for _, n := range []int{0, 1, 125, 126, 127, 65535, 65536, 70001} {
 		b := web.put(nil, bytes.Repeat([]byte("x"), n), true)
 		if web.walk(b) != len(b) {
-			t.Errorf("a frame of %d bytes is walked as %d", len(b), web.walk(b))
+			t.Errorf("a frame of %d bytes has the message size %d", len(b), web.walk(b))
 		}
 		if _, err := nc.Write(b); err != nil {
 			t.Fatal(err)

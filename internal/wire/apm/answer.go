@@ -10,7 +10,7 @@ import (
 // Bounds of an answer.
 const (
 	maxHead = 16 << 10 // bytes of its status line and fields
-	// KeptBody is how much of an answer's body is kept.
+	// KeptBody is how many bytes of an answer's body are kept.
 	KeptBody = 4 << 10
 )
 
@@ -19,27 +19,26 @@ var (
 	errEndless = errors.New("a header section without end")
 )
 
-// ErrAnswer is wrapped by what is said of an answer that makes no sense.
+// ErrAnswer is wrapped by the errors of an invalid answer.
 var ErrAnswer = errors.New("not an answer in HTTP/1.1")
 
-// An Answer reads one answer of HTTP/1.1 (RFC 9112) from pieces as they come,
-// and keeps nothing of it but what a sender of events wants to know. It is for
-// one connection, which it is reused on: after done, Reset. Answers of 1xx are
-// passed over.
+// An Answer reads one HTTP/1.1 answer (RFC 9112) from the pieces in which it
+// arrives, and keeps only what a sender of events needs. It is reused for all
+// answers of one connection: call Reset after each. It skips answers of 1xx.
 type Answer struct {
 	Status int
 	Close  bool   // the connection ends with this answer
 	Body   []byte // the first KeptBody bytes
 	Size   int64  // bytes of the body
-	Retry  int    // seconds that the server asks to wait (Retry-After), -1 when it does not
+	Retry  int    // seconds that the server asks to wait (Retry-After), -1 if it does not
 
 	state   state
 	left    int64 // bytes of the body, or of the chunk, to come
 	chunked bool
 	length  int64 // content-length, -1: none
 	http10  bool
-	head    []byte // what came of the head, or of a chunk's line, so far
-	keep    []byte // Body's memory
+	head    []byte // the part of the head, or of a chunk's line, that has come
+	keep    []byte // memory of Body
 }
 
 type state uint8
@@ -47,7 +46,7 @@ type state uint8
 const (
 	inHead state = iota
 	inBody
-	inRest // a body up to the end of the connection
+	inRest // a body that ends with the connection
 	inChunkLine
 	inChunk
 	inChunkEnd
@@ -55,17 +54,17 @@ const (
 	isDone
 )
 
-// afterBytes is what follows when all bytes of a body or a chunk have come.
+// afterBytes is the state after the last byte of a body or a chunk.
 var afterBytes = [...]state{inBody: isDone, inChunk: inChunkEnd}
 
-// Reset makes it ready for the next answer.
+// Reset prepares a for the next answer.
 func (a *Answer) Reset() {
 	*a = Answer{head: a.head[:0], keep: a.keep[:0], length: -1, Retry: -1}
 }
 
-// Feed reads p, which follows what was fed before, up to the end of the answer,
-// and returns how many bytes belonged to it. done: the answer is whole. After
-// an error the connection is of no more use.
+// Feed reads p, which follows the bytes fed before, up to the end of the answer,
+// and returns how many bytes belong to it. done reports that the answer is
+// complete. After an error the connection is unusable.
 func (a *Answer) Feed(p []byte) (n int, done bool, err error) {
 	if a.state == inHead && len(a.head) == 0 && a.keep == nil {
 		a.Reset()
@@ -83,7 +82,8 @@ func (a *Answer) Feed(p []byte) (n int, done bool, err error) {
 	return n, true, nil
 }
 
-// End tells that the connection has ended. done: and the answer with it.
+// End notes that the connection has ended. done reports that the answer is then
+// complete.
 func (a *Answer) End() (done bool) {
 	if a.state == inRest {
 		a.state, a.Close = isDone, true
@@ -133,14 +133,14 @@ func (a *Answer) step(p []byte) (int, error) {
 	return k, nil
 }
 
-// took counts and keeps bytes of the body.
+// addBody counts bytes of the body, and keeps the first ones.
 func (a *Answer) took(p []byte) {
 	a.Size += int64(len(p))
 	a.keep = append(a.keep, p[:min(len(p), KeptBody-len(a.keep))]...)
 	a.Body = a.keep
 }
 
-// line finds a line's end in p, or keeps p for later: then the line is nil.
+// line finds a line's end in p. If there is none it keeps p, and the line is nil.
 func (a *Answer) line(p []byte) (line []byte, n int, err error) {
 	i := bytes.IndexByte(p, '\n')
 	if i < 0 {
@@ -161,8 +161,8 @@ func (a *Answer) line(p []byte) (line []byte, n int, err error) {
 	return line[: len(line)-1 : len(line)], i + 1, nil
 }
 
-// readHead reads the status line and the fields; where they came in one piece,
-// without a copy.
+// readHead reads the status line and the fields. It copies them only if they come
+// in several pieces.
 func (a *Answer) readHead(p []byte) (int, error) {
 	if len(a.head) == 0 {
 		if n := bytes.Index(p, headEnd); n >= 0 && n <= maxHead {
@@ -174,7 +174,7 @@ func (a *Answer) readHead(p []byte) (int, error) {
 		a.head = append(a.head, p...)
 		return len(p), nil
 	}
-	// The end may lie across two pieces.
+	// The end may be split between two pieces.
 	had := len(a.head)
 	from := max(0, had-len(headEnd)+1)
 	a.head = append(a.head, p[:min(len(p), maxHead+len(headEnd)-had)]...)
@@ -209,7 +209,7 @@ func (a *Answer) parseHead(h []byte) error {
 	}
 	switch {
 	case a.Status < 200 && a.Status != 101:
-		return nil // another answer follows: stay in the head
+		return nil // another answer follows
 	case a.Status == 101:
 		return errors.New("it switches the protocol")
 	case a.Status == 204 || a.Status == 304:
@@ -289,7 +289,7 @@ func (a *Answer) parseField(l []byte) error {
 	return nil
 }
 
-// is compares without regard to case; word is lower case.
+// is compares case-insensitively; word is lower case.
 func is(b []byte, word string) bool {
 	if len(b) != len(word) {
 		return false
@@ -340,5 +340,5 @@ func ChunkSize(l []byte) (v int64, err error) {
 	return v, nil
 }
 
-// Begun reports whether a part of an answer has come, and not all of it.
+// Begun reports whether an answer has come in part.
 func (a *Answer) Begun() bool { return a.state != inHead || len(a.head) > 0 }

@@ -16,8 +16,8 @@ var answers = []struct {
 	status int
 	body   string
 	close  bool
-	rest   string // what is not of the answer
-	end    bool   // only the end of the connection ends it
+	rest   string // bytes after the answer
+	end    bool   // it ends only with the connection
 }{
 	{name: "accepted", in: "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nDate: x\r\n\r\nHTTP/1.1 202", status: 202, rest: "HTTP/1.1 202"},
 	{name: "with a body", in: "HTTP/1.1 400 Bad Request\r\ncontent-length:  5 \r\n\r\n{\"a\"}", status: 400, body: `{"a"}`},
@@ -90,19 +90,19 @@ func TestAnswersRefused(t *testing.T) {
 					var n int
 					var done bool
 					if n, done, err = a.Feed([]byte(tt.in[at:min(len(tt.in), at+piece)])); done {
-						t.Fatalf("in pieces of %d: taken as an answer", piece)
+						t.Fatalf("in pieces of %d: accepted as an answer", piece)
 					}
 					at += n
 				}
 				if !errors.Is(err, ErrAnswer) {
-					t.Errorf("in pieces of %d: got error %v, want one of answers", piece, err)
+					t.Errorf("in pieces of %d: got error %v, want ErrAnswer", piece, err)
 				}
 			}
 		})
 	}
 }
 
-func TestAnswerKeepsNoMoreThanItMay(t *testing.T) {
+func TestAnswerIsBounded(t *testing.T) {
 	var a Answer
 	in := []byte("HTTP/1.1 400 Bad\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("e", 1000000))
 	if _, done, err := a.Feed(in); !done || err != nil || len(a.Body) != KeptBody || a.Size != 1000000 {
@@ -114,8 +114,8 @@ func TestAnswerKeepsNoMoreThanItMay(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever pieces, reading ends alike; and what is taken as
-// an answer is one to net/http too.
+// Any bytes, in any pieces, are read the same; and net/http accepts the same
+// answers.
 func FuzzAnswer(f *testing.F) {
 	for _, tt := range answers {
 		f.Add([]byte(tt.in), byte(3))

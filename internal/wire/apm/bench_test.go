@@ -15,7 +15,7 @@ var benches = []struct {
 	{"10x10x10", Makeup{Events: Range{10, 10}, Spans: Range{10, 10}, Frames: Range{10, 10}}},
 }
 
-// A batch's ids and times written anew in a plain body.
+// Stamping an uncompressed body.
 func BenchmarkStamp(b *testing.B) {
 	for _, bb := range benches {
 		b.Run(bb.name, func(b *testing.B) {
@@ -29,8 +29,8 @@ func BenchmarkStamp(b *testing.B) {
 	}
 }
 
-// The same in a gzip body; the ratio beside that of the whole body compressed
-// at once.
+// Stamping a gzip body. It also reports the ratio of the body compressed in one
+// piece, for comparison.
 func BenchmarkStampGzip(b *testing.B) {
 	for _, bb := range benches {
 		b.Run(bb.name, func(b *testing.B) {
@@ -55,7 +55,7 @@ func BenchmarkStampGzip(b *testing.B) {
 	}
 }
 
-// What it replaces: stamping the plain body and compressing all of it.
+// The alternative: stamping the plain body and compressing all of it.
 func BenchmarkRecompress(b *testing.B) {
 	for _, bb := range benches {
 		b.Run(bb.name, func(b *testing.B) {

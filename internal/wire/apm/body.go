@@ -6,36 +6,36 @@ import (
 	"slices"
 )
 
-// A Body is the body of a request, encoded ahead. Stamp writes what has to be
-// fresh in place; everything else stays. One goroutine at a time may use it;
-// Clone makes another for another lane.
+// A Body is the body of a request, encoded ahead. Stamp overwrites ids and times
+// in place; everything else stays the same. One goroutine at a time may use it;
+// Clone makes a copy for another lane.
 type Body struct {
 	Bytes  []byte // what is sent
 	Plain  int    // bytes before compression
 	Counts Counts // of events
 
 	places  []place
-	regions []region // of a gzip body: where places are, for its checksum
+	regions []region // of a gzip body: the parts with places, for its checksum
 	sum     uint32   // the CRC-32 of the plain body with zeros in the regions
 }
 
-// Events is how many events the body holds.
+// Events is the number of events in the body.
 func (b *Body) Events() int { return b.Counts.Events() }
 
-// Ratio is the size on the wire by the size before compression; 1 when there is
-// none.
+// Ratio is the size on the wire divided by the size before compression; 1 without
+// compression.
 func (b *Body) Ratio() float64 { return float64(len(b.Bytes)) / float64(b.Plain) }
 
-// Clone is a body of the same make-up with bytes of its own.
+// Clone returns the same body with a copy of its bytes.
 func (b *Body) Clone() *Body {
 	c := *b
 	c.Bytes = slices.Clone(b.Bytes)
 	return &c
 }
 
-// Stamp writes the ids of the batch with that number (0 to MaxBatch) and its
-// times, which end at micros since 1970, into b.Bytes. Batches of different
-// numbers have different ids. It allocates nothing.
+// Stamp writes the ids of batch number batch (0 to MaxBatch), and its times, into
+// b.Bytes. micros, in microseconds since 1970, is the latest time. Batches with
+// different numbers have different ids. It allocates nothing.
 func (b *Body) Stamp(run Run, batch uint64, micros int64) {
 	for i := range b.places {
 		b.places[i].put(b.Bytes, run, batch, micros)
@@ -52,7 +52,7 @@ type Maker struct {
 	agents []*agent
 }
 
-// NewMaker makes one for a make-up; what it makes is a function of seed and n.
+// NewMaker makes a Maker for a make-up. Its bodies are a function of seed and n.
 func NewMaker(m Makeup, seed uint64) (*Maker, error) {
 	if err := m.Check(); err != nil {
 		return nil, fmt.Errorf("make-up of requests: %w", err)
@@ -65,18 +65,18 @@ func NewMaker(m Makeup, seed uint64) (*Maker, error) {
 	return mk, nil
 }
 
-// Path is where the bodies are sent.
+// Path is the URL path for the bodies.
 func (mk *Maker) Path() string { return mk.m.Protocol.Path(mk.m.Errors()) }
 
-// ContentType is what they are sent as.
+// ContentType is the content type of the bodies.
 func (mk *Maker) ContentType() string { return mk.m.Protocol.ContentType() }
 
-// Hops is how many consecutive batches share traces. Where it is more than 1,
-// batch s has to be sent with a body n for which n and s are the same modulo
-// Hops, and the body before with batch s-1.
+// Hops is how many consecutive batches share traces. If it is more than 1, batch
+// s must be sent with a body n that is equal to s modulo Hops, and batch s-1 with
+// body n-1.
 func (mk *Maker) Hops() int { return mk.m.Hops }
 
-// Counts is what body n holds, without making it.
+// Counts counts the events of body n, without making it.
 func (mk *Maker) Counts(n uint64) Counts {
 	var c Counts
 	for _, e := range mk.shape(n) {
@@ -86,19 +86,19 @@ func (mk *Maker) Counts(n uint64) Counts {
 	return c
 }
 
-// An outline is one of the events of a request, before it is written.
+// An outline describes one event of a request, before it is written.
 type outline struct {
 	kind  Kind
 	spans int
-	id    uint64 // its number; its spans' follow
+	id    uint64 // its number; the numbers of its spans follow
 }
 
-// lastSpan is the number of what calls the next service: the last span, or
-// without any the transaction itself.
+// lastSpan is the number of the event that calls the next service: the last span,
+// or the transaction if it has no spans.
 func (o outline) lastSpan() uint64 { return o.id + uint64(o.spans) }
 
-// shape draws the outlines of body n. It has a source of its own, so that the
-// bodies after it can know them without writing this one.
+// shape draws the outlines of body n. It uses a separate random source, so that
+// the outlines can be drawn again for later bodies without writing body n.
 func (mk *Maker) shape(n uint64) []outline {
 	rng := rand.New(rand.NewPCG(mk.seed, mix(2*n))) //nolint:gosec // repeatable, not secret
 	out := make([]outline, mk.m.Events.draw(rng))
@@ -114,8 +114,8 @@ func (mk *Maker) shape(n uint64) []outline {
 	return out
 }
 
-// Make writes body n, with the ids of batch 0 of run 0 and times that end in
-// September 2001; Stamp makes them fresh.
+// Make writes body n, with the ids of run 0 and times in September 2001. Stamp
+// overwrites them.
 func (mk *Maker) Make(n uint64) *Body {
 	b := &builder{
 		m:     &mk.m,
@@ -126,7 +126,7 @@ func (mk *Maker) Make(n uint64) *Body {
 	for back := 1; back <= b.hop; back++ {
 		b.before = append(b.before, mk.shape(n-uint64(back)))
 	}
-	// Neighbours in a trace are of different services.
+	// Consecutive requests of a trace come from different services.
 	service := int(n % uint64(mk.m.Services))
 	b.agent = mk.agents[service%len(mk.agents)]
 	b.service = serviceName(service)

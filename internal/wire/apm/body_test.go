@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// makeups are those that tests range over.
+// testMakeups are the make-ups for tests.
 func makeups() map[string]Makeup {
 	all := map[string]Makeup{}
 	for p := IntakeV2; p < protocols; p++ {
@@ -86,7 +86,7 @@ func TestBodies(t *testing.T) {
 				}
 				for i, line := range bytes.Split(bytes.TrimSuffix(b.Bytes, []byte("\n")), []byte("\n")) {
 					if !json.Valid(line) {
-						t.Fatalf("line %d is no JSON: %s", i, line)
+						t.Fatalf("line %d is not JSON: %s", i, line)
 					}
 				}
 			}
@@ -106,7 +106,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// event is what joins events.
+// event has the ids and the time of an event.
 type event struct {
 	kind   Kind
 	ID     string `json:"id"`
@@ -135,8 +135,8 @@ func events(t *testing.T, body []byte) (all []event) {
 	return all
 }
 
-// Parents join, in a request and over requests; ids are unique in a run; the
-// times are of the batch's last seconds.
+// Parents exist, in the same request or in the one before; ids are unique in a
+// run; and times are shortly before the batch's.
 func TestTracesJoin(t *testing.T) {
 	mk := maker(t, Makeup{Events: Range{3, 8}, Spans: Range{0, 4}, Mix: [Kinds]int{Transaction: 6, Error: 1, Metricset: 1}, Hops: 3})
 	run := NewRun(99)
@@ -164,12 +164,12 @@ func TestTracesJoin(t *testing.T) {
 			case e.kind == Span:
 				p, ok := here[e.Parent]
 				if !ok || p.kind != Transaction || p.Trace != e.Trace || e.Tx != e.Parent {
-					t.Fatalf("batch %d: span %+v hangs at %+v", batch, e, p)
+					t.Fatalf("batch %d: span %+v has the parent %+v", batch, e, p)
 				}
 			case e.kind == Transaction && e.Parent != "":
 				p, ok := before[e.Parent]
 				if !ok || p.Trace != e.Trace || batch%3 == 0 {
-					t.Fatalf("batch %d: transaction %+v hangs at %+v", batch, e, p)
+					t.Fatalf("batch %d: transaction %+v has the parent %+v", batch, e, p)
 				}
 				across++
 			}
@@ -238,11 +238,11 @@ func TestSumsCombine(t *testing.T) {
 func TestGzipRefuses(t *testing.T) {
 	b := maker(t, Makeup{Events: Range{1, 1}}).Make(0)
 	if _, err := b.Gzip(0); err == nil {
-		t.Error("level 0 is taken")
+		t.Error("level 0 is accepted")
 	}
 	b.Bytes[4] = 0xf9
 	if _, err := b.Gzip(1); err == nil {
-		t.Error("a body with the mark is taken")
+		t.Error("a body that is not UTF-8 is accepted")
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// A builder writes one body. Everything it is given to write is ASCII without
-// anything that JSON would escape but tabs, which text escapes.
+// A builder writes one body. Its input is ASCII. text escapes only tabs, quotes
+// and backslashes, the only characters in it that JSON requires to be escaped.
 type builder struct {
 	m       *Makeup
 	rng     *rand.Rand
 	shape   []outline
-	before  [][]outline // of the requests that share traces with this one, the nearest first
+	before  [][]outline // of the earlier requests that share traces with this one, the latest first
 	hop     int
 	agent   *agent
 	service string
@@ -34,7 +34,7 @@ func (b *builder) millis(us int64) {
 	}
 }
 
-// text writes a string of JSON.
+// text writes a JSON string.
 func (b *builder) text(s string) {
 	b.out = append(b.out, '"')
 	for i := range len(s) {
@@ -66,7 +66,7 @@ func (b *builder) key(name string) {
 	b.raw(`":`)
 }
 
-// at leaves room for a value that is stamped.
+// reserve reserves a place for a value that Stamp writes.
 func (b *builder) at(f form, back int, val uint64) {
 	b.places = append(b.places, place{at: int32(len(b.out)), form: f, back: uint8(back), val: val})
 	for range formSizes[f] {
@@ -81,15 +81,15 @@ func (b *builder) id(f form, back int, val uint64) {
 	b.out = append(b.out, '"')
 }
 
-// A link is where an event hangs: its trace, and what it was called by.
+// A link says where in which trace an event is: its trace, and its caller.
 type link struct {
-	back   int    // the trace is that of the request so many before
+	back   int    // the trace began this many requests before
 	trace  uint64 // number of the trace
-	parent uint64 // number in the request before this one; only where back > 0
+	parent uint64 // number in the request before this one; only if back > 0
 }
 
-// link finds where the i-th transaction hangs: as many of the requests before
-// have an i-th transaction, so far back is its trace.
+// link finds the trace of the i-th transaction: it began in the first of the
+// consecutive requests up to this one that have an i-th transaction.
 func (b *builder) link(i int) link {
 	l := link{trace: traceBit | uint64(i)}
 	for _, before := range b.before {
@@ -104,19 +104,20 @@ func (b *builder) link(i int) link {
 	return l
 }
 
-// A timing is how one transaction's time passes, in microseconds.
+// A timing is the time of one transaction, in microseconds.
 type timing struct {
-	start    int64 // from the batch's time; negative
+	start    int64 // relative to the batch's time; negative
 	duration int64
 }
 
 func (b *builder) timing() timing {
 	d := b.m.Durations.draw(b.rng)
-	// Agents send what has ended within the last seconds.
+	// Agents send transactions that ended in the last seconds.
 	return timing{start: -d - b.rng.Int64N(1000000), duration: d}
 }
 
-// child is when and how long the i-th of n spans ran: one after another.
+// child is the start, within the transaction, and the duration of the i-th of n
+// spans, which run one after another.
 func (t timing) child(rng *rand.Rand, i, n int) (offset, duration int64) {
 	part := t.duration / int64(n)
 	offset = int64(i) * part
@@ -125,7 +126,7 @@ func (t timing) child(rng *rand.Rand, i, n int) (offset, duration int64) {
 
 var outcomes = [3]string{"success", "failure", "unknown"}
 
-// end is how a transaction went.
+// drawOutcome draws the outcome and the status of a transaction.
 func (b *builder) end() (outcome string, status int) {
 	o := pick(b.rng, b.m.Outcomes[:])
 	status = 200
@@ -138,7 +139,8 @@ func (b *builder) end() (outcome string, status int) {
 	return outcomes[o], status
 }
 
-// frames draws how many, and calls f for each with its line's number.
+// frames draws the number of stack frames, and calls f for each with a line
+// number.
 func (b *builder) frames(f func(i int, fr *frame, line int)) {
 	n := b.m.Frames.draw(b.rng)
 	at := b.rng.IntN(len(b.agent.frames))
@@ -147,8 +149,8 @@ func (b *builder) frames(f func(i int, fr *frame, line int)) {
 	}
 }
 
-// stacktrace writes frames in the long names that v1 and v2 share, as a field
-// of what is open.
+// stacktrace writes frames as a field of the open object, with the long names that
+// v1 and v2 share.
 func (b *builder) stacktrace() {
 	if b.m.Frames.Max == 0 {
 		return
@@ -184,7 +186,7 @@ func (b *builder) stacktrace() {
 	b.raw(`]`)
 }
 
-// around writes two neighbouring lines of source.
+// sourceLines writes two adjacent source lines as a field.
 func (b *builder) around(name string) {
 	at := b.rng.IntN(len(neighbours) - 1)
 	b.key(name)
@@ -195,7 +197,7 @@ func (b *builder) around(name string) {
 	b.raw(`]`)
 }
 
-// named writes {"name":n,"version":v} as a field.
+// named writes {"name":n,"version":v} as a field, or nothing without a name.
 func (b *builder) named(field, name, version string) {
 	if name == "" {
 		return
@@ -207,7 +209,7 @@ func (b *builder) named(field, name, version string) {
 	b.raw(`}`)
 }
 
-// serviceObject writes the service in the names that v1 and v2 share.
+// serviceObject writes the service, with the names that v1 and v2 share.
 func (b *builder) serviceObject() {
 	b.raw(`"service":{"name":`)
 	b.text(b.service)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Raw sums of two parts are joined as the standard library would sum both.
+// The raw sums of two parts combine to the raw sum of both.
 func TestSumsAreJoined(t *testing.T) {
 	all := make([]byte, 1000)
 	for i := range all {

@@ -10,14 +10,14 @@ import (
 	"github.com/elastic/apm-data/model/modelpb"
 )
 
-// open is a semaphore that never blocks.
+// openSemaphore is a semaphore that never blocks.
 type open struct{}
 
 func (open) Acquire(context.Context, int64) error { return nil }
 func (open) TryAcquire(int64) bool                { return true }
 func (open) Release(int64)                        {}
 
-// judge has Elastic's decoder, as the server has it, count what it accepts.
+// decode counts the events that Elastic's decoder, which the server uses, accepts.
 func judge(t *testing.T, body []byte) Counts {
 	t.Helper()
 	p := elasticapm.NewProcessor(elasticapm.Config{MaxEventSize: 1 << 20, Semaphore: open{}})
@@ -51,14 +51,13 @@ func judge(t *testing.T, body []byte) Counts {
 	return got
 }
 
-// Elastic's own decoder accepts everything that is made, as what it was meant
-// to be.
+// Elastic's decoder accepts all bodies, with the intended kinds of events.
 func TestElasticAcceptsBodies(t *testing.T) {
 	cases := makeups()
 	tried := 0
 	for name, m := range cases {
 		if m.Protocol == V1 {
-			continue // gone before this decoder came
+			continue // this decoder does not support it
 		}
 		tried++
 		t.Run(name, func(t *testing.T) {

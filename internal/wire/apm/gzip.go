@@ -11,30 +11,30 @@ import (
 	"sync"
 )
 
-// A region is where a gzip body has bytes that change: one stored block.
+// A region is a part of a gzip body that changes: one stored block.
 type region struct {
 	at, end int32  // in Body.Bytes
 	shift   uint32 // x^(8n) for the n plain bytes after it
 }
 
-// mergeGap is how many unchanging bytes between two places are stored with
-// them: a block of their own, and the header of the next stored one, would cost
-// about as much.
+// mergeGap is how many constant bytes between two places are stored with them: a
+// separate block for them, and the header of the next stored one, would take
+// about as many bytes.
 const mergeGap = 24
 
-// mark stands where a region is while the rest is compressed: no text in UTF-8
-// has this byte, so that no match can reach into a region.
+// mark fills a region while the rest is compressed. UTF-8 text never contains this
+// byte, so no match can refer to a region.
 const mark = 0xff
 
-// The pieces of a gzip file that are the same for all.
+// The constant pieces of a gzip file.
 var (
 	gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff} // no name, no time, unknown system
 	flateEnd = []byte{1, 0, 0, 0xff, 0xff}                   // the last block, stored and empty
 )
 
-// A deflater deflates. It is used again for the next body: an encoder's tables are
-// a megabyte, and a run makes hundreds of bodies before it begins, so new ones
-// for each would have the collector at work when it does.
+// A deflater is a reusable encoder. Its tables take a megabyte, and a run makes
+// hundreds of bodies before it begins, so new ones for each body would keep the
+// garbage collector busy at the run's start.
 type deflater struct {
 	buf bytes.Buffer
 	w   *flate.Writer
@@ -57,17 +57,17 @@ func newDeflater(level int) (*deflater, error) {
 	return p, nil
 }
 
-// Gzip is the same body compressed, which can be stamped too. What does not
-// change is compressed now, and ends at each place with a sync flush: an empty
-// stored block, whose length is then the place's own. So a fresh body costs its
-// ids, and a checksum joined from parts (see seal).
+// Gzip returns the same body compressed. It can be stamped too. The constant parts
+// are compressed now. Each ends at a place with a sync flush, which is an empty
+// stored block; its length is then set to that of the place. So stamping costs
+// only the ids, and a checksum that is combined from parts (see updateSum).
 //
-// Levels are 1 (fastest) to 9 (best); since it is done once, ahead, the best
-// costs nothing in a run. The standard library's encoder is taken because those
-// made for speed find nothing of one short piece in another: of ten
-// transactions they leave 61 %, this one 23 %.
+// Levels are 1 (fastest) to 9 (best). Since it compresses ahead, the best costs
+// nothing during a run. It uses the standard library's encoder because those that
+// are optimised for speed find no matches between short pieces: they compress ten
+// transactions to 61 %, this one to 23 %.
 //
-// A body with bytes from 0xf8 up, which no UTF-8 has, is refused.
+// It refuses a body with bytes from 0xf8 up, which UTF-8 never contains.
 func (b *Body) Gzip(level int) (*Body, error) {
 	if level < 1 || level > 9 {
 		return nil, fmt.Errorf("gzip level %d: want 1 to 9", level)
@@ -102,7 +102,7 @@ func (b *Body) Gzip(level int) (*Body, error) {
 		if err := flush(b.Bytes[at:from]); err != nil {
 			return nil, fmt.Errorf("compress the body: %w", err)
 		}
-		// What was flushed ends with the length of nothing: 0000 ffff.
+		// Flushed data ends with the length of an empty block: 0000 ffff.
 		out = append(out, buf.Bytes()[:buf.Len()-4]...)
 		out = binary.LittleEndian.AppendUint16(out, uint16(to-from))
 		out = binary.LittleEndian.AppendUint16(out, ^uint16(to-from))
@@ -113,7 +113,7 @@ func (b *Body) Gzip(level int) (*Body, error) {
 		}
 		z.regions = append(z.regions, region{at: int32(from + moved), end: int32(to + moved), shift: field.Shift(len(b.Bytes) - to)})
 		clear(zeroed[from:to])
-		// The window has to hold as many bytes as the reader's will.
+		// The window must contain as many bytes as the reader's.
 		if err := flush(bytes.Repeat([]byte{mark}, to-from)); err != nil {
 			return nil, fmt.Errorf("compress the body: %w", err)
 		}
@@ -130,8 +130,9 @@ func (b *Body) Gzip(level int) (*Body, error) {
 	return z, nil
 }
 
-// seal writes the checksum of the plain body. It is linear: the sum of the body
-// with zeros in its regions, plus each region's own, shifted by what follows.
+// updateSum writes the checksum of the plain body. The checksum is linear: it is
+// that of the body with zeros in its regions, plus that of each region, shifted by
+// the number of bytes after it.
 func (b *Body) seal() {
 	sum := b.sum
 	for i := range b.regions {
@@ -141,8 +142,8 @@ func (b *Body) seal() {
 	binary.LittleEndian.PutUint32(b.Bytes[len(b.Bytes)-8:], sum)
 }
 
-// Frozen is the same body compressed as a whole, to be sent again and again:
-// smaller than Gzip makes it, and nothing in it can be stamped.
+// GzipFixed returns the same body compressed in one piece, to be sent repeatedly.
+// It is smaller than that of Gzip, and cannot be stamped.
 func (b *Body) Frozen(level int) (*Body, error) {
 	var buf bytes.Buffer
 	w, err := gzip.NewWriterLevel(&buf, level)

@@ -2,8 +2,8 @@ package apm
 
 import "strconv"
 
-// intakeV2 writes lines of intake v2 (and RUM v2): metadata, and then each event
-// on a line of its own.
+// intakeV2 writes lines of intake v2 (and RUM v2): metadata, and then one line per
+// event.
 func (b *builder) intakeV2() {
 	b.metadata()
 	for i, o := range b.shape {
@@ -11,7 +11,7 @@ func (b *builder) intakeV2() {
 		case Transaction:
 			b.transaction(i, o)
 		case Span:
-			// Its transaction travels in another request, with numbers
+			// Its transaction would be in another request, so it gets numbers
 			// that no event of this one has.
 			t := b.timing()
 			lost := maxIDs - 1 - uint64(i)
@@ -42,8 +42,8 @@ func (b *builder) metadata() {
 	b.raw(`}}},"cloud":{"provider":"example","region":"eu-central","availability_zone":"eu-central-b"},"labels":{"team":"shop","canary":false}}}` + "\n")
 }
 
-// linked writes the ids of what hangs at l, and its time: they stand side by
-// side, so that a gzip body has one region for all of them.
+// idsAndTime writes the ids and the time of an event at l. They are adjacent, so
+// that a gzip body has one region for all of them.
 func (b *builder) linked(id uint64, l link, parent func(), time int64) {
 	b.raw(`"id":`)
 	b.id(formID, 0, id)
@@ -87,8 +87,8 @@ func (b *builder) transaction(i int, o outline) {
 	}
 }
 
-// context writes that of a transaction or error, with names that v1 and v2
-// share.
+// context writes the context of a transaction or error, with the names that v1 and
+// v2 share. status is 0 for an error.
 func (b *builder) context(method, path, query string, status int) {
 	host := b.service + ".example.com"
 	full := "https://" + host + path
@@ -137,8 +137,8 @@ func (b *builder) span(id, transaction, parent uint64, l link, start, duration i
 	b.counts[Span]++
 }
 
-// work writes what a span did: its name, type and context. v1 has types in one
-// word with dots, and fewer things in contexts.
+// operation writes the operation of a span: its name, type and context. v1 joins
+// the parts of the type with dots, and has fewer fields in contexts.
 func (b *builder) work(v2 bool) {
 	kind := func(typ, subtype, action string) {
 		if !v2 {
@@ -201,8 +201,8 @@ func (b *builder) work(v2 bool) {
 	}
 }
 
-// cause is where an error hangs: at the transaction before it where that is in
-// the same request, else at one that travels elsewhere.
+// cause finds the transaction of an error: the one before it in the same request,
+// or else one that would be in another request.
 func (b *builder) cause(i int) (l link, owner uint64) {
 	for j := i - 1; j >= 0; j-- {
 		if b.shape[j].kind == Transaction {
@@ -246,7 +246,7 @@ func (b *builder) exception(message, kind, module string) {
 	b.raw(`}`)
 }
 
-// metrics are what agents report of their process and host.
+// metrics are those that agents report about their process and host.
 var metrics = []struct {
 	name  string
 	whole bool

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Protocol is what a server is spoken to in.
+// Protocol is a protocol of the intake.
 type Protocol uint8
 
 // The protocols.
@@ -17,7 +17,7 @@ const (
 	IntakeV2 Protocol = iota // backend agents since apm-server 6.5
 	RUMV2                    // browsers, the same lines
 	RUMV3                    // browsers, with short names
-	V1                       // documents of apm-server 6, gone with 7
+	V1                       // documents of apm-server 6, removed in 7
 	protocols
 )
 
@@ -31,7 +31,7 @@ func (p Protocol) String() string {
 	return fmt.Sprintf("protocol %d", uint8(p))
 }
 
-// Protocols are the names of all, in order.
+// Protocols are the names of all protocols, in order.
 func Protocols() []string { return protocolNames[:] }
 
 // ParseProtocol is the inverse of String.
@@ -42,7 +42,7 @@ func ParseProtocol(s string) (Protocol, error) {
 	return 0, fmt.Errorf("protocol %q: want one of v2, rum-v2, rum-v3, v1", s)
 }
 
-// ContentType is what a body is sent as.
+// ContentType is the content type of a body.
 func (p Protocol) ContentType() string {
 	if p == V1 {
 		return "application/json"
@@ -50,7 +50,7 @@ func (p Protocol) ContentType() string {
 	return "application/x-ndjson"
 }
 
-// Path is where a server takes it; v1 has a path of its own for errors.
+// Path is the URL path for a body. v1 has a separate path for errors.
 func (p Protocol) Path(errs bool) string {
 	switch {
 	case p == RUMV2:
@@ -99,8 +99,7 @@ func (c Counts) Events() int {
 	return n
 }
 
-// A Range is how many there are of something, each number from Min to Max as
-// likely as the others.
+// A Range is a number of things: uniformly distributed from Min to Max.
 type Range struct{ Min, Max int }
 
 func (r Range) draw(rng *rand.Rand) int {
@@ -110,10 +109,11 @@ func (r Range) draw(rng *rand.Rand) int {
 	return r.Min + rng.IntN(r.Max-r.Min+1)
 }
 
-// Durations say how long transactions take.
+// Durations is the distribution of the transactions' durations. The zero value is
+// a LogNormal of 5 ms and 250 ms.
 type Durations struct {
 	Shape     Shape
-	Low, High time.Duration // as the shape says; zero is 5 ms and 250 ms
+	Low, High time.Duration // their meaning depends on Shape
 }
 
 // Shape is the form of a distribution.
@@ -128,7 +128,7 @@ const (
 	shapes
 )
 
-// maxDuration bounds what a transaction can be said to have taken.
+// maxDuration bounds the duration of a transaction.
 const maxDuration = time.Hour
 
 // draw returns microseconds, at least 1.
@@ -147,29 +147,29 @@ func (d Durations) draw(rng *rand.Rand) int64 {
 	return int64(min(max(v, 1), float64(maxDuration/time.Microsecond)))
 }
 
-// A Makeup says what requests are made of. The zero value of a field that is
-// neither a Range nor the Protocol asks for the default.
+// A Makeup describes the content of requests. For a field that is neither a Range
+// nor the Protocol, zero means the default.
 type Makeup struct {
 	Protocol Protocol
 
 	Events Range // per request, without the spans of transactions
-	Spans  Range // per transaction; where it is 0 and there is no Mix, events are errors
+	Spans  Range // per transaction; if 0 and there is no Mix, events are errors
 	Frames Range // per span or error
 
-	// Mix weighs the kinds of Events against each other. A Span in it is one
-	// whose transaction travels in another request. v1 has transactions or
-	// errors, RUM v3 both; neither has the others.
+	// Mix has the weights of the kinds of Events. A Span in it is one whose
+	// transaction is in another request. v1 has either transactions or errors,
+	// RUM v3 both; neither has other kinds.
 	Mix [Kinds]int
 
-	Services  int      // how many there are; each request is of one. Default 4
-	Hosts     int      // that each service runs on. Default 4
+	Services  int      // number of services; each request is from one. Default 4
+	Hosts     int      // number of hosts per service. Default 4
 	Agents    []string // names of agents, such as "java"; default: all for backends, or RUM's
 	Outcomes  [3]int   // weights of success, failure, unknown; default 97, 3, 0
 	Durations Durations
 
-	// Hops is how many consecutive requests share their traces: the
-	// transactions of each are called by those of the one before, each from
-	// its last span. Default 1: a trace ends with its request.
+	// Hops is how many consecutive requests share their traces: each transaction
+	// is called by the last span of one in the request before. Default 1: a trace
+	// ends with its request.
 	Hops int
 }
 
@@ -207,14 +207,13 @@ func (m Makeup) withDefaults() Makeup {
 
 func (m Makeup) rum() bool { return m.Protocol == RUMV2 || m.Protocol == RUMV3 }
 
-// Errors reports whether all events are errors, which v1 sends to a path of
-// their own.
+// Errors reports whether all events are errors, which v1 sends to a separate path.
 func (m Makeup) Errors() bool {
 	m = m.withDefaults()
 	return m.Mix[Error] > 0 && m.Mix[Transaction]+m.Mix[Span]+m.Mix[Metricset] == 0
 }
 
-// Check tells what is wrong with the make-up, defaults filled in.
+// Check returns an error if the make-up, with defaults filled in, is invalid.
 func (m Makeup) Check() error {
 	m = m.withDefaults()
 	for _, r := range []struct {
@@ -274,7 +273,7 @@ func weights(what string, w []int) error {
 	return nil
 }
 
-// pick draws an index by weights.
+// pick draws an index, weighted by w.
 func pick(rng *rand.Rand, w []int) int {
 	sum := 0
 	for _, v := range w {

@@ -19,23 +19,23 @@ const (
 // the other, so that a file of any size is replayed in bounded memory. A
 // request begins with its metadata.
 //
-// Ids of 16 or 32 hex digits become others and stay joined: wherever the same
-// id stands in the corpus, the same new one is written, without a table of
-// them, since the new one is a bijection of the old. Other ids stay. Times
-// move so that the last of a request is the time it is stamped with.
+// Ids of 16 or 32 hex digits are replaced, and references stay valid: the same id
+// is replaced with the same new one everywhere in the corpus. That needs no table
+// of ids, since the new id is a bijection of the old one. Other ids do not change.
+// Times are shifted so that the last of a request is the time it is stamped with.
 type Corpus struct {
 	lines *bufio.Reader
 	most  int // events in a request
 	at    int // number of the line
 
 	metadata []byte
-	next     []byte // a metadata line that was read already
+	next     []byte // a line that was read, and begins the next request
 	left     int    // lines without an id or time to stamp
 }
 
-// NewCorpus reads r. A request holds at most so many events; one that was
-// recorded with more becomes several, each with its metadata. 0: as recorded,
-// up to 16 MiB.
+// NewCorpus reads r. A request has at most most events; one that was recorded with
+// more is split into several, each with its metadata. 0 means as recorded, up to
+// 16 MiB.
 func NewCorpus(r io.Reader, most int) *Corpus {
 	if most <= 0 {
 		most = math.MaxInt
@@ -43,12 +43,12 @@ func NewCorpus(r io.Reader, most int) *Corpus {
 	return &Corpus{lines: bufio.NewReaderSize(r, 64<<10), most: most}
 }
 
-// Unstamped is how many lines so far have nothing that Stamp changes.
+// Unstamped is how many lines so far contain nothing that Stamp changes.
 func (c *Corpus) Unstamped() int { return c.left }
 
-// Next reads the next request; io.EOF when there is none. Its Stamp takes the
-// number of the pass over the corpus in place of a batch's, so that each pass
-// has ids of its own.
+// Next reads the next request. At the end it returns io.EOF. Stamp needs the number
+// of the pass over the corpus as the number of the batch, so that each pass has
+// different ids.
 func (c *Corpus) Next() (*Body, error) {
 	if c.next == nil {
 		line, err := c.line()
@@ -94,7 +94,7 @@ func (c *Corpus) Next() (*Body, error) {
 	return b, nil
 }
 
-// line reads the next line that is not empty; it is valid for good.
+// line reads the next line that is not empty. The caller may keep it.
 func (c *Corpus) line() ([]byte, error) {
 	var line []byte
 	for {
@@ -120,7 +120,7 @@ func (c *Corpus) line() ([]byte, error) {
 	}
 }
 
-// lineKind is the name that a line's object begins with.
+// lineKind is the first name in a line's object.
 func lineKind(line []byte) []byte {
 	var t Tokens
 	t.Reset(line)
@@ -138,8 +138,8 @@ func isMetadata(line []byte) bool {
 	return string(k) == "metadata" || string(k) == "m"
 }
 
-// KindOfLine tells what the line of an event holds; ok is false for metadata
-// and for what is no event.
+// KindOfLine returns the kind of the event in a line; ok is false for metadata and
+// for anything else.
 func KindOfLine(line []byte) (k Kind, ok bool) {
 	switch string(lineKind(line)) {
 	case "transaction", "x":
@@ -154,14 +154,14 @@ func KindOfLine(line []byte) (k Kind, ok bool) {
 	return 0, false
 }
 
-// rule says what a member of an event is.
+// rule is the meaning of an event's member.
 type rule uint8
 
 const (
 	ruleID   rule = iota + 1 // an id
 	ruleIDs                  // an array of ids
 	ruleTime                 // microseconds since 1970
-	ruleIn                   // an array of objects with such members
+	ruleIn                   // an array of objects with ids
 )
 
 var rules = map[string]rule{
@@ -170,8 +170,7 @@ var rules = map[string]rule{
 	"timestamp": ruleTime, "child_ids": ruleIDs, "links": ruleIn, "y": ruleIn, "me": ruleIn,
 }
 
-// record appends the line of an event, with places where its ids and times
-// stand.
+// record appends the line of an event, with a place for each of its ids and times.
 func (b *Body) record(line []byte) error {
 	k, ok := KindOfLine(line)
 	if !ok {
@@ -193,10 +192,10 @@ func (b *Body) record(line []byte) error {
 			continue
 		}
 		if t.Depth() == 1 {
-			continue // the kind: what follows is the event
+			continue // the name of the kind, before the event
 		}
-		// Members of what stands deeper are somebody's own data, but for
-		// those of links and of the spans inside of RUM's transactions.
+		// Members of nested objects are custom data, except in links and in the
+		// spans and metrics of RUM's transactions.
 		name := string(t.Raw())
 		if tok, err = t.Next(); err != nil {
 			return err
@@ -242,8 +241,8 @@ func (b *Body) recordIDs(base int, t *Tokens) error {
 	}
 }
 
-// recordNested reads an array of objects, some of whose members are ids, and
-// returns how many objects there are.
+// recordNested reads an array of objects with ids, and returns the number of
+// objects.
 func (b *Body) recordNested(base int, t *Tokens) (n int, err error) {
 	depth := t.Depth()
 	for {
@@ -313,7 +312,7 @@ func (b *Body) recordTime(base int, t *Tokens) {
 	b.places = append(b.places, place{at: int32(base + t.Start()), form: formMicro, val: v})
 }
 
-// indexTimes makes the recorded times relative to the last of them.
+// indexTimes makes the recorded times relative to the latest one.
 func (b *Body) indexTimes() {
 	last := int64(math.MinInt64)
 	for i := range b.places {

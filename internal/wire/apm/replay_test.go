@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// corpus is some requests as they would be recorded.
+// corpus makes recorded requests.
 func corpus(t testing.TB, m Makeup, n int) ([]byte, Counts) {
 	t.Helper()
 	mk := maker(t, m)
@@ -76,7 +76,7 @@ func TestReplay(t *testing.T) {
 						continue
 					}
 					if p, ok := ids[e.Parent]; !ok || p.Trace != e.Trace {
-						t.Fatalf("%+v hangs at %+v", e, p)
+						t.Fatalf("%+v has the parent %+v", e, p)
 					}
 				}
 				if b.Events() > 0 && last != now {
@@ -108,8 +108,8 @@ func TestReplayOfRUM(t *testing.T) {
 	}
 }
 
-// What stands in others' hands stays: contexts, ids that are no hex, spans'
-// own data; links and children are joined.
+// Custom data does not change: contexts, ids that are not hex, data of spans. Links
+// and child ids change with the ids that they refer to.
 func TestReplayKnowsItsPlaces(t *testing.T) {
 	in := `{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}},"process":{"pid":1}}}
 {"transaction":{"id":"0123456789abcdef","trace_id":"00000000000000010000000000000002","links":[{"trace_id":"00000000000000010000000000000002","span_id":"0123456789ABCDEF","x":{"id":"0123456789abcdef"}}],"context":{"custom":{"id":"0123456789abcdef","timestamp":1500000000000000}},"type":"x","duration":1,"span_count":{"started":0}}}
@@ -124,12 +124,12 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 	}
 	b.Stamp(5, 1, timeMin)
 	if got := strings.Count(string(b.Bytes), "0123456789abcdef"); got != 2 {
-		t.Errorf("the id stands %d times, want twice, in a link's own object and in custom data", got)
+		t.Errorf("the id occurs %d times, want twice, in a link's nested object and in custom data", got)
 	}
 	var id [16]byte
 	putHex(id[:], mix(Run(5).key(1)^0x0123456789abcdef))
 	if got := bytes.Count(b.Bytes, id[:]); got != 3 {
-		t.Errorf("its new one stands %d times, want 3", got)
+		t.Errorf("the new id occurs %d times, want 3", got)
 	}
 }
 
@@ -155,7 +155,8 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is recorded: no panic, no loop, and bodies whose gzip is the same.
+// For any input: no panic, no endless loop, and gzip bodies that inflate to the
+// plain ones.
 func FuzzReplay(f *testing.F) {
 	recorded, _ := corpus(f, Makeup{Events: Range{1, 3}, Spans: Range{0, 2}, Mix: [Kinds]int{5, 0, 2, 1}}, 2)
 	f.Add(recorded, 2)

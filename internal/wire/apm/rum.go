@@ -2,8 +2,8 @@ package apm
 
 import "strconv"
 
-// rumV3 writes lines of RUM v3: short names, spans inside of their
-// transactions, and no times but of errors.
+// rumV3 writes lines of RUM v3: short names, spans inside their transactions, and
+// absolute times only in errors.
 func (b *builder) rumV3() {
 	b.raw(`{"m":{"se":{"n":`)
 	b.text(b.service)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A form is how a value is written at its place.
+// A form is the format of a value at its place.
 type form uint8
 
 const (
@@ -20,17 +20,17 @@ const (
 
 var formSizes = [forms]int{16, 32, 36, 16, 27}
 
-// A place is where a body has something that is written anew for each batch.
+// A place is a value in a body that is overwritten for each batch.
 type place struct {
 	at   int32
 	form form
-	back uint8  // the id belongs to the batch so many before this one
+	back uint8  // the id belongs to the batch this many before
 	val  uint64 // of an id: its number in its batch; of a time: microseconds after the batch's (an int64)
 }
 
 func (p place) end() int { return int(p.at) + formSizes[p.form] }
 
-// Bounds of what ids can number.
+// The layout of ids, the bounds of times, and constants for writing them.
 const (
 	idBits    = 20
 	maxIDs    = 1 << (idBits - 1)  // ids of events in one batch
@@ -47,15 +47,15 @@ const (
 	ones      = 0x0101010101010101 // eight times 1
 )
 
-// A Run is what the ids of all batches of a run are made from. Runs of different
-// seeds have different ids.
+// A Run is the key for the ids of all batches of a run. Runs with different seeds
+// have different ids.
 type Run uint64
 
 // NewRun makes a run's key from a seed.
 func NewRun(seed uint64) Run { return Run(mix(seed + golden)) }
 
-// mix is splitmix64's finalizer, a bijection: different numbers have different
-// ids for certain (Steele, Lea, Flood: Fast splittable pseudorandom number
+// mix is splitmix64's finalizer. It is a bijection, so different numbers always
+// have different ids (Steele, Lea, Flood: Fast splittable pseudorandom number
 // generators, OOPSLA 2014).
 func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -63,11 +63,10 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// key is what the numbers of a batch's ids are joined with.
+// key is XORed with the numbers of a batch's ids.
 func (r Run) key(batch uint64) uint64 { return uint64(r) ^ batch<<idBits }
 
-// put writes what belongs at p into b, for the batch with that number and at
-// that time.
+// put writes the value of p into b, for batch number batch at time micros.
 func (p *place) put(b []byte, run Run, batch uint64, micros int64) {
 	switch p.form {
 	case formID:
@@ -85,8 +84,8 @@ func (p *place) put(b []byte, run Run, batch uint64, micros int64) {
 	}
 }
 
-// putHex writes v as 16 hex digits: the nibbles of four bytes are spread over
-// eight and become digits in one step, since this is done for every id sent.
+// putHex writes v as 16 hex digits. It spreads the nibbles of four bytes over eight
+// bytes and converts them to digits in one step, since it runs for every id sent.
 func putHex(b []byte, v uint64) {
 	_ = b[15]
 	binary.BigEndian.PutUint64(b, hexDigits(uint32(v>>32)))
@@ -115,8 +114,7 @@ func putUUID(b []byte, hi uint64) {
 	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
 }
 
-// putMicros writes 16 decimal digits; a time outside of what they can hold
-// becomes the nearest that they can.
+// putMicros writes 16 decimal digits. It clamps times outside of their range.
 func putMicros(b []byte, v int64) {
 	_ = b[15]
 	u := uint64(min(max(v, timeMin), timeMax))
@@ -124,8 +122,8 @@ func putMicros(b []byte, v int64) {
 	binary.LittleEndian.PutUint64(b[8:], decimalDigits(u%1e8))
 }
 
-// decimalDigits are the eight digits of v below 10^8, the first in the lowest
-// byte: halves, quarters and eighths of the number are divided side by side.
+// decimalDigits are the eight digits of v, which is below 10^8, the first in the
+// lowest byte. It divides halves, quarters and eighths of the number in parallel.
 func decimalDigits(v uint64) uint64 {
 	x := v/10000 | v%10000<<32
 	q := x * 10486 >> 20 & 0x0000007f0000007f // /100 of each half
@@ -134,8 +132,8 @@ func decimalDigits(v uint64) uint64 {
 	return (q | (x-q*10)<<8) + zeroHex
 }
 
-// putTime writes RFC 3339 in UTC with microseconds. (time's own AppendFormat
-// writes nine digits for a moment, and so past the end.)
+// putTime writes RFC 3339 in UTC with microseconds. (AppendFormat of package time
+// would temporarily write nine digits, beyond the end of the place.)
 func putTime(b []byte, v int64) {
 	_ = b[26]
 	t := time.UnixMicro(min(max(v, timeMin), timeMax)).UTC()
@@ -156,7 +154,7 @@ func putTime(b []byte, v int64) {
 	b[4], b[7], b[10], b[13], b[16], b[19], b[26] = '-', '-', 'T', ':', ':', '.', 'Z'
 }
 
-// parseHex is the value of 16 hex digits of either case.
+// parseHex parses 16 hex digits of either case.
 func parseHex(b []byte) (v uint64, ok bool) {
 	for _, c := range b[:16] {
 		d := c - '0'
@@ -170,6 +168,6 @@ func parseHex(b []byte) (v uint64, ok bool) {
 	return v, true
 }
 
-// fold makes one number of a trace's two halves, so that the same trace is the
-// same number wherever it is found.
+// fold combines the two halves of a trace id into one number, which is the same
+// everywhere in the corpus.
 func fold(hi, lo uint64) uint64 { return hi ^ bits.RotateLeft64(lo, 32) }

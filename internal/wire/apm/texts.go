@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// The texts of an invented shop, all ASCII: bodies must not hold bytes from
-// 0xf8 up (see Gzip). They are as long as such texts are, since frames make up
-// most of what agents send.
+// The texts of an invented shop, all ASCII: bodies must not contain bytes from
+// 0xf8 up (see Gzip). They have realistic lengths, since frames make up most of
+// what agents send.
 
-// An agent is one of Elastic's, with what it tells of its surroundings.
+// An agent is one of Elastic's agents, with what it reports about its environment.
 type agent struct {
 	name, version               string
 	language, languageVersion   string
@@ -22,7 +22,7 @@ type agent struct {
 // A frame is a template of a stack frame.
 type frame struct {
 	file, path, module, function string
-	line                         string // of source
+	line                         string // source line
 	library                      bool
 }
 
@@ -58,7 +58,7 @@ func agentNamed(name string) *agent {
 	return nil
 }
 
-// AgentNames are the agents there are.
+// AgentNames are the names of all agents.
 func AgentNames() []string {
 	var names []string
 	for _, a := range agents {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Token is a kind of piece of a JSON text (RFC 8259).
+// Token is a kind of JSON token (RFC 8259).
 type Token uint8
 
 // The tokens.
@@ -24,20 +24,20 @@ const (
 	Null
 )
 
-// maxDepth is how deep objects and arrays may stand in each other.
+// maxDepth is how deep objects and arrays may be nested.
 const maxDepth = 128
 
-// ErrJSON is wrapped by what is said of a text that is no JSON.
+// ErrJSON is wrapped by the errors of a text that is not JSON.
 var ErrJSON = errors.New("not JSON")
 
-// Tokens reads one JSON text, token by token, where it lies: nothing is copied
-// or allocated. The zero value with Reset is ready.
+// Tokens reads one JSON text in place, token by token: it copies and allocates
+// nothing. The zero value is ready after Reset.
 type Tokens struct {
 	p          []byte
 	start, end int
 	depth      int
 	want       want
-	arrays     [maxDepth / 64]uint64 // bit d: at depth d+1 stands an array
+	arrays     [maxDepth / 64]uint64 // bit d: there is an array at depth d+1
 }
 
 type want uint8
@@ -52,11 +52,11 @@ const (
 	wantEnd
 )
 
-// Reset begins to read p.
+// Reset starts to read p.
 func (t *Tokens) Reset(p []byte) { t.p, t.start, t.end, t.depth, t.want = p, 0, 0, 0, wantValue }
 
-// Raw is the last token's bytes: of keys and strings what stands between the
-// quotes, escapes and all.
+// Raw returns the last token's bytes: of keys and strings those between the
+// quotes, including escapes.
 func (t *Tokens) Raw() []byte {
 	if t.start < t.end && t.p[t.start] == '"' {
 		return t.p[t.start+1 : t.end-1]
@@ -64,7 +64,7 @@ func (t *Tokens) Raw() []byte {
 	return t.p[t.start:t.end]
 }
 
-// Start is where the last token begins, quotes included.
+// Start is where the last token begins, including quotes.
 func (t *Tokens) Start() int { return t.start }
 
 // End is where the last token ends.
@@ -73,7 +73,7 @@ func (t *Tokens) End() int { return t.end }
 // Depth is how many objects and arrays are open.
 func (t *Tokens) Depth() int { return t.depth }
 
-// Unquote is the text that a key's or string's raw bytes stand for.
+// Unquote decodes the raw bytes of a key or a string.
 func Unquote(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw)
@@ -90,7 +90,7 @@ func (t *Tokens) bad(format string, args ...any) error {
 	return fmt.Errorf("%w: %s at byte %d", ErrJSON, fmt.Sprintf(format, args...), t.end)
 }
 
-// skip passes over white space and returns the byte at t.end; 0 at the end.
+// skip skips white space and returns the byte at t.end; 0 at the end.
 func (t *Tokens) skip() byte {
 	for ; t.end < len(t.p); t.end++ {
 		if c := t.p[t.end]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
@@ -100,8 +100,8 @@ func (t *Tokens) skip() byte {
 	return 0
 }
 
-// Next reads on. After the whole text it returns EndOfText; an error is for
-// good.
+// Next reads the next token. At the end of the text it returns EndOfText. An error
+// is final.
 func (t *Tokens) Next() (Token, error) {
 	c := t.skip()
 	switch t.want {
@@ -177,7 +177,7 @@ func (t *Tokens) close(c byte) (Token, error) {
 	return EndObject, nil
 }
 
-// after says what follows a value.
+// after sets what may follow a value.
 func (t *Tokens) after() {
 	if t.want = wantMore; t.depth == 0 {
 		t.want = wantEnd
@@ -215,7 +215,7 @@ func (t *Tokens) word(w string) error {
 	return nil
 }
 
-// str reads a string from its first quote.
+// str reads a string, including its quotes.
 func (t *Tokens) str() error {
 	for i := t.end + 1; i < len(t.p); i++ {
 		switch c := t.p[i]; {
@@ -238,7 +238,7 @@ func (t *Tokens) str() error {
 	return t.bad("a string without end")
 }
 
-// escape is the length of the escape that p begins with; 0 for none.
+// escape is the length of the escape that p begins with; 0 if it is invalid.
 func escape(p []byte) int {
 	if len(p) < 2 {
 		return 0
@@ -295,7 +295,7 @@ func (t *Tokens) number() error {
 	return nil
 }
 
-// Skip reads to the end of the value that tok, the last token, begins.
+// Skip reads to the end of the value that begins with tok, the last token.
 func (t *Tokens) Skip(tok Token) error {
 	if tok != BeginObject && tok != BeginArray {
 		return nil

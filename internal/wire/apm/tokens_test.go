@@ -62,8 +62,8 @@ func TestTokensSkip(t *testing.T) {
 	}
 }
 
-// What is read as JSON is JSON to the standard library, and the other way
-// round but for its bound of depth.
+// Tokens accepts the same texts as the standard library, except for its limit of
+// depth.
 func FuzzTokens(f *testing.F) {
 	f.Add([]byte(`{"a":[1,-2.5e3,true,null,"x\u0041"],"b":{}}`))
 	f.Add([]byte(`[[[{"":""}]],"\\\""]`))

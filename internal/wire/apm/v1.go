@@ -3,8 +3,8 @@ package apm
 import "strconv"
 
 // v1 writes a document of apm-server 6: one service with its transactions, which
-// hold their spans, or with its errors. Ids of spans are numbers in their
-// transaction and stay.
+// contain their spans, or with its errors. The ids of spans are their numbers in
+// the transaction, and are not stamped.
 func (b *builder) v1() {
 	b.raw(`{`)
 	b.serviceObject()

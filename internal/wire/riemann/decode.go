@@ -8,20 +8,20 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// MaxEvents is the most events that are read from one message: an event of two
-// bytes takes a hundred times as many once it is read.
+// MaxEvents is the most events that are read from one message: an encoded event
+// of two bytes takes a hundred times that in memory.
 const MaxEvents = 1 << 18
 
-// What can be wrong with a message, besides the errors of package protowire.
+// Errors of a message, besides those of package protowire.
 var (
 	ErrTooManyEvents = fmt.Errorf("more than %d events in one message", MaxEvents)
 	errNoKey         = errors.New("an attribute has no key")
 )
 
 // DecodeMsg reads a message: the bytes of a frame after its length, or of a
-// datagram. Nothing of it aliases b. As generated code does, it skips fields
-// that it does not know or that have another type than it knows, and takes the
-// last of several values of one field.
+// datagram. The result does not alias b. Like generated code it skips fields that
+// are unknown or have an unexpected type, and uses the last of several values of
+// one field.
 func DecodeMsg(b []byte) (m Msg, err error) {
 	count, err := countEvents(b)
 	if err != nil {
@@ -112,8 +112,8 @@ func decodeQuery(b []byte, to *string) error {
 	return nil
 }
 
-// DecodeEvent reads an event, the bytes after its length in a message. Nothing
-// of it aliases b.
+// DecodeEvent reads an event, the bytes after its length in a message. The result
+// does not alias b.
 func DecodeEvent(b []byte) (e Event, err error) {
 	if err = decodeEvent(b, &e); err != nil {
 		return Event{}, fmt.Errorf("read event: %w", err)
@@ -121,9 +121,9 @@ func DecodeEvent(b []byte) (e Event, err error) {
 	return e, nil
 }
 
-// decodeEvent reads into a zero event. All its texts are parts of one string:
-// an allocation for each event, not for each field; and an event that is kept
-// keeps nobody else's bytes alive.
+// decodeEvent reads into a zero event. All its texts are parts of one string, so
+// that it needs one allocation per event, not per field, and an event that is
+// kept keeps no other bytes alive.
 func decodeEvent(b []byte, e *Event) error {
 	all := string(b)
 	var metric [Float + 1]uint64
@@ -209,7 +209,7 @@ func (e *Event) setText(num protowire.Number, v string) error {
 func (e *Event) addAttribute(all string) error {
 	var a Attribute
 	keyed := false
-	b := []byte(all) // does not escape: no allocation for what is short
+	b := []byte(all) // does not escape, so a short one needs no allocation
 	for at := 0; at < len(b); {
 		num, typ, n := protowire.ConsumeTag(b[at:])
 		if n < 0 {

@@ -1,16 +1,15 @@
-// Package riemann holds the bytes of the Riemann protocol: events and messages
-// as protocol buffers, the frames they travel in, acks, and events as JSON. It
-// answers for writing them, and for reading and bounding what others wrote. It
-// refuses to know connections, queries' meaning, indexes and load.
+// Package riemann encodes and decodes the Riemann protocol: events and messages
+// as protocol buffers, their frames, acks, and events as JSON. When it decodes,
+// it bounds the input. It does not know connections, the meaning of queries,
+// indexes or load.
 //
-// Its invariant: what it writes is what the generated code of the schema would
-// have written, fields in the order of their numbers, and no bytes received can
-// make it panic, read out of their bounds or take memory out of proportion to
-// their number.
+// Its invariant: it writes the same bytes as the generated code of the schema,
+// with fields in the order of their numbers; and no received bytes can make it
+// panic, read out of bounds or allocate memory out of proportion to their number.
 //
 // The schema is that of com.aphyr.riemann (proto.proto of riemann-java-client),
-// frozen for years; the reader's rules are those of riemann-clojure-client,
-// codec.clj. Of its corners these are known and left out: State, the old form
-// of an event in a message, is skipped as the server does; and a text that is
+// which has not changed for years. The decoding rules are those of
+// riemann-clojure-client, codec.clj, with two known differences: State, the old
+// form of an event in a message, is skipped, as by the server; and a text that is
 // present but empty is read as absent.
 package riemann

@@ -7,11 +7,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// An Event is what Riemann takes in: the state of a service on a host at a
-// time. An empty text is absent.
+// An Event is the state of a service on a host at a time. An empty text is absent.
 type Event struct {
 	Time          int64 // seconds since 1970
-	TimeMicros    int64 // microseconds since 1970; the reader takes it before Time
+	TimeMicros    int64 // microseconds since 1970; readers prefer it to Time
 	HasTime       bool
 	HasTimeMicros bool
 	HasTTL        bool
@@ -24,13 +23,13 @@ type Event struct {
 	Metric     Metric
 }
 
-// An Attribute is a field of somebody's own.
+// An Attribute is a custom field.
 type Attribute struct{ Key, Value string }
 
 // MetricKind is which of the metric's fields of the schema is set.
 type MetricKind uint8
 
-// The kinds of metric, in the order in which a reader looks for them.
+// The kinds of metric, in the order in which readers prefer them.
 const (
 	NoMetric MetricKind = iota
 	Sint64
@@ -38,7 +37,7 @@ const (
 	Float
 )
 
-// String returns the name of the kind as people type it.
+// String returns the name of the kind in options.
 func (k MetricKind) String() string {
 	return [...]string{"none", "sint64", "double", "float"}[k&3]
 }
@@ -51,8 +50,8 @@ type Metric struct {
 	Real float64
 }
 
-// Value returns the metric as a float64, 0 when there is none. Whole numbers
-// beyond 2^53 lose digits.
+// Value returns the metric as a float64, 0 if there is none. Whole numbers beyond
+// 2^53 lose digits.
 func (m Metric) Value() float64 {
 	if m.Kind == Sint64 {
 		return float64(m.Int)
@@ -60,8 +59,9 @@ func (m Metric) Value() float64 {
 	return m.Real
 }
 
-// When returns the event's time, microseconds before seconds, and whether it
-// has one; a server gives one without the time of its arrival.
+// When returns the event's time, from the microseconds if given, else from the
+// seconds, and whether it has one. A server sets the time of an event without one
+// to that of its arrival.
 func (e *Event) When() (time.Time, bool) {
 	switch {
 	case e.HasTimeMicros:
@@ -72,7 +72,7 @@ func (e *Event) When() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Field numbers of Event. Field 6 was State's once.
+// Field numbers of Event. Field 6 occurs only in State, as once.
 const (
 	fieldTime        = 1
 	fieldState       = 2
@@ -131,8 +131,8 @@ func EventSize(e *Event) int {
 }
 
 // AppendEvent appends the event without its length. The time in seconds is the
-// first field, that in microseconds and then the metric are the last ones, so
-// that both are found, and changed, without reading the rest.
+// first field; the time in microseconds and then the metric are the last ones.
+// So all of them can be found, and changed, without reading the rest.
 func AppendEvent(dst []byte, e *Event) []byte {
 	if e.HasTime {
 		dst = protowire.AppendVarint(append(dst, tagTime), uint64(e.Time))
@@ -151,7 +151,7 @@ func AppendEvent(dst []byte, e *Event) []byte {
 		a := &e.Attributes[i]
 		dst = protowire.AppendTag(dst, fieldAttributes, protowire.BytesType)
 		dst = protowire.AppendVarint(dst, uint64(attributeSize(a)))
-		// The key is required by the schema, and written when empty too.
+		// The schema requires the key, so it is written even if empty.
 		dst = protowire.AppendString(protowire.AppendTag(dst, fieldKey, protowire.BytesType), a.Key)
 		dst = appendText(dst, fieldValue, a.Value)
 	}

@@ -7,26 +7,26 @@ import (
 	"fmt"
 )
 
-// FrameHead is the size of what stands before each message of a stream: its
-// length, big-endian (riemann, transport/tcp.clj).
+// FrameHead is the size of the head before each message of a stream: the
+// message's length, big-endian (riemann, transport/tcp.clj).
 const FrameHead = 4
 
-// MaxFrame is the longest message that is taken from a peer unless it is told
-// otherwise. The server itself takes what its memory holds.
+// MaxFrame is the default limit for the length of a peer's message, in bytes. The
+// real server is limited only by its memory.
 const MaxFrame = 16 << 20
 
-// ErrFrame is the error of a frame that is too long, or not there at all:
-// whoever sent it speaks another protocol.
+// ErrFrame is the error of a frame that is too long. Usually the peer speaks
+// another protocol.
 var ErrFrame = errors.New("not a frame of the riemann protocol, or too long a one")
 
-// PutFrame writes the length of a message to the four bytes kept free before
-// it.
+// PutFrame writes the length of a message to the first four bytes of framed,
+// which are reserved for it.
 func PutFrame(framed []byte) {
 	binary.BigEndian.PutUint32(framed, uint32(len(framed)-FrameHead))
 }
 
-// FrameSize returns the size of the first frame of b, head and message
-// together, whether all of it is there or not; 0 while its head is not.
+// FrameSize returns the size of the first frame of b, head and message together,
+// even if b is shorter; 0 if the head is incomplete.
 func FrameSize(b []byte) int {
 	if len(b) < FrameHead {
 		return 0
@@ -34,8 +34,8 @@ func FrameSize(b []byte) int {
 	return FrameHead + int(binary.BigEndian.Uint32(b))
 }
 
-// NextFrame takes the first whole message from b, which may be an empty one. A
-// nil rest with no error means that b holds no whole one yet. A message longer
+// NextFrame splits the first complete message, which may be empty, from b. A nil
+// rest without an error means that b has no complete one yet. A message longer
 // than most is an ErrFrame.
 func NextFrame(b []byte, most int) (msg, rest []byte, err error) {
 	size := FrameSize(b)
@@ -52,8 +52,8 @@ func NextFrame(b []byte, most int) (msg, rest []byte, err error) {
 	return b[FrameHead:size:size], b[size:len(b):len(b)], nil
 }
 
-// Ack is the answer to a message that was taken, as every server writes it:
-// two bytes of message, ok (2) = true.
+// Ack is the answer to an accepted message, as every server writes it: a message
+// of two bytes, ok (2) = true.
 const Ack = "\x00\x00\x00\x02\x10\x01"
 
 // AckSize is the size of an ack with its frame.
@@ -67,7 +67,7 @@ func AppendAcks(dst []byte, n int) []byte {
 	at, end := len(dst), len(dst)+n*AckSize
 	dst = append(dst, Ack...)
 	for len(dst) < end {
-		// What is there, once more.
+		// Double what is there.
 		dst = append(dst, dst[at:min(len(dst), at+end-len(dst))]...)
 	}
 	return dst
@@ -80,11 +80,10 @@ var ackWords = [3]uint64{
 	binary.LittleEndian.Uint64([]byte("\x10\x01\x00\x00\x00\x02\x10\x01")),
 }
 
-// CountAcks returns how many acks b begins with. It is the whole of what is
-// done to an answer in a fast run, so the usual buffer, of nothing but acks, is
-// compared with itself moved by one ack: that is the runtime's comparison of
-// memory, which goes by vectors. Where anything else is among them, words tell
-// how far they reach.
+// CountAcks returns how many acks b begins with. In a fast run nothing else is
+// done with answers. So a buffer of only acks, the usual case, is compared with
+// itself shifted by one ack, with the runtime's vectorised comparison of memory.
+// Otherwise a loop over words finds where the acks end.
 func CountAcks(b []byte) int {
 	whole := len(b) - len(b)%AckSize
 	if whole == 0 || string(b[:AckSize]) != Ack {
@@ -108,10 +107,9 @@ func CountAcks(b []byte) int {
 	return acks
 }
 
-// NextAnswers takes answers from b: a run of acks, which may be none, and the
-// message that follows it, where that is whole and no ack. A nil msg means that
-// the rest, the beginning of a frame at most, waits for more bytes; else there
-// may be more answers in it.
+// NextAnswers splits answers from b: a run of acks, which may be empty, and the
+// next message after it, if that is complete and not an ack. With a nil msg, rest
+// is at most the beginning of a frame. Otherwise it may contain more answers.
 func NextAnswers(b []byte, most int) (acks int, msg, rest []byte, err error) {
 	acks = CountAcks(b)
 	b = b[acks*AckSize:]
@@ -122,10 +120,10 @@ func NextAnswers(b []byte, most int) (acks int, msg, rest []byte, err error) {
 	return acks, msg, rest, err
 }
 
-// WalkFrames counts the whole frames that b begins with, and their bytes,
-// without looking at the messages but for their first byte. It stops at a
-// message that begins with a query, and at a frame that is not whole or longer
-// than most: NextFrame then tells which.
+// CountFrames counts the complete frames that b begins with, and their bytes. It
+// reads only the first byte of each message. It stops at a message that begins
+// with a query, and at a frame that is incomplete or longer than most; NextFrame
+// then says which.
 func WalkFrames(b []byte, most int) (frames, size int) {
 	for at := 0; len(b)-at >= FrameHead; {
 		next := at + FrameHead + int(binary.BigEndian.Uint32(b[at:]))

@@ -21,7 +21,7 @@ func TestAckIsTheMessage(t *testing.T) {
 	}
 }
 
-// countSlowly is CountAcks as one would say it.
+// countSlowly is a simple implementation of CountAcks.
 func countSlowly(b []byte) int {
 	n := 0
 	for ; len(b) >= AckSize && string(b[:AckSize]) == Ack; b = b[AckSize:] {
@@ -34,8 +34,7 @@ func TestCountAcks(t *testing.T) {
 	for n := range 30 {
 		whole := AppendAcks(nil, n)
 		for tail := range AckSize {
-			// Cut within an ack, and the whole followed by one that is wrong in
-			// each of its bytes.
+			// First a truncated ack follows, then an ack with one wrong byte.
 			b := append(bytes.Clone(whole), Ack[:tail]...)
 			if got := CountAcks(b); got != n {
 				t.Errorf("%d acks and %d bytes: got %d", n, tail, got)
@@ -48,7 +47,7 @@ func TestCountAcks(t *testing.T) {
 			}
 		}
 	}
-	// Bytes that repeat, and are no acks.
+	// Repeating bytes that are not acks.
 	for _, b := range [][]byte{make([]byte, 60), bytes.Repeat([]byte{0, 0, 0, 2, 0x10, 0}, 20), nil} {
 		if got := CountAcks(b); got != 0 {
 			t.Errorf("% x: got %d acks, want 0", b[:min(len(b), 12)], got)
@@ -66,7 +65,7 @@ func FuzzCountAcks(f *testing.F) {
 	})
 }
 
-// stream is answers of all kinds one after the other.
+// stream has consecutive answers of all kinds.
 func stream() (b []byte, want []string) {
 	b = AppendAcks(b, 7)
 	b = AppendFramed(b, &Msg{HasOK: true, Error: "boom"})
@@ -81,7 +80,7 @@ func slicesOf(s string, n int) []string {
 	return strings.Split(strings.TrimSuffix(strings.Repeat(s+" ", n), " "), " ")
 }
 
-// TestNextAnswers reads a stream that arrives in pieces cut anywhere.
+// TestNextAnswers reads a stream that arrives in pieces of every size.
 func TestNextAnswers(t *testing.T) {
 	b, want := stream()
 	for piece := 1; piece <= len(b); piece++ {
@@ -143,17 +142,17 @@ func TestFrameErrors(t *testing.T) {
 		})
 	}
 	if msg, rest, err := NextFrame([]byte("\x00\x00\x00\x0aabcdefghij"), 10); string(msg) != "abcdefghij" || rest == nil || err != nil {
-		t.Errorf("as long as may be: got %q, %v, %v", msg, rest, err)
+		t.Errorf("of maximum length: got %q, %v, %v", msg, rest, err)
 	}
 	if msg, rest, err := NextFrame([]byte("\x00\x00\x00\x00"), 10); msg == nil || rest == nil || err != nil {
-		t.Errorf("an empty message: got %v, %v, %v, want one that is there", msg, rest, err)
+		t.Errorf("an empty message: got %v, %v, %v, want no nil", msg, rest, err)
 	}
 	if got := FrameSize([]byte("\x00\x00\x01\x00")); got != 260 {
-		t.Errorf("size of a frame of which the head is there: got %d, want 260", got)
+		t.Errorf("size of a frame with only its head: got %d, want 260", got)
 	}
 }
 
-func TestWalkFrames(t *testing.T) {
+func TestCountFrames(t *testing.T) {
 	var b []byte
 	var ends []int
 	r := rand.New(rand.NewPCG(1, 2))
@@ -181,14 +180,14 @@ func TestWalkFrames(t *testing.T) {
 	long := append(bytes.Clone(b), "\x00\x00\x01\x00"...)
 	long = append(long, make([]byte, 256)...)
 	if frames, _ := WalkFrames(long[len(b):], 256); frames != 1 {
-		t.Errorf("as long as may be: got %d frames, want 1", frames)
+		t.Errorf("of maximum length: got %d frames, want 1", frames)
 	}
 	if frames, _ := WalkFrames(long[len(b):], 255); frames != 0 {
-		t.Errorf("longer than may be: got %d frames, want 0", frames)
+		t.Errorf("longer than the maximum: got %d frames, want 0", frames)
 	}
 }
 
-// FuzzFrames: walking and taking frame by frame agree.
+// FuzzFrames: CountFrames and repeated calls of NextFrame agree.
 func FuzzFrames(f *testing.F) {
 	b, _ := stream()
 	f.Add(b, 100)
@@ -205,7 +204,7 @@ func FuzzFrames(f *testing.F) {
 			got, rest = got+1, next
 		}
 		if got != frames || len(b)-len(rest) != size {
-			t.Errorf("walked %d frames of %d bytes, took %d of %d", frames, size, got, len(b)-len(rest))
+			t.Errorf("counted %d frames of %d bytes, NextFrame %d of %d", frames, size, got, len(b)-len(rest))
 		}
 	})
 }
@@ -214,7 +213,7 @@ func BenchmarkCountAcks(b *testing.B) {
 	const acks = 10000
 	plain := AppendAcks(nil, acks)
 	failed := bytes.Clone(plain)
-	failed[len(failed)-AckSize+5] = 0 // the last one alone
+	failed[len(failed)-AckSize+5] = 0 // only the last one
 	for _, bench := range []struct {
 		name string
 		buf  []byte
@@ -232,7 +231,7 @@ func BenchmarkCountAcks(b *testing.B) {
 	}
 }
 
-func BenchmarkWalkFrames(b *testing.B) {
+func BenchmarkCountFrames(b *testing.B) {
 	const frames = 2000
 	var buf []byte
 	for i := range frames {

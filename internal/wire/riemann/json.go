@@ -13,14 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// The form of events over WebSocket, HTTP and server-sent events: an object
-// with host, service, state, description, tags, ttl, metric and time, and a
-// field more for each attribute (riemann, transport/websockets.clj and
-// common.clj, event-to-json). Its time is text, ISO 8601: the server parses no
-// number there, and keeps the whole seconds of it.
+// The form of events over WebSocket, HTTP and server-sent events: an object with
+// host, service, state, description, tags, ttl, metric and time, and one more
+// field for each attribute (riemann, transport/websockets.clj and common.clj,
+// event-to-json). The time is ISO 8601 text: the server accepts no number there,
+// and keeps only whole seconds.
 
-// AppendJSON appends the event as JSON. A metric that is not a finite number
-// is null: JSON has no word for it.
+// AppendJSON appends the event as JSON. A metric that is not a finite number is
+// null, since JSON cannot represent it.
 func AppendJSON(dst []byte, e *Event) []byte {
 	dst = AppendJSONHead(dst, e)
 	dst = AppendJSONMetric(dst, e.Metric)
@@ -30,8 +30,8 @@ func AppendJSON(dst []byte, e *Event) []byte {
 	return AppendJSONEnd(dst)
 }
 
-// AppendJSONHead appends the fields that stand before metric and time, each
-// with the comma that follows it, and the opening brace.
+// AppendJSONHead appends the opening brace and the fields before metric and time,
+// each followed by a comma.
 func AppendJSONHead(dst []byte, e *Event) []byte {
 	dst = append(dst, '{')
 	dst = appendJSONText(dst, `"host":`, e.Host)
@@ -59,8 +59,9 @@ func AppendJSONHead(dst []byte, e *Event) []byte {
 	return dst
 }
 
-// AppendJSONMetric appends the metric and a comma; nothing when there is none.
-// A real number is written with a point, so that it is read as one again.
+// AppendJSONMetric appends the metric and a comma; nothing if there is no metric.
+// A real number is written with a point or an exponent, so that readers do not
+// take it for an integer.
 func AppendJSONMetric(dst []byte, m Metric) []byte {
 	switch m.Kind {
 	case Sint64:
@@ -73,8 +74,8 @@ func AppendJSONMetric(dst []byte, m Metric) []byte {
 	return append(dst, ',')
 }
 
-// AppendJSONTime appends the time and a comma, with milliseconds as the server
-// writes it, or with microseconds.
+// AppendJSONTime appends the time and a comma, with milliseconds like the server,
+// or with microseconds.
 func AppendJSONTime(dst []byte, t time.Time, micros bool) []byte {
 	form := `"time":"2006-01-02T15:04:05.000Z",`
 	if micros {
@@ -83,7 +84,7 @@ func AppendJSONTime(dst []byte, t time.Time, micros bool) []byte {
 	return t.UTC().AppendFormat(dst, form)
 }
 
-// AppendJSONEnd closes the object: over the last comma, where there is one.
+// AppendJSONEnd closes the object, and overwrites the last comma if there is one.
 func AppendJSONEnd(dst []byte) []byte {
 	if n := len(dst); n > 0 && dst[n-1] == ',' {
 		dst[n-1] = '}'
@@ -116,8 +117,8 @@ func appendReal(dst []byte, v float64, bits int) []byte {
 	return dst
 }
 
-// appendQuoted appends the text as a JSON string. Bytes that are no UTF-8
-// become the replacement character, as JSON has no others.
+// appendQuoted appends the text as a JSON string. Bytes that are not valid UTF-8
+// become the replacement character, since JSON must be UTF-8.
 func appendQuoted(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -155,11 +156,11 @@ func appendQuoted(dst []byte, s string) []byte {
 
 var errNoObject = errors.New("not an object")
 
-// DecodeJSON reads an event from JSON, as AppendJSON writes it, and as servers
-// and people do: null is absent, time may be text or seconds since 1970, a
-// metric without point and exponent is a whole number, and a field that is none
-// of Riemann's is an attribute, whose value is its JSON where that is no text.
-// Attributes come in the order of their names.
+// DecodeJSON reads an event from JSON, as written by AppendJSON, servers or
+// people. Null is absent. Time may be text or seconds since 1970. A metric
+// without point and exponent is a whole number. A field that Riemann does not
+// define is an attribute; if its value is not text, the value is its JSON.
+// Attributes are sorted by name.
 func DecodeJSON(b []byte) (e Event, err error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(b, &fields); err != nil {
@@ -247,7 +248,7 @@ func (e *Event) setJSONTime(v json.RawMessage) error {
 	return nil
 }
 
-// setTime sets whole seconds as such, others with their microseconds.
+// setTime sets the time in seconds if it is whole, otherwise in microseconds.
 func (e *Event) setTime(micros int64) {
 	if micros%1e6 == 0 {
 		e.Time, e.HasTime = micros/1e6, true

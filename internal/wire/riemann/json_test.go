@@ -38,7 +38,7 @@ func TestAppendJSON(t *testing.T) {
 				t.Errorf("got  %s\nwant x%s", got, test.want)
 			}
 			if !json.Valid(got[1:]) {
-				t.Errorf("%s is no JSON", got[1:])
+				t.Errorf("%s is not JSON", got[1:])
 			}
 		})
 	}
@@ -47,7 +47,7 @@ func TestAppendJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := full
-	want.HasTime, want.Time = false, 0 // one time in JSON
+	want.HasTime, want.Time = false, 0 // JSON has only one time
 	if diff := cmp.Diff(want, back); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -100,7 +100,7 @@ func TestDecodeJSON(t *testing.T) {
 	}
 }
 
-// FuzzDecodeJSON: what was read is written as JSON, and read again as the same.
+// FuzzDecodeJSON: a decoded event, written as JSON and decoded again, is the same.
 func FuzzDecodeJSON(f *testing.F) {
 	f.Add(AppendJSON(nil, &full))
 	f.Add([]byte(`{"time":1700000000.25,"metric":7,"b":"2","a":{"x":[1]},"state":"a\"\u0001\n"}`))
@@ -115,7 +115,7 @@ func FuzzDecodeJSON(f *testing.F) {
 		}
 		written := AppendJSON(nil, &e)
 		if !json.Valid(written) {
-			t.Fatalf("%s is no JSON", written)
+			t.Fatalf("%s is not JSON", written)
 		}
 		again, err := DecodeJSON(written)
 		if err != nil {

@@ -4,8 +4,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A Msg is what travels in a frame, in both directions: events or a query to
-// the server; an ack, an error or the events that a query found from it.
+// A Msg is the content of a frame. To the server it has events or a query; from
+// the server an ack, an error or the events that a query found.
 type Msg struct {
 	OK     bool
 	HasOK  bool
@@ -13,7 +13,7 @@ type Msg struct {
 	Query  string
 	Events []Event
 
-	// HasQuery tells an empty query, which is an error, from none.
+	// HasQuery distinguishes an empty query, which is an error, from none.
 	HasQuery bool
 }
 
@@ -33,7 +33,7 @@ const (
 	tagOK    = fieldOK<<3 | byte(protowire.VarintType)
 	tagQuery = fieldQuery<<3 | byte(protowire.BytesType)
 
-	// TagEvents is what stands before the length of each event in a message.
+	// TagEvents is the tag before the length of each event in a message.
 	TagEvents = fieldEvents<<3 | byte(protowire.BytesType)
 )
 
@@ -54,8 +54,8 @@ func MsgSize(m *Msg) int {
 	return n
 }
 
-// AppendMsg appends the message without the length of its frame: what stands
-// in a datagram.
+// AppendMsg appends the message without the length of its frame, as in a
+// datagram.
 func AppendMsg(dst []byte, m *Msg) []byte {
 	if m.HasOK {
 		dst = append(dst, tagOK, byte(protowire.EncodeBool(m.OK)))
@@ -72,8 +72,7 @@ func AppendMsg(dst []byte, m *Msg) []byte {
 	return dst
 }
 
-// AppendFramed appends the message and before it the length of its frame: what
-// stands in a stream.
+// AppendFramed appends the length of the frame and the message, as in a stream.
 func AppendFramed(dst []byte, m *Msg) []byte {
 	at := len(dst)
 	dst = AppendMsg(append(dst, 0, 0, 0, 0), m)

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// full has every field.
+// full is an event with every field.
 var full = Event{
 	Time: 1700000000, HasTime: true, TimeMicros: 1700000000123456, HasTimeMicros: true,
 	State: "ok", Service: "cpu", Host: "web-07", Description: "of all", Tags: []string{"a", "bc"},
@@ -25,7 +25,7 @@ var full = Event{
 	Metric: Metric{Kind: Double, Real: 0.5},
 }
 
-// golden are bytes put together by hand from the schema: tag (number<<3 | wire
+// golden has messages encoded by hand from the schema: tag (number<<3 | wire
 // type), then varint, length and bytes, or fixed little-endian.
 var golden = []struct {
 	name string
@@ -90,7 +90,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// schema is proto.proto, as a descriptor, for the reference implementation.
+// schema is the descriptor of proto.proto, for the reference implementation.
 func schema(t testing.TB) protoreflect.MessageDescriptor {
 	t.Helper()
 	type field struct {
@@ -150,8 +150,8 @@ func schema(t testing.TB) protoreflect.MessageDescriptor {
 	return fd.Messages().ByName("Msg")
 }
 
-// TestReference has the reference implementation of protocol buffers read what
-// is written here and write it again.
+// TestReference lets the reference implementation of protocol buffers decode our
+// messages and encode them again.
 func TestReference(t *testing.T) {
 	d := schema(t)
 	for _, test := range golden {
@@ -272,8 +272,8 @@ func TestWhen(t *testing.T) {
 	}
 }
 
-// TestDecodedIsItsOwn: nothing that was read changes with the buffer.
-func TestDecodedIsItsOwn(t *testing.T) {
+// TestDecodedIsACopy: decoded messages do not change with the buffer.
+func TestDecodedIsACopy(t *testing.T) {
 	b := AppendMsg(nil, &Msg{Events: []Event{full}, Query: "q", HasQuery: true, Error: "e"})
 	got, err := DecodeMsg(b)
 	if err != nil {
@@ -285,8 +285,8 @@ func TestDecodedIsItsOwn(t *testing.T) {
 	}
 }
 
-// FuzzDecodeMsg: what is read without an error is what the reference reads, and
-// is written and read again as the same.
+// FuzzDecodeMsg: a message that decodes without an error decodes to the same as
+// with the reference, and does not change if it is encoded and decoded again.
 func FuzzDecodeMsg(f *testing.F) {
 	for _, g := range golden {
 		f.Add(unhex(f, g.hex))
@@ -298,7 +298,7 @@ func FuzzDecodeMsg(f *testing.F) {
 		m, err := DecodeMsg(b)
 		ref := dynamicpb.NewMessage(d)
 		if refErr := proto.Unmarshal(b, ref); refErr == nil && err != nil && !errors.Is(err, ErrTooManyEvents) {
-			t.Errorf("the reference reads it, and here it is %v", err)
+			t.Errorf("the reference decodes it, but here the error is %v", err)
 		}
 		if err != nil {
 			return
@@ -320,7 +320,7 @@ func FuzzDecodeMsg(f *testing.F) {
 		}
 		written := AppendMsg(nil, &m)
 		if len(written) != MsgSize(&m) {
-			t.Errorf("size %d, and %d are written", MsgSize(&m), len(written))
+			t.Errorf("size %d, but %d bytes are written", MsgSize(&m), len(written))
 		}
 		again, err := DecodeMsg(written)
 		if err != nil {
