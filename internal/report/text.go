@@ -117,7 +117,8 @@ func (d *Document) steps(p *layout.Page, most int) {
 	}
 }
 
-// unfailed are the times in tables; the time of failures is printed with the failures.
+// tableTimes are the times in tables; the time of failures is printed with the
+// failures.
 func (d *Document) unfailed() []Time {
 	var out []Time
 	for _, t := range d.Measured() {
