@@ -260,8 +260,8 @@ var dataLine = regexp.MustCompile(`^ *[0-9.]+ +[01]\.\d{12} +\d+`)
 // TestReadByJava lets HdrHistogram's tool read the log: its table of
 // percentiles equals ours, line by line.
 func TestReadByJava(t *testing.T) {
-	// Every event is answered: the log has only answers, while the table also
-	// has ages.
+	// All events are answered, because the log has only answers, and the table
+	// would also have ages.
 	d := document(t, func(in *report.Input) {
 		in.Result.Measurement.Censored, in.Result.Intervals[4].Censored = nil, nil
 	})

@@ -51,8 +51,8 @@ type cell struct {
 // the plotter at hdrhistogram.github.io reads it. The three lines at the end
 // are computed from the cells, as there: the mean is that of the middles of
 // cells. If there are ages of events without an answer, the cells contain both,
-// and the values are those of measure.Percentiles. It returns the first value
-// that is a lower bound, if the last is one.
+// and the values are those of measure.Percentiles. It then returns the first
+// value from which on all are lower bounds; the last always is one.
 func distribution(w io.Writer, h, ages *measure.Histogram, perHalf int) (first measure.Value, err error) {
 	all := h
 	if ages.Count() > 0 {
