@@ -169,7 +169,7 @@ func apart(base, candidate []digest.Row) []Finding {
 	if back := first(base).At.Sub(last(candidate).At); back > gap {
 		gap = back
 	}
-	if gap <= 0 || min(len(base), len(candidate)) < 2 && gap <= time.Hour { // min( || with one run on each side, one always comes first
+	if gap <= 0 || min(len(base), len(candidate)) < 2 && gap <= time.Hour { // with one run on each side, one always comes first
 		return nil
 	}
 	text := "all runs of one side were before all runs of the other"

@@ -307,7 +307,7 @@ func distributions(p *layout.Page, all []Percentile) {
 			}
 			change, bar := "", ""
 			switch {
-			case e.BaseAtLeast || e.CandidateAtLeast: // e.CandidateAtLeast: || the difference is unknown
+			case e.BaseAtLeast || e.CandidateAtLeast: // the difference is unknown
 			case e.Base != nil && e.Candidate != nil && *e.Base > 0 && *e.Candidate > 0:
 				change, bar = signed(*e.Candidate / *e.Base - 1), ratioBar(*e.Candidate / *e.Base, p.Style.ASCII)
 			}
