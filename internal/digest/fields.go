@@ -30,7 +30,7 @@ var independent = map[string]bool{
 
 func isTime(name string) bool { return slices.Contains(report.TimeNames(), name) }
 
-// measuredFields are the fields that Of always names the same, in the order of
+// measuredFields are the fields that Of itself defines, in the order of
 // documents.
 var measuredFields = []Known{
 	{"id", Text, "of the report"},

@@ -129,7 +129,7 @@ func (l *Line) id() string {
 	return text
 }
 
-// blanks is the number of blanks between columns.
+// columnGap is the number of blanks between columns.
 const blanks = 2
 
 // write lays out the sheet.
@@ -262,7 +262,7 @@ func (g *Group) also() (out []string) {
 	return out
 }
 
-// fold puts items into lines, two blanks apart.
+// packLines puts items into lines, two blanks apart.
 func fold(items []string, n int) (lines []string) {
 	line := ""
 	for _, it := range items {

@@ -123,7 +123,7 @@ type Judgement struct {
 	worst float64 // upper limit of how much worse it is, in the scale of Effect, with lower bounds as bad as possible
 }
 
-// Estimated is a median with its interval. Null: not known.
+// Estimated is a median with its interval. Null: it does not exist.
 type Estimated struct {
 	N      int      `json:"n"`
 	Median *float64 `json:"median"`
@@ -387,7 +387,7 @@ func unitOf(k digest.Kind) string {
 	return ""
 }
 
-// distributed are the percentiles that describe a distribution.
+// distributionPoints are the percentiles that describe a distribution.
 var distributed = []string{"min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
 
 // Share is the share of events whose time was at most this long. It is false

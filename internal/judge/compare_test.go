@@ -264,12 +264,12 @@ func TestComparisonText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), layout.Red+"worse") {
-		t.Errorf("what is worse is not red:\n%s", b.String())
+		t.Errorf("the verdict worse is not red:\n%s", b.String())
 	}
 }
 
-// An A/A comparison of whole reports is called better or worse as seldom as
-// the samples alone are: no other row has a say.
+// Only the primary rows decide the verdict of a comparison, so that equal runs
+// are called better or worse as rarely as their samples are.
 func TestOnlyPrimaryRowsDecide(t *testing.T) {
 	base, candidate := runs(1, "a", 8, 50e3, 0.012, 0.005), runs(2, "b", 8, 50e3, 0.012, 0.005)
 	for i := range candidate {

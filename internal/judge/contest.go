@@ -211,7 +211,7 @@ func raised(rows []digest.Row, field string, ceiling float64) []float64 {
 	return out
 }
 
-// most is the largest value of a field, 0 if there is none.
+// largest is the largest value of a field, 0 if there is none.
 func most(rows []digest.Row, field string) float64 {
 	v := 0.0
 	for _, x := range sample(rows, field) {

@@ -96,7 +96,7 @@ func TestLowerBoundsAreShown(t *testing.T) {
 	}
 }
 
-// times99 is a history of single runs with the given p99s.
+// p99History is a history of single runs with the given p99s.
 func times99(p99 func(i int) float64, n int) []digest.Row {
 	rows := history(1, n, 1, 0.002, level)
 	rnd := rand.New(rand.NewPCG(3, 3))

@@ -187,7 +187,7 @@ func steps(revisions []revision, samples [][]float64, at []int, q quantity, effe
 			kind: kindOf(q.field, v.rows),
 		}
 		s.Unit = unitOf(s.kind)
-		// A step stands unless the level before it has been reached again.
+		// A step is lasting unless the level before it has been reached again.
 		now := found[len(found)-1].After
 		from := 0
 		if i > 0 {
@@ -243,7 +243,7 @@ func base(samples [][]float64, at []int, found []DatedStep) (from int) {
 	return from
 }
 
-// enough is whether a history suffices to judge a new level.
+// enoughHistory is whether a history suffices to judge a new level.
 func enough(history [][]float64, candidate []float64) bool {
 	n := 0
 	for _, s := range history {

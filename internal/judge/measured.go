@@ -53,7 +53,8 @@ var (
 	unknown    = quantity{field: "unknown_share", title: "unknown", better: stats.Less, amount: 0.001}
 )
 
-// consumed are the rows of comparisons about what the system used and refused.
+// systemQuantities are the rows of comparisons about what the system used and
+// refused.
 var consumed = []quantity{cores, memory, perCore, efficiency, failures, unknown}
 
 // columns are those of hey-apm's table, in its order, and the percentiles.

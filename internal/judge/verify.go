@@ -286,7 +286,8 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 	}
 }
 
-// noise says how much worse a row may be, and which effect would accept that.
+// noiseReason says how much worse a row may be, and which effect would accept
+// that.
 func (r *GateRow) noise(worst float64) string {
 	relative := r.raw.Difference.Relative
 	text := "too noisy: it may be " + plainAmount(worst, relative, r.kind) + " worse; "

@@ -8,8 +8,9 @@ import (
 	"carronade/internal/layout"
 )
 
-// Text writes the whole report: the result first, what to do next, then every number. It fits
-// 80 columns and has ANSI codes only if the style has them. The error is that of w.
+// Text writes the complete report: the result first, what to do next, then
+// every number. It fits 80 columns and has ANSI codes only if the style has
+// them. The error is that of w.
 func (d *Document) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	title := d.Op + " " + d.Target

@@ -227,8 +227,8 @@ func fact(v any) string {
 	return fact(generic)
 }
 
-// whole prints a number, with digit groups if it is long. Short ones are often ids, such as a
-// broker's, or years.
+// wholeNumber prints a number, with digit groups if it is long. Short ones are
+// often ids, such as a broker's, or years.
 func whole(n int64) string {
 	switch {
 	case n <= -10_000:

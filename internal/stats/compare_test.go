@@ -68,7 +68,7 @@ func TestCompareIsSymmetric(t *testing.T) {
 	}
 }
 
-// A difference that counts alone may be chance among many rows.
+// A difference that is significant for one row may be chance among many rows.
 func TestFamilyIsJudgedTogether(t *testing.T) {
 	odd := Row{ // the U-test says 0.026
 		Base: []float64{100, 101, 102, 103, 104, 105}, Candidate: []float64{104.5, 106, 107, 108, 109, 102.5}, Better: More,
