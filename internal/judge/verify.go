@@ -57,7 +57,7 @@ type Verification struct {
 	Groups  []Gate    `json:"groups"`
 	LeftOut []LeftOut `json:"left_out"`
 
-	known map[string]bool // ids of all reports that existed before: see Know
+	known map[string]bool // ids of all reports that existed before: see RegisterKnown
 }
 
 // A Gate is the verification of one workload on one branch.
@@ -335,9 +335,9 @@ type Confirmed struct {
 	Died    int      `json:"died"`    // the number of these runs whose system died, which is as bad
 }
 
-// Know registers reports that exist before a confirming run: Confirm does not
-// take them for new ones. The reports passed to Verify are known, including
-// those that are left out or too old to be examined.
+// RegisterKnown registers reports that exist before a confirming run: Confirm
+// does not take them for new ones. The reports passed to Verify are known,
+// including those that are left out or too old to be examined.
 func (v *Verification) Know(rows []digest.Row) {
 	for i := range rows {
 		v.known[rows[i].ID] = true
