@@ -2,8 +2,8 @@ package digest
 
 import "strings"
 
-// aliases are other names under which fields are known: those of hey-apm's
-// reports, which many filters in scripts use.
+// aliases are other names of fields: those of hey-apm's reports, which filters
+// in many scripts use.
 var aliases = map[string]string{
 	"duration":            "for",
 	"limit":               "system-mem",
@@ -18,8 +18,8 @@ var aliases = map[string]string{
 	"reporter_host":       "host.name",
 }
 
-// Canonical returns the name of the field that is known by name: aliases are
-// resolved, and response_p99.9 is response_p999.
+// Canonical returns the canonical name of a field: aliases are resolved, and
+// response_p99.9 is response_p999.
 func Canonical(name string) string {
 	if c, ok := aliases[name]; ok {
 		return c
@@ -30,13 +30,13 @@ func Canonical(name string) string {
 	return name
 }
 
-// ofRevision are the fields that say which revision of a system it was.
+// ofRevision are the fields that identify the revision of a system.
 var ofRevision = map[string]bool{
 	"branch": true, "revision": true, "revision_date": true, "unstaged_changes": true,
 	"system-checkout": true, "system-image": true, "system.image_id": true,
 	"target.version": true, "target.brokers.version": true, "target.servers.version": true,
 }
 
-// OfRevision reports whether a field says which revision of the system was
-// tested: whoever compares branches or revisions lets all of these differ.
+// OfRevision reports whether a field identifies the revision of the tested
+// system: in a comparison of branches or revisions all of these may differ.
 func OfRevision(name string) bool { return ofRevision[Canonical(name)] }

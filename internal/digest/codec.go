@@ -13,28 +13,28 @@ import (
 //	version  1 byte, 2
 //	id       length, bytes
 //	at       seconds since the epoch (signed), nanoseconds
-//	names    length in bytes, and of each field, sorted
-//	  name   length shared with the name before, length of the rest, the rest
-//	and of each field
+//	names    length in bytes, and for each field, sorted
+//	  name   length shared with the previous name, length of the rest, the rest
+//	and for each field
 //	  tag    form in the low four bits, and the bits below
 //	  num    unless it is a text: a signed number, or eight bytes of a float
-//	  text   where the tag says so: length, bytes
+//	  text   if the tag says so: length, bytes
 //
-// Lengths and numbers are varints. The names stand apart since thousands of rows
-// have the same ones: who reads many looks at them once. Whether a run goes on is
-// no part of it: the store knows.
+// Lengths and numbers are varints. The names are separate because thousands of
+// rows have the same ones: a reader of many rows decodes them once. Whether a
+// run is still running is not part of it: the store knows.
 const (
 	codecVersion = 2
 
 	tagForm        = 0x0f
 	tagIndependent = 0x10
 	tagText        = 0x20
-	tagWhole       = 0x40 // num is a whole number, or eight bytes of a float
+	tagWhole       = 0x40 // num is a signed whole number, otherwise eight bytes of a float
 	tagDerived     = 0x80
 )
 
-// ofNano are the kinds whose whole numbers may count billionths. Their forms
-// stand behind those of the kinds themselves.
+// nanoKinds are the kinds whose whole numbers may count billionths. Their forms
+// come after those of the kinds.
 var ofNano = [...]Kind{Number, Share, Duration, Rate, Speed, Time}
 
 // form is a kind and whether its number counts billionths, in four bits.
@@ -58,8 +58,8 @@ func parseForm(b byte) (k Kind, nano, ok bool) {
 
 var errRow = errors.New("read a digest: it is truncated or not a digest")
 
-// MarshalBinary encodes the row in a compact form, which is a function of the
-// row alone.
+// MarshalBinary encodes the row in a compact form, which depends only on the
+// row.
 func (r *Row) MarshalBinary() ([]byte, error) {
 	b := make([]byte, 0, 64+16*len(r.Fields))
 	b = append(b, codecVersion)
@@ -118,10 +118,10 @@ func bit(b byte, set bool) byte {
 	return 0
 }
 
-// wholeOf writes a number as a whole one, of ones or of billionths (seconds
-// are), where it comes back exactly.
+// wholeOf writes a number as a whole number of ones or of billionths (as for
+// seconds), if that represents it exactly.
 func wholeOf(x float64) (n int64, nano, ok bool) {
-	const most = 1 << 48 // beyond, eight bytes are as short
+	const most = 1 << 48 // above it, eight bytes are as short
 	if x == 0 && math.Signbit(x) {
 		return 0, false, false
 	}
@@ -134,34 +134,35 @@ func wholeOf(x float64) (n int64, nano, ok bool) {
 	return 0, false, false
 }
 
-// UnmarshalRow decodes one row. Whoever has many takes a Decoder.
+// UnmarshalRow decodes one row. For many rows use a Decoder.
 func UnmarshalRow(data []byte) (Row, error) { return NewDecoder(nil).Row(data) }
 
 // A Decoder decodes rows that share their names and texts, so that thousands of
-// them are small. It has one owner; its rows are safe to share.
+// them need little memory. It has one owner; its rows are safe to share.
 type Decoder struct {
 	texts     map[string]string
 	selection Selection
 	shapes    map[string]*shape // by the bytes of the names
-	last      *shape            // of the row before: mostly that of the next
+	last      *shape            // of the previous row: the next one usually has the same
 	fields    []Field
 }
 
-// A shape is the names of a row's fields. Rows of the same kind of run share it.
+// A shape is the names of a row's fields. Rows of the same kind of run share
+// it.
 type shape struct {
 	bytes string
 	seen  []seen
 }
 
-// seen is a field of a shape.
+// shapeField is a field of a shape.
 type seen struct {
 	name   string
 	wanted bool
-	text   string // that it had in the row before: mostly it has it again
+	text   string // its text in the previous row: often the same again
 }
 
-// mostShared bounds how many texts are looked up again: those of thousands of
-// reports that no two share are not worth a table. mostShapes does so for names.
+// mostShared limits how many texts are shared: texts that differ between
+// thousands of reports are not worth a table. mostShapes limits the shapes.
 const (
 	mostShared = 1 << 16
 	mostShapes = 1 << 10
@@ -173,7 +174,7 @@ func NewDecoder(fields []string) *Decoder {
 	return &Decoder{texts: make(map[string]string, 512), selection: Select(fields), shapes: make(map[string]*shape)}
 }
 
-// Row decodes a row. It keeps nothing of data.
+// Row decodes a row. It does not keep data.
 func (d *Decoder) Row(data []byte) (Row, error) {
 	in := reader{data: data}
 	if in.byte() != codecVersion {
@@ -222,7 +223,7 @@ func (d *Decoder) Row(data []byte) (Row, error) {
 	return r, nil
 }
 
-// shape is what names mean; nil when they are none.
+// shape decodes names; nil if they are invalid.
 func (d *Decoder) shape(names []byte) *shape {
 	if d.last != nil && d.last.bytes == string(names) {
 		return d.last
@@ -254,7 +255,7 @@ func (d *Decoder) shape(names []byte) *shape {
 	return sh
 }
 
-// shared is a text as a string that equal texts have, too.
+// shared is a text as a string that equal texts share.
 func (d *Decoder) shared(text []byte) string {
 	if len(text) == 0 {
 		return ""
@@ -269,7 +270,7 @@ func (d *Decoder) shared(text []byte) string {
 	return s
 }
 
-// A reader reads bytes that may be anything. Once bad it answers zeros.
+// A reader reads untrusted bytes. After an error it returns zeros.
 type reader struct {
 	data []byte
 	bad  bool
@@ -318,7 +319,7 @@ func (r *reader) bytes() []byte {
 	return b
 }
 
-// value reads what follows a tag.
+// value reads the value after a tag.
 func (r *reader) value(tag byte) (v Value, text []byte, ok bool) {
 	kind, nano, ok := parseForm(tag & tagForm)
 	v = Value{Kind: kind, Independent: tag&tagIndependent != 0, Derived: tag&tagDerived != 0}
@@ -340,8 +341,8 @@ func (r *reader) value(tag byte) (v Value, text []byte, ok bool) {
 	return v, text, !r.bad
 }
 
-// skip passes over what follows a tag. Most fields of most rows are not wanted,
-// so that this is what reading thousands of rows takes.
+// skip skips the value after a tag. It is fast because most fields of most rows
+// are not requested.
 func (r *reader) skip(tag byte) {
 	switch kind, nano, ok := parseForm(tag & tagForm); {
 	case !ok || nano && tag&tagWhole == 0:

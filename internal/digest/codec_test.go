@@ -33,7 +33,7 @@ func TestCodec(t *testing.T) {
 		{"f", Value{Kind: Speed, Num: 1.0 / 3}},
 		{"g", Value{Text: "x"}},
 	}}
-	for name, want := range map[string]Row{"fired": Of(fired()), "read": Of(read()), "odd": odd, "empty": {At: time.Unix(0, 0).UTC(), Fields: []Field{}}} {
+	for name, want := range map[string]Row{"produced": Of(fired()), "consumed": Of(read()), "odd": odd, "empty": {At: time.Unix(0, 0).UTC(), Fields: []Field{}}} {
 		b := encoded(t, want)
 		got, err := UnmarshalRow(b)
 		if err != nil {
@@ -43,7 +43,7 @@ func TestCodec(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if again := encoded(t, got); !slices.Equal(b, again) {
-			t.Errorf("%s: decoded and encoded again it is another", name)
+			t.Errorf("%s: decoding and encoding changes it", name)
 		}
 		for n := range b {
 			if _, err := UnmarshalRow(b[:n]); err == nil {
@@ -60,7 +60,7 @@ func TestDecoderSelects(t *testing.T) {
 	b := encoded(t, Of(fired()))
 	names := func(fields ...string) (out []string) {
 		d := NewDecoder(fields)
-		for range 2 { // the second row takes the way of known names
+		for range 2 { // the second row has a known shape
 			r, err := d.Row(b)
 			if err != nil {
 				t.Fatal(err)
@@ -79,11 +79,11 @@ func TestDecoderSelects(t *testing.T) {
 	}{
 		{"an alias", []string{"duration"}, []string{"for"}},
 		{"a percentile with its point", []string{"response_p99.9"}, []string{"response_p999"}},
-		{"a flag by its own name", []string{"workers"}, []string{"flag.workers"}},
-		{"a label by its own name", []string{"team"}, []string{"label.team"}},
+		{"a flag by its bare name", []string{"workers"}, []string{"flag.workers"}},
+		{"a label by its bare name", []string{"team"}, []string{"label.team"}},
 		{"all flags", []string{"flag."}, []string{"flag.apm-server.tracing.enabled", "flag.workers"}},
 		{"nothing", []string{}, nil},
-		{"what nobody has", []string{"nonsense"}, nil},
+		{"an unknown name", []string{"nonsense"}, nil},
 	} {
 		if diff := cmp.Diff(tt.want, names(tt.ask...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -99,11 +99,11 @@ func TestDecoderSelects(t *testing.T) {
 	}
 }
 
-// many makes rows that differ as those of a real store do: in what was measured,
-// in their ids and dates, and in a few settings.
+// many makes n rows that differ like those of a real store: in what was
+// measured, in their ids and dates, and in a few settings.
 func many(t testing.TB, n int) [][]byte {
 	base := Of(fired())
-	for i := range 40 { // a kind with many settings
+	for i := range 40 { // a target with many settings
 		base.Fields = append(base.Fields, Field{fmt.Sprintf("setting-%02d", i), Value{Kind: Size, Num: 1024, Text: "1KiB", Independent: true}})
 	}
 	slices.SortFunc(base.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
@@ -127,8 +127,8 @@ func many(t testing.TB, n int) [][]byte {
 	return out
 }
 
-// TestRowsAreSmall: 10,000 rows with all their fields leave room in a process
-// of 150 MiB.
+// TestRowsAreSmall: 10,000 rows with all their fields fit into a process of 150
+// MiB.
 func TestRowsAreSmall(t *testing.T) {
 	const n, most = 10_000, 110 << 20
 	kept := many(t, 500)
@@ -170,7 +170,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// FuzzUnmarshalRow: bytes that may be anything make a row that encodes, or an
+// FuzzUnmarshalRow: any bytes give either a row that can be encoded or an
 // error; never a panic, and never a row larger than the bytes.
 func FuzzUnmarshalRow(f *testing.F) {
 	f.Add(encoded(f, Of(fired())))
@@ -194,7 +194,7 @@ func FuzzUnmarshalRow(f *testing.F) {
 			t.Fatal(err)
 		}
 		if len(again.Fields) != len(r.Fields) || again.ID != r.ID {
-			t.Fatal("encoded and decoded again it is another")
+			t.Fatal("encoding and decoding changes it")
 		}
 	})
 }

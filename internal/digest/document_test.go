@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the tables of fields into docs/re
 
 const document = "../../docs/reports.md"
 
-// fieldsTable is what Fields lists, as the document shows it.
+// fieldsTable is the table of Fields in the document.
 func fieldsTable() string {
 	var b strings.Builder
 	b.WriteString("| field | kind | what it is | also called |\n|---|---|---|---|\n")
@@ -32,7 +32,7 @@ func fieldsTable() string {
 	return b.String()
 }
 
-// aliasesOf lists the other names by which a field is known, sorted.
+// aliasesOf lists the aliases of a field, sorted.
 func aliasesOf(name string) []string {
 	var out []string
 	for alias, of := range aliases {
@@ -44,7 +44,7 @@ func aliasesOf(name string) []string {
 	return out
 }
 
-// independentTable is which fields are independent variables, by target.
+// independentTable is the table of independent variables, by target.
 func independentTable() string {
 	settings := func(table []workload.Setting, kind string) string {
 		var out []string
@@ -73,8 +73,8 @@ func independentTable() string {
 	return b.String()
 }
 
-// TestDocument holds the document's tables to what rows are made of; with
-// -update it writes them.
+// TestDocument compares the document's tables with the code; with -update it
+// writes them.
 func TestDocument(t *testing.T) {
 	data, err := os.ReadFile(document)
 	if err != nil {
@@ -86,12 +86,12 @@ func TestDocument(t *testing.T) {
 		before, rest, ok := strings.Cut(text, begin)
 		got, after, ok2 := strings.Cut(rest, end)
 		if !ok || !ok2 {
-			t.Fatalf("%s has no marks of %q", document, name)
+			t.Fatalf("%s has no markers of %q", document, name)
 		}
 		if *update {
 			text = before + begin + want + end + after
 		} else if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: go test ./internal/digest -update mends it (-want +got):\n%s", name, diff)
+			t.Errorf("%s: go test ./internal/digest -update fixes it (-want +got):\n%s", name, diff)
 		}
 	}
 	if *update {

@@ -10,15 +10,15 @@ import (
 	"carronade/target"
 )
 
-// A Known field is one whose name does not depend on the target or on what
-// users name themselves.
+// A Known field is one whose name depends neither on the target nor on names
+// that users choose.
 type Known struct {
 	Name string
 	Kind Kind
 	Help string
 }
 
-// independent are the fields that are independent variables and no settings.
+// independent are the fields that are independent variables but not settings.
 var independent = map[string]bool{
 	"op": true, "target": true,
 	"branch": true, "revision": true, "unstaged_changes": true, "system.image_id": true,
@@ -30,7 +30,8 @@ var independent = map[string]bool{
 
 func isTime(name string) bool { return slices.Contains(report.TimeNames(), name) }
 
-// measuredFields are those that Of makes itself, in the order of documents.
+// measuredFields are the fields that Of itself defines, in the order of
+// documents.
 var measuredFields = []Known{
 	{"id", Text, "of the report"},
 	{"started", Time, "when the run began"},
@@ -120,9 +121,9 @@ var measuredFields = []Known{
 	{"generator_busy", Share, "of the busiest sending thread"},
 }
 
-// Fields lists every field whose name is known beforehand: what was measured
-// and what it was measured on. The settings of a workload come on top, by their
-// flags' names.
+// Fields lists every field whose name is known in advance: what was measured
+// and where. The settings of a workload are further fields, by their flags'
+// names.
 func Fields() []Known {
 	out := slices.Clone(measuredFields)
 	for _, t := range new(report.Times).All() {
@@ -153,7 +154,7 @@ func Fields() []Known {
 	return out
 }
 
-// known is what Fields lists and the settings that all workloads share, with
+// known is the fields of Fields and the settings that all workloads share, with
 // their kinds.
 var known = sync.OnceValue(func() map[string]Kind {
 	m := make(map[string]Kind)
@@ -170,10 +171,10 @@ var known = sync.OnceValue(func() map[string]Kind {
 
 func isKnown(name string) bool { _, ok := known()[name]; return ok }
 
-// anyKind stands for a field whose kind depends on what it holds.
+// anyKind stands for a field whose kind depends on its value.
 const anyKind = kinds
 
-// settingKind is the kind that values of a type have.
+// settingKind is the kind of the values of a type.
 func settingKind(t target.Type) Kind {
 	switch t {
 	case target.Bool:

@@ -16,14 +16,14 @@ type Filter struct {
 	Op   Op
 	Text string // as written
 
-	now time.Time // what ages are counted from
+	now time.Time // the reference of ages
 	re  *regexp.Regexp
 }
 
-// An Op compares a field with what was written.
+// An Op compares a field with the text of a filter.
 type Op string
 
-// The operators. "~" is a regular expression found anywhere in the text.
+// The operators. "~" is a regular expression that matches anywhere in the text.
 const (
 	Equal    Op = "="
 	Unequal  Op = "!="
@@ -34,7 +34,7 @@ const (
 	Matching Op = "~"
 )
 
-// ordering reports whether an operator wants values that have an order.
+// ordering reports whether an operator needs values that have an order.
 func (o Op) ordering() bool { return o == Less || o == AtMost || o == Greater || o == AtLeast }
 
 // Filters are conditions that must all hold.
@@ -45,8 +45,8 @@ func (f Filter) String() string { return f.Name + string(f.Op) + f.Text }
 
 const filterHint = "a filter is FIELD=VALUE, or with != < <= > >= ~, such as branch=master or 'response_p99<50ms' (in quotes, for the shell)"
 
-// ParseFilters reads conditions. Ages in them count from now. Whether a field
-// exists is known only once rows were met: see Matcher.
+// ParseFilters parses conditions. Ages in them count from now. Whether a field
+// exists is known only after rows were matched: see Matcher.
 func ParseFilters(words []string, now time.Time) (Filters, error) {
 	var out Filters
 	for _, w := range words {
@@ -82,7 +82,7 @@ func parseFilter(word string, now time.Time) (Filter, error) {
 	case f.Op == "":
 		return fail(fmt.Errorf("%q is not a comparison", rest[:1]), filterHint)
 	case f.Op == Equal && strings.HasPrefix(f.Text, "="):
-		f.Text = strings.TrimSpace(f.Text[1:]) // ==, as programs have it
+		f.Text = strings.TrimSpace(f.Text[1:]) // ==, as in programs
 	}
 	if f.Text == "" {
 		return fail(errors.New("the value is missing"), filterHint)
@@ -97,7 +97,7 @@ func parseFilter(word string, now time.Time) (Filter, error) {
 	}
 	kind, ok := known()[f.Name]
 	if !ok || kind == anyKind {
-		return f, nil // the rows will tell
+		return f, nil // the rows decide
 	}
 	if _, err := f.operand(kind); err != nil {
 		return fail(err, kindHint(kind))
@@ -105,14 +105,14 @@ func parseFilter(word string, now time.Time) (Filter, error) {
 	return f, nil
 }
 
-// An operand is what a filter compares with: a span of numbers, from low to
-// below high, which is one number unless it is a day or such; or a text.
+// An operand is what a filter compares with: a range of numbers from low to
+// below high, which is one number unless it is a day or the like; or a text.
 type operand struct {
 	low, high float64
 	text      string
 }
 
-// operand reads the filter's text as a kind has it.
+// operand parses the filter's text as a value of a kind.
 func (f *Filter) operand(k Kind) (operand, error) {
 	if k == Text {
 		if f.Op.ordering() {
@@ -128,8 +128,8 @@ func (f *Filter) operand(k Kind) (operand, error) {
 	return operand{low: x, high: x}, err
 }
 
-// Match reports whether a row meets all conditions. Whoever has many rows takes
-// a Matcher, which also notices a field that none of them has.
+// Match reports whether a row meets all conditions. For many rows use a
+// Matcher, which also notices a field that none of them has.
 func (fs Filters) Match(r *Row) bool {
 	for i := range fs {
 		f := &fs[i]
@@ -145,7 +145,7 @@ func (fs Filters) Match(r *Row) bool {
 	return true
 }
 
-// holds compares a value.
+// satisfiedBy reports whether a value meets the condition.
 func (f *Filter) holds(v Value, o operand) bool {
 	if v.Kind == Text {
 		same := v.Text == o.text
@@ -154,7 +154,7 @@ func (f *Filter) holds(v Value, o operand) bool {
 	x := v.Num
 	below, above := x < o.low, x > o.high
 	if o.high > o.low {
-		above = x >= o.high // of a day, the next one's first moment
+		above = x >= o.high // the day ends when the next one begins
 	} else if v.Kind != Time && near(x, o.low) { // seconds since the epoch are large
 		below, above = false, false
 	}
@@ -175,7 +175,7 @@ func (f *Filter) holds(v Value, o operand) bool {
 	return false
 }
 
-// near reports whether two numbers are the same but for how they were computed.
+// near reports whether two numbers are equal up to rounding.
 func near(a, b float64) bool {
 	d := a - b
 	if d < 0 {

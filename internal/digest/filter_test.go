@@ -28,7 +28,7 @@ func TestFilters(t *testing.T) {
 		{"events<11", true},
 		{"size=1024", true},
 		{"size>1000B", true},
-		{"concurrency=1", false}, // there is no concurrency
+		{"concurrency=1", false}, // the run has no concurrency
 		{"concurrency!=1", false},
 		{"limit=-1", true},
 		{"limit!=-1", false},
@@ -65,7 +65,7 @@ func TestFilters(t *testing.T) {
 		{"revision_date=2018-05", true},
 		{"revision_date=2018", true},
 		{"revision_date=2018-05-19", false},
-		{"revision_date>2018-05-18", false}, // not before the day is over
+		{"revision_date>2018-05-18", false}, // not before the day ends
 		{"revision_date>=2018-05-18", true},
 		{"revision_date<2018-05-19", true},
 		{"revision_date<=2018-05-18", true},
@@ -74,7 +74,7 @@ func TestFilters(t *testing.T) {
 		{"revision_date=2018-05-18 10:21", true},
 		{"revision_date=2018-05-18T10:20", false},
 		{"revision_date>2018-05-18T12:20:00+02:00", true},
-		{"started>168h", true}, // of the last week
+		{"started>168h", true}, // within the last week
 		{"started<12h", true},  // before the last twelve hours
 		{"started>12h", false},
 		{"trusted=true", true},
@@ -122,7 +122,7 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 		{"teem=x", "no report has it", "did you mean team?"},
 		{"concurency=4", "no report has it", "did you mean concurrency?"},
 		{"zzzzzzz=4", "no report has it", "docs/reports.md"},
-		{"gzip>none", "no order", "= != or ~"}, // which only the rows tell
+		{"gzip>none", "no order", "= != or ~"}, // known only from the rows
 	} {
 		fs, err := ParseFilters([]string{tt.filter}, now)
 		if err == nil {
@@ -138,14 +138,14 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 			t.Errorf("%s: got %q, want it to say %q", tt.filter, err, tt.says)
 		}
 		if got := hint(err); !strings.Contains(got, tt.hint) {
-			t.Errorf("%s: the hint is %q, want it to hold %q", tt.filter, got, tt.hint)
+			t.Errorf("%s: the hint is %q, want it to contain %q", tt.filter, got, tt.hint)
 		}
 	}
 }
 
-// TestMatcherKnowsWhatIsThere: a field that one row has is no mistake, nor is a
-// known one that none has, nor anything while there are no rows.
-func TestMatcherKnowsWhatIsThere(t *testing.T) {
+// TestMatcherReportsUnknownFields: a field that one row has is not an error, nor is
+// a known one that no row has, nor any field if there are no rows.
+func TestMatcherReportsUnknownFields(t *testing.T) {
 	a, b := Of(fired()), Of(read())
 	for _, tt := range []struct {
 		name   string
@@ -154,7 +154,7 @@ func TestMatcherKnowsWhatIsThere(t *testing.T) {
 		fails  bool
 	}{
 		{"in the second row", "until-end=true", []*Row{&a, &b}, false},
-		{"behind a filter that nothing meets", "until-end=true", []*Row{&a}, true},
+		{"after a filter that no row meets", "until-end=true", []*Row{&a}, true},
 		{"known", "gc_pauses>1", []*Row{&b}, false},
 		{"no rows", "anything=1", nil, false},
 	} {
@@ -173,7 +173,7 @@ func TestMatcherKnowsWhatIsThere(t *testing.T) {
 }
 
 // TestMixedKinds: a setting that is a number in one report and a text in
-// another is compared with each as that.
+// another is compared with each in its kind.
 func TestMixedKinds(t *testing.T) {
 	number := Row{Fields: []Field{{"events", guess("10")}}}
 	span := Row{Fields: []Field{{"events", guess("10-20")}}}
@@ -192,10 +192,10 @@ func TestMixedKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := fs.Match(&number); got != tt.number {
-			t.Errorf("%s of 10: got %v", tt.filter, got)
+			t.Errorf("%s with 10: got %v", tt.filter, got)
 		}
 		if got := fs.Match(&span); got != tt.span {
-			t.Errorf("%s of 10-20: got %v", tt.filter, got)
+			t.Errorf("%s with 10-20: got %v", tt.filter, got)
 		}
 	}
 }
@@ -227,8 +227,8 @@ func TestParseLast(t *testing.T) {
 	}
 }
 
-// FuzzFilter: any text is a filter or an error with a hint, and any filter can
-// be compared with any row.
+// FuzzFilter: any text is either a filter or an error with a hint, and any
+// filter can be compared with any row.
 func FuzzFilter(f *testing.F) {
 	for _, text := range []string{"branch=master", "rate>=50k/s", "started>7d", "id~^v", "limit=-1", "a!=b", "=", "x~(", "response_p99.9<1ms", "revision_date<=2018-05"} {
 		f.Add(text)

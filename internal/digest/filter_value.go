@@ -9,7 +9,7 @@ import (
 	"carronade/units"
 )
 
-// parseNumber reads what was written to compare with a kind of number.
+// parseNumber parses the text of a filter as a number of a kind.
 func parseNumber(k Kind, text string) (float64, error) {
 	plain, notPlain := strconv.ParseFloat(text, 64)
 	switch k {
@@ -22,7 +22,7 @@ func parseNumber(k Kind, text string) (float64, error) {
 			return float64(n), nil
 		}
 		// A setting that is a number in one report may be a time or a size in
-		// another, and what is compared with is written as that.
+		// another, and the text of the filter is then written as one of those.
 		if v := guess(text); k == Number && v.Kind != Text {
 			return v.Num, nil
 		}
@@ -73,7 +73,7 @@ func kindHint(k Kind) string {
 	return filterHint
 }
 
-// moments are the forms of a date, and how long what they name is.
+// moments are the formats of a date, and the length of what each denotes.
 var moments = []struct {
 	form string
 	next func(time.Time) time.Time
@@ -87,8 +87,8 @@ var moments = []struct {
 	{"2006-01-02T15:04:05", func(t time.Time) time.Time { return t.Add(time.Second) }},
 }
 
-// parseMoment reads a date, which is as long as it is written exactly, or an
-// age, which is the moment so long before now: seconds since the epoch.
+// parseMoment parses a date, whose length depends on its precision, or an age,
+// which is the moment that long before now: in seconds since the epoch.
 func parseMoment(text string, now time.Time) (low, high float64, err error) {
 	for _, m := range moments {
 		if t, err := time.ParseInLocation(m.form, text, time.UTC); err == nil {
@@ -98,7 +98,7 @@ func parseMoment(text string, now time.Time) (low, high float64, err error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		x := float64(t.UnixNano()) / 1e9
 		if t.Nanosecond() == 0 {
-			return x, x + 1, nil // a second, as it is written
+			return x, x + 1, nil // the whole second
 		}
 		return x, x, nil
 	}
@@ -110,13 +110,14 @@ func parseMoment(text string, now time.Time) (low, high float64, err error) {
 	return x, x, nil
 }
 
-// A Last is how many of the newest reports are wanted, or how old they may be.
+// A Last is how many of the newest reports are requested, or how old they may
+// be.
 type Last struct {
-	N   int           // 0: as many as there are
-	Age time.Duration // 0: of any age
+	N   int           // 0: all
+	Age time.Duration // 0: any age
 }
 
-// ParseLast reads what -n takes: 20, or an age such as 168h.
+// ParseLast parses the argument of -n: 20, or an age such as 168h.
 func ParseLast(text string) (Last, error) {
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil && n > 0 {
 		return Last{N: int(n)}, nil
@@ -128,7 +129,8 @@ func ParseLast(text string) (Last, error) {
 	return Last{Age: age}, nil
 }
 
-// Since is the moment before which reports are too old; the zero time for none.
+// Since is the moment before which reports are too old; the zero time if none
+// are.
 func (l Last) Since(now time.Time) time.Time {
 	if l.Age == 0 {
 		return time.Time{}

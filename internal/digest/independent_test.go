@@ -10,14 +10,14 @@ import (
 	"carronade/target/all"
 )
 
-// history is what reports are grouped by, and what stored ones are found again
-// by: the independent settings of each kind, with what they are where nobody
-// gave them, since a default is a part of the key as a given value is.
+// storedSettings is how stored reports are grouped and found again: the
+// independent settings of each kind with their defaults, since a default is as
+// much a part of the key as a given value.
 //
-// It is written by hand, and no flag of the test writes it: a line that is
-// added with a default, changed, renamed or taken away parts every report that
-// is made from then on from all that are stored, for everybody who never gave
-// the flag. A new setting that is empty unless given harms nobody.
+// It is maintained by hand, and no flag of the test writes it: a setting that
+// is added with a default, changed, renamed or removed separates every later
+// report from all stored ones, even for users who never set the flag. A new
+// setting whose default is empty is harmless.
 var history = map[string][]string{
 	"": {
 		"batch-events=",
@@ -164,7 +164,8 @@ var history = map[string][]string{
 	},
 }
 
-// TestIndependentSettings fails where a change breaks with stored reports.
+// TestIndependentSettings fails if a change breaks compatibility with stored
+// reports.
 func TestIndependentSettings(t *testing.T) {
 	settings := func(table []workload.Setting, kind string) []string {
 		var out []string
@@ -185,6 +186,6 @@ func TestIndependentSettings(t *testing.T) {
 	}
 	slices.Sort(got["facts"])
 	if diff := cmp.Diff(history, got); diff != "" {
-		t.Errorf("stored reports are not found again by what is independent now (-stored +now):\n%s", diff)
+		t.Errorf("the independent settings no longer match those of stored reports (-stored +now):\n%s", diff)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"carronade/target"
 )
 
-// A Matcher holds rows against filters, and knows afterwards whether the
-// filters made sense of them. It has one owner.
+// A Matcher matches rows against filters, and knows afterwards whether the
+// filters made sense for them. It has one owner.
 type Matcher struct {
 	conditions []condition
-	names      map[string]bool // of the rows, while a field is looked for
+	names      map[string]bool // of the rows, while a filter's field has not been found
 	rows       int
 }
 
@@ -22,7 +22,7 @@ type condition struct {
 	errs     [kinds]error
 	read     [kinds]bool
 	met      bool // a row has the field
-	compared bool // and it could be compared
+	compared bool // a value could be compared
 }
 
 // NewMatcher returns a matcher for rows of one store.
@@ -34,7 +34,7 @@ func NewMatcher(fs Filters) *Matcher {
 	return m
 }
 
-// Fields adds to a list the names of the fields that the filters look at, as
+// Fields appends to a list the names of the fields that the filters use, as
 // Select takes them.
 func (fs Filters) Fields(to []string) []string {
 	for _, f := range fs {
@@ -43,8 +43,8 @@ func (fs Filters) Fields(to []string) []string {
 	return to
 }
 
-// Match reports whether a row meets all filters. A row without a field does not
-// meet a condition on it, whatever that is.
+// Match reports whether a row meets all filters. A row without a field meets no
+// condition on it.
 func (m *Matcher) Match(r *Row) bool {
 	m.rows++
 	all := true
@@ -77,13 +77,13 @@ func (c *condition) match(v Value) bool {
 		c.read[v.Kind] = true
 	}
 	if c.errs[v.Kind] != nil {
-		return c.Op == Unequal // what cannot be read as such a value is none
+		return c.Op == Unequal // a text that is not such a value differs from all
 	}
 	c.compared = true
 	return c.holds(v, c.operands[v.Kind])
 }
 
-// remember keeps the names of a row, from which one may have been meant.
+// addNames keeps the names of a row, one of which may have been meant.
 func (m *Matcher) remember(r *Row) {
 	if m.names == nil {
 		m.names = make(map[string]bool, 256)
@@ -93,9 +93,9 @@ func (m *Matcher) remember(r *Row) {
 	}
 }
 
-// Err says, once the rows were met, what was wrong with the filters: a field
-// that nothing has, a text that is no value of its field. Nil while there were
-// no rows: nothing is known then.
+// Err says, after the rows were matched, what was wrong with the filters: a
+// field that no report has, or a text that is not a value of its field. It is
+// nil if there were no rows: then nothing is known.
 func (m *Matcher) Err() error {
 	if m.rows == 0 {
 		return nil
@@ -116,8 +116,8 @@ func (m *Matcher) Err() error {
 	return nil
 }
 
-// Unknown is the error for a field that no report has, with what may have been
-// meant; names are those that reports have.
+// Unknown is the error for a field that no report has, with a suggestion; names
+// are those that reports have.
 func Unknown(name string, names map[string]bool) error {
 	var all []string
 	for n := range known() {
@@ -134,7 +134,7 @@ func Unknown(name string, names map[string]bool) error {
 			}
 		}
 	}
-	sortTexts(all) // so that of two as near the same one is named each time
+	sortTexts(all) // so that the suggestion does not change between equally near ones
 	e := &target.Error{
 		Doing: fmt.Sprintf("look for the field %q", name), Err: errors.New("no report has it"),
 		Hint: "docs/reports.md lists the fields of reports; settings are named like their flags",

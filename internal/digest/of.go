@@ -14,8 +14,8 @@ import (
 	"carronade/units"
 )
 
-// Of makes the row of a report. What was measured is absent from a report in
-// which nothing was.
+// Of makes the row of a report. Measured fields are absent if nothing was
+// measured.
 func Of(d *report.Document) Row {
 	b := builder{fields: make([]Field, 0, 192)}
 	b.identity(d)
@@ -37,7 +37,7 @@ func (b *builder) put(name string, v Value) {
 	b.fields = append(b.fields, Field{Name: name, Value: v})
 }
 
-// number adds a number. What is none is not there.
+// number adds a number, unless it is NaN or infinite.
 func (b *builder) number(name string, k Kind, x float64) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return
@@ -68,14 +68,14 @@ func (b *builder) bool(name string, ok bool) {
 	b.number(name, Bool, x)
 }
 
-// sorted is the fields by name. Of several with one name the first stays.
+// sorted is the fields by name. Of several with one name, the first is kept.
 func (b *builder) sorted() []Field {
 	slices.SortStableFunc(b.fields, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
 	b.fields = slices.CompactFunc(b.fields, func(a, b Field) bool { return a.Name == b.Name })
 	return slices.Clone(b.fields)
 }
 
-// identity is what a report is called and how the run ended.
+// identity is the report's id and labels, and how the run ended.
 func (b *builder) identity(d *report.Document) {
 	b.text("id", d.ID)
 	b.time("started", d.StartedAt)
@@ -99,7 +99,7 @@ func (b *builder) identity(d *report.Document) {
 	}
 }
 
-// target is what was fired at: its address, and what it reported of itself.
+// target is the address of the target, and what it reported about itself.
 func (b *builder) target(d *report.Document) {
 	address, scheme := d.Target, ""
 	if u, err := url.Parse(d.Target); err == nil && u.Scheme != "" {
@@ -115,7 +115,7 @@ func (b *builder) target(d *report.Document) {
 }
 
 // settings are the workload's settings, and the flags of the system under test,
-// by their own names.
+// by their names.
 func (b *builder) settings(d *report.Document) {
 	b.text("op", d.Op)
 	flags := false
@@ -124,7 +124,7 @@ func (b *builder) settings(d *report.Document) {
 		case "label", "note", "op":
 			continue // each has its own place
 		case "system-flag":
-			continue // one field a flag, below
+			continue // one field per flag, below
 		}
 		v := typed(s.Type, s.Value)
 		v.Independent, v.Derived = s.Independent, s.Preset
@@ -137,7 +137,7 @@ func (b *builder) settings(d *report.Document) {
 			b.flag(name, value)
 		}
 	}
-	if d.System != nil && !flags { // a report that was not made of a workload of ours
+	if d.System != nil && !flags { // a report that was not made from a workload of carronade
 		if given, ok := generic(d.System.Facts)["flags"].(map[string]any); ok {
 			for _, k := range sortedKeys(given) {
 				b.flag(k, scalar(given[k]))
@@ -147,8 +147,8 @@ func (b *builder) settings(d *report.Document) {
 	b.put("system-mem", Value{Kind: Size, Num: none, Text: "none", Independent: true}) // unless it was set
 }
 
-// flag adds a flag of the system under test. The last of several counts, as it
-// does with most programs.
+// flag adds a flag of the system under test. If it is given several times, the
+// last one counts, as with most programs.
 func (b *builder) flag(name, value string) {
 	v := guess(value)
 	v.Independent = true
@@ -162,7 +162,7 @@ func (b *builder) flag(name, value string) {
 	b.put(name, v)
 }
 
-// typed reads a setting by the type it has in the workload.
+// typed parses a setting by the type it has in the workload.
 func typed(kind, text string) Value {
 	parse := func(k Kind, x float64, err error) Value {
 		if err != nil {
@@ -201,9 +201,9 @@ func typed(kind, text string) Value {
 	return guess(text)
 }
 
-// guess reads a text that may be more than that: a plain number, a switch, a
-// time or a size with their units. A number with a letter of a thousand stays
-// a text: 10k is 10,000 of one thing and 10,240 of another.
+// guess parses a text that may be a plain number, a bool, or a time or size
+// with its unit. A number with a suffix for thousands stays a text: 10k is
+// 10,000 of one thing and 10,240 of another.
 func guess(text string) Value {
 	v := Value{Kind: Text, Text: text}
 	switch {
@@ -228,8 +228,8 @@ func guess(text string) Value {
 	return v
 }
 
-// generic is a value as JSON has it, so that it is the same of a report that
-// was just made and of one that was read.
+// generic is a value as JSON decodes it, so that it is the same for a report
+// that was just made and for one that was read.
 func generic(v any) map[string]any {
 	if v == nil {
 		return nil
@@ -245,7 +245,7 @@ func generic(v any) map[string]any {
 	return m
 }
 
-// texts are the texts of a list, or of one that stands alone.
+// texts are the texts of a list, or a single text.
 func texts(v any) (out []string) {
 	switch v := v.(type) {
 	case string:

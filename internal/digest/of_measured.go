@@ -9,14 +9,15 @@ import (
 	"carronade/measure"
 )
 
-// seconds is microseconds as the report's JSON has them, to the nanosecond.
+// seconds converts microseconds of the report's JSON, rounded to the
+// nanosecond.
 func seconds(us float64) float64 { return math.Round(us*1e3) / 1e9 }
 
-// measured is what the measurement measured.
+// measured is the results of the measurement.
 func (b *builder) measured(d *report.Document) {
 	t := &d.Totals
 	if t.ElapsedS <= 0 && t.IsZero() {
-		return // nothing was
+		return
 	}
 	b.number("elapsed", Duration, t.ElapsedS)
 	b.number("throughput", Rate, t.EventsPerS)
@@ -43,7 +44,7 @@ func (b *builder) measured(d *report.Document) {
 	b.lower("service", d.ServiceLower)
 	b.lower("end_to_end", d.EndToEndLower)
 	b.number("stall", Duration, d.Stall.LongestS)
-	if f := &d.Freezes; f.Longest != nil { // else nobody looked
+	if f := &d.Freezes; f.Longest != nil { // otherwise freezes were not measured
 		b.count("freezes", f.Count)
 		b.number("freeze_total", Duration, f.TotalS)
 		longest := 0.0
@@ -89,8 +90,8 @@ func (b *builder) measured(d *report.Document) {
 	b.number("generator_busy", Share, g.Busy)
 }
 
-// accepted is how many batches were accepted: by their status where the protocol
-// has one, else those that were answered.
+// accepted is the number of accepted batches: by status if the protocol has
+// one, otherwise the answered ones.
 func accepted(t *report.Totals) (n uint64) {
 	if len(t.Statuses) == 0 {
 		return t.Answered
@@ -127,7 +128,7 @@ func (b *builder) counts(d *report.Document) {
 	b.number("wire_bytes", Size, float64(t.WireBytes))
 	b.number("in_flight", Number, t.InFlightMean)
 	b.count("in_flight_max", t.InFlightMax)
-	if t.InFlightPeak > 0 { // else nobody counted
+	if t.InFlightPeak > 0 { // otherwise it was not counted
 		b.count("in_flight_peak", t.InFlightPeak)
 	}
 	if t.Sent > 0 {
@@ -159,8 +160,8 @@ func (b *builder) times(name string, s *measure.Summary, all bool) {
 	}
 }
 
-// lower adds what is left of a time without the generator's own delays, at the
-// percentiles by which runs are compared.
+// lower adds a time without the generator's own delays, at the percentiles by
+// which runs are compared.
 func (b *builder) lower(name string, s *measure.Summary) {
 	for _, p := range []float64{50, 99, 99.9} {
 		if v, ok := s.At(p); ok {
@@ -177,7 +178,7 @@ func (b *builder) percentile(name string, p measure.Value) {
 	b.put(name+"_p"+digits(p.P), v)
 }
 
-// digits are a percentile's without the point: 999 for 99.9.
+// digits are the digits of a percentile without the point: 999 for 99.9.
 func digits(p float64) string {
 	return strings.ReplaceAll(strconv.FormatFloat(p, 'f', -1, 64), ".", "")
 }

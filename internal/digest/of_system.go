@@ -13,25 +13,27 @@ import (
 	"carronade/internal/secret"
 )
 
-// Bounds of what is taken from facts, which anybody may fill.
+// Limits on facts, which may come from any program.
 const (
-	mostFacts = 400 // in all
-	mostOwn   = 80  // of one nest, so that none takes the room of those behind it; Rest stands for more
-	mostText  = 160 // bytes of a text; of a longer one, the beginning and a sum of all
+	mostFacts = 400 // in total
+	mostOwn   = 80  // in one object, so that none uses up the space of the ones after it; Rest stands for more
+	mostText  = 160 // bytes of a text; a longer one is cut and gets a checksum
 )
 
-// Rest is the name, within a nest of facts, of the sum of those that are beyond
-// the bounds: two nests that differ in any of them are two. No fact is called so.
+// Rest is the name, within an object of facts, of the checksum of those beyond
+// the limits: two objects that differ in any of them are different. No fact has
+// this name.
 const Rest = "#rest"
 
-// unfit are facts of the system under test that are of one run alone, or stand
-// elsewhere.
+// runFacts are facts of the system under test that describe only one run, or
+// have separate fields.
 var unfit = []string{
 	"flags", "environment", "pid", "process", "last_lines", "exit", "build_s", "build_cached", "ready_after_s",
 	"branch", "revision", "revision_date", "unstaged_changes", "peak_rss_bytes", "cpu_s",
 }
 
-// system is the system under test: which one it was, and what it consumed.
+// system describes the system under test: which one it was, and what it
+// consumed.
 func (b *builder) system(d *report.Document) {
 	s := d.System
 	if s == nil {
@@ -73,8 +75,8 @@ func (b *builder) system(d *report.Document) {
 	}
 }
 
-// hostFields are taken of a machine's description, in the names and kinds that
-// fields have.
+// hostFields are the fields taken from a machine's description, with their
+// names and kinds.
 var hostFields = []struct {
 	key, name string
 	kind      Kind
@@ -97,7 +99,7 @@ var hostFields = []struct {
 	{"gomaxprocs", "gomaxprocs", Count},
 }
 
-// host is the generator's machine, and the first of the others.
+// host describes the generator's machine, and the first of the others.
 func (b *builder) host(d *report.Document) {
 	b.machine("host.", generic(d.Host))
 	if len(d.Hosts) > 0 {
@@ -121,9 +123,9 @@ func (b *builder) machine(prefix string, m map[string]any) {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
-// summed is a text that is short enough for a row. What is too long keeps its
-// beginning, for people, and a sum of all of it, so that two that differ
-// anywhere are two.
+// shortened is a text that is short enough for a row. A longer one keeps its
+// beginning, for people, and gets a checksum of all of it, so that two texts
+// that differ anywhere stay different.
 func summed(text string) string {
 	if len(text) <= mostText {
 		return text
@@ -133,23 +135,25 @@ func summed(text string) string {
 	return strings.ToValidUTF8(cut, "") + " ... " + sum
 }
 
-// sumOf is a short sum of a text: equal of equal ones, and of others by a
-// chance of one in 2^48.
+// checksum is a short checksum of a text: different texts have the same one
+// with a probability of one in 2^48.
 func sumOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "#" + hex.EncodeToString(sum[:6])
 }
 
-// AttachmentPrefix begins the names of fields that are sums of attached files.
+// AttachmentPrefix begins the names of fields that are checksums of attached
+// files.
 const AttachmentPrefix = "attachment."
 
-// attachments are the sums of the files that a report carries, so that two
-// reports with other servers' configurations are seen to have them. What an older
-// program left in them that is secret is hidden first: the same file has one sum.
+// attachments are the checksums of the attached files, so that a difference
+// between servers' configurations is noticed. Secrets that an older program
+// left in them are masked first, so that the same file always has the same
+// checksum.
 func (b *builder) attachments(d *report.Document) {
 	for _, a := range d.Attachments {
 		name := strings.Map(func(r rune) rune {
-			if r <= ' ' || strings.ContainsRune("=!<>~,", r) { // what filters are made of
+			if r <= ' ' || strings.ContainsRune("=!<>~,", r) { // the syntax of filters
 				return '_'
 			}
 			return r
@@ -158,9 +162,9 @@ func (b *builder) attachments(d *report.Document) {
 	}
 }
 
-// flatten adds what a nest of facts holds, under dotted names. A list gives how
-// long it is, and which versions its entries name. Of what is beyond the bounds
-// there is a sum.
+// flatten adds the values of an object of facts, under dotted names. A list
+// gives its length, and the versions that its entries name. Facts beyond the
+// limits give a checksum.
 func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
 	limit := len(b.fields) + mostFacts
 	var walk func(prefix string, m map[string]any, depth int)
@@ -196,7 +200,7 @@ func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
 				b.put(name, Value{Kind: Number, Num: v, Independent: isIndependentFact(name)})
 			}
 		}
-		if text, err := json.Marshal(rest); err == nil && len(rest) > 0 { // of JSON, which it was
+		if text, err := json.Marshal(rest); err == nil && len(rest) > 0 { // it came from JSON
 			b.put(prefix+Rest, Value{Kind: Text, Text: sumOf(string(text)), Independent: isIndependentFact(prefix + Rest)})
 		}
 	}
@@ -217,8 +221,8 @@ func (b *builder) list(name string, v []any) {
 	b.text(name+".version", strings.Join(versions, " "))
 }
 
-// isIndependentFact reports whether a fact that the target reported of itself says
-// what was tested.
+// isIndependentFact reports whether a fact that the target reported about
+// itself says what was tested.
 func isIndependentFact(name string) bool {
 	return independent[name] || strings.HasPrefix(name, "target.topic.settings.")
 }

@@ -21,7 +21,7 @@ import (
 var began = time.Date(2026, 5, 28, 10, 21, 3, 123_456_789, time.UTC)
 
 func settings(list ...string) (out []report.Setting) {
-	for _, text := range list { // name:type:value, with ! before the name of a dependent one and ~ before that of a preset
+	for _, text := range list { // name:type:value; ! before the name marks a dependent setting, ~ a preset one
 		name, rest, _ := strings.Cut(text, ":")
 		kind, value, _ := strings.Cut(rest, ":")
 		dependent := strings.HasPrefix(name, "!")
@@ -39,8 +39,8 @@ func times(ms ...float64) *measure.Summary {
 	return measure.Summarize(h, nil, nil)
 }
 
-// fired is a report of a run that fired at a system of its own, with everything
-// that such a report may have.
+// producedReport is a report of a run that sent events to a system that it had
+// started, with everything that such a report may have.
 func fired() *report.Document {
 	unanswered := measure.NewHistogram()
 	unanswered.Record(90 * time.Millisecond)
@@ -87,7 +87,7 @@ func fired() *report.Document {
 	return d
 }
 
-// read is a report of a run that consumed.
+// consumedReport is a report of a run that consumed.
 func read() *report.Document {
 	return &report.Document{
 		Schema: report.Schema, ID: "00000001", Target: "kafka://h:9092/t", Op: "consume", StartedAt: began, EndedAt: began.Add(time.Second), Repetition: 1, Repetitions: 1,
@@ -97,7 +97,7 @@ func read() *report.Document {
 	}
 }
 
-// TestOf pins what the fields of a report are, and how they are shown.
+// TestOf checks the fields of a report, and how they are shown.
 func TestOf(t *testing.T) {
 	r := Of(fired())
 	if !slices.IsSortedFunc(r.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) }) {
@@ -131,7 +131,7 @@ func TestOf(t *testing.T) {
 		{"throughput", Value{Kind: Rate, Num: 2.5}, "2.5/s"},
 		{"pushed", Value{Kind: Speed, Num: 300}, "300 B/s"},
 		{"accepted", Value{Kind: Speed, Num: 8000.0 / 30}, "266 B/s"},
-		{"per_batch", Value{Kind: Duration, Num: 30.0 / 7}, "4.29 s"}, // of the 7 that were accepted
+		{"per_batch", Value{Kind: Duration, Num: 30.0 / 7}, "4.29 s"}, // over the 7 accepted ones
 		{"failure_share", Value{Kind: Share, Num: 7.0 / 90}, "7.78%"},
 		{"unknown_share", Value{Kind: Share, Num: 3.0 / 90}, "3.33%"},
 		{"status.202", Value{Kind: Count, Num: 7}, "7"},
@@ -179,7 +179,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestOfConsumer: what does not exist for a run is absent, which is not 0.
+// TestOfConsumer: a field that does not exist for a run is absent, not 0.
 func TestOfConsumer(t *testing.T) {
 	r := Of(read())
 	for name, want := range map[string]float64{"consumed": 500, "read": 500, "rebalance": 0.5, "fetch": 1.5, "missing": 2, "target.topic.partitions": 3, "target.brokers": 1} {
@@ -202,10 +202,10 @@ func TestOfConsumer(t *testing.T) {
 	}
 }
 
-// TestOfWhatWasKept: the row of a report equals that of the same report read
-// back, to the last digit.
-func TestOfWhatWasKept(t *testing.T) {
-	for name, d := range map[string]*report.Document{"fired": fired(), "read": read()} {
+// TestOfStoredReport: the row of a report equals the row of the same report
+// read back, to the last digit.
+func TestOfStoredReport(t *testing.T) {
+	for name, d := range map[string]*report.Document{"produced": fired(), "consumed": read()} {
 		want := Of(d)
 		var b bytes.Buffer
 		if err := d.WriteJSON(&b); err != nil {
@@ -221,11 +221,11 @@ func TestOfWhatWasKept(t *testing.T) {
 	}
 }
 
-// prefixes begin the names that users, targets and systems give.
+// prefixes begin the names chosen by users, targets and systems.
 var prefixes = []string{"flag.", "label.", "status.", "failed.", "target.", "system."}
 
-// TestFieldsAreListed: Fields lists all that Of makes beside settings and what
-// others name, each with its kind, and nothing else.
+// TestFieldsAreListed: Fields lists exactly the fields that Of makes besides
+// settings and names chosen by others, each with its kind.
 func TestFieldsAreListed(t *testing.T) {
 	listed := map[string]Kind{}
 	for _, f := range Fields() {
@@ -259,12 +259,12 @@ func TestFieldsAreListed(t *testing.T) {
 	}
 }
 
-// TestNamesAreFree: no setting of any target has the name of a measured field or
-// of an alias, behind which it would hide.
-func TestNamesAreFree(t *testing.T) {
+// TestSettingsDoNotHideFields: no setting of any target has the name of a measured field
+// or of an alias, which would hide it.
+func TestSettingsDoNotHideFields(t *testing.T) {
 	taken := map[string]bool{}
 	for _, f := range Fields() {
-		taken[f.Name] = f.Name != "op" && f.Name != "note" // which are those settings
+		taken[f.Name] = f.Name != "op" && f.Name != "note" // these two are settings
 	}
 	for alias := range aliases {
 		taken[alias] = true
@@ -286,8 +286,9 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
-// A target is called what it was typed as, but for what is secret or of one run.
-func TestTargetIsCalledWhatWasTyped(t *testing.T) {
+// The target is shown as it was typed, without secrets and what belongs to one
+// run.
+func TestTargetIsShownAsTyped(t *testing.T) {
 	for typed, want := range map[string]string{
 		"null://": "null://", "null://?size=1": "null://", "kafka://h:9092/t": "kafka://h:9092/t", "apm+http://user:pw@h:8200/?x=y": "apm+http://h:8200/", "riemann://h:5555": "riemann://h:5555",
 	} {
@@ -307,9 +308,8 @@ func TestTargetIsCalledWhatWasTyped(t *testing.T) {
 	}
 }
 
-// Of what is beyond the bounds there is a sum, which is another one wherever two
-// nests differ.
-func TestFactsBeyondTheBoundsAreSummed(t *testing.T) {
+// Facts beyond the limits have a checksum, which differs if they differ.
+func TestFactsBeyondTheLimitsHaveAChecksum(t *testing.T) {
 	settings := func(n int, last string) *report.Document {
 		d := read()
 		own := map[string]any{}
@@ -323,33 +323,33 @@ func TestFactsBeyondTheBoundsAreSummed(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		n    int
-		want bool // a sum
-	}{{"as many as there is room for", mostOwn, false}, {"one more", mostOwn + 1, true}, {"many", mostOwn + 120, true}} {
+		want bool // a checksum
+	}{{"as many as fit", mostOwn, false}, {"one more", mostOwn + 1, true}, {"many", mostOwn + 120, true}} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, nest := range []string{"target.broker_settings.", "target.topic.settings."} {
+			for _, object := range []string{"target.broker_settings.", "target.topic.settings."} {
 				sum := func(last string) Value {
 					r := Of(settings(tt.n, last))
-					v, ok := r.Get(nest + Rest)
+					v, ok := r.Get(object + Rest)
 					if ok != tt.want {
-						t.Errorf("%s: a sum is %v, want %v", nest, ok, tt.want)
+						t.Errorf("%s: got a checksum: %v, want %v", object, ok, tt.want)
 					}
 					return v
 				}
 				a, again, b := sum("1"), sum("1"), sum("2")
 				if !a.Equal(again) || a.Equal(b) == tt.want {
-					t.Errorf("%s: got %q, %q of the same, and %q", nest, a.Text, again.Text, b.Text)
+					t.Errorf("%s: got %q, %q of the same, and %q", object, a.Text, again.Text, b.Text)
 				}
-				if tt.want && a.Independent != isIndependentFact(nest+"x") {
-					t.Errorf("%s: the sum is independent: %v", nest, a.Independent)
+				if tt.want && a.Independent != isIndependentFact(object+"x") {
+					t.Errorf("%s: the checksum is independent: %v", object, a.Independent)
 				}
 			}
 		})
 	}
 }
 
-// What is too long for a row is distinguished all the same, and none of many facts
-// takes the room of others.
-func TestLongFactsAreTold(t *testing.T) {
+// Long texts are still distinguished, and a large object of facts does not
+// displace others.
+func TestLongFactsAreDistinguished(t *testing.T) {
 	facts := func(last string) *report.Document {
 		d := read()
 		own := map[string]any{}
@@ -378,7 +378,7 @@ func TestLongFactsAreTold(t *testing.T) {
 		t.Error("a long setting of a topic is not independent")
 	}
 	if n := len(a.Under("target.broker_settings.")); n != mostOwn+1 {
-		t.Errorf("got %d settings of brokers, want %d and a sum of the rest", n, mostOwn)
+		t.Errorf("got %d settings of brokers, want %d and a checksum of the rest", n, mostOwn)
 	}
 	if got := summed(strings.Repeat("\u00e9", 200)); len(got) > mostText || !utf8.ValidString(got) {
 		t.Errorf("got %q", got)

@@ -11,9 +11,9 @@ type Field struct {
 	Value Value
 }
 
-// A Row is one report, flat. Fields are sorted by name, each name once. A
-// field that does not exist for a run is absent, which differs from 0. Rows
-// that were decoded by one Decoder share their names and texts.
+// A Row is one report, flat. Fields are sorted by name, each name once. A field
+// that does not exist for a run is absent, which differs from 0. Rows decoded
+// by one Decoder share their names and texts.
 type Row struct {
 	ID      string
 	At      time.Time // when the run started
@@ -21,15 +21,15 @@ type Row struct {
 	Running bool // still being written by a living process
 }
 
-// The beginnings of the names of fields that users name themselves.
+// Prefixes of the names of fields that users choose.
 const (
 	flagPrefix  = "flag."
 	labelPrefix = "label."
 )
 
 // Get returns a field by its name or by an alias of it. A flag of the system
-// under test or a label is found by its own name, too, where no field of a
-// report has that.
+// under test or a label is also found by its bare name, unless that is the name
+// of a field.
 func (r *Row) Get(name string) (Value, bool) {
 	name = Canonical(name)
 	if v, ok := r.get(name); ok {
@@ -57,7 +57,7 @@ func (r *Row) get(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// from is where the name is, or would be.
+// search returns the index of the name, or where it would be.
 func (r *Row) from(name string) int {
 	lo, hi := 0, len(r.Fields)
 	for lo < hi {
@@ -82,13 +82,13 @@ func (r *Row) Under(prefix string) []Field {
 	return r.Fields[i:j]
 }
 
-// Num returns a field's number; false where it is absent or a text.
+// Num returns a field's number; false if it is absent or a text.
 func (r *Row) Num(name string) (float64, bool) {
 	v, ok := r.Get(name)
 	return v.Num, ok && v.Kind != Text
 }
 
-// Text returns a field as it is shown, "" where it is absent.
+// Text returns a field as it is shown, "" if it is absent.
 func (r *Row) Text(name string) string {
 	v, _ := r.Get(name)
 	return v.String()

@@ -2,13 +2,13 @@ package digest
 
 import "strings"
 
-// AllIndependent stands, among the fields asked for, for every independent
+// AllIndependent stands, among requested fields, for every independent
 // variable.
 const AllIndependent = "(independent)"
 
-// A Selection says which fields of rows are wanted.
+// A Selection says which fields of rows are requested.
 type Selection struct {
-	// Independent fields are wanted, whatever they are called.
+	// Independent requests all independent fields, whatever their names.
 	Independent bool
 
 	all   bool
@@ -16,9 +16,9 @@ type Selection struct {
 	under []string
 }
 
-// Select chooses fields by their names or aliases; nil chooses all. The name of
-// a flag or of a label suffices, a name that ends in a dot stands for all fields
-// whose names begin so, and AllIndependent for the independent variables.
+// Select chooses fields by their names or aliases; nil chooses all. The bare
+// name of a flag or a label suffices, a name that ends in a dot stands for all
+// fields with that prefix, and AllIndependent for the independent variables.
 func Select(fields []string) Selection {
 	s := Selection{all: fields == nil, names: make(map[string]bool, 2*len(fields))}
 	for _, name := range fields {
@@ -36,7 +36,7 @@ func Select(fields []string) Selection {
 	return s
 }
 
-// Has reports whether a field is wanted for its name.
+// Has reports whether a field is requested by its name.
 func (s *Selection) Has(name string) bool {
 	if s.all || s.names[name] {
 		return true
@@ -49,7 +49,7 @@ func (s *Selection) Has(name string) bool {
 	return false
 }
 
-// Keeps reports whether a field is wanted.
+// Keeps reports whether a field is requested.
 func (s *Selection) Keeps(f *Field) bool {
 	return s.Independent && f.Value.Independent || s.Has(f.Name)
 }

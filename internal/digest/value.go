@@ -9,11 +9,11 @@ import (
 	"carronade/units"
 )
 
-// A Kind is what a value is; it decides how it is compared, parsed in a filter
-// and printed.
+// A Kind is the type of a value; it decides how it is compared, parsed in a
+// filter and printed.
 type Kind uint8
 
-// The kinds. Numbers of every kind are kept in Num, in the unit said here.
+// The kinds. Numbers of every kind are kept in Num, in the unit given here.
 const (
 	Text     Kind = iota
 	Number        // a plain number
@@ -21,8 +21,8 @@ const (
 	Share         // part of one
 	Duration      // seconds
 	Size          // bytes
-	Rate          // a second
-	Speed         // bytes a second
+	Rate          // per second
+	Speed         // bytes per second
 	Time          // seconds since the epoch, UTC
 	Bool          // Num 0 or 1
 	kinds
@@ -36,25 +36,25 @@ func (k Kind) String() string {
 	return [...]string{"text", "number", "count", "share", "duration", "size", "rate", "bytes a second", "time", "bool"}[k]
 }
 
-// A Value is one field of a report. Text is what is shown: of a setting as it
-// would be typed, of a percentile that is a lower bound with its sign; empty
-// where Num and Kind say it all. Values of the kind Text are compared by it.
+// A Value is one field of a report. Text is what is shown: a setting as it
+// would be typed, a percentile that is a lower bound with its sign; empty if
+// Kind and Num suffice. Values of the kind Text are compared by Text.
 type Value struct {
 	Kind Kind
 	// Independent fields say what was done to what. Reports are grouped and
-	// compared over them.
+	// compared by them.
 	Independent bool
-	// Derived settings follow from another one, such as a profile: who compares
-	// reports over that one lets these differ.
+	// Derived settings follow from another one, such as a profile: in a
+	// comparison over that one they may differ.
 	Derived bool
 	Num     float64
 	Text    string
 }
 
-// none is what a setting holds that is not limited: a number below all others.
+// unlimited is the number of a setting without a limit: below all others.
 const none = -1
 
-// String is the value as it is shown to people.
+// String is the value as users see it.
 func (v Value) String() string {
 	if v.Text != "" || v.Kind == Text {
 		return v.Text
@@ -86,7 +86,7 @@ func (v Value) String() string {
 // among events that were never answered. Num is the bound.
 func (v Value) AtLeast() bool { return strings.HasPrefix(v.Text, ">=") && v.Kind != Text }
 
-// Plain is the value for machines: a text, or the number in the kind's unit
+// Plain is the value for programs: a text, or the number in the kind's unit
 // with all its digits.
 func (v Value) Plain() string {
 	switch v.Kind {
@@ -100,7 +100,7 @@ func (v Value) Plain() string {
 	return strconv.FormatFloat(v.Num, 'f', -1, 64)
 }
 
-// Any is the value as JSON has it: a text, a number in the kind's unit, a bool.
+// Any is the value for JSON: a text, a number in the kind's unit, or a bool.
 func (v Value) Any() any {
 	switch v.Kind {
 	case Text, Time:
@@ -111,8 +111,8 @@ func (v Value) Any() any {
 	return v.Num
 }
 
-// Equal reports whether two values are the same, whatever they were typed as:
-// 1s is 1000ms.
+// Equal reports whether two values are the same, however they were typed: 1s is
+// 1000ms.
 func (v Value) Equal(o Value) bool {
 	if v.Kind == Text || o.Kind == Text {
 		return v.String() == o.String()

@@ -7,7 +7,7 @@ import (
 	"carronade/target"
 )
 
-// hint is the way out that an error names.
+// hint is the hint of an error.
 func hint(err error) string {
 	var e *target.Error
 	if errors.As(err, &e) {
@@ -48,9 +48,9 @@ func TestValue(t *testing.T) {
 }
 
 func TestCompareValues(t *testing.T) {
-	rising := []Value{{Kind: Size, Num: -1, Text: "none"}, {Kind: Number, Num: 1}, {Kind: Number, Num: 20}, {Text: "10-20"}, {Text: "a"}, {Text: "b"}}
-	for i, a := range rising {
-		for k, b := range rising {
+	ascending := []Value{{Kind: Size, Num: -1, Text: "none"}, {Kind: Number, Num: 1}, {Kind: Number, Num: 20}, {Text: "10-20"}, {Text: "a"}, {Text: "b"}}
+	for i, a := range ascending {
+		for k, b := range ascending {
 			want := 0
 			switch {
 			case i < k:
@@ -93,7 +93,7 @@ func TestCanonical(t *testing.T) {
 	}
 	for alias, name := range aliases {
 		if !isKnown(name) {
-			t.Errorf("%s stands for %s, which is no field", alias, name)
+			t.Errorf("%s is an alias of %s, which is not a field", alias, name)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 package digest
 
-// Version is of what Of makes of a report. It is raised whenever Of makes
-// another row of the same report, so that rows that were kept are made anew.
+// Version is the version of Of. It is raised whenever Of makes a different row
+// of the same report, so that stored rows are made again.
 const Version = 10

@@ -9,12 +9,12 @@ import (
 	"carronade/measure"
 )
 
-// seriesTimes are the times that the series has a summary of, in the order that
-// its columns have.
+// seriesTimes are the times with a summary in the series, in the order of their
+// columns.
 var seriesTimes = []string{"response", "service", "send_delay", "end_to_end"}
 
-// seriesColumns are the columns of the series, in their order. It is a promise:
-// columns may be added at the end, and none moves or goes.
+// seriesColumns are the columns of the series, in their order. Other programs
+// rely on it: columns may be added at the end, and none is moved or removed.
 func seriesColumns() []string {
 	cols := []string{"id", "phase", "start_s", "end_s"}
 	report.EachCount(&measure.Counts{}, func(r report.Row, _ uint64) { cols = append(cols, r.Name) })
@@ -31,7 +31,7 @@ func seriesColumns() []string {
 		"response_at_least_from_p")
 }
 
-// writeCSV writes the series: one row an interval (and phase), the first line
+// writeCSV writes the series: one row per interval (and phase); the first line
 // names the columns. A number that does not exist for the run is empty.
 func writeCSV(w io.Writer, rs Reports, _ Options) error {
 	out := csv.NewWriter(w)
@@ -59,7 +59,7 @@ func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 	row = append(row, d.ID, iv.Phase, number(iv.StartS), number(iv.EndS))
 	report.EachCount(&iv.Counts, func(_ report.Row, n uint64) { row = append(row, count(n)) })
 	behind := ""
-	if len(d.Logs) > 0 && iv.LagEvents >= 0 { // only a run that reads is behind
+	if len(d.Logs) > 0 && iv.LagEvents >= 0 { // only a run that consumes has a lag
 		behind = strconv.FormatInt(iv.LagEvents, 10)
 	}
 	row = append(row, number(iv.EventsPerS), count(iv.InFlight), behind)
@@ -74,8 +74,8 @@ func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first)
 }
 
-// appendTime appends the eleven columns of a time. Where nothing was counted
-// only the count is there: a percentile of nothing is not 0.
+// appendTime appends the eleven columns of a time. If nothing was counted, only
+// the count is filled in: a percentile of nothing is not 0.
 func appendTime(row []string, s *measure.Summary) []string {
 	if s == nil {
 		return append(row, "", "", "", "", "", "", "", "", "", "", "")
@@ -103,7 +103,7 @@ func appendTime(row []string, s *measure.Summary) []string {
 	return append(row, largest, atLeast)
 }
 
-// number is a number without an exponent, as every reader of CSV takes it.
+// number is a number without an exponent, which every CSV reader accepts.
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func count(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -1,10 +1,10 @@
-// Package export writes reports in every form that has a name: for people
-// (text, markdown, html, pictures), for programs (json, csv, junit) and for the
-// tools of HdrHistogram. It answers for what each form holds and in which
-// order, so that a column that once had a name keeps it, and refuses to know
-// where reports are kept and who asks.
+// Package export writes reports in every named format: for people (text,
+// markdown, html, pictures), for programs (json, csv, junit) and for the tools
+// of HdrHistogram. It defines what each format contains and in which order; a
+// column never changes its name. It does not know where reports are stored or
+// who requests them.
 //
-// Its invariant: a form says what the report says. What a run did not measure
-// is left empty and is never a zero, and a form that a report cannot fill is
+// Its invariant: a format says what the report says. What a run did not measure
+// is left empty and is never a zero, and a format that a report cannot fill is
 // refused with the reason.
 package export

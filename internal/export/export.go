@@ -11,32 +11,32 @@ import (
 	"carronade/internal/report"
 )
 
-// A Format is one form of a report.
+// A Format is one format of a report.
 type Format struct {
 	Name string
-	Ext  string // of its files, with the point
+	Ext  string // of its files, with the dot
 	Help string
-	// Binary forms are not for a terminal.
+	// Binary formats are not for a terminal.
 	Binary bool
-	// Several says that one output may hold several reports; of the others each
-	// report is an output of its own.
+	// Several means that one output may contain several reports; with other
+	// formats each report needs a separate output.
 	Several bool
-	// Picture forms hold one picture, which is named in the options; see
+	// Picture formats contain one picture, which is named in the options; see
 	// Pictures.
 	Picture bool
 
 	write func(io.Writer, Reports, Options) error
 }
 
-// Reports are what is written, in their order. They may be read one after the other,
-// each when its turn comes: forms that hold one after the other keep none of them.
-// The sequence ends with its first error.
+// Reports are the reports to write, in their order. They may be read lazily:
+// formats that write one report after the other keep none of them. The sequence
+// ends with its first error.
 type Reports struct {
 	N   int
 	All iter.Seq2[*report.Document, error]
 }
 
-// Of are reports that are there.
+// Of are reports in memory.
 func Of(ds ...*report.Document) Reports {
 	return Reports{N: len(ds), All: func(yield func(*report.Document, error) bool) {
 		for _, d := range ds {
@@ -47,7 +47,7 @@ func Of(ds ...*report.Document) Reports {
 	}}
 }
 
-// each calls f for each of them, with its place.
+// each calls f for each report, with its index.
 func (r Reports) each(f func(i int, d *report.Document) error) error {
 	i := 0
 	for d, err := range r.All {
@@ -62,7 +62,7 @@ func (r Reports) each(f func(i int, d *report.Document) error) error {
 	return nil
 }
 
-// together reads them all, for forms that show them over each other.
+// collect reads all reports, for formats that show them together.
 func (r Reports) together() ([]*report.Document, error) {
 	ds := make([]*report.Document, 0, r.N)
 	err := r.each(func(_ int, d *report.Document) error {
@@ -72,21 +72,21 @@ func (r Reports) together() ([]*report.Document, error) {
 	return ds, err
 }
 
-// Options say more about a form. The zero Options are the usual ones.
+// Options control a format. The zero Options are the defaults.
 type Options struct {
-	// Time names the time whose distribution is wanted, where a form holds
-	// only one: response, service, send_delay, batching, queueing, failed_service or
+	// Time names the time whose distribution is written, for formats with only
+	// one: response, service, send_delay, batching, queueing, failed_service or
 	// end_to_end. "": the first of response, service and end_to_end that the
 	// run has.
 	Time string
-	// Picture names the picture that is wanted, where a form holds only one.
+	// Picture names the picture, for formats with only one.
 	Picture string
 	Dark    bool    // pictures on a dark background
-	Scale   float64 // pixels of a PNG for each of the picture's; 0: 2
+	Scale   float64 // pixels of a PNG per pixel of the picture; 0: 2
 	Style   layout.Style
 }
 
-// Formats are all forms, in the order of help.
+// Formats are all formats, in the order of help.
 var Formats = []Format{
 	{Name: "text", Ext: ".txt", Help: "the whole report, as --full prints it", Several: true, write: writeText},
 	{Name: "markdown", Ext: ".md", Help: "the report for a page or an issue", Several: true, write: writeMarkdown},
@@ -101,7 +101,7 @@ var Formats = []Format{
 	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: alone(writeEndToEnd)},
 }
 
-// Named returns a form by its name.
+// Named returns a format by its name.
 func Named(name string) (*Format, error) {
 	names := make([]string, 0, len(Formats))
 	for i := range Formats {
@@ -113,10 +113,10 @@ func Named(name string) (*Format, error) {
 	return nil, fmt.Errorf("unknown format %q; the formats are %s", name, strings.Join(names, ", "))
 }
 
-// Write writes reports in a form, in the order given. It fails for a form that
-// there is not, for several reports where only one fits, for a report that
-// lacks what the form is made of (a *Lacking), and with the errors of the reports
-// and of the writer.
+// Write writes reports in a format, in the given order. It fails for an unknown
+// format, for several reports if the format takes only one, for a report
+// without the data of the format (a *MissingError), and with the errors of the
+// reports and of the writer.
 func Write(w io.Writer, format string, rs Reports, o Options) error {
 	f, err := Named(format)
 	if err != nil {
@@ -138,10 +138,11 @@ func Write(w io.Writer, format string, rs Reports, o Options) error {
 	return nil
 }
 
-// A Lacking is a report without what a form is made of.
+// A MissingError is the error for a report without the data that a format
+// needs.
 type Lacking struct {
 	ID   string // of the report
-	What string // is missing, as in "it has no end-to-end times"
+	What string // what is missing, as in "it has no end-to-end times"
 }
 
 // Error implements error.
@@ -158,7 +159,7 @@ func writeText(w io.Writer, rs Reports, o Options) error {
 	})
 }
 
-// alone makes a form of one report.
+// single makes a format for one report.
 func alone(write func(io.Writer, *report.Document, Options) error) func(io.Writer, Reports, Options) error {
 	return func(w io.Writer, rs Reports, o Options) error {
 		return rs.each(func(_ int, d *report.Document) error { return write(w, d, o) })

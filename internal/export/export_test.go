@@ -26,11 +26,11 @@ import (
 	"carronade/measure"
 )
 
-var update = flag.Bool("update", false, "write the files in testdata anew")
+var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 var started = time.Date(2026, 3, 1, 12, 0, 0, 123_000_000, time.UTC)
 
-// spread is n durations from least on, evenly over as much again.
+// spread is n durations spaced evenly from least to twice that.
 func spread(least time.Duration, n int) *measure.Histogram {
 	h := measure.NewHistogram()
 	for i := range n {
@@ -39,8 +39,8 @@ func spread(least time.Duration, n int) *measure.Histogram {
 	return h
 }
 
-// result is a run of a second of warm-up and four of measurement: in the last one
-// nothing was answered.
+// result is a run of one second of warm-up and four of measurement, without
+// answers in the last second.
 func result() *load.Result {
 	r := &load.Result{
 		Started: started, Ended: started.Add(6 * time.Second), Stopped: load.ByTime, Mode: load.OpenLoop,
@@ -107,7 +107,7 @@ func written(t testing.TB, format string, o Options, ds ...*report.Document) str
 	return b.String()
 }
 
-// TestGolden holds each form against the file of how it looked last.
+// TestGolden compares each format with its file in testdata.
 func TestGolden(t *testing.T) {
 	d := document(t, nil)
 	for _, name := range []string{"markdown", "csv", "percentiles", "junit", "e2e-csv"} {
@@ -128,7 +128,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-%s, +got; -update writes it anew):\n%s", name, path, diff)
+				t.Errorf("%s (-%s, +got; -update rewrites it):\n%s", name, path, diff)
 			}
 		})
 	}
@@ -193,7 +193,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestColumnsAreKept: the columns are a promise that docs/reports.md makes.
+// TestColumnsAreKept: docs/reports.md promises the columns.
 func TestColumnsAreKept(t *testing.T) {
 	got := strings.Join(seriesColumns()[:24], " ")
 	want := "id phase start_s end_s offered sent dropped unsent acked failed unknown consumed retries batches answered bytes acked_bytes wire_bytes " +
@@ -209,7 +209,7 @@ func TestColumnsAreKept(t *testing.T) {
 	}
 }
 
-// TestDocumented: docs/reports.md has every form and every column.
+// TestDocumented: docs/reports.md lists every format and every column.
 func TestDocumented(t *testing.T) {
 	b, err := os.ReadFile("../../docs/reports.md")
 	if err != nil {
@@ -218,7 +218,7 @@ func TestDocumented(t *testing.T) {
 	text := string(b)
 	for _, f := range Formats {
 		if !strings.Contains(text, "`"+f.Name+"`") {
-			t.Errorf("docs/reports.md does not have the form %s", f.Name)
+			t.Errorf("docs/reports.md does not have the format %s", f.Name)
 		}
 	}
 	for i, c := range seriesColumns() {
@@ -236,7 +236,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestHDRIsTheLogOfTheRun: what a kept report gives is what a run writes.
+// TestHDRIsTheLogOfTheRun: the log of a stored report is the one that the run
+// writes.
 func TestHDRIsTheLogOfTheRun(t *testing.T) {
 	d := document(t, nil)
 	var live bytes.Buffer
@@ -249,17 +250,18 @@ func TestHDRIsTheLogOfTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(live.String(), written(t, "hdr", Options{}, d)); diff != "" {
-		t.Errorf("(-while it ran, +from the report):\n%s", diff)
+		t.Errorf("(-during the run, +from the report):\n%s", diff)
 	}
 }
 
 // dataLine is a line of a percentile distribution.
 var dataLine = regexp.MustCompile(`^ *[0-9.]+ +[01]\.\d{12} +\d+`)
 
-// TestReadByJava has HdrHistogram's own tool read the log: its table of
-// percentiles is, line by line, ours.
+// TestReadByJava lets HdrHistogram's tool read the log: its table of
+// percentiles equals ours, line by line.
 func TestReadByJava(t *testing.T) {
-	// All is answered: the log has answers alone, and the table ages as well.
+	// All events are answered, because the log has only answers, and the table
+	// would also have ages.
 	d := document(t, func(in *report.Input) {
 		in.Result.Measurement.Censored, in.Result.Intervals[4].Censored = nil, nil
 	})
@@ -276,9 +278,9 @@ func TestReadByJava(t *testing.T) {
 	}
 }
 
-// table is the percentile distribution in the output of a tool: its lines, and
-// the lines behind it, but for the number of buckets: Java's tool joins the
-// log's lines in a histogram of its own choice.
+// table is the percentile distribution in the output of a tool: its lines and
+// the lines after it, except the number of buckets: Java's tool joins the log's
+// lines in a histogram with another number.
 func table(out string) string {
 	var b strings.Builder
 	for line := range strings.Lines(out) {
@@ -307,8 +309,9 @@ func TestPercentilesOf(t *testing.T) {
 	}
 }
 
-// TestPercentilesOfADeadSystem: what was never answered stands in the table at
-// its age, and the table says so. A quarter of the fixture's events is.
+// TestPercentilesOfADeadSystem: events without an answer are in the table at
+// their age, and the table says so. They are a quarter of the events of the
+// fixture.
 func TestPercentilesOfADeadSystem(t *testing.T) {
 	d := document(t, nil)
 	got := written(t, "percentiles", Options{}, d)
@@ -321,7 +324,7 @@ func TestPercentilesOfADeadSystem(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	// The table and the report agree, on what is known and on what is a bound.
+	// The table and the report agree on values and on bounds.
 	at := func(p float64) float64 {
 		for line := range strings.Lines(got) {
 			var us, level float64
@@ -352,7 +355,7 @@ func TestPercentilesOfADeadSystem(t *testing.T) {
 }
 
 // TestPercentilesOfOneWithoutAnAnswer: one event of thousands, however early it
-// was given up, leaves nearly all of the table known.
+// was given up, leaves nearly the entire table exact.
 func TestPercentilesOfOneWithoutAnAnswer(t *testing.T) {
 	h, ages := measure.NewHistogram(), measure.NewHistogram()
 	for i := range 5000 {
@@ -397,8 +400,8 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// TestJSONReadBack: one is a document, several are a line each, and both are
-// read back as they were.
+// TestJSONReadBack: one report is a document, several are one line each, and
+// both are read back unchanged.
 func TestJSONReadBack(t *testing.T) {
 	d := document(t, nil)
 	if err := d.Seal(); err != nil {
@@ -424,7 +427,7 @@ func TestJSONReadBack(t *testing.T) {
 	}
 }
 
-// TestRefused: what a form cannot be made of.
+// TestRefused: what a format cannot be made of.
 func TestRefused(t *testing.T) {
 	d := document(t, nil)
 	empty := report.Build(report.Input{ID: "k3v9x2ab", Result: &load.Result{Mode: load.OpenLoop}})
@@ -436,7 +439,7 @@ func TestRefused(t *testing.T) {
 		want         string
 		lacks        bool
 	}{
-		{name: "no such form", format: "xlsx", ds: []*report.Document{d}, want: `unknown format "xlsx"; the formats are text, markdown`},
+		{name: "no such format", format: "xlsx", ds: []*report.Document{d}, want: `unknown format "xlsx"; the formats are text, markdown`},
 		{name: "no report", format: "text", want: "no report was given"},
 		{name: "two where one fits", format: "hdr", ds: []*report.Document{d, d}, want: "it holds one report, but there are 2"},
 		{name: "no histograms", format: "hdr", ds: []*report.Document{empty}, want: "report k3v9x2ab: it has no histograms", lacks: true},
@@ -455,13 +458,13 @@ func TestRefused(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			if errors.As(err, &lacking) != tt.lacks {
-				t.Errorf("%v is a Lacking: %v", err, !tt.lacks)
+				t.Errorf("%v is a MissingError: %v", err, !tt.lacks)
 			}
 		})
 	}
 }
 
-// TestFullDisk: each form says so.
+// TestFullDisk: every format reports the error.
 func TestFullDisk(t *testing.T) {
 	d := document(t, nil)
 	for _, f := range Formats {
@@ -477,10 +480,10 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// TestReadInTurn: a form that holds one report after the other reads each when the ones
-// before are written: there may be more than memory holds. Where one cannot be read, that
-// is the error.
-func TestReadInTurn(t *testing.T) {
+// TestReportsAreReadLazily: a format that writes one report after the other reads each
+// only after the ones before are written: there may be more than fit into
+// memory. If one cannot be read, that is the error.
+func TestReportsAreReadLazily(t *testing.T) {
 	d := document(t, nil)
 	damaged := errors.New("damaged")
 	for _, name := range []string{"text", "markdown", "json", "csv"} {
@@ -491,7 +494,7 @@ func TestReadInTurn(t *testing.T) {
 			err := Write(&b, name, Reports{N: n, All: func(yield func(*report.Document, error) bool) {
 				for i := range n - 1 {
 					if late := (i - b.Len()/size) * size; late > 256<<10 {
-						t.Errorf("%d bytes of those before are not written when report %d is read", late, i)
+						t.Errorf("%d bytes of earlier reports are not yet written when report %d is read", late, i)
 						return
 					}
 					if !yield(d, nil) {
@@ -507,8 +510,8 @@ func TestReadInTurn(t *testing.T) {
 	}
 }
 
-// TestEmpty: a run that ended before it measured anything has every form but
-// those that there is nothing for.
+// TestEmpty: a run that ended before it measured anything has every format
+// except those that need missing data.
 func TestEmpty(t *testing.T) {
 	d := report.Build(report.Input{ID: "none", Result: &load.Result{Mode: load.OpenLoop}})
 	for _, f := range Formats {
@@ -518,13 +521,13 @@ func TestEmpty(t *testing.T) {
 		if err != nil && !errors.As(err, &lacking) {
 			t.Errorf("%s: %v", f.Name, err)
 		}
-		if f.Name != "html" && strings.Contains(b.String(), "NaN") { // a page has a script, in which the word may stand
-			t.Errorf("%s has numbers that are none:\n%s", f.Name, b.String())
+		if f.Name != "html" && strings.Contains(b.String(), "NaN") { // the script of a page may contain the word
+			t.Errorf("%s contains NaN:\n%s", f.Name, b.String())
 		}
 	}
 }
 
-// TestPictures: each that there is, as lines and as pixels.
+// TestPictures: every picture exists as SVG and as PNG.
 func TestPictures(t *testing.T) {
 	d, other := document(t, nil), document(t, func(in *report.Input) { in.ID = "other" })
 	names := Pictures([]*report.Document{d})
@@ -545,19 +548,19 @@ func TestPictures(t *testing.T) {
 			t.Fatal(err)
 		}
 		if small.Width < 300 || usual.Width != 2*small.Width {
-			t.Errorf("%s: %d pixels wide, and usually %d", name, small.Width, usual.Width)
+			t.Errorf("%s: %d pixels wide, %d at the default scale", name, small.Width, usual.Width)
 		}
 	}
 	alone, both := written(t, "svg", Options{Picture: "throughput"}, d), written(t, "svg", Options{Picture: "throughput"}, d, other)
 	if !strings.Contains(both, "other") || strings.Contains(alone, "other") {
-		t.Error("reports are not laid over each other")
+		t.Error("reports are not overlaid")
 	}
 	if dark := written(t, "svg", Options{Picture: "throughput", Dark: true}, d); dark == alone {
-		t.Error("dark is as light")
+		t.Error("the dark picture equals the light one")
 	}
 }
 
-// TestHTML: the page has the report, and text of others' stays text.
+// TestHTML: the page contains the report, and escapes text from other programs.
 func TestHTML(t *testing.T) {
 	got := written(t, "html", Options{}, document(t, nil))
 	if !strings.HasPrefix(strings.ToLower(got), "<!doctype html>") || !strings.Contains(got, "k3v9x2ab") || strings.Contains(got, " <b>") {

@@ -10,11 +10,11 @@ import (
 	"carronade/units"
 )
 
-// noHistograms says that the report is of a program that kept summaries alone.
+// noHistograms is the error of a report whose program stored only summaries.
 const noHistograms = "it has no histograms of its intervals: its program kept none"
 
-// writeHDR writes the log that `run --hdr` writes while it runs, from what the
-// report kept.
+// writeHDR writes the log that `run --hdr` writes during the run, from the
+// histograms in the report.
 func writeHDR(w io.Writer, d *report.Document, _ Options) error {
 	log := report.NewLog(w, "")
 	about := []string{"carronade " + d.Version, "target " + d.Target}
@@ -42,8 +42,9 @@ func writeHDR(w io.Writer, d *report.Document, _ Options) error {
 	return log.Err()
 }
 
-// timed returns the histogram of a time over the measurement. With that of response
-// times come the ages of events without an answer, nil where there are none.
+// timeHistogram returns the histogram of a time over the measurement. For the
+// response time it also returns the ages of events without an answer, nil if
+// there are none.
 func timed(d *report.Document, name string) (h, ages *measure.Histogram, err error) {
 	find := func(name string) bool {
 		h, ages = d.Histogram(name), nil
@@ -53,7 +54,7 @@ func timed(d *report.Document, name string) (h, ages *measure.Histogram, err err
 		return h.Count()+ages.Count() > 0
 	}
 	if name == "" {
-		for _, t := range d.All() { // the first of those that people ask for
+		for _, t := range d.All() { // the first of the main times
 			if t.Main && find(t.Name) {
 				return h, ages, nil
 			}

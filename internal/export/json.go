@@ -9,7 +9,7 @@ import (
 	"carronade/internal/report"
 )
 
-// writeJSON writes one report as a document, and several as a line each.
+// writeJSON writes one report as a document, and several as one line each.
 func writeJSON(w io.Writer, rs Reports, _ Options) error {
 	var whole, line bytes.Buffer
 	return rs.each(func(_ int, d *report.Document) error {

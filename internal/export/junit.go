@@ -16,18 +16,18 @@ type Suite struct {
 	Name  string
 	At    time.Time
 	Took  time.Duration
-	Facts map[string]string // shown beside it
+	Facts map[string]string // shown as properties
 	Cases []Case
 }
 
-// A Case is one thing that holds or does not.
+// A Case is one condition that holds or does not.
 type Case struct {
 	Name string
-	// Text says what was found and what was wanted.
+	// Text says what was found and what was expected.
 	Text string
-	// Failed: it was asked for and does not hold. Error: it could not be told,
-	// for the reason in Text. Skipped: it cannot be told, and nobody is to
-	// blame. At most one of them.
+	// Failed: it was required and does not hold. Error: it could not be
+	// determined, for the reason in Text. Skipped: it cannot be determined, but
+	// that is not a fault. At most one of them.
 	Failed, Error, Skipped bool
 }
 
@@ -130,8 +130,8 @@ func JUnit(w io.Writer, suites []Suite) error {
 	return err
 }
 
-// writeJUnit writes a suite a report: whether it came to its end, whether it may
-// be trusted, and a case for each limit that was set.
+// writeJUnit writes one suite per report: whether the run completed, whether it
+// can be trusted, and a case for each limit that was set.
 func writeJUnit(w io.Writer, rs Reports, _ Options) error {
 	var suites []Suite
 	err := rs.each(func(_ int, d *report.Document) error {
@@ -157,8 +157,8 @@ func writeJUnit(w io.Writer, rs Reports, _ Options) error {
 	return JUnit(w, suites)
 }
 
-// cases are the verdicts that CI cares for: whether the run was done as it was asked for,
-// whether it is trusted, and the limits.
+// cases are the verdicts that matter to CI: whether the run completed as
+// requested, whether it is trusted, and the limits.
 func cases(d *report.Document) []Case {
 	out := []Case{{Name: "done", Text: "the run completed"}}
 	var wrong []string
@@ -182,7 +182,7 @@ func cases(d *report.Document) []Case {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// printable leaves out what XML 1.0 has no way to say.
+// printable removes characters that XML 1.0 cannot represent.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

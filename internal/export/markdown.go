@@ -9,9 +9,9 @@ import (
 	"carronade/internal/report"
 )
 
-// writeMarkdown writes reports for a page or an issue: the verdict with its
-// conditions, the counts, the times and what speaks against them. GitHub's
-// tables. The series is left to other forms.
+// writeMarkdown writes reports for a page or an issue: the verdicts with the
+// conditions, the counts, the times and the failures, in GitHub's tables. The
+// series is left to other formats.
 func writeMarkdown(w io.Writer, rs Reports, _ Options) error {
 	return rs.each(func(i int, d *report.Document) error {
 		m := &markdown{}
@@ -24,7 +24,7 @@ func writeMarkdown(w io.Writer, rs Reports, _ Options) error {
 	})
 }
 
-// A markdown is a page.
+// A markdown is a page being written.
 type markdown struct{ strings.Builder }
 
 func (m *markdown) line(s string) {
@@ -32,7 +32,8 @@ func (m *markdown) line(s string) {
 	m.WriteByte('\n')
 }
 
-// The alignment of the columns behind the first: numbers stand to the right.
+// The alignment of the columns after the first: numbers are aligned to the
+// right.
 const (
 	words   = "---|"
 	numbers = "---:|"
@@ -106,7 +107,7 @@ func (m *markdown) workload(d *report.Document) {
 	m.table(words, []string{"setting", "value"}, rows)
 }
 
-// numbers writes rows of the report, those that say something.
+// numbers writes the rows of the report that are not empty.
 func (m *markdown) numbers(title string, head []string, of []report.Row) {
 	var rows [][]string
 	for i := range of {
@@ -144,7 +145,7 @@ func (m *markdown) failures(d *report.Document) {
 	}
 }
 
-// escaped are cells without the blanks that columns of a page of text need.
+// escaped are cells without the padding that the columns of a text page need.
 func escaped(rows [][]string) [][]string {
 	out := make([][]string, len(rows))
 	for i, r := range rows {
@@ -155,16 +156,17 @@ func escaped(rows [][]string) [][]string {
 	return out
 }
 
-// specials are what has a meaning in Markdown within a line of a table.
+// markdownEscaper escapes what has a meaning in Markdown within a line of a
+// table.
 var specials = strings.NewReplacer(
 	"\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "&", "&amp;", "[", "\\[", "]", "\\]",
 	"\n", " ", "\r", " ", "\t", " ",
 )
 
-// escape makes a text stand for itself. Others' words are among it.
+// escape makes a text literal, including text from other programs.
 func escape(s string) string { return specials.Replace(clean(s)) }
 
-// code is a text as it would be typed.
+// code formats a text as code.
 func code(s string) string {
 	if s == "" {
 		return ""
@@ -173,14 +175,14 @@ func code(s string) string {
 	if !strings.Contains(s, "`") {
 		return "`" + s + "`"
 	}
-	fence := "``" // longer than any run of them within: others' words stay inside
+	fence := "``" // longer than any run of backquotes in it, so that text from other programs stays inside
 	for strings.Contains(s, fence) {
 		fence += "`"
 	}
 	return fence + " " + s + " " + fence
 }
 
-// clean takes out what moves a cursor.
+// clean replaces control characters, which move a cursor.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r >= 0x80 && r < 0xa0 {

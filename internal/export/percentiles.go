@@ -12,14 +12,14 @@ import (
 	"carronade/units"
 )
 
-// ticks is how many lines each halving of the distance to 100 % has, as
-// HdrHistogram's tools have it unless told otherwise.
+// ticksPerHalf is the number of lines for each halving of the distance to 100
+// %, the default of HdrHistogram's tools.
 const ticks = 5
 
-// writePercentiles writes the table of a time over the measurement, in microseconds.
-// Events without an answer take part in that of the response time as they do in
-// the report: without them a system that died would look the better the sooner
-// it did. A comment at the end, which the plotter skips, says from where on
+// writePercentiles writes the table of a time over the measurement, in
+// microseconds. Events without an answer count in the response time as they do
+// in the report: otherwise a system that died would look better the sooner it
+// died. A comment at the end, which the plotter skips, says from which line on
 // values are lower bounds.
 func writePercentiles(w io.Writer, d *report.Document, o Options) error {
 	h, ages, err := timed(d, o.Time)
@@ -40,19 +40,19 @@ func writePercentiles(w io.Writer, d *report.Document, o Options) error {
 	return err
 }
 
-// A cell is a value of the table and how many observations there are up to it.
+// A cell is a value of the table and the number of observations up to it.
 type cell struct {
 	us   uint64
 	upTo uint64
 }
 
-// distribution writes a percentile distribution as Java's HdrHistogram does
+// distribution writes a percentile distribution like Java's HdrHistogram
 // (AbstractHistogram.outputPercentileDistribution and PercentileIterator, 2.2):
 // the plotter at hdrhistogram.github.io reads it. The three lines at the end
-// are of the cells, as there: their mean is of the middles of cells. Where there
-// are ages of events without an answer, cells are of both, and values are what
-// measure.Percentiles makes of them; the first that is a lower bound, as the
-// last always is, is returned.
+// are computed from the cells, as there: the mean is that of the middles of
+// cells. If there are ages of events without an answer, the cells contain both,
+// and the values are those of measure.Percentiles. It then returns the first
+// value from which on all are lower bounds; the last always is one.
 func distribution(w io.Writer, h, ages *measure.Histogram, perHalf int) (first measure.Value, err error) {
 	all := h
 	if ages.Count() > 0 {
@@ -66,7 +66,7 @@ func distribution(w io.Writer, h, ages *measure.Histogram, perHalf int) (first m
 		us := uint64(min(top, measure.Highest) / measure.Lowest)
 		total += n
 		mean += float64(middle(us)) * float64(n)
-		if k := len(cells); k > 0 && cells[k-1].us == us { // what is above the range counts at its end
+		if k := len(cells); k > 0 && cells[k-1].us == us { // values above the range count at its end
 			cells[k-1].upTo = total
 			return
 		}
@@ -80,7 +80,8 @@ func distribution(w io.Writer, h, ages *measure.Histogram, perHalf int) (first m
 	var levels []float64
 	var at []cell
 	for i, level := 0, 0.0; ; {
-		// The first cell that holds the level, and its own percentile at most.
+		// The first cell that includes the level, whose own percentile may be
+		// higher.
 		for 100*float64(cells[i].upTo)/float64(total) < level && i+1 < len(cells) {
 			i++
 		}
@@ -88,7 +89,8 @@ func distribution(w io.Writer, h, ages *measure.Histogram, perHalf int) (first m
 		if cells[i].upTo == total {
 			break
 		}
-		// As many steps to each half of what is left as to the half before.
+		// Each half of the remaining distance has as many steps as the half
+		// before.
 		halves := math.Pow(2, math.Floor(math.Log2(100/(100-level)))+1)
 		level += 100 / (float64(perHalf) * halves)
 	}
@@ -124,9 +126,9 @@ func distribution(w io.Writer, h, ages *measure.Histogram, perHalf int) (first m
 }
 
 // bounded fills values, in microseconds, with the percentiles at levels of
-// answers and ages, and returns the first from which on all are lower bounds.
-// Each is judged by itself: that an event which was given up early could have
-// been the quickest says nothing of those far above it.
+// answers and ages, and returns the first one from which all are lower bounds.
+// Each level is checked separately: an event that was given up early could have
+// been the fastest, but that says nothing about percentiles far above it.
 func bounded(h, ages *measure.Histogram, levels, values []float64) (first measure.Value) {
 	bounds, least := true, math.Inf(1)
 	for i := len(levels) - 1; i >= 0; i-- {
@@ -134,7 +136,7 @@ func bounded(h, ages *measure.Histogram, levels, values []float64) (first measur
 		if bounds = bounds && v.AtLeast; bounds {
 			first = v
 		}
-		least = min(least, micros(v.D)) // percentiles rise
+		least = min(least, micros(v.D)) // percentiles must not fall
 		values[i] = least
 	}
 	return first
@@ -143,8 +145,8 @@ func bounded(h, ages *measure.Histogram, levels, values []float64) (first measur
 // micros is a time in microseconds, at most the end of the range.
 func micros(d time.Duration) float64 { return measure.Micros(min(d, measure.Highest)) }
 
-// The geometry of a histogram of 1 us to 1 h with three significant digits, as
-// HdrHistogram names it.
+// The geometry of a histogram of 1 us to 1 h with three significant digits, in
+// HdrHistogram's terms.
 const (
 	subBuckets = 2048
 	buckets    = 22

@@ -10,8 +10,8 @@ import (
 	"carronade/internal/report"
 )
 
-// Pictures returns the names of the pictures that there are of reports, in the
-// order in which they are read.
+// Pictures returns the names of the available pictures of reports, in reading
+// order.
 func Pictures(ds []*report.Document) []string {
 	figures := picture.Of(ds...)
 	names := make([]string, len(figures))
@@ -29,7 +29,7 @@ func writeHTML(w io.Writer, rs Reports, _ Options) error {
 	return page.Write(w, ds...)
 }
 
-// usualScale makes a PNG sharp on most screens.
+// defaultScale makes a PNG sharp on most screens.
 const usualScale = 2
 
 func writeSVG(w io.Writer, rs Reports, o Options) error {
@@ -52,7 +52,7 @@ func writePNG(w io.Writer, rs Reports, o Options) error {
 	return f.PNG(w, theme, scale)
 }
 
-// figure finds the picture that is wanted.
+// figure finds the requested picture.
 func figure(rs Reports, o Options) (*picture.Figure, picture.Theme, error) {
 	theme := picture.Auto
 	if o.Dark {

@@ -14,7 +14,7 @@ import (
 	"carronade/measure"
 )
 
-// doubted is a report of which everything is to be said.
+// fullReport is a report that has every kind of verdict.
 func doubted(t *testing.T, level measure.Level) *report.Document {
 	d := document(t, func(in *report.Input) {
 		in.Trust = measure.Trust{OK: level != measure.NotTrusted, Level: level, Notes: []string{"a note"}}
@@ -36,7 +36,8 @@ func doubted(t *testing.T, level measure.Level) *report.Document {
 	return d
 }
 
-// said is a form of a report as a reader has it: without markup, in one line.
+// plainText is a report in a format as a reader sees it: without markup, in one
+// line.
 func said(t *testing.T, format string, d *report.Document) string {
 	t.Helper()
 	var text string
@@ -58,7 +59,7 @@ func said(t *testing.T, format string, d *report.Document) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// TestOneView: whatever there is to say of a run is said in every form, in the same words.
+// TestOneView: every format says everything about a run, in the same words.
 func TestOneView(t *testing.T) {
 	for _, level := range []measure.Level{measure.Trusted, measure.Noisy, measure.NotTrusted} {
 		t.Run(string(level), func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestOneView(t *testing.T) {
 			all := d.Verdicts()
 			for _, s := range []report.Subject{report.OnSystem, report.OnEnd, report.OnOutput, report.OnTrust, report.OnGenerator, report.OnLimit, report.OnWarning} {
 				if !slices.ContainsFunc(all, func(v report.Verdict) bool { return v.On == s }) {
-					t.Errorf("there is no verdict on subject %d", s)
+					t.Errorf("no verdict on subject %d", s)
 				}
 			}
 			for _, format := range []string{"brief", "text", "markdown", "html"} {

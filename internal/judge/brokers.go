@@ -8,7 +8,7 @@ import (
 	"carronade/internal/digest"
 )
 
-// What Kafka's brokers have set, and how many of them told it.
+// The settings of Kafka's brokers, and how many brokers described theirs.
 const (
 	brokerSettings   = "target.broker_settings."
 	brokersDescribed = "target.brokers_described"
@@ -17,8 +17,9 @@ const (
 
 func isBrokerSetting(f digest.Field) bool { return strings.HasPrefix(f.Name, brokerSettings) }
 
-// describedOf is how many of how many brokers described their settings to a run. Reports
-// of before these were counted have settings of all, or of none.
+// describedOf is how many brokers described their settings to a run, and how
+// many brokers there are. Reports made before these were counted have the
+// settings of all brokers, or of none.
 func describedOf(r *digest.Row) (described, of float64) {
 	described, counted := r.Num(brokersDescribed)
 	of, ok := r.Num(brokersAll)
@@ -31,12 +32,13 @@ func describedOf(r *digest.Row) (described, of float64) {
 	return described, of
 }
 
-// brokers are the settings of the servers that differ. A run that could not ask
-// all brokers for them (it takes a right, and an answer in time) says nothing of
-// those that it has not got: that is one finding a side, which is to be known.
+// brokerFindings are the settings of the servers that differ. A run that could
+// not query all brokers (it needs a permission, and an answer in time) says
+// nothing about the settings it lacks: that is one finding per side, for
+// information.
 func brokers(base, candidate []digest.Row) []Finding {
 	silent := func(r *digest.Row) bool { n, _ := describedOf(r); return n == 0 }
-	if count(base, silent) == len(base) && count(candidate, silent) == len(candidate) { // also of what has no brokers
+	if count(base, silent) == len(base) && count(candidate, silent) == len(candidate) { // also true of targets without brokers
 		return nil
 	}
 	a, text := describing("base", base)
@@ -57,7 +59,7 @@ func brokers(base, candidate []digest.Row) []Finding {
 		switch {
 		case name == digest.Rest:
 			out = append(out, Finding{true, "servers", "too many broker settings differ to list (report show --json has both)"})
-		case cutA && d.Name > lastA && !described(d.Base), cutB && d.Name > lastB && !described(d.Candidate): // it is in the rest
+		case cutA && d.Name > lastA && !described(d.Base), cutB && d.Name > lastB && !described(d.Candidate): // it is among the settings that are only summed up
 		default:
 			out = append(out, Finding{true, "servers", plainField(d.Name) + " " + d.words()})
 		}
@@ -65,8 +67,8 @@ func brokers(base, candidate []digest.Row) []Finding {
 	return out
 }
 
-// describing are the runs of a side that know the settings of all brokers, and what
-// is to be said of the others.
+// describing are the runs of a side that know the settings of all brokers, and
+// a text about the others.
 func describing(side string, rows []digest.Row) (all []digest.Row, text string) {
 	var least, of float64
 	for i := range rows {
@@ -89,8 +91,8 @@ func describing(side string, rows []digest.Row) (all []digest.Row, text string) 
 	return nil, "the " + side + " does not know its brokers' settings"
 }
 
-// lastSetting is the last of the settings that a side has by name, and whether
-// there are more.
+// lastSetting is the last of the settings of a side by name, and whether there
+// are more.
 func lastSetting(rows []digest.Row) (last string, cut bool) {
 	for i := range rows {
 		for _, f := range rows[i].Under(brokerSettings) {
@@ -104,7 +106,7 @@ func lastSetting(rows []digest.Row) (last string, cut bool) {
 	return last, cut
 }
 
-// told is whether any report of a side has a field.
+// described is whether any report of a side has a value.
 func described(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return v != "" })
 }

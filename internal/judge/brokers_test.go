@@ -9,7 +9,8 @@ import (
 	"carronade/internal/digest"
 )
 
-// What brokers have set and what is not known of them are two things.
+// Settings that brokers do not have and settings that are not known are
+// different.
 func TestBrokersThatDoNotDescribe(t *testing.T) {
 	set := func(described float64, more ...string) fields {
 		f := fields{"target.brokers": 3.0, brokersDescribed: described}
@@ -18,7 +19,7 @@ func TestBrokersThatDoNotDescribe(t *testing.T) {
 		}
 		return f
 	}
-	// many are nine settings, from the one called so on, and a sum of the rest.
+	// many are nine settings, the last one named last, and a sum of the rest.
 	many := func(sum, last string) fields {
 		f := set(3, digest.Rest, sum)
 		for c := last[0] - 8; c <= last[0]; c++ {
@@ -32,38 +33,38 @@ func TestBrokersThatDoNotDescribe(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
 		base, candidate fields
-		some            fields // of the first two runs of the candidate, where they are others
+		some            fields // of the first two runs of the candidate, if they differ
 		want            []string
 	}{
-		{name: "nobody tells", base: set(0), candidate: set(0)},
-		{name: "nothing has brokers"},
+		{name: "neither side knows", base: set(0), candidate: set(0)},
+		{name: "no brokers"},
 		{name: "the same", base: two, candidate: two},
-		{name: "the base does not tell", base: set(0), candidate: two, want: []string{"the base does not know its brokers' settings"}},
-		{name: "a base of before they were asked", base: unasked, candidate: two, want: []string{"the base does not know its brokers' settings"}},
-		{name: "a base of before they were counted", base: older, candidate: two},
-		{name: "the candidate does not tell", base: two, candidate: set(0), want: []string{"the candidate does not know its brokers' settings"}},
+		{name: "the base does not know", base: set(0), candidate: two, want: []string{"the base does not know its brokers' settings"}},
+		{name: "a base older than the query", base: unasked, candidate: two, want: []string{"the base does not know its brokers' settings"}},
+		{name: "a base older than the count", base: older, candidate: two},
+		{name: "the candidate does not know", base: two, candidate: set(0), want: []string{"the candidate does not know its brokers' settings"}},
 		{
-			name: "one of several told", base: two, candidate: set(1, "num.io.threads", "64"),
+			name: "one broker of several answered", base: two, candidate: set(1, "num.io.threads", "64"),
 			want: []string{"only 1 of 3 brokers of the candidate reported their settings"},
 		},
 		{
-			name: "some runs were told nothing", base: two, candidate: two, some: set(0),
+			name: "some runs know nothing", base: two, candidate: two, some: set(0),
 			want: []string{"2 of the candidate's 6 runs do not know all brokers' settings"},
 		},
 		{
-			name: "some runs were told nothing, and the others differ", base: two, candidate: set(3, "num.io.threads", "64", "num.network.threads", "3"), some: set(0),
+			name: "some runs know nothing, and the others differ", base: two, candidate: set(3, "num.io.threads", "64", "num.network.threads", "3"), some: set(0),
 			want: []string{"2 of the candidate's 6 runs do not know all brokers' settings", "!broker settings num io threads was 8 and is 64"},
 		},
 		{
-			name: "nothing is set, and something is", base: set(3), candidate: set(3, "num.io.threads", "64"),
+			name: "a setting on one side only", base: set(3), candidate: set(3, "num.io.threads", "64"),
 			want: []string{"!broker settings num io threads was nothing and is 64"},
 		},
 		{
-			name: "more than can be named", base: many("#1", "k"), candidate: many("#2", "k"),
+			name: "more than can be listed", base: many("#1", "k"), candidate: many("#2", "k"),
 			want: []string{"!too many broker settings differ to list (report show --json has both)"},
 		},
 		{
-			name: "one more takes the place of the last", base: many("#1", "k"), candidate: many("#2", "j"),
+			name: "one more displaces the last", base: many("#1", "k"), candidate: many("#2", "j"),
 			want: []string{"!too many broker settings differ to list (report show --json has both)", "!broker settings b was nothing and is 1"},
 		},
 	} {

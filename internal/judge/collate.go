@@ -12,23 +12,23 @@ import (
 	"carronade/units"
 )
 
-// CollateSchema names the form of a collation's JSON.
+// CollateSchema names the format of a collation's JSON.
 const CollateSchema = "carronade.collation/1"
 
-// CollateGroups is how many groups are shown unless asked for otherwise.
+// CollateGroups is how many groups are shown by default.
 const CollateGroups = 20
 
-// CollateOptions are what is collated, and how it is shown.
+// CollateOptions say what to collate, and how to show it.
 type CollateOptions struct {
 	Var     string // the field whose values stand side by side
 	Filters digest.Filters
-	Sort    string      // a field; with "-" before it the other way round; "": by VAR, the newest group first
-	Last    digest.Last // most groups, or the age of the reports to start from
+	Sort    string      // a field; with "-" before it in reverse order; "": by VAR, the newest group first
+	Last    digest.Last // the number of groups, or the age of the reports to start from
 	All     bool        // include groups in which VAR has only one value
 	Now     time.Time
 }
 
-// CollateFields are the fields of rows that Collate looks at.
+// CollateFields are the fields of rows that Collate reads.
 func CollateFields(o CollateOptions) []string {
 	out := []string{digest.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "started", "revision_date", o.Var, strings.TrimPrefix(o.Sort, "-")}
 	for _, c := range columns {
@@ -40,9 +40,9 @@ func CollateFields(o CollateOptions) []string {
 	return slices.DeleteFunc(o.Filters.Fields(out), func(s string) bool { return s == "" })
 }
 
-// CollateFilters are those of the filters that hold for every row, so that a
-// store may apply them before Collate does. Where they leave nothing, Collate of
-// all rows says why.
+// CollateFilters are the filters that apply to every row, so that a store may
+// apply them before Collate does. If they leave nothing, Collate of all rows
+// says why.
 func CollateFilters(o CollateOptions) (out digest.Filters) {
 	name := digest.Canonical(o.Var)
 	var vs []*variable
@@ -62,10 +62,10 @@ func CollateFilters(o CollateOptions) (out digest.Filters) {
 type Collation struct {
 	Schema   string    `json:"schema"`
 	Variable string    `json:"variable"`
-	Reports  int       `json:"reports"` // that the filters let through
+	Reports  int       `json:"reports"` // those that match the filters
 	Groups   []Group   `json:"groups"`
 	Alone    int       `json:"alone"` // groups not shown: VAR has one value in them
-	More     int       `json:"more"`  // groups not shown: beyond how many were wanted
+	More     int       `json:"more"`  // groups not shown: beyond the limit
 	Without  int       `json:"without_variable"`
 	LeftOut  []LeftOut `json:"left_out"`
 	Notes    []string  `json:"notes"`
@@ -74,9 +74,9 @@ type Collation struct {
 	filters bool
 }
 
-// A Group is rows that differ in VAR alone.
+// A Group is rows that differ only in VAR.
 type Group struct {
-	Equal   []Setting   `json:"equal"`   // the independent variables, but for VAR and what goes with it
+	Equal   []Setting   `json:"equal"`   // the independent variables, except VAR and what goes with it
 	Differs []string    `json:"differs"` // those of them that are not the same in all groups
 	Follows []Differing `json:"follows"` // what else differs here, since it follows from VAR
 	Rows    []Line      `json:"rows"`
@@ -84,7 +84,7 @@ type Group struct {
 	newest time.Time
 }
 
-// A Line is the repetitions of one value of VAR, joined.
+// A Line is the joined repetitions of one value of VAR.
 type Line struct {
 	Value        string          `json:"value"`
 	Reports      []string        `json:"reports"` // ids, newest first
@@ -102,7 +102,7 @@ type Line struct {
 }
 
 // A Cell is one quantity of a line: the median of the repetitions and its
-// interval. Lo and Hi are null where there are too few of them.
+// interval. Lo and Hi are null if there are too few repetitions.
 type Cell struct {
 	N       int      `json:"n"`
 	Median  float64  `json:"median"`
@@ -116,9 +116,9 @@ type Cell struct {
 	kind digest.Kind
 }
 
-// Collate groups reports. Rows may be all reports of a store, filters not yet
-// applied: a filter on VAR chooses the reports to start from, and what stands
-// beside them comes from all that the other filters let through.
+// Collate groups reports. Rows may be all reports of a store, before filtering:
+// a filter on VAR selects the reports to start from, and the rows beside them
+// come from all reports that match the other filters.
 func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 	if err := checkVar(o.Var); err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 	return c, nil
 }
 
-// checkVar wants the name of a field.
+// checkVar checks that VAR is the name of a field.
 func checkVar(name string) error {
 	if name == "" || strings.ContainsAny(name, "=<>!~") {
 		return fault("choose the field that differs", fmt.Errorf("%q is not the name of a field", name), "VAR comes first and is only a name, such as concurrency, branch or a flag of the system; filters follow it")
@@ -179,8 +179,8 @@ func checkVar(name string) error {
 	return nil
 }
 
-// choose applies filters. Nothing left is an error, which says what each of
-// them does alone.
+// applyFilters returns the rows that match all filters. If none does, the error
+// says how many match each filter.
 func choose(rows []digest.Row, filters digest.Filters) ([]digest.Row, error) {
 	m := digest.NewMatcher(filters)
 	var out []digest.Row
@@ -201,7 +201,7 @@ func choose(rows []digest.Row, filters digest.Filters) ([]digest.Row, error) {
 	return nil, noMatch(rows, filters)
 }
 
-// noMatch is the error of filters that nothing meets.
+// noMatch is the error of filters that no report matches.
 func noMatch(rows []digest.Row, filters digest.Filters) error {
 	var parts []string
 	for _, f := range filters {
@@ -216,8 +216,8 @@ func noMatch(rows []digest.Row, filters digest.Filters) error {
 	return fault("choose reports", fmt.Errorf("no report of %d meets all filters", len(rows)), strings.Join(parts, ", "))
 }
 
-// starting marks the reports to start from: those that meet the filters on VAR
-// and are young enough.
+// markStarts marks the reports to start from: those that match the filters on
+// VAR and are recent enough.
 func starting(all []*entry, filters digest.Filters, o CollateOptions) error {
 	m := digest.NewMatcher(filters)
 	since := o.Last.Since(o.Now)
@@ -242,7 +242,7 @@ func starting(all []*entry, filters digest.Filters, o CollateOptions) error {
 	return fault("choose reports", fmt.Errorf("none of %s is recent enough", units.Plural(len(all), "report")), "-n takes an age such as 168h, or a number of groups")
 }
 
-// nothing is why there is no group.
+// emptyError says why there are no groups.
 func (c *Collation) nothing(o CollateOptions) error {
 	switch {
 	case c.Without > 0:
@@ -253,7 +253,7 @@ func (c *Collation) nothing(o CollateOptions) error {
 	return fault("collate "+o.Var, errors.New("there are no reports"), "carronade run stores a report of every run")
 }
 
-// show takes the groups that are wanted.
+// selectGroups keeps the groups to show.
 func (c *Collation) show(groups []Group, o CollateOptions) {
 	several := slices.ContainsFunc(groups, func(g Group) bool { return len(g.Rows) > 1 })
 	most := CollateGroups
@@ -272,7 +272,7 @@ func (c *Collation) show(groups []Group, o CollateOptions) {
 	}
 }
 
-// remark adds what is to be known of the whole.
+// addNotes adds notes on the whole collation.
 func (c *Collation) remark(v *variable) {
 	add := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
 	values := map[string]bool{}

@@ -8,9 +8,9 @@ import (
 	"carronade/internal/digest"
 )
 
-// columnsOf are the columns that some row has. Of the times, the first that
-// there is stands for all: the service time of a scheduled run says less. What
-// never failed has no column.
+// columnsOf are the columns that some row has. Service times are left out where
+// there are response times: the service time of a scheduled run says less.
+// Failures have a column only if there were some.
 func columnsOf(groups []Group) []quantity {
 	has := func(field string) bool {
 		for _, g := range groups {
@@ -41,8 +41,8 @@ type sorter struct {
 	down  bool
 }
 
-// sorterOf reads --sort: a field of any report, with the best or the newest
-// first, or with "-" before it the other way round.
+// sorterOf parses --sort: a field of any report, which sorts the best or the
+// newest first, or a field after "-", which reverses the order.
 func sorterOf(rows []digest.Row, text, variable string) (sorter, error) {
 	field, reverse := strings.CutPrefix(text, "-")
 	if field == "" {
@@ -62,7 +62,7 @@ func sorterOf(rows []digest.Row, text, variable string) (sorter, error) {
 		return sorter{field: field, down: up == reverse}, nil
 	}
 	if isColumn(field) {
-		return sorter{field: field, down: true}, nil // which no report has
+		return sorter{field: field, down: true}, nil // no report has it
 	}
 	return sorter{}, digest.Unknown(field, names)
 }
@@ -71,7 +71,7 @@ func isColumn(field string) bool {
 	return field == "revision_date" || slices.ContainsFunc(columns, func(c quantity) bool { return c.field == field })
 }
 
-// of is the line's value, the median of numbers.
+// of is the line's value; for numbers, the median.
 func (s sorter) of(l *Line) (digest.Value, bool) {
 	v, ok := l.entries[0].Get(s.field)
 	if c, have := cellOf(l.rows(), s.field); ok && have && v.Kind != digest.Text {
@@ -103,8 +103,8 @@ func boolOrder(first, second bool) int {
 	return 1
 }
 
-// sort orders the rows of a group: by the field asked for; else those to start
-// from first where only some are, and then by VAR.
+// sort orders the rows of a group: by the requested field; otherwise the rows
+// to start from first if only some are, and then by VAR.
 func (g *Group) sort(s sorter, v *variable) {
 	slices.SortStableFunc(g.Rows, func(a, b Line) int {
 		if s.field != "" {
@@ -126,7 +126,7 @@ func (l *Line) starts() bool {
 	return slices.ContainsFunc(l.entries, func(e *entry) bool { return e.start })
 }
 
-// groups orders groups by their first rows, else the newest first.
+// groups orders groups by their first rows; without a field, the newest first.
 func (s sorter) groups(groups []Group) {
 	slices.SortStableFunc(groups, func(a, b Group) int {
 		if s.field != "" {
@@ -138,7 +138,7 @@ func (s sorter) groups(groups []Group) {
 	})
 }
 
-// differ finds the variables that groups differ in.
+// markDifferences finds the variables that groups differ in.
 func differ(groups []Group) {
 	values := map[string]map[string]bool{}
 	count := map[string]int{}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// CSV writes a line a row: which group it is of, what its group shares where
-// groups differ, VAR, and of each quantity the median in the unit of its kind
-// and its spread, a share.
+// CSV writes one line per row: the number of its group, the settings of the
+// group that differ between groups, VAR, and for each quantity the median in
+// the unit of its kind and its spread, a share.
 func (c *Collation) CSV(w io.Writer) error {
 	var differs []string
 	flags := false
@@ -94,7 +94,7 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 	return append(r, strings.Join(best, " "), strings.Join(bounds, " "), strconv.Itoa(l.Noisy))
 }
 
-// safe is a text that a spreadsheet does not take for a formula.
+// spreadsheetSafe is a text that a spreadsheet does not take for a formula.
 func safe(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		if _, err := strconv.ParseFloat(s, 64); err != nil {

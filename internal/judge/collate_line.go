@@ -9,9 +9,9 @@ import (
 	"carronade/internal/stats"
 )
 
-// line joins repetitions: entries of one value of VAR and the same flags, newest
-// first. Where they are of several revisions, those of the newest are taken,
-// and of it those to start from where there are any.
+// line joins repetitions: entries with one value of VAR and the same flags,
+// newest first. If they are of several revisions, it takes those of the newest
+// revision; if some entries are to start from, it considers only those.
 func (v *variable) line(f family) Line {
 	l := Line{Value: f[0].value.String(), value: f[0].value}
 	if v.revisions {
@@ -54,8 +54,8 @@ func (l *Line) rows() []digest.Row {
 	return out
 }
 
-// revisionKey is equal of reports of one revision of the system: what may differ
-// with VAR, which says that, and does not.
+// revisionKey is equal for reports of one revision of the system: it is made of
+// all fields that may differ with VAR.
 func (v *variable) revisionKey(e *entry) string {
 	var b []byte
 	for i := range e.Fields {
@@ -66,8 +66,8 @@ func (v *variable) revisionKey(e *entry) string {
 	return string(b)
 }
 
-// committed is when the revision of a report was made; where that is not known,
-// when it ran.
+// committed is when the revision of a report was made; if that is not known,
+// when the report's run was.
 func committed(r *digest.Row) time.Time {
 	if x, ok := r.Num("revision_date"); ok {
 		return time.Unix(int64(x), 0).UTC()
@@ -75,7 +75,7 @@ func committed(r *digest.Row) time.Time {
 	return r.At
 }
 
-// about says what the rows of a group share, and what differs with VAR.
+// describe finds what the rows of a group share, and what differs with VAR.
 func (g *Group) about(v *variable) {
 	var rows []digest.Row
 	for i := range g.Rows {
@@ -96,7 +96,7 @@ func (g *Group) about(v *variable) {
 	slices.SortFunc(g.Follows, func(a, b Differing) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// measure fills in the cells.
+// fillCells fills in the cells.
 func (g *Group) measure(columns []quantity) {
 	for i := range g.Rows {
 		l := &g.Rows[i]
@@ -123,8 +123,9 @@ func cellOf(rows []digest.Row, field string) (Cell, bool) {
 	}, true
 }
 
-// mark finds the best rows, where the statistics carry it: of throughput, of
-// the 99th percentile that a group has, and of efficiency, all judged together.
+// markBest marks the best rows where the statistics support it: of throughput,
+// of the first 99th percentile that a group has, and of efficiency, all tested
+// together.
 func mark(groups []Group) {
 	for gi := range groups {
 		g := &groups[gi]
@@ -152,15 +153,15 @@ func mark(groups []Group) {
 	}
 }
 
-// best is the row that is the best of a column, and whether that is certain. It
-// must be the best still were its lower bounds as bad as can be.
+// best is the best row of a column, and whether that is certain. The row must
+// also be the best if its lower bounds are as bad as possible.
 func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 	samples := make([][]float64, len(g.Rows))
 	worst := 0.0
 	for i := range g.Rows {
 		samples[i] = sample(trusted(g.Rows[i].rows()), c.field)
 		if len(samples[i]) == 0 {
-			return -1, false // against nothing, nothing is the best
+			return -1, false // without values of every row, no row is the best
 		}
 		worst = max(worst, slices.Max(samples[i]))
 	}
@@ -168,7 +169,8 @@ func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 	if !sure {
 		return best, false
 	}
-	// It must be the best still were the others what they are without their generators.
+	// The row must also be the best without what the generators added to the
+	// others.
 	others, moved := slices.Clone(samples), false
 	for i := range g.Rows {
 		if rows := trusted(g.Rows[i].rows()); i != best && anyMoved(c.field, rows) {
@@ -188,7 +190,7 @@ func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 	return best, true
 }
 
-// all reports whether every row has the field.
+// allHave reports whether every row has the field.
 func (g *Group) all(field string) bool {
 	return !slices.ContainsFunc(g.Rows, func(l Line) bool { _, ok := l.Cells[field]; return !ok })
 }

@@ -14,8 +14,8 @@ import (
 	"carronade/target"
 )
 
-// seed is what hey-apm's README collates: four runs of a branch with a flag off
-// and on, at two concurrencies.
+// heyAPMReports is what hey-apm's README collates: four runs of a branch with a
+// flag off and on, at two concurrencies.
 func seed(flag string, flagless bool) (out []digest.Row) {
 	base := fields{"kind": "apm", "rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "acks": nil, "events": 10.0, "spans": 10.0, "frames": 10.0}
 	at := start
@@ -55,8 +55,8 @@ func collated(t *testing.T, rows []digest.Row, words ...string) *Collation {
 	return c
 }
 
-// tryCollate collates as the command does: VAR, filters, and of flags --sort= and
-// -n=.
+// tryCollate collates as the command does: VAR, filters, and the flags --sort=,
+// --all and -n=.
 func tryCollate(rows []digest.Row, words ...string) (*Collation, error) {
 	now := start.Add(24 * time.Hour)
 	o := CollateOptions{Now: now}
@@ -85,8 +85,8 @@ func tryCollate(rows []digest.Row, words ...string) (*Collation, error) {
 	return Collate(rows, o)
 }
 
-// shape is which reports stand in which rows: groups apart by " | ", rows by
-// ", ", and the value of VAR before them.
+// shape lists the reports of each row: groups separated by " | ", rows by ", ",
+// and the value of VAR before each row.
 func shape(c *Collation) string {
 	var groups []string
 	for _, g := range c.Groups {
@@ -115,7 +115,7 @@ func TestCollate(t *testing.T) {
 		want  string
 	}{
 		{
-			"the seed's first example", plain,
+			"hey-apm's first example", plain,
 			[]string{tracing, "branch=trace-apm-server"},
 			"false: v5yruht0, true: 958l1oly | false: xmlob0sh, true: bcl41bfu",
 		},
@@ -125,7 +125,7 @@ func TestCollate(t *testing.T) {
 			"false: v5yruht0, true: 958l1oly | false: xmlob0sh, true: bcl41bfu",
 		},
 		{
-			"the seed's last example: two rows, whatever the flags", both,
+			"hey-apm's last example: two rows, whatever the flags", both,
 			[]string{"branch", "branch=trace-apm-server"},
 			"trace-apm-server: 958l1oly, master: master20 | trace-apm-server: v5yruht0, master: master20 | " +
 				"trace-apm-server: bcl41bfu, master: master01 | trace-apm-server: xmlob0sh, master: master01",
@@ -194,8 +194,8 @@ func TestCollate(t *testing.T) {
 	}
 }
 
-// TestCollateKeepsApart: each of these differs from what it stands beside in
-// more than VAR, and makes a group of its own.
+// TestCollateKeepsApart: each of these differs from the other row in more than
+// VAR, and makes a separate group.
 func TestCollateKeepsApart(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -220,7 +220,8 @@ func TestCollateKeepsApart(t *testing.T) {
 			t.Errorf("%s: the notes are %q", tt.name, got.Notes)
 		}
 	}
-	// The port of a server on this machine is no difference, nor is a label.
+	// The port of a server on this machine does not count as a difference, nor
+	// does a label.
 	rows := []digest.Row{
 		row("a", start, fields{"flag.x": "1", "label.who": "me"}),
 		row("b", start.Add(time.Minute), fields{"flag.x": "2", "label.who": "you", "target": "kafka://127.0.0.1:40123/t"}),
@@ -233,8 +234,8 @@ func TestCollateKeepsApart(t *testing.T) {
 	}
 }
 
-// TestCollateFollows: what follows from VAR may differ with it, and what does
-// not may not.
+// TestCollateFollows: settings that follow from VAR may differ within a group,
+// others may not.
 func TestCollateFollows(t *testing.T) {
 	derived := func(r digest.Row, batch float64) digest.Row {
 		r.Fields = append(r.Fields, digest.Field{Name: "zz-batch-events", Value: digest.Value{Kind: digest.Number, Num: batch, Independent: true, Derived: true}})
@@ -250,12 +251,13 @@ func TestCollateFollows(t *testing.T) {
 	if len(c.Groups[0].Follows) != 1 || c.Groups[0].Follows[0].Name != "zz-batch-events" {
 		t.Errorf("what follows is %+v", c.Groups[0].Follows)
 	}
-	// Of one value there are two: it follows from something else.
+	// One value of VAR has two of them: the setting follows from something
+	// else.
 	other := derived(row("other", at(2), fields{"spans": 1.0, "flag.n": "1"}), 40)
 	if got := shape(collated(t, []digest.Row{one, ten, other}, "n")); got != "1: other | 10: ten | 1: one" {
-		t.Errorf("got %s, want it apart", got)
+		t.Errorf("got %s, want it in a separate group", got)
 	}
-	// How a topic is made decides its partitions.
+	// The way a topic is created decides its partitions.
 	topics := []digest.Row{
 		row("three", at(0), fields{"target.topic.partitions": 3.0, "target": "kafka://h:1/three"}),
 		row("many", at(1), fields{"target.topic.partitions": 15.0, "target": "kafka://h:1/many"}),
@@ -279,7 +281,7 @@ func TestCollateRevisions(t *testing.T) {
 		want  string
 	}{
 		{"branches by their newest revisions", []string{"branch"}, "main: main-new, pr: pr-new"},
-		{"an older one where a filter says so", []string{"branch", "revision=dd"}, "pr: pr-old, main: main-new"},
+		{"an older one if a filter selects it", []string{"branch", "revision=dd"}, "pr: pr-old, main: main-new"},
 		{"revisions of one branch, the newest first", []string{"revision", "branch=pr"}, "cc: pr-new, dd: pr-old"},
 		{"revisions stay on their branches", []string{"revision", "--sort=revision_date"}, "cc: pr-new, dd: pr-old | bb: main-new, aa: main-old"},
 	} {
@@ -293,8 +295,8 @@ func TestCollateRevisions(t *testing.T) {
 	}
 }
 
-// TestCollateBest: a row is the best where repetitions carry it, and nowhere
-// else.
+// TestCollateBest: a row is marked as the best only if enough repetitions
+// support it.
 func TestCollateBest(t *testing.T) {
 	sides := func(n int, gap float64) []digest.Row {
 		return append(runs(1, "a", n, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", n, 50e3*gap, 0.012, 0.02, fields{"flag.x": "2"})...)
@@ -325,7 +327,8 @@ func TestCollateBest(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	// A time is the best in spite of its lower bounds, or not at all.
+	// Lower bounds do not keep a time from being the best unless they might
+	// decide it.
 	for bounds, want := range map[int][]string{0: {"2 response_p99"}, 1: {"2 response_p99"}, 4: nil, 8: nil} {
 		sides := append(runs(1, "a", 10, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 10, 50e3, 0.006, 0.02, fields{"flag.x": "2"})...)
 		bounded(sides[10 : 10+bounds])
@@ -333,7 +336,7 @@ func TestCollateBest(t *testing.T) {
 			t.Errorf("%d bounds of 10: got %v, want %v", bounds, got, want)
 		}
 	}
-	// Noisy ones may be the best, unless their generators may have decided that.
+	// Noisy runs may be the best unless their generators may have decided that.
 	for lower, want := range map[float64][]string{0.010: {"2 response_p99"}, 0.004: nil} {
 		sides := append(runs(1, "a", 10, 50e3, 0.012, 0.02, fields{"flag.x": "1", "response_lower_p99": lower, "trust_level": "noisy"}), runs(2, "b", 10, 50e3, 0.006, 0.02, fields{"flag.x": "2"})...)
 		if got := best(sides); !slices.Equal(got, want) {
@@ -343,7 +346,7 @@ func TestCollateBest(t *testing.T) {
 			t.Errorf("%d noisy, %d untrusted, shown as %q", l.Noisy, l.Untrusted, l.id())
 		}
 	}
-	// Runs whose generator was the limit are shown and decide nothing.
+	// Runs whose generator was the limit are shown but decide nothing.
 	rows := sides(10, 1.2)
 	for i := range 6 {
 		untrust(&rows[10+i])
@@ -365,8 +368,8 @@ func untrust(r *digest.Row) {
 	}
 }
 
-// TestCollateChance: of groups whose rows are equal in truth, some row is called
-// the best in one of twenty at most.
+// TestCollateChance: among groups whose rows are truly equal, at most one in
+// twenty has a best row.
 func TestCollateChance(t *testing.T) {
 	const trials = 400
 	wrong := 0

@@ -13,9 +13,9 @@ import (
 	"carronade/units"
 )
 
-// Text writes the collation for people: of each group what its rows share, and
-// a table. Where it is wider than so many columns (0 is no bound), the table is
-// several below each other, which all begin with VAR.
+// Text writes the collation for people: for each group what its rows share, and
+// a table. A table wider than columns (0: no limit) is split into several below
+// each other, which all begin with VAR.
 func (c *Collation) Text(w io.Writer, style layout.Style, columns int) error {
 	p := &layout.Page{Style: style, Most: columns}
 	for i := range c.Groups {
@@ -35,14 +35,14 @@ func (c *Collation) Text(w io.Writer, style layout.Style, columns int) error {
 	return p.To(w)
 }
 
-// A sheet is a group's table before it is laid out.
+// A sheet is a group's table before layout.
 type sheet struct {
 	head     []string
 	rows     []sheetRow
 	variable int // VAR's column
 }
 
-// A sheetRow is a row of values, and below it their spreads.
+// A sheetRow is a row of values, and the spreads to show below it.
 type sheetRow struct {
 	cells, spread []string
 	colors        map[int]string
@@ -110,8 +110,8 @@ func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 	return s
 }
 
-// id is the newest report of a row, with signs where the generator was the limit of
-// it, or made it noisy, or of how many of them.
+// id is the newest report of a row, with signs if the generator was the limit
+// or made the run noisy; of several runs, with how many of them.
 func (l *Line) id() string {
 	text := l.Reports[0]
 	for _, s := range []struct {
@@ -129,10 +129,10 @@ func (l *Line) id() string {
 	return text
 }
 
-// blanks is how many of them lie between columns.
+// columnGap is the number of blanks between columns.
 const blanks = 2
 
-// write lays the sheet out.
+// write lays out the sheet.
 func (s *sheet) write(p *layout.Page, columns int) {
 	width := func(i int) int {
 		n := layout.Width(s.head[i])
@@ -207,11 +207,11 @@ func (s *sheet) part(p *layout.Page, which []int, columns int) {
 	}
 }
 
-// firsts are the variables that a group's head names first, and names even where
-// they are the same in all groups.
-var firsts = []string{"for", "count", "bytes", "events", "spans", "frames", "size", "rate", "shape", "concurrency", "branch", "revision", "system-mem"}
+// firstSettings are the variables that a group's head lists first, even if they
+// are the same in all groups.
+var firstSettings = []string{"for", "count", "bytes", "events", "spans", "frames", "size", "rate", "shape", "concurrency", "branch", "revision", "system-mem"}
 
-// head is what the rows of a group share: what anybody asks for, and what
+// head writes what the rows of a group share: the usual settings, and what
 // differs from other groups.
 func (c *Collation) head(p *layout.Page, g *Group) {
 	var items []string
@@ -222,11 +222,11 @@ func (c *Collation) head(p *layout.Page, g *Group) {
 			}
 		}
 	}
-	for _, name := range firsts {
+	for _, name := range firstSettings {
 		add(name)
 	}
 	for _, name := range g.Differs {
-		if !slices.Contains(firsts, name) {
+		if !slices.Contains(firstSettings, name) {
 			add(name)
 		}
 	}
@@ -252,7 +252,7 @@ func (c *Collation) head(p *layout.Page, g *Group) {
 	}
 }
 
-// also names what differs within a group and has no column.
+// alsoDiffering names what differs within a group and has no column.
 func (g *Group) also() (out []string) {
 	for _, f := range g.Follows {
 		if f.Name != "revision" {
@@ -262,7 +262,7 @@ func (g *Group) also() (out []string) {
 	return out
 }
 
-// fold puts items into lines, two blanks apart.
+// packLines puts items into lines, two blanks apart.
 func fold(items []string, n int) (lines []string) {
 	line := ""
 	for _, it := range items {
@@ -298,7 +298,7 @@ func flagWords(flags []Setting) string {
 	return layout.Cut(strings.Join(parts, " "), 80)
 }
 
-// shownField is a field's name without what is only there to keep names apart.
+// shownField is a field's name without the prefix that keeps names apart.
 func shownField(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, flagPrefix), labelPrefix)
 }
@@ -328,7 +328,7 @@ func (c *Cell) text() string {
 	return text
 }
 
-// deviation is the spread, "" of a single value.
+// deviation is the spread, "" for a single value.
 func (c *Cell) deviation(ascii bool) string {
 	if c.Spread == nil || c.N < 2 {
 		return ""

@@ -14,8 +14,8 @@ import (
 	"carronade/internal/layout"
 )
 
-// A table that is too wide for a terminal is several, and each says which row is
-// which; where there is none it is whole.
+// A table that is too wide for a terminal is split into several, each of which
+// identifies its rows; without a terminal it stays one table.
 func TestCollateFitsItsTerminal(t *testing.T) {
 	const variable = "apm-server.tracing.enabled"
 	rows := append(runs(1, "a", 3, 50e3, 0.012, 0.02, fields{"flag." + variable: "false"}), runs(2, "b", 3, 60e3, 0.012, 0.02, fields{"flag." + variable: "true", "trusted": false})...)
@@ -42,12 +42,12 @@ func TestCollateFitsItsTerminal(t *testing.T) {
 			t.Errorf("not all tables begin with VAR: %q", heads)
 		}
 		if !strings.Contains(text, "b2 !2") {
-			t.Errorf("it is not said that two of three are not to be trusted:\n%s", text)
+			t.Errorf("the text does not say that two of three are untrusted:\n%s", text)
 		}
 	}
 }
 
-// The seed's table, with the percentiles that it lacks.
+// The table of hey-apm's README, with the percentiles that it lacks.
 const seedTable = `for 30s  events 10  spans 10  frames 10  concurrency 20  branch trace-apm-server
 revision c961d664fbe5
 report id  revision date         pushed    accepted  throughput  per batch  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
@@ -102,8 +102,8 @@ func plainText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestCollateFlags: flags that differ stand in a last column, those that do not
-// above the table.
+// TestCollateFlags: flags that differ are in a last column, the others above
+// the table.
 func TestCollateFlags(t *testing.T) {
 	var b bytes.Buffer
 	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "concurrency=1", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
@@ -162,7 +162,7 @@ func TestCollateCSV(t *testing.T) {
 	}
 }
 
-// A lower bound is one in every form.
+// Every format marks lower bounds.
 func TestCollateCSVOfLowerBounds(t *testing.T) {
 	var b bytes.Buffer
 	rows := append(bounded(runs(1, "a", 3, 50e3, 0.012, 0.02, fields{"flag.x": "1"})), runs(2, "b", 3, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
@@ -173,7 +173,7 @@ func TestCollateCSVOfLowerBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := len(all[0]) - 2 // behind it is how many are noisy
+	last := len(all[0]) - 2 // after it comes the number of noisy runs
 	if all[0][last] != "at_least" || all[1][last] != "response_p99" || all[2][last] != "" {
 		t.Errorf("got %q, %q, %q", all[0][last], all[1][last], all[2][last])
 	}
@@ -215,7 +215,8 @@ func TestCollateJSON(t *testing.T) {
 	}
 }
 
-// TestCollateFields: what Collate asks a store for is all that it looks at.
+// TestCollateFields: Collate reads only the fields that it requests from a
+// store.
 func TestCollateFields(t *testing.T) {
 	rows := append(seed(tracing, true), runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"label.who": "me", "gc_pauses": 3.0})...)
 	for _, words := range [][]string{{tracing, "branch=trace-apm-server"}, {"branch", "branch=trace-apm-server"}, {"concurrency", "--sort=efficiency"}, {"who", "--sort=gc_pauses", "gc_pauses>1"}, {"revision", "revision=c961d664fbe5"}, {"concurrency", "branch=master"}} {
@@ -233,7 +234,7 @@ func TestCollateFields(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := digest.NewDecoder(CollateFields(o))
-		first := CollateFilters(o) // which a store may apply before
+		first := CollateFilters(o) // which a store may apply before Collate
 		var few []digest.Row
 		for i := range rows {
 			b, err := rows[i].MarshalBinary()
@@ -249,7 +250,7 @@ func TestCollateFields(t *testing.T) {
 			}
 		}
 		if len(first) > 0 && len(few) == len(rows) {
-			t.Errorf("%v: no filter goes before", words)
+			t.Errorf("%v: the store could apply no filter", words)
 		}
 		text := func(rows []digest.Row) string {
 			var b bytes.Buffer
@@ -259,7 +260,7 @@ func TestCollateFields(t *testing.T) {
 			return b.String()
 		}
 		if diff := cmp.Diff(text(rows), text(few)); diff != "" {
-			t.Errorf("%v (-all fields +those asked for):\n%s", words, diff)
+			t.Errorf("%v (-all fields +requested fields):\n%s", words, diff)
 		}
 	}
 }

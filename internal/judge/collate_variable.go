@@ -15,7 +15,7 @@ func fault(doing string, err error, hint string) error {
 	return &target.Error{Doing: doing, Err: err, Hint: hint}
 }
 
-// The names of the fields of the system's flags, and of labels, begin so.
+// Prefixes of the names of fields that are flags of the system, and labels.
 const (
 	flagPrefix  = "flag."
 	labelPrefix = "label."
@@ -25,12 +25,12 @@ const (
 type variable struct {
 	name string
 	// flags may differ within a group and are shown: another revision may not
-	// have them, and how a workload scales is asked of each of them apart.
+	// have them, and how a workload scales is examined for each set of flags.
 	flags bool
-	// revisions may differ: VAR says which it is, or on which branch.
+	// revisions may differ: VAR is the revision or the branch.
 	revisions bool
 
-	freed map[string]bool // what frees said of a name: it is asked for every field of every row
+	freed map[string]bool // results of mayDiffer by name: it is called for every field of every row
 }
 
 // variableOf finds VAR among the fields of rows.
@@ -71,8 +71,8 @@ func newVariable(name string, independent bool) *variable {
 	return v
 }
 
-// rank orders the names under which a field is found: its own, a flag's, a
-// label's.
+// rank orders the names under which a field is found: its plain name, a flag's,
+// a label's.
 func rank(name string) int {
 	switch {
 	case strings.HasPrefix(name, flagPrefix):
@@ -89,13 +89,14 @@ func hasField(r *digest.Row, name string) bool {
 	return ok
 }
 
-// shown is the name as people know it.
+// shown is the name without its prefix, for users.
 func (v *variable) shown() string {
 	return strings.TrimPrefix(strings.TrimPrefix(v.name, flagPrefix), labelPrefix)
 }
 
-// frees reports whether a field may differ within a group since it goes with
-// VAR: the revision with the branch, a topic's partitions with how it is made.
+// mayDiffer reports whether a field may differ within a group because it goes
+// with VAR: the revision with the branch, a topic's partitions with the way the
+// topic is created.
 func (v *variable) frees(name string) bool {
 	is, ok := v.freed[name]
 	if !ok {
@@ -121,18 +122,18 @@ func (v *variable) goesWith(name string) bool {
 	return false
 }
 
-// topicPrefix begins the facts of what is written to, which are decided when it
-// is made.
+// topicPrefix begins the facts of the topic written to, which are decided when
+// the topic is created.
 const topicPrefix = "target.topic."
 
-// chooses reports whether a filter chooses what to start from: it is on VAR, or
-// on what goes with it.
+// chooses reports whether a filter selects the rows to start from: it is on
+// VAR, or on a field that goes with VAR.
 func (v *variable) chooses(f digest.Filter) bool {
 	return v.frees(f.Name) || v.frees(flagPrefix+f.Name) || v.frees(labelPrefix+f.Name)
 }
 
-// split parts the filters that choose what to start from from those that hold
-// for every row.
+// split separates the filters that select the rows to start from from those
+// that apply to every row.
 func (v *variable) split(filters digest.Filters) (starts, others digest.Filters) {
 	for _, f := range filters {
 		if v.chooses(f) {
@@ -144,18 +145,18 @@ func (v *variable) split(filters digest.Filters) (starts, others digest.Filters)
 	return starts, others
 }
 
-// An entry is a row with what it is grouped by.
+// An entry is a row with the keys it is grouped by.
 type entry struct {
 	digest.Row
 	value   digest.Value // of VAR
-	start   bool         // to be started from
-	key     string       // equal where the independent variables are, but for VAR and what goes with it
-	derived string       // equal where the settings are that follow from others
-	flags   string       // equal where the system's flags are; "" where they are part of the key
-	plain   string       // equal where the values of VAR are
+	start   bool         // one of the rows to start from
+	key     string       // equal where the independent variables are equal, except VAR and what goes with it
+	derived string       // equal where the settings that follow from others are equal
+	flags   string       // equal where the system's flags are equal; "" where they are part of the key
+	plain   string       // equal where the values of VAR are equal
 }
 
-// A family is rows whose independent variables are the same but for VAR, what
+// A family is rows whose independent variables are equal except for VAR, what
 // goes with it, and the system's flags where those may differ; newest first.
 type family []*entry
 
@@ -176,7 +177,7 @@ func (v *variable) entries(rows []digest.Row) []*entry {
 	return out
 }
 
-// keys makes the keys of entries; equal ones are one string.
+// keys makes the keys of entries; equal keys share one string.
 type keys struct {
 	known               map[string]string
 	main, derived, flag []byte
@@ -210,7 +211,7 @@ func (k *keys) of(v *variable, e *entry) {
 	e.key, e.derived, e.flags = k.one(k.main), k.one(k.derived), k.one(k.flag)
 }
 
-// one is the one string of a key.
+// intern returns the shared string of a key.
 func (k *keys) one(b []byte) string {
 	if s, ok := k.known[string(b)]; ok {
 		return s
@@ -223,7 +224,7 @@ func (k *keys) one(b []byte) string {
 	return s
 }
 
-// families sorts entries apart.
+// families splits entries into families.
 func families(all []*entry) (out []family) {
 	for _, f := range apartBy(all, func(e *entry) string { return e.key }) {
 		out = append(out, f.parted()...)
@@ -231,8 +232,8 @@ func families(all []*entry) (out []family) {
 	return out
 }
 
-// parted parts a family by the settings that follow from others, unless those
-// follow from VAR: then each of its values has one of theirs.
+// splitByDerived splits a family by the settings that follow from others,
+// unless those follow from VAR: then each value of VAR has one set of them.
 func (f family) parted() []family {
 	have := map[string]string{}
 	for _, e := range f {
@@ -244,7 +245,7 @@ func (f family) parted() []family {
 	return []family{f}
 }
 
-// plainValue is equal of values that are, however they were typed.
+// valueKey is equal for equal values, however they were typed.
 func plainValue(v digest.Value) string {
 	if v.Kind == digest.Text {
 		return v.Text
@@ -252,8 +253,7 @@ func plainValue(v digest.Value) string {
 	return strconv.FormatFloat(v.Num, 'g', -1, 64)
 }
 
-// apartBy sorts entries apart by a key, in the order in which each is first
-// met.
+// groupBy groups entries by a key, in the order in which the keys first occur.
 func apartBy(all []*entry, key func(*entry) string) (out []family) {
 	at := map[string]int{}
 	for _, e := range all {
@@ -270,9 +270,9 @@ func apartBy(all []*entry, key func(*entry) string) (out []family) {
 }
 
 // groups makes the groups of a family: one, unless the values to start from
-// were run with several sets of flags, which are no repetitions of each other.
-// Each of those is a group then, beside what the other values have: rows of the
-// same flags where there are any.
+// were run with several sets of flags, which are not repetitions of each other.
+// Then each set is a group, beside the rows of the other values: those with the
+// same flags if there are any.
 func (v *variable) groups(f family) (out []Group) {
 	flags := func(e *entry) string { return e.flags }
 	values := apartBy(f, func(e *entry) string { return e.plain })

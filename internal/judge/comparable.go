@@ -12,15 +12,15 @@ import (
 // A Finding speaks against comparing two sides.
 type Finding struct {
 	// Severe findings make the sides not comparable: what differs may be the
-	// whole reason of a difference. The others are to be known.
+	// only reason for a difference. The others are for information.
 	Severe bool   `json:"severe"`
 	About  string `json:"about"` // client, servers, leaders, host, system, workload, time, trust
 	Text   string `json:"text"`
 }
 
-// findings are what speaks against holding candidate against base. What the
-// sides are meant to differ in (the revision; and, of two workloads, their
-// settings) is said where the workload is.
+// findings are what speaks against comparing base and candidate. Differences
+// that are intended (the revision and, if the workloads differ, their settings)
+// are shown with the workload instead.
 func findings(base, candidate []digest.Row) []Finding {
 	var out []Finding
 	add := func(severe bool, about, subject string, wanted func(digest.Field) bool) {
@@ -33,7 +33,7 @@ func findings(base, candidate []digest.Row) []Finding {
 		return strings.HasPrefix(f.Name, "target.") && !ofRun(f.Name) && f.Name != leaders && !isBrokerSetting(f) && !digest.OfRevision(f.Name)
 	})
 	out = append(out, brokers(base, candidate)...)
-	// A version of the server is what a comparison may be about.
+	// A comparison may be about the version of the server.
 	add(false, "servers", "", func(f digest.Field) bool {
 		return strings.HasPrefix(f.Name, "target.") && digest.OfRevision(f.Name)
 	})
@@ -67,7 +67,7 @@ func isOrAre(n int) string {
 	return "are"
 }
 
-// severeFirst orders findings.
+// severeFirst sorts severe findings before the others.
 func severeFirst(a, b Finding) int {
 	switch {
 	case a.Severe && !b.Severe:
@@ -78,12 +78,12 @@ func severeFirst(a, b Finding) int {
 	return 0
 }
 
-// leaders is the field that says which broker leads which partition.
+// leaders is the field that lists the leading broker of each partition.
 const leaders = "target.topic.leaders"
 
-// attached are the files that the sides carry, such as the servers'
-// configurations, and that are not the same. One that a side has not got says
-// nothing of its servers.
+// attachmentFindings are the attached files, such as the servers'
+// configurations, that differ between the sides. A file that one side lacks
+// says nothing about that side's servers.
 func attached(base, candidate []digest.Row) []Finding {
 	var out []Finding
 	for _, d := range differing(base, candidate, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.AttachmentPrefix) }) {
@@ -99,12 +99,12 @@ func attached(base, candidate []digest.Row) []Finding {
 	return out
 }
 
-// ofRun is whether a fact that a target told is of the run and its client, and
-// says nothing of the servers: what was asked for is compared as a setting, and
+// ofRun is whether a fact reported by a target describes the run and its client
+// rather than the servers: requested settings are compared as settings, and
 // counts and ratios differ from run to run.
 func ofRun(name string) bool {
 	fact := strings.TrimPrefix(name, "target.")
-	return name == brokersDescribed || slices.Contains(runFacts, fact) || slices.ContainsFunc(runNests, func(nest string) bool { return strings.HasPrefix(fact, nest+".") })
+	return name == brokersDescribed || slices.Contains(runFacts, fact) || slices.ContainsFunc(runPrefixes, func(prefix string) bool { return strings.HasPrefix(fact, prefix+".") })
 }
 
 var (
@@ -113,17 +113,17 @@ var (
 		"group", "share_group", "topics", "read_from", "connections", "compressed_to", "distinct_events", "fetch_throttle_s", "logins_renewed",
 		"fetch_logins_renewed", "batch_attempts", "batch_attempts_refused", "batch_attempts_unanswered",
 	}
-	runNests = []string{"request", "transactions", "server_said", "io", "corpus"} // that have others below them
+	runPrefixes = []string{"request", "transactions", "server_said", "io", "corpus"} // prefixes of further names
 )
 
-// hostFact is whether a field is a property of a machine that counts. The name
-// alone makes no difference: containers have a new one every time.
+// hostFact is whether a field is a property of a machine that matters for a
+// comparison. The host name does not: every container has a new one.
 func hostFact(name, prefix string) bool {
 	fact, ok := strings.CutPrefix(name, prefix)
 	return ok && slices.Contains([]string{"os", "kernel", "arch", "cpu", "cores", "cpu_limit", "memory", "memory_limit", "governor", "gomaxprocs"}, fact)
 }
 
-// plainField is a field's name in words.
+// plainField is a field's name as shown to users.
 func plainField(name string) string {
 	for _, prefix := range []string{"target.", "system.host.", "host.", "system."} {
 		name = strings.TrimPrefix(name, prefix)
@@ -155,9 +155,10 @@ func (d *Differing) words() string {
 	return "was " + side(d.Base) + " and is " + side(d.Candidate)
 }
 
-// apart says how the sides lie in time: where all runs of one came before all
-// of the other, whatever changed meanwhile is in the difference. Rows are all
-// that were made: those that were left out were fired in turns, too.
+// timeFindings says how the sides are ordered in time: if all runs of one side
+// came before all runs of the other, any change in between is part of the
+// difference. The rows are all that were run: those left out alternated with
+// the others, too.
 func apart(base, candidate []digest.Row) []Finding {
 	if len(base) == 0 || len(candidate) == 0 {
 		return nil
@@ -168,7 +169,7 @@ func apart(base, candidate []digest.Row) []Finding {
 	if back := first(base).At.Sub(last(candidate).At); back > gap {
 		gap = back
 	}
-	if gap <= 0 || min(len(base), len(candidate)) < 2 && gap <= time.Hour { // of one run each one is always the first
+	if gap <= 0 || min(len(base), len(candidate)) < 2 && gap <= time.Hour { // with one run on each side, one always comes first
 		return nil
 	}
 	text := "all runs of one side were before all runs of the other"
@@ -178,7 +179,7 @@ func apart(base, candidate []digest.Row) []Finding {
 	return []Finding{{Severe: false, About: "time", Text: text + ": drift is part of the difference (compare --run interleaves)"}}
 }
 
-// ago is a span in its largest unit.
+// spanText is a span in its largest unit.
 func ago(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:

@@ -12,10 +12,11 @@ import (
 	"carronade/internal/stats"
 )
 
-// ComparisonSchema names the form of the JSON of a comparison.
+// ComparisonSchema names the format of a comparison's JSON.
 const ComparisonSchema = "carronade.comparison/1"
 
-// Repetitions is how many of each side are the fewest that can tell anything.
+// Repetitions is the smallest number of runs on each side that allows a
+// verdict.
 const Repetitions = stats.Least
 
 // Mixed is the verdict of a comparison whose rows contradict each other.
@@ -23,15 +24,15 @@ const Mixed = "mixed"
 
 // CompareOptions say how to compare.
 type CompareOptions struct {
-	BaseName, CandidateName string // what the sides are called: as they were asked for
+	BaseName, CandidateName string // the names of the sides, as requested
 	Effects                 Effects
 	Untrusted               bool // judge untrustworthy runs too
-	// Revisions are all of a side judged, and not only the newest of each
+	// Revisions judges all revisions of a side, not only the newest of each
 	// workload and branch.
 	Revisions bool
 }
 
-// CompareFields are the fields of rows that Compare looks at.
+// CompareFields are the fields of rows that Compare reads.
 func CompareFields() []string {
 	out := []string{
 		digest.AllIndependent, "target.", "host.", "system.", "flag.", digest.AttachmentPrefix, "version", "seed", "op", "target", "kind",
@@ -54,7 +55,7 @@ type Comparison struct {
 	Base      Side   `json:"base"`
 	Candidate Side   `json:"candidate"`
 	Pairs     []Pair `json:"pairs"`
-	// Unpaired are workloads that one side alone has.
+	// Unpaired are workloads that only one side has.
 	Unpaired []Unpaired `json:"unpaired"`
 	Verdict  string     `json:"verdict"` // of all primary rows: better, worse, Mixed, same, cannot tell
 }
@@ -104,24 +105,25 @@ type Judgement struct {
 	// Effect is the smallest difference worth naming: a share where the
 	// difference is relative, else in the row's unit.
 	Effect float64 `json:"effect"`
-	// AnyChange: the base is 0, of which there are no shares, so that any change
-	// counts that the test is sure of.
+	// AnyChange: the base is 0, so there are no shares, and any significant
+	// change counts.
 	AnyChange bool          `json:"any_change,omitempty"`
 	Verdict   stats.Verdict `json:"verdict"`
 	Why       string        `json:"why,omitempty"`
 	// LowerBounds: one of the medians is only a lower bound.
 	LowerBounds bool `json:"lower_bounds,omitempty"`
-	// Widened: the generators of noisy runs may have moved values. The difference's
-	// interval holds whatever they are without that, and so does the verdict.
+	// Widened: the generators of noisy runs may have moved values. The
+	// difference's interval includes the values without that, and the verdict
+	// is true for both.
 	Widened bool `json:"widened,omitempty"`
 
 	kind  digest.Kind
 	raw   stats.Comparison
-	asked float64 // the effect that was asked for, a share
-	worst float64 // it is worse by no more than that, in the scale of Effect, lower bounds as bad as can be
+	asked float64 // the requested effect, a share
+	worst float64 // upper limit of how much worse it is, in the scale of Effect, with lower bounds as bad as possible
 }
 
-// Estimated is a median with its interval. Null: there is none.
+// Estimated is a median with its interval. Null: it does not exist.
 type Estimated struct {
 	N      int      `json:"n"`
 	Median *float64 `json:"median"`
@@ -143,7 +145,8 @@ type Shift struct {
 	Relative bool     `json:"relative"`
 }
 
-// A Percentile of a time is the median of what the runs of each side had there.
+// A Percentile is the median of the values that the runs of each side have at
+// one percentile of a time.
 type Percentile struct {
 	Time      string   `json:"time"`
 	At        string   `json:"at"` // min, p50, p99.9, max
@@ -154,10 +157,10 @@ type Percentile struct {
 	CandidateAtLeast bool `json:"candidate_at_least,omitempty"`
 }
 
-// Compare holds the candidate's reports against the base's. Reports of one
-// workload are repetitions of each other; workloads that both sides have are
-// compared each on its own, and so is the one workload of one side with the one
-// of the other where they differ. The error says why nothing can be compared.
+// Compare compares the candidate's reports with the base's. Reports of one
+// workload are repetitions of each other. Each workload that both sides have is
+// compared separately; if each side has one workload, these are compared even
+// if they differ. The error says why nothing can be compared.
 func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error) {
 	for i := range base {
 		if slices.ContainsFunc(candidate, func(r digest.Row) bool { return r.ID == base[i].ID }) {
@@ -168,7 +171,7 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 		Schema: ComparisonSchema, Pairs: []Pair{}, Unpaired: []Unpaired{},
 		Base: Side{Name: o.BaseName}, Candidate: Side{Name: o.CandidateName},
 	}
-	if !o.Revisions { // first of all: a revision that came to nothing is no reason to judge the one before
+	if !o.Revisions { // before leaving reports out: a revision whose runs all failed is no reason to judge the one before
 		base, c.Base.Older = newestRevisions(base)
 		candidate, c.Candidate.Older = newestRevisions(candidate)
 	}
@@ -180,8 +183,8 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 	if len(c.Base.Reports) == 0 || len(c.Candidate.Reports) == 0 && count(candidate, died) == 0 {
 		return nil, nothingFit(c)
 	}
-	free := func(name string) bool { return environment(name) || digest.OfRevision(name) }
-	left, right := bundled(base, free, o.Untrusted), bundled(candidate, free, o.Untrusted)
+	excluded := func(name string) bool { return environment(name) || digest.OfRevision(name) }
+	left, right := bundled(base, excluded, o.Untrusted), bundled(candidate, excluded, o.Untrusted)
 	var a, b []bundle // without a partner
 	for _, l := range left {
 		if i := slices.IndexFunc(right, func(r bundle) bool { return r.key == l.key }); i >= 0 {
@@ -211,8 +214,9 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 	return c, nil
 }
 
-// newestRevisions leaves of each workload and branch the reports of the newest
-// revision: older ones are another system. Those that tell no revision stay.
+// newestRevisions keeps, for each workload and branch, the reports of the
+// newest revision: older ones are another system. Reports without a revision
+// stay.
 func newestRevisions(rows []digest.Row) (kept []digest.Row, older int) {
 	for _, b := range bundled(rows, notHistory, true) {
 		var described []digest.Row
@@ -233,7 +237,7 @@ func newestRevisions(rows []digest.Row) (kept []digest.Row, older int) {
 	return kept, older
 }
 
-// Reasons for which nothing can be compared.
+// Reasons why nothing can be compared.
 var (
 	ErrBothSides = errors.New("on both sides")
 	ErrNoneFit   = errors.New("can be judged")
@@ -264,7 +268,7 @@ func ids(rows []digest.Row) []string {
 	return out
 }
 
-// pair compares two bundles, those of their rows that can be judged.
+// pair compares the rows of two bundles that can be judged.
 func pair(l, r bundle, o CompareOptions) Pair {
 	base, _ := fit(l.rows, o.Untrusted)
 	candidate, _ := fit(r.rows, o.Untrusted)
@@ -309,7 +313,7 @@ func settingsDiffer(base, candidate []digest.Row) []Differing {
 	})
 }
 
-// measured are the sides of which some report can be judged.
+// measured are the sides with at least one report that can be judged.
 func measured(sides ...[]digest.Row) [][]digest.Row {
 	return slices.DeleteFunc(sides, func(rows []digest.Row) bool { return len(rows) == 0 })
 }
@@ -323,7 +327,7 @@ func judge(qs []quantity, base, candidate []digest.Row, e Effects) []Judgement {
 	return contests(all, stats.Defaults)
 }
 
-// judgement is a comparison of a quantity, for documents.
+// judgement turns a comparison of a quantity into a row of a document.
 func judgement(q quantity, c stats.Comparison, kind digest.Kind) Judgement {
 	j := Judgement{
 		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Confidence: stats.Confidence, Effect: c.Effect, AnyChange: c.AnyChange, Verdict: c.Verdict,
@@ -350,7 +354,7 @@ func estimated(e stats.Estimate) Estimated {
 	return out
 }
 
-// finite is a number for JSON, which knows no others.
+// finite is a number for JSON, nil if JSON cannot represent it.
 func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -358,7 +362,7 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// orEmpty is a list for JSON, which is never null.
+// orEmpty replaces nil by an empty list, so that JSON has no null.
 func orEmpty[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -383,11 +387,11 @@ func unitOf(k digest.Kind) string {
 	return ""
 }
 
-// distributed are the percentiles that a distribution is told by.
+// distributionPoints are the percentiles that describe a distribution.
 var distributed = []string{"min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
 
-// Share is which share of events had a time at most as long, false for the
-// longest: where that lies depends on how many there were.
+// Share is the share of events whose time was at most this long. It is false
+// for the maximum: its share depends on the number of events.
 func (p *Percentile) Share() (float64, bool) {
 	switch digits, ok := strings.CutPrefix(p.At, "p"); {
 	case ok:
@@ -422,9 +426,9 @@ func distribution(base, candidate []digest.Row) []Percentile {
 	return out
 }
 
-// verdict is that of the primary rows of all pairs, and of runs that came to
-// nothing: worse or better where none speaks against it, mixed where one does, and cannot tell where none does and
-// not all are the same.
+// verdict combines the primary rows and the survival of all pairs: worse or
+// better if none contradicts it, mixed if one does; otherwise cannot tell if
+// any cannot tell, else same.
 func (c *Comparison) verdict() string {
 	n := map[stats.Verdict]int{}
 	for _, p := range c.Pairs {

@@ -58,7 +58,7 @@ func TestCompare(t *testing.T) {
 			verdict: "cannot tell",
 		},
 		{
-			name: "an effect of its own", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(2, "b", 8, level*1.1, p99*1.3, 0.01),
+			name: "a separate effect for one row", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(2, "b", 8, level*1.1, p99*1.3, 0.01),
 			o:    CompareOptions{Effects: Effects{All: 0.03, Of: map[string]float64{"response_p99": 0.5}}},
 			want: []string{"throughput: better ", "response p99: same "}, verdict: "better",
 		},
@@ -90,7 +90,7 @@ func TestCompare(t *testing.T) {
 			want: []string{"throughput: same ", "response p99: same "}, verdict: "same",
 		},
 		{
-			name: "untrusted runs are wanted", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(3, "c", 8, level*2, p99*2, 0.01, untrusted),
+			name: "untrusted runs are accepted", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(3, "c", 8, level*2, p99*2, 0.01, untrusted),
 			o: CompareOptions{Untrusted: true}, want: []string{"throughput: better ", "response p99: worse "}, verdict: "mixed",
 		},
 		{
@@ -126,7 +126,7 @@ func TestCompare(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if c.Verdict != tt.verdict {
-				t.Errorf("in all: got %q, want %q", c.Verdict, tt.verdict)
+				t.Errorf("verdict: got %q, want %q", c.Verdict, tt.verdict)
 			}
 			checkPage(t, c.Text)
 			checkJSON(t, c)
@@ -134,7 +134,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// bounded has the times of rows as lower bounds.
+// bounded turns the p99 of rows into lower bounds.
 func bounded(rows []digest.Row) []digest.Row {
 	for i := range rows {
 		for j, f := range rows[i].Fields {
@@ -146,7 +146,7 @@ func bounded(rows []digest.Row) []digest.Row {
 	return rows
 }
 
-// without takes the field away.
+// without removes the field.
 func without(rows []digest.Row, name string) []digest.Row {
 	for i := range rows {
 		var keep []digest.Field
@@ -165,7 +165,7 @@ func between(base, candidate []digest.Row) []Finding {
 	return pair(bundle{rows: base}, bundle{rows: candidate}, CompareOptions{}).Findings
 }
 
-// What differs between the sides is said, and what of it makes them
+// Every difference between the sides is reported, and whether it makes them
 // incomparable.
 func TestFindings(t *testing.T) {
 	late := func(rows []digest.Row, by time.Duration) []digest.Row {
@@ -192,7 +192,7 @@ func TestFindings(t *testing.T) {
 		{"noise of the generator", fields{"trust_level": "noisy"}, 0, []string{"trust: 6 of the candidate's 6 runs are noisy: intervals and verdicts allow for what their generators added"}},
 		{"address", fields{"target": "kafka://elsewhere:9092/t"}, 0, []string{"target: target was kafka://127.0.0.1/t and is kafka://elsewhere:9092/t"}},
 		{"another port of this machine", fields{"target": "kafka://127.0.0.1:4711/t"}, 0, nil},
-		{"in turn", nil, 3 * 24 * time.Hour, []string{"time: all runs of one side were before all runs of the other, 2 days apart: drift is part of the difference (compare --run interleaves)"}},
+		{"one side after the other", nil, 3 * 24 * time.Hour, []string{"time: all runs of one side were before all runs of the other, 2 days apart: drift is part of the difference (compare --run interleaves)"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
@@ -210,7 +210,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// The port of a server on this machine is none of its properties.
+// The port of a server on this machine does not count as a difference.
 func TestTargetsOfThisMachine(t *testing.T) {
 	for typed, want := range map[string]string{
 		"kafka://127.0.0.1:4711/t": "kafka://127.0.0.1/t", "riemann://[::1]:5555": "riemann://[::1]", "kafka://localhost/t": "kafka://localhost/t",
@@ -222,7 +222,7 @@ func TestTargetsOfThisMachine(t *testing.T) {
 	}
 }
 
-// Another file of the same name is another configuration.
+// A different file of the same name is a different configuration.
 func TestAttachmentsDiffer(t *testing.T) {
 	one, other := fields{"attachment.server.properties": "#1"}, fields{"attachment.server.properties": "#2"}
 	got := between(runs(1, "a", 6, 1, 1, 0.01, one), runs(2, "b", 6, 1, 1, 0.01, other))
@@ -231,11 +231,11 @@ func TestAttachmentsDiffer(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got := between(runs(1, "a", 6, 1, 1, 0.01, one), runs(2, "b", 6, 1, 1, 0.01, one)); len(got) != 0 {
-		t.Errorf("got %+v of equal ones", got)
+		t.Errorf("got %+v for equal files", got)
 	}
 }
 
-// What was not what it seems is severe, and comes first.
+// Findings that make the sides incomparable come first.
 func TestSevereFindingsComeFirst(t *testing.T) {
 	got := between(runs(1, "a", 6, 1, 1, 0.01), runs(2, "b", 6, 1, 1, 0.01, fields{"seed": 2.0, "target": "kafka://x:1/t", "version": "2", "target.topic.leaders": "1: 0"}))
 	severe := true
@@ -264,12 +264,12 @@ func TestComparisonText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), layout.Red+"worse") {
-		t.Errorf("what is worse is not red:\n%s", b.String())
+		t.Errorf("the verdict worse is not red:\n%s", b.String())
 	}
 }
 
-// An A/A comparison of whole reports is called better or worse as seldom as
-// the samples alone are: no other row has a say.
+// Only the primary rows decide the verdict of a comparison, so that equal runs
+// are called better or worse as rarely as their samples are.
 func TestOnlyPrimaryRowsDecide(t *testing.T) {
 	base, candidate := runs(1, "a", 8, 50e3, 0.012, 0.005), runs(2, "b", 8, 50e3, 0.012, 0.005)
 	for i := range candidate {
@@ -293,7 +293,8 @@ func TestOnlyPrimaryRowsDecide(t *testing.T) {
 	}
 }
 
-// checkPage checks that a text fits its columns and has no color unasked for.
+// checkPage checks that a text fits its columns and has no color unless
+// requested.
 func checkPage(t *testing.T, text func(io.Writer, layout.Style) error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -308,8 +309,7 @@ func checkPage(t *testing.T, text func(io.Writer, layout.Style) error) {
 	}
 }
 
-// checkJSON checks that a document is JSON, and without null where there
-// should be a list.
+// checkJSON checks that a document is JSON, and has no null in place of a list.
 func checkJSON(t *testing.T, v any) {
 	t.Helper()
 	b, err := json.Marshal(v)

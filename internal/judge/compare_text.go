@@ -13,8 +13,8 @@ import (
 	"carronade/units"
 )
 
-// Text writes the comparison for people: what speaks against it first, then
-// the rows that verdicts stand on, then the others and the distributions.
+// Text writes the comparison for people: first what speaks against it, then the
+// rows on which verdicts are based, then the others and the distributions.
 func (c *Comparison) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	p.Title("compare " + c.Base.Name + " with " + c.Candidate.Name)
@@ -33,7 +33,7 @@ func (c *Comparison) Text(w io.Writer, style layout.Style) error {
 	return p.To(w)
 }
 
-// leftOut says which reports were not judged, by reason.
+// leftOut lists the reports that were not judged, by reason.
 func leftOut(p *layout.Page, out []LeftOut) {
 	var whys []string
 	of := map[string][]string{}
@@ -48,7 +48,7 @@ func leftOut(p *layout.Page, out []LeftOut) {
 	}
 }
 
-// words are how many reports a side has, and which.
+// words are the number of a side's reports, and their ids.
 func (s *Side) words() string {
 	text := fmt.Sprintf("%s: %s", units.Plural(len(s.Reports), "report"), list(s.Reports, 12))
 	if len(s.Reports) == 0 {
@@ -60,7 +60,7 @@ func (s *Side) words() string {
 	return text
 }
 
-// list joins names, at most so many.
+// list joins names, at most most of them.
 func list(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, " ")
@@ -68,14 +68,14 @@ func list(names []string, most int) string {
 	return fmt.Sprintf("%s and %d others", strings.Join(names[:most-1], " "), len(names)-most+1)
 }
 
-// shownSettings are the settings that a workload is told by.
+// shownSettings are the settings that describe a workload.
 var shownSettings = []string{
 	"rate", "shape", "concurrency", "for", "count", "bytes", "size", "payload", "acks", "linger", "batch-size", "compression", "key", "clients",
 	"events", "spans", "frames", "batch-events", "max-in-flight", "system-mem",
 }
 
-// workloadWords tell a workload by the settings that matter to people, and all
-// flags of the system.
+// workloadWords describes a workload by the settings that matter to people, and
+// all flags of the system.
 func workloadWords(settings []Setting) string {
 	value := map[string]string{}
 	var flags []string
@@ -127,8 +127,8 @@ func (pr *Pair) text(p *layout.Page, several bool) {
 	distributions(p, pr.Distribution)
 }
 
-// judgements writes rows with their verdicts, and below them why those that
-// cannot tell cannot.
+// judgements writes rows with their verdicts, and below them the reasons of
+// those that cannot tell.
 func judgements(p *layout.Page, rows []Judgement) {
 	g := &layout.Table{Headings: 1, Left: []int{5}}
 	g.Row("", "base", "candidate", "differs", "95% interval", "verdict")
@@ -182,10 +182,10 @@ func judgements(p *layout.Page, rows []Judgement) {
 	}
 }
 
-// widenedWords say why an interval is wider than chance makes it.
+// widenedWords explain why an interval is wider than chance makes it.
 const widenedWords = "the interval allows for what the generators of noisy runs added"
 
-// fromZero is what is said of a verdict that no effect has a part in.
+// fromZero is the note for a verdict to which no effect applies.
 const fromZero = "the base is 0, so there are no percentages: any significant change counts"
 
 // decidedFromZero is whether a row differs from a base of 0.
@@ -208,8 +208,8 @@ func (j *Judgement) value(e Estimated) string {
 	return text
 }
 
-// change is the difference and its interval in words. Where one median is a
-// lower bound the difference is a bound too, whose other end nobody knows.
+// change is the difference and its interval in words. If one median is a lower
+// bound, the difference is a bound too, and its other end is unknown.
 func (j *Judgement) change() (difference, interval string) {
 	d := j.Difference
 	if d == nil {
@@ -229,8 +229,7 @@ func (j *Judgement) change() (difference, interval string) {
 	return difference, interval
 }
 
-// amount is one end of a difference: a share with its sign, or an amount of a
-// kind with its sign.
+// amount is a difference with its sign: a share, or an amount of a kind.
 func amount(v float64, relative bool, kind digest.Kind) string {
 	if relative || kind == digest.Share {
 		return signed(v)
@@ -293,8 +292,8 @@ func verdictColor(v stats.Verdict) string {
 	return ""
 }
 
-// distributions writes percentiles side by side, a bar for how much longer or
-// shorter the candidate's is.
+// distributions writes percentiles side by side, with a bar for how much longer
+// or shorter the candidate's are.
 func distributions(p *layout.Page, all []Percentile) {
 	for i, d := range all {
 		if i > 0 && all[i-1].Time == d.Time {
@@ -308,7 +307,7 @@ func distributions(p *layout.Page, all []Percentile) {
 			}
 			change, bar := "", ""
 			switch {
-			case e.BaseAtLeast || e.CandidateAtLeast: // nobody knows by how much
+			case e.BaseAtLeast || e.CandidateAtLeast: // the difference is unknown
 			case e.Base != nil && e.Candidate != nil && *e.Base > 0 && *e.Candidate > 0:
 				change, bar = signed(*e.Candidate / *e.Base - 1), ratioBar(*e.Candidate / *e.Base, p.Style.ASCII)
 			}
@@ -330,8 +329,8 @@ func duration(seconds *float64, atLeast bool) string {
 	return text
 }
 
-// ratioBar draws a ratio on both sides of a line that stands for equal: a cell
-// is 5 %, and a full side is 50 % or more.
+// ratioBar draws a ratio to the left or right of a line that means equal: a
+// cell is 5 %, and a full side is 50 % or more.
 func ratioBar(ratio float64, ascii bool) string {
 	const cells = 10
 	full, line := "█", "│"
@@ -346,16 +345,16 @@ func ratioBar(ratio float64, ascii bool) string {
 	return strings.Repeat(" ", cells) + line + strings.Repeat(full, n)
 }
 
-// Words tell a workload that was compared in one line.
+// Words describe a compared workload in one line.
 func (pr *Pair) Words() string { return pr.Op + " " + pr.Target + ", " + workloadWords(pr.Workload) }
 
-// Words tell a workload that one side alone has in one line.
+// Words describe a workload that only one side has, in one line.
 func (u *Unpaired) Words() string {
 	return fmt.Sprintf("the %s alone has %s of %s", u.Side, units.Plural(len(u.Reports), "report"), workloadWords(u.Workload))
 }
 
-// Words tell a row in one line: both medians, the difference with its interval,
-// the verdict, and why there is none.
+// Words describe a row in one line: both medians, the difference with its
+// interval, the verdict, and why there is none.
 func (j *Judgement) Words() string {
 	return j.words(j.numbers("base", "candidate")+": "+j.verdict(), j.Why)
 }
@@ -371,7 +370,7 @@ func (j *Judgement) words(text, why string) string {
 	return text
 }
 
-// numbers are the medians of both sides, by what those are called, and the
+// numbers are the medians of both sides under the given names, and the
 // difference.
 func (j *Judgement) numbers(base, candidate string) string {
 	difference, interval := j.change()

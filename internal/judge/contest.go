@@ -7,19 +7,20 @@ import (
 	"carronade/internal/stats"
 )
 
-// A contest is one quantity of two sides. It knows which of their values are
-// lower bounds: percentiles that fell among events that were never answered.
-// They enter tests as they stand, and each verdict is then tried against them:
-// it stays only if it would be the same were they as bad as can be.
+// A contest is one quantity of two sides. Some of their values are lower
+// bounds: percentiles that fell among events that were never answered. The
+// tests use these as they are. Each verdict is then tested again with the
+// bounds as bad as possible, and stays only if it is the same.
 type contest struct {
 	quantity
-	base      [][]digest.Row // of a comparison one list; of a history one a revision
+	base      [][]digest.Row // of a comparison one list; of a history one per revision
 	candidate []digest.Row
 	history   bool
-	effect    float64 // as it was asked for
+	effect    float64 // as requested
 }
 
-// A raising says whose lower bounds are taken to be as bad as can be.
+// A raisedSide is the side whose lower bounds are taken to be as bad as
+// possible.
 type raising int
 
 const (
@@ -29,8 +30,8 @@ const (
 	raisings
 )
 
-// A leaning says whose values are taken without what their generators may have
-// added to them.
+// A correctedSide is the side whose values are taken without what their
+// generators may have added to them.
 type leaning int
 
 const (
@@ -39,8 +40,8 @@ const (
 	candidateLower
 )
 
-// leaned is the contest for the statistics, with one side's values without what their
-// generators may have added.
+// correctedRow is the contest for the statistics, with the values of one side
+// without what their generators may have added.
 func (c *contest) leaned(to leaning) stats.Row {
 	r := c.row(nobodys)
 	switch {
@@ -69,8 +70,9 @@ func (c *contest) row(up raising) stats.Row {
 	if up == bases {
 		ceiling = c.ceiling()
 		if c.history && len(c.base) >= stats.Levels {
-			// The test against a history is Student's, which a single value
-			// without an end would blind: there they are as bad as the newest.
+			// The test against a history is Student's, and a single huge value
+			// would hide every difference from it: there the bounds are as bad
+			// as the newest.
 			ceiling = most(c.candidate, c.field)
 		}
 	}
@@ -85,11 +87,11 @@ func (c *contest) row(up raising) stats.Row {
 	return r
 }
 
-// beyond takes the worst value there is to one that is worse by more than any
-// effect: nothing that tests and intervals make of values is larger.
+// ceilingFactor times the worst value is worse than it by more than any effect:
+// no value that tests and intervals compute is larger.
 const beyond = 4
 
-// ceiling is beyond all that was measured.
+// ceiling is a value larger than everything measured.
 func (c *contest) ceiling() float64 {
 	v := most(c.candidate, c.field)
 	for _, rows := range c.base {
@@ -98,7 +100,7 @@ func (c *contest) ceiling() float64 {
 	return beyond * v
 }
 
-// contests judges quantities together.
+// judgeContests judges quantities together.
 func contests(all []contest, o stats.Options) []Judgement {
 	family := func(up raising) []stats.Comparison {
 		rows := make([]stats.Row, len(all))
@@ -108,7 +110,7 @@ func contests(all []contest, o stats.Options) []Judgement {
 		return stats.Family(rows, o)
 	}
 	out := make([]Judgement, len(all))
-	var doubted [raisings]bool // whose lower bounds there are
+	var doubted [raisings]bool // the sides that have lower bounds
 	moved := false
 	for i, found := range family(nobodys) {
 		c := &all[i]
@@ -153,7 +155,8 @@ func contests(all []contest, o stats.Options) []Judgement {
 	return out
 }
 
-// try takes a verdict back that lower bounds might overturn, and does.
+// withdraw withdraws a verdict listed in at if the given verdict, the one with
+// lower bounds as bad as possible, differs from it.
 func (j *Judgement) try(verdict stats.Verdict, at ...stats.Verdict) {
 	for _, v := range at {
 		if j.Verdict == v && verdict != v {
@@ -162,8 +165,8 @@ func (j *Judgement) try(verdict stats.Verdict, at ...stats.Verdict) {
 	}
 }
 
-// widen makes the interval hold another one as well, of values that may be the true
-// ones, and takes a verdict back that those would not give.
+// widen extends the interval to include another one, of values that may be the
+// true ones, and withdraws a verdict that the other comparison does not give.
 func (j *Judgement) widen(other *stats.Comparison, better stats.Direction) {
 	j.worst = max(j.worst, other.Difference.Worst(better))
 	if d := j.Difference; d != nil && d.Lo != nil && d.Hi != nil && other.Difference.Bounded() {
@@ -175,10 +178,10 @@ func (j *Judgement) widen(other *stats.Comparison, better stats.Direction) {
 	}
 }
 
-// movedWords say that a bound covers a difference.
+// movedWords explain that the generators' bounds cover a difference.
 const movedWords = "in noisy runs the generator may have caused a difference of this size"
 
-// boundWords say why numbers are not to be relied on.
+// boundWords explain why numbers are not reliable.
 func (j *Judgement) boundWords() string {
 	if j.LowerBounds {
 		return "some events were never answered, so this time is a lower bound"
@@ -186,11 +189,11 @@ func (j *Judgement) boundWords() string {
 	return "some events were never answered, so in some runs this time is a lower bound"
 }
 
-// sample is one number of each row that has the field.
+// sample is one number for each row that has the field.
 func sample(rows []digest.Row, field string) []float64 { return raised(rows, field, math.NaN()) }
 
-// raised is the sample with its lower bounds at a ceiling, if one is given
-// that is higher than they are.
+// raised is the sample with its lower bounds raised to ceiling if that is
+// higher; a NaN ceiling raises none.
 func raised(rows []digest.Row, field string, ceiling float64) []float64 {
 	var out []float64
 	for i := range rows {
@@ -198,7 +201,7 @@ func raised(rows []digest.Row, field string, ceiling float64) []float64 {
 		if !ok || math.IsNaN(x) || math.IsInf(x, 0) {
 			continue
 		}
-		if ceiling > x { // seldom asked for
+		if ceiling > x {
 			if v, _ := rows[i].Get(field); v.AtLeast() {
 				x = ceiling
 			}
@@ -208,7 +211,7 @@ func raised(rows []digest.Row, field string, ceiling float64) []float64 {
 	return out
 }
 
-// most is the largest value of a field, 0 of none.
+// largest is the largest value of a field, 0 if there is none.
 func most(rows []digest.Row, field string) float64 {
 	v := 0.0
 	for _, x := range sample(rows, field) {
@@ -232,14 +235,14 @@ func countBounds(field string, lists [][]digest.Row) (bounds, all int) {
 	return bounds, all
 }
 
-// anyBound is whether some row has only a bound of the field.
+// anyBound is whether some row has only a lower bound of the field.
 func anyBound(field string, lists ...[]digest.Row) bool {
 	bounds, _ := countBounds(field, lists)
 	return bounds > 0
 }
 
-// lowerBounds is whether half of the rows or more have only a bound of the
-// field, and so their median is one.
+// lowerBounds is whether at least half of the rows have only a lower bound of
+// the field, so that their median is one.
 func lowerBounds(field string, lists ...[]digest.Row) bool {
 	bounds, all := countBounds(field, lists)
 	return bounds > 0 && 2*bounds >= all

@@ -14,12 +14,12 @@ import (
 	"carronade/internal/stats"
 )
 
-// A verdict stays if it would be the same were lower bounds as bad as can be.
+// A verdict stays if it would be the same with lower bounds as bad as possible.
 func TestVerdictsAgainstLowerBounds(t *testing.T) {
 	const level, p99 = 50e3, 0.012
 	for _, tt := range []struct {
 		name            string
-		base, candidate int // so many of ten are bounds
+		base, candidate int // number of bounds among ten
 		factor          float64
 		want            stats.Verdict
 		why             string
@@ -52,7 +52,7 @@ func TestVerdictsAgainstLowerBounds(t *testing.T) {
 	}
 }
 
-// The sign of a lower bound stands where one is, and nowhere else.
+// The sign of a lower bound is shown where one is, and nowhere else.
 func TestLowerBoundsAreShown(t *testing.T) {
 	text := func(base, candidate []digest.Row) map[string]string {
 		c, err := Compare(base, candidate, CompareOptions{})
@@ -90,13 +90,13 @@ func TestLowerBoundsAreShown(t *testing.T) {
 				t.Errorf("got %q and %q,\nwant %q and %q", lines["response p99 "], lines["p99 "], tt.row, tt.percentile)
 			}
 			if strings.Contains(lines["throughput "]+lines["p50 "], ">=") {
-				t.Errorf("what is no bound is shown as one: %q", lines)
+				t.Errorf("a value that is not a bound is shown as one: %q", lines)
 			}
 		})
 	}
 }
 
-// times are a history of single runs whose p99s are those.
+// p99History is a history of single runs with the given p99s.
 func times99(p99 func(i int) float64, n int) []digest.Row {
 	rows := history(1, n, 1, 0.002, level)
 	rnd := rand.New(rand.NewPCG(3, 3))
@@ -110,8 +110,8 @@ func times99(p99 func(i int) float64, n int) []digest.Row {
 	return rows
 }
 
-// What counts are the lower bounds of the revisions that the newest is compared
-// against, and not of those before the last step.
+// Only the lower bounds of the revisions that the newest is compared with
+// count, not those before the last step.
 func TestLowerBoundsOfAHistory(t *testing.T) {
 	step := func(i int) float64 {
 		if i < 12 {
@@ -129,7 +129,7 @@ func TestLowerBoundsOfAHistory(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		p99      func(int) float64
-		from, to int // are bounds
+		from, to int // the range of lower bounds
 		want     string
 		shown    [2]bool // of the base, of the newest
 	}{
@@ -156,7 +156,7 @@ func TestLowerBoundsOfAHistory(t *testing.T) {
 	}
 }
 
-// A level that is a lower bound is none that a step for the worse can stand on.
+// A step for the worse does not count if the level before it is a lower bound.
 func TestStepFromLowerBounds(t *testing.T) {
 	up := func(i int) float64 {
 		if i < 12 {
@@ -179,7 +179,7 @@ func TestStepFromLowerBounds(t *testing.T) {
 	checkPage(t, v.Text)
 }
 
-// From 0 there are no shares: differences are amounts, and said to be.
+// There are no shares of 0: differences are amounts, and are shown as such.
 func TestEffectBesideZero(t *testing.T) {
 	zero := func(rows []digest.Row) []digest.Row {
 		for i := range rows {
@@ -226,8 +226,8 @@ func TestEffectBesideZero(t *testing.T) {
 	}
 }
 
-// A history with one outage keeps its steps as shares, and says what it may be
-// worse by in the unit of the row.
+// In a history with one outage, steps remain shares, and how much worse a row
+// may be is given in its unit.
 func TestHistoryWithAnOutage(t *testing.T) {
 	rows := history(1, 30, 1, 0.02, func(i int) float64 {
 		switch {
@@ -246,7 +246,7 @@ func TestHistoryWithAnOutage(t *testing.T) {
 	if len(s) != 1 || !s[0].Relative || math.Abs(s[0].Change+0.2) > 0.02 || !strings.HasPrefix(v.Groups[0].Rows[0].Reason, "-2") && !strings.HasPrefix(v.Groups[0].Rows[0].Reason, "-1") {
 		t.Errorf("got %+v, %q", s, v.Groups[0].Rows[0].Reason)
 	}
-	// With it among the base, what is too noisy is told in events a second.
+	// With the outage in the base, the noise is given in events per second.
 	few := history(2, 2, 8, 0.02, level)
 	for k, f := range few[0].Fields {
 		if f.Name == "throughput" {
@@ -262,7 +262,8 @@ func TestHistoryWithAnOutage(t *testing.T) {
 	checkPage(t, v.Text)
 }
 
-// Of more revisions than are looked at, the older ones are no new runs.
+// If there are more revisions than are examined, the older ones are not new
+// runs.
 func TestConfirmKnowsOldReports(t *testing.T) {
 	var rows []digest.Row
 	rnd := rand.New(rand.NewPCG(9, 9))
@@ -282,7 +283,7 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 	if again, err := v.Confirm(rows, VerifyOptions{}); err == nil {
 		t.Errorf("%d old reports were taken for new ones", len(again.Groups[0].Confirmed.Reports))
 	}
-	// Neither is one that was beyond the limit of the first look.
+	// Nor is a report beyond the limit of the first verification.
 	fresh := row("new", start.Add(1000*time.Hour), fields{"throughput": 40e3})
 	v.Know([]digest.Row{{ID: "beyond"}})
 	beyond := row("beyond", start.Add(-time.Hour))
@@ -291,12 +292,13 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := again.Groups[0].Confirmed; len(c.Reports) != 1 || c.Reports[0] != "new" || !c.Again {
-		t.Errorf("got %+v, want the new one alone", c)
+		t.Errorf("got %+v, want only the new one", c)
 	}
 }
 
-// A gate over a base of 0: what cannot be less is not worse, and what may be
-// more by chance is told in its unit, without an effect that would not help.
+// A gate with a base of 0: a quantity that cannot decrease is not worse, and
+// one that may be larger by chance is described in its unit, without advising
+// an effect that would not help.
 func TestGateFromZero(t *testing.T) {
 	set := func(rows []digest.Row, field string, values ...float64) {
 		for i := range rows {

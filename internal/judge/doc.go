@@ -1,11 +1,11 @@
-// Package judge answers questions about kept reports: how runs that differ in
-// one thing alone stand side by side (Collate), whether one setting is better
-// than another (Compare), whether the newest revision is worse than what came
-// before it (Verify), and the tables that other tools end with. It answers for
-// which reports may be compared with each other, and for words and tables of
-// what came of it; it refuses to know where reports are kept, and what a
-// terminal is.
+// Package judge answers questions about stored reports: it sets runs that
+// differ in one variable side by side (Collate), compares one setting with
+// another (Compare), checks whether the newest revision is worse than earlier
+// ones (Verify), and writes the tables that other tools print at the end of a
+// run. It decides which reports may be compared with each other, and writes the
+// results as text and tables. It does not know where reports are stored or what
+// a terminal is.
 //
-// Its invariant: a verdict is given only where the statistics carry it, and
-// whoever reads one reads first what speaks against the comparison.
+// Its invariant: it gives a verdict only where the statistics support one, and
+// the reader sees what speaks against the comparison before the verdict.
 package judge

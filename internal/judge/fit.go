@@ -7,15 +7,15 @@ import (
 	"carronade/load"
 )
 
-// A LeftOut report is one that is not judged.
+// A LeftOut is a report that is not judged.
 type LeftOut struct {
 	ID  string `json:"id"`
 	Why string `json:"why"`
 }
 
-// unfit says why a report cannot be judged, "" if it can: its run goes on, was
-// cut short or measured nothing, or its generator was the limit, unless such
-// are wanted.
+// unfit says why a report cannot be judged, "" if it can: its run is still
+// running, was cut short or measured nothing, or its generator was the limit,
+// unless untrusted runs are accepted.
 func unfit(r *digest.Row, untrusted bool) string {
 	truth := func(name string) (is, known bool) {
 		v, ok := r.Num(name)
@@ -40,7 +40,7 @@ func unfit(r *digest.Row, untrusted bool) string {
 	return ""
 }
 
-// fit sorts out what cannot be judged.
+// fit separates the rows that can be judged from those that cannot.
 func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
 	for i := range rows {
 		if why := unfit(&rows[i], untrusted); why != "" {
@@ -52,18 +52,18 @@ func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
 	return fit, out
 }
 
-// died is whether a run ended because the system under test did, which no one
-// who leaves such runs out may forget: those that are left are the good ones.
+// died is whether a run ended because the system under test did. Whoever leaves
+// such runs out must still count them: the remaining runs are the good ones.
 func died(r *digest.Row) bool { return r.Text("stopped") == string(load.BySystem) }
 
-// aborted is whether a run says nothing of what it measured, not even that it
-// could not be measured: it goes on, or somebody ended it before it was done.
+// aborted is whether a run says nothing about what it measured, not even that
+// it could not be measured: it is still running, or a user ended it early.
 func aborted(r *digest.Row) bool {
 	partial, known := r.Num("partial")
 	return r.Running || r.Text("stopped") == string(load.Interrupted) && (partial != 0 || !known)
 }
 
-// count counts rows that are so.
+// count counts the rows for which so is true.
 func count(rows []digest.Row, so func(*digest.Row) bool) (n int) {
 	for i := range rows {
 		if so(&rows[i]) {
@@ -73,11 +73,11 @@ func count(rows []digest.Row, so func(*digest.Row) bool) (n int) {
 	return n
 }
 
-// bundled sorts rows apart by their variables, as bundles does, those that
-// cannot be judged included. A run that came to nothing may not know all that
-// others know of the servers: it belongs to the workload that it shares
-// everything else with, the newest of several.
-func bundled(rows []digest.Row, free func(string) bool, untrusted bool) []bundle {
+// bundlesWithUnfit splits rows by their variables as bundles does, including
+// rows that cannot be judged. A failed run may not know everything that others
+// know of the servers: it belongs to the workload with which it shares
+// everything else, or to the newest of several.
+func bundled(rows []digest.Row, excluded func(string) bool, untrusted bool) []bundle {
 	var good, bad []digest.Row
 	for i := range rows {
 		if unfit(&rows[i], untrusted) == "" {
@@ -86,25 +86,25 @@ func bundled(rows []digest.Row, free func(string) bool, untrusted bool) []bundle
 			bad = append(bad, rows[i])
 		}
 	}
-	out := bundles(good, free)
+	out := bundles(good, excluded)
 	of := make(map[string]int, len(out))
 	for i := range out {
 		of[out[i].key] = i
 	}
 	home := func(r *digest.Row) int {
-		if i, ok := of[key(r, free)]; ok {
+		if i, ok := of[key(r, excluded)]; ok {
 			return i
 		}
 		at := -1
 		for i := range out {
 			last := out[i].rows[len(out[i].rows)-1]
-			if alike(r, &last, free) && (at < 0 || last.At.After(out[at].rows[len(out[at].rows)-1].At)) {
+			if alike(r, &last, excluded) && (at < 0 || last.At.After(out[at].rows[len(out[at].rows)-1].At)) {
 				at = i
 			}
 		}
 		return at
 	}
-	at := make([]int, len(bad)) // before any is added: what they join is what was measured
+	at := make([]int, len(bad)) // before any is added: they join only what was measured
 	for i := range bad {
 		at[i] = home(&bad[i])
 	}
@@ -119,15 +119,15 @@ func bundled(rows []digest.Row, free func(string) bool, untrusted bool) []bundle
 	for i := range out {
 		slices.SortStableFunc(out[i].rows, byTime)
 	}
-	return append(out, bundles(rest, free)...)
+	return append(out, bundles(rest, excluded)...)
 }
 
-// alike is whether a row has the variables of another, as far as it knows of
-// those that servers tell of themselves.
-func alike(r, other *digest.Row, free func(string) bool) bool {
+// sameVariables is whether a row has the variables of another. Variables that
+// servers report about themselves may be missing from the row.
+func alike(r, other *digest.Row, excluded func(string) bool) bool {
 	described := func(name string) bool { return environment(name) && name != "target" }
 	for _, f := range r.Fields {
-		if !f.Value.Independent || free(f.Name) {
+		if !f.Value.Independent || excluded(f.Name) {
 			continue
 		}
 		v, ok := other.Get(f.Name)
@@ -139,7 +139,7 @@ func alike(r, other *digest.Row, free func(string) bool) bool {
 		}
 	}
 	for _, f := range other.Fields {
-		if f.Value.Independent && !free(f.Name) && !described(f.Name) {
+		if f.Value.Independent && !excluded(f.Name) && !described(f.Name) {
 			if _, ok := r.Get(f.Name); !ok {
 				return false
 			}

@@ -10,28 +10,29 @@ import (
 	"carronade/internal/stats"
 )
 
-// mostRevisions is how many revisions of a history are looked at, the newest.
+// mostRevisions is the largest number of revisions examined, the newest ones.
 const mostRevisions = 200
 
-// A revision is the reports of one state of the system under test. Where it is
-// not known which (nothing said --system-git), the repetitions of one run are
-// taken for it, and a run without any is one of its own: then a history is one
-// of times.
+// A revision is the reports of one state of the system under test. If the state
+// is not known (no --system-git), the repetitions of one run count as a
+// revision, and so does a run without repetitions: the history is then one of
+// times.
 type revision struct {
-	name string    // as git has it, with "+changes" where there were some; "" where there is none
-	date time.Time // of the revision where it is known, else of its first report
+	name string    // as in git, with "+changes" if there were some; "" if there is none
+	date time.Time // of the revision if it is known, else of its first report
 	rows []digest.Row
 	out  []digest.Row // reports that cannot be judged
-	// earlier are the reports of revisions since the one before it in a history,
-	// none of which can be judged: their runs count where systems died.
+	// earlier are the reports of the revisions between this one and the one
+	// before it in the history, none of which can be judged: their runs count
+	// in Survival.
 	earlier []digest.Row
 }
 
-// historyOf are the revisions of which some report can be judged, and the
-// newest, whatever became of its runs.
+// historyOf are the revisions with at least one report that can be judged, and
+// the newest revision in any case.
 func historyOf(rows []digest.Row, untrusted bool) []revision {
 	var out []revision
-	var passed []digest.Row
+	var skipped []digest.Row
 	all := revisionsOf(rows)
 	for i, v := range all {
 		var judged []digest.Row
@@ -44,24 +45,24 @@ func historyOf(rows []digest.Row, untrusted bool) []revision {
 		}
 		v.rows = judged
 		if len(judged) == 0 && i < len(all)-1 {
-			passed = append(passed, v.out...)
+			skipped = append(skipped, v.out...)
 			continue
 		}
-		v.earlier, passed = passed, nil
+		v.earlier, skipped = skipped, nil
 		out = append(out, v)
 	}
 	return out
 }
 
-// revisionsOf sorts reports apart by revision, the oldest first: by the dates
-// of the revisions where all have one, so that an old one that was tried again
-// today is not the newest; else by when they were first tested. It expects rows
-// in the order of time.
+// revisionsOf groups reports by revision, the oldest first: by the dates of the
+// revisions if all have one, so that an old one that was tested again today is
+// not the newest; otherwise by when they were first tested. Rows must be in the
+// order of time.
 func revisionsOf(rows []digest.Row) []revision {
 	var out []revision
 	at := map[string]int{}
 	dated := true
-	var last *digest.Row // of those without a revision
+	var last *digest.Row // the last one without a revision
 	lastAt := -1
 	for i := range rows {
 		r := &rows[i]
@@ -102,7 +103,7 @@ func revisionsOf(rows []digest.Row) []revision {
 	return out
 }
 
-// revisionName is the revision that a report is of, "" where it does not say.
+// revisionName is the revision of a report, "" if it has none.
 func revisionName(r *digest.Row) string {
 	name := r.Text("revision")
 	if changed, _ := r.Num("unstaged_changes"); name != "" && changed != 0 {
@@ -111,7 +112,7 @@ func revisionName(r *digest.Row) string {
 	return name
 }
 
-// repeats is whether a report goes on with the repetitions of the one before.
+// repeats is whether a report continues the repetitions of the one before.
 func repeats(before, r *digest.Row) bool {
 	n, _ := r.Num("repetition")
 	of, _ := r.Num("repetitions")
@@ -120,8 +121,8 @@ func repeats(before, r *digest.Row) bool {
 	return of > 1 && of == of0 && n > n0
 }
 
-// levels are the samples of a quantity by revision, of the revisions that have
-// it, and where those stand among all.
+// levels are the samples of a quantity by revision, for the revisions that have
+// it, and the indices of those revisions.
 func levels(revisions []revision, field string) (samples [][]float64, at []int) {
 	for i := range revisions {
 		if s := sample(revisions[i].rows, field); len(s) > 0 {
@@ -142,13 +143,13 @@ type DatedStep struct {
 	Reports  []string  `json:"reports"`
 	Before   float64   `json:"before"`
 	After    float64   `json:"after"`
-	Change   float64   `json:"change"` // a share of before, or where that is 0 an amount
+	Change   float64   `json:"change"` // a share of before, or an amount if before is 0
 	Relative bool      `json:"relative"`
 	P        float64   `json:"p"`
 	Worse    bool      `json:"worse"`
-	Stands   bool      `json:"stands"` // it is for the worse, and was not made good since
-	// Doubtful: it would stand, but the level before it is a lower bound, which may
-	// have been as bad.
+	Stands   bool      `json:"stands"` // it is for the worse, and later revisions have not recovered
+	// Doubtful: Stands would be true, but the level before the step is a lower
+	// bound, which may have been as bad.
 	Doubtful bool `json:"doubtful"`
 
 	kind digest.Kind
@@ -157,17 +158,17 @@ type DatedStep struct {
 // Words tell a step in few words.
 func (s *DatedStep) Words() string { return s.by() + " at " + s.at() }
 
-// by is how much a step changed.
+// by is the size of a step.
 func (s *DatedStep) by() string { return amount(s.Change, s.Relative, s.kind) }
 
-// How the share of false alarms of a gate is spent: half on the newest revision
-// against what came before it, both rows together, and half on steps, a row at
-// a time.
+// How a gate's share of false alarms is divided: half for the newest revision
+// against earlier ones, both rows together, and half for steps, each row
+// separately.
 const (
 	gateAlpha = 0.05
 	newAlpha  = gateAlpha / 2
 	stepAlpha = gateAlpha / 4
-	leastStep = 3 // revisions on either side: two strange ones are no step
+	leastStep = 3 // revisions on either side: two odd ones are not a step
 )
 
 // steps finds the steps of a quantity in a history.
@@ -186,7 +187,7 @@ func steps(revisions []revision, samples [][]float64, at []int, q quantity, effe
 			kind: kindOf(q.field, v.rows),
 		}
 		s.Unit = unitOf(s.kind)
-		// What was there before is to be had again, or it stands.
+		// A step is lasting unless the level before it has been reached again.
 		now := found[len(found)-1].After
 		from := 0
 		if i > 0 {
@@ -204,8 +205,8 @@ func steps(revisions []revision, samples [][]float64, at []int, q quantity, effe
 	return out
 }
 
-// worseBy is how much worse a level is than one before it, as an effect: less
-// than 0 if it is better.
+// worseBy is how much worse a level is than an earlier one, as an effect:
+// negative if it is better.
 func worseBy(before, now float64, better stats.Direction) float64 {
 	over, under := before, now
 	if better == stats.Less {
@@ -222,11 +223,11 @@ func worseBy(before, now float64, better stats.Direction) float64 {
 	return over/under - 1
 }
 
-// base chooses what the newest revision is compared with, and returns the place
-// of the first of them among the samples: those since the last step, since
-// older ones were on another level. Where these are too few to judge by and the
-// step was for the better, those of the level before it count too: nothing that
-// is as good as the new level is called worse for that.
+// baselineStart chooses what the newest revision is compared with, and returns
+// the index of the first of them among the samples: the revisions since the
+// last step, since older ones were on another level. If these are too few for a
+// verdict and the step was for the better, the level before it counts too: a
+// revision as good as the new level is not called worse for that.
 func base(samples [][]float64, at []int, found []DatedStep) (from int) {
 	newest := len(samples) - 1
 	place := func(s DatedStep) int { return slices.Index(at, s.Index) }
@@ -242,7 +243,7 @@ func base(samples [][]float64, at []int, found []DatedStep) (from int) {
 	return from
 }
 
-// enough is whether a history can say anything of a new level.
+// enoughHistory is whether a history suffices to judge a new level.
 func enough(history [][]float64, candidate []float64) bool {
 	n := 0
 	for _, s := range history {
@@ -251,7 +252,7 @@ func enough(history [][]float64, candidate []float64) bool {
 	return len(history) >= stats.Levels || n >= stats.Least && len(candidate) >= stats.Least
 }
 
-// short is a revision's name as people write it.
+// shortRevision is a revision's name as people write it.
 func short(name string) string {
 	hash, changes, dirty := strings.Cut(name, "+")
 	if len(hash) > 10 && strings.Trim(hash, "0123456789abcdef") == "" {

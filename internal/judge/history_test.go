@@ -7,8 +7,8 @@ import (
 	"carronade/internal/stats"
 )
 
-// An outage is worse than anything, and a level that was nought all along is
-// as it was.
+// An outage is worse than anything, and a level that was always 0 has not
+// changed.
 func TestWorseBy(t *testing.T) {
 	for _, tt := range []struct {
 		name        string

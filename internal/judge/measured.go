@@ -13,25 +13,25 @@ import (
 type quantity struct {
 	field  string // of digests
 	title  string // in comparisons
-	column string // in collations; "": it is none
+	column string // in collations; "": not a column
 	better stats.Direction
-	amount float64 // it is compared in its own unit, and this is the smallest amount worth naming
+	amount float64 // if > 0, the smallest difference worth naming, in the quantity's unit
 	marked bool    // the best of a group is marked in its column
 }
 
-// throughput is the first of the two rows that verdicts stand on.
+// throughput is the first of the two primary rows, on which verdicts are based.
 var throughput = quantity{field: "throughput", title: "throughput", column: "throughput", better: stats.More, marked: true}
 
-// times are the times by which runs are compared, the first that both sides
-// have: what a user waits; without a schedule, what the system takes; of runs
-// that only read, how long events travelled.
+// times are the times by which runs are compared; the first that both sides
+// have is used: how long a user waits; without a schedule, how long the system
+// takes; for runs that only read, how long events travelled.
 var times = []string{"response", "service", "end_to_end"}
 
-// comparedAt are the percentiles of times that comparisons have rows of.
+// comparedAt are the percentiles of times that have rows in comparisons.
 var comparedAt = []string{"50", "99", "99.9"}
 
-// timeAt is a percentile of a time. The column of its median names the time for
-// those beside it.
+// timeAt is a percentile of a time. The column of the median also names the
+// time for the columns beside it.
 func timeAt(name, p string) quantity {
 	q := quantity{
 		field: timeField(name, "p"+p), title: strings.ReplaceAll(name, "_", " ") + " p" + p, column: "p" + p,
@@ -53,7 +53,8 @@ var (
 	unknown    = quantity{field: "unknown_share", title: "unknown", better: stats.Less, amount: 0.001}
 )
 
-// consumed are the rows of comparisons on what the system used and refused.
+// systemQuantities are the rows of comparisons about what the system used and
+// refused.
 var consumed = []quantity{cores, memory, perCore, efficiency, failures, unknown}
 
 // columns are those of hey-apm's table, in its order, and the percentiles.
@@ -73,15 +74,15 @@ var columns = func() []quantity {
 	return append(out, failures, quantity{field: "indexed", column: "indexed"}, quantity{field: "index_share", column: "index"}, memory, cores, efficiency)
 }()
 
-// rising is whether a field begins with the smallest when it is sorted by,
-// since that is the best.
+// ascending is whether sorting by a field puts the smallest value first,
+// because it is the best.
 func rising(field string) bool {
 	less := func(q quantity) bool { return q.field == field && q.better == stats.Less }
 	return field == "system_cpu" || slices.ContainsFunc(columns, less) || slices.ContainsFunc(consumed, less)
 }
 
-// primary are the two rows that verdicts stand on: throughput, and the 99th
-// percentile of the time that both sides have.
+// primary are the two rows on which verdicts are based: throughput, and the
+// 99th percentile of the time that both sides have.
 func primary(sides ...[]digest.Row) []quantity {
 	out := []quantity{throughput}
 	for _, t := range times {
@@ -139,7 +140,7 @@ func exploratory(primary []quantity, sides ...[]digest.Row) []quantity {
 	return out
 }
 
-// kindOf is what the field's numbers are.
+// kindOf is the kind of the field's numbers.
 func kindOf(field string, sides ...[]digest.Row) digest.Kind {
 	for _, rows := range sides {
 		for i := range rows {
@@ -153,16 +154,15 @@ func kindOf(field string, sides ...[]digest.Row) digest.Kind {
 
 // Effects are the smallest differences worth naming, as shares of the base.
 type Effects struct {
-	All float64            // of every row that has none of its own
+	All float64            // for every row that has no effect in Of
 	Of  map[string]float64 // by the name of the field
 }
 
-// DefaultEffect is the smallest difference worth naming unless one is asked
-// for.
+// DefaultEffect is the smallest difference worth naming if none is requested.
 const DefaultEffect = 0.03
 
-// MostEffect is what every effect must be less than: who calls twice as much
-// the same asks nothing.
+// MostEffect is the exclusive upper limit of every effect: a gate that accepts
+// twice as much as equal checks nothing.
 const MostEffect = 1
 
 // of is the effect of a quantity.

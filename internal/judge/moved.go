@@ -10,8 +10,8 @@ import (
 	"carronade/measure"
 )
 
-// lowerField is the field of what a percentile would be without the generator's own
-// delays; "" of fields that are no percentiles by which runs are compared.
+// lowerField is the field of what a percentile would be without the generator's
+// own delays; "" for fields that are not percentiles used for comparison.
 func lowerField(field string) string {
 	for _, t := range times {
 		if p, ok := strings.CutPrefix(field, t+"_p"); ok {
@@ -21,16 +21,17 @@ func lowerField(field string) string {
 	return ""
 }
 
-// leastMoved keeps percentiles above 0, so that differences stay shares of them: the
-// cells of histograms begin there.
+// leastMoved keeps percentiles above 0, so that differences remain shares of
+// them: the cells of histograms begin there.
 const leastMoved = 1e-6
 
-// mostFrozen is how much of a measurement without a schedule the generator may not
-// have run for the rate to be taken as it is.
+// mostFrozen is the share of a measurement without a schedule for which the
+// generator may be frozen before the rate is corrected.
 const mostFrozen = 0.01
 
-// unmovedValue is what a row's value would be without what its generator may have
-// added to it. moved: that differs by more than a trusted value may.
+// correctedValue is what a row's value would be without what its generator may
+// have added to it. moved: the difference is larger than a trusted value's may
+// be.
 func unmovedValue(r *digest.Row, field string) (v float64, moved bool) {
 	v, ok := r.Num(field)
 	if !ok {
@@ -57,7 +58,8 @@ func unmovedValue(r *digest.Row, field string) (v float64, moved bool) {
 
 func ofSeconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
-// unmoved is the sample of a field without what generators may have added.
+// correctedSample is the sample of a field without what generators may have
+// added.
 func unmoved(rows []digest.Row, field string) []float64 {
 	var out []float64
 	for i := range rows {
@@ -70,8 +72,8 @@ func unmoved(rows []digest.Row, field string) []float64 {
 	return out
 }
 
-// anyMoved is whether the generator of some row may have moved a field further than
-// that of a trusted one.
+// anyMoved is whether the generator of some row may have moved a field further
+// than that of a trusted run.
 func anyMoved(field string, lists ...[]digest.Row) bool {
 	for _, rows := range lists {
 		for i := range rows {

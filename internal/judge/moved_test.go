@@ -11,7 +11,8 @@ import (
 	"carronade/internal/stats"
 )
 
-// lowered makes rows noisy: without the generator their p99 is so much of what it was.
+// lowered makes rows noisy: without the generator's delays their p99 is this
+// share of what it was.
 func lowered(rows []digest.Row, share float64) []digest.Row {
 	for i := range rows {
 		v, _ := rows[i].Num("response_p99")
@@ -23,13 +24,13 @@ func lowered(rows []digest.Row, share float64) []digest.Row {
 	return rows
 }
 
-// A verdict on noisy runs stays if it would be the same with their lower values, and
-// its interval holds those.
+// A verdict on noisy runs stays if it would be the same with their lower
+// values, and its interval includes those.
 func TestVerdictsOnNoisyRuns(t *testing.T) {
 	const level, p99 = 50e3, 0.012
 	for _, tt := range []struct {
 		name            string
-		base, candidate float64 // what of the p99 is not the generator's
+		base, candidate float64 // the share of the p99 that the generator did not cause
 		factor          float64
 		want            stats.Verdict
 		widened         bool
@@ -59,10 +60,10 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 			if r.Field != "response_p99" || r.Verdict != tt.want || r.Widened != tt.widened || (r.Why == movedWords) != (tt.want == stats.Unknown) {
 				t.Errorf("%s: got %q (%s), widened %v; want %q, %v", r.Field, r.Verdict, r.Why, r.Widened, tt.want, tt.widened)
 			}
-			// The interval holds the differences of both extremes.
+			// The interval includes the differences of both extremes.
 			for _, x := range []float64{tt.factor, tt.factor / max(tt.base, 0.01), tt.factor * tt.candidate} {
 				if tt.widened && (*r.Difference.Lo > x-1+0.01 || *r.Difference.Hi < x-1-0.01) {
-					t.Errorf("the interval from %.3f to %.3f has not %.3f", *r.Difference.Lo, *r.Difference.Hi, x-1)
+					t.Errorf("the interval from %.3f to %.3f does not include %.3f", *r.Difference.Lo, *r.Difference.Hi, x-1)
 				}
 			}
 			if got := c.Pairs[0].Rows[0]; got.Verdict != stats.Same || got.Widened {
@@ -84,7 +85,7 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 	}
 }
 
-// Without a schedule a generator that does not run makes the rate too low.
+// Without a schedule, a frozen generator makes the rate too low.
 func TestRatesOfNoisyRuns(t *testing.T) {
 	closed := fields{"mode": "closed loop", "elapsed": 30.0, "rate": nil, "concurrency": "4"}
 	for _, tt := range []struct {
@@ -95,9 +96,9 @@ func TestRatesOfNoisyRuns(t *testing.T) {
 		want   stats.Verdict
 	}{
 		{"worse", 0, 0.95, "closed loop", stats.Worse},
-		{"worse, froze for a hundredth", 0.3, 0.95, "closed loop", stats.Worse},
-		{"worse, froze for as much", 2.4, 0.95, "closed loop", stats.Unknown},
-		{"worse, froze for less", 2.4, 0.8, "closed loop", stats.Worse},
+		{"worse, frozen for a hundredth", 0.3, 0.95, "closed loop", stats.Worse},
+		{"worse, frozen for as long", 2.4, 0.95, "closed loop", stats.Unknown},
+		{"worse by more than the freeze", 2.4, 0.8, "closed loop", stats.Worse},
 		{"worse, and a schedule makes up for it", 2.4, 0.95, "open loop", stats.Worse},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,7 +116,8 @@ func TestRatesOfNoisyRuns(t *testing.T) {
 }
 
 // The gate does not fail a revision for what its generators may have added, and
-// does not let one pass that is worse without what those of its base added.
+// does not pass one that is worse than its base without what the base's
+// generators added.
 func TestGateOfNoisyRuns(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
@@ -126,7 +128,7 @@ func TestGateOfNoisyRuns(t *testing.T) {
 		{"worse", 1, 1, 1.25, Worse, ""},
 		{"worse, and the bound covers it", 1, 0.78, 1.25, CannotTell, movedWords},
 		{"not worse", 1, 1, 1, NotWorse, ""},
-		{"not worse, unless without the base's", 0.78, 1, 1, CannotTell, movedWords},
+		{"not worse, except without the base's", 0.78, 1, 1, CannotTell, movedWords},
 		{"not worse, and better without its own", 1, 0.78, 1, NotWorse, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -146,7 +148,7 @@ func TestGateOfNoisyRuns(t *testing.T) {
 	}
 }
 
-// What is looked at is asked for from the store.
+// The fields that decide on noise are requested from the store.
 func TestFieldsOfNoisyRuns(t *testing.T) {
 	for name, fields := range map[string][]string{
 		"compare": CompareFields(), "verify": VerifyFields(nil), "collate": CollateFields(CollateOptions{Var: "rate"}),

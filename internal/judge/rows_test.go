@@ -12,15 +12,15 @@ import (
 	"carronade/internal/digest"
 )
 
-// start is when the runs of tests begin.
+// start is when the first run of a test begins.
 var start = time.Date(2026, 10, 1, 2, 0, 0, 0, time.UTC)
 
 // fields are values by name: texts, bools, times and numbers. Those of settings
 // and revisions are independent.
 type fields map[string]any
 
-// row is a report of a run with these fields, on top of those that every run
-// has.
+// row is a report of a run with these fields in addition to those that every
+// run has.
 func row(id string, at time.Time, given ...fields) digest.Row {
 	all := fields{
 		"id": id, "op": "produce", "kind": "kafka", "target": "kafka://127.0.0.1:9092/t", "version": "1.0.0", "trusted": true, "partial": false,
@@ -79,7 +79,7 @@ var kindOfName = func() func(string) digest.Kind {
 }()
 
 // runs are n reports of one workload around levels of throughput and response
-// p99, a share apart.
+// p99; noise is the relative standard deviation.
 func runs(seed uint64, prefix string, n int, throughput, p99, noise float64, given ...fields) []digest.Row {
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	around := func(level float64) float64 { return level * math.Exp(noise*rnd.NormFloat64()) }

@@ -7,8 +7,8 @@ import (
 	"carronade/internal/digest"
 )
 
-// What a target tells of the run and its client differs from run to run, and
-// makes no two servers differ.
+// Facts that a target reports about the run and its client differ from run to
+// run, and do not make two servers differ.
 func TestFactsOfARunAreNotOfServers(t *testing.T) {
 	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	rows := func(with fields) []digest.Row {

@@ -9,9 +9,9 @@ import (
 	"carronade/units"
 )
 
-// Survival is how many runs of two sides came to an end that can be judged. Of
-// those that did not, the numbers say nothing, and that they did not says a lot:
-// a side whose bad runs are left out is as good as what is left of it.
+// Survival counts the runs of two sides that ended with a report that can be
+// judged. The others have no usable numbers, but their failure matters: a side
+// whose bad runs are left out looks as good as its remaining runs.
 type Survival struct {
 	Base      Fates  `json:"base"`
 	Candidate Fates  `json:"candidate"`
@@ -19,14 +19,14 @@ type Survival struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// Fates are what became of runs.
+// Outcomes count how runs ended.
 type Fates struct {
-	Runs   int `json:"runs"`   // but for those that somebody ended, or that go on
-	Judged int `json:"judged"` // of these
-	Died   int `json:"died"`   // of these: they ended because the system under test did
+	Runs   int `json:"runs"`   // without those that a user ended or that are still running
+	Judged int `json:"judged"` // of Runs
+	Died   int `json:"died"`   // of Runs: they ended because the system under test did
 }
 
-// fatesOf counts what became of runs.
+// outcomesOf counts how runs ended.
 func fatesOf(rows []digest.Row, untrusted bool) Fates {
 	return Fates{
 		Runs:   count(rows, func(r *digest.Row) bool { return !aborted(r) }),
@@ -35,8 +35,9 @@ func fatesOf(rows []digest.Row, untrusted bool) Fates {
 	}
 }
 
-// survival holds the fates of a candidate's runs against those of its base.
-// Both are named in words: of the newest revision, before it.
+// survival compares the outcomes of a candidate's runs with those of its base.
+// of and before name the two sides in the text: "of the newest revision",
+// "before it".
 func survival(base, candidate []digest.Row, untrusted bool, of, before string) Survival {
 	s := Survival{Base: fatesOf(base, untrusted), Candidate: fatesOf(candidate, untrusted), Gate: NotWorse}
 	b, c := &s.Base, &s.Candidate
@@ -75,7 +76,7 @@ func runsWord(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// Words tell what became of the candidate's runs.
+// Words describe the outcomes of the candidate's runs.
 func (s *Survival) Words() string {
 	if s.Reason != "" {
 		return s.Reason
@@ -86,7 +87,7 @@ func (s *Survival) Words() string {
 	return fmt.Sprintf("all %d can be judged", s.Candidate.Runs)
 }
 
-// findings are what runs that came to nothing say against comparing the others.
+// findings are what failed runs say against comparing the others.
 func (s *Survival) findings() []Finding {
 	var out []Finding
 	if s.Reason != "" {
@@ -98,14 +99,14 @@ func (s *Survival) findings() []Finding {
 	return out
 }
 
-// survive takes a verdict back that is one of those runs alone that the system
-// lived through, and is better for it.
+// countDeaths withdraws a verdict that favours a side whose system died in some
+// runs: it is based only on the runs that the system survived.
 func (j *Judgement) survive(s *Survival) {
-	take := func(f Fates, whose string, at ...stats.Verdict) {
+	withdraw := func(f Fates, whose string, at ...stats.Verdict) {
 		if f.Died > 0 && slices.Contains(at, j.Verdict) {
 			j.Verdict, j.Why = stats.Unknown, fmt.Sprintf("the system died in %d of %s of the %s", f.Died, runsWord(f.Runs), whose)
 		}
 	}
-	take(s.Candidate, "candidate", stats.Better, stats.Same)
-	take(s.Base, "base", stats.Worse, stats.Same)
+	withdraw(s.Candidate, "candidate", stats.Better, stats.Same)
+	withdraw(s.Base, "base", stats.Worse, stats.Same)
 }

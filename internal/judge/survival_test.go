@@ -12,7 +12,7 @@ import (
 	"carronade/internal/stats"
 )
 
-// ending has rows end in a way that leaves them without a verdict.
+// ending makes rows end in a way that leaves them without a verdict.
 func ending(rows []digest.Row, stopped string, more ...fields) []digest.Row {
 	var out []digest.Row
 	for _, r := range rows {
@@ -30,8 +30,8 @@ func ending(rows []digest.Row, stopped string, more ...fields) []digest.Row {
 	return out
 }
 
-// What the newest revision's runs came to is not left out of the gate: those
-// that are left would be judged in their stead, or the revision before.
+// The gate counts failed runs of the newest revision: otherwise it would judge
+// only the remaining runs, or the revision before.
 func TestVerifyOfRunsThatDied(t *testing.T) {
 	const n = 6
 	died := func(rows []digest.Row, last int, more ...fields) []digest.Row {
@@ -47,7 +47,7 @@ func TestVerifyOfRunsThatDied(t *testing.T) {
 		want string
 		why  string // of the survival
 	}{
-		{name: "all live", rows: good(3), want: NotWorse},
+		{name: "all survived", rows: good(3), want: NotWorse},
 		{name: "all died", rows: died(good(3), n), want: Worse, why: "the system died in 6 of 6 runs of the newest revision, and in none of 12 before it"},
 		{name: "one died", rows: died(good(3), 1), want: Worse, why: "the system died in 1 of 6 runs of the newest revision, and in none of 12 before it"},
 		{
@@ -91,7 +91,7 @@ func TestVerifyOfRunsThatDied(t *testing.T) {
 				t.Errorf("got %q (%q), want %q (%q)", v.Verdict, g.Survival.Reason, tt.want, tt.why)
 			}
 			if newest := g.Revisions[len(g.Revisions)-1]; !strings.HasSuffix(newest.Revision, fmt.Sprintf("%x", 0xabc0+len(tt.rows)/n-1)) {
-				t.Errorf("%s is called the newest", newest.Revision)
+				t.Errorf("got %s as the newest", newest.Revision)
 			}
 			checkPage(t, v.Text)
 			checkJSON(t, v)
@@ -100,7 +100,7 @@ func TestVerifyOfRunsThatDied(t *testing.T) {
 }
 
 // A workload that was not run at the newest revision says so, and is judged by
-// its own newest; revisions of something else are none of its business.
+// its own newest revision; revisions of another system do not matter.
 func TestVerifyOfAWorkloadThatIsBehind(t *testing.T) {
 	one := history(1, 4, 6, 0.005, level)
 	other := renamed("o", history(2, 3, 6, 0.005, level, fields{"acks": "1"}))
@@ -129,7 +129,8 @@ func TestVerifyOfAWorkloadThatIsBehind(t *testing.T) {
 	checkPage(t, v.Text)
 }
 
-// A step that stands fails the gate, whatever became of the newest revision.
+// A step for the worse fails the gate, however the newest revision's runs
+// ended.
 func TestVerifyStepBeforeWhatCannotBeJudged(t *testing.T) {
 	rows := history(1, 20, 1, 0.01, fallAt(10, 0.8))
 	v, err := Verify(append(rows[:19:19], ending(rows[19:], "killed")...), VerifyOptions{})
@@ -142,12 +143,13 @@ func TestVerifyStepBeforeWhatCannotBeJudged(t *testing.T) {
 	}
 }
 
-// Where no revision is told, a run that somebody ended is none; one that died is.
+// Without revisions, a run that a user ended does not count as one; a run whose
+// system died does.
 func TestVerifyWithoutRevisionsOfRunsThatDied(t *testing.T) {
 	rows := without(history(1, 8, 1, 0.005, level), "revision")
 	ended := slices.Concat(rows[:7], ending(rows[7:], "interrupted", fields{"partial": false}))
 	if v, err := Verify(ended, VerifyOptions{}); err != nil || len(v.Groups[0].Revisions) != 8 {
-		t.Errorf("what was to go on until somebody ends it is none: %v, %+v", err, v)
+		t.Errorf("a run that was meant to be ended by the user does not count: %v, %+v", err, v)
 	}
 	for stopped, want := range map[string]string{"interrupted": NotWorse, "system ended": Worse, "killed": CannotTell} {
 		last := ending(rows[7:], stopped)
@@ -161,8 +163,8 @@ func TestVerifyWithoutRevisionsOfRunsThatDied(t *testing.T) {
 	}
 }
 
-// A confirming run whose system dies again has confirmed it, one that lives has
-// not.
+// A confirming run whose system dies again confirms the alarm; one that
+// survives does not.
 func TestConfirmOfRunsThatDied(t *testing.T) {
 	rows := history(1, 3, 6, 0.005, level)
 	rows = append(rows[:12:12], ending(rows[12:], "system ended")...)
@@ -181,7 +183,7 @@ func TestConfirmOfRunsThatDied(t *testing.T) {
 	}{
 		{"died again", ending(fresh, "system ended"), Worse},
 		{"one died again", append(ending(fresh[:1], "system ended"), fresh[1:]...), Worse},
-		{"lived", fresh, CannotTell},
+		{"survived", fresh, CannotTell},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := first.Confirm(append(rows[:18:18], tt.fresh...), VerifyOptions{})
@@ -196,8 +198,8 @@ func TestConfirmOfRunsThatDied(t *testing.T) {
 	}
 }
 
-// It has confirmed another alarm, too, though systems died before: to die is as
-// bad as to be slow.
+// It also confirms a different alarm, even if systems died before: dying is as
+// bad as being slow.
 func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 	rows := history(1, 3, 6, 0.005, fallAt(2, 0.8))
 	rows = append(ending(rows[:1], "system ended"), rows[1:]...)
@@ -216,8 +218,8 @@ func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 		reports []string
 	}{
 		{"died", ending(fresh[:1], "system ended"), Worse, []string{"new0"}},
-		{"one died, one lived", append(ending(fresh[:1], "system ended"), fresh[1:]...), Worse, []string{"new0", "new1"}},
-		{"lived", fresh, CannotTell, []string{"new0", "new1"}},
+		{"one died, one survived", append(ending(fresh[:1], "system ended"), fresh[1:]...), Worse, []string{"new0", "new1"}},
+		{"survived", fresh, CannotTell, []string{"new0", "new1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := first.Confirm(slices.Concat(rows, tt.fresh), VerifyOptions{})
@@ -234,7 +236,7 @@ func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 	}
 }
 
-// Nor is it left out of a comparison.
+// A comparison counts failed runs, too.
 func TestCompareOfRunsThatDied(t *testing.T) {
 	base := func() []digest.Row { return runs(1, "a", 10, 50e3, 0.012, 0.01) }
 	candidate := func(level float64, given ...fields) []digest.Row {
@@ -248,7 +250,7 @@ func TestCompareOfRunsThatDied(t *testing.T) {
 		row             stats.Verdict // of throughput
 		err             string
 	}{
-		{name: "all live", base: base(), candidate: candidate(1.2), want: "better", row: stats.Better},
+		{name: "all survived", base: base(), candidate: candidate(1.2), want: "better", row: stats.Better},
 		{
 			name: "four of the better one died", base: base(), candidate: append(ending(candidate(1.2)[:4], "system ended"), candidate(1.2)[4:]...),
 			want: "worse", row: stats.Unknown, finding: "the system died in 4 of 10 runs of the candidate, and in none of 10 of the base",
@@ -302,8 +304,8 @@ func renamed(prefix string, rows []digest.Row) []digest.Row {
 	return rows
 }
 
-// Runs that were fired in turns are so, also where some of them are left out.
-func TestRunsInTurnsWithSomeLeftOut(t *testing.T) {
+// Runs of alternating sides count as alternating even if some are left out.
+func TestAlternatingRunsWithSomeLeftOut(t *testing.T) {
 	a, b := runs(1, "a", 2, 1, 1, 0.01), runs(2, "b", 2, 1, 1, 0.01)
 	for i, at := range []int{0, 3} {
 		a[i].At = start.Add(time.Duration(at) * time.Minute)
@@ -321,6 +323,6 @@ func TestRunsInTurnsWithSomeLeftOut(t *testing.T) {
 		}
 	}
 	if got := apart(a[:1], b[:1]); len(got) != 0 {
-		t.Errorf("of one run a side: got %+v", got)
+		t.Errorf("one run on each side: got %+v", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"carronade/units"
 )
 
-// The sides that a table of runs has.
+// The sides that a table of runs can have.
 const (
 	Producing = "produce"
 	Consuming = "consume"
@@ -36,9 +36,9 @@ func TableFields() []string {
 // tableTimes are the columns of times, in order.
 var tableTimes = []string{"mean", "max", "p50", "p95", "p99", "p999"}
 
-// A Table is a line a run, as Kafka's performance tools end with: what was
-// produced with its times, or what was consumed from when to when. MB is
-// 1,048,576 bytes, as those tools count.
+// A Table has one line per run, like the last line of Kafka's performance
+// tools: what was produced with its times, or what was consumed from when to
+// when. MB is 1,048,576 bytes, as in those tools.
 type Table struct {
 	Schema  string     `json:"schema"`
 	Side    string     `json:"side"`
@@ -47,11 +47,11 @@ type Table struct {
 	Note    string     `json:"note"`
 }
 
-// TableSchema names the form of a table's JSON.
+// TableSchema names the format of a table's JSON.
 const TableSchema = "carronade.table/1"
 
-// A TableRun is one line. Times are in milliseconds, and those of one side are
-// absent from the other.
+// A TableRun is one line. Times are in milliseconds; fields that belong to the
+// other side are absent.
 type TableRun struct {
 	ID     string    `json:"id"`
 	Start  time.Time `json:"start"`
@@ -76,11 +76,12 @@ type TableRun struct {
 	atLeast [6]bool
 }
 
-// mb is what Kafka's tools call a megabyte.
+// mb is a megabyte as Kafka's tools count it.
 const mb = 1 << 20
 
 // TableOf makes the table of one side of rows, the smallest run first. Runs
-// that were cut short are left out. No run of that side is an error.
+// that were cut short are left out. It is an error if no run of that side
+// remains.
 func TableOf(rows []digest.Row, side string) (*Table, error) {
 	if side != Producing && side != Consuming {
 		return nil, fault("make a table", fmt.Errorf("unknown side %q", side), "give produce or consume")
@@ -111,7 +112,7 @@ func TableOf(rows []digest.Row, side string) (*Table, error) {
 	return t, nil
 }
 
-// countField is what the events of a side are counted in.
+// countField is the field that counts the events of a side.
 func countField(side string) string {
 	if side == Consuming {
 		return "consumed"
@@ -172,7 +173,7 @@ func moment(r *digest.Row, name string) time.Time {
 	return time.Time{}
 }
 
-// note says what the columns mean.
+// note explains the columns.
 func (t *Table) note() string {
 	if t.Side == Consuming {
 		return "MB: 1,048,576 bytes; times are UTC"
@@ -199,7 +200,7 @@ func (t *Table) note() string {
 	return text
 }
 
-// head is the columns' names, those of the tools that ended with them.
+// head is the columns' names, those of Kafka's tools.
 func (t *Table) head() []string {
 	if t.Side == Consuming {
 		return []string{"start", "end", "MB", "MB/s", "nMsg", "nMsg/s"}
@@ -246,7 +247,7 @@ func (t *Table) Text(w io.Writer, style layout.Style) error {
 	for i := range t.Runs {
 		out.Row(t.cells(&t.Runs[i])...)
 	}
-	for _, line := range out.Lines(0, p.Style) { // as wide as it has to be
+	for _, line := range out.Lines(0, p.Style) { // without a limit of the width
 		p.Line(line)
 	}
 	p.Note(t.Note)
@@ -280,9 +281,9 @@ func (t *Table) Markdown(w io.Writer) error {
 	return err
 }
 
-// CSV writes the table as CSV: numbers alone, times in milliseconds, and last
-// what the text says by signs, which of them are lower bounds and whether the
-// run is to be trusted.
+// CSV writes the table as CSV: numbers without units, times in milliseconds,
+// and last what the text shows by signs: which times are lower bounds and
+// whether the run can be trusted.
 func (t *Table) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	head := t.head()
@@ -326,5 +327,5 @@ func (t *Table) CSV(w io.Writer) error {
 		_ = out.Write(cells)
 	}
 	out.Flush()
-	return out.Error() // of any of them
+	return out.Error() // of any write
 }

@@ -14,8 +14,8 @@ import (
 	"carronade/internal/layout"
 )
 
-// series is seed 001's: the same number of events produced and then consumed,
-// larger and larger, here in another order.
+// series has the same number of events produced and then consumed, in
+// increasing numbers, here in another order.
 func series() []digest.Row {
 	clock := func(text string) time.Time {
 		t, err := time.Parse("2006-01-02 15:04:05.000", text)
@@ -49,7 +49,7 @@ func series() []digest.Row {
 	}
 }
 
-// fromMS is a time to the millisecond: the helper of rows keeps seconds.
+// fromMS is a time to the millisecond: row keeps only seconds.
 func fromMS(t time.Time) digest.Value {
 	return digest.Value{Kind: digest.Time, Num: float64(t.UnixMilli()) / 1e3}
 }
@@ -67,7 +67,7 @@ func tableText(t *testing.T, rows []digest.Row, side string) string {
 	return b.String()
 }
 
-// TestTables holds both tables to the numbers of the seed's own.
+// TestTables compares both tables with known numbers.
 func TestTables(t *testing.T) {
 	for _, tt := range []struct {
 		side string
@@ -131,9 +131,9 @@ func TestTableText(t *testing.T) {
 	}
 }
 
-// TestTableOfWhatIsLess: runs without a schedule have service times, those that
-// nobody answered have none, and a percentile may be a lower bound.
-func TestTableOfWhatIsLess(t *testing.T) {
+// TestTableWithMissingTimes: runs without a schedule have service times, runs
+// without answers have none, and a percentile may be a lower bound.
+func TestTableWithMissingTimes(t *testing.T) {
 	none := fields{"response_p50": nil, "response_p99": nil, "response_p999": nil, "op": "produce", "elapsed": 2.0, "bytes_moved": 4096.0}
 	closed := row("closed", start, none, fields{"sent": 10.0, "acked": 8.0, "acked_bytes": 2048.0, "service_mean": 0.001, "service_p50": 0.001, "service_max": 0.004})
 	unanswered := row("unanswered", start, none, fields{"sent": 4.0, "acked": 0.0})
@@ -154,8 +154,8 @@ func TestTableOfWhatIsLess(t *testing.T) {
 	}
 }
 
-// What the text says by signs, the other forms say too.
-func TestTableFormsSayWhatIsDoubtful(t *testing.T) {
+// The other formats say what the text says by signs.
+func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 	bound := row("bound", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trusted": false})
 	for i := range bound.Fields {
 		if bound.Fields[i].Name == "response_p99" {
@@ -230,7 +230,7 @@ func TestTableFaults(t *testing.T) {
 	}
 }
 
-// TestTableFields: what TableOf asks a store for is all that it looks at.
+// TestTableFields: TableOf reads only the fields that it requests from a store.
 func TestTableFields(t *testing.T) {
 	d := digest.NewDecoder(TableFields())
 	var few []digest.Row
@@ -247,7 +247,7 @@ func TestTableFields(t *testing.T) {
 	}
 	for _, side := range []string{Producing, Consuming} {
 		if diff := cmp.Diff(tableText(t, series(), side), tableText(t, few, side)); diff != "" {
-			t.Errorf("%s (-all fields +those asked for):\n%s", side, diff)
+			t.Errorf("%s (-all fields +requested fields):\n%s", side, diff)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"carronade/units"
 )
 
-// VerificationSchema names the form of the JSON of a verification.
+// VerificationSchema names the format of a verification's JSON.
 const VerificationSchema = "carronade.verification/1"
 
 // The verdicts of a gate, the worst last.
@@ -23,7 +23,7 @@ const (
 )
 
 // gateConfidence is the confidence of the intervals of a gate. Only their worse
-// end counts, which is wrong half as often as both.
+// end counts, which is wrong half as often as both ends.
 const gateConfidence = 0.90
 
 // VerifyOptions say how to verify.
@@ -34,7 +34,7 @@ type VerifyOptions struct {
 	Untrusted bool // judge untrustworthy runs too
 }
 
-// VerifyFields are the fields of rows that Verify looks at.
+// VerifyFields are the fields of rows that Verify reads.
 func VerifyFields(f digest.Filters) []string {
 	out := []string{
 		digest.AllIndependent, "op", "target", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "stopped", "repetition", "repetitions",
@@ -47,8 +47,8 @@ func VerifyFields(f digest.Filters) []string {
 	return f.Fields(out)
 }
 
-// A Verification is the newest revision of every workload compared with what
-// came before it.
+// A Verification is the newest revision of every workload compared with earlier
+// ones.
 type Verification struct {
 	Schema  string    `json:"schema"`
 	Asked   string    `json:"asked"`
@@ -57,7 +57,7 @@ type Verification struct {
 	Groups  []Gate    `json:"groups"`
 	LeftOut []LeftOut `json:"left_out"`
 
-	known map[string]bool // ids of all reports that were there: see Know
+	known map[string]bool // ids of all reports that existed before: see RegisterKnown
 }
 
 // A Gate is the verification of one workload on one branch.
@@ -67,25 +67,25 @@ type Gate struct {
 	Branch    string      `json:"branch,omitempty"`
 	Workload  []Setting   `json:"workload"`
 	Revisions []Level     `json:"revisions"` // the newest last
-	Older     int         `json:"older"`     // revisions that were too many to look at
+	Older     int         `json:"older"`     // revisions beyond the limit, not examined
 	LeftOut   []LeftOut   `json:"left_out"`  // reports of this workload that are not judged
-	Survival  Survival    `json:"survival"`  // of the newest revision's runs, against those before it
-	Noisy     int         `json:"noisy"`     // of those that are judged, runs whose generators may have moved what was measured, within bounds
+	Survival  Survival    `json:"survival"`  // of the newest revision's runs, compared with those before it
+	Noisy     int         `json:"noisy"`     // judged runs whose generators may have moved what was measured, within bounds
 	From      time.Time   `json:"from"`      // when the first run began
 	Rows      []GateRow   `json:"rows"`
 	Steps     []DatedStep `json:"steps"`
 	Verdict   string      `json:"verdict"`
 	Confirmed *Confirmed  `json:"confirmed,omitempty"`
-	// Behind is a later revision of the branch, which another workload was run
-	// at and this one was not: it is judged by its own newest.
+	// Behind is a later revision of the branch at which another workload was
+	// run and this one was not: this one is judged by its own newest revision.
 	Behind *Level `json:"behind,omitempty"`
 
 	key  string
 	like digest.Row // one of its reports
 }
 
-// has is whether a report is of the workload. What cannot be judged may not know
-// all that others know of the servers.
+// has is whether a report is of the workload. Reports that cannot be judged may
+// lack what others know of the servers.
 func (g *Gate) has(r *digest.Row) bool {
 	return key(r, notHistory) == g.key || (unfit(r, true) != "" || unfit(&g.like, true) != "") && alike(r, &g.like, notHistory)
 }
@@ -102,15 +102,15 @@ type Level struct {
 // A GateRow is one quantity of a gate.
 type GateRow struct {
 	Judgement
-	Against int    `json:"against_revisions"` // how many the newest was compared with
+	Against int    `json:"against_revisions"` // the number of revisions that the newest was compared with
 	Gate    string `json:"gate"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Verify holds the newest revision of every workload, and branch, against what
-// came before it. Rows are all that the filters let through. Reports that cannot
-// be judged are left out of all numbers, and not of the question which revision
-// is the newest: one whose runs all came to nothing is no good one.
+// Verify compares the newest revision of every workload, and branch, with
+// earlier ones. Rows are all that match the filters. Reports that cannot be
+// judged do not enter any numbers, but they still decide which revision is the
+// newest: one whose runs all failed is not a good one.
 func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	v := &Verification{Schema: VerificationSchema, Asked: o.Asked, Since: o.Since, Groups: []Gate{}, known: map[string]bool{}}
 	v.Know(rows)
@@ -135,7 +135,7 @@ func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 }
 
 // later is the newest revision that is later than a workload's own, of another
-// workload of the same branch and system: such have a revision in common.
+// workload of the same branch and system: those have a revision in common.
 func (v *Verification) later(g *Gate) (found *Level) {
 	own := g.newest()
 	if own.Revision == "" {
@@ -161,7 +161,8 @@ func (v *Verification) later(g *Gate) (found *Level) {
 
 func (g *Gate) newest() *Level { return &g.Revisions[len(g.Revisions)-1] }
 
-// notHistory is what may differ within a history: the revision, on one branch.
+// notHistory is whether a field may differ within a history: the revision, on
+// one branch.
 func notHistory(name string) bool { return name != "branch" && digest.OfRevision(name) }
 
 // worst is the worst verdict of all groups.
@@ -182,10 +183,11 @@ func worse(a, b string) string {
 	return a
 }
 
-// gate verifies one history; false if nothing of it was meant to be kept.
+// gate verifies one history; false if users ended all of its runs.
 func gate(b bundle, o VerifyOptions) (Gate, bool) {
 	judgeable := func(r digest.Row) bool { return unfit(&r, true) == "" }
-	// Where no revision is told, what somebody ended, or what goes on, is none.
+	// Without a revision, a run that a user ended or that is still running is
+	// not one.
 	rows := slices.DeleteFunc(slices.Clone(b.rows), func(r digest.Row) bool { return aborted(&r) && revisionName(&r) == "" })
 	if len(rows) == 0 {
 		return Gate{}, false
@@ -202,7 +204,7 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 		g.Older, revisions = n, revisions[n:]
 	}
 	newest := revisions[len(revisions)-1]
-	var before []digest.Row // those that are judged
+	var before []digest.Row // those that can be judged
 	earlier := slices.Clone(newest.earlier)
 	for _, r := range revisions[:len(revisions)-1] {
 		before = append(before, r.rows...)
@@ -220,7 +222,7 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 		}
 		found := steps(revisions, samples, at, q, o.Effects.of(q))
 		g.Steps = append(g.Steps, found...)
-		if at[len(at)-1] != len(revisions)-1 { // the newest has none, and is as good as what came before it
+		if at[len(at)-1] != len(revisions)-1 { // the newest lacks the quantity
 			samples, at = append(samples, nil), append(at, len(revisions)-1)
 		}
 		for _, k := range at[base(samples, at, found) : len(at)-1] {
@@ -246,7 +248,7 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 	return g, true
 }
 
-// decide says what a row means for the gate.
+// decide sets the gate's verdict on a row.
 func (r *GateRow) decide(c *contest, found []DatedStep) {
 	unbounded := r.raw.Difference.Worst(c.better)
 	switch {
@@ -254,7 +256,7 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 		r.Gate = Worse
 	case r.Verdict == stats.Better, r.Verdict == stats.Same:
 		r.Gate = NotWorse
-	case r.raw.Verdict == stats.Worse: // than what may have been as bad
+	case r.raw.Verdict == stats.Worse: // than a base that may have been as bad
 		r.Gate, r.Reason = CannotTell, r.Why
 	case len(c.candidate) == 0:
 		r.Gate, r.Reason = CannotTell, "no report of the newest revision can be judged"
@@ -270,7 +272,7 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 	default:
 		r.Gate, r.Reason = CannotTell, r.noise(unbounded)
 	}
-	// What a step took away before the newest revision is missing still.
+	// A step for the worse before the newest revision still counts.
 	for _, s := range found {
 		switch {
 		case s.Field != c.field:
@@ -284,11 +286,12 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 	}
 }
 
-// noise says how much worse a row may be, and which effect that would allow.
+// noiseReason says how much worse a row may be, and which effect would accept
+// that.
 func (r *GateRow) noise(worst float64) string {
 	relative := r.raw.Difference.Relative
 	text := "too noisy: it may be " + plainAmount(worst, relative, r.kind) + " worse; "
-	if !relative { // an effect is a share of the base, which 0 has none of
+	if !relative { // an effect is a share of the base, which does not exist if the base is 0
 		if r.AnyChange {
 			return text + "before it was 0, and any change counts; more repetitions of this revision would settle it"
 		}
@@ -301,7 +304,7 @@ func (r *GateRow) noise(worst float64) string {
 	return fmt.Sprintf("%s--effect %s would settle it, or more repetitions of this revision", text, percent(effect))
 }
 
-// littleHistory says how much there is and how much is wanted.
+// littleHistory says how much history exists and how much is needed.
 func (c *contest) littleHistory() string {
 	row := c.row(nobodys)
 	n := 0
@@ -315,7 +318,7 @@ func (c *contest) littleHistory() string {
 		units.Plural(n, "report"), len(row.History), len(row.Candidate), stats.Levels, stats.Least)
 }
 
-// at tells a step's place.
+// at is the revision and date of a step.
 func (s *DatedStep) at() string {
 	day := s.Date.UTC().Format("2006-01-02 15:04")
 	if s.Revision == "" {
@@ -324,30 +327,29 @@ func (s *DatedStep) at() string {
 	return short(s.Revision) + " of " + day
 }
 
-// Confirmed is what a confirming run said.
+// Confirmed is what a confirming run showed.
 type Confirmed struct {
 	Reports []string `json:"reports"`
 	Again   bool     `json:"again"`   // it was as bad again
 	Unknown bool     `json:"unknown"` // it may have been: the new times are lower bounds
-	Died    int      `json:"died"`    // of these runs, those whose system died, which is as bad
+	Died    int      `json:"died"`    // the number of these runs whose system died, which is as bad
 }
 
-// Know tells of reports that are there before a confirming run: Confirm takes
-// none of them for a new one. Those that were given to Verify are known, also
-// where they are left out or too old to be looked at.
+// RegisterKnown registers reports that exist before a confirming run: Confirm
+// does not take them for new ones. The reports passed to Verify are known,
+// including those that are left out or too old to be examined.
 func (v *Verification) Know(rows []digest.Row) {
 	for i := range rows {
 		v.known[rows[i].ID] = true
 	}
 }
 
-// Confirm judges anew what was worse, after more runs of the newest revisions
-// were made: rows are all reports, those and the new ones. Only the new ones
-// say whether it was as bad again, since those that raised the alarm were
-// picked by it. Where it was not, the verdict is that of all reports together,
-// and cannot tell if that is worse still. A run whose system died is as bad as
-// any, though systems died before. A workload that has no new report makes an
-// error.
+// Confirm judges again what was worse, after more runs of the newest revisions:
+// rows are all reports, old and new. Only the new ones decide whether it was as
+// bad again, since the old ones were selected by raising the alarm. If it was
+// not, the verdict is that of all reports together, and cannot tell if that is
+// still worse. A run whose system died is as bad as any, even if systems died
+// before. A workload without a new report is an error.
 func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	again, err := Verify(rows, o)
 	if err != nil {
@@ -367,8 +369,8 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 		}
 		fresh, out := fit(made, o.Untrusted)
 		if i >= 0 && count(made, died) > 0 {
-			spoke := func(r digest.Row) bool { return died(&r) || unfit(&r, o.Untrusted) == "" }
-			made = slices.DeleteFunc(made, func(r digest.Row) bool { return !spoke(r) })
+			usable := func(r digest.Row) bool { return died(&r) || unfit(&r, o.Untrusted) == "" }
+			made = slices.DeleteFunc(made, func(r digest.Row) bool { return !usable(r) })
 			again.Groups[i].Confirmed = &Confirmed{Reports: ids(made), Again: true, Died: count(made, died)}
 			again.Groups[i].Verdict = Worse
 			continue
@@ -395,8 +397,8 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 }
 
 // again is whether new runs are as bad as what raised the alarm: on any row
-// that was worse, by what is worth naming. Unknown: not as far as is known, but
-// events were never answered.
+// that was worse, by at least the effect. unknown: they are not as far as is
+// known, but some events were never answered.
 func (g *Gate) again(fresh []digest.Row) (again, unknown bool) {
 	for _, r := range g.Rows {
 		s := sample(fresh, r.Field)

@@ -14,8 +14,8 @@ import (
 	"carronade/internal/digest"
 )
 
-// history is so many revisions of a branch, a day apart, each with so many
-// runs, whose levels are the factors' (the last one for what comes after).
+// history is revisions of a branch, a day apart, each with several runs, whose
+// throughput is multiplied by factor(i).
 func history(seed uint64, revisions, repetitions int, noise float64, factor func(i int) float64, given ...fields) []digest.Row {
 	rnd := rand.New(rand.NewPCG(seed, 99))
 	around := func(level float64) float64 { return level * math.Exp(noise*rnd.NormFloat64()) }
@@ -33,10 +33,10 @@ func history(seed uint64, revisions, repetitions int, noise float64, factor func
 	return out
 }
 
-// level is one level.
+// level is a constant level.
 func level(int) float64 { return 1 }
 
-// fallAt is a level that is lower from a revision on.
+// fallAt is a level that changes to by at a revision.
 func fallAt(at int, by float64) func(int) float64 {
 	return func(i int) float64 {
 		if i >= at {
@@ -53,7 +53,7 @@ func TestVerify(t *testing.T) {
 		rows []digest.Row
 		o    VerifyOptions
 		want string // the verdict
-		why  string // part of what is said of throughput
+		why  string // part of the reason of the throughput row
 	}{
 		{name: "nothing new", rows: history(1, 8, 6, 0.01, level), want: NotWorse},
 		{name: "two revisions, repeated", rows: history(1, 2, 10, 0.01, level), want: NotWorse},
@@ -66,25 +66,25 @@ func TestVerify(t *testing.T) {
 		{name: "one revision", rows: history(1, 1, 6, 0.01, level), want: CannotTell, why: "too little history: there is no earlier revision"},
 		{name: "single runs, the new one much worse", rows: history(1, 20, 1, 0.02, fallAt(19, 0.85)), want: Worse},
 		{name: "single runs, noisy", rows: history(1, 20, 1, 0.02, level), want: CannotTell, why: "too noisy: it may be"},
-		{name: "single runs, and little is asked", rows: history(1, 20, 1, 0.02, level), o: wide, want: NotWorse},
+		{name: "single runs, with a large effect", rows: history(1, 20, 1, 0.02, level), o: wide, want: NotWorse},
 		{
-			name: "worse for some revisions already", rows: history(1, 30, 1, 0.02, fallAt(22, 0.9)), o: wide, want: Worse,
+			name: "worse for several revisions", rows: history(1, 30, 1, 0.02, fallAt(22, 0.9)), o: wide, want: Worse,
 			why: "and not recovered",
 		},
 		{
-			name: "two good ones long ago do not hide it", rows: history(3, 20, 3, 0.01, fallAt(17, 0.8)), want: Worse,
+			name: "the good revisions long ago do not hide it", rows: history(3, 20, 3, 0.01, fallAt(17, 0.8)), want: Worse,
 			why: "and not recovered",
 		},
 		{
-			name: "worse, and made good", rows: history(1, 30, 1, 0.01, func(i int) float64 {
+			name: "worse, and recovered", rows: history(1, 30, 1, 0.01, func(i int) float64 {
 				if i >= 10 && i < 18 {
 					return 0.8
 				}
 				return 1
 			}), o: wide, want: NotWorse,
 		},
-		{name: "better lately", rows: history(1, 30, 1, 0.01, fallAt(27, 1.3)), o: wide, want: NotWorse},
-		{name: "worse than what is better lately", rows: history(1, 31, 1, 0.01, func(i int) float64 {
+		{name: "better recently", rows: history(1, 30, 1, 0.01, fallAt(27, 1.3)), o: wide, want: NotWorse},
+		{name: "worse than recent better ones", rows: history(1, 31, 1, 0.01, func(i int) float64 {
 			switch {
 			case i == 30:
 				return 1
@@ -94,7 +94,7 @@ func TestVerify(t *testing.T) {
 			return 1
 		}), o: wide, want: Worse},
 		{
-			name: "an effect of its own", rows: history(1, 2, 6, 0.01, fallAt(1, 0.9)),
+			name: "a separate effect for one row", rows: history(1, 2, 6, 0.01, fallAt(1, 0.9)),
 			o: VerifyOptions{Effects: Effects{All: 0.05, Of: map[string]float64{"throughput": 0.2}}}, want: NotWorse,
 		},
 		{name: "lower bounds", rows: boundLast(history(1, 2, 10, 0.005, level), 10), want: CannotTell},
@@ -117,8 +117,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Nothing is advised that is refused.
-func TestNoiseAdvisesWhatCanBeAsked(t *testing.T) {
+// The reason does not advise an effect that would be refused.
+func TestNoiseAdvisesOnlyAllowedEffects(t *testing.T) {
 	for _, tt := range []struct {
 		noise float64
 		want  bool
@@ -134,14 +134,14 @@ func TestNoiseAdvisesWhatCanBeAsked(t *testing.T) {
 	}
 }
 
-// boundLast has the p99 of the last rows as a lower bound.
+// boundLast turns the p99 of the last rows into lower bounds.
 func boundLast(rows []digest.Row, n int) []digest.Row {
 	bounded(rows[len(rows)-n:])
 	return rows
 }
 
-// Groups of equal workload, and branches, are judged apart, and the worst
-// verdict is that of all.
+// Each workload and branch is judged separately, and the overall verdict is the
+// worst of them.
 func TestVerifyGroups(t *testing.T) {
 	good := history(1, 2, 10, 0.005, level)
 	bad := history(2, 2, 10, 0.005, fallAt(1, 0.9), fields{"acks": "1"})
@@ -171,8 +171,8 @@ func TestVerifyGroups(t *testing.T) {
 	}
 }
 
-// Reports that do not tell a revision are distinguished by time: the repetitions
-// of one run belong together.
+// Reports without a revision are distinguished by time: the repetitions of one
+// run belong together.
 func TestVerifyWithoutRevisions(t *testing.T) {
 	var rows []digest.Row
 	rnd := rand.New(rand.NewPCG(4, 4))
@@ -198,7 +198,7 @@ func TestVerifyWithoutRevisions(t *testing.T) {
 	}
 }
 
-// An old revision that is tried again is not the newest.
+// An old revision that is tested again is not the newest.
 func TestRevisionsAreOrderedByTheirDates(t *testing.T) {
 	rows := history(1, 4, 2, 0.01, level)
 	again := history(5, 1, 1, 0.01, level)[0]
@@ -216,9 +216,9 @@ func TestRevisionsAreOrderedByTheirDates(t *testing.T) {
 	}
 }
 
-// The gate is wrong as seldom as promised: 60 revisions with one run each that
-// differ by 2%, with one step of 5% somewhere, or none; then every change of a
-// percent counts as an alarm.
+// The gate is wrong as rarely as promised: 60 revisions with one run each that
+// differ by 2%, with or without one step of 5% somewhere; without a step, every
+// change of a percent counts as an alarm.
 func TestVerifyRates(t *testing.T) {
 	const (
 		trials    = 120
@@ -268,7 +268,7 @@ func TestVerifyRates(t *testing.T) {
 	}
 }
 
-// A confirming run decides whether an alarm stands.
+// A confirming run decides whether an alarm is kept.
 func TestConfirm(t *testing.T) {
 	alarm := history(1, 2, 6, 0.01, fallAt(1, 0.9))
 	more := func(factor float64, n int) []digest.Row {
@@ -332,7 +332,7 @@ func BenchmarkVerify(b *testing.B) {
 	for i := range 20 {
 		rows = append(rows, history(uint64(i), 100, 5, 0.02, level, fields{"rate": fmt.Sprintf("%dk/s", i)})...)
 	}
-	for i := 0; i < len(rows); i += 10 { // some came to nothing, before they knew what others know
+	for i := 0; i < len(rows); i += 10 { // some failed before they knew what others know
 		rows[i] = ending(rows[i:i+1], "killed", fields{"rate": rows[i].Text("rate"), "host.cores": nil})[0]
 	}
 	for b.Loop() {

@@ -34,7 +34,7 @@ func (v *Verification) Text(w io.Writer, style layout.Style) error {
 	return p.To(w)
 }
 
-// count says of how many workloads a verdict is the worst.
+// count says how many workloads have the verdict.
 func (v *Verification) count() string {
 	if len(v.Groups) == 1 {
 		return ""
@@ -123,7 +123,8 @@ func runsWords(ids []string) string {
 	return "runs " + list(ids, 6)
 }
 
-// verdictWords tell what the gate makes of a row, and better where it is.
+// verdictWords are the gate's verdict on a row, and better if the row is
+// better.
 func (r *GateRow) verdictWords() string {
 	if r.Gate == NotWorse && r.Verdict == stats.Better {
 		return "better"
@@ -137,7 +138,7 @@ func (r *GateRow) verdictWords() string {
 	return r.Gate
 }
 
-// words name a level and when it was.
+// words are the name and date of a level.
 func (l *Level) words() string {
 	day := l.Date.UTC().Format("2006-01-02 15:04")
 	if l.Revision == "" {
@@ -146,7 +147,7 @@ func (l *Level) words() string {
 	return short(l.Revision) + " of " + day
 }
 
-// reports tell which reports a level has, and which of them are judged.
+// reports lists a level's reports, and those of them that are not judged.
 func (l *Level) reports() string {
 	text := units.Plural(len(l.Reports), "report") + ": " + list(l.Reports, 8)
 	if len(l.Reports) == 0 {
@@ -158,7 +159,7 @@ func (l *Level) reports() string {
 	return text
 }
 
-// Short is what a level is called where there is little room.
+// Short is a level's name where there is little room.
 func (l *Level) Short() string {
 	if l.Revision == "" {
 		return l.Date.UTC().Format("01-02 15:04")
@@ -166,7 +167,8 @@ func (l *Level) Short() string {
 	return short(l.Revision)
 }
 
-// history draws the levels of each row, with its steps, and dates these.
+// history draws the levels of each row with its steps, and lists the steps with
+// their dates.
 func (g *Gate) history(p *layout.Page) {
 	if len(g.Revisions) < 2*leastStep {
 		return
@@ -218,9 +220,9 @@ func (g *Gate) history(p *layout.Page) {
 	p.Table(t)
 }
 
-// strip draws a series in one line of at most so many cells, between its least
-// and its most, with a mark before each step. Of a series that is longer, each
-// cell is the mean of its share.
+// sparkline draws a series in one line of at most cells characters, scaled
+// between its minimum and its maximum, with a mark before each step. If the
+// series is longer, each character is the mean of several values.
 func strip(series []float64, marks map[int]bool, cells int, ascii bool) (line string, lo, hi float64) {
 	shades, mark := []rune("▁▂▃▄▅▆▇█"), "│"
 	if ascii {
@@ -250,12 +252,12 @@ func strip(series []float64, marks map[int]bool, cells int, ascii bool) (line st
 	return b.String(), lo, hi
 }
 
-// BehindWords tell that a workload was not run at the newest revision.
+// BehindWords say that a workload was not run at the newest revision.
 func (g *Gate) BehindWords() string {
 	return "no report of " + g.Behind.words() + " is of this workload, so it is not judged on it"
 }
 
-// Words tell a workload that was verified in one line.
+// Words describe a verified workload in one line.
 func (g *Gate) Words() string {
 	text := g.Op + " " + g.Target + ", " + workloadWords(g.Workload)
 	if g.Branch != "" {
@@ -264,13 +266,13 @@ func (g *Gate) Words() string {
 	return text
 }
 
-// Words tell a row in one line: both medians, the difference with its interval,
-// and what the gate makes of it.
+// Words describe a row in one line: both medians, the difference with its
+// interval, and the gate's verdict.
 func (r *GateRow) Words() string {
 	return r.words(r.numbers("before", "newest")+": "+r.verdictWords(), r.Reason)
 }
 
-// Words tell what a confirming run said.
+// Words say what a confirming run showed.
 func (c *Confirmed) Words() string {
 	text := "it was not as bad again"
 	switch {

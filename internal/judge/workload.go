@@ -16,27 +16,27 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// environment is whether a field says on what a run was made, instead of what
-// was done.
+// environment is whether a field describes where a run was made, not what it
+// did.
 func environment(name string) bool {
 	return name == "target" || strings.HasPrefix(name, "target.") || strings.HasPrefix(name, "host.") || strings.HasPrefix(name, "system.")
 }
 
-// independentsOf are a row's independent variables but for those that are
-// free, in the order of their names.
-func independentsOf(r *digest.Row, free func(string) bool) []Setting {
+// independentsOf are a row's independent variables except the excluded ones, in
+// the order of their names.
+func independentsOf(r *digest.Row, excluded func(string) bool) []Setting {
 	var out []Setting
 	for _, f := range r.Fields {
-		if f.Value.Independent && !free(f.Name) {
+		if f.Value.Independent && !excluded(f.Name) {
 			out = append(out, Setting{f.Name, settingText(f)})
 		}
 	}
 	return out
 }
 
-// settingText is a value as it is compared with others. The port of a server on
-// this machine is none of its properties: those that a run starts for itself
-// listen where there was room.
+// settingText is a value in the form in which it is compared with others. The
+// port of a server on this machine is dropped: servers that a run starts itself
+// listen on any free port.
 func settingText(f digest.Field) string {
 	text := f.Value.String()
 	if f.Name != "target" || !strings.Contains(text, "localhost") && !strings.Contains(text, "127.") && !strings.Contains(text, "::1") {
@@ -53,14 +53,14 @@ func settingText(f digest.Field) string {
 	return text
 }
 
-// key is equal of rows whose variables are, however they were typed.
-func key(r *digest.Row, free func(string) bool) string {
-	return string(appendKey(nil, r, free))
+// key is equal for rows with equal variables, however those were typed.
+func key(r *digest.Row, excluded func(string) bool) string {
+	return string(appendKey(nil, r, excluded))
 }
 
-func appendKey(b []byte, r *digest.Row, free func(string) bool) []byte {
+func appendKey(b []byte, r *digest.Row, excluded func(string) bool) []byte {
 	for _, f := range r.Fields {
-		if !f.Value.Independent || free(f.Name) {
+		if !f.Value.Independent || excluded(f.Name) {
 			continue
 		}
 		b = append(append(b, f.Name...), '=')
@@ -77,29 +77,29 @@ func appendKey(b []byte, r *digest.Row, free func(string) bool) []byte {
 	return b
 }
 
-// A bundle is rows whose variables are equal, in the order of time.
+// A bundle is rows with equal variables, in the order of time.
 type bundle struct {
 	key      string
 	settings []Setting
 	rows     []digest.Row
 }
 
-// bundles sorts rows apart by their variables. The order is that of the first
-// row of each.
-func bundles(rows []digest.Row, free func(string) bool) []bundle {
+// bundles splits rows by their variables. The bundles are in the order of their
+// first rows.
+func bundles(rows []digest.Row, excluded func(string) bool) []bundle {
 	var out []bundle
 	at := map[string]int{}
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, byTime)
 	var buf []byte
 	for i := range sorted {
-		buf = appendKey(buf[:0], &sorted[i], free)
+		buf = appendKey(buf[:0], &sorted[i], excluded)
 		j, ok := at[string(buf)]
 		if !ok {
 			j = len(out)
 			k := string(buf)
 			at[k] = j
-			out = append(out, bundle{key: k, settings: independentsOf(&sorted[i], free)})
+			out = append(out, bundle{key: k, settings: independentsOf(&sorted[i], excluded)})
 		}
 		out[j].rows = append(out[j].rows, sorted[i])
 	}
@@ -113,7 +113,7 @@ func byTime(a, b digest.Row) int {
 	return strings.Compare(a.ID, b.ID)
 }
 
-// A Differing field is one that is not the same on both sides. A side
+// A Differing is a field whose values are not the same on both sides. A side
 // may have several values, or none.
 type Differing struct {
 	Name      string   `json:"name"`
@@ -121,8 +121,7 @@ type Differing struct {
 	Candidate []string `json:"candidate"`
 }
 
-// differing are the fields, of those that are asked for, whose values are not
-// the same on both sides.
+// differing are the wanted fields whose values are not the same on both sides.
 func differing(base, candidate []digest.Row, wanted func(digest.Field) bool) []Differing {
 	a, b := valuesOf(base, wanted), valuesOf(candidate, wanted)
 	var names []string
@@ -144,8 +143,8 @@ func differing(base, candidate []digest.Row, wanted func(digest.Field) bool) []D
 	return out
 }
 
-// valuesOf are the distinct values of the fields asked for, sorted, where "" is
-// that a row has none.
+// valuesOf are the distinct values of the wanted fields, sorted; "" means that
+// a row has none.
 func valuesOf(rows []digest.Row, wanted func(digest.Field) bool) map[string][]string {
 	out := map[string][]string{}
 	have := map[string]int{}

@@ -81,21 +81,22 @@ func (d *Document) balance(name string) {
 	}
 }
 
-// assemblePhase sums up the intervals of a phase; false when there are none.
+// assemblePhase sums up the intervals of a phase; false if there are none.
 func (d *Document) assemblePhase(name string) (Phase, bool) {
 	rows := slices.DeleteFunc(slices.Clone(d.Intervals), func(iv Interval) bool { return iv.Phase != name })
 	if len(rows) == 0 {
 		return Phase{}, false
 	}
 	ph := Phase{Name: name, StartS: rows[0].StartS, EndS: rows[len(rows)-1].EndS}
-	// Phases need not meet where intervals do, and a warm-up's last answers
-	// arrive in intervals of the measurement: neither makes a phase longer.
-	if seam, ok := d.warmed(); ok {
+	// Phases need not meet where intervals do, and the last answers of the
+	// warm-up arrive in intervals of the measurement: neither makes a phase
+	// longer.
+	if warmUpEnd, ok := d.warmed(); ok {
 		switch {
 		case name == measure.WarmUp:
-			ph.EndS = min(ph.EndS, max(seam, ph.StartS))
-		case ph.StartS < seam && seam < rows[0].EndS:
-			ph.StartS = seam
+			ph.EndS = min(ph.EndS, max(warmUpEnd, ph.StartS))
+		case ph.StartS < warmUpEnd && warmUpEnd < rows[0].EndS:
+			ph.StartS = warmUpEnd
 		}
 	}
 	t := &ph.Totals
@@ -121,7 +122,7 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	return ph, true
 }
 
-// warmed is the end of the warm-up in seconds, if it was given as a time.
+// warmUpEnd is the end of the warm-up in seconds, if it was given as a time.
 func (d *Document) warmed() (float64, bool) {
 	for _, s := range d.Settings {
 		if s.Name == "warmup" {

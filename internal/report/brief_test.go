@@ -10,8 +10,8 @@ import (
 	"carronade/measure"
 )
 
-// screen is how many lines the brief report may have. Where everything went wrong at once
-// it takes more, since nothing of that is hidden.
+// screen is the maximum number of lines of the brief report. If everything went
+// wrong it may be longer, since nothing is hidden.
 const screen, worstScreen = 45, 60
 
 func briefly(t *testing.T, d *Document) string {
@@ -23,11 +23,11 @@ func briefly(t *testing.T, d *Document) string {
 	return b.String()
 }
 
-// flat is text in one line, to look for sentences that were wrapped.
+// flat is a text in one line, to find sentences that were wrapped.
 func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// TestBriefFits: the brief report fits a screen and begins with the
-// target and the workload in one line.
+// TestBriefFits: the brief report fits a screen and begins with the target and
+// the workload in one line.
 func TestBriefFits(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,8 @@ func TestBriefFits(t *testing.T) {
 	}
 }
 
-// TestBriefHidesNothing: whatever speaks against a run is in the brief report, too.
+// TestBriefHidesNothing: everything that speaks against a run is in the brief
+// report, too.
 func TestBriefHidesNothing(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
@@ -65,14 +66,14 @@ func TestBriefHidesNothing(t *testing.T) {
 					continue
 				}
 				if !strings.Contains(text, flat(layout.Clean(want))) {
-					t.Errorf("%q is not said:\n%s", want, text)
+					t.Errorf("no %q in\n%s", want, text)
 				}
 			}
 		})
 	}
 }
 
-// TestBriefSays: what each kind of run is looked at for is in its brief report.
+// TestBriefSays: the brief report of each kind of run has what users look for.
 func TestBriefSays(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -112,7 +113,7 @@ func TestBriefSays(t *testing.T) {
 	}
 }
 
-// The workload is cut where there is too little room, and says so.
+// The workload is cut if there is too little room, and shows that.
 func TestLoadInFewWords(t *testing.T) {
 	d := &Document{Settings: []Setting{
 		{Name: "op", Value: "produce"}, {Name: "verify", Value: "true"}, {Name: "size", Value: "100"}, {Name: "rate", Value: "10k/s"}, {Name: "linger", Value: "5ms", Default: true},

@@ -25,7 +25,8 @@ func encode(t *testing.T, d *Document) map[string]any {
 	return doc
 }
 
-// at follows a path such as "totals.acked"; numbers index lists.
+// at follows a path such as "totals.acked"; any number selects the first entry
+// of a list.
 func at(t *testing.T, doc any, path string) any {
 	t.Helper()
 	for name := range strings.SplitSeq(path, ".") {
@@ -33,7 +34,7 @@ func at(t *testing.T, doc any, path string) any {
 		case map[string]any:
 			v, ok := x[name]
 			if !ok {
-				t.Fatalf("%s: there is no %q", path, name)
+				t.Fatalf("%s: no %q", path, name)
 			}
 			doc = v
 		case []any:
@@ -48,7 +49,7 @@ func at(t *testing.T, doc any, path string) any {
 	return doc
 }
 
-// The names that other programs rely on, in every mode.
+// The names that other programs rely on exist in every mode.
 func TestPromisedNames(t *testing.T) {
 	always := strings.Fields(`schema workload started_at ended_at phases intervals failures steady.ok trust.ok trust.reasons
 		response service send_delay batching queueing end_to_end ledger host lag_events steps
@@ -82,7 +83,7 @@ func TestPromisedNames(t *testing.T) {
 		}
 		at(t, encode(t, Build(overloaded())), "service.p25_us")
 	})
-	t.Run("no such number", func(t *testing.T) {
+	t.Run("missing times", func(t *testing.T) {
 		doc := encode(t, Build(closedLoop()))
 		for _, n := range []string{"response", "send_delay"} {
 			if got := at(t, doc, n); got != nil {
@@ -90,7 +91,7 @@ func TestPromisedNames(t *testing.T) {
 			}
 		}
 	})
-	t.Run("nobody answered, and there are response times all the same", func(t *testing.T) {
+	t.Run("response times without answers", func(t *testing.T) {
 		doc := encode(t, Build(interrupted()))
 		if got := at(t, doc, "response.censored"); got != 100.0 {
 			t.Errorf("censored: got %v, want 100", got)
@@ -126,7 +127,7 @@ func TestRates(t *testing.T) {
 		{"acked: what arrived in the measurement over its length", openLoop(), RateAcked, 50_000},
 		{"acked late does not count", overloaded(), RateAcked, 48_050},
 		{"nothing is acknowledged", unacknowledged(), RateSent, 50_000},
-		{"nothing was answered, which is something else", interrupted(), RateAcked, 0},
+		{"nothing was answered, though answers were due", interrupted(), RateAcked, 0},
 		{"consumed", consume(), RateConsumed, 1.9e6},
 	}
 	for _, tt := range tests {
@@ -139,13 +140,13 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestWorse takes the one that counts of two exit codes, in either order.
+// TestWorse: the code that takes precedence is independent of the order.
 func TestWorse(t *testing.T) {
 	ascending := []int{0, 4, 3, 1, 2, 130}
 	for i, a := range ascending {
 		for k, b := range ascending {
 			if got, want := Worse(a, b), ascending[max(i, k)]; got != want {
-				t.Errorf("of %d and %d: got %d, want %d", a, b, got, want)
+				t.Errorf("%d and %d: got %d, want %d", a, b, got, want)
 			}
 		}
 	}
@@ -162,23 +163,23 @@ func TestExitCode(t *testing.T) {
 		{"not steady is a result", func(in *Input) { in.Result.Steady = measure.Steady{Known: true} }, ExitOK},
 		{"a limit that holds", func(in *Input) { in.Checks = []Check{{OK: true}} }, ExitOK},
 		{"a limit that does not", func(in *Input) { in.Checks = []Check{{OK: true}, {}} }, ExitBroken},
-		{"fewer than asked for", func(in *Input) { in.Result.Missing = 1 }, ExitBroken},
+		{"fewer than requested", func(in *Input) { in.Result.Missing = 1 }, ExitBroken},
 		{"verified, and lost", func(in *Input) { in.Ledger = &measure.Ledger{Lost: 1} }, ExitBroken},
 		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, ExitBroken},
 		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, ExitOK},
 		{"verified, and not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1} }, ExitCannotTell},
 		{"verified, and compacted", func(in *Input) { in.Ledger = &measure.Ledger{Compacted: 1} }, ExitOK},
-		{"verified, and aborted ones seen", func(in *Input) { in.Ledger = &measure.Ledger{Phantom: 1} }, ExitBroken},
+		{"verified, and aborted events seen", func(in *Input) { in.Ledger = &measure.Ledger{Phantom: 1} }, ExitBroken},
 		{"lost outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1, Lost: 1} }, ExitBroken},
 		{"a limit outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Checks = []Check{{}} }, ExitBroken},
 		{"not trusted outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Trust.OK = false }, ExitUntrusted},
 		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, ExitUntrusted},
 		{"a broken limit outranks a generator that is not trusted", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, ExitBroken},
-		{"nothing was taken, whatever the generator did", func(in *Input) {
+		{"nothing was accepted, with an untrusted generator", func(in *Input) {
 			in.Trust.OK = false
 			in.Result.Measurement.Acked, in.Result.Measurement.Arrived, in.Result.Measurement.Failed = 0, 0, 1_000_000
 		}, ExitBroken},
-		{"nothing was taken, and output not written", func(in *Input) {
+		{"nothing was accepted, and output not written", func(in *Input) {
 			in.Result.Measurement.Acked, in.Result.Measurement.Arrived = 0, 0
 			in.Problems = []string{"disk full"}
 		}, ExitFailed},
@@ -254,7 +255,7 @@ func TestFact(t *testing.T) {
 		{"a long list", long, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, and 8 more"},
 		{"a map", map[string]any{"created_by": "broker", "partitions": 3}, "created by broker, partitions 3"},
 		{"brokers", []map[string]any{{"id": 1, "address": "a:1"}, {"id": 2, "address": "b:1"}}, "address a:1, id 1; address b:1, id 2"},
-		{"what JSON cannot hold", func() {}, "0x"},
+		{"a value without JSON", func() {}, "0x"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -265,7 +266,7 @@ func TestFact(t *testing.T) {
 	}
 }
 
-// Whatever a stored report holds, it is refused or printed.
+// A stored report with any content is either refused or printed.
 func FuzzRead(f *testing.F) {
 	for _, input := range inputs {
 		var file bytes.Buffer
@@ -299,17 +300,17 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestVerified: what a run says of what it read back.
+// TestVerified: what a run says about its read-back.
 func TestVerified(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
 		ledger         measure.Ledger
 		ok, cannotTell bool
 		text           string
-		says           []string // in the whole text, whatever its lines
+		says           []string // in the text, ignoring line breaks
 	}{
 		{
-			"all is well",
+			"nothing missing",
 			measure.Ledger{Acked: 40_000, Read: 40_000, Complete: true},
 			true, false, "nothing was lost or altered",
 			[]string{"holds         verify: nothing was lost or altered"},
@@ -334,7 +335,7 @@ func TestVerified(t *testing.T) {
 			"cannot tell: 2,000 of 40,000 were removed before they were read (retention or deletion), and 3,000 were not reached by the read-back", nil,
 		},
 		{
-			"not to be decided",
+			"undecidable",
 			measure.Ledger{Acked: 40_000, Read: 35_000, Unread: 5000, Complete: true},
 			false, true,
 			"cannot tell: 5,000 of 40,000 were not found, and whether they should be there is not known", nil,
@@ -355,12 +356,12 @@ func TestVerified(t *testing.T) {
 			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion), and 1 was not reached by the read-back", nil,
 		},
 		{
-			"one removed, and two not to be decided",
+			"one removed, and two undecidable",
 			measure.Ledger{Acked: 5, Read: 2, Unread: 3, Removed: 1, Complete: true},
 			false, true, "cannot tell: 1 of 5 was removed before it was read (retention or deletion), and 2 were not found, and whether they should be there is not known", nil,
 		},
 		{
-			"one not to be decided",
+			"one undecidable",
 			measure.Ledger{Acked: 5, Read: 4, Unread: 1, Complete: true},
 			false, true, "cannot tell: 1 of 5 was not found, and whether it should be there is not known", nil,
 		},
@@ -419,8 +420,8 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// Where nothing is acknowledged nothing can be lost, which is not to say that
-// all is there.
+// Without acks nothing can be lost, which does not mean that nothing is
+// missing.
 func TestReadBackWithoutAcks(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -456,8 +457,8 @@ func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
 	}
 }
 
-// TestEndedByHand: an interruption cuts a run that had another end, and is the end
-// of one that had none. Both leave with the same code.
+// TestEndedByHand: an interruption cuts short a run that had a limit, and is
+// the normal end of one without. Both exit with the same code.
 func TestEndedByHand(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		d := Build(Input{Result: &load.Result{Mode: load.OpenLoop, Stopped: load.Interrupted, Whole: whole}, Trust: measure.Trust{OK: true}})
@@ -474,9 +475,9 @@ func TestEndedByHand(t *testing.T) {
 	}
 }
 
-// TestShareOfAMoment: a measurement shorter than an interval has the processor time of
-// what went on around it; a share above all there is is not printed.
-func TestShareOfAMoment(t *testing.T) {
+// TestCPUShareOfAShortMeasurement: a measurement shorter than an interval includes processor
+// time from before and after it; a share above 100 % is not printed.
+func TestCPUShareOfAShortMeasurement(t *testing.T) {
 	for _, tt := range []struct {
 		measurement time.Duration
 		want        string
@@ -492,7 +493,7 @@ func TestShareOfAMoment(t *testing.T) {
 	}
 }
 
-// TestTotalsHaveNoMean: the mean of a number that only rises says nothing.
+// TestTotalsHaveNoMean: the mean of a total that only grows is meaningless.
 func TestTotalsHaveNoMean(t *testing.T) {
 	points := []measure.Point{{At: time.Second, Value: 5}, {At: 2 * time.Second, Value: 7}}
 	d := Build(Input{
@@ -507,9 +508,9 @@ func TestTotalsHaveNoMean(t *testing.T) {
 	}
 }
 
-// TestMostInFlight: what was in flight between the ends of intervals is told
-// apart from what was in flight at them, and printed. Older reports, and those
-// of loads that nobody counted in, have the latter alone.
+// TestMostInFlight: the peak of the in-flight events is kept apart from the
+// maximum at the ends of intervals, and printed. Older reports, and those of
+// loads that do not count the peak, have only the latter.
 func TestMostInFlight(t *testing.T) {
 	in := openLoop()
 	in.Result.Measurement.InFlightPeak = 777
@@ -536,6 +537,6 @@ func TestMostInFlight(t *testing.T) {
 		t.Errorf("an older report has %d in flight at most, want 7", n)
 	}
 	if again, err := json.Marshal(old.Totals); err != nil || strings.Contains(string(again), "in_flight_peak") {
-		t.Errorf("an older report came to have a peak: %s, %v", again, err)
+		t.Errorf("an older report has a peak: %s, %v", again, err)
 	}
 }

@@ -36,8 +36,9 @@ func Cite(d *Document) string {
 	return layout.Clean(strings.Join(parts, "; "))
 }
 
-// asked is the command line that repeats the run, after "carronade run": the target, and the
-// independent settings that were chosen. Operations on topics have their own command.
+// commandArgs is the command line that repeats the run, after "carronade run":
+// the target, and the independent settings that were chosen. Operations on
+// topics have their own command.
 func (d *Document) asked() string {
 	var b strings.Builder
 	flag := func(name string) string { return name }
@@ -104,8 +105,8 @@ func (d *Document) topics() string {
 	return where
 }
 
-// typed are the arguments of a setting's flag, given its value in the workload: a list repeats
-// the flag, and a switch has no argument.
+// flagArgs are the arguments of a setting's flag, given its value in the
+// workload: a list repeats the flag, and a switch has no argument.
 func (s *Setting) typed(value any) []string {
 	switch v := value.(type) {
 	case []any:
@@ -131,7 +132,8 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// underTestCited is which system it was, as far as it told.
+// citedSystem is the version, branch and revision of the system, as far as they
+// are known.
 func (d *Document) underTestCited() string {
 	var parts []string
 	if v := versions(d.Facts); v != "" {
@@ -150,7 +152,7 @@ func (d *Document) underTestCited() string {
 	return strings.Join(parts, ", ")
 }
 
-// versions are the versions that servers reported of themselves, each once.
+// versions are the versions that the servers reported, each once.
 func versions(facts map[string]any) string {
 	var found []string
 	add := func(v any) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is cited can be typed again and is the same workload.
+// The citation is a command line for the same workload.
 func TestCiteIsACommand(t *testing.T) {
 	d := &Document{
 		Op: "produce", Target: "kafka://h:9092/t?x=1",
@@ -28,14 +28,14 @@ func TestCiteIsACommand(t *testing.T) {
 	}
 	d.Workload = struct {
 		Verify bool `json:"verify"`
-	}{true} // of a report that was just made
+	}{true} // as in a report that was just made
 	if got := d.asked(); !strings.Contains(got, " --verify --fresh") {
-		t.Errorf("got %s, want the switch alone", got)
+		t.Errorf("got %s, want only the switch", got)
 	}
 }
 
-// Of a run that was killed before its first interval nothing is known, also not
-// that nothing failed.
+// Nothing is known about a run that was killed before its first interval, not
+// even that nothing failed.
 func TestCiteOfNothing(t *testing.T) {
 	d := &Document{Op: "produce", Target: "null://"}
 	d.Totals.RateOf = RateAcked

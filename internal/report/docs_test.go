@@ -18,8 +18,8 @@ import (
 // A field is a row of docs/report.md: a path and a type.
 type field struct{ path, kind string }
 
-// fields lists the JSON of a type, a row a name. A type that stood before is
-// one row, "like ..." what it was.
+// fields lists the JSON of a type, a row per name. A type that was already
+// listed is one row, "like ..." with its first path.
 func fields(t *testing.T, typ reflect.Type, prefix string, seen map[reflect.Type]string) []field {
 	t.Helper()
 	var out []field
@@ -85,8 +85,8 @@ func kind(t *testing.T, typ reflect.Type) string {
 
 var docRow = regexp.MustCompile("(?m)^\\| `([a-z0-9_.\\[\\]]+)` \\| ([^|]+) \\| ([^|]*) \\| ([^|]+) \\|$")
 
-// docs/report.md has a row for every field of the document, with its type, its
-// unit and its meaning, and no others.
+// docs/report.md has a row for every field of the document, with its type, unit
+// and meaning, and no others.
 func TestDocumentIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/report.md")
 	if err != nil {
@@ -112,7 +112,7 @@ func TestDocumentIsDocumented(t *testing.T) {
 	}
 }
 
-// The rows of a time are those that a summary has.
+// The documented rows of a time are those of a summary.
 func TestTimesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/report.md")
 	if err != nil {

@@ -76,7 +76,7 @@ type Document struct {
 	Samples     *Samples         `json:"samples,omitempty"`
 	Trace       *Trace           `json:"trace,omitempty"`
 
-	found string // the hash when the document was sealed or read
+	found string // the hash computed when the document was sealed or read
 	raw   []byte // the head as read, in one line; nil: same as the fields
 }
 
@@ -287,7 +287,8 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// Read reads a document that WriteJSON wrote. Check tells whether it is unchanged.
+// Read reads a document that WriteJSON wrote. Check reports whether it is
+// unchanged.
 func Read(r io.Reader) (*Document, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {

@@ -65,8 +65,8 @@ func (iv *Interval) marshal() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// Sum returns the hash of the interval's JSON, without encoding it again when
-// it was encoded or read.
+// Sum returns the hash of the interval's JSON, without encoding it again if it
+// was encoded or read.
 func (iv *Interval) Sum() (Sum, error) {
 	if iv.sum == nil {
 		if _, err := iv.Encode(); err != nil {
@@ -147,7 +147,8 @@ func (d *Document) ownHead() ([]byte, error) {
 	return b, nil
 }
 
-// known reports whether this program writes the document as it was read.
+// knowsAllFields reports whether this program would write the document exactly
+// as it was read.
 func (d *Document) known() bool {
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]
@@ -164,8 +165,8 @@ func (d *Document) known() bool {
 	return err == nil && hash == d.found
 }
 
-// written is the value to encode for a file: the document, or its fields as read if the hash
-// is of those.
+// encodable is the value to encode for a file: the document, or its fields as
+// read if the hash is of those.
 func (d *Document) written() (any, error) {
 	read := d.raw != nil || slices.ContainsFunc(d.Intervals, func(iv Interval) bool { return iv.raw != nil })
 	if !read || d.known() {
@@ -301,7 +302,7 @@ func (d *Document) Histogram(name string) *measure.Histogram {
 }
 
 // Histogram decodes a histogram of the interval, by the name of its time; nil
-// when nothing was measured, or what was cannot be decoded.
+// if nothing was measured or it cannot be decoded.
 func (iv *Interval) Histogram(name string) *measure.Histogram {
 	text := iv.Histograms[name]
 	if text == "" {

@@ -17,8 +17,8 @@ import (
 	"carronade/measure"
 )
 
-// measured is an input of some seconds in which the measurement is the sum of its
-// intervals, as it is in every run.
+// measured is an input of several seconds in which the measurement is the sum
+// of its intervals, as it is in every run.
 func measured(seconds int) Input {
 	in := openLoop()
 	in.ID, in.RunID, in.Note = "0a1b2c3d", "5c1f09b2", "before the change"
@@ -68,8 +68,8 @@ func TestIDOf(t *testing.T) {
 	}
 }
 
-// A sealed document is whole after it went through a file, a pretty one or one
-// in a line, and through head and intervals.
+// A sealed document stays valid through a file, indented or in one line, and
+// through head and intervals.
 func TestSeal(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestSeal(t *testing.T) {
 			if err := read.Check(); err != nil {
 				t.Errorf("as a file: %v", err)
 			}
-			// What was read and is written again is the same.
+			// A document that was read can be written again unchanged.
 			if err := read.Seal(); err != nil || read.Hash != d.Hash {
 				t.Errorf("sealed again: got %s, want %s (%v)", read.Hash, d.Hash, err)
 			}
@@ -138,7 +138,7 @@ func TestTampered(t *testing.T) {
 	whole := jsonOf(t, sealed(t, measured(4)))
 	swap := func(old, with string) string {
 		if !strings.Contains(whole, old) {
-			t.Fatalf("there is no %q in the report", old)
+			t.Fatalf("no %q in the report", old)
 		}
 		return strings.Replace(whole, old, with, 1)
 	}
@@ -173,8 +173,8 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// A later program of the same schema may add fields; this one checks what it
-// read and not what it knows.
+// A later program of the same schema may add fields; this one checks the bytes
+// that it read, not only the fields that it knows.
 func TestFieldsOfLaterPrograms(t *testing.T) {
 	d := sealed(t, measured(3))
 	head, err := d.Head()
@@ -205,11 +205,11 @@ func TestReadFaults(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"nothing", "", "truncated"},
 		{"cut short", whole[:len(whole)*2/3], "truncated"},
-		{"no JSON", "report:\n", "invalid character"},
-		{"no object", "[]", "cannot unmarshal"},
+		{"not JSON", "report:\n", "invalid character"},
+		{"not an object", "[]", "cannot unmarshal"},
 		{"another schema", strings.Replace(whole, Schema, "carronade.report/2", 1), `"carronade.report/2"`},
-		{"intervals that are none", `{"schema":"carronade.report/1","intervals":7}`, "cannot unmarshal"},
-		{"an interval that is none", `{"schema":"carronade.report/1","intervals":[7]}`, "interval 1"},
+		{"intervals of another type", `{"schema":"carronade.report/1","intervals":7}`, "cannot unmarshal"},
+		{"an interval of another type", `{"schema":"carronade.report/1","intervals":[7]}`, "interval 1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -221,8 +221,8 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
-// The histograms of the measurement come back from the JSON of the intervals, exact
-// but for the rounding of the mean.
+// The histograms of the measurement are restored from the JSON of the
+// intervals, exactly except for the rounding of the mean.
 func TestHistogram(t *testing.T) {
 	in := measured(5)
 	d, err := Read(strings.NewReader(jsonOf(t, Build(in))))
@@ -248,12 +248,12 @@ func TestHistogram(t *testing.T) {
 		}
 	})
 	if got := d.Histogram("latency"); got != nil {
-		t.Errorf("a name that there is none of: got %v", got)
+		t.Errorf("an unknown name: got %v", got)
 	}
 }
 
-// What is assembled of the intervals says what the whole report says, as far as
-// intervals go.
+// A report assembled from the intervals agrees with the complete report, as far
+// as the intervals go.
 func TestAssemble(t *testing.T) {
 	in := measured(5)
 	whole := Build(in)
@@ -299,7 +299,7 @@ func TestAssemble(t *testing.T) {
 	}
 	var text bytes.Buffer
 	if err := d.Text(&text, layout.Style{}); err != nil || !strings.Contains(text.String(), "the program was killed") {
-		t.Errorf("the text does not say it (%v):\n%s", err, text.String())
+		t.Errorf("the text does not say that the program was killed (%v):\n%s", err, text.String())
 	}
 }
 
@@ -323,7 +323,7 @@ func TestAssembleLittle(t *testing.T) {
 	}
 }
 
-// The text says what the report carries, and which it is.
+// The text shows the note, the attachments, and the report's id and hash.
 func TestTextOfEvidence(t *testing.T) {
 	d := sealed(t, measured(3))
 	var text bytes.Buffer
@@ -332,12 +332,12 @@ func TestTextOfEvidence(t *testing.T) {
 	}
 	for _, want := range []string{"noted         before the change", "attached      server.properties (17 B)", "report        0a1b2c3d, hash " + d.Hash[:12]} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("there is no %q in\n%s", want, text.String())
+			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
 }
 
-// A row that was encoded as it ended is taken as it is.
+// Build takes a row that was already encoded as it is.
 func TestBuildTakesEncodedRows(t *testing.T) {
 	in := measured(3)
 	in.Series = []Interval{{Phase: "measurement", EndS: 1, EventsPerS: 42}}
@@ -358,9 +358,9 @@ func BenchmarkEncodeInterval(b *testing.B) {
 	}
 }
 
-// What a later program added stays where a report goes on to: to another store,
+// Fields of a later program are kept when a report is copied to another store
 // or into a file.
-func TestOfALaterProgram(t *testing.T) {
+func TestLaterFieldsAreKept(t *testing.T) {
 	d := sealed(t, measured(3))
 	file := bytes.NewBufferString(strings.NewReplacer(
 		`"schema": `, `"later": {"x": 1.50}, "schema": `,
@@ -407,8 +407,8 @@ func TestOfALaterProgram(t *testing.T) {
 }
 
 // Phases need not meet where intervals do: the rates of a killed run are those
-// of its phases, whose seam the workload says.
-func TestAssembleSeam(t *testing.T) {
+// of its phases, whose boundary is in the workload.
+func TestAssemblePhaseBoundary(t *testing.T) {
 	row := func(phase string, start float64, acked uint64) Interval {
 		return Interval{Phase: phase, StartS: start, EndS: start + 1, Counts: measure.Counts{Offered: acked, Sent: acked, Acked: acked}}
 	}

@@ -15,16 +15,16 @@ import (
 )
 
 // A Log writes the histograms of each interval in HdrHistogram's interval log,
-// format 1.3 with V2 compressed histograms, as Java's HistogramLogWriter does
-// (org.HdrHistogram 2.2.2): HistogramLogProcessor and HistogramLogAnalyzer
-// read it. Values are microseconds, interval maxima milliseconds. Each line has
-// a tag: response, service, send_delay or end_to_end for the measurement and what follows it
-// up to the end of the run, with "warm-up." before it for the warm-up. The
-// histograms of a tag add up to those of the report, but for events without an
-// answer, which have no time.
+// format 1.3 with V2 compressed histograms, like Java's HistogramLogWriter
+// (org.HdrHistogram 2.2.2): HistogramLogProcessor and HistogramLogAnalyzer read
+// it. Values are microseconds, interval maxima milliseconds. Each line has a
+// tag: response, service, send_delay or end_to_end for the measurement and
+// everything after it until the end of the run, with the prefix "warm-up." for
+// the warm-up. The histograms of a tag add up to those of the report, except
+// events without an answer, which have no time.
 //
-// A disk that is full must not end a run. The first error is kept, nothing
-// more is written, and Close returns it. A Log has one owner.
+// A full disk must not end a run. The first error is kept, nothing more is
+// written, and Close returns it. A Log has one owner.
 type Log struct {
 	w       io.Writer
 	close   func() error
@@ -87,8 +87,8 @@ func (l *Log) Interval(iv *measure.Interval) {
 	l.flush()
 }
 
-// flush writes a whole interval at once, so that a growing log always ends with a complete
-// line.
+// flush writes an interval in one call, so that a growing log always ends with
+// a complete line.
 func (l *Log) flush() {
 	if l.err == nil {
 		if _, err := l.buf.WriteTo(l.w); err != nil {
@@ -107,8 +107,8 @@ func (l *Log) fail(err error) {
 // Err returns the first error; after it nothing was written.
 func (l *Log) Err() error { return l.err }
 
-// Close closes the file, when the log made it, and returns the first error of
-// all.
+// Close closes the file if the log created it, and returns the first error of
+// the log.
 func (l *Log) Close() error {
 	if l.close != nil {
 		if err := l.close(); err != nil {

@@ -19,7 +19,7 @@ import (
 	"carronade/measure"
 )
 
-// series is ten intervals with a growing service time, and their sum.
+// serviceSeries is ten intervals with a growing service time, and their sum.
 func serviceSeries() (rows []measure.Interval, sum *measure.Histogram) {
 	sum = measure.NewHistogram()
 	for i := range 10 {
@@ -75,15 +75,14 @@ func TestLogReadByGo(t *testing.T) {
 		t.Errorf("got %d lines, want %d", lines, want)
 	}
 	if !got["service"].Equals(sum.ToHDR()) {
-		t.Error("the lines of a tag do not add up to the whole")
+		t.Error("the lines of a tag do not add up to the sum")
 	}
 	if got["warm-up.service"].TotalCount() != 500 || got["response"].TotalCount() != 0 {
 		t.Errorf("got %d service times of the warm-up and %d response times", got["warm-up.service"].TotalCount(), got["response"].TotalCount())
 	}
 }
 
-// The tool that comes with Java's HdrHistogram reads the log and finds the same
-// percentiles.
+// Java's HdrHistogram tool reads the log and finds the same percentiles.
 func TestLogReadByJava(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.hlog")
 	log, err := CreateLog(path)
@@ -99,8 +98,8 @@ func TestLogReadByJava(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := kafkatest.Tool(t, "org.HdrHistogram.HistogramLogProcessor", "-i", path, "-tag", "service", "-outputValueUnitRatio", "1")
-	// Two tables come out: one of the intervals, and one of percentiles, with
-	// lines of value, percentile, count, 1/(1-percentile).
+	// The output has two tables: one of the intervals, and one of percentiles,
+	// with lines of value, percentile, count, 1/(1-percentile).
 	checked := 0
 	total := false
 	for line := range strings.Lines(out) {
@@ -121,8 +120,8 @@ func TestLogReadByJava(t *testing.T) {
 		if err1 != nil || err2 != nil || p <= 0 || p > 1 {
 			continue
 		}
-		// The tool prints the percentile in 12 digits, so its rank is that
-		// one or the next.
+		// The tool prints the percentile in 12 digits, so its rank is that one
+		// or the next.
 		near := false
 		for _, off := range []float64{-1e-9, 0, 1e-9} {
 			got := float64(sum.Percentile((p+off)*100)) / 1e3
@@ -138,7 +137,7 @@ func TestLogReadByJava(t *testing.T) {
 	}
 }
 
-// A disk that fills up in the middle is told once, at the end.
+// A disk that fills up during the run is reported once, at the end.
 func TestLogOnAFullDisk(t *testing.T) {
 	rows, _ := serviceSeries()
 	full := errors.New("no space left on device")
@@ -157,14 +156,14 @@ func TestLogOnAFullDisk(t *testing.T) {
 		t.Errorf("tried %d times after the error", w.refused-1)
 	}
 	if again := log.Close(); !errors.Is(again, full) {
-		t.Errorf("closed again: got %v", again)
+		t.Errorf("second Close: got %v", again)
 	}
 }
 
-// A file's own error says its name once.
+// An error of a file has its name only once.
 func TestLogOnAFullFile(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
-		return // other systems have no such file; the case above is the same
+		return // other systems have no such file; TestLogOnAFullDisk covers them
 	}
 	log, err := CreateLog("/dev/full")
 	if err != nil {
@@ -176,7 +175,7 @@ func TestLogOnAFullFile(t *testing.T) {
 	}
 }
 
-// filling is a writer with room for so many bytes.
+// filling is a writer with room for a number of bytes.
 type filling struct {
 	room, refused int
 	err           error

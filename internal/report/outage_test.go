@@ -12,7 +12,7 @@ import (
 	"carronade/measure"
 )
 
-// diedMidway is a run whose system was gone from second 8 to its end.
+// diedMidway is a run whose system was gone from second 8 to the end.
 func diedMidway() Input {
 	in := openLoop()
 	r := in.Result
@@ -31,7 +31,7 @@ func diedMidway() Input {
 	return in
 }
 
-// refused is a run of which the system took nothing, and the generator was late.
+// refused is a run of which the system accepted nothing, with a late generator.
 func refused() Input {
 	in := openLoop()
 	r := in.Result
@@ -50,14 +50,14 @@ func refused() Input {
 	return in
 }
 
-// TestTheSystemComesFirst: where the system failed, the first sentence says so,
-// and what follows it, before the generator is judged.
+// TestTheSystemComesFirst: if the system failed, the headline begins with that,
+// and so do the verdicts, before the one on the generator.
 func TestTheSystemComesFirst(t *testing.T) {
 	tests := []struct {
 		name     string
 		in       Input
 		sentence string
-		line     string // that comes before the one on trust
+		line     string // before the verdict on trust
 		code     int
 	}{
 		{"died midway", diedMidway(), "nothing was answered from second 8 to second 22: 15 k/s of 50 k/s acked", "not steady", ExitOK},
@@ -76,10 +76,10 @@ func TestTheSystemComesFirst(t *testing.T) {
 			}
 			first, _, _ := strings.Cut(b.String(), "trusted ")
 			if !strings.Contains(first, tt.line) {
-				t.Errorf("%q is not said before trust:\n%.600s", tt.line, b.String())
+				t.Errorf("%q does not come before trust:\n%.600s", tt.line, b.String())
 			}
 			if strings.Count(b.String(), "not steady ") > 1 || strings.Count(b.String(), "taken: ") > 1 {
-				t.Errorf("said twice:\n%.900s", b.String())
+				t.Errorf("repeated:\n%.900s", b.String())
 			}
 			if got := d.ExitCode(); got != tt.code {
 				t.Errorf("exit %d, want %d", got, tt.code)

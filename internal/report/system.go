@@ -99,7 +99,7 @@ func (d *Document) answers(p *layout.Page) {
 	}
 }
 
-// aSecond is n over the measurement.
+// rateText is n per second of the measurement.
 func (d *Document) aSecond(n uint64) string {
 	if d.Totals.ElapsedS <= 0 {
 		return "-"
@@ -191,7 +191,7 @@ func (d *Document) underTest(p *layout.Page) {
 	}
 }
 
-// death prints how the system exited by itself.
+// death prints how the system ended during the run.
 func (s *System) death(p *layout.Page) {
 	p.Pair(layout.Red, "DIED", "the system under test ended by itself: "+s.Exit)
 	for _, l := range s.LastLines[max(0, len(s.LastLines)-briefLines):] {
@@ -252,7 +252,7 @@ func (f facts) number(name string) (n float64, ok bool) {
 	return 0, false
 }
 
-// yes removes a fact, and returns whether it is true.
+// isTrue removes a fact, and returns whether it is true.
 func (f facts) yes(name string) bool {
 	is, _ := f[name].(bool)
 	delete(f, name)

@@ -11,8 +11,8 @@ import (
 	"carronade/measure"
 )
 
-// underTest is the run that the README of hey-apm shows, `test 30s 1 2 3 4`, in
-// the figures of its output: 6,477 requests of three documents each, of which
+// underTest is the run shown in the README of hey-apm, `test 30s 1 2 3 4`, with
+// the numbers of its output: 6,477 requests of three documents each, of which
 // 15,385 were indexed.
 func underTest() Input {
 	in := closedLoop()
@@ -49,7 +49,7 @@ func underTest() Input {
 	return in
 }
 
-// systemDied is the same with a system that did not last.
+// systemDied is the same run with a system that died.
 func systemDied() Input {
 	in := underTest()
 	in.Result.Stopped = load.BySystem
@@ -64,13 +64,13 @@ func systemDied() Input {
 	return in
 }
 
-// What hey-apm prints after a test can be read off one report.
-func TestEverythingOfTheOldTable(t *testing.T) {
+// A report has everything that hey-apm prints after a test.
+func TestEverythingOfHeyAPMsTable(t *testing.T) {
 	var text bytes.Buffer
 	if err := Build(underTest()).Text(&text, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
-	said := strings.Join(strings.Fields(text.String()), " ")
+	flattened := strings.Join(strings.Fields(text.String()), " ")
 	for _, want := range []struct{ name, text string }{
 		{"pushed", "pushed 1.49 MiB/s (44.8 MiB) of events, 166 KiB/s (4.86 MiB) on the wire"}, // 1.6 Mb/s in 10^6 bytes
 		{"accepted", "accepted 1.49 MiB/s (44.8 MiB) of events"},
@@ -85,7 +85,7 @@ func TestEverythingOfTheOldTable(t *testing.T) {
 		{"flags", "flags apm-server.tracing.enabled=true"},
 		{"limits", "limits 4 GiB of memory, 1.5 processors"},
 	} {
-		if !strings.Contains(said, want.text) {
+		if !strings.Contains(flattened, want.text) {
 			t.Errorf("%s: the report does not say %q:\n%s", want.name, want.text, text.String())
 		}
 	}

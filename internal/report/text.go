@@ -8,8 +8,9 @@ import (
 	"carronade/internal/layout"
 )
 
-// Text writes the whole report: the result first, what to do next, then every number. It fits
-// 80 columns and has ANSI codes only if the style has them. The error is that of w.
+// Text writes the complete report: the result first, what to do next, then
+// every number. It fits 80 columns and has ANSI codes only if the style has
+// them. The error is that of w.
 func (d *Document) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	title := d.Op + " " + d.Target
@@ -117,7 +118,8 @@ func (d *Document) steps(p *layout.Page, most int) {
 	}
 }
 
-// unfailed are the times in tables; the time of failures is printed with the failures.
+// tableTimes are the times in tables; the time of failures is printed with the
+// failures.
 func (d *Document) unfailed() []Time {
 	var out []Time
 	for _, t := range d.Measured() {

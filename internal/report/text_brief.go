@@ -34,7 +34,7 @@ func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) err
 	return p.To(w)
 }
 
-// place prints the id of the report, and where it is.
+// footer prints the labels, and the id of the report and where it is.
 func (d *Document) place(p *layout.Page, more []Condition) {
 	p.Line("")
 	if d.Note != "" {
@@ -174,5 +174,5 @@ func (d *Document) briefLag(p *layout.Page) {
 	}
 }
 
-// labelColumn is how wide the column of labels is.
+// labelColumn is the width of the column of labels.
 const labelColumn = 16

@@ -77,8 +77,9 @@ func gaugeCell(v *float64, unit string) string {
 	return figure(*v)
 }
 
-// counted describes what the servers themselves counted as incoming; "" if they did not report
-// it. Rates of one unit are added: they are of several servers.
+// serverCounts describes the incoming events as counted by the servers; "" if
+// they did not report them. Rates of one unit are added: they are of several
+// servers.
 func (d *Document) counted() string {
 	type sum struct {
 		unit string
@@ -106,7 +107,8 @@ func (d *Document) counted() string {
 	return strings.Join(parts, " and ")
 }
 
-// course prints the measurement over time: arrivals, events in flight, and response times.
+// intervalTable prints the measurement over time: arrivals, events in flight,
+// and response times.
 func (d *Document) course(p *layout.Page) {
 	rows := d.measurementRows()
 	if len(rows) < leastSeries || d.Mode == load.Consuming {
@@ -147,17 +149,17 @@ func (d *Document) course(p *layout.Page) {
 	}
 }
 
-// stretch is a row of the course.
+// intervalRow is a row of the table of intervals.
 func (d *Document) stretch(part []Interval, answered bool, responses map[float64]measure.Value) []string {
 	var rate, bytes, length float64
-	flying := uint64(0)
+	inFlight := uint64(0)
 	var p50, p99, response measure.Value
 	for _, iv := range part {
 		l := iv.EndS - iv.StartS
 		rate += iv.EventsPerS * l
 		bytes += float64(iv.Bytes)
 		length += l
-		flying = max(flying, iv.InFlight)
+		inFlight = max(inFlight, iv.InFlight)
 		largest(&p50, iv.Service, 50)
 		largest(&p99, iv.Service, 99)
 		if v, ok := responses[iv.StartS]; ok && v.D >= response.D {
@@ -170,7 +172,7 @@ func (d *Document) stretch(part []Interval, answered bool, responses map[float64
 	if !answered {
 		return cells
 	}
-	cells = append(cells, units.FormatCountShort(flying), valueOr(p50), valueOr(p99))
+	cells = append(cells, units.FormatCountShort(inFlight), valueOr(p50), valueOr(p99))
 	if d.Response != nil {
 		cells = append(cells, valueOr(response))
 	}

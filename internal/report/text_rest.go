@@ -215,7 +215,7 @@ func fact(v any) string {
 		}
 		return strings.Join(parts, ", ")
 	}
-	// Any other type is shown as what it is in the JSON.
+	// Any other type is shown in the form that it has in the JSON.
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
@@ -227,8 +227,8 @@ func fact(v any) string {
 	return fact(generic)
 }
 
-// whole prints a number, with digit groups if it is long. Short ones are often ids, such as a
-// broker's, or years.
+// wholeNumber prints a number, with digit groups if it is long. Short ones are
+// often ids, such as a broker's, or years.
 func whole(n int64) string {
 	switch {
 	case n <= -10_000:
@@ -259,7 +259,7 @@ func (d *Document) generator(p *layout.Page) {
 	g := d.Generator
 	p.Section("Generator")
 	cpu := seconds(g.CPUS)
-	if g.Processors > 0 && g.CPUShare <= 1 { // more is of before and after a measurement shorter than an interval
+	if g.Processors > 0 && g.CPUShare <= 1 { // above 1, it includes time before and after a measurement shorter than an interval
 		cpu += fmt.Sprintf(", %s of %s", units.FormatPercent(g.CPUShare), units.Plural(g.Processors, "processor"))
 	}
 	if g.CPUUSPerEvent > 0 {

@@ -18,12 +18,12 @@ import (
 	"carronade/measure"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var started = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-// spread is n durations around a median, without randomness: the quantiles of
-// a log-normal distribution.
+// spread is n durations around a median, without randomness: the quantiles of a
+// log-normal distribution.
 func spread(median time.Duration, sigma float64, n int) *measure.Histogram {
 	h := measure.NewHistogram()
 	for i := range n {
@@ -43,7 +43,7 @@ type host string
 
 func (h host) String() string { return string(h) }
 
-// openLoop is a calm produce run of 20 s at 50,000/s.
+// openLoop is an undisturbed produce run of 20 s at 50,000/s.
 func openLoop() Input {
 	measurement := measure.Tally{
 		Name: "measurement", Rate: 50_000, Start: 2 * time.Second, End: 22 * time.Second,
@@ -110,7 +110,7 @@ func openLoop() Input {
 	}
 }
 
-// overloaded is one where everything went wrong.
+// overloaded is a run in which everything went wrong.
 func overloaded() Input {
 	in := openLoop()
 	r := in.Result
@@ -170,7 +170,7 @@ func steps() Input {
 	r.Steps[3].Arrived, r.Steps[3].Acked = 300_000, 390_000
 	r.Steps[3].Censored = same(2*time.Second, 100)
 	r.Stopped = load.BySchedule
-	// Answers of the first step that came when the second had begun.
+	// Answers of the first step that came after the second had begun.
 	late := r.Intervals[7]
 	late.Counts = measure.Counts{Acked: 500}
 	r.Intervals[7].Acked -= 500
@@ -220,7 +220,8 @@ func unacknowledged() Input {
 	return in
 }
 
-// gauges are what two servers told: one of all there is, one of little.
+// gauges are the metrics of two servers: one reports everything, the other
+// little.
 func gauges() []measure.Gauge {
 	zero, little, ms := 0.0, 12.5, 0.125
 	points := func(from, to float64) (all []measure.Point) {
@@ -352,7 +353,7 @@ var inputs = map[string]func() Input{
 	"stalled": stalled, "failing": failing, "untrusted": untrusted, "losses": losses,
 }
 
-// stalled is a run whose system stood still twice.
+// stalled is a run whose system stalled twice.
 func stalled() Input {
 	in := openLoop()
 	r := in.Result
@@ -364,7 +365,7 @@ func stalled() Input {
 	return in
 }
 
-// failing is a run of which the system refused some.
+// failing is a run of which the system refused some events.
 func failing() Input {
 	in := openLoop()
 	r := in.Result
@@ -381,7 +382,7 @@ func failing() Input {
 	return in
 }
 
-// untrusted is a run that its generator made late.
+// untrusted is a run that the generator delayed.
 func untrusted() Input {
 	in := noisy()
 	in.Trust = measure.Trust{
@@ -392,7 +393,7 @@ func untrusted() Input {
 	return in
 }
 
-// losses is a round trip of which events are missing.
+// losses is a round trip with missing events.
 func losses() Input {
 	in := roundTrip()
 	in.Ledger = &measure.Ledger{
@@ -402,7 +403,7 @@ func losses() Input {
 	return in
 }
 
-// golden compares got with a file of testdata, or writes it with -update.
+// golden compares got with a file in testdata, or writes the file with -update.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -457,11 +458,11 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 			}
 		}
 		if strings.Contains(text.String(), "\x1b") {
-			t.Error("ANSI without being asked for")
+			t.Error("ANSI codes without color")
 		}
 		golden(t, file, text.Bytes())
 
-		// A stored report prints as it did on the day.
+		// A stored report prints the same.
 		var file, again bytes.Buffer
 		if err := d.WriteJSON(&file); err != nil {
 			t.Fatal(err)
@@ -474,19 +475,19 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(text.String(), again.String()); diff != "" {
-			t.Errorf("read back and printed:\n%s", diff)
+			t.Errorf("printed after reading (-before +after):\n%s", diff)
 		}
 
-		// Color and plainness change no letter.
+		// Color does not change the text.
 		var colored bytes.Buffer
 		if err := write(d, &colored, layout.Style{Color: true}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(colored.String(), "\x1b[1m") {
-			t.Error("no color when it was asked for")
+			t.Error("no color")
 		}
 		if on, ends := strings.Count(colored.String(), "\x1b["), strings.Count(colored.String(), layout.Plain); on != 2*ends {
-			t.Errorf("%d codes and %d ends of them", on, ends)
+			t.Errorf("%d codes, %d of them resets", on, ends)
 		}
 		if diff := cmp.Diff(text.String(), stripped(colored.String())); diff != "" {
 			t.Errorf("colored:\n%s", diff)
@@ -494,7 +495,7 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 	})
 }
 
-// stripped is text without ANSI, and without the blanks at the ends of lines
+// stripped is a text without ANSI codes, and without the blanks at line ends
 // that color hides.
 func stripped(s string) string {
 	for _, code := range []string{layout.Bold, layout.Dim, layout.Red, layout.Yellow, layout.Plain} {
@@ -515,7 +516,7 @@ func TestGoldenFilesHaveTests(t *testing.T) {
 	for _, f := range files {
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f), ".txt"), ".brief")
 		if inputs[name] == nil {
-			t.Errorf("%s belongs to no test: delete it", f)
+			t.Errorf("%s has no test: delete it", f)
 		}
 	}
 }
@@ -527,7 +528,7 @@ func TestASCII(t *testing.T) {
 	}
 	for _, r := range text.String() {
 		if r > 0x7e {
-			t.Fatalf("got %q in a page of ASCII", r)
+			t.Fatalf("got %q in ASCII text", r)
 		}
 	}
 }

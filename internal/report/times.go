@@ -18,14 +18,14 @@ type Time struct {
 	Meaning string // in about five words
 	Main    bool   // a time of the system, shown first
 
-	Sum *measure.Summary // nil: there is no such number in this run
+	Sum *measure.Summary // nil: the run has no such time
 }
 
 // times are all times, in the order of importance to users.
 var times = []struct {
 	Time
 	of  func(*Times) *measure.Summary
-	row func(*Interval) *measure.Summary // nil: intervals have a histogram of it alone
+	row func(*Interval) *measure.Summary // nil: intervals have only a histogram of it
 }{
 	{
 		Time{Name: "response", Title: "response", Of: "an event", Meaning: "from due to its answer", Main: true},

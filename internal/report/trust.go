@@ -16,7 +16,7 @@ type Freezes struct {
 	Longest []Freeze `json:"longest"`
 }
 
-// A Freeze is one of them.
+// A Freeze is one time in which the generator did not run.
 type Freeze struct {
 	AtS     float64 `json:"at_s"`
 	LengthS float64 `json:"length_s"`
@@ -80,8 +80,8 @@ func (d *Document) Bound(time string, p float64) *measure.Bound {
 	return nil
 }
 
-// marked describes how far the generator may have affected further percentiles; "" if
-// negligibly.
+// generatorParts describes how far the generator may have affected further
+// percentiles; "" if negligibly.
 func (d *Document) marked() string {
 	var out []string
 	last := ""

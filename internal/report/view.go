@@ -151,8 +151,8 @@ func (d *Document) Against() []string {
 	return out
 }
 
-// generates compares the run with what this machine generates of the workload by itself; "" if
-// unknown.
+// generatesText compares the run with what this machine generates of the
+// workload without a system; "" if unknown.
 func (d *Document) generates() string {
 	g := d.Generates
 	if g == nil || g.EventsPerS <= 0 {
@@ -234,7 +234,7 @@ func (d *Document) results() []string {
 	return parts
 }
 
-// delivered is the ledger's part of the headline.
+// ledgerHeadline is the ledger's part of the headline.
 func (d *Document) delivered() []string {
 	if d.Totals.RateOf == RateSent { // events that were not acked can be missing, but not lost
 		all := uint64(0)

@@ -13,8 +13,8 @@ import (
 	"carronade/measure"
 )
 
-// TestBacklogIsABound: whatever is done, and in whatever order, no percentile of
-// answers and of what waits is below the one that is told.
+// TestBacklogIsABound: in whatever order events are done, no percentile of
+// answers and of waiting events is below the reported bound.
 func TestBacklogIsABound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const rate, rows = 50, 6
@@ -33,7 +33,7 @@ func TestBacklogIsABound(t *testing.T) {
 			start, end := time.Duration(r)*time.Second, time.Duration(r+1)*time.Second
 			var c measure.Counts
 			answers := measure.NewHistogram()
-			var seen []time.Duration // as somebody would see them at the end of the row
+			var seen []time.Duration // as an observer at the end of the row would see them
 			for _, e := range events {
 				if e.due >= start && e.due < end {
 					c.Offered++
@@ -63,8 +63,8 @@ func TestBacklogIsABound(t *testing.T) {
 	})
 }
 
-// outage is a run of eight seconds at a thousand a second, in which nothing was
-// answered from the third second to the end of the fifth.
+// outage is a run of eight seconds at 1000 events per second, without answers
+// from the third second to the end of the fifth.
 func outage() *Document {
 	d := &Document{Mode: load.OpenLoop, Totals: Totals{RateOf: RateAcked, ElapsedS: 8}, Phases: []Phase{{Name: measure.Measurement, EndS: 8}}}
 	for i := range 8 {
@@ -100,7 +100,7 @@ func TestOutageIsSeen(t *testing.T) {
 		}
 	}
 	if v, ok := got[2]; ok {
-		t.Errorf("at 2 s: got %v, want nothing: no answer came, and what waits is younger than a row", v)
+		t.Errorf("at 2 s: got %v, want nothing: no answer came, and the waiting events are younger than a row", v)
 	}
 	var b strings.Builder
 	if err := d.Text(&b, layout.Style{}); err != nil {
@@ -112,7 +112,7 @@ func TestOutageIsSeen(t *testing.T) {
 		}
 	}
 
-	// Where nothing is due, or nothing is answered, nothing waits.
+	// If nothing is due or nothing is answered, nothing waits.
 	d.Mode = load.ClosedLoop
 	if got := d.responses(99); got != nil {
 		t.Errorf("a closed loop: got %v", got)

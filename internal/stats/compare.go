@@ -2,22 +2,24 @@ package stats
 
 import "math"
 
-// Least is how many repetitions a side take part in a verdict. Four would do
-// for the U-test of one row, and five for two; six bound a median as well.
+// Least is the smallest number of repetitions per side for a verdict. Four
+// would suffice for the U-test of one row, and five for two; six also bound a
+// median.
 const Least = 6
 
-// Options are what comparisons assume. The zero value is Defaults.
+// Options are the parameters of comparisons. The zero value is Defaults.
 type Options struct {
-	Alpha      float64 // share of equal pairs of samples, all rows together, that may be called different
+	Alpha      float64 // largest share of pairs of equal samples, all rows together, that may be called different
 	Confidence float64 // of intervals
 	Effect     float64 // the smallest difference worth naming: a share of the base
-	Least      int     // repetitions a side
+	Least      int     // repetitions per side
 }
 
-// Defaults are the options unless others are asked for.
+// Defaults are the default options.
 var Defaults = Options{Alpha: 0.05, Confidence: Confidence, Effect: 0.03, Least: Least}
 
-// orDefaults fills in what was not asked for. An effect of 0 was.
+// orDefaults fills in missing options. In options that are not all zero, an
+// effect of 0 is a choice and stays.
 func (o Options) orDefaults() Options {
 	if o == (Options{}) {
 		return Defaults
@@ -38,46 +40,46 @@ func (o Options) orDefaults() Options {
 type Row struct {
 	Base, Candidate []float64
 	// History is the base as samples of levels that may differ for no reason,
-	// such as revisions; Base is not looked at then. With Levels or more the
-	// candidate is compared with the next one to expect, with fewer all their
-	// values are one sample.
+	// such as revisions; Base is ignored then. With at least Levels levels, the
+	// candidate is compared with the predicted next level; with fewer, all
+	// their values are one sample.
 	History [][]float64
 	Better  Direction
-	// Amount has the difference in the unit of the values instead of as a
-	// share of the base, and Effect in it is an amount too. Shares that are 0
-	// as a rule want it, such as failures. Where it is not asked for and the
-	// base has no shares, see AnyChange.
+	// Amount gives the difference in the unit of the values instead of as a
+	// share of the base; Effect is then an amount too. It is for shares that
+	// are usually 0, such as failures. If it is not set and the base has no
+	// shares, see AnyChange.
 	Amount bool
-	Effect float64 // of this row; 0: the options'
+	Effect float64 // of this row; 0: the one in the options
 }
 
-// A Comparison is what two samples say.
+// A Comparison is the result of comparing two samples.
 type Comparison struct {
 	Base, Candidate Estimate // of a history, Base is the median of its levels' medians
 	Difference      Difference
-	Outlook         bool    // compared with the next level to expect
+	Outlook         bool    // compared with the predicted next level
 	P               float64 // of the test; NaN: not tested
-	Adjusted        float64 // P among the rows it was judged with
+	Adjusted        float64 // P adjusted for the rows it was judged with
 	Effect          float64 // the smallest difference worth naming, in the scale of Difference
-	// AnyChange: the base is 0, of which there are no shares, so that the test
-	// alone decides; Effect is 0 then.
+	// AnyChange: the base is 0, so there are no shares, and the test alone
+	// decides; Effect is 0 then.
 	AnyChange bool
 	Verdict   Verdict
-	Doubt     Doubt // why it cannot tell
+	Doubt     Doubt // why the verdict is Unknown
 }
 
-// Compare compares two samples on their own.
+// Compare compares two samples, judged alone.
 func Compare(base, candidate []float64, better Direction, o Options) Comparison {
 	return Family([]Row{{Base: base, Candidate: candidate, Better: better}}, o)[0]
 }
 
-// Family compares rows that are judged together: if in truth nothing differs,
-// any row of a family is called better or worse in at most Alpha of families.
+// Family compares rows that are judged together: if nothing truly differs, any
+// row is called better or worse in at most Alpha of families.
 //
-// A row is better or worse when the U-test says that the samples differ, under
-// Holm among its family, and the difference is worth naming; it is the same
-// when the whole interval of the difference is too small to be worth it; else
-// it cannot tell.
+// A row is better or worse if the U-test, adjusted by Holm for its family, says
+// that the samples differ, and the difference is worth naming. It is the same
+// if the whole interval of the difference is too small to be worth naming.
+// Otherwise the verdict is that it cannot tell.
 func Family(rows []Row, o Options) []Comparison {
 	o = o.orDefaults()
 	out := make([]Comparison, len(rows))
@@ -95,18 +97,18 @@ func Family(rows []Row, o Options) []Comparison {
 
 // measure computes everything but the verdict.
 func (r *Row) measure(o Options) Comparison {
-	base, seen := r.Base, r.Base
-	ahead := levelled(r.History)
+	base, shown := r.Base, r.Base
+	predicted := levelled(r.History)
 	if r.History != nil {
 		base = pooled(r.History)
-		seen = base
-		if ahead {
-			seen = medians(r.History)
+		shown = base
+		if predicted {
+			shown = medians(r.History)
 		}
 	}
 	c := Comparison{
-		Outlook:   ahead && len(r.Candidate) > 0,
-		Base:      Median(seen, o.Confidence),
+		Outlook:   predicted && len(r.Candidate) > 0,
+		Base:      Median(shown, o.Confidence),
 		Candidate: Median(r.Candidate, o.Confidence),
 		P:         math.NaN(),
 		Effect:    o.Effect,
@@ -158,7 +160,7 @@ func (c *Comparison) judge(better Direction, o Options) {
 	}
 }
 
-// doubt is the verdict that there is none.
+// doubt sets the verdict Unknown and its reason.
 func (c *Comparison) doubt(r Reason, need int) {
 	c.Verdict, c.Doubt = Unknown, Doubt{Reason: r, Need: need}
 	if c.Difference.Bounded() {
@@ -166,8 +168,8 @@ func (c *Comparison) doubt(r Reason, need int) {
 	}
 }
 
-// half is how far the interval reaches from its center, in the scale in which
-// it is even.
+// halfWidth is how far the interval extends from its center, in the scale in
+// which it is symmetric.
 func (c *Comparison) half() float64 {
 	d := &c.Difference
 	if d.Relative {
@@ -176,9 +178,9 @@ func (c *Comparison) half() float64 {
 	return (d.Hi - d.Lo) / 2
 }
 
-// need guesses how many repetitions a side would tell: an interval narrows with
-// the square root of their number, and must leave out either no difference or
-// one that is worth naming.
+// need estimates how many repetitions per side would suffice: an interval
+// narrows with the square root of their number, and must exclude either no
+// difference or a difference worth naming.
 func (c *Comparison) need() int {
 	d := &c.Difference
 	if !d.Bounded() {
@@ -190,7 +192,7 @@ func (c *Comparison) need() int {
 		room = center
 	}
 	if c.Outlook {
-		return 0 // what levels differ by for no reason, no repetition takes away
+		return 0 // repetitions do not reduce how much levels differ for no reason
 	}
 	n := float64(min(c.Base.N, c.Candidate.N))
 	if room <= 0 || half <= 0 {

@@ -9,7 +9,8 @@ import (
 	moremath "github.com/aclements/go-moremath/stats"
 )
 
-// around is n values evenly around a level, a share apart from end to end.
+// around is n values spaced evenly around a level; spread is their range as a
+// share of it.
 func around(n int, level, spread float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -33,7 +34,7 @@ func TestCompare(t *testing.T) {
 		{"less is worse", tight, around(6, 90, 0.01), More, Options{}, Worse, Doubt{}},
 		{"equal", tight, around(6, 100.1, 0.01), More, Options{}, Same, Doubt{}},
 		{"differs for certain, by little", tight, around(6, 101.5, 0.005), More, Options{}, Same, Doubt{}},
-		{"differs for certain, and little is asked for", tight, around(6, 101.5, 0.005), More, Options{Effect: 0.001}, Better, Doubt{}},
+		{"differs for certain, with a small effect", tight, around(6, 101.5, 0.005), More, Options{Effect: 0.001}, Better, Doubt{}},
 		{"identical", slices.Repeat([]float64{7}, 6), slices.Repeat([]float64{7}, 6), More, Options{}, Same, Doubt{}},
 		{"all zero", make([]float64, 6), make([]float64, 6), Less, Options{}, Same, Doubt{}},
 		{"five", around(5, 100, 0.01), around(5, 200, 0.01), More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6}},
@@ -55,7 +56,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Swapping the sides turns the verdict and mirrors the difference.
+// Swapping the sides inverts the verdict and mirrors the difference.
 func TestCompareIsSymmetric(t *testing.T) {
 	a, b := around(7, 100, 0.02), around(9, 108, 0.03)
 	x, y := Compare(a, b, More, Options{}), Compare(b, a, More, Options{})
@@ -63,11 +64,11 @@ func TestCompareIsSymmetric(t *testing.T) {
 		t.Errorf("got %v (%v) and %v (%v)", x.Verdict, x.P, y.Verdict, y.P)
 	}
 	if got, want := (1+x.Difference.Lo)*(1+y.Difference.Hi), 1.0; math.Abs(got-want) > 1e-12 {
-		t.Errorf("the intervals are no mirrors: %+v, %+v", x.Difference, y.Difference)
+		t.Errorf("the intervals do not mirror each other: %+v, %+v", x.Difference, y.Difference)
 	}
 }
 
-// What is denied alone may be chance among many.
+// A difference that is significant for one row may be chance among many rows.
 func TestFamilyIsJudgedTogether(t *testing.T) {
 	odd := Row{ // the U-test says 0.026
 		Base: []float64{100, 101, 102, 103, 104, 105}, Candidate: []float64{104.5, 106, 107, 108, 109, 102.5}, Better: More,
@@ -97,7 +98,7 @@ func TestHolm(t *testing.T) {
 		{"two", []float64{0.04, 0.01}, []float64{0.04, 0.02}},
 		{"never falls", []float64{0.02, 0.021, 0.9}, []float64{0.06, 0.06, 0.9}},
 		{"at most one", []float64{0.6, 0.7}, []float64{1, 1}},
-		{"no tests among them", []float64{nan, 0.03, nan}, []float64{nan, 0.03, nan}},
+		{"missing tests", []float64{nan, 0.03, nan}, []float64{nan, 0.03, nan}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Holm(tt.p)
@@ -133,15 +134,15 @@ func TestMedian(t *testing.T) {
 		})
 	}
 	if e := Median(nil, 0.95); e.N != 0 || !math.IsNaN(e.Median) || e.Bounded() {
-		t.Errorf("of nothing: %+v", e)
+		t.Errorf("empty sample: %+v", e)
 	}
 	if got := (&Estimate{N: 2, Median: 10, Min: 9, Max: 11, Lo: -inf, Hi: inf}).Spread(); got != 0.1 {
 		t.Errorf("spread of two: got %v, want 0.1", got)
 	}
 }
 
-// A sample is the caller's: nothing here sorts it.
-func TestSamplesAreLeftAlone(t *testing.T) {
+// A sample belongs to the caller: no function sorts it.
+func TestSamplesAreNotModified(t *testing.T) {
 	a, b := []float64{3, 1, 2, 6, 5, 4}, []float64{9, 8, 7, 12, 11, 10}
 	Compare(a, b, More, Options{})
 	Median(a, 0.95)
@@ -175,7 +176,8 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// Large samples are compared by some of their values, and no less right.
+// Large samples are compared by some of their values, without loss of
+// correctness.
 func TestLargeSamples(t *testing.T) {
 	c := Compare(around(5000, 100, 0.1), around(5000, 110, 0.1), More, Options{})
 	if c.Verdict != Better || math.Abs(c.Difference.Center-0.1) > 0.001 || c.Difference.Lo > 0.1 || c.Difference.Hi < 0.1 {
@@ -183,9 +185,10 @@ func TestLargeSamples(t *testing.T) {
 	}
 }
 
-// What is new is compared with the level that is shown for what was before: one
-// level far off, or one repetition, widens the interval and does not turn it.
-func TestOutlookIsOfTheMediansThatAreShown(t *testing.T) {
+// A new sample is compared with the level shown for the history: an outlier
+// among the levels, or among the repetitions, widens the interval and does not
+// invert it.
+func TestPredictionIsOfTheMediansThatAreShown(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		history   [][]float64
@@ -208,8 +211,8 @@ func TestOutlookIsOfTheMediansThatAreShown(t *testing.T) {
 	}
 }
 
-// Values that are equal do not set the interval against the test: it may end at
-// nothing, and lies on no two sides of it.
+// With equal values, the interval does not contradict the test: it may end at
+// 0, and does not include values on both sides of it.
 func TestTies(t *testing.T) {
 	base := []float64{5, 5, 5, 5, 5, 5}
 	c := Compare(base, []float64{5, 6, 6, 6, 6, 6}, Less, Options{})
@@ -232,14 +235,14 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// The test and the interval count out samples of the same sizes.
-func TestExactIsTheTests(t *testing.T) {
+// The test and the interval are exact for samples of the same sizes.
+func TestExactLimitIsTheTests(t *testing.T) {
 	if exact != moremath.MannWhitneyExactLimit {
 		t.Errorf("got %d, and the test's is %d", exact, moremath.MannWhitneyExactLimit)
 	}
 	for _, tt := range []struct{ n, want int }{{5, 3}, {6, 6}, {21, 143}, {30, 318}, {50, 966}} {
 		if got := rejected(tt.n, tt.n, 0.05); got != tt.want {
-			t.Errorf("of %d: got %d, want %d", tt.n, got, tt.want)
+			t.Errorf("%d values: got %d, want %d", tt.n, got, tt.want)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A base of 0 has no shares: the difference is an amount, and whether there is
-// one is the test's to say.
+// A base of 0 has no shares: the difference is an amount, and the test decides
+// whether there is one.
 func TestEffectOfZero(t *testing.T) {
 	zeros := make([]float64, 8)
 	for _, tt := range []struct {
@@ -18,13 +18,13 @@ func TestEffectOfZero(t *testing.T) {
 		relative, any   bool
 		effect          float64
 	}{
-		{name: "a share of what is more than 0", base: around(8, 100, 0.01), candidate: around(8, 110, 0.01), want: Worse, relative: true, effect: 0.03},
-		{name: "from 0, by a trifle, for certain", base: zeros, candidate: around(8, 1e-6, 0.1), want: Worse, any: true},
+		{name: "a share of a positive base", base: around(8, 100, 0.01), candidate: around(8, 110, 0.01), want: Worse, relative: true, effect: 0.03},
+		{name: "from 0, by very little, for certain", base: zeros, candidate: around(8, 1e-6, 0.1), want: Worse, any: true},
 		{name: "from 0 and at 0", base: zeros, candidate: zeros, want: Same, any: true},
 		{name: "from 0, one of eight is not", base: zeros, candidate: append([]float64{4}, zeros[1:]...), want: Same, any: true},
 		{name: "one outage in a base of 100", base: append([]float64{0}, around(7, 100, 0.01)...), candidate: around(8, 101, 0.01), want: Same, effect: 0.03 * 99.9},
 		{name: "to 0", base: around(8, 100, 0.01), candidate: zeros, want: Better, effect: 3},
-		{name: "an amount that was asked for", base: zeros, candidate: around(8, 0.01, 0.1), amount: true, want: Same, effect: 0.03},
+		{name: "a requested amount", base: zeros, candidate: around(8, 0.01, 0.1), amount: true, want: Same, effect: 0.03},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := Family([]Row{{Base: tt.base, Candidate: tt.candidate, Better: Less, Amount: tt.amount}}, Options{})[0]
@@ -58,8 +58,8 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// One revision of a long series was an outage: its steps are shares of their
-// levels still, and those that are too small to name are none.
+// If one revision of a long series was an outage, steps are still shares of
+// their levels, and those too small to name do not count.
 func TestStepsBesideAnOutage(t *testing.T) {
 	series := slices.Concat(around(15, 100, 0.002), around(15, 101, 0.002), around(15, 150, 0.002))
 	series[7] = 0

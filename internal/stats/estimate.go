@@ -7,25 +7,24 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Confidence is how often an interval holds the truth, unless asked for
-// otherwise.
+// Confidence is how often an interval includes the true value, by default.
 const Confidence = 0.95
 
-// An Estimate is the median of a sample. Lo and Hi are infinite where the
-// sample is too small to bound it.
+// An Estimate is the median of a sample. Lo and Hi are infinite if the sample
+// is too small to bound it.
 type Estimate struct {
 	N          int
-	Median     float64 // NaN of nothing
+	Median     float64 // NaN for an empty sample
 	Lo, Hi     float64
-	Confidence float64 // of the interval, which is at least what was asked for
+	Confidence float64 // of the interval, at least the requested one
 	Min, Max   float64
 }
 
 // Bounded is whether the sample was large enough for an interval.
 func (e *Estimate) Bounded() bool { return !math.IsInf(e.Lo, 0) && !math.IsInf(e.Hi, 0) }
 
-// Spread is the half of the interval, or of the range where there is none, as
-// a share of the median: what stands behind a plus-minus sign. It is NaN of
+// Spread is half the width of the interval, or of the range if there is none,
+// as a share of the median: the number after a plus-minus sign. It is NaN for
 // fewer than two values.
 func (e *Estimate) Spread() float64 {
 	switch {
@@ -37,9 +36,9 @@ func (e *Estimate) Spread() float64 {
 	return (e.Max - e.Min) / 2 / math.Abs(e.Median)
 }
 
-// Median estimates the median of what the sample was drawn from, with the
-// interval that the order statistics give it: six values are the fewest that
-// bound it at 0.95.
+// Median estimates the median of the population of a sample, with the interval
+// given by its order statistics: six values are the fewest that bound it at
+// 0.95.
 func Median(sample []float64, confidence float64) Estimate {
 	if len(sample) == 0 {
 		nan, inf := math.NaN(), math.Inf(1)
@@ -50,7 +49,7 @@ func Median(sample []float64, confidence float64) Estimate {
 		N: len(sample), Median: s.Center, Lo: s.Lo, Hi: s.Hi, Confidence: s.Confidence,
 		Min: slices.Min(sample), Max: slices.Max(sample),
 	}
-	if !e.Bounded() { // a bound on one side alone is none
+	if !e.Bounded() { // a bound on one side only does not count
 		e.Lo, e.Hi = math.Inf(-1), math.Inf(1)
 	}
 	return e
@@ -60,24 +59,24 @@ func Median(sample []float64, confidence float64) Estimate {
 // shares of the base: 0.05 is five percent more.
 type Difference struct {
 	Center   float64
-	Lo, Hi   float64 // infinite (-1 and infinite of a relative one) where there is no bound
+	Lo, Hi   float64 // infinite (-1 and infinite if relative) if there is no bound
 	Relative bool
 }
 
 // Bounded is whether there is an interval.
 func (d *Difference) Bounded() bool { return !math.IsInf(d.Hi, 0) }
 
-// within is whether the whole interval lies closer to nothing than x.
+// within is whether the whole interval is closer to 0 than x.
 func (d *Difference) within(x float64) bool {
-	if d.Relative { // x more and x less are as far from 1, seen as factors
+	if d.Relative { // x more and x less are equally far from 1 as factors
 		return d.Bounded() && d.Hi <= x && d.Lo >= 1/(1+x)-1
 	}
 	return d.Bounded() && d.Hi <= x && d.Lo >= -x
 }
 
-// deny takes out of the interval what lies on the other side of nothing: a test
-// that denies no difference denies those beyond it, too. Only values that are
-// equal (ties), which the interval is not counted with, leave any there.
+// clipAtZero removes the part of the interval beyond 0: a test that rejects no
+// difference rejects those beyond it, too. Only ties, which the interval does
+// not account for, leave such a part.
 func (d *Difference) deny() {
 	switch {
 	case !d.Bounded():
@@ -88,9 +87,9 @@ func (d *Difference) deny() {
 	}
 }
 
-// Worst is the effect at the worse end of the interval: the difference is worse
-// by no more than that, 0 if it is better for certain, infinite where there is
-// no bound.
+// Worst is the effect at the worse end of the interval: an upper limit of how
+// much worse the difference is, 0 if it is certainly better, infinite if there
+// is no bound.
 func (d *Difference) Worst(better Direction) float64 {
 	switch {
 	case !d.Bounded():
@@ -103,7 +102,7 @@ func (d *Difference) Worst(better Direction) float64 {
 	return max(0, -d.Lo)
 }
 
-// reaches is whether the difference itself is at least x, in either direction.
+// reaches is whether the difference is at least x, in either direction.
 func (d *Difference) reaches(x float64) bool {
 	if d.Relative {
 		return d.Center >= x || d.Center <= 1/(1+x)-1
@@ -111,14 +110,15 @@ func (d *Difference) reaches(x float64) bool {
 	return math.Abs(d.Center) >= x
 }
 
-// most is how many values of a sample take part in the differences of pairs;
-// of more, as many order statistics at even distances.
+// maxPaired is the largest number of values of a sample used for the
+// differences of pairs; of a larger sample, that many order statistics at even
+// distances are used.
 const most = 1000
 
 // difference is the Hodges-Lehmann estimate of the shift between two samples,
-// the median of all differences of pairs, and its interval: those shifts that
-// the U-test does not deny. On positive numbers it is done in logarithms, where
-// the shift is a factor.
+// the median of all differences of pairs, and its interval: the shifts that the
+// U-test does not reject. For positive numbers it is computed in logarithms,
+// where the shift is a factor.
 func difference(base, candidate []float64, relative bool, confidence float64) Difference {
 	d := Difference{Center: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1), Relative: relative}
 	if relative {
@@ -147,13 +147,13 @@ func difference(base, candidate []float64, relative bool, confidence float64) Di
 	if out <= 0 {
 		return d
 	}
-	k := min((out-1)*len(pairs)/(n*m), (len(pairs)-1)/2) // the same share, of thinned samples
+	k := min((out-1)*len(pairs)/(n*m), (len(pairs)-1)/2) // the same share of thinned samples
 	d.Lo, d.Hi = back(pairs[k]), back(pairs[len(pairs)-1-k])
 	return d
 }
 
-// thin is a sorted copy of a sample, in logarithms if asked, of at most so
-// many values.
+// thin is a sorted copy of a sample, in logarithms if requested, of at most
+// maxPaired values.
 func thin(sample []float64, logarithms bool) []float64 {
 	s := slices.Clone(sample)
 	slices.Sort(s)

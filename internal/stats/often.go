@@ -2,10 +2,10 @@ package stats
 
 import "math"
 
-// MoreOften is the probability that at least so many of the candidate's trials
-// came out as they did, if those of the base do so as often: Fisher's exact
-// test, one-sided. Base and candidate are how many of how many trials each. It
-// is 1 where a side has no trials.
+// MoreOften is the probability of at least this many hits among the candidate's
+// trials if the candidate's rate equals the base's: Fisher's exact test,
+// one-sided. base and candidate are the hits of each side. It is 1 if a side
+// has no trials.
 func MoreOften(base, baseTrials, candidate, candidateTrials int) float64 {
 	if baseTrials <= 0 || candidateTrials <= 0 {
 		return 1

@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// Fisher's tea: four cups of eight had the milk first, and some were told.
+// Fisher's tea tasting: in four of eight cups the milk was poured first.
 func TestMoreOften(t *testing.T) {
 	for _, tt := range []struct {
 		name                               string
 		base, baseTrials, candidate, among int
 		want                               float64
 	}{
-		{"all told", 0, 4, 4, 4, 1.0 / 70},
-		{"three told", 1, 4, 3, 4, 17.0 / 70},
+		{"all recognized", 0, 4, 4, 4, 1.0 / 70},
+		{"three recognized", 1, 4, 3, 4, 17.0 / 70},
 		{"none", 0, 4, 0, 4, 1},
-		{"all of both", 4, 4, 3, 3, 1},
+		{"all of both sides", 4, 4, 3, 3, 1},
 		{"one of one", 0, 12, 1, 1, 1.0 / 13},
 		{"no base", 0, 0, 3, 3, 1},
 		{"no candidate", 0, 3, 0, 0, 1},

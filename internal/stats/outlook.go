@@ -7,29 +7,29 @@ import (
 	moremath "github.com/aclements/go-moremath/stats"
 )
 
-// Levels is how many levels a history has at least to say how much they
+// Levels is the smallest number of levels in a history that shows how much they
 // differ for no reason.
 const Levels = 6
 
-// outlook compares a new sample with where the next level of a history is
-// expected: its levels (the median of each one's repetitions) scatter about
-// their own median, and a new one scatters as they do, whatever its own
-// repetitions say. The difference is that of the two medians that are shown
-// beside it. The prediction is Student's, which assumes that levels, in
-// logarithms where they are positive, are normal; an outlier among them, or among
-// the repetitions of one, makes it wide and not wrong: where it would pull a
-// mean, it leaves the median where it is. A new level of fewer repetitions than
-// those before it scatters more, by what repetitions differ.
+// predict compares a new sample with the predicted next level of a history: the
+// levels (the median of each one's repetitions) scatter about their median, and
+// a new one scatters equally, however its own repetitions scatter. The
+// difference is that of the two medians that are shown beside it. The
+// prediction is Student's, which assumes that levels, in logarithms if they are
+// positive, are normal. An outlier among them, or among the repetitions of one,
+// makes the interval wide but not wrong: it would shift a mean, but hardly
+// shifts the median. A new level with fewer repetitions than those before it
+// scatters more, by the variance of repetitions.
 //
-// A U-test of all repetitions before against all new ones would take those of
-// one level for independent, and call every level new.
+// A U-test of all repetitions before against all new ones would treat those of
+// one level as independent, and call every level new.
 func outlook(history [][]float64, candidate []float64, relative bool, confidence float64) (d Difference, p float64) {
 	scale := func(v float64) float64 { return v }
 	back := scale
 	if relative {
 		scale, back = math.Log, math.Expm1
 	}
-	var levels []float64 // as they are
+	var levels []float64 // in their own scale
 	var squares, freedom, repetitions float64
 	level := func(sample []float64) float64 {
 		mean := 0.0
@@ -73,8 +73,9 @@ func outlook(history [][]float64, candidate []float64, relative bool, confidence
 	return d, 2 * (1 - t.CDF(math.Abs(shift)/scatter))
 }
 
-// medianVariance is the variance of the median of so many values, as a share of
-// theirs: that of a mean, of three and more by half of pi more.
+// medianVariance is the variance of the median of n values, as a share of the
+// variance of one: 1/n, like a mean's, and larger by the factor pi/2 from three
+// values on.
 func medianVariance(n int) float64 {
 	if n <= 2 {
 		return 1 / float64(n)
@@ -82,7 +83,7 @@ func medianVariance(n int) float64 {
 	return math.Pi / 2 / float64(n)
 }
 
-// levelled is whether a history has enough levels for an outlook.
+// predictable is whether a history has enough levels for a prediction.
 func levelled(history [][]float64) bool {
 	n := 0
 	for _, h := range history {
@@ -104,5 +105,5 @@ func medians(history [][]float64) []float64 {
 	return out
 }
 
-// pooled are all values of a history.
+// pooled is all values of a history.
 func pooled(history [][]float64) []float64 { return slices.Concat(history...) }

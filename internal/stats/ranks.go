@@ -11,20 +11,20 @@ import (
 )
 
 // uTest is the probability of samples at least as far apart as these two if
-// both were drawn from the same: the two-sided U-test, exact where the samples
-// are small. Samples of one and the same value are not apart.
+// both were drawn from the same population: the two-sided U-test, exact for
+// small samples. For samples in which all values are equal it is 1.
 func uTest(base, candidate []float64) float64 {
 	x := benchmath.NewSample(slices.Clone(base), &benchmath.DefaultThresholds)
 	y := benchmath.NewSample(slices.Clone(candidate), &benchmath.DefaultThresholds)
 	return benchmath.AssumeNothing.Compare(x, y).P
 }
 
-// exact is how many values a side are counted out, by benchmath and so here;
-// more meet the normal distribution, with its correction for whole numbers.
+// exactLimit is the largest sample size for which benchmath, and so this
+// package, computes the distribution of U exactly; for larger ones the normal
+// distribution is used, with the continuity correction.
 const exact = 50
 
-// rejects keeps what rejected found: the same few sizes are asked for again
-// and again.
+// rejects caches the results of rejected: the same few sizes recur.
 var rejects sync.Map
 
 type rejectKey struct {
@@ -33,9 +33,9 @@ type rejectKey struct {
 }
 
 // rejected is the number of values of U that the two-sided test at this level
-// rejects at either end; 0: it rejects nothing, the samples are too small.
-// The interval of the shift ends at that difference of pairs, counted from
-// either end (Lehmann, Nonparametrics, 1975, section 2.5).
+// rejects at either end; 0 if the samples are too small to reject anything. The
+// interval of the shift ends at that difference of pairs, counted from either
+// end (Lehmann, Nonparametrics, 1975, section 2.5).
 func rejected(n, m int, alpha float64) int {
 	key := rejectKey{n, m, alpha}
 	if v, ok := rejects.Load(key); ok {
@@ -55,8 +55,8 @@ func rejected(n, m int, alpha float64) int {
 }
 
 // Holm adjusts the probabilities of tests that are judged together: at most
-// alpha of such families have any that falls to alpha without cause, whatever
-// depends on what (Holm 1979). NaNs are no tests and stay what they are.
+// alpha of such families have a false positive, whatever the dependence between
+// the tests (Holm 1979). NaN marks a missing test and stays NaN.
 func Holm(p []float64) []float64 {
 	order := make([]int, 0, len(p))
 	for i, v := range p {

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// noise is how much runs of one and the same thing differ, as the standard
-// deviation of the logarithm: two percent is a quiet machine's.
+// noise is how much equal runs differ, as the standard deviation of the
+// logarithm: two percent is typical of a quiet machine.
 const noise = 0.02
 
-// draw is a sample of runs around a level.
+// draw is a sample of n runs around a level.
 func draw(rnd *rand.Rand, n int, level, noise float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -19,9 +19,10 @@ func draw(rnd *rand.Rand, n int, level, noise float64) []float64 {
 	return out
 }
 
-// found counts trials in which one of the two primary rows, throughput and
-// response p99, is called better or worse when the candidate's levels are the
-// base's by a factor; and those in which throughput is called what it is.
+// found returns the share of trials in which one of the two primary rows,
+// throughput and response p99, is called better or worse if the candidate's
+// levels differ from the base's by a factor; and the share in which the verdict
+// on throughput is right.
 func found(seed uint64, trials, n int, factor float64, o Options) (some, right float64) {
 	rnd := rand.New(rand.NewPCG(seed, uint64(n)))
 	for range trials {
@@ -44,7 +45,8 @@ func found(seed uint64, trials, n int, factor float64, o Options) (some, right f
 	return some / float64(trials), right / float64(trials)
 }
 
-// How often a comparison is wrong, and how often it finds what is there.
+// A comparison is wrong rarely enough, and finds existing differences often
+// enough.
 func TestErrorRates(t *testing.T) {
 	const trials = 2000
 	anything := Options{Effect: 1e-9} // a verdict by significance alone
@@ -53,8 +55,8 @@ func TestErrorRates(t *testing.T) {
 		n        int
 		factor   float64
 		o        Options
-		most     float64 // of trials with any verdict but same and cannot tell
-		least    float64 // of trials with the right one for throughput
+		most     float64 // largest share of trials with a verdict of better or worse
+		least    float64 // smallest share of trials with the right one for throughput
 		atLeastN bool
 	}{
 		{name: "equal, 5 and 5", n: 5, factor: 1, most: 0},
@@ -81,9 +83,9 @@ func TestErrorRates(t *testing.T) {
 	}
 }
 
-// An interval of 95% holds the true difference in at least 95% of trials,
-// whatever the samples are drawn from; and it holds none exactly where the
-// test cannot deny it.
+// An interval of 95% includes the true difference in at least 95% of trials,
+// whatever the distribution; and it includes 0 exactly if the test does not
+// reject it.
 func TestIntervalCoverage(t *testing.T) {
 	const trials = 1500
 	for _, tt := range []struct {
@@ -93,8 +95,8 @@ func TestIntervalCoverage(t *testing.T) {
 	}{
 		{"normal", 6, 6, func(r *rand.Rand) float64 { return math.Exp(noise * r.NormFloat64()) }},
 		{"skewed", 7, 9, func(r *rand.Rand) float64 { return 1 + r.ExpFloat64() }},
-		{"all counted out", 50, 50, func(r *rand.Rand) float64 { return math.Exp(noise * r.NormFloat64()) }},
-		{"one more", 51, 60, func(r *rand.Rand) float64 { return math.Exp(noise * r.NormFloat64()) }},
+		{"largest exact size", 50, 50, func(r *rand.Rand) float64 { return math.Exp(noise * r.NormFloat64()) }},
+		{"beyond the exact size", 51, 60, func(r *rand.Rand) float64 { return math.Exp(noise * r.NormFloat64()) }},
 		{"large", 30, 40, func(r *rand.Rand) float64 { return math.Exp(noise * r.NormFloat64()) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -125,10 +127,10 @@ func TestIntervalCoverage(t *testing.T) {
 	}
 }
 
-// A new level of a history is called different as seldom as promised when
-// levels scatter by themselves, however many repetitions stand behind them;
-// and what is there is found.
-func TestOutlookErrorRates(t *testing.T) {
+// A new level of a history is called different as rarely as promised if levels
+// scatter for no reason, however many repetitions they have; and real
+// differences are found.
+func TestPredictionErrorRates(t *testing.T) {
 	const trials = 1500
 	anything := Options{Effect: 1e-9}
 	for _, tt := range []struct {
@@ -165,7 +167,7 @@ func TestOutlookErrorRates(t *testing.T) {
 					right++
 				}
 				if !c.Outlook {
-					t.Fatal("not compared with the next level to expect")
+					t.Fatal("not compared with the predicted next level")
 				}
 			}
 			t.Logf("different in %.1f%%, worse in %.1f%%", 100*different/trials, 100*right/trials)

@@ -9,42 +9,43 @@ import (
 // A Step is a lasting change of level in a series.
 type Step struct {
 	At            int     // the first value of the new level
-	Before, After float64 // medians of the stretches on either side
-	Change        float64 // a share of Before where Relative, else After less Before: see Change
+	Before, After float64 // medians of the segments on either side
+	Change        float64 // a share of Before if Relative, else After minus Before: see Change
 	Relative      bool
 	P             float64 // share of shuffled series with as clear a step, at the time it was found
 }
 
-// StepOptions say when a step is one. The zero value is StepDefaults.
+// StepOptions say what counts as a step. The zero value is StepDefaults.
 type StepOptions struct {
 	Alpha  float64 // share of series without a step in which any may be found
-	Effect float64 // steps that change less are none: a share of the level before; of a level of 0 any change counts
+	Effect float64 // smaller steps do not count: a share of the level before; from a level of 0 any change counts
 	Least  int     // values on either side of a step
 }
 
-// StepDefaults are the options unless others are asked for. Three values make
-// a level: two strange runs are no step.
+// StepDefaults are the default options. Three values make a level: two odd runs
+// are not a step.
 var StepDefaults = StepOptions{Alpha: 0.05, Effect: 0.03, Least: 3}
 
-// shuffles is how many shuffled series a step is compared with: one in 400 is
-// the least probability that can come of it.
+// shuffles is how many shuffled series a step is compared with: the smallest
+// possible probability is 1 in 400.
 const shuffles = 399
 
 // Steps finds the changes of level in a series in the order of time, such as
 // the medians of revisions, by E-divisive means: the split of the series whose
-// sides differ most in the energy distance is a step if shuffled series seldom
-// have one as clear; then both sides are searched in turn (Matteson and James,
-// A Nonparametric Approach for Multiple Change Point Analysis of Multivariate
-// Data, 2014; used on benchmarks by Daly and others, The Use of Change Point
-// Detection to Identify Software Performance Regressions, 2020, and in Apache
-// Otava by Fleming and others, Hunter, 2023). Where Otava replaced the shuffles
-// by a t-test for its speed, whose probability is too small because the split
-// was sought, the shuffles are kept here, and seeded: the same series has the
-// same steps, always. A series of n values costs n squared for each of up to 400
-// shuffles; of 200 values without a step some 5 ms, with one some 60.
+// sides differ most in the energy distance is a step if shuffled series rarely
+// have one as clear; then both sides are searched the same way (Matteson and
+// James, A Nonparametric Approach for Multiple Change Point Analysis of
+// Multivariate Data, 2014; used on benchmarks by Daly and others, The Use of
+// Change Point Detection to Identify Software Performance Regressions, 2020,
+// and in Apache Otava by Fleming and others, Hunter, 2023). Otava replaced the
+// shuffles by a faster t-test, whose probability is too small because the split
+// was searched for. The shuffles are kept here, and seeded: the same series
+// always has the same steps. A series of n values costs n squared for each of
+// up to 400 shuffles: for 200 values without a step some 5 ms, with one some
+// 60.
 //
-// It assumes that values of one level do not depend on their neighbours. A
-// slow drift is found as a staircase.
+// It assumes that values of one level do not depend on their neighbours. A slow
+// drift is found as a staircase.
 func Steps(series []float64, o StepOptions) []Step {
 	if o == (StepOptions{}) {
 		o = StepDefaults
@@ -74,7 +75,7 @@ func Steps(series []float64, o StepOptions) []Step {
 			out = append(out, f)
 		}
 	}
-	// Those left out have made their neighbours' stretches longer.
+	// Without the steps left out, their neighbours' segments are longer.
 	for i := range out {
 		lo, hi := 0, len(x)
 		if i > 0 {
@@ -88,8 +89,8 @@ func Steps(series []float64, o StepOptions) []Step {
 	return slices.Clip(out)
 }
 
-// measure says from which level to which a step leads, in the stretches that
-// end with its neighbours.
+// measure computes the levels before and after a step, in the segments that end
+// at its neighbours.
 func (f *Step) measure(series []float64, lo, hi int) Difference {
 	f.Before, f.After = median(series[lo:f.At]), median(series[f.At:hi])
 	d := Change(f.Before, f.After)
@@ -97,7 +98,7 @@ func (f *Step) measure(series []float64, lo, hi int) Difference {
 	return d
 }
 
-// searcher holds one search.
+// A searcher is one search.
 type searcher struct {
 	x     []float64
 	o     StepOptions
@@ -105,7 +106,7 @@ type searcher struct {
 	found []Step
 }
 
-// search finds the steps between two places.
+// search finds the steps between lo and hi.
 func (s *searcher) search(lo, hi int) {
 	if hi-lo < 2*s.o.Least {
 		return
@@ -122,8 +123,8 @@ func (s *searcher) search(lo, hi int) {
 	s.search(lo+at, hi)
 }
 
-// adjust places each step anew between its neighbours: the first were placed
-// while the others still blurred them.
+// adjust places each step again between its neighbours: the first ones were
+// placed before the others were known.
 func (s *searcher) adjust() {
 	for i := range s.found {
 		lo, hi := 0, len(s.x)
@@ -142,18 +143,18 @@ func (s *searcher) adjust() {
 	}
 }
 
-// ends is how many ends of the stretch after a split are tried. Without any but
-// the last, a dip that was made good hides in the stretch around it.
+// maxEnds is how many ends of the segment after a split are tried. With only
+// the last one, a dip that recovered would be hidden in the segment around it.
 const ends = 8
 
 // energy finds the split of a series whose sides are furthest apart in the
 // energy distance, where the side after the split may end before the series
-// does. It is a workbench for series of one length and does not allocate.
+// does. It is reused for series of one length and does not allocate.
 type energy struct {
 	least  int
-	cuts   []int       // ends that are tried, in their order; the last is the series'
-	within []float64   // distances of all pairs before each place
-	across [][]float64 // by end: distances over a split, by its place
+	cuts   []int       // ends that are tried, in ascending order; the last is the end of the series
+	within []float64   // distances of all pairs before each position
+	across [][]float64 // by end: distances across a split, by its position
 }
 
 func newEnergy(n, least int) *energy {
@@ -172,8 +173,8 @@ func (e *energy) split(x []float64) (at int, q float64) {
 	for i, v := range x {
 		left := distance(v, x[:i])
 		e.within[i+1] = e.within[i] + left
-		// Pairs with those on the left are across no more, pairs with those on
-		// the right are.
+		// Pairs with values on the left are no longer across, pairs with values
+		// on the right now are.
 		from, right := i+1, 0.0
 		for k, end := range e.cuts {
 			if end > i {
@@ -205,8 +206,8 @@ func (e *energy) split(x []float64) (at int, q float64) {
 	return at, q
 }
 
-// distance is the sum of distances from v to others. Four sums run beside each
-// other, since each addition waits for the one before it.
+// distance is the sum of distances from v to others. It uses four sums because
+// each addition waits for the previous one.
 func distance(v float64, others []float64) float64 {
 	var a, b, c, d float64
 	for ; len(others) >= 4; others = others[4:] {
@@ -225,19 +226,19 @@ func distance(v float64, others []float64) float64 {
 // as soon as the share must be above alpha, and then returns one that is.
 func (e *energy) shuffled(x []float64, q, alpha float64, rnd *rand.Rand) float64 {
 	x = slices.Clone(x)
-	as := 1 // the series itself is one of them
+	asClear := 1 // the series itself
 	for i := range shuffles {
 		rnd.Shuffle(len(x), func(a, b int) { x[a], x[b] = x[b], x[a] })
 		if _, v := e.split(x); v >= q-1e-9*math.Abs(q) {
-			if as++; float64(as) > alpha*(shuffles+1) {
-				return float64(as) / float64(i+2)
+			if asClear++; float64(asClear) > alpha*(shuffles+1) {
+				return float64(asClear) / float64(i+2)
 			}
 		}
 	}
-	return float64(as) / (shuffles + 1)
+	return float64(asClear) / (shuffles + 1)
 }
 
-// median of values.
+// median is NaN for no values.
 func median(x []float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()

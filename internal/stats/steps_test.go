@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// Where the step of a series is, and that there is none, as often as promised,
-// at the level at which a gate looks at each of two rows. One value a revision,
-// runs that differ by 2%, the step of 5% at any revision that has five or more
-// on either side.
+// A step is found where it is, and none where there is none, as often as
+// promised, at the level that a gate uses for each of two rows: one value per
+// revision, runs that differ by 2%, and a step of 5% at any revision that has
+// five or more on either side.
 func TestStepRates(t *testing.T) {
 	const (
 		trials    = 120
@@ -46,8 +46,8 @@ func TestStepRates(t *testing.T) {
 	}
 }
 
-// A series without a step has one as often as was allowed, neither more nor
-// much less: a test that is too strict finds too little.
+// A series without a step has one as often as allowed, neither more nor much
+// less: a test that is too strict finds too little.
 func TestStepAlpha(t *testing.T) {
 	const trials = 150
 	rnd := rand.New(rand.NewPCG(31, 7))
@@ -63,13 +63,13 @@ func TestStepAlpha(t *testing.T) {
 	}
 }
 
-// The running sums are the energy distance.
+// The running sums equal the energy distance.
 func TestEnergyIsTheDefinition(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
 		x := make([]float64, 8+rnd.IntN(20))
 		for i := range x {
-			x[i] = 1e6 + float64(rnd.IntN(12)) // ties too
+			x[i] = 1e6 + float64(rnd.IntN(12)) // with ties
 		}
 		at, q := newEnergy(len(x), 2).split(x)
 		wantAt, want := 0, math.Inf(-1)
@@ -86,7 +86,7 @@ func TestEnergyIsTheDefinition(t *testing.T) {
 	}
 }
 
-// defined is the distance between two stretches, as the paper has it.
+// defined is the distance between two segments by the definition in the paper.
 func defined(x, y []float64) float64 {
 	mean := func(a, b []float64, n float64) float64 {
 		sum := 0.0
@@ -122,9 +122,9 @@ func TestSteps(t *testing.T) {
 		{"down and up again", slices.Concat(flat(12, 100), flat(12, 90), flat(12, 100)), []int{12, 24}},
 		{"a dip", slices.Concat(flat(10, 100), flat(8, 80), flat(12, 100)), []int{10, 18}},
 		{"three levels", slices.Concat(flat(15, 100), flat(15, 110), flat(15, 125)), []int{15, 30}},
-		{"less than is worth naming", slices.Concat(flat(20, 100), flat(20, 101)), nil},
-		{"a strange run", slices.Concat(flat(20, 100), flat(1, 50), flat(20, 100)), nil},
-		{"not positive", slices.Concat(flat(10, -5), flat(10, 5)), []int{10}},
+		{"too small to name", slices.Concat(flat(20, 100), flat(20, 101)), nil},
+		{"one odd run", slices.Concat(flat(20, 100), flat(1, 50), flat(20, 100)), nil},
+		{"negative values", slices.Concat(flat(10, -5), flat(10, 5)), []int{10}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []int
@@ -136,7 +136,7 @@ func TestSteps(t *testing.T) {
 				t.Errorf("got %v, want %v: %+v", got, tt.want, steps)
 			}
 			if again := Steps(tt.series, StepDefaults); !slices.Equal(again, steps) {
-				t.Errorf("the second time: %+v", again)
+				t.Errorf("second call: %+v", again)
 			}
 		})
 	}

@@ -2,7 +2,7 @@ package stats
 
 import "fmt"
 
-// A Verdict is what a comparison says.
+// A Verdict is the result of a comparison.
 type Verdict string
 
 // The verdicts.
@@ -10,7 +10,7 @@ const (
 	Better  Verdict = "better"
 	Worse   Verdict = "worse"
 	Same    Verdict = "same"        // within the smallest effect worth naming
-	Unknown Verdict = "cannot tell" // and why is said
+	Unknown Verdict = "cannot tell" // Doubt says why
 )
 
 // A Reason is why a comparison cannot tell.
@@ -20,23 +20,23 @@ type Reason string
 const (
 	Missing Reason = "missing"   // one side has no values
 	TooFew  Reason = "too few"   // repetitions
-	Noisy   Reason = "too noisy" // the interval holds both no difference and one that is worth naming
-	Small   Reason = "small"     // there is a difference, which may be below what is worth naming
-	Crowded Reason = "crowded"   // alone it would differ; with so many rows judged, one such is chance
+	Noisy   Reason = "too noisy" // the interval includes both no difference and one worth naming
+	Small   Reason = "small"     // they differ, but perhaps by less than is worth naming
+	Crowded Reason = "crowded"   // alone it would differ; among this many rows it may be chance
 )
 
-// A Doubt is a reason and the numbers that go with it.
+// A Doubt is a reason and its numbers.
 type Doubt struct {
 	Reason Reason
-	// Need is how many repetitions a side would probably do, 0 where it is not
-	// known, and Many where it is a great many.
+	// Need is how many repetitions per side would probably suffice, 0 if
+	// unknown, and Many if at least that many.
 	Need int
-	// Sees is the smallest difference that these samples could tell, a share
-	// or an amount as the difference is; 0: unknown.
+	// Detects is the smallest difference that these samples could show, a share
+	// or an amount like the difference; 0: unknown.
 	Sees float64
 }
 
-// Many stands for more repetitions than anybody will make.
+// Many stands for more repetitions than anyone will run.
 const Many = 100
 
 // String is the doubt in words, without numbers that have a unit.
@@ -63,7 +63,7 @@ func (d Doubt) String() string {
 	return ""
 }
 
-// A Direction says which way is better.
+// A Direction says which direction is better.
 type Direction int8
 
 // The directions.

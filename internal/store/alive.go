@@ -7,16 +7,16 @@ import (
 	"carronade/internal/system"
 )
 
-// A process of another machine, or of another container, is taken to be there
-// unless nothing has been heard of it for Missing. It says something at least
-// once a Pulse.
+// A process on another machine, or in another container, is taken to be alive
+// unless nothing was heard from it for Missing. It reports at least once per
+// Pulse.
 const (
 	Pulse   = 20 * time.Second
 	Missing = 6 * Pulse
 )
 
-// Alive tells whether the process that writes a report is still there: owner is
-// its system.Identity as JSON, heard when it was last heard of.
+// Alive reports whether the process that writes a report is still there: owner
+// is its system.Identity as JSON, heard the time of its last sign of life.
 func Alive(owner string, heard time.Time) bool {
 	var id system.Identity
 	if json.Unmarshal([]byte(owner), &id) != nil {

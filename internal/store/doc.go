@@ -1,10 +1,10 @@
-// Package store keeps reports: puts them, gets them, finds and lists them. Two
-// implementations stand below it, SQLite for one person (store/sqlite) and
-// Elasticsearch or OpenSearch for a team (store/elastic); both pass the suite
-// in store/storetest and answer alike. It answers for ids and references to
-// them, for never losing what was kept, and refuses to know what the numbers
+// Package store stores reports: it puts, gets, finds and lists them. It has two
+// implementations, SQLite for one person (store/sqlite) and Elasticsearch or
+// OpenSearch for a team (store/elastic). Both pass the suite in store/storetest
+// and behave alike. The package defines ids and references to them, and
+// guarantees that no stored report is lost. It does not know what the numbers
 // mean.
 //
-// Its invariant: a report that Put or Finish returned for is there whatever
-// happens to the process afterwards, and what is broken is never overwritten.
+// Its invariant: a report for which Put or Finish returned survives whatever
+// happens to the process afterwards, and a damaged store is never overwritten.
 package store

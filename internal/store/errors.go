@@ -2,8 +2,8 @@ package store
 
 import "errors"
 
-// What may be wrong with a store. Errors for people wrap one of them, say which
-// store it is and what to do.
+// What may be wrong with a store. Errors for users wrap one of them, and say
+// which store it is and what to do.
 var (
 	ErrAbsent   = errors.New("the store does not exist")
 	ErrMissing  = errors.New("no such report")

@@ -9,12 +9,14 @@ import (
 	"carronade/internal/report"
 )
 
-// ErrGone is why a report takes no more intervals: it is no longer this run's.
+// ErrGone is why a report accepts no more intervals: it no longer belongs to
+// this run.
 var ErrGone = errors.New("the report was deleted, or its run was taken for killed")
 
-// A Queue is where a run leaves its intervals for a store: a goroutine of its
-// own waits for the disk or the network, so that the run does not. What a store
-// does not take is offered again after a pause, with what came meanwhile.
+// A Queue passes the intervals of a run to a store: its goroutine waits for the
+// disk or the network, so that the run does not have to. Intervals that the
+// store does not accept are offered again after a pause, together with newer
+// ones.
 type Queue struct {
 	keep   func(ctx context.Context, batch []report.Encoded) error
 	beat   func(ctx context.Context)
@@ -22,33 +24,33 @@ type Queue struct {
 
 	mu      sync.Mutex
 	pending []report.Encoded
-	bytes   int // of them
+	bytes   int // of pending
 	closed  bool
 	gone    bool
-	failing bool // the last try failed
-	failed  int  // tries that failed
+	failing bool // the last attempt failed
+	failed  int  // failed attempts
 
 	wake chan struct{} // something is pending, or the queue was closed
 	done chan struct{} // the goroutine has ended
 }
 
 const (
-	// mostWaiting bounds what waits for a store that is slow or away, in bytes of
-	// JSON. Beyond it the oldest intervals wait for the run's end, where there is
-	// the whole report.
+	// mostWaiting limits the pending intervals of a slow or unavailable store,
+	// in bytes of JSON. Beyond it the oldest intervals are dropped here: Finish
+	// stores the complete report.
 	mostWaiting = 32 << 20
-	// mostTried is what is offered to a store that failed: trying costs the
-	// process that measures.
+	// mostTried limits what is offered to a store that failed, since attempts
+	// burden the measuring process.
 	mostTried = 4 << 20
 	// leastPause is the pause after a failure; it doubles up to a Pulse.
 	leastPause = time.Second
 )
 
-// NewQueue starts one. keep keeps a batch, all of it or, with an error, in such
-// a way that the same batch and more can be kept later; beat says that the
-// process is still there, once a Pulse. Both are called by the goroutine alone;
-// after an error that wraps ErrGone neither is. Their context ends when the
-// queue is closed while the store fails.
+// NewQueue starts a queue. keep stores a batch; after an error a part of it may
+// be stored, and keep gets the same batch and more again. beat reports that the
+// process is still alive, once per Pulse. Both are called only by the queue's
+// goroutine, and not after an error that wraps ErrGone. Their context ends if
+// the queue is closed while the store is failing.
 func NewQueue(keep func(ctx context.Context, batch []report.Encoded) error, beat func(ctx context.Context)) *Queue {
 	ctx, cancel := context.WithCancel(context.Background()) // not the run's: an interrupted run keeps its intervals
 	q := &Queue{keep: keep, beat: beat, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{})}
@@ -56,7 +58,7 @@ func NewQueue(keep func(ctx context.Context, batch []report.Encoded) error, beat
 	return q
 }
 
-// Add leaves an interval. It waits for nothing.
+// Add queues an interval without blocking.
 func (q *Queue) Add(e report.Encoded) {
 	q.mu.Lock()
 	if !q.gone && !q.closed {
@@ -68,7 +70,7 @@ func (q *Queue) Add(e report.Encoded) {
 	q.nudge()
 }
 
-// bound lets go of the oldest intervals. The lock is held.
+// dropOldest drops the oldest intervals beyond the limit. The lock is held.
 func (q *Queue) bound() {
 	n := 0
 	for ; q.bytes > mostWaiting && n < len(q.pending)-1; n++ {
@@ -90,16 +92,16 @@ func (q *Queue) run(ctx context.Context) {
 	defer pulse.Stop()
 	var (
 		pause time.Duration
-		again <-chan time.Time // a pause is over; nil: there is none
+		again <-chan time.Time // ends a pause; nil: there is none
 	)
 	for {
-		warn := false
+		beat := false
 		select {
 		case <-q.wake:
 		case <-again:
 			again = nil
 		case <-pulse.C:
-			warn = true
+			beat = true
 		}
 		batch, over := q.take(again != nil)
 		if len(batch) > 0 {
@@ -114,18 +116,18 @@ func (q *Queue) run(ctx context.Context) {
 		if over {
 			return
 		}
-		if warn && !q.isGone() {
+		if beat && !q.isGone() {
 			q.beat(ctx)
 		}
 	}
 }
 
-// take takes out what is to be kept now. Over: the queue was closed, and after
-// that it ends.
-func (q *Queue) take(resting bool) (batch []report.Encoded, over bool) {
+// take removes the intervals to store now. over: the queue was closed, and ends
+// after them.
+func (q *Queue) take(pausing bool) (batch []report.Encoded, over bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.gone || q.failing && (resting || q.closed) { // Finish keeps it all
+	if q.gone || q.failing && (pausing || q.closed) { // Finish stores all of it
 		return nil, q.closed
 	}
 	n, bytes := len(q.pending), q.bytes
@@ -139,8 +141,8 @@ func (q *Queue) take(resting bool) (batch []report.Encoded, over bool) {
 	return batch, q.closed
 }
 
-// putBack puts a batch back that was not kept, and reports whether it is to be
-// tried again.
+// putBack puts back a batch that was not stored, and reports whether to try
+// again.
 func (q *Queue) putBack(batch []report.Encoded, err error) (again bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,8 +169,8 @@ func (q *Queue) isGone() bool {
 	return q.gone
 }
 
-// Close ends the goroutine once what is pending is kept; a store that fails is
-// not tried again.
+// Close ends the goroutine once the pending intervals are stored; a failing
+// store is not tried again.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	q.closed = true
@@ -181,7 +183,7 @@ func (q *Queue) Close() {
 	q.cancel()
 }
 
-// Failed returns how many batches were not kept when they were tried.
+// Failed returns the number of failed attempts.
 func (q *Queue) Failed() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 )
 
 func TestQueue(t *testing.T) {
-	away, none := errors.New("away"), func(int) error { return nil }
+	unavailable, none := errors.New("unavailable"), func(int) error { return nil }
 	between := func(from, to int) func(int) error {
 		return func(try int) error {
 			if try >= from && try < to {
-				return away
+				return unavailable
 			}
 			return nil
 		}
@@ -26,20 +26,20 @@ func TestQueue(t *testing.T) {
 		name  string
 		fails func(try int) error
 		size  int    // bytes of an interval
-		want  string // what was kept, after five were given, one every 3.1 s
+		want  string // what was stored of five intervals, one every 3.1 s
 		tries int
 	}{
-		{"a store that is there", none, 1, "[0] [1] [2] [3] [4]", 5},
-		{"a store that is away once", between(1, 2), 1, "[0] [1] [2] [3] [4]", 6},
-		{"away for long", between(1, 4), 1, "[0] [1 2 3] [4]", 6}, // tried after 1, 2 and 4 s
-		{"away to the end", between(3, forever), 1, "[0] [1] [2]", 6},
+		{"an available store", none, 1, "[0] [1] [2] [3] [4]", 5},
+		{"unavailable once", between(1, 2), 1, "[0] [1] [2] [3] [4]", 6},
+		{"unavailable for several attempts", between(1, 4), 1, "[0] [1 2 3] [4]", 6}, // tried after 1, 2 and 4 s
+		{"unavailable to the end", between(3, forever), 1, "[0] [1] [2]", 6},
 		{"a report that is gone", func(try int) error {
 			if try == 2 {
 				return fmt.Errorf("keep: %w", ErrGone)
 			}
 			return nil
 		}, 1, "[0] [1]", 3},
-		{"more than may wait", between(0, 4), mostWaiting/2 - 1, "[3] [4]", 6},
+		{"more than the limit", between(0, 4), mostWaiting/2 - 1, "[3] [4]", 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestQueue(t *testing.T) {
 				}, func(context.Context) {})
 				for i := range 5 {
 					q.Add(report.Encoded{StartS: float64(i), JSON: make([]byte, tt.size)})
-					<-time.After(3100 * time.Millisecond) // no pause ends just then
+					<-time.After(3100 * time.Millisecond) // no pause ends at this moment
 				}
 				q.Close()
 				if got := fmt.Sprint(kept); got != "["+tt.want+"]" {
@@ -73,8 +73,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// While nothing is kept the store hears of the process once a pulse, until the
-// report is gone.
+// While nothing is stored, the queue reports once per pulse that the process is
+// alive, until the report is gone.
 func TestQueueBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		beats := make(chan struct{}, 10)
@@ -86,22 +86,22 @@ func TestQueueBeats(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-beats:
-			t.Error("a report that is gone was told of")
+			t.Error("a beat for a report that is gone")
 		case <-time.After(3 * Pulse):
 		}
 		q.Close()
 	})
 }
 
-// A store that does not answer is not waited for at the end.
+// Close does not wait for a store that does not answer.
 func TestQueueClosesWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		q := NewQueue(func(ctx context.Context, _ []report.Encoded) error {
 			if tries++; tries == 1 {
-				return errors.New("away")
+				return errors.New("unavailable")
 			}
-			<-ctx.Done() // as a network does from which nothing comes back
+			<-ctx.Done() // like a network without answers
 			return ctx.Err()
 		}, func(context.Context) {})
 		q.Add(report.Encoded{})

@@ -14,24 +14,26 @@ import (
 	"carronade/target"
 )
 
-// candidates bounds how many reports an ambiguous reference lists.
+// candidates is the maximum number of reports listed for an ambiguous
+// reference.
 const candidates = 6
 
-// last is the newest report, last~2 the second before it.
+// last is the newest report, last~2 the one two before it.
 var last = regexp.MustCompile(`^last(?:~([0-9]{1,9}))?$`)
 
-// IsReference tells whether a word can mean one report, as the word of a filter
-// cannot: it is an id, the beginning of one, last or last~N.
+// IsReference reports whether a word can mean one report, unlike the word of a
+// filter: it is an id, the beginning of one, last or last~N.
 func IsReference(word string) bool {
 	return last.MatchString(word) || word != "" && strings.Trim(strings.ToLower(word), "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // Resolve returns the id of the one report that a reference means: an id, the
-// beginning of one that no other has, last (the newest whose run has ended) or
-// last~N. The error is a *target.Error; one that nothing fits wraps ErrMissing.
+// beginning of an id that no other has, last (the newest whose run has ended)
+// or last~N. The error is a *target.Error; if no report matches, it wraps
+// ErrMissing.
 func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 	if m := last.FindStringSubmatch(ref); m != nil {
-		n, _ := strconv.Atoi(m[1]) // of nine digits at most, or none: 0
+		n, _ := strconv.Atoi(m[1]) // at most nine digits, or none: 0
 		return newest(ctx, s, ref, n)
 	}
 	doing := fmt.Sprintf("look for report %q", ref)
@@ -60,8 +62,8 @@ func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 	return "", &target.Error{Doing: doing, Err: fmt.Errorf("several reports match: %s%s", strings.Join(ids, ", "), more), Hint: "give more letters"}
 }
 
-// newest is the newest report, or one so many before it. Runs that go on are
-// not counted: their numbers are not there yet.
+// newest is the n-th report before the newest one. Runs in progress are not
+// counted: their numbers are incomplete.
 func newest(ctx context.Context, s Store, ref string, n int) (string, error) {
 	for extra := 1; ; extra *= 8 {
 		rows, err := s.Rows(ctx, Query{Limit: n + extra, Fields: []string{}})
@@ -90,7 +92,7 @@ func newest(ctx context.Context, s Store, ref string, n int) (string, error) {
 
 // unknown is the error of an id that no report has.
 func unknown(ctx context.Context, s Store, doing, ref string) error {
-	const among = 5000 // newest
+	const among = 5000 // the newest
 	e := &target.Error{Doing: doing, Err: ErrMissing, Hint: "carronade report list shows what is there"}
 	ids, err := s.Find(ctx, "", among)
 	if err != nil {
@@ -104,8 +106,8 @@ func unknown(ctx context.Context, s Store, doing, ref string) error {
 }
 
 // Choose returns the ids that words mean: references, in their order and each
-// report once, or filters, newest first. Words of both kinds at once are an
-// error. No words, or filters that no report meets, are no ids.
+// report once, or filters, newest first. Words of both kinds together are an
+// error. Without words, or if no report meets the filters, there are no ids.
 func Choose(ctx context.Context, s Store, words []string, q Query) ([]string, error) {
 	if len(words) == 0 {
 		return nil, nil

@@ -38,7 +38,7 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = running.Abandon(t.Context()) }()
-	shared := "" // the first letter of more reports than one
+	shared := "" // the first letter of several reports
 	letters := make(map[string]int)
 	for _, d := range ds {
 		if letters[d.ID[:1]]++; letters[d.ID[:1]] > 1 {
@@ -46,7 +46,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	if shared == "" {
-		t.Fatal("no two of 40 reports begin alike")
+		t.Fatal("no two of 40 reports begin with the same letter")
 	}
 	id := ds[7].ID
 	misspelt := strings.Map(func(r rune) rune {
@@ -69,12 +69,12 @@ func TestResolve(t *testing.T) {
 		{"last~2", "last~2", ds[37].ID, "", ""},
 		{"the oldest", "last~39", ds[0].ID, "", ""},
 		{"one more", "last~40", "", "no such report: there are 40", "report list"},
-		{"one that goes on", storetest.Head(40).ID, storetest.Head(40).ID, "", ""},
+		{"a run in progress", storetest.Head(40).ID, storetest.Head(40).ID, "", ""},
 		{"several", shared, "", "several reports match: ", "more letters"},
 		{"none", "nosuchid", "", "no such report", "report list"},
 		{"nearly", misspelt, "", "no such report", "did you mean " + id},
 		{"nearly last", "lats", "", "no such report", "did you mean last"},
-		{"no id", "../etc", "", "not an id", "letters and digits"},
+		{"not an id", "../etc", "", "not an id", "letters and digits"},
 		{"nothing", "", "", "not an id", "letters and digits"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -123,10 +123,10 @@ func TestChoose(t *testing.T) {
 		{"filters", []string{"region=north"}, store.Query{}, ids(3, 0), ""},
 		{"some of them", []string{"region=north"}, store.Query{Limit: 1}, ids(3), ""},
 		{"a pattern", []string{"note~run [23]"}, store.Query{}, ids(3, 2), ""},
-		{"none meets it", []string{"region=nowhere"}, store.Query{}, nil, ""},
+		{"no match", []string{"region=nowhere"}, store.Query{}, nil, ""},
 		{"both", []string{"last", "region=north"}, store.Query{}, nil, "some are reports and some are filters"},
 		{"an unknown one", []string{"last", "nosuchid"}, store.Query{}, nil, "no such report"},
-		{"no filter", []string{"region==="}, store.Query{}, nil, ""},
+		{"a filter without a value", []string{"region==="}, store.Query{}, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := store.Choose(t.Context(), s, tt.words, tt.query)

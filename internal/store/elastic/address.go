@@ -16,18 +16,19 @@ import (
 	"carronade/target"
 )
 
-// Schemes are how addresses of these stores begin.
+// Schemes are the schemes of addresses of these stores.
 var Schemes = []string{"elasticsearch", "elasticsearch+https"}
 
 // defaultPrefix begins the names of the indices.
 const defaultPrefix = "carronade"
 
-// patience bounds a request.
+// requestTimeout is the timeout of a request.
 const patience = 30 * time.Second
 
 const addressHint = "such as elasticsearch+https://es.example:9200/carronade?user=ops&password=env:ES_PASSWORD, or api-key=env:ES_KEY"
 
-// parse reads an address: elasticsearch[+https]://HOST:PORT[/PREFIX][?user=NAME
+// parse parses an address:
+// elasticsearch[+https]://HOST:PORT[/PREFIX][?user=NAME
 // &password=REF][&api-key=REF][&ca=FILE]. Secrets are references.
 func parse(address string) (*client, error) {
 	wrong := func(format string, args ...any) error {

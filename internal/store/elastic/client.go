@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A client speaks to a cluster. It may be used by several goroutines.
+// A client sends requests to a cluster. It may be used by several goroutines.
 type client struct {
 	http           *http.Client
 	base           string // URL without a path
@@ -25,7 +25,7 @@ type client struct {
 func (c *client) reports() string   { return c.prefix + "-reports" }
 func (c *client) intervals() string { return c.prefix + "-intervals" }
 
-// A refusal is an answer that is no success.
+// A statusError is an answer with a status other than success.
 type refusal struct {
 	status int
 	kind   string // "cluster_block_exception"
@@ -39,7 +39,7 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("it answered %d: %s", r.status, r.reason)
 }
 
-// status is the code of a refusal, 0 of another error.
+// status is the code of a statusError, 0 for another error.
 func status(err error) int {
 	var r *refusal
 	if errors.As(err, &r) {
@@ -53,11 +53,11 @@ const (
 	linesType = "application/x-ndjson"
 )
 
-// mostAnswer bounds an answer, in bytes: a page of digests or of intervals.
+// mostAnswer limits an answer, in bytes: a page of digests or of intervals.
 const mostAnswer = 512 << 20
 
-// do sends a request and decodes the answer; body nil is none, into nil is not
-// wanted.
+// do sends a request and decodes the answer. A nil body is none; if into is
+// nil, the answer is ignored.
 func (c *client) do(ctx context.Context, method, path string, body []byte, contentType string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -83,7 +83,7 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, conte
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // the place is told already
+			err = u.Err // the place is in the error already
 		}
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, conte
 	return nil
 }
 
-// refused reads the words of a refusal, whose form differs with who refuses.
+// parseError reads the error in an answer, whose format depends on the server.
 func refused(code int, data []byte) *refusal {
 	r := &refusal{status: code}
 	var body struct {
@@ -125,7 +125,7 @@ func refused(code int, data []byte) *refusal {
 	return r
 }
 
-// A fault is what a cluster says is wrong.
+// A clusterError is an error reported by a cluster.
 type fault struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
@@ -148,25 +148,27 @@ func short(s string) string {
 	return s
 }
 
-// An action is one line, or two, of a bulk request.
+// An action is one or two lines of a bulk request.
 type action struct {
 	verb, index, id string
 	doc             any // nil: none
 	ifAt            *version
 }
 
-// A version is a document's at a moment, for changes that must not meet others.
+// A version is the version of a document, for changes that must not overwrite
+// others.
 type version struct {
 	Number int64 `json:"_seq_no"`
 	Term   int64 `json:"_primary_term"`
 }
 
-// pieceBytes is how large a bulk request grows: below what clusters take (100
-// MB), and enough to make the way there worth it.
+// bulkBytes is the size at which a bulk request is sent: below the limit of
+// clusters (100 MB), and large enough that the round trip does not matter.
 const pieceBytes = 4 << 20
 
-// bulk carries out actions, in pieces, and makes their effects visible to
-// searches. The first that fails ends it; deleting what is not there does not.
+// bulk executes actions in several requests; with refresh their effects are
+// visible to searches. The first failure ends it; deleting a missing document
+// is not one.
 func (c *client) bulk(ctx context.Context, refresh bool, actions ...action) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -222,7 +224,7 @@ func (c *client) bulk(ctx context.Context, refresh bool, actions ...action) erro
 	return send()
 }
 
-// A hit is a document that was found.
+// A hit is a document found by a search.
 type hit struct {
 	ID     string          `json:"_id"`
 	Source json.RawMessage `json:"_source"`
@@ -230,12 +232,12 @@ type hit struct {
 	version
 }
 
-// pageHits is how many documents a search brings at once.
+// pageHits is the number of documents per page of a search.
 const pageHits = 1000
 
-// search calls f with the documents of an index that a query finds, in the
-// order of the sort, which must be total, until f wants no more; source names
-// the fields that are wanted, nil all. An index that is not there is empty.
+// search calls f with the documents of an index that match a query, in the
+// order of the sort, which must be total, until f returns false. source names
+// the requested fields, nil all. A missing index is empty.
 func (c *client) search(ctx context.Context, index string, query any, sort []map[string]any, source []string, f func(h *hit) (more bool, err error)) error {
 	var after []any
 	for {
@@ -271,7 +273,7 @@ func (c *client) search(ctx context.Context, index string, query any, sort []map
 		}
 		for _, raw := range answer.Hits.Hits {
 			d := json.NewDecoder(bytes.NewReader(raw))
-			d.UseNumber() // of sort values, which are sent back as they are
+			d.UseNumber() // for sort values, which are sent back unchanged
 			var h hit
 			if err := d.Decode(&h); err != nil {
 				return err

@@ -1,14 +1,13 @@
 // Package elastic is the store of a team, in Elasticsearch 7 to 9 or
-// OpenSearch: a document a run, and one an interval, in two indices that a
+// OpenSearch: one document per run, and one per interval, in two indices that a
 // template describes. One code path serves them all, by plain HTTP and JSON;
-// what they say of themselves decides nothing.
+// their reported versions make no difference.
 //
-// It answers for what it returned for being found by the next search, for
-// never overwriting another's report, and for saying what is wrong with a
-// cluster. It refuses to know what reports mean: queries are answered by the
-// same digests and the same filters as everywhere, so that every store answers
-// alike.
+// It guarantees that a stored report is found by the next search and that it
+// never overwrites another's report, and it explains what is wrong with a
+// cluster. It does not know what reports mean: queries use the same digests and
+// filters as every store, so that all stores behave alike.
 //
 // Its invariant: a finished report's document is written after its intervals,
-// so that who finds it finds them.
+// so that whoever finds it also finds them.
 package elastic

@@ -14,13 +14,13 @@ import (
 	"carronade/internal/store"
 )
 
-// A kept is a report's document with its version.
+// A storedReport is a report's document with its version.
 type kept struct {
 	reportDoc
 	version
 }
 
-// head reads a report's document, as it is now.
+// head reads the current document of a report.
 func (s *Store) head(ctx context.Context, id string) (*kept, error) {
 	var answer struct {
 		Found  bool      `json:"found"`
@@ -48,8 +48,8 @@ func (s *Store) get(ctx context.Context, id string) (*report.Document, error) {
 	return s.load(ctx, k)
 }
 
-// load makes a document of its parts. One whose run goes on, or was killed, is
-// assembled.
+// load makes a document from its parts. One whose run is in progress, or was
+// killed, is assembled.
 func (s *Store) load(ctx context.Context, k *kept) (*report.Document, error) {
 	if k.Schema > schemaVersion {
 		return nil, fmt.Errorf("%w: the document's schema is version %d", store.ErrNewer, k.Schema)
@@ -85,12 +85,12 @@ func (s *Store) eachInterval(ctx context.Context, id string, source []string, f 
 	return s.search(ctx, s.intervals(), object{"term": object{"report": id}}, sort, source, f)
 }
 
-// newestFirst is the order of reports: by their start, and by when they were
-// kept where that is the same.
+// newestFirst is the order of reports: by start, and if that is equal, by when
+// they were stored.
 var newestFirst = []map[string]any{{"started_ns": "desc"}, {"kept_ns": "desc"}, {"id": "asc"}}
 
-// Rows implements store.Store. What a search of the cluster can leave out for
-// certain it leaves out; the filters themselves are those of every store.
+// Rows implements store.Store. The cluster's search excludes only what
+// certainly does not match; the filters are those of every store.
 func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 	killed, err := s.finishKilled(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 	rows, err := s.rows(ctx, q, m, killed)
 	if err == nil {
 		err = m.Err()
-		return rows, err // in the words of filters
+		return rows, err // the error is for users already
 	}
 	return nil, s.fail("list the reports", err)
 }
@@ -118,7 +118,7 @@ func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher, kill
 			return false, err
 		}
 		if made := killed[h.ID]; made != nil {
-			k.Digest, k.Version, k.Owner = made.Digest, made.Version, "" // what is kept was made when the run began
+			k.Digest, k.Version, k.Owner = made.Digest, made.Version, "" // the stored one was made when the run began
 		}
 		row, err := s.row(ctx, &k)
 		if err != nil {
@@ -143,7 +143,7 @@ func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher, kill
 	return out, err
 }
 
-// row is a report's digest, made anew where another version of it was kept.
+// row is a report's digest, made again if another version of it was stored.
 func (s *Store) row(ctx context.Context, k *kept) (digest.Row, error) {
 	if k.Version == digest.Version {
 		return digest.UnmarshalRow(k.Digest)
@@ -176,11 +176,12 @@ func (s *Store) Find(ctx context.Context, prefix string, n int) ([]string, error
 	return out, s.fail("look for reports", err)
 }
 
-// alive tells whether the process that writes a report is still there.
+// alive reports whether the process that writes a report is still there.
 func alive(k *kept) bool { return store.Alive(k.Owner, time.UnixMilli(k.BeatMS)) }
 
-// finishKilled makes finished reports of those whose process is gone. It returns the
-// documents of those that could not be written: who may not write, reads.
+// finishKilled finishes the reports whose process is gone. It returns the
+// documents of those that could not be written, so that users without write
+// permission can still read.
 func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportDoc, err error) {
 	query := object{"bool": object{"must": []object{{"exists": object{"field": "owner"}}}, "must_not": []object{{"term": object{"owner": ""}}}}}
 	var dead []*kept
@@ -197,7 +198,7 @@ func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportD
 	if err != nil {
 		return nil, err
 	}
-	if len(dead) > 0 { // what they wrote last is to be found, too
+	if len(dead) > 0 { // to find their last intervals, too
 		err := s.do(ctx, http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil)
 		if status(err) != http.StatusNotFound && ignoreRefused(err) != nil {
 			return nil, err
@@ -221,7 +222,7 @@ func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportD
 			err = s.bulk(ctx, true, action{verb: "index", index: s.reports(), id: k.ID, doc: doc, ifAt: claimed})
 		}
 		switch {
-		case err == nil, status(err) == http.StatusConflict: // another process was faster
+		case err == nil, status(err) == http.StatusConflict: // another process finished it
 		case ignoreRefused(err) != nil:
 			return nil, err
 		default:
@@ -234,7 +235,7 @@ func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportD
 	return unwritten, nil
 }
 
-// ignoreRefused takes what a cluster does not allow for done: reading goes on.
+// ignoreForbidden drops the error of a forbidden write: reading goes on.
 func ignoreRefused(err error) error {
 	var r *refusal
 	if errors.As(err, &r) && (r.status == http.StatusForbidden || r.kind == "cluster_block_exception") {

@@ -10,17 +10,17 @@ import (
 	"carronade/internal/store"
 )
 
-// schemaVersion is the version of the documents below. It stands in the
-// template and in the mappings of the indices.
+// schemaVersion is the version of the documents below. It is in the template
+// and in the mappings of the indices.
 const schemaVersion = 1
 
-// A reportDoc is the document of a run. What a dashboard wants stands in fields
-// of its own; head and digest are what this package reads back.
+// A reportDoc is the document of a run. Values for dashboards have separate
+// fields; this package reads back only head and digest.
 type reportDoc struct {
 	Schema    int                `json:"schema_version"`
 	At        string             `json:"@timestamp"` // start of the run
 	StartedNS int64              `json:"started_ns"`
-	KeptNS    int64              `json:"kept_ns"` // when it was first kept
+	KeptNS    int64              `json:"kept_ns"` // when it was first stored
 	ID        string             `json:"id"`
 	Hash      string             `json:"hash"`
 	Target    string             `json:"target"`
@@ -28,7 +28,7 @@ type reportDoc struct {
 	Equal     []string           `json:"fields"` // "name=text" of every field that is text
 	Measured  map[string]float64 `json:"measured"`
 
-	Owner   string `json:"owner"`   // of a run that goes on: which process
+	Owner   string `json:"owner"`   // the process of a run in progress
 	BeatMS  int64  `json:"beat_ms"` // when it was last heard of
 	Head    string `json:"head"`    // JSON
 	Digest  []byte `json:"digest"`
@@ -57,15 +57,14 @@ type intervalDoc struct {
 	ServiceP99  *float64 `json:"service_p99_us,omitempty"`
 	EndToEndP99 *float64 `json:"end_to_end_p99_us,omitempty"`
 
-	JSON string `json:"json"` // whole, as it is hashed
+	JSON string `json:"json"` // complete, as it is hashed
 }
 
 type object = map[string]any
 
-// mapping describes the documents of both indices. It is strict where names
-// are ours and open where they are not: fields are kept as "name=text" in one
-// field, so that names that people choose can neither conflict with each other
-// nor be too many.
+// mapping describes the documents of both indices. It is strict for our names
+// and open for others: text fields are stored as "name=text" in one field, so
+// that names chosen by users can neither conflict nor be too many.
 func mapping() object {
 	keyword, long, double := object{"type": "keyword", "ignore_above": 1024}, object{"type": "long"}, object{"type": "double"}
 	kept := object{"type": "keyword", "index": false, "doc_values": false}
@@ -90,7 +89,8 @@ func mapping() object {
 	}
 }
 
-// prepare puts the template in place, and refuses indices of a newer program.
+// prepare creates the template and the indices, and refuses indices of a newer
+// program.
 func (s *Store) prepare(ctx context.Context) error {
 	var found map[string]struct {
 		Mappings struct {
@@ -134,7 +134,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 		err = s.do(ctx, http.MethodPut, "/_template/"+s.prefix, body, jsonType, nil)
 	}
-	for _, index := range indices { // made by the first document they could not be searched at once
+	for _, index := range indices { // if the first document created them, they could not be searched at once
 		if err == nil {
 			err = s.do(ctx, http.MethodPut, "/"+index, nil, "", nil)
 			var r *refusal

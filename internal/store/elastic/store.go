@@ -28,8 +28,8 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the store at an address (see Schemes). It asks the cluster who it
-// is, so that one that is away or refuses is known now. An error is a
+// Open opens the store at an address (see Schemes). It queries the cluster's
+// version, so that an unavailable or refusing one is noticed now. An error is a
 // *target.Error.
 func Open(ctx context.Context, address string) (*Store, error) {
 	c, err := parse(address)
@@ -46,15 +46,15 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	if err == nil && who.Version.Number == "" {
 		err = errors.New("what answers there is neither Elasticsearch nor OpenSearch")
 	}
-	if err != nil && status(err) != http.StatusForbidden { // not everybody may ask
+	if err != nil && status(err) != http.StatusForbidden { // not every user may ask
 		return nil, s.fail("open the store", err)
 	}
 	return s, nil
 }
 
-// OpenExisting is Open for those who only read, or delete: where nobody has kept
-// a report yet the error is a store.ErrAbsent. Who may not ask for the index is
-// not told.
+// OpenExisting is Open for callers that only read, or delete: if no report was
+// stored yet, the error is a store.ErrAbsent. A user without permission to
+// query the index gets no such error.
 func OpenExisting(ctx context.Context, address string) (*Store, error) {
 	s, err := Open(ctx, address)
 	if err != nil {
@@ -128,7 +128,7 @@ func measured(k digest.Known) bool {
 	return !strings.Contains(k.Name, ".")
 }
 
-// p99 is a percentile of an interval; nil where it does not exist.
+// p99 is the 99th percentile of a time; nil if it does not exist.
 func p99(s *measure.Summary) *float64 {
 	v, ok := s.At(99)
 	if !ok {
@@ -138,7 +138,7 @@ func p99(s *measure.Summary) *float64 {
 	return &us
 }
 
-// intervalID names the document of a report's n-th kept interval.
+// intervalID is the document id of a report's n-th stored interval.
 func intervalID(id string, n int) string { return fmt.Sprintf("%s-%06d", id, n) }
 
 // intervalDocOf makes a document of an encoded interval.
@@ -199,14 +199,15 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 		err = s.bulk(ctx, true, keep)
 	}
 	if status(err) == http.StatusConflict {
-		return store.ErrExists // kept by another process meanwhile
+		return store.ErrExists // stored by another process meanwhile
 	}
 	return err
 }
 
 // claim makes this process the owner of a report whose intervals it will write
-// anew, so that no other does at the same time. It returns the version that the
-// report has then; a conflict is another process that was faster.
+// again, so that no other process does so at the same time. It returns the
+// version of the report after that; a conflict means that another process was
+// first.
 func (s *Store) claim(ctx context.Context, k *kept) (*version, error) {
 	owner, err := json.Marshal(system.Self())
 	if err != nil {
@@ -227,8 +228,8 @@ func (s *Store) claim(ctx context.Context, k *kept) (*version, error) {
 	return &now.version, nil
 }
 
-// putIntervals writes all of a report's intervals in place of whatever there
-// is that a search finds.
+// putIntervals writes all of a report's intervals, in place of those that a
+// search finds.
 func (s *Store) putIntervals(ctx context.Context, d *report.Document) error {
 	if err := s.dropFound(ctx, d.ID, nil); err != nil {
 		return err
@@ -248,8 +249,8 @@ func (s *Store) putIntervals(ctx context.Context, d *report.Document) error {
 	return s.bulk(ctx, true, actions...)
 }
 
-// dropIntervals deletes a report's intervals but those to be kept, by their
-// documents' ids, also what was written just now.
+// dropIntervals deletes a report's intervals except those in keep, by their
+// documents' ids, including ones that were just written.
 func (s *Store) dropIntervals(ctx context.Context, id string, keep map[string]bool) error {
 	if err := s.do(ctx, http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil); err != nil && status(err) != http.StatusNotFound {
 		return err
@@ -257,8 +258,8 @@ func (s *Store) dropIntervals(ctx context.Context, id string, keep map[string]bo
 	return s.dropFound(ctx, id, keep)
 }
 
-// dropFound deletes those that a search finds: what was written since the last
-// refresh is not among them.
+// dropFound deletes the intervals that a search finds, which excludes those
+// written since the last refresh.
 func (s *Store) dropFound(ctx context.Context, id string, keep map[string]bool) error {
 	var actions []action
 	err := s.eachInterval(ctx, id, []string{"n"}, func(h *hit) (bool, error) {
@@ -273,7 +274,8 @@ func (s *Store) dropFound(ctx context.Context, id string, keep map[string]bool) 
 	return s.bulk(ctx, true, actions...)
 }
 
-// Delete implements store.Store. Where one of them cannot be deleted, none is.
+// Delete implements store.Store. If one of the reports cannot be deleted, none
+// is.
 func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	var actions []action
 	for _, id := range ids {
@@ -295,7 +297,7 @@ func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	return s.fail("delete reports", err)
 }
 
-// hints say what to do about what is wrong.
+// hints say what to do about an error.
 var hints = []struct {
 	is   error
 	hint string
@@ -309,7 +311,7 @@ var hints = []struct {
 	{store.ErrReadOnly, "check why its indices are read-only (a full disk is one cause), or give another store"},
 }
 
-// fail makes an error for people.
+// fail makes an error for users.
 func (s *Store) fail(doing string, err error) error {
 	if err == nil {
 		return nil

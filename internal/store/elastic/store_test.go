@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(elastictest.Main(m)) }
 
-// address is one of indices that no other test uses. They go when the test
-// ends.
+// address is the address of indices that no other test uses. They are deleted
+// when the test ends.
 func address(t *testing.T, base string) string {
 	t.Helper()
 	prefix := elastictest.Index(t, "st")
@@ -54,7 +54,7 @@ func open(t *testing.T, address string) *Store {
 }
 
 func TestStore(t *testing.T) {
-	at := address(t, elastictest.Shared(t).URL) // one for all: making indices takes long
+	at := address(t, elastictest.Shared(t).URL) // one for all, since making indices takes long
 	storetest.Run(t, func(t *testing.T) store.Store {
 		s := open(t, at)
 		empty(t, s)
@@ -62,8 +62,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// Elasticsearch keeps reports as OpenSearch does; make stores tries every test of
-// this package with every release.
+// Elasticsearch behaves like OpenSearch; make stores runs every test of this
+// package with every release.
 func TestStoreOfElasticsearch(t *testing.T) {
 	if name := os.Getenv(elastictest.Variable); name != "" {
 		t.Skip("all tests are against " + name)
@@ -76,7 +76,8 @@ func TestStoreOfElasticsearch(t *testing.T) {
 	})
 }
 
-// empty deletes all documents. (Deleting by a query is a module of its own.)
+// empty deletes all documents, without delete by query, which is a separate
+// module.
 func empty(t *testing.T, s *Store) {
 	t.Helper()
 	if err := s.do(t.Context(), http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil); err != nil {
@@ -97,7 +98,7 @@ func empty(t *testing.T, s *Store) {
 	}
 }
 
-// Those who only read are told where nobody has kept anything.
+// A reader gets an error if no report was stored.
 func TestOpenExisting(t *testing.T) {
 	at := address(t, elastictest.Shared(t).URL)
 	s, err := OpenExisting(t.Context(), at)
@@ -119,13 +120,13 @@ func TestOpenExisting(t *testing.T) {
 		return r.Method == http.MethodHead
 	})
 	if s, err = OpenExisting(t.Context(), address(t, forbidden)); err != nil {
-		t.Fatalf("got %v for one who may not ask", err)
+		t.Fatalf("got %v without permission to ask", err)
 	}
 	s.Close()
 }
 
-// A gate stands before the real cluster, and does to a request what a test
-// wants: handled is true when it answered itself.
+// intercept starts a proxy in front of the real cluster, which does to a
+// request what a test wants: handled is true if it answered itself.
 func gate(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (handled bool)) string {
 	t.Helper()
 	to, _ := url.Parse(elastictest.Shared(t).URL)
@@ -139,9 +140,9 @@ func gate(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (handled
 	return s.URL
 }
 
-// A cluster that fails while a run goes on costs the run nothing: what was not
-// kept then is kept at its end.
-func TestAwayInBetween(t *testing.T) {
+// A cluster that fails during a run does not affect the run: what was not
+// stored then is stored at its end.
+func TestClusterFailsDuringARun(t *testing.T) {
 	var away atomic.Bool
 	s := open(t, address(t, gate(t, func(w http.ResponseWriter, _ *http.Request) bool {
 		if away.Load() {
@@ -180,7 +181,7 @@ func TestAwayInBetween(t *testing.T) {
 	}
 }
 
-// More reports than a search brings at once.
+// There are more reports than one page of a search.
 func TestPages(t *testing.T) {
 	s := open(t, address(t, elastictest.Shared(t).URL))
 	if err := s.ready(t.Context()); err != nil {
@@ -212,7 +213,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// What is wrong with a cluster is said with a way out, and no secret.
+// An error of a cluster has a hint, and no secret.
 func TestFaults(t *testing.T) {
 	t.Setenv("STORE_PASSWORD", "canary-1")
 	t.Setenv("STORE_KEY", "canary-2")
@@ -238,23 +239,23 @@ func TestFaults(t *testing.T) {
 		want          []string
 		is            error
 	}{
-		{"nobody there", "elasticsearch://127.0.0.1:1", []string{"refused", "127.0.0.1:1/carronade", "/ check that"}, nil},
+		{"no server", "elasticsearch://127.0.0.1:1", []string{"refused", "127.0.0.1:1/carronade", "/ check that"}, nil},
 		{"no such host", "elasticsearch://no-such-host.invalid", []string{"no-such-host.invalid:9200"}, nil},
 		{"no host", "elasticsearch:///x", []string{"names no host"}, nil},
 		{"a password in the address", "elasticsearch://a:canary@h:1", []string{"visible to others"}, nil},
-		{"a password as it is", "elasticsearch://h:1?user=a&password=canary", []string{"password", "env:NAME"}, nil},
-		{"a user alone", "elasticsearch://h:1?user=a", []string{"go together"}, nil},
-		{"a key too many", "elasticsearch://h:1?user=a&password=env:STORE_PASSWORD&api-key=env:STORE_KEY", []string{"both"}, nil},
+		{"a literal password", "elasticsearch://h:1?user=a&password=canary", []string{"password", "env:NAME"}, nil},
+		{"a user without a password", "elasticsearch://h:1?user=a", []string{"go together"}, nil},
+		{"both a password and a key", "elasticsearch://h:1?user=a&password=env:STORE_PASSWORD&api-key=env:STORE_KEY", []string{"both"}, nil},
 		{"an unset reference", "elasticsearch://h:1?api-key=env:STORE_NOTHING", []string{"variable STORE_NOTHING is not set"}, nil},
-		{"an unknown word", "elasticsearch://h:1?verify=no", []string{`"verify"`}, nil},
-		{"a prefix that is none", "elasticsearch://h:1/Reports", []string{"lower case"}, nil},
+		{"an unknown parameter", "elasticsearch://h:1?verify=no", []string{`"verify"`}, nil},
+		{"an invalid prefix", "elasticsearch://h:1/Reports", []string{"lower case"}, nil},
 		{"no such ca", "elasticsearch+https://h:1?ca=/nowhere.pem", []string{"no such file"}, nil},
 		{"unauthorized", answers(401, `{"error":{"type":"security_exception","reason":"missing authentication credentials"}}`) + "?user=a&password=env:STORE_PASSWORD", []string{"401: missing authentication", "api-key"}, nil},
 		{"another server", answers(200, `<html>hello</html>`), []string{"not that of Elasticsearch"}, nil},
 		{"another server of JSON", answers(200, `{}`), []string{"neither Elasticsearch nor OpenSearch"}, nil},
 		{"read-only", refuses("cluster_block_exception", "index [x] blocked by: [FORBIDDEN/12/index read-only / allow delete (api)]"), []string{"read-only", "full disk"}, store.ErrReadOnly},
 		{"not allowed", refuses("security_exception", "no permissions for [indices:data/write/bulk]"), []string{"no permissions", "manage index templates"}, nil},
-		{"another's mapping", refuses("strict_dynamic_mapping_exception", "mapping set to strict"), []string{"another prefix"}, nil},
+		{"another mapping", refuses("strict_dynamic_mapping_exception", "mapping set to strict"), []string{"another prefix"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			address := tt.address
@@ -277,7 +278,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			if strings.Contains(text, "canary") {
-				t.Errorf("a secret was said: %s", text)
+				t.Errorf("a secret in the error: %s", text)
 			}
 			if tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("got %v, want %v", err, tt.is)
@@ -286,7 +287,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Indices of somebody else, or of a newer program, are left alone.
+// Indices of another program, or of a newer carronade, are not changed.
 func TestForeignAndNewer(t *testing.T) {
 	node := elastictest.Shared(t)
 	for _, tt := range []struct {
@@ -312,7 +313,7 @@ func TestForeignAndNewer(t *testing.T) {
 	}
 }
 
-// The credentials are sent, and older clusters get templates that they know.
+// The credentials are sent, and older clusters get the older form of templates.
 func TestRequests(t *testing.T) {
 	t.Setenv("STORE_KEY", "canary")
 	var older atomic.Bool
@@ -350,9 +351,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Where nothing may be written a killed run is listed with its numbers all the
-// same.
-func TestKilledWhereNothingIsWritten(t *testing.T) {
+// If writing is forbidden, a killed run is still listed with its numbers.
+func TestKilledWithoutWritePermission(t *testing.T) {
 	var sealed atomic.Bool
 	s := open(t, address(t, gate(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if !sealed.Load() || r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/_search") {
@@ -399,8 +399,9 @@ func TestKilledWhereNothingIsWritten(t *testing.T) {
 	}
 }
 
-// A run that the cluster lost sight of, and whose report was taken for one of a
-// killed run, writes nothing into that; at its end it puts the whole there.
+// A run that lost contact to the cluster, and whose report was taken for a
+// killed run's, writes nothing into that report; at its end it stores the
+// complete one.
 func TestTakenForKilled(t *testing.T) {
 	var away atomic.Bool
 	s := open(t, address(t, gate(t, func(w http.ResponseWriter, _ *http.Request) bool {
@@ -415,7 +416,7 @@ func TestTakenForKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := begun.(*writer)
-	give := func(from, to int) {
+	send := func(from, to int) {
 		for i := from; i < to; i++ {
 			e, err := want.Intervals[i].Encode()
 			if err != nil {
@@ -424,16 +425,16 @@ func TestTakenForKilled(t *testing.T) {
 			w.Interval(e)
 		}
 	}
-	give(0, 2)
+	send(0, 2)
 	storetest.Await(t, s, want.ID, 2)
 	away.Store(true)
-	give(2, 4)
+	send(2, 4)
 	for w.queue.Failed() == 0 {
 		runtime.Gosched()
 	}
 	away.Store(false)
 
-	// Another process, which cannot know better.
+	// Another process finishes the report.
 	there, err := s.head(t.Context(), want.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -453,17 +454,17 @@ func TestTakenForKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for w.queue.Failed() == 1 { // it tries again, and finds out
-		give(4, 5)
+	for w.queue.Failed() == 1 { // until the next attempt notices it
+		send(4, 5)
 		runtime.Gosched()
 	}
 	if got, err := s.Get(t.Context(), want.ID); err != nil || got.Hash != part.Hash {
-		t.Errorf("the part was written into: %v", err)
+		t.Errorf("the partial report was changed: %v", err)
 	}
 	if err := w.Finish(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.Get(t.Context(), want.ID); err != nil || got.Hash != want.Hash {
-		t.Errorf("the whole is not there: %v", err)
+		t.Errorf("the complete report is missing: %v", err)
 	}
 }

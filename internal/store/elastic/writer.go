@@ -47,7 +47,7 @@ func (s *Store) begin(ctx context.Context, head *report.Document) (*writer, erro
 	return w, nil
 }
 
-// A writer keeps a report while its run goes on.
+// A writer stores a report during its run.
 type writer struct {
 	store     *Store
 	id, owner string
@@ -55,13 +55,13 @@ type writer struct {
 	keptNS    int64
 	queue     *store.Queue
 
-	// The queue's alone, until it is closed.
+	// Used only by the queue until it is closed.
 	rows  []place
 	next  int  // number of the next interval
-	doubt bool // something did not arrive
+	doubt bool // a request failed
 }
 
-// A place is an interval that the cluster has.
+// A storedInterval is an interval that the cluster has.
 type place struct {
 	n            int
 	phase        string
@@ -72,8 +72,8 @@ type place struct {
 // Interval implements store.Writer. It does not wait for the cluster.
 func (w *writer) Interval(e report.Encoded) { w.queue.Add(e) }
 
-// beat says that the process is still there. One that does not arrive leaves the
-// next.
+// beat records that the process is still alive. If it fails, the next one
+// follows.
 func (w *writer) beat(ctx context.Context) {
 	body, err := json.Marshal(object{"doc": object{"beat_ms": time.Now().UnixMilli()}})
 	if err == nil {
@@ -82,8 +82,8 @@ func (w *writer) beat(ctx context.Context) {
 	w.doubt = w.doubt || err != nil
 }
 
-// mine looks whether the report is still this run's, after a time in which the
-// cluster heard nothing of it and others may have taken it for a killed run's.
+// checkOwner checks whether the report still belongs to this run, after a time
+// without contact in which others may have taken it for a killed run's.
 func (w *writer) mine(ctx context.Context) error {
 	there, err := w.store.head(ctx, w.id)
 	if errors.Is(err, store.ErrMissing) || err == nil && there.Owner != w.owner {
@@ -92,8 +92,8 @@ func (w *writer) mine(ctx context.Context) error {
 	return err
 }
 
-// keep writes intervals, and takes out those that one of them stands for. A part
-// of a batch that fails may be there; the same ids are given out again.
+// keep writes intervals, and removes those that one of them replaces. If a
+// batch fails, a part of it may be stored; the same ids are used again.
 func (w *writer) keep(ctx context.Context, batch []report.Encoded) (err error) {
 	defer func() { w.doubt = w.doubt || err != nil }()
 	if w.doubt {
@@ -106,10 +106,10 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) (err error) {
 	rows, next := slices.Clone(w.rows), w.next
 	for i := range batch {
 		e := &batch[i]
-		left := rows[:0]
+		rest := rows[:0]
 		for _, old := range rows {
 			if old.phase != e.Phase || old.startS < e.StartS || old.endS > e.EndS {
-				left = append(left, old)
+				rest = append(rest, old)
 				continue
 			}
 			actions = append(actions, action{verb: "delete", index: w.store.intervals(), id: intervalID(w.id, old.n)})
@@ -119,7 +119,7 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) (err error) {
 			return err
 		}
 		actions = append(actions, action{verb: "index", index: w.store.intervals(), id: intervalID(w.id, next), doc: doc})
-		rows = append(left, place{next, e.Phase, e.StartS, e.EndS, e.Sum})
+		rows = append(rest, place{next, e.Phase, e.StartS, e.EndS, e.Sum})
 		next++
 	}
 	if err = w.store.bulk(ctx, false, actions...); err == nil {
@@ -139,7 +139,7 @@ func (w *writer) finish(ctx context.Context, d *report.Document) error {
 		return errors.New("it was begun as report " + w.id)
 	}
 	there, err := w.store.head(ctx, w.id)
-	mine := err == nil && there.Owner == w.owner // else it was taken for one of a killed run: its intervals may be others
+	mine := err == nil && there.Owner == w.owner // otherwise it was taken for a killed run's, and its intervals may be different
 	if err != nil && !errors.Is(err, store.ErrMissing) {
 		return err
 	}
@@ -151,11 +151,12 @@ func (w *writer) finish(ctx context.Context, d *report.Document) error {
 		return err
 	}
 	doc.KeptNS = w.keptNS
-	// In place of whatever is there: this run is the one that knows.
+	// It replaces any existing report: this run has the correct one.
 	return w.store.bulk(ctx, true, action{verb: "index", index: w.store.reports(), id: d.ID, doc: doc})
 }
 
-// series makes the kept intervals, which are mine, those of the document.
+// series changes the stored intervals, which belong to this run if mine, to
+// those of the document.
 func (w *writer) series(ctx context.Context, d *report.Document, mine bool) error {
 	there := make(map[report.Sum]int, len(w.rows))
 	for _, p := range w.rows {
@@ -163,7 +164,7 @@ func (w *writer) series(ctx context.Context, d *report.Document, mine bool) erro
 	}
 	keep := make(map[string]bool)
 	var actions []action
-	ordered, last := true, -1 // by their starts, and among equal ones by their numbers
+	ordered, last := true, -1 // by starts, and among equal ones by numbers
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]
 		sum, err := iv.Sum()

@@ -14,9 +14,8 @@ import (
 	"carronade/target"
 )
 
-// MoveAside gives the file of a store another name, in the same folder, and
-// returns it: for a store that is damaged, when somebody asked for it. The log
-// beside it goes along.
+// MoveAside renames the file of a damaged store within its folder, at the
+// user's request, and returns the new name. Its log is renamed with it.
 func MoveAside(path string) (to string, err error) {
 	fail := func(err error) error {
 		return &target.Error{Doing: "move the store " + path + " aside", Err: system.Reason(err), Hint: "move it yourself, together with its -wal and -shm files"}
@@ -29,7 +28,7 @@ func MoveAside(path string) (to string, err error) {
 	for n := 2; exists(to); n++ {
 		to = fmt.Sprintf("%s.damaged-%s-%d%s", strings.TrimSuffix(path, ext), time.Now().UTC().Format("20060102-150405"), n, ext)
 	}
-	// The log first: without it the file is older, but never something else.
+	// The log first: without it the file is older, but never inconsistent.
 	for _, suffix := range []string{"-wal", "-shm", ""} {
 		if err := os.Rename(path+suffix, to+suffix); err != nil && (suffix == "" || !errors.Is(err, os.ErrNotExist)) {
 			return "", fail(err)
@@ -43,18 +42,18 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// OpenDamaged opens a store that Open refuses, to read what can be read of it:
-// also of a file that was cut short, those reports that stand before the cut with
-// all of their parts, and the pages that lead to these. Nothing is written. Find
-// has the ids that any table or index still tells of, with the error that ended
-// the reading of one, after which there may have been more; Get says which of
-// them are whole.
+// OpenDamaged opens a store that Open refuses, to read what can still be read:
+// even in a file that was cut short, the reports whose parts, and the pages
+// that lead to them, lie before the cut. Nothing is written. Find returns the
+// ids found in any table or index, with the error that ended the reading of
+// one, after which there may have been more; Get shows which of them are
+// complete.
 func OpenDamaged(ctx context.Context, path string) (*Store, error) {
 	s := &Store{path: path, readOnly: true, damaged: true, patience: usualPatience}
 	abs, err := filepath.Abs(path)
 	if err == nil {
-		// With a schema that may be written SQLite believes the file's length and
-		// not its header (btree.c, lockBtree). Nothing writes here: the mode is ro.
+		// With a writable schema SQLite trusts the file's length and not its
+		// header (btree.c, lockBtree). Nothing is written: the mode is ro.
 		options := []string{"mode=ro", "_pragma=writable_schema(1)"}
 		if !exists(abs + "-wal") {
 			options = append(options, "immutable=1")
@@ -75,13 +74,13 @@ func OpenDamaged(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-// left returns the ids of all reports that some part of the file tells of,
-// newest first as far as is known. The error is what ended the reading of a part;
-// others may have had what it has not.
+// remainingIDs returns the ids of all reports found in any part of the file,
+// newest first as far as is known. The error is what ended the reading of one
+// part; other parts may have more.
 func (s *Store) left(ctx context.Context) (ids []string, err error) {
 	seen := make(map[string]bool)
 	for _, query := range []string{
-		"SELECT id FROM digests ORDER BY started DESC, n DESC", // by an index
+		"SELECT id FROM digests ORDER BY started DESC, n DESC", // uses an index
 		"SELECT id FROM digests NOT INDEXED ORDER BY n DESC",
 		"SELECT id FROM digests NOT INDEXED ORDER BY n",
 		"SELECT id FROM reports NOT INDEXED ORDER BY n DESC",
@@ -102,7 +101,7 @@ func (s *Store) left(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
-// ids returns what a query finds, until an error.
+// ids returns the results of a query, up to an error.
 func (s *Store) ids(ctx context.Context, query string, args ...any) (out []string, err error) {
 	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -119,7 +118,7 @@ func (s *Store) ids(ctx context.Context, query string, args ...any) (out []strin
 	return out, rows.Err()
 }
 
-// Check implements store.Checker: the file's own structure is looked at whole.
+// Check implements store.Checker: it checks the structure of the entire file.
 func (s *Store) Check(ctx context.Context) error {
 	const most = 5 // findings
 	rows, err := s.db.QueryContext(ctx, fmt.Sprintf("PRAGMA integrity_check(%d)", most))

@@ -11,11 +11,11 @@ import (
 	"carronade/internal/store/storetest"
 )
 
-// page is the size of a page of a new store, in bytes.
+// page is the page size of a new store, in bytes.
 const page = 8192
 
-// What a damaged file still has is read, wherever it is damaged, and never a
-// report that is not whole.
+// Everything intact in a damaged file is read, wherever the damage is, and
+// never an incomplete report.
 func TestOpenDamaged(t *testing.T) {
 	const n = 40
 	path := filled(t, n)
@@ -24,9 +24,9 @@ func TestOpenDamaged(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		wreck func(b []byte) []byte
-		least int // reports that are to be read
+		least int // reports that must be readable
 	}{
-		{"nothing", func(b []byte) []byte { return b }, n},
+		{"no damage", func(b []byte) []byte { return b }, n},
 		{"the last page is lost", func(b []byte) []byte { return b[:len(b)-page] }, n - 2},
 		{"cut within a page", func(b []byte) []byte { return b[:len(b)-page-100] }, n - 4},
 		{"the last quarter is lost", func(b []byte) []byte { return b[:pages*3/4*page] }, n / 2},
@@ -51,7 +51,7 @@ func TestOpenDamaged(t *testing.T) {
 				d, err := s.Get(t.Context(), id)
 				switch {
 				case err == nil && d.Check() != nil:
-					t.Errorf("report %s is not whole: %v", id, d.Check())
+					t.Errorf("report %s is incomplete: %v", id, d.Check())
 				case err == nil:
 					got++
 				case !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrMissing):
@@ -66,13 +66,13 @@ func TestOpenDamaged(t *testing.T) {
 				t.Error("the damaged file was changed")
 			}
 			if left, _ := filepath.Glob(path + "-*"); len(left) > 0 {
-				t.Errorf("reading left %v", left)
+				t.Errorf("reading left files: %v", left)
 			}
 		})
 	}
 }
 
-// Those who only read make nothing.
+// A reader makes no store.
 func TestOpenExisting(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{filepath.Join(dir, "none.db"), filepath.Join(dir, "no folder", "none.db")} {
@@ -81,11 +81,11 @@ func TestOpenExisting(t *testing.T) {
 			s.Close()
 		}
 		if !errors.Is(err, store.ErrAbsent) || hintOf(err) == "" {
-			t.Errorf("got %v with the hint %q, want %v and a way out", err, hintOf(err), store.ErrAbsent)
+			t.Errorf("got %v with the hint %q, want %v and a hint", err, hintOf(err), store.ErrAbsent)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("got %v and %v, want nothing made", left, err)
+		t.Errorf("got %v and %v, want no files", left, err)
 	}
 	s, err := OpenExisting(t.Context(), filled(t, 2))
 	if err != nil {

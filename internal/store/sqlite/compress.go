@@ -9,12 +9,12 @@ import (
 	"carronade/internal/store"
 )
 
-// mostDocument bounds what a compressed part may become, in bytes: an hour's
-// intervals are kept one by one, and a head is small.
+// mostDocument limits the decompressed size of a part, in bytes: intervals are
+// stored one by one, and a head is small.
 const mostDocument = 256 << 20
 
-// Encoders are made when something is kept, decoders when a report is read: a
-// list needs neither. Both may be used by several goroutines.
+// Encoders are created at the first write, decoders at the first read of a
+// report: a list needs neither. Both may be used by several goroutines.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
 		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
@@ -35,7 +35,7 @@ var (
 // compress makes a frame with a checksum.
 func compress(b []byte) []byte { return encoder().EncodeAll(b, make([]byte, 0, len(b)/3+64)) }
 
-// expand reads a frame. One that cannot be read is damage.
+// decompress reads a frame. One that cannot be read is damage.
 func expand(b []byte) ([]byte, error) {
 	out, err := decoder().DecodeAll(b, nil)
 	if err != nil {

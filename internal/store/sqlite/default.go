@@ -7,8 +7,8 @@ import (
 	"carronade/target"
 )
 
-// Default is where the user's own store is: reports.db in the folder of
-// carronade in the user's data folder.
+// Default is the path of the user's own store: reports.db in carronade's folder
+// in the user's data folder.
 func Default() (string, error) {
 	dir, err := system.DataDir()
 	if err != nil {

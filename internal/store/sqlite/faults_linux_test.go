@@ -17,12 +17,12 @@ import (
 	"carronade/internal/store/storetest"
 )
 
-// mount mounts a file system in memory, of so many KiB, for the test.
+// mount mounts a file system in memory, of this many KiB, for the test.
 func mount(t *testing.T, kib string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+kib+"k"); err != nil {
-		t.Skipf("only who may mount can try this: %v", err)
+		t.Skipf("needs permission to mount: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
@@ -40,8 +40,8 @@ func seal(t *testing.T, dir string) {
 	}
 }
 
-// On a full disk nothing is lost that was kept, what cannot be kept is said,
-// and once there is room again things go on.
+// On a full disk no stored report is lost, and a report that cannot be stored
+// is an error; once there is space again, the store works.
 func TestFullDisk(t *testing.T) {
 	dir := mount(t, "2048")
 	path := filepath.Join(dir, "reports.db")
@@ -64,7 +64,7 @@ func TestFullDisk(t *testing.T) {
 		t.Helper()
 		for _, d := range ds {
 			if got, err := s.Get(t.Context(), d.ID); err != nil || got.Hash != d.Hash {
-				t.Fatalf("a report that was kept is lost: %v", err)
+				t.Fatalf("a stored report is lost: %v", err)
 			}
 		}
 		if rows, err := s.Rows(t.Context(), store.Query{}); err != nil || len(rows) != len(ds) {
@@ -75,7 +75,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	whole(s)
-	// A run that goes on while the disk is full is kept at its end.
+	// A run in progress while the disk is full is stored at its end.
 	if err := os.Truncate(ballast, 1<<20-200<<10); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestFullDisk(t *testing.T) {
 	whole(open(t, path))
 }
 
-// fill makes a file as large as there is room.
+// fill extends a file until the disk is full.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
@@ -122,7 +122,7 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-// broken is closed once a writer could not keep what it was given.
+// broken is closed once a writer failed to store intervals.
 func broken(w *writer) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -134,7 +134,7 @@ func broken(w *writer) <-chan struct{} {
 	return done
 }
 
-// A store that cannot be made since the disk is full.
+// A store cannot be made on a full disk.
 func TestFullDiskFromTheStart(t *testing.T) {
 	dir := mount(t, "64")
 	write(t, filepath.Join(dir, "ballast"), nil)
@@ -147,8 +147,7 @@ func TestFullDiskFromTheStart(t *testing.T) {
 	}
 }
 
-// A store on a disk that cannot be written is read, and says so when it should
-// write.
+// A store on a read-only disk can be read, and reports an error for each write.
 func TestReadOnly(t *testing.T) {
 	dir := mount(t, "4096")
 	path := filepath.Join(dir, "reports.db")
@@ -167,7 +166,7 @@ func TestReadOnly(t *testing.T) {
 	s = open(t, path)
 	rows, err := s.Rows(t.Context(), store.Query{})
 	if err != nil || len(rows) != 4 || rows[0].Running {
-		t.Errorf("got %d rows and %v, want 4, of which none goes on", len(rows), err)
+		t.Errorf("got %d rows and %v, want 4, none of them running", len(rows), err)
 	}
 	for i := range 4 {
 		if _, err := s.Get(t.Context(), storetest.Head(i).ID); err != nil {
@@ -195,8 +194,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A store that was left in the middle of a write, on a disk that then became
-// read-only: what the log has cannot be read without a place for its index.
+// A store that was left during a write, on a disk that then became read-only:
+// the log cannot be read without a place for its index.
 func TestReadOnlyWithALog(t *testing.T) {
 	dir := mount(t, "4096")
 	path := filepath.Join(dir, "reports.db")
@@ -204,7 +203,7 @@ func TestReadOnlyWithALog(t *testing.T) {
 	if err := s.Put(t.Context(), storetest.Document(0, 2)); err != nil {
 		t.Fatal(err)
 	}
-	for _, suffix := range []string{"", "-wal"} { // as a process leaves it that is killed
+	for _, suffix := range []string{"", "-wal"} { // as a killed process leaves it
 		write(t, filepath.Join(dir, "left.db"+suffix), read(t, path+suffix))
 	}
 	s.Close()

@@ -20,12 +20,13 @@ import (
 	"carronade/internal/store/storetest"
 )
 
-// asWriter, in the environment, makes a process of the test's program one that
-// keeps reports until it is killed: the path of the store, the number of its
-// first report, and how many (0: for ever).
+// asWriter, in the environment, turns the test program into a process that
+// stores reports until it is killed: the path of the store, the number of its
+// first report, and how many (0: no limit).
 const asWriter = "CARRONADE_TEST_STORE_WRITER"
 
-// kills is how often processes are killed; CARRONADE_TEST_KILLS says otherwise.
+// kills is the number of rounds of kills by default; CARRONADE_TEST_KILLS
+// overrides it.
 const kills = 20
 
 func TestMain(m *testing.M) {
@@ -39,11 +40,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// intervals is how many a writer's reports have.
+// intervals is the number of intervals of a writer's reports.
 const intervals = 4
 
-// keepReports keeps reports, every other one as a run does, and says of each
-// that it is kept once the store has said so.
+// keepReports stores reports, every other one like a run, and prints the number
+// of each after the store has confirmed it.
 func keepReports(text string, out io.Writer) error {
 	words := strings.Split(text, "|")
 	first, err := strconv.Atoi(words[1])
@@ -97,8 +98,8 @@ func keepRun(ctx context.Context, s *Store, head, d *report.Document) error {
 	return w.Finish(ctx, d)
 }
 
-// startWriter starts a process that keeps reports; said is told of each.
-func startWriter(t *testing.T, path string, first, count int, said func(n int)) (*exec.Cmd, <-chan error) {
+// startWriter starts a process that stores reports; stored is called for each.
+func startWriter(t *testing.T, path string, first, count int, stored func(n int)) (*exec.Cmd, <-chan error) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -119,7 +120,7 @@ func startWriter(t *testing.T, path string, first, count int, said func(n int)) 
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if n, err := strconv.Atoi(strings.TrimPrefix(lines.Text(), "kept ")); err == nil {
-				said(n)
+				stored(n)
 			}
 		}
 		err := cmd.Wait()
@@ -131,8 +132,8 @@ func startWriter(t *testing.T, path string, first, count int, said func(n int)) 
 	return cmd, done
 }
 
-// Processes that keep reports are killed at random moments: what the store had
-// said was kept is there each time, and at the end.
+// Processes that store reports are killed at random moments: every report that
+// the store confirmed exists each time, and at the end.
 func TestKillsAtRandomMoments(t *testing.T) {
 	rounds := kills
 	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
@@ -142,7 +143,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "reports.db")
-	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // a moment
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // only a delay
 	var (
 		mu  sync.Mutex
 		all []int
@@ -165,11 +166,11 @@ func TestKillsAtRandomMoments(t *testing.T) {
 			})
 		}
 		wait := time.NewTimer(time.Duration(r.Int64N(int64(100 * time.Millisecond))))
-		if round%4 > 0 { // mostly once some were kept; else while the store is opened
+		if round%4 > 0 { // mostly after some were stored; otherwise while the store is opened
 			select {
 			case <-begun:
 			case err := <-done[0]:
-				t.Fatalf("round %d: a writer ended by itself: %v", round, err)
+				t.Fatalf("round %d: a writer ended before it was killed: %v", round, err)
 			case <-time.After(time.Minute):
 				t.Fatalf("round %d: no report was kept within a minute", round)
 			}
@@ -180,17 +181,17 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		}
 		for k := range writers {
 			if err := <-done[k]; err == nil || strings.Contains(err.Error(), "report ") {
-				t.Errorf("round %d: a writer ended by itself: %v", round, err)
+				t.Errorf("round %d: a writer ended before it was killed: %v", round, err)
 			}
-			next[k] += 2 // the one that was being kept may be there or not
+			next[k] += 2 // the report in progress may exist or not
 		}
 		mu.Lock()
-		said := all[max(0, len(all)-4):]
+		recent := all[max(0, len(all)-4):]
 		mu.Unlock()
-		checkKept(t, path, said)
+		checkKept(t, path, recent)
 	}
 	checkKept(t, path, all)
-	if least := rounds - (rounds+3)/4; len(all) < least { // one a round that waits for it
+	if least := rounds - (rounds+3)/4; len(all) < least { // at least one in each round that waits for it
 		t.Errorf("%d reports were kept in %d rounds, want %d at least", len(all), rounds, least)
 	}
 	s := open(t, path)
@@ -204,7 +205,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	killed := 0
 	for i := range rows {
 		if rows[i].Running {
-			t.Errorf("report %s is said to be of a run that goes on", rows[i].ID)
+			t.Errorf("report %s is listed as running", rows[i].ID)
 		}
 		if v, _ := rows[i].Num("partial"); v == 0 {
 			continue
@@ -218,7 +219,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	t.Logf("%d kills: %d reports were kept, and %d of killed runs", rounds*writers, len(all), killed)
 }
 
-// checkKept reads reports by their numbers.
+// checkKept reads stored reports by their numbers.
 func checkKept(t *testing.T, path string, ns []int) {
 	t.Helper()
 	s, err := Open(t.Context(), path)
@@ -229,15 +230,16 @@ func checkKept(t *testing.T, path string, ns []int) {
 	for _, n := range ns {
 		d, err := s.Get(t.Context(), storetest.Head(n).ID)
 		if err != nil {
-			t.Fatalf("report %d was kept and is lost: %v", n, err)
+			t.Fatalf("report %d was stored and is lost: %v", n, err)
 		}
 		if len(d.Intervals) != intervals || d.Partial {
-			t.Fatalf("report %d was kept whole and has %d intervals, partial: %v", n, len(d.Intervals), d.Partial)
+			t.Fatalf("report %d was stored completely and has %d intervals, partial: %v", n, len(d.Intervals), d.Partial)
 		}
 	}
 }
 
-// Several processes keep reports at once, in a store that is not there before.
+// Several processes store reports at once, in a store that does not exist
+// before.
 func TestSeveralProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	const each, processes = 12, 3

@@ -22,7 +22,7 @@ import (
 	"carronade/target"
 )
 
-// usualPatience is how long a process waits for others that write.
+// defaultLockTimeout is how long a process waits for others that write.
 const usualPatience = 10 * time.Second
 
 // A Store is an open file of reports. Its methods may be called by several
@@ -31,7 +31,7 @@ type Store struct {
 	path     string
 	patience time.Duration
 	db       *sql.DB
-	existing bool // to be opened where it is, and not made
+	existing bool // open it only if it exists
 	readOnly bool
 	damaged  bool // see OpenDamaged
 
@@ -39,16 +39,16 @@ type Store struct {
 	series *sql.DB // for intervals of runs in progress; nil until the first
 }
 
-// Open opens the store in a file and makes it where there is none, with the
-// folders above it. A file that cannot be written is opened to be read. The
-// error is a *target.Error that wraps one of package store's where one fits;
-// nothing was written to the file then.
+// Open opens the store in a file. If there is none, it is made, with the
+// folders above it. A file that cannot be written is opened for reading. The
+// error is a *target.Error that wraps an error of package store if one fits;
+// then nothing was written to the file.
 func Open(ctx context.Context, path string) (*Store, error) {
 	return openWith(ctx, path, usualPatience, steps)
 }
 
-// OpenExisting is Open for those who only read, or delete: where there is no
-// file the error is a store.ErrAbsent, and nothing is made.
+// OpenExisting is Open for callers that only read, or delete: if there is no
+// file, the error is a store.ErrAbsent, and nothing is made.
 func OpenExisting(ctx context.Context, path string) (*Store, error) {
 	return (&Store{path: path, patience: usualPatience, existing: true}).opened(ctx, steps)
 }
@@ -84,7 +84,7 @@ func (s *Store) open(ctx context.Context, steps []string) error {
 	if err != nil {
 		var cannot error
 		if f, cannot = os.Open(abs); cannot != nil {
-			return err // of the two, the one that says why it cannot be made
+			return err // the first error says why it cannot be written
 		}
 		s.readOnly = true
 	}
@@ -98,15 +98,15 @@ func (s *Store) open(ctx context.Context, steps []string) error {
 		if err == nil || !errors.Is(cause(err), store.ErrReadOnly) && !cannotOpen(err) {
 			return err
 		}
-		// The file may be written and its folder may not, where the log of what
-		// was written would lie.
+		// The file is writable but its folder is not, so that no log can be
+		// created.
 		s.Close()
 		s.readOnly = true
 	}
 	return s.openReadOnly(ctx, abs, steps)
 }
 
-// look looks at a file before SQLite does: whether it is ours at all, and
+// checkHeader checks a file before SQLite opens it: whether it is ours, and
 // whether it was cut short.
 func look(f *os.File, path string, known int) error {
 	const (
@@ -128,9 +128,9 @@ func look(f *os.File, path string, known int) error {
 		return store.ErrForeign
 	}
 	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
-		return nil // the log may have what the file has not
+		return nil // the log may have what the file lacks
 	}
-	// A schema cookie of 0 is a database that nothing was made in yet.
+	// A schema cookie of 0 means that the database is still empty.
 	if id := binary.BigEndian.Uint32(h[68:]); id != application && (id != 0 || binary.BigEndian.Uint32(h[40:]) != 0) {
 		return store.ErrForeign
 	}
@@ -152,7 +152,8 @@ func look(f *os.File, path string, known int) error {
 func (s *Store) prepare(ctx context.Context, path string, steps []string) error {
 	options := []string{"_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)"}
 	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
-		// Once, before there is anything: later the first of them is a write.
+		// Only before there is anything in the file: later the first of them is
+		// a write.
 		options = append([]string{"_pragma=auto_vacuum(2)", "_pragma=page_size(8192)"}, options...)
 	}
 	db, err := s.connect(path, options...)
@@ -171,9 +172,9 @@ func (s *Store) prepare(ctx context.Context, path string, steps []string) error 
 	})
 }
 
-// patiently tries again while others keep the file locked: the change to WAL
-// and the reading of a log that a killed process left are not waited for by
-// SQLite itself.
+// retryWhileBusy repeats f while others keep the file locked: SQLite itself
+// does not wait for the change to WAL and for the recovery of a log that a
+// killed process left.
 func (s *Store) patiently(ctx context.Context, f func() error) error {
 	end := time.Now().Add(s.patience)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -189,11 +190,11 @@ func (s *Store) patiently(ctx context.Context, f func() error) error {
 	}
 }
 
-// openReadOnly opens a file that cannot be written, or lies where nothing can.
+// openReadOnly opens a file that cannot be written, or whose folder cannot.
 func (s *Store) openReadOnly(ctx context.Context, path string, steps []string) error {
 	options := []string{"mode=ro"}
 	if _, err := os.Stat(path + "-wal"); errors.Is(err, os.ErrNotExist) {
-		options = append(options, "immutable=1") // nobody can write, so that no lock is needed
+		options = append(options, "immutable=1") // no process can write, so no lock is needed
 	}
 	db, err := s.connect(path, options...)
 	if err != nil {
@@ -220,7 +221,7 @@ func (s *Store) openReadOnly(ctx context.Context, path string, steps []string) e
 	return nil
 }
 
-// checkOwner returns an error when the file is somebody else's.
+// checkOwner returns an error if the file belongs to another program.
 func (s *Store) checkOwner(ctx context.Context) error {
 	var id, tables int
 	if err := s.db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
@@ -240,7 +241,7 @@ func (s *Store) version(ctx context.Context) (v int, err error) {
 	return v, err
 }
 
-// connect opens a file with SQLite, which looks at it at the first use.
+// connect opens a file with SQLite, which reads it at the first use.
 func (s *Store) connect(path string, options ...string) (*sql.DB, error) {
 	options = append([]string{fmt.Sprintf("_pragma=busy_timeout(%d)", s.patience.Milliseconds()), "_pragma=cell_size_check(1)", "_txlock=immediate"}, options...)
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(), RawQuery: strings.Join(options, "&")}
@@ -255,7 +256,7 @@ func (s *Store) connect(path string, options ...string) (*sql.DB, error) {
 // Place implements store.Store.
 func (s *Store) Place() string { return s.path }
 
-// Close implements store.Store. Writers that are still open fail after it.
+// Close implements store.Store. Open writers fail after it.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

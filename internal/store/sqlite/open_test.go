@@ -47,7 +47,7 @@ func write(t *testing.T, path string, b []byte) {
 	}
 }
 
-// alter runs statements in a file, past the store.
+// alter runs statements in a file, bypassing the store.
 func alter(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)
@@ -62,8 +62,8 @@ func alter(t *testing.T, path string, statements ...string) {
 	}
 }
 
-// What is no store, or not one that this program knows, is refused with a way
-// out, and left as it is.
+// A file that is not a store, or not one that this program knows, is refused
+// with a hint, and not changed.
 func TestFilesThatAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -73,7 +73,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}{
 		{"of a newer carronade", func(t *testing.T, path string) { alter(t, path, "PRAGMA user_version = 99") }, store.ErrNewer, "newer carronade"},
 		{"another database", func(t *testing.T, path string) { alter(t, path, "PRAGMA application_id = 7") }, store.ErrForeign, "left as it is"},
-		{"somebody's database", func(t *testing.T, path string) {
+		{"a database of another program", func(t *testing.T, path string) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"a short text", func(t *testing.T, path string) { write(t, path, []byte("x")) }, store.ErrForeign, "left as it is"},
 		{"cut in its head", func(t *testing.T, path string) { write(t, path, read(t, path)[:60]) }, store.ErrDamaged, "--move-aside"},
 		{"cut in the middle", func(t *testing.T, path string) { b := read(t, path); write(t, path, b[:len(b)/2]) }, store.ErrDamaged, "--move-aside"},
-		{"scribbled over", func(t *testing.T, path string) {
+		{"overwritten", func(t *testing.T, path string) {
 			b := read(t, path)
 			copy(b[100:4096], bytes.Repeat([]byte("scribble"), 4096))
 			write(t, path, b)
@@ -108,7 +108,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestPlaceThatCannotBe(t *testing.T) {
+func TestImpossiblePaths(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), []byte("x"))
 	for _, path := range []string{dir, filepath.Join(dir, "file", "reports.db")} {
@@ -119,9 +119,9 @@ func TestPlaceThatCannotBe(t *testing.T) {
 	}
 }
 
-// A process that was killed while it made the store leaves a file that the
-// next one makes whole.
-func TestFileThatWasBegun(t *testing.T) {
+// A file left by a process that was killed while making the store is completed
+// by the next one.
+func TestIncompleteStoreIsCompleted(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		make func(t *testing.T, path string)
@@ -142,8 +142,8 @@ func TestFileThatWasBegun(t *testing.T) {
 	}
 }
 
-// A schema of an older version is brought up to date with everything in it, and
-// the older program refuses what the newer made.
+// A schema of an older version is updated with everything in it, and the older
+// program refuses the updated file.
 func TestMigration(t *testing.T) {
 	path := filled(t, 3)
 	next := append(steps[:len(steps):len(steps)], "ALTER TABLE reports ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
@@ -168,25 +168,26 @@ func TestMigration(t *testing.T) {
 	}
 }
 
-// A step that fails leaves the file as it was.
+// A migration that fails leaves the file as it was.
 func TestMigrationThatFails(t *testing.T) {
 	path := filled(t, 2)
 	next := append(steps[:len(steps):len(steps)], "CREATE TABLE one (n INTEGER); CREATE TABLE one (n INTEGER)")
 	if s, err := openWith(t.Context(), path, usualPatience, next); err == nil {
 		s.Close()
-		t.Fatal("got no error of a step that cannot be done")
+		t.Fatal("got no error from a failing migration")
 	}
 	s := open(t, path)
 	var tables int
 	if err := s.db.QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE name = 'one'").Scan(&tables); err != nil || tables != 0 {
-		t.Errorf("got %d tables of a step that failed and %v, want none", tables, err)
+		t.Errorf("got %d tables of a failed migration and %v, want none", tables, err)
 	}
 	if ids, err := s.Find(t.Context(), "", 9); err != nil || len(ids) != 2 {
 		t.Errorf("got %v and %v, want both reports", ids, err)
 	}
 }
 
-// A store that another process keeps locked is waited for, and then said to be.
+// The store waits while another process keeps it locked, and then returns an
+// error.
 func TestLocked(t *testing.T) {
 	path := filled(t, 1)
 	db, err := sql.Open("sqlite", "file:"+path)
@@ -204,7 +205,7 @@ func TestLocked(t *testing.T) {
 	}
 	s, err := openWith(t.Context(), path, 50*time.Millisecond, steps)
 	if err != nil {
-		t.Fatal(err) // who only reads does not wait
+		t.Fatal(err) // readers do not wait
 	}
 	defer s.Close()
 	if _, err := s.Get(t.Context(), storetest.Head(0).ID); err != nil {
@@ -217,7 +218,7 @@ func TestLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Put(t.Context(), storetest.Document(1, 1)); err != nil {
-		t.Errorf("got %v once it is free", err)
+		t.Errorf("got %v after the lock was released", err)
 	}
 }
 
@@ -233,7 +234,7 @@ func TestMoveAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(read(t, to), b[:len(b)-3]) {
-		t.Error("the damaged file is not what it was")
+		t.Error("the damaged file was changed")
 	}
 	old, err := OpenDamaged(t.Context(), to)
 	if err != nil {
@@ -247,18 +248,17 @@ func TestMoveAside(t *testing.T) {
 		}
 	}
 	if saved == 0 {
-		t.Error("nothing can be read of a store that lacks three bytes")
+		t.Error("no report can be read from a store that lacks three bytes")
 	}
 	if ids, err := open(t, path).Find(t.Context(), "", 9); err != nil || len(ids) != 0 {
 		t.Errorf("got %v and %v, want a new store", ids, err)
 	}
 	if _, err := MoveAside(filepath.Join(t.TempDir(), "nothing")); err == nil {
-		t.Error("got no error for a file that is not there")
+		t.Error("got no error for a missing file")
 	}
 }
 
-// What others left where the store should be is never changed by a refusal,
-// and never breaks the program.
+// A refused file is never changed, and no file crashes the program.
 func FuzzOpen(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "reports.db")
 	s, err := Open(f.Context(), path)
@@ -297,7 +297,7 @@ func FuzzOpen(f *testing.F) {
 		_, _ = s.Rows(t.Context(), store.Query{})
 		_, _ = s.Find(t.Context(), "", 10)
 		if d, err := s.Get(t.Context(), id); err == nil && d.Check() != nil {
-			t.Errorf("got a report that is not whole: %v", d.Check())
+			t.Errorf("got an incomplete report: %v", d.Check())
 		}
 		s.Close()
 	})

@@ -20,7 +20,7 @@ func (s *Store) Get(ctx context.Context, id string) (*report.Document, error) {
 }
 
 func (s *Store) get(ctx context.Context, id string) (*report.Document, error) {
-	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // one moment of the file
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // a consistent snapshot of the file
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +33,8 @@ const (
 	oneReportUnindexed = "SELECT n, hash, owner, head FROM reports NOT INDEXED WHERE id = ?"
 )
 
-// join makes a document of its parts. One whose run goes on, or was killed, is
-// assembled.
+// join makes a document from its parts. One whose run is in progress, or was
+// killed, is assembled.
 func join(ctx context.Context, q querier, id string) (*report.Document, error) {
 	var (
 		n           int64
@@ -42,7 +42,7 @@ func join(ctx context.Context, q querier, id string) (*report.Document, error) {
 		head        []byte
 	)
 	err := q.QueryRowContext(ctx, oneReport, id).Scan(&n, &hash, &owner, &head)
-	if err != nil && errors.Is(cause(err), store.ErrDamaged) { // the index may be, and the table not
+	if err != nil && errors.Is(cause(err), store.ErrDamaged) { // the index may be damaged and the table intact
 		err = q.QueryRowContext(ctx, oneReportUnindexed, id).Scan(&n, &hash, &owner, &head)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
@@ -61,7 +61,7 @@ func join(ctx context.Context, q querier, id string) (*report.Document, error) {
 	d, err := report.Join(head, intervals)
 	if err != nil {
 		var of struct{ Schema string }
-		if json.Unmarshal(head, &of) == nil && of.Schema != report.Schema { // another program's
+		if json.Unmarshal(head, &of) == nil && of.Schema != report.Schema { // of another program
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)

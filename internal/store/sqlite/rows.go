@@ -12,8 +12,8 @@ import (
 	"carronade/internal/store"
 )
 
-// Rows implements store.Store. Digests that an older or newer program made are
-// made anew on the way.
+// Rows implements store.Store. Digests of an older or newer program are made
+// again first.
 func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 	open, err := s.finishKilled(ctx)
 	if err == nil {
@@ -22,7 +22,7 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 	if err != nil {
 		return nil, s.fail("list the reports", err)
 	}
-	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // one moment of the file
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // a consistent snapshot of the file
 	if err != nil {
 		return nil, s.fail("list the reports", err)
 	}
@@ -38,15 +38,15 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 	return rows, nil
 }
 
-// scan reads the rows that a query asks for.
+// scan reads the rows of a query.
 func scan(ctx context.Context, q querier, query store.Query, m *digest.Matcher, open unended) ([]digest.Row, error) {
-	// What the filters look at is decoded first: most rows end there.
+	// The fields of the filters are decoded first: most rows are dropped there.
 	asked := digest.NewDecoder(query.Filters.Fields([]string{}))
 	kept := digest.NewDecoder(query.Fields)
 	var out []digest.Row
 	err := each(ctx, q, query, func(id string, b []byte) (bool, error) {
 		if made, ok := open.killed[id]; ok {
-			b = made // what is kept was made when the run began
+			b = made // the stored one was made when the run began
 		}
 		if len(query.Filters) > 0 {
 			row, err := asked.Row(b)
@@ -68,8 +68,8 @@ func scan(ctx context.Context, q querier, query store.Query, m *digest.Matcher, 
 	return out, err
 }
 
-// suggest makes the error of filters again with all that the reports have, so
-// that a label can be what was meant.
+// suggest makes the error of the filters again, with all fields of the reports,
+// so that it can suggest a label.
 func suggest(ctx context.Context, q querier, query store.Query, err error) error {
 	all := digest.NewDecoder(nil)
 	m := digest.NewMatcher(query.Filters)
@@ -86,8 +86,9 @@ func suggest(ctx context.Context, q querier, query store.Query, err error) error
 	return err
 }
 
-// each calls f with the kept digest of each report that a query's time allows,
-// newest first, until f says that it has enough. The bytes are f's for the call.
+// each calls f with the stored digest of each report in the time range of the
+// query, newest first, until f returns false. The bytes are valid only during
+// the call.
 func each(ctx context.Context, q querier, query store.Query, f func(id string, row []byte) (more bool, err error)) error {
 	since := int64(0)
 	if !query.Since.IsZero() {
@@ -121,7 +122,7 @@ func withSum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// withoutSum checks it and takes it off.
+// withoutSum checks and removes the checksum.
 func withoutSum(b []byte) ([]byte, error) {
 	const sum = 4
 	if len(b) < sum {

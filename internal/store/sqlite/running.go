@@ -57,9 +57,9 @@ func (s *Store) begin(ctx context.Context, head *report.Document) (*writer, erro
 	return w, nil
 }
 
-// unhurried returns the connection for intervals: what it commits survives the
-// process at once and the machine's loss of power a little later, which spares
-// the disk a flush an interval while something is being measured.
+// intervalDB returns the connection for intervals. Its commits survive the
+// process at once and a power loss a little later, which saves a disk flush per
+// interval during the measurement.
 func (s *Store) unhurried() (*sql.DB, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,15 +80,16 @@ func (s *Store) unhurried() (*sql.DB, error) {
 	return s.series, nil
 }
 
-// unended are the reports whose runs had not ended when they were last written.
+// unfinished are the reports whose runs had not ended when they were last
+// written.
 type unended struct {
-	running []string          // they go on
-	killed  map[string][]byte // and these do not: their digests, of what was kept
+	running []string          // still running
+	killed  map[string][]byte // their processes are gone: digests made from what was stored
 }
 
-// finishKilled looks after reports whose runs had not ended: those whose process is
-// gone become finished ones, made of what was kept. In a store that cannot be
-// written, or is full, nothing is finished: their digests are in killed then.
+// finishKilled handles reports whose runs had not ended: those whose process is
+// gone are finished from what was stored. If the store cannot be written, or is
+// full, nothing is finished: their digests are then in killed.
 func (s *Store) finishKilled(ctx context.Context) (u unended, err error) {
 	type entry struct {
 		id, owner string
@@ -141,13 +142,13 @@ func (s *Store) finishKilled(ctx context.Context) (u unended, err error) {
 	return u, nil
 }
 
-// finishOne makes the report of a run that was killed a finished one.
+// finishOne finishes the report of a killed run.
 func (s *Store) finishOne(ctx context.Context, id, owner string) error {
 	return s.change(ctx, func(tx *sql.Tx) error {
 		var n int64
 		err := tx.QueryRowContext(ctx, "SELECT n FROM reports WHERE id = ? AND owner = ?", id, owner).Scan(&n)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil // it ended after all, or another process was faster
+			return nil // it ended after all, or another process finished it
 		}
 		if err != nil {
 			return err
@@ -167,7 +168,7 @@ func (s *Store) finishOne(ctx context.Context, id, owner string) error {
 	})
 }
 
-// replace puts the whole report in place of what is kept of report n.
+// replace stores the complete report in place of what is stored of report n.
 func (p *part) replace(ctx context.Context, tx *sql.Tx, n int64) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM intervals WHERE k >= ? AND k < ?", n<<intervalBits, (n+1)<<intervalBits); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (p *part) replace(ctx context.Context, tx *sql.Tx, n int64) error {
 	return p.finish(ctx, tx, n)
 }
 
-// finish makes report n, whose intervals are there, a finished one.
+// finish marks report n, whose intervals are stored, as finished.
 func (p *part) finish(ctx context.Context, tx *sql.Tx, n int64) error {
 	if _, err := tx.ExecContext(ctx, "UPDATE reports SET hash = ?, head = ?, owner = '' WHERE n = ?", p.hash, p.head, n); err != nil {
 		return err
@@ -186,13 +187,13 @@ func (p *part) finish(ctx context.Context, tx *sql.Tx, n int64) error {
 	return p.putDigest(ctx, tx, n)
 }
 
-// refresh makes the digests anew that another version of digest.Of made. In a
-// store that cannot be written they stay as they are.
+// refresh makes the digests of another version of digest.Of again. If the store
+// cannot be written they stay as they are.
 func (s *Store) refresh(ctx context.Context) error {
 	if s.readOnly {
 		return nil
 	}
-	const at = 256 // once
+	const at = 256 // per transaction
 	for {
 		ids, err := s.stale(ctx, at)
 		if err != nil || len(ids) == 0 {
@@ -208,7 +209,7 @@ func (s *Store) refresh(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				var d report.Document // without its hash: thousands may be waited for
+				var d report.Document // not checked against its hash: there may be thousands
 				if err := json.Unmarshal(head, &d); err != nil {
 					return err
 				}
@@ -223,12 +224,12 @@ func (s *Store) refresh(ctx context.Context) error {
 			if later(err) {
 				return nil
 			}
-			return fmt.Errorf("make digests anew: %w", err)
+			return fmt.Errorf("make digests again: %w", err)
 		}
 	}
 }
 
-// stale returns up to so many reports with digests of another version.
+// stale returns at most most reports with digests of another version.
 func (s *Store) stale(ctx context.Context, most int) (map[int64]bool, error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT n FROM digests WHERE version <> ? LIMIT ?", digest.Version, most)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"carronade/load"
 )
 
-// orphan begins report n with intervals and makes its process one that is gone,
-// or of another host.
+// orphan begins report n with intervals and changes its owner to a process that
+// is gone, or on another host.
 func orphan(t *testing.T, s *Store, n, intervals int, change func(*system.Identity), heard time.Time) store.Writer {
 	t.Helper()
 	w, err := s.Begin(t.Context(), storetest.Head(n))
@@ -49,7 +49,7 @@ func gone(id *system.Identity)      { id.PID = 1 << 30 }
 func again(id *system.Identity)     { id.Start += "0" }
 func elsewhere(id *system.Identity) { id.Host = "another" }
 
-// The report of a run whose process is gone is made of what it kept.
+// The report of a run whose process is gone is made from what was stored.
 func TestKilled(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -58,8 +58,8 @@ func TestKilled(t *testing.T) {
 		running bool
 	}{
 		{"its process is gone", gone, time.Now(), false},
-		{"its number was given again", again, time.Now(), false},
-		{"on another host, heard of lately", elsewhere, time.Now().Add(-store.Pulse), true},
+		{"its PID was reused", again, time.Now(), false},
+		{"on another host, heard of recently", elsewhere, time.Now().Add(-store.Pulse), true},
 		{"on another host, silent", elsewhere, time.Now().Add(-2 * store.Missing), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestKilled(t *testing.T) {
 			if !d.Partial || len(d.Intervals) != 5 || d.Totals.Acked != 50_000 {
 				t.Errorf("got partial %v, %d intervals, %d acked, want a partial report of 5 with 50,000", d.Partial, len(d.Intervals), d.Totals.Acked)
 			}
-			// It was not gone after all: the run is right.
+			// The process was alive after all: its report counts.
 			want := storetest.Document(1, 6)
 			if err := w.Finish(t.Context(), want); err != nil {
 				t.Fatal(err)
@@ -98,7 +98,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// What was finished once is not assembled again, and is listed with its numbers.
+// A finished report is not assembled again, and is listed with its numbers.
 func TestKilledIsFinished(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	s := open(t, path)
@@ -122,8 +122,8 @@ func TestKilledIsFinished(t *testing.T) {
 	}
 }
 
-// Where nothing can be finished a killed run is listed with its numbers all the
-// same, and found by them.
+// If nothing can be finished, a killed run is still listed with its numbers,
+// and found by them.
 func TestKilledInAReadOnlyStore(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
 	orphan(t, s, 1, 5, gone, time.Now())
@@ -143,10 +143,10 @@ func TestKilledInAReadOnlyStore(t *testing.T) {
 	}
 }
 
-// Digests that another version made are made anew.
-func TestDigestsAreMadeAnew(t *testing.T) {
+// Digests of another version are made again.
+func TestDigestsAreUpdated(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
-	for i := range 300 { // more than are made at once
+	for i := range 300 { // more than in one transaction
 		if err := s.Put(t.Context(), storetest.Document(i, 0)); err != nil {
 			t.Fatal(err)
 		}
@@ -165,17 +165,17 @@ func TestDigestsAreMadeAnew(t *testing.T) {
 	}
 }
 
-// A part of a report that was damaged is noticed, and the others are read.
+// A damaged part of a report is noticed, and the other reports can be read.
 func TestDamagedReports(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		statement string
-		row       bool // it is the list that notices
+		row       bool // the list notices it
 	}{
 		{"a head", "UPDATE reports SET head = substr(head, 1, length(head)/2) WHERE n = 2", false},
-		{"a head of another", "UPDATE reports SET head = (SELECT head FROM reports WHERE n = 1) WHERE n = 2", false},
+		{"a head of another report", "UPDATE reports SET head = (SELECT head FROM reports WHERE n = 1) WHERE n = 2", false},
 		{"an interval", "UPDATE intervals SET data = x'00' WHERE k = (2<<24) + 1", false},
-		{"an interval that is missing", "DELETE FROM intervals WHERE k = (2<<24) + 1", false},
+		{"a missing interval", "DELETE FROM intervals WHERE k = (2<<24) + 1", false},
 		{"intervals in another order", "UPDATE intervals SET at = -at WHERE k >> 24 = 2", false},
 		{"a digest", "UPDATE digests SET row = substr(row, 1, length(row)-1) WHERE n = 2", true},
 		{"an empty digest", "UPDATE digests SET row = x'' WHERE n = 2", true},
@@ -192,19 +192,19 @@ func TestDamagedReports(t *testing.T) {
 			}
 			_, err = s.Get(t.Context(), storetest.Head(1).ID)
 			if tt.row == errors.Is(err, store.ErrDamaged) {
-				t.Errorf("got %v of the damaged report", err)
+				t.Errorf("got %v for the damaged report", err)
 			}
 			for _, n := range []int{0, 2} {
 				if _, err := s.Get(t.Context(), storetest.Head(n).ID); err != nil {
-					t.Errorf("got %v of a report that is whole", err)
+					t.Errorf("got %v for an intact report", err)
 				}
 			}
 		})
 	}
 }
 
-// An hour's report is kept within 200 ms once its intervals are, and in less
-// than 60 MiB.
+// The report of an hour is finished within 200 ms after its intervals, and
+// takes less than 60 MiB.
 func BenchmarkFinishAnHour(b *testing.B) {
 	const intervals = 3600
 	rows := make([]report.Interval, intervals)
@@ -251,8 +251,8 @@ func BenchmarkFinishAnHour(b *testing.B) {
 	b.ReportMetric(float64(size)/(1<<20), "MiB")
 }
 
-// A warm-up's last interval and the measurement's first may start at one time: what
-// was kept of them is not written again.
+// A warm-up's last interval and the measurement's first may have the same
+// start: the stored ones are not written again.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
 	begun, err := s.Begin(t.Context(), storetest.Head(0))
@@ -275,7 +275,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	w.queue.Close()
 	c, err := w.fresh(d)
 	if err != nil || c == nil || len(c.obsolete) != 0 || len(c.series) != 1 {
-		t.Errorf("got %+v and %v, want one interval more", c, err)
+		t.Errorf("got %+v and %v, want one more interval", c, err)
 	}
 	if err := w.finish(t.Context(), d); err != nil {
 		t.Fatal(err)

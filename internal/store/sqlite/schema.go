@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// application tells our files from other SQLite databases: "Crnd".
+// applicationID marks our files among SQLite databases: "Crnd".
 const application = 0x43726e64
 
-// steps make version n of the schema, from 1, out of version n-1. A step that
-// was released is never changed.
+// migrations make version n of the schema, from 1, out of version n-1. A
+// released migration is never changed.
 var steps = []string{
 	`
 CREATE TABLE reports (
@@ -40,13 +40,13 @@ CREATE INDEX digests_version ON digests (version);
 `,
 }
 
-// intervalBits is how many bits of a key are the interval's number.
+// intervalBits is the number of bits of a key that hold the interval's number.
 const intervalBits = 24
 
-// migrate brings the file to the last of steps, all or nothing. Processes that
-// come at the same time wait for the first.
+// migrate applies the missing steps, all or none. Concurrent processes wait for
+// the first.
 func migrate(ctx context.Context, db *sql.DB, steps []string) error {
-	tx, err := db.BeginTx(ctx, nil) // takes the lock of writers
+	tx, err := db.BeginTx(ctx, nil) // takes the write lock
 	if err != nil {
 		return err
 	}

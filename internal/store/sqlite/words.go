@@ -15,12 +15,13 @@ import (
 	"carronade/target"
 )
 
-// newer is the error of a file whose schema this program does not know.
+// newer is the error of a file with a schema that this program does not know.
 func newer(version, known int) error {
 	return fmt.Errorf("%w: its schema is version %d and this one knows up to %d", store.ErrNewer, version, known)
 }
 
-// cause puts SQLite's words, and the system's, into the store's.
+// cause translates errors of SQLite and of the system into those of package
+// store.
 func cause(err error) error {
 	var s *sqlite.Error
 	if errors.As(err, &s) {
@@ -46,16 +47,16 @@ func cause(err error) error {
 	return err
 }
 
-// cannotOpen tells whether SQLite could not open a file, or one beside it.
+// cannotOpen reports whether SQLite could not open a file, or one beside it.
 func cannotOpen(err error) bool {
 	var s *sqlite.Error
 	return errors.As(err, &s) && s.Code()&0xff == lib.SQLITE_CANTOPEN
 }
 
-// sayOf is what SQLite found wrong, in its own words.
+// sqliteText is SQLite's description of an error.
 func sayOf(e *sqlite.Error) string { return e.Error() }
 
-// hints say what to do about what is wrong.
+// hints say what to do about an error.
 var hints = []struct {
 	is   error
 	hint string
@@ -72,8 +73,9 @@ var hints = []struct {
 	{store.ErrNewer, "use the newer carronade, or give another file with --store"},
 }
 
-// fail makes an error for people of one of SQLite or of ours. What has been
-// made for people already, or tells of an interruption, goes on as it is.
+// fail makes an error for users from one of SQLite or of this package. An error
+// that is already for users, or is due to an interruption, is returned
+// unchanged.
 func (s *Store) fail(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -91,8 +93,8 @@ func (s *Store) fail(doing string, err error) error {
 	return out
 }
 
-// later tells whether what could not be written may wait: nothing that is kept
-// reads differently for it.
+// mayWait reports whether a failed write may be done later, because it does not
+// change what readers see.
 func later(err error) bool {
 	c := cause(err)
 	return errors.Is(c, store.ErrFull) || errors.Is(c, store.ErrBusy)

@@ -58,8 +58,8 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 	})
 }
 
-// change runs a transaction that writes. When it returns without an error,
-// what was written is on the disk.
+// change runs a transaction that writes. If it returns no error, the data is on
+// disk.
 func (s *Store) change(ctx context.Context, f func(tx *sql.Tx) error) error {
 	if s.readOnly {
 		return store.ErrReadOnly
@@ -67,7 +67,7 @@ func (s *Store) change(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return s.patiently(ctx, func() error { return within(ctx, s.db, f) })
 }
 
-// within runs a transaction.
+// inTransaction runs f in a transaction.
 func within(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -80,7 +80,7 @@ func within(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// A part is a document as it is kept.
+// An encodedReport is a document as it is stored.
 type part struct {
 	id, hash string
 	head     []byte
@@ -88,14 +88,14 @@ type part struct {
 	series   []encoded
 }
 
-// An encoded is an interval as it is kept.
+// An encodedInterval is an interval as it is stored.
 type encoded struct {
 	at  float64
 	sum report.Sum
 	b   []byte
 }
 
-// part makes everything but the intervals.
+// encodeReport encodes everything except the intervals.
 func (s *Store) part(d *report.Document) (*part, error) {
 	if d.ID == "" {
 		return nil, errors.New("the report has no id")
@@ -108,7 +108,7 @@ func (s *Store) part(d *report.Document) (*part, error) {
 	return p, nil
 }
 
-// encodeAll makes the intervals, in the document's order.
+// encodeIntervals encodes the intervals, in the document's order.
 func (p *part) encodeAll(d *report.Document) error {
 	if len(d.Intervals) >= 1<<intervalBits {
 		return fmt.Errorf("%d intervals are more than a report can have", len(d.Intervals))
@@ -124,7 +124,7 @@ func (p *part) encodeAll(d *report.Document) error {
 	return nil
 }
 
-// insert adds the report and its digest, and returns its number.
+// insert adds the report and its digest, and returns the report's number.
 func (p *part) insert(ctx context.Context, tx *sql.Tx, owner string, beat int64) (int64, error) {
 	r, err := tx.ExecContext(ctx, "INSERT INTO reports (id, hash, head, owner, beat) VALUES (?, ?, ?, ?, ?)", p.id, p.hash, p.head, owner, beat)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *part) insert(ctx context.Context, tx *sql.Tx, owner string, beat int64)
 	return n, p.putDigest(ctx, tx, n)
 }
 
-// putDigest keeps the digest of report n, in place of one before.
+// putDigest stores the digest of report n, in place of an earlier one.
 func (p *part) putDigest(ctx context.Context, tx *sql.Tx, n int64) error {
 	row, err := p.row.MarshalBinary()
 	if err != nil {
@@ -150,7 +150,7 @@ func (p *part) putDigest(ctx context.Context, tx *sql.Tx, n int64) error {
 
 const insertInterval = "INSERT INTO intervals (k, at, sum, data) VALUES (?, ?, ?, ?)"
 
-// insertIntervals adds the series of report n, which has none.
+// insertIntervals adds the series of report n, which must have none.
 func (p *part) insertIntervals(ctx context.Context, tx *sql.Tx, n int64) error {
 	add, err := tx.PrepareContext(ctx, insertInterval)
 	if err != nil {
@@ -166,7 +166,8 @@ func (p *part) insertIntervals(ctx context.Context, tx *sql.Tx, n int64) error {
 	return nil
 }
 
-// Delete implements store.Store: all of the reports, or with an error none.
+// Delete implements store.Store: it deletes all of the reports, or with an
+// error none.
 func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	open, err := s.finishKilled(ctx)
 	if err != nil {
@@ -200,8 +201,7 @@ func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	if err != nil {
 		return s.fail("delete reports", err)
 	}
-	// The file gives its room back; when that fails, the reports are gone all
-	// the same.
+	// The file shrinks; if that fails, the reports are deleted anyway.
 	_, _ = s.db.ExecContext(ctx, "PRAGMA incremental_vacuum")
 	return nil
 }

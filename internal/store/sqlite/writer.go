@@ -10,7 +10,7 @@ import (
 	"carronade/internal/store"
 )
 
-// A writer keeps a report while its run goes on.
+// A writer stores a report during its run.
 type writer struct {
 	store *Store
 	db    *sql.DB
@@ -19,11 +19,11 @@ type writer struct {
 	owner string
 	queue *store.Queue
 
-	kept []kept // by the queue alone, until it is closed
+	kept []kept // used only by the queue until it is closed
 	next int64  // number of the next interval
 }
 
-// A kept is an interval that is in the file.
+// A storedInterval is an interval in the file.
 type kept struct {
 	k            int64
 	phase        string
@@ -32,14 +32,14 @@ type kept struct {
 }
 
 func (w *writer) start() {
-	w.queue = store.NewQueue(w.keep, func(ctx context.Context) { _ = w.keep(ctx, nil) }) // the next one may arrive
+	w.queue = store.NewQueue(w.keep, func(ctx context.Context) { _ = w.keep(ctx, nil) }) // a later beat may succeed
 }
 
 // Interval implements store.Writer. It does not wait for the disk.
 func (w *writer) Interval(e report.Encoded) { w.queue.Add(e) }
 
-// keep writes intervals, and takes out those that one of them stands for. It
-// says that the process is there.
+// keep writes intervals, and removes those that one of them replaces. It also
+// records that the process is alive.
 func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 	ctx, stop := context.WithTimeout(ctx, 2*w.store.patience)
 	defer stop()
@@ -60,10 +60,10 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 			}
 			for i := range batch {
 				e := &batch[i]
-				left := rows[:0:0]
+				rest := rows[:0:0]
 				for _, old := range rows {
 					if old.phase != e.Phase || old.startS < e.StartS || old.endS > e.EndS {
-						left = append(left, old)
+						rest = append(rest, old)
 						continue
 					}
 					if _, err := tx.ExecContext(ctx, "DELETE FROM intervals WHERE k = ?", old.k); err != nil {
@@ -72,7 +72,7 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 				}
 				k := w.n<<intervalBits | next
 				next++
-				rows = append(left, kept{k, e.Phase, e.StartS, e.EndS, e.Sum})
+				rows = append(rest, kept{k, e.Phase, e.StartS, e.EndS, e.Sum})
 				if _, err := tx.ExecContext(ctx, insertInterval, k, e.StartS, e.Sum[:], blobs[i]); err != nil {
 					return err
 				}
@@ -134,11 +134,11 @@ func (w *writer) finish(ctx context.Context, d *report.Document) error {
 	return w.rewrite(ctx, p, d)
 }
 
-// errRewrite says that what was kept cannot be built upon.
+// errRewrite means that the stored intervals cannot be reused.
 var errRewrite = errors.New("the series has to be kept anew")
 
-// rewrite keeps the report in place of whatever is there under its id: this run
-// is the one that knows.
+// rewrite stores the report in place of whatever exists under its id: this run
+// has the correct one.
 func (w *writer) rewrite(ctx context.Context, p *part, d *report.Document) error {
 	if err := p.encodeAll(d); err != nil {
 		return err
@@ -159,15 +159,15 @@ func (w *writer) rewrite(ctx context.Context, p *part, d *report.Document) error
 	})
 }
 
-// A change is what turns the kept series into the document's.
+// A change turns the stored series into the document's.
 type change struct {
 	obsolete []int64 // keys
 	series   []encoded
 }
 
-// fresh compares the document's series with what is kept. It is nil when the
-// places of the intervals, which are their starts and among equal ones their
-// keys, do not say their order.
+// seriesChange compares the document's series with the stored one. It is nil if
+// the order of the intervals does not follow from their starts and, among equal
+// starts, from their keys.
 func (w *writer) fresh(d *report.Document) (*change, error) {
 	there := make(map[report.Sum]int64, len(w.kept))
 	for _, k := range w.kept {

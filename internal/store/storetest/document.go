@@ -11,10 +11,10 @@ import (
 	"carronade/measure"
 )
 
-// epoch is when the first report of the suite was made.
+// epoch is the start of the first report of the suite.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// regions are where the runs of the suite were, in turn.
+// regions are the regions of the suite's runs, alternating.
 var regions = []string{"north", "quay", "south"}
 
 // Head makes what is known of a run before it measures: report n of the suite,
@@ -76,7 +76,8 @@ func Interval(n, i int) report.Interval {
 	}
 }
 
-// Document makes report n of the suite whole, of so many intervals, sealed.
+// Document makes report n of the suite, complete and sealed, with this many
+// intervals.
 func Document(n, intervals int) *report.Document {
 	rows := make([]report.Interval, intervals)
 	for i := range rows {
@@ -85,7 +86,7 @@ func Document(n, intervals int) *report.Document {
 	return Whole(Head(n), rows)
 }
 
-// Whole makes the report of a head and its intervals.
+// Complete makes the report of a head and its intervals.
 func Whole(head *report.Document, rows []report.Interval) *report.Document {
 	d := report.Assemble(head, rows)
 	d.Stopped, d.Partial = load.ByTime, false
@@ -93,7 +94,7 @@ func Whole(head *report.Document, rows []report.Interval) *report.Document {
 	d.Steady = measure.Steady{Known: true, OK: true}
 	d.Warnings = []string{strings.Repeat("w", len(rows)%3+1)}
 	if err := d.Seal(); err != nil {
-		panic("storetest: " + err.Error()) // it was made of plain values
+		panic("storetest: " + err.Error()) // it has only plain values
 	}
 	return d
 }

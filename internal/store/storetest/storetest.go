@@ -1,8 +1,8 @@
-// Package storetest is the suite that each store passes, and reports of runs
-// that never were. It answers for what package store promises of every store;
-// it refuses to know how one keeps anything.
+// Package storetest is the suite that each store passes, with reports of
+// imaginary runs. It tests what package store promises of every store; it does
+// not know how one stores anything.
 //
-// Its invariant: report n of the suite is the same each time it is made.
+// Its invariant: report n of the suite is always the same.
 package storetest
 
 import (
@@ -20,16 +20,16 @@ import (
 	"carronade/internal/store"
 )
 
-// Run runs the suite; open returns a store that is empty.
+// Run runs the suite; open returns an empty store.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, tt := range []struct {
 		name string
 		run  func(t *testing.T, s store.Store)
 	}{
-		{"a report comes back", comesBack},
+		{"a stored report is read", comesBack},
 		{"a report twice", twice},
 		{"another report with the same id", another},
-		{"what a killed run left, and then the whole", remainder},
+		{"the remainder of a killed run, then the complete report", remainder},
 		{"a report that was changed", changed},
 		{"no such report", absent},
 		{"an empty store", empty},
@@ -40,8 +40,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"deleted", deleted},
 		{"a run", running},
 		{"a run whose intervals were joined", joined},
-		{"a run that was given up", abandoned},
-		{"a run with an id that is taken", taken},
+		{"an abandoned run", abandoned},
+		{"a run with an existing id", taken},
 		{"several at once", several},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	}
 }
 
-// put keeps reports 0 to n-1.
+// put stores reports 0 to n-1.
 func put(t *testing.T, s store.Store, n int) []*report.Document {
 	t.Helper()
 	ds := make([]*report.Document, n)
@@ -78,14 +78,14 @@ func text(t *testing.T, d *report.Document) string {
 	return b.String()
 }
 
-// same compares a document with what a store returned for it.
+// same compares a document with the one that a store returned for it.
 func same(t *testing.T, got, want *report.Document) {
 	t.Helper()
 	if err := got.Check(); err != nil {
 		t.Error(err)
 	}
 	if g, w := text(t, got), text(t, want); g != w {
-		t.Errorf("got a report of %d bytes that is not the one of %d bytes that was kept:\n%.2000s\nwant\n%.2000s", len(g), len(w), g, w)
+		t.Errorf("got a report of %d bytes that differs from the stored one of %d bytes:\n%.2000s\nwant\n%.2000s", len(g), len(w), g, w)
 	}
 }
 
@@ -106,7 +106,7 @@ func comesBack(t *testing.T, s store.Store) {
 func twice(t *testing.T, s store.Store) {
 	d := put(t, s, 1)[0]
 	if err := s.Put(t.Context(), d); err != nil {
-		t.Errorf("got %v for a report that is there already, want nothing", err)
+		t.Errorf("got %v for a report that is there already, want no error", err)
 	}
 	if got, err := s.Rows(t.Context(), store.Query{}); err != nil || len(got) != 1 {
 		t.Errorf("got %d rows and %v, want one", len(got), err)
@@ -144,7 +144,7 @@ func remainder(t *testing.T, s store.Store) {
 		same(t, got, d)
 	}
 	if err := s.Put(t.Context(), left); !errors.Is(err, store.ErrExists) {
-		t.Errorf("got %v for a part in place of the whole, want %v", err, store.ErrExists)
+		t.Errorf("got %v for a partial report in place of the complete one, want %v", err, store.ErrExists)
 	}
 	if got, err := s.Rows(t.Context(), store.Query{}); err != nil || len(got) != 1 {
 		t.Errorf("got %d rows and %v, want one", len(got), err)
@@ -183,7 +183,7 @@ func empty(t *testing.T, s store.Store) {
 	}
 	for _, q := range []store.Query{{}, {Limit: 3}, {Since: time.Now()}, {Filters: f}} {
 		if got, err := s.Rows(t.Context(), q); err != nil || len(got) != 0 {
-			t.Errorf("got %d rows and %v of an empty store, want none", len(got), err)
+			t.Errorf("got %d rows and %v from an empty store, want none", len(got), err)
 		}
 	}
 	if got, err := s.Find(t.Context(), "", 10); err != nil || len(got) != 0 {
@@ -218,7 +218,7 @@ func rows(t *testing.T, s store.Store) {
 	}
 }
 
-// expect asks for rows and compares their ids with those of reports.
+// expect queries rows and compares their ids with those of reports.
 func expect(t *testing.T, s store.Store, q store.Query, ds []*report.Document, want []int) {
 	t.Helper()
 	rows, err := s.Rows(t.Context(), q)
@@ -318,14 +318,14 @@ func deleted(t *testing.T, s store.Store) {
 		t.Errorf("got %v, want %v", err, store.ErrMissing)
 	}
 	if err := s.Put(t.Context(), ds[1]); err != nil {
-		t.Errorf("a report that was deleted cannot be kept again: %v", err)
+		t.Errorf("a deleted report cannot be stored again: %v", err)
 	}
 	if err := s.Delete(t.Context()); err != nil {
 		t.Errorf("got %v for deleting none", err)
 	}
 }
 
-// begin begins report n and keeps so many intervals of it.
+// begin begins report n and adds this many intervals of it.
 func begin(t *testing.T, s store.Store, n, intervals int) (store.Writer, []report.Interval) {
 	t.Helper()
 	w, err := s.Begin(t.Context(), Head(n))
@@ -344,8 +344,8 @@ func begin(t *testing.T, s store.Store, n, intervals int) (store.Writer, []repor
 	return w, rows
 }
 
-// Await gets a report of a run that goes on until it has so many intervals:
-// they are kept a little later than they were given. It fails after a minute.
+// Await gets the report of a run in progress until it has this many intervals:
+// they are stored some time after they were added. It fails after a minute.
 func Await(t *testing.T, s store.Store, id string, intervals int) *report.Document {
 	t.Helper()
 	end := time.After(time.Minute)
@@ -362,7 +362,7 @@ func Await(t *testing.T, s store.Store, id string, intervals int) *report.Docume
 		select {
 		case <-tick.C:
 		case <-end:
-			t.Fatalf("report %s: %d intervals were not kept within a minute", id, intervals)
+			t.Fatalf("report %s: %d intervals were not stored within a minute", id, intervals)
 		}
 	}
 }
@@ -375,14 +375,14 @@ func running(t *testing.T, s store.Store) {
 	w, rows := begin(t, s, 2, 4)
 	d := Await(t, s, Head(2).ID, 4)
 	if err := d.Check(); err != nil || !d.Partial {
-		t.Errorf("got partial %v and %v of a run that goes on, want a partial report that is whole", d.Partial, err)
+		t.Errorf("got partial %v and %v for a run in progress, want a valid partial report", d.Partial, err)
 	}
 	list, err := s.Rows(t.Context(), store.Query{})
 	if err != nil || len(list) != 2 || !list[0].Running || list[0].ID != d.ID || list[1].Running {
-		t.Errorf("got %+v and %v, want a run that goes on and one that has ended", list, err)
+		t.Errorf("got %+v and %v, want a run in progress and one that has ended", list, err)
 	}
 	if err := s.Delete(t.Context(), d.ID); !errors.Is(err, store.ErrRunning) {
-		t.Errorf("got %v for deleting a report of a run that goes on, want %v", err, store.ErrRunning)
+		t.Errorf("got %v for deleting the report of a run in progress, want %v", err, store.ErrRunning)
 	}
 	last := Interval(2, 4)
 	want := Whole(Head(2), append(rows, last))
@@ -463,7 +463,7 @@ func several(t *testing.T, s store.Store) {
 	}
 }
 
-// keep keeps report n, every other one as a run does.
+// keep stores report n, every other one like a run.
 func keep(ctx context.Context, s store.Store, n int) error {
 	if n%2 == 0 {
 		return s.Put(ctx, Document(n, 3))
