@@ -18,7 +18,7 @@ import (
 )
 
 // A Result is the result of a command line.
-type Said struct {
+type Result struct {
 	Out, Errs string // what was printed; without the error that the tool returned
 	Code      int
 	Err       error
@@ -31,7 +31,7 @@ type Settings map[string]string
 
 // Last returns the settings of the last workload. If there was none, it is nil and
 // every setting is empty.
-func (s Said) Last() Settings {
+func (s Result) Last() Settings {
 	if len(s.Fired) == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ type Run func(d *workload.Document, observer compat.Observer) (*report.Document,
 
 // Main runs a tool with p. It sets p's output, and the functions that run workloads
 // unless p has them. Workloads that should run together run one after the other.
-func Main(ctx context.Context, t testing.TB, tool *compat.Tool, p compat.Program, run Run) (s Said) {
+func Main(ctx context.Context, t testing.TB, tool *compat.Tool, p compat.Program, run Run) (s Result) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	p.Out, p.Err = &out, &errs

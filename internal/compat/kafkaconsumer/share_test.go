@@ -16,7 +16,7 @@ import (
 	"carronade/load"
 )
 
-func sayShare(t *testing.T, p compat.Program, args ...string) compattest.Said {
+func sayShare(t *testing.T, p compat.Program, args ...string) compattest.Result {
 	t.Helper()
 	_, share := then()
 	return printed(t, share, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {

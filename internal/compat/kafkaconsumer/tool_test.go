@@ -77,7 +77,7 @@ func then() (tool, share *compat.Tool) {
 	return &t, &s
 }
 
-func say(t *testing.T, p compat.Program, args ...string) compattest.Said {
+func say(t *testing.T, p compat.Program, args ...string) compattest.Result {
 	t.Helper()
 	tool, _ := then()
 	return printed(t, tool, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
@@ -86,7 +86,7 @@ func say(t *testing.T, p compat.Program, args ...string) compattest.Said {
 }
 
 // told has an error that is ours to print where it is printed.
-func printed(t *testing.T, tool *compat.Tool, p compat.Program, args []string, run compattest.Run) compattest.Said {
+func printed(t *testing.T, tool *compat.Tool, p compat.Program, args []string, run compattest.Run) compattest.Result {
 	t.Helper()
 	p.Args = args
 	s := compattest.Main(t.Context(), t, tool, p, run)

@@ -36,7 +36,7 @@ func tripped(observer compat.Observer) *report.Document {
 	return d
 }
 
-func say(t *testing.T, p compat.Program, args ...string) compattest.Said {
+func say(t *testing.T, p compat.Program, args ...string) compattest.Result {
 	t.Helper()
 	p.Args = args
 	s := compattest.Main(t.Context(), t, &Tool, p, func(_ *workload.Document, observer compat.Observer) (*report.Document, error) {

@@ -23,7 +23,7 @@ import (
 // fired is what the tool did with a command line, against a run that never was:
 // five seconds of 10,000 records of 100 bytes, a tenth of them slower, and a sixth
 // second that the end cut short, in which one failed.
-func fired(t *testing.T, p compat.Program) compattest.Said {
+func fired(t *testing.T, p compat.Program) compattest.Result {
 	t.Helper()
 	return compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		warmed := slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "warmup" })
