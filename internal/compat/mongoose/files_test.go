@@ -15,8 +15,7 @@ import (
 	"carronade/internal/workload"
 )
 
-// What cannot be written in the course of a step is kept once, and ends in exit
-// code 2.
+// The first error of writing during a step is kept, and the exit code is 2.
 func TestFullDisk(t *testing.T) {
 	m := &topicMeter{meter: newMeter(&step{op: "CREATE"}), faults: make(map[string]int), trace: bufio.NewWriterSize(full{}, 16)}
 	for range 1000 {
@@ -32,14 +31,14 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
-// A file that cannot be written ends the program before anything is fired; one
-// that cannot be written any more is a problem at the end.
-func TestUnwritten(t *testing.T) {
+// A file that cannot be written ends the program before anything is sent; one that
+// can no longer be written is a problem at the end.
+func TestUnwritable(t *testing.T) {
 	for _, args := range [][]string{
 		{"--item-output-file=gone/items.csv"},
 		{"--item-output-file=gone/topics.csv", "--item-type=path", "--load-op-limit-count=3"},
 	} {
-		if got := try(t, compat.Program{}, args...); got.code != report.ExitFailed || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
+		if got := runTool(t, compat.Program{}, args...); got.code != report.ExitFailed || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
 			got.err.Error() != "--item-output-file: cannot write "+args[0][len("--item-output-file="):]+": no such file or directory" {
 			t.Errorf("%v: exit %d, %v, %v", args, got.code, got.err, got.settings)
 		}
