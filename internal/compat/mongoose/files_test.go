@@ -80,7 +80,7 @@ func TestUnwritable(t *testing.T) {
 			p.Fire = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
 				for _, e := range w.Entries {
 					if e.Name == "trace" {
-						traced(t, e.Values[0])
+						writeTrace(t, e.Values[0])
 					}
 				}
 				fired = true

@@ -431,7 +431,7 @@ func TestEnds(t *testing.T) {
 		p.Fire = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
 			for _, e := range w.Entries {
 				if e.Name == "trace" {
-					traced(t, e.Values[0])
+					writeTrace(t, e.Values[0])
 				}
 			}
 			observer.Interval(interval(0, false, false))
