@@ -9,8 +9,7 @@ import (
 	"carronade/measure"
 )
 
-// measured is a report of a run of so many seconds, with everything a figure is
-// made of.
+// measured is a report of a run of this many seconds, with the data of all figures.
 func measured(id string, seconds int, seed uint64) *report.Document {
 	r := rand.New(rand.NewPCG(seed, 1))
 	d := &report.Document{
