@@ -28,7 +28,7 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		Totals: report.Totals{RateOf: report.RateAcked, ElapsedS: float64(seconds), EventsPerS: 990, Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 990}},
 		Phases: []report.Phase{{Name: "measurement", EndS: float64(seconds)}},
 	}
-	whole := measure.NewHistogram()
+	overall := measure.NewHistogram()
 	rss, cpu := report.Gauge{From: "system", Name: "RSS", Unit: "bytes"}, report.Gauge{From: "system", Name: "CPU", Unit: "cores"}
 	for i := range seconds {
 		iv := report.Interval{
@@ -45,12 +45,12 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		text, s := h.EncodeHDR(), measure.Summarize(h, nil, nil)
 		iv.Histograms["response"], iv.Histograms["service"], iv.Histograms["end_to_end"] = text, text, text
 		iv.Response, iv.Service, iv.EndToEnd, iv.SendDelay = s, s, s, s
-		whole.Merge(h)
+		overall.Merge(h)
 		rss.Points = append(rss.Points, report.Point{AtS: float64(i) + 0.99, Value: float64(100<<20 + i<<10)})
 		cpu.Points = append(cpu.Points, report.Point{AtS: float64(i) + 0.99, Value: r.Float64()})
 		d.Intervals = append(d.Intervals, iv)
 	}
-	s := measure.Summarize(whole, nil, nil)
+	s := measure.Summarize(overall, nil, nil)
 	d.Response, d.Service, d.EndToEnd, d.SendDelay = s, s, s, s
 	d.Gauges = []report.Gauge{rss, cpu}
 	return d

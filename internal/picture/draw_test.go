@@ -36,10 +36,10 @@ func wellFormed(t *testing.T, name string, b []byte) {
 }
 
 func TestSVG(t *testing.T) {
-	nasty := measured("a", 8, 1)
-	nasty.Intervals[4].Classes.Add(evil, 4, 1)
-	nasty.Gauges[2].Name = evil
-	nasty.Gauges[2].Unit = evil
+	hostileReport := measured("a", 8, 1)
+	hostileReport.Intervals[4].Classes.Add(evil, 4, 1)
+	hostileReport.Gauges[2].Name = evil
+	hostileReport.Gauges[2].Unit = evil
 	other := measured(evil, 8, 2)
 	other.Labels = map[string]string{evil: evil}
 	for _, c := range []struct {
@@ -47,8 +47,8 @@ func TestSVG(t *testing.T) {
 		ds   []*report.Document
 	}{
 		{"one", []*report.Document{measured("a", 200, 1)}},
-		{"external text", []*report.Document{nasty}},
-		{"several with external text", []*report.Document{nasty, other}},
+		{"external text", []*report.Document{hostileReport}},
+		{"several with external text", []*report.Document{hostileReport, other}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, f := range Of(c.ds...) {

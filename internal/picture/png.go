@@ -53,8 +53,8 @@ func bounded(scale float64) float64 {
 }
 
 func (f *Figure) png(w io.Writer, t Theme, scale float64, d *drawing, size image.Point) error {
-	c, whole := ColorsOf(t), d.pixels(scale)
-	r := &raster{scale: scale, c: c, img: image.NewRGBA(image.Rect(0, 0, max(size.X, whole.X), max(size.Y, whole.Y)))}
+	c, full := ColorsOf(t), d.pixels(scale)
+	r := &raster{scale: scale, c: c, img: image.NewRGBA(image.Rect(0, 0, max(size.X, full.X), max(size.Y, full.Y)))}
 	draw.Draw(r.img, r.img.Bounds(), image.NewUniform(rgba(c.Background)), image.Point{}, draw.Src)
 	for i := range d.shapes {
 		if err := r.shape(&d.shapes[i]); err != nil {

@@ -65,7 +65,7 @@ func TestPublished(t *testing.T) {
 	for _, tt := range []struct {
 		name, addr string
 		failed     bool
-	}{{"there", addr, false}, {"absent", "127.0.0.1:1", true}} {
+	}{{"present", addr, false}, {"absent", "127.0.0.1:1", true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			published := make(chan error, 10)
 			h := shown(t, Options{

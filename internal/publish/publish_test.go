@@ -307,12 +307,12 @@ func TestOTLP(t *testing.T) {
 		}
 		// It must be a valid message for OpenTelemetry's types, without unknown
 		// fields.
-		var theirs metricspb.ExportMetricsServiceRequest
-		if err := protojson.Unmarshal(body, &theirs); err != nil {
+		var parsed metricspb.ExportMetricsServiceRequest
+		if err := protojson.Unmarshal(body, &parsed); err != nil {
 			t.Error(err)
 		}
-		if ms := theirs.ResourceMetrics[0].ScopeMetrics[0].Metrics; len(ms) < len(counters) || ms[0].GetSum() == nil {
-			t.Errorf("as OpenTelemetry reads it: %v", &theirs)
+		if ms := parsed.ResourceMetrics[0].ScopeMetrics[0].Metrics; len(ms) < len(counters) || ms[0].GetSum() == nil {
+			t.Errorf("as OpenTelemetry reads it: %v", &parsed)
 		}
 		got <- one
 		io.WriteString(w, "{}")

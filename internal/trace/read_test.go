@@ -102,14 +102,14 @@ func FuzzRead(f *testing.F) {
 	if r := tr.Close(); r.Err != nil {
 		f.Fatal(r.Err)
 	}
-	whole, err := os.ReadFile(path)
+	complete, err := os.ReadFile(path)
 	if err != nil {
 		f.Fatal(err)
 	}
-	n := len(whole) - 8 - int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
-	pages := whole[len(magic):n]
+	n := len(complete) - 8 - int(binary.LittleEndian.Uint32(complete[len(complete)-8:]))
+	pages := complete[len(magic):n]
 	rows := func(b []byte) (rows int, err error) {
-		file := slices.Concat([]byte(magic), b, whole[n:])
+		file := slices.Concat([]byte(magic), b, complete[n:])
 		err = readAll(bytes.NewReader(file), int64(len(file)), func(time.Time, *Row) error { rows++; return nil })
 		return rows, err
 	}

@@ -226,7 +226,7 @@ func TestSampler(t *testing.T) {
 				t.Fatalf("event %d is chosen event number %d, with one of each %d chosen", k, i, s.every)
 			}
 		}
-		if whole := n / s.every; uint64(len(got)) < whole {
+		if atLeast := n / s.every; uint64(len(got)) < atLeast {
 			t.Fatalf("%d events of %d, want one of each %d", len(got), n, s.every)
 		}
 		var again []uint64

@@ -52,10 +52,10 @@ func TestExit(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		name   string
+		name     string
 		reportOf func() *report.Document
-		strict bool
-		want   int
+		strict   bool
+		want     int
 		warning  string
 	}{
 		{"all accepted", accepted, false, 0, ""},
@@ -183,7 +183,7 @@ func TestBenchmarkExit(t *testing.T) {
 			var o, e bytes.Buffer
 			var opts options
 			opts.flags("hey-apm")
-			fired := 0
+			round := 0
 			a := &agents{options: &opts, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond}
 			a.log = &logger{w: writer(func(line []byte) {
 				if tt.stop && bytes.Contains(line, []byte("waiting ")) {
@@ -196,22 +196,22 @@ func TestBenchmarkExit(t *testing.T) {
 			a.p = &compat.Program{Strict: tt.strict, Out: &o, Err: &e, Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 				for range ws {
 					d := accepted()
-					if fired < len(tt.codes) {
-						d.Trust.OK = tt.codes[fired] != 3
-						if tt.codes[fired] == 1 {
+					if round < len(tt.codes) {
+						d.Trust.OK = tt.codes[round] != 3
+						if tt.codes[round] == 1 {
 							d.Totals.Failed = 1
 						}
-						d.Checks = []report.Check{{OK: tt.codes[fired] != 4, CannotTell: true}}
+						d.Checks = []report.Check{{OK: tt.codes[round] != 4, CannotTell: true}}
 					}
 					ds = append(ds, d)
 				}
-				fired++
+				round++
 				return ds, nil
 			}}
 			if code, err := a.benchmark(ctx); code != tt.want || err != nil {
 				t.Errorf("exit %d, %v, want %d", code, err, tt.want)
 			}
-			if tt.stop && fired == len(rounds()) {
+			if tt.stop && round == len(rounds()) {
 				t.Error("the benchmark continued after the interrupt")
 			}
 		})

@@ -175,11 +175,11 @@ server errors ................ [503 Service Unavailable: queue is full]
 // Every flag has an effect, causes a warning or is refused.
 func TestFlags(t *testing.T) {
 	tests := []struct {
-		name   string
-		strict bool
-		args   []string
-		want   map[string]string // of the last workload; "" is absent
-		warning  string
+		name    string
+		strict  bool
+		args    []string
+		want    map[string]string // of the last workload; "" is absent
+		warning string
 	}{
 		{"nothing", false, nil, map[string]string{
 			"target": "apm+http://localhost:8200", "for": "10s", "intake": "v1", "events": "10", "spans": "1", "clients": "50",

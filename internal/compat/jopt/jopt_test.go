@@ -103,7 +103,7 @@ func TestValues(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"there", v.Missing("topic"), ""},
+		{"present", v.Missing("topic"), ""},
 		{"missing", v.Missing("topic", "timeout"), `Missing required argument "[timeout]"`},
 		{"one of two", v.OneOf("topic", "timeout"), ""},
 		{"none of two", v.OneOf("timeout", "config"), "Exactly one of the following arguments is required: [timeout], [config]"},

@@ -52,7 +52,7 @@ func metrics(w io.Writer, d *report.Document, s *settings) {
 	if !ok {
 		id = clientID
 	}
-	const fetching, ours = "consumer-fetch-manager-metrics", "carronade"
+	const fetching, ownGroup = "consumer-fetch-manager-metrics", "carronade"
 	r, seconds := newRows(id, d), d.Totals.ElapsedS
 	r.both(fetching, "records-consumed", float64(d.Totals.Consumed), seconds)
 	r.both(fetching, "bytes-consumed", float64(d.Totals.Bytes), seconds)
@@ -67,12 +67,12 @@ func metrics(w io.Writer, d *report.Document, s *settings) {
 			r.add(fetching, "records-lag", float64(l.Behind), "topic="+l.Log[:i], "partition="+l.Log[i+1:])
 		}
 	}
-	r.add(ours, "without-assignment-ms-total", d.Totals.RebalanceS*1e3)
+	r.add(ownGroup, "without-assignment-ms-total", d.Totals.RebalanceS*1e3)
 	for _, c := range d.Clients {
 		node := "node-id=node-" + strings.Fields(c.Broker + " ")[0]
-		r.add(ours, "fetch-total", float64(c.Requests), node)
-		r.add(ours, "throttle-ms-total", c.ThrottleSeconds*1e3, node)
-		r.add(ours, "reconnect-total", float64(c.Reconnects), node)
+		r.add(ownGroup, "fetch-total", float64(c.Requests), node)
+		r.add(ownGroup, "throttle-ms-total", c.ThrottleSeconds*1e3, node)
+		r.add(ownGroup, "reconnect-total", float64(c.Reconnects), node)
 	}
 	r.print(w)
 }

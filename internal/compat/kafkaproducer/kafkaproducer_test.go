@@ -161,7 +161,7 @@ func TestFlags(t *testing.T) {
 	for _, tt := range []struct {
 		name, args string
 		want       map[string]string // settings; "" is absent
-		says       string            // in stdout or stderr
+		text       string            // in stdout or stderr
 		refused    bool
 	}{
 		{"--bootstrap-server", always + rate + "--bootstrap-server PLAINTEXT://a:1,b:2", map[string]string{"target": "kafka://a:1,b:2/t", "profile": "java", "client-property": "client.id=perf-producer-client", "create-topic": "auto"}, "", false},
@@ -225,8 +225,8 @@ func TestFlags(t *testing.T) {
 					t.Errorf("%s is %q, want %q", name, got, want)
 				}
 			}
-			if !strings.Contains(strings.Join(strings.Fields(s.Out+s.Errs), " "), strings.Join(strings.Fields(tt.says), " ")) {
-				t.Errorf("the output lacks %q:\n%s%s", tt.says, s.Out, s.Errs)
+			if !strings.Contains(strings.Join(strings.Fields(s.Out+s.Errs), " "), strings.Join(strings.Fields(tt.text), " ")) {
+				t.Errorf("the output lacks %q:\n%s%s", tt.text, s.Out, s.Errs)
 			}
 		})
 	}
@@ -237,7 +237,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// With --strict all records of 2018 have one payload if --generation says 2018, and
+// With --strict all records of 2018 have one payload with --generation 2018, and
 // a value with = is refused.
 func TestStrict(t *testing.T) {
 	args := strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1")
@@ -259,7 +259,7 @@ func TestGenerations(t *testing.T) {
 	if s := runTool(t, compat.Program{Args: []string{"--help"}, Generation: "1999"}); s.Err == nil || !strings.Contains(s.Err.Error(), "2018, 4.1 and 4.3") {
 		t.Errorf("%v", s.Err)
 	}
-	for _, tt := range []struct{ generation, args, says string }{
+	for _, tt := range []struct{ generation, args, text string }{
 		{"4.1", servers, "producer-performance: error: unrecognized arguments: '--bootstrap-server'"},
 		{"2018", "--payload-monotonic", "producer-performance: error: unrecognized arguments: '--payload-monotonic'"},
 		{"2018", "--topic t --num-records 5 --record-size 5 --throughput 1.5", "could not convert '1.5' to Integer"},
@@ -267,7 +267,7 @@ func TestGenerations(t *testing.T) {
 		{"4.1", "--topic t --num-records 5 --record-size 5 --throughput 1", "Either --producer-props or --producer.config must be specified."},
 	} {
 		s := runTool(t, compat.Program{Args: strings.Fields(tt.args), Generation: tt.generation})
-		if s.Code != 1 || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), tt.says) || !strings.HasPrefix(s.Errs, "usage: producer-performance [-h] --topic TOPIC --num-records NUM-RECORDS\n                            [--payload-delimiter PAYLOAD-DELIMITER]\n") {
+		if s.Code != 1 || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), tt.text) || !strings.HasPrefix(s.Errs, "usage: producer-performance [-h] --topic TOPIC --num-records NUM-RECORDS\n                            [--payload-delimiter PAYLOAD-DELIMITER]\n") {
 			t.Errorf("%s %s: exit %d:\n%s", tt.generation, tt.args, s.Code, s.Errs)
 		}
 	}

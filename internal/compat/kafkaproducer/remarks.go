@@ -19,10 +19,10 @@ func (o *options) remark(given map[string][]string) {
 		o.remarkf("%s was given more than once: the last one is used, as in the tool", name)
 	}
 	if has(given, "--payload-delimiter") && !o.fromFile {
-		o.remarkf("--payload-delimiter has no effect: there is no --payload-file")
+		o.remarkf("--payload-delimiter has no effect without --payload-file")
 	}
 	if o.sends == of2018 && o.transactionalID != "" && o.transactionDuration <= 0 {
-		o.remarkf("--transactional-id has no effect, as in the tool of 2018: there is no --transaction-duration-ms")
+		o.remarkf("--transactional-id has no effect, as in the tool of 2018, without --transaction-duration-ms")
 	}
 	if o.sends == of2018 && has(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
 		o.remarkf("--transaction-duration-ms %d has no effect, as in the tool of 2018", o.transactionDuration)

@@ -74,7 +74,7 @@ func TestUnwritable(t *testing.T) {
 			if tt.before {
 				block()
 			}
-			fired := false
+			started := false
 			var out, errs strings.Builder
 			p := &compat.Program{Called: "mongoose", Args: append([]string{"--load-step-id=s", "--load-op-limit-count=3"}, tt.args...), Strict: strict, Out: &out, Err: &errs}
 			p.Fire = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
@@ -83,7 +83,7 @@ func TestUnwritable(t *testing.T) {
 						writeTrace(t, e.Values[0])
 					}
 				}
-				fired = true
+				started = true
 				iv := interval(0, false, false)
 				iv.Interval.Failed = 0
 				observer.Interval(iv)
@@ -93,7 +93,7 @@ func TestUnwritable(t *testing.T) {
 				return document(), nil
 			}
 			p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
-				fired = true
+				started = true
 				l.Started(time.Now())
 				if err := os.Remove(filepath.Join(dir, "metrics.csv")); err != nil {
 					t.Fatal(err)
@@ -108,8 +108,8 @@ func TestUnwritable(t *testing.T) {
 				want = tt.strict
 			}
 			code, err := Tool.Main(t.Context(), p)
-			if code != want || fired == (want == 2 && tt.before) || (err != nil) != (want == 2 && tt.before) {
-				t.Errorf("%s is a folder, %v, strictly %v: exit %d, %v, fired %v: %s", tt.file, tt.args, strict, code, err, fired, errs.String())
+			if code != want || started == (want == 2 && tt.before) || (err != nil) != (want == 2 && tt.before) {
+				t.Errorf("%s is a folder, %v, strict %v: exit %d, %v, started %v: %s", tt.file, tt.args, strict, code, err, started, errs.String())
 			}
 			if !tt.before && !strings.Contains(errs.String(), "not all files of the step could be written") {
 				t.Errorf("%s: %s", tt.file, errs.String())

@@ -8,19 +8,19 @@ func (s *step) warnIdle(warn func(string, ...any)) {
 	named := s.keyed || s.trace || s.v.has("item-output-file") || makes && len(s.items) == 0
 	inOrder := s.v.text("item-naming-type") != "random"
 	for _, o := range []struct {
-		name string
+		name        string
 		ineffective bool
-		why  string
+		why         string
 	}{
 		{"load-batch-size", writes && s.limitC > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
 		{"load-batch-size", writes && s.limitC == 0 && s.rate > 0 && !s.strict, "records are sent when they are due, in batches of those that are due"},
-		{"load-batch-size", writes && s.limitC == 0 && (s.rate == 0 || s.strict) && s.v.number("storage-driver-batch-size") > 0, "--storage-driver-batch-size says how large batches are"},
+		{"load-batch-size", writes && s.limitC == 0 && (s.rate == 0 || s.strict) && s.v.number("storage-driver-batch-size") > 0, "--storage-driver-batch-size sets the size of batches"},
 		{"load-batch-size", s.work == topical && (s.rate > 0 || s.on != "create" && s.on != "delete"), "a request is for one topic"},
 		{"storage-driver-batch-size", writes && s.limitC > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
-		{"storage-net-linger", writes && s.rate == 0, "records wait for others only where --load-op-limit-rate spreads them"},
+		{"storage-net-linger", writes && s.rate == 0, "records wait for others only with --load-op-limit-rate"},
 		{"item-data-input-layer-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
 		{"item-data-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
-		{"item-input-path", len(s.items) > 0 && s.v.text("item-input-file") != "", "--item-input-file says what is read"},
+		{"item-input-path", len(s.items) > 0 && s.v.text("item-input-file") != "", "--item-input-file names what is read"},
 		{"item-input-path", s.work == topical && (s.on == "create" || s.on == "list"), "no list is read: --item-naming-prefix and --item-input-file name topics to create"},
 		{"item-input-file", s.work == topical && s.on == "list", "all topics are listed"},
 		{"item-output-file", s.work == topical && s.on == "list", "a listing is not a topic"},

@@ -87,7 +87,7 @@ func runTool(t *testing.T, p compat.Program, args ...string) result {
 			at := time.Duration(i+1) * time.Millisecond
 			done := compat.TopicDone{Name: name, Due: at - 900*time.Microsecond, Sent: at - 800*time.Microsecond, At: at, Bytes: 100, InFlight: 1}
 			if i%7 == 6 {
-				done.Class, done.Err = "rejected", errors.New("it is there")
+				done.Class, done.Err = "rejected", errors.New("topic exists")
 				r.Failed++
 			} else {
 				r.Done++

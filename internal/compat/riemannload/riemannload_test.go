@@ -248,11 +248,11 @@ func TestFiles(t *testing.T) {
 // Every flag has an effect or causes a warning.
 func TestFlags(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		strict bool
-		args   []string
-		want   map[string]string // "" is absent
-		warning   string
+		name    string
+		strict  bool
+		args    []string
+		want    map[string]string // "" is absent
+		warning string
 	}{
 		{"nothing", false, nil, map[string]string{
 			"target": "riemann://localhost:5555", "clients": "1", "threads": "1", "batch-events": "1", "max-in-flight": "16384", "interval": "1s",

@@ -66,7 +66,7 @@ func (o *options) flags(name string) *flag.FlagSet {
 	fs.StringVar(&o.acks, "required-acks", "local", "none, local or all")
 	fs.IntVar(&o.writers, "writers-per-worker", writersPerClient, "batches in flight per worker")
 	fs.IntVar(&o.interval, "interval", 5, "seconds between lines")
-	fs.StringVar(&o.version, "api-version", "", "version of Kafka's protocol; ignored: brokers are asked for theirs")
+	fs.StringVar(&o.version, "api-version", "", "version of Kafka's protocol; ignored: brokers are asked for their versions")
 	fs.BoolVar(&o.tls, "tls", false, "speak TLS")
 	fs.StringVar(&o.ca, "tls-ca-cert", "", "CA certificate file")
 	fs.StringVar(&o.cert, "tls-cert-file", "", "file of the client's certificate")
