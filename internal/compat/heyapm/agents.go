@@ -38,7 +38,7 @@ const (
 	// agents send as fast as they can.
 	fastest = time.Microsecond
 
-	// A request contains the events of a tenth of a second, at most mostTogether;
+	// A request contains the events of a tenth of a second, at most maxEventsPerRequest;
 	// an agent's request lasts seconds.
 	mostTogether = 100
 )

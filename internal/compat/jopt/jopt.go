@@ -32,7 +32,7 @@ const (
 type Option struct {
 	Name    string // without dashes
 	Kind    Kind
-	Word    string // stands for the value in usage
+	Word    string // placeholder for the value in usage
 	Default string // "": none
 	Help    string
 }

@@ -76,7 +76,7 @@ func (l *lines) row(s load.Snapshot, end time.Duration) {
 		return // the tool printed rows only when records arrived
 	}
 	if l.strict && l.rows > 0 {
-		joining = 0 // the tool lost the rebalance time after the first row
+		joining = 0 // the tool counted later rebalance times elsewhere
 	}
 	l.before = s
 	l.rows++

@@ -237,7 +237,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// With --strict all records of 2018 have one payload with --generation 2018, and
+// With --strict and --generation 2018 all records have one payload. With --strict
 // a value with = is refused.
 func TestStrict(t *testing.T) {
 	args := strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1")

@@ -178,7 +178,7 @@ func printDoubts(p *compat.Program, d *report.Document) {
 	}
 }
 
-// failureLimit prints that the limit of failures ended the step.
+// printFailureLimit prints that the limit of failures ended the step.
 func (s *step) tooMany(w io.Writer, failed uint64) {
 	io.WriteString(w, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
 		"%s: failure count (%d) is more than the configured limit (%d), stopping the step", s.id, failed, s.fails)))

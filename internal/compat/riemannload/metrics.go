@@ -9,7 +9,7 @@ import (
 	"carronade/measure"
 )
 
-// second is the shortest stretch whose rate is shown. A shorter remainder at the
+// minStretch is the shortest stretch whose rate is shown. A shorter remainder at the
 // end of a run is combined with the second before it.
 const second = 900 * time.Millisecond
 
