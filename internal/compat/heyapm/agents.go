@@ -38,8 +38,8 @@ const (
 	// agents send as fast as they can.
 	fastest = time.Microsecond
 
-	// A request contains the events of a tenth of a second, at most maxEventsPerRequest;
-	// an agent's request lasts seconds.
+	// A request contains the events of a tenth of a second, at most
+	// maxEventsPerRequest; an agent's request lasts seconds.
 	mostTogether = 100
 )
 

@@ -57,7 +57,7 @@ type step struct {
 	period         time.Duration
 	headerEach     int
 	quantiles      []float64
-	threshold      float64 // share of limitC
+	threshold      float64 // share of concurrency
 	recycle, trace bool
 }
 
