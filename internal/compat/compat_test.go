@@ -2,7 +2,7 @@ package compat
 
 import "testing"
 
-// A tool is called by its name, by another of its names, and by files of them.
+// A tool is found by its name, by an alias, and by the names of their files.
 func TestFind(t *testing.T) {
 	tools := []Tool{{Name: "kafka-topics"}, {Name: "mongoose", Calls: []string{"mongoose-base"}}}
 	for called, want := range map[string]string{
@@ -15,7 +15,7 @@ func TestFind(t *testing.T) {
 			got = tool.Name
 		}
 		if got != want {
-			t.Errorf("%q is %q, want %q", called, got, want)
+			t.Errorf("%q finds %q, want %q", called, got, want)
 		}
 	}
 }

@@ -1,12 +1,11 @@
-// Package compat holds the drop-ins for old tools: it takes
-// their command lines, runs them as workloads like any other, or as loads of
-// operations on topics, and prints their lines. It answers for the old tools'
-// flags, defaults, units, forms of output and usage errors, each tool in a
-// directory of its own; what several share is in jopt and kafkaprops. It refuses
-// to know how to fire or to measure: a drop-in makes a workload, or a TopicLoad,
-// of arguments, and lines of a report and of what it saw meanwhile.
-//
-// Its invariant: every number that a drop-in prints is one that stands in the
-// report, or is computed from what stands there; with --strict, too, where the
-// old tool's own way of computing it is used on the same data.
+// Package compat contains the drop-ins for old tools. A drop-in takes a tool's
+// command line, runs it as an ordinary workload or as a load of operations on
+// topics, and prints the tool's lines. The package is responsible for the old
+// tools' flags, defaults, units, output formats and usage errors. Each tool has its
+// own directory; what several tools share is in jopt and kafkaprops. The package
+// does not send or measure: a drop-in turns arguments into a workload or a
+// TopicLoad, and a report and the observed events into lines.
+// Its invariant: every number that a drop-in prints is in the report or is computed
+// from it. This includes --strict, where the old tool's computation is applied to
+// the same data.
 package compat

@@ -8,7 +8,7 @@ import (
 	"carronade/measure"
 )
 
-func TestDoubts(t *testing.T) {
+func TestWriteWarnings(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		d    report.Document

@@ -1,32 +1,30 @@
-// Package layout lays out what a person reads in a terminal: text wrapped, cut
-// and padded, tables that get narrower where they must, pages of at most
-// Columns columns. It answers for columns alone and refuses to know what the
-// words and numbers mean.
-//
-// Its invariant: text is laid out first and colored last, so that color never
-// moves a column; and others' words, once cleaned, cannot move the cursor.
+// Package layout lays out text for terminals: it wraps, cuts and pads text, and
+// makes tables that become narrower if necessary and pages of at most Columns
+// columns. It handles only columns and does not know what text and numbers mean.
+// Its invariant: text is laid out first and colored last, so that color never moves
+// a column; and external text, once cleaned, cannot move the cursor.
 package layout
 
-// Columns is how wide a page is.
+// Columns is the width of a page.
 const Columns = 80
 
-// Style is how a page may be written.
+// Style selects what a page may contain.
 type Style struct {
-	Color bool // ANSI; for a terminal that wants it, never for a file
+	Color bool // ANSI colors; for terminals that support them, never for files
 	ASCII bool // no block characters
 }
 
-// Colors, as the codes that begin them.
+// Codes that begin colors.
 const (
 	Bold   = "\x1b[1m"
 	Dim    = "\x1b[2m"
 	Red    = "\x1b[31m"
 	Green  = "\x1b[32m"
 	Yellow = "\x1b[33m"
-	Plain  = "\x1b[0m" // ends them
+	Plain  = "\x1b[0m" // ends a color
 )
 
-// Paint is s in a color, where there are any.
+// Paint is text in a color if the style has colors.
 func (s Style) Paint(code, text string) string {
 	if !s.Color || text == "" || code == "" {
 		return text

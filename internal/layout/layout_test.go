@@ -19,7 +19,7 @@ func TestWrap(t *testing.T) {
 		{"at blanks", "one two three", 7, []string{"one two", "three"}},
 		{"a long word is cut", "a abcdefghij b", 4, []string{"a", "abcd", "efgh", "ij b"}},
 		{"letters of two bytes", "größe größe", 5, []string{"größe", "größe"}},
-		{"what moves the cursor", "a\x1b[2Jb\nc", 80, []string{"a [2Jb c"}},
+		{"control characters", "a\x1b[2Jb\nc", 80, []string{"a [2Jb c"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,16 +62,16 @@ func TestTable(t *testing.T) {
 		columns int
 		want    []string
 	}{
-		{"as wide as it wants", Table{Left: []int{1}}, 0, []string{"name           kind      p99  empty", "a partition-0  log   1.20 ms", "b              x      850 us"}},
-		{"without what is empty", Table{Headings: 1, Left: []int{1}, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
-		{"words to the left by themselves", Table{Headings: 1, Words: true, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
-		{"closer", Table{Headings: 1, Sparse: true}, 27, []string{"name          kind     p99", "a partition-0  log 1.20 ms", "b                x  850 us"}},
+		{"unlimited width", Table{Left: []int{1}}, 0, []string{"name           kind      p99  empty", "a partition-0  log   1.20 ms", "b              x      850 us"}},
+		{"without empty columns", Table{Headings: 1, Left: []int{1}, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
+		{"automatic alignment", Table{Headings: 1, Words: true, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
+		{"smaller gaps", Table{Headings: 1, Sparse: true}, 27, []string{"name          kind     p99", "a partition-0  log 1.20 ms", "b                x  850 us"}},
 		{"cut", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 22, []string{"name      kind     p99", "a part...  log 1.20 ms", "b            x  850 us"}},
-		{"cut no further than this", Table{Headings: 1, Elastic: []int{0}, Keep: []int{9}, Sparse: true}, 16, []string{"name      kind    p99", "a part...  log 1.20ms", "b            x  850us"}},
+		{"a minimum for elastic columns", Table{Headings: 1, Elastic: []int{0}, Keep: []int{9}, Sparse: true}, 16, []string{"name      kind    p99", "a part...  log 1.20ms", "b            x  850us"}},
 		{"cut in the middle", Table{Headings: 1, Elastic: []int{0}, Middle: true, Sparse: true}, 22, []string{"name      kind     p99", "a p...n-0  log 1.20 ms", "b            x  850 us"}},
-		{"and tight", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 16, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},
-		{"no narrower than it can be", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 5, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},
-		{"columns of a least width", Table{Headings: 1, Sparse: true, Gap: 1, Least: 8}, 5, []string{"name              kind      p99", "a partition-0      log   1.20ms", "b                    x    850us"}},
+		{"cut, and without blanks in numbers", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 16, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},
+		{"no narrower than possible", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 5, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},
+		{"columns of a minimum width", Table{Headings: 1, Sparse: true, Gap: 1, Least: 8}, 5, []string{"name              kind      p99", "a partition-0      log   1.20ms", "b                    x    850us"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestPage(t *testing.T) {
 		t.Error(diff)
 	}
 	if on, off := strings.Count(b.String(), "\x1b["), strings.Count(b.String(), Plain); on != 2*off || off != 4 {
-		t.Errorf("%d codes, %d of them ends", on, off)
+		t.Errorf("%d codes, of which %d end a color", on, off)
 	}
 }
 

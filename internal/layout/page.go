@@ -9,10 +9,10 @@ import (
 type Page struct {
 	strings.Builder
 	Style Style
-	Most  int // columns of a terminal that is narrower than Columns; 0: it is not
+	Most  int // columns of a narrower terminal; 0: no limit
 }
 
-// Columns are how many the page has, Columns of this package at most.
+// Columns is the page's number of columns, at most the package's Columns.
 func (p *Page) Columns() int {
 	if p.Most > 0 {
 		return min(p.Most, Columns)
@@ -20,7 +20,7 @@ func (p *Page) Columns() int {
 	return Columns
 }
 
-// Paint is text in a color, where the page has any.
+// Paint is text in a color if the page has colors.
 func (p *Page) Paint(code, text string) string { return p.Style.Paint(code, text) }
 
 // Line writes one line.
@@ -42,7 +42,7 @@ func (p *Page) Title(text string) {
 	}
 }
 
-// labels is how wide the column of labels is, with its indentation.
+// labelWidth is the width of the column of labels, with its indentation.
 const labels = 16
 
 // Pair writes a label, in a color, and a text beside it, wrapped.

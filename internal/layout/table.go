@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// A Table is rows of cells under headings. The first column stands to the left
-// and the others to the right, unless it is said otherwise. Where it is too wide for
-// its place it gives way in this order: columns move closer together, columns
-// that may be cut are, numbers and their units move closer together.
+// A Table is rows of cells under headings. By default the first column is aligned
+// left and the others right. A table that is too wide becomes narrower in this
+// order: gaps between columns shrink, elastic columns are cut, and blanks between
+// numbers and their units are removed.
 type Table struct {
 	Headings int   // rows at the top that are headings
-	Left     []int // columns that stand to the left, too
-	Words    bool  // not the first, but columns with a cell that is no number, stand to the left
-	Elastic  []int // columns that may be cut, the one to be cut first first
-	Keep     []int // how many columns of width each of those keeps; left out: four
-	Middle   bool  // what is cut loses its middle, and not its end
-	Sparse   bool  // columns that are empty but for their headings are left out
-	Gap      int   // blanks between columns; 0: two, or one where that is needed
-	Least    int   // no column that stands to the right is narrower
+	Left     []int // further columns that are aligned left
+	Words    bool  // align left all columns with a non-number, instead of the first
+	Elastic  []int // columns that may be cut, in this order
+	Keep     []int // minimum width of each elastic column; default 4
+	Middle   bool  // cut cells in their middle, not at their end
+	Sparse   bool  // leave out columns that are empty except for headings
+	Gap      int   // blanks between columns; 0: two, or one if necessary
+	Least    int   // minimum width of columns that are aligned right
 
 	rows   [][]string
 	colors map[[2]int]string // of cells, by row and column
 }
 
-// narrow is how many columns what is cut keeps, unless Keep says it.
+// minElastic is the default minimum width of elastic columns.
 const narrow = 4
 
 // Row adds a row.
@@ -38,8 +38,8 @@ func (t *Table) Paint(column int, code string) {
 	t.colors[[2]int{len(t.rows) - 1, column}] = code
 }
 
-// left tells of each column whether it stands to the left. It is asked once a
-// table: where words decide, every cell is looked at.
+// left reports for each column whether it is aligned left. It is called once per
+// table, because it may have to inspect every cell.
 func (t *Table) left() []bool {
 	var left []bool
 	for _, r := range t.rows {
@@ -63,8 +63,8 @@ func (t *Table) numbers(column int) bool {
 	return true
 }
 
-// Lines are the rows as lines of at most so many columns, where that can be had;
-// 0 is no bound.
+// Lines are the rows as lines of at most this many columns, if possible; 0 is no
+// limit.
 func (t *Table) Lines(columns int, style Style) []string {
 	gap, rows := t.Gap, t.rows
 	if gap == 0 {
@@ -126,7 +126,7 @@ func (t *Table) line(k int, r []string, widths []int, left []bool, gap int, styl
 	return text
 }
 
-// widths are the columns' as their cells want them; 0 is a column left out.
+// widths are the columns' widths required by their cells; 0 for a column left out.
 func (t *Table) widths(rows [][]string, left []bool) []int {
 	var widths, filled []int
 	for k, r := range rows {
@@ -151,7 +151,7 @@ func (t *Table) widths(rows [][]string, left []bool) []int {
 	return widths
 }
 
-// squeeze makes elastic columns narrower by so much in all, as far as they go.
+// squeeze makes elastic columns narrower by over in total, as far as possible.
 func (t *Table) squeeze(widths []int, over int) {
 	for k, i := range t.Elastic {
 		keep := narrow
@@ -166,7 +166,7 @@ func (t *Table) squeeze(widths []int, over int) {
 	}
 }
 
-// tight are the rows with numbers and their units close together.
+// tight are the rows without blanks between numbers and their units.
 func (t *Table) tight(left []bool) [][]string {
 	rows := slices.Clone(t.rows)
 	for k := t.Headings; k < len(rows); k++ {
@@ -180,7 +180,7 @@ func (t *Table) tight(left []bool) [][]string {
 	return rows
 }
 
-// total is the width of a whole line.
+// total is the width of a line.
 func total(widths []int, gap int) int {
 	n := -gap
 	for _, w := range widths {

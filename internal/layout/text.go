@@ -5,17 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// Width counts runes, which is columns for everything printed here.
+// Width counts runes, which equals columns for all text printed here.
 func Width(s string) int { return utf8.RuneCountInString(s) }
 
 // PadLeft puts blanks before s until it has n columns.
 func PadLeft(s string, n int) string { return strings.Repeat(" ", max(n-Width(s), 0)) + s }
 
-// PadRight puts blanks behind s until it has n columns.
+// PadRight puts blanks after s until it has n columns.
 func PadRight(s string, n int) string { return s + strings.Repeat(" ", max(n-Width(s), 0)) }
 
-// Wrap breaks text at blanks into lines of at most n columns, one at least. A
-// word that is longer is cut, so that one address cannot break the page.
+// Wrap breaks text at blanks into one or more lines of at most n columns. Longer
+// words are cut, so that a long address cannot break the page.
 func Wrap(text string, n int) []string {
 	var lines []string
 	line := ""
@@ -42,8 +42,8 @@ func Wrap(text string, n int) []string {
 	return lines
 }
 
-// Clean makes others' words safe to print: what a system answers must not move
-// the cursor. A blank stands for each character that would.
+// Clean makes external text safe to print, so that a system's answer cannot move
+// the cursor. It replaces control characters by blanks.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError {
@@ -63,8 +63,8 @@ func Cut(s string, n int) string {
 	return string([]rune(s)[:max(n-len(dots), 0)]) + dots[:min(max(n, 0), len(dots))]
 }
 
-// CutMiddle shortens s to n columns in its middle: names of partitions and of
-// gauges differ at their ends.
+// CutMiddle shortens s to n columns in its middle, because names of partitions and
+// of gauges differ at their ends.
 func CutMiddle(s string, n int) string {
 	if s = Clean(s); Width(s) <= n {
 		return s

@@ -15,7 +15,7 @@ import (
 	"carronade/measure"
 )
 
-// A screen is a small terminal: text, \r, \n, cursor up, erase to the end of
+// A screen emulates a small terminal: text, \r, \n, cursor up, erase to the end of
 // the line and of the screen, and colors. Anything else fails the test.
 type screen struct {
 	t        *testing.T
@@ -57,7 +57,7 @@ func (s *screen) Write(p []byte) (int, error) {
 				s.rows = s.rows[:s.row+1]
 			case 'm':
 			default:
-				s.t.Errorf("an escape that this terminal does not know: %q", string(runes[i:j+1]))
+				s.t.Errorf("an unsupported escape sequence: %q", string(runes[i:j+1]))
 			}
 			i = j
 		default:
@@ -90,7 +90,7 @@ func times(d time.Duration, n uint64) *measure.Histogram {
 	return h
 }
 
-// snapshot is second i of a run of 20 s.
+// snapshot is the snapshot after second i of a run of 20 s.
 func snapshot(i int) load.Snapshot {
 	at := time.Duration(i) * time.Second
 	n := uint64(50_000)
@@ -121,7 +121,7 @@ measurement   3 s   17 s left
   50 k/s acked   4.77 MiB/s   150,000 acked
   response p50 3 ms   p99 3 ms   max 9 ms
   42 in flight   nothing failed`
-	// A sparkline takes the rest of its line.
+	// A sparkline fills its line.
 	want = strings.Replace(want, "150,000 acked", "150,000 acked   ███", 1)
 	if diff := cmp.Diff(want, scr.String()); diff != "" {
 		t.Error(diff)
@@ -144,21 +144,20 @@ measurement   4 s   16 s left
 	w.Say("warning: leader of bench-0 moved")
 	w.Show(snapshot(5))
 	if got := scr.String(); !strings.HasPrefix(got, "$ carronade run\nwarning: leader of bench-0 moved\nmeasurement   5 s") {
-		t.Errorf("words stand above the status:\n%s", got)
+		t.Errorf("a message is not above the status:\n%s", got)
 	}
 	w.Close()
 	w.Close()
 	w.Show(snapshot(6))
 	if diff := cmp.Diff("$ carronade run\nwarning: leader of bench-0 moved", scr.String()); diff != "" {
-		t.Errorf("something was left behind:\n%s", diff)
+		t.Errorf("the status was not erased:\n%s", diff)
 	}
 	if scr.row != 2 || scr.col != 0 {
 		t.Errorf("the cursor is left in row %d, column %d", scr.row, scr.col)
 	}
 }
 
-// On any width no line breaks, and a narrower terminal than before is left
-// clean.
+// At any width no line wraps, and the status is erased completely.
 func TestWidths(t *testing.T) {
 	for columns := 12; columns < 160; columns++ {
 		scr := &screen{t: t, columns: columns}
@@ -179,12 +178,12 @@ func TestWidths(t *testing.T) {
 		}
 		w.Close()
 		if got := scr.String(); got != "" {
-			t.Fatalf("%d columns: left behind: %q", columns, got)
+			t.Fatalf("%d columns: not erased: %q", columns, got)
 		}
 	}
 }
 
-func TestMovesUpByWhatANarrowerTerminalBroke(t *testing.T) {
+func TestNarrowedTerminal(t *testing.T) {
 	columns := 80
 	var out bytes.Buffer
 	w := New(&out, Terminal{Rewrite: true, Color: true, Columns: func() int { return columns }})
@@ -192,14 +191,15 @@ func TestMovesUpByWhatANarrowerTerminalBroke(t *testing.T) {
 	out.Reset()
 	columns = 30
 	w.Close()
-	// The lines had 22, 43, 41 and 33 columns and take 1, 2, 2 and 2 rows now.
+	// The lines have 22, 43, 41 and 33 columns, so they now take 1, 2, 2 and 2
+	// rows.
 	if diff := cmp.Diff("\r\x1b[7A\x1b[J", out.String()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// The bytes of one redraw: one write, no place blank in between, no cursor
-// hidden.
+// The bytes of one redraw: one write, nothing blanked in between, and the cursor
+// never hidden.
 func TestBytesOfARedraw(t *testing.T) {
 	writes := &counting{}
 	w := New(writes, Terminal{Rewrite: true, Color: true, Columns: func() int { return 60 }})
@@ -279,7 +279,7 @@ func TestPlainLines(t *testing.T) {
 				t.Error(diff)
 			}
 			if strings.Contains(out.String(), "\x1b") {
-				t.Error("ANSI where there is no terminal")
+				t.Error("ANSI codes without a terminal")
 			}
 		})
 	}
@@ -306,7 +306,7 @@ func TestDetect(t *testing.T) {
 	}{
 		{"nothing set", nil, false},
 		{"UTF-8", map[string]string{"LANG": "en_US.UTF-8"}, false},
-		{"as some write it", map[string]string{"LC_ALL": "C.utf8", "LANG": "C"}, false},
+		{"another spelling of UTF-8", map[string]string{"LC_ALL": "C.utf8", "LANG": "C"}, false},
 		{"C", map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}, true},
 		{"an old locale", map[string]string{"LANG": "de_DE.ISO-8859-1"}, true},
 	}

@@ -11,22 +11,22 @@ import (
 	"carronade/units"
 )
 
-// history is how many intervals the sparkline looks back, at most.
+// maxRates is the maximum number of intervals in the sparkline.
 const history = 60
 
-// A status is what there is to show of a run, as pieces in the order of their
-// importance: what does not fit is left out from the end.
+// A status contains the pieces of text to show about a run, most important first.
+// If they do not fit, the last ones are left out.
 type status struct {
 	head  []string // phase, time, time left
 	rate  []string
 	times []string
 	state []string
-	bad   []string // failures and the like; empty when there are none
+	bad   []string // failures and similar counts; empty if there are none
 	rates []float64
 }
 
-// rateOf says what the rates count, as far as can be seen from a run in
-// progress. Where nothing is acknowledged no batch is ever answered.
+// rateOf is what the rates count, as far as a run in progress shows it. If nothing
+// is acknowledged, no batch is ever answered.
 func rateOf(s *load.Snapshot) (name string, events uint64) {
 	switch {
 	case s.Total.Sent == 0 && s.Total.Consumed > 0:
@@ -44,8 +44,8 @@ func perSecond(n uint64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// read makes the pieces of a snapshot. rates are those of the intervals
-// before, oldest first.
+// statusOf makes the status of a snapshot. rates are those of the intervals so far,
+// oldest first.
 func read(s *load.Snapshot, rates []float64) status {
 	name, n := rateOf(s)
 	length := s.Interval.Length()
@@ -89,7 +89,7 @@ func read(s *load.Snapshot, rates []float64) status {
 	switch {
 	case name == "consumed" && s.Interval.LagEvents >= 0:
 		st.state = []string{units.FormatCount(uint64(s.Interval.LagEvents)) + " behind"}
-	case name == "acked": // of what nobody acknowledges, nothing is in flight
+	case name == "acked": // without acknowledgement nothing is in flight
 		st.state = []string{units.FormatCount(s.Interval.InFlight) + " in flight"}
 	}
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func read(s *load.Snapshot, rates []float64) status {
 	return st
 }
 
-// roundLeft rounds what is left to what a person can use of it.
+// roundLeft rounds the time left for display.
 func roundLeft(d time.Duration) time.Duration {
 	if d > 10*time.Second {
 		return d.Round(time.Second)
@@ -130,8 +130,8 @@ func (st *status) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// lines is the status for a terminal of so many columns, of which the last
-// stays free: a character there makes some terminals begin a new line.
+// lines is the status for a terminal of this many columns. The last column stays
+// free, because a character there makes some terminals begin a new line.
 func (st *status) lines(columns int, style layout.Style) []string {
 	room := max(columns-1, 10)
 	out := []string{style.Paint(layout.Bold, fit(st.head, room))}
@@ -156,8 +156,7 @@ func (st *status) lines(columns int, style layout.Style) []string {
 	return append(out, "  "+style.Paint(layout.Dim, state)+style.Paint(layout.Red, rest))
 }
 
-// fit joins pieces as long as they fit; the first is cut when even that is too
-// long.
+// fit joins as many pieces as fit; the first is cut if even that is too long.
 func fit(pieces []string, room int) string {
 	out := ""
 	for i, p := range pieces {
@@ -176,7 +175,7 @@ func fit(pieces []string, room int) string {
 	return out
 }
 
-// remember appends a rate, within bounds.
+// appendRate appends a rate and drops the oldest if there are too many.
 func remember(rates []float64, r float64) []float64 {
 	if math.IsNaN(r) || math.IsInf(r, 0) {
 		r = 0

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/term"
 )
 
-// Detect says what a file is to a watcher and to a report. getenv is
-// os.Getenv; NO_COLOR (https://no-color.org), TERM and the locale count.
+// Detect returns a file's capabilities for watchers and reports. getenv is
+// os.Getenv; it is asked for NO_COLOR (https://no-color.org), TERM and the locale.
 func Detect(f *os.File, getenv func(string) string) Terminal {
 	fd := int(f.Fd())
 	tty := term.IsTerminal(fd)
-	// The old Windows console takes escapes for text; what understands them
-	// says so in one of these.
+	// The old Windows console prints escape sequences as text; terminals that
+	// support them set one of these.
 	dumb := getenv("TERM") == "dumb" ||
 		runtime.GOOS == "windows" && getenv("WT_SESSION") == "" && getenv("TERM") == ""
 	return Terminal{
@@ -31,9 +31,8 @@ func Detect(f *os.File, getenv func(string) string) Terminal {
 	}
 }
 
-// utf8Locale says whether block characters can be expected to arrive. Where
-// nothing is set they can: that is a container or a pipeline, and what reads
-// those knows UTF-8.
+// utf8Locale reports whether block characters can be shown. If no locale is set
+// they can: that is usual in containers and pipelines, whose readers support UTF-8.
 func utf8Locale(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToUpper(getenv(name)); v != "" {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal returns the near end of a new pseudo terminal.
+// openTerminal returns the terminal side of a new pseudo terminal.
 func openTerminal(t *testing.T, columns uint16) *os.File {
 	t.Helper()
 	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

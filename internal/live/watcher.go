@@ -11,37 +11,37 @@ import (
 	"carronade/load"
 )
 
-// A Terminal says what a watcher writes to.
+// A Terminal describes the output of a watcher.
 type Terminal struct {
-	Rewrite bool       // lines can be rewritten in place; else a plain line an interval
+	Rewrite bool       // lines can be rewritten in place; otherwise a plain line per interval
 	Color   bool       // ANSI colors are wanted
 	ASCII   bool       // block characters may not be shown
-	Columns func() int // its width now; nil or 0: 80
+	Columns func() int // current width; nil or 0: 80
 }
 
-// redraw is how often the status is rewritten at most: intervals may be
-// shorter than an eye is fast.
+// redraw is the minimum time between updates of the status: intervals may be too
+// short to be readable.
 const redraw = 100 * time.Millisecond
 
-// A Watcher shows the snapshots of one run. Its methods may be called from
-// several goroutines. A nil Watcher is quiet. Errors of writing are dropped:
-// a run does not end because nobody watches.
+// A Watcher shows the snapshots of one run. It is safe for concurrent use. A nil
+// Watcher shows nothing. Write errors are ignored: a run does not end because its
+// output is closed.
 type Watcher struct {
 	mu     sync.Mutex
 	w      io.Writer
 	t      Terminal
 	rates  []float64
-	shown  []string // lines that stand on the terminal now
+	shown  []string // lines currently on the terminal
 	drawn  bool
-	at     time.Duration // of the newest status drawn
+	at     time.Duration // of the last status drawn
 	closed bool
 }
 
 // New returns a watcher that writes to w, which is stderr by convention.
 func New(w io.Writer, t Terminal) *Watcher { return &Watcher{w: w, t: t} }
 
-// Show shows the newest snapshot. It returns at once but for the writing, and
-// keeps nothing of the snapshot.
+// Show shows the newest snapshot. It blocks only for writing, and does not retain
+// the snapshot.
 func (w *Watcher) Show(s load.Snapshot) {
 	if w == nil {
 		return
@@ -65,8 +65,8 @@ func (w *Watcher) Show(s load.Snapshot) {
 	w.draw(st.lines(w.columns(), layout.Style{Color: w.t.Color, ASCII: w.t.ASCII}))
 }
 
-// Phase shows what is being done while there are no intervals: connecting,
-// reading back.
+// Phase shows the current activity while there are no intervals, such as connecting
+// or reading back.
 func (w *Watcher) Phase(text string) {
 	if w == nil {
 		return
@@ -83,7 +83,7 @@ func (w *Watcher) Phase(text string) {
 	}
 }
 
-// Say writes a line of words above the status.
+// Message writes a line above the status.
 func (w *Watcher) Say(text string) {
 	if w == nil {
 		return
@@ -95,13 +95,13 @@ func (w *Watcher) Say(text string) {
 		return
 	}
 	shown := w.shown
-	io.WriteString(w.w, w.erase()+text+"\n") //nolint:errcheck // nobody watches
+	io.WriteString(w.w, w.erase()+text+"\n") //nolint:errcheck // output is closed
 	w.shown = nil
 	w.draw(shown)
 }
 
-// Close takes the status off the terminal. What is shown or said after it does
-// not come back in place.
+// Close removes the status from the terminal. Later snapshots and phases are not
+// shown, and later messages are plain lines.
 func (w *Watcher) Close() {
 	if w == nil {
 		return
@@ -109,15 +109,15 @@ func (w *Watcher) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.shown) > 0 {
-		io.WriteString(w.w, w.erase()) //nolint:errcheck // nobody watches
+		io.WriteString(w.w, w.erase()) //nolint:errcheck // output is closed
 		w.shown = nil
 	}
 	w.closed = true
 }
 
-// draw replaces what is shown, in one write: up to the first line, each line
-// over the old one and erased from its end on, and whatever is left below. No
-// place is ever blank in between, so nothing flickers.
+// draw replaces the status in one write: it moves up to the first line, overwrites
+// each line and erases its rest, then erases everything below. Nothing is blank in
+// between, so nothing flickers.
 func (w *Watcher) draw(lines []string) {
 	var b strings.Builder
 	b.WriteString(w.up())
@@ -126,15 +126,15 @@ func (w *Watcher) draw(lines []string) {
 		b.WriteString("\x1b[K\n")
 	}
 	b.WriteString("\x1b[J")
-	io.WriteString(w.w, b.String()) //nolint:errcheck // nobody watches
+	io.WriteString(w.w, b.String()) //nolint:errcheck // output is closed
 	w.shown = append(w.shown[:0], lines...)
 }
 
-// erase is what takes the shown lines away.
+// erase is the sequence that removes the status.
 func (w *Watcher) erase() string { return w.up() + "\x1b[J" }
 
-// up moves to the start of the first line shown. A terminal that was made
-// narrower has broken long lines in two, which count as what they take now.
+// up is the sequence that moves to the start of the status. If the terminal has
+// become narrower, long lines take several rows.
 func (w *Watcher) up() string {
 	columns := w.columns()
 	rows := 0

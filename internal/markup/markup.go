@@ -1,10 +1,9 @@
-// Package markup writes XML and HTML, element by element. It answers for
-// escaping: what a report holds are others' words, and none of them may become
-// markup. It refuses to know what is written.
-//
-// Its invariant: text and the values of attributes reach the output through
-// Text and Open alone, which escape; what is not escaped (Raw) is a constant of
-// this program or its own output.
+// Package markup writes XML and HTML, element by element. It is responsible for
+// escaping: a report contains external text, which must never become markup. It
+// does not know what is written.
+// Its invariant: text and attribute values reach the output only through functions
+// that escape. Unescaped text (Raw) is a constant of this program or its own
+// output.
 package markup
 
 import (
@@ -14,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Writer collects markup. Its zero value is empty and ready. It has one
-// owner.
+// A Writer collects markup. Its zero value is ready to use. It is not safe for
+// concurrent use.
 type Writer struct {
 	b    bytes.Buffer
 	open []string
@@ -35,7 +34,7 @@ func (w *Writer) Empty(tag string, attributes ...string) {
 	w.b.WriteString("/>")
 }
 
-// Void writes one of HTML's elements that have no end, such as meta.
+// Void writes an HTML element without an end tag, such as meta.
 func (w *Writer) Void(tag string, attributes ...string) {
 	w.tag(tag, attributes)
 	w.b.WriteByte('>')
@@ -62,10 +61,10 @@ func (w *Writer) Close() {
 	w.open = w.open[:n]
 }
 
-// Line breaks the line, for those who read the source.
+// Line breaks the line, to make the source readable.
 func (w *Writer) Line() { w.b.WriteByte('\n') }
 
-// Element writes an element that holds text alone.
+// Element writes an element that contains only text.
 func (w *Writer) Element(tag, text string, attributes ...string) {
 	w.Open(tag, attributes...)
 	w.Text(text)
@@ -73,10 +72,10 @@ func (w *Writer) Element(tag, text string, attributes ...string) {
 }
 
 // Text writes text, escaped for content and for attributes in double quotes.
-// What XML 1.0 has no place for (control characters, what is no UTF-8) becomes
-// U+FFFD, so that one odd byte in an error text cannot make a picture
-// unreadable. So do the characters that turn the direction of text around: they
-// make words read as what they are not.
+// Characters that XML 1.0 does not allow (control characters, invalid UTF-8) become
+// U+FFFD, so that one invalid byte in an error text cannot make a picture
+// unreadable. So do characters that change the direction of text, because they make
+// text misleading.
 func (w *Writer) Text(s string) {
 	last := 0
 	for i := 0; i < len(s); {
@@ -108,17 +107,17 @@ func (w *Writer) Text(s string) {
 	w.b.WriteString(s[last:])
 }
 
-// Raw writes markup of the program's own as it is.
+// Raw writes the program's own markup unescaped.
 func (w *Writer) Raw(s string) { w.b.WriteString(s) }
 
-// Bytes is what was written. It stays the Writer's.
+// Bytes is the written markup. It remains owned by the Writer.
 func (w *Writer) Bytes() []byte { return w.b.Bytes() }
 
-// String is what was written.
+// String is the written markup.
 func (w *Writer) String() string { return w.b.String() }
 
-// Number prints a coordinate with at most one place: a tenth of a pixel is
-// below what anybody sees, and there are thousands of them.
+// Number prints a coordinate with at most one decimal: smaller differences are not
+// visible, and there are thousands of coordinates.
 func Number(v float64) string { return string(AppendNumber(nil, v)) }
 
 // AppendNumber appends a coordinate.
@@ -132,7 +131,7 @@ func AppendNumber(b []byte, v float64) []byte {
 	return b
 }
 
-// ID makes an identifier of letters, digits and dashes of any text.
+// ID makes an identifier of letters, digits and dashes from any text.
 func ID(s string) string {
 	var b strings.Builder
 	dash := false

@@ -8,12 +8,12 @@ import (
 
 func TestText(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"words", "p99 = 1.2 ms", "p99 = 1.2 ms"},
+		{"plain text", "p99 = 1.2 ms", "p99 = 1.2 ms"},
 		{"markup", `<b a="1" c='2'>&amp;</b>`, "&lt;b a=&#34;1&#34; c=&#39;2&#39;&gt;&amp;amp;&lt;/b&gt;"},
 		{"lines and tabs stay", "a\n\tb", "a\n\tb"},
 		{"control characters", "a\x00\x1b[31m\x7f\u0085", "a\uFFFD\uFFFD[31m\uFFFD\uFFFD"},
 		{"no UTF-8", "a\xff\xfeb", "a\uFFFD\uFFFDb"},
-		{"text turned around", "a\u202eb\u2066c", "a\uFFFDb\uFFFDc"},
+		{"changed text direction", "a\u202eb\u2066c", "a\uFFFDb\uFFFDc"},
 		{"other scripts", "grün 日本 🙂", "grün 日本 🙂"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestNumberAndID(t *testing.T) {
 	}
 }
 
-// Whatever others say, what is written is XML with one element and that text.
+// Any text results in XML with one element and that text.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "plain", `]]><script>"'&`, "\x00\xff\u202e\ufffe", "a\r\nb"} {
 		f.Add(s)
@@ -65,7 +65,7 @@ func FuzzText(f *testing.F) {
 			} `xml:",any"`
 		}
 		if err := xml.Unmarshal([]byte(w.String()), &got); err != nil {
-			t.Fatalf("%q is no XML: %v", w.String(), err)
+			t.Fatalf("%q is not XML: %v", w.String(), err)
 		}
 		if len(got.Inside) > 0 || got.Text != got.B && !strings.ContainsAny(s, "\r\n\t") {
 			t.Fatalf("%q reads as %+v", w.String(), got)

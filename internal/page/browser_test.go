@@ -20,8 +20,7 @@ const ready = `document.documentElement.dataset.ready !== undefined`
 
 func TestInABrowser(t *testing.T) {
 	b := browsertest.Start(t)
-	// Opening is what takes time on a busy machine, so one page is pressed
-	// everywhere.
+	// Opening a page is slow on a busy machine, so the subtests share one page.
 	shared := b.Open(t, file(t, measured("a", 60, 1)), browsertest.View{})
 	shared.Until(`document.documentElement.dataset.drawn === "all"`)
 	desktop := func(t *testing.T) *browsertest.Tab {
@@ -37,26 +36,26 @@ func TestInABrowser(t *testing.T) {
 		got := eval(tab, `document.querySelector("#f-throughput .tip").textContent`)
 		for _, want := range []string{"around 30.5 s", "offered1 k/s", "sent1 k/s", "acked9"} {
 			if !strings.Contains(got, want) {
-				t.Errorf("read under the pointer: got %q, want %q in it", got, want)
+				t.Errorf("values at the pointer: got %q, want %q in it", got, want)
 			}
 		}
 		if got := browsertest.Eval[int](tab, `document.querySelectorAll("#f-response .cross").length`); got != 1 {
-			t.Errorf("cross-hairs in the neighbour: got %d, want 1", got)
+			t.Errorf("cross-hairs in the other picture: got %d, want 1", got)
 		}
 		tab.Check()
 	})
 
-	t.Run("a map reads its cells", func(t *testing.T) {
+	t.Run("the pointer reads a map's cells", func(t *testing.T) {
 		tab := desktop(t)
 		hover(tab, "end-to-end-map", 0.51)
 		got := eval(tab, `document.querySelector("#f-end-to-end-map .tip").textContent`)
 		if !strings.Contains(got, "30 s to 31 s") || !strings.Contains(got, "in the whole column100") {
-			t.Errorf("read in the map: got %q, want the second and its hundred", got)
+			t.Errorf("values in the map: got %q, want the interval of a second and its count of 100", got)
 		}
 		tab.Check()
 	})
 
-	t.Run("freezes and stalls are drawn apart", func(t *testing.T) {
+	t.Run("freezes and stalls are drawn differently", func(t *testing.T) {
 		d := measured("f", 60, 1)
 		d.Stall = report.Stall{LongestS: 6, LongestAtS: 20}
 		d.Freezes = report.Freezes{Count: 2, Longest: []report.Freeze{{AtS: 21, LengthS: 3}, {AtS: 50, LengthS: 0.02}}}
@@ -68,8 +67,8 @@ func TestInABrowser(t *testing.T) {
 			const low = all(".bar").map((p) => p.getBBox().y > 100);
 			return [all(".stall").length, all(".freeze").length, fills.length, low.join(" ")].join(", ");
 		})()`)
-		if want := "1, 2, 2, false true true"; got != want { // the stall's edge at the top, the freezes' at the bottom
-			t.Errorf("stalls, freezes, colors and where their edges are: got %s, want %s", got, want)
+		if want := "1, 2, 2, false true true"; got != want { // the stall's edge is at the top, the freezes' edges at the bottom
+			t.Errorf("stalls, freezes, colors and positions of edges: got %s, want %s", got, want)
 		}
 		press := `document.querySelectorAll("#f-throughput .legend li:not([data-s]) button[aria-pressed]").length`
 		if got := browsertest.Eval[int](tab, press); got != 0 {
@@ -113,18 +112,18 @@ func TestInABrowser(t *testing.T) {
 		tab.Check()
 	})
 
-	t.Run("the keyboard does it all", func(t *testing.T) {
+	t.Run("the keyboard", func(t *testing.T) {
 		tab := desktop(t)
-		// Drawn anew a frame after the whole run was asked for again.
+		// It is redrawn one frame after the click on "Whole run".
 		tab.Until(`[...document.querySelectorAll("#f-response .label.middle")].some((e) => e.textContent === "40 s")`)
-		tab.Do(chromedp.Focus(chromedp.CSS("#f-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight)) // the pointer may rest somewhere
+		tab.Do(chromedp.Focus(chromedp.CSS("#f-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight)) // start from Home: the pointer may have selected a position
 		said := `document.getElementById("said").textContent`
 		if got := eval(tab, said); !strings.HasPrefix(got, "around 1.5 s: p50 ") || !strings.Contains(got, "max ") {
-			t.Errorf("said: got %q, want the values around 1.5 s", got)
+			t.Errorf("announced: got %q, want the values around 1.5 s", got)
 		}
 		tab.Do(chromedp.KeyEvent(kb.End))
 		if got := eval(tab, said); !strings.HasPrefix(got, "around 59.5 s") {
-			t.Errorf("said at the end: got %q", got)
+			t.Errorf("announced at the end: got %q", got)
 		}
 		tab.Do(chromedp.KeyEvent("+"))
 		tab.Until(`document.getElementById("shown").textContent !== "the whole run"`)
@@ -163,7 +162,7 @@ func TestInABrowser(t *testing.T) {
 		}
 	})
 
-	t.Run("on a phone nothing is wider than it", func(t *testing.T) {
+	t.Run("on a phone nothing exceeds the width", func(t *testing.T) {
 		tab := desktop(t)
 		tab.Look(browsertest.View{Width: 390, Height: 844, Touch: true})
 		tab.Until(`document.documentElement.clientWidth === 390 && [...document.querySelectorAll(".plot svg")].every((s) => s.getAttribute("width") < 390 || s.getBoundingClientRect().top > 1300)`)
@@ -186,7 +185,7 @@ func TestInABrowser(t *testing.T) {
 		tab.Check()
 	})
 
-	t.Run("both languages print the same", func(t *testing.T) {
+	t.Run("the script and the program format numbers alike", func(t *testing.T) {
 		tab := desktop(t)
 		units := []picture.Unit{
 			picture.Plain, picture.Seconds, picture.Micros, picture.PerSecond, picture.Events, picture.Bytes,
@@ -207,12 +206,12 @@ func TestInABrowser(t *testing.T) {
 	t.Run("without script", func(t *testing.T) {
 		tab := b.Open(t, file(t, measured("a", 20, 1)), browsertest.View{NoScript: true})
 		if got := browsertest.Eval[int](tab, `document.querySelectorAll(".plot svg .line").length`); got < 20 {
-			t.Errorf("lines in the still pictures: got %d, want those of all", got)
+			t.Errorf("lines in the static pictures: got %d, want those of all", got)
 		}
 		tab.Check()
 	})
 
-	t.Run("others' words run nowhere", func(t *testing.T) {
+	t.Run("external text is never executed", func(t *testing.T) {
 		for _, n := range []int{1, 2} {
 			tab := b.Open(t, file(t, nastyAnd(n)...), browsertest.View{})
 			tab.Until(`document.documentElement.dataset.drawn === "all"`)
@@ -220,7 +219,7 @@ func TestInABrowser(t *testing.T) {
 				hover(tab, f, 0.51)
 			}
 			if got := browsertest.Eval[bool](tab, `globalThis.harmed === undefined && document.querySelectorAll("img").length === 0`); !got {
-				t.Error("others' words became markup")
+				t.Error("external text became markup")
 			}
 			tab.Check()
 		}
@@ -232,20 +231,20 @@ func TestInABrowser(t *testing.T) {
 		hover(tab, "throughput", 0.25)
 		got := eval(tab, `document.querySelector("#f-throughput .tip").textContent`)
 		if !strings.Contains(got, "first: acked") || !strings.Contains(got, "second: acked") {
-			t.Errorf("read of several: got %q, want both", got)
+			t.Errorf("values of several reports: got %q, want both", got)
 		}
 		tab.Check()
 	})
 
 	t.Run("an hour opens", func(t *testing.T) {
 		tab := b.Open(t, file(t, measured("a", 3600, 1)), browsertest.View{})
-		t.Logf("an hour of 3,600 intervals is there to be worked with after %.0f ms", opened(tab))
+		t.Logf("an hour of 3,600 intervals is usable after %.0f ms", opened(tab))
 		tab.Check()
 	})
 }
 
-// opened is how long a page took from the start of loading to a value read in
-// a picture, in ms.
+// opened is the time in ms from the start of loading a page to reading a value in a
+// picture.
 func opened(tab *browsertest.Tab) float64 {
 	tab.Until(ready)
 	return browsertest.Eval[float64](tab, `(() => {
@@ -256,7 +255,7 @@ func opened(tab *browsertest.Tab) float64 {
 	})()`)
 }
 
-// An hour of intervals is to be worked with within a second.
+// A page of an hour of intervals must be usable within a second.
 func BenchmarkAnHourOpens(bench *testing.B) {
 	const within = 1000 // ms
 	b := browsertest.Start(bench)
@@ -271,20 +270,20 @@ func BenchmarkAnHourOpens(bench *testing.B) {
 	}
 }
 
-// hover moves the pointer to a part of a picture's plot.
+// hover moves the pointer to a fraction of the width of a picture's plot.
 func hover(tab *browsertest.Tab, figure string, at float64) {
 	show(tab, figure)
 	x, y := place(tab, figure, at)
 	tab.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
 }
 
-// show brings a picture into sight, where it is drawn.
+// show scrolls to a picture, which is then drawn.
 func show(tab *browsertest.Tab, figure string) {
 	tab.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector("#f-%s .plot").scrollIntoView({block: "center", behavior: "instant"})`, figure)))
 	tab.Until(fmt.Sprintf(`document.querySelector("#f-%s .plot > svg clipPath rect") !== null`, figure))
 }
 
-// drag chooses a stretch.
+// drag selects a stretch of time.
 func drag(tab *browsertest.Tab, figure string, from, to float64) {
 	hover(tab, figure, from)
 	x, y := place(tab, figure, from)

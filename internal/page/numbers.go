@@ -115,7 +115,7 @@ func (p *page) rest() {
 		p.fold("The report"+of+" as text", func() {
 			var b bytes.Buffer
 			if err := d.Text(&b, layout.Style{}); err != nil {
-				return // a buffer returns no error
+				return // a buffer returns no errors
 			}
 			p.Element("pre", b.String(), "tabindex", "0")
 		})

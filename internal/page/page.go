@@ -44,7 +44,7 @@ var style = sync.OnceValue(func() string {
 		picture.Rules() + "\n" + sheet
 })
 
-// policy allows the page's own style and script, and nothing else: no connection, no frame, no
+// policy allows only the page's own style and script: no connection, no frame, no
 // other script, and no text as markup.
 func policy() string {
 	hash := func(s string) string {
@@ -74,7 +74,7 @@ func Write(w io.Writer, ds ...*report.Document) error {
 	return nil
 }
 
-// A page is being written.
+// A page is a page under construction.
 type page struct {
 	markup.Writer
 	ds    []*report.Document

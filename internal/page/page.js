@@ -1,7 +1,7 @@
 'use strict';
-// The pictures of a report, alive. Everything is drawn from the data that the
-// page holds, in the reader's width; nothing is fetched, and others' words only
-// ever become text nodes.
+// The interactive pictures of a report. Everything is drawn from the page's data at
+// the window's width. Nothing is fetched, and external text only becomes text
+// nodes.
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   const NS = 'http://www.w3.org/2000/svg';
@@ -21,9 +21,9 @@
     return e;
   }
 
-  // --- Numbers in words, as the program prints them ---
+  // --- Number formats, the same as in the program ---
 
-  // Three significant digits without closing zeros, and no exponent.
+  // Three significant digits without trailing zeros or exponent.
   function digits(v) {
     const s = v.toPrecision(3), n = Number(s);
     if (n !== 0 && Math.abs(n) < 1e-6) return s;
@@ -91,7 +91,7 @@
     const ten = 10 ** Math.floor(Math.log10(raw));
     return ([1, 2, 5].find((m) => m * ten >= raw * (1 - 1e-9)) || 10) * ten;
   }
-  // Units of others, as long as they are, stand beside the axis once.
+  // External units may be long and appear only once, beside the axis.
   const OWN = ['s', 'us', '/s', 'events', 'bytes', 'bytes/s', '%', 'percentile'];
   function ticks(axis, log, lo, hi, n) {
     n = Math.max(n, 2);
@@ -138,7 +138,7 @@
     return { lo, hi, to: (v) => a + (f(v) - l) / r * (b - a), from: (p) => g(l + (p - a) / (b - a) * r) };
   }
 
-  // after: the first index whose x is at least v.
+  // after is the first index whose x is at least v.
   function after(xs, v) {
     let lo = 0, hi = xs.length;
     while (lo < hi) {
@@ -153,7 +153,7 @@
   }
   const px = (v) => Math.round(v * 10) / 10;
 
-  // --- What all pictures over time share ---
+  // --- Shared state of the pictures over time ---
 
   const views = [];
   const whole = [Infinity, -Infinity];
@@ -183,7 +183,7 @@
     shown.textContent = lo === whole[0] && hi === whole[1] ? 'the whole run' : format(lo, 's') + ' to ' + format(hi, 's');
     redraw();
   }
-  // Closer or further by a factor, around what is being read or the middle.
+  // zoomBy zooms by a factor, around the cross-hair or the middle.
   function zoomBy(k) {
     const c = at !== null && at >= range[0] && at <= range[1] ? at : (range[0] + range[1]) / 2;
     zoom(c - (c - range[0]) * k, c + (range[1] - c) * k);
@@ -250,8 +250,8 @@
       this.figure.querySelector('.legend').append(li);
     }
 
-    // unpack makes rows and counts of what is sent as differences: when the map
-    // is drawn, since opening a page should not wait for it.
+    // unpack decodes the rows, which are stored as differences. It runs when the
+    // map is drawn, so that opening the page does not wait for it.
     unpack() {
       const h = this.f.heat;
       if (h.mids) return;
@@ -268,7 +268,7 @@
       h.mids = h.columns.map((c) => (c.from + c.to) / 2);
     }
 
-    // domains finds what both axes show: of the values within the zoom.
+    // domains computes the ranges of both axes, from the values within the zoom.
     domains() {
       const f = this.f;
       let [xlo, xhi] = f.shared ? range : [Infinity, -Infinity];
@@ -306,9 +306,9 @@
 
     draw() {
       this.stale = false;
-      this.tip.hidden = true; // where it stood may be outside now
+      this.tip.hidden = true; // its position may be outside now
       if (this.f.heat) this.unpack();
-      // Asking for the width would lay the page out anew for each picture.
+      // Reading the width here would cause a new layout for each picture.
       const f = this.f, w = Math.max(this.width, 240), narrow = w < 480;
       const left = narrow ? 62 : 84, height = f.heat ? (narrow ? 240 : 300) : (narrow ? 190 : 240);
       const box = { x: left, y: 20, w: w - left - (narrow ? 6 : 16), h: height };
@@ -332,7 +332,8 @@
         else {
           const wide = Math.max(px(b - a), kind === 2 ? 2 : 1);
           const area = (cls, y, high) => line(cls, 'M' + px(a) + ' ' + y + 'h' + wide + 'v' + high + 'h' + -wide + 'z');
-          // The edges of a stall and a freeze are seen also where one is within the other.
+          // The edges of a stall and a freeze are visible even if one is within the
+          // other.
           area(['band', 'stall', 'freeze'][kind], box.y + (kind === 2 ? 4 : 0), box.h - (kind === 2 ? 4 : 0));
           if (kind === 1) area('bar f0', box.y, 4);
           if (kind === 2) area('bar f1', below - 4, 4);
@@ -365,8 +366,8 @@
       this.svg.setAttribute('viewBox', '0 0 ' + w + ' ' + h);
       this.svg.setAttribute('width', w);
       this.svg.setAttribute('height', h);
-      // The still picture's words stay, as the description of what is pressed;
-      // a title would pop up over what is read.
+      // Keep the static picture's description for the focused element, but not its
+      // title, which would appear as a tooltip.
       const words = this.svg.querySelector('desc');
       this.svg.removeAttribute('aria-labelledby');
       this.svg.setAttribute('aria-hidden', 'true');
@@ -401,8 +402,8 @@
       return d;
     }
 
-    // points makes a path. Those that share a column of pixels are joined by
-    // the first, the extremes and the last of them.
+    // points makes a path. Points in the same column of pixels are reduced to the
+    // first, the extremes and the last.
     points(s) {
       const xs = data.xs[s.x], first = Math.max(after(xs, this.x.lo) - 1, 0), last = Math.min(after(xs, this.x.hi) + 1, xs.length);
       const many = last - first > 2 * this.box.w, all = [];
@@ -443,7 +444,7 @@
       return { d, at: all };
     }
 
-    // heat draws cells, columns of less than three pixels joined.
+    // heat draws the cells, and joins columns narrower than three pixels.
     heat() {
       const h = this.f.heat, most = Math.max(Math.floor(this.box.w / 3), 1), step = (this.x.hi - this.x.lo) / most;
       const cols = [];
@@ -475,7 +476,7 @@
 
     // --- Reading values ---
 
-    // cross shows where is being read.
+    // cross shows the cross-hair at x.
     cross(x) {
       this.at = x;
       if (!this.over) return;
@@ -489,8 +490,7 @@
       this.over.replaceChildren(...parts);
     }
 
-    // values are the points that are read at x: those nearest, and of steps
-    // the one that holds there.
+    // values are the points at x: the nearest ones and, for steps, the current one.
     values(x) {
       const out = [];
       this.f.series.forEach((s, n) => {
@@ -504,7 +504,7 @@
           if (i < 0 || x > xs[xs.length - 1]) return;
         } else {
           i = nearest(xs, x);
-          // Further away than its neighbours are from each other: there is none here.
+          // Further away than the usual distance between points: no point here.
           const gap = xs.length > 1 ? (xs[xs.length - 1] - xs[0]) / (xs.length - 1) : Infinity;
           if (Math.abs(xs[i] - x) > 1.5 * gap && xs.length > 2) return;
         }
@@ -513,8 +513,8 @@
       return out;
     }
 
-    // told is what stands at x, as rows of words.
-    told(x, y) {
+    // describe is the text of the values at x, in rows.
+    describe(x, y) {
       const f = this.f, h = f.heat;
       if (h) {
         const c = h.columns[nearest(h.mids, x)];
@@ -534,7 +534,7 @@
     }
 
     show(x, y, touch) {
-      const t = this.told(x, y);
+      const t = this.describe(x, y);
       if (!t) { this.tip.hidden = true; return t; }
       const rows = t.rows.map(([s, name, value]) => {
         const row = make('div'), i = svg('svg', { viewBox: '0 0 28 12', width: 28, height: 12 });
@@ -550,7 +550,7 @@
       return t;
     }
 
-    // read moves to x, in this picture or in all of them.
+    // read moves the cross-hair to x, in this picture or in all of them.
     read(x, y, touch) {
       if (this.f.shared) cross(x); else this.cross(x);
       this.at = x;
@@ -562,7 +562,7 @@
       if (this.f.shared) cross(null); else this.cross(null);
     }
 
-    // stops are where arrow keys stop.
+    // stops are the positions for arrow keys.
     stops() {
       if (this.f.heat) return this.f.heat.mids;
       let best = [];
@@ -656,8 +656,8 @@
     b.addEventListener('click', f);
     return b;
   };
-  // The theme: the reader's own until the button is pressed, and then kept
-  // where the browser lets a file keep something.
+  // The theme is the reader's until the button is pressed. The choice is then
+  // stored if the browser allows it for files.
   const themes = ['auto', 'light', 'dark'];
   let theme = 'auto';
   try { theme = localStorage.getItem('carronade-theme') || 'auto'; } catch { /* not allowed here */ }
@@ -690,7 +690,8 @@
     }
     redraw();
   }, { rootMargin: '400px' });
-  // The rest when there is time: for paper, and for who looks for words in it.
+  // The other pictures are drawn when the browser is idle, for printing and for
+  // searching in the page.
   const idle = (f) => globalThis.requestIdleCallback ? requestIdleCallback(f, { timeout: 100 }) : setTimeout(f, 50);
   let waiting = false;
   function whenIdle() {
@@ -725,7 +726,7 @@
     sight.observe(v.plot);
     widths.observe(v.plot);
   }
-  // Those in sight are drawn now and not a frame later: all are measured first.
+  // Visible pictures are drawn now, not a frame later. All are measured first.
   for (const v of views) {
     const r = v.plot.getBoundingClientRect();
     v.width = Math.round(v.plot.clientWidth);
@@ -734,6 +735,6 @@
   for (const v of views) if (v.seen) v.draw();
   root.dataset.ready = String(performance.now());
   whenIdle();
-  // For tests, which compare the words of both languages.
+  // For tests, which compare both implementations.
   globalThis.carronade = Object.freeze({ format });
 })();

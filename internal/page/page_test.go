@@ -17,7 +17,7 @@ import (
 	"carronade/measure"
 )
 
-// measured is a report of so many intervals of a second.
+// measured is a report with this many intervals of a second.
 func measured(id string, seconds int, seed uint64) *report.Document {
 	r := rand.New(rand.NewPCG(seed, 1))
 	d := &report.Document{
@@ -28,7 +28,7 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		Totals: report.Totals{RateOf: report.RateAcked, ElapsedS: float64(seconds), EventsPerS: 990, Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 990}},
 		Phases: []report.Phase{{Name: "measurement", EndS: float64(seconds)}},
 	}
-	whole := measure.NewHistogram()
+	overall := measure.NewHistogram()
 	rss, cpu := report.Gauge{From: "system", Name: "RSS", Unit: "bytes"}, report.Gauge{From: "system", Name: "CPU", Unit: "cores"}
 	for i := range seconds {
 		iv := report.Interval{
@@ -45,21 +45,21 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		text, s := h.EncodeHDR(), measure.Summarize(h, nil, nil)
 		iv.Histograms["response"], iv.Histograms["service"], iv.Histograms["end_to_end"] = text, text, text
 		iv.Response, iv.Service, iv.EndToEnd, iv.SendDelay = s, s, s, s
-		whole.Merge(h)
+		overall.Merge(h)
 		rss.Points = append(rss.Points, report.Point{AtS: float64(i) + 0.99, Value: float64(100<<20 + i<<10)})
 		cpu.Points = append(cpu.Points, report.Point{AtS: float64(i) + 0.99, Value: r.Float64()})
 		d.Intervals = append(d.Intervals, iv)
 	}
-	s := measure.Summarize(whole, nil, nil)
+	s := measure.Summarize(overall, nil, nil)
 	d.Response, d.Service, d.EndToEnd, d.SendDelay = s, s, s, s
 	d.Gauges = []report.Gauge{rss, cpu}
 	return d
 }
 
-// evil are words of others which would do harm if they were taken for more.
+// hostile is external text that would be harmful if it were not escaped.
 const evil = `</script></title></style><script>globalThis.harmed=1</script><img src=x onerror="globalThis.harmed=2">' " & <!-- ]]>`
 
-// nasty has them wherever a report has words.
+// hostileReport has that text in every text of a report.
 func nasty() *report.Document {
 	d := measured("nasty", 8, 7)
 	d.ID, d.Hash, d.Version, d.RunID, d.Target, d.Op, d.Note = evil, evil, evil, evil, evil, evil, evil
@@ -82,7 +82,7 @@ func nasty() *report.Document {
 	return d
 }
 
-// nastyAnd is such a report, and so many in all.
+// hostileReports are n reports, of which the first is hostile.
 func nastyAnd(n int) []*report.Document {
 	out := []*report.Document{nasty()}
 	for len(out) < n {
@@ -111,9 +111,9 @@ func file(t testing.TB, ds ...*report.Document) string {
 
 var tagPattern = regexp.MustCompile(`<(script|img|iframe|object|embed|link|base|form|meta|style)\b[^>]*>`)
 
-// The page has the elements that the program wrote, and no other that could run
-// or load something.
-func TestOthersWordsStayWords(t *testing.T) {
+// The page contains only the program's elements, none of which runs or loads
+// anything else.
+func TestExternalTextIsEscaped(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		ds   []*report.Document
@@ -139,8 +139,8 @@ func TestOthersWordsStayWords(t *testing.T) {
 	}
 }
 
-// Nothing of the page comes from elsewhere.
-func TestNothingFromElsewhere(t *testing.T) {
+// The page refers to no other source.
+func TestNoExternalReferences(t *testing.T) {
 	got := written(t, measured("a", 20, 1))
 	for _, m := range regexp.MustCompile(`(?:\s(?:src|href)=|url\()["']?([^"')> ]*)`).FindAllStringSubmatch(got, -1) {
 		if u := m[1]; u != "" && !strings.HasPrefix(u, "#") && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "'") {
@@ -152,7 +152,7 @@ func TestNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-// What is the page's own is far below a mebibyte; what the hour adds is data.
+// The page without data is far below a mebibyte; a run of an hour adds only data.
 func TestSizes(t *testing.T) {
 	const bound = 1 << 20
 	if got := len(written(t, measured("a", 3, 1))); got > bound/4 {
@@ -167,16 +167,16 @@ func TestSizes(t *testing.T) {
 	t.Logf("an hour: %d bytes, of which data %d", len(hour), end-begin)
 }
 
-func TestWriteFaults(t *testing.T) {
+func TestWriteErrors(t *testing.T) {
 	if err := Write(io.Discard); !errors.Is(err, errNothing) {
-		t.Errorf("a page of nothing: got %v, want %v", err, errNothing)
+		t.Errorf("a page without reports: got %v, want %v", err, errNothing)
 	}
 	want := errors.New("full")
 	if err := Write(broken{want}, measured("a", 3, 1)); !errors.Is(err, want) {
-		t.Errorf("a disk that is full: got %v, want %v", err, want)
+		t.Errorf("a full disk: got %v, want %v", err, want)
 	}
 	if got := written(t, &report.Document{}); !strings.Contains(got, "</html>") {
-		t.Error("a page of an empty report is not whole")
+		t.Error("a page of an empty report is incomplete")
 	}
 }
 
@@ -184,7 +184,7 @@ type broken struct{ err error }
 
 func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
-// A reader without script, sight or patience finds the numbers.
+// The numbers are accessible without a script and to screen readers.
 func TestNumbersWithoutScript(t *testing.T) {
 	got := written(t, measured("a", 20, 1))
 	for _, want := range []string{
@@ -197,12 +197,12 @@ func TestNumbersWithoutScript(t *testing.T) {
 	}
 }
 
-// Freezes of the generator are said, listed and named in legends; where there were
-// none, nothing speaks of them.
+// Freezes of the generator are in the verdicts, in a list and in legends. Without
+// freezes the page does not mention them.
 func TestFreezes(t *testing.T) {
 	d := measured("a", 20, 1)
 	if got := written(t, d); strings.Contains(got, "froze") || strings.Contains(got, "Freezes") {
-		t.Error("nothing froze, and the page speaks of it")
+		t.Error("there was no freeze, but the page mentions it")
 	}
 	d.Stall = report.Stall{LongestS: 2, LongestAtS: 8, Count: 2, Spans: []report.Span{{AtS: 8, LengthS: 2}, {AtS: 12, LengthS: 0.5}}}
 	d.Freezes = report.Freezes{Count: 12, TotalS: 1.2, Longest: []report.Freeze{

@@ -6,18 +6,17 @@ import (
 	"strconv"
 )
 
-// A Theme is the colors of a picture.
+// A Theme selects the colors of a picture.
 type Theme uint8
 
-// The themes. Auto is what the reader's screen is set to; a PNG, which cannot
-// ask, is light then.
+// The themes. Auto is the setting of the viewer's screen; a PNG is then light.
 const (
 	Auto Theme = iota
 	Light
 	Dark
 )
 
-// Colors are those of a theme, as #rrggbb.
+// Colors are the colors of a theme, as #rrggbb.
 type Colors struct {
 	Background, Ink, Muted, Grid, Axis, Band string
 	Stall, Freeze                            string // behind the series, as Band is
@@ -26,10 +25,11 @@ type Colors struct {
 	Heat  [heatLevels]string // few to many
 }
 
-// The tones keep three to one against their background (WCAG 2.2, 1.4.11) and
-// a distance from each other also to those who lack one of three cones; tests
-// measure both. They began as those of M. Okabe and K. Ito, whose light ones
-// vanish on white and whose dark ones do on black.
+// The tones have a contrast of at least three to one against their background (WCAG
+// 2.2, 1.4.11), and differ sufficiently also for people who lack one of the three
+// kinds of cones; tests measure both. They are derived from those of M. Okabe and
+// K. Ito, whose light tones are hardly visible on white and whose dark tones are
+// hardly visible on black.
 var (
 	light = Colors{
 		Background: "#ffffff", Ink: "#1b1f23", Muted: "#57606a", Grid: "#e4e7eb", Axis: "#8c959f", Band: "#f2f4f6", Stall: "#e8f2fd", Freeze: "#fff0d0",
@@ -57,12 +57,12 @@ func ColorsOf(t Theme) Colors {
 	return light
 }
 
-// strokes are the lengths of a dash and what follows it, in pixels.
+// strokes are the lengths of dashes and gaps, in pixels.
 var strokes = [dashes][]float64{
 	Solid: nil, Dashed: {6, 4}, Dotted: {2, 3}, DashDot: {8, 3, 2, 3}, LongDash: {12, 4},
 }
 
-// DashArray is a dash as SVG writes it; "" for a whole line.
+// DashArray is a dash in SVG's form; "" for a solid line.
 func DashArray(d Dash) string {
 	out := ""
 	for i, v := range strokes[d%dashes] {
@@ -89,7 +89,7 @@ func ramp(stops ...string) (out [heatLevels]string) {
 	return out
 }
 
-// rgb reads #rrggbb, parts of one.
+// rgb parses #rrggbb into components from 0 to 1.
 func rgb(hex string) (c [3]float64) {
 	n, _ := strconv.ParseUint(hex[1:], 16, 32)
 	for i := range c {
@@ -111,7 +111,7 @@ func rgba(hex string) color.RGBA {
 	return color.RGBA{R: uint8(c[0]*255 + .5), G: uint8(c[1]*255 + .5), B: uint8(c[2]*255 + .5), A: 255}
 }
 
-// linear undoes sRGB's curve.
+// linear reverses sRGB's transfer function.
 func linear(v float64) float64 {
 	if v <= 0.04045 {
 		return v / 12.92

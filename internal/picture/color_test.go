@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// contrast is WCAG's ratio of two colors.
+// contrast is WCAG's contrast ratio of two colors.
 func contrast(a, b string) float64 {
 	l := func(hex string) float64 {
 		c := rgb(hex)
@@ -15,10 +15,10 @@ func contrast(a, b string) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// blindness is what those see who lack a kind of cones (Machado, Oliveira and
-// Fernandes, 2009, severity 1), on linear colors.
+// blindness simulates color vision that lacks a kind of cones (Machado, Oliveira
+// and Fernandes, 2009, severity 1), on linear colors.
 var blindness = map[string][9]float64{
-	"everybody":     {1, 0, 0, 0, 1, 0, 0, 0, 1},
+	"full vision":   {1, 0, 0, 0, 1, 0, 0, 0, 1},
 	"without red":   {0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998},
 	"without green": {0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881},
 	"without blue":  {1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900},
@@ -60,8 +60,8 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// The first five colors, which most pictures have, and the pairs of them can be
-// distinguished by everybody; dashes tell apart those who see no color at all.
+// The first five colors, which most pictures use, are pairwise distinguishable with
+// each kind of color vision. Dashes distinguish lines without color.
 func TestColorsForTheColorBlind(t *testing.T) {
 	for name, c := range map[string]Colors{"light": light, "dark": dark} {
 		for who, m := range blindness {
@@ -88,8 +88,8 @@ func TestColorsForTheColorBlind(t *testing.T) {
 	}
 }
 
-// More is darker on white and lighter on black, step by step, also without
-// color, and a single one is seen.
+// Higher levels are darker on white and lighter on black, step by step, even
+// without color, and the lowest level is visible.
 func TestHeatIsOrdered(t *testing.T) {
 	for name, c := range map[string]Colors{"light": light, "dark": dark} {
 		for who, m := range blindness {

@@ -1,13 +1,11 @@
-// Package picture makes figures of reports and draws them. A Figure is data:
-// axes, series, a heat map, and what they are called; Of makes those of a
-// report, or of several laid over each other. Figures are drawn as SVG, with
-// words for those who do not see it, and as PNG by a rasteriser of our own, and
-// package page draws the same data anew in a browser. It answers for what is
-// shown and how it looks, in both themes and to the color-blind, and refuses
-// to know where reports come from and what is concluded from them.
-//
-// Its invariant: nothing measured is left out of a figure. Points that are
-// closer than the picture is fine are joined by their extremes, a heat map
-// counts each observation of its histograms once, and a hole in a series is a
-// hole in its line.
+// Package picture makes figures from reports and draws them. A Figure is data:
+// axes, series, a heat map, and their names. Of makes the figures of a report, or
+// of several reports overlaid. Figures are drawn as SVG, with descriptions for
+// those who cannot see it, and as PNG by the package's own rasteriser; package page
+// draws the same data in a browser. The package is responsible for what is shown
+// and how it looks, in both themes and to the color-blind. It does not know where
+// reports come from or what follows from them.
+// Its invariant: no measurement is left out of a figure. Points closer than the
+// picture's resolution are reduced to their extremes, a heat map counts each
+// observation of its histograms once, and a gap in a series is a gap in its line.
 package picture

@@ -15,7 +15,7 @@ import (
 	"carronade/internal/report"
 )
 
-// Words of others that would do harm if they were taken for more.
+// hostile is external text that would be harmful if it were not escaped.
 const evil = `</title><script>alert("x")</script><!-- ' & ]]> ` + "\x00\x1b[31m\xff\u202e"
 
 func wellFormed(t *testing.T, name string, b []byte) {
@@ -27,7 +27,7 @@ func wellFormed(t *testing.T, name string, b []byte) {
 			return
 		}
 		if err != nil {
-			t.Fatalf("%s is no XML: %v", name, err)
+			t.Fatalf("%s is not XML: %v", name, err)
 		}
 		if e, ok := tok.(xml.StartElement); ok && (e.Name.Local == "script" || e.Name.Local == "image" || e.Name.Local == "foreignObject") {
 			t.Errorf("%s has an element %s", name, e.Name.Local)
@@ -36,10 +36,10 @@ func wellFormed(t *testing.T, name string, b []byte) {
 }
 
 func TestSVG(t *testing.T) {
-	nasty := measured("a", 8, 1)
-	nasty.Intervals[4].Classes.Add(evil, 4, 1)
-	nasty.Gauges[2].Name = evil
-	nasty.Gauges[2].Unit = evil
+	hostileReport := measured("a", 8, 1)
+	hostileReport.Intervals[4].Classes.Add(evil, 4, 1)
+	hostileReport.Gauges[2].Name = evil
+	hostileReport.Gauges[2].Unit = evil
 	other := measured(evil, 8, 2)
 	other.Labels = map[string]string{evil: evil}
 	for _, c := range []struct {
@@ -47,8 +47,8 @@ func TestSVG(t *testing.T) {
 		ds   []*report.Document
 	}{
 		{"one", []*report.Document{measured("a", 200, 1)}},
-		{"others' words", []*report.Document{nasty}},
-		{"several with others' words", []*report.Document{nasty, other}},
+		{"external text", []*report.Document{hostileReport}},
+		{"several with external text", []*report.Document{hostileReport, other}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, f := range Of(c.ds...) {
@@ -64,7 +64,7 @@ func TestSVG(t *testing.T) {
 						}
 					}
 					if got := strings.Contains(b.String(), "prefers-color-scheme"); got != (theme == Auto) {
-						t.Errorf("%s asks the screen for its theme: got %v, want %v", f.Name, got, theme == Auto)
+						t.Errorf("%s follows the screen's theme: got %v, want %v", f.Name, got, theme == Auto)
 					}
 				}
 				if strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
@@ -72,14 +72,14 @@ func TestSVG(t *testing.T) {
 				}
 				wellFormed(t, f.Name, []byte(f.Inline("x-"+f.Name, 600)))
 				if got := f.Describe(); strings.Contains(got, "NaN") || !strings.Contains(got, " to ") && !strings.Contains(got, "timeout") && !strings.Contains(got, "p50") {
-					t.Errorf("%s in words: got %q, want its numbers", f.Name, got)
+					t.Errorf("description of %s: got %q, want its numbers", f.Name, got)
 				}
 			}
 		})
 	}
 }
 
-// A picture of a size that is asked for has that, and all lines stand in it.
+// PNGOf makes a picture of exactly the requested size, and the drawing fits in it.
 func TestPNGOf(t *testing.T) {
 	for _, size := range []image.Point{{1600, 400}, {600, 900}, {300, 60}} {
 		for _, f := range Of(measured("a", 20, 1)) {
@@ -130,7 +130,7 @@ func TestPNG(t *testing.T) {
 			if got := m.At(1, 1); got != background {
 				t.Errorf("%s: got %v in the corner, want the background %v", f.Name, got, background)
 			}
-			// Each line left its color somewhere.
+			// Each line's color appears somewhere.
 			seen := map[color.RGBA]bool{}
 			switch m := m.(type) {
 			case *image.RGBA:
@@ -152,7 +152,7 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// What is joined because it shares a column of pixels keeps its extremes.
+// Points joined within a column of pixels keep their extremes.
 func TestThinKeepsExtremes(t *testing.T) {
 	var p []point
 	for i := range 10_000 {
@@ -167,7 +167,7 @@ func TestThinKeepsExtremes(t *testing.T) {
 	}
 	got := thin([][]point{p}, rect{0, 0, 100, 100}, 1)[0]
 	if len(got) > 4*101 {
-		t.Errorf("points: got %d, want at most four a column", len(got))
+		t.Errorf("points: got %d, want at most four per column", len(got))
 	}
 	lo, hi := 50.0, 50.0
 	for _, q := range got {

@@ -9,26 +9,25 @@ import (
 type Figure struct {
 	Name  string // of files and in the page: "throughput"; letters, digits and dashes
 	Title string
-	Note  string // what it shows and what to mind, in sentences; may be empty
+	Note  string // what it shows and how to read it, in sentences; may be empty
 
 	X, Y   Axis
 	Series []Series
 	Heat   *Heat  // nil in all but heat maps, which have no series
-	Marks  []Mark // stretches and moments of X
+	Marks  []Mark // stretches and points of X
 
-	// Shared figures have the time of the run as X and are looked at together:
-	// one zoom and one cross-hair for all of them.
+	// Shared figures have the time of the run as X and share one zoom and one
+	// cross-hair.
 	Shared bool
-	// Middles: X are the middles of the intervals that Y was measured over. Else
-	// they are moments.
+	// Middles: X are the middles of the intervals over which Y was measured.
+	// Otherwise they are points in time.
 	Middles bool
 }
 
-// A Unit says what numbers are, and so how they are printed.
+// A Unit is the unit of numbers and determines how they are printed.
 type Unit string
 
-// The units. Any other text is a unit as somebody else calls it, and is
-// printed behind plain numbers.
+// The units. Any other text is an external unit, printed after plain numbers.
 const (
 	Plain      Unit = ""
 	Seconds    Unit = "s"
@@ -38,7 +37,7 @@ const (
 	Bytes      Unit = "bytes"
 	BytesPerS  Unit = "bytes/s"
 	Cores      Unit = "cores"
-	Share      Unit = "%"          // of one hundred
+	Share      Unit = "%"          // from 0 to 100
 	Percentile Unit = "percentile" // 1/(1-p): 1 is the 0th, 10 the 90th, 100 the 99th
 )
 
@@ -47,33 +46,31 @@ type Axis struct {
 	Label string
 	Unit  Unit
 	Log   bool
-	// Labels are names at 0, 1, 2, ...; nil where the axis has numbers.
+	// Labels are names at 0, 1, 2, ...; nil if the axis has numbers.
 	Labels []string
-	// Zero: the axis begins at zero though the numbers do not. Only where it
-	// is not logarithmic.
+	// Zero: the axis begins at zero even if the numbers do not. Only for linear
+	// axes.
 	Zero bool
-	// Min and Max are the range where it is not that of the numbers; equal:
-	// it is.
+	// Min and Max are the range; if they are equal, it is that of the numbers.
 	Min, Max float64
 }
 
-// A Series is one line. X rises; a Y that is not a number is a hole.
+// A Series is one line. X rises; a Y of NaN is a gap.
 type Series struct {
 	Name   string
 	Tone   Tone
 	Dash   Dash
 	Style  Style
 	X, Y   []float64
-	Report int // of those given to Of
-	// AtLeast marks points whose Y is a lower bound; nil: none is.
+	Report int // index of the report given to Of
+	// AtLeast marks points whose Y is a lower bound; nil: none.
 	AtLeast []bool
 }
 
 // A Tone is a color of a series, in both themes.
 type Tone uint8
 
-// The tones, in the order in which they are given to reports laid over each
-// other.
+// The tones, in the order in which overlaid reports get them.
 const (
 	Blue Tone = iota
 	Orange
@@ -82,12 +79,11 @@ const (
 	Red
 	Sky
 	Olive
-	Grey // what was asked for, and other things to compare with
+	Grey // for targets and other references
 	tones
 )
 
-// A Dash is how a line is broken, so that color is never alone in telling
-// series apart.
+// A Dash is a line's dash pattern, so that series do not differ by color alone.
 type Dash uint8
 
 // The dashes.
@@ -100,47 +96,48 @@ const (
 	dashes
 )
 
-// A Style is how points are joined.
+// A Style is the way points are joined.
 type Style uint8
 
 // The styles.
 const (
 	Line  Style = iota
-	Steps       // Y holds from its X on, to the next
+	Steps       // Y applies from its X to the next
 	Bars        // from zero
 	Dots
 )
 
-// A Mark is a stretch of X, or a moment where From is To.
+// A Mark is a stretch of X, or a point if From is To.
 type Mark struct {
 	From, To float64
 	Text     string
 	Kind     MarkKind
 }
 
-// A MarkKind is what a stretch of time was: each has a color of its own, and those
-// that need a word have one in the legend.
+// A MarkKind is the kind of a stretch of time. Each has a different color, and
+// those that need a name have one in the legend.
 type MarkKind uint8
 
 // The kinds, from back to front.
 const (
-	Apart  MarkKind = iota // a phase that is not the measurement, or where a step begins
+	Apart  MarkKind = iota // a phase other than the measurement, or the start of a step
 	Stall                  // the system answered nothing
 	Freeze                 // the generator did not run
 	markKinds
 )
 
-// markNames are what stands in the legend.
+// markNames are the names in the legend.
 var markNames = [markKinds]string{Stall: "stall", Freeze: "generator froze"}
 
-// Name is what the legend says of a kind; "" where it says nothing.
+// Name is a kind's name in the legend; "" if it has none.
 func (k MarkKind) Name() string { return markNames[k%markKinds] }
 
-// Class is the class of its stretches in style sheets.
+// Class is the style sheet class of the kind's stretches.
 func (k MarkKind) Class() string { return [markKinds]string{"band", "stall", "freeze"}[k%markKinds] }
 
-// Tone is the color of the edge of its stretches: a stall's is at the top, a
-// freeze's at the bottom, so that both are seen where one is within the other.
+// Tone is the color of the edge of the kind's stretches: a stall's edge is at the
+// top, a freeze's at the bottom, so that both are visible if one is within the
+// other.
 func (k MarkKind) Tone() Tone {
 	if k == Freeze {
 		return Orange
@@ -148,7 +145,7 @@ func (k MarkKind) Tone() Tone {
 	return Blue
 }
 
-// MarkKinds are the kinds that the legend names, of those that the figure has.
+// MarkKinds are the figure's mark kinds that the legend names.
 func (f *Figure) MarkKinds() []MarkKind {
 	var out []MarkKind
 	for k := range markKinds {
@@ -159,17 +156,18 @@ func (f *Figure) MarkKinds() []MarkKind {
 	return out
 }
 
-// A Heat is a map of counts over time and the logarithm of a time.
+// A Heat is a map of counts over time and the logarithm of a duration.
 type Heat struct {
-	// Edges bound the rows, in microseconds, rising: row i holds what is above
-	// Edges[i] and at most Edges[i+1]. The first row holds what is below, too.
+	// Edges are the rising bounds of the rows, in microseconds: row i contains
+	// values above Edges[i] and at most Edges[i+1]. The first row also contains
+	// values below it.
 	Edges   []float64
 	Columns []Column
 	Most    uint64 // the largest count of a cell
-	Count   uint64 // of all cells: of all observations
+	Count   uint64 // of all cells, that is, of all observations
 }
 
-// A Column is a stretch of time. Rows rise, and Counts go with them; rows
+// A Column is a stretch of time. Rows rise, and Counts has one count for each; rows
 // without a count are left out.
 type Column struct {
 	From, To float64 // seconds
@@ -177,8 +175,8 @@ type Column struct {
 	Counts   []uint64
 }
 
-// extent returns the least and the largest number of a series that can be
-// drawn; false when there is none.
+// extent returns the smallest and the largest drawable number of a series; false if
+// there is none.
 func (s *Series) extent(log bool) (lo, hi float64, ok bool) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, v := range s.Y {

@@ -9,8 +9,7 @@ import (
 	"carronade/measure"
 )
 
-// measured is a report of a run of so many seconds, with everything a figure is
-// made of.
+// measured is a report of a run of this many seconds, with the data of all figures.
 func measured(id string, seconds int, seed uint64) *report.Document {
 	r := rand.New(rand.NewPCG(seed, 1))
 	d := &report.Document{
@@ -25,7 +24,7 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		Classes:  map[string]uint64{"timeout": 12, "refused": 3},
 		Failures: []measure.Failure{{Class: "timeout", Text: "no answer", Events: 12, Batches: 1}},
 	}
-	whole := map[string]*measure.Histogram{}
+	overall := map[string]*measure.Histogram{}
 	rss, pause := report.Gauge{From: "system", Name: "RSS", Unit: "bytes"}, report.Gauge{From: "system", Name: "GC pause time", Unit: "ms"}
 	queue := report.Gauge{From: "server", Name: "queue", Unit: "events"}
 	for i := range seconds {
@@ -58,10 +57,10 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 				iv.SendDelay = s
 			}
 			if iv.Phase == "measurement" {
-				if whole[name] == nil {
-					whole[name] = measure.NewHistogram()
+				if overall[name] == nil {
+					overall[name] = measure.NewHistogram()
 				}
-				whole[name].Merge(h)
+				overall[name].Merge(h)
 			}
 		}
 		rss.Points = append(rss.Points, report.Point{AtS: float64(i) + 0.99, Value: float64(100<<20 + i<<10)})
@@ -69,8 +68,8 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		queue.Points = append(queue.Points, report.Point{AtS: float64(i) + 0.98, Value: float64(i % 9)})
 		d.Intervals = append(d.Intervals, iv)
 	}
-	d.Response, d.Service = measure.Summarize(whole["response"], nil, nil), measure.Summarize(whole["service"], nil, nil)
-	d.EndToEnd, d.SendDelay = measure.Summarize(whole["end_to_end"], nil, nil), measure.Summarize(whole["send_delay"], nil, nil)
+	d.Response, d.Service = measure.Summarize(overall["response"], nil, nil), measure.Summarize(overall["service"], nil, nil)
+	d.EndToEnd, d.SendDelay = measure.Summarize(overall["end_to_end"], nil, nil), measure.Summarize(overall["send_delay"], nil, nil)
 	d.Gauges = []report.Gauge{rss, pause, queue}
 	return d
 }

@@ -93,7 +93,7 @@ func percentile(x float64) string {
 
 func plain(n int) string { return strconv.Itoa(n) }
 
-// Signed prints a plain number with its sign; nothing to speak of is 0.
+// Signed prints a plain number with its sign; a negligible number is 0.
 func Signed(v float64) string {
 	s := strconv.FormatFloat(math.Abs(v), 'g', 3, 64)
 	f, err := strconv.ParseFloat(s, 64)

@@ -8,16 +8,14 @@ import (
 	"carronade/measure"
 )
 
-// heatRows is how many rows a heat map has.
+// heatRows is the number of rows of a heat map.
 const heatRows = 100
 
-// heat adds a map of a time for each report that has it. Those of one time have
-// the same rows, so that they can be looked at side by side.
-//
-// The rows are powers of one ratio between the smallest and the largest
-// observation. Smallest and largest have a place in it, a stretch of time
-// without one is empty and not zero, and the counts of all cells add up to the
-// number of observations.
+// heat adds a map of a time for each report that has it. Maps of the same time have
+// the same rows, so that they can be compared side by side.
+// The rows' edges form a geometric sequence from the smallest to the largest
+// observation, including both. A stretch of time without observations is empty, not
+// zero, and the counts of all cells add up to the number of observations.
 func (p *plot) heat(name, key, title string) {
 	type stack struct {
 		run    int
@@ -72,20 +70,20 @@ func (p *plot) heat(name, key, title string) {
 	}
 }
 
-// heatValue is where an observation stands: the top of its cell, at most the
-// largest, and at least a microsecond, since the axis is logarithmic.
+// heatValue is the value of an observation: the top of its histogram cell, at most
+// the maximum and, since the axis is logarithmic, at least a microsecond.
 func heatValue(top time.Duration, h *measure.Histogram) float64 {
 	return max(measure.Micros(min(top, h.Max(), measure.Highest)), 1)
 }
 
-// heatEdges are the bounds of the rows from lo to hi. Where all are alike there
-// is one row.
+// heatEdges are the bounds of the rows from lo to hi. If all observations are equal
+// there is one row.
 func heatEdges(lo, hi float64) []float64 {
 	if !(hi > lo) {
 		return []float64{lo / 1.01, lo}
 	}
-	// The lowest row holds lo itself, so it begins below it. Rows narrower than
-	// a cell of the histograms would be empty in turns.
+	// The lowest row includes lo itself. If rows were narrower than the histograms'
+	// cells, some of them would always be empty.
 	rows := min(heatRows, max(1, int(math.Log(hi/lo)/math.Log(1.002))))
 	ratio := math.Pow(hi/lo, 1/float64(rows))
 	edges := make([]float64, rows+1)
@@ -96,7 +94,7 @@ func heatEdges(lo, hi float64) []float64 {
 	return edges
 }
 
-// row is the row that v belongs to.
+// row is the row of v.
 func (h *Heat) row(v float64) int {
 	i, found := slices.BinarySearch(h.Edges, v)
 	if !found || i > 0 {
@@ -120,8 +118,8 @@ func (h *Heat) count(from, to float64, of *measure.Histogram) {
 	})
 }
 
-// column finds the column of a stretch of time, which another phase may have
-// begun: they are one.
+// column finds the column of a stretch of time, or adds it. Overlapping stretches
+// of different phases share a column.
 func (h *Heat) column(from, to float64) *Column {
 	for i := len(h.Columns) - 1; i >= 0 && i >= len(h.Columns)-3; i-- {
 		if c := &h.Columns[i]; from < c.To-1e-9 && to > c.From+1e-9 {
@@ -145,13 +143,13 @@ func (h *Heat) sort() {
 	})
 }
 
-// HeatLevels is how many colors a heat map has.
+// HeatLevels is the number of colors of a heat map.
 const HeatLevels = heatLevels
 
 const heatLevels = 10
 
-// level is the color of a count, from 0: the logarithm of its part of the most
-// there are, so that a single one is seen beside a million.
+// level is the color of a count, from 0. It is logarithmic relative to the largest
+// count, so that a count of one is visible beside a million.
 func (h *Heat) level(n uint64) int {
 	if h.Most <= 1 || n == 0 {
 		return heatLevels - 1

@@ -20,8 +20,8 @@ func total(h *Heat) (n uint64) {
 	return n
 }
 
-// Every observation is in one cell, whatever was measured: the smallest, the
-// largest, ones of zero, ones beyond the histogram, and all alike.
+// Every observation is in exactly one cell: the smallest, the largest, zeros, those
+// beyond the histogram, and equal ones.
 func TestEveryObservationIsCounted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &report.Document{}
@@ -46,7 +46,7 @@ func TestEveryObservationIsCounted(t *testing.T) {
 		if f.Heat.Count != want || total(f.Heat) != want {
 			rt.Fatalf("in the map: got %d and %d in cells, want %d", f.Heat.Count, total(f.Heat), want)
 		}
-		// So it is where the picture is coarser than the map.
+		// The same if the picture is coarser than the map.
 		if got := total(f.Heat.coarse(0, 5, 2)); got != want {
 			rt.Fatalf("in the coarse map: got %d, want %d", got, want)
 		}
@@ -68,8 +68,8 @@ func TestRowsOfAMap(t *testing.T) {
 		{"an edge belongs to the row below", h.Edges[50], 49},
 		{"above it", h.Edges[50] * 1.0001, 50},
 		{"the largest has a row", 1000, heatRows - 1},
-		{"nothing falls out above", 1e9, heatRows - 1},
-		{"nothing falls out below", 0, 0},
+		{"above the map: the highest row", 1e9, heatRows - 1},
+		{"below the map: the lowest row", 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := h.row(c.v); got != c.want {
@@ -78,7 +78,7 @@ func TestRowsOfAMap(t *testing.T) {
 		})
 	}
 	if got := heatEdges(7, 7); len(got) != 2 || !(got[0] < 7) || got[1] != 7 {
-		t.Errorf("edges where all are alike: got %v, want one row up to 7", got)
+		t.Errorf("edges if all are equal: got %v, want one row up to 7", got)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// The curve ends with the largest, never falls, and reads as the histogram does.
+// The curve ends at the maximum, never falls, and agrees with the histogram.
 func TestCurve(t *testing.T) {
 	d := measured("a", 30, 3)
 	f := figure(t, Of(d), "percentiles")
@@ -117,7 +117,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// Events without an answer are a part of the curve of their own.
+// Events without an answer are a separate part of the curve.
 func TestCurveOfBounds(t *testing.T) {
 	answered, aged := measure.NewHistogram(), measure.NewHistogram()
 	answered.RecordN(time.Millisecond, 90)
@@ -142,7 +142,7 @@ func TestCurveOfBounds(t *testing.T) {
 	}
 }
 
-func TestDistributionIsWhole(t *testing.T) {
+func TestDistributionIsComplete(t *testing.T) {
 	f := figure(t, Of(measured("a", 30, 4)), "distribution")
 	for _, s := range f.Series {
 		sum := 0.0

@@ -6,7 +6,7 @@ import (
 	"carronade/internal/layout"
 )
 
-// The measures of a picture, in pixels.
+// Sizes in a picture, in pixels.
 const (
 	width      = 960.0
 	plotHeight = 240.0
@@ -17,24 +17,24 @@ const (
 	titleSize  = 16.0
 	lineWidth  = 1.6
 	marginSide = 16.0
-	sample     = 26.0 // of a line in the legend
+	sample     = 26.0 // of a sample line in the legend
 )
 
-// A drawing is a figure laid out: shapes from back to front.
+// A drawing is a figure's layout: shapes from back to front.
 type drawing struct {
 	w, h   float64
-	grain  float64 // points within so many pixels are joined
+	grain  float64 // points within this many pixels are joined
 	shapes []shape
 }
 
-// A shape is one thing to draw. Its classes say how: they are the SVG's classes
-// and the PNG's paints.
+// A shape is one element of a drawing. Its classes determine its style: they are
+// the SVG's classes and select the PNG's colors.
 type shape struct {
 	class string
 	kind  kind
 	paths [][]point // of lines and areas
 	rects []rect    // of cells
-	at    point     // of text: on its base line
+	at    point     // of text: on its baseline
 	text  string
 	turn  bool // upwards
 	dash  Dash
@@ -56,22 +56,22 @@ type point struct{ x, y float64 }
 
 type rect struct{ x, y, w, h float64 }
 
-// classes of text by where it begins.
+// Classes of text, by anchor.
 const (
 	atStart  = "start"
 	atMiddle = "middle"
 	atEnd    = "end"
 )
 
-// parts says which parts of a picture are drawn with it, and how fine: a page
-// has a title and a legend of its own, and draws the picture anew.
+// parts selects the parts of a picture and its resolution: a page has a separate
+// title and legend, and redraws the picture.
 type parts struct {
 	title, legend bool
-	height        float64 // of the whole; 0: as the plot's own needs
-	grain         float64 // pixels in which points are joined; 0: 1
+	height        float64 // of the whole picture; 0: by the plot's default height
+	grain         float64 // points within this many pixels are joined; 0: 1
 }
 
-// lay lays a figure out.
+// layOut makes the drawing of a figure.
 func (f *Figure) lay(w float64, with parts) *drawing {
 	d := &drawing{w: w, grain: max(with.grain, 1)}
 	y := 10.0
@@ -115,8 +115,8 @@ func (d *drawing) line(class string, a, b point) {
 	d.add(shape{kind: stroke, class: class, paths: [][]point{{a, b}}})
 }
 
-// legend names the series, or the colors of a heat map, and returns where it
-// ends.
+// legend draws the names of the series or the colors of a heat map, and returns its
+// lower end.
 func (d *drawing) legend(f *Figure, y float64) float64 {
 	if h := f.Heat; h != nil {
 		x, top := marginSide, y
@@ -155,7 +155,8 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 	return d.legendOfMarks(f, x, y) + 18
 }
 
-// legendOfMarks names the stretches of time behind the series, and returns its line.
+// legendOfMarks draws the names of the stretches of time behind the series, and
+// returns the y of its last line.
 func (d *drawing) legendOfMarks(f *Figure, x, y float64) float64 {
 	for _, k := range f.MarkKinds() {
 		need := sample + 6 + measureText(k.Name(), fontSize)
@@ -169,7 +170,7 @@ func (d *drawing) legendOfMarks(f *Figure, x, y float64) float64 {
 	return y
 }
 
-// draw draws the plot itself.
+// draw draws the plot.
 func (f *Figure) draw(d *drawing, box rect) {
 	x, y := f.scales(box)
 	f.marks(d, x, box)
@@ -190,7 +191,7 @@ func (f *Figure) draw(d *drawing, box rect) {
 		d.line("axis", point{at, below}, point{at, below + 4})
 		text := layout.Cut(t.text, 24)
 		half := measureText(text, fontSize) / 2
-		// One that would run into its neighbour or out of the picture is left out.
+		// Omit a text that would overlap its neighbour or exceed the picture.
 		if text == "" || at-half < end+6 || at+half > d.w {
 			continue
 		}
@@ -212,7 +213,7 @@ func (f *Figure) draw(d *drawing, box rect) {
 	f.drawSeries(d, x, y, box)
 }
 
-// scales are those of both axes.
+// scales are the scales of both axes.
 func (f *Figure) scales(box rect) (x, y scale) {
 	xlo, xhi, ylo, yhi := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	if h := f.Heat; h != nil {
@@ -236,7 +237,7 @@ func (f *Figure) scales(box rect) (x, y scale) {
 	x.axis, y.axis = fx, fy
 	x.lo, x.hi = domain(fx, xlo, xhi)
 	y.lo, y.hi = domain(fy, ylo, yhi)
-	if fx.Log && xhi > xlo { // no room is wasted to the right and left
+	if fx.Log && xhi > xlo { // no margins to the left and right
 		x.lo, x.hi = xlo, xhi
 	}
 	x.a, x.b = box.x, box.x+box.w
@@ -244,7 +245,7 @@ func (f *Figure) scales(box rect) (x, y scale) {
 	return x, y
 }
 
-// marks are drawn behind everything.
+// marks draws the marks, behind everything else.
 func (f *Figure) marks(d *drawing, x scale, box rect) {
 	for _, m := range f.Marks {
 		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
@@ -267,12 +268,12 @@ func (f *Figure) marks(d *drawing, x scale, box rect) {
 	}
 }
 
-// edge is how high the edge of a stretch is.
+// edge is the height of a stretch's edge.
 const edge = 4
 
-// stretch is a stretch of time, with its edge.
+// stretch draws a stretch of time, with its edge.
 func (d *drawing) stretch(k MarkKind, r rect) {
-	if k == Freeze { // below the edge of the stall that it may stand in
+	if k == Freeze { // below the edge of a stall around it
 		r.w, r.y, r.h = max(r.w, 2), r.y+edge, r.h-edge
 	}
 	d.add(shape{kind: fill, class: k.Class(), rects: []rect{r}})
@@ -315,7 +316,7 @@ func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {
 	}
 }
 
-// barsOf are the bars of the nth of so many series that have them.
+// barsOf are the bars of the nth of several series with bars.
 func barsOf(s *Series, x, y scale, nth, of int) []rect {
 	room := math.Abs(x.at(1)-x.at(0)) * 0.7
 	w := min(room/float64(of), 64)
@@ -331,7 +332,8 @@ func barsOf(s *Series, x, y scale, nth, of int) []rect {
 	return out
 }
 
-// pathsOf are the points of a line in pixels, a path between two holes.
+// pathsOf are the points of a line in pixels, with a path for each part between
+// gaps.
 func pathsOf(s *Series, x, y scale) [][]point {
 	var out [][]point
 	var path []point
@@ -354,8 +356,8 @@ func pathsOf(s *Series, x, y scale) [][]point {
 	return out
 }
 
-// thin joins the points that share a column of so many pixels: the first, the extremes
-// and the last of them are kept, so the line looks the same.
+// thin reduces the points within each column of grain pixels to the first, the
+// extremes and the last, so that the line looks the same.
 func thin(paths [][]point, box rect, grain float64) [][]point {
 	for k, p := range paths {
 		if float64(len(p)) < 2*box.w/grain {
@@ -388,8 +390,8 @@ func thin(paths [][]point, box rect, grain float64) [][]point {
 	return paths
 }
 
-// drawHeat draws the cells, joined where the picture is coarser than the map:
-// the counts of a pixel are added.
+// drawHeat draws the cells. If the picture is coarser than the map, columns are
+// joined and their counts added.
 func (f *Figure) drawHeat(d *drawing, x, y scale, box rect) {
 	h := f.Heat
 	most := max(int(box.w/(3*d.grain)), 1)
@@ -413,7 +415,7 @@ func (f *Figure) drawHeat(d *drawing, x, y scale, box rect) {
 	}
 }
 
-// coarse returns the map in at most so many columns between two times.
+// coarse returns the map with at most most columns between two times.
 func (h *Heat) coarse(lo, hi float64, most int) *Heat {
 	if len(h.Columns) <= most {
 		return h

@@ -10,8 +10,8 @@ import (
 	"carronade/measure"
 )
 
-// rate makes a series of a count of rows, a second. Nil where none of it was
-// ever counted.
+// rate makes a series of a count per second. some reports whether any row has a
+// count.
 func rate(rows []row, count func(*row) uint64) (x, y []float64, some bool) {
 	for i := range rows {
 		n := count(&rows[i])
@@ -22,7 +22,7 @@ func rate(rows []row, count func(*row) uint64) (x, y []float64, some bool) {
 	return x, y, some
 }
 
-// level makes a series of what was so at the end of rows.
+// level makes a series of values at the ends of rows.
 func level(rows []row, of func(*row) (float64, bool)) (x, y []float64) {
 	for i := range rows {
 		v, ok := of(&rows[i])
@@ -34,13 +34,13 @@ func level(rows []row, of func(*row) (float64, bool)) (x, y []float64) {
 	return x, y
 }
 
-// counted is a line of a count a second. Where reports are laid over each other
-// the report chooses the color.
+// A countLine is a line of a count per second. If reports are overlaid, the color
+// is the report's.
 type counted struct {
 	name   string
 	tone   Tone
 	dash   Dash
-	always bool // else only where some were counted
+	always bool // otherwise only if the count is not 0 everywhere
 	of     func(*row) uint64
 }
 
@@ -69,7 +69,7 @@ func unknown(r *row) uint64  { return r.Unknown }
 func dropped(r *row) uint64  { return r.Dropped }
 func unsent(r *row) uint64   { return r.Unsent }
 
-// throughput is events a second.
+// throughput draws events per second.
 func (p *plot) throughput() {
 	f := p.overTime("throughput", "Throughput",
 		"Events a second: offered by when they were due, sent by when they were sent, the rest by when they were done.",
@@ -105,7 +105,7 @@ func (p *plot) throughput() {
 	p.add(f)
 }
 
-// failures are what did not become an acked event, by what became of it.
+// failures draws the events that were not acked, by outcome.
 func (p *plot) failures() {
 	f := p.overTime("failures", "Failures", "Events a second that were not acked, and batches that were retried, by when that was known.",
 		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
@@ -116,7 +116,7 @@ func (p *plot) failures() {
 			{name: "unsent", tone: Grey, dash: LongDash, of: unsent},
 			{name: "retries (batches)", tone: Blue, dash: DashDot, of: func(r *row) uint64 { return r.Retries }},
 		}
-		if r.Totals.RateOf != report.RateSent { // else everything is unknown
+		if r.Totals.RateOf != report.RateSent { // otherwise all are unknown
 			lines = append(lines, counted{name: "unknown", tone: Orange, dash: Dotted, of: unknown})
 		}
 		p.counts(&f, i, lines)
@@ -125,7 +125,7 @@ func (p *plot) failures() {
 	p.classes()
 }
 
-// classes are the failures by what was wrong.
+// classes draws the failures by error class.
 func (p *plot) classes() {
 	f := p.overTime("classes", "Failures by class", "Events a second that failed or are unknown, by the error.",
 		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
@@ -152,10 +152,10 @@ func (p *plot) classes() {
 	p.add(f)
 }
 
-// mostCodes bounds the lines of status codes.
+// maxCodes limits the lines of status codes.
 const mostCodes = 8
 
-// answers are batches a second by the code of the answer.
+// answers draws batches per second by the answer's status code.
 func (p *plot) answers() {
 	f := p.overTime("answers", "Answers by status code", "Answered batches a second.", Axis{Label: "batches a second", Unit: PerSecond, Zero: true})
 	for i, r := range p.runs {
@@ -198,13 +198,13 @@ func (p *plot) answers() {
 	p.add(f)
 }
 
-// outstanding is events in flight, and how fast they became more.
+// outstanding draws events in flight and their slope.
 func (p *plot) outstanding() {
 	f := p.overTime("outstanding", "Outstanding", "Events sent and not yet done, at the end of each interval. A slope that does not level out is a queue that grows.",
 		Axis{Label: "events in flight", Unit: Events, Zero: true})
 	for i, r := range p.runs {
 		if r.Mode == load.Consuming || r.Totals.RateOf == report.RateSent {
-			continue // nothing is ever in flight
+			continue // nothing is in flight
 		}
 		x, y := level(r.rows, func(r *row) (float64, bool) { return float64(r.inFlight), true })
 		s := Series{Name: p.named(i, "in flight"), Tone: Blue, X: x, Y: y, Report: i}
@@ -225,9 +225,9 @@ func (p *plot) outstanding() {
 	p.add(f)
 }
 
-// meanLevel is the mean of what was in flight at the ends of intervals, which is
-// what is drawn: the slope belongs through it. The mean over time is another
-// number, where batches come and go within an interval.
+// meanLevel is the mean of the events in flight at the ends of intervals. These are
+// drawn, so the slope is drawn through their mean. The mean over time differs if
+// batches begin and end within an interval.
 func (r *run) meanLevel(from, to float64) float64 {
 	sum, n := 0.0, 0
 	for i := range r.rows {
@@ -239,7 +239,7 @@ func (r *run) meanLevel(from, to float64) float64 {
 	return sum / max(float64(n), 1)
 }
 
-// measurement is where the measurement lies.
+// measurement is the time of the measurement.
 func (r *run) measurement() (from, to float64, ok bool) {
 	for i := range r.Phases {
 		if ph := &r.Phases[i]; ph.Name == measure.Measurement && ph.EndS > ph.StartS {
@@ -249,10 +249,10 @@ func (r *run) measurement() (from, to float64, ok bool) {
 	return 0, 0, false
 }
 
-// mostLogs bounds the lines of logs.
+// maxLogs limits the lines of logs.
 const mostLogs = 6
 
-// behind is how far a consumer is behind the ends of the logs.
+// behind draws how far a consumer is behind the ends of the logs.
 func (p *plot) behind() {
 	f := p.overTime("behind", "Behind", "Consumer lag: events between what was read and the ends of the logs.", Axis{Label: "events behind", Unit: Events, Zero: true})
 	for i, r := range p.runs {

@@ -11,7 +11,7 @@ import (
 	"carronade/internal/report"
 )
 
-// stepOrder is the steps by what was asked, since X rises.
+// stepOrder is the steps ordered by target rate, since X must rise.
 func stepOrder(r *run) []int {
 	order := make([]int, len(r.Steps))
 	for i := range order {
@@ -21,7 +21,7 @@ func stepOrder(r *run) []int {
 	return order
 }
 
-// bytes are bytes a second.
+// bytes draws bytes per second.
 func (p *plot) bytes() {
 	f := p.overTime("bytes", "Bytes", "Bytes a second: of events before compression, and of all bytes on the connections.",
 		Axis{Label: "bytes a second", Unit: BytesPerS, Zero: true})
@@ -39,8 +39,8 @@ func (p *plot) bytes() {
 	p.add(f)
 }
 
-// gaugeLine makes a line of a gauge, its values times by. Where it was asked in
-// vain the line has a hole.
+// gaugeLine makes a line of a gauge, with its values multiplied by by. If readings
+// are missing the line has a gap.
 func (r *run) gaugeLine(g *report.Gauge, by float64) (x, y []float64) {
 	gap := 0.0
 	if n := len(r.rows); n > 0 {
@@ -55,7 +55,7 @@ func (r *run) gaugeLine(g *report.Gauge, by float64) (x, y []float64) {
 	return x, y
 }
 
-// gauge adds a line of the first gauge of that owner and name.
+// gauge adds a line of the first gauge with this owner and name.
 func (p *plot) gauge(f *Figure, i int, from, name, as string, tone Tone, dash Dash, by float64) {
 	r := p.runs[i]
 	for k := range r.Gauges {
@@ -73,7 +73,7 @@ func (p *plot) gauge(f *Figure, i int, from, name, as string, tone Tone, dash Da
 	}
 }
 
-// usage adds a line of what the generator's process did.
+// usage adds a line of the generator's resource usage.
 func (p *plot) usage(f *Figure, i int, as string, tone Tone, dash Dash, of func(*row) (float64, bool)) {
 	rows := p.runs[i].paced()
 	var s Series
@@ -88,12 +88,12 @@ func (p *plot) usage(f *Figure, i int, as string, tone Tone, dash Dash, of func(
 	if p.several() {
 		s.Tone = toneOf(i)
 	}
-	if _, _, ok := s.extent(true); ok { // all zero: it was not asked
+	if _, _, ok := s.extent(true); ok { // all zero: not measured
 		f.Series = append(f.Series, s)
 	}
 }
 
-// memory is what the system, and beside it the generator, had resident.
+// memory draws the resident memory of the system and the generator.
 func (p *plot) memory() {
 	f := p.overTime("memory", "Memory", "Resident memory of the system under test and of the generator, and the system's heap.",
 		Axis{Label: "bytes", Unit: Bytes, Zero: true})
@@ -110,7 +110,7 @@ func (p *plot) memory() {
 	p.add(f)
 }
 
-// cpu is processors in use.
+// cpu draws processors in use.
 func (p *plot) cpu() {
 	f := p.overTime("cpu", "Processors", "Processors used by the system under test, by the generator, and by everything on the generator's machine.",
 		Axis{Label: "processors", Unit: Cores, Zero: true})
@@ -124,7 +124,7 @@ func (p *plot) cpu() {
 	p.add(f)
 }
 
-// collector is the pauses of garbage collectors.
+// collector draws the pauses of garbage collectors.
 func (p *plot) collector() {
 	f := p.overTime("collector", "Pauses of garbage collectors", "In each interval: the total and the longest of the system under test, and the longest of the generator.",
 		Axis{Label: "time", Unit: Micros, Zero: true})
@@ -138,37 +138,37 @@ func (p *plot) collector() {
 	p.add(f)
 }
 
-// drawn are gauges that have a place of their own.
+// drawnElsewhere are gauges that other figures show or that are not drawn.
 var drawn = map[[2]string]bool{
 	{"system", "RSS"}: true, {"system", "heap after GC"}: true, {"server", "heap"}: true, {"server", "memory of the runtime"}: true,
 	{"system", "CPU"}: true, {"host", "CPU"}: true, {"system", "GC pause time"}: true, {"system", "GC pause longest"}: true,
-	// What hardly ever changes, and says nothing that the report's text does not.
+	// These rarely change, and the report's text contains them.
 	{"system", "processes"}: true, {"system", "PSS"}: true, {"host", "memory available"}: true,
 }
 
-// Bounds of the figures of what others told.
+// Limits of the figures of external metrics.
 const (
 	mostFigures     = 8 // figures
 	mostFigureLines = 8 // in each
 )
 
-// serverFigures are the other figures that somebody told of himself, those of one owner
-// and unit together. What was zero throughout is left out.
+// serverFigures draws the remaining gauges, one figure for each owner and unit.
+// Gauges that were always zero are left out.
 func (p *plot) serverFigures() {
 	type group struct{ from, unit string }
 	var groups []group
 	for _, r := range p.runs {
 		for k := range r.Gauges {
 			g := &r.Gauges[k]
-			is := group{g.From, g.Unit}
-			if !drawn[[2]string{g.From, g.Name}] && speaks(g) && !slices.Contains(groups, is) {
-				groups = append(groups, is)
+			owner := group{g.From, g.Unit}
+			if !drawn[[2]string{g.From, g.Name}] && speaks(g) && !slices.Contains(groups, owner) {
+				groups = append(groups, owner)
 			}
 		}
 	}
-	for _, is := range groups[:min(len(groups), mostFigures)] {
-		unit, by := is.unit, 1.0
-		title := "Metrics of the " + is.from
+	for _, owner := range groups[:min(len(groups), mostFigures)] {
+		unit, by := owner.unit, 1.0
+		title := "Metrics of the " + owner.from
 		if unit != "" {
 			title += ", " + unit
 		}
@@ -176,13 +176,13 @@ func (p *plot) serverFigures() {
 		if unit == "ms" {
 			y, by = Axis{Label: "time", Unit: Micros, Zero: true}, 1000
 		}
-		f := p.overTime("figures-"+markup.ID(is.from+" "+unit), title, "As it reports them; metrics that were always zero are left out.", y)
+		f := p.overTime("figures-"+markup.ID(owner.from+" "+unit), title, "As it reports them; metrics that were always zero are left out.", y)
 		left := 0
 		for i, r := range p.runs {
 			n := 0
 			for k := range r.Gauges {
 				g := &r.Gauges[k]
-				if g.From != is.from || g.Unit != is.unit || drawn[[2]string{g.From, g.Name}] || !speaks(g) {
+				if g.From != owner.from || g.Unit != owner.unit || drawn[[2]string{g.From, g.Name}] || !speaks(g) {
 					continue
 				}
 				if n == mostFigureLines {
@@ -205,7 +205,7 @@ func (p *plot) serverFigures() {
 	}
 }
 
-// speaks reports whether a gauge ever was other than zero.
+// nonZero reports whether a gauge was ever different from zero.
 func speaks(g *report.Gauge) bool {
 	return slices.ContainsFunc(g.Points, func(p report.Point) bool { return p.Value != 0 })
 }

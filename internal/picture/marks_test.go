@@ -11,8 +11,8 @@ import (
 	"carronade/internal/report"
 )
 
-// frozen is a report of a run in which the system stalled, its generator froze
-// within the stall, and once for a moment by itself.
+// frozen is a report of a run in which the system stalled, and the generator froze
+// once within a stall and once briefly outside.
 func frozen() *report.Document {
 	d := measured("a", 20, 1)
 	d.Stall = report.Stall{LongestS: 2, LongestAtS: 8, Count: 2, Spans: []report.Span{{AtS: 3, LengthS: 0.5}, {AtS: 8, LengthS: 2}}}
@@ -22,9 +22,9 @@ func frozen() *report.Document {
 	return d
 }
 
-// What the generator did and what the system did are distinguished, in SVG, in PNG
-// and in words, and the legend names both. PICTURES=FOLDER writes them, to be
-// looked at.
+// Freezes of the generator and stalls of the system are distinguished in SVG, in
+// PNG and in the description, and the legend names both. PICTURES=FOLDER writes the
+// pictures for inspection.
 func TestFreezesAndStalls(t *testing.T) {
 	figures := Of(frozen())
 	for _, name := range []string{"throughput", "response", "response-map"} {
@@ -42,7 +42,7 @@ func TestFreezesAndStalls(t *testing.T) {
 			}
 		}
 		if got := f.Describe(); !strings.Contains(got, "The generator did not run from 8.2 s to 9.2 s.") || !strings.Contains(got, "The system answered nothing from 3 s to 3.5 s.") {
-			t.Errorf("%s in words: got %q", name, got)
+			t.Errorf("description of %s: got %q", name, got)
 		}
 		for _, theme := range []Theme{Light, Dark} {
 			pixels.Reset()
@@ -81,11 +81,11 @@ func TestFreezesAndStalls(t *testing.T) {
 	}
 }
 
-// The shades behind lines are distinguished by everybody who sees colors.
+// The shades behind lines are distinguishable with each kind of color vision.
 func TestShades(t *testing.T) {
 	for name, c := range map[string]Colors{"light": light, "dark": dark} {
 		for who, m := range blindness {
-			if who == "without color" { // their edges tell: one at the top, one at the bottom
+			if who == "without color" { // their edges distinguish them: one at the top, one at the bottom
 				continue
 			}
 			if got := distance(seenBy(m, c.Stall), seenBy(m, c.Freeze)); got < 0.03 {

@@ -5,9 +5,8 @@ import (
 	"carronade/measure"
 )
 
-// Of returns the figures of a report, in the order in which they are read:
-// those that the run has numbers for. Of several reports it lays their lines
-// over each other, and has a heat map for each.
+// Of returns the figures for which a report has numbers, in reading order. For
+// several reports it overlays their lines and makes a heat map for each.
 func Of(ds ...*report.Document) []Figure {
 	if len(ds) == 0 {
 		return nil
@@ -40,7 +39,7 @@ func Of(ds ...*report.Document) []Figure {
 	return p.figures
 }
 
-// ByName finds a figure.
+// ByName finds a figure by its name.
 func ByName(figures []Figure, name string) (*Figure, bool) {
 	for i := range figures {
 		if figures[i].Name == name {
@@ -58,7 +57,7 @@ type plot struct {
 
 func (p *plot) several() bool { return len(p.runs) > 1 }
 
-// add keeps a figure that has something to show.
+// add adds a figure unless it is empty.
 func (p *plot) add(f Figure) {
 	if f.empty() {
 		return
@@ -80,7 +79,8 @@ func (p *plot) overTime(name, title, note string, y Axis) Figure {
 	return f
 }
 
-// named puts a report's name before a series', where there are several reports.
+// seriesName prefixes a series' name with its report's if there are several
+// reports.
 func (p *plot) named(i int, series string) string {
 	if !p.several() {
 		return series
@@ -96,13 +96,13 @@ func ToneOf(i int) Tone { return toneOf(i) }
 
 func toneOf(i int) Tone { return Tone(i % int(Grey)) }
 
-// marks are the phases that are not the measurement, where steps begin, the stalls, and
-// the longest times in which the generator did not run.
+// marks are the phases other than the measurement, the starts of steps, the stalls,
+// and the longest times in which the generator did not run.
 func (r *run) marks() []Mark {
 	var out []Mark
 	shortest := 0.0
 	if n := len(r.rows); n > 0 {
-		shortest = (r.rows[n-1].to - r.rows[0].from) / 200 // narrower than anybody sees
+		shortest = (r.rows[n-1].to - r.rows[0].from) / 200 // narrower than visible
 	}
 	for i := range r.Phases {
 		ph := &r.Phases[i]
@@ -118,12 +118,12 @@ func (r *run) marks() []Mark {
 	for _, s := range r.Stall.Each() {
 		end := s.AtS + s.LengthS
 		if n := len(out); n > 0 && out[n-1].Kind == Stall && s.AtS-out[n-1].To < shortest/5 {
-			out[n-1].To = max(out[n-1].To, end) // nobody would see them apart
+			out[n-1].To = max(out[n-1].To, end) // not distinguishable
 			continue
 		}
 		out = append(out, Mark{From: s.AtS, To: end, Kind: Stall})
 	}
-	for _, f := range r.Freezes.Longest { // none is too short to be shown: it is what the numbers are doubted for
+	for _, f := range r.Freezes.Longest { // even short ones are shown: they make the numbers doubtful
 		out = append(out, Mark{From: f.AtS, To: f.AtS + f.LengthS, Kind: Freeze})
 	}
 	return out

@@ -58,11 +58,11 @@ func TestLines(t *testing.T) {
 	}{
 		{"counts of one", "throughput", single, []string{"offered", "sent", "acked", "failed"}},
 		{"percentiles of one", "response", single, []string{"p50", "p90", "p99", "p99.9", "max"}},
-		{"the slope beside what is in flight", "outstanding", single, []string{"in flight", "slope +0.5 events a second"}},
+		{"the slope and the events in flight", "outstanding", single, []string{"in flight", "slope +0.5 events a second"}},
 		{"status codes", "answers", single, []string{"202", "503"}},
 		{"system and generator on one axis", "memory", single, []string{"system", "generator"}},
 		{"curves of one", "percentiles", single, []string{"response", "service", "end to end", "send delay"}},
-		{"several, distinguished by what differs", "percentiles", several, []string{"aaaa (rate 1k/s)", "bbbb (rate 2k/s)"}},
+		{"several, distinguished by a setting", "percentiles", several, []string{"aaaa (rate 1k/s)", "bbbb (rate 2k/s)"}},
 		{"several over time", "response", several, []string{
 			"aaaa (rate 1k/s): p50", "aaaa (rate 1k/s): p99", "bbbb (rate 2k/s): p50", "bbbb (rate 2k/s): p99",
 		}},
@@ -80,7 +80,7 @@ func TestLines(t *testing.T) {
 }
 
 // Reports lack what was not measured, and old ones lack histograms: no figure is
-// empty and none makes the program fall over.
+// empty and none causes a panic.
 func TestSparseReports(t *testing.T) {
 	full := measured("a", 10, 1)
 	for _, c := range []struct {
@@ -100,7 +100,7 @@ func TestSparseReports(t *testing.T) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("figures: got %v, want %v", got, c.want)
 			}
-			// Beside a whole one, too.
+			// Also beside a complete report.
 			for _, f := range Of(full, c.d) {
 				var b strings.Builder
 				if err := f.SVG(&b, Auto); err != nil {
@@ -112,9 +112,9 @@ func TestSparseReports(t *testing.T) {
 	}
 }
 
-// Where two phases meet, a moment has two rows, and the last interval of a run
-// is mostly a short one: neither makes a rate that never was.
-func TestRatesAreOfWholeIntervals(t *testing.T) {
+// Where two phases meet, two rows overlap, and the last interval of a run is
+// usually short: neither distorts a rate.
+func TestRatesOfShortIntervals(t *testing.T) {
 	row := func(from, to float64, acked uint64) report.Interval {
 		return report.Interval{StartS: from, EndS: to, Counts: measure.Counts{Acked: acked}}
 	}
@@ -135,20 +135,20 @@ func TestRatesAreOfWholeIntervals(t *testing.T) {
 	}
 }
 
-// The slope lies among what is drawn, whatever was in flight between the ends of
-// intervals.
-func TestSlopeGoesThroughWhatIsDrawn(t *testing.T) {
+// The slope lies within the drawn values, regardless of the events in flight
+// between the ends of intervals.
+func TestSlopeLiesWithinDrawnValues(t *testing.T) {
 	d := measured("a", 30, 1)
 	d.Totals.InFlightMean = 500
 	f := figure(t, Of(d), "outstanding")
 	low, high := slices.Min(f.Series[0].Y), slices.Max(f.Series[0].Y)
 	line := f.Series[1].Y
 	if middle := (line[0] + line[1]) / 2; middle < low || middle > high {
-		t.Errorf("the slope goes through %v, and what is drawn is %v to %v", middle, low, high)
+		t.Errorf("the slope goes through %v, but the drawn values are %v to %v", middle, low, high)
 	}
 }
 
-// TestOutage: seconds without an answer are where the times rise, and no gap.
+// TestOutage: in seconds without an answer the times rise; they are not a gap.
 func TestOutage(t *testing.T) {
 	d := measured("a", 12, 1)
 	for i := range d.Intervals {
@@ -171,8 +171,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestUnanswered: a system that took half of the events is not drawn as one that
-// was fast, and one that took none is drawn, too.
+// TestUnanswered: a system that answered half of the events is not drawn as fast,
+// and one that answered none is drawn, too.
 func TestUnanswered(t *testing.T) {
 	d := measured("a", 12, 1)
 	answered := uint64(0)
@@ -203,14 +203,14 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// An interval in which a source did not answer is a hole and not a line.
+// An interval without readings is a gap in the line.
 func TestHoles(t *testing.T) {
 	d := measured("a", 12, 1)
 	g := &d.Gauges[0]
 	g.Points = slices.Delete(g.Points, 4, 9)
 	f := figure(t, Of(d), "memory")
 	if got := slices.IndexFunc(f.Series[0].Y, math.IsNaN); got != 4 {
-		t.Errorf("the hole: got it at %d of %v, want it at 4", got, f.Series[0].Y)
+		t.Errorf("the gap: got it at %d of %v, want it at 4", got, f.Series[0].Y)
 	}
 	x, y := f.scales(rect{0, 0, 100, 100})
 	if got := len(pathsOf(&f.Series[0], x, y)); got != 2 {

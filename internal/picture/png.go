@@ -20,28 +20,27 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// mostScale bounds a PNG: 8 times is 7,680 pixels wide.
+// maxScale limits a PNG's size: a scale of 8 is 7,680 pixels wide.
 const mostScale = 8
 
-// PNG writes the figure as a picture of pixels, scale of them to one of the
-// SVG's: 2 is sharp on most screens and on paper. Scales out of bounds are
-// brought within them.
+// PNG writes the figure as a PNG with scale pixels per pixel of the SVG: 2 is sharp
+// on most screens and on paper. Scales are limited to a valid range.
 func (f *Figure) PNG(w io.Writer, t Theme, scale float64) error {
 	scale = bounded(scale)
 	d := f.lay(width, parts{title: true, legend: true})
 	return f.png(w, t, scale, d, d.pixels(scale))
 }
 
-// PNGOf writes the figure as a picture of just that size in pixels, scale of them
-// to one of the SVG's: what is larger has larger words, and less room for the
-// rest. What a size too small for it has no room for is cut off.
+// PNGOf writes the figure as a PNG of exactly this size in pixels, with scale
+// pixels per pixel of the SVG: a larger scale makes text larger and leaves less
+// room for the rest. Whatever does not fit is cut off.
 func (f *Figure) PNGOf(w io.Writer, t Theme, scale float64, size image.Point) error {
 	scale = bounded(scale)
 	d := f.lay(float64(size.X)/scale, parts{title: true, legend: true, height: float64(size.Y) / scale})
 	return f.png(w, t, scale, d, size)
 }
 
-// pixels is how large a drawing is.
+// pixels is the size of a drawing in pixels.
 func (d *drawing) pixels(scale float64) image.Point {
 	return image.Pt(int(math.Ceil(d.w*scale)), int(math.Ceil(d.h*scale)))
 }
@@ -54,8 +53,8 @@ func bounded(scale float64) float64 {
 }
 
 func (f *Figure) png(w io.Writer, t Theme, scale float64, d *drawing, size image.Point) error {
-	c, whole := ColorsOf(t), d.pixels(scale)
-	r := &raster{scale: scale, c: c, img: image.NewRGBA(image.Rect(0, 0, max(size.X, whole.X), max(size.Y, whole.Y)))}
+	c, full := ColorsOf(t), d.pixels(scale)
+	r := &raster{scale: scale, c: c, img: image.NewRGBA(image.Rect(0, 0, max(size.X, full.X), max(size.Y, full.Y)))}
 	draw.Draw(r.img, r.img.Bounds(), image.NewUniform(rgba(c.Background)), image.Point{}, draw.Src)
 	for i := range d.shapes {
 		if err := r.shape(&d.shapes[i]); err != nil {
@@ -110,7 +109,8 @@ func (r *raster) shape(s *shape) error {
 	return nil
 }
 
-// rects are filled on whole pixels: neighbours leave no seam between them.
+// rects fills rectangles aligned to pixels, so that there is no seam between
+// neighbours.
 func (r *raster) rects(rects []rect, c color.RGBA) {
 	u := image.NewUniform(c)
 	for _, q := range rects {
@@ -125,8 +125,8 @@ func (r *raster) rects(rects []rect, c color.RGBA) {
 func (r *raster) px(v float64) int { return int(math.Round(v * r.scale)) }
 
 // lines draws paths as polygons: a rectangle for each straight part and a round
-// joint at each bend. All go around the same way, since the rasteriser takes
-// what goes around the other way off.
+// joint at each bend. All have the same orientation, because the rasteriser
+// subtracts polygons of the opposite orientation.
 func (r *raster) lines(paths [][]point, w float64, dash []float64, c color.RGBA) {
 	box, ok := bounds(paths, w)
 	if !ok {
@@ -185,7 +185,7 @@ func (r *raster) polygon(p ...point) {
 	r.v.ClosePath()
 }
 
-// bounds is the rectangle around paths of a width.
+// bounds is the rectangle around paths of width w.
 func bounds(paths [][]point, w float64) (rect, bool) {
 	x0, y0, x1, y1 := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, p := range paths {
@@ -196,7 +196,7 @@ func bounds(paths [][]point, w float64) (rect, bool) {
 	return rect{x0 - w, y0 - w, x1 - x0 + 2*w, y1 - y0 + 2*w}, x1 >= x0
 }
 
-// dashed cuts a path in its dashes; a copy, also where it is whole.
+// dashed cuts a path into its dashes. It always returns copies.
 func dashed(p []point, dash []float64) [][]point {
 	if len(dash) == 0 {
 		return [][]point{append([]point(nil), p...)}
@@ -238,8 +238,8 @@ var fonts = struct {
 	sync.OnceValues(func() (*sfnt.Font, error) { return opentype.Parse(gobold.TTF) }),
 }
 
-// face returns a font in a size of pixels. Faces are not safe for several
-// goroutines, so each picture has its own.
+// face returns the font of a class in its size. Faces are not safe for concurrent
+// use, so each picture has separate ones.
 func (r *raster) face(class string) (font.Face, error) {
 	name, size, parse := "label", fontSize, fonts.regular
 	if strings.HasPrefix(class, "title") {
@@ -291,7 +291,7 @@ func (r *raster) words(s *shape) error {
 	return nil
 }
 
-// turned draws text upwards: into a mask that lies, which is then stood up.
+// turned draws text upwards: it draws a horizontal mask and rotates it.
 func (r *raster) turned(face font.Face, s *shape, long, back float64, c color.RGBA) error {
 	m := face.Metrics()
 	up, down := m.Ascent.Ceil(), m.Descent.Ceil()
@@ -299,27 +299,27 @@ func (r *raster) turned(face font.Face, s *shape, long, back float64, c color.RG
 	flat := image.NewAlpha(image.Rect(0, 0, w, up+down))
 	d := font.Drawer{Dst: flat, Src: image.Opaque, Face: face, Dot: fixed.P(1, up)}
 	d.DrawString(s.text)
-	stood := image.NewAlpha(image.Rect(0, 0, up+down, w))
+	upright := image.NewAlpha(image.Rect(0, 0, up+down, w))
 	for y := range up + down {
 		for x := range w {
-			stood.SetAlpha(y, w-1-x, flat.AlphaAt(x, y))
+			upright.SetAlpha(y, w-1-x, flat.AlphaAt(x, y))
 		}
 	}
 	left := int(math.Round(s.at.x*r.scale)) - up
 	top := int(math.Round(s.at.y*r.scale+back)) - w
-	draw.DrawMask(r.img, image.Rect(left, top, left+up+down, top+w), image.NewUniform(c), image.Point{}, stood, image.Point{}, draw.Over)
+	draw.DrawMask(r.img, image.Rect(left, top, left+up+down, top+w), image.NewUniform(c), image.Point{}, upright, image.Point{}, draw.Over)
 	return nil
 }
 
 func fix(v float64) fixed.Int26_6 { return fixed.Int26_6(math.Round(v * 64)) }
 
-// widths are how wide characters are, in parts of the size.
+// widths are the widths of characters as fractions of the font size.
 var widths = sync.OnceValue(func() (out [128]float64) {
 	f, err := fonts.regular()
 	for i := range out {
 		out[i] = 0.6
 		if err != nil {
-			continue // a guess: the font is part of the program
+			continue // keep the estimate; does not happen, as the font is embedded
 		}
 		var b sfnt.Buffer
 		g, err := f.GlyphIndex(&b, rune(i))
@@ -333,8 +333,8 @@ var widths = sync.OnceValue(func() (out [128]float64) {
 	return out
 })
 
-// measureText is how wide text is about. Readers of SVG have other fonts, of
-// much the same width.
+// measureText estimates the width of text. SVG viewers have other fonts of similar
+// width.
 func measureText(s string, size float64) float64 {
 	w := widths()
 	sum := 0.0

@@ -12,15 +12,15 @@ import (
 	"carronade/measure"
 )
 
-// A run is a report made ready to be drawn.
+// A run is a report prepared for drawing.
 type run struct {
 	*report.Document
-	name string // in legends; "" when it is the only one
+	name string // in legends; "" for a single report
 	rows []row
 	hist map[string]*measure.Histogram // of the measurement, decoded once
 }
 
-// A row is a stretch of time of the series.
+// A row is one interval of the series.
 type row struct {
 	from, to float64
 	measure.Counts
@@ -36,7 +36,7 @@ type row struct {
 func (r *row) length() float64 { return r.to - r.from }
 func (r *row) middle() float64 { return (r.from + r.to) / 2 }
 
-// runs makes reports ready.
+// runs prepares reports.
 func runs(ds []*report.Document) []*run {
 	out := make([]*run, len(ds))
 	names := namesOf(ds)
@@ -46,7 +46,7 @@ func runs(ds []*report.Document) []*run {
 	return out
 }
 
-// histogram is of the measurement; nil when the report does not have it.
+// histogram is a histogram of the measurement; nil if the report does not have it.
 func (r *run) histogram(name string) *measure.Histogram {
 	h, ok := r.hist[name]
 	if !ok {
@@ -56,8 +56,8 @@ func (r *run) histogram(name string) *measure.Histogram {
 	return h
 }
 
-// rowsOf joins what belongs together: where two phases or steps meet, a moment
-// has an interval for each. Numbers that are no times, which only a damaged
+// rowsOf joins overlapping intervals: where two phases or steps meet, each has an
+// interval for the same time. Intervals without valid times, which only a damaged
 // report has, are left out.
 func rowsOf(intervals []report.Interval) []row {
 	var rows []row
@@ -84,8 +84,8 @@ func rowsOf(intervals []report.Interval) []row {
 	return out
 }
 
-// join adds what happened in the same stretch of time. Percentiles cannot be
-// added; those of the side with more of them stand.
+// join adds the counts of an overlapping row. Percentiles cannot be added; those of
+// the row with more samples are kept.
 func (r *row) join(o row) {
 	r.to = max(r.to, o.to)
 	r.Add(o.Counts)
@@ -111,7 +111,7 @@ func (r *row) join(o row) {
 	}
 }
 
-// more is the summary with more of them, and the largest of both.
+// merged is the summary with more samples, with the larger maximum of both.
 func more(a, b *measure.Summary) *measure.Summary {
 	if a == nil || b == nil || a.IsEmpty() || b.IsEmpty() {
 		if a.IsEmpty() {
@@ -130,9 +130,9 @@ func more(a, b *measure.Summary) *measure.Summary {
 	return a
 }
 
-// paced are the rows for rates and percentiles: one that is much shorter than
-// the rest, as the last of a run mostly is, is joined to the one before it. A
-// handful of answers in two milliseconds is no rate.
+// rateRows are the rows for rates and percentiles. A row much shorter than the
+// rest, such as usually the last of a run, is joined to the one before it: a few
+// answers in two milliseconds do not give a meaningful rate.
 func (r *run) paced() []row {
 	lengths := make([]float64, 0, len(r.rows))
 	for i := range r.rows {
@@ -146,8 +146,8 @@ func (r *run) paced() []row {
 	var out []row
 	for _, x := range r.rows {
 		if n := len(out); n > 0 && x.length() < short {
-			// What was asked of the generator's process in so little time says
-			// nothing, and is not counted twice.
+			// The generator's usage in such a short time is not meaningful, and is
+			// not counted twice.
 			x.generator.CPUS += out[n-1].generator.CPUS
 			x.generator.GCPauseMaxUS = max(x.generator.GCPauseMaxUS, out[n-1].generator.GCPauseMaxUS)
 			out[n-1].generator.CPUS = 0
@@ -159,8 +159,8 @@ func (r *run) paced() []row {
 	return out
 }
 
-// namesOf tells reports apart by their ids, and by the first settings and
-// labels in which they differ.
+// namesOf names reports by their ids and by the first settings and labels in which
+// they differ.
 func namesOf(ds []*report.Document) []string {
 	names := make([]string, len(ds))
 	if len(ds) < 2 {
@@ -186,8 +186,8 @@ func namesOf(ds []*report.Document) []string {
 	return names
 }
 
-// Names are what reports are called in pictures of several; empty texts for
-// one.
+// Names are the reports' names in figures of several reports; an empty text for a
+// single report.
 func Names(ds ...*report.Document) []string { return namesOf(ds) }
 
 // Differences are the names of labels and settings in which reports differ.
@@ -198,11 +198,11 @@ func Differences(ds ...*report.Document) []string {
 	return differences(ds)
 }
 
-// Said is the value of a label, or else a setting, as text.
+// SettingValue is the value of a label, or else a setting, as text.
 func Said(d *report.Document, name string) string { return said(d, name) }
 
-// differences are the names of settings and labels that are not the same in all
-// reports: what somebody set first, in the order of the settings.
+// differences are the names of labels and settings that are not equal in all
+// reports: labels first, then explicit settings in their order.
 func differences(ds []*report.Document) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -233,7 +233,7 @@ func differences(ds []*report.Document) []string {
 	})
 }
 
-// said is the value of a label or a setting.
+// settingValue is the value of a label or a setting.
 func said(d *report.Document, name string) string {
 	if v, ok := d.Labels[name]; ok {
 		return v

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Describe says in words what the figure shows: what a reader who does not see
-// it is told.
+// Describe describes the figure in text, for readers who cannot see it.
 func (f *Figure) Describe() string {
 	var b strings.Builder
 	b.WriteString(f.Note)
@@ -64,7 +63,7 @@ func (f *Figure) Describe() string {
 	return b.String()
 }
 
-// toldStalls is how many stalls are told one by one.
+// maxStalls is how many stalls are listed individually.
 const toldStalls = 10
 
 // statedPercentiles are percentiles, as 1/(1-p).
@@ -83,8 +82,8 @@ func (f *Figure) percentilesOf(s *Series) []string {
 	return out
 }
 
-// percentileOf is what a line has at a percentile: a curve what its step holds
-// there, and a line of points the point, if it has one there.
+// percentileOf is a line's value at a percentile: the value of a curve's step, or
+// of a point exactly there.
 func (f *Figure) percentileOf(s *Series, x float64) (string, bool) {
 	if s.Style == Steps {
 		v, ok := s.stepAt(x)
@@ -103,8 +102,8 @@ func (f *Figure) percentileOf(s *Series, x float64) (string, bool) {
 	return "", false
 }
 
-// stepAt is the value of a line of steps at x: that of the last point before
-// it, since a step holds what lies to the right of it.
+// stepAt is the value of a line of steps at x: that of the last point before it,
+// since a step extends to the right of its point.
 func (s *Series) stepAt(x float64) (float64, bool) {
 	if len(s.X) == 0 || x < s.X[0] || x > s.X[len(s.X)-1] {
 		return 0, false
@@ -116,17 +115,17 @@ func (s *Series) stepAt(x float64) (float64, bool) {
 	return s.Y[max(i, 0)], true
 }
 
-// A Table is the numbers of a figure, for those who read them.
+// A Table contains the numbers of a figure.
 type Table struct {
 	Head []string
 	Rows [][]string
-	Note string // what a row is, where that is not plain
+	Note string // explains the rows if necessary
 }
 
-// Table returns the numbers of the figure in at most about so many rows: more
-// than those are joined, rates by their mean, all else by its largest. The head
-// of the first column says what its times are: of what was measured over
-// intervals their middles, else the moments until which a row goes.
+// Table returns the numbers of the figure in about most rows at most. Further rows
+// are merged: rates by their mean, other values by their maximum. The head of the
+// first column describes its times: the middles of intervals for values measured
+// over intervals, otherwise the ends of rows.
 func (f *Figure) Table(most int) Table {
 	switch {
 	case f.Heat != nil:
@@ -188,7 +187,7 @@ func (f *Figure) Table(most int) Table {
 
 func rateUnit(u Unit) bool { return u == Cores || strings.HasSuffix(string(u), "/s") }
 
-// bin returns the upper ends of at most so many groups of neighbours.
+// bin groups neighbours into at most most groups and returns their upper ends.
 func bin(xs []float64, most int) []float64 {
 	per := (len(xs) + most - 1) / most
 	var out []float64
@@ -198,12 +197,12 @@ func bin(xs []float64, most int) []float64 {
 	if n := len(xs); len(out) == 0 || out[len(out)-1] != xs[n-1] {
 		out = append(out, xs[n-1])
 	}
-	// Lines of others may have a point a little later than the last.
+	// Other lines may have a point slightly after the last one.
 	out[len(out)-1] = math.Nextafter(out[len(out)-1], math.Inf(1))
 	return out
 }
 
-// joined is what a series was after from and until to.
+// joined is the merged value of a series after from and up to to.
 func (s *Series) joined(from, to float64, mean bool) (v float64, least bool) {
 	v = math.NaN()
 	n := 0.0

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The head of the numbers says what their times are: what is measured over
-// intervals stands at their middles, and what was so at moments until them.
-func TestTableSaysWhatItsTimesAre(t *testing.T) {
+// The head of the table describes its times: the middles of intervals for values
+// measured over intervals, otherwise the ends of rows.
+func TestTableHead(t *testing.T) {
 	figures := Of(measured("a", 100, 1)) // intervals of a second
 	for _, tt := range []struct {
 		figure string
@@ -30,8 +30,8 @@ func TestTableSaysWhatItsTimesAre(t *testing.T) {
 	}
 }
 
-// A line of points tells the percentiles it has a point at, as they are, and a
-// lower bound as one; it has no largest.
+// The description of a line of points contains the percentiles at its points, marks
+// lower bounds, and has no maximum.
 func TestPointsOfPercentiles(t *testing.T) {
 	f := Figure{
 		X: Axis{Unit: Percentile, Log: true}, Y: Axis{Unit: Micros, Log: true},

@@ -4,15 +4,15 @@ import (
 	"math"
 )
 
-// A scale places numbers of an axis between two pixels.
+// A scale maps numbers of an axis to pixels.
 type scale struct {
 	axis   Axis
 	lo, hi float64 // of the axis
 	a, b   float64 // pixels
 }
 
-// at returns the pixel of v. Below a logarithmic axis is its beginning: a zero
-// is not a hole.
+// at returns the pixel of v. Values below a logarithmic axis are at its start, so
+// that a zero is not a gap.
 func (s scale) at(v float64) float64 {
 	lo, hi := s.lo, s.hi
 	if s.axis.Log {
@@ -27,10 +27,10 @@ func (s scale) at(v float64) float64 {
 // A tick is a mark of an axis.
 type tick struct {
 	at   float64
-	text string // "" for a mark without words
+	text string // "" for a mark without text
 }
 
-// domain is the range of an axis over numbers from lo to hi.
+// domain is the range of an axis for numbers from lo to hi.
 func domain(a Axis, lo, hi float64) (float64, float64) {
 	switch {
 	case a.Labels != nil:
@@ -106,8 +106,8 @@ func namedTicks(a Axis, lo, hi float64, n int) []tick {
 // clockSteps are the steps of a clock, in seconds.
 var clockSteps = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400}
 
-// stepOf is the round number at or above raw: 1, 2 or 5 times a power of ten;
-// of bytes, a power of two; of time in seconds, as clocks go.
+// stepOf is the round number at or above raw: 1, 2 or 5 times a power of ten; for
+// bytes a power of two; for seconds a step of a clock.
 func stepOf(u Unit, raw float64) float64 {
 	if !(raw > 0) {
 		return 0
@@ -132,7 +132,7 @@ func stepOf(u Unit, raw float64) float64 {
 	return 10 * ten
 }
 
-// tickText prints a mark. Steps of a clock print as on one.
+// tickText is the text of a mark.
 func tickText(v, step float64, u Unit) string {
 	if math.Abs(v) < step*1e-6 {
 		v = 0
@@ -143,8 +143,8 @@ func tickText(v, step float64, u Unit) string {
 	return Format(v, shortUnit(u))
 }
 
-// shortUnit is the unit that a mark has behind it: those of others, as long as
-// they are, stand beside the axis once.
+// shortUnit is the unit after a mark's number. External units may be long and
+// appear only once, beside the axis.
 func shortUnit(u Unit) Unit {
 	switch u {
 	case Seconds, Micros, PerSecond, Events, Bytes, BytesPerS, Share, Percentile:

@@ -8,11 +8,11 @@ import (
 	"carronade/internal/markup"
 )
 
-// Width is how wide a picture is drawn, in pixels, where nothing else is asked.
+// Width is the default width of a picture in pixels.
 const Width = width
 
-// SVG writes the figure as a file that stands alone. It has a title and a
-// description for those who do not see it.
+// SVG writes the figure as a self-contained file. It has a title and a description
+// for those who cannot see it.
 func (f *Figure) SVG(w io.Writer, t Theme) error {
 	d := f.lay(width, parts{title: true, legend: true})
 	m := &markup.Writer{}
@@ -31,13 +31,14 @@ func (f *Figure) SVG(w io.Writer, t Theme) error {
 	return nil
 }
 
-// inlineGrain is how fine the still pictures of a page are: a browser shows them
-// until it has drawn better ones, and a page of an hour has forty lines.
+// inlineGrain is the resolution of a page's static pictures, which a browser shows
+// until it has drawn better ones. It is coarse because a page of an hour has forty
+// lines.
 const inlineGrain = 3
 
-// Inline returns the figure as an element of a page of so many pixels: without
-// title, legend and colors, which the page has (see Rules). id makes its
-// identifiers unique there.
+// Inline returns the figure as an element of a page, w pixels wide: without title,
+// legend and colors, which the page provides (see Rules). id makes its identifiers
+// unique in the page.
 func (f *Figure) Inline(id string, w float64) string {
 	d := f.lay(w, parts{grain: inlineGrain})
 	m := &markup.Writer{}
@@ -122,7 +123,7 @@ func rectText(rects []rect) string {
 	return string(b)
 }
 
-// shapeRules is how shapes look in either theme.
+// shapeRules are the style rules of shapes in both themes.
 func shapeRules() string {
 	var b strings.Builder
 	b.WriteString("text{font:" + markup.Number(fontSize) + "px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}")
@@ -138,8 +139,8 @@ func shapeRules() string {
 	return b.String()
 }
 
-// colorRules gives shapes their colors: literal ones, which every program
-// that shows SVG knows.
+// colorRules are the color rules of shapes, with literal colors, which every SVG
+// viewer supports.
 func colorRules(c Colors) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".background{fill:%s}.title,.label{fill:%s}.note{fill:%s}.grid{stroke:%s}.axis,.mark{stroke:%s}.band{fill:%s}.stall{fill:%s}.freeze{fill:%s}",
@@ -161,14 +162,14 @@ func styleOf(t Theme) string {
 	return s
 }
 
-// Rules are the rules of a page's style sheet for the figures that Inline
-// returns, with the theme's colors as custom properties: --background, --ink,
-// --muted, --grid, --axis, --band, --stall, --freeze, --t0 and so on, --h0 and so on.
+// Rules are a page's style rules for the figures of Inline, with the theme's colors
+// as custom properties: --background, --ink, --muted, --grid, --axis, --band,
+// --stall, --freeze, --t0 and so on, --h0 and so on.
 func Rules() string {
 	return shapeRules() + colorRules(eachColor(func(name string) string { return "var(--" + name + ")" }))
 }
 
-// Properties are the custom properties that Rules speaks of, in a theme.
+// Properties are the custom properties that Rules uses, for a theme.
 func Properties(t Theme) string {
 	var b strings.Builder
 	c := ColorsOf(t)

@@ -11,8 +11,8 @@ import (
 
 type summary = *measure.Summary
 
-// over are the percentiles that are drawn over time, as p of a hundred; 100 is
-// the largest, which is exact.
+// linePercentiles are the percentiles that are drawn over time, in percent; 100 is
+// the maximum, which is exact.
 var over = []struct {
 	p    float64
 	name string
@@ -26,8 +26,8 @@ var over = []struct {
 	{100, "max", Red, Dotted},
 }
 
-// percentilesOver is a time's percentiles over the run. Of several reports two
-// of them are enough to look at.
+// percentilesOver draws a time's percentiles over the run; only two of them for
+// several reports.
 func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) {
 	f := p.overTime(name, title, note, Axis{Label: "time", Unit: Micros, Log: true})
 	f.Middles = true
@@ -63,7 +63,7 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 	p.add(f)
 }
 
-// used leaves out series that have no number.
+// nonEmpty leaves out series without a number.
 func used(all []Series) []Series {
 	out := all[:0]
 	for i := range all {
@@ -74,8 +74,8 @@ func used(all []Series) []Series {
 	return out
 }
 
-// percentileSeries is a percentile of rows. Waiting: what waited at a row's end is
-// among it, so that a stall is to be seen while it lasts.
+// percentileSeries is a percentile of rows. With waiting it includes the events
+// that waited at a row's end, so that a stall is visible while it lasts.
 func percentileSeries(rows []row, p float64, of func(*row) summary, waiting bool) (s Series, bounds bool) {
 	var backlog report.Backlog
 	for i := range rows {
@@ -105,7 +105,7 @@ func percentileSeries(rows []row, p float64, of func(*row) summary, waiting bool
 	return s, bounds
 }
 
-// shown are the times that have a curve and a distribution.
+// curveTimes are the times with a curve and a distribution.
 var shown = []struct {
 	key, name string
 	tone      Tone
@@ -117,8 +117,8 @@ var shown = []struct {
 	{"send_delay", "send delay", Grey, Dotted},
 }
 
-// mainTime is the time by which reports are compared: response time where there
-// is one, else service time, else end-to-end time.
+// mainTime is the time by which reports are compared: response time, service time
+// or end-to-end time, the first that exists.
 func (p *plot) mainTime() (key, name string) {
 	for _, t := range shown[:3] {
 		for _, r := range p.runs {
@@ -130,8 +130,8 @@ func (p *plot) mainTime() (key, name string) {
 	return "response", "response"
 }
 
-// curve is the percentiles of the measurement, on HDR's axis: each step to the right
-// is a tenth of what was left.
+// curve draws the percentiles of the measurement on the axis of HDR histograms:
+// each mark to the right leaves a tenth of the events that the mark before it left.
 func (p *plot) curve() {
 	f := Figure{
 		Name: "percentiles", Title: "Percentiles",
@@ -152,7 +152,7 @@ func (p *plot) curve() {
 	p.add(f)
 }
 
-// ages are those of events without an answer, of the one time that has such.
+// ages are the ages of events without an answer; only response times have them.
 func (r *run) ages(key string) *measure.Histogram {
 	if key != "response" {
 		return nil
@@ -160,12 +160,12 @@ func (r *run) ages(key string) *measure.Histogram {
 	return r.histogram("censored")
 }
 
-// curvePoints is about how many points a curve has at most: the eye sees no
-// more.
+// curvePoints is the approximate maximum of a curve's points; more would not be
+// visible.
 const curvePoints = 400
 
-// curveOf is the curve of a time, and where events without an answer take part
-// from some percentile on, that part apart, as a lower bound.
+// curveOf is the curve of a time. From the percentile on that includes events
+// without an answer, it is a separate series, a lower bound.
 func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Series {
 	h, certain := r.histogram(key), math.Inf(1)
 	if c := r.ages(key); c.Count() > 0 {
@@ -191,8 +191,8 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 		if v >= certain {
 			line = &least
 		}
-		// A point that is no further than a fraction of a pixel from the one
-		// before it raises that one: nothing is understated.
+		// A point within a fraction of a pixel of the previous one raises that one,
+		// so that no value is understated.
 		if m := len(line.Y); m > 0 && math.Log(from)-last < step && seen < n {
 			line.Y[m-1] = v
 			return
@@ -200,7 +200,7 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 		last = math.Log(from)
 		line.X, line.Y = append(line.X, from), append(line.Y, v)
 	})
-	if k := len(s.X); k > 0 && len(least.X) > 0 { // the certain part goes on to where the uncertain begins
+	if k := len(s.X); k > 0 && len(least.X) > 0 { // extend the certain part to the start of the uncertain one
 		s.X, s.Y = append(s.X, least.X[0]), append(s.Y, s.Y[k-1])
 	}
 	out := []Series{s}
@@ -213,10 +213,10 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 	return used(out)
 }
 
-// perDecade is how many bars of a distribution a power of ten has.
+// perDecade is the number of a distribution's bars per power of ten.
 const perDecade = 20
 
-// distribution is how often which time was measured, in the measurement.
+// distribution draws how often each time occurred in the measurement.
 func (p *plot) distribution() {
 	f := Figure{
 		Name: "distribution", Title: "Distribution",
@@ -245,8 +245,9 @@ func (p *plot) distribution() {
 	p.add(f)
 }
 
-// distributionOf counts in bars whose edges are the same for all. Every
-// observation is in one of them, as a share of all that there should have been.
+// distributionOf counts in bars whose edges are the same for all series. Every
+// observation is in one bar, as a share of all events, including those without an
+// answer.
 func (r *run) distributionOf(key, name string, tone Tone, dash Dash, report int) []Series {
 	h := r.histogram(key)
 	if h.Count() == 0 {
@@ -269,8 +270,8 @@ func (r *run) distributionOf(key, name string, tone Tone, dash Dash, report int)
 	return []Series{s}
 }
 
-// steps are times over the rate that was asked: where response time leaves
-// service time behind is the knee.
+// steps draws times over the target rate. The knee is where response time rises
+// above service time.
 func (p *plot) steps() {
 	f := Figure{
 		Name: "steps", Title: "Steps", Note: "What each step of the schedule reached. Where response time leaves service time behind is the knee.",

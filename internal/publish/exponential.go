@@ -14,9 +14,8 @@ const scale = 5
 // seconds, as OTLP and Prometheus's native histograms have them
 // (https://opentelemetry.io/docs/specs/otel/metrics/data-model/#exponentialhistogram,
 // https://prometheus.io/docs/specs/native_histograms/).
-//
-// A value is told in the bucket of its cell's upper end: up to 0.1 % more than
-// it was.
+// A value is counted in the bucket of its cell's upper end, which is up to 0.1 %
+// above the value.
 type exponential struct {
 	name, help string
 	count      uint64
@@ -39,7 +38,7 @@ var bounds = func() (b []float64) {
 	return append(b, 100)
 }()
 
-// exponentialOf makes one of a time's histogram.
+// exponentialOf converts a time's histogram.
 func exponentialOf(t namedTimes) exponential {
 	e := exponential{
 		name: t.name, help: t.help, count: t.h.Count(), sum: t.h.Sum() / float64(time.Second),
@@ -49,17 +48,17 @@ func exponentialOf(t namedTimes) exponential {
 	t.h.EachBucket(func(top time.Duration, n uint64) {
 		s := top.Seconds()
 		if s > e.max || top < 0 {
-			s = e.max // the last cell ends where the largest value is, also beyond the range
+			s = e.max // the last cell ends at the largest value, even beyond the range
 		}
 		e.buckets[bucket(s)] += int64(n)
-		for i := len(bounds) - 1; i >= 0 && s <= bounds[i]*(1+1e-9); i-- { // of 10 us or 0.01 ms as one
+		for i := len(bounds) - 1; i >= 0 && s <= bounds[i]*(1+1e-9); i-- { // despite rounding errors of the bounds
 			e.classic[i] += n
 		}
 	})
 	return e
 }
 
-// bucket is the index of the bucket that s seconds, more than 0, belong to.
+// bucket is the index of the bucket of s seconds, which must be above 0.
 func bucket(s float64) int {
 	const least = 1e-9
 	return int(math.Ceil(math.Log2(max(s, least))*(1<<scale) - 1e-9))

@@ -12,22 +12,24 @@ import (
 	"carronade/target"
 )
 
-// patience is how long a collector may take to connect, or to take an interval.
+// collectorTimeout is how long a collector may take to accept a connection or an
+// interval.
 const patience = 5 * time.Second
 
-// between is how long an absent collector is left alone.
+// reconnectDelay is the pause before connecting again to an absent collector.
 const between = time.Second
 
-// A graphite tells Graphite's plaintext protocol, a line "name value seconds" a
-// figure (https://graphite.readthedocs.io/en/latest/feeding-carbon.html), over
-// a connection that is kept.
+// A graphite sends metrics in Graphite's plaintext protocol, a line "name value
+// seconds" for each
+// (https://graphite.readthedocs.io/en/latest/feeding-carbon.html), over a
+// persistent connection.
 type graphite struct {
 	*sender
 	addr, prefix string
-	zeros        bool // as Options has it
+	zeros        bool // see Options
 	conn         net.Conn
-	not          time.Time // before this it is not tried again
-	err          error     // why
+	not          time.Time // no connection attempt before this time
+	err          error     // of the last attempt
 }
 
 func newGraphite(o Options) (*graphite, error) {
@@ -49,8 +51,8 @@ func newGraphite(o Options) (*graphite, error) {
 	return g, nil
 }
 
-// node makes of a text what may stand in a name of Graphite. A point stays: it
-// makes levels.
+// cleanName replaces the characters that a Graphite name must not contain. Points
+// stay, as they separate levels.
 func node(s string) string {
 	s = strings.Map(func(c rune) rune {
 		switch {
@@ -65,7 +67,7 @@ func node(s string) string {
 	return s
 }
 
-// send tells a point.
+// send sends a point.
 func (g *graphite) send(ctx context.Context, p *point) error {
 	if g.conn == nil {
 		if time.Now().Before(g.not) {
@@ -79,7 +81,7 @@ func (g *graphite) send(ctx context.Context, p *point) error {
 		}
 		g.conn = conn
 	}
-	conn := g.conn // which lose forgets
+	conn := g.conn // disconnect sets g.conn to nil
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	if err := g.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
@@ -91,7 +93,7 @@ func (g *graphite) send(ctx context.Context, p *point) error {
 	return nil
 }
 
-// lose gives the connection up; the next point makes another.
+// disconnect closes the connection; the next point opens another.
 func (g *graphite) lose(err error) error {
 	g.conn.Close()
 	g.conn = nil
@@ -109,10 +111,10 @@ func (g *graphite) close(ctx context.Context) string {
 	return w
 }
 
-// lines are the figures of an interval. Four of them have the names and units
-// that sangrenel gave them, for dashboards that know those: rate and output are of
-// what was taken, as rates of reports are, and there is a p99 where anything was
-// answered, since one of 0 would have an outage be the best of times.
+// lines are the metrics of an interval. Four of them have sangrenel's names and
+// units, for existing dashboards. Rate and output cover accepted events, like the
+// rates of reports. There is a p99 only if anything was answered, since a p99 of 0
+// would make an outage look like the best interval.
 func (g *graphite) lines(p *point) []byte {
 	var b strings.Builder
 	at := p.at.Unix()

@@ -11,9 +11,9 @@ import (
 	"carronade/measure"
 )
 
-// The series of sangrenel are of what was taken, and the fourth is there where
-// anything was answered, or zeros are wanted.
-func TestGraphiteTaken(t *testing.T) {
+// The series of sangrenel cover accepted events; the fourth exists if anything was
+// answered or with ZeroP99.
+func TestGraphiteAccepted(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		counts     measure.Counts
@@ -21,14 +21,14 @@ func TestGraphiteTaken(t *testing.T) {
 		want       string // rate, error rate, output, p99
 	}{
 		{"nothing", measure.Counts{}, false, "0 0 0"},
-		{"all taken", measure.Counts{Sent: 10, Acked: 10, Bytes: 100, AckedBytes: 100}, false, "10 0 100"},
+		{"all accepted", measure.Counts{Sent: 10, Acked: 10, Bytes: 100, AckedBytes: 100}, false, "10 0 100"},
 		{"some refused", measure.Counts{Sent: 10, Acked: 6, Failed: 3, Unknown: 1, Bytes: 100, AckedBytes: 60}, false, "6 40 60"},
 		{"all refused", measure.Counts{Sent: 10, Failed: 10, Bytes: 100}, false, "0 100 0"},
-		{"what was sent before is refused", measure.Counts{Failed: 10}, false, "0 100 0"},
-		{"what was sent before is lost", measure.Counts{Unknown: 5, Acked: 5, AckedBytes: 50}, false, "5 50 50"},
+		{"events of an earlier interval are refused", measure.Counts{Failed: 10}, false, "0 100 0"},
+		{"events of an earlier interval are lost", measure.Counts{Unknown: 5, Acked: 5, AckedBytes: 50}, false, "5 50 50"},
 		{"more is refused than sent", measure.Counts{Sent: 2, Failed: 30, Acked: 10, Bytes: 20, AckedBytes: 100}, false, "10 75 100"},
-		{"sent, and nothing is known yet", measure.Counts{Sent: 10, Bytes: 100}, false, "0 0 0"},
-		{"no answers, and what was sent before failed", measure.Counts{Failed: 3}, true, "0 100 0"},
+		{"sent, no outcome yet", measure.Counts{Sent: 10, Bytes: 100}, false, "0 0 0"},
+		{"no answers, events of an earlier interval failed", measure.Counts{Failed: 3}, true, "0 100 0"},
 		{"no answers", measure.Counts{Sent: 10, Unknown: 10, Bytes: 100}, true, "10 0 100"},
 		{"no answers, some not sent", measure.Counts{Sent: 10, Unknown: 8, Failed: 2, Bytes: 100}, true, "8 20 100"},
 		{"read", measure.Counts{Consumed: 10, Bytes: 100}, false, "10 0 100"},
@@ -55,8 +55,8 @@ func TestGraphiteTaken(t *testing.T) {
 	}
 }
 
-// Who wants to say what became of each interval is told, and nobody else says so.
-func TestTold(t *testing.T) {
+// Published is called for each interval, and replaces the log's message.
+func TestPublished(t *testing.T) {
 	addr, lines := listen(t)
 	go func() {
 		for range lines { // until it is closed
@@ -65,20 +65,20 @@ func TestTold(t *testing.T) {
 	for _, tt := range []struct {
 		name, addr string
 		failed     bool
-	}{{"there", addr, false}, {"absent", "127.0.0.1:1", true}} {
+	}{{"present", addr, false}, {"absent", "127.0.0.1:1", true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			published := make(chan error, 10)
 			h := shown(t, Options{
 				Graphite: tt.addr, Published: func(err error) { published <- err },
-				Logf: func(format string, args ...any) { t.Errorf("said: "+format, args...) },
+				Logf: func(format string, args ...any) { t.Errorf("logged: "+format, args...) },
 			})
 			h.Close(context.Background())
 			if len(published) != 3 {
-				t.Fatalf("it was told %d times of three intervals", len(published))
+				t.Fatalf("called %d times for three intervals", len(published))
 			}
 			for range 3 {
 				if err := <-published; (err != nil) != tt.failed {
-					t.Errorf("told %v", err)
+					t.Errorf("published %v", err)
 				}
 			}
 		})

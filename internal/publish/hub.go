@@ -9,33 +9,34 @@ import (
 	"carronade/load"
 )
 
-// Options say where figures go. A zero Options is nowhere.
+// Options select where metrics go. With zero Options they go nowhere.
 type Options struct {
-	// MetricsAddr is where Prometheus may ask, HOST:PORT; without a host, this
-	// machine alone.
+	// MetricsAddr is the address for Prometheus, HOST:PORT; without a host it is
+	// reachable only from this machine.
 	MetricsAddr string
-	// Graphite takes figures once an interval, HOST:PORT, in its plaintext
-	// protocol; Prefix begins their names ("" is this host's name).
+	// Graphite is the address, HOST:PORT, that gets metrics once per interval in
+	// Graphite's plaintext protocol; Prefix begins their names ("" is this host's
+	// name).
 	Graphite, Prefix string
-	// Zeros has sangrenel's p99 be 0 in an interval in which nothing was answered,
-	// as sangrenel sent it; else there is none.
+	// ZeroP99 sends sangrenel's p99 as 0 in an interval in which nothing was
+	// answered, as sangrenel did; otherwise none is sent.
 	Zeros bool
-	// OTLP is the URL of a collector that takes OTLP over HTTP as JSON.
+	// OTLP is the URL of a collector that accepts OTLP over HTTP as JSON.
 	OTLP    string
 	Headers []Header // for the collector
 
 	Version string // of the program
-	// Told is told of each interval whether Graphite was told of it, one call at a
-	// time; the error is why not. Nil: Logf takes the first such error.
+	// Published is called for each interval, one call at a time, with the error if
+	// it did not reach Graphite. Nil: Logf gets the first such error.
 	Published func(error)
-	// Logf takes words for people, from several goroutines; nil: none.
+	// Logf gets messages for users; calls may be concurrent. May be nil.
 	Logf func(format string, args ...any)
 }
 
-// A Header is one of a request's; its value may be a secret, and is not shown.
+// A Header is a header of requests. Its value may be a secret and is not shown.
 type Header struct{ Name, Value string }
 
-// A Run is what others are told a run is.
+// A Run identifies a run in the exported metrics.
 type Run struct {
 	ID         string // of its report
 	Target     string // the URL, without secrets
@@ -44,14 +45,14 @@ type Run struct {
 	Repetition int
 }
 
-// An outlet takes the states of a run, one an interval. It must not block.
+// An outlet receives a point per interval of a run. It must not block.
 type outlet interface {
 	take(p *point)
 	close(ctx context.Context) (warning string)
 }
 
-// A Hub tells others about runs, one at a time. Its methods may be called from
-// several goroutines. A nil Hub tells nobody.
+// A Hub publishes runs, one at a time. It is safe for concurrent use. A nil Hub
+// publishes nothing.
 type Hub struct {
 	mu      sync.Mutex
 	closed  bool
@@ -60,10 +61,10 @@ type Hub struct {
 	page    *page
 }
 
-// Open prepares to tell, and tries what can be tried: that the address for
-// Prometheus is free, and that a collector has an address. A collector that is
-// not there now may come later. It returns nil where nobody is to be told. An
-// error is a *target.Error.
+// Open prepares publishing, and checks what it can: that the address for Prometheus
+// is free, and that a collector's address is valid. A collector that is absent now
+// may start later. It returns nil if the options name no destination. Errors are
+// *target.Error.
 func Open(o Options) (*Hub, error) {
 	if o.MetricsAddr == "" && o.Graphite == "" && o.OTLP == "" {
 		return nil, nil
@@ -98,7 +99,7 @@ func Open(o Options) (*Hub, error) {
 	return h, nil
 }
 
-// Addr is where Prometheus may ask; "" where it may not.
+// Addr is the address for Prometheus; "" if there is none.
 func (h *Hub) Addr() string {
 	if h == nil || h.page == nil {
 		return ""
@@ -106,7 +107,7 @@ func (h *Hub) Addr() string {
 	return h.page.addr
 }
 
-// Begin starts telling of another run.
+// Begin starts publishing another run.
 func (h *Hub) Begin(r Run) {
 	if h == nil {
 		return
@@ -116,8 +117,7 @@ func (h *Hub) Begin(r Run) {
 	h.state = state{run: r, began: time.Now(), running: true}
 }
 
-// Show tells what came of an interval. It returns at once, and keeps nothing of
-// the snapshot.
+// Show publishes an interval. It does not block, and does not retain the snapshot.
 func (h *Hub) Show(s load.Snapshot) {
 	if h == nil {
 		return
@@ -130,11 +130,11 @@ func (h *Hub) Show(s load.Snapshot) {
 	}
 	p := h.state.point(&s)
 	for _, o := range h.outlets {
-		o.take(p) // nobody changes it
+		o.take(p) // shared: outlets must not change it
 	}
 }
 
-// End says that the run is over. Its last figures stay.
+// End records that the run is over. Its last metrics stay available.
 func (h *Hub) End() {
 	if h == nil {
 		return
@@ -145,8 +145,8 @@ func (h *Hub) End() {
 	h.state.phase = "ended"
 }
 
-// Close ends the telling. What waits is still told, as long as the context
-// lasts and two seconds at most. It returns what was not told, in words.
+// Close ends publishing. Queued intervals are still sent until the context ends, at
+// most for two seconds. It returns warnings about what was not sent.
 func (h *Hub) Close(ctx context.Context) (warnings []string) {
 	if h == nil {
 		return nil
@@ -171,29 +171,29 @@ func (h *Hub) Close(ctx context.Context) (warnings []string) {
 	return warnings
 }
 
-// lastWords is how long outlets may take to tell what waits when all is over.
+// closeTimeout is how long outlets may take in Close to send queued intervals.
 const lastWords = 2 * time.Second
 
-// A sender tells points to somebody far away, one after the other, from a
-// goroutine of its own.
+// A sender sends points to a remote collector, one after the other, in a separate
+// goroutine.
 type sender struct {
-	name      string // for people
+	name      string // for messages
 	to        chan *point
 	done      chan struct{}
 	stop      context.CancelFunc
 	logf      func(string, ...any)
-	published func(error) // takes what became of each; nil: nobody
+	published func(error) // gets each result; may be nil
 
-	dropped int // of the points, for want of room; the hub's lock is over it
-	lost    int // could not be told; the goroutine's
+	dropped int // points for which the queue was full; guarded by the hub's lock
+	lost    int // points that could not be sent; owned by the goroutine
 	first   error
 }
 
-// queued is how many points wait at most.
+// maxQueued is the maximum number of queued points.
 const queued = 30
 
-// newSender starts one; send tells a point, and told takes what became of it. Nil:
-// nobody does, and the first error is said.
+// newSender starts a sender. send sends a point, and published gets its result. If
+// published is nil, the first error is logged.
 func newSender(name string, logf func(string, ...any), published func(error), send func(context.Context, *point) error) *sender {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &sender{name: name, to: make(chan *point, queued), done: make(chan struct{}), stop: stop, logf: logf, published: published}

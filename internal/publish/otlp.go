@@ -17,10 +17,10 @@ import (
 	"carronade/target"
 )
 
-// A collector takes metrics by OTLP over HTTP with JSON bodies, one request an
-// interval (https://opentelemetry.io/docs/specs/otlp/#otlphttp; the messages
-// are those of opentelemetry-proto's metrics.proto in protobuf's JSON mapping,
-// where 64-bit numbers are texts).
+// A collector gets metrics by OTLP over HTTP with JSON bodies, one request per
+// interval (https://opentelemetry.io/docs/specs/otlp/#otlphttp; the messages are
+// those of opentelemetry-proto's metrics.proto in protobuf's JSON mapping, where
+// 64-bit numbers are strings).
 type collector struct {
 	*sender
 	url     string
@@ -40,7 +40,7 @@ func newCollector(o Options) (*collector, error) {
 		return nil, &target.Error{Doing: "read --otlp", Err: errors.New("a password in a URL is visible to others"), Hint: "give --otlp-header 'Authorization=env:NAME'"}
 	}
 	if u.Path == "" || u.Path == "/" {
-		u.Path = "/v1/metrics" // of a base URL, as the specification has it
+		u.Path = "/v1/metrics" // the specification's path for a base URL
 	}
 	c := &collector{url: u.String(), headers: o.Headers, version: o.Version}
 	c.client = &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -67,14 +67,14 @@ func (c *collector) send(ctx context.Context, p *point) error {
 	resp, err := c.client.Do(r)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // the URL is said
+			err = u.Err // the message already names the URL
 		}
 		return err
 	}
 	defer resp.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	reply, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	if resp.StatusCode/100 != 2 {
-		text := strings.Join(strings.Fields(string(said)), " ")
+		text := strings.Join(strings.Fields(string(reply)), " ")
 		if len(text) > 200 {
 			text = text[:200]
 		}
@@ -86,8 +86,8 @@ func (c *collector) send(ctx context.Context, p *point) error {
 			Message  string `json:"errorMessage"`
 		} `json:"partialSuccess"`
 	}
-	if json.Unmarshal(said, &answer) == nil {
-		switch fmt.Sprint(answer.PartialSuccess.Rejected) { // a number, or a text of one
+	if json.Unmarshal(reply, &answer) == nil {
+		switch fmt.Sprint(answer.PartialSuccess.Rejected) { // a number, or a string of one
 		case "<nil>", "0", "":
 		default:
 			return fmt.Errorf("it accepted only a part: %s", strconv.QuoteToGraphic(answer.PartialSuccess.Message))
@@ -96,7 +96,7 @@ func (c *collector) send(ctx context.Context, p *point) error {
 	return nil
 }
 
-// The messages, as far as they are used.
+// The parts of the messages that are used.
 type (
 	otlpRequest struct {
 		ResourceMetrics []otlpResourceMetrics `json:"resourceMetrics"`
@@ -167,7 +167,7 @@ type (
 	}
 )
 
-// cumulative is AGGREGATION_TEMPORALITY_CUMULATIVE: all since the start.
+// cumulative is AGGREGATION_TEMPORALITY_CUMULATIVE: counts since the start.
 const cumulative = 2
 
 // request makes the message of a point.
@@ -213,7 +213,7 @@ func (c *collector) request(p *point) otlpRequest {
 	}}}
 }
 
-// resource says whose figures they are.
+// resource are the attributes that identify the run.
 func (c *collector) resource(r Run) []otlpAttribute {
 	out := []otlpAttribute{
 		attribute("service.name", "carronade"), attribute("service.instance.id", r.ID),
@@ -238,7 +238,7 @@ func attribute(key, value string) otlpAttribute {
 	return otlpAttribute{Key: key, Value: otlpValue{String: value}}
 }
 
-// otlp is the histogram as a metric.
+// otlp converts the histogram to a metric.
 func (e *exponential) otlp(start, at string) otlpMetric {
 	p := otlpExponentialPoint{
 		Start: start, Time: at, Count: whole(e.count), Sum: e.sum, Scale: scale, Zero: "0",

@@ -19,7 +19,7 @@ import (
 	"carronade/target"
 )
 
-// A page is what Prometheus reads: /metrics of a server of its own.
+// A page serves /metrics to Prometheus, on a separate server.
 type page struct {
 	addr   string
 	server *http.Server
@@ -27,7 +27,7 @@ type page struct {
 	info   Options
 }
 
-// newPage serves a hub's figures.
+// newPage serves a hub's metrics.
 func newPage(h *Hub, o Options) (*page, error) {
 	addr := o.MetricsAddr
 	if !strings.Contains(addr, ":") {
@@ -60,16 +60,16 @@ func newPage(h *Hub, o Options) (*page, error) {
 		fmt.Fprintln(w, "carronade: a run in progress; Prometheus reads /metrics")
 	})
 	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go p.server.Serve(ln) //nolint:errcheck // it ends when it is closed
+	go p.server.Serve(ln) //nolint:errcheck // it ends with an error when it is closed
 	return p, nil
 }
 
 func (p *page) close() { p.server.Close() }
 
-// Describe tells nothing: what exists depends on the run.
+// Describe sends nothing: the metrics depend on the run.
 func (p *page) Describe(chan<- *prometheus.Desc) {}
 
-// Collect makes the figures of the moment.
+// Collect sends the current metrics.
 func (p *page) Collect(to chan<- prometheus.Metric) {
 	p.hub.mu.Lock()
 	defer p.hub.mu.Unlock()
@@ -121,10 +121,10 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// infoLabels describe a run. Labels of the report stand under label_NAME, and
-// what may not stand in a name of Prometheus becomes an underscore. Where names
-// become the same, the label has their values, joined by ";" in the order of the
-// names, as OpenTelemetry has it for Prometheus.
+// infoLabels describe a run. The report's labels have the names label_NAME, in
+// which characters that Prometheus does not allow become underscores. If names
+// become equal, the label has all their values, joined by ";" in the order of the
+// names, as OpenTelemetry specifies for Prometheus.
 func infoLabels(r Run, version string) []string {
 	out := []string{"id", r.ID, "target", r.Target, "op", r.Op, "repetition", strconv.Itoa(max(r.Repetition, 1)), "version", version}
 	var names []string
@@ -148,18 +148,18 @@ func infoLabels(r Run, version string) []string {
 	return out
 }
 
-// both is a histogram with classic buckets and native ones, so that every
-// Prometheus reads what it can.
+// A combinedHistogram has classic and native buckets, so that every version of
+// Prometheus can read it.
 type both struct {
 	desc  *prometheus.Desc
 	e     *exponential
 	began time.Time
 }
 
-// Desc says which metric it is.
+// Desc returns the metric's description.
 func (b *both) Desc() *prometheus.Desc { return b.desc }
 
-// Write fills in the metric.
+// Write writes the metric.
 func (b *both) Write(m *dto.Metric) error {
 	var none uint64
 	native, err := prometheus.NewConstNativeHistogram(b.desc, b.e.count, b.e.sum, b.e.buckets, nil, none, scale, 0, b.began)

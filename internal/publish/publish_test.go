@@ -26,8 +26,8 @@ import (
 	"carronade/measure"
 )
 
-// snapshot is the n-th interval of a run, n from 1: 1,000 events acked in each,
-// in batches of ten, each answered after n milliseconds.
+// snapshot is the n-th interval of a run, from 1: 1,000 events sent in batches of
+// ten, each answered after n milliseconds.
 func snapshot(n int) load.Snapshot {
 	h := measure.NewHistogram()
 	h.RecordN(time.Duration(n)*time.Millisecond, 100)
@@ -49,7 +49,7 @@ func snapshot(n int) load.Snapshot {
 
 var run = Run{ID: "k3f9z0ab", Target: "kafka://127.0.0.1:9092/t", Op: "produce", Labels: map[string]string{"branch": "main", "a-b": "c"}, Repetition: 2}
 
-// shown is a hub that was shown three intervals.
+// openedHub opens a hub and shows it three intervals.
 func shown(t *testing.T, o Options) *Hub {
 	t.Helper()
 	o.Version = "v1"
@@ -64,7 +64,7 @@ func shown(t *testing.T, o Options) *Hub {
 	return h
 }
 
-// scrape reads the page with the parser of Prometheus's own client libraries.
+// scrape reads the page with the parser of Prometheus's client libraries.
 func scrape(t *testing.T, addr, accept string) map[string]*dto.MetricFamily {
 	t.Helper()
 	r, _ := http.NewRequest(http.MethodGet, "http://"+addr+"/metrics", nil)
@@ -149,14 +149,14 @@ func TestPrometheus(t *testing.T) {
 	}
 	h.End()
 	if got := scrape(t, h.Addr(), "text/plain"); got["carronade_run_active"].Metric[0].GetGauge().GetValue() != 0 || got["carronade_acked_events_total"] == nil {
-		t.Error("once it ended, the run is shown as going on, or its figures are gone")
+		t.Error("after its end, the run is shown as active, or its metrics are gone")
 	}
 	if !model.LegacyValidation.IsValidMetricName("carronade_acked_events_total") {
-		t.Error("a name that no Prometheus takes")
+		t.Error("a name that Prometheus does not accept")
 	}
 }
 
-// listen takes lines.
+// listen receives lines.
 func listen(t *testing.T) (addr string, lines <-chan string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -227,7 +227,7 @@ func TestGraphite(t *testing.T) {
 		v := got[name]
 		if want == "" {
 			if v != nil {
-				t.Errorf("%s was told", name)
+				t.Errorf("%s was sent", name)
 			}
 			continue
 		}
@@ -237,7 +237,7 @@ func TestGraphite(t *testing.T) {
 	}
 }
 
-// A collector that is not there costs the run nothing, and is told of.
+// An absent collector does not delay the run, and causes a warning.
 func TestAbsent(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -245,8 +245,8 @@ func TestAbsent(t *testing.T) {
 	}
 	addr := ln.Addr().String()
 	ln.Close()
-	said := make(chan string, 10)
-	h, err := Open(Options{Graphite: addr, OTLP: "http://" + addr, Logf: func(f string, a ...any) { said <- fmt.Sprintf(f, a...) }})
+	logged := make(chan string, 10)
+	h, err := Open(Options{Graphite: addr, OTLP: "http://" + addr, Logf: func(f string, a ...any) { logged <- fmt.Sprintf(f, a...) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,12 +258,12 @@ func TestAbsent(t *testing.T) {
 	if len(w) != 2 || !strings.Contains(w[0], "did not get 3 intervals") || !strings.Contains(w[1], "refused") {
 		t.Errorf("warnings %q", w)
 	}
-	if len(said) != 2 {
-		t.Errorf("it was said %d times, and there are two who were not told", len(said))
+	if len(logged) != 2 {
+		t.Errorf("%d messages, want one for each of the two collectors", len(logged))
 	}
 }
 
-// One that takes nothing is given up, and the run is not delayed.
+// A collector that does not answer is given up, and the run is not delayed.
 func TestStuck(t *testing.T) {
 	block := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-block }))
@@ -305,13 +305,14 @@ func TestOTLP(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		// OpenTelemetry's own messages take it, and leave nothing out.
-		var theirs metricspb.ExportMetricsServiceRequest
-		if err := protojson.Unmarshal(body, &theirs); err != nil {
+		// It must be a valid message for OpenTelemetry's types, without unknown
+		// fields.
+		var parsed metricspb.ExportMetricsServiceRequest
+		if err := protojson.Unmarshal(body, &parsed); err != nil {
 			t.Error(err)
 		}
-		if ms := theirs.ResourceMetrics[0].ScopeMetrics[0].Metrics; len(ms) < len(counters) || ms[0].GetSum() == nil {
-			t.Errorf("as OpenTelemetry reads it: %v", &theirs)
+		if ms := parsed.ResourceMetrics[0].ScopeMetrics[0].Metrics; len(ms) < len(counters) || ms[0].GetSum() == nil {
+			t.Errorf("as OpenTelemetry reads it: %v", &parsed)
 		}
 		got <- one
 		io.WriteString(w, "{}")
@@ -344,7 +345,7 @@ func TestOTLP(t *testing.T) {
 	for i, text := range p.Positive.Counts {
 		c, _ := strconv.ParseInt(text, 10, 64)
 		n += c
-		end := math.Exp2(float64(p.Positive.Offset+i+1) / (1 << scale)) // of the bucket, by the specification
+		end := math.Exp2(float64(p.Positive.Offset+i+1) / (1 << scale)) // the bucket's end, by the specification
 		if c != 0 && (end < 1e-3*0.999999 || end > 3e-3*1.025) {
 			t.Errorf("bucket up to %v has %d", end, c)
 		}
@@ -361,7 +362,7 @@ func TestOTLP(t *testing.T) {
 	}
 }
 
-// A refusal is told with the collector's words and without our header.
+// A refusal is reported with the collector's message and without our header.
 func TestOTLPRefused(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no such tenant", http.StatusUnauthorized)
@@ -374,8 +375,7 @@ func TestOTLPRefused(t *testing.T) {
 	}
 }
 
-// Buckets hold what they say: a value lies above its bucket's start and not
-// above its end.
+// A value lies above its bucket's start and not above its end.
 func TestBuckets(t *testing.T) {
 	for _, s := range []float64{1e-6, 2e-6, 9.999e-4, 1e-3, 1.0001e-3, 0.5, 1, 1.5, 2, 3600} {
 		i := bucket(s)
@@ -403,7 +403,7 @@ func TestOpenFails(t *testing.T) {
 		{"no host and port", Options{Graphite: "a:b:c"}, "HOST:PORT"},
 		{"no URL", Options{OTLP: "collector:4318"}, "http://"},
 		{"a password", Options{OTLP: "http://a:canary@b"}, "password"},
-		{"a scheme of another kind", Options{OTLP: "grpc://b"}, "http://"},
+		{"another scheme", Options{OTLP: "grpc://b"}, "http://"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h, err := Open(tt.give)
@@ -418,7 +418,7 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// Nobody is told of nothing.
+// Without a destination nothing is published.
 func TestNowhere(t *testing.T) {
 	h, err := Open(Options{})
 	if h != nil || err != nil {
@@ -428,6 +428,6 @@ func TestNowhere(t *testing.T) {
 	h.Show(snapshot(1))
 	h.End()
 	if h.Addr() != "" || h.Close(context.Background()) != nil {
-		t.Error("nobody said something")
+		t.Error("a nil hub returned something")
 	}
 }

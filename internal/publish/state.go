@@ -7,7 +7,7 @@ import (
 	"carronade/measure"
 )
 
-// state is what there is to tell of a run: running totals.
+// state contains the running totals of a run.
 type state struct {
 	run     Run
 	began   time.Time
@@ -20,10 +20,10 @@ type state struct {
 	usage    measure.Usage
 	inFlight uint64
 	behind   int64 // events behind the end of the logs; -1 unknown
-	seen     bool  // there was an interval
+	seen     bool  // there was at least one interval
 }
 
-// add joins an interval.
+// add adds an interval.
 func (s *state) add(snap *load.Snapshot) {
 	iv := &snap.Interval
 	s.phase, s.counts = snap.Phase, snap.Total
@@ -34,7 +34,8 @@ func (s *state) add(snap *load.Snapshot) {
 	s.seen = true
 }
 
-// publishedTimes are the times that are told to others. The rest is in the report.
+// publishedTimes are the times that are published. The others are only in the
+// report.
 func publishedTimes(s *measure.Set) []namedTimes {
 	return []namedTimes{
 		{"response", "Response time of acked events: done - due.", s.Response},
@@ -46,10 +47,10 @@ func publishedTimes(s *measure.Set) []namedTimes {
 
 type namedTimes struct {
 	name, help string
-	h          *measure.Histogram // nil: there is no such number in this run
+	h          *measure.Histogram // nil: the run does not have this time
 }
 
-// A point is what one interval brought, for those who are told each.
+// A point contains the metrics of one interval.
 type point struct {
 	at     time.Time
 	began  time.Time
@@ -75,7 +76,7 @@ type quantile struct {
 	d    time.Duration
 }
 
-// point makes what is told of an interval that was added.
+// point makes the point of an interval after add.
 func (s *state) point(snap *load.Snapshot) *point {
 	iv := &snap.Interval
 	p := &point{
@@ -98,8 +99,8 @@ func (s *state) point(snap *load.Snapshot) *point {
 	return p
 }
 
-// taken are the events that the system took in the interval, or handed out: what
-// was sent and not refused where nothing is acknowledged.
+// accepted is the number of events that the system accepted or delivered in the
+// interval. If nothing is acknowledged, it is those sent and not refused.
 func (p *point) taken() uint64 {
 	if c := &p.interval; p.unanswered {
 		return c.Sent - min(c.Failed, c.Sent)
@@ -107,7 +108,7 @@ func (p *point) taken() uint64 {
 	return max(p.interval.Acked, p.interval.Consumed)
 }
 
-// takenBytes are those of the events that were taken.
+// acceptedBytes is the bytes of those events.
 func (p *point) takenBytes() uint64 {
 	if c := &p.interval; p.unanswered || c.Consumed > 0 && c.Acked == 0 {
 		return c.Bytes
@@ -115,12 +116,12 @@ func (p *point) takenBytes() uint64 {
 	return p.interval.AckedBytes
 }
 
-// errorRate is the share of the events of which the interval told what became of
-// them that were not taken, in percent: they may have been sent before it.
+// errorRate is the percentage of events not accepted among those completed in the
+// interval, which may have been sent before it.
 func (p *point) errorRate() float64 {
 	c := &p.interval
 	lost, done := c.Failed+c.Unknown, c.Acked+c.Failed+c.Unknown
-	if p.unanswered { // but of what could not be sent nothing is known
+	if p.unanswered { // only failures to send are known
 		lost, done = c.Failed, max(c.Sent, c.Failed)
 	}
 	if done == 0 {
@@ -131,11 +132,11 @@ func (p *point) errorRate() float64 {
 
 // A counter is a number of a run that only grows.
 type counter struct {
-	name, unit, help string // the unit as OTLP writes it: By, or a word
+	name, unit, help string // the unit in OTLP: By, or a word
 	of               func(*measure.Counts) uint64
 }
 
-// counters are the counts of the vocabulary, as they are told to everybody.
+// counters are the counts that are published.
 var counters = []counter{
 	{"offered_events", "event", "Events due.", func(c *measure.Counts) uint64 { return c.Offered }},
 	{"sent_events", "event", "Events handed to the system.", func(c *measure.Counts) uint64 { return c.Sent }},

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Others' bytes need not be text: a page of them is one all the same.
-func TestLabelsThatAreNoText(t *testing.T) {
+// Labels may be invalid UTF-8; the page stays valid.
+func TestInvalidLabels(t *testing.T) {
 	h, err := Open(Options{MetricsAddr: "0"})
 	if err != nil {
 		t.Fatal(err)
@@ -17,13 +17,13 @@ func TestLabelsThatAreNoText(t *testing.T) {
 	h.Begin(Run{ID: "k3f9z0ab", Labels: map[string]string{"team": "a\xff"}})
 	h.Show(snapshot(1))
 	if got := scrape(t, h.Addr(), "text/plain"); got["carronade_run_info"] == nil {
-		t.Error("the run is not told of")
+		t.Error("there is no run_info")
 	}
 }
 
-// TestLabelsThatBecomeOne: labels whose names Prometheus cannot tell apart keep all
-// their values, in the same order at each scrape.
-func TestLabelsThatBecomeOne(t *testing.T) {
+// TestEqualLabelNames: labels whose names become equal in Prometheus keep all their
+// values, in the same order at each scrape.
+func TestEqualLabelNames(t *testing.T) {
 	r := Run{ID: "k3f9z0ab", Labels: map[string]string{"a.b": "dot", "a-b": "dash", "a_b": "line", "a": "alone"}}
 	want := []string{"id", "k3f9z0ab", "target", "", "op", "", "repetition", "1", "version", "v", "label_a", "alone", "label_a_b", "dash;dot;line"}
 	for range 100 { // a map has no order

@@ -13,25 +13,24 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A column collects the values of one column: a page's as they come, a row
-// group's encoded and compressed. It belongs to the writer.
-//
-// Whole numbers are kept as differences (DELTA_BINARY_PACKED): times and indices
-// rise by little, and what never changes takes nothing. Words of few values are
-// places in a dictionary (RLE_DICTIONARY), other text is plain.
+// A column collects the values of one column: those of the current page, and the
+// encoded and compressed pages of the row group. It is owned by the writer.
+// Integers are stored as differences (DELTA_BINARY_PACKED): times and indices rise
+// by small steps, and constant values take almost no space. Text with few values is
+// stored as dictionary indices (RLE_DICTIONARY), other text as plain text.
 type column struct {
 	def   *definition
-	words []string // of a dictionary
+	words []string // of the dictionary
 
-	ints   []int64 // values of the page that are there
+	ints   []int64 // non-null values of the page
 	places []int32 // or these
 	plain  []byte  // or these
-	levels []byte  // optional columns: 1 where the value is there
+	levels []byte  // optional columns: 1 for a non-null value
 	rows   int
 
-	chunk      []byte // pages so far
-	wide       int64  // their size before compression
-	total      int64  // rows in them
+	chunk      []byte // encoded pages so far
+	wide       int64  // size of chunk before compression
+	total      int64  // rows in chunk
 	nulls      int64
 	least      int64
 	most       int64
@@ -51,13 +50,13 @@ func (c *column) clear() {
 	c.least, c.most = math.MaxInt64, math.MinInt64
 }
 
-// put adds a whole number.
+// put adds an integer.
 func (c *column) put(v int64) {
 	c.ints = append(c.ints, v)
 	c.rows++
 }
 
-// putIf adds a whole number of an optional column; a negative one is null.
+// putIf adds an integer to an optional column; a negative one is null.
 func (c *column) putIf(v int64) {
 	c.rows++
 	if v < 0 {
@@ -68,17 +67,17 @@ func (c *column) putIf(v int64) {
 	c.ints = append(c.ints, v)
 }
 
-// word adds a place in the dictionary; a negative one is null.
-func (c *column) word(place int32) {
+// word adds an index into the dictionary; a negative one is null.
+func (c *column) word(index int32) {
 	c.rows++
 	if c.def.optional {
-		if place < 0 {
+		if index < 0 {
 			c.levels = append(c.levels, 0)
 			return
 		}
 		c.levels = append(c.levels, 1)
 	}
-	c.places = append(c.places, place)
+	c.places = append(c.places, index)
 }
 
 // text adds a text; nil is null.
@@ -93,7 +92,7 @@ func (c *column) text(v []byte) {
 	c.plain = append(c.plain, v...)
 }
 
-// page encodes what was collected.
+// page encodes the collected values as a page.
 func (c *column) page(z *zstd.Encoder) error {
 	if c.rows == 0 {
 		return nil
@@ -134,15 +133,15 @@ func (c *column) page(z *zstd.Encoder) error {
 		return fmt.Errorf("encode %s: %w", c.def.name, err)
 	}
 	c.pageBuf = body
-	there := len(c.ints) + len(c.places)
+	present := len(c.ints) + len(c.places)
 	if c.def.text && len(c.words) == 0 {
-		there = 0
+		present = 0
 		for _, l := range c.levels {
-			there += int(l)
+			present += int(l)
 		}
 	}
 	c.total += int64(c.rows)
-	c.nulls += int64(c.rows - there)
+	c.nulls += int64(c.rows - present)
 	header := format.PageHeader{Type: format.DataPage}
 	header.DataPageHeader = thrift.New(format.DataPageHeader{
 		NumValues: int32(c.rows), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
@@ -151,7 +150,7 @@ func (c *column) page(z *zstd.Encoder) error {
 	return c.seal(z, header, body)
 }
 
-// dictionary writes the page of all words.
+// dictionary writes the page with all words.
 func (c *column) dictionary(z *zstd.Encoder) error {
 	var body []byte
 	for _, w := range c.words {
@@ -167,7 +166,7 @@ func (c *column) dictionary(z *zstd.Encoder) error {
 	return nil
 }
 
-// seal compresses a page's body and appends both to the chunk.
+// seal compresses a page's body and appends header and body to the chunk.
 func (c *column) seal(z *zstd.Encoder, header format.PageHeader, body []byte) error {
 	packed := z.EncodeAll(body, c.valueBuf[:0])
 	c.valueBuf = packed
@@ -181,8 +180,8 @@ func (c *column) seal(z *zstd.Encoder, header format.PageHeader, body []byte) er
 	return nil
 }
 
-// describe is the column's part of a row group whose bytes begin at an offset
-// of the file.
+// describe is the metadata of the column's chunk, which begins at this offset of
+// the file.
 func (c *column) describe(at int64) format.ColumnChunk {
 	m := format.ColumnMetaData{
 		Type: format.Int64, Encoding: thrift.Slice[format.Encoding]{format.DeltaBinaryPacked, format.RLE},

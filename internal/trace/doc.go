@@ -1,12 +1,11 @@
 // Package trace writes a file with a row for every batch of a run, or for sampled
-// events, as Parquet: DuckDB, pandas and Spark read it. It answers for what a
-// row holds, for not slowing down what it writes about, and for a file that can
-// be read whatever ends the run. It refuses to know targets, and what the rows
-// are good for.
+// events, as Parquet, which DuckDB, pandas and Spark read. It is responsible for
+// the contents of rows, for not slowing down the run, and for a file that is
+// readable no matter how the run ends. It does not know targets or the use of the
+// rows.
+// Rows go into a block of memory that is owned by one goroutine (a Feed), and full
+// blocks go to one writer. The number of blocks is limited: if the writer cannot
+// keep up, rows are dropped and counted, and the goroutines do not wait.
 //
-// Rows go through a block of memory that belongs to one goroutine (a Feed), and
-// whole blocks go to one writer. There is a fixed number of blocks: where the
-// writer cannot keep up, rows are dropped and counted, and nobody waits.
-//
-// Its invariant: rows written and rows dropped are all rows there were.
+// Its invariant: every row is either written or counted as dropped.
 package trace

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/trace.md anew")
+var update = flag.Bool("update", false, "rewrite the table of docs/trace.md")
 
-// TestDocumented: docs/trace.md has every column, as it is.
+// TestDocumented: docs/trace.md describes every column.
 func TestDocumented(t *testing.T) {
 	const path, head = "../../docs/trace.md", "| column | type | null | meaning |\n|---|---|---|---|\n"
 	text, err := os.ReadFile(path)
@@ -34,7 +34,7 @@ func TestDocumented(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not have the columns as they are; go test ./internal/trace -run Documented -update", path)
+		t.Fatalf("%s does not match the columns; run go test ./internal/trace -run Documented -update", path)
 	}
 	if err := os.WriteFile(path, []byte(before+head+want.String()+"\n"+after), 0o644); err != nil {
 		t.Fatal(err)

@@ -9,37 +9,37 @@ import (
 )
 
 const (
-	// blockRows is how many rows change hands at once: 512 KB, so that handing
-	// over costs nothing a row.
+	// blockRows is the number of rows in a block of 512 KB. It is large, so that
+	// handing over costs almost nothing per row.
 	blockRows = 4096
-	// stale is how old a row may get before its block is handed over, by the
-	// times of the rows that follow.
+	// maxBlockAge is the maximum age of a row before its block is handed over,
+	// measured by the times of later rows.
 	stale = 250 * time.Millisecond
 )
 
-// A block is rows on their way to the writer.
+// A block contains rows for the writer.
 type block struct {
 	n    int
 	rows [blockRows]row
 }
 
-// A Feed takes the rows of one goroutine. It never blocks, and allocates
-// nothing but blocks while there are too few.
+// A Feed receives the rows of one goroutine. It never blocks, and allocates only
+// blocks, while there are too few.
 type Feed struct {
 	t       *Trace
 	b       *block
-	since   time.Duration // when the block's first row was done
+	since   time.Duration // completion time of the block's first row
 	dropped atomic.Uint64
 }
 
-// Fired adds what became of batches. The slice is not kept.
+// Add adds outcomes of batches. It does not retain the slice.
 func (f *Feed) Fired(out []load.Outcome) {
 	for i := range out {
 		f.add(&out[i], never)
 	}
 }
 
-// One adds what became of one batch.
+// AddOne adds the outcome of one batch.
 func (f *Feed) One(o *load.Outcome) { f.add(o, never) }
 
 func (f *Feed) add(o *load.Outcome, consumed time.Duration) {
@@ -58,8 +58,8 @@ func (f *Feed) add(o *load.Outcome, consumed time.Duration) {
 	}
 }
 
-// hand gives the block to the writer. There is always room: the channel holds
-// all blocks that there are.
+// handOver gives the block to the writer. The channel always has room, because its
+// capacity is the maximum number of blocks.
 func (f *Feed) hand() {
 	if f.b != nil && f.b.n > 0 {
 		f.t.full <- f.b
@@ -73,15 +73,16 @@ func (f *Feed) drop(o *load.Outcome) {
 	f.dropped.Add(f.t.rowsOf(&r))
 }
 
-// A Meeting takes rows of events that were consumed, from any goroutine: they
-// are few, and come in batches. What comes after Close is left out.
+// A SharedFeed receives rows of consumed events from any goroutine: they are few
+// and come in batches. Rows after Close are left out.
 type Meeting struct {
 	mu     sync.Mutex
 	f      *Feed
 	closed bool
 }
 
-// Consumed adds events of a batch, all or a part, that were consumed at a time.
+// Consumed adds events of a batch, or of a part of one, that were consumed at this
+// time.
 func (m *Meeting) Consumed(o *load.Outcome, at time.Duration) { m.add(o, at) }
 
 // Missed adds events of a batch that never came back.
@@ -89,7 +90,7 @@ func (m *Meeting) Missed(o *load.Outcome) { m.add(o, never) }
 
 func (m *Meeting) add(o *load.Outcome, at time.Duration) {
 	if due := m.f.t.o.Due; due != nil && o.DueFirst != o.DueLast {
-		part := *o // which may have the due times of the whole
+		part := *o // it may have the due times of the complete batch
 		part.DueFirst, part.DueLast = due(o.Stream, o.First), due(o.Stream, o.First+uint64(o.Events)-1)
 		o = &part
 	}
@@ -100,7 +101,7 @@ func (m *Meeting) add(o *load.Outcome, at time.Duration) {
 	m.mu.Unlock()
 }
 
-// close waits for who is adding: a consumer may not know that the run is over.
+// close waits for a concurrent add: a consumer may not know that the run is over.
 func (m *Meeting) close() {
 	m.mu.Lock()
 	m.closed = true

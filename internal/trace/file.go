@@ -17,33 +17,33 @@ import (
 // (https://parquet.apache.org/docs/file-format/).
 const magic = "PAR1"
 
-// mostGroups bounds the footer, which is kept in memory: some 3 KB a row group.
-// At a million rows a group that are 16 thousand million rows.
+// maxGroups limits the footer, which is kept in memory: about 3 KB per row group.
+// With a million rows per group the limit is 16 thousand million rows.
 const mostGroups = 16_384
 
 var errTooLong = fmt.Errorf("the file has %d row groups, the maximum", mostGroups)
 
-// A disk is what a file is written to.
+// A disk is the storage of a file.
 type disk interface {
 	io.WriterAt
 	Truncate(size int64) error
 	Close() error
 }
 
-// A file is a Parquet file that grows by row groups and can be read after each:
-// the footer, which says where everything is, stands at its end at all times. A
-// new group is written over the footer only after a copy of that has been put
-// where the group will end, so that whatever interrupts it leaves the groups
-// before. What remains is the write of the new footer, some KB.
+// A file is a Parquet file that grows by row groups and is readable after each: the
+// footer, which locates everything, is at its end at all times. A new group
+// overwrites the footer only after a copy of the footer has been written where the
+// group will end, so that an interruption leaves the earlier groups readable. Only
+// the write of the new footer, a few KB, must not be interrupted.
 type file struct {
 	f      disk
-	device bool // it has no length
+	device bool // not a regular file; it has no length
 	meta   format.FileMetaData
-	end    int64  // of the row groups; here the footer begins
-	footer []byte // as it stands at the end
+	end    int64  // end of the row groups, start of the footer
+	footer []byte // as written at the end
 }
 
-// openFile opens a file for writing, in the place of an older one.
+// openFile opens a file for writing, replacing an older one.
 func openFile(path string) (*file, error) {
 	out, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -61,7 +61,7 @@ func openFile(path string) (*file, error) {
 	return nil, err
 }
 
-// begin makes it an empty file of Parquet, which can be read already.
+// begin writes an empty Parquet file, which is already readable.
 func (f *file) begin(about []format.KeyValue) error {
 	f.end = int64(len(magic))
 	f.meta = format.FileMetaData{
@@ -96,7 +96,7 @@ func (f *file) begin(about []format.KeyValue) error {
 	return nil
 }
 
-// foot encodes the footer, its length and the magic number.
+// encodeFooter encodes the footer, its length and the magic number.
 func (f *file) foot() ([]byte, error) {
 	b, err := thrift.Marshal(&thrift.CompactProtocol{}, &f.meta)
 	if err != nil {
@@ -106,8 +106,8 @@ func (f *file) foot() ([]byte, error) {
 	return append(b, magic...), nil
 }
 
-// add writes a row group of the columns. When it fails, what was there before is
-// there still.
+// add writes a row group of the columns. If it fails, the earlier groups remain
+// readable.
 func (f *file) add(cols []*column, rows int64) error {
 	if len(f.meta.RowGroups) >= mostGroups {
 		return errTooLong
@@ -142,22 +142,22 @@ func (f *file) add(cols []*column, rows int64) error {
 	return errors.Join(err, f.mend())
 }
 
-// mend puts the footer back where it was. Its place is the file's already, so
-// a full disk does not forbid it.
+// restoreFooter writes the footer back to its place. The file already has that
+// space, so this works on a full disk.
 func (f *file) mend() error {
 	if f.device {
 		return nil
 	}
 	if _, err := f.f.WriteAt(f.footer, f.end); err != nil {
-		return fmt.Errorf("put its end back: %w", err)
+		return fmt.Errorf("restore its footer: %w", err)
 	}
 	if err := f.f.Truncate(f.size()); err != nil {
-		return fmt.Errorf("cut it off: %w", err)
+		return fmt.Errorf("truncate it: %w", err)
 	}
 	return nil
 }
 
-// size is how long the file is.
+// size is the length of the file.
 func (f *file) size() int64 { return f.end + int64(len(f.footer)) }
 
 func (f *file) close() error { return f.f.Close() }

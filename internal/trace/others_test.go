@@ -11,8 +11,8 @@ import (
 	"carronade/load"
 )
 
-// TestReadByOthers: DuckDB and pandas find the rows, sums, nulls and words that
-// were written, over several pages and row groups.
+// TestReadByOthers: DuckDB and pandas read the written rows, sums, nulls and words,
+// over several pages and row groups.
 func TestReadByOthers(t *testing.T) {
 	const rows = 30_000
 	path := filepath.Join(t.TempDir(), "t.parquet")
@@ -41,19 +41,19 @@ func TestReadByOthers(t *testing.T) {
 			want.Sums[c.Name] = 0
 		}
 	}
-	whole := func(name string, v int64) {
+	integer := func(name string, v int64) {
 		if _, seen := want.Least[name]; !seen {
 			want.Least[name], want.Most[name] = v, v
 		}
 		want.Sums[name] += v
 		want.Least[name], want.Most[name] = min(want.Least[name], v), max(want.Most[name], v)
 	}
-	maybe := func(name string, v int64) {
+	optional := func(name string, v int64) {
 		if v < 0 {
 			want.Nulls[name]++
 			return
 		}
-		whole(name, v)
+		integer(name, v)
 	}
 	f := tr.Feed()
 	for i := range out {
@@ -83,26 +83,26 @@ func TestReadByOthers(t *testing.T) {
 		} else {
 			want.Values["class"][class]++
 		}
-		whole("connection", int64(x.Lane))
-		whole("sequence", int64(x.Seq))
-		whole("attempt", 0)
-		whole("stream", int64(x.Stream))
-		whole("event", int64(x.First))
-		maybe("due_ns", int64(x.DueFirst))
-		maybe("due_last_ns", int64(x.DueLast))
-		maybe("sent_ns", int64(x.Sent))
-		whole("done_ns", int64(x.Done))
-		maybe("consumed_ns", -1)
-		whole("partition", int64(x.Stream%3))
-		maybe("log_offset", x.Place)
-		whole("events", int64(x.Events))
-		whole("bytes", x.Bytes)
-		whole("wire_bytes", 0)
-		whole("acked", int64(x.Acked))
-		whole("failed", int64(x.Failed))
-		whole("unknown", int64(x.Unknown))
-		maybe("status", status)
-		whole("retries", 0)
+		integer("connection", int64(x.Lane))
+		integer("sequence", int64(x.Seq))
+		integer("attempt", 0)
+		integer("stream", int64(x.Stream))
+		integer("event", int64(x.First))
+		optional("due_ns", int64(x.DueFirst))
+		optional("due_last_ns", int64(x.DueLast))
+		optional("sent_ns", int64(x.Sent))
+		integer("done_ns", int64(x.Done))
+		optional("consumed_ns", -1)
+		integer("partition", int64(x.Stream%3))
+		optional("log_offset", x.Place)
+		integer("events", int64(x.Events))
+		integer("bytes", x.Bytes)
+		integer("wire_bytes", 0)
+		integer("acked", int64(x.Acked))
+		integer("failed", int64(x.Failed))
+		integer("unknown", int64(x.Unknown))
+		optional("status", status)
+		integer("retries", 0)
 	}
 	want.Nulls["key"] = rows - want.Values["key"]["key ü"]
 	if r := tr.Close(); r.Rows != rows || r.Dropped > 0 || r.Err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A Row is a row of a trace, as Columns describe it. Nil: it is not there.
+// A Row is a row of a trace, as Columns describes it. Nil fields are null.
 type Row struct {
 	Lane, Sequence, Attempt, Stream, Event int64
 	Key                                    *string
@@ -33,10 +33,10 @@ type Row struct {
 	Retries                                int64
 }
 
-// Read calls f with every row of a file, in their order, and with when its run
-// began. A row is valid during the call alone. An error of f ends it. The file is
-// one that a Trace wrote: of others' Parquet it understands nothing, and how many
-// entries a list of the footer has is believed.
+// Read calls f with every row of a file, in order, and with the start time of its
+// run. A row is valid only during the call. An error of f ends it. The file must be
+// one that a Trace wrote: other Parquet files are not supported, and the lengths of
+// lists in the footer are not checked.
 func Read(path string, f func(started time.Time, r *Row) error) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -58,7 +58,7 @@ var (
 	errDamaged = errors.New("it is damaged")
 )
 
-// readAll reads a file of so many bytes.
+// readAll reads a file of this many bytes.
 func readAll(in io.ReaderAt, size int64, f func(time.Time, *Row) error) error {
 	meta, err := readFooter(in, size)
 	if err != nil {
@@ -70,7 +70,7 @@ func readAll(in io.ReaderAt, size int64, f func(time.Time, *Row) error) error {
 	}
 	started, err := time.Parse(time.RFC3339Nano, meta.KeyValueMetadata[i].Value)
 	if err != nil {
-		return fmt.Errorf("when its run began: %w", err)
+		return fmt.Errorf("its start time: %w", err)
 	}
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostPage))
 	if err != nil {
@@ -89,7 +89,7 @@ func readAll(in io.ReaderAt, size int64, f func(time.Time, *Row) error) error {
 	return nil
 }
 
-// readFooter reads where everything is.
+// readFooter reads the footer, which locates everything.
 func readFooter(in io.ReaderAt, size int64) (*format.FileMetaData, error) {
 	var end [8]byte
 	if size < int64(len(end)+len(magic)) {
@@ -113,24 +113,24 @@ func readFooter(in io.ReaderAt, size int64) (*format.FileMetaData, error) {
 	return meta, nil
 }
 
-// mostPage bounds a page: 32,768 rows of a word or of a key.
+// maxPageSize limits a page, which has up to 32,768 rows, for example of keys.
 const mostPage = 64 << 20
 
-// A reader reads the columns of a row group side by side: they all have their
-// pages' ends in the same rows.
+// A reader reads the columns of a row group in parallel: their pages end at the
+// same rows.
 type reader struct {
 	z    *zstd.Decoder
 	cols [colCount]cursor
 	out  Row
 }
 
-// A cursor is where a column is read.
+// A cursor reads a column.
 type cursor struct {
 	def   *definition
-	chunk []byte // what is left of it
+	chunk []byte // not yet read
 	words []string
 
-	// The page, and what is left of it.
+	// The current page: its rows, and the values not yet read.
 	rows   int
 	levels []byte
 	ints   []int64
@@ -224,7 +224,7 @@ func (c *cursor) page(z *zstd.Decoder) error {
 	}
 }
 
-// dictionary reads the page of all words.
+// dictionary reads the page with all words.
 func (c *cursor) dictionary(body []byte) error {
 	c.words = c.words[:0]
 	for len(body) > 0 {
@@ -237,7 +237,7 @@ func (c *cursor) dictionary(body []byte) error {
 	return nil
 }
 
-// plainText is the first text of those that stand one behind the other.
+// plainText splits the first of several concatenated texts.
 func plainText(b []byte) (text, rest []byte, ok bool) {
 	if len(b) < 4 {
 		return nil, nil, false
@@ -249,13 +249,13 @@ func plainText(b []byte) (text, rest []byte, ok bool) {
 	return b[4 : 4+n], b[4+n:], true
 }
 
-// values decodes a page of so many rows.
+// values decodes a page of this many rows.
 func (c *cursor) values(rows int, body []byte) (err error) {
 	if rows < 1 || rows > 1<<20 {
 		return errDamaged
 	}
 	c.rows, c.levels, c.ints, c.places, c.plain = rows, nil, nil, nil, nil
-	there := rows
+	present := rows
 	if c.def.optional {
 		levels, rest, ok := plainText(body)
 		if !ok {
@@ -267,38 +267,38 @@ func (c *cursor) values(rows int, body []byte) (err error) {
 		if len(c.levelBuf) < rows {
 			return errDamaged
 		}
-		c.levels, body, there = c.levelBuf[:rows], rest, 0
+		c.levels, body, present = c.levelBuf[:rows], rest, 0
 		for _, l := range c.levels {
-			there += int(l)
+			present += int(l)
 		}
 	}
-	got := there
+	got := present
 	switch {
 	case c.def.words:
 		if len(body) == 0 || int(body[0]) != bits.Len(uint(max(len(c.words)-1, 0))) {
 			return errDamaged
 		}
-		if there > 0 {
+		if present > 0 {
 			c.placeBuf, err = (&rle.Encoding{BitWidth: int(body[0])}).DecodeInt32(c.placeBuf, body[1:])
 			c.places, got = c.placeBuf, len(c.placeBuf)
 		}
 	case c.def.text:
 		c.plain = body
-	case there > 0:
+	case present > 0:
 		c.intBuf, err = (&delta.BinaryPackedEncoding{}).DecodeInt64(c.intBuf, body)
 		c.ints, got = c.intBuf, len(c.intBuf)
 	}
-	if err == nil && got < there {
+	if err == nil && got < present {
 		err = errDamaged
 	}
 	return err
 }
 
-// next takes the value of the next row, and tells whether there is one.
-func (c *cursor) next() (there bool, err error) {
+// next reads the value of the next row, and reports whether it is non-null.
+func (c *cursor) next() (present bool, err error) {
 	if c.levels != nil {
-		there, c.levels = c.levels[0] == 1, c.levels[1:]
-		if !there {
+		present, c.levels = c.levels[0] == 1, c.levels[1:]
+		if !present {
 			return false, nil
 		}
 	}
@@ -323,23 +323,23 @@ func (c *cursor) next() (there bool, err error) {
 	return true, nil
 }
 
-// row takes the next value of each column.
+// row reads the next value of each column.
 func (r *reader) row() (*Row, error) {
-	var there [colCount]bool
+	var present [colCount]bool
 	for i := range r.cols {
 		var err error
-		if there[i], err = r.cols[i].next(); err != nil {
+		if present[i], err = r.cols[i].next(); err != nil {
 			return nil, fmt.Errorf("column %s: %w", r.cols[i].def.name, err)
 		}
 	}
 	number := func(i int) *int64 {
-		if there[i] {
+		if present[i] {
 			return &r.cols[i].number
 		}
 		return nil
 	}
 	text := func(i int) *string {
-		if there[i] {
+		if present[i] {
 			return &r.cols[i].text
 		}
 		return nil

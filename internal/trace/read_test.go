@@ -16,7 +16,7 @@ import (
 	"carronade/load"
 )
 
-// What is written is read: every row, and when the run began.
+// Read returns every written row and the start time of the run.
 func TestRead(t *testing.T) {
 	began := time.Date(2026, 11, 21, 9, 0, 0, 123_456_000, time.UTC)
 	path := filepath.Join(t.TempDir(), "t.parquet")
@@ -24,7 +24,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := create(Options{ // with several pages a group, and several groups
+	tr, err := create(Options{ // with several pages per group, and several groups
 		Path: path, Every: 1, Phases: []string{"warm-up", "measurement"}, Started: began,
 		Due:       func(_ int32, k uint64) time.Duration { return time.Duration(k) },
 		Partition: func(stream int32) int32 { return stream - 1 },
@@ -63,17 +63,17 @@ func TestRead(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	if err := Read(path, func(time.Time, *Row) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("got %v, want what ended it", err)
+		t.Errorf("got %v, want the callback's error", err)
 	}
 	if err := os.WriteFile(path, []byte("no trace"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := Read(path, nil); err == nil {
-		t.Error("a file that is no trace was read")
+		t.Error("a file that is not a trace was read")
 	}
 }
 
-// kept is a copy of a row that outlives the call.
+// copyOf is a copy of a row that is valid after the call.
 func kept(r *Row) line {
 	for _, p := range []**int64{&r.Due, &r.DueLast, &r.Sent, &r.Consumed, &r.Partition, &r.Offset, &r.Status} {
 		if *p != nil {
@@ -88,9 +88,8 @@ func kept(r *Row) line {
 	return line(*r)
 }
 
-// Pages that are damaged are an error and nothing worse. The footer is left
-// whole: how many entries a list of it has is believed by the library that
-// decodes it.
+// Damaged pages cause an error, nothing worse. The footer stays intact, because the
+// library that decodes it does not check the lengths of its lists.
 func FuzzRead(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "t.parquet")
 	tr, err := Create(Options{Path: path, Every: 1, Phases: []string{"measurement"}, Started: time.Now(), Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) {
@@ -103,19 +102,19 @@ func FuzzRead(f *testing.F) {
 	if r := tr.Close(); r.Err != nil {
 		f.Fatal(r.Err)
 	}
-	whole, err := os.ReadFile(path)
+	complete, err := os.ReadFile(path)
 	if err != nil {
 		f.Fatal(err)
 	}
-	n := len(whole) - 8 - int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
-	pages := whole[len(magic):n]
+	n := len(complete) - 8 - int(binary.LittleEndian.Uint32(complete[len(complete)-8:]))
+	pages := complete[len(magic):n]
 	rows := func(b []byte) (rows int, err error) {
-		file := slices.Concat([]byte(magic), b, whole[n:])
+		file := slices.Concat([]byte(magic), b, complete[n:])
 		err = readAll(bytes.NewReader(file), int64(len(file)), func(time.Time, *Row) error { rows++; return nil })
 		return rows, err
 	}
 	if got, err := rows(pages); got != 9 || err != nil {
-		f.Fatalf("%d rows and %v of the whole file, want 9", got, err)
+		f.Fatalf("%d rows and %v of the complete file, want 9", got, err)
 	}
 	for i := range pages { // each byte once
 		bad := bytes.Clone(pages)

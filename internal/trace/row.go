@@ -6,11 +6,11 @@ import (
 	"carronade/load"
 )
 
-// never marks a time or a place that there is not.
+// absent marks a missing time, offset or index.
 const never = -1
 
-// A row is what is kept of an outcome: a batch, a batch group of equal ones, or a part
-// of one that was consumed by itself.
+// A row is the recorded part of an outcome: of a batch, a batch group of equal
+// batches, or a part of a batch that was consumed separately.
 type row struct {
 	seq, index                   uint64
 	due, dueLast, sent, done, at time.Duration // at: consumed
@@ -24,14 +24,14 @@ type row struct {
 	class                        load.Class
 }
 
-// set fills the row in place: it is large, and written millions of times a
+// set fills the row in place, because rows are large and there are millions per
 // second.
 func (r *row) set(o *load.Outcome, consumed time.Duration) {
 	sent := o.Sent
 	if o.Attempt > 0 && o.FirstSent >= 0 {
 		sent = o.FirstSent
 	}
-	// Field by field: a composite literal is made beside and copied.
+	// Field by field: a composite literal would be built separately and copied.
 	r.seq, r.index = o.Seq, o.First
 	r.due, r.dueLast, r.sent, r.done, r.at = o.DueFirst, o.DueLast, sent, o.Done, consumed
 	r.offset, r.bytes, r.wire = o.Place, o.Bytes, o.Wire
@@ -41,7 +41,7 @@ func (r *row) set(o *load.Outcome, consumed time.Duration) {
 	r.status, r.class = o.Status, o.Class
 }
 
-// share is the i-th of n equal parts of a whole; the parts add up to it.
+// share is the i-th of n nearly equal parts of whole; the parts add up to it.
 func share(whole int64, i, n int32) int64 {
 	if n == 1 {
 		return whole
@@ -49,7 +49,7 @@ func share(whole int64, i, n int32) int64 {
 	return whole*int64(i+1)/int64(n) - whole*int64(i)/int64(n)
 }
 
-// batch is the i-th batch of the batch group that r is.
+// batch is the i-th batch of the batch group r.
 func (r *row) batch(i int32) row {
 	s := *r
 	n := r.batches
@@ -65,9 +65,9 @@ func (r *row) batch(i int32) row {
 	return s
 }
 
-// event is the k-th event of the batch that r is. Of a batch that was taken in
-// part nobody says which events those were; they are taken for the first ones,
-// and the failed ones for the next.
+// event is the k-th event of the batch r. If the batch was accepted in part, it is
+// not known which events were; the first ones count as accepted, the next ones as
+// failed.
 func (r *row) event(k int32, due time.Duration) row {
 	e := *r
 	e.index += uint64(k)
@@ -88,7 +88,7 @@ func (r *row) event(k int32, due time.Duration) row {
 	return e
 }
 
-// The outcomes of a row, as the dictionary of the column has them.
+// The outcomes of a row, as indices into the column's dictionary.
 const (
 	wordAcked = iota
 	wordFailed
@@ -110,20 +110,20 @@ func (r *row) outcome() int32 {
 	return wordMixed
 }
 
-// A sampler chooses one event of each every consecutive ones of a stream, at
-// random but the same ones in every run of a seed: what is chosen depends on
-// nothing that happens.
+// A sampler chooses one of every `every` consecutive events of a stream, at random
+// but deterministically: for a seed, every run has the same choice.
 type sampler struct {
 	every uint64
 	seed  uint64
 }
 
-// chosen is the index of the event that is chosen among those of a bucket.
+// chosen is the index of the chosen event of a bucket.
 func (s *sampler) chosen(stream int32, bucket uint64) uint64 {
 	return bucket*s.every + mix(s.seed^uint64(stream)<<40^bucket)%s.every
 }
 
-// each calls f with the events of [first, first+n) that are chosen.
+// each calls f for the chosen events of [first, first+n), with their positions
+// relative to first.
 func (s *sampler) each(stream int32, first uint64, n int32, f func(k int32)) {
 	end := first + uint64(n)
 	for b := first / s.every; b*s.every < end; b++ {

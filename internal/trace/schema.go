@@ -1,19 +1,19 @@
 package trace
 
-// A Column is a column of the file. It is a promise to whoever reads it: columns
-// may be added at the end, and none moves, goes or changes its meaning.
+// A Column is a column of the file. The columns are a stable interface: new ones
+// may be added at the end, but none is moved, removed or changed in meaning.
 type Column struct {
 	Name string
-	// Type is BIGINT or VARCHAR, as SQL has it.
+	// Type is the SQL type, BIGINT or VARCHAR.
 	Type     string
-	Optional bool // may be null: what did not happen, or is not known
+	Optional bool // may be null: did not happen or is not known
 	Help     string
 }
 
-// Columns are all columns, in their order. Times are nanoseconds from the start
-// of the run, which the file's own metadata gives as carronade.started_at (RFC
-// 3339) and, on Linux, carronade.started_monotonic_ns (CLOCK_MONOTONIC); events
-// that were due before the run are not there.
+// Columns are all columns, in order. Times are nanoseconds since the start of the
+// run, which the file's metadata contains as carronade.started_at (RFC 3339) and,
+// on Linux, carronade.started_monotonic_ns (CLOCK_MONOTONIC). Events that were due
+// before the run are not in the file.
 func Columns() []Column {
 	out := make([]Column, len(columns))
 	for i := range columns {
@@ -26,7 +26,7 @@ func Columns() []Column {
 	return out
 }
 
-// The columns by their place.
+// The columns by index.
 const (
 	colLane = iota
 	colSequence
@@ -55,11 +55,11 @@ const (
 	colCount
 )
 
-// A definition is how a column is named and kept.
+// A definition is the name and storage of a column.
 type definition struct {
 	name     string
 	text     bool
-	words    bool // text of few different values, kept in a dictionary
+	words    bool // text with few different values, stored in a dictionary
 	optional bool
 	help     string
 }

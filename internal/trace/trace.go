@@ -17,43 +17,42 @@ import (
 	"carronade/load"
 )
 
-// Options say what a trace holds and what is known of the run.
+// Options select the contents of a trace and describe the run.
 type Options struct {
 	Path string
-	// Every makes a row of one of so many events instead of one a batch; 0: a
-	// row a batch.
+	// Every makes a row for one of this many events instead of one per batch; 0: a
+	// row per batch.
 	Every uint64
-	Seed  uint64 // decides which events
+	Seed  uint64 // selects the events
 
 	// Phases are the names of the phases, by the index that batches carry.
 	Phases []string
-	// Due says when an event of a stream was due; nil where nothing schedules
-	// the run.
+	// Due is when an event of a stream was due; nil without a schedule.
 	Due func(stream int32, index uint64) time.Duration
-	// Partition is the log that a stream's events go to; nil: nobody says.
+	// Partition is the log of a stream's events; nil: unknown.
 	Partition func(stream int32) int32
 	// Key appends the key of an event and reports whether there is one; nil:
-	// nobody knows. It is called by the writer's goroutine.
+	// unknown. The writer's goroutine calls it.
 	Key func(dst []byte, stream int32, index uint64) ([]byte, bool)
 
 	Started time.Time         // of the run
-	About   map[string]string // kept in the file's metadata, under "carronade." names
+	About   map[string]string // stored in the file's metadata, with the prefix "carronade."
 }
 
-// A Trace is a file in the making. Feeds are made before the run and used by
-// one goroutine each; Close comes after they are all done.
+// A Trace is a file being written. Feeds are made before the run and used by one
+// goroutine each; Close must be called after their last use.
 type Trace struct {
 	o       Options
 	sizes   sizes
 	sampler sampler
 	file    *file
 
-	started atomic.Int64 // of the run, by the machine's monotonic clock; 0: not known
+	started atomic.Int64 // of the run, in the machine's monotonic clock; 0: unknown
 
 	full chan *block // to the writer
 	free chan *block // and back
 	made atomic.Int32
-	most atomic.Int32 // blocks that may be made
+	most atomic.Int32 // maximum number of blocks
 
 	mu       sync.Mutex
 	feeds    []*Feed
@@ -61,7 +60,7 @@ type Trace struct {
 
 	done chan struct{} // the writer has ended
 
-	// The writer's own.
+	// Owned by the writer.
 	cols  [colCount]*column
 	z     *zstd.Encoder
 	rows  int64 // in the row group so far
@@ -70,52 +69,52 @@ type Trace struct {
 	key   []byte
 
 	written uint64 // rows in the file
-	lost    uint64 // rows that came after it stopped
+	lost    uint64 // rows after the writer stopped
 	err     error
 	closed  Result
 	once    sync.Once
 }
 
-// A Result is what became of a trace.
+// A Result is the result of a trace.
 type Result struct {
 	File    string
 	Rows    uint64 // in the file
-	Dropped uint64 // not in it: the writer could not keep up, or had stopped
+	Dropped uint64 // not in the file: the writer could not keep up or had stopped
 	Every   uint64
 	Bytes   int64
-	Err     error // why it stopped before the run; nil when it did not
+	Err     error // why it stopped before the run ended; nil if it did not
 }
 
-// sizes bound what is kept in memory.
+// sizes limit the memory.
 type sizes struct {
-	blocks int32 // between those who fire and the writer; more where there are many feeds
+	blocks int32 // between feeds and the writer; more if there are many feeds
 	page   int   // rows
 	group  int64 // rows
 }
 
-// usual: 128 blocks are 64 MB and half a second at a million rows a second; a
-// page is large enough that what is written once a page does not count, and
-// small enough to lie in a cache; a row group is some 10 MB when written. Blocks
-// are made when there is none to be had, so that a slow run has a few.
+// defaultSizes: 128 blocks are 64 MB, half a second at a million rows/s. A page is
+// large enough that its header is negligible, and small enough for a cache. A
+// written row group has about 10 MB. Blocks are made on demand, so a slow run has
+// only a few.
 var usual = sizes{blocks: 128, page: 32 << 10, group: 1 << 20}
 
-// Each feed may hold one block while another of its is written, however many
-// feeds there are, up to mostBlocks.
+// Each feed may fill one block while another of its blocks is written, with any
+// number of feeds, up to maxBlocks.
 const (
 	feedBlocks = 2
 	mostBlocks = 2048
 )
 
-// Rows are written at the latest after flushAfter; later the longer a run has
-// lasted, so that the file of a week does not have a hundred thousand groups.
+// Rows are written after flushAfter at the latest. The delay grows with the length
+// of the run, so that the file of a week does not have a hundred thousand groups.
 const (
 	flushAfter = 2 * time.Second
 	flushShare = 32 // of the time since the start
 )
 
-// Create makes the file, which replaces an older one, and begins to write what
-// feeds hand over. A file that cannot be opened is an error; one that cannot be
-// written, on a full disk, is a trace that has stopped.
+// Create makes the file, which replaces an older one, and starts the writer. It
+// returns an error if the file cannot be opened. If the file cannot be written, for
+// example on a full disk, the trace has stopped.
 func Create(o Options) (*Trace, error) {
 	f, err := openFile(o.Path)
 	if err != nil {
@@ -162,11 +161,11 @@ func create(o Options, z sizes, f *file) (t *Trace, err error) {
 	return t, nil
 }
 
-// startedMonotonic is where the file says when the run began, in nanoseconds of
+// startedMonotonic is the metadata key of the start of the run, in nanoseconds of
 // the machine's monotonic clock.
 const startedMonotonic = "carronade.started_monotonic_ns"
 
-// about is what the file says of itself.
+// about is the file's metadata.
 func (o *Options) about() []format.KeyValue {
 	rows := "a row a batch"
 	if o.Every > 0 {
@@ -191,15 +190,15 @@ func classWords() []string {
 	return out
 }
 
-// Began says when the run began exactly: offset 0 of all times. The file has it
-// from its next rows on.
+// Began sets the exact start of the run, the zero point of all times. The file
+// contains it from its next row group on.
 func (t *Trace) Began(at time.Time) {
 	if ns, ok := system.MonotonicOf(at); ok {
 		t.started.Store(ns)
 	}
 }
 
-// Feed returns a place to put rows, for one goroutine.
+// Feed returns a new feed for one goroutine.
 func (t *Trace) Feed() *Feed {
 	f := &Feed{t: t}
 	t.mu.Lock()
@@ -209,7 +208,7 @@ func (t *Trace) Feed() *Feed {
 	return f
 }
 
-// Meeting returns a place to put rows for any goroutine.
+// SharedFeed returns a new feed for any goroutine.
 func (t *Trace) Meeting() *Meeting {
 	m := &Meeting{f: t.Feed()}
 	t.mu.Lock()
@@ -218,7 +217,7 @@ func (t *Trace) Meeting() *Meeting {
 	return m
 }
 
-// block returns an empty block, nil when all are in use.
+// block returns an empty block, or nil if all are in use.
 func (t *Trace) block() *block {
 	select {
 	case b := <-t.free:
@@ -233,7 +232,7 @@ func (t *Trace) block() *block {
 	return nil
 }
 
-// rowsOf is how many rows the file would have of r.
+// rowsOf is the number of rows in the file for r.
 func (t *Trace) rowsOf(r *row) uint64 {
 	if t.o.Every == 0 {
 		return uint64(r.batches)
@@ -243,8 +242,8 @@ func (t *Trace) rowsOf(r *row) uint64 {
 	return n
 }
 
-// Close writes what is left and closes the file. Nobody may use a feed any more,
-// but meetings may be. Later calls return the same.
+// Close writes the remaining rows and closes the file. Feeds must no longer be
+// used; shared feeds may be. Later calls return the same result.
 func (t *Trace) Close() Result {
 	t.once.Do(func() {
 		for _, m := range t.meetings {
@@ -267,7 +266,7 @@ func (t *Trace) Close() Result {
 	return t.closed
 }
 
-// writeError says what failed, with the file's name once.
+// writeError wraps a write error, with the file's name only once.
 func (t *Trace) writeError(err error) error {
 	return fmt.Errorf("write %s: %w", t.o.Path, system.Reason(err))
 }

@@ -8,8 +8,8 @@ import (
 	"carronade/load"
 )
 
-// outcomes are those of a lane at a million batches a second, with times that
-// move as real ones do.
+// outcomes are the outcomes of a lane at a million batches/s, with times that vary
+// like real ones.
 func outcomes(n int) []load.Outcome {
 	out := make([]load.Outcome, n)
 	for i := range out {
@@ -26,7 +26,8 @@ func outcomes(n int) []load.Outcome {
 	return out
 }
 
-// BenchmarkFeed is what a row costs the thread that fires: nothing is written.
+// BenchmarkFeed measures the cost of a row for the sending thread; nothing is
+// written.
 func BenchmarkFeed(b *testing.B) {
 	all := outcomes(64)
 	f := (&Trace{sizes: usual, full: make(chan *block, usual.blocks), free: make(chan *block, usual.blocks)}).Feed()
@@ -43,7 +44,7 @@ func BenchmarkFeed(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(all)), "ns/row")
 }
 
-// BenchmarkWrite is what a row costs the writer.
+// BenchmarkWrite measures the cost of a row for the writer.
 func BenchmarkWrite(b *testing.B) {
 	all := outcomes(int(usual.group))
 	rows := make([]row, len(all))

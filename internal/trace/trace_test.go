@@ -23,7 +23,7 @@ import (
 	"carronade/load"
 )
 
-// A line is a row as a reader sees it.
+// A line is a row as the Parquet library reads it.
 type line struct {
 	Lane      int64   `parquet:"connection"`
 	Sequence  int64   `parquet:"sequence"`
@@ -62,7 +62,7 @@ func read(t testing.TB, path string) []line {
 
 func at[T any](v T) *T { return &v }
 
-// written makes a trace of outcomes and reads it back.
+// written writes a trace of outcomes and reads it back.
 func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
 	t.Helper()
 	o.Path = filepath.Join(t.TempDir(), "t.parquet")
@@ -99,7 +99,7 @@ func TestRows(t *testing.T) {
 			}},
 		},
 		{
-			name: "due at the very start, without a schedule's end",
+			name: "due at time 0",
 			out:  func(o *load.Outcome) { o.DueFirst, o.DueLast, o.Sent, o.Place, o.Phase = 0, 0, 0, 0, 0 },
 			want: []line{{
 				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "warm-up", Due: at(int64(0)), DueLast: at(int64(0)), Sent: at(int64(0)),
@@ -107,7 +107,7 @@ func TestRows(t *testing.T) {
 			}},
 		},
 		{
-			name: "failed, never written, by no schedule",
+			name: "failed, never written, without a schedule",
 			out: func(o *load.Outcome) {
 				o.DueFirst, o.DueLast, o.Sent, o.Place, o.Acked, o.Failed, o.Class, o.Status = -1, -1, -1, -1, 0, 4, load.Throttled, 429
 			},
@@ -117,7 +117,7 @@ func TestRows(t *testing.T) {
 			}},
 		},
 		{
-			name: "taken in part, at a second attempt",
+			name: "accepted in part, at a second attempt",
 			o:    Options{Partition: func(s int32) int32 { return s * 10 }},
 			out: func(o *load.Outcome) {
 				o.Attempt, o.FirstSent, o.Retries, o.Acked, o.Unknown, o.Class = 1, 12*ms, 2, 1, 3, load.Timeout
@@ -129,7 +129,7 @@ func TestRows(t *testing.T) {
 			}},
 		},
 		{
-			name: "a batch group is a row a batch",
+			name: "a batch group is a row per batch",
 			out: func(o *load.Outcome) {
 				o.DueFirst, o.DueLast, o.Batches, o.Place, o.Bytes, o.Wire = -1, -1, 2, -1, 11, 0
 			},
@@ -165,14 +165,14 @@ func TestRows(t *testing.T) {
 				t.Errorf("rows (-want, +got):\n%s", diff)
 			}
 			if r.Rows != uint64(len(tt.want)) {
-				t.Errorf("%d rows, it says %d", len(tt.want), r.Rows)
+				t.Errorf("%d rows, but the result has %d", len(tt.want), r.Rows)
 			}
 		})
 	}
 }
 
-// TestConsumed: rows of a round trip, from any goroutine; what comes after the
-// end is left out.
+// TestConsumed: rows of a round trip, from any goroutine; those after the end are
+// left out.
 func TestConsumed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	tr, err := Create(Options{Path: path, Phases: []string{"measurement"}})
@@ -208,8 +208,8 @@ func TestConsumed(t *testing.T) {
 	}
 }
 
-// TestSampler: of each so many events one is chosen, whatever the batches are, and
-// the same ones again.
+// TestSampler: one of each `every` events is chosen, regardless of the batches, and
+// repeatably.
 func TestSampler(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := sampler{every: rapid.Uint64Range(1, 50).Draw(t, "every"), seed: rapid.Uint64().Draw(t, "seed")}
@@ -223,10 +223,10 @@ func TestSampler(t *testing.T) {
 		}
 		for i, k := range got {
 			if k/s.every != uint64(i) {
-				t.Fatalf("event %d is number %d that was chosen, of each %d one", k, i, s.every)
+				t.Fatalf("event %d is chosen event number %d, with one of each %d chosen", k, i, s.every)
 			}
 		}
-		if whole := n / s.every; uint64(len(got)) < whole {
+		if atLeast := n / s.every; uint64(len(got)) < atLeast {
 			t.Fatalf("%d events of %d, want one of each %d", len(got), n, s.every)
 		}
 		var again []uint64
@@ -260,7 +260,7 @@ func TestManyRows(t *testing.T) {
 				n := min(len(part), 1000)
 				f.Fired(part[:n])
 				part = part[n:]
-				for len(tr.full) > 8 { // as fast as the writer, and no faster
+				for len(tr.full) > 8 { // not faster than the writer
 					runtime.Gosched()
 				}
 			}
@@ -289,12 +289,12 @@ func TestManyRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.Size() != r.Bytes {
-		t.Errorf("the file has %v bytes, it says %d", info.Size(), r.Bytes)
+		t.Errorf("the file has %v bytes, but the result has %d", info.Size(), r.Bytes)
 	}
 }
 
-// TestWriterTooSlow: rows that the writer cannot keep up with are dropped and
-// counted, nobody waits, and memory is bounded.
+// TestWriterTooSlow: if the writer cannot keep up, rows are dropped and counted,
+// feeds do not wait, and memory is limited.
 func TestWriterTooSlow(t *testing.T) {
 	for _, every := range []uint64{0, 7} {
 		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
@@ -305,10 +305,10 @@ func TestWriterTooSlow(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := tr.Feed()
-			out := outcomes(2 * 4 * blockRows) // and nobody writes
+			out := outcomes(2 * 4 * blockRows) // the writer does not run yet
 			f.Fired(out)
 			if n := tr.made.Load(); n != few.blocks {
-				t.Errorf("%d blocks were made, of %d", n, few.blocks)
+				t.Errorf("%d blocks were made, want %d", n, few.blocks)
 			}
 			go tr.write()
 			r := tr.Close()
@@ -322,13 +322,13 @@ func TestWriterTooSlow(t *testing.T) {
 				t.Errorf("%+v: want %d rows and dropped ones together", r, all)
 			}
 			if got := d.rows(t, len(d.b)); uint64(got) != r.Rows {
-				t.Errorf("the file has %d rows, it says %d", got, r.Rows)
+				t.Errorf("the file has %d rows, but the result has %d", got, r.Rows)
 			}
 		})
 	}
 }
 
-// Each of many threads has a block to itself.
+// Each of many feeds has a separate block.
 func TestManyFeeds(t *testing.T) {
 	const feeds = 200
 	d := &memory{}
@@ -338,7 +338,7 @@ func TestManyFeeds(t *testing.T) {
 	}
 	out := outcomes(1)
 	for range feeds {
-		tr.Feed().Fired(out) // and nobody writes
+		tr.Feed().Fired(out) // the writer does not run yet
 	}
 	go tr.write()
 	if r := tr.Close(); r.Dropped != 0 || r.Rows != feeds {
@@ -346,11 +346,11 @@ func TestManyFeeds(t *testing.T) {
 	}
 }
 
-// A memory is a disk in memory, with room for so many bytes.
+// A memory is a disk in memory with a limited size.
 type memory struct {
 	mu    sync.Mutex
 	b     []byte
-	room  int // 0: enough
+	room  int // bytes; 0: no limit
 	calls []func(m *memory)
 }
 
@@ -399,7 +399,7 @@ func (m *memory) rows(t testing.TB, n int) int64 {
 	return f.NumRows()
 }
 
-// grown is a trace in memory that was flushed after each so many rows.
+// grown is a trace in memory that was flushed after every each rows.
 func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	t.Helper()
 	tr, err := create(Options{Phases: []string{"measurement"}, About: map[string]string{"version": "1"}}, usual, &file{f: d})
@@ -418,9 +418,9 @@ func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	return tr
 }
 
-// TestKilled: whenever the program is killed between or within the writes, the
-// file can be read and has whole row groups: those of the last that was begun,
-// or all before it. Only the write of a footer, some KB, must not be cut.
+// TestKilled: if the program is killed between or during writes, the file is
+// readable and has complete row groups, with or without the last one. Only the
+// write of a footer, a few KB, must not be interrupted.
 func TestKilled(t *testing.T) {
 	d := &memory{}
 	grown(t, d, 5, 300)
@@ -431,10 +431,10 @@ func TestKilled(t *testing.T) {
 			// Half of a write.
 			half := memory{b: bytes.Clone(now.b)}
 			call(&half)
-			for k := len(now.b); k < len(half.b); k++ { // longer: the new part did not come
+			for k := len(now.b); k < len(half.b); k++ { // if it became longer: without the new part
 				half.b[k] = 0
 			}
-			if len(half.b) == len(now.b) { // written over: half of it did
+			if len(half.b) == len(now.b) { // if it was overwritten: only the first half
 				copy(half.b[len(half.b)/2:], now.b[len(now.b)/2:])
 				if got := half.rows(t, len(half.b)); got != before {
 					t.Errorf("half of write %d: %d rows, want %d", i, got, before)
@@ -453,13 +453,13 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestFullDisk: wherever the disk ends, the trace stops, says so once, counts
-// what it lacks, and what was written can be read.
+// TestFullDisk: with any size of the disk, the trace stops, reports the error once,
+// counts the missing rows, and stays readable.
 func TestFullDisk(t *testing.T) {
-	whole := &memory{}
-	grown(t, whole, 4, 300)
+	complete := &memory{}
+	grown(t, complete, 4, 300)
 	seen := map[uint64]bool{}
-	for room := 1; room < len(whole.b); room += 211 {
+	for room := 1; room < len(complete.b); room += 211 {
 		d := &memory{room: room}
 		tr := grown(t, d, 4, 300)
 		go tr.write()
@@ -469,18 +469,18 @@ func TestFullDisk(t *testing.T) {
 		}
 		seen[r.Rows] = true
 		if tr.file.footer == nil {
-			continue // not even room for an empty one
+			continue // not even room for an empty file
 		}
 		if got := d.rows(t, len(d.b)); uint64(got) != r.Rows {
-			t.Errorf("room for %d bytes: the file has %d rows, it says %d", room, got, r.Rows)
+			t.Errorf("room for %d bytes: the file has %d rows, but the result has %d", room, got, r.Rows)
 		}
 	}
 	if diff := cmp.Diff(map[uint64]bool{0: true, 300: true, 600: true, 900: true}, seen); diff != "" {
-		t.Errorf("not every row group was the last: %s", diff)
+		t.Errorf("not every number of row groups occurred: %s", diff)
 	}
 }
 
-// TestDevices: what is no regular file.
+// TestDevices: paths that are not regular files.
 func TestDevices(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err == nil {
 		tr, err := Create(Options{Path: "/dev/full", Phases: []string{"measurement"}})
@@ -503,7 +503,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestReadWhileItGrows: rows are in the file some seconds after they came.
+// TestReadWhileItGrows: rows are in the file a few seconds after they were added.
 func TestReadWhileItGrows(t *testing.T) {
 	d := &memory{}
 	tr := grown(t, d, 1, 10)
@@ -514,17 +514,17 @@ func TestReadWhileItGrows(t *testing.T) {
 	f := tr.Feed()
 	out := outcomes(2)
 	out[1].Done = out[0].Done + time.Second
-	f.Fired(out) // the second hands the first over
+	f.Fired(out) // adding the second hands over both
 	if f.b != nil {
-		t.Error("rows wait for more")
+		t.Error("the rows were not handed over")
 	}
 	if r := tr.Close(); r.Rows != 12 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// TestBegan: the file says when the run began by the machine's monotonic clock,
-// once, however many groups of rows it has.
+// TestBegan: the file contains the start of the run in the machine's monotonic
+// clock exactly once, with any number of row groups.
 func TestBegan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	out, err := openFile(path)
@@ -565,7 +565,7 @@ func TestBegan(t *testing.T) {
 	want, ok := system.MonotonicOf(at)
 	if !ok {
 		if got != nil {
-			t.Errorf("got %q where the clock does not tell", got)
+			t.Errorf("got %q, though the clock is not available", got)
 		}
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"carronade/load"
 )
 
-// write takes blocks until there will be no more.
+// write writes blocks until the channel is closed.
 func (t *Trace) write() {
 	defer close(t.done)
 	tick := time.NewTicker(flushAfter / 4)
@@ -25,7 +25,7 @@ func (t *Trace) write() {
 				t.row(&b.rows[i])
 			}
 			b.n = 0
-			t.free <- b // it holds all that there are
+			t.free <- b // does not block: the channel has room for all blocks
 		case <-tick.C:
 			if time.Since(t.since) > max(flushAfter, time.Since(t.began)/flushShare) {
 				t.flush()
@@ -34,7 +34,7 @@ func (t *Trace) write() {
 	}
 }
 
-// row adds the rows that an outcome makes.
+// row adds the rows of an outcome.
 func (t *Trace) row(r *row) {
 	if t.err != nil {
 		t.lost += t.rowsOf(r)
@@ -53,7 +53,7 @@ func (t *Trace) row(r *row) {
 	}
 }
 
-// events adds the events of a batch, or of a batch group, that are chosen.
+// events adds the chosen events of a batch or a batch group.
 func (t *Trace) events(r *row) {
 	each := r.events / r.batches
 	t.sampler.each(r.stream, r.index, r.events, func(k int32) {
@@ -76,7 +76,7 @@ func (t *Trace) events(r *row) {
 
 // put adds one row.
 func (t *Trace) put(r *row) {
-	if t.err != nil { // it stopped within this batch group
+	if t.err != nil { // the trace stopped within this batch group
 		t.lost++
 		return
 	}
@@ -126,7 +126,7 @@ func (t *Trace) put(r *row) {
 	}
 }
 
-// keyOf is the key of a row that is one event, nil where nobody knows it.
+// keyOf is the key of a row of one event, nil if it is unknown.
 func (t *Trace) keyOf(r *row) []byte {
 	if t.o.Key == nil || r.events != 1 {
 		return nil
@@ -174,12 +174,12 @@ func (t *Trace) flush() {
 	}
 }
 
-// stop ends the writing for good: the disk is full, say. The run goes on.
+// stop permanently ends writing, for example on a full disk. The run continues.
 func (t *Trace) stop(err error) {
 	t.err = t.writeError(err)
 	t.lost += uint64(t.rows)
 	t.rows = 0
 	for _, c := range t.cols {
-		*c = *newColumn(c.def, c.words) // lets go of the memory
+		*c = *newColumn(c.def, c.words) // releases the memory
 	}
 }

@@ -1,7 +1,7 @@
-// Package compattest gives old tools command lines in tests, in place of the
-// program that runs them: what a tool fires comes to nothing, and a test says what
-// became of it. It answers for what a tool said and asked for; what is right, its
-// whoever uses it knows.
+// Package compattest runs old tools' command lines in tests, in place of the
+// program that normally runs them. Workloads do not run: the test supplies their
+// reports. The package records what a tool printed and requested; the tests check
+// whether that is right.
 //
 // Its invariant: a setting means the same in the tests of every tool.
 package compattest
@@ -17,53 +17,53 @@ import (
 	"carronade/internal/workload"
 )
 
-// A Said is what became of a command line.
-type Said struct {
-	Out, Errs string // what was printed; an error that the tool left to us is not in it
+// A Result is the result of a command line.
+type Result struct {
+	Out, Errs string // what was printed; without the error that the tool returned
 	Code      int
 	Err       error
-	Fired     []Settings // of each workload, in turn
+	Fired     []Settings // of each workload, in order
 }
 
-// Settings are what a workload says, by setting: all its values in their order, a
-// blank between them.
+// Settings are a workload's settings by name: all values in order, separated by
+// blanks.
 type Settings map[string]string
 
-// Last are the settings of the workload that was fired last; nil: none was, and
-// every setting of it is empty.
-func (s Said) Last() Settings {
+// Last returns the settings of the last workload. If there was none, it is nil and
+// every setting is empty.
+func (s Result) Last() Settings {
 	if len(s.Fired) == 0 {
 		return nil
 	}
 	return s.Fired[len(s.Fired)-1]
 }
 
-// A Run is what becomes of a workload that is fired. It may tell of the run by
-// observer, which has no function that a tool does not set.
+// A Run supplies the report of a workload. It may call the observer, in which only
+// those functions are set that the tool set.
 type Run func(d *workload.Document, observer compat.Observer) (*report.Document, error)
 
-// Main gives a tool p, with somewhere to print to and a run for what it fires,
-// unless p has its own. Workloads that are fired together run one after the other.
-func Main(ctx context.Context, t testing.TB, tool *compat.Tool, p compat.Program, run Run) (s Said) {
+// Main runs a tool with p. It sets p's output, and the functions that run workloads
+// unless p has them. Workloads that should run together run one after the other.
+func Main(ctx context.Context, t testing.TB, tool *compat.Tool, p compat.Program, run Run) (s Result) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	p.Out, p.Err = &out, &errs
 	if p.Called == "" {
 		p.Called = tool.Name
 	}
-	fire := func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
+	record := func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		s.Fired = append(s.Fired, settingsOf(d))
 		return run(d, observer)
 	}
 	if p.Fire == nil {
 		p.Fire = func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
-			return fire(d, observer)
+			return record(d, observer)
 		}
 	}
 	if p.Together == nil {
 		p.Together = func(_ context.Context, ws []*workload.Document) (ds []*report.Document, err error) {
 			for _, w := range ws {
-				d, err := fire(w, compat.Observer{})
+				d, err := record(w, compat.Observer{})
 				if err != nil {
 					return nil, err
 				}

@@ -11,8 +11,8 @@ import (
 	"carronade/internal/workload"
 )
 
-// What a tool prints, asks for and leaves with is what is told of it.
-func TestTold(t *testing.T) {
+// A result contains what a tool prints, what it asks to run, and its exit code.
+func TestResult(t *testing.T) {
 	tool := &compat.Tool{Name: "tool", Main: func(ctx context.Context, p *compat.Program) (int, error) {
 		fmt.Fprintln(p.Out, "called", p.Called, p.Args)
 		var one, other compat.Draft
@@ -26,20 +26,20 @@ func TestTold(t *testing.T) {
 		fmt.Fprintln(p.Err, len(ds), "reports")
 		return 3, err
 	}}
-	given := 0
+	runs := 0
 	s := Main(t.Context(), t, tool, compat.Program{Args: []string{"-l"}}, func(*workload.Document, compat.Observer) (*report.Document, error) {
-		given++
+		runs++
 		return &report.Document{}, nil
 	})
-	if s.Out != "called tool [-l]\n" || s.Errs != "2 reports\n" || s.Code != 3 || s.Err != nil || given != 3 {
-		t.Errorf("%+v, after %d runs", s, given)
+	if s.Out != "called tool [-l]\n" || s.Errs != "2 reports\n" || s.Code != 3 || s.Err != nil || runs != 3 {
+		t.Errorf("%+v, after %d runs", s, runs)
 	}
 	if len(s.Fired) != 3 || s.Fired[0]["label"] != "a=b c=d" || s.Last()["count"] != "5" || s.Last()["label"] != "" {
-		t.Errorf("fired %q", s.Fired)
+		t.Errorf("workloads %q", s.Fired)
 	}
-	nobody := errors.New("nobody is there")
-	s = Main(t.Context(), t, tool, compat.Program{Called: "link"}, func(*workload.Document, compat.Observer) (*report.Document, error) { return nil, nobody })
-	if s.Code != 4 || !errors.Is(s.Err, nobody) || s.Out != "called link []\n" || len(s.Fired) != 1 {
+	errRefused := errors.New("connection refused")
+	s = Main(t.Context(), t, tool, compat.Program{Called: "link"}, func(*workload.Document, compat.Observer) (*report.Document, error) { return nil, errRefused })
+	if s.Code != 4 || !errors.Is(s.Err, errRefused) || s.Out != "called link []\n" || len(s.Fired) != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s = Main(t.Context(), t, &compat.Tool{Main: func(context.Context, *compat.Program) (int, error) { return 0, nil }}, compat.Program{}, nil); s.Last()["x"] != "" || s.Last() != nil {

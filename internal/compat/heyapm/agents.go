@@ -16,8 +16,8 @@ import (
 	"carronade/internal/workload"
 )
 
-// agents is the generator of 2019 to 2023: transactions and errors of agents,
-// each kind at its own pace.
+// agents is the generator of 2019 to 2023: transactions and errors of agents, each
+// kind at a separate rate.
 type agents struct {
 	*options
 	p          *compat.Program
@@ -34,26 +34,26 @@ const (
 	runTime2023 = 30 * time.Second
 	pause2023   = time.Minute // between the workloads of -bench
 
-	// fastest is the shortest time between two events that is a pace: below it
-	// agents go as fast as they can.
+	// fastest is the shortest time between two events that sets a rate. Below it
+	// agents send as fast as they can.
 	fastest = time.Microsecond
 
-	// A request has what comes in a tenth of a second, and no more than
-	// mostTogether; an agent's goes on for seconds.
+	// A request contains the events of a tenth of a second, at most
+	// maxEventsPerRequest; an agent's request lasts seconds.
 	mostTogether = 100
 )
 
-// A ref is an option that refers to a secret, and the flag that said so.
+// A ref is an option that refers to a secret, and the flag that gave it.
 type ref struct{ option, text, flag string }
 
-// A stream is one of the kinds of events that are made at a pace.
+// A stream is one kind of event with its rate.
 type stream struct {
 	name      string
 	limit     int
 	per       time.Duration
-	spans     [2]int // least and most; none: errors
+	spans     [2]int // minimum and maximum; zeros for errors
 	frames    [2]int
-	limitFlag string // for errors in words
+	limitFlag string // for error messages
 }
 
 func (t *agents) main(ctx context.Context) (int, error) {
@@ -101,7 +101,7 @@ func (t *agents) check() error {
 	return nil
 }
 
-// warn says which flags mean nothing here.
+// warn names the flags that have no effect.
 func (t *agents) warn() {
 	for _, f := range [][2]string{
 		{"delay", "agents start at once"},
@@ -128,7 +128,7 @@ func (t *agents) warn() {
 	}
 }
 
-// keepSecrets has secrets referred to from here on.
+// referToSecrets replaces secrets by references.
 func (t *agents) keepSecrets() {
 	for _, f := range []struct{ flag, option, text string }{
 		{"-apm-secret", "secret-token", t.secret}, {"-api-key", "api-key", t.key},
@@ -158,7 +158,7 @@ func (t *agents) keepSecrets() {
 	t.indexAuth, t.esAuth = "", ""
 }
 
-// login parts user:password, and has the password referred to.
+// login splits user:password and replaces the password by a reference.
 func login(v *secretRefs, s *logger, flag, text string) (user, ref string) {
 	user, password, _ := strings.Cut(text, ":")
 	ref, bare := v.reference(password)
@@ -168,11 +168,11 @@ func login(v *secretRefs, s *logger, flag, text string) (user, ref string) {
 	return user, ref
 }
 
-// storeOf is the address of a store of reports in Elasticsearch.
+// storeOf is the address of an Elasticsearch store of reports.
 func storeOf(text, user, ref string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return text // whoever opens it has the words
+		return text // opening the store reports the error
 	}
 	switch u.Scheme {
 	case "http":
@@ -186,7 +186,7 @@ func storeOf(text, user, ref string) string {
 	return u.String()
 }
 
-// fire runs streams at the same time, prints what came of them, and returns it.
+// runStreams runs streams at the same time, prints their result, and returns it.
 func (t *agents) fire(ctx context.Context, streams []stream, length time.Duration, name string) (*result, int, error) {
 	var (
 		docs []*workload.Document
@@ -201,7 +201,7 @@ func (t *agents) fire(ctx context.Context, streams []stream, length time.Duratio
 	ds, err := t.p.Together(ctx, docs)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
+			return nil, exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
 		return nil, unfired(t.p.Strict), err
 	}
@@ -213,7 +213,7 @@ func (t *agents) fire(ctx context.Context, streams []stream, length time.Duratio
 		r.add(&of[i], d)
 		doubts(t.p.Err, d)
 	}
-	if t.p.Strict { // reaching a limit did not end a run, though its help says so
+	if t.p.Strict { // reaching a limit did not end a run, despite its help
 		r.elapsed = max(r.elapsed, length)
 	}
 	t.log.printf("%s elapsed since event generation completed", r.drained.Round(time.Microsecond))
@@ -221,7 +221,7 @@ func (t *agents) fire(ctx context.Context, streams []stream, length time.Duratio
 	return r, exit(t.p, worst(ds)), nil
 }
 
-// workload says a stream in carronade's words.
+// workload translates a stream to a workload.
 func (t *agents) workload(s *stream, length time.Duration, name string) *workload.Document {
 	var d compat.Draft
 	d.Set("target", "-apm-url", t.target)
@@ -253,16 +253,16 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 		}
 	}
 	d.Set("events", "hey-apm", strconv.Itoa(together))
-	if length > 0 { // without, until -t and -e are reached, or an interrupt
+	if length > 0 { // otherwise until -t and -e are reached, or an interrupt
 		d.Set("for", "-run", length.String())
 	}
-	d.Set("drain", "-flush", cmp.Or(t.flush, time.Hour).String()) // 0 waited for ever
+	d.Set("drain", "-flush", cmp.Or(t.flush, time.Hour).String()) // 0 meant no limit
 	if t.seed != 0 {
 		d.Set("seed", "-seed", strconv.FormatUint(uint64(t.seed), 10))
 	}
 	if t.indexURL != "" {
 		d.Set("index", "-apm-es-url", t.indexURL)
-		d.Set("index-pattern", "-apm-es-url", map[bool]string{true: "logs-apm*", false: "traces-apm*"}[s.name == "errors"]) // as the tool counted
+		d.Set("index-pattern", "-apm-es-url", map[bool]string{true: "logs-apm*", false: "traces-apm*"}[s.name == "errors"]) // as in the tool
 	}
 	for _, r := range t.refs {
 		d.Set(r.option, r.flag, r.text)
@@ -274,7 +274,7 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 	return &d.Document
 }
 
-// each is how many events one of a stream is on the mean, its spans included.
+// each is the mean number of events per transaction or error, including its spans.
 func (s *stream) each() float64 { return 1 + float64(s.spans[0]+s.spans[1])/2 }
 
 func (s *stream) rateFlag() string {
@@ -284,7 +284,7 @@ func (s *stream) rateFlag() string {
 	return "-tf"
 }
 
-// span is a range as options have it.
+// span formats a range for an option.
 func span(r [2]int) string {
 	if r[0] == r[1] {
 		return strconv.Itoa(r[0])

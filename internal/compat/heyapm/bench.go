@@ -17,7 +17,7 @@ type round struct {
 	streams []stream
 }
 
-// rounds are those of the tool's benchmark, the warm-up first.
+// rounds are the rounds of the tool's benchmark, the warm-up first.
 func rounds() []round {
 	tx := func(per time.Duration, spans int) stream {
 		return stream{name: "transactions", limit: math.MaxInt, per: per, spans: [2]int{spans, spans}, limitFlag: "-t"}
@@ -38,7 +38,7 @@ func rounds() []round {
 	}
 }
 
-// benchmark fires all rounds in turn. It ends at an interrupt.
+// benchmark runs all rounds in order. It ends at an interrupt.
 func (t *agents) benchmark(ctx context.Context) (int, error) {
 	worstCode := 0
 	for i, r := range rounds() {
@@ -53,7 +53,7 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 		}
 		worstCode = report.Worse(worstCode, code)
 		if ctx.Err() != nil {
-			return t.interrupted(), nil //nolint:nilerr // it was interrupted, which is no error
+			return t.interrupted(), nil //nolint:nilerr // an interrupt is not an error
 		}
 		if i == 0 || i == len(rounds())-1 {
 			continue
@@ -67,11 +67,11 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 			return t.interrupted(), nil
 		}
 	}
-	fmt.Fprintln(t.p.Err, "to judge: carronade verify -h; the reports have the labels as=hey-apm and bench=NAME")
+	fmt.Fprintln(t.p.Err, "to check the results: carronade verify -h; the reports have the labels as=hey-apm and bench=NAME")
 	return worstCode, nil
 }
 
-// interrupted ends a benchmark before its end, and returns the exit code.
+// interrupted reports that the benchmark is incomplete and returns the exit code.
 func (t *agents) interrupted() int {
 	fmt.Fprintln(t.p.Err, "interrupted: the benchmark is incomplete")
 	return exit(t.p, report.ExitInterrupted)

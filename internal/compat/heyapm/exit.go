@@ -8,7 +8,8 @@ import (
 	"carronade/internal/report"
 )
 
-// exit is the exit code: the tool's is 0 once it has begun, whatever came of it.
+// exit is the exit code. With --strict it is 0 once the run has begun, as in the
+// tool.
 func exit(p *compat.Program, code int) int {
 	if p.Strict {
 		return 0
@@ -16,7 +17,7 @@ func exit(p *compat.Program, code int) int {
 	return code
 }
 
-// unfired is the exit code of what could not be begun.
+// notStarted is the exit code if the run could not start.
 func unfired(strict bool) int {
 	if strict {
 		return 1
@@ -24,8 +25,8 @@ func unfired(strict bool) int {
 	return report.ExitFailed
 }
 
-// outcome is the exit code of a run: the report's, and at least that of a failed
-// check if anything was refused or not answered for certain.
+// outcome is the exit code of a run: the report's, or a worse one if events failed
+// or their outcome is unknown.
 func outcome(d *report.Document) int {
 	code := d.ExitCode()
 	if refused(d) > 0 {
@@ -34,10 +35,10 @@ func outcome(d *report.Document) int {
 	return code
 }
 
-// refused are the events that were sent and not accepted.
+// refused is the number of events sent and not accepted.
 func refused(d *report.Document) uint64 { return d.Totals.Failed + d.Totals.Unknown }
 
-// doubts says why a run's exit code is not 0.
+// writeWarnings writes why a run's exit code is not 0.
 func doubts(w io.Writer, d *report.Document) {
 	if n := refused(d); n > 0 {
 		fmt.Fprintf(w, "warning: of %d events sent %d were not accepted\n", d.Totals.Sent, n)
@@ -45,7 +46,7 @@ func doubts(w io.Writer, d *report.Document) {
 	compat.Doubts(w, d)
 }
 
-// worst is the exit code of several runs.
+// worst is the worst exit code of several runs.
 func worst(ds []*report.Document) int {
 	code := report.ExitOK
 	for _, d := range ds {

@@ -15,8 +15,8 @@ import (
 	"carronade/measure"
 )
 
-// taken is a report whose requests were all accepted.
-func taken() *report.Document {
+// accepted is a report whose requests were all accepted.
+func accepted() *report.Document {
 	d := answered()
 	t := &d.Totals
 	t.Counts = measure.Counts{Offered: 12_000, Sent: 12_000, Acked: 12_000, Batches: 1000, Answered: 1000, Bytes: 38_000_000, AckedBytes: 38_000_000}
@@ -25,17 +25,17 @@ func taken() *report.Document {
 	return d
 }
 
-// A run that failed is not 0, but with --strict.
+// The exit code of a failed run is 0 only with --strict.
 func TestExit(t *testing.T) {
 	refused := func() *report.Document {
-		d := taken()
+		d := accepted()
 		d.Totals.Acked, d.Totals.Failed, d.Totals.AckedBytes, d.Totals.EventsPerS, d.Totals.BytesPerS = 0, d.Totals.Sent, 0, 0, 0
 		d.Totals.Statuses = measure.Statuses{{Code: 503, Batches: 1000, Events: 12_000}}
 		d.Failures = []measure.Failure{{Class: "throttled", Text: "503 Service Unavailable: queue is full", Events: 12_000, Batches: 1000}}
 		return d
 	}
-	silent := func() *report.Document {
-		d := taken()
+	unanswered := func() *report.Document {
+		d := accepted()
 		d.Totals.Acked, d.Totals.Unknown = 11_988, 12
 		return d
 	}
@@ -44,53 +44,53 @@ func TestExit(t *testing.T) {
 		d.Stopped = load.Interrupted
 		return d
 	}
-	untrusted := func(became func() *report.Document) func() *report.Document {
+	untrusted := func(reportOf func() *report.Document) func() *report.Document {
 		return func() *report.Document {
-			d := became()
+			d := reportOf()
 			d.Trust.OK = false
 			return d
 		}
 	}
 	for _, tt := range []struct {
-		name   string
-		became func() *report.Document
-		strict bool
-		want   int
-		said   string
+		name     string
+		reportOf func() *report.Document
+		strict   bool
+		want     int
+		warning  string
 	}{
-		{"all taken", taken, false, 0, ""},
+		{"all accepted", accepted, false, 0, ""},
 		{"all refused", refused, false, 1, "warning: of 12000 events sent 12000 were not accepted\n"},
 		{"all refused, strict", refused, true, 0, ""},
-		{"a request without an answer", silent, false, 1, "warning: of 12000 events sent 12 were not accepted\n"},
+		{"a request without an answer", unanswered, false, 1, "warning: of 12000 events sent 12 were not accepted\n"},
 		{"interrupted", stopped, false, 130, ""},
-		{"not to be trusted", untrusted(taken), false, 3, ""},
+		{"not to be trusted", untrusted(accepted), false, 3, ""},
 		{"not to be trusted, and all refused", untrusted(refused), false, 1, "warning: of 12000 events sent 12000 were not accepted\n"},
 	} {
 		for mode, args := range map[string][]string{
 			"profile": {"-base-url", "http://h:1"}, "test": {"-base-url", "http://h:1", "test", "1s", "1", "2", "3", "4"}, "agents": {"-apm-url", "http://h:1"},
 		} {
 			t.Run(tt.name+"/"+mode, func(t *testing.T) {
-				got := triedWith(t, tt.became, tt.strict, args...)
+				got := runToolWith(t, tt.reportOf, tt.strict, args...)
 				if got.Code != tt.want || got.Err != nil {
 					t.Errorf("exit %d, %v, want %d", got.Code, got.Err, tt.want)
 				}
-				if said := "were not accepted"; !strings.Contains(got.Errs, tt.said) || tt.want == 0 && !tt.strict && strings.Contains(got.Errs, said) {
-					t.Errorf("stderr has no %q:\n%s", tt.said, got.Errs)
+				if !strings.Contains(got.Errs, tt.warning) || tt.want == 0 && !tt.strict && strings.Contains(got.Errs, "were not accepted") {
+					t.Errorf("stderr has no %q:\n%s", tt.warning, got.Errs)
 				}
 			})
 		}
 	}
-	if got := tried(t, true, "-base-url", "http://nobody:1"); got.Code != 1 || got.Err == nil {
-		t.Errorf("nobody is there, strict: exit %d, %v", got.Code, got.Err)
+	if got := runTool(t, true, "-base-url", "http://unreachable:1"); got.Code != 1 || got.Err == nil {
+		t.Errorf("unreachable, strict: exit %d, %v", got.Code, got.Err)
 	}
 }
 
-// What refers to a secret is distinguished by the flag that it came from.
+// References to secrets are attributed to the flags that gave them.
 func TestSecretsOfFlags(t *testing.T) {
-	got := tried(t, false, "-api-key", "env:TOKEN", "-apm-es-url", "http://es:9200", "-apm-es-auth", "u:env:ES", "-es-url", "http://es:9200", "-es-auth", "u:env:ES")
+	got := runTool(t, false, "-api-key", "env:TOKEN", "-apm-es-url", "http://es:9200", "-apm-es-auth", "u:env:ES", "-es-url", "http://es:9200", "-es-auth", "u:env:ES")
 	for name, want := range map[string]string{"api-key": "-api-key", "index-user": "-apm-es-auth", "index-password": "-apm-es-auth", "store": "-es-url"} {
-		if said := got.said[0][name]; said != want {
-			t.Errorf("%s is said by %q, want %q", name, said, want)
+		if flag := got.said[0][name]; flag != want {
+			t.Errorf("%s is given by %q, want %q", name, flag, want)
 		}
 	}
 }
@@ -129,15 +129,15 @@ func TestBenchmark(t *testing.T) {
 	}
 }
 
-// It ends at an interrupt, and says what means nothing to it.
+// A benchmark ends at an interrupt, and warns of flags without effect.
 func TestBenchmarkInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var o, e bytes.Buffer
-	fired := 0
+	rounds := 0
 	p := &compat.Program{
 		Called: "hey-apm", Args: []string{"-bench", "-t", "3", "-rm", "2"}, Out: &o, Err: &e,
 		Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
-			fired++
+			rounds++
 			stop()
 			for range ws {
 				d := answered()
@@ -148,18 +148,18 @@ func TestBenchmarkInterrupted(t *testing.T) {
 		},
 	}
 	code, err := Tool.Main(ctx, p)
-	if code != report.ExitInterrupted || err != nil || fired != 1 {
-		t.Errorf("exit %d, %v, after %d rounds", code, err, fired)
+	if code != report.ExitInterrupted || err != nil || rounds != 1 {
+		t.Errorf("exit %d, %v, after %d rounds", code, err, rounds)
 	}
-	for _, said := range []string{"warning: -t means nothing with -bench\n", "warning: -rm means nothing here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n"} {
-		if !strings.Contains(e.String(), said) {
-			t.Errorf("stderr has no %q:\n%s", said, e.String())
+	for _, want := range []string{"warning: -t means nothing with -bench\n", "warning: -rm means nothing here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n"} {
+		if !strings.Contains(e.String(), want) {
+			t.Errorf("stderr has no %q:\n%s", want, e.String())
 		}
 	}
 }
 
-// The worst of its rounds is the exit code, whichever is the last; in a pause it
-// ends as in a round.
+// The exit code is that of the worst round, in any order. An interrupt in a pause
+// ends the benchmark as in a round.
 func TestBenchmarkExit(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -171,9 +171,9 @@ func TestBenchmarkExit(t *testing.T) {
 		{"nothing", nil, false, false, 0},
 		{"the worst is the first", []int{1, 3}, false, false, 1},
 		{"the worst is the second", []int{3, 1}, false, false, 1},
-		{"untrusted, then nobody can tell", []int{3, 4}, false, false, 3},
-		{"nobody can tell, then untrusted", []int{4, 3}, false, false, 3},
-		{"nobody can tell", []int{4}, false, false, 4},
+		{"untrusted, then undetermined", []int{3, 4}, false, false, 3},
+		{"undetermined, then untrusted", []int{4, 3}, false, false, 3},
+		{"undetermined", []int{4}, false, false, 4},
 		{"interrupted in a pause", []int{3}, true, false, 130},
 		{"interrupted in a pause, strict", []int{3}, true, true, 0},
 	} {
@@ -183,7 +183,7 @@ func TestBenchmarkExit(t *testing.T) {
 			var o, e bytes.Buffer
 			var opts options
 			opts.flags("hey-apm")
-			fired := 0
+			round := 0
 			a := &agents{options: &opts, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond}
 			a.log = &logger{w: writer(func(line []byte) {
 				if tt.stop && bytes.Contains(line, []byte("waiting ")) {
@@ -195,30 +195,30 @@ func TestBenchmarkExit(t *testing.T) {
 			}
 			a.p = &compat.Program{Strict: tt.strict, Out: &o, Err: &e, Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 				for range ws {
-					d := taken()
-					if fired < len(tt.codes) {
-						d.Trust.OK = tt.codes[fired] != 3
-						if tt.codes[fired] == 1 {
+					d := accepted()
+					if round < len(tt.codes) {
+						d.Trust.OK = tt.codes[round] != 3
+						if tt.codes[round] == 1 {
 							d.Totals.Failed = 1
 						}
-						d.Checks = []report.Check{{OK: tt.codes[fired] != 4, CannotTell: true}}
+						d.Checks = []report.Check{{OK: tt.codes[round] != 4, CannotTell: true}}
 					}
 					ds = append(ds, d)
 				}
-				fired++
+				round++
 				return ds, nil
 			}}
 			if code, err := a.benchmark(ctx); code != tt.want || err != nil {
 				t.Errorf("exit %d, %v, want %d", code, err, tt.want)
 			}
-			if tt.stop && fired == len(rounds()) {
-				t.Error("it went on")
+			if tt.stop && round == len(rounds()) {
+				t.Error("the benchmark continued after the interrupt")
 			}
 		})
 	}
 }
 
-// A writer is a function that is given what is written.
+// A writer is a function as an io.Writer.
 type writer func([]byte)
 
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }

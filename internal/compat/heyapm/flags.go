@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// words is a flag that may be repeated, whose first value takes the place of
-// the default.
-type words struct {
+// A repeated flag may be given several times; its first value replaces the default.
+type repeated struct {
 	list []string
 	set  bool
 }
 
-func (w *words) String() string { return strings.Join(w.list, " ") }
+func (w *repeated) String() string { return strings.Join(w.list, " ") }
 
-func (w *words) Set(text string) error {
+func (w *repeated) Set(text string) error {
 	if !w.set {
 		w.list, w.set = nil, true
 	}
@@ -28,7 +27,7 @@ func (w *words) Set(text string) error {
 type options struct {
 	run time.Duration
 
-	bases, headers            words // 2018
+	bases, headers            repeated // 2018
 	profile                   string
 	requests, timeout         int
 	plain, noKeepAlive, noFwd bool
@@ -49,7 +48,7 @@ type options struct {
 	mostFrames, minFrames int
 	mostSpans, minSpans   int
 
-	system []setting // ours, of the server; with test
+	system []setting // carronade's flags for the server; with test
 }
 
 // The two generations, by the names of --generation.
@@ -58,7 +57,7 @@ const (
 	gen2023 = "2023"
 )
 
-// of2018 and of2023 are the flags that only one of them has; -run is both's.
+// of2018 and of2023 are the flags of only one generation; both have -run.
 var (
 	of2018 = map[string]bool{
 		"base-url": true, "header": true, "profile": true, "requests": true, "timeout": true, "disable-compression": true,

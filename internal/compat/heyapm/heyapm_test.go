@@ -16,16 +16,16 @@ import (
 	"carronade/measure"
 )
 
-// A trial is what came of a command line.
+// A trial is the result of a command line.
 type trial struct {
-	compattest.Said
-	said    []map[string]string // which flag each workload's settings are by
-	secrets []string            // what references meant while it was fired
+	compattest.Result
+	said    []map[string]string // for each workload, the flags that gave its settings
+	secrets []string            // the values of references during the run
 }
 
 // answered is the report of 1,000 requests of twelve events in ten seconds, of
-// which 900 were taken, 100 refused, and 3 more not answered. 90 of the answers
-// that took and ten of the others came when nothing was fired any more.
+// which 900 were accepted and 100 refused; 3 more were not answered. 90 of the
+// accepting answers and ten of the others came after the end of sending.
 func answered() *report.Document {
 	d := &report.Document{
 		Stopped: load.ByTime, Trust: measure.Trust{OK: true},
@@ -50,29 +50,29 @@ func answered() *report.Document {
 	return d
 }
 
-func tried(t *testing.T, strict bool, args ...string) (got trial) {
+func runTool(t *testing.T, strict bool, args ...string) (got trial) {
 	t.Helper()
-	return triedWith(t, answered, strict, args...)
+	return runToolWith(t, answered, strict, args...)
 }
 
-// triedWith has runs that end with the reports that became makes.
-func triedWith(t *testing.T, became func() *report.Document, strict bool, args ...string) (got trial) {
+// runToolWith runs the tool with reports from reportOf.
+func runToolWith(t *testing.T, reportOf func() *report.Document, strict bool, args ...string) (got trial) {
 	t.Helper()
-	got.Said = compattest.Main(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, _ compat.Observer) (*report.Document, error) {
-		said := map[string]string{}
+	got.Result = compattest.Main(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, _ compat.Observer) (*report.Document, error) {
+		flags := map[string]string{}
 		for _, entry := range d.Entries {
-			said[entry.Name] = entry.Where
+			flags[entry.Name] = entry.Where
 			for _, v := range entry.Values {
 				if _, name, ok := strings.Cut(v, "env:"); ok && name != "ES" && name != "TOKEN" {
 					got.secrets = append(got.secrets, os.Getenv(name))
 				}
-				if v == "apm+http://nobody:1" {
-					return nil, errors.New("nobody is there")
+				if v == "apm+http://unreachable:1" {
+					return nil, errors.New("connection refused")
 				}
 			}
 		}
-		got.said = append(got.said, said)
-		return became(), nil
+		got.said = append(got.said, flags)
+		return reportOf(), nil
 	})
 	return got
 }
@@ -84,17 +84,17 @@ const tableForm = `https?://\S+ \d+\n(?:  \[\d{3}\]\t\d+ responses \(\d+\.\d\d%\
 var (
 	tablesForm = regexp.MustCompile(`\A` + tableForm + `(?:\n` + tableForm + `)*\z`)
 	logForm    = regexp.MustCompile(`\A(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \w+\.go:\d+: \[(?:info|error|debug)\] .+\n|warning: .+\n)*\z`)
-	// Of the shell's test; what it knows of the server's process and of the
-	// index may be missing.
+	// The shell's test. The parts about the server's process and the index are
+	// optional.
 	testedForm = regexp.MustCompile(`\A(?:started new work, payload size is [\d.]+(?:[kMGTPE]b| b)\.\.\.\n)?on branch \S+ , cmd = \[.+\]\n\n` +
 		`pushed [\d.]+(?:[kMGTPE]b| b) / sec , accepted [\d.]+(?:[kMGTPE]b| b) / sec\n` + tableForm + `\n` +
 		`(?:\d+ docs indexed \(\d+\.\d\d / sec\)  \(\d+\.\d\d% of expected\)\n)?\d+\.\d\d ms / request\n` +
 		`(?:[\d.]+[kMGTPE]b \(max RSS\)\n\d+\.\d{3} memory efficiency \(.+\)\n)?(?:saving report\nreport indexed in elasticsearch\n)?\z`)
-	// Of 2023: a name, dots up to the thirtieth column, a value.
+	// The result of 2023: a name, dots up to the thirtieth column, a value.
 	resultForm = regexp.MustCompile(`\A(?: {0,3}(?:- )?[a-z][a-z %]* \.+ (?:\d+(?:\.\d\d)?|\[.*\])\n)+\n\z`)
 )
 
-// sample is printed so in hey-apm's own description of 2018.
+// sample is from hey-apm's description of 2018.
 const sample = `on branch trace-apm-server , cmd = [30s 1 2 3 4]
 
 pushed 1.6Mb / sec , accepted 1.6Mb / sec
@@ -111,12 +111,12 @@ report indexed in elasticsearch
 `
 
 func TestLegacyRun(t *testing.T) {
-	got := tried(t, false, "-base-url", "http://h:1/")
+	got := runTool(t, false, "-base-url", "http://h:1/")
 	if !tablesForm.MatchString(got.Out) {
-		t.Errorf("stdout has another form:\n%s", got.Out)
+		t.Errorf("stdout has the wrong form:\n%s", got.Out)
 	}
 	if !logForm.MatchString(got.Errs) {
-		t.Errorf("stderr has another form:\n%s", got.Errs)
+		t.Errorf("stderr has the wrong form:\n%s", got.Errs)
 	}
 	want := "http://h:1/v1/errors 1\n  [202]\t900 responses (90.00%) \n  [503]\t100 responses (10.00%) \n  total\t1000 responses (90.00 rps)\n" +
 		"\n  3 errors:\n  [2]\tread: connection reset by peer\n  [1]\tno answer within 3s\n\nhttp://h:1/v1/transactions 2\n"
@@ -126,20 +126,20 @@ func TestLegacyRun(t *testing.T) {
 	if n := len(got.Fired); n != 3 || got.Code != 1 || got.Err != nil {
 		t.Errorf("%d workloads, exit %d, %v", n, got.Code, got.Err)
 	}
-	for _, said := range []string{
+	for _, want := range []string{
 		"[info] starting worker for http://h:1/v1/transactions\n", "healthcheck gets no requests", "[info] no more time left to make requests\n",
 		"[info] stopped cleanly after time expired\n",
 	} {
-		if !strings.Contains(got.Errs, said) {
-			t.Errorf("stderr has no %q:\n%s", said, got.Errs)
+		if !strings.Contains(got.Errs, want) {
+			t.Errorf("stderr has no %q:\n%s", want, got.Errs)
 		}
 	}
 }
 
 func TestAgents(t *testing.T) {
-	got := tried(t, false, "-apm-url", "http://h:1", "-sx", "5", "-sm", "5")
+	got := runTool(t, false, "-apm-url", "http://h:1", "-sx", "5", "-sm", "5")
 	if !resultForm.MatchString(got.Out) || got.Err != nil || got.Code != 1 {
-		t.Errorf("exit %d, %v, stdout of another form:\n%s", got.Code, got.Err, got.Out)
+		t.Errorf("exit %d, %v, stdout of the wrong form:\n%s", got.Code, got.Err, got.Out)
 	}
 	want := `transactions sent ............ 2006
 transactions dropped ......... 4
@@ -172,14 +172,14 @@ server errors ................ [503 Service Unavailable: queue is full]
 	}
 }
 
-// Every flag is honoured, warned of or refused.
+// Every flag has an effect, causes a warning or is refused.
 func TestFlags(t *testing.T) {
 	tests := []struct {
-		name   string
-		strict bool
-		args   []string
-		want   map[string]string // of the last workload; "" is absent
-		said   string
+		name    string
+		strict  bool
+		args    []string
+		want    map[string]string // of the last workload; "" is absent
+		warning string
 	}{
 		{"nothing", false, nil, map[string]string{
 			"target": "apm+http://localhost:8200", "for": "10s", "intake": "v1", "events": "10", "spans": "1", "clients": "50",
@@ -190,10 +190,10 @@ func TestFlags(t *testing.T) {
 		{"a header", false, []string{"-header", "X-A: b: c"}, map[string]string{"header": "X-A: b: c"}, ""},
 		{"a profile without a bound", false, []string{"-profile", "5mb"}, map[string]string{"rate": "", "concurrency": "100", "clients": "100", "events": "1", "spans": "286"}, ""},
 		{"browsers", false, []string{"-profile", "rum"}, map[string]string{"intake": "rum-v2", "concurrency": "2"}, "go to /intake/v2/rum/events"},
-		{"a number", false, []string{"-requests", "20", "-profile=1mb"}, map[string]string{"count": "1680", "count-at-most": "true", "overload": ""}, ""},
+		{"a number of requests", false, []string{"-requests", "20", "-profile=1mb"}, map[string]string{"count": "1680", "count-at-most": "true", "overload": ""}, ""},
 		{"times", false, []string{"-run", "3s", "-timeout", "7"}, map[string]string{"for": "3s", "request-timeout": "7s"}, ""},
 		{"no timeout", false, []string{"-timeout", "0"}, map[string]string{"request-timeout": "1h0m0s"}, ""},
-		{"less", false, []string{"-disable-compression", "-disable-keepalive", "-disable-redirects"}, map[string]string{"gzip": "", "keep-alive": "false"}, ""},
+		{"features disabled", false, []string{"-disable-compression", "-disable-keepalive", "-disable-redirects"}, map[string]string{"gzip": "", "keep-alive": "false"}, ""},
 		{"a test of a number", false, []string{"-requests", "20", "-timeout", "7", "-header", "X: y", "-disable-compression", "test", "1s", "1", "2", "3", "4"}, map[string]string{
 			"for": "1s", "count": "60", "request-timeout": "7s", "header": "X: y", "gzip": "",
 		}, ""},
@@ -212,18 +212,18 @@ func TestFlags(t *testing.T) {
 			"mix": "error=1", "frames": "5", "count": "30", "rate": "10/s", "events": "1", "spans": "0",
 		}, ""},
 		{"several agents", false, []string{"-instances", "3", "-t", "0", "-ef", "1ms", "-run", "1m"}, map[string]string{"clients": "3", "rate": "3000/s", "for": "1m0s"}, ""},
-		{"a seed and a wait", false, []string{"-seed", "7", "-flush", "3s"}, map[string]string{"seed": "7", "drain": "3s"}, ""},
-		{"for ever", false, []string{"-flush", "0"}, map[string]string{"drain": "1h0m0s"}, ""},
-		{"agents in a row", false, []string{"-delay", "5"}, nil, "warning: -delay means nothing here"},
+		{"a seed and a flush time", false, []string{"-seed", "7", "-flush", "3s"}, map[string]string{"seed": "7", "drain": "3s"}, ""},
+		{"no flush time", false, []string{"-flush", "0"}, map[string]string{"drain": "1h0m0s"}, ""},
+		{"a delay between agents", false, []string{"-delay", "5"}, nil, "warning: -delay means nothing here"},
 		{"a name", false, []string{"-service-name", "x"}, nil, "warning: -service-name means nothing here"},
 		{"where reports go", false, []string{"-es-url", "http://es:9200"}, map[string]string{"store": "elasticsearch://es:9200"}, ""},
-		{"its login", false, []string{"-es-url", "https://es/p", "-es-auth", "u&v:hunter2secret"}, map[string]string{
+		{"the reports' login", false, []string{"-es-url", "https://es/p", "-es-auth", "u&v:hunter2secret"}, map[string]string{
 			"store": "elasticsearch+https://es/p?user=u%26v&password=env:CARRONADE_AS_HEY_APM_1",
 		}, "warning: the secret of -es-auth is visible"},
-		{"a login of nobody", false, []string{"-es-auth", "u:hunter2secret", "-apm-es-auth", "u:hunter2secret"}, map[string]string{"store": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
+		{"a login without a URL", false, []string{"-es-auth", "u:hunter2secret", "-apm-es-auth", "u:hunter2secret"}, map[string]string{"store": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
 		{"a login in a file", false, []string{"-es-url", "http://es:9200", "-es-auth", "u:file:/a&b/c"}, map[string]string{"store": "elasticsearch://es:9200?user=u&password=file:/a%26b/c"}, ""},
 		{"a login by reference", false, []string{"-es-url", "http://es:9200", "-es-auth", "u:env:ES"}, map[string]string{"store": "elasticsearch://es:9200?user=u&password=env:ES"}, ""},
-		{"what is indexed", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret"}, map[string]string{
+		{"indexed documents", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret"}, map[string]string{
 			"index": "http://es:9200", "index-pattern": "logs-apm*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
 		}, "warning: the secret of -apm-es-auth is visible"},
 		{"a token", false, []string{"-apm-secret", "hunter2secret"}, map[string]string{"secret-token": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -apm-secret is visible"},
@@ -231,11 +231,11 @@ func TestFlags(t *testing.T) {
 		{"a key", false, []string{"-api-key", "hunter2secret"}, map[string]string{"api-key": "env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -api-key is visible"},
 		{"a login in a header", false, []string{"-header", "Authorization: Bearer hunter2secret"}, map[string]string{"header": "Authorization: env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -header"},
 		{"without an end", false, []string{"-apm-url", "http://h:1", "-run", "0"}, map[string]string{"for": ""}, ""},
-		{"a test of what is indexed", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{
+		{"a test with indexed documents", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{
 			"target": "apm+http://localhost:8200", "intake": "v1", "concurrency": "4", "for": "1s", "rate": "",
 			"index": "http://es:9200", "index-pattern": "apm-*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
 		}, "warning: the secret of -apm-es-auth is visible"},
-		{"a test with a login of nobody", false, []string{"-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{"index": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
+		{"a test with a login without a URL", false, []string{"-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{"index": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
 		{"a test of a process", false, []string{"-system-pid", "4711", "--system-gc-log=gc%p.log", "test", "1s", "1", "2", "3", "4"}, map[string]string{
 			"system-pid": "4711", "system-gc-log": "gc%p.log", "index": "",
 		}, ""},
@@ -244,24 +244,24 @@ func TestFlags(t *testing.T) {
 		}, ""},
 		{"regressions", false, []string{"-rm", "1.2", "-rd", "3"}, nil, "warning: -rd means nothing here"},
 	}
-	tries := map[string]bool{"bench": true, "describe": true, "dump": true} // have tests of their own
+	tries := map[string]bool{"bench": true, "describe": true, "dump": true} // tested elsewhere
 	for _, tt := range tests {
 		for _, a := range tt.args {
 			name, _, _ := strings.Cut(strings.TrimPrefix(a, "-"), "=")
 			tries[name] = tries[name] || strings.HasPrefix(a, "-")
 		}
 		t.Run(tt.name, func(t *testing.T) {
-			got := tried(t, tt.strict, tt.args...)
+			got := runTool(t, tt.strict, tt.args...)
 			if tt.want != nil && len(got.Fired) == 0 {
-				t.Fatalf("nothing was fired: exit %d, %v, %s", got.Code, got.Err, got.Errs)
+				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			}
 			for name, want := range tt.want {
 				if last := got.Last(); last[name] != want {
 					t.Errorf("%s is %q, want %q", name, last[name], want)
 				}
 			}
-			if !strings.Contains(got.Errs, tt.said) {
-				t.Errorf("stderr has no %q:\n%s", tt.said, got.Errs)
+			if !strings.Contains(got.Errs, tt.warning) {
+				t.Errorf("stderr has no %q:\n%s", tt.warning, got.Errs)
 			}
 			if strings.Contains(got.Errs+got.Out, "hunter2") {
 				t.Error("the secret is printed")
@@ -269,7 +269,7 @@ func TestFlags(t *testing.T) {
 			for _, settings := range got.Fired {
 				for name, v := range settings {
 					if strings.Contains(v, "hunter2") {
-						t.Errorf("the secret stands in %s", name)
+						t.Errorf("the secret is in %s", name)
 					}
 				}
 			}
@@ -291,10 +291,10 @@ func TestFlags(t *testing.T) {
 			return // carronade's
 		}
 		if !tries[f.Name] {
-			t.Errorf("-%s is not tried", f.Name)
+			t.Errorf("-%s is not tested", f.Name)
 		}
 		if f.Name != "run" && of2018[f.Name] == of2023[f.Name] {
-			t.Errorf("-%s is of both generations, or of none", f.Name)
+			t.Errorf("-%s belongs to both generations or to none", f.Name)
 		}
 	})
 }
@@ -304,7 +304,7 @@ func TestUsage(t *testing.T) {
 		name string
 		args []string
 		errs string // a part of stderr
-		err  string // of the error that is carronade's to print
+		err  string // of the error that carronade prints
 		code int
 	}{
 		{"help", []string{"-h"}, "Usage of hey-apm:\n", "", 0},
@@ -318,10 +318,10 @@ func TestUsage(t *testing.T) {
 		{"nothing to do", []string{"-t", "0", "-e", "0"}, "", "nothing is left to generate", 1},
 		{"no agents", []string{"-instances", "0"}, "", "must be at least 1", 1},
 		{"no frequency", []string{"-tf", "0"}, "", "a frequency must be a duration above 0", 1},
-		{"nobody is there", []string{"-apm-url", "http://nobody:1"}, "", "nobody is there", 2},
-		{"nobody for a profile", []string{"-base-url", "http://nobody:1"}, "", "nobody is there", 2},
-		{"nobody for a test", []string{"-base-url", "http://nobody:1", "test", "1s", "1", "2", "3", "4"}, "", "nobody is there", 2},
-		{"a benchmark of nobody", []string{"-apm-url", "http://nobody:1", "-bench"}, "", "nobody is there", 2},
+		{"unreachable", []string{"-apm-url", "http://unreachable:1"}, "", "connection refused", 2},
+		{"unreachable for a profile", []string{"-base-url", "http://unreachable:1"}, "", "connection refused", 2},
+		{"unreachable for a test", []string{"-base-url", "http://unreachable:1", "test", "1s", "1", "2", "3", "4"}, "", "connection refused", 2},
+		{"unreachable for a benchmark", []string{"-apm-url", "http://unreachable:1", "-bench"}, "", "connection refused", 2},
 		{"a test that is described", []string{"-describe", "test", "1s", "1", "2", "3", "4"}, "", "-describe and test: give one of them", 1},
 		{"a test that is dumped", []string{"-dump", "test", "1s", "1", "2", "3", "4"}, "", "-dump and test: give one of them", 1},
 		{"a test of the shell", []string{"-server", "test", "1s", "1", "2", "3", "4"}, "", "-server and test: give one of them", 1},
@@ -335,38 +335,38 @@ func TestUsage(t *testing.T) {
 		{"a test at another server", []string{"-apm-url", "http://h:1", "-apm-es-url", "http://es:9200", "test", "30s", "1", "2", "3", "4"}, "", "test belongs to 2018 and -apm-url to 2023", 1},
 		{"a profile of a process", []string{"-system-pid", "4711"}, "", "-system-pid is for test", 1},
 		{"a command of the shell", []string{"collate", "branch"}, "", "collate is a command of the shell, which is not available here: carronade collate", 1},
-		{"another", []string{"elasticsearch", "use", "local"}, "", "-apm-es-url URL", 1},
+		{"another command", []string{"elasticsearch", "use", "local"}, "", "-apm-es-url URL", 1},
 		{"no time", []string{"-profile", "maxspans", "-run", "0s"}, "", "-run 0s sends nothing: leave it out for 10s", 1},
-		{"less than none", []string{"-run", "-1s"}, "", "-run -1s sends nothing", 1},
+		{"a negative time", []string{"-run", "-1s"}, "", "-run -1s sends nothing", 1},
 		{"a benchmark without an end", []string{"-bench", "-run", "0"}, "", "would never end", 1},
 		{"a test of no time", []string{"test", "x", "1", "1", "1", "1"}, "", "is not a duration", 1},
-		{"a test of nobody", []string{"test", "1s", "1", "1", "1", "0"}, "", "concurrency 0 sends nothing", 1},
+		{"a test without concurrency", []string{"test", "1s", "1", "1", "1", "0"}, "", "concurrency 0 sends nothing", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tried(t, false, tt.args...)
-			said := ""
+			got := runTool(t, false, tt.args...)
+			msg := ""
 			if got.Err != nil {
-				said = got.Err.Error()
+				msg = got.Err.Error()
 			}
-			if !strings.Contains(got.Errs, tt.errs) || got.Code != tt.code || !strings.Contains(said, tt.err) || tt.err == "" && said != "" {
-				t.Errorf("exit %d, error %q, stderr %q", got.Code, said, got.Errs)
+			if !strings.Contains(got.Errs, tt.errs) || got.Code != tt.code || !strings.Contains(msg, tt.err) || tt.err == "" && msg != "" {
+				t.Errorf("exit %d, error %q, stderr %q", got.Code, msg, got.Errs)
 			}
-			if strings.Contains(said+got.Errs+got.Out, "hunter2") {
+			if strings.Contains(msg+got.Errs+got.Out, "hunter2") {
 				t.Error("the secret is printed")
 			}
 		})
 	}
 }
 
-// What is described and dumped is what is fired.
+// -describe and -dump show the payloads of a run.
 func TestPayloads(t *testing.T) {
 	t.Chdir(t.TempDir())
-	got := tried(t, false, "-describe", "-base-url", "http://h:1/")
+	got := runTool(t, false, "-describe", "-base-url", "http://h:1/")
 	form := regexp.MustCompile(`\A(?:(?:POST|GET) \S+ - \d+ \(\d+ gz\) bytes(?: - \d+ transactions with spans of length: (?:\d+ )+)?\n)+\z`)
 	if !form.MatchString(got.Out) || len(got.Fired) > 0 || got.Code != 0 {
-		t.Errorf("exit %d, stdout of another form:\n%s", got.Code, got.Out)
+		t.Errorf("exit %d, stdout of the wrong form:\n%s", got.Code, got.Out)
 	}
-	if got = tried(t, false, "-dump", "-profile", "tiny"); got.Code != 0 || got.Err != nil || len(got.Fired) > 0 {
+	if got = runTool(t, false, "-dump", "-profile", "tiny"); got.Code != 0 || got.Err != nil || len(got.Fired) > 0 {
 		t.Fatalf("exit %d, %v", got.Code, got.Err)
 	}
 	data, err := os.ReadFile("tiny.yml")
@@ -378,14 +378,14 @@ func TestPayloads(t *testing.T) {
 	if !dumped.Match(data) {
 		t.Errorf("tiny.yml has another form:\n%.2000s", data)
 	}
-	if got = tried(t, false, "-dump", "-profile", "rum"); got.Code != 0 || got.Err != nil {
+	if got = runTool(t, false, "-dump", "-profile", "rum"); got.Code != 0 || got.Err != nil {
 		t.Fatalf("exit %d, %v", got.Code, got.Err)
 	}
 	if data, err = os.ReadFile("rum.yml"); err != nil {
 		t.Fatal(err)
 	}
-	lines := regexp.MustCompile(`(?:        - Content-Type:application/x-ndjson\n      body: \|\n(?:        \{.*\}\n)+\n.*\n.*\n.*\n.*\n.*\n){2}`)
-	if !lines.Match(append(data, "\n\n\n"...)) {
+	wantLines := regexp.MustCompile(`(?:        - Content-Type:application/x-ndjson\n      body: \|\n(?:        \{.*\}\n)+\n.*\n.*\n.*\n.*\n.*\n){2}`)
+	if !wantLines.Match(append(data, "\n\n\n"...)) {
 		t.Errorf("rum.yml has another form:\n%.2000s", data)
 	}
 	for name, want := range map[string]int{"5mb": 5e6, "10mb": 10e6, "130kb": 130e3, "910kb": 910e3, "1mb": 1e6} {

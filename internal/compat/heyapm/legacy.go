@@ -27,7 +27,7 @@ type legacyRun struct {
 type work struct {
 	part
 	url    string // as the tool prints it
-	target string // ours
+	target string // carronade's
 }
 
 const runTime2018 = 10 * time.Second
@@ -68,8 +68,8 @@ func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error
 	return t.fire(ctx, all)
 }
 
-// timed gives a run its time. None at all is refused: the tool was at its end before
-// it had sent anything.
+// setRunTime sets the run's duration. A duration of 0 is refused: the tool ended
+// before it had sent anything.
 func (t *legacyRun) timed(given map[string]bool) error {
 	switch {
 	case !given["run"]:
@@ -80,7 +80,8 @@ func (t *legacyRun) timed(given map[string]bool) error {
 	return nil
 }
 
-// headersRead reports whether each header is one, and says which is not.
+// headersValid reports whether all headers are valid, and logs the first that is
+// not.
 func (t *legacyRun) headersRead() bool {
 	for _, h := range t.headers.list {
 		if !strings.Contains(h, ":") {
@@ -91,11 +92,11 @@ func (t *legacyRun) headersRead() bool {
 	return true
 }
 
-// fire runs all work.
+// runAll runs all work.
 func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
 	var (
 		docs []*workload.Document
-		at   []int // which work each is
+		at []int // each workload's index in all
 	)
 	headers := t.headersByReference()
 	for i := range all {
@@ -105,7 +106,7 @@ func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
 			continue
 		}
 		if w.intake == "rum-v2" {
-			fmt.Fprintf(t.p.Err, "warning: events of browsers go to /intake/v2/rum/events, as servers since 6.5 take them, and not to %s\n", w.path)
+			fmt.Fprintf(t.p.Err, "warning: events of browsers go to /intake/v2/rum/events, which servers since 6.5 accept, and not to %s\n", w.path)
 		}
 		t.log.printf("[info] starting worker for %s", w.url)
 		docs, at = append(docs, t.workload(w, headers)), append(at, i)
@@ -115,7 +116,7 @@ func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			t.log.interrupted()
-			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
+			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
 		return unfired(t.p.Strict), err
 	}
@@ -125,7 +126,7 @@ func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
 			fmt.Fprintln(t.p.Out)
 		}
 		perS := d.Totals.AnswersPerS
-		if t.p.Strict { // by a time for all, with the wait for the last answers
+		if t.p.Strict { // over one time for all, including the wait for the last answers
 			perS = rateOf(answers(d), time.Since(began).Seconds())
 		}
 		fmt.Fprint(t.p.Out, responses(all[at[i]].url, at[i], d, perS))
@@ -134,7 +135,7 @@ func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
 	return exit(t.p, worst(ds)), nil
 }
 
-// ended says how the work ended.
+// logEnd logs how the work ended.
 func (t *legacyRun) ended(ctx context.Context, all []work, at []int, ds []*report.Document) {
 	timeUp := slices.ContainsFunc(ds, func(d *report.Document) bool { return d.Stopped == load.ByTime || d.Stopped == load.BySchedule })
 	switch {
@@ -156,7 +157,7 @@ func (t *legacyRun) ended(ctx context.Context, all []work, at []int, ds []*repor
 	}
 }
 
-// headersByReference are the headers with what is secret in them referred to.
+// headersByReference are the headers, with secrets replaced by references.
 func (t *legacyRun) headersByReference() (out []string) {
 	for _, h := range t.headers.list {
 		name, value, _ := strings.Cut(h, ":")
@@ -172,7 +173,7 @@ func (t *legacyRun) headersByReference() (out []string) {
 	return out
 }
 
-// secretHeader reports whether a header's value is nobody's business.
+// secretHeader reports whether a header's value may be secret.
 func secretHeader(name string) bool {
 	name = strings.ToLower(name)
 	for _, part := range []string{"auth", "token", "secret", "key", "cookie", "pass", "pw", "credential", "jaas"} {
@@ -183,7 +184,7 @@ func secretHeader(name string) bool {
 	return false
 }
 
-// workload says a part in carronade's words.
+// workload translates a part to a workload.
 func (t *legacyRun) workload(w *work, headers []string) *workload.Document {
 	var d compat.Draft
 	d.Set("target", "-base-url", w.target)
@@ -196,7 +197,7 @@ func (t *legacyRun) workload(w *work, headers []string) *workload.Document {
 	if w.perS > 0 {
 		d.Set("rate", "-profile", rate(w.perS*float64(w.concurrency*each)))
 		if t.requests == math.MaxInt32 {
-			d.Set("overload", "-profile", "drop") // a caller that is late does not catch up
+			d.Set("overload", "-profile", "drop") // a late caller does not catch up
 		}
 	} else {
 		d.Set("concurrency", "-profile", strconv.Itoa(w.concurrency))
@@ -207,7 +208,7 @@ func (t *legacyRun) workload(w *work, headers []string) *workload.Document {
 	}
 	timeout := time.Duration(t.timeout) * time.Second
 	if timeout <= 0 {
-		timeout = time.Hour // none
+		timeout = time.Hour // no timeout
 	}
 	d.Set("request-timeout", "-timeout", timeout.String())
 	if !t.plain {
@@ -226,5 +227,5 @@ func (t *legacyRun) workload(w *work, headers []string) *workload.Document {
 	return &d.Document
 }
 
-// rate is events a second as a workload has it.
+// rate formats events per second for a workload.
 func rate(perS float64) string { return strconv.FormatFloat(perS, 'f', -1, 64) + "/s" }

@@ -9,7 +9,7 @@ import (
 	"carronade/internal/wire/apm"
 )
 
-// body makes a request's body as it is before compression, and compressed.
+// body makes a request's body, and returns its size after compression.
 func (w *work) body() (plain []byte, gzipped int, counts apm.Counts, err error) {
 	protocol, err := apm.ParseProtocol(w.intake)
 	if err != nil {
@@ -32,7 +32,7 @@ func (w *work) body() (plain []byte, gzipped int, counts apm.Counts, err error) 
 	return b.Bytes, len(z.Bytes), b.Counts, nil
 }
 
-// describeAll prints what requests are made of, and fires nothing.
+// describeAll prints what requests contain, and sends nothing.
 func (t *legacyRun) describeAll(all []work) (int, error) {
 	for i := range all {
 		w := &all[i]
@@ -74,7 +74,7 @@ func (t *legacyRun) dumpAll(all []work) (int, error) {
 				return 1, err
 			}
 			kind, block := "application/json", ">"
-			if w.intake != "v1" { // a document a line, and lines are to stay
+			if w.intake != "v1" { // a document per line: keep the line breaks
 				kind, block = "application/x-ndjson", "|"
 			}
 			plain = bytes.ReplaceAll(bytes.TrimRight(plain, "\n"), []byte("\n"), []byte("\n        "))

@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-// A part of a profile is one kind of request that is sent again and
-// again.
+// A part of a profile is one kind of request, sent repeatedly.
 type part struct {
-	path   string // below the base URL, as the tool has it
-	intake string // of ours; "" is a check of health, which is not fired here
-	// What a request has: events, spans of each, stack frames of each span or
-	// error. No spans: events are errors.
+	path   string // below the base URL, as in the tool
+	intake string // carronade's setting; "" is a health check, which is not sent here
+	// Per request: events, spans of each event, stack frames of each span or error.
+	// Without spans, the events are errors.
 	events, spans, frames int
 
 	concurrency int
-	perS        float64 // requests a second and caller, at most; 0: no bound
+	perS        float64 // maximum requests per second and caller; 0: no limit
 }
 
 func (p *part) fired() bool { return p.intake != "" }
 
-// eventsPerRequest are those of a request with all spans.
+// eventsPerRequest is the number of events of a request, including spans.
 func (p *part) eventsPerRequest() int { return p.events * (1 + p.spans) }
 
 const (
@@ -32,8 +31,8 @@ const (
 	rumEvents      = "v1/client-side/transactions"
 )
 
-// The bodies that profiles are made of, by how large they are there: errors of
-// 13 and 5 kB, transactions of 162 and 1.8 kB.
+// The parts of profiles are named by the size of their bodies there: errors of 13
+// and 5 kB, transactions of 162 and 1.8 kB.
 func errorsOf13kB(concurrency int, perS float64) part {
 	return part{path: v1Errors, intake: "v1", events: 1, frames: 31, concurrency: concurrency, perS: perS}
 }
@@ -42,7 +41,7 @@ func errorsOf5kB(concurrency int, perS float64) part {
 	return part{path: v1Errors, intake: "v1", events: 1, frames: 10, concurrency: concurrency, perS: perS}
 }
 
-// framesOfSpan makes a span of 17 kB, as those of the profiles are.
+// framesOfSpan makes a span of 17 kB, the size in the profiles.
 const framesOfSpan = 47
 
 func transactions(events, spans, frames, concurrency int, perS float64) part {
@@ -55,7 +54,7 @@ func rum(path string, events, spans, frames, concurrency int) part {
 
 var health = part{path: "healthcheck", concurrency: 1, perS: 1}
 
-// profiles are all of them by name.
+// profiles are all profiles by name.
 var profiles = makeProfiles()
 
 func makeProfiles() map[string][]part {

@@ -9,8 +9,8 @@ import (
 	"carronade/internal/report"
 )
 
-// responses is the table of a part: responses by status, and what was no
-// response. The counts are of the whole run, perS of what came while it fired.
+// responses is the table of a part: responses by status, then errors. The counts
+// are of the whole run; perS is the rate of responses during sending.
 func responses(url string, i int, d *report.Document, perS float64) string {
 	var b strings.Builder
 	total := answers(d)
@@ -30,7 +30,7 @@ func responses(url string, i int, d *report.Document, perS float64) string {
 	return b.String()
 }
 
-// answers are the requests that had a response, whichever.
+// answers is the number of requests with any response.
 func answers(d *report.Document) (n uint64) {
 	for _, s := range d.Totals.Statuses {
 		n += s.Batches
@@ -45,14 +45,14 @@ func rateOf(n uint64, elapsed float64) float64 {
 	return float64(n) / elapsed
 }
 
-// A mistake is what ended requests without a response.
+// A requestError is an error that ended requests without a response.
 type mistake struct {
 	text  string
 	count uint64
 }
 
-// unanswered are failures without a status, most frequent first; those that end
-// alike are one, as the tool joined them.
+// unanswered are failures without a status, most frequent first. Errors with the
+// same known ending are combined, as in the tool.
 func unanswered(d *report.Document) (out []mistake, count uint64) {
 	for _, f := range d.Failures {
 		if hasStatus(f.Text) {
@@ -75,8 +75,8 @@ func unanswered(d *report.Document) (out []mistake, count uint64) {
 	return out, count
 }
 
-// hasStatus reports whether a failure's text begins with the status of an
-// answer, such as "503 Service Unavailable".
+// hasStatus reports whether a failure's text begins with an answer's status, such
+// as "503 Service Unavailable".
 func hasStatus(text string) bool {
 	head, _, _ := strings.Cut(text, " ")
 	return len(head) == 3 && strings.Trim(head, "0123456789") == ""

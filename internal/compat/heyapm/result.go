@@ -24,7 +24,7 @@ type result struct {
 	elapsed, drained time.Duration
 }
 
-// add takes the report of a stream.
+// add adds a stream's report.
 func (r *result) add(s *stream, d *report.Document) {
 	t := &d.Totals
 	dropped := t.Dropped + t.Unsent
@@ -66,8 +66,8 @@ func (r *result) add(s *stream, d *report.Document) {
 	r.elapsed = max(r.elapsed, units.Seconds(length))
 }
 
-// share is the part of a report's events that are transactions; the others are
-// their spans.
+// share is the share of transactions in a report's events; the others are their
+// spans.
 func share(d *report.Document) float64 {
 	request, _ := d.Facts["request"].(map[string]any)
 	kinds, _ := request["kinds"].(map[string]any)
@@ -81,8 +81,8 @@ func share(d *report.Document) float64 {
 
 func (r *result) sent() uint64 { return r.transactions.sent + r.spans.sent + r.errors.sent }
 
-// generated are those sent and those dropped; the tool left the spans out and
-// counted errors twice.
+// generated is the number of events sent and dropped. The tool omitted dropped
+// spans and counted dropped errors twice.
 func (r *result) generated() uint64 {
 	if r.strict {
 		return r.sent() + 2*r.errors.dropped + r.transactions.dropped
@@ -90,7 +90,7 @@ func (r *result) generated() uint64 {
 	return r.sent() + r.errors.dropped + r.transactions.dropped + r.spans.dropped
 }
 
-// text is its lines: a name, dots up to the thirtieth column, a value.
+// text is the result's lines: a name, dots up to the thirtieth column, a value.
 func (r *result) text() string {
 	var b strings.Builder
 	add := func(name, format string, value any) {

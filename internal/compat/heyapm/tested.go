@@ -12,8 +12,9 @@ import (
 	"carronade/internal/report"
 )
 
-// test is the shell's command of that name, for a server that runs: so many
-// requests in flight, each sent when the one before it is answered.
+// test is the shell's command of that name, for a running server. It keeps the
+// given number of requests in flight, and sends each once the one before it is
+// answered.
 //
 //	test <duration> <events> <spans> <frames> <concurrency>
 func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bool) (int, error) {
@@ -65,7 +66,7 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintln(t.p.Out, "work cancelled")
-			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // it was interrupted, which is no error
+			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
 		return unfired(t.p.Strict), err
 	}
@@ -94,7 +95,7 @@ func parseTest(args []string) (*work, time.Duration, error) {
 			return nil, 0, fmt.Errorf("%s: %q is not a number", testForm, text)
 		}
 	}
-	// The tool's composer always wrote the first of each.
+	// The tool's composer always wrote at least one event and one frame.
 	w := &work{part: part{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1), concurrency: n[3]}}
 	if w.spans == 0 {
 		w.path = v1Errors
@@ -105,27 +106,26 @@ func parseTest(args []string) (*work, time.Duration, error) {
 	return w, length, nil
 }
 
-// volumes are what a test's lines are made of.
+// volumes are the numbers in a test's lines.
 type volumes struct {
-	answers          float64 // requests a second
-	pushed, accepted float64 // bytes a second, before compression
-	ms               float64 // a request
+	answers          float64 // requests/s
+	pushed, accepted float64 // bytes/s before compression
+	ms               float64 // per request
 
-	elapsed float64 // s, until everything had stopped; 0: not as the tool has it
+	elapsed float64 // s, until everything had stopped; 0: without --strict
 }
 
-// volumesOf are those of what came while it fired, over that time: the last
-// answers, which come after it, are no part of it. A request takes its service
-// time.
+// volumesOf are the volumes during sending, over that time. They do not include the
+// answers after it. The time per request is the service time.
 func volumesOf(d *report.Document) volumes {
 	t := &d.Totals
 	v := volumes{answers: t.AnswersPerS, accepted: t.BytesPerS, pushed: t.BytesPerS}
-	taken := 0.0 // requests a second that were
+	accepted := 0.0 // requests/s
 	if t.Acked > 0 {
-		taken = t.EventsPerS * float64(acceptedOf(d)) / float64(t.Acked)
+		accepted = t.EventsPerS * float64(acceptedOf(d)) / float64(t.Acked)
 	}
 	if t.Batches > 0 {
-		v.pushed += max(t.AnswersPerS-taken, 0) * float64(t.Bytes) / float64(t.Batches)
+		v.pushed += max(t.AnswersPerS-accepted, 0) * float64(t.Bytes) / float64(t.Batches)
 	}
 	if d.Service != nil {
 		v.ms = d.Service.Mean / 1e3
@@ -133,9 +133,9 @@ func volumesOf(d *report.Document) volumes {
 	return v
 }
 
-// strictVolumes are the tool's: over all time until everything had stopped, and
-// 1000/rate for a request, which is as many times too short as there are
-// concurrency.
+// strictVolumes are computed as in the tool: over the time until everything had
+// stopped, with 1000/rate as the time per request. That is too short by a factor of
+// the concurrency.
 func strictVolumes(d *report.Document, elapsed float64) volumes {
 	v := volumes{
 		elapsed: elapsed, answers: rateOf(answers(d), elapsed), pushed: rateOf(d.Totals.Bytes, elapsed), accepted: rateOf(d.Totals.AckedBytes, elapsed),
@@ -146,7 +146,7 @@ func strictVolumes(d *report.Document, elapsed float64) volumes {
 	return v
 }
 
-// acceptedOf are the requests that were answered with 202.
+// acceptedOf is the number of requests that were answered with 202.
 func acceptedOf(d *report.Document) (n uint64) {
 	for _, s := range d.Totals.Statuses {
 		if s.Code == http.StatusAccepted {
@@ -156,9 +156,9 @@ func acceptedOf(d *report.Document) (n uint64) {
 	return n
 }
 
-// tested is the tool's report of a test: volumes, the table of responses, how long
-// a request took, and what Elasticsearch and the server's memory had to say, where
-// they were asked.
+// testReport is the tool's report of a test: volumes, the table of responses, the time
+// per request and, if wanted, the documents in Elasticsearch and the server's
+// memory.
 func tested(args []string, url string, d *report.Document, v volumes) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "on branch %s , cmd = %v\n\n", branchOf(d.System), args)
@@ -174,7 +174,8 @@ func tested(args []string, url string, d *report.Document, v volumes) string {
 	return b.String()
 }
 
-// decimal is a number of bytes as the tool has it: powers of ten, and a small b.
+// decimal formats a number of bytes as the tool does: with powers of ten and a
+// small b.
 func decimal(n float64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d b", int64(n))

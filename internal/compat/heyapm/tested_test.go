@@ -7,10 +7,10 @@ import (
 	"carronade/internal/report"
 )
 
-// How long a request took is not how many there were a second.
+// The time per request is not the inverse of the request rate.
 func TestTested(t *testing.T) {
 	if !testedForm.MatchString(sample) {
-		t.Error("the grammar refuses the sample")
+		t.Error("the grammar rejects the sample")
 	}
 	for _, tt := range []struct {
 		name   string
@@ -21,9 +21,9 @@ func TestTested(t *testing.T) {
 		{"one by the rate", true, " ms / request\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tried(t, tt.strict, "-base-url", "http://h:1", "test", "30s", "1", "2", "3", "4")
+			got := runTool(t, tt.strict, "-base-url", "http://h:1", "test", "30s", "1", "2", "3", "4")
 			if !testedForm.MatchString(got.Out) || !strings.Contains(got.Out, tt.want) || got.Err != nil {
-				t.Errorf("no %q, or another form: %v\n%s", tt.want, got.Err, got.Out)
+				t.Errorf("no %q, or the wrong form: %v\n%s", tt.want, got.Err, got.Out)
 			}
 		})
 	}
@@ -34,7 +34,7 @@ func TestTested(t *testing.T) {
 		want []string
 	}{
 		{"strict", strictVolumes(d, 10), []string{"pushed 3.8Mb / sec , accepted 3.4Mb / sec\n", "(100.00 rps)\n", "\n11.11 ms / request\n"}},
-		{"what came while it fired", volumesOf(d), []string{"pushed 3.4Mb / sec , accepted 3.1Mb / sec\n", "(90.00 rps)\n", "\n9.50 ms / request\n"}},
+		{"during sending", volumesOf(d), []string{"pushed 3.4Mb / sec , accepted 3.1Mb / sec\n", "(90.00 rps)\n", "\n9.50 ms / request\n"}},
 	} {
 		for _, want := range tt.want {
 			if text := tested([]string{"30s"}, "http://h:1/", d, tt.of); !strings.Contains(text, want) {
@@ -42,7 +42,7 @@ func TestTested(t *testing.T) {
 			}
 		}
 	}
-	// Those of the sample: 15,385 of 19,431 documents in 30 s, and 157.7 MB.
+	// The sample's numbers: 15,385 of 19,431 documents in 30 s, and 157.7 MB.
 	d.Indexed = &report.Indexed{Docs: 15_385, Expected: 19_431, Share: new(15_385. / 19_431), PerS: 512.83}
 	d.System = &report.System{PeakRSSBytes: 157_700_000, Efficiency: new(0.596), Facts: map[string]any{"branch": "trace-apm-server"}}
 	for name, tt := range map[string]struct {
@@ -57,14 +57,14 @@ func TestTested(t *testing.T) {
 		text := tested([]string{"30s"}, "http://h:1/", d, tt.of)
 		for _, want := range tt.want {
 			if !strings.Contains(text, want) || !testedForm.MatchString(text) {
-				t.Errorf("%s: no %q, or another form:\n%s", name, want, text)
+				t.Errorf("%s: no %q, or the wrong form:\n%s", name, want, text)
 			}
 		}
 	}
-	if v := volumesOf(taken()); v.pushed != v.accepted || v.pushed == 0 {
+	if v := volumesOf(accepted()); v.pushed != v.accepted || v.pushed == 0 {
 		t.Errorf("all was accepted: pushed %v, accepted %v", v.pushed, v.accepted)
 	}
-	got := tried(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
+	got := runTool(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
 	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "concurrency": "4", "for": "30s", "intake": "v1"} {
 		if len(got.Fired) != 1 || got.Fired[0][name] != want {
 			t.Fatalf("%s is not %q: %v", name, want, got.Fired)

@@ -36,21 +36,21 @@ judges them. See docs/coming-from/hey-apm.md.
 func run(ctx context.Context, p *compat.Program) (int, error) {
 	var o options
 	fs := o.flags(p.Called)
-	var said bytes.Buffer
-	fs.SetOutput(&said)
+	var usage bytes.Buffer
+	fs.SetOutput(&usage)
 	fs.Usage = func() {
 		own := new(options).flags(p.Called)
-		own.SetOutput(&said)
-		fmt.Fprintf(&said, "Usage of %s:\n", p.Called)
+		own.SetOutput(&usage)
+		fmt.Fprintf(&usage, "Usage of %s:\n", p.Called)
 		own.PrintDefaults()
 	}
 	o.systemFlags(fs)
 	switch err := fs.Parse(p.Args); {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(p.Err, "%s\n%s%s", said.String(), compat.CommonHelp, differs)
+		fmt.Fprintf(p.Err, "%s\n%s%s", usage.String(), compat.CommonHelp, differs)
 		return 0, nil
 	case err != nil:
-		p.Err.Write(said.Bytes()) //nolint:errcheck // nobody reads
+		p.Err.Write(usage.Bytes()) //nolint:errcheck // stderr is closed
 		return 2, nil
 	}
 	generation, given, err := choose(fs, p.Generation)
@@ -80,7 +80,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	return (&agents{options: &o, p: p, log: s, secretRefs: v, given: given}).main(ctx)
 }
 
-// shell are the shell's other commands, and what does the same.
+// shell contains the shell's other commands and their replacements.
 var shell = map[string]string{
 	"apm":           "-system-cmd, -system-git, -system-checkout and -system-build before test",
 	"cancel":        "an interrupt ends a test",
@@ -93,13 +93,13 @@ var shell = map[string]string{
 	"verify":        "carronade verify",
 }
 
-// besideTest are the flags of 2023 that go with test, of 2018.
+// besideTest are the flags of 2023 that are allowed with test, of 2018.
 var besideTest = map[string]bool{"apm-es-url": true, "apm-es-auth": true}
 
-// choose tells the generation from the flags that were given.
+// choose derives the generation from the given flags.
 func choose(fs *flag.FlagSet, asked string) (generation string, given map[string]bool, err error) {
 	given = map[string]bool{}
-	var old, young string
+	var old, recent string
 	test := fs.Arg(0) == "test"
 	fs.Visit(func(f *flag.Flag) {
 		given[f.Name] = true
@@ -108,30 +108,30 @@ func choose(fs *flag.FlagSet, asked string) (generation string, given map[string
 			old = f.Name
 		case test && besideTest[f.Name]:
 		case of2023[f.Name]:
-			young = f.Name
+			recent = f.Name
 		}
 	})
 	switch {
-	case test && young != "":
-		return "", nil, fmt.Errorf("test belongs to %s and -%s to %s: use arguments of one generation", gen2018, young, gen2023)
+	case test && recent != "":
+		return "", nil, fmt.Errorf("test belongs to %s and -%s to %s: use arguments of one generation", gen2018, recent, gen2023)
 	case test && asked == gen2023:
 		return "", nil, fmt.Errorf("--generation %s has no test", asked)
 	case asked != "" && asked != gen2018 && asked != gen2023:
 		return "", nil, fmt.Errorf("--generation %s: hey-apm has %s and %s", asked, gen2018, gen2023)
-	case old != "" && young != "":
-		return "", nil, fmt.Errorf("-%s belongs to %s and -%s to %s: use flags of one generation", old, gen2018, young, gen2023)
-	case asked == gen2018 && young != "":
-		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, young)
+	case old != "" && recent != "":
+		return "", nil, fmt.Errorf("-%s belongs to %s and -%s to %s: use flags of one generation", old, gen2018, recent, gen2023)
+	case asked == gen2018 && recent != "":
+		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, recent)
 	case asked == gen2023 && old != "":
 		return "", nil, fmt.Errorf("--generation %s has no -%s", asked, old)
-	case asked == gen2023 || young != "":
+	case asked == gen2023 || recent != "":
 		return gen2023, given, nil
 	}
 	return gen2018, given, nil
 }
 
-// targetOf writes a server's URL as a target: http://h:8200/prefix as
-// apm+http://h:8200/prefix. The port is the scheme's when it is left out.
+// targetOf converts a server's URL to a target: http://h:8200/prefix to
+// apm+http://h:8200/prefix. The default port is the scheme's.
 func targetOf(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -149,7 +149,7 @@ func targetOf(text string) (string, error) {
 	return "apm+" + u.Scheme + "://" + host + strings.TrimRight(u.Path, "/"), nil
 }
 
-// A logger writes lines as Go's log package does, with a place in the source.
+// A logger writes lines as Go's log package does, with a source position.
 type logger struct {
 	w interface{ Write([]byte) (int, error) }
 }
@@ -158,5 +158,5 @@ func (s *logger) printf(format string, args ...any) {
 	fmt.Fprintf(s.w, "%s main.go:1: %s\n", time.Now().Format("2006/01/02 15:04:05"), fmt.Sprintf(format, args...))
 }
 
-// interrupted says what the tool says of an interrupt.
+// interrupted logs the tool's message about an interrupt.
 func (s *logger) interrupted() { s.printf("[error] caught signal, stopping work") }

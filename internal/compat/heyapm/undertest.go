@@ -12,14 +12,14 @@ import (
 	"carronade/internal/workload"
 )
 
-// The shell knew the server's process and the Elasticsearch behind it from
-// commands that came before a test. Here they come as flags: those of 2023 for
-// Elasticsearch, and carronade's own for the system.
+// The shell knew the server's process and its Elasticsearch from commands before a
+// test. Here they are flags: those of 2023 for Elasticsearch, and carronade's own
+// for the system.
 
-// A setting is one of carronade's that was given as a flag.
+// A setting is one of carronade's settings, given as a flag.
 type setting struct{ name, flag, text string }
 
-// systemPrefix begins the names of what is said of a system under test.
+// systemPrefix begins the names of the settings for the system under test.
 const systemPrefix = "system-"
 
 // systemFlags adds carronade's flags for the system under test, which test takes.
@@ -32,7 +32,7 @@ func (o *options) systemFlags(fs *flag.FlagSet) {
 			o.system = append(o.system, setting{s.Name, "-" + s.Name, text})
 			return nil
 		}
-		if s.Placeholder() == "" { // it is on or off
+		if s.Placeholder() == "" { // a boolean
 			fs.BoolFunc(s.Name, s.Help, add)
 		} else {
 			fs.Func(s.Name, s.Help, add)
@@ -40,13 +40,13 @@ func (o *options) systemFlags(fs *flag.FlagSet) {
 	}
 }
 
-// starts reports whether the flags are of a server that a test starts.
+// starts reports whether the flags describe a server that the test starts.
 func (o *options) starts() bool {
 	return slices.ContainsFunc(o.system, func(s setting) bool { return s.name == "system-cmd" || s.name == "system-image" })
 }
 
-// serverFlags takes what stands behind a test's arguments: settings of the server
-// that it starts, and the most memory that it may have.
+// serverFlags reads the words after a test's arguments: settings of the server that
+// it starts, and the server's memory limit.
 func (o *options) serverFlags(words []string) error {
 	if len(words) > 0 && !o.starts() {
 		return fmt.Errorf("%s: flags for the server, such as %s, need a server that is started here: give -system-cmd 'COMMAND' before test", testForm, words[0])
@@ -73,7 +73,7 @@ func (o *options) serverFlags(words []string) error {
 	return nil
 }
 
-// decimalSize reads a size as the shell did: powers of a thousand.
+// decimalSize reads a size as the shell did, in powers of a thousand.
 func decimalSize(text string) (int64, error) {
 	number, by := strings.ToLower(text), int64(1)
 	for suffix, times := range map[string]int64{"k": 1e3, "m": 1e6, "g": 1e9} {
@@ -98,7 +98,7 @@ func (t *legacyRun) underTest(d *workload.Document) {
 		return
 	}
 	d.Add("index", "-apm-es-url", t.indexURL)
-	d.Add("index-pattern", "-apm-es-url", "apm-*") // as the shell counted
+	d.Add("index-pattern", "-apm-es-url", "apm-*") // as in the shell
 	if t.indexAuth != "" {
 		const flag = "-apm-es-auth"
 		user, password := login(t.secretRefs, t.log, flag, t.indexAuth)
@@ -107,7 +107,7 @@ func (t *legacyRun) underTest(d *workload.Document) {
 	}
 }
 
-// indexedLine is how many documents there are of what was accepted.
+// indexedLine is the line about the documents indexed of those accepted.
 func indexedLine(x *report.Indexed, strict bool, elapsed float64) string {
 	perS, share := x.PerS, 0.0
 	if strict {
@@ -119,9 +119,9 @@ func indexedLine(x *report.Indexed, strict bool, elapsed float64) string {
 	return fmt.Sprintf("%d docs indexed (%.2f / sec)  (%.2f%% of expected)\n", x.Docs, perS, 100*share)
 }
 
-// memoryLines are the most memory that the server had, and what went through it;
-// none where nobody watched. The tool took a kibibyte for a thousand bytes, and
-// all the time for the time of the load.
+// memoryLines are the lines about the server's peak memory and its efficiency; none
+// if the server was not observed. The tool took a kibibyte for a thousand bytes,
+// and the whole time for the time of the load.
 func memoryLines(s *report.System, strict bool, accepted float64) string {
 	if s == nil || s.PeakRSSBytes == 0 {
 		return ""
@@ -137,7 +137,7 @@ func memoryLines(s *report.System, strict bool, accepted float64) string {
 	return fmt.Sprintf("%s (max RSS)\n%.3f memory efficiency (accepted data volume per minute / memory used)\n", decimal(peak), efficiency)
 }
 
-// branchOf is the branch that the server is of, where that is known.
+// branchOf is the branch of the server, if known.
 func branchOf(s *report.System) string {
 	if s != nil {
 		if name, ok := s.Facts["branch"].(string); ok && name != "" {

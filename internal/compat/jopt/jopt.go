@@ -1,9 +1,9 @@
-// Package jopt reads command lines as Java programs with JOpt Simple do, the
-// form of options of Kafka's tools. It answers for what is an option and what
-// is its value, and for the words that such a program has for wrong usage; what
-// options mean, whoever uses it knows.
+// Package jopt reads command lines as Java programs with JOpt Simple do; Kafka's
+// tools use this form of options. It determines options and their values and words
+// the errors about wrong usage. What the options mean is up to its callers.
 //
-// Its invariant: no argument is dropped: what is no option is in Rest.
+// Its invariant: no argument is dropped. An argument that belongs to no option is
+// in Rest.
 package jopt
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// A Kind is what an option takes.
+// A Kind is the kind of value that an option takes.
 type Kind uint8
 
 // The kinds.
@@ -22,29 +22,29 @@ const (
 	Text Kind = iota
 	Int       // of 32 bits
 	Long
-	Flag         // nothing
-	OptionalInt  // Int, or nothing
-	OptionalLong // Long, or nothing
+	Flag         // no value
+	OptionalInt  // Int, or no value
+	OptionalLong // Long, or no value
 	OptionalText
 )
 
-// An Option is one that is known.
+// An Option is a known option.
 type Option struct {
 	Name    string // without dashes
 	Kind    Kind
-	Word    string // stands for the value in usage
-	Default string // "" is none
+	Word    string // placeholder for the value in usage
+	Default string // "": none
 	Help    string
 }
 
-// Values are what a command line said.
+// Values are the options and arguments of a command line.
 type Values struct {
-	Rest    []string // what was no option
+	Rest    []string // arguments of no option
 	options []Option
-	given   map[string][]string // values; an option given without one has none
+	given   map[string][]string // an option without a value has an empty slice
 }
 
-// Parse reads a command line. An error is in the words of JOpt Simple.
+// Parse reads a command line. Errors have JOpt Simple's wording.
 func Parse(options []Option, args []string) (*Values, error) {
 	v := &Values{options: options, given: make(map[string][]string)}
 	for i := 0; i < len(args); i++ {
@@ -85,7 +85,8 @@ func Parse(options []Option, args []string) (*Values, error) {
 	return v, nil
 }
 
-// takes reports whether an option that may do without a value takes this one.
+// takes reports whether an option with an optional value takes this argument as its
+// value.
 func (o *Option) takes(next string) bool {
 	if o.Kind == OptionalText {
 		return !strings.HasPrefix(next, "-")
@@ -105,7 +106,7 @@ func (v *Values) find(name string) *Option {
 // Has reports whether an option was given, with a value or without.
 func (v *Values) Has(name string) bool { _, ok := v.given[name]; return ok }
 
-// Given lists the options that were given, in the order of the options known.
+// Given lists the options that were given, in the order of the known options.
 func (v *Values) Given() []string {
 	var names []string
 	for _, o := range v.options {
@@ -119,7 +120,7 @@ func (v *Values) Given() []string {
 // All returns an option's values.
 func (v *Values) All(name string) []string { return v.given[name] }
 
-// Text returns an option's value, its default when it has none.
+// Text returns an option's value, or its default if it has none.
 func (v *Values) Text(name string) (string, error) {
 	switch all := v.given[name]; len(all) {
 	case 0:
@@ -134,8 +135,8 @@ func (v *Values) Text(name string) (string, error) {
 	}
 }
 
-// Number returns an option's value, its default when it has none, and 0 when it
-// has no default either.
+// Number returns an option's value, or its default if it has none, or 0 if it has
+// no default either.
 func (v *Values) Number(name string) (int64, error) {
 	text, err := v.Text(name)
 	if err != nil || text == "" && !v.Has(name) {
@@ -148,7 +149,7 @@ func (v *Values) Number(name string) (int64, error) {
 	return n, nil
 }
 
-// Missing is the error of Kafka's tools about options that must be there.
+// Missing is the error of Kafka's tools about required options.
 func (v *Values) Missing(required ...string) error {
 	for _, name := range required {
 		if !v.Has(name) {
@@ -158,8 +159,8 @@ func (v *Values) Missing(required ...string) error {
 	return nil
 }
 
-// OneOf is the error of Kafka's tools about options of which one must be there,
-// and no two may.
+// OneOf is the error of Kafka's tools about options of which exactly one is
+// required.
 func (v *Values) OneOf(names ...string) error {
 	n := 0
 	var listed []string
@@ -175,7 +176,7 @@ func (v *Values) OneOf(names ...string) error {
 	return nil
 }
 
-// Apart is the error of Kafka's tools about options that exclude each other.
+// Exclusive is the error of Kafka's tools about options that exclude each other.
 func (v *Values) Apart(one, other string) error {
 	if v.Has(one) && v.Has(other) {
 		return fmt.Errorf(`Option "[%s]" can't be used with option "[%s]"`, one, other)
@@ -183,7 +184,7 @@ func (v *Values) Apart(one, other string) error {
 	return nil
 }
 
-// column is how wide the names are in usage, and lines how long all in all.
+// Widths of the column of names and of a line, in usage.
 const (
 	column = 43
 	lines  = 80
@@ -215,7 +216,7 @@ func Usage(options []Option) string {
 	return b.String()
 }
 
-// form is how an option's value is written.
+// form is an option's value in usage.
 func (o *Option) form() string {
 	kind := [...]string{"String", "Integer", "Long", "", "Integer", "Long", "String"}[o.Kind]
 	switch {

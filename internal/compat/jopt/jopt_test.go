@@ -28,16 +28,16 @@ func TestParse(t *testing.T) {
 		{"values apart and joined", "--topic t --messages=5", map[string]string{"topic": "t", "messages": "5"}, nil, ""},
 		{"one dash", "-topic t", map[string]string{"topic": "t"}, nil, ""},
 		{"a value that looks like an option", "--topic --messages --from-latest", map[string]string{"topic": "--messages", "from-latest": "-"}, nil, ""},
-		{"a value that need not be", "--timeout --topic t", map[string]string{"timeout": "-", "topic": "t"}, nil, ""},
-		{"one that is there", "--timeout 5", map[string]string{"timeout": "5"}, nil, ""},
-		{"a negative one", "--timeout -5", map[string]string{"timeout": "-5"}, nil, ""},
-		{"a text that need not be", "--config --topic t", map[string]string{"config": "-", "topic": "t"}, nil, ""},
+		{"an optional value that is absent", "--timeout --topic t", map[string]string{"timeout": "-", "topic": "t"}, nil, ""},
+		{"an optional value", "--timeout 5", map[string]string{"timeout": "5"}, nil, ""},
+		{"a negative optional value", "--timeout -5", map[string]string{"timeout": "-5"}, nil, ""},
+		{"an optional text that is absent", "--config --topic t", map[string]string{"config": "-", "topic": "t"}, nil, ""},
 		{"twice", "--topic a --topic b", map[string]string{"topic": "a b"}, nil, ""},
-		{"what is no option", "a --topic t b -- --c", map[string]string{"topic": "t"}, []string{"a", "b", "--c"}, ""},
+		{"arguments of no option", "a --topic t b -- --c", map[string]string{"topic": "t"}, []string{"a", "b", "--c"}, ""},
 		{"= in a value", "--topic=a=b", map[string]string{"topic": "a=b"}, nil, ""},
 		{"unknown", "--foo", nil, nil, "foo is not a recognized option"},
 		{"no value", "--messages", nil, nil, "Option messages requires an argument"},
-		{"a value for none", "--from-latest=yes", nil, nil, "option from-latest takes no argument"},
+		{"a value for a flag", "--from-latest=yes", nil, nil, "option from-latest takes no argument"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := Parse(options, strings.Fields(tt.args))
@@ -103,7 +103,7 @@ func TestValues(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"there", v.Missing("topic"), ""},
+		{"present", v.Missing("topic"), ""},
 		{"missing", v.Missing("topic", "timeout"), `Missing required argument "[timeout]"`},
 		{"one of two", v.OneOf("topic", "timeout"), ""},
 		{"none of two", v.OneOf("timeout", "config"), "Exactly one of the following arguments is required: [timeout], [config]"},
@@ -135,8 +135,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// No argument is dropped, whatever is typed: each is an option, a value of one or
-// none.
+// No argument is dropped: each is an option, an option's value, or in Rest.
 func FuzzParse(f *testing.F) {
 	for _, args := range []string{"--topic t --messages 5", "-topic=t x -- --y", "--timeout --topic", "--timeout -5 -", "--from-latest", "---topic x"} {
 		f.Add(args)
@@ -152,7 +151,7 @@ func FuzzParse(f *testing.F) {
 			n += len(v.All(name))
 		}
 		if n > len(args) {
-			t.Errorf("%q became %d things", args, n)
+			t.Errorf("%q became %d values", args, n)
 		}
 		if topic := v.All("topic"); len(topic) == 1 {
 			if got, err := v.Text("topic"); err != nil || got != topic[0] {

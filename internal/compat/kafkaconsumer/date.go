@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// A dateFormat is a pattern of java.text.SimpleDateFormat, taken apart.
+// A dateFormat is a parsed pattern of java.text.SimpleDateFormat.
 type dateFormat []datePart
 
-// A datePart is a letter that is written width wide, or literal text.
+// A datePart is a field letter with its width, or literal text.
 type datePart struct {
-	letter byte // 0 is text
+	letter byte // 0 for text
 	width  int
 	text   string
 }
 
-// unwritten are letters that Java knows and that are not written here.
+// unsupported are letters that Java supports and this package does not.
 var unwritten = map[byte]string{
 	'G': "eras", 'Y': "week years", 'w': "weeks", 'W': "weeks", 'F': "weeks of a month", 'L': "months that stand alone",
 }
 
-// parseDate takes a pattern apart. Errors about what Java does not know either
-// are in Java's words.
+// parseDate parses a pattern. Errors about what Java rejects, too, have Java's
+// wording.
 func parseDate(pattern string) (dateFormat, error) {
 	var f dateFormat
 	var text strings.Builder
@@ -67,7 +67,7 @@ func parseDate(pattern string) (dateFormat, error) {
 	return f, nil
 }
 
-// quoted reads text between quotes, where two of them are one, and returns its
+// quoted reads text between quotes, in which two quotes mean one, and returns its
 // length.
 func quoted(s string, text *strings.Builder) (int, error) {
 	if strings.HasPrefix(s, "''") {
@@ -88,7 +88,7 @@ func quoted(s string, text *strings.Builder) (int, error) {
 	return 0, fmt.Errorf("Unterminated quote")
 }
 
-// format writes a time, in its own zone.
+// format formats a time, in its zone.
 func (f dateFormat) format(t time.Time) string {
 	var b strings.Builder
 	for _, p := range f {
@@ -148,12 +148,12 @@ func (p *datePart) of(t time.Time) string {
 	return p.zone(t)
 }
 
-// zone writes the time's zone.
+// zone formats the time's zone.
 func (p *datePart) zone(t time.Time) string {
 	switch p.letter {
 	case 'z':
 		name, offset := t.Zone()
-		if _, err := strconv.Atoi(name); err == nil { // it has none but its offset
+		if _, err := strconv.Atoi(name); err == nil { // the zone has only an offset
 			return fmt.Sprintf("GMT%+03d:%02d", offset/3600, abs(offset)/60%60)
 		}
 		return name

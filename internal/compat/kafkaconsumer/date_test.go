@@ -38,7 +38,7 @@ func TestDateFormat(t *testing.T) {
 	}
 }
 
-// Afternoons, and the zone of the program.
+// Afternoons and zones.
 func TestDateFormatOthers(t *testing.T) {
 	f, err := parseDate("K h k a z X")
 	if err != nil {
@@ -52,7 +52,7 @@ func TestDateFormatOthers(t *testing.T) {
 	}
 }
 
-// Whatever is typed is either refused or can be written.
+// Every pattern is either refused or formats a time.
 func FuzzDateFormat(f *testing.F) {
 	for _, pattern := range []string{"yyyy-MM-dd HH:mm:ss:SSS", "hh 'o''clock' a", "'", "''", "XXXX", "qqq", "EEEE MMMM z Z X u D k K", "\xff", "GGG"} {
 		f.Add(pattern)

@@ -10,26 +10,26 @@ import (
 	"carronade/units"
 )
 
-// Headers. The last four columns came after 2018.
+// Headers. The last four columns were added after 2018.
 const (
 	simpleHeader   = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
 	detailedHeader = "time, threadId, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
 	newHeader      = ", rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
 )
 
-// mb is what the tool calls MB.
+// mb is the tool's MB.
 const mb = 1 << 20
 
-// lines print what a run shows.
+// lines prints a run's lines.
 type lines struct {
 	s      *settings
 	w      io.Writer
 	strict bool
 
 	started time.Time
-	before  load.Snapshot // the interval closed before
+	before  load.Snapshot // of the previous interval
 	rows    int
-	last    *load.Snapshot // that closed with the run, and not with its interval
+	last    *load.Snapshot // closed by the end of the run, not of its interval
 }
 
 func (l *lines) begun(at time.Time) { l.started = at }
@@ -54,9 +54,8 @@ func (l *lines) header() {
 	fmt.Fprintln(l.w, text)
 }
 
-// interval takes a snapshot. What closes off the grid of intervals is the end
-// of the run, whose row waits for the report: only that knows when the last
-// record came.
+// interval receives a snapshot. One off the grid of intervals is from the end of
+// the run. Its row waits for the report, which has the time of the last record.
 func (l *lines) interval(s load.Snapshot) {
 	if !l.s.detailed {
 		return
@@ -69,15 +68,15 @@ func (l *lines) interval(s load.Snapshot) {
 	l.row(s, s.At)
 }
 
-// row prints an interval that ended at a time.
+// row prints the row of an interval with this end.
 func (l *lines) row(s load.Snapshot, end time.Duration) {
 	length, joining := end-l.before.At, s.Rebalance-l.before.Rebalance
 	n, bytes := s.Total.Consumed-l.before.Total.Consumed, s.Total.Bytes-l.before.Total.Bytes
 	if l.strict && n == 0 {
-		return // rows were printed as records came
+		return // the tool printed rows only when records arrived
 	}
 	if l.strict && l.rows > 0 {
-		joining = 0 // what was counted after the first row was counted elsewhere
+		joining = 0 // the tool counted later rebalance times elsewhere
 	}
 	l.before = s
 	l.rows++
@@ -86,7 +85,7 @@ func (l *lines) row(s load.Snapshot, end time.Duration) {
 	l.fetching(joining, length, float64(bytes)/mb, float64(n))
 }
 
-// fetching prints the columns that came after 2018, and ends the row.
+// fetching prints the columns added after 2018, and ends the row.
 func (l *lines) fetching(joining, length time.Duration, mbs, n float64) {
 	if l.s.generation == of2018 {
 		fmt.Fprintln(l.w)
@@ -101,7 +100,7 @@ func (l *lines) fetching(joining, length time.Duration, mbs, n float64) {
 	fmt.Fprintf(l.w, ", %d, %d, %.4f, %.4f\n", joining.Round(time.Millisecond).Milliseconds(), max(ms, 0), per(mbs, fetch), per(n, fetch))
 }
 
-// per is a rate a second; of no time it is 0.
+// per is a rate per second; 0 if the time is 0.
 func per(n float64, d time.Duration) float64 {
 	if d <= 0 {
 		return 0
@@ -109,7 +108,7 @@ func per(n float64, d time.Duration) float64 {
 	return n / d.Seconds()
 }
 
-// end prints what is left when the run is over.
+// end prints the lines at the end of the run.
 func (l *lines) end(d *report.Document) {
 	length := units.Seconds(d.Totals.ElapsedS)
 	if l.s.detailed && !l.strict && l.last != nil && length > l.before.At && l.last.Total.Consumed > l.before.Total.Consumed {
@@ -125,7 +124,7 @@ func (l *lines) end(d *report.Document) {
 			fmt.Fprintf(l.w, "WARNING: Exiting before consuming the expected number of %s: timeout (%d ms) exceeded. You can use the --timeout option to increase the timeout.\n", what, l.s.timeout)
 		}
 		if l.strict && l.s.generation != of2018 {
-			length += waited // the wait was part of the time
+			length += waited // the tool's time included the wait
 		}
 	}
 	if l.s.detailed {

@@ -10,13 +10,13 @@ import (
 	"carronade/internal/report"
 )
 
-// The names of clients where no property gives another.
+// The default client ids.
 const (
 	clientID      = "perf-consumer-client"
 	shareClientID = "perf-share-consumer-client"
 )
 
-// rows are a table of --print-metrics: by GROUP:NAME:{TAGS}, the value.
+// rows is a table of --print-metrics: values by GROUP:NAME:{TAGS}.
 type rows struct {
 	of     map[string]string
 	client string // tag of all rows
@@ -28,7 +28,7 @@ func newRows(id string, d *report.Document) *rows {
 	return r
 }
 
-// add adds a number, with tags besides that of the client.
+// add adds a number, with tags in addition to the client's.
 func (r *rows) add(group, name string, value float64, tags ...string) {
 	key := fmt.Sprintf("%s:%s:{%s}", group, name, strings.Join(append([]string{r.client}, tags...), ", "))
 	r.of[key] = fmt.Sprintf("%.3f", value)
@@ -44,15 +44,15 @@ func (r *rows) both(group, name string, total, seconds float64) {
 	r.add(group, name+"-rate", rate)
 }
 
-// metrics prints the table of --print-metrics: what of the Java consumer's
-// metrics is known here, by its names and with its meaning. What it has no name
-// for is in the group carronade. Rates are of the whole run.
+// metrics prints the table of --print-metrics: those metrics of the Java consumer
+// that are measured here, with its names and meanings. Metrics that it does not
+// have are in the group carronade. Rates cover the whole run.
 func metrics(w io.Writer, d *report.Document, s *settings) {
 	id, ok := s.props.Get("client.id")
 	if !ok {
 		id = clientID
 	}
-	const fetching, ours = "consumer-fetch-manager-metrics", "carronade"
+	const fetching, ownGroup = "consumer-fetch-manager-metrics", "carronade"
 	r, seconds := newRows(id, d), d.Totals.ElapsedS
 	r.both(fetching, "records-consumed", float64(d.Totals.Consumed), seconds)
 	r.both(fetching, "bytes-consumed", float64(d.Totals.Bytes), seconds)
@@ -67,12 +67,12 @@ func metrics(w io.Writer, d *report.Document, s *settings) {
 			r.add(fetching, "records-lag", float64(l.Behind), "topic="+l.Log[:i], "partition="+l.Log[i+1:])
 		}
 	}
-	r.add(ours, "without-assignment-ms-total", d.Totals.RebalanceS*1e3)
+	r.add(ownGroup, "without-assignment-ms-total", d.Totals.RebalanceS*1e3)
 	for _, c := range d.Clients {
 		node := "node-id=node-" + strings.Fields(c.Broker + " ")[0]
-		r.add(ours, "fetch-total", float64(c.Requests), node)
-		r.add(ours, "throttle-ms-total", c.ThrottleSeconds*1e3, node)
-		r.add(ours, "reconnect-total", float64(c.Reconnects), node)
+		r.add(ownGroup, "fetch-total", float64(c.Requests), node)
+		r.add(ownGroup, "throttle-ms-total", c.ThrottleSeconds*1e3, node)
+		r.add(ownGroup, "reconnect-total", float64(c.Reconnects), node)
 	}
 	r.print(w)
 }
@@ -88,7 +88,7 @@ func shareMetrics(w io.Writer, d *report.Document, s *shareSettings) {
 	}
 }
 
-// print prints metrics in the order of their names.
+// print prints metrics sorted by name.
 func (r *rows) print(w io.Writer) {
 	width := 0
 	for name := range r.of {

@@ -14,14 +14,14 @@ import (
 	"carronade/internal/compat/kafkaprops"
 )
 
-// The generations, by the version of Kafka whose tool is meant.
+// The generations, by Kafka version.
 const (
 	of2018 = "2018"
 	of41   = "4.1"
 	of43   = "4.3"
 )
 
-// An option of the consumer's tool, and the generations that have it.
+// An option is an option of the consumer's tool, and the generations that have it.
 type option struct {
 	jopt.Option
 	in []string
@@ -67,10 +67,10 @@ var known = []option{
 	{jopt.Option{Name: "version", Kind: jopt.Flag, Help: "Display the version."}, new41},
 }
 
-// idle are the options that mean nothing.
+// ignored are the options without effect.
 var idle = []string{"num-fetch-threads", "new-consumer", "message-size", "batch-size", "compression-codec"}
 
-// knownIn are the options of a generation, of all when it is "".
+// knownIn returns the options of a generation, or of all if it is "".
 func knownIn(generation string) []jopt.Option {
 	var out []jopt.Option
 	for _, o := range known {
@@ -81,11 +81,11 @@ func knownIn(generation string) []jopt.Option {
 	return out
 }
 
-// generationOf tells by the options given which generation is meant, the newest
-// where they do not tell. What 4.3 still takes and says otherwise is of 4.1, and
-// so is what tools had between 2018 and then.
+// generationOf derives the generation from the given options; by default it is the
+// newest. Options that 4.3 still accepts under an old name select 4.1, as do those
+// of the tools between 2018 and 4.1.
 func generationOf(v *jopt.Values) (string, error) {
-	of := make(map[string]string) // an option of each generation that alone has it
+	of := make(map[string]string) // per generation, a given option that only it has
 	for _, o := range known {
 		if v.Has(o.Name) && len(o.in) == 1 {
 			of[o.in[0]] = o.Name
@@ -106,15 +106,15 @@ func generationOf(v *jopt.Values) (string, error) {
 	return of43, nil
 }
 
-// settings are what a command line says.
+// settings are the values of a command line.
 type settings struct {
 	generation string
 	brokers    string
-	from       string // the option that names them
-	chroot     bool   // and had a path of ZooKeeper's behind them
+	from       string // the option that gave them
+	chroot     bool   // they had a path in ZooKeeper
 	topic      string
-	byName     bool   // the topic was given by its name, be it empty
-	include    string // topics, in place of one
+	byName     bool   // --topic was given, possibly empty
+	include    string // an expression for topics
 	count      int64
 	group      string
 	threads    int64
@@ -129,10 +129,10 @@ type settings struct {
 	dates      dateFormat
 	props      *kafkaprops.Props
 	fileFlag   string
-	share      bool // a share group's
+	share      bool // for a share group
 }
 
-// check says what is wrong about the options, in the tool's words.
+// check checks the options, with the tool's messages.
 func check(generation string, v *jopt.Values) error {
 	for _, o := range known {
 		if v.Has(o.Name) && !slices.Contains(o.in, generation) {
@@ -159,7 +159,7 @@ func first(errs ...error) error {
 	return nil
 }
 
-// read takes the options' values.
+// read reads the options' values.
 func read(generation string, v *jopt.Values) (*settings, error) {
 	s := &settings{
 		generation: generation, latest: v.Has("from-latest"), detailed: v.Has("show-detailed-stats"),
@@ -227,7 +227,7 @@ func read(generation string, v *jopt.Values) (*settings, error) {
 	return s, err
 }
 
-// check says what values have no meaning.
+// check checks the values.
 func (s *settings) check() error {
 	switch {
 	case s.byName && strings.TrimSpace(s.topic) == "":
@@ -239,7 +239,7 @@ func (s *settings) check() error {
 	case kafkaprops.CheckExpression("--include", s.include) != nil:
 		return kafkaprops.CheckExpression("--include", s.include)
 	case s.interval <= 0:
-		return errors.New("Reporting interval must be greater than 0.") //nolint:revive // the tool's words
+		return errors.New("Reporting interval must be greater than 0.") //nolint:revive // the tool's message
 	case s.threads < 1:
 		return fmt.Errorf("--threads %d: there must be at least one", s.threads)
 	case s.fetch < 1:
@@ -250,8 +250,8 @@ func (s *settings) check() error {
 	return nil
 }
 
-// withoutChroot is ZooKeeper's addresses without the path behind them, and
-// whether there was one.
+// withoutChroot removes the path from ZooKeeper's addresses, and reports whether
+// there was one.
 func withoutChroot(list string) (hosts string, was bool) {
 	parts := strings.Split(kafkaprops.Hosts(list), ",")
 	for i, p := range parts {
@@ -261,7 +261,7 @@ func withoutChroot(list string) (hosts string, was bool) {
 	return strings.Join(parts, ","), was
 }
 
-// pairs gives properties without a value an empty one, as the tool does.
+// pairs gives properties without a value an empty value, as the tool does.
 func pairs(all []string) []string {
 	out := slices.Clone(all)
 	for i := range out {
@@ -272,7 +272,7 @@ func pairs(all []string) []string {
 	return out
 }
 
-// warn says what is taken and means little or nothing.
+// warn names the arguments that have little or no effect.
 func (s *settings) warn(w io.Writer, v *jopt.Values) {
 	for _, arg := range v.Rest {
 		fmt.Fprint(w, kafkaprops.Stray(arg))
@@ -310,7 +310,7 @@ func (s *settings) warn(w io.Writer, v *jopt.Values) {
 	}
 }
 
-// workload says it in carronade's words.
+// workload translates the settings to a workload.
 func (s *settings) workload(strict bool) *compat.Draft {
 	var d compat.Draft
 	if s.include != "" {
@@ -323,7 +323,7 @@ func (s *settings) workload(strict bool) *compat.Draft {
 	d.Set("engine", "kafka-consumer-perf-test", "client")
 	count := s.count
 	if strict && s.generation == of2018 {
-		count *= s.threads // each thread had so many for itself
+		count *= s.threads // each thread consumed this number
 	}
 	d.Setf("count", "--messages", "%d", count)
 	d.Set("group", "--group", s.group)
@@ -342,7 +342,7 @@ func (s *settings) workload(strict bool) *compat.Draft {
 		d.Set("from", "kafka-consumer-perf-test", "earliest")
 	}
 	if _, ok := s.props.Get("fetch.max.bytes"); !ok {
-		d.Set("fetch-max", "kafka-consumer-perf-test", "50MiB") // Java's
+		d.Set("fetch-max", "kafka-consumer-perf-test", "50MiB") // Java's default
 	}
 	if _, ok := s.props.Get("client.id"); !ok {
 		d.Set("client-id", "kafka-consumer-perf-test", clientID)

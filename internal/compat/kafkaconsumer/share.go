@@ -35,14 +35,14 @@ docs/coming-from/kafka-consumer-tools.md.
 
 const aboutShare = "This tool is used to verify the share consumer performance."
 
-// shareNames are the options that it has in common with the consumer's tool.
+// shareNames are the options in common with the consumer's tool.
 var shareNames = []string{
 	"bootstrap-server", "topic", "messages", "num-records", "fetch-size", "socket-buffer-size", "consumer.config", "command-config",
 	"command-property", "print-metrics", "timeout", "reporting-interval", "date-format", "hide-header", "help", "version",
 }
 
-// shareOptions are its options. Those of 4.3 that 4.1 had not are num-records,
-// command-config and command-property, as with the consumer's tool.
+// shareOptions are the share consumer's options. As in the consumer's tool, 4.1 did
+// not have num-records, command-config and command-property.
 func shareOptions() []jopt.Option {
 	out := []jopt.Option{
 		{Name: "group", Word: "gid", Default: "perf-share-consumer", Help: "The share group to consume in."},
@@ -58,14 +58,14 @@ func shareOptions() []jopt.Option {
 	return out
 }
 
-// shareSettings are what a command line says.
+// shareSettings are the values of a command line.
 type shareSettings struct {
 	settings
-	each bool // a row a consumer
-	ids  bool // consumers have ids of their own, which the rows show: since 4.3
+	each bool // a row for each consumer
+	ids  bool // since 4.3: each consumer has a separate id, shown in its row
 }
 
-// shareAt is the tool by a clock.
+// shareMainAt returns the tool's main function with a clock.
 func shareAt(now clock) func(context.Context, *compat.Program) (int, error) {
 	return func(ctx context.Context, p *compat.Program) (int, error) { return runShare(ctx, p, now) }
 }
@@ -129,7 +129,7 @@ func runShare(ctx context.Context, p *compat.Program, now clock) (int, error) {
 	return code, err
 }
 
-// shareGeneration tells the generation, and checks the options against it.
+// shareGeneration derives the generation and checks the options.
 func shareGeneration(wanted string, v *jopt.Values) (string, error) {
 	since := ""
 	for _, name := range []string{"num-records", "command-config", "command-property"} {
@@ -146,7 +146,7 @@ func shareGeneration(wanted string, v *jopt.Values) (string, error) {
 	return of43, first(v.Missing("topic", "bootstrap-server"), v.OneOf("messages", "num-records"), v.Apart("consumer.config", "command-config"))
 }
 
-// read takes the options' values.
+// read reads the options' values.
 func (s *shareSettings) read(v *jopt.Values) error {
 	s.latest, s.detailed, s.header, s.metrics = false, v.Has("show-detailed-stats"), !v.Has("hide-header"), v.Has("print-metrics")
 	s.share, s.from, s.fileFlag = true, "--bootstrap-server", "--command-config"
@@ -199,12 +199,12 @@ func (s *shareSettings) read(v *jopt.Values) error {
 	return err
 }
 
-// workload says it in carronade's words: that of the consumer's tool, in a share
-// group.
+// workload translates the settings to the workload of the consumer's tool, in a
+// share group.
 func (s *shareSettings) workload() *compat.Draft {
 	d := s.settings.workload(false)
 	d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains([]string{"group", "from", "fetch-max"}, e.Name) })
-	// --fetch-size is of a whole answer here, and so no part of it can be more.
+	// --fetch-size limits the entire answer here, and therefore also its parts.
 	d.Setf("fetch-max", "--fetch-size", "%d", s.fetch)
 	for i, e := range d.Entries {
 		if e.Name == "client-id" {
@@ -215,7 +215,7 @@ func (s *shareSettings) workload() *compat.Draft {
 	return d
 }
 
-// shareLines print what a run shows.
+// shareLines prints a run's lines.
 type shareLines struct {
 	s      *shareSettings
 	w      io.Writer
@@ -233,7 +233,7 @@ func (l *shareLines) metrics(w io.Writer, d *report.Document) {
 	}
 }
 
-// hint says what a group that had nothing most often has not.
+// hint names the most frequent reason why a group consumed nothing.
 func (l *shareLines) hint(w io.Writer, d *report.Document) {
 	if d.Totals.Consumed == 0 && d.Stopped == load.ByIdle {
 		fmt.Fprintln(w, "hint: a share group begins at the end of its topics, unless its setting share.auto.offset.reset is earliest")
@@ -244,7 +244,7 @@ func (l *shareLines) hint(w io.Writer, d *report.Document) {
 func (l *shareLines) interval(s load.Snapshot) {
 	n, bytes := s.Total.Consumed-l.before.Total.Consumed, s.Total.Bytes-l.before.Total.Bytes
 	if !l.s.detailed || n == 0 {
-		return // rows are printed as records come
+		return // the tool prints rows only when records arrive
 	}
 	length := s.At - l.before.At
 	fmt.Fprintf(l.w, "%s, %s, %.4f, %.4f, %.4f, %d, %d for share consumer 1\n",
@@ -253,11 +253,11 @@ func (l *shareLines) interval(s load.Snapshot) {
 	l.before = s
 }
 
-// end prints the consumers' rows and that of all.
+// end prints the consumers' rows and their total.
 func (l *shareLines) end(d *report.Document) {
 	length := units.Seconds(d.Totals.ElapsedS)
 	if tooFew(d) && l.strict {
-		length += time.Duration(l.s.timeout) * time.Millisecond // the wait was part of the time
+		length += time.Duration(l.s.timeout) * time.Millisecond // the tool's time included the wait
 	}
 	row := func(bytes, n uint64) string {
 		return fmt.Sprintf("%s, %s, %.4f, %.4f, %.4f, %d, %d", l.s.dates.format(l.started), l.s.dates.format(l.started.Add(length)),
@@ -282,11 +282,11 @@ func (l *shareLines) end(d *report.Document) {
 	fmt.Fprintln(l.w, row(d.Totals.Bytes, d.Totals.Consumed))
 }
 
-// A member is what was delivered to one consumer.
+// A member contains the counts delivered to one consumer.
 type member struct{ events, bytes uint64 }
 
-// members are those of the share group, as the report's facts have them; without
-// a topic nobody was given anything.
+// members are the members of the share group, from the report's facts; all zero
+// without a topic.
 func (s *shareSettings) members(d *report.Document) []member {
 	out := make([]member, s.threads)
 	var facts struct {
@@ -303,7 +303,7 @@ func (s *shareSettings) members(d *report.Document) []member {
 	return out
 }
 
-// clientID is what the tool calls consumer i: until 4.3 all the same.
+// clientID is the tool's client id of consumer i; before 4.3 all had the same.
 func (s *shareSettings) clientID(i int) string {
 	id, ok := s.props.Get("client.id")
 	if !ok {

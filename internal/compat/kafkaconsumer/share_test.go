@@ -16,12 +16,12 @@ import (
 	"carronade/load"
 )
 
-func sayShare(t *testing.T, p compat.Program, args ...string) compattest.Said {
+func runShareTool(t *testing.T, p compat.Program, args ...string) compattest.Result {
 	t.Helper()
-	_, share := then()
-	return printed(t, share, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
-		doc := consumed(d, observer)
-		// As a report that was written and read has it.
+	_, share := toolsAtBegan()
+	return runWith(t, share, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
+		doc := madeUp(d, observer)
+		// The types of a report that was written and read.
 		doc.Facts = map[string]any{"share_group": map[string]any{"member_events": []any{7000.0, 5000.0}, "member_bytes": []any{700_000.0, 500_000.0}}}
 		return doc, nil
 	})
@@ -60,7 +60,7 @@ func TestShareLines(t *testing.T) {
 		{"too few", false, "--num-records 12001", 1, head + late + total},
 		{"too few, 4.2", false, "--generation 4.2 --num-records 12001 --hide-header", 1, late + total},
 		{"too few, 4.1", false, "--messages 12001 --hide-header", 1, strings.Replace(late, "records", "messages", 1) + total},
-		{"too few, the wait included", true, "--num-records 12001 --hide-header", 0, late +
+		{"too few, strict: the wait included", true, "--num-records 12001 --hide-header", 0, late +
 			"2018-04-18 08:30:00:123, 2018-04-18 08:30:22:123, 1.1444, 0.0520, 545.4545, 12000, 22000\n"},
 		{"none asked for", false, "--num-records 0 --hide-header --date-format mm", 0, "30, 30, 0.0000, 0.0000, 0.0000, 0, 0\n"},
 	} {
@@ -69,7 +69,7 @@ func TestShareLines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := sayShare(t, compat.Program{Strict: tt.strict, Generation: o.Generation}, args...)
+			got := runShareTool(t, compat.Program{Strict: tt.strict, Generation: o.Generation}, args...)
 			if got.Out != tt.out || got.Code != tt.code {
 				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, tt.out)
 			}
@@ -93,16 +93,16 @@ func TestShareWorkload(t *testing.T) {
 			"clients": "1", "client-id": "perf-share-consumer-client", "fetch-max": "1048576", "fetch-partition-max": "1048576", "recv-buffer": "2097152", "idle-timeout": "10000ms",
 		}, ``},
 		{"the size of an answer", "--num-records 12000 --fetch-size 65536 --command-property fetch.max.bytes=5", map[string]string{"fetch-max": "65536", "fetch-partition-max": "65536"}, `warning: the tool's option overrides the client property fetch\.max\.bytes\n`},
-		{"all of it", "--num-records 12000 --group g --threads 3 --fetch-size 9 --socket-buffer-size 8 --timeout 700 --reporting-interval 600 --print-metrics --show-detailed-stats --command-property a=b", map[string]string{
+		{"all options", "--num-records 12000 --group g --threads 3 --fetch-size 9 --socket-buffer-size 8 --timeout 700 --reporting-interval 600 --print-metrics --show-detailed-stats --command-property a=b", map[string]string{
 			"share-group": "g", "clients": "3", "fetch-partition-max": "9", "recv-buffer": "8", "idle-timeout": "700ms", "interval": "600ms", "client-metrics": "true", "client-property": "a=b",
 		}, `warning: --show-detailed-stats: the rows are of all consumers together, and say share consumer 1\n`},
 		{"a file", "--num-records 12000 --command-config " + file, map[string]string{"client-config": file}, acks},
 		{"a file, 4.1", "--messages 12000 --consumer.config " + file, map[string]string{"client-config": file, "count": "12000"}, acks},
-		{"what is no option", "--num-records 12000 more", nil, `warning: unknown option more is ignored\n`},
-		{"a secret that is no option", "--num-records 12000 ssl.key.password=hunter2=", nil, `warning: unknown option ssl\.key\.password is ignored\n`},
+		{"a surplus argument", "--num-records 12000 more", nil, `warning: unknown option more is ignored\n`},
+		{"a secret in a surplus argument", "--num-records 12000 ssl.key.password=hunter2=", nil, `warning: unknown option ssl\.key\.password is ignored\n`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := sayShare(t, compat.Program{}, strings.Fields("--bootstrap-server a:1,b:2 --topic t "+tt.args)...)
+			got := runShareTool(t, compat.Program{}, strings.Fields("--bootstrap-server a:1,b:2 --topic t "+tt.args)...)
 			for name, want := range tt.want {
 				if got.Last()[name] != want {
 					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
@@ -114,7 +114,7 @@ func TestShareWorkload(t *testing.T) {
 			}
 		})
 	}
-	got := sayShare(t, compat.Program{Generation: of43}, strings.Fields("--bootstrap-server a:1 --topic t --messages 12000 --hide-header --consumer.config "+file)...)
+	got := runShareTool(t, compat.Program{Generation: of43}, strings.Fields("--bootstrap-server a:1 --topic t --messages 12000 --hide-header --consumer.config "+file)...)
 	if want := "Warning: --messages is deprecated. Use --num-records instead.\nWarning: --consumer.config is deprecated. Use --command-config instead.\n2018"; !strings.HasPrefix(got.Out, want) {
 		t.Errorf("stdout %q", got.Out)
 	}
@@ -132,31 +132,31 @@ func TestShareUsage(t *testing.T) {
 		{"no topic", "", "--bootstrap-server h:1 --num-records 5", `Missing required argument "[topic]"` + "\n", true},
 		{"no count", "", b, "Exactly one of the following arguments is required: [messages], [num-records]\n", true},
 		{"no such option", "", b + "--from-latest", "from-latest is not a recognized option\n", true},
-		{"not yet", "4.1", b + "--num-records 5", "num-records is not a recognized option\n", true},
+		{"a newer option", "4.1", b + "--num-records 5", "num-records is not a recognized option\n", true},
 		{"no number", "", b + "--num-records x", "Cannot parse argument 'x' of option num-records\n", false},
 		{"no threads", "", b + "--num-records 5 --threads 0", "--threads 0: there must be at least one\n", false},
 		{"no date", "", b + "--num-records 5 --date-format qqq", "Illegal pattern character 'q'\n", false},
 		{"no interval, and no rows", "", b + "--num-records 5 --reporting-interval 0", "Reporting interval must be greater than 0.\n", false},
 		{"no topic and no brokers", "", "--num-records 5", `Missing required argument "[topic]"` + "\n", true},
-		{"not yet, as it was called", "4.1", b + "--messages 5 --command-config x", "command-config is not a recognized option\n", true},
+		{"a newer option, with --messages", "4.1", b + "--messages 5 --command-config x", "command-config is not a recognized option\n", true},
 		{"no count, 4.1", "4.1", b, `Missing required argument "[messages]"` + "\n", true},
 		{"no interval", "", b + "--num-records 5 --show-detailed-stats --reporting-interval 0", "Reporting interval must be greater than 0.\n", false},
 		{"an empty topic", "", "--bootstrap-server h:1 --topic= --num-records 5", "Topic collection to subscribe to cannot contain null or empty topic\n", false},
 		{"no broker", "", "--bootstrap-server h:1/x --topic t --num-records 5", "Invalid url in bootstrap.servers: h:1/x\n", false},
 		{"two topics", "", b + "--topic u --num-records 5", "Found multiple arguments for option topic, but you asked for only one\n", false},
 		{"no such file", "", b + "--num-records 5 --command-config /no/such", "read the client's properties: open /no/such: no such file or directory\n", false},
-		{"no topic's name", "", "--bootstrap-server h:1 --topic a?b --num-records 5", "Topic name is invalid: 'a?b' contains one or more characters", false},
+		{"an invalid topic", "", "--bootstrap-server h:1 --topic a?b --num-records 5", "Topic name is invalid: 'a?b' contains one or more characters", false},
 		{"no such generation", "2018", b + "--num-records 5", "--generation 2018: this tool has 4.1, 4.2 and 4.3", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := sayShare(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
+			got := runShareTool(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
 			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--show-consumer-stats")
 			if got.Code != 1 || got.Fired != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
+				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
 			}
 		})
 	}
-	if got := sayShare(t, compat.Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
+	if got := runShareTool(t, compat.Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
 		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
 	}
 	data, err := os.ReadFile("share_test.go")
@@ -165,7 +165,7 @@ func TestShareUsage(t *testing.T) {
 	}
 	for _, o := range shareOptions() {
 		if !regexp.MustCompile(`--` + regexp.QuoteMeta(o.Name) + `\b`).Match(data) {
-			t.Errorf("--%s is not tried", o.Name)
+			t.Errorf("--%s is not tested", o.Name)
 		}
 	}
 }
@@ -184,9 +184,9 @@ func TestShareExit(t *testing.T) {
 		errs   string
 	}{
 		{"refused", false, t.Context(), nil, errors.New("connection refused"), 0, 0, ""},
-		{"interrupted before anything", false, stopped, nil, context.Canceled, 130, 0, ""},
+		{"interrupted before the run", false, stopped, nil, context.Canceled, 130, 0, ""},
 		{"interrupted", false, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 1, ""},
-		{"interrupted, as the tool was", true, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 0, ""},
+		{"interrupted, strict", true, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 0, ""},
 		{"nothing came", true, t.Context(), &report.Document{Stopped: load.ByIdle}, nil, 0, 1, "hint: a share group begins at the end of its topics"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -199,9 +199,9 @@ func TestShareExit(t *testing.T) {
 	}
 }
 
-// Each consumer of a share group has a table of its own, of groups of its own.
+// Each consumer of a share group has a separate table.
 func TestShareMetrics(t *testing.T) {
-	got := sayShare(t, compat.Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --threads 2 --print-metrics --hide-header")...)
+	got := runShareTool(t, compat.Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --threads 2 --print-metrics --hide-header")...)
 	tables := strings.Split(got.Out, "\n\n")
 	if len(tables) != 3 {
 		t.Fatalf("%d tables:\n%s", len(tables)-1, got.Out)

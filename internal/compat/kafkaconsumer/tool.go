@@ -28,13 +28,13 @@ and a run with too few records exits with 1 (--strict: like the tool). Bytes
 include record headers. See docs/coming-from/kafka-consumer-tools.md.
 `
 
-// version is that of the tool stood in for.
+// version is the version of the replaced tool.
 const version = "4.3.1"
 
-// A clock says when rows are, where no report says so yet.
+// A clock gives the times of rows before there is a report.
 type clock func() time.Time
 
-// at is the tool by a clock.
+// mainAt returns the tool's main function with a clock.
 func at(now clock) func(context.Context, *compat.Program) (int, error) {
 	return func(ctx context.Context, p *compat.Program) (int, error) { return run(ctx, p, now) }
 }
@@ -97,29 +97,29 @@ func run(ctx context.Context, p *compat.Program, now clock) (int, error) {
 	return code, err
 }
 
-// A printer prints a tool's lines of a run.
+// A printer prints a tool's lines about a run.
 type printer interface {
-	begun(at time.Time) // once more, when it is known better
+	begun(at time.Time) // called again when the time is known better
 	interval(s load.Snapshot)
 	end(d *report.Document)
 	metrics(w io.Writer, d *report.Document)
 }
 
-// fire runs a workload and has its lines told. Nil: there is no report, and the
-// code and the error say why.
+// runAndPrint runs a workload and prints its lines. If there is no report, d is
+// nil, and the code and the error say why.
 func fire(ctx context.Context, p *compat.Program, w *workload.Document, t printer, now clock) (d *report.Document, code int, err error) {
 	began := now()
 	t.begun(began)
 	d, err = p.Fire(ctx, w, compat.Observer{Opened: func() { t.begun(now()) }, Interval: t.interval})
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
+			return nil, report.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
 		}
-		return nil, 0, err // ours is the exit code
+		return nil, 0, err // carronade sets the exit code
 	}
 	t.begun(startOf(d, began))
 	if d.Stopped == load.Interrupted && p.Strict {
-		return nil, report.ExitInterrupted, nil // it was gone, and had said nothing
+		return nil, report.ExitInterrupted, nil // the tool printed nothing
 	}
 	t.end(d)
 	t.metrics(p.Out, d)
@@ -127,7 +127,8 @@ func fire(ctx context.Context, p *compat.Program, w *workload.Document, t printe
 	return d, exit(d, p.Strict), nil
 }
 
-// exit is the exit code of a run: the tool had 0 for whatever did not throw.
+// exit is the exit code of a run. The tool exited with 0 unless there was an
+// exception.
 func exit(d *report.Document, strict bool) int {
 	switch code := d.ExitCode(); {
 	case !strict || code == report.ExitInterrupted:
@@ -138,8 +139,8 @@ func exit(d *report.Document, strict bool) int {
 	return 0
 }
 
-// startOf is when the tool says that it began: before it waited for a topic, where
-// that never was.
+// startOf is the tool's start time. If the topic never existed, it is the time
+// before the wait for the topic.
 func startOf(d *report.Document, began time.Time) time.Time {
 	if d.Facts["absent"] == true {
 		return began
@@ -147,8 +148,8 @@ func startOf(d *report.Document, began time.Time) time.Time {
 	return d.StartedAt
 }
 
-// tooFew reports whether nothing more came for the time of --timeout: no record, or
-// not even the topic.
+// tooFew reports whether the run ended by --timeout: no further record arrived, or
+// the topic did not exist.
 func tooFew(d *report.Document) bool {
 	return d.Totals.Missing > 0 && (d.Stopped == load.ByIdle || d.Stopped == load.ByEnd)
 }

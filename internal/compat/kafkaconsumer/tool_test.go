@@ -18,13 +18,13 @@ import (
 	"carronade/measure"
 )
 
-// began is when the run that never was began.
+// began is the start of the made-up run.
 var began = time.Date(2018, 4, 18, 8, 30, 0, 123e6, time.Local)
 
-// consumed is a run that never was: 12 s at 1,000 records of 100 bytes a second,
-// the first 500 ms of it and 200 ms of the second row without an assignment.
-// Asked for more than 12,000 it ends by its timeout.
-func consumed(d *workload.Document, observer compat.Observer) *report.Document {
+// madeUp reports a made-up run: 12 s at 1,000 records of 100 bytes per second, its
+// first 500 ms and 200 ms of the second row without an assignment. If more than
+// 12,000 records are requested, it ends by its timeout.
+func madeUp(d *workload.Document, observer compat.Observer) *report.Document {
 	count := setTo(d, "count")
 	observer.Opened()
 	var total measure.Counts
@@ -69,24 +69,24 @@ func setTo(d *workload.Document, name string) (text string) {
 	return text
 }
 
-// then are the tools at that time.
-func then() (tool, share *compat.Tool) {
+// toolsAtBegan are the tools with a clock that shows that time.
+func toolsAtBegan() (tool, share *compat.Tool) {
 	now := func() time.Time { return began }
 	t, s := Tool, Share
 	t.Main, s.Main = at(now), shareAt(now)
 	return &t, &s
 }
 
-func say(t *testing.T, p compat.Program, args ...string) compattest.Said {
+func runTool(t *testing.T, p compat.Program, args ...string) compattest.Result {
 	t.Helper()
-	tool, _ := then()
-	return printed(t, tool, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
-		return consumed(d, observer), nil
+	tool, _ := toolsAtBegan()
+	return runWith(t, tool, p, args, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
+		return madeUp(d, observer), nil
 	})
 }
 
-// told has an error that is ours to print where it is printed.
-func printed(t *testing.T, tool *compat.Tool, p compat.Program, args []string, run compattest.Run) compattest.Said {
+// runWith runs a tool and adds the error that carronade prints to stderr.
+func runWith(t *testing.T, tool *compat.Tool, p compat.Program, args []string, run compattest.Run) compattest.Result {
 	t.Helper()
 	p.Args = args
 	s := compattest.Main(t.Context(), t, tool, p, run)
@@ -129,7 +129,7 @@ func TestLines(t *testing.T) {
 2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 200, 4800, 0.0993, 1041.6667
 2018-04-18 08:30:12:123, 0, 1.1444, 0.0954, 12000, 1000.0000, 0, 2000, 0.0954, 1000.0000
 `},
-		{"in detail, as the tool had it", true, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + since + `
+		{"in detail, strict", true, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + since + `
 2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
 2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 0, 5000, 0.0954, 1000.0000
 `},
@@ -140,22 +140,22 @@ func TestLines(t *testing.T) {
 `},
 		{"too few", false, "--bootstrap-server h:1 --topic t --num-records 12001", 1, header + since + "\n" + late +
 			"2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000, 500, 11500, 0.0995, 1043.4783\n"},
-		{"too few, the wait included", true, "--bootstrap-server h:1 --topic t --num-records 12001", 0, header + since + "\n" + late +
+		{"too few, strict: the wait included", true, "--bootstrap-server h:1 --topic t --num-records 12001", 0, header + since + "\n" + late +
 			"2018-04-18 08:30:00:123, 2018-04-18 08:30:22:123, 1.1444, 0.0520, 12000, 545.4545, 500, 21500, 0.0532, 558.1395\n"},
 		{"too few in 2018: no warning among the rows", false, "--zookeeper h:1 --topic t --messages 12001", 1, header + `
 2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000
 `},
-		{"too few in detail: a row an interval", false, "--bootstrap-server h:1 --topic t --messages 12001 --show-detailed-stats", 1, detail + since + `
+		{"too few in detail: a row per interval", false, "--bootstrap-server h:1 --topic t --messages 12001 --show-detailed-stats", 1, detail + since + `
 2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
 2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 200, 4800, 0.0993, 1041.6667
 2018-04-18 08:30:15:123, 0, 1.1444, 0.0381, 12000, 400.0000, 0, 5000, 0.0381, 400.0000
 2018-04-18 08:30:20:123, 0, 1.1444, 0.0000, 12000, 0.0000, 0, 5000, 0.0000, 0.0000
 ` + strings.Replace(late, "records", "messages", 1)},
 		{"none asked for", false, "--bootstrap-server h:1 --topic t --num-records 0 --hide-header --date-format d", 0, "18, 18, 0.0000, 0.0000, 0, 0.0000, 0, 0, 0.0000, 0.0000\n"},
-		{"what 4.3 says of old options", false, "--bootstrap-server h:1 --topic t --messages 12000 --consumer.config FILE --command-property a=b --hide-header --date-format D", 1, ""},
+		{"old options", false, "--bootstrap-server h:1 --topic t --messages 12000 --consumer.config FILE --command-property a=b --hide-header --date-format D", 1, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := say(t, compat.Program{Strict: tt.strict}, strings.Fields(tt.args)...)
+			got := runTool(t, compat.Program{Strict: tt.strict}, strings.Fields(tt.args)...)
 			want := tt.out
 			if tt.code != got.Code || got.Out != want && tt.out != "" {
 				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, want)
@@ -164,7 +164,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// The arguments are said in carronade's words.
+// Arguments become a workload's settings.
 func TestWorkload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.properties")
 	if err := os.WriteFile(file, []byte("fetch.max.bytes=1000\nclient.id=me\nlinger.ms=5\ngroup.id=x\n"), 0o600); err != nil {
@@ -174,18 +174,18 @@ func TestWorkload(t *testing.T) {
 		name string
 		args string
 		want map[string]string // "" is absent
-		errs string            // a regular expression of all that is said on stderr
+		errs string            // a regular expression for all of stderr
 	}{
 		{"4.3", "--bootstrap-server a:1,b:2 --topic t --num-records 5", map[string]string{
 			"target": "kafka://a:1,b:2/t", "op": "consume", "engine": "client", "count": "5", "clients": "1", "from": "earliest",
 			"fetch-partition-max": "1048576", "recv-buffer": "2097152", "idle-timeout": "10000ms", "interval": "5000ms", "client-id": "perf-consumer-client",
 			"fetch-max": "50MiB", "client-config": "", "client-metrics": "", "wait-topic": "10000ms",
 		}, ``},
-		{"all of it", "--bootstrap-server a:1 --topic t --num-records 5 --group g --fetch-size 9 --from-latest --socket-buffer-size 8 --timeout 700 --reporting-interval 600 --print-metrics --command-property a=b=c --command-property d", map[string]string{
+		{"all options", "--bootstrap-server a:1 --topic t --num-records 5 --group g --fetch-size 9 --from-latest --socket-buffer-size 8 --timeout 700 --reporting-interval 600 --print-metrics --command-property a=b=c --command-property d", map[string]string{
 			"group": "g", "fetch-partition-max": "9", "from": "latest", "recv-buffer": "8", "idle-timeout": "700ms", "interval": "600ms",
 			"client-metrics": "true", "client-property": "a=b=c d=",
 		}, ``},
-		{"a system's own buffer, no time at all", "--bootstrap-server a:1 --topic t --num-records 5 --socket-buffer-size -1 --timeout 0 --reporting-interval 1", map[string]string{
+		{"the system's buffer, no timeout", "--bootstrap-server a:1 --topic t --num-records 5 --socket-buffer-size -1 --timeout 0 --reporting-interval 1", map[string]string{
 			"recv-buffer": "", "idle-timeout": "1ms", "interval": "10ms",
 		}, `warning: --reporting-interval 1: the shortest is 10 here\n`},
 		{"--timeout alone", "--bootstrap-server a:1 --topic t --num-records 5 --timeout", map[string]string{"idle-timeout": "10000ms"}, ``},
@@ -199,28 +199,28 @@ func TestWorkload(t *testing.T) {
 		{"2018", "--zookeeper a:1 --topic t --messages 5 --threads 3", map[string]string{"target": "kafka://a:1/t", "clients": "3", "count": "5"}, `hint: .* brokers are needed: .*\n`},
 		{"2018, threads by default", "--zookeeper a:1 --topic t --messages 5", map[string]string{"clients": "10"}, `hint: .*\n`},
 		{"2018, a path in ZooKeeper", "--zookeeper a:1,b:2/chroot/x --topic t --messages 5 --threads 1", map[string]string{"target": "kafka://a:1,b:2/t"}, `hint: .* brokers are needed: .*\nhint: the part after the / of --zookeeper is a path in ZooKeeper and is ignored\n`},
-		{"brokers as Java takes them", "--bootstrap-server PLAINTEXT://a:1,SSL://b:2 --topic t --num-records 5", map[string]string{"target": "kafka://a:1,b:2/t"}, ``},
+		{"brokers in Java's form", "--bootstrap-server PLAINTEXT://a:1,SSL://b:2 --topic t --num-records 5", map[string]string{"target": "kafka://a:1,b:2/t"}, ``},
 		{"ZooKeeper and brokers", "--zookeeper z:1 --broker-list a:1 --topic t --messages 5", map[string]string{"target": "kafka://a:1/t"}, `warning: --zookeeper is ignored: .* --broker-list names the brokers\n`},
 		{"ZooKeeper and a server", "--zookeeper z:1 --bootstrap-server a:1 --topic t --messages 5", map[string]string{"target": "kafka://a:1/t"}, `warning: --zookeeper is ignored: .* --bootstrap-server names the brokers\n`},
 		{
-			"brokers as they were called", "--broker-list a:1 --topic t --messages 5 --num-fetch-threads 2",
+			"brokers by the old option", "--broker-list a:1 --topic t --messages 5 --num-fetch-threads 2",
 			map[string]string{"target": "kafka://a:1/t", "clients": "1"},
 			`warning: --num-fetch-threads has no meaning and is ignored\n`,
 		},
 		{
-			"what never meant anything", "--zookeeper a:1 --topic t --messages 5 --new-consumer --message-size 1 --batch-size 2 --compression-codec 0",
+			"options without effect", "--zookeeper a:1 --topic t --messages 5 --new-consumer --message-size 1 --batch-size 2 --compression-codec 0",
 			map[string]string{"count": "5"},
 			`(warning: --\S+ has no meaning and is ignored\n){4}hint: .*\n`,
 		},
 		{"2018, rows", "--zookeeper a:1 --topic t --messages 5 --show-detailed-stats --reporting-interval 1000000", map[string]string{"interval": "1000000ms"}, `hint: .*\nwarning: --reporting-interval 1000000 is in milliseconds, .* it was in messages\n`},
 		{"2018, no rows", "--zookeeper a:1 --topic t --messages 5 --reporting-interval 1000000", nil, `hint: .*\n`},
-		{"2018, rows as ever", "--zookeeper a:1 --topic t --messages 5 --show-detailed-stats", nil, `hint: .*\n`},
+		{"2018, rows at the default interval", "--zookeeper a:1 --topic t --messages 5 --show-detailed-stats", nil, `hint: .*\n`},
 		{"4.3, rows", "--bootstrap-server a:1 --topic t --num-records 5 --show-detailed-stats --reporting-interval 1000", map[string]string{"interval": "1000ms"}, ``},
-		{"what is no option", "--bootstrap-server a:1 --topic t --num-records 5 more", map[string]string{"count": "5"}, `warning: unknown option more is ignored\n`},
-		{"a secret that is no option", "--bootstrap-server a:1 --topic t --num-records 5 --command-property a=b ssl.key.password=hunter2=", nil, `warning: unknown option ssl\.key\.password is ignored\n`},
+		{"a surplus argument", "--bootstrap-server a:1 --topic t --num-records 5 more", map[string]string{"count": "5"}, `warning: unknown option more is ignored\n`},
+		{"a secret in a surplus argument", "--bootstrap-server a:1 --topic t --num-records 5 --command-property a=b ssl.key.password=hunter2=", nil, `warning: unknown option ssl\.key\.password is ignored\n`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := say(t, compat.Program{}, strings.Fields(tt.args)...)
+			got := runTool(t, compat.Program{}, strings.Fields(tt.args)...)
 			for name, want := range tt.want {
 				if got.Last()[name] != want {
 					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
@@ -232,22 +232,21 @@ func TestWorkload(t *testing.T) {
 			}
 		})
 	}
-	if got := say(t, compat.Program{Strict: true}, strings.Fields("--zookeeper a:1 --topic t --messages 5 --threads 3")...); got.Last()["count"] != "15" {
+	if got := runTool(t, compat.Program{Strict: true}, strings.Fields("--zookeeper a:1 --topic t --messages 5 --threads 3")...); got.Last()["count"] != "15" {
 		t.Errorf("three threads of five each count %q", got.Last()["count"])
 	}
-	if got := say(t, compat.Program{}, strings.Fields("--bootstrap-server a:1 --topic t --num-records 5")...); !regexp.MustCompile(`\Aperf-consumer-\d{1,5}\z`).MatchString(got.Last()["group"]) {
+	if got := runTool(t, compat.Program{}, strings.Fields("--bootstrap-server a:1 --topic t --num-records 5")...); !regexp.MustCompile(`\Aperf-consumer-\d{1,5}\z`).MatchString(got.Last()["group"]) {
 		t.Errorf("group %q", got.Last()["group"])
 	}
 }
 
-// Wrong usage is told in the tool's words, with its exit code, and nothing is
-// fired.
+// Wrong usage has the tool's messages and exit code, and nothing runs.
 func TestUsage(t *testing.T) {
 	const b = "--bootstrap-server h:1 "
 	for _, tt := range []struct {
 		name, generation, args string
 		errs                   string // how stderr begins
-		table                  bool   // and then come the options
+		table                  bool   // followed by the options
 	}{
 		{"nothing", "", "", "This tool is used to verify the consumer performance.\n", true},
 		{"help", "", "--help", "This tool is used to verify the consumer performance.\n", true},
@@ -262,15 +261,15 @@ func TestUsage(t *testing.T) {
 		{"two counts", "", b + "--topic t --messages 5 --num-records 5", "Exactly one of the following arguments is required: [messages], [num-records]\n", true},
 		{"two files", "", b + "--topic t --num-records 5 --consumer.config a --command-config b", `Option "[consumer.config]" can't be used with option "[command-config]"` + "\n", true},
 		{"no such option", "", "--foo", "foo is not a recognized option\n", true},
-		{"not yet", "4.1", b + "--topic t --num-records 5", "num-records is not a recognized option\n", true},
-		{"no more", "4.3", b + "--topic t --num-records 5 --threads 2", "threads is not a recognized option\n", true},
-		{"both", "", "--zookeeper h:1 --topic t --num-records 5", "zookeeper belongs to 2018 and num-records to 4.3: use options of one generation\n", true},
+		{"a newer option", "4.1", b + "--topic t --num-records 5", "num-records is not a recognized option\n", true},
+		{"a removed option", "4.3", b + "--topic t --num-records 5 --threads 2", "threads is not a recognized option\n", true},
+		{"two generations", "", "--zookeeper h:1 --topic t --num-records 5", "zookeeper belongs to 2018 and num-records to 4.3: use options of one generation\n", true},
 		{"no value", "", b + "--topic t --num-records", "Option num-records requires an argument\n", true},
 		{"no number", "", b + "--topic t --messages five", "Cannot parse argument 'five' of option messages\n", false},
 		{"too large", "", b + "--topic t --num-records 5 --fetch-size 3000000000", "Cannot parse argument '3000000000' of option fetch-size\n", false},
 		{"no interval", "", b + "--topic t --num-records 5 --reporting-interval 0", "Reporting interval must be greater than 0.\n", false},
-		{"no time", "", b + "--topic t --num-records 5 --timeout -1", "--timeout -1: must not be negative\n", false},
-		{"no room", "", b + "--topic t --num-records 5 --fetch-size 0", "--fetch-size 0: must hold a record\n", false},
+		{"a negative timeout", "", b + "--topic t --num-records 5 --timeout -1", "--timeout -1: must not be negative\n", false},
+		{"a fetch size of 0", "", b + "--topic t --num-records 5 --fetch-size 0", "--fetch-size 0: must hold a record\n", false},
 		{"no threads", "", "--zookeeper h:1 --topic t --messages 5 --threads 0", "--threads 0: there must be at least one\n", false},
 		{"no date", "", b + "--topic t --num-records 5 --date-format qqq", "Illegal pattern character 'q'\n", false},
 		{"no expression", "", b + "--include [ --num-records 5", "--include: error parsing regexp: missing closing ]: `[`\n", false},
@@ -281,46 +280,46 @@ func TestUsage(t *testing.T) {
 		{"empty brokers", "", "--bootstrap-server= --topic t --num-records 5", "Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value\n", false},
 		{"no broker", "", "--bootstrap-server h:1/x --topic t --num-records 5", "Invalid url in bootstrap.servers: h:1/x\n", false},
 		{"no look-around", "", b + "--include (?<=b)c --num-records 5", "--include: error parsing regexp: invalid named capture: `(?<=b)c` (expressions are RE2's here", false},
-		{"no topic's name", "", b + "--topic cons?x=1 --num-records 5", "Topic name is invalid: 'cons?x=1' contains one or more characters", false},
-		{"no topic's name, 2018", "", "--zookeeper h:1 --topic a/b --messages 5", "Topic name is invalid: 'a/b' contains one or more characters", false},
-		{"no more in 4.2", "4.2", b + "--topic t --num-records 5 --threads 2", "threads is not a recognized option\n", true},
+		{"an invalid topic", "", b + "--topic cons?x=1 --num-records 5", "Topic name is invalid: 'cons?x=1' contains one or more characters", false},
+		{"an invalid topic, 2018", "", "--zookeeper h:1 --topic a/b --messages 5", "Topic name is invalid: 'a/b' contains one or more characters", false},
+		{"a removed option, 4.2", "4.2", b + "--topic t --num-records 5 --threads 2", "threads is not a recognized option\n", true},
 		{"no such generation", "5.0", b + "--topic t --num-records 5", "--generation 5.0: this tool has 2018, 4.1 and 4.3", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := say(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
+			got := runTool(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
 			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--hide-header")
 			if got.Code != 1 || got.Fired != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
+				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
 			}
 		})
 	}
-	if got := say(t, compat.Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
+	if got := runTool(t, compat.Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
 		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
 	}
 }
 
-// Every option is tried above.
-func TestEveryOptionIsTried(t *testing.T) {
+// The tests above use every option.
+func TestEveryOptionIsTested(t *testing.T) {
 	data, err := os.ReadFile("tool_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range known {
 		if !regexp.MustCompile(`--` + regexp.QuoteMeta(o.Name) + `\b`).Match(data) {
-			t.Errorf("--%s is not tried", o.Name)
+			t.Errorf("--%s is not tested", o.Name)
 		}
 	}
 }
 
-// What the 4.3 tool says of options that it has from before.
+// The 4.3 tool's message about deprecated options.
 func TestDeprecated(t *testing.T) {
-	got := say(t, compat.Program{Generation: of43}, strings.Fields("--bootstrap-server h:1 --topic t --messages 12000 --hide-header")...)
+	got := runTool(t, compat.Program{Generation: of43}, strings.Fields("--bootstrap-server h:1 --topic t --messages 12000 --hide-header")...)
 	if want := "Warning: --messages is deprecated. Use --num-records instead.\n2018"; !strings.HasPrefix(got.Out, want) {
 		t.Errorf("stdout %q", got.Out)
 	}
 }
 
-// Ends that are no ends of runs, and interruptions.
+// Runs that fail or are interrupted.
 func TestExit(t *testing.T) {
 	args := strings.Fields("--bootstrap-server h:1 --topic t --num-records 5")
 	stopped, cancel := context.WithCancel(t.Context())
@@ -335,12 +334,12 @@ func TestExit(t *testing.T) {
 		rows   int
 	}{
 		{"refused", false, t.Context(), nil, errors.New("connection refused"), 0, 0},
-		{"refused, as the tool was", true, t.Context(), nil, errors.New("connection refused"), 0, 0},
-		{"interrupted before anything", false, stopped, nil, context.Canceled, 130, 0},
+		{"refused, strict", true, t.Context(), nil, errors.New("connection refused"), 0, 0},
+		{"interrupted before the run", false, stopped, nil, context.Canceled, 130, 0},
 		{"interrupted", false, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 1},
-		{"interrupted, as the tool was", true, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 0},
+		{"interrupted, strict", true, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 0},
 		{"the generator was at its limit", false, t.Context(), &report.Document{Stopped: load.ByEvents}, nil, 3, 1},
-		{"the generator, as the tool has it", true, t.Context(), &report.Document{Stopped: load.ByEvents}, nil, 0, 1},
+		{"the generator was at its limit, strict", true, t.Context(), &report.Document{Stopped: load.ByEvents}, nil, 0, 1},
 		{"the brokers went away", true, t.Context(), &report.Document{Stopped: load.ByTarget}, nil, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -354,9 +353,9 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// Metrics are in the order of their names, and their values under each other.
+// Metrics are sorted by name, and their values are aligned.
 func TestMetrics(t *testing.T) {
-	got := say(t, compat.Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --print-metrics --hide-header")...)
+	got := runTool(t, compat.Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --print-metrics --hide-header")...)
 	_, table, ok := strings.Cut(got.Out, "\n\n")
 	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 	if !ok || len(lines) < 8 {
@@ -383,10 +382,10 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A topic that never was: nothing was consumed in the time of --timeout, which is
-// said with a row of zeros.
+// A topic that does not exist: nothing is consumed within --timeout, and there is a
+// row of zeros.
 func TestAbsentTopic(t *testing.T) {
-	tool, share := then()
+	tool, share := toolsAtBegan()
 	doc := &report.Document{
 		StartedAt: began.Add(2 * time.Second), Stopped: load.ByEnd, Trust: measure.Trust{OK: true}, Totals: report.Totals{Missing: 5},
 		Facts: map[string]any{"absent": true}, Checks: []report.Check{{Name: "count", Text: "5 events missing from the number asked for"}},

@@ -14,8 +14,8 @@ import (
 	"carronade/internal/compat/kafkaprops"
 )
 
-// known are the options of 4.2 and later. Until then there were only
-// positional arguments, of which six are these by another way.
+// known are the options of 4.2 and later. Earlier tools had only six positional
+// arguments, which correspond to some of them.
 var known = []jopt.Option{
 	{Name: "bootstrap-server", Word: "bootstrap-server", Help: "REQUIRED: The brokers, HOST1:PORT1,HOST2:PORT2."},
 	{Name: "topic", Word: "topic-name", Help: "REQUIRED: The topic to use."},
@@ -34,10 +34,10 @@ var known = []jopt.Option{
 // positional are the options that positional arguments stand for, in order.
 var positional = []string{"bootstrap-server", "topic", "num-records", "producer-acks", "record-size", "command-config"}
 
-// longestKey is how long a key may be: keys are decimal numbers.
+// longestKey is the maximum length of a key; keys are decimal numbers.
 const longestKey = 15
 
-// settings are what a command line says.
+// settings are the values of a command line.
 type settings struct {
 	brokers, topic, acks string
 	count, size          int64
@@ -48,8 +48,8 @@ type settings struct {
 	props                *kafkaprops.Props
 }
 
-// named reports whether a command line has named arguments: one of those that
-// are required must be there.
+// named reports whether a command line has named arguments, that is, one of the
+// required ones.
 func named(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
 		name, _, _ := strings.Cut(arg, "=")
@@ -57,7 +57,7 @@ func named(args []string) bool {
 	})
 }
 
-// fromPositional says positional arguments as named ones.
+// fromPositional converts positional arguments to named ones.
 func fromPositional(args []string) []string {
 	var out []string
 	for i, arg := range args {
@@ -68,15 +68,15 @@ func fromPositional(args []string) []string {
 	return out
 }
 
-// checkEarly says what is wrong of positional arguments in the words of the tools
-// that took no others: those of a JVM that ends.
+// checkEarly checks positional arguments with the messages of the tools that took
+// no others: those of a JVM that exits.
 func checkEarly(generation string, args []string) error {
 	thrown := func(class, format string, a ...any) error {
 		text := fmt.Sprintf(format, a...)
 		if generation == "2018" {
 			text = `Exception in thread "main" java.lang.` + class + ": " + text
 		}
-		return errors.New(text) // 4.1 said the text, and then the stack
+		return errors.New(text) // 4.1 printed the text, then the stack
 	}
 	var n [2]int64
 	for i, text := range []string{args[2], args[4]} {
@@ -92,13 +92,13 @@ func checkEarly(generation string, args []string) error {
 		return thrown("NegativeArraySizeException", "%d", n[0])
 	case n[1] < 0:
 		return thrown("NegativeArraySizeException", "%d", n[1])
-	case n[0] == 0: // the tool found out when it was over
+	case n[0] == 0: // the tool failed at the end
 		return thrown("ArrayIndexOutOfBoundsException", "Index 0 out of bounds for length 0: there are no messages to measure")
 	}
 	return nil
 }
 
-// check says what is wrong, in the tool's words.
+// check checks the options, with the tool's messages.
 func check(v *jopt.Values) error {
 	if err := v.Missing(positional[:5]...); err != nil {
 		return err
@@ -125,15 +125,15 @@ func check(v *jopt.Values) error {
 	}
 	acks, err := v.Text("producer-acks")
 	if err == nil && acks != "1" && acks != "all" {
-		err = errors.New("Invalid value for --producer-acks. Latency testing requires synchronous acknowledgement. Please use '1' or 'all'.") //nolint:revive // the tool's words
+		err = errors.New("Invalid value for --producer-acks. Latency testing requires synchronous acknowledgement. Please use '1' or 'all'.") //nolint:revive // the tool's message
 	}
 	return err
 }
 
-// errParse is an error that is told without the options.
+// errParse is an error that is printed without the options.
 type errParse struct{ error }
 
-// read takes the options' values, which are checked.
+// read reads the options' values after check.
 func read(v *jopt.Values) (*settings, error) {
 	var s settings
 	var file string
@@ -159,7 +159,7 @@ func read(v *jopt.Values) (*settings, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(s.topic) == "" {
-		return nil, fmt.Errorf("The given topic name '%s' cannot be represented in a request.", s.topic) //nolint:revive // the client's words
+		return nil, fmt.Errorf("The given topic name '%s' cannot be represented in a request.", s.topic) //nolint:revive // the client's message
 	}
 	if err := kafkaprops.CheckTopic(s.topic); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func read(v *jopt.Values) (*settings, error) {
 	return &s, err
 }
 
-// warn says what is taken otherwise than the tool does.
+// warn names the arguments with another meaning than in the tool.
 func (s *settings) warn(w io.Writer, rest []string) {
 	for _, arg := range rest {
 		fmt.Fprint(w, kafkaprops.Stray(arg))
@@ -190,8 +190,8 @@ func (s *settings) warn(w io.Writer, rest []string) {
 	}
 }
 
-// workload says it in carronade's words: one caller, whose event has come back
-// before the next is fired.
+// workload translates the settings to a workload: one caller, whose event comes
+// back before it sends the next.
 func (s *settings) workload() *compat.Draft {
 	const tool = "kafka-e2e-latency"
 	var d compat.Draft
@@ -225,7 +225,7 @@ func (s *settings) workload() *compat.Draft {
 	return &d
 }
 
-// double is a number as Java writes it.
+// double formats a number as Java does.
 func double(x float64) string {
 	text := strconv.FormatFloat(x, 'f', -1, 64)
 	if !strings.Contains(text, ".") {

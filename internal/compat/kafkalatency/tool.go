@@ -1,10 +1,8 @@
 // Package kafkalatency is the command line of kafka-e2e-latency: one message at
-// a time, from before it is sent until it has come back. It answers for
-// arguments, lines and words; runs and numbers are those of a workload like any
-// other.
-//
-// Its invariant: the mean and the percentiles are the report's; with --strict
-// they are computed of the same times as the tool computed them.
+// a time, from before it is sent until it has come back. It is responsible for
+// arguments, lines and messages. Its runs are ordinary workloads.
+// Its invariant: the mean and the percentiles are the report's; with --strict they
+// are computed from the same times in the tool's way.
 package kafkalatency
 
 import (
@@ -43,7 +41,7 @@ or altered messages exits with 1. See docs/coming-from/kafka-consumer-tools.md.
 
 const deprecated = "WARNING: Positional argument usage is deprecated and will be removed in Apache Kafka 5.0. Please use named arguments instead: --bootstrap-server, --topic, --num-records, --producer-acks, --record-size, --command-config"
 
-// version is that of the tool stood in for.
+// version is the version of the replaced tool.
 const version = "4.3.1"
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
@@ -53,7 +51,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	default:
 		return 1, fmt.Errorf("--generation %s: this tool has 2018, 4.1 and 4.3 (4.2 is the same)", p.Generation)
 	}
-	early := generation == "2018" || generation == "4.1" // arguments by their place alone
+	early := generation == "2018" || generation == "4.1" // positional arguments only
 	usage := func(text string) (int, error) {
 		fmt.Fprintf(p.Err, "%s\n%s\n%s%s", text, jopt.Usage(known), compat.CommonHelp, differs)
 		return 1, nil
@@ -108,20 +106,20 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	d, err := p.Fire(ctx, &s.workload().Document, compat.Observer{Found: l.found, Met: l.met})
 	if err != nil {
 		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil //nolint:nilerr // that is the outcome
+			return report.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
 		}
-		return 0, err // ours is the exit code
+		return 0, err // carronade sets the exit code
 	}
 	compat.Complaint(p.Err, d)
 	if d.Stopped == load.Interrupted && p.Strict {
-		return report.ExitInterrupted, nil // it was gone, and had said nothing
+		return report.ExitInterrupted, nil // the tool printed nothing
 	}
 	l.end(d)
 	return exit(d, p.Strict), nil
 }
 
-// exit is the exit code of a run. The tool ended with 1 at the first message
-// that did not come back as it was.
+// exit is the exit code of a run. The tool exited with 1 at the first message that
+// did not come back unchanged.
 func exit(d *report.Document, strict bool) int {
 	code := d.ExitCode()
 	if !strict || code == report.ExitInterrupted {
@@ -133,7 +131,7 @@ func exit(d *report.Document, strict bool) int {
 	return 0
 }
 
-// lines print what a run shows.
+// lines prints a run's lines.
 type lines struct {
 	s      *settings
 	w      io.Writer
@@ -144,7 +142,7 @@ type lines struct {
 	ms    []int32 // of each message, for --strict
 }
 
-// found says that the topic was made, where it was.
+// found prints that the topic was created, if it was.
 func (l *lines) found(facts map[string]any) {
 	topic, _ := facts["topic"].(map[string]any)
 	if _, made := topic["created_by"]; made {
@@ -152,7 +150,7 @@ func (l *lines) found(facts map[string]any) {
 	}
 }
 
-// met takes the time of a message, and shows every thousandth.
+// roundTrip records the time of a message and prints every thousandth.
 func (l *lines) met(d time.Duration) {
 	if l.n%1000 == 0 {
 		fmt.Fprintf(l.w, "%d\t%s\n", l.n, double(float64(d)/1e3/1e3))
@@ -178,7 +176,7 @@ func (l *lines) end(d *report.Document) {
 	fmt.Fprintf(l.w, "Avg latency: %.4f ms\nPercentiles: 50th = %d, 99th = %d, 99.9th = %d\n", mean, p50, p99, p999)
 }
 
-// rounded is a percentile in whole milliseconds.
+// rounded is a percentile rounded to milliseconds.
 func rounded(s *measure.Summary, p float64) int {
 	for _, v := range s.Percentiles {
 		if v.P == p {

@@ -17,9 +17,9 @@ import (
 	"carronade/measure"
 )
 
-// tripped is a run that never was: 1,500 messages, of which 15 took 2.6 ms and
-// the others 0.75 ms, on a topic that was made for it.
-func tripped(observer compat.Observer) *report.Document {
+// madeUp reports a made-up run: 1,500 messages, of which 15 took 2.6 ms and the
+// others 0.75 ms, on a topic created for it.
+func madeUp(observer compat.Observer) *report.Document {
 	observer.Found(map[string]any{"topic": map[string]any{"created_by": "carronade"}})
 	h := measure.NewHistogram()
 	for i := range 1500 {
@@ -36,20 +36,20 @@ func tripped(observer compat.Observer) *report.Document {
 	return d
 }
 
-func say(t *testing.T, p compat.Program, args ...string) compattest.Said {
+func runTool(t *testing.T, p compat.Program, args ...string) compattest.Result {
 	t.Helper()
 	p.Args = args
 	s := compattest.Main(t.Context(), t, &Tool, p, func(_ *workload.Document, observer compat.Observer) (*report.Document, error) {
-		return tripped(observer), nil
+		return madeUp(observer), nil
 	})
-	if s.Err != nil { // ours to print
+	if s.Err != nil { // carronade prints it
 		s.Errs += s.Err.Error()
 	}
 	return s
 }
 
 func TestLines(t *testing.T) {
-	const made = "Topic \"t\" does not exist. Will create topic with 1 partition(s) and replication factor = 1\n0\t0.75\n1000\t0.75\n"
+	const created = "Topic \"t\" does not exist. Will create topic with 1 partition(s) and replication factor = 1\n0\t0.75\n1000\t0.75\n"
 	for _, tt := range []struct {
 		name       string
 		strict     bool
@@ -57,13 +57,13 @@ func TestLines(t *testing.T) {
 		args       string
 		out        string
 	}{
-		{"by place", false, "", "h:1 t 1500 1 20", made + "Avg latency: 0.7685 ms\nPercentiles: 50th = 1, 99th = 1, 99.9th = 3\n"},
-		{"by place, cut off", true, "", "h:1 t 1500 1 20", made + "Avg latency: 0.7685 ms\nPercentiles: 50th = 0, 99th = 2, 99.9th = 2\n"},
-		{"by place, 4.3", false, "4.3", "h:1 t 1500 1 20", deprecated + "\n" + made + "Avg latency: 0.7685 ms\nPercentiles: 50th = 1, 99th = 1, 99.9th = 3\n"},
-		{"by name", false, "", "--bootstrap-server h:1 --topic t --num-records 1500 --producer-acks all --record-size 20", made + "Avg latency: 0.7685 ms\nPercentiles: 50th = 1, 99th = 1, 99.9th = 3\n"},
+		{"by place", false, "", "h:1 t 1500 1 20", created + "Avg latency: 0.7685 ms\nPercentiles: 50th = 1, 99th = 1, 99.9th = 3\n"},
+		{"by place, cut off", true, "", "h:1 t 1500 1 20", created + "Avg latency: 0.7685 ms\nPercentiles: 50th = 0, 99th = 2, 99.9th = 2\n"},
+		{"by place, 4.3", false, "4.3", "h:1 t 1500 1 20", deprecated + "\n" + created + "Avg latency: 0.7685 ms\nPercentiles: 50th = 1, 99th = 1, 99.9th = 3\n"},
+		{"by name", false, "", "--bootstrap-server h:1 --topic t --num-records 1500 --producer-acks all --record-size 20", created + "Avg latency: 0.7685 ms\nPercentiles: 50th = 1, 99th = 1, 99.9th = 3\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := say(t, compat.Program{Strict: tt.strict, Generation: tt.generation}, strings.Fields(tt.args)...)
+			got := runTool(t, compat.Program{Strict: tt.strict, Generation: tt.generation}, strings.Fields(tt.args)...)
 			if got.Out != tt.out || got.Code != 0 || got.Errs != "" {
 				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, tt.out)
 			}
@@ -80,7 +80,7 @@ func TestDouble(t *testing.T) {
 	}
 }
 
-// The arguments are said in carronade's words.
+// Arguments become a workload's settings.
 func TestWorkload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.properties")
 	if err := os.WriteFile(file, []byte("linger.ms=5\nmax.poll.records=1\n"), 0o600); err != nil {
@@ -102,14 +102,14 @@ func TestWorkload(t *testing.T) {
 		{"keys", named + "--record-key-size 4", map[string]string{"key": "uniform(10000)", "partitioner": "murmur2"}, ``},
 		{"long keys", named + "--record-key-size 40", map[string]string{"key": "uniform(1000000000000000)"}, `warning: --record-key-size 40: keys have 15 bytes, .*\n`},
 		{"headers", named + "--num-headers 2 --record-header-key-size 3 --record-header-size 2", map[string]string{"header": "AAA=AA BBB=BB"}, ``},
-		{"headers of nothing", named + "--num-headers 1", map[string]string{"header": "A="}, `warning: --record-header-key-size 0: .*\n`},
-		{"headers of null", named + "--num-headers 1 --record-header-key-size 1 --record-header-size -1", map[string]string{"header": "A="}, `warning: --record-header-size -1: .*\n`},
-		{"more than there are", named + "more", map[string]string{"count": "5"}, `warning: unknown option more is ignored\n`},
-		{"a secret that is no option", named + "ssl.key.password=hunter2=", nil, `warning: unknown option ssl\.key\.password is ignored\n`},
-		{"brokers as Java takes them", "PLAINTEXT://a:1,SSL://b:2 t 5 1 20", map[string]string{"target": "kafka://a:1,b:2/t"}, ``},
+		{"empty headers", named + "--num-headers 1", map[string]string{"header": "A="}, `warning: --record-header-key-size 0: .*\n`},
+		{"null headers", named + "--num-headers 1 --record-header-key-size 1 --record-header-size -1", map[string]string{"header": "A="}, `warning: --record-header-size -1: .*\n`},
+		{"a surplus argument", named + "more", map[string]string{"count": "5"}, `warning: unknown option more is ignored\n`},
+		{"a secret in a surplus argument", named + "ssl.key.password=hunter2=", nil, `warning: unknown option ssl\.key\.password is ignored\n`},
+		{"brokers in Java's form", "PLAINTEXT://a:1,SSL://b:2 t 5 1 20", map[string]string{"target": "kafka://a:1,b:2/t"}, ``},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := say(t, compat.Program{}, strings.Fields(tt.args)...)
+			got := runTool(t, compat.Program{}, strings.Fields(tt.args)...)
 			for name, want := range tt.want {
 				if got.Last()[name] != want {
 					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
@@ -122,12 +122,12 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
-// Wrong usage is told in the tool's words, with its exit code.
+// Wrong usage has the tool's messages and exit code.
 func TestUsage(t *testing.T) {
 	const named = "--bootstrap-server a:1 --topic t --num-records 5 --producer-acks 1 --record-size 20 "
 	for _, tt := range []struct {
 		name, generation, args, errs string
-		table                        bool // and then come the options
+		table                        bool // followed by the options
 	}{
 		{"nothing", "", "", about + "\n", true},
 		{"help", "", "--help", about + "\n", true},
@@ -146,7 +146,7 @@ func TestUsage(t *testing.T) {
 		{"acks, 4.1", "4.1", "a:1 t 5 0 10", "Latency testing requires synchronous acknowledgement. Please use 1 or all\n", false},
 		{"no number, 4.1", "4.1", "a:1 t five 0 10", `For input string: "five"` + "\n", false},
 		{"no number, 2018", "2018", "a:1 t 5 1 3000000000", `Exception in thread "main" java.lang.NumberFormatException: For input string: "3000000000"` + "\n", false},
-		{"fewer than none, 4.1", "4.1", "a:1 t -5 1 10", "-5\n", false},
+		{"a negative number, 4.1", "4.1", "a:1 t -5 1 10", "-5\n", false},
 		{"no size, 2018", "2018", "a:1 t 5 1 -1", `Exception in thread "main" java.lang.NegativeArraySizeException: -1` + "\n", false},
 		{"no messages, 4.1", "4.1", "a:1 t 0 1 10", "Index 0 out of bounds for length 0: there are no messages to measure\n", false},
 		{"no topic", "", "a:1 t?x=1 5 1 20", "Topic name is invalid: 't?x=1' contains", false},
@@ -157,37 +157,37 @@ func TestUsage(t *testing.T) {
 		{"no such generation", "5", named, "--generation 5: this tool has 2018, 4.1 and 4.3", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := say(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
+			got := runTool(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
 			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--num-headers")
 			if got.Code != 1 || got.Fired != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, fired %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
+				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
 			}
 		})
 	}
-	if got := say(t, compat.Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
+	if got := runTool(t, compat.Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
 		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
 	}
 }
 
-// Every generation fires what its arguments say; 4.2 is 4.3.
+// Every generation runs the workload of its arguments; 4.2 is 4.3.
 func TestGenerations(t *testing.T) {
 	for generation, out := range map[string]string{"": "", "2018": "", "4.1": "", "4.2": deprecated, "4.3": deprecated} {
-		got := say(t, compat.Program{Generation: generation}, strings.Fields("a:1 t 5 all 20")...)
+		got := runTool(t, compat.Program{Generation: generation}, strings.Fields("a:1 t 5 all 20")...)
 		if got.Last()["acks"] != "all" || got.Last()["count"] != "5" || strings.HasPrefix(got.Out, "WARNING") != (out != "") || !strings.HasPrefix(got.Out, out) {
-			t.Errorf("%q: exit %d, fired %v, stdout %q, stderr %q", generation, got.Code, got.Fired, got.Out, got.Errs)
+			t.Errorf("%q: exit %d, workloads %v, stdout %q, stderr %q", generation, got.Code, got.Fired, got.Out, got.Errs)
 		}
 	}
 }
 
-// Every option is tried above.
-func TestEveryOptionIsTried(t *testing.T) {
+// The tests above use every option.
+func TestEveryOptionIsTested(t *testing.T) {
 	data, err := os.ReadFile("tool_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range known {
 		if !regexp.MustCompile(`--` + regexp.QuoteMeta(o.Name) + `\b`).Match(data) {
-			t.Errorf("--%s is not tried", o.Name)
+			t.Errorf("--%s is not tested", o.Name)
 		}
 	}
 }
@@ -208,11 +208,11 @@ func TestExit(t *testing.T) {
 	}{
 		{"refused", false, nil, errors.New("connection refused"), 0, ""},
 		{"interrupted", false, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
-		{"interrupted, as the tool was", true, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
+		{"interrupted, strict", true, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
 		{"lost", false, lost, nil, 1, "broker: too large (2 records)\nwarning: verify: 1 event was lost\n"},
-		{"lost, as the tool has it", true, lost, nil, 1, "broker: too large (2 records)\nwarning: verify: 1 event was lost\n"},
+		{"lost, strict", true, lost, nil, 1, "broker: too large (2 records)\nwarning: verify: 1 event was lost\n"},
 		{"the generator was at its limit", false, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 3, "warning: not to be trusted: pauses\n"},
-		{"the generator, as the tool has it", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "warning: not to be trusted: pauses\n"},
+		{"the generator was at its limit, strict", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "warning: not to be trusted: pauses\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := compattest.Main(t.Context(), t, &Tool, compat.Program{Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict}, func(*workload.Document, compat.Observer) (*report.Document, error) {

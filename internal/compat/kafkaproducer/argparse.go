@@ -11,26 +11,26 @@ import (
 	"carronade/internal/workload"
 )
 
-// This file takes arguments apart as argparse4j does, which Kafka's tool uses:
-// long flags and their unambiguous beginnings, --name value and --name=value,
-// and a list that goes on until the next flag.
+// This file parses arguments as argparse4j does, which Kafka's tool uses: long
+// flags and their unambiguous prefixes, --name value and --name=value, and a list
+// that ends at the next flag.
 
-// A valueKind is what a flag takes.
+// A valueKind is the kind of value that a flag takes.
 type valueKind uint8
 
 const (
 	text     valueKind = iota
-	long               // a whole number
-	small              // one of 32 bits
+	long               // a 64-bit integer
+	small              // a 32-bit integer
 	fraction           // a number
-	yes                // nothing
+	yes                // no value
 	list               // one or more texts
 )
 
-// java is how Kafka's tool calls the kinds that may not fit.
+// java are the names in Kafka's tool of the kinds whose conversion may fail.
 var java = map[valueKind]string{long: "Long", small: "Integer", fraction: "Double"}
 
-// A usageError is what the tool says about a command line.
+// A usageError is the tool's message about a wrong command line.
 type usageError struct {
 	text string
 	near string // a flag that may have been meant
@@ -42,11 +42,11 @@ func usage(format string, args ...any) *usageError {
 	return &usageError{text: fmt.Sprintf(format, args...)}
 }
 
-// repeated is what parse calls the flags that were given more than once.
+// repeated is parse's key for the flags that were given more than once.
 const repeated = "repeated"
 
-// parse takes arguments apart. Given has a flag's last values, by its name, and
-// the names of those that had others before.
+// parse parses arguments. Given contains each flag's last values, by name, and the
+// names of the repeated flags.
 func parse(flags []flag, args []string) (given map[string][]string, err *usageError) {
 	given = make(map[string][]string)
 	for i := 0; i < len(args); i++ {
@@ -96,8 +96,8 @@ func parse(flags []flag, args []string) (given map[string][]string, err *usageEr
 	return given, nil
 }
 
-// shown is what of arguments may be shown: names without their values, which
-// may be secrets.
+// shown is the arguments as they may be shown: names without values, which may be
+// secrets.
 func shown(args []string) string {
 	var mask secret.Mask
 	words := mask.Args(args)
@@ -109,7 +109,7 @@ func shown(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// isFlag tells a flag from a value: a negative number is a value.
+// isFlag reports whether an argument is a flag; a negative number is a value.
 func isFlag(arg string) bool {
 	if len(arg) < 2 || arg[0] != '-' {
 		return false
@@ -118,7 +118,7 @@ func isFlag(arg string) bool {
 	return err != nil
 }
 
-// find returns the flag of a name or of its beginning.
+// find returns the flag with this name or with a name that begins so.
 func find(flags []flag, name string) (*flag, *usageError) {
 	var found []string
 	at := -1
@@ -146,7 +146,7 @@ func find(flags []flag, name string) (*flag, *usageError) {
 	return nil, usage("ambiguous option: %s could match %s", name, strings.Join(found, ", "))
 }
 
-// convert checks that values are of a flag's kind.
+// convert checks that values have a flag's kind.
 func convert(f *flag, values []string) *usageError {
 	for _, v := range values {
 		var err error
@@ -168,7 +168,7 @@ func convert(f *flag, values []string) *usageError {
 	return nil
 }
 
-// missing is the error about what is required and not given.
+// missing is the error about a required flag that is not given.
 func missing(flags []flag, given map[string][]string) *usageError {
 	for _, name := range []string{"--throughput", "--num-records", "--topic"} { // in the tool's order
 		if _, ok := given[name]; !ok {

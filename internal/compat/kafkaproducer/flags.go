@@ -13,7 +13,7 @@ const (
 
 var generations = map[string]generation{"2018": of2018, "4.1": of41, "4.2": of43, "4.3": of43}
 
-// program is what the tool calls itself.
+// program is the tool's name in its messages.
 func (g generation) program() string {
 	if g == of43 {
 		return "kafka-producer-perf-test"
@@ -21,7 +21,7 @@ func (g generation) program() string {
 	return "producer-performance"
 }
 
-// profile is the client whose defaults it had.
+// profile is the client whose defaults the tool had.
 func (g generation) profile() string {
 	if g == of2018 {
 		return "java1"
@@ -29,19 +29,19 @@ func (g generation) profile() string {
 	return "java"
 }
 
-// A flag is one of the tool's.
+// A flag is one of the tool's flags.
 type flag struct {
 	name, meta string
 	kind       valueKind
 	since      generation
 	required   bool
-	oneOf      bool // one of those that say what records are made of
+	oneOf      bool // one of the flags that select the payload
 	help       string
 }
 
 const pairs = "PROP-NAME=PROP-VALUE"
 
-// table is every flag, in the order of the tool's usage.
+// table contains every flag, in the order of the tool's usage.
 var table = []flag{
 	{name: "--help", kind: yes, help: "this text"},
 	{name: "--bootstrap-server", meta: "BOOTSTRAP-SERVER", since: of43, help: "brokers to ask first: host:port, separated by commas"},
@@ -53,7 +53,7 @@ var table = []flag{
 	{name: "--command-property", meta: pairs, kind: list, since: of43, help: "the same"},
 	{name: "--producer.config", meta: "CONFIG-FILE", help: "a file of such properties"},
 	{name: "--command-config", meta: "CONFIG-FILE", since: of43, help: "the same"},
-	{name: "--print-metrics", kind: yes, help: "print client metrics (those that were measured) after the summary"},
+	{name: "--print-metrics", kind: yes, help: "print client metrics (only measured ones) after the summary"},
 	{name: "--transactional-id", meta: "TRANSACTIONAL-ID", help: "produce in transactions of this id"},
 	{name: "--transaction-duration-ms", meta: "TRANSACTION-DURATION", kind: long, help: "length of a transaction (3000; 2018: no transactions without it)"},
 	{name: "--warmup-records", meta: "WARMUP-RECORDS", kind: long, since: of43, help: "number of first records that a second summary leaves out (0)"},
@@ -63,7 +63,7 @@ var table = []flag{
 	{name: "--payload-monotonic", kind: yes, since: of41, oneOf: true, help: "records are the numbers 0, 1, 2 ..."},
 }
 
-// flags are those of a generation.
+// flags are the flags of a generation.
 func (g generation) flags() []flag {
 	out := slices.DeleteFunc(slices.Clone(table), func(f flag) bool { return f.since > g })
 	if g == of2018 {

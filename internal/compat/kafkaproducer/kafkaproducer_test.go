@@ -20,10 +20,10 @@ import (
 	"carronade/measure"
 )
 
-// fired is what the tool did with a command line, against a run that never was:
-// five seconds of 10,000 records of 100 bytes, a tenth of them slower, and a sixth
-// second that the end cut short, in which one failed.
-func fired(t *testing.T, p compat.Program) compattest.Said {
+// runTool runs the tool on made-up data: five seconds of 10,000 records of 100
+// bytes, a tenth of them slower, and a sixth second that is cut short, in which one
+// record failed.
+func runTool(t *testing.T, p compat.Program) compattest.Result {
 	t.Helper()
 	return compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		warmed := slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "warmup" })
@@ -59,8 +59,7 @@ func fired(t *testing.T, p compat.Program) compattest.Said {
 	})
 }
 
-// grammar is the lines of each generation, by their format alone: Java's %d,
-// %.1f, %.2f and %f.
+// grammar is the format of each generation's lines: Java's %d, %.1f, %.2f and %f.
 var grammar = map[string]*regexp.Regexp{
 	"2018": regexp.MustCompile(`\A((\d+ records sent, \d+\.\d records/sec \(\d+\.\d\d MB/sec\), \d+\.\d ms avg latency, \d+\.\d max latency\.\n)*` +
 		`\d+ records sent, \d+\.\d{6}` + rest + `)\z`),
@@ -74,7 +73,7 @@ const (
 	rest   = ` records/sec \(\d+\.\d\d MB/sec\), (\d+\.\d\d|NaN) ms avg latency, \d+\.\d\d ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.\n`
 )
 
-// The lines that others printed are of the grammar, each of its generation.
+// Lines printed by the tools match the grammar of their generation.
 func TestGrammar(t *testing.T) {
 	const (
 		summary = "10000 records sent, 9680.542110 records/sec (18.46 MB/sec), 27.31 ms avg latency, 247.00 ms max latency, 2 ms 50th, 92 ms 95th, 108 ms 99th, 112 ms 99.9th.\n"
@@ -111,8 +110,8 @@ func TestLines(t *testing.T) {
 	for _, tt := range []struct {
 		name, args string
 		strict     bool
-		generation string // whose lines they are
-		want       string // of what is printed
+		generation string // of the lines
+		want       string // a part of the output
 		code       int
 	}{
 		{"4.3", always + servers + "--throughput -1", false, "4.3", "10000 records sent, 2000.0 records/sec (0.19 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\n" +
@@ -123,21 +122,21 @@ func TestLines(t *testing.T) {
 			"Warmup first 2000 records. Steady state results will print after the complete test summary.\n" +
 				"2000 records sent, 400.0 records/sec (0.04 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\nIn steady state.\n10000 records sent, 2000.0", 1,
 		},
-		{"its sums", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "14000 records sent, 1272.727273 records/sec (0.12 MB/sec)", 1},
-		{"its steady sums", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "12000 steady state records sent, 2000.000000 records/sec (0.19 MB/sec)", 1},
+		{"the summary", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "14000 records sent, 1272.727273 records/sec (0.12 MB/sec)", 1},
+		{"the steady summary", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "12000 steady state records sent, 2000.000000 records/sec (0.19 MB/sec)", 1},
 		{"4.1", "--generation 4.1 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "4.1", "12000 records sent, 2000.0 records/sec", 1},
-		{"2018, told by its flags", always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
-		{"2018, told", "--generation 2018 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
-		{"its form alone, whatever failed", always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12000 records sent, 2000.000000 records/sec", 0},
+		{"2018, by its flags", always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, by --generation", "--generation 2018 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, strict, with a failure", always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12000 records sent, 2000.000000 records/sec", 0},
 		{"4.2 is 4.3", "--generation 4.2 " + always + servers + "--throughput -1", false, "4.3", "12000 records sent, 2000.000000 records/sec", 1},
-		{"2018, where what failed was sent", "--generation 2018 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
+		{"2018, strict, failed records count as sent", "--generation 2018 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args, o, err := compat.Split(strings.Fields(tt.args))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := fired(t, compat.Program{Args: args, Strict: tt.strict, Generation: o.Generation})
+			s := runTool(t, compat.Program{Args: args, Strict: tt.strict, Generation: o.Generation})
 			if !grammar[tt.generation].MatchString(s.Out) || !strings.Contains(s.Out, tt.want) {
 				t.Errorf("want lines of %s with\n%s\ngot\n%s", tt.generation, tt.want, s.Out)
 			}
@@ -148,7 +147,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Every flag of every generation comes to something: a setting, or words.
+// Every flag of every generation leads to a setting or a message.
 func TestFlags(t *testing.T) {
 	dir := t.TempDir()
 	file, records, none := filepath.Join(dir, "client.properties"), filepath.Join(dir, "records"), filepath.Join(dir, "none")
@@ -158,11 +157,11 @@ func TestFlags(t *testing.T) {
 		}
 	}
 	const rate = "--throughput -1 "
-	tried := map[string]bool{}
+	tested := map[string]bool{}
 	for _, tt := range []struct {
 		name, args string
 		want       map[string]string // settings; "" is absent
-		says       string            // on either stream
+		text       string            // in stdout or stderr
 		refused    bool
 	}{
 		{"--bootstrap-server", always + rate + "--bootstrap-server PLAINTEXT://a:1,b:2", map[string]string{"target": "kafka://a:1,b:2/t", "profile": "java", "client-property": "client.id=perf-producer-client", "create-topic": "auto"}, "", false},
@@ -211,80 +210,80 @@ func TestFlags(t *testing.T) {
 		{"--help", "--help", nil, "docs/coming-from/kafka-tools.md", true},
 		{"--help", "-h", nil, "--report-json FILE", true},
 	} {
-		tried[tt.name] = true
+		tested[tt.name] = true
 		t.Run(tt.name, func(t *testing.T) {
 			args, o, err := compat.Split(strings.Fields(tt.args))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := fired(t, compat.Program{Args: args, Generation: o.Generation})
+			s := runTool(t, compat.Program{Args: args, Generation: o.Generation})
 			if (s.Fired == nil) != tt.refused || s.Err != nil {
-				t.Fatalf("fired: %v, want %v (%v)\n%s%s", s.Fired != nil, !tt.refused, s.Err, s.Out, s.Errs)
+				t.Fatalf("ran: %v, want %v (%v)\n%s%s", s.Fired != nil, !tt.refused, s.Err, s.Out, s.Errs)
 			}
 			for name, want := range tt.want {
 				if got := s.Last()[name]; got != want {
 					t.Errorf("%s is %q, want %q", name, got, want)
 				}
 			}
-			if !strings.Contains(strings.Join(strings.Fields(s.Out+s.Errs), " "), strings.Join(strings.Fields(tt.says), " ")) {
-				t.Errorf("it does not say %q:\n%s%s", tt.says, s.Out, s.Errs)
+			if !strings.Contains(strings.Join(strings.Fields(s.Out+s.Errs), " "), strings.Join(strings.Fields(tt.text), " ")) {
+				t.Errorf("the output lacks %q:\n%s%s", tt.text, s.Out, s.Errs)
 			}
 		})
 	}
 	for _, f := range table {
-		if !tried[f.name] {
-			t.Errorf("%s was not tried", f.name)
+		if !tested[f.name] {
+			t.Errorf("%s is not tested", f.name)
 		}
 	}
 }
 
-// With --strict the payload of 2018 is one for all, where it is 2018 for certain,
-// and a value with = refused.
+// With --strict and --generation 2018 all records have one payload. With --strict
+// a value with = is refused.
 func TestStrict(t *testing.T) {
 	args := strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1")
 	for generation, want := range map[string]string{"2018": "letters(1)", "": "letters", "4.1": "letters"} {
-		if got := fired(t, compat.Program{Args: args, Strict: true, Generation: generation}).Last()["payload"]; got != want {
+		if got := runTool(t, compat.Program{Args: args, Strict: true, Generation: generation}).Last()["payload"]; got != want {
 			t.Errorf("%q: payload is %q, want %q", generation, got, want)
 		}
 	}
 	args = strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1 sasl.jaas.config=hunter2=x")
-	if s := fired(t, compat.Program{Args: args}); s.Fired == nil {
+	if s := runTool(t, compat.Program{Args: args}); s.Fired == nil {
 		t.Errorf("refused: %s", s.Errs)
 	}
-	if s := fired(t, compat.Program{Args: args, Strict: true}); s.Fired != nil || s.Code != 1 || !strings.Contains(s.Errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.Errs, "hunter2") {
+	if s := runTool(t, compat.Program{Args: args, Strict: true}); s.Fired != nil || s.Code != 1 || !strings.Contains(s.Errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.Errs, "hunter2") {
 		t.Errorf("exit %d: %s", s.Code, s.Errs)
 	}
 }
 
 func TestGenerations(t *testing.T) {
-	if s := fired(t, compat.Program{Args: []string{"--help"}, Generation: "1999"}); s.Err == nil || !strings.Contains(s.Err.Error(), "2018, 4.1 and 4.3") {
+	if s := runTool(t, compat.Program{Args: []string{"--help"}, Generation: "1999"}); s.Err == nil || !strings.Contains(s.Err.Error(), "2018, 4.1 and 4.3") {
 		t.Errorf("%v", s.Err)
 	}
-	for _, tt := range []struct{ generation, args, says string }{
+	for _, tt := range []struct{ generation, args, text string }{
 		{"4.1", servers, "producer-performance: error: unrecognized arguments: '--bootstrap-server'"},
 		{"2018", "--payload-monotonic", "producer-performance: error: unrecognized arguments: '--payload-monotonic'"},
 		{"2018", "--topic t --num-records 5 --record-size 5 --throughput 1.5", "could not convert '1.5' to Integer"},
 		{"4.1", "--topic t --num-records 0 --record-size 5 --throughput 1", "--num-records should be greater than zero"},
 		{"4.1", "--topic t --num-records 5 --record-size 5 --throughput 1", "Either --producer-props or --producer.config must be specified."},
 	} {
-		s := fired(t, compat.Program{Args: strings.Fields(tt.args), Generation: tt.generation})
-		if s.Code != 1 || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), tt.says) || !strings.HasPrefix(s.Errs, "usage: producer-performance [-h] --topic TOPIC --num-records NUM-RECORDS\n                            [--payload-delimiter PAYLOAD-DELIMITER]\n") {
+		s := runTool(t, compat.Program{Args: strings.Fields(tt.args), Generation: tt.generation})
+		if s.Code != 1 || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), tt.text) || !strings.HasPrefix(s.Errs, "usage: producer-performance [-h] --topic TOPIC --num-records NUM-RECORDS\n                            [--payload-delimiter PAYLOAD-DELIMITER]\n") {
 			t.Errorf("%s %s: exit %d:\n%s", tt.generation, tt.args, s.Code, s.Errs)
 		}
 	}
 }
 
-// An interruption before anything is fired ends as the tool does, and an error
-// is passed on.
+// An interruption before anything is sent ends with the tool's exit code, and an
+// error is passed on.
 func TestNoReport(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, tt := range []struct {
 		ctx  context.Context
 		code int
-	}{{ctx, 130}, {t.Context(), 0}} { // an error and 0 are 2
+	}{{ctx, 130}, {t.Context(), 0}} { // an error with code 0 exits with 2
 		s := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: strings.Fields(always + servers + "--throughput -1")}, func(*workload.Document, compat.Observer) (*report.Document, error) {
-			return nil, errors.New("nobody is there")
+			return nil, errors.New("connection refused")
 		})
 		if s.Code != tt.code || (s.Err == nil) != (tt.code == 130) || s.Out != "" {
 			t.Errorf("exit %d, %v, %q; want exit %d", s.Code, s.Err, s.Out, tt.code)
@@ -292,16 +291,16 @@ func TestNoReport(t *testing.T) {
 	}
 }
 
-// What is said once on a good command line is not said of it when nothing is odd.
-func TestNothingToRemark(t *testing.T) {
-	s := fired(t, compat.Program{Args: strings.Fields(always + servers + "--throughput 50 --command-property acks=1")})
+// An ordinary command line causes no warning.
+func TestNoRemarks(t *testing.T) {
+	s := runTool(t, compat.Program{Args: strings.Fields(always + servers + "--throughput 50 --command-property acks=1")})
 	if strings.Contains(s.Errs, "warning: --") || strings.Contains(s.Errs, "no effect") {
 		t.Error(s.Errs)
 	}
 }
 
-// A topic that is none is refused in Kafka's words: at an address without one
-// there is a topic of another name.
+// An invalid topic is refused with Kafka's message: an address without a topic
+// would select another one.
 func TestTopicNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"":                       "the empty string is not allowed",
@@ -310,58 +309,58 @@ func TestTopicNames(t *testing.T) {
 		strings.Repeat("t", 250): "is longer than the max allowed length 249",
 		"a.B_c-1":                "",
 	} {
-		s := fired(t, compat.Program{Args: []string{"--topic", name, "--num-records", "5", "--record-size", "5", "--throughput", "5", "--bootstrap-server", "a:1"}})
+		s := runTool(t, compat.Program{Args: []string{"--topic", name, "--num-records", "5", "--record-size", "5", "--throughput", "5", "--bootstrap-server", "a:1"}})
 		refused := s.Fired == nil && s.Code == 1 && strings.Contains(s.Errs, `Exception in thread "main" org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid: `) && strings.Contains(s.Errs, want)
 		if refused != (want != "") {
-			t.Errorf("%q: exit %d, %q, fired %v; want %q", name, s.Code, s.Errs, s.Fired != nil, want)
+			t.Errorf("%q: exit %d, %q, ran: %v; want %q", name, s.Code, s.Errs, s.Fired != nil, want)
 		}
 	}
-	if s := fired(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.Fired != nil || s.Code != 1 {
-		t.Errorf("a payload file without a name: exit %d, fired %v", s.Code, s.Fired != nil)
+	if s := runTool(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.Fired != nil || s.Code != 1 {
+		t.Errorf("a payload file without a name: exit %d, ran: %v", s.Code, s.Fired != nil)
 	}
 }
 
-// A blank is an expression like any other.
+// A blank is a valid expression.
 func TestDelimiterIsVerbatim(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records")
 	if err := os.WriteFile(file, []byte("a b, c, d"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for delimiter, want := range map[string]string{" ": "4", ", ": "3", ",": "3", `\x20`: "4", ",|b": "4"} {
-		s := fired(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", file, "--payload-delimiter", delimiter, "--throughput", "5", "--bootstrap-server", "a:1"}})
+		s := runTool(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", file, "--payload-delimiter", delimiter, "--throughput", "5", "--bootstrap-server", "a:1"}})
 		if !strings.Contains(s.Out, "Number of records read: "+want+"\n") {
 			t.Errorf("%q: want %s records:\n%s%s", delimiter, want, s.Out, s.Errs)
 		}
 	}
 }
 
-// A word too many does not bring out what stands behind it.
-func TestSecretsStayUnsaid(t *testing.T) {
+// An error about a surplus argument does not show the arguments after it.
+func TestSecretsAreNotPrinted(t *testing.T) {
 	for _, args := range [][]string{
 		{"--topic", "t", "stray", "--producer-props", `sasl.jaas.config=M required username="u" password="hunter2";`},
 		{"--topic", "t", "ssl.key.password=hunter2"},
 		{"--topic", "t", "stray", "--password", "hunter2"},
 		{"--command-property", "a=1", "--ssl.key.password=hunter2"},
 	} {
-		s := fired(t, compat.Program{Args: args})
+		s := runTool(t, compat.Program{Args: args})
 		if strings.Contains(s.Out+s.Errs, "hunter2") || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), "unrecognized arguments: '") || s.Code != 1 {
 			t.Errorf("%q: exit %d:\n%s", args, s.Code, s.Errs)
 		}
 	}
 }
 
-// What is wrong with a run is said of every one, an interrupted one too.
-func TestDoubts(t *testing.T) {
+// Problems are printed for every run, even an interrupted one.
+func TestProblems(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		stopped load.Reason
 		strict  bool
 		code    int
 	}{
-		{"whole", load.ByEvents, false, report.ExitFailed},
-		{"whole, as the tool has it", load.ByEvents, true, 0},
+		{"complete", load.ByEvents, false, report.ExitFailed},
+		{"complete, strict", load.ByEvents, true, 0},
 		{"interrupted", load.Interrupted, false, 130},
-		{"interrupted, as the tool has it", load.Interrupted, true, 130},
+		{"interrupted, strict", load.Interrupted, true, 130},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields(always + servers + "--throughput -1"), Strict: tt.strict}
@@ -380,9 +379,9 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// Records that failed are said also of a run that is not to be trusted, or of
-// which a check cannot tell.
-func TestFailedAndDoubted(t *testing.T) {
+// Failed records determine the exit code even if the run is untrusted or a check is
+// undetermined.
+func TestFailedAndUntrusted(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		failed uint64
@@ -392,8 +391,8 @@ func TestFailedAndDoubted(t *testing.T) {
 	}{
 		{"untrusted", 0, measure.Trust{}, nil, report.ExitUntrusted},
 		{"untrusted and failed", 7, measure.Trust{}, nil, report.ExitBroken},
-		{"nobody can tell", 0, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, report.ExitCannotTell},
-		{"nobody can tell, and failed", 7, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, report.ExitBroken},
+		{"undetermined", 0, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, report.ExitCannotTell},
+		{"undetermined, and failed", 7, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, report.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compat.Program{Args: strings.Fields(always + servers + "--throughput -1")}
@@ -412,8 +411,8 @@ func TestFailedAndDoubted(t *testing.T) {
 	}
 }
 
-// Times of --print-metrics are of all phases, as its totals are, and every name
-// is one of the Java client's.
+// The times of --print-metrics cover all phases, as its totals do, and all names
+// are those of the Java client.
 func TestMetrics(t *testing.T) {
 	phase := func(n, ms uint64) report.Phase {
 		ph := report.Phase{Name: measure.Measurement, EndS: 1}

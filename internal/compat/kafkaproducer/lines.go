@@ -14,22 +14,22 @@ import (
 
 const (
 	mebi    = 1 << 20
-	samples = 500_000 // that the tool kept
+	samples = 500_000 // kept by the tool
 )
 
-// lines prints what a run brings. Its methods are called one after the other.
+// lines prints a run's lines. Its methods are not called concurrently.
 type lines struct {
 	o *options
 	p *compat.Program
 
 	times map[string]*measure.Histogram // by phase
-	// The window that is open. It is printed when its interval ends, unless
-	// nothing was answered in it: then it goes on.
+	// The current window. It is printed when its interval ends. If nothing was
+	// answered in it, it continues.
 	window  *measure.Histogram
 	counts  measure.Counts
 	lasts   time.Duration
 	steady  bool // the measurement has begun, after a warm-up
-	printed bool // that it has
+	printed bool // "In steady state." was printed
 }
 
 func newLines(o *options, p *compat.Program) *lines {
@@ -39,9 +39,8 @@ func newLines(o *options, p *compat.Program) *lines {
 	}
 }
 
-// pick is the time that the tool calls latency: since a record was due where
-// there is a schedule, and since its batch was sent where there is none, or
-// where the tool's own way is wanted.
+// pick returns the times that the tool calls latency: since a record was due if
+// there is a schedule, otherwise, and with --strict, since its batch was sent.
 func (l *lines) pick(s *measure.Set) *measure.Histogram {
 	if l.o.paced() && !l.o.strict {
 		return s.Response
@@ -49,7 +48,7 @@ func (l *lines) pick(s *measure.Set) *measure.Histogram {
 	return s.Service
 }
 
-// interval takes a row of each phase.
+// interval adds a row of each phase.
 func (l *lines) interval(s load.Snapshot) {
 	rows := s.Rows
 	if len(rows) == 0 {
@@ -74,7 +73,7 @@ func (l *lines) interval(s load.Snapshot) {
 		}
 	}
 	if s.Interval.Length() < time.Duration(l.o.interval)*time.Millisecond || l.taken(l.counts) == 0 {
-		return // what the end cut short is in the summary only
+		return // a window cut short by the end is only in the summary
 	}
 	if l.steady && !l.printed {
 		l.printed = true
@@ -90,14 +89,14 @@ func (l *lines) interval(s load.Snapshot) {
 	l.open()
 }
 
-// open begins a window.
+// open starts a window.
 func (l *lines) open() {
 	l.window.Reset()
 	l.counts, l.lasts = measure.Counts{}, 0
 }
 
-// taken is how many records the tool calls sent: what was acked, or, where
-// nothing is answered, what went out. In 2018 it counted what failed, too.
+// sent is how many records the tool calls sent: those acknowledged or, if nothing
+// is answered, those sent. The tool of 2018 also counted failed records.
 func (l *lines) taken(c measure.Counts) uint64 {
 	switch {
 	case l.o.sends == of2018 && l.o.strict:
@@ -115,7 +114,7 @@ func (l *lines) bytes(c measure.Counts) float64 {
 	return float64(c.AckedBytes)
 }
 
-// acks0 reports whether the broker was told not to answer.
+// acks0 reports whether the broker sends no answers.
 func (l *lines) acks0() bool {
 	acks, _ := l.o.client.Get("acks")
 	return acks == "0"
@@ -155,7 +154,7 @@ func (l *lines) end(d *report.Document) int {
 	return code
 }
 
-// A sum is one summary in the making.
+// A sum collects the numbers of a summary.
 type sum struct {
 	counts     measure.Counts
 	start, end float64 // s
@@ -198,13 +197,14 @@ func (l *lines) total(s sum, of string) {
 		l.percentile(s.times, n, 0.5), l.percentile(s.times, n, 0.95), l.percentile(s.times, n, 0.99), l.percentile(s.times, n, 0.999))
 }
 
-// fixed is a number with two decimals; Java's NaN has Go's spelling.
+// fixed formats a number with two decimals; Java and Go spell NaN alike.
 func fixed(x float64) string { return fmt.Sprintf("%.2f", x) }
 
 func millis(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// percentile is a percentile in whole milliseconds: the nearest, or the tool's
-// own, which is the sample at int(p*n) of every k-th, cut.
+// percentile is a percentile in whole milliseconds, rounded to the nearest. With
+// --strict it is computed as in the tool: the truncated value at int(p*n) of every
+// k-th sample.
 func (l *lines) percentile(h *measure.Histogram, records uint64, p float64) int64 {
 	if h.Count() == 0 {
 		return 0
@@ -226,8 +226,8 @@ func (l *lines) percentile(h *measure.Histogram, records uint64, p float64) int6
 	return int64(millis(at))
 }
 
-// complain says on stderr what was not taken and what the numbers need to be
-// read with, and returns how many records were not taken for certain.
+// complain writes to stderr what failed and how to read the numbers, and returns
+// how many records were not certainly accepted.
 func (l *lines) complain(d *report.Document) (lost uint64) {
 	compat.Complaint(l.p.Err, d)
 	for _, ph := range d.Phases {

@@ -12,15 +12,15 @@ import (
 	"carronade/measure"
 )
 
-// A metric is a row of --print-metrics: a name of the Java client's, and what
-// was measured here. Rates are of the whole run, not of its last half minute.
+// A metric is a row of --print-metrics: one of the Java client's names and the
+// value measured here. Rates cover the whole run, not its last half minute.
 type metric struct {
 	name  string
 	value float64 // NaN: nothing was measured
 	text  string  // instead of a value
 }
 
-// metrics are those of the Java producer that a report has.
+// metrics are the Java producer's metrics that a report contains.
 func metrics(d *report.Document, o *options) []metric {
 	var t measure.Counts
 	seconds := 0.0
@@ -82,7 +82,7 @@ func metrics(d *report.Document, o *options) []metric {
 	return out
 }
 
-// unknown are records without an answer, where there are answers.
+// unknown is the number of records without an expected answer.
 func unknown(t measure.Counts, o *options) uint64 {
 	if acks, _ := o.client.Get("acks"); acks == "0" {
 		return 0

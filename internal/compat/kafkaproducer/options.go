@@ -14,10 +14,10 @@ import (
 	"carronade/payload"
 )
 
-// options are what the flags said.
+// options are the values of the flags.
 type options struct {
-	generation generation // whose lines and words
-	sends      generation // whose client, payloads and transactions
+	generation generation // of lines and messages
+	sends      generation // of the client, payloads and transactions
 	strict     bool
 
 	topic      string
@@ -30,7 +30,7 @@ type options struct {
 	throughput float64
 
 	bootstrap           string
-	servers             string // the same, as a target has them
+	servers             string // the same in a target's form
 	props               []string
 	propsFlag           string
 	config, configFlag  string
@@ -42,7 +42,7 @@ type options struct {
 	interval            int64 // ms
 
 	client  *kafkaprops.Props
-	remarks []string // on flags that come to nothing, or to less than was said
+	remarks []string // on flags with no effect or less effect than given
 }
 
 const (
@@ -51,12 +51,12 @@ const (
 	shortest, longest  = 10, 24 * 3600 * 1000 // ms between lines
 	clientID           = "perf-producer-client"
 	oldTransactionalID = "performance-producer-default-transactional-id" // of 2018
-	// unlimited is from where on a rate is no rate: no client reaches it, and
-	// those who ask for it mean as fast as it goes.
+	// unlimited is the rate from which on there is no limit: no client reaches it,
+	// and users who give it mean as fast as possible.
 	unlimited = 10_000_000
 )
 
-// options reads what was given, and checks it in the tool's order.
+// options reads the given flags and checks them in the tool's order.
 func (r reading) options(given map[string][]string, strict bool) (*options, *usageError) {
 	o := &options{
 		generation: r.lines, sends: r.sends, strict: strict,
@@ -137,13 +137,13 @@ func (o *options) check(given map[string][]string) *usageError {
 	return nil
 }
 
-// read reads the properties and the names that they decide. An error is one
-// that the tool has as an exception.
+// read reads the properties and the names that depend on them. Its errors are
+// exceptions in the tool.
 func (o *options) read() error {
 	for _, p := range o.props {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" || o.strict && (value == "" || strings.Contains(value, "=")) {
-			// What stands behind the name may be a password.
+			// The value may be a password.
 			return &exception{"java.lang.IllegalArgumentException", "Invalid property: " + name}
 		}
 	}
@@ -177,7 +177,7 @@ func (o *options) read() error {
 	return nil
 }
 
-// payload is the workload's word for what records are made of.
+// payload is the workload's payload setting.
 func (o *options) payload() string {
 	switch {
 	case o.fromFile:
@@ -185,7 +185,7 @@ func (o *options) payload() string {
 	case o.monotonic:
 		return "monotonic"
 	case o.sends == of2018 && o.strict:
-		return "letters(1)" // made once and sent every time
+		return "letters(1)" // one payload for all records
 	}
 	return "letters"
 }
@@ -199,10 +199,10 @@ func (o *options) values() (int, error) {
 	return g.FileValues(), nil
 }
 
-// paced reports whether records are due by a schedule.
+// scheduled reports whether records are due by a schedule.
 func (o *options) paced() bool { return o.throughput > 0 && o.throughput < unlimited }
 
-// workload says it all in carronade's words.
+// workload translates the options to a workload.
 func (o *options) workload() *workload.Document {
 	var d compat.Draft
 	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", o.servers, o.topic)
@@ -225,7 +225,7 @@ func (o *options) workload() *workload.Document {
 	}
 	d.Setf("interval", "--reporting-interval", "%dms", min(max(o.interval, shortest), longest))
 	// The tool ends when everything was answered or given up, however long that
-	// takes: what is due and not sent waits for as long as the run would.
+	// takes: overdue records wait as long as the run would.
 	drain := "3m"
 	if o.paced() {
 		d.Set("rate", "--throughput", strconv.FormatFloat(o.throughput, 'f', -1, 64)+"/s")

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// A reading is how a command line is understood.
+// A reading is the interpretation of a command line.
 type reading struct {
-	lines generation // whose flags, lines and words
-	sends generation // whose client, payloads and transactions
-	note  string     // what is said of it where others are as likely
+	lines generation // of flags, lines and messages
+	sends generation // of the client, payloads and transactions
+	note  string     // the note to print if other generations are as likely
 }
 
-// What is said where a command line fits several generations.
+// Notes about command lines that fit several generations.
 const (
 	noteAll = "note: these flags fit Kafka 0.10 to 1.1, 2.0 to 4.1, and, deprecated, 4.2 and later: lines have the form of the first, and properties that are not given default to today's Java client (acks=all, linger.ms=5, idempotent); " +
 		"--generation 2018, 4.1 or 4.3 selects the lines and the client of one"
 	noteTwo = "note: these flags fit Kafka 2.0 to 4.1 and, deprecated, 4.2 and later: lines are those of 4.1; --generation 4.3 has the others"
 )
 
-// readArgs is how arguments are read: as the generation that is asked for, or else as
-// one that they are of. Servers that come by properties, and nothing that is of 4.2,
-// were all that there was until then, and of the newest, too, which says that they
-// are deprecated. Where 2018 had the rest as well, the lines are its, since those
-// that were printed below such commands are of no other form; what is sent, with
-// how many acks, is today's: who replaces a tool replaces the one that runs now.
+// readArgs chooses the generation of arguments: the requested one, or else one that
+// they fit. Servers given by properties, without any flag of 4.2, were the only way
+// until 4.2; the newest tool accepts them as deprecated. If such arguments also fit
+// 2018, the lines are those of 2018, because the lines printed for such commands
+// have only that form. The client with its default acks is today's, because a
+// replaced tool is one in use now.
 func readArgs(asked string, args []string) (reading, error) {
 	if asked != "" {
 		g, ok := generations[asked]
@@ -44,14 +44,14 @@ func readArgs(asked string, args []string) (reading, error) {
 	return reading{lines: of2018, sends: of41, note: noteAll}, nil
 }
 
-// fits reports whether arguments are a whole command line of a generation.
+// fits reports whether arguments are a complete command line of a generation.
 func fits(g generation, args []string) (given map[string][]string, ok bool) {
 	given, err := parse(g.flags(), args)
 	return given, err == nil && missing(g.flags(), given) == nil
 }
 
-// newer reports whether a property came after 1.1 (Kafka's documents of producer
-// configurations, by version).
+// newer reports whether a property was added after 1.1 (Kafka's documentation of
+// producer configurations, by version).
 func newer(pair string) bool {
 	name, value, _ := strings.Cut(pair, "=")
 	switch name {

@@ -7,8 +7,8 @@ import (
 	"carronade/internal/compat"
 )
 
-// Flags that fit several generations have the form of lines of the oldest, and
-// today's client; a note names all that they fit.
+// Flags that fit several generations select the lines of the oldest and today's
+// client; a note names the generations.
 func TestReadArgs(t *testing.T) {
 	const props = "--producer-props bootstrap.servers=a:1"
 	for _, tt := range []struct {
@@ -26,19 +26,19 @@ func TestReadArgs(t *testing.T) {
 		{"4.2", "4.2", props, "java", "4.3", ""},
 		{"a property that came later", "", props + " delivery.timeout.ms=1000", "java", "4.1", noteTwo},
 		{"a codec that came later", "", props + " compression.type=zstd", "java", "4.1", noteTwo},
-		{"its level", "", props + " compression.gzip.level=9", "java", "4.1", noteTwo},
+		{"a codec's level", "", props + " compression.gzip.level=9", "java", "4.1", noteTwo},
 		{"an id alone", "", props + " --transactional-id x", "java", "4.1", noteTwo},
-		{"a part of a record a second", "", props + " --throughput 33.5", "java", "4.1", noteTwo},
+		{"a fractional rate", "", props + " --throughput 33.5", "java", "4.1", noteTwo},
 		{"a flag of 4.3", "", props + " --warmup-records 5", "java", "4.3", ""},
 		{"4.3 alone", "", "--bootstrap-server a:1", "java", "4.3", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := fired(t, compat.Program{Args: strings.Fields(always + "--throughput -1 " + tt.args), Generation: tt.generation})
+			s := runTool(t, compat.Program{Args: strings.Fields(always + "--throughput -1 " + tt.args), Generation: tt.generation})
 			if got := s.Last()["profile"]; got != tt.profile {
 				t.Errorf("the profile is %q, want %q", got, tt.profile)
 			}
 			if !grammar[tt.lines].MatchString(s.Out) {
-				t.Errorf("lines are none of %s:\n%s", tt.lines, s.Out)
+				t.Errorf("lines are not those of %s:\n%s", tt.lines, s.Out)
 			}
 			if note, _, _ := strings.Cut(s.Errs, "\n"); tt.note != "" && note != tt.note || strings.Contains(s.Errs, "note: these") != (tt.note != "") {
 				t.Errorf("stderr %q, want %q", s.Errs, tt.note)

@@ -7,23 +7,22 @@ import (
 	"carronade/internal/compat/kafkaprops"
 )
 
-// This file says what becomes of flags that the tool takes and does nothing
-// with, and of others that do not go together.
+// This file contains remarks on flags without effect and on conflicting flags.
 
 func (o *options) remarkf(format string, args ...any) {
 	o.remarks = append(o.remarks, fmt.Sprintf(format, args...))
 }
 
-// remark is on flags alone.
+// remark adds remarks on flags alone.
 func (o *options) remark(given map[string][]string) {
 	for _, name := range given[repeated] {
 		o.remarkf("%s was given more than once: the last one is used, as in the tool", name)
 	}
 	if has(given, "--payload-delimiter") && !o.fromFile {
-		o.remarkf("--payload-delimiter has no effect: there is no --payload-file")
+		o.remarkf("--payload-delimiter has no effect without --payload-file")
 	}
 	if o.sends == of2018 && o.transactionalID != "" && o.transactionDuration <= 0 {
-		o.remarkf("--transactional-id has no effect, as in the tool of 2018: there is no --transaction-duration-ms")
+		o.remarkf("--transactional-id has no effect, as in the tool of 2018, without --transaction-duration-ms")
 	}
 	if o.sends == of2018 && has(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
 		o.remarkf("--transaction-duration-ms %d has no effect, as in the tool of 2018", o.transactionDuration)
@@ -39,7 +38,7 @@ func (o *options) remark(given map[string][]string) {
 	}
 }
 
-// beside is on flags that say what a property says otherwise; flags win.
+// remarkConflicts adds remarks on properties that flags override.
 func (o *options) beside() {
 	for _, f := range []struct{ flag, value, property string }{
 		{"--bootstrap-server", o.bootstrap, "bootstrap.servers"},
@@ -51,7 +50,7 @@ func (o *options) beside() {
 	}
 }
 
-// checkTopic is Kafka's own check, which its tool leaves to the broker: each
+// checkTopic is Kafka's own check. The tool leaves it to the broker, so that each
 // record fails.
 func checkTopic(name string) error {
 	if err := kafkaprops.CheckTopic(name); err != nil {

@@ -60,12 +60,12 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	case errors.Is(ctx.Err(), context.Canceled) && d == nil:
 		return report.ExitInterrupted, nil
 	case err != nil:
-		return 0, err // which is 2: nothing was sent, and usage is 1
+		return 0, err // exits with 2: nothing was sent; 1 is for wrong usage
 	}
 	return l.end(d), nil
 }
 
-// begin says what the tool says before it connects.
+// begin prints the tool's messages before it connects.
 func (o *options) begin(p *compat.Program) error {
 	if o.generation == of43 {
 		for _, old := range [][2]string{{"--producer-props", "--command-property"}, {"--producer.config", "--command-config"}} {

@@ -9,16 +9,16 @@ import (
 	"carronade/internal/compat"
 )
 
-// width is how many columns the tool's words have.
+// width is the number of columns of the tool's messages.
 const width = 75
 
-// synopsis is the usage line, set as argparse4j sets it.
+// synopsis is the usage line in argparse4j's layout.
 func synopsis(g generation) string {
 	program, indent := "usage: "+g.program(), len("usage: "+g.program())+1
 	var b strings.Builder
 	b.WriteString(program)
 	at := len(program)
-	if indent > 30 { // a long name has a line for itself
+	if indent > 30 { // a long name has a separate line
 		indent, at = 7, width
 	}
 	word := func(s string) {
@@ -59,7 +59,7 @@ func synopsis(g generation) string {
 	return b.String()
 }
 
-// form is a flag with what it takes.
+// form is a flag with its value.
 func (f *flag) form() string {
 	switch f.kind {
 	case yes:
@@ -70,7 +70,7 @@ func (f *flag) form() string {
 	return f.name + " " + f.meta
 }
 
-// say writes usage and an error.
+// write writes the usage and an error.
 func (e *usageError) say(w io.Writer, g generation) {
 	fmt.Fprint(w, synopsis(g))
 	fmt.Fprintln(w, justified(g.program()+": error: "+e.text))
@@ -79,20 +79,19 @@ func (e *usageError) say(w io.Writer, g generation) {
 	}
 }
 
-// An exception is an error that the tool leaves to the JVM, without the stack.
+// An exception is an error that the JVM prints for the tool, without the stack.
 type exception struct{ class, text string }
 
 func (e *exception) Error() string {
 	return fmt.Sprintf("Exception in thread \"main\" %s: %s", e.class, e.text)
 }
 
-// justified breaks a text after blanks, and after a hyphen that a letter
-// follows, and widens blanks so that lines end in one column, the last one
-// aside.
+// justified breaks a text after blanks, and after a hyphen before a letter, and
+// widens blanks so that all lines but the last end in one column.
 func justified(s string) string {
 	var lines []string
 	line := ""
-	for _, piece := range pieces(s + "\n") { // the tool counts it, too
+	for _, piece := range pieces(s + "\n") { // the tool counts the newline, too
 		if len(line)+len(piece) > width {
 			lines = append(lines, widened(strings.Trim(line, " ")))
 			line = ""
@@ -102,7 +101,7 @@ func justified(s string) string {
 	return strings.Join(append(lines, strings.TrimSuffix(line, "\n")), "\n")
 }
 
-// pieces parts a text where it may be broken.
+// pieces splits a text where it may be broken.
 func pieces(s string) (out []string) {
 	begin := 0
 	for i := 1; i < len(s); i++ {
@@ -115,8 +114,8 @@ func pieces(s string) (out []string) {
 	return append(out, s[begin:])
 }
 
-// widened gives each blank of a line its share of what the line lacks; those
-// in the middle get the remainder.
+// widened distributes a line's missing columns over its blanks; those in the middle
+// get the remainder.
 func widened(line string) string {
 	words := strings.Fields(line)
 	blanks := len(words) - 1
@@ -141,7 +140,7 @@ func widened(line string) string {
 	return b.String()
 }
 
-// help writes the tool's flags, ours, and where they differ.
+// help writes the tool's flags, carronade's, and the differences from the tool.
 func help(w io.Writer, g generation) {
 	fmt.Fprintf(w, "%s\n%s\n", synopsis(g), `Sends records to a topic and prints throughput and latency.
 

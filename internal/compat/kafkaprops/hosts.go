@@ -2,9 +2,9 @@ package kafkaprops
 
 import "strings"
 
-// Hosts is a list of brokers as Java's clients take it, in the words of a
-// target: blanks around a broker, and the name of a listener before it, as in
-// PLAINTEXT://host:9092, are left out.
+// Hosts converts a list of brokers for Java's clients to the form of a target:
+// without blanks around a broker and without the listener's name before it, as in
+// PLAINTEXT://host:9092.
 func Hosts(list string) string {
 	parts := strings.Split(list, ",")
 	for i, p := range parts {

@@ -7,8 +7,8 @@ import (
 	"regexp/syntax"
 )
 
-// Generation is a generation of a tool by the name that it goes by here: 4.3 is
-// what has been since 4.2.
+// Generation returns carronade's name for a generation of a tool: 4.3 stands for
+// the generation since 4.2.
 func Generation(asked string) string {
 	if asked == "4.2" {
 		return "4.3"
@@ -18,9 +18,9 @@ func Generation(asked string) string {
 
 var topicName = regexp.MustCompile(`\A[a-zA-Z0-9._-]*\z`)
 
-// CheckTopic is Kafka's own check of a topic's name, which its tools leave to the
-// broker. Here, what is no topic could be another part of an address, and none at
-// all another topic.
+// CheckTopic is Kafka's own check of a topic's name. Kafka's tools leave it to the
+// broker. Here an invalid name could be read as another part of an address, and an
+// empty name could select another topic.
 func CheckTopic(name string) error {
 	var reason string
 	switch {
@@ -38,9 +38,9 @@ func CheckTopic(name string) error {
 	return fmt.Errorf("Topic name is invalid: %s", reason)
 }
 
-// CheckExpression is the error about a regular expression that a flag was given.
-// Kafka's tools take Java's; what those have and ours have not can take a time
-// that grows with each byte.
+// CheckExpression is the error about a flag's regular expression. Kafka's tools
+// take Java's syntax. What Go's syntax lacks of it can take a time that grows with
+// each byte.
 func CheckExpression(flag, text string) error {
 	_, err := regexp.Compile(text)
 	var wrong *syntax.Error

@@ -1,9 +1,8 @@
-// Package kafkaprops says the properties of Kafka's Java clients, as old tools
-// take them in arguments and files, in carronade's words. It answers for which
-// of them reach the workload, and for what to say of the others; what a
-// property means is target/kafka's to know.
-//
-// Its invariant: no property is dropped in silence, and no value of one is
+// Package kafkaprops translates the properties of Kafka's Java clients, as old
+// tools take them in arguments and files, to carronade's settings. It decides which
+// of them reach the workload, and words the warnings about the others. The package
+// target/kafka knows what a property means.
+// Its invariant: no property is dropped silently, and no property's value is
 // quoted.
 package kafkaprops
 
@@ -18,15 +17,15 @@ import (
 	"carronade/target/kafka"
 )
 
-// Props are the properties of one client. They are not changed once read.
+// Props are the properties of one client. They do not change after Read.
 type Props struct {
 	file   string
 	pairs  []string
 	values map[string]string
 }
 
-// Read reads a properties file, none where it is "", and pairs, each k=v, which
-// win over the file. A value may have more = in it.
+// Read reads a properties file, if it is not "", and pairs, each k=v, which take
+// precedence over the file. A value may contain further =.
 func Read(file string, pairs []string) (*Props, error) {
 	values, err := kafka.ReadProperties(file, pairs)
 	if err != nil {
@@ -42,8 +41,8 @@ func (p *Props) Get(name string) (string, bool) {
 }
 
 // Set gives a workload the file and the pairs, as client-config and
-// client-property. Of settings that are also given otherwise, those win. What
-// carronade knows no meaning of is warned of where the workload is resolved.
+// client-property. Settings that are also given otherwise take precedence.
+// Resolving the workload warns of properties that carronade does not know.
 func (p *Props) Set(d *compat.Draft, fileFlag, pairFlag string) {
 	if p.file != "" {
 		d.Set("client-config", fileFlag, p.file)
@@ -53,8 +52,8 @@ func (p *Props) Set(d *compat.Draft, fileFlag, pairFlag string) {
 	}
 }
 
-// Unused lists, by name, the properties that carronade knows and that have no
-// meaning for an operation (produce, consume or roundtrip).
+// Unused lists, sorted by name, the properties that carronade knows and that have
+// no meaning for an operation (produce, consume or roundtrip).
 func (p *Props) Unused(op string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
@@ -65,8 +64,8 @@ func (p *Props) Unused(op string) []string {
 	return names
 }
 
-// Warn says on w, a line each, what of the properties is not used, and which of
-// the pairs were better in a file.
+// Warn writes to w, a line each, the properties that are not used and the pairs
+// that should be in a file.
 func (p *Props) Warn(w io.Writer, op string) {
 	for _, pair := range p.pairs {
 		if name, _, _ := strings.Cut(pair, "="); kafka.PropertySecret(strings.TrimSpace(name)) {

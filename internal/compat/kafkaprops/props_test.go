@@ -25,7 +25,7 @@ func TestProps(t *testing.T) {
 		}
 	}
 	if _, ok := p.Get("retries"); ok {
-		t.Error("there is a property that nobody gave")
+		t.Error("there is a property that was not given")
 	}
 	var d compat.Draft
 	p.Set(&d, "--producer.config", "--producer-props")
@@ -42,15 +42,15 @@ func TestProps(t *testing.T) {
 			t.Errorf("%s does not use %q, want %q", op, got, want)
 		}
 	}
-	var said strings.Builder
-	p.Warn(&said, "produce")
+	var warnings strings.Builder
+	p.Warn(&warnings, "produce")
 	if want := "warning: the client property sasl.jaas.config is visible in the process list: put it into a properties file\n" +
-		"warning: the client property group.id has no meaning for the operation produce and is ignored\n"; said.String() != want {
-		t.Errorf("said %q, want %q", said.String(), want)
+		"warning: the client property group.id has no meaning for the operation produce and is ignored\n"; warnings.String() != want {
+		t.Errorf("warnings %q, want %q", warnings.String(), want)
 	}
 }
 
-// What cannot be read is an error that quotes nothing.
+// An error about unreadable properties quotes nothing.
 func TestUnreadable(t *testing.T) {
 	for _, tt := range []struct {
 		name, file string

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Servers is Hosts for brokers that must be there, and the error of Java's
-// clients where one is none.
+// Servers is Hosts for a required list of brokers, with the errors of Java's
+// clients.
 func Servers(list string) (string, error) {
 	hosts := Hosts(list)
 	if hosts == "" {
@@ -21,8 +21,8 @@ func Servers(list string) (string, error) {
 	return hosts, nil
 }
 
-// Stray says that an argument is no option. What is behind its first = may be a
-// secret, and is left out.
+// UnknownOption is the warning that an argument is not an option. It leaves out
+// everything after the first =, which may be a secret.
 func Stray(arg string) string {
 	name, _, _ := strings.Cut(arg, "=")
 	return fmt.Sprintf("warning: unknown option %s is ignored\n", name)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// values are the options of a command line by their names, and those not given
-// by their defaults.
+// values are the options of a command line by name. Options that are not given have
+// their defaults.
 type values struct {
 	given map[string]string
 }
 
-// A fault is an error in mongoose's own words, with the list of all arguments
-// behind it or not.
+// A usageError is an error in mongoose's wording, optionally followed by the list
+// of all arguments.
 type fault struct {
 	text string
 	list bool
@@ -33,8 +33,8 @@ func find(name string) *option {
 	return &options[i]
 }
 
-// parse reads a command line: --a-b-c=value, or --a-b-c for true; the last one of
-// several counts.
+// parse reads a command line: --a-b-c=value, or --a-b-c for true. If an option is
+// repeated, the last value is used.
 func parse(args []string, warn func(string, ...any)) (*values, error) {
 	v := &values{given: make(map[string]string)}
 	for _, arg := range args {
@@ -70,7 +70,8 @@ func parse(args []string, warn func(string, ...any)) (*values, error) {
 	return v, nil
 }
 
-// check returns the Java type that a value is not of, "" when it is of it.
+// check returns "" if a value has the option's type, otherwise the Java type it
+// should have.
 func (o *option) check(value string) string {
 	var err error
 	switch o.kind {
@@ -94,7 +95,7 @@ func (o *option) check(value string) string {
 	return ""
 }
 
-// has tells whether an option was given.
+// has reports whether an option was given.
 func (v *values) has(name string) bool { _, ok := v.given[name]; return ok }
 
 func (v *values) text(name string) string {
@@ -110,9 +111,9 @@ func (v *values) text(name string) string {
 
 func (v *values) flag(name string) bool { return strings.EqualFold(v.text(name), "true") }
 
-// number is 0 for what has no value.
+// number is 0 for an option without a value.
 func (v *values) number(name string) int64 {
-	n, _ := strconv.ParseInt(v.text(name), 10, 64) // checked when it was parsed
+	n, _ := strconv.ParseInt(v.text(name), 10, 64) // checked by parse
 	return n
 }
 
@@ -121,7 +122,7 @@ func (v *values) float(name string) float64 {
 	return x
 }
 
-// list is a list, which may stand in brackets.
+// list is a list, optionally in brackets.
 func (v *values) list(name string) []string {
 	text := strings.TrimSuffix(strings.TrimPrefix(v.text(name), "["), "]")
 	var out []string
@@ -133,7 +134,7 @@ func (v *values) list(name string) []string {
 	return out
 }
 
-// duration is a whole number with s, m, h or d behind it; seconds without.
+// duration is an integer followed by s, m, h or d, or in seconds.
 func (v *values) duration(name string) (time.Duration, error) {
 	text := strings.ToLower(strings.TrimSpace(v.text(name)))
 	unit := time.Second
@@ -156,7 +157,7 @@ func (v *values) duration(name string) (time.Duration, error) {
 	return time.Duration(n) * unit, nil
 }
 
-// sizeForm is a number of bytes; units are powers of 1024.
+// sizeForm matches a number of bytes; units are powers of 1024.
 var sizeForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([kmgtpe]?)b?$`)
 
 func parseSize(text string) (int64, bool) {
@@ -177,7 +178,7 @@ func parseSize(text string) (int64, bool) {
 	return int64(x), true
 }
 
-// size is one size.
+// size is a single size.
 func (v *values) size(name string) (int64, error) {
 	n, ok := parseSize(v.text(name))
 	if !ok {
@@ -186,8 +187,8 @@ func (v *values) size(name string) (int64, error) {
 	return n, nil
 }
 
-// sizes is a size or a range of sizes. The bias of a range is 1, evenly;
-// another would want sizes that no workload has.
+// sizes is a size or a range of sizes. The bias of a range must be 1, for uniform
+// sizes; workloads have no others.
 func (v *values) sizes(name string) (low, high int64, err error) {
 	text, bias, has := strings.Cut(v.text(name), ",")
 	if b, err := strconv.ParseFloat(strings.TrimSpace(bias), 64); has && (err != nil || b != 1) {
@@ -205,7 +206,7 @@ func (v *values) sizes(name string) (low, high int64, err error) {
 	return low, high, nil
 }
 
-// pairs is a map: NAME:VALUE or NAME=VALUE, with commas between them.
+// pairs is a map: NAME:VALUE or NAME=VALUE, separated by commas.
 func (v *values) pairs(name string) ([][2]string, error) {
 	text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(v.text(name)), "{"), "}")
 	var out [][2]string

@@ -11,20 +11,21 @@ import (
 	"time"
 )
 
-// versions are the folders below ~/.mongoose.
+// The folders below ~/.mongoose.
 const version42, version43 = "4.2.11", "4.3.3"
 
-// files are those of a step, in ~/.mongoose/VERSION/log/STEP. What is there from
-// a step of the same id is kept, and rows are put behind its own.
+// files are the files of a step, in ~/.mongoose/VERSION/log/STEP. Rows are appended
+// to those of an earlier step with the same id.
 type files struct {
 	s    *step
 	dir  string
-	err  error // the first
+	err  error // the first error
 	each bool  // metrics.csv is written
-	sum  bool  // metrics.total.csv is
+	sum  bool  // metrics.total.csv is written
 }
 
-// openFiles makes the folder and writes what was asked for.
+// openFiles makes the folder and writes the files that are known at the start. It
+// reports whether the folder existed.
 func openFiles(s *step, args []string) (*files, bool, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -50,14 +51,14 @@ func openFiles(s *step, args []string) (*files, bool, error) {
 		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(args, "\n")+"\n"), 0o644),
 		os.WriteFile(f.path("config.yaml"), []byte(s.config()), 0o644),
 	)
-	if f.each { // log4j makes the file with its head, whether a row comes or not
+	if f.each { // log4j makes the file and its header line even without rows
 		err = errors.Join(err, f.begin("metrics.csv", false))
 	}
 	return f, again, err
 }
 
-// try opens each file that the end of the step will write, so that a step does
-// not run for an hour first.
+// checkWritable opens each file that the end of the step will write, so that a step
+// does not fail only after it has run.
 func (f *files) try() error {
 	var paths []string
 	if f.each {
@@ -90,31 +91,31 @@ func (f *files) try() error {
 	return nil
 }
 
-// tryFile tells whether a file can be written, and leaves it as it was.
+// checkFileWritable checks that a file can be written, and leaves it unchanged.
 func tryFile(path string) error {
 	_, err := os.Lstat(path)
-	file, fault := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
-	if fault != nil {
-		var said *os.PathError
-		if errors.As(fault, &said) {
-			fault = said.Err
+	file, openErr := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if openErr != nil {
+		var pathErr *os.PathError
+		if errors.As(openErr, &pathErr) {
+			openErr = pathErr.Err
 		}
-		return fmt.Errorf("%s: %w", path, fault)
+		return fmt.Errorf("%s: %w", path, openErr)
 	}
-	fault = file.Close()
+	openErr = file.Close()
 	if errors.Is(err, os.ErrNotExist) {
-		fault = errors.Join(fault, os.Remove(path))
+		openErr = errors.Join(openErr, os.Remove(path))
 	}
-	return fault
+	return openErr
 }
 
 func (f *files) path(name string) string { return filepath.Join(f.dir, name) }
 
-// config is all options as a document.
+// config is all options as a YAML document.
 func (s *step) config() string {
 	var b strings.Builder
 	b.WriteString("---\n")
-	sorted := slices.DeleteFunc(slices.Clone(options), func(o option) bool { // one of the two, by the version
+	sorted := slices.DeleteFunc(slices.Clone(options), func(o option) bool { // each version has one of these
 		return o.name == "load-op-recycle" && s.head || strings.HasPrefix(o.name, "load-op-recycle-") && !s.head
 	})
 	slices.SortFunc(sorted, func(a, b option) int {
@@ -145,11 +146,11 @@ func (s *step) config() string {
 	return b.String()
 }
 
-// first are the columns before the times.
+// csvColumns are the columns before the times.
 const first = "DateTimeISO8601,OpType,Concurrency,NodeCount,ConcurrencyCurr,ConcurrencyMean,CountSucc,CountFail,Size,StepDuration[s],DurationSum[s],TPAvg[op/s],TPLast[op/s],BWAvg[MB/s],BWLast[MB/s]"
 
-// head is the line above the rows. Quantiles that are no quartiles have columns
-// of their own; 4.3 has such columns in the total always.
+// csvHead is the header line. Quantiles other than the quartiles have columns with
+// their values; in 4.3 the total always has such columns.
 func (s *step) csvHead(total bool) string {
 	var b strings.Builder
 	b.WriteString(first)
@@ -167,12 +168,12 @@ func (s *step) csvHead(total bool) string {
 	return b.String()
 }
 
-// csvRow is a row. Strictly, 4.3's periodic rows have no quantiles, so that their
-// columns and those of the head are not the same.
+// csvRow is a row. With --strict, 4.3's periodic rows have no quantiles, so that
+// their columns differ from those of the header line.
 func (s *step) csvRow(m *metrics, total bool) string {
 	mb := float64(mib)
 	if s.strict {
-		mb = 1e6 // in these files, and nowhere else
+		mb = 1e6 // only in these files
 	}
 	fields := []string{
 		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.limitC), "1",
@@ -192,14 +193,14 @@ func (s *step) csvRow(m *metrics, total bool) string {
 	return strings.Join(fields, ",")
 }
 
-// row writes a row of the period.
+// row writes a periodic row.
 func (f *files) row(m *metrics) {
 	if f.each {
 		f.add("metrics.csv", m, false)
 	}
 }
 
-// total writes the row of the step.
+// total writes the step's total row.
 func (f *files) total(m *metrics) {
 	if f.sum {
 		f.add("metrics.total.csv", m, true)
@@ -210,7 +211,7 @@ func (f *files) add(name string, m *metrics, total bool) {
 	f.keep(errors.Join(f.begin(name, total), appendFile(f.path(name), f.s.csvRow(m, total)+"\n")))
 }
 
-// begin writes the head of a file that has none.
+// begin writes the header line of an empty file.
 func (f *files) begin(name string, total bool) error {
 	if info, err := os.Stat(f.path(name)); err == nil && info.Size() > 0 {
 		return nil
@@ -218,8 +219,8 @@ func (f *files) begin(name string, total bool) error {
 	return appendFile(f.path(name), f.s.csvHead(total)+"\n")
 }
 
-// keep remembers the first thing that went wrong: a file that cannot be written
-// any more ends no run, which is a problem at its end.
+// keepError records the first error. A file that can no longer be written does not
+// end the run; it is reported at its end.
 func (f *files) keep(err error) {
 	if f.err == nil {
 		f.err = err
@@ -235,7 +236,7 @@ func appendFile(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// logLine is a message as mongoose writes it on the console.
+// logLine formats a message as mongoose does on the console.
 func logLine(now time.Time, level byte, class, thread, message string) string {
 	return fmt.Sprintf("%s %c %s %s %s\n", now.UTC().Format("2006-01-02T15:04:05,000"), level, right(class, 30), right(thread, 30), message)
 }

@@ -15,8 +15,7 @@ import (
 	"carronade/internal/workload"
 )
 
-// What cannot be written in the course of a step is kept once, and ends in exit
-// code 2.
+// The first error of writing during a step is kept, and the exit code is 2.
 func TestFullDisk(t *testing.T) {
 	m := &topicMeter{meter: newMeter(&step{op: "CREATE"}), faults: make(map[string]int), trace: bufio.NewWriterSize(full{}, 16)}
 	for range 1000 {
@@ -32,14 +31,14 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
-// A file that cannot be written ends the program before anything is fired; one
-// that cannot be written any more is a problem at the end.
-func TestUnwritten(t *testing.T) {
+// A file that cannot be written ends the program before anything is sent; one that
+// can no longer be written is a problem at the end.
+func TestUnwritable(t *testing.T) {
 	for _, args := range [][]string{
 		{"--item-output-file=gone/items.csv"},
 		{"--item-output-file=gone/topics.csv", "--item-type=path", "--load-op-limit-count=3"},
 	} {
-		if got := try(t, compat.Program{}, args...); got.code != report.ExitFailed || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
+		if got := runTool(t, compat.Program{}, args...); got.code != report.ExitFailed || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
 			got.err.Error() != "--item-output-file: cannot write "+args[0][len("--item-output-file="):]+": no such file or directory" {
 			t.Errorf("%v: exit %d, %v, %v", args, got.code, got.err, got.settings)
 		}
@@ -75,16 +74,16 @@ func TestUnwritten(t *testing.T) {
 			if tt.before {
 				block()
 			}
-			fired := false
+			started := false
 			var out, errs strings.Builder
 			p := &compat.Program{Called: "mongoose", Args: append([]string{"--load-step-id=s", "--load-op-limit-count=3"}, tt.args...), Strict: strict, Out: &out, Err: &errs}
 			p.Fire = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
 				for _, e := range w.Entries {
 					if e.Name == "trace" {
-						traced(t, e.Values[0])
+						writeTrace(t, e.Values[0])
 					}
 				}
-				fired = true
+				started = true
 				iv := interval(0, false, false)
 				iv.Interval.Failed = 0
 				observer.Interval(iv)
@@ -94,7 +93,7 @@ func TestUnwritten(t *testing.T) {
 				return document(), nil
 			}
 			p.Topics = func(_ context.Context, _ *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
-				fired = true
+				started = true
 				l.Started(time.Now())
 				if err := os.Remove(filepath.Join(dir, "metrics.csv")); err != nil {
 					t.Fatal(err)
@@ -109,8 +108,8 @@ func TestUnwritten(t *testing.T) {
 				want = tt.strict
 			}
 			code, err := Tool.Main(t.Context(), p)
-			if code != want || fired == (want == 2 && tt.before) || (err != nil) != (want == 2 && tt.before) {
-				t.Errorf("%s is a folder, %v, strictly %v: exit %d, %v, fired %v: %s", tt.file, tt.args, strict, code, err, fired, errs.String())
+			if code != want || started == (want == 2 && tt.before) || (err != nil) != (want == 2 && tt.before) {
+				t.Errorf("%s is a folder, %v, strict %v: exit %d, %v, started %v: %s", tt.file, tt.args, strict, code, err, started, errs.String())
 			}
 			if !tt.before && !strings.Contains(errs.String(), "not all files of the step could be written") {
 				t.Errorf("%s: %s", tt.file, errs.String())

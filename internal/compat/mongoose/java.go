@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// double is a number as Java writes a double: with a point always, and with an
-// exponent below a thousandth and from ten million on.
+// double formats a number as Java formats a double: always with a point, and with
+// an exponent below a thousandth and from ten million on.
 func double(x float64) string {
 	switch abs := math.Abs(x); {
 	case math.IsNaN(x):
@@ -32,8 +32,8 @@ func double(x float64) string {
 	return mantissa + "E" + strconv.Itoa(n)
 }
 
-// fixed is a number for a column of n characters: whole where only whole ones
-// fit, else cut, before its exponent where it has one.
+// fixed formats a number for a column of n characters: as an integer if only an
+// integer fits, otherwise with digits removed, before the exponent if there is one.
 func fixed(x float64, n int) string {
 	s := double(x)
 	switch {
@@ -51,8 +51,8 @@ func fixed(x float64, n int) string {
 	return mantissa[:n-1-len(exponent)] + "E" + exponent
 }
 
-// left and right pad to n characters, and cut what is longer: left keeps the end
-// of it, right the beginning.
+// left and right pad to n characters, or cut a longer text: left keeps its end,
+// right its beginning.
 func left(s string, n int) string {
 	if len(s) >= n {
 		return s[len(s)-n:]
@@ -67,8 +67,8 @@ func right(s string, n int) string {
 	return s + strings.Repeat(" ", n-len(s))
 }
 
-// bytesText is a size as mongoose writes it: whole where it is, with three, two
-// or one decimals below 10, 100 and 1024 of a unit otherwise.
+// bytesText formats a size as mongoose does: without decimals if it is an integer,
+// otherwise with three, two or one decimals below 10, 100 and 1024 of a unit.
 func bytesText(n uint64) string {
 	const units = "KMGTPE"
 	if n < 1024 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Numbers as Java writes them, and sizes as mongoose does.
+// Numbers in Java's format, and sizes in mongoose's.
 func TestNumbers(t *testing.T) {
 	for x, want := range map[float64]string{
 		0: "0.0", 1: "1.0", 93.913: "93.913", 21505.37634408602: "21505.37634408602", 1e7: "1.0E7", 8494458.703573164: "8494458.703573164",
@@ -31,7 +31,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// A count of failures that is too long for its column is no other number.
+// A count of failures that is too long for its column does not look like another
+// number.
 func TestManyFailures(t *testing.T) {
 	for _, tt := range []struct {
 		n             uint64
@@ -41,7 +42,7 @@ func TestManyFailures(t *testing.T) {
 			t.Errorf("%d is %q, want %q", tt.n, got, tt.right)
 		}
 		if got := left((&step{strict: true}).failed(tt.n), 6); got != tt.strict {
-			t.Errorf("strictly %d is %q, want %q", tt.n, got, tt.strict)
+			t.Errorf("with --strict %d is %q, want %q", tt.n, got, tt.strict)
 		}
 		var b strings.Builder
 		(&table{w: &b, s: &step{headerEach: 20}}).row(&metrics{fail: tt.n})

@@ -26,12 +26,12 @@ type table struct {
 	rows  int
 }
 
-// opColors are those of operations, by their names.
+// opColors are the colors of operations.
 var opColors = map[string]string{
 	"NOOP": "\x1b[38;5;101m", "CREATE": "\x1b[38;5;67m", "READ": "\x1b[38;5;65m", "DELETE": "\x1b[38;5;137m", "LIST": "\x1b[38;5;138m",
 }
 
-// row writes a row, with the header before it where one is due.
+// row writes a row, after a header if one is due.
 func (t *table) row(m *metrics) {
 	var b strings.Builder
 	if t.rows%t.s.headerEach == 0 {
@@ -62,8 +62,9 @@ func (t *table) row(m *metrics) {
 	io.WriteString(t.w, b.String()) //nolint:errcheck // as other words to people
 }
 
-// failed is a count for a column of six digits: where it has more, as Java writes
-// large numbers, cut to fit. Strictly its last six digits are left of it.
+// failed formats a count for a column of six digits: a longer one in Java's format
+// for large numbers, cut to fit. With --strict the column shows its last six
+// digits.
 func (s *step) failed(n uint64) string {
 	const most = 6
 	text := strconv.FormatUint(n, 10)
@@ -74,7 +75,7 @@ func (s *step) failed(n uint64) string {
 	return text[:1] + "." + text[1:most-1-len(exponent)] + exponent
 }
 
-// failColor goes from green to red with the share of failures.
+// failColor is a color from green to red, by the share of failures.
 func failColor(succ, fail uint64) string {
 	total := float64(succ + fail)
 	switch {
@@ -86,7 +87,7 @@ func failColor(succ, fail uint64) string {
 	return fmt.Sprintf("\x1b[38;2;%d;%d;0m", int(400*math.Sqrt(float64(fail)/total)), int(200*float64(succ)/total))
 }
 
-// seconds are those of the step, to the millisecond.
+// seconds is the step's elapsed time, rounded down to milliseconds.
 func seconds(m *metrics) float64 { return float64(m.elapsed.Milliseconds()) / 1e3 }
 
 // summary writes the document of results.
@@ -132,8 +133,8 @@ func (s *step) summary(w io.Writer, m *metrics) {
 	io.WriteString(w, b.String()) //nolint:errcheck // as other words to people
 }
 
-// quantileLabels are what the lines of quantiles are called: by their names where
-// they are the three of 4.2.
+// quantileLabels are the labels of the quantiles' lines: names for the three
+// quartiles in 4.2, otherwise numbers.
 func (s *step) quantileLabels() []string {
 	if !s.head && s.quartiles() {
 		return []string{"LoQ", "Med", "HiQ"}
@@ -145,7 +146,7 @@ func (s *step) quantileLabels() []string {
 	return out
 }
 
-// quartiles tells whether the quantiles are the three that 4.2 has.
+// quartiles reports whether the quantiles are the three of 4.2.
 func (s *step) quartiles() bool {
 	return len(s.quantiles) == 3 && s.quantiles[0] == 0.25 && s.quantiles[1] == 0.5 && s.quantiles[2] == 0.75
 }

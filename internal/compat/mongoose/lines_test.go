@@ -23,7 +23,7 @@ import (
 
 func matches(expr, text string) bool { return regexp.MustCompile(expr).MatchString(text) }
 
-// The grammar of what mongoose prints, from its form alone.
+// The grammar of mongoose's output.
 const (
 	javaDouble  = `(?:NaN|-?\d+\.\d+(?:E-?\d+)?)`
 	tableHead   = `-{120}\n Step Id  \| Timestamp  \|  Op  \|     Concurrency     \|       Count       \| Step  \|   Last Rate    \|  Mean    \|   Mean    \n \(last 10 \|            \| type \|-{21}\|-{19}\| Time  \|-{16}\| Latency  \| Duration  \n symbols\) \|yyMMddHHmmss\|      \| Current  \|   Mean   \|   Success  \|Failed\|  \[s\]  \| \[op/s\] \|\[MB/s\] \|  \[us\]    \|   \[us\]    \n-{10}\|-{12}\|-{6}\|-{10}\|-{10}\|-{12}\|-{6}\|-{7}\|-{8}\|-{7}\|-{10}\|-{11}\n`
@@ -38,7 +38,7 @@ const (
 	itemRow      = `^[^,\n]+,[0-9a-f]+,\d+,\d+/[0-9a-f]+$`
 )
 
-// seedResults are results as the documentation of the driver prints them.
+// seedResults are results from the documentation of the driver.
 const seedResults = `- Load Step Id:                linear_20190607.181733.007
   Operation Type:              CREATE
   Node Count:                  1
@@ -77,7 +77,7 @@ const seedResults = `- Load Step Id:                linear_20190607.181733.007
 ...
 `
 
-// The grammar accepts what mongoose printed, and what we print.
+// The grammar accepts mongoose's output and carronade's.
 func TestGrammar(t *testing.T) {
 	if !matches("^"+summaryTail+"$", seedResults) {
 		t.Error("the grammar does not accept mongoose's own results")
@@ -93,9 +93,9 @@ func TestGrammar(t *testing.T) {
 		"topics": {"--item-type=path", "--load-op-limit-count=10"}, "list": {"--item-type=path", "--load-op-type=list"},
 	} {
 		for _, strict := range []bool{false, true} {
-			got := try(t, compat.Program{Strict: strict}, args...)
+			got := runTool(t, compat.Program{Strict: strict}, args...)
 			if !matches(console, got.out) {
-				t.Errorf("%s, strictly %v: %v:\n%s", name, strict, got.err, got.out)
+				t.Errorf("%s, strict %v: %v:\n%s", name, strict, got.err, got.out)
 			}
 			for line := range strings.Lines(got.out) {
 				var widths []int
@@ -110,15 +110,14 @@ func TestGrammar(t *testing.T) {
 	}
 }
 
-// Operations and failures have their colors where a person reads, and nowhere
-// else.
+// Operations and failures have colors only on a terminal.
 func TestColors(t *testing.T) {
 	for _, tt := range []struct {
 		terminal bool
 		args     []string
 		want     bool
 	}{{true, nil, true}, {false, nil, false}, {true, []string{"--output-color=false"}, false}} {
-		got := try(t, compat.Program{Color: tt.terminal}, tt.args...)
+		got := runTool(t, compat.Program{Color: tt.terminal}, tt.args...)
 		painted := matches(`\|\x1b\[38;5;67mCREATE\x1b\[0m\| +4\|4\.0 +\| +75000\|\x1b\[38;2;\d+;199;0m +10\x1b\[0m\|`, got.out)
 		if painted != tt.want || !tt.want && strings.Contains(got.out, "\x1b") {
 			t.Errorf("%+v:\n%q", tt, got.out)
@@ -126,7 +125,7 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// value is what stands behind a label of the results.
+// value is the value after a label of the results.
 func value(t *testing.T, out, section, label string) string {
 	t.Helper()
 	_, out, _ = strings.Cut(out, "# Results")
@@ -138,13 +137,13 @@ func value(t *testing.T, out, section, label string) string {
 	return m[1]
 }
 
-// What labels say is what the lines carry; strictly it is what mongoose made of
-// the same.
-func TestWrongNumbers(t *testing.T) {
+// The lines have the values that the labels name; with --strict they have the
+// values that mongoose computed.
+func TestNumbersOfLines(t *testing.T) {
 	const rate = "--load-op-limit-rate=7500"
-	right, strict := try(t, compat.Program{}, rate), try(t, compat.Program{Strict: true}, rate)
-	// Quantiles are within a thousandth. Of the trace's records that were taken
-	// two are in mongoose's means, 4 and 7 ms after they were due.
+	right, strict := runTool(t, compat.Program{}, rate), runTool(t, compat.Program{Strict: true}, rate)
+	// Quantiles are within a thousandth. Two of the trace's acknowledged records
+	// are in mongoose's means, 4 and 7 ms after they were due.
 	for _, tt := range []struct{ section, label, right, strict string }{
 		{"Count", "Successful", "90000", "90000"},
 		{"Count", "Failed", "12", "12"},
@@ -162,24 +161,24 @@ func TestWrongNumbers(t *testing.T) {
 			t.Errorf("%s %s is %s, want %s", tt.section, tt.label, got, tt.right)
 		}
 		if got := value(t, strict.out, tt.section, tt.label); got != tt.strict {
-			t.Errorf("strictly %s %s is %s, want %s", tt.section, tt.label, got, tt.strict)
+			t.Errorf("with --strict %s %s is %s, want %s", tt.section, tt.label, got, tt.strict)
 		}
 	}
 	if right.code != report.ExitBroken || strict.code != report.ExitOK {
-		t.Errorf("twelve failed: exit %d, strictly %d", right.code, strict.code)
+		t.Errorf("twelve failed: exit %d, with --strict %d", right.code, strict.code)
 	}
-	if got := try(t, compat.Program{}, "--load-op-limit-fail-count=20"); got.code != report.ExitOK {
+	if got := runTool(t, compat.Program{}, "--load-op-limit-fail-count=20"); got.code != report.ExitOK {
 		t.Errorf("twelve failures of twenty allowed: exit %d", got.code)
 	}
 
 	s := &step{strict: true, quantiles: []float64{0.5}}
 	m := &metrics{succ: 2_000_000, elapsed: 93_913 * time.Millisecond}
 	if s.rates(m); m.meanRate != 21505.376344086020 {
-		t.Errorf("the seed's mean rate is %v strictly", m.meanRate)
+		t.Errorf("with --strict the mean rate is %v", m.meanRate)
 	}
 	s.strict = false
 	if s.rates(m); int(m.meanRate) != 21296 {
-		t.Errorf("the seed's mean rate is %v", m.meanRate)
+		t.Errorf("the mean rate is %v", m.meanRate)
 	}
 	h := measure.NewHistogram()
 	h.Record(time.Millisecond)
@@ -193,10 +192,10 @@ func TestWrongNumbers(t *testing.T) {
 	}
 }
 
-// Bytes are of values, megabytes are of 2^20, and a batch's time is that of each
-// of its records.
+// Bytes are those of values, megabytes are 2^20 bytes, and each record has its
+// batch's time.
 func TestBytesAndSums(t *testing.T) {
-	total := func(got tried) map[string]string {
+	total := func(got result) map[string]string {
 		all, err := csv.NewReader(strings.NewReader(got.files["metrics.total.csv"])).ReadAll()
 		if err != nil || len(all) != 2 {
 			t.Fatalf("%v:\n%s", err, got.files["metrics.total.csv"])
@@ -207,27 +206,27 @@ func TestBytesAndSums(t *testing.T) {
 		}
 		return row
 	}
-	if row := total(try(t, compat.Program{})); row["BWAvg[MB/s]"] != "7.32421875" || row["BWLast[MB/s]"] != "7.32421875" || row["Size"] != "92160000" {
+	if row := total(runTool(t, compat.Program{})); row["BWAvg[MB/s]"] != "7.32421875" || row["BWLast[MB/s]"] != "7.32421875" || row["Size"] != "92160000" {
 		t.Errorf("got %v", row)
 	}
-	if row := total(try(t, compat.Program{Strict: true})); row["BWAvg[MB/s]"] != "7.68" {
-		t.Errorf("strictly %v", row)
+	if row := total(runTool(t, compat.Program{Strict: true})); row["BWAvg[MB/s]"] != "7.68" {
+		t.Errorf("with --strict %v", row)
 	}
-	if row := total(try(t, compat.Program{}, "--storage-driver-record-headers=ab:cde", "--storage-driver-record-key-enabled")); row["Size"] != "90630000" {
+	if row := total(runTool(t, compat.Program{}, "--storage-driver-record-headers=ab:cde", "--storage-driver-record-key-enabled")); row["Size"] != "90630000" {
 		t.Errorf("with headers and keys of 17 bytes %v", row)
 	}
 	m := newMeter(&step{work: creating})
 	iv := interval(0, false, false)
 	iv.Interval.Service = measure.NewHistogram()
-	iv.Interval.Service.RecordN(2*time.Millisecond, 75) // a hundred records each
+	iv.Interval.Service.RecordN(2*time.Millisecond, 75) // of a hundred records each
 	m.interval(iv)
 	if got := m.metrics(time.Now()).duration; got.sum < 14.999 || got.sum > 15.001 || got.mean != 2000 {
 		t.Errorf("7,500 records of 2 ms took %v s", got.sum)
 	}
 }
 
-// Times are of records: those of a large batch count as often as there are
-// records in it, and those of a scheduled record are its own.
+// Times are those of records: a batch's time counts once for each of its records,
+// and each scheduled record has a separate response time.
 func TestTimesOfRecords(t *testing.T) {
 	run := func(t *testing.T, args ...string) string {
 		t.Helper()
@@ -266,7 +265,7 @@ func TestTimesOfRecords(t *testing.T) {
 		}
 	}
 	if got := value(t, out, "Duration", "Sum"); got != "75.0" {
-		t.Errorf("they took %s s", got)
+		t.Errorf("the sum of durations is %s s", got)
 	}
 	out = run(t, "--load-op-limit-rate=7500")
 	if l, d := value(t, out, "Operations Latency", "Avg"), value(t, out, "Operations Duration", "Avg"); l != "10000.0" || d != "4333.333333333333" {
@@ -274,8 +273,8 @@ func TestTimesOfRecords(t *testing.T) {
 	}
 }
 
-// Header and rows of the CSV files have the same columns; strictly those of 4.3
-// have not.
+// The header line and the rows of the CSV files have the same columns, except in
+// 4.3 with --strict.
 func TestCSV(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
@@ -287,11 +286,11 @@ func TestCSV(t *testing.T) {
 	}{
 		{"4.2", compat.Program{}, nil, 27, 27, 27, "DurationLoQ[us]", "/.mongoose/4.2.11/log/"},
 		{"4.3", compat.Program{Generation: "4.3"}, nil, 27, 27, 27, "DurationQ_0.25[us]", "/.mongoose/4.3.3/log/"},
-		{"4.3, strictly", compat.Program{Generation: "4.3", Strict: true}, nil, 27, 21, 27, "DurationQ_0.25[us]", "/.mongoose/4.3.3/log/"},
+		{"4.3, strict", compat.Program{Generation: "4.3", Strict: true}, nil, 27, 21, 27, "DurationQ_0.25[us]", "/.mongoose/4.3.3/log/"},
 		{"other quantiles", compat.Program{}, []string{"--output-metrics-quantiles=0.9,0.99"}, 25, 25, 25, "DurationQ_0.99[us]", "/.mongoose/4.3.3/log/"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := try(t, tt.p, append(tt.args, "--load-step-id=s")...)
+			got := runTool(t, tt.p, append(tt.args, "--load-step-id=s")...)
 			if got.dir != tt.folder+"s" {
 				t.Errorf("the files are in %s", got.dir)
 			}
@@ -318,8 +317,8 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// The time above a threshold has files of its own, from when so many operations
-// were on the way until they were not.
+// The time above a threshold has separate files, from when enough operations are in
+// flight until fewer are.
 func TestThreshold(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	v, err := parse([]string{"--output-metrics-threshold=0.5", "--storage-driver-limit-concurrency=8", "--output-metrics-average-period=2s", "--load-step-id=s"}, t.Logf)
@@ -336,15 +335,15 @@ func TestThreshold(t *testing.T) {
 	}
 	var out strings.Builder
 	above := newThreshold(s, f, &out)
-	for i, flying := range []uint64{3, 4, 8, 4, 3, 8} {
+	for i, inFlight := range []uint64{3, 4, 8, 4, 3, 8} {
 		iv := interval(time.Duration(i)*time.Second, false, false)
-		iv.Interval.InFlight = flying
+		iv.Interval.InFlight = inFlight
 		above.interval(iv)
 	}
 	above.end()
 	if !matches(`^\S+ I MetricsManagerImpl {13}main {27}MetricsContextImpl\(CREATE-8x1@s\): the threshold of 4 active load operations count is reached, starting the additional metrics accounting\n`+
 		`\S+ I MetricsManagerImpl {13}main {27}MetricsContextImpl\(CREATE-8x1@s\): the active load operations count is below the threshold of 4, stopping the additional metrics accounting\n$`, out.String()) {
-		t.Errorf("said\n%s", out.String())
+		t.Errorf("lines:\n%s", out.String())
 	}
 	for name, want := range map[string]string{
 		"metrics.threshold.csv":       `^DateTime.*\n"[^"]+",CREATE,8,1,8,6\.0,15000,2,15360000,2\.0,.*\n$`,
@@ -356,7 +355,7 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// A step that was there before keeps its rows, and its files one head.
+// A repeated step id keeps the earlier rows, and the files keep one header line.
 func TestAgain(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -383,9 +382,9 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// The trace and the list of items are made of the rows of single records.
+// The trace and the list of items are made from the rows of single records.
 func TestTrace(t *testing.T) {
-	got := try(t, compat.Program{}, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--item-output-path=topic1", "--load-op-limit-rate=7", "--item-naming-type=serial")
+	got := runTool(t, compat.Program{}, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--item-output-path=topic1", "--load-op-limit-rate=7", "--item-naming-type=serial")
 	us := began.UnixMicro()
 	at := func(ms int64) string { return strconv.FormatInt(us+1000*ms, 10) }
 	want := "127.0.0.1:9092,topic1/0,1,4," + at(1) + ",4000,3000,,1024\n" +
@@ -408,8 +407,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// A limit of failures that ends a step is spoken of in mongoose's words, and an
-// interrupt leaves with its own code and the results so far.
+// A limit of failures that ends a step causes mongoose's message; an interrupt has
+// a separate exit code and prints the results so far.
 func TestEnds(t *testing.T) {
 	for _, tt := range []struct {
 		stopped load.Reason
@@ -422,7 +421,7 @@ func TestEnds(t *testing.T) {
 		{load.ByFailureRate, true, nil, report.ExitOK, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
 		{load.Interrupted, true, nil, report.ExitInterrupted, `\| +7500\| +1\|`},
 		{load.Interrupted, false, nil, report.ExitInterrupted, `\| +7500\| +1\|`},
-		// Untrusted and failed, and failed where nobody can tell.
+		// Untrusted and failed; undetermined and failed.
 		{load.ByTime, false, func(d *report.Document) { d.Trust.OK = false }, report.ExitBroken, `\| +7500\| +1\|`},
 		{load.ByTime, false, func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, report.ExitBroken, `\| +7500\| +1\|`},
 	} {
@@ -432,7 +431,7 @@ func TestEnds(t *testing.T) {
 		p.Fire = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
 			for _, e := range w.Entries {
 				if e.Name == "trace" {
-					traced(t, e.Values[0])
+					writeTrace(t, e.Values[0])
 				}
 			}
 			observer.Interval(interval(0, false, false))

@@ -9,7 +9,7 @@ import (
 	"carronade/measure"
 )
 
-// A timing is a time of operations in microseconds.
+// A timing summarizes times of operations in microseconds.
 type timing struct {
 	sum       float64 // seconds
 	mean      float64
@@ -17,7 +17,7 @@ type timing struct {
 	quantiles []int64 // in the order of step.quantiles
 }
 
-// timingOf reads a histogram.
+// timingOf summarizes a histogram.
 func (s *step) timingOf(h *measure.Histogram) timing {
 	us := func(d time.Duration) int64 { return int64(d / time.Microsecond) }
 	t := timing{min: us(h.Min()), max: us(h.Max()), sum: h.Sum() / 1e9}
@@ -30,7 +30,7 @@ func (s *step) timingOf(h *measure.Histogram) timing {
 	return t
 }
 
-// quantile is the nearest rank; strictly that of mongoose, sorted[int(q*n)].
+// quantile is the nearest rank; with --strict it is mongoose's sorted[int(q*n)].
 func (s *step) quantile(h *measure.Histogram, q float64) time.Duration {
 	if !s.strict || q >= 1 {
 		return h.Percentile(100 * q)
@@ -44,11 +44,11 @@ func (s *step) quantile(h *measure.Histogram, q float64) time.Duration {
 	return max(found, 0)
 }
 
-// metrics are what the lines of a moment show.
+// metrics are the values of the lines at a time.
 type metrics struct {
 	at                   time.Time
 	current              uint64
-	mean                 float64 // of operations on the way
+	mean                 float64 // of operations in flight
 	succ, fail, bytes    uint64
 	elapsed              time.Duration
 	lastRate, lastBytes  float64
@@ -57,28 +57,28 @@ type metrics struct {
 	durations, latencies *measure.Histogram
 }
 
-// A mark is what had come by a moment.
+// A mark contains the counts at a time.
 type mark struct {
 	at          time.Duration
 	succ, bytes uint64
 }
 
-// A meter collects metrics. It has one owner.
+// A meter collects metrics. It is not safe for concurrent use.
 type meter struct {
 	s *step
 
 	succ, fail, bytes uint64
 	at                time.Duration
 	duration, latency *measure.Histogram
-	levels            float64 // of operations on the way, summed over time
+	levels            float64 // operations in flight, integrated over time
 	current           uint64
 
-	row  mark // the last row's
-	from mark // where the last rate begins: the row before, or the one before that
+	row  mark // at the last row
+	from mark // the start of the last rate: the previous row or the one before it
 
-	batches *batches // of batches of many records; nil: a batch has one
+	batches *batches // times of batches of many records; nil if a batch has one
 
-	tickRate, tickBytes float64 // of the last second, smoothed
+	tickRate, tickBytes float64 // smoothed rates of the last second
 	ticked              bool
 }
 
@@ -86,7 +86,7 @@ func newMeter(s *step) *meter {
 	return &meter{s: s, duration: measure.NewHistogram(), latency: measure.NewHistogram()}
 }
 
-// interval takes an interval of a run.
+// interval adds an interval of a run.
 func (m *meter) interval(s load.Snapshot) {
 	iv := &s.Interval
 	succ, bytes := iv.Acked, iv.AckedBytes
@@ -96,7 +96,7 @@ func (m *meter) interval(s load.Snapshot) {
 	case nothing:
 		succ, bytes = iv.Sent-iv.Failed, iv.Bytes
 	}
-	service := iv.Service // of batches
+	service := iv.Service // a time per batch
 	if m.batches != nil {
 		service = m.batches.take()
 	}
@@ -105,23 +105,23 @@ func (m *meter) interval(s load.Snapshot) {
 	m.at = max(m.at, s.At)
 }
 
-// times takes times of records.
+// times adds times of records.
 func (m *meter) times(service, response *measure.Histogram) {
 	m.latency.Merge(service)
-	if response != nil { // which each record has of its own
+	if response != nil { // a separate time for each record
 		service = response
 	}
 	m.duration.Merge(service)
 }
 
-// batches collect the times of records that go many in a batch: intervals have one
-// time a batch, and mongoose one for each record. Several may use it at once.
+// batches collects the times of records that share a batch: intervals have one time
+// per batch, mongoose one per record. It is safe for concurrent use.
 type batches struct {
 	mu      sync.Mutex
 	service *measure.Histogram
 }
 
-// fired takes outcomes of batches.
+// completed adds outcomes of batches.
 func (b *batches) fired(out []load.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +146,8 @@ func (b *batches) take() *measure.Histogram {
 	return h
 }
 
-// unknown counts what has no certain answer as failed, where there are answers.
+// unknown is how many records without a certain answer count as failed: all, or
+// none if no answers are expected.
 func (m *meter) unknown(n uint64) uint64 {
 	if m.s.work == nothing {
 		return 0
@@ -154,7 +155,7 @@ func (m *meter) unknown(n uint64) uint64 {
 	return n
 }
 
-// values are the bytes of values alone, which mongoose counts.
+// values is the bytes of values alone, which mongoose counts.
 func (m *meter) values(bytes, succ uint64) uint64 {
 	if m.s.work != creating {
 		return bytes
@@ -162,17 +163,17 @@ func (m *meter) values(bytes, succ uint64) uint64 {
 	return bytes - min(bytes, succ*uint64(m.s.beside()))
 }
 
-// count adds what came in a span.
-func (m *meter) count(succ, fail, bytes uint64, span time.Duration, flying uint64) {
+// count adds the counts of a span of time.
+func (m *meter) count(succ, fail, bytes uint64, span time.Duration, inFlight uint64) {
 	m.succ += succ
 	m.fail += fail
 	m.bytes += bytes
-	m.current = flying
-	m.levels += float64(flying) * span.Seconds()
+	m.current = inFlight
+	m.levels += float64(inFlight) * span.Seconds()
 	if span <= 0 {
 		return
 	}
-	// mongoose's last rate: smoothed with 1 - 1/e a second.
+	// mongoose's last rate: smoothed with 1 - 1/e per second.
 	rate, byteRate := float64(succ)/span.Seconds(), float64(bytes)/span.Seconds()
 	alpha := 1 - math.Exp(-span.Seconds())
 	if !m.ticked {
@@ -183,25 +184,25 @@ func (m *meter) count(succ, fail, bytes uint64, span time.Duration, flying uint6
 	m.tickBytes += alpha * (byteRate - m.tickBytes)
 }
 
-// due tells whether a row is.
+// due reports whether a row is due.
 func (m *meter) due() bool {
 	return m.s.period > 0 && m.at-m.row.at >= m.s.period-m.s.period/100
 }
 
-// metrics are those of now, and begin the next row's.
+// metrics returns the current metrics, and starts the next row.
 func (m *meter) metrics(now time.Time) *metrics {
 	out := &metrics{
 		at: now, current: m.current, succ: m.succ, fail: m.fail, bytes: m.bytes, elapsed: m.at,
 		durations: m.duration, latencies: m.latency,
 		duration: m.s.timingOf(m.duration), latency: m.s.timingOf(m.latency),
 	}
-	if n := m.duration.Count(); n > 0 { // of operations: a batch's time is that of each of its records
+	if n := m.duration.Count(); n > 0 { // each record of a batch has the batch's time
 		out.duration.sum *= float64(m.succ) / float64(n)
 	}
 	if m.at > 0 {
 		out.mean = m.levels / m.at.Seconds()
 	}
-	if m.at-m.row.at >= time.Second { // what is left of a period at the end may be next to nothing
+	if m.at-m.row.at >= time.Second { // the last period may be very short
 		m.from = m.row
 	}
 	if span := (m.at - m.from.at).Seconds(); span > 0 {
@@ -215,8 +216,8 @@ func (m *meter) metrics(now time.Time) *metrics {
 	return out
 }
 
-// rates are the mean ones: over the time that passed; strictly over its whole
-// seconds, 0 below one.
+// rates sets the mean rates over the elapsed time; with --strict over its full
+// seconds, 0 below one second.
 func (s *step) rates(m *metrics) {
 	over := m.elapsed.Seconds()
 	if s.strict {

@@ -19,27 +19,27 @@ import (
 	"carronade/measure"
 )
 
-// A tried command line, and what became of it.
-type tried struct {
+// A result is the result of a command line.
+type result struct {
 	out, errs string
 	code      int
 	err       error
 	settings  map[string]string
 	topics    *compat.TopicLoad
-	names     []string          // of the topics, as far as they were asked for
+	names     []string          // of the topics that were requested
 	dir       string            // of the step's files
-	files     map[string]string // by their names
+	files     map[string]string // contents by name
 }
 
-// try runs the tool against a run that never was: 12 s and 90,000 records of a
-// kibibyte at most, of which ten failed; or the topics asked for, of which every
-// seventh fails.
-func try(t *testing.T, p compat.Program, args ...string) tried {
+// runTool runs the tool on made-up data: 12 s and at most 90,000 records of a
+// kibibyte, of which twelve failed; or the requested topics, of which every seventh
+// fails.
+func runTool(t *testing.T, p compat.Program, args ...string) result {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Chdir(home)
-	got := tried{settings: make(map[string]string)}
+	got := result{settings: make(map[string]string)}
 	var out, errs bytes.Buffer
 	p.Called, p.Args, p.Out, p.Err = "mongoose", args, &out, &errs
 	p.Fire = func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
@@ -49,7 +49,7 @@ func try(t *testing.T, p compat.Program, args ...string) tried {
 			}
 			got.settings[e.Name] = strings.Join(e.Values, " ")
 		}
-		traced(t, got.settings["trace"])
+		writeTrace(t, got.settings["trace"])
 		for i := range 12 {
 			if observer.Fired != nil {
 				observer.Fired([]load.Outcome{
@@ -87,7 +87,7 @@ func try(t *testing.T, p compat.Program, args ...string) tried {
 			at := time.Duration(i+1) * time.Millisecond
 			done := compat.TopicDone{Name: name, Due: at - 900*time.Microsecond, Sent: at - 800*time.Microsecond, At: at, Bytes: 100, InFlight: 1}
 			if i%7 == 6 {
-				done.Class, done.Err = "rejected", errors.New("it is there")
+				done.Class, done.Err = "rejected", errors.New("topic exists")
 				r.Failed++
 			} else {
 				r.Done++
@@ -139,12 +139,11 @@ func document() *report.Document {
 	return d
 }
 
-// began is when the records of the trace were.
+// began is the start of the trace.
 var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// traced writes a trace of five records: two that were due, two that were not,
-// and one that failed.
-func traced(t *testing.T, path string) {
+// writeTrace writes a trace of four records, of which one failed.
+func writeTrace(t *testing.T, path string) {
 	t.Helper()
 	if path == "" {
 		return
@@ -168,8 +167,8 @@ func traced(t *testing.T, path string) {
 	}
 }
 
-// Each option of the whole list is tried: it becomes a setting, or something that
-// is seen, or it is spoken of, or ends the program.
+// Every option is tested: it becomes a setting, changes the output, causes a
+// warning or ends the program.
 func TestEveryOption(t *testing.T) {
 	items := filepath.Join(t.TempDir(), "items.csv")
 	if err := os.WriteFile(items, []byte("t/one,0,1,0/0\n/t/two,1,1,0/0\n"), 0o644); err != nil {
@@ -179,7 +178,7 @@ func TestEveryOption(t *testing.T) {
 	for _, tt := range []struct {
 		option, value string
 		with          []string
-		want          string // NAME=VALUE of a setting; "said TEXT" on stderr; "refused TEXT"; "seen TEXT" in lines or files
+		want          string // NAME=VALUE of a setting; "warns TEXT" on stderr; "refused TEXT"; "seen TEXT" in lines or files
 	}{
 		{"item-data-size", "10KB", nil, "size=10240"},
 		{"item-data-size", "1KB-2KB,1", nil, "size=1024-2048"},
@@ -190,15 +189,15 @@ func TestEveryOption(t *testing.T) {
 		{"item-data-input-layer-size", "2MB", nil, "pool=2097152"},
 		{"item-data-input-layer-size", "junk", nil, `refused "junk" is not a size`},
 		{"item-data-input-layer-size", "0", nil, "refused holds no record"},
-		{"item-data-input-layer-cache", "2", nil, "said does nothing"},
-		{"item-data-input-layer-heap", "true", nil, "said does nothing"},
-		{"item-data-ranges-concat", "1", nil, "refused whole"},
-		{"item-data-ranges-concat", "false", nil, "refused whole"},
-		{"item-data-ranges-fixed", "0-1", nil, "refused whole"},
-		{"item-data-ranges-random", "1", nil, "refused whole"},
-		{"item-data-ranges-threshold", "1MB", nil, "refused whole"},
+		{"item-data-input-layer-cache", "2", nil, "warns does nothing"},
+		{"item-data-input-layer-heap", "true", nil, "warns does nothing"},
+		{"item-data-ranges-concat", "1", nil, "refused completely"},
+		{"item-data-ranges-concat", "false", nil, "refused completely"},
+		{"item-data-ranges-fixed", "0-1", nil, "refused completely"},
+		{"item-data-ranges-random", "1", nil, "refused completely"},
+		{"item-data-ranges-threshold", "1MB", nil, "refused completely"},
 		{"item-data-verify", "true", read, "decode=true"},
-		{"item-data-verify", "true", nil, "said means nothing when records are written"},
+		{"item-data-verify", "true", nil, "warns means nothing when records are written"},
 		{"item-input-file", items, []string{"--read"}, "count=2"},
 		{"item-input-file", items + ".gone", []string{"--read"}, "refused no such file"},
 		{"item-input-path", "/t", []string{"--read"}, "target=kafka://127.0.0.1:9092/t"},
@@ -208,17 +207,17 @@ func TestEveryOption(t *testing.T) {
 		{"item-naming-radix", "10", append(topics, "--item-naming-type=serial", "--item-naming-seed=8"), "topic 9 10 11"},
 		{"item-naming-length", "5", []string{"--storage-driver-record-key-enabled"}, "key=names(5,36)"},
 		{"item-naming-radix", "2", []string{"--storage-driver-record-key-enabled", "--item-naming-length=64"}, "key=names(62,2)"},
-		{"item-naming-prefix", "x", []string{"--storage-driver-record-key-enabled"}, "said does nothing: keys are digits"},
-		{"item-naming-prefix", "x", nil, "said does nothing: names are not used"},
-		{"item-data-size", "1KB", []string{"--item-data-input-file=x"}, "said does nothing"},
-		{"item-input-path", "t", []string{"--read", "--item-input-file=" + items}, "said does nothing"},
-		{"load-batch-size", "20", nil, "said does nothing: records are sent one by one"},
-		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--load-op-limit-rate=5"}, "said does nothing: records are sent when they are due"},
-		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--storage-driver-batch-size=500"}, "said does nothing: --storage-driver-batch-size"},
-		{"load-batch-size", "20", []string{"--item-type=path", "--load-op-type=list"}, "said does nothing: a request is for one topic"},
-		{"load-op-recycle", "true", topics, "said does nothing"},
-		{"storage-driver-batch-size", "700", nil, "said does nothing"},
-		{"storage-net-linger", "7", nil, "said does nothing"},
+		{"item-naming-prefix", "x", []string{"--storage-driver-record-key-enabled"}, "warns does nothing: keys are digits"},
+		{"item-naming-prefix", "x", nil, "warns does nothing: names are not used"},
+		{"item-data-size", "1KB", []string{"--item-data-input-file=x"}, "warns does nothing"},
+		{"item-input-path", "t", []string{"--read", "--item-input-file=" + items}, "warns does nothing"},
+		{"load-batch-size", "20", nil, "warns does nothing: records are sent one by one"},
+		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--load-op-limit-rate=5"}, "warns does nothing: records are sent when they are due"},
+		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--storage-driver-batch-size=500"}, "warns does nothing: --storage-driver-batch-size"},
+		{"load-batch-size", "20", []string{"--item-type=path", "--load-op-type=list"}, "warns does nothing: a request is for one topic"},
+		{"load-op-recycle", "true", topics, "warns does nothing"},
+		{"storage-driver-batch-size", "700", nil, "warns does nothing"},
+		{"storage-net-linger", "7", nil, "warns does nothing"},
 		{"storage-driver-record-timeoutMillis", "0", read, "refused not a time above 0"},
 		{"item-naming-seed", "98", append(topics, "--item-naming-type=serial"), "topic 2r 2s 2t"},
 		{"item-naming-seed", "junk", topics, `refused "junk" is not a 64-bit integer`},
@@ -242,13 +241,13 @@ func TestEveryOption(t *testing.T) {
 		{"load-op-limit-fail-rate", "true", nil, "failure-rate=50%"},
 		{"load-op-limit-rate", "1000.5", nil, "rate=1000.5/s"},
 		{"load-op-limit-rate", "10", read, "refused as they arrive"},
-		{"load-op-limit-recycle", "5", nil, "said does nothing"},
-		{"load-op-output-duplicates", "true", nil, "said does nothing"},
+		{"load-op-limit-recycle", "5", nil, "warns does nothing"},
+		{"load-op-output-duplicates", "true", nil, "warns does nothing"},
 		{"load-op-recycle", "true", append(read, "--load-op-limit-count=9"), "count=9"},
 		{"load-op-recycle-mode", "true", append(read, "--load-op-limit-count=9"), "count=9"},
 		{"load-op-recycle-content-update", "true", nil, "refused cannot be changed"},
 		{"load-op-retry", "true", nil, "retry=1000"},
-		{"load-op-shuffle", "true", nil, "said does nothing"},
+		{"load-op-shuffle", "true", nil, "warns does nothing"},
 		{"load-op-timeoutMillis", "900", nil, "delivery-timeout=900ms"},
 		{"load-op-timeoutMillis", "0", nil, "refused 0 is below 1"},
 		{"load-op-type", "update", nil, "refused cannot be changed"},
@@ -256,65 +255,65 @@ func TestEveryOption(t *testing.T) {
 		{"load-op-wait-finish", "false", nil, "drain=1ms"},
 		{"load-op-wait-limit", "2m", nil, "drain=120000ms"},
 		{"load-op-wait-limit", "0", nil, "drain=1ms"},
-		{"load-op-wait-limit", "5", []string{"--load-op-wait-finish=false"}, "said does nothing"},
-		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--load-op-limit-rate=5", "--storage-driver-batch-size=500", strictly}, "said does nothing: --storage-driver-batch-size"},
+		{"load-op-wait-limit", "5", []string{"--load-op-wait-finish=false"}, "warns does nothing"},
+		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--load-op-limit-rate=5", "--storage-driver-batch-size=500", strictly}, "warns does nothing: --storage-driver-batch-size"},
 		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--load-op-limit-rate=5", strictly}, "batch-size=20"},
 		{"load-batch-size", "20", []string{"--storage-driver-limit-concurrency=0", "--load-op-limit-rate=5", strictly}, "silent"},
-		{"item-naming-length", "9", []string{"--storage-driver-record-key-enabled", "--item-naming-type=serial"}, "said does nothing: keys in order"},
-		{"item-naming-radix", "9", []string{"--storage-driver-record-key-enabled", "--item-naming-type=asc"}, "said does nothing: keys in order"},
-		{"item-naming-type", "desc", []string{"--storage-driver-record-key-enabled"}, "said does nothing: keys in order go up"},
+		{"item-naming-length", "9", []string{"--storage-driver-record-key-enabled", "--item-naming-type=serial"}, "warns does nothing: keys in order"},
+		{"item-naming-radix", "9", []string{"--storage-driver-record-key-enabled", "--item-naming-type=asc"}, "warns does nothing: keys in order"},
+		{"item-naming-type", "desc", []string{"--storage-driver-record-key-enabled"}, "warns does nothing: keys in order go up"},
 		{"item-naming-type", "serial", []string{"--storage-driver-record-key-enabled"}, "silent"},
 		{"item-naming-length", "9", []string{"--storage-driver-record-key-enabled"}, "silent"},
 		{"item-naming-radix", "9", []string{"--storage-driver-record-key-enabled"}, "silent"},
-		{"item-naming-type", "serial", []string{"--item-type=path", "--delete", "--item-input-path=t"}, "said does nothing: topics have"},
-		{"item-naming-prefix", "x", []string{"--item-type=path", "--create", "--item-input-file=" + items}, "said does nothing: topics have"},
-		{"item-input-path", "t", topics, "said does nothing"},
-		{"item-input-file", items, []string{"--item-type=path", "--load-op-type=list"}, "said does nothing"},
-		{"item-output-file", "x", []string{"--item-type=path", "--load-op-type=list"}, "said does nothing"},
-		{"item-data-input-layer-size", "2MB", []string{"--item-data-input-file=x"}, "said does nothing"},
-		{"storage-driver-record-headers", "a:b", []string{strictly}, "said does nothing"},
-		{"storage-driver-create-headers", "a:b", []string{strictly}, "said does nothing"},
-		{"output-metrics-average-table-header-period", "1", []string{strictly}, "said does nothing"},
+		{"item-naming-type", "serial", []string{"--item-type=path", "--delete", "--item-input-path=t"}, "warns does nothing: topics have"},
+		{"item-naming-prefix", "x", []string{"--item-type=path", "--create", "--item-input-file=" + items}, "warns does nothing: topics have"},
+		{"item-input-path", "t", topics, "warns does nothing"},
+		{"item-input-file", items, []string{"--item-type=path", "--load-op-type=list"}, "warns does nothing"},
+		{"item-output-file", "x", []string{"--item-type=path", "--load-op-type=list"}, "warns does nothing"},
+		{"item-data-input-layer-size", "2MB", []string{"--item-data-input-file=x"}, "warns does nothing"},
+		{"storage-driver-record-headers", "a:b", []string{strictly}, "warns does nothing"},
+		{"storage-driver-create-headers", "a:b", []string{strictly}, "warns does nothing"},
+		{"output-metrics-average-table-header-period", "1", []string{strictly}, "warns does nothing"},
 		{"run-id", "7", topics, "topiclabel mongoose.run=7"},
 		{"load-step-id", "mine", topics, "topiclabel mongoose.step=mine"},
 		{"run-comment", "a word", topics, "topiclabel =a word"},
-		{"load-service-threads", "3", nil, "said does nothing"},
+		{"load-service-threads", "3", nil, "warns does nothing"},
 		{"load-step-id", "mine", nil, "label=mongoose.step=mine"},
 		{"load-step-id", ".", nil, "refused not a valid folder name"},
 		{"load-step-id", "..", nil, "refused not a valid folder name"},
 		{"load-step-id", "../mine", nil, "refused not a valid folder name"},
-		{"load-step-idAutoGenerated", "true", nil, "said does nothing"},
+		{"load-step-idAutoGenerated", "true", nil, "warns does nothing"},
 		{"load-step-limit-size", "1MB", nil, "bytes=1048576"},
 		{"load-step-limit-time", "2h", nil, "for=7200000ms"},
 		{"load-step-limit-time", "20ms", nil, "refused not a time"},
 		{"load-step-node-addrs", "a,b", nil, "refused one machine"},
-		{"load-step-node-port", "1", nil, "said does nothing"},
+		{"load-step-node-port", "1", nil, "warns does nothing"},
 		{"output-color", "false", nil, "seen CREATE|"},
 		{"output-metrics-average-period", "5s", nil, "rows 3"},
 		{"output-metrics-average-period", "0", nil, "rows 1"},
 		{"output-metrics-average-persist", "false", nil, "nofile metrics.csv"},
-		{"output-metrics-average-aggregation-period", "50", nil, "said does nothing"},
+		{"output-metrics-average-aggregation-period", "50", nil, "warns does nothing"},
 		{"output-metrics-average-table-header-period", "1", nil, "seen MB/s] |  [us]    |   [us]    \n----------|------------|------|----------|----------|------------|------|-------|--------|-------|----------|-----------\n"},
 		{"output-metrics-average-table-header-period", "0", nil, "refused 0 is below 1"},
 		{"output-metrics-summary-persist", "false", nil, "nofile metrics.total.csv"},
-		{"output-metrics-timing-persist", "true", nil, "said does nothing"},
+		{"output-metrics-timing-persist", "true", nil, "warns does nothing"},
 		{"output-metrics-trace-persist", "true", nil, "file op.trace.csv"},
-		{"output-metrics-trace-persist", "true", read, "said means nothing when records are read"},
+		{"output-metrics-trace-persist", "true", read, "warns means nothing when records are read"},
 		{"output-metrics-quantiles", "0.5,0.9", nil, "percentiles=50,90"},
 		{"output-metrics-quantiles", "95", nil, "refused not from 0 to 1"},
 		{"output-metrics-threshold", "0.9", []string{"--storage-driver-limit-concurrency=4"}, "file metrics.threshold.total.csv"},
 		{"output-metrics-threshold", "0.9", []string{"--storage-driver-limit-concurrency=5"}, "nofile metrics.threshold.total.csv"},
-		{"output-metrics-threshold", "0.9", []string{"--storage-driver-limit-concurrency=0"}, "said does nothing"},
+		{"output-metrics-threshold", "0.9", []string{"--storage-driver-limit-concurrency=0"}, "warns does nothing"},
 		{"output-metrics-threshold", "9", nil, "refused not from 0 to 1"},
 		{"run-comment", "a word", nil, "note=a word"},
 		{"run-id", "7", nil, "label=mongoose.run=7"},
 		{"run-node", "true", nil, "refused one machine"},
-		{"run-port", "80", nil, "said does nothing"},
+		{"run-port", "80", nil, "warns does nothing"},
 		{"run-node", "False", nil, "silent"},
 		{"run-scenario", "false", nil, "refused scenarios"},
-		{"run-version", "false", nil, "said does nothing"},
+		{"run-version", "false", nil, "warns does nothing"},
 		{"run-scenario", "x.js", nil, "refused scenarios"},
-		{"run-version", "1", nil, "said does nothing"},
+		{"run-version", "1", nil, "warns does nothing"},
 		{"storage-auth-file", "f", nil, "refused never logged in"},
 		{"storage-auth-secret", "f", nil, "refused never logged in"},
 		{"storage-auth-token", "f", nil, "refused never logged in"},
@@ -323,10 +322,10 @@ func TestEveryOption(t *testing.T) {
 		{"storage-driver-type", "s3", nil, "refused unknown driver"},
 		{"storage-driver-limit-concurrency", "12", nil, "concurrency=12"},
 		{"storage-driver-limit-concurrency", "12", []string{"--load-op-limit-rate=5"}, "max-in-flight=12"},
-		{"storage-driver-limit-queue-input", "12", nil, "said does nothing"},
+		{"storage-driver-limit-queue-input", "12", nil, "warns does nothing"},
 		{"storage-driver-threads", "3", nil, "clients=3"},
 		{"storage-driver-threads", "-2", nil, "refused -2 is below 0"},
-		{"storage-driver-threads", "-2", topics, "said means nothing when topics"},
+		{"storage-driver-threads", "-2", topics, "warns means nothing when topics"},
 		{"storage-driver-batch-size", "-4", []string{"--storage-driver-limit-concurrency=0"}, "refused -4 is below 1"},
 		{"storage-driver-batch-size", "700", []string{"--storage-driver-limit-concurrency=0"}, "batch-size=700"},
 		{"storage-driver-buffer-memory", "7000", nil, "buffer-memory=7000"},
@@ -339,11 +338,11 @@ func TestEveryOption(t *testing.T) {
 		{"storage-driver-record-key-enabled", "true", nil, "fresh=true"},
 		{"storage-driver-record-timeoutMillis", "80", read, "idle-timeout=80ms"},
 		{"storage-driver-request-size", "2000000", nil, "max-request=2000000"},
-		{"storage-namespace", "n", nil, "said does nothing"},
+		{"storage-namespace", "n", nil, "warns does nothing"},
 		{"storage-net-linger", "7", []string{"--load-op-limit-rate=5"}, "linger=7ms"},
 		{"storage-net-node-addrs", "a, b:9093", nil, "target=kafka://a:9092,b:9093/"},
 		{"storage-net-node-port", "19092", nil, "target=kafka://127.0.0.1:19092/"},
-		{"storage-net-node-slice", "true", nil, "said does nothing"},
+		{"storage-net-node-slice", "true", nil, "warns does nothing"},
 		{"storage-net-rcvBuf", "65536", nil, "recv-buffer=65536"},
 		{"storage-net-rcvBuf", "0", nil, "refused 0 is not a size"},
 		{"storage-net-rcvBuf", "-1", topics, "topic "},
@@ -354,14 +353,14 @@ func TestEveryOption(t *testing.T) {
 		t.Run(tt.option+"="+filepath.Base(tt.value), func(t *testing.T) {
 			args := append(slices.Clone(tt.with), "--"+tt.option+"="+tt.value)
 			strict := slices.Contains(args, strictly)
-			got := try(t, compat.Program{Strict: strict}, slices.DeleteFunc(args, func(arg string) bool { return arg == strictly })...)
+			got := runTool(t, compat.Program{Strict: strict}, slices.DeleteFunc(args, func(arg string) bool { return arg == strictly })...)
 			kind, text, _ := strings.Cut(tt.want, " ")
 			if kind != "refused" && got.err != nil {
 				t.Fatalf("got %v", got.err)
 			}
 			var ok bool
 			switch kind {
-			case "said":
+			case "warns":
 				ok = strings.Contains(got.errs, "--"+tt.option+" "+text)
 			case "refused":
 				ok = got.err != nil && strings.Contains(got.err.Error(), text) && got.code == report.ExitFailed && len(got.settings) == 0
@@ -392,31 +391,31 @@ func TestEveryOption(t *testing.T) {
 	}
 	for _, o := range options {
 		if !tested[o.name] {
-			t.Errorf("--%s is not tried", o.name)
+			t.Errorf("--%s is not tested", o.name)
 		}
 	}
 }
 
 var tested = make(map[string]bool)
 
-// strictly is for --strict, which is no option of mongoose's.
+// strictly stands for --strict, which is not an option of mongoose.
 const strictly = "strictly"
 
-// Old names of options are those they became.
+// Old names of options select their new ones.
 func TestAliases(t *testing.T) {
 	for name, a := range aliases {
 		if a.to != "" && find(a.to) == nil {
-			t.Errorf("--%s is --%s, which there is not", name, a.to)
+			t.Errorf("--%s is --%s, which does not exist", name, a.to)
 		}
 	}
-	got := try(t, compat.Program{}, "--test-step-limit-count=5", "--load-limit-concurrency=3", "--storage-driver-remote", "--create")
+	got := runTool(t, compat.Program{}, "--test-step-limit-count=5", "--load-limit-concurrency=3", "--storage-driver-remote", "--create")
 	if got.settings["count"] != "5" || got.settings["concurrency"] != "3" || strings.Count(got.errs, "\n") != 3 ||
 		!strings.Contains(got.errs, "--test-step-limit-count is deprecated, it is --load-op-limit-count") {
 		t.Errorf("got %v and %q", got.settings, got.errs)
 	}
 }
 
-// Usage errors are mongoose's own.
+// Usage errors have mongoose's wording.
 func TestUsage(t *testing.T) {
 	const stamp = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3} F {32}main {27}`
 	for _, tt := range []struct {
@@ -428,17 +427,17 @@ func TestUsage(t *testing.T) {
 		{"no switch", "--output-color=red", `Invalid configuration value type for the option "output-color", expected: class java.lang.Boolean`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := try(t, compat.Program{}, tt.arg)
+			got := runTool(t, compat.Program{}, tt.arg)
 			_, text, _ := strings.Cut(got.out, " main ")
 			if got.code != report.ExitFailed || got.err != nil || !matches(stamp, got.out) || !strings.HasPrefix(strings.TrimLeft(text, " "), tt.want) || len(got.settings) > 0 {
 				t.Errorf("exit %d, %v, stdout:\n%s", got.code, got.err, got.out)
 			}
 		})
 	}
-	if got := try(t, compat.Program{}, "--help"); got.code != 0 || !strings.Contains(got.out, "--load-op-limit-rate=<double> (0)") || !strings.Contains(got.out, "--strict ") {
+	if got := runTool(t, compat.Program{}, "--help"); got.code != 0 || !strings.Contains(got.out, "--load-op-limit-rate=<double> (0)") || !strings.Contains(got.out, "--strict ") {
 		t.Errorf("help: exit %d:\n%s", got.code, got.out)
 	}
-	if got := try(t, compat.Program{Generation: "5"}); got.err == nil || !strings.Contains(got.err.Error(), "4.2 and 4.3") {
+	if got := runTool(t, compat.Program{Generation: "5"}); got.err == nil || !strings.Contains(got.err.Error(), "4.2 and 4.3") {
 		t.Errorf("another generation: %v", got.err)
 	}
 }

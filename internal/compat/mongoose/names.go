@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A namer names items as mongoose does: a number in a radix, of so many digits at
-// most, behind a prefix. The numbers of the random type are those of its
-// generator (xorshift64), each made of the one before.
+// A namer names items as mongoose does: a prefix and a number in a radix, with a
+// maximum number of digits. The numbers of the random type come from mongoose's
+// generator (xorshift64), each computed from the previous one.
 type namer struct {
 	prefix      string
 	radix       int
@@ -33,20 +33,20 @@ func newNamer(v *values, now int64) *namer {
 	seed, err := strconv.ParseInt(v.text("item-naming-seed"), 10, 64)
 	if err != nil {
 		if seed = now; n.kind != "random" {
-			seed = -n.step // so that the first is 0
+			seed = -n.step // the first is 0
 			if n.kind == "desc" {
 				seed = n.step
 			}
 		}
 	}
 	if seed == 0 && n.kind == "random" {
-		seed = 1 // of which zero alone would follow
+		seed = 1 // from 0 the generator makes only 0
 	}
 	n.start, n.last = seed, seed
 	return n
 }
 
-// next is the next item's name and number: the first is the one after the seed.
+// next is the next item's name and number; the first is the one after the seed.
 func (n *namer) next() (name string, id int64) {
 	switch n.kind {
 	case "random":
@@ -63,7 +63,7 @@ func (n *namer) next() (name string, id int64) {
 	return n.name(n.last), n.last
 }
 
-// name is that of a number.
+// name is the name of a number.
 func (n *namer) name(id int64) string {
 	rest := id % int64(n.wrap)
 	if rest < 0 {
@@ -72,8 +72,8 @@ func (n *namer) name(id int64) string {
 	return n.prefix + strings.ToLower(strconv.FormatInt(rest, n.radix))
 }
 
-// of is the name and the number of a record that is distinguished by two numbers of
-// ours: the same in every list and trace of a run.
+// nameOf is the name and the number of a record, given its stream and event. It is
+// the same in every list and trace of a run.
 func (n *namer) of(stream, event int64) (name string, id int64) {
 	if n.kind != "random" {
 		id = n.start + n.step*(event+1)

@@ -2,8 +2,8 @@ package mongoose
 
 import "testing"
 
-// Names are those that mongoose would make: the first is the one after the seed,
-// in the radix, not padded.
+// Names are those of mongoose: the first is the one after the seed, in the radix,
+// not padded.
 func TestNames(t *testing.T) {
 	name := func(args ...string) string {
 		v, err := parse(args, t.Logf)

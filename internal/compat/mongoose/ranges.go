@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// leasts are the smallest values of options where a smaller one could not be had:
-// it is refused, as what it was meant for would be passed over else.
+// minimums are the smallest possible values of options. A smaller value is refused,
+// because it would be ignored otherwise.
 var leasts = map[string]int64{
 	"load-op-timeoutMillis":                      1,
 	"output-metrics-average-table-header-period": 1,
@@ -21,7 +21,7 @@ var leasts = map[string]int64{
 	"storage-net-sndBuf":                         -1,
 }
 
-// ranges checks numbers that were given and mean something for the work.
+// checkRanges checks given numbers that have an effect on the work.
 func (s *step) ranges(time.Time) error {
 	for i := range options {
 		o := &options[i]
@@ -33,7 +33,7 @@ func (s *step) ranges(time.Time) error {
 		switch {
 		case bound && n < least:
 			return fmt.Errorf("--%s: %d is below %d", o.name, n, least)
-		case bound && least < 0 && n == 0: // of a buffer
+		case bound && least < 0 && n == 0: // a buffer size
 			return fmt.Errorf("--%s: 0 is not a size: -1 leaves it to the system", o.name)
 		}
 	}

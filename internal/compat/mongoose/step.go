@@ -14,17 +14,17 @@ import (
 	"carronade/internal/compat/kafkaprops"
 )
 
-// A work is what a step does: its operations, on records or on topics.
+// A work is the kind of a step's operations.
 type work byte
 
 const (
 	creating work = 'c' // records
 	reading  work = 'r' // records
-	topical  work = 't' // topics; and the records of one, deleted
+	topical  work = 't' // topics, or deleting the records of topics
 	nothing  work = 'n' // noop
 )
 
-// names of the works, for words about options that mean nothing there.
+// workNames describe the works in warnings about options without effect.
 var workNames = map[work]string{
 	creating: "records are written", reading: "records are read", topical: "topics are worked on", nothing: "nothing is sent",
 }
@@ -33,12 +33,12 @@ var workNames = map[work]string{
 type step struct {
 	v      *values
 	strict bool
-	head   bool // the lines and files of 4.3, and not those of 4.2
+	head   bool // the lines and files of 4.3, not of 4.2
 
 	id   string
 	work work
-	op   string // as lines have it: CREATE, READ, ...
-	on   string // of topics: create, read, delete, delete-records, list
+	op   string // in lines: CREATE, READ, ...
+	on   string // on topics: create, read, delete, delete-records, list
 
 	brokers   []string
 	topic     string // of records
@@ -57,14 +57,14 @@ type step struct {
 	period         time.Duration
 	headerEach     int
 	quantiles      []float64
-	threshold      float64 // share of limitC
+	threshold      float64 // share of concurrency
 	recycle, trace bool
 }
 
-// stamp is how mongoose names what has no name.
+// stamp is the time format of mongoose's default names.
 const stamp = "20060102.150405.000"
 
-// newStep checks what was given. Warnings go to warn; an error ends the program.
+// newStep checks the given options. Warnings go to warn; an error ends the program.
 func newStep(v *values, strict bool, generation string, now time.Time, warn func(string, ...any)) (*step, error) {
 	s := &step{v: v, strict: strict, id: v.text("load-step-id")}
 	switch generation {
@@ -78,7 +78,7 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	if s.id == "" {
 		s.id = "linear_" + now.UTC().Format(stamp)
 	}
-	if strings.ContainsAny(s.id, `/\`) || s.id == "." || s.id == ".." { // "." is the folder of all steps
+	if strings.ContainsAny(s.id, `/\`) || s.id == "." || s.id == ".." { // "." would be the folder of all steps
 		return nil, fmt.Errorf("--load-step-id: %q is not a valid folder name", s.id)
 	}
 	if err := s.refuse(); err != nil {
@@ -97,13 +97,13 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	return s, nil
 }
 
-// refuse ends what cannot be had.
+// checkRefused returns an error if an unsupported option is given.
 func (s *step) refuse() error {
 	for i := range options {
 		o := &options[i]
 		value := s.v.text(o.name)
-		nothing := value == o.def || o.kind == tBool && strings.EqualFold(value, "false") || o.kind == tList && value == "[]"
-		if o.use == refused && s.v.has(o.name) && !nothing {
+		isDefault := value == o.def || o.kind == tBool && strings.EqualFold(value, "false") || o.kind == tList && value == "[]"
+		if o.use == refused && s.v.has(o.name) && !isDefault {
 			return fmt.Errorf("--%s: %s", o.name, o.why)
 		}
 	}
@@ -115,7 +115,7 @@ func (s *step) refuse() error {
 	return nil
 }
 
-// what is done, and on what.
+// setWork sets the work and the operation.
 func (s *step) what() error {
 	op, item := strings.ToLower(s.v.text("load-op-type")), strings.ToLower(s.v.text("item-type"))
 	driver := s.v.text("storage-driver-type")
@@ -151,7 +151,7 @@ func (s *step) what() error {
 	return nil
 }
 
-// warn speaks of options that are given and do nothing.
+// warn warns of given options that have no effect.
 func (s *step) warn(warn func(string, ...any)) {
 	for i := range options {
 		o := &options[i]
@@ -168,14 +168,14 @@ func (s *step) warn(warn func(string, ...any)) {
 	}
 }
 
-// where the brokers are, and which topic.
+// setTarget sets the brokers, the topic and the items.
 func (s *step) where(now time.Time) error {
 	port := s.v.text("storage-net-node-port")
 	for _, addr := range s.v.list("storage-net-node-addrs") {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			addr = net.JoinHostPort(strings.Trim(addr, "[]"), port)
 		}
-		if strings.ContainsAny(addr, "/?#@% \t") { // it is a part of an address here
+		if strings.ContainsAny(addr, "/?#@% \t") { // it becomes part of an address
 			return fmt.Errorf("--storage-net-node-addrs: %q is not HOST or HOST:PORT", addr)
 		}
 		s.brokers = append(s.brokers, addr)
@@ -229,7 +229,7 @@ func (s *step) where(now time.Time) error {
 		}
 		s.topic = plain(topics[0])
 	}
-	if s.work == creating || s.work == reading { // likewise
+	if s.work == creating || s.work == reading { // the topic does, too
 		from := "item-output-path"
 		if s.work == reading {
 			from = "item-input-path"
@@ -271,19 +271,19 @@ func readItems(file string) ([]string, error) {
 	return out, lines.Err()
 }
 
-// limits end the step, and hold it back.
+// setLimits sets the limits that end the step or slow it down.
 func (s *step) limits(time.Time) (err error) {
-	whole := func(name string) uint64 {
+	nonNegative := func(name string) uint64 {
 		n := s.v.number(name)
 		if n < 0 && err == nil {
 			err = fmt.Errorf("--%s: %d is below 0", name, n)
 		}
 		return uint64(max(n, 0))
 	}
-	s.count, s.fails = whole("load-op-limit-count"), whole("load-op-limit-fail-count")
-	s.limitC = int(whole("storage-driver-limit-concurrency"))
-	s.batch = int64(whole("load-batch-size"))
-	s.request = int64(whole("storage-driver-request-size"))
+	s.count, s.fails = nonNegative("load-op-limit-count"), nonNegative("load-op-limit-fail-count")
+	s.limitC = int(nonNegative("storage-driver-limit-concurrency"))
+	s.batch = int64(nonNegative("load-batch-size"))
+	s.request = int64(nonNegative("storage-driver-request-size"))
 	if err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func (s *step) limits(time.Time) (err error) {
 	return nil
 }
 
-// content is what records are made of.
+// setContent sets the size, keys and headers of records, and checks names.
 func (s *step) content(time.Time) (err error) {
 	if s.low, s.high, err = s.v.sizes("item-data-size"); err != nil {
 		return err
@@ -326,7 +326,7 @@ func (s *step) content(time.Time) (err error) {
 		if err != nil {
 			return err
 		}
-		if !s.strict { // mongoose read them and sent none
+		if !s.strict { // mongoose reads them and sends none
 			s.headers = append(s.headers, h...)
 		}
 	}
@@ -354,7 +354,7 @@ func (s *step) content(time.Time) (err error) {
 	return nil
 }
 
-// output is the console's and the files'.
+// setOutput sets the options of the console and the files.
 func (s *step) output(time.Time) (err error) {
 	if s.period, err = s.v.duration("output-metrics-average-period"); err != nil {
 		return err

@@ -10,17 +10,17 @@ import (
 	"carronade/load"
 )
 
-// A threshold is the additional accounting of the time in which at least so many
-// operations were on the way: it begins when they are, and ends, once and for
-// all, when they are not any more. It looks once a second.
+// A threshold is the additional accounting while at least a given number of
+// operations is in flight. It begins when that number is reached, and ends
+// permanently when there are fewer. It is checked once per second.
 type threshold struct {
 	s    *step
 	f    *files
 	out  io.Writer
-	from uint64 // operations; 0: there is none
+	from uint64 // operations; 0: no threshold
 
 	entered, left bool
-	at            time.Duration // it began
+	at            time.Duration // start of the accounting
 	meter         *meter
 }
 
@@ -32,7 +32,7 @@ func newThreshold(s *step, f *files, out io.Writer) *threshold {
 	return t
 }
 
-// interval takes an interval of the run.
+// interval adds an interval of the run.
 func (t *threshold) interval(s load.Snapshot) {
 	if t.from == 0 || t.left {
 		return
@@ -56,7 +56,7 @@ func (t *threshold) interval(s load.Snapshot) {
 	}
 }
 
-// end closes the accounting, if it has begun.
+// end ends the accounting, if it has begun.
 func (t *threshold) end() {
 	if !t.entered || t.left {
 		return

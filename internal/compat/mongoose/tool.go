@@ -83,7 +83,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	return code, err
 }
 
-// records makes a step on records and returns the exit code.
+// records runs a step on records and returns the exit code.
 func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
 	rows := ""
 	if s.work == creating && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
@@ -124,7 +124,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		fmt.Fprintf(p.Err, "%s: reads have no times of single operations, since records exist before they are requested: the columns of times are 0\n", p.Called)
 	}
 	above.end()
-	if m.batches != nil { // what was completed as the last interval closed
+	if m.batches != nil { // batches completed while the last interval closed
 		left := m.batches.take()
 		m.latency.Merge(left)
 		if s.rate == 0 {
@@ -137,7 +137,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		t, err := s.translate(rows, f, names)
 		f.keep(err)
 		if err == nil && s.strict {
-			q, l := last.duration.quantiles, last.latency.quantiles // of all, in mongoose, too
+			q, l := last.duration.quantiles, last.latency.quantiles // mongoose's quantiles cover all operations, too
 			last.duration, last.latency = s.timingOf(t.duration), s.timingOf(t.latency)
 			last.duration.quantiles, last.latency.quantiles = q, l
 		}
@@ -162,35 +162,36 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	return code, nil
 }
 
-// printDoubts says on stderr what a report says of itself and no line shows.
+// printWarnings writes to stderr the report's failures and warnings, which no line
+// shows.
 func printDoubts(p *compat.Program, d *report.Document) {
-	var said []string
+	var lines []string
 	for _, f := range d.Failures {
-		said = append(said, fmt.Sprintf("%d records failed (%s): %s", f.Events, f.Class, f.Text))
+		lines = append(lines, fmt.Sprintf("%d records failed (%s): %s", f.Events, f.Class, f.Text))
 	}
-	said = append(said, d.Against()...)
+	lines = append(lines, d.Against()...)
 	if d.Trace != nil && d.Trace.Dropped > 0 {
-		said = append(said, fmt.Sprintf("the trace lacks %d operations: the disk was too slow", d.Trace.Dropped))
+		lines = append(lines, fmt.Sprintf("the trace lacks %d operations: the disk was too slow", d.Trace.Dropped))
 	}
-	for _, text := range said {
+	for _, text := range lines {
 		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, text)
 	}
 }
 
-// tooMany says that the limit of failures ended the step.
+// printFailureLimit prints that the limit of failures ended the step.
 func (s *step) tooMany(w io.Writer, failed uint64) {
 	io.WriteString(w, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
 		"%s: failure count (%d) is more than the configured limit (%d), stopping the step", s.id, failed, s.fails)))
 }
 
-// end writes the last row, the results and the row of the total.
+// end writes the last row, the results and the total row.
 func (s *step) end(p *compat.Program, f *files, t *table, last *metrics) {
 	t.row(last)
 	s.summary(p.Out, last)
 	f.total(last)
 }
 
-// list is all options with their types.
+// list lists all options with their types.
 func list() string {
 	text := ""
 	for _, o := range options {

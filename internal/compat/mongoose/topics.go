@@ -16,15 +16,15 @@ import (
 	"carronade/internal/report"
 )
 
-// mostPerRequest bounds the topics of a request where nothing else does: brokers
-// take their time.
+// maxPerRequest limits the topics of a request if no option does: brokers need time
+// for each.
 const mostPerRequest = 1000
 
-// mostSeen bounds the names that are remembered so that none is made twice.
+// maxSeen limits the names that are remembered in order to avoid duplicates.
 const mostSeen = 1 << 20
 
-// fresh returns what makes names of which none was there before, as long as it
-// can: mongoose's own come again where they are short.
+// unique returns a function that makes names without duplicates as long as
+// possible. mongoose's names repeat if they are short.
 func (n *namer) fresh() func() string {
 	seen := make(map[string]struct{})
 	return func() string {
@@ -42,7 +42,7 @@ func (n *namer) fresh() func() string {
 	}
 }
 
-// topicLoad says a step on topics in carronade's words.
+// topicLoad translates a step on topics to a load.
 func (s *step) topicLoad(names *namer) compat.TopicLoad {
 	l := compat.TopicLoad{
 		Op: s.on, Names: s.items, Partitions: 1, Replicas: 1, For: s.limit, Failures: s.fails,
@@ -82,20 +82,20 @@ func (s *step) topicLoad(names *namer) compat.TopicLoad {
 
 // A topicMeter counts operations on topics.
 type topicMeter struct {
-	mu sync.Mutex // while the load goes on, of whoever counts or samples
+	mu sync.Mutex // during the load, held by done and sample
 	*meter
 	succ, fail, bytes uint64        // since the last tick
-	flying, each      int           // requests on the way, and operations in each
+	flying, each      int           // requests in flight, and operations per request
 	trace             *bufio.Writer // nil: none
 	items             *bufio.Writer // nil: none
-	began             time.Time     // what all times are from; zero before
+	began             time.Time     // zero point of all times; not set before the start
 	line              []byte
-	err               error // the first
+	err               error // the first error
 	closers           []func() error
-	faults            map[string]int // texts of failures, and how many topics each had
+	faults            map[string]int // number of topics by the failure's text
 }
 
-// mostFaults bounds the texts that are kept.
+// maxFailures limits the texts that are kept.
 const mostFaults = 10
 
 // done counts an operation.
@@ -136,22 +136,21 @@ func (t *topicMeter) done(d compat.TopicDone) {
 	}
 }
 
-// keep remembers the first thing that went wrong. (A full disk has one for every
-// operation.)
+// keepError records the first error. (A full disk causes one for every operation.)
 func (t *topicMeter) keep(err error) {
 	if t.err == nil {
 		t.err = err
 	}
 }
 
-// tick closes a span of time, which ends at at.
+// tick adds the counts of the span of time that ends at at.
 func (t *topicMeter) tick(at time.Duration) {
 	t.count(t.succ, t.fail, t.bytes, at-t.at, uint64(max(t.flying*t.each, 0)))
 	t.succ, t.fail, t.bytes = 0, 0, 0
 	t.at = at
 }
 
-// close writes what is left to the files.
+// close flushes and closes the files.
 func (t *topicMeter) close() {
 	for _, w := range []*bufio.Writer{t.trace, t.items} {
 		if w != nil {
@@ -164,7 +163,7 @@ func (t *topicMeter) close() {
 	t.trace, t.items, t.closers = nil, nil, nil
 }
 
-// topics makes a step on topics and returns the exit code.
+// topics runs a step on topics and returns the exit code.
 func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
 	m := &topicMeter{meter: newMeter(s), faults: make(map[string]int)}
 	defer m.close()
@@ -182,13 +181,13 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 		defer m.mu.Unlock()
 		m.done(d)
 	}
-	started, ended, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	started, ended, sampled := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	load.Started = func(at time.Time) {
 		m.began = at
 		close(started)
 	}
 	go func() {
-		defer close(gone)
+		defer close(sampled)
 		select {
 		case <-ended:
 		case <-started:
@@ -200,7 +199,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	s.buffers(&d)
 	r, err := p.Topics(ctx, &d.Document, load)
 	close(ended)
-	<-gone
+	<-sampled
 	switch {
 	case r == nil && ctx.Err() != nil:
 		return report.ExitInterrupted, nil
@@ -210,7 +209,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	return s.ended(p, f, t, m, r), nil
 }
 
-// open makes the files of a step that were asked for.
+// open opens the files that the step asks for.
 func (t *topicMeter) open(s *step, f *files) {
 	open := func(path string, flags int) *bufio.Writer {
 		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -229,8 +228,8 @@ func (t *topicMeter) open(s *step, f *files) {
 	}
 }
 
-// sample writes a row of the table and of the file whenever one is due, until the
-// load has ended.
+// sample writes rows of the table and of the file when they are due, until the load
+// has ended.
 func (t *topicMeter) sample(ended <-chan struct{}, rows *table, f *files) {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -251,17 +250,16 @@ func (t *topicMeter) sample(ended <-chan struct{}, rows *table, f *files) {
 	}
 }
 
-// ended writes what there is to say of a load that has ended, and returns the
-// exit code.
+// endTopics writes the results of a load that has ended, and returns the exit code.
 func (s *step) ended(p *compat.Program, f *files, t *table, m *topicMeter, r *compat.TopicResult) int {
 	m.tick(max(r.Elapsed, m.at))
 	m.close()
 	f.keep(m.err)
 	last := m.metrics(time.Now())
-	if last.elapsed > 0 { // topics on the way: their times together over the time that passed
+	if last.elapsed > 0 { // mean topics in flight: the sum of their times divided by the elapsed time
 		last.mean = m.latency.Sum() / float64(last.elapsed)
 	}
-	failed := r.Failed + r.Unknown // mongoose has one count for both
+	failed := r.Failed + r.Unknown // mongoose has a single count for both
 	if s.fails > 0 && failed > s.fails {
 		s.tooMany(p.Out, failed)
 	}

@@ -18,10 +18,10 @@ import (
 	"carronade/internal/workload"
 )
 
-// Topics are made in requests of as many as may be on the way at once; those of a
+// A request creates as many topics as may be in flight at once; the topics of a
 // list are read and deleted.
 func TestTopics(t *testing.T) {
-	got := try(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=100", "--storage-driver-limit-concurrency=100", "--output-metrics-trace-persist")
+	got := runTool(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=100", "--storage-driver-limit-concurrency=100", "--output-metrics-trace-persist")
 	if l := got.topics; l.Op != "create" || l.Times != 100 || len(got.names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Partitions != 1 || l.Replicas != 1 || l.Failures != 100_000 {
 		t.Errorf("got %+v", l)
 	}
@@ -54,31 +54,31 @@ func TestTopics(t *testing.T) {
 		{[]string{"--item-type=path", "--load-op-type=list", "--load-step-limit-time=5"}, "list", "again", -1},
 		{[]string{"--item-type=path", "--load-step-limit-time=5"}, "create", "", -1},
 	} {
-		got := try(t, compat.Program{}, tt.args...)
+		got := runTool(t, compat.Program{}, tt.args...)
 		if got.err != nil || got.topics == nil || got.topics.Op != tt.op || got.topics.Times != tt.times || strings.Join(got.names, " ") != tt.want {
 			t.Errorf("%v: %v, %+v, %d names", tt.args, got.err, got.topics, len(got.names))
 		}
 	}
-	if got := try(t, compat.Program{}, "--item-type=path"); got.err == nil || !strings.Contains(got.err.Error(), "without end") {
+	if got := runTool(t, compat.Program{}, "--item-type=path"); got.err == nil || !strings.Contains(got.err.Error(), "without end") {
 		t.Errorf("topics without end: %v", got.err)
 	}
 }
 
-// A number of topics that no memory holds is begun at once: names are made as
-// they are needed, and none twice as long as there are others.
+// A huge number of topics starts at once: names are made when they are needed,
+// without duplicates while others are left.
 func TestManyTopics(t *testing.T) {
-	got := try(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=9223372036854775807", "--item-naming-length=2")
+	got := runTool(t, compat.Program{}, "--item-type=path", "--load-op-limit-count=9223372036854775807", "--item-naming-length=2")
 	if got.err != nil || got.topics.Times != math.MaxInt || len(got.names) != 1000 {
 		t.Fatalf("%v, %+v", got.err, got.topics)
 	}
 	slices.Sort(got.names)
 	if n := len(slices.Compact(got.names)); n != 1000 {
-		t.Errorf("%d names of a thousand, and two digits have 1,296", n)
+		t.Errorf("%d different names of a thousand; two digits allow 1,296", n)
 	}
 }
 
-// Times of operations on topics are counted from when the brokers were reached,
-// however long that took.
+// Times of operations on topics start when the brokers were reached, however long
+// that took.
 func TestTopicsClock(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -103,7 +103,7 @@ func TestTopicsClock(t *testing.T) {
 			t.Fatalf("exit %d, %v", code, err)
 		}
 		if got, rate := value(t, out.String(), "Duration", "Elapsed"), value(t, out.String(), "Throughput", "Mean"); got != "19.98" || rate != "1.001001001001001" {
-			t.Errorf("20 in 19.98 s: %s s, %s a second", got, rate)
+			t.Errorf("20 in 19.98 s: %s s, %s per second", got, rate)
 		}
 		data, err := os.ReadFile(filepath.Join(home, ".mongoose/4.2.11/log/s/op.trace.csv"))
 		if want := "," + strconv.FormatInt(start.Add(998*time.Millisecond).UnixMicro(), 10) + ",1000,1000,"; err != nil || !strings.Contains(strings.Split(string(data), "\n")[0], want) {
@@ -116,8 +116,7 @@ func TestTopicsClock(t *testing.T) {
 	})
 }
 
-// What nobody knows the fate of is failed in mongoose's one count, and is no
-// success.
+// Operations with an unknown outcome count as failed in mongoose's single count.
 func TestTopicsUnknown(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	for _, strict := range []bool{false, true} {

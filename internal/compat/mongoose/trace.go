@@ -13,8 +13,8 @@ import (
 	"carronade/measure"
 )
 
-// Codes of operations and of what became of them, as op.trace.csv has them. Those
-// of failures are by the class that reports have.
+// Codes of operations and outcomes in op.trace.csv. Codes of failures are by the
+// report's class.
 var opCodes = map[string]int{"NOOP": 0, "CREATE": 1, "READ": 2, "UPDATE": 3, "DELETE": 4, "LIST": 5}
 
 const (
@@ -26,8 +26,8 @@ var statusCodes = map[string]int{
 	"timeout": 6, "refused": 5, "throttled": 10, "rejected": 10, "protocol": 8, "canceled": 2, "too-large": 9, "unauthorized": 12,
 }
 
-// An operation is a row of op.trace.csv. Times are in microseconds; what is not
-// above 0 is left out.
+// An operation is a row of op.trace.csv. Times are in microseconds; those not above
+// 0 are omitted.
 type operation struct {
 	node, path        string
 	op, status        int
@@ -50,15 +50,15 @@ func (o *operation) append(b []byte) []byte {
 	number(o.start, o.start > 0)
 	number(o.duration, o.duration > 0)
 	number(o.latency, o.latency > 0 && o.latency <= o.duration)
-	b = append(b, ',') // the time to the first byte of data: nothing was read
+	b = append(b, ',') // the time to the first byte of data is empty: nothing was read
 	if o.size >= 0 {
 		b = strconv.AppendInt(b, o.size, 10)
 	}
 	return append(b, '\n')
 }
 
-// A translation makes what mongoose has of the rows of single records: its own
-// trace, the list of the records that were taken, and, strictly, its times.
+// A translation converts the rows of single records to mongoose's trace, its list
+// of acknowledged records and, with --strict, its times.
 type translation struct {
 	s     *step
 	names *namer
@@ -66,12 +66,12 @@ type translation struct {
 	items io.Writer // nil: none
 	line  []byte
 
-	duration, latency *measure.Histogram // of what mongoose counts the times of
+	duration, latency *measure.Histogram // of the operations whose times mongoose counts
 }
 
-// timed tells whether mongoose takes an operation's times for its means: where
-// the latency is not 0, and the duration is longer. Where nothing schedules a run
-// the two begin at the same moment here, and the first half is what is left.
+// timed reports whether mongoose includes an operation's times in its means: if the
+// latency is not 0 and the duration is longer. Without a schedule the two are equal
+// here, and only the first condition applies.
 func (o *operation) timed(scheduled bool) bool {
 	return o.status == statusSucc && o.latency > 0 && (o.duration > o.latency || !scheduled)
 }
@@ -125,7 +125,7 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	return nil
 }
 
-// translate reads the rows of a run.
+// translate translates the rows of a run.
 func (s *step) translate(file string, f *files, names *namer) (*translation, error) {
 	t := &translation{s: s, names: names, duration: measure.NewHistogram(), latency: measure.NewHistogram()}
 	var closers []func() error
@@ -138,14 +138,14 @@ func (s *step) translate(file string, f *files, names *namer) (*translation, err
 		closers = append(closers, func() error { return errors.Join(b.Flush(), file.Close()) })
 		return b, nil
 	}
-	var err, fault error
+	var err, itemsErr error
 	if s.trace {
 		t.trace, err = open(f.path("op.trace.csv"), os.O_APPEND)
 	}
 	if list := s.v.text("item-output-file"); list != "" {
-		t.items, fault = open(list, os.O_TRUNC)
+		t.items, itemsErr = open(list, os.O_TRUNC)
 	}
-	if err = errors.Join(err, fault); err == nil {
+	if err = errors.Join(err, itemsErr); err == nil {
 		err = trace.Read(file, t.row)
 	}
 	for _, c := range closers {

@@ -11,12 +11,12 @@ import (
 	"carronade/internal/workload"
 )
 
-// perRecord is what a record takes in a request beside its value, key and
-// headers, at most; perRequest what a request does.
+// perRecord is the maximum overhead in bytes of a record beside its value, key and
+// headers; perRequest is that of a request.
 const perRecord, perRequest = 32, 512
 
-// workload says a step of records in carronade's words. trace is the file for
-// the rows of single operations, "" for none.
+// workload translates a step on records to a workload. trace is the file for the
+// rows of single operations, "" for none.
 func (s *step) workload(trace string) *workload.Document {
 	var d compat.Draft
 	v := s.v
@@ -58,10 +58,10 @@ func (s *step) workload(trace string) *workload.Document {
 	return &d.Document
 }
 
-// text is a duration as settings have it.
+// millis formats a duration for a setting.
 func text(d time.Duration) string { return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms" }
 
-// buffers are of the connections; -1 leaves them to the system.
+// buffers sets the connections' buffers; -1 leaves them to the system.
 func (s *step) buffers(d *compat.Draft) {
 	for _, b := range [][2]string{{"send-buffer", "storage-net-sndBuf"}, {"recv-buffer", "storage-net-rcvBuf"}} {
 		if n := s.v.number(b[1]); n > 0 {
@@ -70,7 +70,7 @@ func (s *step) buffers(d *compat.Draft) {
 	}
 }
 
-// percentiles are the quantiles that a report can have.
+// percentiles are those quantiles that a report can contain.
 func (s *step) percentiles() string {
 	var out []string
 	for _, q := range s.quantiles {
@@ -81,7 +81,7 @@ func (s *step) percentiles() string {
 	return strings.Join(out, ",")
 }
 
-// reads is a step that reads records.
+// reads sets up a step that reads records.
 func (s *step) reads(d *compat.Draft) {
 	d.Set("op", "--load-op-type", workload.Consume)
 	d.Set("from", "--load-op-type", "earliest")
@@ -89,14 +89,14 @@ func (s *step) reads(d *compat.Draft) {
 	if !s.recycle {
 		switch n := uint64(len(s.items)); {
 		case n > 0 && (count == 0 || n < count):
-			count = n // the list ends
+			count = n // the length of the list
 		case n == 0 && s.strict:
-			count = 1 // what mongoose's listing of a topic has
+			count = 1 // mongoose's listing of a topic has one item
 		case n == 0:
 			d.Set("until-end", "--item-input-path", "true")
 		}
 	}
-	if count > 0 { // the list ends, too, and a time may end it before
+	if count > 0 { // another limit may end the step first
 		d.AtMost("--load-op-limit-count", strconv.FormatUint(count, 10))
 	}
 	if s.v.flag("item-data-verify") {
@@ -111,10 +111,10 @@ func (s *step) reads(d *compat.Draft) {
 	}
 }
 
-// writes is a step that makes records, or nothing.
+// writes sets up a step that writes records, or sends nothing.
 func (s *step) writes(d *compat.Draft, trace string) {
 	v := s.v
-	if s.count > 0 { // whichever of the limits comes first
+	if s.count > 0 { // another limit may end the step first
 		d.AtMost("--load-op-limit-count", strconv.FormatUint(s.count, 10))
 	}
 	d.Set("size", "--item-data-size", strconv.FormatInt(s.low, 10))
@@ -153,7 +153,7 @@ func (s *step) writes(d *compat.Draft, trace string) {
 		return
 	}
 	d.Set("create-topic", "--item-output-path", "partitions=1,replicas=1")
-	d.Set("acks", "mongoose", "1") // its library's default
+	d.Set("acks", "mongoose", "1") // the default of mongoose's client
 	d.Set("compression", "--storage-driver-compression-type", v.text("storage-driver-compression-type"))
 	d.Set("max-request", "--storage-driver-request-size", strconv.FormatInt(s.request, 10))
 	if v.has("storage-driver-buffer-memory") {
@@ -164,9 +164,9 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	}
 	if s.keyed {
 		d.Set("key", "--storage-driver-record-key-enabled", s.key())
-		d.Set("fresh", "--storage-driver-record-key-enabled", "true") // a key is a record's own
+		d.Set("fresh", "--storage-driver-record-key-enabled", "true") // each record has a different key
 		if trace != "" {
-			d.Set("engine", "--storage-driver-record-key-enabled", "client") // which says the keys
+			d.Set("engine", "--storage-driver-record-key-enabled", "client") // this engine records the keys
 		}
 	}
 	for _, h := range s.headers {
@@ -174,7 +174,7 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	}
 }
 
-// key is the form of the keys: names as items have them, with leading zeros.
+// key is the setting for keys: items' names with leading zeros.
 func (s *step) key() string {
 	if s.v.text("item-naming-type") != "random" {
 		return "seq"
@@ -182,7 +182,7 @@ func (s *step) key() string {
 	return fmt.Sprintf("names(%d,%d)", s.keyBytes(), s.v.number("item-naming-radix"))
 }
 
-// keyBytes is how long a key is.
+// keyBytes is the length of a key.
 func (s *step) keyBytes() int64 {
 	switch {
 	case !s.keyed:
@@ -192,12 +192,12 @@ func (s *step) keyBytes() int64 {
 	}
 	n, radix := int64(0), uint64(s.v.number("item-naming-radix"))
 	for top := uint64(1); n < s.v.number("item-naming-length") && top <= math.MaxInt64/radix; n++ {
-		top *= radix // a name is a number of 63 bits at most
+		top *= radix // a name is a number of at most 63 bits
 	}
 	return n
 }
 
-// beside is how many bytes of a record are no value.
+// overhead is the number of a record's bytes outside its value.
 func (s *step) beside() int64 {
 	n := s.keyBytes()
 	for _, h := range s.headers {
@@ -206,8 +206,8 @@ func (s *step) beside() int64 {
 	return n
 }
 
-// pace is how records follow each other: by the rate, by so many that are on the
-// way at once, or as fast as it goes.
+// pace sets the pacing of records: by a rate, by the number in flight, or as fast
+// as possible.
 func (s *step) pace(d *compat.Draft) {
 	const limit = "--storage-driver-limit-concurrency"
 	clients := max(int(s.v.number("storage-driver-threads")), 1)
@@ -231,7 +231,7 @@ func (s *step) pace(d *compat.Draft) {
 		d.Set("batch-size", "--storage-driver-batch-size", strconv.FormatInt(n, 10))
 		return
 	}
-	if s.strict { // mongoose takes the number of operations for bytes
+	if s.strict { // mongoose takes the number of operations as bytes
 		d.Set("batch-size", "--load-batch-size", strconv.FormatInt(s.batch, 10))
 		return
 	}

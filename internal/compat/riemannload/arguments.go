@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// options are the tool's flags. Zero is not given, where zero has no meaning.
+// options are the tool's flags.
 type options struct {
 	workers, batch, connections int
-	netty, buffer               string // as they were given; "" is not
+	netty, buffer               string // as given; "": not given
 	reports                     string
 	addr                        string   // host:port
-	others                      []string // addresses besides
+	others                      []string // further addresses
 }
 
-// flags are the names of each, short and long.
+// flags are the flags' names, short and long.
 var flags = []struct{ short, long string }{
 	{"w", "client-workers"},
 	{"b", "batch-size"},
@@ -25,7 +25,7 @@ var flags = []struct{ short, long string }{
 	{"r", "reports-dir"},
 }
 
-// usage is what the tool's parser of options prints, to stdout.
+// usage is what the tool's option parser prints to stdout.
 const usage = `usage: load-test
  -b,--batch-size <arg>       number of Events to send in each Msg, default
                              is 1
@@ -40,23 +40,23 @@ const usage = `usage: load-test
  -w,--client-workers <arg>   number of client workers, default is 1
 `
 
-// An unparsed argument is one that the parser of options refuses; then the tool
-// prints its usage.
+// An unparsed error is about an argument that the option parser rejects; the tool
+// then prints its usage.
 type unparsed string
 
 func (u unparsed) Error() string { return string(u) }
 
-// A thrown error is one that ends the tool with a Java exception.
+// A thrown error ends the tool with a Java exception.
 type thrown struct {
 	text string // of the exception
-	hint string // ours
+	hint string // carronade's
 }
 
 func (e *thrown) Error() string { return e.text }
 
-// parse reads arguments as the tool's parser does, POSIX's: -w 2, -w2,
-// --client-workers 2 and --client-workers=2. What is no option is an address;
-// only the first counts.
+// parse reads arguments as the tool's POSIX parser does: -w 2, -w2,
+// --client-workers 2 and --client-workers=2. Any other argument is an address; only
+// the first is used.
 func parse(args []string) (o options, err error) {
 	given := map[string]string{}
 	var rest []string
@@ -80,7 +80,7 @@ func parse(args []string) (o options, err error) {
 			}
 			value = args[i]
 		}
-		if _, twice := given[name]; !twice { // the first counts
+		if _, twice := given[name]; !twice { // the first is used
 			given[name] = value
 		}
 	}
@@ -110,7 +110,7 @@ func parse(args []string) (o options, err error) {
 	return o, o.check()
 }
 
-// option finds the flag of an argument, and its value where it holds that, too.
+// option finds an argument's flag, and its value if the argument contains it.
 func option(arg string) (short, value string, has bool) {
 	text := strings.TrimLeft(arg, "-")
 	name, value, has := strings.Cut(text, "=")
@@ -119,7 +119,7 @@ func option(arg string) (short, value string, has bool) {
 			return f.short, value, has
 		}
 	}
-	for _, f := range flags { // a short one with its value behind it
+	for _, f := range flags { // a short one followed by its value
 		if !strings.HasPrefix(arg, "--") && strings.HasPrefix(text, f.short) {
 			return f.short, text[1:], true
 		}
@@ -140,7 +140,7 @@ func whole(given map[string]string, name string, to *int) error {
 	return nil
 }
 
-// check finds what the tool would have failed of later, or hung.
+// check finds values with which the tool would have failed later or hung.
 func (o *options) check() error {
 	for _, f := range []struct {
 		name string
@@ -151,7 +151,7 @@ func (o *options) check() error {
 		}
 	}
 	host, port, ok := strings.Cut(o.addr, ":")
-	if strings.Count(o.addr, ":") > 1 { // IPv6, whose host stands in brackets
+	if strings.Count(o.addr, ":") > 1 { // IPv6, with its host in brackets
 		host, port, ok = strings.Cut(strings.TrimPrefix(o.addr, "["), "]:")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); !ok || host == "" || err != nil || n == 0 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The groups of metrics are the classes that own them. The class of throughput
-// is not known to us.
+// Metrics are grouped by the class that owns them. The class of throughput is not
+// known.
 const (
 	workerGroup     = "org.robotninjas.riemann.load.ClientWorker"
 	unackedGroup    = "org.robotninjas.riemann.load.InstrumentedBlockingQueue"
@@ -20,8 +20,8 @@ const (
 	consoleTime  = "1/2/06 3:04:05 PM"
 )
 
-// block is all metrics in the words of Yammer's reporter, in one piece: groups
-// and names in their order, a time on top.
+// block is one block of all metrics in the form of Yammer's reporter: a time, then
+// groups and names in order.
 func (m *metrics) block(now time.Time) string {
 	var b strings.Builder
 	at := now.Format(consoleTime)

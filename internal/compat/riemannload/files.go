@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// The first lines of the files, by the kind of their metric.
+// The first lines of the files, by kind of metric.
 const (
 	meterHeader = "# time,count,1 min rate,mean rate,5 min rate,15 min rate"
 	timerHeader = "# time,min,max,mean,median,stddev,95%,99%,99.9%"
 	gaugeHeader = "# time,value"
 )
 
-// files are the CSV files of a run: a row a second each, in the file before the
+// files are the CSV files of a run. Each gets a row per second, written before the
 // next second begins.
 type files struct {
 	dir  string
 	open map[string]*os.File
-	err  error // the first; nothing is written after it
+	err  error // the first error; nothing is written after it
 }
 
 func newFiles(dir string) *files { return &files{dir: dir, open: map[string]*os.File{}} }
 
-// second is the time of a row: whole seconds, and another for what is left over
-// at the end of a run.
+// second is the time of a row in whole seconds. The remainder at the end of a run
+// counts as another second.
 func (m *metrics) second() int64 { return int64(math.Ceil((m.at - 50*time.Millisecond).Seconds())) }
 
-// row writes a row of each.
+// row writes a row to each file.
 func (f *files) row(m *metrics) {
 	at := m.second()
 	for _, meter := range []*meter{&m.acks, &m.events, &m.sends, &m.bytes} {
@@ -77,7 +77,7 @@ func (f *files) close() error {
 	return errors.Join(errs...)
 }
 
-// double is a number as Java prints it.
+// double formats a number as Java does.
 func double(v float64) string {
 	switch abs := math.Abs(v); {
 	case math.IsNaN(v):
@@ -92,7 +92,7 @@ func double(v float64) string {
 	return pointed(digits) + "E" + strconv.Itoa(n)
 }
 
-// pointed has a digit behind its point.
+// withFraction appends .0 to a number without a decimal point.
 func pointed(s string) string {
 	if strings.Contains(s, ".") {
 		return s
@@ -100,7 +100,7 @@ func pointed(s string) string {
 	return s + ".0"
 }
 
-// buffered writes a file in one go.
+// writeFile writes a file through a buffer.
 func buffered(path string, write func(*bufio.Writer) error) error {
 	file, err := os.Create(path)
 	if err != nil {

@@ -10,13 +10,12 @@ import (
 	"carronade/internal/picture"
 )
 
-// The graphs are as large as the tool's, and their words as those of gnuplot.
+// The graphs have the size of the tool's, and their text has the size of gnuplot's.
 var pixels = image.Pt(1600, 400)
 
-const scale = 1.25 // of it to one of a picture
+const scale = 1.25 // pixels per unit of a picture
 
-// curves are the columns that graphs are drawn of, the whole seconds of the
-// firing.
+// curves are the columns of the graphs, for the whole seconds of sending.
 type curves struct {
 	time                           []float64
 	acks, rtt, throughput, unacked []float64
@@ -30,8 +29,8 @@ func (c *curves) add(m *metrics) {
 	c.unacked = append(c.unacked, float64(m.unacked))
 }
 
-// draw writes the four graphs and the page that shows them: of the columns that
-// the tool's scripts gave to gnuplot, under the titles that they have there.
+// draw writes the four graphs and the page that shows them, with the columns and
+// titles that the tool's scripts gave to gnuplot.
 func draw(dir string, c curves) error {
 	if len(c.time) == 0 {
 		return nil
@@ -75,7 +74,7 @@ func figures(c curves) []picture.Figure {
 	}
 }
 
-// fit is the straight line of least squares, y = m x + c.
+// fit is the least-squares line y = m x + c.
 func fit(x, y []float64) (m, c float64, ok bool) {
 	n := float64(len(x))
 	if n < 2 {

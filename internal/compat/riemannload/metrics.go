@@ -9,28 +9,28 @@ import (
 	"carronade/measure"
 )
 
-// second is how long a stretch is at least whose rate is shown: what is left
-// over at the end of a run counts with the second before it.
+// minStretch is the shortest stretch whose rate is shown. A shorter remainder at the
+// end of a run is combined with the second before it.
 const second = 900 * time.Millisecond
 
-// windows are the minutes whose rates are shown.
+// windows are the windows of the rates shown.
 var windows = [3]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
-// A stretch is what was counted in some time.
+// A stretch is a count over a length of time.
 type stretch struct {
 	n      uint64
 	length time.Duration
 }
 
-// A meter counts something, and knows how fast it went.
+// A meter counts events and computes their rates.
 type meter struct {
-	name, unit string // of the metric, and of what it counts
+	name, unit string // names of the metric and of what it counts
 	strict     bool
 	count      uint64
 	elapsed    time.Duration
-	past       []stretch // newest last; the longest window's and no more
+	past       []stretch // newest last; at least those of the longest window
 	averages   [3]average
-	whole      float64 // a second of the whole run; 0 until it has ended
+	whole      float64 // per second over the whole run; 0 until its end
 }
 
 func (m *meter) add(n uint64, length time.Duration) {
@@ -45,8 +45,8 @@ func (m *meter) add(n uint64, length time.Duration) {
 	}
 }
 
-// within is the mean rate of the newest stretches that are at least so long
-// together, or of all.
+// within is the mean rate of the newest stretches with at least this total length,
+// or of all.
 func (m *meter) within(least time.Duration) float64 {
 	var all stretch
 	for i := len(m.past) - 1; i >= 0 && all.length < least; i-- {
@@ -63,8 +63,8 @@ func (s stretch) rate() float64 {
 	return float64(s.n) / s.length.Seconds()
 }
 
-// mean is the mean rate: of the newest second, of the whole run at its end, or
-// as the tool had it, since the beginning.
+// mean is the mean rate of the newest second, or of the whole run at its end. With
+// --strict it is the rate since the start, as in the tool.
 func (m *meter) mean() float64 {
 	switch {
 	case m.strict:
@@ -75,7 +75,7 @@ func (m *meter) mean() float64 {
 	return m.within(second)
 }
 
-// minutes is the rate of a window.
+// minutes is the rate over windows[i].
 func (m *meter) minutes(i int) float64 {
 	if m.strict {
 		return m.averages[i].rate
@@ -83,8 +83,8 @@ func (m *meter) minutes(i int) float64 {
 	return m.within(windows[i])
 }
 
-// An average is an exponentially weighted one, as Yammer's meters keep it: it
-// moves every five seconds and begins with the first five's rate.
+// An average is exponentially weighted, as in Yammer's meters: it is updated every
+// five seconds and starts with the rate of the first five.
 type average struct {
 	rate  float64
 	begun bool
@@ -107,12 +107,12 @@ func (a *average) add(n uint64, length, window time.Duration) {
 	}
 }
 
-// A timer is a meter of calls that knows how long they took.
+// A timer is a meter of calls that also records their durations.
 type timer struct {
 	meter
 	all    *measure.Histogram // of the whole run
 	newest *measure.Histogram // of the newest second
-	before *measure.Histogram // of the one before, while the newest is short
+	before *measure.Histogram // of the second before the newest
 	sample *reservoir
 }
 
@@ -133,7 +133,7 @@ func (t *timer) add(h *measure.Histogram, length time.Duration) {
 	}
 }
 
-// shown is what times are shown of.
+// shown is the histogram of the times shown.
 func (t *timer) shown() *measure.Histogram {
 	if t.strict || t.whole > 0 {
 		return t.all
@@ -163,7 +163,7 @@ func deviation(h *measure.Histogram) float64 {
 	return math.Sqrt(sum / float64(n-1))
 }
 
-// metrics are all that the tool keeps.
+// metrics are all metrics of the tool.
 type metrics struct {
 	batch       uint64
 	connections uint64
@@ -188,8 +188,8 @@ func newMetrics(o *options, strict bool) *metrics {
 	return m
 }
 
-// add takes an interval. It reports whether there is something to show: the
-// tool stopped at once, and showed no part of a second.
+// add adds an interval. It reports whether there is something to show; with
+// --strict, a part of a second is not shown, as the tool stopped at once.
 func (m *metrics) add(s *load.Snapshot) bool {
 	iv := &s.Interval
 	length := iv.Length()
@@ -209,10 +209,10 @@ func (m *metrics) add(s *load.Snapshot) bool {
 	return true
 }
 
-// messages is how many messages carry so many events.
+// messages is the number of messages for a number of events.
 func messages(events, batch uint64) uint64 { return (events + batch - 1) / batch }
 
-// end makes the last block that of the whole run.
+// end sets the values of the last block to those of the whole run.
 func (m *metrics) end(d *report.Document) {
 	t := &d.Totals
 	if t.ElapsedS <= 0 {

@@ -10,9 +10,9 @@ import (
 	"carronade/measure"
 )
 
-// A reservoir is the sample that Yammer's timers take their percentiles of: a
-// forward-decaying one (G. Cormode et al., 2009) of 1,028 values, in which those
-// of the last five minutes or so are most likely.
+// A reservoir is the sample from which Yammer's timers compute percentiles: a
+// forward-decaying sample (G. Cormode et al., 2009) of 1,028 values, mostly from
+// about the last five minutes.
 type reservoir struct {
 	priorityHeap priorityHeap
 	r            *rand.Rand
@@ -20,18 +20,19 @@ type reservoir struct {
 
 const (
 	reservoirSize  = 1028
-	reservoirAlpha = 0.015 // a second
+	reservoirAlpha = 0.015 // per second
 )
 
 func newReservoir() *reservoir { return &reservoir{r: rand.New(rand.NewPCG(1, 2))} }
 
-// add offers all values of a histogram, at their interval's end.
+// add offers all values of a histogram, as of their interval's end.
 func (s *reservoir) add(h *measure.Histogram, at time.Duration) {
 	weight := reservoirAlpha * at.Seconds()
 	h.EachBucket(func(top time.Duration, n uint64) {
 		for range n {
-			// The logarithm of e^(alpha t) / u, which a week does not overflow.
-			v := kept{priority: weight - math.Log(1-s.r.Float64()), value: min(top, h.Max())}
+			// The logarithm of e^(alpha t) / u, which does not overflow within a
+			// week.
+			v := sampled{priority: weight - math.Log(1-s.r.Float64()), value: min(top, h.Max())}
 			switch {
 			case len(s.priorityHeap) < reservoirSize:
 				heap.Push(&s.priorityHeap, v)
@@ -66,19 +67,19 @@ func (s *reservoir) quantile(q float64) time.Duration {
 	}
 }
 
-// kept is a value in the sample.
-type kept struct {
+// A sampled is a value in the sample.
+type sampled struct {
 	priority float64
 	value    time.Duration
 }
 
-// priorityHeap is a heap whose first has the lowest priority.
-type priorityHeap []kept
+// A priorityHeap is a heap whose first element has the lowest priority.
+type priorityHeap []sampled
 
 func (h priorityHeap) Len() int           { return len(h) }
 func (h priorityHeap) Less(i, j int) bool { return h[i].priority < h[j].priority }
 func (h priorityHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *priorityHeap) Push(v any)        { *h = append(*h, v.(kept)) }
+func (h *priorityHeap) Push(v any)        { *h = append(*h, v.(sampled)) }
 func (h *priorityHeap) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]

@@ -22,21 +22,21 @@ import (
 	"carronade/measure"
 )
 
-// A trial is what came of a command line.
+// A trial is the result of a command line.
 type trial struct {
-	compattest.Said
-	files map[string]string // of the reports
+	compattest.Result
+	files map[string]string // of the reports folder, by name
 }
 
-// tried runs the tool against a run that never was: three seconds, the second
-// twice as fast as the others, and 200 ms of the fourth.
-func tried(t *testing.T, strict bool, args ...string) (got trial) {
+// runTool runs the tool on made-up data: three seconds, the second with twice the rate
+// of the others, and 200 ms of the fourth.
+func runTool(t *testing.T, strict bool, args ...string) (got trial) {
 	t.Helper()
 	dir := t.TempDir()
 	p := compat.Program{Called: "riemann-load.sh", Args: append([]string{"-r", dir}, args...), Strict: strict}
-	got.Said = compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
-		if slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains(e.Values, "riemann://nobody:1") }) {
-			return nil, errors.New("nobody is there")
+	got.Result = compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
+		if slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains(e.Values, "riemann://unreachable:1") }) {
+			return nil, errors.New("connection refused")
 		}
 		observer.Opened()
 		var all measure.Counts
@@ -75,8 +75,7 @@ func tried(t *testing.T, strict bool, args ...string) (got trial) {
 	return got
 }
 
-// The grammar of the console is that of Yammer's reporter, whatever metrics
-// there are.
+// The console has the grammar of Yammer's reporter, with any metrics.
 var (
 	blockForm = regexp.MustCompile(`(?m)^\d{1,2}/\d{1,2}/\d\d \d{1,2}:\d\d:\d\d [AP]M =+\n`)
 	groupForm = regexp.MustCompile(`^(?:[\w.]+\w:\n(?:  [\w-]+:\n(?:` + gaugeForm + `|` + meterForm + `(?:` + timesForm + `)?)\n)+\n)+\n$`)
@@ -94,16 +93,16 @@ const (
 		`              99% <= ` + numberForm + `s\n            99\.9% <= ` + numberForm + `s\n`
 )
 
-// blocks parts the console's text, and fails where its form is another.
+// blocks splits the console's text into blocks and checks their form.
 func blocks(t *testing.T, text string) (out []string) {
 	t.Helper()
 	heads := blockForm.FindAllStringIndex(text, -1)
 	if len(heads) == 0 || heads[0][0] != 0 {
-		t.Fatalf("it does not begin with a time:\n%s", text)
+		t.Fatalf("the output does not begin with a time:\n%s", text)
 	}
 	for i, h := range heads {
 		if head := text[h[0]:h[1]]; len(head) != 81 {
-			t.Errorf("a first line of %d characters, want 80 and its end: %q", len(head), head)
+			t.Errorf("a first line of %d characters, want 80 and a newline: %q", len(head), head)
 		}
 		end := len(text)
 		if i+1 < len(heads) {
@@ -111,7 +110,7 @@ func blocks(t *testing.T, text string) (out []string) {
 		}
 		body := text[h[1]:end]
 		if !groupForm.MatchString(body) {
-			t.Errorf("a block of another form:\n%s", body)
+			t.Errorf("a block of the wrong form:\n%s", body)
 		}
 		out = append(out, body)
 	}
@@ -161,7 +160,7 @@ func TestConsole(t *testing.T) {
 		name   string
 		strict bool
 		count  int
-		last   []string // of the last block
+		last   []string // parts of the last block
 	}{
 		{"right", false, 4, []string{
 			"  acks:\n             count = 4200\n         mean rate = 1312.50 ack/s\n     1-minute rate = 1312.50 ack/s\n",
@@ -175,7 +174,7 @@ func TestConsole(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tried(t, tt.strict)
+			got := runTool(t, tt.strict)
 			all := blocks(t, got.Out)
 			if len(all) != tt.count {
 				t.Fatalf("%d blocks, want %d", len(all), tt.count)
@@ -188,14 +187,14 @@ func TestConsole(t *testing.T) {
 			if got.Code != report.ExitInterrupted || got.Err != nil {
 				t.Errorf("exit %d, %v", got.Code, got.Err)
 			}
-			if said := strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n"); said == tt.strict {
+			if reported := strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n"); reported == tt.strict {
 				t.Errorf("stderr: %s", got.Errs)
 			}
 		})
 	}
 }
 
-// A row a second, in the forms of Yammer's reporter; Java's numbers.
+// A row per second, in the forms of Yammer's reporter, with Java's numbers.
 const doubleForm = `(?:-?\d+\.\d+(?:E-?\d+)?|NaN)`
 
 var rowForms = map[string]*regexp.Regexp{
@@ -205,7 +204,7 @@ var rowForms = map[string]*regexp.Regexp{
 }
 
 func TestFiles(t *testing.T) {
-	got, strict := tried(t, false), tried(t, true)
+	got, strict := runTool(t, false), runTool(t, true)
 	want := []string{
 		"acks.csv", "acks.png", "buffered-sends.csv", "event-acks.csv", "plots.html", "rtt.csv", "rtt.png",
 		"sends.csv", "throughput.csv", "throughput.png", "unacked.csv", "unacked.png",
@@ -218,7 +217,7 @@ func TestFiles(t *testing.T) {
 	} {
 		for _, files := range []map[string]string{got.files, strict.files} {
 			if text := files[name+".csv"]; !rowForms[kind].MatchString(text) {
-				t.Errorf("%s.csv is no file of a %s:\n%s", name, kind, text)
+				t.Errorf("%s.csv is not a file of a %s:\n%s", name, kind, text)
 			}
 		}
 	}
@@ -229,7 +228,7 @@ func TestFiles(t *testing.T) {
 		{"times of a second", got.files["rtt.csv"], "\n2,0.002,0.02,0.0038,0.002,"},
 		{"a part of a second with the one before", got.files["rtt.csv"], "\n4,0.001,0.03,0.0025333"},
 		{"times since the beginning", strict.files["rtt.csv"], "\n3,0.001,0.02,0.00285,"},
-		{"what is outstanding", got.files["unacked.csv"], "1,100\n2,200\n3,300\n4,0\n"},
+		{"unacked messages", got.files["unacked.csv"], "1,100\n2,200\n3,300\n4,0\n"},
 	} {
 		if !strings.Contains(tt.text, tt.want) {
 			t.Errorf("%s: no %q in\n%s", tt.name, tt.want, tt.text)
@@ -246,14 +245,14 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Every flag is honoured, or warned of.
+// Every flag has an effect or causes a warning.
 func TestFlags(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		strict bool
-		args   []string
-		want   map[string]string // "" is absent
-		said   string
+		name    string
+		strict  bool
+		args    []string
+		want    map[string]string // "" is absent
+		warning string
 	}{
 		{"nothing", false, nil, map[string]string{
 			"target": "riemann://localhost:5555", "clients": "1", "threads": "1", "batch-events": "1", "max-in-flight": "16384", "interval": "1s",
@@ -262,26 +261,26 @@ func TestFlags(t *testing.T) {
 		{"the published run", false, []string{"localhost:5555"}, map[string]string{"target": "riemann://localhost:5555"}, ""},
 		{"workers bring connections", false, []string{"-w", "3"}, map[string]string{"clients": "3", "threads": "3"}, ""},
 		{"more connections than workers", false, []string{"-w2", "-c", "4"}, map[string]string{"clients": "4", "threads": "2"}, ""},
-		{"of which the tool used two", true, []string{"-w2", "-c", "4"}, map[string]string{"clients": "2", "threads": "2"}, ""},
+		{"as many connections as workers", true, []string{"-w2", "-c", "4"}, map[string]string{"clients": "2", "threads": "2"}, ""},
 		{"a batch", false, []string{"--batch-size=400", "--connections", "5"}, map[string]string{"batch-events": "400", "clients": "5", "max-in-flight": "50"}, ""},
 		{"the first of two", false, []string{"-b", "2", "-b", "3"}, map[string]string{"batch-events": "2"}, ""},
-		{"threads of its library", false, []string{"--netty-workers=2"}, map[string]string{"threads": "1"}, "warning: -n 2 is ignored"},
+		{"netty threads", false, []string{"--netty-workers=2"}, map[string]string{"threads": "1"}, "warning: -n 2 is ignored"},
 		{"a buffer", false, []string{"-s", "8192"}, map[string]string{"send-buffer": ""}, "warning: -s 8192 is ignored"},
 		{"two addresses", false, []string{"a:1", "b:2"}, map[string]string{"target": "riemann://a:1"}, "warning: b:2 is ignored"},
 		{"IPv6", false, []string{"-w", "1", "--", "[::1]:5555"}, map[string]string{"target": "riemann://[::1]:5555"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tried(t, tt.strict, tt.args...)
+			got := runTool(t, tt.strict, tt.args...)
 			if got.Last() == nil {
-				t.Fatalf("nothing was fired: exit %d, %v, %s", got.Code, got.Err, got.Errs)
+				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			}
 			for name, want := range tt.want {
 				if got.Last()[name] != want {
 					t.Errorf("%s is %q, want %q", name, got.Last()[name], want)
 				}
 			}
-			if !strings.Contains(got.Errs, tt.said) || tt.said == "" && strings.Contains(got.Errs, "warning") {
-				t.Errorf("stderr has no %q:\n%s", tt.said, got.Errs)
+			if !strings.Contains(got.Errs, tt.warning) || tt.warning == "" && strings.Contains(got.Errs, "warning") {
+				t.Errorf("stderr has no %q:\n%s", tt.warning, got.Errs)
 			}
 		})
 	}
@@ -297,30 +296,30 @@ func TestUsage(t *testing.T) {
 	}{
 		{"help", false, []string{"--help"}, "usage: load-test\n -b,--batch-size <arg>       number", "", 0},
 		{"no such option", false, []string{"-x"}, "usage: load-test\n", "Unrecognized option: -x\n", 1},
-		{"no such option, and content", true, []string{"--foo=1"}, "usage: load-test\n", "Unrecognized option: --foo=1\n", 0},
+		{"no such option, strict", true, []string{"--foo=1"}, "usage: load-test\n", "Unrecognized option: --foo=1\n", 0},
 		{"no value", false, []string{"-w"}, "usage: load-test\n", "Missing argument for option: w\n", 1},
 		{"no number", false, []string{"-w", "many"}, "", "Exception in thread \"main\" java.lang.NumberFormatException: For input string: \"many\"\n", 1},
-		{"no number of what means nothing", false, []string{"-n", "many"}, "", "Exception in thread \"main\" java.lang.NumberFormatException", 1},
+		{"no number for an ignored flag", false, []string{"-n", "many"}, "", "Exception in thread \"main\" java.lang.NumberFormatException", 1},
 		{"no worker", false, []string{"-w", "0"}, "", "Exception in thread \"main\" java.lang.IllegalArgumentException: -w 0\n", 1},
 		{"no port", true, []string{"localhost"}, "", "Exception in thread \"main\" java.lang.IllegalStateException\n", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tried(t, tt.strict, tt.args...)
+			got := runTool(t, tt.strict, tt.args...)
 			if !strings.HasPrefix(got.Out, tt.out) || tt.out == "" && got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || got.Code != tt.code || got.Last() != nil {
 				t.Errorf("exit %d, stdout %q, stderr %q", got.Code, got.Out, got.Errs)
 			}
 		})
 	}
-	if got := tried(t, false, "nobody:1"); got.Err == nil || got.Code != report.ExitFailed || len(got.files) > 0 {
-		t.Errorf("nobody is there: exit %d, %v, files %v", got.Code, got.Err, got.files)
+	if got := runTool(t, false, "unreachable:1"); got.Err == nil || got.Code != report.ExitFailed || len(got.files) > 0 {
+		t.Errorf("unreachable: exit %d, %v, files %v", got.Code, got.Err, got.files)
 	}
-	if got := tried(t, true, "nobody:1"); got.Err == nil || got.Code != 1 {
-		t.Errorf("nobody is there, strict: exit %d, %v", got.Code, got.Err)
+	if got := runTool(t, true, "unreachable:1"); got.Err == nil || got.Code != 1 {
+		t.Errorf("unreachable, strict: exit %d, %v", got.Code, got.Err)
 	}
 }
 
-// Reports that could not be written are said, and no success.
-func TestReportsLost(t *testing.T) {
+// Reports that cannot be written cause a message and a failure.
+func TestIncompleteReports(t *testing.T) {
 	for strict, want := range map[bool]int{false: report.ExitFailed, true: 0} {
 		dir := t.TempDir()
 		var o, e bytes.Buffer
@@ -340,10 +339,10 @@ func TestReportsLost(t *testing.T) {
 	}
 }
 
-// What is outstanding is all connections', and one's with --strict.
+// Unacked counts all connections, or one with --strict.
 func TestUnacked(t *testing.T) {
 	for strict, want := range map[bool]string{false: "3,300\n", true: "3,150\n"} {
-		if got := tried(t, strict, "-w", "2").files["unacked.csv"]; !strings.Contains(got, want) {
+		if got := runTool(t, strict, "-w", "2").files["unacked.csv"]; !strings.Contains(got, want) {
 			t.Errorf("strict %v: no %q in\n%s", strict, want, got)
 		}
 	}
@@ -359,7 +358,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Yammer's averages move every five seconds, from the first five's rate.
+// Yammer's averages are updated every five seconds, starting with the first five's
+// rate.
 func TestAverage(t *testing.T) {
 	m := meter{strict: true}
 	for range 5 {
@@ -379,7 +379,7 @@ func TestAverage(t *testing.T) {
 	}
 }
 
-// The sample forgets what was long ago.
+// The sample drops old values.
 func TestReservoir(t *testing.T) {
 	s := newReservoir()
 	for at := range 1200 {
@@ -392,13 +392,13 @@ func TestReservoir(t *testing.T) {
 		s.add(h, time.Duration(at)*time.Second)
 	}
 	if len(s.priorityHeap) != reservoirSize {
-		t.Errorf("holds %d, want %d", len(s.priorityHeap), reservoirSize)
+		t.Errorf("%d values, want %d", len(s.priorityHeap), reservoirSize)
 	}
 	if got := s.quantile(0.5); got != time.Second {
 		t.Errorf("the median is %v, want 1s", got)
 	}
 	s = newReservoir()
-	for i, v := range []time.Duration{time.Millisecond, time.Second} { // a second apart, both are there
+	for i, v := range []time.Duration{time.Millisecond, time.Second} { // a second apart: both are kept
 		h := measure.NewHistogram()
 		h.RecordN(v, 2000)
 		s.add(h, time.Duration(i)*time.Second)

@@ -41,19 +41,19 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	}
 	o, err := parse(p.Args)
 	var (
-		bad  unparsed
-		dies *thrown
+		bad       unparsed
+		exception *thrown
 	)
 	switch {
 	case errors.As(err, &bad):
 		fmt.Fprint(p.Out, usage)
 		fmt.Fprintf(p.Err, "%s\n", bad)
-		if p.Strict { // it had printed help, and was content
+		if p.Strict { // the tool exited with 0 after its help
 			return 0, nil
 		}
 		return 1, nil
-	case errors.As(err, &dies):
-		fmt.Fprintf(p.Err, "Exception in thread \"main\" %s\n(%s)\n", dies.text, dies.hint)
+	case errors.As(err, &exception):
+		fmt.Fprintf(p.Err, "Exception in thread \"main\" %s\n(%s)\n", exception.text, exception.hint)
 		return 1, nil
 	}
 	o.warn(p)
@@ -66,12 +66,12 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	files := newFiles(dir)
 	var drawn curves
 	d, err := p.Fire(ctx, o.workload(p.Strict), compat.Observer{
-		Opened: func() {}, // it goes on until it is interrupted, as everybody knows
+		Opened: func() {}, // prints nothing; the run continues until an interrupt
 		Interval: func(s load.Snapshot) {
 			if !m.add(&s) {
 				return
 			}
-			if s.Interval.Length() >= second { // the rest has its block at the end
+			if s.Interval.Length() >= second { // a shorter remainder is in the block at the end
 				fmt.Fprint(p.Out, m.block(time.Now()))
 				if s.Phase != measure.Drain {
 					drawn.add(m)
@@ -82,11 +82,11 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	})
 	if err != nil {
 		files.close()
-		_ = os.Remove(dir) // it is empty when nothing was fired, and stays otherwise
+		_ = os.Remove(dir) // succeeds only if nothing was written
 		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil //nolint:nilerr // it was interrupted, which is no error
+			return report.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
 		}
-		if p.Strict { // as Java leaves after an exception
+		if p.Strict { // Java's exit code after an exception
 			return 1, err
 		}
 		return report.ExitFailed, err
@@ -109,8 +109,8 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	return code, nil
 }
 
-// exit is the exit code of a run. A Java program that is interrupted leaves with
-// 130, as carronade does.
+// exit is the exit code of a run. An interrupted Java program exits with 130, as
+// carronade does.
 func exit(d *report.Document, strict bool) int {
 	code := d.ExitCode()
 	if strict && code != report.ExitInterrupted {
@@ -119,10 +119,10 @@ func exit(d *report.Document, strict bool) int {
 	return code
 }
 
-// warn says which flags mean nothing here.
+// warn names the flags that are ignored.
 func (o *options) warn(p *compat.Program) {
 	if o.netty != "" {
-		fmt.Fprintf(p.Err, "warning: -n %s is ignored: each connection is read on its own\n", o.netty)
+		fmt.Fprintf(p.Err, "warning: -n %s is ignored: each connection has a separate reader\n", o.netty)
 	}
 	if o.buffer != "" {
 		fmt.Fprintf(p.Err, "warning: -s %s is ignored, as riemann-load itself never used it; carronade run --send-buffer sets the size of socket buffers\n", o.buffer)
@@ -132,23 +132,23 @@ func (o *options) warn(p *compat.Program) {
 	}
 }
 
-// The bound of what a connection has in flight, which the tool did not have: it
-// sent for as long as the network took it. So many bytes are what lay between
-// its client and its server: the 15,000 messages of the published run are about
-// as many.
+// The limit of what a connection has in flight. The tool had none: it sent as long
+// as the network accepted data. The limit is about the number of bytes between the
+// tool's client and server, as in the published run with its 15,000 unacknowledged
+// messages.
 const (
 	unackedBytes = 16384 * oneEvent
 	oneEvent     = 22 // bytes of a message of one event, with its length
 	eventBytes   = 18 // of each event in a message
-	leastUnacked = 50 // writes that its client let wait
+	leastUnacked = 50 // writes that the tool's client queued
 )
 
-// workload says it in carronade's words.
+// workload translates the options to a workload.
 func (o *options) workload(strict bool) *workload.Document {
 	var d compat.Draft
 	d.Set("target", "HOST:PORT", "riemann://"+o.addr)
 	clients := o.connections
-	if strict { // its pool handed out the connection that came back last
+	if strict { // its pool reused the connection returned last
 		clients = min(clients, o.workers)
 	}
 	d.Set("clients", "-c", strconv.Itoa(clients))

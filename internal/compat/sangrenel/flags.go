@@ -35,22 +35,22 @@ type options struct {
 	graphiteIP, prefix string
 	graphitePort       string
 
-	given map[string]bool // the flags, by their names
-	rest  []string        // what stands behind them
+	given map[string]bool // the given flags, by name
+	rest  []string        // arguments after the flags
 }
 
-// unlimited is the rate that stands for none.
+// unlimited is the rate that means no limit.
 const unlimited = 100_000_000
 
-// writersPerClient is how many messages a client of 2014 had on the way at
-// once: each of five goroutines sends one and waits for its answer.
+// writersPerClient is how many messages a client of 2014 had in flight: each of
+// five goroutines sends one and waits for its answer.
 const writersPerClient = 5
 
-// payload is what messages are made of: characters drawn from a set of 79, anew
-// for each message. A codec saves the fifth of each byte that they do not need.
+// payload describes the messages: characters drawn from a set of 79, anew for each
+// message. A codec can save about a fifth of each byte, which they do not need.
 const payload = `chars(a-zA-Z0-9!@#$^&*(){}][:<>.)`
 
-// flags binds them.
+// flagSet binds the options to flags.
 func (o *options) flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.StringVar(&o.brokers, "brokers", "localhost:9092", "Kafka brokers, separated by commas")
@@ -66,7 +66,7 @@ func (o *options) flags(name string) *flag.FlagSet {
 	fs.StringVar(&o.acks, "required-acks", "local", "none, local or all")
 	fs.IntVar(&o.writers, "writers-per-worker", writersPerClient, "batches in flight per worker")
 	fs.IntVar(&o.interval, "interval", 5, "seconds between lines")
-	fs.StringVar(&o.version, "api-version", "", "version of Kafka's protocol; ignored: brokers are asked for theirs")
+	fs.StringVar(&o.version, "api-version", "", "version of Kafka's protocol; ignored: brokers are asked for their versions")
 	fs.BoolVar(&o.tls, "tls", false, "speak TLS")
 	fs.StringVar(&o.ca, "tls-ca-cert", "", "CA certificate file")
 	fs.StringVar(&o.cert, "tls-cert-file", "", "file of the client's certificate")
@@ -78,36 +78,36 @@ func (o *options) flags(name string) *flag.FlagSet {
 	return fs
 }
 
-// parsed remembers what was given, once the flags are parsed.
+// parsed records which flags were given, after parsing.
 func (o *options) parsed(fs *flag.FlagSet) {
 	o.given = make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
 	o.rest = fs.Args()
 }
 
-// first are the flags of 2014. Any other asks for the lines of 2022.
+// flags2014 are the flags of 2014. Any other flag selects the lines of 2022.
 var first = map[string]bool{"brokers": true, "noop": true, "size": true, "topic": true, "workers": true}
 
-// unanswered tells whether brokers are asked for no answer.
+// unanswered reports whether brokers send no answers.
 func (o *options) unanswered() bool { return o.acks == "none" }
 
-// versionForm is what sangrenel's client reads as a version: of four numbers
-// before 1.0.0, and of three from then on.
+// versionForm matches what sangrenel's client reads as a version: four numbers
+// before 1.0.0, three numbers since.
 var versionForm = regexp.MustCompile(`\A(0\.\d+\.\d+\.\d+|[1-9]\d*\.\d+\.\d+)\z`)
 
-// versions are those that sangrenel lists where it got none of them.
+// versions are those that sangrenel lists after a wrong version.
 var versions = strings.Fields(`0.8.2.0 0.8.2.1 0.8.2.2 0.9.0.0 0.9.0.1 0.10.0.0 0.10.0.1 0.10.1.0 0.10.2.0 0.11.0.0 ` +
 	`1.0.0 1.1.0 2.0.0 2.0.1 2.1.0 2.2.0 2.3.0 2.4.0 2.5.0 2.6.0 2.7.0 2.8.0`)
 
-// check returns sangrenel's own words about an option that has no meaning.
-func (o *options) check(last bool) string {
+// check returns sangrenel's message about an invalid option.
+func (o *options) check(is2022 bool) string {
 	switch {
 	case o.workers < 1:
 		return fmt.Sprintf("Invalid workers option: %d", o.workers)
-	case !last && o.size < 1:
+	case !is2022 && o.size < 1:
 		return fmt.Sprintf("Invalid size option: %d", o.size)
 	}
-	if !o.noop { // each is a part of an address here
+	if !o.noop { // both become parts of an address
 		if err := kafkaprops.CheckTopic(o.topic); err != nil {
 			return fmt.Sprintf("Invalid topic option: %s\n%v", o.topic, err)
 		}
@@ -117,7 +117,7 @@ func (o *options) check(last bool) string {
 			}
 		}
 	}
-	if !last {
+	if !is2022 {
 		return ""
 	}
 	switch o.compression {
@@ -147,12 +147,12 @@ func (o *options) check(last bool) string {
 	return ""
 }
 
-// tlsFlags are the flags that mean something beside -tls only.
+// tlsFlags are the flags that have a meaning only with -tls.
 var tlsFlags = []string{"tls-ca-cert", "tls-cert-file", "tls-key-file", "tls-insecure-skip-verify"}
 
-// warn says which flags that were given do nothing.
+// warn names the given flags that do nothing.
 func (o *options) warn(p *compat.Program) {
-	idle := func(why string, names ...string) {
+	unused := func(why string, names ...string) {
 		for _, name := range names {
 			if o.given[name] {
 				fmt.Fprintf(p.Err, "warning: -%s does nothing: %s\n", name, why)
@@ -160,32 +160,32 @@ func (o *options) warn(p *compat.Program) {
 		}
 	}
 	if o.version != "" {
-		idle("brokers are asked for their versions", "api-version")
+		unused("brokers are asked for their versions", "api-version")
 	}
 	switch {
 	case o.noop:
-		idle("-noop does not connect", append([]string{"brokers", "compression", "required-acks", "tls"}, tlsFlags...)...)
-		idle("-noop goes as fast as messages are made", "produce-rate")
+		unused("-noop does not connect", append([]string{"brokers", "compression", "required-acks", "tls"}, tlsFlags...)...)
+		unused("-noop goes as fast as messages are made", "produce-rate")
 	case !o.tls:
-		idle("-tls is not given", tlsFlags...)
+		unused("-tls is not given", tlsFlags...)
 	case o.cert != "" && o.key == "":
-		idle("a client's certificate needs its key, -tls-key-file", "tls-cert-file")
+		unused("a client's certificate needs its key, -tls-key-file", "tls-cert-file")
 	case o.key != "" && o.cert == "":
-		idle("a key needs its certificate, -tls-cert-file", "tls-key-file")
+		unused("a key needs its certificate, -tls-cert-file", "tls-key-file")
 	}
 	if o.graphiteIP == "" {
-		idle("-graphite-ip is not given", "graphite-port", "graphite-metrics-prefix")
+		unused("-graphite-ip is not given", "graphite-port", "graphite-metrics-prefix")
 	}
 	if len(o.rest) > 0 {
 		fmt.Fprintf(p.Err, "warning: %q is not a flag: it and the arguments after it are ignored\n", o.rest[0])
 	}
 }
 
-// workload says it in carronade's words.
-func (o *options) workload(last bool) *workload.Document {
+// workload translates the options to a workload.
+func (o *options) workload(is2022 bool) *workload.Document {
 	var d compat.Draft
 	size, batch, writers := o.size, 1, writersPerClient
-	if last {
+	if is2022 {
 		size, batch, writers = o.messageSize, o.batch, o.writers
 	}
 	if o.noop {
@@ -194,7 +194,7 @@ func (o *options) workload(last bool) *workload.Document {
 		d.Setf("target", "-brokers", "kafka://%s/%s", trimmed(o.brokers), o.topic)
 		d.Set("acks", "-required-acks", map[string]string{"none": "0", "local": "1", "all": "all"}[o.acks])
 		d.Set("compression", "-compression", o.compression)
-		d.Set("create-topic", "-topic", "partitions=2") // of the broker's own accord, then
+		d.Set("create-topic", "-topic", "partitions=2") // brokers created it automatically then
 		o.secure(&d)
 	}
 	d.Set("size", "-message-size", strconv.Itoa(size))
@@ -204,7 +204,7 @@ func (o *options) workload(last bool) *workload.Document {
 	d.Set("max-in-flight", "-writers-per-worker", strconv.Itoa(writers))
 	d.Setf("interval", "-interval", "%ds", o.interval)
 	switch {
-	case last && o.rate < unlimited && !o.noop:
+	case is2022 && o.rate < unlimited && !o.noop:
 		d.Setf("rate", "-produce-rate", "%d/s", o.rate)
 	case !o.noop:
 		d.Set("concurrency", "-writers-per-worker", strconv.Itoa(o.workers*writers))
@@ -212,7 +212,7 @@ func (o *options) workload(last bool) *workload.Document {
 	if o.graphiteIP != "" {
 		d.Set("graphite", "-graphite-ip", net.JoinHostPort(o.graphiteIP, cmp.Or(o.graphitePort, "2003")))
 		prefix := o.prefix
-		if prefix == "" { // with its dots, which make levels: ours alone would have none
+		if prefix == "" { // keep the dots, which make levels; carronade's own default has none
 			prefix, _ = os.Hostname()
 		}
 		if prefix != "" {
@@ -222,7 +222,7 @@ func (o *options) workload(last bool) *workload.Document {
 	return &d.Document
 }
 
-// secure sets what TLS needs. A client's certificate counts with its key only.
+// setTLS sets the TLS settings. A client's certificate needs its key.
 func (o *options) secure(d *compat.Draft) {
 	if !o.tls {
 		return
@@ -240,7 +240,7 @@ func (o *options) secure(d *compat.Draft) {
 	}
 }
 
-// trimmed parts a list and leaves blanks out.
+// trimList removes the blanks around a list's elements.
 func trimmed(list string) string {
 	parts := strings.Split(list, ",")
 	for i := range parts {

@@ -10,7 +10,7 @@ import (
 	"carronade/measure"
 )
 
-// stamp is how Go's log package begins a line.
+// stamp is the time format at the start of a line of Go's log package.
 const stamp = "2006/01/02 15:04:05 "
 
 // A printer prints the lines of a generation.
@@ -18,7 +18,7 @@ type printer interface {
 	start()
 	opened()
 	interval(load.Snapshot)
-	published(error) // Graphite was told of an interval, or was not
+	published(error) // an interval was sent to Graphite, or the error why not
 	end()
 }
 
@@ -57,7 +57,7 @@ func (l *lines2014) interval(s load.Snapshot) {
 		ms = h.Mean().Seconds() * 1e3
 	}
 	shown := math.Round(rate)
-	if l.p.Strict { // whole seconds of a whole interval
+	if l.p.Strict { // as if the interval had its full length, rounded down
 		shown = math.Floor(float64(s.Interval.Acked) / float64(l.o.interval))
 		if l.o.noop {
 			shown = math.Floor(float64(s.Interval.Sent) / float64(l.o.interval))
@@ -67,7 +67,7 @@ func (l *lines2014) interval(s load.Snapshot) {
 		time.Now().Format(time.RFC3339), output(shown*float64(l.o.size)), shown, l.o.topic, ms)
 }
 
-func (l *lines2014) published(error) {} // it knew no Graphite
+func (l *lines2014) published(error) {} // 2014 had no Graphite
 
 func (l *lines2014) end() {
 	fmt.Fprintln(l.p.Out)
@@ -78,8 +78,8 @@ func (l *lines2014) end() {
 	}
 }
 
-// lines2022 are the lines of the last one. Those with a date are of Go's log
-// package, which writes to stderr.
+// lines2022 are the lines of the last generation. Lines with a date are those of
+// Go's log package, which writes to stderr.
 type lines2022 struct {
 	o *options
 	p *compat.Program
@@ -131,9 +131,9 @@ func (l *lines2022) interval(s load.Snapshot) {
 	fmt.Fprintln(l.p.Out, bins(h))
 }
 
-// errorRate is the share of messages that failed, in percent: of those of which
-// the interval told what became of them, which may have been sent before it;
-// strictly of those that were sent in it.
+// errorRate is the share of messages that failed, in percent of those completed in
+// the interval, which may have been sent before it. With --strict it is in percent
+// of those sent in the interval.
 func (l *lines2022) errorRate(iv *measure.Interval) float64 {
 	lost, done := iv.Failed+iv.Unknown, iv.Acked+iv.Failed+iv.Unknown
 	if l.o.noop || l.o.unanswered() {
@@ -150,8 +150,8 @@ func (l *lines2022) errorRate(iv *measure.Interval) float64 {
 	return 100 * float64(lost) / float64(done)
 }
 
-// batches are the times of an interval's batches: those that were taken;
-// strictly those that were refused, too.
+// batches are the service times of an interval's acknowledged batches. With
+// --strict they include those of failed batches.
 func (l *lines2022) batches(iv *measure.Interval) *measure.Histogram {
 	h := measure.NewHistogram()
 	h.Merge(iv.Service)

@@ -19,8 +19,8 @@ import (
 	"carronade/measure"
 )
 
-// A fake is a run that never was: 10,000 messages of batches in five seconds, a
-// tenth of them slower than the rest, or what a test makes of it.
+// A fake is a run's data without a run: 10,000 messages of batches in five seconds,
+// a tenth of them slower than the rest, unless a test changes it.
 type fake struct {
 	interval  measure.Interval
 	report    report.Document
@@ -40,14 +40,14 @@ func newFake() *fake {
 	}
 }
 
-// A result is what the tool left behind.
+// A result is what the tool printed, returned and asked to run.
 type result struct {
 	out, errs string
 	code      int
 	settings  map[string]string
 }
 
-// fired runs the tool against it.
+// run runs the tool with the fake as its workload's result.
 func (f *fake) fired(t *testing.T, strict bool, args ...string) result {
 	t.Helper()
 	r := result{settings: make(map[string]string)}
@@ -59,7 +59,7 @@ func (f *fake) fired(t *testing.T, strict bool, args ...string) result {
 				r.settings[entry.Name] = strings.Join(entry.Values, " ")
 			}
 			if observer.Zeros != strict {
-				t.Errorf("a p99 of 0 is told where there is none: %v", observer.Zeros)
+				t.Errorf("ZeroP99 is %v, want the value of --strict", observer.Zeros)
 			}
 			observer.Opened()
 			observer.Interval(load.Snapshot{Phase: "measurement", Interval: f.interval})
@@ -77,7 +77,7 @@ func (f *fake) fired(t *testing.T, strict bool, args ...string) result {
 	return r
 }
 
-// whole tells whether a text is what a regular expression says, to its end.
+// matchesAll reports whether a regular expression matches a text as a whole.
 func whole(want, got string) bool { return regexp.MustCompile(`\A` + want + `\z`).MatchString(got) }
 
 const date = `\d{4}/\d\d/\d\d \d\d:\d\d:\d\d `
@@ -199,7 +199,7 @@ API Version: , Compression: none, RequiredAcks: local
 	}
 }
 
-// Labels of bins are of their ends, the last one's of the longest of all.
+// A bin's label shows its two ends; the last bin ends at the longest time.
 func TestBins(t *testing.T) {
 	h := measure.NewHistogram()
 	h.Record(time.Millisecond + 1) // so that ten bins end 9 ns before the longest
@@ -223,7 +223,7 @@ func TestBins(t *testing.T) {
 	}
 }
 
-// What Graphite was told, and was not, is said as Go's log package says it.
+// The lines about Graphite have the form of Go's log package.
 func TestGraphiteLines(t *testing.T) {
 	f := newFake()
 	f.published = []error{nil, errors.New("dial tcp: refused")}
@@ -233,7 +233,7 @@ func TestGraphiteLines(t *testing.T) {
 	}
 }
 
-// A run is ended by an interrupt, which is no failure; what came of it may be.
+// An interrupt, which ends a run, is not a failure; the run's result may be one.
 func TestExit(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -247,14 +247,14 @@ func TestExit(t *testing.T) {
 			d.Totals.Failed = 3
 			d.Failures = []measure.Failure{{Class: "rejected", Text: "INVALID_RECORD", Events: 3}}
 		}, nil, report.ExitBroken, "rejected: INVALID_RECORD (3 records)"},
-		{"of some nothing is known", func(d *report.Document) { d.Totals.Unknown = 3 }, nil, report.ExitBroken, ""},
-		{"of none it is asked", func(d *report.Document) { d.Totals.Unknown = 3 }, []string{"-required-acks=none"}, report.ExitOK, ""},
+		{"some are unknown", func(d *report.Document) { d.Totals.Unknown = 3 }, nil, report.ExitBroken, ""},
+		{"unknown without acks", func(d *report.Document) { d.Totals.Unknown = 3 }, []string{"-required-acks=none"}, report.ExitOK, ""},
 		{"a problem", func(d *report.Document) { d.Problems = []string{"no disk"} }, nil, report.ExitFailed, "no disk"},
 		{"the target gave up", func(d *report.Document) { d.Stopped = load.ByTarget }, nil, report.ExitFailed, ""},
 		{"not trusted", func(d *report.Document) { d.Trust = measure.Trust{Reasons: []string{"too late"}} }, nil, report.ExitUntrusted, "not to be trusted: too late"},
 		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, report.ExitBroken, ""},
-		{"nobody can tell", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, nil, report.ExitCannotTell, ""},
-		{"nobody can tell, and failed", func(d *report.Document) { d.Totals.Failed, d.Checks = 1, []report.Check{{CannotTell: true}} }, nil, report.ExitBroken, ""},
+		{"undetermined", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, nil, report.ExitCannotTell, ""},
+		{"undetermined, and failed", func(d *report.Document) { d.Totals.Failed, d.Checks = 1, []report.Check{{CannotTell: true}} }, nil, report.ExitBroken, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()
@@ -264,13 +264,13 @@ func TestExit(t *testing.T) {
 				t.Errorf("exit %d, want %d; stderr:\n%s", got.code, tt.want, got.errs)
 			}
 			if got := f.fired(t, true, tt.args...); got.code != report.ExitOK {
-				t.Errorf("strictly exit %d", got.code)
+				t.Errorf("with --strict exit %d", got.code)
 			}
 		})
 	}
 }
 
-// The arguments are said in carronade's words.
+// Arguments become a workload's settings.
 func TestWorkload(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -284,14 +284,14 @@ func TestWorkload(t *testing.T) {
 		{"nothing", nil, map[string]string{
 			"target": "kafka://localhost:9092/sangrenel", "concurrency": "5", "clients": "1", "batch-events": "1", "size": "300", "payload": payload, "acks": "1", "interval": "5s", "rate": "",
 		}},
-		{"the seed's", []string{"--size=2500", "--workers=8", "--topic=rep", "--brokers=a:1, b:2"}, map[string]string{
+		{"flags of 2014", []string{"--size=2500", "--workers=8", "--topic=rep", "--brokers=a:1, b:2"}, map[string]string{
 			"target": "kafka://a:1,b:2/rep", "concurrency": "40", "clients": "8", "size": "2500",
 		}},
 		{"noop", []string{"-noop", "-tls", "-topic=a/b"}, map[string]string{"target": "null://noop", "concurrency": "", "rate": "", "tls": "", "payload": payload}},
 		{"half a certificate", []string{"-tls", "-tls-cert-file=c.pem"}, map[string]string{"tls": "true", "tls-cert": "", "tls-key": ""}},
 		{"a certificate", []string{"-tls", "-tls-cert-file=c.pem", "-tls-key-file=k.pem"}, map[string]string{"tls-cert": "c.pem", "tls-key": "k.pem"}},
 		{"this host's series", []string{"-graphite-ip=::1", "-graphite-port=2013"}, map[string]string{"graphite": "[::1]:2013", "graphite-prefix": host}},
-		{"the last one's", []string{
+		{"flags of 2022", []string{
 			"-message-batch-size=100", "-produce-rate=5000", "-compression=gzip", "-required-acks=all", "-writers-per-worker=3", "-interval=2",
 			"-tls", "-tls-ca-cert=ca.pem", "-graphite-ip=10.0.0.1", "-graphite-metrics-prefix=lab",
 		}, map[string]string{
@@ -310,40 +310,40 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
-// Nothing that was given is passed over in silence.
-func TestIdleFlags(t *testing.T) {
+// A flag without effect causes a warning.
+func TestUnusedFlags(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
-		want []string // what warnings speak of
+		want []string // the subjects of the warnings
 	}{
-		{"all means something", []string{"-brokers=a:1", "-tls", "-tls-ca-cert=x", "-graphite-ip=h", "-graphite-port=1", "-produce-rate=5"}, nil},
+		{"all have an effect", []string{"-brokers=a:1", "-tls", "-tls-ca-cert=x", "-graphite-ip=h", "-graphite-port=1", "-produce-rate=5"}, nil},
 		{"a version", []string{"-api-version=0.10.2.0"}, []string{"-api-version"}},
 		{"no TLS", []string{"-tls-ca-cert=x", "-tls-insecure-skip-verify"}, []string{"-tls-ca-cert", "-tls-insecure-skip-verify"}},
 		{"no key", []string{"-tls", "-tls-cert-file=x"}, []string{"-tls-cert-file"}},
 		{"no certificate", []string{"-tls", "-tls-key-file=x"}, []string{"-tls-key-file"}},
 		{"no Graphite", []string{"-graphite-port=1", "-graphite-metrics-prefix=x"}, []string{"-graphite-port", "-graphite-metrics-prefix"}},
 		{"no network", []string{"-noop", "-brokers=a:1", "-compression=gzip", "-required-acks=all", "-produce-rate=1", "-tls"}, []string{"-brokers", "-compression", "-required-acks", "-tls", "-produce-rate"}},
-		{"words", []string{"-message-size=9", "stray", "-workers=9"}, []string{`"stray" is not a flag`}},
+		{"an argument", []string{"-message-size=9", "stray", "-workers=9"}, []string{`"stray" is not a flag`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := newFake().fired(t, false, tt.args...)
-			var said []string
+			var warned []string
 			for line := range strings.Lines(got.errs) {
 				if text, ok := strings.CutPrefix(line, "warning: "); ok {
 					what, _, _ := strings.Cut(text, " does nothing")
 					what, _, _ = strings.Cut(what, ":")
-					said = append(said, what)
+					warned = append(warned, what)
 				}
 			}
-			if !slices.Equal(said, tt.want) {
-				t.Errorf("got %q, want %q", said, tt.want)
+			if !slices.Equal(warned, tt.want) {
+				t.Errorf("got %q, want %q", warned, tt.want)
 			}
 		})
 	}
 }
 
-// Usage errors are sangrenel's own.
+// Usage errors have sangrenel's wording.
 func TestUsage(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -355,9 +355,9 @@ func TestUsage(t *testing.T) {
 		{"no such flag", []string{"-foo"}, "", "flag provided but not defined: -foo\nUsage of sangrenel:\n", 2},
 		{"a compression", []string{"-compression=brotli"}, "Invalid compression option: brotli\n", "", 1},
 		{"acks", []string{"-required-acks=some"}, "Invalid required-acks option: some\n", "", 1},
-		{"a topic that is none", []string{"-topic=cons?x=1"}, "Invalid topic option: cons?x=1\nTopic name is invalid: 'cons?x=1' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'\n", "", 1},
-		{"a broker that is none", []string{"-brokers=a:1,,b:2/x"}, "Invalid brokers option: a:1,,b:2/x\n", "", 1},
-		{"a version that is none", []string{"-api-version=nonsense"}, "Invalid API version option: nonsense\nOptions: " + fmt.Sprintf("%+q", versions) + "\n", "", 1},
+		{"an invalid topic", []string{"-topic=cons?x=1"}, "Invalid topic option: cons?x=1\nTopic name is invalid: 'cons?x=1' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'\n", "", 1},
+		{"an invalid broker", []string{"-brokers=a:1,,b:2/x"}, "Invalid brokers option: a:1,,b:2/x\n", "", 1},
+		{"an invalid version", []string{"-api-version=nonsense"}, "Invalid API version option: nonsense\nOptions: " + fmt.Sprintf("%+q", versions) + "\n", "", 1},
 		{"half a version", []string{"-api-version=2.8"}, "Invalid API version option: 2.8\nOptions: " + fmt.Sprintf("%+q", versions) + "\n", "", 1},
 		{"no number", []string{"-workers=many"}, "", "invalid value \"many\" for flag -workers: parse error\n", 2},
 	} {

@@ -9,8 +9,8 @@ import (
 	"carronade/measure"
 )
 
-// output is a rate of bytes as sangrenel writes it: mebibits, called Mb, from
-// 131,072 bytes a second on, and kibibytes below.
+// formatByteRate writes a rate of bytes as sangrenel does: as mebibits, called Mb,
+// from 131,072 bytes/s, and as kibibytes below that.
 func output(bytesPerS float64) string {
 	if bytesPerS >= 1<<17 {
 		return fmt.Sprintf("%.0fMb/sec", bytesPerS/(1<<17))
@@ -18,7 +18,7 @@ func output(bytesPerS float64) string {
 	return fmt.Sprintf("%.0fKB/sec", bytesPerS/1024)
 }
 
-// perSecond is a count of an interval over its length.
+// perSecond is an interval's count divided by its length.
 func perSecond(iv *measure.Interval, n uint64) float64 {
 	if length := iv.Length().Seconds(); length > 0 {
 		return float64(n) / length
@@ -26,8 +26,8 @@ func perSecond(iv *measure.Interval, n uint64) float64 {
 	return 0
 }
 
-// taken is what an interval brought a second: what was acked, or where nothing
-// is acknowledged or sent, what was made.
+// throughput is an interval's messages per second: those acknowledged or, if
+// nothing is acknowledged, those made without a failure.
 func taken(s *load.Snapshot, noop, unanswered bool) float64 {
 	n := s.Interval.Acked
 	if noop || unanswered {
@@ -36,8 +36,8 @@ func taken(s *load.Snapshot, noop, unanswered bool) float64 {
 	return perSecond(&s.Interval, n)
 }
 
-// slowest is the mean of the slowest tenth of what was measured: of the samples
-// from int(0.9 n) on, as sangrenel of 2014 computed what it called the average.
+// meanOfSlowest is the mean of the slowest tenth of the samples, from int(0.9 n)
+// on. The sangrenel of 2014 computed its "average" this way.
 func slowest(h *measure.Histogram) time.Duration {
 	n := h.Count()
 	if n == 0 {
@@ -53,10 +53,10 @@ func slowest(h *measure.Histogram) time.Duration {
 	return time.Duration(sum / float64(n-skip))
 }
 
-// micros is a duration in Go's form, without what is below a microsecond.
+// micros truncates a duration to microseconds.
 func micros(d time.Duration) time.Duration { return d.Truncate(time.Microsecond) }
 
-// harmonic is the harmonic mean.
+// harmonic is the harmonic mean of the times.
 func harmonic(h *measure.Histogram) time.Duration {
 	sum := 0.0
 	h.EachBucket(func(top time.Duration, n uint64) { sum += float64(n) / float64(max(min(top, h.Max()), 1)) })
@@ -66,10 +66,10 @@ func harmonic(h *measure.Histogram) time.Duration {
 	return time.Duration(float64(h.Count()) / sum)
 }
 
-// bins draws ten bins of equal width between the shortest and the longest, a
-// line each, as tachymeter does: the emptiest has one dash and the fullest fifty,
-// and what is between is cut to whole ones. Where all took the same there is one
-// bin, and without any there is none.
+// bins draws ten bins of equal width between the shortest and the longest time, a
+// line each, as tachymeter does. The emptiest bin has one dash, the fullest fifty;
+// the number of dashes in between is rounded down. If all times are equal there is
+// one bin, and without times none.
 func bins(h *measure.Histogram) string {
 	const n, dashes = 10, 50
 	if h.Count() == 0 {

@@ -29,40 +29,40 @@ docs/coming-from/sangrenel.md.
 func run(ctx context.Context, p *compat.Program) (int, error) {
 	var o options
 	fs := o.flags(p.Called)
-	var said bytes.Buffer
-	fs.SetOutput(&said)
+	var usage bytes.Buffer
+	fs.SetOutput(&usage)
 	fs.Usage = func() {
-		fmt.Fprintf(&said, "Usage of %s:\n", p.Called)
+		fmt.Fprintf(&usage, "Usage of %s:\n", p.Called)
 		fs.PrintDefaults()
 	}
 	err := fs.Parse(p.Args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(p.Err, "%s\n%s%s", said.String(), compat.CommonHelp, differs)
+		fmt.Fprintf(p.Err, "%s\n%s%s", usage.String(), compat.CommonHelp, differs)
 		return 0, nil
 	case err != nil:
-		p.Err.Write(said.Bytes()) //nolint:errcheck // nobody reads
-		return 2, nil             //nolint:nilerr // it is said, in the words of Go's flag package
+		p.Err.Write(usage.Bytes()) //nolint:errcheck // stderr is closed
+		return 2, nil             //nolint:nilerr // printed, as Go's flag package words it
 	}
 	o.parsed(fs)
-	last, err := o.generation(p.Generation)
+	is2022, err := o.generation(p.Generation)
 	if err != nil {
 		return 1, err
 	}
-	if msg := o.check(last); msg != "" {
+	if msg := o.check(is2022); msg != "" {
 		fmt.Fprintln(p.Out, msg)
 		return 1, nil
 	}
 	o.warn(p)
 	pr := printer(&lines2014{o: &o, p: p})
-	if last {
+	if is2022 {
 		pr = &lines2022{o: &o, p: p}
 	}
 	pr.start()
-	d, err := p.Fire(ctx, o.workload(last), compat.Observer{Opened: pr.opened, Interval: pr.interval, Published: pr.published, Zeros: p.Strict})
+	d, err := p.Fire(ctx, o.workload(is2022), compat.Observer{Opened: pr.opened, Interval: pr.interval, Published: pr.published, Zeros: p.Strict})
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0, nil //nolint:nilerr // it was interrupted, which is no error
+			return 0, nil //nolint:nilerr // an interrupt is not an error
 		}
 		return 1, err
 	}
@@ -74,42 +74,42 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	return o.exit(d, p.Strict), nil
 }
 
-// generation tells whether the lines of 2022 are asked for, by a name or else by
-// the flags.
-func (o *options) generation(name string) (last bool, err error) {
+// generation reports whether the lines of 2022 are wanted, by a name or else by the
+// flags.
+func (o *options) generation(name string) (is2022 bool, err error) {
 	for flag := range o.given {
-		last = last || !first[flag]
+		is2022 = is2022 || !first[flag]
 	}
 	switch name {
 	case "", "2014", "2022":
 	default:
 		return false, fmt.Errorf("--generation %s: sangrenel has 2014 and 2022", name)
 	}
-	if name == "2014" && last {
+	if name == "2014" && is2022 {
 		return false, errors.New("--generation 2014 has -brokers, -noop, -size, -topic and -workers only")
 	}
-	last = last || name == "2022"
-	if last && o.given["size"] {
+	is2022 = is2022 || name == "2022"
+	if is2022 && o.given["size"] {
 		return false, errors.New("-size is a flag of 2014 and another flag is of 2022, where it is called -message-size: use flags of one generation")
 	}
-	return last, nil
+	return is2022, nil
 }
 
-// exit is the exit code of a run. An interrupt is how sangrenel is ended, and no
-// failure: what was fired until then is judged like any other run.
+// exit is the exit code of a run. sangrenel runs until an interrupt, which is
+// therefore not a failure: the part until then is checked like any other run.
 func (o *options) exit(d *report.Document, strict bool) int {
 	if strict {
 		return report.ExitOK
 	}
-	judged := *d
-	if judged.Stopped == load.Interrupted {
-		judged.Stopped = load.ByTime
+	checked := *d
+	if checked.Stopped == load.Interrupted {
+		checked.Stopped = load.ByTime
 	}
 	lost := d.Totals.Failed
-	if !o.unanswered() && !o.noop { // there nothing was to be known
+	if !o.unanswered() && !o.noop { // otherwise unknown is expected
 		lost += d.Totals.Unknown
 	}
-	code := judged.ExitCode()
+	code := checked.ExitCode()
 	if lost > 0 {
 		code = report.Worse(code, report.ExitBroken)
 	}
