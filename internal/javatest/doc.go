@@ -1,10 +1,11 @@
-// Package javatest gives tests what servers in Java need: jars, fetched once on
-// a machine with Maven and the user's own settings for it, and processes that
-// end with the test binary.
+// Package javatest provides what tests with Java servers need: jars, which Maven
+// with the user's settings fetches once on a machine, and processes that end with
+// the test binary.
 //
-// It refuses to know which servers, and skips nothing: a missing Maven is an
+// It is independent of the servers, and never skips a test: a missing Maven is an
 // error that says what to install.
 //
-// Its invariants: a folder of jars is whole or absent, and nothing that Launch
-// started outlives the process that did, where the system allows that.
+// Its invariants: a directory of jars is complete or absent, and no process that
+// Launch started outlives the process that called it, where the system supports
+// that.
 package javatest

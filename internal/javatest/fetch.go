@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 )
 
-// A Bundle is jars that are fetched together.
+// A Bundle is a set of jars that are fetched together.
 type Bundle struct {
-	Name    string   // of their folder, with the version: "kafka-4.3.1"
+	Name    string   // of their directory, with the version: "kafka-4.3.1"
 	Project []byte   // for Maven (a pom.xml): its runtime dependencies are the jars
-	Needs   []string // files without which the folder is not whole
+	Needs   []string // files without which the directory is not complete
 }
 
-// Fetch returns the folder that holds the jars, in the user's cache. The first
+// Fetch returns the directory with the jars, in the user's cache. The first
 // call on a machine fetches them; later ones find them. Several processes may
 // call it at once.
 func (b *Bundle) Fetch(ctx context.Context) (string, error) {
@@ -27,12 +27,12 @@ func (b *Bundle) Fetch(ctx context.Context) (string, error) {
 	return b.fetch(ctx, filepath.Join(cache, "carronade"))
 }
 
-// fetch returns parent/Name, made by Maven when it is not there. The directory
-// appears by a rename, so it is whole or absent; the lock only saves several
-// processes from fetching the same.
+// fetch returns parent/Name, which Maven makes if it is missing. A rename makes the
+// directory appear, so it is complete or absent; the lock only prevents that several
+// processes fetch the same jars.
 func (b *Bundle) fetch(ctx context.Context, parent string) (string, error) {
 	dir := filepath.Join(parent, b.Name)
-	if b.whole(dir) {
+	if b.complete(dir) {
 		return dir, nil
 	}
 	mvn, err := exec.LookPath("mvn")
@@ -47,7 +47,7 @@ func (b *Bundle) fetch(ctx context.Context, parent string) (string, error) {
 		return "", fmt.Errorf("javatest: lock the cache: %w", err)
 	}
 	defer unlock()
-	if b.whole(dir) { // somebody else was first
+	if b.complete(dir) { // another process was first
 		return dir, nil
 	}
 	stage, err := os.MkdirTemp(parent, b.Name+".part-*")
@@ -64,18 +64,18 @@ func (b *Bundle) fetch(ctx context.Context, parent string) (string, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("javatest: fetch %s with Maven (a network or a mirror in Maven's settings is needed once): %w\n%s", b.Name, err, out)
 	}
-	os.RemoveAll(dir) // a directory that is not whole
+	os.RemoveAll(dir) // it may exist, but is not complete
 	if err := os.Rename(filepath.Join(stage, "jars"), dir); err != nil {
 		return "", fmt.Errorf("javatest: put %s into the cache: %w", b.Name, err)
 	}
-	if !b.whole(dir) {
+	if !b.complete(dir) {
 		return "", fmt.Errorf("javatest: Maven left no %s in %s", b.Name, dir)
 	}
 	return dir, nil
 }
 
-// whole tells whether dir holds what is needed.
-func (b *Bundle) whole(dir string) bool {
+// complete reports whether dir contains all needed files.
+func (b *Bundle) complete(dir string) bool {
 	for _, file := range b.Needs {
 		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
 			return false

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fakeMaven puts a mvn into PATH that leaves these jars and counts its calls.
+// fakeMaven puts a mvn into PATH that makes these jars and counts its calls.
 func fakeMaven(t *testing.T, jars ...string) (calls func() int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,16 +25,16 @@ func fakeMaven(t *testing.T, jars ...string) (calls func() int) {
 	}
 }
 
-var some = &Bundle{Name: "server-1", Project: []byte("<project/>"), Needs: []string{"server-1.jar", "tools-1.jar"}}
+var testBundle = &Bundle{Name: "server-1", Project: []byte("<project/>"), Needs: []string{"server-1.jar", "tools-1.jar"}}
 
 func TestFetchOnce(t *testing.T) {
-	calls := fakeMaven(t, some.Needs...)
+	calls := fakeMaven(t, testBundle.Needs...)
 	cache := t.TempDir()
 	const readers = 4
 	errs := make(chan error)
 	for range readers {
 		go func() {
-			_, err := some.fetch(t.Context(), cache)
+			_, err := testBundle.fetch(t.Context(), cache)
 			errs <- err
 		}()
 	}
@@ -53,14 +53,14 @@ func TestFetchOnce(t *testing.T) {
 }
 
 func TestFetchRepairs(t *testing.T) {
-	fakeMaven(t, some.Needs...)
+	fakeMaven(t, testBundle.Needs...)
 	cache := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(cache, some.Name), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(cache, testBundle.Name), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := some.fetch(t.Context(), cache)
-	if err != nil || !some.whole(dir) {
-		t.Errorf("a broken cache is not mended: %v", err)
+	dir, err := testBundle.fetch(t.Context(), cache)
+	if err != nil || !testBundle.complete(dir) {
+		t.Errorf("an incomplete cache is not repaired: %v", err)
 	}
 }
 
@@ -71,13 +71,13 @@ func TestFetchFails(t *testing.T) {
 		want string
 	}{
 		{"no Maven", func(t *testing.T) { t.Setenv("PATH", t.TempDir()) }, "apt-get install maven"},
-		{"Maven leaves too little", func(t *testing.T) { fakeMaven(t, some.Needs[0]) }, "left no server-1"},
+		{"Maven makes too few jars", func(t *testing.T) { fakeMaven(t, testBundle.Needs[0]) }, "left no server-1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.path(t)
-			if _, err := some.fetch(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want one that says %q", err, tt.want)
+			if _, err := testBundle.fetch(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error with %q", err, tt.want)
 			}
 		})
 	}

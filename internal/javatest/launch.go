@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// starter starts children on one thread that never ends: a parent-death signal
-// is sent when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG).
+// starter starts child processes on one thread that never ends: the kernel sends a
+// parent-death signal when the *thread* that forked ends (prctl(2),
+// PR_SET_PDEATHSIG).
 var starter = sync.OnceValue(func() chan<- func() {
 	c := make(chan func())
 	go func() {
@@ -19,8 +20,8 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return c
 })
 
-// Launch starts a command in a process group of its own so that it ends with
-// this process, however that ends (on Linux). The caller waits for it.
+// Launch starts a command in its own process group. On Linux the command ends with
+// this process, however this process ends. The caller waits for the command.
 func Launch(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = attributes()
 	started := make(chan error)

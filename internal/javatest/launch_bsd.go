@@ -4,5 +4,5 @@ package javatest
 
 import "syscall"
 
-// Nothing ties a child to its parent here: only cleanups end it.
+// These systems do not end a child with its parent: only cleanups end it.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// parentEnv makes the test's binary a parent that launches a child, tells its
+// parentEnv makes the test's binary a parent that launches a child, prints its
 // process id, and waits to be killed.
 const parentEnv = "JAVATEST_PARENT"
 
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// TestLaunchEndsWithParent kills a parent without warning: its child, in a
-// group of its own, goes with it.
+// TestLaunchEndsWithParent kills a parent: its child, in its own process group, must
+// end too.
 func TestLaunchEndsWithParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentEnv+"=1")
@@ -45,12 +45,12 @@ func TestLaunchEndsWithParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if group, err := syscall.Getpgid(child); err != nil || group != child {
-		t.Errorf("got group %d, %v; want one of its own, %d", group, err, child)
+		t.Errorf("got group %d, %v; want its own, %d", group, err, child)
 	}
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = parent.Wait() // how a killed process ends
+	_ = parent.Wait() // its error is that it was killed
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -64,7 +64,8 @@ func TestLaunchEndsWithParent(t *testing.T) {
 	}
 }
 
-// gone tells whether a process has ended, waited for by its new parent or not.
+// gone reports whether a process has ended, even if its new parent has not waited
+// for it yet.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true

@@ -2,5 +2,5 @@
 
 package javatest
 
-// lock is not kept here: two processes may both fetch, and the rename decides.
+// lock does nothing here: two processes may both fetch, and the rename decides.
 func lock(string) (unlock func(), err error) { return func() {}, nil }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the lock file for this process, waiting for others; the kernel
-// frees it when a process dies.
+// lock waits for the lock file and locks it; the kernel unlocks it when the process
+// ends.
 func lock(name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -30,8 +30,8 @@ func (c *Cluster) withAdmin(t testing.TB, doing string, f func(context.Context, 
 	}
 }
 
-// Admin returns a client for what has no method here. It is closed with the
-// cluster.
+// Admin returns an administrator's client, for operations without a method here. It
+// is closed with the cluster.
 func (c *Cluster) Admin(t testing.TB) *kadm.Client {
 	t.Helper()
 	adm, err := c.client()
@@ -56,8 +56,8 @@ func TopicName(t testing.TB) string {
 	return fmt.Sprintf("%.180s-%d", name, topics.Add(1))
 }
 
-// CreateTopic creates a topic of its own for the test and returns its name.
-// Settings of the topic are "key=value".
+// CreateTopic creates a topic for the test alone and returns its name. Settings of
+// the topic are "key=value".
 func (c *Cluster) CreateTopic(t testing.TB, partitions int32, replicas int16, settings ...string) string {
 	t.Helper()
 	topic := TopicName(t)
@@ -67,30 +67,30 @@ func (c *Cluster) CreateTopic(t testing.TB, partitions int32, replicas int16, se
 		configs[k] = &v
 	}
 	c.withAdmin(t, "create topic "+topic, func(ctx context.Context, adm *kadm.Client) error {
-		// A node that stood still was fenced, and takes a moment to count again.
+		// A node that was frozen is fenced, and takes a moment to be used again.
 		err := poll(ctx, 200*time.Millisecond, func() error {
 			_, err := adm.CreateTopic(ctx, partitions, replicas, configs, topic)
 			if err != nil && !errors.Is(err, kerr.InvalidReplicationFactor) {
-				return fatal{err}
+				return permanentError{err}
 			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		return poll(ctx, 20*time.Millisecond, func() error { // until every partition is led
+		return poll(ctx, 20*time.Millisecond, func() error { // until every partition has a leader
 			all, err := adm.ListTopics(ctx, topic)
 			if err != nil {
 				return err
 			}
-			led := 0
+			withLeader := 0
 			for _, p := range all[topic].Partitions {
 				if p.Err == nil && p.Leader >= 0 {
-					led++
+					withLeader++
 				}
 			}
-			if led < int(partitions) {
-				return fmt.Errorf("%d of %d partitions are led", led, partitions)
+			if withLeader < int(partitions) {
+				return fmt.Errorf("%d of %d partitions have a leader", withLeader, partitions)
 			}
 			return nil
 		})
@@ -98,8 +98,8 @@ func (c *Cluster) CreateTopic(t testing.TB, partitions int32, replicas int16, se
 	return topic
 }
 
-// EndOffsets returns the end of each partition of a topic: for a fresh topic
-// without transactions, how many records it took.
+// EndOffsets returns the end offset of each partition of a topic. For a new topic
+// without transactions that is the number of its records.
 func (c *Cluster) EndOffsets(t testing.TB, topic string) map[int32]int64 {
 	t.Helper()
 	ends := make(map[int32]int64)
@@ -123,7 +123,7 @@ func (c *Cluster) EndOffsets(t testing.TB, topic string) map[int32]int64 {
 	return ends
 }
 
-// EndSum is the sum of EndOffsets.
+// EndSum returns the sum of EndOffsets.
 func (c *Cluster) EndSum(t testing.TB, topic string) (sum int64) {
 	t.Helper()
 	for _, end := range c.EndOffsets(t, topic) {
@@ -150,8 +150,8 @@ func (c *Cluster) LeaderOf(t testing.TB, topic string, partition int32) *Node {
 	return c.Node(int(leader))
 }
 
-// MoveLeader makes a node that holds a replica the partition's leader and
-// waits until it is.
+// MoveLeader makes a node with a replica the partition's leader and waits until it
+// is.
 func (c *Cluster) MoveLeader(t testing.TB, topic string, partition int32, to *Node) {
 	t.Helper()
 	c.withAdmin(t, fmt.Sprintf("move the leader of %s-%d to node %d", topic, partition, to.id), func(ctx context.Context, adm *kadm.Client) error {
@@ -231,7 +231,7 @@ func (c *Cluster) Grant(t testing.TB, user, topic string, operations ...string) 
 		if err != nil {
 			return err
 		}
-		// The node that answers has it in its log, and not yet in its mind.
+		// The node that answers has the ACLs in its log, but may not apply them yet.
 		return poll(ctx, 50*time.Millisecond, func() error {
 			found, err := adm.DescribeACLs(ctx, acl)
 			if err != nil {

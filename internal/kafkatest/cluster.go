@@ -20,19 +20,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Config says what to start. The zero Config is one plaintext node.
+// Config describes the cluster to start. The zero Config is one plaintext node.
 type Config struct {
 	Nodes      int               // 1 when zero; with three, topics get three replicas and need two in sync
-	Secure     bool              // SASL_SSL (SCRAM, PLAIN, OAUTHBEARER) and mTLS listeners, and an authorizer that allows nothing to users but Admin
+	Secure     bool              // SASL_SSL (SCRAM, PLAIN, OAUTHBEARER) and mTLS listeners, and an authorizer that by default allows only Admin
 	Heap       string            // of each node, as in -Xmx; 1g for one node, 512m for several when empty
-	Properties map[string]string // of the brokers, over those chosen here
+	Properties map[string]string // of the brokers; they override those set here
 
-	measured bool // for a benchmark: the JVM is one that a user would run
+	measured bool // for a benchmark: JVM options as in production
 }
 
-// A Cluster is one or several running nodes, numbered from 1. Its methods may
-// be called from several goroutines, those that start and stop nodes from one
-// at a time.
+// A Cluster is one or several running nodes, numbered from 1. Its methods are safe
+// for concurrent use, except those that start and stop nodes.
 type Cluster struct {
 	cfg   Config
 	jars  string
@@ -45,15 +44,15 @@ type Cluster struct {
 	admin *kadm.Client
 }
 
-// readyTimeout bounds a start: it takes 5 s on two idle cores, and may share
-// them with everything else.
+// readyTimeout bounds a start. A start takes 5 s on two idle cores, and longer on
+// busy ones.
 const readyTimeout = 4 * time.Minute
 
-// Start starts a cluster that ends with the test. When the test failed, the
-// nodes' logs are kept and named.
+// Start starts a cluster that ends with the test. If the test fails, the nodes'
+// logs are kept and their location is logged.
 func Start(t testing.TB, cfg Config) *Cluster {
 	t.Helper()
-	c, err := start(cfg.of(t))
+	c, err := start(cfg.forTest(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +65,8 @@ func Start(t testing.TB, cfg Config) *Cluster {
 	return c
 }
 
-// of is the configuration for a test or a benchmark.
-func (cfg Config) of(t testing.TB) Config {
+// forTest returns the configuration for a test or a benchmark.
+func (cfg Config) forTest(t testing.TB) Config {
 	_, cfg.measured = t.(*testing.B)
 	return cfg
 }
@@ -125,7 +124,7 @@ func start(cfg Config) (_ *Cluster, err error) {
 	return c, nil
 }
 
-// close ends all nodes at once: a node asked to end would wait for the others.
+// close kills all nodes at once: a node that stops in order waits for the others.
 func (c *Cluster) close(keepLogs bool) {
 	c.mu.Lock()
 	if c.admin != nil {
@@ -147,8 +146,8 @@ func (c *Cluster) close(keepLogs bool) {
 	}
 }
 
-// await waits until every node that should be up answers for itself and knows
-// of all the others and of a controller.
+// await waits until every node that should be up answers and knows all the others
+// and a controller.
 func (c *Cluster) await() error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
@@ -169,17 +168,17 @@ func (c *Cluster) await() error {
 	return nil
 }
 
-// ready asks the node itself, by a client of its own: a longer-lived one would
-// answer from what it remembers, and from other nodes.
+// ready asks the node with a new client: an existing client would answer from its
+// cache, or ask other nodes.
 func (n *Node) ready(ctx context.Context, up int) error {
 	if n.process.ended() {
-		return fatal{fmt.Errorf("it ended: %w", n.process.err)}
+		return permanentError{fmt.Errorf("it ended: %w", n.process.err)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	cl, err := kgo.NewClient(append(n.cluster.ClientOpts(), kgo.SeedBrokers(n.Addr()), kgo.RequestRetries(0))...)
 	if err != nil {
-		return fatal{err}
+		return permanentError{err}
 	}
 	defer cl.Close()
 	m, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, cl)
@@ -208,7 +207,7 @@ func (c *Cluster) Node(id int) *Node { return c.nodes[id-1] }
 // Nodes returns all nodes.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// client returns the administrator's client, made at the first call.
+// client returns the administrator's client, which the first call makes.
 func (c *Cluster) client() (*kadm.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,8 +236,8 @@ func (c *Cluster) ClientOpts() []kgo.Opt {
 	return opts
 }
 
-// FreePort is a port of 127.0.0.1 that nobody listens on, for a server that a
-// test starts: see freePort.
+// FreePort returns an unused port of 127.0.0.1 for a server that a test starts: see
+// freePort.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()
@@ -248,10 +247,10 @@ func FreePort(t testing.TB) string {
 	return strconv.Itoa(port)
 }
 
-var given sync.Map // ports, so that none is given twice before somebody listens
+var usedPorts sync.Map // returned already, perhaps without a listener yet
 
-// freePort picks a port below the range that the kernel gives to clients and to
-// those who listen on port 0, so that none of them takes it while its server is
+// freePort picks a port below the range of ephemeral ports, which the kernel uses
+// for clients and listeners on port 0. So none of them uses it while its server is
 // not up yet, or down.
 func freePort() (int, error) {
 	const low, high = 12000, 32000
@@ -259,7 +258,7 @@ func freePort() (int, error) {
 		var b [4]byte
 		rand.Read(b[:])
 		port := low + int(binary.NativeEndian.Uint32(b[:])%(high-low))
-		if _, taken := given.LoadOrStore(port, true); taken {
+		if _, taken := usedPorts.LoadOrStore(port, true); taken {
 			continue
 		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -272,18 +271,18 @@ func freePort() (int, error) {
 	return 0, errors.New("kafkatest: found no free port on 127.0.0.1")
 }
 
-// fatal marks an error which waiting does not mend.
-type fatal struct{ error }
+// A permanentError is an error after which poll does not try again.
+type permanentError struct{ error }
 
-// poll calls f until it succeeds, fails for good or the context ends, whose
-// error is then joined with f's last.
+// poll calls f until it succeeds, returns a permanentError or the context ends. The
+// context's error is then joined with f's last.
 func poll(ctx context.Context, every time.Duration, f func() error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		err := f()
-		var f fatal
-		if err == nil || errors.As(err, &f) {
+		var permanent permanentError
+		if err == nil || errors.As(err, &permanent) {
 			return err
 		}
 		select {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A Batch is a record batch as Kafka's DumpLogSegments found it on a disk.
+// A Batch is a record batch on a disk, as Kafka's DumpLogSegments prints it.
 type Batch struct {
 	Partition     int32
 	Base, Last    int64 // offsets
@@ -23,11 +23,11 @@ type Batch struct {
 	Size          int64  // on disk, header included
 	Codec         string // "none", "gzip", ...
 	CRC           uint32
-	Valid         bool // the checksum fits
+	Valid         bool // the checksum matches
 	Records       []BatchRecord
 }
 
-// A BatchRecord is a record in a batch, by what the tool says of it.
+// A BatchRecord is a record in a batch, as the tool prints it.
 type BatchRecord struct {
 	Offset     int64
 	KeySize    int // -1: no key
@@ -38,8 +38,8 @@ type BatchRecord struct {
 
 // Dump runs DumpLogSegments with deep iteration over every segment of a topic
 // on the node's disk and returns the batches, partition by partition in order.
-// Records have been decompressed and parsed by Kafka then; one that cannot be
-// fails the test with the tool's own words.
+// Kafka decompresses and parses all records; if it cannot, the test fails with the
+// tool's output.
 func (n *Node) Dump(t testing.TB, topic string) []Batch {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(n.DataDir(), topic+"-*", "*.log"))
@@ -56,7 +56,7 @@ func (n *Node) Dump(t testing.TB, topic string) []Batch {
 	out := Tool(t, "DumpLogSegments", "--deep-iteration", "--files", strings.Join(files, ","))
 	batches, err := parseDump(out, topic)
 	if err != nil {
-		t.Fatalf("kafkatest: read what DumpLogSegments says of %s: %v", topic, err)
+		t.Fatalf("kafkatest: read the output of DumpLogSegments for %s: %v", topic, err)
 	}
 	slices.SortStableFunc(batches, func(a, b Batch) int {
 		if a.Partition != b.Partition {
@@ -74,9 +74,9 @@ func partitionOf(dir, topic string) (int32, bool) {
 	return int32(p), ok && err == nil
 }
 
-// parseDump reads the tool's text: for each file a line "Dumping FILE", then a
-// line a batch, each followed by "| offset: ..." lines of its records. Fields
-// are "name: value", parted by blanks.
+// parseDump reads the tool's output: for each file a line "Dumping FILE", then one
+// line per batch, each followed by "| offset: ..." lines of its records. Fields are
+// "name: value", separated by spaces.
 func parseDump(text, topic string) (batches []Batch, err error) {
 	var partition int32
 	known := false
@@ -124,8 +124,8 @@ func parseDump(text, topic string) (batches []Batch, err error) {
 	return batches, lines.Err()
 }
 
-// fields are the values of one line by name; err is the first that was missing
-// or no number.
+// fields are the values of one line by name; err is about the first that was
+// missing or could not be parsed.
 type fields struct {
 	m   map[string]string
 	err error
@@ -160,7 +160,7 @@ func (f *fields) is(name string) bool {
 	return v
 }
 
-// A Record is what Kafka's console consumer printed of one record. A missing
+// A Record is one record as Kafka's console consumer printed it. A missing
 // key or value is "null", missing headers are "NO_HEADERS".
 type Record struct {
 	Partition int32
@@ -171,7 +171,7 @@ type Record struct {
 }
 
 // Consume reads n records of a topic from its beginning with Kafka's own
-// console consumer, an independent opinion on keys, headers and values. Keys
+// console consumer, which checks keys, headers and values independently. Keys
 // and values must be text without tabs and line breaks.
 func (c *Cluster) Consume(t testing.TB, topic string, n int) []Record {
 	t.Helper()
@@ -183,7 +183,7 @@ func (c *Cluster) Consume(t testing.TB, topic string, n int) []Record {
 	for line := range strings.Lines(c.Tool(t, "ConsoleConsumer", args...)) {
 		r, err := parseRecord(strings.TrimSuffix(line, "\n"))
 		if err != nil {
-			t.Fatalf("kafkatest: read what the console consumer says: %v", err)
+			t.Fatalf("kafkatest: read the output of the console consumer: %v", err)
 		}
 		records = append(records, r)
 	}

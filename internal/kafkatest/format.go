@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// A format is what Kafka's storage tool leaves in a data directory that is the
-// same in all of them: the records that the metadata begins with, features and
-// users. The tool, a JVM of its own, is asked once.
+// A format is what Kafka's storage tool writes equally to every data directory: the
+// first records of the metadata, with features and users. The tool needs its own
+// JVM, so it runs only once.
 type format struct {
 	once       sync.Once
 	err        error
@@ -22,7 +22,7 @@ type format struct {
 
 var plainFormat, secureFormat format
 
-// make asks the tool, for a node with the settings in a file.
+// make runs the tool for a node with the settings in a file.
 func (f *format) make(jars, settings string, users ...string) error {
 	dir, err := os.MkdirTemp("", "carronade-kafka-format-")
 	if err != nil {
@@ -33,15 +33,15 @@ func (f *format) make(jars, settings string, users ...string) error {
 	if err != nil {
 		return err
 	}
-	// Of a setting that is there twice the last counts.
-	own := filepath.Join(dir, "server.properties")
-	if err := os.WriteFile(own, fmt.Appendf(text, "log.dirs=%s\n", filepath.Join(dir, "data")), 0o600); err != nil {
+	// If a setting is there twice, the last one applies.
+	server := filepath.Join(dir, "server.properties")
+	if err := os.WriteFile(server, fmt.Appendf(text, "log.dirs=%s\n", filepath.Join(dir, "data")), 0o600); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
-	args := append([]string{"format", "-t", newID(), "-c", own}, users...)
-	out, err := exec.CommandContext(ctx, "java", javaArgs(brief, jars, "256m", "kafka.tools.StorageTool", args...)...).CombinedOutput()
+	args := append([]string{"format", "-t", newID(), "-c", server}, users...)
+	out, err := exec.CommandContext(ctx, "java", javaArgs(shortLived, jars, "256m", "kafka.tools.StorageTool", args...)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
@@ -61,7 +61,7 @@ func (f *format) write(n *Node) error {
 	return os.WriteFile(filepath.Join(n.DataDir(), "bootstrap.checkpoint"), f.checkpoint, 0o644)
 }
 
-// newID is a random id as Kafka writes them.
+// newID returns a random id in Kafka's format.
 func newID() string {
 	var id [16]byte
 	rand.Read(id[:])

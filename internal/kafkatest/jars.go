@@ -15,7 +15,7 @@ import (
 	"carronade/internal/javatest"
 )
 
-// Version is the release of Apache Kafka that is run.
+// Version is the release of Apache Kafka that tests run.
 const Version = "4.3.1"
 
 // javaNeeded is the oldest Java that Kafka's brokers and tools run on since 4.0
@@ -31,10 +31,10 @@ var (
 	errJars  error
 )
 
-// Jars returns the directory that holds the jars of Kafka and its tools. The
+// Jars returns the directory with the jars of Kafka and its tools. The
 // first call on a machine fetches them, some 55 MB, with Maven and the user's
-// own settings for it; later ones find them in the user's cache. Several
-// processes may call it at once.
+// Maven settings; later ones find them in the user's cache. Several processes may
+// call it at once.
 func Jars(t testing.TB) string {
 	t.Helper()
 	dir, err := jars()
@@ -56,7 +56,7 @@ func jars() (string, error) {
 	return jarsDir, errJars
 }
 
-// bundle is what a broker and the tools need.
+// bundle contains the jars of a broker and the tools.
 var bundle = javatest.Bundle{
 	Name: "kafka-" + Version, Project: pom,
 	Needs: []string{"kafka_2.13-" + Version + ".jar", "kafka-tools-" + Version + ".jar", "log4j-slf4j-impl-2.25.4.jar"},
@@ -78,7 +78,7 @@ func checkJava(ctx context.Context) error {
 func checkJavaVersion(text string) error {
 	m := javaVersion.FindStringSubmatch(text)
 	if m == nil {
-		return fmt.Errorf("kafkatest: java -version says nothing of a version: %q", text)
+		return fmt.Errorf("kafkatest: java -version prints no version: %q", text)
 	}
 	if v, err := strconv.Atoi(m[1]); err != nil || v < javaNeeded {
 		return fmt.Errorf("kafkatest: Java %s is too old for Kafka %s; install a runtime of version %d or later", m[1], Version, javaNeeded)

@@ -19,7 +19,7 @@ func TestJavaVersion(t *testing.T) {
 		{"newer", `openjdk version "26" 2026-03-17`, ""},
 		{"old", `openjdk version "11.0.2" 2019-01-15`, "too old"},
 		{"very old", `java version "1.8.0_202"`, "Java 8 is too old"},
-		{"none", `no java here`, "says nothing"},
+		{"none", `no java here`, "prints no version"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
-// produce fires records with franz-go, which is independent of our own engine.
+// produce sends records with franz-go, which is independent of our own engine.
 func produce(t *testing.T, c *Cluster, topic string, records []*kgo.Record, opts ...kgo.Opt) {
 	t.Helper()
 	cl, err := kgo.NewClient(append(append(c.ClientOpts(), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner())), opts...)...)
@@ -49,7 +49,7 @@ func TestTools(t *testing.T) {
 	topic := c.CreateTopic(t, 2, 1)
 	out := c.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "1000", "--record-size", "100", "--throughput", "-1")
 	if !strings.Contains(out, "1000 records sent") {
-		t.Errorf("the perf tool says %q", out)
+		t.Errorf("the perf tool printed %q", out)
 	}
 	if got := c.EndSum(t, topic); got != 1000 {
 		t.Errorf("the end offsets add up to %d, want 1000", got)
@@ -100,7 +100,7 @@ func TestDump(t *testing.T) {
 		}
 	}
 
-	// A flipped bit must be seen, or a dump proves nothing.
+	// The tool must detect a flipped bit, or a dump proves nothing.
 	name := filepath.Join(c.Node(1).DataDir(), topic+"-0", "00000000000000000000.log")
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -120,7 +120,7 @@ func TestDump(t *testing.T) {
 	}
 	bad, err := parseDump(Tool(t, "DumpLogSegments", "--deep-iteration", "--files", flipped), topic)
 	if err != nil || len(bad) != 1 || bad[0].Valid {
-		t.Errorf("a flipped bit is not seen: %+v, %v", bad, err)
+		t.Errorf("a flipped bit is not detected: %+v, %v", bad, err)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := all[topic].Err; !errors.Is(got, kerr.UnknownTopicOrPartition) {
-		t.Errorf("after wiping all the topic says %v, want %v", got, kerr.UnknownTopicOrPartition)
+		t.Errorf("after wiping everything, the topic's error is %v, want %v", got, kerr.UnknownTopicOrPartition)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestThreeNodes(t *testing.T) {
 	defer cancel()
 	err := poll(ctx, 100*time.Millisecond, func() error {
 		if n := c.LeaderOf(t, topic, 0); n == nil || n == to {
-			return errors.New("the dead node leads")
+			return errors.New("the killed node is still the leader")
 		}
 		return nil
 	})
@@ -259,7 +259,7 @@ func TestSecure(t *testing.T) {
 			}
 		})
 	}
-	// The properties file is for Java's clients: one of them reads it.
+	// Check the properties file with one of Java's clients, for which it is.
 	c.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "3", "--record-size", "10", "--throughput", "-1")
 	want += 3
 	if got := c.EndSum(t, topic); got != want {

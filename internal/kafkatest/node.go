@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A Node is one broker, controller included.
+// A Node is one broker, which is also a controller.
 type Node struct {
 	cluster *Cluster
 	id      int
 	dir     string // settings and data
-	port    int    // the listener for clients
+	port    int    // of the listener for clients
 
 	mtlsPort, controllerPort int
 
@@ -24,20 +24,20 @@ type Node struct {
 	down    bool     // ended on request
 }
 
-// ID is the node's id, from 1.
+// ID returns the node's id, from 1.
 func (n *Node) ID() int { return n.id }
 
-// Addr is the address of the node's listener for clients, host:port.
+// Addr returns the address of the node's listener for clients, host:port.
 func (n *Node) Addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
 
-// MTLSAddr is the address of a secure node's listener that asks for a client
-// certificate and for no password.
+// MTLSAddr returns the address of a secure node's listener that requires a client
+// certificate and no password.
 func (n *Node) MTLSAddr() string { return fmt.Sprintf("127.0.0.1:%d", n.mtlsPort) }
 
-// DataDir is the directory with the node's partitions.
+// DataDir returns the directory with the node's partitions.
 func (n *Node) DataDir() string { return filepath.Join(n.dir, "data") }
 
-// PID is the process id of the node's JVM.
+// PID returns the process id of the node's JVM.
 func (n *Node) PID() int { return n.process.cmd.Process.Pid }
 
 func (n *Node) logFile() string { return n.dir + ".log" }
@@ -71,15 +71,15 @@ func (n *Node) settings() (string, error) {
 		"transaction.state.log.replication.factor": replicas,
 		"transaction.state.log.min.isr":            inSync,
 		"transaction.state.log.num.partitions":     "4",
-		// Of share groups (KIP-932).
+		// For share groups (KIP-932).
 		"share.coordinator.state.topic.replication.factor": replicas,
 		"share.coordinator.state.topic.min.isr":            inSync,
 		"share.coordinator.state.topic.num.partitions":     "4",
 		"group.initial.rebalance.delay.ms":                 "0",
-		// A dead node is noticed in seconds rather than nine of them.
+		// A dead node is detected after 4 s instead of 9 s.
 		"broker.session.timeout.ms":    "4000",
 		"broker.heartbeat.interval.ms": "500",
-		// A test that runs wild must not fill the disk.
+		// A test that produces too much must not fill the disk.
 		"log.segment.bytes":               "268435456",
 		"log.retention.bytes":             "4294967296",
 		"log.retention.check.interval.ms": "10000",
@@ -120,7 +120,7 @@ func (n *Node) format() error {
 }
 
 func (n *Node) launch() (err error) {
-	jvm := brief
+	jvm := shortLived
 	if n.cluster.cfg.measured {
 		jvm = []string{"-XX:+UseG1GC"}
 	}
@@ -134,13 +134,13 @@ func (n *Node) launch() (err error) {
 	return nil
 }
 
-// Kill ends the node as a power cut would (kill -9).
+// Kill ends the node at once, without a shutdown (kill -9).
 func (n *Node) Kill() {
 	n.down = true
 	n.process.kill()
 }
 
-// Stop ends the node in good order.
+// Stop shuts the node down in order.
 func (n *Node) Stop(t testing.TB) {
 	t.Helper()
 	n.down = true
@@ -149,8 +149,8 @@ func (n *Node) Stop(t testing.TB) {
 	}
 }
 
-// Start starts the node again after Kill or Stop, with what its disk holds, and
-// waits until all nodes that should be up are.
+// Start starts the node again after Kill or Stop, with the data on its disk, and
+// waits until all nodes that should be up are up.
 func (n *Node) Start(t testing.TB) {
 	t.Helper()
 	n.StartOnly(t)
@@ -170,8 +170,8 @@ func (n *Node) StartOnly(t testing.TB) {
 	}
 }
 
-// Freeze stops the node without ending it (SIGSTOP): its connections stay open
-// and nothing answers.
+// Freeze stops the node without ending it (SIGSTOP): its connections stay open but
+// it does not answer.
 func (n *Node) Freeze(t testing.TB) {
 	t.Helper()
 	if err := freeze(n.process.cmd.Process); err != nil {
@@ -179,7 +179,7 @@ func (n *Node) Freeze(t testing.TB) {
 	}
 }
 
-// Thaw lets a frozen node go on (SIGCONT).
+// Thaw continues a frozen node (SIGCONT).
 func (n *Node) Thaw(t testing.TB) {
 	t.Helper()
 	if err := thaw(n.process.cmd.Process); err != nil {
@@ -187,7 +187,7 @@ func (n *Node) Thaw(t testing.TB) {
 	}
 }
 
-// FreezeFor freezes the node for so long, and returns how long it really was.
+// FreezeFor freezes the node for about d, and returns for how long exactly.
 func (n *Node) FreezeFor(t testing.TB, d time.Duration) time.Duration {
 	t.Helper()
 	n.Freeze(t)
@@ -197,9 +197,9 @@ func (n *Node) FreezeFor(t testing.TB, d time.Duration) time.Duration {
 	return time.Since(start)
 }
 
-// WipeRecords removes every record from a stopped node's disk, as a lost data
-// disk would, and leaves the cluster's metadata: topics are still there after
-// the next start, and empty.
+// WipeRecords removes every record from a stopped node's disk, as the loss of a data
+// disk would, but keeps the cluster's metadata: after the next start, the topics
+// still exist and are empty.
 func (n *Node) WipeRecords(t testing.TB) {
 	t.Helper()
 	if !n.process.ended() {
@@ -220,8 +220,8 @@ func (n *Node) WipeRecords(t testing.TB) {
 	}
 }
 
-// Wipe removes everything from a stopped node's disk and formats it anew. A
-// single node forgets its topics with that.
+// Wipe removes everything from a stopped node's disk and formats it again. A single
+// node loses its topics by this.
 func (n *Node) Wipe(t testing.TB) {
 	t.Helper()
 	if !n.process.ended() {

@@ -11,15 +11,15 @@ import (
 	"carronade/internal/javatest"
 )
 
-// A process is a child in a process group of its own, which the kernel ends
-// with this process where it can.
+// A process is a child process in its own process group. The kernel ends it with
+// this process, where the system supports that.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed once it ended
-	err  error         // how; valid after done
+	done chan struct{} // closed when it has ended
+	err  error         // how it ended; valid after done
 }
 
-// launch starts a command with its output in a file, which is appended to.
+// launch starts a command and appends its output to a file.
 func launch(logFile, name string, args ...string) (*process, error) {
 	out, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -38,7 +38,7 @@ func launch(logFile, name string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// ended tells whether the process is gone.
+// ended reports whether the process has ended.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -48,7 +48,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// kill ends the process and its group at once, frozen or not.
+// kill ends the process and its group at once, even if it is frozen.
 func (p *process) kill() {
 	if !p.ended() {
 		killGroup(p.cmd.Process)
@@ -56,34 +56,34 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// stop asks the process to end, and ends it after the given time.
-func (p *process) stop(patience time.Duration) error {
+// stop asks the process to end, and kills it after the timeout.
+func (p *process) stop(timeout time.Duration) error {
 	if p.ended() {
 		return nil
 	}
 	if err := terminate(p.cmd.Process); err != nil && !p.ended() {
 		return fmt.Errorf("kafkatest: ask process %d to end: %w", p.cmd.Process.Pid, err)
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-p.done:
 		return nil
 	case <-timer.C:
 		p.kill()
-		return fmt.Errorf("kafkatest: process %d did not end within %v of being asked", p.cmd.Process.Pid, patience)
+		return fmt.Errorf("kafkatest: process %d did not end within %v after it was asked to", p.cmd.Process.Pid, timeout)
 	}
 }
 
-// tail returns the last lines of a file, for an error text.
-func tail(name string, bytesAtMost int64) string {
+// tail returns the end of a file, for an error text.
+func tail(name string, maxBytes int64) string {
 	f, err := os.Open(name)
 	if err != nil {
 		return err.Error()
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.Size() > bytesAtMost {
-		if _, err := f.Seek(-bytesAtMost, io.SeekEnd); err != nil {
+	if st, err := f.Stat(); err == nil && st.Size() > maxBytes {
+		if _, err := f.Seek(-maxBytes, io.SeekEnd); err != nil {
 			return err.Error()
 		}
 	}

@@ -25,13 +25,13 @@ import (
 
 // The users of a secure cluster. A client certificate makes the user CertUser.
 const (
-	Admin    = "admin"   // may everything
-	Alice    = "alice"   // may what a test grants
-	Mallory  = "mallory" // may nothing
+	Admin    = "admin"   // has all rights
+	Alice    = "alice"   // has the rights that a test grants
+	Mallory  = "mallory" // has no rights
 	CertUser = "CN=carronade-client"
 )
 
-// Mechanism is a way to say who one is on the SASL_SSL listener.
+// Mechanism is a SASL mechanism of the SASL_SSL listener.
 type Mechanism string
 
 // The mechanisms.
@@ -42,20 +42,20 @@ const (
 	OAuthBearer Mechanism = "OAUTHBEARER" // unsecured tokens, see OAuthToken
 )
 
-// Password is a user's password. It is recognisable, so that a test can look
+// Password returns a user's password. It is recognisable, so that a test can search
 // for it where it must not appear.
 func Password(user string) string { return "secret-of-" + user }
 
-// OAuthToken is an unsecured token (RFC 7515, appendix A.5) which says that its
-// bearer is the user; the cluster takes it for an hour.
+// OAuthToken returns an unsecured token (RFC 7515, appendix A.5) for the user. It is
+// valid for an hour.
 func OAuthToken(user string) string {
 	part := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	now := time.Now().Unix()
 	return part(`{"alg":"none"}`) + "." + part(fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, user, now-60, now+3600)) + "."
 }
 
-// pki is a certificate authority with a server's and a client's certificate,
-// as PEM files.
+// A pki is a certificate authority with a server's and a client's certificate, as
+// PEM files.
 type pki struct {
 	dir  string
 	pool *x509.CertPool
@@ -116,7 +116,7 @@ func (p *pki) issue() error {
 		cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 		private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 		if leaf.cert == ca && !p.pool.AppendCertsFromPEM(cert) {
-			return errors.New("the authority's own certificate was not taken")
+			return errors.New("the authority's certificate was not added")
 		}
 		files := map[string][]byte{".pem": cert, "-key.pem": private, "-both.pem": append(private, cert...)}
 		for suffix, data := range files {
@@ -130,8 +130,8 @@ func (p *pki) issue() error {
 
 func (p *pki) file(name string) string { return filepath.Join(p.dir, name) }
 
-// brokerProperties are the listeners, stores and users of a secure node.
-// Between nodes PLAIN serves; the controllers speak plaintext among themselves.
+// brokerProperties returns the listeners, stores and users of a secure node. Nodes
+// log in to each other by PLAIN; controllers communicate in plaintext.
 func (p *pki) brokerProperties(n *Node) map[string]string {
 	var users strings.Builder
 	for _, u := range []string{Admin, Alice, Mallory} {
@@ -156,13 +156,13 @@ func (p *pki) brokerProperties(n *Node) map[string]string {
 		"ssl.truststore.location":               p.file("ca.pem"),
 		"listener.name.ssl.ssl.client.auth":     "required",
 		"authorizer.class.name":                 "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-		// The controller's plaintext listener makes everybody ANONYMOUS; it is
-		// not for clients.
+		// On the controller's plaintext listener everyone is ANONYMOUS; clients
+		// do not use it.
 		"super.users": "User:" + Admin + ";User:ANONYMOUS",
 	}
 }
 
-// scramUsers are the arguments by which the storage is formatted with users.
+// scramUsers returns the arguments for formatting the storage with users.
 func scramUsers() (args []string) {
 	for _, u := range []string{Admin, Alice, Mallory} {
 		for _, m := range []Mechanism{ScramSHA256, ScramSHA512} {
@@ -172,7 +172,7 @@ func scramUsers() (args []string) {
 	return args
 }
 
-// clientOpts are the administrator's, for franz-go.
+// clientOpts returns the administrator's options for franz-go.
 func (p *pki) clientOpts() []kgo.Opt {
 	return []kgo.Opt{
 		kgo.DialTLSConfig(&tls.Config{RootCAs: p.pool, MinVersion: tls.VersionTLS12}),
@@ -180,15 +180,16 @@ func (p *pki) clientOpts() []kgo.Opt {
 	}
 }
 
-// CAFile is the PEM file of the authority that signed the cluster's certificates.
+// CAFile returns the PEM file of the authority that signed the cluster's
+// certificates.
 func (c *Cluster) CAFile() string { return c.pki.file("ca.pem") }
 
-// ClientCert are the PEM files of a client certificate, for MTLSAddr.
+// ClientCert returns the PEM files of a client certificate for MTLSAddr.
 func (c *Cluster) ClientCert() (cert, key string) {
 	return c.pki.file("client.pem"), c.pki.file("client-key.pem")
 }
 
-// ClientProperties writes properties file of a Java client for a user, without
+// ClientProperties writes the properties file of a Java client for a user, without
 // bootstrap servers, and returns its name.
 func (c *Cluster) ClientProperties(t testing.TB, user string, m Mechanism) string {
 	t.Helper()

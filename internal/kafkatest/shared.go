@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// Clusters shared by the tests of one binary: started at first use, ended by
-// Main. sharedMu guards the list.
+// Clusters that the tests of one binary share. The first use starts them, Main ends
+// them. sharedMu guards the list.
 var (
 	sharedMu     sync.Mutex
-	sharedOnes   []*Cluster
+	sharedList   []*Cluster
 	sharedPlain  = shared{cfg: Config{}}
 	sharedSecure = shared{cfg: Config{Secure: true}}
 	sharedThree  = shared{cfg: Config{Nodes: 3}}
 )
 
-// A shared is a cluster that is started when it is first asked for.
+// A shared is a cluster that its first use starts.
 type shared struct {
 	cfg  Config
 	once sync.Once
@@ -25,17 +25,17 @@ type shared struct {
 
 func (s *shared) get(t testing.TB) (*Cluster, error) {
 	s.once.Do(func() {
-		if s.c, s.err = start(s.cfg.of(t)); s.err == nil {
+		if s.c, s.err = start(s.cfg.forTest(t)); s.err == nil {
 			sharedMu.Lock()
-			sharedOnes = append(sharedOnes, s.c)
+			sharedList = append(sharedList, s.c)
 			sharedMu.Unlock()
 		}
 	})
 	return s.c, s.err
 }
 
-// Shared returns a plaintext node which all tests of the binary share. Tests
-// use topics of their own and leave the node running and unhurt.
+// Shared returns a plaintext node that all tests of the binary share. Tests use
+// their own topics, and leave the node running and undamaged.
 func Shared(t testing.TB) *Cluster { return mustShare(t, &sharedPlain) }
 
 // SharedSecure is Shared with a secure node, see [Config].
@@ -61,12 +61,12 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// EndShared ends the shared clusters; for a TestMain that has more to do.
+// EndShared ends the shared clusters, for a TestMain that does not use Main.
 func EndShared() {
 	sharedMu.Lock()
 	defer sharedMu.Unlock()
-	for _, c := range sharedOnes {
+	for _, c := range sharedList {
 		c.close(false)
 	}
-	sharedOnes = nil
+	sharedList = nil
 }

@@ -13,12 +13,12 @@ import (
 	"carronade/internal/javatest"
 )
 
-// brief are options for a JVM that is not measured and lives for seconds: it
-// compiles once, and starts with half of the CPU time.
-var brief = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
+// shortLived are options for a JVM that runs for seconds and is not measured: only
+// the first compiler runs, which halves the CPU time of a start.
+var shortLived = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
 
-// javaArgs are the arguments of java for a class of Kafka's jars, after others
-// of the JVM.
+// javaArgs returns the arguments of java for a class of Kafka's jars; jvm are more
+// options of the JVM.
 func javaArgs(jvm []string, jars, heap, class string, args ...string) []string {
 	return slices.Concat(jvm, []string{
 		"-Xmx" + heap, "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true",
@@ -26,11 +26,11 @@ func javaArgs(jvm []string, jars, heap, class string, args ...string) []string {
 	}, args)
 }
 
-// toolTimeout bounds a tool that should end by itself.
+// toolTimeout bounds the run of a tool.
 const toolTimeout = 3 * time.Minute
 
-// className completes a tool's short name: "TopicCommand" and the like live in
-// org.apache.kafka.tools, "ConsoleConsumer" a package below.
+// className completes a tool's short name: "TopicCommand" and most others are in
+// org.apache.kafka.tools, "ConsoleConsumer" and some in a package below.
 func className(class string) string {
 	switch {
 	case strings.Contains(class, "."):
@@ -43,17 +43,17 @@ func className(class string) string {
 	return "org.apache.kafka.tools." + class
 }
 
-// Tool runs one of Kafka's Java tools to its end and returns its stdout; a
-// failing tool fails the test with all it said. A class without dots is looked
-// for where Kafka keeps its tools: TopicCommand, ProducerPerformance,
+// Tool runs one of Kafka's Java tools to its end and returns its stdout. If the
+// tool fails, the test fails with the tool's output. A class without dots is in
+// the packages of Kafka's tools: TopicCommand, ProducerPerformance,
 // ConsumerPerformance, EndToEndLatency, DumpLogSegments, GetOffsetShell,
-// ConsoleConsumer. It works against any server that speaks Kafka.
+// ConsoleConsumer. It works with any server that supports Kafka's protocol.
 func Tool(t testing.TB, class string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), toolTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, "java", javaArgs(brief, Jars(t), "512m", className(class), args...)...)
+	cmd := exec.CommandContext(ctx, "java", javaArgs(shortLived, Jars(t), "512m", className(class), args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := javatest.Launch(cmd); err != nil {
 		t.Fatalf("kafkatest: start %s: %v", class, err)
@@ -64,14 +64,15 @@ func Tool(t testing.TB, class string, args ...string) string {
 	return out.String()
 }
 
-// ToolCommand is Tool for a caller that watches it run: the command is made, to be
-// started with [Launch], and ends with the context. heap is as in -Xmx; empty is 512m.
+// ToolCommand is Tool for a caller that observes the running tool: it returns the
+// command, which the caller starts with [Launch], and which ends with the context.
+// heap is as in -Xmx; empty is 512m.
 func ToolCommand(t testing.TB, ctx context.Context, heap, class string, args ...string) *exec.Cmd { //nolint:revive // the test comes first, as in testing's own helpers
 	t.Helper()
 	if heap == "" {
 		heap = "512m"
 	}
-	cmd := exec.CommandContext(ctx, "java", javaArgs(brief, Jars(t), heap, className(class), args...)...)
+	cmd := exec.CommandContext(ctx, "java", javaArgs(shortLived, Jars(t), heap, className(class), args...)...)
 	return cmd
 }
 
@@ -86,5 +87,6 @@ func (c *Cluster) Tool(t testing.TB, class string, args ...string) string {
 	return Tool(t, class, append(first, args...)...)
 }
 
-// Launch starts a command so that it ends with this process, however that ends.
+// Launch starts a command so that it ends with this process, however this process
+// ends.
 func Launch(cmd *exec.Cmd) error { return javatest.Launch(cmd) }

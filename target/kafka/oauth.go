@@ -20,10 +20,10 @@ import (
 	"carronade/target"
 )
 
-// tokenMargin is how long before its end a token is replaced.
+// tokenMargin is how long before its expiry a token is replaced.
 const tokenMargin = 30 * time.Second
 
-// oauthExtensions are the options extension_NAME of a Java login module
+// oauthExtensions returns the options extension_NAME of a Java login module
 // (KIP-342).
 func oauthExtensions(jaas map[string]string) map[string]string {
 	ext := map[string]string{}
@@ -35,16 +35,16 @@ func oauthExtensions(jaas map[string]string) map[string]string {
 	return ext
 }
 
-// parseOAuth returns where tokens come from, as a Java client's properties say
-// it: a token endpoint (KIP-768, the grant client_credentials), or claims of
-// an unsecured token for tests (KIP-255).
+// parseOAuth returns the source of tokens that a Java client's properties
+// configure: a token endpoint (KIP-768, the grant client_credentials), or the
+// claims of an unsecured token for tests (KIP-255).
 func parseOAuth(user string, jaas, props map[string]string) (func(context.Context) (oauth.Auth, error), string, error) {
 	if endpoint := props["sasl.oauthbearer.token.endpoint.url"]; endpoint != "" {
 		u, err := url.Parse(endpoint)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return nil, "", errors.New("client property sasl.oauthbearer.token.endpoint.url: want an http or https URL")
 		}
-		t := &tokens{
+		t := &tokenSource{
 			endpoint: u,
 			id:       cmp.Or(jaas["clientId"], props["sasl.oauthbearer.client.credentials.client.id"], user),
 			secret:   cmp.Or(jaas["clientSecret"], props["sasl.oauthbearer.client.credentials.client.secret"]),
@@ -97,23 +97,23 @@ func unsecuredToken(jaas map[string]string, now time.Time) string {
 	return b64.EncodeToString([]byte(`{"alg":"none"}`)) + "." + b64.EncodeToString(body) + "."
 }
 
-// tokens gets tokens from an endpoint and keeps one until shortly before it
-// ends. It is safe for concurrent use.
-type tokens struct {
+// A tokenSource gets tokens from an endpoint and caches each until shortly
+// before it expires. It is safe for concurrent use.
+type tokenSource struct {
 	endpoint          *url.URL
 	id, secret, scope string
 	ext               map[string]string
 	client            *http.Client
 
-	mu    sync.Mutex
-	token string
-	ends  time.Time
+	mu      sync.Mutex
+	token   string
+	expires time.Time
 }
 
-func (t *tokens) get(ctx context.Context) (oauth.Auth, error) {
+func (t *tokenSource) get(ctx context.Context) (oauth.Auth, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.token == "" || time.Until(t.ends) < tokenMargin {
+	if t.token == "" || time.Until(t.expires) < tokenMargin {
 		if err := t.fetch(ctx); err != nil {
 			return oauth.Auth{}, fmt.Errorf("get a token from %s: %w", t.endpoint.Redacted(), err)
 		}
@@ -121,8 +121,8 @@ func (t *tokens) get(ctx context.Context) (oauth.Auth, error) {
 	return oauth.Auth{Token: t.token, Extensions: t.ext}, nil
 }
 
-// fetch asks by the grant client_credentials (RFC 6749, section 4.4).
-func (t *tokens) fetch(ctx context.Context) error {
+// fetch requests a token with the grant client_credentials (RFC 6749, section 4.4).
+func (t *tokenSource) fetch(ctx context.Context) error {
 	form := url.Values{"grant_type": {"client_credentials"}}
 	if t.scope != "" {
 		form.Set("scope", t.scope)
@@ -139,8 +139,8 @@ func (t *tokens) fetch(ctx context.Context) error {
 		return err
 	}
 	defer resp.Body.Close()
-	const most = 1 << 20
-	body, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	const maxBody = 1 << 20
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (t *tokens) fetch(ctx context.Context) error {
 		Expires float64 `json:"expires_in"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return errors.New("the answer is not JSON") // its text may hold the token
+		return errors.New("the answer is not JSON") // the error may quote the token
 	}
 	if answer.Token == "" {
 		return errors.New("the answer has no access_token")
@@ -160,6 +160,6 @@ func (t *tokens) fetch(ctx context.Context) error {
 	if answer.Expires <= 0 {
 		answer.Expires = time.Hour.Seconds()
 	}
-	t.token, t.ends = answer.Token, time.Now().Add(time.Duration(answer.Expires*float64(time.Second)))
+	t.token, t.expires = answer.Token, time.Now().Add(time.Duration(answer.Expires*float64(time.Second)))
 	return nil
 }

@@ -39,8 +39,8 @@ func urlOf(c *kfake.Cluster, topic string) string {
 	return "kafka://" + strings.Join(c.ListenAddrs(), ",") + "/" + topic
 }
 
-// authority makes a certificate for 127.0.0.1 that is its own authority, and
-// writes it as PEM.
+// authority makes a self-signed certificate for 127.0.0.1 and writes it as
+// PEM.
 func authority(t *testing.T) (server *tls.Config, caFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,7 +62,7 @@ func authority(t *testing.T) (server *tls.Config, caFile string) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, caFile
 }
 
-// listen serves each connection by f, until the test ends.
+// listen serves each connection with f until the test ends.
 func listen(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,7 +97,7 @@ func open(t testing.TB, s target.Spec) (target.Session, error) {
 	return sess, err
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenExplainsErrors(t *testing.T) {
 	server, ca := authority(t)
 	plaintext := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	secured := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.TLS(server))
@@ -107,13 +107,13 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		bufio.NewReader(c).ReadByte()
 		c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 	})
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	unused, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := nobody.Addr().String()
-	nobody.Close()
-	// A listener that takes everything in and says nothing.
+	notListening := unused.Addr().String()
+	unused.Close()
+	// A listener that reads everything and never answers.
 	silent := listen(t, func(c net.Conn) { io.Copy(io.Discard, c) })
 	secret := t.TempDir() + "/password"
 	writeFile(t, secret, "canary\n")
@@ -123,16 +123,16 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		given       map[string][]string
 		wrong, hint string
 	}{
-		{name: "nothing listens", url: "kafka://" + gone + "/t", wrong: "refused", hint: "nothing listens there"},
-		{name: "it hangs up", url: "kafka://" + closed + "/t", wrong: "closed without an answer", hint: "another protocol"},
+		{name: "nothing listens", url: "kafka://" + notListening + "/t", wrong: "refused", hint: "nothing listens there"},
+		{name: "it closes the connection", url: "kafka://" + closed + "/t", wrong: "closed without an answer", hint: "another protocol"},
 		{name: "it speaks HTTP", url: "kafka://" + http + "/t", wrong: "HTTP", hint: "another protocol"},
 		{name: "it is silent", url: "kafka://" + silent + "/t", wrong: "no answer came in time", hint: "another protocol"},
-		{name: "it is silent, among others", url: "kafka://" + silent + "," + gone + "/t", wrong: "any of", hint: "nothing listens"},
+		{name: "it is silent, among others", url: "kafka://" + silent + "," + notListening + "/t", wrong: "any of", hint: "nothing listens"},
 		{name: "no such host", url: "kafka://no.such.host.invalid:1/t", wrong: "no.such.host.invalid", hint: "name"},
 		{name: "TLS to plaintext", url: urlOf(plaintext, "t"), given: map[string][]string{"tls": {"true"}}, wrong: "speaks plaintext", hint: "leave out --tls"},
 		{name: "plaintext to TLS", url: urlOf(secured, "t"), wrong: "speaks TLS", hint: "add --tls"},
 		{name: "unknown authority", url: urlOf(secured, "t"), given: map[string][]string{"tls": {"true"}}, wrong: "certificate", hint: "--tls-ca"},
-		{name: "another name", url: urlOf(secured, "t"), given: map[string][]string{"tls-ca": {ca}, "tls-server-name": {"other.test"}}, wrong: "other.test", hint: "--tls-server-name"},
+		{name: "certificate for another name", url: urlOf(secured, "t"), given: map[string][]string{"tls-ca": {ca}, "tls-server-name": {"other.test"}}, wrong: "other.test", hint: "--tls-server-name"},
 		{name: "no login", url: urlOf(login, "t"), wrong: "requires a login", hint: "--sasl-mechanism"},
 		{
 			name: "wrong password", url: urlOf(login, "t"),
@@ -145,32 +145,32 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			wrong: "log in by SCRAM-SHA-256", hint: "check --user and --password",
 		},
 		{
-			name: "login to a listener without", url: urlOf(plaintext, "t"),
+			name: "login to a listener without SASL", url: urlOf(plaintext, "t"),
 			given: map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {"alice"}, "password": {"file:" + secret}},
 			wrong: "log in by PLAIN", hint: "check --user",
 		},
 		{name: "topic missing", url: urlOf(plaintext, "missing"), wrong: "does not exist", hint: "--create-topic"},
-		{name: "partition beyond", url: urlOf(plaintext, "t"), given: map[string][]string{"partitioner": {"fixed(7)"}}, wrong: "no partition 7", hint: "fixed(N)"},
+		{name: "partition does not exist", url: urlOf(plaintext, "t"), given: map[string][]string{"partitioner": {"fixed(7)"}}, wrong: "no partition 7", hint: "fixed(N)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel() // some take as long as a wrong address may
+			t.Parallel() // some take nearly openTimeout
 			began := time.Now()
 			_, err := open(t, spec(t, tt.url, tt.given))
 			if err == nil {
-				t.Fatal("it opened")
+				t.Fatal("Open succeeded, want an error")
 			}
 			if took := time.Since(began); took > openTimeout {
-				t.Errorf("it took %s", took)
+				t.Errorf("Open took %s, want at most %s", took, openTimeout)
 			}
 			if !strings.Contains(err.Error(), tt.wrong) {
-				t.Errorf("got %q, want it to say %q", err, tt.wrong)
+				t.Errorf("got %q, want an error with %q", err, tt.wrong)
 			}
 			var e *target.Error
 			if !errors.As(err, &e) || !strings.Contains(e.Hint, tt.hint) {
 				t.Errorf("got %v with hint %q, want a hint with %q", err, hintOf(err), tt.hint)
 			}
 			if strings.Contains(err.Error()+hintOf(err), "canary") {
-				t.Errorf("the error tells the password: %v", err)
+				t.Errorf("the error contains the password: %v", err)
 			}
 		})
 	}
@@ -198,7 +198,7 @@ func TestOpenRefusesOldBrokers(t *testing.T) {
 	})
 	_, err := open(t, spec(t, urlOf(c, "t"), nil))
 	if !errors.Is(err, errTooOld) || !strings.Contains(hintOf(err), "--engine client") {
-		t.Fatalf("got %v with hint %q, want the client engine as the way out", err, hintOf(err))
+		t.Fatalf("got %v with hint %q, want a hint at the client engine", err, hintOf(err))
 	}
 }
 
@@ -242,17 +242,17 @@ func TestOpenSecurely(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Facts()["tls_verified"] != false {
-			t.Errorf("the facts do not say that nothing was verified: %v", s.Facts())
+			t.Errorf("the facts do not say that the certificate was not verified: %v", s.Facts())
 		}
 	})
 }
 
-func TestOpenMakesTopics(t *testing.T) {
+func TestOpenCreatesTopics(t *testing.T) {
 	c := fakeCluster(t, kfake.NumBrokers(3), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(5))
 	for _, tt := range []struct {
 		name, create string
 		partitions   int
-		madeBy       any
+		createdBy    any
 	}{
 		{"asked", "partitions=3,replicas=2,retention.ms=60000", 3, "carronade"},
 		{"auto", "", 5, "the broker"},
@@ -262,7 +262,7 @@ func TestOpenMakesTopics(t *testing.T) {
 			if tt.create != "" {
 				given["create-topic"] = []string{tt.create}
 			}
-			for _, want := range []any{tt.madeBy, nil} { // the second time it is there
+			for _, want := range []any{tt.createdBy, nil} { // the topic exists the second time
 				s, err := open(t, spec(t, urlOf(c, tt.name), given))
 				if err != nil {
 					t.Fatal(err)
@@ -298,7 +298,7 @@ func TestOpenNotAuthorised(t *testing.T) {
 			s.Op = tt.op
 			_, err := open(t, s)
 			if err == nil || !strings.Contains(hintOf(err), tt.hint) || !strings.Contains(hintOf(err), tt.user) {
-				t.Errorf("got %v with hint %q, want one with %s and %s", err, hintOf(err), tt.user, tt.hint)
+				t.Errorf("got %v with hint %q, want a hint with %s and %s", err, hintOf(err), tt.user, tt.hint)
 			}
 		})
 	}

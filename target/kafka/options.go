@@ -21,12 +21,12 @@ const (
 	groupTopic    = "topic"
 )
 
-// options is the kind's table. Defaults that are empty mean "as the system
-// likes", or off.
+// options is the kind's table of options. An empty default means the operating
+// system's default, or off.
 func options() []target.Option {
 	var (
-		firing  = []string{opProduce, opRoundTrip}
-		reading = []string{opConsume, opRoundTrip}
+		producing = []string{opProduce, opRoundTrip}
+		consuming = []string{opConsume, opRoundTrip}
 	)
 	return slices.Concat([]target.Option{
 		{
@@ -43,82 +43,82 @@ func options() []target.Option {
 		},
 
 		{
-			Name: "acks", Default: "1", Choices: []string{"0", "1", "all"}, Ops: firing, Group: groupProduce, Independent: true,
+			Name: "acks", Default: "1", Choices: []string{"0", "1", "all"}, Ops: producing, Group: groupProduce, Independent: true,
 			Help: "replicas that must have a batch before it is acknowledged: none, the leader, all in sync",
 		},
 		{
-			Name: "compression", Default: "none", Choices: []string{"none", "gzip", "snappy", "lz4", "zstd"}, Ops: firing, Group: groupProduce, Independent: true,
+			Name: "compression", Default: "none", Choices: []string{"none", "gzip", "snappy", "lz4", "zstd"}, Ops: producing, Group: groupProduce, Independent: true,
 			Help: "codec of the record batches",
 		},
 		{
-			Name: "batch-size", Type: target.Size, Default: "256KiB", Ops: firing, Group: groupProduce, Independent: true,
+			Name: "batch-size", Type: target.Size, Default: "256KiB", Ops: producing, Group: groupProduce, Independent: true,
 			Help: "maximum size of a record batch, before compression",
 		},
 		{
-			Name: "max-request", Type: target.Size, Default: "1MiB", Ops: firing, Group: groupProduce, Independent: true,
+			Name: "max-request", Type: target.Size, Default: "1MiB", Ops: producing, Group: groupProduce, Independent: true,
 			Help: "maximum size of a produce request, which may carry batches of several partitions",
 		},
 		{
-			Name: "buffer-memory", Type: target.Size, Ops: firing, Group: groupProduce, Independent: true,
+			Name: "buffer-memory", Type: target.Size, Ops: producing, Group: groupProduce, Independent: true,
 			Help: "maximum size of all waiting events; reaching it counts as overload",
 		},
 		{
-			Name: "idempotent", Type: target.Bool, Default: "false", Ops: firing, Group: groupProduce, Independent: true,
+			Name: "idempotent", Type: target.Bool, Default: "false", Ops: producing, Group: groupProduce, Independent: true,
 			Help: "number batches so that a retry cannot duplicate; requires acks=all",
 		},
 		{
-			Name: "partitioner", Word: "NAME", Default: "roundrobin", Ops: firing, Group: groupProduce, Independent: true,
+			Name: "partitioner", Word: "NAME", Default: "roundrobin", Ops: producing, Group: groupProduce, Independent: true,
 			Help: partitionerForms,
 		},
 		{
-			Name: "delivery-timeout", Type: target.Duration, Default: "2m", Ops: firing, Group: groupProduce, Independent: true,
+			Name: "delivery-timeout", Type: target.Duration, Default: "2m", Ops: producing, Group: groupProduce, Independent: true,
 			Help: "how long a batch is retried, where retrying is safe",
 		},
 
 		{
-			Name: "size", Word: "SIZE", Default: "100", Ops: firing, Group: groupEvents, Independent: true,
+			Name: "size", Word: "SIZE", Default: "100", Ops: producing, Group: groupEvents, Independent: true,
 			Help: "size of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5)",
 		},
 		{
-			Name: "payload", Word: "KIND", Default: "random", Ops: firing, Group: groupEvents, Independent: true,
+			Name: "payload", Word: "KIND", Default: "random", Ops: producing, Group: groupEvents, Independent: true,
 			Help: "content of values: random, text, compressible(0.25), letters, chars(a-z0-9), monotonic, file(PATH)",
 		},
 		{
-			Name: "key", Word: "KEYS", Default: "none", Ops: firing, Group: groupEvents, Independent: true,
+			Name: "key", Word: "KEYS", Default: "none", Ops: producing, Group: groupEvents, Independent: true,
 			Help: "none, seq, uniform(1000), zipf(1000,1.1)",
 		},
 		{
-			Name: "header", Word: "K=V", Type: target.List, Ops: firing, Group: groupEvents, Independent: true,
+			Name: "header", Word: "K=V", Type: target.List, Ops: producing, Group: groupEvents, Independent: true,
 			Help: "header of every record, k=v; repeatable",
 		},
 		{
-			Name: "pool", Type: target.Size, Default: "1MiB", Ops: firing, Group: groupEvents, Independent: true,
+			Name: "pool", Type: target.Size, Default: "1MiB", Ops: producing, Group: groupEvents, Independent: true,
 			Help: "size of each client's pool of encoded events, off the heap; fastest when it fits the processor's cache",
 		},
 		{
-			Name: "fresh", Type: target.Bool, Default: "false", Ops: firing, Group: groupEvents, Independent: true,
+			Name: "fresh", Type: target.Bool, Default: "false", Ops: producing, Group: groupEvents, Independent: true,
 			Help: "encode each event just before it is sent, with bytes never sent before",
 		},
 
 		{
-			Name: "transactions", Type: target.Bool, Default: "false", Ops: firing, Group: groupTxn, Independent: true,
+			Name: "transactions", Type: target.Bool, Default: "false", Ops: producing, Group: groupTxn, Independent: true,
 			Help: "produce in transactions (client engine)",
 		},
 		{
-			Name: "transaction-interval", Type: target.Duration, Default: "100ms", Ops: firing, Group: groupTxn, Independent: true,
+			Name: "transaction-interval", Type: target.Duration, Default: "100ms", Ops: producing, Group: groupTxn, Independent: true,
 			Help: "time after which a transaction is committed",
 		},
 		{
-			Name: "transaction-abort", Type: target.Share, Default: "0%", Ops: firing, Group: groupTxn, Independent: true,
+			Name: "transaction-abort", Type: target.Share, Default: "0%", Ops: producing, Group: groupTxn, Independent: true,
 			Help: "share of transactions to abort",
 		},
 		{
-			Name: "transactional-id", Word: "NAME", Ops: firing, Group: groupTxn,
+			Name: "transactional-id", Word: "NAME", Ops: producing, Group: groupTxn,
 			Help: "prefix of the transactional ids; each client adds its number",
 		},
 
 		{
-			Name: "group", Word: "NAME", Ops: reading, Group: groupConsume, Independent: true,
+			Name: "group", Word: "NAME", Ops: consuming, Group: groupConsume, Independent: true,
 			Help: "consumer group to join (client engine)",
 		},
 		{
@@ -142,27 +142,27 @@ func options() []target.Option {
 			Help: "stop at the end offsets that the partitions had at the start",
 		},
 		{
-			Name: "decode", Type: target.Bool, Default: "false", Ops: reading, Group: groupConsume, Independent: true,
+			Name: "decode", Type: target.Bool, Default: "false", Ops: consuming, Group: groupConsume, Independent: true,
 			Help: "decode every record and check every checksum, instead of counting batches by their headers",
 		},
 		{
-			Name: "isolation", Default: "uncommitted", Choices: []string{"uncommitted", "committed"}, Ops: reading, Group: groupConsume, Independent: true,
+			Name: "isolation", Default: "uncommitted", Choices: []string{"uncommitted", "committed"}, Ops: consuming, Group: groupConsume, Independent: true,
 			Help: "whether records of open and aborted transactions are read",
 		},
 		{
-			Name: "fetch-min", Type: target.Size, Default: "1", Ops: reading, Group: groupConsume, Independent: true,
+			Name: "fetch-min", Type: target.Size, Default: "1", Ops: consuming, Group: groupConsume, Independent: true,
 			Help: "minimum size of a fetch answer: the broker waits for it",
 		},
 		{
-			Name: "fetch-wait", Type: target.Duration, Default: "500ms", Ops: reading, Group: groupConsume, Independent: true,
+			Name: "fetch-wait", Type: target.Duration, Default: "500ms", Ops: consuming, Group: groupConsume, Independent: true,
 			Help: "how long the broker waits for fetch-min",
 		},
 		{
-			Name: "fetch-max", Type: target.Size, Default: "4MiB", Ops: reading, Group: groupConsume, Independent: true,
+			Name: "fetch-max", Type: target.Size, Default: "4MiB", Ops: consuming, Group: groupConsume, Independent: true,
 			Help: "maximum size of a fetch answer",
 		},
 		{
-			Name: "fetch-partition-max", Type: target.Size, Default: "1MiB", Ops: reading, Group: groupConsume, Independent: true,
+			Name: "fetch-partition-max", Type: target.Size, Default: "1MiB", Ops: consuming, Group: groupConsume, Independent: true,
 			Help: "maximum size of one partition in a fetch answer",
 		},
 
@@ -192,7 +192,7 @@ func options() []target.Option {
 	})
 }
 
-// checkType checks that a text is of a type.
+// checkType checks that a text can be parsed as a type.
 func checkType(t target.Type, text string) error {
 	var err error
 	switch t {

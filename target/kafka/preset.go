@@ -12,16 +12,16 @@ import (
 	"carronade/target"
 )
 
-// A property is what one property of a Java client means here.
+// A property is how one property of a Java client is handled here.
 type property struct {
-	option string                             // the setting it presets; "" when another part reads it
-	text   func(value string) (string, error) // its value as the option is typed; nil: as it is
-	quiet  bool                               // known, and rightly without effect here
+	option string                             // the option it presets; "" when other code reads it
+	text   func(value string) (string, error) // converts its value to the option's syntax; nil: unchanged
+	quiet  bool                               // known, and correctly without effect here
 	secret bool                               // never shown
 }
 
 // properties are the properties of the Java clients (version 4.x,
-// https://kafka.apache.org/documentation/#configuration) that mean something
+// https://kafka.apache.org/documentation/#configuration) that have a meaning
 // here.
 var properties = map[string]property{
 	"acks":                                  {option: "acks", text: acksText},
@@ -51,14 +51,14 @@ var properties = map[string]property{
 
 	// Read by parseTarget and parseSecurity.
 	"bootstrap.servers": {}, "security.protocol": {}, "sasl.mechanism": {}, "sasl.jaas.config": {secret: true},
-	"sasl.oauthbearer.token.endpoint.url": {secret: true}, "sasl.oauthbearer.scope": {}, // a URL may hold a login
+	"sasl.oauthbearer.token.endpoint.url": {secret: true}, "sasl.oauthbearer.scope": {}, // a URL may contain a password
 	"sasl.oauthbearer.client.credentials.client.id": {}, "sasl.oauthbearer.client.credentials.client.secret": {secret: true},
 	"ssl.truststore.type": {}, "ssl.truststore.location": {}, "ssl.truststore.certificates": {}, "ssl.truststore.password": {secret: true},
 	"ssl.keystore.type": {}, "ssl.keystore.location": {}, "ssl.keystore.key": {secret: true}, "ssl.keystore.certificate.chain": {},
 	"ssl.keystore.password": {secret: true}, "ssl.key.password": {secret: true}, "ssl.endpoint.identification.algorithm": {},
 
-	// Bytes go as they are, nothing is committed but what a group needs, and
-	// retries end by the delivery timeout, as in Java's default.
+	// Keys and values are raw bytes, only a group's offsets are committed, and
+	// the delivery timeout ends retries, as by Java's default.
 	"key.serializer": {quiet: true}, "value.serializer": {quiet: true},
 	"key.deserializer": {quiet: true}, "value.deserializer": {quiet: true},
 	"sasl.client.callback.handler.class": {quiet: true}, "sasl.login.callback.handler.class": {quiet: true},
@@ -74,7 +74,7 @@ func millis(s string) (string, error) {
 	return strconv.FormatInt(n, 10) + "ms", nil
 }
 
-// batchText maps Java's 0, "one record a batch", to a size that one record
+// batchText maps Java's 0, "one record per batch", to a size that one record
 // always exceeds.
 func batchText(s string) (string, error) {
 	if s == "0" {
@@ -90,7 +90,8 @@ func acksText(s string) (string, error) {
 	return s, nil
 }
 
-// bufferText maps Java's -1, "as the system likes", to our empty default.
+// bufferText maps Java's -1, the operating system's default, to our empty
+// default.
 func bufferText(s string) (string, error) {
 	if s == "-1" {
 		return "", nil
@@ -112,18 +113,19 @@ func partitionerText(class string) (string, error) {
 
 func isolationText(s string) (string, error) { return strings.TrimPrefix(s, "read_"), nil }
 
-// PropertyKnown reports whether anything is known of a client's property.
-// Presets warns of those of which nothing is.
+// PropertyKnown reports whether a client's property is known. Presets warns of
+// those that are not.
 func PropertyKnown(name string) bool {
 	_, known := properties[name]
 	return known
 }
 
-// PropertySecret reports whether a client's property is known to hold a secret.
+// PropertySecret reports whether a client's property is known to contain a
+// secret.
 func PropertySecret(name string) bool { return properties[name].secret }
 
-// PropertyMeans reports whether a client's property has a meaning for an
-// operation: one that is known and no option's has it for all.
+// PropertyApplies reports whether a client's property has a meaning for an
+// operation. A known property that presets no option has one for all operations.
 func PropertyMeans(name, op string) bool {
 	p, known := properties[name]
 	if !known || p.option == "" {
@@ -134,12 +136,13 @@ func PropertyMeans(name, op string) bool {
 			return len(o.Ops) == 0 || slices.Contains(o.Ops, op)
 		}
 	}
-	// A setting of any workload, linger or max-in-flight: of those that fire.
+	// linger and max-in-flight are settings of every workload: they apply where
+	// it produces.
 	return op != opConsume
 }
 
-// showProperty is what may be shown of a client's property. Of one that is not
-// known only the name is: it may be a password by a name of its own.
+// showProperty returns what may be shown of a client's property. Of an unknown
+// property it is only the name, since the value may be a password.
 func showProperty(text string) string {
 	name, _, ok := strings.Cut(text, "=")
 	name = strings.TrimSpace(name)
@@ -152,9 +155,9 @@ func showProperty(text string) string {
 	return text
 }
 
-// javaProfile is what the Java producer 4.x does when nothing is configured
+// javaProfile contains the defaults of the Java producer 4.x
 // (org.apache.kafka.clients.producer.ProducerConfig). Without a key it fills
-// a partition's batch before it goes on to the next; a key is hashed.
+// a partition's batch before it changes to the next partition; a key is hashed.
 var javaProfile = map[string]string{
 	"acks":             "all",
 	"idempotent":       "true",
@@ -169,8 +172,8 @@ var javaProfile = map[string]string{
 	"partitioner":      "sticky",
 }
 
-// java1Profile is the same of the Java producer 1.x (2017 to 2018). Without a
-// key it takes the partitions in turn.
+// java1Profile contains the defaults of the Java producer 1.x (2017 to 2018).
+// Without a key it is round-robin.
 var java1Profile = map[string]string{
 	"acks":            "1",
 	"idempotent":      "false",
@@ -181,16 +184,16 @@ var java1Profile = map[string]string{
 	"max-request":     "1MiB",
 	"buffer-memory":   "32MiB",
 	"request-timeout": "30s",
-	// It had none: a batch was given up after the request timeout, and not sent
-	// again, which here it is until then.
+	// It has none: it gives up a batch after the request timeout without sending
+	// it again. Here the batch is sent again until then.
 	"delivery-timeout": "30s",
 	"partitioner":      "roundrobin",
 }
 
 // presets returns what the options client-config, client-property and profile
 // set, by the names of options and of the settings linger and max-in-flight;
-// the properties themselves, for what is secret or no option; and a warning
-// for each property that has no meaning here.
+// the properties themselves, for secrets and for those that preset no option;
+// and a warning for each property that has no meaning here.
 func presets(v target.Values) (set, props map[string]string, warnings []string, err error) {
 	set = map[string]string{}
 	switch p := v.String("profile"); p {
@@ -228,22 +231,22 @@ func presets(v target.Values) (set, props map[string]string, warnings []string, 
 	return set, props, warnings, nil
 }
 
-// Presets tells what the options client-config, client-property and profile
+// Presets returns what the options client-config, client-property and profile
 // set in place of defaults: options of this kind, and the settings linger and
-// max-in-flight of any workload. What somebody set explicitly wins over them.
-// Secrets are not among them. It implements target.Presetter.
+// max-in-flight of any workload. Values that the user set take precedence.
+// Secrets are not included. It implements target.Presetter.
 func (Kind) Presets(_ *url.URL, v target.Values, given map[string]bool) (map[string]string, []string, error) {
 	set, props, warnings, err := presets(v)
 	if err != nil {
 		return nil, nil, err
 	}
-	warnings = append(warnings, giveWay(set, props, v, given)...)
-	asked := v.Bool("idempotent") || set["idempotent"] == "true" || v.Bool("transactions") || v.Has("transactional-id") || set["transactional-id"] != ""
-	if asked {
-		// What the protocol asks of an idempotent producer holds unless
-		// somebody says otherwise, and is refused when he does.
+	warnings = append(warnings, reconcileAcks(set, props, v, given)...)
+	idempotent := v.Bool("idempotent") || set["idempotent"] == "true" || v.Bool("transactions") || v.Has("transactional-id") || set["transactional-id"] != ""
+	if idempotent {
+		// The protocol requires these values of an idempotent producer. They
+		// are preset unless the user sets others, which are refused later.
 		for name, text := range map[string]string{"acks": "all", "max-in-flight": "5"} {
-			if _, said := props[name]; !said && name == "acks" || set[name] == "" { // a profile's acks give way
+			if _, isSet := props[name]; !isSet && name == "acks" || set[name] == "" { // a profile's acks are overridden
 				set[name] = text
 			}
 		}
@@ -251,29 +254,28 @@ func (Kind) Presets(_ *url.URL, v target.Values, given map[string]bool) (map[str
 	return set, warnings, nil
 }
 
-// giveWay makes what is set hold together, as the Java client does: idempotence
-// that nobody asked for gives way to acks that somebody asked for, and the other
-// way round.
-func giveWay(set, props map[string]string, v target.Values, given map[string]bool) (warnings []string) {
+// reconcileAcks makes acks and idempotence consistent, as the Java client does:
+// where the user requested only one of them, it overrides the other.
+func reconcileAcks(set, props map[string]string, v target.Values, given map[string]bool) (warnings []string) {
 	value := func(name string) string {
 		if text := set[name]; text != "" && !given[name] {
 			return text
 		}
 		return v.String(name)
 	}
-	said := func(option, property string) bool {
-		_, is := props[property]
-		return is || given[option]
+	isSet := func(option, property string) bool {
+		_, ok := props[property]
+		return ok || given[option]
 	}
 	switch {
 	case value("idempotent") != "true" || value("acks") == "all":
-	case !said("idempotent", "enable.idempotence"):
+	case !isSet("idempotent", "enable.idempotence"):
 		set["idempotent"] = "false"
 		return []string{"not idempotent, although the profile is: acks=" + value("acks") + " was given (the Java client does the same)"}
-	case !said("acks", "acks"):
-		asked := set["acks"] != "" // by a profile; else a default gives way, which is no news
+	case !isSet("acks", "acks"):
+		byProfile := set["acks"] != "" // else only a default is overridden, which needs no warning
 		set["acks"] = "all"
-		if asked {
+		if byProfile {
 			return []string{"acks is all: an idempotent producer needs it"}
 		}
 	}
@@ -295,8 +297,8 @@ func presetValues(s target.Spec) (v target.Values, props map[string]string, warn
 	}
 	for name, text := range s.Options {
 		for _, t := range text {
-			// The workload has checked them; those who open a kind on their own
-			// get an error and not the getters' panic.
+			// The workload has checked them. A caller that opens a kind
+			// directly gets an error instead of a panic of the getters.
 			if err := checkOption(name, t); err != nil {
 				return nil, nil, nil, fmt.Errorf("option %s: %w", name, err)
 			}
@@ -305,7 +307,7 @@ func presetValues(s target.Spec) (v target.Values, props map[string]string, warn
 			v[name] = text
 		}
 	}
-	warnings = append(warnings, giveWay(set, props, v, s.Given)...)
+	warnings = append(warnings, reconcileAcks(set, props, v, s.Given)...)
 	for name, text := range set {
 		if !s.Given[name] {
 			v[name] = []string{text}
@@ -314,8 +316,8 @@ func presetValues(s target.Spec) (v target.Values, props map[string]string, warn
 	return v, props, warnings, nil
 }
 
-// checkOption checks a text against the option's row, so that the getters of
-// target.Values may panic on what was not checked.
+// checkOption checks a text against the option's row. The getters of
+// target.Values panic on invalid text.
 func checkOption(name, text string) error {
 	for _, o := range options() {
 		if o.Name != name || text == "" {

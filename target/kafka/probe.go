@@ -16,24 +16,24 @@ import (
 	"carronade/internal/dial"
 )
 
-// openTimeout bounds all of Open, so that a wrong address is told within ten
-// seconds.
+// openTimeout bounds all of Open, so that a wrong address is reported within
+// ten seconds.
 const openTimeout = 10 * time.Second
 
-// probe connects to the seeds, all at once, until one answers as a Kafka
-// broker does, and tells precisely what is wrong when none does. Clients hide
-// that: they retry.
+// probe connects to all seeds at once until one answers as a Kafka broker
+// does. If none does, its error says precisely what is wrong. Clients hide
+// that, because they retry.
 func (c *config) probe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
 		wg     sync.WaitGroup
-		faults = make([]error, len(c.seeds))
+		errs = make([]error, len(c.seeds))
 		ok     = make(chan struct{}, len(c.seeds))
 	)
 	for i, addr := range c.seeds {
 		wg.Go(func() {
-			if faults[i] = c.probeOne(ctx, addr); faults[i] == nil {
+			if errs[i] = c.probeOne(ctx, addr); errs[i] == nil {
 				ok <- struct{}{}
 			}
 		})
@@ -50,10 +50,10 @@ func (c *config) probe(ctx context.Context) error {
 		return nil
 	default:
 	}
-	// The most telling error: one from a broker that was reached.
+	// Report the most specific error: one from a broker that was reached.
 	best := 0
-	for i, err := range faults {
-		if rank(err) > rank(faults[best]) {
+	for i, err := range errs {
+		if rank(err) > rank(errs[best]) {
 			best = i
 		}
 	}
@@ -61,10 +61,10 @@ func (c *config) probe(ctx context.Context) error {
 	if n := len(c.seeds); n > 1 {
 		doing = fmt.Sprintf("connect to any of %s (here: %s)", strings.Join(c.seeds, ", "), c.seeds[best])
 	}
-	return c.explain(doing, faults[best])
+	return c.explain(doing, errs[best])
 }
 
-// rank orders errors by how much they tell.
+// rank orders errors by how specific they are.
 func rank(err error) int {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -77,13 +77,13 @@ func rank(err error) int {
 	return 3
 }
 
-// probeOne connects, asks for the versions, and for nothing in particular, to
-// see whether a login was needed.
+// probeOne checks the broker at one address. Where that fails, it finds out
+// whether TLS or a login is missing or was not expected.
 func (c *config) probeOne(ctx context.Context, addr string) error {
-	// Time is left for a second look at what answers so strangely.
+	// This leaves time for a second attempt after an unexpected answer.
 	first, cancel := context.WithTimeout(ctx, openTimeout*6/10)
 	defer cancel()
-	err := c.greet(first, addr, c.security)
+	err := c.checkBroker(first, addr, c.security)
 	if err == nil {
 		return nil
 	}
@@ -103,8 +103,8 @@ func (c *config) probeOne(ctx context.Context, addr string) error {
 	case c.security.tls == nil && errors.As(err, &alien) && alien.tls():
 		return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
 	case c.security.tls != nil && errors.As(err, &failed) && (errors.As(err, &record) || dial.IsHangUp(err) || dial.IsTimeout(err)):
-		plainly := &security{clientID: c.clientID}
-		if again := c.greet(ctx, addr, plainly); again == nil || errors.Is(again, errWantsLogin) {
+		plaintext := &security{clientID: c.clientID}
+		if again := c.checkBroker(ctx, addr, plaintext); again == nil || errors.Is(again, errWantsLogin) {
 			return fmt.Errorf("%w (%w)", errSpeaksPlain, err)
 		}
 	case c.security.tls == nil && (dial.IsHangUp(err) || dial.IsTimeout(err)):
@@ -122,8 +122,9 @@ func (c *config) probeOne(ctx context.Context, addr string) error {
 	return err
 }
 
-// greet makes a connection and asks for the API versions and the brokers.
-func (c *config) greet(ctx context.Context, addr string, s *security) error {
+// checkBroker connects, asks for the API versions, and then for the brokers:
+// the answer to that shows whether a login is required.
+func (c *config) checkBroker(ctx context.Context, addr string, s *security) error {
 	conn, err := s.Dial(ctx, addr)
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (c *config) greet(ctx context.Context, addr string, s *security) error {
 	defer stop()
 
 	versions := kmsg.NewPtrApiVersionsRequest()
-	versions.Version = 0 // the one that every broker knows
+	versions.Version = 0 // every broker supports it
 	answer, err := roundTrip(conn, c.clientID, versions)
 	if err != nil {
 		return fmt.Errorf("ask for the API versions: %w", err)
@@ -156,8 +157,8 @@ func (c *config) greet(ctx context.Context, addr string, s *security) error {
 	if s.mechanism != nil {
 		return nil
 	}
-	// A listener with SASL answers ApiVersions to anybody, and hangs up at
-	// anything else.
+	// A listener with SASL answers ApiVersions before a login, and closes the
+	// connection on any other request.
 	meta := kmsg.NewPtrMetadataRequest()
 	meta.Version = 1
 	meta.Topics = []kmsg.MetadataRequestTopic{}
@@ -170,8 +171,9 @@ func (c *config) greet(ctx context.Context, addr string, s *security) error {
 	return nil
 }
 
-// wantsLogin asks for a mechanism that cannot be: a listener with SASL answers
-// that it does not support it, another that it takes no login.
+// wantsLogin requests a mechanism that does not exist. A listener with SASL
+// answers that it does not support the mechanism, one without that it supports
+// no login.
 func (c *config) wantsLogin(ctx context.Context, addr string, s *security) bool {
 	conn, err := s.Dial(ctx, addr)
 	if err != nil {

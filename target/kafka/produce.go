@@ -17,13 +17,13 @@ import (
 	"carronade/target"
 )
 
-// A producer is the wire produce engine. It answers for batches, connections,
-// leaders and retries; each of its senders is one client with connections of
-// its own. It implements load.Target.
+// A producer is the producing side of the wire engine. It manages batches,
+// connections, leaders and retries; each of its senders is one client with its
+// own connections. It implements load.Target.
 //
-// A batch is one record batch. Batches of different partitions that are fired
-// together and have the same leader share a request. With acks=0 nothing is
-// answered: such batches are completed as unknown when their last byte was handed
+// A batch is one record batch. Batches of different partitions that are sent
+// together and have the same leader share a request. With acks=0 brokers answer
+// nothing: such batches are completed as unknown when their last byte was handed
 // to the system, with Done = Sent.
 type producer struct {
 	cfg       *config
@@ -33,8 +33,8 @@ type producer struct {
 	book      *metaBook
 	senders   []*sender
 	codec     kafka.Codec
-	// repacked says that the broker compresses batches anew, or compacts them, so
-	// that they do not lie in the log with the checksums that they were sent with.
+	// repacked says that the broker recompresses or compacts batches, so that
+	// their checksums in the log differ from those they were sent with.
 	repacked bool
 
 	sink  load.Sink
@@ -42,7 +42,7 @@ type producer struct {
 	lanes atomic.Int32
 
 	written, read atomic.Uint64
-	renewed       atomic.Uint64 // logins, on connections that went on
+	renewed       atomic.Uint64 // logins, on connections that stayed open
 	absent        dial.Absence  // of brokers, during the run
 
 	pollers socket.Pollers
@@ -53,9 +53,9 @@ type producer struct {
 	tasks sync.WaitGroup
 }
 
-// newProducer opens the wire engine for a topic that exists: it learns the
-// leaders, connects to them and encodes the batches. The context bounds the
-// opening alone.
+// newProducer opens the wire engine for a topic that exists: it fetches the
+// leaders, encodes the batches and connects. The context bounds only the
+// opening.
 func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 	p := &producer{cfg: cfg, book: newMetaBook(cfg), hurry: make(chan struct{}, 1)}
 	p.ctx, p.stop = context.WithCancel(context.Background())
@@ -102,15 +102,15 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 	return p, p.connect(ctx)
 }
 
-// prepare divides the events and encodes the batches.
+// prepare divides the events among the streams and encodes the batches.
 func (p *producer) prepare(partitions int) error {
 	cfg := p.cfg
 	c := batchPoolConfig{
 		gen: p.gen, codec: p.codec, batchSize: cfg.batchSize, batchEvents: cfg.batchEvents, pool: cfg.pool,
 		stamps: cfg.verify || cfg.roundTrip, hashes: cfg.compacted,
 	}
-	// The sticky partitioner changes partition with each batch: it has to know
-	// first how many events make one.
+	// The sticky partitioner changes the partition after each batch: it must
+	// know in advance how many events a batch has.
 	perBatch := max(1, int(float64(cfg.batchSize-kafka.HeaderSize)/(p.gen.MeanSize()+10)))
 	if cfg.batchEvents > 0 {
 		perBatch = cfg.batchEvents
@@ -125,8 +125,8 @@ func (p *producer) prepare(partitions int) error {
 	return err
 }
 
-// connect opens a connection for every lane there is, all at once. A broker
-// that is away does no harm while another is there: its lanes go on trying.
+// connect opens the connections of all lanes at once. It succeeds if one broker
+// can be reached and none is too old: the lanes of the others keep trying.
 func (p *producer) connect(ctx context.Context) error {
 	var (
 		wg    sync.WaitGroup
@@ -157,7 +157,7 @@ func (p *producer) connect(ctx context.Context) error {
 	return first
 }
 
-// errNoFormat is what an old broker gets.
+// errNoFormat is the error for a broker that is too old.
 var errNoFormat = errors.New("the broker is older than Kafka 0.11: it has no record batches v2")
 
 // Partitioner implements load.Target.
@@ -169,14 +169,14 @@ func (p *producer) Clients() int { return p.streams.clients }
 // Client implements load.Target.
 func (p *producer) Client(stream int32) int { return p.streams.client(stream) }
 
-// LogOf is the partition that a stream's events go to.
+// LogOf returns the partition that a stream's events go to.
 func (p *producer) LogOf(stream int32) int32 { return p.streams.partition(stream) }
 
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *producer) Stamped() bool { return p.batchPool.stamped && p.codec == kafka.None }
 
-// AppendKey implements target.Keyed. Batches that are encoded ahead are taken in
-// turn, whichever events they are fired for.
+// AppendKey implements target.Keyed. Batches that are encoded ahead are used
+// repeatedly, so an event's index does not say which key it has.
 func (p *producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bool) {
 	if !p.cfg.fresh || !p.gen.HasKey() {
 		return dst, false
@@ -203,8 +203,8 @@ func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 	return dst
 }
 
-// Ratio is how large the batches encoded ahead are after compression, as a
-// share of their size before it; 0 when nothing is compressed ahead.
+// Ratio returns the compressed size of the batches encoded ahead, as a share of
+// their size before compression; 0 when nothing is compressed ahead.
 func (p *producer) Ratio() float64 {
 	if p.batchPool.raw == 0 || p.batchPool.packed == 0 {
 		return 0
@@ -212,8 +212,8 @@ func (p *producer) Ratio() float64 {
 	return float64(p.batchPool.packed) / float64(p.batchPool.raw)
 }
 
-// Distinct is how many different events there are before they begin again; 0
-// when no two are alike.
+// Distinct returns the number of different events, after which they repeat; 0
+// when every event is different.
 func (p *producer) Distinct() int {
 	if p.cfg.fresh {
 		return 0
@@ -235,8 +235,8 @@ func (p *producer) Start(sink load.Sink) {
 		s.started = true
 		for _, l := range s.lanes {
 			if k := l.link; k != nil && k.term.due() {
-				// Not left to the watch, before which the first batches come. They
-				// wait only where the old login may be over when they arrive.
+				// Not left to watch, which runs after the first batches are sent.
+				// They wait only where the old login may end before they arrive.
 				k.paused = k.term.late()
 				k.renew()
 			}
@@ -248,14 +248,14 @@ func (p *producer) Start(sink load.Sink) {
 	p.tasks.Go(p.watch)
 }
 
-// Poll implements load.Poller: where connections are plain, sending threads wait for
-// their answers themselves.
+// Poll implements load.Poller: without TLS, the sending threads themselves wait
+// for the answers.
 func (p *producer) Poll(t, of int) load.Waiting {
 	if p.cfg.security.tls != nil {
 		return nil
 	}
 	if w := p.pollers.Make(t, of, func() time.Duration { return p.sink.Now() }); w != nil {
-		if p.cfg.idempotent { // batches of a partition may wait for answers in their lane
+		if p.cfg.idempotent { // batches of a partition may wait in their lane for answers
 			w.Impatient()
 		}
 		return w
@@ -263,7 +263,7 @@ func (p *producer) Poll(t, of int) load.Waiting {
 	return nil
 }
 
-// Threads implements load.Poller: a thread for each processor.
+// Threads implements load.Poller: one thread for each processor.
 func (p *producer) Threads(processors int) int { return processors }
 
 // How often the watch checks deadlines: while something waits for the end of a pause, and
@@ -307,8 +307,8 @@ func (p *producer) Route(stream int32) load.Lane {
 // Wire implements load.Target.
 func (p *producer) Wire() (written, read uint64) { return p.written.Load(), p.read.Load() }
 
-// Close ends all connections and goroutines. Lanes are closed before, by the
-// engine; a lane that is not is closed here.
+// Close ends all connections and goroutines. The engine closes its lanes
+// before; Close closes those that are still open.
 func (p *producer) Close() error {
 	p.stop()
 	for _, s := range p.senders {
@@ -330,7 +330,7 @@ func (p *producer) Close() error {
 	return nil
 }
 
-// A BrokerMetrics is what one broker got from all clients together.
+// A BrokerMetrics counts what all clients together sent to one broker.
 type BrokerMetrics struct {
 	Broker     int32         `json:"broker"`
 	Addr       string        `json:"addr"`
@@ -339,14 +339,14 @@ type BrokerMetrics struct {
 	Records    uint64        `json:"records"`
 	Bytes      uint64        `json:"bytes"`       // of requests, as written
 	RawBytes   uint64        `json:"raw_bytes"`   // of records before compression
-	SentBytes  uint64        `json:"sent_bytes"`  // of records after it
-	Throttle   time.Duration `json:"throttle_ns"` // asked for by the broker
-	Throttled  uint64        `json:"throttled"`   // answers that asked
+	SentBytes  uint64        `json:"sent_bytes"`  // of records after compression
+	Throttle   time.Duration `json:"throttle_ns"` // requested by the broker
+	Throttled  uint64        `json:"throttled"`   // answers that requested it
 	Reconnects uint64        `json:"reconnects"`
 }
 
-// Metrics returns the metrics of every broker that a lane was made for. Safe
-// for concurrent use.
+// Metrics returns the metrics of every broker that has a lane. It is safe for
+// concurrent use.
 func (p *producer) Metrics() []BrokerMetrics {
 	var all []BrokerMetrics
 	at := map[int32]int{}

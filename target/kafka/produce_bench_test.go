@@ -11,9 +11,9 @@ import (
 	"carronade/load"
 )
 
-// sink starts a discarding stand-in in a process of its own, so that its work
-// is not counted as the generator's.
-func sink(b *testing.B) (addr string) {
+// startSink starts a discarding stand-in in a separate process, so that its CPU
+// time is not counted as the generator's.
+func startSink(b *testing.B) (addr string) {
 	b.Helper()
 	child, err := standin.Spawn(context.Background(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "events:4")
 	if err != nil {
@@ -27,10 +27,10 @@ func sink(b *testing.B) (addr string) {
 	return child.Addr()
 }
 
-// BenchmarkWire fires as the engine does at full speed: one operation is one
+// BenchmarkWire sends as the engine does at full speed: one operation is one
 // event of 100 bytes.
 func BenchmarkWire(b *testing.B) {
-	addr := sink(b)
+	addr := startSink(b)
 	tests := []struct {
 		name     string
 		given    []string
@@ -47,7 +47,7 @@ func BenchmarkWire(b *testing.B) {
 		{name: "batch 1MiB", given: []string{"batch-size=1MiB", "max-request=4MiB"}},
 		{name: "two clients", given: []string{"clients=2"}},
 		{name: "1 KiB", given: []string{"size=1KiB"}},
-		{name: "one event a batch", inFlight: 64, events: 1},
+		{name: "one event per batch", inFlight: 64, events: 1},
 		{name: "fresh", given: []string{"fresh=true"}},
 		{name: "idempotent", given: []string{"idempotent=true", "acks=all"}},
 	}
@@ -83,9 +83,9 @@ func BenchmarkWire(b *testing.B) {
 	}
 }
 
-// BenchmarkWireOpenLoop fires a million events a second for two seconds.
+// BenchmarkWireOpenLoop sends a million events a second for two seconds.
 func BenchmarkWireOpenLoop(b *testing.B) {
-	addr := sink(b)
+	addr := startSink(b)
 	const rate, length = 1e6, 2 * time.Second
 	for _, linger := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
 		b.Run("linger_"+linger.String(), func(b *testing.B) {

@@ -14,25 +14,25 @@ import (
 	"carronade/load"
 )
 
-// A rig drives a producer as the engine does, with a bound on batches in flight
-// for each lane, and keeps every outcome.
+// A rig drives a producer as the engine does, with a limit of batches in flight
+// for each lane, and collects every outcome.
 type rig struct {
 	t     testing.TB
 	p     *producer
 	start time.Time
-	bound int
-	// events bounds how many events a batch gets; 0: as many as there is room.
+	bound int // of batches in flight on a lane
+	// events limits the events of a batch; 0: as many as there is room for.
 	events int
 
 	mu        sync.Mutex
 	wake      chan struct{}
 	outcomes  []load.Outcome
-	flying    map[int]int
+	inFlight  map[int]int
 	completed map[[2]uint64]int // by lane and number: how often
 }
 
 func newRig(t testing.TB, p *producer) *rig {
-	r := &rig{t: t, p: p, start: time.Now(), bound: 5, wake: make(chan struct{}, 1), flying: map[int]int{}, completed: map[[2]uint64]int{}}
+	r := &rig{t: t, p: p, start: time.Now(), bound: 5, wake: make(chan struct{}, 1), inFlight: map[int]int{}, completed: map[[2]uint64]int{}}
 	p.Start(r)
 	return r
 }
@@ -42,37 +42,38 @@ func (r *rig) Now() time.Duration { return time.Since(r.start) }
 func (r *rig) Complete(out []load.Outcome) {
 	r.mu.Lock()
 	for _, o := range out {
-		r.flying[int(o.Lane)]--
+		r.inFlight[int(o.Lane)]--
 		r.completed[[2]uint64{uint64(o.Lane), o.Seq}]++
 	}
 	r.outcomes = append(r.outcomes, out...)
 	r.mu.Unlock()
-	r.poke()
+	r.signal()
 }
 
-func (r *rig) Ready(int, time.Duration) { r.poke() }
+func (r *rig) Ready(int, time.Duration) { r.signal() }
 
-func (r *rig) poke() {
+func (r *rig) signal() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// fire fires the number of events given, divided as the producer does it, and
-// waits until all are completed. It returns the outcomes.
+// send sends so many events, divided among the streams by the producer's
+// partitioner, waits until all are completed and returns the outcomes.
 func (r *rig) fire(total uint64) []load.Outcome {
 	r.t.Helper()
 	return r.fireAnd(total, func(int) {})
 }
 
-// fireAnd calls f with the number of events fired so far, between batches.
-func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
+// sendAnd is send, and calls f with the number of events sent so far, between
+// batches.
+func (r *rig) fireAnd(total uint64, f func(sent int)) []load.Outcome {
 	r.t.Helper()
 	partitioner := r.p.Partitioner()
 	next := make([]uint64, partitioner.Streams())
 	seq := map[int]uint64{}
-	fired := uint64(0)
+	sent := uint64(0)
 	deadline := time.After(60 * time.Second)
 	for {
 		blocked := true
@@ -87,7 +88,7 @@ func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
 				continue
 			}
 			r.mu.Lock()
-			full := r.flying[l.ID()] >= r.bound
+			full := r.inFlight[l.ID()] >= r.bound
 			r.mu.Unlock()
 			if full {
 				continue
@@ -104,19 +105,19 @@ func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
 				continue
 			}
 			r.mu.Lock()
-			r.flying[l.ID()]++
+			r.inFlight[l.ID()]++
 			r.mu.Unlock()
 			seq[l.ID()]++
 			next[s] += uint64(batch.Events)
-			fired += uint64(batch.Events)
+			sent += uint64(batch.Events)
 			lanes = append(lanes, l)
 			blocked = false
 		}
 		for _, l := range lanes {
 			l.Flush()
 		}
-		f(int(fired))
-		if fired == total {
+		f(int(sent))
+		if sent == total {
 			break
 		}
 		if !blocked {
@@ -125,13 +126,13 @@ func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
 		select {
 		case <-r.wake:
 		case <-deadline:
-			r.t.Fatalf("%d of %d events fired: stuck", fired, total)
+			r.t.Fatalf("stuck: %d of %d events sent", sent, total)
 		}
 	}
 	for {
 		r.mu.Lock()
 		n := 0
-		for _, k := range r.flying {
+		for _, k := range r.inFlight {
 			n += k
 		}
 		out := r.outcomes
@@ -148,7 +149,7 @@ func (r *rig) fireAnd(total uint64, f func(fired int)) []load.Outcome {
 	}
 }
 
-// check applies what must hold of any outcomes.
+// check checks what must be true of all outcomes.
 func (r *rig) check(out []load.Outcome, total uint64) {
 	r.t.Helper()
 	events := uint64(0)
@@ -160,7 +161,7 @@ func (r *rig) check(out []load.Outcome, total uint64) {
 			r.t.Errorf("sent at %v, done at %v", o.Sent, o.Done)
 		}
 		if o.Acked > 0 && o.Sent < 0 {
-			r.t.Error("acked and never sent")
+			r.t.Error("acked but never sent")
 		}
 		events += uint64(o.Events)
 	}
@@ -187,7 +188,7 @@ func tally(out []load.Outcome) (c tallies) {
 	return c
 }
 
-// fake is a cluster of kfake with the topic "events".
+// eventsCluster starts a cluster of kfake with the topic "events".
 func fake(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.SeedTopics(partitions, "events"), kfake.NumBrokers(1)}, opts...)...)
@@ -198,8 +199,8 @@ func fake(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {
 	return c
 }
 
-// endOf is closed when everything that the test opens after it is closed: what
-// a broker's answer waits for that is never to come.
+// testEnd returns a channel that is closed when everything that the test opens
+// afterwards is closed. A broker's answer that must never come waits for it.
 func endOf(t testing.TB) <-chan struct{} {
 	end := make(chan struct{})
 	t.Cleanup(func() { close(end) })
@@ -208,7 +209,7 @@ func endOf(t testing.TB) <-chan struct{} {
 
 func fakeURL(addrs []string) string { return "kafka://" + strings.Join(addrs, ",") + "/events" }
 
-// opened is a producer for the options given, as "name=value".
+// openProducer opens a producer with the options given, as "name=value".
 func opened(t testing.TB, addrs []string, change func(*config), given ...string) *producer {
 	t.Helper()
 	cfg := configFor(t, addrs, change, given...)
@@ -241,7 +242,7 @@ func configFor(t testing.TB, addrs []string, change func(*config), given ...stri
 	return cfg
 }
 
-// readBack reads all records of the topic with a client that is not ours.
+// readBack reads all records of the topic with a franz-go client.
 func readBack(t testing.TB, addrs []string, want int, opts ...kgo.Opt) []*kgo.Record {
 	t.Helper()
 	cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(addrs...), kgo.ConsumeTopics("events"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)

@@ -9,43 +9,43 @@ import (
 	"carronade/load"
 )
 
-// A slot is a batch on its way: from Fire until it is completed. It stays with
-// the lane on which it was fired, whatever connection its attempts go over.
+// A slot is a batch from Fire until it is completed. It belongs to the lane that
+// took it, whichever connection its attempts use.
 type slot struct {
 	batch load.Batch
 	home  *lane
 	part  int32
 	live  int // place in sender.live; -1: completed
 
-	recs   []byte    // the records as they travel
+	recs   []byte    // the records as they are sent
 	sum    kafka.Sum // of recs
 	count  int32
 	raw    int32   // bytes of the records before compression
-	own    *buffer // own memory, given back in the end
+	own    *buffer // its own memory, released when it is completed
 	millis int64   // timestamp; 0 until the first attempt
 	crc    uint32  // of the last attempt
 
-	sent     time.Duration // first attempt's first byte; -1: none
+	sent     time.Duration // when the first byte of the first attempt was written; -1: never
 	deadline time.Duration // no attempt after it
 	after    time.Duration // no attempt before it
 	attempts int32
 	wire     int64
 	flying   bool // an attempt is on the wire, or queued for it
-	maybe    bool // an attempt was written and its fate is not known
+	maybe    bool // an attempt was written and its result is not known
 	class    load.Class
-	text     string // about the last attempt
+	text     string // why the last attempt failed
 
 	// Idempotent producing only.
 	pid   int64
 	epoch int16
 	seq   int32
-	first bool // sent when nothing of its partition was unanswered
+	first bool // sent while no other batch of its partition was unanswered
 }
 
-// A sender is one client: an identity of its own, and a lane to every broker.
+// A sender is one client: it has its own producer id and a lane to every broker.
 // Its lock guards everything that its sending thread, the readers and flushers
-// of its connections and the watch share; it is never held over a system call.
-// The sink is called with it held, which keeps calls of a lane apart.
+// of its connections and watch share; it is never held during a system call. The
+// sink is called with it held, so that calls for one lane do not overlap.
 type sender struct {
 	p      *producer
 	id     int
@@ -59,15 +59,15 @@ type sender struct {
 	live     []*slot // not completed
 	later    []*slot // waiting for a leader, a connection or a backoff
 
-	recovering []int32 // partitions that are, and some that were
-	again      []*lane // scratch: those to which something is sent again
+	recovering []int32 // partitions that are recovering, and some that were
+	again      []*lane // scratch: lanes on which batches are sent again
 
-	orphans int   // partitions without a leader
-	calm    bool  // the watch checks less often
-	nowhere *lane // of those that had none for too long; nil: none
-	marks   uint64
-	now     time.Duration // of the last look at the clock with the lock held
-	since   time.Duration // while answers are taken: the earliest that they can have arrived; 0: not known
+	orphans int           // partitions without a leader
+	calm    bool          // watch checks less often
+	nowhere *lane         // of partitions without a leader for too long; nil: none
+	marks   uint64        // requests made; numbers them
+	now     time.Duration // when the clock was last read with the lock held
+	since   time.Duration // while answers are processed: the earliest time that they can have arrived; 0: not known
 
 	freeSlots    []*slot
 	freeRequests []*request
@@ -79,27 +79,27 @@ type sender struct {
 
 	pid      int64 // -1: not idempotent
 	epoch    int16
-	fetching bool // a new producer id
+	fetching bool // a new producer id is requested
 
 	encoder encoder // of the sending thread
 }
 
-// A share is one sender's part of a partition. Of a sender that is not
-// idempotent only mark, after, orphan and since are used.
+// A partitionState is what one sender knows of a partition. If the sender is not
+// idempotent, only lastRequest, notBefore, leaderless and leaderlessSince are used.
 type share struct {
-	mark uint64 // of the request being put together that has a batch for it
+	mark uint64 // number of the last request with a batch for it
 
 	pid        int64
 	epoch      int16
-	next       int32   // sequence of the next record
-	queue      []*slot // unanswered, in order
-	wired      int     // how many of them, from the first on, are on the wire
-	recovering bool    // waits until none is, to send all again in order
-	listed     bool    // stands in sender.recovering
-	bump       bool    // there is a gap: begin a new epoch
-	after      time.Duration
+	next       int32         // sequence of the next record
+	queue      []*slot       // unanswered, in order
+	wired      int           // how many of them, from the first on, are in flight
+	recovering bool          // waits until none is in flight, to send all again in order
+	listed     bool          // is in sender.recovering
+	bump       bool          // there is a gap: begin a new epoch
+	after      time.Duration // no attempt before it
 	orphan     bool          // it has no leader
-	since      time.Duration // for so long
+	since      time.Duration // when it lost its leader
 }
 
 func newSender(p *producer, id, partitions int) *sender {
@@ -113,14 +113,14 @@ func newSender(p *producer, id, partitions int) *sender {
 	return s
 }
 
-// adopt gives all partitions the producer id just got.
+// adopt assigns the sender's new producer id to all partitions.
 func (s *sender) adopt() {
 	for i := range s.shares {
 		s.shares[i].pid, s.shares[i].epoch = s.pid, s.epoch
 	}
 }
 
-// update takes a new view.
+// update applies a new view.
 func (s *sender) update(v *view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,23 +130,23 @@ func (s *sender) update(v *view) {
 	s.finish()
 }
 
-// learn routes partitions to the lanes of their leaders, making lanes for
-// brokers that have none.
+// learn routes partitions to the lanes of their leaders. It makes a lane for each
+// broker that has none.
 func (s *sender) learn(v *view) {
 	found := false
 	for part := range min(len(s.routes), len(v.leaders)) {
 		id := v.leaders[part]
-		sh := &s.shares[part]
+		ps := &s.shares[part]
 		if id == noLeader {
-			if !sh.orphan {
-				sh.orphan, sh.since = true, s.now
+			if !ps.orphan {
+				ps.orphan, ps.since = true, s.now
 				s.orphans++
 				s.left(s.routes[part].Swap(nil))
 			}
 			continue
 		}
-		if sh.orphan {
-			sh.orphan = false
+		if ps.orphan {
+			ps.orphan = false
 			s.orphans--
 		}
 		l := s.byBroker[id]
@@ -161,7 +161,7 @@ func (s *sender) learn(v *view) {
 		if old := s.routes[part].Swap(l); old != l {
 			s.left(old)
 			found = found || old == nil
-			sh.after = 0 // a new leader is worth trying at once
+			ps.after = 0 // a new leader is tried at once
 		}
 	}
 	for id, l := range s.byBroker {
@@ -177,8 +177,8 @@ func (s *sender) learn(v *view) {
 	}
 }
 
-// left says that a partition is no longer served by a lane. What the engine
-// has queued at a lane that is full, perhaps for ever, has to look again.
+// partitionLeft says that a lane no longer serves a partition. The engine must
+// route again what it queued for a lane that is full, which may stay so for ever.
 func (s *sender) left(l *lane) {
 	if l != nil && l.wanting && !l.closed {
 		l.wanting = false
@@ -195,7 +195,7 @@ func (s *sender) newSlot() *slot {
 	return new(slot)
 }
 
-// release takes back a completed slot. Nothing refers to it any more.
+// release returns a completed slot to the free list. Nothing may refer to it.
 func (s *sender) release(sl *slot) {
 	if sl.own != nil {
 		s.freeBuffers = append(s.freeBuffers, sl.own)
@@ -207,10 +207,10 @@ func (s *sender) release(sl *slot) {
 // A buffer is memory for the records of one batch.
 type buffer struct {
 	b    []byte
-	copy *template // the template whose records it holds, but for stamps; nil: none
+	copy *template // the template whose records it contains, except for stamps; nil: none
 }
 
-// newBuffer is a free buffer, if there is one a copy of the template.
+// newBuffer returns a free buffer: if possible, one that is a copy of the template.
 func (s *sender) newBuffer(d *template) *buffer {
 	last := len(s.freeBuffers) - 1
 	if last < 0 {
@@ -236,8 +236,8 @@ func (s *sender) newRequest() *request {
 	return new(request)
 }
 
-// complete says what became of a slot. Its memory is not free yet: bytes of it
-// may still be in the hands of a writer.
+// complete completes a slot with an outcome. The slot's memory is not free yet: a
+// writer may still use it.
 func (s *sender) complete(sl *slot, done time.Duration, o load.Outcome) {
 	o.Batch = sl.batch
 	o.Lane = int32(sl.home.id)
@@ -263,7 +263,7 @@ func (s *sender) acked(sl *slot, done time.Duration, place int64) {
 	s.complete(sl, done, load.Outcome{Acked: sl.batch.Events, Place: place})
 }
 
-// failed is for what the broker certainly did not append.
+// failed completes a slot that the broker certainly did not append.
 func (s *sender) failed(sl *slot, done time.Duration, class load.Class, text string) {
 	s.complete(sl, done, load.Outcome{Failed: sl.batch.Events, Class: class, Text: text, Place: -1})
 }
@@ -272,7 +272,7 @@ func (s *sender) unknown(sl *slot, done time.Duration, class load.Class, text st
 	s.complete(sl, done, load.Outcome{Unknown: sl.batch.Events, Class: class, Text: text, Place: -1})
 }
 
-// giveUp completes a slot whose attempts are over.
+// giveUp completes a slot that is not tried again.
 func (s *sender) giveUp(sl *slot, done time.Duration, class load.Class, text string) {
 	if sl.maybe {
 		s.unknown(sl, done, class, text)
@@ -281,7 +281,7 @@ func (s *sender) giveUp(sl *slot, done time.Duration, class load.Class, text str
 	s.failed(sl, done, class, text)
 }
 
-// deliver hands over what was completed.
+// deliver passes the outcomes to the sink.
 func (s *sender) deliver() {
 	if len(s.outcomes) == 0 {
 		return
@@ -291,9 +291,9 @@ func (s *sender) deliver() {
 	s.outcomes = s.outcomes[:0]
 }
 
-// finish ends what was done with the lock held: outcomes are handed over, and
-// queued requests written. Writing gives up the lock meanwhile, so that it is
-// done when nothing is half done.
+// finish delivers the outcomes and writes the queued requests. Callers do this
+// last, with the lock held: writing releases the lock meanwhile, so the sender's
+// state must be consistent.
 func (s *sender) finish() {
 	s.deliver()
 	for len(s.dirty) > 0 {

@@ -15,38 +15,38 @@ import (
 	"carronade/target/targettest"
 )
 
-// A drag holds answers back for a time, or until it is taken off.
-type drag struct {
+// An answerDelay delays answers for a time, or until it is set again.
+type answerDelay struct {
 	mu  sync.Mutex
 	by  time.Duration
-	off chan struct{}
+	end chan struct{} // closed when it is set again
 }
 
-func (d *drag) set(by time.Duration) {
+func (d *answerDelay) set(by time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.off != nil {
-		close(d.off)
-		d.off = nil
+	if d.end != nil {
+		close(d.end)
+		d.end = nil
 	}
 	if d.by = by; by > 0 {
-		d.off = make(chan struct{})
+		d.end = make(chan struct{})
 	}
 }
 
-func (d *drag) wait() {
+func (d *answerDelay) wait() {
 	d.mu.Lock()
-	by, off := d.by, d.off
+	by, end := d.by, d.end
 	d.mu.Unlock()
 	if by > 0 {
 		select {
 		case <-time.After(by):
-		case <-off:
+		case <-end:
 		}
 	}
 }
 
-// Both engines owe the core what every target does.
+// Both engines do what the core requires of every target.
 func TestSuite(t *testing.T) {
 	for name, opts := range map[string]map[string]string{
 		"acks 1, fresh, compressed": {"fresh": "true", "compression": "lz4", "key": "uniform(10)"},
@@ -58,11 +58,11 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			c := fake(t, 3, kfake.NumBrokers(2))
 			var refused atomic.Bool
-			var slow drag
+			var slow answerDelay
 			c.ControlKey(kafka.ProduceKey, func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
-				// It holds up the cluster as a whole: kfake's own sleep of a
-				// request is not safe when one ends as the next begins.
+				// This delays the whole cluster: kfake's own sleep of a request
+				// is not safe when one ends as the next begins.
 				slow.wait()
 				if refused.Load() {
 					return answerAll(req.(*kmsg.ProduceRequest), kerr.MessageTooLarge.Code, 0), nil, true

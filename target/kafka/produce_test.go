@@ -22,14 +22,14 @@ import (
 	"carronade/target"
 )
 
-// What goes in comes out, for everything that changes how batches are made.
+// What is produced can be read back, with every option that affects batches.
 func TestProduceArrives(t *testing.T) {
 	const events = 5000
 	tests := []struct {
 		name   string
 		given  []string
 		change func(*config)
-		batch  int // events a batch; 0: a batch
+		batch  int // events per batch; 0: as many as fit
 	}{
 		{name: "plain"},
 		{name: "gzip", given: []string{"compression=gzip"}},
@@ -38,7 +38,7 @@ func TestProduceArrives(t *testing.T) {
 		{name: "zstd", given: []string{"compression=zstd"}},
 		{name: "zstd, part of a batch", given: []string{"compression=zstd"}, batch: 37},
 		{name: "part of a batch", batch: 41},
-		{name: "one event a batch", given: []string{"batch-size=4KiB"}, change: func(c *config) { c.batchEvents = 1 }},
+		{name: "one event per batch", given: []string{"batch-size=4KiB"}, change: func(c *config) { c.batchEvents = 1 }},
 		{name: "keys and headers", given: []string{"key=uniform(100)", "header=a=b", "header=source=carronade"}},
 		{name: "keys choose the partition", given: []string{"key=uniform(100)", "partitioner=murmur2"}},
 		{name: "keys choose, lz4, fresh", given: []string{"key=zipf(50,1.1)", "partitioner=murmur2", "compression=lz4", "fresh=true"}},
@@ -70,7 +70,7 @@ func TestProduceArrives(t *testing.T) {
 			}
 			recs := readBack(t, c.ListenAddrs(), int(total))
 
-			// Places, bytes and order, as the outcomes say them.
+			// Offsets, bytes and order must match the outcomes.
 			type place struct {
 				part int32
 				base int64
@@ -149,7 +149,7 @@ func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 	}
 }
 
-// Every event of a batch has its own stamp, whether it is sent from the pool or fresh.
+// Every event of a batch has its own stamp, from the pool and fresh.
 func TestProduceStamps(t *testing.T) {
 	for _, given := range [][]string{nil, {"fresh=true"}} {
 		c := fake(t, 1)
@@ -178,7 +178,7 @@ func TestProduceOverTLS(t *testing.T) {
 	for _, given := range [][]string{nil, {"fresh=true"}, idempotent} {
 		p := opened(t, c.ListenAddrs(), stamping, append(given, "tls-ca="+ca)...)
 		if p.senders[0].lanes[0].link.out.Direct() {
-			t.Fatal("TLS is written past")
+			t.Fatal("the connection is written directly, without TLS")
 		}
 		client = p.cfg.security.tls
 		r := newRig(t, p)
@@ -202,7 +202,7 @@ func TestProduceWithoutAcks(t *testing.T) {
 			t.Errorf("sent %v, done %v, class %v", o.Sent, o.Done, o.Class)
 		}
 	}
-	// Nothing says when they are there but their being there.
+	// Without answers, only the end offsets show when the events have arrived.
 	for got := 0; got < 20_000; {
 		got = 0
 		for _, end := range endOffsets(t, c.ListenAddrs()) {
@@ -214,17 +214,17 @@ func TestProduceWithoutAcks(t *testing.T) {
 	}
 }
 
-// Every version of the request is spoken, by name and by id.
+// Every version of the request works, with the topic's name and with its id.
 func TestProduceVersions(t *testing.T) {
 	for version := int16(kafka.MinProduceVersion); version <= kafka.MaxProduceVersion; version++ {
 		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
-			most := kversion.Stable()
-			most.SetMaxKeyVersion(kafka.ProduceKey, version)
-			c := fake(t, 3, kfake.MaxVersions(most))
-			asked := make(chan int16, 100)
+			versions := kversion.Stable()
+			versions.SetMaxKeyVersion(kafka.ProduceKey, version)
+			c := fake(t, 3, kfake.MaxVersions(versions))
+			used := make(chan int16, 100)
 			c.ControlKey(kafka.ProduceKey, func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
-				asked <- req.GetVersion()
+				used <- req.GetVersion()
 				return nil, nil, false
 			})
 			p := opened(t, c.ListenAddrs(), nil)
@@ -232,7 +232,7 @@ func TestProduceVersions(t *testing.T) {
 			if got, want := tally(out), (tallies{acked: 3000}); got != want {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
-			if got := <-asked; got != version {
+			if got := <-used; got != version {
 				t.Errorf("produced by v%d, want v%d", got, version)
 			}
 			readBack(t, c.ListenAddrs(), 3000)
@@ -241,16 +241,16 @@ func TestProduceVersions(t *testing.T) {
 }
 
 func TestProduceRefusesOldBrokers(t *testing.T) {
-	most := kversion.Stable()
-	most.SetMaxKeyVersion(kafka.ProduceKey, 2)
-	c := fake(t, 1, kfake.MaxVersions(most))
+	versions := kversion.Stable()
+	versions.SetMaxKeyVersion(kafka.ProduceKey, 2)
+	c := fake(t, 1, kfake.MaxVersions(versions))
 	p, err := newProducer(context.Background(), configFor(t, c.ListenAddrs(), nil))
 	if err == nil {
 		p.Close()
-		t.Fatal("an old broker was taken")
+		t.Fatal("an old broker was accepted")
 	}
-	var hint *target.Error
-	if !errors.As(err, &hint) || !strings.Contains(hint.Hint, "--engine client") {
+	var e *target.Error
+	if !errors.As(err, &e) || !strings.Contains(e.Hint, "--engine client") {
 		t.Errorf("error %v has no hint", err)
 	}
 }
@@ -260,7 +260,7 @@ func TestProduceFixedPartitionMustExist(t *testing.T) {
 	p, err := newProducer(context.Background(), configFor(t, c.ListenAddrs(), nil, "partitioner=fixed(2)"))
 	if err == nil {
 		p.Close()
-		t.Fatal("partition 2 of 2 was taken")
+		t.Fatal("partition 2 of 2 was accepted")
 	}
 	if !strings.Contains(err.Error(), "no partition 2") {
 		t.Errorf("error = %v", err)
@@ -280,7 +280,7 @@ func TestProduceClose(t *testing.T) {
 	for i := range 3 {
 		batch := []load.Batch{{Seq: uint64(i), First: uint64(i), Events: 1, DueFirst: -1}}
 		if l.Fire(batch) != 1 || batch[0].Bytes != 100 {
-			t.Fatalf("batch %d was not taken whole: %+v", i, batch)
+			t.Fatalf("batch %d was not taken completely: %+v", i, batch)
 		}
 		if i < 2 {
 			l.Flush()
@@ -303,12 +303,12 @@ func TestProduceClose(t *testing.T) {
 	}
 }
 
-// What was refused for certain and waits to be tried again has failed when the
-// run ends, with what the broker said.
+// A batch that was certainly refused and waits for another attempt has failed when
+// the run ends, with the broker's error.
 func TestProduceCloseBetweenAttempts(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
 		c := fake(t, 1)
-		refusing(c, func(int32) int16 { return kerr.NotLeaderForPartition.Code })
+		refuseProduce(c, func(int32) int16 { return kerr.NotLeaderForPartition.Code })
 		p := opened(t, c.ListenAddrs(), nil, given...)
 		r := newRig(t, p)
 		l := p.Route(0)
@@ -317,10 +317,10 @@ func TestProduceCloseBetweenAttempts(t *testing.T) {
 		}
 		l.Flush()
 		s := p.senders[0]
-		for refused := false; !refused; { // no outcome says so
+		for refused := false; !refused; { // no outcome reports it
 			s.mu.Lock()
 			if refused = s.live[0].text != "" && !s.live[0].flying; refused {
-				l.(*lane).quiet = time.Hour // no attempt comes between
+				l.(*lane).quiet = time.Hour // no other attempt is made
 			}
 			s.mu.Unlock()
 		}
@@ -331,7 +331,7 @@ func TestProduceCloseBetweenAttempts(t *testing.T) {
 	}
 }
 
-// quiet is a sink that allocates nothing.
+// A countSink is a sink that only counts, without allocating.
 type quiet struct {
 	start     time.Time
 	completed chan int
@@ -341,8 +341,8 @@ func (q *quiet) Now() time.Duration          { return time.Since(q.start) }
 func (q *quiet) Complete(out []load.Outcome) { q.completed <- len(out) }
 func (q *quiet) Ready(int, time.Duration)    {}
 
-// A batch costs no allocations, from Fire to Complete; the server is in this
-// process, and costs none either.
+// A batch causes no allocations from Fire to Complete. The server runs in this
+// process, and causes none either.
 func TestProduceAllocatesNothing(t *testing.T) {
 	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", Discard: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 4}}})
 	if err != nil {
@@ -382,14 +382,14 @@ func TestProduceAllocatesNothing(t *testing.T) {
 				round()
 			}
 			if n := testing.AllocsPerRun(200, round); n >= 1 {
-				t.Errorf("four batches cost %v allocations", n)
+				t.Errorf("four batches cause %v allocations", n)
 			}
 		})
 	}
 }
 
-// checkKeys compares the keys that a target tells of events with those of the
-// records where they are; told says whether it tells any.
+// checkKeys compares the keys that a target reports for its events with those of
+// the records at their offsets. known says whether it must report any.
 func checkKeys(t *testing.T, p interface {
 	target.Keyed
 	target.Placed
@@ -405,14 +405,14 @@ func checkKeys(t *testing.T, p interface {
 		for k := range o.Events {
 			key, ok := p.AppendKey(nil, o.Stream, o.First+uint64(k))
 			if ok != known {
-				t.Fatalf("the key of event %d of stream %d: told %v, want %v", o.First+uint64(k), o.Stream, ok, known)
+				t.Fatalf("the key of event %d of stream %d: known %v, want %v", o.First+uint64(k), o.Stream, ok, known)
 			}
 			keys[place{p.LogOf(o.Stream), o.Place + int64(k)}] = string(key)
 		}
 	}
 	for _, r := range recs {
 		if want := string(r.Key); known && keys[place{r.Partition, r.Offset}] != want {
-			t.Fatalf("partition %d, offset %d: key %q, and told is %q", r.Partition, r.Offset, want, keys[place{r.Partition, r.Offset}])
+			t.Fatalf("partition %d, offset %d: key %q, but %q is reported", r.Partition, r.Offset, want, keys[place{r.Partition, r.Offset}])
 		}
 	}
 }

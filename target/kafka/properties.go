@@ -10,16 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxProperties bounds a properties file: what is longer is none.
+// maxProperties bounds the size of a properties file.
 const maxProperties = 1 << 20
 
 // parseProperties reads a Java properties file, in the format that
 // java.util.Properties.load documents: "key=value", "key: value" or
 // "key value"; lines that begin with # or ! are comments; a backslash at the
 // end joins the next line; \t \n \r \f \\ \uXXXX and \ before anything else.
-// A key given twice has its last value. Files are taken as UTF-8.
+// A key given twice has its last value. Files are read as UTF-8.
 //
-// An error names the line and never quotes it, since it may hold a password.
+// An error names the line and never quotes it, since it may contain a password.
 func parseProperties(data []byte) (map[string]string, error) {
 	if len(data) > maxProperties {
 		return nil, fmt.Errorf("it has %d bytes, more than %d", len(data), maxProperties)
@@ -122,7 +122,7 @@ func unescapeProperty(b []byte) (string, error) {
 		}
 		i++
 		if i == len(b) {
-			break // a lone backslash at the very end stands for nothing
+			break // a single backslash at the very end is ignored
 		}
 		switch b[i] {
 		case 't':
@@ -150,8 +150,8 @@ func unescapeProperty(b []byte) (string, error) {
 	return string(out), nil
 }
 
-// ReadProperties joins a client's properties file with single properties,
-// each k=v, which win. Errors quote no value: it may be a password.
+// ReadProperties reads a client's properties file and adds single properties, each
+// k=v, which take precedence. Errors quote no value: it may be a password.
 func ReadProperties(file string, single []string) (map[string]string, error) {
 	props := map[string]string{}
 	if file != "" {

@@ -29,7 +29,7 @@ func TestParseProperties(t *testing.T) {
 		{"escapes", `a=\t\u00e9\=\:` + "\r\nb\\=c=d", map[string]string{"a": "\té=:", "b=c": "d"}},
 		{"carriage returns", "a=1\rb=2\r\nc=3", map[string]string{"a": "1", "b": "2", "c": "3"}},
 		{"later wins", "a=1\na=2", map[string]string{"a": "2"}},
-		{"value keeps its end", "a=1 ", map[string]string{"a": "1 "}},
+		{"a value keeps trailing spaces", "a=1 ", map[string]string{"a": "1 "}},
 		{"ends in a backslash", "a=1\\", map[string]string{"a": "1"}},
 		{"jaas", `sasl.jaas.config=org.apache.Plain required username="a" password="b=c";`, map[string]string{
 			"sasl.jaas.config": `org.apache.Plain required username="a" password="b=c";`,
@@ -54,11 +54,11 @@ func TestParsePropertiesErrors(t *testing.T) {
 			t.Errorf("got %v, want an error about line 2", err)
 		}
 		if strings.Contains(err.Error(), "canary") {
-			t.Errorf("the error tells the value: %v", err)
+			t.Errorf("the error contains the value: %v", err)
 		}
 	}
 	if _, err := parseProperties(make([]byte, maxProperties+1)); err == nil {
-		t.Error("a file too large was taken")
+		t.Error("a file that is too large was accepted")
 	}
 }
 
@@ -86,7 +86,7 @@ func TestParseJAAS(t *testing.T) {
 					t.Fatalf("got %s %v, want an error", module, options)
 				}
 				if strings.Contains(err.Error(), "canary") {
-					t.Fatalf("the error tells the secret: %v", err)
+					t.Fatalf("the error contains the secret: %v", err)
 				}
 				return
 			}
@@ -103,8 +103,8 @@ func TestParseJAAS(t *testing.T) {
 	}
 }
 
-// FuzzParseProperties checks that no file makes the parser fail in another way
-// than by an error, and that what it returns can be written and read again.
+// FuzzParseProperties checks that the parser fails only with an error, and that
+// its result can be written and read again.
 func FuzzParseProperties(f *testing.F) {
 	f.Add([]byte("a=1\nb: 2\\\n 3\n#c\nd\\u0041=e\\\\"))
 	f.Add([]byte("\\"))
@@ -143,7 +143,7 @@ func FuzzParseJAAS(f *testing.F) {
 		select {
 		case <-done:
 		case <-time.After(10 * time.Second):
-			t.Fatal("it does not end")
+			t.Fatal("parseJAAS does not end")
 		}
 	})
 }
@@ -157,8 +157,8 @@ func TestTopicSpec(t *testing.T) {
 		{name: "config prefix", text: "config.b=2,config.a=1", want: "a=1,b=2"},
 		{name: "value with a comma", text: "cleanup.policy=compact,delete,partitions=1", want: "partitions=1,cleanup.policy=compact,delete"},
 		{name: "empty", text: "", want: ""},
-		{name: "as the broker likes", text: "auto", want: ""},
-		{name: "as the broker likes, with a setting", text: "auto,retention.ms=5", want: "retention.ms=5"},
+		{name: "broker defaults", text: "auto", want: ""},
+		{name: "broker defaults, with a setting", text: "auto,retention.ms=5", want: "retention.ms=5"},
 		{name: "no value", text: "partitions", wrong: true},
 		{name: "zero", text: "replicas=0", wrong: true},
 		{name: "too many", text: "replicas=40000", wrong: true},
@@ -175,7 +175,7 @@ func TestTopicSpec(t *testing.T) {
 	}
 }
 
-// Reports show what was set, and must not show secrets with it.
+// Reports show the options that were set, but must not show secrets.
 func TestShowProperty(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"no secret", "linger.ms=7", "linger.ms=7"},
@@ -199,7 +199,7 @@ func TestShowProperty(t *testing.T) {
 	}
 	for _, o := range options() {
 		if o.Name == "client-property" && o.Show == nil {
-			t.Error("client-property is shown whole")
+			t.Error("client-property is shown with its value")
 		}
 	}
 }

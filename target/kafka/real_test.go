@@ -17,11 +17,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	standin.Hook() // a benchmark's sink is this program
+	standin.Hook() // benchmarks start this program as their stand-in
 	os.Exit(kafkatest.Main(m))
 }
 
-// needsKafka skips tests that start Kafka under -short, and says so.
+// needsKafka skips tests that start Kafka under -short.
 func needsKafka(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -29,8 +29,8 @@ func needsKafka(t testing.TB) {
 	}
 }
 
-// filled makes a topic on a real broker with n events of 100 bytes.
-func filled(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, given map[string][]string) string {
+// fillTopic creates a topic on a real broker and sends n events to it.
+func fillTopic(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, given map[string][]string) string {
 	t.Helper()
 	topic := c.CreateTopic(t, partitions, 1)
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, given))
@@ -47,7 +47,7 @@ func TestRealOpen(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	topic := kafkatest.TopicName(t)
-	for _, madeBy := range []any{"the broker", nil} {
+	for _, createdBy := range []any{"the broker", nil} {
 		s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, nil))
 		if err != nil {
 			t.Fatal(err)
@@ -57,8 +57,8 @@ func TestRealOpen(t *testing.T) {
 		if len(b) != 1 || !strings.HasPrefix(fmt.Sprint(b[0]["version"]), "v4.") {
 			t.Errorf("got brokers %v, want one of version 4", b)
 		}
-		if got := f["topic"].(map[string]any)["created_by"]; got != madeBy {
-			t.Errorf("got created by %v, want %v", got, madeBy)
+		if got := f["topic"].(map[string]any)["created_by"]; got != createdBy {
+			t.Errorf("got created by %v, want %v", got, createdBy)
 		}
 	}
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), map[string][]string{"create-topic": {"partitions=7,replicas=1,retention.ms=60000"}}))
@@ -70,8 +70,8 @@ func TestRealOpen(t *testing.T) {
 	}
 }
 
-// TestRealRefusals checks the words against what a real broker does: it hangs
-// up in other places than the in-process one.
+// TestRealRefusals checks the errors with a real broker: it closes connections in
+// other situations than the fake one.
 func TestRealRefusals(t *testing.T) {
 	needsKafka(t)
 	plaintext, secure := kafkatest.Shared(t), kafkatest.SharedSecure(t)
@@ -95,7 +95,7 @@ func TestRealRefusals(t *testing.T) {
 		{"wrong password, PLAIN", secure.Bootstrap(), login(mechPlain, kafkatest.Alice, "KAFKA_WRONG"), "log in by PLAIN", "check --user and --password"},
 		{"mechanism not offered", secure.Bootstrap(), login(mechAWS, kafkatest.Alice, "KAFKA_WRONG"), "log in by AWS_MSK_IAM", "the listener offers"},
 		{
-			"login to a listener without", plaintext.Bootstrap(),
+			"login to a listener without SASL", plaintext.Bootstrap(),
 			map[string][]string{"sasl-mechanism": {mechPlain}, "user": {"alice"}, "password": {"env:KAFKA_WRONG"}},
 			"does not support a login", "leave out --sasl-mechanism",
 		},
@@ -109,13 +109,13 @@ func TestRealRefusals(t *testing.T) {
 				}
 				_, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
 				if err == nil {
-					t.Fatal("it opened")
+					t.Fatal("Open succeeded, want an error")
 				}
 				if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(hintOf(err), tt.hint) {
 					t.Errorf("got %q with hint %q, want %q with hint %q", err, hintOf(err), tt.wrong, tt.hint)
 				}
 				if strings.Contains(err.Error()+hintOf(err), "canary") {
-					t.Errorf("the error tells the password: %v", err)
+					t.Errorf("the error contains the password: %v", err)
 				}
 			})
 		}
@@ -185,7 +185,7 @@ func TestRealConsume(t *testing.T) {
 	const n = 20_000
 	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
 		t.Run(codec, func(t *testing.T) {
-			topic := filled(t, c, 3, n, map[string][]string{"compression": {codec}, "size": {"10-300"}, "key": {"uniform(100)"}, "header": {"a=b"}, "batch-size": {"16KiB"}})
+			topic := fillTopic(t, c, 3, n, map[string][]string{"compression": {codec}, "size": {"10-300"}, "key": {"uniform(100)"}, "header": {"a=b"}, "batch-size": {"16KiB"}})
 			bytes := map[string]int64{}
 			for _, reader := range []map[string][]string{
 				{"engine": {engineWire}},
@@ -275,7 +275,7 @@ func TestRealTopics(t *testing.T) {
 	if res := do(TopicWork{Op: TopicsCreate}); res.Failed != 30 {
 		t.Errorf("create again: got %d failed, want 30", res.Failed)
 	}
-	// A broker answers before it has learned of the new topics itself.
+	// A broker answers before it knows the new topics.
 	for deadline := time.Now().Add(20 * time.Second); do(TopicWork{Op: TopicsDescribe}).Done < 30 && time.Now().Before(deadline); {
 		<-time.After(50 * time.Millisecond)
 	}
@@ -284,22 +284,22 @@ func TestRealTopics(t *testing.T) {
 			t.Errorf("%s: got %d done: %v", op, res.Done, res.Failures)
 		}
 	}
-	// Nor has it always forgotten them at once.
+	// A broker may still know deleted topics for a while.
 	if res := do(TopicWork{Op: TopicsDelete}); res.Failed != 30 {
 		t.Errorf("delete again: got %d failed, want 30", res.Failed)
 	}
 }
 
-// TestRealConsumeOutlivesABroker kills the leader of a partition while it is
-// written and read: everything that was acknowledged is delivered, once.
-func TestRealConsumeOutlivesABroker(t *testing.T) {
+// TestRealConsumeSurvivesABroker kills the leader of a partition while events are
+// produced and consumed: every acknowledged event is delivered exactly once.
+func TestRealConsumeSurvivesABroker(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Start(t, kafkatest.Config{Nodes: 3})
 	topic := c.CreateTopic(t, 3, 3)
 	for _, engine := range []string{engineWire, engineClient} {
 		t.Run(engine, func(t *testing.T) {
 			c.AwaitInSync(t, topic)
-			begun := uint64(c.EndSum(t, topic))
+			before := uint64(c.EndSum(t, topic))
 			in := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}})
 			in.Op = opConsume
 			reader, err := open(t, in)
@@ -325,7 +325,7 @@ func TestRealConsumeOutlivesABroker(t *testing.T) {
 			}()
 			delivered := make(chan *read)
 			go func() {
-				delivered <- drainFor(t, time.Minute, reader.Source(), func(r *read) bool { return uint64(r.events) >= begun+events })
+				delivered <- drainFor(t, time.Minute, reader.Source(), func(r *read) bool { return uint64(r.events) >= before+events })
 			}()
 			res, err := run.Wait()
 			if err != nil {
@@ -337,19 +337,19 @@ func TestRealConsumeOutlivesABroker(t *testing.T) {
 			if res.Measurement.Acked != events || res.Measurement.Failed+res.Measurement.Unknown != 0 {
 				t.Errorf("got %d acked, %d failed, %d unknown, want %d acked", res.Measurement.Acked, res.Measurement.Failed, res.Measurement.Unknown, events)
 			}
-			if uint64(got.events) != begun+events || int64(got.events) != c.EndSum(t, topic) {
-				t.Errorf("got %d events, want %d, with %d at the brokers", got.events, begun+events, c.EndSum(t, topic))
+			if uint64(got.events) != before+events || int64(got.events) != c.EndSum(t, topic) {
+				t.Errorf("got %d events, want %d, with %d at the brokers", got.events, before+events, c.EndSum(t, topic))
 			}
 		})
 	}
 }
 
-// BenchmarkConsumeReal reads a topic of a real broker whose pages are warm.
+// BenchmarkConsumeReal reads a topic of a real broker that is in the page cache.
 func BenchmarkConsumeReal(b *testing.B) {
 	const n = 10_000_000
 	c := kafkatest.Shared(b)
 	for _, partitions := range []int32{1, 4} {
-		topic := filled(b, c, partitions, n, map[string][]string{"batch-size": {"16KiB"}})
+		topic := fillTopic(b, c, partitions, n, map[string][]string{"batch-size": {"16KiB"}})
 		for _, bm := range []struct {
 			name  string
 			given map[string][]string

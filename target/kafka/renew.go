@@ -10,22 +10,22 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
-// A broker with connections.max.reauth.ms, or one that was shown a token which
-// ends, takes a login for some time only and then hangs up at the next request
-// (KIP-368). So a connection that is kept logs in again before, in order with
-// its other requests: what was sent before is answered first, and nothing is
-// sent until the new login is done.
+// With connections.max.reauth.ms, or with a token that expires, a login is valid
+// for a limited time. Afterwards the broker closes the connection at the next
+// request (KIP-368). So a connection that stays open logs in again before that
+// time, in order with its other requests: earlier requests are answered first, and
+// nothing is sent until the new login is done.
 
-// A term is for how long a broker takes a login. The zero term has no end.
+// A loginTerm is how long a login is valid. The zero value has no end.
 type term struct{ renew, ends time.Time }
 
 const (
 	// A login is renewed at a random 85 to 95 % of its time, as Java's client
-	// does: the clocks differ, requests take their way, and connections that
-	// were made together should not all come at once.
+	// does: clocks differ, requests take time, and connections that were made
+	// together should not all log in at once.
 	renewFirst  = 0.85
 	renewSpread = 0.10
-	// renewPause is between attempts to get what a mechanism has to say.
+	// renewPause is between attempts to get a mechanism's first message.
 	renewPause = time.Second
 )
 
@@ -40,14 +40,14 @@ func newTerm(lifetime time.Duration) term {
 // due reports whether it is time to log in again.
 func (t term) due() bool { return !t.renew.IsZero() && time.Now().After(t.renew) }
 
-// late reports whether a login that is due ends before another attempt to
+// endsSoon reports whether a login that is due ends before another attempt to
 // renew it could be made.
 func (t term) late() bool { return !time.Now().Add(renewPause).Before(t.ends) }
 
-// renew begins to log in again, which takes a goroutine of its own: a token may
-// have to be fetched. The caller has the sender's lock.
+// renew begins to log in again, in a separate goroutine, because a token may have
+// to be fetched. The caller holds the sender's lock.
 func (k *link) renew() {
-	k.term.renew = time.Time{} // once
+	k.term.renew = time.Time{} // only once
 	k.l.s.p.tasks.Go(func() {
 		s := k.l.s
 		lifetime, again, err := k.relogin(s.p.ctx)
@@ -60,7 +60,7 @@ func (k *link) renew() {
 			k.term.renew = time.Now().Add(renewPause)
 			return
 		case err != nil:
-			// Another connection tells what is wrong, or does better. Nothing
+			// A new connection reports what is wrong, or succeeds. No request
 			// that was sent on this one is lost.
 			for k.head < k.tail && !k.dead {
 				k.cond.Wait()
@@ -77,15 +77,15 @@ func (k *link) renew() {
 	})
 }
 
-// relogin logs in again on the link's connection. With again nothing was said
-// yet, and there is time for another attempt.
+// relogin logs in again on the link's connection. again says that nothing was
+// sent yet and that there is time for another attempt.
 func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool, err error) {
 	s := k.l.s
 	sec := s.p.cfg.security
 	s.mu.Lock()
 	addr, current := k.l.addr, k.term
 	s.mu.Unlock()
-	// Requests go on while a token is fetched.
+	// Other requests continue while a token is fetched.
 	session, first, err := sec.opening(ctx, addr)()
 	if err != nil {
 		s.p.cfg.logf("connection to broker %d at %s: %v", k.l.broker, addr, err)
@@ -144,12 +144,12 @@ func (st *stream) renew(ctx context.Context) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return err // its end may have set a deadline just before
+		return err // the end of the context may have set a deadline just before
 	}
 	lifetime, err := c.security.login(c.security.opening(ctx, st.addr), exchangeOn(st.conn, c.clientID))
 	if err != nil {
-		// Not a fault of the partitions: a new connection tells whether the
-		// login is refused, so the broker's word is not passed on.
+		// Not an error of the partitions: a new connection finds out whether the
+		// login is refused. So the broker's error is not wrapped.
 		return fmt.Errorf("the login was not renewed: %v", err) //nolint:errorlint // see above
 	}
 	st.term = newTerm(lifetime)

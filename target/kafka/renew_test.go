@@ -16,12 +16,11 @@ import (
 	"carronade/load"
 )
 
-// strictly makes a fake cluster take logins for some time only, and whatever
-// comes between a handshake and its end as a fault. It counts logins, and what
-// was said out of turn.
-func strictly(c *kfake.Cluster, lifetime time.Duration, refuse func(nth int64) bool) (logins, wrong *atomic.Int64) {
+// strictLogins makes a fake cluster limit the validity of logins. It counts
+// logins, and requests that come between the parts of a login, which is wrong.
+func strictLogins(c *kfake.Cluster, lifetime time.Duration, refuse func(nth int64) bool) (logins, wrong *atomic.Int64) {
 	logins, wrong = new(atomic.Int64), new(atomic.Int64)
-	var shaking atomic.Bool // one connection to one broker is what tests have
+	var inLogin atomic.Bool // tests have one connection to one broker
 	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
@@ -30,19 +29,19 @@ func strictly(c *kfake.Cluster, lifetime time.Duration, refuse func(nth int64) b
 			resp.ErrorCode = kerr.IllegalSaslState.Code
 			return resp, nil, true
 		}
-		shaking.Store(true)
+		inLogin.Store(true)
 		return resp, nil, true
 	})
 	c.ControlKey(int16(kmsg.SASLAuthenticate), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		shaking.Store(false)
+		inLogin.Store(false)
 		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
 		resp.SessionLifetimeMillis = lifetime.Milliseconds()
 		return resp, nil, true
 	})
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		if shaking.Load() {
+		if inLogin.Load() {
 			wrong.Add(1)
 		}
 		return nil, nil, false
@@ -50,8 +49,8 @@ func strictly(c *kfake.Cluster, lifetime time.Duration, refuse func(nth int64) b
 	return logins, wrong
 }
 
-// A login that ends is renewed on the connection, and nothing is lost, said
-// twice, or between its parts.
+// A login that ends is renewed on the connection. No request is lost, sent twice,
+// or sent between the parts of the login.
 func TestRenewLogin(t *testing.T) {
 	t.Setenv("TEST_SECRET", "canary")
 	login := []string{"sasl-mechanism=PLAIN", "user=a", "password=env:TEST_SECRET"}
@@ -69,7 +68,7 @@ func TestRenewLogin(t *testing.T) {
 			c := fake(t, 3)
 			var refuse atomic.Bool
 			const lifetime = 300 * time.Millisecond
-			logins, wrong := strictly(c, lifetime, func(int64) bool { return refuse.Swap(false) })
+			logins, wrong := strictLogins(c, lifetime, func(int64) bool { return refuse.Swap(false) })
 			p := opened(t, c.ListenAddrs(), nil, append(login, tt.given...)...)
 			first := logins.Load()
 			refuse.Store(tt.refuse)
@@ -89,7 +88,7 @@ func TestRenewLogin(t *testing.T) {
 				t.Errorf("%+v of %d events, want all acked", got, total)
 			}
 			if n := logins.Load() - first; n < 3 {
-				t.Errorf("%d logins besides the first, want one every %v at least", n, lifetime)
+				t.Errorf("%d logins besides the first, want at least one every %v", n, lifetime)
 			}
 			if wrong.Load() > 0 {
 				t.Errorf("%d requests came between the parts of a login", wrong.Load())
@@ -110,31 +109,31 @@ func TestRenewLogin(t *testing.T) {
 	}
 }
 
-// A moody mechanism has nothing to say while a test wants it so.
-type moody struct {
+// A failingMechanism fails while a test wants it to.
+type failingMechanism struct {
 	sasl.Mechanism
-	silent *atomic.Bool
+	failing *atomic.Bool
 }
 
-func (m moody) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
-	if m.silent.Load() {
-		return nil, nil, errors.New("the token's server is away")
+func (m failingMechanism) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	if m.failing.Load() {
+		return nil, nil, errors.New("the token endpoint is unreachable")
 	}
 	return m.Mechanism.Authenticate(ctx, host)
 }
 
-// A login that is due when a run starts holds nothing up while what it takes to
-// renew it cannot be had, as long as the old one is good.
+// A login that is due when a run starts delays nothing while it cannot be renewed,
+// as long as the old one is valid.
 func TestRenewLoginAtTheStart(t *testing.T) {
 	t.Setenv("TEST_SECRET", "canary")
 	c := fake(t, 1)
-	var silent atomic.Bool
-	logins, wrong := strictly(c, time.Hour, func(int64) bool { return false })
+	var failing atomic.Bool
+	logins, wrong := strictLogins(c, time.Hour, func(int64) bool { return false })
 	p := opened(t, c.ListenAddrs(), func(cfg *config) {
-		cfg.security.mechanism = moody{cfg.security.mechanism, &silent}
+		cfg.security.mechanism = failingMechanism{cfg.security.mechanism, &failing}
 	}, "sasl-mechanism=PLAIN", "user=a", "password=env:TEST_SECRET")
 	first := logins.Load()
-	silent.Store(true)
+	failing.Store(true)
 	due := time.Now()
 	for _, s := range p.senders {
 		s.mu.Lock()
@@ -149,9 +148,9 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 		t.Errorf("%+v of %d events, want all acked", got, total)
 	}
 	if n := logins.Load() - first; n != 0 {
-		t.Errorf("%d logins while there was nothing to say, want none", n)
+		t.Errorf("%d logins while the mechanism failed, want none", n)
 	}
-	silent.Store(false)
+	failing.Store(false)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(10 * time.Second); p.renewed.Load() == 0 && time.Now().Before(deadline); {
@@ -165,8 +164,8 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 	}
 }
 
-// A real broker that ends sessions does not end ours, while firing and while
-// reading.
+// A real broker that limits sessions ends none of ours, neither while producing
+// nor while consuming.
 func TestRealRenewLogin(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Start(t, kafkatest.Config{Secure: true, Properties: map[string]string{"connections.max.reauth.ms": "1500"}})
@@ -189,9 +188,9 @@ func TestRealRenewLogin(t *testing.T) {
 			defer cancel()
 			began := time.Now()
 			var arrived atomic.Int64
-			over := make(chan error, 1)
+			done := make(chan error, 1)
 			go func() {
-				over <- src.Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, a []load.Arrival) {
+				done <- src.Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, a []load.Arrival) {
 					for i := range a {
 						arrived.Add(int64(a[i].Events))
 					}
@@ -211,7 +210,7 @@ func TestRealRenewLogin(t *testing.T) {
 				<-tick.C
 			}
 			cancel()
-			<-over
+			<-done
 			if got := arrived.Load(); got != int64(total) {
 				t.Errorf("%d events arrived, want %d", got, total)
 			}
@@ -221,7 +220,7 @@ func TestRealRenewLogin(t *testing.T) {
 				}
 			}
 			if p.renewed.Load() < 3 || src.renewed.Load() < 3 {
-				t.Errorf("logins renewed %d times while firing and %d while reading, want 3 at least", p.renewed.Load(), src.renewed.Load())
+				t.Errorf("logins renewed %d times while producing and %d while consuming, want at least 3", p.renewed.Load(), src.renewed.Load())
 			}
 		})
 	}

@@ -10,31 +10,31 @@ import (
 	"carronade/load"
 )
 
-// Retries. Of a sender that is not idempotent, a batch goes again only where
-// the broker certainly did not append it: it was never written whole, or it
-// was answered with one of the errors that come before appending. Of an
-// idempotent one everything goes again until the delivery timeout, in order:
-// a partition whose batch failed waits until all its batches on the wire are
-// answered or lost, and then sends all unanswered ones again. A gap in the
-// sequence, left by a batch that was refused for good, is closed by beginning
-// a new epoch (KIP-360), which a producer without transactions may do alone.
+// Retries. A sender that is not idempotent sends a batch again only if the
+// broker certainly did not append it: the batch was never written completely, or
+// the answer was one of the errors that precede appending. An idempotent sender
+// sends every batch again until the delivery timeout, in order: a partition whose
+// batch failed waits until all its batches in flight are answered or lost, and
+// then sends all unanswered ones again. A batch that is finally refused leaves a
+// gap in the sequence. The sender closes it by beginning a new epoch (KIP-360),
+// which a producer without transactions may do without asking the broker.
 
 const (
-	// retryPause and retryMost are the Java client's retry.backoff.ms and
+	// minRetryPause and maxRetryPause are the Java client's retry.backoff.ms and
 	// retry.backoff.max.ms. A new leader ends a pause.
-	retryPause = 100 * time.Millisecond
-	retryMost  = time.Second
-	// mostWired is how many batches of one producer and partition a broker
-	// remembers, to know them again.
+	minRetryPause = 100 * time.Millisecond
+	maxRetryPause = time.Second
+	// maxPartitionInFlight is how many batches of one producer and partition a
+	// broker remembers, to detect duplicates.
 	mostWired = 5
 )
 
 // backoff is how long a slot waits after its n-th attempt.
 func backoff(n int32) time.Duration {
-	return jittered(min(retryPause<<min(n-1, 8), retryMost))
+	return jittered(min(minRetryPause<<min(n-1, 8), maxRetryPause))
 }
 
-// launch sends slots just fired.
+// sendNew sends slots for the first time.
 func (s *sender) launch(l *lane, slots []*slot) {
 	up := l.open(s.now)
 	stray := false
@@ -59,11 +59,11 @@ func (s *sender) launch(l *lane, slots []*slot) {
 	}
 	s.sending = s.sending[:0]
 	for _, sl := range slots {
-		sh := &s.shares[sl.part]
-		sl.pid, sl.epoch, sl.seq = sh.pid, sh.epoch, sh.next
-		sh.next = (sh.next + sl.count) & math.MaxInt32
-		sh.queue = append(sh.queue, sl)
-		if sh.recovering {
+		ps := &s.shares[sl.part]
+		sl.pid, sl.epoch, sl.seq = ps.pid, ps.epoch, ps.next
+		ps.next = (ps.next + sl.count) & math.MaxInt32
+		ps.queue = append(ps.queue, sl)
+		if ps.recovering {
 			continue
 		}
 		if !up || s.routes[sl.part].Load() != l {
@@ -71,8 +71,8 @@ func (s *sender) launch(l *lane, slots []*slot) {
 			stray = true
 			continue
 		}
-		if sh.wired < mostWired && sh.wired == len(sh.queue)-1 {
-			s.wire(sh, sl)
+		if ps.wired < mostWired && ps.wired == len(ps.queue)-1 {
+			s.wire(ps, sl)
 			s.sending = append(s.sending, sl)
 		}
 	}
@@ -84,11 +84,11 @@ func (s *sender) launch(l *lane, slots []*slot) {
 	}
 }
 
-// wire notes that a slot of an idempotent sender goes out now.
-func (s *sender) wire(sh *share, sl *slot) {
-	sl.first = sh.wired == 0
+// markInFlight notes that a slot of an idempotent sender is sent now.
+func (s *sender) wire(ps *share, sl *slot) {
+	sl.first = ps.wired == 0
 	sl.attempts++
-	sh.wired++
+	ps.wired++
 }
 
 // send queues slots on a link in as few requests as possible; finish writes
@@ -100,14 +100,14 @@ func (s *sender) send(k *link, slots []*slot) {
 		size, n := k.format.MaxHead(), 0
 		for n < len(slots) {
 			sl := slots[n]
-			sh := &s.shares[sl.part]
+			ps := &s.shares[sl.part]
 			size += kafka.MaxPartition + kafka.HeaderSize + len(sl.recs)
-			// A fixed number of events a batch is meant as one request each;
-			// a broker takes one batch a partition in a request.
-			if n > 0 && (cfg.batchEvents > 0 || size > cfg.maxRequest || sh.mark == s.marks) {
+			// With a fixed number of events per batch, each batch is its own
+			// request. A request has at most one batch per partition.
+			if n > 0 && (cfg.batchEvents > 0 || size > cfg.maxRequest || ps.mark == s.marks) {
 				break
 			}
-			sh.mark = s.marks
+			ps.mark = s.marks
 			n++
 		}
 		k.push(s.newRequest(), slots[:n])
@@ -119,30 +119,30 @@ func (s *sender) send(k *link, slots []*slot) {
 	}
 }
 
-// recover makes a partition wait until none of its batches is on the wire.
+// startRecovery makes a partition wait until none of its batches is in flight.
 func (s *sender) recover(part int32) {
-	sh := &s.shares[part]
-	sh.recovering = true
-	if !sh.listed {
-		sh.listed = true
+	ps := &s.shares[part]
+	ps.recovering = true
+	if !ps.listed {
+		ps.listed = true
 		s.recovering = append(s.recovering, part)
 	}
 }
 
-// dispatch sends what waits for a leader, a connection or the end of a pause. What it
-// costs depends on how much waits, and not on how many partitions and lanes there are:
-// while a broker is away it is done for every flush.
+// dispatch sends what waits for a leader, a connection or the end of a pause. Its cost
+// depends on how much waits, and not on the number of partitions and lanes: while a
+// broker is away, every flush calls it.
 func (s *sender) dispatch() {
 	keep := s.recovering[:0]
-	for _, part := range s.recovering { // resolve lists no others
-		sh := &s.shares[part]
-		if sh.recovering {
+	for _, part := range s.recovering { // resolve adds none
+		ps := &s.shares[part]
+		if ps.recovering {
 			s.resolve(part)
 		}
-		if sh.recovering {
+		if ps.recovering {
 			keep = append(keep, part)
 		} else {
-			sh.listed = false
+			ps.listed = false
 		}
 	}
 	s.recovering = keep
@@ -172,16 +172,16 @@ func (s *sender) dispatch() {
 	s.again = s.again[:0]
 }
 
-// judge deals with a broker's answer about one batch.
+// handleBatchAnswer processes a broker's answer about one batch.
 func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	s := k.l.s
-	sh := &s.shares[sl.part]
+	ps := &s.shares[sl.part]
 	sl.flying = false
 	if a.ErrorCode != 0 && a.LeaderID >= 0 {
 		k.hints = append(k.hints, hint{sl.part, a.LeaderID, a.LeaderEpoch})
 	}
 	if s.pid >= 0 {
-		k.judgeIdempotent(sh, sl, a, now)
+		k.judgeIdempotent(ps, sl, a, now)
 		return
 	}
 	if a.ErrorCode == 0 {
@@ -193,7 +193,7 @@ func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	case notAppended(a.ErrorCode) && now < sl.deadline:
 		s.p.book.ask()
 		sl.after = now + backoff(sl.attempts)
-		sh.after = sl.after
+		ps.after = sl.after
 		s.later = append(s.later, sl)
 	case perhapsAppended(a.ErrorCode):
 		s.unknown(sl, now, sl.class, sl.text)
@@ -202,20 +202,20 @@ func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	}
 }
 
-// gone completes a slot whose request wants no answer and was written.
+// completeUnacked completes a slot that was written with acks=0.
 func (s *sender) gone(sl *slot) {
 	if sl.live >= 0 {
 		s.unknown(sl, sl.sent, load.OK, "")
 	}
 }
 
-// lost cleans up after a connection.
+// lost cleans up after a lost connection.
 func (l *lane) lost(k *link) {
 	s := l.s
-	var words error
-	defer func() { // without the lock: who listens may be slow
-		if words != nil {
-			s.p.cfg.logf("%v", words)
+	var logged error
+	defer func() { // without the lock: logging may be slow
+		if logged != nil {
+			s.p.cfg.logf("%v", logged)
 		}
 	}()
 	s.mu.Lock()
@@ -233,7 +233,7 @@ func (l *lane) lost(k *link) {
 	if !l.closed {
 		l.downAt, l.downErr = s.now, fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.cause)
 		l.metrics.Reconnects++
-		words = l.downErr
+		logged = l.downErr
 		s.p.book.ask()
 	}
 	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.cause)
@@ -255,7 +255,7 @@ func (l *lane) lost(k *link) {
 				sl.class, sl.text = load.Timeout, fmt.Sprintf("no answer from broker %d within %v", l.broker, s.p.cfg.requestTimeout)
 			}
 			if !started {
-				sl.attempts-- // nothing of it left this machine
+				sl.attempts-- // no byte of it was written
 			}
 			switch {
 			case s.pid >= 0:
@@ -265,8 +265,8 @@ func (l *lane) lost(k *link) {
 			case written:
 				s.unknown(sl, s.now, sl.class, sl.text)
 			default:
-				// Part of a request is no request: the broker cannot have
-				// appended it.
+				// The request was not written completely, so the broker cannot
+				// have appended it.
 				s.later = append(s.later, sl)
 			}
 		}
@@ -300,9 +300,9 @@ func (s *sender) watch() (busy bool) {
 				k.kill(errTimeout)
 			}
 		} else if since, waits := k.unread(); waits && now-since > s.p.cfg.requestTimeout {
-			k.kill(errTimeout) // the broker does not read either
+			k.kill(errTimeout) // the broker does not read
 		}
-		l.ready(now) // it would hear of that before, unless somebody forgot to say so
+		l.ready(now) // only in case an earlier call is missing
 	}
 	s.abandon(now)
 	s.expire(now)
@@ -315,8 +315,8 @@ func (s *sender) watch() (busy bool) {
 // pauses reports whether anything waits for the end of a pause or for a leader.
 func (s *sender) pauses() bool { return len(s.later) > 0 || len(s.recovering) > 0 || s.orphans > 0 }
 
-// unread is since when the broker has not read on, where the oldest request is not
-// written. Over TLS a write is told as a whole: nothing of it counts before its end.
+// unread returns since when the broker has read nothing more, if the oldest request is
+// not written completely. A write over TLS reports nothing before its end.
 func (k *link) unread() (since time.Duration, waits bool) {
 	if k.head != k.next || k.next == k.tail {
 		return 0, false
@@ -327,7 +327,7 @@ func (k *link) unread() (since time.Duration, waits bool) {
 	return k.moved, true
 }
 
-// expire gives up what waited too long for an attempt.
+// expire gives up batches that waited too long for an attempt.
 func (s *sender) expire(now time.Duration) {
 	keep := s.later[:0]
 	for _, sl := range s.later {
@@ -342,9 +342,9 @@ func (s *sender) expire(now time.Duration) {
 	s.later = keep
 }
 
-// patience is how long a broker may be away, and a partition without a leader,
-// before its batches fail: an idempotent producer, which loses nothing by waiting,
-// waits for as long as it tries one again.
+// maxOutage is how long a broker may be away, or a partition may have no leader,
+// before batches for it fail. An idempotent producer loses nothing by waiting: its
+// limit is the delivery timeout.
 func (s *sender) patience() time.Duration {
 	if s.pid >= 0 {
 		return s.p.cfg.deliveryTimeout
@@ -352,23 +352,23 @@ func (s *sender) patience() time.Duration {
 	return s.p.cfg.requestTimeout
 }
 
-// hopeless reports whether nobody has served a partition for so long that its
-// batches are given up.
+// unservedTooLong reports whether a partition's broker has been away for so long
+// that its batches are given up.
 func (s *sender) hopeless(part int32, now time.Duration) bool {
 	l := s.routes[part].Load()
 	return l != nil && l.gone(now)
 }
 
-// abandon routes partitions that had no leader for too long to a lane on which
-// batches fail: else a run that has to fire a number of events would never end.
+// routeLeaderless routes partitions that had no leader for too long to a lane on
+// which batches fail: otherwise a run of a fixed number of events would never end.
 func (s *sender) abandon(now time.Duration) {
 	if s.orphans == 0 {
 		return
 	}
 	found := false
 	for part := range s.shares {
-		sh := &s.shares[part]
-		if !sh.orphan || now-sh.since <= s.patience() || s.routes[part].Load() != nil {
+		ps := &s.shares[part]
+		if !ps.orphan || now-ps.since <= s.patience() || s.routes[part].Load() != nil {
 			continue
 		}
 		if s.nowhere == nil {

@@ -10,8 +10,8 @@ import (
 	"carronade/load"
 )
 
-// notAppended are the errors that a broker answers before it looks at a batch:
-// it does not know the partition, or does not lead it.
+// notAppended reports whether a broker answers an error before it reads the
+// batch: because it does not know the partition, or does not lead it.
 func notAppended(code int16) bool {
 	switch code {
 	case kerr.UnknownTopicOrPartition.Code, kerr.LeaderNotAvailable.Code, kerr.NotLeaderForPartition.Code, kerr.UnknownTopicID.Code:
@@ -20,9 +20,9 @@ func notAppended(code int16) bool {
 	return false
 }
 
-// perhapsAppended are the errors that leave open whether the batch is in the
-// log: too few replicas have it yet, the disk failed while it was written, or
-// nobody knows.
+// perhapsAppended reports whether an error leaves open whether the batch is in
+// the log: too few replicas have it yet, the disk failed during the write, or the
+// reason is unknown.
 func perhapsAppended(code int16) bool {
 	switch code {
 	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code, kerr.NetworkException.Code,
@@ -32,7 +32,7 @@ func perhapsAppended(code int16) bool {
 	return false
 }
 
-// classOf is the class of a broker's error.
+// classOf returns the class of a broker's error.
 func classOf(code int16) load.Class {
 	switch code {
 	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code: // appended, and not replicated in time
@@ -51,37 +51,37 @@ func classOf(code int16) load.Class {
 	return load.Rejected
 }
 
-// errorText is a broker's error by name, with its own words about it.
+// errorText returns the name of a broker's error and the broker's message.
 func errorText(code int16, message []byte) string {
 	name := fmt.Sprintf("error %d", code)
-	words := plainWords(message)
+	text := printable(message)
 	if e := kerr.TypedErrorForCode(code); e != nil {
 		name = e.Message
-		if words == "" {
-			words = e.Description
+		if text == "" {
+			text = e.Description
 		}
 	}
-	if words == "" {
+	if text == "" {
 		return name
 	}
-	return name + ": " + words
+	return name + ": " + text
 }
 
-// mostWords bounds what is kept of a broker's words, in bytes.
-const mostWords = 400
+// maxMessage bounds what is kept of a broker's message, in bytes.
+const maxMessage = 400
 
-// plainWords are a broker's words as they may be shown: bounded, and without
-// what a terminal would act on.
-func plainWords(b []byte) string {
-	cut := len(b) > mostWords
-	words := strings.Map(func(r rune) rune {
+// printable returns a broker's message as it may be shown: bounded, and without
+// control characters for a terminal.
+func printable(b []byte) string {
+	cut := len(b) > maxMessage
+	text := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(string(b[:min(len(b), mostWords)]), ""))
+	}, strings.ToValidUTF8(string(b[:min(len(b), maxMessage)]), ""))
 	if cut {
-		words += "..."
+		text += "..."
 	}
-	return words
+	return text
 }

@@ -9,21 +9,22 @@ import (
 	"carronade/internal/wire/kafka"
 )
 
-func (k *link) judgeIdempotent(sh *share, sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
+// handleIdempotentAnswer is handleBatchAnswer for an idempotent sender.
+func (k *link) judgeIdempotent(ps *share, sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	s := k.l.s
-	sh.wired--
+	ps.wired--
 	switch a.ErrorCode {
 	case 0, kerr.DuplicateSequenceNumber.Code:
 		place := a.BaseOffset
 		if a.ErrorCode != 0 {
-			place = -1 // it is there, and the broker has forgotten where
+			place = -1 // it was appended, and the broker no longer knows where
 		}
-		sh.remove(sl)
+		ps.remove(sl)
 		s.acked(sl, now, place)
-		if sh.recovering {
+		if ps.recovering {
 			s.resolve(sl.part)
 		} else {
-			s.feed(sh)
+			s.feed(ps)
 		}
 		return
 	}
@@ -32,99 +33,99 @@ func (k *link) judgeIdempotent(sh *share, sl *slot, a *kafka.ProduceAnswer, now 
 	s.recover(sl.part)
 	switch {
 	case a.ErrorCode == kerr.OutOfOrderSequenceNumber.Code:
-		// Of a batch sent behind others it is a consequence of their failure.
-		// Of one sent alone it says that the broker knows another sequence:
-		// it certainly did not append this one.
+		// For a batch sent behind others this follows from their failure. For
+		// one sent alone it means that the broker expects another sequence, and
+		// certainly did not append this batch.
 		if sl.first {
-			sh.bump = true
+			ps.bump = true
 			sl.maybe = false
 		}
 	case a.ErrorCode == kerr.UnknownProducerID.Code, a.ErrorCode == kerr.InvalidProducerEpoch.Code, a.ErrorCode == kerr.ProducerFenced.Code:
-		sh.bump = true
+		ps.bump = true
 	case kerr.IsRetriable(err):
 		if perhapsAppended(a.ErrorCode) {
 			sl.maybe = true
 		}
 		s.p.book.ask()
-		sh.after = now + backoff(sl.attempts)
+		ps.after = now + backoff(sl.attempts)
 	default:
-		sh.remove(sl)
-		sh.bump = true
+		ps.remove(sl)
+		ps.bump = true
 		s.failed(sl, now, sl.class, sl.text)
 	}
 	s.resolve(sl.part)
 }
 
-// remove takes a slot out of the queue; it is most often the first.
-func (sh *share) remove(sl *slot) {
-	for i, q := range sh.queue {
+// remove removes a slot from the queue; it is usually the first.
+func (ps *share) remove(sl *slot) {
+	for i, q := range ps.queue {
 		if q == sl {
-			copy(sh.queue[i:], sh.queue[i+1:])
-			sh.queue[len(sh.queue)-1] = nil
-			sh.queue = sh.queue[:len(sh.queue)-1]
+			copy(ps.queue[i:], ps.queue[i+1:])
+			ps.queue[len(ps.queue)-1] = nil
+			ps.queue = ps.queue[:len(ps.queue)-1]
 			return
 		}
 	}
 }
 
-// feed sends the batches that waited for others to be answered.
-func (s *sender) feed(sh *share) {
-	for !sh.recovering && sh.wired < mostWired && sh.wired < len(sh.queue) {
-		sl := sh.queue[sh.wired]
+// sendQueued sends the batches that waited for answers to others.
+func (s *sender) feed(ps *share) {
+	for !ps.recovering && ps.wired < mostWired && ps.wired < len(ps.queue) {
+		sl := ps.queue[ps.wired]
 		l := s.routes[sl.part].Load()
 		if l == nil || !l.open(s.now) {
 			s.recover(sl.part)
 			return
 		}
-		s.wire(sh, sl)
+		s.wire(ps, sl)
 		s.send(l.link, []*slot{sl})
 	}
 }
 
-// resolve ends the recovery of a partition, if nothing of it is on the wire
-// any more and there is somebody to send to.
+// resolve ends the recovery of a partition, if none of its batches is in flight
+// and its leader can be reached.
 func (s *sender) resolve(part int32) {
-	sh := &s.shares[part]
-	if sh.wired > 0 {
+	ps := &s.shares[part]
+	if ps.wired > 0 {
 		return
 	}
-	for len(sh.queue) > 0 && (s.now >= sh.queue[0].deadline || s.hopeless(part, s.now)) {
-		sl := sh.queue[0]
-		sh.remove(sl)
+	for len(ps.queue) > 0 && (s.now >= ps.queue[0].deadline || s.hopeless(part, s.now)) {
+		sl := ps.queue[0]
+		ps.remove(sl)
 		if !sl.maybe {
-			sh.bump = true // its numbers will not be used
+			ps.bump = true // its numbers will not be used
 		}
 		s.giveUp(sl, s.now, s.classFor(sl), s.textFor(sl))
 		s.release(sl)
 	}
 	l := s.routes[part].Load()
-	if s.now < sh.after || l == nil || !l.open(s.now) {
+	if s.now < ps.after || l == nil || !l.open(s.now) {
 		return
 	}
-	if sh.bump && !s.renumber(sh) {
+	if ps.bump && !s.renumber(ps) {
 		return
 	}
-	sh.recovering, sh.bump = false, false
-	s.feed(sh)
-	if len(sh.queue) == 0 {
+	ps.recovering, ps.bump = false, false
+	s.feed(ps)
+	if len(ps.queue) == 0 {
 		l.ready(s.now)
 	}
 }
 
-// renumber begins a new epoch for a partition. False: a new producer id has to
-// be got first.
-func (s *sender) renumber(sh *share) bool {
-	if sh.pid == s.pid && sh.epoch == s.epoch {
+// renumber begins a new epoch for a partition. False: a new producer id must be
+// requested first.
+func (s *sender) renumber(ps *share) bool {
+	if ps.pid == s.pid && ps.epoch == s.epoch {
 		if s.epoch == math.MaxInt16 {
 			s.newID()
 			return false
 		}
 		s.epoch++
 	}
-	// What may be in the log already is not sent under numbers by which the
-	// broker could not know it again: it would be there twice.
-	keep := sh.queue[:0]
-	for _, sl := range sh.queue {
+	// A batch that may be in the log already is not sent under new numbers: the
+	// broker could not detect the duplicate.
+	keep := ps.queue[:0]
+	for _, sl := range ps.queue {
 		if !sl.maybe {
 			keep = append(keep, sl)
 			continue
@@ -132,17 +133,17 @@ func (s *sender) renumber(sh *share) bool {
 		s.unknown(sl, s.now, s.classFor(sl), s.textFor(sl))
 		s.release(sl)
 	}
-	clear(sh.queue[len(keep):])
-	sh.queue = keep
-	sh.pid, sh.epoch, sh.next = s.pid, s.epoch, 0
-	for _, sl := range sh.queue {
-		sl.pid, sl.epoch, sl.seq = sh.pid, sh.epoch, sh.next
-		sh.next = (sh.next + sl.count) & math.MaxInt32
+	clear(ps.queue[len(keep):])
+	ps.queue = keep
+	ps.pid, ps.epoch, ps.next = s.pid, s.epoch, 0
+	for _, sl := range ps.queue {
+		sl.pid, sl.epoch, sl.seq = ps.pid, ps.epoch, ps.next
+		ps.next = (ps.next + sl.count) & math.MaxInt32
 	}
 	return true
 }
 
-// newID gets another producer id when the epochs are used up.
+// requestProducerID requests another producer id when all epochs are used.
 func (s *sender) newID() {
 	if s.fetching {
 		return
@@ -152,7 +153,7 @@ func (s *sender) newID() {
 		id, epoch, err := newProducerID(s.p.ctx, s.p.cfg, s.p.book.view.Load())
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.fetching = false // the watch asks again if need be
+		s.fetching = false // watch causes another attempt if necessary
 		if err != nil {
 			s.p.cfg.logf("%v", err)
 			return

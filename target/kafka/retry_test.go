@@ -19,11 +19,11 @@ import (
 
 var idempotent = []string{"idempotent=true", "acks=all"}
 
-// stamping makes events that can be distinguished.
+// withStamps gives events stamps, by which they are distinguished.
 func stamping(c *config) { c.verify, c.runID = true, 5 }
 
-// inOrder checks that every stamped event below total is there exactly once
-// and in the order of its stream, and that nothing else is.
+// checkInOrder checks that the log contains every stamped event below total
+// exactly once and in the order of its stream, and nothing else.
 func inOrder(t *testing.T, p *producer, recs []*kgo.Record, total uint64) {
 	t.Helper()
 	next := map[int32]uint64{}
@@ -45,19 +45,19 @@ func inOrder(t *testing.T, p *producer, recs []*kgo.Record, total uint64) {
 	}
 }
 
-// atMost checks a producer that is not idempotent: what is there is what was
-// acked, and perhaps what is unknown; nothing twice.
+// checkAtMostOnce checks a producer that is not idempotent: the log contains all
+// acked events, perhaps unknown ones, and no duplicates.
 func atMost(t *testing.T, p *producer, out []load.Outcome, recs []*kgo.Record) {
 	t.Helper()
 	type event struct {
 		stream int32
 		index  uint64
 	}
-	fate := map[event]*load.Outcome{}
+	outcomes := map[event]*load.Outcome{}
 	for i := range out {
 		o := &out[i]
 		for k := range uint64(o.Events) {
-			fate[event{o.Stream, o.First + k}] = o
+			outcomes[event{o.Stream, o.First + k}] = o
 		}
 	}
 	found := map[event]bool{}
@@ -68,16 +68,16 @@ func atMost(t *testing.T, p *producer, out []load.Outcome, recs []*kgo.Record) {
 		}
 		e := event{s.Stream, s.Index}
 		if found[e] {
-			t.Fatalf("%+v is there twice", e)
+			t.Fatalf("%+v is in the log twice", e)
 		}
 		found[e] = true
-		if o := fate[e]; o == nil || o.Failed > 0 {
-			t.Fatalf("%+v is there, and was said to have failed: %+v", e, o)
+		if o := outcomes[e]; o == nil || o.Failed > 0 {
+			t.Fatalf("%+v is in the log, but its outcome is failed: %+v", e, o)
 		}
 	}
-	for e, o := range fate {
+	for e, o := range outcomes {
 		if o.Acked > 0 && !found[e] {
-			t.Fatalf("%+v was acked and is not there", e)
+			t.Fatalf("%+v was acked but is not in the log", e)
 		}
 	}
 }
@@ -118,9 +118,9 @@ func TestLeaderMoves(t *testing.T) {
 	}
 }
 
-// refusing makes the cluster answer produce requests with an error, some of
-// the time; pick says with which (0: none).
-func refusing(c *kfake.Cluster, pick func(partition int32) int16) {
+// refuseProduce makes the cluster answer produce requests with the error that
+// pick returns (0: none).
+func refuseProduce(c *kfake.Cluster, pick func(partition int32) int16) {
 	c.ControlKey(kafka.ProduceKey, func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		req := kreq.(*kmsg.ProduceRequest)
@@ -132,7 +132,7 @@ func refusing(c *kfake.Cluster, pick func(partition int32) int16) {
 	})
 }
 
-// answerAll is an answer with the same error for every partition.
+// answerAll returns an answer with the same error for every partition.
 func answerAll(req *kmsg.ProduceRequest, code int16, throttle int32) *kmsg.ProduceResponse {
 	resp := req.ResponseKind().(*kmsg.ProduceResponse)
 	resp.ThrottleMillis = throttle
@@ -173,7 +173,7 @@ func TestErrorsByClass(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.err.Message, func(t *testing.T) {
 			c := fake(t, 1)
-			refusing(c, func(int32) int16 { return tt.err.Code })
+			refuseProduce(c, func(int32) int16 { return tt.err.Code })
 			p := opened(t, c.ListenAddrs(), nil)
 			out := newRig(t, p).fire(10)
 			want := tallies{failed: 10}
@@ -190,13 +190,13 @@ func TestErrorsByClass(t *testing.T) {
 	}
 }
 
-// Errors that come before appending are tried again, until there is no time
-// left for it.
+// After an error that precedes appending, a batch is tried again until the
+// delivery timeout.
 func TestRetryUntilDeliveryTimeout(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
 			c := fake(t, 1)
-			refusing(c, func(int32) int16 { return kerr.NotLeaderForPartition.Code })
+			refuseProduce(c, func(int32) int16 { return kerr.NotLeaderForPartition.Code })
 			p := opened(t, c.ListenAddrs(), nil, append(given, "delivery-timeout=300ms")...)
 			out := newRig(t, p).fire(10)
 			got := tally(out)
@@ -225,7 +225,7 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 			if given != nil {
 				codes = append(slices.Clone(codes), kerr.NotEnoughReplicas.Code, kerr.KafkaStorageError.Code, kerr.CorruptMessage.Code)
 			}
-			refusing(c, func(int32) int16 {
+			refuseProduce(c, func(int32) int16 {
 				if rnd.IntN(4) > 0 {
 					return 0
 				}
@@ -253,13 +253,13 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 	}
 }
 
-// A batch refused for good leaves no gap for those behind it, and nothing is
-// reordered or sent twice.
+// A finally refused batch leaves no gap in the sequence, and no batch is reordered
+// or duplicated.
 func TestRefusedBatchBumpsEpoch(t *testing.T) {
 	const events = 6000
 	c := fake(t, 2)
 	n := 0
-	refusing(c, func(int32) int16 {
+	refuseProduce(c, func(int32) int16 {
 		if n++; n%7 == 3 {
 			return kerr.MessageTooLarge.Code
 		}
@@ -279,12 +279,12 @@ func TestRefusedBatchBumpsEpoch(t *testing.T) {
 	}
 }
 
-// When the epochs are used up another producer id is got.
+// When all epochs are used, the producer requests another id.
 func TestEpochsUsedUp(t *testing.T) {
 	const events = 3000
 	c := fake(t, 1)
 	n := 0
-	refusing(c, func(int32) int16 {
+	refuseProduce(c, func(int32) int16 {
 		if n++; n%5 == 2 {
 			return kerr.MessageTooLarge.Code
 		}
@@ -306,31 +306,30 @@ func TestEpochsUsedUp(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pid == first {
-		t.Error("still the first producer id")
+		t.Error("the producer id is still the first")
 	}
 }
 
-// What a broker says goes to people's terminals and into their reports.
-func TestPlainWords(t *testing.T) {
+// A broker's message is shown on terminals and in reports.
+func TestPrintable(t *testing.T) {
 	for _, tt := range []struct{ name, words, want string }{
-		{"nothing", "", ""},
+		{"empty", "", ""},
 		{"words", "Größe > 1 MiB", "Größe > 1 MiB"},
 		{"escapes", "a\x1b[2Jb\r\nc\x07", "a [2Jb  c "},
 		{"not UTF-8", "a\xffb", "ab"},
-		{"long", strings.Repeat("x", 1<<20), strings.Repeat("x", mostWords) + "..."},
-		{"cut within a letter", strings.Repeat("x", mostWords-1) + "é", strings.Repeat("x", mostWords-1) + "..."},
+		{"long", strings.Repeat("x", 1<<20), strings.Repeat("x", maxMessage) + "..."},
+		{"cut within a letter", strings.Repeat("x", maxMessage-1) + "é", strings.Repeat("x", maxMessage-1) + "..."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := plainWords([]byte(tt.words)); got != tt.want {
+			if got := printable([]byte(tt.words)); got != tt.want {
 				t.Errorf("got %.60q..., want %.60q...", got, tt.want)
 			}
 		})
 	}
 }
 
-// A broker that has no producer id to give for now, for ever, does not keep
-// the opening waiting.
-func TestProducerIDNotNow(t *testing.T) {
+// Opening ends with an error if the broker never assigns a producer id.
+func TestProducerIDUnavailable(t *testing.T) {
 	c := fake(t, 1)
 	c.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -342,10 +341,10 @@ func TestProducerIDNotNow(t *testing.T) {
 	began := time.Now()
 	p, err := newProducer(t.Context(), cfg)
 	if !errors.Is(err, kerr.CoordinatorLoadInProgress) {
-		t.Errorf("got %v, want the broker's words", err)
+		t.Errorf("got %v, want the broker's error", err)
 	}
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("opening took %v", took)
 	}
 	if err == nil {
 		p.Close()

@@ -35,16 +35,16 @@ const (
 // dialTimeout bounds one attempt to connect, TLS and login included.
 const dialTimeout = 10 * time.Second
 
-// A security is how connections are made: buffers, TLS and login. It is safe
-// for concurrent use. It holds secrets, so it has no exported field and prints
-// as a summary.
+// A security describes how connections are made: buffers, TLS and login. It is
+// safe for concurrent use. It contains secrets, so it has no exported field and
+// prints as a summary.
 type security struct {
 	tls        *tls.Config // nil: plaintext
 	skipVerify bool
-	anyName    bool           // the chain of a certificate is checked, and not its name
+	anyName    bool           // a certificate's chain is checked, but not its name
 	mechanism  sasl.Mechanism // nil: no login
 	user       string
-	sendBuffer int // bytes; 0: as the system likes
+	sendBuffer int // bytes; 0: the operating system's default
 	recvBuffer int
 	timeout    time.Duration // of a request while logging in
 	clientID   string
@@ -73,7 +73,7 @@ func (s *security) String() string {
 // GoString keeps %#v from printing secrets.
 func (s *security) GoString() string { return s.String() }
 
-// protocol is Kafka's own word for the kind of listener.
+// protocol returns Kafka's name for the kind of listener.
 func (s *security) protocol() string {
 	switch {
 	case s.tls != nil && s.mechanism != nil:
@@ -108,14 +108,14 @@ func parseSecurity(v target.Values, props map[string]string) (*security, error) 
 			return nil, err
 		}
 		if id, set := props["ssl.endpoint.identification.algorithm"]; set && id == "" && !s.skipVerify {
-			// Java's way of saying: check the chain, not the name.
+			// Java's setting for checking the chain, but not the name.
 			verifyChainOnly(s.tls)
 			s.anyName = true
 		}
 	}
 	mechanism := v.String("sasl-mechanism")
 	if mechanism == "" && strings.HasPrefix(protocol, "SASL_") {
-		// GSSAPI is Java's default; saying so beats guessing.
+		// GSSAPI is Java's default. It is refused below, instead of guessing.
 		mechanism = cmp.Or(props["sasl.mechanism"], "GSSAPI")
 	}
 	if mechanism == "" {
@@ -196,8 +196,8 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 	}
 }
 
-// parseTLS reads the TLS options and properties. Java's own key stores (JKS)
-// are refused with the command that turns one into PEM.
+// parseTLS reads the TLS options and properties. It refuses Java's key stores
+// (JKS); the error names the command that converts one to PEM.
 func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
 	for _, store := range []string{"truststore", "keystore"} {
 		kind := strings.ToUpper(props["ssl."+store+".type"])
@@ -224,8 +224,8 @@ func parseTLS(v target.Values, props map[string]string) (*tls.Config, error) {
 	return m.Config()
 }
 
-// pemText returns the first PEM text given: by an option's file, a property's
-// file, or a property itself.
+// pemText returns the PEM text from the first that is given: an option's file, a
+// property's file, or a property itself.
 func pemText(optionFile, option, propFile, prop, text string) (dial.Text, error) {
 	switch {
 	case optionFile != "":
@@ -236,10 +236,10 @@ func pemText(optionFile, option, propFile, prop, text string) (dial.Text, error)
 	return dial.Text{Data: []byte(text), From: "the client property " + prop}, nil
 }
 
-// verifyChainOnly checks the certificate's chain and validity, and not its name.
+// verifyChainOnly checks the certificate's chain and validity, but not its name.
 func verifyChainOnly(cfg *tls.Config) {
 	roots := cfg.RootCAs
-	cfg.InsecureSkipVerify = true // what it would check is checked below, except the name
+	cfg.InsecureSkipVerify = true // VerifyConnection does the same checks, except the name
 	cfg.VerifyConnection = func(cs tls.ConnectionState) error {
 		opts := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
 		for _, c := range cs.PeerCertificates[1:] {
@@ -250,17 +250,17 @@ func verifyChainOnly(cfg *tls.Config) {
 	}
 }
 
-// Dial connects to a broker: TCP with the buffers asked for, TLS, and login.
-// The connection is ready for requests; a plain one is a *net.TCPConn. It
-// takes at most ten seconds, or until the context ends. An error is one of
-// those that explain tells people about.
+// Dial connects to a broker: TCP with the requested buffers, TLS, and login.
+// The connection is ready for requests; without TLS it is a *net.TCPConn. Dial
+// takes at most ten seconds, or until the context ends. config.explain has hints
+// for its errors.
 func (s *security) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	conn, _, err := s.dialFor(ctx, addr)
 	return conn, err
 }
 
-// dialFor is Dial for a connection that is kept: it says, too, until when the
-// broker takes the login.
+// dialFor is Dial for a connection that stays open: it also returns how long the
+// login is valid.
 func (s *security) dialFor(ctx context.Context, addr string) (net.Conn, term, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -283,13 +283,13 @@ func (s *security) dialFor(ctx context.Context, addr string) (net.Conn, term, er
 	return conn, newTerm(lifetime), nil
 }
 
-// dialTransport connects by TCP and, where asked for, TLS, without login.
+// dialTransport connects by TCP, and TLS where configured, without login.
 func (s *security) dialTransport(ctx context.Context, addr string) (net.Conn, error) {
 	d := dial.Dialer{TLS: s.tls, SendBuffer: s.sendBuffer, RecvBuffer: s.recvBuffer}
 	return d.Dial(ctx, addr)
 }
 
-// dialForClient connects for a franz-go client, which logs in by itself.
+// dialForClient connects for a franz-go client, which does the login.
 func (s *security) dialForClient(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -18,8 +18,8 @@ import (
 	"carronade/target"
 )
 
-// secured reads security options and properties.
-func secured(t *testing.T, given map[string][]string, props map[string]string) (*security, error) {
+// securityFor reads security options and properties.
+func securityFor(t *testing.T, given map[string][]string, props map[string]string) (*security, error) {
 	t.Helper()
 	v := target.Values{}
 	for k, x := range given {
@@ -49,7 +49,7 @@ func TestSecurityProperties(t *testing.T) {
 		name  string
 		given map[string][]string
 		props map[string]string
-		want  string // what it describes itself as
+		want  string // of String
 		wrong string // part of the error
 		hint  string
 	}{
@@ -82,13 +82,13 @@ func TestSecurityProperties(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("AWS_ACCESS_KEY_ID", "")
 			t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-			s, err := secured(t, tt.given, tt.props)
+			s, err := securityFor(t, tt.given, tt.props)
 			if tt.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(hintOf(err), tt.hint) {
 					t.Fatalf("got %v with hint %q, want %q with hint %q", err, hintOf(err), tt.wrong, tt.hint)
 				}
 				if strings.Contains(fmt.Sprintf("%v %+v", err, err), "canary") {
-					t.Fatalf("the error tells the secret: %v", err)
+					t.Fatalf("the error contains the secret: %v", err)
 				}
 				return
 			}
@@ -100,7 +100,7 @@ func TestSecurityProperties(t *testing.T) {
 			}
 			for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 				if strings.Contains(fmt.Sprintf(format, s), "canary") {
-					t.Errorf("%s tells the secret", format)
+					t.Errorf("%s prints the secret", format)
 				}
 			}
 		})
@@ -108,15 +108,15 @@ func TestSecurityProperties(t *testing.T) {
 }
 
 func TestOAuthTokenEndpoint(t *testing.T) {
-	asked := 0
+	requests := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		requests++
 		id, secret, _ := r.BasicAuth()
 		if r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "kafka" || id != "me" || secret != "canary" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":%d}`, asked, []int{10, 3600}[min(asked-1, 1)])
+		fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":%d}`, requests, []int{10, 3600}[min(requests-1, 1)])
 	}))
 	defer srv.Close()
 	props := map[string]string{"sasl.oauthbearer.token.endpoint.url": srv.URL}
@@ -125,7 +125,7 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 	if err != nil || user != "me" {
 		t.Fatalf("got user %q, %v", user, err)
 	}
-	// The first token ends too soon to be kept; the second is.
+	// The first token expires too soon to be cached; the second is cached.
 	for _, want := range []string{"token-1", "token-2", "token-2"} {
 		auth, err := get(t.Context())
 		if err != nil {
@@ -145,7 +145,7 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 	}
 	for _, bad := range []string{"ftp://x", "::", "http://"} {
 		if _, _, err := parseOAuth("", jaas, map[string]string{"sasl.oauthbearer.token.endpoint.url": bad}); err == nil {
-			t.Errorf("the endpoint %q was taken", bad)
+			t.Errorf("the endpoint %q was accepted", bad)
 		}
 	}
 }
@@ -153,13 +153,12 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 func TestUnsecuredToken(t *testing.T) {
 	got := unsecuredToken(map[string]string{"unsecuredLoginStringClaim_sub": "alice"}, time.Unix(1000, 0))
 	if parts := strings.Split(got, "."); len(parts) != 3 || parts[2] != "" {
-		t.Errorf("got %q, want three parts, the last of them empty", got)
+		t.Errorf("got %q, want three parts with an empty last one", got)
 	}
 }
 
-// TestExplainSaysWhatToDo checks that no error of connecting is without a way
-// out.
-func TestExplainSaysWhatToDo(t *testing.T) {
+// TestExplainHasHints checks that every error of connecting has a hint.
+func TestExplainHasHints(t *testing.T) {
 	c := &config{security: &security{}}
 	for _, err := range []error{
 		errSpeaksTLS, errSpeaksPlain, errWantsLogin, errNoLogin, errNoAnswer, errHungUp, errTooOld,
@@ -180,7 +179,7 @@ func FuzzSkipTags(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rest, err := skipTags(b)
 		if err == nil && len(rest) > len(b) {
-			t.Fatal("more is left than there was")
+			t.Fatal("the rest is longer than the input")
 		}
 	})
 }

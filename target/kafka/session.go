@@ -11,22 +11,22 @@ import (
 	"carronade/target"
 )
 
-// A firing is the firing side of either engine.
+// A producerEngine is the producing side of either engine.
 type firing interface {
 	load.Target
 	target.Placed
 	// keyed reports whether events have keys.
 	keyed() bool
-	// Metrics is what each broker got.
+	// Metrics returns what was sent to each broker.
 	Metrics() []BrokerMetrics
-	// facts are added to the cluster's, for the report.
+	// facts returns facts for the report, in addition to the cluster's.
 	facts() map[string]any
 	warnings() []string
-	// Close ends all connections. The lanes are closed before.
+	// Close ends all connections. The lanes are closed already.
 	Close() error
 }
 
-// A reading is the consuming side of either engine.
+// A consumerEngine is the consuming side of either engine.
 type reading interface {
 	load.Source
 	target.Seekable
@@ -44,9 +44,9 @@ type session struct {
 	committed *wireSource // nil unless transactions are verified
 }
 
-// Open implements target.Kind. It connects to the cluster, finds the topic or
-// makes it, and learns where its partitions begin and end. An error names the
-// address and what to check, and comes within about ten seconds.
+// Open implements target.Kind. It connects to the cluster, finds or creates the
+// topic, and asks where its partitions begin and end. An error names the address
+// and what to check, and is returned within about ten seconds.
 func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) {
 	c, err := parseConfig(spec)
 	if err != nil {
@@ -82,8 +82,8 @@ func (s *session) open(ctx context.Context) error {
 	if c.op == opProduce && !c.verify {
 		return nil
 	}
-	// Nothing is fired before the run starts, so the reading side begins
-	// where the logs end now, and misses nothing.
+	// No event is sent before the run starts, so the consuming side begins where
+	// the logs end now, and misses none.
 	in, err := newReading(ctx, s.cl, stamped)
 	if err != nil {
 		return err
@@ -107,8 +107,8 @@ func newFiring(ctx context.Context, cl *cluster) (firing, error) {
 	return wireFiring{p}, nil
 }
 
-// newReading opens the consuming side. What a producing run verifies is read
-// by the wire engine, whatever it was produced with: it sees the batches.
+// newConsumerEngine opens the consuming side. A producing run is always verified
+// through the wire engine, because only that sees the batches.
 func newReading(ctx context.Context, cl *cluster, stamped bool) (reading, error) {
 	if cl.absent {
 		return absent{cl.cfg}, nil
@@ -119,7 +119,7 @@ func newReading(ctx context.Context, cl *cluster, stamped bool) (reading, error)
 	return newWireSource(ctx, cl, stamped)
 }
 
-// wireFiring says for the wire engine what a report wants to know.
+// wireProducer adds the wire engine's facts and warnings for the report.
 type wireFiring struct{ *producer }
 
 func (w wireFiring) facts() map[string]any {
@@ -152,8 +152,8 @@ func (s *session) Target() load.Target {
 	return s.out
 }
 
-// Source implements target.Session. Producing with verification has one, too:
-// it reads from where the logs ended when the session was opened.
+// Source implements target.Session. Producing with verification has one, too: it
+// begins where the logs ended when the session was opened.
 func (s *session) Source() load.Source {
 	if s.in == nil {
 		return nil
@@ -202,7 +202,7 @@ func (s *session) Brokers() []measure.Client {
 	return all
 }
 
-// Unanswered implements target.Unanswered: with acks=0 brokers say nothing.
+// Unanswered implements target.Unanswered: with acks=0 brokers do not answer.
 func (s *session) Unanswered() bool { return s.cl.cfg.acks == 0 }
 
 // Warnings implements target.Session.

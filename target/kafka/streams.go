@@ -6,8 +6,9 @@ import (
 	"carronade/payload"
 )
 
-// A stream is one client's share of one partition: stream s belongs to client
-// s / n and to the partition used[s % n], where n partitions are used.
+// streams maps the engine's streams to clients and partitions. A stream is one
+// client's share of one partition: stream s belongs to client s / n and to the
+// partition used[s % n], where n partitions are used.
 type streams struct {
 	clients     int
 	used        []int32 // partitions
@@ -15,12 +16,13 @@ type streams struct {
 	cycle       *keyCycle // murmur2 only
 }
 
-// cycleEvents is after how many events the keys of a run begin again, where
-// they choose the partition: long enough for a skewed distribution to show, and
-// short enough for its tables (20 bytes an event) to be small.
+// cycleEvents is the number of events after which the keys of a run repeat, if
+// they choose the partition: enough for a skewed distribution to show, and few
+// enough for small tables (20 bytes per event).
 const cycleEvents = 1 << 16
 
-// A keyCycle is the events 0..cycleEvents-1 by the partition their key chooses.
+// A keyCycle groups the events 0..cycleEvents-1 by the partition that their key
+// chooses.
 type keyCycle struct {
 	events [][]uint32 // by partition, ascending
 	parts  []int32    // by event
@@ -38,8 +40,8 @@ func newKeyCycle(gen *payload.Generator, partitions int) *keyCycle {
 	return c
 }
 
-// newStreams divides the events of a run. blockEvents is how many events fit a
-// batch, for the sticky partitioner.
+// newStreams divides the events of a run. blockEvents is how many events fit into
+// a batch, for the sticky partitioner.
 func newStreams(p partitioner, clients, partitions int, gen *payload.Generator, blockEvents int) streams {
 	s := streams{clients: clients}
 	if p.kind == "fixed" {
@@ -55,8 +57,8 @@ func newStreams(p partitioner, clients, partitions int, gen *payload.Generator, 
 		s.partitioner = load.Blocks(n, uint64(max(1, blockEvents)))
 	case "murmur2":
 		s.cycle = newKeyCycle(gen, partitions)
-		// The clients take events in turn; each sends an event where its key
-		// belongs.
+		// The clients take events round-robin; each sends an event to the
+		// partition of its key.
 		seq := make([]int32, 0, cycleEvents)
 		for e, part := range s.cycle.parts {
 			seq = append(seq, int32(e%clients*partitions)+part)
@@ -72,8 +74,8 @@ func (s *streams) client(stream int32) int { return int(stream) / len(s.used) }
 
 func (s *streams) partition(stream int32) int32 { return s.used[int(stream)%len(s.used)] }
 
-// keyNumber is which of the generator's keys event k of a stream has, where it
-// is made as it goes.
+// keyNumber returns the number of the generator's key that event k of a stream
+// has, if events are encoded fresh.
 func (s *streams) keyNumber(stream int32, k uint64) uint64 {
 	n := s.partitioner.Event(stream, k)
 	if s.cycle != nil {

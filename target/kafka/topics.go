@@ -34,89 +34,88 @@ const (
 //	})
 //
 // An operation is one topic; a request carries PerRequest of them. An error of
-// Topics means that the load could not be made at all (no broker, wrong
-// password); what becomes of single operations is in the result.
+// Topics means that the load could not start (no broker, wrong password); the
+// result contains the outcomes of the operations.
 type TopicWork struct {
 	Op      string
-	URL     *url.URL      // as for a run; the topic in it is one of the names, unless there are others
+	URL     *url.URL      // as for a run; its topic is used when Names is empty
 	Options target.Values // of Kind: security, timeouts, what read decodes
 	Given   map[string]bool
 
 	Names []string // the topics; list needs none
-	// Next makes the names as they are needed, for Times topics to create: it is
-	// called once for each, in their order, by one goroutine at a time. Nil: Names
-	// has them.
+	// Next returns the next name, for Times topics to create: it is called once
+	// for each, in order, by one goroutine at a time. Nil: Names is used.
 	Next func() string
 	Spec TopicSpec // create: partitions, replicas and settings; the name is not used
-	Upto int64     // delete-records: offset before which records are deleted; -1: all there are
+	Upto int64     // delete-records: offset before which records are deleted; -1: all records
 
 	Concurrency int     // requests in flight at once; 0 means 1
 	PerRequest  int     // topics in a request, for all but list and read; 0 means 1
-	Rate        float64 // requests due a second; 0: each when the one before it is answered
-	// Times is how many operations there are, of those that list and read, which
-	// begins with the first topic again, and of Next: 0 is one listing, or each
-	// topic once; -1 is without end, until For has passed or the context ends.
-	// Beside For a number is a bound, and what time left of it is not Unsent.
+	Rate        float64 // requests due per second; 0: each when the one before it is answered
+	// Times is the number of operations for list, for read, which starts again
+	// with the first topic, and for Next. 0 is one listing, or each topic once;
+	// -1 has no end, until For has passed or the context ends. With For, the
+	// number is a limit: operations for which no time was left are not Unsent.
 	Times    int
 	Internal bool // list: the brokers' own topics as well
 
-	For      time.Duration // begin no request after so long; 0: no limit
-	Failures uint64        // begin none after more operations that failed or are unknown; 0: no limit
+	For      time.Duration // begin no request after this time; 0: no limit
+	Failures uint64        // begin no request once more operations failed or are unknown; 0: no limit
 
-	// Started is called once, when the brokers were reached, with the moment that
-	// all times are from; nil: nobody looks.
+	// Started is called once, when the brokers were reached, with the time that
+	// all times are relative to; nil: not called.
 	Started func(time.Time)
 	// Each is called once for every operation, when its request is answered, by
-	// one goroutine at a time. It must not block for long; nil: nobody looks.
+	// one goroutine at a time. It must not block for long; nil: not called.
 	Each func(TopicDone)
 	Logf func(format string, args ...any)
 }
 
-// A TopicDone is one operation, answered. Times are from the start of the load.
+// A TopicDone is one answered operation. Times are from the start of the load.
 type TopicDone struct {
 	Name          string
-	Due, Sent, At time.Duration // due is sent without a rate
-	Free          time.Duration // with a rate: since when one of those in flight was free for it; it may be before it was due
-	Class         string        // of what went wrong; "" when it succeeded
+	Due, Sent, At time.Duration // without a rate, Due is Sent
+	Free          time.Duration // with a rate: when one of the Concurrency became free for it; it may be before Due
+	Class         string        // of the failure; "" when it succeeded
 	Err           error         // likewise
-	Certain       bool          // of a class: the brokers certainly did not do it; else they may have, and it is unknown
+	Certain       bool          // of a failure: the brokers certainly did not do it; else it is unknown
 	Events, Bytes uint64        // read
-	InFlight      int           // requests that were in flight as this one was answered, it included
-	Last          bool          // of its request: those of one come one behind the other
+	InFlight      int           // requests in flight when this one was answered, including it
+	Last          bool          // of its request, whose operations come one after the other
 }
 
-// A TopicResult is what became of a TopicWork. Operations are those Done, Failed
-// and Unknown.
+// A TopicResult is the result of a TopicWork. Operations is the sum of Done,
+// Failed and Unknown.
 type TopicResult struct {
 	Op         string
 	Operations uint64 // begun
 	Done       uint64 // and succeeded
-	Failed     uint64 // and refused for certain, or never asked for
-	Unknown    uint64 // and asked for without a certain answer: a timeout, a lost connection, an interruption
+	Failed     uint64 // and certainly refused, or never requested
+	Unknown    uint64 // and requested without a certain answer: a timeout, a lost connection, an interruption
 	Requests   uint64
-	Unsent     uint64 // due, or where there is no rate to be made, and not begun when the load ended
+	Unsent     uint64 // due, or without a rate to be made, but not begun when the load ended
 
-	Begun         time.Duration // the end of beginning any; none was due from then on
+	Begun         time.Duration // when the load stopped beginning operations; none was due after that
 	Elapsed       time.Duration
-	PerSecond     float64 // operations done a second
+	PerSecond     float64 // operations done per second
 	PerRequest    int
 	Concurrency   int
 	BusyMean      float64            // requests in flight, time-weighted mean
-	Service       *measure.Histogram // answered - sent, per request of which something was done
-	FailedService *measure.Histogram // likewise, per request of which nothing was done and something failed
-	Response      *measure.Histogram // answered - due, per request of which something was done; nil without a rate
-	Censored      *measure.Histogram // ended - due, per request of which nothing is certain; nil without a rate
+	Service       *measure.Histogram // answered - sent, per request with an operation done
+	FailedService *measure.Histogram // likewise, per request with none done and one failed
+	Response      *measure.Histogram // answered - due, per request with an operation done; nil without a rate
+	Censored      *measure.Histogram // ended - due, per request with only unknown operations; nil without a rate
 	Events        uint64             // read: records
-	Bytes         uint64             // read: of keys, values and headers; of what was fetched, where BytesWire is set
-	BytesWire     bool               // read: some batches were compressed and not decoded, so Bytes is as they travelled
-	Classes       map[string]uint64  // of those that failed or are unknown
+	Bytes         uint64             // read: of keys, values and headers; with BytesWire, as fetched
+	BytesWire     bool               // read: some batches were compressed and not decoded, so Bytes is their size as fetched
+	Classes       map[string]uint64  // of operations that failed or are unknown
 	Failures      []measure.Failure  // likewise: the first 32 distinct texts
-	Topics        []TopicInfo        // list, describe and read: what was found, by name
+	Topics        []TopicInfo        // list, describe and read: the topics found, sorted by name
 	Interrupted   bool
 	OtherFailure  uint64 // failed and unknown operations whose text was not kept
 }
 
-// A TopicInfo is what was found out about a topic.
+// A TopicInfo describes a topic.
 type TopicInfo struct {
 	Name       string
 	ID         string `json:",omitempty"`
@@ -124,7 +123,7 @@ type TopicInfo struct {
 	Replicas   int
 	Internal   bool              `json:",omitempty"`
 	Leaders    string            `json:",omitempty"` // describe
-	Settings   map[string]string `json:",omitempty"` // describe: those that differ from the broker's, and those that decide speed
+	Settings   map[string]string `json:",omitempty"` // describe: those that differ from the broker's, and those that affect speed
 	Events     uint64            `json:",omitempty"` // read
 	Bytes      uint64            `json:",omitempty"` // read
 	Elapsed    time.Duration     `json:",omitempty"` // read
@@ -142,8 +141,8 @@ func TopicNames(prefix string, n int) []string {
 // maxFailureTexts is how many distinct texts of failures are kept.
 const maxFailureTexts = 32
 
-// Topics makes a load of operations on topics. It returns when all are
-// answered, or, with what was done so far, when the context ends.
+// Topics makes a load of operations on topics. It returns when all are answered,
+// or when the context ends, with the result so far.
 func Topics(ctx context.Context, w TopicWork) (*TopicResult, error) {
 	t, err := newTopicLoad(ctx, w)
 	if err != nil {
@@ -158,17 +157,17 @@ type topicLoad struct {
 	TopicWork
 	cl *cluster
 
-	mu    sync.Mutex
-	res   *TopicResult
-	rows  map[[2]string]*failureRow
-	found map[string]int // where in res.Topics a topic that was read is
-	busy  time.Duration  // time of all requests together
-	out   int            // requests in flight
-	ended time.Duration  // when none was begun any more; -1: not yet
-	timed bool           // it was For that ended it
-	stop  func()         // begins none any more
+	mu       sync.Mutex
+	res      *TopicResult
+	rows     map[[2]string]*failureRow
+	found    map[string]int // index in res.Topics of each topic that was read
+	busy     time.Duration  // total time of all requests
+	inFlight int            // requests
+	ended    time.Duration  // when the load stopped beginning operations; -1: not yet
+	byTime   bool           // For ended it
+	stop     func()         // ends the beginning of operations
 
-	first string // of Next, made ahead to be checked; "" when it is taken
+	firstName string // of Next, made ahead to be checked; "" when it is used
 }
 
 func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
@@ -177,7 +176,7 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := ""
+	firstName := ""
 	switch w.Op {
 	case TopicsList:
 		w.PerRequest = 1
@@ -190,13 +189,13 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 	case TopicsCreate, TopicsDescribe, TopicsDelete, TopicsDeleteRecords:
 		switch {
 		case w.Next != nil:
-			first = w.Next()
+			firstName = w.Next()
 			w.Names = nil
 		case len(w.Names) == 0:
 			w.Names = []string{c.topic}
 		}
-		if first != "" {
-			if err := checkTopic(first); err != nil {
+		if firstName != "" {
+			if err := checkTopic(firstName); err != nil {
 				return nil, err
 			}
 		}
@@ -224,7 +223,7 @@ func newTopicLoad(ctx context.Context, w TopicWork) (*topicLoad, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	t := &topicLoad{
-		TopicWork: w, first: first, cl: &cluster{cfg: c, control: control, admin: kadm.NewClient(control)},
+		TopicWork: w, firstName: firstName, cl: &cluster{cfg: c, control: control, admin: kadm.NewClient(control)},
 		rows: map[[2]string]*failureRow{}, found: map[string]int{}, ended: -1, stop: func() {},
 		res: &TopicResult{
 			Op: w.Op, PerRequest: w.PerRequest, Concurrency: w.Concurrency,

@@ -11,65 +11,65 @@ import (
 	"carronade/measure"
 )
 
-// An attempt is one request: the topics in it, and what became of each.
+// An attempt is one request: its topics, and the result for each.
 type attempt struct {
 	names         []string
 	errs          []error
-	unasked       bool   // what was to be done was never asked for: errors are certain
+	notRequested  bool   // the operations were never requested: errors are certain
 	events, bytes uint64 // read
 
 	due, free, sent time.Duration
 }
 
-// failAll says of each topic of a request that it failed.
+// failAll sets the error of every topic of a request.
 func (a *attempt) failAll(err error) {
 	for i := range a.errs {
 		a.errs[i] = err
 	}
 }
 
-// set sets a topic's error; a topic that was not asked for is ignored.
+// set sets a topic's error. It ignores a topic that is not in the request.
 func (a *attempt) set(name string, err error) {
 	if i := slices.Index(a.names, name); i >= 0 {
 		a.errs[i] = err
 	}
 }
 
-// fate is what kind of failure an operation's error is, and whether the brokers
-// certainly did not do it.
-func (a *attempt) fate(err error) (class load.Class, certain bool) {
+// classify returns the class of an operation's error, and whether the brokers
+// certainly did not do the operation.
+func (a *attempt) classify(err error) (class load.Class, certain bool) {
 	class, certain = classify(err)
-	return class, certain || a.unasked
+	return class, certain || a.notRequested
 }
 
-// A failureRow is a distinct text of failures.
+// A failureRow counts the failures with one text.
 type failureRow struct {
 	measure.Failure
-	request uint64 // the last one that had it
+	request uint64 // the last one that had it, counted from 1
 }
 
 func (t *topicLoad) begin() {
 	t.mu.Lock()
-	t.out++
+	t.inFlight++
 	t.mu.Unlock()
 }
 
-// end says since when no operation is begun any more, and whether time ended
-// it. The first word stands.
-func (t *topicLoad) end(at time.Duration, timed bool) {
+// end notes since when no operation is begun, and whether For ended the load.
+// Only the first call has an effect.
+func (t *topicLoad) end(at time.Duration, byTime bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.endLocked(at, timed)
+	t.endLocked(at, byTime)
 }
 
-func (t *topicLoad) endLocked(at time.Duration, timed bool) {
+func (t *topicLoad) endLocked(at time.Duration, byTime bool) {
 	if t.ended < 0 {
-		t.ended, t.timed = at, timed
+		t.ended, t.byTime = at, byTime
 	}
 }
 
-// took counts a request that is over, and shows its operations to whoever looks.
-func (t *topicLoad) took(a *attempt, done time.Duration) {
+// record counts an answered request, and calls Each with its operations.
+func (t *topicLoad) record(a *attempt, done time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.res
@@ -79,7 +79,7 @@ func (t *topicLoad) took(a *attempt, done time.Duration) {
 	for i, err := range a.errs {
 		d := TopicDone{
 			Name: a.names[i], Due: a.due, Free: a.free, Sent: a.sent, At: done, Err: err,
-			InFlight: t.out, Last: i == len(a.errs)-1,
+			InFlight: t.inFlight, Last: i == len(a.errs)-1,
 		}
 		r.Operations++
 		if err == nil {
@@ -87,7 +87,7 @@ func (t *topicLoad) took(a *attempt, done time.Duration) {
 			acked = true
 			d.Events, d.Bytes = a.events, a.bytes
 		} else {
-			class, certain := a.fate(err)
+			class, certain := a.classify(err)
 			d.Class, d.Certain = class.String(), certain
 			failed = failed || certain
 			t.failed(d.Class, certain, err)
@@ -96,7 +96,7 @@ func (t *topicLoad) took(a *attempt, done time.Duration) {
 			t.Each(d)
 		}
 	}
-	t.out--
+	t.inFlight--
 	switch {
 	case acked:
 		r.Service.Record(done - a.sent)
@@ -114,7 +114,7 @@ func (t *topicLoad) took(a *attempt, done time.Duration) {
 	}
 }
 
-// failed counts an operation that failed, or whose fate is unknown.
+// failed counts an operation that failed or is unknown.
 func (t *topicLoad) failed(class string, certain bool, err error) {
 	r := t.res
 	if certain {
@@ -140,8 +140,8 @@ func (t *topicLoad) failed(class string, certain bool, err error) {
 	}
 }
 
-// failureText is a text that failures of one kind share: the name of the
-// protocol's error where there is one, since the broker's words name the topic.
+// failureText returns the text that failures of one kind share: for an error of
+// the protocol its name, because the broker's message contains the topic.
 func failureText(err error) string {
 	var ke *kerr.Error
 	if errors.As(err, &ke) {

@@ -20,8 +20,8 @@ import (
 	"carronade/target"
 )
 
-// A topic that the broker did not make in time may be there yet: its fate is
-// unknown, and its time is none of an answer.
+// A topic that the broker did not create in time may still be created: the
+// operation is unknown, and its time is not a service time.
 func TestTopicsUnknown(t *testing.T) {
 	c := fakeCluster(t)
 	c.ControlKey(int16(kmsg.CreateTopics), func(in kmsg.Request) (kmsg.Response, error, bool) {
@@ -75,9 +75,9 @@ func TestTopicsUnknown(t *testing.T) {
 	}
 }
 
-// What an interruption cuts off is unknown, and what was due by then and not
-// begun is unsent, however much of it there was to be.
-func TestTopicsCutOff(t *testing.T) {
+// Operations that an interruption cuts off are unknown, and those that were due by
+// then but not begun are unsent, whatever the total.
+func TestTopicsCanceled(t *testing.T) {
 	for _, times := range []int{-1, math.MaxInt} {
 		c := fakeCluster(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -112,9 +112,9 @@ func TestTopicsCutOff(t *testing.T) {
 	}
 }
 
-// A limit of failures ends a load at once: requests that wait for when they are
-// due are not made any more.
-func TestTopicsFailEnough(t *testing.T) {
+// A limit of failures ends a load at once: requests that are not due yet are not
+// made.
+func TestTopicsFailureLimit(t *testing.T) {
 	c := fakeCluster(t)
 	w := TopicWork{Op: TopicsRead, Names: []string{"no"}, Times: -1, Rate: 1, For: time.Hour, Concurrency: 4, Failures: 1}
 	res := topics(t, c, w)
@@ -130,15 +130,15 @@ func TestTopicsDue(t *testing.T) {
 		at   time.Duration
 		want uint64
 	}{
-		{"nothing yet", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, 0, 0},
+		{"none yet", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, 0, 0},
 		{"the first", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, 1, 1},
-		{"whole", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, time.Second, 10},
-		{"and one", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, time.Second + 1, 11},
+		{"ten", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, time.Second, 10},
+		{"eleven", TopicWork{Op: TopicsList, Times: -1, Rate: 10}, time.Second + 1, 11},
 		{"thirds", TopicWork{Op: TopicsList, Times: -1, Rate: 3}, 3 * time.Second, 9},
 		{"several in a request", TopicWork{Op: TopicsCreate, Next: func() string { return "" }, Times: -1, Rate: 3, PerRequest: 10}, time.Second + 1, 40},
 		{"one in a listing", TopicWork{Op: TopicsList, Times: -1, Rate: 3, PerRequest: 10}, time.Second + 1, 4},
 		{"a number", TopicWork{Op: TopicsCreate, Next: func() string { return "" }, Times: 25, Rate: 3, PerRequest: 10}, time.Second, 25},
-		{"a number that nothing reaches", TopicWork{Op: TopicsList, Times: math.MaxInt, Rate: 10}, time.Second, 10},
+		{"a number that is not reached", TopicWork{Op: TopicsList, Times: math.MaxInt, Rate: 10}, time.Second, 10},
 		{"names", TopicWork{Op: TopicsDelete, Names: TopicNames("x", 7), Rate: 10}, time.Minute, 7},
 		{"until its time is over", TopicWork{Op: TopicsList, Times: -1, Rate: 50, For: 100 * time.Millisecond}, time.Minute, 5},
 		{"without a rate", TopicWork{Op: TopicsList, Times: -1}, time.Minute, 0},
@@ -149,26 +149,26 @@ func TestTopicsDue(t *testing.T) {
 	}
 }
 
-// Only what can begin again goes on without end.
+// Only operations that can be repeated can run without end.
 func TestTopicsOnceEach(t *testing.T) {
 	c := fakeCluster(t)
 	s := spec(t, urlOf(c, "t"), nil)
 	for _, op := range []string{TopicsCreate, TopicsDescribe, TopicsDelete, TopicsDeleteRecords} {
 		_, err := Topics(t.Context(), TopicWork{Op: op, URL: s.URL, Options: s.Options, Names: []string{"a", "b", "c"}, PerRequest: 2, Times: -1})
-		var said *target.Error
-		if !errors.As(err, &said) || said.Hint == "" || !strings.Contains(err.Error(), "each topic once") {
+		var e *target.Error
+		if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), "each topic once") {
 			t.Errorf("%s without end: %v", op, err)
 		}
 	}
 }
 
-// A broker that is reached and then does not answer leaves no client behind.
+// A broker that is reached and then does not answer leaves no client open.
 func TestTopicsNoAnswer(t *testing.T) {
 	c := fakeCluster(t, kfake.NumBrokers(1))
-	var asked atomic.Int64
+	var requests atomic.Int64
 	c.ControlKey(int16(kmsg.ApiVersions), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		if asked.Add(1) == 1 { // whether there is a broker at all
+		if requests.Add(1) == 1 { // of probe
 			return nil, nil, false
 		}
 		return nil, errors.New("hang up"), true
@@ -182,8 +182,8 @@ func TestTopicsNoAnswer(t *testing.T) {
 	before, _ := clients()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := Topics(ctx, TopicWork{Op: TopicsList, URL: &url.URL{Scheme: "kafka", Host: s.URL.Host}, Options: s.Options}); err == nil || asked.Load() < 2 {
-		t.Fatalf("asked %d times: %v", asked.Load(), err)
+	if _, err := Topics(ctx, TopicWork{Op: TopicsList, URL: &url.URL{Scheme: "kafka", Host: s.URL.Host}, Options: s.Options}); err == nil || requests.Load() < 2 {
+		t.Fatalf("%d requests: %v", requests.Load(), err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(10 * time.Millisecond) {
 		n, stacks := clients()
@@ -191,7 +191,7 @@ func TestTopicsNoAnswer(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("a client is still there:\n%s", stacks)
+			t.Fatalf("a client is still open:\n%s", stacks)
 		}
 	}
 }

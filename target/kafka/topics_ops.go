@@ -17,10 +17,10 @@ import (
 	"carronade/load"
 )
 
-// errNoAnswerFor is the error of a topic that an answer leaves out.
+// errNoAnswerFor is the error of a topic that is missing in an answer.
 var errNoAnswerFor = errors.New("the broker did not answer for the topic")
 
-// operations are how many there are to be, -1 without end.
+// operations returns the number of operations to make; -1: without end.
 func (w *TopicWork) operations() int {
 	switch {
 	case w.Times < 0:
@@ -30,28 +30,28 @@ func (w *TopicWork) operations() int {
 	case w.Next != nil || w.Op == TopicsRead && w.Times > 0:
 		return w.Times
 	}
-	return max(1, len(w.Names)) // the target's own, where none is named
+	return max(1, len(w.Names)) // without names, the target's topic
 }
 
-// names are those of n operations from the one at on.
+// names returns the names for n operations, beginning with operation at.
 func (t *topicLoad) names(at, n int) []string {
 	switch {
 	case t.Op == TopicsList:
-		return []string{""} // one operation, whatever there is
+		return []string{""} // one operation for all topics
 	case t.Next != nil:
 		names := make([]string, n)
 		for i := range names {
-			if names[i], t.first = t.first, ""; names[i] == "" {
+			if names[i], t.firstName = t.firstName, ""; names[i] == "" {
 				names[i] = t.Next()
 			}
 		}
 		return names
 	}
-	at %= len(t.Names) // read alone begins again, and a request has one of its topics
+	at %= len(t.Names) // only read starts again, and its requests have one topic each
 	return t.Names[at : at+n]
 }
 
-// createTopics makes topics by one request and returns an error, or nil, for
+// createTopics creates topics with one request and returns an error, or nil, for
 // each.
 func createTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, timeout time.Duration) []error {
 	req := kmsg.NewPtrCreateTopicsRequest()
@@ -62,7 +62,7 @@ func createTopics(ctx context.Context, client *kgo.Client, specs []TopicSpec, ti
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = s.Name, s.Partitions, s.Replicas
 		if t.NumPartitions < 1 {
-			t.NumPartitions = -1 // as the broker likes (KIP-464)
+			t.NumPartitions = -1 // the broker's default (KIP-464)
 		}
 		if t.ReplicationFactor < 1 {
 			t.ReplicationFactor = -1
@@ -108,7 +108,7 @@ func (a *attempt) deleteTopics(ctx context.Context, client *kgo.Client, timeout 
 	}
 }
 
-// withMessage joins a broker's error with its own words about it.
+// withMessage adds a broker's message to its error.
 func withMessage(err error, message *string) error {
 	if err == nil || message == nil || *message == "" {
 		return err
@@ -116,7 +116,7 @@ func withMessage(err error, message *string) error {
 	return fmt.Errorf("%w (%s)", err, *message)
 }
 
-// list lists all topics. The result keeps what the last listing found.
+// list lists all topics. The result contains the last listing.
 func (t *topicLoad) list(ctx context.Context, admin *kadm.Client) error {
 	list := admin.ListTopics
 	if t.Internal {
@@ -144,7 +144,7 @@ func infoOf(d *kadm.TopicDetail) TopicInfo {
 	return i
 }
 
-// describe asks for topics and their settings.
+// describe requests topics and their settings.
 func (t *topicLoad) describe(ctx context.Context, admin *kadm.Client, a *attempt) {
 	found, err := admin.ListTopicsWithInternal(ctx, a.names...)
 	if err != nil {
@@ -188,8 +188,8 @@ func (t *topicLoad) describe(ctx context.Context, admin *kadm.Client, a *attempt
 	t.mu.Unlock()
 }
 
-// settingsOf are the settings that were changed for a topic, and those that
-// decide how fast it is.
+// settingsOf returns the settings that were changed for a topic, and those that
+// affect its speed.
 func settingsOf(configs []kadm.Config) map[string]string {
 	set := map[string]string{}
 	for _, kv := range configs {
@@ -206,7 +206,7 @@ func settingsOf(configs []kadm.Config) map[string]string {
 func (t *topicLoad) deleteRecords(ctx context.Context, admin *kadm.Client, a *attempt) {
 	found, err := admin.ListTopics(ctx, a.names...)
 	if err != nil {
-		a.unasked = true
+		a.notRequested = true
 		a.failAll(err)
 		return
 	}
@@ -219,7 +219,7 @@ func (t *topicLoad) deleteRecords(ctx context.Context, admin *kadm.Client, a *at
 		}
 	}
 	if len(offsets) == 0 {
-		a.unasked = true
+		a.notRequested = true
 		return
 	}
 	deleted, err := admin.DeleteRecords(ctx, offsets)
@@ -230,15 +230,15 @@ func (t *topicLoad) deleteRecords(ctx context.Context, admin *kadm.Client, a *at
 		return
 	}
 	deleted.Each(func(r kadm.DeleteRecordsResponse) {
-		// A partition that is shorter than asked has nothing to delete there.
+		// A partition that ends before the offset has nothing to delete.
 		if r.Err != nil && !errors.Is(r.Err, kerr.OffsetOutOfRange) {
 			a.set(r.Topic, r.Err)
 		}
 	})
 }
 
-// read reads a topic whole, to the ends that it has when reading begins. A
-// missing topic is not made by it.
+// read reads a topic completely, to the ends that it has when reading begins. It
+// does not create a missing topic.
 func (t *topicLoad) read(ctx context.Context, client *kgo.Client, a *attempt) error {
 	name := a.names[0]
 	began := time.Now()

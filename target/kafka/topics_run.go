@@ -13,8 +13,8 @@ import (
 	"carronade/measure"
 )
 
-// DueBefore is how many operations are due before a time from the start, of a
-// load with a rate.
+// DueBefore returns how many operations of a load with a rate are due before a
+// time from the start.
 func (w *TopicWork) DueBefore(at time.Duration) uint64 {
 	if w.For > 0 {
 		at = min(at, w.For)
@@ -23,7 +23,7 @@ func (w *TopicWork) DueBefore(at time.Duration) uint64 {
 		return 0
 	}
 	n := int(math.Ceil(at.Seconds() * w.Rate))
-	for n > 0 && w.dueOf(n-1) >= at { // times are whole nanoseconds, and rates what they are
+	for n > 0 && w.dueOf(n-1) >= at { // due times are rounded to nanoseconds
 		n--
 	}
 	for w.dueOf(n) < at {
@@ -36,12 +36,12 @@ func (w *TopicWork) DueBefore(at time.Duration) uint64 {
 	return uint64(n) * uint64(each)
 }
 
-// dueOf is when a request is due, at a rate.
+// dueOf returns when a request is due at the rate.
 func (w *TopicWork) dueOf(i int) time.Duration {
 	return time.Duration(float64(i) / w.Rate * float64(time.Second))
 }
 
-// each is how many operations are in a request.
+// each returns the number of operations in a request.
 func (w *TopicWork) each() int {
 	if w.Op == TopicsList || w.Op == TopicsRead {
 		return 1
@@ -49,7 +49,7 @@ func (w *TopicWork) each() int {
 	return max(1, w.PerRequest)
 }
 
-// run makes the requests: as many at once as asked for, each when it is due.
+// run makes the requests: Concurrency at once, each when it is due.
 func (t *topicLoad) run(ctx context.Context) *TopicResult {
 	total := t.operations()
 	going, stop := context.WithCancel(ctx)
@@ -93,7 +93,7 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 	}
 	for range most {
 		wg.Go(func() {
-			// A client of its own, so that requests do not queue on one connection.
+			// Its own client, so that requests do not queue on one connection.
 			own, err := kgo.NewClient(t.cl.cfg.baseOpts()...)
 			if err != nil {
 				own = t.cl.control
@@ -119,7 +119,7 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 					a.due, a.free = a.sent, a.sent
 				}
 				t.do(ctx, own, a)
-				t.took(a, time.Since(start))
+				t.record(a, time.Since(start))
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func (t *topicLoad) run(ctx context.Context) *TopicResult {
 	return t.res
 }
 
-// wait waits, and tells whether the load still goes on.
+// wait waits and reports whether the load still goes on.
 func wait(going context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return going.Err() == nil
@@ -144,7 +144,7 @@ func wait(going context.Context, d time.Duration) bool {
 	}
 }
 
-// result sums up a load of so many operations that is over.
+// result completes the result of a load of so many operations.
 func (t *topicLoad) result(elapsed time.Duration, total int) {
 	r := t.res
 	r.Elapsed = elapsed
@@ -156,7 +156,7 @@ func (t *topicLoad) result(elapsed time.Duration, total int) {
 	switch {
 	case bound && t.Rate > 0:
 		want = t.DueBefore(r.Begun)
-	case total >= 0 && (!bound || !t.timed):
+	case total >= 0 && (!bound || !t.byTime):
 		want = uint64(total)
 	}
 	if want > r.Operations {
@@ -181,7 +181,7 @@ func (t *topicLoad) result(elapsed time.Duration, total int) {
 // do makes one request.
 func (t *topicLoad) do(ctx context.Context, client *kgo.Client, a *attempt) {
 	timeout := t.cl.cfg.requestTimeout
-	if t.Op != TopicsRead { // a topic may be large, and its fetches have deadlines of their own
+	if t.Op != TopicsRead { // a topic may be large, and each fetch has its own deadline
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout+time.Second)
 		defer cancel()

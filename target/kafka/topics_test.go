@@ -44,7 +44,7 @@ func TestTopicsLife(t *testing.T) {
 		t.Fatalf("create: got %d done, %d failed in %d requests, want 100 in 10: %v", res.Done, res.Failed, res.Requests, res.Failures)
 	}
 	if info := c.TopicInfo("load-99"); info == nil || len(c.PartitionInfos("load-99")) != 2 {
-		t.Fatalf("load-99 was not made with 2 partitions: %+v", info)
+		t.Fatalf("load-99 was not created with 2 partitions: %+v", info)
 	}
 	// An existing topic is a counted failure.
 	create.Names = TopicNames("load-", 120)
@@ -71,7 +71,7 @@ func TestTopicsLife(t *testing.T) {
 		t.Errorf("delete: got %d done, %d failed, want 100 and 1: %v", res.Done, res.Failed, res.Failures)
 	}
 	if c.TopicInfo("load-0") != nil {
-		t.Error("load-0 is still there")
+		t.Error("load-0 still exists")
 	}
 }
 
@@ -83,10 +83,10 @@ func TestTopicsReadAndDeleteRecords(t *testing.T) {
 		t.Errorf("got %d done, %d failed, want 2 and 1: %v", res.Done, res.Failed, res.Failures)
 	}
 	if res.Events != 3000 || int64(res.Bytes) != want || res.BytesWire {
-		t.Errorf("got %d events of %d bytes (as they travelled: %v), want 3000 of %d", res.Events, res.Bytes, res.BytesWire, want)
+		t.Errorf("got %d events of %d bytes (as fetched: %v), want 3000 of %d", res.Events, res.Bytes, res.BytesWire, want)
 	}
 	if c.TopicInfo("missing") != nil {
-		t.Error("reading a missing topic made it")
+		t.Error("reading a missing topic created it")
 	}
 	if res := topics(t, c, TopicWork{Op: TopicsDeleteRecords, Names: []string{"t", "missing"}, Upto: 400}); res.Done != 1 || res.Failed != 1 {
 		t.Errorf("delete records: got %d done, %d failed: %v", res.Done, res.Failed, res.Failures)
@@ -102,7 +102,7 @@ func TestTopicsReadAndDeleteRecords(t *testing.T) {
 	}
 	put(t, c, records(30, 3, sized(10)), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
 	if res := topics(t, c, TopicWork{Op: TopicsRead}); res.Events != 30 || !res.BytesWire || res.Bytes == 0 {
-		t.Errorf("compressed: got %d events, %d bytes, as they travelled: %v", res.Events, res.Bytes, res.BytesWire)
+		t.Errorf("compressed: got %d events, %d bytes, as fetched: %v", res.Events, res.Bytes, res.BytesWire)
 	}
 }
 
@@ -121,8 +121,8 @@ func TestTopicsAtARate(t *testing.T) {
 	if res.Elapsed < 190*time.Millisecond {
 		t.Errorf("20 requests at 100/s took %s", res.Elapsed)
 	}
-	// Those due behind the slow one waited for it: response time tells, service
-	// time does not.
+	// Requests due behind the slow one waited for it: this counts as response
+	// time, not as service time.
 	if res.Response.Percentile(50) < 100*time.Millisecond || res.Service.Percentile(50) > 100*time.Millisecond {
 		t.Errorf("got response p50 %s, service p50 %s", res.Response.Percentile(50), res.Service.Percentile(50))
 	}
@@ -154,7 +154,7 @@ func TestTopicsRefuses(t *testing.T) {
 	}
 }
 
-// A load can be ended by time and by failures, and each operation be seen.
+// Time and failures can end a load, and Each sees every operation.
 func TestTopicsLimits(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(30, 1, sized(10)))
@@ -175,8 +175,8 @@ func TestTopicsLimits(t *testing.T) {
 	}
 }
 
-// Names are made as they are needed, operations go on until their time is over,
-// and topics are read again from the first.
+// Names are made when they are needed, operations go on until their time is over,
+// and reading starts again with the first topic.
 func TestTopicsWithoutEnd(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(30, 1, sized(10)))

@@ -9,8 +9,8 @@ import (
 	"carronade/target"
 )
 
-// A TopicSpec says how a topic is made. Partitions and Replicas below 1 leave
-// the number to the broker.
+// A TopicSpec describes a topic to create. If Partitions or Replicas is below 1,
+// the broker chooses the number.
 type TopicSpec struct {
 	Name       string
 	Partitions int32
@@ -18,12 +18,12 @@ type TopicSpec struct {
 	Config     [][2]string // topic settings, such as {"retention.ms", "1000"}, sorted by name
 }
 
-// topicSpecForm is how a TopicSpec is written.
+// topicSpecForm shows how a TopicSpec is written.
 const topicSpecForm = "partitions=12,replicas=3,retention.ms=60000"
 
 // ParseTopicSpec reads "partitions=12,replicas=3,k=v,...". Everything but
 // partitions and replicas is a setting of the topic; "config." before its name
-// is optional. "auto" asks for nothing: all is left to the broker.
+// is optional. "auto" sets nothing: the broker's defaults apply.
 func ParseTopicSpec(s string) (TopicSpec, error) {
 	spec := TopicSpec{Partitions: -1, Replicas: -1}
 	bad := func(part, why string) error {
@@ -34,7 +34,7 @@ func ParseTopicSpec(s string) (TopicSpec, error) {
 	}
 	for part := range strings.SplitSeq(s, ",") {
 		part = strings.TrimSpace(part)
-		if part == "" || part == "auto" { // the broker's own numbers
+		if part == "" || part == "auto" { // the broker's defaults
 			continue
 		}
 		k, v, ok := strings.Cut(part, "=")

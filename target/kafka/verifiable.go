@@ -11,10 +11,10 @@ import (
 	"carronade/target"
 )
 
-// keySeed makes hashes of keys, which are compared within a run alone.
+// keySeed seeds the hashes of keys, which are only compared within a process.
 var keySeed = maphash.MakeSeed()
 
-// hashKey is the hash of a key; 0 stands for none.
+// hashKey returns the hash of a key; 0 means no key.
 func hashKey(key []byte) uint64 {
 	if key == nil {
 		return 0
@@ -22,14 +22,14 @@ func hashKey(key []byte) uint64 {
 	return max(1, maphash.Bytes(keySeed, key))
 }
 
-// compacts reports whether the topic keeps no more than the last event of each key.
-// Where settings may not be read it is believed not to.
+// compacts reports whether the topic is compacted: it keeps only the last event of
+// each key. If its settings cannot be read, it counts as not compacted.
 func (cl *cluster) compacts() bool {
 	policies := strings.Split(cl.settings["cleanup.policy"], ",")
 	return slices.ContainsFunc(policies, func(p string) bool { return strings.TrimSpace(p) == "compact" })
 }
 
-// verifiable says why what a run fires cannot be verified; nil: it can.
+// checkVerifiable returns why a run's events cannot be verified; nil: they can.
 func (c *config) verifiable(keys, stamped bool) error {
 	no := func(err, hint string) error {
 		return &target.Error{Doing: "verify what is sent to " + c.topic, Err: fmt.Errorf("%s", err), Hint: hint}
@@ -54,8 +54,7 @@ func (c *config) verifiable(keys, stamped bool) error {
 	return nil
 }
 
-// committed is the source of what a reader of committed events reads, from where
-// another began.
+// committed returns a source of committed events that begins at starts.
 func (cl *cluster) committed(stamped bool, starts []int64) *wireSource {
 	c := *cl.cfg
 	c.fetch.committed = true

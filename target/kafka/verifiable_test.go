@@ -19,7 +19,7 @@ import (
 	"carronade/target"
 )
 
-// compactedTopic is a fake cluster whose topic "t" is compacted.
+// compactedTopic starts a fake cluster whose topic "t" has the settings given.
 func compactedTopic(t *testing.T, partitions int32, settings map[string]*string) *kfake.Cluster {
 	t.Helper()
 	c := fakeCluster(t)
@@ -34,8 +34,8 @@ func compactedTopic(t *testing.T, partitions int32, settings map[string]*string)
 	return c
 }
 
-// TestKeyHashes holds the keys that either engine says its batches have to those that
-// are found where their events are.
+// TestKeyHashes compares the key hashes that each engine reports for its batches with
+// those of the events that are read.
 func TestKeyHashes(t *testing.T) {
 	const events = 3000
 	policy := "compact"
@@ -62,52 +62,52 @@ func TestKeyHashes(t *testing.T) {
 			}
 			k := s.Target().(target.Compacted)
 			if !k.Compacted() {
-				t.Fatal("the topic is not known to be compacted")
+				t.Fatal("the target does not report the topic as compacted")
 			}
 			type event struct {
 				stream int32
 				index  uint64
 			}
 			var mu sync.Mutex
-			said := map[event]uint64{}
+			reported := map[event]uint64{}
 			launch(t, s, load.Plan{Measurement: load.Limits{Events: events}, Observe: func(out []load.Outcome) {
 				mu.Lock()
 				defer mu.Unlock()
 				for i := range out {
 					for n, h := range k.AppendKeyHashes(nil, &out[i].Batch) {
-						said[event{out[i].Stream, out[i].First + uint64(n)}] = h
+						reported[event{out[i].Stream, out[i].First + uint64(n)}] = h
 					}
 					if out[i].Sum != 0 {
-						t.Errorf("a batch that may be made anew is distinguished by its checksum")
+						t.Errorf("an outcome has the checksum of a batch that the broker may rewrite")
 					}
 				}
 			}})
 			found, keys := 0, map[uint64]bool{}
-			drain(t, watched{s.Source(), func(a *load.Arrival) {
+			drain(t, observedSource{s.Source(), func(a *load.Arrival) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, st := range a.Stamps {
 					found++
 					keys[st.Key] = true
-					if want := said[event{st.Stream, st.Index}]; st.Bad || st.Key != want || want == 0 {
-						t.Errorf("event %d of stream %d has the key %x, and %x was said", st.Index, st.Stream, st.Key, want)
+					if want := reported[event{st.Stream, st.Index}]; st.Bad || st.Key != want || want == 0 {
+						t.Errorf("event %d of stream %d has the key hash %x, but %x was reported", st.Index, st.Stream, st.Key, want)
 					}
 				}
 			}}, func(r *read) bool { return r.events >= events })
 			if found != events || len(keys) < 50 || len(keys) > 200 {
-				t.Errorf("%d events with %d keys were found, want %d with many of 200", found, len(keys), events)
+				t.Errorf("found %d events with %d keys, want %d events with 50 to 200 keys", found, len(keys), events)
 			}
 		})
 	}
 }
 
-// watched shows what a source delivers.
-type watched struct {
+// An observedSource passes what a source delivers to see.
+type observedSource struct {
 	load.Source
 	see func(*load.Arrival)
 }
 
-// TestSkipped removes what was not read yet, where reading goes on.
+// TestSkipped deletes records before they are read; reading goes on behind them.
 func TestSkipped(t *testing.T) {
 	c := fake(t, 2)
 	given := spec(t, fakeURL(c.ListenAddrs()), nil)
@@ -131,16 +131,16 @@ func TestSkipped(t *testing.T) {
 	remove(1, 405)
 	first := drain(t, src, func(r *read) bool { return r.events >= 1595 })
 	if first.events != 1595 || first.spans[1][0] != 405 {
-		t.Errorf("%d events were read, in partition 1 from %d on; want 1595, 405", first.events, first.spans[1][0])
+		t.Errorf("read %d events, in partition 1 from %d on; want 1595, 405", first.events, first.spans[1][0])
 	}
-	remove(0, 500) // was read
+	remove(0, 500) // already read
 	if got := src.Skipped(); len(got) != 2 || len(got[0]) != 0 || len(got[1]) != 1 || got[1][0] != (target.Span{From: 0, To: 405}) {
 		t.Errorf("got %v, want 0 to 405 of partition 1", got)
 	}
 }
 
-// TestUncommitted fires in transactions, and reads as a reader of committed events
-// does what the firing side says was committed.
+// TestUncommitted produces in transactions. A reader of committed events must see
+// exactly the events that the producing side reports as committed.
 func TestUncommitted(t *testing.T) {
 	const events = 4000
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
@@ -158,7 +158,7 @@ func TestUncommitted(t *testing.T) {
 	aborted := map[[2]uint64]bool{}
 	txn.Uncommitted(func(stream int32, first, n uint64, is bool) {
 		if !is {
-			t.Errorf("nobody knows how the transaction of %d events from %d of stream %d ended", n, first, stream)
+			t.Errorf("the end of the transaction of %d events from %d of stream %d is unknown", n, first, stream)
 		}
 		for i := range n {
 			aborted[[2]uint64{uint64(stream), first + i}] = true
@@ -166,18 +166,18 @@ func TestUncommitted(t *testing.T) {
 	})
 	f := s.Facts()["transactions"].(map[string]any)
 	if n := f["aborted_events"].(uint64); n != uint64(len(aborted)) || n == 0 || f["committed_events"].(uint64)+n != events {
-		t.Errorf("%d events are told as aborted; %v", len(aborted), f)
+		t.Errorf("%d events are reported as aborted; %v", len(aborted), f)
 	}
-	drain(t, watched{txn.Committed(), func(a *load.Arrival) {
+	drain(t, observedSource{txn.Committed(), func(a *load.Arrival) {
 		for _, st := range a.Stamps {
 			if aborted[[2]uint64{uint64(st.Stream), st.Index}] {
-				t.Errorf("event %d of stream %d was aborted, and is seen", st.Index, st.Stream)
+				t.Errorf("event %d of stream %d was aborted, but was read", st.Index, st.Stream)
 			}
 		}
 	}}, func(r *read) bool { return r.events >= events-len(aborted) })
 }
 
-// Where too many transactions were not committed, the rest of them is not known.
+// After too many uncommitted transactions, the result of later ones is unknown.
 func TestFatesAreBounded(t *testing.T) {
 	l := &clientLane{id: 3}
 	tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}, fates: make([]fate, mostFates)}
@@ -189,17 +189,17 @@ func TestFatesAreBounded(t *testing.T) {
 	tr.uncommitted(func(stream int32, first, events uint64, aborted bool) {
 		n++
 		if stream != 3 || first != 100 || events != 900 || aborted {
-			t.Errorf("got %d events from %d of stream %d, aborted %v; want 900 from 100 of 3, and nobody knows", events, first, stream, aborted)
+			t.Errorf("got %d events from %d of stream %d, aborted %v; want 900 from 100 of 3, unknown", events, first, stream, aborted)
 		}
 	})
 	if n != 1 {
-		t.Errorf("told %d times, want once", n)
+		t.Errorf("reported %d times, want once", n)
 	}
 }
 
-// TestFiredAgain has batches fired again, in the same transaction and in a later one:
-// the events of one that was not committed are told, and no others.
-func TestFiredAgain(t *testing.T) {
+// TestSentAgain sends batches again, in the same transaction and in a later one: only
+// the events whose last transaction was not committed are reported.
+func TestSentAgain(t *testing.T) {
 	type transaction struct {
 		batches [][2]uint64 // first, attempt; of 10 events each
 		how     string
@@ -243,7 +243,7 @@ func TestFiredAgain(t *testing.T) {
 					}
 				}
 				if n := len(noted[aborted]); n%10 != 0 {
-					t.Errorf("%d events are told, which are no whole batches", n)
+					t.Errorf("%d events are reported, which are not complete batches", n)
 				}
 			}
 			if got := strings.Join(got, " "); got != tt.want {
@@ -253,12 +253,13 @@ func TestFiredAgain(t *testing.T) {
 	}
 }
 
-// TestVerifiable opens runs that cannot be verified: the error says what to do.
+// TestVerifiable opens runs of which some cannot be verified: the error says what
+// to do.
 func TestVerifiable(t *testing.T) {
 	for _, tt := range []struct {
 		name, policy string
 		given        map[string][]string
-		says, hint   string // "": it can
+		says, hint   string // "": it can be verified
 	}{
 		{"keys", "compact", map[string][]string{"key": {"seq"}}, "", ""},
 		{"keys, by the client", "delete,compact", map[string][]string{"key": {"seq"}, "engine": {engineClient}, "compression": {"gzip"}}, "", ""},
@@ -282,7 +283,7 @@ func TestVerifiable(t *testing.T) {
 						t.Errorf("verify %v: got %v", verify, err)
 					}
 				case err == nil:
-					t.Error("it is opened")
+					t.Error("Open succeeded, want an error")
 				default:
 					var te *target.Error
 					if !errors.As(err, &te) || !strings.Contains(err.Error(), tt.says) || !strings.Contains(te.Hint, tt.hint) {
@@ -294,7 +295,7 @@ func TestVerifiable(t *testing.T) {
 	}
 }
 
-func (w watched) Receive(ctx context.Context, now func() time.Duration, sink func(int, []load.Arrival)) error {
+func (w observedSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []load.Arrival)) error {
 	return w.Source.Receive(ctx, now, func(lane int, as []load.Arrival) {
 		for i := range as {
 			w.see(&as[i])

@@ -16,8 +16,7 @@ import (
 	"carronade/load"
 )
 
-// What brokers change in a batch that they take is no corruption: its time, and
-// its codec.
+// A timestamp or a codec that the broker changes does not count as corruption.
 func TestRealVerifyChanged(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Shared(t)
@@ -47,20 +46,20 @@ func TestRealVerifyChanged(t *testing.T) {
 			}
 			p := s.(*session).out.(wireFiring).producer
 			src := s.Source().(*wireSource)
-			book := ledger.New(ledger.Config{
+			l := ledger.New(ledger.Config{
 				Logs: 2, Start: src.Starts(), LogOf: p.LogOf, RunID: uint32(given.RunID), Stamped: p.Stamped(),
 			})
 			r := newRig(t, p)
 			r.events = 20
-			book.Fired(r.fire(events))
+			l.Fired(r.fire(events))
 			ctx, cancel := context.WithCancel(t.Context())
 			var arrived atomic.Int64
-			over := make(chan struct{})
+			done := make(chan struct{})
 			go func() {
-				defer close(over)
-				// Its end is the context's.
+				defer close(done)
+				// It ends with the context.
 				_ = src.Receive(ctx, func() time.Duration { return 0 }, func(_ int, a []load.Arrival) {
-					book.Arrived(a)
+					l.Arrived(a)
 					for i := range a {
 						arrived.Add(int64(a[i].Events))
 					}
@@ -72,8 +71,8 @@ func TestRealVerifyChanged(t *testing.T) {
 				<-tick.C
 			}
 			cancel()
-			<-over
-			v := book.Verdict(slices.Repeat([]bool{true}, len(src.Logs())), nil)
+			<-done
+			v := l.Verdict(slices.Repeat([]bool{true}, len(src.Logs())), nil)
 			got := [7]uint64{v.Acked, v.Read, v.Lost, v.Corrupted, v.Recovered, v.Foreign, v.Inexact}
 			if want := [7]uint64{events, events}; got != want {
 				t.Errorf("acked, read, lost, corrupted, recovered, foreign, inexact: got %v, want %v", got, want)
@@ -85,7 +84,8 @@ func TestRealVerifyChanged(t *testing.T) {
 	}
 }
 
-// What was read, and is gone at the end, is told: a topic that was made anew.
+// Records that were read and are missing at the end are reported: here the topic was
+// deleted and created again.
 func TestRealGone(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Shared(t)
@@ -101,7 +101,7 @@ func TestRealGone(t *testing.T) {
 	r := newRig(t, s.(*session).out.(wireFiring).producer)
 	r.fire(events)
 	if got := drain(t, src, func(r *read) bool { return r.events == events }); got.events != events {
-		t.Fatalf("%d events were read, want %d", got.events, events)
+		t.Fatalf("read %d events, want %d", got.events, events)
 	}
 	gone := func() (sum uint64) {
 		t.Helper()
@@ -115,19 +115,19 @@ func TestRealGone(t *testing.T) {
 		return sum
 	}
 	if n := gone(); n != 0 {
-		t.Errorf("%d events are gone, and all are there", n)
+		t.Errorf("%d events are reported as gone, want none", n)
 	}
 	adm := c.Admin(t)
 	if _, err := adm.DeleteRecords(t.Context(), kadm.Offsets{topic: {0: {Topic: topic, Partition: 0, At: 1000}}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := gone(); n != 0 {
-		t.Errorf("%d events are gone after others were deleted as retention does", n)
+		t.Errorf("%d events are reported as gone after a deletion like retention's, want none", n)
 	}
 	if _, err := adm.DeleteTopics(t.Context(), topic); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; { // it takes the broker a moment
+	for deadline := time.Now().Add(20 * time.Second); ; { // the broker takes a moment
 		resp, err := adm.CreateTopic(t.Context(), 2, 1, nil, topic)
 		if err == nil && resp.Err == nil {
 			break
@@ -137,14 +137,14 @@ func TestRealGone(t *testing.T) {
 		}
 	}
 	if n := gone(); n != events {
-		t.Errorf("%d events are gone, want all %d", n, events)
+		t.Errorf("%d events are reported as gone, want all %d", n, events)
 	}
 	if w := strings.Join(src.warnings(), " "); !strings.Contains(w, "its log no longer holds") {
 		t.Errorf("got the warnings %q", w)
 	}
 }
 
-// A log that was cut, and has grown again, is known by its epochs.
+// The leader epochs reveal a log that was truncated and has grown again.
 func TestGoneByEpoch(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -152,8 +152,8 @@ func TestGoneByEpoch(t *testing.T) {
 		end   int64
 		want  uint64
 	}{
-		{"whole", 0, 1000, 0},
-		{"cut", 0, 700, 300},
+		{"complete", 0, 1000, 0},
+		{"truncated", 0, 700, 300},
 		{"an epoch before", -2, 400, 600},
 		{"all", 0, 0, 1000},
 		{"not known", -1, -1, 0},
@@ -173,7 +173,7 @@ func TestGoneByEpoch(t *testing.T) {
 				t.Fatalf("%d stretches, want one: %+v", n, src.parts[0].read)
 			}
 			if ns, err := src.Gone(t.Context()); err != nil || ns[0] != 0 {
-				t.Fatalf("got %v, %v of a log that is whole", ns, err)
+				t.Fatalf("got %v, %v of a complete log", ns, err)
 			}
 			c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()

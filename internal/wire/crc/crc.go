@@ -1,13 +1,12 @@
-// Package crc joins CRC-32 checksums: the sum of bytes A followed by bytes B is
-// had from both sums without reading either again. It is what makes stamping a
-// batch or a body cheap, whose few bytes that change stand among many that do
-// not.
+// Package crc combines CRC-32 checksums: it computes the sum of bytes A followed by
+// bytes B from both sums, without reading the bytes again. So a batch or a body of
+// which only a few bytes change gets its new checksum cheaply.
 //
 // A CRC is linear: without the inversions before and after,
 //
 //	sum(A ++ B) = sum(A) * x^(8*len(B)) + sum(B)   in GF(2)[x] modulo the polynomial
 //
-// and with them the same holds of whole checksums (zlib's crc32_combine; Adler,
+// and with them the same is true of complete checksums (zlib's crc32_combine; Adler,
 // https://stackoverflow.com/a/23126768).
 package crc
 
@@ -20,11 +19,11 @@ import (
 // used by any goroutine.
 type Field struct {
 	polynomial uint32     // reflected: the highest power is the lowest bit
-	carries    [16]uint32 // carries[n] is what the bits n, shifted out by x^4, come back as
+	carries    [16]uint32 // carries[n] is x^4 times the bits n that it shifts out, reduced
 	powers     [64]uint32 // powers[k] is x^(2^k)
 }
 
-// The polynomials in use: gzip's, and that of Kafka's batches.
+// The polynomials of gzip and of Kafka's batches.
 var (
 	IEEE       = newField(crc32.IEEE)
 	Castagnoli = newField(crc32.Castagnoli)
@@ -46,15 +45,16 @@ func newField(polynomial uint32) *Field {
 	return f
 }
 
-// Multiply is the product of two polynomials of degree below 32 modulo the
+// Multiply returns the product of two polynomials of degree below 32 modulo the
 // field's. Bits are reflected: x^0 is the top bit.
 //
-// It takes four bits of b at a time, from the lowest (the highest powers) on:
-// what there is is shifted by x^4, and a times the four is added. That is a third
-// of the time of one bit at a time, and a fresh body has some dozens to do.
+// It processes four bits of b at a time, beginning with the lowest (the highest
+// powers): it multiplies the result by x^4 and adds a times the four bits. This
+// takes a third of the time of single bits; a fresh body needs some dozens of
+// products.
 func (f *Field) Multiply(a, b uint32) uint32 {
 	polynomial := f.polynomial
-	var times [16]uint32 // a by what four bits stand for: 8 is 1, 4 is x, 2 is x^2, 1 is x^3
+	var times [16]uint32 // a by the polynomial that four bits mean: 8 is 1, 4 is x, 2 is x^2, 1 is x^3
 	times[8] = a
 	times[4] = a>>1 ^ polynomial&-(a&1)
 	times[2] = times[4]>>1 ^ polynomial&-(times[4]&1)
@@ -74,7 +74,7 @@ func (f *Field) Multiply(a, b uint32) uint32 {
 	return p
 }
 
-// Shift is x^(8n): what a sum is multiplied with when n bytes follow.
+// Shift returns x^(8n), by which a sum is multiplied when n bytes follow.
 func (f *Field) Shift(n int) uint32 {
 	p := uint32(1) << 31 // x^0
 	for k := uint(n); k != 0; k &= k - 1 {

@@ -11,8 +11,8 @@ var fields = []struct {
 	f    *Field
 }{{"IEEE", IEEE}, {"Castagnoli", Castagnoli}}
 
-// slowly is Multiply by the book, a bit at a time.
-func slowly(polynomial, a, b uint32) uint32 {
+// multiplyBits is Multiply in its simplest form, a bit at a time.
+func multiplyBits(polynomial, a, b uint32) uint32 {
 	var p uint32
 	for range 32 {
 		p ^= a & uint32(int32(b)>>31)
@@ -30,15 +30,15 @@ func TestMultiply(t *testing.T) {
 			if i < 32 {
 				b = 1 << i
 			}
-			if got, want := tt.f.Multiply(a, b), slowly(tt.f.polynomial, a, b); got != want {
+			if got, want := tt.f.Multiply(a, b), multiplyBits(tt.f.polynomial, a, b); got != want {
 				t.Fatalf("%s: %#x by %#x is %#x, want %#x", tt.name, a, b, got, want)
 			}
 		}
 	}
 }
 
-// Sums of two parts are joined as the standard library would sum both.
-func TestSumsAreJoined(t *testing.T) {
+// The combined sum of two parts is the standard library's sum of both.
+func TestCombineSums(t *testing.T) {
 	all := make([]byte, 1000)
 	for i := range all {
 		all[i] = byte(i * i)

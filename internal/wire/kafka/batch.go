@@ -7,11 +7,11 @@ import (
 	"hash/crc32"
 )
 
-// HeaderSize is the size in bytes of the header of a record batch v2, from its
-// base offset up to and with the number of records.
+// HeaderSize is the size in bytes of the header of a record batch v2, from the
+// base offset up to and including the number of records.
 const HeaderSize = 61
 
-// Places of the header's fields, in bytes from the start of the batch.
+// Offsets of the header's fields, in bytes from the start of the batch.
 const (
 	atBaseOffset      = 0
 	atBatchLength     = 8 // of everything after it
@@ -40,7 +40,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Errors of those who check batches.
+// Errors of checking batches.
 var (
 	ErrShort    = errors.New("truncated")
 	ErrMagic    = errors.New("record format is older than v2")
@@ -48,7 +48,7 @@ var (
 	ErrChecksum = errors.New("checksum does not fit")
 )
 
-// A Header is what a record batch says about itself.
+// A Header is the header of a record batch.
 type Header struct {
 	BaseOffset      int64
 	Length          int32 // of the batch after this field, so 12 less than its size
@@ -64,24 +64,24 @@ type Header struct {
 	NumRecords      int32
 }
 
-// Size is the size of the whole batch in bytes.
+// Size returns the size of the batch with its header, in bytes.
 func (h *Header) Size() int { return int(h.Length) + lengthExcludes }
 
-// Codec is how the records are compressed.
+// Codec returns the codec that the records are compressed with.
 func (h *Header) Codec() Codec { return Codec(h.Attributes & AttrCodec) }
 
-// Control reports whether the batch holds transaction markers.
+// Control reports whether the batch contains transaction markers.
 func (h *Header) Control() bool { return h.Attributes&AttrControl != 0 }
 
 // Transactional reports whether the batch belongs to a transaction.
 func (h *Header) Transactional() bool { return h.Attributes&AttrTransactional != 0 }
 
-// ParseHeader reads the header at the start of b, which may be cut after the
-// header. It judges the header alone: the error is ErrShort, ErrMagic or
-// ErrLength, wrapped or not.
+// ParseHeader reads the header at the start of b, which may end after the header.
+// It checks only the header: the error is or wraps ErrShort, ErrMagic or
+// ErrLength, except for a magic above 2.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) < HeaderSize {
-		// The magic stands at the same place in all formats.
+		// The magic is at the same offset in all formats.
 		if len(b) > atMagic && b[atMagic] < 2 {
 			return Header{}, fmt.Errorf("read batch header: magic %d: %w", b[atMagic], ErrMagic)
 		}
@@ -131,18 +131,18 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[atNumRecords:], uint32(h.NumRecords))
 }
 
-// A Batch is one record batch as it lies in a fetch answer: its header and,
-// aliasing the answer, all its bytes.
+// A Batch is one record batch of a fetch answer: its header and all its bytes,
+// which alias the answer.
 type Batch struct {
 	Header
-	Raw []byte // the whole batch, header included
+	Raw []byte // the batch with its header
 }
 
-// Records are the bytes after the header: records, or records compressed.
+// Records returns the bytes after the header: the records, perhaps compressed.
 func (b *Batch) Records() []byte { return b.Raw[HeaderSize:] }
 
 // Check verifies the batch's CRC32-C, which covers everything from the
-// attributes on. It is ErrChecksum when it does not fit.
+// attributes on. The error is ErrChecksum if it does not match.
 func (b *Batch) Check() error {
 	if crc32.Checksum(b.Raw[atAttributes:], castagnoli) != b.CRC {
 		return ErrChecksum
@@ -150,11 +150,11 @@ func (b *Batch) Check() error {
 	return nil
 }
 
-// SentCRC is the checksum that the batch was sent with, by a producer whose
-// records all have the batch's one time. Where a topic wants the time of
-// appending, the broker writes that into the header as the largest time, says so
-// in the attributes, and computes the checksum anew (DefaultRecordBatch's
-// setMaxTimestamp). CRCs are linear, so that the records need not be read.
+// SentCRC returns the checksum that the batch was sent with, by a producer whose
+// records all have the same timestamp. If a topic uses the time of appending, the
+// broker writes it to the header as the largest timestamp, sets a bit of the
+// attributes, and recomputes the checksum (DefaultRecordBatch's setMaxTimestamp).
+// CRCs are linear, so the records need not be read.
 func (b *Batch) SentCRC() uint32 {
 	if b.Attributes&AttrLogAppendTime == 0 {
 		return b.CRC
@@ -168,12 +168,12 @@ func (b *Batch) SentCRC() uint32 {
 	return b.CRC ^ field.Multiply(field.Shift(len(b.Raw)-HeaderSize), change)
 }
 
-// ForEachBatch calls f with every whole batch in records, the record set of
-// one partition of a fetch answer, in order. Nothing is decoded or checked but
-// the headers. A last batch that is cut off, as brokers send when a fetch's
-// size limit falls into it, is passed over in silence; rest is how many bytes
-// of it there were. Batch.Raw aliases records. It stops at the first error of
-// f and returns that.
+// ForEachBatch calls f with every complete batch in records, the record set of
+// one partition of a fetch answer, in order. It decodes and checks only the
+// headers. Brokers cut off the last batch where it exceeds the fetch's size limit;
+// such a batch is skipped without an error, and rest is the number of its bytes.
+// Batch.Raw aliases records. ForEachBatch stops at the first error of f and
+// returns it.
 //
 // A message of format v0 or v1 is an error that wraps ErrMagic.
 func ForEachBatch(records []byte, f func(Batch) error) (rest int, err error) {

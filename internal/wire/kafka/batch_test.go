@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestRecordsAreWhatKmsgWrites(t *testing.T) {
+func TestRecordsMatchKmsg(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) RecordHeader {
 			return RecordHeader{rapid.String().Draw(t, "key"), rapid.SliceOf(rapid.Byte()).Draw(t, "value")}
@@ -61,7 +61,7 @@ func TestRecordsAreWhatKmsgWrites(t *testing.T) {
 	})
 }
 
-func TestHeaderIsWhatKmsgWrites(t *testing.T) {
+func TestHeaderMatchesKmsg(t *testing.T) {
 	h := Header{BaseOffset: 1, Length: 55, LeaderEpoch: 3, CRC: 4, Attributes: 5, LastOffsetDelta: 6, BaseTimestamp: 7, MaxTimestamp: 8, ProducerID: 9, ProducerEpoch: 10, BaseSequence: 11, NumRecords: 12}
 	k := kmsg.RecordBatch{FirstOffset: 1, Length: 55, PartitionLeaderEpoch: 3, Magic: 2, CRC: 4, Attributes: 5, LastOffsetDelta: 6, FirstTimestamp: 7, MaxTimestamp: 8, ProducerID: 9, ProducerEpoch: 10, FirstSequence: 11, NumRecords: 12}
 	got := make([]byte, HeaderSize)
@@ -112,7 +112,7 @@ func TestCodecs(t *testing.T) {
 		}
 		for name, in := range inputs {
 			t.Run(fmt.Sprintf("%s %s", c, name), func(t *testing.T) {
-				for range 2 { // its memory is kept between calls
+				for range 2 { // it keeps its memory between calls
 					packed, err := z.Append([]byte("before"), in)
 					if err != nil {
 						t.Fatal(err)
@@ -125,7 +125,7 @@ func TestCodecs(t *testing.T) {
 						t.Fatal(err)
 					}
 					if !bytes.Equal(got, append([]byte("here"), in...)) {
-						t.Error("other bytes came back")
+						t.Error("the decompressed bytes differ")
 					}
 				}
 			})
@@ -135,10 +135,10 @@ func TestCodecs(t *testing.T) {
 		}
 	}
 	if _, err := ParseCodec("zip"); err == nil {
-		t.Error("ParseCodec took zip")
+		t.Error("ParseCodec accepted zip")
 	}
 	if _, err := NewCompressor(codecs); err == nil {
-		t.Error("NewCompressor took an unknown codec")
+		t.Error("NewCompressor accepted an unknown codec")
 	}
 }
 
@@ -160,13 +160,13 @@ func TestDecompressXerial(t *testing.T) {
 			continue // between blocks
 		}
 		if _, err := Decompress(nil, Snappy, framed[:i]); err == nil {
-			t.Errorf("cut to %d bytes it was taken", i)
+			t.Errorf("a frame cut to %d bytes was accepted", i)
 		}
 	}
 }
 
-func TestDecompressRefusesLies(t *testing.T) {
-	// A block of snappy that promises 200 MB.
+func TestDecompressRefusesWrongLength(t *testing.T) {
+	// A Snappy block with a length of 200 MB.
 	if _, err := Decompress(nil, Snappy, []byte{0x80, 0x84, 0xaf, 0x5f, 0}); !errors.Is(err, ErrLength) {
 		t.Errorf("error = %v, want %v", err, ErrLength)
 	}
@@ -248,8 +248,7 @@ func BenchmarkAppendRecord(b *testing.B) {
 	}
 }
 
-// What a broker that sets the time makes of a batch is known by the checksum
-// that the batch was sent with.
+// SentCRC is the same after a broker has set the timestamp of a batch.
 func TestSentCRC(t *testing.T) {
 	records := bytes.Repeat([]byte("records "), 1000)
 	for _, n := range []int{0, 1, 100, len(records)} {
@@ -268,7 +267,7 @@ func TestSentCRC(t *testing.T) {
 		if x := read(); x.SentCRC() != sent {
 			t.Errorf("%d bytes, as sent: %#x, want %#x", n, x.SentCRC(), sent)
 		}
-		// As the broker does it: attributes, the largest time, the checksum.
+		// As the broker does: change attributes, largest timestamp and checksum.
 		b[22] |= AttrLogAppendTime
 		binary.BigEndian.PutUint64(b[35:], 2_000_123)
 		Seal(b, SumOf(b[HeaderSize:]))
@@ -280,10 +279,10 @@ func TestSentCRC(t *testing.T) {
 			t.Errorf("%d bytes, with the broker's time: %#x, want %#x", n, x.SentCRC(), sent)
 		}
 		if n > 0 {
-			b[HeaderSize] ^= 1 // damaged, and sealed by whoever did it
+			b[HeaderSize] ^= 1 // damaged, with a matching checksum
 			Seal(b, SumOf(b[HeaderSize:]))
 			if x := read(); x.SentCRC() == sent {
-				t.Errorf("%d bytes: damage is not seen", n)
+				t.Errorf("%d bytes: damage is not detected", n)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// Codec is how the records of a batch are compressed; the values are those of
-// a batch's attributes.
+// Codec is a compression of the records of a batch; the values are those in a
+// batch's attributes.
 type Codec int8
 
 // The codecs.
@@ -31,7 +31,7 @@ const (
 
 var codecNames = [codecs]string{"none", "gzip", "snappy", "lz4", "zstd"}
 
-// String is the codec's name in options.
+// String returns the codec's name, as options use it.
 func (c Codec) String() string {
 	if c >= 0 && c < codecs {
 		return codecNames[c]
@@ -39,7 +39,7 @@ func (c Codec) String() string {
 	return fmt.Sprintf("codec %d", int8(c))
 }
 
-// ParseCodec is the inverse of String; "" is none.
+// ParseCodec is the inverse of String; "" is None.
 func ParseCodec(s string) (Codec, error) {
 	if s == "" {
 		return None, nil
@@ -55,14 +55,14 @@ func ParseCodec(s string) (Codec, error) {
 type Compressor struct {
 	codec Codec
 	gz    *gzip.Writer
-	huff  *gzip.Writer // that looks for no repetition
+	huff  *gzip.Writer // Huffman coding only
 	lz    *lz4.Writer
 	zs    *zstd.Encoder
 	buf   bytes.Buffer
-	again bytes.Buffer
+	alt   bytes.Buffer // of huff
 }
 
-// NewCompressor makes one for the codec, at the codec's usual level.
+// NewCompressor returns a Compressor at the codec's default level.
 func NewCompressor(c Codec) (*Compressor, error) {
 	z := &Compressor{codec: c}
 	switch c {
@@ -74,15 +74,14 @@ func NewCompressor(c Codec) (*Compressor, error) {
 			return nil, fmt.Errorf("set up gzip: %w", err)
 		}
 	case LZ4:
-		// Blocks of 64 KiB that do not depend on each other, as the Java
-		// client writes them.
+		// Independent blocks of 64 KiB, as the Java client writes them.
 		z.lz = lz4.NewWriter(io.Discard)
 		if err := z.lz.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1)); err != nil {
 			return nil, fmt.Errorf("set up lz4: %w", err)
 		}
 	case Zstd:
-		// One goroutine, and a window no larger than batches are. Bytes that repeat
-		// nothing are coded by how often each comes, too, as by the Java client's.
+		// One goroutine, and a window no larger than batches. Literals are always
+		// entropy-coded, as by the Java client.
 		zs, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false), zstd.WithAllLitEntropyCompression(true))
 		if err != nil {
 			return nil, fmt.Errorf("set up zstd: %w", err)
@@ -100,15 +99,15 @@ func (z *Compressor) Append(dst, src []byte) ([]byte, error) {
 	case None:
 		return append(dst, src...), nil
 	case Snappy:
-		// A plain block: the framing of xerial belongs to older formats, and
-		// is optional for readers of v2.
+		// A plain block: Xerial's framing belongs to older formats, and readers
+		// of v2 accept blocks without it.
 		n := len(dst)
 		dst = slices.Grow(dst, s2.MaxEncodedLen(len(src))) // large enough: encoded in place
 		return dst[:n+len(s2.EncodeSnappy(dst[n:cap(dst)], src))], nil
 	case Gzip:
 		return z.gzip(dst, src)
 	case LZ4:
-		if err := z.stream(&z.buf, src, z.lz.Reset, z.lz); err != nil {
+		if err := z.compressTo(&z.buf, src, z.lz.Reset, z.lz); err != nil {
 			return nil, err
 		}
 		return append(dst, z.buf.Bytes()...), nil
@@ -118,27 +117,28 @@ func (z *Compressor) Append(dst, src []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%s is not known", z.codec)
 }
 
-// gzip compresses as small as the Java client does. At its usual level our gzip
-// stores blocks in which nothing repeats as they are, random letters too, of which
-// each needs five bits of eight; at levels that code them it is slower than both
-// ways after each other, so what was not halved is tried without repetitions.
+// gzip compresses as well as the Java client does. At its default level this
+// library stores blocks without repetitions uncompressed: even random letters, which
+// need only five bits of eight. The levels that code such blocks are slower than
+// two passes. So what the first pass does not halve gets a second one, with Huffman
+// coding only.
 func (z *Compressor) gzip(dst, src []byte) ([]byte, error) {
-	if err := z.stream(&z.buf, src, z.gz.Reset, z.gz); err != nil {
+	if err := z.compressTo(&z.buf, src, z.gz.Reset, z.gz); err != nil {
 		return nil, err
 	}
-	least := &z.buf
+	smaller := &z.buf
 	if z.buf.Len() > len(src)/2 {
-		if err := z.stream(&z.again, src, z.huff.Reset, z.huff); err != nil {
+		if err := z.compressTo(&z.alt, src, z.huff.Reset, z.huff); err != nil {
 			return nil, err
 		}
-		if z.again.Len() < z.buf.Len() {
-			least = &z.again
+		if z.alt.Len() < z.buf.Len() {
+			smaller = &z.alt
 		}
 	}
-	return append(dst, least.Bytes()...), nil
+	return append(dst, smaller.Bytes()...), nil
 }
 
-func (z *Compressor) stream(to *bytes.Buffer, src []byte, reset func(io.Writer), w io.WriteCloser) error {
+func (z *Compressor) compressTo(to *bytes.Buffer, src []byte, reset func(io.Writer), w io.WriteCloser) error {
 	to.Reset()
 	reset(to)
 	if _, err := w.Write(src); err != nil {
@@ -150,8 +150,8 @@ func (z *Compressor) stream(to *bytes.Buffer, src []byte, reset func(io.Writer),
 	return nil
 }
 
-// MaxDecompressed bounds what Decompress makes of one batch, so that few bytes
-// received cannot fill the memory.
+// MaxDecompressed bounds the result of Decompress for one batch, so that a small
+// answer cannot fill the memory.
 const MaxDecompressed = 256 << 20
 
 // ErrTooLarge is the error for batches that are larger than MaxDecompressed.
@@ -214,7 +214,7 @@ func decodeSnappy(dst, src []byte) ([]byte, error) {
 	if n > MaxDecompressed {
 		return nil, fmt.Errorf("decompress snappy: %w", ErrTooLarge)
 	}
-	// A block of snappy grows by less than a factor of 64: more is a lie.
+	// A Snappy block grows by less than a factor of 64.
 	if n > 64*len(src)+64 {
 		return nil, fmt.Errorf("decompress snappy: %w", ErrLength)
 	}
@@ -227,7 +227,7 @@ func decodeSnappy(dst, src []byte) ([]byte, error) {
 }
 
 // decodeXerial reads the framing of snappy-java: a magic, two versions, then
-// blocks with their lengths.
+// blocks, each with its length before it.
 func decodeXerial(dst, src []byte) ([]byte, error) {
 	const head = 16
 	if len(src) < head {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// drawn are n bytes drawn from a set of the first so many of all bytes.
-func drawn(n, set int) []byte {
+// randomBytes returns n random bytes below set.
+func randomBytes(n, set int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, n)
 	for i := range b {
@@ -17,9 +17,8 @@ func drawn(n, set int) []byte {
 	return b
 }
 
-// What gzip and zstd leave of a batch is about what the Java client's leave (zlib
-// at level 6, zstd at level 3): the bytes on the wire are the same, where nothing
-// repeats, too.
+// gzip and zstd compress a batch about as well as the Java client (zlib at level 6,
+// zstd at level 3), even without repetitions: the bytes on the wire are comparable.
 func TestRatios(t *testing.T) {
 	words := []byte(strings.Repeat("all work and no play makes a dull boy. ", 400))
 	for _, tt := range []struct {
@@ -27,33 +26,33 @@ func TestRatios(t *testing.T) {
 		src        []byte
 		gzip, zstd float64 // at most
 	}{
-		{"random", drawn(16_000, 256), 1.01, 1.01},
-		{"letters", drawn(16_000, 26), 0.62, 0.62},
-		{"letters, large", drawn(500_000, 26), 0.62, 0.62},
-		{"seventy-nine characters", drawn(16_000, 79), 0.82, 0.82},
-		{"seventy-nine characters, large", drawn(500_000, 79), 0.82, 0.82},
-		{"a small batch", drawn(300, 26), 0.75, 0.75},
+		{"random", randomBytes(16_000, 256), 1.01, 1.01},
+		{"letters", randomBytes(16_000, 26), 0.62, 0.62},
+		{"letters, large", randomBytes(500_000, 26), 0.62, 0.62},
+		{"seventy-nine characters", randomBytes(16_000, 79), 0.82, 0.82},
+		{"seventy-nine characters, large", randomBytes(500_000, 79), 0.82, 0.82},
+		{"a small batch", randomBytes(300, 26), 0.75, 0.75},
 		{"words", words, 0.02, 0.02},
-		{"nothing", nil, 0, 0},
+		{"empty", nil, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for codec, most := range map[Codec]float64{Gzip: tt.gzip, Zstd: tt.zstd, Snappy: 2, LZ4: 2, None: 1} {
+			for codec, limit := range map[Codec]float64{Gzip: tt.gzip, Zstd: tt.zstd, Snappy: 2, LZ4: 2, None: 1} {
 				z, err := NewCompressor(codec)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for range 2 { // a compressor is used again
+				for range 2 { // a compressor is reusable
 					out, err := z.Append([]byte("before"), tt.src)
 					if err != nil {
 						t.Fatal(err)
 					}
 					out, ok := bytes.CutPrefix(out, []byte("before"))
-					if got := float64(len(out)) / float64(max(len(tt.src), 1)); !ok || len(tt.src) > 0 && got > most {
-						t.Errorf("%v leaves %.3f, want %.3f at most", codec, got, most)
+					if got := float64(len(out)) / float64(max(len(tt.src), 1)); !ok || len(tt.src) > 0 && got > limit {
+						t.Errorf("%v: ratio %.3f, want at most %.3f", codec, got, limit)
 					}
 					back, err := Decompress(nil, codec, out)
 					if err != nil || !bytes.Equal(back, tt.src) {
-						t.Errorf("%v comes back as %d bytes, %v", codec, len(back), err)
+						t.Errorf("%v: decompressed to %d bytes, %v", codec, len(back), err)
 					}
 				}
 			}
@@ -69,7 +68,7 @@ func BenchmarkCompress(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				src := drawn(16_000, set)
+				src := randomBytes(16_000, set)
 				var out []byte
 				b.SetBytes(int64(len(src)))
 				b.ReportAllocs()

@@ -17,20 +17,20 @@ type FetchPartition struct {
 	HighWatermark    int64
 	LastStableOffset int64
 	LogStartOffset   int64 // -1 before v5
-	LeaderID         int32 // -1: not told (v12 on, with errors that mean a moved leader)
+	LeaderID         int32 // -1: not given (v12 on, with errors that mean a moved leader)
 	LeaderEpoch      int32
-	Aborted          []AbortedTransaction // valid until the next call of the walker's function
+	Aborted          []AbortedTransaction // valid until the next call of WalkFetch's f
 	Records          []byte
 }
 
-// An AbortedTransaction says that the records of the producer from the offset
-// on up to its next abort marker were taken back.
+// An AbortedTransaction means that the records of the producer from the offset up
+// to its next abort marker are aborted.
 type AbortedTransaction struct {
 	ProducerID  int64
 	FirstOffset int64
 }
 
-// A FetchAnswer is what a fetch answer says as a whole.
+// A FetchAnswer contains the fields of a fetch answer outside its partitions.
 type FetchAnswer struct {
 	ThrottleMillis int32
 	ErrorCode      int16 // v7 on
@@ -44,9 +44,9 @@ const (
 )
 
 // WalkFetch reads a fetch answer, the bytes of the frame after the correlation
-// id, and calls f with each partition in it. Nothing of the records is
-// touched: use ForEachBatch. The pointer passed to f is valid during the call
-// only. It allocates only for names of topics and for aborted transactions.
+// id, and calls f with each partition in it. It does not read the records: use
+// ForEachBatch. The pointer passed to f is valid only during the call. WalkFetch
+// allocates only for names of topics and for aborted transactions.
 func WalkFetch(body []byte, version int16, f func(*FetchPartition) error) (FetchAnswer, error) {
 	var a FetchAnswer
 	if version < MinFetchVersion || version > MaxFetchVersion {
@@ -124,8 +124,8 @@ func WalkFetch(body []byte, version int16, f func(*FetchPartition) error) (Fetch
 
 var errTooMany = errors.New("an array is longer than the bytes left")
 
-// A reader takes the primitives of the protocol from b. After an error all
-// reads give zeros; arrays end.
+// A reader reads the primitives of the protocol from b. After an error all reads
+// return zeros, and arrays end.
 type reader struct {
 	b    []byte
 	flex bool // compact strings and arrays, tagged fields
@@ -180,8 +180,8 @@ func (r *reader) uvarint() uint32 {
 	return uint32(u)
 }
 
-// array reads the length of an array; null counts as empty. An element takes
-// at least one byte, so that a longer array is an error before it is walked.
+// array reads the length of an array; null counts as empty. Each element has at
+// least one byte, so an array longer than the bytes left is an error at once.
 func (r *reader) array() int {
 	var n int
 	if r.flex {
@@ -199,7 +199,7 @@ func (r *reader) array() int {
 	return n
 }
 
-// string reads a string, nil when it is null.
+// string reads a string; nil: null.
 func (r *reader) string() []byte {
 	if r.flex {
 		return r.bytes()
@@ -211,7 +211,7 @@ func (r *reader) string() []byte {
 	return r.take(n)
 }
 
-// bytes reads a byte string with a long length, nil when it is null.
+// bytes reads a byte string with a long length; nil: null.
 func (r *reader) bytes() []byte {
 	var n int
 	if r.flex {
@@ -225,7 +225,7 @@ func (r *reader) bytes() []byte {
 	return r.take(n)
 }
 
-// tags reads tagged fields and gives those to f, when there is one.
+// tags reads tagged fields and calls f with each, unless f is nil.
 func (r *reader) tags(f func(tag uint32, b []byte)) {
 	n := r.uvarint()
 	for ; n > 0 && r.err == nil; n-- {

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// testBatch is an uncompressed batch of n records "value i", made by kmsg.
+// testBatch returns an uncompressed batch of n records "value i", made by kmsg.
 func testBatch(base int64, n int) []byte {
 	var recs []byte
 	for i := range n {
@@ -43,7 +43,7 @@ func TestForEachBatch(t *testing.T) {
 		rest    int
 		wantErr error
 	}{
-		{name: "nothing"},
+		{name: "empty"},
 		{name: "two", in: join(one, two), want: []seen{{7, 2, 3, len(one)}, {10, 1, 2, len(two)}}},
 		{name: "last cut in the records", in: join(one, two[:len(two)-1]), want: []seen{{7, 2, 3, len(one)}}, rest: len(two) - 1},
 		{name: "last cut in the header", in: join(one, two[:20]), want: []seen{{7, 2, 3, len(one)}}, rest: 20},
@@ -80,7 +80,7 @@ func TestBatchCheckFindsEachFlippedBit(t *testing.T) {
 		bad := patched(raw, i, raw[i]^1)
 		h, err := ParseHeader(bad)
 		if err != nil {
-			continue // refused already
+			continue // ParseHeader detected it
 		}
 		b := Batch{Header: h, Raw: bad}
 		if b.Check() == nil {
@@ -89,7 +89,7 @@ func TestBatchCheckFindsEachFlippedBit(t *testing.T) {
 	}
 }
 
-func TestWalkFetchReadsWhatKmsgWrites(t *testing.T) {
+func TestWalkFetchMatchesKmsg(t *testing.T) {
 	for version := int16(MinFetchVersion); version <= MaxFetchVersion; version++ {
 		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
 			resp := kmsg.NewPtrFetchResponse()
@@ -154,7 +154,7 @@ func TestWalkFetchReadsWhatKmsgWrites(t *testing.T) {
 			}
 			for i := range body {
 				if _, err := WalkFetch(body[:i], version, func(*FetchPartition) error { return nil }); err == nil {
-					t.Errorf("an answer cut to %d of %d bytes was taken", i, len(body))
+					t.Errorf("an answer cut to %d of %d bytes was accepted", i, len(body))
 				}
 			}
 		})
@@ -207,7 +207,7 @@ func join(parts ...[]byte) []byte {
 	return out
 }
 
-// patched is a copy of b with other bytes at i.
+// patched returns a copy of b with other bytes at i.
 func patched(b []byte, i int, with ...byte) []byte {
 	c := append([]byte(nil), b...)
 	copy(c[i:], with)

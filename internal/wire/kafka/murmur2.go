@@ -1,6 +1,6 @@
 package kafka
 
-// Murmur2 is the hash by which Java clients choose the partition of a key
+// Murmur2 returns the hash by which Java clients choose the partition of a key
 // (org.apache.kafka.common.utils.Utils.murmur2, seed 0x9747b28c).
 func Murmur2(key []byte) uint32 {
 	const (
@@ -34,7 +34,7 @@ func Murmur2(key []byte) uint32 {
 	return h ^ h>>15
 }
 
-// PartitionOf is the partition that a Java client sends a key to.
+// PartitionOf returns the partition that a Java client sends a key to.
 func PartitionOf(key []byte, partitions int) int32 {
 	return int32(Murmur2(key)&0x7fffffff) % int32(partitions)
 }

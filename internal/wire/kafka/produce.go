@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Versions of produce requests that are written and read here. Batches v2 came
+// Versions of produce requests that this package writes and reads. Batches v2 came
 // with v3 (Kafka 0.11); v9 is flexible; from v13 on (Kafka 4.1) a topic is
 // named by its id.
 const (
@@ -17,13 +17,14 @@ const (
 	produceTopicIDs = 13
 )
 
-// A ProduceFormat is what all produce requests of a connection have in common.
-// A request is put together of three kinds of pieces, between which the batches
-// stand, so that these can be written from where they are:
+// A ProduceFormat is what all produce requests of a connection have in common. The
+// pieces of a request are made separately from its batches, so that batches can be
+// written from where they are in memory:
 //
 //	head, then for each batch: partition, batch, end of partition; then tail
 //
-// A ProduceFormat is not changed once in use, and then safe for concurrent use.
+// A ProduceFormat must not change once it is used; then it is safe for concurrent
+// use.
 type ProduceFormat struct {
 	Version       int16
 	ClientID      string
@@ -34,7 +35,7 @@ type ProduceFormat struct {
 }
 
 // AppendHead appends the start of a request for one topic with the number of
-// partitions given. Its size is patched in afterwards by PutSize.
+// partitions given. PutSize writes its size afterwards.
 func (f *ProduceFormat) AppendHead(dst []byte, correlation int32, partitions int) []byte {
 	dst = append(dst, 0, 0, 0, 0) // size
 	dst = binary.BigEndian.AppendUint16(dst, ProduceKey)
@@ -68,7 +69,7 @@ func (f *ProduceFormat) AppendHead(dst []byte, correlation int32, partitions int
 	return binary.BigEndian.AppendUint32(dst, uint32(partitions))
 }
 
-// AppendPartition appends what stands before the batch of a partition.
+// AppendPartition appends what comes before the batch of a partition.
 func (f *ProduceFormat) AppendPartition(dst []byte, partition int32, batchSize int) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(partition))
 	if f.Version >= produceFlexible {
@@ -77,7 +78,7 @@ func (f *ProduceFormat) AppendPartition(dst []byte, partition int32, batchSize i
 	return binary.BigEndian.AppendUint32(dst, uint32(batchSize))
 }
 
-// AppendPartitionEnd appends what stands after the batch of a partition.
+// AppendPartitionEnd appends what comes after the batch of a partition.
 func (f *ProduceFormat) AppendPartitionEnd(dst []byte) []byte {
 	if f.Version >= produceFlexible {
 		return append(dst, 0)
@@ -93,31 +94,31 @@ func (f *ProduceFormat) AppendTail(dst []byte) []byte {
 	return dst
 }
 
-// PutSize patches the size of the whole request, all pieces together and the
-// size's own four bytes included, into its head.
+// PutSize writes the size of a request into its head. size is that of all pieces
+// and batches together, including the four bytes of the size field.
 func PutSize(head []byte, size int) {
 	binary.BigEndian.PutUint32(head, uint32(size-4))
 }
 
-// MaxHead is the most bytes that head and tail of a request take together.
+// MaxHead returns an upper bound of the bytes of head and tail together.
 func (f *ProduceFormat) MaxHead() int { return 64 + len(f.ClientID) + len(f.Topic) }
 
-// MaxPartition is the most bytes that a partition takes, its batch apart.
+// MaxPartition is an upper bound of the bytes of a partition without its batch.
 const MaxPartition = 10
 
-// A ProduceAnswer is what became of one partition's batch.
+// A ProduceAnswer is the result for one partition's batch.
 type ProduceAnswer struct {
 	Partition   int32
 	ErrorCode   int16
 	BaseOffset  int64
-	Message     []byte // the broker's words (v8 on); aliases the answer
-	LeaderID    int32  // -1: not told; with errors that mean a moved leader (v10 on)
+	Message     []byte // of the broker (v8 on); aliases the answer
+	LeaderID    int32  // -1: not given; with errors that mean a moved leader (v10 on)
 	LeaderEpoch int32
 }
 
 // ParseProduce reads the answer to a produce request, the bytes of the frame
-// after the correlation id, and appends what it says to dst. throttleMillis is
-// how long the broker asks not to be sent anything.
+// after the correlation id, and appends the results to dst. throttleMillis is how
+// long the broker wants no further requests.
 func ParseProduce(body []byte, version int16, dst []ProduceAnswer) (_ []ProduceAnswer, throttleMillis int32, err error) {
 	if version < MinProduceVersion || version > MaxProduceVersion {
 		return dst, 0, fmt.Errorf("read produce answer: version %d is not known", version)
@@ -168,7 +169,7 @@ func ParseProduce(body []byte, version int16, dst []ProduceAnswer) (_ []ProduceA
 	}
 	throttleMillis = r.int32()
 	if flex {
-		r.tags(nil) // addresses of new leaders among them: a metadata request tells more
+		r.tags(nil) // including the addresses of new leaders: a metadata request returns more
 	}
 	if r.err != nil {
 		return dst, 0, fmt.Errorf("read produce answer v%d: %w", version, r.err)
@@ -177,8 +178,8 @@ func ParseProduce(body []byte, version int16, dst []ProduceAnswer) (_ []ProduceA
 }
 
 // leader reads a partition's tagged fields; the first is its current leader.
-// It is not given as a function to reader.tags, which would cost an allocation
-// for each partition.
+// It does not use reader.tags, whose function would cause an allocation for each
+// partition.
 func (a *ProduceAnswer) leader(r *reader) {
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 		tag := r.uvarint()
@@ -192,21 +193,21 @@ func (a *ProduceAnswer) leader(r *reader) {
 	}
 }
 
-// A Frame is one answer in a stream of them.
+// A Frame is one answer on a connection.
 type Frame struct {
 	Correlation int32
 	Body        []byte // after the correlation id
 }
 
-// NextFrame takes the first whole answer from b. A nil rest with no error
-// means that b holds no whole one yet. A size below 4 or above most is an
-// error: whoever sent it speaks another protocol.
-func NextFrame(b []byte, most int) (f Frame, rest []byte, err error) {
+// NextFrame reads the first answer from b. A nil rest without an error means that
+// b does not contain a complete answer yet. A size below 4 or above maxSize is an
+// error: the sender uses another protocol.
+func NextFrame(b []byte, maxSize int) (f Frame, rest []byte, err error) {
 	if len(b) < 4 {
 		return f, nil, nil
 	}
 	size := int(int32(binary.BigEndian.Uint32(b)))
-	if size < 4 || size > most {
+	if size < 4 || size > maxSize {
 		return f, nil, fmt.Errorf("read answer: size %d (bytes % x): %w", size, b[:min(len(b), 8)], ErrLength)
 	}
 	if len(b)-4 < size {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestProduceRequestIsWhatKmsgWrites(t *testing.T) {
+func TestProduceRequestMatchesKmsg(t *testing.T) {
 	for version := int16(MinProduceVersion); version <= MaxProduceVersion; version++ {
 		for _, batches := range [][][]byte{{[]byte("one batch")}, {[]byte("a"), make([]byte, 20_000), []byte("c")}} {
 			t.Run(fmt.Sprintf("v%d with %d", version, len(batches)), func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestProduceRequestIsWhatKmsgWrites(t *testing.T) {
 	}
 }
 
-// produceAnswer is an answer with one good and one refused partition.
+// produceAnswer returns an answer with one acknowledged and one refused partition.
 func produceAnswer(version int16) *kmsg.ProduceResponse {
 	resp := kmsg.NewPtrProduceResponse()
 	resp.SetVersion(version)
@@ -62,8 +62,8 @@ func produceAnswer(version int16) *kmsg.ProduceResponse {
 	good.Partition, good.BaseOffset, good.LogAppendTime, good.LogStartOffset = 3, 1<<40, 5, 6
 	bad := kmsg.NewProduceResponseTopicPartition()
 	bad.Partition, bad.ErrorCode, bad.BaseOffset = 4, 6, -1
-	words := "not me"
-	bad.ErrorRecords = []kmsg.ProduceResponseTopicPartitionErrorRecord{{RelativeOffset: 1, ErrorMessage: &words}}
+	message := "not me"
+	bad.ErrorRecords = []kmsg.ProduceResponseTopicPartitionErrorRecord{{RelativeOffset: 1, ErrorMessage: &message}}
 	bad.CurrentLeader.LeaderID, bad.CurrentLeader.LeaderEpoch = 2, 11
 	topic.Partitions = append(topic.Partitions, good, bad)
 	resp.Topics = append(resp.Topics, topic)
@@ -81,7 +81,7 @@ func encodeAnswer(resp kmsg.Response) []byte {
 	return resp.AppendTo(body)
 }
 
-func TestParseProduceReadsWhatKmsgWrites(t *testing.T) {
+func TestParseProduceMatchesKmsg(t *testing.T) {
 	for version := int16(MinProduceVersion); version <= MaxProduceVersion; version++ {
 		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
 			body := encodeAnswer(produceAnswer(version))
@@ -107,7 +107,7 @@ func TestParseProduceReadsWhatKmsgWrites(t *testing.T) {
 			}
 			for i := range body {
 				if _, _, err := ParseProduce(body[:i], version, nil); err == nil {
-					t.Errorf("an answer cut to %d of %d bytes was taken", i, len(body))
+					t.Errorf("an answer cut to %d of %d bytes was accepted", i, len(body))
 				}
 			}
 			room := make([]ProduceAnswer, 0, 8)
@@ -118,7 +118,7 @@ func TestParseProduceReadsWhatKmsgWrites(t *testing.T) {
 	}
 	for _, version := range []int16{MinProduceVersion - 1, MaxProduceVersion + 1} {
 		if _, _, err := ParseProduce(nil, version, nil); err == nil {
-			t.Errorf("version %d was taken", version)
+			t.Errorf("version %d was accepted", version)
 		}
 	}
 }
@@ -212,10 +212,10 @@ func TestStamp(t *testing.T) {
 		bit := rapid.IntRange(0, 8*StampSize-1).Draw(t, "bit")
 		b[bit/8] ^= 1 << (bit % 8)
 		if _, ok := ParseStamp(b); ok {
-			t.Fatalf("flipped bit %d was not found", bit)
+			t.Fatalf("flipped bit %d was not detected", bit)
 		}
 		if _, ok := ParseStamp(b[:StampSize-1]); ok {
-			t.Fatal("a short value was taken for a stamp")
+			t.Fatal("a value that is too short was accepted as a stamp")
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// A RecordHeader is a key and a value that travel with a record.
+// A RecordHeader is a key and a value that belong to a record.
 type RecordHeader struct {
 	Key   string
 	Value []byte
@@ -19,13 +19,13 @@ type Record struct {
 	TimestampDelta int64
 	OffsetDelta    int32
 	Key, Value     []byte
-	headers        []byte // the encoded headers
+	headers        []byte // encoded
 	numHeaders     int
-	Size           int // encoded, with its own length
+	Size           int // encoded, with the length field
 }
 
-// EventBytes is the size of the record's key, value and headers (their keys
-// and values), which is what a run counts as an event's bytes.
+// EventBytes returns the size of the record's key, value and headers (their keys
+// and values). A run counts it as the event's bytes.
 func (r *Record) EventBytes() int {
 	n := len(r.Key) + len(r.Value)
 	_ = r.Headers(func(k, v []byte) { n += len(k) + len(v) })
@@ -50,7 +50,7 @@ func (r *Record) Headers(f func(key, value []byte)) error {
 	return nil
 }
 
-// varintLen is how many bytes a zigzag varint takes.
+// varintLen returns the size of a zigzag varint.
 func varintLen(v int64) int {
 	u := uint64(v<<1) ^ uint64(v>>63)
 	return (bits.Len64(u|1) + 6) / 7
@@ -58,8 +58,8 @@ func varintLen(v int64) int {
 
 func appendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
 
-// AppendHeaders appends a record's headers with their count, as AppendRecord
-// wants them. Headers that are the same for every record are encoded once.
+// AppendHeaders appends a record's headers with their count, for AppendRecord.
+// Headers that are the same for every record need to be encoded only once.
 func AppendHeaders(dst []byte, hs []RecordHeader) []byte {
 	dst = appendVarint(dst, int64(len(hs)))
 	for _, h := range hs {
@@ -75,8 +75,9 @@ func AppendHeaders(dst []byte, hs []RecordHeader) []byte {
 	return dst
 }
 
-// RecordSize is how many bytes AppendRecord would append for a record with a
-// timestamp delta of 0. keyLen is -1 for no key; headers are encoded ones.
+// RecordSize returns how many bytes AppendRecord appends for a record with a
+// timestamp delta of 0. keyLen is -1 for no key; headersLen is the size of the
+// encoded headers.
 func RecordSize(offsetDelta int32, keyLen, valueLen, headersLen int) int {
 	n := recordBody(offsetDelta, keyLen, valueLen, headersLen)
 	return varintLen(int64(n)) + n
@@ -90,9 +91,9 @@ func recordBody(offsetDelta int32, keyLen, valueLen, headersLen int) int {
 	return n
 }
 
-// OpenRecord appends everything of a record that comes before its value, so
-// that the caller can append the value (of exactly valueLen bytes) in its
-// place and close with the encoded headers. The timestamp delta is 0.
+// OpenRecord appends everything of a record that comes before its value. The
+// caller appends the value (of exactly valueLen bytes) and then the encoded
+// headers. The timestamp delta is 0.
 func OpenRecord(dst []byte, offsetDelta int32, key []byte, valueLen, headersLen int) []byte {
 	keyLen := len(key)
 	if key == nil {
@@ -115,7 +116,7 @@ func AppendRecord(dst []byte, offsetDelta int32, key, value, headers []byte) []b
 }
 
 // ForEachRecord calls f with the n records in recs, which are not compressed.
-// Records alias recs. The error tells which record was bad; it stops at the
+// Records alias recs. An error names the invalid record. ForEachRecord stops at the
 // first error of f.
 func ForEachRecord(recs []byte, n int32, f func(*Record) error) error {
 	var r Record
