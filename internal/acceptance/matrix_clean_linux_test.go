@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A clean is how clean runs of a kind of target are fired: at sinks, so that a run
-// has the machine nearly for itself.
+// A cleanTarget describes the clean runs of one kind of target. They send to sinks,
+// so that a run has nearly the whole machine.
 type clean struct {
 	kind     string
 	variants []cleanVariant
@@ -19,9 +19,9 @@ type clean struct {
 type cleanVariant struct {
 	name  string
 	serve []string
-	url   string // with ADDR
+	url   string // contains ADDR
 	flags []string
-	// rates go up to half of what the open loops of docs/performance.md reach.
+	// rates are at most half of the open-loop rates in docs/performance.md.
 	rates []string
 }
 
@@ -38,21 +38,21 @@ var cleans = []clean{
 	}},
 }
 
-// TestClean: runs that nothing impairs are trusted, nearly all of them: a judge
-// that trusts nothing is of no use. CARRONADE_TEST_CLEAN is how many runs there
-// are of a target, 100 in make conformance.
+// TestClean: nearly all runs that nothing impairs are trusted, because a check that
+// trusts no run would be useless. CARRONADE_TEST_CLEAN is the number of runs of each
+// target, 100 in make conformance.
 func TestClean(t *testing.T) {
 	runs := 0
 	switch n := os.Getenv("CARRONADE_TEST_CLEAN"); {
 	case n != "":
 		var err error
 		if runs, err = strconv.Atoi(n); err != nil || runs < 1 {
-			t.Fatalf("CARRONADE_TEST_CLEAN=%s: want how many runs there are of a target", n)
+			t.Fatalf("CARRONADE_TEST_CLEAN=%s: want the number of runs of each target", n)
 		}
 	case conformance:
 		runs = 100
 	default:
-		t.Skip("make conformance fires clean runs, or CARRONADE_TEST_CLEAN=10")
+		t.Skip("only with make conformance, or CARRONADE_TEST_CLEAN=10")
 	}
 	rng := seed(t)
 	for _, c := range cleans {
@@ -60,7 +60,7 @@ func TestClean(t *testing.T) {
 			fs := openFindings(t, cleanFile(c.kind, runs))
 			for i := range runs {
 				v := c.variants[i%len(c.variants)]
-				// At full speed the generator is the limit, as it is meant to be at a sink.
+				// Every so often a closed loop, in which the generator is the limit.
 				load := (i / len(c.variants)) % (len(v.rates) + 1)
 				name := closedLoop
 				if load < len(v.rates) {
@@ -84,13 +84,13 @@ func TestClean(t *testing.T) {
 					longest := w.end()
 					e.wantOne(t, 0, 3)
 					d := e.document(t)
-					is, err := trustOf(e.stdout)
+					report, err := trustOf(e.stdout)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if f.Level = is.level; f.Level != trusted {
-						// A machine that others use is no place for this test.
-						t.Logf("%s: %q; %d events acked; the test itself did not run for up to %v", f.Level, is.reasons, d.Totals.Acked, longest.Round(time.Millisecond))
+					if f.Level = report.level; f.Level != trusted {
+						// This test needs a machine that nothing else uses.
+						t.Logf("%s: %q; %d events acked; the test itself did not run for up to %v", f.Level, report.reasons, d.Totals.Acked, longest.Round(time.Millisecond))
 					}
 					fs.add(t, f)
 				})
@@ -102,12 +102,12 @@ func TestClean(t *testing.T) {
 			var table strings.Builder
 			fs.table(&table)
 			t.Logf("%d clean runs of %s: %d trusted, %d noisy, %d not trusted\n%s", len(fs.all), c.kind, count[trusted], count[noisy], count[notTrusted], table.String())
-			// Of a hundred two and ten, and as many of fewer, rounded up.
-			if most := (2*runs + 99) / 100; count[notTrusted] > most {
-				t.Errorf("%d of %d are not trusted, want %d at most", count[notTrusted], runs, most)
+			// 2 % and 10 %, rounded up.
+			if limit := (2*runs + 99) / 100; count[notTrusted] > limit {
+				t.Errorf("%d of %d are not trusted, want %d at most", count[notTrusted], runs, limit)
 			}
-			if most := (10*runs + 99) / 100; count[noisy] > most {
-				t.Errorf("%d of %d are noisy, want %d at most", count[noisy], runs, most)
+			if limit := (10*runs + 99) / 100; count[noisy] > limit {
+				t.Errorf("%d of %d are noisy, want %d at most", count[noisy], runs, limit)
 			}
 			if len(fs.all) >= runs {
 				fs.close(t)
@@ -116,7 +116,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// cleanFile is where finished clean runs are kept; empty: nowhere.
+// cleanFile is the file that keeps finished clean runs; empty: none.
 func cleanFile(kind string, runs int) string {
 	path := os.Getenv("CARRONADE_TEST_MATRIX")
 	if path == "" || !conformance {
