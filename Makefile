@@ -13,32 +13,31 @@ BENCHTIME   ?= 1s
 MATRIX      ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/carronade/matrix.jsonl
 PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 
-# Packages which drive real servers and the built program: their time goes into
-# other processes, which the race detector does not see, and neither does Go's
-# test cache; hence -count=1 for the last of them, which comes alone: some of its
-# tests freeze a server and measure.
+# Packages that run real servers and the built program: they spend their time in
+# other processes, which neither the race detector nor Go's test cache sees. Hence
+# -count=1 for the last of them, which runs alone, because some of its tests freeze
+# a server and measure.
 REAL        := internal/kafkatest internal/elastictest internal/store/elastic internal/acceptance
 SLOW         = ./internal/acceptance
 SERVERS      = $(addprefix ./,$(filter-out internal/acceptance,$(REAL)))
 
-# Packages that wait more than they compute begin first, beside the compiler.
+# Packages that wait more than they compute start first, while others are compiled.
 # With -p 3 no core is idle while one of them waits.
 LONG         = ./target/kafka ./target/apm ./target/riemann ./internal/standin/apm ./internal/standin/kafka
 
-# How what is not raced is built: as the program is that the tests build, so that
-# nothing is compiled twice for it.
+# Settings of builds without the race detector: those of the program that the tests
+# build, so that nothing is compiled twice.
 PLAIN        = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath -buildvcs=false"
 
-# Packages whose tests link SQLite, which is C made into Go: a package of it
-# takes minutes to compile, and again for the race detector. Their tests go
-# without it here; make race has it for all.
+# Packages whose tests link SQLite, which is C translated to Go: it takes minutes to
+# compile, and again for the race detector. make test runs their tests without the
+# race detector, make race runs all with it.
 HEAVY        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test .*modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)')
 QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)' | grep -vE '$(ALONE)')
 SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
-# Packages that compute, much and alone, with no goroutine that could race: the
-# detector makes their tests five times slower and can find nothing. make race has
-# them, too.
+# Packages that only compute, in one goroutine: the race detector makes their tests
+# five times slower and cannot find anything. make race includes them.
 CALM        := internal/compat/riemannload internal/export internal/judge internal/page internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
