@@ -62,7 +62,7 @@ func (d *document) all(t *testing.T, missing uint64) {
 // use the node one after the other, because all write to the same data streams.
 func TestAPMIndexed(t *testing.T) {
 	node := elastictest.Shared(t)
-	fire := func(t *testing.T, system []string, args ...string) ended {
+	runWith := func(t *testing.T, system []string, args ...string) ended {
 		t.Helper()
 		addr := "127.0.0.1:" + freePort(t)
 		return run(t, append([]string{
@@ -74,7 +74,7 @@ func TestAPMIndexed(t *testing.T) {
 	// One page contains everything in the table that hey-apm's test prints.
 	t.Run("everything", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "report.json")
-		page := fire(t, nil, "--events", "1", "--spans", "2", "--frames", "3", "--concurrency", "4", "--for", "3s", "--gzip", "1",
+		page := runWith(t, nil, "--events", "1", "--spans", "2", "--frames", "3", "--concurrency", "4", "--for", "3s", "--gzip", "1",
 			"--json-file", file, "--system-git", commit(t, "trace-apm-server"),
 			"--system-flag", "max-event=200KiB", "--system-flag-format", "--{name}={value}", "--full").wantOne(t, 0, 3).stdout
 		text, err := os.ReadFile(file)
@@ -112,12 +112,12 @@ func TestAPMIndexed(t *testing.T) {
 	})
 
 	t.Run("documents lost", func(t *testing.T) {
-		d := fire(t, []string{"--lose", "137"}, "--count", "4000", "--events", "3-5", "--json").done(t).document(t)
+		d := runWith(t, []string{"--lose", "137"}, "--count", "4000", "--events", "3-5", "--json").done(t).document(t)
 		d.all(t, 137)
 	})
 
 	t.Run("events refused", func(t *testing.T) {
-		d := fire(t, []string{"--error", "event@2%"}, "--count", "4000", "--verbose", "--json").done(t).document(t)
+		d := runWith(t, []string{"--error", "event@2%"}, "--count", "4000", "--verbose", "--json").done(t).document(t)
 		d.all(t, 0)
 		if failed := d.whole().Failed; failed < 20 || failed > 400 || d.failed("rejected") != failed || d.whole().Acked != 4000-failed {
 			t.Errorf("%d events failed, by class %d, of 4000 with 2%% refused", failed, d.failed("rejected"))
@@ -145,7 +145,7 @@ func TestAPMIndexed(t *testing.T) {
 		}
 		block(true)
 		defer block(false)
-		e := fire(t, nil, "--count", "2000", "--index-wait", "4s", "--json").done(t)
+		e := runWith(t, nil, "--count", "2000", "--index-wait", "4s", "--json").done(t)
 		x := e.document(t).Indexed
 		if x == nil || x.Documents != 0 || x.Share == nil || *x.Share != 0 || !strings.Contains(x.Note, "Elasticsearch accepts less") {
 			t.Errorf("indexed %+v", x)

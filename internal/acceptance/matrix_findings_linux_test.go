@@ -107,7 +107,7 @@ func (fs *findings) close(t *testing.T) {
 
 // table counts findings by impairment.
 func (fs *findings) table(w io.Writer) {
-	type row struct{ runs, trusted, noisy, not, unjudged, breaches int }
+	type row struct{ runs, trusted, noisy, notTrusted, notChecked, breaches int }
 	rows := map[string]*row{}
 	for _, f := range fs.all {
 		parts := strings.Split(f.Cell, " / ")
@@ -124,10 +124,10 @@ func (fs *findings) table(w io.Writer) {
 			case noisy:
 				r.noisy++
 			case notTrusted:
-				r.not++
+				r.notTrusted++
 			}
 			if f.Unjudged != "" {
-				r.unjudged++
+				r.notChecked++
 			}
 			if len(f.bad()) > 0 {
 				r.breaches++
@@ -143,7 +143,7 @@ func (fs *findings) table(w io.Writer) {
 	slices.Sort(names)
 	for _, name := range names {
 		r := rows[name]
-		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", strings.TrimPrefix(name, "~ "), r.runs, r.trusted, r.noisy, r.not, r.unjudged, r.breaches)
+		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", strings.TrimPrefix(name, "~ "), r.runs, r.trusted, r.noisy, r.notTrusted, r.notChecked, r.breaches)
 	}
 	out.Flush()
 }

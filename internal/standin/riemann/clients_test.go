@@ -163,10 +163,10 @@ func TestClientsAreRefused(t *testing.T) {
 begin
   Riemann::Client.new(host: ARGV[0], port: ARGV[1].to_i).tcp << {service: "x"}
 rescue Riemann::Client::ServerError => e
-  print "told ", e.message
+  print "error: ", e.message
 end`
 	host, port, _ := strings.Cut(s.Addr(), ":")
-	if out := riemanntest.Ruby(t, script, host, port); !strings.Contains(out, "told no room") {
+	if out := riemanntest.Ruby(t, script, host, port); !strings.Contains(out, "error: no room") {
 		t.Errorf("got %q, want the server's error text", out)
 	}
 	_, certs := everywhere(t)
