@@ -13,32 +13,31 @@ BENCHTIME   ?= 1s
 MATRIX      ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/carronade/matrix.jsonl
 PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 
-# Packages which drive real servers and the built program: their time goes into
-# other processes, which the race detector does not see, and neither does Go's
-# test cache; hence -count=1 for the last of them, which comes alone: some of its
-# tests freeze a server and measure.
+# Packages that run real servers and the built program: they spend their time in
+# other processes, which neither the race detector nor Go's test cache sees. Hence
+# -count=1 for the last of them, which runs alone, because some of its tests freeze
+# a server and measure.
 REAL        := internal/kafkatest internal/elastictest internal/store/elastic internal/acceptance
 SLOW         = ./internal/acceptance
 SERVERS      = $(addprefix ./,$(filter-out internal/acceptance,$(REAL)))
 
-# Packages that wait more than they compute begin first, beside the compiler.
+# Packages that wait more than they compute start first, while others are compiled.
 # With -p 3 no core is idle while one of them waits.
 LONG         = ./target/kafka ./target/apm ./target/riemann ./internal/standin/apm ./internal/standin/kafka
 
-# How what is not raced is built: as the program is that the tests build, so that
-# nothing is compiled twice for it.
+# Settings of builds without the race detector: those of the program that the tests
+# build, so that nothing is compiled twice.
 PLAIN        = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath -buildvcs=false"
 
-# Packages whose tests link SQLite, which is C made into Go: a package of it
-# takes minutes to compile, and again for the race detector. Their tests go
-# without it here; make race has it for all.
+# Packages whose tests link SQLite, which is C translated to Go: it takes minutes to
+# compile, and again for the race detector. make test runs their tests without the
+# race detector, make race runs all with it.
 HEAVY        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test .*modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)')
 QUICK        = $$($(GO) list -test -f '{{.ImportPath}} {{.Deps}}' ./... | awk '/\.test / && !/modernc.org\/sqlite/ { sub(/\.test$$/, "", $$1); print $$1 }' | grep -vE '$(SKIP)' | grep -vE '$(ALONE)')
 SKIP         = ^carronade/($(subst $() ,|,$(strip $(REAL))))$$
 
-# Packages that compute, much and alone, with no goroutine that could race: the
-# detector makes their tests five times slower and can find nothing. make race has
-# them, too.
+# Packages that only compute, in one goroutine: the race detector makes their tests
+# five times slower and cannot find anything. make race includes them.
 CALM        := internal/compat/riemannload internal/export internal/judge internal/page internal/picture internal/stats internal/wire/apm
 ALONE        = ^carronade/($(subst $() ,|,$(strip $(CALM))))$$
 
@@ -61,18 +60,18 @@ test: deps ## everything, real Kafka included: what .ci/run runs
 	$(PLAIN) $(GO) test -vet=off -count=1 -timeout 14m -parallel 6 $(SLOW) || status=1; \
 	exit $$status
 
-race: deps ## every test but those of real servers, all of it under the race detector
+race: deps ## every test except those with real servers, under the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(QUICK) $(HEAVY) $(addprefix ./,$(CALM))
 
-stores: deps ## the team's store against Elasticsearch 7, 8 and 9 and OpenSearch 2 and 3 (the newest want Java 21)
+stores: deps ## the team's store against Elasticsearch 7, 8 and 9 and OpenSearch 2 and 3 (the newest need Java 21)
 	@for r in opensearch-2 opensearch-3 elasticsearch-7 elasticsearch-8 elasticsearch-9; do echo "$$r"; \
 	CARRONADE_TEST_SEARCH=$$r $(PLAIN) $(GO) test -count=1 -timeout 10m ./internal/store/elastic; done
 
-soak: deps ## what make test does briefly, for long: 200 kills of what keeps reports, and worlds of lost events that were not tried before
+soak: deps ## long versions of tests in make test: 200 kills of the store of reports, and new random scenarios of lost events
 	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/acceptance
 
-conformance: deps ## Kafka's own tools and ours side by side, every set; what verified runs meet; and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, with which it goes on)
+conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
 	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'Golden|PrintedCommands|Verified' ./internal/acceptance
 	@mkdir -p '$(dir $(MATRIX))'
 	CARRONADE_TEST_CONFORMANCE=1 CARRONADE_TEST_MATRIX='$(abspath $(MATRIX))' $(PLAIN) $(GO) test -count=1 -timeout 180m -v -run '^TestImpaired$$|^TestClean$$' ./internal/acceptance
@@ -95,7 +94,7 @@ fmt: ## gofumpt over every file
 docs: ## man pages and shell completions into dist/
 	$(GO) run ./internal/tools/gendocs dist
 
-cross: ## builds for each platform, nothing kept
+cross: ## builds for each platform, without output
 	@for p in $(PLATFORMS); do echo "$$p"; \
 	GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -trimpath -o /dev/null . ; \
 	GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... ; done
@@ -105,8 +104,8 @@ fuzz: ## every fuzz target for FUZZTIME=10s each
 	for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
 	echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; done; done
 
-deps: ## what the tests need from the system: gcc, Java, Maven, kcat, Riemann's clients, Chromium
+deps: ## install what the tests need: gcc, Java, Maven, kcat, Riemann's clients, Chromium
 	@scripts/deps
 
-clean: ## what was built here
+clean: ## remove what was built here
 	rm -rf carronade dist

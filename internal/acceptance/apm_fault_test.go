@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// intake is a server of APM's intake whose answers to requests with events are
-// a test's; questions, and a request of the metadata alone, it answers well.
+// intakeServer is a server of APM's intake that answers requests with events by
+// answer. It accepts all other requests, also those that contain only metadata.
 func intake(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, events int)) (url string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,8 +47,8 @@ func intake(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, ev
 	return "apm+" + s.URL
 }
 
-// TestAPMAnswers: what a server says decides what became of a batch, and what it
-// does not say to the end is unknown.
+// TestAPMAnswers: the server's answer decides the outcome of a batch, and after an
+// incomplete answer the outcome is unknown.
 func TestAPMAnswers(t *testing.T) {
 	t.Parallel()
 	text := func(code int, body string) func(http.ResponseWriter, *http.Request, int) {
@@ -68,7 +68,7 @@ func TestAPMAnswers(t *testing.T) {
 			conn.Close()
 		}
 	}
-	const count = 60 // 15 batches: a connection that is lost again and again is made anew ever later
+	const count = 60 // 15 batches: the pause before each reconnection grows
 	for _, tt := range []struct {
 		name    string
 		answer  func(w http.ResponseWriter, r *http.Request, events int)
@@ -87,13 +87,13 @@ func TestAPMAnswers(t *testing.T) {
 			http.NewResponseController(w).Flush()
 			fmt.Fprintf(w, `pted":%d}`, n)
 		}, acked: count, status: 202},
-		{name: "some of them", args: []string{"--verbose"}, answer: func(w http.ResponseWriter, _ *http.Request, n int) {
+		{name: "some events", args: []string{"--verbose"}, answer: func(w http.ResponseWriter, _ *http.Request, n int) {
 			w.WriteHeader(http.StatusAccepted)
 			fmt.Fprintf(w, `{"accepted":%d,"errors":[{"message":"the name is missing"}]}`, n-1)
 		}, acked: count - count/4, failed: count / 4, class: "rejected", status: 202, says: "the name is missing"},
 		{name: "cut short", answer: cut("HTTP/1.1 202 Accepted\r\nContent-Length: 100\r\n\r\n{\"accepted\":"), unknown: count, class: "refused"},
 		{name: "no answer", answer: cut(""), unknown: count, class: "refused"},
-		{name: "not HTTP", answer: cut("hello, I am not it\r\n\r\n"), unknown: count, class: "protocol"},
+		{name: "not HTTP", answer: cut("hello, not HTTP\r\n\r\n"), unknown: count, class: "protocol"},
 		{name: "no gzip", args: []string{"--gzip", "1"}, answer: text(415, `{"error":"unsupported encoding"}`), failed: count, class: "rejected", status: 415, says: "unsupported encoding"},
 		{name: "queue full", answer: text(503, `{"accepted":0,"errors":[{"message":"queue is full"}]}`), failed: count, class: "throttled", status: 503, says: "queue is full"},
 		{name: "too many", answer: text(429, `{"error":"rate limit exceeded"}`), failed: count, class: "throttled", status: 429, says: "rate limit exceeded"},
@@ -109,7 +109,7 @@ func TestAPMAnswers(t *testing.T) {
 				"run", intake(t, tt.answer), "--events", "1", "--spans", "3", "--clients", "2", "--request-timeout", "2s", "--json",
 			}, tt.args...)...)
 			code := tt.code
-			if tt.acked == 0 { // nothing was taken
+			if tt.acked == 0 { // nothing was accepted
 				code = 1
 			}
 			d := e.judged(t, code).document(t)
@@ -124,35 +124,35 @@ func TestAPMAnswers(t *testing.T) {
 				t.Errorf("statuses %+v, want %d alone", s, tt.status)
 			}
 			if !strings.Contains(e.stdout, tt.says) {
-				t.Errorf("the report does not have the words %q: %+v", tt.says, d.Failures)
+				t.Errorf("the report does not contain %q: %+v", tt.says, d.Failures)
 			}
 		})
 	}
 }
 
-// TestAPMQueueFull has a server whose queue is full from the middle on: what it
-// took counts, what it refused is throttled, and the course shows when.
+// TestAPMQueueFull: the server's queue fills in the middle of the run. Accepted
+// events are acked, refused ones are throttled, and the intervals show when.
 func TestAPMQueueFull(t *testing.T) {
 	t.Parallel()
 	s := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--queue", "2000", "--drain", "1/s")
 	d := run(t, "run", "apm+http://"+s.addr, "--rate", "2k/s", "--for", "2s", "--interval", "500ms", "--json").done(t).document(t)
 	all := d.whole()
 	if all.Acked < 1900 || all.Acked > 2100 || all.Failed != all.Sent-all.Acked || d.failed("throttled") != all.Failed {
-		t.Errorf("acked %d, failed %d of %d, throttled %d, want the 2000 that the queue takes", all.Acked, all.Failed, all.Sent, d.failed("throttled"))
+		t.Errorf("acked %d, failed %d of %d, throttled %d, want the 2000 that fit into the queue acked", all.Acked, all.Failed, all.Sent, d.failed("throttled"))
 	}
-	var took, refused bool
+	var accepted, refused bool
 	for _, iv := range d.Intervals {
 		for _, s := range iv.Statuses {
-			took, refused = took || s.Code == 202 && iv.StartS < 0.5, refused || s.Code == 503 && iv.StartS >= 1
+			accepted, refused = accepted || s.Code == 202 && iv.StartS < 0.5, refused || s.Code == 503 && iv.StartS >= 1
 		}
 	}
-	if !took || !refused {
+	if !accepted || !refused {
 		t.Error("the intervals do not show when the answers changed")
 	}
 }
 
-// TestAPMStopsReading freezes the server for a second: the response times have
-// it, and nothing is lost.
+// TestAPMStopsReading freezes the server for a second: the response times show
+// the freeze, and nothing is lost.
 func TestAPMStopsReading(t *testing.T) {
 	r := startStandin(t, "apm", "--listen", "127.0.0.1:0")
 	s := start(t, "run", "apm+http://"+r.addr, "--rate", "4k/s", "--for", "4s", "--json")
@@ -166,8 +166,8 @@ func TestAPMStopsReading(t *testing.T) {
 	}
 }
 
-// TestAPMRefusals: what cannot be fired at ends with words, a way out and exit 2
-// before anything is sent. No secret is among the words.
+// TestAPMRefusals: a target that cannot be used ends the program with an error, a
+// hint and exit code 2 before any event is sent. The output contains no secret.
 func TestAPMRefusals(t *testing.T) {
 	t.Setenv("GOOD", "letmein")
 	t.Setenv("WRONG", canary)
@@ -192,24 +192,24 @@ func TestAPMRefusals(t *testing.T) {
 	tlsAddr := strings.TrimPrefix(secure.URL, "https://")
 	for _, tt := range []struct {
 		name string
-		to   string // "" is the stand-in that wants a token
+		to   string // "" is the stand-in that requires a token
 		args []string
-		says []string // nil: it works
+		says []string // nil: success
 	}{
 		{"the token", "", []string{"--secret-token", "env:GOOD"}, nil},
 		{"no token", "", nil, []string{"401", "--secret-token env:NAME"}},
 		{"a wrong token", "", []string{"--secret-token", "env:WRONG"}, []string{"401", "secret token"}},
 		{"a wrong key", "", []string{"--api-key", "env:WRONG"}, []string{"401", "api key"}},
-		{"a token in clear", "", []string{"--secret-token", canary}, []string{"env:"}},
+		{"a plain token", "", []string{"--secret-token", canary}, []string{"env:"}},
 		{"no such variable", "", []string{"--secret-token", "env:NOWHERE_TO_BE_FOUND"}, []string{"NOWHERE_TO_BE_FOUND"}},
 		{"no RUM", "", []string{"--intake", "rum-v3"}, []string{"rum"}},
-		{"TLS with who speaks none", "apm+https://" + wants.addr, nil, []string{"apm+http://"}},
-		{"none with who speaks TLS", "apm+http://" + tlsAddr, nil, []string{"apm+https://"}},
-		{"an authority not known", "apm+https://" + tlsAddr, nil, []string{"certificate", "--tls-ca"}},
-		{"an authority that is", "apm+https://" + tlsAddr, []string{"--tls-ca", ca}, nil},
+		{"TLS to a server without it", "apm+https://" + wants.addr, nil, []string{"apm+http://"}},
+		{"no TLS to a server with it", "apm+http://" + tlsAddr, nil, []string{"apm+https://"}},
+		{"an unknown authority", "apm+https://" + tlsAddr, nil, []string{"certificate", "--tls-ca"}},
+		{"a known authority", "apm+https://" + tlsAddr, []string{"--tls-ca", ca}, nil},
 		{"another name", "apm+https://" + tlsAddr, []string{"--tls-ca", ca, "--tls-server-name", "elsewhere.test"}, []string{"elsewhere.test"}},
-		{"h2 in clear", "", []string{"--secret-token", "env:GOOD", "--http-version", "2"}, []string{"apm+https"}},
-		{"nobody", "apm+http://127.0.0.1:" + freePort(t), nil, []string{"nothing listens there"}},
+		{"HTTP/2 without TLS", "", []string{"--secret-token", "env:GOOD", "--http-version", "2"}, []string{"apm+https"}},
+		{"no server", "apm+http://127.0.0.1:" + freePort(t), nil, []string{"nothing listens there"}},
 		{"a store", "apm+" + store.URL, nil, []string{"not an APM server", "--index"}},
 		{"a password in the address", "apm+http://u:" + canary + "@" + wants.addr, nil, []string{"password", "env:NAME"}},
 		{"no store", "", []string{"--secret-token", "env:GOOD", "--index", "http://127.0.0.1:" + freePort(t)}, []string{"nothing listens there", "--index"}},
@@ -232,14 +232,14 @@ func TestAPMRefusals(t *testing.T) {
 				e.want(t, 2).says(t, append(tt.says, "hint:")...)
 			}
 			if strings.Contains(e.stderr+e.stdout, canary) || strings.Contains(e.stderr+e.stdout, "letmein") {
-				t.Errorf("a secret is told:\n%s%s", e.stdout, e.stderr)
+				t.Errorf("a secret is shown:\n%s%s", e.stdout, e.stderr)
 			}
 		})
 	}
 }
 
-// TestAPMStoreFails: a store that stops answering spoils the count, and not the
-// run.
+// TestAPMStoreFails: if the store stops answering, only the count of documents
+// fails, not the run.
 func TestAPMStoreFails(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")
@@ -263,7 +263,7 @@ func TestAPMStoreFails(t *testing.T) {
 			t.Parallel()
 			var counts atomic.Int32
 			store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if strings.HasSuffix(r.URL.Path, "/_count") && counts.Add(1) > 1 { // the first is before the firing
+				if strings.HasSuffix(r.URL.Path, "/_count") && counts.Add(1) > 1 { // the first one precedes the run
 					tt.answer(w, r)
 					return
 				}

@@ -14,7 +14,7 @@ import (
 	"carronade/internal/elastictest"
 )
 
-// indexed is what the report says of the store behind the system.
+// indexed is the report's part about the store behind the system.
 type indexed struct {
 	Store, Pattern, Note string
 	Documents            int64
@@ -26,7 +26,7 @@ type indexed struct {
 	HealthAfter          string `json:"health_after"`
 }
 
-// commit makes a repository of one commit in a new folder.
+// commitRepo makes a repository with one commit in a new folder.
 func commit(t *testing.T, branch string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -40,7 +40,7 @@ func commit(t *testing.T, branch string) (dir string) {
 	return dir
 }
 
-// all checks what of the events accepted was found: all but missing.
+// checkIndexed checks that all accepted events but missing were found in the store.
 func (d *document) all(t *testing.T, missing uint64) {
 	t.Helper()
 	x, acked := d.Indexed, d.whole().Acked
@@ -52,17 +52,17 @@ func (d *document) all(t *testing.T, missing uint64) {
 	case x.Documents != int64(acked-missing):
 		t.Errorf("%d documents were found of %d events, want all but %d", x.Documents, acked, missing)
 	case !x.Still || x.Queued == nil || *x.Queued != 0:
-		t.Errorf("it was not waited until all was there: %+v", x)
+		t.Errorf("it did not wait until all documents were there: %+v", x)
 	case !strings.HasPrefix(x.Store, "OpenSearch 2."):
 		t.Errorf("the store is %q", x.Store)
 	}
 }
 
-// TestAPMIndexed fires at a stand-in that indexes into a real OpenSearch. The
-// runs have the node one after the other: all write to the same data streams.
+// TestAPMIndexed sends to a stand-in that indexes into a real OpenSearch. The runs
+// use the node one after the other, because all write to the same data streams.
 func TestAPMIndexed(t *testing.T) {
 	node := elastictest.Shared(t)
-	fire := func(t *testing.T, system []string, args ...string) ended {
+	runWith := func(t *testing.T, system []string, args ...string) ended {
 		t.Helper()
 		addr := "127.0.0.1:" + freePort(t)
 		return run(t, append([]string{
@@ -71,10 +71,10 @@ func TestAPMIndexed(t *testing.T) {
 		}, args...)...)
 	}
 
-	// The table that hey-apm's test prints can be read off one page.
-	t.Run("all of it", func(t *testing.T) {
+	// One page contains everything in the table that hey-apm's test prints.
+	t.Run("everything", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "report.json")
-		page := fire(t, nil, "--events", "1", "--spans", "2", "--frames", "3", "--concurrency", "4", "--for", "3s", "--gzip", "1",
+		page := runWith(t, nil, "--events", "1", "--spans", "2", "--frames", "3", "--concurrency", "4", "--for", "3s", "--gzip", "1",
 			"--json-file", file, "--system-git", commit(t, "trace-apm-server"),
 			"--system-flag", "max-event=200KiB", "--system-flag-format", "--{name}={value}", "--full").wantOne(t, 0, 3).stdout
 		text, err := os.ReadFile(file)
@@ -98,34 +98,34 @@ func TestAPMIndexed(t *testing.T) {
 		if d.System.Memory == nil || *d.System.Memory < per*0.999 || *d.System.Memory > per*1.001 {
 			t.Errorf("memory efficiency %v, want %v: accepted bytes a minute over the peak", d.System.Memory, per)
 		}
-		said := strings.Join(strings.Fields(page), " ")
+		unwrapped := strings.Join(strings.Fields(page), " ")
 		for _, want := range []string{
 			"pushed ", "accepted ", " on the wire", "Answers status batches share a second events 202 ", " total ",
 			" documents, 100.00% of the ", "service a batch mean ", " resident at most, in this run", "efficiency ",
 			"branch trace-apm-server", "revision " + facts["revision"].(string) + " of " + strconv.Itoa(time.Now().UTC().Year()) + "-",
 			"flags max-event=200KiB",
 		} {
-			if !strings.Contains(said, want) {
+			if !strings.Contains(unwrapped, want) {
 				t.Errorf("the page does not say %q:\n%s", want, page)
 			}
 		}
 	})
 
 	t.Run("documents lost", func(t *testing.T) {
-		d := fire(t, []string{"--lose", "137"}, "--count", "4000", "--events", "3-5", "--json").done(t).document(t)
+		d := runWith(t, []string{"--lose", "137"}, "--count", "4000", "--events", "3-5", "--json").done(t).document(t)
 		d.all(t, 137)
 	})
 
 	t.Run("events refused", func(t *testing.T) {
-		d := fire(t, []string{"--error", "event@2%"}, "--count", "4000", "--verbose", "--json").done(t).document(t)
+		d := runWith(t, []string{"--error", "event@2%"}, "--count", "4000", "--verbose", "--json").done(t).document(t)
 		d.all(t, 0)
 		if failed := d.whole().Failed; failed < 20 || failed > 400 || d.failed("rejected") != failed || d.whole().Acked != 4000-failed {
 			t.Errorf("%d events failed, by class %d, of 4000 with 2%% refused", failed, d.failed("rejected"))
 		}
 	})
 
-	// A store that takes nothing any more: the server's queue loses what it
-	// accepted, and the report says what that means.
+	// The store accepts no more documents: the server's queue loses the accepted
+	// events, and the report says what that means.
 	t.Run("read-only", func(t *testing.T) {
 		block := func(on bool) {
 			t.Helper()
@@ -145,7 +145,7 @@ func TestAPMIndexed(t *testing.T) {
 		}
 		block(true)
 		defer block(false)
-		e := fire(t, nil, "--count", "2000", "--index-wait", "4s", "--json").done(t)
+		e := runWith(t, nil, "--count", "2000", "--index-wait", "4s", "--json").done(t)
 		x := e.document(t).Indexed
 		if x == nil || x.Documents != 0 || x.Share == nil || *x.Share != 0 || !strings.Contains(x.Note, "Elasticsearch accepts less") {
 			t.Errorf("indexed %+v", x)
@@ -153,7 +153,7 @@ func TestAPMIndexed(t *testing.T) {
 	})
 }
 
-// thousands is a count as pages print it.
+// thousands formats a count as pages print it.
 func thousands(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -162,8 +162,8 @@ func thousands(n uint64) string {
 	return s
 }
 
-// TestAPMWatched watches a stand-in that runs already, by its number, until it
-// is killed.
+// TestAPMWatched watches a stand-in that is already running, by its process id,
+// until it is killed.
 func TestAPMWatched(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")
@@ -174,7 +174,7 @@ func TestAPMWatched(t *testing.T) {
 		t.Fatalf("system %+v", d.System)
 	}
 	if err := server.cmd.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Fatal("what was not started was stopped")
+		t.Fatal("a system that the program did not start was stopped")
 	}
 	s := start(t, append(args, "60s")...)
 	s.awaitSaid(firing)
@@ -182,11 +182,11 @@ func TestAPMWatched(t *testing.T) {
 	server.kill()
 	killed := time.Now()
 	d = s.wait(patience).want(t, 3).document(t)
-	if took := time.Since(killed); took > 20*time.Second { // of the minute that it was to last
+	if took := time.Since(killed); took > 20*time.Second { // the run would last a minute
 		t.Errorf("the run ended %v after its system", took)
 	}
 	if d.Stopped != "system ended" || !d.System.Died {
 		t.Errorf("stopped by %q, system %+v", d.Stopped, d.System)
 	}
-	run(t, append(args, "1s")...).want(t, 2).says(t, pid, "hint:") // it is gone
+	run(t, append(args, "1s")...).want(t, 2).says(t, pid, "hint:") // the process is gone
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestAsHeyAPM runs hey-apm's commands against a server, reads what it prints by
-// the forms alone, and finds the reports' sums in it.
+// TestAsHeyAPM runs hey-apm's commands against a server, parses the output by its
+// format only, and finds the reports' sums in it.
 func TestAsHeyAPM(t *testing.T) {
 	t.Parallel()
 	const token = "canary-of-hey-apm"
@@ -41,7 +41,7 @@ func TestAsHeyAPM(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(data), token) || strings.Contains(e.stdout+e.stderr, token) {
-				t.Error("the token is in the report, or in what is printed")
+				t.Error("the token is in the report or the output")
 			}
 			var d document
 			if err := json.Unmarshal(data, &d); err != nil {
@@ -86,17 +86,17 @@ func TestAsHeyAPM(t *testing.T) {
 				if want := d.Service.MeanUS / 1e3; math.Abs(ms-want) > 0.006 {
 					t.Errorf("%v ms a request, want %v", ms, want)
 				}
-				all, ok, bytes := fired(d)
-				accepted := fmt.Sprintf(" , accepted %.1fkb / sec\n", bytes/1e3)
-				if !strings.Contains(e.stdout, accepted) {
-					t.Errorf("no %q in\n%s", accepted, e.stdout)
+				all, accepted, bytes := fired(d)
+				line := fmt.Sprintf(" , accepted %.1fkb / sec\n", bytes/1e3)
+				if !strings.Contains(e.stdout, line) {
+					t.Errorf("no %q in\n%s", line, e.stdout)
 				}
 				var pushed float64
 				m = regexp.MustCompile(`\npushed ([\d.]+)kb / sec`).FindStringSubmatch(e.stdout)
 				if m != nil {
 					pushed, _ = strconv.ParseFloat(m[1], 64)
 				}
-				if want := bytes / 1e3 * all / ok; math.Abs(pushed-want) > want/50 {
+				if want := bytes / 1e3 * all / accepted; math.Abs(pushed-want) > want/50 {
 					t.Errorf("pushed %v kb a second, want about %v:\n%s", pushed, want, e.stdout)
 				}
 			} else if mean := d.Service.MeanUS / 1e3; ms > mean*0.75 {
@@ -132,7 +132,7 @@ func TestAsHeyAPM(t *testing.T) {
 	})
 }
 
-// A table is what hey-apm says of one kind of requests.
+// A table is what hey-apm prints about one kind of requests.
 type table struct {
 	codes map[int]uint64
 	total uint64
@@ -162,7 +162,7 @@ func tablesOf(t *testing.T, text string) (out []table) {
 	return out
 }
 
-// agrees holds a table against a report.
+// checkAgainst compares a table with a report.
 func (tb *table) agrees(t *testing.T, d *document) {
 	t.Helper()
 	var total uint64
@@ -180,9 +180,10 @@ func (tb *table) agrees(t *testing.T, d *document) {
 	}
 }
 
-// fired is what came a second while a run fired, by its intervals: answers, those
-// that took, and bytes that were taken. Its length has to be whole intervals.
-func fired(d *document) (answers, taken, bytes float64) {
+// intervalRates are rates per second during the measurement, by its intervals:
+// answers, answers that accepted, and accepted bytes. The measurement must consist
+// of complete intervals.
+func fired(d *document) (answers, accepted, bytes float64) {
 	for _, iv := range d.Intervals {
 		if iv.EndS > d.Totals.ElapsedS+0.001 {
 			continue
@@ -190,35 +191,35 @@ func fired(d *document) (answers, taken, bytes float64) {
 		for _, s := range iv.Statuses {
 			answers += float64(s.Batches)
 			if s.Code == http.StatusAccepted {
-				taken += float64(s.Batches)
+				accepted += float64(s.Batches)
 			}
 		}
 		bytes += float64(iv.AckedBytes)
 	}
-	return answers / d.Totals.ElapsedS, taken / d.Totals.ElapsedS, bytes / d.Totals.ElapsedS
+	return answers / d.Totals.ElapsedS, accepted / d.Totals.ElapsedS, bytes / d.Totals.ElapsedS
 }
 
-// TestAsHeyAPMExits: a run of which all is refused is not 0, a bound that was not
-// reached is no failure, and nobody there is 2.
+// TestAsHeyAPMExits: the exit code is not 0 if all is refused, an unreached bound
+// is not a failure, and the exit code is 2 without a server.
 func TestAsHeyAPMExits(t *testing.T) {
 	t.Parallel()
 	full := "http://" + startStandin(t, "apm", "--listen", "127.0.0.1:0", "--error", "queue-full@100%").addr
 	good := "http://" + startStandin(t, "apm", "--listen", "127.0.0.1:0").addr
-	const nobody = "http://127.0.0.1:1"
+	const unreachable = "http://127.0.0.1:1"
 	for _, tt := range []struct {
-		name          string
-		args          []string
-		codes         []int
-		strict        int
-		said, strayed string
+		name           string
+		args           []string
+		codes          []int
+		strict         int
+		want, unwanted string
 	}{
 		{"a profile refused", []string{"-base-url", full, "-profile", "rumtiny", "-run", "300ms"}, []int{1, 3}, 0, "[503]", ""},
 		{"a test refused", []string{"-base-url", full, "test", "300ms", "1", "2", "3", "4"}, []int{1, 3}, 0, "[503]", ""},
 		{"agents refused", []string{"-apm-url", full, "-e", "0", "-tf", "5ms", "-run", "300ms"}, []int{1, 3}, 0, "queue is full", ""},
 		{"a bound of requests", []string{"-base-url", good, "-profile", "rumtiny", "-run", "300ms", "-requests", "1000000"}, []int{0, 3}, 0, "[202]", "missing"},
 		{"a bound of transactions", []string{"-apm-url", good, "-e", "0", "-t", "100000", "-tf", "5ms", "-run", "300ms"}, []int{0, 3}, 0, "transactions sent", "missing"},
-		{"nobody for a profile", []string{"-base-url", nobody}, []int{2}, 1, "", ""},
-		{"nobody for agents", []string{"-apm-url", nobody}, []int{2}, 1, "", ""},
+		{"no server for a profile", []string{"-base-url", unreachable}, []int{2}, 1, "", ""},
+		{"no server for agents", []string{"-apm-url", unreachable}, []int{2}, 1, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -228,8 +229,8 @@ func TestAsHeyAPMExits(t *testing.T) {
 					args, codes = append(args[:2:2], append([]string{"--strict"}, tt.args...)...), []int{tt.strict}
 				}
 				e := run(t, args...).wantOne(t, codes...)
-				if !strings.Contains(e.stdout, tt.said) || tt.strayed != "" && strings.Contains(e.stderr, tt.strayed) {
-					t.Errorf("no %q, or %q:\n%s\n%s", tt.said, tt.strayed, e.stdout, e.stderr)
+				if !strings.Contains(e.stdout, tt.want) || tt.unwanted != "" && strings.Contains(e.stderr, tt.unwanted) {
+					t.Errorf("no %q, or %q:\n%s\n%s", tt.want, tt.unwanted, e.stdout, e.stderr)
 				}
 			}
 		})

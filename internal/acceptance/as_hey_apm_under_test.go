@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestAsHeyAPMUnderTest: the shell's test counts documents and knows the server's
-// memory where it is told of Elasticsearch and of the process, and its numbers are
-// the report's.
+// TestAsHeyAPMUnderTest: given the address of Elasticsearch and the server's
+// process, the test command prints counts of documents and the server's memory, and
+// its numbers are those of the report.
 func TestAsHeyAPMUnderTest(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--delay", "20ms")
@@ -57,7 +57,7 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 	}
 	for i, w := range want {
 		if m[i+1] != w {
-			t.Errorf("%q is none of the report's, which has %q:\n%s", m[i+1], w, e.stdout)
+			t.Errorf("it prints %q, the report has %q:\n%s", m[i+1], w, e.stdout)
 		}
 	}
 }

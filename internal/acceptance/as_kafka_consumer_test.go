@@ -22,8 +22,8 @@ var consumerForms2018 = []form{
 	line("total", `(?P<start>`+consumerStamp+`), (?P<end>`+consumerStamp+`), (?P<mb>\d+\.\d{4}), (?P<mbs>\d+\.\d{4}), (?P<messages>\d+), (?P<rate>\d+\.\d{4})`),
 }
 
-// The sample lines that were printed below the commands are of the grammar, and
-// their columns agree with each other as far as milliseconds tell.
+// The published sample lines match the grammar, and their columns are consistent
+// within the precision of milliseconds.
 func TestConsumerGrammar(t *testing.T) {
 	for _, row := range []string{
 		"2018-05-24 18:39:30:930, 2018-05-24 18:39:31:061, 0.9537, 7.2800, 10000, 76335.8779",
@@ -44,13 +44,13 @@ func TestConsumerGrammar(t *testing.T) {
 	} {
 		s := side{out: row + "\n"}
 		if err := s.parse(consumerForms2018); err == nil {
-			t.Errorf("%q is of the grammar", row)
+			t.Errorf("%q matches the grammar", row)
 		}
 	}
 }
 
-// sound checks a total row's columns against each other, slack being what
-// rounding to milliseconds may hide.
+// checkColumns checks a total row's columns against each other; slack is the error
+// of rounding to milliseconds.
 func (s *side) sound(t *testing.T, slack time.Duration) {
 	t.Helper()
 	at := func(name string) time.Time {
@@ -63,15 +63,15 @@ func (s *side) sound(t *testing.T, slack time.Duration) {
 	took := at("total.end").Sub(at("total.start"))
 	for field, rate := range map[string]string{"total.mb": "total.mbs", "total.messages": "total.rate"} {
 		n, r := s.number(t, field), s.number(t, rate)
-		most, least := n/max(took-slack, 1).Seconds(), n/(took+slack).Seconds()
-		if r > most*1.0001+1e-4 || r < least*0.9999-1e-4 {
-			t.Errorf("%s: %g in %v are not %g a second", field, n, took, r)
+		upper, lower := n/max(took-slack, 1).Seconds(), n/(took+slack).Seconds()
+		if r > upper*1.0001+1e-4 || r < lower*0.9999-1e-4 {
+			t.Errorf("%s: %g in %v are not %g per second", field, n, took, r)
 		}
 	}
 }
 
-// Commands as they were printed in 2018, with nothing changed but addresses and
-// topics, where they name ZooKeeper's.
+// Commands published in 2018, with only topics and addresses changed, which are
+// ZooKeeper's there.
 func TestPrintedConsumerCommands(t *testing.T) {
 	t.Parallel()
 	const zookeepers = "172.25.52.170:33181,172.25.52.171:33181,172.25.52.169:33181,172.25.52.168:33181,172.25.52.167:33181"
@@ -107,7 +107,7 @@ func TestPrintedConsumerCommands(t *testing.T) {
 	}
 }
 
-// reported is what a report says of a run that consumed or went there and back.
+// reported is the part of a report about a run that consumed or made round trips.
 type reported struct {
 	Totals struct {
 		Consumed   uint64  `json:"consumed"`
@@ -136,7 +136,7 @@ type reported struct {
 	} `json:"facts"`
 }
 
-// standFor runs carronade in a tool's place, with a report, and reads its lines.
+// runAs runs carronade in place of a tool, and reads its output and its report.
 func standFor(t *testing.T, forms []form, code int, args ...string) (side, reported) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
@@ -162,8 +162,8 @@ func standFor(t *testing.T, forms []form, code int, args ...string) (side, repor
 	return s, d
 }
 
-// endToEnd are all end-to-end times of a report, in microseconds and in order, as
-// the whole histograms of its intervals have them.
+// endToEnd are all end-to-end times of a report, in microseconds and sorted, from
+// the histograms of its intervals.
 func (d *reported) endToEnd(t *testing.T) (us []float64) {
 	t.Helper()
 	for _, iv := range d.Intervals {
@@ -188,7 +188,7 @@ func (d *reported) endToEnd(t *testing.T) (us []float64) {
 	return us
 }
 
-// alike checks numbers that must agree to the digits that are printed.
+// wantClose checks that two numbers agree within the precision of the output.
 func alike(t *testing.T, what string, printed, reported, within float64) {
 	t.Helper()
 	if math.Abs(printed-reported) > within {
@@ -196,7 +196,7 @@ func alike(t *testing.T, what string, printed, reported, within float64) {
 	}
 }
 
-// What the consumer's rows say is what the report says.
+// The consumer's rows agree with the report.
 func TestConsumerAgreesWithReport(t *testing.T) {
 	t.Parallel()
 	const records = 60_000
@@ -214,7 +214,8 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 	alike(t, "rebalance", simple.number(t, "total.rebalance"), d.Totals.RebalanceS*1e3, 0.5)
 	alike(t, "fetch", simple.number(t, "total.fetch"), (d.Totals.ElapsedS-d.Totals.RebalanceS)*1e3, 1)
 
-	// The last row of intervals has everything; and here it is too little.
+	// The last row of the intervals contains the totals. Here there are too few
+	// records.
 	rows, d := standFor(t, consumerDetails, 1, append(from, "--num-records", "70000", "--show-detailed-stats", "--reporting-interval", "20")...)
 	if d.Totals.Consumed != records || d.Totals.Missing != 10_000 || len(rows.fields["late.ms"]) != 1 {
 		t.Errorf("the report has %+v", d.Totals)
@@ -232,10 +233,10 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 	alike(t, "rebalance of all rows", joined, d.Totals.RebalanceS*1e3, 0.5*float64(len(rows.fields["row.rebalance"])))
 }
 
-// What the end-to-end tool prints is what the report says.
+// The output of the end-to-end tool agrees with the report.
 func TestLatencyAgreesWithReport(t *testing.T) {
 	t.Parallel()
-	// Answers that are delayed have percentiles of more than nothing.
+	// With delayed answers, the percentiles are above 0.
 	s := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0", "--delay", "3ms")
 	for _, strict := range []bool{false, true} {
 		args := []string{"kafka-e2e-latency", s.addr, "t" + strconv.FormatBool(strict), "400", "1", "100"}
@@ -251,10 +252,10 @@ func TestLatencyAgreesWithReport(t *testing.T) {
 		all := d.endToEnd(t)
 		for field, p := range map[string]float64{"percentiles.p50": 0.5, "percentiles.p99": 0.99, "percentiles.p999": 0.999} {
 			us, below, above := map[float64]float64{0.5: d.EndToEnd.P50, 0.99: d.EndToEnd.P99, 0.999: d.EndToEnd.P999}[p], 0.501, 0.501
-			if strict { // cut off, and of the rank after it
+			if strict { // truncated, and one rank higher
 				us, below, above = all[int(p*float64(len(all)))], 1, 0
 			}
-			// A histogram's value is of the upper end of its cell, a thousandth wide.
+			// A histogram's value is the upper end of a bucket, which is a thousandth wide.
 			if got := lines.number(t, field); got < us/1e3*0.998-below || got > us/1e3+above {
 				t.Errorf("strict %v: %s is %g, the report has %g us", strict, field, got, us)
 			}

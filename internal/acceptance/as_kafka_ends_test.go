@@ -13,8 +13,8 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// What each consumer of a share group was given is what the report has, and all
-// of it at least what was counted.
+// The records of each consumer of a share group agree with the report, and their
+// sum is at least the number counted.
 func TestShareConsumerAgreesWithReport(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -56,8 +56,8 @@ func TestShareConsumerAgreesWithReport(t *testing.T) {
 	}
 }
 
-// Ctrl-C in the middle: the row of what was consumed, and the report; with
-// --strict the program is gone, as a JVM.
+// After Ctrl-C the program prints the row of what was consumed and keeps the report;
+// with --strict it just ends, as a JVM does.
 func TestAsKafkaConsumerInterrupted(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0")
@@ -105,28 +105,28 @@ func TestAsKafkaConsumerInterrupted(t *testing.T) {
 	}
 }
 
-// Brokers that do not answer are exit code 2 and a reason that is said once,
-// --strict or not; and so are secrets kept, and warnings said once.
+// If brokers do not answer, the exit code is 2 and the reason is printed once, with
+// and without --strict.
 func TestAsKafkaUnreachable(t *testing.T) {
 	t.Parallel()
-	const nobody = "127.0.0.1:1"
+	const unreachable = "127.0.0.1:1"
 	for _, tt := range []struct{ name, args string }{
-		{"consumer", "kafka-consumer-perf-test --bootstrap-server " + nobody + " --topic t --num-records 5 --timeout 500"},
-		{"consumer, strict", "kafka-consumer-perf-test --strict --bootstrap-server " + nobody + " --topic t --num-records 5 --timeout 500"},
-		{"share consumer", "kafka-share-consumer-perf-test --bootstrap-server " + nobody + " --topic t --num-records 5 --timeout 500"},
-		{"latency", "kafka-e2e-latency " + nobody + " t 5 1 10"},
+		{"consumer", "kafka-consumer-perf-test --bootstrap-server " + unreachable + " --topic t --num-records 5 --timeout 500"},
+		{"consumer, strict", "kafka-consumer-perf-test --strict --bootstrap-server " + unreachable + " --topic t --num-records 5 --timeout 500"},
+		{"share consumer", "kafka-share-consumer-perf-test --bootstrap-server " + unreachable + " --topic t --num-records 5 --timeout 500"},
+		{"latency", "kafka-e2e-latency " + unreachable + " t 5 1 10"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := run(t, append([]string{"as"}, strings.Fields(tt.args)...)...).want(t, 2)
 			if n := strings.Count(e.stderr, "connection refused"); n != 1 || strings.Contains(e.stdout, "0.0000") {
-				t.Errorf("the reason is said %d times:\n%s%s", n, e.stdout, e.stderr)
+				t.Errorf("the reason is printed %d times:\n%s%s", n, e.stdout, e.stderr)
 			}
 		})
 	}
 }
 
-// What a command line has to be read with is said once, though the report has
-// it, and what may be a secret is not.
+// Warnings about a command line are printed once, although the report contains them
+// too, and never contain what may be a secret.
 func TestAsKafkaConsumersSay(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// produced runs kafka-producer-perf-test's command line, and reads its lines and
-// its report.
+// runProducer runs a command line of kafka-producer-perf-test, and reads its output
+// and its report.
 func produced(t *testing.T, code int, args ...string) (side, *document) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
@@ -34,8 +34,7 @@ func produced(t *testing.T, code int, args ...string) (side, *document) {
 	return s, d
 }
 
-// TestAsKafkaProducerSums: what a parser of the lines finds is what the report
-// says.
+// TestAsKafkaProducerSums: the numbers in the output agree with the report.
 func TestAsKafkaProducerSums(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
@@ -53,13 +52,13 @@ func TestAsKafkaProducerSums(t *testing.T) {
 			t.Parallel()
 			args := append(strings.Fields(tt.args), "--topic", strings.NewReplacer(" ", "-", ",", "").Replace(tt.name), "--reporting-interval", "500", "--bootstrap-server", server.addr)
 			s, d := produced(t, 0, args...)
-			whole := d.whole()
+			total := d.whole()
 			times := d.Service
 			if tt.name != "as fast as it goes" {
 				times = d.Response
 			}
 			last := "total"
-			alike(t, "records", s.number(t, "total.records"), float64(whole.Acked), 0)
+			alike(t, "records", s.number(t, "total.records"), float64(total.Acked), 0)
 			if tt.warm {
 				last = "steady"
 				alike(t, "steady records", s.number(t, "steady.records"), float64(d.Totals.Acked), 0)
@@ -71,11 +70,11 @@ func TestAsKafkaProducerSums(t *testing.T) {
 			alike(t, "99.9th", s.number(t, last+".p999"), times.P999US/1e3, 0.501+times.P999US/1e5)
 			seconds, bytes := s.number(t, "total.records")/s.number(t, "total.rate"), s.number(t, "total.mb")*(1<<20)
 			alike(t, "seconds", seconds, d.EndedAt.Sub(d.StartedAt).Seconds(), 0.2)
-			alike(t, "bytes a second", bytes, float64(whole.AckedBytes)/seconds, 0.006*(1<<20))
+			alike(t, "bytes a second", bytes, float64(total.AckedBytes)/seconds, 0.006*(1<<20))
 			if tt.warm {
 				return
 			}
-			// Windows are the complete intervals, each as the report has it.
+			// The windows are the complete intervals of the report.
 			var got, want []uint64
 			for _, text := range s.fields["window.records"] {
 				n, _ := strconv.ParseUint(text, 10, 64)
@@ -98,8 +97,8 @@ func TestAsKafkaProducerSums(t *testing.T) {
 	}
 }
 
-// What fails is not sent, and the program says so by its code; as the old tool
-// did it only on demand.
+// Failed records do not count as sent, and the exit code is 1; with --strict it is
+// 0, as with the old tool.
 func TestAsKafkaProducerFails(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
@@ -114,12 +113,13 @@ func TestAsKafkaProducerFails(t *testing.T) {
 			t.Errorf("%g records were sent of %d; %s", n, d.whole().Acked, s.errs)
 		}
 		if got, want := s.fields["total.avg"][0], map[bool]string{false: "0.00", true: "NaN"}[strict]; got != want {
-			t.Errorf("the mean of nothing is %s, want %s", got, want)
+			t.Errorf("the mean of no records is %s, want %s", got, want)
 		}
 	}
 }
 
-// Ctrl-C ends it as it ends a JVM: with 130 and no summary; the report is kept.
+// Ctrl-C ends the program as it ends a JVM: with exit code 130 and no summary. The
+// report is kept.
 func TestAsKafkaProducerInterrupted(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
@@ -138,25 +138,26 @@ func TestAsKafkaProducerInterrupted(t *testing.T) {
 	}
 }
 
-// What a command line has to be read with is said once, though the report has it.
+// A warning about a command line is printed once, although the report contains it
+// too.
 func TestAsKafkaWarnsOnce(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
 	s, _ := produced(t, 0, "--topic", "t", "--num-records", "100", "--record-size", "10", "--throughput", "-1", "--bootstrap-server", server.addr, "--command-property", "made.up=1")
-	const words = "warning: the client property made.up has no meaning"
-	if n := strings.Count(s.errs, words); n != 1 {
-		t.Errorf("it says %q %d times:\n%s", words, n, s.errs)
+	const warning = "warning: the client property made.up has no meaning"
+	if n := strings.Count(s.errs, warning); n != 1 {
+		t.Errorf("it prints %q %d times:\n%s", warning, n, s.errs)
 	}
 }
 
-// A broker that cannot be reached is no usage error: 2, and a way out.
+// An unreachable broker is not a usage error: exit code 2, with a hint.
 func TestAsKafkaProducerNobody(t *testing.T) {
 	t.Parallel()
-	for _, carronadeSide := range []string{"--generation 4.3 --bootstrap-server 127.0.0.1:1", "--strict --bootstrap-server 127.0.0.1:1", "--generation 2018 --producer-props bootstrap.servers=127.0.0.1:1"} {
-		args := strings.Fields("as kafka-producer-perf-test --topic t --num-records 5 --record-size 5 --throughput 5 " + carronadeSide)
+	for _, flags := range []string{"--generation 4.3 --bootstrap-server 127.0.0.1:1", "--strict --bootstrap-server 127.0.0.1:1", "--generation 2018 --producer-props bootstrap.servers=127.0.0.1:1"} {
+		args := strings.Fields("as kafka-producer-perf-test --topic t --num-records 5 --record-size 5 --throughput 5 " + flags)
 		e := run(t, args...).want(t, 2)
 		if !strings.Contains(e.stderr, "error: connect to 127.0.0.1:1") || !strings.Contains(e.stderr, "hint: ") || e.stdout != "" {
-			t.Errorf("%s: stdout %q, stderr %q", carronadeSide, e.stdout, e.stderr)
+			t.Errorf("%s: stdout %q, stderr %q", flags, e.stdout, e.stderr)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// asMongoose runs mongoose's command line by a link of the jar's name, in a home
-// of its own.
+// startMongoose starts a command line of mongoose by a link with the jar's name, in
+// the given home.
 func asMongoose(t *testing.T, home string, args ...string) *session {
 	t.Helper()
 	jar := filepath.Join(home, "mongoose-base-4.2.11.jar")
@@ -32,8 +32,8 @@ func asMongoose(t *testing.T, home string, args ...string) *session {
 	return s
 }
 
-// results parses mongoose's document of results by its form: what stands behind
-// each label, by the labels above it.
+// results parses mongoose's document of results by its format: the value of each
+// label, by the path of labels.
 func results(t *testing.T, out string) map[string]string {
 	t.Helper()
 	_, text, ok := strings.Cut(out, "---\n# Results ####")
@@ -48,7 +48,7 @@ func results(t *testing.T, out string) map[string]string {
 	for i, l := range strings.Split(text, "\n") {
 		m := line.FindStringSubmatch(l)
 		if m == nil || m[3] != "" && strings.Index(l, m[3]) != 31 && !strings.HasSuffix(m[2], m[3]) {
-			t.Fatalf("line %d of the results is no such line: %q", i+1, l)
+			t.Fatalf("line %d of the results does not have the format: %q", i+1, l)
 		}
 		depth := len(m[1])/2 - 1
 		above[depth] = m[2]
@@ -59,7 +59,7 @@ func results(t *testing.T, out string) map[string]string {
 	return found
 }
 
-// number is a number of the results.
+// number is the value of a label as a number.
 func (r mongooseStep) number(t *testing.T, label string) float64 {
 	t.Helper()
 	x, err := strconv.ParseFloat(r.results[label], 64)
@@ -69,7 +69,7 @@ func (r mongooseStep) number(t *testing.T, label string) float64 {
 	return x
 }
 
-// A mongooseStep is a step that was run, its results, its files and its report.
+// A mongooseStep is a finished step with its results, its files and its report.
 type mongooseStep struct {
 	ended
 	results map[string]string
@@ -77,7 +77,7 @@ type mongooseStep struct {
 	dir     string
 }
 
-// row is that of metrics.total.csv, by its columns.
+// row returns the only row of a CSV file of the step, by column.
 func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(r.dir, name))
@@ -85,7 +85,7 @@ func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	all, err := csv.NewReader(f).ReadAll() // which wants as many fields in each line
+	all, err := csv.NewReader(f).ReadAll() // checks that all lines have the same number of fields
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%s: %v, %d lines", name, err, len(all))
 	}
@@ -96,8 +96,8 @@ func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 	return row
 }
 
-// TestMongooseTyped: the functions of the shell that the document has take the
-// place of Java and Docker where mongoose is called, and nowhere else.
+// TestMongooseTyped: the shell functions in the document replace Java and Docker for
+// calls of mongoose, and for no others.
 func TestMongooseTyped(t *testing.T) {
 	text, err := os.ReadFile("../../docs/coming-from/mongoose.md")
 	if err != nil {
@@ -130,9 +130,9 @@ func TestMongooseTyped(t *testing.T) {
 	}
 }
 
-// TestAsMongoose: the commands of mongoose's documentation, verbatim but for
-// addresses, against a real Kafka; what is parsed by the form of its output
-// agrees with the report, with the CSV files and with the broker.
+// TestAsMongoose runs the commands in mongoose's documentation against a real Kafka,
+// with only the addresses changed. The output, parsed by its format, agrees with the
+// report, the CSV files and the broker.
 func TestAsMongoose(t *testing.T) {
 	broker := kafkatest.Shared(t)
 	host, port, err := net.SplitHostPort(broker.Bootstrap())
@@ -212,7 +212,7 @@ func TestAsMongoose(t *testing.T) {
 		for line := range strings.Lines(string(trace)) {
 			m := row.FindStringSubmatch(strings.TrimSpace(line))
 			if m == nil || !strings.Contains(string(items), m[1]+",") {
-				t.Fatalf("a row of the trace, or it is not in the list: %q", line)
+				t.Fatalf("a row of the trace does not have the format, or is not in the list: %q", line)
 			}
 			us, _ := strconv.ParseFloat(m[2], 64)
 			sum, n = sum+us, n+1
@@ -227,16 +227,16 @@ func TestAsMongoose(t *testing.T) {
 	})
 
 	t.Run("topics", func(t *testing.T) {
-		made := step(t, "--storage-driver-type=kafka", "--storage-net-node-addrs="+host, "--storage-net-node-port="+port, "--item-type=path",
+		created := step(t, "--storage-driver-type=kafka", "--storage-net-node-addrs="+host, "--storage-net-node-port="+port, "--item-type=path",
 			"--load-op-limit-count=100", "--storage-driver-limit-concurrency=100", "--item-output-file=topics.csv")
 		read := step(t, "--item-type=path", "--read", "--item-input-file=topics.csv", "--load-op-limit-count=2", brokers)
 		listed := step(t, "--item-type=path", "--load-op-type=list", brokers)
-		gone := step(t, "--item-type=path", "--delete", "--item-input-file=topics.csv", "--storage-driver-limit-concurrency=100", brokers)
+		deleted := step(t, "--item-type=path", "--delete", "--item-input-file=topics.csv", "--storage-driver-limit-concurrency=100", brokers)
 		for _, tt := range []struct {
 			r    mongooseStep
 			op   string
 			done uint64
-		}{{made, "CREATE", 100}, {read, "READ", 2}, {listed, "LIST", 1}, {gone, "DELETE", 100}} {
+		}{{created, "CREATE", 100}, {read, "READ", 2}, {listed, "LIST", 1}, {deleted, "DELETE", 100}} {
 			var d struct {
 				Op        string
 				Totals    totals
@@ -265,7 +265,7 @@ func TestAsMongoose(t *testing.T) {
 		}
 	})
 
-	t.Run("what is of another day", func(t *testing.T) {
+	t.Run("unsupported", func(t *testing.T) {
 		for arg, want := range map[string]string{
 			"--run-node": "one machine", "--load-step-node-addrs=a,b": "one machine", "--run-scenario=e2e_latency.js": "scenarios",
 			"--storage-net-node-addrs=127.0.0.1:1": "127.0.0.1:1",

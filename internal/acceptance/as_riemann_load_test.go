@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestAsRiemannLoad runs the published command of 2013, by a link that has the
-// script's name, until it is interrupted, and reads what it printed and wrote by
-// the forms alone: the sums are those of the report.
+// TestAsRiemannLoad runs the command published in 2013, by a link with the script's
+// name, until it is interrupted. It parses the output and the files by their format
+// only: the sums are those of the report.
 func TestAsRiemannLoad(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -83,7 +83,7 @@ func TestAsRiemannLoad(t *testing.T) {
 			} {
 				rows := csvRows(t, filepath.Join(folders[0], name+".csv"))
 				if n := len(rows); n < 2 || n > 8 {
-					t.Fatalf("%s.csv has %d rows, want one a second", name, n)
+					t.Fatalf("%s.csv has %d rows, want one per second", name, n)
 				}
 				for i, row := range rows {
 					if row[0] != float64(i+1) {
@@ -103,7 +103,7 @@ func TestAsRiemannLoad(t *testing.T) {
 	}
 }
 
-// lastBlock reads the last block of the console: the numbers by METRIC.NAME.
+// lastBlock parses the last block of the output: the numbers by METRIC.NAME.
 func lastBlock(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	_, block, ok := strings.Cut(text[max(strings.LastIndex(text, "====\n"), 0):], "\n")
@@ -133,7 +133,7 @@ func lastBlock(t *testing.T, text string) map[string]float64 {
 	return out
 }
 
-// csvRows reads a file of numbers under one line of names.
+// csvRows reads a CSV file of numbers with a header line.
 func csvRows(t *testing.T, path string) (out [][]float64) {
 	t.Helper()
 	f, err := os.Open(path)

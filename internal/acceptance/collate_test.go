@@ -15,7 +15,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// decode reads a document that the program printed.
+// decode parses a document that the program printed.
 func decode(t *testing.T, text string, to any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), to); err != nil {
@@ -23,7 +23,7 @@ func decode(t *testing.T, text string, to any) {
 	}
 }
 
-// A collatedGroup is what collate --json says of a group.
+// A collatedGroup is a group in the output of collate --json.
 type collatedGroup struct {
 	Equal []struct{ Name, Value string }
 	Rows  []struct {
@@ -47,7 +47,7 @@ func (g *collatedGroup) equal(name string) string {
 	return ""
 }
 
-// collate runs the command and reads what it prints.
+// collate runs the command and parses its output.
 func collate(t *testing.T, place string, args ...string) []collatedGroup {
 	t.Helper()
 	var out struct{ Groups []collatedGroup }
@@ -55,16 +55,15 @@ func collate(t *testing.T, place string, args ...string) []collatedGroup {
 	return out.Groups
 }
 
-// The columns of hey-apm's collate that exist without an index behind the
-// server, and the percentiles.
+// The columns of hey-apm's collate that exist without an index, and the percentiles.
 var seedColumns = []string{"report id", "revision date", "pushed", "accepted", "throughput", "per batch", "service p50", "p95", "p99", "p99.9", "max rss", "effic"}
 
-// TestSeedCollate is the example of hey-apm's README: four runs against a
-// supervised server, with a setting of it off and on, at two concurrencies, are
-// collated by that setting to two groups of two rows; and with runs of another
-// branch, that has no such setting, by branch to two rows a group. verify takes
-// the README's filters. A store in OpenSearch answers as the file does, byte for
-// byte.
+// TestSeedCollate is the example in hey-apm's README. Four runs against a supervised
+// server, with one of its settings off and on and at two concurrencies, are collated
+// by that setting to two groups of two rows. With runs of another branch, which has
+// no such setting, they are collated by branch to two rows per group. verify accepts
+// the README's filters. A store in OpenSearch gives exactly the same output as the
+// file.
 func TestSeedCollate(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "reports.db")
 	port := freePort(t)
@@ -95,7 +94,7 @@ func TestSeedCollate(t *testing.T) {
 
 	groups := collate(t, place, "no-rum", "branch=trace-apm-server")
 	if len(groups) != 2 {
-		t.Fatalf("%d groups, want one a concurrency", len(groups))
+		t.Fatalf("%d groups, want one for each concurrency", len(groups))
 	}
 	for i, concurrency := range []string{"20", "1"} { // the newest first
 		g := groups[i]
@@ -130,10 +129,10 @@ func TestSeedCollate(t *testing.T) {
 		}
 	}
 	if strings.Count(text, "report id") != 2 {
-		t.Errorf("two tables are wanted:\n%s", text)
+		t.Errorf("want two tables:\n%s", text)
 	}
 
-	// What is newest is compared with what came before, of which there is nothing.
+	// The newest report is compared with earlier ones, and there are none.
 	run(t, "verify", "-n", "168h", "branch=trace-apm-server", "duration=500ms", "events=10", "spans=10", "frames=10", "concurrency=1", "limit=-1", "--untrusted", "--store", place).
 		want(t, 4)
 
@@ -141,7 +140,7 @@ func TestSeedCollate(t *testing.T) {
 		test(master, concurrency)
 	}
 	groups = collate(t, place, "branch", "branch=trace-apm-server")
-	if len(groups) != 4 { // of two concurrencies and two settings
+	if len(groups) != 4 { // two concurrencies times two settings
 		t.Fatalf("%d groups, want four", len(groups))
 	}
 	for i, g := range groups {
@@ -151,23 +150,23 @@ func TestSeedCollate(t *testing.T) {
 	}
 
 	t.Run("from OpenSearch", func(t *testing.T) {
-		there := strings.Replace(elastictest.Shared(t).URL, "http://", "elasticsearch://", 1) + "/collate-" + port
-		run(t, "report", "push", "--to", there, "--store", place).want(t, 0)
+		remote := strings.Replace(elastictest.Shared(t).URL, "http://", "elasticsearch://", 1) + "/collate-" + port
+		run(t, "report", "push", "--to", remote, "--store", place).want(t, 0)
 		for _, args := range [][]string{
 			{"collate", "no-rum", "branch=trace-apm-server"},
 			{"collate", "branch", "branch=trace-apm-server", "--csv"},
 			{"collate", "concurrency", "--json", "--sort", "latency"},
 			{"report", "table", "--side", "produce", "--as", "csv"},
 		} {
-			here := run(t, append(args, "--store", place)...).want(t, 0).stdout
-			if got := run(t, append(args, "--store", there)...).want(t, 0).stdout; got != here {
-				t.Errorf("%v differs:\n%s\nfrom the file:\n%s", args, got, here)
+			local := run(t, append(args, "--store", place)...).want(t, 0).stdout
+			if got := run(t, append(args, "--store", remote)...).want(t, 0).stdout; got != local {
+				t.Errorf("%v differs:\n%s\nfrom the file:\n%s", args, got, local)
 			}
 		}
 	})
 }
 
-// holdTo compares a row of one report with the report itself.
+// compareWithReport compares a row that contains one report with the report.
 func holdTo(t *testing.T, place, id string, measured func(string) float64) {
 	t.Helper()
 	var d struct {
@@ -205,8 +204,8 @@ func holdTo(t *testing.T, place, id string, measured func(string) float64) {
 	}
 }
 
-// seriesFile is the series of the note on a new Kafka cluster: the same number
-// of records of 2,000 bytes produced and then consumed, larger and larger.
+// seriesFile is the series in the note on a new Kafka cluster: growing numbers of
+// records of 2,000 bytes, produced and then consumed.
 func seriesFile(brokers string, counts ...int) string {
 	var b strings.Builder
 	for _, n := range counts {
@@ -220,8 +219,8 @@ func seriesFile(brokers string, counts ...int) string {
 	return b.String()
 }
 
-// TestSeedSeries: one file of workloads runs the note's series against real
-// Kafka, and its reports make both tables that the note ends with.
+// TestSeedSeries: one file of workloads runs the note's series against real Kafka,
+// and its reports give both tables at the end of the note.
 func TestSeedSeries(t *testing.T) {
 	brokers := kafkatest.Shared(t).Bootstrap()
 	dir := t.TempDir()
@@ -240,7 +239,7 @@ func TestSeedSeries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(all) != 1+len(counts) {
-			t.Fatalf("%d lines to %s, want one of each of %v:\n%s", len(all)-1, side, counts, text)
+			t.Fatalf("%d lines to %s, want one for each of %v:\n%s", len(all)-1, side, counts, text)
 		}
 		for _, line := range all[1:] {
 			row := map[string]float64{}
@@ -269,7 +268,7 @@ func TestSeedSeries(t *testing.T) {
 		}
 	}
 	text := run(t, "report", "table", "--as", "md", "--store", place).want(t, 0).stdout
-	text = strings.NewReplacer("~ |", " |", "! |", " |").Replace(text) // marks of noisy runs and of untrusted ones
+	text = strings.NewReplacer("~ |", " |", "! |", " |").Replace(text) // remove the marks of noisy and untrusted runs
 	for _, want := range []string{
 		"| count | MB/s | avg | max | p50 | p95 | p99 | p99.9 |", "| start | end | MB | MB/s | nMsg | nMsg/s |", "| 10,000 |", "| 100,000 |",
 	} {

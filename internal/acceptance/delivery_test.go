@@ -10,7 +10,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// kafka is the URL of a topic of a cluster.
+// topicURL is the URL of a topic of a cluster.
 func kafka(c *kafkatest.Cluster, topic string) string {
 	return "kafka://" + c.Bootstrap() + "/" + topic
 }
@@ -20,9 +20,8 @@ var (
 	engines = []string{"wire", "client"}
 )
 
-// TestDelivery fires into real Kafka with each codec and engine and asks
-// Kafka what arrived: by end offsets, by its own reading of the disk, and by
-// its own consumer.
+// TestDelivery sends to real Kafka with each codec and engine, and checks what
+// arrived by end offsets, by Kafka's dump of the segments, and by Kafka's consumer.
 func TestDelivery(t *testing.T) {
 	broker := kafkatest.Shared(t)
 	for _, engine := range engines {
@@ -39,8 +38,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// deliver fires numbered events, with the event's number as key and as value,
-// so that what Kafka's consumer prints can be checked one by one.
+// deliver sends numbered events, with the event's number as key and as value, so
+// that each record that Kafka's consumer prints can be checked.
 func deliver(t *testing.T, broker *kafkatest.Cluster, flags ...string) {
 	const events, partitions = 3000, 3
 	topic := broker.CreateTopic(t, partitions, 1)
@@ -66,7 +65,7 @@ func deliver(t *testing.T, broker *kafkatest.Cluster, flags ...string) {
 	for _, r := range broker.Consume(t, topic, events) {
 		key, err := strconv.Atoi(r.Key)
 		if err != nil || seen[key] || key < 0 || key >= events {
-			t.Fatalf("key %q: twice, none of ours or no number: %+v", r.Key, r)
+			t.Fatalf("key %q: twice, not one of ours, or not a number: %+v", r.Key, r)
 		}
 		seen[key] = true
 		if value, err := strconv.Atoi(r.Value); err != nil || value != key {
@@ -85,7 +84,7 @@ func deliver(t *testing.T, broker *kafkatest.Cluster, flags ...string) {
 	}
 }
 
-// checkBatches holds what DumpLogSegments found to what was fired.
+// checkBatches compares what DumpLogSegments found with what was sent.
 func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec string, idempotent bool) {
 	t.Helper()
 	type writer struct {
@@ -99,10 +98,10 @@ func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec str
 	for _, b := range batches {
 		at := fmt.Sprintf("partition %d, batch at %d", b.Partition, b.Base)
 		if !b.Valid {
-			t.Errorf("%s: its checksum does not fit", at)
+			t.Errorf("%s: its checksum is wrong", at)
 		}
 		if b.Base != ends[b.Partition] || b.Last-b.Base+1 != int64(b.Count) || len(b.Records) != b.Count {
-			t.Errorf("%s: offsets %d to %d, says %d records, holds %d, expected to begin at %d", at, b.Base, b.Last, b.Count, len(b.Records), ends[b.Partition])
+			t.Errorf("%s: offsets %d to %d, claims %d records, contains %d, expected to begin at %d", at, b.Base, b.Last, b.Count, len(b.Records), ends[b.Partition])
 		}
 		ends[b.Partition] = b.Last + 1
 		count += b.Count
@@ -124,9 +123,9 @@ func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec str
 		next[w] = b.BaseSequence + b.Count
 	}
 	if count != events {
-		t.Errorf("the segments hold %d events, want %d", count, events)
+		t.Errorf("the segments contain %d events, want %d", count, events)
 	}
-	// A client may leave a batch that would not shrink uncompressed.
+	// A client may leave a batch uncompressed if it would not shrink.
 	if compressed*2 < len(batches) {
 		t.Errorf("%d of %d batches are compressed with %s", compressed, len(batches), codec)
 	}
@@ -135,8 +134,8 @@ func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec str
 	}
 }
 
-// TestVerify reads back what was fired, with each codec and engine, into a
-// topic that holds an older run's records.
+// TestVerify sends to a topic that contains an older run's records and reads back
+// what was sent, with each codec and engine.
 func TestVerify(t *testing.T) {
 	broker := kafkatest.Shared(t)
 	topic := broker.CreateTopic(t, 4, 1)
@@ -191,14 +190,14 @@ func TestConsume(t *testing.T) {
 				e := run(t, args...).wantOne(t, tt.code, 3)
 				d := e.document(t)
 				got := d.Totals.Consumed
-				if tt.want != got && !(tt.name == "a count" && got > tt.want && got < events) { // a fetch carries what it carries
+				if tt.want != got && !(tt.name == "a count" && got > tt.want && got < events) { // a fetch may contain more
 					t.Errorf("consumed %d events, want %d", got, tt.want)
 				}
 				if tt.name == "a count not reached" && !strings.Contains(e.stdout+e.stderr, "10000") && !strings.Contains(e.stdout+e.stderr, "10,000") {
-					t.Errorf("nothing says that 10,000 events are missing:\n%s", e.stderr)
+					t.Errorf("the output does not say that 10,000 events are missing:\n%s", e.stderr)
 				}
 				if strings.Contains(tt.name, "idle") && d.Totals.ElapsedS >= 1 && d.Totals.ElapsedS > e.elapsed.Seconds()-1 {
-					t.Errorf("elapsed are %.2f s of %v: the idle wait is in it", d.Totals.ElapsedS, e.elapsed)
+					t.Errorf("elapsed are %.2f s of %v: they include the idle wait", d.Totals.ElapsedS, e.elapsed)
 				}
 			})
 		}
@@ -213,7 +212,7 @@ func TestConsume(t *testing.T) {
 	})
 }
 
-// TestRoundTrip produces and consumes at once.
+// TestRoundTrip produces and consumes at the same time.
 func TestRoundTrip(t *testing.T) {
 	broker := kafkatest.Shared(t)
 	for _, tt := range []struct {

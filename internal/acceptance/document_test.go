@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The document of --json, by the names of the contract.
+// document is the output of --json, by the names in the contract.
 type document struct {
 	Schema    string    `json:"schema"`
 	Workload  any       `json:"workload"`
@@ -94,7 +94,7 @@ type counts struct {
 	Statuses                                                                                  []status
 }
 
-// A status is how many batches were answered with a code.
+// A status is the number of batches that were answered with a code.
 type status struct {
 	Code            int
 	Batches, Events uint64
@@ -132,14 +132,14 @@ type times struct {
 	MaxUS  float64 `json:"max_us"`
 }
 
-// must lists what a document of --json has at least, whatever was run.
+// requiredNames are the names that every document of --json has.
 var must = []string{
 	"schema", "workload", "totals", "phases", "started_at", "ended_at", "response", "service", "send_delay", "batching", "queueing",
 	"intervals", "steady", "failures", "trust", "generator", "host",
 }
 
-// document parses the report on stdout and holds it to what every report of a
-// firing run promises.
+// document parses the report on stdout and makes the checks that apply to every
+// report.
 func (e ended) document(t testing.TB) *document {
 	t.Helper()
 	d, err := parseDocument(e.stdout)
@@ -152,7 +152,7 @@ func (e ended) document(t testing.TB) *document {
 func parseDocument(text string) (*document, error) {
 	var names map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &names); err != nil {
-		return nil, fmt.Errorf("stdout is no JSON document: %w", err)
+		return nil, fmt.Errorf("stdout is not a JSON document: %w", err)
 	}
 	for _, name := range must {
 		if _, ok := names[name]; !ok {
@@ -174,8 +174,8 @@ func parseDocument(text string) (*document, error) {
 	return d, d.conserved()
 }
 
-// conserved checks the two identities wherever the document counts, and that
-// the parts add up.
+// checkIdentities checks the two identities of counts in all parts of the document,
+// and that the parts add up.
 func (d *document) conserved() error {
 	check := func(where string, c counts) error {
 		if c.Offered != c.Sent+c.Dropped+c.Unsent {
@@ -232,7 +232,7 @@ func (c *counts) add(o counts) {
 	c.Batches += o.Batches
 }
 
-// whole is what the whole run counted, warm-up and drain included.
+// wholeRun are the counts of the whole run, warm-up and drain included.
 func (d *document) whole() counts {
 	all := d.Totals.counts
 	for _, p := range d.Phases {
@@ -253,7 +253,8 @@ func (d *document) failed(class string) (n uint64) {
 	return n
 }
 
-// intact checks that a ledger found nothing wrong with so many acked events.
+// checkLedger checks that the ledger has this number of acked events and found
+// nothing wrong with them.
 func (d *document) intact(t testing.TB, acked uint64) {
 	t.Helper()
 	l := d.Ledger
@@ -261,9 +262,9 @@ func (d *document) intact(t testing.TB, acked uint64) {
 	case l == nil:
 		t.Fatal("the report has no ledger")
 	case l.Acked != acked:
-		t.Errorf("the ledger knows %d acked events, the totals %d", l.Acked, acked)
+		t.Errorf("the ledger has %d acked events, the totals %d", l.Acked, acked)
 	case l.Lost+l.Unread+l.Duplicated+l.Reordered+l.Corrupted+l.Phantom+l.Inexact != 0:
-		t.Errorf("the ledger finds something: %+v", *l)
+		t.Errorf("the ledger found problems: %+v", *l)
 	case l.Read < acked:
 		t.Errorf("the ledger read %d of %d events", l.Read, acked)
 	}
@@ -286,7 +287,7 @@ func TestConserved(t *testing.T) {
 		{"step", `"offered":6,"sent":6,"acked":6`, `"offered":5,"sent":5,"acked":5`},
 		{"missing name", `"send_delay":null,`, ``},
 		{"no trust", `"trust":{"ok":true}`, `"trust":{}`},
-		{"no JSON", `{"schema"`, `schema`},
+		{"not JSON", `{"schema"`, `schema`},
 		{"other form", `"steps":[`, `"steps":7,"x":[`},
 	}
 	for _, tt := range tests {
@@ -296,7 +297,7 @@ func TestConserved(t *testing.T) {
 				t.Fatal("the case changes nothing")
 			}
 			if _, err := parseDocument(bad); err == nil {
-				t.Error("nothing is found")
+				t.Error("the checks found nothing")
 			}
 		})
 	}

@@ -8,12 +8,12 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// firing is what the program says, one line an interval, once it fires: tests
-// that disturb a run wait for it.
+// progressText is contained in the line that the program prints for each interval.
+// Tests that disturb a run wait for it.
 const firing = "/s"
 
-// both starts the same run with each engine, on a topic of its own, and waits
-// until they fire: one fault then serves two.
+// startBoth starts the same run with each engine, each on its own topic, and waits
+// until both send, so that one fault tests both.
 func both(t *testing.T, c *kafkatest.Cluster, partitions int32, replicas int16, flags ...string) (topics map[string]string, sessions map[string]*session) {
 	t.Helper()
 	topics, sessions = make(map[string]string), make(map[string]*session)
@@ -27,13 +27,13 @@ func both(t *testing.T, c *kafkatest.Cluster, partitions int32, replicas int16, 
 	return topics, sessions
 }
 
-// TestLeaderKilled kills the leader of a partition while idempotent batches are
-// in flight: nothing may be lost or doubled.
+// TestLeaderKilled kills the leader of a partition while idempotent batches are in
+// flight: nothing may be lost or duplicated.
 func TestLeaderKilled(t *testing.T) {
 	c := kafkatest.SharedThree(t)
 	topics, sessions := both(t, c, 6, 3, "--acks", "all", "--idempotent", "--verify", "--rate", "2000/s", "--for", "15s")
 	after(t, 3*time.Second)
-	dead := c.LeaderOf(t, topics["wire"], 0) // leads some partitions of the other topic, too
+	dead := c.LeaderOf(t, topics["wire"], 0) // leads some partitions of the other topic too
 	dead.Kill()
 	ends := make(map[string]ended)
 	for engine, s := range sessions {
@@ -52,7 +52,7 @@ func TestLeaderKilled(t *testing.T) {
 				t.Errorf("the end offsets grew by %d; acked are %d, recovered %d", got, all.Acked, d.Ledger.Recovered)
 			}
 			if d.Response == nil || d.Response.MaxUS < 1e6 || d.Stall.LongestS <= 0 {
-				t.Errorf("a dead leader leaves no trace: stall %+v, response %+v", d.Stall, d.Response)
+				t.Errorf("the report does not show the dead leader: stall %+v, response %+v", d.Stall, d.Response)
 			}
 			if sum := all.Failed + all.Unknown; sum > 0 && len(d.Failures) == 0 {
 				t.Errorf("%d events failed or are unknown, and no failure is named", sum)
@@ -62,7 +62,7 @@ func TestLeaderKilled(t *testing.T) {
 	}
 }
 
-// TestLeaderMoved moves leaders in good order under full accounting.
+// TestLeaderMoved moves leaders in an orderly way while all events are verified.
 func TestLeaderMoved(t *testing.T) {
 	c := kafkatest.SharedThree(t)
 	topics, sessions := both(t, c, 2, 3, "--acks", "all", "--idempotent", "--verify", "--rate", "1000/s", "--for", "8s")
@@ -87,14 +87,14 @@ func TestLeaderMoved(t *testing.T) {
 	}
 }
 
-// TestWiped kills a single node in the middle of a run with acks=1 and empties
-// its disk: what was acknowledged before is lost, and the report says how much.
+// TestWiped kills a single node in the middle of a run with acks=1 and deletes its
+// records: the events acknowledged before are lost, and the report says how many.
 func TestWiped(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	topic := c.CreateTopic(t, 2, 1)
-	// An older run's records are lost with the rest, so that the log ends before
-	// the place where this run begins.
+	// An older run's records are lost too, so that the log ends before the offset
+	// where this run began.
 	run(t, "run", kafka(c, topic), "--count", "100k", "--quiet").wantOne(t, 0, 3)
 	s := start(t, "run", kafka(c, topic), "--verify", "--rate", "1000/s", "--for", "22s", "--json")
 	s.awaitSaid(firing)
@@ -112,9 +112,9 @@ func TestWiped(t *testing.T) {
 	if l.Acked != all.Acked || l.Inexact > all.Acked || l.Corrupted != 0 {
 		t.Errorf("acked are %d: %+v", all.Acked, *l)
 	}
-	// Of what lies there, all that is not recovered was acked; the rest of the
-	// acked is gone. The ledger may leave open what it could not check, and
-	// claims nothing that is not so.
+	// All events on the disk that are not recovered were acked; the other acked
+	// events are gone. The ledger may have events that it could not check, but must
+	// not claim anything false.
 	gone := all.Acked - (left - l.Recovered)
 	t.Logf("acked %d, on the disk %d, gone %d; the ledger: %+v", all.Acked, left, gone, *l)
 	if l.Lost > gone || l.Lost+l.Unread+l.Inexact < gone {
@@ -122,15 +122,15 @@ func TestWiped(t *testing.T) {
 	}
 }
 
-// TestRestarted kills a single node and starts it again: the run goes on, and
-// what failed is named.
+// TestRestarted kills a single node and starts it again: the run continues, and the
+// report names the failures.
 func TestRestarted(t *testing.T) {
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	topics, sessions := both(t, c, 2, 1, "--rate", "500/s", "--for", "2m", "--request-timeout", "5s")
 	after(t, 2*time.Second)
 	n := c.Node(1)
 	n.Kill()
-	n.Start(t) // as long as that takes: the controller waits for the dead one's session
+	n.Start(t) // takes long: the controller waits for the end of the dead node's session
 	after(t, 5*time.Second)
 	for _, engine := range engines {
 		sessions[engine].signal(os.Interrupt)
@@ -148,8 +148,8 @@ func TestRestarted(t *testing.T) {
 			}
 			all := d.whole()
 			got := uint64(c.EndSum(t, topics[engine]))
-			// franz-go, as an application has it, fires a batch again whose
-			// connection was lost, and without idempotence that may double it.
+			// franz-go, as applications use it, sends a batch again if the connection
+			// was lost, and without idempotence that may duplicate it.
 			if got < all.Acked || engine == "wire" && got > all.Acked+all.Unknown {
 				t.Errorf("the end offsets grew by %d; acked %d, unknown %d", got, all.Acked, all.Unknown)
 			}
@@ -157,17 +157,17 @@ func TestRestarted(t *testing.T) {
 				t.Error("no failure is named")
 			}
 			if d.Stall.LongestS < 0.5 && all.Unknown == 0 && all.Failed == 0 && (d.Response == nil || d.Response.MaxUS < 1e6) {
-				t.Errorf("a dead broker leaves no trace: %+v", d.Stall)
+				t.Errorf("the report does not show the dead broker: %+v", d.Stall)
 			}
 		})
 	}
 }
 
-// TestFrozen freezes a broker in an open loop. Every event due while it stands
-// still waits until the thaw, so with events due evenly over a measurement of length T
-// and a freeze of length f the share of response times above x is (f-x)/T, and
-// the 99th percentile is f - T/100. Where the time was spent differs with the
-// bound; its sum does not.
+// TestFrozen freezes a broker in an open loop. Every event due during the freeze
+// waits until its end. So with events due evenly over a measurement of length T and
+// a freeze of length f, the share of response times above x is (f-x)/T, and the
+// 99th percentile is f - T/100. The in-flight bound changes where the time is spent,
+// but not the sum.
 func TestFrozen(t *testing.T) {
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	const measurement = 15 * time.Second
@@ -181,7 +181,7 @@ func TestFrozen(t *testing.T) {
 		{name: "capped bound", bound: "1", queueing: true},
 	}
 	for i := range tests {
-		// A short warm-up lets the broker compile its hot path first.
+		// A short warm-up lets the broker's JVM compile its hot paths first.
 		tests[i].run = start(t, "run", kafka(c, c.CreateTopic(t, 1, 1)), "--rate", "5000/s", "--for", measurement.String(), "--warmup", "3s", "--size", "10",
 			"--max-in-flight", tests[i].bound, "--json")
 	}
@@ -211,7 +211,7 @@ func TestFrozen(t *testing.T) {
 			}
 			queueing := d.Queueing.MaxUS / 1e6
 			if tt.queueing && queueing < frozen.Seconds()*0.9 {
-				t.Errorf("queueing is %.3f s at most: the bound's waiting is missing", queueing)
+				t.Errorf("queueing is %.3f s at most: it lacks the waiting for the bound", queueing)
 			}
 			if !tt.queueing && queueing > frozen.Seconds()*0.5 {
 				t.Errorf("queueing is %.3f s at most though the bound is wide", queueing)
@@ -226,7 +226,7 @@ func TestFrozen(t *testing.T) {
 		frozen := c.Node(1).FreezeFor(t, 2*time.Second)
 		d := s.wait(patience).done(t).document(t)
 		if d.Response != nil || d.SendDelay != nil {
-			t.Errorf("a closed loop has no response and lag: %+v, %+v", d.Response, d.SendDelay)
+			t.Errorf("a closed loop has response times or send delays: %+v, %+v", d.Response, d.SendDelay)
 		}
 		if got := d.Stall.LongestS; got < frozen.Seconds()*0.95 || got > frozen.Seconds()+1 {
 			t.Errorf("the longest time without an answer is %.3f s, the freeze was %v", got, frozen)
@@ -237,7 +237,7 @@ func TestFrozen(t *testing.T) {
 	})
 }
 
-// TestTooLarge fires records that the broker does not take.
+// TestTooLarge sends records that the broker refuses.
 func TestTooLarge(t *testing.T) {
 	broker := kafkatest.Shared(t)
 	for _, engine := range engines {
@@ -250,11 +250,11 @@ func TestTooLarge(t *testing.T) {
 				t.Errorf("totals %+v, failures %+v: want 20 events too-large", d.Totals.counts, d.Failures)
 			}
 			if got := broker.EndSum(t, topic); got != 0 {
-				t.Errorf("%d records arrived all the same", got)
+				t.Errorf("%d records arrived nevertheless", got)
 			}
 		})
 	}
-	t.Run("a limit breaks", func(t *testing.T) {
+	t.Run("a limit is exceeded", func(t *testing.T) {
 		t.Parallel()
 		topic := broker.CreateTopic(t, 1, 1, "max.message.bytes=10000")
 		run(t, "run", kafka(broker, topic), "--rate", "20/s", "--for", "1s", "--size", "20000", "--failure-rate", "1%", "--json", "--quiet").wantOne(t, 1, 3)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// TestStopped: a generator that is stopped and continued lists that as its longest
-// freeze, and why, whether it fires or consumes.
+// TestStopped: a generator that is stopped and continued reports that as its longest
+// freeze, with the cause, whether it produces or consumes.
 func TestStopped(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
 	}{
-		{"firing", []string{"--rate", "1000/s"}},
+		{"producing", []string{"--rate", "1000/s"}},
 		{"consuming", []string{"--op", "consume"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestStopped(t *testing.T) {
 				t.Errorf("got a freeze of %v s, want %v", f.LengthS, stopped)
 			}
 			if d.Freezes.TotalS < f.LengthS-0.001 || d.Freezes.Share <= 0 {
-				t.Errorf("got %v s, %v of the measurement, of freezes", d.Freezes.TotalS, d.Freezes.Share)
+				t.Errorf("got freezes of %v s, %v of the measurement", d.Freezes.TotalS, d.Freezes.Share)
 			}
 		})
 	}

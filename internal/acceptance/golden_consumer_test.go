@@ -8,7 +8,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// The lines of kafka-consumer-perf-test 4.3, by its format.
+// The lines of kafka-consumer-perf-test 4.3.
 const (
 	consumerStamp   = `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}`
 	consumerColumns = `data\.consumed\.in\.MB, MB\.sec, data\.consumed\.in\.nMsg, nMsg\.sec, rebalance\.time\.ms, fetch\.time\.ms, fetch\.MB\.sec, fetch\.nMsg\.sec`
@@ -39,7 +39,7 @@ var latencyForms = []form{
 	line("percentiles", `Percentiles: 50th = (?P<p50>\d+), 99th = (?P<p99>\d+), 99\.9th = (?P<p999>\d+)`),
 }
 
-// filled puts so many records of 100 bytes into a side's topic.
+// fillTopic puts n records of 100 bytes into a side's topic.
 func filled(n string) func(*testing.T, *kafkatest.Cluster, string, string) {
 	return func(t *testing.T, broker *kafkatest.Cluster, topic, _ string) {
 		run(t, "run", "kafka://"+broker.Bootstrap()+"/"+topic, "--count", n, "--size", "100", "--acks", "all", "--quiet").wantOne(t, 0, 3)
@@ -47,14 +47,14 @@ func filled(n string) func(*testing.T, *kafkatest.Cluster, string, string) {
 }
 
 // consumerSet is a set of kafka-consumer-perf-test over a topic of 5,000 records.
-func consumerSet(name, args string, forms []form, carronadeSide ...string) golden {
+func consumerSet(name, args string, forms []form, flags ...string) golden {
 	return golden{
 		name: name, tool: "kafka-consumer-perf-test", class: "ConsumerPerformance",
-		args: args, forms: forms, carronadeSide: append([]string{"--generation", "4.3"}, carronadeSide...), before: filled("5000"),
+		args: args, forms: forms, carronadeSide: append([]string{"--generation", "4.3"}, flags...), before: filled("5000"),
 	}
 }
 
-// wrongConsumer is one that both refuse in the same words.
+// wrongConsumer is a set that both sides refuse with the same message.
 func wrongConsumer(name, args, says string) golden {
 	return golden{
 		name: name, tool: "kafka-consumer-perf-test", class: "ConsumerPerformance",
@@ -70,8 +70,8 @@ func TestGoldenConsumer(t *testing.T) {
 func consumerSets() []golden {
 	const (
 		from = "--bootstrap-server BROKER --topic TOPIC "
-		// Both give up where nothing comes for so long, by default 10 s, in which a JVM
-		// on a busy machine may not have begun.
+		// Both give up if no record arrives for this long. The default is 10 s, in which
+		// a JVM on a busy machine may not have started.
 		patient = " --timeout 60000"
 	)
 	all := []string{"total.messages", "total.mb"}
@@ -92,7 +92,7 @@ func consumerSets() []golden {
 	late.near = map[string]float64{"total.rate": 2, "total.fetch": 2}
 	none := consumerSet("from the end", from+"--num-records 10 --timeout 1500 --from-latest", consumerForms, "--strict")
 	none.same = append([]string{"total.rate", "total.mbs"}, all...)
-	// The brokers make the one as it is asked for; nothing makes the other.
+	// The brokers create the first topic on demand, but not the second.
 	missing := consumerSet("a topic that is not there", "--bootstrap-server BROKER --topic TOPIC-none --num-records 10 --timeout 2000", consumerForms, "--strict")
 	missing.same, missing.near = none.same, map[string]float64{"total.fetch": 4}
 	noMatch := consumerSet("an expression that nothing matches", "--bootstrap-server BROKER --include ^TOPIC-no.match$ --num-records 10 --timeout 2000", consumerForms, "--strict")
@@ -103,7 +103,7 @@ func consumerSets() []golden {
 	group.same = all
 	include := consumerSet("an expression", "--bootstrap-server BROKER --include ^TOPIC$ --num-records 5000"+patient, consumerForms)
 	include.same = all
-	// A JVM that has just begun is slow, and grows faster.
+	// A JVM that has just started is slow, and becomes faster.
 	million := consumerSet("six million", from+"--num-records 6000000 --command-property max.poll.records=2000"+patient, consumerForms)
 	million.before, million.same, million.near = filled("6000000"), all, map[string]float64{"total.rate": 10, "total.mbs": 10}
 	metrics := consumerSet("metrics", from+"--num-records 5000 --print-metrics"+patient, consumerMetrics)
@@ -148,10 +148,10 @@ func latencySets() []golden {
 	quick.quick = true
 	linked := set("by name", named+"--num-records 500 --producer-acks all --record-size 20")
 	linked.linked = true
-	made := set("a topic that is not there", "BROKER TOPIC-new 10 all 10")
-	made.near = nil // a first message waits for much in a tool that has just begun
+	created := set("a missing topic", "BROKER TOPIC-new 10 all 10")
+	created.near = nil // the first message is slow in a tool that has just started
 	return []golden{
-		quick, linked, made,
+		quick, linked, created,
 		set("keys and headers", named+"--num-records 100 --producer-acks 1 --record-size 20 --record-key-size 5 --num-headers 2 --record-header-key-size 3 --record-header-size 4"),
 		wrong("acks", named+"--num-records 10 --producer-acks 0 --record-size 10", "Latency testing requires synchronous acknowledgement. Please use '1' or 'all'."),
 		wrong("acks by place", "BROKER TOPIC 10 0 10", "Latency testing requires synchronous acknowledgement. Please use '1' or 'all'."),
@@ -165,8 +165,8 @@ func latencySets() []golden {
 	}
 }
 
-// shareForms are the lines of kafka-share-consumer-perf-test 4.3, whose columns
-// have an order of their own.
+// shareForms are the lines of kafka-share-consumer-perf-test 4.3, whose columns have
+// another order.
 var shareForms = []form{
 	line("header", `start\.time, end\.time, data\.consumed\.in\.MB, MB\.sec, nMsg\.sec, data\.consumed\.in\.nMsg, fetch\.time\.ms`),
 	line("total", shareValues),
@@ -182,8 +182,8 @@ var (
 
 const shareValues = consumerStamp + `, ` + consumerStamp + `, (?P<mb>\d+\.\d{4}), (?P<mbs>\d+\.\d{4}), (?P<rate>\d+\.\d{4}), (?P<messages>\d+), (?P<fetch>\d+)`
 
-// TestGoldenShare does so with share groups, which have to be told to begin at
-// the beginning.
+// TestGoldenShare compares share groups, which must be configured to start at the
+// first offset.
 func TestGoldenShare(t *testing.T) {
 	t.Parallel()
 	goldens(t, shareSets())
@@ -191,10 +191,10 @@ func TestGoldenShare(t *testing.T) {
 
 func shareSets() []golden {
 	const from = "--bootstrap-server BROKER --topic TOPIC --group TOPIC-share "
-	set := func(name, args string, carronadeSide ...string) golden {
+	set := func(name, args string, flags ...string) golden {
 		return golden{
 			name: name, tool: "kafka-share-consumer-perf-test", class: "ShareConsumerPerformance", args: args, forms: shareForms,
-			carronadeSide: append([]string{"--generation", "4.3"}, carronadeSide...), same: []string{"total.messages", "total.mb"},
+			carronadeSide: append([]string{"--generation", "4.3"}, flags...), same: []string{"total.messages", "total.mb"},
 			before: func(t *testing.T, broker *kafkatest.Cluster, topic, dir string) {
 				filled("5000")(t, broker, topic, dir)
 				broker.Tool(t, "kafka.admin.ConfigCommand", "--alter", "--entity-type", "groups", "--entity-name", topic+"-share", "--add-config", "share.auto.offset.reset=earliest")
@@ -206,14 +206,14 @@ func shareSets() []golden {
 	}
 	each := set("each consumer", from+"--num-records 5000 --timeout 60000 --threads 2 --show-consumer-stats")
 	each.same = append(each.same, "consumer.i", "consumer.id")
-	// Once it has records, the tool is at its end after so long, and throws.
-	none := set("nothing that comes", from+"--num-records 6000 --timeout 3000 --hide-header", "--strict")
+	// Once it has records, the tool ends after the timeout, with an exception.
+	none := set("no records", from+"--num-records 6000 --timeout 3000 --hide-header", "--strict")
 	none.before, none.same = nil, []string{"total.messages", "total.mb", "total.rate", "late.ms"}
 	none.near = map[string]float64{"total.fetch": 3}
 	detailed := set("in detail", from+"--num-records 5000 --timeout 60000 --show-detailed-stats --reporting-interval 20")
 	detailed.forms, detailed.near = shareDetails, map[string]float64{"total.rate": 10, "total.mbs": 10, "row.messages": 10}
 	size := set("the size of an answer", from+"--num-records 5000 --timeout 60000 --fetch-size 20000")
-	// It is looked at as a record comes.
+	// The tool checks it when a record arrives.
 	interval := wrong("no interval", from+"--num-records 5000 --timeout 60000 --reporting-interval 0", `Reporting interval must be greater than 0.`)
 	interval.before = size.before
 	metrics := set("metrics", from+"--num-records 5000 --timeout 60000 --threads 2 --print-metrics")

@@ -9,7 +9,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// producerForms are the lines of kafka-producer-perf-test 4.3, by its format.
+// producerForms are the lines of kafka-producer-perf-test 4.3.
 var producerForms = []form{
 	many("window", `(?P<records>\d+) records sent, (?P<rate>\d+\.\d) records/sec \((?P<mb>\d+\.\d\d) MB/sec\), (?P<avg>\d+\.\d) ms avg latency, (?P<max>\d+\.\d) ms max latency\.`),
 	line("total", `(?P<records>\d+) records sent, `+producerRates),
@@ -20,17 +20,16 @@ var producerForms = []form{
 	line("deprecated", `Option --producer(-props|\.config) has been deprecated and will be removed in a future version\. Use --command-(property|config) instead\.`),
 }
 
-// steadyForms are those of a run that goes on after its warm-up.
+// steadyForms are those of a run with a warm-up.
 var steadyForms = slices.Concat(producerForms, []form{line("in steady state", `In steady state\.`)})
 
-// producerForms2018 are those of 1.1, whose window says no unit of the longest.
+// producerForms2018 are those of 1.1, whose window prints the maximum without a unit.
 var producerForms2018 = []form{
 	many("window", `(?P<records>\d+) records sent, (?P<rate>\d+\.\d) records/sec \((?P<mb>\d+\.\d\d) MB/sec\), (?P<avg>\d+\.\d) ms avg latency, (?P<max>\d+\.\d) max latency\.`),
 	line("total", `(?P<records>\d+) records sent, `+producerRates),
 }
 
-// producerMetrics are the table of --print-metrics. Which rows there are is
-// each client's own.
+// producerMetrics are the table of --print-metrics. Each client has its own rows.
 var producerMetrics = []form{
 	line("blank", ``),
 	line("head", `Metric Name +Value`),
@@ -41,7 +40,7 @@ var producerMetrics = []form{
 const producerRates = `(?P<rate>\d+\.\d{6}) records/sec \((?P<mb>\d+\.\d\d) MB/sec\), (?P<avg>\d+\.\d\d|NaN) ms avg latency, (?P<max>\d+\.\d\d) ms max latency, ` +
 	`(?P<p50>\d+) ms 50th, (?P<p95>\d+) ms 95th, (?P<p99>\d+) ms 99th, (?P<p999>\d+) ms 99\.9th\.`
 
-// arrived checks that a topic has so many records.
+// wantRecords checks that a topic has n records.
 func arrived(n int64) func(*testing.T, *kafkatest.Cluster, string, side) {
 	return func(t *testing.T, broker *kafkatest.Cluster, topic string, s side) {
 		if got := broker.EndSum(t, topic); got != n {
@@ -50,8 +49,7 @@ func arrived(n int64) func(*testing.T, *kafkatest.Cluster, string, side) {
 	}
 }
 
-// producerSet is a set of kafka-producer-perf-test; servers and form are
-// today's.
+// producerSet is a set of kafka-producer-perf-test 4.3.
 func producerSet(name, args string, forms []form) golden {
 	return golden{
 		name: name, tool: "kafka-producer-perf-test", class: "ProducerPerformance",
@@ -59,11 +57,11 @@ func producerSet(name, args string, forms []form) golden {
 	}
 }
 
-// wrongProducer is one that both refuse in the same words.
+// wrongProducer is a set that both sides refuse with the same message.
 func wrongProducer(name, args, says string) golden {
 	g := producerSet(name, args, nil)
 	g.code, g.says = 1, []string{says}
-	g.exact = strings.Contains(says, "error: ") && !strings.Contains(says, "unrecognized") // it guesses otherwise what was meant
+	g.exact = strings.Contains(says, "error: ") && !strings.Contains(says, "unrecognized") // carronade makes other suggestions
 	return g
 }
 
@@ -80,10 +78,10 @@ func producerSets() []golden {
 		}
 		return g
 	}
-	// Of a schedule a busy machine may leave half, and of one that is not kept many
-	// times as much is left.
+	// A busy machine may halve the rate of a schedule; without the schedule the rate
+	// would be many times higher.
 	paced := func(g *golden) { g.near = map[string]float64{"total.rate": 2} }
-	// Where there is something to see in two decimals.
+	// For rates that are visible in two decimals.
 	megabytes := func(g *golden) { paced(g); g.near["total.mb"] = 2 }
 	quick := func(g *golden) { megabytes(g); g.quick = true }
 	properties := func(text string) func(*golden) {
@@ -108,22 +106,22 @@ func producerSets() []golden {
 		with(producerSet("a rate", to+"--num-records 3000 --record-size 1000 --throughput 1000", all), 3000, quick),
 		with(producerSet("by link, warm-up, lines each second", to+"--num-records 4000 --record-size 100 --throughput 1000 --warmup-records 1000 --reporting-interval 1000", steadyForms), 4000, func(g *golden) {
 			g.quick, g.linked, g.same = true, true, []string{"total.records", "steady.records", "warmup.records"}
-			// What a JVM was late with in the warm-up is caught up after it: the rate of
-			// that is its machine's.
+			// A JVM that is late in the warm-up catches up after it, at a rate that depends
+			// on the machine.
 			g.near = map[string]float64{"total.rate": 2}
 		}),
 		wrong,
 		with(producerSet("a transaction", to+"--num-records 400 --record-size 10 --throughput 100 --transaction-duration-ms 500", all), -1, paced),
 		with(producerSet("transactions by an id", to+"--num-records 800 --record-size 100 --throughput 250 --transactional-id golden --transaction-duration-ms 300", all), -1, paced),
-		// A JVM needs a second to be fast, or several where it has no processor to itself.
+		// A JVM needs a second to become fast, or several if it shares its processor.
 		with(producerSet("as fast as it goes", to+"--num-records 600000 --record-size 1000 --throughput -1", all), 600_000, func(g *golden) {
 			g.near = map[string]float64{"total.rate": 10, "total.mb": 10}
 		}),
-		// The tool's own way with times, from the same moment on: nothing waits to be
-		// collected, and a JVM's first seconds are left out.
+		// The tool's definition of times: without linger no record waits for a batch, and
+		// the warm-up excludes a JVM's first seconds.
 		with(producerSet("times", to+"--num-records 6000 --record-size 100 --throughput 1000 --warmup-records 2000 --reporting-interval 1000 --command-property linger.ms=0", steadyForms), 6000, func(g *golden) {
 			g.carronadeSide, g.same = append(g.carronadeSide, "--strict"), append(g.same, "steady.records")
-			g.near = map[string]float64{"total.rate": 2, "steady.avg": 50, "steady.p50": 50, "steady.p95": 50} // and units are a thousand apart
+			g.near = map[string]float64{"total.rate": 2, "steady.avg": 50, "steady.p50": 50, "steady.p95": 50} // a wrong unit is a factor of 1000
 		}),
 		with(producerSet("a fraction", to+"--num-records 100 --record-size 100 --throughput 33.5", all), 100, paced),
 		with(producerSet("numbers", to+"--num-records 4500 --payload-monotonic --throughput 1500", all), 4500, paced),
@@ -134,7 +132,7 @@ func producerSets() []golden {
 		with(producerSet("old names of flags", "--topic TOPIC --num-records=1500 --record-size=100 --throughput=500 --producer-props bootstrap.servers=BROKER acks=1 linger.ms=0", all), 1500, paced),
 		with(producerSet("a file of properties", "--topic TOPIC --num-records 1500 --record-size 100 --throughput 500 --producer.config DIR/client.properties", all), 1500, properties("acks=all\nbatch.size=500\n")),
 		with(producerSet("properties that win over a file", "--topic TOPIC --num-records 1500 --record-size 100 --throughput 500 --command-config DIR/client.properties --command-property compression.type=lz4", all), 1500, properties("compression.type=none\n")),
-		with(producerSet("a property that nobody knows", to+"--num-records 500 --record-size 100 --throughput 500 --command-property made.up=1", all), 500, nil),
+		with(producerSet("an unknown property", to+"--num-records 500 --record-size 100 --throughput 500 --command-property made.up=1", all), 500, nil),
 		with(producerSet("metrics", to+"--num-records 600 --record-size 100 --throughput 200 --print-metrics", slices.Concat(all, producerMetrics)), 600, func(g *golden) {
 			paced(g)
 			g.among = []string{"metric.name", "words.name"}
@@ -160,7 +158,7 @@ func TestGoldenProducer(t *testing.T) {
 	goldens(t, producerSets())
 }
 
-// The seeds' own sample lines are of the grammar.
+// The published sample lines match the grammar.
 func TestGoldenProducerGrammar(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -172,10 +170,10 @@ func TestGoldenProducerGrammar(t *testing.T) {
 		{"4.3", producerForms, "2000 records sent, 990.099010 records/sec (0.09 MB/sec), 49.33 ms avg latency, 737.00 ms max latency, 8 ms 50th, 128 ms 95th, 129 ms 99th, 131 ms 99.9th.\n", true},
 		{"2018", producerForms2018, "561241 records sent, 112248.2 records/sec (214.10 MB/sec), 130.1 ms avg latency, 487.0 max latency.\n" +
 			"10000 records sent, 9680.542110 records/sec (18.46 MB/sec), 27.31 ms avg latency, 247.00 ms max latency, 2 ms 50th, 92 ms 95th, 108 ms 99th, 112 ms 99.9th.\n", true},
-		{"2018's line is none of 4.3", producerForms, "561241 records sent, 112248.2 records/sec (214.10 MB/sec), 130.1 ms avg latency, 487.0 max latency.\n", false},
+		{"2018's line does not match 4.3", producerForms, "561241 records sent, 112248.2 records/sec (214.10 MB/sec), 130.1 ms avg latency, 487.0 max latency.\n", false},
 		{"one row of two", []form{atLeast(2, "row", `\d+`)}, "1\n", false},
 		{"two rows of two", []form{atLeast(2, "row", `\d+`)}, "1\n2\n", true},
-		{"an open end", producerForms, "Warmup first 5 records. Steady state results will print after the complete test summary.", false},
+		{"no end of line", producerForms, "Warmup first 5 records. Steady state results will print after the complete test summary.", false},
 	} {
 		s := side{out: tt.out}
 		if err := s.parse(tt.forms); (err == nil) != tt.ok {
@@ -184,7 +182,8 @@ func TestGoldenProducerGrammar(t *testing.T) {
 	}
 }
 
-// Six at least are part of make test, of three tools, and one is of wrong usage.
+// At least six sets are part of make test, for at least three tools, and at least
+// one is wrong usage.
 func TestGoldenQuick(t *testing.T) {
 	t.Parallel()
 	count, errors, tools := 0, 0, map[string]int{}

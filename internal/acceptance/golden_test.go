@@ -21,40 +21,41 @@ import (
 // This file compares carronade in the place of one of Kafka's tools with the
 // tool itself: the same arguments to both, against the same broker.
 
-// conformance asks for every set; without it only the quick ones run.
+// conformance runs every set; without it only the quick ones run.
 var conformance = os.Getenv("CARRONADE_TEST_CONFORMANCE") != ""
 
-// A golden is one set of arguments that is given to a tool of Kafka and to
-// carronade in its place.
+// A golden is one set of arguments for a tool of Kafka and for carronade in its
+// place.
 type golden struct {
 	name  string
 	quick bool   // part of make test
 	tool  string // carronade as TOOL
 	class string // Kafka's own, such as ProducerPerformance
-	// args are both sides' alike. BROKER is the broker's address, TOPIC a topic of
-	// one partition that each side has for itself, DIR a folder of the set.
+	// args are the arguments of both sides. BROKER is the broker's address, TOPIC a
+	// topic of one partition, different for each side, DIR a folder of the set.
 	args string
-	// ours are flags of carronade that go before them, such as --generation.
+	// ourFlags are flags of carronade that precede args, such as --generation.
 	carronadeSide []string
-	// linked has ours called by a link that has the tool's name.
+	// linked runs carronade by a link with the tool's name.
 	linked bool
-	// before readies a side's topic, and the set's folder; nil: nothing to do.
+	// before prepares a side's topic and the set's folder; nil: nothing to do.
 	before func(t *testing.T, broker *kafkatest.Cluster, topic, dir string)
-	// after looks at what a side left; nil: nothing to look at.
+	// after checks what a side left; nil: nothing to check.
 	after func(t *testing.T, broker *kafkatest.Cluster, topic string, s side)
 
-	forms []form // that a line of stdout may have
-	// same are fields whose values must be equal, as LINE.FIELD; near are those
-	// that may be apart by a factor (what is below 1 counts as 1 in those of
-	// millis); of among, ours are some of Kafka's, our own group's aside.
+	forms []form // of lines of stdout
+	// same are fields, as LINE.FIELD, whose values must be equal. factors are fields
+	// that may differ by a factor (values below 1 count as 1 in the fields of millis).
+	// For fields in subsetOf, our values must be a subset of Kafka's, except those
+	// that begin with carronade.
 	same  []string
 	near  map[string]float64
 	among []string
-	// says are words, blanks apart, that both must say on the same stream: the
-	// tool's own about wrong usage.
+	// says are texts that both must print on the same stream, ignoring blanks: the
+	// tool's messages about wrong usage.
 	says []string
 	code int // exit code of both
-	// exact asks for the same stderr, to the byte: usage as the tool sets it.
+	// exact requires the same stderr, byte for byte.
 	exact bool
 }
 
@@ -63,14 +64,14 @@ type golden struct {
 type form struct {
 	name string
 	re   *regexp.Regexp
-	// many lines of this form may come, as many as there is time for; how many
-	// is not compared, but that there are so many at least.
+	// many: the number of lines of this form depends on time. It is not compared, but
+	// must be at least least.
 	many  bool
 	least int
 }
 
-// line makes a form; many makes one that time decides the number of, and which
-// may have none; atLeast makes one that has so many.
+// line makes a form. many makes one whose number of lines depends on time and may be
+// 0; atLeast makes one with at least n lines.
 func line(name, re string) form {
 	return form{name: name, re: regexp.MustCompile(`\A(?:` + re + `)\z`)}
 }
@@ -83,16 +84,16 @@ func atLeast(n int, name, re string) form {
 	return f
 }
 
-// A side is what one of the two said.
+// A side is the output of one of the two.
 type side struct {
 	who       string
 	code      int
 	out, errs string
-	lines     []string            // the forms' names, those of many left out
+	lines     []string            // names of the lines' forms, without those of many
 	fields    map[string][]string // by LINE.FIELD, in the order of the lines
 }
 
-// goldens runs sets, each against the broker that all tests share.
+// runGoldens runs sets, each against the broker that all tests share.
 func goldens(t *testing.T, sets []golden) {
 	t.Helper()
 	for _, g := range sets {
@@ -106,10 +107,10 @@ func goldens(t *testing.T, sets []golden) {
 	}
 }
 
-// compare runs a set on both sides, one after the other, once. So a set must not ask
-// for what a busy machine decides: how fast a tool goes is compared only by factors
-// that no schedule, limit or unit is off by, and none may give up within the seconds
-// that a JVM may take to begin.
+// compare runs a set once on both sides, one after the other. So the result of a set
+// must not depend on how busy the machine is: speeds are compared only by factors that
+// are smaller than the effect of a wrong schedule, limit or unit, and no set may give
+// up within the seconds that a JVM may take to start.
 func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,7 +130,7 @@ func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
 	}
 }
 
-// differ is what is not alike on the two sides.
+// differences are the differences between the two sides.
 func (g *golden) differ(t *testing.T, theirs, our *side) (found []string) {
 	t.Helper()
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
@@ -162,21 +163,21 @@ func (g *golden) differ(t *testing.T, theirs, our *side) (found []string) {
 		if slices.Contains(millis, name[strings.LastIndexByte(name, '.')+1:]) {
 			a, b = math.Max(a, 1), math.Max(b, 1)
 		}
-		if most := math.Max(a, b); most > math.Min(a, b)*factor {
+		if larger := math.Max(a, b); larger > math.Min(a, b)*factor {
 			add("%s: Kafka's tool says %g, ours %g; more than a factor of %g apart", name, a, b, factor)
 		}
 	}
 	return found
 }
 
-// millis are fields in milliseconds, which may be nothing at all.
+// millis are fields in milliseconds, which may be 0.
 var millis = []string{"avg", "max", "p50", "p95", "p99", "p999"}
 
-// where is the stream, or the streams, that has words.
-func (s *side) where(words string) string {
+// where names the streams that contain a message.
+func (s *side) where(message string) string {
 	var found []string
 	for name, text := range map[string]string{"stdout": s.out, "stderr": s.errs} {
-		if strings.Contains(unspaced(text), unspaced(words)) {
+		if strings.Contains(unspaced(text), unspaced(message)) {
 			found = append(found, name)
 		}
 	}
@@ -184,7 +185,7 @@ func (s *side) where(words string) string {
 	return strings.Join(found, " and ")
 }
 
-// stand is carronade in the tool's place.
+// ourCommand runs carronade in the tool's place.
 func (g *golden) stand(t *testing.T, ctx context.Context, args []string) *exec.Cmd { //nolint:revive // the test comes first
 	t.Helper()
 	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"as", g.tool}, args)...)
@@ -200,10 +201,10 @@ func (g *golden) stand(t *testing.T, ctx context.Context, args []string) *exec.C
 	return cmd
 }
 
-// ours is the side that is under test.
+// carronadeSide is the name of the side under test.
 const carronadeSide = "ours"
 
-// side runs one of the two to its end.
+// runSide runs one of the two to its end.
 func (g *golden) side(t *testing.T, broker *kafkatest.Cluster, dir, who string, command func(context.Context, []string) *exec.Cmd) side {
 	t.Helper()
 	topic := broker.CreateTopic(t, 1, 1)
@@ -233,13 +234,13 @@ func (g *golden) side(t *testing.T, broker *kafkatest.Cluster, dir, who string, 
 	case err != nil:
 		t.Fatalf("%s: %v", who, err)
 	}
-	// A generator that fell behind on a busy machine says so by a code of its own.
+	// A generator that is too slow on a busy machine has exit code 3.
 	if late := who == carronadeSide && s.code == 3 && g.code == 0; s.code != g.code && !late {
 		t.Errorf("%s: exit %d, want %d", who, s.code, g.code)
 	}
 	for _, words := range g.says {
 		if s.where(words) == "" {
-			t.Errorf("%s does not say %q", who, words)
+			t.Errorf("%s does not print %q", who, words)
 		}
 	}
 	if err := s.parse(g.forms); err != nil {
@@ -251,11 +252,11 @@ func (g *golden) side(t *testing.T, broker *kafkatest.Cluster, dir, who string, 
 	return s
 }
 
-// unspaced is a text without its blanks: Kafka's tools set theirs in block.
+// unspaced is a text without blanks: Kafka's tools wrap their messages.
 func unspaced(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// parse takes stdout apart by its forms. Without any it is not looked at: usage
-// is, as prose, each side's own.
+// parse parses stdout by forms. Without forms stdout is ignored: each side has its
+// own usage text.
 func (s *side) parse(forms []form) error {
 	s.fields = make(map[string][]string)
 	if len(forms) == 0 {
@@ -269,7 +270,7 @@ func (s *side) parse(forms []form) error {
 		bare, ended := strings.CutSuffix(text, "\n")
 		i := slices.IndexFunc(forms, func(f form) bool { return f.re.MatchString(bare) })
 		if i < 0 || !ended {
-			return fmt.Errorf("line %d of stdout has no form that is known: %q", n+1, text)
+			return fmt.Errorf("line %d of stdout has no known form: %q", n+1, text)
 		}
 		f := forms[i]
 		counts[f.name]++
@@ -285,7 +286,7 @@ func (s *side) parse(forms []form) error {
 	}
 	for _, f := range forms {
 		if got := counts[f.name]; got < f.least {
-			return fmt.Errorf("%d lines of stdout have the form %q, want %d at least", got, f.name, f.least)
+			return fmt.Errorf("%d lines of stdout have the form %q, want at least %d", got, f.name, f.least)
 		}
 	}
 	return nil

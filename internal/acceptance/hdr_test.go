@@ -12,8 +12,8 @@ import (
 
 var totalCount = regexp.MustCompile(`Total count\s*=\s*(\d+)`)
 
-// TestHDR has HdrHistogram's own Java reader, which Kafka brings along, read
-// the log of a run.
+// TestHDR reads the log of a run with HdrHistogram's Java reader, which comes with
+// Kafka.
 func TestHDR(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -36,9 +36,9 @@ func TestHDR(t *testing.T) {
 		return n, string(out)
 	}
 	if n, out := read("response"); n != d.Response.Count || n != 6000 {
-		t.Errorf("the log holds %d response times, the report %d, fired were 6000\n%s", n, d.Response.Count, out)
+		t.Errorf("the log has %d response times, the report %d, want 6000\n%s", n, d.Response.Count, out)
 	}
 	if n, _ := read("service"); n != d.Service.Count {
-		t.Errorf("the log holds %d service times, the report %d", n, d.Service.Count)
+		t.Errorf("the log has %d service times, the report %d", n, d.Service.Count)
 	}
 }

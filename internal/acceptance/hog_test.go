@@ -13,6 +13,6 @@ func hog() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	for { //nolint:staticcheck // to take a processor is what it is for
+	for { //nolint:staticcheck // its purpose is to use a processor
 	}
 }

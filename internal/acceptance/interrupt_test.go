@@ -11,7 +11,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// TestInterrupted presses Ctrl-C at each stage of a run. From firing on there
+// TestInterrupted presses Ctrl-C at each stage of a run. Once events are sent, there
 // is a report each time; nothing hangs.
 func TestInterrupted(t *testing.T) {
 	broker := kafkatest.Shared(t)
@@ -34,7 +34,7 @@ func TestInterrupted(t *testing.T) {
 				t.Errorf("the whole run counts %+v, its measurement %+v", all, d.Totals.counts)
 			}
 		})
-		t.Run(engine+"/firing", func(t *testing.T) {
+		t.Run(engine+"/measuring", func(t *testing.T) {
 			t.Parallel()
 			s := start(t, "run", url, "--engine", engine, "--rate", "1000/s", "--for", "1m", "--json")
 			s.awaitSaid(firing)
@@ -44,7 +44,7 @@ func TestInterrupted(t *testing.T) {
 				t.Errorf("stopped by %q with %+v", d.Stopped, d.Totals.counts)
 			}
 		})
-		t.Run(engine+"/as fast as can be", func(t *testing.T) {
+		t.Run(engine+"/full speed", func(t *testing.T) {
 			t.Parallel()
 			s := start(t, "run", url, "--engine", engine, "--json")
 			s.awaitSaid(firing)
@@ -73,8 +73,8 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// TestInterruptedStanding presses Ctrl-C while a broker stands still: in the
-// drain, and twice.
+// TestInterruptedFrozen presses Ctrl-C while a broker is frozen: in the drain, and
+// twice.
 func TestInterruptedStanding(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
@@ -89,11 +89,11 @@ func TestInterruptedStanding(t *testing.T) {
 		}
 		t.Run(engine+"/draining", func(t *testing.T) {
 			s := begin(t)
-			after(t, 4*time.Second) // the measurement is over, the answers are not
+			after(t, 4*time.Second) // the measurement is over, and answers are missing
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
 			if d.Totals.Unknown+d.Totals.Unsent == 0 {
-				t.Errorf("a standing broker left no event unanswered: %+v", d.Totals.counts)
+				t.Errorf("the frozen broker left no event unanswered: %+v", d.Totals.counts)
 			}
 		})
 		t.Run(engine+"/twice", func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestInterruptedStanding(t *testing.T) {
 			after(t, 300*time.Millisecond)
 			s.signal(os.Interrupt)
 			if e := s.wait(5*time.Second).want(t, 130); e.elapsed > 10*time.Second {
-				t.Errorf("it left after %v", e.elapsed)
+				t.Errorf("it ended after %v", e.elapsed)
 			}
 		})
 	}
@@ -116,15 +116,15 @@ func TestInterruptedStanding(t *testing.T) {
 		s.signal(os.Interrupt)
 		d := s.wait(15*time.Second).want(t, 130).document(t)
 		if d.Totals.Acked == 0 || d.Ledger == nil || d.Ledger.Lost != 0 {
-			t.Errorf("totals %+v, ledger %+v: what was not read is not lost", d.Totals.counts, d.Ledger)
+			t.Errorf("totals %+v, ledger %+v: unread events are not lost", d.Totals.counts, d.Ledger)
 		}
 	})
 }
 
-// TestDiskFull writes the results to where there is no room.
+// TestDiskFull writes the results to a full device.
 func TestDiskFull(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Logf("this system has no /dev/full: a file that cannot be written stands in for it")
+		t.Logf("this system has no /dev/full: a file that cannot be written replaces it")
 	}
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -138,7 +138,7 @@ func TestDiskFull(t *testing.T) {
 	t.Run("hdr", func(t *testing.T) {
 		e := run(t, "run", url, "--rate", "1000/s", "--for", "2s", "--hdr", full(t), "--json", "--quiet").want(t, 2).says(t, "error:", "space")
 		if d := e.document(t); d.Totals.Acked != 2000 {
-			t.Errorf("the run did not go on: %+v", d.Totals.counts)
+			t.Errorf("the run did not continue: %+v", d.Totals.counts)
 		}
 	})
 	t.Run("json file", func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TestStdoutClosed closes the program's stdout before it has said anything, as
-// head does: it ends quietly.
+// TestStdoutClosed closes the program's stdout before it has printed anything, as
+// head does: it ends without a message.
 func TestStdoutClosed(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -178,16 +178,16 @@ func TestStdoutClosed(t *testing.T) {
 			write.Close()
 			read.Close()
 			e := s.wait(patience)
-			for _, noise := range []string{"panic", "broken pipe", "error:"} {
-				if strings.Contains(e.stderr, noise) {
-					t.Errorf("it says %q:\n%s", noise, e.stderr)
+			for _, unwanted := range []string{"panic", "broken pipe", "error:"} {
+				if strings.Contains(e.stderr, unwanted) {
+					t.Errorf("it prints %q:\n%s", unwanted, e.stderr)
 				}
 			}
 		})
 	}
 }
 
-// TestTerminated asks the program to end as a service manager does.
+// TestTerminated ends the program as a service manager does.
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)

@@ -16,8 +16,8 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// TestPartitioner compares where keys go with where Kafka's own producer puts
-// them.
+// TestPartitioner compares the partitions of keys with those that Kafka's producer
+// chooses.
 func TestPartitioner(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -42,7 +42,7 @@ func TestPartitioner(t *testing.T) {
 			}
 			for _, r := range records {
 				if want, ok := where[r.Key]; !ok || want != r.Partition {
-					t.Errorf("key %q lies in partition %d, Kafka's producer puts it into %d (%v)", r.Key, r.Partition, want, ok)
+					t.Errorf("key %q is in partition %d, Kafka's producer puts it into %d (%v)", r.Key, r.Partition, want, ok)
 				}
 			}
 			if len(records) != keys {
@@ -66,8 +66,8 @@ func produceByJava(t *testing.T, c *kafkatest.Cluster, topic, lines string) {
 	}
 }
 
-// TestThrottled fires against a quota: Kafka asks for less, which slows the run
-// and fails nothing.
+// TestThrottled sends against a quota: Kafka throttles the client, which slows the
+// run and fails no event.
 func TestThrottled(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -83,8 +83,8 @@ func TestThrottled(t *testing.T) {
 			if err != nil || len(results) != 1 || results[0].Err != nil {
 				t.Fatalf("set a quota: %v, %+v", err, results)
 			}
-			// A broker allows what its window of 11 s does before it asks for less, so
-			// 1 MB of events are late by some 9 s.
+			// A broker throttles only when the average over its window of 11 s exceeds
+			// the quota, so 1 MB of events is late by about 9 s.
 			e := run(t, "run", kafka(broker, topic), "--engine", engine, "--client-id", id, "--rate", "200/s", "--for", "5s", "--size", "1000", "--batch-size", "8KiB",
 				"--client-metrics", "--drain", "60s", "--json", "--quiet").done(t)
 			d := e.document(t)
@@ -95,7 +95,7 @@ func TestThrottled(t *testing.T) {
 				t.Errorf("the quota does not show: %+v", d.Response)
 			}
 			if !strings.Contains(strings.ToLower(e.stdout), "throttle") {
-				t.Error("the report does not speak of throttling")
+				t.Error("the report does not mention throttling")
 			}
 			if got := broker.EndSum(t, topic); got != int64(d.whole().Acked) {
 				t.Errorf("the end offsets grew by %d, acked are %d", got, d.whole().Acked)
@@ -104,7 +104,8 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestTransactions commits and aborts, and asks a consumer of committed records.
+// TestTransactions commits and aborts transactions, and compares with a consumer of
+// committed records.
 func TestTransactions(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -128,7 +129,7 @@ func TestTransactions(t *testing.T) {
 				}
 			}
 			if records != transactional || records != 3000 || d.Totals.Sent != 3000 {
-				t.Errorf("%d records lie there, %d of a transaction; sent were %d, want 3000", records, transactional, d.Totals.Sent)
+				t.Errorf("%d records are on the disk, %d of them transactional; sent were %d, want 3000", records, transactional, d.Totals.Sent)
 			}
 			got := committed(t, topic)
 			if tt.abort == "0%" && (got != 3000 || d.Totals.Acked != 3000) {
@@ -141,7 +142,7 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestJavaProfile fires as the Java producer does by default.
+// TestJavaProfile sends as the Java producer does by default.
 func TestJavaProfile(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -155,11 +156,11 @@ func TestJavaProfile(t *testing.T) {
 		next += b.Count
 	}
 	if next != 2000 {
-		t.Errorf("%d events lie there, want 2000", next)
+		t.Errorf("%d events are on the disk, want 2000", next)
 	}
 }
 
-// topicsReport is the JSON of the operations on topics, by its names.
+// topicsReport is the JSON output of the operations on topics.
 type topicsReport struct {
 	Op      string
 	Done    uint64
@@ -179,13 +180,13 @@ func topicsOp(t *testing.T, code int, args ...string) topicsReport {
 	return r
 }
 
-// TestTopics makes, lists, reads and deletes topics, and asks the broker.
+// TestTopics creates, lists, reads and deletes topics, and compares with the broker.
 func TestTopics(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
 	name := kafkatest.TopicName(t)
 	url := kafka(broker, name)
-	// A broker answers a creation before each of its parts has heard of it.
+	// A broker answers a creation before all of its parts have the topic.
 	exist := func(want int) (n int) {
 		for deadline := time.Now().Add(10 * time.Second); ; after(t, 200*time.Millisecond) {
 			all, err := broker.Admin(t).ListTopics(t.Context())
@@ -210,7 +211,7 @@ func TestTopics(t *testing.T) {
 		t.Errorf("created again: %+v", r)
 	}
 	if e := run(t, "topics", "list", url).want(t, 0); !strings.Contains(e.stdout, name+"-19") {
-		t.Errorf("the list lacks %s-19:\n%.2000s", name, e.stdout)
+		t.Errorf("%s-19 is not in the list:\n%.2000s", name, e.stdout)
 	}
 	if e := run(t, "topics", "describe", url+"-3").want(t, 0); !strings.Contains(e.stdout, name+"-3") {
 		t.Errorf("the description:\n%.2000s", e.stdout)
@@ -236,8 +237,8 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// TestOthers has other people's tools read what was fired, and carronade read
-// what they wrote.
+// TestOthers reads with other tools what carronade sent, and with carronade what
+// they sent.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -259,7 +260,7 @@ func TestOthers(t *testing.T) {
 		run(t, "run", kafka(broker, topic), "--count", "20000", "--compression", "gzip", "--quiet").wantOne(t, 0, 3)
 		out := broker.Tool(t, "ConsumerPerformance", "--topic", topic, "--num-records", "20000", "--timeout", "60000")
 		if !strings.Contains(out, " 20000,") {
-			t.Errorf("kafka-consumer-perf-test says:\n%s", out)
+			t.Errorf("kafka-consumer-perf-test prints:\n%s", out)
 		}
 	})
 	t.Run("kcat", func(t *testing.T) {
@@ -281,7 +282,7 @@ func TestOthers(t *testing.T) {
 	})
 }
 
-// TestPayloadFile fires the lines of a file.
+// TestPayloadFile sends the lines of a file.
 func TestPayloadFile(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -294,6 +295,6 @@ func TestPayloadFile(t *testing.T) {
 		count[r.Value]++
 	}
 	if len(count) != 3 || count["alpha"] != 100 || count["beta"] != 100 || count["gamma"] != 100 {
-		t.Errorf("the lines came so often: %v", count)
+		t.Errorf("the counts of the lines are %v", count)
 	}
 }

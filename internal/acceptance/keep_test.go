@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// TestKilledGenerator: a generator that is killed in the middle of a run leaves
-// a report of what it had measured, marked as such, and what was kept before
-// stays.
+// TestKilledGenerator: a generator that is killed in the middle of a run leaves a
+// report of what it had measured, marked as partial, and earlier reports stay.
 func TestKilledGenerator(t *testing.T) {
 	home := t.TempDir()
 	within(t, home, "run", "null://", "--rate", "1k/s", "--for", "500ms", "--quiet", "--label", "n=first").wantOne(t, 0, 3)
@@ -31,7 +30,7 @@ func TestKilledGenerator(t *testing.T) {
 		}
 		running := within(t, home, "report", "list").want(t, 0).stdout
 		if !strings.Contains(running, "running") && i < 2 {
-			t.Errorf("the list does not mark the run that goes on:\n%s", running)
+			t.Errorf("the list does not mark the run that is in progress:\n%s", running)
 		}
 		s.signal(syscall.SIGKILL)
 		<-s.done
@@ -54,6 +53,6 @@ func TestKilledGenerator(t *testing.T) {
 		}
 	}
 	if after := within(t, home, "report", "export", "label.n=first", "--as", "json").want(t, 0).stdout; after != before {
-		t.Error("a report that was kept before is another one now")
+		t.Error("an earlier report has changed")
 	}
 }

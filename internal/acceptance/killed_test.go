@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// in runs the program in the home of another run, to its end.
+// runAt runs the program to its end, in the home of another run.
 func in(t testing.TB, home string, args ...string) ended {
 	t.Helper()
 	s := prepare(t, args...)
@@ -19,7 +19,7 @@ func in(t testing.TB, home string, args ...string) ended {
 	return s.wait(patience)
 }
 
-// A listed is what report list says of a report.
+// A listed is a report in the output of report list.
 type listed struct {
 	ID      string         `json:"id"`
 	Running bool           `json:"running"`
@@ -39,9 +39,8 @@ func list(t testing.TB, home string) []listed {
 	return l.Reports
 }
 
-// TestGeneratorKilled kills the generator in the middle of a run: a partial
-// report is left, which list marks and show prints, and nothing that was kept
-// before is lost.
+// TestGeneratorKilled kills the generator in the middle of a run: it leaves a partial
+// report, which list marks and show prints, and no earlier report is lost.
 func TestGeneratorKilled(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -56,10 +55,10 @@ func TestGeneratorKilled(t *testing.T) {
 	awaitIntervals(t, home, 3)
 	now := list(t, home)
 	if len(now) != 2 || !now[0].Running || now[1].Running {
-		t.Fatalf("got %+v, want a run that goes on and one that has ended", now)
+		t.Fatalf("got %+v, want a run in progress and one that has ended", now)
 	}
 	if e := in(t, home, "report", "list"); !strings.Contains(e.stdout, "  running") {
-		t.Errorf("list does not mark the run that goes on:\n%s", e.stdout)
+		t.Errorf("list does not mark the run in progress:\n%s", e.stdout)
 	}
 	in(t, home, "report", "delete", now[0].ID).want(t, 2).says(t, "still going on", "hint: ")
 	if err := s.cmd.Process.Kill(); err != nil {
@@ -76,13 +75,13 @@ func TestGeneratorKilled(t *testing.T) {
 		}
 	}
 	if e := in(t, home, "report", "show", "last", "--json").want(t, 0); !strings.Contains(e.stdout, now[0].ID) {
-		t.Errorf("last is not the killed run, whose end it is:\n%.300s", e.stdout)
+		t.Errorf("last is not the killed run, which ended last:\n%.300s", e.stdout)
 	}
 	in(t, home, "report", "show", before[0].ID).want(t, 0)
 	in(t, home, "report", "check").want(t, 0)
 }
 
-// awaitIntervals waits until the run that goes on has kept so many intervals.
+// awaitIntervals waits until the run in progress has stored n intervals.
 func awaitIntervals(t *testing.T, home string, n int) {
 	t.Helper()
 	end := time.After(time.Minute)
@@ -100,14 +99,14 @@ func awaitIntervals(t *testing.T, home string, n int) {
 		select {
 		case <-tick.C:
 		case <-end:
-			t.Fatalf("%d intervals were not kept within a minute", n)
+			t.Fatalf("%d intervals were not stored within a minute", n)
 		}
 	}
 }
 
-// TestKillsAtRandomMoments kills the program at any moment of short runs:
-// starting, measuring, keeping its report, ending. Reports of the runs that had
-// ended are all there, whole.
+// TestKillsAtRandomMoments kills the program at random moments of short runs:
+// starting, measuring, storing its report, ending. The reports of all runs that had
+// ended are complete.
 func TestKillsAtRandomMoments(t *testing.T) {
 	t.Parallel()
 	rounds := 20
@@ -118,25 +117,25 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		}
 	}
 	home := t.TempDir()
-	took := in(t, home, "run", "null://", "--rate", "1k/s", "--for", "200ms", "--quiet").wantOne(t, 0, 3).elapsed
+	length := in(t, home, "run", "null://", "--rate", "1k/s", "--for", "200ms", "--quiet").wantOne(t, 0, 3).elapsed
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // a moment
-	whole := 1
-	const together = 2
-	for range rounds / together {
-		var running [together]*session
+	complete := 1
+	const parallel = 2
+	for range rounds / parallel {
+		var running [parallel]*session
 		for k := range running {
 			running[k] = prepare(t, "run", "null://", "--rate", "1k/s", "--for", "200ms", "--interval", "50ms", "--quiet")
 			running[k].home = home
 			running[k].begin()
 		}
-		after(t, time.Duration(r.Int64N(int64(took+took/2))))
+		after(t, time.Duration(r.Int64N(int64(length+length/2))))
 		for _, s := range running {
-			_ = s.cmd.Process.Kill() // unless it was faster
+			_ = s.cmd.Process.Kill() // fails if it has ended
 		}
 		for _, s := range running {
 			<-s.done
 			if s.stdout.Len() > 0 && s.err == nil {
-				whole++
+				complete++
 			}
 		}
 	}
@@ -145,15 +144,15 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	for _, l := range list(t, home) {
 		switch {
 		case l.Running:
-			t.Errorf("report %s is said to be of a run that goes on", l.ID)
+			t.Errorf("report %s is marked as in progress", l.ID)
 		case l.Fields["stopped"] == "killed":
 			killed++
 		default:
 			ended++
 		}
 	}
-	if ended < whole {
-		t.Errorf("%d runs ended with their reports and %d reports are there", whole, ended)
+	if ended < complete {
+		t.Errorf("%d runs ended with their reports, and there are %d reports", complete, ended)
 	}
 	t.Logf("%d kills: %d runs had ended, %d left a partial report", rounds, ended, killed)
 }

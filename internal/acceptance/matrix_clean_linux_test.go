@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A clean is how clean runs of a kind of target are fired: at sinks, so that a run
-// has the machine nearly for itself.
+// A cleanTarget describes the clean runs of one kind of target. They send to sinks,
+// so that a run has nearly the whole machine.
 type clean struct {
 	kind     string
 	variants []cleanVariant
@@ -19,9 +19,9 @@ type clean struct {
 type cleanVariant struct {
 	name  string
 	serve []string
-	url   string // with ADDR
+	url   string // contains ADDR
 	flags []string
-	// rates go up to half of what the open loops of docs/performance.md reach.
+	// rates are at most half of the open-loop rates in docs/performance.md.
 	rates []string
 }
 
@@ -39,28 +39,28 @@ var cleans = []clean{
 }
 
 const (
-	// mostLost is how long a quiet machine does not run the test in a run of 5 s: half
-	// of the 1 % that can move a p99. The verdict on a run plays no part in it.
+	// mostLost is how long a quiet machine may keep the test from running in a run of
+	// 5 s: half of the 1 % that can move a p99. It does not depend on the verdict.
 	mostLost = 25 * time.Millisecond
 	// cleanAttempts is how often a run is tried until the machine is quiet.
 	cleanAttempts = 2
 )
 
-// TestClean: runs that nothing impairs are trusted, nearly all of them: a judge
-// that trusts nothing is of no use. CARRONADE_TEST_CLEAN is how many runs there
-// are of a target, 100 in make conformance.
+// TestClean: nearly all runs that nothing impairs are trusted, because a check that
+// trusts no run would be useless. CARRONADE_TEST_CLEAN is the number of runs of each
+// target, 100 in make conformance.
 func TestClean(t *testing.T) {
 	runs := 0
 	switch n := os.Getenv("CARRONADE_TEST_CLEAN"); {
 	case n != "":
 		var err error
 		if runs, err = strconv.Atoi(n); err != nil || runs < 1 {
-			t.Fatalf("CARRONADE_TEST_CLEAN=%s: want how many runs there are of a target", n)
+			t.Fatalf("CARRONADE_TEST_CLEAN=%s: want the number of runs of each target", n)
 		}
 	case conformance:
 		runs = 100
 	default:
-		t.Skip("make conformance fires clean runs, or CARRONADE_TEST_CLEAN=10")
+		t.Skip("only with make conformance, or CARRONADE_TEST_CLEAN=10")
 	}
 	rng := seed(t)
 	for _, c := range cleans {
@@ -68,7 +68,7 @@ func TestClean(t *testing.T) {
 			fs := openFindings(t, cleanFile(c.kind, runs))
 			for i := range runs {
 				v := c.variants[i%len(c.variants)]
-				// At full speed the generator is the limit, as it is meant to be at a sink.
+				// Every so often a closed loop, in which the generator is the limit.
 				load := (i / len(c.variants)) % (len(v.rates) + 1)
 				name := closedLoop
 				if load < len(v.rates) {
@@ -92,13 +92,13 @@ func TestClean(t *testing.T) {
 						e := run(t, args...)
 						w.end()
 						e.wantOne(t, 0, 3)
-						is, err := trustOf(e.stdout)
+						report, err := trustOf(e.stdout)
 						if err != nil {
 							t.Fatal(err)
 						}
-						f.Level, f.LostMS, f.Unjudged = is.level, w.total.Seconds()*1e3, ""
+						f.Level, f.LostMS, f.Unjudged = report.level, w.total.Seconds()*1e3, ""
 						if f.Level != trusted {
-							t.Logf("%s: %q; this machine did not run the test for %v in all, %v at once", f.Level, is.reasons, w.total.Round(time.Millisecond), w.longest.Round(time.Millisecond))
+							t.Logf("%s: %q; this machine did not run the test for %v in total, %v at most at a time", f.Level, report.reasons, w.total.Round(time.Millisecond), w.longest.Round(time.Millisecond))
 						}
 						if w.total <= mostLost {
 							break
@@ -119,16 +119,16 @@ func TestClean(t *testing.T) {
 			var table strings.Builder
 			fs.table(&table)
 			quiet := len(fs.all) - busy
-			t.Logf("%d clean runs of %s on a quiet machine: %d trusted, %d noisy, %d not trusted; %d others on a busy one\n%s", quiet, c.kind, count[trusted], count[noisy], count[notTrusted], busy, table.String())
+			t.Logf("%d clean runs of %s on a quiet machine: %d trusted, %d noisy, %d not trusted; %d others on a busy machine\n%s", quiet, c.kind, count[trusted], count[noisy], count[notTrusted], busy, table.String())
 			if quiet == 0 {
-				t.Fatal("the machine was never quiet: repeat this test on one that is")
+				t.Fatal("the machine was never quiet: repeat this test on a quiet machine")
 			}
-			// Two and ten of a hundred, rounded up.
-			if most := (2*quiet + 99) / 100; count[notTrusted] > most {
-				t.Errorf("%d of %d are not trusted, want %d at most", count[notTrusted], quiet, most)
+			// 2 % and 10 %, rounded up.
+			if limit := (2*quiet + 99) / 100; count[notTrusted] > limit {
+				t.Errorf("%d of %d are not trusted, want %d at most", count[notTrusted], quiet, limit)
 			}
-			if most := (10*quiet + 99) / 100; count[noisy] > most {
-				t.Errorf("%d of %d are noisy, want %d at most", count[noisy], quiet, most)
+			if limit := (10*quiet + 99) / 100; count[noisy] > limit {
+				t.Errorf("%d of %d are noisy, want %d at most", count[noisy], quiet, limit)
 			}
 			if len(fs.all) >= runs {
 				fs.close(t)
@@ -137,7 +137,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// cleanFile is where finished clean runs are kept; empty: nowhere.
+// cleanFile is the file that keeps finished clean runs; empty: none.
 func cleanFile(kind string, runs int) string {
 	path := os.Getenv("CARRONADE_TEST_MATRIX")
 	if path == "" || !conformance {

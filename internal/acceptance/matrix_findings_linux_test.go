@@ -14,31 +14,31 @@ import (
 	"text/tabwriter"
 )
 
-// This file keeps what came of the runs of a matrix, so that one that was killed
-// goes on, and counts it.
+// This file keeps and counts the results of a matrix's runs, so that a matrix that
+// was killed can be continued.
 
-// A finding is what came of a cell, a line of the file of finished ones.
+// A finding is the result of a cell: a line in the file of finished cells.
 type finding struct {
 	Cell     string   `json:"cell"`
 	Build    string   `json:"build"` // of the program under test
 	Level    string   `json:"level"`
 	Breaches []string `json:"breaches,omitempty"`
-	Blamed   []string `json:"blamed,omitempty"` // reasons that blame the generator for the system's doing
-	Excuse   string   `json:"excuse,omitempty"` // why they may
+	Blamed   []string `json:"blamed,omitempty"` // reasons that blame the generator for a stop of the system
+	Excuse   string   `json:"excuse,omitempty"` // why that is acceptable
 	Unjudged string   `json:"unjudged,omitempty"`
 	LostMS   float64  `json:"lost_ms,omitempty"` // of clean runs: how long this machine did not run the test
 }
 
-// bad says what a finding breaks.
+// violations are the broken promises of a finding.
 func (f *finding) bad() []string {
 	out := f.Breaches
 	if len(f.Blamed) > 0 && f.Excuse == "" {
-		out = append(slices.Clip(out), fmt.Sprintf("the system stood still, and the generator is blamed: %q", f.Blamed))
+		out = append(slices.Clip(out), fmt.Sprintf("the system was stopped, and the generator is blamed: %q", f.Blamed))
 	}
 	return out
 }
 
-// A ledger of findings: those of a file, where there is one, and new ones.
+// findings are the findings in a file, if there is one, and new ones.
 type findings struct {
 	path  string
 	build string
@@ -67,7 +67,7 @@ func openFindings(t *testing.T, path string) *findings {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var f finding
-		if json.Unmarshal(lines.Bytes(), &f) == nil && f.Build == fs.build { // one that was cut short, or of another build, counts for nothing
+		if json.Unmarshal(lines.Bytes(), &f) == nil && f.Build == fs.build { // ignore incomplete lines and those of other builds
 			fs.all[f.Cell] = f
 		}
 	}
@@ -97,7 +97,7 @@ func (fs *findings) add(t *testing.T, f finding) {
 	}
 }
 
-// close ends a matrix that is whole: the next one begins anew.
+// close ends a complete matrix: the next one starts from the beginning.
 func (fs *findings) close(t *testing.T) {
 	if fs.path != "" {
 		if err := os.Rename(fs.path, fs.path+".last"); err != nil && !os.IsNotExist(err) {
@@ -108,7 +108,7 @@ func (fs *findings) close(t *testing.T) {
 
 // table counts findings by impairment.
 func (fs *findings) table(w io.Writer) {
-	type row struct{ runs, trusted, noisy, not, unjudged, breaches int }
+	type row struct{ runs, trusted, noisy, notTrusted, notChecked, breaches int }
 	rows := map[string]*row{}
 	for _, f := range fs.all {
 		parts := strings.Split(f.Cell, " / ")
@@ -125,10 +125,10 @@ func (fs *findings) table(w io.Writer) {
 			case noisy:
 				r.noisy++
 			case notTrusted:
-				r.not++
+				r.notTrusted++
 			}
 			if f.Unjudged != "" {
-				r.unjudged++
+				r.notChecked++
 			}
 			if len(f.bad()) > 0 {
 				r.breaches++
@@ -136,7 +136,7 @@ func (fs *findings) table(w io.Writer) {
 		}
 	}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "impairment\truns\ttrusted\tnoisy\tnot trusted\tunjudged\tpromise broken\t")
+	fmt.Fprintln(out, "impairment\truns\ttrusted\tnoisy\tnot trusted\tnot checked\tpromise broken\t")
 	var names []string
 	for name := range rows {
 		names = append(names, name)
@@ -144,7 +144,7 @@ func (fs *findings) table(w io.Writer) {
 	slices.Sort(names)
 	for _, name := range names {
 		r := rows[name]
-		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", strings.TrimPrefix(name, "~ "), r.runs, r.trusted, r.noisy, r.not, r.unjudged, r.breaches)
+		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", strings.TrimPrefix(name, "~ "), r.runs, r.trusted, r.noisy, r.notTrusted, r.notChecked, r.breaches)
 	}
 	out.Flush()
 }

@@ -14,23 +14,23 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// This file is what is done to a run: to the generator, or to the system.
+// This file contains the impairments of a run: of the generator, or of the system.
 
-// An impairment is one thing that is done to a run.
+// An impairment is one disturbance of a run.
 type impairment struct {
 	name   string
-	system bool // it is the system that is stopped: the generator is not to blame
-	small  bool // it fits a run of three seconds
+	system bool // it stops the system, so the generator is not to blame
+	small  bool // it fits into a run of three seconds
 
-	// Before the run: flags and environment, and whether it can be done here.
+	// Before the run: flags and environment, and whether this machine allows it.
 	flags func(t *testing.T, dir string) []string
 	env   []string
 	able  func() error
-	// During the run, once it fires.
+	// During the run, once events are sent.
 	during func(t *testing.T, generator, system int)
 }
 
-// stopped stops a process by signals.
+// stopProcess stops and continues a process by signals.
 func stopped(t *testing.T, pid int, lengths ...time.Duration) {
 	t.Helper()
 	for i, d := range lengths {
@@ -102,7 +102,8 @@ func impairments() (all []impairment) {
 	return all
 }
 
-// hooked: the program has hooks for tests, when built with their tag.
+// hooksExist reports as an error that the build tag impair adds no files to the
+// program.
 var hooked = sync.OnceValue(func() error {
 	out, err := exec.Command("go", "list", "-tags", "impair", "-f", `{{join .GoFiles "\n"}}`, "carronade/...").Output()
 	if err != nil {
@@ -118,10 +119,10 @@ var hooked = sync.OnceValue(func() error {
 	return nil
 })
 
-// impaired is the path of the program with the hooks.
+// impairedProgram builds the program with the hooks and returns its path.
 var impaired = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(program), "carronade-impair")
-	if os.Getenv("CARRONADE_PROGRAM") != "" { // its folder is somebody else's
+	if os.Getenv("CARRONADE_PROGRAM") != "" { // its folder is not the tests'
 		dir, err := os.MkdirTemp("", "carronade-impair-")
 		if err != nil {
 			return "", err
@@ -136,8 +137,8 @@ var impaired = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// quota gives a process a fifth of a processor, by a control group; 0 only tries
-// whether that is allowed.
+// limitCPU gives a process a fifth of a processor, by a control group. With pid 0 it
+// only tries whether that is allowed.
 func quota(pid int) (undo func(), err error) {
 	for _, v := range []struct{ root, file, value, procs string }{
 		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000", "cgroup.procs"},
@@ -166,7 +167,7 @@ func quota(pid int) (undo func(), err error) {
 	return nil, fmt.Errorf("no control group for processors may be made: %w", err)
 }
 
-// hogs starts processes that spin.
+// startHogs starts processes that spin.
 func hogs(t *testing.T, n int) (stop func()) {
 	t.Helper()
 	self, err := os.Executable()
@@ -199,8 +200,8 @@ func hogs(t *testing.T, n int) (stop func()) {
 	return stop
 }
 
-// blocked is a file that takes next to nothing for so long: a named pipe that
-// nobody reads, with room for a page.
+// slowPipe is a file that accepts almost no data for some time: a named pipe with
+// room for one page, which is not read.
 func blocked(t *testing.T, dir string, d time.Duration) string {
 	t.Helper()
 	path := filepath.Join(dir, "pipe")
@@ -244,7 +245,7 @@ func blocked(t *testing.T, dir string, d time.Duration) string {
 	return path
 }
 
-// A witness is a goroutine of the test that wakes every millisecond. While it did
+// A runProbe is a goroutine of the test that wakes every millisecond. While it did
 // not run, perhaps nothing else on this machine did.
 type witness struct {
 	longest time.Duration
@@ -283,7 +284,7 @@ func (w *witness) end() {
 	<-w.done
 }
 
-// aboutGenerator tells whether a reason says that the generator did not run.
+// blamesGenerator reports whether a reason says that the generator did not run.
 func aboutGenerator(reasons []string) bool {
 	for _, r := range reasons {
 		for _, word := range []string{"generator", "froze", "freeze", "lag", "delay", "thread"} {

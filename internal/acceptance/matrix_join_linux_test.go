@@ -16,16 +16,17 @@ import (
 
 // This file joins a generator's trace with a stand-in's record.
 
-// never is a time that there is not.
+// noTime is a time that does not exist.
 const never = int64(math.MinInt64)
 
-// A batch is a row of the trace; times are the machine's monotonic clock.
+// A batch is a row of the trace; times are those of the machine's monotonic clock,
+// in nanoseconds.
 type batch struct {
 	lane, sequence, partition, offset, events int64
 	due, dueLast, sent, done, consumed        int64
 }
 
-// readTrace reads the rows that were acked whole.
+// readTrace reads the rows whose events were all acked.
 func readTrace(path string) ([]batch, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -42,7 +43,7 @@ func readTrace(path string) ([]batch, error) {
 	}
 	text, ok := file.Lookup("carronade.started_monotonic_ns")
 	if !ok {
-		return nil, errors.New("the trace does not say when its run began")
+		return nil, errors.New("the trace does not contain the start of its run")
 	}
 	began, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -71,7 +72,7 @@ func readTrace(path string) ([]batch, error) {
 		}
 		return began + *p
 	}
-	plain := func(p *int64) int64 {
+	orMinusOne := func(p *int64) int64 {
 		if p == nil {
 			return -1
 		}
@@ -83,7 +84,7 @@ func readTrace(path string) ([]batch, error) {
 			continue
 		}
 		out = append(out, batch{
-			lane: r.Lane, sequence: r.Sequence, partition: plain(r.Partition), offset: plain(r.Offset), events: r.Events,
+			lane: r.Lane, sequence: r.Sequence, partition: orMinusOne(r.Partition), offset: orMinusOne(r.Offset), events: r.Events,
 			due: at(r.Due), dueLast: at(r.DueLast), sent: at(r.Sent), done: at(&r.Done), consumed: at(r.Consumed),
 		})
 	}
@@ -94,10 +95,10 @@ func readTrace(path string) ([]batch, error) {
 type served struct {
 	connection, kind          string
 	partition, offset, events int64
-	arrived, writing, ended   int64 // never: not answered
+	arrived, writing, ended   int64 // noTime: not answered
 }
 
-// readRecord reads a record, in the order of each connection.
+// readRecord reads a record, sorted by the sequence in each connection.
 func readRecord(path string) ([]served, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -148,17 +149,17 @@ func readRecord(path string) ([]served, error) {
 	return out, nil
 }
 
-// A pair is a batch and how it was served; of a round trip, also the answer that
-// carried it to the consumer and the one before on that connection.
+// A pair is a batch and how it was served; for a round trip, also the answer that
+// delivered it to the consumer and the previous answer on that connection.
 type pair struct {
 	batch
 	by           served
 	fetch        *served
-	fetchedAfter int64 // when the answer before that was written; never: there was none
+	fetchedAfter int64 // when the previous answer was written; noTime: there was none
 }
 
-// join finds how each batch was served: by its place in the log, where it has
-// one, else by its place in the order of its connection.
+// join finds how each batch was served: by its offset in the log, if it has one, or
+// else by its position on its connection.
 func join(batches []batch, record []served) ([]pair, error) {
 	pairs := make([]pair, len(batches))
 	for i := range batches {
@@ -176,7 +177,7 @@ func joinByPlace(pairs []pair, record []served) error {
 		partition int64
 	}
 	logs, before := map[log][]*served{}, map[*served]int64{}
-	last := map[string]int64{} // answer of a connection
+	last := map[string]int64{} // last answer of each connection
 	for i := range record {
 		s := &record[i]
 		if s.offset < 0 || s.ended == never {
@@ -205,29 +206,30 @@ func joinByPlace(pairs []pair, record []served) error {
 	}
 	for i := range pairs {
 		p := &pairs[i]
-		// A client library may send a batch in several pieces: it is answered with the last.
+		// A client library may split a batch: the last part answers it.
 		end := p.offset + max(p.events, 1) - 1
 		by := find("produce", p, end)
 		if by == nil {
-			return fmt.Errorf("the record lacks offset %d of partition %d", end, p.partition)
+			return fmt.Errorf("offset %d of partition %d is not in the record", end, p.partition)
 		}
 		if p.by = *by; p.consumed == never {
 			continue
 		}
 		if p.fetch = find("fetch", p, p.offset); p.fetch == nil {
-			return fmt.Errorf("nobody fetched offset %d of partition %d", p.offset, p.partition)
+			return fmt.Errorf("no fetch of offset %d of partition %d is in the record", p.offset, p.partition)
 		}
 		p.fetchedAfter = before[p.fetch]
 	}
 	return nil
 }
 
-// joinByOrder: answers come in the order of requests on a connection, and a lane
-// is a connection. Which one it is: the one for which causes come before effects.
+// joinByOrder joins by position: answers are in the order of requests on a
+// connection, and a lane is a connection. The connection of a lane is the one for
+// which causes precede effects.
 func joinByOrder(pairs []pair, record []served) error {
 	connections := map[string][]served{}
 	for _, s := range record {
-		if s.events != 0 { // else it asked for something
+		if s.events != 0 { // 0: a query
 			connections[s.connection] = append(connections[s.connection], s)
 		}
 	}
@@ -263,14 +265,14 @@ func joinByOrder(pairs []pair, record []served) error {
 	return nil
 }
 
-// causal checks that causes come before effects: else the clocks do not fit.
+// causal checks that causes precede effects: otherwise the clocks do not agree.
 func causal(pairs []pair) error {
 	const slack = int64(50 * time.Microsecond)
 	for i := range pairs {
 		p := &pairs[i]
 		switch {
 		case p.by.ended == never:
-			return fmt.Errorf("batch %d of lane %d was acked, and the stand-in says that it was not answered", p.sequence, p.lane)
+			return fmt.Errorf("batch %d of lane %d was acked, but the record has no answer", p.sequence, p.lane)
 		case p.by.arrived < p.sent-slack:
 			return fmt.Errorf("batch %d of lane %d arrived %d ns before it was sent", p.sequence, p.lane, p.sent-p.by.arrived)
 		case p.done < p.by.writing-slack:

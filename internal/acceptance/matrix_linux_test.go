@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// This file runs the impairment matrix: every kind of run under everything that
-// may keep a generator from being on time, compared with what really happened. A
-// reported time is right, or the report says that it is not.
+// This file runs the impairment matrix: every kind of run with everything that may
+// make a generator late, compared with the true times. A reported time is right, or
+// the report says that it is not.
 
-// A subject is a target and how it is served.
-type subject struct {
+// A matrixTarget is a target and how its stand-in is run.
+type matrixTarget struct {
 	name    string
 	kind    string   // of the stand-in
 	serve   []string // its flags
-	url     string   // with ADDR
+	url     string   // contains ADDR
 	flags   []string // of every run
 	rates   [3]string
-	batched []string // how batches are made where nothing is scheduled
-	back    bool     // it has round trips
+	batched []string // flags for batches in runs without a schedule
+	back    bool     // it supports round trips
 }
 
-var subjects = []subject{
+var matrixTargets = []matrixTarget{
 	{
 		name: "kafka", kind: "kafka", serve: []string{"--in-memory", "--topic", "t:2"}, url: "kafka://ADDR/t", flags: []string{"--linger", "0s"},
 		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--batch-events", "10"}, back: true,
@@ -50,7 +50,7 @@ var subjects = []subject{
 	},
 }
 
-// Loads, beside the three rates of the open loop.
+// Loads besides the three rates of the open loop.
 const (
 	closedLoop = "closed loop"
 	fullSpeed  = "full speed"
@@ -59,22 +59,22 @@ const (
 
 // A cell is one run of the matrix.
 type cell struct {
-	subject
+	matrixTarget
 	load string // a rate, or one of the above
 	impairment
 }
 
 func (c *cell) name() string {
-	return strings.Join([]string{c.subject.name, c.load, c.impairment.name}, " / ")
+	return strings.Join([]string{c.matrixTarget.name, c.load, c.impairment.name}, " / ")
 }
 
-// cells are all of them: the middle rate under every impairment, the other loads
-// under every other one.
+// cells are all cells: the middle rate with every impairment, the other loads with
+// every other one.
 func cells() (all []cell) {
-	things := impairments()
-	slices.SortFunc(things, func(a, b impairment) int { return strings.Compare(a.name, b.name) })
-	for k, s := range subjects {
-		for i, what := range things {
+	list := impairments()
+	slices.SortFunc(list, func(a, b impairment) int { return strings.Compare(a.name, b.name) })
+	for k, s := range matrixTargets {
+		for i, what := range list {
 			loads := []string{s.rates[1], []string{s.rates[0], s.rates[2]}[(i+k)%2], []string{closedLoop, fullSpeed}[(i+k)%2]}
 			if s.back {
 				loads = append(loads, roundTrip)
@@ -87,12 +87,12 @@ func cells() (all []cell) {
 	return all
 }
 
-// delay is what the stand-ins take to answer.
+// delay is the delay of the stand-ins' answers.
 const delay = "5ms"
 
-// args are the flags of a cell's run, and which of its times are judged.
-func (c *cell) args(length time.Duration) (args []string, judged string) {
-	args = append([]string{"--for", length.String()}, c.subject.flags...)
+// args are the flags of a cell's run, and which of its times are checked.
+func (c *cell) args(length time.Duration) (args []string, checked string) {
+	args = append([]string{"--for", length.String()}, c.matrixTarget.flags...)
 	wide := []string{"--max-in-flight", "100000"}
 	switch c.load {
 	case closedLoop:
@@ -109,7 +109,7 @@ func (c *cell) args(length time.Duration) (args []string, judged string) {
 	return args, ofResponse
 }
 
-// try runs a cell.
+// run runs a cell.
 func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f finding) {
 	t.Helper()
 	exe, err := impaired()
@@ -120,7 +120,7 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 	dir := t.TempDir()
 	record, trace := filepath.Join(dir, "record.csv"), filepath.Join(dir, "trace.parquet")
 	system := startStandin(t, c.kind, append([]string{"--listen", "127.0.0.1:0", "--delay", delay, "--record", record}, c.serve...)...)
-	args, judged := c.args(length)
+	args, checked := c.args(length)
 	s := prepare(t, append([]string{"run", strings.Replace(c.url, "ADDR", system.reach(), 1), "--json", "--trace", trace}, args...)...)
 	s.cmd.Path, s.cmd.Args[0] = exe, exe
 	s.env = c.env
@@ -139,16 +139,16 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 	w.end()
 	system.stop()
 	e.wantOne(t, 0, 1, 3)
-	is, err := statedBy(e.stdout, judged)
+	reported, err := statedBy(e.stdout, checked)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Level = is.level
-	if c.system && is.level == notTrusted && aboutGenerator(is.reasons) {
-		// A machine that kept the test itself from running kept the generator, too.
-		f.Blamed = is.reasons
+	f.Level = reported.level
+	if c.system && reported.level == notTrusted && aboutGenerator(reported.reasons) {
+		// If this machine kept the test itself from running, the generator was late too.
+		f.Blamed = reported.reasons
 		if w.longest > 10*time.Millisecond || w.total > mostLost {
-			f.Excuse = fmt.Sprintf("this machine did not run the test for %v at once, %v in all", w.longest.Round(time.Millisecond), w.total.Round(time.Millisecond))
+			f.Excuse = fmt.Sprintf("this machine did not run the test for %v at a time, %v in total", w.longest.Round(time.Millisecond), w.total.Round(time.Millisecond))
 		}
 	}
 	batches, err := readTrace(trace)
@@ -159,8 +159,8 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 	if err != nil {
 		t.Fatal(err)
 	}
-	if is.dropped > 0 {
-		f.Unjudged = fmt.Sprintf("the trace lacks %d rows", is.dropped)
+	if reported.dropped > 0 {
+		f.Unjudged = fmt.Sprintf("%d rows of the trace are missing", reported.dropped)
 		return f
 	}
 	pairs, err := join(batches, served)
@@ -170,16 +170,16 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 	if err != nil {
 		t.Fatalf("joining the trace with the record: %v", err)
 	}
-	was := truthOf(judged, pairs, c.system)
-	if len(was.most) == 0 {
+	actual := truthOf(checked, pairs, c.system)
+	if len(actual.most) == 0 {
 		t.Fatalf("nothing was joined: %d batches, %d rows of the record", len(batches), len(served))
 	}
-	f.Breaches = breaches(is, was)
+	f.Breaches = breaches(reported, actual)
 	return f
 }
 
-// reach is the address to fire at: the last one that it listens on, which is the
-// WebSocket's where it has one.
+// targetAddr is the address to send to: the last one that the stand-in listens on,
+// which is the WebSocket's if it has one.
 func (r *standin) reach() string {
 	if _, last, ok := strings.Cut(r.addr, ", "); ok {
 		_, last, _ = strings.Cut(last, " ")
@@ -188,16 +188,16 @@ func (r *standin) reach() string {
 	return r.addr
 }
 
-// stop ends a stand-in as Ctrl-C does, so that it writes what it kept.
+// stop ends a stand-in as Ctrl-C does, so that it writes its record.
 func (r *standin) stop() {
 	_ = r.cmd.Process.Signal(syscall.SIGCONT)
 	_ = r.cmd.Process.Signal(os.Interrupt)
-	late := time.AfterFunc(10*time.Second, func() { _ = r.cmd.Process.Kill() })
-	defer late.Stop()
+	timeout := time.AfterFunc(10*time.Second, func() { _ = r.cmd.Process.Kill() })
+	defer timeout.Stop()
 	_ = r.cmd.Wait()
 }
 
-// seed orders the matrix, and chooses from it.
+// seededRand returns the generator that orders the matrix and chooses from it.
 func seed(t *testing.T) *rand.Rand {
 	t.Helper()
 	n := uint64(1)
@@ -211,13 +211,14 @@ func seed(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(n, 0))
 }
 
-// TestImpaired: whatever keeps the generator, or the system, from running, a
-// reported time is right, or the report says that it is not. make conformance
-// runs all of the matrix, make test a small part of it. It takes turns with
-// nobody: what else runs here impairs it, too.
+// TestImpaired: whatever keeps the generator or the system from running, a reported
+// time is right, or the report says that it is not. make conformance runs the full
+// matrix, make test a small part of it. It does not run in parallel with other
+// tests, because they would impair it too.
 //
-// CARRONADE_TEST_MATRIX names a file of finished runs, with which a matrix that
-// was killed goes on; CARRONADE_TEST_CELLS is a part of the names of cells.
+// CARRONADE_TEST_MATRIX names a file of finished runs, from which a matrix that was
+// killed continues. CARRONADE_TEST_CELLS is a substring of the names of the cells to
+// run.
 func TestImpaired(t *testing.T) {
 	rng := seed(t)
 	all := cells()
@@ -236,7 +237,7 @@ func TestImpaired(t *testing.T) {
 		t.Fatal("there is nothing to run")
 	}
 	fs := openFindings(t, path)
-	began, skipped, broken := len(fs.all), map[string]int{}, 0
+	earlier, skipped, failed := len(fs.all), map[string]int{}, 0
 	for i := range all {
 		c := &all[i]
 		if _, done := fs.all[c.name()]; done {
@@ -256,30 +257,29 @@ func TestImpaired(t *testing.T) {
 			}
 			fs.add(t, c.try(t, long, start))
 		}) {
-			broken++
+			failed++
 		}
 	}
 	for why, n := range skipped {
 		t.Logf("%d runs were left out: %s", n, why)
 	}
-	if began > 0 {
-		t.Logf("%d runs were finished before, in %s", began, path)
+	if earlier > 0 {
+		t.Logf("%d runs were finished before, in %s", earlier, path)
 	}
 	var table strings.Builder
 	fs.table(&table)
-	t.Logf("what became of %d runs:\n%s", len(fs.all), table.String())
+	t.Logf("results of %d runs:\n%s", len(fs.all), table.String())
 	for _, f := range fs.all {
 		for _, b := range f.bad() {
 			t.Errorf("%s: %s", f.Cell, b)
 		}
 	}
-	if broken == 0 {
+	if failed == 0 {
 		fs.close(t)
 	}
 }
 
-// some chooses cells so that no impairment comes twice while another one has not
-// come.
+// sampleCells chooses up to n cells with different impairments.
 func some(all []cell, n int) (out []cell) {
 	seen := map[string]bool{}
 	for _, c := range all {

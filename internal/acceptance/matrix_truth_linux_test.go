@@ -6,45 +6,42 @@ import (
 	"time"
 )
 
-// This file finds out what the times of a run really were, from two sides that
-// share one clock: the generator's trace (when a batch was due and sent) and the
-// stand-in's record (when it had the batch, and when it wrote the answer).
+// This file computes the true times of a run from two sources that share one clock:
+// the generator's trace (when a batch was due and sent) and the stand-in's record
+// (when it had received the batch, and when it wrote the answer).
 //
-// What is true, where the stand-in answers each request by itself after a fixed
-// delay and the in-flight bound is wider than anything the run reaches:
+// The truth, if the stand-in answers each request independently after a fixed delay
+// and the run never reaches the in-flight bound:
 //
-//   - The service time of a batch is answered - sent. What comes after the answer
-//     was written is the generator's: it was not there to read it. What lies
-//     between *sent* and the arrival is the generator's too as soon as it is more
-//     than a transit takes, since the stand-in reads at all times: the generator
-//     noted *sent* and did not run before it wrote. It is the system's where the
-//     system was stopped.
+//   - The service time of a batch is answered - sent. Time after the answer was
+//     written is the generator's: it did not run to read it. Time between *sent* and
+//     the arrival is the generator's too, if it exceeds a normal transit, because
+//     the stand-in always reads: the generator noted *sent* and then did not run
+//     before it wrote. If the system was stopped, it is the system's.
 //   - The response time of an event, had the generator been prompt, is the service
 //     time of its batch: without linger a batch is ready when its first event is
-//     due (batching is 0), and under so wide a bound nothing queues. That holds for
-//     the burst after a freeze, too: each of its requests is answered after the
-//     same delay, and would have been, had it been sent when it was due.
-//   - Where the *system* was stopped the generator is prompt by assumption, and
-//     whatever kept it from sending was the system: the response time is
-//     answered - due.
-//   - End to end, the system's part ends when the answer to the fetch that carries
-//     the event is written. A prompt consumer asks again at once. Where the
-//     generator asked later than that, an event that was waiting would have been
-//     served at once or one round of fetching later: both are kept, as an interval.
-//   - Without a schedule (closed loop, full speed) the generator's own lateness
-//     changes what is sent, and not how long it takes: service times are judged.
+//     due (batching is 0), and with such a wide bound nothing queues. This is also
+//     true for the burst after a freeze: each of its requests is answered after the
+//     same delay, and would have been if it had been sent when it was due.
+//   - If the *system* was stopped, the generator is assumed to be prompt, and only
+//     the system kept it from sending: the response time is answered - due.
+//   - End to end, the system's part ends when the answer to the fetch that contains
+//     the event is written. A prompt consumer fetches again at once. If the
+//     generator fetched later, an event that was waiting would have been delivered
+//     at once or one fetch later: both are kept, as an interval.
+//   - Without a schedule (closed loop, full speed), a late generator changes what is
+//     sent, but not how long it takes: service times are checked.
 //
-// A write is not an instant: the other side may have the answer when the call
-// begins, or when it returns. So each truth is an interval, some microseconds wide
-// as a rule.
+// A write is not an instant: the other side may have the answer when the call begins
+// or when it returns. So each truth is an interval, usually some microseconds wide.
 
 const (
-	transit  = int64(100 * time.Microsecond) // from sent to arrived, when nobody is late
-	lateness = int64(time.Millisecond)       // from due to sent, when nobody is late
-	askGap   = int64(time.Millisecond)       // from an answer to the next fetch, when nobody is late
+	transit  = int64(100 * time.Microsecond) // at most, from sent to arrived, if neither side is late
+	lateness = int64(time.Millisecond)       // at most, from due to sent, if the generator is not late
+	askGap   = int64(time.Millisecond)       // at most, from an answer to the next fetch, if the consumer is not late
 )
 
-// A spread is times with how often each was; a truth is bounded by two.
+// A distribution is times with their counts; a truth is bounded by two.
 type spread []struct{ ns, n int64 }
 
 func (s *spread) add(ns, n int64) { *s = append(*s, struct{ ns, n int64 }{ns, n}) }
@@ -65,7 +62,7 @@ func (s spread) percentile(p float64) float64 {
 	return math.NaN()
 }
 
-// A truth is what the times of a run were: each lies between least and most.
+// A truth is the true times of a run: each is between least and most.
 type truth struct{ least, most spread }
 
 func (t *truth) add(least, most, n int64) {
@@ -73,14 +70,14 @@ func (t *truth) add(least, most, n int64) {
 	t.most.add(max(least, most), n)
 }
 
-// Which times of a run are judged.
+// Which times of a run are checked.
 const (
 	ofService  = "service"
 	ofResponse = "response"
 	ofEndToEnd = "end_to_end"
 )
 
-// truthOf says what the times were. stopped: it was the system that stood still.
+// truthOf computes the true times. stopped: the system was stopped.
 func truthOf(what string, pairs []pair, stopped bool) (t truth) {
 	typical := typicalOf(what, pairs)
 	for i := range pairs {
@@ -110,11 +107,11 @@ func truthOf(what string, pairs []pair, stopped bool) (t truth) {
 	return t
 }
 
-// late tells whether the generator sent a batch late. It did so with many others,
-// or with more events than it would have had, and paid for that.
+// late reports whether the generator sent a batch late. Such a batch was sent with
+// many others or contains more events than it otherwise would, and took longer.
 func (p *pair) late() bool { return p.due != never && p.sent-p.due > lateness }
 
-// typicalOf is the median of what was not sent late.
+// typicalOf is the median time of the batches that were not sent late.
 func typicalOf(what string, pairs []pair) int64 {
 	var prompt spread
 	for i := range pairs {
@@ -129,7 +126,7 @@ func typicalOf(what string, pairs []pair) int64 {
 	return int64(prompt.percentile(50) * 1e3)
 }
 
-// served is how long the system took for a batch, from when it was sent.
+// served is how long the system took for a batch after it was sent.
 func (p *pair) served(what string, stopped bool) (least, most int64) {
 	since := max(p.sent, p.by.arrived-transit)
 	if stopped {
@@ -150,14 +147,14 @@ func (p *pair) dueOf(k int64) int64 {
 	return p.due + (p.dueLast-p.due)*k/(p.events-1)
 }
 
-// consumable is when a prompt consumer would have had the batch.
+// consumable is when a prompt consumer would have received the batch.
 func (p *pair) consumable(stopped bool) (least, most int64) {
 	f := p.fetch
 	late := p.fetchedAfter != never && f.arrived-p.fetchedAfter > askGap && f.arrived > p.by.arrived
 	if stopped || !late {
 		return f.writing, f.ended
 	}
-	// It would have asked after the answer before, or have been waiting already.
+	// It would have fetched after the previous answer, or already be waiting.
 	asked := p.fetchedAfter + askGap
 	serve := f.ended - f.arrived
 	at := max(p.by.arrived, asked)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// This file tries the parts of the matrix that decide.
+// This file tests the parts of the matrix that decide.
 
 const ms = int64(time.Millisecond)
 
@@ -20,8 +20,8 @@ func row(k int64, due, sent, answered, done int64) (batch, served) {
 	return b, served{connection: "a", kind: "message", partition: -1, offset: -1, events: 1, arrived: sent*ms + 50_000, writing: answered*ms - 10_000, ended: answered * ms}
 }
 
-// TestTruth: what the generator did late is not in the truth, and what the system
-// did is.
+// TestTruth: the truth excludes delays by the generator and includes those by the
+// system.
 func TestTruth(t *testing.T) {
 	for _, tt := range []struct {
 		name                      string
@@ -35,7 +35,7 @@ func TestTruth(t *testing.T) {
 		{"sent late", 100, 600, 605, 605, ofResponse, false, 4990, 5000},
 		{"sent late, and in a burst that took longer", 100, 600, 609, 609, ofResponse, false, 5000, 9000},
 		{"answered late", 100, 100, 605, 605, ofResponse, false, 504_990, 505_000},
-		{"a system that stood still and took nothing", 100, 600, 605, 605, ofResponse, true, 504_990, 505_000},
+		{"a stopped system that read nothing", 100, 600, 605, 605, ofResponse, true, 504_990, 505_000},
 		{"service, answers read late", 100, 100, 105, 605, ofService, false, 4990, 5000},
 		{"service, answered late", 100, 100, 605, 605, ofService, true, 504_990, 505_000},
 	} {
@@ -64,15 +64,15 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// TestTruthEndToEnd: a fetch that was asked for late is the generator's doing.
+// TestTruthEndToEnd: the delay of a late fetch is the generator's.
 func TestTruthEndToEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
-		asked       int64 // when the fetch came that carried the second event, in ms; it was answered 5 ms later
+		asked       int64 // when the fetch arrived that returned the second event, in ms; it was answered 5 ms later
 		least, most int64 // ms
 	}{
-		{"waiting", 15, 5, 16},  // it was answered when the event had come
-		{"late", 515, 4, 2 * 6}, // served at once, or after the fetch that was in progress
+		{"waiting", 15, 5, 16},  // it is answered when the event has arrived
+		{"late", 515, 4, 2 * 6}, // delivered at once, or after the fetch in progress
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var record []served
@@ -101,7 +101,7 @@ func TestTruthEndToEnd(t *testing.T) {
 	}
 }
 
-// TestJoin: what does not fit is no pair.
+// TestJoin: rows that do not fit are not paired.
 func TestJoin(t *testing.T) {
 	b, s := row(0, 0, 0, 5, 5)
 	for _, tt := range []struct {
@@ -130,14 +130,14 @@ func TestJoin(t *testing.T) {
 	}
 	b.partition, b.offset = 0, 7
 	if _, err := join([]batch{b}, []served{s}); err == nil {
-		t.Error("a batch whose place nobody recorded has a pair")
+		t.Error("a batch whose offset is not in the record has a pair")
 	}
 	if causal([]pair{{batch: b, by: served{arrived: b.sent - ms, writing: b.done, ended: b.done}}}) == nil {
-		t.Error("a batch may arrive before it was sent")
+		t.Error("got no error for a batch that arrives before it is sent")
 	}
 }
 
-// TestFindings: a matrix that was killed goes on, with what was of the same
+// TestFindings: a matrix that was killed continues with the findings of the same
 // build.
 func TestFindings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "matrix.jsonl")
@@ -168,7 +168,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestCells: the matrix has what it is made for.
+// TestCells: the matrix has all loads and enough cells.
 func TestCells(t *testing.T) {
 	all := cells()
 	names := map[string]bool{}
@@ -181,6 +181,6 @@ func TestCells(t *testing.T) {
 		t.Errorf("%d cells of %d names: %v", len(all), len(names), loads)
 	}
 	if few := some(all, 10); len(few) != 10 {
-		t.Errorf("the small part has %d cells, want 10", len(few))
+		t.Errorf("the sample has %d cells, want 10", len(few))
 	}
 }

@@ -14,13 +14,13 @@ const (
 	notTrusted = "not trusted"
 )
 
-// A stated is what a report says of the times that are judged.
+// A statement is what a report says about the times that are checked.
 type stated struct {
 	level   string
 	reasons []string
 	lower   map[string]float64 // percentiles, in microseconds
 	upper   map[string]float64
-	dropped uint64 // rows that the trace lacks
+	dropped uint64 // rows missing from the trace
 }
 
 var percentiles = []struct {
@@ -28,8 +28,8 @@ var percentiles = []struct {
 	p    float64
 }{{"p50_us", 50}, {"p90_us", 90}, {"p95_us", 95}, {"p99_us", 99}}
 
-// trustOf reads what a report says of itself. One without levels is trusted or
-// not.
+// readTrust reads a report's level of trust. A report without levels is trusted or
+// not trusted.
 func trustOf(report string) (s stated, err error) {
 	var d struct {
 		Trust struct {
@@ -56,16 +56,16 @@ func trustOf(report string) (s stated, err error) {
 		}
 	case trusted, noisy, notTrusted:
 		if d.Trust.OK != (s.level != notTrusted) {
-			return s, fmt.Errorf("the report is %s, and its trust.ok is %v", s.level, d.Trust.OK)
+			return s, fmt.Errorf("the report's level is %s, and its trust.ok is %v", s.level, d.Trust.OK)
 		}
 	default:
-		return s, fmt.Errorf("the report is %q", s.level)
+		return s, fmt.Errorf("the report's level is %q", s.level)
 	}
 	return s, nil
 }
 
-// statedBy reads a report, and its times of one kind. A report without lower
-// values states its values alone.
+// readStatement reads a report's level and its times of one kind. Without lower
+// values, the values are used for both bounds.
 func statedBy(report, what string) (stated, error) {
 	s, err := trustOf(report)
 	if err != nil {
@@ -112,12 +112,12 @@ func statedBy(report, what string) (stated, error) {
 	return s, err
 }
 
-// breaches says where a report broke its promise: a percentile that is wrong
-// while the report does not say so. None: it kept it.
+// breaches says where a report breaks its promise: percentiles that are wrong
+// although the report does not say so.
 //
-// Not trusted is always true to it. Noisy promises that the truth lies between
-// the lower and the upper value; 2 % and 0.1 ms are for the cells of histograms
-// and for the way to the other process. Trusted promises the value: a tenth, or
+// Not trusted promises nothing. Noisy promises that the truth is between the lower
+// and the upper value; 2 % and 0.1 ms allow for the buckets of histograms and for
+// the transit to the other process. Trusted promises the value, within a tenth or
 // 0.2 ms.
 func breaches(s stated, t truth) (out []string) {
 	for _, q := range percentiles {
@@ -131,14 +131,14 @@ func breaches(s stated, t truth) (out []string) {
 			ok = upper <= most+max(most*0.1, 200) && upper >= least-max(least*0.1, 200)
 		}
 		if !ok {
-			out = append(out, fmt.Sprintf("%s, %s: between %.3f and %.3f ms are reported, the truth is %.3f to %.3f ms",
+			out = append(out, fmt.Sprintf("%s, %s: reported are %.3f to %.3f ms, the truth is %.3f to %.3f ms",
 				s.level, strings.TrimSuffix(q.name, "_us"), lower/1e3, upper/1e3, least/1e3, most/1e3))
 		}
 	}
 	return out
 }
 
-// TestBreaches: the judge of the matrix can fail a report, and pass one.
+// TestBreaches: the check of the matrix can fail a report, and pass one.
 func TestBreaches(t *testing.T) {
 	same := func(v float64) map[string]float64 {
 		m := map[string]float64{}
@@ -167,9 +167,9 @@ func TestBreaches(t *testing.T) {
 		{"not trusted", notTrusted, 5000, 433_000, 1, 1, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var is truth
-			is.add(tt.least*1000, tt.most*1000, 10)
-			got := breaches(stated{level: tt.level, lower: same(tt.lower), upper: same(tt.upper)}, is)
+			var actual truth
+			actual.add(tt.least*1000, tt.most*1000, 10)
+			got := breaches(stated{level: tt.level, lower: same(tt.lower), upper: same(tt.upper)}, actual)
 			if len(got) != tt.want {
 				t.Errorf("got %q, want %d breaches", got, tt.want)
 			}
@@ -177,7 +177,7 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
-// TestPercentile: ranks are those of events.
+// TestPercentile: ranks count events, not times.
 func TestPercentile(t *testing.T) {
 	var s spread
 	s.add(9000, 1)
@@ -190,7 +190,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// TestStated: both forms of a report are understood.
+// TestStated reads both formats of a report.
 func TestStated(t *testing.T) {
 	const times = `{"p50_us":1,"p90_us":2,"p95_us":3,"p99_us":4}`
 	for _, tt := range []struct {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestOutageIsNotSteady: a server that is gone for most of a run makes it not
-// steady, by a schedule and at full speed, although every answer came in time.
+// TestOutageIsNotSteady: if the server is down for most of a run, the run is not
+// steady, with a schedule and at full speed, although every answer was in time.
 func TestOutageIsNotSteady(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -25,22 +25,22 @@ func TestOutageIsNotSteady(t *testing.T) {
 			server.kill()
 			d := s.wait(patience).judged(t, 1).document(t)
 			if d.Steady.OK || !d.Steady.Known || d.Steady.Silent < 0.3 || !strings.Contains(d.Steady.Text, "answered from second ") {
-				t.Errorf("a dead server is steady: %+v", d.Steady)
+				t.Errorf("a run with a dead server is steady: %+v", d.Steady)
 			}
-			broken := false
+			failed := false
 			for _, c := range d.Checks {
-				broken = broken || c.Name == "require" && !c.OK
+				failed = failed || c.Name == "require" && !c.OK
 			}
-			if !broken {
-				t.Errorf("--require steady holds: %+v", d.Checks)
+			if !failed {
+				t.Errorf("--require steady passes: %+v", d.Checks)
 			}
 		})
 	}
 }
 
-// TestNothingTaken: a run of which the system took nothing leaves with 1 and says
-// so first, whether it was refused or nobody answered, and also where the
-// generator could be called late.
+// TestNothingAccepted: if the system accepted no event, the exit code is 1 and the
+// report says so first, whether the events were refused or not answered, and even if
+// the generator was late.
 func TestNothingTaken(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

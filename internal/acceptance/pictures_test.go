@@ -12,10 +12,9 @@ import (
 	"carronade/internal/browsertest"
 )
 
-// TestPictures: Chromium opens the page of a Kafka, a Riemann and an APM report
-// on a desktop and on a phone, in both themes; nothing complains and nothing is
-// asked of the network. PAGE_SHOTS names a folder for the screenshots, to be
-// looked at.
+// TestPictures opens the pages of a Kafka, a Riemann and an APM report in Chromium,
+// with the screens of a desktop and of a phone, in both themes: without errors and
+// without network requests. PAGE_SHOTS names a folder for the screenshots.
 func TestPictures(t *testing.T) {
 	kinds := []string{"kafka", "riemann", "apm"}
 	home, dir := t.TempDir(), t.TempDir()
@@ -55,13 +54,13 @@ func TestPictures(t *testing.T) {
 				if w := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); w > v.Width {
 					t.Errorf("%s: got a page %d pixels wide", name, w)
 				}
-				batch := tab.Screenshot()
-				m, err := png.Decode(bytes.NewReader(batch))
+				screenshot := tab.Screenshot()
+				m, err := png.Decode(bytes.NewReader(screenshot))
 				if err != nil || int64(m.Bounds().Dx()) < v.Width || m.Bounds().Dy() < 2000 {
-					t.Errorf("%s: the screenshot is no page: %v", name, err)
+					t.Errorf("%s: the screenshot does not show a page: %v", name, err)
 				}
-				if batches := os.Getenv("PAGE_SHOTS"); batches != "" {
-					if err := os.WriteFile(filepath.Join(batches, kind+"-"+name+".png"), batch, 0o600); err != nil {
+				if folder := os.Getenv("PAGE_SHOTS"); folder != "" {
+					if err := os.WriteFile(filepath.Join(folder, kind+"-"+name+".png"), screenshot, 0o600); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -75,7 +74,7 @@ func TestPictures(t *testing.T) {
 		within(t, home, "report", "export", "note=kafka", "--as", form, "--out", folder).want(t, 0)
 		files, err := filepath.Glob(filepath.Join(folder, "*."+form))
 		if err != nil || len(files) < 10 || !strings.Contains(strings.Join(files, " "), "end-to-end-map") {
-			t.Errorf("pictures as %s: got %v, %v, want one each", form, files, err)
+			t.Errorf("pictures as %s: got %v, %v, want one file each", form, files, err)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // program is the path of the carronade under test: built here, unless
-// CARRONADE_PROGRAM names one that is there already, such as a release's.
+// CARRONADE_PROGRAM names an existing one, such as a release.
 var program = os.Getenv("CARRONADE_PROGRAM")
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -30,8 +30,7 @@ func testMain(m *testing.M) int {
 	if os.Getenv(hogEnv) != "" {
 		hog()
 	}
-	// A test that says nothing of the place for data must not reach the user's
-	// own reports.
+	// A test that does not set the data folder must not reach the user's reports.
 	if os.Getenv("XDG_DATA_HOME") == "" {
 		_ = os.Setenv("XDG_DATA_HOME", filepath.Join(os.DevNull, "data"))
 	}
@@ -61,29 +60,29 @@ type session struct {
 	cmd    *exec.Cmd
 	args   []string
 	began  time.Time
-	home   string // its own, unless prepared with that of another
+	home   string // a new one, unless the test sets it
 	env    []string
 	stdout bytes.Buffer
 
 	mu     sync.Mutex
 	stderr strings.Builder
-	lines  chan struct{} // signals new text on stderr; closed at its end
+	lines  chan struct{} // signals new text on stderr; closed at the end of stderr
 
 	done chan struct{}
 	err  error
 }
 
-// An ended is how a run of the program ended.
+// An ended is the result of a run of the program.
 type ended struct {
 	code           int
 	stdout, stderr string
 	elapsed        time.Duration
 }
 
-// patience bounds a run of the program; those that should be quicker say so.
+// runTimeout bounds a run of the program; tests of quicker runs use less.
 const patience = 2 * time.Minute
 
-// start starts the program in a home of its own.
+// start starts the program in a new home.
 func start(t testing.TB, args ...string) *session {
 	t.Helper()
 	s := prepare(t, args...)
@@ -91,7 +90,8 @@ func start(t testing.TB, args ...string) *session {
 	return s
 }
 
-// prepare is start for a test that has a stdout of its own and begins itself.
+// prepare prepares the program without starting it, so that the test can change its
+// settings and then call begin.
 func prepare(t testing.TB, args ...string) *session {
 	s := &session{t: t, args: args, lines: make(chan struct{}, 1), done: make(chan struct{})}
 	s.cmd = exec.Command(program, args...)
@@ -99,7 +99,7 @@ func prepare(t testing.TB, args ...string) *session {
 	return s
 }
 
-// begin starts what was prepared.
+// begin starts the prepared program.
 func (s *session) begin() {
 	s.t.Helper()
 	if s.home == "" {
@@ -118,9 +118,9 @@ func (s *session) begin() {
 	if err != nil {
 		s.t.Fatalf("start carronade: %v", err)
 	}
-	read1 := make(chan struct{})
+	allRead := make(chan struct{})
 	go func() {
-		defer close(read1)
+		defer close(allRead)
 		defer close(s.lines)
 		defer read.Close()
 		r := bufio.NewReader(read)
@@ -139,7 +139,7 @@ func (s *session) begin() {
 		}
 	}()
 	go func() {
-		<-read1
+		<-allRead
 		s.err = s.cmd.Wait()
 		close(s.done)
 	}()
@@ -153,32 +153,32 @@ func (s *session) begin() {
 	})
 }
 
-// said is what the program wrote to stderr so far.
+// stderrText is what the program has written to stderr so far.
 func (s *session) said() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stderr.String()
 }
 
-// awaitSaid waits until stderr holds one of the texts.
+// awaitStderr waits until stderr contains one of the texts.
 func (s *session) awaitSaid(texts ...string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	for {
-		said := s.said()
+		stderr := s.said()
 		for _, text := range texts {
-			if strings.Contains(said, text) {
+			if strings.Contains(stderr, text) {
 				return
 			}
 		}
 		select {
 		case _, more := <-s.lines:
 			if !more {
-				s.t.Fatalf("carronade %s ended and never said one of %q:\n%s", strings.Join(s.args, " "), texts, s.said())
+				s.t.Fatalf("carronade %s ended and did not print one of %q:\n%s", strings.Join(s.args, " "), texts, s.said())
 			}
 		case <-ctx.Done():
-			s.t.Fatalf("carronade %s did not say one of %q in a minute:\n%s", strings.Join(s.args, " "), texts, s.said())
+			s.t.Fatalf("carronade %s did not print one of %q in a minute:\n%s", strings.Join(s.args, " "), texts, s.said())
 		}
 	}
 }
@@ -191,8 +191,8 @@ func (s *session) signal(sig os.Signal) {
 	}
 }
 
-// wait waits for the end; a program that does not end in time fails the test
-// with what it said and its goroutines.
+// wait waits for the end. A program that does not end in time fails the test, which
+// prints its stderr and goroutines.
 func (s *session) wait(within time.Duration) ended {
 	s.t.Helper()
 	timer := time.NewTimer(within)
@@ -219,7 +219,7 @@ func (s *session) wait(within time.Duration) ended {
 	}
 	for _, text := range []string{"panic:", "goroutine ", "runtime error"} {
 		if strings.Contains(e.stderr, text) || strings.Contains(e.stdout, text) {
-			s.t.Errorf("carronade %s broke:\n%.8000s", strings.Join(s.args, " "), e.stderr)
+			s.t.Errorf("carronade %s crashed:\n%.8000s", strings.Join(s.args, " "), e.stderr)
 		}
 	}
 	return e
@@ -252,15 +252,15 @@ func (e ended) wantOne(t testing.TB, codes ...int) ended {
 	return e
 }
 
-// done checks that the program did what it was told.
+// succeeded checks that the program succeeded.
 func (e ended) done(t testing.TB) ended {
 	t.Helper()
 	return e.judged(t, 0)
 }
 
-// judged checks the exit code of a run: as wanted, or 3 where the machine, busy
-// with brokers and other tests, was too slow a generator and the report says so
-// on its own. Whether a limit holds is not judged then.
+// wantUnlessSlow checks the exit code of a run: code, or 3 if the machine, busy with
+// brokers and other tests, was too slow as a generator and the report says so. Limits
+// are not checked then.
 func (e ended) judged(t testing.TB, code int) ended {
 	t.Helper()
 	if e.code == 3 && strings.Contains(e.stdout, `"reasons"`) {
@@ -272,19 +272,19 @@ func (e ended) judged(t testing.TB, code int) ended {
 	return e.want(t, code)
 }
 
-// says checks that stderr holds each of the texts, whatever their case.
+// says checks that stderr contains each of the texts, ignoring case.
 func (e ended) says(t testing.TB, texts ...string) ended {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(strings.ToLower(e.stderr), strings.ToLower(text)) {
-			t.Errorf("stderr does not say %q:\n%.3000s", text, e.stderr)
+			t.Errorf("stderr does not contain %q:\n%.3000s", text, e.stderr)
 		}
 	}
 	return e
 }
 
-// after waits for a length of time that is part of a test's script, such as
-// how long a run has been firing before it is disturbed.
+// pause waits for a time that is part of a test's scenario, such as the time before
+// a run is disturbed.
 func after(t testing.TB, d time.Duration) {
 	t.Helper()
 	select {
@@ -294,8 +294,8 @@ func after(t testing.TB, d time.Duration) {
 	}
 }
 
-// brief is what matters of a report when a test failed: its verdicts and
-// counts, not its series.
+// brief is the part of a report that matters when a test fails: its verdicts and
+// counts, without its series.
 func brief(stdout string) string {
 	var d map[string]json.RawMessage
 	if json.Unmarshal([]byte(stdout), &d) != nil {

@@ -14,12 +14,12 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// soon bounds a refusal: the contract gives 10 s to find that there is no
-// broker, and the machine some to spare.
+// refusalTimeout bounds a refusal: the contract allows 10 s to find that there is no
+// broker, and a busy machine needs some more.
 const soon = 15 * time.Second
 
-// refused runs the program and checks that it gives up in time with exit 2, an
-// error and the way out, and no report.
+// refused runs the program and checks that it gives up in time with exit code 2, an
+// error and a hint, and no report.
 func refused(t *testing.T, args ...string) ended {
 	t.Helper()
 	e := start(t, append([]string{"run"}, args...)...).wait(soon+15*time.Second).want(t, 2)
@@ -33,7 +33,7 @@ func refused(t *testing.T, args ...string) ended {
 	return e
 }
 
-// deaf is the address of a listener that never answers.
+// silentAddress is the address of a listener that never answers.
 func deaf(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +44,7 @@ func deaf(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// closed is an address where nothing listens.
+// closedAddress is an address where nothing listens.
 func closed(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -92,7 +92,7 @@ func TestNoBroker(t *testing.T) {
 		{"a web server", web.Listener.Addr().String(), nil},
 		{"greets first", greeter.Addr().String(), nil},
 		{"no such host", "no-such-host.invalid:9092", nil},
-		{"one of two is dead and so is the other", closed(t) + "," + closed(t), nil},
+		{"two dead ones", closed(t) + "," + closed(t), nil},
 	}
 	for _, engine := range engines {
 		for _, tt := range tests {
@@ -104,7 +104,7 @@ func TestNoBroker(t *testing.T) {
 	}
 }
 
-// TestMismatch meets brokers with the wrong security.
+// TestMismatch connects with the wrong security settings.
 func TestMismatch(t *testing.T) {
 	t.Parallel()
 	plain, secure := kafkatest.Shared(t), kafkatest.SharedSecure(t)
@@ -159,7 +159,7 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// TestMissingTopic asks a broker which makes no topics for one.
+// TestMissingTopic uses a missing topic of a broker that does not create topics.
 func TestMissingTopic(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m", Properties: map[string]string{"auto.create.topics.enable": "false"}})
@@ -170,7 +170,7 @@ func TestMissingTopic(t *testing.T) {
 			})
 		}
 	}
-	t.Run("made on demand", func(t *testing.T) {
+	t.Run("created on demand", func(t *testing.T) {
 		run(t, "run", kafka(c, "made"), "--create-topic", "partitions=3,replicas=1", "--count", "300", "--json", "--quiet").done(t)
 		if ends := c.EndOffsets(t, "made"); len(ends) != 3 {
 			t.Errorf("the topic has %d partitions, want 3", len(ends))
@@ -178,8 +178,8 @@ func TestMissingTopic(t *testing.T) {
 	})
 }
 
-// TestAutoCreated leaves a missing topic to the broker and reads in the report
-// how it came.
+// TestAutoCreated lets the broker create a missing topic and reads in the report how
+// it was created.
 func TestAutoCreated(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -190,11 +190,11 @@ func TestAutoCreated(t *testing.T) {
 		t.Errorf("the end offsets grew by %d, want 100", got)
 	}
 	if !strings.Contains(e.stdout, "partitions") || !strings.Contains(e.stdout, "replicas") {
-		t.Errorf("the report does not say with what partitions and replicas the topic came")
+		t.Errorf("the report does not contain the topic's partitions and replicas")
 	}
 }
 
-// TestSecured fires over each kind of login, with a canary for a password.
+// TestSecured sends with each kind of login, and checks that no password is shown.
 func TestSecured(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.SharedSecure(t)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRiemannKilled ends the server in the middle of an open loop and starts
-// another in its place: every event is accounted for, and the run goes on.
+// TestRiemannKilled kills the server in the middle of an open loop and starts another
+// one: every event is accounted for, and the run continues.
 func TestRiemannKilled(t *testing.T) {
 	t.Parallel()
 	for _, clients := range []string{"1", "4"} {
@@ -27,10 +27,10 @@ func TestRiemannKilled(t *testing.T) {
 				t.Errorf("offered %d, want 12000", all.Offered)
 			}
 			if all.Unknown == 0 {
-				t.Error("nothing is unknown, though the server was killed with events on their way")
+				t.Error("no event is unknown, although the server was killed with events in flight")
 			}
 			if all.Acked < 6_000 {
-				t.Errorf("acked %d events of 12000: the run did not go on", all.Acked)
+				t.Errorf("acked %d events of 12000: the run did not continue", all.Acked)
 			}
 			if len(d.Failures) == 0 {
 				t.Error("no failure is named")
@@ -82,7 +82,7 @@ func TestRiemannFrozen(t *testing.T) {
 			}
 			queueing := d.Queueing.MaxUS / 1e6
 			if tt.queueing && queueing < frozen.Seconds()*0.9 {
-				t.Errorf("queueing is %.3f s at most: the bound's waiting is missing", queueing)
+				t.Errorf("queueing is %.3f s at most: it lacks the waiting for the bound", queueing)
 			}
 			if !tt.queueing && queueing > frozen.Seconds()*0.5 {
 				t.Errorf("queueing is %.3f s at most though the bound is wide", queueing)
@@ -91,8 +91,8 @@ func TestRiemannFrozen(t *testing.T) {
 	}
 }
 
-// TestRiemannStopsReading: a server that neither reads nor answers for a
-// second, under more than its socket takes, so that writes wait.
+// TestRiemannStopsReading freezes a server for a second, at a rate that fills its
+// socket, so that writes block.
 func TestRiemannStopsReading(t *testing.T) {
 	r := startStandin(t, "riemann", "--listen", "127.0.0.1:0")
 	s := start(t, "run", "riemann://"+r.addr, "--rate", "200k/s", "--batch-events", "100", "--max-in-flight", "100k", "--for", "5s", "--json")
@@ -108,6 +108,6 @@ func TestRiemannStopsReading(t *testing.T) {
 		t.Errorf("response p99 is %.3f s, the closed form %.3f s", got, want)
 	}
 	if delay := d.SendDelay.P99US / 1e6; delay > frozen.Seconds()/2 {
-		t.Errorf("send delay p99 is %.3f s: a socket that takes nothing is the system's doing", delay)
+		t.Errorf("send delay p99 is %.3f s: a full socket is not a delay of the generator", delay)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// canary begins every secret that a test plants: nothing may repeat it.
+// canary begins every secret in these tests: no output may contain it.
 const canary = "c4n4ry"
 
-// kept finds the canary in what a run printed and in all that it left: its
-// home, and the folder of its outputs.
+// checkNoSecrets searches for the canary in a run's output and in all files that it
+// left: in its home and in the folder of its outputs.
 func kept(t *testing.T, s *session, e ended, dir string) {
 	t.Helper()
 	texts := map[string]string{"stdout": e.stdout, "stderr": e.stderr}
@@ -33,7 +33,7 @@ func kept(t *testing.T, s *session, e ended, dir string) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(s.home, "carronade", "reports.db")); err == nil {
-		// Reports are compressed there: this is what the store holds, in clear.
+		// The store compresses reports: search their exported texts.
 		list := within(t, s.home, "report", "list").stdout
 		for line := range strings.Lines(list) {
 			if id, _, _ := strings.Cut(line, " "); id != "id" && id != "" {
@@ -48,7 +48,7 @@ func kept(t *testing.T, s *session, e ended, dir string) {
 	}
 }
 
-// within runs the program in the home of another run.
+// runInHome runs the program in the home of another run.
 func within(t testing.TB, home string, args ...string) ended {
 	t.Helper()
 	s := prepare(t, args...)
@@ -57,9 +57,9 @@ func within(t testing.TB, home string, args ...string) ended {
 	return s.wait(patience)
 }
 
-// TestSecrets plants a secret in each way in, and looks for them in everything
-// that comes out: of runs that do what they are told, with a system that prints
-// what it knows and then dies, and of runs that are refused.
+// TestSecrets passes secrets in every possible way and searches all output for them:
+// of runs that succeed, of runs with a system that prints its secrets and then dies,
+// and of runs that are refused.
 func TestSecrets(t *testing.T) {
 	for _, name := range []string{"TOKEN", "KEY", "HEADER", "PASSWORD", "ENV", "FLAG", "SCRAPE"} {
 		t.Setenv("CANARY_"+name, canary+"-of-"+strings.ToLower(name))
@@ -83,7 +83,7 @@ func TestSecrets(t *testing.T) {
 
 	for _, tt := range []struct {
 		name string
-		code int // -1: done
+		code int // -1: 0 or 3
 		args []string
 	}{
 		{"by reference", -1, []string{
@@ -92,21 +92,21 @@ func TestSecrets(t *testing.T) {
 			"--system-vars", outside.URL + "/debug/vars", "--system-header", "X-Scrape=env:CANARY_SCRAPE",
 		}},
 		{"keys", -1, []string{to, "--count", "80", "--api-key", "env:CANARY_KEY", "--index", outside.URL, "--index-api-key", "env:CANARY_PASSWORD", "--index-wait", "50ms"}},
-		{"what the report carries", -1, []string{
+		{"in the report's own data", -1, []string{
 			to, "--count", "80", "--secret-token", "env:CANARY_TOKEN", "--note", "token=" + canary, "--label", "db_password=" + canary, "--attach", attached,
 		}},
 		{"refused", 2, []string{"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--secret-token", "env:CANARY_TOKEN"}},
-		{"a token in clear", 2, []string{to, "--count", "80", "--secret-token", canary}},
-		{"a key in clear", 2, []string{to, "--count", "80", "--api-key", canary}},
+		{"a plain token", 2, []string{to, "--count", "80", "--secret-token", canary}},
+		{"a plain key", 2, []string{to, "--count", "80", "--api-key", canary}},
 		{"in the target", 2, []string{"apm+http://u:" + canary + "@" + server.addr, "--count", "80"}},
 		{"in the target's query", 2, []string{to + "/?secret_token=" + canary, "--count", "80"}},
 		{"in the store's address", 2, []string{to, "--count", "80", "--index", withPassword}},
 		{"in the proxy's address", 2, []string{to, "--count", "80", "--proxy", withPassword}},
-		{"in the address of figures", -1, []string{to, "--count", "80", "--system-vars", withPassword}},
-		{"a header in clear", 2, []string{to, "--count", "80", "--system-vars", outside.URL, "--system-header", "X=" + canary}},
+		{"in the address of variables", -1, []string{to, "--count", "80", "--system-vars", withPassword}},
+		{"a plain header", 2, []string{to, "--count", "80", "--system-vars", outside.URL, "--system-header", "X=" + canary}},
 		{"a login as a header", 2, []string{to, "--count", "80", "--header", "Authorization: Bearer " + canary}},
-		{"environment in clear", 2, []string{to, "--count", "80", "--system-cmd", "true", "--system-env", "SERVER_PASSWORD=" + canary}},
-		{"a flag in clear", 2, []string{to, "--count", "80", "--system-cmd", "true", "--system-flag", "output.password=" + canary}},
+		{"plain environment", 2, []string{to, "--count", "80", "--system-cmd", "true", "--system-env", "SERVER_PASSWORD=" + canary}},
+		{"a plain flag", 2, []string{to, "--count", "80", "--system-cmd", "true", "--system-flag", "output.password=" + canary}},
 		{"a system that does not start", 2, []string{
 			"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--system-cmd", "sh -c 'echo password=$S; echo token $0 >&2; exit 4' --password " + canary,
 			"--system-env", "S=env:CANARY_ENV", "--system-flag", "secret=env:CANARY_FLAG",
@@ -114,7 +114,7 @@ func TestSecrets(t *testing.T) {
 		{"a build that fails", 2, []string{
 			to, "--count", "80", "--system-cmd", "true", "--system-git", repo, "--system-build", "echo --password " + canary + "; exit 1",
 		}},
-		{"ready at a login", 2, []string{
+		{"in the readiness address", 2, []string{
 			"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--system-cmd", "sleep 60", "--system-ready", withPassword, "--system-ready-within", "100ms",
 		}},
 	} {

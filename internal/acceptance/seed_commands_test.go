@@ -16,20 +16,19 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// This file runs commands as others printed them years ago, with nothing changed
-// but addresses and topics, and reads what comes by the grammar of the lines that
-// were printed below them.
+// This file runs commands that others published years ago, with only addresses and
+// topics changed, and parses the output by the grammar of the published output.
 
-// A printed is a command out of such a document.
+// A printedCommand is a published command.
 type printed struct {
 	name  string
 	slow  bool // not in make test
 	line  string
-	swaps []string // old and new, in turn: addresses, topics, and in one of them a count
+	swaps []string // old and new, alternating: addresses, topics, and in one of them a count
 	lasts time.Duration
-	most  time.Duration // that it may take; 0: twice the usual patience
+	most  time.Duration // 0: twice runTimeout
 	forms []form
-	want  []string // the forms that must come at least once
+	want  []string // forms or fields that must occur at least once
 	same  map[string]string
 	code  int
 }
@@ -57,10 +56,10 @@ func TestPrintedCommands(t *testing.T) {
 	topic := func() string { return broker.CreateTopic(t, 3, 1) }
 	repeat := func(addr string, n int) string { return strings.TrimSuffix(strings.Repeat(addr+",", n), ",") }
 	list := func(n int) string { return repeat(addr, n) }
-	// Answers that are delayed make a run last for longer than a window.
+	// With delayed answers, a run lasts longer than a window.
 	slow := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--partitions", "1", "--delay", "15ms").addr
 	refuses := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--error", "invalid-record@100%", "--delay", "20ms").addr
-	// One that keeps nothing takes as many records as were printed.
+	// A broker that keeps nothing accepts the published numbers of records.
 	bottomless := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--discard").addr
 	for _, p := range []printed{
 		{
@@ -69,7 +68,7 @@ func TestPrintedCommands(t *testing.T) {
 			lasts: 6 * time.Second, forms: sangrenelForms, want: []string{"title.", "producing.rate"}, same: map[string]string{"workers.n": "8", "size.bytes": "2500"},
 		},
 		{
-			name: "sangrenel, to a broker that takes nothing",
+			name: "sangrenel, to a broker that refuses",
 			line: "./sangrenel --size=2500 --topic=rep --brokers=" + brokers2014, swaps: []string{brokers2014, refuses},
 			lasts: 6 * time.Second, forms: sangrenelForms, same: map[string]string{"producing.rate": "0"}, code: 1,
 		},
@@ -95,7 +94,7 @@ func TestPrintedCommands(t *testing.T) {
 			swaps: []string{brokers2018, repeat(slow, 5)}, forms: producerForms2018, want: []string{"window.rate"}, same: map[string]string{"total.records": "10000"},
 		},
 		{
-			// 200 GB: with nothing but addresses changed, at a broker that keeps nothing.
+			// 200 GB, with only addresses changed, to a broker that keeps nothing.
 			name: "a hundred million records", slow: true, most: 15 * time.Minute,
 			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
 			swaps: []string{brokers2018, repeat(bottomless, 5)}, forms: producerForms2018,

@@ -11,7 +11,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// A standin is a running stand-in, a process of its own.
+// A standin is a stand-in that runs in its own process.
 type standin struct {
 	t    testing.TB
 	cmd  *exec.Cmd
@@ -26,8 +26,8 @@ func startStandin(t testing.TB, kind string, args ...string) *standin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var words strings.Builder
-	r.cmd.Stderr = &words
+	var stderr strings.Builder
+	r.cmd.Stderr = &stderr
 	if err := kafkatest.Launch(r.cmd); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func startStandin(t testing.TB, kind string, args ...string) *standin {
 	}
 	if r.addr == "" {
 		_ = r.cmd.Wait()
-		t.Fatalf("the stand-in ended before it listened: %s", words.String())
+		t.Fatalf("the stand-in ended before it listened: %s", stderr.String())
 	}
 	return r
 }
@@ -50,7 +50,7 @@ func (r *standin) kill() {
 	_ = r.cmd.Wait()
 }
 
-// freezeFor stops the process for so long, and returns how long it really was.
+// freezeFor stops the process for d, and returns how long it was stopped.
 func (r *standin) freezeFor(d time.Duration) time.Duration {
 	r.t.Helper()
 	began := time.Now()

@@ -14,7 +14,7 @@ import (
 	"carronade/internal/parquettest"
 )
 
-// A traced is what the report says of a trace, and of sampled events.
+// A traceReport is the report's part about a trace and sampled events.
 type traced struct {
 	Trace *struct {
 		Rows, Dropped uint64
@@ -32,18 +32,18 @@ func tracedOf(t *testing.T, e ended) traced {
 		t.Fatalf("%v, of:\n%.1000s", err, e.stdout)
 	}
 	if d.Trace == nil || d.Trace.Dropped > 0 || d.Trace.Error != "" {
-		t.Fatalf("the report says of its trace: %+v", d.Trace)
+		t.Fatalf("the report's trace: %+v", d.Trace)
 	}
 	return d
 }
 
-// TestTrace: DuckDB and pandas find in the file of a run what its report counts.
+// TestTrace: DuckDB and pandas find the counts of a run's report in its trace.
 func TestTrace(t *testing.T) {
 	broker := kafkatest.Shared(t)
 	for _, tt := range []struct {
 		name  string
 		flags []string
-		rows  func(d *document) uint64 // as the report would have them; nil: pieces of batches
+		rows  func(d *document) uint64 // according to the report; nil: rows are parts of batches
 	}{
 		{"produce", []string{"--rate", "5000/s", "--for", "2s", "--warmup", "1s"}, func(d *document) uint64 { return d.whole().Batches }},
 		{"full speed", []string{"--count", "200000"}, func(d *document) uint64 { return d.whole().Batches }},
@@ -91,7 +91,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// endToEnd exports the sampled events of the round trip that s was.
+// endToEnd exports the sampled events of the round trip s and checks them.
 func endToEnd(t *testing.T, s *session, d *document, of traced) {
 	t.Helper()
 	export := prepare(t, "report", "export", "last", "--as", "e2e-csv")
@@ -118,8 +118,8 @@ func endToEnd(t *testing.T, s *session, d *document, of traced) {
 	}
 }
 
-// TestTraceCutShort: Ctrl-C leaves a whole trace, and kill -9 all but what was
-// on its way.
+// TestTraceCutShort: Ctrl-C leaves a complete trace; kill -9 leaves all rows that
+// were written before.
 func TestTraceCutShort(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -154,13 +154,13 @@ func TestTraceCutShort(t *testing.T) {
 	}
 }
 
-// grown waits until a file is longer than it was.
+// awaitGrowth waits until a file is longer than before.
 func grown(t *testing.T, path string, than *int64) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	late := time.NewTimer(time.Minute)
-	defer late.Stop()
+	timeout := time.NewTimer(time.Minute)
+	defer timeout.Stop()
 	for {
 		if info, err := os.Stat(path); err == nil && info.Size() > *than {
 			*than = info.Size()
@@ -168,7 +168,7 @@ func grown(t *testing.T, path string, than *int64) {
 		}
 		select {
 		case <-tick.C:
-		case <-late.C:
+		case <-timeout.C:
 			t.Fatalf("%s did not grow beyond %d bytes", path, *than)
 		}
 	}

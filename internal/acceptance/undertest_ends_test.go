@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestSystemEndsWithProgram interrupts a run at each of its stages, once and
-// twice: whatever was started is gone with the program, also what ignores TERM,
-// what a shell started in the background and what left its group.
+// TestSystemEndsWithProgram interrupts a run at each of its stages, once and twice:
+// all processes that it started end with the program, also those that ignore TERM,
+// that a shell started in the background, or that left their group.
 func TestSystemEndsWithProgram(t *testing.T) {
 	t.Parallel()
 	repository := t.TempDir()
@@ -28,19 +28,19 @@ func TestSystemEndsWithProgram(t *testing.T) {
 	}
 	for i, tt := range []struct {
 		name    string
-		system  string // MARK stands for the seconds that mark what is started, ADDR and PROGRAM for those
+		system  string // MARK is replaced by a number of seconds that identifies the processes, ADDR and PROGRAM by those
 		args    []string
-		at      string // said when it is interrupted
+		at      string // the text on stderr at which it is interrupted
 		signals []os.Signal
 		code    int
-		killed  bool // by KILL in the end, which is said
+		killed  bool // finally by KILL, with a warning
 	}{
 		{"while building", "true", []string{"--system-git", repository, "--system-build", "sleep MARK & sleep MARK"}, "building revision", []os.Signal{os.Interrupt}, 130, false},
 		{"while building, twice", "true", []string{"--system-git", repository, "--system-build", "trap '' TERM; sleep MARK & sleep MARK; sleep MARK"}, "building revision", []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
 		{"while it gets ready", "sh -c 'sleep MARK & sleep MARK'", nil, "to accept connections", []os.Signal{os.Interrupt}, 130, false},
 		{"while it gets ready, twice", "sh -c 'trap \"\" TERM; setsid sleep MARK & sleep MARK; sleep MARK'", nil, "to accept connections", []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
-		{"while firing", "sh -c 'sleep MARK & exec PROGRAM standin riemann --listen ADDR'", nil, firing, []os.Signal{os.Interrupt}, 130, false},
-		{"while firing, twice", "sh -c 'trap \"\" TERM; setsid sleep MARK & PROGRAM standin riemann --listen ADDR; sleep MARK'", nil, firing, []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
+		{"while measuring", "sh -c 'sleep MARK & exec PROGRAM standin riemann --listen ADDR'", nil, firing, []os.Signal{os.Interrupt}, 130, false},
+		{"while measuring, twice", "sh -c 'trap \"\" TERM; setsid sleep MARK & PROGRAM standin riemann --listen ADDR; sleep MARK'", nil, firing, []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
 		{"the terminal is closed", "sh -c 'sleep MARK & exec PROGRAM standin riemann --listen ADDR'", nil, firing, []os.Signal{syscall.SIGHUP}, 130, false},
 		{"ignores TERM", "sh -c 'trap \"\" TERM; PROGRAM standin riemann --listen ADDR; sleep MARK'", []string{"--system-stop-within", "500ms"}, firing, []os.Signal{os.Interrupt}, 130, true},
 	} {
@@ -62,7 +62,7 @@ func TestSystemEndsWithProgram(t *testing.T) {
 				return string(out)
 			}
 			if left() == "" {
-				t.Fatal("nothing was started: this tests nothing")
+				t.Fatal("nothing was started, so this tests nothing")
 			}
 			for _, sig := range tt.signals {
 				s.signal(sig)
@@ -88,21 +88,21 @@ func TestSystemEndsWithProgram(t *testing.T) {
 	}
 }
 
-// hear has programs that are started until the test's end hear a signal, although the
-// tests run under nohup, which has it ignored by all below it: Go resets in a child
-// what it handles itself.
+// unignoreSignal makes programs that are started until the test's end receive a
+// signal even if the tests run under nohup, whose children ignore it: Go resets in
+// a child the signals that it handles.
 func hear(t *testing.T, sig os.Signal) {
 	t.Helper()
 	if !signal.Ignored(sig) {
 		return
 	}
-	heard := make(chan os.Signal, 1)
-	signal.Notify(heard, sig)
-	t.Cleanup(func() { signal.Stop(heard) })
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, sig)
+	t.Cleanup(func() { signal.Stop(received) })
 }
 
-// TestSystemDiesAtOnce: whatever the run does with its events, it ends with its
-// system, and waits for nothing that cannot come.
+// TestSystemDiesAtOnce: a run of any kind ends when its system ends, and does not
+// wait for answers or events that cannot arrive.
 func TestSystemDiesAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -134,7 +134,7 @@ func TestSystemDiesAtOnce(t *testing.T) {
 			}
 			killed := time.Now()
 			d := s.wait(patience).want(t, 3).document(t)
-			if took := time.Since(killed); took > 20*time.Second { // of the minute that it was to last
+			if took := time.Since(killed); took > 20*time.Second { // the run would last a minute
 				t.Errorf("the run ended %v after its system", took)
 			}
 			if d.Stopped != "system ended" {
@@ -144,8 +144,8 @@ func TestSystemDiesAtOnce(t *testing.T) {
 	}
 }
 
-// TestSystemSaysTheRunsSecret: what the run fires with is hidden in the words of
-// a system that repeats it.
+// TestSystemPrintsSecret: if the system prints a secret of the run, the program hides
+// it.
 func TestSystemSaysTheRunsSecret(t *testing.T) {
 	const canary = "kestrel-5512"
 	t.Setenv("CANARY", canary)
@@ -158,7 +158,7 @@ func TestSystemSaysTheRunsSecret(t *testing.T) {
 			writeFile(t, script, "echo refused "+canary+" again\nexit 3\n")
 			e := run(t, "run", "apm+http://127.0.0.1:"+freePort(t), "--count", "5", tt.flag, tt.value, "--system-cmd", "sh "+script).want(t, 2).says(t, "refused *** again")
 			if strings.Contains(e.stdout+e.stderr, canary) {
-				t.Errorf("the secret is told:\n%s", e.stderr)
+				t.Errorf("the secret is shown:\n%s", e.stderr)
 			}
 		})
 	}

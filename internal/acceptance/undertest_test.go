@@ -14,7 +14,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// underTest is what the report says of the system under test.
+// underTest is the report's part about the system under test.
 type underTest struct {
 	Facts     map[string]any
 	Died      bool
@@ -26,14 +26,14 @@ type underTest struct {
 	Memory    *float64 `json:"memory_efficiency"`
 }
 
-// freePort is a port that nobody listens on.
+// freePort is a port on which nothing listens.
 func freePort(t testing.TB) string {
 	t.Helper()
 	return kafkatest.FreePort(t)
 }
 
-// TestSystemKilled: a run whose system is killed ends with it, with a report and
-// exit 3.
+// TestSystemKilled: a run ends when its system is killed, with a report and exit
+// code 3.
 func TestSystemKilled(t *testing.T) {
 	t.Parallel()
 	for kind, scheme := range map[string]string{"riemann": "riemann", "apm": "apm+http"} {
@@ -56,7 +56,7 @@ func TestSystemKilled(t *testing.T) {
 			}
 			killed := time.Now()
 			d := s.wait(patience).want(t, 3).document(t)
-			if took := time.Since(killed); took > 20*time.Second { // of the minute that it was to last
+			if took := time.Since(killed); took > 20*time.Second { // the run would last a minute
 				t.Errorf("the run ended %v after its system", took)
 			}
 			if d.Stopped != "system ended" || d.System == nil || !d.System.Died || !strings.Contains(d.System.Exit, "killed") {
@@ -69,23 +69,23 @@ func TestSystemKilled(t *testing.T) {
 	}
 }
 
-// TestSystemIsItsOwn: what the system of a run had resident says nothing of the
-// run before, and what it consumed is there.
+// TestSystemIsItsOwn: the peak memory of a run's system does not include that of the
+// run before, and the report contains its CPU time.
 func TestSystemIsItsOwn(t *testing.T) {
 	t.Parallel()
 	addr := "127.0.0.1:" + freePort(t)
-	fire := func(extra ...string) *document {
+	runWith := func(extra ...string) *document {
 		args := append([]string{
 			"run", "riemann://" + addr, "--json", "--label", "team=alpha",
 			"--system-cmd", program + " standin riemann --listen " + addr,
 		}, extra...)
 		return run(t, args...).done(t).document(t)
 	}
-	large := fire("--count", "300k", "--service", "s-{seq}", "--system-flag-format", "--{name}={value}", "--system-flag", "max-index=1GiB")
-	small := fire("--count", "2k")
+	large := runWith("--count", "300k", "--service", "s-{seq}", "--system-flag-format", "--{name}={value}", "--system-flag", "max-index=1GiB")
+	small := runWith("--count", "2k")
 	for name, d := range map[string]*document{"large": large, "small": small} {
 		s := d.System
-		if s == nil || s.PeakRSS == 0 || s.Memory == nil || s.Died || name == "large" && (s.CPUS <= 0 || s.PerCPU == nil) { // CPU is told in ticks of 10 ms
+		if s == nil || s.PeakRSS == 0 || s.Memory == nil || s.Died || name == "large" && (s.CPUS <= 0 || s.PerCPU == nil) { // CPU time has a resolution of 10 ms
 			t.Fatalf("%s: %+v", name, s)
 		}
 		if !strings.Contains(fmt.Sprint(s.Facts["command"]), "standin riemann") {
@@ -103,8 +103,8 @@ func TestSystemIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestSystemRevision builds a revision of a small server of a repository made
-// here, whose working folder is dirty and stays as it is.
+// TestSystemRevision builds a revision of a small server from a new repository, whose
+// dirty working folder must stay unchanged.
 func TestSystemRevision(t *testing.T) {
 	t.Parallel()
 	dir, addr := t.TempDir(), "127.0.0.1:"+freePort(t)
@@ -133,7 +133,7 @@ func TestSystemRevision(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "server.sh"))
 	if err != nil || !strings.Contains(string(text), "dirty") {
-		t.Errorf("the user's folder was touched: %s, %v", text, err)
+		t.Errorf("the user's folder was changed: %s, %v", text, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "built.sh")); err == nil {
 		t.Error("it was built in the user's folder")
@@ -144,8 +144,8 @@ func TestSystemRevision(t *testing.T) {
 	run(t, "run", "riemann://"+addr, "--count", "1000", "--system-git", filepath.Join(dir, "missing"), "--system-cmd", "true").want(t, 2)
 }
 
-// TestSystemRefusals: a system that does not come up is an error with its last
-// words, and nothing is left running.
+// TestSystemRefusals: a system that does not start is an error that contains its last
+// output.
 func TestSystemRefusals(t *testing.T) {
 	t.Setenv("CANARY", "c4n4ry-in-a-cage")
 	for _, tt := range []struct {
@@ -154,18 +154,18 @@ func TestSystemRefusals(t *testing.T) {
 		says []string
 	}{
 		{"exits at once", []string{"--system-cmd", "sh -c 'echo no disk left; exit 4'"}, []string{"exit status 4", "no disk left"}},
-		{"is no program", []string{"--system-cmd", "/nowhere/server"}, []string{"/nowhere/server"}},
+		{"is not a program", []string{"--system-cmd", "/nowhere/server"}, []string{"/nowhere/server"}},
 		{"never becomes ready", []string{"--system-cmd", "sleep 100", "--system-ready-within", "300ms"}, []string{"ready"}},
 		{"no such process", []string{"--system-pid", "2147483646"}, []string{"2147483646"}},
 		{"two of them", []string{"--system-cmd", "true", "--system-pid", "1"}, []string{"already"}},
 		{"a secret that it prints", []string{"--system-cmd", "sh -c 'echo $TOKEN; exit 1'", "--system-env", "TOKEN=env:CANARY"}, []string{"exit status 1"}},
-		{"a host that is no description", []string{"--system-host", "/dev/null"}, []string{"--system-host", "carronade host --json"}},
+		{"an invalid host description", []string{"--system-host", "/dev/null"}, []string{"--system-host", "carronade host --json"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			addr := "127.0.0.1:" + freePort(t)
 			e := run(t, append([]string{"run", "riemann://" + addr, "--count", "10"}, tt.args...)...).want(t, 2).says(t, tt.says...).says(t, "hint:")
 			if strings.Contains(e.stderr+e.stdout, "c4n4ry") {
-				t.Errorf("the secret is told:\n%s", e.stderr)
+				t.Errorf("the secret is shown:\n%s", e.stderr)
 			}
 		})
 	}

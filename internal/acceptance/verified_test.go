@@ -13,7 +13,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// verify is what the report says of the check, with its text.
+// verify returns the result of the report's check verify.
 func (d *document) verify(t testing.TB) (ok, cannotTell bool, text string) {
 	t.Helper()
 	for _, c := range d.Checks {
@@ -21,11 +21,11 @@ func (d *document) verify(t testing.TB) (ok, cannotTell bool, text string) {
 			return c.OK, c.CannotTell, c.Text
 		}
 	}
-	t.Fatal("the report does not judge what was read back")
+	t.Fatal("the report has no check verify")
 	return false, false, ""
 }
 
-// balanced checks that every acked event is accounted for once, in the whole and in
+// checkBalance checks that every acked event is accounted for once, in total and in
 // each partition.
 func (d *document) balanced(t testing.TB) {
 	t.Helper()
@@ -40,9 +40,9 @@ func (d *document) balanced(t testing.TB) {
 	}
 }
 
-// TestVerifiedRemoved deletes the head of one of two partitions while a run fires,
-// which is read back afterwards: so many events are unread, not lost, and whether
-// they were there cannot be told.
+// TestVerifiedRemoved deletes the head of one of two partitions during a run that is
+// read back afterwards: the deleted events are unread, not lost, because it is
+// unknown whether they were there.
 func TestVerifiedRemoved(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -56,7 +56,7 @@ func TestVerifiedRemoved(t *testing.T) {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			t.Parallel()
 			topic := broker.CreateTopic(t, 2, 1)
-			// Batches of 13, so that one of them is cut in two.
+			// Batches of 13, so that the deletion cuts one in two.
 			s := start(t, append([]string{"run", kafka(broker, topic), "--verify", "--concurrency", "20", "--batch-events", "13", "--for", "4s", "--json"}, flags...)...)
 			s.awaitSaid(firing)
 			for deadline := time.Now().Add(20 * time.Second); broker.EndOffsets(t, topic)[0] < removed && time.Now().Before(deadline); {
@@ -69,12 +69,12 @@ func TestVerifiedRemoved(t *testing.T) {
 			}
 			d := s.wait(patience).judged(t, 4).document(t)
 			l := d.Ledger
-			// With transactions some of the offsets were those of their ends.
-			least := uint64(removed)
+			// With transactions, some of the offsets are those of commit markers.
+			minUnread := uint64(removed)
 			if l.Committed > 0 {
-				least -= 100
+				minUnread -= 100
 			}
-			if l.Unread != l.Removed || l.Unread > removed || l.Unread < least || l.Lost != 0 || l.Logs[0].Unread != l.Unread || l.Logs[1].Unread != 0 {
+			if l.Unread != l.Removed || l.Unread > removed || l.Unread < minUnread || l.Lost != 0 || l.Logs[0].Unread != l.Unread || l.Logs[1].Unread != 0 {
 				t.Errorf("%d events were removed: %+v", removed, *l)
 			}
 			d.balanced(t)
@@ -87,8 +87,8 @@ func TestVerifiedRemoved(t *testing.T) {
 	}
 }
 
-// TestVerifiedTidied fires into topics of which a broker in a hurry removes what is
-// too much, and what a later event of its key replaces.
+// TestVerifiedRetentionAndCompaction sends to topics from which a broker with short
+// intervals removes events by retention and compaction.
 func TestVerifiedTidied(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Start(t, kafkatest.Config{Heap: "512m", Properties: map[string]string{
@@ -136,21 +136,21 @@ func TestVerifiedTidied(t *testing.T) {
 			d.balanced(t)
 			switch {
 			case l.Lost != 0:
-				t.Error("something is called lost")
+				t.Error("events are reported as lost")
 			case !tt.compacts:
 				e.judged(t, 4)
 				if l.Unread == 0 || l.Removed != l.Unread || l.Compacted != 0 {
-					t.Error("what retention removed is not called unread")
+					t.Error("events removed by retention are not reported as unread")
 				}
 			case strings.Contains(tt.name, "more keys"):
 				e.judged(t, 4)
 				if l.Unread == 0 || l.Compacted != 0 {
-					t.Error("something is said of keys that memory had no room for")
+					t.Error("events of keys that did not fit into memory are not reported as unread")
 				}
 			default:
 				e.judged(t, 0)
 				if l.Unread != 0 || l.Compacted == 0 && !strings.Contains(tt.name, "as it goes") || l.Method != "stamps" {
-					t.Error("what a later event of its key replaced is not called compacted")
+					t.Error("events removed by compaction are not reported as compacted")
 				}
 			}
 		})
@@ -172,7 +172,7 @@ func TestVerifiedTidied(t *testing.T) {
 	})
 }
 
-// TestVerifiedTransactions reads what was fired in transactions as both readers do.
+// TestVerifiedTransactions reads back transactions, during the run and after it.
 func TestVerifiedTransactions(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -193,7 +193,7 @@ func TestVerifiedTransactions(t *testing.T) {
 			}
 		})
 	}
-	t.Run("another one's stays open", func(t *testing.T) {
+	t.Run("an open transaction of another client", func(t *testing.T) {
 		if !conformance {
 			t.Skip("it waits for 10 s; make conformance runs it")
 		}
@@ -215,7 +215,7 @@ func TestVerifiedTransactions(t *testing.T) {
 		d := s.wait(patience).judged(t, 4).document(t)
 		l := d.Ledger
 		if l.Lost != 0 || l.Unread == 0 || l.Removed != 0 || l.CommittedRead >= l.Committed || l.Phantom != 0 {
-			t.Errorf("what lies behind an open transaction was not read: %+v", *l)
+			t.Errorf("want events after an open transaction unread: %+v", *l)
 		}
 		if _, _, text := d.verify(t); !strings.Contains(text, "were not read: the reading ended") {
 			t.Errorf("got %q", text)
@@ -226,8 +226,8 @@ func TestVerifiedTransactions(t *testing.T) {
 	})
 }
 
-// TestVerifiedTwice verifies two runs at once on one topic: each knows the other's
-// events as foreign.
+// TestVerifiedTwice verifies two simultaneous runs on one topic: each recognizes the
+// other's events as foreign.
 func TestVerifiedTwice(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)

@@ -10,11 +10,11 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// TestWords gives the program what it cannot take: it says so at once, with
-// exit 2 and the way out, and connects to nothing.
+// TestWords gives the program invalid arguments: it reports them at once, with exit
+// code 2 and a hint, and makes no connection.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	// Nothing listens there, so a program that connects first says something else.
+	// Nothing listens there, so a program that connects first prints another error.
 	url := "kafka://" + closed(t) + "/t"
 	tests := []struct {
 		name string
@@ -30,11 +30,11 @@ func TestWords(t *testing.T) {
 		{"unknown value", []string{"run", url, "--compression", "gzipp"}, []string{"gzipp", "gzip"}},
 		{"duration without unit", []string{"run", url, "--for", "20"}, []string{"--for", "20s"}},
 		{"unknown unit", []string{"run", url, "--for", "20parsecs"}, []string{"--for", "20parsecs"}},
-		{"size without sense", []string{"run", url, "--batch-size", "lots"}, []string{"--batch-size", "lots"}},
+		{"meaningless size", []string{"run", url, "--batch-size", "lots"}, []string{"--batch-size", "lots"}},
 		{"rate zero", []string{"run", url, "--rate", "0"}, []string{"--rate"}},
 		{"rate negative", []string{"run", url, "--rate=-5"}, []string{"--rate"}},
 		{"rate absurd", []string{"run", url, "--rate", "1e30"}, []string{"--rate"}},
-		{"rate without sense", []string{"run", url, "--rate", "fast"}, []string{"--rate", "fast"}},
+		{"meaningless rate", []string{"run", url, "--rate", "fast"}, []string{"--rate", "fast"}},
 		{"count zero", []string{"run", url, "--count", "0"}, []string{"--count"}},
 		{"concurrency negative", []string{"run", url, "--concurrency=-1"}, []string{"--concurrency"}},
 		{"rate and concurrency", []string{"run", url, "--rate", "5/s", "--concurrency", "2"}, []string{"rate", "--concurrency"}},
@@ -45,8 +45,8 @@ func TestWords(t *testing.T) {
 		{"label broken", []string{"run", url, "--label", "novalue"}, []string{"--label"}},
 		{"unknown operation", []string{"run", url, "--op", "produse"}, []string{"produse", "produce"}},
 		{"acks two", []string{"run", url, "--acks", "2"}, []string{"--acks"}},
-		{"password in the open", []string{"run", url, "--user", "u", "--sasl-mechanism", "PLAIN", "--password", "canary-5512"}, []string{"env:"}},
-		{"password of nowhere", []string{"run", url, "--user", "u", "--sasl-mechanism", "PLAIN", "--password", "env:NO_SUCH_VARIABLE"}, []string{"NO_SUCH_VARIABLE"}},
+		{"plain password", []string{"run", url, "--user", "u", "--sasl-mechanism", "PLAIN", "--password", "canary-5512"}, []string{"env:"}},
+		{"password of a missing variable", []string{"run", url, "--user", "u", "--sasl-mechanism", "PLAIN", "--password", "env:NO_SUCH_VARIABLE"}, []string{"NO_SUCH_VARIABLE"}},
 		{"topic option broken", []string{"run", url, "--create-topic", "partitions=many"}, []string{"partitions=many"}},
 		{"port absurd", []string{"run", "kafka://127.0.0.1:99999/t"}, []string{"99999"}},
 		{"file missing", []string{"run", "-f", "/no/such/file.yaml"}, []string{"/no/such/file.yaml"}},
@@ -61,7 +61,7 @@ func TestWords(t *testing.T) {
 				t.Error("the password is shown")
 			}
 			if strings.Contains(e.stderr, "refused") {
-				t.Error("it connected before it checked what it was told")
+				t.Error("it connected before it checked its arguments")
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func TestWorkloadFile(t *testing.T) {
 	})
 	for _, tt := range []struct{ name, text, says string }{
 		{"unknown key", "target: kafka://127.0.0.1:1/t\ncompresion: lz4\n", "compression"},
-		{"no YAML", "target: [\n", "w.yaml"},
+		{"not YAML", "target: [\n", "w.yaml"},
 		{"wrong unit", "target: kafka://127.0.0.1:1/t\nfor: 20\n", "for"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestWorkloadFile(t *testing.T) {
 	}
 }
 
-// TestReport reads what a person and what a machine get.
+// TestReport checks the report as text and as JSON.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -103,17 +103,17 @@ func TestReport(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
 		e := run(t, "run", kafka(broker, topic), "--rate", "1000/s", "--for", "2s", "--seed", "7").wantOne(t, 0, 3)
 		for n, line := range strings.Split(e.stdout, "\n") {
-			// Paths and commands are there to be copied, and are not wrapped.
+			// Paths and commands are meant to be copied, and are not wrapped.
 			if len([]rune(line)) > 80 && !strings.HasPrefix(line, "  report  ") {
 				t.Errorf("line %d is %d columns wide: %q", n+1, len([]rune(line)), line)
 			}
 		}
 		if strings.ContainsRune(e.stdout+e.stderr, '\x1b') {
-			t.Error("there is an escape sequence and no terminal")
+			t.Error("there is an escape sequence although there is no terminal")
 		}
 		for _, word := range []string{"response", "service", "p99", "seed", topic} {
 			if !strings.Contains(e.stdout, word) {
-				t.Errorf("the report does not say %q:\n%s", word, e.stdout)
+				t.Errorf("the report does not contain %q:\n%s", word, e.stdout)
 			}
 		}
 	})
@@ -150,7 +150,7 @@ func TestReport(t *testing.T) {
 			n++
 		}
 		if n != 3 {
-			t.Errorf("%d reports came, want 3", n)
+			t.Errorf("got %d reports, want 3", n)
 		}
 	})
 	t.Run("acks 0", func(t *testing.T) {
@@ -171,13 +171,13 @@ func TestReport(t *testing.T) {
 			t.Errorf("totals: %+v", d.Totals.counts)
 		}
 		if e.code != 0 && e.code != 3 {
-			t.Errorf("exit %d: drops touch it through a limit alone", e.code)
+			t.Errorf("exit %d: drops change the exit code only through a limit", e.code)
 		}
 		run(t, append(args, "--max-dropped", "10")...).wantOne(t, 1, 3)
 	})
 }
 
-// TestDemo is the first thing a newcomer runs.
+// TestDemo runs the demo, which is the first command of a new user.
 func TestDemo(t *testing.T) {
 	d := run(t, "demo", "--json").done(t).document(t)
 	if d.Ledger == nil || d.Ledger.Lost != 0 || d.Ledger.Acked == 0 || d.EndToEnd == nil {

@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// A Finding is one breach of the house rules.
+// A Finding is one violation of the rules.
 type Finding struct {
 	File string // slash-separated, below the root
-	Line int    // 1-based; 0 when the whole file is meant
+	Line int    // 1-based; 0 for the whole file
 	Text string
 }
 
-// String is the form an editor can jump to.
+// String is the form that editors can jump to.
 func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text) }
 
-// Check reads every file of the tree and returns the findings, in the order of
-// the files, with the number of Go files it read.
+// Check reads every file of the tree and returns the findings, in the order of the
+// files, and the number of Go files read.
 func Check(tree fs.FS, packages []Package) (findings []Finding, files int, err error) {
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -56,7 +56,7 @@ func Check(tree fs.FS, packages []Package) (findings []Finding, files int, err e
 	return findings, files, err
 }
 
-// isText tells whether words are looked for in a file of this name.
+// isText reports whether a file of this name is searched for words.
 func isText(name string) bool {
 	switch path.Ext(name) {
 	case ".go", ".md", ".yml", ".yaml", ".json", ".sh", ".xml", ".txtar":
@@ -65,8 +65,8 @@ func isText(name string) bool {
 	return path.Base(name) == "Makefile" || path.Dir(name) == "scripts" || path.Dir(name) == ".ci"
 }
 
-// words finds what must not be written anywhere. A word inside a longer one, as
-// in a key's base64, is another word.
+// checkWords finds words that must not be used anywhere. A word inside a longer one,
+// as in a key's base64, is ignored.
 func words(name string, src []byte) (findings []Finding) {
 	lower := bytes.ToLower(src)
 	for _, bad := range badWords {
@@ -81,14 +81,15 @@ func words(name string, src []byte) (findings []Finding) {
 				continue
 			}
 			line := 1 + bytes.Count(src[:i], []byte("\n"))
-			findings = append(findings, Finding{name, line, fmt.Sprintf("%q must not stand here: %s", bad.word, bad.why)})
+			findings = append(findings, Finding{name, line, fmt.Sprintf("%q must not be used: %s", bad.word, bad.why)})
 			break
 		}
 	}
 	return findings
 }
 
-// names finds protocols named where none is known: a line, and once a line.
+// checkProtocolNames finds names of protocols in packages that must not contain any,
+// at most one in each line.
 func names(name string, src []byte) (findings []Finding) {
 	if !slices.Contains(protocolPackages, path.Dir(name)) || name == protocolLister || strings.HasSuffix(name, "_test.go") {
 		return nil
@@ -124,12 +125,12 @@ func goFile(name string, src []byte, packages []Package) (findings []Finding, er
 	if slices.Contains(badPackages, strings.TrimSuffix(file.Name.Name, "_test")) {
 		add(file.Name.Pos(), "package %s says nothing about what is inside: name it after its noun", file.Name.Name)
 	}
-	lines, most := bytes.Count(src, []byte("\n")), mostLines
+	lines, limit := bytes.Count(src, []byte("\n")), mostLines
 	if test {
-		most = mostTestLines
+		limit = mostTestLines
 	}
-	if lines > most && !ast.IsGenerated(file) {
-		findings = append(findings, Finding{name, 0, fmt.Sprintf("%d lines, more than %d: it holds two things, part them", lines, most)})
+	if lines > limit && !ast.IsGenerated(file) {
+		findings = append(findings, Finding{name, 0, fmt.Sprintf("%d lines, more than %d: split the file", lines, limit)})
 	}
 
 	folder, ok := packageOf(dir, packages)
@@ -161,8 +162,8 @@ func goFile(name string, src []byte, packages []Package) (findings []Finding, er
 	return findings, nil
 }
 
-// packageOf finds the row of a directory: the exact one first, else the longest
-// that covers it.
+// packageOf finds the row of a directory: the exact one, or else the longest one that
+// covers it.
 func packageOf(dir string, packages []Package) (Package, bool) {
 	var best Package
 	for _, r := range packages {

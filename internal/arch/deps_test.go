@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// TestDeps runs scripts/deps on machines that lack things, made of a PATH with
-// the commands a case has.
+// TestDeps runs scripts/deps on simulated machines: with a PATH that has only the
+// commands of a case.
 func TestDeps(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Fatalf("the scripts are bash's: %v", err)
+		t.Fatalf("the scripts need bash: %v", err)
 	}
 	const (
 		root = "#!/bin/sh\necho 0\n"
 		user = "#!/bin/sh\necho 1000\n"
-		// It notes its arguments and installs a command for each package named.
+		// It logs its arguments, and creates the commands in $INSTALLS.
 		apt = `#!/bin/sh
 echo "apt-get $*" >>"$LOG"
 case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN/$c"; /bin/chmod +x "$BIN/$c"; done;; esac
@@ -29,7 +29,7 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 	tests := []struct {
 		name     string
 		have     []string
-		ruby     string // instead of one that has all
+		ruby     string // replaces the one that has all libraries
 		python   string // likewise
 		id       string
 		apt      bool
@@ -38,7 +38,7 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 		says     []string
 		apts     []string
 	}{
-		{name: "all there", have: []string{"git", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true},
+		{name: "nothing missing", have: []string{"git", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true},
 		{
 			name: "root on Debian", have: []string{"git", "gcc", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true, installs: "java mvn",
 			says: []string{"installing default-jre-headless maven"}, apts: []string{"update", "install", "default-jre-headless maven"},
@@ -97,7 +97,7 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 			}
 			for _, want := range tt.says {
 				if !strings.Contains(string(out), want) {
-					t.Errorf("it does not say %q:\n%s", want, out)
+					t.Errorf("it does not print %q:\n%s", want, out)
 				}
 			}
 			calls, _ := os.ReadFile(log)

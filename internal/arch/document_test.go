@@ -35,7 +35,7 @@ func tableText() string {
 	return b.String()
 }
 
-// TestDocument holds the document's table to the one that is enforced.
+// TestDocument compares the document's table with the one that is enforced.
 func TestDocument(t *testing.T) {
 	data, err := os.ReadFile(document)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestDocument(t *testing.T) {
 	}
 	before, rest, ok := strings.Cut(string(data), tableHead)
 	if !ok {
-		t.Fatalf("%s has no table of who may import whom", document)
+		t.Fatalf("%s has no table of packages", document)
 	}
 	end := strings.Index(rest, "\n\n") + 1
 	if end == 0 {
@@ -57,6 +57,6 @@ func TestDocument(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("the table differs from internal/arch/table.go; go test ./internal/arch -update mends it (-document +table):\n%s", diff)
+		t.Errorf("the table differs from internal/arch/table.go; go test ./internal/arch -update updates it (-document +table):\n%s", diff)
 	}
 }

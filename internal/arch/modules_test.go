@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// modules holds go.mod to what is imported: a module whose packages are imported is
-// not marked "indirect", every other one is.
+// modules compares go.mod with the imports: a module whose packages are imported must
+// not be marked "indirect", every other one must be.
 func modules(tree fs.FS) (findings []string, err error) {
 	mod, err := fs.ReadFile(tree, "go.mod")
 	if err != nil {
@@ -81,7 +81,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestModulesFindings shows that the rule can fail.
+// TestModulesFindings checks that the rule can fail.
 func TestModulesFindings(t *testing.T) {
 	for _, tt := range []struct {
 		name, mod string

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// Pictures that documents show are there, small, and where they are drawn by
-// lines whole XML that reaches for nothing outside.
+// Pictures in documents exist and are small. SVG pictures are valid XML without
+// scripts and references.
 func TestPicturesOfDocuments(t *testing.T) {
-	const most = 100 << 10
+	const limit = 100 << 10
 	image := regexp.MustCompile(`!\[([^\]]*)\]\(([^)\s]+)\)`)
 	texts, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -29,15 +29,15 @@ func TestPicturesOfDocuments(t *testing.T) {
 		for _, m := range image.FindAllStringSubmatch(string(text), -1) {
 			found++
 			if strings.TrimSpace(m[1]) == "" {
-				t.Errorf("%s: %s has no words for who does not see it", path, m[2])
+				t.Errorf("%s: %s has no alternative text", path, m[2])
 			}
 			data, err := os.ReadFile(filepath.Join(filepath.Dir(path), m[2]))
 			if err != nil {
 				t.Errorf("%s: %v", path, err)
 				continue
 			}
-			if len(data) > most {
-				t.Errorf("%s: %s has %d bytes, want at most %d", path, m[2], len(data), most)
+			if len(data) > limit {
+				t.Errorf("%s: %s has %d bytes, want at most %d", path, m[2], len(data), limit)
 			}
 			if filepath.Ext(m[2]) != ".svg" {
 				continue
@@ -55,7 +55,7 @@ func TestPicturesOfDocuments(t *testing.T) {
 				if e, ok := token.(xml.StartElement); ok {
 					for _, a := range e.Attr {
 						if a.Name.Local == "href" || e.Name.Local == "script" {
-							t.Errorf("%s: %s reaches outside: %s", m[2], e.Name.Local, a.Value)
+							t.Errorf("%s: %s has a reference or a script: %s", m[2], e.Name.Local, a.Value)
 						}
 					}
 				}
@@ -63,6 +63,6 @@ func TestPicturesOfDocuments(t *testing.T) {
 		}
 	}
 	if found == 0 {
-		t.Error("no document shows a picture")
+		t.Error("no document contains a picture")
 	}
 }

@@ -1,10 +1,10 @@
-// Package arch keeps the house in order: which package may import which, how
-// large a file may grow, which names and words are not used. It answers for
-// the table below and the checks over a tree of files; it reads source with
-// go/parser alone and refuses to know what the code does.
+// Package arch checks the structure of the source tree: which package may import
+// which, how large a file may be, which names and words must not be used. It contains
+// the table below and the checks of a tree of files. It reads source only with
+// go/parser and knows nothing about what the code does.
 //
-// Its invariant: a package that has no row in the table is a finding, so the
-// table cannot fall behind the tree.
+// Its invariant: a package without a row in the table is a finding, so the table is
+// always complete.
 package arch
 
 // Module is the import path of the tree's root.
@@ -18,17 +18,17 @@ type Package struct {
 	Tests []string // packages its tests may import besides those in the table's testers
 }
 
-// public is what a protocol from outside may use.
+// public are the packages that a protocol outside this module may use.
 var public = []string{"app", "load", "measure", "payload", "target", "target/targettest", "units"}
 
-// protocol is what a kind may import.
+// protocol are the packages that a kind of target may import.
 var protocol = []string{"load", "measure", "payload", "target", "units"}
 
-// testers may be imported by the tests of any package.
+// testPackages may be imported by the tests of any package.
 var testers = []string{"internal/kafkatest", "internal/elastictest", "internal/riemanntest", "internal/parquettest", "internal/browsertest", "internal/standin", "internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/wire/...", "target/targettest", "target/null", "target", "load", "measure", "payload", "units", "internal/workload"}
 
-// Packages is the table of docs/architecture.md. Arrows go down only, and nothing
-// but app imports internal/cli.
+// Packages is the table of docs/architecture.md. Imports go only downwards, and only
+// app imports internal/cli.
 var Packages = []Package{
 	{Name: ".", May: []string{"app", "target/all"}},
 	{Name: "app", May: []string{"internal/cli", "target"}},
@@ -126,28 +126,28 @@ var Packages = []Package{
 	{Name: "internal/tools/...", May: []string{"internal/cli", "internal/report", "internal/workload", "measure", "target", "target/all"}},
 }
 
-// The names of protocols must not stand in the packages that serve them all, in
-// code or in comments, but in the one list of them.
+// The names of protocols must not be used in the packages that serve all protocols,
+// neither in code nor in comments, except in the list of protocols.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
 	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/ledger", "internal/trust", "internal/workload", "internal/export", "internal/picture", "internal/page", "internal/publish", "internal/trace", "internal/stats", "internal/sut"}
 	protocolLister   = "internal/cli/targets.go"
 )
 
-// The bounds of a file, in lines: a file that outgrows them holds two things.
+// The bounds of a file, in lines: a larger file should be split.
 const (
 	mostLines     = 600
 	mostTestLines = 900
 )
 
-// badPackages are names that say nothing about what is inside.
+// badPackages are names that say nothing about the content of a package.
 var badPackages = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base", "lib"}
 
-// badWords must not stand in any file of the tree, whatever their case. They
-// are written apart here so that this file passes.
+// badWords must not be used in any file of the tree, ignoring case. They are split
+// here so that this file passes.
 var badWords = []struct{ word, why string }{
 	{"TO" + "DO", "finish it or leave it out"},
-	{"FIX" + "ME", "mend it"},
+	{"FIX" + "ME", "fix it"},
 	{"XX" + "X:", "say what is meant"},
 	{"not yet " + "implemented", "finish it or leave it out"},
 	{"/work/" + "main", "a machine's path"},

@@ -22,7 +22,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// The peers of the APM rows, by the names they have in the table.
+// The peers of the APM rows, by their names in the table.
 const (
 	wrkOne          = "wrk, 1 thread"
 	wrkTwo          = "wrk, 2 threads"
@@ -36,14 +36,14 @@ const (
 
 const (
 	intakePath = "/intake/v2/events"
-	apmClients = "8" // connections, of all contestants that send requests of ten events
+	apmClients = "8" // connections of each contestant that sends requests of ten events
 )
 
 // tenTransactions is the request of the first rows.
 var tenTransactions = []string{"--events", "10", "--spans", "0", "--mix", "transaction=1", "--clients", apmClients}
 
-// discardingAPM starts the stand-in that answers 202 to everything and reads
-// nothing of it.
+// startDiscardingAPM starts the stand-in that answers 202 to everything without
+// reading it.
 func (u *Suite) discardingAPM(b testing.TB) *server {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
@@ -56,7 +56,7 @@ func (u *Suite) discardingAPM(b testing.TB) *server {
 	return s
 }
 
-// requester is the program, firing requests.
+// apmRequests is the program, sending requests.
 func (u *Suite) requester(name, what, addr string, lasts time.Duration, args ...string) contestant {
 	args = append([]string{"apm+http://" + addr, "--for", lasts.String()}, args...)
 	return contestant{name, func(ctx context.Context) (sample, error) {
@@ -72,7 +72,7 @@ func (u *Suite) requester(name, what, addr string, lasts time.Duration, args ...
 	}}
 }
 
-// apmRepeated is one body for ever, beside the tool that does nothing else.
+// apmRepeated compares repeating one body with a tool that does only that.
 func (u *Suite) apmRepeated(b testing.TB) {
 	s := u.discardingAPM(b)
 	lasts := u.lasting(5 * time.Second)
@@ -86,17 +86,18 @@ func (u *Suite) apmRepeated(b testing.TB) {
 	best := r.best(requestsPerS, wrkOne, wrkTwo)
 	u.against(r, carronade, best, requestsPerS, atLeast(1), atLeast(1.15))
 	u.against(r, carronade, best, cpuPerRequest, atMost(1), bound{})
-	// With more in flight on a connection than wrk puts there: no comparison of
-	// equals, and what a server that takes it can be given.
+	// With more requests in flight on a connection than wrk has: not a comparison of
+	// equals, but the rate that a server can get if it supports that.
 	u.against(r, pipelined, best, requestsPerS, bound{}, bound{})
 	u.against(r, pipelined, best, cpuPerRequest, bound{}, bound{})
 	u.alone(r, bytesPerS, bound{}, bound{})
 }
 
-// apmFresh is a new body each time, compressed, beside wrk's one, our own one,
-// and agents whose every event is new too. How many events travel in a request
-// is an agent's own decision, and most of what an event costs; so ours sends
-// requests as large as the agents' beside them, and small ones beside wrk's.
+// apmFresh compares a new, compressed body for each request with wrk's and our
+// repeated ones, and with agents whose events are all new too. An agent decides how
+// many events a request has, and that determines most of an event's cost. So ours
+// sends requests as large as the agents' to compare with them, and small ones to
+// compare with wrk's.
 func (u *Suite) apmFresh(b testing.TB) {
 	s := u.discardingAPM(b)
 	lasts := u.lasting(5 * time.Second)
@@ -124,14 +125,14 @@ func (u *Suite) apmFresh(b testing.TB) {
 	u.against(r, asAgents, goAgents, cpuPerEvent, bound{}, bound{})
 	u.against(r, asPatient, goAgentsPatient, eventsPerS, atLeast(20), bound{})
 	u.against(r, asPatient, goAgentsPatient, cpuPerEvent, bound{}, bound{})
-	// Ten events a request beside thousands: no comparison of equals.
+	// Ten events per request against thousands: not a comparison of equals.
 	u.against(r, carronade, goAgents, eventsPerS, bound{}, bound{})
 	u.against(r, carronade, goAgentsPatient, eventsPerS, bound{}, bound{})
 	u.against(r, pipelined, goAgents, eventsPerS, atLeast(20), bound{})
 }
 
-// apmLarge is large bodies, each stamped anew, beside a writer that does nothing
-// but write; each has one connection.
+// apmLarge compares large bodies with new stamps with a writer that only writes;
+// each has one connection.
 func (u *Suite) apmLarge(b testing.TB) {
 	s := u.discardingAPM(b)
 	sink, err := u.startSink(b.Context())
@@ -154,8 +155,8 @@ func (u *Suite) apmLarge(b testing.TB) {
 	u.alone(r, eventsPerS, bound{}, bound{})
 }
 
-// watching is what it costs to watch a system: a slow run that does beside one
-// that does not.
+// watching measures the cost of watching a system: it compares a slow run that
+// watches one with a run that does not.
 func (u *Suite) watching(b testing.TB) {
 	const processes = 20
 	tree, err := startTree(processes)
@@ -185,8 +186,8 @@ func (u *Suite) watching(b testing.TB) {
 	u.alone(r, cpuShare, atMost(0.01), bound{})
 }
 
-// bodyOf is the one body that the program repeats, in a file: it is fired at a
-// server of this process, which keeps it.
+// bodyOf writes the body that the program repeats to a file. A server in this
+// process receives it.
 func (u *Suite) bodyOf(b testing.TB, args ...string) (path string) {
 	b.Helper()
 	var (
@@ -196,7 +197,7 @@ func (u *Suite) bodyOf(b testing.TB, args ...string) (path string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, err := io.ReadAll(r.Body)
 		mu.Lock()
-		if err == nil && r.Method == http.MethodPost && len(got) > len(body) { // the other is a probe, of metadata alone
+		if err == nil && r.Method == http.MethodPost && len(got) > len(body) { // the shorter one is a probe, with only metadata
 			body = got
 		}
 		mu.Unlock()
@@ -211,7 +212,7 @@ func (u *Suite) bodyOf(b testing.TB, args ...string) (path string) {
 		_, err = readDocument(e)
 	}
 	if err != nil {
-		b.Fatal("bench: have the program show its body: ", err)
+		b.Fatal("bench: get the program's body: ", err)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -225,14 +226,14 @@ func (u *Suite) bodyOf(b testing.TB, args ...string) (path string) {
 	return path
 }
 
-// wrkScript has wrk post a file.
+// wrkScript makes wrk post a file.
 const wrkScript = `local file = assert(io.open(%q, "rb"))
 wrk.method, wrk.body = "POST", file:read("*a")
 wrk.headers["Content-Type"] = "application/x-ndjson"
 `
 
-// wrk is wrk, which repeats one request on each connection, the next when the
-// one before is answered.
+// wrk is wrk, which repeats one request on each connection, each after the answer
+// to the one before.
 func (u *Suite) wrk(name string, threads int, addr, body string, lasts time.Duration) contestant {
 	return contestant{name, func(ctx context.Context) (sample, error) {
 		exe, err := exec.LookPath("wrk")
@@ -243,7 +244,7 @@ func (u *Suite) wrk(name string, threads int, addr, body string, lasts time.Dura
 		if err := os.WriteFile(script, []byte(fmt.Sprintf(wrkScript, body)), 0o600); err != nil {
 			return nil, fmt.Errorf("make a script for a peer: %w", err)
 		}
-		// It takes whole seconds only.
+		// wrk accepts only whole seconds.
 		seconds := max(1, int(lasts.Round(time.Second)/time.Second))
 		args := []string{"-t", strconv.Itoa(threads), "-c", apmClients, "-d", strconv.Itoa(seconds) + "s", "-s", script, "http://" + addr + intakePath}
 		u.note("apm, "+name, exe, args...)
@@ -259,14 +260,14 @@ func (u *Suite) wrk(name string, threads int, addr, body string, lasts time.Dura
 	}}
 }
 
-// What wrk 4.1 prints of its requests, and only where something was wrong.
+// What wrk 4.1 prints about its requests; wrkFault only if there were errors.
 var (
 	wrkCount = regexp.MustCompile(`(?m)^\s+(\d+) requests in `)
 	wrkRate  = regexp.MustCompile(`(?m)^Requests/sec:\s+([0-9.]+)`)
 	wrkFault = regexp.MustCompile(`(?m)^\s+(Non-2xx or 3xx responses|Socket errors): .*`)
 )
 
-// readWrk reads how many requests there were, and how many a second.
+// readWrk reads the number of requests, and the number per second.
 func readWrk(out string) (n, perS float64, err error) {
 	count, rate := wrkCount.FindStringSubmatch(out), wrkRate.FindStringSubmatch(out)
 	if fault := wrkFault.FindString(out); fault != "" {
@@ -288,7 +289,7 @@ func readWrk(out string) (n, perS float64, err error) {
 func (u *Suite) agents(name, addr string, lasts time.Duration, args ...string) contestant {
 	args = append([]string{"-to", "http://" + addr, "-agents", "4", "-for", lasts.String()}, args...)
 	return contestant{name, func(ctx context.Context) (sample, error) {
-		if name != goAgents { // the loop notes itself once, for both
+		if name != goAgents { // loop notes only the first command of this name
 			u.note("the loop of this package, "+name, os.Args[0], append([]string{loopWord, "apm-agents"}, args...)...)
 		}
 		r, e, err := u.loop(ctx, "apm-agents", args...)
@@ -299,8 +300,8 @@ func (u *Suite) agents(name, addr string, lasts time.Duration, args ...string) c
 	}}
 }
 
-// agentsRequest is how many events the agents put into a request, by the
-// server's count of requests over a run of theirs.
+// agentsRequest is how many events the agents put into a request, according to the
+// server's count of requests during a run of the agents.
 func (u *Suite) agentsRequest(b testing.TB, addr string, lasts time.Duration, args ...string) int {
 	b.Helper()
 	ctx := b.Context()
@@ -319,7 +320,7 @@ func (u *Suite) agentsRequest(b testing.TB, addr string, lasts time.Duration, ar
 	return max(1, int(r.Events/(after-before)))
 }
 
-// requestsAt is how many requests the stand-in has counted.
+// requestsAt is the stand-in's count of requests.
 func requestsAt(ctx context.Context, addr string) (n uint64, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/debug/vars", http.NoBody)
 	if err != nil {
@@ -339,13 +340,13 @@ func requestsAt(ctx context.Context, addr string) (n uint64, err error) {
 	return vars.Requests, nil
 }
 
-// A tree is processes that do nothing, below one shell.
+// A tree is a shell with child processes that do nothing.
 type tree struct {
 	pid  int
 	stop func()
 }
 
-// treeScript starts $1 processes, and ends them when its input ends: so they go
+// treeScript starts $1 processes, and ends them when its input ends: so they end
 // with the process that started them, however that ends.
 const treeScript = `i=0
 while [ $i -lt $1 ]; do sleep 3600 & all="$all $!"; i=$((i+1)); done
@@ -354,7 +355,7 @@ read end
 kill $all
 wait`
 
-// startTree starts so many processes in all.
+// startTree starts n processes in total.
 func startTree(n int) (*tree, error) {
 	cmd := exec.Command("sh", "-c", treeScript, "tree", strconv.Itoa(n-1))
 	in, err := cmd.StdinPipe()

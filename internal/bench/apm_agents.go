@@ -15,7 +15,7 @@ import (
 	"go.elastic.co/apm/v2/transport"
 )
 
-// agentSettings switch off what an agent does beside sending events.
+// agentSettings switch off what an agent does besides sending events.
 var agentSettings = map[string]string{
 	"ELASTIC_APM_CENTRAL_CONFIG":    "false",
 	"ELASTIC_APM_CLOUD_PROVIDER":    "none",
@@ -23,11 +23,11 @@ var agentSettings = map[string]string{
 	"ELASTIC_APM_BREAKDOWN_METRICS": "false",
 }
 
-// agentsLoop has some of Elastic's Go agents make transactions of what the
-// program's measurement, each from a loop of its own. All else is the agents' default:
-// requests of 750 KiB at level 1, of deflate. An agent drops what it cannot
-// keep up with, which counts as nothing; with -flush its loop waits for it each
-// so many transactions, and none is dropped.
+// agentsLoop makes transactions with several of Elastic's Go agents, each in its own
+// loop, with the same data as the program's. All else is the agents' default:
+// requests of 750 KiB, deflated at level 1. An agent drops transactions that it
+// cannot send in time, and they do not count; with -flush the loop waits for the
+// agent every that many transactions, and none is dropped.
 func agentsLoop(args []string) error {
 	fs := flag.NewFlagSet("apm-agents", flag.ContinueOnError)
 	to := fs.String("to", "", "")
@@ -77,7 +77,7 @@ func agentsLoop(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(loopResult{Events: sent, Nanos: int64(took)})
 }
 
-// transact makes transactions until then, and waits until they are sent.
+// transact makes transactions until a time, and waits until they are sent.
 func transact(t *apm.Tracer, flush int, until time.Time) {
 	req, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://checkout.example.com/api/products?page=3&sort=price", http.NoBody)
 	req.Header = http.Header{"User-Agent": {"okhttp/4.12.0"}, "Accept": {"application/json"}, "Content-Type": {"application/json"}}

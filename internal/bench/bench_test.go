@@ -11,8 +11,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// BenchmarkSpeed makes the table. It fails when a line that must hold does not,
-// or could not be measured.
+// BenchmarkSpeed makes the table. It fails if a line misses its bound or could not
+// be measured.
 func BenchmarkSpeed(b *testing.B) {
 	s, err := FromEnv()
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// startBroker starts one real node whose disk stays out of it as far as
-// possible, since its speed is not the clients': segments of a gigabyte, Kafka's
-// own default, are not rolled (and so not flushed) during a run, and what a run
-// wrote is deleted before the next, mostly before it left the page cache.
+// startBroker starts one real node. Its disk influences the results as little as
+// possible, because its speed is not the clients': segments of a gigabyte, Kafka's
+// default, are not rolled (and so not flushed) during a run, and the records of a
+// run are deleted before the next one, mostly before they leave the page cache.
 func startBroker(b testing.TB) *kafkatest.Cluster {
 	b.Helper()
 	return kafkatest.Start(b, kafkatest.Config{Properties: map[string]string{
@@ -25,17 +25,17 @@ func startBroker(b testing.TB) *kafkatest.Cluster {
 	}})
 }
 
-// syncDisks waits until the disk has what was written; where there is no sync(1),
-// the first round may share the disk with it.
+// syncDisks waits until all data are on the disk. Without sync(1), the first round
+// may share the disk with the writing of earlier data.
 func syncDisks(ctx context.Context) { _, _ = runProcess(ctx, false, "sync") }
 
-// withTopic runs a contestant on a topic of its own, and waits until it is gone.
+// withTopic runs a contestant on a new topic, and waits until the topic is deleted.
 func withTopic(b testing.TB, c *kafkatest.Cluster, name string, run func(topic string) contestant) contestant {
 	return contestant{name, func(ctx context.Context) (sample, error) {
 		topic := c.CreateTopic(b, partitions, 1)
 		s, err := run(topic).run(ctx)
-		if _, gone := c.Admin(b).DeleteTopics(ctx, topic); gone != nil && err == nil {
-			err = fmt.Errorf("delete the topic: %w", gone)
+		if _, deleteErr := c.Admin(b).DeleteTopics(ctx, topic); deleteErr != nil && err == nil {
+			err = fmt.Errorf("delete the topic: %w", deleteErr)
 		}
 		if err == nil {
 			err = awaitGone(ctx, c.Node(1).DataDir(), topic)
@@ -44,7 +44,7 @@ func withTopic(b testing.TB, c *kafkatest.Cluster, name string, run func(topic s
 	}}
 }
 
-// awaitGone waits until a topic's partitions are off the disk.
+// awaitDeleted waits until a topic's partitions are deleted from the disk.
 func awaitGone(ctx context.Context, dir, topic string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -79,7 +79,7 @@ func (u *Suite) produceBroker(b testing.TB) {
 	wire := func(topic string) contestant {
 		return u.producer(carronade, "real broker, 1 KiB, carronade", url(topic), "--size", "1KiB", "--count", strconv.Itoa(n))
 	}
-	if _, err := withTopic(b, c, carronade, wire).run(b.Context()); err != nil { // for the broker's own JVM
+	if _, err := withTopic(b, c, carronade, wire).run(b.Context()); err != nil { // warms up the broker's JVM
 		b.Fatal("bench: warm the broker up: ", err)
 	}
 	syncDisks(b.Context())
@@ -112,8 +112,7 @@ func (u *Suite) consumeBroker(b testing.TB) {
 	c := startBroker(b)
 	n := u.records(30_000_000)
 	topic := c.CreateTopic(b, partitions, 1)
-	// The peer's own producer fills the topic, so the batches are as it makes
-	// them.
+	// The peer's producer fills the topic, so that the batches are as it makes them.
 	if _, err := u.javaProducer(b, "real broker, filled by "+producerPerf, c.Bootstrap(), topic, 100, n, perfBroker).run(b.Context()); err != nil {
 		b.Fatal("bench: fill the topic: ", err)
 	}
@@ -128,7 +127,7 @@ func (u *Suite) consumeBroker(b testing.TB) {
 		return sample{eventsPerS: d.Totals.EventsPS, bytesPerS: d.Totals.BytesPS}.cpu(e, d.Totals.Consumed), nil
 	}}
 	syncDisks(b.Context())
-	if _, err := consume.run(b.Context()); err != nil { // for the broker's JVM and the page cache
+	if _, err := consume.run(b.Context()); err != nil { // warms up the broker's JVM and the page cache
 		b.Fatal("bench: warm the broker up: ", err)
 	}
 	r := u.turns(b.Context(), "consume from a real broker, 100 B", consume, u.javaConsumer(b, "consume, "+consumerPerf, c.Bootstrap(), topic, n))

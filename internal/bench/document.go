@@ -16,8 +16,8 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// Measure measures every group that was asked for, each under a benchmark of
-// its name, so that one that fails leaves the others.
+// Measure measures every chosen group, each in a benchmark of its name, so that a
+// failure does not stop the others.
 func (u *Suite) Measure(b *testing.B) {
 	for _, g := range groups {
 		if u.Rows != nil && !u.Rows.MatchString(g.name) {
@@ -31,7 +31,7 @@ func (u *Suite) Measure(b *testing.B) {
 	}
 }
 
-// Failed are the lines that do not hold what they must.
+// Failed returns the lines that miss their bound or were not measured.
 func (u *Suite) Failed() (names []string) {
 	for i := range u.lines {
 		if v := u.lines[i].verdict(); v == "**no**" || v == "not measured" {
@@ -41,12 +41,12 @@ func (u *Suite) Failed() (names []string) {
 	return names
 }
 
-// Document is the table with what one needs to judge it.
+// Document is the table with the information needed to assess it.
 func (u *Suite) Document(b testing.TB) string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "Measured %s, %d rounds in turns", time.Now().UTC().Format("2006-01-02"), u.Runs)
+	fmt.Fprintf(&t, "Measured %s, %d alternating rounds", time.Now().UTC().Format("2006-01-02"), u.Runs)
 	if u.Scale != 1 {
-		fmt.Fprintf(&t, ", at %g of the usual length: **a quick look, no result**", u.Scale)
+		fmt.Fprintf(&t, ", at %g of the usual length: **a quick look, not a result**", u.Scale)
 	}
 	fmt.Fprintf(&t, ", %s in all. Median (lowest - highest).\n\n", time.Since(u.began).Round(time.Second))
 	t.WriteString(Table(u.lines))
@@ -65,14 +65,14 @@ func (u *Suite) Document(b testing.TB) string {
 	return t.String()
 }
 
-// The lines of a page between which its table stands.
+// The lines of a page that enclose its table.
 const (
 	tableBegins = "<!-- the table: make bench BENCH_OUT=docs/performance.md -->\n"
 	tableEnds   = "<!-- the table ends -->\n"
 )
 
-// Publish writes a document into a file: between the two lines above where the
-// file has them, else as the whole file.
+// Publish writes a document into a file: between the two lines above if the file has
+// them, else it replaces the file.
 func Publish(path, text string) error {
 	page, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -81,7 +81,7 @@ func Publish(path, text string) error {
 	if before, rest, ok := strings.Cut(string(page), tableBegins); ok {
 		_, after, ok := strings.Cut(rest, tableEnds)
 		if !ok {
-			return fmt.Errorf("%s has the line before the table and not the one after it: %s", path, strings.TrimSpace(tableEnds))
+			return fmt.Errorf("%s has the line before the table, but not the one after it: %s", path, strings.TrimSpace(tableEnds))
 		}
 		text = before + tableBegins + "\n" + text + "\n" + tableEnds + after
 	}
@@ -91,7 +91,7 @@ func Publish(path, text string) error {
 	return nil
 }
 
-// machine says where and with what it was measured.
+// machine describes the machine and the versions of the programs.
 func (u *Suite) machine(b testing.TB) (out []string) {
 	ask := func(name string, args ...string) string {
 		e, err := runProcess(b.Context(), false, name, args...)
@@ -114,7 +114,7 @@ func (u *Suite) machine(b testing.TB) (out []string) {
 			h.CPU, h.Cores, float64(h.Memory)/(1<<30), h.Clock, h.Distribution, h.Kernel))
 	}
 	if now := readBusyness(); now.total > u.busy.total {
-		out = append(out, fmt.Sprintf("load average when it began: %.2f; taken by other guests of the host meanwhile: %.1f %% of the processors' time",
+		out = append(out, fmt.Sprintf("load average at the start: %.2f; used by other guests of the host meanwhile: %.1f %% of the processors' time",
 			u.busy.load, 100*float64(now.steal-u.busy.steal)/float64(now.total-u.busy.total)))
 	}
 	first := func(s string) string { s, _, _ = strings.Cut(s, "\n"); return s }
@@ -125,7 +125,7 @@ func (u *Suite) machine(b testing.TB) (out []string) {
 	if m := regexp.MustCompile(`Version (\S+).*librdkafka (\S+)`).FindStringSubmatch(ask(kcat, "-V")); m != nil {
 		versions = append(versions, fmt.Sprintf("kcat %s (librdkafka %s)", m[1], m[2]))
 	}
-	// It says its version where it says how it is used.
+	// wrk prints its version in its usage.
 	if m := regexp.MustCompile(`(?m)^wrk (?:debian/)?(\S+)`).FindStringSubmatch(ask("wrk", "-v")); m != nil {
 		versions = append(versions, "wrk "+m[1])
 	}
@@ -133,14 +133,14 @@ func (u *Suite) machine(b testing.TB) (out []string) {
 	return append(out, "versions: "+strings.Join(versions, "; "))
 }
 
-// A busyness is what others do to this machine (proc(5): /proc/loadavg, and
+// A machineLoad is the load of this machine by others (proc(5): /proc/loadavg, and
 // the first line of /proc/stat, in ticks).
 type busyness struct {
 	load         float64
 	steal, total uint64
 }
 
-// readBusyness is zero where there is no /proc.
+// readMachineLoad is zero without /proc.
 func readBusyness() (b busyness) {
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		b.load, _ = strconv.ParseFloat(strings.Fields(string(text))[0], 64)
@@ -153,9 +153,9 @@ func readBusyness() (b busyness) {
 	for i, f := range strings.Fields(head) {
 		n, err := strconv.ParseUint(f, 10, 64)
 		if err != nil {
-			continue // its name
+			continue // the line's name
 		}
-		if i <= 8 { // what follows is counted in user time already
+		if i <= 8 { // user time includes the others
 			b.total += n
 		}
 		if i == 8 {

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// A group is what is measured together: contestants that take turns, and the
-// lines of the table that come of them.
+// A group is measured together: contestants that alternate, and their lines of the
+// table.
 type group struct {
-	name    string // what BENCH_ROWS chooses by
+	name    string // matched by BENCH_ROWS
 	measure func(*Suite, testing.TB)
 }
 
-// groups are the rows of the table, in its order. Names end where the words of
-// the work do.
+// groups are the rows of the table, in its order.
 var groups = []group{
 	{"produce 100 B", (*Suite).produceSmall},
 	{"produce 1 KiB", (*Suite).produceLarge},
@@ -46,7 +45,7 @@ const (
 	partitions = 4
 )
 
-// discarding starts the stand-in that takes everything and keeps nothing.
+// startDiscardingKafka starts the stand-in that accepts everything and keeps nothing.
 func (u *Suite) discarding(b testing.TB) *server {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
@@ -134,8 +133,8 @@ func (u *Suite) toNowhere(b testing.TB) {
 			if err != nil {
 				return nil, err
 			}
-			// Per core: of the time on the clock, or on the processors where
-			// that is longer.
+			// Per core: per second of elapsed time, or of CPU time if that is
+			// longer.
 			return sample{eventsPerS: float64(d.Totals.Acked) / max(d.Totals.ElapsedS, e.cpu.Seconds())}, nil
 		}}
 	}
@@ -162,7 +161,7 @@ func (u *Suite) memory(b testing.TB) {
 	u.alone(r, maxRSS, atMost(250<<20), bound{}).Worst = true
 }
 
-// resident is a run of the program whose resident size is watched.
+// resident is a run of the program that samples its resident size.
 func (u *Suite) resident(what string, args ...string) contestant {
 	return contestant{carronade, func(ctx context.Context) (sample, error) {
 		d, e, err := u.fireWatched(ctx, true, what, args...)

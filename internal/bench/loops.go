@@ -18,12 +18,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// loopWord is the first argument of a process that is one of the bare loops
-// below: their CPU has to be theirs alone, so each is a process.
+// loopWord is the first argument of a process that runs one of the bare loops below.
+// Each is a process, so that its CPU time can be measured.
 const loopWord = "bare-loop"
 
-// Hook turns the process into the bare loop that it was started to be, and
-// returns at once in any other. A TestMain calls it first.
+// Hook runs the bare loop and exits, in a process that was started for one; in any
+// other process it returns at once. A TestMain calls it first.
 func Hook() {
 	if len(os.Args) < 3 || os.Args[1] != loopWord {
 		return
@@ -55,9 +55,9 @@ type loopResult struct {
 	Nanos  int64
 }
 
-// kgoLoop calls kgo.Produce as fast as it returns: franz-go as one would write
-// it down for a benchmark. Batch size, linger, acks and in flight are those of
-// our client engine's defaults; everything else is franz-go's own default.
+// kgoLoop calls kgo.Produce as fast as it returns, as a simple benchmark of franz-go
+// would. Batch size, linger, acks and in-flight requests are our client engine's
+// defaults; everything else is franz-go's default.
 func kgoLoop(args []string) error {
 	fs := flag.NewFlagSet("kgo", flag.ContinueOnError)
 	brokers := fs.String("brokers", "", "")
@@ -117,10 +117,10 @@ func kgoLoop(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(loopResult{acked.Load(), acked.Load() * uint64(*size), int64(took)})
 }
 
-// tcpWriter writes to a loopback connection from one megabyte of memory, 256
-// KiB at a time, each summed with CRC32-C before, the least that a producer of
-// checksummed batches can do; or not summed, for protocols without checksums.
-// The clock stops when the sink has read it all.
+// tcpWriter writes one megabyte of memory to a loopback connection again and again,
+// 256 KiB at a time. It computes the CRC32-C of each piece before, which is the
+// minimum for a producer of batches with checksums; -sum=false is for protocols
+// without checksums. The time ends when the sink has read everything.
 func tcpWriter(args []string) error {
 	fs := flag.NewFlagSet("tcp-writer", flag.ContinueOnError)
 	addr := fs.String("to", "", "")
@@ -160,7 +160,7 @@ func tcpWriter(args []string) error {
 		return fmt.Errorf("wait for the sink: %w", err)
 	}
 	took := time.Since(began)
-	fmt.Fprintln(os.Stderr, "sum", sum) // so that it is computed
+	fmt.Fprintln(os.Stderr, "sum", sum) // so that it is not optimized away
 	return json.NewEncoder(os.Stdout).Encode(loopResult{0, written, int64(took)})
 }
 

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// asTool is the name of the program in an old tool's place. What it does beside
-// a run of the same workload is to print lines, which must cost nothing.
+// asTool is the name of the program in an old tool's place. Compared with a run of
+// the same workload it only prints additional lines, which must cost nothing.
 const asTool = "carronade as the tool"
 
-// standing is the program in a tool's place: to its end, or for so long where the
-// tool has none.
+// inToolsPlace is the program in a tool's place: it runs to its end, or for lasts if
+// the tool does not end.
 func (u *Suite) standing(what string, lasts time.Duration, tool string, args ...string) contestant {
 	return contestant{asTool, func(ctx context.Context) (sample, error) {
 		file := filepath.Join(u.dir, "as.json")

@@ -30,8 +30,8 @@ func pacerLoop(args []string) error {
 		due := time.Duration(float64(i) / float64(*rate) * float64(time.Second))
 		for left := due - time.Since(began); left > 0; left = due - time.Since(began) {
 			ts := unix.NsecToTimespec(int64(left))
-			// Of which the Go scheduler is not told, as in the program; a signal only
-			// makes it look again.
+			// Without notifying the Go scheduler, as in the program. After a signal the
+			// loop sleeps again.
 			_, _, _ = syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
 		}
 	}

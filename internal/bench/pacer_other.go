@@ -4,5 +4,5 @@ package bench
 
 import "errors"
 
-// pacerLoop is measured on Linux alone.
-func pacerLoop([]string) error { return errors.New("waking at a rate is measured on Linux alone") }
+// pacerLoop exists only on Linux.
+func pacerLoop([]string) error { return errors.New("waking at a rate is measured only on Linux") }

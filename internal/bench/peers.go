@@ -15,7 +15,7 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// The peers, by the names they have in the table.
+// The peers, by their names in the table.
 const (
 	producerPerf = "kafka-producer-perf-test"
 	consumerPerf = "kafka-consumer-perf-test"
@@ -25,7 +25,7 @@ const (
 	tcpBare      = "bare TCP writer"
 )
 
-// payloadLines are n lines of text, the form that kafka-producer-perf-test and
+// payloadLines returns n lines of text, the format that kafka-producer-perf-test and
 // kcat read.
 func payloadLines(n, size int) []byte {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
@@ -40,7 +40,7 @@ func payloadLines(n, size int) []byte {
 	return text
 }
 
-// fire runs the program; every run takes its report as JSON.
+// runProgram runs the program and reads its report as JSON.
 func (u *Suite) fire(ctx context.Context, what string, args ...string) (*document, *ended, error) {
 	return u.fireWatched(ctx, false, what, args...)
 }
@@ -73,9 +73,9 @@ func (u *Suite) producer(name, what string, args ...string) contestant {
 	}}
 }
 
-// java is the command line of a tool as Kafka's own scripts make it
-// (kafka-run-class.sh, kafka-producer-perf-test.sh and its consumer's twin of
-// Kafka 4.3: heap and collector are theirs).
+// java is the command line of a tool as Kafka's scripts make it (kafka-run-class.sh,
+// kafka-producer-perf-test.sh and kafka-consumer-perf-test.sh of Kafka 4.3, with
+// their heap and collector).
 func java(b testing.TB, class string, args ...string) []string {
 	return append([]string{
 		"java", "-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
@@ -84,8 +84,8 @@ func java(b testing.TB, class string, args ...string) []string {
 	}, args...)
 }
 
-// The properties under which kafka-producer-perf-test was fastest against the
-// discarding stand-in and against a broker (docs/performance.md has what was
+// The properties with which kafka-producer-perf-test was fastest against the
+// discarding stand-in and against a broker (docs/performance.md lists those that were
 // tried).
 var (
 	perfStandin = []string{"acks=1", "batch.size=524288", "linger.ms=50"}
@@ -93,7 +93,7 @@ var (
 )
 
 // javaProducer is kafka-producer-perf-test at its steady state: a tenth of the
-// records, at least half a million, warm its JVM up.
+// records, at least half a million, warms up its JVM.
 func (u *Suite) javaProducer(b testing.TB, what, bootstrap, topic string, size, n int, props []string) contestant {
 	return contestant{producerPerf, func(ctx context.Context) (sample, error) {
 		lines, err := u.write(fmt.Sprintf("payload-%d.txt", size), 10_000, size)
@@ -139,14 +139,13 @@ func (u *Suite) javaConsumer(b testing.TB, what, bootstrap, topic string, n int)
 	}}
 }
 
-// kcatProps have kcat fill one batch after the other rather than all of them at
-// once; its defaults are as fast against the stand-in, and slower against a
-// broker.
+// kcatProps make kcat fill one batch after the other instead of all of them at once.
+// Its defaults are equally fast against the stand-in, but slower against a broker.
 var kcatProps = []string{"acks=1", "partitioner=random", "sticky.partitioning.linger.ms=10"}
 
-// kcatProducer is kcat -P reading lines from a file that is in the page cache.
-// It reports no rate, so its rate is over its whole life, of which connecting is
-// some ten milliseconds.
+// kcatProducer is kcat -P reading lines from a file that is in the page cache. It
+// reports no rate, so its rate is over its total run time, of which connecting is
+// about ten milliseconds.
 func (u *Suite) kcatProducer(what, bootstrap, topic string, size, n int) contestant {
 	return contestant{kcat, func(ctx context.Context) (sample, error) {
 		exe, err := exec.LookPath("kcat")
@@ -172,7 +171,7 @@ func (u *Suite) kcatProducer(what, bootstrap, topic string, size, n int) contest
 	}}
 }
 
-// loop runs one of this package's bare loops, which the test binary itself is.
+// loop runs one of this package's bare loops: the test binary in another process.
 func (u *Suite) loop(ctx context.Context, name string, args ...string) (loopResult, *ended, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -188,7 +187,7 @@ func (u *Suite) loop(ctx context.Context, name string, args ...string) (loopResu
 	return r, e, err
 }
 
-// startSink starts what the bare TCP writer writes to.
+// startSink starts the sink of the bare TCP writer.
 func (u *Suite) startSink(ctx context.Context) (*server, error) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -16,22 +16,22 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// An ended is how a process went.
+// A processResult is the result of a process.
 type ended struct {
 	out   []byte
-	words string // its stderr
+	words string
 	code  int
-	cpu   time.Duration // user and system, of its whole life
+	cpu   time.Duration // user and system, in total
 	wall  time.Duration
-	rss   []uint64 // bytes resident, each second, where it was watched
-	peak  uint64   // the most ever resident, as of the last of these readings
+	rss   []uint64 // samples of the resident size in bytes, if it was watched
+	peak  uint64   // maximum resident size at the last sample, in bytes
 }
 
-// patience bounds any one process: the longest should take a minute.
+// processTimeout bounds each process: the longest should take a minute.
 const patience = 5 * time.Minute
 
-// runProcess runs a command to its end. With watch, its resident size is noted
-// each second, from the first second on.
+// runProcess runs a command to its end. With watch, it samples the resident size each
+// second, from the first second on.
 func runProcess(ctx context.Context, watch bool, name string, args ...string) (*ended, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -42,12 +42,12 @@ func runProcess(ctx context.Context, watch bool, name string, args ...string) (*
 	return runWatched(ctx, every, name, args...)
 }
 
-// runWatched runs a command to its end, and notes its resident size so often; 0
-// is never.
+// runWatched runs a command to its end, and samples its resident size at an interval;
+// 0 means never.
 func runWatched(ctx context.Context, every time.Duration, name string, args ...string) (*ended, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	var out, words bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &words
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	began := time.Now()
 	if err := kafkatest.Launch(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -64,9 +64,9 @@ func runWatched(ctx context.Context, every time.Duration, name string, args ...s
 				case <-done:
 					return
 				case <-tick.C:
-					now, most := residentSize(cmd.Process.Pid)
+					now, peak := residentSize(cmd.Process.Pid)
 					e.rss = append(e.rss, now)
-					e.peak = max(e.peak, most)
+					e.peak = max(e.peak, peak)
 				}
 			}
 		})
@@ -75,7 +75,7 @@ func runWatched(ctx context.Context, every time.Duration, name string, args ...s
 	e.wall = time.Since(began)
 	close(done)
 	watcher.Wait()
-	e.out, e.words, e.code = out.Bytes(), strings.TrimSpace(words.String()), cmd.ProcessState.ExitCode()
+	e.out, e.words, e.code = out.Bytes(), strings.TrimSpace(errs.String()), cmd.ProcessState.ExitCode()
 	e.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -87,8 +87,8 @@ func runWatched(ctx context.Context, every time.Duration, name string, args ...s
 	return e, nil
 }
 
-// runFor runs a command for so long, and then asks it to end as Ctrl-C does; 0 is
-// to its own end.
+// runFor runs a command for lasts, and then ends it as Ctrl-C does; 0 means to its
+// end.
 func runFor(ctx context.Context, lasts time.Duration, name string, args ...string) (*ended, error) {
 	if lasts == 0 {
 		return runProcess(ctx, false, name, args...)
@@ -96,8 +96,8 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	var out, words bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &words
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	began := time.Now()
 	if err := kafkatest.Launch(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -105,7 +105,7 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	timer := time.AfterFunc(lasts, func() { _ = cmd.Process.Signal(os.Interrupt) })
 	defer timer.Stop()
 	err := cmd.Wait()
-	e := &ended{out: out.Bytes(), words: strings.TrimSpace(words.String()), code: cmd.ProcessState.ExitCode(), wall: time.Since(began)}
+	e := &ended{out: out.Bytes(), words: strings.TrimSpace(errs.String()), code: cmd.ProcessState.ExitCode(), wall: time.Since(began)}
 	e.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -114,7 +114,7 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	return e, nil
 }
 
-// must is runProcess for a command which has to succeed.
+// runSuccessfully is runProcess for a command that must succeed.
 func must(ctx context.Context, name string, args ...string) (*ended, error) {
 	e, err := runProcess(ctx, false, name, args...)
 	if err == nil && e.code != 0 {
@@ -123,10 +123,10 @@ func must(ctx context.Context, name string, args ...string) (*ended, error) {
 	return e, err
 }
 
-// residentSize is VmRSS and VmHWM of a process in bytes, as proc(5) tells; 0
-// elsewhere. What getrusage(2) says of an ended child is no less than what this
-// process had when it started the child.
-func residentSize(pid int) (now, most uint64) {
+// residentSize is VmRSS and VmHWM of a process in bytes, from proc(5); 0 elsewhere.
+// getrusage(2) cannot be used: its value for an ended child is never less than the
+// size of this process when it started the child.
+func residentSize(pid int) (now, peak uint64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, 0
@@ -134,7 +134,7 @@ func residentSize(pid int) (now, most uint64) {
 	return statusBytes(text, "VmRSS:"), statusBytes(text, "VmHWM:")
 }
 
-// statusBytes reads a size of /proc/PID/status.
+// statusBytes reads a size from /proc/PID/status.
 func statusBytes(text []byte, name string) uint64 {
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, name); ok {
@@ -158,8 +158,8 @@ func serve(ctx context.Context, name string, args ...string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	var words bytes.Buffer
-	cmd.Stderr = &words
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
 	if err := kafkatest.Launch(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -183,7 +183,7 @@ func serve(ctx context.Context, name string, args ...string) (*server, error) {
 	case addr, ok := <-ready:
 		if !ok {
 			s.stop()
-			return nil, fmt.Errorf("%s %s ended before it listened: %s", name, strings.Join(args, " "), words.String())
+			return nil, fmt.Errorf("%s %s ended before it listened: %s", name, strings.Join(args, " "), errs.String())
 		}
 		s.addr = addr
 		return s, nil

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readingHow says how the sink reads, for the table.
-const readingHow = "recv(2) with MSG_TRUNC, which takes bytes off the queue without copying them, and a receive buffer of 4 MiB: as the discarding stand-in reads what it discards"
+// sinkMethod says how the sink reads, for the table.
+const readingHow = "recv(2) with MSG_TRUNC, which removes bytes from the queue without copying them, and a receive buffer of 4 MiB: as the discarding stand-in reads what it discards"
 
-// swallow reads a connection to its end as the discarding stand-in does.
+// readToEnd reads a connection to its end as the discarding stand-in does.
 func swallow(c *net.TCPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -15,25 +15,25 @@ import (
 
 const (
 	hey = "hey"
-	// heyModule is where hey comes from, by the Go toolchain.
+	// heyModule is the module that the Go toolchain installs.
 	heyModule = "github.com/rakyll/hey@v0.1.4"
-	// barePacer is a thread that wakes at the rate and does nothing: what a wake-up
-	// costs on this machine, below which no generator can be.
+	// barePacer is a thread that wakes at the rate and does nothing. Its cost is that
+	// of the wake-ups on this machine, a lower bound for every generator.
 	barePacer = "bare timer loop"
 )
 
-// A pace is one open loop of single events, or of requests of APM, at a rate at which
-// people run. share is the most of a core, delay the most of the send delay's p99.
+// A rateRow is one open loop of single events, or of APM requests, at an ordinary
+// rate.
 type pace struct {
 	perS  int
-	share float64 // 0: half of hey's
-	delay float64 // us
+	share float64 // bound of the CPU, of one core; 0: half of hey's
+	delay float64 // bound of the send delay's p99, in us
 }
 
-// ordinaryRates is what sending costs, and how late it is, at rates far below the most.
+// ordinaryRates measures the CPU and the send delay at rates far below the maximum.
 func (u *Suite) ordinaryRates(b testing.TB) {
-	nowhere := []pace{{10, 0.003, 1000}, {1000, 0.025, 150}, {5000, 0.08, 150}}
-	u.paces(b, "null://", nowhere, "null://", "--batch-events", "1")
+	null := []pace{{10, 0.003, 1000}, {1000, 0.025, 150}, {5000, 0.08, 150}}
+	u.paces(b, "null://", null, "null://", "--batch-events", "1")
 	riemann := u.discardingRiemann(b)
 	u.paces(b, "riemann, one connection", []pace{{10, 0.003, 1000}, {1000, 0.04, 200}, {5000, 0.1, 300}, {20_000, 0.2, 500}},
 		"riemann://"+riemann.addr, "--batch-events", "1")
@@ -44,14 +44,14 @@ func (u *Suite) ordinaryRates(b testing.TB) {
 		"apm+http://"+apm.addr, append(tenTransactions, repeated)...)
 }
 
-// paces measures one target at each of its rates.
+// measureRates measures one target at each of its rates.
 func (u *Suite) paces(b testing.TB, name string, all []pace, url string, args ...string) {
 	lasts := u.lasting(5 * time.Second)
 	base, apm := strings.CutPrefix(url, "apm+")
 	for _, p := range all {
 		events := p.perS
 		if apm {
-			events *= 10 // a request's
+			events *= 10 // per request
 		}
 		work := fmt.Sprintf("%s, %s/s", name, si(float64(p.perS)))
 		given := append([]string{url, "--rate", strconv.Itoa(events) + "/s", "--for", lasts.String()}, args...)

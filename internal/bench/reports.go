@@ -19,12 +19,11 @@ import (
 
 const wallMS metric = "ms on the clock"
 
-// manyReports is how many a store holds whose commands are timed.
+// manyReports is the number of reports in the store for which commands are timed.
 const manyReports = 10_000
 
-// storedReports is what the commands on reports take in a store of many: the
-// runs of 120 revisions of two branches under five rates, as a year of nights
-// leaves them.
+// storedReports measures commands on a store of many reports: of runs of 120
+// revisions of two branches at five rates, as after a year of nightly runs.
 func (u *Suite) storedReports(b testing.TB) {
 	place := filepath.Join(u.dir, "many.db")
 	if err := keepMany(b.Context(), place, manyReports); err != nil {
@@ -52,8 +51,8 @@ func (u *Suite) storedReports(b testing.TB) {
 	}
 }
 
-// short runs the program for something that takes a moment, whose size is looked
-// at more often than each second.
+// runBriefly runs the program for a short command, and samples its size more often
+// than each second.
 func (u *Suite) short(ctx context.Context, args ...string) (*ended, error) {
 	u.note("stored reports, carronade", u.program, args...)
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -61,7 +60,7 @@ func (u *Suite) short(ctx context.Context, args ...string) (*ended, error) {
 	return runWatched(ctx, 2*time.Millisecond, u.program, args...)
 }
 
-// keepMany makes a store of n reports.
+// storeMany makes a store of n reports.
 func keepMany(ctx context.Context, place string, n int) (err error) {
 	s, err := sqlite.Open(ctx, place)
 	if err != nil {
@@ -98,9 +97,9 @@ func keepMany(ctx context.Context, place string, n int) (err error) {
 	return nil
 }
 
-// series is a note's on a new Kafka cluster (its table is one of those that
-// `report table` makes): so many records of 2,000 bytes produced and then
-// consumed, in one file of workloads.
+// series measures the series in the note on a new Kafka cluster (`report table` makes
+// its table): growing numbers of records of 2,000 bytes, produced and then consumed,
+// in one file of workloads.
 func (u *Suite) series(b testing.TB) {
 	c := kafkatest.Start(b, kafkatest.Config{Properties: map[string]string{"log.segment.bytes": "1073741824", "log.retention.bytes": "-1"}})
 	counts := []int{10_000, 100_000, 1_000_000, u.records(10_000_000)}
@@ -118,7 +117,7 @@ func (u *Suite) series(b testing.TB) {
 			return nil, err
 		}
 		u.note("series, carronade", u.program, "run", "-f", file, "--quiet", "--store", place)
-		e, err := runWatched(ctx, 0, u.program, "run", "-f", file, "--quiet", "--store", place) // which takes its time
+		e, err := runWatched(ctx, 0, u.program, "run", "-f", file, "--quiet", "--store", place) // longer than processTimeout
 		if err == nil && e.code != 0 && e.code != 3 {
 			err = fmt.Errorf("exit code %d: %s", e.code, e.words)
 		}
@@ -136,7 +135,7 @@ const (
 	consumedPerS metric = "consumed events/s"
 )
 
-// tables reads the rates of the largest run out of both tables of a series.
+// tables reads the rates of the largest run from both tables of a series.
 func (u *Suite) tables(ctx context.Context, place string, runs int) (sample, error) {
 	e, err := must(ctx, u.program, "report", "table", "--as", "json", "--store", place)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// The peers of the Riemann rows, by the names they have in the table.
+// The peers of the Riemann rows, by their names in the table.
 const (
 	riemannC    = "riemann-client"
 	riemannRuby = "ruby-riemann-client"
 )
 
-// discardingRiemann starts the stand-in that acks everything and keeps nothing.
+// startDiscardingRiemann starts the stand-in that acks everything and keeps nothing.
 func (u *Suite) discardingRiemann(b testing.TB) *server {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
@@ -32,7 +32,7 @@ func (u *Suite) discardingRiemann(b testing.TB) *server {
 	return s
 }
 
-// riemannSingle is one event a message, answered one by one, on one connection.
+// riemannSingle is one event per message, answered one by one, on one connection.
 func (u *Suite) riemannSingle(b testing.TB) {
 	s := u.discardingRiemann(b)
 	lasts := u.lasting(5 * time.Second)
@@ -49,8 +49,7 @@ func (u *Suite) riemannSingle(b testing.TB) {
 	}
 }
 
-// riemannBulk is a hundred events a message beside a writer that does nothing
-// but write.
+// riemannBulk compares messages of a hundred events with a writer that only writes.
 func (u *Suite) riemannBulk(b testing.TB) {
 	s := u.discardingRiemann(b)
 	sink, err := u.startSink(b.Context())
@@ -111,9 +110,9 @@ func (u *Suite) riemannMemory(b testing.TB) {
 	u.alone(r, growth, atMost(5<<20), bound{}).Worst = true
 }
 
-// riemannClient is the C library's own program: it sends an event for each line
-// it reads, and waits for its ack. It prints no rate, so its rate is over its
-// whole life, of which connecting is a millisecond.
+// riemannClient is the C library's program: it sends an event for each line that it
+// reads, and waits for the ack. It prints no rate, so its rate is over its total run
+// time, of which connecting is a millisecond.
 func (u *Suite) riemannClient(addr string, n int) contestant {
 	return contestant{riemannC, func(ctx context.Context) (sample, error) {
 		exe, err := exec.LookPath(riemannC)
@@ -135,8 +134,8 @@ func (u *Suite) riemannClient(addr string, n int) contestant {
 	}}
 }
 
-// gemLoop sends an event and waits for its ack, for so many seconds; the gem's
-// clock starts when it is loaded and connected.
+// gemLoop sends events one after the other, each after the ack of the one before, for
+// some seconds. The time starts when the gem is loaded and connected.
 const gemLoop = `require "riemann/client"
 c = Riemann::Client.new(host: ARGV[0], port: ARGV[1].to_i, timeout: 5).tcp
 e = {host: "db-1", service: "web", state: "ok", metric: 1.5, ttl: 60, tags: ["load"]}
@@ -174,7 +173,7 @@ func (u *Suite) riemannGem(addr string, lasts time.Duration) contestant {
 	}}
 }
 
-// readGem reads what gemLoop prints.
+// readGem parses the output of gemLoop.
 func readGem(out string) (n, seconds float64, err error) {
 	if _, err := fmt.Sscan(out, &n, &seconds); err != nil || n <= 0 || seconds <= 0 {
 		return 0, 0, fmt.Errorf("the loop over ruby-riemann-client printed no count and no time: %s", lastLines(out))

@@ -24,10 +24,10 @@ const (
 	sendDelayP99  metric = "send delay p99 us"
 	maxRSS        metric = "max RSS bytes"
 	growth        metric = "RSS growth bytes"
-	wholeRate     metric = "events/s in total" // a consumer's, its joining and starting included
+	wholeRate     metric = "events/s in total" // of a consumer, including its start and joining
 )
 
-// A sample is what one run came to.
+// A sample is the numbers of one run.
 type sample map[metric]float64
 
 // cpu adds the CPU per event.
@@ -36,7 +36,8 @@ func (s sample) cpu(e *ended, events uint64) sample {
 	return s
 }
 
-// A document is what is read here of a report of the program's (docs/report.md).
+// A document is the part of the program's report that is read here
+// (docs/report.md).
 type document struct {
 	Totals struct {
 		Offered   uint64  `json:"offered"`
@@ -70,8 +71,8 @@ type document struct {
 	} `json:"trust"`
 }
 
-// readDocument takes a report, and refuses one of a run that went wrong: a rate
-// of events that failed is no rate.
+// readDocument parses a report, and returns an error for a run with failures, whose
+// rate would be meaningless.
 func readDocument(e *ended) (*document, error) {
 	if e.code != 0 && e.code != 3 {
 		return nil, fmt.Errorf("the program ended with exit code %d: %s", e.code, e.words)
@@ -102,7 +103,7 @@ func readLoop(e *ended) (loopResult, error) {
 
 func (r loopResult) seconds() float64 { return time.Duration(r.Nanos).Seconds() }
 
-// steadyLine is what kafka-producer-perf-test 4.3 says of the records after its
+// steadyLine is the line of kafka-producer-perf-test 4.3 about the records after
 // --warmup-records (ProducerPerformance.java, Stats.printTotal).
 var steadyLine = regexp.MustCompile(`(?m)^(\d+) steady state records sent, ([0-9.]+) records/sec`)
 
@@ -122,7 +123,7 @@ func readConsumerPerf(out string) (events uint64, perS, fetchPerS float64, err e
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	fields := strings.Split(lines[len(lines)-1], ", ")
 	if len(fields) != 10 {
-		return 0, 0, 0, fmt.Errorf("kafka-consumer-perf-test gave no line of ten fields: %s", lastLines(out))
+		return 0, 0, 0, fmt.Errorf("kafka-consumer-perf-test printed no line of ten fields: %s", lastLines(out))
 	}
 	if events, err = strconv.ParseUint(fields[4], 10, 64); err == nil {
 		if perS, err = strconv.ParseFloat(fields[5], 64); err == nil {
@@ -135,7 +136,7 @@ func readConsumerPerf(out string) (events uint64, perS, fetchPerS float64, err e
 	return events, perS, fetchPerS, nil
 }
 
-// lastLines is the end of what a tool said, for an error.
+// lastLines is the end of a tool's output, for an error.
 func lastLines(out string) string {
 	out = strings.TrimSpace(out)
 	if len(out) > 500 {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What Kafka 4.3.1's tools print, as they printed it.
+// Real output of Kafka 4.3.1's tools.
 const (
 	producerPerfOut = `Warmup first 1000000 records. Steady state results will print after the complete test summary.
 4000000 records sent, 1092597.650915 records/sec (104.20 MB/sec), 7.36 ms avg latency, 525.00 ms max latency, 5 ms 50th, 19 ms 95th, 43 ms 99th, 82 ms 99.9th.
@@ -54,14 +54,14 @@ func TestReadDocument(t *testing.T) {
 		t.Errorf("got %+v", d)
 	}
 	if _, err := readDocument(&ended{out: []byte(good), code: 3}); err != nil {
-		t.Errorf("an untrustworthy run is a result, with a word about it: %v", err)
+		t.Errorf("an untrusted run is a result: %v", err)
 	}
 	for name, e := range map[string]*ended{
-		"could not":       {out: []byte(good), code: 2},
+		"refused":         {out: []byte(good), code: 2},
 		"no report":       {out: []byte("Workload")},
 		"failures":        {out: []byte(`{"totals":{"acked":10,"failed":1}}`)},
 		"unknown events":  {out: []byte(`{"totals":{"acked":10,"unknown":1}}`)},
-		"nothing at all":  {out: []byte(`{"totals":{}}`)},
+		"no events":       {out: []byte(`{"totals":{}}`)},
 		"a limit was hit": {out: []byte(good), code: 1},
 	} {
 		if _, err := readDocument(e); err == nil {
@@ -76,7 +76,7 @@ func TestStatusBytes(t *testing.T) {
 		t.Errorf("got %d, want %d", got, want)
 	}
 	if got := statusBytes([]byte("Name:\tx\n"), "VmRSS:"); got != 0 {
-		t.Errorf("got %d of nothing", got)
+		t.Errorf("got %d without the line, want 0", got)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestSettings(t *testing.T) {
 	}{
 		{"rounds", "BENCH_RUNS", "7", false},
 		{"no rounds", "BENCH_RUNS", "0", true},
-		{"rounds in words", "BENCH_RUNS", "five", true},
+		{"rounds as a word", "BENCH_RUNS", "five", true},
 		{"a scale", "BENCH_SCALE", "0.2", false},
 		{"no scale", "BENCH_SCALE", "0", true},
 		{"not a number", "BENCH_SCALE", "NaN", true},
@@ -108,7 +108,7 @@ func TestSettings(t *testing.T) {
 	}
 	s := Settings{Scale: 0.1}
 	if got := s.lasting(5 * time.Second); got != time.Second {
-		t.Errorf("got %v of 5 s at a tenth, want no less than 1 s", got)
+		t.Errorf("got %v for 5 s at a tenth, want 1 s", got)
 	}
 	if got := s.records(20_000_000); got != 2_000_000 {
 		t.Errorf("got %d records, want 2000000", got)
@@ -144,7 +144,7 @@ func TestReadGem(t *testing.T) {
 	}
 }
 
-// What wrk 4.1 prints, as it printed it.
+// Real output of wrk 4.1.
 const wrkOut = `Running 2s test @ http://127.0.0.1:18998/intake/v2/events
   1 threads and 8 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
@@ -167,8 +167,8 @@ func TestReadWrk(t *testing.T) {
 		"no rate":         before,
 		"failures":        before + "  Non-2xx or 3xx responses: 7\nRequests/sec" + after,
 		"lost":            before + "  Socket errors: connect 0, read 3, write 0, timeout 0\nRequests/sec" + after,
-		"none at all":     strings.NewReplacer("268696 ", "0 ", "127984.06", "0.00").Replace(wrkOut),
-		"not even a name": "unable to connect to 127.0.0.1:1 Connection refused",
+		"no requests":     strings.NewReplacer("268696 ", "0 ", "127984.06", "0.00").Replace(wrkOut),
+		"no connection":   "unable to connect to 127.0.0.1:1 Connection refused",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if n, perS, err := readWrk(bad); err == nil {
@@ -178,7 +178,7 @@ func TestReadWrk(t *testing.T) {
 	}
 }
 
-// All processes of a tree are there, and gone when it is stopped.
+// All processes of a tree exist, and end when it is stopped.
 func TestTree(t *testing.T) {
 	const want = 5
 	tree, err := startTree(want)
@@ -186,8 +186,8 @@ func TestTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.stop()
-	of := fmt.Sprintf("/proc/%d/task/%d/children", tree.pid, tree.pid)
-	text, err := os.ReadFile(of)
+	path := fmt.Sprintf("/proc/%d/task/%d/children", tree.pid, tree.pid)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Skip("the children of a process can be read on Linux only: ", err)
 	}
@@ -203,7 +203,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// The agents' loop sends what it says, to whoever answers.
+// The agents' loop sends events and reports their number.
 func TestAgentsLoop(t *testing.T) {
 	var requests atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -218,6 +218,6 @@ func TestAgentsLoop(t *testing.T) {
 	u := &Suite{log: io.Discard}
 	got, err := u.agents(goAgentsPatient, strings.TrimPrefix(s.URL, "http://"), 100*time.Millisecond, "-flush", "10").run(t.Context())
 	if err != nil || got[eventsPerS] <= 0 || got[cpuPerEvent] <= 0 || requests.Load() < 4 {
-		t.Errorf("got %v, %v, %d requests, want events and a request of each agent at least", got, err, requests.Load())
+		t.Errorf("got %v, %v, %d requests, want events and at least one request of each agent", got, err, requests.Load())
 	}
 }

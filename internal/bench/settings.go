@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Settings say what is measured and how long. The zero Settings are not usable.
+// Settings say what is measured and for how long. The zero value is not usable.
 type Settings struct {
 	Runs  int            // rounds; each contestant runs once in each
-	Scale float64        // of durations and numbers of records; 1 is the table's
-	Rows  *regexp.Regexp // of the names of groups; nil is all
-	Out   string         // the table also goes into this file; "" is none
+	Scale float64        // factor of durations and numbers of records; the table has 1
+	Rows  *regexp.Regexp // matches the names of the groups to measure; nil: all
+	Out   string         // file for the table; empty: none
 }
 
 // FromEnv reads BENCH_RUNS, BENCH_SCALE, BENCH_ROWS and BENCH_OUT.
@@ -38,8 +38,8 @@ func FromEnv() (Settings, error) {
 	return s, nil
 }
 
-// lasting scales a duration, to no less than a second: below that, starting up
-// is what would be measured.
+// scaled scales a duration, to at least a second: shorter runs would mainly measure
+// the start of a program.
 func (s Settings) lasting(d time.Duration) time.Duration {
 	return max(time.Second, time.Duration(float64(d)*s.Scale).Round(100*time.Millisecond))
 }

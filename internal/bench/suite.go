@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// A Suite measures groups of contestants and collects the table's lines. One
-// goroutine uses it.
+// A Suite measures groups of contestants and collects the table's lines. It is for
+// one goroutine.
 type Suite struct {
 	Settings
 	program string // the binary under test
-	dir     string // of files for the peers
+	dir     string // for the peers' files
 	log     io.Writer
 	began   time.Time
 	busy    busyness
 
 	lines    []line
-	commands []string // as run first, by contestant
+	commands []string // the first command of each contestant
 }
 
-// NewSuite builds the program as it is released and makes room for files, which
-// go with the test.
+// NewSuite builds the program as for a release, and makes a folder for files, which is
+// removed with the test.
 func NewSuite(b testing.TB, s Settings) *Suite {
 	b.Helper()
 	u := &Suite{Settings: s, dir: b.TempDir(), log: os.Stderr, began: time.Now(), busy: readBusyness()}
 	u.program = filepath.Join(u.dir, "carronade")
-	b.Setenv("XDG_DATA_HOME", u.dir) // reports are kept as they always are, and not among the user's own
+	b.Setenv("XDG_DATA_HOME", u.dir) // store reports as usual, but not among the user's
 	if named := os.Getenv("CARRONADE_PROGRAM"); named != "" {
 		u.program = named
 		return u
@@ -46,25 +46,26 @@ func NewSuite(b testing.TB, s Settings) *Suite {
 	return u
 }
 
-// A contestant is one client that takes its turn in each round.
+// A contestant is one client that runs once in each round.
 type contestant struct {
 	name string
 	run  func(context.Context) (sample, error)
 }
 
-// ours is the name of the program itself in every group.
+// carronade is the name of the program in every group.
 const carronade = "carronade"
 
-// A results holds every run's numbers of each contestant, and why one gave up.
+// results are the numbers of each contestant's runs, and the errors of those that
+// failed.
 type results struct {
 	work    string
 	samples map[string][]sample
 	faults  map[string]error
 }
 
-// turns runs the contestants in turns: A B C, A B C, ... so that whatever the
-// machine does meanwhile, it does to all of them. A contestant that fails is
-// left out from then on.
+// alternate runs the contestants alternating: A B C, A B C, ... so that other load of
+// the machine affects all of them. A contestant that fails is left out of the
+// following rounds.
 func (u *Suite) turns(ctx context.Context, work string, cs ...contestant) *results {
 	r := &results{work: work, samples: map[string][]sample{}, faults: map[string]error{}}
 	for round := range u.Runs {
@@ -106,7 +107,7 @@ func (r *results) of(name string, m metric) spread {
 	return spreadOf(v)
 }
 
-// fault is why there are no numbers of one of the named.
+// fault is why one of the named contestants has no numbers.
 func (r *results) fault(names ...string) string {
 	for _, n := range names {
 		if err := r.faults[n]; err != nil {
@@ -116,18 +117,18 @@ func (r *results) fault(names ...string) string {
 	return ""
 }
 
-// alone adds a line of the program by itself.
+// addLine adds a line of the program without a peer.
 func (u *Suite) alone(r *results, m metric, must, aim bound) *line {
 	u.lines = append(u.lines, line{Work: r.work, Metric: m, Carronade: r.of(carronade, m), Must: must, Aim: aim, Fault: r.fault(carronade)})
 	return &u.lines[len(u.lines)-1]
 }
 
-// against adds a line of one contestant beside another.
+// addComparison adds a line that compares one contestant with another.
 func (u *Suite) against(r *results, name, peer string, m metric, must, aim bound) *line {
 	return u.versus(r, name, m, peer, m, must, aim)
 }
 
-// versus is against where the peer's number is another metric of its.
+// addComparisonOf is addComparison with another metric for the peer.
 func (u *Suite) versus(r *results, name string, m metric, peer string, theirs metric, must, aim bound) *line {
 	work := r.work
 	if name != carronade {
@@ -177,8 +178,8 @@ func (u *Suite) note(what string, name string, args ...string) {
 	u.commands = append(u.commands, prefix+strings.Join(words, " "))
 }
 
-// write makes a file for a peer, n lines of size bytes each without the line's
-// end, chosen from ten thousand.
+// write makes a file for a peer: n lines of size bytes each, without the end of line,
+// repeating ten thousand different ones.
 func (u *Suite) write(name string, n, size int) (string, error) {
 	path := filepath.Join(u.dir, name)
 	if _, err := os.Stat(path); err == nil {

@@ -14,7 +14,7 @@ type spread struct {
 	N                int
 }
 
-// spreadOf takes the runs' numbers; of none of them it is all NaN.
+// spreadOf computes the spread of the runs' numbers; without any, it is all NaN.
 func spreadOf(v []float64) spread {
 	if len(v) == 0 {
 		return spread{math.NaN(), math.NaN(), math.NaN(), 0}
@@ -24,9 +24,9 @@ func spreadOf(v []float64) spread {
 	return spread{(v[(n-1)/2] + v[n/2]) / 2, v[0], v[n-1], n}
 }
 
-// A bound is what a line of the table is judged by. The zero bound holds nothing.
+// A bound is a limit for a line of the table. The zero value is no bound.
 type bound struct {
-	most  bool // at most; else at least
+	most  bool // at most, otherwise at least
 	value float64
 }
 
@@ -47,15 +47,16 @@ type line struct {
 	Work      string
 	Metric    metric
 	Carronade spread
-	Peer      string // "" when the line stands for itself
+	Peer      string // "" for a line without comparison
 	Theirs    spread
-	Must      bound // of the ratio when there is a peer, else of the median
+	Must      bound // for the ratio if there is a peer, otherwise for the median
 	Aim       bound
-	Worst     bool   // judged by the worst of the runs rather than by the median
+	Worst     bool   // the bounds apply to the worst run instead of the median
 	Fault     string // why there are no numbers
 }
 
-// Value is what the bounds are about: ours over the peer's, or ours alone.
+// value is the number to which the bounds apply: ours divided by the peer's, or only
+// ours.
 func (l *line) value() float64 {
 	if l.Peer != "" {
 		return l.Carronade.Median / l.Theirs.Median
@@ -87,7 +88,7 @@ func (l *line) verdict() string {
 	return "yes"
 }
 
-// show writes a number of a metric with its unit.
+// show formats a number of a metric with its unit.
 func (m metric) show(v float64) string {
 	switch m {
 	case eventsPerS, wholeRate, requestsPerS, producedPerS, consumedPerS:
@@ -110,7 +111,7 @@ func (m metric) show(v float64) string {
 	return sig(v)
 }
 
-// si writes three digits with a prefix of a thousand's power.
+// si formats a number with three digits and an SI prefix.
 func si(v float64) string {
 	for _, p := range []struct {
 		by   float64
@@ -123,12 +124,12 @@ func si(v float64) string {
 	return sig(v) + " "
 }
 
-// sig writes three significant digits without an exponent.
+// sig formats a number with three significant digits and without an exponent.
 func sig(v float64) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Sprint(v)
 	}
-	// Rounded first: 999.9 is 1000, which has a digit more before the point.
+	// Round first: 999.9 becomes 1000, which has one digit more before the point.
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
 	digits := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
 	return strconv.FormatFloat(v, 'f', digits, 64)
@@ -193,7 +194,7 @@ func Table(lines []line) string {
 	return b.String()
 }
 
-// name is the metric without the unit that the numbers carry.
+// name is the metric without the unit, which the numbers have.
 func (l *line) name() string {
 	switch l.Metric {
 	case cpuPerEvent:

@@ -29,7 +29,7 @@ func TestSpread(t *testing.T) {
 		})
 	}
 	if got := spreadOf(nil); got.N != 0 || !math.IsNaN(got.Median) {
-		t.Errorf("of nothing: got %v, want NaN", got)
+		t.Errorf("without numbers: got %v, want NaN", got)
 	}
 }
 
@@ -46,15 +46,15 @@ func TestVerdict(t *testing.T) {
 		{"above the first", line{Carronade: one(24), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "yes"},
 		{"below", line{Carronade: one(18), Peer: "p", Theirs: one(2), Must: atLeast(10), Aim: atLeast(14)}, "**no**"},
 		{"cheap", line{Carronade: one(1), Peer: "p", Theirs: one(13), Must: atMost(1.0 / 12)}, "yes"},
-		{"dear", line{Carronade: one(1), Peer: "p", Theirs: one(11), Must: atMost(1.0 / 12)}, "**no**"},
+		{"expensive", line{Carronade: one(1), Peer: "p", Theirs: one(11), Must: atMost(1.0 / 12)}, "**no**"},
 		{"no bound", line{Carronade: one(1), Peer: "p", Theirs: one(11)}, ""},
-		{"an aim alone", line{Carronade: one(31e6), Aim: atLeast(30e6)}, "yes, and the aim"},
-		{"an aim alone missed", line{Carronade: one(29e6), Aim: atLeast(30e6)}, "aim missed"},
+		{"only an aim", line{Carronade: one(31e6), Aim: atLeast(30e6)}, "yes, and the aim"},
+		{"only an aim, missed", line{Carronade: one(29e6), Aim: atLeast(30e6)}, "aim missed"},
 		{"median", line{Carronade: spreadOf([]float64{1, 2, 9}), Must: atMost(5)}, "yes"},
 		{"worst", line{Carronade: spreadOf([]float64{1, 2, 9}), Must: atMost(5), Worst: true}, "**no**"},
-		{"worst of the other side", line{Carronade: spreadOf([]float64{1, 2, 9}), Must: atLeast(2), Worst: true}, "**no**"},
-		{"nothing of ours", line{Carronade: spreadOf(nil), Must: atMost(5)}, "not measured"},
-		{"nothing of theirs", line{Carronade: one(1), Peer: "p", Theirs: spreadOf(nil), Must: atLeast(5)}, "not measured"},
+		{"worst of a lower bound", line{Carronade: spreadOf([]float64{1, 2, 9}), Must: atLeast(2), Worst: true}, "**no**"},
+		{"no numbers of ours", line{Carronade: spreadOf(nil), Must: atMost(5)}, "not measured"},
+		{"no numbers of theirs", line{Carronade: one(1), Peer: "p", Theirs: spreadOf(nil), Must: atLeast(5)}, "not measured"},
 		{"a fault", line{Carronade: one(1), Must: atMost(5), Fault: "it broke"}, "not measured"},
 	}
 	for _, tt := range tests {
@@ -128,12 +128,12 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestGroups holds the names by which groups are chosen to those in the doc.
+// TestGroups checks that groups have different names and measure something.
 func TestGroups(t *testing.T) {
 	seen := map[string]bool{}
 	for _, g := range groups {
 		if seen[g.name] || g.measure == nil || strings.TrimSpace(g.name) == "" {
-			t.Errorf("group %q is there twice, or does nothing", g.name)
+			t.Errorf("group %q exists twice, or does nothing", g.name)
 		}
 		seen[g.name] = true
 	}
@@ -174,7 +174,7 @@ func TestPublish(t *testing.T) {
 	if err := Publish(fresh, "new\n"); err != nil {
 		t.Error(err)
 	}
-	// The page that make bench fills has its place for the table.
+	// The page that make bench updates has a place for the table.
 	doc, err := os.ReadFile("../../docs/performance.md")
 	if err != nil {
 		t.Fatal(err)

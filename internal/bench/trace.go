@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// traced is what a row a batch costs the rate of a run that makes about a million
-// of them a second: the file lies in a temporary folder, and no row may be
-// missing from it.
+// traced measures the cost of a trace, with a row per batch, for a run that makes about
+// a million batches a second. The file is in a temporary folder, and no row may be
+// missing.
 func (u *Suite) traced(b testing.TB) {
 	const withTrace = "--trace"
 	lasts := u.lasting(5 * time.Second)
@@ -23,7 +23,7 @@ func (u *Suite) traced(b testing.TB) {
 				return nil, err
 			case name != withTrace:
 			case d.Trace == nil || d.Trace.Dropped > 0 || d.Trace.Rows < d.Totals.Batches:
-				return nil, fmt.Errorf("of %d batches there are rows as follows: %+v", d.Totals.Batches, d.Trace)
+				return nil, fmt.Errorf("rows are missing: %d batches, trace %+v", d.Totals.Batches, d.Trace)
 			}
 			return sample{eventsPerS: d.Totals.EventsPS, maxRSS: float64(d.Generator.MaxRSS)}.cpu(e, d.Totals.Acked), nil
 		}}

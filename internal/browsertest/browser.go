@@ -1,10 +1,9 @@
-// Package browsertest opens pages in a real headless Chromium, for tests. It
-// answers for finding the browser, for keeping it off the network and for what
-// the page said on its console and asked of the network, and refuses to know
-// what is shown.
+// Package browsertest opens pages in a real headless Chromium, for tests. It finds the
+// browser, keeps it off the network, and records console messages and network
+// requests of a page. It knows nothing about the content.
 //
-// Its invariant: a tab that is checked without a finding made no request but
-// for its own file, and neither it nor its policies complained.
+// Its invariant: if the check of a tab finds nothing, the page requested only its own
+// file and caused no error, warning or violation of its policies.
 package browsertest
 
 import (
@@ -26,17 +25,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Bounds of what is done with a browser on a busy machine: a step, and all.
+// Timeouts for a busy machine: of a step, and of a browser.
 const (
 	patience = 2 * time.Minute
 	lifetime = 8 * time.Minute
 )
 
-// names are what Chromium is called.
+// names are the possible names of Chromium's program.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
 
-// Find returns the path of a Chromium. Where there is none the test is skipped
-// with how to get one; scripts/deps, which `make test` runs, installs it.
+// Find returns the path of a Chromium. Without one, it skips the test and says how to
+// get it; scripts/deps, which `make test` runs, installs it.
 func Find(t testing.TB) string {
 	t.Helper()
 	for _, n := range names {
@@ -51,18 +50,18 @@ func Find(t testing.TB) string {
 // A Browser is a running Chromium. It ends with the test that started it.
 type Browser struct{ ctx context.Context }
 
-// Start starts a Chromium without windows.
+// Start starts a headless Chromium.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path := Find(t)
 	ctx, cancel := context.WithTimeout(context.Background(), lifetime)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
-		chromedp.NoSandbox, // root, as in containers, has none
+		chromedp.NoSandbox, // it does not work as root, as in containers
 		chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("hide-scrollbars", true),
-		// Whatever is asked of the network has nowhere to go.
+		// All network requests must fail.
 		chromedp.Flag("proxy-server", "127.0.0.1:9"),
 		chromedp.WSURLReadTimeout(patience),
 	)
@@ -75,7 +74,7 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx: ctx}
 }
 
-// A View is the screen that a page is opened on.
+// A View is the screen on which a page is shown.
 type View struct {
 	Width, Height int64
 	Dark          bool
@@ -84,7 +83,7 @@ type View struct {
 	NoScript      bool
 }
 
-// A Tab is a page that was opened. It has one owner.
+// A Tab is an open page. It is for one goroutine.
 type Tab struct {
 	t    testing.TB
 	ctx  context.Context
@@ -96,7 +95,7 @@ type said struct {
 	problems []string
 }
 
-// For is the same tab for a part of the test.
+// For returns the same tab for a subtest.
 func (tab *Tab) For(t testing.TB) *Tab { return &Tab{t: t, ctx: tab.ctx, said: tab.said} }
 
 // Open opens a file.
@@ -123,7 +122,7 @@ func (b *Browser) Open(t testing.TB, path string, v View) *Tab {
 	return tab
 }
 
-// Look changes the screen; script stays as it was.
+// SetView changes the screen; NoScript is ignored.
 func (tab *Tab) Look(v View) {
 	tab.t.Helper()
 	tab.Do(v.steps()...)
@@ -155,12 +154,12 @@ func (v View) steps() []chromedp.Action[chromedp.Void] {
 	}
 }
 
-// watch keeps what the page complains of and asks for.
+// watch records the page's errors, warnings and requests.
 func (tab *Tab) watch(address string) error {
 	printed := chromedp.Events(tab.ctx, runtime.ConsoleAPICalled)
 	thrown := chromedp.Events(tab.ctx, runtime.ExceptionThrown)
 	logged := chromedp.Events(tab.ctx, log.EntryAdded)
-	asked := chromedp.Events(tab.ctx, network.RequestWillBeSent)
+	requested := chromedp.Events(tab.ctx, network.RequestWillBeSent)
 	go func() {
 		for e, err := range printed {
 			if err != nil {
@@ -194,12 +193,12 @@ func (tab *Tab) watch(address string) error {
 		}
 	}()
 	go func() {
-		for e, err := range asked {
+		for e, err := range requested {
 			if err != nil {
 				return
 			}
 			if u := e.Request.URL; u != address && !strings.HasPrefix(u, address+"#") && !strings.HasPrefix(u, "data:") {
-				tab.problem("the page asked for %s", u)
+				tab.problem("the page requested %s", u)
 			}
 		}
 	}()
@@ -224,9 +223,9 @@ func (tab *Tab) problem(format string, a ...any) {
 	s.problems = append(s.problems, fmt.Sprintf(format, a...))
 }
 
-// Problems are what the page complained of and asked the network for so far.
+// Problems are the page's errors, warnings and network requests so far.
 func (tab *Tab) Problems() []string {
-	// What the page did before this answer was told before it.
+	// The events of everything before this evaluation arrive before its answer.
 	Eval[int](tab, "0")
 	s := tab.said
 	s.mu.Lock()
@@ -234,7 +233,7 @@ func (tab *Tab) Problems() []string {
 	return append([]string(nil), s.problems...)
 }
 
-// Check fails the test for each of them.
+// Check fails the test for each problem.
 func (tab *Tab) Check() {
 	tab.t.Helper()
 	for _, p := range tab.Problems() {
@@ -242,7 +241,7 @@ func (tab *Tab) Check() {
 	}
 }
 
-// Do takes steps in the page.
+// Do runs steps in the page.
 func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
 	if err := chromedp.Do(tab.ctx, steps...); err != nil {
@@ -250,7 +249,7 @@ func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Eval returns what an expression is in the page.
+// Eval returns the value of an expression in the page.
 func Eval[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
 	v, err := chromedp.Run(tab.ctx, chromedp.Evaluate[T](expression))
@@ -278,7 +277,7 @@ func (tab *Tab) Screenshot() []byte {
 	return b
 }
 
-// command is a step that sends a command of the browser's protocol.
+// command returns a step that sends a command of the browser's protocol.
 func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, c, params)

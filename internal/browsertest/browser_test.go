@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What a page does wrong is seen: else every check of a page would pass.
+// The problems of a page are found; otherwise every check of a page would pass.
 func TestProblemsAreSeen(t *testing.T) {
 	b := Start(t)
 	for _, c := range []struct{ name, body, want string }{
@@ -25,7 +25,7 @@ func TestProblemsAreSeen(t *testing.T) {
 			}
 			tab := b.Open(t, path, View{})
 			got := strings.Join(tab.Problems(), "\n")
-			// What is told asynchronously may come a moment later.
+			// Asynchronous events may arrive a moment later.
 			tick := time.NewTicker(10 * time.Millisecond)
 			defer tick.Stop()
 			for range 500 {

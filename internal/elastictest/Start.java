@@ -9,8 +9,8 @@ import org.elasticsearch.node.Node;
 import org.elasticsearch.plugins.PluginsLoader;
 
 /**
- * Starts a node of Elasticsearch 8 or 9 from its jars, given its home: what the
- * program of a distribution does, without its launcher, its sandbox and its
+ * Starts a node of Elasticsearch 8 or 9 from its jars, given its home, as the
+ * program of a distribution does, but without its launcher, its sandbox and its
  * module path.
  */
 public class Start {

@@ -1,12 +1,11 @@
-// Package elastictest gives tests a real OpenSearch, which answers as
-// Elasticsearch does where both are asked for documents and counts: one node,
-// started once for a test binary, on this machine's loopback alone. Other
-// releases, also of Elasticsearch, are started where one is asked for.
+// Package elastictest provides tests with a real OpenSearch, which answers requests
+// about documents and counts as Elasticsearch does: one node, started once for a test
+// binary, only on this machine's loopback. Other releases, also of Elasticsearch, are
+// started on request.
 //
-// It answers for the jars (fetched once with Maven and the user's own settings,
-// and kept in the user's cache) and for the life of the process. It refuses to
-// know who indexes what.
+// It fetches the jars (once, with Maven and the user's settings, into the user's
+// cache) and manages the process. It knows nothing about the indexed documents.
 //
-// Its invariant: no node outlives the process that started it, and no test
-// finds the documents of another: indices are named by Index.
+// Its invariant: no node outlives the process that started it, and no test finds the
+// documents of another one, because Index gives each its own index names.
 package elastictest

@@ -23,11 +23,11 @@ import (
 //go:embed Start.java
 var starter8 []byte
 
-// module is where a jar of Elasticsearch's modules says what it is.
+// module is the path of the descriptor in a jar of an Elasticsearch module.
 const module = "META-INF/es-plugins/transport-netty4/plugin-descriptor.properties"
 
-// command makes the process of a node of Elasticsearch 8 or later in n.dir, at a
-// port that is free now. A module is a folder with jars and a descriptor; the
+// command prepares the process of a node of Elasticsearch 8 or later in n.dir, at a
+// port that is currently free. A module is a folder with jars and a descriptor. The
 // class that starts the node is compiled at each start, in 2 s.
 func (n *Node) command(java, jars string) (*exec.Cmd, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,8 +84,8 @@ func (n *Node) command(java, jars string) (*exec.Cmd, error) {
 		"-cp", n.dir+string(os.PathListSeparator)+class, "Start", n.dir), nil
 }
 
-// describe reads what a module says of itself. What it says of Java's modules is
-// left out: here all is on the class path.
+// readDescriptor reads a module's descriptor, without the name of its Java module:
+// here everything is on the class path.
 func describe(jar string) ([]byte, error) {
 	r, err := zip.OpenReader(jar)
 	if err != nil {
@@ -106,10 +106,10 @@ func describe(jar string) ([]byte, error) {
 
 var named = regexp.MustCompile(`(?m)^modulename=.*$`)
 
-// front stands before a node of jars alone. They do not have what answers at the
-// root: it answers there as a distribution does (Elasticsearch's "Root API").
-// Nor has version 9 the native library for its best compression: it asks for the
-// usual one instead.
+// startProxy starts a proxy in front of a node made of jars. The jars lack the handler
+// of the root path, so the proxy answers there as a distribution does (Elasticsearch's
+// "Root API"). Version 9 also lacks the native library for its best compression, so
+// the proxy requests the default one instead.
 func (n *Node) front() error {
 	res, err := patient.Get(n.URL + "/_nodes/_local?filter_path=nodes.*.version")
 	if err != nil {
@@ -127,24 +127,24 @@ func (n *Node) front() error {
 		version = node.Version
 	}
 	if "elasticsearch-"+version != n.release.name {
-		return errors.New("what was started is version " + version)
+		return errors.New("the started node has version " + version)
 	}
 	to, err := url.Parse(n.URL)
 	if err != nil {
 		return err
 	}
-	pass := httputil.NewSingleHostReverseProxy(to)
+	node := httputil.NewSingleHostReverseProxy(to)
 	n.root = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" || r.Method != http.MethodGet {
-			if r.Method == http.MethodPut && strings.HasPrefix(version, "9.") { // settings; documents are posted
+			if r.Method == http.MethodPut && strings.HasPrefix(version, "9.") { // settings; documents use POST
 				body, err := io.ReadAll(r.Body)
 				if err != nil {
-					return // who asked is gone
+					return // the client is gone
 				}
 				body = bytes.ReplaceAll(body, []byte(`"best_compression"`), []byte(`"default"`))
 				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 			}
-			pass.ServeHTTP(w, r)
+			node.ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

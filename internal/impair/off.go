@@ -7,5 +7,5 @@ import "time"
 // Point does nothing.
 func Point(int, time.Duration) {}
 
-// Wall is by how much the wall clock was set: not at all.
+// Wall returns how far the wall clock was set: 0.
 func Wall(time.Duration) time.Duration { return 0 }

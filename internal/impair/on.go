@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// A delay is a line of CARRONADE_IMPAIR: send=50ms@2s (once), receive=20ms/1s
+// A delay is an entry of CARRONADE_IMPAIR: send=50ms@2s (once), receive=20ms/1s
 // (periodically), wall=1h@2s.
 type delay struct {
 	place  int
 	length time.Duration
-	at     time.Duration // of the next one
+	at     time.Duration // when the next one is due
 	every  time.Duration // 0: once
 }
 
@@ -55,8 +55,8 @@ func read() {
 	}
 }
 
-// Point sleeps where it was asked for at a place by now, an offset from the start of
-// the run.
+// Point sleeps if a delay is due at a place; now is an offset from the start of the
+// run.
 func Point(place int, now time.Duration) {
 	once.Do(read)
 	for _, d := range delays {
@@ -78,7 +78,8 @@ func Point(place int, now time.Duration) {
 	}
 }
 
-// Wall is by how much the wall clock was set by an offset from the start.
+// Wall returns how far the wall clock was set until now, an offset from the start of
+// the run.
 func Wall(now time.Duration) (by time.Duration) {
 	once.Do(read)
 	for _, d := range delays {

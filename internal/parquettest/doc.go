@@ -1,8 +1,8 @@
-// Package parquettest reads Parquet files with programs that others wrote:
-// DuckDB, and pandas with Arrow. It answers for the Python packages (fetched
-// once with pip and the user's own settings, and kept in the user's cache) and
-// for what both say of a file. It refuses to know what the files are about.
+// Package parquettest reads Parquet files with other programs: DuckDB, and pandas with
+// Arrow. It fetches the Python packages (once, with pip and the user's settings, into
+// the user's cache) and returns what both find in a file. It knows nothing about the
+// content of the files.
 //
-// Its invariant: a reader that is missing fails the test and says how to get it;
+// Its invariant: if a reader is missing, the test fails and says how to get it;
 // nothing is skipped.
 package parquettest

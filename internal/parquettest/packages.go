@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// packages are what is read with. 60 MB are fetched, and take 300 in the cache.
+// packages are the readers. The download has 60 MB, the cache needs 300 MB.
 var packages = []string{"duckdb==2.0.0", "pandas==3.1.1", "pyarrow==26.0.1"}
 
-// library returns the directory that holds the packages, and the python that
-// reads them. The first call on a machine fetches them; later ones find them in
-// the user's cache. Several processes may call it at once.
+// library returns the directory of the packages, and the Python that uses them. The
+// first call on a machine fetches them; later ones find them in the user's cache.
+// Several processes may call it at the same time.
 var library = sync.OnceValues(func() (l struct{ python, dir string }, err error) {
 	if l.python, err = exec.LookPath("python3"); err != nil {
-		return l, errors.New("parquettest: Python is missing, and with it the readers of Parquet; install it: apt-get install python3-venv, or run scripts/deps as root")
+		return l, errors.New("parquettest: Python is missing, which the readers of Parquet need; install it: apt-get install python3-venv, or run scripts/deps as root")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -33,7 +33,7 @@ var library = sync.OnceValues(func() (l struct{ python, dir string }, err error)
 	if err != nil {
 		return l, fmt.Errorf("parquettest: find the user's cache directory: %w", err)
 	}
-	// Wheels are made for one version of Python, and name it.
+	// Packages are built for one version of Python.
 	name := "parquet-py" + strings.TrimSpace(version)
 	for _, p := range packages {
 		_, v, _ := strings.Cut(p, "==")
@@ -43,9 +43,9 @@ var library = sync.OnceValues(func() (l struct{ python, dir string }, err error)
 	return l, err
 })
 
-// fetch returns parent/name, made by pip when it is not there. The directory
-// appears by a rename, so it is whole or absent; of several processes that fetch
-// at once, one wins.
+// fetch returns parent/name, and creates it with pip if it is missing. The directory
+// appears by a rename, so it is complete or absent; if several processes fetch at the
+// same time, the first one to finish wins.
 func fetch(ctx context.Context, python, parent, name string) (string, error) {
 	dir := filepath.Join(parent, name)
 	if whole(dir) {
@@ -59,8 +59,8 @@ func fetch(ctx context.Context, python, parent, name string) (string, error) {
 		return "", fmt.Errorf("parquettest: make room in the cache: %w", err)
 	}
 	defer os.RemoveAll(stage)
-	// An environment of its own has pip, where the system's Python has none or
-	// will not install anything.
+	// A virtual environment has pip even if the system's Python has none or refuses
+	// to install packages.
 	env := filepath.Join(stage, "env")
 	if _, err := run(ctx, python, "-m", "venv", env); err != nil {
 		return "", fmt.Errorf("parquettest: make a Python environment (apt-get install python3-venv, or scripts/deps as root): %w", err)
@@ -74,12 +74,12 @@ func fetch(ctx context.Context, python, parent, name string) (string, error) {
 		return "", fmt.Errorf("parquettest: put the packages into the cache: %w", err)
 	}
 	if !whole(dir) {
-		return "", fmt.Errorf("parquettest: %s is not whole; remove it", dir)
+		return "", fmt.Errorf("parquettest: %s is incomplete; remove it", dir)
 	}
 	return dir, nil
 }
 
-// whole tells whether dir holds the readers.
+// complete reports whether dir contains the readers.
 func whole(dir string) bool {
 	for _, p := range packages {
 		name, _, _ := strings.Cut(p, "==")
@@ -90,8 +90,7 @@ func whole(dir string) bool {
 	return true
 }
 
-// run runs a program to its end and returns its stdout; an error has what it
-// said.
+// run runs a program to its end and returns its stdout; an error contains its output.
 func run(ctx context.Context, exe string, args ...string) (string, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, exe, args...)

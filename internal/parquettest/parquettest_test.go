@@ -33,7 +33,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestWithoutPip: what is missing is said, with the way to get it.
+// TestWithoutPip: the error says what is missing and how to get it.
 func TestWithoutPip(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "python3")
 	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho 'No module named venv' >&2\nexit 1\n"), 0o700); err != nil {
@@ -45,6 +45,6 @@ func TestWithoutPip(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if left, _ := os.ReadDir(parent); len(left) > 0 {
-		t.Errorf("%v was left behind", left)
+		t.Errorf("%v is left", left)
 	}
 }

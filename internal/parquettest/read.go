@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// patience bounds a reader.
+// readTimeout bounds a reader.
 const patience = 2 * time.Minute
 
 // A File is what a reader found in a file.
 type File struct {
 	Rows    int64
 	Columns []string
-	// Sums are of the columns of numbers, Nulls and Values (how often each value
-	// is there) of all and of those of text with few different ones.
+	// Sums, Least and Most are of the columns of numbers, Nulls of all columns, Values
+	// (counts of each value) of the columns of text with few different values.
 	Sums   map[string]int64
 	Nulls  map[string]int64
 	Values map[string]map[string]int64
@@ -26,7 +26,7 @@ type File struct {
 	Most   map[string]int64
 }
 
-// script has both readers read a file, and prints what each found.
+// script reads a file with both readers, and prints what each found.
 const script = `
 import json, sys
 import duckdb, pandas as pd
@@ -61,8 +61,7 @@ for c, kind in con.execute("select column_name, column_type from (describe t)").
 json.dump({"duckdb": d, "pandas": p}, sys.stdout)
 `
 
-// Read has DuckDB and pandas read a file. One that either cannot read fails the
-// test.
+// Read reads a file with DuckDB and pandas. If either cannot read it, the test fails.
 func Read(t testing.TB, path string) (duckdb, pandas File) {
 	t.Helper()
 	var got struct {

@@ -13,28 +13,28 @@ import (
 	"carronade/internal/system"
 )
 
-// childEnv marks a process that Spawn started: it ends when its standard input
-// does, which is when its parent is gone, however it went.
+// childEnv marks a process that Spawn started. It ends when its standard input
+// ends, and that happens whenever its parent ends, in whatever way.
 const childEnv = "CARRONADE_STANDIN_CHILD"
 
-// stopPatience is how long Stop waits between closing its input and KILL.
+// stopTimeout is how long Stop waits between closing the child's input and KILL.
 const stopPatience = 5 * time.Second
 
-// A Child is a stand-in that runs as a process of its own.
+// A Child is a stand-in that runs in its own process.
 type Child struct {
 	addrs map[string]string // "" is the first one printed
 	child *system.Child
-	stdin io.Closer     // its end is the child's
-	ended chan struct{} // closed when the process is gone and all its words are heard
+	stdin io.Closer     // closing it ends the child
+	ended chan struct{} // closed when the process is gone and all its output is read
 	words *tail
 	stop  func() error
 }
 
-// Spawn runs `EXE standin ARGS...` and waits until it listens. An empty exe is
-// the running program. The child ends with this process, whatever becomes of
-// it, and at the end of ctx.
+// Spawn runs `EXE standin ARGS...` and waits until it listens. An empty exe means
+// the running program. The child ends when this process ends, in whatever way,
+// and at the end of ctx.
 //
-// In a test the running program is the test: its TestMain calls Hook first.
+// In a test, the running program is the test: its TestMain must call Hook first.
 func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 	if exe == "" {
 		var err error
@@ -90,8 +90,8 @@ func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 	return c, nil
 }
 
-// addresses reads "ADDR, NAME ADDR, ...": by their names, the first one's is
-// empty.
+// addresses parses "ADDR, NAME ADDR, ..." into addresses by name; the name of the
+// first one is empty.
 func addresses(line string) map[string]string {
 	m := map[string]string{}
 	for i, part := range strings.Split(line, ", ") {
@@ -104,24 +104,24 @@ func addresses(line string) map[string]string {
 	return m
 }
 
-// Addr is the address the child listens on: of several, the first.
+// Addr is the address that the child listens on; the first of several.
 func (c *Child) Addr() string { return c.addrs[""] }
 
-// AddrOf is the address the child listens on for what name names, such as udp;
-// empty when it does not.
+// AddrOf is the address that the child listens on under a name such as udp; empty
+// if there is none.
 func (c *Child) AddrOf(name string) string { return c.addrs[name] }
 
 // Pid is the child's process id.
 func (c *Child) Pid() int { return c.child.Pid() }
 
-// Ended is closed when the process is gone and its last words are in Words.
+// Ended is closed when the process is gone and Output has all its output.
 func (c *Child) Ended() <-chan struct{} { return c.ended }
 
-// Words is what the child said besides its addresses, the last of it. After
-// Stop, that ends with what it took and gave.
+// Output is the end of what the child printed besides its addresses. After Stop,
+// the last line is its counts.
 func (c *Child) Words() string { return c.words.String() }
 
-// Usage is what the child consumed in its whole life; zero before it ended.
+// Usage is the CPU time that the child used; zero until it has ended.
 func (c *Child) Usage() (cpu time.Duration) {
 	if s := c.child.State(); s != nil {
 		return s.UserTime() + s.SystemTime()
@@ -129,12 +129,12 @@ func (c *Child) Usage() (cpu time.Duration) {
 	return 0
 }
 
-// Stop ends the child and waits for it. A child that ended by itself before is
-// an error; stopping twice is not.
+// Stop ends the child and waits for it. It is an error if the child had ended
+// already, but not to call Stop twice.
 func (c *Child) Stop() error { return c.stop() }
 
-// end closes the child's standard input, which ends it on every system, and
-// with a goodbye where there are no signals either.
+// end closes the child's standard input. That ends it cleanly on every system,
+// also on those without signals.
 func (c *Child) end() error {
 	select {
 	case <-c.ended:
@@ -153,16 +153,16 @@ func (c *Child) end() error {
 	}
 }
 
-// Hook turns the process into the stand-in it was started to be by Spawn; in
-// any other process it returns at once. A test's TestMain calls it first.
+// Hook runs the stand-in and exits, in a process that Spawn started; in any other
+// process it returns at once. A test's TestMain calls it first.
 func Hook() {
 	if os.Getenv(childEnv) != "" && len(os.Args) > 1 && os.Args[1] == "standin" {
 		os.Exit(Main(os.Args[2:]))
 	}
 }
 
-// EndWithParent returns a context that ends with ctx, and in a child started by
-// Spawn with its parent.
+// EndWithParent returns a context that ends with ctx and, in a child that Spawn
+// started, when the parent ends.
 func EndWithParent(ctx context.Context) context.Context {
 	if os.Getenv(childEnv) == "" {
 		return ctx
@@ -175,7 +175,7 @@ func EndWithParent(ctx context.Context) context.Context {
 	return ctx
 }
 
-// A tail keeps the last lines of what is said.
+// A tail keeps the last lines of an output.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -198,7 +198,7 @@ func (t *tail) String() string {
 	return string(t.buf[max(0, len(t.buf)-tailBytes):])
 }
 
-// last is what it said, in one line for an error.
+// oneLine returns the output in one line, for an error.
 func (t *tail) last() string {
 	s := strings.TrimSpace(t.String())
 	if s == "" {

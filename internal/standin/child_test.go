@@ -20,8 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// parentEnv makes the test's binary a parent that spawns a stand-in, tells its
-// address, and waits to be killed.
+// parentEnv makes the test's binary a parent that spawns a stand-in, prints its
+// address and waits to be killed.
 const parentEnv = "STANDIN_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -60,7 +60,7 @@ func TestSpawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := child.Usage(); got != 0 {
-		t.Errorf("got %v of CPU before the end, want none told yet", got)
+		t.Errorf("got %v of CPU before the end, want 0", got)
 	}
 	for range 2 { // twice is not an error
 		if err := child.Stop(); err != nil {
@@ -68,10 +68,10 @@ func TestSpawn(t *testing.T) {
 		}
 	}
 	if runtime.GOOS != "windows" && child.Usage() <= 0 {
-		t.Error("the child took no CPU at all")
+		t.Error("the child used no CPU")
 	}
 	if want := "took 100 events"; !strings.Contains(child.Words(), want) {
-		t.Errorf("got words %q, want them to hold %q", child.Words(), want)
+		t.Errorf("got output %q, want it to contain %q", child.Words(), want)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestSpawnAPM(t *testing.T) {
 		t.Fatalf("%v; it said: %s", err, child.Words())
 	}
 	if want := "1 requests"; !strings.Contains(child.Words(), want) || !strings.Contains(child.Words(), "1 invalid") || strings.Contains(child.Words(), "sesame") {
-		t.Errorf("got words %q, want them to hold %q", child.Words(), want)
+		t.Errorf("got output %q, want it to contain %q", child.Words(), want)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestSpawnAddresses(t *testing.T) {
 		t.Fatalf("%v; it said: %s", err, child.Words())
 	}
 	if want := "took 0 messages (0 bytes), 0 queries"; !strings.Contains(child.Words(), want) {
-		t.Errorf("got words %q, want them to hold %q", child.Words(), want)
+		t.Errorf("got output %q, want it to contain %q", child.Words(), want)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestSpawnFails(t *testing.T) {
 				t.Fatalf("it listens on %s, want an error", child.Addr())
 			}
 			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want it to hold %q", err, test.want)
+				t.Errorf("got %v, want it to contain %q", err, test.want)
 			}
 		})
 	}
@@ -179,11 +179,11 @@ func TestChildKilled(t *testing.T) {
 	child.child.Kill()
 	<-child.Ended()
 	if err := child.Stop(); err == nil {
-		t.Error("stopping a child that ended by itself is no error, want one")
+		t.Error("got no error from stopping a child that had ended, want one")
 	}
 }
 
-// TestParentKilled kills a parent without warning: its stand-in goes with it.
+// TestParentKilled kills a parent with SIGKILL: its stand-in ends too.
 func TestParentKilled(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentEnv+"=1")
@@ -212,12 +212,12 @@ func TestParentKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := nc.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want the connection gone with the parent's parent", err)
+		t.Errorf("got %v, want the stand-in's end to close the connection", err)
 	}
 }
 
-// TestStandalone runs the stand-in and looks at all it prints; TERM comes
-// at the end.
+// TestStandalone runs the stand-in, ends it by TERM, and checks all that it
+// prints.
 func TestStandalone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no TERM on Windows")
@@ -249,10 +249,10 @@ func TestStandalone(t *testing.T) {
 	}
 	rest, err := io.ReadAll(lines)
 	if err != nil || len(rest) > 0 {
-		t.Errorf("got %q, %v behind the address, want nothing", rest, err)
+		t.Errorf("got %q, %v after the address, want nothing", rest, err)
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("it ended with %v, want cleanly", err)
+		t.Errorf("it ended with %v, want no error", err)
 	}
 }
 

@@ -1,13 +1,12 @@
-// Package standin starts embedded servers: something to fire at for the demo,
-// for calibration and for tests, in a child process of its own.
+// Package standin starts embedded servers in child processes: targets for the
+// demo, for calibration and for tests.
 //
-// It answers for the list of stand-ins (All), for running one until it is told
-// to end (Main), and for the life of a child (Spawn, Hook). What a stand-in is
-// and which options it takes is its own package's.
+// It contains the list of stand-ins (All), runs one until it is stopped (Main),
+// and manages child processes (Spawn, Hook). Each stand-in and its options are in
+// a package below.
 //
-// The package and those below it refuse to know who fires at them: they import
-// nothing of the engine, and nothing of the engine's vocabulary of runs reaches
-// them.
+// These packages know nothing about their clients: they import no package of the
+// engine and do not know what a run is.
 //
 // Its invariant: a child never outlives the process that spawned it.
 package standin

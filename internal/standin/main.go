@@ -15,26 +15,26 @@ import (
 
 // A Server is a stand-in with its options, before it runs.
 type Server interface {
-	// Bind adds the flags to fs; parsing sets the options, and what they are
-	// at the time of the call are the defaults shown.
+	// Bind adds the flags to fs. Parsing sets the options; their values at the
+	// time of the call are the defaults that help shows.
 	Bind(fs *pflag.FlagSet)
-	// Serve runs it until ctx ends. When it is ready it prints one line to
-	// out: "listening on ADDR", and behind a comma each what else it listens
-	// on, "NAME ADDR". At its end it prints what it took and gave to words,
-	// to which it tells of bad connections too.
-	Serve(ctx context.Context, out, words io.Writer) error
+	// Serve runs the stand-in until ctx ends. When it is ready, it prints one
+	// line to out: "listening on ADDR", and after commas its other addresses,
+	// each "NAME ADDR". To log it writes errors of connections and, when it
+	// ends, its counts.
+	Serve(ctx context.Context, out, log io.Writer) error
 }
 
 // A Kind is one of the stand-ins.
 type Kind struct {
 	Name    string // of the protocol, as in `carronade standin NAME`
 	Short   string // one line of help
-	Long    string // all of it, but for how it is ready and ends
-	Example string // how it is typed, lines indented by two
+	Long    string // the full help, without how the stand-in reports readiness and ends
+	Example string // command lines, indented by two spaces
 	New     func() Server
 }
 
-// All are the stand-ins there are, in the order of help.
+// All returns all stand-ins, in the order of help.
 func All() []Kind {
 	return []Kind{
 		{
@@ -78,9 +78,9 @@ same server.`,
 	}
 }
 
-// Main is `carronade standin ARGS`, without the command line's finery: the
-// process that Spawn starts where the running program is no carronade but, say,
-// a test. It returns the exit code.
+// Main is a plain form of `carronade standin ARGS`. Spawn's child process runs it
+// if the program is not carronade but, for example, a test. It returns the exit
+// code.
 func Main(args []string) int {
 	var names []string
 	for _, k := range All() {

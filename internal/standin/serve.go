@@ -14,20 +14,20 @@ import (
 	"carronade/internal/standin/riemann"
 )
 
-// listening begins the line that tells the addresses.
+// listening begins the line that contains the addresses.
 const listening = "listening on "
 
 // A server is a stand-in of one protocol with its options, before it runs.
 type server struct {
 	bind  func(fs *pflag.FlagSet)
-	start func(log io.Writer) (*running, error) // with log for what nobody else wants to hear
-	sink  func() bool                           // it keeps little
+	start func(log io.Writer) (*running, error) // log is the default for the options' Log
+	sink  func() bool                           // with these options it keeps little in memory
 }
 
 // A running is a stand-in that has been started.
 type running struct {
-	listening string              // its addresses, as Serve tells them
-	took      func() fmt.Stringer // what it took and gave so far
+	listening string              // its addresses, as Serve prints them
+	took      func() fmt.Stringer // its counts so far
 	close     func() error
 }
 
@@ -71,22 +71,23 @@ func newAPM() Server {
 func (s *server) Bind(fs *pflag.FlagSet) { s.bind(fs) }
 
 // Serve implements Server.
-func (s *server) Serve(ctx context.Context, out, words io.Writer) error {
+func (s *server) Serve(ctx context.Context, out, log io.Writer) error {
 	if s.sink() {
-		// Beside the generator it measures: fewer collections for a few
-		// megabytes more. An index is too large for that.
+		// It shares the machine with the generator that it measures: a few
+		// megabytes more save it garbage collections. An index is too large
+		// for that.
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
-	r, err := s.start(words)
+	r, err := s.start(log)
 	if err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(out, "%s%s\n", listening, r.listening); err != nil {
 		_ = r.close()
-		return fmt.Errorf("telling the address: %w", err)
+		return fmt.Errorf("printing the address: %w", err)
 	}
 	<-ctx.Done()
 	err = r.close()
-	fmt.Fprintln(words, r.took())
+	fmt.Fprintln(log, r.took())
 	return err
 }

@@ -28,7 +28,7 @@ import (
 
 func tlsFiles(cert, key string) setting.TLS { return setting.TLS{Cert: cert, Key: key} }
 
-// certificate makes one for 127.0.0.1.
+// certificate makes a self-signed certificate for 127.0.0.1.
 func certificate(t *testing.T) (files setting.TLS, pool *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -60,7 +60,7 @@ func certificate(t *testing.T) (files setting.TLS, pool *x509.CertPool) {
 	return files, pool
 }
 
-// Elastic's own agent sends what it likes, and all of it is accepted.
+// Everything that Elastic's agent sends is accepted.
 func TestElasticAgent(t *testing.T) {
 	files, _ := certificate(t)
 	tests := []struct {
@@ -77,7 +77,7 @@ func TestElasticAgent(t *testing.T) {
 			base, _ := url.Parse(tt.scheme + "://" + s.Addr())
 			tr, err := transport.NewHTTPTransport(transport.HTTPTransportOptions{
 				ServerURLs: []*url.URL{base}, SecretToken: string(tt.o.SecretToken),
-				TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a certificate of the test's own
+				TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the test's certificate
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +116,7 @@ func TestElasticAgent(t *testing.T) {
 				return c.Transactions == transactions && c.Spans == transactions*spans && c.Errors == transactions && c.Metricsets > 0
 			})
 			if c := s.Counts(); c.Invalid+c.TooLarge+c.Unauthorized > 0 {
-				t.Errorf("refused some: %v", c)
+				t.Errorf("it refused some: %v", c)
 			}
 		})
 	}

@@ -7,12 +7,12 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// Counts is what a stand-in took and made of it.
+// Counts says what a stand-in received and what became of it.
 type Counts struct {
 	Connections uint64 `json:"connections"`
-	Requests    uint64 `json:"requests"` // to where events go, however they ended
-	Bytes       uint64 `json:"bytes"`    // read of their bodies, on the wire
-	Plain       uint64 `json:"plain"`    // and uncompressed; 0 with discard
+	Requests    uint64 `json:"requests"` // to the paths for events, whatever the answer
+	Bytes       uint64 `json:"bytes"`    // of their bodies that were read, on the wire
+	Plain       uint64 `json:"plain"`    // the same uncompressed; 0 with discard
 
 	Accepted     uint64 `json:"accepted"` // events
 	Transactions uint64 `json:"transactions"`
@@ -20,7 +20,7 @@ type Counts struct {
 	Errors       uint64 `json:"errors"`
 	Metricsets   uint64 `json:"metricsets"`
 
-	Invalid      uint64 `json:"invalid"`   // events refused as not valid
+	Invalid      uint64 `json:"invalid"`   // events refused as invalid
 	TooLarge     uint64 `json:"too_large"` // events, or documents of v1
 	Full         uint64 `json:"full"`      // requests that found the queue full
 	Unauthorized uint64 `json:"unauthorized"`
@@ -28,11 +28,11 @@ type Counts struct {
 
 	Waiting uint64 `json:"waiting"` // events in the queue
 	Indexed uint64 `json:"indexed"`
-	Failed  uint64 `json:"failed"` // not taken by what indexes
+	Failed  uint64 `json:"failed"` // could not be indexed
 	Lost    uint64 `json:"lost"`   // on purpose
 }
 
-// String is the line printed at the end of a stand-in's life.
+// String is the line that a stand-in prints when it ends.
 func (c Counts) String() string {
 	s := fmt.Sprintf("%d connections, %d requests (%d bytes)", c.Connections, c.Requests, c.Bytes)
 	if c.Accepted > 0 || c.Plain > 0 {

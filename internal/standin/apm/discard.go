@@ -19,9 +19,9 @@ import (
 	"carronade/internal/standin/setting"
 )
 
-// The discard server reads no more of a request than how long it is. It speaks
-// HTTP/1.1 alone, by itself: net/http takes several times as long for a request
-// as it takes to read one.
+// The discard server reads nothing of a request but its length. It has its own
+// implementation of HTTP/1.1, because net/http takes several times as long for a
+// request as reading it takes.
 type discard struct {
 	s      *Server
 	ctx    context.Context
@@ -32,16 +32,16 @@ type discard struct {
 	conns map[*discardConn]struct{}
 	past  sinkCounts
 
-	ringServers []*ringServer // each serves some of the connections; none: each has a goroutine
+	ringServers []*ringServer // each serves some of the connections; without any, each connection has a goroutine
 }
 
 type sinkCounts struct{ connections, requests, bytes uint64 }
 
-// A discardConn counts for itself, so that additions never meet on one cache
+// A discardConn has its own counters, so that connections do not share a cache
 // line.
 type discardConn struct {
 	net.Conn
-	hangUp          func() // of one that a ring server has; nil: Close does
+	hangUp          func() // for a connection of a ring server; nil: use Close
 	requests, bytes atomic.Uint64
 
 	_ [64]byte
@@ -49,10 +49,10 @@ type discardConn struct {
 
 const (
 	discardBuffer = 64 << 10
-	worthDropping = 16 << 10 // bytes: fewer cost less to read with the next head
+	worthDropping = 16 << 10 // bytes; fewer are cheaper to read together with the next head
 )
 
-// makeRingServers makes the ring servers; tests have none, too.
+// makeRingServers makes the ring servers; some tests run without any.
 var makeRingServers = newRingServers
 
 func newDiscard(s *Server) *discard {
@@ -100,7 +100,7 @@ func (d *discard) accept(ln net.Listener) {
 			if d.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// Out of descriptors, most likely.
+			// Most likely the process has no descriptors left.
 			select {
 			case <-time.After(10 * time.Millisecond):
 			case <-d.ctx.Done():
@@ -110,7 +110,7 @@ func (d *discard) accept(ln net.Listener) {
 		}
 		c := &discardConn{Conn: nc}
 		if tc, ok := nc.(*net.TCPConn); ok {
-			// One big receive buffer: fewer wake-ups per body.
+			// A large receive buffer means fewer wake-ups per body.
 			_ = tc.SetReadBuffer(4 << 20)
 		}
 		d.mu.Lock()
@@ -135,7 +135,7 @@ func (d *discard) accept(ln net.Listener) {
 	}
 }
 
-// ended takes a connection off the books.
+// ended removes a connection and keeps its counts.
 func (d *discard) ended(c *discardConn, err error) {
 	d.mu.Lock()
 	delete(d.conns, c)
@@ -148,8 +148,8 @@ func (d *discard) ended(c *discardConn, err error) {
 	d.wg.Done()
 }
 
-// serve answers one connection's requests. What was answered is written when
-// nothing more can be read at once: pipelined requests share a write.
+// serve answers one connection's requests. It writes the answers when no more
+// can be read at once, so that pipelined requests share a write.
 func (d *discard) serve(c *discardConn) error {
 	dropper := drop.New(c.Conn)
 	k := skimmer{d: d, c: c, rec: record.Of(c.Conn)}
@@ -187,15 +187,15 @@ func (d *discard) serve(c *discardConn) error {
 	}
 }
 
-// counters answers a GET, whatever it asks for, by the counters.
+// counters is the answer to every GET, whatever its path: the counters.
 func (d *discard) counters() []byte {
 	f := figures(d.s.Counts())
-	f["discards"] = true       // so that nobody takes its limit for a server's
-	text, _ := json.Marshal(f) // of numbers alone
+	f["discards"] = true       // so that its limit is not mistaken for a real server's
+	text, _ := json.Marshal(f) // cannot fail: it contains only numbers
 	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 }
 
-// A request is what the discard server wants to know of one.
+// A request is what the discard server needs to know about a request.
 type request struct {
 	get, close, chunked, expects bool
 	length                       int64
@@ -225,7 +225,7 @@ func parseHead(h []byte) (q request, err error) {
 		if !ok {
 			return q, fmt.Errorf("a field %.40q", h[:i])
 		}
-		// By length first: most fields are none of these.
+		// Compare lengths first: most fields are none of these.
 		switch value = bytes.TrimSpace(value); len(name) {
 		case len("content-length"):
 			if bytes.EqualFold(name, []byte("content-length")) {

@@ -14,8 +14,8 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// byBoth runs a test on the discard server with ring servers, where the system has
-// what they need, and with a goroutine for each connection.
+// testBothWays runs a test on the discard server with ring servers, if the system
+// supports them, and with a goroutine for each connection.
 func byBoth(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	for _, way := range []struct {
@@ -43,7 +43,7 @@ func testDiscard(t *testing.T, s *Server) {
 			t.Fatalf("got %d %q, want 202 and nothing", code, text)
 		}
 	}
-	// In chunks, and asked for first.
+	// In chunks, with Expect: 100-continue.
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, io.MultiReader(strings.NewReader("abc"), strings.NewReader(strings.Repeat("y", 100000))))
 	r.Header.Set("Expect", "100-continue")
 	resp, err := http.DefaultClient.Do(r)
@@ -65,7 +65,7 @@ func testDiscard(t *testing.T, s *Server) {
 	}
 }
 
-// Pipelined requests are answered each, in whatever pieces they come.
+// Each of several pipelined requests is answered, in whatever pieces they arrive.
 func TestDiscardPipelined(t *testing.T) { byBoth(t, testDiscardPipelined) }
 
 func testDiscardPipelined(t *testing.T, s *Server) {
@@ -99,7 +99,7 @@ func TestDiscardRefuses(t *testing.T) {
 		"POST / HTTP/1.1\r\nx\r\n\r\n", "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "\r\n\r\n",
 	} {
 		if _, err := parseHead([]byte(in)); err == nil {
-			t.Errorf("%q is taken", in)
+			t.Errorf("%q is accepted", in)
 		}
 	}
 	byBoth(t, func(t *testing.T, s *Server) {
@@ -110,13 +110,13 @@ func TestDiscardRefuses(t *testing.T) {
 		defer c.Close()
 		_, _ = io.WriteString(c, "BREW / HTTP/1.1\r\n\r\n")
 		if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 400 ") {
-			t.Errorf("got %q, want 400 and the end", got)
+			t.Errorf("got %q, want 400 and a closed connection", got)
 		}
 	})
 }
 
-// Whoever does not read his answers is not read either, and gets all of them
-// when he does.
+// The server does not read from a client that does not read its answers. The
+// client gets all of them once it reads.
 func TestDiscardBacksUp(t *testing.T) {
 	byBoth(t, func(t *testing.T, s *Server) {
 		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
@@ -125,16 +125,16 @@ func TestDiscardBacksUp(t *testing.T) {
 		}
 		defer c.Close()
 		const n = 400_000
-		some := bytes.Repeat([]byte("POST / HTTP/1.1\r\n\r\n"), 1000)
+		requests := bytes.Repeat([]byte("POST / HTTP/1.1\r\n\r\n"), 1000)
 		wrote := make(chan error, 1)
 		go func() {
 			var err error
 			for i := 0; i < n && err == nil; i += 1000 {
-				_, err = c.Write(some)
+				_, err = c.Write(requests)
 			}
 			wrote <- err
 		}()
-		// The server stops when its answers are not taken.
+		// The server stops reading when its answers are not read.
 		for last, tick := uint64(0), time.NewTicker(50*time.Millisecond); ; {
 			<-tick.C
 			got := s.Counts().Requests
@@ -145,7 +145,7 @@ func TestDiscardBacksUp(t *testing.T) {
 			last = got
 		}
 		if got := s.Counts().Requests; got >= n {
-			t.Errorf("%d requests were read, want that it stops before", got)
+			t.Errorf("%d requests were read, want fewer", got)
 		}
 		answers, err := io.Copy(io.Discard, io.LimitReader(c, int64(n*len(answer202))))
 		if err != nil || answers != int64(n*len(answer202)) {
@@ -157,8 +157,8 @@ func TestDiscardBacksUp(t *testing.T) {
 	})
 }
 
-// Connections that are there when the server is closed end, whatever they are
-// at; more came and went than there were at a time.
+// Closing the server ends the open connections, whatever state they are in. More
+// connections are opened in all than are open at a time.
 func TestDiscardCloses(t *testing.T) {
 	byBoth(t, func(t *testing.T, s *Server) {
 		var conns []net.Conn
@@ -183,7 +183,7 @@ func TestDiscardCloses(t *testing.T) {
 		}
 		for _, c := range conns {
 			if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
-				t.Error("a connection goes on")
+				t.Error("a connection is still open")
 			}
 		}
 		if c := s.Counts(); c.Connections != 100 || c.Requests != 100 {
@@ -192,7 +192,7 @@ func TestDiscardCloses(t *testing.T) {
 	})
 }
 
-// In whatever pieces requests come, the skimmer makes the same of them.
+// The skimmer's result does not depend on the pieces in which requests arrive.
 func FuzzSkim(f *testing.F) {
 	f.Add([]byte("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n12345POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: u\r\n\r\n"), uint8(3))
 	f.Add([]byte("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nxBREW\r\n\r\n"), uint8(1))
@@ -200,14 +200,14 @@ func FuzzSkim(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("x"), maxRequest+10), uint8(255))
 	f.Fuzz(func(t *testing.T, in []byte, piece uint8) {
 		if bytes.Contains(in, []byte("GET ")) {
-			return // answered by counters
+			return // a GET is answered by counters
 		}
 		skim := func(size int) (string, uint64, error) {
 			k := skimmer{c: &discardConn{}}
 			var err error
 			for p := in; len(p) > 0 && err == nil; {
 				n := min(size, len(p))
-				if s := k.skippable(); s > 0 && size%2 == 0 { // as by the kernel
+				if s := k.skippable(); s > 0 && size%2 == 0 { // skipped, as by the kernel
 					n = int(min(s, int64(len(p))))
 					k.skip(int64(n))
 				} else {
@@ -221,9 +221,9 @@ func FuzzSkim(f *testing.F) {
 			return string(k.out), k.c.bytes.Load(), err
 		}
 		out, n, err := skim(len(in) + 1)
-		again, m, late := skim(int(piece) + 1)
-		if out != again || n != m || fmt.Sprint(err) != fmt.Sprint(late) {
-			t.Errorf("at once %q, %d bytes, %v; in pieces %q, %d bytes, %v", out, n, err, again, m, late)
+		pieceOut, pieceN, pieceErr := skim(int(piece) + 1)
+		if out != pieceOut || n != pieceN || fmt.Sprint(err) != fmt.Sprint(pieceErr) {
+			t.Errorf("at once %q, %d bytes, %v; in pieces %q, %d bytes, %v", out, n, err, pieceOut, pieceN, pieceErr)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func FuzzDiscardHead(f *testing.F) {
 	})
 }
 
-// One connection, one request after the other's answer; and many in flight.
+// One connection, with one request in flight and with many.
 func BenchmarkDiscard(b *testing.B) {
 	body := bodyOf(b, wire.Makeup{Events: wire.Range{Min: 10, Max: 10}, Mix: [wire.Kinds]int{1, 0, 0, 0}}, 0)
 	request := append(fmt.Appendf(nil, "POST /intake/v2/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n", len(body.Bytes)), body.Bytes...)
@@ -267,8 +267,8 @@ func BenchmarkDiscard(b *testing.B) {
 	}
 }
 
-// Bodies of hundreds of kilobytes, beside what a bare reader takes of a bare
-// writer.
+// Bodies of hundreds of kilobytes, compared with a connection on which one end
+// only writes and the other only reads.
 func BenchmarkDiscardLarge(b *testing.B) {
 	body := bodyOf(b, wire.Makeup{Events: wire.Range{Min: 10, Max: 10}, Spans: wire.Range{Min: 10, Max: 10}, Frames: wire.Range{Min: 10, Max: 10}}, 0)
 	request := append(fmt.Appendf(nil, "POST /intake/v2/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(body.Bytes)), body.Bytes...)

@@ -1,13 +1,13 @@
-// Package apm answers for a stand-in of Elastic's APM Server: it takes intake
-// v2, RUM v2 and v3 and the documents of v1, judges them event by event, answers
-// as the real one does, counts, and on request writes documents to
-// Elasticsearch or OpenSearch. With Discard it only answers, as fast as can be.
+// Package apm is a stand-in for Elastic's APM Server. It accepts intake v2, RUM
+// v2 and v3 and the documents of v1, validates them event by event, answers as
+// the real server does, counts, and on request writes documents to Elasticsearch
+// or OpenSearch. With Discard it only answers, as fast as possible.
 //
-// It refuses to know who fires at it. It judges by rules of its own
-// (rules/*.txt), which say what the JSON Schemas that Elastic publishes and its
-// decoder say; tests hold them to both. The decoder itself would add 9.7 MB to a
-// program of 24.3.
+// It knows nothing about its clients. It validates by its own rules
+// (rules/*.txt), which say the same as the JSON Schemas that Elastic publishes
+// and as Elastic's decoder; tests compare them with both. The decoder itself
+// would add 9.7 MB to a program of 24.3 MB.
 //
-// Its invariant: what it answered as accepted it counted first, and accepted =
-// waiting + indexed + failed + lost where it indexes.
+// Its invariant: it counts an event before it answers that the event is
+// accepted, and accepted = waiting + indexed + failed + lost where it indexes.
 package apm

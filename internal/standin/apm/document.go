@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A document is what is written of one event: the fields that queries and
-// dashboards of APM begin with, after the names that the real server gives
-// them, and its stack. Contexts are left out.
+// A document is what is written for one event: its stack and the fields that
+// queries and dashboards of APM start from, under the names that the real server
+// gives them. Contexts are left out.
 type document struct {
 	index  string
 	id     uint64
 	source []byte
 }
 
-// A metadata is what all documents of a request share.
+// A metadata is what all documents of a request have in common.
 type metadata struct {
 	service string
 	shared  map[string]any
@@ -45,8 +45,8 @@ type service struct {
 	La          nameVersion
 }
 
-// readMetadata reads a line of metadata, or a document of v1. The judge took it
-// before, so that anything missing is not there.
+// readMetadata reads a line of metadata, or a document of v1. The validator has
+// accepted it, so a missing field is an absent one.
 func readMetadata(p []byte) *metadata {
 	var in struct {
 		Metadata, M struct {
@@ -82,10 +82,10 @@ func readMetadata(p []byte) *metadata {
 	return m
 }
 
-// A label is an id, which v1's spans have as a number.
+// A textOrNumber is an id. In v1's spans it is a number.
 type label string
 
-// UnmarshalJSON takes a string or a number.
+// UnmarshalJSON accepts a string or a number.
 func (l *label) UnmarshalJSON(b []byte) error {
 	if b[0] == '"' {
 		return json.Unmarshal(b, (*string)(l))
@@ -96,7 +96,7 @@ func (l *label) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A source is an event in the names of v2, whatever it came in.
+// A source is an event under v2's names, whatever the protocol of its request.
 type source struct {
 	ID            label           `json:"id"`
 	TraceID       string          `json:"trace_id"`
@@ -120,7 +120,7 @@ type source struct {
 	} `json:"samples"`
 	Spans []source `json:"spans"`
 
-	// RUM v3's names of the same.
+	// RUM v3's names of the same fields.
 	TID string          `json:"tid"`
 	PID string          `json:"pid"`
 	XID string          `json:"xid"`
@@ -142,7 +142,7 @@ type source struct {
 	} `json:"sa"`
 }
 
-// long gives short names their long ones.
+// expandNames sets the fields with long names from those with short names.
 func (s *source) long() {
 	for _, p := range []struct{ to, from *string }{
 		{&s.TraceID, &s.TID},
@@ -170,7 +170,7 @@ func (s *source) long() {
 	}
 }
 
-// at is when it happened; now where it does not say.
+// at is when the event happened; now if it does not say.
 func (s *source) at(now time.Time) time.Time {
 	var us int64
 	var text string
@@ -185,7 +185,7 @@ func (s *source) at(now time.Time) time.Time {
 	return now
 }
 
-// documents makes those of a line, or of a document of v1.
+// documents makes the documents of a line, or of a document of v1.
 func documents(meta *metadata, kind string, p []byte, now time.Time) (docs []document) {
 	m := &maker{meta: meta, now: now}
 	if kind == "v1" {
@@ -230,7 +230,7 @@ type object = map[string]any
 
 func id(v string) object { return object{"id": v} }
 
-// put finishes a document and keeps it.
+// put completes a document and adds it to docs.
 func (m *maker) put(stream string, s *source, at time.Time, event string, d object) {
 	for k, v := range m.meta.shared {
 		d[k] = v
@@ -251,7 +251,7 @@ func (m *maker) put(stream string, s *source, at time.Time, event string, d obje
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
-		return // put of the queue counts what is missing
+		return // queue.put counts what is missing
 	}
 	m.docs = append(m.docs, document{index: stream + "-default", source: text})
 }
@@ -335,15 +335,15 @@ func (m *maker) metricset(s *source) {
 			values[name] = *v.V
 		}
 	}
-	// Names with dots become fields of objects; one is often the beginning of
-	// another, which an index can only hold as they stand.
+	// An index makes objects of names with dots, and one name is often the
+	// beginning of another, which would be a value and an object at once.
 	for name, v := range values {
 		d[strings.ReplaceAll(name, ".", "_")] = v
 	}
 	m.put("metrics-apm.app."+streamName(m.meta.service), s, s.at(m.now), "metric", d)
 }
 
-// streamName is the part of a data stream's name that a service's name may be.
+// streamName turns a service's name into a valid part of a data stream's name.
 func streamName(service string) string {
 	out := []byte(strings.ToLower(service))
 	for i, c := range out {

@@ -28,24 +28,24 @@ const (
 	bulkBytes     = 4 << 20
 	bulkDocs      = 2000
 	bulkLinger    = 200 * time.Millisecond
-	indexAhead    = 4096             // documents between requests and writers
+	indexAhead    = 4096             // documents between requests and writers, at most
 	indexTimeout  = 30 * time.Second // of one call
-	indexPatience = 15 * time.Second // for what waits when the stand-in ends
+	indexPatience = 15 * time.Second // for documents that wait when the stand-in ends
 	mostBackoff   = 5 * time.Second
 )
 
-// An indexer writes documents by _bulk, to data streams that a template of its
-// own makes. What is throttled is tried again, what is refused has failed.
+// An indexer writes documents by _bulk, to data streams made by its own template.
+// It retries throttled documents; refused ones count as failed.
 type indexer struct {
 	base   string
 	auth   string
 	client *http.Client
 	log    io.Writer
-	done   func(events int) // called when so many no longer wait
+	done   func(events int) // called when this number of events no longer waits
 
-	nonce   string        // of this indexer's documents' ids
-	last    atomic.Uint64 // id
-	mu      sync.RWMutex  // held for writing by end alone
+	nonce   string        // prefix of the ids of this indexer's documents
+	last    atomic.Uint64 // the last id
+	mu      sync.RWMutex  // only end locks it for writing
 	ended   bool
 	docs    chan document
 	ctx     context.Context
@@ -53,12 +53,11 @@ type indexer struct {
 	writers sync.WaitGroup
 
 	indexed, failed atomic.Uint64
-	said            atomic.Int32 // words about failures so far
+	said            atomic.Int32 // logged about failures so far
 }
 
-// templateName and its contents: data streams for the names that APM's have,
-// below the templates of a real installation, whose priority is higher. Stacks
-// are kept and not indexed.
+// The template makes data streams of the names that APM uses. The templates of a
+// real installation have a higher priority. Stacks are stored and not indexed.
 const (
 	templateName = "carronade-standin-apm"
 	template     = `{"index_patterns":["traces-apm*","logs-apm*","metrics-apm*"],"data_stream":{},"priority":50,
@@ -84,7 +83,7 @@ func newIndexer(o Options, done func(int)) (*indexer, error) {
 		}
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no PEM certificate", o.IndexCA)
+			return nil, fmt.Errorf("%s contains no PEM certificate", o.IndexCA)
 		}
 	}
 	x.client = &http.Client{Transport: transport, Timeout: indexTimeout}
@@ -107,7 +106,7 @@ func newIndexer(o Options, done func(int)) (*indexer, error) {
 	return x, nil
 }
 
-// call makes one call and reads its answer.
+// call makes one HTTP request and reads the answer.
 func (x *indexer) call(method, path string, body []byte) (status int, text []byte, err error) {
 	r, err := http.NewRequestWithContext(x.ctx, method, x.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -129,8 +128,8 @@ func (x *indexer) call(method, path string, body []byte) (status int, text []byt
 	return resp.StatusCode, text, err
 }
 
-// put hands a document over; it waits while the writers are behind, as the
-// request that brought it then does.
+// put passes a document to the writers. It blocks while they are behind, and with
+// it the request that contains the document.
 func (x *indexer) put(d document) {
 	d.id = x.last.Add(1)
 	x.mu.RLock()
@@ -186,8 +185,8 @@ func (x *indexer) write() {
 	}
 }
 
-// bulk writes documents, again and again those that are throttled, until none
-// are left or the stand-in ends.
+// bulk writes documents. It retries the throttled ones until none are left or the
+// stand-in ends.
 func (x *indexer) bulk(batch []document) {
 	left := batch
 	var body []byte
@@ -226,7 +225,8 @@ func (x *indexer) bulk(batch []document) {
 	}
 }
 
-// keepOutcomes reads what became of each document, and returns those to try again.
+// readOutcomes reads and counts what became of each document, and returns those
+// to retry.
 func (x *indexer) keepOutcomes(sent []document, text []byte) (again []document) {
 	var answer struct {
 		Items []map[string]struct {
@@ -236,7 +236,7 @@ func (x *indexer) keepOutcomes(sent []document, text []byte) (again []document) 
 	}
 	err := json.Unmarshal(text, &answer)
 	if err == nil && len(answer.Items) != len(sent) {
-		err = errors.New("its answer has another number of documents")
+		err = errors.New("it has a different number of documents")
 	}
 	if err != nil {
 		x.fail(len(sent), "reading the index's answer: "+err.Error())
@@ -247,8 +247,8 @@ func (x *indexer) keepOutcomes(sent []document, text []byte) (again []document) 
 		for _, r := range item {
 			switch {
 			case r.Status/100 == 2 || r.Status == http.StatusConflict:
-				// Conflict: it is there already, from a try whose answer was
-				// lost. Without ids of ours it would be there twice now.
+				// A conflict means that the document was written by an earlier try
+				// whose answer was lost. Without our ids it would be written twice.
 				good++
 			case r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable:
 				again = append(again, sent[i])
@@ -262,7 +262,8 @@ func (x *indexer) keepOutcomes(sent []document, text []byte) (again []document) 
 	return again
 }
 
-// end waits for requests that may put, and for what was put, for some time.
+// end waits some time for the requests that may still call put, and for the
+// documents that are waiting.
 func (x *indexer) end(requests func()) {
 	late := time.AfterFunc(indexPatience, x.cancel)
 	defer late.Stop()

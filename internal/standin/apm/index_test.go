@@ -16,13 +16,13 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// A fakeIndex answers as Elasticsearch does to what an indexer asks.
+// A fakeIndex answers an indexer as Elasticsearch does.
 type fakeIndex struct {
 	mu       sync.Mutex
 	docs     map[string][]map[string]any
 	template string
-	status   func(n int) int // of the n-th document that came
-	lose     int             // so many answers, after what they tell of is done
+	status   func(n int) int // of the n-th document received
+	lose     int             // number of answers that are lost after the documents were stored
 	ids      map[string]bool
 	auth     []string
 	came     int
@@ -88,7 +88,7 @@ func indexAt(t *testing.T, f *fakeIndex, o Options) (*Server, *bytes.Buffer) {
 	return start(t, o), &words
 }
 
-// at reads what stands at a path of names.
+// at returns the value at a path of names.
 func at(doc map[string]any, path string) any {
 	var v any = doc
 	for name := range strings.SplitSeq(path, ".") {
@@ -101,7 +101,8 @@ func at(doc map[string]any, path string) any {
 	return v
 }
 
-// Every event makes one document, in the stream of its kind, with what joins it.
+// Every event makes one document, in the stream of its kind, with the ids that
+// connect it to others.
 func TestIndexes(t *testing.T) {
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
 		t.Run(p.String(), func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestIndexes(t *testing.T) {
 					got[kinds[event]]++
 					when, err := time.Parse(time.RFC3339Nano, at(d, "@timestamp").(string))
 					if err != nil || when.After(before.Add(time.Hour)) || when.Before(before.Add(-2*time.Hour)) {
-						t.Errorf("a %s of %v", event, when)
+						t.Errorf("a %s at %v", event, when)
 					}
 					for _, name := range []string{"service.name", "agent.name"} {
 						if v, _ := at(d, name).(string); v == "" {
@@ -158,21 +159,21 @@ func TestIndexes(t *testing.T) {
 			}
 			for _, d := range f.docs["traces-apm-default"] {
 				if at(d, "processor.event") == "span" && m.Mix[wire.Span] == 0 && !spanOf[fmt.Sprint(at(d, "transaction.id"))] {
-					t.Errorf("a span of no transaction: %v", d)
+					t.Errorf("a span without a transaction: %v", d)
 				}
 			}
 			if f.auth[0] != "Basic ZWxhc3RpYzpjYW5hcnk=" {
 				t.Errorf("authorization %q", f.auth[0])
 			}
 			if !json.Valid([]byte(f.template)) {
-				t.Errorf("the template is no JSON: %s", f.template)
+				t.Errorf("the template is not JSON: %s", f.template)
 			}
 		})
 	}
 }
 
-// What is throttled is tried again, what is refused has failed, what is to be
-// lost is lost; and the sum is what was accepted.
+// Throttled documents are retried, refused ones fail, and those to be lost are
+// lost. The sum is the number of accepted events.
 func TestIndexAccountsForAll(t *testing.T) {
 	f := &fakeIndex{status: func(n int) int {
 		switch {
@@ -198,7 +199,7 @@ func TestIndexAccountsForAll(t *testing.T) {
 	}
 }
 
-// What is tried again because its answer was lost is there once.
+// A document that is retried because its answer was lost is indexed once.
 func TestIndexHasNothingTwice(t *testing.T) {
 	f := &fakeIndex{lose: 3}
 	s, _ := indexAt(t, f, Options{})
@@ -209,23 +210,23 @@ func TestIndexHasNothingTwice(t *testing.T) {
 	s.Close()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	there := 0
+	stored := 0
 	for _, docs := range f.docs {
-		there += len(docs)
+		stored += len(docs)
 	}
-	if c := s.Counts(); c.Indexed != 50 || there != 50 || c.Failed != 0 || c.Waiting != 0 {
-		t.Errorf("got %+v and %d documents, want 50", c, there)
+	if c := s.Counts(); c.Indexed != 50 || stored != 50 || c.Failed != 0 || c.Waiting != 0 {
+		t.Errorf("got %+v and %d documents, want 50", c, stored)
 	}
 }
 
-// While the index is away, what was accepted waits, and the queue fills.
+// While the index does not answer, the accepted events wait and the queue fills.
 func TestIndexAway(t *testing.T) {
 	f := &fakeIndex{}
-	var away sync.Mutex
-	away.Lock()
+	var frozen sync.Mutex
+	frozen.Lock()
 	f.status = func(int) int {
-		away.Lock()
-		defer away.Unlock()
+		frozen.Lock()
+		defer frozen.Unlock()
 		return 201
 	}
 	s, _ := indexAt(t, f, Options{Queue: 10})
@@ -233,7 +234,7 @@ func TestIndexAway(t *testing.T) {
 	if code != 503 || !strings.Contains(text, `"accepted":10`) {
 		t.Errorf("got %d %s, want 503 after 10", code, text)
 	}
-	away.Unlock()
+	frozen.Unlock()
 	until(t, func() bool { return s.Counts().Indexed == 10 })
 	if code, _ := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan)); code != 202 {
 		t.Errorf("got %d afterwards, want 202", code)
@@ -243,7 +244,7 @@ func TestIndexAway(t *testing.T) {
 func TestIndexRefusesToStart(t *testing.T) {
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) }))
 	defer ts.Close()
-	for name, url := range map[string]string{"unauthorized": ts.URL, "nobody": "http://127.0.0.1:1"} {
+	for name, url := range map[string]string{"unauthorized": ts.URL, "no server": "http://127.0.0.1:1"} {
 		s, err := Start(Options{Listen: "127.0.0.1:0", Index: url, IndexAuth: "elastic:canary"})
 		if err == nil {
 			s.Close()
@@ -254,17 +255,17 @@ func TestIndexRefusesToStart(t *testing.T) {
 	}
 }
 
-// A request that waits for the index when the stand-in ends is indexed as far as
-// it was read.
+// When the stand-in ends while a request waits for the index, the events of the
+// request that were read are indexed.
 func TestIndexEndsWithWhatWaits(t *testing.T) {
 	f := &fakeIndex{}
-	var away sync.Mutex
+	var frozen sync.Mutex
 	f.status = func(int) int {
-		away.Lock()
-		defer away.Unlock()
+		frozen.Lock()
+		defer frozen.Unlock()
 		return 201
 	}
-	away.Lock()
+	frozen.Lock()
 	s, _ := indexAt(t, f, Options{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -275,15 +276,15 @@ func TestIndexEndsWithWhatWaits(t *testing.T) {
 	})
 	until(t, func() bool { return s.Counts().Waiting > indexAhead })
 	wg.Go(func() { s.Close() })
-	wg.Go(func() { <-s.ended; away.Unlock() })
+	wg.Go(func() { <-s.ended; frozen.Unlock() })
 	wg.Wait()
 	if c := s.Counts(); c.Failed != 0 || c.Waiting != 0 || c.Accepted != c.Indexed || c.Accepted <= indexAhead {
-		t.Errorf("got %+v, want all that was accepted indexed", c)
+		t.Errorf("got %+v, want all accepted events indexed", c)
 	}
 }
 
-// A request that is still being read when the stand-in ends is accounted for
-// like any other.
+// When the stand-in ends while a request is being read, the counts include its
+// events.
 func TestIndexEndsUnderLoad(t *testing.T) {
 	f := &fakeIndex{}
 	s, _ := indexAt(t, f, Options{})
@@ -305,7 +306,7 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 	wg.Wait()
 	c := s.Counts()
 	if c.Waiting != 0 || c.Failed != 0 || c.Accepted != c.Indexed {
-		t.Errorf("got %+v at the end, want all that was accepted indexed", c)
+		t.Errorf("got %+v at the end, want all accepted events indexed", c)
 	}
 	failed := c.Failed
 	late := []byte(strings.TrimSpace(goodSpan))
@@ -313,7 +314,7 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 		t.Error(err)
 	}
 	if got := s.Counts().Failed; got <= failed {
-		t.Errorf("got %d failed after one came too late, want more than %d", got, failed)
+		t.Errorf("got %d failed after a late event, want more than %d", got, failed)
 	}
 	until(t, func() bool {
 		c := s.Counts()

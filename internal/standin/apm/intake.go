@@ -18,20 +18,21 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// mostErrors is how many texts an answer carries, as the real server's.
+// maxErrors is the largest number of errors in an answer, as in the real
+// server's.
 const mostErrors = 5
 
-// mostDocument is how many bytes of a bad event are sent back.
+// maxDocument is the largest number of bytes of a bad event that are sent back.
 const mostDocument = 1 << 10
 
-// What is read of a body after its answer is known, so that the client has sent
-// it and hears the answer: no more than this, and not for longer.
+// Limits, in bytes and time, of reading a body whose answer is already known. It
+// is read so that the client finishes sending and receives the answer.
 const (
 	mostUnread     = 1 << 20
 	unreadPatience = time.Second
 )
 
-// An answer is what is said to a request with events.
+// An answer is the answer to a request with events.
 type answer struct {
 	Accepted int          `json:"accepted"`
 	Errors   []eventError `json:"errors,omitempty"`
@@ -44,7 +45,7 @@ type eventError struct {
 	Document string `json:"document,omitempty"`
 }
 
-// fail adds an error; of several, the one with the highest status decides.
+// fail adds an error. Of several errors, the highest status is the answer's.
 func (a *answer) fail(status int, message string, document []byte) {
 	a.status = max(a.status, status)
 	if len(a.Errors) < mostErrors {
@@ -84,7 +85,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("/v1/errors", document(rules.errors))
 	mux.HandleFunc("GET /{$}", s.about)
 	mux.HandleFunc("GET /debug/vars", s.vars)
-	// Agents ask for their central configuration now and then: there is none.
+	// Agents ask for their central configuration from time to time: it is empty.
 	mux.HandleFunc("/config/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=30, must-revalidate")
 		answerJSON(w, http.StatusOK, struct{}{})
@@ -92,7 +93,7 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// take does what is done before a body is looked at; ok: go on.
+// admit does everything that precedes reading the body; ok: continue.
 func (s *Server) take(w http.ResponseWriter, r *http.Request, rum bool) (ok bool) {
 	s.tally.requests.Add(1)
 	if !s.authorize(w, r, rum) {
@@ -118,8 +119,8 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, rum bool) (ok bool
 	return false
 }
 
-// enter counts a request in, and what it returns counts it out: the end of the
-// stand-in waits for those that are in.
+// enter adds a request to those in flight, and the function that it returns
+// removes it. The stand-in waits for them when it ends.
 func (s *Server) enter() (leave func()) {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -130,14 +131,14 @@ func (s *Server) enter() (leave func()) {
 	return s.inside.Done
 }
 
-// readRest reads what is left of a body, within bounds: one without end, or from
-// a client that takes its time, holds up no answer.
+// readUnread reads what is left of a body, within bounds: an endless body or a
+// slow client does not delay the answer.
 func (s *Server) readRest(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadPatience)) // without one, the bytes alone bound it
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadPatience)) // if that fails, the number of bytes is the only bound
 	_, _ = io.CopyN(io.Discard, counter{r.Body, &s.tally.bytes}, mostUnread)
 }
 
-// A body reads a request's, decompressed, and counts.
+// A body reads the decompressed body of a request, and counts.
 type body struct {
 	text io.Reader
 	gz   *gzip.Reader
@@ -159,8 +160,8 @@ func (c counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open: as the real server does, it looks at what a body begins with where its
-// encoding is not said.
+// open returns a reader of a request's body. Like the real server, it recognizes
+// the encoding by the first bytes if the request does not name it.
 func (s *Server) open(r *http.Request) (*body, error) {
 	var in io.Reader = counter{r.Body, &s.tally.bytes}
 	b := &body{}
@@ -201,7 +202,7 @@ func (b *body) close() {
 	}
 }
 
-// lines takes intake v2 and RUM.
+// lines answers requests of intake v2 and RUM.
 func (s *Server) lines(w http.ResponseWriter, r *http.Request, rules map[string]*node) {
 	a := answer{}
 	defer func() {
@@ -247,11 +248,11 @@ func (s *Server) lines(w http.ResponseWriter, r *http.Request, rules map[string]
 	}
 }
 
-// readLine reads a line into buf, up to most bytes of it.
-func readLine(in *bufio.Reader, buf []byte, most int) (line []byte, tooLong bool, err error) {
+// readLine reads a line into buf, at most limit+1 bytes of it.
+func readLine(in *bufio.Reader, buf []byte, limit int) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
-		if room := most + 1 - len(buf); len(part) > room {
+		if room := limit + 1 - len(buf); len(part) > room {
 			part, tooLong = part[:max(0, room)], true
 		}
 		buf = append(buf, part...)
@@ -261,7 +262,7 @@ func readLine(in *bufio.Reader, buf []byte, most int) (line []byte, tooLong bool
 	}
 }
 
-// A taking is a request of lines, as far as it was read.
+// A lineRequest is a request of lines, as far as it has been read.
 type taking struct {
 	s     *Server
 	a     *answer
@@ -272,11 +273,11 @@ type taking struct {
 	long  []byte
 }
 
-// line takes one that is not empty; more: the next one may be read.
+// line processes a line that is not empty; more: read the next one.
 func (t *taking) line(p []byte, tooLong bool) (more bool) {
 	if tooLong {
 		t.s.tally.tooLarge.Add(1)
-		// Not 413: the real server has not dared to say so yet.
+		// Not 413, as the real server answers 400 here.
 		t.a.fail(http.StatusBadRequest, "event exceeded the permitted size", p)
 		return t.begun
 	}
@@ -320,7 +321,7 @@ func (t *taking) line(p []byte, tooLong bool) (more bool) {
 	return true
 }
 
-// accept puts events into the queue, and counts them first.
+// accept counts events and puts them into the queue.
 func (s *Server) accept(counts wire.Counts, meta *metadata, kind string, p []byte) error {
 	if !s.queue.room(counts.Events()) {
 		return errFull
@@ -330,7 +331,7 @@ func (s *Server) accept(counts wire.Counts, meta *metadata, kind string, p []byt
 	return nil
 }
 
-// document takes v1: all of it, or nothing.
+// document answers requests of v1: all of a document is accepted, or none of it.
 func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 	if r.Method != http.MethodPost {
 		answerError(w, http.StatusMethodNotAllowed, errNotPost.Error())
@@ -379,12 +380,13 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// answer: what is all well is told by 202 alone, unless the client asks.
+// answer writes an answer. Without errors it is only the status 202, unless the
+// client asks for more.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, a *answer) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch {
 	case a.status >= http.StatusBadRequest:
-		w.Header().Set("Connection", "Close") // the real one does so
+		w.Header().Set("Connection", "Close") // as the real server does
 		answerJSON(w, a.status, a)
 	case r.URL.Query().Has("verbose"):
 		answerJSON(w, http.StatusAccepted, a)
@@ -397,7 +399,7 @@ func answerJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client went: nothing to do
+	_ = json.NewEncoder(w).Encode(v) // on an error the client is gone
 }
 
 func answerError(w http.ResponseWriter, status int, message string) {

@@ -12,16 +12,16 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// A judge judges one text at a time, by rules. It reads the text once, where
-// it lies.
+// A validator checks one text at a time against rules. It reads the text once,
+// in place.
 type judge struct {
 	tokens wire.Tokens
 	counts wire.Counts // of events in the text
 }
 
-// An invalid is a text that is not what it should be.
+// A validationError says where and how a text breaks the rules.
 type invalid struct {
-	path []string // from the inside out
+	path []string // innermost name first
 	what string
 }
 
@@ -43,10 +43,10 @@ func (e *invalid) Error() string {
 
 func bad(format string, args ...any) error { return &invalid{what: fmt.Sprintf(format, args...)} }
 
-// mostName is how much of a name is told to whom sent it.
+// maxName is how many bytes of a member's name an error repeats.
 const mostName = 60
 
-// in adds where an error happened.
+// withPath adds a name to the path of a validation error.
 func in(name string, err error) error {
 	if e := (*invalid)(nil); errors.As(err, &e) {
 		if len(name) > mostName {
@@ -59,7 +59,7 @@ func in(name string, err error) error {
 
 var errUnrecognized = errors.New("did not recognize object type")
 
-// line judges one line of intake v2 or RUM v3: an object whose first member's
+// line checks one line of intake v2 or RUM v3: an object whose first member's
 // name says what it is.
 func (j *judge) line(rules map[string]*node, p []byte) (kind string, err error) {
 	j.counts = wire.Counts{}
@@ -71,7 +71,7 @@ func (j *judge) line(rules map[string]*node, p []byte) (kind string, err error) 
 	if err != nil || tok != wire.Key {
 		return "", notObject(err)
 	}
-	kind = string(j.tokens.Raw()) // as it stands: the real server does not look for escapes
+	kind = string(j.tokens.Raw()) // unescaped: the real server does not look for escapes
 	n := rules[kind]
 	if n == nil {
 		return kind, fmt.Errorf("%w: %.100q", errUnrecognized, kind)
@@ -89,8 +89,7 @@ func notObject(err error) error {
 	return fmt.Errorf("%w: %q", errUnrecognized, "")
 }
 
-// rest reads what follows the first member, which the real server does not
-// look at.
+// rest reads what follows the first member, which the real server ignores.
 func (j *judge) rest() error {
 	for {
 		if tok, err := j.tokens.Next(); err != nil || tok == wire.EndOfText {
@@ -99,7 +98,7 @@ func (j *judge) rest() error {
 	}
 }
 
-// document judges a document of v1.
+// document checks a document of v1.
 func (j *judge) document(n *node, p []byte) error {
 	j.counts = wire.Counts{}
 	j.tokens.Reset(p)
@@ -109,7 +108,7 @@ func (j *judge) document(n *node, p []byte) error {
 	return j.rest()
 }
 
-// next judges the next value, which must be there.
+// nextValue checks the next value, which must exist.
 func (j *judge) next(n *node) error {
 	tok, err := j.tokens.Next()
 	if err != nil {
@@ -122,9 +121,9 @@ func (j *judge) next(n *node) error {
 	return err
 }
 
-// value judges the value that tok begins, and tells whether it says anything:
-// to the real server null, an array without items and an object without a known
-// member that says something are as good as not there.
+// value checks the value that tok begins, and reports whether it counts as set.
+// The real server treats null, an array without items and an object without a
+// known member that is set as missing.
 func (j *judge) value(n *node, tok wire.Token) (set bool, err error) {
 	if n == nil {
 		return false, j.tokens.Skip(tok)
@@ -159,7 +158,7 @@ func wanted(types uint8) string {
 }
 
 func (j *judge) object(n *node) (set bool, err error) {
-	var seen uint32 // of the members that matter to others
+	var seen uint32 // bits of the members that are set
 	for {
 		tok, err := j.tokens.Next()
 		if err != nil {
@@ -172,7 +171,7 @@ func (j *judge) object(n *node) (set bool, err error) {
 		child, ok := n.members[string(name)]
 		if !ok {
 			if name = plain(name); len(n.members) > 0 {
-				child, ok = n.members[lower(name)] // the decoder's names have no case
+				child, ok = n.members[lower(name)] // the decoder ignores the case of names
 			}
 		}
 		if !ok {
@@ -184,15 +183,15 @@ func (j *judge) object(n *node) (set bool, err error) {
 		if tok, err = j.tokens.Next(); err != nil {
 			return false, err
 		}
-		says, err := j.value(child.node, tok)
+		childSet, err := j.value(child.node, tok)
 		if err != nil {
 			return false, in(string(name), err)
 		}
-		if says {
+		if childSet {
 			seen |= child.bit
 		}
-		// Where there are no members with names, any one says something.
-		set = set || says || len(n.members) == 0
+		// If the rule names no members, any member sets the object.
+		set = set || childSet || len(n.members) == 0
 	}
 	if !set && !n.must {
 		return false, nil
@@ -208,7 +207,7 @@ func plain(name []byte) []byte {
 	return name
 }
 
-// lower is a name in lower case, as far as it is ASCII.
+// lower is a name with its ASCII letters in lower case.
 func lower(name []byte) string {
 	for i, c := range name {
 		if 'A' <= c && c <= 'Z' {
@@ -224,7 +223,7 @@ func lower(name []byte) string {
 	return string(name)
 }
 
-// fulfilled looks at what members must fulfil together.
+// checkTogether checks the conditions on several members of one object.
 func (n *node) fulfilled(seen uint32) error {
 	if missing := n.required &^ seen; missing != 0 {
 		return in(n.named(missing)[0], bad("required"))
@@ -240,7 +239,7 @@ func (n *node) fulfilled(seen uint32) error {
 	return nil
 }
 
-// named are the names of noted members.
+// namesOf returns the names of the members that have these bits.
 func (n *node) named(bits uint32) (names []string) {
 	for i, name := range n.noted {
 		if bits>>i&1 != 0 {
@@ -280,7 +279,7 @@ func (n *node) text(raw []byte) error {
 		return nil
 	}
 	if len(raw) <= n.maxLength && n.minLength == 0 && n.pattern == nil && n.enum == nil {
-		return nil // no more characters than bytes
+		return nil // a text has no more characters than bytes
 	}
 	s := wire.Unquote(raw)
 	switch c := utf8.RuneCountInString(s); {

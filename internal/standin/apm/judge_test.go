@@ -16,7 +16,7 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// open is a semaphore that never blocks.
+// A freeSemaphore never blocks.
 type open struct{}
 
 func (open) Acquire(context.Context, int64) error { return nil }
@@ -25,7 +25,7 @@ func (open) Release(int64)                        {}
 
 var elastic = elasticapm.NewProcessor(elasticapm.Config{MaxEventSize: 1 << 20, Semaphore: open{}})
 
-// decoder is what Elastic's decoder says to an event after its metadata.
+// decode passes lines of metadata and events to Elastic's decoder.
 func decoder(lines ...[]byte) (accepted int, err error) {
 	var result elasticapm.Result
 	none := modelpb.ProcessBatchFunc(func(context.Context, *modelpb.Batch) error { return nil })
@@ -36,7 +36,7 @@ func decoder(lines ...[]byte) (accepted int, err error) {
 	return result.Accepted, err
 }
 
-// samples are lines of all kinds, the metadata of their request first.
+// samples are lines of all kinds, each after the metadata of its request.
 func samples(t testing.TB) map[string][2][]byte {
 	t.Helper()
 	all := map[string][2][]byte{}
@@ -58,7 +58,7 @@ func samples(t testing.TB) map[string][2][]byte {
 	return all
 }
 
-// places are the paths to all members and items of v.
+// pathsOf returns the paths to all members and to the first items of v.
 func places(v any, path []any) (all [][]any) {
 	each := func(key, child any) {
 		p := append(slices.Clone(path), key)
@@ -78,10 +78,10 @@ func places(v any, path []any) (all [][]any) {
 	return all
 }
 
-// removed stands for no member at all.
+// removed as a replacement removes a member.
 type removed struct{}
 
-// with returns a copy of v with what stands at path replaced.
+// replaceAt returns a copy of v in which the value at path is replaced.
 func with(v any, path []any, by any) any {
 	if len(path) == 0 {
 		return by
@@ -104,7 +104,7 @@ func with(v any, path []any, by any) any {
 	return v
 }
 
-// whole makes a value with all members that a rule knows.
+// valueOf makes a value with all members that a rule has.
 func whole(n *node, within []*node) any {
 	depth := 0
 	for _, w := range within {
@@ -148,9 +148,9 @@ func whole(n *node, within []*node) any {
 	return "a"
 }
 
-// Each member of each kind of event is removed and replaced by something of
-// each type, and the judge has to agree with Elastic's decoder. The events are
-// those that are made, and some with everything that there is a rule for.
+// Each member of each kind of event is removed, and replaced by values of each
+// type. The validator must agree with Elastic's decoder. The events are generated
+// ones, and some with all members that the rules have.
 func TestJudgeAgreesWithElastic(t *testing.T) {
 	long, most := strings.Repeat("\u00e4", 1025), strings.Repeat("\u00e4", 1024)
 	replacements := []any{
@@ -215,7 +215,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 				var j judge
 				_, got := j.line(set, line)
 				if (got == nil) != (want == nil) {
-					differ[fmt.Sprintf("%v = %.30v: judge says %v, the decoder %v", path, by, got, want)]++
+					differ[fmt.Sprintf("%v = %.30v: the validator says %v, the decoder %v", path, by, got, want)]++
 				}
 				tried++
 				if want != nil {
@@ -224,7 +224,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 				return want
 			}
 			if err := try(nil, "as it is", v); err != nil {
-				t.Errorf("it is no good event to begin with: %v", err)
+				t.Errorf("the unchanged event is refused: %v", err)
 			}
 			for _, path := range places(v, nil) {
 				if len(path) == 1 {
@@ -241,13 +241,12 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 	}
 	t.Logf("%d events tried, %d refused by Elastic's decoder", tried, refused)
 	if tried < 30000 || refused < 10000 {
-		t.Errorf("%d events tried, %d of them bad, want more", tried, refused)
+		t.Errorf("%d events tried, %d of them refused, want more", tried, refused)
 	}
 }
 
-// Lines that no encoder of JSON writes, or none in its senses. What is JSON and
-// what is a name the judge sees more strictly than the decoder: a generator whose
-// events are taken by accident had better hear of it.
+// Lines that JSON encoders do not write. The validator is stricter than the decoder
+// about JSON itself, so that the mistakes of a generator are found.
 func TestJudgeAgreesOnOddLines(t *testing.T) {
 	const span = `"id":"1","trace_id":"2","parent_id":"3","name":"n","type":"t","start":1,"duration":1`
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
@@ -255,12 +254,12 @@ func TestJudgeAgreesOnOddLines(t *testing.T) {
 	tests := []struct{ name, line string }{
 		{"spaces around", "  {\t\"span\" : { " + span + " } }  "},
 		{"a name twice", `{"span":{` + span + `,"name":"m"}}`},
-		{"a name twice, null at last", `{"span":{` + span + `,"subtype":null}}`},
+		{"a name twice, null the second time", `{"span":{` + span + `,"subtype":null}}`},
 		{"an escaped name", `{"span":{` + strings.Replace(span, `"name"`, `"n\u0061me"`, 1) + `}}`},
 		{"a name of another case", `{"span":{` + strings.Replace(span, `"name"`, `"Name"`, 1) + `}}`},
 		{"a required name of another case", `{"span":{` + span + `,"conText":{"destiNation":{"service":{"reSource":1}}}}}`},
-		{"no UTF-8", `{"span":{` + strings.Replace(span, `"n"`, "\"\xff\xfe\"", 1) + `}}`},
-		{"no UTF-8 in a long text", `{"span":{` + strings.Replace(span, `"n"`, `"`+strings.Repeat("\xff", 1025)+`"`, 1) + `}}`},
+		{"not UTF-8", `{"span":{` + strings.Replace(span, `"n"`, "\"\xff\xfe\"", 1) + `}}`},
+		{"not UTF-8 in a long text", `{"span":{` + strings.Replace(span, `"n"`, `"`+strings.Repeat("\xff", 1025)+`"`, 1) + `}}`},
 		{"half of a pair", `{"span":{` + strings.Replace(span, `"n"`, `"\ud83d"`, 1) + `}}`},
 		{"a pair", `{"span":{` + strings.Replace(span, `"n"`, `"`+strings.Repeat(`\ud83d\ude00`, 1024)+`"`, 1) + `}}`},
 		{"too many pairs", `{"span":{` + strings.Replace(span, `"n"`, `"`+strings.Repeat(`\ud83d\ude00`, 1025)+`"`, 1) + `}}`},
@@ -294,10 +293,10 @@ func TestJudgeAgreesOnOddLines(t *testing.T) {
 			_, got := j.line(allRules().v2, bytes.TrimSpace([]byte(tt.line)))
 			if strings.HasPrefix(tt.name, stricter) {
 				if got == nil || want != nil {
-					t.Errorf("judge says %v, the decoder %v: want the judge alone to refuse it", got, want)
+					t.Errorf("the validator says %v, the decoder %v: want only the validator to refuse it", got, want)
 				}
 			} else if (got == nil) != (want == nil) {
-				t.Errorf("judge says %v, the decoder %v", got, want)
+				t.Errorf("the validator says %v, the decoder %v", got, want)
 			}
 		})
 	}
@@ -310,9 +309,9 @@ func TestDocumentsOfV1Refused(t *testing.T) {
 		{"good", `{` + service + `,"transactions":[` + tx + `}]}`, ""},
 		{"no service", `{"transactions":[` + tx + `}]}`, "service: required"},
 		{"no transactions", `{` + service + `,"transactions":[]}`, "at least 1"},
-		{"an id that is none", `{` + service + `,"transactions":[` + strings.Replace(tx, "945254c5-", "", 1) + `}]}`, "transactions[0].id"},
+		{"an invalid id", `{` + service + `,"transactions":[` + strings.Replace(tx, "945254c5-", "", 1) + `}]}`, "transactions[0].id"},
 		{"a parent without id", `{` + service + `,"transactions":[` + tx + `,"spans":[{"name":"n","type":"t","start":1,"duration":1,"parent":3}]}]}`, "parent requires id"},
-		{"no JSON", `{` + service + `,`, "not JSON"},
+		{"not JSON", `{` + service + `,`, "not JSON"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -325,8 +324,8 @@ func TestDocumentsOfV1Refused(t *testing.T) {
 	}
 }
 
-// Whatever comes, the judge ends, and takes only JSON that Elastic's decoder
-// takes too.
+// The validator returns for every input, and accepts only JSON that Elastic's
+// decoder accepts too.
 func FuzzJudge(f *testing.F) {
 	all := samples(f)
 	for _, s := range all {
@@ -340,14 +339,14 @@ func FuzzJudge(f *testing.F) {
 				continue
 			}
 			if !json.Valid(in) {
-				t.Errorf("%q is taken", in)
+				t.Errorf("%q is accepted", in)
 			}
 			lines := [][]byte{all[meta][1], in}
 			if kind == "metadata" || kind == "m" {
 				lines = lines[1:]
 			}
 			if _, err := decoder(lines...); err != nil && !bytes.ContainsAny(in, "\r\n") {
-				t.Errorf("%q is taken, and Elastic's decoder says %v", in, err)
+				t.Errorf("%q is accepted, and Elastic's decoder says %v", in, err)
 			}
 		}
 		_ = j.document(allRules().transactions, in)

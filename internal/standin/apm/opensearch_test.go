@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(elastictest.Main(m)) }
 
-// A real OpenSearch takes what is written: as many documents as events were
-// accepted, but for those that were lost on purpose.
+// A real OpenSearch accepts what is written: as many documents as events were
+// accepted, except those that were lost on purpose.
 func TestIndexesIntoOpenSearch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts OpenSearch")

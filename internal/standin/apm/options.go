@@ -20,40 +20,40 @@ import (
 	"carronade/units"
 )
 
-// Options says what a stand-in is. The zero value is a server at 127.0.0.1:8200
-// that takes what is good from everybody and keeps nothing.
+// Options configures a stand-in. The zero value is a server at 127.0.0.1:8200
+// that accepts valid events from every client and keeps nothing.
 type Options struct {
 	Listen  string // address to listen on; port 0 picks a free one
-	Discard bool   // take everything unread and answer 202
+	Discard bool   // accept everything unread and answer 202
 
-	SecretToken Secret   // wanted from agents when set
-	APIKeys     []Secret // "ID:KEY", one of them wanted when set
+	SecretToken Secret   // required from agents when set
+	APIKeys     []Secret // "ID:KEY"; one of them is required when set
 	NoRUM       bool     // refuse browsers, which otherwise need no token
 
 	MaxEvent int64 // bytes of one event; default the real server's 307,200
 	MaxBody  int64 // bytes of one document of v1; default the real server's 30 MiB
 
-	Queue uint64  // events accepted and not yet indexed, at most; 0: no bound
-	Drain float64 // events a second taken from the queue where nothing is indexed; 0: at once
+	Queue uint64  // most events accepted and not yet indexed; 0: no bound
+	Drain float64 // events a second that leave the queue if there is no index; 0: at once
 
-	Delay  time.Duration // each answer is delayed by this
+	Delay  time.Duration // of each answer
 	Stall  fault.Stall
-	Errors []ErrorRule // answers to requests with events
-	Seed   uint64      // of the draws of errors
+	Errors []ErrorRule // for requests with events
+	Seed   uint64      // of the random errors
 
 	Index     string // base URL of Elasticsearch or OpenSearch to write documents to; empty: none
 	IndexAuth Secret // "USER:PASSWORD", or "ApiKey KEY"
 	IndexCA   string // PEM file of the authority that signed its certificate
-	Lose      uint64 // of the accepted events, so many are never indexed
+	Lose      uint64 // number of accepted events that are never indexed
 
 	TLS setting.TLS
 
-	Record string // a file for when each request came and was answered; empty: none
+	Record string // file for when each request arrived and was answered; empty: none
 
-	Log io.Writer // words about what went badly; nil: none
+	Log io.Writer // messages about errors; nil: none
 }
 
-// A Secret is shown nowhere.
+// A Secret is never printed.
 type Secret string
 
 // String hides it.
@@ -62,8 +62,8 @@ func (Secret) String() string { return "" }
 // GoString hides it.
 func (Secret) GoString() string { return `""` }
 
-// ParseSecret reads the value that "env:NAME" or "file:PATH" name; anything
-// else is refused, since it would stand in the list of processes.
+// ParseSecret reads the value that "env:NAME" or "file:PATH" refers to. It refuses
+// anything else, because the list of processes would show it.
 func ParseSecret(s string) (Secret, error) {
 	v, referred, err := secret.Read(s)
 	switch {
@@ -91,7 +91,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Check tells what is wrong with the options, defaults filled in.
+// Check reports what is wrong with the options after filling in the defaults.
 func (o Options) Check() error {
 	o = o.withDefaults()
 	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
@@ -136,7 +136,8 @@ func (o Options) Check() error {
 	return o.TLS.Check()
 }
 
-// rules are those on whole requests, and those on the events in them.
+// rules splits the error rules into those for requests and those for the events
+// in them.
 func (o Options) rules() (requests, events []ErrorRule) {
 	for _, r := range o.Errors {
 		if r.What == statusEvent {
@@ -148,14 +149,14 @@ func (o Options) rules() (requests, events []ErrorRule) {
 	return requests, events
 }
 
-// An ErrorRule answers a share of the requests with a status of HTTP, or does
-// one of the below to them or to a share of the events in them.
+// An ErrorRule answers a share of the requests with an HTTP status, or applies
+// one of the actions below to a share of the requests or of their events.
 type ErrorRule = fault.Rule[int]
 
-// What a rule does besides answering with a status.
+// What a rule does instead of answering with a status.
 const (
 	statusReset = -1 // the connection is closed without an answer
-	statusEvent = -2 // one event is refused, as if it were not valid
+	statusEvent = -2 // one event is refused as if it were invalid
 )
 
 var errorNames = map[string]int{
@@ -165,8 +166,8 @@ var errorNames = map[string]int{
 	"internal": http.StatusInternalServerError, "queue-full": http.StatusServiceUnavailable,
 }
 
-// ParseErrorRule parses "queue-full@1%" or "503@1%": what, and the share of
-// requests that get it; "event@1%" refuses a share of the events instead, and
+// ParseErrorRule parses "queue-full@1%" or "503@1%": an answer and the share of
+// the requests that get it. "event@1%" refuses a share of the events instead, and
 // "reset@1%" closes the connection.
 func ParseErrorRule(s string) (ErrorRule, error) {
 	return fault.ParseRule(s, "NAME@SHARE, such as queue-full@1%", func(name string) (ErrorRule, error) {
@@ -181,8 +182,8 @@ func ParseErrorRule(s string) (ErrorRule, error) {
 	})
 }
 
-// Bind adds the flags of a stand-in to fs; parsing sets o, whose values at the
-// time of the call are the defaults shown.
+// Bind adds the flags of a stand-in to fs. Parsing sets o; its values at the time
+// of the call are the defaults that help shows.
 func (o *Options) Bind(fs *pflag.FlagSet) {
 	*o = o.withDefaults()
 	secret := func(to *Secret) *setting.Value[Secret] {

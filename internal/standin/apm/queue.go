@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A queue holds what was accepted until it is indexed. Without an index events
-// leave it at once, or at a rate.
+// A queue contains the accepted events that are not indexed yet. Without an index,
+// events leave it at once or at a rate.
 type queue struct {
-	most    int64 // 0: no bound
+	most    int64 // in events; 0: no bound
 	index   *indexer
 	slow    bool
 	waiting atomic.Int64
-	lose    atomic.Int64 // events still to be lost
+	lose    atomic.Int64 // events that are yet to be lost
 	lost    atomic.Uint64
 
 	stop func(requests func()) // called once
@@ -43,8 +43,8 @@ func newQueue(o Options) (*queue, error) {
 	return q, nil
 }
 
-// drain takes events out at a rate until stop is closed. Each time it takes
-// what is due by now, so that no rounding adds up.
+// drain removes events at a rate until stop is closed. Each time it removes what
+// is due by then, so that rounding errors do not accumulate.
 func (q *queue) drain(rate float64, stop <-chan struct{}) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -59,7 +59,7 @@ func (q *queue) drain(rate float64, stop <-chan struct{}) {
 			n := min(int64(due), q.waiting.Load())
 			q.waiting.Add(-n)
 			if due -= float64(n); q.waiting.Load() == 0 {
-				due = min(due, 1) // an idle output saves nothing up
+				due = min(due, 1) // an idle output does not accumulate a budget
 			}
 		}
 	}
@@ -68,10 +68,11 @@ func (q *queue) drain(rate float64, stop <-chan struct{}) {
 // indexes reports whether documents are written.
 func (q *queue) indexes() bool { return q.index != nil }
 
-// room reserves room for n events; ok: there was.
+// reserve reserves room for n events; ok: there was enough.
 func (q *queue) room(n int) (ok bool) {
 	for {
-		// Never more for a moment than there is, which others would find full.
+		// waiting must never exceed the capacity, not even briefly: other requests
+		// would find the queue full.
 		was := q.waiting.Load()
 		if q.most > 0 && was+int64(n) > q.most {
 			return false
@@ -82,8 +83,8 @@ func (q *queue) room(n int) (ok bool) {
 	}
 }
 
-// put takes n events that room was reserved for: a line of the kind, or a
-// document.
+// put adds n events for which room was reserved: a line of this kind, or a
+// document of v1.
 func (q *queue) put(n int, meta *metadata, kind string, p []byte) {
 	if q.index == nil {
 		if !q.slow {
@@ -100,9 +101,9 @@ func (q *queue) put(n int, meta *metadata, kind string, p []byte) {
 		}
 		q.index.put(d)
 	}
-	// What was counted and made no document would wait for ever.
+	// An event that was counted and made no document would wait for ever.
 	if missing := n - len(docs); missing > 0 {
-		q.index.fail(missing, "an event of which no document could be made")
+		q.index.fail(missing, "no document could be made of an event")
 	}
 }
 
@@ -115,5 +116,5 @@ func (q *queue) add(c *Counts) {
 }
 
 // close waits for requests to end and, for some seconds, until everything is
-// indexed. It is called once.
+// indexed. Call it once.
 func (q *queue) close(requests func()) { q.stop(requests) }

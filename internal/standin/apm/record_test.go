@@ -10,7 +10,7 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// TestRecord: requests with events are in the record, and answered.
+// The record contains each request with events, with the times of its answer.
 func TestRecord(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -16,10 +16,10 @@ import (
 	"carronade/internal/uring"
 )
 
-// A ring server serves many connections on one thread, by an io_uring: one system call
-// writes what was answered and reads what came, for all of them. The discard
-// server shares the processors with whoever is measured beside it; by goroutines
-// it takes more of them than its clients do.
+// A ring server serves many connections on one thread with an io_uring: one
+// system call writes the answers and reads the requests of all of them. The
+// discard server shares the processors with the program that is measured; with
+// goroutines it would use more CPU than its clients do.
 type ringServer struct {
 	d    *discard
 	ring *uring.Ring
@@ -29,30 +29,30 @@ type ringServer struct {
 	newly []*ringConn
 	shut  bool // the eventfd is closed
 
-	// The thread's own.
+	// Only the thread uses these.
 	ringConns []*ringConn
 	free      []int
 	taken     int // of the ring connections
-	sends     int // queued, and not completed
+	sends     int // queued and not completed
 	awake     bool
 }
 
-// A ring connection is one connection at a ring server.
+// A ringConn is one connection of a ring server.
 type ringConn struct {
 	skimmer
 	fd, n    int
 	buf      []byte
-	sent     []byte // is being written
+	sent     []byte // answers that are being written
 	spare    []byte
-	err      error // why it is over
+	err      error // why it ended
 	reading  bool
-	dropping bool // reading, by throwing away
+	dropping bool // the current read discards the bytes
 	sending  bool
-	full     bool // the socket took less than it was given
-	watching bool // until it takes more
+	full     bool // the socket accepted only part of the last send
+	watching bool // waiting until the socket is writable
 }
 
-// Tags are a ring connection and what was asked for.
+// A tag consists of the number of a connection and the operation.
 const (
 	tagRead  = 0
 	tagSend  = 1
@@ -61,11 +61,12 @@ const (
 	tagWake  = 1<<64 - 1
 )
 
-// briefly is how long the Go scheduler is not told of a wait.
+// shortWait is how long a wait lasts before the Go scheduler is notified of it.
 const briefly = time.Millisecond
 
-// newRingServers makes a ring server for two processors: the other is its clients'. None
-// where the system has no io_uring, or no dropping either.
+// newRingServers makes one ring server for every two processors; the other
+// processor is for its clients. It makes none if the system lacks io_uring or
+// cannot drop bytes.
 func newRingServers(d *discard) (all []*ringServer) {
 	for range (runtime.GOMAXPROCS(0) + 1) / 2 {
 		k := &ringServer{d: d}
@@ -100,7 +101,7 @@ func (k *ringServer) open() (err error) {
 	return nil
 }
 
-// take makes a connection the ring server's. False: it stays the runtime's.
+// adopt takes a connection over from the Go runtime; false: it did not.
 func (k *ringServer) take(c *discardConn) bool {
 	fd, ok := socket.Own(c.Conn)
 	if !ok {
@@ -109,14 +110,14 @@ func (k *ringServer) take(c *discardConn) bool {
 	k.d.mu.Lock()
 	c.hangUp = func() { _ = unix.Shutdown(fd, unix.SHUT_RDWR) }
 	if k.d.ctx.Err() != nil {
-		c.hangUp() // close has been past
+		c.hangUp() // discard.close has run already
 	}
 	k.d.mu.Unlock()
 	k.mu.Lock()
-	if k.shut { // the ring server is over: whoever serves it finds the connection closed, and takes it off the books
+	if k.shut { // the ring server has ended: the caller serves the connection, finds it closed and removes it
 		k.mu.Unlock()
 		k.d.mu.Lock()
-		c.hangUp = nil // before the number may be another's
+		c.hangUp = nil // before the descriptor may be reused
 		k.d.mu.Unlock()
 		_ = unix.Close(fd)
 		return false
@@ -135,7 +136,7 @@ func (k *ringServer) close() {
 }
 
 func (k *ringServer) rouse() {
-	if !k.shut { // else its number may be another's
+	if !k.shut { // afterwards the descriptor may be reused
 		b := [8]byte{1}
 		_, _ = unix.Write(k.wake, b[:])
 	}
@@ -148,7 +149,7 @@ func (k *ringServer) run() {
 			k.awake = true
 			k.ring.Watch(k.wake, unix.POLLIN, true, tagWake)
 		}
-		wait := k.sends + 1 // each send is completed by then
+		wait := k.sends + 1 // every send completes without waiting for the client
 		if k.ring.Enter(wait, briefly, true) == syscall.ETIME {
 			_ = k.ring.Enter(wait, -1, false)
 		}
@@ -165,7 +166,8 @@ func (k *ringServer) run() {
 	}
 }
 
-// over ends the ring server once it may end and has no connections.
+// over closes the ring server once the server is closed and it has no
+// connections, and reports whether it did.
 func (k *ringServer) over() bool {
 	if k.d.ctx.Err() == nil || k.taken > 0 {
 		return false
@@ -181,7 +183,7 @@ func (k *ringServer) over() bool {
 	return true
 }
 
-// admit begins to serve the connections that came.
+// admit begins to serve the new connections.
 func (k *ringServer) admit() {
 	k.mu.Lock()
 	newly := k.newly
@@ -200,7 +202,7 @@ func (k *ringServer) admit() {
 	}
 }
 
-// serve takes one completion of a connection.
+// serve processes one completion of a connection.
 func (k *ringServer) serve(s *ringConn, c *uring.Completion) {
 	var failed error
 	if c.Err != 0 && c.Err != syscall.EAGAIN && c.Err != syscall.EINTR {
@@ -234,7 +236,7 @@ func (k *ringServer) serve(s *ringConn, c *uring.Completion) {
 	k.step(s)
 }
 
-// fail ends a connection, once what was answered is written.
+// fail ends a connection once its answers are written.
 func (s *ringConn) fail(err error) {
 	if err != nil && s.err == nil {
 		s.over, s.err = true, err
@@ -270,8 +272,8 @@ func (k *ringServer) step(s *ringConn) {
 		k.free = append(k.free, s.n)
 		k.taken--
 		k.d.ended(s.c, s.err)
-		_ = unix.Close(s.fd) // after that nobody hangs up
-	case s.full: // whoever does not read his answers is not read
+		_ = unix.Close(s.fd) // after ended, nothing uses the descriptor
+	case s.full: // do not read from a client that does not read its answers
 	default:
 		s.reading = true
 		n := s.skippable()

@@ -2,7 +2,7 @@
 
 package apm
 
-// A ring server is for Linux: elsewhere each connection has a goroutine.
+// A ringServer exists only on Linux: elsewhere each connection has a goroutine.
 type ringServer struct{}
 
 func newRingServers(*discard) []*ringServer { return nil }

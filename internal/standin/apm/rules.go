@@ -12,17 +12,17 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// What events have to be, in words of our own: the facts are those of the JSON
-// Schemas that Elastic publishes with its decoder, and where the two are of
-// different minds, the decoder's, since a server judges by that. Tests hold the
-// rules to both. rules/v2.txt tells of the language.
+// The rules for events, in our own language: they say the same as the JSON Schemas
+// that Elastic publishes with its decoder, and where the two differ, the same as
+// the decoder, because the server uses it. Tests compare the rules with both.
+// rules/v2.txt describes the language.
 //
 //go:embed rules/*.txt
 var ruleTexts embed.FS
 
-// A node is what one value has to be.
+// A node is the rule for one value.
 type node struct {
-	types     uint8 // bits of tokens
+	types     uint8 // bits of the allowed types, see tokenBit
 	whole     bool  // numbers have no fraction
 	minLength int   // of strings, in code points
 	maxLength int   // 0: any
@@ -31,16 +31,16 @@ type node struct {
 	atLeast   *float64 // of numbers
 	minItems  int
 	items     *node // nil: any
-	must      bool  // it says something, or is bad
+	must      bool  // a value that is not set is invalid
 
 	members map[string]member
-	names   *regexp.Regexp // of all others; nil: any
-	rest    *node          // for those
-	// What members together must fulfil. Those that matter have a bit, the
-	// place of their names in noted.
+	names   *regexp.Regexp // of all other members; nil: any
+	rest    *node          // the rule for their values
+	// Conditions on several members. Each member that occurs in one has a bit:
+	// the index of its name in bitNames.
 	noted    []string
 	required uint32
-	any      uint32 // one of them is there
+	any      uint32 // at least one of them is set
 	needs    []need
 
 	counts  wire.Kind // the kind of event that each item is
@@ -52,7 +52,7 @@ type member struct {
 	bit uint32
 }
 
-// A need asks for members where another is.
+// A need says that one member requires others.
 type need struct{ of, all uint32 }
 
 func bit(t wire.Token) uint8 {
@@ -75,11 +75,11 @@ var typeNames = []string{"an object", "an array", "a string", "a number", "a boo
 
 var kindBits = map[string]uint8{"object": 1, "list": 2, "text": 4, "keyword": 4, "number": 8, "whole": 8, "bool": 16}
 
-// mostKeyword is how long a keyword may be.
+// maxKeyword is the largest length of a keyword, in characters.
 const mostKeyword = 1024
 
-// note gives a member a bit, and itself a place where it has none yet: the rule
-// that asks for it may stand before it.
+// bitOf returns the bit of a member, and assigns one if it has none: a condition
+// on a member may precede the member.
 func (n *node) note(name string) uint32 {
 	i := slices.Index(n.noted, name)
 	if i < 0 {
@@ -94,7 +94,7 @@ type loader struct {
 	lines   []ruleLine
 	next    int
 	defined map[string]bool
-	groups  map[string]*node // by name, as soon as something refers to it
+	groups  map[string]*node // by name, from the first reference on
 	used    map[string]bool
 }
 
@@ -107,18 +107,19 @@ func (l ruleLine) bad(format string, args ...any) error {
 	return fmt.Errorf("line %d: %s", l.number, fmt.Sprintf(format, args...))
 }
 
-// load reads rules and returns the nodes that roots name. It is strict: what is
-// not understood, is defined twice, or is referred to by nobody is an error.
+// load reads rules and returns the nodes that roots name. It is strict: a
+// definition that it does not understand, that exists twice, or that nothing
+// refers to is an error.
 func load(text string, roots ...string) (map[string]*node, error) {
 	l := &loader{defined: map[string]bool{}, groups: map[string]*node{}, used: map[string]bool{}}
 	for i, line := range strings.Split(text, "\n") {
-		said := strings.TrimLeft(line, " ")
-		if said == "" || said[0] == '#' {
+		content := strings.TrimLeft(line, " ")
+		if content == "" || content[0] == '#' {
 			continue
 		}
-		in := len(line) - len(said)
-		r := ruleLine{i + 1, in / 2, said}
-		if in%2 != 0 || strings.ContainsAny(line, "\t\r") || strings.TrimRight(said, " ") != said {
+		indent := len(line) - len(content)
+		r := ruleLine{i + 1, indent / 2, content}
+		if indent%2 != 0 || strings.ContainsAny(line, "\t\r") || strings.TrimRight(content, " ") != content {
 			return nil, r.bad("want two spaces for each level, and none at the end")
 		}
 		l.lines = append(l.lines, r)
@@ -153,7 +154,7 @@ func (l *loader) group(name string) *node {
 	return l.groups[name]
 }
 
-// definition reads "NAME:" with what it is.
+// definition reads "NAME:" and the value it defines.
 func (l *loader) definition() error {
 	line := l.lines[l.next]
 	name, what, ok := strings.Cut(line.text, ":")
@@ -176,8 +177,8 @@ func (l *loader) definition() error {
 	return nil
 }
 
-// shared reports whether n is a definition's, which lines that refer to it must
-// not change.
+// shared reports whether n belongs to a definition. Lines that refer to it must
+// not change it.
 func (l *loader) shared(n *node) bool {
 	for _, g := range l.groups {
 		if g == n {
@@ -187,20 +188,20 @@ func (l *loader) shared(n *node) bool {
 	return false
 }
 
-// value reads what a value has to be, and the lines below that belong to it;
-// within is the object that it is in.
+// value reads the rule for a value, with the lines below that belong to it. within
+// is the object that contains it.
 func (l *loader) value(line ruleLine, what string, within *node) (*node, error) {
 	what, like, patterned := strings.Cut(what, "like /")
 	what, names, named := strings.Cut(what, "named /")
-	said := strings.Split(strings.TrimSuffix(strings.TrimSpace(what), ","), ", ")
-	n, err := l.kinds(line, said[0])
+	parts := strings.Split(strings.TrimSuffix(strings.TrimSpace(what), ","), ", ")
+	n, err := l.kinds(line, parts[0])
 	if err != nil {
 		return nil, err
 	}
-	if l.shared(n) && (len(said) > 1 || patterned || named) {
-		return nil, line.bad("a reference with conditions of its own")
+	if l.shared(n) && (len(parts) > 1 || patterned || named) {
+		return nil, line.bad("a reference with conditions")
 	}
-	for _, s := range said[1:] {
+	for _, s := range parts[1:] {
 		if err := n.condition(s); err != nil {
 			return nil, line.bad("%v", err)
 		}
@@ -212,7 +213,7 @@ func (l *loader) value(line ruleLine, what string, within *node) (*node, error) 
 	}
 	if named {
 		if within == nil {
-			return nil, line.bad("names of nothing")
+			return nil, line.bad("names outside an object")
 		}
 		if within.names, err = expression(names); err != nil {
 			return nil, line.bad("names like /%s: %v", names, err)
@@ -226,11 +227,11 @@ func (l *loader) value(line ruleLine, what string, within *node) (*node, error) 
 	own := holder.types == bit(wire.BeginObject) && !l.shared(holder)
 	switch {
 	case below && !own:
-		return nil, l.lines[l.next].bad("a member of a value that is not an object of this place")
+		return nil, l.lines[l.next].bad("a member of a value that is not an object defined here")
 	case below:
 		return n, l.members(holder, line.depth+1)
-	case own && (said[0] == "" || n.items != nil):
-		return nil, line.bad("%q: want what it has to be, or its members", line.text)
+	case own && (parts[0] == "" || n.items != nil):
+		return nil, line.bad("%q: want a type or members", line.text)
 	}
 	return n, nil
 }
@@ -243,7 +244,7 @@ func expression(s string) (*regexp.Regexp, error) {
 	return regexp.Compile(s)
 }
 
-// kinds reads what kinds a value may be of, or which definition says so.
+// kinds reads the types that a value may have, or the name of a definition.
 func (l *loader) kinds(line ruleLine, s string) (n *node, err error) {
 	if s == "" {
 		s = "object"
@@ -272,7 +273,7 @@ func (l *loader) kinds(line ruleLine, s string) (n *node, err error) {
 	return n, nil
 }
 
-// condition adds what stands after a comma.
+// condition adds a condition: the text after a comma.
 func (n *node) condition(s string) error {
 	words := strings.Fields(s)
 	is := func(t wire.Token) bool { return n.types&bit(t) != 0 }
@@ -315,7 +316,7 @@ func (n *node) condition(s string) error {
 	return nil
 }
 
-// members reads those of an object, which stand at a depth.
+// members reads the members of an object, which are indented to a depth.
 func (l *loader) members(n *node, depth int) error {
 	n.members = map[string]member{}
 	first := l.lines[l.next]
@@ -323,7 +324,7 @@ func (l *loader) members(n *node, depth int) error {
 		line := l.lines[l.next]
 		l.next++
 		if line.depth > depth {
-			return line.bad("it stands too far in")
+			return line.bad("it is indented too far")
 		}
 		name, what, _ := strings.Cut(line.text, " ")
 		if name == ":" {
@@ -334,7 +335,7 @@ func (l *loader) members(n *node, depth int) error {
 		}
 		name, must := strings.CutSuffix(name, "!")
 		if _, twice := n.members[name]; twice || name == "*" && n.rest != nil || name == "" {
-			return line.bad("%q: it is there already, or has no name", name)
+			return line.bad("%q: it exists already, or has no name", name)
 		}
 		c, err := l.value(line, what, n)
 		if err != nil {
@@ -348,7 +349,7 @@ func (l *loader) members(n *node, depth int) error {
 			}
 			continue
 		case must && (l.shared(c) || l.shared(c.items)):
-			return line.bad("a reference that must say something")
+			return line.bad("a reference with *!")
 		case must:
 			c.must = true
 			if c.items != nil {
@@ -358,7 +359,7 @@ func (l *loader) members(n *node, depth int) error {
 		n.rest = c
 	}
 	if len(n.noted) > 32 {
-		return first.bad("%d members that matter to each other: want at most 32", len(n.noted))
+		return first.bad("%d members with conditions: want at most 32", len(n.noted))
 	}
 	for _, name := range n.noted {
 		c, ok := n.members[name]
@@ -390,9 +391,9 @@ func (n *node) together(line ruleLine, s string) error {
 	return nil
 }
 
-// The rules of all events, by how a line or document is distinguished.
+// The rules for all events.
 type rules struct {
-	v2, rum      map[string]*node // of lines, by the name they begin with
+	v2, rum      map[string]*node // for lines, by the name of their first member
 	transactions *node            // documents of v1
 	errors       *node
 }
@@ -406,7 +407,7 @@ var allRules = sync.OnceValue(func() *rules {
 				return nodes
 			}
 		}
-		panic(fmt.Sprintf("rules of %s: %v", name, err)) // embedded: a test reads them all
+		panic(fmt.Sprintf("rules of %s: %v", name, err)) // cannot happen: they are embedded, and a test reads them
 	}
 	v1 := get("v1", "transactions", "errors")
 	return &rules{

@@ -18,7 +18,7 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// published reads the JSON Schemas that come with Elastic's decoder.
+// publishedSchemas reads the JSON Schemas that come with Elastic's decoder.
 func published(t testing.TB) map[string][]byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/elastic/apm-data").Output()
@@ -34,7 +34,7 @@ func published(t testing.TB) map[string][]byte {
 	return all
 }
 
-// ruleOf is the rule for what a published schema is about.
+// ruleOf is the rule that corresponds to a published schema.
 func ruleOf(schema string) *node {
 	protocol, name, _ := strings.Cut(schema, "/")
 	if protocol == "v2" {
@@ -43,7 +43,7 @@ func ruleOf(schema string) *node {
 	return allRules().rum[map[string]string{"metadata": "m", "transaction": "x", "error": "e"}[name]]
 }
 
-// A facts is what is asked of each member, by its path.
+// facts are the conditions on each member, by its path.
 type facts map[string][]string
 
 func (f facts) say(path, format string, args ...any) {
@@ -56,8 +56,8 @@ func (f facts) sort() {
 	}
 }
 
-// ofSchema collects them from a JSON Schema. It fails where a schema says
-// something that it does not look at.
+// ofSchema collects the conditions of a JSON Schema. It fails at a keyword that it
+// does not know.
 func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 	t.Helper()
 	f[path] = []string{}
@@ -67,7 +67,7 @@ func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 			all = []string{v}
 		case []any:
 			for _, e := range v {
-				if e, ok := e.(string); ok { // null is as good as nothing
+				if e, ok := e.(string); ok { // null is ignored
 					all = append(all, e)
 				}
 			}
@@ -75,8 +75,8 @@ func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 		return all
 	}
 	members, _ := s["properties"].(map[string]any)
-	// together reads one of two forms: presence, with a type that the member has
-	// to be of anyhow.
+	// together reads one half of a condition on two members: the presence of a
+	// member, with a type that the member must have in any case.
 	together := func(v any) string {
 		c := v.(map[string]any)
 		names := strs(c["required"])
@@ -138,12 +138,12 @@ func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 				f.say(path, "%s %v", word, v)
 			}
 		default:
-			t.Fatalf("%s: the word %s is not understood", path, word)
+			t.Fatalf("%s: unknown keyword %s", path, word)
 		}
 	}
 }
 
-// ofNode collects them from a rule.
+// ofNode collects the conditions of a rule.
 func (f facts) ofNode(path string, n *node, within []*node) {
 	if f[path] = []string{}; slices.Contains(within, n) {
 		f.say(path, "object")
@@ -203,7 +203,7 @@ func (f facts) ofNode(path string, n *node, within []*node) {
 	}
 }
 
-// Rule by rule, ours say what Elastic's schemas say.
+// Our rules contain the same conditions as Elastic's schemas.
 func TestRulesAreElastics(t *testing.T) {
 	compared := 0
 	for name, raw := range published(t) {
@@ -217,15 +217,15 @@ func TestRulesAreElastics(t *testing.T) {
 			got.ofNode("", ruleOf(name), nil)
 			// Where the two may differ.
 			for path, list := range want {
-				// Every name is like this.
+				// Every name matches this.
 				want[path] = slices.DeleteFunc(list, func(s string) bool { return s == "names [.*]*$" })
 			}
 			for path, list := range got {
-				// The decoder wants a port given as text to be a number.
+				// The decoder requires that a port given as text is a number.
 				if strings.HasSuffix(path, ".url.port") {
 					got[path] = slices.DeleteFunc(list, func(s string) bool { return s == "pattern ^[+-]?[0-9]+$" })
 				}
-				// It takes an empty name of an event's own service.
+				// It accepts an empty name of an event's service.
 				if i := slices.Index(list, "pattern ^[a-zA-Z0-9 _-]*$"); i >= 0 {
 					list[i] = "pattern ^[a-zA-Z0-9 _-]+$"
 				}
@@ -249,35 +249,35 @@ func TestLoad(t *testing.T) {
 		{"good", good, ""},
 		{"not defined", "a:\n  x b\n", "b is not defined"},
 		{"no root", "b:\n  x text\n", "not defined"},
-		{"nobody refers to it", good + "c: text\n", "c is defined, and nothing refers to it"},
+		{"nothing refers to it", good + "c: text\n", "c is defined, and nothing refers to it"},
 		{"twice", good + "b:\n  z text\n", "line 7: b is defined twice"},
 		{"a member twice", "a:\n  x text\n  x text\n", "line 3"},
 		{"two wildcards", "a:\n  * text\n  * text\n", "line 3"},
 		{"one space", "a:\n x text\n", "line 2: want two spaces"},
 		{"a tab", "a:\n\tx text\n", "want two spaces"},
 		{"a space at the end", "a: \n  x text\n", "none at the end"},
-		{"too far in", "a:\n  x text\n      y text\n", "line 3"},
-		{"in from nothing", "a:\n  x text\n  y\n      z text\n", "line 4: it stands too far in"},
-		{"nothing said", "a:\n  x\n  y text\n", "line 2"},
+		{"indented too far", "a:\n  x text\n      y text\n", "line 3"},
+		{"two levels at once", "a:\n  x text\n  y\n      z text\n", "line 4: it is indented too far"},
+		{"no type", "a:\n  x\n  y text\n", "line 2"},
 		{"an empty definition", "a:\n", "line 1"},
 		{"another kind", "a:\n  x text or tezt\n", "kinds of values"},
 		{"a kind twice", "a:\n  x text or keyword\n", "kinds of values"},
-		{"of what is no list", "a:\n  x text of text\n", "kinds of values"},
+		{"items of what is not a list", "a:\n  x text of text\n", "kinds of values"},
 		{"another condition", "a:\n  x text, at most\n", "does not apply"},
 		{"another kind's condition", "a:\n  x text, at least 3\n", "does not apply"},
 		{"no number", "a:\n  x whole, at least three\n", "does not apply"},
 		{"no kind of event", "a:\n  x list of whole, counted as zebra\n", "does not apply"},
 		{"a pattern of a number", "a:\n  x whole, like /3/\n", "text like"},
 		{"a pattern without end", "a:\n  x text, like /3\n", "text like"},
-		{"a pattern that is none", "a:\n  x text, like /(/\n", "missing closing"},
+		{"an invalid pattern", "a:\n  x text, like /(/\n", "missing closing"},
 		{"members of text", "a:\n  x text\n    y text\n", "line 3: a member of a value that is not an object"},
 		{"members of a definition", good + "c:\n  z b\n    y text\n", "line 9: a member of a value that is not an object"},
 		{"conditions on a definition", "a:\n  x b, not empty\nb: text\n", "a reference with conditions"},
 		{"only another name", "a: b\nb: text\n", "only another name"},
-		{"needs a stranger", "a:\n  x text\n  : x needs y\n", "y is required, but is not a member"},
-		{"no sentence", "a:\n  x text\n  : x and y\n", "line 3"},
+		{"needs an unknown member", "a:\n  x text\n  : x needs y\n", "y is required, but is not a member"},
+		{"an unknown condition", "a:\n  x text\n  : x and y\n", "line 3"},
 		{"two choices", "a:\n  x text\n  y text\n  : x or y\n  : y or x\n", "line 5"},
-		{"a definition that must say something", "a:\n  *! b\nb: text\n", "line 2"},
+		{"a reference with *!", "a:\n  *! b\nb: text\n", "line 2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -293,9 +293,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Every event that is made is accepted by Elastic's schemas as a library reads
-// them and by the judge, over the ranges of a request's make-up, 0 and 1 among
-// them.
+// Elastic's schemas, as a library reads them, and the validator accept every
+// event that is made, over the ranges of a request's make-up, including 0 and 1.
 func TestWhatIsMadeIsAccepted(t *testing.T) {
 	compiled := map[string]*jsonschema.Schema{}
 	for name, raw := range published(t) {
@@ -323,7 +322,7 @@ func TestWhatIsMadeIsAccepted(t *testing.T) {
 		for n := range uint64(4) {
 			b := mk.Make(n)
 			if m.Protocol == wire.V1 && b.Events() == 0 {
-				continue // a document of nothing is refused, by the real one too
+				continue // an empty document is refused, by the real server too
 			}
 			tried++
 			got := wire.Counts{}
@@ -358,7 +357,7 @@ func TestWhatIsMadeIsAccepted(t *testing.T) {
 					if k, ok := wire.KindOfLine(line); ok {
 						j.counts[k]++
 					} else if i > 0 {
-						t.Errorf("line %d is no event", i)
+						t.Errorf("line %d is not an event", i)
 					}
 					for k, v := range j.counts {
 						got[k] += v
@@ -366,7 +365,7 @@ func TestWhatIsMadeIsAccepted(t *testing.T) {
 				}
 			}
 			if got != b.Counts {
-				t.Errorf("%+v: the judge counts %v, want %v", m, got, b.Counts)
+				t.Errorf("%+v: the validator counts %v, want %v", m, got, b.Counts)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	stdlog "log" //nolint:depguard // http.Server tells its errors by this type alone
+	stdlog "log" //nolint:depguard // http.Server logs only to this type
 	"net"
 	"net/http"
 	"slices"
@@ -21,7 +21,7 @@ import (
 	"carronade/internal/standin/setting"
 )
 
-// Version is what the stand-in says it is at "/".
+// Version is the version that the stand-in reports at "/".
 const Version = "9.6.0"
 
 // A Server is a running stand-in.
@@ -32,15 +32,15 @@ type Server struct {
 	sink     *discard
 	queue    *queue
 	tally    tally
-	requests *fault.Dice // which side is which of rules
+	requests *fault.Dice // side i is rules[i]
 	events   *fault.Dice
 	rules    []ErrorRule
 	ended    chan struct{}
 	close    func() error
 	record   *record.Recorder // nil: none
 
-	closing sync.Mutex     // of closed, and for adding to inside
-	closed  bool           // no more requests are let in
+	closing sync.Mutex     // for closed and for adding to inFlight
+	closed  bool           // no more requests are admitted
 	inside  sync.WaitGroup // requests with events
 }
 
@@ -104,7 +104,7 @@ func Start(o Options) (*Server, error) {
 		},
 	}
 	s.http.Protocols.SetHTTP1(true)
-	if s.record == nil { // which follows one answer at a time
+	if s.record == nil { // a record can follow only one answer at a time
 		s.http.Protocols.SetHTTP2(true)
 		s.http.Protocols.SetUnencryptedHTTP2(true)
 	}
@@ -121,7 +121,7 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// A recordKey is where requests find the record of their connection.
+// A recordKey is the context key of the record of a request's connection.
 type recordKey struct{}
 
 func withRecord(ctx context.Context, nc net.Conn) context.Context {
@@ -131,13 +131,13 @@ func withRecord(ctx context.Context, nc net.Conn) context.Context {
 	return ctx
 }
 
-// took records a request of so many events, once it was read.
+// recordRequest records a request with this number of events, after it was read.
 func took(r *http.Request, events int) {
 	rec, _ := r.Context().Value(recordKey{}).(*record.Conn)
 	rec.Took(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: int64(events)})
 }
 
-// oneAtATime lets everybody write to a log that need not be able to bear it.
+// A lockedWriter makes a log safe for concurrent use.
 type oneAtATime struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -149,7 +149,7 @@ func (o *oneAtATime) Write(p []byte) (int, error) {
 	return o.w.Write(p)
 }
 
-// logged writes the words of net/http to the options' log.
+// httpLog writes net/http's messages to the log of the options.
 type logged struct{ w io.Writer }
 
 func (l logged) Write(p []byte) (int, error) {
@@ -157,11 +157,11 @@ func (l logged) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Addr is the address it listens on, host:port.
+// Addr is the address that the stand-in listens on, host:port.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
-// Counts is what it has answered so far. It is safe to call at any time, also
-// after Close.
+// Counts returns the counts so far. It is safe to call at any time, also after
+// Close.
 func (s *Server) Counts() Counts {
 	c := s.tally.counts()
 	if s.sink != nil {
@@ -171,8 +171,8 @@ func (s *Server) Counts() Counts {
 	return c
 }
 
-// Close ends its connections, and itself after what it had accepted was
-// indexed, for which it waits some seconds. Its counts are final then.
+// Close ends the connections, waits some seconds until the accepted events are
+// indexed, and ends the stand-in. Its counts are final then.
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) end() error {
@@ -186,7 +186,7 @@ func (s *Server) end() error {
 	s.closing.Lock()
 	s.closed = true
 	s.closing.Unlock()
-	// What requests in progress had accepted is counted when this is over.
+	// After this, the events of the requests in flight are counted.
 	s.queue.close(s.inside.Wait)
 	if e := s.record.Close(); err == nil {
 		err = e
@@ -194,9 +194,9 @@ func (s *Server) end() error {
 	return err
 }
 
-// authorize answers requests without what is wanted; ok: go on. The real server
-// lets browsers in without; with that, it does not say 401 to who shows
-// nothing, but 403.
+// authorize answers requests without the required credentials; ok: continue. The
+// real server admits browsers without credentials. While it does, it answers
+// agents without credentials by 403, not 401.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, rum bool) (ok bool) {
 	if rum && s.opts.NoRUM {
 		s.tally.unauthorized.Add(1)
@@ -221,7 +221,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, rum bool) (ok
 
 func (s *Server) wantsCredentials() bool { return s.opts.SecretToken != "" || len(s.opts.APIKeys) > 0 }
 
-// known reports whether a request has one of the credentials that are wanted.
+// authenticated reports whether a request has one of the required credentials.
 func (s *Server) known(r *http.Request) bool {
 	kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(kind, "Bearer") {

@@ -127,18 +127,18 @@ func TestAnswers(t *testing.T) {
 		{"bad metadata", "/intake/v2/events", `{"metadata":{"service":{"name":"a/b","agent":{"name":"b","version":"1"}}}}` + "\n" + goodSpan, nil, 400, []string{`"accepted":0`, "metadata.service.name"}},
 		{"some bad", "/intake/v2/events", meta + goodSpan + `{"span":{"id":1}}` + "\n" + goodSpan + `{"zebra":{}}`, nil, 400, []string{`"accepted":2`, "span.id: want a string", "did not recognize object type", `zebra`}},
 		{"too large", "/intake/v2/events", meta + goodSpan + big + goodSpan, nil, 400, []string{`"accepted":2`, "event exceeded the permitted size"}},
-		{"no JSON", "/intake/v2/events", meta + "{\"span\":\n" + goodSpan, nil, 400, []string{`"accepted":1`, "not JSON"}},
-		{"no gzip", "/intake/v2/events", meta, []string{"Content-Encoding", "gzip"}, 400, []string{"gzip"}},
+		{"not JSON", "/intake/v2/events", meta + "{\"span\":\n" + goodSpan, nil, 400, []string{`"accepted":1`, "not JSON"}},
+		{"not gzip", "/intake/v2/events", meta, []string{"Content-Encoding", "gzip"}, 400, []string{"gzip"}},
 		{"half a gzip", "/intake/v2/events", short.String(), []string{"Content-Encoding", "gzip"}, 400, []string{`"accepted":1`, "unexpected EOF"}},
-		{"brotli, which it is not", "/intake/v2/events?verbose", meta + goodSpan, []string{"Content-Encoding", "br"}, 202, []string{`"accepted":1`}},
+		{"said to be brotli", "/intake/v2/events?verbose", meta + goodSpan, []string{"Content-Encoding", "br"}, 202, []string{`"accepted":1`}},
 		{"brotli", "/intake/v2/events", "\x0b\x02\x80hello\x03", []string{"Content-Encoding", "br"}, 400, []string{"not JSON"}},
-		{"gzip that nobody told of", "/intake/v2/events?verbose", zipped(t, meta+goodSpan), nil, 202, []string{`"accepted":1`}},
+		{"gzip without a header", "/intake/v2/events?verbose", zipped(t, meta+goodSpan), nil, 202, []string{`"accepted":1`}},
 		{"another type", "/intake/v2/events", meta, []string{"Content-Type", "application/json"}, 400, []string{"invalid content type: 'application/json'"}},
 		{"the type", "/intake/v2/events", meta, []string{"Content-Type", "application/x-ndjson; charset=utf-8"}, 202, nil},
 		{"v1 of another type", "/v1/errors", "{}", []string{"Content-Type", "application/x-ndjson"}, 400, []string{`"error":"invalid content type`}},
-		{"a kind without end", "/intake/v2/events", meta + `{"` + strings.Repeat("k", 9000) + `":{}}`, nil, 400, []string{"did not recognize object type"}},
-		{"a name without end", "/intake/v2/events", meta + `{"span":{"` + strings.Repeat("\u00e4", 9000) + `":{"a":}}}`, nil, 400, []string{"not JSON"}},
-		{"a label without end", "/intake/v2/events", meta + `{"span":{"context":{"tags":{"` + strings.Repeat("\u00e4", 9000) + `":[]}}}}`, nil, 400, []string{"span.context.tags.\u00e4\u00e4", "...: want"}},
+		{"a very long kind", "/intake/v2/events", meta + `{"` + strings.Repeat("k", 9000) + `":{}}`, nil, 400, []string{"did not recognize object type"}},
+		{"a very long name", "/intake/v2/events", meta + `{"span":{"` + strings.Repeat("\u00e4", 9000) + `":{"a":}}}`, nil, 400, []string{"not JSON"}},
+		{"a very long label", "/intake/v2/events", meta + `{"span":{"context":{"tags":{"` + strings.Repeat("\u00e4", 9000) + `":[]}}}}`, nil, 400, []string{"span.context.tags.\u00e4\u00e4", "...: want"}},
 		{"v1 bad", "/v1/transactions", `{"process":{"pid":1}}`, nil, 400, []string{`"error":"validation error: service: required`}},
 		{"another path", "/intake/v9/events", meta, nil, 404, nil},
 	}
@@ -154,8 +154,8 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("got %.600s, want %q in it", text, w)
 				}
 			}
-			if most := 2*mostDocument + 600; len(text) > most {
-				t.Errorf("an answer of %d bytes, want at most %d", len(text), most)
+			if limit := 2*mostDocument + 600; len(text) > limit {
+				t.Errorf("an answer of %d bytes, want at most %d", len(text), limit)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func zipped(t testing.TB, s string) string {
 	return b.String()
 }
 
-// As the real server does, it ends a connection with an error.
+// Like the real server, it closes a connection after answering an error.
 func TestErrorsEndConnections(t *testing.T) {
 	s := start(t, Options{})
 	for body, want := range map[string]bool{meta + goodSpan: false, meta + "{}": true} {
@@ -184,7 +184,7 @@ func TestErrorsEndConnections(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.Close != want {
-			t.Errorf("%d: the connection ends: %v, want %v", resp.StatusCode, resp.Close, want)
+			t.Errorf("%d: the connection is closed: %v, want %v", resp.StatusCode, resp.Close, want)
 		}
 	}
 }
@@ -204,8 +204,8 @@ func TestOnlyPost(t *testing.T) {
 	}
 }
 
-// A body that does not end holds up no answer, whether its bytes come as fast as
-// can be or not at all.
+// An endless body does not delay the answer, whether its bytes arrive as fast as
+// possible or not at all.
 func TestBodyWithoutEnd(t *testing.T) {
 	for _, flood := range []bool{false, true} {
 		for _, rules := range [][]ErrorRule{nil, {{Name: "throttled", What: 429, Share: 1}}} {
@@ -245,7 +245,7 @@ func TestBodyWithoutEnd(t *testing.T) {
 	}
 }
 
-// What does not fit leaves the room that there is to others.
+// A request that does not fit into the queue does not take room from others.
 func TestQueueRoomIsExact(t *testing.T) {
 	q := &queue{most: 10}
 	var tries atomic.Int64
@@ -259,14 +259,14 @@ func TestQueueRoomIsExact(t *testing.T) {
 			default:
 			}
 			if q.room(11) {
-				t.Error("there is room for more than fits")
+				t.Error("the queue accepted more than fits")
 				return
 			}
 		}
 	}()
 	for tries.Load() < 500000 && !t.Failed() {
 		if !q.room(1) {
-			t.Error("there is no room where nothing is")
+			t.Error("the empty queue is full")
 			break
 		}
 		q.waiting.Add(-1)
@@ -329,7 +329,7 @@ func TestCredentials(t *testing.T) {
 			resp.Body.Close()
 			known := strings.HasSuffix(tt.auth, "token") || tt.auth == key || tt.name == "RUM refused"
 			if resp.StatusCode != http.StatusOK || (len(about) > 0) != known {
-				t.Errorf("it is asked about itself: got %d %q", resp.StatusCode, about)
+				t.Errorf("GET /: got %d %q", resp.StatusCode, about)
 			}
 		})
 	}
@@ -362,7 +362,7 @@ func until(t testing.TB, ok func() bool) {
 	defer tick.Stop()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatal("it did not come to be within 20 s")
+			t.Fatal("the condition is not met after 20 s")
 		}
 	}
 }
@@ -409,7 +409,7 @@ func TestErrorRules(t *testing.T) {
 	})
 	for _, bad := range []string{"x", "x@1%", "200@1%", "queue-full@101%", "queue-full@"} {
 		if r, err := ParseErrorRule(bad); err == nil && (Options{Errors: []ErrorRule{r}}).Check() == nil {
-			t.Errorf("rule %q is taken", bad)
+			t.Errorf("rule %q is accepted", bad)
 		}
 	}
 }
@@ -439,7 +439,7 @@ func TestOptionsRefused(t *testing.T) {
 		{"discard with a token", Options{Discard: true, SecretToken: "x"}},
 		{"drain without a queue", Options{Drain: 5}},
 		{"a password in an address", Options{Index: "http://u:p@h"}},
-		{"no address", Options{Index: "h:9200"}},
+		{"not a URL", Options{Index: "h:9200"}},
 		{"a login without an index", Options{IndexAuth: "a:b"}},
 		{"losing without an index", Options{Lose: 1}},
 		{"half of TLS", Options{TLS: tlsFiles("x", "")}},
@@ -448,11 +448,11 @@ func TestOptionsRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.o.Check(); err == nil {
-				t.Error("it is taken")
+				t.Error("it is accepted")
 			}
 		})
 	}
 	if _, err := ParseSecret("hunter2"); err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a secret in the open: got %v, want an error that does not show it", err)
+		t.Errorf("a plain secret: got %v, want an error that does not show it", err)
 	}
 }

@@ -9,36 +9,36 @@ import (
 	wire "carronade/internal/wire/apm"
 )
 
-// A skimmer reads over one connection's requests, in whatever pieces they come,
-// and makes the answers. It reads no more of a request than how long it is, and
-// knows nothing of connections: whoever has one feeds it.
+// A skimmer finds the ends of one connection's requests, in whatever pieces the
+// bytes arrive, and makes the answers. It reads nothing of a request but its
+// length, and does no I/O: the caller passes the bytes.
 type skimmer struct {
 	d *discard
 	c *discardConn
 
 	at   skimming
 	part []byte // of a head or a line that is not complete
-	left int64  // bytes until what is being read over ends
+	left int64  // bytes until the end of the body or chunk
 	size int64  // of the body so far
 	q    request
-	out  []byte       // answers to be written, by whoever feeds
-	over bool         // nothing is read after this
+	out  []byte       // answers for the caller to write
+	over bool         // nothing more is read
 	rec  *record.Conn // nil: nothing is recorded
 }
 
-// What a skimmer is in.
+// skimState says which part of a request comes next.
 type skimming uint8
 
 const (
 	inHead skimming = iota
 	inBody
-	inChunk // and the end of line behind it
+	inChunk // with the end of line after it
 	inSize  // the line before a chunk
 	inTrailer
 )
 
-// take reads over bytes that came. After an error nothing more is read; what is
-// in out is still to be written.
+// take processes received bytes. After an error it reads nothing more; the caller
+// still writes out.
 func (k *skimmer) take(p []byte) error {
 	for len(p) > 0 && !k.over {
 		var err error
@@ -60,7 +60,7 @@ func (k *skimmer) take(p []byte) error {
 	return nil
 }
 
-// skippable is how many bytes follow that need not be looked at.
+// skippable is the number of the next bytes that the caller may skip unread.
 func (k *skimmer) skippable() int64 {
 	if k.over || k.at != inBody && k.at != inChunk {
 		return 0
@@ -68,7 +68,7 @@ func (k *skimmer) skippable() int64 {
 	return k.left
 }
 
-// skip notes that so many of them are gone.
+// skip notes that n of them were skipped.
 func (k *skimmer) skip(n int64) {
 	if k.left -= n; k.left > 0 {
 		return
@@ -80,7 +80,7 @@ func (k *skimmer) skip(n int64) {
 	}
 }
 
-// end is what it means that the connection ends here.
+// end is the error of a connection that ends here.
 func (k *skimmer) end() error {
 	if k.over || k.at == inHead && len(k.part) == 0 {
 		return io.EOF
@@ -88,9 +88,10 @@ func (k *skimmer) end() error {
 	return io.ErrUnexpectedEOF
 }
 
-// until takes what ends with a mark: together with what came of it before.
+// readUntil returns everything up to and including a mark, with the part that
+// arrived before; whole is nil while the mark is missing.
 func (k *skimmer) until(p, mark []byte) (whole, rest []byte, err error) {
-	if len(k.part) == 0 { // as a rule
+	if len(k.part) == 0 { // the usual case
 		if i := bytes.Index(p[:min(len(p), maxRequest)], mark); i >= 0 {
 			return p[:i+len(mark)], p[i+len(mark):], nil
 		}
@@ -109,7 +110,7 @@ func (k *skimmer) until(p, mark []byte) (whole, rest []byte, err error) {
 	return nil, nil, nil
 }
 
-// head reads a request's.
+// head reads the head of a request.
 func (k *skimmer) head(p []byte) (rest []byte, err error) {
 	h, rest, err := k.until(p, headEnd)
 	if h == nil {
@@ -134,7 +135,7 @@ func (k *skimmer) head(p []byte) (rest []byte, err error) {
 	return rest, nil
 }
 
-// line reads the line before a chunk, or one behind the last.
+// line reads the line before a chunk, or a line after the last chunk.
 func (k *skimmer) line(p []byte) (rest []byte, err error) {
 	line, rest, err := k.until(p, lineEnd)
 	if line == nil {
@@ -160,7 +161,7 @@ func (k *skimmer) line(p []byte) (rest []byte, err error) {
 	return rest, nil
 }
 
-// answer answers the request that is whole.
+// answer answers the request, which is complete.
 func (k *skimmer) answer() {
 	k.at = inHead
 	if k.q.get {
@@ -182,5 +183,6 @@ var (
 	lineEnd   = []byte("\n")
 )
 
-// maxRequest bounds a request's head, and a line between chunks, in bytes.
+// maxRequest is the largest size of a request's head and of a line between
+// chunks, in bytes.
 const maxRequest = 32 << 10

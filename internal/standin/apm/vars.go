@@ -8,8 +8,8 @@ import (
 
 var began = time.Now()
 
-// about is what the real server says at "/": nothing but that it is there to who
-// has no credentials where some are wanted.
+// about answers "/" as the real server does: without the required credentials,
+// only by a status.
 func (s *Server) about(w http.ResponseWriter, r *http.Request) {
 	if s.wantsCredentials() && !s.known(r) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -22,7 +22,7 @@ func (s *Server) about(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// figures are counters under the names of the real server's.
+// serverVars are the counters under the real server's names.
 func figures(c Counts) map[string]any {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -53,7 +53,7 @@ func figures(c Counts) map[string]any {
 	}
 }
 
-// vars is /debug/vars.
+// vars answers /debug/vars.
 func (s *Server) vars(w http.ResponseWriter, _ *http.Request) {
 	answerJSON(w, http.StatusOK, figures(s.Counts()))
 }

@@ -1,16 +1,16 @@
-// Package drop takes bytes off a connection without looking at them: inside
-// the kernel where that can be had, which is what makes a sink that costs next
-// to nothing beside the generator it is to measure.
+// Package drop removes bytes from a connection without looking at them, inside
+// the kernel where possible. A sink that uses it costs almost nothing beside the
+// generator that it measures.
 //
-// It refuses to know what the bytes are. Its invariant: exactly as many bytes
-// are gone as it says, in order with those that are read.
+// It knows nothing about the bytes. Its invariant: exactly the reported number of
+// bytes is dropped, in order with the bytes that are read.
 package drop
 
 import "net"
 
-// New returns what drops bytes of c, or nil where that needs a copy: other
-// connections than plain TCP, other systems than Linux, and kernels that are not
-// Linux's own (a sandbox).
+// New returns a Dropper for c, or nil where dropping would need a copy:
+// connections other than plain TCP, systems other than Linux, and kernels that
+// only emulate Linux (a sandbox).
 func New(c net.Conn) *Dropper {
 	if tc, ok := c.(*net.TCPConn); ok && Can() {
 		return newDropper(tc)

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Dropper drops bytes of one connection. One goroutine at a time uses it,
-// the one that reads.
+// A Dropper drops bytes of one connection. Only one goroutine at a time may use
+// it: the one that reads.
 type Dropper struct {
 	raw syscall.RawConn
 
-	// Arguments and results of recv, which is called through RawConn; as
-	// fields, they need no closure and no allocation.
+	// Arguments and results of recv, which RawConn calls. As fields they need no
+	// closure and no allocation.
 	try   func(fd uintptr) bool
 	want  int
 	got   int
@@ -34,11 +34,11 @@ func newDropper(c *net.TCPConn) *Dropper {
 	return d
 }
 
-// mostAtOnce bounds one call, whose length is a 32-bit number at places.
+// maxRecv bounds one call, because the kernel uses 32-bit lengths in places.
 const mostAtOnce = 1 << 30
 
-// Drop waits for n bytes, and drops them. io.ErrUnexpectedEOF tells that the
-// connection ended before.
+// Drop waits for n bytes and drops them. It returns io.ErrUnexpectedEOF if the
+// connection ends before.
 func (d *Dropper) Drop(n int64) error {
 	for n > 0 {
 		d.want = int(min(n, mostAtOnce))
@@ -56,9 +56,9 @@ func (d *Dropper) Drop(n int64) error {
 	return nil
 }
 
-// recv is one recv(2) with MSG_TRUNC, which takes bytes off a TCP socket's queue
-// without copying them (tcp(7), since Linux 2.4). It is made as a raw system
-// call: it never waits, so the scheduler need not hear of it.
+// recv is one recv(2) with MSG_TRUNC, which removes bytes from a TCP socket's
+// queue without copying them (tcp(7), since Linux 2.4). It is a raw system call:
+// it never blocks, so the scheduler need not be notified.
 func (d *Dropper) recv(fd uintptr) bool {
 	for {
 		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, 0, uintptr(d.want), unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
@@ -73,9 +73,8 @@ func (d *Dropper) recv(fd uintptr) bool {
 	}
 }
 
-// Can reports whether the kernel drops bytes, which it tries on a loopback
-// connection of its own, once: one that is not Linux's own may answer the system
-// call and not know the flag.
+// Supported reports whether the kernel drops bytes. It tries that once, on a
+// loopback connection: a kernel that emulates Linux may ignore the flag.
 var Can = sync.OnceValue(func() bool {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -85,14 +84,14 @@ var Can = sync.OnceValue(func() bool {
 	return drops(ln)
 })
 
-// mostTrying bounds the trial.
+// trialTimeout bounds the trial.
 const mostTrying = 10 * time.Second
 
-// drops tries it on a connection to a listener, on which others may come too: whoever
-// looks for a server that was at this port before.
+// tryDrop tries to drop bytes on a connection to a listener. Other clients may
+// connect to it as well, such as those of a server that had this port before.
 func drops(ln net.Listener) bool {
-	late := time.Now().Add(mostTrying)
-	if err := ln.(*net.TCPListener).SetDeadline(late); err != nil {
+	deadline := time.Now().Add(mostTrying)
+	if err := ln.(*net.TCPListener).SetDeadline(deadline); err != nil {
 		return false
 	}
 	out, err := net.DialTimeout("tcp", ln.Addr().String(), mostTrying)
@@ -107,9 +106,9 @@ func drops(ln net.Listener) bool {
 		}
 		defer in.Close()
 		if in.RemoteAddr().String() != out.LocalAddr().String() {
-			continue // a stranger
+			continue // another client
 		}
-		if err := in.SetDeadline(late); err != nil {
+		if err := in.SetDeadline(deadline); err != nil {
 			return false
 		}
 		if _, err := out.Write([]byte("dropped kept")); err != nil {

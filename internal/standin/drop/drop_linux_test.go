@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestDropsBesideStrangers: who connects to the listener of the trial and says nothing
-// does not keep it from its end.
+// TestTryDropWithOtherConnections: other clients that connect to the listener and
+// send nothing do not block the trial.
 func TestDropsBesideStrangers(t *testing.T) {
 	if !Can() {
 		t.Skip("this kernel drops nothing")
@@ -18,20 +18,20 @@ func TestDropsBesideStrangers(t *testing.T) {
 	}
 	defer ln.Close()
 	for range 3 {
-		stranger, err := net.Dial("tcp", ln.Addr().String()) //nolint:noctx // a test
+		other, err := net.Dial("tcp", ln.Addr().String()) //nolint:noctx // a test
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer stranger.Close()
+		defer other.Close()
 	}
-	found := make(chan bool, 1)
-	go func() { found <- drops(ln) }()
+	result := make(chan bool, 1)
+	go func() { result <- drops(ln) }()
 	select {
-	case can := <-found:
-		if !can {
-			t.Error("it is said not to drop bytes")
+	case supported := <-result:
+		if !supported {
+			t.Error("the trial reports that bytes are not dropped")
 		}
 	case <-time.After(30 * time.Second):
-		t.Error("it waits for a stranger")
+		t.Error("it waits for another client")
 	}
 }

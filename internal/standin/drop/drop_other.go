@@ -4,7 +4,7 @@ package drop
 
 import "net"
 
-// A Dropper drops bytes of one connection. On this system there is none.
+// A Dropper drops bytes of one connection. It does not exist on this system.
 type Dropper struct{}
 
 func newDropper(*net.TCPConn) *Dropper { return nil }
@@ -12,5 +12,5 @@ func newDropper(*net.TCPConn) *Dropper { return nil }
 // Drop is never called here.
 func (*Dropper) Drop(int64) error { return nil }
 
-// Can reports whether the kernel drops bytes.
+// Supported reports whether the kernel drops bytes.
 func Can() bool { return false }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pair is the two ends of a connection.
+// pair returns the two ends of a connection.
 func pair(t *testing.T) (in, out net.Conn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test

@@ -1,9 +1,8 @@
-// Package fault answers for hurting: connections that answer late or stall, and
-// draws of which answers are errors.
+// Package fault injects faults: connections that answer late or stall, and random
+// choices of which answers are errors.
 //
-// It refuses to know what is spoken on the connections it hurts, so that all
-// stand-ins hurt alike. Its invariant: bytes arrive unaltered and in order,
-// however late.
+// It knows no protocol, so that faults are the same for all stand-ins. Its
+// invariant: bytes arrive unaltered and in order, however late.
 package fault
 
 import (
@@ -23,8 +22,8 @@ import (
 	"carronade/units"
 )
 
-// A Stall makes a stand-in neither read nor answer for Length, every Every, for
-// the first time Every after its start. The zero value never stalls.
+// A Stall makes a stand-in neither read nor answer for Length. Stalls begin Every
+// after its start and then every Every. The zero value never stalls.
 type Stall struct {
 	Every, Length time.Duration
 }
@@ -56,8 +55,8 @@ func (s Stall) String() string {
 	return units.FlagDuration(s.Every) + "/" + units.FlagDuration(s.Length)
 }
 
-// Left is how much of a stall is left at the time since the start; 0 outside of
-// one.
+// Left is how much of a stall is left at a time since the start; 0 outside a
+// stall.
 func (s Stall) Left(since time.Duration) time.Duration {
 	if s.Every <= 0 || since < s.Every {
 		return 0
@@ -71,8 +70,8 @@ func Bind(fs *pflag.FlagSet, delay *time.Duration, stall *Stall) {
 	fs.Var(&setting.Value[Stall]{To: stall, Parse: ParseStall, Format: Stall.String, Kind: "stall"}, "stall", "neither read nor answer, `EVERY/LENGTH` such as 10s/1s")
 }
 
-// A Dice draws which answers are errors. The zero value never does; it is safe
-// for concurrent use.
+// A Dice draws which answers are errors. The zero value draws none. It is safe for
+// concurrent use.
 type Dice struct {
 	shares []float64
 
@@ -80,13 +79,13 @@ type Dice struct {
 	rng *rand.Rand
 }
 
-// NewDice returns dice of which side i comes up in the i-th share of all draws.
-// The same seed draws the same sides in the same order.
+// NewDice returns dice whose side i comes up with probability shares[i]. The same
+// seed draws the same sides in the same order.
 func NewDice(seed uint64, shares ...float64) *Dice {
 	return &Dice{shares: shares, rng: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // repeatable, not secret
 }
 
-// Draw is the side that comes up, or -1 for none of them.
+// Draw returns the side that comes up, or -1 for none of them.
 func (d *Dice) Draw() int {
 	if len(d.shares) == 0 {
 		return -1
@@ -103,8 +102,8 @@ func (d *Dice) Draw() int {
 	return -1
 }
 
-// Listen wraps ln so that its connections answer late by delay, and stall by
-// stall counted from start; without either it is ln.
+// Listen wraps ln so that its connections answer late by delay and stall as stall
+// says, counted from start. Without either it returns ln.
 func Listen(ln net.Listener, delay time.Duration, stall Stall, start time.Time) net.Listener {
 	if delay == 0 && stall == (Stall{}) {
 		return ln
@@ -124,20 +123,20 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	hurting := &conn{Conn: c, l: l, done: make(chan struct{})}
-	hurting.changed.L = &hurting.mu
+	faulty := &conn{Conn: c, l: l, done: make(chan struct{})}
+	faulty.changed.L = &faulty.mu
 	if l.delay > 0 {
-		go hurting.write()
+		go faulty.write()
 	}
-	return hurting, nil
+	return faulty, nil
 }
 
-// delayBytes is how many bytes may wait on one connection before the next
-// write waits too.
+// delayBytes is how many delayed bytes one connection may have before the next
+// write blocks.
 const delayBytes = 64 << 20
 
-// A conn delays what is written to it, in order, and neither reads nor
-// writes during a stall.
+// A conn delays written bytes, in order, and neither reads nor writes during a
+// stall.
 type conn struct {
 	net.Conn
 	l    *listener
@@ -145,7 +144,7 @@ type conn struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	changed sync.Cond // on any of these
+	changed sync.Cond // signals a change of the fields below
 	queue   []delayed
 	waiting int // bytes in queue
 	closed  bool
@@ -157,7 +156,7 @@ type delayed struct {
 	data []byte
 }
 
-// NetConn is the connection below.
+// NetConn is the wrapped connection.
 func (c *conn) NetConn() net.Conn { return c.Conn }
 
 func (c *conn) Read(p []byte) (int, error) {
@@ -168,7 +167,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	// What arrived during a stall is not looked at before its end.
+	// Bytes that arrive during a stall are not returned before its end.
 	return n, c.thaw()
 }
 
@@ -197,7 +196,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// write writes what Write took, each when it is due.
+// write writes the data passed to Write, each piece when it is due.
 func (c *conn) write() {
 	for {
 		c.mu.Lock()
@@ -230,7 +229,7 @@ func (c *conn) write() {
 	}
 }
 
-// thaw waits for the end of the stall that holds now, if one does.
+// waitStall waits for the end of the current stall, if there is one.
 func (c *conn) thaw() error {
 	if c.l.stall == (Stall{}) {
 		return nil
@@ -238,18 +237,18 @@ func (c *conn) thaw() error {
 	return c.sleep(c.l.stall.Left(time.Since(c.l.start)))
 }
 
-// roughly is how late the runtime's timers may be, and a bit more: it rounds
-// waits up to whole milliseconds.
+// timerSlack is a bit more than how late the runtime's timers may be: it rounds
+// waits up to full milliseconds.
 const roughly = 1500 * time.Microsecond
 
-// sleepUntil is sleep, but to some 50 us, where the system allows it: what a
-// delay adds to an answer should be the delay.
+// sleepUntil sleeps with a precision of about 50 us where the system allows it,
+// so that an answer is late by the delay and not by more.
 func (c *conn) sleepUntil(due time.Time) error {
 	if err := c.sleep(time.Until(due) - roughly); err != nil {
 		return err
 	}
 	nap(min(time.Until(due), roughly))
-	return c.sleep(time.Until(due)) // where nap cannot
+	return c.sleep(time.Until(due)) // if kernelSleep did not sleep
 }
 
 func (c *conn) sleep(d time.Duration) error {
@@ -277,8 +276,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Gone reports whether err is a client's ordinary way of going, of which
-// nobody needs to hear.
+// Disconnected reports whether err is an ordinary end of a client's connection,
+// which is not worth logging.
 func Gone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

@@ -24,7 +24,7 @@ func TestStallLeft(t *testing.T) {
 	}{
 		{"none", Stall{}, time.Hour, 0},
 		{"start", s, 0, 0},
-		{"in what would be one before the first", s, 500 * time.Millisecond, 0},
+		{"before the first", s, 500 * time.Millisecond, 0},
 		{"just before", s, 10*time.Second - 1, 0},
 		{"begins", s, 10 * time.Second, time.Second},
 		{"within", s, 10*time.Second + 300*time.Millisecond, 700 * time.Millisecond},
@@ -40,8 +40,8 @@ func TestStallLeft(t *testing.T) {
 	}
 }
 
-// hurt runs f in virtual time with both ends of a connection of which there
-// hurts.
+// withFaults runs f in virtual time with both ends of a connection. The faults are
+// on the end there.
 func hurt(t *testing.T, delay time.Duration, stall Stall, f func(t *testing.T, here, there net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestDelay(t *testing.T) {
 			}
 			got = append(got, time.Since(begin))
 		}
-		// Each is delayed for itself: they do not queue behind each other.
+		// Each is delayed independently: they do not queue behind each other.
 		want := []time.Duration{5 * time.Millisecond, 7 * time.Millisecond, 9 * time.Millisecond}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("arrivals (-want +got):\n%s", diff)
@@ -101,7 +101,7 @@ func TestDelayClosed(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-full:
-			t.Fatalf("got %v from a write beyond the bound, want it to wait", err)
+			t.Fatalf("got %v from a write beyond the bound, want it to block", err)
 		default:
 		}
 		there.Close()
@@ -123,7 +123,7 @@ func TestStall(t *testing.T) {
 		{"within", 0, 10*time.Second + 200*time.Millisecond, 11 * time.Second},
 		{"after", 0, 11 * time.Second, 11 * time.Second},
 		{"the second", 0, 20 * time.Second, 21 * time.Second},
-		{"the answer runs into it", 100 * time.Millisecond, 9950 * time.Millisecond, 11 * time.Second},
+		{"the answer is due within", 100 * time.Millisecond, 9950 * time.Millisecond, 11 * time.Second},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestParseStall reads stalls, and what is no stall.
+// TestParseStall parses valid and invalid stalls.
 func TestParseStall(t *testing.T) {
 	tests := []struct {
 		name, in string
@@ -198,10 +198,10 @@ func TestDice(t *testing.T) {
 	}
 	sides := draw(1)
 	if diff := cmp.Diff(sides, draw(1)); diff != "" {
-		t.Errorf("the same seed draws others (-first +second):\n%s", diff)
+		t.Errorf("the same seed draws different sides (-first +second):\n%s", diff)
 	}
 	if cmp.Equal(sides, draw(2)) {
-		t.Error("another seed draws the same")
+		t.Error("another seed draws the same sides")
 	}
 	for i, share := range shares {
 		got := 0.0

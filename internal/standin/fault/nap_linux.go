@@ -6,10 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nappers bounds the threads that sleep in the kernel at a time.
+// kernelSleepers bounds the number of threads that sleep in the kernel at a time.
 var nappers = make(chan struct{}, 64)
 
-// nap sleeps in the kernel, which is exact to some 50 us, unless many do.
+// kernelSleep sleeps in the kernel, with a precision of about 50 us, unless too
+// many threads do so already.
 func nap(d time.Duration) {
 	if d <= 0 {
 		return
@@ -17,7 +18,7 @@ func nap(d time.Duration) {
 	select {
 	case nappers <- struct{}{}:
 		t := unix.NsecToTimespec(int64(d))
-		_ = unix.Nanosleep(&t, nil) // cut short by a signal: whoever calls sleeps the rest
+		_ = unix.Nanosleep(&t, nil) // if a signal cuts it short, the caller sleeps the rest
 		<-nappers
 	default:
 	}

@@ -8,18 +8,18 @@ import (
 	"carronade/units"
 )
 
-// A Rule makes a share of a stand-in's answers errors. What the error is to the
-// protocol, T, is the stand-in's.
+// A Rule makes a share of a stand-in's answers errors. T is the stand-in's type
+// of an error in its protocol.
 type Rule[T any] struct {
-	Name  string // of the error, as people write it
+	Name  string // of the error, as users write it
 	What  T
 	Share float64 // 0 to 1, of the answers that may carry it
 }
 
-// ParseRule parses "NAME@SHARE", such as "timeout@1%"; the name may have an @
-// itself. what makes the rule of its name, all but its share. form is what is
-// wanted, for the error of a rule that has no share or no name.
-func ParseRule[T any](s, form string, what func(name string) (Rule[T], error)) (Rule[T], error) {
+// ParseRule parses "NAME@SHARE", such as "timeout@1%"; the name may contain an @.
+// byName returns the rule of a name, without its share. form describes the
+// expected form, for the error about a rule without share or name.
+func ParseRule[T any](s, form string, byName func(name string) (Rule[T], error)) (Rule[T], error) {
 	at := strings.LastIndexByte(s, '@')
 	if at <= 0 {
 		return Rule[T]{}, fmt.Errorf("error rule %q: want %s", s, form)
@@ -28,7 +28,7 @@ func ParseRule[T any](s, form string, what func(name string) (Rule[T], error)) (
 	if err != nil {
 		return Rule[T]{}, fmt.Errorf("error rule %q: %w", s, err)
 	}
-	r, err := what(s[:at])
+	r, err := byName(s[:at])
 	if err != nil {
 		return Rule[T]{}, fmt.Errorf("error rule %q: %w", s, err)
 	}
@@ -36,11 +36,11 @@ func ParseRule[T any](s, form string, what func(name string) (Rule[T], error)) (
 	return r, nil
 }
 
-// String is how the rule is given.
+// String is the form that ParseRule parses.
 func (r Rule[T]) String() string { return r.Name + "@" + units.FormatPercent(r.Share) }
 
-// Check tells what is wrong with a delay and with rules, of which each list has
-// dice of its own.
+// Check reports what is wrong with a delay and with lists of rules. Each list has
+// its own dice.
 func Check[T any](delay time.Duration, lists ...[]Rule[T]) error {
 	if delay < 0 {
 		return fmt.Errorf("a delay of %v: want 0 or more", delay)
@@ -60,7 +60,7 @@ func Check[T any](delay time.Duration, lists ...[]Rule[T]) error {
 	return nil
 }
 
-// DiceOf returns dice whose sides are the rules.
+// NewRuleDice returns dice whose sides are the rules.
 func DiceOf[T any](seed uint64, rules []Rule[T]) *Dice {
 	shares := make([]float64, len(rules))
 	for i, r := range rules {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestParseRule(t *testing.T) {
-	what := func(name string) (Rule[int], error) {
+	byName := func(name string) (Rule[int], error) {
 		if name == "sleepy" {
 			return Rule[int]{}, errors.New("no server sleeps")
 		}
@@ -33,7 +33,7 @@ func TestParseRule(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := ParseRule(test.in, "LATE@SHARE", what)
+			got, err := ParseRule(test.in, "LATE@SHARE", byName)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("got error %v, want one with %q", err, test.err)
@@ -46,9 +46,9 @@ func TestParseRule(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			again, err := ParseRule(got.String(), "LATE@SHARE", what)
+			again, err := ParseRule(got.String(), "LATE@SHARE", byName)
 			if err != nil || again != got {
-				t.Errorf("got %v, %v of %q, want the same rule", again, err, got)
+				t.Errorf("got %v, %v from %q, want the same rule", again, err, got)
 			}
 		})
 	}
@@ -64,11 +64,11 @@ func TestCheck(t *testing.T) {
 	}{
 		{"nothing", 0, nil, ""},
 		{"a delay", time.Hour, nil, ""},
-		{"a delay before", -time.Millisecond, nil, "a delay of -1ms: want 0 or more"},
-		{"all in sum, of each list", 0, [][]Rule[int]{half, half}, ""},
-		{"more than all in sum", 0, [][]Rule[int]{half, most}, "errors in 120% of the answers: want at most 100% in sum"},
-		{"more than all", 0, [][]Rule[int]{{{"e", 5, 1.5}}}, "error e in 150% of the answers: want 0% to 100%"},
-		{"less than none", 0, [][]Rule[int]{{{"e", 5, -0.1}, {"f", 6, 0.2}}}, "error e in -10% of the answers"},
+		{"a negative delay", -time.Millisecond, nil, "a delay of -1ms: want 0 or more"},
+		{"100% in sum in each list", 0, [][]Rule[int]{half, half}, ""},
+		{"more than 100% in sum", 0, [][]Rule[int]{half, most}, "errors in 120% of the answers: want at most 100% in sum"},
+		{"more than 100%", 0, [][]Rule[int]{{{"e", 5, 1.5}}}, "error e in 150% of the answers: want 0% to 100%"},
+		{"less than 0%", 0, [][]Rule[int]{{{"e", 5, -0.1}, {"f", 6, 0.2}}}, "error e in -10% of the answers"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,10 +87,10 @@ func TestDiceOf(t *testing.T) {
 	d := DiceOf(1, []Rule[int]{{"never", 1, 0}, {"always", 2, 1}})
 	for range 100 {
 		if got := d.Draw(); got != 1 {
-			t.Fatalf("got side %d, want that of all answers", got)
+			t.Fatalf("got side %d, want 1", got)
 		}
 	}
 	if got := DiceOf[int](1, nil).Draw(); got != -1 {
-		t.Errorf("got side %d of none, want none", got)
+		t.Errorf("got side %d without rules, want -1", got)
 	}
 }

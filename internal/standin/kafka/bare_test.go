@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// For benchmarks, which spawn their broker and so cannot be part of the
+// For benchmarks, which spawn the stand-in and therefore cannot be part of the
 // package.
 var (
 	Bare         = bare
@@ -33,7 +33,7 @@ func produceFrame(topic string, partition int32, records, size int) []byte {
 	return frameOf(req)
 }
 
-// frameOf encodes a request whole, length and header included.
+// frameOf encodes a request, length and header included.
 func frameOf(req kmsg.Request) []byte {
 	frame := make([]byte, 4, 64)
 	frame = binary.BigEndian.AppendUint16(frame, uint16(req.Key()))
@@ -47,8 +47,8 @@ func frameOf(req kmsg.Request) []byte {
 	return frame
 }
 
-// bare is the least that a producer can be: it writes one frame over and over,
-// at most inflight of them unanswered.
+// bare is a minimal producer: it writes one frame n times, with at most inflight
+// of them unanswered.
 func bare(addr string, frame []byte, inflight, n int) error {
 	nc, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -72,7 +72,7 @@ func bare(addr string, frame []byte, inflight, n int) error {
 				w += m
 			}
 			size := 4 + int(binary.BigEndian.Uint32(buf[r:]))
-			// Behind head and tags: count, name, count, index, error.
+			// After head and tags: count, name, count, index, error.
 			at := r + 9 + 1 + 2 + 1 + 4
 			if code := binary.BigEndian.Uint16(buf[at:]); code != 0 {
 				failed <- fmt.Errorf("refused with code %d", code)

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// BenchmarkSink fires encoded requests of one 107 KB batch at a discard broker
-// in a process of its own: what the sink can take, and what it costs.
+// BenchmarkSink sends encoded requests of one batch to a discard broker in another
+// process, to measure how fast the sink is and what it costs.
 func BenchmarkSink(b *testing.B) {
 	for _, c := range []struct {
 		conns, inflight, records int
@@ -81,8 +81,9 @@ func cpuOf(tb testing.TB, pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// BenchmarkServe fetches from a discard broker in a process of its own, one MiB
-// a request, and looks at nothing: what the sink can give, and what it costs.
+// BenchmarkServe fetches from a discard broker in another process, one MiB per
+// request, and ignores the records, to measure how fast the sink is and what it
+// costs.
 func BenchmarkServe(b *testing.B) {
 	child, err := standin.Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:1")
 	if err != nil {
@@ -108,7 +109,7 @@ func BenchmarkServe(b *testing.B) {
 	rt.Partitions = append(rt.Partitions, rp)
 	req.Topics = append(req.Topics, rt)
 	frame := kafka.FrameOf(req)
-	const events = 9000 // whole batches of 1000 in one MiB
+	const events = 9000 // in the complete batches of 1000 in one MiB
 	before, own := cpuOf(b, child.Pid()), cpuOf(b, os.Getpid())
 	buf := make([]byte, 256<<10)
 	for b.Loop() {

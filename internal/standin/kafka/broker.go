@@ -12,10 +12,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// A broker is a kfake cluster of one node which listens on nothing: its
-// connections are pipes from the front. So one front guards, counts and hurts
-// both stand-ins alike, and the discard broker has topics, groups, transactions
-// and admin requests of a real one.
+// A broker is a kfake cluster of one node that does not listen: its connections
+// are pipes from the front. So both stand-ins use the same front for TLS, counts
+// and faults, and the discard broker has the topics, groups, transactions and
+// admin requests of a real one.
 type broker struct {
 	cluster *kfake.Cluster
 	ln      *pipeListener
@@ -24,8 +24,8 @@ type broker struct {
 	done    sync.WaitGroup
 }
 
-// clusterID tells what kind of stand-in it is: a report on a discarding one says
-// nothing about a system.
+// clusterID says which of the two stand-ins it is: a report on the discard broker
+// is not about a real system.
 func clusterID(opts Options) string {
 	if opts.Discard {
 		return "carronade-discard"
@@ -33,7 +33,7 @@ func clusterID(opts Options) string {
 	return "carronade-standin"
 }
 
-// retentionEvery is how often data beyond the bound is dropped.
+// retentionEvery is the interval at which data beyond the bound is removed.
 const retentionEvery = time.Second
 
 func startBroker(opts Options, advertise string) (*broker, error) {
@@ -88,8 +88,8 @@ func startBroker(opts Options, advertise string) (*broker, error) {
 	return b, nil
 }
 
-// retain applies the retention, which kfake leaves to its program: without it
-// the broker's data grow without bound.
+// retain applies the retention, which kfake leaves to the program that embeds it.
+// Without it, the broker's data would grow without bound.
 func (b *broker) retain() {
 	defer b.done.Done()
 	tick := time.NewTicker(retentionEvery)
@@ -127,7 +127,7 @@ func (b *broker) dial(remote net.Addr) (net.Conn, error) {
 	}
 }
 
-// exchange writes a frame and reads the frame that answers it.
+// exchange writes a frame and reads the answer, a frame too.
 func exchange(rw io.ReadWriter, frame []byte) ([]byte, error) {
 	if _, err := rw.Write(frame); err != nil {
 		return nil, err

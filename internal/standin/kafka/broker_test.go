@@ -95,13 +95,13 @@ func TestSecurity(t *testing.T) {
 			test.opts.Listen, test.opts.InMemory = "127.0.0.1:0", true
 			test.opts.Topics = []Topic{{"t", 1}}
 			s := start(t, test.opts)
-			ctx, patience := deadline(t), 20*time.Second
+			ctx, timeout := deadline(t), 20*time.Second
 			if !test.ok {
-				patience = 500 * time.Millisecond
+				timeout = 500 * time.Millisecond
 			}
-			ctx, cancel := context.WithTimeout(ctx, patience)
+			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
-			err := client(t, s, append(test.with, kgo.RetryTimeout(patience))...).ProduceSync(ctx, values(10)...).FirstErr()
+			err := client(t, s, append(test.with, kgo.RetryTimeout(timeout))...).ProduceSync(ctx, values(10)...).FirstErr()
 			if (err == nil) != test.ok {
 				t.Errorf("got %v, want success %v", err, test.ok)
 			}
@@ -123,7 +123,7 @@ func TestStartFails(t *testing.T) {
 		opts Options
 	}{
 		{"no such certificate", Options{TLS: setting.TLS{Cert: "/nowhere", Key: "/nowhere"}}},
-		{"an authority that is none", Options{TLS: setting.TLS{Cert: cert, Key: key, ClientCA: key}}},
+		{"an invalid authority", Options{TLS: setting.TLS{Cert: cert, Key: key, ClientCA: key}}},
 		{"no such address", Options{Listen: "256.0.0.1:0"}},
 		{"a folder that is a file", Options{Listen: "127.0.0.1:0", DataDir: filepath.Join(cert, "data")}},
 	}
@@ -137,7 +137,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestDataKept starts a broker anew where another ended.
+// TestDataKept starts a broker with the data of an earlier one.
 func TestDataKept(t *testing.T) {
 	opts := Options{Listen: "127.0.0.1:0", DataDir: t.TempDir()}
 	s, err := Start(opts)
@@ -156,8 +156,8 @@ func TestDataKept(t *testing.T) {
 	}
 }
 
-// TestRetained produces more than may be kept, and waits for the data to come
-// within the bound; and at the end, for the folder to be gone.
+// TestRetained produces more than may be kept and waits until the data are within
+// the bound. After Close, the folder must be gone.
 func TestRetained(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	const retain = 4 << 20
@@ -170,14 +170,14 @@ func TestRetained(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.Counts().Bytes; got < 6*retain {
-		t.Fatalf("produced %d bytes, too few to tell", got)
+		t.Fatalf("produced %d bytes, too few for this test", got)
 	}
 	ctx, tick := deadline(t), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
 	for used(t) > 2*retain {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%d bytes are kept, want %d or so", used(t), retain)
+			t.Fatalf("%d bytes are kept, want about %d", used(t), retain)
 		case <-tick.C:
 		}
 	}
@@ -185,11 +185,11 @@ func TestRetained(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := used(t); got != 0 {
-		t.Errorf("%d bytes are left behind", got)
+		t.Errorf("%d bytes are left", got)
 	}
 }
 
-// used is how many bytes lie in the temporary folder.
+// used is the number of bytes in the temporary folder.
 func used(t *testing.T) (n int64) {
 	t.Helper()
 	_ = filepath.WalkDir(os.TempDir(), func(_ string, d fs.DirEntry, err error) error {
@@ -204,8 +204,8 @@ func used(t *testing.T) (n int64) {
 	return n
 }
 
-// TestProduceAllocates holds the discard broker to its promise: a request costs
-// it no memory. The client is in the same process, and allocates nothing.
+// TestProduceAllocates checks that the discard broker allocates no memory for a
+// request. The client is in the same process and allocates none either.
 func TestProduceAllocates(t *testing.T) {
 	s := start(t, Options{Listen: "127.0.0.1:0", Discard: true, Topics: []Topic{{"t", 1}}})
 	frame := produceFrame("t", 0, 1000, 100)
@@ -220,6 +220,6 @@ func TestProduceAllocates(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if got := float64(after.Mallocs-before.Mallocs) / n; got > 0.25 {
-		t.Errorf("a request allocates %.2f times, want none (connecting aside)", got)
+		t.Errorf("a request allocates %.2f times, want 0 (connecting aside)", got)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// counter sums what a produce request carries.
+// produceSum sums the record batches of a produce request.
 type counter struct {
 	acks int16
 	produced
@@ -21,8 +21,8 @@ func (c *counter) partition(_ int32, p produced) {
 	c.bytes += p.bytes
 }
 
-// serveBrokerProduce forwards a produce request, in c.body, to the broker that
-// keeps its records, less what the error rules refuse.
+// serveBrokerProduce forwards the produce request in c.body to the broker, without
+// the partitions that the error rules refuse.
 func (c *conn) serveBrokerProduce(h head) error {
 	st := frameStream(c.body)
 	if _, err := st.next(12); err != nil {
@@ -41,7 +41,7 @@ func (c *conn) serveBrokerProduce(h head) error {
 	var answer []byte
 	var err error
 	if sum.acks == 0 {
-		// No answer will come to be waited for.
+		// The broker does not answer it.
 		err = c.passOn(c.body)
 	} else {
 		answer, err = c.forward(c.body)
@@ -67,15 +67,15 @@ func (c *conn) serveBrokerProduce(h head) error {
 	return nil
 }
 
-// serveFaultyProduce draws an error for each partition of the request in
-// c.body, forwards the partitions that were spared, and joins the answers.
+// serveFaultyProduce draws whether each partition of the request in c.body gets
+// an error, forwards the partitions that get none, and joins the answers.
 func (c *conn) serveFaultyProduce(h head) error {
 	req := kmsg.NewPtrProduceRequest()
 	if err := c.decode(h, req); err != nil {
 		return err
 	}
 	resp := req.ResponseKind().(*kmsg.ProduceResponse)
-	var spared []kmsg.ProduceRequestTopic
+	var forwarded []kmsg.ProduceRequestTopic
 	for _, rt := range req.Topics {
 		at := kmsg.NewProduceResponseTopic()
 		at.Topic, at.TopicID = rt.Topic, rt.TopicID
@@ -101,20 +101,20 @@ func (c *conn) serveFaultyProduce(h head) error {
 			at.Partitions = append(at.Partitions, ap)
 		}
 		if len(keep.Partitions) > 0 {
-			spared = append(spared, keep)
+			forwarded = append(forwarded, keep)
 		}
 		if len(at.Partitions) > 0 {
 			resp.Topics = append(resp.Topics, at)
 		}
 	}
-	if len(spared) > 0 {
-		req.Topics = spared
-		took := req.ResponseKind().(*kmsg.ProduceResponse)
-		if err := c.askBroker(h, req, took); err != nil {
+	if len(forwarded) > 0 {
+		req.Topics = forwarded
+		answer := req.ResponseKind().(*kmsg.ProduceResponse)
+		if err := c.askBroker(h, req, answer); err != nil {
 			return err
 		}
-		resp.Topics = joinTopics(took.Topics, resp.Topics)
-		resp.ThrottleMillis = took.ThrottleMillis
+		resp.Topics = joinTopics(answer.Topics, resp.Topics)
+		resp.ThrottleMillis = answer.ThrottleMillis
 	}
 	c.reply(h, resp)
 	if c.rec != nil {
@@ -123,7 +123,7 @@ func (c *conn) serveFaultyProduce(h head) error {
 	return nil
 }
 
-// joinTopics puts the partitions of b into the topics of a: an answer names
+// joinTopics adds the partitions of b to the topics of a, because an answer names
 // each topic once.
 func joinTopics(a, b []kmsg.ProduceResponseTopic) []kmsg.ProduceResponseTopic {
 	for _, bt := range b {
@@ -142,8 +142,8 @@ func joinTopics(a, b []kmsg.ProduceResponseTopic) []kmsg.ProduceResponseTopic {
 	return a
 }
 
-// askBroker makes a request of the broker on the client's own connection, with
-// its correlation id, and reads the answer into resp.
+// askBroker sends a request to the broker on the client's connection, with the
+// client's correlation id, and reads the answer into resp.
 func (c *conn) askBroker(h head, req kmsg.Request, resp kmsg.Response) error {
 	frame := append([]byte(nil), c.body[:12]...)
 	frame = append(frame, 255, 255) // no client id

@@ -44,7 +44,7 @@ func TestKcat(t *testing.T) {
 			want := uint64((i + 1) * n)
 			tick := time.NewTicker(time.Millisecond)
 			for end := time.Now().Add(20 * time.Second); s.Counts().Events < want && time.Now().Before(end); {
-				<-tick.C // without acks nobody tells kcat when they are there
+				<-tick.C // without acks kcat does not wait until they have arrived
 			}
 			tick.Stop()
 			if got := s.Counts().Events; got != want {
@@ -75,7 +75,7 @@ var (
 	consumed = regexp.MustCompile(`(?m)^[-0-9: ]+, [-0-9: ]+, [0-9.]+, [0-9.]+, (\d+), `)
 )
 
-// number finds what a tool printed.
+// number finds a number in what a tool printed.
 func number(t *testing.T, pattern *regexp.Regexp, out string) int {
 	t.Helper()
 	m := pattern.FindStringSubmatch(out)
@@ -89,7 +89,7 @@ func number(t *testing.T, pattern *regexp.Regexp, out string) int {
 	return n
 }
 
-// TestJavaTools runs Kafka's own performance tools against both stand-ins.
+// TestJavaTools runs Kafka's performance tools against both stand-ins.
 func TestJavaTools(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a Java process several times; not with -short")

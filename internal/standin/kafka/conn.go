@@ -12,24 +12,25 @@ import (
 	"carronade/internal/standin/record"
 )
 
-// maxFrame is the largest request taken: Kafka's socket.request.max.bytes.
+// maxFrame is the largest request accepted, in bytes: Kafka's
+// socket.request.max.bytes.
 const maxFrame = 100 << 20
 
-// flushAt is how many bytes of answers may collect before they are written
-// although more requests are waiting in the window.
+// flushAt is how many bytes of answers may accumulate before they are written even
+// if more requests are waiting in the window.
 const flushAt = 64 << 10
 
-// A conn serves one client connection on one goroutine. Requests are answered
-// in order, one at a time, as Kafka answers them. Answers collect in out and are
-// written when nothing more can be read without waiting: requests that were
-// pipelined are answered by one write.
+// A conn serves one client connection on one goroutine. It answers requests in
+// order, one at a time, as Kafka does. Answers accumulate in out and are written
+// when no more can be read without blocking, so pipelined requests are answered
+// by one write.
 type conn struct {
 	front *front
 	nc    net.Conn
 	rec   *record.Conn // nil: nothing is recorded
 	in    *stream
 	tally tally
-	body  []byte // a frame read whole
+	body  []byte // a complete frame
 	inner io.ReadWriteCloser
 
 	out  []byte
@@ -40,7 +41,7 @@ type conn struct {
 	fetch  fetchScratch
 }
 
-// A segment says that bytes follow out[:end] which are not copied into out:
+// A segment says that data follows out[:end] without being copied into out:
 // record batches of a fetch.
 type segment struct {
 	end  int
@@ -79,7 +80,8 @@ func (c *conn) serve() error {
 	}
 }
 
-// A head is the part of a request's header that all versions share.
+// A requestHead is the part of a request's header that all versions have in
+// common.
 type head struct {
 	size    int
 	key     int16
@@ -123,7 +125,7 @@ func (c *conn) serveFrame() error {
 	return c.serveBody(h)
 }
 
-// noEOF turns the end of the connection inside a frame into what it is.
+// unexpectedEOF turns an EOF inside a frame into io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -131,8 +133,8 @@ func noEOF(err error) error {
 	return err
 }
 
-// readBody reads the rest of the frame behind what the head took. c.body holds
-// the frame from its length on, as it came.
+// readBody reads the rest of the frame after its head. c.body then contains the
+// frame, beginning with its length.
 func (c *conn) readBody(h head) error {
 	need := 4 + h.size
 	if cap(c.body) < need {
@@ -158,14 +160,14 @@ func (c *conn) readBody(h head) error {
 	return nil
 }
 
-// serveBody answers a request that lies in c.body.
+// serveBody answers the request in c.body.
 func (c *conn) serveBody(h head) error {
 	req := kmsg.RequestForKey(h.key)
 	if req == nil {
 		return fmt.Errorf("%w: no request has key %d", errFrame, h.key)
 	}
-	// The header is checked here, since kmsg counts on through as many tagged
-	// fields as a header says there are, for minutes, whether they are there.
+	// The header is checked here, because kmsg loops over as many tagged fields
+	// as a header claims, for minutes, even if they do not exist.
 	req.SetVersion(h.version)
 	st := frameStream(c.body)
 	if _, err := st.next(12); err != nil {
@@ -186,8 +188,8 @@ func (c *conn) serveBody(h head) error {
 	} else if h.key == 0 {
 		return c.serveBrokerProduce(h)
 	}
-	// The broker may keep a fetch or a member of a group waiting: what is
-	// answered already must not wait with it.
+	// The broker may delay the answer to a fetch or to a member of a group. The
+	// answers that are ready must not wait with it.
 	if err := c.flush(); err != nil {
 		return err
 	}
@@ -207,15 +209,15 @@ func (c *conn) serveBody(h head) error {
 	return nil
 }
 
-// changesTopics tells requests after which the discarding log must learn anew
-// which topics exist.
+// changesTopics reports whether the discard log must reread the list of topics
+// after a request.
 func changesTopics(key int16) bool {
 	return key == 19 || key == 20 || key == 37 // create and delete topics, create partitions
 }
 
-// forward hands a frame to the broker behind and returns its answer, a frame
-// too. Kafka's protocol allows one request at a time per connection inside the
-// broker, so there is never another answer on the way.
+// forward passes a frame to the broker and returns the answer, a frame too. A
+// Kafka broker processes one request of a connection at a time, so no other answer
+// can arrive.
 func (c *conn) forward(frame []byte) ([]byte, error) {
 	if err := c.dialInner(); err != nil {
 		return nil, err
@@ -223,7 +225,7 @@ func (c *conn) forward(frame []byte) ([]byte, error) {
 	return exchange(c.inner, frame)
 }
 
-// passOn hands a frame to the broker behind that is not answered.
+// sendUnanswered passes a frame to the broker that the broker does not answer.
 func (c *conn) passOn(frame []byte) error {
 	if err := c.dialInner(); err != nil {
 		return err
@@ -244,7 +246,7 @@ func (c *conn) dialInner() error {
 	return nil
 }
 
-// decode reads the request in c.body into req and returns it ready to answer.
+// decode reads the request in c.body into req.
 func (c *conn) decode(h head, req kmsg.Request) error {
 	req.SetVersion(h.version)
 	st := frameStream(c.body)
@@ -260,7 +262,7 @@ func (c *conn) decode(h head, req kmsg.Request) error {
 	return nil
 }
 
-// skipClient drops the client id and, in flexible versions, the header's tags.
+// skipClient skips the client id and, in flexible versions, the header's tags.
 func skipClient(s *stream, flexible bool) error {
 	n, err := s.length(false, false)
 	if err != nil {
@@ -282,9 +284,8 @@ func (c *conn) reply(h head, resp kmsg.Response) {
 	c.endReply(at, 0)
 }
 
-// beginReply appends the head of an answer and returns where it began. Nothing
-// may be read from the connection until endReply: reading may write what has
-// collected.
+// beginReply appends the head of an answer and returns where it begins. Nothing
+// may be read from the connection until endReply, because reading may write out.
 func (c *conn) beginReply(h head, flexible bool) int {
 	at := len(c.out)
 	c.out = appendReplyHead(c.out, h, flexible)
@@ -300,13 +301,13 @@ func appendReplyHead(out []byte, h head, flexible bool) []byte {
 	return out
 }
 
-// endReply writes the length of the answer begun at at; extra bytes of it lie
-// in segments.
+// endReply sets the length of the answer that begins at at; extra is the number
+// of its bytes in segments.
 func (c *conn) endReply(at, extra int) {
 	binary.BigEndian.PutUint32(c.out[at:], uint32(len(c.out)-at-4+extra))
 }
 
-// flush writes the answers that were collected.
+// flush writes the accumulated answers.
 func (c *conn) flush() error {
 	if len(c.out) == 0 {
 		return nil
@@ -324,7 +325,7 @@ func (c *conn) flush() error {
 		if from < len(c.out) {
 			vec = append(vec, c.out[from:])
 		}
-		c.vec = vec // WriteTo eats its receiver; the array is kept here
+		c.vec = vec // WriteTo consumes its receiver; this keeps the array
 		_, err = vec.WriteTo(c.nc)
 	}
 	c.out, c.segs = c.out[:0], c.segs[:0]
@@ -332,8 +333,8 @@ func (c *conn) flush() error {
 	return err
 }
 
-// plainSource reads a connection through its Read, where there is no cheaper
-// way: under TLS, with injected faults, and where the kernel cannot discard.
+// plainSource reads a connection by its method Read, where a rawSource is not
+// used: under TLS, with injected faults, for the broker, and outside Linux.
 type plainSource struct {
 	conn    *conn
 	nc      net.Conn

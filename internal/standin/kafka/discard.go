@@ -9,7 +9,7 @@ import (
 	"carronade/internal/standin/record"
 )
 
-// Kafka's error codes that the front itself answers with.
+// Kafka's error codes in answers that the front makes.
 const (
 	codeOffsetOutOfRange = 1
 	codeCorruptMessage   = 2
@@ -17,8 +17,8 @@ const (
 	codeUnknownTopicID   = 100
 )
 
-// serveProduce takes a produce request for the discard broker: counts its
-// batches, gives them offsets and drops them, while they arrive.
+// serveProduce answers a produce request for the discard broker: it counts the
+// batches, assigns their offsets and drops them while they arrive.
 func (c *conn) serveProduce(h head) error {
 	if err := skipClient(c.in, h.version >= 9); err != nil {
 		return err
@@ -44,25 +44,25 @@ func (c *conn) serveProduce(h head) error {
 	return nil
 }
 
-// A produceAnswer writes the answer to a produce request while it is walked.
-// The layout is ProduceResponse.json of Apache Kafka 4.3; of its tagged fields
-// none is needed by a broker that leads everything.
+// A produceAnswer writes the answer to a produce request while the request is
+// read. The layout is ProduceResponse.json of Apache Kafka 4.3; a broker that
+// leads all partitions needs none of its tagged fields.
 type produceAnswer struct {
 	conn    *conn
 	head    head
-	out     []byte // not the connection's, which is written while the request still arrives
+	out     []byte // separate from the connection's out, which may be written while the request arrives
 	acks    int16
 	top     *topic
-	last    *topic // found by the request before: most ask for the same one
+	last    *topic // the topic before: most requests have the same one
 	err     error
 	txn     []byte    // the transaction's id, or nil
-	joins   []txnJoin // partitions that take part in it
+	joins   []txnJoin // partitions of the transaction
 	batches uint64
 	events  uint64
 	bytes   uint64
 
-	name  string           // of the topic, where there is a record
-	parts []record.Request // for it
+	name  string           // of the topic, for the record
+	parts []record.Request // for the record
 }
 
 func (a *produceAnswer) start(h head) {
@@ -117,7 +117,7 @@ func (a *produceAnswer) partition(index int32, p produced) {
 	case p.bad:
 		code = codeCorruptMessage
 	default:
-		// Without an answer there is nobody to tell of an error.
+		// Without an answer, the client cannot learn of an error.
 		if a.acks != 0 {
 			code = a.conn.front.produceError()
 		}
@@ -151,13 +151,13 @@ type txnJoin struct {
 	index  int32
 	id     int64
 	epoch  int16
-	codeAt int // where its error code stands in the answer
+	codeAt int // index of its error code in the answer
 }
 
-// joinTransaction tells the broker, which keeps the transactions, what the
-// transaction produced to. Clients that speak KIP-890 leave this to the broker
-// that takes the records. Its refusals go into the answer; their offsets stay
-// taken, which costs nothing here.
+// joinTransaction adds the partitions of the request to the transaction at the
+// broker, which keeps the transactions. Clients with KIP-890 leave this to the
+// broker that receives the records. If the broker refuses, its error goes into
+// the answer; the offsets stay assigned, which does no harm here.
 func (a *produceAnswer) joinTransaction() error {
 	for _, j := range a.joins {
 		req := kmsg.NewPtrAddPartitionsToTxnRequest()
@@ -182,7 +182,7 @@ func (a *produceAnswer) joinTransaction() error {
 	return nil
 }
 
-// finish hands the answer to the connection, unless none is due.
+// finish passes the answer to the connection, unless none is due.
 func (a *produceAnswer) finish() {
 	for _, q := range a.parts {
 		a.conn.rec.Took(q)
@@ -200,7 +200,7 @@ func (a *produceAnswer) finish() {
 	a.conn.out = append(a.conn.out, out...)
 }
 
-// appendProduced appends one partition's part of a produce answer.
+// appendProduced appends the answer for one partition.
 func appendProduced(out []byte, version int16, index int32, code int16, base int64) []byte {
 	out = binary.BigEndian.AppendUint32(out, uint32(index))
 	out = binary.BigEndian.AppendUint16(out, uint16(code))
@@ -238,8 +238,8 @@ func appendString(out []byte, s []byte, compact bool) []byte {
 	return append(out, s...)
 }
 
-// serveListOffsets answers for the discard broker: every partition begins at 0
-// and ends where the last produced record was put.
+// serveListOffsets answers ListOffsets for the discard broker: every partition
+// begins at 0 and ends after the last produced record.
 func (c *conn) serveListOffsets(h head) error {
 	req := kmsg.NewPtrListOffsetsRequest()
 	if err := c.decode(h, req); err != nil {
@@ -274,8 +274,8 @@ func (c *conn) serveListOffsets(h head) error {
 	return nil
 }
 
-// offsetAt resolves a time of a ListOffsets request. All made-up records carry
-// one time.
+// offsetAt resolves a time of a ListOffsets request. All synthetic records have
+// the same time.
 func (l *discardLog) offsetAt(p *logPartition, at int64) (offset, timestamp int64) {
 	end := p.end.Load()
 	switch {
@@ -289,12 +289,12 @@ func (l *discardLog) offsetAt(p *logPartition, at int64) (offset, timestamp int6
 		return end - 1, l.batch.millis
 	case at >= 0 && at <= l.batch.millis:
 		return 0, l.batch.millis
-	default: // later than every record, or a tiered log's, which there is none
+	default: // later than every record, or of a tiered log, which does not exist here
 		return -1, -1
 	}
 }
 
-// serveEpochEnds answers OffsetForLeaderEpoch: there is one epoch, for ever.
+// serveEpochEnds answers OffsetForLeaderEpoch: the only epoch is 0.
 func (c *conn) serveEpochEnds(h head) error {
 	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
 	if err := c.decode(h, req); err != nil {

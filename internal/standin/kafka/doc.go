@@ -1,12 +1,12 @@
-// Package kafka answers for Kafka's stand-ins.
+// Package kafka contains the stand-ins for Kafka.
 //
-// There are two behind one front. The broker (kfake) is a real little broker
-// which keeps what it takes. The discard broker keeps nothing: it takes produce
-// requests and answers fetches as fast as this machine can, so that the limit
-// of any client can be measured against the same thing.
+// Two of them share one front. The broker (kfake) is a small broker that keeps
+// what it receives. The discard broker keeps nothing: it answers produce requests
+// and fetches as fast as this machine can, so that the limit of any client can be
+// measured against the same server.
 //
-// The package refuses to know who fires at it.
+// The package knows nothing about its clients.
 //
-// Its invariant: what a stand-in acknowledged, it counted first (Counts), and
-// offsets it hands out per partition never repeat.
+// Its invariant: a stand-in counts records (Counts) before it acknowledges them,
+// and the offsets that it assigns in a partition never repeat.
 package kafka

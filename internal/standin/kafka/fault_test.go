@@ -17,8 +17,8 @@ import (
 	"carronade/internal/standin/setting"
 )
 
-// TestFaultsReachClients checks that what the options ask for is done to a real
-// client, by clocks that bound from below only.
+// TestFaultsReachClients checks that a real client sees the faults in the options.
+// It checks times only against lower bounds.
 func TestFaultsReachClients(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		t.Run("delay", func(t *testing.T) {
@@ -76,9 +76,9 @@ func TestFaultsReachClients(t *testing.T) {
 				}
 			}
 			if got := s.Counts(); got.Events != uint64(n-failed) || got.Refused != uint64(failed) {
-				t.Errorf("counted %d taken and %d refused, want %d and %d", got.Events, got.Refused, n-failed, failed)
+				t.Errorf("counted %d accepted and %d refused, want %d and %d", got.Events, got.Refused, n-failed, failed)
 			}
-			// Six standard deviations of the binomial; and the draw is seeded.
+			// Six standard deviations of the binomial; the draw is seeded.
 			if math.Abs(float64(failed)-200) > 6*math.Sqrt(n*0.2*0.8) {
 				t.Errorf("%d of %d failed, want about 200", failed, n)
 			}
@@ -103,8 +103,8 @@ func TestParse(t *testing.T) {
 		{"upper case", rule, "Not-Enough-Replicas@0.5%", ErrorRule{Name: "not-enough-replicas", What: 19, Share: 0.005}, ""},
 		{"rule without share", rule, "timeout", nil, "want NAME@SHARE"},
 		{"share as a part of one", rule, "timeout@0.25", ErrorRule{Name: "request-timed-out", What: 7, Share: 0.25}, ""},
-		{"share above all", rule, "timeout@101%", nil, "more than the whole"},
-		{"share that is no number", rule, "timeout@NaN%", nil, "a number"},
+		{"share above 100%", rule, "timeout@101%", nil, "more than the whole"},
+		{"share that is not a number", rule, "timeout@NaN%", nil, "a number"},
 		{"no such error", rule, "sleepy@1%", nil, `Kafka has no error "sleepy"`},
 		{"topic", top, "orders", Topic{"orders", 0}, ""},
 		{"topic with partitions", top, "orders:12", Topic{"orders", 12}, ""},
@@ -112,8 +112,8 @@ func TestParse(t *testing.T) {
 		{"no topic", top, ":3", nil, "NAME:PARTITIONS"},
 		{"login", login, "plain:alice:se:cret", Login{"PLAIN", "alice", "se:cret"}, ""},
 		{"login from the environment", login, "PLAIN:alice:env:STANDIN_PASSWORD", Login{"PLAIN", "alice", "from the environment"}, ""},
-		{"login from nowhere", login, "PLAIN:alice:env:STANDIN_NOTHING", nil, "STANDIN_NOTHING"},
-		{"login from no file", login, "PLAIN:alice:file:/nowhere/at/all", nil, "/nowhere/at/all"},
+		{"login from a missing variable", login, "PLAIN:alice:env:STANDIN_NOTHING", nil, "STANDIN_NOTHING"},
+		{"login from a missing file", login, "PLAIN:alice:file:/nowhere/at/all", nil, "/nowhere/at/all"},
 		{"login without password", login, "PLAIN:alice", nil, "want MECHANISM:USER:PASSWORD"},
 	}
 	for _, test := range tests {
@@ -172,11 +172,12 @@ func TestCheck(t *testing.T) {
 		})
 	}
 	if !slices.IsSorted(mechanisms) {
-		t.Error("the mechanisms are shown to people: keep them sorted")
+		t.Error("the mechanisms are shown to users: keep them sorted")
 	}
 }
 
-// TestFlags reads every flag, and shows what was read as it may be given.
+// TestFlags parses every flag, and checks that flags show values in the form in
+// which they may be given.
 func TestFlags(t *testing.T) {
 	var got Options
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -238,7 +239,7 @@ func TestFlags(t *testing.T) {
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 		opts.Bind(fs)
 		if err := fs.Parse(bad); err == nil {
-			t.Errorf("%v is taken, want an error", bad)
+			t.Errorf("%v is accepted, want an error", bad)
 		}
 	}
 }

@@ -9,32 +9,32 @@ import (
 	"carronade/internal/standin/record"
 )
 
-// maxFetchWait bounds how long a fetch waits, whatever it asks for: a client
-// that is gone is not noticed before.
+// maxFetchWait bounds how long a fetch waits, whatever the request says: until
+// then, the end of a client's connection is not noticed.
 const maxFetchWait = 30 * time.Second
 
-// fetchScratch is what answering a fetch needs, kept from one to the next.
+// fetchScratch is memory for answering a fetch, reused from one to the next.
 type fetchScratch struct {
 	parts []fetchPart
 }
 
-// A fetchPart is what one asked partition gets.
+// A fetchPart is the answer for one partition.
 type fetchPart struct {
 	part   *logPartition
 	index  int32
 	code   int16
 	end    int64
 	from   int64 // base offset of the first batch
-	bytes  int   // of batches served
-	count  int   // of batches
+	bytes  int   // of all batches
+	count  int   // number of batches
 	events int
 }
 
-// serveFetch answers with made-up batches. The answer is written straight from
-// the one batch there is, with the eight bytes of each base offset between.
+// serveFetch answers with synthetic batches. The answer is written directly from
+// the one batch in memory, with the eight bytes of each base offset in between.
 //
-// Fetch sessions (KIP-227) are declined by answering with session id 0, so each
-// request names its partitions.
+// The answer has session id 0, which declines fetch sessions (KIP-227), so that
+// each request names its partitions.
 func (c *conn) serveFetch(h head) error {
 	req := kmsg.NewPtrFetchRequest()
 	if err := c.decode(h, req); err != nil {
@@ -63,8 +63,7 @@ func (c *conn) serveFetch(h head) error {
 	return nil
 }
 
-// waitFetch waits until there are MinBytes, the time is up, or the stand-in
-// ends.
+// waitFetch waits until MinBytes exist, the time is up, or the stand-in ends.
 func (c *conn) waitFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int) {
 	log := c.front.log
 	log.waiters.Add(1)
@@ -72,7 +71,7 @@ func (c *conn) waitFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int) {
 	wait := time.NewTimer(min(time.Duration(req.MaxWaitMillis)*time.Millisecond, c.front.patience))
 	defer wait.Stop()
 	for {
-		grown := log.growth() // before looking, or what comes between is missed
+		grown := log.growth() // before planFetch, or records in between would be missed
 		var failed bool
 		if bytes, failed = c.planFetch(req, topics); failed || bytes >= int(req.MinBytes) {
 			return bytes
@@ -109,8 +108,8 @@ func (c *conn) planFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int, fa
 			if p.code != 0 {
 				failed = true
 			} else {
-				// The first batch of an answer goes out however large it
-				// is, or a small limit would stop a consumer for ever.
+				// The first batch of an answer is sent whatever its size, or
+				// a small limit would stop a consumer for ever.
 				p.plan(batch, rp.FetchOffset, min(int(rp.PartitionMaxBytes), int(req.MaxBytes)-bytes), bytes == 0)
 				bytes += p.bytes
 			}
@@ -122,9 +121,9 @@ func (c *conn) planFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int, fa
 }
 
 // plan fills p with batches from offset from on, up to limit bytes. Batches end
-// at multiples of their length, or at the log's end; the first begins at the
-// very offset that was asked for. So whatever a client asks, no record comes
-// twice, and counting by the batches' headers is exact.
+// at multiples of their length, or at the log's end. The first begins exactly at
+// the requested offset. So no client gets a record twice, and counting by the
+// batches' headers is exact.
 func (p *fetchPart) plan(b *synthetic, from int64, limit int, atLeastOne bool) {
 	p.from = from
 	for at := from; at < p.end; {
@@ -154,7 +153,7 @@ func (c *conn) answerFetch(h head, req *kmsg.FetchRequest, bytes int) {
 	}
 	out = appendLength(out, len(req.Topics), flexible)
 	parts := c.fetch.parts
-	beside := 0 // bytes of the answer that are not copied into out
+	extra := 0 // bytes of the answer that are in segments
 	for i := range req.Topics {
 		rt := &req.Topics[i]
 		if h.version >= 13 {
@@ -193,11 +192,11 @@ func (c *conn) answerFetch(h head, req *kmsg.FetchRequest, bytes int) {
 					out = append(out, batch.data[:batchHead]...)
 					batch.head(out[h:], base, n)
 					c.segs = append(c.segs, segment{len(out), batch.data[batchHead:batch.ends[n]]})
-					beside += batch.ends[n] - batchHead
+					extra += batch.ends[n] - batchHead
 				} else {
 					out = be.AppendUint64(out, uint64(base))
 					c.segs = append(c.segs, segment{len(out), batch.data[8:]})
-					beside += len(batch.data) - 8
+					extra += len(batch.data) - 8
 				}
 				base += int64(n)
 			}
@@ -218,5 +217,5 @@ func (c *conn) answerFetch(h head, req *kmsg.FetchRequest, bytes int) {
 	}
 	c.tally.servedBytes.Add(uint64(bytes))
 	c.out = out
-	c.endReply(at, beside)
+	c.endReply(at, extra)
 }

@@ -11,8 +11,8 @@ import (
 	"carronade/units"
 )
 
-// Bind adds the flags of a stand-in to fs; parsing sets o, whose values
-// at the time of the call are the defaults shown.
+// Bind adds the flags of a stand-in to fs. Parsing sets o; its values at the time
+// of the call are the defaults that help shows.
 func (o *Options) Bind(fs *pflag.FlagSet) {
 	retain, batch := o.Retain, o.BatchEvents
 	*o = o.withDefaults()

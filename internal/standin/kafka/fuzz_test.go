@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// pieces hands out data in pieces of at most n bytes.
+// pieces is a source that supplies data in pieces of at most n bytes.
 type pieces struct {
 	data []byte
 	n    int
@@ -34,7 +34,7 @@ func (p *pieces) discard(n int) (int, error) {
 	return n, nil
 }
 
-// seen is what a walk of a produce request told.
+// A walkResult is what walkProduce reported of a request.
 type seen struct {
 	Acks          int16
 	Transactional string
@@ -63,7 +63,7 @@ func (s *seen) partition(index int32, p produced) {
 }
 func (s *seen) endTopic() { s.shut++ }
 
-// walk walks the body of a produce request, arriving in pieces.
+// walk reads the body of a produce request, which arrives in pieces.
 func walk(body []byte, version int16, piece int) (*seen, error) {
 	st := newStream(&pieces{body, piece})
 	st.frame(len(body))
@@ -72,8 +72,9 @@ func walk(body []byte, version int16, piece int) (*seen, error) {
 	return got, err
 }
 
-// FuzzProduce walks whatever arrives as a produce request: without a panic,
-// the same in pieces of any size, and as kmsg decodes it where kmsg does.
+// FuzzProduce reads arbitrary bytes as a produce request. It must not panic, the
+// result must not depend on the size of the pieces, and it must agree with kmsg
+// where kmsg decodes the bytes.
 func FuzzProduce(f *testing.F) {
 	good := newSynthetic(3, 20, time.UnixMilli(1)).data
 	for version := int16(3); version <= 13; version++ {
@@ -106,7 +107,7 @@ func FuzzProduce(f *testing.F) {
 		}
 		if err != nil {
 			if !errors.Is(err, errFrame) && !errors.Is(err, io.EOF) {
-				t.Fatalf("an error of no known kind: %v", err)
+				t.Fatalf("an error of an unknown kind: %v", err)
 			}
 			return
 		}
@@ -142,7 +143,8 @@ func FuzzProduce(f *testing.F) {
 	})
 }
 
-// FuzzConnection feeds a connection of either stand-in whatever, in pieces.
+// FuzzConnection sends arbitrary bytes to a connection of either stand-in, in
+// pieces.
 func FuzzConnection(f *testing.F) {
 	f.Add(append(produceFrame("t", 0, 9, 100), produceFrame("t", 0, 3, 10)...), true, 7)
 	f.Add(produceFrame("t", 0, 3, 10), false, 100)
@@ -160,8 +162,8 @@ func FuzzConnection(f *testing.F) {
 		if piece < 1 || len(data) < 6 {
 			return
 		}
-		// The rest is decoded by kmsg, which is not ours to fuzz and counts
-		// slowly through what is not there; and the broker may wait.
+		// kmsg decodes the other requests. It is not ours to fuzz, and loops over
+		// fields that do not exist; and the broker may wait.
 		if data[4] != 0 || data[5] != 0 {
 			return
 		}

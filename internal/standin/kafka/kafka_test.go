@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// both runs a test against both stand-ins.
+// forBoth runs a test against both stand-ins.
 func both(t *testing.T, f func(t *testing.T, opts Options)) {
 	t.Run("broker", func(t *testing.T) { f(t, Options{Listen: "127.0.0.1:0"}) })
 	t.Run("discard", func(t *testing.T) { f(t, Options{Listen: "127.0.0.1:0", Discard: true, Events: 3000}) })
@@ -101,8 +101,8 @@ func TestProduce(t *testing.T) {
 				if err := cl.ProduceSync(deadline(t), values(want)...).FirstErr(); err != nil {
 					t.Fatal(err)
 				}
-				// Without acks the client is ahead of the stand-in, which counts
-				// before its broker has them.
+				// Without acks the client is ahead of the stand-in, and the
+				// stand-in counts records before its broker has them.
 				ctx := deadline(t)
 				grown := func() (sum int64) {
 					ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, "t")
@@ -151,7 +151,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatalf("got a synthetic event of %d bytes, want 100", len(r.Value))
 			}
 		}
-		// The end is reached: what is produced now is what comes next.
+		// The end is reached: the next record is the one produced now.
 		if err := client(t, s).ProduceSync(ctx, values(1)...).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +300,7 @@ func TestAdmin(t *testing.T) {
 			want = int64(opts.Events)
 		}
 		if o, _ := ends.Lookup("made", 0); o.Offset != want {
-			t.Errorf("got end offset %d of a topic made anew, want %d", o.Offset, want)
+			t.Errorf("got end offset %d of a topic created again, want %d", o.Offset, want)
 		}
 	})
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A discardLog is what the discard broker knows of its partitions: how long
-// they are. What they hold is made up (synthetic).
+// A discardLog contains the lengths of the discard broker's partitions. The
+// records in them are synthetic.
 //
-// A partition begins with Options.Events made-up records at offset 0;
-// records produced to it follow, and are made up too when they are fetched.
+// A partition begins with Options.Events synthetic records at offset 0. Records
+// produced to it follow, and are replaced by synthetic ones when they are fetched.
 type discardLog struct {
 	broker *broker
 	start  int64
 	batch  *synthetic
 
-	table   atomic.Pointer[topicTable] // replaced whole, so reading takes no lock
-	mu      sync.Mutex                 // held by who replaces it
-	waiters atomic.Int32               // fetches waiting for records
-	grown   chan struct{}              // closed when records came and somebody waits; under mu
+	table   atomic.Pointer[topicTable] // never modified but replaced, so that readers need no lock
+	mu      sync.Mutex                 // locked to replace it
+	waiters atomic.Int32               // fetches that wait for records
+	grown   chan struct{}              // closed when records arrive and a fetch waits; under mu
 }
 
 type topicTable struct {
@@ -37,8 +37,8 @@ type topic struct {
 	parts []*logPartition
 }
 
-// A logPartition is padded to a cache line of its own: connections on different
-// cores produce to different partitions.
+// A logPartition is padded to a cache line, because connections on different cores
+// produce to different partitions.
 type logPartition struct {
 	end atomic.Int64 // offset of the next record
 	_   [56]byte
@@ -56,8 +56,8 @@ func (l *discardLog) append(p *logPartition, n int64) int64 {
 	return p.end.Add(n) - n
 }
 
-// wake tells waiting fetches that there are more records. It costs one atomic
-// read when nobody waits.
+// notify wakes the fetches that wait for records. It costs one atomic read if no
+// fetch waits.
 func (l *discardLog) wake() {
 	if l.waiters.Load() == 0 {
 		return
@@ -74,8 +74,8 @@ func (l *discardLog) growth() <-chan struct{} {
 	return l.grown
 }
 
-// byName finds a topic, asking the broker when it is new here; nil when there
-// is none.
+// byName finds a topic, asking the broker if the table does not contain it; nil if
+// it does not exist.
 func (l *discardLog) byName(name []byte) (*topic, error) {
 	if t := l.table.Load().byName[string(name)]; t != nil {
 		return t, nil
@@ -103,8 +103,8 @@ func (t *topic) partition(index int32) *logPartition {
 	return t.parts[index]
 }
 
-// refresh learns from the broker which topics there are. Topics that stayed
-// keep their offsets.
+// refresh reads the list of topics from the broker. Topics that still exist keep
+// their offsets.
 func (l *discardLog) refresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,8 +142,8 @@ func (l *discardLog) refresh() error {
 	return nil
 }
 
-// ask makes one request of the broker, in the package's own name. Both must be
-// of a flexible version.
+// ask sends one request of the stand-in's own to the broker and reads the answer.
+// Both must be of a flexible version.
 func ask(conn interface {
 	Read([]byte) (int, error)
 	Write([]byte) (int, error)

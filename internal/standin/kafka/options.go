@@ -18,39 +18,39 @@ import (
 	"carronade/internal/standin/setting"
 )
 
-// Options says what a stand-in is. The zero value is a broker at
-// 127.0.0.1:9092 that keeps its data in a temporary folder.
+// Options configures a stand-in. The zero value is a broker at 127.0.0.1:9092 that
+// keeps its data in a temporary folder.
 type Options struct {
 	Listen    string // address to listen on; port 0 picks a free one
-	Advertise string // address told to clients; default: the one listened on
+	Advertise string // address given to clients; default: the one listened on
 
-	Discard    bool    // keep nothing, serve made-up records
-	Partitions int     // of topics made on demand; default 3
-	Topics     []Topic // made at the start
+	Discard    bool    // keep nothing and serve synthetic records
+	Partitions int     // of topics created on demand; default 3
+	Topics     []Topic // created at the start
 
 	DataDir    string // where the broker keeps its data; default: a temporary folder, removed at the end
 	InMemory   bool   // keep the data in memory instead
 	Retain     int64  // bytes kept per partition; default 1 GiB, in memory 128 MiB
 	MaxMessage int64  // largest record batch in bytes (message.max.bytes); default Kafka's 1,048,588
 
-	Events      uint64 // made-up records in each partition of the discard broker at the start; default 10^12
+	Events      uint64 // synthetic records in each partition of the discard broker at the start; default 10^12
 	EventSize   int    // bytes of each; default 100
-	BatchEvents int    // of them in a batch; default 1000, fewer when a batch would pass 1 MB
+	BatchEvents int    // synthetic records in a batch; default 1000, fewer if a batch would exceed 1 MB
 
-	Delay  time.Duration // each answer is delayed by this
+	Delay  time.Duration // of each answer
 	Stall  fault.Stall
-	Errors []ErrorRule // answers to produce requests, per partition
-	Seed   uint64      // of the draw of errors
+	Errors []ErrorRule // for produce requests, per partition
+	Seed   uint64      // of the random errors
 
 	TLS  setting.TLS // spoken when set
 	SASL []Login
 
-	Record string // a file for when each request came and was answered; empty: none
+	Record string // file for when each request arrived and was answered; empty: none
 
-	Log io.Writer // words about connections that ended badly; nil: none
+	Log io.Writer // messages about connections that ended with an error; nil: none
 }
 
-// A Topic is one made at the start.
+// A Topic is a topic to create at the start.
 type Topic struct {
 	Name       string
 	Partitions int
@@ -101,7 +101,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Check tells what is wrong with the options, defaults filled in.
+// Check reports what is wrong with the options after filling in the defaults.
 func (o Options) Check() error {
 	o = o.withDefaults()
 	_, _, err := net.SplitHostPort(o.Listen)
@@ -142,12 +142,12 @@ func (o Options) Check() error {
 
 var mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
 
-// An ErrorRule refuses a share of the partitions in produce requests, with an
-// error of Kafka's: by its name, lower case with dashes, such as
-// not-leader-or-follower, and its code.
+// An ErrorRule refuses a share of the partitions in produce requests with one of
+// Kafka's errors: its code, and its name in lower case with dashes, such as
+// not-leader-or-follower.
 type ErrorRule = fault.Rule[int16]
 
-// errorAliases are short names for the errors that are injected most.
+// errorAliases are short names for the errors that are injected most often.
 var errorAliases = map[string]string{
 	"timeout":      "request-timed-out",
 	"not-leader":   "not-leader-or-follower",
@@ -156,8 +156,8 @@ var errorAliases = map[string]string{
 	"throttled":    "throttling-quota-exceeded",
 }
 
-// ParseErrorRule parses "timeout@1%": the error's name, and the share of
-// answers that carry it.
+// ParseErrorRule parses "timeout@1%": the error's name, and the share of the
+// partitions that get it.
 func ParseErrorRule(s string) (ErrorRule, error) {
 	return fault.ParseRule(s, "NAME@SHARE, such as timeout@1%", func(name string) (ErrorRule, error) {
 		full := strings.ToLower(name)
@@ -177,7 +177,7 @@ func ParseErrorRule(s string) (ErrorRule, error) {
 	})
 }
 
-// errorName is Kafka's name of an error as these rules write it.
+// errorName is Kafka's name of an error in the form that rules use.
 func errorName(e *kerr.Error) string {
 	if e == kerr.NotLeaderForPartition {
 		return "not-leader-or-follower" // its name since Kafka 2.6

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// pipe returns the two ends of a connection inside the process. Unlike
-// net.Pipe's, a write never waits for the reader: it hands over and goes on,
-// which saves a rendezvous per read. What lies in a pipe is bounded by the
-// protocol: one request or one answer at a time.
+// pipe returns the two ends of a connection inside the process. Unlike with
+// net.Pipe, a write never waits for the reader, which saves a rendezvous per read.
+// The protocol bounds the data in a pipe: one request or one answer at a time.
 func pipe(client, server net.Addr) (here, there net.Conn) {
 	up, down := newHalf(), newHalf()
 	return &pipeConn{in: down, out: up, local: client, remote: server},
@@ -85,8 +84,8 @@ func (c *pipeConn) Close() error {
 	return nil
 }
 
-// pipeAddr is the address that the broker believes to listen on, and tells its
-// clients: the front's.
+// pipeAddr is the address that the broker uses as its own and gives to clients:
+// the front's.
 type pipeAddr string
 
 func (a pipeAddr) Network() string { return "tcp" }

@@ -9,7 +9,7 @@ import (
 // offset to the record count.
 const batchHead = 61
 
-// A produceVisitor is told what a produce request carries, in its order.
+// A produceVisitor receives the parts of a produce request, in their order.
 type produceVisitor interface {
 	begin(transactional []byte, acks int16, topics int) // nil: no transaction; valid during the call
 	topic(name []byte, id [16]byte, partitions int)     // name is valid during the call
@@ -20,16 +20,16 @@ type produceVisitor interface {
 // produced sums the record batches sent to one partition by one request.
 type produced struct {
 	batches int
-	records int64 // as the batches' headers say
+	records int64 // according to the batches' headers
 	bytes   int64 // of the batches, headers included
 	bad     bool  // not batches of format v2
 	id      int64 // producer id and epoch of the last batch
 	epoch   int16
 }
 
-// walkProduce reads the body of a produce request, version 3 to 13, whose
-// header is read already. Of the record batches only the headers are looked
-// at; the records are skipped, which on Linux drops them inside the kernel.
+// walkProduce reads the body of a produce request, version 3 to 13, after its
+// header. Of the record batches it reads only the headers. It skips the records,
+// which on Linux drops them inside the kernel.
 //
 // The layout is ProduceRequest.json of Apache Kafka 4.3.
 func walkProduce(s *stream, version int16, v produceVisitor) error {
@@ -85,8 +85,8 @@ func walkProduceTopic(s *stream, version int16, v produceVisitor) error {
 	if err != nil {
 		return err
 	}
-	// The name is only valid until the next read, and the count of
-	// partitions comes behind it.
+	// The name is valid only until the next read, and the count of partitions
+	// follows it.
 	s.name = append(s.name[:0], name...)
 	partitions, err := s.length(flexible, true)
 	if err != nil {
@@ -122,9 +122,9 @@ func walkProduceTopic(s *stream, version int16, v produceVisitor) error {
 	return nil
 }
 
-// walkBatches counts n bytes of record batches by their headers. Bytes that
-// are no batch of format v2 are skipped and told, as a broker answers them
-// with an error and goes on with the connection.
+// walkBatches counts the record batches in n bytes by their headers. It skips
+// bytes that are not a batch of format v2 and sets bad: a broker answers them with
+// an error and keeps the connection.
 func walkBatches(s *stream, n int) (p produced, err error) {
 	if n > s.left {
 		return p, errFrame

@@ -9,8 +9,8 @@ import (
 	"carronade/internal/standin/record"
 )
 
-// recordProduce records the produce request in c.body, a partition's part at a
-// time, with the offsets that the answer gave.
+// recordProduce records the produce request in c.body, one line per partition,
+// with the offsets in the answer.
 func (c *conn) recordProduce(h head, answered []kmsg.ProduceResponseTopic) error {
 	req := kmsg.NewPtrProduceRequest()
 	if err := c.decode(h, req); err != nil {
@@ -40,8 +40,8 @@ func (c *conn) recordProduce(h head, answered []kmsg.ProduceResponseTopic) error
 	return nil
 }
 
-// recordFetch records what a fetch was answered with, a partition's part at a
-// time. One without events is left out: consumers ask all the time.
+// recordFetch records the answer to a fetch, one line per partition. Partitions
+// without events are left out: consumers poll all the time.
 func (c *conn) recordFetch(h head, answer []byte) error {
 	resp := kmsg.NewPtrFetchResponse()
 	if err := readAnswer(h, answer, resp); err != nil {
@@ -66,7 +66,7 @@ func (c *conn) recordFetch(h head, answer []byte) error {
 	return nil
 }
 
-// topicText names a topic in the record: newer requests have its id alone.
+// topicText names a topic in the record: newer requests contain only its id.
 func topicText(name string, id [16]byte) string {
 	if name != "" {
 		return name

@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// TestRecord: what a client produces and consumes is in the record, by
-// partition and offset, and answered.
+// TestRecord: the record contains what a client produces and consumes, by
+// partition and offset, with the times of the answers.
 func TestRecord(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		const events = 50
@@ -24,7 +24,7 @@ func TestRecord(t *testing.T) {
 		}
 		want := int64(events)
 		if opts.Discard {
-			want += 10 // made up at the start
+			want += 10 // synthetic records at the start
 		}
 		for got := int64(0); got < want; {
 			f := cl.PollFetches(deadline(t))
@@ -58,7 +58,7 @@ func TestRecord(t *testing.T) {
 			}
 		}
 		if next["produce"] != want || next["fetch"] != want {
-			t.Errorf("produced until %d, fetched until %d, want %d", next["produce"], next["fetch"], want)
+			t.Errorf("produced up to %d, fetched up to %d, want %d", next["produce"], next["fetch"], want)
 		}
 	})
 }

@@ -17,22 +17,23 @@ import (
 
 // A Server is a running stand-in.
 type Server interface {
-	// Addr is the address it listens on, host:port.
+	// Addr is the address that the stand-in listens on, host:port.
 	Addr() string
-	// Counts is what it has answered so far. It is safe to call at any time,
-	// also after Close.
+	// Counts returns the counts so far. It is safe to call at any time, also
+	// after Close.
 	Counts() Counts
-	// Close ends it, with its connections and its data.
+	// Close ends the stand-in and its connections, and removes its temporary
+	// data.
 	Close() error
 }
 
-// Counts is what a stand-in took and gave.
+// Counts says what a stand-in received and served.
 type Counts struct {
 	Connections uint64 `json:"connections"` // accepted
-	Requests    uint64 `json:"requests"`    // answered, or taken where none is due (acks=0)
-	Batches     uint64 `json:"batches"`     // record batches taken
-	Events      uint64 `json:"events"`      // records taken, as the batches' headers say
-	Bytes       uint64 `json:"bytes"`       // of record batches taken, headers included
+	Requests    uint64 `json:"requests"`    // answered, or accepted without an answer (acks=0)
+	Batches     uint64 `json:"batches"`     // record batches accepted
+	Events      uint64 `json:"events"`      // records accepted, according to the batches' headers
+	Bytes       uint64 `json:"bytes"`       // of record batches accepted, headers included
 	Refused     uint64 `json:"refused"`     // records answered with an error
 	Served      uint64 `json:"served"`      // records served by fetches (discard broker)
 	ServedBytes uint64 `json:"served_bytes"`
@@ -49,7 +50,7 @@ func (c *Counts) add(o Counts) {
 	c.ServedBytes += o.ServedBytes
 }
 
-// String is the line printed at the end of a stand-in's life.
+// String is the line that a stand-in prints when it ends.
 func (c Counts) String() string {
 	s := fmt.Sprintf("%d connections, %d requests; took %d events in %d batches (%d bytes)",
 		c.Connections, c.Requests, c.Events, c.Batches, c.Bytes)
@@ -62,8 +63,8 @@ func (c Counts) String() string {
 	return s
 }
 
-// A tally is one connection's counts. Each connection adds to its own, so the
-// additions never meet on one cache line; reading sums them.
+// A tally is the counts of one connection. Each connection has its own, so that
+// connections do not share a cache line; readers sum them.
 type tally struct {
 	requests, batches, events, bytes, refused, served, servedBytes atomic.Uint64
 
@@ -78,17 +79,17 @@ func (t *tally) counts() Counts {
 	}
 }
 
-// A front accepts connections, reads frames, answers what it answers itself
-// and forwards the rest to the broker behind it.
+// A front accepts connections, reads frames, answers some requests and forwards
+// the others to the broker behind it.
 type front struct {
 	opts   Options
 	ln     net.Listener
 	broker *broker
-	log    *discardLog // nil: the broker takes the records
+	log    *discardLog // nil: the broker gets the records
 	dice   *fault.Dice
 	record *record.Recorder // nil: none
 
-	patience time.Duration // of a fetch at most
+	patience time.Duration // bounds how long a fetch waits
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -97,7 +98,7 @@ type front struct {
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
-	past  Counts // of connections that are gone
+	past  Counts // of closed connections
 }
 
 // Start starts a stand-in. The returned server runs until Close.
@@ -145,8 +146,8 @@ func Start(opts Options) (Server, error) {
 	return f, nil
 }
 
-// produceError draws whether a partition's part of a produce request is
-// refused, and with which code; 0 takes it.
+// produceError draws whether a partition of a produce request is refused, and
+// returns the error code; 0 accepts it.
 func (f *front) produceError() int16 {
 	if i := f.dice.Draw(); i >= 0 {
 		return f.opts.Errors[i].What
@@ -154,9 +155,8 @@ func (f *front) produceError() int16 {
 	return 0
 }
 
-// advertised is what clients are told to connect to. A wildcard is no address,
-// so they are sent to this machine's loopback then; other machines need
-// Options.Advertise.
+// advertised is the address given to clients. For a wildcard address it is this
+// machine's loopback address; other machines need Options.Advertise.
 func advertised(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {
@@ -190,7 +190,7 @@ func (f *front) end() error {
 		c.close()
 	}
 	f.mu.Unlock()
-	// The broker first: a connection may be waiting for its answer.
+	// Close the broker first: a connection may be waiting for its answer.
 	if e := f.broker.close(); err == nil {
 		err = e
 	}
@@ -209,8 +209,8 @@ func (f *front) accept() {
 			if f.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// Out of descriptors, most likely: try again when some may
-			// be free, instead of turning in a circle.
+			// Most likely the process has no descriptors left: retry after
+			// a pause instead of spinning.
 			select {
 			case <-time.After(10 * time.Millisecond):
 			case <-f.ctx.Done():

@@ -16,7 +16,7 @@ import (
 func newSource(c *conn, nc net.Conn) source {
 	if tc, ok := nc.(*net.TCPConn); ok && c.front.log != nil {
 		if raw, err := tc.SyscallConn(); err == nil {
-			// One big receive buffer: fewer wake-ups per batch.
+			// A large receive buffer means fewer wake-ups per batch.
 			_ = tc.SetReadBuffer(4 << 20)
 			s := &rawSource{conn: c, raw: raw, drop: drop.Can()}
 			s.try = s.recv
@@ -26,18 +26,18 @@ func newSource(c *conn, nc net.Conn) source {
 	return &plainSource{conn: c, nc: nc}
 }
 
-// A rawSource reads a TCP socket without waiting as long as it has bytes, and
-// writes the collected answers before it waits. It drops bytes inside the
-// kernel: recv(2) with MSG_TRUNC takes them off a TCP socket's queue without
-// copying them (tcp(7), since Linux 2.4), which is what makes a sink that costs
-// next to nothing beside the generator it is to measure.
+// A rawSource reads a TCP socket without blocking while it has bytes, and writes
+// the accumulated answers before it blocks. It drops bytes inside the kernel:
+// recv(2) with MSG_TRUNC removes them from a TCP socket's queue without copying
+// them (tcp(7), since Linux 2.4). So the sink costs almost nothing beside the
+// generator that it measures.
 type rawSource struct {
 	conn *conn
 	raw  syscall.RawConn
 	drop bool
 
-	// Arguments and results of recv, which is called through RawConn; as
-	// fields, they need no closure and no allocation.
+	// Arguments and results of recv, which RawConn calls. As fields they need no
+	// closure and no allocation.
 	try     func(fd uintptr) bool
 	p       unsafe.Pointer
 	n       int
@@ -49,8 +49,8 @@ type rawSource struct {
 	scratch []byte
 }
 
-// recv is one non-blocking recv(2). It is made as a raw system call: it never
-// waits, so the scheduler need not hear of it.
+// recv is one non-blocking recv(2). It is a raw system call: it never blocks, so
+// the scheduler need not be notified.
 func (s *rawSource) recv(fd uintptr) bool {
 	for {
 		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(s.p), uintptr(s.n),

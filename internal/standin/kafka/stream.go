@@ -7,13 +7,12 @@ import (
 	"io"
 )
 
-// streamSize is the window of a stream: the largest piece that must lie in
-// memory in one piece (a frame's head, a topic's name, a batch's header).
+// windowSize is the size of a stream's window: the largest piece that must be
+// contiguous in memory (a frame's head, a topic's name, a batch's header).
 const streamSize = 64 << 10
 
-// shortRead is how much is asked for when the last thing on the connection was
-// a batch too large for the window: only the next head is wanted then, since
-// every byte read here is a byte copied that nobody looks at.
+// shortRead is the size of a read after a batch that exceeded the window. Only the
+// next head is needed then, and any more bytes would be copied for nothing.
 const shortRead = 512
 
 var (
@@ -21,19 +20,20 @@ var (
 	errBig   = fmt.Errorf("%w: piece larger than %d bytes", errFrame, streamSize)
 )
 
-// A source hands a stream its bytes.
+// A source supplies the bytes of a stream.
 type source interface {
 	// read puts at least one byte into p.
 	read(p []byte) (int, error)
-	// discard drops up to n bytes, at least one, without showing them.
+	// discard drops up to n bytes, at least one, without returning them.
 	discard(n int) (int, error)
 }
 
 // A stream is a window on the bytes of one connection or of one frame. It
 // belongs to one goroutine.
 //
-// left counts what remains of the current frame; no method reads beyond it, so
-// that a lying length inside a frame ends as an error and not as a frame eaten.
+// left is the number of remaining bytes of the current frame. No method reads
+// beyond it, so that a wrong length inside a frame is an error and does not
+// consume the next frame.
 type stream struct {
 	src  source
 	buf  []byte
@@ -47,7 +47,7 @@ func newStream(src source) *stream {
 	return &stream{src: src, buf: make([]byte, streamSize), want: streamSize}
 }
 
-// frameStream reads a frame that lies in memory whole.
+// frameStream returns a stream over a complete frame in memory.
 func frameStream(frame []byte) stream {
 	return stream{src: eofSource{}, buf: frame, w: len(frame), left: len(frame)}
 }
@@ -63,7 +63,7 @@ func (s *stream) frame(n int)           { s.left = n }
 func (s *stream) int16() (int16, error) { b, err := s.next(2); return int16(at16(b)), err }
 func (s *stream) int32() (int32, error) { b, err := s.next(4); return int32(at32(b)), err }
 
-// at16 and at32 are 0 where an error left nothing to read.
+// at16 and at32 are 0 if b is too short, after an error.
 func at16(b []byte) (v uint16) {
 	if len(b) > 1 {
 		v = binary.BigEndian.Uint16(b)
@@ -78,7 +78,7 @@ func at32(b []byte) (v uint32) {
 	return v
 }
 
-// next takes n bytes of the frame. They stay valid until the next call.
+// next reads n bytes of the frame. They stay valid until the next call.
 func (s *stream) next(n int) ([]byte, error) {
 	if err := s.peek(n); err != nil {
 		return nil, err
@@ -86,7 +86,8 @@ func (s *stream) next(n int) ([]byte, error) {
 	return s.take(n), nil
 }
 
-// peek makes the next n bytes of the frame lie in the window, untaken.
+// peek reads the next n bytes of the frame into the window without consuming
+// them.
 func (s *stream) peek(n int) error {
 	if n < 0 || n > s.left {
 		return errFrame
@@ -118,7 +119,7 @@ func (s *stream) fill(n int) error {
 	return nil
 }
 
-// skip drops n bytes of the frame, without reading them where the source can.
+// skip drops n bytes of the frame, without reading them if the source can.
 func (s *stream) skip(n int) error {
 	if n < 0 || n > s.left {
 		return errFrame
@@ -126,8 +127,8 @@ func (s *stream) skip(n int) error {
 	s.left -= n
 	if n <= s.buffered() {
 		s.r += n
-		// Everything was in the window already: events are small, so
-		// many heads fit one read.
+		// All of it was in the window: events are small, so one read gets
+		// many heads.
 		s.want = streamSize
 		return nil
 	}
@@ -144,7 +145,7 @@ func (s *stream) skip(n int) error {
 	return nil
 }
 
-// uvarint takes a Kafka unsigned varint of at most 32 bits.
+// uvarint reads a Kafka unsigned varint of at most 32 bits.
 func (s *stream) uvarint() (uint32, error) {
 	var v uint64
 	for shift := 0; shift < 35; shift += 7 {
@@ -163,8 +164,8 @@ func (s *stream) uvarint() (uint32, error) {
 	return 0, errFrame
 }
 
-// length takes the length of a nullable string, bytes or array; -1 is null.
-// Compact lengths carry one more than the length, 0 being null.
+// length reads the length of a nullable string, bytes or array; -1 is null. A
+// compact length is encoded as one more than the length, with 0 for null.
 func (s *stream) length(compact bool, wide bool) (int, error) {
 	if compact {
 		v, err := s.uvarint()
@@ -178,7 +179,7 @@ func (s *stream) length(compact bool, wide bool) (int, error) {
 	return int(v), err
 }
 
-// text takes a nullable string's bytes; they stay valid until the next call.
+// text reads a nullable string; its bytes stay valid until the next call.
 func (s *stream) text(compact bool) ([]byte, error) {
 	n, err := s.length(compact, false)
 	if err != nil || n < 0 {
@@ -187,7 +188,7 @@ func (s *stream) text(compact bool) ([]byte, error) {
 	return s.next(n)
 }
 
-// tags drops a section of tagged fields.
+// tags skips a section of tagged fields.
 func (s *stream) tags() error {
 	n, err := s.uvarint()
 	for ; err == nil && n > 0; n-- {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A synthetic is one record batch, made once and served for ever. Its base
-// offset and leader epoch lie before the checksum's reach (KIP-98), so a copy
-// for any other offset costs eight bytes.
+// A syntheticBatch is one record batch, made once and served again and again. The
+// checksum does not cover its base offset and leader epoch (KIP-98), so a copy for
+// another offset costs eight bytes.
 type synthetic struct {
 	data   []byte
 	ends   []int // ends[k] is where the first k records end in data
@@ -68,12 +68,12 @@ func (b *synthetic) head(h []byte, base int64, k int) {
 	be.PutUint32(h[17:], sum)
 }
 
-// span is how many records the batch at offset at has, in a log that ends at
-// end.
+// recordsAt is the number of records in the batch at offset at, in a log that ends
+// at end.
 func (b *synthetic) span(at, end int64) int {
 	k := int64(b.events)
 	return int(min(k-at%k, end-at))
 }
 
-// size is how many bytes a batch of the first k records takes.
+// size is the size in bytes of a batch of the first k records.
 func (b *synthetic) size(k int) int { return b.ends[k] }

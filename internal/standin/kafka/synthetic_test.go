@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// checkBatches takes record batches apart and checks each whole: lengths,
-// checksum, and every record in it.
+// checkBatches parses record batches and checks each: lengths, checksum, and every
+// record in it.
 func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
 	t.Helper()
 	for len(data) > 0 {
@@ -42,7 +42,7 @@ func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
 			rest = rest[used+int(n):]
 		}
 		if len(rest) > 0 {
-			t.Errorf("%d bytes behind the last record", len(rest))
+			t.Errorf("%d bytes after the last record", len(rest))
 		}
 		batches = append(batches, b)
 		data = data[size:]

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A raw is a client that speaks exactly what it is told.
+// A rawClient sends requests exactly as given.
 type raw struct {
 	t  *testing.T
 	nc net.Conn
@@ -60,9 +60,9 @@ func (r raw) receive(req kmsg.Request) kmsg.Response {
 	if err := resp.ReadFrom(b[skip:]); err != nil {
 		r.t.Fatal(err)
 	}
-	// What kmsg made of it must be all there was.
+	// kmsg must have decoded all of the answer.
 	if got := len(resp.AppendTo(nil)); got != len(b)-skip {
-		r.t.Errorf("an answer of %d bytes, of which %d are understood", len(b)-skip, got)
+		r.t.Errorf("an answer of %d bytes, of which %d are decoded", len(b)-skip, got)
 	}
 	return resp
 }
@@ -73,7 +73,7 @@ func (r raw) ask(req kmsg.Request) kmsg.Response {
 	return r.receive(req)
 }
 
-// ids are the topics' ids by name.
+// ids returns the ids of topics by name.
 func (r raw) ids(names ...string) map[string][16]byte {
 	req := kmsg.NewPtrMetadataRequest()
 	req.SetVersion(12)
@@ -89,8 +89,8 @@ func (r raw) ids(names ...string) map[string][16]byte {
 	return ids
 }
 
-// sources runs a test over both ways to read a connection: in the kernel, and
-// through Read.
+// forBothSources runs a test with both ways to read a connection: by system calls
+// and by Read.
 func sources(t *testing.T, opts Options, f func(t *testing.T, opts Options)) {
 	t.Run("raw", func(t *testing.T) { f(t, opts) })
 	opts.Delay = time.Nanosecond
@@ -179,8 +179,8 @@ func TestProduceVersions(t *testing.T) {
 
 func sameTags(a, b kmsg.Tags) bool { return a.Len() == b.Len() }
 
-// TestPipelined sends many requests at once, in pieces of every size, and wants
-// the answers in order.
+// TestPipelined sends many requests at once, in pieces of various sizes, and
+// expects the answers in order.
 func TestPipelined(t *testing.T) {
 	opts := Options{Listen: "127.0.0.1:0", Discard: true, Events: 1, Topics: []Topic{{"t", 1}}}
 	sources(t, opts, func(t *testing.T, opts Options) {
@@ -273,8 +273,8 @@ func TestNotBatches(t *testing.T) {
 	}
 }
 
-// TestNotKafka sends what other protocols begin with: the connection is closed,
-// and the stand-in lives on.
+// TestNotKafka sends the first bytes of other protocols: the stand-in closes the
+// connection and keeps running.
 func TestNotKafka(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
@@ -284,7 +284,7 @@ func TestNotKafka(t *testing.T) {
 			"no such request":    "\x00\x00\x00\x0c\x03\xe7\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00",
 			"a negative version": "\x00\x00\x00\x0c\x00\x03\xff\xff\x00\x00\x00\x01\x00\x00\x00\x00",
 			"produce version 2":  "\x00\x00\x00\x12\x00\x00\x00\x02\x00\x00\x00\x01\xff\xff\x00\x01\x00\x00\x00\x00\x00\x00",
-			"a lying length":     "\x00\x00\x00\x12\x00\x00\x00\x09\x00\x00\x00\x01\x7f\xff\x00\x00\x00\x01\x00\x00\x00\x00",
+			"a wrong length":     "\x00\x00\x00\x12\x00\x00\x00\x09\x00\x00\x00\x01\x7f\xff\x00\x00\x00\x01\x00\x00\x00\x00",
 		} {
 			t.Run(name, func(t *testing.T) {
 				cl := dial(t, s)

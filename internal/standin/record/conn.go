@@ -16,17 +16,18 @@ type Conn struct {
 	r    *Recorder
 	name string
 
-	// writing is locked for as long as a write takes, until it is noted: a peer has
-	// the answer before the write returns, and may have the connection closed.
+	// writing is locked during a write and until its times are stored: the peer
+	// receives the answer before the write returns, and may cause the connection
+	// to be closed in between.
 	writing sync.Mutex
 
 	mu             sync.Mutex
-	arrived        int64 // when bytes last came
-	given, written int64 // bytes of answers: as the server gave them, and as they went out
-	began, ended   int64 // of the last write that went out
+	arrived        int64 // when bytes last arrived
+	given, written int64 // bytes of answers: passed on by the server, and written to the connection
+	began, ended   int64 // times of the last write to the connection
 	sequence       int64
-	taken          []entry // no Answered came yet
-	leaving        []entry // their answers are not written, in order
+	taken          []entry // received since the last call of Answered
+	leaving        []entry // answered, but the answers are not written yet; in order
 	lines          []byte
 }
 
@@ -34,7 +35,7 @@ type Conn struct {
 type entry struct {
 	Request
 	sequence, arrived int64
-	end               int64 // where its answer ends, in bytes of all that was given
+	end               int64 // where its answer ends, as a value of submitted
 }
 
 // Read implements net.Conn.
@@ -81,8 +82,8 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// Took notes a request that was read whole just now: what came last from the
-// connection was its end.
+// Received notes a request whose last bytes were the last that were read from the
+// connection.
 func (c *Conn) Took(q Request) {
 	if c == nil {
 		return
@@ -99,8 +100,8 @@ func (c *Conn) Took(q Request) {
 	c.taken = append(c.taken, e)
 }
 
-// Answered says that all that was taken is answered by what was written until
-// now, to the connection or to what delays it.
+// Answered says that all requests received so far are answered by what the server
+// has written so far, to the connection or to a wrapper that delays it.
 func (c *Conn) Answered() {
 	if c == nil {
 		return
@@ -122,8 +123,8 @@ func (c *Conn) Answered() {
 	c.taken = c.taken[:0]
 }
 
-// end writes what is left: what is not answered now never is. The connection is
-// closed, so that a write that blocked has returned.
+// finish writes the remaining entries, which will not be answered. The connection
+// is closed already, so that a blocked write has returned.
 func (c *Conn) end() {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -139,7 +140,7 @@ func (c *Conn) end() {
 	c.lines = nil
 }
 
-// line adds an entry to the lines, with when its answer was written.
+// line adds an entry to the lines, with the times of the write of its answer.
 func (c *Conn) line(e *entry, began, ended int64) {
 	l := append(c.lines, c.name...)
 	l = append(l, ',')

@@ -1,12 +1,12 @@
-// Package record writes down when a stand-in had each request whole and when it
-// answered it, so that a load generator's times can be compared with what really
-// happened.
+// Package record writes to a file when a stand-in had received each request
+// completely and when it answered it, so that a load generator's times can be
+// compared with the true ones.
 //
-// It answers for the file, and for times that are those of the connections
-// themselves, whatever delays answers on the way to them. It refuses to know
-// what is spoken on the connections: a server says what it took (Conn.Took), and
-// when all of that is answered (Conn.Answered).
+// The times are those of the connections themselves, below any wrapper that
+// delays answers. The package knows no protocol: a server reports each request
+// that it received (Conn.Received), and when all of them are answered
+// (Conn.Answered).
 //
-// Its invariant: where nothing is recorded nothing is wrapped, and a server runs
-// as it does without this package.
+// Its invariant: if nothing is recorded, nothing is wrapped, and a server runs as
+// it does without this package.
 package record

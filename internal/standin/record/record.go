@@ -16,21 +16,21 @@ import (
 )
 
 // Columns is the first line of a record. Each other line is a request, or a part
-// of one that is answered by itself; what does not exist is empty. Times are
-// nanoseconds of the machine's monotonic clock (CLOCK_MONOTONIC).
+// of a request that is answered separately. A value that does not exist is empty.
+// Times are nanoseconds of the machine's monotonic clock (CLOCK_MONOTONIC).
 const Columns = "connection,sequence,kind,topic,partition,offset,events,arrived_ns,writing_ns,answered_ns\n"
 
-// None is a number that does not exist, or is not known.
+// None is a number that does not exist or is not known.
 const None = -1
 
-// A Request is what a server took in one piece.
+// A Request is a request, or a part of one, that has one line in the record.
 type Request struct {
 	Kind      string // produce, fetch, message or request
 	Topic     string
-	Partition int32 // None where there is none
-	Offset    int64 // of the first event in its log; None where there is none
-	Events    int64 // None where the server does not look at them
-	Silent    bool  // no answer is due
+	Partition int32 // or None
+	Offset    int64 // of the first event in its log; or None
+	Events    int64 // None if the server does not read them
+	Silent    bool  // the protocol requires no answer
 }
 
 // Bind adds the flag of a record to fs.
@@ -38,8 +38,8 @@ func Bind(fs *pflag.FlagSet, path *string) {
 	fs.StringVar(path, "record", *path, "for tests of load generators: write when each request came and was answered to this `FILE`")
 }
 
-// Check tells whether there can be a record at path of a server that speaks TLS
-// so: how an answer is wrapped there nobody says.
+// Check reports whether a record is possible with these TLS settings: under TLS,
+// the sizes of the encrypted answers are not known.
 func Check(path string, tls setting.TLS) error {
 	if path != "" && tls.Cert != "" {
 		return errors.New("a recording needs unencrypted answers: it cannot be combined with TLS")
@@ -47,10 +47,10 @@ func Check(path string, tls setting.TLS) error {
 	return nil
 }
 
-// A Recorder is a record in the making. A nil one records nothing.
+// A Recorder writes a record. A nil one records nothing.
 type Recorder struct {
 	clock time.Time // any instant
-	at    int64     // what the monotonic clock showed then
+	at    int64     // the monotonic clock at that instant
 
 	mu    sync.Mutex
 	f     *os.File
@@ -58,7 +58,7 @@ type Recorder struct {
 	conns map[*Conn]struct{}
 }
 
-// Open makes the file, which replaces an older one; nil without a path.
+// Open creates the file, replacing an older one; nil without a path.
 func Open(path string) (*Recorder, error) {
 	if path == "" {
 		return nil, nil
@@ -77,7 +77,7 @@ func Open(path string) (*Recorder, error) {
 	return r, nil
 }
 
-// Close writes what is left.
+// Close writes the remaining lines and closes the file.
 func (r *Recorder) Close() error {
 	if r == nil {
 		return nil
@@ -100,7 +100,7 @@ func (r *Recorder) Close() error {
 
 func (r *Recorder) now() int64 { return r.at + int64(time.Since(r.clock)) }
 
-// write takes whole lines.
+// write writes complete lines to the file.
 func (r *Recorder) write(lines []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +109,8 @@ func (r *Recorder) write(lines []byte) {
 	}
 }
 
-// Under wraps the listener whose connections are timed: the one below whatever
-// delays answers.
+// WrapInner wraps the listener whose connections are timed: the innermost one,
+// below any wrapper that delays answers.
 func (r *Recorder) Under(ln net.Listener) net.Listener {
 	if r == nil {
 		return ln
@@ -131,14 +131,14 @@ func (l *under) Accept() (net.Conn, error) {
 	c := &Conn{Conn: nc, r: l.r, name: nc.RemoteAddr().String()}
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()
-	if l.r.conns != nil { // else it is over
+	if l.r.conns != nil { // nil after Close
 		l.r.conns[c] = struct{}{}
 	}
 	return c, nil
 }
 
-// Over wraps the listener that a server accepts from. What is between it and
-// Under's tells what it wraps by NetConn.
+// WrapOuter wraps the listener from which a server accepts. The connections between
+// it and WrapInner's must have a method NetConn that returns the wrapped one.
 func (r *Recorder) Over(ln net.Listener) net.Listener {
 	if r == nil {
 		return ln
@@ -166,7 +166,8 @@ func (l *over) Accept() (net.Conn, error) {
 	}
 }
 
-// A top is a connection as the server has it: it counts what is to be written.
+// An outerConn is a connection as the server sees it: it counts the bytes to be
+// written.
 type top struct {
 	net.Conn
 	c *Conn
@@ -184,7 +185,7 @@ func (t *top) Close() error {
 	return t.Conn.Close()
 }
 
-// Of is the recorded connection below nc, one that a server accepted; nil where
+// Of returns the recorded connection below nc, which a server accepted; nil if
 // nothing is recorded.
 func Of(nc net.Conn) *Conn {
 	if t, ok := nc.(*top); ok {

@@ -17,8 +17,8 @@ import (
 	"carronade/internal/standin/setting"
 )
 
-// TestRecord: every request has a line, in its order, with times that are in
-// order too; a delay of answers is in them, and what was not answered says so.
+// TestRecord: every request has a line, and their times are in order. The times
+// include the delay of answers. A request without an answer has none.
 func TestRecord(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -58,7 +58,7 @@ func TestRecord(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			answer := func(n int) { // as servers do: told before the client has it
+			answer := func(n int) { // like a server, it reports the answer before the client has read it
 				t.Helper()
 				if _, err := server.Write(make([]byte, n)); err != nil {
 					t.Fatal(err)
@@ -94,8 +94,8 @@ func TestRecord(t *testing.T) {
 			if err != nil || len(rows) != 6 || cmp.Diff(Columns, joined(rows[0])) != "" {
 				t.Fatalf("%q and %v, want a head and 5 rows", rows, err)
 			}
-			// The one without an answer is known at once, before those whose
-			// answers are on their way.
+			// The line of the request without an answer is written at once, before
+			// those whose answers are still delayed.
 			want := map[string]string{
 				"0": "message,,,,7", "1": "produce,t,2,5,3", "2": "produce,t,0,9,3", "3": "fetch,t,1,0,", "4": "message,,,,7",
 			}
@@ -112,7 +112,7 @@ func TestRecord(t *testing.T) {
 					continue
 				}
 				if arrived < before || began < arrived+int64(tt.delay) || ended < began || ended > after {
-					t.Errorf("row %s: came at %d, answered from %d to %d; all of it from %d to %d, %v late", seq, arrived, began, ended, before, after, tt.delay)
+					t.Errorf("row %s: arrived at %d, answered from %d to %d; the test ran from %d to %d, with a delay of %v", seq, arrived, began, ended, before, after, tt.delay)
 				}
 			}
 		})
@@ -167,18 +167,18 @@ func TestNone(t *testing.T) {
 // TestCheck: what cannot be recorded is refused.
 func TestCheck(t *testing.T) {
 	if err := Check("record.csv", setting.TLS{Cert: "cert.pem"}); err == nil {
-		t.Error("a record under TLS is no error")
+		t.Error("got no error for a record under TLS")
 	}
 	if err := Check("record.csv", setting.TLS{}); err != nil {
 		t.Error(err)
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none", "record.csv")); err == nil {
-		t.Error("a folder that is not there is no error")
+		t.Error("got no error for a missing folder")
 	}
 }
 
-// slowConn is a connection whose write returns only once it is closed: its peer
-// has the bytes long before.
+// A slowConn is a connection whose write returns only once it is closed, long
+// after its peer has received the bytes.
 type slowConn struct {
 	net.Conn
 	written, closed chan struct{}
@@ -195,8 +195,8 @@ func (c *slowConn) Close() error {
 	return nil
 }
 
-// TestCloseDuringWrite: an answer that its peer has before the write returns is
-// in the record, though the connection is closed in between.
+// TestCloseDuringWrite: if the peer receives an answer before the write returns
+// and the connection is closed in between, the record contains the answer.
 func TestCloseDuringWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "record.csv")
 	r, err := Open(path)

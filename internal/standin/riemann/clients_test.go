@@ -13,7 +13,7 @@ import (
 	"carronade/internal/standin/setting"
 )
 
-// everywhere starts a server on all its addresses, TLS mutual.
+// startEverywhere starts a server on addresses for TCP, UDP and mutual TLS.
 func everywhere(t *testing.T) (*Server, *riemanntest.Certificates) {
 	t.Helper()
 	certs := riemanntest.MakeCertificates(t)
@@ -23,14 +23,15 @@ func everywhere(t *testing.T) (*Server, *riemanntest.Certificates) {
 	}), certs
 }
 
-// messages waits until the server took n messages: of a datagram, nobody tells.
+// waitMessages waits until the server has accepted n messages: datagrams are not
+// answered.
 func messages(t *testing.T, s *Server, n uint64) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(20 * time.Second); s.Counts().Messages < n; <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("took %d messages, want %d", s.Counts().Messages, n)
+			t.Fatalf("got %d messages, want %d", s.Counts().Messages, n)
 		}
 	}
 }
@@ -61,7 +62,7 @@ func TestRiemannClient(t *testing.T) {
 			send("-S", test.name+" float", "-f", "2.5")
 			messages(t, s, before+3)
 			attributes := func(more ...string) map[string]string {
-				m := map[string]string{"x-client": "riemann-c-client"} // it says so itself
+				m := map[string]string{"x-client": "riemann-c-client"} // the client adds it
 				for i := 0; i < len(more); i += 2 {
 					m[more[i]] = more[i+1]
 				}
@@ -78,21 +79,22 @@ func TestRiemannClient(t *testing.T) {
 			query := fmt.Sprintf("service =~ %q and host = \"web-1\"", test.name+" %")
 			var tcp []string
 			var withCerts *riemanntest.Certificates
-			asked := s.Addr()
+			queryAddr := s.Addr()
 			if test.name == "tls" {
-				tcp, withCerts, asked = test.how, certs, test.addr
+				tcp, withCerts, queryAddr = test.how, certs, test.addr
 			}
 			t.Run("read by C", func(t *testing.T) {
-				compare(t, riemanntest.ClientQuery(t, asked, query, tcp...), want, began)
+				compare(t, riemanntest.ClientQuery(t, queryAddr, query, tcp...), want, began)
 			})
 			t.Run("read by ruby", func(t *testing.T) {
-				compare(t, riemanntest.RubyQuery(t, asked, withCerts, query), want, began)
+				compare(t, riemanntest.RubyQuery(t, queryAddr, withCerts, query), want, began)
 			})
 		})
 	}
 }
 
-// compare looks at what was read back: in no order, and of a time since began.
+// compare compares the events read back, in any order, and checks that their times
+// are not before began.
 func compare(t *testing.T, got, want []riemanntest.Event, began int64) {
 	t.Helper()
 	slices.SortFunc(got, func(a, b riemanntest.Event) int { return strings.Compare(a.Service, b.Service) })
@@ -105,7 +107,7 @@ func compare(t *testing.T, got, want []riemanntest.Event, began int64) {
 			got[i].Tags = nil
 		}
 		if got[i].TTL != nil && *got[i].TTL == 0 {
-			got[i].TTL = nil // the C client prints none as 0
+			got[i].TTL = nil // the C client prints 0 if there is none
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -139,33 +141,33 @@ func TestRubyClient(t *testing.T) {
 					t.Errorf("got time %d, want %d", got[i].Time, at)
 				}
 			}
-			compareFrom := at
+			began := at
 			compare(t, got, []riemanntest.Event{
 				{Service: "ruby " + test.name, Host: "h", State: "critical", Description: "d", Tags: []string{"a", "b"}, TTL: ptr(33.5), MetricSint64: ptr(int64(12345678901234)), Attributes: map[string]string{"color": "red"}},
 				{Service: "ruby " + test.name + " real", Host: "h", MetricD: ptr(0.25)},
-			}, compareFrom)
+			}, began)
 		})
 	}
 }
 
-// TestClientsAreRefused has the clients see what a server says that will not.
+// TestClientsAreRefused checks that clients report the server's errors.
 func TestClientsAreRefused(t *testing.T) {
 	s := start(t, Options{Listen: "127.0.0.1:0", Errors: []ErrorRule{{Name: "no room", Share: 1}}})
 	if out, err := riemanntest.TryClient(t, s.Addr(), "send", "-S", "x"); err == nil || !strings.Contains(out, "no room") {
 		t.Errorf("got %q, %v; want a failure that says no room", out, err)
 	}
 	if out, err := riemanntest.TryClient(t, s.Addr(), "query", "service ="); err == nil || !strings.Contains(out, "parse error: character 10: want a field") {
-		t.Errorf("got %q, %v; want a failure that says where the query ends to be one", out, err)
+		t.Errorf("got %q, %v; want a failure that says where the query is invalid", out, err)
 	}
 	script := `
 begin
   Riemann::Client.new(host: ARGV[0], port: ARGV[1].to_i).tcp << {service: "x"}
 rescue Riemann::Client::ServerError => e
-  print "told ", e.message
+  print "error: ", e.message
 end`
 	host, port, _ := strings.Cut(s.Addr(), ":")
-	if out := riemanntest.Ruby(t, script, host, port); !strings.Contains(out, "told no room") {
-		t.Errorf("got %q, want the server's words", out)
+	if out := riemanntest.Ruby(t, script, host, port); !strings.Contains(out, "error: no room") {
+		t.Errorf("got %q, want the server's error text", out)
 	}
 	_, certs := everywhere(t)
 	if out, err := riemanntest.TryClient(t, s.Addr(), append([]string{"send", "-S", "x"}, certs.ClientOptions()...)...); err == nil {

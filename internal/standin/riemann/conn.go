@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// window is what is read at once; a connection that sends longer messages
-	// gets a larger one, for as long as it does.
+	// windowSize is the size of a connection's window, in bytes. It grows while
+	// the connection sends longer messages.
 	window = 64 << 10
 
-	// flushAt is how many bytes of answers may collect before they are written
-	// although more messages are waiting in the window.
+	// flushAt is how many bytes of answers may accumulate before they are written
+	// even if more messages are waiting in the window.
 	flushAt = 64 << 10
 )
 
-// A conn serves one connection on one goroutine: messages are taken and
-// answered in order. Answers collect and are written when nothing whole is left
-// in the window, so messages that were pipelined are answered by one write.
+// A conn serves one connection on one goroutine and answers its messages in order.
+// Answers accumulate and are written when the window contains no more complete
+// message, so pipelined messages are answered by one write.
 type conn struct {
-	taker
+	handler
 	nc    net.Conn
 	meter *meter
 	rec   *record.Conn // nil: nothing is recorded
@@ -36,7 +36,7 @@ type conn struct {
 }
 
 func newConn(c *core, nc net.Conn, m *meter, size int) *conn {
-	return &conn{taker: taker{core: c}, nc: nc, meter: m, rec: record.Of(nc), buf: make([]byte, size)}
+	return &conn{handler: handler{core: c}, nc: nc, meter: m, rec: record.Of(nc), buf: make([]byte, size)}
 }
 
 func (c *conn) serve() error {
@@ -58,8 +58,8 @@ func (c *conn) serve() error {
 	}
 }
 
-// serveWindow answers all whole messages in the window. What can be answered
-// is answered before an error ends the connection.
+// serveWindow answers all complete messages in the window. It writes the answers
+// before an error ends the connection.
 func (c *conn) serveWindow() error {
 	now := time.Now()
 	messages := 0
@@ -75,7 +75,7 @@ func (c *conn) serveWindow() error {
 		}
 		m, err := wire.DecodeMsg(msg)
 		if err != nil {
-			bad = err // the real server closes the connection, too
+			bad = err // the real server closes the connection too
 			break
 		}
 		c.r = c.w - len(rest)
@@ -107,20 +107,20 @@ func (c *conn) flush() error {
 	_, err := c.nc.Write(c.out)
 	c.rec.Answered()
 	if c.out = c.out[:0]; cap(c.out) > 1<<20 {
-		c.out = nil // the answer to a large query
+		c.out = nil // do not keep the memory of a large answer
 	}
 	return err
 }
 
-// took records a message; of how many events nobody knows where they are not
-// looked at.
+// recordMessage records a message; events is record.None if its events are not
+// read.
 func (c *conn) took(events int) {
 	c.rec.Took(record.Request{Kind: "message", Partition: record.None, Offset: record.None, Events: int64(events)})
 }
 
-// room makes room to read into: it moves what is left to the front, doubles a
-// full window - so that memory follows what arrived, not what a length claims -
-// and gives a large one back when it is empty.
+// makeRoom makes room to read into: it moves the remaining bytes to the front,
+// doubles a full window (so that memory depends on the bytes received, not on a
+// claimed length), and shrinks a large window that is empty.
 func (c *conn) room(size int) {
 	if c.r == c.w {
 		c.r, c.w = 0, 0

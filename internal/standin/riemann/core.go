@@ -10,7 +10,7 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// A core is what all transports of a server share: what becomes of a message.
+// A core is what all transports of a server share: the processing of messages.
 type core struct {
 	opts  Options
 	index *index
@@ -20,10 +20,10 @@ type core struct {
 
 	streams meter
 	tally   tally
-	full    atomic.Bool // said so
+	full    atomic.Bool // a full index was logged
 }
 
-// A tally is what the server counted.
+// A tally is the server's counts.
 type tally struct {
 	connections, messages, events, bytes, queries, refused, dropped, lost atomic.Uint64
 }
@@ -35,7 +35,7 @@ func newCore(opts Options) *core {
 		c.drop = fault.NewDice(opts.Seed+1, opts.Drop)
 	}
 	if opts.Discard {
-		// Whoever asks learns that nothing is kept here.
+		// So that a query can find out that nothing is kept.
 		_, _ = c.index.put(&wire.Event{
 			Service: DiscardService, State: "ok", Time: time.Now().Unix(), HasTime: true, TTL: 1e9, HasTTL: true,
 		}, nil)
@@ -43,20 +43,20 @@ func newCore(opts Options) *core {
 	return c
 }
 
-// DiscardService is the service of the one event that a discarding stand-in
-// has beside those about itself.
+// DiscardService is the service of the only event that a discarding stand-in keeps
+// besides those about itself.
 const DiscardService = "carronade discard"
 
-// A taker is one connection's way into the core. It is not safe for concurrent
-// use.
-type taker struct {
+// A handler processes the messages of one connection. It is not safe for
+// concurrent use.
+type handler struct {
 	*core
 	scratch []byte
 }
 
-// answer takes a message's events, then answers its query, and appends the
-// framed answer to out: what transport.clj's handle does.
-func (t *taker) answer(out []byte, m *wire.Msg, now time.Time) []byte {
+// answer adds a message's events to the index, answers its query, and appends the
+// framed answer to out, like handle in transport.clj.
+func (t *handler) answer(out []byte, m *wire.Msg, now time.Time) []byte {
 	if len(m.Events) > 0 {
 		if text := t.take(m.Events, now); text != "" {
 			return appendError(out, text)
@@ -72,8 +72,9 @@ func appendError(out []byte, text string) []byte {
 	return wire.AppendFramed(out, &wire.Msg{HasOK: true, Error: text})
 }
 
-// take puts events into the index, and says in words why not, or nothing.
-func (t *taker) take(events []wire.Event, now time.Time) string {
+// addEvents puts events into the index. It returns an error text, or "" for
+// success.
+func (t *handler) take(events []wire.Event, now time.Time) string {
 	if i := t.dice.Draw(); i >= 0 {
 		t.tally.refused.Add(uint64(len(events)))
 		return t.opts.Errors[i].Name
@@ -89,13 +90,13 @@ func (t *taker) take(events []wire.Event, now time.Time) string {
 		}
 	}
 	t.tally.events.Add(uint64(len(events)))
-	took := time.Since(now) / time.Duration(len(events))
-	t.streams.took(len(events), took)
+	each := time.Since(now) / time.Duration(len(events))
+	t.streams.took(len(events), each)
 	return ""
 }
 
-// stream takes one event. One without a time gets the server's.
-func (t *taker) stream(e *wire.Event, now time.Time) error {
+// addEvent adds one event. An event without a time gets the server's.
+func (t *handler) stream(e *wire.Event, now time.Time) error {
 	if t.drop != nil && t.drop.Draw() >= 0 {
 		t.tally.dropped.Add(1)
 		return nil
@@ -111,9 +112,8 @@ func (t *taker) stream(e *wire.Event, now time.Time) error {
 	return nil
 }
 
-// find answers a query. The events are those of the index as they lie there:
-// encoded.
-func (t *taker) find(out []byte, text string, now time.Time) []byte {
+// find answers a query. It copies the encoded events of the index.
+func (t *handler) find(out []byte, text string, now time.Time) []byte {
 	t.tally.queries.Add(1)
 	q, err := parseQuery(text)
 	if err != nil {
@@ -140,8 +140,8 @@ func appendRaw(out []byte, raw string) []byte {
 	return append(append(out, byte(n)), raw...)
 }
 
-// expired tells subscribers of an event that left the index: what core.clj's
-// reaper streams, with no more than its host and service.
+// publishExpired sends subscribers an event that left the index. Like the one
+// that core.clj's reaper streams, it has only a host and a service.
 func (c *core) expired(host, service string, now time.Time) {
 	c.hub.publish(&wire.Event{Host: host, Service: service, State: "expired", Time: now.Unix(), HasTime: true})
 }

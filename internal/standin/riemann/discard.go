@@ -10,22 +10,21 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// sinkWindow is what the discarding server reads at once: reads and writes are
-// what it spends its time on, so they are large.
+// sinkWindowSize is how many bytes the discarding server reads at once. It spends
+// its time on reads and writes, so they are large.
 const sinkWindow = 512 << 10
 
-// queryTag is what a message with nothing but a query begins with: field 5, of
+// queryTag is the first byte of a message that contains only a query: field 5, of
 // bytes.
 const queryTag = 5<<3 | 2
 
-// ackRun are the acks for as many messages as fit into a window: prepared once,
-// and written from.
+// ackRun contains the acks for as many messages as fit into a window.
 var ackRun = wire.AppendAcks(nil, sinkWindow/wire.FrameHead)
 
-// sink serves a connection that keeps nothing: it counts frames by their
-// lengths and answers with as many acks. A query is told by its first byte and
-// answered, so that the server can be asked what it is. It allocates nothing on
-// the way.
+// sink serves a connection of the discarding server: it counts frames by their
+// lengths and answers with the same number of acks. It recognizes a query by its
+// first byte and answers it, so that a client can ask which server this is. It
+// allocates nothing.
 func (c *conn) sink() error {
 	for {
 		n, err := c.nc.Read(c.buf[c.w:])
@@ -47,14 +46,14 @@ func (c *conn) sink() error {
 
 func (c *conn) sinkWindow() error {
 	now := time.Now()
-	most := int(c.opts.MaxMessage)
+	limit := int(c.opts.MaxMessage)
 	for {
 		frames, size := 0, 0
 		if len(c.opts.Errors) == 0 {
-			frames, size = wire.WalkFrames(c.buf[c.r:c.w], most)
+			frames, size = wire.WalkFrames(c.buf[c.r:c.w], limit)
 		}
 		if frames > 0 {
-			if err := c.flush(); err != nil { // what is to be answered before
+			if err := c.flush(); err != nil { // earlier answers come first
 				return err
 			}
 			c.r += size
@@ -73,7 +72,7 @@ func (c *conn) sinkWindow() error {
 			c.rec.Answered()
 			c.meter.took(frames, time.Since(now))
 		}
-		msg, rest, err := wire.NextFrame(c.buf[c.r:c.w], most)
+		msg, rest, err := wire.NextFrame(c.buf[c.r:c.w], limit)
 		if err != nil {
 			return errors.Join(fmt.Errorf("%w; does the client speak Riemann's protocol, without TLS?", err), c.flush())
 		}
@@ -87,7 +86,7 @@ func (c *conn) sinkWindow() error {
 	}
 }
 
-// sinkOne answers a query, or a message that an error may be drawn for.
+// sinkOne answers one message: a query, or a message that may get an error.
 func (c *conn) sinkOne(msg []byte, now time.Time) error {
 	if len(msg) > 0 && msg[0] == queryTag {
 		m, err := wire.DecodeMsg(msg)

@@ -10,11 +10,11 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// A script is a connection that brings bytes in pieces and takes answers.
+// A scriptedConn is a connection that delivers bytes in pieces and collects answers.
 type script struct {
 	net.Conn
 	in   []byte
-	most int // bytes a read brings
+	most int // largest number of bytes that a read returns
 	out  bytes.Buffer
 }
 
@@ -29,8 +29,8 @@ func (s *script) Read(p []byte) (int, error) {
 
 func (s *script) Write(p []byte) (int, error) { return s.out.Write(p) }
 
-// FuzzConn has a connection bring anything, at once and in pieces: what is
-// answered is the same, well-formed, and at most one answer for each frame.
+// FuzzConn sends arbitrary bytes over a connection, at once and in pieces. The
+// answers must be the same and well-formed, with one for each message.
 func FuzzConn(f *testing.F) {
 	framed := func(msgs ...wire.Msg) (b []byte) {
 		for i := range msgs {
@@ -58,14 +58,14 @@ func FuzzConn(f *testing.F) {
 					err = newConn(core, s, new(meter), 64).serve()
 				}
 				if err == nil {
-					t.Error("it ended without a reason")
+					t.Error("it ended without an error")
 				}
 				outs[i] = s.out.Bytes()
 				answers := uint64(0)
 				for rest := outs[i]; len(rest) > 0; answers++ {
 					msg, after, err := wire.NextFrame(rest, 1<<30)
 					if err != nil || after == nil {
-						t.Fatalf("answer %d is no frame: %v", answers, err)
+						t.Fatalf("answer %d is not a frame: %v", answers, err)
 					}
 					if m, err := wire.DecodeMsg(msg); err != nil || !m.HasOK {
 						t.Fatalf("answer %d: %+v, %v", answers, m, err)
@@ -76,10 +76,9 @@ func FuzzConn(f *testing.F) {
 					t.Errorf("discard=%v: %d messages, %d answers", discard, n, answers)
 				}
 			}
-			// Found events come in no order: the lengths are what can be
-			// compared, and all of a text where nothing was found.
+			// Found events come in any order, so only the lengths can be compared.
 			if len(outs[0]) != len(outs[1]) {
-				t.Errorf("discard=%v: at once %d bytes are answered, in pieces %d", discard, len(outs[0]), len(outs[1]))
+				t.Errorf("discard=%v: %d bytes of answers at once, %d in pieces", discard, len(outs[0]), len(outs[1]))
 			}
 		}
 	})

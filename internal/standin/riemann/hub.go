@@ -7,20 +7,20 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// waiting is how many events may wait for a subscriber. One that is slower
-// loses its subscription, and not the events of others.
+// subscriptionBuffer is how many events may wait for a subscriber. A slower
+// subscriber loses its subscription; others lose no events.
 const waiting = 1 << 14
 
-// A hub hands events that enter the index to those who subscribed.
+// A hub sends events that enter the index to subscribers.
 type hub struct {
-	n    atomic.Int32 // of subscribers: without any, an event costs a look at it
+	n    atomic.Int32 // number of subscribers; if it is 0, publish takes no lock
 	mu   sync.Mutex
 	subs map[*subscription]struct{}
 }
 
 type subscription struct {
 	q      query
-	events chan wire.Event // closed when the subscriber was too slow
+	events chan wire.Event // closed if the subscriber is too slow
 }
 
 func (h *hub) subscribe(q query) *subscription {

@@ -13,49 +13,48 @@ import (
 	"carronade/units"
 )
 
-// defaultTTL is how long an event without a time to live is kept: default-ttl
-// of index.clj.
+// defaultTTL is how long an event without a time to live is kept: default-ttl in
+// index.clj.
 const defaultTTL = 60 * time.Second
 
-// shards is how many parts the index has, each with a lock, so that many
-// connections do not wait for one.
+// shards is the number of parts of the index. Each has a lock, so that many
+// connections do not wait for the same one.
 const shards = 64
 
-// entryBytes is what an entry costs beside its text: its slot in the map, which
-// is about two thirds full, the rounding of its allocation, and its place in
-// the shard's order.
+// entryBytes is the memory of an entry besides its text: its slot in the map, which
+// is about two thirds full, the rounding of its allocation, and its key in the
+// shard's sorted list.
 const entryBytes = 160
 
-// ownPrefix begins the services of a server's events about itself. They have a
-// part of the index to themselves: they are asked for all the time, and that
-// must not cost a walk through everybody's.
+// ownPrefix begins the services of a server's events about itself. They have their
+// own part of the index, because they are queried all the time, and that must not
+// cost a search through all events.
 const ownPrefix = "riemann "
 
 // An index keeps the newest event of each host and service, encoded, until its
 // time plus its time to live is over. It is safe for concurrent use.
 //
-// Events are kept as bytes in one string each: a million of a hundred bytes
-// take about 250 MB and hardly anything of the collector, where a million
-// structs would take twice that; and they are answered by being copied.
+// Each event is kept as bytes in one string: a million events of a hundred bytes
+// take about 250 MB and hardly any time of the garbage collector, a million
+// structs would take twice the memory. Queries are answered by copying the bytes.
 type index struct {
-	most  int64 // bytes
+	most  int64
 	used  atomic.Int64
 	seed  maphash.Seed
-	parts [shards + 1]shard // the last one is for services with the ownPrefix
+	parts [shards + 1]shard // the last one is for services with ownPrefix
 }
 
-// A shard is searched from end to end, unless a query tells how services begin
-// and asks for the second time since places came or went: then they are put
-// in order, once, and what is asked for is found in it. So a check of a million
-// events, prefix after prefix, costs one sorting, and a query while events
-// arrive costs none.
+// A shard is searched completely, unless a query has a prefix of services and is
+// the second one since the set of keys changed: then the keys are sorted once, and
+// searches use the sorted list. So checking a million events, prefix by prefix,
+// costs one sort, and a query while events arrive costs none.
 type shard struct {
 	mu      sync.RWMutex
 	m       map[place]entry
-	changes uint64 // of the set of places
+	changes uint64 // number of changes of the set of keys
 	ordered []place
-	as      uint64        // the changes that ordered knows
-	asked   atomic.Uint64 // the changes there were when somebody last wanted order
+	as      uint64        // value of changes when ordered was made
+	asked   atomic.Uint64 // value of changes at the last query with a prefix
 
 	_ [32]byte // the next lock is on another cache line
 }
@@ -63,8 +62,8 @@ type shard struct {
 type place struct{ host, service string }
 
 type entry struct {
-	text string // host, service and the encoded event; the place's strings are parts of it
-	end  int64  // when it expires, nanoseconds since 1970
+	text string // host, service and the encoded event; the key's strings are parts of it
+	end  int64  // when it expires, in nanoseconds since 1970
 }
 
 func (e entry) size() int64 { return int64(len(e.text)) + entryBytes }
@@ -73,7 +72,7 @@ func newIndex(most int64) *index {
 	x := &index{most: most, seed: maphash.MakeSeed()}
 	for i := range x.parts {
 		x.parts[i].m = make(map[place]entry)
-		x.parts[i].changes = 1 // and none is known or asked for
+		x.parts[i].changes = 1 // differs from orderedChanges and askedChanges
 	}
 	return x
 }
@@ -85,33 +84,32 @@ func (x *index) part(p place) *shard {
 	return &x.parts[(maphash.String(x.seed, p.service)^maphash.String(x.seed, p.host)*31)%shards]
 }
 
-// A fullError says that an event is of a new host and service, and that the
-// index takes no more of those.
+// A fullError says that the index has no room for an event.
 type fullError struct{ most int64 }
 
 func (e fullError) Error() string {
 	return fmt.Sprintf("the index is full: it keeps %s (--max-index)", units.FlagSize(e.most))
 }
 
-// expiry is when the event leaves the index. Times are the sender's, as in
-// index.clj.
+// expiry is when an event leaves the index, in nanoseconds since 1970. The event's
+// time is the sender's, as in index.clj.
 func expiry(e *wire.Event) int64 {
 	ttl := defaultTTL
 	if e.HasTTL {
 		ttl = 0
-		if e.TTL > 0 { // and a number
+		if e.TTL > 0 { // false for NaN
 			ttl = time.Duration(min(float64(e.TTL), 1e9) * float64(time.Second))
 		}
 	}
 	at, _ := e.When()
-	// What nanoseconds cannot count, in the year 2262, is far enough.
+	// Nanoseconds in 64 bits reach to the year 2262; later times are cut off.
 	seconds := min(max(at.Unix(), 0), 8e9)
 	return seconds*1e9 + int64(at.Nanosecond()) + int64(ttl)
 }
 
-// put keeps an event, which has a time, in the place of the one before. An
-// event whose state is expired deletes that one, and is not kept. Scratch is
-// written over and returned.
+// put keeps an event, which has a time, and replaces the previous one of its key.
+// An event whose state is expired deletes the previous one and is not kept.
+// Scratch is overwritten and returned.
 func (x *index) put(e *wire.Event, scratch []byte) ([]byte, error) {
 	p := place{e.Host, e.Service}
 	s := x.part(p)
@@ -147,13 +145,13 @@ func (x *index) put(e *wire.Event, scratch []byte) ([]byte, error) {
 	if !ok {
 		s.changed()
 	}
-	s.m[p] = added // the key too: Go's maps take the new strings over, and let go the old
+	s.m[p] = added // Go's maps replace the key too, and so release the old strings
 	return scratch, nil
 }
 
-// search calls found with each event that the query is true of, in no order,
-// until it returns false. Others may change the index meanwhile; each event is
-// seen whole, once.
+// search calls found with each event that matches the query, in no particular
+// order, until found returns false. The index may change concurrently; each event
+// is seen once and consistently.
 func (x *index) search(q query, now time.Time, found func(s *subject) bool) {
 	at := now.UnixNano()
 	var s subject
@@ -204,7 +202,7 @@ func (sh *shard) search(q query, at int64, s *subject, found func(s *subject) bo
 	return true
 }
 
-// order puts the places into the order of their services.
+// order sorts the keys by service.
 func (sh *shard) order() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -219,15 +217,14 @@ func (sh *shard) order() {
 	sh.as = sh.changes
 }
 
-// changed notes that a place came or went; the order, which holds on to texts
-// that may be gone, is given up. It is called with the lock held.
+// noteChange notes that a key was added or removed, and drops the sorted list, which
+// would keep removed texts in memory. It is called with the lock held.
 func (sh *shard) changed() {
 	sh.changes++
 	sh.ordered = nil
 }
 
-// size is how many events are kept, expired ones that were not removed yet
-// included.
+// size is the number of events, including expired ones that are not removed yet.
 func (x *index) size() int {
 	n := 0
 	for i := range x.parts {
@@ -239,9 +236,9 @@ func (x *index) size() int {
 	return n
 }
 
-// expire removes what has expired from one part of the index and calls gone
-// for each, outside of the lock.
-func (x *index) expire(part int, now time.Time, gone func(host, service string)) {
+// expire removes the expired events from one part of the index and calls onExpired
+// for each, without the lock.
+func (x *index) expire(part int, now time.Time, onExpired func(host, service string)) {
 	s, at := &x.parts[part%len(x.parts)], now.UnixNano()
 	var removed []place
 	s.mu.Lock()
@@ -257,6 +254,6 @@ func (x *index) expire(part int, now time.Time, gone func(host, service string))
 	}
 	s.mu.Unlock()
 	for _, p := range removed {
-		gone(p.host, p.service)
+		onExpired(p.host, p.service)
 	}
 }

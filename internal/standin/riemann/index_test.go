@@ -18,7 +18,7 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-// all are the services in the index, in order.
+// foundServices returns the hosts and services in the index, sorted.
 func all(t testing.TB, x *index, now time.Time) []string {
 	t.Helper()
 	q, err := parseQuery("true")
@@ -28,7 +28,7 @@ func all(t testing.TB, x *index, now time.Time) []string {
 	services := []string{}
 	x.search(q, now, func(s *subject) bool {
 		if e := s.read(); e.Service != s.service || e.Host != s.host {
-			t.Errorf("the place (%s, %s) holds the event of (%s, %s)", s.host, s.service, e.Host, e.Service)
+			t.Errorf("the key (%s, %s) has the event of (%s, %s)", s.host, s.service, e.Host, e.Service)
 		}
 		services = append(services, s.host+"/"+s.service)
 		return true
@@ -80,10 +80,10 @@ func TestIndexExpires(t *testing.T) {
 		want time.Duration // after the epoch, the last time it is found
 	}{
 		{"a time to live", wire.Event{Time: epoch.Unix(), HasTime: true, TTL: 2.5, HasTTL: true}, 2500 * time.Millisecond},
-		{"the usual", wire.Event{Time: epoch.Unix(), HasTime: true}, time.Minute},
+		{"the default", wire.Event{Time: epoch.Unix(), HasTime: true}, time.Minute},
 		{"sent before", wire.Event{Time: epoch.Unix() - 50, HasTime: true}, 10 * time.Second},
 		{"microseconds count before seconds", wire.Event{Time: 1, HasTime: true, TimeMicros: epoch.UnixMicro() + 250_000, HasTimeMicros: true}, time.Minute + 250*time.Millisecond},
-		{"below nothing", wire.Event{Time: epoch.Unix(), HasTime: true, TTL: -5, HasTTL: true}, 0},
+		{"a negative one", wire.Event{Time: epoch.Unix(), HasTime: true, TTL: -5, HasTTL: true}, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -91,17 +91,17 @@ func TestIndexExpires(t *testing.T) {
 			put(t, x, test.e)
 			last := epoch.Add(test.want)
 			if got := len(all(t, x, last)); got != 1 {
-				t.Errorf("found %d at its last moment, want it", got)
+				t.Errorf("found %d events at its last moment, want 1", got)
 			}
 			if got := len(all(t, x, last.Add(1))); got != 0 {
-				t.Errorf("found %d after its last moment, want none", got)
+				t.Errorf("found %d events after its last moment, want 0", got)
 			}
-			gone := 0
+			expired := 0
 			for part := range 2 * shards {
-				x.expire(part, last.Add(1), func(string, string) { gone++ })
+				x.expire(part, last.Add(1), func(string, string) { expired++ })
 			}
-			if gone != 1 || x.size() != 0 || x.used.Load() != 0 {
-				t.Errorf("%d expired, %d events in %d bytes left; want 1 expired and none left", gone, x.size(), x.used.Load())
+			if expired != 1 || x.size() != 0 || x.used.Load() != 0 {
+				t.Errorf("%d expired, %d events in %d bytes left; want 1 expired and 0 left", expired, x.size(), x.used.Load())
 			}
 		})
 	}
@@ -112,13 +112,13 @@ func TestIndexExpires(t *testing.T) {
 		x := newIndex(1 << 20)
 		put(t, x, far)
 		if got := len(all(t, x, epoch)); got != 1 {
-			t.Errorf("found %d of an event of the far future, want it", got)
+			t.Errorf("found %d events of the far future, want 1", got)
 		}
 	}
 }
 
-// TestIndexOrder asks for services by how they begin, again and again, while
-// events come and go, and compares with a model.
+// TestIndexOrder queries services by prefixes while events are added and removed,
+// and compares the results with a model.
 func TestIndexOrder(t *testing.T) {
 	x := newIndex(1 << 30)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -166,7 +166,7 @@ func TestIndexOrder(t *testing.T) {
 		}
 	}
 	if ordered == 0 {
-		t.Error("nothing ever was in order: it is not tried here")
+		t.Error("no shard was ever sorted: this test does not cover it")
 	}
 }
 
@@ -194,8 +194,8 @@ func TestServicePrefix(t *testing.T) {
 }
 
 func TestIndexIsBounded(t *testing.T) {
-	const most = 64 << 10
-	x := newIndex(most)
+	const limit = 64 << 10
+	x := newIndex(limit)
 	n := 0
 	e := wire.Event{Host: "h", Time: epoch.Unix(), HasTime: true}
 	var err error
@@ -203,16 +203,16 @@ func TestIndexIsBounded(t *testing.T) {
 		e.Service = fmt.Sprint("service ", n)
 		_, err = x.put(&e, nil)
 	}
-	if want := (fullError{most}); err != want { //nolint:errorlint // its own, not wrapped
+	if want := (fullError{limit}); err != want { //nolint:errorlint // put does not wrap it
 		t.Fatalf("got %v, want %v", err, want)
 	}
-	if used := x.used.Load(); used > most || used < most-1000 {
-		t.Errorf("full at %d bytes, want nearly %d", used, most)
+	if used := x.used.Load(); used > limit || used < limit-1000 {
+		t.Errorf("full at %d bytes, want nearly %d", used, limit)
 	}
-	// A known place takes a newer event of the size it had.
+	// An event of the same size replaces the one of its key.
 	e.Service = "service 1"
 	put(t, x, e)
-	// A place that is given up makes room.
+	// A removed event makes room.
 	before := x.size()
 	put(t, x, wire.Event{Host: "h", Service: "service 1", State: "expired"})
 	e.Service = "service x"
@@ -222,7 +222,7 @@ func TestIndexIsBounded(t *testing.T) {
 	}
 }
 
-// services are the names of a million events that are to be verified.
+// services are the services of a million events, in the form that verified runs use.
 var services = sync.OnceValue(func() (names []string) {
 	for i := range 1_000_000 {
 		names = append(names, fmt.Sprintf("carronade 12ab34cd %d %010d", 0, i))
@@ -276,7 +276,7 @@ func BenchmarkSearch(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			for range 2 { // the second one puts the places in order
+			for range 2 { // the second one sorts the keys
 				x.search(q, epoch, func(*subject) bool { return true })
 			}
 			for b.Loop() {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A meter counts and times what one transport, or the stream, takes: what
-// interval-metrics' rate+latency does in the real server. It is safe for
-// concurrent use, and it is updated once for everything that a read brought.
+// A meter counts and times the messages of one transport or the events of the
+// stream, like rate+latency of interval-metrics in the real server. It is safe for
+// concurrent use, and is updated once for all messages of a read.
 type meter struct {
 	conns atomic.Int64
 
@@ -18,14 +18,14 @@ type meter struct {
 	_ [64]byte
 }
 
-// took records n things that took d each.
+// record records n messages or events that took d each.
 func (m *meter) took(n int, d time.Duration) {
 	m.n.Add(uint64(n))
 	m.times[bucket(d)].Add(uint64(n))
 }
 
-// bucket parts times so that each is at most a sixteenth wider than the one
-// before.
+// bucket returns the bucket of a time. A bucket is at most a sixteenth as wide as
+// its smallest time.
 func bucket(d time.Duration) int {
 	v := uint64(max(d, 0))
 	if v < 16 {
@@ -35,7 +35,7 @@ func bucket(d time.Duration) int {
 	return (shift+1)*16 + int(v>>shift)&15
 }
 
-// least is the smallest time of a bucket.
+// bucketStart is the smallest time of a bucket.
 func least(bucket int) time.Duration {
 	if bucket < 32 {
 		return time.Duration(bucket)
@@ -44,7 +44,7 @@ func least(bucket int) time.Duration {
 	return time.Duration(uint64(16+bucket%16) << shift)
 }
 
-// A reading is a meter's since the one before.
+// A reading is what a meter recorded since the reading before.
 type reading struct {
 	n     uint64
 	times []uint64
@@ -60,8 +60,8 @@ func (m *meter) read() reading {
 	return r
 }
 
-// quantile is the value nearest to q of all, as interval-metrics takes it;
-// false when there is none.
+// quantile is the q-quantile as interval-metrics computes it; false if nothing was
+// recorded.
 func (r reading) quantile(q float64) (time.Duration, bool) {
 	if r.sum == 0 {
 		return 0, false

@@ -15,32 +15,32 @@ import (
 	"carronade/units"
 )
 
-// Options says what a stand-in is. The zero value is an honest server at
+// Options configures a stand-in. The zero value is an indexing server at
 // 127.0.0.1:5555 over TCP.
 type Options struct {
-	Listen    string // for TCP; default 127.0.0.1:5555. Port 0 takes a free one, here and below
+	Listen    string // for TCP; default 127.0.0.1:5555. Port 0 picks a free one, here and below
 	TLSListen string // for TCP with TLS; empty: none
 	UDP       string // for datagrams; empty: none
 	Web       string // for WebSocket, HTTP and server-sent events; empty: none
 
 	Discard bool // count and acknowledge messages, keep nothing
 
-	MaxMessage  int64         // largest message taken over a connection, in bytes; default 16 MiB
-	MaxDatagram int64         // largest datagram taken, in bytes; default the real server's 16384
-	MaxIndex    int64         // what the index may take of memory, in bytes, about; default 512 MiB
+	MaxMessage  int64         // largest message accepted over a connection, in bytes; default 16 MiB
+	MaxDatagram int64         // largest datagram accepted, in bytes; default the real server's 16384
+	MaxIndex    int64         // approximate memory limit of the index, in bytes; default 512 MiB
 	Interval    time.Duration // between its events about itself; default 10 s
 
-	Delay  time.Duration // each answer is delayed by this
+	Delay  time.Duration // of each answer
 	Stall  fault.Stall
-	Errors []ErrorRule // answers to messages with events
-	Drop   float64     // share of events that are acknowledged, and not kept
+	Errors []ErrorRule // for messages with events
+	Drop   float64     // share of events that are acknowledged and not kept
 	Seed   uint64      // seed of the random errors and drops
 
-	TLS setting.TLS // for TLSListen; with ClientCA set, mutual as the real server's
+	TLS setting.TLS // for TLSListen; with ClientCA set, mutual like the real server's
 
-	Record string // a file for when each message came over TCP or WebSocket and was answered; empty: none
+	Record string // file for when each message arrived over TCP or WebSocket and was answered; empty: none
 
-	Log io.Writer // words about connections that ended badly; nil: none
+	Log io.Writer // messages about connections that ended with an error; nil: none
 }
 
 func (o Options) withDefaults() Options {
@@ -61,12 +61,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// addresses are what it listens on, by their names in the line it prints.
+// addresses are the addresses to listen on, with their names in the line that the
+// stand-in prints.
 func (o Options) addresses() []struct{ name, addr string } {
 	return []struct{ name, addr string }{{"tcp", o.Listen}, {"tls", o.TLSListen}, {"udp", o.UDP}, {"ws", o.Web}}
 }
 
-// Check tells what is wrong with the options, defaults filled in.
+// Check reports what is wrong with the options after filling in the defaults.
 func (o Options) Check() error {
 	o = o.withDefaults()
 	for _, a := range o.addresses() {
@@ -102,8 +103,8 @@ func (o Options) Check() error {
 	return fault.Check(o.Delay, o.Errors)
 }
 
-// An ErrorRule refuses a share of the messages that bring events; its name is
-// the text that the client is told.
+// An ErrorRule refuses a share of the messages with events; its name is the error
+// text sent to the client.
 type ErrorRule = fault.Rule[struct{}]
 
 // ParseErrorRule parses "disk full@1%": the text, and the share of messages
@@ -114,8 +115,8 @@ func ParseErrorRule(s string) (ErrorRule, error) {
 	})
 }
 
-// Bind adds the flags of a stand-in to fs; parsing sets o, whose values at the
-// time of the call are the defaults shown.
+// Bind adds the flags of a stand-in to fs. Parsing sets o; its values at the time
+// of the call are the defaults that help shows.
 func (o *Options) Bind(fs *pflag.FlagSet) {
 	*o = o.withDefaults()
 	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on for TCP; port 0 picks a free one")

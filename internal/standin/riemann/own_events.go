@@ -9,7 +9,7 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// quantiles are those of the real server's times, by the names that end its
+// quantiles are those that the real server reports, by the suffixes of its
 // services.
 var quantiles = []struct {
 	name string
@@ -17,8 +17,8 @@ var quantiles = []struct {
 }{{"0.0", 0}, {"0.5", 0.5}, {"0.95", 0.95}, {"0.99", 0.99}, {"0.999", 0.999}}
 
 // emitOwn puts events about the server into the index, under the names and in the
-// units of the real one: rates a second, times in milliseconds. What counts in
-// a transport's rate are messages; the streams' rate counts events. Sources:
+// units of the real server: rates per second, times in milliseconds. A
+// transport's rate counts messages; the streams' rate counts events. Sources:
 // core.clj (instrumentation-service: the base of each event), instrumentation.clj,
 // transport/tcp.clj, udp.clj, websockets.clj, transport.clj (the executor).
 func (s *Server) emitOwn(now time.Time, since time.Duration) {
@@ -28,7 +28,7 @@ func (s *Server) emitOwn(now time.Time, since time.Duration) {
 		t.rateAndTimes("riemann streams rate", "riemann streams latency ", s.core.streams.read())
 	}
 	t.count("riemann netty event-executor threads active", int64(runtime.GOMAXPROCS(0)))
-	t.count("riemann netty event-executor queue size", 0) // nothing waits for a thread here
+	t.count("riemann netty event-executor queue size", 0) // there are no queues for threads here
 	for _, d := range s.doors {
 		name := "riemann server " + d.service + " " + d.addr
 		if d.name != "udp" {
@@ -43,16 +43,16 @@ type emitter struct {
 	now    time.Time
 	since  float64 // seconds
 	host   string
-	take   taker
+	take   handler
 }
 
 func (t *emitter) event(service string, m wire.Metric) {
-	// What does not fit into a full index is not told.
+	// An event that does not fit into a full index is left out.
 	t.take.scratch, _ = t.server.core.index.put(&wire.Event{
 		Host: t.host, Service: service, State: "ok", Metric: m, Tags: []string{"riemann"},
 		Time: t.now.Unix(), HasTime: true,
-		// Times are whole seconds: with less than two, an event would be gone
-		// before the next one comes.
+		// Times are in whole seconds: with less than two, an event would expire
+		// before the next one arrives.
 		TTL: float32(max(2, 2*t.server.core.opts.Interval.Seconds())), HasTTL: true,
 	}, t.take.scratch)
 }
@@ -64,7 +64,7 @@ func (t *emitter) count(service string, n int64) {
 func (t *emitter) rateAndTimes(rate, times string, r reading) {
 	t.event(rate, wire.Metric{Kind: wire.Double, Real: float64(r.n) / t.since})
 	for _, q := range quantiles {
-		var m wire.Metric // none when nothing was timed
+		var m wire.Metric // none if nothing was timed
 		if d, ok := r.quantile(q.q); ok {
 			m = wire.Metric{Kind: wire.Double, Real: float64(d) / 1e6}
 		}
@@ -72,7 +72,7 @@ func (t *emitter) rateAndTimes(rate, times string, r reading) {
 	}
 }
 
-// String is the line printed at the end of a stand-in's life.
+// String is the line that a stand-in prints when it ends.
 func (c Counts) String() string {
 	s := strconv.FormatUint(c.Connections, 10) + " connections; took "
 	if c.Events > 0 || c.Refused > 0 || c.Dropped > 0 {

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep a query may be nested: parentheses and nots. It bounds
-// the stack; nobody types that many.
+// maxDepth is how deep parentheses and nots may be nested in a query. It bounds the
+// stack.
 const maxDepth = 500
 
 // A query is a predicate over events. It is safe for concurrent use.
 type query struct {
 	root   node
-	prefix string // with which the service of each event begins that it is true of
+	prefix string // the services of all matching events begin with it
 }
 
-// matches tells whether the query is true of an event. As in Clojure, all is
-// true but nil and false.
+// matches reports whether the query is true for an event. As in Clojure, every
+// value is true except nil and false.
 func (q query) matches(s *subject) bool { return q.root.eval(s).truth() }
 
-// parseQuery reads the language of riemann's query.g4. Not binds tighter than
-// and, which binds tighter than or. Names may hold signs, so operators want
-// spaces around them: metric>2 is the name of a field, there as here.
+// parseQuery parses the language of riemann's query.g4. Not binds tighter than
+// and, which binds tighter than or. Names may contain signs, so operators need
+// spaces around them: metric>2 is the name of a field, as in riemann.
 func parseQuery(text string) (query, error) {
 	p := &parser{lex: lexer{text: text}}
 	p.advance()
@@ -35,15 +35,15 @@ func parseQuery(text string) (query, error) {
 	return query{root, servicePrefix(root)}, nil
 }
 
-// A queryError says where a text stops being a query.
+// A queryError says where a text is not a valid query.
 type queryError struct {
 	text string
-	at   int // of bytes
+	at   int // in bytes
 	what string
 }
 
 func (e *queryError) Error() string {
-	// People count characters, from one.
+	// Users count characters, from one.
 	return fmt.Sprintf("character %d: %s", strings.Count(e.text[:e.at], ""), e.what)
 }
 
@@ -51,7 +51,7 @@ type parser struct {
 	lex   lexer
 	tok   token
 	depth int
-	err   error // the first one; the parser goes on to the end on tokEnd
+	err   error // the first one; after it, every token is tokEnd
 }
 
 func (p *parser) fail(format string, args ...any) {
@@ -72,7 +72,7 @@ func (p *parser) advance() {
 	}
 }
 
-// take goes on behind a token if it is the one asked for.
+// take consumes the next token if it is word, and reports whether it did.
 func (p *parser) take(word string) bool {
 	if p.tok.kind != tokWord || p.tok.text != word {
 		return false
@@ -122,7 +122,7 @@ func (p *parser) not() node {
 	return p.simple()
 }
 
-// simple reads a comparison, or a value that stands alone.
+// simple parses a comparison, or a single value.
 func (p *parser) simple() node {
 	if p.take("tagged") {
 		return taggedNode(p.pattern("tagged"))
@@ -165,7 +165,7 @@ func (p *parser) simple() node {
 	}
 }
 
-// pattern reads the string that must stand behind an operator.
+// pattern parses the string that must follow an operator.
 func (p *parser) pattern(op string) string {
 	if p.tok.kind != tokString {
 		p.fail("want a string in double quotes after %s, found %s", op, p.tok)

@@ -8,19 +8,19 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// A subject is an event that a query is asked about. Host and service are at
-// hand; the rest is read from its bytes when the query wants it.
+// A subject is an event on which a query is evaluated. Host and service are set;
+// the rest is decoded when the query needs it.
 type subject struct {
 	host, service string
 	raw           string
-	event         *wire.Event // nil: not read yet
+	event         *wire.Event // nil: not decoded yet
 }
 
 func (s *subject) read() *wire.Event {
 	if s.event == nil {
 		e, err := wire.DecodeEvent([]byte(s.raw))
 		if err != nil {
-			// The index holds what this package encoded.
+			// Impossible: this package encoded the event.
 			e = wire.Event{}
 		}
 		s.event = &e
@@ -40,9 +40,9 @@ const (
 	isList
 )
 
-// A value is what a field or a literal is. Numbers compare with each other by
-// order; they are equal when they are of one kind, as in Clojure, where
-// (= 1 1.0) is false.
+// A value is the value of a field or a literal. Any two numbers can be ordered;
+// they are equal only if they are of one kind, as in Clojure, where (= 1 1.0) is
+// false.
 type value struct {
 	kind  valueKind
 	whole int64 // of a bool: 1 for true
@@ -61,7 +61,7 @@ func truth(b bool) value {
 
 func textValue(s string) value {
 	if s == "" {
-		return value{} // absent, as the wire's reader has it
+		return value{} // empty means absent, as in the wire format's reader
 	}
 	return value{kind: isString, text: s}
 }
@@ -80,8 +80,8 @@ type fieldNode struct {
 
 func (n fieldNode) eval(s *subject) value { return n.get(s) }
 
-// servicePrefix is what a query says of how services begin; empty when it says
-// nothing, or too little to be of use.
+// servicePrefix is a prefix that the services of all matching events have; empty if
+// the query implies none.
 func servicePrefix(n node) (prefix string) {
 	switch n := n.(type) {
 	case andNode:
@@ -127,7 +127,7 @@ func field(name string) func(s *subject) value {
 	case "metric_d":
 		return func(s *subject) value { return metricOf(s, wire.Double) }
 	case "metric_f":
-		// A server tells every metric as a float too (codec.clj).
+		// A server sets metric_f for every metric (codec.clj).
 		return func(s *subject) value {
 			m := s.read().Metric
 			if m.Kind == wire.NoMetric {
@@ -155,7 +155,7 @@ func field(name string) func(s *subject) value {
 	}
 	return func(s *subject) value {
 		attributes := s.read().Attributes
-		for i := len(attributes) - 1; i >= 0; i-- { // the last one counts
+		for i := len(attributes) - 1; i >= 0; i-- { // the last one of a name counts
 			if attributes[i].Key == name {
 				return value{kind: isString, text: attributes[i].Value}
 			}
@@ -183,7 +183,7 @@ func metricOf(s *subject, kind wire.MetricKind) value {
 	return metricValue(m)
 }
 
-// timeValue is in seconds: a whole number of them, or with their microseconds.
+// timeValue is the time in seconds: a whole number, or a real one with microseconds.
 func timeValue(e *wire.Event) value {
 	switch {
 	case e.HasTimeMicros && e.TimeMicros%1e6 != 0:
@@ -269,10 +269,10 @@ func (v value) number() float64 {
 	return v.real
 }
 
-// A likeNode matches a whole string in which % stands for any text.
+// A likeNode matches an entire string against a pattern in which % means any text.
 type likeNode struct {
 	a     node
-	parts []string // between the signs
+	parts []string // between the % signs
 }
 
 func newLike(a node, pattern string) node { return likeNode{a, strings.Split(pattern, "%")} }
@@ -304,8 +304,8 @@ type regexNode struct {
 	expr *regexp.Regexp
 }
 
-// newRegex compiles a regular expression. Java's has things that Go's has not,
-// such as looking ahead: those are refused.
+// newRegex compiles a regular expression. It refuses features of Java's that Go
+// lacks, such as lookahead.
 func newRegex(a node, text string) (node, error) {
 	expr, err := regexp.Compile(text)
 	if err != nil {

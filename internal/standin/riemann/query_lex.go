@@ -14,9 +14,9 @@ type tokenKind uint8
 
 const (
 	tokEnd    tokenKind = iota
-	tokWord             // an operator, a parenthesis or a word of the language
+	tokWord             // an operator, a parenthesis or a reserved word
 	tokName             // of a field
-	tokString           // text is what it says, escapes resolved
+	tokString           // text has its escapes resolved
 	tokNumber
 )
 
@@ -38,8 +38,8 @@ func (t token) String() string {
 	}
 }
 
-// words are the tokens with a meaning of their own. A name that only begins
-// with one is a name: the longest match wins, as in the real lexer.
+// reservedWords are the words and operators that are not names. A name that only
+// begins with one is a name: the longest match wins, as in the real lexer.
 var words = map[string]bool{
 	"and": true, "or": true, "not": true, "tagged": true,
 	"true": true, "false": true, "nil": true, "null": true,
@@ -51,7 +51,7 @@ var (
 	whole    = regexp.MustCompile(`^(-?[0-9]+)[lLnN]?`)
 )
 
-// A lexer takes a query apart by the lexer rules of query.g4.
+// A lexer splits a query into tokens by the lexer rules of query.g4.
 type lexer struct {
 	text string
 	at   int
@@ -94,8 +94,7 @@ func (l *lexer) next() (token, error) {
 	return tok, nil
 }
 
-// nameLen is the length of the name that s begins with, after the rule NAME: it
-// is quicker to say what a name may not hold.
+// nameLen is the length of the name that s begins with, by the rule NAME.
 func nameLen(s string) int {
 	n := 0
 	for n < len(s) {
@@ -106,7 +105,7 @@ func nameLen(s string) int {
 				return 0
 			}
 		case c == ':':
-			// Within a name, and with more of it behind.
+			// Only within a name, with more of the name after it.
 			if n == 0 || n+1 == len(s) || s[n-1] == ':' || !nameByte(s[n+1]) {
 				return n
 			}
@@ -120,8 +119,8 @@ func nameLen(s string) int {
 
 func nameByte(c byte) bool { return strings.IndexByte("^`'\"#~@:/%()[]{} \n\r\t,", c) < 0 }
 
-// number reads the number that s begins with. What Clojure reads as a big
-// integer is one here that fits, or a real number.
+// number parses the number that s begins with. A big integer of Clojure becomes an
+// integer if it fits into 64 bits, and a real number otherwise.
 func number(s string) (text string, v value, err error) {
 	if text = floating.FindString(s); text != "" {
 		f, err := strconv.ParseFloat(text, 64)
@@ -147,7 +146,7 @@ func number(s string) (text string, v value, err error) {
 	return m[0], value{kind: isReal, real: f}, nil
 }
 
-// str reads a string with the escapes of Clojure's reader.
+// str parses a string with the escapes of Clojure's reader.
 func (l *lexer) str() (token, error) {
 	tok := token{kind: tokString, at: l.at}
 	var b strings.Builder

@@ -7,7 +7,7 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// everyField has every field.
+// everyField is an event with every field.
 var everyField = wire.Event{
 	Host: "web-1.eu", Service: "api latency", State: "ok", Description: "all \"well\"\n", Tags: []string{"a", "b c"},
 	TTL: 60, HasTTL: true, Time: 1700000000, HasTime: true, Metric: wire.Metric{Kind: wire.Double, Real: 1.5},
@@ -23,8 +23,8 @@ func matches(t *testing.T, text string, e *wire.Event) bool {
 	return q.matches(&subject{host: e.Host, service: e.Service, raw: string(wire.AppendEvent(nil, e))})
 }
 
-// TestQuery asks of an event with every field, and of one with none but a whole
-// metric.
+// TestQuery evaluates queries on an event with every field, and on one with only an
+// integer metric.
 func TestQuery(t *testing.T) {
 	bare := wire.Event{Metric: wire.Metric{Kind: wire.Sint64, Int: 2}}
 	tests := []struct {
@@ -38,9 +38,9 @@ func TestQuery(t *testing.T) {
 		{"null", `null`, false, false},
 		{"a number is true", `0`, true, true},
 		{"a string is true", `""`, true, true},
-		{"a field that is there", `host`, true, false},
-		{"an attribute that is there", `zone`, true, false},
-		{"tags that are there", `tags`, true, false},
+		{"an existing field", `host`, true, false},
+		{"an existing attribute", `zone`, true, false},
+		{"existing tags", `tags`, true, false},
 
 		{"host", `host = "web-1.eu"`, true, false},
 		{"service", `service = "api latency"`, true, false},
@@ -74,7 +74,7 @@ func TestQuery(t *testing.T) {
 		{"greater", `metric > 1.5`, false, true},
 		{"at least", `metric >= 1.5`, true, true},
 		{"at least, whole", `metric >= 2`, false, true},
-		{"below nothing", `metric > -1e3`, true, true},
+		{"a negative number", `metric > -1e3`, true, true},
 		{"infinity", `metric < Infinity and metric > -Infinity`, true, true},
 		{"no number compares with NaN", `metric < NaN or metric >= NaN`, false, false},
 		{"text is not ordered", `state < 1 or state >= 1`, false, false},
@@ -89,12 +89,12 @@ func TestQuery(t *testing.T) {
 		{"like: no sign", `service =~ "api latency"`, true, false},
 		{"like: other signs mean themselves", `host =~ "web.1%"`, false, false},
 		{"like: nothing", `description =~ "%"`, true, false},
-		{"like: a number is no text", `metric =~ "%"`, false, false},
+		{"like: a number is not text", `metric =~ "%"`, false, false},
 
 		{"regex", `host ~= "^web-\\d+"`, true, false},
 		{"regex: anywhere", `host ~= "1.e"`, true, false},
 		{"regex: not there", `host ~= "^eu"`, false, false},
-		{"regex: a number is no text", `metric ~= "."`, false, false},
+		{"regex: a number is not text", `metric ~= "."`, false, false},
 
 		{"tagged", `tagged "b c"`, true, false},
 		{"not tagged", `tagged "b"`, false, false},
@@ -111,10 +111,10 @@ func TestQuery(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if got := matches(t, test.query, &everyField); got != test.every {
-				t.Errorf("%s of an event with all: got %v", test.query, got)
+				t.Errorf("%s on the event with every field: got %v", test.query, got)
 			}
 			if got := matches(t, test.query, &bare); got != test.bare {
-				t.Errorf("%s of an event with hardly any: got %v", test.query, got)
+				t.Errorf("%s on the event with only a metric: got %v", test.query, got)
 			}
 		})
 	}
@@ -169,7 +169,7 @@ func TestQueryErrors(t *testing.T) {
 			}
 		})
 	}
-	// A chain is no nesting.
+	// A chain is not nesting.
 	if _, err := parseQuery("true" + strings.Repeat(" or true and host", 10000)); err != nil {
 		t.Errorf("a long chain: %v", err)
 	}
@@ -191,15 +191,14 @@ func FuzzQuery(f *testing.F) {
 		s := &subject{host: everyField.Host, service: everyField.Service, raw: raw}
 		first := q.matches(s)
 		if q.matches(s) != first {
-			t.Errorf("%q is true and false of one event", text)
+			t.Errorf("%q is both true and false for one event", text)
 		}
-		// The reader of a string ends where it says, so a query in
-		// parentheses is one, too.
+		// A valid query in parentheses is a valid query too.
 		if len(text) < 1000 {
 			if in, err := parseQuery("not (" + text + ")"); err != nil {
-				t.Errorf("%q is a query, and in parentheses it is not: %v", text, err)
+				t.Errorf("%q is valid, but not in parentheses: %v", text, err)
 			} else if in.matches(s) == first {
-				t.Errorf("%q and its opposite are both %v", text, first)
+				t.Errorf("%q and its negation are both %v", text, first)
 			}
 		}
 	})

@@ -13,7 +13,8 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// TestRecord: messages over TCP and WebSocket are in the record, and answered.
+// TestRecord: the record contains messages over TCP and WebSocket, with the times
+// of their answers.
 func TestRecord(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		path := filepath.Join(t.TempDir(), "record.csv")
@@ -55,7 +56,7 @@ func TestRecord(t *testing.T) {
 		}
 		each := "2"
 		if opts.Discard {
-			each = "" // it does not look at them
+			each = "" // it does not decode them
 		}
 		got := map[string]int{}
 		for _, r := range rows[1:] {

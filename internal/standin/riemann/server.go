@@ -17,26 +17,26 @@ import (
 	"carronade/internal/standin/setting"
 )
 
-// Counts is what a stand-in took and gave.
+// Counts says what a stand-in received and what became of it.
 type Counts struct {
 	Connections uint64 `json:"connections"` // accepted, of all transports
-	Messages    uint64 `json:"messages"`    // taken, queries and datagrams included
-	Events      uint64 `json:"events"`      // taken; of a discarding one none, since it does not look at them
+	Messages    uint64 `json:"messages"`    // accepted, queries and datagrams included
+	Events      uint64 `json:"events"`      // accepted; 0 for a discarding server, which does not decode them
 	Bytes       uint64 `json:"bytes"`       // of messages, lengths included
 	Queries     uint64 `json:"queries"`     // answered
-	Refused     uint64 `json:"refused"`     // events answered with an error; messages, of a discarding one
-	Dropped     uint64 `json:"dropped"`     // events that were acknowledged and not kept, and count as taken
-	Lost        uint64 `json:"lost"`        // datagrams that were too long, or none of Riemann's
+	Refused     uint64 `json:"refused"`     // events answered with an error; messages, for a discarding server
+	Dropped     uint64 `json:"dropped"`     // events that were acknowledged and not kept; included in Events
+	Lost        uint64 `json:"lost"`        // datagrams that were too long, or not Riemann's
 }
 
-// A door is one address that a server listens on.
+// An endpoint is one address that a server listens on.
 type door struct {
-	name    string // as in the line it prints
-	service string // as in its events about itself: TLS is tcp there too
+	name    string // in the line that the server prints
+	service string // in the server's events about itself, in which TLS is tcp too
 	addr    string
 	meter   *meter
 	close   func() error
-	run     func() error // until close
+	run     func() error // returns after close
 }
 
 // A Server is a running stand-in.
@@ -99,10 +99,10 @@ func Start(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// lenient makes the server's side of TLS one that riemann-client (1.10, with
-// GnuTLS 3.7) can speak to: under TLS 1.3 it shows no certificate to a server
-// that names the authorities it trusts. So they are not named, and the client's
-// certificate is verified here, as strictly.
+// hideAuthorities makes TLS work with riemann-client (1.10, with GnuTLS 3.7). Under
+// TLS 1.3, that client sends no certificate to a server that names the authorities
+// it trusts. So they are not named, and the client's certificate is verified here,
+// with the same strictness.
 func lenient(c *tls.Config) {
 	if c.ClientAuth != tls.RequireAndVerifyClientCert {
 		return
@@ -134,8 +134,8 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
 		if err != nil {
 			return nil, err
 		}
-		// As much as the system allows: what is lost should be lost because it
-		// was too much, not because it came at once.
+		// As much as the system allows, so that datagrams are lost because of
+		// their rate and not because of a burst.
 		_ = pc.SetReadBuffer(8 << 20)
 		d.addr, d.close = pc.LocalAddr().String(), pc.Close
 		d.run = func() error { return s.core.serveUDP(s.ctx, pc, d.meter, s.start) }
@@ -146,23 +146,23 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
 		return nil, err
 	}
 	d.addr, d.close = ln.Addr().String(), ln.Close
-	hurting := s.rec.Over(fault.Listen(s.rec.Under(ln), opts.Delay, opts.Stall, s.start))
+	wrapped := s.rec.Over(fault.Listen(s.rec.Under(ln), opts.Delay, opts.Stall, s.start))
 	switch name {
 	case "ws":
 		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter), ConnContext: withRecord}
-		d.run = func() error { return srv.Serve(hurting) }
+		d.run = func() error { return srv.Serve(wrapped) }
 		d.close = func() error { return errors.Join(srv.Close(), closed(ln)) }
 		return d, nil
 	case "tls":
 		d.service = "tcp"
-		hurting = tls.NewListener(hurting, tlsConfig)
+		wrapped = tls.NewListener(wrapped, tlsConfig)
 	}
-	d.run = func() error { return s.accept(hurting, d) }
+	d.run = func() error { return s.accept(wrapped, d) }
 	return d, nil
 }
 
-// closed closes a listener that may be closed already: a server that never ran
-// does not know its own.
+// closeListener closes a listener that may be closed already: http.Server.Close does
+// not close the listener if Serve was never called.
 func closed(ln net.Listener) error {
 	if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
@@ -170,11 +170,11 @@ func closed(ln net.Listener) error {
 	return nil
 }
 
-// Addr is the address it listens on for TCP, host:port.
+// Addr is the address that the server listens on for TCP, host:port.
 func (s *Server) Addr() string { return s.AddrOf("tcp") }
 
-// AddrOf is the address it listens on for tcp, tls, udp or ws; empty when it
-// does not.
+// AddrOf is the address that the server listens on for tcp, tls, udp or ws; empty
+// if it does not.
 func (s *Server) AddrOf(name string) string {
 	for _, d := range s.doors {
 		if d.name == name {
@@ -184,8 +184,8 @@ func (s *Server) AddrOf(name string) string {
 	return ""
 }
 
-// Listening are the addresses that it listens on: TCP's, and behind a comma each
-// other one as "NAME ADDR".
+// Listening lists the addresses that the server listens on: TCP's, and after
+// commas the others as "NAME ADDR".
 func (s *Server) Listening() string {
 	line := []string{s.Addr()}
 	for _, d := range s.doors[1:] {
@@ -194,8 +194,8 @@ func (s *Server) Listening() string {
 	return strings.Join(line, ", ")
 }
 
-// Counts is what it has answered so far. It is safe to call at any time, also
-// after Close.
+// Counts returns the counts so far. It is safe to call at any time, also after
+// Close.
 func (s *Server) Counts() Counts {
 	t := &s.core.tally
 	return Counts{
@@ -204,7 +204,7 @@ func (s *Server) Counts() Counts {
 	}
 }
 
-// Close ends it, with its connections and its index.
+// Close ends the server with its connections and its index.
 func (s *Server) Close() error { return s.closed() }
 
 func (s *Server) end() (err error) {
@@ -231,10 +231,10 @@ func (s *Server) accept(ln net.Listener, d *door) error {
 		nc, err := ln.Accept()
 		if err != nil {
 			if s.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return err // of which nobody hears: it is the end
+				return err // the end, which the caller does not log
 			}
-			// Out of descriptors, most likely: try again when some may be
-			// free, instead of turning in a circle.
+			// Most likely the process has no descriptors left: retry after a
+			// pause instead of spinning.
 			select {
 			case <-time.After(10 * time.Millisecond):
 			case <-s.ctx.Done():
@@ -257,7 +257,7 @@ func (s *Server) accept(ln net.Listener, d *door) error {
 	}
 }
 
-// enter registers a connection, to be closed at the end; false at the end.
+// enter registers a connection, which Close closes; false after Close.
 func (s *Server) enter(nc net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +280,7 @@ func (s *Server) leave(nc net.Conn) {
 func (s *Server) serve(nc net.Conn, m *meter) error {
 	if s.core.opts.Discard {
 		if tc, ok := nc.(*net.TCPConn); ok {
-			// One big receive buffer: fewer wake-ups per byte.
+			// A large receive buffer means fewer wake-ups per byte.
 			_ = tc.SetReadBuffer(4 << 20)
 		}
 		return newConn(s.core, nc, m, sinkWindow).sink()
@@ -288,9 +288,9 @@ func (s *Server) serve(nc net.Conn, m *meter) error {
 	return newConn(s.core, nc, m, window).serve()
 }
 
-// keep removes what has expired, a part of the index at a time, all of it every
-// five seconds as the real server's usual configuration has it, and tells of
-// the server each interval.
+// maintain removes expired events, one part of the index at a time and all parts
+// every five seconds, as in the real server's default configuration. Each interval
+// it emits the events about the server.
 func (s *Server) keep() {
 	expire := time.NewTicker(5 * time.Second / (shards + 1))
 	defer expire.Stop()

@@ -43,9 +43,9 @@ func start(t testing.TB, opts Options) *Server {
 	return s
 }
 
-// both runs a test against both stand-ins.
+// forBoth runs a test against both stand-ins.
 func both(t *testing.T, f func(t *testing.T, opts Options)) {
-	t.Run("honest", func(t *testing.T) { f(t, Options{}) })
+	t.Run("index", func(t *testing.T) { f(t, Options{}) })
 	t.Run("discard", func(t *testing.T) { f(t, Options{Discard: true}) })
 }
 
@@ -109,7 +109,7 @@ func (p *peer) answer() wire.Msg {
 	}
 }
 
-// find asks for the services that a query finds, in order.
+// find sends a query and returns the services and events found, sorted by service.
 func (p *peer) find(query string) (services []string, events []wire.Event) {
 	p.t.Helper()
 	p.send(wire.Msg{Query: query})
@@ -133,8 +133,8 @@ func message(services ...string) (m wire.Msg) {
 
 var acked = wire.Msg{OK: true, HasOK: true}
 
-// TestAcks sends messages of many kinds and sizes at once, and gets an answer
-// to each in order.
+// TestAcks sends messages of many kinds and sizes at once, and expects an answer to
+// each, in order.
 func TestAcks(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		opts.Interval = time.Hour
@@ -188,7 +188,7 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// TestManyConnections has each connection see its own events at once, in full.
+// TestManyConnections checks that each connection finds its own events immediately.
 func TestManyConnections(t *testing.T) {
 	s := start(t, Options{Interval: time.Hour})
 	const conns, each = 8, 500
@@ -199,10 +199,10 @@ func TestManyConnections(t *testing.T) {
 			for i := range each {
 				service := fmt.Sprintf("conn %d event %d", c, i)
 				m := message(service)
-				m.Query = fmt.Sprintf("service = %q", service) // answered after the event is in
+				m.Query = fmt.Sprintf("service = %q", service) // answered after the event is in the index
 				p.send(m)
 				if got := p.answer(); len(got.Events) != 1 {
-					t.Errorf("%s: found %d, want it", service, len(got.Events))
+					t.Errorf("%s: found %d, want 1", service, len(got.Events))
 					return
 				}
 			}
@@ -214,7 +214,7 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// TestFields sends an event with all fields and gets it back as it was.
+// TestFields sends an event with all fields and reads it back unchanged.
 func TestFields(t *testing.T) {
 	p := dial(t, start(t, Options{}).Addr())
 	micros := time.Now().UnixMicro()
@@ -228,7 +228,7 @@ func TestFields(t *testing.T) {
 		t.Fatalf("got %d events, want 2", len(got))
 	}
 	if at, ok := got[1].When(); !ok || time.Since(at) > 20*time.Second || time.Since(at) < 0 {
-		t.Errorf("an event without time got %v, want the server's", at)
+		t.Errorf("an event without time got %v, want the server's time", at)
 	}
 	got[1].Time, got[1].HasTime = 0, false
 	if diff := cmp.Diff([]wire.Event{e, bare}, got); diff != "" {
@@ -236,18 +236,18 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestBadFrames has the server close connections on what is no message, after
-// it answered what came before.
+// TestBadFrames checks that the server closes a connection that sends something
+// other than messages, after it has answered the messages before.
 func TestBadFrames(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		tests := []struct {
 			name  string
 			bytes string
-			fine  bool // for one that does not look inside
+			fine  bool // for the discarding server, which does not decode it
 		}{
 			{"HTTP", "GET / HTTP/1.1\r\n\r\n", false},
 			{"TLS", "\x16\x03\x01\x02\x00\x01\x00", false},
-			{"no message", "\x00\x00\x00\x03\xff\xff\xff", true},
+			{"not a message", "\x00\x00\x00\x03\xff\xff\xff", true},
 			{"an event that is cut off", "\x00\x00\x00\x02\x32\x05", true},
 		}
 		for _, test := range tests {
@@ -272,7 +272,7 @@ func TestBadFrames(t *testing.T) {
 	})
 }
 
-// TestErrors refuses a share of messages: they are told so, and not kept.
+// TestErrors refuses a share of the messages: they get an error and are not kept.
 func TestErrors(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		opts.Errors, opts.Interval = []ErrorRule{{Name: "overloaded", Share: 0.2}, {Name: "disk full", Share: 0.1}}, time.Hour
@@ -287,12 +287,12 @@ func TestErrors(t *testing.T) {
 			if errorCounts[m.Error]++; m.OK {
 				want = append(want, fmt.Sprintf("%04d", i))
 			} else if m.Error == "" {
-				t.Fatal("refused without a word")
+				t.Fatal("refused without an error text")
 			}
 		}
 		for text, share := range map[string]float64{"overloaded": 0.2, "disk full": 0.1} {
 			if mean := n * share; math.Abs(errorCounts[text]-mean) > 6*math.Sqrt(mean*(1-share)) {
-				t.Errorf("%q was told %v times of %d, want about %v", text, errorCounts[text], n, mean)
+				t.Errorf("%q was sent %v times of %d, want about %v", text, errorCounts[text], n, mean)
 			}
 		}
 		if got := s.Counts(); got.Refused != uint64(n-len(want)) {
@@ -328,8 +328,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestDelayAndStall checks that what the options ask for is done, by clocks
-// that bound from below only.
+// TestDelayAndStall checks the delay and the stall, against lower bounds only.
 func TestDelayAndStall(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		opts.Delay = 50 * time.Millisecond
@@ -357,8 +356,8 @@ func TestDelayAndStall(t *testing.T) {
 }
 
 func TestIndexFull(t *testing.T) {
-	var words safeBuffer
-	s := start(t, Options{MaxIndex: 2048, Interval: time.Hour, Log: &words})
+	var log safeBuffer
+	s := start(t, Options{MaxIndex: 2048, Interval: time.Hour, Log: &log})
 	p := dial(t, s.Addr())
 	refused := 0
 	for i := range 50 {
@@ -374,13 +373,12 @@ func TestIndexFull(t *testing.T) {
 	if refused == 0 || refused+len(kept) != 50 {
 		t.Errorf("refused %d and kept %d, want some refused and 50 in sum", refused, len(kept))
 	}
-	if got := strings.Count(words.String(), "full"); got != 1 {
-		t.Errorf("it said so %d times, want once:\n%s", got, words.String())
+	if got := strings.Count(log.String(), "full"); got != 1 {
+		t.Errorf("it was logged %d times, want once:\n%s", got, log.String())
 	}
 }
 
-// TestUDP loses datagrams that are too long, and those that are none of
-// Riemann's.
+// TestUDP loses datagrams that are too long, and those that are not Riemann's.
 func TestUDP(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		opts.UDP, opts.Interval = "127.0.0.1:0", time.Hour
@@ -405,7 +403,7 @@ func TestUDP(t *testing.T) {
 			}
 		}
 		if opts.Discard {
-			want.Messages++ // it does not look inside
+			want.Messages++ // it does not decode them
 		} else {
 			want.Lost++
 		}
@@ -416,7 +414,7 @@ func TestUDP(t *testing.T) {
 			<-tick.C
 		}
 		if got := s.Counts(); got.Messages != want.Messages || got.Lost != want.Lost {
-			t.Errorf("took %d and lost %d, want %d and %d", got.Messages, got.Lost, want.Messages, want.Lost)
+			t.Errorf("accepted %d and lost %d, want %d and %d", got.Messages, got.Lost, want.Messages, want.Lost)
 		}
 		if kept, _ := dial(t, s.Addr()).find("true"); !opts.Discard && len(kept) != 2 {
 			t.Errorf("kept %d events, want 2", len(kept))
@@ -424,8 +422,7 @@ func TestUDP(t *testing.T) {
 	})
 }
 
-// TestTLS asks for a certificate of its authority, and for no other.
-// TestUDPStallEnds: a server of datagrams that is in a stall ends when it is told to.
+// TestUDPStallEnds: serveUDP returns when its context ends, even during a stall.
 func TestUDPStallEnds(t *testing.T) {
 	pc, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -451,10 +448,11 @@ func TestUDPStallEnds(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(30 * time.Second):
-		t.Error("the stall is slept to its end")
+		t.Error("it waits for the end of the stall")
 	}
 }
 
+// TestTLS accepts only client certificates of the configured authority.
 func TestTLS(t *testing.T) {
 	certs, others := riemanntest.MakeCertificates(t), riemanntest.MakeCertificates(t)
 	s := start(t, Options{
@@ -507,8 +505,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestEmitsOwn finds the server's events about itself, under the real server's
-// names, and of the amount that was sent.
+// TestEmitsOwn finds the server's events about itself, under the real server's names
+// and with plausible values.
 func TestEmitsOwn(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		opts.Interval, opts.UDP, opts.Web = 50*time.Millisecond, "127.0.0.1:0", "127.0.0.1:0"
@@ -523,35 +521,36 @@ func TestEmitsOwn(t *testing.T) {
 		if !opts.Discard {
 			want = append(want, "riemann streams rate", "riemann streams latency 0.99")
 		}
-		// It is asked while it tells, so what is wanted may take two intervals.
-		missing := func() (words string) {
+		// The queries run while the events are emitted, so the expected ones may
+		// take two intervals.
+		missing := func() (text string) {
 			p.send(message("a", "b"))
 			p.answer()
 			got, events := p.find(`service =~ "riemann %" and tagged "riemann"`)
 			for _, name := range want {
 				if !slices.Contains(got, name) {
-					words += fmt.Sprintf("it does not tell %q\n", name)
+					text += fmt.Sprintf("there is no event %q\n", name)
 				}
 			}
 			for _, e := range events {
 				switch {
 				case e.Service == tcp+" conns" && e.Metric != wire.Metric{Kind: wire.Sint64, Int: 1}:
-					words += fmt.Sprintf("it has %v connections, want 1\n", e.Metric)
+					text += fmt.Sprintf("it has %v connections, want 1\n", e.Metric)
 				case e.Service == tcp+" in rate" && e.Metric.Value() <= 0:
-					words += "its rate is 0 although it takes messages all the time\n"
+					text += "its rate is 0 although it receives messages all the time\n"
 				}
 			}
-			return words
+			return text
 		}
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for end := time.Now().Add(20 * time.Second); ; <-tick.C {
-			words := missing()
-			if words == "" {
+			text := missing()
+			if text == "" {
 				return
 			}
 			if time.Now().After(end) {
-				t.Fatal(words)
+				t.Fatal(text)
 			}
 		}
 	})
@@ -569,11 +568,11 @@ func TestMeter(t *testing.T) {
 	for q, want := range map[float64]time.Duration{0: time.Microsecond, 0.5: 500 * time.Microsecond, 0.99: 990 * time.Microsecond, 0.999: time.Millisecond} {
 		got, ok := r.quantile(q)
 		if !ok || got > want+time.Microsecond || float64(got) < float64(want)*15/16-1000 {
-			t.Errorf("%v: got %v, want %v less a sixteenth at most", q, got, want)
+			t.Errorf("%v: got %v, want %v or up to a sixteenth less", q, got, want)
 		}
 	}
 	if _, ok := m.read().quantile(0.5); ok {
-		t.Error("an empty reading has a median, want none")
+		t.Error("an empty reading has a median")
 	}
 	for d := time.Duration(1); d > 0; d *= 3 {
 		if b := bucket(d); least(b) > d || float64(d) > float64(least(b))*17/16 {
@@ -620,7 +619,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestFlags reads every flag, and shows what was read as it may be given.
+// TestFlags parses every flag, and checks that flags show values in the form in
+// which they may be given.
 func TestFlags(t *testing.T) {
 	var got Options
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -657,7 +657,7 @@ func TestFlags(t *testing.T) {
 		new(Options).Bind(fs)
 		fs.SetOutput(io.Discard)
 		if err := fs.Parse(bad); err == nil {
-			t.Errorf("%v is taken, want an error", bad)
+			t.Errorf("%v is accepted, want an error", bad)
 		}
 	}
 }

@@ -10,23 +10,22 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// serveUDP takes datagrams, one message each, until the socket is closed, or the
-// context ends in a stall.
-// Nothing is answered. What is longer than the server takes is lost, and so is
-// what does not decode: the real server cuts it off and then fails to read it
-// (udp.clj).
+// serveUDP processes datagrams, one message each, until the socket is closed or
+// the context ends during a stall. It answers nothing. Datagrams longer than the
+// limit and those that do not decode are lost: the real server cuts long ones off
+// and then fails to decode them (udp.clj).
 func (c *core) serveUDP(ctx context.Context, pc *net.UDPConn, m *meter, start time.Time) error {
-	t := taker{core: c}
+	t := handler{core: c}
 	buf := make([]byte, c.opts.MaxDatagram+1)
 	failed := time.Time{}
 	for {
-		n, _, err := pc.ReadFromUDPAddrPort(buf) // the one that allocates nothing
+		n, _, err := pc.ReadFromUDPAddrPort(buf) // unlike the other methods, it allocates nothing
 		if err != nil {
 			return fmt.Errorf("reading datagrams: %w", err)
 		}
 		if c.opts.Stall.Every > 0 {
-			// The socket's buffer fills meanwhile, and then datagrams are
-			// lost, as they are when the real server pauses.
+			// Meanwhile the socket's buffer fills, and then datagrams are lost,
+			// as when the real server pauses.
 			select {
 			case <-time.After(c.opts.Stall.Left(time.Since(start))):
 			case <-ctx.Done():
@@ -43,13 +42,13 @@ func (c *core) serveUDP(ctx context.Context, pc *net.UDPConn, m *meter, start ti
 			if err != nil {
 				c.tally.lost.Add(1)
 				if now.Sub(failed) > time.Second {
-					failed = now // one line a second says it
+					failed = now // log at most one line a second
 					setting.Logf(c.opts.Log, "datagram of %d bytes: %v", n, err)
 				}
 				continue
 			}
 			if len(msg.Events) > 0 {
-				_ = t.take(msg.Events, now) // nobody to tell of an error
+				_ = t.take(msg.Events, now) // an error cannot be answered
 			}
 		}
 		c.tally.messages.Add(1)

@@ -18,10 +18,10 @@ import (
 	wire "carronade/internal/wire/riemann"
 )
 
-// A web serves events and the index over WebSocket, HTTP and server-sent
-// events, as websockets.clj and sse.clj do, on one address. Browsers may only
-// come from a page of this address: a loopback server is not for everybody
-// else's pages.
+// A web serves events and the index over WebSocket, HTTP and server-sent events on
+// one address, as websockets.clj and sse.clj do. Browsers may connect only from a
+// page of this address, so that pages of other sites cannot reach a server on
+// loopback.
 type web struct {
 	*Server
 	meter *meter
@@ -37,7 +37,7 @@ func (s *Server) web(m *meter) http.Handler {
 	return mux
 }
 
-// A recordKey is where requests find the record of their connection.
+// A recordKey is the context key of the record of a request's connection.
 type recordKey struct{}
 
 func withRecord(ctx context.Context, nc net.Conn) context.Context {
@@ -47,8 +47,8 @@ func withRecord(ctx context.Context, nc net.Conn) context.Context {
 	return ctx
 }
 
-// webState counts connections; those that become WebSockets are counted on by
-// who serves them.
+// webState counts connections, except those that became WebSockets: socket counts
+// them.
 func (s *Server) webState(m *meter) func(net.Conn, http.ConnState) {
 	return func(_ net.Conn, state http.ConnState) {
 		switch state {
@@ -61,9 +61,9 @@ func (s *Server) webState(m *meter) func(net.Conn, http.ConnState) {
 	}
 }
 
-// socket makes a request a WebSocket and calls serve with it, whose context
-// ends with the server. What serve returns is told to the client as the reason
-// to close.
+// socket upgrades a request to a WebSocket and calls serve with it. The context
+// ends with the server. The error of serve is sent to the client as the reason for
+// closing.
 func (w web) socket(rw http.ResponseWriter, r *http.Request, serve func(ctx context.Context, c *websocket.Conn) error) {
 	if !w.begin() {
 		return
@@ -73,7 +73,7 @@ func (w web) socket(rw http.ResponseWriter, r *http.Request, serve func(ctx cont
 	if err != nil {
 		return // it has answered
 	}
-	defer c.CloseNow() //nolint:errcheck // closed already, when all went well
+	defer c.CloseNow() //nolint:errcheck // already closed, unless there was an error
 	c.SetReadLimit(w.core.opts.MaxMessage)
 	w.meter.conns.Add(1)
 	defer w.meter.conns.Add(-1)
@@ -83,14 +83,14 @@ func (w web) socket(rw http.ResponseWriter, r *http.Request, serve func(ctx cont
 		c.Close(websocket.StatusNormalClosure, "")
 	case w.ctx.Err() != nil:
 		c.Close(websocket.StatusGoingAway, "")
-	case websocket.CloseStatus(err) >= 0: // the client was first
+	case websocket.CloseStatus(err) >= 0: // the client closed it
 	default:
 		reason := err.Error()
-		c.Close(websocket.StatusPolicyViolation, reason[:min(len(reason), 120)]) // a close frame holds no more
+		c.Close(websocket.StatusPolicyViolation, reason[:min(len(reason), 120)]) // the limit of a close frame
 	}
 }
 
-// begin makes Close wait for a handler; false after Close.
+// begin makes Close wait for an HTTP handler; false after Close.
 func (s *Server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +103,8 @@ func (s *Server) begin() bool {
 
 func isSocket(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
 
-// events takes events: one in each message of a WebSocket, or one on each line
-// of a body. Each is answered with {} or {"error": TEXT}, in order.
+// events accepts events: one in each message of a WebSocket, or one on each line of
+// a body. Each is answered with {} or {"error": TEXT}, in order.
 func (w web) events(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case isSocket(r):
@@ -114,12 +114,12 @@ func (w web) events(rw http.ResponseWriter, r *http.Request) {
 		w.eventLines(rw, r)
 	default:
 		rw.Header().Set("Allow", "PUT, POST")
-		http.Error(rw, "events come by PUT, one JSON object a line, or by WebSocket", http.StatusMethodNotAllowed)
+		http.Error(rw, "send events by PUT, one JSON object per line, or by WebSocket", http.StatusMethodNotAllowed)
 	}
 }
 
 func (w web) eventSocket(ctx context.Context, c *websocket.Conn, rec *record.Conn) error {
-	t := jsonTaker{taker: taker{core: w.core}}
+	t := jsonHandler{handler: handler{core: w.core}}
 	for {
 		_, data, err := c.Read(ctx)
 		if err != nil {
@@ -136,18 +136,19 @@ func (w web) eventSocket(ctx context.Context, c *websocket.Conn, rec *record.Con
 	}
 }
 
-// eventLines answers while the body still comes. Of text that is no event it
-// says so and ends, as the real server does; the lines behind it are not taken.
+// eventLines answers while the body still arrives. It answers a line that is not an
+// event with an error and ends, as the real server does; it does not read further
+// lines.
 func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(rw)
-	_ = control.EnableFullDuplex() // HTTP/1's own; others always are
+	_ = control.EnableFullDuplex() // for HTTP/1; HTTP/2 always is
 	rw.Header().Set("Content-Type", "application/json")
 	in := bufio.NewReaderSize(r.Body, window)
-	t := jsonTaker{taker: taker{core: w.core}}
+	t := jsonHandler{handler: handler{core: w.core}}
 	for more := true; more; {
 		line, err := readLine(in, int(w.core.opts.MaxMessage))
 		if more = err == nil; !more && !errors.Is(err, io.EOF) {
-			return // gone, or not to be understood further
+			return // the client is gone, or the line is too long
 		}
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 {
@@ -168,14 +169,14 @@ func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 
 var errLongLine = errors.New("a line longer than the largest message")
 
-// readLine reads a line of at most so many bytes; the last one comes with
+// readLine reads a line of at most limit bytes; it returns the last one with
 // io.EOF.
-func readLine(in *bufio.Reader, most int) (line []byte, err error) {
+func readLine(in *bufio.Reader, limit int) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
-		case len(line) > most:
+		case len(line) > limit:
 			return nil, errLongLine
 		case errors.Is(err, bufio.ErrBufferFull):
 		default:
@@ -184,40 +185,40 @@ func readLine(in *bufio.Reader, most int) (line []byte, err error) {
 	}
 }
 
-// A jsonTaker takes events one by one, as JSON.
-type jsonTaker struct {
-	taker
+// A jsonHandler processes single events in JSON.
+type jsonHandler struct {
+	handler
 	one    [1]wire.Event
 	answer []byte
 }
 
-// take returns the answer, which is valid until the next call, and whether the
-// text was an event.
-func (t *jsonTaker) take(text []byte, now time.Time) (answer []byte, ok bool) {
+// handle processes one event. It returns the answer, which is valid until the next
+// call, and whether the text was an event.
+func (t *jsonHandler) take(text []byte, now time.Time) (answer []byte, ok bool) {
 	t.tally.messages.Add(1)
 	t.tally.bytes.Add(uint64(len(text)))
 	t.answer = append(t.answer[:0], "{}"...)
 	if t.opts.Discard {
 		return t.answer, true
 	}
-	var said string
+	var failure string
 	e, err := wire.DecodeJSON(text)
 	if err == nil {
 		t.one[0] = e
-		said = t.taker.take(t.one[:], now)
+		failure = t.handler.take(t.one[:], now)
 	} else {
-		said = err.Error()
+		failure = err.Error()
 	}
-	if said != "" {
-		quoted, _ := json.Marshal(said) // a string always is JSON
+	if failure != "" {
+		quoted, _ := json.Marshal(failure) // never fails for a string
 		t.answer = append(append(append(t.answer[:0], `{"error":`...), quoted...), '}')
 	}
 	return t.answer, err == nil
 }
 
-// find sends the events of the index that a query is true of, and those that
-// enter it from then on: to a WebSocket if it asks with subscribe=true, as
-// server-sent events always.
+// find sends the events of the index that match a query, and those that enter it
+// afterwards: over a WebSocket only with subscribe=true, as server-sent events
+// always.
 func (w web) find(rw http.ResponseWriter, r *http.Request) {
 	q, err := parseQuery(r.URL.Query().Get("query"))
 	switch {
@@ -231,7 +232,7 @@ func (w web) find(rw http.ResponseWriter, r *http.Request) {
 		})
 	case r.Method != http.MethodGet:
 		rw.Header().Set("Allow", "GET")
-		http.Error(rw, "the index is asked by GET, for server-sent events, or by WebSocket", http.StatusMethodNotAllowed)
+		http.Error(rw, "query the index by GET, for server-sent events, or by WebSocket", http.StatusMethodNotAllowed)
 	case err != nil:
 		http.Error(rw, "parse error: "+err.Error(), http.StatusBadRequest)
 	default:
@@ -239,7 +240,7 @@ func (w web) find(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// subscribe sends events that enter the index, and none that are there.
+// subscribe sends events that enter the index, but not those already in it.
 func (w web) subscribe(rw http.ResponseWriter, r *http.Request) {
 	q, err := parseQuery(r.URL.Query().Get("query"))
 	if !isSocket(r) {
@@ -268,7 +269,7 @@ func (w web) sentEvents(rw http.ResponseWriter, r *http.Request, q query) {
 	rw.Header().Set("Content-Type", "text/event-stream")
 	rw.Header().Set("Cache-Control", "no-cache")
 	rw.WriteHeader(http.StatusOK)
-	_ = control.Flush() // the subscription stands, though nothing may come for long
+	_ = control.Flush() // send the header now: the first event may be far away
 	_ = w.stream(ctx, q, true, true, func(event []byte) error {
 		_, err := fmt.Fprintf(rw, "data: %s\n\n", event)
 		if err == nil {
@@ -280,18 +281,17 @@ func (w web) sentEvents(rw http.ResponseWriter, r *http.Request, q query) {
 
 var errSlow = errors.New("the subscriber is too slow and was dropped")
 
-// stream sends events as JSON: those that are there, then those that come, as
-// asked, until ctx ends. An event that enters meanwhile may be sent twice, and
-// none is left out.
-func (w web) stream(ctx context.Context, q query, there, coming bool, send func(event []byte) error) error {
+// stream sends events as JSON: the existing ones, the new ones, or both, until ctx
+// ends. An event that enters meanwhile may be sent twice, but none is left out.
+func (w web) stream(ctx context.Context, q query, existing, added bool, send func(event []byte) error) error {
 	w.core.tally.queries.Add(1)
 	var sub *subscription
-	if coming {
+	if added {
 		sub = w.core.hub.subscribe(q)
 		defer w.core.hub.unsubscribe(sub)
 	}
 	var text []byte
-	if there {
+	if existing {
 		var found []string
 		w.core.index.search(q, time.Now(), func(s *subject) bool {
 			found = append(found, s.raw)
@@ -304,7 +304,7 @@ func (w web) stream(ctx context.Context, q query, there, coming bool, send func(
 			}
 		}
 	}
-	if !coming {
+	if !added {
 		return nil
 	}
 	for {

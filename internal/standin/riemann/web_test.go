@@ -43,7 +43,7 @@ func receive(ctx context.Context, t *testing.T, c *websocket.Conn) string {
 	return string(b)
 }
 
-// TestEventSocket sends events over WebSocket, and what is none.
+// TestEventSocket sends events over WebSocket, and text that is not an event.
 func TestEventSocket(t *testing.T) {
 	both(t, func(t *testing.T, opts Options) {
 		s := webServer(t, opts)
@@ -74,8 +74,8 @@ func TestEventSocket(t *testing.T) {
 	})
 }
 
-// TestEventLines sends a body of lines and reads the answers while the body
-// still is open.
+// TestEventLines sends a body of lines and reads the answers while the body is
+// still open.
 func TestEventLines(t *testing.T) {
 	s := webServer(t, Options{})
 	body, in := io.Pipe()
@@ -102,11 +102,11 @@ func TestEventLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	next("{}")
-	// What is no event ends it.
+	// A line that is not an event ends it.
 	go io.WriteString(in, "nonsense\n{\"service\":\"d\"}\n")
 	next(`{"error":"read JSON event: `)
 	if answers.Scan() {
-		t.Errorf("got %q behind an error, want the end", answers.Text())
+		t.Errorf("got %q after an error, want the end", answers.Text())
 	}
 	in.Close()
 	if got, _ := dial(t, s.Addr()).find("true"); cmp.Diff([]string{"a", "b", "c"}, got) != "" {
@@ -149,7 +149,7 @@ func TestWebRefusals(t *testing.T) {
 	c, ctx := socket(t, s, "/index?query=service+%3D")
 	_, _, err := c.Read(ctx)
 	if websocket.CloseStatus(err) != websocket.StatusPolicyViolation || !strings.Contains(err.Error(), "parse error: character 10") {
-		t.Errorf("a bad query over WebSocket: got %v, want its words", err)
+		t.Errorf("a bad query over WebSocket: got %v, want the error of the parser", err)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestSubscribe(t *testing.T) {
 
 	once, ctx := socket(t, s, "/index"+query)
 	if got := service(t, receive(ctx, t, once)); got != "there" {
-		t.Errorf("got %q, want the one that is there", got)
+		t.Errorf("got %q, want the existing event", got)
 	}
 	if _, _, err := once.Read(ctx); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
 		t.Errorf("got %v, want the end", err)
@@ -181,7 +181,7 @@ func TestSubscribe(t *testing.T) {
 
 	more, ctx := socket(t, s, "/index"+query+"&subscribe=true")
 	if got := service(t, receive(ctx, t, more)); got != "there" {
-		t.Errorf("got %q, want the one that is there", got)
+		t.Errorf("got %q, want the existing event", got)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.AddrOf("ws")+"/index"+query, http.NoBody)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestSubscribe(t *testing.T) {
 		return service(t, data)
 	}
 	if got := sent(); got != "there" {
-		t.Errorf("server-sent: got %q, want the one that is there", got)
+		t.Errorf("server-sent: got %q, want the existing event", got)
 	}
 	p.send(message("other", "new"))
 	p.answer()
@@ -218,12 +218,12 @@ func TestSubscribe(t *testing.T) {
 	if got := sent(); got != "new" {
 		t.Errorf("server-sent: got %q, want the new one", got)
 	}
-	// What expires is told, too.
+	// Expired events are sent too.
 	s.core.index.put(&wire.Event{Host: "h", Service: "old", Time: 1, HasTime: true}, nil)
 	if got := service(t, receive(ctx, t, more)); got != "old" {
 		t.Errorf("got %q, want the expired one", got)
 	}
-	// The server's end is everybody's.
+	// The server's end closes all connections.
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
-// TestSlowSubscriber is left behind, and holds up nobody.
+// TestSlowSubscriber: a slow subscriber is dropped and does not delay others.
 func TestSlowSubscriber(t *testing.T) {
 	var h hub
 	q, err := parseQuery("true")
@@ -249,7 +249,7 @@ func TestSlowSubscriber(t *testing.T) {
 		got++
 	}
 	if got != waiting {
-		t.Errorf("it got %d events and then the end, want %d", got, waiting)
+		t.Errorf("the slow subscriber got %d events, want %d", got, waiting)
 	}
 	if n := h.n.Load(); n != 1 {
 		t.Errorf("%d are subscribed, want 1", n)

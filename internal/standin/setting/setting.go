@@ -1,9 +1,8 @@
-// Package setting answers for what the options of all stand-ins share: flags
-// whose values are parsed by functions of their own, TLS from files, and the
-// words about what went badly.
+// Package setting contains what the options of all stand-ins have in common:
+// flags with their own parse functions, TLS from files, and messages about errors.
 //
-// It refuses to know any stand-in. Its invariant: a flag shows what may be
-// given for it, and never a secret.
+// It knows no stand-in. Its invariant: a flag shows values in the form in which
+// they may be given, and never a secret.
 package setting
 
 import (
@@ -21,7 +20,7 @@ import (
 	"carronade/units"
 )
 
-// A Value is a flag of one value.
+// A Value is a flag with one value.
 type Value[T any] struct {
 	To     *T
 	Parse  func(string) (T, error)
@@ -73,7 +72,7 @@ func (f *List[T]) String() string {
 	return strings.Join(shown, ",")
 }
 
-// Size is a flag of bytes; 0, which asks for the default, is not shown.
+// Size is a flag for a number of bytes; 0, which means the default, is not shown.
 func Size(to *int64) *Value[int64] {
 	return &Value[int64]{to, units.ParseSize, func(n int64) string {
 		if n == 0 {
@@ -83,7 +82,7 @@ func Size(to *int64) *Value[int64] {
 	}, "size"}
 }
 
-// Duration is a flag of time; 0 is not shown.
+// Duration is a flag for a duration; 0 is not shown.
 func Duration(to *time.Duration) *Value[time.Duration] {
 	return &Value[time.Duration]{to, units.ParseDuration, func(d time.Duration) string {
 		if d == 0 {
@@ -93,28 +92,29 @@ func Duration(to *time.Duration) *Value[time.Duration] {
 	}, "duration"}
 }
 
-// Logf writes one line of words about what went badly; to a nil w, none.
+// Logf writes one line about an error; nothing if w is nil.
 func Logf(w io.Writer, format string, args ...any) {
 	if w != nil {
 		fmt.Fprintf(w, format+"\n", args...)
 	}
 }
 
-// TLS is what a stand-in speaks it with, by PEM files. The zero value is no
-// TLS.
+// TLS is a stand-in's TLS configuration, as paths of PEM files. The zero value is
+// no TLS.
 type TLS struct {
 	Cert, Key string
-	ClientCA  string // a client certificate signed by it is asked for when set
+	ClientCA  string // when set, clients need a certificate signed by it
 }
 
-// Bind adds the flags of o to fs. The words say when TLS is spoken.
-func (o *TLS) Bind(fs *pflag.FlagSet, words string) {
-	fs.StringVar(&o.Cert, "tls-cert", o.Cert, words)
+// Bind adds the flags of o to fs. usage is the help of the certificate's flag, and
+// says when TLS is spoken.
+func (o *TLS) Bind(fs *pflag.FlagSet, usage string) {
+	fs.StringVar(&o.Cert, "tls-cert", o.Cert, usage)
 	fs.StringVar(&o.Key, "tls-key", o.Key, "the certificate's key, a PEM `FILE`")
 	fs.StringVar(&o.ClientCA, "tls-client-ca", o.ClientCA, "require client certificates signed by this PEM `FILE`")
 }
 
-// Check tells what is wrong with o before its files are read.
+// Check reports what is wrong with o without reading its files.
 func (o TLS) Check() error {
 	switch {
 	case (o.Cert == "") != (o.Key == ""):
@@ -142,7 +142,7 @@ func (o TLS) Config() (*tls.Config, error) {
 		}
 		c.ClientCAs = x509.NewCertPool()
 		if !c.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no PEM certificate", o.ClientCA)
+			return nil, fmt.Errorf("%s contains no PEM certificate", o.ClientCA)
 		}
 		c.ClientAuth = tls.RequireAndVerifyClientCert
 	}

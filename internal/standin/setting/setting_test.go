@@ -43,11 +43,11 @@ func TestFlags(t *testing.T) {
 	shows(`many number "1,2", one number "7", pause duration "5ms", size size "2KiB", `)
 	for _, bad := range []string{"--one=x", "--many=x", "--size=x", "--pause=1"} {
 		if err := fs.Parse([]string{bad}); err == nil {
-			t.Errorf("%s is taken, want an error", bad)
+			t.Errorf("%s is accepted, want an error", bad)
 		}
 	}
 	if one != 7 || len(many) != 2 || size != 2048 {
-		t.Error("what was refused has changed a value")
+		t.Error("a refused flag has changed a value")
 	}
 }
 

@@ -1,6 +1,6 @@
-// Command gendocs writes what packages carry besides the program: man pages
-// and shell completions. They are made from the tree of commands, so they say
-// what --help says. The folder is the one argument.
+// Command gendocs writes the files that packages contain besides the program: man
+// pages and shell completions. They are made from the tree of commands, so they agree
+// with --help. The only argument is the folder.
 package main
 
 import (

@@ -29,7 +29,7 @@ func TestWrite(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(string(got), want) {
-			t.Errorf("%s: got no %q in it", name, want)
+			t.Errorf("%s does not contain %q", name, want)
 		}
 	}
 }
