@@ -94,7 +94,7 @@ const (
 	TextUnwritten  = "the run ended before it was written"  // Canceled
 	TextUnanswered = "the run ended before an answer came"  // Canceled
 	TextNoAnswer   = "no answer within the request timeout" // Timeout
-	TextHungUp     = "the server closed the connection"     // Refused
+	TextConnectionClosed     = "the server closed the connection"     // Refused
 )
 
 // A Lane sends to one place independently of other lanes: a connection, or the client

@@ -11,7 +11,7 @@ const mostGroup = 4096
 
 // mayGroup reports whether batches may be fired in groups. They may not if a schedule
 // gives each batch a due time, or if single outcomes matter (ledger, gate, retries).
-func (t *thread) groups() bool {
+func (t *thread) mayGroup() bool {
 	p := &t.run.plan
 	return p.Schedule == nil && p.BatchEvents > 0 && p.Gate == nil && p.Retry == 0 && p.Observe == nil
 }
@@ -52,9 +52,9 @@ func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, p
 		Phase: int32(phase), DueFirst: -1, DueLast: -1,
 	}
 	ls.seq += uint64(batch.Batches)
-	free := t.places(ls)
-	batch.Ready = max(free.next(), ls.met)
-	batch.Free = max(batch.Ready, ls.again, s.again)
+	free := t.freeSlots(ls)
+	batch.Ready = max(free.next(), ls.firstSeen)
+	batch.Free = max(batch.Ready, ls.roomSince, s.routedSince)
 	return 1, phase, got, false
 }
 

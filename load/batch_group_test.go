@@ -87,7 +87,7 @@ func TestSlots(t *testing.T) {
 			if s.n != len(want) {
 				t.Fatalf("%d slots, want %d", s.n, len(want))
 			}
-			free := s.look()
+			free := s.iterate()
 			for i := range want {
 				if got := free.next(); got != want[i] {
 					t.Fatalf("slot %d became free at %v, want %v", i, got, want[i])

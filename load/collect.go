@@ -61,20 +61,20 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 		f()
 		c.takePages(false)
 	}
-	c.close(r.Now())
+	c.closeRest(r.Now())
 	freezes := r.watchdog.end()
 	if !r.plan.Portable {
-		bring(-len(r.threads))
+		addProcs(-len(r.threads))
 	}
 	r.result = c.finish(started)
 	r.result.Freezes = freezes
 	for i := range r.result.Steps {
-		r.pages.fault(identities(&r.result.Steps[i]))
+		r.pages.addError(identities(&r.result.Steps[i]))
 	}
-	r.pages.fault(identities(&r.result.Warmup))
-	r.pages.fault(identities(&r.result.Measurement))
-	r.pages.fault(c.sums())
-	r.err = errors.Join(r.pages.faults...)
+	r.pages.addError(identities(&r.result.Warmup))
+	r.pages.addError(identities(&r.result.Measurement))
+	r.pages.addError(c.checkSums())
+	r.err = errors.Join(r.pages.errs...)
 	close(r.done)
 }
 
@@ -91,16 +91,16 @@ func (c *collector) takePages(going bool) {
 		}
 	}
 	upto = min(upto, int(r.Now()/r.plan.Interval)) // ended threads report a huge number
-	r.join.turn(upto, !going, func(p *page) {
+	r.consumed.takeBefore(upto, !going, func(p *page) {
 		c.add(p)
 		p.reset()
 		select {
-		case r.join.rec.free <- p:
+		case r.consumed.rec.free <- p:
 		default:
 		}
 	})
 	for going && c.next < upto {
-		c.interval(c.next, time.Duration(c.next+1)*r.plan.Interval)
+		c.closeInterval(c.next, time.Duration(c.next+1)*r.plan.Interval)
 	}
 }
 
@@ -132,7 +132,7 @@ func (c *collector) add(p *page) {
 	}
 	s := c.open[i][p.phase]
 	if s == nil {
-		s = c.sum()
+		s = c.newSum()
 		c.open[i][p.phase] = s
 	}
 	s.Counts.Add(p.Counts)
@@ -144,7 +144,7 @@ func (c *collector) add(p *page) {
 }
 
 // newSum returns an empty sum, reused if possible.
-func (c *collector) sum() *sum {
+func (c *collector) newSum() *sum {
 	if n := len(c.spare); n > 0 {
 		s := c.spare[n-1]
 		c.spare = c.spare[:n-1]
@@ -154,7 +154,7 @@ func (c *collector) sum() *sum {
 }
 
 // closeInterval closes interval i, which ends at end.
-func (c *collector) interval(i int, end time.Duration) {
+func (c *collector) closeInterval(i int, end time.Duration) {
 	r := c.run
 	c.next = i + 1
 	start := time.Duration(i) * r.plan.Interval
@@ -213,7 +213,7 @@ func (c *collector) interval(i int, end time.Duration) {
 			combined.Statuses.Merge(row.Statuses)
 			combined.Classes.Merge(row.Classes)
 		}
-		kept := c.keep(row)
+		kept := c.delayRow(row)
 		rows = append(rows, *kept)
 	}
 	if now >= r.firstMeasurement() {
@@ -235,7 +235,7 @@ func (c *collector) interval(i int, end time.Duration) {
 
 // delayRow delays a row until the next one of its phase, because what becomes known
 // only at the end of a run (events that were never sent) belongs to the last row.
-func (c *collector) keep(row measure.Interval) *measure.Interval {
+func (c *collector) delayRow(row measure.Interval) *measure.Interval {
 	row.Each(func(_ string, h **measure.Histogram) { *h = (*h).Compact() })
 	if old := c.rows[row.Phase]; old != nil {
 		c.series.Add(*old)
@@ -247,7 +247,7 @@ func (c *collector) keep(row measure.Interval) *measure.Interval {
 // dueWithin returns how many events of a phase are due from start to before end.
 func (r *Run) dueWithin(ph int, start, end time.Duration) uint64 {
 	p := &r.phases[ph]
-	stop := time.Duration(min(r.stopAt.Load(), r.spentAt.Load()))
+	stop := time.Duration(min(r.stopAt.Load(), r.byteLimitAt.Load()))
 	clip := func(t time.Duration) uint64 {
 		return min(max(r.plan.Schedule.Count(min(t, stop)), p.from), p.to)
 	}
@@ -282,22 +282,22 @@ func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.
 }
 
 // closeRest closes the open intervals when the run has ended.
-func (c *collector) close(now time.Duration) {
+func (c *collector) closeRest(now time.Duration) {
 	for {
 		end := time.Duration(c.next+1) * c.run.plan.Interval
 		if end >= now {
-			c.interval(c.next, now)
+			c.closeInterval(c.next, now)
 			break
 		}
-		c.interval(c.next, end)
+		c.closeInterval(c.next, end)
 	}
 	for len(c.open) > 0 { // recorded after the time of the last boundary was taken
-		c.interval(c.next, now)
+		c.closeInterval(c.next, now)
 	}
 }
 
 // checkSums checks that the series adds up to the phases.
-func (c *collector) sums() error {
+func (c *collector) checkSums() error {
 	want := measure.Counts{}
 	for i := range c.total {
 		want.Add(c.total[i].Counts)

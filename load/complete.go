@@ -7,17 +7,17 @@ func (t *thread) drain(now time.Duration) {
 	out, ready := t.inbox.take()
 	for _, r := range ready {
 		if r.lane < 0 {
-			lost := t.lost
-			t.lost = nil
+			lost := t.unrouted
+			t.unrouted = nil
 			for _, s := range lost {
-				s.again = t.run.watchdog.earliest(r.at)
+				s.routedSince = t.run.watchdog.earliest(r.at)
 				t.enqueue(s, now)
 			}
 			continue
 		}
 		if ls := t.byID[r.lane]; ls != nil {
 			at := t.run.watchdog.earliest(r.at)
-			ls.full, ls.again = false, max(ls.again, at)
+			ls.full, ls.roomSince = false, max(ls.roomSince, at)
 			t.unblock(ls, at)
 		}
 	}
@@ -26,7 +26,7 @@ func (t *thread) drain(now time.Duration) {
 	}
 	final := out[:0]
 	for i := range out {
-		if t.again(&out[i], now) {
+		if t.retry(&out[i], now) {
 			continue
 		}
 		t.complete(&out[i], now)
@@ -50,7 +50,7 @@ func (t *thread) notify(final []Outcome) {
 
 // retry queues a failed batch for another attempt if the plan allows one. The batch
 // keeps its slot of the in-flight bound.
-func (t *thread) again(o *Outcome, now time.Duration) bool {
+func (t *thread) retry(o *Outcome, now time.Duration) bool {
 	if int(o.Attempt) >= t.run.plan.Retry || o.Failed != o.Events || t.stopped(now) {
 		return false
 	}
@@ -87,9 +87,9 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	batches := o.count()
 	arrived, noticed := t.arrivedAt(o)
 	if ls.blocked && (t.shared == nil || t.wantsRoom()) {
-		t.late(arrived, now) // what waited for room could have been fired then
+		t.noteLate(arrived, now) // what waited for room could have been fired then
 	}
-	t.passed = t.passed || t.caughtUp > 0 && o.Sent > t.caughtUp
+	t.laterAnswered = t.laterAnswered || t.caughtUpAt > 0 && o.Sent > t.caughtUpAt
 	if t.run.plan.Concurrency > 0 {
 		t.callerSlots.push(arrived, batches)
 	} else {
@@ -121,11 +121,11 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // a batch that was never sent has no answer
 		t.answers[at] += uint64(batches)
 	}
-	t.time(pg, o, arrived)
+	t.recordTimes(pg, o, arrived)
 	if t.run.plan.Unanswered {
-		raise(&t.run.lastDone, int64(o.Done))
+		storeMax(&t.run.lastDone, int64(o.Done))
 	} else {
-		t.run.answer(o, noticed)
+		t.run.noteAnswer(o, noticed)
 	}
 	if l := &t.run.plan.Measurement; l.Failures > 0 || l.FailureRate > 0 {
 		if int(o.Phase) >= t.run.firstMeasurement() {
@@ -133,7 +133,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 			if !t.run.plan.Unanswered { // without answers, every outcome is unknown
 				bad += uint64(o.Unknown)
 			}
-			t.run.check(uint64(o.Events), bad)
+			t.run.checkFailureLimits(uint64(o.Events), bad)
 		}
 	}
 }

@@ -41,21 +41,21 @@ type Reading struct {
 	watchdog      watchdog
 	left          atomic.Int64 // events still to be counted
 	bytes         atomic.Int64
-	last          atomic.Int64 // when the newest events arrived; -1 before the first; set only under gapMu
+	lastArrival          atomic.Int64 // when the newest events arrived; -1 before the first; set only under gapMu
 	gapMu         sync.Mutex
 	gap           time.Duration // longest time between arrivals
 	gapAt         time.Duration
 	gaps          time.Duration // sum of those over stallAfter
 	stalls        measure.Stall // the individual gaps over stallAfter
 	measurementAt time.Duration
-	until         time.Duration // end of the measurement: later arrivals do not count
+	measurementEnd         time.Duration // end of the measurement: later arrivals do not count
 
-	begun  atomic.Bool // set by Start: start is valid
-	once   sync.Once
+	started  atomic.Bool // set by Start: start is valid
+	endOnce   sync.Once
 	ctx    context.Context // of the source
 	stop   context.CancelFunc
 	abort  chan struct{} // closed: do not wait for the source
-	leave  sync.Once
+	abortOnce  sync.Once
 	endAt  atomic.Int64
 	reason Reason
 	done   chan struct{}
@@ -80,16 +80,16 @@ func NewReading(plan ReadPlan, src Source) *Reading {
 	if plan.Interval == 0 {
 		plan.Interval = defaultInterval
 	}
-	r := &Reading{plan: plan, src: src, measurementAt: plan.Warmup, until: Never, abort: make(chan struct{}), done: make(chan struct{})}
+	r := &Reading{plan: plan, src: src, measurementAt: plan.Warmup, measurementEnd: Never, abort: make(chan struct{}), done: make(chan struct{})}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	if plan.Measurement.Time > 0 {
-		r.until = plan.Warmup + plan.Measurement.Time
+		r.measurementEnd = plan.Warmup + plan.Measurement.Time
 	}
 	r.left.Store(1<<63 - 1)
 	if n := plan.Measurement.Events; n > 0 {
 		r.left.Store(int64(n))
 	}
-	r.last.Store(-1)
+	r.lastArrival.Store(-1)
 	r.endAt.Store(int64(Never))
 	for range max(1, src.Lanes()) {
 		r.lanes = append(r.lanes, &readLane{})
@@ -115,7 +115,7 @@ func Consume(ctx context.Context, plan ReadPlan, src Source) (*Result, error) {
 // Start begins to read. A reading that was stopped before reads nothing.
 func (r *Reading) Start() {
 	r.start = time.Now()
-	r.begun.Store(true)
+	r.started.Store(true)
 	r.watchdog.clip, r.watchdog.cause = r.within, r.plan.Cause
 	if !r.plan.Portable {
 		r.watchdog.addActive(1)
@@ -130,8 +130,8 @@ func (r *Reading) Start() {
 // within 10 s, that is an error. Stop may be called before Start.
 func (r *Reading) Stop(why Reason) {
 	at := time.Duration(0)
-	if r.begun.Load() {
-		at = min(r.now(), r.until)
+	if r.started.Load() {
+		at = min(r.now(), r.measurementEnd)
 	}
 	r.end(why, at)
 }
@@ -139,7 +139,7 @@ func (r *Reading) Stop(why Reason) {
 // Abort is Stop without waiting for the source.
 func (r *Reading) Abort() {
 	r.Stop(Interrupted)
-	r.leave.Do(func() { close(r.abort) })
+	r.abortOnce.Do(func() { close(r.abort) })
 }
 
 // Wait returns the result once the reading has ended, which happens only after Start.
@@ -153,12 +153,12 @@ func (r *Reading) Done() <-chan struct{} { return r.done }
 
 // Last is when the newest events arrived; negative before the first. It is safe for
 // concurrent use.
-func (r *Reading) Last() time.Duration { return time.Duration(r.last.Load()) }
+func (r *Reading) Last() time.Duration { return time.Duration(r.lastArrival.Load()) }
 
 func (r *Reading) now() time.Duration { return time.Since(r.start) }
 
 func (r *Reading) end(why Reason, at time.Duration) {
-	r.once.Do(func() {
+	r.endOnce.Do(func() {
 		r.reason = why
 		r.endAt.Store(int64(at))
 		r.stop()
@@ -179,7 +179,7 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 		n := int64(a.Events)
 		if a.At >= r.measurementAt {
 			measurement = 1
-			if a.At >= min(r.until, time.Duration(r.endAt.Load())) {
+			if a.At >= min(r.measurementEnd, time.Duration(r.endAt.Load())) {
 				continue
 			}
 			if r.plan.Measurement.Events > 0 {
@@ -198,7 +198,7 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 		c.Batches++
 		r.logs[a.Log].events.Add(n)
 		r.logs[a.Log].bytes.Add(bytes)
-		r.gapTo(a.At)
+		r.noteArrival(a.At)
 		if measurement == 1 {
 			sum := r.bytes.Add(bytes)
 			if (r.plan.Measurement.Bytes > 0 && uint64(sum) >= r.plan.Measurement.Bytes) || (r.plan.Measurement.Events > 0 && r.left.Load() == 0) {
@@ -222,22 +222,22 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 // within returns how much of a span lies within the measurement, as far as its ends are
 // known.
 func (r *Reading) within(from, to time.Duration) time.Duration {
-	return max(0, min(to, r.until, time.Duration(r.endAt.Load()))-max(from, r.measurementAt))
+	return max(0, min(to, r.measurementEnd, time.Duration(r.endAt.Load()))-max(from, r.measurementAt))
 }
 
 // noteArrival updates the gaps between arrivals. Time before the measurement is not
 // part of a gap.
-func (r *Reading) gapTo(at time.Duration) {
-	if at <= time.Duration(r.last.Load()) {
+func (r *Reading) noteArrival(at time.Duration) {
+	if at <= time.Duration(r.lastArrival.Load()) {
 		return // as are most, because many arrive together
 	}
 	r.gapMu.Lock()
 	defer r.gapMu.Unlock()
-	before := time.Duration(r.last.Load())
+	before := time.Duration(r.lastArrival.Load())
 	if at <= before {
 		return // another lane has counted the gap
 	}
-	r.last.Store(int64(at))
+	r.lastArrival.Store(int64(at))
 	since := max(before, r.measurementAt)
 	if gap := at - since; before >= 0 && gap > 0 {
 		if gap > r.gap {
@@ -264,26 +264,26 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 			going = false
 		case <-stopped:
 			stopped = nil
-			late = time.After(mostEnding)
+			late = time.After(stopTimeout)
 		case <-late:
-			err = fmt.Errorf("the source was still reading %v after the request to stop", mostEnding)
+			err = fmt.Errorf("the source was still reading %v after the request to stop", stopTimeout)
 			going = false
 		case <-r.abort:
 			going = false
 		case <-tick.C:
 			now := r.now()
 			for end := time.Duration(c.next+1) * r.plan.Interval; now >= end && ctx.Err() == nil; end += r.plan.Interval {
-				c.interval(end)
+				c.closeInterval(end)
 			}
-			if now >= r.until {
-				r.end(ByTime, r.until)
+			if now >= r.measurementEnd {
+				r.end(ByTime, r.measurementEnd)
 			}
-			if last := max(time.Duration(r.last.Load()), 0); r.plan.Idle > 0 && now-last >= r.plan.Idle && now-r.src.Rebalancing() >= r.plan.Idle {
+			if last := max(time.Duration(r.lastArrival.Load()), 0); r.plan.Idle > 0 && now-last >= r.plan.Idle && now-r.src.Rebalancing() >= r.plan.Idle {
 				r.end(ByIdle, last) // the idle time is not part of the measurement
 			}
 		}
 	}
-	last := max(time.Duration(r.last.Load()), 0)
+	last := max(time.Duration(r.lastArrival.Load()), 0)
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		err = nil
@@ -291,7 +291,7 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 	default:
 		r.end(ByTarget, r.now())
 	}
-	c.interval(max(r.now(), time.Duration(c.next)*r.plan.Interval))
+	c.closeInterval(max(r.now(), time.Duration(c.next)*r.plan.Interval))
 	freezes := r.watchdog.end()
 	r.result = c.finish()
 	r.result.Freezes = freezes
@@ -300,7 +300,7 @@ func (r *Reading) collect(ctx context.Context, ended <-chan error) {
 }
 
 // stopTimeout is how long a source may take to stop.
-const mostEnding = 10 * time.Second
+const stopTimeout = 10 * time.Second
 
 // mostLagLogs limits the number of logs whose lag is recorded in every interval.
 const mostLagLogs = 128
@@ -315,7 +315,7 @@ type readCollector struct {
 }
 
 // closeInterval closes the interval that ends at end.
-func (c *readCollector) interval(end time.Duration) {
+func (c *readCollector) closeInterval(end time.Duration) {
 	r := c.r
 	var sums [2]measure.Counts
 	for _, l := range r.lanes {
@@ -331,7 +331,7 @@ func (c *readCollector) interval(end time.Duration) {
 	if r.plan.Usage != nil {
 		iv.Generator = r.plan.Usage()
 	}
-	lag := r.src.Behind()
+	lag := r.src.Lag()
 	for _, n := range lag {
 		if n >= 0 {
 			iv.LagEvents = max(iv.LagEvents, 0) + n
@@ -371,8 +371,8 @@ func (c *readCollector) interval(end time.Duration) {
 	s := Snapshot{At: end, Phase: combined.Phase, Interval: combined, Rows: rows, Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
 	s.Total.Add(c.total[0])
 	s.Total.Add(c.total[1])
-	if r.until != Never {
-		s.Left = max(0, r.until-end)
+	if r.measurementEnd != Never {
+		s.Left = max(0, r.measurementEnd-end)
 	}
 	r.plan.Watch(s)
 }
@@ -402,16 +402,16 @@ func (c *readCollector) finish() *Result {
 		res.Whole = res.Stopped == Interrupted && r.plan.Endless() && res.Measurement.Length() > 0
 	}
 	res.Missing = r.plan.Measurement.missing(res.Measurement.Consumed, res.Stopped)
-	lag := r.src.Behind()
+	lag := r.src.Lag()
 	for i, name := range r.src.Logs() {
-		l := LogResult{Log: name, Consumed: uint64(r.logs[i].events.Load()), Bytes: uint64(r.logs[i].bytes.Load()), Behind: -1}
+		l := LogResult{Log: name, Consumed: uint64(r.logs[i].events.Load()), Bytes: uint64(r.logs[i].bytes.Load()), Lag: -1}
 		if i < len(lag) {
-			l.Behind = lag[i]
+			l.Lag = lag[i]
 		}
 		res.Logs = append(res.Logs, l)
 	}
-	if r.last.Load() >= 0 {
-		r.gapTo(end) // the gap since the last arrival
+	if r.lastArrival.Load() >= 0 {
+		r.noteArrival(end) // the gap since the last arrival
 	}
 	res.Stall = r.stalls
 	res.Stall.Longest, res.Stall.LongestAt = r.gap, r.gapAt

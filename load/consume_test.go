@@ -13,20 +13,20 @@ import (
 )
 
 // tickSource is a source in virtual time: it delivers a piece of ten events every tick.
-type spring struct {
+type tickSource struct {
 	tick   time.Duration
 	until  time.Duration // nothing arrives afterwards; 0: no end
 	err    error         // returned at once
-	deaf   time.Duration // how long it continues after its context has ended
+	stopDelay   time.Duration // how long it continues after its context has ended
 	closed chan struct{}
 }
 
-func (*spring) Logs() []string               { return []string{"log"} }
-func (*spring) Lanes() int                   { return 1 }
-func (*spring) Behind() []int64              { return []int64{-1} }
-func (*spring) Rebalancing() time.Duration   { return 7 * time.Millisecond }
-func (*spring) Wire() (written, read uint64) { return 0, 0 }
-func (s *spring) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
+func (*tickSource) Logs() []string               { return []string{"log"} }
+func (*tickSource) Lanes() int                   { return 1 }
+func (*tickSource) Lag() []int64              { return []int64{-1} }
+func (*tickSource) Rebalancing() time.Duration   { return 7 * time.Millisecond }
+func (*tickSource) Wire() (written, read uint64) { return 0, 0 }
+func (s *tickSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
 	if s.closed != nil {
 		defer close(s.closed)
 	}
@@ -38,7 +38,7 @@ func (s *spring) Receive(ctx context.Context, now func() time.Duration, sink fun
 	for {
 		select {
 		case <-ctx.Done():
-			time.Sleep(s.deaf)
+			time.Sleep(s.stopDelay)
 			return ctx.Err()
 		case <-tick.C:
 			if at := now(); s.until == 0 || at < s.until {
@@ -52,18 +52,18 @@ func TestConsumeLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		plan     ReadPlan
-		src      spring
+		src      tickSource
 		why      Reason
 		consumed uint64
 		length   time.Duration
 		longest  time.Duration
 	}{
-		{"a time between two ticks", ReadPlan{Measurement: Limits{Time: 1010 * time.Millisecond}}, spring{}, ByTime, 10_090, 1010 * time.Millisecond, time.Millisecond},
-		{"warm-up and time", ReadPlan{Warmup: 505 * time.Millisecond, Measurement: Limits{Time: 510 * time.Millisecond}}, spring{}, ByTime, 5100, 510 * time.Millisecond, time.Millisecond},
-		{"events", ReadPlan{Measurement: Limits{Events: 1005}}, spring{}, ByEvents, 1005, 101 * time.Millisecond, time.Millisecond},
-		{"bytes", ReadPlan{Measurement: Limits{Bytes: 1000}}, spring{}, ByBytes, 100, 10 * time.Millisecond, time.Millisecond},
-		{"idle", ReadPlan{Idle: time.Second}, spring{until: 500 * time.Millisecond}, ByIdle, 4990, 499 * time.Millisecond, time.Millisecond},
-		{"nothing arrives any more", ReadPlan{Measurement: Limits{Time: 5 * time.Second}}, spring{until: time.Second}, ByTime, 9990, 5 * time.Second, 4001 * time.Millisecond},
+		{"a time between two ticks", ReadPlan{Measurement: Limits{Time: 1010 * time.Millisecond}}, tickSource{}, ByTime, 10_090, 1010 * time.Millisecond, time.Millisecond},
+		{"warm-up and time", ReadPlan{Warmup: 505 * time.Millisecond, Measurement: Limits{Time: 510 * time.Millisecond}}, tickSource{}, ByTime, 5100, 510 * time.Millisecond, time.Millisecond},
+		{"events", ReadPlan{Measurement: Limits{Events: 1005}}, tickSource{}, ByEvents, 1005, 101 * time.Millisecond, time.Millisecond},
+		{"bytes", ReadPlan{Measurement: Limits{Bytes: 1000}}, tickSource{}, ByBytes, 100, 10 * time.Millisecond, time.Millisecond},
+		{"idle", ReadPlan{Idle: time.Second}, tickSource{until: 500 * time.Millisecond}, ByIdle, 4990, 499 * time.Millisecond, time.Millisecond},
+		{"nothing arrives any more", ReadPlan{Measurement: Limits{Time: 5 * time.Second}}, tickSource{until: time.Second}, ByTime, 9990, 5 * time.Second, 4001 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -99,13 +99,13 @@ func TestConsumeLimits(t *testing.T) {
 
 // twoLaneSource is a source in virtual time with two lanes that deliver at the same
 // moments.
-type brokers struct {
-	spring
+type twoLaneSource struct {
+	tickSource
 	at []time.Duration
 }
 
-func (*brokers) Lanes() int { return 2 }
-func (b *brokers) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
+func (*twoLaneSource) Lanes() int { return 2 }
+func (b *twoLaneSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
 	var ready atomic.Int64
 	var all sync.WaitGroup
 	for lane := range 2 {
@@ -153,7 +153,7 @@ func TestGaps(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.plan.Portable = true
-				r, err := Consume(t.Context(), tt.plan, &brokers{at: tt.at})
+				r, err := Consume(t.Context(), tt.plan, &twoLaneSource{at: tt.at})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -176,7 +176,7 @@ func TestGaps(t *testing.T) {
 func TestSourceFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want := errors.New("no such log")
-		r, err := Consume(t.Context(), ReadPlan{Measurement: Limits{Time: time.Minute}, Portable: true}, &spring{err: want})
+		r, err := Consume(t.Context(), ReadPlan{Measurement: Limits{Time: time.Minute}, Portable: true}, &tickSource{err: want})
 		if !errors.Is(err, want) || r == nil || r.Stopped != ByTarget {
 			t.Errorf("got %v and %+v", err, r)
 		}
@@ -185,7 +185,7 @@ func TestSourceFails(t *testing.T) {
 
 // TestSourceThatDoesNotStop: a source that does not stop on request does not prevent
 // the reading from ending, and an abort does not wait for it.
-func TestDeafSource(t *testing.T) {
+func TestSourceThatDoesNotStop(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		abort bool
@@ -199,7 +199,7 @@ func TestDeafSource(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &spring{tick: time.Millisecond, deaf: tt.deaf, closed: make(chan struct{})}
+				s := &tickSource{tick: time.Millisecond, stopDelay: tt.deaf, closed: make(chan struct{})}
 				began := time.Now()
 				r := NewReading(ReadPlan{Portable: true}, s)
 				r.Start()
@@ -248,7 +248,7 @@ func TestWholeReading(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.plan.Portable = true
-				r := NewReading(tt.plan, &spring{tick: time.Millisecond, closed: make(chan struct{})})
+				r := NewReading(tt.plan, &tickSource{tick: time.Millisecond, closed: make(chan struct{})})
 				r.Start()
 				time.Sleep(time.Second)
 				r.Stop(Interrupted)
@@ -273,7 +273,7 @@ func TestStoppedBeforeStart(t *testing.T) {
 	}{{"stop", false}, {"abort", true}} {
 		t.Run("reading, "+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := NewReading(ReadPlan{Measurement: Limits{Time: time.Minute}, Portable: true}, &spring{tick: time.Millisecond})
+				r := NewReading(ReadPlan{Measurement: Limits{Time: time.Minute}, Portable: true}, &tickSource{tick: time.Millisecond})
 				if tt.abort {
 					r.Abort()
 				} else {

@@ -129,7 +129,7 @@ func TestRetriesCutShortAreObserved(t *testing.T) {
 		f := newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 			return at + time.Millisecond, Outcome{Failed: s.Events, Class: Rejected, Text: "no"}
 		})
-		n := &narrowTarget{f, &narrow{fakeLane: f.lanes[0], from: 500 * time.Microsecond, to: time.Hour}}
+		n := &blockedTarget{f, &blockedLane{fakeLane: f.lanes[0], from: 500 * time.Microsecond, to: time.Hour}}
 		var seen int32
 		r, err := Fire(t.Context(), Plan{
 			Schedule: Constant(1), BatchEvents: 1, Retry: 1, Measurement: Limits{Time: 100 * time.Millisecond}, Drain: time.Second, Portable: true,
@@ -350,7 +350,7 @@ func TestStallWithoutConnection(t *testing.T) {
 					tt.answer = constantly(10 * ms)
 				}
 				f := newFake(Single(), 1, tt.answer)
-				f.away, f.back = tt.away, tt.back
+				f.downFrom, f.downUntil = tt.away, tt.back
 				tt.plan.BatchEvents, tt.plan.MaxInFlight, tt.plan.Portable = 1, cmp.Or(tt.plan.MaxInFlight, 10), true
 				run, err := New(tt.plan, f)
 				if err != nil {
@@ -426,7 +426,7 @@ func TestNoLaneForEver(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(Single(), 2, constantly(time.Millisecond))
-				w := &wandering{fake: f, away: 0, back: time.Hour}
+				w := &movingLane{fake: f, noneFrom: 0, noneUntil: time.Hour}
 				tt.plan.Portable, tt.plan.BatchEvents = true, 1
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()

@@ -14,7 +14,7 @@ import (
 func (t *thread) fireRemaining(now time.Duration) {
 	r := t.run
 	stop := time.Duration(r.stopAt.Load())
-	if stop > time.Duration(r.spentAt.Load()) || r.reason.Load() != Interrupted {
+	if stop > time.Duration(r.byteLimitAt.Load()) || r.reason.Load() != Interrupted {
 		t.until = now // nothing remains, so later calls are skipped
 		return
 	}
@@ -55,7 +55,7 @@ func (t *thread) finish() {
 		t.notify(out)
 		ls.refire = nil
 		if err := ls.Close(); err != nil {
-			t.run.pages.fault(fmt.Errorf("close lane %d: %w", ls.ID(), err))
+			t.run.pages.addError(fmt.Errorf("close lane %d: %w", ls.ID(), err))
 		}
 	}
 	now := t.run.Now()
@@ -65,19 +65,19 @@ func (t *thread) finish() {
 		t.unblock(ls, now)
 	}
 	if t.batchesInFlight != 0 {
-		t.run.pages.fault(fmt.Errorf("thread %d: %d batches were never completed", t.id, t.batchesInFlight))
+		t.run.pages.addError(fmt.Errorf("thread %d: %d batches were never completed", t.id, t.batchesInFlight))
 	}
 	if t.scheduled() {
-		t.account(now)
+		t.countUnsent(now)
 	}
-	t.rec.turn(1<<62, func(p *page) { t.run.pages.put(t.id, p) })
-	t.run.pages.leave(t.id)
+	t.rec.takeBefore(1<<62, func(p *page) { t.run.pages.put(t.id, p) })
+	t.run.pages.markEnded(t.id)
 }
 
 // countUnsent counts the events that were due and never sent.
-func (t *thread) account(now time.Duration) {
+func (t *thread) countUnsent(now time.Duration) {
 	r := t.run
-	stop := time.Duration(min(r.stopAt.Load(), r.spentAt.Load()))
+	stop := time.Duration(min(r.stopAt.Load(), r.byteLimitAt.Load()))
 	due := uint64(noEnd)
 	if stop != Never {
 		due = r.plan.Schedule.Count(stop)

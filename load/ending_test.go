@@ -21,12 +21,12 @@ func (r roomless) Route(s int32) Lane {
 	if !r.lanes {
 		return nil
 	}
-	return heldLane{r.fake.lanes[r.Client(s)]}
+	return noRoomLane{r.fake.lanes[r.Client(s)]}
 }
 
-type heldLane struct{ *fakeLane }
+type noRoomLane struct{ *fakeLane }
 
-func (heldLane) Room(int32, uint64) int { return 0 }
+func (noRoomLane) Room(int32, uint64) int { return 0 }
 
 // TestStopFiresWhatWaits: events that linger when the run is stopped are fired and
 // answered. Events that the bound holds back are not, nor are those of streams without

@@ -6,26 +6,26 @@ import (
 )
 
 // instantTarget is a target that answers at once, so that only the engine takes time.
-type instant struct {
+type instantTarget struct {
 	sink Sink
 	out  []Outcome
 	room int
 	most int // batches of a batch group
 }
 
-func (n *instant) Partitioner() Partitioner     { return Single() }
-func (n *instant) Client(int32) int             { return 0 }
-func (n *instant) Clients() int                 { return 1 }
-func (n *instant) Start(s Sink)                 { n.sink = s }
-func (n *instant) Route(int32) Lane             { return n }
-func (n *instant) Wire() (written, read uint64) { return 0, 0 }
-func (n *instant) ID() int                      { return 0 }
-func (n *instant) Room(int32, uint64) int       { return n.room }
-func (n *instant) Close() error                 { return nil }
+func (n *instantTarget) Partitioner() Partitioner     { return Single() }
+func (n *instantTarget) Client(int32) int             { return 0 }
+func (n *instantTarget) Clients() int                 { return 1 }
+func (n *instantTarget) Start(s Sink)                 { n.sink = s }
+func (n *instantTarget) Route(int32) Lane             { return n }
+func (n *instantTarget) Wire() (written, read uint64) { return 0, 0 }
+func (n *instantTarget) ID() int                      { return 0 }
+func (n *instantTarget) Room(int32, uint64) int       { return n.room }
+func (n *instantTarget) Close() error                 { return nil }
 
-func (n *instant) BatchGroup(int32, uint64, int) int { return n.most }
+func (n *instantTarget) BatchGroup(int32, uint64, int) int { return n.most }
 
-func (n *instant) Fire(batches []Batch) int {
+func (n *instantTarget) Fire(batches []Batch) int {
 	now := n.sink.Now()
 	for i := range batches {
 		batches[i].Bytes = 100
@@ -34,7 +34,7 @@ func (n *instant) Fire(batches []Batch) int {
 	return len(batches)
 }
 
-func (n *instant) Flush() {
+func (n *instantTarget) Flush() {
 	n.sink.Complete(n.out)
 	n.out = n.out[:0]
 }
@@ -57,7 +57,7 @@ func BenchmarkBatch(b *testing.B) {
 			b.ReportAllocs()
 			bb.plan.Measurement = Limits{Events: uint64(b.N * bb.room)}
 			start := time.Now()
-			r, err := Fire(b.Context(), bb.plan, &instant{room: bb.room, most: bb.most})
+			r, err := Fire(b.Context(), bb.plan, &instantTarget{room: bb.room, most: bb.most})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -19,7 +19,7 @@ func (c *collector) finish(started time.Time) *Result {
 	measurementStart := min(time.Duration(r.measurementAt.Load()), end)
 
 	for i := range r.phases {
-		c.complete(i)
+		c.addUnsent(i)
 	}
 	if first == 1 {
 		res.Warmup = c.tally(0, measure.WarmUp, 0, min(measurementStart, end))
@@ -71,7 +71,7 @@ func (c *collector) finish(started time.Time) *Result {
 	slices.SortStableFunc(res.Intervals, func(a, b measure.Interval) int { return cmp.Compare(a.Start, b.Start) })
 	res.Whole = res.Stopped == Interrupted && r.plan.Endless() && measurement.Length() > 0 && r.abortAt.Load() == int64(Never)
 	c.failures(res)
-	c.machine(res)
+	c.generatorLoad(res)
 	res.Missing = r.plan.Measurement.missing(measurement.Sent, res.Stopped)
 	_, res.WireRead = r.target.Wire()
 	return res
@@ -101,10 +101,10 @@ func (c *collector) measurementEnd(res *Result) time.Duration {
 
 func (c *collector) measurementEnded(res *Result) time.Duration {
 	r := c.run
-	stop, end, spent := time.Duration(r.stopAt.Load()), time.Duration(r.measurementEnd.Load()), time.Duration(r.spentAt.Load())
+	stop, end, spent := time.Duration(r.stopAt.Load()), time.Duration(r.measurementEnd.Load()), time.Duration(r.byteLimitAt.Load())
 	last := min(end, max(time.Duration(r.lastDone.Load()), min(time.Duration(r.measurementAt.Load()), r.Now())))
 	switch {
-	case time.Duration(r.outAt.Load()) < min(stop, end, spent):
+	case time.Duration(r.lastFiredAt.Load()) < min(stop, end, spent):
 		res.Stopped = ByEvents
 		return min(last, stop)
 	case stop < min(end, spent):
@@ -129,7 +129,7 @@ func (c *collector) measurementEnded(res *Result) time.Duration {
 
 // addUnsent adds what is known only at the end: events due and never sent, and, if a
 // schedule was cut short, how many were due by then.
-func (c *collector) complete(i int) {
+func (c *collector) addUnsent(i int) {
 	r := c.run
 	if r.plan.Schedule == nil {
 		return
@@ -141,7 +141,7 @@ func (c *collector) complete(i int) {
 		unsent += th.unsent[i]
 	}
 	t.Unsent += unsent
-	if min(r.stopAt.Load(), r.spentAt.Load()) == int64(Never) && r.abortAt.Load() == int64(Never) {
+	if min(r.stopAt.Load(), r.byteLimitAt.Load()) == int64(Never) && r.abortAt.Load() == int64(Never) {
 		// Count independently from the schedule, so that the first identity is a real check.
 		offered = r.phases[i].to - r.phases[i].from
 	}
@@ -177,8 +177,8 @@ func (c *collector) reconcile(name string) {
 func (c *collector) tally(i int, name string, start, end time.Duration) measure.Tally {
 	t := measure.Tally{Name: name, Rate: c.run.phases[i].rate, Start: start, End: end, Counts: c.total[i].Counts, Set: c.total[i].Set, Statuses: c.total[i].statuses}
 	var area float64
-	var lower lowers
-	lower.merge(&c.run.join.lower[i])
+	var lower lowerBounds
+	lower.merge(&c.run.consumed.lower[i])
 	for _, th := range c.run.threads {
 		lower.merge(&th.lower[i])
 		t.Arrived += th.arrived[i]
@@ -205,7 +205,7 @@ func (c *collector) failures(res *Result) {
 }
 
 // generatorLoad adds how busy the generator was and how long it found the bound full.
-func (c *collector) machine(res *Result) {
+func (c *collector) generatorLoad(res *Result) {
 	r := c.run
 	length := res.Measurement.Length()
 	if length <= 0 {
@@ -214,7 +214,7 @@ func (c *collector) machine(res *Result) {
 	var full time.Duration
 	lanes := 0
 	for _, t := range r.threads {
-		idle := t.idleFor + max(0, res.Measurement.End-max(t.closing, res.Measurement.Start)) // after its work was done
+		idle := t.idleFor + max(0, res.Measurement.End-max(t.doneAt, res.Measurement.Start)) // after its work was done
 		res.Busy = max(res.Busy, 1-min(1, idle.Seconds()/length.Seconds()))
 		for _, ls := range t.lanes {
 			full += ls.blockedFor
@@ -222,10 +222,10 @@ func (c *collector) machine(res *Result) {
 		}
 	}
 	if lanes > 0 {
-		full += time.Duration(lanes) * max(0, res.Measurement.End-time.Duration(r.outAt.Load()))
+		full += time.Duration(lanes) * max(0, res.Measurement.End-time.Duration(r.lastFiredAt.Load()))
 		res.Full = min(1, full.Seconds()/(float64(lanes)*length.Seconds()))
 	}
-	r.open()
+	r.noteOpenGap()
 	res.Stall = r.stalls
 	res.Stall.Longest = time.Duration(r.longest.Load())
 	res.Stall.LongestAt = r.longestAt

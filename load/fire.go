@@ -18,7 +18,7 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	} else {
 		n, phase, events, exhausted = t.composeGroup(s, ls, now)
 		if n == 0 && !exhausted {
-			n, phase, events, exhausted = t.composeAny(s, ls, now)
+			n, phase, events, exhausted = t.composeUnscheduled(s, ls, now)
 		}
 	}
 	if n == 0 && exhausted {
@@ -26,15 +26,15 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 		return true // the lane has room: waiting for the gate is not overload
 	}
 	if n == 0 {
-		t.refused(ls, now) // no room for this stream: the lane will call Ready
-		t.line(ls, s)
+		t.markFull(ls, now) // no room for this stream: the lane will call Ready
+		t.enqueueOn(ls, s)
 		return false
 	}
 	taken := ls.Fire(t.batches[:n])
 	fired := 0
 	for i := range taken {
 		fired += int(t.batches[i].Events)
-		t.sent(&t.batches[i], s, ls, phase, now)
+		t.recordSent(&t.batches[i], s, ls, phase, now)
 	}
 	if taken > 0 {
 		t.markUnflushed(ls)
@@ -51,8 +51,8 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 		if g := t.run.plan.Gate; g != nil {
 			g.complete(fired, rest)
 		}
-		t.refused(ls, now)
-		t.line(ls, s)
+		t.markFull(ls, now)
+		t.enqueueOn(ls, s)
 		return false
 	}
 	if g := t.run.plan.Gate; g != nil {
@@ -64,7 +64,7 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	if t.scheduled() {
 		t.sleep(s)
 	} else {
-		t.line(ls, s)
+		t.enqueueOn(ls, s)
 	}
 	return true
 }
@@ -78,7 +78,7 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, ex
 	if p.BatchEvents > 0 && t.shared == nil {
 		most = min(t.room(ls), len(t.batches))
 	}
-	free := t.places(ls)
+	free := t.freeSlots(ls)
 	for k := s.next; n < most && k < due; n++ {
 		room := ls.Room(s.id, k)
 		if room == 0 {
@@ -110,7 +110,7 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, ex
 			}
 			batch.Ready = min(batch.Ready, now) // the lane had more room when the stream went to sleep
 		}
-		batch.Free = max(batch.Ready, ls.again, s.again, free.next())
+		batch.Free = max(batch.Ready, ls.roomSince, s.routedSince, free.next())
 		k += uint64(events)
 	}
 	return n, false
@@ -118,7 +118,7 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, ex
 
 // composeUnscheduled makes batches of a stream without a schedule. exhausted: the
 // gate or the run's limits allowed none.
-func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, exhausted bool) {
+func (t *thread) composeUnscheduled(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, exhausted bool) {
 	p := &t.run.plan
 	most := 1
 	if p.BatchEvents > 0 {
@@ -129,7 +129,7 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 		}
 	}
 	k := s.next
-	free := t.places(ls)
+	free := t.freeSlots(ls)
 	for n < most {
 		events := ls.Room(s.id, k)
 		if events == 0 {
@@ -161,8 +161,8 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 		batch := &t.batches[n]
 		*batch = Batch{Seq: ls.seq, First: k, Stream: s.id, Events: int32(got), Phase: int32(ph), DueFirst: -1, DueLast: -1}
 		ls.seq++
-		batch.Ready = max(free.next(), ls.met)
-		batch.Free = max(batch.Ready, ls.again, s.again)
+		batch.Ready = max(free.next(), ls.firstSeen)
+		batch.Free = max(batch.Ready, ls.roomSince, s.routedSince)
 		k += uint64(got)
 		claimed += got
 		n++
@@ -171,15 +171,15 @@ func (t *thread) composeAny(s *stream, ls *laneState, now time.Duration) (n, pha
 }
 
 // freeSlots iterates over when the free slots of the bound became free.
-func (t *thread) places(ls *laneState) glance {
+func (t *thread) freeSlots(ls *laneState) slotIterator {
 	if t.run.plan.Concurrency > 0 {
-		return t.callerSlots.look()
+		return t.callerSlots.iterate()
 	}
-	return ls.slots.look()
+	return ls.slots.iterate()
 }
 
 // recordSent accounts for a batch that the lane accepted.
-func (t *thread) sent(batch *Batch, s *stream, ls *laneState, phase int, now time.Duration) {
+func (t *thread) recordSent(batch *Batch, s *stream, ls *laneState, phase int, now time.Duration) {
 	batches := batch.count()
 	if t.run.plan.Concurrency > 0 {
 		t.callerSlots.pop(batches)
@@ -199,7 +199,7 @@ func (t *thread) sent(batch *Batch, s *stream, ls *laneState, phase int, now tim
 	}
 	if l := t.run.plan.Measurement.Bytes; l > 0 && phase >= t.run.firstMeasurement() {
 		if uint64(t.run.bytes.Add(batch.Bytes)) >= l {
-			t.run.spentAt.CompareAndSwap(int64(Never), int64(now))
+			t.run.byteLimitAt.CompareAndSwap(int64(Never), int64(now))
 			t.run.wakeAll()
 		}
 	}
@@ -228,7 +228,7 @@ func (t *thread) addInFlight(now time.Duration, by int64) {
 
 // markFull records that a lane accepts no more. A lane that is full with nothing in
 // flight has no connection, so answers are missing from now on.
-func (t *thread) refused(ls *laneState, now time.Duration) {
+func (t *thread) markFull(ls *laneState, now time.Duration) {
 	ls.full = true
 	t.block(ls, now)
 	t.startWaiting(now)
@@ -269,7 +269,7 @@ func (t *thread) unblock(ls *laneState, at time.Duration) {
 	}
 	ls.blocked = false
 	r := t.run
-	ls.blockedFor += max(0, r.clipEnd(min(at, time.Duration(r.outAt.Load())))-max(ls.blockedAt, time.Duration(r.measurementAt.Load())))
+	ls.blockedFor += max(0, r.clipEnd(min(at, time.Duration(r.lastFiredAt.Load())))-max(ls.blockedAt, time.Duration(r.measurementAt.Load())))
 }
 
 // markUnflushed records that a lane has something to write.
@@ -301,18 +301,18 @@ func (t *thread) refire() {
 // once while the buffer has room for all of them, because it is called many thousand
 // times a second for a full lane.
 func (t *thread) drop(q *backlog, now time.Duration) {
-	if now < q.spills {
+	if now < q.overflowAt {
 		return
 	}
-	q.spills = Never
+	q.overflowAt = Never
 	for range q.n {
-		t.give(q.pop(), now)
+		t.dropDue(q.pop(), now)
 	}
 }
 
 // streamBuffer returns how many events of each stream fit into the buffer, which the
 // streams share evenly; 0 without a buffer.
-func (p *Plan) holds(streams int) uint64 {
+func (p *Plan) streamBuffer(streams int) uint64 {
 	if p.BufferBytes <= 0 || p.Overload != Drop || p.Schedule == nil {
 		return 0
 	}
@@ -325,14 +325,14 @@ func (p *Plan) holds(streams int) uint64 {
 
 // overflowTime returns when the due events of a stream fill its share of the buffer, so
 // that its next batch is dropped; Never if they do not.
-func (t *thread) spillsAt(s *stream) time.Duration {
-	if t.holds == 0 {
+func (t *thread) overflowTime(s *stream) time.Duration {
+	if t.streamBuffer == 0 {
 		return 0
 	}
-	if s.end-s.next < t.holds {
+	if s.end-s.next < t.streamBuffer {
 		return Never
 	}
-	at := t.due(s, s.next+t.holds-1)
+	at := t.due(s, s.next+t.streamBuffer-1)
 	if at >= t.until {
 		return Never
 	}
@@ -340,7 +340,7 @@ func (t *thread) spillsAt(s *stream) time.Duration {
 }
 
 // dropDue drops the due events of a stream, unless the buffer still has room for them.
-func (t *thread) give(s *stream, now time.Duration) {
+func (t *thread) dropDue(s *stream, now time.Duration) {
 	p := &t.run.plan
 	for s.ready <= now {
 		due := min(t.run.partitioner.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
@@ -351,7 +351,7 @@ func (t *thread) give(s *stream, now time.Duration) {
 		if p.BatchEvents > 0 {
 			events = min(uint64(p.BatchEvents), s.end-s.next)
 		}
-		if due-s.next < t.holds {
+		if due-s.next < t.streamBuffer {
 			t.enqueue(s, now)
 			return
 		}

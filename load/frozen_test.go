@@ -20,7 +20,7 @@ type fake struct {
 	groups      int // batches of a batch group at most
 	// From downFrom to downUntil lanes have no connection; both 0: they always have
 	// one.
-	away, back time.Duration
+	downFrom, downUntil time.Duration
 	// answer returns when a batch written at a given time is answered, and how.
 	answer func(lane int, s Batch, at time.Duration) (done time.Duration, o Outcome)
 }
@@ -69,9 +69,9 @@ func singles(v Batch) []Batch {
 
 func (l *fakeLane) Fire(batches []Batch) int {
 	now := l.f.sink.Now()
-	if now >= l.f.away && now < l.f.back {
-		if l.f.back != Never {
-			time.AfterFunc(l.f.back-now, func() { l.f.sink.Ready(l.id, l.f.back) })
+	if now >= l.f.downFrom && now < l.f.downUntil {
+		if l.f.downUntil != Never {
+			time.AfterFunc(l.f.downUntil-now, func() { l.f.sink.Ready(l.id, l.f.downUntil) })
 		}
 		return 0
 	}

@@ -32,7 +32,7 @@ func (b *inbox) complete(out []Outcome) {
 	b.mu.Unlock()
 }
 
-func (b *inbox) again(lane int, at time.Duration) {
+func (b *inbox) addReady(lane int, at time.Duration) {
 	b.mu.Lock()
 	b.ready = append(b.ready, readiness{lane, at})
 	b.filled.Store(true)

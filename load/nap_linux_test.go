@@ -8,7 +8,7 @@ import (
 
 // asyncTarget is a target of one lane that answers at once, from another goroutine, and
 // counts how often it is written to.
-type prompt struct {
+type asyncTarget struct {
 	sink    Sink
 	work    chan []Outcome
 	out     []Outcome
@@ -16,15 +16,15 @@ type prompt struct {
 	wg      sync.WaitGroup
 }
 
-func (f *prompt) Partitioner() Partitioner { return RoundRobin(1) }
-func (f *prompt) Client(int32) int         { return 0 }
-func (f *prompt) Clients() int             { return 1 }
-func (f *prompt) Route(int32) Lane         { return f }
-func (f *prompt) Wire() (uint64, uint64)   { return 0, 0 }
-func (f *prompt) ID() int                  { return 0 }
-func (f *prompt) Room(int32, uint64) int   { return 1 }
+func (f *asyncTarget) Partitioner() Partitioner { return RoundRobin(1) }
+func (f *asyncTarget) Client(int32) int         { return 0 }
+func (f *asyncTarget) Clients() int             { return 1 }
+func (f *asyncTarget) Route(int32) Lane         { return f }
+func (f *asyncTarget) Wire() (uint64, uint64)   { return 0, 0 }
+func (f *asyncTarget) ID() int                  { return 0 }
+func (f *asyncTarget) Room(int32, uint64) int   { return 1 }
 
-func (f *prompt) Start(s Sink) {
+func (f *asyncTarget) Start(s Sink) {
 	f.sink, f.work = s, make(chan []Outcome, 1<<16)
 	f.wg.Go(func() {
 		for out := range f.work {
@@ -36,20 +36,20 @@ func (f *prompt) Start(s Sink) {
 	})
 }
 
-func (f *prompt) Fire(batches []Batch) int {
+func (f *asyncTarget) Fire(batches []Batch) int {
 	for i := range batches {
 		f.out = append(f.out, Outcome{Batch: batches[i], Sent: f.sink.Now(), Acked: batches[i].Events, Place: -1})
 	}
 	return len(batches)
 }
 
-func (f *prompt) Flush() {
+func (f *asyncTarget) Flush() {
 	f.flushes++
 	f.work <- f.out
 	f.out = nil
 }
 
-func (f *prompt) Close() error {
+func (f *asyncTarget) Close() error {
 	close(f.work)
 	f.wg.Wait()
 	return nil
@@ -57,7 +57,7 @@ func (f *prompt) Close() error {
 
 // Events closer together than minSleep are fired together, and those of a low rate
 // separately.
-func TestNaps(t *testing.T) {
+func TestMinSleep(t *testing.T) {
 	const length = 300 * time.Millisecond
 	for _, tt := range []struct {
 		name     string
@@ -65,11 +65,11 @@ func TestNaps(t *testing.T) {
 		inFlight int
 		most     int // flushes
 	}{
-		{"close", 100_000, 10_000, int(length/nap) + 100},
+		{"close", 100_000, 10_000, int(length/minSleep) + 100},
 		{"far apart", 500, 10_000, 150},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &prompt{}
+			f := &asyncTarget{}
 			r, err := New(Plan{Schedule: Constant(tt.rate), BatchEvents: 1, MaxInFlight: tt.inFlight, Measurement: Limits{Time: length}}, f)
 			if err != nil {
 				t.Fatal(err)
@@ -103,20 +103,20 @@ func TestAnswersEndAWaitForTheBound(t *testing.T) {
 		blocked, filled bool
 		sleeps, napping bool
 	}{
-		{"events closer than minSleep", nap / 2, false, false, true, true},
-		{"with an answer", nap / 2, false, true, true, true},
-		{"far apart", 10 * nap, false, false, true, false},
-		{"far apart, with an answer", 10 * nap, false, true, false, false},
-		{"full", nap / 2, true, false, true, false},
-		{"full, with an answer", nap / 2, true, true, false, false},
+		{"events closer than minSleep", minSleep / 2, false, false, true, true},
+		{"with an answer", minSleep / 2, false, true, true, true},
+		{"far apart", 10 * minSleep, false, false, true, false},
+		{"far apart, with an answer", 10 * minSleep, false, true, false, false},
+		{"full", minSleep / 2, true, false, true, false},
+		{"full, with an answer", minSleep / 2, true, true, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			th := &thread{nap: nap, lanes: []*laneState{{}, {blocked: tt.blocked}}}
+			th := &thread{minSleep: minSleep, lanes: []*laneState{{}, {blocked: tt.blocked}}}
 			th.inbox.filled.Store(tt.filled)
-			if got := th.rests(tt.length, !th.wantsRoom()); got != tt.sleeps {
+			if got := th.prepareSleep(tt.length, !th.wantsRoom()); got != tt.sleeps {
 				t.Errorf("it sleeps: %v, want %v", got, tt.sleeps)
 			}
-			if got := th.napping.Load(); got != tt.napping {
+			if got := th.shortSleep.Load(); got != tt.napping {
 				t.Errorf("answers wait: %v, want %v", got, tt.napping)
 			}
 		})

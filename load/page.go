@@ -84,7 +84,7 @@ func (r *recorder) at(t time.Duration, phase int) *page {
 }
 
 // takeBefore removes the pages of intervals before i and passes them to emit.
-func (r *recorder) turn(i int, emit func(*page)) {
+func (r *recorder) takeBefore(i int, emit func(*page)) {
 	keep := r.open[:0]
 	for _, p := range r.open {
 		if p.interval < i {

@@ -15,7 +15,7 @@ type Poller interface {
 	// Poll is called before Start for thread t of the given number. That thread will
 	// wait in the target and drive the clients c with c mod of = t. A nil result means
 	// that it cannot wait there.
-	Poll(t, of int) Waiting
+	Poll(t, of int) PollWaiter
 	// Threads returns how many sending threads the target prefers on a number of
 	// processors, if the plan does not set the number and the threads wait in the
 	// target. Answers then need no further threads, and the system under test may share
@@ -24,7 +24,7 @@ type Poller interface {
 }
 
 // A PollWaiter lets one sending thread wait in the target.
-type Waiting interface {
+type PollWaiter interface {
 	// Prepare is called once, on the thread that will wait. Its goroutine is locked to
 	// that thread until Leave has returned.
 	Prepare()
@@ -42,26 +42,26 @@ type Waiting interface {
 }
 
 // pollWaiter is the waiter of a thread that waits in its target.
-type polled struct{ w Waiting }
+type pollWaiter struct{ w PollWaiter }
 
-func (p polled) prepare() {
+func (p pollWaiter) prepare() {
 	runtime.LockOSThread() // the target may rely on the identity of the thread
 	tuneThread()
 	p.w.Prepare()
 }
-func (p polled) wait(until time.Duration, patient, idle bool) { p.w.Wait(until, patient, idle) }
-func (p polled) wake()                                        { p.w.Wake() }
-func (p polled) close() {
+func (p pollWaiter) wait(until time.Duration, patient, idle bool) { p.w.Wait(until, patient, idle) }
+func (p pollWaiter) wake()                                        { p.w.Wake() }
+func (p pollWaiter) close() {
 	p.w.Leave()
 	runtime.UnlockOSThread()
 }
 
 // newPollWaiter returns the waiter of a thread whose target reads answers on it, nil if
 // the target does not.
-func polling(r *Run, t, of int) waiter {
+func newPollWaiter(r *Run, t, of int) waiter {
 	if p, ok := r.target.(Poller); ok && !r.plan.Portable {
 		if w := p.Poll(t, of); w != nil {
-			return polled{w}
+			return pollWaiter{w}
 		}
 	}
 	return nil

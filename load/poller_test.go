@@ -7,8 +7,8 @@ import (
 )
 
 // pollTarget is a target that completes batches only from within Wait.
-type answering struct {
-	instant
+type pollTarget struct {
+	instantTarget
 	mu    sync.Mutex
 	fired []Outcome
 	woken chan struct{}
@@ -18,10 +18,10 @@ type answering struct {
 	waits int
 }
 
-func (a *answering) Start(s Sink)     { a.sink = s }
-func (a *answering) Route(int32) Lane { return a }
+func (a *pollTarget) Start(s Sink)     { a.sink = s }
+func (a *pollTarget) Route(int32) Lane { return a }
 
-func (a *answering) Fire(batches []Batch) int {
+func (a *pollTarget) Fire(batches []Batch) int {
 	now := a.sink.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,9 +31,9 @@ func (a *answering) Fire(batches []Batch) int {
 	return len(batches)
 }
 
-func (a *answering) Flush() {}
+func (a *pollTarget) Flush() {}
 
-func (a *answering) Poll(t, of int) Waiting {
+func (a *pollTarget) Poll(t, of int) PollWaiter {
 	a.asked++
 	if t != 0 || of != 1 {
 		return nil
@@ -41,7 +41,7 @@ func (a *answering) Poll(t, of int) Waiting {
 	return a
 }
 
-func (a *answering) Wait(until time.Duration, _, _ bool) {
+func (a *pollTarget) Wait(until time.Duration, _, _ bool) {
 	a.mu.Lock()
 	out := a.fired
 	a.fired = nil
@@ -60,19 +60,19 @@ func (a *answering) Wait(until time.Duration, _, _ bool) {
 	}
 }
 
-func (a *answering) Wake() {
+func (a *pollTarget) Wake() {
 	select {
 	case a.woken <- struct{}{}:
 	default:
 	}
 }
 
-func (a *answering) Prepare() { a.ready = true }
-func (a *answering) Leave()   { a.left = true }
+func (a *pollTarget) Prepare() { a.ready = true }
+func (a *pollTarget) Leave()   { a.left = true }
 
 // Threads returns fewer than there are clients, and than there may be processors.
-func (a *answering) Threads(int) int { return 1 }
-func (a *answering) Clients() int    { return 3 }
+func (a *pollTarget) Threads(int) int { return 1 }
+func (a *pollTarget) Clients() int    { return 3 }
 
 // The sending thread waits in a target that offers it, and batches completed there
 // count.
@@ -85,7 +85,7 @@ func TestThreadsWaitInTheirTarget(t *testing.T) {
 		{"by a schedule", Plan{Measurement: Limits{Events: 700}, Schedule: Constant(7000)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := &answering{instant: instant{room: 7}, woken: make(chan struct{}, 1)}
+			a := &pollTarget{instantTarget: instantTarget{room: 7}, woken: make(chan struct{}, 1)}
 			tt.plan.BatchEvents, tt.plan.MaxInFlight = 7, 3
 			r, err := Fire(t.Context(), tt.plan, a)
 			if err != nil {

@@ -7,28 +7,28 @@ import (
 
 // A pageQueue passes pages from the threads to the collector: once per interval, not
 // once per event.
-type postbox struct {
+type pageQueue struct {
 	mu     sync.Mutex
 	pages  []*page
 	owners []int
 	upto   []int // per thread: intervals before this one are complete
-	faults []error
+	errs []error
 	signal chan struct{}
 }
 
-func (b *postbox) init(threads int) {
+func (b *pageQueue) init(threads int) {
 	b.upto = make([]int, threads)
 	b.signal = make(chan struct{}, 1)
 }
 
-func (b *postbox) put(thread int, p *page) {
+func (b *pageQueue) put(thread int, p *page) {
 	b.mu.Lock()
 	b.pages, b.owners = append(b.pages, p), append(b.owners, thread)
 	b.mu.Unlock()
 }
 
 // markComplete records that a thread has handed over everything before an interval.
-func (b *postbox) mark(thread, upto int) {
+func (b *pageQueue) markComplete(thread, upto int) {
 	b.mu.Lock()
 	b.upto[thread] = upto
 	b.mu.Unlock()
@@ -39,17 +39,17 @@ func (b *postbox) mark(thread, upto int) {
 }
 
 // markEnded records that a thread has ended.
-func (b *postbox) leave(thread int) { b.mark(thread, 1<<62) }
+func (b *pageQueue) markEnded(thread int) { b.markComplete(thread, 1<<62) }
 
-func (b *postbox) fault(err error) {
+func (b *pageQueue) addError(err error) {
 	b.mu.Lock()
-	b.faults = append(b.faults, err)
+	b.errs = append(b.errs, err)
 	b.mu.Unlock()
 }
 
 // take returns the new pages, the threads that they come from, and the first interval
 // that is not complete.
-func (b *postbox) take() (pages []*page, owners []int, upto int) {
+func (b *pageQueue) take() (pages []*page, owners []int, upto int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	pages, owners = b.pages, b.owners
@@ -63,10 +63,10 @@ func (b *postbox) take() (pages []*page, owners []int, upto int) {
 
 // A consumedRecorder records what is known only when an event was consumed. Consumers
 // are few and deliver in batches, so one lock is enough.
-type joiner struct {
+type consumedRecorder struct {
 	mu    sync.Mutex
 	rec   recorder
-	lower []lowers // per phase of the events
+	lower []lowerBounds // per phase of the events
 }
 
 // Consumed records that the events of a batch were consumed at a time and arrived no
@@ -74,7 +74,7 @@ type joiner struct {
 // was due, from sent) to consumed. It may be called until the plan's Completed returns,
 // from any goroutine.
 func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
-	j := &r.join
+	j := &r.consumed
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	pg := j.rec.at(at, int(o.Phase))
@@ -104,11 +104,11 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 }
 
 // takeBefore removes the pages of intervals before i, or all of them.
-func (j *joiner) turn(i int, all bool, emit func(*page)) {
+func (j *consumedRecorder) takeBefore(i int, all bool, emit func(*page)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if i > j.rec.oldest {
-		j.rec.turn(i, emit)
+		j.rec.takeBefore(i, emit)
 	}
 	if all {
 		for _, p := range j.rec.open {

@@ -28,7 +28,7 @@ func Processors() int {
 }
 
 // addProcs adds n scheduler processors; a negative n removes them.
-func bring(n int) {
+func addProcs(n int) {
 	procs.Lock()
 	defer procs.Unlock()
 	if procs.more == 0 {

@@ -47,7 +47,7 @@ func (h *heap) pop() *stream {
 // any lane of their thread.
 type backlog struct {
 	fifo
-	spills time.Duration // when the first of them has more events waiting than fit into the buffer
+	overflowAt time.Duration // when the first of them has more events waiting than fit into the buffer
 }
 
 // A fifo is a queue of streams in a ring that grows.

@@ -7,28 +7,28 @@ import (
 )
 
 // movingLane is a fake whose stream has no lane for a time, then another one.
-type wandering struct {
+type movingLane struct {
 	*fake
-	away, back time.Duration // no lane in between
+	noneFrom, noneUntil time.Duration // no lane in between
 }
 
-func (w *wandering) Start(s Sink) {
+func (w *movingLane) Start(s Sink) {
 	w.fake.Start(s)
-	time.AfterFunc(w.back, func() { s.Ready(-1, w.back) })
+	time.AfterFunc(w.noneUntil, func() { s.Ready(-1, w.noneUntil) })
 }
 
-func (w *wandering) Route(int32) Lane {
+func (w *movingLane) Route(int32) Lane {
 	switch now := w.sink.Now(); {
-	case now < w.away:
+	case now < w.noneFrom:
 		return w.lanes[0]
-	case now < w.back:
+	case now < w.noneUntil:
 		return nil
 	}
 	return w.lanes[1]
 }
 
-func (w *wandering) Client(int32) int { return 0 }
-func (w *wandering) Clients() int     { return 1 }
+func (w *movingLane) Client(int32) int { return 0 }
+func (w *movingLane) Clients() int     { return 1 }
 
 // TestStreamWithoutLane: while a stream has no leader its events queue, and that time
 // is neither send delay of the generator nor service time of the system.
@@ -44,7 +44,7 @@ func TestStreamWithoutLane(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(Single(), 2, constantly(time.Millisecond))
-				w := &wandering{fake: f, away: time.Second, back: 2 * time.Second}
+				w := &movingLane{fake: f, noneFrom: time.Second, noneUntil: 2 * time.Second}
 				r, err := Fire(t.Context(), Plan{
 					Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1000, Overload: tt.overload,
 					Measurement: Limits{Time: 3 * time.Second}, Portable: true,
@@ -74,13 +74,13 @@ func TestStreamWithoutLane(t *testing.T) {
 
 // blockedLane is a lane that accepts nothing for a time, as if its connection accepted
 // no bytes.
-type narrow struct {
+type blockedLane struct {
 	*fakeLane
 	from, to time.Duration
 	armed    bool
 }
 
-func (n *narrow) Fire(batches []Batch) int {
+func (n *blockedLane) Fire(batches []Batch) int {
 	if now := n.f.sink.Now(); now >= n.from && now < n.to {
 		if !n.armed {
 			n.armed = true
@@ -91,12 +91,12 @@ func (n *narrow) Fire(batches []Batch) int {
 	return n.fakeLane.Fire(batches)
 }
 
-type narrowTarget struct {
+type blockedTarget struct {
 	*fake
-	lane *narrow
+	lane *blockedLane
 }
 
-func (n *narrowTarget) Route(int32) Lane { return n.lane }
+func (n *blockedTarget) Route(int32) Lane { return n.lane }
 
 // TestFullLane: while a lane accepts nothing, the batches wait in order, and the time
 // until it may be tried again is queueing time.
@@ -104,7 +104,7 @@ func TestFullLane(t *testing.T) {
 	for _, perBatch := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(RoundRobin(2), 1, constantly(time.Millisecond))
-			n := &narrowTarget{f, &narrow{fakeLane: f.lanes[0], from: 500 * time.Millisecond, to: 800 * time.Millisecond}}
+			n := &blockedTarget{f, &blockedLane{fakeLane: f.lanes[0], from: 500 * time.Millisecond, to: 800 * time.Millisecond}}
 			r, err := Fire(t.Context(), Plan{
 				Schedule: Constant(1000), BatchEvents: perBatch, MaxInFlight: 1000,
 				Measurement: Limits{Time: time.Second}, Portable: true,

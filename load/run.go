@@ -27,21 +27,21 @@ type Run struct {
 	threads []*thread
 	byLane  atomic.Pointer[[]*thread]
 	laneMu  sync.Mutex
-	pages   postbox
-	join    joiner
+	pages   pageQueue
+	consumed    consumedRecorder
 
 	watchdog  watchdog
 	disturbed disturbances
 
 	stopAt         atomic.Int64 // when firing stopped early; Never while it has not
-	spentAt        atomic.Int64 // when the limit on bytes was reached; Never before
+	byteLimitAt        atomic.Int64 // when the limit on bytes was reached; Never before
 	abortAt        atomic.Int64 // when waiting for answers ended; Never before
 	measurementAt  atomic.Int64 // start of the measurement; Never until known
 	measurementEnd atomic.Int64 // end of the measurement; Never until known
-	outAt          atomic.Int64 // when the last of a limited number of events was fired; Never while some are left
+	lastFiredAt          atomic.Int64 // when the last of a limited number of events was fired; Never while some are left
 	reason         atomic.Value // Reason
 
-	warm, measurement atomic.Int64  // events left to claim, without a schedule
+	warmLeft, measurementLeft atomic.Int64  // events left to claim, without a schedule
 	bytes             atomic.Int64  // sent so far
 	answered          atomic.Uint64 // events answered so far
 	failed            atomic.Uint64
@@ -95,20 +95,20 @@ func New(plan Plan, target Target) (*Run, error) {
 	}
 	r.stopAt.Store(int64(Never))
 	r.abortAt.Store(int64(Never))
-	r.spentAt.Store(int64(Never))
+	r.byteLimitAt.Store(int64(Never))
 	r.measurementAt.Store(int64(Never))
 	r.measurementEnd.Store(int64(Never))
-	r.outAt.Store(int64(Never))
+	r.lastFiredAt.Store(int64(Never))
 	first := r.phases[0]
 	if first.warm && plan.Schedule == nil && plan.WarmupEvents > 0 {
-		r.warm.Store(int64(plan.WarmupEvents))
+		r.warmLeft.Store(int64(plan.WarmupEvents))
 	} else {
 		r.measurementAt.Store(int64(r.phases[r.firstMeasurement()].start))
 	}
 	if last := r.phases[len(r.phases)-1]; plan.Schedule == nil && plan.Measurement.Events == 0 {
-		r.measurement.Store(1<<63 - 1)
+		r.measurementLeft.Store(1<<63 - 1)
 	} else if plan.Schedule == nil {
-		r.measurement.Store(int64(plan.Measurement.Events))
+		r.measurementLeft.Store(int64(plan.Measurement.Events))
 	} else if last.end != Never && last.to == plan.Schedule.Count(last.end) {
 		r.measurementEnd.Store(int64(last.end)) // the time, not a number of events, ends it
 	}
@@ -147,7 +147,7 @@ func (r *Run) Threads() int {
 func (r *Run) Start() {
 	n := r.prepare()
 	if !r.plan.Portable {
-		bring(n)
+		addProcs(n)
 		r.watchdog.addActive(int32(n))
 		r.watchdog.start(r.Now)
 	}
@@ -169,7 +169,7 @@ func (r *Run) prepare() int {
 	none := []*thread{}
 	r.byLane.Store(&none)
 	r.pages.init(n)
-	r.join.rec = recorder{length: r.plan.Interval, free: make(chan *page, 4)}
+	r.consumed.rec = recorder{length: r.plan.Interval, free: make(chan *page, 4)}
 	for i := range n {
 		r.threads = append(r.threads, newThread(r, i, n))
 	}
@@ -180,7 +180,7 @@ func (r *Run) prepare() int {
 	if g := r.plan.Gate; g != nil {
 		g.onChange(r.wakeAll)
 	}
-	r.join.lower = make([]lowers, len(r.phases))
+	r.consumed.lower = make([]lowerBounds, len(r.phases))
 	r.watchdog.clip, r.watchdog.cause = r.within, r.plan.Cause
 	return n
 }
@@ -195,12 +195,12 @@ func (r *Run) Stop(why Reason) {
 	// Set the reason first: once threads see the stop, the run may end before this
 	// function continues.
 	r.reason.CompareAndSwap(nil, why)
-	r.mark(&r.stopAt)
+	r.markNow(&r.stopAt)
 }
 
 // markNow sets a moment to now if it is not set, and wakes all threads. Before Start,
 // now is the beginning of the run.
-func (r *Run) mark(moment *atomic.Int64) {
+func (r *Run) markNow(moment *atomic.Int64) {
 	r.starting.Lock()
 	at := time.Duration(0)
 	if !r.start.IsZero() {
@@ -220,7 +220,7 @@ func (r *Run) Abort() { r.End(Interrupted) }
 // End is Abort with another reason.
 func (r *Run) End(why Reason) {
 	r.Stop(why)
-	r.mark(&r.abortAt)
+	r.markNow(&r.abortAt)
 }
 
 // Done is closed when the run has ended and its result is available.
@@ -260,7 +260,7 @@ func (r *Run) Complete(out []Outcome) {
 	}
 	t := r.threadOf(int(out[0].Lane))
 	t.inbox.complete(out)
-	if !t.napping.Load() {
+	if !t.shortSleep.Load() {
 		t.wait.wake()
 	}
 }
@@ -269,13 +269,13 @@ func (r *Run) Complete(out []Outcome) {
 func (r *Run) Ready(lane int, at time.Duration) {
 	if lane >= 0 {
 		if t := r.threadOf(lane); t != nil {
-			t.inbox.again(lane, at)
+			t.inbox.addReady(lane, at)
 			t.wait.wake()
 		}
 		return
 	}
 	for _, t := range r.threads {
-		t.inbox.again(lane, at)
+		t.inbox.addReady(lane, at)
 		t.wait.wake()
 	}
 }
@@ -290,7 +290,7 @@ func (r *Run) threadOf(lane int) *thread {
 }
 
 // assignLane records that a lane belongs to a thread, before anything is fired on it.
-func (r *Run) own(lane int, t *thread) {
+func (r *Run) assignLane(lane int, t *thread) {
 	r.laneMu.Lock()
 	defer r.laneMu.Unlock()
 	known := *r.byLane.Load()
@@ -341,7 +341,7 @@ func (r *Run) phaseEnd(i int) time.Duration {
 
 // clipEnd returns at, or the end of the measurement if that is earlier.
 func (r *Run) clipEnd(at time.Duration) time.Duration {
-	return min(at, time.Duration(r.measurementEnd.Load()), time.Duration(r.stopAt.Load()), time.Duration(r.spentAt.Load()))
+	return min(at, time.Duration(r.measurementEnd.Load()), time.Duration(r.stopAt.Load()), time.Duration(r.byteLimitAt.Load()))
 }
 
 // within returns how much of a span lies within the measurement, as far as its ends are
@@ -355,7 +355,7 @@ func (r *Run) within(from, to time.Duration) time.Duration {
 func (r *Run) claim(n int, now time.Duration) (got, phase int) {
 	measurement := r.firstMeasurement()
 	if measurement == 1 && r.plan.WarmupEvents > 0 {
-		if got := takeFrom(&r.warm, int64(n)); got > 0 {
+		if got := takeFrom(&r.warmLeft, int64(n)); got > 0 {
 			return int(got), 0
 		}
 		if r.measurementAt.CompareAndSwap(int64(Never), int64(now)) && r.plan.Measurement.Time > 0 {
@@ -367,9 +367,9 @@ func (r *Run) claim(n int, now time.Duration) (got, phase int) {
 	if r.plan.Measurement.Events == 0 {
 		return n, measurement
 	}
-	got = int(takeFrom(&r.measurement, int64(n)))
-	if got > 0 && r.measurement.Load() <= 0 {
-		r.outAt.Store(int64(now))
+	got = int(takeFrom(&r.measurementLeft, int64(n)))
+	if got > 0 && r.measurementLeft.Load() <= 0 {
+		r.lastFiredAt.Store(int64(now))
 	}
 	return got, measurement
 }
@@ -380,11 +380,11 @@ func (r *Run) unclaim(n, phase int) {
 	case n == 0:
 	case phase < r.firstMeasurement():
 		if r.plan.WarmupEvents > 0 {
-			r.warm.Add(int64(n))
+			r.warmLeft.Add(int64(n))
 		}
 	case r.plan.Measurement.Events > 0:
-		r.outAt.Store(int64(Never))
-		r.measurement.Add(int64(n))
+		r.lastFiredAt.Store(int64(Never))
+		r.measurementLeft.Add(int64(n))
 	}
 }
 
@@ -397,20 +397,20 @@ func (r *Run) unclaim(n, phase int) {
 //
 // A gap ends when the reader last looked in vain, if the answer may have waited long
 // for its reader: from then on answers may have come at any time.
-func (r *Run) answer(o *Outcome, since time.Duration) {
-	raise(&r.lastDone, int64(o.Done))
+func (r *Run) noteAnswer(o *Outcome, since time.Duration) {
+	storeMax(&r.lastDone, int64(o.Done))
 	if o.Done-since < leastFreeze {
 		since = o.Done
 	}
 	if gap := int64(since) - r.lastAnswer.Load(); gap > min(r.longest.Load(), int64(stallAfter)) {
-		r.gap(since, o.Acked > 0)
+		r.noteGap(since, o.Acked > 0)
 	}
 	if o.Acked > 0 {
-		raise(&r.lastAnswer, int64(o.Done))
+		storeMax(&r.lastAnswer, int64(o.Done))
 	}
 }
 
-func (r *Run) gap(until time.Duration, acked bool) {
+func (r *Run) noteGap(until time.Duration, acked bool) {
 	waiting := time.Duration(0)
 	if r.plan.Schedule != nil || r.plan.Gate != nil {
 		waiting = Never
@@ -436,7 +436,7 @@ func (r *Run) gap(until time.Duration, acked bool) {
 		r.stalls.Add(since, until)
 	}
 	if acked { // under the lock, so that two threads do not count one gap twice
-		raise(&r.lastAnswer, int64(until))
+		storeMax(&r.lastAnswer, int64(until))
 	}
 }
 
@@ -444,20 +444,20 @@ func (r *Run) gap(until time.Duration, acked bool) {
 // schedule or a gate it ends with the measurement, and it does not count if the
 // measurement ended because nothing was left to fire. Otherwise it ends when the thread
 // that still expects answers has done its work.
-func (r *Run) open() {
+func (r *Run) noteOpenGap() {
 	if r.plan.Unanswered {
 		return
 	}
 	if r.plan.Schedule == nil && r.plan.Gate == nil {
 		end := min(r.stopAt.Load(), r.measurementEnd.Load())
-		if end != int64(Never) && end <= min(r.outAt.Load(), r.spentAt.Load()) {
-			r.gap(time.Duration(end), false)
+		if end != int64(Never) && end <= min(r.lastFiredAt.Load(), r.byteLimitAt.Load()) {
+			r.noteGap(time.Duration(end), false)
 		}
 		return
 	}
 	for _, t := range r.threads {
 		if t.waitingSince.Load() != int64(Never) {
-			r.gap(t.closing, false)
+			r.noteGap(t.doneAt, false)
 		}
 	}
 }
@@ -465,7 +465,7 @@ func (r *Run) open() {
 // stallAfter is the time without an answer beyond which it is a stall.
 const stallAfter = 100 * time.Millisecond
 
-func raise(a *atomic.Int64, v int64) {
+func storeMax(a *atomic.Int64, v int64) {
 	for {
 		old := a.Load()
 		if v <= old || a.CompareAndSwap(old, v) {
@@ -475,7 +475,7 @@ func raise(a *atomic.Int64, v int64) {
 }
 
 // checkFailureLimits stops the run when a limit on failures is reached.
-func (r *Run) check(events, failed uint64) {
+func (r *Run) checkFailureLimits(events, failed uint64) {
 	l := &r.plan.Measurement
 	all := r.answered.Add(events)
 	bad := r.failed.Add(failed)

@@ -20,7 +20,7 @@ import (
 type segment struct {
 	start, d   uint64 // nanoseconds
 	n          uint64 // complete events before it
-	c, a, b, m wide
+	c, a, b, m int256
 	cf, af, bf float64 // c/m, a/m, b/m
 	mf         float64 // m
 	r0, r1     float64 // events/s
@@ -64,7 +64,7 @@ func newSegment(start, d uint64, f, r0, r1 *big.Rat, factors ...*big.Int) (segme
 	}
 	s := segment{
 		start: start, d: d, n: n.Uint64(),
-		c: wideOf(over(c)), a: wideOf(over(a)), b: wideOf(over(b)), m: wideOf(m),
+		c: int256Of(over(c)), a: int256Of(over(a)), b: int256Of(over(b)), m: int256Of(m),
 	}
 	s.cf, _ = c.Float64()
 	s.af, _ = a.Float64()
@@ -85,7 +85,7 @@ func lcm(a, b *big.Int) *big.Int {
 }
 
 // numerator returns c + a*x + b*x^2, plus the extra part of an event in m-ths.
-func (s *segment) over(x uint64, extra wide) wide {
+func (s *segment) numerator(x uint64, extra int256) int256 {
 	return s.b.times(x).plus(s.a).times(x).plus(s.c).plus(extra)
 }
 
@@ -94,7 +94,7 @@ func (s *segment) over(x uint64, extra wide) wide {
 const slack = 1.0 / (1 << 48)
 
 // part returns extra in events.
-func (s *segment) part(extra wide) float64 {
+func (s *segment) part(extra int256) float64 {
 	if extra.zero() {
 		return 0
 	}
@@ -102,14 +102,14 @@ func (s *segment) part(extra wide) float64 {
 }
 
 // count returns how many events beyond n are due before x.
-func (s *segment) count(x uint64, extra wide) uint64 {
+func (s *segment) count(x uint64, extra int256) uint64 {
 	k, known := s.countFast(x, extra)
 	switch {
 	case known == sure:
 		return k
 	case known == unsure:
 		return s.countExact(x, extra)
-	case s.over(x, extra).atMost(s.m.times(k)):
+	case s.numerator(x, extra).atMost(s.m.times(k)):
 		return k
 	}
 	return k + 1
@@ -124,7 +124,7 @@ const (
 )
 
 // countFast estimates count. near: the result is k or k+1.
-func (s *segment) countFast(x uint64, extra wide) (k uint64, known int) {
+func (s *segment) countFast(x uint64, extra int256) (k uint64, known int) {
 	c, at := s.cf+s.part(extra), float64(x)
 	v := c + at*(s.af+s.bf*at)
 	off := slack * (c + at*(s.af+math.Abs(s.bf)*at))
@@ -138,8 +138,8 @@ func (s *segment) countFast(x uint64, extra wide) (k uint64, known int) {
 	return 0, unsure
 }
 
-func (s *segment) countExact(x uint64, extra wide) uint64 {
-	v := s.over(x, extra)
+func (s *segment) countExact(x uint64, extra int256) uint64 {
+	v := s.numerator(x, extra)
 	k := uint64(max(0, v.float()/s.mf))
 	rest := v.minus(s.m.times(k)) // find the k with -m < rest <= 0
 	for range 4 {
@@ -168,14 +168,14 @@ func (s *segment) countExact(x uint64, extra wide) uint64 {
 
 // due returns the last x up to d-1 before which no more than k events beyond n are due.
 // The caller has made sure that this is true for x = 0.
-func (s *segment) due(k uint64, extra wide) uint64 {
+func (s *segment) due(k uint64, extra int256) uint64 {
 	x, known := s.dueFast(k, extra)
 	switch {
 	case known == sure:
 		return x
 	case known == unsure:
 		return s.dueExact(k, extra)
-	case s.over(x, extra).atMost(s.m.times(k)):
+	case s.numerator(x, extra).atMost(s.m.times(k)):
 		return x
 	}
 	return x - 1
@@ -183,7 +183,7 @@ func (s *segment) due(k uint64, extra wide) uint64 {
 
 // dueFast estimates due. near: the result is x or x-1. The error of x is the error of F
 // divided by the rate there.
-func (s *segment) dueFast(k uint64, extra wide) (x uint64, known int) {
+func (s *segment) dueFast(k uint64, extra int256) (x uint64, known int) {
 	part := s.part(extra)
 	want := float64(k) - s.cf - part
 	if !(want >= 0) {
@@ -211,9 +211,9 @@ func (s *segment) dueFast(k uint64, extra wide) (x uint64, known int) {
 	return 0, unsure
 }
 
-func (s *segment) dueExact(k uint64, extra wide) uint64 {
+func (s *segment) dueExact(k uint64, extra int256) uint64 {
 	bound := s.m.times(k)
-	fits := func(x uint64) bool { return s.over(x, extra).atMost(bound) }
+	fits := func(x uint64) bool { return s.numerator(x, extra).atMost(bound) }
 
 	// The root of bf*x^2 + af*x = want, written so that no cancellation occurs.
 	want := float64(k) - s.cf - s.part(extra)
@@ -290,7 +290,7 @@ func newCurve(pieces []piece) *curve {
 
 func (c *curve) add(s segment) {
 	c.segments = append(c.segments, s)
-	c.firsts = append(c.firsts, s.n+s.count(0, wide{}))
+	c.firsts = append(c.firsts, s.n+s.count(0, int256{}))
 	c.length = s.start + s.d
 }
 
@@ -324,7 +324,7 @@ func (c *curve) index(x uint64) int {
 }
 
 // segmentOf returns the last segment before whose start no more than n events are due.
-func (c *curve) holding(n uint64) int {
+func (c *curve) segmentOf(n uint64) int {
 	lo, hi := 0, len(c.firsts)
 	for hi-lo > 1 {
 		if mid := int(uint(lo+hi) / 2); c.firsts[mid] > n {
@@ -344,15 +344,15 @@ func (c *curve) Count(t time.Duration) uint64 {
 		return c.total
 	}
 	s := c.at(uint64(t))
-	return s.n + s.count(uint64(t)-s.start, wide{})
+	return s.n + s.count(uint64(t)-s.start, int256{})
 }
 
 func (c *curve) Due(n uint64) time.Duration {
 	if n >= c.total {
 		return Never
 	}
-	s := &c.segments[c.holding(n)]
-	return time.Duration(s.start + s.due(n-s.n, wide{}))
+	s := &c.segments[c.segmentOf(n)]
+	return time.Duration(s.start + s.due(n-s.n, int256{}))
 }
 
 func (c *curve) Rate(t time.Duration) float64 {

@@ -85,9 +85,9 @@ func TestSegmentFast(t *testing.T) {
 		over := rapid.Uint64Range(1, uint64(200*time.Hour)).Draw(t, "over")
 		before := big.NewRat(rapid.Int64Range(0, 1<<40).Draw(t, "before"), rapid.Int64Range(1, 1000).Draw(t, "parts"))
 		s, _ := newSegment(0, over, before, from, to, big.NewInt(1000))
-		var extra wide
+		var extra int256
 		if rapid.Bool().Draw(t, "extra") {
-			extra = wideOf(new(big.Int).Quo(s.m.big(), big.NewInt(1000))).times(rapid.Uint64Range(1, 999).Draw(t, "thousandths"))
+			extra = int256Of(new(big.Int).Quo(s.m.big(), big.NewInt(1000))).times(rapid.Uint64Range(1, 999).Draw(t, "thousandths"))
 		}
 		count := func(x uint64) {
 			asked++
@@ -244,25 +244,25 @@ func TestWide(t *testing.T) {
 		xb := new(big.Int).SetUint64(x)
 		for _, op := range []struct {
 			name string
-			got  wide
+			got  int256
 			want *big.Int
 		}{
-			{"plus", wideOf(a).plus(wideOf(b)), new(big.Int).Add(a, b)},
-			{"minus", wideOf(a).minus(wideOf(b)), new(big.Int).Sub(a, b)},
-			{"times", wideOf(a).times(x), new(big.Int).Mul(a, xb)},
+			{"plus", int256Of(a).plus(int256Of(b)), new(big.Int).Add(a, b)},
+			{"minus", int256Of(a).minus(int256Of(b)), new(big.Int).Sub(a, b)},
+			{"times", int256Of(a).times(x), new(big.Int).Mul(a, xb)},
 		} {
-			if op.got != wideOf(op.want) {
+			if op.got != int256Of(op.want) {
 				t.Fatalf("%s: %v, want %v", op.name, op.got, op.want)
 			}
 		}
-		if got, want := wideOf(a).positive(), a.Sign() > 0; got != want {
+		if got, want := int256Of(a).positive(), a.Sign() > 0; got != want {
 			t.Fatalf("positive: %v, want %v", got, want)
 		}
-		if got, want := wideOf(a).atMost(wideOf(b)), a.Cmp(b) <= 0; got != want {
+		if got, want := int256Of(a).atMost(int256Of(b)), a.Cmp(b) <= 0; got != want {
 			t.Fatalf("atMost: %v, want %v", got, want)
 		}
 		want, _ := new(big.Float).SetInt(a).Float64()
-		if got := wideOf(a).float(); got < want-1e-14*abs(want) || got > want+1e-14*abs(want) {
+		if got := int256Of(a).float(); got < want-1e-14*abs(want) || got > want+1e-14*abs(want) {
 			t.Fatalf("float: %v, want %v", got, want)
 		}
 	})

@@ -263,7 +263,7 @@ func parseSteps(v []string, _ uint64) (Schedule, error) {
 		if err := wantValues("steps", v, 3); err != nil {
 			return nil, err
 		}
-		rates, d, err := stairs(v)
+		rates, d, err := parseStairs(v)
 		if err != nil {
 			return nil, err
 		}
@@ -304,7 +304,7 @@ func parseSteps(v []string, _ uint64) (Schedule, error) {
 
 // parseStairs parses FROM..TO,BY,TIME. The last rate is TO, or the last one before it if BY
 // does not divide the difference.
-func stairs(v []string) ([]float64, time.Duration, error) {
+func parseStairs(v []string) ([]float64, time.Duration, error) {
 	first, last, _ := strings.Cut(v[0], "..")
 	from, err := units.ParseRate(strings.TrimSpace(first))
 	if err != nil {

@@ -46,7 +46,7 @@ type sine struct {
 	mean, amplitude float64
 	period          uint64
 	curve           *curve // the first period
-	parts           []wide // m/den of each segment
+	parts           []int256 // m/den of each segment
 
 	// Events a period: whole + part/den.
 	whole, part, den uint64
@@ -87,7 +87,7 @@ func newSine(mean, amplitude float64, period time.Duration) *sine {
 		r0, r1 := line(f0, f1, x1-x0, rate1-rate0)
 		g, _ := newSegment(x0, x1-x0, f0, r0, r1, den)
 		s.curve.add(g)
-		s.parts = append(s.parts, wideOf(new(big.Int).Quo(g.m.big(), den)))
+		s.parts = append(s.parts, int256Of(new(big.Int).Quo(g.m.big(), den)))
 		x0, f0, rate0 = x1, f1, rate1
 	}
 	return s
@@ -159,7 +159,7 @@ func (s *sine) Due(n uint64) time.Duration {
 	}
 	whole, part := s.before(k)
 	n -= whole
-	i := s.curve.holding(n)
+	i := s.curve.segmentOf(n)
 	// With the fraction of an event left over from earlier periods, segments may begin
 	// with one event more.
 	for part > 0 && i > 0 && s.curve.segments[i].n+s.curve.segments[i].count(0, s.parts[i].times(part)) > n {

@@ -9,11 +9,11 @@ import (
 // An int256 is an integer modulo 2^256, lowest limb first: large enough for the
 // products in the schedules' arithmetic, without allocation. Negative numbers are two's
 // complement.
-type wide [4]uint64
+type int256 [4]uint64
 
-func wideOf(x *big.Int) wide {
+func int256Of(x *big.Int) int256 {
 	m := new(big.Int).Mod(x, new(big.Int).Lsh(big.NewInt(1), 256))
-	var w wide
+	var w int256
 	mask := new(big.Int).SetUint64(math.MaxUint64)
 	for i := range w {
 		w[i] = new(big.Int).And(m, mask).Uint64()
@@ -23,7 +23,7 @@ func wideOf(x *big.Int) wide {
 }
 
 // big returns a, taken as unsigned.
-func (a wide) big() *big.Int {
+func (a int256) big() *big.Int {
 	x := new(big.Int)
 	for i := len(a) - 1; i >= 0; i-- {
 		x.Lsh(x, 64).Or(x, new(big.Int).SetUint64(a[i]))
@@ -31,7 +31,7 @@ func (a wide) big() *big.Int {
 	return x
 }
 
-func (a wide) plus(b wide) (c wide) {
+func (a int256) plus(b int256) (c int256) {
 	var carry uint64
 	c[0], carry = bits.Add64(a[0], b[0], 0)
 	c[1], carry = bits.Add64(a[1], b[1], carry)
@@ -40,7 +40,7 @@ func (a wide) plus(b wide) (c wide) {
 	return c
 }
 
-func (a wide) minus(b wide) (c wide) {
+func (a int256) minus(b int256) (c int256) {
 	var borrow uint64
 	c[0], borrow = bits.Sub64(a[0], b[0], 0)
 	c[1], borrow = bits.Sub64(a[1], b[1], borrow)
@@ -50,7 +50,7 @@ func (a wide) minus(b wide) (c wide) {
 }
 
 // times is correct for negative a, too, because it wraps like two's complement.
-func (a wide) times(x uint64) (c wide) {
+func (a int256) times(x uint64) (c int256) {
 	h0, l0 := bits.Mul64(a[0], x)
 	h1, l1 := bits.Mul64(a[1], x)
 	h2, l2 := bits.Mul64(a[2], x)
@@ -62,20 +62,20 @@ func (a wide) times(x uint64) (c wide) {
 	return c
 }
 
-func (a wide) negative() bool { return a[3]>>63 != 0 }
+func (a int256) negative() bool { return a[3]>>63 != 0 }
 
-func (a wide) zero() bool { return a[0]|a[1]|a[2]|a[3] == 0 }
+func (a int256) zero() bool { return a[0]|a[1]|a[2]|a[3] == 0 }
 
 // positive reports whether a, taken as signed, is above zero.
-func (a wide) positive() bool { return !a.negative() && !a.zero() }
+func (a int256) positive() bool { return !a.negative() && !a.zero() }
 
 // atMost reports whether a <= b, both taken as signed and less than 2^255 apart.
-func (a wide) atMost(b wide) bool { return !b.minus(a).negative() }
+func (a int256) atMost(b int256) bool { return !b.minus(a).negative() }
 
 // float returns an approximation of a, taken as signed.
-func (a wide) float() float64 {
+func (a int256) float() float64 {
 	if a.negative() {
-		return -wide{}.minus(a).float()
+		return -int256{}.minus(a).float()
 	}
 	const limb = 1 << 64
 	return ((float64(a[3])*limb+float64(a[2]))*limb+float64(a[1]))*limb + float64(a[0])

@@ -7,9 +7,9 @@ import (
 )
 
 // sharingTarget is a fake whose lanes send the events of every stream.
-type sharing struct{ *fake }
+type sharingTarget struct{ *fake }
 
-func (sharing) Shares() bool { return true }
+func (sharingTarget) Shares() bool { return true }
 
 // TestFirstFreeLane: one connection answers its first batch after a second, the other
 // at once. If events have no order, no other event waits for the slow answer.
@@ -39,7 +39,7 @@ func TestFirstFreeLane(t *testing.T) {
 				})
 				var target Target = f
 				if tt.shared {
-					target = sharing{f}
+					target = sharingTarget{f}
 				}
 				used := [2]int{}
 				var late uint64
@@ -76,7 +76,7 @@ func TestNoFreeLane(t *testing.T) {
 		f := newFake(RoundRobin(2), 2, constantly(30*time.Millisecond)) // two at a time: 66 a second
 		r, err := Fire(t.Context(), Plan{
 			Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1, Threads: 1, Measurement: Limits{Time: 3 * time.Second}, Drain: time.Minute, Portable: true,
-		}, sharing{f})
+		}, sharingTarget{f})
 		if err != nil {
 			t.Fatal(err)
 		}

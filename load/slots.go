@@ -72,17 +72,17 @@ func (s *slots) index(i int) int {
 }
 
 // iterate returns an iterator over the slots in the order in which pop takes them.
-func (s *slots) look() glance { return glance{s: s} }
+func (s *slots) iterate() slotIterator { return slotIterator{s: s} }
 
 // A slotIterator iterates over the free slots of a bound without taking them.
-type glance struct {
+type slotIterator struct {
 	s    *slots
 	i    int // entry
 	seen int // of its slots
 }
 
 // next returns when the next slot became free. At least one must be left.
-func (g *glance) next() time.Duration {
+func (g *slotIterator) next() time.Duration {
 	e := &g.s.ring[g.s.index(g.i)]
 	if g.seen++; g.seen == e.n {
 		g.i, g.seen = g.i+1, 0

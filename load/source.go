@@ -19,7 +19,7 @@ type Arrival struct {
 	Earliest time.Duration
 	// Requested is when it was requested. Events sent after that did not wait for a
 	// request, and arrived no earlier than Waited before At. 0: not known.
-	Asked, Waited time.Duration
+	Requested, Waited time.Duration
 
 	Sum        uint32 // the checksum it came with
 	ProducerID int64  // -1: none
@@ -52,7 +52,7 @@ type Source interface {
 	Lanes() int
 	// Lag returns, per log, the number of events between those delivered and the end of
 	// the log; -1 if it is not known.
-	Behind() []int64
+	Lag() []int64
 	// Rebalancing returns the time spent without an assignment so far.
 	Rebalancing() time.Duration
 	// Wire returns bytes written and read so far.

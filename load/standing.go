@@ -3,7 +3,7 @@ package load
 import "time"
 
 // A Progress describes how far a run is, for detecting that it is stuck.
-type Standing struct {
+type Progress struct {
 	InFlight int64         // events
 	Done     time.Duration // when the newest outcome came; 0 before the first
 	Due      uint64        // events due by now, with a schedule
@@ -14,8 +14,8 @@ type Standing struct {
 
 // Progress returns the progress of the run. It is safe for concurrent use once the run
 // has started. It does not wait for sending threads, which may be stuck themselves.
-func (r *Run) Standing() Standing {
-	s := Standing{Done: time.Duration(r.lastDone.Load())}
+func (r *Run) Progress() Progress {
+	s := Progress{Done: time.Duration(r.lastDone.Load())}
 	for _, t := range r.threads {
 		s.InFlight += t.inFlight.Load()
 	}
@@ -25,18 +25,18 @@ func (r *Run) Standing() Standing {
 	case r.plan.Schedule != nil:
 		s.Due = min(r.plan.Schedule.Count(r.clipEnd(r.Now())), r.phases[len(r.phases)-1].to)
 	case r.Now() < r.clipEnd(Never):
-		s.Left = r.measurement.Load()
+		s.Left = r.measurementLeft.Load()
 	}
 	return s
 }
 
 // Moved reports whether any event changed state between two moments.
-func (s Standing) Moved(before Standing) bool {
+func (s Progress) Moved(before Progress) bool {
 	return s.InFlight != before.InFlight || s.Done != before.Done || s.Left != before.Left || s.Written != before.Written || s.Read != before.Read
 }
 
 // Waits reports whether a change is expected: answers are outstanding, or events have
 // become due since the earlier moment.
-func (s Standing) Waits(before Standing) bool {
+func (s Progress) Waits(before Progress) bool {
 	return s.InFlight > 0 || s.Due > before.Due || s.Left > 0
 }

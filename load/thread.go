@@ -20,22 +20,22 @@ type thread struct {
 	streams     []*stream
 	asleep      heap          // scheduled streams whose batch is not ready
 	shared      *backlog      // streams that wait for any lane; nil: each lane has a separate backlog
-	lost        []*stream     // ready, but without a lane at the moment
-	spills      time.Duration // when the first of them has more events waiting than fit into the buffer
-	holds       uint64        // events of a stream that fit into the buffer; 0: no buffer
+	unrouted        []*stream     // ready, but without a lane at the moment
+	unroutedOverflow      time.Duration // when the first of them has more events waiting than fit into the buffer
+	streamBuffer       uint64        // events of a stream that fit into the buffer; 0: no buffer
 	gated       []*stream     // waiting for the run's gate
 	lanes       []*laneState  // seen so far
 	byID        map[int]*laneState
 	unflushed   []*laneState  // with batches that are not flushed
 	refires     int           // batches of all lanes that wait to be fired again
-	turn        int           // index of the lane that the next round begins with
+	nextLane        int           // index of the lane that the next round begins with
 	left        int           // streams of a schedule with events left
 	until       time.Duration // events due at this time or later are not fired; Never before a stop
 	ended       time.Duration // when nothing was left to fire; 0 before
 	callerSlots slots         // closed loop: this thread's share of the concurrency
 	grouped     bool          // batches may be fired in batch groups
-	nap         time.Duration // minimum time between two checks of a schedule
-	napping     atomic.Bool   // the thread wakes within minSleep, and answers may wait until then
+	minSleep         time.Duration // minimum time between two checks of a schedule
+	shortSleep     atomic.Bool   // the thread wakes within minSleep, and answers may wait until then
 	watched     bool          // the watchdog counts the thread as active
 	idleUntil   time.Duration // end of the last long wait with nothing to do
 
@@ -53,14 +53,14 @@ type thread struct {
 	unsent          []uint64      // events due and not sent, per phase
 	offered         []uint64      // events offered, per phase (only when stopped early)
 	idleFor         time.Duration // time waited during the measurement
-	lower           []lowers      // per phase of the events
+	lower           []lowerBounds      // per phase of the events
 	compacted       int           // number of leading entries of lower that are compacted
 
 	disturbed bool          // the thread was late, and inFlight is not back to levelBefore
-	level     int64         // events in flight before
-	caughtUp  time.Duration // when all late events had been sent; 0: not yet
-	passed    bool          // a batch sent after that has been answered
-	closing   time.Duration // when all its work was done
+	levelBefore     int64         // events in flight before
+	caughtUpAt  time.Duration // when all late events had been sent; 0: not yet
+	laterAnswered    bool          // a batch sent after that has been answered
+	doneAt   time.Duration // when all its work was done
 }
 
 // A stream is a sequence of events that keep their order.
@@ -70,7 +70,7 @@ type stream struct {
 	next  uint64 // index of the first event not fired
 	end   uint64 // index of the first event after the phase
 	ready time.Duration
-	again time.Duration // when it last got a lane after a time without one
+	routedSince time.Duration // when it last got a lane after a time without one
 }
 
 // A laneState is the engine's side of a lane.
@@ -80,21 +80,21 @@ type laneState struct {
 	slots      slots
 	seq        uint64
 	full       bool          // the lane accepted less than it was given
-	again      time.Duration // when it last reported that it may be tried again
+	roomSince      time.Duration // when it last reported that it may be tried again
 	queue      *backlog
 	refire     []Batch
 	unflushed  bool
 	blocked    bool // bound full, or lane full
 	blockedAt  time.Duration
 	blockedFor time.Duration // during the measurement
-	met        time.Duration
+	firstSeen        time.Duration
 }
 
 func newThread(r *Run, id, of int) *thread {
 	t := &thread{run: r, id: id, byID: map[int]*laneState{}, until: Never}
 	t.waitingSince.Store(int64(Never))
-	t.grouped = t.groups()
-	if w := polling(r, id, of); w != nil {
+	t.grouped = t.mayGroup()
+	if w := newPollWaiter(r, id, of); w != nil {
 		t.wait = w
 	} else if r.plan.Schedule != nil && !r.plan.Portable {
 		t.wait = newPreciseWaiter(r.start)
@@ -102,17 +102,17 @@ func newThread(r *Run, id, of int) *thread {
 		t.wait = newTimerWaiter(r.start)
 	}
 	if _, portable := t.wait.(*timerWaiter); r.plan.Schedule != nil && !portable {
-		t.nap = nap
+		t.minSleep = minSleep
 	}
 	if s, ok := r.target.(Sharer); ok && s.Shares() && t.scheduled() {
 		t.shared = &backlog{}
 	}
 	t.watched = true
-	t.holds = r.plan.holds(r.partitioner.Streams())
+	t.streamBuffer = r.plan.streamBuffer(r.partitioner.Streams())
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
 	n := len(r.phases) + 1
 	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
-	t.lower = make([]lowers, len(r.phases))
+	t.lower = make([]lowerBounds, len(r.phases))
 	t.unsent, t.offered, t.most = make([]uint64, n), make([]uint64, n), make([]int64, n)
 	if c := r.plan.Concurrency; c > 0 {
 		mine := c / of
@@ -151,22 +151,22 @@ func (t *thread) loop() {
 		t.stopWaiting()
 		t.flush()
 		t.handOver(now)
-		wake, end := t.next(now, firing)
+		wake, end := t.nextWake(now, firing)
 		if end {
-			t.closing = now
+			t.doneAt = now
 			break
 		}
 		before := t.run.Now()
-		t.late(now, before)
-		t.completed(before)
-		if patient := !t.wantsRoom(); t.rests(wake-before, patient) {
+		t.noteLate(now, before)
+		t.endDisturbance(before)
+		if patient := !t.wantsRoom(); t.prepareSleep(wake-before, patient) {
 			idle := t.idle()
 			wake = t.watch(before, wake, idle)
 			t.wait.wait(wake, patient, idle)
 		}
 		now = t.run.Now()
-		t.rested(before, now)
-		t.late(max(wake, before), now)
+		t.addIdle(before, now)
+		t.noteLate(max(wake, before), now)
 	}
 	t.finish()
 }
@@ -201,7 +201,7 @@ func (t *thread) watch(before, wake time.Duration, idle bool) time.Duration {
 
 // idle reports whether the thread expects neither an answer nor a lane.
 func (t *thread) idle() bool {
-	return t.batchesInFlight == 0 && len(t.lost) == 0 && t.waitingSince.Load() == int64(Never)
+	return t.batchesInFlight == 0 && len(t.unrouted) == 0 && t.waitingSince.Load() == int64(Never)
 }
 
 // longIdle is how long a thread must have nothing to do and expect no answer before the
@@ -212,17 +212,17 @@ const longIdle = 4 * beatEvery
 // for one event costs about ten microseconds, which at 100,000 events a second is all
 // of a processor's time. Events closer together are therefore fired together, which
 // shows in the send delay of the first one; others are fired when they are due.
-const nap = 100 * time.Microsecond
+const minSleep = 100 * time.Microsecond
 
 // prepareSleep prepares a sleep of the given length: answers wake the thread, unless it
 // wakes so soon that they may wait. It returns false if answers have already arrived,
 // so that the thread must not sleep.
-func (t *thread) rests(length time.Duration, patient bool) bool {
-	if t.nap == 0 {
+func (t *thread) prepareSleep(length time.Duration, patient bool) bool {
+	if t.minSleep == 0 {
 		return true
 	}
-	soon := length <= t.nap && patient
-	t.napping.Store(soon)
+	soon := length <= t.minSleep && patient
+	t.shortSleep.Store(soon)
 	return soon || !t.inbox.filled.Load()
 }
 
@@ -240,20 +240,20 @@ func (t *thread) wantsRoom() bool {
 }
 
 // addIdle adds the part of a wait that lay within the measurement.
-func (t *thread) rested(from, to time.Duration) {
+func (t *thread) addIdle(from, to time.Duration) {
 	t.idleFor += max(0, t.run.clipEnd(to)-max(from, time.Duration(t.run.measurementAt.Load())))
 }
 
 // noteLate records that the thread wanted to continue at one moment and did so at
 // another.
-func (t *thread) late(wanted, at time.Duration) {
+func (t *thread) noteLate(wanted, at time.Duration) {
 	if at-wanted < leastLate || !t.scheduled() || t.left == 0 {
 		return
 	}
 	t.run.watchdog.note(frozeSending, wanted, at)
-	t.caughtUp, t.passed = 0, false
+	t.caughtUpAt, t.laterAnswered = 0, false
 	if !t.disturbed {
-		t.level = t.inFlight.Load()
+		t.levelBefore = t.inFlight.Load()
 	}
 	t.run.disturbed.begin(wanted, at, t.disturbed)
 	t.disturbed = true
@@ -262,11 +262,11 @@ func (t *thread) late(wanted, at time.Duration) {
 // endDisturbance ends a disturbance once all late events are sent, something that was
 // sent later is answered, and the number of events in flight is back to its earlier
 // level, or to the mean so far: at the beginning of a run nothing was in flight.
-func (t *thread) completed(now time.Duration) {
+func (t *thread) endDisturbance(now time.Duration) {
 	if !t.disturbed {
 		return
 	}
-	if t.caughtUp == 0 {
+	if t.caughtUpAt == 0 {
 		if len(t.asleep) > 0 && t.asleep[0].ready <= now {
 			return
 		}
@@ -275,16 +275,16 @@ func (t *thread) completed(now time.Duration) {
 				return
 			}
 		}
-		t.caughtUp = now
+		t.caughtUpAt = now
 	}
-	if !t.passed && t.left > 0 {
+	if !t.laterAnswered && t.left > 0 {
 		return
 	}
 	var area float64
 	for _, a := range t.area {
 		area += a
 	}
-	if n := t.inFlight.Load(); n > t.level && float64(n) > area/now.Seconds() {
+	if n := t.inFlight.Load(); n > t.levelBefore && float64(n) > area/now.Seconds() {
 		return
 	}
 	t.disturbed = false
@@ -314,7 +314,7 @@ func (t *thread) begin() {
 // stopped reports whether a limit or a stop has ended the firing.
 func (t *thread) stopped(now time.Duration) bool {
 	r := t.run
-	return now >= time.Duration(min(r.stopAt.Load(), r.spentAt.Load())) ||
+	return now >= time.Duration(min(r.stopAt.Load(), r.byteLimitAt.Load())) ||
 		(!t.scheduled() && now >= time.Duration(r.measurementEnd.Load()))
 }
 
@@ -330,7 +330,7 @@ func (t *thread) firing(now time.Duration) bool {
 	if t.scheduled() {
 		return t.left > 0
 	}
-	return t.run.measurement.Load() > 0
+	return t.run.measurementLeft.Load() > 0
 }
 
 // sleep makes a stream wait until its next batch is ready.
@@ -399,19 +399,19 @@ func (t *thread) queueReady(now time.Duration) {
 func (t *thread) enqueue(s *stream, now time.Duration) {
 	l := t.run.target.Route(s.id)
 	if l == nil {
-		if at := t.spillsAt(s); len(t.lost) == 0 || at < t.spills {
-			t.spills = at
+		if at := t.overflowTime(s); len(t.unrouted) == 0 || at < t.unroutedOverflow {
+			t.unroutedOverflow = at
 		}
-		t.lost = append(t.lost, s)
+		t.unrouted = append(t.unrouted, s)
 		return
 	}
-	t.line(t.lane(l, now), s)
+	t.enqueueOn(t.lane(l, now), s)
 }
 
 // enqueueOn puts a stream at the end of a lane's queue.
-func (t *thread) line(ls *laneState, s *stream) {
-	if at := t.spillsAt(s); ls.queue.n == 0 || at < ls.queue.spills {
-		ls.queue.spills = at
+func (t *thread) enqueueOn(ls *laneState, s *stream) {
+	if at := t.overflowTime(s); ls.queue.n == 0 || at < ls.queue.overflowAt {
+		ls.queue.overflowAt = at
 	}
 	ls.queue.push(s)
 }
@@ -420,7 +420,7 @@ func (t *thread) line(ls *laneState, s *stream) {
 func (t *thread) lane(l Lane, now time.Duration) *laneState {
 	ls := t.byID[l.ID()]
 	if ls == nil {
-		ls = &laneState{Lane: l, met: now, queue: t.shared}
+		ls = &laneState{Lane: l, firstSeen: now, queue: t.shared}
 		if ls.queue == nil {
 			ls.queue = &backlog{}
 		}
@@ -434,7 +434,7 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 		}
 		t.byID[l.ID()] = ls
 		t.lanes = append(t.lanes, ls)
-		t.run.own(l.ID(), t)
+		t.run.assignLane(l.ID(), t)
 	}
 	return ls
 }
@@ -457,11 +457,11 @@ func (t *thread) serve(now time.Duration) {
 	} else {
 		t.serveEach(now)
 	}
-	if len(t.lost) > 0 && t.run.plan.Overload == Drop && t.scheduled() && now >= t.spills {
-		lost := t.lost
-		t.lost = nil
+	if len(t.unrouted) > 0 && t.run.plan.Overload == Drop && t.scheduled() && now >= t.unroutedOverflow {
+		lost := t.unrouted
+		t.unrouted = nil
 		for _, s := range lost {
-			t.give(s, now)
+			t.dropDue(s, now)
 		}
 	}
 }
@@ -469,7 +469,7 @@ func (t *thread) serve(now time.Duration) {
 // serveShared fires each batch on the lane with the most free slots.
 func (t *thread) serveShared(now time.Duration) {
 	for t.shared.n > 0 {
-		ls := t.freest()
+		ls := t.freestLane()
 		if ls == nil {
 			break
 		}
@@ -485,16 +485,16 @@ func (t *thread) serveShared(now time.Duration) {
 // freestLane returns the lane with the most free slots; of several, the one whose slot
 // has been free the longest; and of those, the next in round-robin order. Nil: no lane
 // has room.
-func (t *thread) freest() *laneState {
+func (t *thread) freestLane() *laneState {
 	best, at := -1, time.Duration(0)
 	for i := range t.lanes {
-		i = (t.turn + i) % len(t.lanes)
+		i = (t.nextLane + i) % len(t.lanes)
 		ls := t.lanes[i]
 		if t.room(ls) == 0 || len(ls.refire) > 0 {
 			continue
 		}
-		free := ls.slots.look()
-		since := max(ls.again, free.next())
+		free := ls.slots.iterate()
+		since := max(ls.roomSince, free.next())
 		if b := best; b < 0 || ls.slots.n > t.lanes[b].slots.n || ls.slots.n == t.lanes[b].slots.n && since < at && since > 0 && at > 0 {
 			best, at = i, since
 		}
@@ -502,20 +502,20 @@ func (t *thread) freest() *laneState {
 	if best < 0 {
 		return nil
 	}
-	t.turn = best + 1
+	t.nextLane = best + 1
 	return t.lanes[best]
 }
 
 // serveEach fires what the bound allows of each lane's own streams. Each round begins
 // with another lane, so that no lane takes all the slots.
 func (t *thread) serveEach(now time.Duration) {
-	turn := t.turn + 1
+	turn := t.nextLane + 1
 	for i := range t.lanes {
 		if t.run.plan.Concurrency > 0 && t.callerSlots.n == 0 {
-			turn = t.turn + i // no slot is free: the next round begins here
+			turn = t.nextLane + i // no slot is free: the next round begins here
 			break
 		}
-		ls := t.lanes[(t.turn+i)%len(t.lanes)]
+		ls := t.lanes[(t.nextLane+i)%len(t.lanes)]
 		for ls.queue.n > 0 && t.room(ls) > 0 && len(ls.refire) == 0 {
 			s := ls.queue.pop()
 			if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
@@ -530,7 +530,7 @@ func (t *thread) serveEach(now time.Duration) {
 			t.drop(ls.queue, now)
 		}
 	}
-	t.turn = turn
+	t.nextLane = turn
 }
 
 // flush writes what was fired.
@@ -543,7 +543,7 @@ func (t *thread) flush() {
 }
 
 // nextWake returns when the thread must wake, or that its work is done.
-func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end bool) {
+func (t *thread) nextWake(now time.Duration, firing bool) (wake time.Duration, end bool) {
 	r := t.run
 	if now >= time.Duration(r.abortAt.Load()) || (!firing && t.batchesInFlight == 0) {
 		return 0, true
@@ -554,7 +554,7 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 	// or by a stop. An interruption during the drain ends it at once.
 	began := min(stop, measurement)
 	if !firing {
-		began = min(began, t.over(now))
+		began = min(began, t.firingEnded(now))
 	}
 	deadline := Never
 	switch {
@@ -570,7 +570,7 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 	wake = min(wake, deadline)
 	if firing {
 		if len(t.asleep) > 0 {
-			wake = min(wake, max(t.asleep[0].ready, now+t.nap))
+			wake = min(wake, max(t.asleep[0].ready, now+t.minSleep))
 		}
 		if !t.scheduled() && now < measurement {
 			wake = min(wake, measurement)
@@ -580,7 +580,7 @@ func (t *thread) next(now time.Duration, firing bool) (wake time.Duration, end b
 }
 
 // firingEnded returns when this thread had nothing left to fire.
-func (t *thread) over(now time.Duration) time.Duration {
+func (t *thread) firingEnded(now time.Duration) time.Duration {
 	if t.ended == 0 {
 		t.ended = now
 	}
@@ -590,8 +590,8 @@ func (t *thread) over(now time.Duration) time.Duration {
 // handOver passes the pages of past intervals to the collector.
 func (t *thread) handOver(now time.Duration) {
 	if i := int(now / t.rec.length); i > t.rec.oldest {
-		t.rec.turn(i, func(p *page) { t.run.pages.put(t.id, p) })
-		t.run.pages.mark(t.id, i)
+		t.rec.takeBefore(i, func(p *page) { t.run.pages.put(t.id, p) })
+		t.run.pages.markComplete(t.id, i)
 		for ; t.compacted < t.run.phaseAt(now)-1; t.compacted++ { // answers may still come for the phase before the current one
 			t.lower[t.compacted].compact()
 		}

@@ -9,7 +9,7 @@ import (
 // recordTimes records both clocks of a batch: the response time of each event from its
 // due time, and the service time of the batch from its first byte. It also records
 // lower bounds of both, without the delay that the generator itself may have added.
-func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
+func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	sent := o.firstSent()
 	written := o.Sent >= 0
 	batches := uint64(o.count())
@@ -91,47 +91,47 @@ func (t *thread) time(pg *page, o *Outcome, arrived time.Duration) {
 
 // lowerBounds are the lower bounds of one phase's times, without what the generator may
 // have added.
-type lowers struct{ response, service, endToEnd lower }
+type lowerBounds struct{ response, service, endToEnd lowerBound }
 
 // A lowerBound is the histogram of the lower bounds of one kind of time.
-type lower struct {
+type lowerBound struct {
 	h    *measure.Histogram
-	left uint64 // number of values that were left out
+	leftOut uint64 // number of values that were left out
 }
 
 // record counts n equal times without what the generator added: its own delay, or, for
 // disturbed events, the greatest lateness at that time. A disturbed time that is then
 // below the mean carries no information about the system. It is left out, as if it were
 // like the others, unless more values were left out than counted.
-func (l *lower) record(d, delay, late time.Duration, n uint64) {
+func (l *lowerBound) record(d, delay, late time.Duration, n uint64) {
 	d = max(0, d-max(delay, late))
-	if late > 0 && l.left < l.h.Count() && d <= l.h.Mean() {
-		l.left += n
+	if late > 0 && l.leftOut < l.h.Count() && d <= l.h.Mean() {
+		l.leftOut += n
 		return
 	}
 	recordN(&l.h, d, n)
 }
 
 // compact frees the memory of empty cells.
-func (l *lowers) compact() {
-	for _, w := range []*lower{&l.response, &l.service, &l.endToEnd} {
+func (l *lowerBounds) compact() {
+	for _, w := range []*lowerBound{&l.response, &l.service, &l.endToEnd} {
 		w.h = w.h.Compact()
 	}
 }
 
 // merge adds what another thread recorded.
-func (l *lowers) merge(o *lowers) {
-	for _, w := range [][2]*lower{{&l.response, &o.response}, {&l.service, &o.service}, {&l.endToEnd, &o.endToEnd}} {
+func (l *lowerBounds) merge(o *lowerBounds) {
+	for _, w := range [][2]*lowerBound{{&l.response, &o.response}, {&l.service, &o.service}, {&l.endToEnd, &o.endToEnd}} {
 		if w[0].h == nil {
 			w[0].h = measure.NewHistogram()
 		}
 		w[0].h.Merge(w[1].h)
-		w[0].left += w[1].left
+		w[0].leftOut += w[1].leftOut
 	}
 }
 
 // bound returns the lower bounds of what was measured.
-func (l *lowers) bound(s *measure.Set) *measure.Lower {
+func (l *lowerBounds) bound(s *measure.Set) *measure.Lower {
 	return &measure.Lower{Response: l.response.bound(s.Response), Service: l.service.bound(s.Service), EndToEnd: l.endToEnd.bound(s.EndToEnd)}
 }
 
@@ -139,11 +139,11 @@ func (l *lowers) bound(s *measure.Set) *measure.Lower {
 // below the mean. If they are many, as while the system stalls, leaving them out raises
 // percentiles above the measured ones, so they also count as the mean. No bound is
 // above what was measured.
-func (l *lower) bound(measured *measure.Histogram) *measure.Histogram {
-	if l.left == 0 || l.h.Count() == 0 {
+func (l *lowerBound) bound(measured *measure.Histogram) *measure.Histogram {
+	if l.leftOut == 0 || l.h.Count() == 0 {
 		return l.h
 	}
 	all := l.h.Clone()
-	all.RecordN(all.Mean(), l.left)
+	all.RecordN(all.Mean(), l.leftOut)
 	return measure.LeastOf(all, l.h, measured)
 }

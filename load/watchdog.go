@@ -27,10 +27,10 @@ type watchdog struct {
 	ended chan struct{}
 
 	mu    sync.Mutex
-	whole []freeze         // of the process, the newest mostFreezes
+	processFreezes []freeze         // of the process, the newest mostFreezes
 	known []freeze         // of the process or a thread, the newest mostFreezes
-	open  []measure.Freeze // without a cause yet
-	all   measure.Freezes
+	withoutCause  []measure.Freeze // without a cause yet
+	result   measure.Freezes
 }
 
 type freeze struct{ from, to time.Duration }
@@ -58,7 +58,7 @@ const (
 
 // start starts the watchdog; now returns the run's clock.
 func (w *watchdog) start(now func() time.Duration) {
-	bring(1)
+	addProcs(1)
 	w.stop, w.ended, w.resume = make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
 	w.beat.Store(int64(max(now(), 1)))
 	go func() {
@@ -119,15 +119,15 @@ func (w *watchdog) end() measure.Freezes {
 		close(w.stop)
 		<-w.ended
 		w.beat.Store(0)
-		bring(-1)
+		addProcs(-1)
 	}
 	w.findCauses()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, f := range w.whole {
-		w.all.Process = append(w.all.Process, measure.Freeze{At: f.from, Length: f.to - f.from, Who: frozeProcess})
+	for _, f := range w.processFreezes {
+		w.result.Process = append(w.result.Process, measure.Freeze{At: f.from, Length: f.to - f.from, Who: frozeProcess})
 	}
-	return w.all
+	return w.result
 }
 
 // note records a freeze. If it overlaps known ones, only the rest is added to the
@@ -139,9 +139,9 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if who == frozeProcess {
-		w.whole = append(w.whole, freeze{from, to})
-		w.whole = slices.Delete(w.whole, 0, max(0, len(w.whole)-mostFreezes))
-		raise(&w.last, int64(to))
+		w.processFreezes = append(w.processFreezes, freeze{from, to})
+		w.processFreezes = slices.Delete(w.processFreezes, 0, max(0, len(w.processFreezes)-mostFreezes))
+		storeMax(&w.last, int64(to))
 	}
 	first := true
 	fresh := []freeze{{from, to}}
@@ -169,32 +169,32 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 			return // outside the measurement, so no result depends on it
 		}
 		for _, f := range fresh {
-			w.all.Total += w.clip(f.from, f.to)
+			w.result.Total += w.clip(f.from, f.to)
 		}
 	}
 	if !first && who != frozeProcess {
 		return
 	}
 	if !first { // a thread reported it before; that the process froze is more precise
-		w.all.Longest = slices.DeleteFunc(w.all.Longest, func(f measure.Freeze) bool {
+		w.result.Longest = slices.DeleteFunc(w.result.Longest, func(f measure.Freeze) bool {
 			gone := f.Who != frozeProcess && f.At < to && from < f.At+f.Length
 			if gone {
-				w.all.Count--
+				w.result.Count--
 			}
 			return gone
 		})
 	}
-	w.all.Count++
+	w.result.Count++
 	f := measure.Freeze{At: from, Length: to - from, Who: who}
-	if len(w.all.Longest) == mostListed && w.all.Longest[mostListed-1].Length >= f.Length {
+	if len(w.result.Longest) == mostListed && w.result.Longest[mostListed-1].Length >= f.Length {
 		return
 	}
 	if w.cause != nil {
-		w.open = append(w.open, f)
+		w.withoutCause = append(w.withoutCause, f)
 	}
-	w.all.Longest = append(w.all.Longest, f)
-	slices.SortStableFunc(w.all.Longest, func(a, b measure.Freeze) int { return cmp.Compare(b.Length, a.Length) })
-	w.all.Longest = w.all.Longest[:min(len(w.all.Longest), mostListed)]
+	w.result.Longest = append(w.result.Longest, f)
+	slices.SortStableFunc(w.result.Longest, func(a, b measure.Freeze) int { return cmp.Compare(b.Length, a.Length) })
+	w.result.Longest = w.result.Longest[:min(len(w.result.Longest), mostListed)]
 }
 
 // findCauses looks up the causes of new freezes. The watchdog's thread does so one beat
@@ -202,15 +202,15 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 // after the thread runs again.
 func (w *watchdog) findCauses() {
 	w.mu.Lock()
-	open := w.open
-	w.open = nil
+	open := w.withoutCause
+	w.withoutCause = nil
 	w.mu.Unlock()
 	for _, f := range open {
 		cause := w.cause(f.Length)
 		w.mu.Lock()
-		i := slices.IndexFunc(w.all.Longest, func(l measure.Freeze) bool { return l.At == f.At && l.Who == f.Who })
+		i := slices.IndexFunc(w.result.Longest, func(l measure.Freeze) bool { return l.At == f.At && l.Who == f.Who })
 		if i >= 0 {
-			w.all.Longest[i].Cause = cause
+			w.result.Longest[i].Cause = cause
 		}
 		w.mu.Unlock()
 	}
@@ -228,8 +228,8 @@ func (w *watchdog) earliest(at time.Duration) time.Duration {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := len(w.whole) - 1; i >= 0; i-- {
-		f := w.whole[i]
+	for i := len(w.processFreezes) - 1; i >= 0; i-- {
+		f := w.processFreezes[i]
 		if at > f.to+afterFreeze {
 			break
 		}
@@ -248,8 +248,8 @@ func (w *watchdog) within(from, to time.Duration) (sum time.Duration) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := len(w.whole) - 1; i >= 0 && w.whole[i].to > from; i-- {
-		sum += max(0, min(to, w.whole[i].to)-max(from, w.whole[i].from))
+	for i := len(w.processFreezes) - 1; i >= 0 && w.processFreezes[i].to > from; i-- {
+		sum += max(0, min(to, w.processFreezes[i].to)-max(from, w.processFreezes[i].from))
 	}
 	return sum
 }

@@ -33,7 +33,7 @@ func (h *Histogram) Compact() *Histogram {
 // mergeCompact returns the observations of both, compactly; nil when both are nil. It
 // reads the packed cells directly: a long run joins intervals all the time, and
 // expanding their cells would be 188 KB of garbage for each.
-func together(a, b *Histogram) *Histogram {
+func mergeCompact(a, b *Histogram) *Histogram {
 	switch {
 	case a == nil && b == nil:
 		return nil
@@ -48,7 +48,7 @@ func together(a, b *Histogram) *Histogram {
 	out := &Histogram{min: a.min, max: a.max, count: a.count, sumLo: a.sumLo, sumHi: a.sumHi, below: a.below + b.below, above: a.above + b.above}
 	out.add(b.count, b.sumHi, b.sumLo, b.min, b.max)
 	buf := make([]byte, 0, len(a.packed)+len(b.packed))
-	x, y := walkOf(a.packed), walkOf(b.packed)
+	x, y := newPackedReader(a.packed), newPackedReader(b.packed)
 	next := 0
 	for !x.end || !y.end {
 		i, n := x.cell, x.count
@@ -72,7 +72,7 @@ func together(a, b *Histogram) *Histogram {
 }
 
 // A packedReader steps through packed cells.
-type walk struct {
+type packedReader struct {
 	rest  []byte
 	cell  int
 	count uint64
@@ -80,13 +80,13 @@ type walk struct {
 }
 
 // newPackedReader returns a reader at the first cell.
-func walkOf(packed []byte) *walk {
-	w := &walk{rest: packed, cell: -1}
+func newPackedReader(packed []byte) *packedReader {
+	w := &packedReader{rest: packed, cell: -1}
 	w.step()
 	return w
 }
 
-func (w *walk) step() {
+func (w *packedReader) step() {
 	if w.end = len(w.rest) == 0; w.end {
 		return
 	}

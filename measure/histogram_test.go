@@ -190,7 +190,7 @@ func TestMergeIsTheWhole(t *testing.T) {
 		if !got.Equal(whole) || !got.Compact().Equal(whole) || !whole.Equal(got.Clone()) {
 			t.Fatalf("the parts differ from the total: %d and %d of %d", a.Count(), b.Count(), whole.Count())
 		}
-		if joined := together(a, b); !joined.Equal(whole) || joined.dense != nil {
+		if joined := mergeCompact(a, b); !joined.Equal(whole) || joined.dense != nil {
 			t.Fatalf("joined they differ from the total: %d of %d", joined.Count(), whole.Count())
 		}
 		before := got.Clone()

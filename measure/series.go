@@ -36,7 +36,7 @@ func (s *Series) Add(iv Interval) {
 	iv.Each(func(_ string, h **Histogram) { *h = (*h).Compact() })
 	full := len(s.rows) >= s.most
 	if full {
-		s.turn()
+		s.findJoinable()
 	}
 	if n := len(s.rows); n > 0 && s.filled < s.per && s.rows[n-1].Phase == iv.Phase {
 		s.rows[n-1] = Join(s.rows[n-1], iv)
@@ -74,7 +74,7 @@ func (s *Series) Joined() *Interval {
 
 // findJoinable moves next to two rows that can be joined, from the end back to the
 // beginning. Four rows of three phases contain two neighbours of the same phase.
-func (s *Series) turn() {
+func (s *Series) findJoinable() {
 	for {
 		for ; s.next+1 < len(s.rows); s.next++ {
 			if s.rows[s.next].Phase == s.rows[s.next+1].Phase {
@@ -103,7 +103,7 @@ func Join(a, b Interval) Interval {
 	a.Each(func(_ string, h **Histogram) { left[i] = *h; i++ })
 	b.Each(func(_ string, h **Histogram) { right[j] = *h; j++ })
 	i = 0
-	out.Each(func(_ string, h **Histogram) { *h = together(left[i], right[i]); i++ })
+	out.Each(func(_ string, h **Histogram) { *h = mergeCompact(left[i], right[i]); i++ })
 	out.Statuses = nil
 	out.Statuses.Merge(a.Statuses)
 	out.Statuses.Merge(b.Statuses)

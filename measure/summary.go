@@ -67,7 +67,7 @@ func Percentiles(h, censored *Histogram, ps []float64) []Value {
 	if censored.Count() == 0 {
 		h.percentiles(order, h.count, at)
 	} else {
-		bounds = between(h, censored, order, at)
+		bounds = censoredPercentiles(h, censored, order, at)
 	}
 	for i := range out {
 		k, _ := slices.BinarySearch(order, out[i].P)
@@ -79,7 +79,7 @@ func Percentiles(h, censored *Histogram, ps []float64) []Value {
 // censoredPercentiles fills at with the percentiles at ps, which ascend, of answers and
 // ages, and returns the index of the first that is a lower bound; all after it are,
 // too.
-func between(h, censored *Histogram, ps []float64, at []time.Duration) int {
+func censoredPercentiles(h, censored *Histogram, ps []float64, at []time.Duration) int {
 	both := NewHistogram()
 	both.Merge(h)
 	both.Merge(censored)

@@ -26,7 +26,7 @@ type file struct {
 }
 
 // fileOptions describe how a file is divided into values.
-type cutting struct {
+type fileOptions struct {
 	delim    string         // between two values
 	match    *regexp.Regexp // the same, as a regular expression; nil: use delim
 	shuffled bool
@@ -34,7 +34,7 @@ type cutting struct {
 
 // readFile splits a file at every delimiter. A delimiter at the end terminates the last
 // value and begins no further one; empty values elsewhere are values.
-func readFile(path string, how cutting) (*file, error) {
+func readFile(path string, how fileOptions) (*file, error) {
 	if path == "" {
 		return nil, errors.New("payload has no file: want file:PATH, such as file:lines.txt")
 	}

@@ -19,7 +19,7 @@ const (
 
 // specError returns the error of a specification: its text, the reason, and the valid
 // forms.
-func wrong(what, text string, why error, forms string) error {
+func specError(what, text string, why error, forms string) error {
 	const most = 60
 	short := text
 	if len(text) > most {
@@ -39,7 +39,7 @@ func wrong(what, text string, why error, forms string) error {
 var errUnclosed = errors.New("there is no closing )")
 
 // splitCall splits "name(a,b)". A text without parentheses is only a name.
-func call(s string) (name, args string, ok bool) {
+func splitCall(s string) (name, args string, ok bool) {
 	name, rest, ok := strings.Cut(s, "(")
 	if !ok {
 		return s, "", true
@@ -49,7 +49,7 @@ func call(s string) (name, args string, ok bool) {
 }
 
 // splitArguments splits at commas; it returns an empty slice for no arguments.
-func arguments(args string) []string {
+func splitArguments(args string) []string {
 	if strings.TrimSpace(args) == "" {
 		return nil
 	}

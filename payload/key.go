@@ -53,12 +53,12 @@ func (k *keys) describe() string { return k.text }
 
 func parseKeys(s string) (keys, error) {
 	out := keys{text: s}
-	name, args, ok := call(s)
+	name, args, ok := splitCall(s)
 	if !ok {
-		return out, wrong("key", s, errUnclosed, KeyForms)
+		return out, specError("key", s, errUnclosed, KeyForms)
 	}
-	if err := out.parse(name, s != name, arguments(args)); err != nil {
-		return out, wrong("key", s, err, KeyForms)
+	if err := out.parse(name, s != name, splitArguments(args)); err != nil {
+		return out, specError("key", s, err, KeyForms)
 	}
 	return out, nil
 }

@@ -67,13 +67,13 @@ func New(s Spec) (*Generator, error) {
 		valueSeed: mix(s.Seed, saltValue),
 	}
 	var err error
-	if g.sizes, err = parseSizes(or(s.Size, "100")); err != nil {
+	if g.sizes, err = parseSizes(orDefault(s.Size, "100")); err != nil {
 		return nil, err
 	}
-	if g.values, err = parseValues(or(s.Payload, "random")); err != nil {
+	if g.values, err = parseValues(orDefault(s.Payload, "random")); err != nil {
 		return nil, err
 	}
-	if g.keys, err = parseKeys(or(s.Key, "none")); err != nil {
+	if g.keys, err = parseKeys(orDefault(s.Key, "none")); err != nil {
 		return nil, err
 	}
 	for _, h := range s.Headers {
@@ -86,7 +86,7 @@ func New(s Spec) (*Generator, error) {
 	return g, nil
 }
 
-func or(s, otherwise string) string {
+func orDefault(s, otherwise string) string {
 	if s = strings.TrimSpace(s); s == "" {
 		return otherwise
 	}
@@ -145,8 +145,8 @@ func (g *Generator) AppendValue(dst []byte, n uint64) []byte {
 	case text:
 		fillText(b, mix(g.valueSeed, n))
 	case letters:
-		if g.values.few > 0 {
-			n %= g.values.few
+		if g.values.distinct > 0 {
+			n %= g.values.distinct
 		}
 		fillLetters(b, mix(g.valueSeed, n))
 	case chars:

@@ -64,23 +64,23 @@ func (s *sizes) describe() string {
 
 func parseSizes(s string) (sizes, error) {
 	out := sizes{text: s}
-	name, args, ok := call(s)
+	name, args, ok := splitCall(s)
 	if !ok {
-		return out, wrong("size", s, errUnclosed, SizeForms)
+		return out, specError("size", s, errUnclosed, SizeForms)
 	}
 	var err error
 	switch {
 	case name == "weighted":
-		err = out.weighted(arguments(args))
+		err = out.weighted(splitArguments(args))
 	case name == "lognormal":
-		err = out.lognormal(arguments(args))
+		err = out.lognormal(splitArguments(args))
 	case strings.Contains(s, "("):
 		err = fmt.Errorf("%q is not a distribution", name)
 	default:
 		err = out.uniform(s)
 	}
 	if err != nil {
-		return out, wrong("size", s, err, SizeForms)
+		return out, specError("size", s, err, SizeForms)
 	}
 	return out, nil
 }

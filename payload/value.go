@@ -28,7 +28,7 @@ type values struct {
 	text  string
 	kind  valueKind
 	ratio float64 // of compressible
-	few   uint64  // letters: number of distinct values; 0: all are distinct
+	distinct   uint64  // letters: number of distinct values; 0: all are distinct
 	set   charset // of chars
 	file  *file   // of lines
 }
@@ -49,22 +49,22 @@ func parseValues(s string) (values, error) {
 	if path, ok := strings.CutPrefix(s, "file:"); ok {
 		out.kind = lines
 		var err error
-		out.file, err = readFile(path, cutting{delim: "\n"})
+		out.file, err = readFile(path, fileOptions{delim: "\n"})
 		return out, err
 	}
-	name, args, ok := call(s)
+	name, args, ok := splitCall(s)
 	if !ok {
-		return out, wrong("payload", s, errUnclosed, PayloadForms)
+		return out, specError("payload", s, errUnclosed, PayloadForms)
 	}
 	if err := out.parse(name, name != s, args); err != nil {
-		return out, wrong("payload", s, err, PayloadForms)
+		return out, specError("payload", s, err, PayloadForms)
 	}
 	if out.kind != lines {
 		return out, nil
 	}
 	path, how, err := fileArguments(args)
 	if err != nil {
-		return out, wrong("payload", s, err, PayloadForms)
+		return out, specError("payload", s, err, PayloadForms)
 	}
 	out.file, err = readFile(path, how)
 	return out, err
@@ -79,7 +79,7 @@ func (v *values) parse(name string, called bool, args string) error {
 			if err == nil && n == 0 {
 				err = errors.New("at least 1 must be distinct")
 			}
-			v.few = n
+			v.distinct = n
 			return err
 		}
 		if called {
@@ -158,7 +158,7 @@ var lastOption = regexp.MustCompile(`(?s),\s*match=(.*)\z`)
 
 // fileArguments splits "PATH,random,delim=\0". Options come last; text that is not an
 // option belongs to the path, including commas.
-func fileArguments(args string) (path string, how cutting, err error) {
+func fileArguments(args string) (path string, how fileOptions, err error) {
 	path, how.delim = args, "\n"
 	if at := lastOption.FindStringSubmatchIndex(args); at != nil {
 		pattern := args[at[2]:]

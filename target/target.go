@@ -47,7 +47,7 @@ type Verifier interface {
 
 // A DefaultPorter is a Kind with a default port for targets that name none: the code
 // that starts the system waits for that port.
-type Ported interface {
+type DefaultPorter interface {
 	DefaultPort(scheme string) string
 }
 
@@ -142,7 +142,7 @@ type Seekable interface {
 
 // RemovalDetector is implemented by sources that can determine whether the events that
 // they delivered still exist.
-type Lasting interface {
+type RemovalDetector interface {
 	// Gone asks the system, once Receive has returned, how many of the events delivered
 	// from each log are no longer in it for a reason other than retention; 0 for events
 	// about which nothing is known.
@@ -151,7 +151,7 @@ type Lasting interface {
 
 // SkipReporter is implemented by sources that know what they could not read because it
 // had been removed before.
-type Skipping interface {
+type SkipReporter interface {
 	// Skipped returns, for each log, the spans of offsets that reading skipped. It is
 	// called once Receive has returned.
 	Skipped() [][]Span
@@ -178,7 +178,7 @@ type Transactional interface {
 	// Seekable.
 	Committed() load.Source
 	// EndTransactions ends the open transactions, after everything has been sent.
-	Conclude()
+	EndTransactions()
 	// Uncommitted reports, after EndTransactions, the events of each stream whose
 	// transaction was aborted or, if aborted is false, the end of whose transaction is
 	// not known.

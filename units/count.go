@@ -20,7 +20,7 @@ var multiples = map[string]int64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, 
 // and "250,000" as FormatCount prints it. k, m, g (or b) and t are powers of 1000, in
 // either case. A result that is not an integer is an error.
 func ParseCount(s string) (uint64, error) {
-	bad := func(why error) (uint64, error) { return 0, wrong("count", s, why, wantCount) }
+	bad := func(why error) (uint64, error) { return 0, newError("count", s, why, wantCount) }
 	n, unit, err := number(ungrouped(s))
 	if err != nil {
 		return bad(err)
@@ -78,7 +78,7 @@ func FormatCountShort(n uint64) string {
 
 // ParseShare parses a share, "1%" or "0.01", as a number from 0 to 1.
 func ParseShare(s string) (float64, error) {
-	bad := func(why error) (float64, error) { return 0, wrong("share", s, why, wantShare) }
+	bad := func(why error) (float64, error) { return 0, newError("share", s, why, wantShare) }
 	n, unit, err := number(s)
 	if err != nil {
 		return bad(err)

@@ -34,7 +34,7 @@ var durationUnits = []struct {
 // only "0" needs none. A day has 24 hours. The result is rounded to the nearest
 // nanosecond.
 func ParseDuration(s string) (time.Duration, error) {
-	bad := func(why error) (time.Duration, error) { return 0, wrong("duration", s, why, wantDuration) }
+	bad := func(why error) (time.Duration, error) { return 0, newError("duration", s, why, wantDuration) }
 	rest := strings.TrimSpace(s)
 	if rest == "0" {
 		return 0, nil

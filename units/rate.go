@@ -24,7 +24,7 @@ var rateTimes = map[string]int64{
 // minute), "2/h". A bare number is per second. k, m and g are powers of 1000, in either
 // case. Zero is a valid rate; a rate above MaxRate is an error.
 func ParseRate(s string) (float64, error) {
-	bad := func(why error) (float64, error) { return 0, wrong("rate", s, why, wantRate) }
+	bad := func(why error) (float64, error) { return 0, newError("rate", s, why, wantRate) }
 	n, unit, err := number(s)
 	if err != nil {
 		return bad(err)

@@ -23,7 +23,7 @@ var sizeUnits = map[string]int64{
 // Kb, Mb, Gb and Tb are refused, because many take them for bits. A fraction of a unit
 // is rounded to the nearest byte; a fraction of a byte is an error.
 func ParseSize(s string) (int64, error) {
-	bad := func(why error) (int64, error) { return 0, wrong("size", s, why, wantSize) }
+	bad := func(why error) (int64, error) { return 0, newError("size", s, why, wantSize) }
 	n, unit, err := number(s)
 	if err != nil {
 		return bad(err)

@@ -52,7 +52,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Why }
 
-func wrong(kind, text string, why error, want string) error {
+func newError(kind, text string, why error, want string) error {
 	const most = 60
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "..."

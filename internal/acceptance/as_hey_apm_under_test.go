@@ -37,7 +37,7 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 	t.Cleanup(store.Close)
 	file := filepath.Join(t.TempDir(), "report.json")
 	e := run(t, "as", "hey-apm", "--report-json", file, "-base-url", "http://"+server.addr, "-apm-es-url", store.URL,
-		"-system-pid", strconv.Itoa(server.cmd.Process.Pid), "test", "1s", "1", "2", "3", "2").wantOne(t, 0, 3)
+		"-system-pid", strconv.Itoa(server.cmd.Process.Pid), "test", "1s", "1", "2", "3", "2").wantOneOf(t, 0, 3)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 		t.Fatalf("indexed %+v, system %+v, and:\n%s%s", d.Indexed, d.System, e.stdout, e.stderr)
 	}
 	want := []string{
-		"9", m[2], fmt.Sprintf("%.2f", 900/float64(d.whole().Acked)),
+		"9", m[2], fmt.Sprintf("%.2f", 900/float64(d.wholeRun().Acked)),
 		fmt.Sprintf("%.1fMb", float64(d.System.PeakRSS)/1e6), fmt.Sprintf("%.3f", *d.System.Memory),
 	}
 	for i, w := range want {

@@ -34,7 +34,7 @@ func TestConsumerGrammar(t *testing.T) {
 		if err := s.parse(consumerForms2018); err != nil {
 			t.Fatal(err)
 		}
-		s.sound(t, 0)
+		s.checkColumns(t, 0)
 	}
 	for _, row := range []string{
 		"2018-05-24 18:39:30:930, 2018-05-24 18:39:31:061, 0.954, 7.2800, 10000, 76335.8779",
@@ -51,7 +51,7 @@ func TestConsumerGrammar(t *testing.T) {
 
 // checkColumns checks a total row's columns against each other; slack is the error
 // of rounding to milliseconds.
-func (s *side) sound(t *testing.T, slack time.Duration) {
+func (s *side) checkColumns(t *testing.T, slack time.Duration) {
 	t.Helper()
 	at := func(name string) time.Time {
 		x, err := time.Parse("2006-01-02 15:04:05.000", strings.Join([]string{s.fields[name][0][:19], s.fields[name][0][20:]}, "."))
@@ -77,25 +77,25 @@ func TestPrintedConsumerCommands(t *testing.T) {
 	const zookeepers = "172.25.52.170:33181,172.25.52.171:33181,172.25.52.169:33181,172.25.52.168:33181,172.25.52.167:33181"
 	broker := kafkatest.Shared(t)
 	topic := broker.CreateTopic(t, 3, 1)
-	filled("10000")(t, broker, topic, "")
+	fillTopic("10000")(t, broker, topic, "")
 	endless := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0")
 	list := func(addr string) string { return strings.TrimSuffix(strings.Repeat(addr+",", 5), ",") }
-	for _, p := range []printed{
+	for _, p := range []printedCommand{
 		{
 			name:  "ten thousand messages",
 			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000",
-			swaps: []string{zookeepers, list(broker.Bootstrap()), "api-test", topic}, forms: consumerForms2018,
+			replacements: []string{zookeepers, list(broker.Bootstrap()), "api-test", topic}, forms: consumerForms2018,
 			want: []string{"header."}, same: map[string]string{"total.messages": "10000", "total.mb": "0.9537"},
 		},
 		{
 			name:  "ten million messages",
 			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000000",
-			swaps: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "10000000"},
+			replacements: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "10000000"},
 		},
 		{
 			name: "a hundred million messages", slow: true,
 			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 100000000",
-			swaps: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "100000000"},
+			replacements: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "100000000"},
 		},
 	} {
 		if p.slow && !conformance {
@@ -137,7 +137,7 @@ type reported struct {
 }
 
 // runAs runs carronade in place of a tool, and reads its output and its report.
-func standFor(t *testing.T, forms []form, code int, args ...string) (side, reported) {
+func runAs(t *testing.T, forms []form, code int, args ...string) (side, reported) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
 	e := run(t, append([]string{"as"}, append(args, "--report-json", file)...)...)
@@ -189,7 +189,7 @@ func (d *reported) endToEnd(t *testing.T) (us []float64) {
 }
 
 // wantClose checks that two numbers agree within the precision of the output.
-func alike(t *testing.T, what string, printed, reported, within float64) {
+func wantClose(t *testing.T, what string, printed, reported, within float64) {
 	t.Helper()
 	if math.Abs(printed-reported) > within {
 		t.Errorf("%s: printed %g, the report has %g", what, printed, reported)
@@ -201,27 +201,27 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 	t.Parallel()
 	const records = 60_000
 	s := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0")
-	run(t, "run", "kafka://"+s.addr+"/t", "--count", strconv.Itoa(records), "--size", "200", "--quiet").wantOne(t, 0, 3)
+	run(t, "run", "kafka://"+s.addr+"/t", "--count", strconv.Itoa(records), "--size", "200", "--quiet").wantOneOf(t, 0, 3)
 	from := []string{"kafka-consumer-perf-test", "--bootstrap-server", s.addr, "--topic", "t", "--timeout", "700"}
 
-	simple, d := standFor(t, consumerForms, 0, append(from, "--num-records", "50000")...)
+	simple, d := runAs(t, consumerForms, 0, append(from, "--num-records", "50000")...)
 	if d.Totals.Consumed != 50_000 || d.Totals.Missing != 0 {
 		t.Errorf("the report has %+v", d.Totals)
 	}
-	alike(t, "messages", simple.number(t, "total.messages"), float64(d.Totals.Consumed), 0)
-	alike(t, "MB", simple.number(t, "total.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
-	alike(t, "messages a second", simple.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
-	alike(t, "rebalance", simple.number(t, "total.rebalance"), d.Totals.RebalanceS*1e3, 0.5)
-	alike(t, "fetch", simple.number(t, "total.fetch"), (d.Totals.ElapsedS-d.Totals.RebalanceS)*1e3, 1)
+	wantClose(t, "messages", simple.number(t, "total.messages"), float64(d.Totals.Consumed), 0)
+	wantClose(t, "MB", simple.number(t, "total.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
+	wantClose(t, "messages a second", simple.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
+	wantClose(t, "rebalance", simple.number(t, "total.rebalance"), d.Totals.RebalanceS*1e3, 0.5)
+	wantClose(t, "fetch", simple.number(t, "total.fetch"), (d.Totals.ElapsedS-d.Totals.RebalanceS)*1e3, 1)
 
 	// The last row of the intervals contains the totals. Here there are too few
 	// records.
-	rows, d := standFor(t, consumerDetails, 1, append(from, "--num-records", "70000", "--show-detailed-stats", "--reporting-interval", "20")...)
+	rows, d := runAs(t, consumerDetails, 1, append(from, "--num-records", "70000", "--show-detailed-stats", "--reporting-interval", "20")...)
 	if d.Totals.Consumed != records || d.Totals.Missing != 10_000 || len(rows.fields["late.ms"]) != 1 {
 		t.Errorf("the report has %+v", d.Totals)
 	}
-	alike(t, "messages in the last row", rows.number(t, "row.messages"), float64(d.Totals.Consumed), 0)
-	alike(t, "MB in the last row", rows.number(t, "row.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
+	wantClose(t, "messages in the last row", rows.number(t, "row.messages"), float64(d.Totals.Consumed), 0)
+	wantClose(t, "MB in the last row", rows.number(t, "row.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
 	joined := 0.0
 	for _, ms := range rows.fields["row.rebalance"] {
 		x, err := strconv.ParseFloat(ms, 64)
@@ -230,7 +230,7 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 		}
 		joined += x
 	}
-	alike(t, "rebalance of all rows", joined, d.Totals.RebalanceS*1e3, 0.5*float64(len(rows.fields["row.rebalance"])))
+	wantClose(t, "rebalance of all rows", joined, d.Totals.RebalanceS*1e3, 0.5*float64(len(rows.fields["row.rebalance"])))
 }
 
 // The output of the end-to-end tool agrees with the report.
@@ -243,12 +243,12 @@ func TestLatencyAgreesWithReport(t *testing.T) {
 		if strict {
 			args = append(args, "--strict")
 		}
-		lines, d := standFor(t, latencyForms, 0, args...)
+		lines, d := runAs(t, latencyForms, 0, args...)
 		if d.EndToEnd.Count != 400 || lines.fields["thousandth.i"][0] != "0" || lines.lines[0] != "made" {
 			t.Errorf("%d round trips in the report; lines %q", d.EndToEnd.Count, lines.lines)
 		}
 		// A histogram's mean is within a part in a thousand.
-		alike(t, "mean", lines.number(t, "mean.ms"), d.EndToEnd.Mean/1e3, d.EndToEnd.Mean/1e6+1e-4)
+		wantClose(t, "mean", lines.number(t, "mean.ms"), d.EndToEnd.Mean/1e3, d.EndToEnd.Mean/1e6+1e-4)
 		all := d.endToEnd(t)
 		for field, p := range map[string]float64{"percentiles.p50": 0.5, "percentiles.p99": 0.99, "percentiles.p999": 0.999} {
 			us, below, above := map[float64]float64{0.5: d.EndToEnd.P50, 0.99: d.EndToEnd.P99, 0.999: d.EndToEnd.P999}[p], 0.501, 0.501

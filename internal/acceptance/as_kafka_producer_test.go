@@ -12,7 +12,7 @@ import (
 
 // runProducer runs a command line of kafka-producer-perf-test, and reads its output
 // and its report.
-func produced(t *testing.T, code int, args ...string) (side, *document) {
+func runProducer(t *testing.T, code int, args ...string) (side, *document) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
 	e := run(t, append([]string{"as", "kafka-producer-perf-test", "--report-json", file}, args...)...)
@@ -51,26 +51,26 @@ func TestAsKafkaProducerSums(t *testing.T) {
 		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			args := append(strings.Fields(tt.args), "--topic", strings.NewReplacer(" ", "-", ",", "").Replace(tt.name), "--reporting-interval", "500", "--bootstrap-server", server.addr)
-			s, d := produced(t, 0, args...)
-			total := d.whole()
+			s, d := runProducer(t, 0, args...)
+			total := d.wholeRun()
 			times := d.Service
 			if tt.name != "as fast as it goes" {
 				times = d.Response
 			}
 			last := "total"
-			alike(t, "records", s.number(t, "total.records"), float64(total.Acked), 0)
+			wantClose(t, "records", s.number(t, "total.records"), float64(total.Acked), 0)
 			if tt.warm {
 				last = "steady"
-				alike(t, "steady records", s.number(t, "steady.records"), float64(d.Totals.Acked), 0)
+				wantClose(t, "steady records", s.number(t, "steady.records"), float64(d.Totals.Acked), 0)
 			}
-			alike(t, "mean", s.number(t, last+".avg"), times.MeanUS/1e3, 0.006)
-			alike(t, "longest", s.number(t, last+".max"), times.MaxUS/1e3, 0.006)
-			alike(t, "median", s.number(t, last+".p50"), times.P50US/1e3, 0.501+times.P50US/1e5)
-			alike(t, "99th", s.number(t, last+".p99"), times.P99US/1e3, 0.501+times.P99US/1e5)
-			alike(t, "99.9th", s.number(t, last+".p999"), times.P999US/1e3, 0.501+times.P999US/1e5)
+			wantClose(t, "mean", s.number(t, last+".avg"), times.MeanUS/1e3, 0.006)
+			wantClose(t, "longest", s.number(t, last+".max"), times.MaxUS/1e3, 0.006)
+			wantClose(t, "median", s.number(t, last+".p50"), times.P50US/1e3, 0.501+times.P50US/1e5)
+			wantClose(t, "99th", s.number(t, last+".p99"), times.P99US/1e3, 0.501+times.P99US/1e5)
+			wantClose(t, "99.9th", s.number(t, last+".p999"), times.P999US/1e3, 0.501+times.P999US/1e5)
 			seconds, bytes := s.number(t, "total.records")/s.number(t, "total.rate"), s.number(t, "total.mb")*(1<<20)
-			alike(t, "seconds", seconds, d.EndedAt.Sub(d.StartedAt).Seconds(), 0.2)
-			alike(t, "bytes a second", bytes, float64(total.AckedBytes)/seconds, 0.006*(1<<20))
+			wantClose(t, "seconds", seconds, d.EndedAt.Sub(d.StartedAt).Seconds(), 0.2)
+			wantClose(t, "bytes a second", bytes, float64(total.AckedBytes)/seconds, 0.006*(1<<20))
 			if tt.warm {
 				return
 			}
@@ -108,9 +108,9 @@ func TestAsKafkaProducerFails(t *testing.T) {
 		if strict {
 			code, given = 0, append([]string{"--strict"}, args...)
 		}
-		s, d := produced(t, code, given...)
-		if n := s.number(t, "total.records"); n != 0 || d.whole().Acked != 0 || !strings.Contains(s.errs, "(10 records)") {
-			t.Errorf("%g records were sent of %d; %s", n, d.whole().Acked, s.errs)
+		s, d := runProducer(t, code, given...)
+		if n := s.number(t, "total.records"); n != 0 || d.wholeRun().Acked != 0 || !strings.Contains(s.errs, "(10 records)") {
+			t.Errorf("%g records were sent of %d; %s", n, d.wholeRun().Acked, s.errs)
 		}
 		if got, want := s.fields["total.avg"][0], map[bool]string{false: "0.00", true: "NaN"}[strict]; got != want {
 			t.Errorf("the mean of no records is %s, want %s", got, want)
@@ -126,9 +126,9 @@ func TestAsKafkaProducerInterrupted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	s := start(t, "as", "kafka-producer-perf-test", "--report-json", file, "--topic", "t", "--num-records", "1000000", "--record-size", "10", "--throughput", "100",
 		"--reporting-interval", "400", "--bootstrap-server", server.addr)
-	after(t, 2*time.Second)
+	pause(t, 2*time.Second)
 	s.signal(syscall.SIGINT)
-	e := s.wait(patience).want(t, 130)
+	e := s.wait(runTimeout).want(t, 130)
 	got := side{out: e.stdout}
 	if err := got.parse(producerForms); err != nil || len(got.lines) > 0 || len(got.fields["window.records"]) == 0 {
 		t.Errorf("%v, lines %q:\n%s", err, got.lines, e.stdout)
@@ -143,7 +143,7 @@ func TestAsKafkaProducerInterrupted(t *testing.T) {
 func TestAsKafkaWarnsOnce(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
-	s, _ := produced(t, 0, "--topic", "t", "--num-records", "100", "--record-size", "10", "--throughput", "-1", "--bootstrap-server", server.addr, "--command-property", "made.up=1")
+	s, _ := runProducer(t, 0, "--topic", "t", "--num-records", "100", "--record-size", "10", "--throughput", "-1", "--bootstrap-server", server.addr, "--command-property", "made.up=1")
 	const warning = "warning: the client property made.up has no meaning"
 	if n := strings.Count(s.errs, warning); n != 1 {
 		t.Errorf("it prints %q %d times:\n%s", warning, n, s.errs)

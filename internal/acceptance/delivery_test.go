@@ -11,7 +11,7 @@ import (
 )
 
 // topicURL is the URL of a topic of a cluster.
-func kafka(c *kafkatest.Cluster, topic string) string {
+func topicURL(c *kafkatest.Cluster, topic string) string {
 	return "kafka://" + c.Bootstrap() + "/" + topic
 }
 
@@ -44,12 +44,12 @@ func deliver(t *testing.T, broker *kafkatest.Cluster, flags ...string) {
 	const events, partitions = 3000, 3
 	topic := broker.CreateTopic(t, partitions, 1)
 	args := append([]string{
-		"run", kafka(broker, topic), "--rate", "3000/s", "--for", "1s", "--json", "--quiet",
+		"run", topicURL(broker, topic), "--rate", "3000/s", "--for", "1s", "--json", "--quiet",
 		"--key", "seq", "--header", "team=red", "--header", "shift=night", "--payload", "monotonic", "--fresh",
 		"--batch-size", "4KiB",
 	}, flags...)
-	d := run(t, args...).done(t).document(t)
-	all := d.whole()
+	d := run(t, args...).succeeded(t).document(t)
+	all := d.wholeRun()
 	if all.Acked != events || d.Totals.Acked != events || all.Sent != events {
 		t.Errorf("totals: %+v, want %d acked", d.Totals.counts, events)
 	}
@@ -143,10 +143,10 @@ func TestVerify(t *testing.T) {
 	for _, engine := range engines {
 		for _, codec := range []string{"none", "zstd"} {
 			t.Run(engine+"/"+codec, func(t *testing.T) {
-				d := run(t, "run", kafka(broker, topic), "--rate", "20k/s", "--for", "1s", "--warmup", "500ms", "--verify",
-					"--engine", engine, "--compression", codec, "--json", "--quiet").done(t).document(t)
-				all := d.whole()
-				d.intact(t, all.Acked)
+				d := run(t, "run", topicURL(broker, topic), "--rate", "20k/s", "--for", "1s", "--warmup", "500ms", "--verify",
+					"--engine", engine, "--compression", codec, "--json", "--quiet").succeeded(t).document(t)
+				all := d.wholeRun()
+				d.checkLedger(t, all.Acked)
 				end := broker.EndSum(t, topic)
 				if got := uint64(end - before); got != all.Acked {
 					t.Errorf("the end offsets grew by %d, acked are %d", got, all.Acked)
@@ -165,7 +165,7 @@ func TestConsume(t *testing.T) {
 	broker := kafkatest.Shared(t)
 	topic := broker.CreateTopic(t, 3, 1)
 	const events = 50_000
-	run(t, "run", kafka(broker, topic), "--count", strconv.Itoa(events), "--size", "100", "--json", "--quiet").done(t)
+	run(t, "run", topicURL(broker, topic), "--count", strconv.Itoa(events), "--size", "100", "--json", "--quiet").succeeded(t)
 	if got := broker.EndSum(t, topic); got != events {
 		t.Fatalf("--count %d left %d records", events, got)
 	}
@@ -186,8 +186,8 @@ func TestConsume(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(engine+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
-				args := append([]string{"run", kafka(broker, topic), "--op", "consume", "--engine", engine, "--json", "--quiet"}, tt.flags...)
-				e := run(t, args...).wantOne(t, tt.code, 3)
+				args := append([]string{"run", topicURL(broker, topic), "--op", "consume", "--engine", engine, "--json", "--quiet"}, tt.flags...)
+				e := run(t, args...).wantOneOf(t, tt.code, 3)
 				d := e.document(t)
 				got := d.Totals.Consumed
 				if tt.want != got && !(tt.name == "a count" && got > tt.want && got < events) { // a fetch may contain more
@@ -204,8 +204,8 @@ func TestConsume(t *testing.T) {
 	}
 	t.Run("a group", func(t *testing.T) {
 		t.Parallel()
-		d := run(t, "run", kafka(broker, topic), "--op", "consume", "--engine", "client", "--group", topic, "--clients", "2",
-			"--count", strconv.Itoa(events), "--idle-timeout", "15s", "--json", "--quiet").done(t).document(t)
+		d := run(t, "run", topicURL(broker, topic), "--op", "consume", "--engine", "client", "--group", topic, "--clients", "2",
+			"--count", strconv.Itoa(events), "--idle-timeout", "15s", "--json", "--quiet").succeeded(t).document(t)
 		if d.Totals.Consumed != events {
 			t.Errorf("the group consumed %d events, want %d", d.Totals.Consumed, events)
 		}
@@ -227,8 +227,8 @@ func TestRoundTrip(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			topic := broker.CreateTopic(t, 2, 1)
-			d := run(t, append([]string{"run", kafka(broker, topic), "--op", "roundtrip", "--rate", "2000/s", "--for", "2s", "--json", "--quiet"}, tt.flags...)...).
-				done(t).document(t)
+			d := run(t, append([]string{"run", topicURL(broker, topic), "--op", "roundtrip", "--rate", "2000/s", "--for", "2s", "--json", "--quiet"}, tt.flags...)...).
+				succeeded(t).document(t)
 			if d.Totals.Acked != 4000 {
 				t.Errorf("acked %d events, want 4000", d.Totals.Acked)
 			}
@@ -248,7 +248,7 @@ func TestRoundTrip(t *testing.T) {
 	t.Run("concurrency", func(t *testing.T) {
 		t.Parallel()
 		topic := broker.CreateTopic(t, 1, 1)
-		d := run(t, "run", kafka(broker, topic), "--op", "roundtrip", "--concurrency", "1", "--count", "200", "--json", "--quiet").done(t).document(t)
+		d := run(t, "run", topicURL(broker, topic), "--op", "roundtrip", "--concurrency", "1", "--count", "200", "--json", "--quiet").succeeded(t).document(t)
 		if d.EndToEnd == nil || d.EndToEnd.Count != 200 || d.Response != nil {
 			t.Errorf("end_to_end %+v, response %+v: want 200 events and none", d.EndToEnd, d.Response)
 		}

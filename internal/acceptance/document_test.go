@@ -133,7 +133,7 @@ type times struct {
 }
 
 // requiredNames are the names that every document of --json has.
-var must = []string{
+var requiredNames = []string{
 	"schema", "workload", "totals", "phases", "started_at", "ended_at", "response", "service", "send_delay", "batching", "queueing",
 	"intervals", "steady", "failures", "trust", "generator", "host",
 }
@@ -154,7 +154,7 @@ func parseDocument(text string) (*document, error) {
 	if err := json.Unmarshal([]byte(text), &names); err != nil {
 		return nil, fmt.Errorf("stdout is not a JSON document: %w", err)
 	}
-	for _, name := range must {
+	for _, name := range requiredNames {
 		if _, ok := names[name]; !ok {
 			return nil, fmt.Errorf("the document has no %q", name)
 		}
@@ -171,12 +171,12 @@ func parseDocument(text string) (*document, error) {
 	case d.StartedAt.IsZero() || d.EndedAt.Before(d.StartedAt):
 		return nil, fmt.Errorf("the run began at %v and ended at %v", d.StartedAt, d.EndedAt)
 	}
-	return d, d.conserved()
+	return d, d.checkIdentities()
 }
 
 // checkIdentities checks the two identities of counts in all parts of the document,
 // and that the parts add up.
-func (d *document) conserved() error {
+func (d *document) checkIdentities() error {
 	check := func(where string, c counts) error {
 		if c.Offered != c.Sent+c.Dropped+c.Unsent {
 			return fmt.Errorf("%s: offered %d is not sent %d + dropped %d + unsent %d", where, c.Offered, c.Sent, c.Dropped, c.Unsent)
@@ -233,7 +233,7 @@ func (c *counts) add(o counts) {
 }
 
 // wholeRun are the counts of the whole run, warm-up and drain included.
-func (d *document) whole() counts {
+func (d *document) wholeRun() counts {
 	all := d.Totals.counts
 	for _, p := range d.Phases {
 		if p.Name != "measurement" {
@@ -255,7 +255,7 @@ func (d *document) failed(class string) (n uint64) {
 
 // checkLedger checks that the ledger has this number of acked events and found
 // nothing wrong with them.
-func (d *document) intact(t testing.TB, acked uint64) {
+func (d *document) checkLedger(t testing.TB, acked uint64) {
 	t.Helper()
 	l := d.Ledger
 	switch {

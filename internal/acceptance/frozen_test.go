@@ -22,10 +22,10 @@ func TestStopped(t *testing.T) {
 			t.Parallel()
 			server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:2")
 			s := start(t, append([]string{"run", "kafka://" + server.addr + "/t", "--for", "4s", "--json"}, tt.args...)...)
-			s.awaitSaid(firing)
-			after(t, time.Second)
+			s.awaitStderr(progressText)
+			pause(t, time.Second)
 			stopped := (&standin{t: t, cmd: s.cmd}).freezeFor(300 * time.Millisecond)
-			d := s.wait(patience).wantOne(t, 0, 3).document(t)
+			d := s.wait(runTimeout).wantOneOf(t, 0, 3).document(t)
 			if len(d.Freezes.Longest) == 0 || d.Freezes.Count == 0 {
 				t.Fatalf("no freeze is listed: %+v", d.Freezes)
 			}

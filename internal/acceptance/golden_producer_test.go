@@ -41,7 +41,7 @@ const producerRates = `(?P<rate>\d+\.\d{6}) records/sec \((?P<mb>\d+\.\d\d) MB/s
 	`(?P<p50>\d+) ms 50th, (?P<p95>\d+) ms 95th, (?P<p99>\d+) ms 99th, (?P<p999>\d+) ms 99\.9th\.`
 
 // wantRecords checks that a topic has n records.
-func arrived(n int64) func(*testing.T, *kafkatest.Cluster, string, side) {
+func wantRecords(n int64) func(*testing.T, *kafkatest.Cluster, string, side) {
 	return func(t *testing.T, broker *kafkatest.Cluster, topic string, s side) {
 		if got := broker.EndSum(t, topic); got != n {
 			t.Errorf("%s: the topic has %d records, want %d", s.who, got, n)
@@ -53,7 +53,7 @@ func arrived(n int64) func(*testing.T, *kafkatest.Cluster, string, side) {
 func producerSet(name, args string, forms []form) golden {
 	return golden{
 		name: name, tool: "kafka-producer-perf-test", class: "ProducerPerformance",
-		args: args, forms: forms, carronadeSide: []string{"--generation", "4.3"},
+		args: args, forms: forms, ourFlags: []string{"--generation", "4.3"},
 	}
 }
 
@@ -65,13 +65,13 @@ func wrongProducer(name, args, says string) golden {
 	return g
 }
 
-const to = "--topic TOPIC --bootstrap-server BROKER "
+const toTopic = "--topic TOPIC --bootstrap-server BROKER "
 
 func producerSets() []golden {
 	with := func(g golden, n int64, change func(*golden)) golden {
 		g.same = append(g.same, "total.records")
 		if n >= 0 {
-			g.after = arrived(n)
+			g.after = wantRecords(n)
 		}
 		if change != nil {
 			change(&g)
@@ -80,9 +80,9 @@ func producerSets() []golden {
 	}
 	// A busy machine may halve the rate of a schedule; without the schedule the rate
 	// would be many times higher.
-	paced := func(g *golden) { g.near = map[string]float64{"total.rate": 2} }
+	paced := func(g *golden) { g.factors = map[string]float64{"total.rate": 2} }
 	// For rates that are visible in two decimals.
-	megabytes := func(g *golden) { paced(g); g.near["total.mb"] = 2 }
+	megabytes := func(g *golden) { paced(g); g.factors["total.mb"] = 2 }
 	quick := func(g *golden) { megabytes(g); g.quick = true }
 	properties := func(text string) func(*golden) {
 		return func(g *golden) {
@@ -100,62 +100,62 @@ func producerSets() []golden {
 		}
 	}
 	all := producerForms
-	wrong := wrongProducer("no records", to+"--num-records 0 --record-size 10 --throughput 1", "kafka-producer-perf-test: error: --num-records should be greater than zero.")
+	wrong := wrongProducer("no records", toTopic+"--num-records 0 --record-size 10 --throughput 1", "kafka-producer-perf-test: error: --num-records should be greater than zero.")
 	wrong.quick = true
 	return []golden{
-		with(producerSet("a rate", to+"--num-records 3000 --record-size 1000 --throughput 1000", all), 3000, quick),
-		with(producerSet("by link, warm-up, lines each second", to+"--num-records 4000 --record-size 100 --throughput 1000 --warmup-records 1000 --reporting-interval 1000", steadyForms), 4000, func(g *golden) {
+		with(producerSet("a rate", toTopic+"--num-records 3000 --record-size 1000 --throughput 1000", all), 3000, quick),
+		with(producerSet("by link, warm-up, lines each second", toTopic+"--num-records 4000 --record-size 100 --throughput 1000 --warmup-records 1000 --reporting-interval 1000", steadyForms), 4000, func(g *golden) {
 			g.quick, g.linked, g.same = true, true, []string{"total.records", "steady.records", "warmup.records"}
 			// A JVM that is late in the warm-up catches up after it, at a rate that depends
 			// on the machine.
-			g.near = map[string]float64{"total.rate": 2}
+			g.factors = map[string]float64{"total.rate": 2}
 		}),
 		wrong,
-		with(producerSet("a transaction", to+"--num-records 400 --record-size 10 --throughput 100 --transaction-duration-ms 500", all), -1, paced),
-		with(producerSet("transactions by an id", to+"--num-records 800 --record-size 100 --throughput 250 --transactional-id golden --transaction-duration-ms 300", all), -1, paced),
+		with(producerSet("a transaction", toTopic+"--num-records 400 --record-size 10 --throughput 100 --transaction-duration-ms 500", all), -1, paced),
+		with(producerSet("transactions by an id", toTopic+"--num-records 800 --record-size 100 --throughput 250 --transactional-id golden --transaction-duration-ms 300", all), -1, paced),
 		// A JVM needs a second to become fast, or several if it shares its processor.
-		with(producerSet("as fast as it goes", to+"--num-records 600000 --record-size 1000 --throughput -1", all), 600_000, func(g *golden) {
-			g.near = map[string]float64{"total.rate": 10, "total.mb": 10}
+		with(producerSet("as fast as it goes", toTopic+"--num-records 600000 --record-size 1000 --throughput -1", all), 600_000, func(g *golden) {
+			g.factors = map[string]float64{"total.rate": 10, "total.mb": 10}
 		}),
 		// The tool's definition of times: without linger no record waits for a batch, and
 		// the warm-up excludes a JVM's first seconds.
-		with(producerSet("times", to+"--num-records 6000 --record-size 100 --throughput 1000 --warmup-records 2000 --reporting-interval 1000 --command-property linger.ms=0", steadyForms), 6000, func(g *golden) {
-			g.carronadeSide, g.same = append(g.carronadeSide, "--strict"), append(g.same, "steady.records")
-			g.near = map[string]float64{"total.rate": 2, "steady.avg": 50, "steady.p50": 50, "steady.p95": 50} // a wrong unit is a factor of 1000
+		with(producerSet("times", toTopic+"--num-records 6000 --record-size 100 --throughput 1000 --warmup-records 2000 --reporting-interval 1000 --command-property linger.ms=0", steadyForms), 6000, func(g *golden) {
+			g.ourFlags, g.same = append(g.ourFlags, "--strict"), append(g.same, "steady.records")
+			g.factors = map[string]float64{"total.rate": 2, "steady.avg": 50, "steady.p50": 50, "steady.p95": 50} // a wrong unit is a factor of 1000
 		}),
-		with(producerSet("a fraction", to+"--num-records 100 --record-size 100 --throughput 33.5", all), 100, paced),
-		with(producerSet("numbers", to+"--num-records 4500 --payload-monotonic --throughput 1500", all), 4500, paced),
-		with(producerSet("lines of a file", to+"--num-records 1000 --payload-file DIR/payloads --throughput 500", all), 1000, payloads("\none\ntwo\n\nfour\n")),
-		with(producerSet("a file cut at an expression", to+"--num-records 1000 --payload-file DIR/payloads --payload-delimiter [0-9]+ --throughput 500", all), 1000, payloads("a1b22c333")),
-		with(producerSet("a file cut at so many digits", to+"--num-records 500 --payload-file DIR/payloads --payload-delimiter [0-9]{1,3} --throughput 500", all), 500, payloads("a1b22c333d4444e")),
-		with(producerSet("a file cut at blanks", to+"--num-records 500 --payload-file DIR/payloads --payload-delimiter \\x20 --throughput 500", all), 500, payloads("a b  c, d")),
+		with(producerSet("a fraction", toTopic+"--num-records 100 --record-size 100 --throughput 33.5", all), 100, paced),
+		with(producerSet("numbers", toTopic+"--num-records 4500 --payload-monotonic --throughput 1500", all), 4500, paced),
+		with(producerSet("lines of a file", toTopic+"--num-records 1000 --payload-file DIR/payloads --throughput 500", all), 1000, payloads("\none\ntwo\n\nfour\n")),
+		with(producerSet("a file cut at an expression", toTopic+"--num-records 1000 --payload-file DIR/payloads --payload-delimiter [0-9]+ --throughput 500", all), 1000, payloads("a1b22c333")),
+		with(producerSet("a file cut at so many digits", toTopic+"--num-records 500 --payload-file DIR/payloads --payload-delimiter [0-9]{1,3} --throughput 500", all), 500, payloads("a1b22c333d4444e")),
+		with(producerSet("a file cut at blanks", toTopic+"--num-records 500 --payload-file DIR/payloads --payload-delimiter \\x20 --throughput 500", all), 500, payloads("a b  c, d")),
 		with(producerSet("old names of flags", "--topic TOPIC --num-records=1500 --record-size=100 --throughput=500 --producer-props bootstrap.servers=BROKER acks=1 linger.ms=0", all), 1500, paced),
 		with(producerSet("a file of properties", "--topic TOPIC --num-records 1500 --record-size 100 --throughput 500 --producer.config DIR/client.properties", all), 1500, properties("acks=all\nbatch.size=500\n")),
 		with(producerSet("properties that win over a file", "--topic TOPIC --num-records 1500 --record-size 100 --throughput 500 --command-config DIR/client.properties --command-property compression.type=lz4", all), 1500, properties("compression.type=none\n")),
-		with(producerSet("an unknown property", to+"--num-records 500 --record-size 100 --throughput 500 --command-property made.up=1", all), 500, nil),
-		with(producerSet("metrics", to+"--num-records 600 --record-size 100 --throughput 200 --print-metrics", slices.Concat(all, producerMetrics)), 600, func(g *golden) {
+		with(producerSet("an unknown property", toTopic+"--num-records 500 --record-size 100 --throughput 500 --command-property made.up=1", all), 500, nil),
+		with(producerSet("metrics", toTopic+"--num-records 600 --record-size 100 --throughput 200 --print-metrics", slices.Concat(all, producerMetrics)), 600, func(g *golden) {
 			paced(g)
-			g.among = []string{"metric.name", "words.name"}
+			g.subsetOf = []string{"metric.name", "words.name"}
 		}),
-		with(producerSet("the beginning of a flag's name", to+"--num-rec 600 --record-s 100 --through 200", all), 600, paced),
-		with(producerSet("records that are too large", to+"--num-records 20 --record-size 2000000 --throughput 20", all), 0, func(g *golden) { g.carronadeSide = append(g.carronadeSide, "--strict") }),
+		with(producerSet("the beginning of a flag's name", toTopic+"--num-rec 600 --record-s 100 --through 200", all), 600, paced),
+		with(producerSet("records that are too large", toTopic+"--num-records 20 --record-size 2000000 --throughput 20", all), 0, func(g *golden) { g.ourFlags = append(g.ourFlags, "--strict") }),
 		wrongProducer("nothing but a topic", "--topic TOPIC", "error: argument --throughput is required"),
 		wrongProducer("no topic", "--num-records 5 --record-size 10 --throughput 1", "error: argument --topic is required"),
-		wrongProducer("no payload", to+"--num-records 5 --throughput 1", "error: one of the arguments --record-size --payload-file --payload-monotonic is required"),
-		wrongProducer("two payloads", to+"--num-records 5 --throughput 1 --record-size 5 --payload-monotonic", "error: argument --payload-monotonic: not allowed with argument --record-size"),
-		wrongProducer("no such flag", to+"--foo", "error: unrecognized arguments: '--foo'"),
-		wrongProducer("no number", to+"--num-records x --throughput 1 --record-size 5", `error: argument --num-records: could not convert 'x' to Long (For input string: "x")`),
+		wrongProducer("no payload", toTopic+"--num-records 5 --throughput 1", "error: one of the arguments --record-size --payload-file --payload-monotonic is required"),
+		wrongProducer("two payloads", toTopic+"--num-records 5 --throughput 1 --record-size 5 --payload-monotonic", "error: argument --payload-monotonic: not allowed with argument --record-size"),
+		wrongProducer("no such flag", toTopic+"--foo", "error: unrecognized arguments: '--foo'"),
+		wrongProducer("no number", toTopic+"--num-records x --throughput 1 --record-size 5", `error: argument --num-records: could not convert 'x' to Long (For input string: "x")`),
 		wrongProducer("no servers", "--topic TOPIC --num-records 5 --throughput 1 --record-size 5", "error: At least one of --bootstrap-server, --command-property, --producer-props, --producer.config or --command-config must be specified."),
-		wrongProducer("a flag of two beginnings", to+"--pay 1", "error: ambiguous option: --pay could match --payload-delimiter, --payload-file, --payload-monotonic"),
-		wrongProducer("a property without a value", to+"--num-records 5 --throughput 1 --record-size 5 --command-property acks", `Exception in thread "main" java.lang.IllegalArgumentException: Invalid property: acks`),
-		wrongProducer("no such file of payloads", to+"--num-records 5 --throughput 1 --payload-file DIR/none", "java.lang.IllegalArgumentException: File does not exist or empty file provided."),
-		wrongProducer("a warm-up of everything", to+"--num-records 5 --throughput 1 --record-size 5 --warmup-records 5", "error: The value for --warmup-records must be strictly fewer than the number of records in the test, --num-records."),
+		wrongProducer("a flag of two beginnings", toTopic+"--pay 1", "error: ambiguous option: --pay could match --payload-delimiter, --payload-file, --payload-monotonic"),
+		wrongProducer("a property without a value", toTopic+"--num-records 5 --throughput 1 --record-size 5 --command-property acks", `Exception in thread "main" java.lang.IllegalArgumentException: Invalid property: acks`),
+		wrongProducer("no such file of payloads", toTopic+"--num-records 5 --throughput 1 --payload-file DIR/none", "java.lang.IllegalArgumentException: File does not exist or empty file provided."),
+		wrongProducer("a warm-up of everything", toTopic+"--num-records 5 --throughput 1 --record-size 5 --warmup-records 5", "error: The value for --warmup-records must be strictly fewer than the number of records in the test, --num-records."),
 	}
 }
 
 func TestGoldenProducer(t *testing.T) {
 	t.Parallel()
-	goldens(t, producerSets())
+	runGoldens(t, producerSets())
 }
 
 // The published sample lines match the grammar.

@@ -35,7 +35,7 @@ type golden struct {
 	// topic of one partition, different for each side, DIR a folder of the set.
 	args string
 	// ourFlags are flags of carronade that precede args, such as --generation.
-	carronadeSide []string
+	ourFlags []string
 	// linked runs carronade by a link with the tool's name.
 	linked bool
 	// before prepares a side's topic and the set's folder; nil: nothing to do.
@@ -49,8 +49,8 @@ type golden struct {
 	// For fields in subsetOf, our values must be a subset of Kafka's, except those
 	// that begin with carronade.
 	same  []string
-	near  map[string]float64
-	among []string
+	factors  map[string]float64
+	subsetOf []string
 	// says are texts that both must print on the same stream, ignoring blanks: the
 	// tool's messages about wrong usage.
 	says []string
@@ -94,7 +94,7 @@ type side struct {
 }
 
 // runGoldens runs sets, each against the broker that all tests share.
-func goldens(t *testing.T, sets []golden) {
+func runGoldens(t *testing.T, sets []golden) {
 	t.Helper()
 	for _, g := range sets {
 		if !g.quick && !conformance {
@@ -114,14 +114,14 @@ func goldens(t *testing.T, sets []golden) {
 func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
 	t.Helper()
 	dir := t.TempDir()
-	theirs := g.side(t, broker, dir, "Kafka's", func(ctx context.Context, args []string) *exec.Cmd {
+	theirs := g.runSide(t, broker, dir, "Kafka's", func(ctx context.Context, args []string) *exec.Cmd {
 		return kafkatest.ToolCommand(t, ctx, "", g.class, args...)
 	})
-	our := g.side(t, broker, dir, carronadeSide, func(ctx context.Context, args []string) *exec.Cmd {
-		return g.stand(t, ctx, slices.Concat(g.carronadeSide, args))
+	our := g.runSide(t, broker, dir, carronadeSide, func(ctx context.Context, args []string) *exec.Cmd {
+		return g.ourCommand(t, ctx, slices.Concat(g.ourFlags, args))
 	})
 	if !t.Failed() {
-		for _, text := range g.differ(t, &theirs, &our) {
+		for _, text := range g.differences(t, &theirs, &our) {
 			t.Error(text)
 		}
 	}
@@ -131,7 +131,7 @@ func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
 }
 
 // differences are the differences between the two sides.
-func (g *golden) differ(t *testing.T, theirs, our *side) (found []string) {
+func (g *golden) differences(t *testing.T, theirs, our *side) (found []string) {
 	t.Helper()
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	if !slices.Equal(theirs.lines, our.lines) {
@@ -151,14 +151,14 @@ func (g *golden) differ(t *testing.T, theirs, our *side) (found []string) {
 			add("Kafka's tool says %q on %s, ours on %s", words, a, b)
 		}
 	}
-	for _, name := range g.among {
+	for _, name := range g.subsetOf {
 		for _, value := range our.fields[name] {
 			if !slices.Contains(theirs.fields[name], value) && !strings.HasPrefix(value, "carronade:") {
 				add("%s: Kafka's tool has no %s", name, value)
 			}
 		}
 	}
-	for name, factor := range g.near {
+	for name, factor := range g.factors {
 		a, b := theirs.number(t, name), our.number(t, name)
 		if slices.Contains(millis, name[strings.LastIndexByte(name, '.')+1:]) {
 			a, b = math.Max(a, 1), math.Max(b, 1)
@@ -186,7 +186,7 @@ func (s *side) where(message string) string {
 }
 
 // ourCommand runs carronade in the tool's place.
-func (g *golden) stand(t *testing.T, ctx context.Context, args []string) *exec.Cmd { //nolint:revive // the test comes first
+func (g *golden) ourCommand(t *testing.T, ctx context.Context, args []string) *exec.Cmd { //nolint:revive // the test comes first
 	t.Helper()
 	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"as", g.tool}, args)...)
 	if g.linked {
@@ -205,13 +205,13 @@ func (g *golden) stand(t *testing.T, ctx context.Context, args []string) *exec.C
 const carronadeSide = "ours"
 
 // runSide runs one of the two to its end.
-func (g *golden) side(t *testing.T, broker *kafkatest.Cluster, dir, who string, command func(context.Context, []string) *exec.Cmd) side {
+func (g *golden) runSide(t *testing.T, broker *kafkatest.Cluster, dir, who string, command func(context.Context, []string) *exec.Cmd) side {
 	t.Helper()
 	topic := broker.CreateTopic(t, 1, 1)
 	if g.before != nil {
 		g.before(t, broker, topic, dir)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	var args []string
 	for arg := range strings.FieldsSeq(g.args) {
@@ -228,7 +228,7 @@ func (g *golden) side(t *testing.T, broker *kafkatest.Cluster, dir, who string, 
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		t.Fatalf("%s: still ran after %v\n%s%s", who, patience, s.out, s.errs)
+		t.Fatalf("%s: still ran after %v\n%s%s", who, runTimeout, s.out, s.errs)
 	case errors.As(err, &exit):
 		s.code = exit.ExitCode()
 	case err != nil:

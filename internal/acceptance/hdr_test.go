@@ -18,7 +18,7 @@ func TestHDR(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
 	log := filepath.Join(t.TempDir(), "run.hlog")
-	d := run(t, "run", kafka(broker, broker.CreateTopic(t, 1, 1)), "--rate", "2000/s", "--for", "3s", "--hdr", log, "--json", "--quiet").done(t).document(t)
+	d := run(t, "run", topicURL(broker, broker.CreateTopic(t, 1, 1)), "--rate", "2000/s", "--for", "3s", "--hdr", log, "--json", "--quiet").succeeded(t).document(t)
 	read := func(tag string) (uint64, string) {
 		cmd := exec.Command("java", "-cp", filepath.Join(kafkatest.Jars(t), "*"), "org.HdrHistogram.HistogramLogProcessor", "-i", log, "-tag", tag)
 		out, err := cmd.CombinedOutput()

@@ -15,11 +15,11 @@ import (
 // is a report each time; nothing hangs.
 func TestInterrupted(t *testing.T) {
 	broker := kafkatest.Shared(t)
-	url := kafka(broker, broker.CreateTopic(t, 2, 1))
+	url := topicURL(broker, broker.CreateTopic(t, 2, 1))
 	t.Run("connecting", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, "run", "kafka://"+deaf(t)+"/t", "--count", "1", "--json")
-		after(t, time.Second)
+		s := start(t, "run", "kafka://"+silentAddress(t)+"/t", "--count", "1", "--json")
+		pause(t, time.Second)
 		s.signal(os.Interrupt)
 		s.wait(3*time.Second).want(t, 130)
 	})
@@ -27,17 +27,17 @@ func TestInterrupted(t *testing.T) {
 		t.Run(engine+"/warming up", func(t *testing.T) {
 			t.Parallel()
 			s := start(t, "run", url, "--engine", engine, "--rate", "1000/s", "--warmup", "60s", "--for", "1m", "--json")
-			s.awaitSaid(firing)
+			s.awaitStderr(progressText)
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
-			if all := d.whole(); all.Acked == 0 || d.Totals.Sent != 0 {
+			if all := d.wholeRun(); all.Acked == 0 || d.Totals.Sent != 0 {
 				t.Errorf("the whole run counts %+v, its measurement %+v", all, d.Totals.counts)
 			}
 		})
 		t.Run(engine+"/measuring", func(t *testing.T) {
 			t.Parallel()
 			s := start(t, "run", url, "--engine", engine, "--rate", "1000/s", "--for", "1m", "--json")
-			s.awaitSaid(firing)
+			s.awaitStderr(progressText)
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
 			if d.Totals.Acked == 0 || d.Totals.Acked != d.Totals.Sent || d.Stopped == "" {
@@ -47,7 +47,7 @@ func TestInterrupted(t *testing.T) {
 		t.Run(engine+"/full speed", func(t *testing.T) {
 			t.Parallel()
 			s := start(t, "run", url, "--engine", engine, "--json")
-			s.awaitSaid(firing)
+			s.awaitStderr(progressText)
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
 			if d.Totals.Acked == 0 {
@@ -57,7 +57,7 @@ func TestInterrupted(t *testing.T) {
 		t.Run(engine+"/consuming", func(t *testing.T) {
 			t.Parallel()
 			s := start(t, "run", url, "--engine", engine, "--op", "consume", "--idle-timeout", "1m", "--json")
-			s.awaitSaid(firing)
+			s.awaitStderr(progressText)
 			s.signal(os.Interrupt)
 			s.wait(15*time.Second).want(t, 130).document(t)
 		})
@@ -65,7 +65,7 @@ func TestInterrupted(t *testing.T) {
 	t.Run("text", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, "run", url, "--rate", "1000/s", "--for", "1m")
-		s.awaitSaid(firing)
+		s.awaitStderr(progressText)
 		s.signal(os.Interrupt)
 		if e := s.wait(15*time.Second).want(t, 130); !strings.Contains(e.stdout, "interrupted") {
 			t.Errorf("the report does not say that it was interrupted:\n%s", e.stdout)
@@ -75,21 +75,21 @@ func TestInterrupted(t *testing.T) {
 
 // TestInterruptedFrozen presses Ctrl-C while a broker is frozen: in the drain, and
 // twice.
-func TestInterruptedStanding(t *testing.T) {
+func TestInterruptedFrozen(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	for _, engine := range engines {
 		begin := func(t *testing.T, flags ...string) *session {
 			topic := c.CreateTopic(t, 1, 1)
-			s := start(t, append([]string{"run", kafka(c, topic), "--engine", engine, "--rate", "200/s", "--for", "3s", "--drain", "6s", "--json"}, flags...)...)
-			s.awaitSaid(firing)
+			s := start(t, append([]string{"run", topicURL(c, topic), "--engine", engine, "--rate", "200/s", "--for", "3s", "--drain", "6s", "--json"}, flags...)...)
+			s.awaitStderr(progressText)
 			c.Node(1).Freeze(t)
 			t.Cleanup(func() { c.Node(1).Thaw(t) })
 			return s
 		}
 		t.Run(engine+"/draining", func(t *testing.T) {
 			s := begin(t)
-			after(t, 4*time.Second) // the measurement is over, and answers are missing
+			pause(t, 4*time.Second) // the measurement is over, and answers are missing
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
 			if d.Totals.Unknown+d.Totals.Unsent == 0 {
@@ -98,9 +98,9 @@ func TestInterruptedStanding(t *testing.T) {
 		})
 		t.Run(engine+"/twice", func(t *testing.T) {
 			s := begin(t, "--drain", "60s")
-			after(t, time.Second) // so that something is in flight
+			pause(t, time.Second) // so that something is in flight
 			s.signal(os.Interrupt)
-			after(t, 300*time.Millisecond)
+			pause(t, 300*time.Millisecond)
 			s.signal(os.Interrupt)
 			if e := s.wait(5*time.Second).want(t, 130); e.elapsed > 10*time.Second {
 				t.Errorf("it ended after %v", e.elapsed)
@@ -109,8 +109,8 @@ func TestInterruptedStanding(t *testing.T) {
 	}
 	t.Run("reading back", func(t *testing.T) {
 		topic := c.CreateTopic(t, 1, 1)
-		s := start(t, "run", kafka(c, topic), "--for", "3s", "--size", "1KiB", "--verify", "--json")
-		s.awaitSaid("reading back", "read back", "verif")
+		s := start(t, "run", topicURL(c, topic), "--for", "3s", "--size", "1KiB", "--verify", "--json")
+		s.awaitStderr("reading back", "read back", "verif")
 		c.Node(1).Freeze(t)
 		t.Cleanup(func() { c.Node(1).Thaw(t) })
 		s.signal(os.Interrupt)
@@ -128,7 +128,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Parallel()
 	broker := kafkatest.Shared(t)
-	url := kafka(broker, broker.CreateTopic(t, 1, 1))
+	url := topicURL(broker, broker.CreateTopic(t, 1, 1))
 	full := func(t *testing.T) string {
 		if _, err := os.Stat("/dev/full"); err == nil {
 			return "/dev/full"
@@ -156,7 +156,7 @@ func TestDiskFull(t *testing.T) {
 		s := prepare(t, "run", url, "--count", "100", "--json", "--quiet")
 		s.cmd.Stdout = out
 		s.begin()
-		s.wait(patience).want(t, 2).says(t, "error:", "space")
+		s.wait(runTimeout).want(t, 2).says(t, "error:", "space")
 	})
 }
 
@@ -165,7 +165,7 @@ func TestDiskFull(t *testing.T) {
 func TestStdoutClosed(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
-	url := kafka(broker, broker.CreateTopic(t, 1, 1))
+	url := topicURL(broker, broker.CreateTopic(t, 1, 1))
 	for _, form := range []string{"--json", "--quiet"} {
 		t.Run(form, func(t *testing.T) {
 			read, write, err := os.Pipe()
@@ -177,7 +177,7 @@ func TestStdoutClosed(t *testing.T) {
 			s.begin()
 			write.Close()
 			read.Close()
-			e := s.wait(patience)
+			e := s.wait(runTimeout)
 			for _, unwanted := range []string{"panic", "broken pipe", "error:"} {
 				if strings.Contains(e.stderr, unwanted) {
 					t.Errorf("it prints %q:\n%s", unwanted, e.stderr)
@@ -191,8 +191,8 @@ func TestStdoutClosed(t *testing.T) {
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
-	s := start(t, "run", kafka(broker, broker.CreateTopic(t, 1, 1)), "--rate", "100/s", "--for", "1m", "--json")
-	s.awaitSaid(firing)
+	s := start(t, "run", topicURL(broker, broker.CreateTopic(t, 1, 1)), "--rate", "100/s", "--for", "1m", "--json")
+	s.awaitStderr(progressText)
 	s.signal(syscall.SIGTERM)
 	s.wait(15*time.Second).want(t, 130).document(t)
 }

@@ -11,12 +11,12 @@ import (
 )
 
 // runAt runs the program to its end, in the home of another run.
-func in(t testing.TB, home string, args ...string) ended {
+func runAt(t testing.TB, home string, args ...string) ended {
 	t.Helper()
 	s := prepare(t, args...)
 	s.home = home
 	s.begin()
-	return s.wait(patience)
+	return s.wait(runTimeout)
 }
 
 // A listed is a report in the output of report list.
@@ -32,7 +32,7 @@ func list(t testing.TB, home string) []listed {
 	var l struct {
 		Reports []listed `json:"reports"`
 	}
-	e := in(t, home, "report", "list", "--all", "--json", "--columns", "stopped,partial,throughput").want(t, 0)
+	e := runAt(t, home, "report", "list", "--all", "--json", "--columns", "stopped,partial,throughput").want(t, 0)
 	if err := json.Unmarshal([]byte(e.stdout), &l); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func list(t testing.TB, home string) []listed {
 func TestGeneratorKilled(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	in(t, home, "run", "null://", "--rate", "1k/s", "--for", "300ms", "--quiet").wantOne(t, 0, 3)
+	runAt(t, home, "run", "null://", "--rate", "1k/s", "--for", "300ms", "--quiet").wantOneOf(t, 0, 3)
 	before := list(t, home)
 	if len(before) != 1 {
 		t.Fatalf("got %d reports of one run", len(before))
@@ -57,28 +57,28 @@ func TestGeneratorKilled(t *testing.T) {
 	if len(now) != 2 || !now[0].Running || now[1].Running {
 		t.Fatalf("got %+v, want a run in progress and one that has ended", now)
 	}
-	if e := in(t, home, "report", "list"); !strings.Contains(e.stdout, "  running") {
+	if e := runAt(t, home, "report", "list"); !strings.Contains(e.stdout, "  running") {
 		t.Errorf("list does not mark the run in progress:\n%s", e.stdout)
 	}
-	in(t, home, "report", "delete", now[0].ID).want(t, 2).says(t, "still going on", "hint: ")
+	runAt(t, home, "report", "delete", now[0].ID).want(t, 2).says(t, "still going on", "hint: ")
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	<-s.done
-	if e := in(t, home, "report", "list"); !strings.Contains(e.stdout, "  killed") {
+	if e := runAt(t, home, "report", "list"); !strings.Contains(e.stdout, "  killed") {
 		t.Errorf("list does not mark the killed run:\n%s", e.stdout)
 	}
-	e := in(t, home, "report", "show", now[0].ID).want(t, 0)
+	e := runAt(t, home, "report", "show", now[0].ID).want(t, 0)
 	for _, text := range []string{"partial", "the program was killed", "acked"} {
 		if !strings.Contains(e.stdout, text) {
 			t.Errorf("show does not say %q of a killed run:\n%s", text, e.stdout)
 		}
 	}
-	if e := in(t, home, "report", "show", "last", "--json").want(t, 0); !strings.Contains(e.stdout, now[0].ID) {
+	if e := runAt(t, home, "report", "show", "last", "--json").want(t, 0); !strings.Contains(e.stdout, now[0].ID) {
 		t.Errorf("last is not the killed run, which ended last:\n%.300s", e.stdout)
 	}
-	in(t, home, "report", "show", before[0].ID).want(t, 0)
-	in(t, home, "report", "check").want(t, 0)
+	runAt(t, home, "report", "show", before[0].ID).want(t, 0)
+	runAt(t, home, "report", "check").want(t, 0)
 }
 
 // awaitIntervals waits until the run in progress has stored n intervals.
@@ -92,7 +92,7 @@ func awaitIntervals(t *testing.T, home string, n int) {
 			if !r.Running {
 				continue
 			}
-			if e := in(t, home, "report", "show", r.ID, "--json"); e.code == 0 && strings.Count(e.stdout, `"phase": "measurement"`) >= n {
+			if e := runAt(t, home, "report", "show", r.ID, "--json"); e.code == 0 && strings.Count(e.stdout, `"phase": "measurement"`) >= n {
 				return
 			}
 		}
@@ -117,7 +117,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		}
 	}
 	home := t.TempDir()
-	length := in(t, home, "run", "null://", "--rate", "1k/s", "--for", "200ms", "--quiet").wantOne(t, 0, 3).elapsed
+	length := runAt(t, home, "run", "null://", "--rate", "1k/s", "--for", "200ms", "--quiet").wantOneOf(t, 0, 3).elapsed
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // a moment
 	complete := 1
 	const parallel = 2
@@ -128,7 +128,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 			running[k].home = home
 			running[k].begin()
 		}
-		after(t, time.Duration(r.Int64N(int64(length+length/2))))
+		pause(t, time.Duration(r.Int64N(int64(length+length/2))))
 		for _, s := range running {
 			_ = s.cmd.Process.Kill() // fails if it has ended
 		}
@@ -139,7 +139,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 			}
 		}
 	}
-	in(t, home, "report", "check").want(t, 0)
+	runAt(t, home, "report", "check").want(t, 0)
 	ended, killed := 0, 0
 	for _, l := range list(t, home) {
 		switch {

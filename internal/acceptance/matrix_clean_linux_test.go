@@ -11,7 +11,7 @@ import (
 
 // A cleanTarget describes the clean runs of one kind of target. They send to sinks,
 // so that a run has nearly the whole machine.
-type clean struct {
+type cleanTarget struct {
 	kind     string
 	variants []cleanVariant
 }
@@ -25,7 +25,7 @@ type cleanVariant struct {
 	rates []string
 }
 
-var cleans = []clean{
+var cleanTargets = []cleanTarget{
 	{"kafka", []cleanVariant{
 		{"wire", []string{"--topic", "t:2"}, "kafka://ADDR/t", nil, []string{"1k/s", "20k/s", "100k/s", "500k/s"}},
 	}},
@@ -62,8 +62,8 @@ func TestClean(t *testing.T) {
 	default:
 		t.Skip("only with make conformance, or CARRONADE_TEST_CLEAN=10")
 	}
-	rng := seed(t)
-	for _, c := range cleans {
+	rng := seededRand(t)
+	for _, c := range cleanTargets {
 		t.Run(c.kind, func(t *testing.T) {
 			fs := openFindings(t, cleanFile(c.kind, runs))
 			for i := range runs {
@@ -81,36 +81,36 @@ func TestClean(t *testing.T) {
 				t.Run(f.Cell, func(t *testing.T) {
 					system := startStandin(t, c.kind, append([]string{"--listen", "127.0.0.1:0", "--discard"}, v.serve...)...)
 					defer system.kill()
-					args := append([]string{"run", strings.Replace(v.url, "ADDR", system.reach(), 1), "--json", "--for", "5s", "--seed", strconv.FormatUint(rng.Uint64()>>1, 10)}, v.flags...)
+					args := append([]string{"run", strings.Replace(v.url, "ADDR", system.targetAddr(), 1), "--json", "--for", "5s", "--seed", strconv.FormatUint(rng.Uint64()>>1, 10)}, v.flags...)
 					if name == closedLoop {
 						args = append(args, "--concurrency", "4")
 					} else {
 						args = append(args, "--rate", name)
 					}
 					for range cleanAttempts {
-						w := watch()
+						w := startProbe()
 						e := run(t, args...)
 						w.end()
-						e.wantOne(t, 0, 3)
-						report, err := trustOf(e.stdout)
+						e.wantOneOf(t, 0, 3)
+						report, err := readTrust(e.stdout)
 						if err != nil {
 							t.Fatal(err)
 						}
-						f.Level, f.LostMS, f.Unjudged = report.level, w.total.Seconds()*1e3, ""
+						f.Level, f.LostMS, f.NotChecked = report.level, w.total.Seconds()*1e3, ""
 						if f.Level != trusted {
 							t.Logf("%s: %q; this machine did not run the test for %v in total, %v at most at a time", f.Level, report.reasons, w.total.Round(time.Millisecond), w.longest.Round(time.Millisecond))
 						}
 						if w.total <= mostLost {
 							break
 						}
-						f.Unjudged = "the machine was busy"
+						f.NotChecked = "the machine was busy"
 					}
 					fs.add(t, f)
 				})
 			}
 			count, busy := map[string]int{}, 0
 			for _, f := range fs.all {
-				if f.Unjudged != "" {
+				if f.NotChecked != "" {
 					busy++
 					continue
 				}

@@ -25,12 +25,12 @@ type finding struct {
 	Breaches []string `json:"breaches,omitempty"`
 	Blamed   []string `json:"blamed,omitempty"` // reasons that blame the generator for a stop of the system
 	Excuse   string   `json:"excuse,omitempty"` // why that is acceptable
-	Unjudged string   `json:"unjudged,omitempty"`
+	NotChecked string   `json:"unjudged,omitempty"`
 	LostMS   float64  `json:"lost_ms,omitempty"` // of clean runs: how long this machine did not run the test
 }
 
 // violations are the broken promises of a finding.
-func (f *finding) bad() []string {
+func (f *finding) violations() []string {
 	out := f.Breaches
 	if len(f.Blamed) > 0 && f.Excuse == "" {
 		out = append(slices.Clip(out), fmt.Sprintf("the system was stopped, and the generator is blamed: %q", f.Blamed))
@@ -47,7 +47,7 @@ type findings struct {
 
 func openFindings(t *testing.T, path string) *findings {
 	t.Helper()
-	exe, err := impaired()
+	exe, err := impairedProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +127,10 @@ func (fs *findings) table(w io.Writer) {
 			case notTrusted:
 				r.notTrusted++
 			}
-			if f.Unjudged != "" {
+			if f.NotChecked != "" {
 				r.notChecked++
 			}
-			if len(f.bad()) > 0 {
+			if len(f.violations()) > 0 {
 				r.breaches++
 			}
 		}

@@ -20,27 +20,27 @@ import (
 type impairment struct {
 	name   string
 	system bool // it stops the system, so the generator is not to blame
-	small  bool // it fits into a run of three seconds
+	fitsShortRun  bool // it fits into a run of three seconds
 
 	// Before the run: flags and environment, and whether this machine allows it.
 	flags func(t *testing.T, dir string) []string
 	env   []string
-	able  func() error
+	possible  func() error
 	// During the run, once events are sent.
 	during func(t *testing.T, generator, system int)
 }
 
 // stopProcess stops and continues a process by signals.
-func stopped(t *testing.T, pid int, lengths ...time.Duration) {
+func stopProcess(t *testing.T, pid int, lengths ...time.Duration) {
 	t.Helper()
 	for i, d := range lengths {
 		if i > 0 {
-			after(t, 200*time.Millisecond)
+			pause(t, 200*time.Millisecond)
 		}
 		if syscall.Kill(pid, syscall.SIGSTOP) != nil {
 			return // the run is over
 		}
-		after(t, d)
+		pause(t, d)
 		_ = syscall.Kill(pid, syscall.SIGCONT)
 	}
 }
@@ -66,45 +66,45 @@ func impairments() (all []impairment) {
 		{"2s", false, repeated(1, 2*time.Second)},
 		{"6x100ms", true, repeated(six, 100*time.Millisecond)},
 	} {
-		add(impairment{name: "generator stopped " + s.name, small: s.small, during: func(t *testing.T, generator, _ int) { stopped(t, generator, s.lengths...) }})
-		add(impairment{name: "system stopped " + s.name, small: s.small, system: true, during: func(t *testing.T, _, system int) { stopped(t, system, s.lengths...) }})
+		add(impairment{name: "generator stopped " + s.name, fitsShortRun: s.small, during: func(t *testing.T, generator, _ int) { stopProcess(t, generator, s.lengths...) }})
+		add(impairment{name: "system stopped " + s.name, fitsShortRun: s.small, system: true, during: func(t *testing.T, _, system int) { stopProcess(t, system, s.lengths...) }})
 	}
 	for name, hook := range map[string]string{
 		"sending late once": "send=200ms@1500ms", "sending late often": "send=20ms/200ms",
 		"reading late once": "receive=200ms@1500ms", "reading late often": "receive=20ms/200ms",
 		"wall clock set": "wall=1h@1500ms",
 	} {
-		add(impairment{name: name, small: true, env: []string{"CARRONADE_IMPAIR=" + hook}, able: hooked})
+		add(impairment{name: name, fitsShortRun: true, env: []string{"CARRONADE_IMPAIR=" + hook}, possible: hooksExist})
 	}
-	add(impairment{name: "duty cycle of 20 %", small: true, during: func(t *testing.T, generator, _ int) {
+	add(impairment{name: "duty cycle of 20 %", fitsShortRun: true, during: func(t *testing.T, generator, _ int) {
 		for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
-			stopped(t, generator, 80*time.Millisecond)
-			after(t, 20*time.Millisecond)
+			stopProcess(t, generator, 80*time.Millisecond)
+			pause(t, 20*time.Millisecond)
 		}
 	}})
-	add(impairment{name: "quota of 20 %", small: true, able: func() error { _, err := quota(0); return err }, during: func(t *testing.T, generator, _ int) {
-		undo, err := quota(generator)
+	add(impairment{name: "quota of 20 %", fitsShortRun: true, possible: func() error { _, err := limitCPU(0); return err }, during: func(t *testing.T, generator, _ int) {
+		undo, err := limitCPU(generator)
 		if err != nil {
 			t.Fatal(err)
 		}
-		after(t, 1500*time.Millisecond)
+		pause(t, 1500*time.Millisecond)
 		undo()
 	}})
-	add(impairment{name: "eight hogs", small: true, during: func(t *testing.T, _, _ int) {
-		stop := hogs(t, 8)
-		after(t, 1500*time.Millisecond)
+	add(impairment{name: "eight hogs", fitsShortRun: true, during: func(t *testing.T, _, _ int) {
+		stop := startHogs(t, 8)
+		pause(t, 1500*time.Millisecond)
 		stop()
 	}})
-	add(impairment{name: "collector always on", small: true, env: []string{"GOMEMLIMIT=8MiB", "GOGC=5"}})
-	add(impairment{name: "slow HDR file", small: true, flags: func(t *testing.T, dir string) []string {
-		return []string{"--hdr", blocked(t, dir, 2*time.Second), "--interval", "100ms"}
+	add(impairment{name: "collector always on", fitsShortRun: true, env: []string{"GOMEMLIMIT=8MiB", "GOGC=5"}})
+	add(impairment{name: "slow HDR file", fitsShortRun: true, flags: func(t *testing.T, dir string) []string {
+		return []string{"--hdr", slowPipe(t, dir, 2*time.Second), "--interval", "100ms"}
 	}})
 	return all
 }
 
 // hooksExist reports as an error that the build tag impair adds no files to the
 // program.
-var hooked = sync.OnceValue(func() error {
+var hooksExist = sync.OnceValue(func() error {
 	out, err := exec.Command("go", "list", "-tags", "impair", "-f", `{{join .GoFiles "\n"}}`, "carronade/...").Output()
 	if err != nil {
 		return fmt.Errorf("listing the program's files: %w", err)
@@ -120,7 +120,7 @@ var hooked = sync.OnceValue(func() error {
 })
 
 // impairedProgram builds the program with the hooks and returns its path.
-var impaired = sync.OnceValues(func() (string, error) {
+var impairedProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(program), "carronade-impair")
 	if os.Getenv("CARRONADE_PROGRAM") != "" { // its folder is not the tests'
 		dir, err := os.MkdirTemp("", "carronade-impair-")
@@ -139,7 +139,7 @@ var impaired = sync.OnceValues(func() (string, error) {
 
 // limitCPU gives a process a fifth of a processor, by a control group. With pid 0 it
 // only tries whether that is allowed.
-func quota(pid int) (undo func(), err error) {
+func limitCPU(pid int) (undo func(), err error) {
 	for _, v := range []struct{ root, file, value, procs string }{
 		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000", "cgroup.procs"},
 		{"/sys/fs/cgroup", "cpu.max", "20000 100000", "cgroup.procs"},
@@ -168,7 +168,7 @@ func quota(pid int) (undo func(), err error) {
 }
 
 // startHogs starts processes that spin.
-func hogs(t *testing.T, n int) (stop func()) {
+func startHogs(t *testing.T, n int) (stop func()) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -202,7 +202,7 @@ func hogs(t *testing.T, n int) (stop func()) {
 
 // slowPipe is a file that accepts almost no data for some time: a named pipe with
 // room for one page, which is not read.
-func blocked(t *testing.T, dir string, d time.Duration) string {
+func slowPipe(t *testing.T, dir string, d time.Duration) string {
 	t.Helper()
 	path := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -247,15 +247,15 @@ func blocked(t *testing.T, dir string, d time.Duration) string {
 
 // A runProbe is a goroutine of the test that wakes every millisecond. While it did
 // not run, perhaps nothing else on this machine did.
-type witness struct {
+type runProbe struct {
 	longest time.Duration
 	total   time.Duration // of the wake-ups that were late by more than a millisecond
 	stop    chan struct{}
 	done    chan struct{}
 }
 
-func watch() *witness {
-	w := &witness{stop: make(chan struct{}), done: make(chan struct{})}
+func startProbe() *runProbe {
+	w := &runProbe{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
 		const every = time.Millisecond
@@ -279,13 +279,13 @@ func watch() *witness {
 	return w
 }
 
-func (w *witness) end() {
+func (w *runProbe) end() {
 	close(w.stop)
 	<-w.done
 }
 
 // blamesGenerator reports whether a reason says that the generator did not run.
-func aboutGenerator(reasons []string) bool {
+func blamesGenerator(reasons []string) bool {
 	for _, r := range reasons {
 		for _, word := range []string{"generator", "froze", "freeze", "lag", "delay", "thread"} {
 			if strings.Contains(strings.ToLower(r), word) {

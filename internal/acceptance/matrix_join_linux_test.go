@@ -17,7 +17,7 @@ import (
 // This file joins a generator's trace with a stand-in's record.
 
 // noTime is a time that does not exist.
-const never = int64(math.MinInt64)
+const noTime = int64(math.MinInt64)
 
 // A batch is a row of the trace; times are those of the machine's monotonic clock,
 // in nanoseconds.
@@ -68,7 +68,7 @@ func readTrace(path string) ([]batch, error) {
 	}
 	at := func(p *int64) int64 {
 		if p == nil {
-			return never
+			return noTime
 		}
 		return began + *p
 	}
@@ -138,7 +138,7 @@ func readRecord(path string) ([]served, error) {
 		all = append(all, sequenced{served{
 			connection: line[column["connection"]], kind: line[column["kind"]],
 			partition: number("partition", -1), offset: number("offset", -1), events: number("events", -1),
-			arrived: number("arrived_ns", never), writing: number("writing_ns", never), ended: number("answered_ns", never),
+			arrived: number("arrived_ns", noTime), writing: number("writing_ns", noTime), ended: number("answered_ns", noTime),
 		}, number("sequence", -1)})
 	}
 	slices.SortStableFunc(all, func(a, b sequenced) int { return int(a.sequence - b.sequence) })
@@ -163,7 +163,7 @@ type pair struct {
 func join(batches []batch, record []served) ([]pair, error) {
 	pairs := make([]pair, len(batches))
 	for i := range batches {
-		pairs[i] = pair{batch: batches[i], fetchedAfter: never}
+		pairs[i] = pair{batch: batches[i], fetchedAfter: noTime}
 	}
 	if len(batches) > 0 && batches[0].offset >= 0 {
 		return pairs, joinByPlace(pairs, record)
@@ -180,13 +180,13 @@ func joinByPlace(pairs []pair, record []served) error {
 	last := map[string]int64{} // last answer of each connection
 	for i := range record {
 		s := &record[i]
-		if s.offset < 0 || s.ended == never {
+		if s.offset < 0 || s.ended == noTime {
 			continue
 		}
 		k := log{s.kind, s.partition}
 		logs[k] = append(logs[k], s)
 		if s.kind == "fetch" {
-			before[s] = never
+			before[s] = noTime
 			if at, ok := last[s.connection]; ok && at < s.arrived {
 				before[s] = at
 			}
@@ -212,7 +212,7 @@ func joinByPlace(pairs []pair, record []served) error {
 		if by == nil {
 			return fmt.Errorf("offset %d of partition %d is not in the record", end, p.partition)
 		}
-		if p.by = *by; p.consumed == never {
+		if p.by = *by; p.consumed == noTime {
 			continue
 		}
 		if p.fetch = find("fetch", p, p.offset); p.fetch == nil {
@@ -248,7 +248,7 @@ func joinByOrder(pairs []pair, record []served) error {
 					break
 				}
 				s := c[p.sequence]
-				fits = s.ended != never && s.arrived >= p.sent-slack && s.writing <= p.done+slack
+				fits = s.ended != noTime && s.arrived >= p.sent-slack && s.writing <= p.done+slack
 			}
 			if fits && (found == "" || len(c) < len(connections[found])) {
 				found = name
@@ -271,7 +271,7 @@ func causal(pairs []pair) error {
 	for i := range pairs {
 		p := &pairs[i]
 		switch {
-		case p.by.ended == never:
+		case p.by.ended == noTime:
 			return fmt.Errorf("batch %d of lane %d was acked, but the record has no answer", p.sequence, p.lane)
 		case p.by.arrived < p.sent-slack:
 			return fmt.Errorf("batch %d of lane %d arrived %d ns before it was sent", p.sequence, p.lane, p.sent-p.by.arrived)

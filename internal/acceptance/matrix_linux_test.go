@@ -26,17 +26,17 @@ type matrixTarget struct {
 	flags   []string // of every run
 	rates   [3]string
 	batched []string // flags for batches in runs without a schedule
-	back    bool     // it supports round trips
+	hasRoundTrip    bool     // it supports round trips
 }
 
 var matrixTargets = []matrixTarget{
 	{
 		name: "kafka", kind: "kafka", serve: []string{"--in-memory", "--topic", "t:2"}, url: "kafka://ADDR/t", flags: []string{"--linger", "0s"},
-		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--batch-events", "10"}, back: true,
+		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--batch-events", "10"}, hasRoundTrip: true,
 	},
 	{
 		name: "kafka client", kind: "kafka", serve: []string{"--in-memory", "--topic", "t:2"}, url: "kafka://ADDR/t", flags: []string{"--engine", "client", "--linger", "0s"},
-		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--batch-events", "10"}, back: true,
+		rates: [3]string{"500/s", "2k/s", "5k/s"}, batched: []string{"--batch-events", "10"}, hasRoundTrip: true,
 	},
 	{
 		name: "riemann", kind: "riemann", url: "riemann://ADDR", rates: [3]string{"500/s", "2k/s", "10k/s"}, batched: []string{"--batch-events", "10"},
@@ -76,7 +76,7 @@ func cells() (all []cell) {
 	for k, s := range matrixTargets {
 		for i, what := range list {
 			loads := []string{s.rates[1], []string{s.rates[0], s.rates[2]}[(i+k)%2], []string{closedLoop, fullSpeed}[(i+k)%2]}
-			if s.back {
+			if s.hasRoundTrip {
 				loads = append(loads, roundTrip)
 			}
 			for _, l := range loads {
@@ -110,9 +110,9 @@ func (c *cell) args(length time.Duration) (args []string, checked string) {
 }
 
 // run runs a cell.
-func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f finding) {
+func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) (f finding) {
 	t.Helper()
-	exe, err := impaired()
+	exe, err := impairedProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,30 +121,30 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 	record, trace := filepath.Join(dir, "record.csv"), filepath.Join(dir, "trace.parquet")
 	system := startStandin(t, c.kind, append([]string{"--listen", "127.0.0.1:0", "--delay", delay, "--record", record}, c.serve...)...)
 	args, checked := c.args(length)
-	s := prepare(t, append([]string{"run", strings.Replace(c.url, "ADDR", system.reach(), 1), "--json", "--trace", trace}, args...)...)
+	s := prepare(t, append([]string{"run", strings.Replace(c.url, "ADDR", system.targetAddr(), 1), "--json", "--trace", trace}, args...)...)
 	s.cmd.Path, s.cmd.Args[0] = exe, exe
 	s.env = c.env
 	if c.impairment.flags != nil {
 		more := c.impairment.flags(t, dir)
 		s.args, s.cmd.Args = append(s.args, more...), append(s.cmd.Args, more...)
 	}
-	w := watch()
+	w := startProbe()
 	s.begin()
 	if c.during != nil {
-		s.awaitSaid(firing)
-		after(t, start)
+		s.awaitStderr(progressText)
+		pause(t, start)
 		c.during(t, s.cmd.Process.Pid, system.cmd.Process.Pid)
 	}
-	e := s.wait(patience)
+	e := s.wait(runTimeout)
 	w.end()
 	system.stop()
-	e.wantOne(t, 0, 1, 3)
-	reported, err := statedBy(e.stdout, checked)
+	e.wantOneOf(t, 0, 1, 3)
+	reported, err := readStatement(e.stdout, checked)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Level = reported.level
-	if c.system && reported.level == notTrusted && aboutGenerator(reported.reasons) {
+	if c.system && reported.level == notTrusted && blamesGenerator(reported.reasons) {
 		// If this machine kept the test itself from running, the generator was late too.
 		f.Blamed = reported.reasons
 		if w.longest > 10*time.Millisecond || w.total > mostLost {
@@ -160,7 +160,7 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 		t.Fatal(err)
 	}
 	if reported.dropped > 0 {
-		f.Unjudged = fmt.Sprintf("%d rows of the trace are missing", reported.dropped)
+		f.NotChecked = fmt.Sprintf("%d rows of the trace are missing", reported.dropped)
 		return f
 	}
 	pairs, err := join(batches, served)
@@ -180,7 +180,7 @@ func (c *cell) try(t *testing.T, length time.Duration, start time.Duration) (f f
 
 // targetAddr is the address to send to: the last one that the stand-in listens on,
 // which is the WebSocket's if it has one.
-func (r *standin) reach() string {
+func (r *standin) targetAddr() string {
 	if _, last, ok := strings.Cut(r.addr, ", "); ok {
 		_, last, _ = strings.Cut(last, " ")
 		return last
@@ -198,7 +198,7 @@ func (r *standin) stop() {
 }
 
 // seededRand returns the generator that orders the matrix and chooses from it.
-func seed(t *testing.T) *rand.Rand {
+func seededRand(t *testing.T) *rand.Rand {
 	t.Helper()
 	n := uint64(1)
 	if s := os.Getenv("CARRONADE_TEST_SEED"); s != "" {
@@ -220,7 +220,7 @@ func seed(t *testing.T) *rand.Rand {
 // killed continues. CARRONADE_TEST_CELLS is a substring of the names of the cells to
 // run.
 func TestImpaired(t *testing.T) {
-	rng := seed(t)
+	rng := seededRand(t)
 	all := cells()
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	length, path := 5*time.Second, ""
@@ -231,7 +231,7 @@ func TestImpaired(t *testing.T) {
 	case conformance:
 		path = os.Getenv("CARRONADE_TEST_MATRIX")
 	default:
-		all, length = some(all, 10), 3*time.Second
+		all, length = sampleCells(all, 10), 3*time.Second
 	}
 	if len(all) == 0 {
 		t.Fatal("there is nothing to run")
@@ -243,8 +243,8 @@ func TestImpaired(t *testing.T) {
 		if _, done := fs.all[c.name()]; done {
 			continue
 		}
-		if c.able != nil {
-			if err := c.able(); err != nil {
+		if c.possible != nil {
+			if err := c.possible(); err != nil {
 				skipped[fmt.Sprintf("%s: %v", c.impairment.name, err)]++
 				continue
 			}
@@ -252,10 +252,10 @@ func TestImpaired(t *testing.T) {
 		start := time.Duration(rng.Int64N(int64(300 * time.Millisecond)))
 		if !t.Run(c.name(), func(t *testing.T) {
 			long := length
-			if !c.small {
+			if !c.fitsShortRun {
 				long = max(long, 6*time.Second)
 			}
-			fs.add(t, c.try(t, long, start))
+			fs.add(t, c.runCell(t, long, start))
 		}) {
 			failed++
 		}
@@ -270,7 +270,7 @@ func TestImpaired(t *testing.T) {
 	fs.table(&table)
 	t.Logf("results of %d runs:\n%s", len(fs.all), table.String())
 	for _, f := range fs.all {
-		for _, b := range f.bad() {
+		for _, b := range f.violations() {
 			t.Errorf("%s: %s", f.Cell, b)
 		}
 	}
@@ -280,10 +280,10 @@ func TestImpaired(t *testing.T) {
 }
 
 // sampleCells chooses up to n cells with different impairments.
-func some(all []cell, n int) (out []cell) {
+func sampleCells(all []cell, n int) (out []cell) {
 	seen := map[string]bool{}
 	for _, c := range all {
-		if len(out) < n && c.small && !seen[c.impairment.name] && (c.able == nil || c.able() == nil) {
+		if len(out) < n && c.fitsShortRun && !seen[c.impairment.name] && (c.possible == nil || c.possible() == nil) {
 			seen[c.impairment.name] = true
 			out = append(out, c)
 		}

@@ -42,12 +42,12 @@ const (
 )
 
 // A distribution is times with their counts; a truth is bounded by two.
-type spread []struct{ ns, n int64 }
+type distribution []struct{ ns, n int64 }
 
-func (s *spread) add(ns, n int64) { *s = append(*s, struct{ ns, n int64 }{ns, n}) }
+func (s *distribution) add(ns, n int64) { *s = append(*s, struct{ ns, n int64 }{ns, n}) }
 
 // percentile is the nearest rank, in microseconds.
-func (s spread) percentile(p float64) float64 {
+func (s distribution) percentile(p float64) float64 {
 	slices.SortFunc(s, func(a, b struct{ ns, n int64 }) int { return int(a.ns - b.ns) })
 	total := int64(0)
 	for _, x := range s {
@@ -63,7 +63,7 @@ func (s spread) percentile(p float64) float64 {
 }
 
 // A truth is the true times of a run: each is between least and most.
-type truth struct{ least, most spread }
+type truth struct{ least, most distribution }
 
 func (t *truth) add(least, most, n int64) {
 	t.least.add(min(least, most), n)
@@ -84,7 +84,7 @@ func truthOf(what string, pairs []pair, stopped bool) (t truth) {
 		p := &pairs[i]
 		switch {
 		case what == ofEndToEnd && p.fetch == nil:
-		case stopped && what != ofService && p.due != never:
+		case stopped && what != ofService && p.due != noTime:
 			least, most := p.by.writing, p.by.ended
 			if what == ofEndToEnd {
 				least, most = p.fetch.writing, p.fetch.ended
@@ -109,11 +109,11 @@ func truthOf(what string, pairs []pair, stopped bool) (t truth) {
 
 // late reports whether the generator sent a batch late. Such a batch was sent with
 // many others or contains more events than it otherwise would, and took longer.
-func (p *pair) late() bool { return p.due != never && p.sent-p.due > lateness }
+func (p *pair) late() bool { return p.due != noTime && p.sent-p.due > lateness }
 
 // typicalOf is the median time of the batches that were not sent late.
 func typicalOf(what string, pairs []pair) int64 {
-	var prompt spread
+	var prompt distribution
 	for i := range pairs {
 		if p := &pairs[i]; !p.late() && (what != ofEndToEnd || p.fetch != nil) {
 			_, most := p.served(what, false)
@@ -150,7 +150,7 @@ func (p *pair) dueOf(k int64) int64 {
 // consumable is when a prompt consumer would have received the batch.
 func (p *pair) consumable(stopped bool) (least, most int64) {
 	f := p.fetch
-	late := p.fetchedAfter != never && f.arrived-p.fetchedAfter > askGap && f.arrived > p.by.arrived
+	late := p.fetchedAfter != noTime && f.arrived-p.fetchedAfter > askGap && f.arrived > p.by.arrived
 	if stopped || !late {
 		return f.writing, f.ended
 	}

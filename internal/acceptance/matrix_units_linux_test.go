@@ -16,7 +16,7 @@ const ms = int64(time.Millisecond)
 // row makes a batch of one event that was sent, arrived 0.05 ms later and was
 // answered after 5 ms, all in milliseconds.
 func row(k int64, due, sent, answered, done int64) (batch, served) {
-	b := batch{sequence: k, partition: -1, offset: -1, events: 1, due: due * ms, dueLast: due * ms, sent: sent * ms, done: done * ms, consumed: never}
+	b := batch{sequence: k, partition: -1, offset: -1, events: 1, due: due * ms, dueLast: due * ms, sent: sent * ms, done: done * ms, consumed: noTime}
 	return b, served{connection: "a", kind: "message", partition: -1, offset: -1, events: 1, arrived: sent*ms + 50_000, writing: answered*ms - 10_000, ended: answered * ms}
 }
 
@@ -112,7 +112,7 @@ func TestJoin(t *testing.T) {
 		{"nothing", nil, "no connection"},
 		{"another clock", []served{{connection: "a", events: 1, arrived: s.arrived - ms, writing: s.writing, ended: s.ended}}, "no connection"},
 		{"answered after it was done", []served{{connection: "a", events: 1, arrived: s.arrived, writing: 7 * ms, ended: 7 * ms}}, "no connection"},
-		{"never answered", []served{{connection: "a", events: 1, arrived: s.arrived, writing: never, ended: never}}, "no connection"},
+		{"never answered", []served{{connection: "a", events: 1, arrived: s.arrived, writing: noTime, ended: noTime}}, "no connection"},
 		{"one of two", []served{{connection: "b", events: 1, arrived: 50 * ms, writing: 55 * ms, ended: 55 * ms}, s}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestCells(t *testing.T) {
 	if len(all) < 300 || len(names) != len(all) || loads[closedLoop] == 0 || loads[fullSpeed] == 0 || loads[roundTrip] == 0 {
 		t.Errorf("%d cells of %d names: %v", len(all), len(names), loads)
 	}
-	if few := some(all, 10); len(few) != 10 {
+	if few := sampleCells(all, 10); len(few) != 10 {
 		t.Errorf("the sample has %d cells, want 10", len(few))
 	}
 }

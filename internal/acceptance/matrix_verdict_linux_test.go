@@ -15,7 +15,7 @@ const (
 )
 
 // A statement is what a report says about the times that are checked.
-type stated struct {
+type statement struct {
 	level   string
 	reasons []string
 	lower   map[string]float64 // percentiles, in microseconds
@@ -30,7 +30,7 @@ var percentiles = []struct {
 
 // readTrust reads a report's level of trust. A report without levels is trusted or
 // not trusted.
-func trustOf(report string) (s stated, err error) {
+func readTrust(report string) (s statement, err error) {
 	var d struct {
 		Trust struct {
 			OK      bool
@@ -66,8 +66,8 @@ func trustOf(report string) (s stated, err error) {
 
 // readStatement reads a report's level and its times of one kind. Without lower
 // values, the values are used for both bounds.
-func statedBy(report, what string) (stated, error) {
-	s, err := trustOf(report)
+func readStatement(report, what string) (statement, error) {
+	s, err := readTrust(report)
 	if err != nil {
 		return s, err
 	}
@@ -119,7 +119,7 @@ func statedBy(report, what string) (stated, error) {
 // and the upper value; 2 % and 0.1 ms allow for the buckets of histograms and for
 // the transit to the other process. Trusted promises the value, within a tenth or
 // 0.2 ms.
-func breaches(s stated, t truth) (out []string) {
+func breaches(s statement, t truth) (out []string) {
 	for _, q := range percentiles {
 		least, most := t.least.percentile(q.p), t.most.percentile(q.p)
 		lower, upper := s.lower[q.name], s.upper[q.name]
@@ -169,7 +169,7 @@ func TestBreaches(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var actual truth
 			actual.add(tt.least*1000, tt.most*1000, 10)
-			got := breaches(stated{level: tt.level, lower: same(tt.lower), upper: same(tt.upper)}, actual)
+			got := breaches(statement{level: tt.level, lower: same(tt.lower), upper: same(tt.upper)}, actual)
 			if len(got) != tt.want {
 				t.Errorf("got %q, want %d breaches", got, tt.want)
 			}
@@ -179,7 +179,7 @@ func TestBreaches(t *testing.T) {
 
 // TestPercentile: ranks count events, not times.
 func TestPercentile(t *testing.T) {
-	var s spread
+	var s distribution
 	s.add(9000, 1)
 	s.add(1000, 98)
 	s.add(5000, 1)
@@ -206,7 +206,7 @@ func TestStated(t *testing.T) {
 		{"no percentile", `{"trust":{"ok":true},"totals":{"acked":1},"response":{"p50_us":1}}`, "", 0, 0, "no p90_us"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := statedBy(tt.report, ofResponse)
+			got, err := readStatement(tt.report, ofResponse)
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) {
 					t.Errorf("got %v, want an error with %q", err, tt.fails)

@@ -26,7 +26,7 @@ func TestPictures(t *testing.T) {
 		runs = append(runs, s)
 	}
 	for _, s := range runs {
-		s.wait(patience).want(t, 0)
+		s.wait(runTimeout).want(t, 0)
 	}
 	b := browsertest.Start(t)
 	for _, kind := range append(kinds, "several") {
@@ -36,7 +36,7 @@ func TestPictures(t *testing.T) {
 			if kind == "several" {
 				args = []string{"report", "export", "last", "last~1", "last~2", "--as", "html", "--out", path}
 			}
-			within(t, home, args...).want(t, 0)
+			runInHome(t, home, args...).want(t, 0)
 			tab := b.Open(t, path, browsertest.View{})
 			tab.Until(`document.documentElement.dataset.drawn === "all"`)
 			if n := browsertest.Eval[int](tab, `document.querySelectorAll("figure .plot > svg .line, figure .plot > svg .cells").length`); n < 20 {
@@ -48,7 +48,7 @@ func TestPictures(t *testing.T) {
 				"390-light":  {Width: 390, Height: 844, Touch: true},
 				"390-dark":   {Width: 390, Height: 844, Touch: true, Dark: true},
 			} {
-				tab.Look(v)
+				tab.SetView(v)
 				tab.Until(fmt.Sprintf(`document.documentElement.clientWidth === %d`, v.Width))
 				tab.Until(`document.documentElement.dataset.drawn === "all" && [...document.querySelectorAll(".plot")].every((p) => Math.abs(p.clientWidth - p.querySelector("svg").getAttribute("width")) < 2)`)
 				if w := browsertest.Eval[int64](tab, `document.documentElement.scrollWidth`); w > v.Width {
@@ -71,7 +71,7 @@ func TestPictures(t *testing.T) {
 	// The same pictures as files.
 	for _, form := range []string{"svg", "png"} {
 		folder := filepath.Join(dir, form)
-		within(t, home, "report", "export", "note=kafka", "--as", form, "--out", folder).want(t, 0)
+		runInHome(t, home, "report", "export", "note=kafka", "--as", form, "--out", folder).want(t, 0)
 		files, err := filepath.Glob(filepath.Join(folder, "*."+form))
 		if err != nil || len(files) < 10 || !strings.Contains(strings.Join(files, " "), "end-to-end-map") {
 			t.Errorf("pictures as %s: got %v, %v, want one file each", form, files, err)

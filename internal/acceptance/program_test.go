@@ -80,7 +80,7 @@ type ended struct {
 }
 
 // runTimeout bounds a run of the program; tests of quicker runs use less.
-const patience = 2 * time.Minute
+const runTimeout = 2 * time.Minute
 
 // start starts the program in a new home.
 func start(t testing.TB, args ...string) *session {
@@ -154,19 +154,19 @@ func (s *session) begin() {
 }
 
 // stderrText is what the program has written to stderr so far.
-func (s *session) said() string {
+func (s *session) stderrText() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stderr.String()
 }
 
 // awaitStderr waits until stderr contains one of the texts.
-func (s *session) awaitSaid(texts ...string) {
+func (s *session) awaitStderr(texts ...string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	for {
-		stderr := s.said()
+		stderr := s.stderrText()
 		for _, text := range texts {
 			if strings.Contains(stderr, text) {
 				return
@@ -175,10 +175,10 @@ func (s *session) awaitSaid(texts ...string) {
 		select {
 		case _, more := <-s.lines:
 			if !more {
-				s.t.Fatalf("carronade %s ended and did not print one of %q:\n%s", strings.Join(s.args, " "), texts, s.said())
+				s.t.Fatalf("carronade %s ended and did not print one of %q:\n%s", strings.Join(s.args, " "), texts, s.stderrText())
 			}
 		case <-ctx.Done():
-			s.t.Fatalf("carronade %s did not print one of %q in a minute:\n%s", strings.Join(s.args, " "), texts, s.said())
+			s.t.Fatalf("carronade %s did not print one of %q in a minute:\n%s", strings.Join(s.args, " "), texts, s.stderrText())
 		}
 	}
 }
@@ -207,9 +207,9 @@ func (s *session) wait(within time.Duration) ended {
 			s.cmd.Process.Kill()
 			<-s.done
 		}
-		s.t.Fatalf("carronade %s still ran after %v:\n%.20000s", strings.Join(s.args, " "), within, s.said())
+		s.t.Fatalf("carronade %s still ran after %v:\n%.20000s", strings.Join(s.args, " "), within, s.stderrText())
 	}
-	e := ended{stdout: s.stdout.String(), stderr: s.said(), elapsed: time.Since(s.began)}
+	e := ended{stdout: s.stdout.String(), stderr: s.stderrText(), elapsed: time.Since(s.began)}
 	var exit *exec.ExitError
 	switch {
 	case errors.As(s.err, &exit):
@@ -228,7 +228,7 @@ func (s *session) wait(within time.Duration) ended {
 // run runs the program to its end.
 func run(t testing.TB, args ...string) ended {
 	t.Helper()
-	return start(t, args...).wait(patience)
+	return start(t, args...).wait(runTimeout)
 }
 
 // want checks the exit code.
@@ -241,7 +241,7 @@ func (e ended) want(t testing.TB, code int) ended {
 }
 
 // wantOne checks that the exit code is one of several.
-func (e ended) wantOne(t testing.TB, codes ...int) ended {
+func (e ended) wantOneOf(t testing.TB, codes ...int) ended {
 	t.Helper()
 	for _, c := range codes {
 		if e.code == c {
@@ -253,15 +253,15 @@ func (e ended) wantOne(t testing.TB, codes ...int) ended {
 }
 
 // succeeded checks that the program succeeded.
-func (e ended) done(t testing.TB) ended {
+func (e ended) succeeded(t testing.TB) ended {
 	t.Helper()
-	return e.judged(t, 0)
+	return e.wantUnlessSlow(t, 0)
 }
 
 // wantUnlessSlow checks the exit code of a run: code, or 3 if the machine, busy with
 // brokers and other tests, was too slow as a generator and the report says so. Limits
 // are not checked then.
-func (e ended) judged(t testing.TB, code int) ended {
+func (e ended) wantUnlessSlow(t testing.TB, code int) ended {
 	t.Helper()
 	if e.code == 3 && strings.Contains(e.stdout, `"reasons"`) {
 		if d := e.document(t); !*d.Trust.OK && len(d.Trust.Reasons) > 0 {
@@ -285,7 +285,7 @@ func (e ended) says(t testing.TB, texts ...string) ended {
 
 // pause waits for a time that is part of a test's scenario, such as the time before
 // a run is disturbed.
-func after(t testing.TB, d time.Duration) {
+func pause(t testing.TB, d time.Duration) {
 	t.Helper()
 	select {
 	case <-time.After(d):

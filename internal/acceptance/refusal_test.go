@@ -16,14 +16,14 @@ import (
 
 // refusalTimeout bounds a refusal: the contract allows 10 s to find that there is no
 // broker, and a busy machine needs some more.
-const soon = 15 * time.Second
+const refusalTimeout = 15 * time.Second
 
 // refused runs the program and checks that it gives up in time with exit code 2, an
 // error and a hint, and no report.
 func refused(t *testing.T, args ...string) ended {
 	t.Helper()
-	e := start(t, append([]string{"run"}, args...)...).wait(soon+15*time.Second).want(t, 2)
-	if e.elapsed > soon {
+	e := start(t, append([]string{"run"}, args...)...).wait(refusalTimeout+15*time.Second).want(t, 2)
+	if e.elapsed > refusalTimeout {
 		t.Errorf("it took %v to give up", e.elapsed)
 	}
 	e.says(t, "error:", "hint:")
@@ -34,7 +34,7 @@ func refused(t *testing.T, args ...string) ended {
 }
 
 // silentAddress is the address of a listener that never answers.
-func deaf(t *testing.T) string {
+func silentAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,7 +45,7 @@ func deaf(t *testing.T) string {
 }
 
 // closedAddress is an address where nothing listens.
-func closed(t *testing.T) string {
+func closedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -87,12 +87,12 @@ func TestNoBroker(t *testing.T) {
 		addr string
 		says []string
 	}{
-		{"nothing listens", closed(t), nil},
-		{"never answers", deaf(t), nil},
+		{"nothing listens", closedAddress(t), nil},
+		{"never answers", silentAddress(t), nil},
 		{"a web server", web.Listener.Addr().String(), nil},
 		{"greets first", greeter.Addr().String(), nil},
 		{"no such host", "no-such-host.invalid:9092", nil},
-		{"two dead ones", closed(t) + "," + closed(t), nil},
+		{"two dead ones", closedAddress(t) + "," + closedAddress(t), nil},
 	}
 	for _, engine := range engines {
 		for _, tt := range tests {
@@ -119,30 +119,30 @@ func TestMismatch(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{"TLS to plaintext", []string{kafka(plain, "t"), "--tls"}, []string{"TLS"}},
-		{"plaintext to TLS", []string{kafka(secure, "t")}, []string{"TLS"}},
-		{"unknown authority", []string{kafka(secure, "t"), "--tls"}, []string{"certificate"}},
+		{"TLS to plaintext", []string{topicURL(plain, "t"), "--tls"}, []string{"TLS"}},
+		{"plaintext to TLS", []string{topicURL(secure, "t")}, []string{"TLS"}},
+		{"unknown authority", []string{topicURL(secure, "t"), "--tls"}, []string{"certificate"}},
 		{
-			"no login", []string{kafka(secure, "t"), "--tls-ca", secure.CAFile()}, []string{"SASL"},
+			"no login", []string{topicURL(secure, "t"), "--tls-ca", secure.CAFile()}, []string{"SASL"},
 		},
 		{
 			"wrong password",
-			[]string{kafka(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "SCRAM-SHA-256", "--user", kafkatest.Alice, "--password", "file:" + secret},
+			[]string{topicURL(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "SCRAM-SHA-256", "--user", kafkatest.Alice, "--password", "file:" + secret},
 			[]string{"--password"},
 		},
 		{
 			"wrong password, PLAIN",
-			[]string{kafka(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "PLAIN", "--user", kafkatest.Alice, "--password", "file:" + secret},
+			[]string{topicURL(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "PLAIN", "--user", kafkatest.Alice, "--password", "file:" + secret},
 			[]string{"--password"},
 		},
 		{
 			"mechanism not offered",
-			[]string{kafka(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "AWS_MSK_IAM", "--user", kafkatest.Alice, "--password", "file:" + secret},
+			[]string{topicURL(secure, topic), "--tls-ca", secure.CAFile(), "--sasl-mechanism", "AWS_MSK_IAM", "--user", kafkatest.Alice, "--password", "file:" + secret},
 			[]string{"AWS_MSK_IAM"},
 		},
 		{"no client certificate", []string{"kafka://" + secure.Node(1).MTLSAddr() + "/" + topic, "--tls-ca", secure.CAFile()}, []string{"certificate"}},
-		{"not authorised", []string{kafka(secure, topic), "--client-config", mallory}, []string{"authori"}},
-		{"not authorised to read", []string{kafka(secure, topic), "--client-config", mallory, "--op", "consume"}, []string{"authori"}},
+		{"not authorised", []string{topicURL(secure, topic), "--client-config", mallory}, []string{"authori"}},
+		{"not authorised to read", []string{topicURL(secure, topic), "--client-config", mallory, "--op", "consume"}, []string{"authori"}},
 	}
 	for _, engine := range engines {
 		for _, tt := range tests {
@@ -166,12 +166,12 @@ func TestMissingTopic(t *testing.T) {
 	for _, engine := range engines {
 		for _, op := range []string{"produce", "consume"} {
 			t.Run(engine+"/"+op, func(t *testing.T) {
-				refused(t, kafka(c, "missing"), "--op", op, "--engine", engine, "--count", "1").says(t, "missing", "create-topic")
+				refused(t, topicURL(c, "missing"), "--op", op, "--engine", engine, "--count", "1").says(t, "missing", "create-topic")
 			})
 		}
 	}
 	t.Run("created on demand", func(t *testing.T) {
-		run(t, "run", kafka(c, "made"), "--create-topic", "partitions=3,replicas=1", "--count", "300", "--json", "--quiet").done(t)
+		run(t, "run", topicURL(c, "made"), "--create-topic", "partitions=3,replicas=1", "--count", "300", "--json", "--quiet").succeeded(t)
 		if ends := c.EndOffsets(t, "made"); len(ends) != 3 {
 			t.Errorf("the topic has %d partitions, want 3", len(ends))
 		}
@@ -184,7 +184,7 @@ func TestAutoCreated(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
 	topic := kafkatest.TopicName(t)
-	e := run(t, "run", kafka(broker, topic), "--count", "100", "--json", "--quiet").done(t)
+	e := run(t, "run", topicURL(broker, topic), "--count", "100", "--json", "--quiet").succeeded(t)
 	e.document(t)
 	if got := broker.EndSum(t, topic); got != 100 {
 		t.Errorf("the end offsets grew by %d, want 100", got)
@@ -213,7 +213,7 @@ func TestSecured(t *testing.T) {
 	password := file("password", kafkatest.Password(kafkatest.Alice))
 	token := file("token", kafkatest.OAuthToken(kafkatest.Alice))
 	login := func(mechanism, secret string) []string {
-		return []string{kafka(c, topic), "--tls-ca", c.CAFile(), "--sasl-mechanism", mechanism, "--user", kafkatest.Alice, "--password", secret}
+		return []string{topicURL(c, topic), "--tls-ca", c.CAFile(), "--sasl-mechanism", mechanism, "--user", kafkatest.Alice, "--password", secret}
 	}
 	tests := []struct {
 		name string
@@ -222,17 +222,17 @@ func TestSecured(t *testing.T) {
 		{"PLAIN", login("PLAIN", password)},
 		{"SCRAM-SHA-256", login("SCRAM-SHA-256", password)},
 		{"SCRAM-SHA-512", login("SCRAM-SHA-512", password)},
-		{"OAUTHBEARER", []string{kafka(c, topic), "--tls-ca", c.CAFile(), "--sasl-mechanism", "OAUTHBEARER", "--password", token}},
+		{"OAUTHBEARER", []string{topicURL(c, topic), "--tls-ca", c.CAFile(), "--sasl-mechanism", "OAUTHBEARER", "--password", token}},
 		{"certificate", []string{"kafka://" + c.Node(1).MTLSAddr() + "/" + topic, "--tls-ca", c.CAFile(), "--tls-cert", cert, "--tls-key", key}},
 		{"unverified", append(login("SCRAM-SHA-256", password)[:1:1], "--tls-insecure-skip-verify", "--sasl-mechanism", "SCRAM-SHA-256", "--user", kafkatest.Alice, "--password", password)},
-		{"Java's properties", []string{kafka(c, topic), "--client-config", c.ClientProperties(t, kafkatest.Alice, kafkatest.ScramSHA256)}},
+		{"Java's properties", []string{topicURL(c, topic), "--client-config", c.ClientProperties(t, kafkatest.Alice, kafkatest.ScramSHA256)}},
 		{"Java's properties, certificate", []string{"kafka://" + c.Node(1).MTLSAddr() + "/" + topic, "--client-config", c.MTLSProperties(t)}},
 	}
 	const each = 500
 	for _, engine := range engines {
 		for _, tt := range tests {
 			t.Run(engine+"/"+tt.name, func(t *testing.T) {
-				e := run(t, append(append([]string{"run"}, tt.args...), "--engine", engine, "--count", fmt.Sprint(each), "--json", "--quiet")...).done(t)
+				e := run(t, append(append([]string{"run"}, tt.args...), "--engine", engine, "--count", fmt.Sprint(each), "--json", "--quiet")...).succeeded(t)
 				if d := e.document(t); d.Totals.Acked != each {
 					t.Errorf("acked %d events, want %d", d.Totals.Acked, each)
 				}

@@ -15,12 +15,12 @@ func TestRiemannKilled(t *testing.T) {
 			t.Parallel()
 			first := startStandin(t, "riemann", "--listen", "127.0.0.1:0", "--delay", "5ms")
 			s := start(t, "run", "riemann://"+first.addr, "--rate", "2000/s", "--clients", clients, "--for", "6s", "--json")
-			s.awaitSaid(firing)
-			after(t, 1500*time.Millisecond)
+			s.awaitStderr(progressText)
+			pause(t, 1500*time.Millisecond)
 			first.kill()
-			after(t, time.Second)
+			pause(t, time.Second)
 			second := startStandin(t, "riemann", "--listen", first.addr, "--delay", "5ms")
-			d := s.wait(patience).done(t).document(t)
+			d := s.wait(runTimeout).succeeded(t).document(t)
 			second.kill()
 			all := d.Totals
 			if all.Offered != 12_000 {
@@ -65,10 +65,10 @@ func TestRiemannFrozen(t *testing.T) {
 		t.Run(fmt.Sprintf("%s connections, bound %s", tt.clients, tt.bound), func(t *testing.T) {
 			r := startStandin(t, "riemann", "--listen", "127.0.0.1:0")
 			s := start(t, "run", "riemann://"+r.addr, "--rate", "2000/s", "--clients", tt.clients, "--max-in-flight", tt.bound, "--for", measurement.String(), "--json")
-			s.awaitSaid(firing)
-			after(t, time.Second)
+			s.awaitStderr(progressText)
+			pause(t, time.Second)
 			frozen := r.freezeFor(time.Second)
-			d := s.wait(patience).done(t).document(t)
+			d := s.wait(runTimeout).succeeded(t).document(t)
 			if d.Response == nil || d.Queueing == nil || d.Service == nil {
 				t.Fatal("the report has no response, queueing or service")
 			}
@@ -96,10 +96,10 @@ func TestRiemannFrozen(t *testing.T) {
 func TestRiemannStopsReading(t *testing.T) {
 	r := startStandin(t, "riemann", "--listen", "127.0.0.1:0")
 	s := start(t, "run", "riemann://"+r.addr, "--rate", "200k/s", "--batch-events", "100", "--max-in-flight", "100k", "--for", "5s", "--json")
-	s.awaitSaid(firing)
-	after(t, time.Second)
+	s.awaitStderr(progressText)
+	pause(t, time.Second)
 	frozen := r.freezeFor(time.Second)
-	d := s.wait(patience).done(t).document(t)
+	d := s.wait(runTimeout).succeeded(t).document(t)
 	if d.Totals.Acked != 1_000_000 {
 		t.Errorf("acked %d of 1000000", d.Totals.Acked)
 	}

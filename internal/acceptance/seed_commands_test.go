@@ -20,13 +20,13 @@ import (
 // topics changed, and parses the output by the grammar of the published output.
 
 // A printedCommand is a published command.
-type printed struct {
+type printedCommand struct {
 	name  string
 	slow  bool // not in make test
 	line  string
-	swaps []string // old and new, alternating: addresses, topics, and in one of them a count
-	lasts time.Duration
-	most  time.Duration // 0: twice runTimeout
+	replacements []string // old and new, alternating: addresses, topics, and in one of them a count
+	interruptAfter time.Duration
+	timeout  time.Duration // 0: twice runTimeout
 	forms []form
 	want  []string // forms or fields that must occur at least once
 	same  map[string]string
@@ -61,55 +61,55 @@ func TestPrintedCommands(t *testing.T) {
 	refuses := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--error", "invalid-record@100%", "--delay", "20ms").addr
 	// A broker that keeps nothing accepts the published numbers of records.
 	bottomless := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--discard").addr
-	for _, p := range []printed{
+	for _, p := range []printedCommand{
 		{
 			name: "sangrenel, to brokers",
-			line: "./sangrenel --size=2500 --workers=8 --topic=rep --brokers=" + brokers2014, swaps: []string{brokers2014, list(3), "=rep", "=" + topic()},
-			lasts: 6 * time.Second, forms: sangrenelForms, want: []string{"title.", "producing.rate"}, same: map[string]string{"workers.n": "8", "size.bytes": "2500"},
+			line: "./sangrenel --size=2500 --workers=8 --topic=rep --brokers=" + brokers2014, replacements: []string{brokers2014, list(3), "=rep", "=" + topic()},
+			interruptAfter: 6 * time.Second, forms: sangrenelForms, want: []string{"title.", "producing.rate"}, same: map[string]string{"workers.n": "8", "size.bytes": "2500"},
 		},
 		{
 			name: "sangrenel, to a broker that refuses",
-			line: "./sangrenel --size=2500 --topic=rep --brokers=" + brokers2014, swaps: []string{brokers2014, refuses},
-			lasts: 6 * time.Second, forms: sangrenelForms, same: map[string]string{"producing.rate": "0"}, code: 1,
+			line: "./sangrenel --size=2500 --topic=rep --brokers=" + brokers2014, replacements: []string{brokers2014, refuses},
+			interruptAfter: 6 * time.Second, forms: sangrenelForms, same: map[string]string{"producing.rate": "0"}, code: 1,
 		},
 		{
 			name:  "sangrenel, to nowhere",
 			line:  "./sangrenel --noop=true",
-			lasts: 6 * time.Second, forms: sangrenelForms, want: []string{"producing.rate"}, same: map[string]string{"workers.n": "1", "size.bytes": "300", "producing.ms": "0.00"},
+			interruptAfter: 6 * time.Second, forms: sangrenelForms, want: []string{"producing.rate"}, same: map[string]string{"workers.n": "1", "size.bytes": "300", "producing.ms": "0.00"},
 		},
 		{name: "sangrenel, help", line: "./sangrenel -h"},
 		{
 			name:  "ten thousand records",
 			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 10000 --record-size 2000 --throughput 10000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
-			swaps: []string{brokers2018, list(5), "api-test", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "10000"},
+			replacements: []string{brokers2018, list(5), "api-test", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "10000"},
 		},
 		{
 			name:  "a million records",
 			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 1000000 --record-size 100 --throughput 1000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
-			swaps: []string{brokers2018, list(5), "api-test", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "1000000"},
+			replacements: []string{brokers2018, list(5), "api-test", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "1000000"},
 		},
 		{
 			name:  "ten thousand records, slowly answered",
 			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 10000 --record-size 2000 --throughput 10000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
-			swaps: []string{brokers2018, repeat(slow, 5)}, forms: producerForms2018, want: []string{"window.rate"}, same: map[string]string{"total.records": "10000"},
+			replacements: []string{brokers2018, repeat(slow, 5)}, forms: producerForms2018, want: []string{"window.rate"}, same: map[string]string{"total.records": "10000"},
 		},
 		{
 			// 200 GB, with only addresses changed, to a broker that keeps nothing.
-			name: "a hundred million records", slow: true, most: 15 * time.Minute,
+			name: "a hundred million records", slow: true, timeout: 15 * time.Minute,
 			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
-			swaps: []string{brokers2018, repeat(bottomless, 5)}, forms: producerForms2018,
+			replacements: []string{brokers2018, repeat(bottomless, 5)}, forms: producerForms2018,
 			want: []string{"window.rate"}, same: map[string]string{"total.records": "100000000"},
 		},
 		{
 			name: "a million of them, to a broker", slow: true,
 			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
-			swaps: []string{brokers2018, list(5), "api-test", topic(), "--num-records 100000000", "--num-records 1000000"}, forms: producerForms2018,
+			replacements: []string{brokers2018, list(5), "api-test", topic(), "--num-records 100000000", "--num-records 1000000"}, forms: producerForms2018,
 			same: map[string]string{"total.records": "1000000"},
 		},
 		{
 			name: "records of one byte", slow: true,
 			line:  "./bin/kafka-run-class.sh org.apache.kafka.tools.ProducerPerformance --throughput=-1 --topic=test-one --num-records=2000000 --record-size=1 --producer-props bootstrap.servers=localhost:9092 buffer.memory=33554432 batch.size=200",
-			swaps: []string{"localhost:9092", addr, "test-one", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "2000000"},
+			replacements: []string{"localhost:9092", addr, "test-one", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "2000000"},
 		},
 	} {
 		if p.slow && !conformance {
@@ -123,9 +123,9 @@ func TestPrintedCommands(t *testing.T) {
 }
 
 // check runs the command in a folder where its program is a link to carronade.
-func (p *printed) check(t *testing.T) {
+func (p *printedCommand) check(t *testing.T) {
 	dir := t.TempDir()
-	args := strings.Fields(strings.NewReplacer(p.swaps...).Replace(p.line))
+	args := strings.Fields(strings.NewReplacer(p.replacements...).Replace(p.line))
 	link := filepath.Join(dir, args[0])
 	if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func (p *printed) check(t *testing.T) {
 	if err := os.Symlink(program, link); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(p.most, 2*patience))
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(p.timeout, 2*runTimeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, link, args[1:]...)
 	cmd.Dir = dir
@@ -143,8 +143,8 @@ func (p *printed) check(t *testing.T) {
 	if err := kafkatest.Launch(cmd); err != nil {
 		t.Fatal(err)
 	}
-	if p.lasts > 0 {
-		after(t, p.lasts)
+	if p.interruptAfter > 0 {
+		pause(t, p.interruptAfter)
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ func (r *standin) freezeFor(d time.Duration) time.Duration {
 	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		r.t.Fatal(err)
 	}
-	after(r.t, d)
+	pause(r.t, d)
 	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		r.t.Fatal(err)
 	}

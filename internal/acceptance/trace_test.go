@@ -15,7 +15,7 @@ import (
 )
 
 // A traceReport is the report's part about a trace and sampled events.
-type traced struct {
+type traceReport struct {
 	Trace *struct {
 		Rows, Dropped uint64
 		Error         string
@@ -25,9 +25,9 @@ type traced struct {
 	}
 }
 
-func tracedOf(t *testing.T, e ended) traced {
+func readTraceReport(t *testing.T, e ended) traceReport {
 	t.Helper()
-	var d traced
+	var d traceReport
 	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
 		t.Fatalf("%v, of:\n%.1000s", err, e.stdout)
 	}
@@ -45,21 +45,21 @@ func TestTrace(t *testing.T) {
 		flags []string
 		rows  func(d *document) uint64 // according to the report; nil: rows are parts of batches
 	}{
-		{"produce", []string{"--rate", "5000/s", "--for", "2s", "--warmup", "1s"}, func(d *document) uint64 { return d.whole().Batches }},
-		{"full speed", []string{"--count", "200000"}, func(d *document) uint64 { return d.whole().Batches }},
-		{"every event", []string{"--rate", "5000/s", "--for", "2s", "--trace-events", "100%", "--key", "seq", "--fresh"}, func(d *document) uint64 { return d.whole().Sent }},
-		{"client", []string{"--rate", "5000/s", "--for", "2s", "--engine", "client"}, func(d *document) uint64 { return d.whole().Batches }},
+		{"produce", []string{"--rate", "5000/s", "--for", "2s", "--warmup", "1s"}, func(d *document) uint64 { return d.wholeRun().Batches }},
+		{"full speed", []string{"--count", "200000"}, func(d *document) uint64 { return d.wholeRun().Batches }},
+		{"every event", []string{"--rate", "5000/s", "--for", "2s", "--trace-events", "100%", "--key", "seq", "--fresh"}, func(d *document) uint64 { return d.wholeRun().Sent }},
+		{"client", []string{"--rate", "5000/s", "--for", "2s", "--engine", "client"}, func(d *document) uint64 { return d.wholeRun().Batches }},
 		{"round trip", []string{"--op", "roundtrip", "--rate", "2000/s", "--for", "2s"}, nil},
 		{"round trip, closed loop", []string{"--op", "roundtrip", "--concurrency", "3", "--count", "600"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "run.parquet")
-			s := prepare(t, append([]string{"run", kafka(broker, broker.CreateTopic(t, 2, 1)), "--trace", path, "--json", "--quiet"}, tt.flags...)...)
+			s := prepare(t, append([]string{"run", topicURL(broker, broker.CreateTopic(t, 2, 1)), "--trace", path, "--json", "--quiet"}, tt.flags...)...)
 			s.begin()
-			e := s.wait(patience).done(t)
-			d, of := e.document(t), tracedOf(t, e)
-			all := d.whole()
+			e := s.wait(runTimeout).succeeded(t)
+			d, of := e.document(t), readTraceReport(t, e)
+			all := d.wholeRun()
 			duckdb, pandas := parquettest.Read(t, path)
 			for reader, got := range map[string]parquettest.File{"DuckDB": duckdb, "pandas": pandas} {
 				if uint64(got.Rows) != of.Trace.Rows {
@@ -92,12 +92,12 @@ func TestTrace(t *testing.T) {
 }
 
 // endToEnd exports the sampled events of the round trip s and checks them.
-func endToEnd(t *testing.T, s *session, d *document, of traced) {
+func endToEnd(t *testing.T, s *session, d *document, of traceReport) {
 	t.Helper()
 	export := prepare(t, "report", "export", "last", "--as", "e2e-csv")
 	export.home = s.home
 	export.begin()
-	rows, err := csv.NewReader(strings.NewReader(export.wait(patience).want(t, 0).stdout)).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(export.wait(runTimeout).want(t, 0).stdout)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,20 +130,20 @@ func TestTraceCutShort(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run.parquet")
 			s := start(t, "run", "null://", "--rate", "20000/s", "--batch-events", "1", "--for", "5m", "--trace", path, "--json")
 			size := int64(0)
-			grown(t, path, &size) // an empty file
-			grown(t, path, &size) // the first rows
+			awaitGrowth(t, path, &size) // an empty file
+			awaitGrowth(t, path, &size) // the first rows
 			if tt.kill {
-				grown(t, path, &size)
+				awaitGrowth(t, path, &size)
 				if err := s.cmd.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
 				<-s.done
 			} else {
 				s.signal(os.Interrupt)
-				e := s.wait(15*time.Second).wantOne(t, 130)
-				d, of := e.document(t), tracedOf(t, e)
-				if of.Trace.Rows != d.whole().Batches {
-					t.Errorf("%d rows of %d batches", of.Trace.Rows, d.whole().Batches)
+				e := s.wait(15*time.Second).wantOneOf(t, 130)
+				d, of := e.document(t), readTraceReport(t, e)
+				if of.Trace.Rows != d.wholeRun().Batches {
+					t.Errorf("%d rows of %d batches", of.Trace.Rows, d.wholeRun().Batches)
 				}
 			}
 			duckdb, pandas := parquettest.Read(t, path)
@@ -155,7 +155,7 @@ func TestTraceCutShort(t *testing.T) {
 }
 
 // awaitGrowth waits until a file is longer than before.
-func grown(t *testing.T, path string, than *int64) {
+func awaitGrowth(t *testing.T, path string, than *int64) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

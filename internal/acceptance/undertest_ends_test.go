@@ -39,10 +39,10 @@ func TestSystemEndsWithProgram(t *testing.T) {
 		{"while building, twice", "true", []string{"--system-git", repository, "--system-build", "trap '' TERM; sleep MARK & sleep MARK; sleep MARK"}, "building revision", []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
 		{"while it gets ready", "sh -c 'sleep MARK & sleep MARK'", nil, "to accept connections", []os.Signal{os.Interrupt}, 130, false},
 		{"while it gets ready, twice", "sh -c 'trap \"\" TERM; setsid sleep MARK & sleep MARK; sleep MARK'", nil, "to accept connections", []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
-		{"while measuring", "sh -c 'sleep MARK & exec PROGRAM standin riemann --listen ADDR'", nil, firing, []os.Signal{os.Interrupt}, 130, false},
-		{"while measuring, twice", "sh -c 'trap \"\" TERM; setsid sleep MARK & PROGRAM standin riemann --listen ADDR; sleep MARK'", nil, firing, []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
-		{"the terminal is closed", "sh -c 'sleep MARK & exec PROGRAM standin riemann --listen ADDR'", nil, firing, []os.Signal{syscall.SIGHUP}, 130, false},
-		{"ignores TERM", "sh -c 'trap \"\" TERM; PROGRAM standin riemann --listen ADDR; sleep MARK'", []string{"--system-stop-within", "500ms"}, firing, []os.Signal{os.Interrupt}, 130, true},
+		{"while measuring", "sh -c 'sleep MARK & exec PROGRAM standin riemann --listen ADDR'", nil, progressText, []os.Signal{os.Interrupt}, 130, false},
+		{"while measuring, twice", "sh -c 'trap \"\" TERM; setsid sleep MARK & PROGRAM standin riemann --listen ADDR; sleep MARK'", nil, progressText, []os.Signal{os.Interrupt, os.Interrupt}, 130, false},
+		{"the terminal is closed", "sh -c 'sleep MARK & exec PROGRAM standin riemann --listen ADDR'", nil, progressText, []os.Signal{syscall.SIGHUP}, 130, false},
+		{"ignores TERM", "sh -c 'trap \"\" TERM; PROGRAM standin riemann --listen ADDR; sleep MARK'", []string{"--system-stop-within", "500ms"}, progressText, []os.Signal{os.Interrupt}, 130, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			mark, addr := strconv.Itoa(90_000_000+100*os.Getpid()+i), "127.0.0.1:"+freePort(t)
@@ -52,11 +52,11 @@ func TestSystemEndsWithProgram(t *testing.T) {
 				args = append(args, fill(a))
 			}
 			if slices.Contains(tt.signals, os.Signal(syscall.SIGHUP)) {
-				hear(t, syscall.SIGHUP)
+				unignoreSignal(t, syscall.SIGHUP)
 			}
 			s := start(t, args...)
-			s.awaitSaid(tt.at)
-			after(t, 500*time.Millisecond)
+			s.awaitStderr(tt.at)
+			pause(t, 500*time.Millisecond)
 			left := func() string {
 				out, _ := exec.Command("pgrep", "-af", "(sleep "+mark+"|listen "+addr+")").Output()
 				return string(out)
@@ -66,7 +66,7 @@ func TestSystemEndsWithProgram(t *testing.T) {
 			}
 			for _, sig := range tt.signals {
 				s.signal(sig)
-				after(t, 100*time.Millisecond)
+				pause(t, 100*time.Millisecond)
 			}
 			e := s.wait(20*time.Second).want(t, tt.code)
 			if text := left(); text != "" {
@@ -91,7 +91,7 @@ func TestSystemEndsWithProgram(t *testing.T) {
 // unignoreSignal makes programs that are started until the test's end receive a
 // signal even if the tests run under nohup, whose children ignore it: Go resets in
 // a child the signals that it handles.
-func hear(t *testing.T, sig os.Signal) {
+func unignoreSignal(t *testing.T, sig os.Signal) {
 	t.Helper()
 	if !signal.Ignored(sig) {
 		return
@@ -120,7 +120,7 @@ func TestSystemDiesAtOnce(t *testing.T) {
 				"run", "kafka://" + addr + "/t", "--for", "60s", "--json",
 				"--system-cmd", fmt.Sprintf("sh -c 'echo $$ > %s; exec %s standin kafka --listen %s'", pidFile, program, addr),
 			}, tt.args...)...)
-			s.awaitSaid(firing)
+			s.awaitStderr(progressText)
 			text, err := os.ReadFile(pidFile)
 			if err != nil {
 				t.Fatal(err)
@@ -133,7 +133,7 @@ func TestSystemDiesAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			killed := time.Now()
-			d := s.wait(patience).want(t, 3).document(t)
+			d := s.wait(runTimeout).want(t, 3).document(t)
 			if took := time.Since(killed); took > 20*time.Second { // the run would last a minute
 				t.Errorf("the run ended %v after its system", took)
 			}
@@ -146,7 +146,7 @@ func TestSystemDiesAtOnce(t *testing.T) {
 
 // TestSystemPrintsSecret: if the system prints a secret of the run, the program hides
 // it.
-func TestSystemSaysTheRunsSecret(t *testing.T) {
+func TestSystemPrintsSecret(t *testing.T) {
 	const canary = "kestrel-5512"
 	t.Setenv("CANARY", canary)
 	for _, tt := range []struct{ name, flag, value string }{

@@ -41,8 +41,8 @@ func TestSystemKilled(t *testing.T) {
 			addr := "127.0.0.1:" + freePort(t)
 			s := start(t, "run", scheme+"://"+addr, "--rate", "1000/s", "--for", "60s", "--json",
 				"--system-cmd", program+" standin "+kind+" --listen "+addr)
-			s.awaitSaid(firing)
-			after(t, time.Second)
+			s.awaitStderr(progressText)
+			pause(t, time.Second)
 			out, err := exec.Command("pgrep", "-P", strconv.Itoa(s.cmd.Process.Pid)).Output()
 			if err != nil {
 				t.Fatalf("the program has no child: %v", err)
@@ -55,7 +55,7 @@ func TestSystemKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			killed := time.Now()
-			d := s.wait(patience).want(t, 3).document(t)
+			d := s.wait(runTimeout).want(t, 3).document(t)
 			if took := time.Since(killed); took > 20*time.Second { // the run would last a minute
 				t.Errorf("the run ended %v after its system", took)
 			}
@@ -79,7 +79,7 @@ func TestSystemIsItsOwn(t *testing.T) {
 			"run", "riemann://" + addr, "--json", "--label", "team=alpha",
 			"--system-cmd", program + " standin riemann --listen " + addr,
 		}, extra...)
-		return run(t, args...).done(t).document(t)
+		return run(t, args...).succeeded(t).document(t)
 	}
 	large := runWith("--count", "300k", "--service", "s-{seq}", "--system-flag-format", "--{name}={value}", "--system-flag", "max-index=1GiB")
 	small := runWith("--count", "2k")
@@ -127,7 +127,7 @@ func TestSystemRevision(t *testing.T) {
 	script("dirty")
 	d := run(t, "run", "riemann://"+addr, "--count", "1000", "--json",
 		"--system-git", dir, "--system-checkout", "main~1", "--system-build", "grep -q one server.sh && cp server.sh built.sh",
-		"--system-cmd", "sh {tree}/built.sh "+addr).done(t).document(t)
+		"--system-cmd", "sh {tree}/built.sh "+addr).succeeded(t).document(t)
 	if d.System == nil || d.System.Facts["revision"] == nil || d.System.Facts["revision_date"] == nil {
 		t.Fatalf("facts %v", d.System)
 	}

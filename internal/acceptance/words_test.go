@@ -15,7 +15,7 @@ import (
 func TestWords(t *testing.T) {
 	t.Parallel()
 	// Nothing listens there, so a program that connects first prints another error.
-	url := "kafka://" + closed(t) + "/t"
+	url := "kafka://" + closedAddress(t) + "/t"
 	tests := []struct {
 		name string
 		args []string
@@ -78,8 +78,8 @@ func TestWorkloadFile(t *testing.T) {
 		return name
 	}
 	t.Run("good", func(t *testing.T) {
-		name := file(t, "target: "+kafka(broker, topic)+"\ncount: 200\nsize: 10\n")
-		d := run(t, "run", "-f", name, "--count", "300", "--json", "--quiet").done(t).document(t)
+		name := file(t, "target: "+topicURL(broker, topic)+"\ncount: 200\nsize: 10\n")
+		d := run(t, "run", "-f", name, "--count", "300", "--json", "--quiet").succeeded(t).document(t)
 		if d.Totals.Acked != 300 {
 			t.Errorf("acked %d events, want the flag's 300", d.Totals.Acked)
 		}
@@ -101,7 +101,7 @@ func TestReport(t *testing.T) {
 	broker := kafkatest.Shared(t)
 	topic := broker.CreateTopic(t, 1, 1)
 	t.Run("text", func(t *testing.T) {
-		e := run(t, "run", kafka(broker, topic), "--rate", "1000/s", "--for", "2s", "--seed", "7").wantOne(t, 0, 3)
+		e := run(t, "run", topicURL(broker, topic), "--rate", "1000/s", "--for", "2s", "--seed", "7").wantOneOf(t, 0, 3)
 		for n, line := range strings.Split(e.stdout, "\n") {
 			// Paths and commands are meant to be copied, and are not wrapped.
 			if len([]rune(line)) > 80 && !strings.HasPrefix(line, "  report  ") {
@@ -118,7 +118,7 @@ func TestReport(t *testing.T) {
 		}
 	})
 	t.Run("more percentiles", func(t *testing.T) {
-		e := run(t, "run", kafka(broker, topic), "--rate", "1000/s", "--for", "1s", "--percentiles", "25,75", "--json", "--quiet").done(t)
+		e := run(t, "run", topicURL(broker, topic), "--rate", "1000/s", "--for", "1s", "--percentiles", "25,75", "--json", "--quiet").succeeded(t)
 		var d struct{ Response map[string]float64 }
 		if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
 			t.Fatal(err)
@@ -130,13 +130,13 @@ func TestReport(t *testing.T) {
 		}
 	})
 	t.Run("steps", func(t *testing.T) {
-		d := run(t, "run", kafka(broker, topic), "--shape", "steps(500/s:1s,1000/s:1s)", "--json", "--quiet").done(t).document(t)
+		d := run(t, "run", topicURL(broker, topic), "--shape", "steps(500/s:1s,1000/s:1s)", "--json", "--quiet").succeeded(t).document(t)
 		if len(d.Steps) != 2 || d.Steps[0].Totals.Offered != 500 || d.Steps[1].Totals.Offered != 1000 || d.Steps[0].Response == nil {
 			t.Errorf("steps: %+v", d.Steps)
 		}
 	})
 	t.Run("repeat", func(t *testing.T) {
-		e := run(t, "run", kafka(broker, topic), "--count", "100", "--repeat", "3", "--json", "--quiet").wantOne(t, 0, 3)
+		e := run(t, "run", topicURL(broker, topic), "--count", "100", "--repeat", "3", "--json", "--quiet").wantOneOf(t, 0, 3)
 		dec := json.NewDecoder(strings.NewReader(e.stdout))
 		n := 0
 		for dec.More() {
@@ -154,7 +154,7 @@ func TestReport(t *testing.T) {
 		}
 	})
 	t.Run("acks 0", func(t *testing.T) {
-		d := run(t, "run", kafka(broker, topic), "--acks", "0", "--count", "5000", "--json", "--quiet").done(t).document(t)
+		d := run(t, "run", topicURL(broker, topic), "--acks", "0", "--count", "5000", "--json", "--quiet").succeeded(t).document(t)
 		if d.Totals.Acked != 0 || d.Totals.Unknown != 5000 || d.Service != nil || d.Response != nil {
 			t.Errorf("totals %+v, service %v, response %v: nothing is acknowledged", d.Totals.counts, d.Service, d.Response)
 		}
@@ -162,7 +162,7 @@ func TestReport(t *testing.T) {
 	t.Run("drops", func(t *testing.T) {
 		// One batch of one event in flight cannot keep up with this rate.
 		args := []string{
-			"run", kafka(broker, topic), "--rate", "200k/s", "--for", "1s", "--overload", "drop", "--max-in-flight", "1",
+			"run", topicURL(broker, topic), "--rate", "200k/s", "--for", "1s", "--overload", "drop", "--max-in-flight", "1",
 			"--batch-events", "1", "--linger", "0s", "--json", "--quiet",
 		}
 		e := run(t, args...)
@@ -173,13 +173,13 @@ func TestReport(t *testing.T) {
 		if e.code != 0 && e.code != 3 {
 			t.Errorf("exit %d: drops change the exit code only through a limit", e.code)
 		}
-		run(t, append(args, "--max-dropped", "10")...).wantOne(t, 1, 3)
+		run(t, append(args, "--max-dropped", "10")...).wantOneOf(t, 1, 3)
 	})
 }
 
 // TestDemo runs the demo, which is the first command of a new user.
 func TestDemo(t *testing.T) {
-	d := run(t, "demo", "--json").done(t).document(t)
+	d := run(t, "demo", "--json").succeeded(t).document(t)
 	if d.Ledger == nil || d.Ledger.Lost != 0 || d.Ledger.Acked == 0 || d.EndToEnd == nil {
 		t.Errorf("ledger %+v, end to end %+v", d.Ledger, d.EndToEnd)
 	}

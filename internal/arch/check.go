@@ -43,12 +43,12 @@ func Check(tree fs.FS, packages []Package) (findings []Finding, files int, err e
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		findings = append(findings, words(name, src)...)
+		findings = append(findings, checkWords(name, src)...)
 		if path.Ext(name) != ".go" {
 			return nil
 		}
 		files++
-		findings = append(findings, names(name, src)...)
+		findings = append(findings, checkProtocolNames(name, src)...)
 		found, err := goFile(name, src, packages)
 		findings = append(findings, found...)
 		return err
@@ -67,7 +67,7 @@ func isText(name string) bool {
 
 // checkWords finds words that must not be used anywhere. A word inside a longer one,
 // as in a key's base64, is ignored.
-func words(name string, src []byte) (findings []Finding) {
+func checkWords(name string, src []byte) (findings []Finding) {
 	lower := bytes.ToLower(src)
 	for _, bad := range badWords {
 		word := []byte(strings.ToLower(bad.word))
@@ -90,7 +90,7 @@ func words(name string, src []byte) (findings []Finding) {
 
 // checkProtocolNames finds names of protocols in packages that must not contain any,
 // at most one in each line.
-func names(name string, src []byte) (findings []Finding) {
+func checkProtocolNames(name string, src []byte) (findings []Finding) {
 	if !slices.Contains(protocolPackages, path.Dir(name)) || name == protocolLister || strings.HasSuffix(name, "_test.go") {
 		return nil
 	}
@@ -125,9 +125,9 @@ func goFile(name string, src []byte, packages []Package) (findings []Finding, er
 	if slices.Contains(badPackages, strings.TrimSuffix(file.Name.Name, "_test")) {
 		add(file.Name.Pos(), "package %s says nothing about what is inside: name it after its noun", file.Name.Name)
 	}
-	lines, limit := bytes.Count(src, []byte("\n")), mostLines
+	lines, limit := bytes.Count(src, []byte("\n")), maxLines
 	if test {
-		limit = mostTestLines
+		limit = maxTestLines
 	}
 	if lines > limit && !ast.IsGenerated(file) {
 		findings = append(findings, Finding{name, 0, fmt.Sprintf("%d lines, more than %d: split the file", lines, limit)})
@@ -144,7 +144,7 @@ func goFile(name string, src []byte, packages []Package) (findings []Finding, er
 			return findings, fmt.Errorf("%s: import %s: %w", name, spec.Path.Value, err)
 		}
 		to, own := strings.CutPrefix(imported, Module+"/")
-		if !own || to == dir || may(folder, to, test) {
+		if !own || to == dir || mayImport(folder, to, test) {
 			continue
 		}
 		add(spec.Pos(), "%s may not import %s: the table of packages allows it %s", dir, to, list(folder.May))
@@ -184,11 +184,11 @@ func covers(pattern, dir string) bool {
 	return pattern == dir
 }
 
-func may(r Package, to string, test bool) bool {
+func mayImport(r Package, to string, test bool) bool {
 	in := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool { return covers(p, to) })
 	}
-	return in(r.May) || covers(r.Name, to) || test && (in(r.Tests) || in(testers))
+	return in(r.May) || covers(r.Name, to) || test && (in(r.Tests) || in(testPackages))
 }
 
 func imports(file *ast.File, pkg string) bool {

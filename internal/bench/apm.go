@@ -27,11 +27,11 @@ const (
 	wrkOne          = "wrk, 1 thread"
 	wrkTwo          = "wrk, 2 threads"
 	goAgents        = "4 Go agents"
-	goAgentsPatient = "4 Go agents, flushed"
+	goAgentsFlushed = "4 Go agents, flushed"
 	repeated        = "--repeat-body"
 	pipelined       = "--max-in-flight 4"
 	asAgents        = "requests as large as the agents'"
-	asPatient       = "requests as large as the flushed agents'"
+	asFlushed       = "requests as large as the flushed agents'"
 )
 
 const (
@@ -44,7 +44,7 @@ var tenTransactions = []string{"--events", "10", "--spans", "0", "--mix", "trans
 
 // startDiscardingAPM starts the stand-in that answers 202 to everything without
 // reading it.
-func (u *Suite) discardingAPM(b testing.TB) *server {
+func (u *Suite) startDiscardingAPM(b testing.TB) *server {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
 	defer cancel()
@@ -57,10 +57,10 @@ func (u *Suite) discardingAPM(b testing.TB) *server {
 }
 
 // apmRequests is the program, sending requests.
-func (u *Suite) requester(name, what, addr string, lasts time.Duration, args ...string) contestant {
+func (u *Suite) apmRequests(name, what, addr string, lasts time.Duration, args ...string) contestant {
 	args = append([]string{"apm+http://" + addr, "--for", lasts.String()}, args...)
 	return contestant{name, func(ctx context.Context) (sample, error) {
-		d, e, err := u.fire(ctx, what, args...)
+		d, e, err := u.runProgram(ctx, what, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -74,23 +74,23 @@ func (u *Suite) requester(name, what, addr string, lasts time.Duration, args ...
 
 // apmRepeated compares repeating one body with a tool that does only that.
 func (u *Suite) apmRepeated(b testing.TB) {
-	s := u.discardingAPM(b)
-	lasts := u.lasting(5 * time.Second)
+	s := u.startDiscardingAPM(b)
+	lasts := u.scaled(5 * time.Second)
 	body := u.bodyOf(b, tenTransactions...)
-	r := u.turns(b.Context(), "apm, one body repeated, 10 transactions",
-		u.requester(carronade, "apm, one body repeated, carronade", s.addr, lasts, append(tenTransactions, repeated)...),
-		u.requester(pipelined, "apm, one body repeated, carronade, pipelined", s.addr, lasts, append(tenTransactions, repeated, "--max-in-flight", "4")...),
+	r := u.alternate(b.Context(), "apm, one body repeated, 10 transactions",
+		u.apmRequests(carronade, "apm, one body repeated, carronade", s.addr, lasts, append(tenTransactions, repeated)...),
+		u.apmRequests(pipelined, "apm, one body repeated, carronade, pipelined", s.addr, lasts, append(tenTransactions, repeated, "--max-in-flight", "4")...),
 		u.wrk(wrkOne, 1, s.addr, body, lasts),
 		u.wrk(wrkTwo, 2, s.addr, body, lasts),
 	)
 	best := r.best(requestsPerS, wrkOne, wrkTwo)
-	u.against(r, carronade, best, requestsPerS, atLeast(1), atLeast(1.15))
-	u.against(r, carronade, best, cpuPerRequest, atMost(1), bound{})
+	u.addComparison(r, carronade, best, requestsPerS, atLeast(1), atLeast(1.15))
+	u.addComparison(r, carronade, best, cpuPerRequest, atMost(1), bound{})
 	// With more requests in flight on a connection than wrk has: not a comparison of
 	// equals, but the rate that a server can get if it supports that.
-	u.against(r, pipelined, best, requestsPerS, bound{}, bound{})
-	u.against(r, pipelined, best, cpuPerRequest, bound{}, bound{})
-	u.alone(r, bytesPerS, bound{}, bound{})
+	u.addComparison(r, pipelined, best, requestsPerS, bound{}, bound{})
+	u.addComparison(r, pipelined, best, cpuPerRequest, bound{}, bound{})
+	u.addLine(r, bytesPerS, bound{}, bound{})
 }
 
 // apmFresh compares a new, compressed body for each request with wrk's and our
@@ -99,50 +99,50 @@ func (u *Suite) apmRepeated(b testing.TB) {
 // sends requests as large as the agents' to compare with them, and small ones to
 // compare with wrk's.
 func (u *Suite) apmFresh(b testing.TB) {
-	s := u.discardingAPM(b)
-	lasts := u.lasting(5 * time.Second)
+	s := u.startDiscardingAPM(b)
+	lasts := u.scaled(5 * time.Second)
 	body := u.bodyOf(b, tenTransactions...)
 	sized := func(name string, agents ...string) contestant {
 		n := u.agentsRequest(b, s.addr, lasts, agents...)
-		return u.requester(name, "apm, fresh bodies, carronade, "+name, s.addr, lasts,
+		return u.apmRequests(name, "apm, fresh bodies, carronade, "+name, s.addr, lasts,
 			"--events", strconv.Itoa(n), "--spans", "0", "--mix", "transaction=1", "--clients", "4", "--gzip", "6")
 	}
 	flushed := []string{"-flush", "100"}
-	r := u.turns(b.Context(), "apm, fresh bodies, gzip, 10 transactions",
-		u.requester(carronade, "apm, fresh bodies, carronade", s.addr, lasts, append(tenTransactions, "--gzip", "6")...),
-		u.requester(pipelined, "apm, fresh bodies, carronade, pipelined", s.addr, lasts, append(tenTransactions, "--gzip", "6", "--max-in-flight", "4")...),
+	r := u.alternate(b.Context(), "apm, fresh bodies, gzip, 10 transactions",
+		u.apmRequests(carronade, "apm, fresh bodies, carronade", s.addr, lasts, append(tenTransactions, "--gzip", "6")...),
+		u.apmRequests(pipelined, "apm, fresh bodies, carronade, pipelined", s.addr, lasts, append(tenTransactions, "--gzip", "6", "--max-in-flight", "4")...),
 		u.wrk(wrkOne, 1, s.addr, body, lasts),
 		u.wrk(wrkTwo, 2, s.addr, body, lasts),
-		u.requester(repeated, "apm, fresh bodies, carronade --repeat-body", s.addr, lasts, append(tenTransactions, repeated)...),
+		u.apmRequests(repeated, "apm, fresh bodies, carronade --repeat-body", s.addr, lasts, append(tenTransactions, repeated)...),
 		u.agents(goAgents, s.addr, lasts),
 		sized(asAgents),
-		u.agents(goAgentsPatient, s.addr, lasts, flushed...),
-		sized(asPatient, flushed...),
+		u.agents(goAgentsFlushed, s.addr, lasts, flushed...),
+		sized(asFlushed, flushed...),
 	)
-	u.against(r, carronade, r.best(requestsPerS, wrkOne, wrkTwo), requestsPerS, atLeast(0.6), bound{})
-	u.against(r, carronade, repeated, requestsPerS, atLeast(0.6), bound{})
-	u.against(r, asAgents, goAgents, eventsPerS, atLeast(20), bound{})
-	u.against(r, asAgents, goAgents, cpuPerEvent, bound{}, bound{})
-	u.against(r, asPatient, goAgentsPatient, eventsPerS, atLeast(20), bound{})
-	u.against(r, asPatient, goAgentsPatient, cpuPerEvent, bound{}, bound{})
+	u.addComparison(r, carronade, r.best(requestsPerS, wrkOne, wrkTwo), requestsPerS, atLeast(0.6), bound{})
+	u.addComparison(r, carronade, repeated, requestsPerS, atLeast(0.6), bound{})
+	u.addComparison(r, asAgents, goAgents, eventsPerS, atLeast(20), bound{})
+	u.addComparison(r, asAgents, goAgents, cpuPerEvent, bound{}, bound{})
+	u.addComparison(r, asFlushed, goAgentsFlushed, eventsPerS, atLeast(20), bound{})
+	u.addComparison(r, asFlushed, goAgentsFlushed, cpuPerEvent, bound{}, bound{})
 	// Ten events per request against thousands: not a comparison of equals.
-	u.against(r, carronade, goAgents, eventsPerS, bound{}, bound{})
-	u.against(r, carronade, goAgentsPatient, eventsPerS, bound{}, bound{})
-	u.against(r, pipelined, goAgents, eventsPerS, atLeast(20), bound{})
+	u.addComparison(r, carronade, goAgents, eventsPerS, bound{}, bound{})
+	u.addComparison(r, carronade, goAgentsFlushed, eventsPerS, bound{}, bound{})
+	u.addComparison(r, pipelined, goAgents, eventsPerS, atLeast(20), bound{})
 }
 
 // apmLarge compares large bodies with new stamps with a writer that only writes;
 // each has one connection.
 func (u *Suite) apmLarge(b testing.TB) {
-	s := u.discardingAPM(b)
+	s := u.startDiscardingAPM(b)
 	sink, err := u.startSink(b.Context())
 	if err != nil {
 		b.Fatal("bench: start the sink: ", err)
 	}
 	b.Cleanup(sink.stop)
-	lasts := u.lasting(5 * time.Second)
-	r := u.turns(b.Context(), "apm, 10x10x10 uncompressed",
-		u.requester(carronade, "apm, 10x10x10, carronade", s.addr, lasts, "--events", "10", "--spans", "10", "--frames", "10", "--clients", "1"),
+	lasts := u.scaled(5 * time.Second)
+	r := u.alternate(b.Context(), "apm, 10x10x10 uncompressed",
+		u.apmRequests(carronade, "apm, 10x10x10, carronade", s.addr, lasts, "--events", "10", "--spans", "10", "--frames", "10", "--clients", "1"),
 		contestant{tcpBare, func(ctx context.Context) (sample, error) {
 			r, _, err := u.loop(ctx, "tcp-writer", "-sum=false", "-to", sink.addr, "-for", lasts.String())
 			if err != nil {
@@ -151,8 +151,8 @@ func (u *Suite) apmLarge(b testing.TB) {
 			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
 		}},
 	)
-	u.against(r, carronade, tcpBare, bytesPerS, atLeast(0.7), bound{})
-	u.alone(r, eventsPerS, bound{}, bound{})
+	u.addComparison(r, carronade, tcpBare, bytesPerS, atLeast(0.7), bound{})
+	u.addLine(r, eventsPerS, bound{}, bound{})
 }
 
 // watching measures the cost of watching a system: it compares a slow run that
@@ -164,15 +164,15 @@ func (u *Suite) watching(b testing.TB) {
 		b.Fatal("bench: start a tree of processes: ", err)
 	}
 	b.Cleanup(tree.stop)
-	args := []string{"null://", "--size", "300", "--rate", "10/s", "--for", u.lasting(20 * time.Second).String()}
+	args := []string{"null://", "--size", "300", "--rate", "10/s", "--for", u.scaled(20 * time.Second).String()}
 	slow := func(ctx context.Context, what string, more ...string) (share float64, err error) {
-		d, e, err := u.fire(ctx, what, append(args, more...)...)
+		d, e, err := u.runProgram(ctx, what, append(args, more...)...)
 		if err != nil {
 			return 0, err
 		}
 		return e.cpu.Seconds() / d.Totals.ElapsedS, nil
 	}
-	r := u.turns(b.Context(), "watching a tree of 20 processes, each second", contestant{carronade, func(ctx context.Context) (sample, error) {
+	r := u.alternate(b.Context(), "watching a tree of 20 processes, each second", contestant{carronade, func(ctx context.Context) (sample, error) {
 		without, err := slow(ctx, "watching, carronade without")
 		if err != nil {
 			return nil, err
@@ -183,7 +183,7 @@ func (u *Suite) watching(b testing.TB) {
 		}
 		return sample{cpuShare: with - without}, nil
 	}})
-	u.alone(r, cpuShare, atMost(0.01), bound{})
+	u.addLine(r, cpuShare, atMost(0.01), bound{})
 }
 
 // bodyOf writes the body that the program repeats to a file. A server in this
@@ -248,7 +248,7 @@ func (u *Suite) wrk(name string, threads int, addr, body string, lasts time.Dura
 		seconds := max(1, int(lasts.Round(time.Second)/time.Second))
 		args := []string{"-t", strconv.Itoa(threads), "-c", apmClients, "-d", strconv.Itoa(seconds) + "s", "-s", script, "http://" + addr + intakePath}
 		u.note("apm, "+name, exe, args...)
-		e, err := must(ctx, exe, args...)
+		e, err := runSuccessfully(ctx, exe, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -38,14 +38,14 @@ func withTopic(b testing.TB, c *kafkatest.Cluster, name string, run func(topic s
 			err = fmt.Errorf("delete the topic: %w", deleteErr)
 		}
 		if err == nil {
-			err = awaitGone(ctx, c.Node(1).DataDir(), topic)
+			err = awaitDeleted(ctx, c.Node(1).DataDir(), topic)
 		}
 		return s, err
 	}}
 }
 
 // awaitDeleted waits until a topic's partitions are deleted from the disk.
-func awaitGone(ctx context.Context, dir, topic string) error {
+func awaitDeleted(ctx context.Context, dir, topic string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -83,13 +83,13 @@ func (u *Suite) produceBroker(b testing.TB) {
 		b.Fatal("bench: warm the broker up: ", err)
 	}
 	syncDisks(b.Context())
-	r := u.turns(b.Context(), "produce to a real broker, 1 KiB, acks=1",
+	r := u.alternate(b.Context(), "produce to a real broker, 1 KiB, acks=1",
 		withTopic(b, c, carronade, wire),
 		withTopic(b, c, producerPerf, func(topic string) contestant {
 			return u.javaProducer(b, "real broker, 1 KiB, "+producerPerf, c.Bootstrap(), topic, 1024, n, perfBroker)
 		}),
 		withTopic(b, c, kgoBare, func(topic string) contestant {
-			return u.kgoProducer(c.Bootstrap(), topic, 1024, u.lasting(5*time.Second))
+			return u.kgoProducer(c.Bootstrap(), topic, 1024, u.scaled(5*time.Second))
 		}),
 		withTopic(b, c, kcat, func(topic string) contestant {
 			return u.kcatProducer("real broker, 1 KiB, kcat", c.Bootstrap(), topic, 1024, n/2)
@@ -97,15 +97,15 @@ func (u *Suite) produceBroker(b testing.TB) {
 	)
 	peers := []string{producerPerf, kgoBare, kcat}
 	best := r.best(eventsPerS, peers...)
-	u.against(r, carronade, best, eventsPerS, atLeast(0.95), atLeast(1)).Peer += " (the best)"
-	u.against(r, carronade, kgoBare, cpuPerEvent, atMost(1.0/2), bound{})
-	u.against(r, carronade, producerPerf, cpuPerEvent, atMost(1.0/5), bound{})
+	u.addComparison(r, carronade, best, eventsPerS, atLeast(0.95), atLeast(1)).Peer += " (the best)"
+	u.addComparison(r, carronade, kgoBare, cpuPerEvent, atMost(1.0/2), bound{})
+	u.addComparison(r, carronade, producerPerf, cpuPerEvent, atMost(1.0/5), bound{})
 	for _, p := range peers {
 		if p != best {
-			u.against(r, carronade, p, eventsPerS, bound{}, bound{})
+			u.addComparison(r, carronade, p, eventsPerS, bound{}, bound{})
 		}
 	}
-	u.against(r, carronade, kcat, cpuPerEvent, bound{}, bound{})
+	u.addComparison(r, carronade, kcat, cpuPerEvent, bound{}, bound{})
 }
 
 func (u *Suite) consumeBroker(b testing.TB) {
@@ -117,7 +117,7 @@ func (u *Suite) consumeBroker(b testing.TB) {
 		b.Fatal("bench: fill the topic: ", err)
 	}
 	consume := contestant{carronade, func(ctx context.Context) (sample, error) {
-		d, e, err := u.fire(ctx, "consume, carronade", "kafka://"+c.Bootstrap()+"/"+topic, "--op", "consume", "--from", "earliest", "--count", strconv.Itoa(n))
+		d, e, err := u.runProgram(ctx, "consume, carronade", "kafka://"+c.Bootstrap()+"/"+topic, "--op", "consume", "--from", "earliest", "--count", strconv.Itoa(n))
 		if err != nil {
 			return nil, err
 		}
@@ -130,8 +130,8 @@ func (u *Suite) consumeBroker(b testing.TB) {
 	if _, err := consume.run(b.Context()); err != nil { // warms up the broker's JVM and the page cache
 		b.Fatal("bench: warm the broker up: ", err)
 	}
-	r := u.turns(b.Context(), "consume from a real broker, 100 B", consume, u.javaConsumer(b, "consume, "+consumerPerf, c.Bootstrap(), topic, n))
-	u.against(r, carronade, consumerPerf, eventsPerS, atLeast(3), atLeast(5)).Peer += ", while fetching"
-	u.versus(r, carronade, eventsPerS, consumerPerf, wholeRate, bound{}, bound{})
-	u.against(r, carronade, consumerPerf, cpuPerEvent, atMost(1.0/5), bound{})
+	r := u.alternate(b.Context(), "consume from a real broker, 100 B", consume, u.javaConsumer(b, "consume, "+consumerPerf, c.Bootstrap(), topic, n))
+	u.addComparison(r, carronade, consumerPerf, eventsPerS, atLeast(3), atLeast(5)).Peer += ", while fetching"
+	u.addComparisonOf(r, carronade, eventsPerS, consumerPerf, wholeRate, bound{}, bound{})
+	u.addComparison(r, carronade, consumerPerf, cpuPerEvent, atMost(1.0/5), bound{})
 }

@@ -54,7 +54,7 @@ func (u *Suite) Document(b testing.TB) string {
 	for _, l := range u.machine(b) {
 		fmt.Fprintf(&t, "- %s\n", l)
 	}
-	fmt.Fprintf(&t, "- the sink of the %s reads with %s\n", tcpBare, readingHow)
+	fmt.Fprintf(&t, "- the sink of the %s reads with %s\n", tcpBare, sinkMethod)
 	if len(u.commands) > 0 {
 		t.WriteString("\nThe commands, as first run ($DIR is a temporary folder):\n\n```\n")
 		for _, c := range u.commands {
@@ -98,7 +98,7 @@ func (u *Suite) machine(b testing.TB) (out []string) {
 		if err != nil {
 			return err.Error()
 		}
-		return strings.TrimSpace(string(e.out) + e.words)
+		return strings.TrimSpace(string(e.out) + e.stderr)
 	}
 	var h struct {
 		OS           string `json:"os"`
@@ -113,9 +113,9 @@ func (u *Suite) machine(b testing.TB) (out []string) {
 		out = append(out, fmt.Sprintf("machine: %s, %d cores, %.0f GiB, clock %s; %s, kernel %s; client, server and this harness share it",
 			h.CPU, h.Cores, float64(h.Memory)/(1<<30), h.Clock, h.Distribution, h.Kernel))
 	}
-	if now := readBusyness(); now.total > u.busy.total {
+	if now := readMachineLoad(); now.total > u.load.total {
 		out = append(out, fmt.Sprintf("load average at the start: %.2f; used by other guests of the host meanwhile: %.1f %% of the processors' time",
-			u.busy.load, 100*float64(now.steal-u.busy.steal)/float64(now.total-u.busy.total)))
+			u.load.load, 100*float64(now.steal-u.load.steal)/float64(now.total-u.load.total)))
 	}
 	first := func(s string) string { s, _, _ = strings.Cut(s, "\n"); return s }
 	versions := []string{ask(u.program, "version"), "Kafka " + kafkatest.Version, first(ask("java", "-version"))}
@@ -135,13 +135,13 @@ func (u *Suite) machine(b testing.TB) (out []string) {
 
 // A machineLoad is the load of this machine by others (proc(5): /proc/loadavg, and
 // the first line of /proc/stat, in ticks).
-type busyness struct {
+type machineLoad struct {
 	load         float64
 	steal, total uint64
 }
 
 // readMachineLoad is zero without /proc.
-func readBusyness() (b busyness) {
+func readMachineLoad() (b machineLoad) {
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		b.load, _ = strconv.ParseFloat(strings.Fields(string(text))[0], 64)
 	}

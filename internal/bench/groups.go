@@ -23,7 +23,7 @@ var groups = []group{
 	{"ordinary rates", (*Suite).ordinaryRates},
 	{"produce to a real broker, 1 KiB", (*Suite).produceBroker},
 	{"consume from a real broker, 100 B", (*Suite).consumeBroker},
-	{"null://, 300 B", (*Suite).toNowhere},
+	{"null://, 300 B", (*Suite).nullTarget},
 	{"trace", (*Suite).traced},
 	{"riemann, single events", (*Suite).riemannSingle},
 	{"riemann, messages of 100 events", (*Suite).riemannBulk},
@@ -46,7 +46,7 @@ const (
 )
 
 // startDiscardingKafka starts the stand-in that accepts everything and keeps nothing.
-func (u *Suite) discarding(b testing.TB) *server {
+func (u *Suite) startDiscardingKafka(b testing.TB) *server {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
 	defer cancel()
@@ -59,35 +59,35 @@ func (u *Suite) discarding(b testing.TB) *server {
 }
 
 func (u *Suite) produceSmall(b testing.TB) {
-	s := u.discarding(b)
-	url, lasts := "kafka://"+s.addr+"/"+topic, u.lasting(5*time.Second)
-	r := u.turns(b.Context(), "produce 100 B",
+	s := u.startDiscardingKafka(b)
+	url, lasts := "kafka://"+s.addr+"/"+topic, u.scaled(5*time.Second)
+	r := u.alternate(b.Context(), "produce 100 B",
 		u.producer(carronade, "produce 100 B, carronade", url, "--size", "100", "--for", lasts.String()),
 		u.javaProducer(b, "produce 100 B, "+producerPerf, s.addr, topic, 100, u.records(20_000_000), perfStandin),
 		u.kcatProducer("produce 100 B, kcat", s.addr, topic, 100, u.records(4_000_000)),
 		u.producer(clientEngine, "produce 100 B, carronade "+clientEngine, url, "--size", "100", "--engine", "client", "--for", lasts.String()),
 		u.kgoProducer(s.addr, topic, 100, lasts),
 	)
-	u.against(r, carronade, producerPerf, eventsPerS, atLeast(10), atLeast(14))
-	u.against(r, carronade, producerPerf, cpuPerEvent, atMost(1.0/12), bound{})
-	u.alone(r, eventsPerS, bound{}, atLeast(30e6))
+	u.addComparison(r, carronade, producerPerf, eventsPerS, atLeast(10), atLeast(14))
+	u.addComparison(r, carronade, producerPerf, cpuPerEvent, atMost(1.0/12), bound{})
+	u.addLine(r, eventsPerS, bound{}, atLeast(30e6))
 	for _, peer := range []string{kcat, kgoBare} {
-		u.against(r, carronade, peer, eventsPerS, bound{}, bound{})
-		u.against(r, carronade, peer, cpuPerEvent, bound{}, bound{})
+		u.addComparison(r, carronade, peer, eventsPerS, bound{}, bound{})
+		u.addComparison(r, carronade, peer, cpuPerEvent, bound{}, bound{})
 	}
-	u.against(r, clientEngine, kgoBare, eventsPerS, atLeast(0.9), bound{})
-	u.against(r, clientEngine, kgoBare, cpuPerEvent, bound{}, bound{})
+	u.addComparison(r, clientEngine, kgoBare, eventsPerS, atLeast(0.9), bound{})
+	u.addComparison(r, clientEngine, kgoBare, cpuPerEvent, bound{}, bound{})
 }
 
 func (u *Suite) produceLarge(b testing.TB) {
-	s := u.discarding(b)
+	s := u.startDiscardingKafka(b)
 	sink, err := u.startSink(b.Context())
 	if err != nil {
 		b.Fatal("bench: start the sink: ", err)
 	}
 	b.Cleanup(sink.stop)
-	lasts := u.lasting(5 * time.Second)
-	r := u.turns(b.Context(), "produce 1 KiB",
+	lasts := u.scaled(5 * time.Second)
+	r := u.alternate(b.Context(), "produce 1 KiB",
 		u.producer(carronade, "produce 1 KiB, carronade", "kafka://"+s.addr+"/"+topic, "--size", "1KiB", "--for", lasts.String()),
 		contestant{tcpBare, func(ctx context.Context) (sample, error) {
 			r, _, err := u.loop(ctx, "tcp-writer", "-to", sink.addr, "-for", lasts.String())
@@ -97,15 +97,15 @@ func (u *Suite) produceLarge(b testing.TB) {
 			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
 		}},
 	)
-	u.against(r, carronade, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
+	u.addComparison(r, carronade, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
 }
 
 func (u *Suite) openLoop(b testing.TB) {
-	s := u.discarding(b)
+	s := u.startDiscardingKafka(b)
 	const rate = 1e6
-	lasts := u.lasting(10 * time.Second)
-	r := u.turns(b.Context(), "produce 100 B, open loop at 1 M/s, 4 partitions", contestant{carronade, func(ctx context.Context) (sample, error) {
-		d, e, err := u.fire(ctx, "open loop, carronade", "kafka://"+s.addr+"/"+topic, "--size", "100", "--rate", "1M/s", "--for", lasts.String())
+	lasts := u.scaled(10 * time.Second)
+	r := u.alternate(b.Context(), "produce 100 B, open loop at 1 M/s, 4 partitions", contestant{carronade, func(ctx context.Context) (sample, error) {
+		d, e, err := u.runProgram(ctx, "open loop, carronade", "kafka://"+s.addr+"/"+topic, "--size", "100", "--rate", "1M/s", "--for", lasts.String())
 		if err != nil {
 			return nil, err
 		}
@@ -119,17 +119,17 @@ func (u *Suite) openLoop(b testing.TB) {
 			cpuShare:     e.cpu.Seconds() / d.Totals.ElapsedS,
 		}, nil
 	}})
-	u.alone(r, deviation, atMost(0.001), bound{})
-	u.alone(r, sendDelayP50, atMost(100), bound{})
-	u.alone(r, cpuShare, atMost(0.35), atMost(0.20))
+	u.addLine(r, deviation, atMost(0.001), bound{})
+	u.addLine(r, sendDelayP50, atMost(100), bound{})
+	u.addLine(r, cpuShare, atMost(0.35), atMost(0.20))
 }
 
-func (u *Suite) toNowhere(b testing.TB) {
-	lasts := u.lasting(3 * time.Second)
+func (u *Suite) nullTarget(b testing.TB) {
+	lasts := u.scaled(3 * time.Second)
 	nowhere := func(name string, args ...string) contestant {
 		args = append([]string{"null://", "--size", "300", "--threads", "1", "--for", lasts.String()}, args...)
 		return contestant{name, func(ctx context.Context) (sample, error) {
-			d, e, err := u.fire(ctx, "null, "+name, args...)
+			d, e, err := u.runProgram(ctx, "null, "+name, args...)
 			if err != nil {
 				return nil, err
 			}
@@ -138,33 +138,33 @@ func (u *Suite) toNowhere(b testing.TB) {
 			return sample{eventsPerS: float64(d.Totals.Acked) / max(d.Totals.ElapsedS, e.cpu.Seconds())}, nil
 		}}
 	}
-	r := u.turns(b.Context(), "null://, 300 B, per core", nowhere(carronade), nowhere("--fresh", "--fresh"))
-	u.alone(r, eventsPerS, atLeast(20e6), bound{})
+	r := u.alternate(b.Context(), "null://, 300 B, per core", nowhere(carronade), nowhere("--fresh", "--fresh"))
+	u.addLine(r, eventsPerS, atLeast(20e6), bound{})
 	fresh := &results{work: r.work + ", --fresh", samples: map[string][]sample{carronade: r.samples["--fresh"]}, faults: map[string]error{carronade: r.faults["--fresh"]}}
-	u.alone(fresh, eventsPerS, atLeast(3e6), bound{})
+	u.addLine(fresh, eventsPerS, atLeast(3e6), bound{})
 }
 
 func (u *Suite) memory(b testing.TB) {
-	s := u.discarding(b)
+	s := u.startDiscardingKafka(b)
 	url := "kafka://" + s.addr + "/" + topic
-	r := u.turns(b.Context(), "memory, 100 B at full speed",
-		u.resident("memory, carronade", url, "--size", "100", "--for", u.lasting(62*time.Second).String()))
-	u.alone(r, maxRSS, atMost(150<<20), bound{}).Worst = true
-	u.alone(r, growth, atMost(5<<20), bound{}).Worst = true
-	r = u.turns(b.Context(), "memory, 100 B, concurrency 500", contestant{carronade, func(ctx context.Context) (sample, error) {
-		d, e, err := u.fireWatched(ctx, true, "concurrency, carronade", url, "--size", "100", "--concurrency", "500", "--for", u.lasting(5*time.Second).String())
+	r := u.alternate(b.Context(), "memory, 100 B at full speed",
+		u.resident("memory, carronade", url, "--size", "100", "--for", u.scaled(62*time.Second).String()))
+	u.addLine(r, maxRSS, atMost(150<<20), bound{}).Worst = true
+	u.addLine(r, growth, atMost(5<<20), bound{}).Worst = true
+	r = u.alternate(b.Context(), "memory, 100 B, concurrency 500", contestant{carronade, func(ctx context.Context) (sample, error) {
+		d, e, err := u.runProgramWatched(ctx, true, "concurrency, carronade", url, "--size", "100", "--concurrency", "500", "--for", u.scaled(5*time.Second).String())
 		if err != nil {
 			return nil, err
 		}
 		return sample{maxRSS: float64(max(e.peak, d.Generator.MaxRSS))}, nil
 	}})
-	u.alone(r, maxRSS, atMost(250<<20), bound{}).Worst = true
+	u.addLine(r, maxRSS, atMost(250<<20), bound{}).Worst = true
 }
 
 // resident is a run of the program that samples its resident size.
 func (u *Suite) resident(what string, args ...string) contestant {
 	return contestant{carronade, func(ctx context.Context) (sample, error) {
-		d, e, err := u.fireWatched(ctx, true, what, args...)
+		d, e, err := u.runProgramWatched(ctx, true, what, args...)
 		if err != nil {
 			return nil, err
 		}

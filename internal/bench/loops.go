@@ -178,7 +178,7 @@ func tcpSink([]string) error {
 		}
 		go func() {
 			defer c.Close()
-			if err := swallow(c.(*net.TCPConn)); err != nil && !errors.Is(err, io.EOF) {
+			if err := readToEnd(c.(*net.TCPConn)); err != nil && !errors.Is(err, io.EOF) {
 				fmt.Fprintln(os.Stderr, "error:", err)
 			}
 		}()

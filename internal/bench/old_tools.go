@@ -16,7 +16,7 @@ const asTool = "carronade as the tool"
 
 // inToolsPlace is the program in a tool's place: it runs to its end, or for lasts if
 // the tool does not end.
-func (u *Suite) standing(what string, lasts time.Duration, tool string, args ...string) contestant {
+func (u *Suite) inToolsPlace(what string, lasts time.Duration, tool string, args ...string) contestant {
 	return contestant{asTool, func(ctx context.Context) (sample, error) {
 		file := filepath.Join(u.dir, "as.json")
 		args := append([]string{"as", tool, "--report-json", file}, args...)
@@ -26,7 +26,7 @@ func (u *Suite) standing(what string, lasts time.Duration, tool string, args ...
 			return nil, err
 		}
 		if e.out, err = os.ReadFile(file); err != nil {
-			return nil, fmt.Errorf("read the tool's report: %w: %s", err, e.words)
+			return nil, fmt.Errorf("read the tool's report: %w: %s", err, e.stderr)
 		}
 		d, err := readDocument(e)
 		if err != nil {
@@ -37,23 +37,23 @@ func (u *Suite) standing(what string, lasts time.Duration, tool string, args ...
 }
 
 func (u *Suite) asSangrenel(b testing.TB) {
-	lasts := u.lasting(5 * time.Second)
-	r := u.turns(b.Context(), "as sangrenel -noop, 300 B",
+	lasts := u.scaled(5 * time.Second)
+	r := u.alternate(b.Context(), "as sangrenel -noop, 300 B",
 		u.producer(carronade, "as sangrenel -noop, carronade run", "null://noop", "--size", "300", "--batch-events", "1", "--clients", "1", "--max-in-flight", "5",
 			"--interval", "5s", "--for", lasts.String()),
-		u.standing("as sangrenel -noop", lasts, "sangrenel", "-noop"),
+		u.inToolsPlace("as sangrenel -noop", lasts, "sangrenel", "-noop"),
 	)
-	u.against(r, asTool, carronade, eventsPerS, atLeast(0.95), bound{})
+	u.addComparison(r, asTool, carronade, eventsPerS, atLeast(0.95), bound{})
 }
 
 func (u *Suite) asKafkaProducer(b testing.TB) {
-	s := u.discarding(b)
+	s := u.startDiscardingKafka(b)
 	n := strconv.Itoa(u.records(60_000_000))
-	r := u.turns(b.Context(), "as kafka-producer-perf-test --throughput -1, 100 B",
+	r := u.alternate(b.Context(), "as kafka-producer-perf-test --throughput -1, 100 B",
 		u.producer(carronade, "as kafka-producer-perf-test, carronade run", "kafka://"+s.addr+"/"+topic, "--profile", "java", "--payload", "letters", "--size", "100",
 			"--client-property", "client.id=perf-producer-client", "--interval", "5s", "--count", n),
-		u.standing("as kafka-producer-perf-test", 0, "kafka-producer-perf-test", "--topic", topic, "--num-records", n, "--record-size", "100", "--throughput", "-1",
+		u.inToolsPlace("as kafka-producer-perf-test", 0, "kafka-producer-perf-test", "--topic", topic, "--num-records", n, "--record-size", "100", "--throughput", "-1",
 			"--bootstrap-server", s.addr),
 	)
-	u.against(r, asTool, carronade, eventsPerS, atLeast(0.95), bound{})
+	u.addComparison(r, asTool, carronade, eventsPerS, atLeast(0.95), bound{})
 }

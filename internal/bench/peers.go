@@ -41,11 +41,11 @@ func payloadLines(n, size int) []byte {
 }
 
 // runProgram runs the program and reads its report as JSON.
-func (u *Suite) fire(ctx context.Context, what string, args ...string) (*document, *ended, error) {
-	return u.fireWatched(ctx, false, what, args...)
+func (u *Suite) runProgram(ctx context.Context, what string, args ...string) (*document, *processResult, error) {
+	return u.runProgramWatched(ctx, false, what, args...)
 }
 
-func (u *Suite) fireWatched(ctx context.Context, watch bool, what string, args ...string) (*document, *ended, error) {
+func (u *Suite) runProgramWatched(ctx context.Context, watch bool, what string, args ...string) (*document, *processResult, error) {
 	args = append([]string{"run"}, append(args, "--quiet", "--json")...)
 	u.note(what, u.program, args...)
 	e, err := runProcess(ctx, watch, u.program, args...)
@@ -65,7 +65,7 @@ func (u *Suite) fireWatched(ctx context.Context, watch bool, what string, args .
 // producer is the program, producing.
 func (u *Suite) producer(name, what string, args ...string) contestant {
 	return contestant{name, func(ctx context.Context) (sample, error) {
-		d, e, err := u.fire(ctx, what, args...)
+		d, e, err := u.runProgram(ctx, what, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (u *Suite) javaProducer(b testing.TB, what, bootstrap, topic string, size, 
 		}, props...)
 		u.note(what, "kafka-producer-perf-test.sh", args...)
 		cmd := java(b, "ProducerPerformance", args...)
-		e, err := must(ctx, cmd[0], cmd[1:]...)
+		e, err := runSuccessfully(ctx, cmd[0], cmd[1:]...)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (u *Suite) javaConsumer(b testing.TB, what, bootstrap, topic string, n int)
 		args := []string{"--topic", topic, "--num-records", strconv.Itoa(n), "--bootstrap-server", bootstrap, "--hide-header"}
 		u.note(what, "kafka-consumer-perf-test.sh", args...)
 		cmd := java(b, "ConsumerPerformance", args...)
-		e, err := must(ctx, cmd[0], cmd[1:]...)
+		e, err := runSuccessfully(ctx, cmd[0], cmd[1:]...)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func (u *Suite) kcatProducer(what, bootstrap, topic string, size, n int) contest
 		}
 		args = append(args, "-l", lines)
 		u.note(what, kcat, args...)
-		e, err := must(ctx, exe, args...)
+		e, err := runSuccessfully(ctx, exe, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -172,14 +172,14 @@ func (u *Suite) kcatProducer(what, bootstrap, topic string, size, n int) contest
 }
 
 // loop runs one of this package's bare loops: the test binary in another process.
-func (u *Suite) loop(ctx context.Context, name string, args ...string) (loopResult, *ended, error) {
+func (u *Suite) loop(ctx context.Context, name string, args ...string) (loopResult, *processResult, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return loopResult{}, nil, fmt.Errorf("find the running program: %w", err)
 	}
 	args = append([]string{loopWord, name}, args...)
 	u.note("the loop of this package, "+name, exe, args...)
-	e, err := must(ctx, exe, args...)
+	e, err := runSuccessfully(ctx, exe, args...)
 	if err != nil {
 		return loopResult{}, nil, err
 	}

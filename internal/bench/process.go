@@ -17,9 +17,9 @@ import (
 )
 
 // A processResult is the result of a process.
-type ended struct {
+type processResult struct {
 	out   []byte
-	words string
+	stderr string
 	code  int
 	cpu   time.Duration // user and system, in total
 	wall  time.Duration
@@ -28,12 +28,12 @@ type ended struct {
 }
 
 // processTimeout bounds each process: the longest should take a minute.
-const patience = 5 * time.Minute
+const processTimeout = 5 * time.Minute
 
 // runProcess runs a command to its end. With watch, it samples the resident size each
 // second, from the first second on.
-func runProcess(ctx context.Context, watch bool, name string, args ...string) (*ended, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func runProcess(ctx context.Context, watch bool, name string, args ...string) (*processResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, processTimeout)
 	defer cancel()
 	every := time.Duration(0)
 	if watch {
@@ -44,7 +44,7 @@ func runProcess(ctx context.Context, watch bool, name string, args ...string) (*
 
 // runWatched runs a command to its end, and samples its resident size at an interval;
 // 0 means never.
-func runWatched(ctx context.Context, every time.Duration, name string, args ...string) (*ended, error) {
+func runWatched(ctx context.Context, every time.Duration, name string, args ...string) (*processResult, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -52,7 +52,7 @@ func runWatched(ctx context.Context, every time.Duration, name string, args ...s
 	if err := kafkatest.Launch(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	e := &ended{}
+	e := &processResult{}
 	done := make(chan struct{})
 	var watcher sync.WaitGroup
 	if every > 0 {
@@ -75,25 +75,25 @@ func runWatched(ctx context.Context, every time.Duration, name string, args ...s
 	e.wall = time.Since(began)
 	close(done)
 	watcher.Wait()
-	e.out, e.words, e.code = out.Bytes(), strings.TrimSpace(errs.String()), cmd.ProcessState.ExitCode()
+	e.out, e.stderr, e.code = out.Bytes(), strings.TrimSpace(errs.String()), cmd.ProcessState.ExitCode()
 	e.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return e, fmt.Errorf("run %s: %w", name, err)
 	}
 	if ctx.Err() != nil {
-		return e, fmt.Errorf("run %s: %w after %v: %s", name, ctx.Err(), e.wall.Round(time.Second), e.words)
+		return e, fmt.Errorf("run %s: %w after %v: %s", name, ctx.Err(), e.wall.Round(time.Second), e.stderr)
 	}
 	return e, nil
 }
 
 // runFor runs a command for lasts, and then ends it as Ctrl-C does; 0 means to its
 // end.
-func runFor(ctx context.Context, lasts time.Duration, name string, args ...string) (*ended, error) {
+func runFor(ctx context.Context, lasts time.Duration, name string, args ...string) (*processResult, error) {
 	if lasts == 0 {
 		return runProcess(ctx, false, name, args...)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, processTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, errs bytes.Buffer
@@ -105,7 +105,7 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	timer := time.AfterFunc(lasts, func() { _ = cmd.Process.Signal(os.Interrupt) })
 	defer timer.Stop()
 	err := cmd.Wait()
-	e := &ended{out: out.Bytes(), words: strings.TrimSpace(errs.String()), code: cmd.ProcessState.ExitCode(), wall: time.Since(began)}
+	e := &processResult{out: out.Bytes(), stderr: strings.TrimSpace(errs.String()), code: cmd.ProcessState.ExitCode(), wall: time.Since(began)}
 	e.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -115,10 +115,10 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 }
 
 // runSuccessfully is runProcess for a command that must succeed.
-func must(ctx context.Context, name string, args ...string) (*ended, error) {
+func runSuccessfully(ctx context.Context, name string, args ...string) (*processResult, error) {
 	e, err := runProcess(ctx, false, name, args...)
 	if err == nil && e.code != 0 {
-		err = fmt.Errorf("%s ended with exit code %d: %s%s", name, e.code, e.out, e.words)
+		err = fmt.Errorf("%s ended with exit code %d: %s%s", name, e.code, e.out, e.stderr)
 	}
 	return e, err
 }

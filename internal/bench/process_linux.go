@@ -9,10 +9,10 @@ import (
 )
 
 // sinkMethod says how the sink reads, for the table.
-const readingHow = "recv(2) with MSG_TRUNC, which removes bytes from the queue without copying them, and a receive buffer of 4 MiB: as the discarding stand-in reads what it discards"
+const sinkMethod = "recv(2) with MSG_TRUNC, which removes bytes from the queue without copying them, and a receive buffer of 4 MiB: as the discarding stand-in reads what it discards"
 
 // readToEnd reads a connection to its end as the discarding stand-in does.
-func swallow(c *net.TCPConn) error {
+func readToEnd(c *net.TCPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err

@@ -8,10 +8,10 @@ import (
 )
 
 // sinkMethod says how the sink reads, for the table.
-const readingHow = "read(2) into 256 KiB, as the discarding stand-in reads here"
+const sinkMethod = "read(2) into 256 KiB, as the discarding stand-in reads here"
 
 // readToEnd reads a connection to its end.
-func swallow(c *net.TCPConn) error {
+func readToEnd(c *net.TCPConn) error {
 	_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 256<<10))
 	return err
 }

@@ -24,7 +24,7 @@ const (
 
 // A rateRow is one open loop of single events, or of APM requests, at an ordinary
 // rate.
-type pace struct {
+type rateRow struct {
 	perS  int
 	share float64 // bound of the CPU, of one core; 0: half of hey's
 	delay float64 // bound of the send delay's p99, in us
@@ -32,21 +32,21 @@ type pace struct {
 
 // ordinaryRates measures the CPU and the send delay at rates far below the maximum.
 func (u *Suite) ordinaryRates(b testing.TB) {
-	null := []pace{{10, 0.003, 1000}, {1000, 0.025, 150}, {5000, 0.08, 150}}
-	u.paces(b, "null://", null, "null://", "--batch-events", "1")
-	riemann := u.discardingRiemann(b)
-	u.paces(b, "riemann, one connection", []pace{{10, 0.003, 1000}, {1000, 0.04, 200}, {5000, 0.1, 300}, {20_000, 0.2, 500}},
+	null := []rateRow{{10, 0.003, 1000}, {1000, 0.025, 150}, {5000, 0.08, 150}}
+	u.measureRates(b, "null://", null, "null://", "--batch-events", "1")
+	riemann := u.startDiscardingRiemann(b)
+	u.measureRates(b, "riemann, one connection", []rateRow{{10, 0.003, 1000}, {1000, 0.04, 200}, {5000, 0.1, 300}, {20_000, 0.2, 500}},
 		"riemann://"+riemann.addr, "--batch-events", "1")
-	kafka := u.discarding(b)
-	u.paces(b, "kafka", []pace{{10, 0.003, 1000}, {1000, 0.05, 200}, {5000, 0.15, 300}}, "kafka://"+kafka.addr+"/"+topic, "--size", "100", "--batch-events", "1")
-	apm := u.discardingAPM(b)
-	u.paces(b, "apm, one body repeated, 8 connections", []pace{{10, 0.003, 1000}, {1000, 0, 200}, {5000, 0, 300}, {20_000, 0.6, 500}},
+	kafka := u.startDiscardingKafka(b)
+	u.measureRates(b, "kafka", []rateRow{{10, 0.003, 1000}, {1000, 0.05, 200}, {5000, 0.15, 300}}, "kafka://"+kafka.addr+"/"+topic, "--size", "100", "--batch-events", "1")
+	apm := u.startDiscardingAPM(b)
+	u.measureRates(b, "apm, one body repeated, 8 connections", []rateRow{{10, 0.003, 1000}, {1000, 0, 200}, {5000, 0, 300}, {20_000, 0.6, 500}},
 		"apm+http://"+apm.addr, append(tenTransactions, repeated)...)
 }
 
 // measureRates measures one target at each of its rates.
-func (u *Suite) paces(b testing.TB, name string, all []pace, url string, args ...string) {
-	lasts := u.lasting(5 * time.Second)
+func (u *Suite) measureRates(b testing.TB, name string, all []rateRow, url string, args ...string) {
+	lasts := u.scaled(5 * time.Second)
 	base, apm := strings.CutPrefix(url, "apm+")
 	for _, p := range all {
 		events := p.perS
@@ -57,7 +57,7 @@ func (u *Suite) paces(b testing.TB, name string, all []pace, url string, args ..
 		given := append([]string{url, "--rate", strconv.Itoa(events) + "/s", "--for", lasts.String()}, args...)
 		cs := []contestant{
 			{carronade, func(ctx context.Context) (sample, error) {
-				d, _, err := u.fire(ctx, work+", carronade", given...)
+				d, _, err := u.runProgram(ctx, work+", carronade", given...)
 				if err != nil {
 					return nil, err
 				}
@@ -77,14 +77,14 @@ func (u *Suite) paces(b testing.TB, name string, all []pace, url string, args ..
 		if p.share == 0 {
 			cs = append(cs, u.heyAt(b, base, p.perS, lasts))
 		}
-		r := u.turns(b.Context(), work, cs...)
+		r := u.alternate(b.Context(), work, cs...)
 		if p.share == 0 {
-			u.against(r, carronade, hey, cpuShare, atMost(0.5), atMost(0.25))
+			u.addComparison(r, carronade, hey, cpuShare, atMost(0.5), atMost(0.25))
 		} else {
-			u.alone(r, cpuShare, atMost(p.share), bound{})
+			u.addLine(r, cpuShare, atMost(p.share), bound{})
 		}
-		u.alone(r, sendDelayP99, atMost(p.delay), bound{})
-		u.against(r, carronade, barePacer, cpuShare, bound{}, bound{})
+		u.addLine(r, sendDelayP99, atMost(p.delay), bound{})
+		u.addComparison(r, carronade, barePacer, cpuShare, bound{}, bound{})
 	}
 }
 
@@ -102,7 +102,7 @@ func (u *Suite) heyAt(b testing.TB, url string, perS int, lasts time.Duration) c
 			"-T", "application/x-ndjson", "-D", body, url + intakePath,
 		}
 		u.note(fmt.Sprintf("apm, %d/s, hey", perS), exe, args...)
-		e, err := must(ctx, exe, args...)
+		e, err := runSuccessfully(ctx, exe, args...)
 		if err != nil {
 			return nil, err
 		}

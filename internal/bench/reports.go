@@ -26,7 +26,7 @@ const manyReports = 10_000
 // revisions of two branches at five rates, as after a year of nightly runs.
 func (u *Suite) storedReports(b testing.TB) {
 	place := filepath.Join(u.dir, "many.db")
-	if err := keepMany(b.Context(), place, manyReports); err != nil {
+	if err := storeMany(b.Context(), place, manyReports); err != nil {
 		b.Fatal("bench: keep reports: ", err)
 	}
 	work := fmt.Sprintf("%d stored reports", manyReports)
@@ -36,32 +36,32 @@ func (u *Suite) storedReports(b testing.TB) {
 		{"collate", "branch", "branch=main", "rate=10k/s"},
 		{"verify", "branch=main", "rate=10k/s", "-n", "8760h"},
 	} {
-		r := u.turns(b.Context(), work+", "+strings.Join(args, " "), contestant{carronade, func(ctx context.Context) (sample, error) {
-			e, err := u.short(ctx, append(args, "--store", place)...)
+		r := u.alternate(b.Context(), work+", "+strings.Join(args, " "), contestant{carronade, func(ctx context.Context) (sample, error) {
+			e, err := u.runBriefly(ctx, append(args, "--store", place)...)
 			if err != nil {
 				return nil, err
 			}
 			if e.code != 0 && e.code != 1 && e.code != 4 || len(e.out) == 0 {
-				return nil, fmt.Errorf("exit code %d: %s", e.code, e.words)
+				return nil, fmt.Errorf("exit code %d: %s", e.code, e.stderr)
 			}
 			return sample{wallMS: float64(e.wall.Microseconds()) / 1e3, maxRSS: float64(e.peak)}, nil
 		}})
-		u.alone(r, wallMS, atMost(300), bound{})
-		u.alone(r, maxRSS, atMost(150<<20), bound{}).Worst = true
+		u.addLine(r, wallMS, atMost(300), bound{})
+		u.addLine(r, maxRSS, atMost(150<<20), bound{}).Worst = true
 	}
 }
 
 // runBriefly runs the program for a short command, and samples its size more often
 // than each second.
-func (u *Suite) short(ctx context.Context, args ...string) (*ended, error) {
+func (u *Suite) runBriefly(ctx context.Context, args ...string) (*processResult, error) {
 	u.note("stored reports, carronade", u.program, args...)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, processTimeout)
 	defer cancel()
 	return runWatched(ctx, 2*time.Millisecond, u.program, args...)
 }
 
 // storeMany makes a store of n reports.
-func keepMany(ctx context.Context, place string, n int) (err error) {
+func storeMany(ctx context.Context, place string, n int) (err error) {
 	s, err := sqlite.Open(ctx, place)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (u *Suite) series(b testing.TB) {
 	counts := []int{10_000, 100_000, 1_000_000, u.records(10_000_000)}
 	once := *u
 	once.Runs = 1 // it fills the disk with 22 GB
-	r := once.turns(b.Context(), fmt.Sprintf("a series of 2,000 B to a real broker, up to %d events", counts[3]), contestant{carronade, func(ctx context.Context) (sample, error) {
+	r := once.alternate(b.Context(), fmt.Sprintf("a series of 2,000 B to a real broker, up to %d events", counts[3]), contestant{carronade, func(ctx context.Context) (sample, error) {
 		place := filepath.Join(u.dir, "series.db")
 		var text strings.Builder
 		for i, n := range counts {
@@ -119,15 +119,15 @@ func (u *Suite) series(b testing.TB) {
 		u.note("series, carronade", u.program, "run", "-f", file, "--quiet", "--store", place)
 		e, err := runWatched(ctx, 0, u.program, "run", "-f", file, "--quiet", "--store", place) // longer than processTimeout
 		if err == nil && e.code != 0 && e.code != 3 {
-			err = fmt.Errorf("exit code %d: %s", e.code, e.words)
+			err = fmt.Errorf("exit code %d: %s", e.code, e.stderr)
 		}
 		if err != nil {
 			return nil, err
 		}
 		return u.tables(ctx, place, len(counts))
 	}})
-	u.alone(r, producedPerS, bound{}, bound{})
-	u.alone(r, consumedPerS, bound{}, bound{})
+	u.addLine(r, producedPerS, bound{}, bound{})
+	u.addLine(r, consumedPerS, bound{}, bound{})
 }
 
 const (
@@ -137,7 +137,7 @@ const (
 
 // tables reads the rates of the largest run from both tables of a series.
 func (u *Suite) tables(ctx context.Context, place string, runs int) (sample, error) {
-	e, err := must(ctx, u.program, "report", "table", "--as", "json", "--store", place)
+	e, err := runSuccessfully(ctx, u.program, "report", "table", "--as", "json", "--store", place)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 // startDiscardingRiemann starts the stand-in that acks everything and keeps nothing.
-func (u *Suite) discardingRiemann(b testing.TB) *server {
+func (u *Suite) startDiscardingRiemann(b testing.TB) *server {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
 	defer cancel()
@@ -34,33 +34,33 @@ func (u *Suite) discardingRiemann(b testing.TB) *server {
 
 // riemannSingle is one event per message, answered one by one, on one connection.
 func (u *Suite) riemannSingle(b testing.TB) {
-	s := u.discardingRiemann(b)
-	lasts := u.lasting(5 * time.Second)
-	r := u.turns(b.Context(), "riemann, single events, one connection",
+	s := u.startDiscardingRiemann(b)
+	lasts := u.scaled(5 * time.Second)
+	r := u.alternate(b.Context(), "riemann, single events, one connection",
 		u.producer(carronade, "riemann, single events, carronade", "riemann://"+s.addr, "--clients", "1", "--max-in-flight", "16k", "--for", lasts.String()),
 		u.riemannClient(s.addr, u.records(20_000)/10),
 		u.riemannGem(s.addr, lasts),
 	)
-	u.alone(r, eventsPerS, atLeast(5e6), atLeast(10e6))
-	u.alone(r, cpuPerEvent, atMost(0.3), bound{})
+	u.addLine(r, eventsPerS, atLeast(5e6), atLeast(10e6))
+	u.addLine(r, cpuPerEvent, atMost(0.3), bound{})
 	for _, peer := range []string{riemannC, riemannRuby} {
-		u.against(r, carronade, peer, eventsPerS, bound{}, bound{})
-		u.against(r, carronade, peer, cpuPerEvent, bound{}, bound{})
+		u.addComparison(r, carronade, peer, eventsPerS, bound{}, bound{})
+		u.addComparison(r, carronade, peer, cpuPerEvent, bound{}, bound{})
 	}
 }
 
 // riemannBulk compares messages of a hundred events with a writer that only writes.
 func (u *Suite) riemannBulk(b testing.TB) {
-	s := u.discardingRiemann(b)
+	s := u.startDiscardingRiemann(b)
 	sink, err := u.startSink(b.Context())
 	if err != nil {
 		b.Fatal("bench: start the sink: ", err)
 	}
 	b.Cleanup(sink.stop)
-	lasts := u.lasting(5 * time.Second)
-	r := u.turns(b.Context(), "riemann, messages of 100 events",
+	lasts := u.scaled(5 * time.Second)
+	r := u.alternate(b.Context(), "riemann, messages of 100 events",
 		contestant{carronade, func(ctx context.Context) (sample, error) {
-			d, e, err := u.fire(ctx, "riemann, messages of 100, carronade", "riemann://"+s.addr, "--batch-events", "100", "--for", lasts.String())
+			d, e, err := u.runProgram(ctx, "riemann, messages of 100, carronade", "riemann://"+s.addr, "--batch-events", "100", "--for", lasts.String())
 			if err != nil {
 				return nil, err
 			}
@@ -74,16 +74,16 @@ func (u *Suite) riemannBulk(b testing.TB) {
 			return sample{bytesPerS: float64(r.Bytes) / r.seconds()}, nil
 		}},
 	)
-	u.against(r, carronade, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
-	u.alone(r, eventsPerS, bound{}, bound{})
+	u.addComparison(r, carronade, tcpBare, bytesPerS, atLeast(0.6), atLeast(0.8))
+	u.addLine(r, eventsPerS, bound{}, bound{})
 }
 
 func (u *Suite) riemannOpenLoop(b testing.TB) {
-	s := u.discardingRiemann(b)
+	s := u.startDiscardingRiemann(b)
 	const rate = 100e3
-	lasts := u.lasting(10 * time.Second)
-	r := u.turns(b.Context(), "riemann, open loop at 100 k/s, single events", contestant{carronade, func(ctx context.Context) (sample, error) {
-		d, e, err := u.fire(ctx, "riemann, open loop, carronade", "riemann://"+s.addr, "--rate", "100k/s", "--for", lasts.String())
+	lasts := u.scaled(10 * time.Second)
+	r := u.alternate(b.Context(), "riemann, open loop at 100 k/s, single events", contestant{carronade, func(ctx context.Context) (sample, error) {
+		d, e, err := u.runProgram(ctx, "riemann, open loop, carronade", "riemann://"+s.addr, "--rate", "100k/s", "--for", lasts.String())
 		if err != nil {
 			return nil, err
 		}
@@ -97,17 +97,17 @@ func (u *Suite) riemannOpenLoop(b testing.TB) {
 			cpuShare:     e.cpu.Seconds() / d.Totals.ElapsedS,
 		}, nil
 	}})
-	u.alone(r, deviation, atMost(0.001), bound{})
-	u.alone(r, sendDelayP50, atMost(150), bound{})
-	u.alone(r, cpuShare, atMost(0.35), bound{})
+	u.addLine(r, deviation, atMost(0.001), bound{})
+	u.addLine(r, sendDelayP50, atMost(150), bound{})
+	u.addLine(r, cpuShare, atMost(0.35), bound{})
 }
 
 func (u *Suite) riemannMemory(b testing.TB) {
-	s := u.discardingRiemann(b)
-	r := u.turns(b.Context(), "riemann, memory, single events at full speed",
-		u.resident("riemann, memory, carronade", "riemann://"+s.addr, "--clients", "1", "--max-in-flight", "16k", "--for", u.lasting(62*time.Second).String()))
-	u.alone(r, maxRSS, atMost(80<<20), bound{}).Worst = true
-	u.alone(r, growth, atMost(5<<20), bound{}).Worst = true
+	s := u.startDiscardingRiemann(b)
+	r := u.alternate(b.Context(), "riemann, memory, single events at full speed",
+		u.resident("riemann, memory, carronade", "riemann://"+s.addr, "--clients", "1", "--max-in-flight", "16k", "--for", u.scaled(62*time.Second).String()))
+	u.addLine(r, maxRSS, atMost(80<<20), bound{}).Worst = true
+	u.addLine(r, growth, atMost(5<<20), bound{}).Worst = true
 }
 
 // riemannClient is the C library's program: it sends an event for each line that it
@@ -126,7 +126,7 @@ func (u *Suite) riemannClient(addr string, n int) contestant {
 		host, port, _ := strings.Cut(addr, ":")
 		script := fmt.Sprintf("exec %s send -0 -S web -h db-1 -t load -L 60 %s %s < %s", exe, host, port, lines)
 		u.note("riemann, single events, riemann-client", "sh", "-c", script)
-		e, err := must(ctx, "sh", "-c", script)
+		e, err := runSuccessfully(ctx, "sh", "-c", script)
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +161,7 @@ func (u *Suite) riemannGem(addr string, lasts time.Duration) contestant {
 		host, port, _ := strings.Cut(addr, ":")
 		args := []string{script, host, port, strconv.FormatFloat(lasts.Seconds(), 'f', 1, 64)}
 		u.note("riemann, single events, ruby-riemann-client", exe, args...)
-		e, err := must(ctx, exe, args...)
+		e, err := runSuccessfully(ctx, exe, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ const (
 type sample map[metric]float64
 
 // cpu adds the CPU per event.
-func (s sample) cpu(e *ended, events uint64) sample {
+func (s sample) cpu(e *processResult, events uint64) sample {
 	s[cpuPerEvent] = float64(e.cpu.Microseconds()) / float64(events)
 	return s
 }
@@ -73,9 +73,9 @@ type document struct {
 
 // readDocument parses a report, and returns an error for a run with failures, whose
 // rate would be meaningless.
-func readDocument(e *ended) (*document, error) {
+func readDocument(e *processResult) (*document, error) {
 	if e.code != 0 && e.code != 3 {
-		return nil, fmt.Errorf("the program ended with exit code %d: %s", e.code, e.words)
+		return nil, fmt.Errorf("the program ended with exit code %d: %s", e.code, e.stderr)
 	}
 	d := &document{}
 	if err := json.Unmarshal(e.out, d); err != nil {
@@ -85,12 +85,12 @@ func readDocument(e *ended) (*document, error) {
 	case t.Failed > 0 || t.Unknown > 0:
 		return nil, fmt.Errorf("the run had %d failed and %d unknown events", t.Failed, t.Unknown)
 	case t.Acked == 0 && t.Consumed == 0:
-		return nil, fmt.Errorf("the run moved no events: %s", e.words)
+		return nil, fmt.Errorf("the run moved no events: %s", e.stderr)
 	}
 	return d, nil
 }
 
-func readLoop(e *ended) (loopResult, error) {
+func readLoop(e *processResult) (loopResult, error) {
 	var r loopResult
 	if err := json.Unmarshal(e.out, &r); err != nil {
 		return r, fmt.Errorf("read the loop's result: %w", err)

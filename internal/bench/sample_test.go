@@ -46,17 +46,17 @@ func TestReadConsumerPerf(t *testing.T) {
 
 func TestReadDocument(t *testing.T) {
 	const good = `{"totals":{"sent":10,"acked":10,"elapsed_s":2,"events_per_s":5,"bytes_per_s":500},"send_delay":{"p50_us":56},"trust":{"ok":true}}`
-	d, err := readDocument(&ended{out: []byte(good)})
+	d, err := readDocument(&processResult{out: []byte(good)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d.Totals.EventsPS != 5 || d.SendDelay.P50 != 56 || !d.Trust.OK {
 		t.Errorf("got %+v", d)
 	}
-	if _, err := readDocument(&ended{out: []byte(good), code: 3}); err != nil {
+	if _, err := readDocument(&processResult{out: []byte(good), code: 3}); err != nil {
 		t.Errorf("an untrusted run is a result: %v", err)
 	}
-	for name, e := range map[string]*ended{
+	for name, e := range map[string]*processResult{
 		"refused":         {out: []byte(good), code: 2},
 		"no report":       {out: []byte("Workload")},
 		"failures":        {out: []byte(`{"totals":{"acked":10,"failed":1}}`)},
@@ -107,7 +107,7 @@ func TestSettings(t *testing.T) {
 		})
 	}
 	s := Settings{Scale: 0.1}
-	if got := s.lasting(5 * time.Second); got != time.Second {
+	if got := s.scaled(5 * time.Second); got != time.Second {
 		t.Errorf("got %v for 5 s at a tenth, want 1 s", got)
 	}
 	if got := s.records(20_000_000); got != 2_000_000 {
@@ -216,7 +216,7 @@ func TestAgentsLoop(t *testing.T) {
 	}))
 	defer s.Close()
 	u := &Suite{log: io.Discard}
-	got, err := u.agents(goAgentsPatient, strings.TrimPrefix(s.URL, "http://"), 100*time.Millisecond, "-flush", "10").run(t.Context())
+	got, err := u.agents(goAgentsFlushed, strings.TrimPrefix(s.URL, "http://"), 100*time.Millisecond, "-flush", "10").run(t.Context())
 	if err != nil || got[eventsPerS] <= 0 || got[cpuPerEvent] <= 0 || requests.Load() < 4 {
 		t.Errorf("got %v, %v, %d requests, want events and at least one request of each agent", got, err, requests.Load())
 	}

@@ -40,7 +40,7 @@ func FromEnv() (Settings, error) {
 
 // scaled scales a duration, to at least a second: shorter runs would mainly measure
 // the start of a program.
-func (s Settings) lasting(d time.Duration) time.Duration {
+func (s Settings) scaled(d time.Duration) time.Duration {
 	return max(time.Second, time.Duration(float64(d)*s.Scale).Round(100*time.Millisecond))
 }
 

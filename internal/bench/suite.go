@@ -21,7 +21,7 @@ type Suite struct {
 	dir     string // for the peers' files
 	log     io.Writer
 	began   time.Time
-	busy    busyness
+	load    machineLoad
 
 	lines    []line
 	commands []string // the first command of each contestant
@@ -31,7 +31,7 @@ type Suite struct {
 // removed with the test.
 func NewSuite(b testing.TB, s Settings) *Suite {
 	b.Helper()
-	u := &Suite{Settings: s, dir: b.TempDir(), log: os.Stderr, began: time.Now(), busy: readBusyness()}
+	u := &Suite{Settings: s, dir: b.TempDir(), log: os.Stderr, began: time.Now(), load: readMachineLoad()}
 	u.program = filepath.Join(u.dir, "carronade")
 	b.Setenv("XDG_DATA_HOME", u.dir) // store reports as usual, but not among the user's
 	if named := os.Getenv("CARRONADE_PROGRAM"); named != "" {
@@ -66,7 +66,7 @@ type results struct {
 // alternate runs the contestants alternating: A B C, A B C, ... so that other load of
 // the machine affects all of them. A contestant that fails is left out of the
 // following rounds.
-func (u *Suite) turns(ctx context.Context, work string, cs ...contestant) *results {
+func (u *Suite) alternate(ctx context.Context, work string, cs ...contestant) *results {
 	r := &results{work: work, samples: map[string][]sample{}, faults: map[string]error{}}
 	for round := range u.Runs {
 		for _, c := range cs {
@@ -118,18 +118,18 @@ func (r *results) fault(names ...string) string {
 }
 
 // addLine adds a line of the program without a peer.
-func (u *Suite) alone(r *results, m metric, must, aim bound) *line {
+func (u *Suite) addLine(r *results, m metric, must, aim bound) *line {
 	u.lines = append(u.lines, line{Work: r.work, Metric: m, Carronade: r.of(carronade, m), Must: must, Aim: aim, Fault: r.fault(carronade)})
 	return &u.lines[len(u.lines)-1]
 }
 
 // addComparison adds a line that compares one contestant with another.
-func (u *Suite) against(r *results, name, peer string, m metric, must, aim bound) *line {
-	return u.versus(r, name, m, peer, m, must, aim)
+func (u *Suite) addComparison(r *results, name, peer string, m metric, must, aim bound) *line {
+	return u.addComparisonOf(r, name, m, peer, m, must, aim)
 }
 
 // addComparisonOf is addComparison with another metric for the peer.
-func (u *Suite) versus(r *results, name string, m metric, peer string, theirs metric, must, aim bound) *line {
+func (u *Suite) addComparisonOf(r *results, name string, m metric, peer string, theirs metric, must, aim bound) *line {
 	work := r.work
 	if name != carronade {
 		work += ", " + name

@@ -26,7 +26,7 @@ func spreadOf(v []float64) spread {
 
 // A bound is a limit for a line of the table. The zero value is no bound.
 type bound struct {
-	most  bool // at most, otherwise at least
+	isMax  bool // at most, otherwise at least
 	value float64
 }
 
@@ -35,8 +35,8 @@ func atMost(v float64) bound  { return bound{true, v} }
 
 func (b bound) none() bool { return b.value == 0 }
 
-func (b bound) holds(v float64) bool {
-	if b.most {
+func (b bound) met(v float64) bool {
+	if b.isMax {
 		return v <= b.value
 	}
 	return v >= b.value
@@ -62,7 +62,7 @@ func (l *line) value() float64 {
 		return l.Carronade.Median / l.Theirs.Median
 	}
 	switch {
-	case l.Worst && l.Must.most:
+	case l.Worst && l.Must.isMax:
 		return l.Carronade.Max
 	case l.Worst:
 		return l.Carronade.Min
@@ -78,9 +78,9 @@ func (l *line) verdict() string {
 		return "not measured"
 	case l.Must.none() && l.Aim.none():
 		return ""
-	case !l.Must.none() && !l.Must.holds(v):
+	case !l.Must.none() && !l.Must.met(v):
 		return "**no**"
-	case !l.Aim.none() && l.Aim.holds(v):
+	case !l.Aim.none() && l.Aim.met(v):
 		return "yes, and the aim"
 	case l.Must.none():
 		return "aim missed"
@@ -151,13 +151,13 @@ func (l *line) bound(b bound) string {
 		return ""
 	}
 	word := "at least "
-	if b.most {
+	if b.isMax {
 		word = "at most "
 	}
 	switch {
 	case l.Peer == "":
 		return word + l.Metric.show(b.value)
-	case b.most:
+	case b.isMax:
 		return word + "1/" + sig(1/b.value)
 	}
 	return word + sig(b.value) + " x"

@@ -13,11 +13,11 @@ import (
 // missing.
 func (u *Suite) traced(b testing.TB) {
 	const withTrace = "--trace"
-	lasts := u.lasting(5 * time.Second)
+	lasts := u.scaled(5 * time.Second)
 	run := func(name string, args ...string) contestant {
 		args = append([]string{"null://", "--size", "4KiB", "--batch-events", "1", "--for", lasts.String()}, args...)
 		return contestant{name, func(ctx context.Context) (sample, error) {
-			d, e, err := u.fire(ctx, "null, a batch an event, "+name, args...)
+			d, e, err := u.runProgram(ctx, "null, a batch an event, "+name, args...)
 			switch {
 			case err != nil:
 				return nil, err
@@ -28,9 +28,9 @@ func (u *Suite) traced(b testing.TB) {
 			return sample{eventsPerS: d.Totals.EventsPS, maxRSS: float64(d.Generator.MaxRSS)}.cpu(e, d.Totals.Acked), nil
 		}}
 	}
-	r := u.turns(b.Context(), "trace, null://, 4 KiB, a row a batch", run(carronade), run(withTrace, withTrace, filepath.Join(u.dir, "run.parquet")))
-	u.against(r, withTrace, carronade, eventsPerS, atLeast(0.85), bound{})
-	u.against(r, withTrace, carronade, cpuPerEvent, bound{}, bound{})
+	r := u.alternate(b.Context(), "trace, null://, 4 KiB, a row a batch", run(carronade), run(withTrace, withTrace, filepath.Join(u.dir, "run.parquet")))
+	u.addComparison(r, withTrace, carronade, eventsPerS, atLeast(0.85), bound{})
+	u.addComparison(r, withTrace, carronade, cpuPerEvent, bound{}, bound{})
 	memory := &results{work: r.work + ", " + withTrace, samples: map[string][]sample{carronade: r.samples[withTrace]}, faults: map[string]error{carronade: r.faults[withTrace]}}
-	u.alone(memory, maxRSS, atMost(200<<20), bound{}).Worst = true
+	u.addLine(memory, maxRSS, atMost(200<<20), bound{}).Worst = true
 }

@@ -27,8 +27,8 @@ import (
 
 // Timeouts for a busy machine: of a step, and of a browser.
 const (
-	patience = 2 * time.Minute
-	lifetime = 8 * time.Minute
+	stepTimeout = 2 * time.Minute
+	browserTimeout = 8 * time.Minute
 )
 
 // names are the possible names of Chromium's program.
@@ -54,7 +54,7 @@ type Browser struct{ ctx context.Context }
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path := Find(t)
-	ctx, cancel := context.WithTimeout(context.Background(), lifetime)
+	ctx, cancel := context.WithTimeout(context.Background(), browserTimeout)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		chromedp.NoSandbox, // it does not work as root, as in containers
@@ -63,7 +63,7 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("hide-scrollbars", true),
 		// All network requests must fail.
 		chromedp.Flag("proxy-server", "127.0.0.1:9"),
-		chromedp.WSURLReadTimeout(patience),
+		chromedp.WSURLReadTimeout(stepTimeout),
 	)
 	ctx, cancelAllocator := chromedp.NewExecAllocator(ctx, options...)
 	ctx, cancelBrowser := chromedp.NewContext(ctx)
@@ -87,23 +87,23 @@ type View struct {
 type Tab struct {
 	t    testing.TB
 	ctx  context.Context
-	said *said
+	messages *pageMessages
 }
 
-type said struct {
+type pageMessages struct {
 	mu       sync.Mutex
 	problems []string
 }
 
 // For returns the same tab for a subtest.
-func (tab *Tab) For(t testing.TB) *Tab { return &Tab{t: t, ctx: tab.ctx, said: tab.said} }
+func (tab *Tab) For(t testing.TB) *Tab { return &Tab{t: t, ctx: tab.ctx, messages: tab.messages} }
 
 // Open opens a file.
 func (b *Browser) Open(t testing.TB, path string, v View) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
 	t.Cleanup(cancel)
-	tab := &Tab{t: t, ctx: ctx, said: &said{}}
+	tab := &Tab{t: t, ctx: ctx, messages: &pageMessages{}}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func (b *Browser) Open(t testing.TB, path string, v View) *Tab {
 }
 
 // SetView changes the screen; NoScript is ignored.
-func (tab *Tab) Look(v View) {
+func (tab *Tab) SetView(v View) {
 	tab.t.Helper()
 	tab.Do(v.steps()...)
 }
@@ -217,7 +217,7 @@ func arguments(args []*runtime.RemoteObject) string {
 }
 
 func (tab *Tab) problem(format string, a ...any) {
-	s := tab.said
+	s := tab.messages
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.problems = append(s.problems, fmt.Sprintf(format, a...))
@@ -227,7 +227,7 @@ func (tab *Tab) problem(format string, a ...any) {
 func (tab *Tab) Problems() []string {
 	// The events of everything before this evaluation arrive before its answer.
 	Eval[int](tab, "0")
-	s := tab.said
+	s := tab.messages
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.problems...)
@@ -262,7 +262,7 @@ func Eval[T any](tab *Tab, expression string) T {
 // Until waits until an expression is true.
 func (tab *Tab) Until(expression string) {
 	tab.t.Helper()
-	if _, err := chromedp.Run(tab.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience))); err != nil {
+	if _, err := chromedp.Run(tab.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(stepTimeout))); err != nil {
 		tab.t.Fatalf("wait until %s: %v", expression, err)
 	}
 }

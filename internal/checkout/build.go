@@ -45,10 +45,10 @@ type Order struct {
 const DefaultWithin = 30 * time.Minute
 
 // maxLog limits a build's stored output, in bytes.
-const mostLog = 16 << 20
+const maxLog = 16 << 20
 
 // maxErrorLines is how many of a failed build's last lines its error shows.
-const mostWords = 5
+const maxErrorLines = 5
 
 // A Build is a revision, built in its own worktree. The cache does not remove
 // it before Release.
@@ -145,10 +145,10 @@ func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error 
 			return fmt.Errorf("lock the build: %w", err)
 		}
 		b.lockFile = lockFile
-		if err := wait(ctx, lockFile, true); err != nil {
+		if err := waitLock(ctx, lockFile, true); err != nil {
 			return err
 		}
-		if !still(lockFile, name) {
+		if !isCurrent(lockFile, name) {
 			continue // pruned in the meantime
 		}
 		if e, err := readEntry(home); err == nil && !e.Failed {
@@ -158,21 +158,21 @@ func (b *Build) make(ctx context.Context, o *Order, r *repo, home string) error 
 			return nil
 		}
 		// It is not built: lock it exclusively, and then check again.
-		if err := wait(ctx, lockFile, false); err != nil {
+		if err := waitLock(ctx, lockFile, false); err != nil {
 			return err
 		}
-		if e, err := readEntry(home); err == nil && !e.Failed || !still(lockFile, name) {
+		if e, err := readEntry(home); err == nil && !e.Failed || !isCurrent(lockFile, name) {
 			continue
 		}
 		if err := b.build(ctx, o, r, home); err != nil {
 			return err
 		}
-		return wait(ctx, lockFile, true)
+		return waitLock(ctx, lockFile, true)
 	}
 }
 
 // isCurrent reports whether an open file is still the one with this name.
-func still(f *os.File, name string) bool {
+func isCurrent(f *os.File, name string) bool {
 	a, err1 := f.Stat()
 	b, err2 := os.Stat(name)
 	return err1 == nil && err2 == nil && os.SameFile(a, b)
@@ -244,13 +244,13 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 	words := system.Shell(o.Command)
 	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // the user's command; killed below with all its group
 	cmd.Dir = b.Tree
-	cmd.Env = append(append(clean(os.Environ()), "CARRONADE_REVISION="+b.Revision, "CARRONADE_BRANCH="+b.Branch, "CARRONADE_IMAGE="+b.Image), o.Env...)
+	cmd.Env = append(append(cleanEnv(os.Environ()), "CARRONADE_REVISION="+b.Revision, "CARRONADE_BRANCH="+b.Branch, "CARRONADE_IMAGE="+b.Image), o.Env...)
 	child, err := system.StartChild(cmd, func(line string) {
 		line = o.Mask.Text(line)
-		if written += len(line) + 1; written <= mostLog {
+		if written += len(line) + 1; written <= maxLog {
 			_, _ = out.WriteString(line + "\n")
 		}
-		if last = append(last, line); len(last) > mostWords {
+		if last = append(last, line); len(last) > maxErrorLines {
 			last = last[1:]
 		}
 		if o.Output != nil {
@@ -283,8 +283,8 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 			return errors.New("build: a process that it started is still writing")
 		}
 	}
-	if written > mostLog {
-		fmt.Fprintf(out, "... and %d more bytes, not kept\n", written-mostLog)
+	if written > maxLog {
+		fmt.Fprintf(out, "... and %d more bytes, not kept\n", written-maxLog)
 	}
 	if e := out.Flush(); err == nil {
 		err = e

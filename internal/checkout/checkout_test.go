@@ -21,7 +21,7 @@ const canary = "kestrel-5519"
 func sh(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"}, args...)...)
-	cmd.Env = append(clean(os.Environ()), "GIT_CONFIG_NOSYSTEM=1", "GIT_COMMITTER_DATE=2018-05-18T10:21:00+02:00")
+	cmd.Env = append(cleanEnv(os.Environ()), "GIT_CONFIG_NOSYSTEM=1", "GIT_COMMITTER_DATE=2018-05-18T10:21:00+02:00")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v: %s", args, err, out)

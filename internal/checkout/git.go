@@ -21,7 +21,7 @@ import (
 // rewrite the index of the user's folder.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // arguments, not a shell's text
-	cmd.Env = append(clean(os.Environ()), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS=true", "LC_ALL=C")
+	cmd.Env = append(cleanEnv(os.Environ()), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS=true", "LC_ALL=C")
 	cmd.WaitDelay = time.Second
 	var out, words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &words
@@ -41,7 +41,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 
 // cleanEnv removes the variables that would make git use another repository than
 // the folder's: a run may be started from a hook.
-func clean(env []string) []string {
+func cleanEnv(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, e := range env {
 		name, _, _ := strings.Cut(e, "=")

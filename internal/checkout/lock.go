@@ -8,7 +8,7 @@ import (
 )
 
 // lockInterval is how often to try again to take a lock.
-const lockEvery = 100 * time.Millisecond
+const lockInterval = 100 * time.Millisecond
 
 // lock takes a lock on a file, which it creates, and returns a function that
 // releases it. It waits as long as ctx allows.
@@ -17,18 +17,18 @@ func lock(ctx context.Context, name string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the cache: %w", err)
 	}
-	if err := wait(ctx, f, false); err != nil {
+	if err := waitLock(ctx, f, false); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return func() { f.Close() }, nil
 }
 
-func wait(ctx context.Context, f *os.File, shared bool) error {
-	ticker := time.NewTicker(lockEvery)
+func waitLock(ctx context.Context, f *os.File, shared bool) error {
+	ticker := time.NewTicker(lockInterval)
 	defer ticker.Stop()
 	for {
-		ok, err := try(f, shared)
+		ok, err := tryLock(f, shared)
 		if err != nil {
 			return fmt.Errorf("lock the cache: %w", err)
 		}

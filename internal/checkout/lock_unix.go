@@ -11,7 +11,7 @@ import (
 
 // tryLock takes a lock on an open file without waiting; false if another process,
 // or another goroutine of this one, has it.
-func try(f *os.File, shared bool) (bool, error) {
+func tryLock(f *os.File, shared bool) (bool, error) {
 	how := unix.LOCK_EX
 	if shared {
 		how = unix.LOCK_SH

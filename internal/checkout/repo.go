@@ -38,7 +38,7 @@ func openRepo(ctx context.Context, cache, dir string) (*repo, error) {
 		top = strings.TrimSuffix(common, "/.git") // a bare repository has no top level
 	}
 	sum := sha256.Sum256([]byte(common))
-	home := filepath.Join(cache, safe(strings.TrimSuffix(filepath.Base(top), ".git"))+"-"+hex.EncodeToString(sum[:4]))
+	home := filepath.Join(cache, safeName(strings.TrimSuffix(filepath.Base(top), ".git"))+"-"+hex.EncodeToString(sum[:4]))
 	r := &repo{user: dir, home: home, git: filepath.Join(home, "repo.git")}
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, fmt.Errorf("make the cache's folder: %w", err)
@@ -58,7 +58,7 @@ func openRepo(ctx context.Context, cache, dir string) (*repo, error) {
 			return nil, err
 		}
 	}
-	if err := r.borrow(common); err != nil {
+	if err := r.useObjects(common); err != nil {
 		return nil, err
 	}
 	if _, err := git(ctx, r.git, "fetch", "--quiet", "--prune", "--force", "--no-write-fetch-head", "--no-auto-maintenance", common,
@@ -70,7 +70,7 @@ func openRepo(ctx context.Context, cache, dir string) (*repo, error) {
 
 // useObjects lets the cache's repository find the user's objects, and the end
 // of the user's history if it is shallow.
-func (r *repo) borrow(common string) error {
+func (r *repo) useObjects(common string) error {
 	info := filepath.Join(r.git, "objects", "info")
 	if err := os.MkdirAll(info, 0o755); err != nil {
 		return err
@@ -163,7 +163,7 @@ func afterSlash(s string) string {
 }
 
 // safeName returns a name that is valid for files and for images.
-func safe(name string) string {
+func safeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '.', r == '_':

@@ -90,10 +90,10 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	}
 	p := &compat.Program{
 		Called: name, Args: own, Strict: common.Strict, Generation: common.Generation, In: s.In, Out: s.out, Err: s.Err, Color: s.style().Color,
-		Fire: func(ctx context.Context, doc *workload.Document, observer compat.Observer) (*report.Document, error) {
+		Run: func(ctx context.Context, doc *workload.Document, observer compat.Observer) (*report.Document, error) {
 			return s.fireAs(ctx, tool, doc, common, observer)
 		},
-		Together: func(ctx context.Context, docs []*workload.Document) ([]*report.Document, error) {
+		RunTogether: func(ctx context.Context, docs []*workload.Document) ([]*report.Document, error) {
 			return s.fireTogether(ctx, tool, docs, common)
 		},
 	}
@@ -195,19 +195,19 @@ func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Docu
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range unsaid(o.tasks[i].w, d) {
+	for _, text := range newWarnings(o.tasks[i].w, d) {
 		s.warn(text)
 	}
 	if path := o.tasks[i].file; path != "" {
 		s.writeAs(path, d.WriteJSON)
 	}
-	s.kept(o.keep, d, o.tasks[i].kept, true)
+	s.reportStored(o.keep, d, o.tasks[i].kept, true)
 	return d, nil
 }
 
 // newWarnings returns a report's warnings without those that were printed when its workload was
 // resolved.
-func unsaid(w *workload.Workload, d *report.Document) []string {
+func newWarnings(w *workload.Workload, d *report.Document) []string {
 	return slices.DeleteFunc(slices.Clone(d.Warnings), func(text string) bool { return slices.Contains(w.Warnings, text) })
 }
 
@@ -216,6 +216,6 @@ func unsaid(w *workload.Workload, d *report.Document) []string {
 func (s *session) writeAs(path string, write func(io.Writer) error) {
 	if err := command.WriteFile(path, write); err != nil {
 		s.unwritten.Store(true)
-		s.say(&words{Err: fmt.Errorf("--report-json: cannot write %s: %s", path, command.Reason(err)), Hint: "the tool's own output is complete"})
+		s.printError(&words{Err: fmt.Errorf("--report-json: cannot write %s: %s", path, command.Reason(err)), Hint: "the tool's own output is complete"})
 	}
 }

@@ -26,7 +26,7 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 	job.Store, job.Version = keep.store, version()
 	job.Labels = map[string]string{"as": tool.Name}
 	maps.Copy(job.Labels, l.Labels)
-	job.Kept = func(d *report.Document, err error) { s.kept(keep, d, err, true) }
+	job.Stored = func(d *report.Document, err error) { s.reportStored(keep, d, err, true) }
 	started := l.Started
 	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {
 		l.Started = func(at time.Time) {

@@ -77,7 +77,7 @@ func (s *session) calibrate(ctx context.Context, span time.Duration) (*calibrati
 		return nil, &words{Err: fmt.Errorf("--for: %v is not a valid length for a calibration", span), Hint: "3s is enough on a quiet machine"}
 	}
 	c := &calibration{Schema: calibrationSchema, Host: hostName(), Processors: load.Processors()}
-	c.At, c.EventBytes, c.CarronadeAtThat = time.Now().UTC().Truncate(time.Second), calibrationEvents, version()
+	c.At, c.EventBytes, c.Version = time.Now().UTC().Truncate(time.Second), calibrationEvents, version()
 	var err error
 	s.note("to nowhere, for %s ...", units.FormatDuration(span))
 	if c.NullPerS, c.NullCPUUS, err = s.fullSpeed(ctx, "null://", span); err != nil {

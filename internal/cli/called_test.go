@@ -30,7 +30,7 @@ func TestCalled(t *testing.T) {
 func TestNewWarnings(t *testing.T) {
 	w := &workload.Workload{Warnings: []string{"early"}}
 	d := &report.Document{Warnings: []string{"early", "late"}}
-	if got := unsaid(w, d); !slices.Equal(got, []string{"late"}) || len(d.Warnings) != 2 {
+	if got := newWarnings(w, d); !slices.Equal(got, []string{"late"}) || len(d.Warnings) != 2 {
 		t.Errorf("got %q of %q", got, d.Warnings)
 	}
 }

@@ -93,7 +93,7 @@ func unknownSetting(e workload.Entry, kinds []target.Kind) error {
 // withConfiguration adds the configuration below flags and the workload file, which both override it.
 // Settings that do not apply to this target and operation are left out, since one file serves
 // all of them.
-func (s *session) underlay(t *command.Settings, file *workload.Document) (*workload.Document, error) {
+func (s *session) withConfiguration(t *command.Settings, file *workload.Document) (*workload.Document, error) {
 	conf, err := s.configuration()
 	if err != nil || len(conf.Entries) == 0 {
 		return file, err
@@ -121,7 +121,7 @@ func (s *session) underlay(t *command.Settings, file *workload.Document) (*workl
 	for _, e := range conf.Entries {
 		i := slices.IndexFunc(table, func(s workload.Setting) bool { return s.Name == e.Name })
 		switch {
-		case i < 0 || !table[i].Means(op):
+		case i < 0 || !table[i].AppliesTo(op):
 		case table[i].FlagOnly:
 			flags = append(flags, e)
 		default:

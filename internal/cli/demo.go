@@ -120,7 +120,7 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 			if !o.quiet {
 				s.note("an embedded %s listens on %s", demo.name, child.Addr())
 			}
-			err = s.fire(ctx, o)
+			err = s.runTasks(ctx, o)
 		}
 	}
 	if stopErr := child.Stop(); stopErr != nil && err == nil {

@@ -23,7 +23,7 @@ func TestEnds(t *testing.T) {
 			ended = append(ended, name)
 		}
 	}
-	e.all() // before anything was started
+	e.stopAll() // before anything was started
 	first, next, third := e.slot(), e.slot(), e.slot()
 	first(system("build"))
 	next(system("next"))
@@ -31,7 +31,7 @@ func TestEnds(t *testing.T) {
 	third(system("third"))
 	third(nil)
 	third(nil)
-	e.all()
+	e.stopAll()
 	slices.Sort(ended)
 	if diff := cmp.Diff([]string{"first", "next"}, ended); diff != "" {
 		t.Errorf("ended (-want +got):\n%s", diff)

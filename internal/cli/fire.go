@@ -17,7 +17,7 @@ import (
 
 // runTasks runs all tasks, one after the other. It delivers each report at once, since a later
 // task may fail.
-func (s *session) fire(ctx context.Context, o outputs) error {
+func (s *session) runTasks(ctx context.Context, o outputs) error {
 	var outcome error
 	for i := range o.tasks {
 		d, err := s.execute(ctx, o, i)
@@ -46,7 +46,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 	k := &o.tasks[i]
 	w := k.w
 	if text := o.which(i); text != "" {
-		watcher.Say(text)
+		watcher.Message(text)
 	}
 	id := run.NewID()
 	o.hub.Begin(publicRun(w, id, k.i))
@@ -57,13 +57,13 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store,
-		Found: o.observer.Found, Met: o.observer.Met, Fired: o.observer.Fired,
+		Facts: o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed,
 		Measured: func(ctx context.Context, d *report.Document) {
 			if o.beside {
-				s.beside(ctx, w, d)
+				s.addGenerates(ctx, w, d)
 			}
 		},
-		Kept: func(_ *report.Document, err error) { k.kept = err },
+		Stored: func(_ *report.Document, err error) { k.kept = err },
 		Opened: func() {
 			if o.observer.Opened != nil {
 				o.observer.Opened()
@@ -78,7 +78,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 				o.observer.Interval(snap)
 			}
 		},
-		Logf:        func(format string, args ...any) { watcher.Say(fmt.Sprintf(format, args...)) },
+		Logf:        func(format string, args ...any) { watcher.Message(fmt.Sprintf(format, args...)) },
 		Started:     s.ends.slot(),
 		Host:        system.Describe(),
 		Calibration: keptCalibration(),
@@ -124,7 +124,7 @@ func (e *ends) slot() func(end func()) {
 }
 
 // stopAll stops everything that runs have started, and waits for it.
-func (e *ends) all() {
+func (e *ends) stopAll() {
 	e.mu.Lock()
 	of := maps.Clone(e.of)
 	e.mu.Unlock()

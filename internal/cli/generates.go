@@ -30,16 +30,16 @@ const (
 	generatesSpan   = 2 * time.Second
 	generatesWarmup = 200 * time.Millisecond
 	worthMeasuring  = 5 * time.Second // shorter runs use a stored value only
-	mostGenerates   = 200             // stored results; the oldest are dropped
+	maxGenerates   = 200             // stored results; the oldest are dropped
 )
 
 // batchSettings are the settings that determine how events are put into batches, in addition to
 // those of the target that sends nothing.
-func loadOfEvents() []string { return []string{"seed", "batch-events", "max-in-flight", "threads"} }
+func batchSettings() []string { return []string{"seed", "batch-events", "max-in-flight", "threads"} }
 
 // addGenerates adds the rate at which this machine generates the workload to the result of a
 // run at full speed, if it is known or worth measuring. Call it after the measurement.
-func (s *session) beside(ctx context.Context, w *workload.Workload, d *report.Document) {
+func (s *session) addGenerates(ctx context.Context, w *workload.Workload, d *report.Document) {
 	_, dead := d.Dead()
 	if d.Mode != load.FullSpeed || d.Partial || dead || ctx.Err() != nil || d.Facts["discards"] == true {
 		return
@@ -76,7 +76,7 @@ func (s *session) beside(ctx context.Context, w *workload.Workload, d *report.Do
 // generating returns the same workload for the target that sends nothing.
 func (s *session) generating(w *workload.Workload) *workload.Document {
 	var d workload.Document
-	names := loadOfEvents()
+	names := batchSettings()
 	for _, k := range s.Kinds {
 		if slices.Contains(k.Schemes(), strings.TrimSuffix(generatesTo, "://")) {
 			for _, o := range k.Options() {
@@ -159,7 +159,7 @@ func keepGenerates(kept map[string]report.Generates) error {
 	newest := slices.SortedFunc(maps.Keys(kept), func(a, b string) int {
 		return cmp.Or(kept[b].At.Compare(kept[a].At), cmp.Compare(a, b))
 	})
-	for _, key := range newest[min(len(newest), mostGenerates):] {
+	for _, key := range newest[min(len(newest), maxGenerates):] {
 		delete(kept, key)
 	}
 	path, err := generatesPath()

@@ -23,7 +23,7 @@ func TestGeneratesAreKept(t *testing.T) {
 	}
 	all := map[string]report.Generates{}
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	for i := range mostGenerates + 5 {
+	for i := range maxGenerates + 5 {
 		all[fmt.Sprintf("key-%03d", i)] = report.Generates{EventsPerS: float64(i), At: at.Add(time.Duration(i) * time.Hour)}
 	}
 	if err := keepGenerates(all); err != nil {
@@ -31,8 +31,8 @@ func TestGeneratesAreKept(t *testing.T) {
 	}
 	got := keptGenerates()
 	_, oldest := got["key-004"]
-	newest := got[fmt.Sprintf("key-%03d", mostGenerates+4)]
-	if len(got) != mostGenerates || oldest || newest.EventsPerS != mostGenerates+4 {
+	newest := got[fmt.Sprintf("key-%03d", maxGenerates+4)]
+	if len(got) != maxGenerates || oldest || newest.EventsPerS != maxGenerates+4 {
 		t.Errorf("got %d of them, the oldest %v, the newest %+v", len(got), oldest, newest)
 	}
 	path, err := generatesPath()

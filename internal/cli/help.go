@@ -49,10 +49,10 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 	switch rest := cmd.Flags().Args(); {
 	case len(rest) == 0:
 	case cmd.HasAvailableSubCommands():
-		s.unhelped = command.Unknown(cmd, rest[0])
+		s.helpError = command.Unknown(cmd, rest[0])
 		return
 	case cmd.ValidateArgs(nil) == nil: // too few arguments are fine: the user asks what they are
-		if s.unhelped = cmd.ValidateArgs(rest); s.unhelped != nil {
+		if s.helpError = cmd.ValidateArgs(rest); s.helpError != nil {
 			return
 		}
 	}

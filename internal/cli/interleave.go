@@ -52,14 +52,14 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 			Hint: "remove no-store, or name a writable store with --store",
 		}
 	}
-	o.tasks = inTurns(o.tasks, repeat)
+	o.tasks = alternating(o.tasks, repeat)
 	ids := map[*workload.Workload]*[]string{ws[0]: &baseIDs, ws[1]: &candidateIDs}
 	for i := range o.tasks {
 		d, err := s.execute(ctx, o, i)
 		if err != nil {
 			return nil, nil, err
 		}
-		s.kept(o.keep, d, o.tasks[i].kept, true)
+		s.reportStored(o.keep, d, o.tasks[i].kept, true)
 		if d.ExitCode() == command.Interrupted {
 			return nil, nil, exitCode{Code: command.Interrupted, Err: &words{
 				Err: fmt.Errorf("interrupted in run %d of %d: nothing was compared", i+1, len(o.tasks)), Quiet: true,
@@ -76,7 +76,7 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 
 // alternating reorders the repetitions of two workloads, all of one and then all of the other,
 // to A B B A A B and so on.
-func inTurns(tasks []task, repeat int) []task {
+func alternating(tasks []task, repeat int) []task {
 	out := make([]task, 0, len(tasks))
 	for i := range repeat {
 		a, b := tasks[i], tasks[repeat+i]

@@ -28,7 +28,7 @@ func TestAlternating(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, k := range inTurns(tasks, 4) {
+	for _, k := range alternating(tasks, 4) {
 		got = append(got, k.file+string(rune('0'+k.i)))
 	}
 	if want := "a0 b0 b1 a1 a2 b2 b3 a3"; strings.Join(got, " ") != want {
@@ -37,7 +37,7 @@ func TestAlternating(t *testing.T) {
 }
 
 // inProcess returns a session that runs in this process, with files for it.
-func turning(t *testing.T, files map[string]string) (s *session, out *bytes.Buffer, path func(string) string) {
+func inProcess(t *testing.T, files map[string]string) (s *session, out *bytes.Buffer, path func(string) string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
@@ -56,7 +56,7 @@ func turning(t *testing.T, files map[string]string) (s *session, out *bytes.Buff
 // Two workloads run A B B A, and their ids are returned by side; the store has
 // all reports, with the settings of their files.
 func TestInterleave(t *testing.T) {
-	s, out, path := turning(t, map[string]string{
+	s, out, path := inProcess(t, map[string]string{
 		"a.yaml": "{target: 'null://', count: 300, label: [side=a, own=yes]}",
 		"b.yaml": "{target: 'null://', count: 400}",
 	})
@@ -110,7 +110,7 @@ func TestInterleave(t *testing.T) {
 
 // The configuration's collectors get metrics of these runs, as of any.
 func TestInterleaveIsPublished(t *testing.T) {
-	s, _, path := turning(t, map[string]string{
+	s, _, path := inProcess(t, map[string]string{
 		"a.yaml":   "{target: 'null://', count: 10}",
 		"own.yaml": "metrics-addr: 127.0.0.1:0\njson-file: unused.json\n",
 	})
@@ -130,7 +130,7 @@ func TestInterleaveIsPublished(t *testing.T) {
 // Reports that are not stored cannot be compared, which is an error before the
 // first run.
 func TestInterleaveWithoutAStore(t *testing.T) {
-	s, _, path := turning(t, map[string]string{
+	s, _, path := inProcess(t, map[string]string{
 		"a.yaml": "{target: 'null://', count: 10}",
 	})
 	t.Setenv("CARRONADE_CONFIG", path("own.yaml"))
@@ -149,7 +149,7 @@ func TestInterleaveWithoutAStore(t *testing.T) {
 // Mistakes are errors before anything runs, and an interrupted run ends the
 // comparison: half of one is useless.
 func TestInterleaveEndsEarly(t *testing.T) {
-	s, _, path := turning(t, map[string]string{
+	s, _, path := inProcess(t, map[string]string{
 		"one.yaml":  "{target: 'null://', count: 10}",
 		"two.yaml":  "[{target: 'null://', count: 10}, {target: 'null://', count: 20}]",
 		"long.yaml": "{target: 'null://', rate: 1k/s, for: 10m}",

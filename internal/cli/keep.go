@@ -23,7 +23,7 @@ type keeping struct {
 	lost  bool // a report that should have been stored was not
 	// substitute is whether the store is the user's own in place of the requested one, which
 	// may receive the reports later.
-	meanwhile bool
+	substitute bool
 }
 
 // keeping opens the store that flags and configuration name. If that fails, the run still goes
@@ -55,19 +55,19 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if local, lerr := s.elsewhere(ctx, k.place); lerr == nil && local != nil {
+	if local, lerr := s.ownStore(ctx, k.place); lerr == nil && local != nil {
 		s.warn(fmt.Sprintf("%v; reports go to %s meanwhile", err, local.Place()))
-		k.store, k.at, k.meanwhile = local, local.Place(), !errors.Is(err, store.ErrForeign)
+		k.store, k.at, k.substitute = local, local.Place(), !errors.Is(err, store.ErrForeign)
 		return k, nil
 	}
 	k.lost = true
-	s.beware(fmt.Errorf("reports are not kept: %w", err), hintOr(err, "they still go to stdout; --json-file FILE saves one, --no-store turns the store off"))
+	s.warnWithHint(fmt.Errorf("reports are not kept: %w", err), hintOr(err, "they still go to stdout; --json-file FILE saves one, --no-store turns the store off"))
 	return k, nil
 }
 
 // ownStore opens the user's own store as a replacement for another; nil if that is the one
 // that failed.
-func (s *session) elsewhere(ctx context.Context, place string) (store.Store, error) {
+func (s *session) ownStore(ctx context.Context, place string) (store.Store, error) {
 	own, err := sqlite.Default()
 	if err != nil || place == "" || place == own {
 		return nil, err
@@ -94,18 +94,18 @@ func hintOr(err error, hint string) string {
 
 // reportStored prints where a report is stored, unless the report itself did. A report that the
 // requested store refused goes to the user's own. None of this fails the run.
-func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
+func (s *session) reportStored(k *keeping, d *report.Document, err error, say bool) {
 	switch {
 	case k.store == nil:
 		s.unsafe = true
 		return
 	case err == nil:
-		s.safe = showing(d.ID, k.at)
+		s.safe = showCommand(d.ID, k.at)
 		if say && !k.quiet {
 			s.note("kept as %s in %s", d.ID, k.store.Place())
 		}
-		if k.meanwhile {
-			s.note("hint: %s", pushing(d.ID, k.at, k.place))
+		if k.substitute {
+			s.note("hint: %s", pushHint(d.ID, k.at, k.place))
 		}
 		return
 	}
@@ -114,24 +114,24 @@ func (s *session) kept(k *keeping, d *report.Document, err error, say bool) {
 	var lerr error
 	// Do not open the same file twice: closing either releases the locks of both.
 	if own, err := sqlite.Default(); err == nil && own != k.store.Place() {
-		local, lerr = s.elsewhere(ctx, k.place)
+		local, lerr = s.ownStore(ctx, k.place)
 	}
 	if lerr == nil && local != nil {
 		defer local.Close()
 		if lerr = local.Put(ctx, d); lerr == nil {
-			s.safe = showing(d.ID, local.Place())
-			s.beware(fmt.Errorf("report %s is not in %s: %w; it is kept in %s", d.ID, k.store.Place(), err, local.Place()),
-				pushing(d.ID, local.Place(), k.place))
+			s.safe = showCommand(d.ID, local.Place())
+			s.warnWithHint(fmt.Errorf("report %s is not in %s: %w; it is kept in %s", d.ID, k.store.Place(), err, local.Place()),
+				pushHint(d.ID, local.Place(), k.place))
 			return
 		}
 	}
 	s.unsafe = true
-	s.beware(fmt.Errorf("report %s is not kept: %w", d.ID, err),
+	s.warnWithHint(fmt.Errorf("report %s is not kept: %w", d.ID, err),
 		hintOr(err, "the report on stdout is complete; as JSON (--json, --json-file), carronade report import FILE keeps it later"))
 }
 
 // showCommand is the command that shows a report.
-func showing(id, place string) string {
+func showCommand(id, place string) string {
 	return "carronade report show " + id + storeFlag(place)
 }
 
@@ -155,7 +155,7 @@ func (s *session) lost() string {
 }
 
 // pushHint is the hint for copying a report to the store that it was meant for.
-func pushing(id, from, to string) string {
+func pushHint(id, from, to string) string {
 	return fmt.Sprintf("carronade report push %s --store %s --to %s copies it there later", id, report.Quote(from), report.Quote(to))
 }
 

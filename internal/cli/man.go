@@ -80,7 +80,7 @@ func roffText(s string) string {
 			b.WriteString(".PP\n")
 			continue
 		}
-		b.WriteString(guard(roff(line)) + "\n")
+		b.WriteString(escapeDot(roff(line)) + "\n")
 	}
 	return b.String()
 }
@@ -89,13 +89,13 @@ func roffText(s string) string {
 func roffLines(s string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.Trim(s, "\n"), "\n") {
-		b.WriteString(guard(roff(line)) + "\n")
+		b.WriteString(escapeDot(roff(line)) + "\n")
 	}
 	return b.String()
 }
 
 // escapeDot escapes a line that begins with a dot, which would be an instruction.
-func guard(line string) string {
+func escapeDot(line string) string {
 	if strings.HasPrefix(line, ".") {
 		return `\&` + line
 	}

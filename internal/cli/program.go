@@ -59,10 +59,10 @@ func (p *Program) Main() int {
 	root.SetIn(p.In)
 	_, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		err = s.unhelped
+		err = s.helpError
 	}
 	if problem := s.profile.stop(); problem != nil {
-		s.say(problem)
+		s.printError(problem)
 		if err == nil {
 			err = exitCode{Code: command.Failed}
 		}
@@ -74,14 +74,14 @@ func (p *Program) Main() int {
 	case errors.As(err, &c):
 		code = c.Code
 		if c.Err != nil {
-			s.say(c.Err)
+			s.printError(c.Err)
 		}
 	default:
 		code = command.Failed
-		s.say(err)
+		s.printError(err)
 	}
 	if out.err != nil {
-		s.say(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
+		s.printError(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
 		code = command.Failed
 	}
 	return code
@@ -102,7 +102,7 @@ type session struct {
 
 	// helpError is why the requested help could not be printed: the parser has no way to return
 	// an error for it.
-	unhelped error
+	helpError error
 
 	// safe is the command that shows the report of a finished run, "" if none is stored;
 	// unsafe is set when one is not.
@@ -133,7 +133,7 @@ func (s *session) watchSignals() func() {
 				continue
 			}
 			s.restore.Load().Close()
-			s.ends.all()
+			s.ends.stopAll()
 			exit := s.Exit
 			if exit == nil {
 				exit = os.Exit

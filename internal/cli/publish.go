@@ -18,8 +18,8 @@ import (
 func (s *session) publisher(t *command.Settings, observer compat.Observer) (*publish.Hub, error) {
 	o := publish.Options{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
-		Version: version(), Published: observer.Published, Zeros: observer.Zeros,
-		Logf: func(format string, args ...any) { s.restore.Load().Say(fmt.Sprintf(format, args...)) },
+		Version: version(), Published: observer.Published, ZeroP99: observer.ZeroP99,
+		Logf: func(format string, args ...any) { s.restore.Load().Message(fmt.Sprintf(format, args...)) },
 	}
 	for _, h := range t.All("otlp-header") {
 		name, ref, _ := strings.Cut(h, "=")

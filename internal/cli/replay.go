@@ -69,7 +69,7 @@ func (s *session) replayCommand() *cobra.Command {
 			if len(d.Attachments) > 0 && len(t.All("attach")) == 0 {
 				s.note("report %s has %s attached, and the new one will not: --attach FILE attaches the current file", d.ID, attached(d))
 			}
-			return s.fire(cmd.Context(), o)
+			return s.runTasks(cmd.Context(), o)
 		}),
 	}
 	t.Bind(cmd.Flags(), s.Kinds)

@@ -59,7 +59,7 @@ func (s *session) runCommand() *cobra.Command {
 				return err
 			}
 			defer end()
-			return s.fire(cmd.Context(), o)
+			return s.runTasks(cmd.Context(), o)
 		}),
 	}
 	t.Bind(cmd.Flags(), s.Kinds)
@@ -96,7 +96,7 @@ func (s *session) resolveAll(t *command.Settings, files []*workload.Document) ([
 	typed := slices.Clone(t.Doc.Entries)
 	for _, file := range files {
 		t.Doc.Entries = slices.Clone(typed)
-		file, err := s.underlay(t, file)
+		file, err := s.withConfiguration(t, file)
 		if err != nil {
 			return nil, err
 		}
@@ -265,7 +265,7 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	if err != nil {
 		problems = append(problems, fmt.Errorf("writing the report: %w", err))
 	}
-	s.kept(o.keep, d, o.tasks[i].kept, o.json || o.full)
+	s.reportStored(o.keep, d, o.tasks[i].kept, o.json || o.full)
 	code := d.ExitCode()
 	if len(problems) > 0 && code != command.Interrupted {
 		code = command.Failed

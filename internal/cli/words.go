@@ -20,9 +20,9 @@ import (
 type words = command.Words
 
 // printError prints an error and its hint; of joined errors each one, and each hint once.
-func (s *session) say(err error) {
+func (s *session) printError(err error) {
 	hinted := make(map[string]bool)
-	for _, e := range apart(err) {
+	for _, e := range splitErrors(err) {
 		label := "error: "
 		var own *words
 		if errors.As(e, &own) && own.Quiet {
@@ -40,7 +40,7 @@ func (s *session) say(err error) {
 func (s *session) warn(text string) { fmt.Fprintf(s.Err, "warning: %s\n", oneLine(text)) }
 
 // warnWithHint prints a warning and a hint.
-func (s *session) beware(err error, hint string) {
+func (s *session) warnWithHint(err error, hint string) {
 	s.warn(err.Error())
 	fmt.Fprintf(s.Err, "hint: %s\n", oneLine(hint))
 }
@@ -49,11 +49,11 @@ func (s *session) beware(err error, hint string) {
 func (s *session) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
 
 // splitErrors splits joined errors.
-func apart(err error) []error {
+func splitErrors(err error) []error {
 	if j, ok := err.(interface{ Unwrap() []error }); ok { // inner joins belong to the errors themselves
 		var out []error
 		for _, e := range j.Unwrap() {
-			out = append(out, apart(e)...)
+			out = append(out, splitErrors(e)...)
 		}
 		return out
 	}

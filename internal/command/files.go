@@ -68,12 +68,12 @@ func TryFile(path string) error {
 }
 
 // maxLinks is the limit of symbolic links to follow, as in Linux.
-const mostLinks = 40
+const maxLinks = 40
 
 // destination resolves symbolic links; the file itself may be missing.
 func destination(path string) (string, error) {
 	at := path
-	for range mostLinks {
+	for range maxLinks {
 		to, err := os.Readlink(at)
 		if err != nil {
 			return at, nil //nolint:nilerr // not a link: a file, or missing

@@ -18,7 +18,7 @@ import (
 // A Tool is an old program that carronade can replace.
 type Tool struct {
 	Name  string   // as in `carronade as NAME`
-	Calls []string // other names of the tool
+	Aliases []string // other names of the tool
 	Short string   // one line of help
 	Kind  string   // kind of target that it sends to
 	// Main runs the tool's command line and returns the exit code. An error is one
@@ -43,13 +43,13 @@ type Program struct {
 	// like any other. It returns an error for wrong usage, for a failed connection,
 	// or for an interruption before anything was sent. Once anything was sent,
 	// there is a report.
-	Fire func(ctx context.Context, w *workload.Document, observer Observer) (*report.Document, error)
+	Run func(ctx context.Context, w *workload.Document, observer Observer) (*report.Document, error)
 
 	// RunTogether is Run for several workloads at the same time, for a tool whose
 	// load has parts that are counted separately. The reports are in the order of
 	// the workloads, and --report-json numbers its files. If one workload cannot
 	// run, the others are ended, and there are no reports.
-	Together func(ctx context.Context, ws []*workload.Document) ([]*report.Document, error)
+	RunTogether func(ctx context.Context, ws []*workload.Document) ([]*report.Document, error)
 
 	// Topics makes a load of operations on topics, as `carronade topics` does; w
 	// names the target. Its report is kept like any other. Nil if the tool's kind
@@ -64,16 +64,16 @@ type Observer struct {
 	Interval func(load.Snapshot)        // an interval has closed; see load.Plan.Watch
 	// RoundTrip receives the end-to-end time of each event of a round trip when it
 	// comes back, one call at a time.
-	Met func(endToEnd time.Duration)
+	RoundTrip func(endToEnd time.Duration)
 	// Published is called for each interval, one call at a time. The error says why
 	// the interval did not reach Graphite. If Published is set, it prints that
 	// error, in the tool's wording.
 	Published func(error)
 	// ZeroP99 sends Graphite a p99 of 0 if nothing was answered.
-	Zeros bool
+	ZeroP99 bool
 	// Completed receives the final outcomes of batches, on the threads that sent
 	// them. Calls may be concurrent. It must not block or keep the slice.
-	Fired func(out []load.Outcome)
+	Completed func(out []load.Outcome)
 }
 
 // Common contains the flags that every drop-in has besides the tool's own.
@@ -141,7 +141,7 @@ func Split(args []string) (own []string, o Common, err error) {
 // The file may end in .sh, .exe or .jar, and may have a version before .jar, as in
 // tool-4.2.11.jar.
 func Find(tools []Tool, called string) (*Tool, bool) {
-	name := bare(called)
+	name := baseName(called)
 	if jar, ok := strings.CutSuffix(name, ".jar"); ok {
 		name = jar
 		if i := strings.LastIndexByte(jar, '-'); i > 0 && strings.Trim(jar[i:], "-.0123456789") == "" {
@@ -153,7 +153,7 @@ func Find(tools []Tool, called string) (*Tool, bool) {
 		if t.Name == name {
 			return t, true
 		}
-		for _, c := range t.Calls {
+		for _, c := range t.Aliases {
 			if c == name {
 				return t, true
 			}
@@ -163,13 +163,13 @@ func Find(tools []Tool, called string) (*Tool, bool) {
 }
 
 // baseName is a program's name without its folder and its .exe or .sh.
-func bare(called string) string {
+func baseName(called string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(called), ".exe"), ".sh")
 }
 
 // RunsOthers reports whether the called program runs another, named by its first
 // argument, as Kafka's kafka-run-class does.
-func RunsOthers(called string) bool { return bare(called) == "kafka-run-class" }
+func RunsOthers(called string) bool { return baseName(called) == "kafka-run-class" }
 
 // A Draft is a workload under construction, with the settings that an old tool's
 // arguments ask for.

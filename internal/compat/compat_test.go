@@ -4,7 +4,7 @@ import "testing"
 
 // A tool is found by its name, by an alias, and by the names of their files.
 func TestFind(t *testing.T) {
-	tools := []Tool{{Name: "kafka-topics"}, {Name: "mongoose", Calls: []string{"mongoose-base"}}}
+	tools := []Tool{{Name: "kafka-topics"}, {Name: "mongoose", Aliases: []string{"mongoose-base"}}}
 	for called, want := range map[string]string{
 		"mongoose": "mongoose", "/usr/bin/mongoose": "mongoose", "./mongoose.jar": "mongoose", "mongoose.exe": "mongoose",
 		"mongoose-base": "mongoose", "mongoose-base-4.2.11.jar": "mongoose", "kafka-topics.sh": "kafka-topics",

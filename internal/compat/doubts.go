@@ -9,7 +9,7 @@ import (
 
 // WriteWarnings writes what makes a run doubtful, for tools whose own lines have no
 // place for it. The report's warnings were already printed during the run.
-func Doubts(w io.Writer, d *report.Document) {
+func WriteWarnings(w io.Writer, d *report.Document) {
 	for _, text := range d.Against() {
 		fmt.Fprintf(w, "warning: %s\n", text)
 	}
@@ -17,9 +17,9 @@ func Doubts(w io.Writer, d *report.Document) {
 
 // WriteProblems writes the records that failed, then the warnings, for Kafka's
 // tools.
-func Complaint(w io.Writer, d *report.Document) {
+func WriteProblems(w io.Writer, d *report.Document) {
 	for _, f := range d.Failures {
 		fmt.Fprintf(w, "%s: %s (%d records)\n", f.Class, f.Text, f.Events)
 	}
-	Doubts(w, d)
+	WriteWarnings(w, d)
 }

@@ -11,7 +11,7 @@ import (
 // ConnectFailures counts attempts to connect that failed during a run. If a server is
 // gone, nothing is sent and no event fails, so without these counts a report would not
 // explain why. The zero value has no failures. Safe for concurrent use.
-type Absence struct {
+type ConnectFailures struct {
 	mu sync.Mutex
 	of map[string]*failed
 }
@@ -25,7 +25,7 @@ type failed struct {
 
 // Note counts a failed attempt to connect to an address, at an offset from the start of
 // the run. The report contains the error text.
-func (a *Absence) Note(addr string, at time.Duration, err string) {
+func (a *ConnectFailures) Note(addr string, at time.Duration, err string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.of[addr]
@@ -44,7 +44,7 @@ func (a *Absence) Note(addr string, at time.Duration, err string) {
 const mostAbsent = 8
 
 // Warnings returns one sentence per address, sorted by address.
-func (a *Absence) Warnings() []string {
+func (a *ConnectFailures) Warnings() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var out []string

@@ -8,7 +8,7 @@ import (
 )
 
 func TestAbsence(t *testing.T) {
-	var a Absence
+	var a ConnectFailures
 	if got := a.Warnings(); len(got) != 0 {
 		t.Errorf("nothing failed: got %q", got)
 	}

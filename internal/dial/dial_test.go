@@ -144,10 +144,10 @@ func TestNoServer(t *testing.T) {
 	}
 	ln.Close()
 	d := Dialer{Timeout: 5 * time.Second}
-	if _, err := d.Dial(t.Context(), addr); !IsRefused(err) || IsTimeout(err) || IsHangUp(err) {
+	if _, err := d.Dial(t.Context(), addr); !IsRefused(err) || IsTimeout(err) || IsConnectionClosed(err) {
 		t.Errorf("got %v", err)
 	}
-	if !IsHangUp(io.ErrUnexpectedEOF) || IsHangUp(context.Canceled) {
+	if !IsConnectionClosed(io.ErrUnexpectedEOF) || IsConnectionClosed(context.Canceled) {
 		t.Error("a closed connection is not recognized")
 	}
 }

@@ -4,7 +4,7 @@ import "carronade/target"
 
 // A ConnectTimeout describes a kind's option connect-timeout. The zero value means that
 // the kind has no such option.
-type Connect struct {
+type ConnectTimeout struct {
 	Default string
 	// Independent says whether reports are grouped by it. It affects what is measured
 	// wherever connections are made anew during a run. But every independent setting,
@@ -20,7 +20,7 @@ type Connect struct {
 //
 // All but connect-timeout are independent for every kind: even if connections are
 // long-lived, those that are made anew during a run affect what is measured.
-func ConnOptions(group string, connect Connect) []target.Option {
+func ConnOptions(group string, connect ConnectTimeout) []target.Option {
 	rows := []target.Option{
 		{Name: "request-timeout", Type: target.Duration, Default: "30s", Group: group, Independent: true, Help: "how long an answer may take"},
 	}
@@ -50,6 +50,6 @@ func Options(group, whose string) []target.Option {
 
 // UsesTLS reports whether one of those options has a value that is useful only with
 // TLS.
-func Asked(v target.Values) bool {
+func UsesTLS(v target.Values) bool {
 	return v.Has("tls-ca") || v.Has("tls-cert") || v.Has("tls-key") || v.Has("tls-server-name") || v.Bool("tls-insecure-skip-verify")
 }

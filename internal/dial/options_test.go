@@ -7,12 +7,12 @@ import "testing"
 func TestConnOptions(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		connect Connect
+		connect ConnectTimeout
 		want    []string
 	}{
-		{"none", Connect{}, []string{"request-timeout", "send-buffer", "recv-buffer"}},
-		{"dependent", Connect{Default: "10s"}, []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
-		{"independent", Connect{Default: "5s", Independent: true}, []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
+		{"none", ConnectTimeout{}, []string{"request-timeout", "send-buffer", "recv-buffer"}},
+		{"dependent", ConnectTimeout{Default: "10s"}, []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
+		{"independent", ConnectTimeout{Default: "5s", Independent: true}, []string{"request-timeout", "connect-timeout", "send-buffer", "recv-buffer"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rows := ConnOptions("connections", tt.connect)

@@ -56,7 +56,7 @@ func IsTimeout(err error) bool {
 }
 
 // IsConnectionClosed reports whether the other side ended the connection.
-func IsHangUp(err error) bool {
+func IsConnectionClosed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "forcibly closed") // Windows
 }

@@ -35,12 +35,12 @@ const (
 
 // nanoKinds are the kinds whose whole numbers may count billionths. Their forms
 // come after those of the kinds.
-var ofNano = [...]Kind{Number, Share, Duration, Rate, Speed, Time}
+var nanoKinds = [...]Kind{Number, Share, Duration, Rate, Speed, Time}
 
 // form is a kind and whether its number counts billionths, in four bits.
 func form(k Kind, nano bool) byte {
 	if nano {
-		return byte(kinds) + byte(slices.Index(ofNano[:], k))
+		return byte(kinds) + byte(slices.Index(nanoKinds[:], k))
 	}
 	return byte(k)
 }
@@ -50,8 +50,8 @@ func parseForm(b byte) (k Kind, nano, ok bool) {
 	if b < byte(kinds) {
 		return Kind(b), false, true
 	}
-	if b -= byte(kinds); int(b) < len(ofNano) {
-		return ofNano[b], true, true
+	if b -= byte(kinds); int(b) < len(nanoKinds) {
+		return nanoKinds[b], true, true
 	}
 	return 0, false, false
 }
@@ -92,7 +92,7 @@ func appendText(b []byte, s string) []byte {
 
 func appendValue(b []byte, v Value) []byte {
 	whole, nano, ok := wholeOf(v.Num)
-	if nano && !slices.Contains(ofNano[:], v.Kind) {
+	if nano && !slices.Contains(nanoKinds[:], v.Kind) {
 		nano, ok = false, false
 	}
 	tag := form(v.Kind, nano)
@@ -151,11 +151,11 @@ type Decoder struct {
 // it.
 type shape struct {
 	bytes string
-	seen  []seen
+	fields  []shapeField
 }
 
 // shapeField is a field of a shape.
-type seen struct {
+type shapeField struct {
 	name   string
 	wanted bool
 	text   string // its text in the previous row: often the same again
@@ -193,8 +193,8 @@ func (d *Decoder) Row(data []byte) (Row, error) {
 		return Row{}, errRow
 	}
 	d.fields = d.fields[:0]
-	for i := range sh.seen {
-		at := &sh.seen[i]
+	for i := range sh.fields {
+		at := &sh.fields[i]
 		tag := in.byte()
 		if !at.wanted && !(d.selection.Independent && tag&tagIndependent != 0) {
 			in.skip(tag)
@@ -241,12 +241,12 @@ func (d *Decoder) shape(names []byte) *shape {
 			return nil
 		}
 		name = append(name[:shared], rest...)
-		s := seen{name: d.shared(name)}
-		if n := len(sh.seen); n > 0 && s.name <= sh.seen[n-1].name {
+		s := shapeField{name: d.shared(name)}
+		if n := len(sh.fields); n > 0 && s.name <= sh.fields[n-1].name {
 			return nil
 		}
 		s.wanted = d.selection.Has(s.name)
-		sh.seen = append(sh.seen, s)
+		sh.fields = append(sh.fields, s)
 	}
 	if len(d.shapes) < mostShapes {
 		d.shapes[sh.bytes] = sh

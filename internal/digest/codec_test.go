@@ -33,7 +33,7 @@ func TestCodec(t *testing.T) {
 		{"f", Value{Kind: Speed, Num: 1.0 / 3}},
 		{"g", Value{Text: "x"}},
 	}}
-	for name, want := range map[string]Row{"produced": Of(fired()), "consumed": Of(read()), "odd": odd, "empty": {At: time.Unix(0, 0).UTC(), Fields: []Field{}}} {
+	for name, want := range map[string]Row{"produced": Of(producedReport()), "consumed": Of(consumedReport()), "odd": odd, "empty": {At: time.Unix(0, 0).UTC(), Fields: []Field{}}} {
 		b := encoded(t, want)
 		got, err := UnmarshalRow(b)
 		if err != nil {
@@ -57,7 +57,7 @@ func TestCodec(t *testing.T) {
 }
 
 func TestDecoderSelects(t *testing.T) {
-	b := encoded(t, Of(fired()))
+	b := encoded(t, Of(producedReport()))
 	names := func(fields ...string) (out []string) {
 		d := NewDecoder(fields)
 		for range 2 { // the second row has a known shape
@@ -102,7 +102,7 @@ func TestDecoderSelects(t *testing.T) {
 // many makes n rows that differ like those of a real store: in what was
 // measured, in their ids and dates, and in a few settings.
 func many(t testing.TB, n int) [][]byte {
-	base := Of(fired())
+	base := Of(producedReport())
 	for i := range 40 { // a target with many settings
 		base.Fields = append(base.Fields, Field{fmt.Sprintf("setting-%02d", i), Value{Kind: Size, Num: 1024, Text: "1KiB", Independent: true}})
 	}
@@ -173,8 +173,8 @@ func BenchmarkDecode(b *testing.B) {
 // FuzzUnmarshalRow: any bytes give either a row that can be encoded or an
 // error; never a panic, and never a row larger than the bytes.
 func FuzzUnmarshalRow(f *testing.F) {
-	f.Add(encoded(f, Of(fired())))
-	f.Add(encoded(f, Of(read())))
+	f.Add(encoded(f, Of(producedReport())))
+	f.Add(encoded(f, Of(consumedReport())))
 	f.Add([]byte{codecVersion})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := UnmarshalRow(data)

@@ -146,7 +146,7 @@ func (fs Filters) Match(r *Row) bool {
 }
 
 // satisfiedBy reports whether a value meets the condition.
-func (f *Filter) holds(v Value, o operand) bool {
+func (f *Filter) satisfiedBy(v Value, o operand) bool {
 	if v.Kind == Text {
 		same := v.Text == o.text
 		return same == (f.Op == Equal)

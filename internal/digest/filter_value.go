@@ -33,8 +33,8 @@ func parseNumber(k Kind, text string) (float64, error) {
 		d, err := units.ParseDuration(text)
 		return d.Seconds(), err
 	case Size:
-		if text == "none" || notPlain == nil && plain == none {
-			return none, nil
+		if text == "none" || notPlain == nil && plain == unlimited {
+			return unlimited, nil
 		}
 		n, err := units.ParseSize(text)
 		return float64(n), err

@@ -18,7 +18,7 @@ import (
 // is added with a default, changed, renamed or removed separates every later
 // report from all stored ones, even for users who never set the flag. A new
 // setting whose default is empty is harmless.
-var history = map[string][]string{
+var storedSettings = map[string][]string{
 	"": {
 		"batch-events=",
 		"bytes=",
@@ -185,7 +185,7 @@ func TestIndependentSettings(t *testing.T) {
 		got["facts"] = append(got["facts"], name)
 	}
 	slices.Sort(got["facts"])
-	if diff := cmp.Diff(history, got); diff != "" {
+	if diff := cmp.Diff(storedSettings, got); diff != "" {
 		t.Errorf("the independent settings no longer match those of stored reports (-stored +now):\n%s", diff)
 	}
 }

@@ -57,7 +57,7 @@ func (m *Matcher) Match(r *Row) bool {
 		if !ok {
 			all = false
 			if !c.met && !isKnown(c.Name) {
-				m.remember(r)
+				m.addNames(r)
 			}
 			continue
 		}
@@ -80,11 +80,11 @@ func (c *condition) match(v Value) bool {
 		return c.Op == Unequal // a text that is not such a value differs from all
 	}
 	c.compared = true
-	return c.holds(v, c.operands[v.Kind])
+	return c.satisfiedBy(v, c.operands[v.Kind])
 }
 
 // addNames keeps the names of a row, one of which may have been meant.
-func (m *Matcher) remember(r *Row) {
+func (m *Matcher) addNames(r *Row) {
 	if m.names == nil {
 		m.names = make(map[string]bool, 256)
 	}

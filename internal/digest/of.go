@@ -144,7 +144,7 @@ func (b *builder) settings(d *report.Document) {
 			}
 		}
 	}
-	b.put("system-mem", Value{Kind: Size, Num: none, Text: "none", Independent: true}) // unless it was set
+	b.put("system-mem", Value{Kind: Size, Num: unlimited, Text: "none", Independent: true}) // unless it was set
 }
 
 // flag adds a flag of the system under test. If it is given several times, the

@@ -27,7 +27,7 @@ const Rest = "#rest"
 
 // runFacts are facts of the system under test that describe only one run, or
 // have separate fields.
-var unfit = []string{
+var runFacts = []string{
 	"flags", "environment", "pid", "process", "last_lines", "exit", "build_s", "build_cached", "ready_after_s",
 	"branch", "revision", "revision_date", "unstaged_changes", "peak_rss_bytes", "cpu_s",
 }
@@ -48,7 +48,7 @@ func (b *builder) system(d *report.Document) {
 	if dirty, ok := facts["unstaged_changes"].(bool); ok {
 		b.bool("unstaged_changes", dirty)
 	}
-	for _, name := range unfit {
+	for _, name := range runFacts {
 		delete(facts, name)
 	}
 	b.flatten("system.", facts, 2)
@@ -126,18 +126,18 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 // shortened is a text that is short enough for a row. A longer one keeps its
 // beginning, for people, and gets a checksum of all of it, so that two texts
 // that differ anywhere stay different.
-func summed(text string) string {
+func shortened(text string) string {
 	if len(text) <= mostText {
 		return text
 	}
-	sum := sumOf(text)
+	sum := checksum(text)
 	cut := text[:mostText-len(sum)-len(" ... ")]
 	return strings.ToValidUTF8(cut, "") + " ... " + sum
 }
 
 // checksum is a short checksum of a text: different texts have the same one
 // with a probability of one in 2^48.
-func sumOf(text string) string {
+func checksum(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "#" + hex.EncodeToString(sum[:6])
 }
@@ -158,7 +158,7 @@ func (b *builder) attachments(d *report.Document) {
 			}
 			return r
 		}, a.Name)
-		b.text(AttachmentPrefix+name, sumOf(new(secret.Mask).Document(a.Text)))
+		b.text(AttachmentPrefix+name, checksum(new(secret.Mask).Document(a.Text)))
 	}
 }
 
@@ -190,7 +190,7 @@ func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
 				b.list(name, v)
 			case string:
 				if v != "" {
-					x := guess(summed(v))
+					x := guess(shortened(v))
 					x.Independent = isIndependentFact(name)
 					b.put(name, x)
 				}
@@ -201,7 +201,7 @@ func (b *builder) flatten(prefix string, facts map[string]any, depth int) {
 			}
 		}
 		if text, err := json.Marshal(rest); err == nil && len(rest) > 0 { // it came from JSON
-			b.put(prefix+Rest, Value{Kind: Text, Text: sumOf(string(text)), Independent: isIndependentFact(prefix + Rest)})
+			b.put(prefix+Rest, Value{Kind: Text, Text: checksum(string(text)), Independent: isIndependentFact(prefix + Rest)})
 		}
 	}
 	walk(prefix, facts, depth)

@@ -41,7 +41,7 @@ func times(ms ...float64) *measure.Summary {
 
 // producedReport is a report of a run that sent events to a system that it had
 // started, with everything that such a report may have.
-func fired() *report.Document {
+func producedReport() *report.Document {
 	unanswered := measure.NewHistogram()
 	unanswered.Record(90 * time.Millisecond)
 	answered := measure.NewHistogram()
@@ -88,7 +88,7 @@ func fired() *report.Document {
 }
 
 // consumedReport is a report of a run that consumed.
-func read() *report.Document {
+func consumedReport() *report.Document {
 	return &report.Document{
 		Schema: report.Schema, ID: "00000001", Target: "kafka://h:9092/t", Op: "consume", StartedAt: began, EndedAt: began.Add(time.Second), Repetition: 1, Repetitions: 1,
 		Settings: settings("until-end:bool:true"),
@@ -99,7 +99,7 @@ func read() *report.Document {
 
 // TestOf checks the fields of a report, and how they are shown.
 func TestOf(t *testing.T) {
-	r := Of(fired())
+	r := Of(producedReport())
 	if !slices.IsSortedFunc(r.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Error("fields are not sorted")
 	}
@@ -181,7 +181,7 @@ func TestOf(t *testing.T) {
 
 // TestOfConsumer: a field that does not exist for a run is absent, not 0.
 func TestOfConsumer(t *testing.T) {
-	r := Of(read())
+	r := Of(consumedReport())
 	for name, want := range map[string]float64{"consumed": 500, "read": 500, "rebalance": 0.5, "fetch": 1.5, "missing": 2, "target.topic.partitions": 3, "target.brokers": 1} {
 		if got, ok := r.Num(name); !ok || got != want {
 			t.Errorf("%s is %v (%v), want %v", name, got, ok, want)
@@ -195,7 +195,7 @@ func TestOfConsumer(t *testing.T) {
 			t.Errorf("%s is %v, want it absent", absent, v)
 		}
 	}
-	begun := read()
+	begun := consumedReport()
 	begun.Totals = report.Totals{}
 	if r := Of(begun); slices.ContainsFunc(r.Fields, func(f Field) bool { return f.Name == "throughput" || f.Name == "generator_cpu" }) {
 		t.Error("a run that has measured nothing has measured fields")
@@ -205,7 +205,7 @@ func TestOfConsumer(t *testing.T) {
 // TestOfStoredReport: the row of a report equals the row of the same report
 // read back, to the last digit.
 func TestOfStoredReport(t *testing.T) {
-	for name, d := range map[string]*report.Document{"produced": fired(), "consumed": read()} {
+	for name, d := range map[string]*report.Document{"produced": producedReport(), "consumed": consumedReport()} {
 		want := Of(d)
 		var b bytes.Buffer
 		if err := d.WriteJSON(&b); err != nil {
@@ -235,7 +235,7 @@ func TestFieldsAreListed(t *testing.T) {
 		listed[f.Name] = f.Kind
 	}
 	made := map[string]bool{}
-	for _, d := range []*report.Document{fired(), read()} {
+	for _, d := range []*report.Document{producedReport(), consumedReport()} {
 		set := map[string]bool{"response_p75": true, "system-mem": true}
 		for _, s := range d.Settings {
 			set[s.Name] = true
@@ -279,7 +279,7 @@ func TestSettingsDoNotHideFields(t *testing.T) {
 }
 
 func BenchmarkOf(b *testing.B) {
-	d := fired()
+	d := producedReport()
 	b.ReportAllocs()
 	for b.Loop() {
 		Of(d)
@@ -292,7 +292,7 @@ func TestTargetIsShownAsTyped(t *testing.T) {
 	for typed, want := range map[string]string{
 		"null://": "null://", "null://?size=1": "null://", "kafka://h:9092/t": "kafka://h:9092/t", "apm+http://user:pw@h:8200/?x=y": "apm+http://h:8200/", "riemann://h:5555": "riemann://h:5555",
 	} {
-		d := read()
+		d := consumedReport()
 		d.Target = typed
 		r := Of(d)
 		if got := r.Text("target"); got != want {
@@ -311,7 +311,7 @@ func TestTargetIsShownAsTyped(t *testing.T) {
 // Facts beyond the limits have a checksum, which differs if they differ.
 func TestFactsBeyondTheLimitsHaveAChecksum(t *testing.T) {
 	settings := func(n int, last string) *report.Document {
-		d := read()
+		d := consumedReport()
 		own := map[string]any{}
 		for i := range n {
 			own[fmt.Sprintf("setting.%03d", i)] = "x"
@@ -351,7 +351,7 @@ func TestFactsBeyondTheLimitsHaveAChecksum(t *testing.T) {
 // displace others.
 func TestLongFactsAreDistinguished(t *testing.T) {
 	facts := func(last string) *report.Document {
-		d := read()
+		d := consumedReport()
 		own := map[string]any{}
 		for i := range 200 {
 			own[fmt.Sprintf("setting.%03d", i)] = "x"
@@ -380,7 +380,7 @@ func TestLongFactsAreDistinguished(t *testing.T) {
 	if n := len(a.Under("target.broker_settings.")); n != mostOwn+1 {
 		t.Errorf("got %d settings of brokers, want %d and a checksum of the rest", n, mostOwn)
 	}
-	if got := summed(strings.Repeat("\u00e9", 200)); len(got) > mostText || !utf8.ValidString(got) {
+	if got := shortened(strings.Repeat("\u00e9", 200)); len(got) > mostText || !utf8.ValidString(got) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -51,14 +51,14 @@ func (r *Row) Get(name string) (Value, bool) {
 }
 
 func (r *Row) get(name string) (Value, bool) {
-	if i := r.from(name); i < len(r.Fields) && r.Fields[i].Name == name {
+	if i := r.search(name); i < len(r.Fields) && r.Fields[i].Name == name {
 		return r.Fields[i].Value, true
 	}
 	return Value{}, false
 }
 
 // search returns the index of the name, or where it would be.
-func (r *Row) from(name string) int {
+func (r *Row) search(name string) int {
 	lo, hi := 0, len(r.Fields)
 	for lo < hi {
 		m := int(uint(lo+hi) >> 1)
@@ -74,7 +74,7 @@ func (r *Row) from(name string) int {
 // Under returns the fields whose names begin with a prefix, such as "flag.".
 // They are part of the row.
 func (r *Row) Under(prefix string) []Field {
-	i := r.from(prefix)
+	i := r.search(prefix)
 	j := i
 	for j < len(r.Fields) && strings.HasPrefix(r.Fields[j].Name, prefix) {
 		j++

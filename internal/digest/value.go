@@ -52,7 +52,7 @@ type Value struct {
 }
 
 // unlimited is the number of a setting without a limit: below all others.
-const none = -1
+const unlimited = -1
 
 // String is the value as users see it.
 func (v Value) String() string {

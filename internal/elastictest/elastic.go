@@ -21,7 +21,7 @@ import (
 )
 
 //go:embed Start.java
-var starter8 []byte
+var startSource []byte
 
 // module is the path of the descriptor in a jar of an Elasticsearch module.
 const module = "META-INF/es-plugins/transport-netty4/plugin-descriptor.properties"
@@ -64,7 +64,7 @@ func (n *Node) command(java, jars string) (*exec.Cmd, error) {
 			path = append(path, jar)
 		}
 	}
-	descriptor, err := describe(filepath.Join(jars, file(n.release.jars[1])))
+	descriptor, err := readDescriptor(filepath.Join(jars, file(n.release.jars[1])))
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (n *Node) command(java, jars string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	source := filepath.Join(n.dir, "Start.java")
-	if err := os.WriteFile(source, starter8, 0o644); err != nil {
+	if err := os.WriteFile(source, startSource, 0o644); err != nil {
 		return nil, err
 	}
 	class := strings.Join(path, string(os.PathListSeparator))
@@ -86,7 +86,7 @@ func (n *Node) command(java, jars string) (*exec.Cmd, error) {
 
 // readDescriptor reads a module's descriptor, without the name of its Java module:
 // here everything is on the class path.
-func describe(jar string) ([]byte, error) {
+func readDescriptor(jar string) ([]byte, error) {
 	r, err := zip.OpenReader(jar)
 	if err != nil {
 		return nil, err
@@ -101,17 +101,17 @@ func describe(jar string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return named.ReplaceAll(text, nil), nil
+	return moduleName.ReplaceAll(text, nil), nil
 }
 
-var named = regexp.MustCompile(`(?m)^modulename=.*$`)
+var moduleName = regexp.MustCompile(`(?m)^modulename=.*$`)
 
 // startProxy starts a proxy in front of a node made of jars. The jars lack the handler
 // of the root path, so the proxy answers there as a distribution does (Elasticsearch's
 // "Root API"). Version 9 also lacks the native library for its best compression, so
 // the proxy requests the default one instead.
-func (n *Node) front() error {
-	res, err := patient.Get(n.URL + "/_nodes/_local?filter_path=nodes.*.version")
+func (n *Node) startProxy() error {
+	res, err := client.Get(n.URL + "/_nodes/_local?filter_path=nodes.*.version")
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (n *Node) front() error {
 		return err
 	}
 	node := httputil.NewSingleHostReverseProxy(to)
-	n.root = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	n.proxy = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" || r.Method != http.MethodGet {
 			if r.Method == http.MethodPut && strings.HasPrefix(version, "9.") { // settings; documents use POST
 				body, err := io.ReadAll(r.Body)
@@ -151,6 +151,6 @@ func (n *Node) front() error {
 		w.Header().Set("X-Elastic-Product", "Elasticsearch")
 		fmt.Fprintf(w, `{"name":"node","cluster_name":"test","version":{"number":%q},"tagline":"You Know, for Search"}`, version)
 	}))
-	n.URL = n.root.URL
+	n.URL = n.proxy.URL
 	return nil
 }

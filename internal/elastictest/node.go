@@ -30,7 +30,7 @@ type Node struct {
 	dir     string
 	cmd     *exec.Cmd
 	done    chan struct{}
-	root    *httptest.Server // nil: none
+	proxy    *httptest.Server // nil: none
 }
 
 var (
@@ -146,7 +146,7 @@ cluster.routing.allocation.disk.threshold_enabled: false
 
 // client waits for an answer a bit longer than the node is asked to, so that a request
 // to a node that accepts a connection and never answers is repeated.
-var patient = &http.Client{Timeout: 40 * time.Second}
+var client = &http.Client{Timeout: 40 * time.Second}
 
 var published = regexp.MustCompile(`HttpServerTransport\s*\] publish_address \{([0-9.]+:\d+)\}`)
 
@@ -178,7 +178,7 @@ func startOnce(r *release) (*Node, error) {
 	if r.runner == "" {
 		n.cmd, err = n.command(java, dir)
 	} else {
-		n.cmd, err = n.running(java, dir)
+		n.cmd, err = n.runnerCommand(java, dir)
 	}
 	if err != nil {
 		os.RemoveAll(n.dir)
@@ -209,7 +209,7 @@ func startOnce(r *release) (*Node, error) {
 }
 
 // runnerCommand prepares the process of a node that a runner starts in n.dir.
-func (n *Node) running(java, jars string) (*exec.Cmd, error) {
+func (n *Node) runnerCommand(java, jars string) (*exec.Cmd, error) {
 	config := filepath.Join(n.dir, "node_1", "config")
 	if err := os.MkdirAll(config, 0o755); err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func (n *Node) await(log string) error {
 			}
 			n.URL = "http://" + string(m[1])
 		}
-		res, err := patient.Get(n.URL + "/_cluster/health?wait_for_status=yellow&timeout=30s")
+		res, err := client.Get(n.URL + "/_cluster/health?wait_for_status=yellow&timeout=30s")
 		if err != nil {
 			continue
 		}
@@ -264,7 +264,7 @@ func (n *Node) await(log string) error {
 			continue
 		}
 		if n.release.runner == "" {
-			return n.front()
+			return n.startProxy()
 		}
 		return nil
 	}
@@ -273,8 +273,8 @@ func (n *Node) await(log string) error {
 func inUse(log []byte) bool { return bytes.Contains(log, []byte("Address already in use")) }
 
 func (n *Node) close() {
-	if n.root != nil {
-		n.root.Close()
+	if n.proxy != nil {
+		n.proxy.Close()
 	}
 	if n.cmd != nil && n.cmd.Process != nil {
 		_ = n.cmd.Process.Kill() // it may have ended

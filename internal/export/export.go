@@ -63,7 +63,7 @@ func (r Reports) each(f func(i int, d *report.Document) error) error {
 }
 
 // collect reads all reports, for formats that show them together.
-func (r Reports) together() ([]*report.Document, error) {
+func (r Reports) collect() ([]*report.Document, error) {
 	ds := make([]*report.Document, 0, r.N)
 	err := r.each(func(_ int, d *report.Document) error {
 		ds = append(ds, d)
@@ -92,13 +92,13 @@ var Formats = []Format{
 	{Name: "markdown", Ext: ".md", Help: "the report for a page or an issue", Several: true, write: writeMarkdown},
 	{Name: "json", Ext: ".json", Help: "the whole report (docs/report.md); several as one line each", Several: true, write: writeJSON},
 	{Name: "csv", Ext: ".csv", Help: "the series: a row per interval", Several: true, write: writeCSV},
-	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: alone(writeHDR)},
-	{Name: "percentiles", Ext: ".hgrm", Help: "the distribution of a time, as HdrHistogram prints it", write: alone(writePercentiles)},
+	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: single(writeHDR)},
+	{Name: "percentiles", Ext: ".hgrm", Help: "the distribution of a time, as HdrHistogram prints it", write: single(writePercentiles)},
 	{Name: "junit", Ext: ".xml", Help: "checks and trust as test cases, for CI", Several: true, write: writeJUnit},
 	{Name: "html", Ext: ".html", Help: "a self-contained page with all pictures", Several: true, write: writeHTML},
 	{Name: "svg", Ext: ".svg", Help: "a picture, as vector graphics; several reports are overlaid", Several: true, Picture: true, write: writeSVG},
 	{Name: "png", Ext: ".png", Help: "a picture, as pixels; several reports are overlaid", Binary: true, Several: true, Picture: true, write: writePNG},
-	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: alone(writeEndToEnd)},
+	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: single(writeEndToEnd)},
 }
 
 // Named returns a format by its name.
@@ -140,13 +140,13 @@ func Write(w io.Writer, format string, rs Reports, o Options) error {
 
 // A MissingError is the error for a report without the data that a format
 // needs.
-type Lacking struct {
+type MissingError struct {
 	ID   string // of the report
 	What string // what is missing, as in "it has no end-to-end times"
 }
 
 // Error implements error.
-func (e *Lacking) Error() string { return "report " + e.ID + ": " + e.What }
+func (e *MissingError) Error() string { return "report " + e.ID + ": " + e.What }
 
 func writeText(w io.Writer, rs Reports, o Options) error {
 	return rs.each(func(i int, d *report.Document) error {
@@ -160,7 +160,7 @@ func writeText(w io.Writer, rs Reports, o Options) error {
 }
 
 // single makes a format for one report.
-func alone(write func(io.Writer, *report.Document, Options) error) func(io.Writer, Reports, Options) error {
+func single(write func(io.Writer, *report.Document, Options) error) func(io.Writer, Reports, Options) error {
 	return func(w io.Writer, rs Reports, o Options) error {
 		return rs.each(func(_ int, d *report.Document) error { return write(w, d, o) })
 	}

@@ -363,14 +363,14 @@ func TestPercentilesOfOneWithoutAnAnswer(t *testing.T) {
 	}
 	ages.Record(500 * time.Microsecond)
 	var b bytes.Buffer
-	first, err := distribution(&b, h, ages, ticks)
+	first, err := distribution(&b, h, ages, ticksPerHalf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if first.P < 99.9 || !first.AtLeast || first.D < 10*time.Millisecond {
 		t.Errorf("bounds from p%v on, %v", first.P, first.D)
 	}
-	if first, err = distribution(&b, h, nil, ticks); err != nil || first.AtLeast {
+	if first, err = distribution(&b, h, nil, ticksPerHalf); err != nil || first.AtLeast {
 		t.Errorf("all were answered, and p%v is a bound (%v)", first.P, err)
 	}
 }
@@ -431,7 +431,7 @@ func TestJSONReadBack(t *testing.T) {
 func TestRefused(t *testing.T) {
 	d := document(t, nil)
 	empty := report.Build(report.Input{ID: "k3v9x2ab", Result: &load.Result{Mode: load.OpenLoop}})
-	lacking := new(Lacking)
+	lacking := new(MissingError)
 	for _, tt := range []struct {
 		name, format string
 		ds           []*report.Document
@@ -517,7 +517,7 @@ func TestEmpty(t *testing.T) {
 	for _, f := range Formats {
 		var b bytes.Buffer
 		err := Write(&b, f.Name, Of(d), Options{Picture: "throughput"})
-		lacking := new(Lacking)
+		lacking := new(MissingError)
 		if err != nil && !errors.As(err, &lacking) {
 			t.Errorf("%s: %v", f.Name, err)
 		}

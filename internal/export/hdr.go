@@ -37,7 +37,7 @@ func writeHDR(w io.Writer, d *report.Document, _ Options) error {
 		log.Interval(&row)
 	}
 	if lines == 0 {
-		return &Lacking{ID: d.ID, What: noHistograms}
+		return &MissingError{ID: d.ID, What: noHistograms}
 	}
 	return log.Err()
 }
@@ -45,7 +45,7 @@ func writeHDR(w io.Writer, d *report.Document, _ Options) error {
 // timeHistogram returns the histogram of a time over the measurement. For the
 // response time it also returns the ages of events without an answer, nil if
 // there are none.
-func timed(d *report.Document, name string) (h, ages *measure.Histogram, err error) {
+func timeHistogram(d *report.Document, name string) (h, ages *measure.Histogram, err error) {
 	find := func(name string) bool {
 		h, ages = d.Histogram(name), nil
 		if name == "response" {
@@ -59,13 +59,13 @@ func timed(d *report.Document, name string) (h, ages *measure.Histogram, err err
 				return h, ages, nil
 			}
 		}
-		return nil, nil, &Lacking{ID: d.ID, What: "it has no histogram of a response, service or end-to-end time"}
+		return nil, nil, &MissingError{ID: d.ID, What: "it has no histogram of a response, service or end-to-end time"}
 	}
 	if times := report.TimeNames(); !slices.Contains(times, name) {
 		return nil, nil, fmt.Errorf("unknown time %q; the times are %s", name, list(times))
 	}
 	if !find(name) {
-		return nil, nil, &Lacking{ID: d.ID, What: "it has no histogram of the time " + name}
+		return nil, nil, &MissingError{ID: d.ID, What: "it has no histogram of the time " + name}
 	}
 	return h, ages, nil
 }

@@ -35,8 +35,8 @@ func (m *markdown) line(s string) {
 // The alignment of the columns after the first: numbers are aligned to the
 // right.
 const (
-	words   = "---|"
-	numbers = "---:|"
+	alignLeft   = "---|"
+	alignRight = "---:|"
 )
 
 // table writes rows below their heading.
@@ -72,7 +72,7 @@ func (m *markdown) report(d *report.Document) {
 	m.numbers("Ledger", []string{"events", "whole run", ""}, d.LedgerRows())
 	if steps := d.StepRows(); steps != nil {
 		m.section("Steps")
-		m.table(numbers, steps[0], escaped(steps[1:]))
+		m.table(alignRight, steps[0], escaped(steps[1:]))
 	}
 	m.times(d)
 	m.failures(d)
@@ -104,7 +104,7 @@ func (m *markdown) workload(d *report.Document) {
 			rows = append(rows, []string{"system " + escape(k), code(fmt.Sprint(d.System.Facts[k]))})
 		}
 	}
-	m.table(words, []string{"setting", "value"}, rows)
+	m.table(alignLeft, []string{"setting", "value"}, rows)
 }
 
 // numbers writes the rows of the report that are not empty.
@@ -117,7 +117,7 @@ func (m *markdown) numbers(title string, head []string, of []report.Row) {
 	}
 	if len(rows) > 0 {
 		m.section(title)
-		m.table(numbers, head, rows)
+		m.table(alignRight, head, rows)
 	}
 }
 
@@ -131,7 +131,7 @@ func (m *markdown) times(d *report.Document) {
 	for _, c := range cols {
 		head = append(head, c.Title)
 	}
-	m.table(numbers, head, escaped(report.TimeRows(cols)))
+	m.table(alignRight, head, escaped(report.TimeRows(cols)))
 }
 
 func (m *markdown) failures(d *report.Document) {
@@ -141,7 +141,7 @@ func (m *markdown) failures(d *report.Document) {
 	}
 	if len(rows) > 0 {
 		m.section("Failures")
-		m.table(numbers, []string{"failure", "events", "batches"}, rows)
+		m.table(alignRight, []string{"failure", "events", "batches"}, rows)
 	}
 }
 
@@ -158,13 +158,13 @@ func escaped(rows [][]string) [][]string {
 
 // markdownEscaper escapes what has a meaning in Markdown within a line of a
 // table.
-var specials = strings.NewReplacer(
+var markdownEscaper = strings.NewReplacer(
 	"\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "&", "&amp;", "[", "\\[", "]", "\\]",
 	"\n", " ", "\r", " ", "\t", " ",
 )
 
 // escape makes a text literal, including text from other programs.
-func escape(s string) string { return specials.Replace(clean(s)) }
+func escape(s string) string { return markdownEscaper.Replace(clean(s)) }
 
 // code formats a text as code.
 func code(s string) string {

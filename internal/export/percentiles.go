@@ -14,7 +14,7 @@ import (
 
 // ticksPerHalf is the number of lines for each halving of the distance to 100
 // %, the default of HdrHistogram's tools.
-const ticks = 5
+const ticksPerHalf = 5
 
 // writePercentiles writes the table of a time over the measurement, in
 // microseconds. Events without an answer count in the response time as they do
@@ -22,15 +22,15 @@ const ticks = 5
 // died. A comment at the end, which the plotter skips, says from which line on
 // values are lower bounds.
 func writePercentiles(w io.Writer, d *report.Document, o Options) error {
-	h, ages, err := timed(d, o.Time)
+	h, ages, err := timeHistogram(d, o.Time)
 	if err != nil {
 		return err
 	}
 	if ages.Count() == 0 {
-		_, err = distribution(w, h, nil, ticks)
+		_, err = distribution(w, h, nil, ticksPerHalf)
 		return err
 	}
-	first, err := distribution(w, h, ages, ticks)
+	first, err := distribution(w, h, ages, ticksPerHalf)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func Pictures(ds []*report.Document) []string {
 }
 
 func writeHTML(w io.Writer, rs Reports, _ Options) error {
-	ds, err := rs.together()
+	ds, err := rs.collect()
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func writeHTML(w io.Writer, rs Reports, _ Options) error {
 }
 
 // defaultScale makes a PNG sharp on most screens.
-const usualScale = 2
+const defaultScale = 2
 
 func writeSVG(w io.Writer, rs Reports, o Options) error {
 	f, theme, err := figure(rs, o)
@@ -47,7 +47,7 @@ func writePNG(w io.Writer, rs Reports, o Options) error {
 	}
 	scale := o.Scale
 	if scale == 0 {
-		scale = usualScale
+		scale = defaultScale
 	}
 	return f.PNG(w, theme, scale)
 }
@@ -61,7 +61,7 @@ func figure(rs Reports, o Options) (*picture.Figure, picture.Theme, error) {
 	if o.Picture == "" {
 		return nil, theme, errors.New("it holds one picture: name it")
 	}
-	ds, err := rs.together()
+	ds, err := rs.collect()
 	if err != nil {
 		return nil, theme, err
 	}
@@ -70,7 +70,7 @@ func figure(rs Reports, o Options) (*picture.Figure, picture.Theme, error) {
 		return f, theme, nil
 	}
 	if len(figures) == 0 {
-		return nil, theme, &Lacking{ID: ds[0].ID, What: "there is nothing to draw"}
+		return nil, theme, &MissingError{ID: ds[0].ID, What: "there is nothing to draw"}
 	}
 	return nil, theme, fmt.Errorf("unknown picture %q; the pictures are %s", o.Picture, list(Pictures(ds)))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // fullReport is a report that has every kind of verdict.
-func doubted(t *testing.T, level measure.Level) *report.Document {
+func fullReport(t *testing.T, level measure.Level) *report.Document {
 	d := document(t, func(in *report.Input) {
 		in.Trust = measure.Trust{OK: level != measure.NotTrusted, Level: level, Notes: []string{"a note"}}
 		switch level {
@@ -38,7 +38,7 @@ func doubted(t *testing.T, level measure.Level) *report.Document {
 
 // plainText is a report in a format as a reader sees it: without markup, in one
 // line.
-func said(t *testing.T, format string, d *report.Document) string {
+func plainText(t *testing.T, format string, d *report.Document) string {
 	t.Helper()
 	var text string
 	if format == "brief" {
@@ -63,7 +63,7 @@ func said(t *testing.T, format string, d *report.Document) string {
 func TestOneView(t *testing.T) {
 	for _, level := range []measure.Level{measure.Trusted, measure.Noisy, measure.NotTrusted} {
 		t.Run(string(level), func(t *testing.T) {
-			d := doubted(t, level)
+			d := fullReport(t, level)
 			all := d.Verdicts()
 			for _, s := range []report.Subject{report.OnSystem, report.OnEnd, report.OnOutput, report.OnTrust, report.OnGenerator, report.OnLimit, report.OnWarning} {
 				if !slices.ContainsFunc(all, func(v report.Verdict) bool { return v.On == s }) {
@@ -71,7 +71,7 @@ func TestOneView(t *testing.T) {
 				}
 			}
 			for _, format := range []string{"brief", "text", "markdown", "html"} {
-				text := said(t, format, d)
+				text := plainText(t, format, d)
 				for _, v := range all {
 					for _, s := range v.Sentences() {
 						if !strings.Contains(text, s) {
@@ -84,7 +84,7 @@ func TestOneView(t *testing.T) {
 				}
 			}
 			for _, format := range []string{"text", "markdown", "html"} {
-				text := said(t, format, d)
+				text := plainText(t, format, d)
 				for _, r := range slices.Concat(d.Counts(), d.Figures()) {
 					if r.Always && !strings.Contains(text, r.Label) && r.Name != "throughput" && r.Name != "bytes_per_s" {
 						t.Errorf("%s has no %q", format, r.Label)

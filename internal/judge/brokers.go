@@ -36,7 +36,7 @@ func describedOf(r *digest.Row) (described, of float64) {
 // not query all brokers (it needs a permission, and an answer in time) says
 // nothing about the settings it lacks: that is one finding per side, for
 // information.
-func brokers(base, candidate []digest.Row) []Finding {
+func brokerFindings(base, candidate []digest.Row) []Finding {
 	silent := func(r *digest.Row) bool { n, _ := describedOf(r); return n == 0 }
 	if count(base, silent) == len(base) && count(candidate, silent) == len(candidate) { // also true of targets without brokers
 		return nil

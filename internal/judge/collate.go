@@ -134,7 +134,7 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 		return nil, err
 	}
 	starts, others := v.split(o.Filters)
-	chosen, err := choose(rows, others)
+	chosen, err := applyFilters(rows, others)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 	}
 	with := v.entries(chosen)
 	c.Without = len(chosen) - len(with)
-	if err := starting(with, starts, o); err != nil {
+	if err := markStarts(with, starts, o); err != nil {
 		return nil, err
 	}
 	var groups []Group
@@ -153,35 +153,35 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 		groups = append(groups, v.groups(f)...)
 	}
 	if len(groups) == 0 {
-		return nil, c.nothing(o)
+		return nil, c.emptyError(o)
 	}
 	for i := range groups {
 		groups[i].sort(s, v)
 	}
 	s.groups(groups)
-	c.show(groups, o)
+	c.selectGroups(groups, o)
 	c.columns = columnsOf(c.Groups)
 	for i := range c.Groups {
-		c.Groups[i].about(v)
-		c.Groups[i].measure(c.columns)
+		c.Groups[i].describe(v)
+		c.Groups[i].fillCells(c.columns)
 	}
-	differ(c.Groups)
-	mark(c.Groups)
-	c.remark(v)
+	markDifferences(c.Groups)
+	markBest(c.Groups)
+	c.addNotes(v)
 	return c, nil
 }
 
 // checkVar checks that VAR is the name of a field.
 func checkVar(name string) error {
 	if name == "" || strings.ContainsAny(name, "=<>!~") {
-		return fault("choose the field that differs", fmt.Errorf("%q is not the name of a field", name), "VAR comes first and is only a name, such as concurrency, branch or a flag of the system; filters follow it")
+		return hintedError("choose the field that differs", fmt.Errorf("%q is not the name of a field", name), "VAR comes first and is only a name, such as concurrency, branch or a flag of the system; filters follow it")
 	}
 	return nil
 }
 
 // applyFilters returns the rows that match all filters. If none does, the error
 // says how many match each filter.
-func choose(rows []digest.Row, filters digest.Filters) ([]digest.Row, error) {
+func applyFilters(rows []digest.Row, filters digest.Filters) ([]digest.Row, error) {
 	m := digest.NewMatcher(filters)
 	var out []digest.Row
 	for i := range rows {
@@ -196,7 +196,7 @@ func choose(rows []digest.Row, filters digest.Filters) ([]digest.Row, error) {
 		return out, nil
 	}
 	if len(rows) == 0 {
-		return nil, fault("collate", errors.New("there are no reports"), "carronade run stores a report of every run")
+		return nil, hintedError("collate", errors.New("there are no reports"), "carronade run stores a report of every run")
 	}
 	return nil, noMatch(rows, filters)
 }
@@ -213,12 +213,12 @@ func noMatch(rows []digest.Row, filters digest.Filters) error {
 		}
 		parts = append(parts, fmt.Sprintf("%s alone lets %d through", f, n))
 	}
-	return fault("choose reports", fmt.Errorf("no report of %d meets all filters", len(rows)), strings.Join(parts, ", "))
+	return hintedError("choose reports", fmt.Errorf("no report of %d meets all filters", len(rows)), strings.Join(parts, ", "))
 }
 
 // markStarts marks the reports to start from: those that match the filters on
 // VAR and are recent enough.
-func starting(all []*entry, filters digest.Filters, o CollateOptions) error {
+func markStarts(all []*entry, filters digest.Filters, o CollateOptions) error {
 	m := digest.NewMatcher(filters)
 	since := o.Last.Since(o.Now)
 	n := 0
@@ -239,22 +239,22 @@ func starting(all []*entry, filters digest.Filters, o CollateOptions) error {
 		}
 		return noMatch(rows, filters)
 	}
-	return fault("choose reports", fmt.Errorf("none of %s is recent enough", units.Plural(len(all), "report")), "-n takes an age such as 168h, or a number of groups")
+	return hintedError("choose reports", fmt.Errorf("none of %s is recent enough", units.Plural(len(all), "report")), "-n takes an age such as 168h, or a number of groups")
 }
 
 // emptyError says why there are no groups.
-func (c *Collation) nothing(o CollateOptions) error {
+func (c *Collation) emptyError(o CollateOptions) error {
 	switch {
 	case c.Without > 0:
-		return fault("collate "+o.Var, fmt.Errorf("none of %s has %s", units.Plural(c.Without, "report"), c.Variable), "other filters may match reports that have it")
+		return hintedError("collate "+o.Var, fmt.Errorf("none of %s has %s", units.Plural(c.Without, "report"), c.Variable), "other filters may match reports that have it")
 	case len(c.LeftOut) > 0:
-		return fault("collate "+o.Var, fmt.Errorf("none of %s can be used: %s", units.Plural(len(c.LeftOut), "report"), c.LeftOut[0].Why), "")
+		return hintedError("collate "+o.Var, fmt.Errorf("none of %s can be used: %s", units.Plural(len(c.LeftOut), "report"), c.LeftOut[0].Why), "")
 	}
-	return fault("collate "+o.Var, errors.New("there are no reports"), "carronade run stores a report of every run")
+	return hintedError("collate "+o.Var, errors.New("there are no reports"), "carronade run stores a report of every run")
 }
 
 // selectGroups keeps the groups to show.
-func (c *Collation) show(groups []Group, o CollateOptions) {
+func (c *Collation) selectGroups(groups []Group, o CollateOptions) {
 	several := slices.ContainsFunc(groups, func(g Group) bool { return len(g.Rows) > 1 })
 	most := CollateGroups
 	if o.Last.N > 0 {
@@ -273,14 +273,14 @@ func (c *Collation) show(groups []Group, o CollateOptions) {
 }
 
 // addNotes adds notes on the whole collation.
-func (c *Collation) remark(v *variable) {
+func (c *Collation) addNotes(v *variable) {
 	add := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
 	values := map[string]bool{}
 	fewest, most, best, untrusted, noisy := 0, 0, false, 0, 0
 	for _, g := range c.Groups {
 		for i := range g.Rows {
 			l := &g.Rows[i]
-			values[plainValue(l.value)] = true
+			values[valueKey(l.value)] = true
 			n := len(l.Reports)
 			if fewest == 0 || n < fewest {
 				fewest = n

@@ -58,7 +58,7 @@ func sorterOf(rows []digest.Row, text, variable string) (sorter, error) {
 			}
 			continue
 		}
-		up := field == variable || v.Kind == digest.Text || v.Kind == digest.Duration && !v.Independent || rising(field)
+		up := field == variable || v.Kind == digest.Text || v.Kind == digest.Duration && !v.Independent || ascending(field)
 		return sorter{field: field, down: up == reverse}, nil
 	}
 	if isColumn(field) {
@@ -139,7 +139,7 @@ func (s sorter) groups(groups []Group) {
 }
 
 // markDifferences finds the variables that groups differ in.
-func differ(groups []Group) {
+func markDifferences(groups []Group) {
 	values := map[string]map[string]bool{}
 	count := map[string]int{}
 	for _, g := range groups {

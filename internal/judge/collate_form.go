@@ -62,15 +62,15 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 		if i := slices.IndexFunc(g.Equal, func(s Setting) bool { return s.Name == name }); i >= 0 {
 			text = g.Equal[i].Value
 		}
-		r = append(r, safe(text))
+		r = append(r, spreadsheetSafe(text))
 	}
 	date := ""
 	if l.RevisionDate != nil {
 		date = l.RevisionDate.Format(time.RFC3339)
 	}
-	r = append(r, safe(l.Value), strconv.Itoa(len(l.Reports)), l.Reports[0], l.At.UTC().Format(time.RFC3339), safe(l.Revision), date, strconv.Itoa(l.Untrusted))
+	r = append(r, spreadsheetSafe(l.Value), strconv.Itoa(len(l.Reports)), l.Reports[0], l.At.UTC().Format(time.RFC3339), spreadsheetSafe(l.Revision), date, strconv.Itoa(l.Untrusted))
 	if flags {
-		r = append(r, safe(flagWords(l.Flags)))
+		r = append(r, spreadsheetSafe(flagWords(l.Flags)))
 	}
 	var best, bounds []string
 	for _, col := range c.columns {
@@ -95,7 +95,7 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 }
 
 // spreadsheetSafe is a text that a spreadsheet does not take for a formula.
-func safe(s string) string {
+func spreadsheetSafe(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		if _, err := strconv.ParseFloat(s, 64); err != nil {
 			return "'" + s

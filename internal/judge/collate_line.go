@@ -19,7 +19,7 @@ func (v *variable) line(f family) Line {
 		if own := slices.DeleteFunc(slices.Clone(f), func(e *entry) bool { return !e.start }); len(own) > 0 {
 			f = own
 		}
-		f = slices.MaxFunc(apartBy(f, v.revisionKey), func(a, b family) int { return committed(&a[0].Row).Compare(committed(&b[0].Row)) })
+		f = slices.MaxFunc(groupBy(f, v.revisionKey), func(a, b family) int { return committed(&a[0].Row).Compare(committed(&b[0].Row)) })
 		l.Older = all - len(f)
 	}
 	l.entries = f
@@ -59,8 +59,8 @@ func (l *Line) rows() []digest.Row {
 func (v *variable) revisionKey(e *entry) string {
 	var b []byte
 	for i := range e.Fields {
-		if f := &e.Fields[i]; f.Value.Independent && v.frees(f.Name) {
-			b = append(append(append(append(b, f.Name...), '='), plainValue(f.Value)...), 0)
+		if f := &e.Fields[i]; f.Value.Independent && v.mayDiffer(f.Name) {
+			b = append(append(append(append(b, f.Name...), '='), valueKey(f.Value)...), 0)
 		}
 	}
 	return string(b)
@@ -76,7 +76,7 @@ func committed(r *digest.Row) time.Time {
 }
 
 // describe finds what the rows of a group share, and what differs with VAR.
-func (g *Group) about(v *variable) {
+func (g *Group) describe(v *variable) {
 	var rows []digest.Row
 	for i := range g.Rows {
 		rows = append(rows, g.Rows[i].rows()...)
@@ -97,7 +97,7 @@ func (g *Group) about(v *variable) {
 }
 
 // fillCells fills in the cells.
-func (g *Group) measure(columns []quantity) {
+func (g *Group) fillCells(columns []quantity) {
 	for i := range g.Rows {
 		l := &g.Rows[i]
 		l.Cells = make(map[string]Cell, len(columns))
@@ -126,7 +126,7 @@ func cellOf(rows []digest.Row, field string) (Cell, bool) {
 // markBest marks the best rows where the statistics support it: of throughput,
 // of the first 99th percentile that a group has, and of efficiency, all tested
 // together.
-func mark(groups []Group) {
+func markBest(groups []Group) {
 	for gi := range groups {
 		g := &groups[gi]
 		if len(g.Rows) < 2 {
@@ -135,7 +135,7 @@ func mark(groups []Group) {
 		var judged []quantity
 		percentile := false
 		for _, c := range columns {
-			if !c.marked || percentile && strings.HasSuffix(c.field, "_p99") || !g.all(c.field) {
+			if !c.marked || percentile && strings.HasSuffix(c.field, "_p99") || !g.allHave(c.field) {
 				continue
 			}
 			percentile = percentile || strings.HasSuffix(c.field, "_p99")
@@ -174,7 +174,7 @@ func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 	others, moved := slices.Clone(samples), false
 	for i := range g.Rows {
 		if rows := trusted(g.Rows[i].rows()); i != best && anyMoved(c.field, rows) {
-			others[i], moved = unmoved(rows, c.field), true
+			others[i], moved = correctedSample(rows, c.field), true
 		}
 	}
 	if moved {
@@ -183,7 +183,7 @@ func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 		}
 	}
 	if rows := trusted(g.Rows[best].rows()); anyBound(c.field, rows) {
-		samples[best] = raised(rows, c.field, beyond*worst)
+		samples[best] = raised(rows, c.field, ceilingFactor*worst)
 		again, still := stats.Best(samples, c.better, o)
 		return best, still && again == best
 	}
@@ -191,7 +191,7 @@ func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 }
 
 // allHave reports whether every row has the field.
-func (g *Group) all(field string) bool {
+func (g *Group) allHave(field string) bool {
 	return !slices.ContainsFunc(g.Rows, func(l Line) bool { _, ok := l.Cells[field]; return !ok })
 }
 

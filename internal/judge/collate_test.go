@@ -16,7 +16,7 @@ import (
 
 // heyAPMReports is what hey-apm's README collates: four runs of a branch with a
 // flag off and on, at two concurrencies.
-func seed(flag string, flagless bool) (out []digest.Row) {
+func heyAPMReports(flag string, flagless bool) (out []digest.Row) {
 	base := fields{"kind": "apm", "rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "acks": nil, "events": 10.0, "spans": 10.0, "frames": 10.0}
 	at := start
 	one := func(id string, concurrency float64, more fields, measured fields) {
@@ -102,8 +102,8 @@ func shape(c *Collation) string {
 const tracing = "apm-server.tracing.enabled"
 
 func TestCollate(t *testing.T) {
-	plain := seed(tracing, false)
-	both := seed(tracing, true)
+	plain := heyAPMReports(tracing, false)
+	both := heyAPMReports(tracing, true)
 	repeated := append(slices.Clone(plain), row("again001", start.Add(time.Hour), fields{
 		"kind": "apm", "rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "acks": nil, "events": 10.0, "spans": 10.0, "frames": 10.0,
 		"concurrency": 1.0, "branch": "trace-apm-server", "revision": "c961d664fbe5", flagPrefix + tracing: "true",
@@ -391,7 +391,7 @@ func TestCollateChance(t *testing.T) {
 }
 
 func TestCollateFaults(t *testing.T) {
-	rows := seed(tracing, true)
+	rows := heyAPMReports(tracing, true)
 	cut := row("cut", start, fields{"flag.only": "1", "partial": true})
 	for _, tt := range []struct {
 		name  string
@@ -430,7 +430,7 @@ func TestCollateFaults(t *testing.T) {
 }
 
 func TestCollateNotes(t *testing.T) {
-	rows := seed(tracing, false)
+	rows := heyAPMReports(tracing, false)
 	lone := append(slices.Clone(rows), row("lone", start, fields{"flag." + tracing: "true"}))
 	many := slices.Clone(rows)
 	for i := range 25 {

@@ -17,7 +17,7 @@ import (
 // a table. A table wider than columns (0: no limit) is split into several below
 // each other, which all begin with VAR.
 func (c *Collation) Text(w io.Writer, style layout.Style, columns int) error {
-	p := &layout.Page{Style: style, Most: columns}
+	p := &layout.Page{Style: style, MaxColumns: columns}
 	for i := range c.Groups {
 		if i > 0 {
 			p.Line("")
@@ -53,7 +53,7 @@ func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 	flags := g.flagsDiffer()
 	revisions := slices.ContainsFunc(g.Follows, func(d Differing) bool { return d.Name == "revision" })
 	joined := slices.ContainsFunc(g.Rows, func(l Line) bool { return len(l.Reports) > 1 })
-	cols := slices.DeleteFunc(slices.Clone(c.columns), func(col quantity) bool { return !g.some(col.field) })
+	cols := slices.DeleteFunc(slices.Clone(c.columns), func(col quantity) bool { return !g.anyHas(col.field) })
 
 	s := &sheet{head: []string{"report id", "started"}}
 	if dates {
@@ -130,7 +130,7 @@ func (l *Line) id() string {
 }
 
 // columnGap is the number of blanks between columns.
-const blanks = 2
+const columnGap = 2
 
 // write lays out the sheet.
 func (s *sheet) write(p *layout.Page, columns int) {
@@ -144,10 +144,10 @@ func (s *sheet) write(p *layout.Page, columns int) {
 		}
 		return n
 	}
-	all, total := make([]int, len(s.head)), -blanks
+	all, total := make([]int, len(s.head)), -columnGap
 	for i := range all {
 		all[i] = i
-		total += width(i) + blanks
+		total += width(i) + columnGap
 	}
 	if columns <= 0 || total <= columns {
 		s.part(p, all, 0)
@@ -158,11 +158,11 @@ func (s *sheet) write(p *layout.Page, columns int) {
 		switch {
 		case i == s.variable:
 			continue
-		case len(part) > 1 && used+blanks+width(i) > columns:
+		case len(part) > 1 && used+columnGap+width(i) > columns:
 			s.part(p, part, columns)
 			part, used = []int{s.variable}, width(s.variable)
 		}
-		part, used = append(part, i), used+blanks+width(i)
+		part, used = append(part, i), used+columnGap+width(i)
 	}
 	s.part(p, part, columns)
 }
@@ -179,7 +179,7 @@ func (s *sheet) part(p *layout.Page, which []int, columns int) {
 		}
 		return out
 	}
-	t := layout.Table{Headings: 1, Words: true, Elastic: []int{0, len(which) - 1}, Keep: []int{12, 12}}
+	t := layout.Table{Headings: 1, AutoAlign: true, Elastic: []int{0, len(which) - 1}, Keep: []int{12, 12}}
 	for k, i := range which {
 		if i < 2 {
 			t.Left = append(t.Left, k)
@@ -235,10 +235,10 @@ func (c *Collation) head(p *layout.Page, g *Group) {
 			items = append(items, f.Name+" "+layout.Cut(f.Value, 60))
 		}
 	}
-	for _, l := range fold(items, p.Columns()) {
+	for _, l := range packLines(items, p.Columns()) {
 		p.Line(p.Paint(layout.Bold, l))
 	}
-	if also := g.also(); len(also) > 0 {
+	if also := g.alsoDiffering(); len(also) > 0 {
 		for _, l := range layout.Wrap("also differs: "+strings.Join(also, ", "), p.Columns()) {
 			p.Line(p.Paint(layout.Dim, l))
 		}
@@ -253,7 +253,7 @@ func (c *Collation) head(p *layout.Page, g *Group) {
 }
 
 // alsoDiffering names what differs within a group and has no column.
-func (g *Group) also() (out []string) {
+func (g *Group) alsoDiffering() (out []string) {
 	for _, f := range g.Follows {
 		if f.Name != "revision" {
 			out = append(out, shownField(f.Name))
@@ -263,7 +263,7 @@ func (g *Group) also() (out []string) {
 }
 
 // packLines puts items into lines, two blanks apart.
-func fold(items []string, n int) (lines []string) {
+func packLines(items []string, n int) (lines []string) {
 	line := ""
 	for _, it := range items {
 		switch {
@@ -281,7 +281,7 @@ func fold(items []string, n int) (lines []string) {
 	return lines
 }
 
-func (g *Group) some(field string) bool {
+func (g *Group) anyHas(field string) bool {
 	return slices.ContainsFunc(g.Rows, func(l Line) bool { _, ok := l.Cells[field]; return ok })
 }
 

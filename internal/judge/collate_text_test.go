@@ -48,7 +48,7 @@ func TestCollateFitsItsTerminal(t *testing.T) {
 }
 
 // The table of hey-apm's README, with the percentiles that it lacks.
-const seedTable = `for 30s  events 10  spans 10  frames 10  concurrency 20  branch trace-apm-server
+const heyAPMTable = `for 30s  events 10  spans 10  frames 10  concurrency 20  branch trace-apm-server
 revision c961d664fbe5
 report id  revision date         pushed    accepted  throughput  per batch  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
 v5yruht0   2018-05-18 10:21  7.15 MiB/s  4.58 MiB/s       435/s     185 ms       185 ms  370 ms  73.3%  413 MiB  0.669  false
@@ -66,10 +66,10 @@ bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s     174 ms      
 
 func TestCollateText(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, seed(tracing, false), tracing, "branch=trace-apm-server").Text(&b, layout.Style{}, 0); err != nil {
+	if err := collated(t, heyAPMReports(tracing, false), tracing, "branch=trace-apm-server").Text(&b, layout.Style{}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(seedTable, b.String()); diff != "" {
+	if diff := cmp.Diff(heyAPMTable, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	both := func(style layout.Style) string {
@@ -106,7 +106,7 @@ func plainText(s string) string {
 // the table.
 func TestCollateFlags(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server", "concurrency=1", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
+	if err := collated(t, heyAPMReports(tracing, true), "branch", "branch=trace-apm-server", "concurrency=1", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
@@ -119,7 +119,7 @@ func TestCollateFlags(t *testing.T) {
 		t.Errorf("the last columns:\n%s", b.String())
 	}
 	b.Reset()
-	if err := collated(t, seed(tracing, false), "concurrency", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
+	if err := collated(t, heyAPMReports(tracing, false), "concurrency", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); strings.Contains(text, "flags") || !strings.Contains(text, tracing+" true") {
@@ -129,7 +129,7 @@ func TestCollateFlags(t *testing.T) {
 
 func TestCollateCSV(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, seed(tracing, true), "branch", "branch=trace-apm-server").CSV(&b); err != nil {
+	if err := collated(t, heyAPMReports(tracing, true), "branch", "branch=trace-apm-server").CSV(&b); err != nil {
 		t.Fatal(err)
 	}
 	all, err := csv.NewReader(&b).ReadAll()
@@ -154,10 +154,10 @@ func TestCollateCSV(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if got := safe("=cmd()"); got != "'=cmd()" {
+	if got := spreadsheetSafe("=cmd()"); got != "'=cmd()" {
 		t.Errorf("a formula is written as %q", got)
 	}
-	if got := safe("-1.5"); got != "-1.5" {
+	if got := spreadsheetSafe("-1.5"); got != "-1.5" {
 		t.Errorf("a number is written as %q", got)
 	}
 }
@@ -218,7 +218,7 @@ func TestCollateJSON(t *testing.T) {
 // TestCollateFields: Collate reads only the fields that it requests from a
 // store.
 func TestCollateFields(t *testing.T) {
-	rows := append(seed(tracing, true), runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"label.who": "me", "gc_pauses": 3.0})...)
+	rows := append(heyAPMReports(tracing, true), runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"label.who": "me", "gc_pauses": 3.0})...)
 	for _, words := range [][]string{{tracing, "branch=trace-apm-server"}, {"branch", "branch=trace-apm-server"}, {"concurrency", "--sort=efficiency"}, {"who", "--sort=gc_pauses", "gc_pauses>1"}, {"revision", "revision=c961d664fbe5"}, {"concurrency", "branch=master"}} {
 		o := CollateOptions{Var: words[0]}
 		var filters []string

@@ -11,7 +11,7 @@ import (
 	"carronade/target"
 )
 
-func fault(doing string, err error, hint string) error {
+func hintedError(doing string, err error, hint string) error {
 	return &target.Error{Doing: doing, Err: err, Hint: hint}
 }
 
@@ -30,7 +30,7 @@ type variable struct {
 	// revisions may differ: VAR is the revision or the branch.
 	revisions bool
 
-	freed map[string]bool // results of mayDiffer by name: it is called for every field of every row
+	mayDifferKnown map[string]bool // results of mayDiffer by name: it is called for every field of every row
 }
 
 // variableOf finds VAR among the fields of rows.
@@ -58,7 +58,7 @@ func variableOf(rows []digest.Row, name string) (*variable, error) {
 	}
 	if found == "" {
 		if len(rows) == 0 {
-			return nil, fault("collate "+name, errors.New("there are no reports"), "carronade run stores a report of every run")
+			return nil, hintedError("collate "+name, errors.New("there are no reports"), "carronade run stores a report of every run")
 		}
 		return nil, digest.Unknown(name, names)
 	}
@@ -66,7 +66,7 @@ func variableOf(rows []digest.Row, name string) (*variable, error) {
 }
 
 func newVariable(name string, independent bool) *variable {
-	v := &variable{name: name, revisions: digest.OfRevision(name), freed: make(map[string]bool)}
+	v := &variable{name: name, revisions: digest.OfRevision(name), mayDifferKnown: make(map[string]bool)}
 	v.flags = name == "branch" || independent && !strings.HasPrefix(name, flagPrefix) && !v.revisions
 	return v
 }
@@ -97,11 +97,11 @@ func (v *variable) shown() string {
 // mayDiffer reports whether a field may differ within a group because it goes
 // with VAR: the revision with the branch, a topic's partitions with the way the
 // topic is created.
-func (v *variable) frees(name string) bool {
-	is, ok := v.freed[name]
+func (v *variable) mayDiffer(name string) bool {
+	is, ok := v.mayDifferKnown[name]
 	if !ok {
 		is = v.goesWith(name)
-		v.freed[name] = is
+		v.mayDifferKnown[name] = is
 	}
 	return is
 }
@@ -129,7 +129,7 @@ const topicPrefix = "target.topic."
 // chooses reports whether a filter selects the rows to start from: it is on
 // VAR, or on a field that goes with VAR.
 func (v *variable) chooses(f digest.Filter) bool {
-	return v.frees(f.Name) || v.frees(flagPrefix+f.Name) || v.frees(labelPrefix+f.Name)
+	return v.mayDiffer(f.Name) || v.mayDiffer(flagPrefix+f.Name) || v.mayDiffer(labelPrefix+f.Name)
 }
 
 // split separates the filters that select the rows to start from from those
@@ -153,7 +153,7 @@ type entry struct {
 	key     string       // equal where the independent variables are equal, except VAR and what goes with it
 	derived string       // equal where the settings that follow from others are equal
 	flags   string       // equal where the system's flags are equal; "" where they are part of the key
-	plain   string       // equal where the values of VAR are equal
+	valueKey   string       // equal where the values of VAR are equal
 }
 
 // A family is rows whose independent variables are equal except for VAR, what
@@ -169,7 +169,7 @@ func (v *variable) entries(rows []digest.Row) []*entry {
 		if !ok {
 			continue
 		}
-		e := &entry{Row: rows[i], value: value, plain: plainValue(value)}
+		e := &entry{Row: rows[i], value: value, valueKey: valueKey(value)}
 		k.of(v, e)
 		out = append(out, e)
 	}
@@ -179,7 +179,7 @@ func (v *variable) entries(rows []digest.Row) []*entry {
 
 // keys makes the keys of entries; equal keys share one string.
 type keys struct {
-	known               map[string]string
+	interned               map[string]string
 	main, derived, flag []byte
 }
 
@@ -187,7 +187,7 @@ func (k *keys) of(v *variable, e *entry) {
 	k.main, k.derived, k.flag = k.main[:0], k.derived[:0], k.flag[:0]
 	for i := range e.Fields {
 		f := &e.Fields[i]
-		if !f.Value.Independent || v.frees(f.Name) {
+		if !f.Value.Independent || v.mayDiffer(f.Name) {
 			continue
 		}
 		to := &k.main
@@ -208,45 +208,45 @@ func (k *keys) of(v *variable, e *entry) {
 		}
 		*to = append(*to, 0)
 	}
-	e.key, e.derived, e.flags = k.one(k.main), k.one(k.derived), k.one(k.flag)
+	e.key, e.derived, e.flags = k.intern(k.main), k.intern(k.derived), k.intern(k.flag)
 }
 
 // intern returns the shared string of a key.
-func (k *keys) one(b []byte) string {
-	if s, ok := k.known[string(b)]; ok {
+func (k *keys) intern(b []byte) string {
+	if s, ok := k.interned[string(b)]; ok {
 		return s
 	}
-	if k.known == nil {
-		k.known = make(map[string]string)
+	if k.interned == nil {
+		k.interned = make(map[string]string)
 	}
 	s := string(b)
-	k.known[s] = s
+	k.interned[s] = s
 	return s
 }
 
 // families splits entries into families.
 func families(all []*entry) (out []family) {
-	for _, f := range apartBy(all, func(e *entry) string { return e.key }) {
-		out = append(out, f.parted()...)
+	for _, f := range groupBy(all, func(e *entry) string { return e.key }) {
+		out = append(out, f.splitByDerived()...)
 	}
 	return out
 }
 
 // splitByDerived splits a family by the settings that follow from others,
 // unless those follow from VAR: then each value of VAR has one set of them.
-func (f family) parted() []family {
+func (f family) splitByDerived() []family {
 	have := map[string]string{}
 	for _, e := range f {
-		if d, ok := have[e.plain]; ok && d != e.derived {
-			return apartBy(f, func(e *entry) string { return e.derived })
+		if d, ok := have[e.valueKey]; ok && d != e.derived {
+			return groupBy(f, func(e *entry) string { return e.derived })
 		}
-		have[e.plain] = e.derived
+		have[e.valueKey] = e.derived
 	}
 	return []family{f}
 }
 
 // valueKey is equal for equal values, however they were typed.
-func plainValue(v digest.Value) string {
+func valueKey(v digest.Value) string {
 	if v.Kind == digest.Text {
 		return v.Text
 	}
@@ -254,7 +254,7 @@ func plainValue(v digest.Value) string {
 }
 
 // groupBy groups entries by a key, in the order in which the keys first occur.
-func apartBy(all []*entry, key func(*entry) string) (out []family) {
+func groupBy(all []*entry, key func(*entry) string) (out []family) {
 	at := map[string]int{}
 	for _, e := range all {
 		k := key(e)
@@ -275,15 +275,15 @@ func apartBy(all []*entry, key func(*entry) string) (out []family) {
 // same flags if there are any.
 func (v *variable) groups(f family) (out []Group) {
 	flags := func(e *entry) string { return e.flags }
-	values := apartBy(f, func(e *entry) string { return e.plain })
+	values := groupBy(f, func(e *entry) string { return e.valueKey })
 	shown := map[string]bool{}
-	for _, own := range apartBy(f, flags) { // newest first
+	for _, own := range groupBy(f, flags) { // newest first
 		if !slices.ContainsFunc(own, func(e *entry) bool { return e.start && !shown[e.ID] }) {
 			continue
 		}
 		var g Group
 		for _, same := range values {
-			sets := apartBy(same, flags)
+			sets := groupBy(same, flags)
 			if i := slices.IndexFunc(sets, func(s family) bool { return s[0].flags == own[0].flags }); i >= 0 {
 				sets = sets[i : i+1]
 			}

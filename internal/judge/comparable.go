@@ -32,13 +32,13 @@ func findings(base, candidate []digest.Row) []Finding {
 	add(true, "servers", "", func(f digest.Field) bool {
 		return strings.HasPrefix(f.Name, "target.") && !ofRun(f.Name) && f.Name != leaders && !isBrokerSetting(f) && !digest.OfRevision(f.Name)
 	})
-	out = append(out, brokers(base, candidate)...)
+	out = append(out, brokerFindings(base, candidate)...)
 	// A comparison may be about the version of the server.
 	add(false, "servers", "", func(f digest.Field) bool {
 		return strings.HasPrefix(f.Name, "target.") && digest.OfRevision(f.Name)
 	})
 	add(true, "leaders", "", func(f digest.Field) bool { return f.Name == leaders })
-	out = append(out, attached(base, candidate)...)
+	out = append(out, attachmentFindings(base, candidate)...)
 	add(true, "host", "the generator's", func(f digest.Field) bool { return hostFact(f.Name, "host.") })
 	add(true, "host", "the system's", func(f digest.Field) bool { return hostFact(f.Name, "system.host.") })
 	add(false, "target", "", func(f digest.Field) bool { return f.Name == "target" })
@@ -84,7 +84,7 @@ const leaders = "target.topic.leaders"
 // attachmentFindings are the attached files, such as the servers'
 // configurations, that differ between the sides. A file that one side lacks
 // says nothing about that side's servers.
-func attached(base, candidate []digest.Row) []Finding {
+func attachmentFindings(base, candidate []digest.Row) []Finding {
 	var out []Finding
 	for _, d := range differing(base, candidate, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.AttachmentPrefix) }) {
 		name := strings.TrimPrefix(d.Name, digest.AttachmentPrefix)
@@ -159,7 +159,7 @@ func (d *Differing) words() string {
 // came before all runs of the other, any change in between is part of the
 // difference. The rows are all that were run: those left out alternated with
 // the others, too.
-func apart(base, candidate []digest.Row) []Finding {
+func timeFindings(base, candidate []digest.Row) []Finding {
 	if len(base) == 0 || len(candidate) == 0 {
 		return nil
 	}
@@ -174,13 +174,13 @@ func apart(base, candidate []digest.Row) []Finding {
 	}
 	text := "all runs of one side were before all runs of the other"
 	if gap > time.Hour {
-		text += ", " + ago(gap) + " apart"
+		text += ", " + spanText(gap) + " apart"
 	}
 	return []Finding{{Severe: false, About: "time", Text: text + ": drift is part of the difference (compare --run interleaves)"}}
 }
 
 // spanText is a span in its largest unit.
-func ago(d time.Duration) string {
+func spanText(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%d days", int(d.Hours()/24))

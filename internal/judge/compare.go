@@ -39,7 +39,7 @@ func CompareFields() []string {
 		"trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
 	}
 	for _, t := range times {
-		for _, at := range distributed {
+		for _, at := range distributionPoints {
 			out = append(out, timeField(t, at))
 		}
 		for _, p := range comparedAt {
@@ -184,7 +184,7 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 		return nil, nothingFit(c)
 	}
 	excluded := func(name string) bool { return environment(name) || digest.OfRevision(name) }
-	left, right := bundled(base, excluded, o.Untrusted), bundled(candidate, excluded, o.Untrusted)
+	left, right := bundlesWithUnfit(base, excluded, o.Untrusted), bundlesWithUnfit(candidate, excluded, o.Untrusted)
 	var a, b []bundle // without a partner
 	for _, l := range left {
 		if i := slices.IndexFunc(right, func(r bundle) bool { return r.key == l.key }); i >= 0 {
@@ -218,7 +218,7 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 // newest revision: older ones are another system. Reports without a revision
 // stay.
 func newestRevisions(rows []digest.Row) (kept []digest.Row, older int) {
-	for _, b := range bundled(rows, notHistory, true) {
+	for _, b := range bundlesWithUnfit(rows, notHistory, true) {
 		var described []digest.Row
 		for _, r := range b.rows {
 			if revisionName(&r) == "" {
@@ -284,7 +284,7 @@ func pair(l, r bundle, o CompareOptions) Pair {
 	} else {
 		p.Differs = settingsDiffer(l.rows, r.rows)
 	}
-	p.Findings = append(p.Findings, apart(l.rows, r.rows)...)
+	p.Findings = append(p.Findings, timeFindings(l.rows, r.rows)...)
 	slices.SortStableFunc(p.Findings, severeFirst)
 	p.Workload = []Setting{}
 	for _, s := range l.settings {
@@ -296,7 +296,7 @@ func pair(l, r bundle, o CompareOptions) Pair {
 	p.Rows = append(judge(main, base, candidate, o.Effects), judge(exploratory(main, base, candidate), base, candidate, o.Effects)...)
 	for i := range p.Rows {
 		p.Rows[i].Primary = i < len(main)
-		p.Rows[i].survive(&p.Survival)
+		p.Rows[i].countDeaths(&p.Survival)
 	}
 	p.Distribution = distribution(base, candidate)
 	p.Differs, p.Findings, p.Distribution = orEmpty(p.Differs), orEmpty(p.Findings), orEmpty(p.Distribution)
@@ -324,7 +324,7 @@ func judge(qs []quantity, base, candidate []digest.Row, e Effects) []Judgement {
 	for i, q := range qs {
 		all[i] = contest{quantity: q, base: [][]digest.Row{base}, candidate: candidate, effect: e.of(q)}
 	}
-	return contests(all, stats.Defaults)
+	return judgeContests(all, stats.Defaults)
 }
 
 // judgement turns a comparison of a quantity into a row of a document.
@@ -388,7 +388,7 @@ func unitOf(k digest.Kind) string {
 }
 
 // distributionPoints are the percentiles that describe a distribution.
-var distributed = []string{"min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
+var distributionPoints = []string{"min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
 
 // Share is the share of events whose time was at most this long. It is false
 // for the maximum: its share depends on the number of events.
@@ -410,7 +410,7 @@ func timeField(name, at string) string { return name + "_" + strings.ReplaceAll(
 func distribution(base, candidate []digest.Row) []Percentile {
 	var out []Percentile
 	for _, t := range times {
-		for _, at := range distributed {
+		for _, at := range distributionPoints {
 			field := timeField(t, at)
 			a, b := sample(base, field), sample(candidate, field)
 			if len(a) == 0 || len(b) == 0 {

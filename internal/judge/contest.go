@@ -21,59 +21,59 @@ type contest struct {
 
 // A raisedSide is the side whose lower bounds are taken to be as bad as
 // possible.
-type raising int
+type raisedSide int
 
 const (
-	nobodys raising = iota
-	bases
-	candidates
-	raisings
+	raiseNone raisedSide = iota
+	raiseBase
+	raiseCandidate
+	raisedSides
 )
 
 // A correctedSide is the side whose values are taken without what their
 // generators may have added to them.
-type leaning int
+type correctedSide int
 
 const (
-	asReported leaning = iota
-	baseLower
-	candidateLower
+	correctNone correctedSide = iota
+	correctBase
+	correctCandidate
 )
 
 // correctedRow is the contest for the statistics, with the values of one side
 // without what their generators may have added.
-func (c *contest) leaned(to leaning) stats.Row {
-	r := c.row(nobodys)
+func (c *contest) correctedRow(to correctedSide) stats.Row {
+	r := c.row(raiseNone)
 	switch {
-	case to == candidateLower:
-		r.Candidate = unmoved(c.candidate, c.field)
-	case to != baseLower:
+	case to == correctCandidate:
+		r.Candidate = correctedSample(c.candidate, c.field)
+	case to != correctBase:
 	case c.history:
 		for i, rows := range c.base {
-			r.History[i] = unmoved(rows, c.field)
+			r.History[i] = correctedSample(rows, c.field)
 		}
 	default:
-		r.Base = unmoved(c.base[0], c.field)
+		r.Base = correctedSample(c.base[0], c.field)
 	}
 	return r
 }
 
 // row is the contest for the statistics.
-func (c *contest) row(up raising) stats.Row {
+func (c *contest) row(up raisedSide) stats.Row {
 	r := stats.Row{Better: c.better, Amount: c.amount > 0, Effect: c.effect}
 	ceiling := math.NaN()
-	if up == candidates {
+	if up == raiseCandidate {
 		ceiling = c.ceiling()
 	}
 	r.Candidate = raised(c.candidate, c.field, ceiling)
 	ceiling = math.NaN()
-	if up == bases {
+	if up == raiseBase {
 		ceiling = c.ceiling()
 		if c.history && len(c.base) >= stats.Levels {
 			// The test against a history is Student's, and a single huge value
 			// would hide every difference from it: there the bounds are as bad
 			// as the newest.
-			ceiling = most(c.candidate, c.field)
+			ceiling = largest(c.candidate, c.field)
 		}
 	}
 	if !c.history {
@@ -89,20 +89,20 @@ func (c *contest) row(up raising) stats.Row {
 
 // ceilingFactor times the worst value is worse than it by more than any effect:
 // no value that tests and intervals compute is larger.
-const beyond = 4
+const ceilingFactor = 4
 
 // ceiling is a value larger than everything measured.
 func (c *contest) ceiling() float64 {
-	v := most(c.candidate, c.field)
+	v := largest(c.candidate, c.field)
 	for _, rows := range c.base {
-		v = max(v, most(rows, c.field))
+		v = max(v, largest(rows, c.field))
 	}
-	return beyond * v
+	return ceilingFactor * v
 }
 
 // judgeContests judges quantities together.
-func contests(all []contest, o stats.Options) []Judgement {
-	family := func(up raising) []stats.Comparison {
+func judgeContests(all []contest, o stats.Options) []Judgement {
+	family := func(up raisedSide) []stats.Comparison {
 		rows := make([]stats.Row, len(all))
 		for i := range all {
 			rows[i] = all[i].row(up)
@@ -110,9 +110,9 @@ func contests(all []contest, o stats.Options) []Judgement {
 		return stats.Family(rows, o)
 	}
 	out := make([]Judgement, len(all))
-	var doubted [raisings]bool // the sides that have lower bounds
+	var doubted [raisedSides]bool // the sides that have lower bounds
 	moved := false
-	for i, found := range family(nobodys) {
+	for i, found := range family(raiseNone) {
 		c := &all[i]
 		out[i] = judgement(c.quantity, found, kindOf(c.field, append(c.base[:len(c.base):len(c.base)], c.candidate)...))
 		j := &out[i]
@@ -121,14 +121,14 @@ func contests(all []contest, o stats.Options) []Judgement {
 		j.LowerBounds = j.Base.AtLeast || j.Candidate.AtLeast
 		j.Widened = anyMoved(c.field, c.base...) || anyMoved(c.field, c.candidate)
 		moved = moved || j.Widened
-		doubted[bases] = doubted[bases] || anyBound(c.field, c.base...)
-		doubted[candidates] = doubted[candidates] || anyBound(c.field, c.candidate)
+		doubted[raiseBase] = doubted[raiseBase] || anyBound(c.field, c.base...)
+		doubted[raiseCandidate] = doubted[raiseCandidate] || anyBound(c.field, c.candidate)
 	}
 	if moved {
-		for _, to := range []leaning{baseLower, candidateLower} {
+		for _, to := range []correctedSide{correctBase, correctCandidate} {
 			rows := make([]stats.Row, len(all))
 			for i := range all {
-				rows[i] = all[i].leaned(to)
+				rows[i] = all[i].correctedRow(to)
 			}
 			for i, found := range stats.Family(rows, o) {
 				if out[i].Widened {
@@ -137,17 +137,17 @@ func contests(all []contest, o stats.Options) []Judgement {
 			}
 		}
 	}
-	if doubted[bases] {
-		for i, found := range family(bases) {
+	if doubted[raiseBase] {
+		for i, found := range family(raiseBase) {
 			if anyBound(all[i].field, all[i].base...) {
-				out[i].try(found.Verdict, stats.Worse, stats.Same)
+				out[i].withdraw(found.Verdict, stats.Worse, stats.Same)
 			}
 		}
 	}
-	if doubted[candidates] {
-		for i, found := range family(candidates) {
+	if doubted[raiseCandidate] {
+		for i, found := range family(raiseCandidate) {
 			if anyBound(all[i].field, all[i].candidate) {
-				out[i].try(found.Verdict, stats.Better, stats.Same)
+				out[i].withdraw(found.Verdict, stats.Better, stats.Same)
 				out[i].worst = max(out[i].worst, found.Difference.Worst(all[i].better))
 			}
 		}
@@ -157,7 +157,7 @@ func contests(all []contest, o stats.Options) []Judgement {
 
 // withdraw withdraws a verdict listed in at if the given verdict, the one with
 // lower bounds as bad as possible, differs from it.
-func (j *Judgement) try(verdict stats.Verdict, at ...stats.Verdict) {
+func (j *Judgement) withdraw(verdict stats.Verdict, at ...stats.Verdict) {
 	for _, v := range at {
 		if j.Verdict == v && verdict != v {
 			j.Verdict, j.Why = stats.Unknown, j.boundWords()
@@ -212,7 +212,7 @@ func raised(rows []digest.Row, field string, ceiling float64) []float64 {
 }
 
 // largest is the largest value of a field, 0 if there is none.
-func most(rows []digest.Row, field string) float64 {
+func largest(rows []digest.Row, field string) float64 {
 	v := 0.0
 	for _, x := range sample(rows, field) {
 		v = max(v, x)

@@ -97,7 +97,7 @@ func TestLowerBoundsAreShown(t *testing.T) {
 }
 
 // p99History is a history of single runs with the given p99s.
-func times99(p99 func(i int) float64, n int) []digest.Row {
+func p99History(p99 func(i int) float64, n int) []digest.Row {
 	rows := history(1, n, 1, 0.002, level)
 	rnd := rand.New(rand.NewPCG(3, 3))
 	for i := range rows {
@@ -141,7 +141,7 @@ func TestLowerBoundsOfAHistory(t *testing.T) {
 		{"of one in the base", worseLast, 3, 4, Worse, [2]bool{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rows := times99(tt.p99, 24)
+			rows := p99History(tt.p99, 24)
 			bounded(rows[tt.from:tt.to])
 			v, err := Verify(rows, VerifyOptions{})
 			if err != nil {
@@ -164,7 +164,7 @@ func TestStepFromLowerBounds(t *testing.T) {
 		}
 		return 0.020
 	}
-	rows := times99(up, 24)
+	rows := p99History(up, 24)
 	if v, err := Verify(rows, VerifyOptions{}); err != nil || v.Verdict != Worse {
 		t.Fatalf("got %v, %v, want worse", v.Verdict, err)
 	}
@@ -285,7 +285,7 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 	}
 	// Nor is a report beyond the limit of the first verification.
 	fresh := row("new", start.Add(1000*time.Hour), fields{"throughput": 40e3})
-	v.Know([]digest.Row{{ID: "beyond"}})
+	v.RegisterKnown([]digest.Row{{ID: "beyond"}})
 	beyond := row("beyond", start.Add(-time.Hour))
 	again, err := v.Confirm(append([]digest.Row{beyond}, append(rows, fresh)...), VerifyOptions{})
 	if err != nil {
@@ -338,7 +338,7 @@ func TestConfirmedByLowerBounds(t *testing.T) {
 			return 0.012
 		}
 	}
-	v, err := Verify(times99(p99(0.030), 24), VerifyOptions{})
+	v, err := Verify(p99History(p99(0.030), 24), VerifyOptions{})
 	if err != nil || v.Verdict != Worse {
 		t.Fatalf("got %+v, %v, want worse", v, err)
 	}
@@ -347,7 +347,7 @@ func TestConfirmedByLowerBounds(t *testing.T) {
 		bounds         bool
 		again, unknown bool
 	}{{0.030, false, true, false}, {0.030, true, true, false}, {0.0121, false, false, false}, {0.0121, true, false, true}} {
-		fresh := times99(p99(tt.p99), 24)[23:]
+		fresh := p99History(p99(tt.p99), 24)[23:]
 		if tt.bounds {
 			bounded(fresh)
 		}

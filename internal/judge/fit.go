@@ -77,7 +77,7 @@ func count(rows []digest.Row, so func(*digest.Row) bool) (n int) {
 // rows that cannot be judged. A failed run may not know everything that others
 // know of the servers: it belongs to the workload with which it shares
 // everything else, or to the newest of several.
-func bundled(rows []digest.Row, excluded func(string) bool, untrusted bool) []bundle {
+func bundlesWithUnfit(rows []digest.Row, excluded func(string) bool, untrusted bool) []bundle {
 	var good, bad []digest.Row
 	for i := range rows {
 		if unfit(&rows[i], untrusted) == "" {
@@ -98,7 +98,7 @@ func bundled(rows []digest.Row, excluded func(string) bool, untrusted bool) []bu
 		at := -1
 		for i := range out {
 			last := out[i].rows[len(out[i].rows)-1]
-			if alike(r, &last, excluded) && (at < 0 || last.At.After(out[at].rows[len(out[at].rows)-1].At)) {
+			if sameVariables(r, &last, excluded) && (at < 0 || last.At.After(out[at].rows[len(out[at].rows)-1].At)) {
 				at = i
 			}
 		}
@@ -124,7 +124,7 @@ func bundled(rows []digest.Row, excluded func(string) bool, untrusted bool) []bu
 
 // sameVariables is whether a row has the variables of another. Variables that
 // servers report about themselves may be missing from the row.
-func alike(r, other *digest.Row, excluded func(string) bool) bool {
+func sameVariables(r, other *digest.Row, excluded func(string) bool) bool {
 	described := func(name string) bool { return environment(name) && name != "target" }
 	for _, f := range r.Fields {
 		if !f.Value.Independent || excluded(f.Name) {

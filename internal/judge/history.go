@@ -228,12 +228,12 @@ func worseBy(before, now float64, better stats.Direction) float64 {
 // last step, since older ones were on another level. If these are too few for a
 // verdict and the step was for the better, the level before it counts too: a
 // revision as good as the new level is not called worse for that.
-func base(samples [][]float64, at []int, found []DatedStep) (from int) {
+func baselineStart(samples [][]float64, at []int, found []DatedStep) (from int) {
 	newest := len(samples) - 1
 	place := func(s DatedStep) int { return slices.Index(at, s.Index) }
 	if n := len(found); n > 0 {
 		from = place(found[n-1])
-		if !enough(samples[from:newest], samples[newest]) && !found[n-1].Worse {
+		if !enoughHistory(samples[from:newest], samples[newest]) && !found[n-1].Worse {
 			from = 0
 			if n > 1 {
 				from = place(found[n-2])
@@ -244,7 +244,7 @@ func base(samples [][]float64, at []int, found []DatedStep) (from int) {
 }
 
 // enoughHistory is whether a history suffices to judge a new level.
-func enough(history [][]float64, candidate []float64) bool {
+func enoughHistory(history [][]float64, candidate []float64) bool {
 	n := 0
 	for _, s := range history {
 		n += len(s)
@@ -253,7 +253,7 @@ func enough(history [][]float64, candidate []float64) bool {
 }
 
 // shortRevision is a revision's name as people write it.
-func short(name string) string {
+func shortRevision(name string) string {
 	hash, changes, dirty := strings.Cut(name, "+")
 	if len(hash) > 10 && strings.Trim(hash, "0123456789abcdef") == "" {
 		hash = hash[:10]

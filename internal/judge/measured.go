@@ -55,7 +55,7 @@ var (
 
 // systemQuantities are the rows of comparisons about what the system used and
 // refused.
-var consumed = []quantity{cores, memory, perCore, efficiency, failures, unknown}
+var systemQuantities = []quantity{cores, memory, perCore, efficiency, failures, unknown}
 
 // columns are those of hey-apm's table, in its order, and the percentiles.
 var columns = func() []quantity {
@@ -76,9 +76,9 @@ var columns = func() []quantity {
 
 // ascending is whether sorting by a field puts the smallest value first,
 // because it is the best.
-func rising(field string) bool {
+func ascending(field string) bool {
 	less := func(q quantity) bool { return q.field == field && q.better == stats.Less }
-	return field == "system_cpu" || slices.ContainsFunc(columns, less) || slices.ContainsFunc(consumed, less)
+	return field == "system_cpu" || slices.ContainsFunc(columns, less) || slices.ContainsFunc(systemQuantities, less)
 }
 
 // primary are the two rows on which verdicts are based: throughput, and the
@@ -134,7 +134,7 @@ func exploratory(primary []quantity, sides ...[]digest.Row) []quantity {
 			add(timeAt(t, p))
 		}
 	}
-	for _, q := range consumed {
+	for _, q := range systemQuantities {
 		add(q)
 	}
 	return out
@@ -187,7 +187,7 @@ func Judged() []string {
 			out = append(out, timeAt(t, p).field)
 		}
 	}
-	for _, q := range consumed {
+	for _, q := range systemQuantities {
 		out = append(out, q.field)
 	}
 	return out

@@ -32,7 +32,7 @@ const mostFrozen = 0.01
 // correctedValue is what a row's value would be without what its generator may
 // have added to it. moved: the difference is larger than a trusted value's may
 // be.
-func unmovedValue(r *digest.Row, field string) (v float64, moved bool) {
+func correctedValue(r *digest.Row, field string) (v float64, moved bool) {
 	v, ok := r.Num(field)
 	if !ok {
 		return v, false
@@ -60,10 +60,10 @@ func ofSeconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e
 
 // correctedSample is the sample of a field without what generators may have
 // added.
-func unmoved(rows []digest.Row, field string) []float64 {
+func correctedSample(rows []digest.Row, field string) []float64 {
 	var out []float64
 	for i := range rows {
-		if x, _ := unmovedValue(&rows[i], field); !math.IsInf(x, 0) && !math.IsNaN(x) {
+		if x, _ := correctedValue(&rows[i], field); !math.IsInf(x, 0) && !math.IsNaN(x) {
 			if _, ok := rows[i].Num(field); ok {
 				out = append(out, x)
 			}
@@ -77,7 +77,7 @@ func unmoved(rows []digest.Row, field string) []float64 {
 func anyMoved(field string, lists ...[]digest.Row) bool {
 	for _, rows := range lists {
 		for i := range rows {
-			if _, moved := unmovedValue(&rows[i], field); moved {
+			if _, moved := correctedValue(&rows[i], field); moved {
 				return true
 			}
 		}

@@ -13,22 +13,22 @@ import (
 // judged. The others have no usable numbers, but their failure matters: a side
 // whose bad runs are left out looks as good as its remaining runs.
 type Survival struct {
-	Base      Fates  `json:"base"`
-	Candidate Fates  `json:"candidate"`
+	Base      Outcomes  `json:"base"`
+	Candidate Outcomes  `json:"candidate"`
 	Gate      string `json:"gate"` // of the candidate: not worse, cannot tell, worse
 	Reason    string `json:"reason,omitempty"`
 }
 
 // Outcomes count how runs ended.
-type Fates struct {
+type Outcomes struct {
 	Runs   int `json:"runs"`   // without those that a user ended or that are still running
 	Judged int `json:"judged"` // of Runs
 	Died   int `json:"died"`   // of Runs: they ended because the system under test did
 }
 
 // outcomesOf counts how runs ended.
-func fatesOf(rows []digest.Row, untrusted bool) Fates {
-	return Fates{
+func outcomesOf(rows []digest.Row, untrusted bool) Outcomes {
+	return Outcomes{
 		Runs:   count(rows, func(r *digest.Row) bool { return !aborted(r) }),
 		Judged: count(rows, func(r *digest.Row) bool { return unfit(r, untrusted) == "" }),
 		Died:   count(rows, died),
@@ -39,7 +39,7 @@ func fatesOf(rows []digest.Row, untrusted bool) Fates {
 // of and before name the two sides in the text: "of the newest revision",
 // "before it".
 func survival(base, candidate []digest.Row, untrusted bool, of, before string) Survival {
-	s := Survival{Base: fatesOf(base, untrusted), Candidate: fatesOf(candidate, untrusted), Gate: NotWorse}
+	s := Survival{Base: outcomesOf(base, untrusted), Candidate: outcomesOf(candidate, untrusted), Gate: NotWorse}
 	b, c := &s.Base, &s.Candidate
 	why := ""
 	for i := range candidate {
@@ -101,8 +101,8 @@ func (s *Survival) findings() []Finding {
 
 // countDeaths withdraws a verdict that favours a side whose system died in some
 // runs: it is based only on the runs that the system survived.
-func (j *Judgement) survive(s *Survival) {
-	withdraw := func(f Fates, whose string, at ...stats.Verdict) {
+func (j *Judgement) countDeaths(s *Survival) {
+	withdraw := func(f Outcomes, whose string, at ...stats.Verdict) {
 		if f.Died > 0 && slices.Contains(at, j.Verdict) {
 			j.Verdict, j.Why = stats.Unknown, fmt.Sprintf("the system died in %d of %s of the %s", f.Died, runsWord(f.Runs), whose)
 		}

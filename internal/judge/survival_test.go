@@ -314,7 +314,7 @@ func TestAlternatingRunsWithSomeLeftOut(t *testing.T) {
 		b[i].At = start.Add(time.Duration(at) * time.Minute)
 	}
 	cut := ending(a[1:], "killed")
-	if got := apart(append(a[:1:1], cut...), b); len(got) != 0 {
+	if got := timeFindings(append(a[:1:1], cut...), b); len(got) != 0 {
 		t.Errorf("got %+v", got)
 	}
 	for _, f := range between(append(a[:1:1], cut...), b) {
@@ -322,7 +322,7 @@ func TestAlternatingRunsWithSomeLeftOut(t *testing.T) {
 			t.Errorf("got %+v", f)
 		}
 	}
-	if got := apart(a[:1], b[:1]); len(got) != 0 {
+	if got := timeFindings(a[:1], b[:1]); len(got) != 0 {
 		t.Errorf("one run on each side: got %+v", got)
 	}
 }

@@ -84,7 +84,7 @@ const mb = 1 << 20
 // remains.
 func TableOf(rows []digest.Row, side string) (*Table, error) {
 	if side != Producing && side != Consuming {
-		return nil, fault("make a table", fmt.Errorf("unknown side %q", side), "give produce or consume")
+		return nil, hintedError("make a table", fmt.Errorf("unknown side %q", side), "give produce or consume")
 	}
 	t := &Table{Schema: TableSchema, Side: side, Runs: []TableRun{}, LeftOut: []LeftOut{}}
 	var own []digest.Row
@@ -105,7 +105,7 @@ func TableOf(rows []digest.Row, side string) (*Table, error) {
 		if len(t.LeftOut) > 0 {
 			hint = t.LeftOut[0].ID + ": " + t.LeftOut[0].Why
 		}
-		return nil, fault("make a table", errors.New("no matching report is of a run to "+side), hint)
+		return nil, hintedError("make a table", errors.New("no matching report is of a run to "+side), hint)
 	}
 	slices.SortStableFunc(t.Runs, func(a, b TableRun) int { return cmp.Or(cmp.Compare(a.Count, b.Count), a.Start.Compare(b.Start)) })
 	t.Note = t.note()
@@ -242,7 +242,7 @@ func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', di
 func (t *Table) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	p.Title(t.title())
-	out := layout.Table{Headings: 1, Words: true}
+	out := layout.Table{Headings: 1, AutoAlign: true}
 	out.Row(t.head()...)
 	for i := range t.Runs {
 		out.Row(t.cells(&t.Runs[i])...)

@@ -87,7 +87,7 @@ type Gate struct {
 // has is whether a report is of the workload. Reports that cannot be judged may
 // lack what others know of the servers.
 func (g *Gate) has(r *digest.Row) bool {
-	return key(r, notHistory) == g.key || (unfit(r, true) != "" || unfit(&g.like, true) != "") && alike(r, &g.like, notHistory)
+	return key(r, notHistory) == g.key || (unfit(r, true) != "" || unfit(&g.like, true) != "") && sameVariables(r, &g.like, notHistory)
 }
 
 // A Level is one revision of a history.
@@ -113,7 +113,7 @@ type GateRow struct {
 // newest: one whose runs all failed is not a good one.
 func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	v := &Verification{Schema: VerificationSchema, Asked: o.Asked, Since: o.Since, Groups: []Gate{}, known: map[string]bool{}}
-	v.Know(rows)
+	v.RegisterKnown(rows)
 	fit, out := fit(rows, o.Untrusted)
 	v.LeftOut = orEmpty(out)
 	if len(fit) == 0 && count(rows, died) == 0 {
@@ -122,7 +122,7 @@ func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 		}
 		return nil, errors.New("no reports")
 	}
-	for _, b := range bundled(rows, notHistory, o.Untrusted) {
+	for _, b := range bundlesWithUnfit(rows, notHistory, o.Untrusted) {
 		if g, ok := gate(b, o); ok {
 			v.Groups = append(v.Groups, g)
 		}
@@ -225,13 +225,13 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 		if at[len(at)-1] != len(revisions)-1 { // the newest lacks the quantity
 			samples, at = append(samples, nil), append(at, len(revisions)-1)
 		}
-		for _, k := range at[base(samples, at, found) : len(at)-1] {
+		for _, k := range at[baselineStart(samples, at, found) : len(at)-1] {
 			all[i].base = append(all[i].base, revisions[k].rows)
 		}
 		all[i].candidate = newest.rows
 	}
 	slices.SortStableFunc(g.Steps, func(a, b DatedStep) int { return a.Index - b.Index })
-	for i, j := range contests(all, stats.Options{Alpha: newAlpha, Confidence: gateConfidence}) {
+	for i, j := range judgeContests(all, stats.Options{Alpha: newAlpha, Confidence: gateConfidence}) {
 		r := GateRow{Judgement: j, Against: len(all[i].base)}
 		r.Primary = true
 		r.decide(&all[i], g.Steps)
@@ -270,7 +270,7 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 			r.Reason = movedWords
 		}
 	default:
-		r.Gate, r.Reason = CannotTell, r.noise(unbounded)
+		r.Gate, r.Reason = CannotTell, r.noiseReason(unbounded)
 	}
 	// A step for the worse before the newest revision still counts.
 	for _, s := range found {
@@ -288,7 +288,7 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 
 // noiseReason says how much worse a row may be, and which effect would accept
 // that.
-func (r *GateRow) noise(worst float64) string {
+func (r *GateRow) noiseReason(worst float64) string {
 	relative := r.raw.Difference.Relative
 	text := "too noisy: it may be " + plainAmount(worst, relative, r.kind) + " worse; "
 	if !relative { // an effect is a share of the base, which does not exist if the base is 0
@@ -306,7 +306,7 @@ func (r *GateRow) noise(worst float64) string {
 
 // littleHistory says how much history exists and how much is needed.
 func (c *contest) littleHistory() string {
-	row := c.row(nobodys)
+	row := c.row(raiseNone)
 	n := 0
 	for _, s := range row.History {
 		n += len(s)
@@ -324,7 +324,7 @@ func (s *DatedStep) at() string {
 	if s.Revision == "" {
 		return day
 	}
-	return short(s.Revision) + " of " + day
+	return shortRevision(s.Revision) + " of " + day
 }
 
 // Confirmed is what a confirming run showed.
@@ -338,7 +338,7 @@ type Confirmed struct {
 // RegisterKnown registers reports that exist before a confirming run: Confirm
 // does not take them for new ones. The reports passed to Verify are known,
 // including those that are left out or too old to be examined.
-func (v *Verification) Know(rows []digest.Row) {
+func (v *Verification) RegisterKnown(rows []digest.Row) {
 	for i := range rows {
 		v.known[rows[i].ID] = true
 	}

@@ -144,7 +144,7 @@ func (l *Level) words() string {
 	if l.Revision == "" {
 		return day
 	}
-	return short(l.Revision) + " of " + day
+	return shortRevision(l.Revision) + " of " + day
 }
 
 // reports lists a level's reports, and those of them that are not judged.
@@ -164,7 +164,7 @@ func (l *Level) Short() string {
 	if l.Revision == "" {
 		return l.Date.UTC().Format("01-02 15:04")
 	}
-	return short(l.Revision)
+	return shortRevision(l.Revision)
 }
 
 // history draws the levels of each row with its steps, and lists the steps with
@@ -191,7 +191,7 @@ func (g *Gate) history(p *layout.Page) {
 			continue
 		}
 		const label = 16
-		line, lo, hi := strip(series, marks, layout.Columns-label-2, p.Style.ASCII)
+		line, lo, hi := sparkline(series, marks, layout.Columns-label-2, p.Style.ASCII)
 		p.Line(layout.PadRight("  "+r.Title, label) + line)
 		show := func(v float64) string { return digest.Value{Kind: r.kind, Num: v}.String() }
 		p.Line(strings.Repeat(" ", label) + p.Paint(layout.Dim, fmt.Sprintf("from %s to %s", show(lo), show(hi))))
@@ -214,7 +214,7 @@ func (g *Gate) history(p *layout.Page) {
 		case s.Doubtful:
 			word, code = CannotTell, layout.Yellow
 		}
-		t.Row(s.Date.UTC().Format("2006-01-02 15:04"), short(s.Revision), s.Title, show(s.Before), show(s.After), s.by(), word)
+		t.Row(s.Date.UTC().Format("2006-01-02 15:04"), shortRevision(s.Revision), s.Title, show(s.Before), show(s.After), s.by(), word)
 		t.Paint(6, code)
 	}
 	p.Table(t)
@@ -223,7 +223,7 @@ func (g *Gate) history(p *layout.Page) {
 // sparkline draws a series in one line of at most cells characters, scaled
 // between its minimum and its maximum, with a mark before each step. If the
 // series is longer, each character is the mean of several values.
-func strip(series []float64, marks map[int]bool, cells int, ascii bool) (line string, lo, hi float64) {
+func sparkline(series []float64, marks map[int]bool, cells int, ascii bool) (line string, lo, hi float64) {
 	shades, mark := []rune("▁▂▃▄▅▆▇█"), "│"
 	if ascii {
 		shades, mark = []rune("._-=+*%#"), "|"

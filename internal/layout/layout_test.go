@@ -64,14 +64,14 @@ func TestTable(t *testing.T) {
 	}{
 		{"unlimited width", Table{Left: []int{1}}, 0, []string{"name           kind      p99  empty", "a partition-0  log   1.20 ms", "b              x      850 us"}},
 		{"without empty columns", Table{Headings: 1, Left: []int{1}, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
-		{"automatic alignment", Table{Headings: 1, Words: true, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
+		{"automatic alignment", Table{Headings: 1, AutoAlign: true, Sparse: true}, 0, []string{"name           kind      p99", "a partition-0  log   1.20 ms", "b              x      850 us"}},
 		{"smaller gaps", Table{Headings: 1, Sparse: true}, 27, []string{"name          kind     p99", "a partition-0  log 1.20 ms", "b                x  850 us"}},
 		{"cut", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 22, []string{"name      kind     p99", "a part...  log 1.20 ms", "b            x  850 us"}},
 		{"a minimum for elastic columns", Table{Headings: 1, Elastic: []int{0}, Keep: []int{9}, Sparse: true}, 16, []string{"name      kind    p99", "a part...  log 1.20ms", "b            x  850us"}},
 		{"cut in the middle", Table{Headings: 1, Elastic: []int{0}, Middle: true, Sparse: true}, 22, []string{"name      kind     p99", "a p...n-0  log 1.20 ms", "b            x  850 us"}},
 		{"cut, and without blanks in numbers", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 16, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},
 		{"no narrower than possible", Table{Headings: 1, Elastic: []int{0}, Sparse: true}, 5, []string{"name kind    p99", "a...  log 1.20ms", "b       x  850us"}},
-		{"columns of a minimum width", Table{Headings: 1, Sparse: true, Gap: 1, Least: 8}, 5, []string{"name              kind      p99", "a partition-0      log   1.20ms", "b                    x    850us"}},
+		{"columns of a minimum width", Table{Headings: 1, Sparse: true, Gap: 1, MinWidth: 8}, 5, []string{"name              kind      p99", "a partition-0      log   1.20ms", "b                    x    850us"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 type Page struct {
 	strings.Builder
 	Style Style
-	Most  int // columns of a narrower terminal; 0: no limit
+	MaxColumns  int // columns of a narrower terminal; 0: no limit
 }
 
 // Columns is the page's number of columns, at most the package's Columns.
 func (p *Page) Columns() int {
-	if p.Most > 0 {
-		return min(p.Most, Columns)
+	if p.MaxColumns > 0 {
+		return min(p.MaxColumns, Columns)
 	}
 	return Columns
 }
@@ -43,13 +43,13 @@ func (p *Page) Title(text string) {
 }
 
 // labelWidth is the width of the column of labels, with its indentation.
-const labels = 16
+const labelWidth = 16
 
 // Pair writes a label, in a color, and a text beside it, wrapped.
 func (p *Page) Pair(code, label, text string) {
 	label = "  " + label
-	at := labels
-	if Width(label) >= labels {
+	at := labelWidth
+	if Width(label) >= labelWidth {
 		at = min(Width(label)+2, p.Columns()/2)
 	}
 	for i, l := range Wrap(text, p.Columns()-at) {

@@ -12,20 +12,20 @@ import (
 type Table struct {
 	Headings int   // rows at the top that are headings
 	Left     []int // further columns that are aligned left
-	Words    bool  // align left all columns with a non-number, instead of the first
+	AutoAlign    bool  // align left all columns with a non-number, instead of the first
 	Elastic  []int // columns that may be cut, in this order
 	Keep     []int // minimum width of each elastic column; default 4
 	Middle   bool  // cut cells in their middle, not at their end
 	Sparse   bool  // leave out columns that are empty except for headings
 	Gap      int   // blanks between columns; 0: two, or one if necessary
-	Least    int   // minimum width of columns that are aligned right
+	MinWidth    int   // minimum width of columns that are aligned right
 
 	rows   [][]string
 	colors map[[2]int]string // of cells, by row and column
 }
 
 // minElastic is the default minimum width of elastic columns.
-const narrow = 4
+const minElastic = 4
 
 // Row adds a row.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
@@ -44,7 +44,7 @@ func (t *Table) left() []bool {
 	var left []bool
 	for _, r := range t.rows {
 		for i := len(left); i < len(r); i++ {
-			left = append(left, slices.Contains(t.Left, i) || t.Words && !t.numbers(i) || !t.Words && i == 0)
+			left = append(left, slices.Contains(t.Left, i) || t.AutoAlign && !t.numbers(i) || !t.AutoAlign && i == 0)
 		}
 	}
 	return left
@@ -134,7 +134,7 @@ func (t *Table) widths(rows [][]string, left []bool) []int {
 			if i == len(widths) {
 				widths, filled = append(widths, 0), append(filled, 0)
 				if !left[i] {
-					widths[i] = t.Least
+					widths[i] = t.MinWidth
 				}
 			}
 			widths[i] = max(widths[i], Width(c))
@@ -154,7 +154,7 @@ func (t *Table) widths(rows [][]string, left []bool) []int {
 // squeeze makes elastic columns narrower by over in total, as far as possible.
 func (t *Table) squeeze(widths []int, over int) {
 	for k, i := range t.Elastic {
-		keep := narrow
+		keep := minElastic
 		if k < len(t.Keep) {
 			keep = t.Keep[k]
 		}

@@ -53,14 +53,14 @@ func Clean(s string) string {
 	}, s)
 }
 
-const dots = "..."
+const ellipsis = "..."
 
 // Cut shortens s to n columns at its end.
 func Cut(s string, n int) string {
 	if s = Clean(s); Width(s) <= n {
 		return s
 	}
-	return string([]rune(s)[:max(n-len(dots), 0)]) + dots[:min(max(n, 0), len(dots))]
+	return string([]rune(s)[:max(n-len(ellipsis), 0)]) + ellipsis[:min(max(n, 0), len(ellipsis))]
 }
 
 // CutMiddle shortens s to n columns in its middle, because names of partitions and
@@ -70,6 +70,6 @@ func CutMiddle(s string, n int) string {
 		return s
 	}
 	r := []rune(s)
-	tail := max((n-len(dots))/2, 0)
-	return string(r[:max(n-len(dots)-tail, 0)]) + dots[:min(max(n, 0), len(dots))] + string(r[len(r)-tail:])
+	tail := max((n-len(ellipsis))/2, 0)
+	return string(r[:max(n-len(ellipsis)-tail, 0)]) + ellipsis[:min(max(n, 0), len(ellipsis))] + string(r[len(r)-tail:])
 }

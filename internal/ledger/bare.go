@@ -52,7 +52,7 @@ func (g *log) setBare() {
 			delete(g.bad, f.base)
 			g.put(g.inferred, f.e.stream, f.e.first, f.e.first+uint64(f.e.n))
 		}
-		g.meet(f.base, f.e.stream, f.e.first, f.e.n, bad)
+		g.takeStamped(f.base, f.e.stream, f.e.first, f.e.n, bad)
 	}
 	g.inOrder = ordered
 }
@@ -76,7 +76,7 @@ func (g *log) put(m map[int32]*ranges, stream int32, lo, hi uint64) {
 
 // takeStamped records consecutive events that identify themselves: those found before
 // are copies, the rest is newly found.
-func (g *log) meet(base int64, stream int32, first uint64, n int32, bad uint64) {
+func (g *log) takeStamped(base int64, stream int32, first uint64, n int32, bad uint64) {
 	g.corrupted += bad
 	end := first + uint64(n)
 	var copies, fresh []span
@@ -86,45 +86,45 @@ func (g *log) meet(base int64, stream int32, first uint64, n int32, bad uint64) 
 		fresh = []span{{first, end}}
 	}
 	for _, c := range copies {
-		g.twice += c.hi - c.lo
+		g.duplicated += c.hi - c.lo
 		g.unordered += g.inferred[stream].count(c.lo, c.hi)
-		g.pass(base+int64(c.lo-first), int32(c.hi-c.lo))
+		g.markAccounted(base+int64(c.lo-first), int32(c.hi-c.lo))
 	}
 	for _, f := range fresh {
-		g.see(stream, f.lo, int32(f.hi-f.lo))
-		g.lay(base+int64(f.lo-first), entry{first: f.lo, n: int32(f.hi - f.lo), stream: stream, state: matched})
+		g.markFound(stream, f.lo, int32(f.hi-f.lo))
+		g.putMatched(base+int64(f.lo-first), entry{first: f.lo, n: int32(f.hi - f.lo), stream: stream, state: matched})
 	}
 }
 
 // noStream is the stream of entries that occupy offsets, but have no place in any
 // order.
-const nobody = -2
+const noStream = -2
 
 // markAccounted records offsets whose events are accounted for.
-func (g *log) pass(base int64, n int32) {
-	g.lay(base, entry{first: uint64(base), n: n, stream: nobody, state: matched})
+func (g *log) markAccounted(base int64, n int32) {
+	g.putMatched(base, entry{first: uint64(base), n: n, stream: noStream, state: matched})
 }
 
 // putMatched inserts a matched entry.
-func (g *log) lay(base int64, e entry) {
-	if base == g.next && e.stream == nobody {
+func (g *log) putMatched(base int64, e entry) {
+	if base == g.next && e.stream == noStream {
 		// Nothing to record; entries that follow may have waited for it.
 		g.next += int64(e.n)
 		if w, _ := g.window(g.next >> windowBits); w != nil && w.sums == nil {
-			g.kick(w)
+			g.decideNext(w)
 		}
 		return
 	}
 	w := g.at(base, &g.readAt)
-	if w == nil || w.sums != nil && e.stream == nobody {
-		if e.stream != nobody {
+	if w == nil || w.sums != nil && e.stream == noStream {
+		if e.stream != noStream {
 			g.unordered += uint64(e.n)
 		}
 		return
 	}
 	e.off = uint16(base) & (windowSize - 1)
 	if base < g.next {
-		g.behind(&e, base)
+		g.takeLate(&e, base)
 		return
 	}
 	i := w.find(e.off)
@@ -139,11 +139,11 @@ func (g *log) lay(base int64, e entry) {
 }
 
 // decideNext decides the entry that begins at next, if it is already there.
-func (g *log) kick(w *window) {
+func (g *log) decideNext(w *window) {
 	off := uint16(g.next) & (windowSize - 1)
 	live := w.entries()
 	for i := w.find(off); i < len(live) && live[i].off == off; i++ {
-		if live[i].state == matched && live[i].sum != woven {
+		if live[i].state == matched && live[i].sum != interleaved {
 			g.matched--
 			g.advance(w, i)
 			return
@@ -192,7 +192,7 @@ func cut(base int64, n int32, f func(base int64, n int32)) {
 }
 
 // bareStamped compares the indices that were acked with those that were found.
-func (j *judge) bareStamped() {
+func (j *balance) bareStamped() {
 	g := j.g
 	for s, r := range j.seen {
 		for _, x := range r.spans {
@@ -213,24 +213,24 @@ func (j *judge) bareStamped() {
 		for _, x := range r.spans {
 			_, absent := j.seen[s].cut(x.lo, x.hi)
 			for _, a := range absent {
-				due, unsure := g.transactions.due(s, a)
+				due, unsure := g.transactions.mustBeFound(s, a)
 				missing += length(due)
 				j.v.Inexact += unsure
 			}
 		}
 	}
 	if g.closed {
-		unsure := min(missing, j.nameless) // they may be among the events that were not recorded
+		unsure := min(missing, j.unidentified) // they may be among the events that were not recorded
 		j.v.Inexact += unsure
-		j.nameless -= unsure
+		j.unidentified -= unsure
 		missing -= unsure
 	}
 	if g.ledger.cfg.Keys != nil {
 		j.compacted(missing)
 	} else {
-		j.missed(missing) // their places are not known
+		j.countMissing(missing) // their places are not known
 	}
-	if g.ledger.looked {
+	if g.ledger.visibleDone {
 		j.visible()
 	}
 }

@@ -27,7 +27,7 @@ func (w *world) regroup() {
 				events = append(events, a)
 			}
 		}
-		var out []laid
+		var out []storedPiece
 		for len(events) > 0 {
 			a := events[0]
 			k := 1
@@ -37,7 +37,7 @@ func (w *world) regroup() {
 				}
 			}
 			a.Events = int32(k)
-			out = append(out, laid{arrival: a})
+			out = append(out, storedPiece{arrival: a})
 			events = events[k:]
 		}
 		w.pieces[log] = out
@@ -104,7 +104,7 @@ func TestWithoutChecksums(t *testing.T) {
 				l := w.ledger(0)
 				patience := rapid.SampledFrom([]int{1, 10, 4096}).Draw(t, "patience")
 				for i := range l.logs {
-					l.logs[i].patience, l.logs[i].compressAt = patience, patience
+					l.logs[i].compressMin, l.logs[i].compressAt = patience, patience
 				}
 				// The first of two copies to be read is taken for the event.
 				w.feedBoth(l, rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder"), 0)

@@ -28,7 +28,7 @@ type Join struct {
 	run     uint32
 
 	mu     sync.RWMutex
-	tracks map[track]*meeting
+	tracks map[track]*trackQueue
 	most   int64 // maximum number of batches that wait
 
 	waiting atomic.Int64 // batches
@@ -48,7 +48,7 @@ type track struct {
 
 // A trackQueue contains the unpaired batches and arrivals of one track, sorted by their
 // first position.
-type meeting struct {
+type trackQueue struct {
 	mu      sync.Mutex
 	batches []waitingBatch
 	reads   []waitingRead
@@ -65,25 +65,25 @@ type waitingBatch struct {
 // A waitingRead contains arrived events whose batch is not known.
 type waitingRead struct {
 	lo, hi int64
-	at     seen
+	at     arrivalTimes
 }
 
 // arrivalTimes are when something was read, and the earliest moment at which it can
 // have arrived; if requested is not 0, events sent after it cannot have arrived before
 // at - waited.
-type seen struct{ at, earliest, asked, waited time.Duration }
+type arrivalTimes struct{ at, earliest, requested, waited time.Duration }
 
-func seenAt(a *load.Arrival) seen {
+func timesOf(a *load.Arrival) arrivalTimes {
 	if a.Earliest > 0 {
-		return seen{a.At, a.Earliest, a.Asked, a.Waited}
+		return arrivalTimes{a.At, a.Earliest, a.Requested, a.Waited}
 	}
-	return seen{at: a.At, earliest: a.At}
+	return arrivalTimes{at: a.At, earliest: a.At}
 }
 
 // A pairing is an argument of the callback.
 type pairing struct {
 	o  load.Outcome
-	at seen
+	at arrivalTimes
 }
 
 // report calls the callback.
@@ -92,7 +92,7 @@ func (j *Join) report(p *pairing) {
 	if p.o.Attempt > 0 && p.o.FirstSent >= 0 {
 		sent = p.o.FirstSent
 	}
-	if p.at.asked > 0 && sent >= p.at.asked {
+	if p.at.requested > 0 && sent >= p.at.requested {
 		earliest = max(earliest, p.at.at-p.at.waited)
 	}
 	j.call(p.o, p.at.at, earliest)
@@ -108,7 +108,7 @@ const (
 // have arrived: once, or once for each part that arrived separately, with First, Place,
 // Events, Bytes and counts of the part. logOf is as in Config.
 func NewJoin(logOf func(stream int32) int32, call func(o load.Outcome, at, earliest time.Duration)) *Join {
-	return &Join{logOf: logOf, call: call, tracks: map[track]*meeting{}, most: joinBytes / int64(unsafe.Sizeof(waitingBatch{}))}
+	return &Join{logOf: logOf, call: call, tracks: map[track]*trackQueue{}, most: joinBytes / int64(unsafe.Sizeof(waitingBatch{}))}
 }
 
 // Stamped makes the join also recognize arrivals by the stamps of a run. It is called
@@ -128,7 +128,7 @@ func (j *Join) Takes(o *load.Outcome) bool {
 
 // GiveUpRest gives up all batches that still wait. It is called when no more arrivals
 // come.
-func (j *Join) Rest() {
+func (j *Join) GiveUpRest() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, m := range j.tracks {
@@ -154,7 +154,7 @@ func (j *Join) set(b *atomic.Bool) {
 	}
 }
 
-func (j *Join) meeting(t track) *meeting {
+func (j *Join) queue(t track) *trackQueue {
 	j.mu.RLock()
 	m := j.tracks[t]
 	j.mu.RUnlock()
@@ -164,7 +164,7 @@ func (j *Join) meeting(t track) *meeting {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if m = j.tracks[t]; m == nil {
-		m = &meeting{}
+		m = &trackQueue{}
 		j.tracks[t] = m
 	}
 	return m
@@ -186,7 +186,7 @@ func (j *Join) Fired(out []load.Outcome) {
 		} else {
 			j.set(&j.placed)
 		}
-		m := j.meeting(t)
+		m := j.queue(t)
 		m.mu.Lock()
 		met = m.fired(j, met[:0], o, lo)
 		m.mu.Unlock()
@@ -210,7 +210,7 @@ func (j *Join) Arrived(pieces []load.Arrival) {
 		}
 		placed, unplaced := j.placed.Load(), j.unplaced.Load()
 		if placed || !unplaced {
-			met = j.read(met[:0], track{id: a.Log}, a.Base, end, seenAt(a))
+			met = j.read(met[:0], track{id: a.Log}, a.Base, end, timesOf(a))
 		}
 		if !j.stamped || placed && !unplaced {
 			continue
@@ -222,15 +222,15 @@ func (j *Join) Arrived(pieces []load.Arrival) {
 			}
 			if !s[0].Bad && s[0].Run == j.run {
 				lo := int64(s[0].Index)
-				met = j.read(met[:0], track{s[0].Stream, true}, lo, lo+int64(k), seenAt(a))
+				met = j.read(met[:0], track{s[0].Stream, true}, lo, lo+int64(k), timesOf(a))
 			}
 			s = s[k:]
 		}
 	}
 }
 
-func (j *Join) read(met []pairing, t track, lo, hi int64, at seen) []pairing {
-	m := j.meeting(t)
+func (j *Join) read(met []pairing, t track, lo, hi int64, at arrivalTimes) []pairing {
+	m := j.queue(t)
 	m.mu.Lock()
 	met = m.arrived(j, met, waitingRead{lo, hi, at})
 	m.mu.Unlock()
@@ -257,7 +257,7 @@ func part(o *load.Outcome, lo, from, to int64) {
 }
 
 // appendPairing adds a pairing of some events of a batch that begins at lo.
-func meet(met []pairing, o *load.Outcome, lo, from, to int64, at seen) []pairing {
+func appendPairing(met []pairing, o *load.Outcome, lo, from, to int64, at arrivalTimes) []pairing {
 	met = append(met, pairing{*o, at})
 	part(&met[len(met)-1].o, lo, from, to)
 	return met
@@ -265,7 +265,7 @@ func meet(met []pairing, o *load.Outcome, lo, from, to int64, at seen) []pairing
 
 // batch returns the index of the first waiting batch that ends beyond lo. Batches come
 // in order and are appended; arrivals come in order and take the first.
-func (m *meeting) batch(lo int64) int {
+func (m *trackQueue) batch(lo int64) int {
 	batches := m.batches[m.head:]
 	switch n := len(batches); {
 	case n == 0 || batches[n-1].hi <= lo:
@@ -278,7 +278,7 @@ func (m *meeting) batch(lo int64) int {
 }
 
 // read is batch for arrivals.
-func (m *meeting) read(lo int64) int {
+func (m *trackQueue) read(lo int64) int {
 	reads := m.reads[m.front:]
 	switch n := len(reads); {
 	case n == 0 || reads[n-1].hi <= lo:
@@ -291,7 +291,7 @@ func (m *meeting) read(lo int64) int {
 }
 
 // fired pairs a batch with waiting arrivals, and lets the rest of it wait.
-func (m *meeting) fired(j *Join, met []pairing, o *load.Outcome, from int64) []pairing {
+func (m *trackQueue) fired(j *Join, met []pairing, o *load.Outcome, from int64) []pairing {
 	lo, hi := from, from+int64(o.Events)
 	reads := m.reads[m.front:]
 	for i := m.read(lo); i < len(reads) && reads[i].lo < hi && lo < hi; {
@@ -301,7 +301,7 @@ func (m *meeting) fired(j *Join, met []pairing, o *load.Outcome, from int64) []p
 			lo = r.lo
 		}
 		end := min(r.hi, hi)
-		met = meet(met, o, from, lo, end, r.at)
+		met = appendPairing(met, o, from, lo, end, r.at)
 		switch {
 		case r.lo == lo && r.hi == end:
 			m.dropRead(j, i)
@@ -324,7 +324,7 @@ func (m *meeting) fired(j *Join, met []pairing, o *load.Outcome, from int64) []p
 }
 
 // arrived pairs an arrival with waiting batches, and lets the rest of it wait.
-func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
+func (m *trackQueue) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 	batches := m.batches[m.head:]
 	lo := r.lo
 	for i := m.batch(lo); i < len(batches) && batches[i].lo < r.hi && lo < r.hi; {
@@ -334,7 +334,7 @@ func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 			lo = s.lo
 		}
 		end := min(s.hi, r.hi)
-		met = meet(met, &s.o, s.lo, lo, end, r.at)
+		met = appendPairing(met, &s.o, s.lo, lo, end, r.at)
 		switch {
 		case s.lo == lo && s.hi == end:
 			j.waiting.Add(-1)
@@ -364,7 +364,7 @@ func (m *meeting) arrived(j *Join, met []pairing, r waitingRead) []pairing {
 // wait lets the events [lo, hi) of a batch that begins at from wait. Batches that
 // overlap them, which can happen in a log that was recreated, are given up: they no
 // longer exist.
-func (m *meeting) wait(j *Join, o *load.Outcome, from, lo, hi int64) {
+func (m *trackQueue) wait(j *Join, o *load.Outcome, from, lo, hi int64) {
 	i := m.batch(lo)
 	for m.head+i < len(m.batches) && m.batches[m.head+i].lo < hi {
 		m.giveUp(j, i)
@@ -386,7 +386,7 @@ func (m *meeting) wait(j *Join, o *load.Outcome, from, lo, hi int64) {
 	j.waiting.Add(1)
 }
 
-func (m *meeting) giveUp(j *Join, i int) {
+func (m *trackQueue) giveUp(j *Join, i int) {
 	o := &m.batches[m.head+i].o
 	j.givenUp.Add(uint64(o.Events))
 	j.waiting.Add(-1)
@@ -396,7 +396,7 @@ func (m *meeting) giveUp(j *Join, i int) {
 	m.dropBatch(i)
 }
 
-func (m *meeting) dropBatch(i int) {
+func (m *trackQueue) dropBatch(i int) {
 	if i == 0 {
 		m.batches[m.head].o.Text = "" // the only pointer
 		if m.head++; m.head == len(m.batches) {
@@ -411,7 +411,7 @@ func (m *meeting) dropBatch(i int) {
 
 // insertRead lets arrived events wait for their batch. Those that overlap waiting ones
 // are taken for copies and dropped.
-func (m *meeting) insertRead(j *Join, r waitingRead) {
+func (m *trackQueue) insertRead(j *Join, r waitingRead) {
 	for r.lo < r.hi {
 		reads := m.reads[m.front:]
 		i := m.read(r.lo)
@@ -428,7 +428,7 @@ func (m *meeting) insertRead(j *Join, r waitingRead) {
 	}
 }
 
-func (m *meeting) putRead(j *Join, i int, r waitingRead) {
+func (m *trackQueue) putRead(j *Join, i int, r waitingRead) {
 	if i > 0 && j.reads.Load() >= mostReads {
 		// From no batch, or of a batch that was given up.
 		m.dropRead(j, 0)
@@ -445,7 +445,7 @@ func (m *meeting) putRead(j *Join, i int, r waitingRead) {
 	j.reads.Add(1)
 }
 
-func (m *meeting) dropRead(j *Join, i int) {
+func (m *trackQueue) dropRead(j *Join, i int) {
 	j.reads.Add(-1)
 	if i == 0 {
 		if m.front++; m.front == len(m.reads) {

@@ -315,7 +315,7 @@ func TestJoinReportsAll(t *testing.T) {
 			j.Arrived([]load.Arrival{{Base: rapid.Int64Range(0, next+5).Draw(t, "base"), Events: n}})
 		}
 		waiting := j.Waiting()
-		j.Rest()
+		j.GiveUpRest()
 		if j.Waiting() != 0 {
 			t.Fatalf("%d batches still wait", j.Waiting())
 		}
@@ -338,9 +338,9 @@ func TestJoinEarliest(t *testing.T) {
 		want    time.Duration
 	}{
 		{"nothing known", 5, 0, load.Arrival{At: 100}, 100},
-		{"sent before the request", 49, 0, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 60},
-		{"sent afterwards", 50, 0, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 97},
-		{"sent again afterwards", 55, 20, load.Arrival{At: 100, Earliest: 60, Asked: 50, Waited: 3}, 60},
+		{"sent before the request", 49, 0, load.Arrival{At: 100, Earliest: 60, Requested: 50, Waited: 3}, 60},
+		{"sent afterwards", 50, 0, load.Arrival{At: 100, Earliest: 60, Requested: 50, Waited: 3}, 97},
+		{"sent again afterwards", 55, 20, load.Arrival{At: 100, Earliest: 60, Requested: 50, Waited: 3}, 60},
 		{"time of the request not known", 55, 0, load.Arrival{At: 100, Earliest: 60}, 60},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

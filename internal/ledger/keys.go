@@ -8,7 +8,7 @@ import "carronade/load"
 // read last must come after it.
 
 // lastEvents is what is known of a key in a log.
-type lastOf struct {
+type lastEvents struct {
 	acked, read lastEvent
 	ambiguous   bool // several streams have acked events, and it is not known which was the last
 }
@@ -18,11 +18,11 @@ type lastEvent struct {
 	place  int64 // its offset; noPlace: not known
 	index  uint64
 	stream int32 // unknownStream: not from this run
-	is     bool  // an event exists
+	exists     bool  // an event exists
 }
 
 const (
-	nowhere = -1
+	noPlace = -1
 	// keyBytes is the memory for a key: the key, both events, and its share of the map.
 	keyBytes = 128
 )
@@ -31,7 +31,7 @@ const (
 func (g *log) ackedKeys(o *load.Outcome) {
 	g.hashes = g.ledger.cfg.Keys(g.hashes[:0], &o.Batch)
 	for i, h := range g.hashes {
-		e := lastEvent{place: nowhere, index: o.First + uint64(i), stream: o.Stream, is: true}
+		e := lastEvent{place: noPlace, index: o.First + uint64(i), stream: o.Stream, exists: true}
 		if o.Place >= 0 {
 			e.place = o.Place + int64(i)
 		}
@@ -39,7 +39,7 @@ func (g *log) ackedKeys(o *load.Outcome) {
 		switch {
 		case !ok:
 			continue
-		case !k.acked.is, k.acked.place >= 0 && e.place > k.acked.place, k.acked.stream == e.stream && e.index > k.acked.index && (e.place < 0 || k.acked.place < 0):
+		case !k.acked.exists, k.acked.place >= 0 && e.place > k.acked.place, k.acked.stream == e.stream && e.index > k.acked.index && (e.place < 0 || k.acked.place < 0):
 			k.acked = e
 		case k.acked.stream != e.stream && (e.place < 0 || k.acked.place < 0):
 			k.ambiguous = true
@@ -56,10 +56,10 @@ func (g *log) readKeys(a *load.Arrival) {
 			continue // no key
 		}
 		k, ok := g.key(s.Key)
-		if !ok || k.read.is && k.read.place > s.Offset {
+		if !ok || k.read.exists && k.read.place > s.Offset {
 			continue
 		}
-		k.read = lastEvent{place: s.Offset, stream: unknownStream, is: true}
+		k.read = lastEvent{place: s.Offset, stream: unknownStream, exists: true}
 		if !s.Bad && s.Run == g.ledger.cfg.RunID {
 			k.read.stream, k.read.index = s.Stream, s.Index
 		}
@@ -68,7 +68,7 @@ func (g *log) readKeys(a *load.Arrival) {
 }
 
 // key returns what is known of a key; false if there is no room for it.
-func (g *log) key(h uint64) (k lastOf, ok bool) {
+func (g *log) key(h uint64) (k lastEvents, ok bool) {
 	if k, ok = g.keys[h]; ok {
 		return k, true
 	}
@@ -78,7 +78,7 @@ func (g *log) key(h uint64) (k lastOf, ok bool) {
 		return k, false
 	}
 	if g.keys == nil {
-		g.keys = map[uint64]lastOf{}
+		g.keys = map[uint64]lastEvents{}
 	}
 	g.grow(keyBytes)
 	return k, true
@@ -101,7 +101,7 @@ func (l *Ledger) KeysLeft() int64 {
 
 // compacted classifies acked events that were not found, in a log that keeps the last
 // of each key.
-func (j *judge) compacted(missing uint64) {
+func (j *balance) compacted(missing uint64) {
 	if missing == 0 {
 		return
 	}
@@ -109,11 +109,11 @@ func (j *judge) compacted(missing uint64) {
 	for _, k := range j.g.keys {
 		a := k.acked
 		switch {
-		case !a.is:
+		case !a.exists:
 		case k.ambiguous:
 			unread++
 		case j.seen[a.stream].count(a.index, a.index+1) > 0, k.follows():
-		case a.place < 0 && k.read.is && k.read.stream != a.stream:
+		case a.place < 0 && k.read.exists && k.read.stream != a.stream:
 			unread++ // the event that was read may precede it
 		case j.end != everything:
 			unread++ // the event that replaced it may lie beyond the end of reading
@@ -139,9 +139,9 @@ func (j *judge) compacted(missing uint64) {
 
 // follows reports whether the event of a key that was read last is, or comes after, the
 // one that was acked last.
-func (k *lastOf) follows() bool {
+func (k *lastEvents) follows() bool {
 	switch {
-	case !k.read.is:
+	case !k.read.exists:
 		return false
 	case k.acked.place >= 0:
 		return k.read.place >= k.acked.place

@@ -95,15 +95,15 @@ type Ledger struct {
 	used  atomic.Int64 // bytes of all logs
 	limit int64        // of used
 
-	relieving atomic.Bool  // memory is short, and a goroutine is freeing some
-	again     atomic.Int64 // above this use of memory, freeing is tried again
+	freeing atomic.Bool  // memory is short, and a goroutine is freeing some
+	freeAbove     atomic.Int64 // above this use of memory, freeing is tried again
 
-	strangers atomic.Uint64 // events acked for invalid logs or with invalid numbers
+	invalidAcked atomic.Uint64 // events acked for invalid logs or with invalid numbers
 
 	known    atomic.Int64 // keys of all logs
 	mostKeys int64        // of known
 
-	looked bool // a reader of committed events has finished
+	visibleDone bool // a reader of committed events has finished
 }
 
 // log contains what is known of one log.
@@ -126,12 +126,12 @@ type log struct {
 	matched    int  // entries in the state matched
 	orphans    int  // entries in the state arrived
 	compressAt int  // number of matched entries that triggers compress
-	patience   int  // minimum of compressAt
+	compressMin   int  // minimum of compressAt
 	folded     bool // some windows keep only sums
 	bare       bool // answers have no checksums
 	closed     bool // nothing more is recorded
 	inOrder    bool // so far, reading was in the order of the log
-	forgot     bool // an unknown piece was not recorded
+	droppedUnknown     bool // an unknown piece was not recorded
 
 	unknown []piece // pieces without a certain answer, or refused
 	// Without stamps: for each stream, the largest index plus one of the pieces for
@@ -150,7 +150,7 @@ type log struct {
 
 	// Only if compacted: by the hash of the key, except those for which there was no
 	// room.
-	keys     map[uint64]lastOf
+	keys     map[uint64]lastEvents
 	keysLeft bool
 	hashes   []uint64 // of the current batch
 
@@ -169,7 +169,7 @@ type log struct {
 	foreign   uint64
 	recovered uint64 // decided before the verdict because memory was short
 	refused   uint64 // of these, certainly refused
-	twice     uint64 // copies, decided before the verdict
+	duplicated     uint64 // copies, decided before the verdict
 
 	// Not recorded: acked events, and events that were read.
 	uncheckedAcked, uncheckedRead uint64
@@ -211,7 +211,7 @@ func New(cfg Config) *Ledger {
 			g.start = cfg.Start[i]
 		}
 		g.next, g.readEnd, g.ceiling, g.hole, g.doubtfulFrom = g.start, g.start, 1<<62, 1<<62, 1<<62
-		g.patience, g.compressAt = 4096, 4096
+		g.compressMin, g.compressAt = 4096, 4096
 		g.inOrder = true
 		g.history.max = int(max(perLog, 256))
 		g.top = map[int32]uint64{}
@@ -232,7 +232,7 @@ func (l *Ledger) Fired(out []load.Outcome) {
 		o := &out[i]
 		n := l.cfg.LogOf(o.Stream)
 		if n < 0 || int(n) >= len(l.logs) || o.Events <= 0 {
-			l.strangers.Add(uint64(max(o.Acked, 0)))
+			l.invalidAcked.Add(uint64(max(o.Acked, 0)))
 			continue
 		}
 		// Outcomes of a lane come in runs for one log: keep the lock.
@@ -248,7 +248,7 @@ func (l *Ledger) Fired(out []load.Outcome) {
 	if g != nil {
 		g.mu.Unlock()
 	}
-	l.relieve()
+	l.freeMemory()
 }
 
 // Arrived records what was read. Every piece of a log is reported once. It does not
@@ -272,7 +272,7 @@ func (l *Ledger) Arrived(pieces []load.Arrival) {
 	if g != nil {
 		g.mu.Unlock()
 	}
-	l.relieve()
+	l.freeMemory()
 }
 
 // Removed records that the events of a log from one offset up to another were removed
@@ -297,7 +297,7 @@ func (l *Ledger) Gone(log int32, events uint64) {
 }
 
 // subtractGone removes events that were found but no longer exist from a verdict.
-func withdraw(r *measure.LedgerLog, gone, foreign uint64) {
+func subtractGone(r *measure.LedgerLog, gone, foreign uint64) {
 	gone = min(gone, r.Read)
 	r.Read -= gone
 	lost := min(gone-min(gone, r.Duplicated+r.Recovered+r.Inexact+foreign), r.Acked-min(r.Acked, r.Lost+r.Unread+r.Compacted))
@@ -336,7 +336,7 @@ const everything = math.MaxInt64
 // another log ended with its last arrival, or at ends (nil: not known) if that is
 // earlier, and acked events beyond that are unread. It may be called more than once.
 func (l *Ledger) Verdict(whole []bool, ends []int64) measure.Ledger {
-	v := measure.Ledger{Complete: whole != nil, Inexact: l.strangers.Load(), Acked: l.strangers.Load()}
+	v := measure.Ledger{Complete: whole != nil, Inexact: l.invalidAcked.Load(), Acked: l.invalidAcked.Load()}
 	bare := false
 	for i := range l.logs {
 		g := &l.logs[i]
@@ -348,11 +348,11 @@ func (l *Ledger) Verdict(whole []bool, ends []int64) measure.Ledger {
 		case ends != nil:
 			end = min(end, ends[i])
 		}
-		v.Complete = v.Complete && end == everything && (g.transactions.whole || !l.looked)
+		v.Complete = v.Complete && end == everything && (g.transactions.whole || !l.visibleDone)
 		j := g.verdict(end)
 		bare = bare || g.bare
 		r := j.v
-		withdraw(&r, g.gone, j.foreign)
+		subtractGone(&r, g.gone, j.foreign)
 		g.mu.Unlock()
 		r.Log = l.name(i)
 		v.Acked += r.Acked

@@ -187,7 +187,7 @@ func TestVerdictOfEachLog(t *testing.T) {
 				}
 			}
 			if tt.looks {
-				l.Looked(tt.looked)
+				l.FinishVisible(tt.looked)
 			}
 			v := l.Verdict(tt.read, []int64{40, 30})
 			lost, unread := [2]uint64{v.Logs[0].Lost, v.Logs[1].Lost}, [2]uint64{v.Logs[0].Unread, v.Logs[1].Unread}

@@ -25,10 +25,10 @@ func (g *log) fired(o *load.Outcome) {
 	case whole && g.bare && o.Place >= 0:
 		g.coverAcked(o.Place, p)
 	case whole && o.Place >= 0:
-		g.decide(o.Place, p)
+		g.takeAcked(o.Place, p)
 	case whole && o.Sum != 0:
 		p.unplaced = true
-		g.keep(p)
+		g.keepUnknown(p)
 	case o.Acked > 0:
 		// Part of a batch, or its place is not known: there is no piece to look for,
 		// and events found of it cannot be recognized.
@@ -36,7 +36,7 @@ func (g *log) fired(o *load.Outcome) {
 		if g.seen != nil {
 			g.put(g.partly, p.stream, p.first, p.first+uint64(p.n))
 		} else {
-			g.forgot = true
+			g.droppedUnknown = true
 		}
 	default:
 		p.refused = o.Unknown == 0
@@ -53,15 +53,15 @@ func (g *log) fired(o *load.Outcome) {
 			}
 			return
 		}
-		g.keep(p)
+		g.keepUnknown(p)
 	}
 }
 
 // keepUnknown records a piece of which only its identity is known, if it has one.
-func (g *log) keep(p piece) {
+func (g *log) keepUnknown(p piece) {
 	full := g.ledger.full()
 	if p.sum == 0 && g.seen == nil || full {
-		g.forgot = true
+		g.droppedUnknown = true
 		if full && g.seen == nil {
 			if g.dropped == nil {
 				g.dropped = map[int32]uint64{}
@@ -79,7 +79,7 @@ func (g *log) keep(p piece) {
 }
 
 // takeAcked records a piece whose answer names the place base.
-func (g *log) decide(base int64, p piece) {
+func (g *log) takeAcked(base int64, p piece) {
 	w := g.at(base, &g.ackAt)
 	if w == nil {
 		g.uncheckedAcked += uint64(p.n)
@@ -126,12 +126,12 @@ func (g *log) arrived(a *load.Arrival) {
 		g.arrivedStamped(a)
 		return
 	}
-	g.place(a.Base, entry{sum: a.Sum, n: a.Events, stream: unknownStream, corrupt: a.Corrupt}, a.Events)
+	g.takeRead(a.Base, entry{sum: a.Sum, n: a.Events, stream: unknownStream, corrupt: a.Corrupt}, a.Events)
 }
 
 // takeRead records a piece that was read at base, with bad damaged events if it is
 // corrupt.
-func (g *log) place(base int64, p entry, bad int32) {
+func (g *log) takeRead(base int64, p entry, bad int32) {
 	w := g.readAt
 	if w == nil || w.number != base>>windowBits {
 		w, _ = g.window(base >> windowBits)
@@ -140,7 +140,7 @@ func (g *log) place(base int64, p entry, bad int32) {
 	if base < g.start {
 		// From before the run, unless the log was recreated and an answer names this
 		// place for one of our pieces.
-		if w == nil || w.sums != nil || !g.waits(w, off, p) {
+		if w == nil || w.sums != nil || !g.ackWaiting(w, off, p) {
 			return
 		}
 	}
@@ -160,7 +160,7 @@ func (g *log) place(base int64, p entry, bad int32) {
 		if !p.corrupt {
 			bad = 0
 		}
-		g.meet(base, p.stream, p.first, p.n, uint64(bad))
+		g.takeStamped(base, p.stream, p.first, p.n, uint64(bad))
 		return
 	}
 	if w == nil {
@@ -212,7 +212,7 @@ func (g *log) reach(base int64, n int32) {
 }
 
 // ackWaiting reports whether the ack of such an arrival is known.
-func (g *log) waits(w *window, off uint16, p entry) bool {
+func (g *log) ackWaiting(w *window, off uint16, p entry) bool {
 	live := w.entries()
 	for i := w.find(off); i < len(live) && live[i].off == off; i++ {
 		if live[i].state == acked && live[i].fits(p.sum, p.n, p.stream, p.first) {
@@ -249,7 +249,7 @@ func (g *log) match(w *window, i int, base int64) {
 		delete(g.bad, base)
 	}
 	if g.seen != nil {
-		g.see(e.stream, e.first, e.n)
+		g.markFound(e.stream, e.first, e.n)
 	} else {
 		g.remember(key{e.sum, e.n})
 	}
@@ -259,7 +259,7 @@ func (g *log) match(w *window, i int, base int64) {
 		return
 	}
 	if base < g.next {
-		g.behind(e, base)
+		g.takeLate(e, base)
 		g.remove(w, i)
 		return
 	}
@@ -269,14 +269,14 @@ func (g *log) match(w *window, i int, base int64) {
 }
 
 // markFound adds to the indices found where they should be.
-func (g *log) see(stream int32, first uint64, n int32) {
+func (g *log) markFound(stream int32, first uint64, n int32) {
 	g.put(g.seen, stream, first, first+uint64(n))
 }
 
 // arrivedStamped records a piece whose events identify themselves.
 func (g *log) arrivedStamped(a *load.Arrival) {
 	if first, stream, bad, ok := g.whole(a); ok {
-		g.place(a.Base, entry{first: first, sum: a.Sum, n: a.Events, stream: stream, corrupt: a.Corrupt || bad > 0}, damaged(bad, a.Events))
+		g.takeRead(a.Base, entry{first: first, sum: a.Sum, n: a.Events, stream: stream, corrupt: a.Corrupt || bad > 0}, damaged(bad, a.Events))
 		return
 	}
 	// A piece composed of several: each run of consecutive events is a separate piece
@@ -287,9 +287,9 @@ func (g *log) arrivedStamped(a *load.Arrival) {
 		k, bad := g.run(s)
 		switch {
 		case s[0].Bad:
-			g.place(s[0].Offset, entry{n: int32(k), stream: unknownStream, corrupt: true}, int32(k))
+			g.takeRead(s[0].Offset, entry{n: int32(k), stream: unknownStream, corrupt: true}, int32(k))
 		case s[0].Run != g.ledger.cfg.RunID:
-			g.stranger(s[0].Offset, int32(k))
+			g.takeForeign(s[0].Offset, int32(k))
 		default:
 			switch {
 			case elsewhere:
@@ -297,7 +297,7 @@ func (g *log) arrivedStamped(a *load.Arrival) {
 			case g.bare && bad > 0:
 				g.put(g.inferred, s[0].Stream, s[0].Index, s[0].Index+uint64(k))
 			}
-			g.place(s[0].Offset, entry{first: s[0].Index, n: int32(k), stream: s[0].Stream, corrupt: bad > 0}, bad)
+			g.takeRead(s[0].Offset, entry{first: s[0].Index, n: int32(k), stream: s[0].Stream, corrupt: bad > 0}, bad)
 		}
 		s = s[k:]
 	}
@@ -336,13 +336,13 @@ func damaged(bad, n int32) int32 {
 }
 
 // takeForeign records events of another run.
-func (g *log) stranger(base int64, n int32) {
+func (g *log) takeForeign(base int64, n int32) {
 	if base < g.start {
 		return
 	}
 	g.reach(base, n)
 	g.foreign += uint64(n)
-	g.pass(base, n)
+	g.markAccounted(base, n)
 }
 
 // whole reports whether a piece consists of consecutive events of this run, apart from

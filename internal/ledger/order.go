@@ -6,7 +6,7 @@ package ledger
 func (g *log) advance(w *window, i int) {
 	for {
 		e := &w.entries()[i]
-		g.reordered += g.late(e, g.top)
+		g.reordered += g.countLate(e, g.top)
 		g.next += int64(e.n)
 		g.remove(w, i)
 		number := g.next >> windowBits
@@ -26,7 +26,7 @@ func (g *log) advance(w *window, i int) {
 		}
 		// The events of an interleaved entry do not all lie where it begins: the entry
 		// and those after it wait for the verdict.
-		if i == len(live) || live[i].off != off || live[i].sum == woven {
+		if i == len(live) || live[i].off != off || live[i].sum == interleaved {
 			return
 		}
 		g.matched--
@@ -35,8 +35,8 @@ func (g *log) advance(w *window, i int) {
 
 // countLate returns how many events of an entry lie after one with a larger index, and
 // raises the top of its stream.
-func (g *log) late(e *entry, top map[int32]uint64) uint64 {
-	if e.stream == nobody {
+func (g *log) countLate(e *entry, top map[int32]uint64) uint64 {
+	if e.stream == noStream {
 		return 0
 	}
 	t, end := top[e.stream], e.first+uint64(e.n)
@@ -53,8 +53,8 @@ func (g *log) late(e *entry, top map[int32]uint64) uint64 {
 // log that was recreated, or read out of order. It can only determine whether the entry
 // comes after everything so far. If it fills a hole that was passed over, decided
 // events after it may be late.
-func (g *log) behind(e *entry, base int64) {
-	if e.stream == nobody {
+func (g *log) takeLate(e *entry, base int64) {
+	if e.stream == noStream {
 		return
 	}
 	if t := g.top[e.stream]; e.first >= t {
@@ -72,7 +72,7 @@ func (g *log) behind(e *entry, base int64) {
 // them is empty. Entries after a lost piece or a hole in the log cannot be decided and
 // would otherwise accumulate. It removes windows that become empty.
 func (g *log) compress() {
-	m := merger{last: map[int32]place{}}
+	m := merger{last: map[int32]entryRef{}}
 	g.matched, g.entries = 0, 0
 	kept := g.windows[:0]
 	for _, w := range g.windows {
@@ -93,7 +93,7 @@ func (g *log) compress() {
 	if g.inOrder {
 		g.skip()
 	}
-	g.compressAt = max(g.patience, 2*g.matched, g.entries/8)
+	g.compressAt = max(g.compressMin, 2*g.matched, g.entries/8)
 }
 
 // skip decides what can be decided because a log is read in order: nothing more arrives
@@ -131,7 +131,7 @@ func (g *log) skip() {
 				out = append(out, e)
 				continue
 			}
-			g.reordered += g.late(&e, g.top)
+			g.reordered += g.countLate(&e, g.top)
 			g.matched--
 			g.entries--
 		}
@@ -148,7 +148,7 @@ func (g *log) skip() {
 
 // A merger joins consecutive entries of a stream, across windows.
 type merger struct {
-	last  map[int32]place // for each stream, the entry to join with
+	last  map[int32]entryRef // for each stream, the entry to join with
 	order int             // grows with every entry kept
 
 	// The end of the range that the entries since the last gap cover together.
@@ -157,7 +157,7 @@ type merger struct {
 	covered int64
 }
 
-type place struct {
+type entryRef struct {
 	w     *window
 	i     int
 	order int
@@ -184,15 +184,15 @@ func (m *merger) merge(w *window) (left int) {
 			run := &p.w.entries()[p.i]
 			if run.state == e.state && run.first+uint64(run.n) == e.first && run.n < 1<<30 && e.n < 1<<30 {
 				run.n += e.n
-				if p.order != m.order || e.sum == woven {
-					run.sum = woven
+				if p.order != m.order || e.sum == interleaved {
+					run.sum = interleaved
 				}
 				continue
 			}
 		}
 		m.order++
 		kept = append(kept, e)
-		m.last[e.stream] = place{w, len(kept) - 1, m.order}
+		m.last[e.stream] = entryRef{w, len(kept) - 1, m.order}
 		if e.state == matched {
 			left++
 		}

@@ -4,7 +4,7 @@ package ledger
 // they were there.
 
 // removedOf returns how many offsets of [lo, hi) were removed before they were read.
-func (j *judge) removedOf(lo, hi int64) uint64 {
+func (j *balance) removedOf(lo, hi int64) uint64 {
 	if hi <= lo {
 		return 0
 	}
@@ -13,7 +13,7 @@ func (j *judge) removedOf(lo, hi int64) uint64 {
 
 // countMissing counts acked events that were not found and whose place is not known: at
 // most as many of them as offsets were removed can have been removed.
-func (j *judge) missed(n uint64) {
+func (j *balance) countMissing(n uint64) {
 	all := length(j.g.removed.spans)
 	removed := min(n, all-min(all, j.removed))
 	j.removed += removed
@@ -26,7 +26,7 @@ func (j *judge) missed(n uint64) {
 }
 
 // remainder finds the rest of an acked piece whose beginning was removed.
-func (j *judge) remainder(here place, base int64, e *entry, cut []cutPiece) bool {
+func (j *balance) remainder(here entryRef, base int64, e *entry, cut []cutPiece) bool {
 	if e.sum != 0 || e.corrupt {
 		return false
 	}
@@ -45,6 +45,6 @@ func (j *judge) remainder(here place, base int64, e *entry, cut []cutPiece) bool
 
 // A cutPiece is an acked piece of which a part was removed.
 type cutPiece struct {
-	p    place
+	p    entryRef
 	base int64
 }

@@ -40,7 +40,7 @@ type world struct {
 	ends     []int64  // by log
 	start    []int64
 	outcomes []load.Outcome
-	pieces   [][]laid // by log, in order
+	pieces   [][]storedPiece // by log, in order
 	deferred []func()
 	sums     uint32
 
@@ -49,7 +49,7 @@ type world struct {
 }
 
 // storedPiece is a piece in a log.
-type laid struct {
+type storedPiece struct {
 	arrival load.Arrival
 	batch   int // index into outcomes; -1: foreign
 	copied  bool
@@ -58,7 +58,7 @@ type laid struct {
 func newWorld(seed uint64, logs, streams, most int, stamped bool) *world {
 	w := &world{
 		rnd: rand.New(rand.NewPCG(seed, 1)), logs: logs, streams: streams, stamped: stamped, most: most,
-		next: make([]uint64, streams), ends: make([]int64, logs), pieces: make([][]laid, logs),
+		next: make([]uint64, streams), ends: make([]int64, logs), pieces: make([][]storedPiece, logs),
 	}
 	for i := range w.ends {
 		w.ends[i] = w.rnd.Int64N(100_000)
@@ -81,7 +81,7 @@ func (w *world) batch() load.Outcome {
 }
 
 // store appends a piece to a log, and returns its base.
-func (w *world) lay(log int32, batch int, o load.Outcome, change func(a *load.Arrival)) int64 {
+func (w *world) store(log int32, batch int, o load.Outcome, change func(a *load.Arrival)) int64 {
 	a := load.Arrival{Log: log, Base: w.ends[log], Events: o.Events, Sum: o.Sum, ProducerID: -1}
 	if w.stamped {
 		a.Stamps = make([]load.Stamp, o.Events)
@@ -93,7 +93,7 @@ func (w *world) lay(log int32, batch int, o load.Outcome, change func(a *load.Ar
 	if change != nil {
 		change(&a)
 	}
-	w.pieces[log] = append(w.pieces[log], laid{arrival: a, batch: batch})
+	w.pieces[log] = append(w.pieces[log], storedPiece{arrival: a, batch: batch})
 	w.truth.Read += uint64(o.Events)
 	return a.Base
 }
@@ -113,7 +113,7 @@ func (w *world) step(fault int) {
 	switch fault {
 	default: // nothing wrong
 		o = w.acked(o)
-		o.Place = w.lay(log, id, o, nil)
+		o.Place = w.store(log, id, o, nil)
 	case 1: // lost
 		o = w.acked(o)
 		o.Place = w.ends[log]
@@ -123,36 +123,36 @@ func (w *world) step(fault int) {
 		unknown()
 	case 3: // without an answer, and stored
 		unknown()
-		w.lay(log, id, o, nil)
+		w.store(log, id, o, nil)
 		w.truth.Recovered += n
 	case 4: // refused
 		refused()
 	case 5: // refused, and stored
 		refused()
-		w.lay(log, id, o, nil)
+		w.store(log, id, o, nil)
 		w.truth.Recovered += n
 		w.contradicted += n
 	case 6: // twice, the copy after the original
 		o = w.acked(o)
-		o.Place = w.lay(log, id, o, nil)
+		o.Place = w.store(log, id, o, nil)
 		w.copy(log, id, o)
 	case 7: // twice, the copy before the original
 		o = w.acked(o)
 		w.copy(log, id, o)
-		o.Place = w.lay(log, id, o, nil)
+		o.Place = w.store(log, id, o, nil)
 	case 8: // without an answer, and stored twice
 		unknown()
-		w.lay(log, id, o, nil)
+		w.store(log, id, o, nil)
 		w.copy(log, id, o)
 		w.truth.Recovered += n
 	case 9: // another checksum
 		o = w.acked(o)
-		o.Place = w.lay(log, id, o, func(a *load.Arrival) { a.Sum ^= 1 << w.rnd.IntN(32) })
+		o.Place = w.store(log, id, o, func(a *load.Arrival) { a.Sum ^= 1 << w.rnd.IntN(32) })
 		w.truth.Corrupted += n
 	case 10: // a flipped bit under the same checksum
 		o = w.acked(o)
 		damaged := n
-		o.Place = w.lay(log, id, o, func(a *load.Arrival) {
+		o.Place = w.store(log, id, o, func(a *load.Arrival) {
 			a.Corrupt = true
 			if w.stamped {
 				damaged = 1
@@ -162,7 +162,7 @@ func (w *world) step(fault int) {
 		w.truth.Corrupted += damaged
 	case 11: // foreign
 		w.next[o.Stream] -= n
-		w.lay(log, -1, o, func(a *load.Arrival) {
+		w.store(log, -1, o, func(a *load.Arrival) {
 			for i := range a.Stamps {
 				a.Stamps[i].Run++
 			}
@@ -177,19 +177,19 @@ func (w *world) step(fault int) {
 		o = w.acked(o)
 		o.Place = w.ends[log]
 		w.ends[log] += int64(n)
-		w.lay(log, id, o, nil)
+		w.store(log, id, o, nil)
 	case 14: // late
 		o = w.acked(o)
 		w.outcomes = append(w.outcomes, o)
 		w.deferred = append(w.deferred, func() {
-			w.outcomes[id].Place = w.lay(log, id, o, nil)
+			w.outcomes[id].Place = w.store(log, id, o, nil)
 		})
 		return
 	case 15: // late, without an answer
 		unknown()
 		w.outcomes = append(w.outcomes, o)
 		w.truth.Recovered += n
-		w.deferred = append(w.deferred, func() { w.lay(log, id, o, nil) })
+		w.deferred = append(w.deferred, func() { w.store(log, id, o, nil) })
 		return
 	}
 	w.outcomes = append(w.outcomes, o)
@@ -198,7 +198,7 @@ func (w *world) step(fault int) {
 const faults = 16
 
 func (w *world) copy(log int32, id int, o load.Outcome) {
-	w.lay(log, id, o, nil)
+	w.store(log, id, o, nil)
 	p := w.pieces[log]
 	p[len(p)-1].copied = true
 	w.truth.Duplicated += uint64(o.Events)
@@ -330,7 +330,7 @@ func TestEveryFaultIsReportedExactly(t *testing.T) {
 				// A log of hundreds of pieces must do the same as a log of millions.
 				patience := rapid.SampledFrom([]int{1, 10, 4096}).Draw(t, "patience")
 				for i := range l.logs {
-					l.logs[i].patience, l.logs[i].compressAt = patience, patience
+					l.logs[i].compressMin, l.logs[i].compressAt = patience, patience
 				}
 				disorder := rapid.SampledFrom([]int{0, 3, 50, -1}).Draw(t, "disorder")
 				for i := range l.logs {

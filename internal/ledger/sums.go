@@ -170,7 +170,7 @@ func (g *log) fold(w *window) {
 		kept = append(kept, e)
 	}
 	w.buf = w.buf[:w.head+len(kept)]
-	m := merger{last: map[int32]place{}}
+	m := merger{last: map[int32]entryRef{}}
 	m.merge(w)
 	if len(w.entries()) < cap(w.buf)/2 {
 		g.shrink(w)
@@ -208,7 +208,7 @@ func (g *log) sumAcked(w *window, e entry) {
 	if i > 0 {
 		// Join only adjacent entries: nothing can come between them.
 		p := &w.entries()[i-1]
-		if p.state == summed && p.sum != woven && p.stream == e.stream && p.first+uint64(p.n) == e.first && int32(p.off)+p.n == int32(e.off) {
+		if p.state == summed && p.sum != interleaved && p.stream == e.stream && p.first+uint64(p.n) == e.first && int32(p.off)+p.n == int32(e.off) {
 			p.n += e.n
 			return
 		}
@@ -230,17 +230,17 @@ func (l *Ledger) full() bool { return l.used.Load() > l.limit+l.limit/8 }
 
 // freeMemory frees memory when it is short: first it decides what can be decided, then
 // it reduces windows to sums, and finally it stops recording.
-func (l *Ledger) relieve() {
-	if used := l.used.Load(); used <= l.limit || used <= l.again.Load() || !l.relieving.CompareAndSwap(false, true) {
+func (l *Ledger) freeMemory() {
+	if used := l.used.Load(); used <= l.limit || used <= l.freeAbove.Load() || !l.freeing.CompareAndSwap(false, true) {
 		return
 	}
 	// If nothing helps, do not try again before memory use has grown.
 	defer func() {
-		l.again.Store(l.used.Load() + l.limit/32)
-		l.relieving.Store(false)
+		l.freeAbove.Store(l.used.Load() + l.limit/32)
+		l.freeing.Store(false)
 	}()
 	for _, step := range []func(*log){
-		func(g *log) { g.pair(); g.compress() },
+		func(g *log) { g.pairUnknown(); g.compress() },
 		func(g *log) { g.foldAll(max(len(g.windows)-1, 0)) },
 		func(g *log) { g.foldAll(len(g.windows)) },
 		func(g *log) {
@@ -269,7 +269,7 @@ func (l *Ledger) relieve() {
 
 // pairUnknown decides arrivals of pieces without an answer early, when memory is short:
 // if nothing is ever acked, they would all wait for the verdict.
-func (g *log) pair() {
+func (g *log) pairUnknown() {
 	if g.orphans == 0 || len(g.unknown) == 0 {
 		return
 	}
@@ -282,7 +282,7 @@ func (g *log) pair() {
 		open[k] = append(open[k], i)
 	}
 	done := make([]bool, len(g.unknown))
-	g.each(arrived, func(_ place, base int64, e *entry) {
+	g.each(arrived, func(_ entryRef, base int64, e *entry) {
 		if e.corrupt || g.seen == nil && e.sum == 0 {
 			return
 		}
@@ -302,7 +302,7 @@ func (g *log) pair() {
 				g.refused += uint64(p.n)
 			}
 			if g.seen != nil {
-				g.see(p.stream, p.first, p.n)
+				g.markFound(p.stream, p.first, p.n)
 			} else {
 				g.remember(key{e.sum, e.n})
 			}
@@ -326,7 +326,7 @@ func (g *log) pair() {
 func (g *log) foldAll(n int) {
 	// Folding may create windows.
 	for _, w := range slices.Clone(g.windows[:n]) {
-		if w.sums != nil || g.bare || g.saves(w) {
+		if w.sums != nil || g.bare || g.worthFolding(w) {
 			g.fold(w)
 		}
 	}
@@ -335,7 +335,7 @@ func (g *log) foldAll(n int) {
 
 // worthFolding reports whether sums take less memory than the entries that they
 // replace. Bitmaps, for sides with holes, take as much as 170 entries each.
-func (g *log) saves(w *window) bool {
+func (g *log) worthFolding(w *window) bool {
 	cost, gain := sumsBytes+2*entryBytes, 0
 	var ends [arrived + 1]int32
 	var holes [arrived + 1]bool
@@ -363,5 +363,5 @@ func (g *log) recount() {
 			}
 		}
 	}
-	g.compressAt = max(g.patience, 2*g.matched, g.entries/8)
+	g.compressAt = max(g.compressMin, 2*g.matched, g.entries/8)
 }

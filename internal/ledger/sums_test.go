@@ -175,7 +175,7 @@ func TestUnreadStamps(t *testing.T) {
 func TestInterleavedStreams(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	g := &l.logs[0]
-	g.patience, g.compressAt = 10, 10
+	g.compressMin, g.compressAt = 10, 10
 	g.inOrder = false
 	fire := func(i int64, stream int32, first uint64) {
 		o := ack(first, 1, i, uint32(i+1))
@@ -224,7 +224,7 @@ func TestAfterDecisions(t *testing.T) {
 func TestSkippedHoles(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	g := &l.logs[0]
-	g.patience, g.compressAt = 10, 10
+	g.compressMin, g.compressAt = 10, 10
 	const step, n = 1000, 200 // six windows
 	place := func(i int64) int64 { return i*step + 7*(1+i/5) }
 	for i := range int64(n) {

@@ -10,7 +10,7 @@ type transactions struct {
 	unsure  map[int32]*ranges // not known whether they were committed
 	visible map[int32]*ranges // found by a reader of committed events
 	hidden  ranges            // offsets that were removed before that reader read them
-	unkept  uint64            // events that it found, but for which memory had no room
+	notKept  uint64            // events that it found, but for which memory had no room
 	whole   bool              // it reached the end of the log
 }
 
@@ -53,7 +53,7 @@ func (l *Ledger) Visible(pieces []load.Arrival) {
 			switch {
 			case s[0].Bad || s[0].Run != l.cfg.RunID:
 			case g.closed:
-				g.transactions.unkept += uint64(k)
+				g.transactions.notKept += uint64(k)
 			default:
 				if g.transactions.visible == nil {
 					g.transactions.visible = map[int32]*ranges{}
@@ -64,7 +64,7 @@ func (l *Ledger) Visible(pieces []load.Arrival) {
 		}
 		g.mu.Unlock()
 	}
-	l.relieve()
+	l.freeMemory()
 }
 
 // Hidden is Removed for the reader of committed events.
@@ -78,8 +78,8 @@ func (l *Ledger) Hidden(log int32, from, to int64) {
 // FinishVisible records that a reader of committed events has finished, and which logs
 // it read to their ends (nil: none). It is called before Verdict, and only if events
 // are stamped.
-func (l *Ledger) Looked(whole []bool) {
-	l.looked = true
+func (l *Ledger) FinishVisible(whole []bool) {
+	l.visibleDone = true
 	for i := range l.logs {
 		g := &l.logs[i]
 		g.mu.Lock()
@@ -91,7 +91,7 @@ func (l *Ledger) Looked(whole []bool) {
 
 // mustBeFound returns which of some events must be found, because they were in no
 // aborted transaction, and for how many that is not known.
-func (t *transactions) due(stream int32, x span) (due []span, unsure uint64) {
+func (t *transactions) mustBeFound(stream int32, x span) (due []span, unsure uint64) {
 	_, rest := t.aborted[stream].cut(x.lo, x.hi)
 	for _, r := range rest {
 		in, out := t.unsure[stream].cut(r.lo, r.hi)
@@ -103,14 +103,14 @@ func (t *transactions) due(stream int32, x span) (due []span, unsure uint64) {
 
 // visible checks what a reader of committed events found. Events that no reader found
 // have been counted already.
-func (j *judge) visible() {
+func (j *balance) visible() {
 	g := j.g
 	t := &g.transactions
 	missing := uint64(0)
 	for s, r := range g.answered {
 		for _, x := range r.spans {
 			j.aborted += t.aborted[s].count(x.lo, x.hi)
-			due, _ := t.due(s, x)
+			due, _ := t.mustBeFound(s, x)
 			for _, d := range due {
 				j.committed += d.hi - d.lo
 				j.committedRead += t.visible[s].count(d.lo, d.hi)
@@ -125,7 +125,7 @@ func (j *judge) visible() {
 			j.v.Phantom += t.visible[s].count(x.lo, x.hi)
 		}
 	}
-	unkept := min(missing, t.unkept)
+	unkept := min(missing, t.notKept)
 	j.v.Inexact += unkept
 	missing -= unkept
 	removed := min(missing, length(t.hidden.spans))

@@ -94,7 +94,7 @@ func TestTransactions(t *testing.T) {
 			if tt.feed != nil {
 				tt.feed(l)
 			}
-			l.Looked(whole(l, tt.whole))
+			l.FinishVisible(whole(l, tt.whole))
 			tt.want.Complete = tt.whole
 			if diff := cmp.Diff(tt.want, totals(l.Verdict(whole(l, true), nil))); diff != "" {
 				t.Error(diff)

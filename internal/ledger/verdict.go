@@ -4,13 +4,13 @@ import "carronade/measure"
 
 // A balance computes the result of one log. It does not change the log, so that a
 // verdict may be requested while a run continues.
-type judge struct {
+type balance struct {
 	g   *log
 	end int64 // the end of what was read
 	v   measure.LedgerLog
 
 	foreign, refused uint64
-	nameless         uint64 // read events that cannot be identified
+	unidentified         uint64 // read events that cannot be identified
 	removed          uint64 // number of unread events that were removed
 
 	committed, committedRead, aborted uint64
@@ -25,7 +25,7 @@ type judge struct {
 	// Without stamps.
 	known   map[key]bool    // keys of matched pieces that unidentified ones share
 	open    map[key][]piece // unknown pieces, the oldest first
-	missing map[key][]place // acked pieces that are not where they should be
+	missing map[key][]entryRef // acked pieces that are not where they should be
 
 	// The order of what lies before this offset is certain; see log.doubtfulFrom.
 	doubtfulFrom int64
@@ -35,24 +35,24 @@ type judge struct {
 	// late.
 	lateBelow      map[int32]uint64
 	mayHideDropped map[*window]bool // windows with offsets that were read but not acked: a dropped piece may be there
-	unnamed        map[place]bool   // arrivals that may be dropped pieces
+	unnamed        map[entryRef]bool   // arrivals that may be dropped pieces
 
-	gone      map[place]bool  // acked entries that are accounted for
-	rest      map[place]int32 // acked entries that were removed in part: number of events found
-	ownPieces map[place]piece // arrivals that are events of this run, for the order
+	gone      map[entryRef]bool  // acked entries that are accounted for
+	rest      map[entryRef]int32 // acked entries that were removed in part: number of events found
+	ownPieces map[entryRef]piece // arrivals that are events of this run, for the order
 }
 
 // verdict computes the result.
-func (g *log) verdict(end int64) *judge {
-	j := judge{
+func (g *log) verdict(end int64) *balance {
+	j := balance{
 		g: g, end: end,
 		v: measure.LedgerLog{
-			Acked: g.acked, Read: g.read, Duplicated: g.twice, Corrupted: g.corrupted,
+			Acked: g.acked, Read: g.read, Duplicated: g.duplicated, Corrupted: g.corrupted,
 			Recovered: g.recovered, Inexact: max(g.uncheckedAcked, g.uncheckedRead) + g.unordered, Reordered: g.reordered,
 		},
-		foreign: g.foreign, refused: g.refused, nameless: g.uncheckedRead,
-		doubtfulFrom: g.doubtfulFrom, gone: map[place]bool{}, rest: map[place]int32{}, ownPieces: map[place]piece{},
-		lateBelow: map[int32]uint64{}, mayHideDropped: map[*window]bool{}, unnamed: map[place]bool{},
+		foreign: g.foreign, refused: g.refused, unidentified: g.uncheckedRead,
+		doubtfulFrom: g.doubtfulFrom, gone: map[entryRef]bool{}, rest: map[entryRef]int32{}, ownPieces: map[entryRef]piece{},
+		lateBelow: map[int32]uint64{}, mayHideDropped: map[*window]bool{}, unnamed: map[entryRef]bool{},
 	}
 	proven := j.sums()
 	if g.seen != nil {
@@ -63,7 +63,7 @@ func (g *log) verdict(end int64) *judge {
 	j.lost()
 	// Events that are not where they should be may be among those that cannot be
 	// identified.
-	unsure := min(j.v.Lost, j.nameless)
+	unsure := min(j.v.Lost, j.unidentified)
 	j.v.Lost -= unsure
 	j.v.Inexact += unsure
 	j.order(proven)
@@ -71,12 +71,12 @@ func (g *log) verdict(end int64) *judge {
 }
 
 // each calls f with every entry of a state, in the order of the log.
-func (g *log) each(state uint8, f func(p place, base int64, e *entry)) {
+func (g *log) each(state uint8, f func(p entryRef, base int64, e *entry)) {
 	for _, w := range g.windows {
 		live := w.entries()
 		for i := range live {
 			if live[i].state == state {
-				f(place{w: w, i: i}, w.number<<windowBits+int64(live[i].off), &live[i])
+				f(entryRef{w: w, i: i}, w.number<<windowBits+int64(live[i].off), &live[i])
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (g *log) each(state uint8, f func(p place, base int64, e *entry)) {
 
 // sums checks the windows that keep only sums, and returns those which prove that
 // nothing is wrong.
-func (j *judge) sums() map[*window]bool {
+func (j *balance) sums() map[*window]bool {
 	proven := map[*window]bool{}
 	for _, w := range j.g.windows {
 		s := w.sums
@@ -106,7 +106,7 @@ func (j *judge) sums() map[*window]bool {
 		// Offsets that both sides cover, and those that only reading covers, may be
 		// anything: a copy, an altered piece, a foreign one.
 		j.v.Inexact += both + onlyRead
-		j.nameless += onlyRead
+		j.unidentified += onlyRead
 		j.mayHideDropped[w] = onlyRead > 0
 		unread := uint64(0)
 		for _, r := range j.g.removed.both(uint64(base), uint64(base+int64(s.acked.cover.end()))) {
@@ -126,11 +126,11 @@ func (j *judge) sums() map[*window]bool {
 
 // unstamped identifies the arrivals that no answer names, by checksum and number of
 // events.
-func (j *judge) unstamped() {
+func (j *balance) unstamped() {
 	g := j.g
 	j.known = g.known()
 	j.open = map[key][]piece{}
-	j.missing = map[key][]place{}
+	j.missing = map[key][]entryRef{}
 	for _, p := range g.unknown {
 		if k := (key{p.sum, p.n}); p.sum != 0 {
 			j.open[k] = append(j.open[k], p)
@@ -138,7 +138,7 @@ func (j *judge) unstamped() {
 	}
 	wanted := g.openKeys()
 	var cut []cutPiece
-	g.each(acked, func(p place, base int64, e *entry) {
+	g.each(acked, func(p entryRef, base int64, e *entry) {
 		if n := j.removedOf(base, base+int64(e.n)); n > 0 && n < uint64(e.n) {
 			cut = append(cut, cutPiece{p, base})
 		}
@@ -150,12 +150,12 @@ func (j *judge) unstamped() {
 		for _, pieces := range j.open {
 			for _, p := range pieces {
 				if p.unplaced {
-					j.missed(uint64(p.n))
+					j.countMissing(uint64(p.n))
 				}
 			}
 		}
 	}()
-	g.each(arrived, func(p place, base int64, e *entry) {
+	g.each(arrived, func(p entryRef, base int64, e *entry) {
 		k, n := key{e.sum, e.n}, uint64(e.n)
 		named := !e.corrupt && e.sum != 0
 		switch {
@@ -172,9 +172,9 @@ func (j *judge) unstamped() {
 		case j.altered(p, base):
 		case j.remainder(p, base, e, cut):
 		case e.corrupt && j.damagedUnknown(p, base, e):
-		case g.history.evicted || g.folded || g.forgot:
+		case g.history.evicted || g.folded || g.droppedUnknown:
 			j.v.Inexact += n
-			j.nameless += n
+			j.unidentified += n
 			j.unnamed[p] = true
 		default:
 			j.foreign += n
@@ -182,7 +182,7 @@ func (j *judge) unstamped() {
 	})
 }
 
-func (j *judge) recover(u piece, n uint64) {
+func (j *balance) recover(u piece, n uint64) {
 	if u.unplaced {
 		return // acked and found
 	}
@@ -193,7 +193,7 @@ func (j *judge) recover(u piece, n uint64) {
 }
 
 // moved finds an acked piece that is here instead of where it should be.
-func (j *judge) moved(k key, here place) bool {
+func (j *balance) moved(k key, here entryRef) bool {
 	for _, p := range j.missing[k] {
 		if j.gone[p] {
 			continue
@@ -207,11 +207,11 @@ func (j *judge) moved(k key, here place) bool {
 }
 
 // altered looks for an acked piece that should be where this one is.
-func (j *judge) altered(here place, base int64) bool {
+func (j *balance) altered(here entryRef, base int64) bool {
 	live := here.w.entries()
 	off := live[here.i].off
 	for i := here.w.find(off); i < len(live) && live[i].off == off; i++ {
-		p := place{w: here.w, i: i}
+		p := entryRef{w: here.w, i: i}
 		if live[i].state != acked || j.gone[p] {
 			continue
 		}
@@ -229,7 +229,7 @@ func (j *judge) altered(here place, base int64) bool {
 
 // damagedUnknown identifies a damaged piece that no answer names with an unknown one
 // that has the same checksum and number of events.
-func (j *judge) damagedUnknown(here place, base int64, e *entry) bool {
+func (j *balance) damagedUnknown(here entryRef, base int64, e *entry) bool {
 	k := key{e.sum, e.n}
 	if len(j.open[k]) == 0 {
 		return false
@@ -241,7 +241,7 @@ func (j *judge) damagedUnknown(here place, base int64, e *entry) bool {
 }
 
 // stamped identifies the arrivals that no answer names, by their stream and index.
-func (j *judge) stamped(proven map[*window]bool) {
+func (j *balance) stamped(proven map[*window]bool) {
 	g := j.g
 	set := func() map[int32]*ranges { return map[int32]*ranges{} }
 	j.seen, j.unplaced, j.denied, j.waiting, j.unproven = set(), set(), set(), set(), set()
@@ -267,21 +267,21 @@ func (j *judge) stamped(proven map[*window]bool) {
 			put(j.denied, p.stream, p.first, p.first+uint64(p.n))
 		}
 	}
-	g.each(acked, func(_ place, _ int64, e *entry) { put(j.waiting, e.stream, e.first, e.first+uint64(e.n)) })
-	g.each(summed, func(p place, _ int64, e *entry) {
+	g.each(acked, func(_ entryRef, _ int64, e *entry) { put(j.waiting, e.stream, e.first, e.first+uint64(e.n)) })
+	g.each(summed, func(p entryRef, _ int64, e *entry) {
 		if proven[p.w] {
 			put(j.seen, e.stream, e.first, e.first+uint64(e.n))
 		} else {
 			put(j.unproven, e.stream, e.first, e.first+uint64(e.n))
 		}
 	})
-	g.each(arrived, func(p place, base int64, e *entry) {
+	g.each(arrived, func(p entryRef, base int64, e *entry) {
 		if e.stream == unknownStream {
 			switch {
 			case j.altered(p, base):
-			case g.folded || g.forgot || g.bare:
+			case g.folded || g.droppedUnknown || g.bare:
 				j.v.Inexact += uint64(e.n)
-				j.nameless += uint64(e.n)
+				j.unidentified += uint64(e.n)
 			default:
 				j.foreign += uint64(e.n)
 			}
@@ -303,7 +303,7 @@ func (j *judge) stamped(proven map[*window]bool) {
 			return // counted below
 		}
 		for _, f := range fresh {
-			atHome := j.atHome(p, f)
+			atHome := j.inPlace(p, f)
 			switch {
 			case atHome && bad == 0:
 				// At its place with intact stamps, but not as it was sent.
@@ -319,7 +319,7 @@ func (j *judge) stamped(proven map[*window]bool) {
 				unsure := j.unproven[e.stream].count(r.lo, r.hi)
 				j.v.Inexact += unsure
 				// Events missing from a window with only sums may be here.
-				j.nameless += unsure - g.partly[e.stream].count(r.lo, r.hi)
+				j.unidentified += unsure - g.partly[e.stream].count(r.lo, r.hi)
 				j.v.Recovered += r.hi - r.lo - unsure
 				j.refused += j.denied[e.stream].count(r.lo, r.hi)
 			}
@@ -331,7 +331,7 @@ func (j *judge) stamped(proven map[*window]bool) {
 	}
 	for s, r := range j.unplaced {
 		for _, x := range r.spans {
-			j.missed(x.hi - x.lo - j.seen[s].count(x.lo, x.hi))
+			j.countMissing(x.hi - x.lo - j.seen[s].count(x.lo, x.hi))
 		}
 	}
 }
@@ -347,7 +347,7 @@ func put(m map[int32]*ranges, stream int32, lo, hi uint64) {
 
 // inPlace reports whether an acked piece with a checksum should be exactly where this
 // arrival is, with the same events, so that only its checksum did not fit.
-func (j *judge) atHome(here place, f span) bool {
+func (j *balance) inPlace(here entryRef, f span) bool {
 	live := here.w.entries()
 	a := live[here.i]
 	for i := here.w.find(a.off); i < len(live) && live[i].off == a.off; i++ {
@@ -360,8 +360,8 @@ func (j *judge) atHome(here place, f span) bool {
 }
 
 // lost counts the acked pieces that were not found.
-func (j *judge) lost() {
-	j.g.each(acked, func(p place, base int64, e *entry) {
+func (j *balance) lost() {
+	j.g.each(acked, func(p entryRef, base int64, e *entry) {
 		if j.gone[p] {
 			return
 		}
@@ -382,7 +382,7 @@ func (j *judge) lost() {
 
 // order continues where decisions have stopped: through the log, with the largest index
 // of each stream so far.
-func (j *judge) order(proven map[*window]bool) {
+func (j *balance) order(proven map[*window]bool) {
 	g := j.g
 	top := make(map[int32]uint64, len(g.top))
 	for s, t := range g.top {
@@ -406,10 +406,10 @@ func (j *judge) order(proven map[*window]bool) {
 					j.lateBelow[e.stream] = max(j.lateBelow[e.stream], e.first+uint64(e.n))
 				}
 			case arrived:
-				if j.unnamed[place{w: w, i: i}] {
+				if j.unnamed[entryRef{w: w, i: i}] {
 					j.mayHide(base + int64(e.n))
 				}
-				if u, ok := j.ownPieces[place{w: w, i: i}]; ok {
+				if u, ok := j.ownPieces[entryRef{w: w, i: i}]; ok {
 					e.first, e.n, e.stream = u.first, u.n, u.stream
 					j.place(base, e, top)
 				}
@@ -423,7 +423,7 @@ func (j *judge) order(proven map[*window]bool) {
 
 // mayHide records that dropped pieces may lie before base. Decisions after base are in
 // doubt only if that filled a hole.
-func (j *judge) mayHide(base int64) {
+func (j *balance) mayHide(base int64) {
 	for s, end := range j.g.dropped {
 		j.lateBelow[s] = max(j.lateBelow[s], end)
 		j.doubtfulFrom = min(j.doubtfulFrom, max(base, j.g.hole))
@@ -432,8 +432,8 @@ func (j *judge) mayHide(base int64) {
 
 // place checks an entry's place in the order. If what follows it is already decided, it
 // can only determine whether the entry comes after everything so far.
-func (j *judge) place(base int64, e entry, top map[int32]uint64) {
-	late := j.g.late(&e, top)
+func (j *balance) place(base int64, e entry, top map[int32]uint64) {
+	late := j.g.countLate(&e, top)
 	if base < j.g.next {
 		if late > 0 {
 			j.v.Inexact += uint64(e.n)
@@ -451,8 +451,8 @@ func (j *judge) place(base int64, e entry, top map[int32]uint64) {
 
 // placeFound does the same for those events of a run whose presence is proven by
 // offsets.
-func (j *judge) placeFound(w *window, e entry, top map[int32]uint64) {
-	if e.sum == woven {
+func (j *balance) placeFound(w *window, e entry, top map[int32]uint64) {
+	if e.sum == interleaved {
 		j.v.Inexact += uint64(e.n)
 		return
 	}

@@ -31,7 +31,7 @@ type entry struct {
 
 // interleaved marks, in sum, a matched entry that represents pieces with those of other
 // streams between them. (The checksum of a matched entry is no longer needed.)
-const woven = 1
+const interleaved = 1
 
 const (
 	entryBytes    = 24

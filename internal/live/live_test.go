@@ -141,7 +141,7 @@ measurement   4 s   16 s left
 		t.Error(diff)
 	}
 
-	w.Say("warning: leader of bench-0 moved")
+	w.Message("warning: leader of bench-0 moved")
 	w.Show(snapshot(5))
 	if got := scr.String(); !strings.HasPrefix(got, "$ carronade run\nwarning: leader of bench-0 moved\nmeasurement   5 s") {
 		t.Errorf("a message is not above the status:\n%s", got)
@@ -201,7 +201,7 @@ func TestNarrowedTerminal(t *testing.T) {
 // The bytes of one redraw: one write, nothing blanked in between, and the cursor
 // never hidden.
 func TestBytesOfARedraw(t *testing.T) {
-	writes := &counting{}
+	writes := &countingWriter{}
 	w := New(writes, Terminal{Rewrite: true, Color: true, Columns: func() int { return 60 }})
 	w.Show(snapshot(1))
 	writes.reset()
@@ -227,13 +227,13 @@ func TestBytesOfARedraw(t *testing.T) {
 	}
 }
 
-type counting struct {
+type countingWriter struct {
 	buf bytes.Buffer
 	n   int
 }
 
-func (c *counting) Write(p []byte) (int, error) { c.n++; return c.buf.Write(p) }
-func (c *counting) reset()                      { c.buf.Reset(); c.n = 0 }
+func (c *countingWriter) Write(p []byte) (int, error) { c.n++; return c.buf.Write(p) }
+func (c *countingWriter) reset()                      { c.buf.Reset(); c.n = 0 }
 
 func TestPlainLines(t *testing.T) {
 	closed := snapshot(2)
@@ -289,7 +289,7 @@ func TestQuiet(t *testing.T) {
 	var w *Watcher
 	w.Show(snapshot(1))
 	w.Phase("connecting")
-	w.Say("words")
+	w.Message("words")
 	w.Close()
 }
 

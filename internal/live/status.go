@@ -12,7 +12,7 @@ import (
 )
 
 // maxRates is the maximum number of intervals in the sparkline.
-const history = 60
+const maxRates = 60
 
 // A status contains the pieces of text to show about a run, most important first.
 // If they do not fit, the last ones are left out.
@@ -46,7 +46,7 @@ func perSecond(n uint64, d time.Duration) float64 {
 
 // statusOf makes the status of a snapshot. rates are those of the intervals so far,
 // oldest first.
-func read(s *load.Snapshot, rates []float64) status {
+func statusOf(s *load.Snapshot, rates []float64) status {
 	name, n := rateOf(s)
 	length := s.Interval.Length()
 	st := status{rates: rates}
@@ -136,7 +136,7 @@ func (st *status) lines(columns int, style layout.Style) []string {
 	room := max(columns-1, 10)
 	out := []string{style.Paint(layout.Bold, fit(st.head, room))}
 	rate := fit(st.rate, room-2)
-	if free := min(room-2-layout.Width(rate)-3, history); free >= 8 && len(st.rates) > 1 {
+	if free := min(room-2-layout.Width(rate)-3, maxRates); free >= 8 && len(st.rates) > 1 {
 		tail := st.rates[max(len(st.rates)-free, 0):]
 		rate += "   " + units.Spark(tail, 0, style.ASCII)
 	}
@@ -176,13 +176,13 @@ func fit(pieces []string, room int) string {
 }
 
 // appendRate appends a rate and drops the oldest if there are too many.
-func remember(rates []float64, r float64) []float64 {
+func appendRate(rates []float64, r float64) []float64 {
 	if math.IsNaN(r) || math.IsInf(r, 0) {
 		r = 0
 	}
-	if len(rates) == history {
+	if len(rates) == maxRates {
 		copy(rates, rates[1:])
-		rates = rates[:history-1]
+		rates = rates[:maxRates-1]
 	}
 	return append(rates, r)
 }

@@ -31,7 +31,7 @@ type Watcher struct {
 	w      io.Writer
 	t      Terminal
 	rates  []float64
-	shown  []string // lines currently on the terminal
+	lines  []string // lines currently on the terminal
 	drawn  bool
 	at     time.Duration // of the last status drawn
 	closed bool
@@ -52,8 +52,8 @@ func (w *Watcher) Show(s load.Snapshot) {
 		return
 	}
 	_, n := rateOf(&s)
-	w.rates = remember(w.rates, perSecond(n, s.Interval.Length()))
-	st := read(&s, w.rates)
+	w.rates = appendRate(w.rates, perSecond(n, s.Interval.Length()))
+	st := statusOf(&s, w.rates)
 	if !w.t.Rewrite {
 		fmt.Fprintln(w.w, st.line())
 		return
@@ -84,7 +84,7 @@ func (w *Watcher) Phase(text string) {
 }
 
 // Message writes a line above the status.
-func (w *Watcher) Say(text string) {
+func (w *Watcher) Message(text string) {
 	if w == nil {
 		return
 	}
@@ -94,9 +94,9 @@ func (w *Watcher) Say(text string) {
 		fmt.Fprintln(w.w, text)
 		return
 	}
-	shown := w.shown
+	shown := w.lines
 	io.WriteString(w.w, w.erase()+text+"\n") //nolint:errcheck // output is closed
-	w.shown = nil
+	w.lines = nil
 	w.draw(shown)
 }
 
@@ -108,9 +108,9 @@ func (w *Watcher) Close() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.shown) > 0 {
+	if len(w.lines) > 0 {
 		io.WriteString(w.w, w.erase()) //nolint:errcheck // output is closed
-		w.shown = nil
+		w.lines = nil
 	}
 	w.closed = true
 }
@@ -127,7 +127,7 @@ func (w *Watcher) draw(lines []string) {
 	}
 	b.WriteString("\x1b[J")
 	io.WriteString(w.w, b.String()) //nolint:errcheck // output is closed
-	w.shown = append(w.shown[:0], lines...)
+	w.lines = append(w.lines[:0], lines...)
 }
 
 // erase is the sequence that removes the status.
@@ -138,7 +138,7 @@ func (w *Watcher) erase() string { return w.up() + "\x1b[J" }
 func (w *Watcher) up() string {
 	columns := w.columns()
 	rows := 0
-	for _, l := range w.shown {
+	for _, l := range w.lines {
 		rows += max((layout.Width(stripped(l))+columns-1)/columns, 1)
 	}
 	if rows == 0 {

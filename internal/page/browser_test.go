@@ -141,7 +141,7 @@ func TestInABrowser(t *testing.T) {
 		background := `getComputedStyle(document.documentElement).backgroundColor`
 		for _, dark := range []bool{false, true} {
 			tab := desktop(t)
-			tab.Look(browsertest.View{Dark: dark})
+			tab.SetView(browsertest.View{Dark: dark})
 			want := map[bool]string{false: "rgb(255, 255, 255)", true: "rgb(18, 22, 27)"}
 			if got := eval(tab, background); got != want[dark] {
 				t.Errorf("the screen's theme, dark %v: got %s, want %s", dark, got, want[dark])
@@ -164,7 +164,7 @@ func TestInABrowser(t *testing.T) {
 
 	t.Run("on a phone nothing exceeds the width", func(t *testing.T) {
 		tab := desktop(t)
-		tab.Look(browsertest.View{Width: 390, Height: 844, Touch: true})
+		tab.SetView(browsertest.View{Width: 390, Height: 844, Touch: true})
 		tab.Until(`document.documentElement.clientWidth === 390 && [...document.querySelectorAll(".plot svg")].every((s) => s.getAttribute("width") < 390 || s.getBoundingClientRect().top > 1300)`)
 		if got := browsertest.Eval[int](tab, `document.documentElement.scrollWidth`); got > 390 {
 			t.Errorf("width: got %d, want at most 390", got)
@@ -177,11 +177,11 @@ func TestInABrowser(t *testing.T) {
 
 	t.Run("on paper", func(t *testing.T) {
 		tab := desktop(t)
-		tab.Look(browsertest.View{Dark: true, Print: true})
+		tab.SetView(browsertest.View{Dark: true, Print: true})
 		if got := eval(tab, `getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.getElementById("tools")).display`); got != "rgb(255, 255, 255)none" {
 			t.Errorf("on paper: got %s, want white and without buttons", got)
 		}
-		tab.Look(browsertest.View{})
+		tab.SetView(browsertest.View{})
 		tab.Check()
 	})
 
@@ -213,7 +213,7 @@ func TestInABrowser(t *testing.T) {
 
 	t.Run("external text is never executed", func(t *testing.T) {
 		for _, n := range []int{1, 2} {
-			tab := b.Open(t, file(t, nastyAnd(n)...), browsertest.View{})
+			tab := b.Open(t, file(t, hostileReports(n)...), browsertest.View{})
 			tab.Until(`document.documentElement.dataset.drawn === "all"`)
 			for _, f := range []string{"throughput", "classes"} {
 				hover(tab, f, 0.51)

@@ -39,7 +39,7 @@ func (p *page) head() {
 }
 
 // signs are the symbol of a verdict and its class in the style sheet.
-var signs = map[report.Mark][2]string{
+var symbols = map[report.Mark][2]string{
 	report.Remark: {"·", ""}, report.Good: {"✓", "good"}, report.Open: {"?", ""}, report.Caution: {"!", "mind"}, report.Bad: {"✗", "bad"},
 }
 
@@ -47,7 +47,7 @@ var signs = map[report.Mark][2]string{
 func (p *page) marks(d *report.Document) {
 	p.Open("ul", "class", "marks")
 	for _, v := range d.Verdicts() {
-		sign := signs[v.Mark]
+		sign := symbols[v.Mark]
 		p.Open("li", "class", sign[1])
 		p.Element("b", sign[0]+" "+strings.ToLower(v.Label))
 		p.Text(" " + strings.Join(v.Sentences(), "; "))
@@ -107,7 +107,7 @@ func (p *page) compared() {
 		}
 	}
 	for _, name := range picture.Differences(p.ds...) {
-		row(name, func(d *report.Document) string { return picture.Said(d, name) })
+		row(name, func(d *report.Document) string { return picture.SettingValue(d, name) })
 	}
 	row("target", func(d *report.Document) string { return d.Target })
 	row("note", func(d *report.Document) string { return d.Note })

@@ -57,34 +57,34 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 }
 
 // hostile is external text that would be harmful if it were not escaped.
-const evil = `</script></title></style><script>globalThis.harmed=1</script><img src=x onerror="globalThis.harmed=2">' " & <!-- ]]>`
+const hostile = `</script></title></style><script>globalThis.harmed=1</script><img src=x onerror="globalThis.harmed=2">' " & <!-- ]]>`
 
 // hostileReport has that text in every text of a report.
-func nasty() *report.Document {
+func hostileReport() *report.Document {
 	d := measured("nasty", 8, 7)
-	d.ID, d.Hash, d.Version, d.RunID, d.Target, d.Op, d.Note = evil, evil, evil, evil, evil, evil, evil
-	d.Mode, d.Stopped, d.Partial = load.Mode(evil), load.Reason(evil), true
-	d.Labels = map[string]string{evil: evil}
-	d.Trust = measure.Trust{Reasons: []string{evil}, Notes: []string{evil}}
-	d.Freezes = report.Freezes{Count: 1, Longest: []report.Freeze{{AtS: 3, LengthS: 0.5, Who: evil, Cause: evil}}}
-	d.Steady.Text, d.Totals.RateOf = evil, evil
-	d.Checks = []report.Check{{Name: evil, Text: evil}, {Name: evil, OK: true, Text: evil}}
-	d.Problems, d.Warnings = []string{evil}, []string{evil}
-	d.Settings = []report.Setting{{Name: evil, Value: evil}}
-	d.Failures = []measure.Failure{{Class: evil, Text: evil, Events: 3, Batches: 1}}
-	d.Classes = map[string]uint64{evil: 3}
-	d.Intervals[4].Classes.Add(evil, 4, 1)
-	d.Gauges = append(d.Gauges, report.Gauge{From: evil, Name: evil, Unit: evil, Points: []report.Point{{AtS: 1, Value: 2}, {AtS: 2, Value: 3}}})
-	d.Phases = append(d.Phases, report.Phase{Name: evil, StartS: 7, EndS: 8})
-	d.System = &report.System{Facts: map[string]any{"command": evil, "branch": evil, evil: evil}, Died: true, Exit: evil, LastLines: []string{evil}}
-	d.Facts, d.HostText = map[string]any{evil: evil}, evil
-	d.Attachments = []report.Attachment{{Name: evil, Text: evil}}
+	d.ID, d.Hash, d.Version, d.RunID, d.Target, d.Op, d.Note = hostile, hostile, hostile, hostile, hostile, hostile, hostile
+	d.Mode, d.Stopped, d.Partial = load.Mode(hostile), load.Reason(hostile), true
+	d.Labels = map[string]string{hostile: hostile}
+	d.Trust = measure.Trust{Reasons: []string{hostile}, Notes: []string{hostile}}
+	d.Freezes = report.Freezes{Count: 1, Longest: []report.Freeze{{AtS: 3, LengthS: 0.5, Who: hostile, Cause: hostile}}}
+	d.Steady.Text, d.Totals.RateOf = hostile, hostile
+	d.Checks = []report.Check{{Name: hostile, Text: hostile}, {Name: hostile, OK: true, Text: hostile}}
+	d.Problems, d.Warnings = []string{hostile}, []string{hostile}
+	d.Settings = []report.Setting{{Name: hostile, Value: hostile}}
+	d.Failures = []measure.Failure{{Class: hostile, Text: hostile, Events: 3, Batches: 1}}
+	d.Classes = map[string]uint64{hostile: 3}
+	d.Intervals[4].Classes.Add(hostile, 4, 1)
+	d.Gauges = append(d.Gauges, report.Gauge{From: hostile, Name: hostile, Unit: hostile, Points: []report.Point{{AtS: 1, Value: 2}, {AtS: 2, Value: 3}}})
+	d.Phases = append(d.Phases, report.Phase{Name: hostile, StartS: 7, EndS: 8})
+	d.System = &report.System{Facts: map[string]any{"command": hostile, "branch": hostile, hostile: hostile}, Died: true, Exit: hostile, LastLines: []string{hostile}}
+	d.Facts, d.HostText = map[string]any{hostile: hostile}, hostile
+	d.Attachments = []report.Attachment{{Name: hostile, Text: hostile}}
 	return d
 }
 
 // hostileReports are n reports, of which the first is hostile.
-func nastyAnd(n int) []*report.Document {
-	out := []*report.Document{nasty()}
+func hostileReports(n int) []*report.Document {
+	out := []*report.Document{hostileReport()}
 	for len(out) < n {
 		out = append(out, measured("b", 8, 1))
 	}
@@ -118,8 +118,8 @@ func TestExternalTextIsEscaped(t *testing.T) {
 		name string
 		ds   []*report.Document
 	}{
-		{"one", []*report.Document{nasty()}},
-		{"several", []*report.Document{nasty(), measured("b", 8, 1)}},
+		{"one", []*report.Document{hostileReport()}},
+		{"several", []*report.Document{hostileReport(), measured("b", 8, 1)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := written(t, c.ds...)

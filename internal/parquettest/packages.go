@@ -48,7 +48,7 @@ var library = sync.OnceValues(func() (l struct{ python, dir string }, err error)
 // same time, the first one to finish wins.
 func fetch(ctx context.Context, python, parent, name string) (string, error) {
 	dir := filepath.Join(parent, name)
-	if whole(dir) {
+	if complete(dir) {
 		return dir, nil
 	}
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -70,17 +70,17 @@ func fetch(ctx context.Context, python, parent, name string) (string, error) {
 	if _, err := run(ctx, filepath.Join(env, "bin", "python3"), args...); err != nil {
 		return "", fmt.Errorf("parquettest: fetch %s with pip (a network or an index in pip's settings is needed once): %w", strings.Join(packages, " "), err)
 	}
-	if err := os.Rename(site, dir); err != nil && !whole(dir) {
+	if err := os.Rename(site, dir); err != nil && !complete(dir) {
 		return "", fmt.Errorf("parquettest: put the packages into the cache: %w", err)
 	}
-	if !whole(dir) {
+	if !complete(dir) {
 		return "", fmt.Errorf("parquettest: %s is incomplete; remove it", dir)
 	}
 	return dir, nil
 }
 
 // complete reports whether dir contains the readers.
-func whole(dir string) bool {
+func complete(dir string) bool {
 	for _, p := range packages {
 		name, _, _ := strings.Cut(p, "==")
 		if _, err := os.Stat(filepath.Join(dir, name, "__init__.py")); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // readTimeout bounds a reader.
-const patience = 2 * time.Minute
+const readTimeout = 2 * time.Minute
 
 // A File is what a reader found in a file.
 type File struct {
@@ -82,7 +82,7 @@ func python(t testing.TB, script string, args ...string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), readTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, l.python, append([]string{"-c", script}, args...)...)

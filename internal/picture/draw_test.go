@@ -16,7 +16,7 @@ import (
 )
 
 // hostile is external text that would be harmful if it were not escaped.
-const evil = `</title><script>alert("x")</script><!-- ' & ]]> ` + "\x00\x1b[31m\xff\u202e"
+const hostile = `</title><script>alert("x")</script><!-- ' & ]]> ` + "\x00\x1b[31m\xff\u202e"
 
 func wellFormed(t *testing.T, name string, b []byte) {
 	t.Helper()
@@ -37,11 +37,11 @@ func wellFormed(t *testing.T, name string, b []byte) {
 
 func TestSVG(t *testing.T) {
 	hostileReport := measured("a", 8, 1)
-	hostileReport.Intervals[4].Classes.Add(evil, 4, 1)
-	hostileReport.Gauges[2].Name = evil
-	hostileReport.Gauges[2].Unit = evil
-	other := measured(evil, 8, 2)
-	other.Labels = map[string]string{evil: evil}
+	hostileReport.Intervals[4].Classes.Add(hostile, 4, 1)
+	hostileReport.Gauges[2].Name = hostile
+	hostileReport.Gauges[2].Unit = hostile
+	other := measured(hostile, 8, 2)
+	other.Labels = map[string]string{hostile: hostile}
 	for _, c := range []struct {
 		name string
 		ds   []*report.Document
@@ -97,7 +97,7 @@ func TestPNGOf(t *testing.T) {
 			if size.Y < 400 {
 				continue // too low for all
 			}
-			d := f.lay(float64(size.X)/1.25, parts{title: true, legend: true, height: float64(size.Y) / 1.25})
+			d := f.layOut(float64(size.X)/1.25, parts{title: true, legend: true, height: float64(size.Y) / 1.25})
 			if h := float64(size.Y) / 1.25; d.h > math.Ceil(h) {
 				t.Errorf("%s: laid out %v high, want %v", f.Name, d.h, h)
 			}

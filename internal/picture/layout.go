@@ -11,13 +11,13 @@ const (
 	width      = 960.0
 	plotHeight = 240.0
 	mapHeight  = 300.0
-	leastPlot  = 40.0
+	minPlotHeight  = 40.0
 
 	fontSize   = 12.0
 	titleSize  = 16.0
 	lineWidth  = 1.6
 	marginSide = 16.0
-	sample     = 26.0 // of a sample line in the legend
+	sampleWidth     = 26.0 // of a sample line in the legend
 )
 
 // A drawing is a figure's layout: shapes from back to front.
@@ -49,7 +49,7 @@ const (
 	curve              // paths of a series
 	fill               // rects
 	cells              // rects of a heat map, on whole pixels
-	words
+	textShape
 )
 
 type point struct{ x, y float64 }
@@ -72,12 +72,12 @@ type parts struct {
 }
 
 // layOut makes the drawing of a figure.
-func (f *Figure) lay(w float64, with parts) *drawing {
+func (f *Figure) layOut(w float64, with parts) *drawing {
 	d := &drawing{w: w, grain: max(with.grain, 1)}
 	y := 10.0
 	if with.title {
 		y += titleSize + 2
-		d.say("title", atStart, marginSide, y, f.Title)
+		d.text("title", atStart, marginSide, y, f.Title)
 		y += 8
 	}
 	if with.legend {
@@ -89,7 +89,7 @@ func (f *Figure) lay(w float64, with parts) *drawing {
 		below -= 14
 	}
 	if with.height > 0 {
-		box.h = max(with.height-box.y-below, leastPlot)
+		box.h = max(with.height-box.y-below, minPlotHeight)
 	}
 	d.h = math.Ceil(box.y + box.h + below)
 	f.draw(d, box)
@@ -107,8 +107,8 @@ func (f *Figure) box(w, y float64) rect {
 
 func (d *drawing) add(s shape) { d.shapes = append(d.shapes, s) }
 
-func (d *drawing) say(class, anchor string, x, y float64, text string) {
-	d.add(shape{kind: words, class: class + " " + anchor, at: point{x, y}, text: text})
+func (d *drawing) text(class, anchor string, x, y float64, text string) {
+	d.add(shape{kind: textShape, class: class + " " + anchor, at: point{x, y}, text: text})
 }
 
 func (d *drawing) line(class string, a, b point) {
@@ -120,14 +120,14 @@ func (d *drawing) line(class string, a, b point) {
 func (d *drawing) legend(f *Figure, y float64) float64 {
 	if h := f.Heat; h != nil {
 		x, top := marginSide, y
-		d.say("label", atStart, x, top+11, "1")
+		d.text("label", atStart, x, top+11, "1")
 		x += measureText("1", fontSize) + 6
 		for i := range heatLevels {
 			d.add(shape{kind: cells, class: "cells", level: i, rects: []rect{{math.Round(x), math.Round(top + 1), 18, 12}}})
 			x += 18
 		}
 		text := "most in a cell, " + Format(float64(h.Count), Events) + " in all"
-		d.say("label", atStart, x+6, top+11, text)
+		d.text("label", atStart, x+6, top+11, text)
 		return d.legendOfMarks(f, x+6+measureText(text, fontSize)+18, y) + 18
 	}
 	x := marginSide
@@ -140,16 +140,16 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 	for i := range f.Series {
 		s := &f.Series[i]
 		name := layout.Cut(s.Name, 64)
-		need := sample + 6 + measureText(name, fontSize)
+		need := sampleWidth + 6 + measureText(name, fontSize)
 		if x > marginSide && x+need > d.w-marginSide {
 			x, y = marginSide, y+18
 		}
 		if s.Style == Bars {
 			d.add(shape{kind: fill, class: "bar", tone: s.Tone, rects: []rect{{x + 6, y + 2, 12, 10}}})
 		} else {
-			d.add(shape{kind: curve, class: "line", tone: s.Tone, dash: s.Dash, paths: [][]point{{{x, y + 7}, {x + sample, y + 7}}}})
+			d.add(shape{kind: curve, class: "line", tone: s.Tone, dash: s.Dash, paths: [][]point{{{x, y + 7}, {x + sampleWidth, y + 7}}}})
 		}
-		d.say("label", atStart, x+sample+6, y+11, name)
+		d.text("label", atStart, x+sampleWidth+6, y+11, name)
 		x += need + 18
 	}
 	return d.legendOfMarks(f, x, y) + 18
@@ -159,12 +159,12 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 // returns the y of its last line.
 func (d *drawing) legendOfMarks(f *Figure, x, y float64) float64 {
 	for _, k := range f.MarkKinds() {
-		need := sample + 6 + measureText(k.Name(), fontSize)
+		need := sampleWidth + 6 + measureText(k.Name(), fontSize)
 		if x > marginSide && x+need > d.w-marginSide {
 			x, y = marginSide, y+18
 		}
-		d.stretch(k, rect{x, y + 1, sample, 13})
-		d.say("label", atStart, x+sample+6, y+11, k.Name())
+		d.stretch(k, rect{x, y + 1, sampleWidth, 13})
+		d.text("label", atStart, x+sampleWidth+6, y+11, k.Name())
 		x += need + 18
 	}
 	return y
@@ -183,7 +183,7 @@ func (f *Figure) draw(d *drawing, box rect) {
 			continue
 		}
 		d.line("grid", point{box.x, at}, point{box.x + box.w, at})
-		d.say("label", atEnd, box.x-7, at+4, t.text)
+		d.text("label", atEnd, box.x-7, at+4, t.text)
 	}
 	end := math.Inf(-1)
 	for _, t := range ticks(f.X, x.lo, x.hi, int(box.w/90)) {
@@ -196,15 +196,15 @@ func (f *Figure) draw(d *drawing, box rect) {
 			continue
 		}
 		end = at + half
-		d.say("label", atMiddle, at, below+17, text)
+		d.text("label", atMiddle, at, below+17, text)
 	}
 	d.line("axis", point{box.x, below}, point{box.x + box.w, below})
 	d.line("axis", point{box.x, box.y}, point{box.x, below})
 	if f.X.Label != "" && f.X.Labels == nil {
-		d.say("note", atMiddle, box.x+box.w/2, below+36, f.X.Label)
+		d.text("note", atMiddle, box.x+box.w/2, below+36, f.X.Label)
 	}
 	if f.Y.Label != "" {
-		d.add(shape{kind: words, class: "note middle", at: point{14, box.y + box.h/2}, text: f.Y.Label, turn: true})
+		d.add(shape{kind: textShape, class: "note middle", at: point{14, box.y + box.h/2}, text: f.Y.Label, turn: true})
 	}
 	if f.Heat != nil {
 		f.drawHeat(d, x, y, box)
@@ -261,9 +261,9 @@ func (f *Figure) marks(d *drawing, x scale, box rect) {
 			continue
 		}
 		if text := measureText(m.Text, fontSize); from+text < box.x+box.w {
-			d.say("note", atStart, from, box.y-5, m.Text)
+			d.text("note", atStart, from, box.y-5, m.Text)
 		} else {
-			d.say("note", atEnd, to, box.y-5, m.Text)
+			d.text("note", atEnd, to, box.y-5, m.Text)
 		}
 	}
 }

@@ -36,23 +36,23 @@ func level(rows []row, of func(*row) (float64, bool)) (x, y []float64) {
 
 // A countLine is a line of a count per second. If reports are overlaid, the color
 // is the report's.
-type counted struct {
+type countLine struct {
 	name   string
 	tone   Tone
 	dash   Dash
 	always bool // otherwise only if the count is not 0 everywhere
-	of     func(*row) uint64
+	count     func(*row) uint64
 }
 
-func (p *plot) counts(f *Figure, i int, lines []counted) {
+func (p *plot) counts(f *Figure, i int, lines []countLine) {
 	f.Middles = true
-	rows := p.runs[i].paced()
+	rows := p.runs[i].rateRows()
 	for _, c := range lines {
-		x, y, some := rate(rows, c.of)
+		x, y, some := rate(rows, c.count)
 		if !some && !c.always {
 			continue
 		}
-		s := Series{Name: p.named(i, c.name), Tone: c.tone, Dash: c.dash, X: x, Y: y, Report: i}
+		s := Series{Name: p.seriesName(i, c.name), Tone: c.tone, Dash: c.dash, X: x, Y: y, Report: i}
 		if p.several() {
 			s.Tone = toneOf(i)
 		}
@@ -75,30 +75,30 @@ func (p *plot) throughput() {
 		"Events a second: offered by when they were due, sent by when they were sent, the rest by when they were done.",
 		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
 	for i, r := range p.runs {
-		lines := []counted{}
+		lines := []countLine{}
 		scheduled := r.Mode == load.OpenLoop
 		switch {
 		case r.Mode == load.Consuming:
-			lines = append(lines, counted{name: "consumed", tone: Green, always: true, of: consumed})
+			lines = append(lines, countLine{name: "consumed", tone: Green, always: true, count: consumed})
 		case p.several():
 			if scheduled {
-				lines = append(lines, counted{name: "offered", dash: Dotted, always: true, of: offered})
+				lines = append(lines, countLine{name: "offered", dash: Dotted, always: true, count: offered})
 			}
-			main := counted{name: "acked", always: true, of: acked}
+			main := countLine{name: "acked", always: true, count: acked}
 			if r.Totals.RateOf == report.RateSent {
-				main = counted{name: "sent", always: true, of: sent}
+				main = countLine{name: "sent", always: true, count: sent}
 			}
-			lines = append(lines, main, counted{name: "failed", dash: Dashed, of: failed})
+			lines = append(lines, main, countLine{name: "failed", dash: Dashed, count: failed})
 		default:
 			if scheduled {
-				lines = append(lines, counted{name: "offered", tone: Grey, dash: Dotted, always: true, of: offered})
+				lines = append(lines, countLine{name: "offered", tone: Grey, dash: Dotted, always: true, count: offered})
 			}
-			lines = append(lines, counted{name: "sent", tone: Orange, dash: Dashed, always: true, of: sent})
+			lines = append(lines, countLine{name: "sent", tone: Orange, dash: Dashed, always: true, count: sent})
 			if r.Totals.RateOf != report.RateSent {
-				lines = append(lines, counted{name: "acked", tone: Blue, always: true, of: acked})
+				lines = append(lines, countLine{name: "acked", tone: Blue, always: true, count: acked})
 			}
-			lines = append(lines, counted{name: "failed", tone: Red, dash: DashDot, of: failed},
-				counted{name: "consumed", tone: Green, dash: LongDash, of: consumed})
+			lines = append(lines, countLine{name: "failed", tone: Red, dash: DashDot, count: failed},
+				countLine{name: "consumed", tone: Green, dash: LongDash, count: consumed})
 		}
 		p.counts(&f, i, lines)
 	}
@@ -110,14 +110,14 @@ func (p *plot) failures() {
 	f := p.overTime("failures", "Failures", "Events a second that were not acked, and batches that were retried, by when that was known.",
 		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
 	for i, r := range p.runs {
-		lines := []counted{
-			{name: "failed", tone: Red, of: failed},
-			{name: "dropped", tone: Purple, dash: Dashed, of: dropped},
-			{name: "unsent", tone: Grey, dash: LongDash, of: unsent},
-			{name: "retries (batches)", tone: Blue, dash: DashDot, of: func(r *row) uint64 { return r.Retries }},
+		lines := []countLine{
+			{name: "failed", tone: Red, count: failed},
+			{name: "dropped", tone: Purple, dash: Dashed, count: dropped},
+			{name: "unsent", tone: Grey, dash: LongDash, count: unsent},
+			{name: "retries (batches)", tone: Blue, dash: DashDot, count: func(r *row) uint64 { return r.Retries }},
 		}
 		if r.Totals.RateOf != report.RateSent { // otherwise all are unknown
-			lines = append(lines, counted{name: "unknown", tone: Orange, dash: Dotted, of: unknown})
+			lines = append(lines, countLine{name: "unknown", tone: Orange, dash: Dotted, count: unknown})
 		}
 		p.counts(&f, i, lines)
 	}
@@ -134,10 +134,10 @@ func (p *plot) classes() {
 		for k := range r.rows {
 			all.Merge(r.rows[k].classes)
 		}
-		var lines []counted
+		var lines []countLine
 		for n, c := range all {
-			line := counted{name: c.Class, tone: []Tone{Red, Orange, Purple, Sky, Olive}[n%5], dash: Dash(n % int(dashes))}
-			line.of = func(r *row) (events uint64) {
+			line := countLine{name: c.Class, tone: []Tone{Red, Orange, Purple, Sky, Olive}[n%5], dash: Dash(n % int(dashes))}
+			line.count = func(r *row) (events uint64) {
 				for _, x := range r.classes {
 					if x.Class == c.Class {
 						events += x.Events
@@ -153,7 +153,7 @@ func (p *plot) classes() {
 }
 
 // maxCodes limits the lines of status codes.
-const mostCodes = 8
+const maxCodes = 8
 
 // answers draws batches per second by the answer's status code.
 func (p *plot) answers() {
@@ -163,10 +163,10 @@ func (p *plot) answers() {
 		for k := range r.rows {
 			all.Merge(r.rows[k].statuses)
 		}
-		var lines []counted
+		var lines []countLine
 		bad := 0
 		for n, s := range all {
-			c := counted{name: strconv.Itoa(s.Code), tone: Blue, always: true}
+			c := countLine{name: strconv.Itoa(s.Code), tone: Blue, always: true}
 			if s.Code >= 300 {
 				c.tone, c.dash = []Tone{Red, Orange, Purple, Sky, Olive}[bad%5], Dash(1+bad%(int(dashes)-1))
 				bad++
@@ -176,11 +176,11 @@ func (p *plot) answers() {
 			if p.several() {
 				c.dash = Dash(n % int(dashes))
 			}
-			last := n == mostCodes-1 && len(all) > mostCodes
+			last := n == maxCodes-1 && len(all) > maxCodes
 			if last {
 				c.name = "others"
 			}
-			c.of = func(r *row) (count uint64) {
+			c.count = func(r *row) (count uint64) {
 				for _, x := range r.statuses {
 					if x.Code == s.Code || last && x.Code > s.Code {
 						count += x.Batches
@@ -207,7 +207,7 @@ func (p *plot) outstanding() {
 			continue // nothing is in flight
 		}
 		x, y := level(r.rows, func(r *row) (float64, bool) { return float64(r.inFlight), true })
-		s := Series{Name: p.named(i, "in flight"), Tone: Blue, X: x, Y: y, Report: i}
+		s := Series{Name: p.seriesName(i, "in flight"), Tone: Blue, X: x, Y: y, Report: i}
 		if p.several() {
 			s.Tone = toneOf(i)
 		}
@@ -250,7 +250,7 @@ func (r *run) measurement() (from, to float64, ok bool) {
 }
 
 // maxLogs limits the lines of logs.
-const mostLogs = 6
+const maxLogs = 6
 
 // behind draws how far a consumer is behind the ends of the logs.
 func (p *plot) behind() {
@@ -260,12 +260,12 @@ func (p *plot) behind() {
 			continue
 		}
 		x, y := level(r.rows, func(r *row) (float64, bool) { return float64(r.behind), r.behind >= 0 })
-		s := Series{Name: p.named(i, "all logs"), Tone: Blue, X: x, Y: y, Report: i}
+		s := Series{Name: p.seriesName(i, "all logs"), Tone: Blue, X: x, Y: y, Report: i}
 		if p.several() {
 			s.Tone = toneOf(i)
 		}
 		f.Series = append(f.Series, s)
-		if p.several() || len(r.Logs) < 2 || len(r.Logs) > mostLogs {
+		if p.several() || len(r.Logs) < 2 || len(r.Logs) > maxLogs {
 			continue
 		}
 		for k := range r.Logs {

@@ -26,13 +26,13 @@ func (p *plot) bytes() {
 	f := p.overTime("bytes", "Bytes", "Bytes a second: of events before compression, and of all bytes on the connections.",
 		Axis{Label: "bytes a second", Unit: BytesPerS, Zero: true})
 	for i := range p.runs {
-		lines := []counted{
-			{name: "of events", tone: Blue, of: func(r *row) uint64 { return r.Bytes }},
-			{name: "of acked events", tone: Green, dash: LongDash, of: func(r *row) uint64 { return r.AckedBytes }},
-			{name: "on the wire", tone: Orange, dash: Dashed, of: func(r *row) uint64 { return r.WireBytes }},
+		lines := []countLine{
+			{name: "of events", tone: Blue, count: func(r *row) uint64 { return r.Bytes }},
+			{name: "of acked events", tone: Green, dash: LongDash, count: func(r *row) uint64 { return r.AckedBytes }},
+			{name: "on the wire", tone: Orange, dash: Dashed, count: func(r *row) uint64 { return r.WireBytes }},
 		}
 		if p.several() {
-			lines = []counted{lines[0], lines[2]}
+			lines = []countLine{lines[0], lines[2]}
 		}
 		p.counts(&f, i, lines)
 	}
@@ -64,7 +64,7 @@ func (p *plot) gauge(f *Figure, i int, from, name, as string, tone Tone, dash Da
 			continue
 		}
 		x, y := r.gaugeLine(g, by)
-		s := Series{Name: p.named(i, as), Tone: tone, Dash: dash, X: x, Y: y, Report: i}
+		s := Series{Name: p.seriesName(i, as), Tone: tone, Dash: dash, X: x, Y: y, Report: i}
 		if p.several() {
 			s.Tone = toneOf(i)
 		}
@@ -75,7 +75,7 @@ func (p *plot) gauge(f *Figure, i int, from, name, as string, tone Tone, dash Da
 
 // usage adds a line of the generator's resource usage.
 func (p *plot) usage(f *Figure, i int, as string, tone Tone, dash Dash, of func(*row) (float64, bool)) {
-	rows := p.runs[i].paced()
+	rows := p.runs[i].rateRows()
 	var s Series
 	for k := range rows {
 		v, ok := of(&rows[k])
@@ -84,7 +84,7 @@ func (p *plot) usage(f *Figure, i int, as string, tone Tone, dash Dash, of func(
 		}
 		s.X, s.Y = append(s.X, rows[k].to), append(s.Y, v)
 	}
-	s.Name, s.Tone, s.Dash, s.Report = p.named(i, as), tone, dash, i
+	s.Name, s.Tone, s.Dash, s.Report = p.seriesName(i, as), tone, dash, i
 	if p.several() {
 		s.Tone = toneOf(i)
 	}
@@ -139,7 +139,7 @@ func (p *plot) collector() {
 }
 
 // drawnElsewhere are gauges that other figures show or that are not drawn.
-var drawn = map[[2]string]bool{
+var drawnElsewhere = map[[2]string]bool{
 	{"system", "RSS"}: true, {"system", "heap after GC"}: true, {"server", "heap"}: true, {"server", "memory of the runtime"}: true,
 	{"system", "CPU"}: true, {"host", "CPU"}: true, {"system", "GC pause time"}: true, {"system", "GC pause longest"}: true,
 	// These rarely change, and the report's text contains them.
@@ -148,8 +148,8 @@ var drawn = map[[2]string]bool{
 
 // Limits of the figures of external metrics.
 const (
-	mostFigures     = 8 // figures
-	mostFigureLines = 8 // in each
+	maxFigures     = 8 // figures
+	maxFigureLines = 8 // in each
 )
 
 // serverFigures draws the remaining gauges, one figure for each owner and unit.
@@ -161,12 +161,12 @@ func (p *plot) serverFigures() {
 		for k := range r.Gauges {
 			g := &r.Gauges[k]
 			owner := group{g.From, g.Unit}
-			if !drawn[[2]string{g.From, g.Name}] && speaks(g) && !slices.Contains(groups, owner) {
+			if !drawnElsewhere[[2]string{g.From, g.Name}] && nonZero(g) && !slices.Contains(groups, owner) {
 				groups = append(groups, owner)
 			}
 		}
 	}
-	for _, owner := range groups[:min(len(groups), mostFigures)] {
+	for _, owner := range groups[:min(len(groups), maxFigures)] {
 		unit, by := owner.unit, 1.0
 		title := "Metrics of the " + owner.from
 		if unit != "" {
@@ -182,15 +182,15 @@ func (p *plot) serverFigures() {
 			n := 0
 			for k := range r.Gauges {
 				g := &r.Gauges[k]
-				if g.From != owner.from || g.Unit != owner.unit || drawn[[2]string{g.From, g.Name}] || !speaks(g) {
+				if g.From != owner.from || g.Unit != owner.unit || drawnElsewhere[[2]string{g.From, g.Name}] || !nonZero(g) {
 					continue
 				}
-				if n == mostFigureLines {
+				if n == maxFigureLines {
 					left++
 					continue
 				}
 				x, y := r.gaugeLine(g, by)
-				s := Series{Name: p.named(i, layout.CutMiddle(g.Name, 40)), Tone: Tone(n % int(Grey)), Dash: Dash(n % int(dashes)), X: x, Y: y, Report: i}
+				s := Series{Name: p.seriesName(i, layout.CutMiddle(g.Name, 40)), Tone: Tone(n % int(Grey)), Dash: Dash(n % int(dashes)), X: x, Y: y, Report: i}
 				if p.several() {
 					s.Tone = toneOf(i)
 				}
@@ -206,6 +206,6 @@ func (p *plot) serverFigures() {
 }
 
 // nonZero reports whether a gauge was ever different from zero.
-func speaks(g *report.Gauge) bool {
+func nonZero(g *report.Gauge) bool {
 	return slices.ContainsFunc(g.Points, func(p report.Point) bool { return p.Value != 0 })
 }

@@ -18,7 +18,7 @@ func Of(ds ...*report.Document) []Figure {
 	p.percentilesOver("service", "Service time", "From when a batch was sent to its answer.",
 		func(r *row) summary { return r.service })
 	p.percentilesOver("end-to-end", "End-to-end time", "From when an event was due (without a schedule: sent) until it was read back.",
-		func(r *row) summary { return r.arrival })
+		func(r *row) summary { return r.endToEnd })
 	p.outstanding()
 	p.percentilesOver("send-delay", "Send delay", "How late the generator itself was: it should stay far below the times above.",
 		func(r *row) summary { return r.sendDelay })
@@ -81,7 +81,7 @@ func (p *plot) overTime(name, title, note string, y Axis) Figure {
 
 // seriesName prefixes a series' name with its report's if there are several
 // reports.
-func (p *plot) named(i int, series string) string {
+func (p *plot) seriesName(i int, series string) string {
 	if !p.several() {
 		return series
 	}

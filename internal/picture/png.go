@@ -21,13 +21,13 @@ import (
 )
 
 // maxScale limits a PNG's size: a scale of 8 is 7,680 pixels wide.
-const mostScale = 8
+const maxScale = 8
 
 // PNG writes the figure as a PNG with scale pixels per pixel of the SVG: 2 is sharp
 // on most screens and on paper. Scales are limited to a valid range.
 func (f *Figure) PNG(w io.Writer, t Theme, scale float64) error {
 	scale = bounded(scale)
-	d := f.lay(width, parts{title: true, legend: true})
+	d := f.layOut(width, parts{title: true, legend: true})
 	return f.png(w, t, scale, d, d.pixels(scale))
 }
 
@@ -36,7 +36,7 @@ func (f *Figure) PNG(w io.Writer, t Theme, scale float64) error {
 // room for the rest. Whatever does not fit is cut off.
 func (f *Figure) PNGOf(w io.Writer, t Theme, scale float64, size image.Point) error {
 	scale = bounded(scale)
-	d := f.lay(float64(size.X)/scale, parts{title: true, legend: true, height: float64(size.Y) / scale})
+	d := f.layOut(float64(size.X)/scale, parts{title: true, legend: true, height: float64(size.Y) / scale})
 	return f.png(w, t, scale, d, size)
 }
 
@@ -49,7 +49,7 @@ func bounded(scale float64) float64 {
 	if !(scale >= 0.25) {
 		return 1
 	}
-	return min(scale, mostScale)
+	return min(scale, maxScale)
 }
 
 func (f *Figure) png(w io.Writer, t Theme, scale float64, d *drawing, size image.Point) error {
@@ -93,7 +93,7 @@ func (r *raster) shape(s *shape) error {
 	case fill:
 		paint := r.c.Tones[s.tone%tones]
 		switch s.class {
-		case Apart.Class():
+		case OtherPhase.Class():
 			paint = r.c.Band
 		case Stall.Class():
 			paint = r.c.Stall
@@ -103,8 +103,8 @@ func (r *raster) shape(s *shape) error {
 		r.rects(s.rects, rgba(paint))
 	case cells:
 		r.rects(s.rects, rgba(r.c.Heat[s.level]))
-	case words:
-		return r.words(s)
+	case textShape:
+		return r.text(s)
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func (r *raster) face(class string) (font.Face, error) {
 	return f, nil
 }
 
-func (r *raster) words(s *shape) error {
+func (r *raster) text(s *shape) error {
 	face, err := r.face(s.class)
 	if err != nil {
 		return err
@@ -285,7 +285,7 @@ func (r *raster) words(s *shape) error {
 	}
 	d := font.Drawer{
 		Dst: r.img, Src: image.NewUniform(rgba(paint)), Face: face,
-		Dot: fixed.Point26_6{X: fix(s.at.x*r.scale - back), Y: fix(s.at.y * r.scale)},
+		Dot: fixed.Point26_6{X: toFixed(s.at.x*r.scale - back), Y: toFixed(s.at.y * r.scale)},
 	}
 	d.DrawString(s.text)
 	return nil
@@ -311,7 +311,7 @@ func (r *raster) turned(face font.Face, s *shape, long, back float64, c color.RG
 	return nil
 }
 
-func fix(v float64) fixed.Int26_6 { return fixed.Int26_6(math.Round(v * 64)) }
+func toFixed(v float64) fixed.Int26_6 { return fixed.Int26_6(math.Round(v * 64)) }
 
 // widths are the widths of characters as fractions of the font size.
 var widths = sync.OnceValue(func() (out [128]float64) {

@@ -29,7 +29,7 @@ type row struct {
 	inFlight                              uint64
 	behind                                int64
 	logs                                  []int64
-	response, service, sendDelay, arrival *measure.Summary
+	response, service, sendDelay, endToEnd *measure.Summary
 	generator                             report.Usage
 }
 
@@ -69,7 +69,7 @@ func rowsOf(intervals []report.Interval) []row {
 		rows = append(rows, row{
 			from: iv.StartS, to: iv.EndS, Counts: iv.Counts, statuses: iv.Statuses, classes: iv.Classes, inFlight: iv.InFlight,
 			behind: iv.LagEvents, logs: iv.LagLogs,
-			response: iv.Response, service: iv.Service, sendDelay: iv.SendDelay, arrival: iv.EndToEnd, generator: iv.Generator,
+			response: iv.Response, service: iv.Service, sendDelay: iv.SendDelay, endToEnd: iv.EndToEnd, generator: iv.Generator,
 		})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.from, b.from) })
@@ -102,17 +102,17 @@ func (r *row) join(o row) {
 	if r.logs == nil {
 		r.logs = o.logs
 	}
-	r.response = more(r.response, o.response)
-	r.service = more(r.service, o.service)
-	r.sendDelay = more(r.sendDelay, o.sendDelay)
-	r.arrival = more(r.arrival, o.arrival)
+	r.response = merged(r.response, o.response)
+	r.service = merged(r.service, o.service)
+	r.sendDelay = merged(r.sendDelay, o.sendDelay)
+	r.endToEnd = merged(r.endToEnd, o.endToEnd)
 	if r.generator.CPUS == 0 {
 		r.generator = o.generator
 	}
 }
 
 // merged is the summary with more samples, with the larger maximum of both.
-func more(a, b *measure.Summary) *measure.Summary {
+func merged(a, b *measure.Summary) *measure.Summary {
 	if a == nil || b == nil || a.IsEmpty() || b.IsEmpty() {
 		if a.IsEmpty() {
 			return b
@@ -133,7 +133,7 @@ func more(a, b *measure.Summary) *measure.Summary {
 // rateRows are the rows for rates and percentiles. A row much shorter than the
 // rest, such as usually the last of a run, is joined to the one before it: a few
 // answers in two milliseconds do not give a meaningful rate.
-func (r *run) paced() []row {
+func (r *run) rateRows() []row {
 	lengths := make([]float64, 0, len(r.rows))
 	for i := range r.rows {
 		lengths = append(lengths, r.rows[i].length())
@@ -174,7 +174,7 @@ func namesOf(ds []*report.Document) []string {
 		}
 		var parts []string
 		for _, name := range differing[:min(len(differing), 2)] {
-			if v := said(d, name); v != "" {
+			if v := settingValue(d, name); v != "" {
 				parts = append(parts, name+" "+layout.Cut(v, 16))
 			}
 		}
@@ -199,7 +199,7 @@ func Differences(ds ...*report.Document) []string {
 }
 
 // SettingValue is the value of a label, or else a setting, as text.
-func Said(d *report.Document, name string) string { return said(d, name) }
+func SettingValue(d *report.Document, name string) string { return settingValue(d, name) }
 
 // differences are the names of labels and settings that are not equal in all
 // reports: labels first, then explicit settings in their order.
@@ -225,7 +225,7 @@ func differences(ds []*report.Document) []string {
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		for _, d := range ds[1:] {
-			if said(d, name) != said(ds[0], name) {
+			if settingValue(d, name) != settingValue(ds[0], name) {
 				return false
 			}
 		}
@@ -234,7 +234,7 @@ func differences(ds []*report.Document) []string {
 }
 
 // settingValue is the value of a label or a setting.
-func said(d *report.Document, name string) string {
+func settingValue(d *report.Document, name string) string {
 	if v, ok := d.Labels[name]; ok {
 		return v
 	}

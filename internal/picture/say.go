@@ -25,14 +25,14 @@ func (f *Figure) Describe() string {
 	for _, m := range f.Marks {
 		switch m.Kind {
 		case Stall:
-			if stalls++; stalls <= toldStalls {
+			if stalls++; stalls <= maxStalls {
 				part("The system answered nothing from %s to %s.", Format(m.From, Seconds), Format(m.To, Seconds))
 			}
 		case Freeze:
 			part("The generator did not run from %s to %s.", Format(m.From, Seconds), Format(m.To, Seconds))
 		}
 	}
-	if n := stalls - toldStalls; n > 0 {
+	if n := stalls - maxStalls; n > 0 {
 		part("There were %d more stalls.", n)
 	}
 	for i := range f.Series {
@@ -64,7 +64,7 @@ func (f *Figure) Describe() string {
 }
 
 // maxStalls is how many stalls are listed individually.
-const toldStalls = 10
+const maxStalls = 10
 
 // statedPercentiles are percentiles, as 1/(1-p).
 var statedPercentiles = []float64{2, 10, 100, 1000, 10_000}

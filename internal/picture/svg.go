@@ -14,7 +14,7 @@ const Width = width
 // SVG writes the figure as a self-contained file. It has a title and a description
 // for those who cannot see it.
 func (f *Figure) SVG(w io.Writer, t Theme) error {
-	d := f.lay(width, parts{title: true, legend: true})
+	d := f.layOut(width, parts{title: true, legend: true})
 	m := &markup.Writer{}
 	f.open(m, d, f.Name, "xmlns", "http://www.w3.org/2000/svg", "width", markup.Number(d.w), "height", markup.Number(d.h))
 	m.Open("style")
@@ -40,7 +40,7 @@ const inlineGrain = 3
 // legend and colors, which the page provides (see Rules). id makes its identifiers
 // unique in the page.
 func (f *Figure) Inline(id string, w float64) string {
-	d := f.lay(w, parts{grain: inlineGrain})
+	d := f.layOut(w, parts{grain: inlineGrain})
 	m := &markup.Writer{}
 	f.open(m, d, id)
 	d.svg(m)
@@ -74,7 +74,7 @@ func (d *drawing) svg(m *markup.Writer) {
 			m.Empty("path", "class", class, "d", rectText(s.rects))
 		case cells:
 			m.Empty("path", "class", fmt.Sprintf("cells h%d", s.level), "d", rectText(s.rects))
-		case words:
+		case textShape:
 			at := []string{"class", s.class, "x", markup.Number(s.at.x), "y", markup.Number(s.at.y)}
 			if s.turn {
 				at = append(at, "transform", fmt.Sprintf("rotate(-90 %s %s)", markup.Number(s.at.x), markup.Number(s.at.y)))

@@ -13,7 +13,7 @@ type summary = *measure.Summary
 
 // linePercentiles are the percentiles that are drawn over time, in percent; 100 is
 // the maximum, which is exact.
-var over = []struct {
+var linePercentiles = []struct {
 	p    float64
 	name string
 	tone Tone
@@ -33,13 +33,13 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 	f.Middles = true
 	bounds := false
 	for i, r := range p.runs {
-		rows := r.paced()
+		rows := r.rateRows()
 		waiting := name == "response" && r.Mode == load.OpenLoop && r.Totals.RateOf == report.RateAcked
 		if p.several() {
-			for _, o := range over {
+			for _, o := range linePercentiles {
 				if o.p == 50 || o.p == 99 {
 					s, b := percentileSeries(rows, o.p, of, waiting)
-					s.Name, s.Tone, s.Report = p.named(i, o.name), toneOf(i), i
+					s.Name, s.Tone, s.Report = p.seriesName(i, o.name), toneOf(i), i
 					if o.p == 99 {
 						s.Dash = Dashed
 					}
@@ -49,14 +49,14 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 			}
 			continue
 		}
-		for _, o := range over {
+		for _, o := range linePercentiles {
 			s, b := percentileSeries(rows, o.p, of, waiting)
 			s.Name, s.Tone, s.Dash, s.Report = o.name, o.tone, o.dash, i
 			bounds = bounds || b
 			f.Series = append(f.Series, s)
 		}
 	}
-	f.Series = used(f.Series)
+	f.Series = nonEmpty(f.Series)
 	if bounds {
 		f.Note += " Values marked >= are lower bounds: they include events without an answer, at the age they had reached."
 	}
@@ -64,7 +64,7 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 }
 
 // nonEmpty leaves out series without a number.
-func used(all []Series) []Series {
+func nonEmpty(all []Series) []Series {
 	out := all[:0]
 	for i := range all {
 		if _, _, ok := all[i].extent(false); ok {
@@ -106,7 +106,7 @@ func percentileSeries(rows []row, p float64, of func(*row) summary, waiting bool
 }
 
 // curveTimes are the times with a curve and a distribution.
-var shown = []struct {
+var curveTimes = []struct {
 	key, name string
 	tone      Tone
 	dash      Dash
@@ -120,7 +120,7 @@ var shown = []struct {
 // mainTime is the time by which reports are compared: response time, service time
 // or end-to-end time, the first that exists.
 func (p *plot) mainTime() (key, name string) {
-	for _, t := range shown[:3] {
+	for _, t := range curveTimes[:3] {
 		for _, r := range p.runs {
 			if r.histogram(t.key).Count()+r.ages(t.key).Count() > 0 {
 				return t.key, t.name
@@ -142,10 +142,10 @@ func (p *plot) curve() {
 		key, name := p.mainTime()
 		f.Title = "Percentiles: " + name
 		for i, r := range p.runs {
-			f.Series = append(f.Series, r.curveOf(key, p.named(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
+			f.Series = append(f.Series, r.curveOf(key, p.seriesName(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
 		}
 	} else {
-		for _, t := range shown {
+		for _, t := range curveTimes {
 			f.Series = append(f.Series, p.runs[0].curveOf(t.key, t.name, t.tone, t.dash, 0)...)
 		}
 	}
@@ -210,7 +210,7 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 	} else if m := len(s.X); m > 0 {
 		out[0].X, out[0].Y = append(s.X, n), append(s.Y, s.Y[m-1])
 	}
-	return used(out)
+	return nonEmpty(out)
 }
 
 // perDecade is the number of a distribution's bars per power of ten.
@@ -228,11 +228,11 @@ func (p *plot) distribution() {
 		key, name := p.mainTime()
 		f.Title = "Distribution: " + name
 		for i, r := range p.runs {
-			f.Series = append(f.Series, r.distributionOf(key, p.named(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
+			f.Series = append(f.Series, r.distributionOf(key, p.seriesName(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
 			unanswered = unanswered || r.ages(key).Count() > 0
 		}
 	} else {
-		for _, t := range shown {
+		for _, t := range curveTimes {
 			if t.key != "send_delay" {
 				f.Series = append(f.Series, p.runs[0].distributionOf(t.key, t.name, t.tone, t.dash, 0)...)
 				unanswered = unanswered || p.runs[0].ages(t.key).Count() > 0
@@ -282,7 +282,7 @@ func (p *plot) steps() {
 			continue
 		}
 		line := func(name string, tone Tone, dash Dash, of func(k int) (measure.Value, bool)) {
-			s := Series{Name: p.named(i, name), Tone: tone, Dash: dash, Report: i}
+			s := Series{Name: p.seriesName(i, name), Tone: tone, Dash: dash, Report: i}
 			if p.several() {
 				s.Tone = toneOf(i)
 			}
@@ -298,6 +298,6 @@ func (p *plot) steps() {
 		line("response p99", Purple, Dashed, func(k int) (measure.Value, bool) { return r.Steps[k].Response.At(99) })
 		line("service p99", Orange, Dotted, func(k int) (measure.Value, bool) { return r.Steps[k].Service.At(99) })
 	}
-	f.Series = used(f.Series)
+	f.Series = nonEmpty(f.Series)
 	p.add(f)
 }

@@ -14,10 +14,10 @@ import (
 
 // collectorTimeout is how long a collector may take to accept a connection or an
 // interval.
-const patience = 5 * time.Second
+const collectorTimeout = 5 * time.Second
 
 // reconnectDelay is the pause before connecting again to an absent collector.
-const between = time.Second
+const reconnectDelay = time.Second
 
 // A graphite sends metrics in Graphite's plaintext protocol, a line "name value
 // seconds" for each
@@ -26,9 +26,9 @@ const between = time.Second
 type graphite struct {
 	*sender
 	addr, prefix string
-	zeros        bool // see Options
+	zeroP99        bool // see Options
 	conn         net.Conn
-	not          time.Time // no connection attempt before this time
+	retryAt          time.Time // no connection attempt before this time
 	err          error     // of the last attempt
 }
 
@@ -46,14 +46,14 @@ func newGraphite(o Options) (*graphite, error) {
 			prefix = strings.ReplaceAll(host, ".", "_")
 		}
 	}
-	g := &graphite{addr: addr, prefix: node(prefix), zeros: o.Zeros}
+	g := &graphite{addr: addr, prefix: cleanName(prefix), zeroP99: o.ZeroP99}
 	g.sender = newSender("Graphite at "+addr, o.Logf, o.Published, g.send)
 	return g, nil
 }
 
 // cleanName replaces the characters that a Graphite name must not contain. Points
 // stay, as they separate levels.
-func node(s string) string {
+func cleanName(s string) string {
 	s = strings.Map(func(c rune) rune {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
@@ -70,13 +70,13 @@ func node(s string) string {
 // send sends a point.
 func (g *graphite) send(ctx context.Context, p *point) error {
 	if g.conn == nil {
-		if time.Now().Before(g.not) {
+		if time.Now().Before(g.retryAt) {
 			return g.err
 		}
-		d := net.Dialer{Timeout: patience}
+		d := net.Dialer{Timeout: collectorTimeout}
 		conn, err := d.DialContext(ctx, "tcp", g.addr)
 		if err != nil {
-			g.not, g.err = time.Now().Add(between), err
+			g.retryAt, g.err = time.Now().Add(reconnectDelay), err
 			return err
 		}
 		g.conn = conn
@@ -84,21 +84,21 @@ func (g *graphite) send(ctx context.Context, p *point) error {
 	conn := g.conn // disconnect sets g.conn to nil
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if err := g.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
-		return g.lose(err)
+	if err := g.conn.SetWriteDeadline(time.Now().Add(collectorTimeout)); err != nil {
+		return g.disconnect(err)
 	}
 	if _, err := g.conn.Write(g.lines(p)); err != nil {
-		return g.lose(err)
+		return g.disconnect(err)
 	}
 	return nil
 }
 
 // disconnect closes the connection; the next point opens another.
-func (g *graphite) lose(err error) error {
+func (g *graphite) disconnect(err error) error {
 	g.conn.Close()
 	g.conn = nil
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = fmt.Errorf("it accepted nothing for %v", patience)
+		err = fmt.Errorf("it accepted nothing for %v", collectorTimeout)
 	}
 	return err
 }
@@ -125,9 +125,9 @@ func (g *graphite) lines(p *point) []byte {
 		}
 		return float64(n) / p.length
 	}
-	line("sangrenel.rate", perS(p.taken()))
+	line("sangrenel.rate", perS(p.accepted()))
 	line("sangrenel.error_rate", p.errorRate())
-	line("sangrenel.output", perS(p.takenBytes()))
+	line("sangrenel.output", perS(p.acceptedBytes()))
 	answered := false
 	for _, q := range p.p99 {
 		if q.name == "service" {
@@ -135,7 +135,7 @@ func (g *graphite) lines(p *point) []byte {
 			answered = true
 		}
 	}
-	if !answered && g.zeros {
+	if !answered && g.zeroP99 {
 		line("sangrenel.p99", 0)
 	}
 	for _, c := range counters {

@@ -39,7 +39,7 @@ func TestGraphiteAccepted(t *testing.T) {
 			p.at = time.Unix(7, 0)
 			for zeros, want := range map[bool]string{false: tt.want, true: tt.want + " 0"} {
 				var got []string
-				for line := range strings.Lines(string((&graphite{prefix: "a", zeros: zeros}).lines(p))) {
+				for line := range strings.Lines(string((&graphite{prefix: "a", zeroP99: zeros}).lines(p))) {
 					var v float64
 					for _, name := range []string{"rate", "error_rate", "output", "p99"} {
 						if _, err := fmt.Sscanf(line, "a.sangrenel."+name+" %f 7\n", &v); err == nil {
@@ -68,7 +68,7 @@ func TestPublished(t *testing.T) {
 	}{{"present", addr, false}, {"absent", "127.0.0.1:1", true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			published := make(chan error, 10)
-			h := shown(t, Options{
+			h := openedHub(t, Options{
 				Graphite: tt.addr, Published: func(err error) { published <- err },
 				Logf: func(format string, args ...any) { t.Errorf("logged: "+format, args...) },
 			})

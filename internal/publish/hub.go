@@ -20,7 +20,7 @@ type Options struct {
 	Graphite, Prefix string
 	// ZeroP99 sends sangrenel's p99 as 0 in an interval in which nothing was
 	// answered, as sangrenel did; otherwise none is sent.
-	Zeros bool
+	ZeroP99 bool
 	// OTLP is the URL of a collector that accepts OTLP over HTTP as JSON.
 	OTLP    string
 	Headers []Header // for the collector
@@ -151,7 +151,7 @@ func (h *Hub) Close(ctx context.Context) (warnings []string) {
 	if h == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	h.mu.Lock()
 	closed := h.closed
@@ -172,13 +172,13 @@ func (h *Hub) Close(ctx context.Context) (warnings []string) {
 }
 
 // closeTimeout is how long outlets may take in Close to send queued intervals.
-const lastWords = 2 * time.Second
+const closeTimeout = 2 * time.Second
 
 // A sender sends points to a remote collector, one after the other, in a separate
 // goroutine.
 type sender struct {
 	name      string // for messages
-	to        chan *point
+	queue        chan *point
 	done      chan struct{}
 	stop      context.CancelFunc
 	logf      func(string, ...any)
@@ -190,16 +190,16 @@ type sender struct {
 }
 
 // maxQueued is the maximum number of queued points.
-const queued = 30
+const maxQueued = 30
 
 // newSender starts a sender. send sends a point, and published gets its result. If
 // published is nil, the first error is logged.
 func newSender(name string, logf func(string, ...any), published func(error), send func(context.Context, *point) error) *sender {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &sender{name: name, to: make(chan *point, queued), done: make(chan struct{}), stop: stop, logf: logf, published: published}
+	s := &sender{name: name, queue: make(chan *point, maxQueued), done: make(chan struct{}), stop: stop, logf: logf, published: published}
 	go func() {
 		defer close(s.done)
-		for p := range s.to {
+		for p := range s.queue {
 			err := send(ctx, p)
 			if s.published != nil && (err == nil || ctx.Err() == nil) {
 				s.published(err)
@@ -221,14 +221,14 @@ func newSender(name string, logf func(string, ...any), published func(error), se
 
 func (s *sender) take(p *point) {
 	select {
-	case s.to <- p:
+	case s.queue <- p:
 	default:
 		s.dropped++
 	}
 }
 
 func (s *sender) close(ctx context.Context) string {
-	close(s.to)
+	close(s.queue)
 	select {
 	case <-s.done:
 	case <-ctx.Done():

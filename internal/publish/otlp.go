@@ -43,7 +43,7 @@ func newCollector(o Options) (*collector, error) {
 		u.Path = "/v1/metrics" // the specification's path for a base URL
 	}
 	c := &collector{url: u.String(), headers: o.Headers, version: o.Version}
-	c.client = &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.client = &http.Client{Timeout: collectorTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	c.sender = newSender("the OTLP collector at "+u.Redacted(), o.Logf, nil, c.send)
 	return c, nil
 }
@@ -181,18 +181,18 @@ func (c *collector) request(p *point) otlpRequest {
 		}
 		metrics = append(metrics, otlpMetric{
 			Name: "carronade." + k.name, Description: k.help, Unit: unit,
-			Sum: &otlpSum{Temporality: cumulative, Monotonic: true, Points: []otlpNumber{{Start: start, Time: at, Int: whole(k.of(&p.counts))}}},
+			Sum: &otlpSum{Temporality: cumulative, Monotonic: true, Points: []otlpNumber{{Start: start, Time: at, Int: formatUint(k.of(&p.counts))}}},
 		})
 	}
 	if len(p.statuses) > 0 {
 		m := otlpMetric{Name: "carronade.answers", Description: "Batches answered, by status code.", Unit: "{batch}", Sum: &otlpSum{Temporality: cumulative, Monotonic: true}}
 		for _, s := range p.statuses {
-			m.Sum.Points = append(m.Sum.Points, otlpNumber{Attributes: []otlpAttribute{attribute("code", strconv.Itoa(s.Code))}, Start: start, Time: at, Int: whole(s.Batches)})
+			m.Sum.Points = append(m.Sum.Points, otlpNumber{Attributes: []otlpAttribute{attribute("code", strconv.Itoa(s.Code))}, Start: start, Time: at, Int: formatUint(s.Batches)})
 		}
 		metrics = append(metrics, m)
 	}
 	gauge := func(name, help, unit string, n uint64) {
-		metrics = append(metrics, otlpMetric{Name: "carronade." + name, Description: help, Unit: unit, Gauge: &otlpGauge{Points: []otlpNumber{{Time: at, Int: whole(n)}}}})
+		metrics = append(metrics, otlpMetric{Name: "carronade." + name, Description: help, Unit: unit, Gauge: &otlpGauge{Points: []otlpNumber{{Time: at, Int: formatUint(n)}}}})
 	}
 	gauge("in_flight_events", "Events sent and not yet done.", "{event}", p.inFlight)
 	if p.behind >= 0 && p.counts.Consumed > 0 {
@@ -241,7 +241,7 @@ func attribute(key, value string) otlpAttribute {
 // otlp converts the histogram to a metric.
 func (e *exponential) otlp(start, at string) otlpMetric {
 	p := otlpExponentialPoint{
-		Start: start, Time: at, Count: whole(e.count), Sum: e.sum, Scale: scale, Zero: "0",
+		Start: start, Time: at, Count: formatUint(e.count), Sum: e.sum, Scale: scale, Zero: "0",
 		Min: e.min, Max: e.max, Positive: otlpBuckets{Counts: []string{}},
 	}
 	if len(e.buckets) > 0 {
@@ -260,6 +260,6 @@ func (e *exponential) otlp(start, at string) otlpMetric {
 	}
 }
 
-func whole(n uint64) string { return strconv.FormatUint(n, 10) }
+func formatUint(n uint64) string { return strconv.FormatUint(n, 10) }
 
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }

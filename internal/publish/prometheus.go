@@ -109,7 +109,7 @@ func (p *page) Collect(to chan<- prometheus.Metric) {
 	for _, t := range publishedTimes(&s.times) {
 		if t.h != nil {
 			e := exponentialOf(t)
-			to <- &both{desc: prometheus.NewDesc("carronade_"+e.name+"_seconds", e.help, nil, nil), e: &e, began: s.began}
+			to <- &combinedHistogram{desc: prometheus.NewDesc("carronade_"+e.name+"_seconds", e.help, nil, nil), e: &e, began: s.began}
 		}
 	}
 }
@@ -150,17 +150,17 @@ func infoLabels(r Run, version string) []string {
 
 // A combinedHistogram has classic and native buckets, so that every version of
 // Prometheus can read it.
-type both struct {
+type combinedHistogram struct {
 	desc  *prometheus.Desc
 	e     *exponential
 	began time.Time
 }
 
 // Desc returns the metric's description.
-func (b *both) Desc() *prometheus.Desc { return b.desc }
+func (b *combinedHistogram) Desc() *prometheus.Desc { return b.desc }
 
 // Write writes the metric.
-func (b *both) Write(m *dto.Metric) error {
+func (b *combinedHistogram) Write(m *dto.Metric) error {
 	var none uint64
 	native, err := prometheus.NewConstNativeHistogram(b.desc, b.e.count, b.e.sum, b.e.buckets, nil, none, scale, 0, b.began)
 	if err != nil {

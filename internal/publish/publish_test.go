@@ -50,7 +50,7 @@ func snapshot(n int) load.Snapshot {
 var run = Run{ID: "k3f9z0ab", Target: "kafka://127.0.0.1:9092/t", Op: "produce", Labels: map[string]string{"branch": "main", "a-b": "c"}, Repetition: 2}
 
 // openedHub opens a hub and shows it three intervals.
-func shown(t *testing.T, o Options) *Hub {
+func openedHub(t *testing.T, o Options) *Hub {
 	t.Helper()
 	o.Version = "v1"
 	h, err := Open(o)
@@ -88,7 +88,7 @@ func scrape(t *testing.T, addr, accept string) map[string]*dto.MetricFamily {
 }
 
 func TestPrometheus(t *testing.T) {
-	h := shown(t, Options{MetricsAddr: "0"})
+	h := openedHub(t, Options{MetricsAddr: "0"})
 	defer h.Close(context.Background())
 	if !strings.HasPrefix(h.Addr(), "127.0.0.1:") {
 		t.Errorf("listens on %s", h.Addr())
@@ -182,7 +182,7 @@ func listen(t *testing.T) (addr string, lines <-chan string) {
 
 func TestGraphite(t *testing.T) {
 	addr, lines := listen(t)
-	h := shown(t, Options{Graphite: addr, Prefix: "lab.node 1"})
+	h := openedHub(t, Options{Graphite: addr, Prefix: "lab.node 1"})
 	if w := h.Close(context.Background()); w != nil {
 		t.Errorf("warnings %q", w)
 	}
@@ -284,7 +284,7 @@ func TestStuck(t *testing.T) {
 	if len(w) != 1 || !strings.Contains(w[0], "100 intervals") {
 		t.Errorf("warnings %q", w)
 	}
-	if took := time.Since(began); took > patience-time.Second {
+	if took := time.Since(began); took > collectorTimeout-time.Second {
 		t.Errorf("it delayed the run for %v", took)
 	}
 }
@@ -318,7 +318,7 @@ func TestOTLP(t *testing.T) {
 		io.WriteString(w, "{}")
 	}))
 	defer s.Close()
-	h := shown(t, Options{OTLP: s.URL, Headers: []Header{{"Authorization", "Bearer x"}}})
+	h := openedHub(t, Options{OTLP: s.URL, Headers: []Header{{"Authorization", "Bearer x"}}})
 	if w := h.Close(context.Background()); w != nil {
 		t.Errorf("warnings %q", w)
 	}
@@ -368,7 +368,7 @@ func TestOTLPRefused(t *testing.T) {
 		http.Error(w, "no such tenant", http.StatusUnauthorized)
 	}))
 	defer s.Close()
-	h := shown(t, Options{OTLP: s.URL, Headers: []Header{{"Authorization", "Bearer canary"}}})
+	h := openedHub(t, Options{OTLP: s.URL, Headers: []Header{{"Authorization", "Bearer canary"}}})
 	w := h.Close(context.Background())
 	if len(w) != 1 || !strings.Contains(w[0], "401") || !strings.Contains(w[0], "no such tenant") || strings.Contains(w[0], "canary") {
 		t.Errorf("warnings %q", w)

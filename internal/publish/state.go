@@ -101,7 +101,7 @@ func (s *state) point(snap *load.Snapshot) *point {
 
 // accepted is the number of events that the system accepted or delivered in the
 // interval. If nothing is acknowledged, it is those sent and not refused.
-func (p *point) taken() uint64 {
+func (p *point) accepted() uint64 {
 	if c := &p.interval; p.unanswered {
 		return c.Sent - min(c.Failed, c.Sent)
 	}
@@ -109,7 +109,7 @@ func (p *point) taken() uint64 {
 }
 
 // acceptedBytes is the bytes of those events.
-func (p *point) takenBytes() uint64 {
+func (p *point) acceptedBytes() uint64 {
 	if c := &p.interval; p.unanswered || c.Consumed > 0 && c.Acked == 0 {
 		return c.Bytes
 	}

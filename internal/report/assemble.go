@@ -54,7 +54,7 @@ func Assemble(head *Document, intervals []Interval) *Document {
 		}
 	}
 	d.assembleGenerator()
-	d.found, d.Hash = "", ""
+	d.computedHash, d.Hash = "", ""
 	if err := d.Seal(); err != nil {
 		// The parts came from JSON, so encoding cannot fail. If it did, the document would
 		// have no hash, and Check would report that.
@@ -73,7 +73,7 @@ func (d *Document) balance(name string) {
 			c.Add(last.Counts)
 		}
 	}
-	unknown, unsent := beyond(c.Sent, c.Acked+c.Failed+c.Unknown), beyond(c.Offered, c.Sent+c.Dropped+c.Unsent)
+	unknown, unsent := excess(c.Sent, c.Acked+c.Failed+c.Unknown), excess(c.Offered, c.Sent+c.Dropped+c.Unsent)
 	if unknown+unsent > 0 {
 		last.Unknown += unknown
 		last.Unsent += unsent
@@ -91,7 +91,7 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	// Phases need not meet where intervals do, and the last answers of the
 	// warm-up arrive in intervals of the measurement: neither makes a phase
 	// longer.
-	if warmUpEnd, ok := d.warmed(); ok {
+	if warmUpEnd, ok := d.warmUpEnd(); ok {
 		switch {
 		case name == measure.WarmUp:
 			ph.EndS = min(ph.EndS, max(warmUpEnd, ph.StartS))
@@ -123,7 +123,7 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 }
 
 // warmUpEnd is the end of the warm-up in seconds, if it was given as a time.
-func (d *Document) warmed() (float64, bool) {
+func (d *Document) warmUpEnd() (float64, bool) {
 	for _, s := range d.Settings {
 		if s.Name == "warmup" {
 			t, err := units.ParseDuration(s.Value)
@@ -194,4 +194,4 @@ func (d *Document) assembleGenerator() {
 	}
 }
 
-func beyond(n, of uint64) uint64 { return n - min(n, of) }
+func excess(n, of uint64) uint64 { return n - min(n, of) }

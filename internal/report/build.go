@@ -107,7 +107,7 @@ func Build(in Input) *Document {
 		d.Gauges = append(d.Gauges, gauge(&in.Gauges[i], &r.Measurement))
 	}
 	for _, l := range r.Logs {
-		d.LagEvents[l.Log] = l.Behind
+		d.LagEvents[l.Log] = l.Lag
 	}
 	d.Totals.Missing = r.Missing
 	if r.Mode == load.Consuming {

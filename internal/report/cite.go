@@ -13,8 +13,8 @@ import (
 
 // Cite is the report in one line: the result, and what is needed to judge and reproduce it.
 func Cite(d *Document) string {
-	parts := []string{layout.Clean(d.Headline()) + " over " + seconds(d.Totals.ElapsedS), d.asked()}
-	if s := d.underTestCited(); s != "" {
+	parts := []string{layout.Clean(d.Headline()) + " over " + seconds(d.Totals.ElapsedS), d.commandArgs()}
+	if s := d.citedSystem(); s != "" {
 		parts = append(parts, s)
 	}
 	if d.HostText != "" {
@@ -39,7 +39,7 @@ func Cite(d *Document) string {
 // commandArgs is the command line that repeats the run, after "carronade run":
 // the target, and the independent settings that were chosen. Operations on
 // topics have their own command.
-func (d *Document) asked() string {
+func (d *Document) commandArgs() string {
 	var b strings.Builder
 	flag := func(name string) string { return name }
 	topics := strings.HasPrefix(d.Op, TopicsOp)
@@ -60,7 +60,7 @@ func (d *Document) asked() string {
 		if name == "" {
 			continue
 		}
-		for _, value := range s.typed(of[s.Name]) {
+		for _, value := range s.flagArgs(of[s.Name]) {
 			fmt.Fprintf(&b, " --%s%s", name, value)
 		}
 	}
@@ -107,7 +107,7 @@ func (d *Document) topics() string {
 
 // flagArgs are the arguments of a setting's flag, given its value in the
 // workload: a list repeats the flag, and a switch has no argument.
-func (s *Setting) typed(value any) []string {
+func (s *Setting) flagArgs(value any) []string {
 	switch v := value.(type) {
 	case []any:
 		var out []string
@@ -134,7 +134,7 @@ func Quote(s string) string {
 
 // citedSystem is the version, branch and revision of the system, as far as they
 // are known.
-func (d *Document) underTestCited() string {
+func (d *Document) citedSystem() string {
 	var parts []string
 	if v := versions(d.Facts); v != "" {
 		parts = append(parts, "version "+v)

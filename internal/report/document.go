@@ -76,7 +76,7 @@ type Document struct {
 	Samples     *Samples         `json:"samples,omitempty"`
 	Trace       *Trace           `json:"trace,omitempty"`
 
-	found string // the hash computed when the document was sealed or read
+	computedHash string // the hash computed when the document was sealed or read
 	raw   []byte // the head as read, in one line; nil: same as the fields
 }
 
@@ -257,7 +257,7 @@ type Calibration struct {
 	NullPerS        float64   `json:"null_events_per_s"`    // to null://
 	DiscardPerS     float64   `json:"discard_events_per_s"` // into a discarding stand-in
 	EventBytes      float64   `json:"event_bytes"`          // of the events it was measured with
-	CarronadeAtThat string    `json:"version"`
+	Version string    `json:"version"`
 }
 
 // Generates is what this machine generates of the workload without a system: the same events,
@@ -277,7 +277,7 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	v, err := d.written()
+	v, err := d.encodable()
 	if err != nil {
 		return err
 	}

@@ -88,14 +88,14 @@ func (d *Document) Seal() error {
 	if d.Hash, err = d.digest(head); err != nil {
 		return err
 	}
-	d.found = d.Hash
+	d.computedHash = d.Hash
 	return nil
 }
 
 // Check compares a document with its hash and returns a *Tampered if they differ. A document
 // that was read is checked as read, including fields unknown to this program.
 func (d *Document) Check() error {
-	found := d.found
+	found := d.computedHash
 	if found == "" {
 		head, err := d.Head()
 		if err == nil {
@@ -149,7 +149,7 @@ func (d *Document) ownHead() ([]byte, error) {
 
 // knowsAllFields reports whether this program would write the document exactly
 // as it was read.
-func (d *Document) known() bool {
+func (d *Document) knowsAllFields() bool {
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]
 		b, err := iv.marshal()
@@ -162,14 +162,14 @@ func (d *Document) known() bool {
 		return false
 	}
 	hash, err := d.digest(head)
-	return err == nil && hash == d.found
+	return err == nil && hash == d.computedHash
 }
 
 // encodable is the value to encode for a file: the document, or its fields as
 // read if the hash is of those.
-func (d *Document) written() (any, error) {
+func (d *Document) encodable() (any, error) {
 	read := d.raw != nil || slices.ContainsFunc(d.Intervals, func(iv Interval) bool { return iv.raw != nil })
-	if !read || d.known() {
+	if !read || d.knowsAllFields() {
 		return d, nil
 	}
 	text, err := d.Head()
@@ -216,7 +216,7 @@ func Join(head []byte, intervals [][]byte) (*Document, error) {
 	}
 	d.raw = head
 	var err error
-	d.found, err = d.digest(head)
+	d.computedHash, err = d.digest(head)
 	return &d, err
 }
 

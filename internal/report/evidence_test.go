@@ -194,7 +194,7 @@ func TestFieldsOfLaterPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found.Hash = found.found // as the later program sealed it
+	found.Hash = found.computedHash // as the later program sealed it
 	if err := found.Check(); err != nil {
 		t.Error(err)
 	}
@@ -370,8 +370,8 @@ func TestLaterFieldsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read.Hash = read.found // as the later program sealed it
-	read.raw = bytes.Replace(read.raw, []byte(d.Hash), []byte(read.found), 1)
+	read.Hash = read.computedHash // as the later program sealed it
+	read.raw = bytes.Replace(read.raw, []byte(d.Hash), []byte(read.computedHash), 1)
 	text := jsonOf(t, read)
 	for _, want := range []string{`"later": {`, `"x": 1.50`, `"later": "<2>"`} {
 		if !strings.Contains(text, want) {

@@ -59,8 +59,8 @@ func indexed(x *measure.Indexed) *Indexed {
 		return nil
 	}
 	out := &Indexed{
-		Where: x.Where, Store: x.Store, Pattern: x.Pattern, Before: x.Before, After: x.After, Docs: x.Documents(),
-		Expected: x.Expected, PerS: x.Rate(), WaitedS: x.Waited.Seconds(), Still: x.Still, Queued: x.Queued,
+		Where: x.Address, Store: x.Store, Pattern: x.Pattern, Before: x.Before, After: x.After, Docs: x.Documents(),
+		Expected: x.Expected, PerS: x.Rate(), WaitedS: x.Waited.Seconds(), Still: x.Stable, Queued: x.Queued,
 		HealthBefore: x.HealthBefore, HealthAfter: x.HealthAfter, Note: x.Note,
 	}
 	if s, ok := x.Share(); ok {
@@ -84,7 +84,7 @@ func (d *Document) answers(p *layout.Page) {
 	t.Row("status", "batches", "share", "a second", "events")
 	var events uint64
 	row := func(name string, n, of uint64) {
-		t.Row(name, units.FormatCount(n), share(n, batches), d.aSecond(n), units.FormatCount(of))
+		t.Row(name, units.FormatCount(n), share(n, batches), d.rateText(n), units.FormatCount(of))
 	}
 	for _, s := range all {
 		events += s.Events
@@ -100,7 +100,7 @@ func (d *Document) answers(p *layout.Page) {
 }
 
 // rateText is n per second of the measurement.
-func (d *Document) aSecond(n uint64) string {
+func (d *Document) rateText(n uint64) string {
 	if d.Totals.ElapsedS <= 0 {
 		return "-"
 	}
@@ -119,7 +119,7 @@ func (d *Document) indexedText(p *layout.Page) {
 		return
 	}
 	p.Section("Indexed")
-	what := fmt.Sprintf("%s documents", whole(x.Docs))
+	what := fmt.Sprintf("%s documents", wholeNumber(x.Docs))
 	if x.Share != nil {
 		what += fmt.Sprintf(", %.2f%% of the %s expected", 100**x.Share, units.FormatCount(x.Expected))
 	}
@@ -253,7 +253,7 @@ func (f facts) number(name string) (n float64, ok bool) {
 }
 
 // isTrue removes a fact, and returns whether it is true.
-func (f facts) yes(name string) bool {
+func (f facts) isTrue(name string) bool {
 	is, _ := f[name].(bool)
 	delete(f, name)
 	return is
@@ -284,7 +284,7 @@ func (f facts) revision() string {
 		}
 		text += " of " + date
 	}
-	if f.yes("unstaged_changes") {
+	if f.isTrue("unstaged_changes") {
 		text += ", and unstaged changes"
 	}
 	return text
@@ -295,7 +295,7 @@ func (f facts) build() string {
 	switch {
 	case !ok:
 		return ""
-	case f.yes("build_cached"):
+	case f.isTrue("build_cached"):
 		return "was kept from an earlier run"
 	}
 	return "took " + seconds(took)

@@ -29,8 +29,8 @@ func underTest() Input {
 	in.Target = "apm+http://127.0.0.1:8200"
 	in.Settings = []Setting{{Name: "concurrency", Value: "4"}, {Name: "for", Value: "30s"}, {Name: "events", Value: "1"}, {Name: "spans", Value: "2"}, {Name: "frames", Value: "3"}}
 	in.Indexed = &measure.Indexed{
-		Where: "http://127.0.0.1:9200", Store: "Elasticsearch 6.3.0", Pattern: "apm-*", Before: 1, After: 15_386,
-		Expected: 3 * batches, Span: 30 * time.Second, Waited: 5 * time.Second, Still: true,
+		Address: "http://127.0.0.1:9200", Store: "Elasticsearch 6.3.0", Pattern: "apm-*", Before: 1, After: 15_386,
+		Expected: 3 * batches, Span: 30 * time.Second, Waited: 5 * time.Second, Stable: true,
 		HealthBefore: "yellow", HealthAfter: "yellow", Note: "below 90%: fewer documents than events accepted",
 	}
 	perCPU, efficiency := 1942.4, 60*(bytes/30.)/157_700_000
@@ -56,7 +56,7 @@ func systemDied() Input {
 	in.Result.Measurement.Statuses = measure.Statuses{{Code: 202, Batches: 6000, Events: 18_000}, {Code: 503, Batches: 477, Events: 1431}}
 	in.Result.Measurement.Counts.Acked, in.Result.Measurement.Counts.Failed = 18_000, 1431
 	in.Trust = measure.Trust{Reasons: []string{"the system under test ended by itself: signal: killed"}}
-	in.Indexed.Still, in.Indexed.Queued = false, new(float64)
+	in.Indexed.Stable, in.Indexed.Queued = false, new(float64)
 	in.System = &System{
 		Facts: map[string]any{"process": "apm-server", "pid": 4242, "branch": "main", "revision": "c961d66", "revision_date": "2018-05-18T10:21:13Z", "unstaged_changes": true, "build_cached": true, "build_s": 41.5},
 		Died:  true, Exit: "signal: killed, 12.1s after it was started", LastLines: []string{"one", "two", "\x1b[31mout of memory\x1b[0m"},

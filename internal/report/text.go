@@ -27,7 +27,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	d.steps(p, len(d.Steps))
 	d.times(p)
 	d.series(p, false)
-	d.course(p)
+	d.intervalTable(p)
 	d.gauges(p)
 	d.answers(p)
 	d.failures(p)
@@ -63,7 +63,7 @@ func (d *Document) head(p *layout.Page) {
 // events prints the counts, and beside them the other numbers.
 func (d *Document) events(p *layout.Page) {
 	p.Section("Events")
-	left, right := layout.Table{Least: 9}, layout.Table{Least: 9}
+	left, right := layout.Table{MinWidth: 9}, layout.Table{MinWidth: 9}
 	var remarks []string // remarks of the right block
 	for _, r := range d.Counts() {
 		if r.Always || r.Value > 0 {
@@ -120,7 +120,7 @@ func (d *Document) steps(p *layout.Page, most int) {
 
 // tableTimes are the times in tables; the time of failures is printed with the
 // failures.
-func (d *Document) unfailed() []Time {
+func (d *Document) tableTimes() []Time {
 	var out []Time
 	for _, t := range d.Measured() {
 		if t.Name != failedService {
@@ -132,7 +132,7 @@ func (d *Document) unfailed() []Time {
 
 // times prints the table of all times, a row per percentile.
 func (d *Document) times(p *layout.Page) {
-	cols := d.unfailed()
+	cols := d.tableTimes()
 	if len(cols) == 0 && d.Totals.RateOf == RateConsumed {
 		return // consumers have times only in a round trip
 	}
@@ -144,7 +144,7 @@ func (d *Document) times(p *layout.Page) {
 	if len(d.Steps) > 0 {
 		p.Note("all steps together")
 	}
-	t := layout.Table{Headings: 2, Gap: 1, Least: 10}
+	t := layout.Table{Headings: 2, Gap: 1, MinWidth: 10}
 	titles, of := []string{""}, []string{""}
 	for _, c := range cols {
 		titles, of = append(titles, c.Title), append(of, c.Of)

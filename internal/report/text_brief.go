@@ -30,12 +30,12 @@ func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) err
 	}
 	d.series(p, true)
 	d.unusual(p)
-	d.place(p, more)
+	d.footer(p, more)
 	return p.To(w)
 }
 
 // footer prints the labels, and the id of the report and where it is.
-func (d *Document) place(p *layout.Page, more []Condition) {
+func (d *Document) footer(p *layout.Page, more []Condition) {
 	p.Line("")
 	if d.Note != "" {
 		p.Pair("", "noted", layout.Cut(layout.Clean(d.Note), layout.Columns-labelColumn))
@@ -66,7 +66,7 @@ func (d *Document) briefTitle() string {
 }
 
 func (d *Document) briefTimes(p *layout.Page) {
-	cols := d.unfailed()
+	cols := d.tableTimes()
 	if len(cols) == 0 {
 		return
 	}
@@ -160,17 +160,17 @@ func (d *Document) briefLag(p *layout.Page) {
 	}
 	sum, most := int64(0), d.Logs[0]
 	for _, l := range d.Logs {
-		if l.Behind < 0 {
+		if l.Lag < 0 {
 			p.Pair("", "lag", "unknown")
 			return
 		}
-		if sum += l.Behind; l.Behind > most.Behind {
+		if sum += l.Lag; l.Lag > most.Lag {
 			most = l
 		}
 	}
 	if sum > 0 {
 		p.Pair("", "lag", fmt.Sprintf("%s in %s at the end, most in %s (%s)", units.Plural(uint64(sum), "event"),
-			units.Plural(len(d.Logs), "log"), layout.CutMiddle(most.Log, 30), units.FormatCount(uint64(most.Behind))))
+			units.Plural(len(d.Logs), "log"), layout.CutMiddle(most.Log, 30), units.FormatCount(uint64(most.Lag))))
 	}
 }
 

@@ -80,7 +80,7 @@ func gaugeCell(v *float64, unit string) string {
 // serverCounts describes the incoming events as counted by the servers; "" if
 // they did not report them. Rates of one unit are added: they are of several
 // servers.
-func (d *Document) counted() string {
+func (d *Document) serverCounts() string {
 	type sum struct {
 		unit string
 		rate float64
@@ -109,7 +109,7 @@ func (d *Document) counted() string {
 
 // intervalTable prints the measurement over time: arrivals, events in flight,
 // and response times.
-func (d *Document) course(p *layout.Page) {
+func (d *Document) intervalTable(p *layout.Page) {
 	rows := d.measurementRows()
 	if len(rows) < leastSeries || d.Mode == load.Consuming {
 		return
@@ -138,7 +138,7 @@ func (d *Document) course(p *layout.Page) {
 	responses := d.responses(99)
 	for i := 0; i < len(rows); i += per {
 		part := rows[i:min(i+per, len(rows))]
-		t.Row(d.stretch(part, answered, responses)...)
+		t.Row(d.intervalRow(part, answered, responses)...)
 	}
 	p.Table(&t)
 	switch {
@@ -150,7 +150,7 @@ func (d *Document) course(p *layout.Page) {
 }
 
 // intervalRow is a row of the table of intervals.
-func (d *Document) stretch(part []Interval, answered bool, responses map[float64]measure.Value) []string {
+func (d *Document) intervalRow(part []Interval, answered bool, responses map[float64]measure.Value) []string {
 	var rate, bytes, length float64
 	inFlight := uint64(0)
 	var p50, p99, response measure.Value

@@ -124,24 +124,24 @@ func (d *Document) logs(p *layout.Page) {
 	p.Section("Logs")
 	rows := slices.Clone(d.Logs)
 	// Largest lag first, since that is what users look for.
-	slices.SortStableFunc(rows, func(a, b load.LogResult) int { return cmp.Compare(b.Behind, a.Behind) })
+	slices.SortStableFunc(rows, func(a, b load.LogResult) int { return cmp.Compare(b.Lag, a.Lag) })
 	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true}
 	t.Row("", "consumed", "bytes", "lag")
 	var sum load.LogResult
 	for i, l := range rows {
 		sum.Consumed += l.Consumed
 		sum.Bytes += l.Bytes
-		if l.Behind < 0 || sum.Behind < 0 {
-			sum.Behind = -1
+		if l.Lag < 0 || sum.Lag < 0 {
+			sum.Lag = -1
 		} else {
-			sum.Behind += l.Behind
+			sum.Lag += l.Lag
 		}
 		if i < mostRows {
-			t.Row(layout.CutMiddle(l.Log, 40), units.FormatCount(l.Consumed), units.FormatSize(int64(l.Bytes)), behind(l.Behind))
+			t.Row(layout.CutMiddle(l.Log, 40), units.FormatCount(l.Consumed), units.FormatSize(int64(l.Bytes)), behind(l.Lag))
 		}
 	}
 	if len(rows) > 1 {
-		t.Row("all", units.FormatCount(sum.Consumed), units.FormatSize(int64(sum.Bytes)), behind(sum.Behind))
+		t.Row("all", units.FormatCount(sum.Consumed), units.FormatSize(int64(sum.Bytes)), behind(sum.Lag))
 	}
 	p.Table(&t)
 	if n := len(rows) - mostRows; n > 0 {
@@ -184,13 +184,13 @@ func fact(v any) string {
 		return units.FormatDuration(x)
 	case float64:
 		if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-			return whole(int64(x))
+			return wholeNumber(int64(x))
 		}
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	case int:
-		return whole(int64(x))
+		return wholeNumber(int64(x))
 	case int64:
-		return whole(x)
+		return wholeNumber(x)
 	case []any:
 		sep := ", "
 		var parts []string
@@ -229,7 +229,7 @@ func fact(v any) string {
 
 // wholeNumber prints a number, with digit groups if it is long. Short ones are
 // often ids, such as a broker's, or years.
-func whole(n int64) string {
+func wholeNumber(n int64) string {
 	switch {
 	case n <= -10_000:
 		return "-" + units.FormatCount(uint64(-n))

@@ -258,7 +258,7 @@ func consume() Input {
 	}
 	r.Intervals = r.Intervals[:10]
 	for i := range 14 {
-		r.Logs = append(r.Logs, load.LogResult{Log: "bench-" + string(rune('a'+i)), Consumed: uint64(1_300_000 + i), Bytes: 130_000_000, Behind: int64(i * 70_000)})
+		r.Logs = append(r.Logs, load.LogResult{Log: "bench-" + string(rune('a'+i)), Consumed: uint64(1_300_000 + i), Bytes: 130_000_000, Lag: int64(i * 70_000)})
 	}
 	return in
 }
@@ -334,7 +334,7 @@ func huge() Input {
 		in.Ledger.Logs[i].Log = long
 		in.Ledger.Logs[i].Lost = 8_888_888
 	}
-	r.Logs = []load.LogResult{{Log: long, Consumed: n, Bytes: n * 100, Behind: n}}
+	r.Logs = []load.LogResult{{Log: long, Consumed: n, Bytes: n * 100, Lag: n}}
 	for i := range 4 {
 		s := r.Measurement
 		s.Rate, s.Start, s.End = 123.456e6, time.Duration(i)*time.Hour, time.Duration(i+1)*time.Hour

@@ -211,7 +211,7 @@ func (d *Document) timeNotes(cols []Time, brief bool) []string {
 				units.Plural(n.Censored, "event"), verb(n.Censored, "counts", "count"))
 		}
 	}
-	if text := d.marked(); text != "" {
+	if text := d.generatorParts(); text != "" {
 		notes = append(notes, text)
 	}
 	for _, c := range cols {

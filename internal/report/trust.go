@@ -82,7 +82,7 @@ func (d *Document) Bound(time string, p float64) *measure.Bound {
 
 // generatorParts describes how far the generator may have affected further
 // percentiles; "" if negligibly.
-func (d *Document) marked() string {
+func (d *Document) generatorParts() string {
 	var out []string
 	last := ""
 	for i := range d.Trust.Bounds {

@@ -107,7 +107,7 @@ func (d *Document) Verdicts() []Verdict {
 	for _, n := range d.Trust.Notes {
 		say(OnGenerator, Remark, "note", n)
 	}
-	say(OnGenerator, Remark, "generates", d.generates())
+	say(OnGenerator, Remark, "generates", d.generatesText())
 	switch {
 	case d.Steady.Outage != "":
 	case !d.Steady.Known:
@@ -153,7 +153,7 @@ func (d *Document) Against() []string {
 
 // generatesText compares the run with what this machine generates of the
 // workload without a system; "" if unknown.
-func (d *Document) generates() string {
+func (d *Document) generatesText() string {
 	g := d.Generates
 	if g == nil || g.EventsPerS <= 0 {
 		return ""
@@ -217,7 +217,7 @@ func (d *Document) results() []string {
 		bad = append(bad, "no failures")
 	case t.RateOf == RateSent:
 		bad = append(bad, "nothing is acknowledged")
-		if n := d.counted(); n != "" {
+		if n := d.serverCounts(); n != "" {
 			bad = append(bad, "the server counted "+n)
 		}
 	}
@@ -226,7 +226,7 @@ func (d *Document) results() []string {
 		parts = append(parts, units.Plural(n, "stall"))
 	}
 	if d.Ledger != nil {
-		parts = append(parts, d.delivered()...)
+		parts = append(parts, d.ledgerHeadline()...)
 	}
 	if x := d.Indexed; x != nil && x.Share != nil {
 		parts = append(parts, fmt.Sprintf("%.2f%% indexed", 100**x.Share))
@@ -235,7 +235,7 @@ func (d *Document) results() []string {
 }
 
 // ledgerHeadline is the ledger's part of the headline.
-func (d *Document) delivered() []string {
+func (d *Document) ledgerHeadline() []string {
 	if d.Totals.RateOf == RateSent { // events that were not acked can be missing, but not lost
 		all := uint64(0)
 		for i := range d.Phases {

@@ -112,7 +112,7 @@ func (d *Document) Figures() []Row {
 			r.Always = true
 		case "batches":
 			if r.Always = !reading; n > 0 {
-				r.Remark = d.aSecond(n) + ", " + units.FormatCountShort((t.Sent+n/2)/n) + " each"
+				r.Remark = d.rateText(n) + ", " + units.FormatCountShort((t.Sent+n/2)/n) + " each"
 			}
 		case "retries":
 			r.Always = !reading

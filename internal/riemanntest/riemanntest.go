@@ -19,7 +19,7 @@ import (
 )
 
 // clientTimeout bounds the run time of a client.
-const patience = time.Minute
+const clientTimeout = time.Minute
 
 // Client runs `riemann-client ARGS... HOST PORT` and returns its standard output.
 // A client that fails, fails the test.
@@ -63,7 +63,7 @@ func Ruby(t testing.TB, script string, args ...string) string {
 }
 
 func run(t testing.TB, exe string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, exe, args...)

@@ -15,19 +15,19 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.why(), e.Portable
+	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.freezeCause(), e.Portable
 	r := load.NewReading(plan, e.session.Source())
 	if err := e.openHDR(); err != nil {
 		return out, err
 	}
-	e.keep(ctx, load.Consuming, false)
-	q := newInquiry(e.sources(), plan.Interval)
+	e.startKeeping(ctx, load.Consuming, false)
+	q := newGaugeReader(e.sources(), plan.Interval)
 	q.before(ctx)
 	e.system.begin(ctx)
 	began := time.Now()
 	r.Start()
 	q.begin(func() time.Duration { return time.Since(began) })
-	defer e.guard(readingLook(r, e.session.Source(), plan.Idle > 0))()
+	defer e.watchProgress(readingProgress(r, e.session.Source(), plan.Idle > 0))()
 	died := e.system.died()
 	for stop := ctx.Done(); ; {
 		select {
@@ -46,6 +46,6 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		break
 	}
 	out.result, err = r.Wait()
-	e.endInquiry(ctx, q, &out)
+	e.endGauges(ctx, q, &out)
 	return out, err
 }

@@ -22,7 +22,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &fakeKind{mute: tt.mute}
+				m := &fakeKind{noAnswers: tt.mute}
 				s, err := m.Open(t.Context(), target.Spec{})
 				if err != nil {
 					t.Fatal(err)

@@ -20,11 +20,11 @@ const ledgerBytes = 64 << 20
 const readbackIdle = 10 * time.Second
 
 // surveyTimeout is the timeout of the query for the system's final state.
-const lookBack = 2 * time.Second
+const surveyTimeout = 2 * time.Second
 
 // send runs a sending workload: produce, or a round trip.
-func (e *execution) fire(ctx context.Context) (out outcome, err error) {
-	f, err := e.prepared(ctx)
+func (e *execution) send(ctx context.Context) (out outcome, err error) {
+	f, err := e.prepareRun(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -41,8 +41,8 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	if err := f.rows.open(e, r, &f.plan, f.tgt); err != nil {
 		return out, err
 	}
-	e.keep(ctx, r.Mode(), f.plan.Unanswered)
-	q := newInquiry(e.sources(), f.plan.Interval)
+	e.startKeeping(ctx, r.Mode(), f.plan.Unanswered)
+	q := newGaugeReader(e.sources(), f.plan.Interval)
 	q.before(ctx)
 	e.system.begin(ctx)
 	r.Start()
@@ -51,11 +51,11 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 	if f.readsMeanwhile(e.Workload.Op) {
 		f.back.start()
 	}
-	unguard := e.guard(firingLook(r, e.session.Target()))
+	unguard := e.watchProgress(sendingProgress(r, e.session.Target()))
 	e.await(ctx, r, e.system.died())
 	unguard()
 	out.result, err = r.Wait()
-	e.endInquiry(ctx, q, &out)
+	e.endGauges(ctx, q, &out)
 	out.confirm(ctx, e)
 	if f.back != nil {
 		e.readBack(ctx, f.back, &out)
@@ -65,7 +65,7 @@ func (e *execution) fire(ctx context.Context) (out outcome, err error) {
 }
 
 // A sendingRun has the parts of a run that sends.
-type firing struct {
+type sendingRun struct {
 	plan load.Plan
 	tgt  load.Target
 	back *readback // nil: nothing is read back
@@ -73,14 +73,14 @@ type firing struct {
 }
 
 // prepareRun makes the plan of a sending workload, with its read-back and trace.
-func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
+func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	w := e.Workload
-	f = &firing{tgt: e.session.Target()}
+	f = &sendingRun{tgt: e.session.Target()}
 	if f.plan, err = w.Plan(); err != nil {
 		return nil, err
 	}
 	plan := &f.plan
-	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.why(), e.Portable
+	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.freezeCause(), e.Portable
 	if u, ok := e.session.(target.Unanswered); ok {
 		plan.Unanswered = u.Unanswered()
 	}
@@ -93,7 +93,7 @@ func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
 		if w.Op == workload.RoundTrip {
 			f.tgt = back.join(f.tgt, plan.Concurrency > 0)
 			back.samples = newSamples(e.spec.Seed, dueOf(plan, f.tgt.Partitioner()))
-			back.samples.met = e.Met
+			back.samples.cameBack = e.CameBack
 			plan.Completed = func() {
 				waiting, cancel := e.waiting(ctx)
 				defer cancel()
@@ -102,14 +102,14 @@ func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
 			}
 		}
 	}
-	f.rows = e.traced(plan, f.back)
-	if e.Fired != nil {
+	f.rows = e.newTracing(plan, f.back)
+	if e.Outcomes != nil {
 		kept := plan.Trace
 		plan.Trace = func(thread int, out []load.Outcome) {
 			if kept != nil {
 				kept(thread, out)
 			}
-			e.Fired(out)
+			e.Outcomes(out)
 		}
 	}
 	return f, nil
@@ -118,7 +118,7 @@ func (e *execution) prepared(ctx context.Context) (f *firing, err error) {
 // readsMeanwhile reports whether events are read back while others are sent. At full speed
 // reading would slow down the run, so it follows afterwards; so it does with a schedule, if
 // the ledger can remember everything until then.
-func (f *firing) readsMeanwhile(op string) bool {
+func (f *sendingRun) readsMeanwhile(op string) bool {
 	return f.back != nil && (op == workload.RoundTrip || f.plan.Schedule != nil && !readAfter(&f.plan, f.tgt.Partitioner().Streams()))
 }
 
@@ -130,7 +130,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 		cancel()
 	}
 	if t, ok := e.session.(target.Transactional); ok {
-		t.Conclude() // a read_committed consumer stops at an open transaction
+		t.EndTransactions() // a read_committed consumer stops at an open transaction
 	}
 	if e.Workload.Op == workload.Produce {
 		// A scheduled run needs this too: its newest events may be unread.
@@ -140,7 +140,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	}
 	var look func(ends []int64) error
 	if t, ok := e.session.(target.Transactional); ok && e.Workload.Verify() && t.Committed() != nil {
-		look = func(ends []int64) error { return back.look(reading, t, ends) }
+		look = func(ends []int64) error { return back.readCommitted(reading, t, ends) }
 	}
 	verdict, err := back.finish(reading, look)
 	if reading.Err() != nil && e.system.ended() == "" {
@@ -152,7 +152,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	if err != nil {
 		out.warnings = append(out.warnings, "reading back failed: "+err.Error())
 	}
-	if most := back.book.KeysLeft(); most > 0 && verdict.Unread > 0 {
+	if most := back.ledger.KeysLeft(); most > 0 && verdict.Unread > 0 {
 		out.warnings = append(out.warnings, fmt.Sprintf("the topic is compacted and has more keys than are tracked (%s): missing events of the other keys may be lost or compacted; use fewer keys, such as --key 'uniform(%d)'",
 			units.FormatCount(uint64(most)), most/2))
 	}
@@ -172,7 +172,7 @@ func dueOf(plan *load.Plan, partitioner load.Partitioner) func(stream int32, ind
 }
 
 // endGauges stops reading metrics and stores the results.
-func (e *execution) endInquiry(ctx context.Context, q *inquiry, out *outcome) {
+func (e *execution) endGauges(ctx context.Context, q *gaugeReader, out *outcome) {
 	asking, cancel := e.waiting(ctx)
 	defer cancel()
 	q.end(asking)
@@ -189,7 +189,7 @@ func (e *execution) survey(ctx context.Context, out *outcome) {
 	if !ok || e.system.ended() != "" || ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookBack)
+	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
 	if err := s.Survey(ctx); err != nil {
 		out.warnings = append(out.warnings, "the final state of the system is unknown: "+err.Error())
@@ -262,6 +262,6 @@ func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, er
 	if c, ok := tgt.(target.Compacted); ok && c.Compacted() {
 		cfg.Keys = c.AppendKeyHashes
 	}
-	b.book = ledger.New(cfg)
+	b.ledger = ledger.New(cfg)
 	return b, nil
 }

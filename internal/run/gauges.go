@@ -14,8 +14,8 @@ import (
 
 // Limits of reading metrics from other programs.
 const (
-	shortestAsk = 100 * time.Millisecond // between two requests: they must not load the server
-	mostAsk     = time.Second            // timeout of a request; half of the interval at most
+	shortestPoll = 100 * time.Millisecond // between two requests: they must not load the server
+	pollTimeout     = time.Second            // timeout of a request; half of the interval at most
 	mostGauges  = 100                    // per source
 )
 
@@ -43,39 +43,39 @@ func (e *execution) sources() []namedSource {
 // A gaugeReader reads metrics from sources before, during and after a run, and stores them as
 // gauges. Each source has its own goroutine, so that a slow one delays neither the run nor the
 // others.
-type inquiry struct {
-	rows  []*asked
+type gaugeReader struct {
+	sources  []*polledSource
 	every time.Duration
 	stop  context.CancelFunc
 	going sync.WaitGroup
 }
 
 // newGaugeReader returns a gaugeReader that reads once per interval.
-func newInquiry(sources []namedSource, interval time.Duration) *inquiry {
+func newGaugeReader(sources []namedSource, interval time.Duration) *gaugeReader {
 	if interval == 0 {
 		interval = time.Second
 	}
-	q := &inquiry{every: max(interval, shortestAsk)}
+	q := &gaugeReader{every: max(interval, shortestPoll)}
 	for _, t := range sources {
-		q.rows = append(q.rows, &asked{namedSource: t, most: measure.DefaultSeries, per: 1})
+		q.sources = append(q.sources, &polledSource{namedSource: t, maxPoints: measure.DefaultSeries, pollsPerPoint: 1})
 	}
 	return q
 }
 
 // each runs f for all sources at once.
-func (q *inquiry) each(f func(*asked)) {
+func (q *gaugeReader) each(f func(*polledSource)) {
 	var all sync.WaitGroup
-	for _, a := range q.rows {
+	for _, a := range q.sources {
 		all.Go(func() { f(a) })
 	}
 	all.Wait()
 }
 
 // before reads the metrics of the idle system.
-func (q *inquiry) before(ctx context.Context) {
-	q.each(func(a *asked) {
-		figures, err := a.ask(ctx, mostAsk)
-		a.fault(err)
+func (q *gaugeReader) before(ctx context.Context) {
+	q.each(func(a *polledSource) {
+		figures, err := a.poll(ctx, pollTimeout)
+		a.countFailure(err)
 		for _, f := range figures {
 			if g := a.gauge(f, 0); g != nil {
 				g.before = &f.Value
@@ -85,10 +85,10 @@ func (q *inquiry) before(ctx context.Context) {
 }
 
 // begin reads once per interval from now on. now is the offset from the start of the run.
-func (q *inquiry) begin(now func() time.Duration) {
+func (q *gaugeReader) begin(now func() time.Duration) {
 	ctx, stop := context.WithCancel(context.Background())
 	q.stop = stop
-	for _, a := range q.rows {
+	for _, a := range q.sources {
 		q.going.Go(func() {
 			tick := time.NewTicker(q.every)
 			defer tick.Stop()
@@ -98,11 +98,11 @@ func (q *inquiry) begin(now func() time.Duration) {
 					return
 				case <-tick.C:
 				}
-				figures, err := a.ask(ctx, min(q.every/2, mostAsk))
+				figures, err := a.poll(ctx, min(q.every/2, pollTimeout))
 				if ctx.Err() != nil {
 					return // the end of the run canceled it
 				}
-				a.fault(err)
+				a.countFailure(err)
 				a.note(figures, now())
 			}
 		})
@@ -110,14 +110,14 @@ func (q *inquiry) begin(now func() time.Duration) {
 }
 
 // end stops the periodic reading and reads a last time.
-func (q *inquiry) end(ctx context.Context) {
+func (q *gaugeReader) end(ctx context.Context) {
 	q.stop()
 	q.going.Wait()
-	q.each(func(a *asked) {
-		figures, err := a.ask(ctx, mostAsk)
-		a.fault(err)
+	q.each(func(a *polledSource) {
+		figures, err := a.poll(ctx, pollTimeout)
+		a.countFailure(err)
 		for _, f := range figures {
-			if g := a.gauge(f, a.asks); g != nil {
+			if g := a.gauge(f, a.polls); g != nil {
 				g.after = &f.Value
 			}
 		}
@@ -126,8 +126,8 @@ func (q *inquiry) end(ctx context.Context) {
 
 // gauges are the metrics, in the order of the sources and of their first appearance, and
 // warnings about missing ones.
-func (q *inquiry) gauges() (all []measure.Gauge, warnings []string) {
-	for _, a := range q.rows {
+func (q *gaugeReader) gauges() (all []measure.Gauge, warnings []string) {
+	for _, a := range q.sources {
 		for _, g := range a.figureSeries {
 			all = append(all, g.gauge(a))
 		}
@@ -137,15 +137,15 @@ func (q *inquiry) gauges() (all []measure.Gauge, warnings []string) {
 }
 
 // A polledSource has the results of one source.
-type asked struct {
+type polledSource struct {
 	namedSource
 	figureSeries []*figureSeries
-	most         int // points kept of each
-	per          int // requests that make one point
-	asks         int // during the run
+	maxPoints         int // points kept of each
+	pollsPerPoint          int // requests that make one point
+	polls         int // during the run
 	holes        int // requests without an answer
 	err          error
-	over         bool // it has more metrics than the limit
+	tooMany         bool // it has more metrics than the limit
 }
 
 // figureSeries is one metric of a source. Points are means of consecutive values, so that a
@@ -167,7 +167,7 @@ type cell struct {
 }
 
 // poll reads once. It leaves out NaN: a server may have no value.
-func (a *asked) ask(ctx context.Context, most time.Duration) ([]measure.Figure, error) {
+func (a *polledSource) poll(ctx context.Context, most time.Duration) ([]measure.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	figures, err := a.Figures(ctx)
@@ -178,7 +178,7 @@ func (a *asked) ask(ctx context.Context, most time.Duration) ([]measure.Figure, 
 }
 
 // countFailure counts a failed request, and keeps the first error, which is the most useful.
-func (a *asked) fault(err error) {
+func (a *polledSource) countFailure(err error) {
 	if err == nil {
 		return
 	}
@@ -189,10 +189,10 @@ func (a *asked) fault(err error) {
 }
 
 // note stores the values of one interval.
-func (a *asked) note(figures []measure.Figure, at time.Duration) {
-	ask := a.asks
-	slot := ask / a.per
-	a.asks++
+func (a *polledSource) note(figures []measure.Figure, at time.Duration) {
+	ask := a.polls
+	slot := ask / a.pollsPerPoint
+	a.polls++
 	for _, f := range figures {
 		g := a.gauge(f, ask)
 		if g == nil {
@@ -205,14 +205,14 @@ func (a *asked) note(figures []measure.Figure, at time.Duration) {
 		}
 		g.points = append(g.points, cell{slot, f.Value, 1, at})
 	}
-	if slot == a.most-1 && a.asks%a.per == 0 {
+	if slot == a.maxPoints-1 && a.polls%a.pollsPerPoint == 0 {
 		a.halve()
 	}
 }
 
 // halve merges neighbouring slots of every gauge, so that all keep one axis.
-func (a *asked) halve() {
-	a.per *= 2
+func (a *polledSource) halve() {
+	a.pollsPerPoint *= 2
 	for _, g := range a.figureSeries {
 		kept := g.points[:0]
 		for _, c := range g.points {
@@ -234,14 +234,14 @@ func (c *cell) add(o cell) {
 }
 
 // gauge returns the series of a metric, which may be new; nil beyond the limit.
-func (a *asked) gauge(f measure.Figure, ask int) *figureSeries {
+func (a *polledSource) gauge(f measure.Figure, ask int) *figureSeries {
 	for _, g := range a.figureSeries {
 		if g.Name == f.Name && g.Unit == f.Unit {
 			return g
 		}
 	}
 	if len(a.figureSeries) == mostGauges {
-		a.over = true
+		a.tooMany = true
 		return nil
 	}
 	g := &figureSeries{Figure: f, since: ask}
@@ -249,10 +249,10 @@ func (a *asked) gauge(f measure.Figure, ask int) *figureSeries {
 	return g
 }
 
-func (g *figureSeries) gauge(a *asked) measure.Gauge {
+func (g *figureSeries) gauge(a *polledSource) measure.Gauge {
 	out := measure.Gauge{
 		From: a.from, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total,
-		Before: g.before, After: g.after, Missed: uint64(a.asks - g.since - g.count),
+		Before: g.before, After: g.after, Missed: uint64(a.polls - g.since - g.count),
 	}
 	for _, c := range g.points {
 		out.Points = append(out.Points, measure.Point{At: c.at, Value: c.sum / float64(c.n)})
@@ -260,7 +260,7 @@ func (g *figureSeries) gauge(a *asked) measure.Gauge {
 	return out
 }
 
-func (a *asked) warnings() []string {
+func (a *polledSource) warnings() []string {
 	var all []string
 	switch {
 	case a.err == nil:
@@ -269,7 +269,7 @@ func (a *asked) warnings() []string {
 	default:
 		all = append(all, fmt.Sprintf("reading the %s's own metrics failed %s: %v", a.from, times(a.holes), a.err))
 	}
-	if a.over {
+	if a.tooMany {
 		all = append(all, fmt.Sprintf("the %s has more than %d metrics; only the first are kept", a.from, mostGauges))
 	}
 	return all

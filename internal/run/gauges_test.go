@@ -46,12 +46,12 @@ func TestGaugeReader(t *testing.T) {
 			asks++
 			began := time.Now()
 			<-ctx.Done()
-			if took := time.Since(began); took > mostAsk {
+			if took := time.Since(began); took > pollTimeout {
 				t.Errorf("a request took %v", took)
 			}
 			return nil, ctx.Err()
 		})
-		q := newInquiry([]namedSource{{"server", rate}, {"system", slow}}, time.Second)
+		q := newGaugeReader([]namedSource{{"server", rate}, {"system", slow}}, time.Second)
 		q.before(t.Context())
 		began := time.Now()
 		q.begin(func() time.Duration { return time.Since(began) })
@@ -95,7 +95,7 @@ func TestGaugeReaderIsCanceled(t *testing.T) {
 			}
 			return []measure.Figure{{Name: "rate", Value: 1}}, nil
 		})
-		q := newInquiry([]namedSource{{"server", late}}, time.Second)
+		q := newGaugeReader([]namedSource{{"server", late}}, time.Second)
 		q.before(t.Context())
 		q.begin(func() time.Duration { return 0 })
 		time.Sleep(1200 * time.Millisecond)
@@ -109,7 +109,7 @@ func TestGaugeReaderIsCanceled(t *testing.T) {
 // TestGaugesAreBounded: points are merged in pairs when there are too many, and
 // a hole stays a hole. The number of gauges of one source is limited.
 func TestGaugesAreBounded(t *testing.T) {
-	a := &asked{namedSource: namedSource{from: "server"}, most: 4, per: 1}
+	a := &polledSource{namedSource: namedSource{from: "server"}, maxPoints: 4, pollsPerPoint: 1}
 	for i := range 9 {
 		var f []measure.Figure
 		if i != 5 && i != 6 {

@@ -14,13 +14,13 @@ import (
 
 // Timeouts of the store. The run is not delayed: it has not begun, or is over.
 const (
-	beginPatience  = 10 * time.Second
-	finishPatience = time.Minute
+	beginTimeout  = 10 * time.Second
+	finishTimeout = time.Minute
 )
 
 // startKeeping starts to encode the series, and to store the report if there is a store. A
 // failing store does not stop the run.
-func (e *execution) keep(ctx context.Context, mode load.Mode, unanswered bool) {
+func (e *execution) startKeeping(ctx context.Context, mode load.Mode, unanswered bool) {
 	form := report.Series{Mode: mode, Unanswered: unanswered, Percentiles: e.Workload.Percentiles()}
 	if e.Store != nil {
 		var err error
@@ -38,7 +38,7 @@ func (e *execution) beginKeeping(ctx context.Context, mode load.Mode, unanswered
 	if err := head.Seal(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, beginPatience)
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	return e.Store.Begin(ctx, head)
 }
@@ -51,7 +51,7 @@ func (e *execution) abandon(ctx context.Context) {
 	if e.writer == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginTimeout)
 	defer cancel()
 	if err := e.writer.Abandon(ctx); err != nil {
 		e.Logf("%v", err)
@@ -60,18 +60,18 @@ func (e *execution) abandon(ctx context.Context) {
 
 // storeReport seals a finished report and stores it. If storing failed at the start of the run,
 // it is tried once more.
-func (e *execution) kept(ctx context.Context, d *report.Document) {
+func (e *execution) storeReport(ctx context.Context, d *report.Document) {
 	if err := d.Seal(); err != nil {
 		d.Problems = append(d.Problems, err.Error())
-		if e.Kept != nil {
-			e.Kept(d, err)
+		if e.Stored != nil {
+			e.Stored(d, err)
 		}
 		return
 	}
 	if e.Store == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	var err error
 	if e.writer != nil {
@@ -80,9 +80,9 @@ func (e *execution) kept(ctx context.Context, d *report.Document) {
 		err = e.Store.Put(ctx, d)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer within %v: %w", finishPatience, err)
+		err = fmt.Errorf("no answer within %v: %w", finishTimeout, err)
 	}
-	if e.Kept != nil {
-		e.Kept(d, err)
+	if e.Stored != nil {
+		e.Stored(d, err)
 	}
 }

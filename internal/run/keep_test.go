@@ -18,7 +18,7 @@ import (
 )
 
 // A failingStore fails where the test says, and records the calls in order.
-type shelf struct {
+type failingStore struct {
 	store.Store                      // no other method is called
 	begin, finish, put error         // the results of these calls
 	slow               time.Duration // before Begin answers
@@ -27,7 +27,7 @@ type shelf struct {
 	rows               []report.Encoded
 }
 
-func (s *shelf) Begin(ctx context.Context, head *report.Document) (store.Writer, error) {
+func (s *failingStore) Begin(ctx context.Context, head *report.Document) (store.Writer, error) {
 	s.asked = append(s.asked, "begin")
 	s.head = head
 	if s.slow > 0 {
@@ -43,17 +43,17 @@ func (s *shelf) Begin(ctx context.Context, head *report.Document) (store.Writer,
 	return s, nil
 }
 
-func (s *shelf) Put(_ context.Context, d *report.Document) error {
+func (s *failingStore) Put(_ context.Context, d *report.Document) error {
 	s.asked, s.kept = append(s.asked, "put"), d
 	return s.put
 }
-func (s *shelf) Interval(e report.Encoded) { s.rows = append(s.rows, e) }
-func (s *shelf) Finish(_ context.Context, d *report.Document) error {
+func (s *failingStore) Interval(e report.Encoded) { s.rows = append(s.rows, e) }
+func (s *failingStore) Finish(_ context.Context, d *report.Document) error {
 	s.asked, s.kept = append(s.asked, "finish"), d
 	return s.finish
 }
 
-func (s *shelf) Abandon(context.Context) error {
+func (s *failingStore) Abandon(context.Context) error {
 	s.asked = append(s.asked, "abandon")
 	return nil
 }
@@ -63,18 +63,18 @@ func TestKeeping(t *testing.T) {
 	down := errors.New("connection refused")
 	tests := []struct {
 		name  string
-		store *shelf
+		store *failingStore
 		set   []string
 		asked string
 		want  error
 		most  time.Duration
 	}{
-		{"no failure", &shelf{}, []string{"for=3s"}, "begin finish", nil, 0},
-		{"consuming", &shelf{}, []string{"op=consume", "for=3s", "idle-timeout=1h"}, "begin finish", nil, 0},
-		{"unavailable at first", &shelf{begin: down}, []string{"for=3s"}, "begin put", nil, 0},
-		{"unavailable", &shelf{begin: down, put: down}, []string{"for=3s"}, "begin put", down, 0},
-		{"unavailable at the end", &shelf{finish: down}, []string{"for=3s"}, "begin finish", down, 0},
-		{"no answer at first", &shelf{slow: time.Hour}, []string{"for=3s"}, "begin put", nil, 2*beginPatience + 4*time.Second},
+		{"no failure", &failingStore{}, []string{"for=3s"}, "begin finish", nil, 0},
+		{"consuming", &failingStore{}, []string{"op=consume", "for=3s", "idle-timeout=1h"}, "begin finish", nil, 0},
+		{"unavailable at first", &failingStore{begin: down}, []string{"for=3s"}, "begin put", nil, 0},
+		{"unavailable", &failingStore{begin: down, put: down}, []string{"for=3s"}, "begin put", down, 0},
+		{"unavailable at the end", &failingStore{finish: down}, []string{"for=3s"}, "begin finish", down, 0},
+		{"no answer at first", &failingStore{slow: time.Hour}, []string{"for=3s"}, "begin put", nil, 2*beginTimeout + 4*time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestKeeping(t *testing.T) {
 				d, err := Execute(t.Context(), Job{
 					Portable: true,
 					Workload: resolve(t, m, tt.set...), Store: tt.store, Note: "with password=hunter2",
-					Kept: func(_ *report.Document, err error) { calls, got = calls+1, err },
+					Stored: func(_ *report.Document, err error) { calls, got = calls+1, err },
 					Logf: func(format string, _ ...any) { words = append(words, format) },
 				})
 				if err != nil {
@@ -125,10 +125,10 @@ func TestKeeping(t *testing.T) {
 
 // A run that never began leaves nothing in the store.
 func TestKeepingNothing(t *testing.T) {
-	m, s := &fakeKind{}, &shelf{}
+	m, s := &fakeKind{}, &failingStore{}
 	w := resolve(t, m, "count=1")
 	w.Kind = refusing{m}
-	if _, err := Execute(t.Context(), Job{Portable: true, Workload: w, Store: s, Kept: func(*report.Document, error) { t.Error("got a result of storing") }}); err == nil {
+	if _, err := Execute(t.Context(), Job{Portable: true, Workload: w, Store: s, Stored: func(*report.Document, error) { t.Error("got a result of storing") }}); err == nil {
 		t.Error("got no error")
 	}
 	if len(s.asked) > 0 {
@@ -136,7 +136,7 @@ func TestKeepingNothing(t *testing.T) {
 	}
 	// It begins, and then there is no folder for the trace.
 	path := filepath.Join(t.TempDir(), "no", "such", "folder")
-	s = &shelf{}
+	s = &failingStore{}
 	if _, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1", "trace="+path), Trace: path, Store: s}); err == nil {
 		t.Error("got no error")
 	}

@@ -14,19 +14,19 @@ import (
 // is the report's, and Facts is called before anything is sent.
 func TestCameBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &fakeKind{echo: 2 * time.Millisecond, perBatch: 1}
+		m := &fakeKind{consumeDelay: 2 * time.Millisecond, perBatch: 1}
 		var met []time.Duration
 		var found map[string]any
 		doc, err := Execute(t.Context(), Job{
 			Portable: true,
 			Workload: resolve(t, m, "op=roundtrip", "concurrency=1", "count=25", "batch-events=1"),
-			Found:    func(facts map[string]any) { found = facts },
+			Facts:    func(facts map[string]any) { found = facts },
 			Opened: func() {
 				if found == nil {
 					t.Error("Opened was called before Facts")
 				}
 			},
-			Met: func(d time.Duration) { met = append(met, d) },
+			CameBack: func(d time.Duration) { met = append(met, d) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -50,11 +50,11 @@ func TestOutcomes(t *testing.T) {
 			if file != "" {
 				set = append(set, "trace="+file)
 			}
-			m := &fakeKind{echo: 2 * time.Millisecond, perBatch: 3}
+			m := &fakeKind{consumeDelay: 2 * time.Millisecond, perBatch: 3}
 			doc, err := Execute(t.Context(), Job{
 				Portable: true,
 				Workload: resolve(t, m, set...), Trace: file,
-				Fired: func(out []load.Outcome) { // on one thread: there is one client
+				Outcomes: func(out []load.Outcome) { // on one thread: there is one client
 					for i := range out {
 						acked += uint32(out[i].Acked)
 						service.Record(out[i].Done - out[i].Sent)

@@ -6,7 +6,7 @@ import (
 )
 
 func TestUnique(t *testing.T) {
-	got := once([]string{"a", "b"}, nil, []string{"b", "c", "a"})
+	got := unique([]string{"a", "b"}, nil, []string{"b", "c", "a"})
 	if want := []string{"a", "b", "c"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -20,7 +20,7 @@ import (
 type readback struct {
 	src   load.Source
 	seek  target.Seekable
-	book  *ledger.Ledger
+	ledger  *ledger.Ledger
 	pair  *ledger.Join // round trips only
 	run   *load.Run
 	logOf func(stream int32) int32
@@ -48,7 +48,7 @@ type counted struct{ events, bytes atomic.Int64 }
 
 // fired takes the outcomes of the run.
 func (b *readback) fired(out []load.Outcome) {
-	b.book.Fired(out)
+	b.ledger.Fired(out)
 	if b.pair != nil && b.returner == nil {
 		b.pair.Fired(out)
 	}
@@ -56,7 +56,7 @@ func (b *readback) fired(out []load.Outcome) {
 
 // joins reports whether the join gets a batch, and with it each of its events. In a closed loop
 // it gets only acked batches.
-func (b *readback) meets(o *load.Outcome) bool {
+func (b *readback) joins(o *load.Outcome) bool {
 	return b.pair.Takes(o) && (b.returner == nil || o.Acked > 0)
 }
 
@@ -86,7 +86,7 @@ func (b *readback) arrived(_ int, as []load.Arrival) {
 	}
 	b.last.Store(int64(time.Since(b.began)))
 	if b.committed {
-		b.book.Visible(as)
+		b.ledger.Visible(as)
 		return
 	}
 	for i := range as {
@@ -94,7 +94,7 @@ func (b *readback) arrived(_ int, as []load.Arrival) {
 		c.events.Add(int64(as[i].Events))
 		c.bytes.Add(max(as[i].Bytes, 0))
 	}
-	b.book.Arrived(as)
+	b.ledger.Arrived(as)
 	if b.pair != nil {
 		b.pair.Arrived(as)
 	}
@@ -161,9 +161,9 @@ const askTimeout = 5 * time.Second
 
 // reportRemoved reports to the ledger which events the system removed before they were read:
 // these are not lost. After an error, missing events may be among them.
-func (b *readback) removed(ctx context.Context, note func(log int32, from, to int64)) error {
+func (b *readback) reportRemoved(ctx context.Context, note func(log int32, from, to int64)) error {
 	from := b.seek.Starts()
-	k, knows := b.src.(target.Skipping)
+	k, knows := b.src.(target.SkipReporter)
 	if knows {
 		for i, spans := range k.Skipped() {
 			for _, s := range spans {
@@ -192,8 +192,8 @@ func (b *readback) removed(ctx context.Context, note func(log int32, from, to in
 
 // reportGone reports to the ledger which events were read but are gone by now: a concurrent
 // read-back reads most events long before the end.
-func (b *readback) lasting(ctx context.Context) error {
-	l, ok := b.src.(target.Lasting)
+func (b *readback) reportGone(ctx context.Context) error {
+	l, ok := b.src.(target.RemovalDetector)
 	if !ok || !b.started.Load() || b.over.Load() || ctx.Err() != nil {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (b *readback) lasting(ctx context.Context) error {
 		return fmt.Errorf("cannot tell whether the events read are still there: %w", err)
 	}
 	for i, n := range gone {
-		b.book.Gone(int32(i), n)
+		b.ledger.Gone(int32(i), n)
 	}
 	return nil
 }
@@ -220,15 +220,15 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	}
 	sure := ends // events missing before these offsets are lost
 	if whole != nil {
-		if rerr := b.removed(ctx, b.book.Removed); rerr != nil {
-			whole, sure, err = nil, b.seek.Starts(), errors.Join(err, said(ctx, rerr))
+		if rerr := b.reportRemoved(ctx, b.ledger.Removed); rerr != nil {
+			whole, sure, err = nil, b.seek.Starts(), errors.Join(err, unlessInterrupted(ctx, rerr))
 		}
 	}
-	err = errors.Join(err, b.lasting(ctx))
+	err = errors.Join(err, b.reportGone(ctx))
 	if look != nil {
 		err = errors.Join(err, look(ends))
 	}
-	v := b.book.Verdict(whole, sure)
+	v := b.ledger.Verdict(whole, sure)
 	names := b.src.Logs()
 	for i := range v.Logs {
 		if i < len(names) {
@@ -239,7 +239,7 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 }
 
 // unlessInterrupted drops errors of an interrupted query.
-func said(ctx context.Context, err error) error {
+func unlessInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
@@ -248,14 +248,14 @@ func said(ctx context.Context, err error) error {
 
 // readCommitted reads what was sent in transactions as a read_committed consumer, up to the
 // logs' ends.
-func (b *readback) look(ctx context.Context, t target.Transactional, ends []int64) error {
+func (b *readback) readCommitted(ctx context.Context, t target.Transactional, ends []int64) error {
 	src := t.Committed()
 	seek, ok := src.(target.Seekable)
 	if !ok {
 		return nil
 	}
-	t.Uncommitted(b.book.Uncommitted)
-	c := &readback{src: src, seek: seek, book: b.book, run: b.run, began: b.began, stop: make(chan struct{}), done: make(chan struct{}), committed: true}
+	t.Uncommitted(b.ledger.Uncommitted)
+	c := &readback{src: src, seek: seek, ledger: b.ledger, run: b.run, began: b.began, stop: make(chan struct{}), done: make(chan struct{}), committed: true}
 	c.start()
 	// Not up to the last stable offset: it follows the transactions, and those of other
 	// producers may be open.
@@ -265,15 +265,15 @@ func (b *readback) look(ctx context.Context, t target.Transactional, ends []int6
 	if err == nil && !all(whole) && ctx.Err() == nil {
 		err = errors.New("a read_committed consumer did not reach the ends of the logs: an open transaction blocks the rest")
 	}
-	if rerr := c.removed(ctx, b.book.Hidden); rerr != nil {
-		whole, err = nil, errors.Join(err, said(ctx, rerr))
+	if rerr := c.reportRemoved(ctx, b.ledger.Hidden); rerr != nil {
+		whole, err = nil, errors.Join(err, unlessInterrupted(ctx, rerr))
 	}
-	b.book.Looked(whole)
+	b.ledger.FinishVisible(whole)
 	return err
 }
 
 // stopTimeout is how long a source may take to stop.
-const mostEnding = 10 * time.Second
+const stopTimeout = 10 * time.Second
 
 // end stops the reading. The source has stopTimeout for it, a tenth of that after an abort.
 func (b *readback) end(ctx context.Context) error {
@@ -281,7 +281,7 @@ func (b *readback) end(ctx context.Context) error {
 		return nil
 	}
 	close(b.stop)
-	most := mostEnding
+	most := stopTimeout
 	if ctx.Err() != nil {
 		most /= 10
 	}
@@ -298,12 +298,12 @@ func (b *readback) end(ctx context.Context) error {
 
 // logs are the rows of what was read.
 func (b *readback) logs() []load.LogResult {
-	behind := b.src.Behind()
+	behind := b.src.Lag()
 	out := make([]load.LogResult, 0, len(b.counts))
 	for i, name := range b.src.Logs() {
-		r := load.LogResult{Log: name, Consumed: uint64(b.counts[i].events.Load()), Bytes: uint64(b.counts[i].bytes.Load()), Behind: -1}
+		r := load.LogResult{Log: name, Consumed: uint64(b.counts[i].events.Load()), Bytes: uint64(b.counts[i].bytes.Load()), Lag: -1}
 		if i < len(behind) {
-			r.Behind = behind[i]
+			r.Lag = behind[i]
 		}
 		out = append(out, r)
 	}

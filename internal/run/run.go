@@ -45,20 +45,20 @@ type Job struct {
 	Measured func(ctx context.Context, d *report.Document)
 	// Stored is called with the result of storing the sealed report; may be nil. It is not
 	// called without a store.
-	Kept func(d *report.Document, err error)
+	Stored func(d *report.Document, err error)
 
 	// Watch is called with each interval as it closes; may be nil.
 	Watch func(load.Snapshot)
 	// Opened is called once the target is open, before anything is sent; may be nil.
 	Opened func()
 	// Facts is called with facts about the system, before Opened; may be nil.
-	Found func(facts map[string]any)
+	Facts func(facts map[string]any)
 	// CameBack is called with the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; may be nil.
-	Met func(endToEnd time.Duration)
+	CameBack func(endToEnd time.Duration)
 	// Outcomes is called with the final outcomes of batches, on the threads that sent them,
 	// concurrently; see load.Plan.Trace. May be nil.
-	Fired func(out []load.Outcome)
+	Outcomes func(out []load.Outcome)
 	// Logf prints progress; may be nil.
 	Logf func(format string, args ...any)
 	// Abort ends the run at once when it is closed, without waiting for answers; the end of
@@ -105,7 +105,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	}
 	defer func() {
 		if d != nil {
-			e.kept(ctx, d) // last, since the end of the system may add a warning
+			e.storeReport(ctx, d) // last, since the end of the system may add a warning
 		} else {
 			e.abandon(ctx)
 		}
@@ -118,21 +118,21 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 			}
 		}
 	}()
-	unguard := e.guard(e.opening)
+	unguard := e.watchProgress(e.opening)
 	s, err := w.Kind.Open(ctx, spec)
 	unguard()
 	if err != nil {
 		return nil, failed(ctx, e.diedMeanwhile(err))
 	}
 	e.session, e.before = s, s.Facts()
-	e.vitals = system.NewVitals()
+	e.vitals = system.NewHostMetrics()
 	defer e.vitals.Close()
 	if !job.Portable { // virtual time has no freezes
 		e.causes = system.NewCauses()
 		defer e.causes.Close()
 	}
-	if job.Found != nil {
-		job.Found(e.before)
+	if job.Facts != nil {
+		job.Facts(e.before)
 	}
 	if job.Opened != nil {
 		job.Opened()
@@ -142,7 +142,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	if w.Op == workload.Consume {
 		out, err = e.consume(ctx)
 	} else {
-		out, err = e.fire(ctx)
+		out, err = e.send(ctx)
 	}
 	if err != nil && out.result == nil {
 		return nil, joinClose(err, s.Close())
@@ -186,7 +186,7 @@ type execution struct {
 	before  map[string]any
 	system  *underTest // nil if there is none
 	hosts   []any      // other machines, described
-	vitals  *system.Vitals
+	vitals  *system.HostMetrics
 	hdr     *report.Log
 	series  *series      // nil before the run begins
 	writer  store.Writer // nil: the report is not kept while it is measured
@@ -205,7 +205,7 @@ type outcome struct {
 }
 
 // freezeCause returns the function that names the cause of a freeze; may be nil.
-func (e *execution) why() func(length time.Duration) string {
+func (e *execution) freezeCause() func(length time.Duration) string {
 	if e.causes == nil {
 		return nil
 	}
@@ -264,11 +264,11 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 	in := e.input(r)
 	in.Series = e.series.end(r.Intervals)
 	in.Trust = trust.Judge(trust.Input{
-		Result: r, Nowhere: nowhere(w, facts), Processors: load.Processors(), Clock: e.clock.Troubles(),
+		Result: r, Discards: discardsAll(w, facts), Processors: load.Processors(), Clock: e.clock.Troubles(),
 		System: e.system.ended(), Percentiles: w.Percentiles(), NoWaits: e.causes != nil && !e.causes.CountsWaits(),
 	})
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
-	in.Warnings = once(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks())
+	in.Warnings = unique(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks())
 	in.Facts = facts
 	in.Samples, in.Trace = out.samples, out.trace
 	for _, c := range w.Checks(r) {
@@ -303,7 +303,7 @@ func (e *execution) input(r *load.Result) report.Input {
 
 // unique joins lists of texts without repetitions: a target repeats the warnings from when the
 // workload was resolved.
-func once(lists ...[]string) []string {
+func unique(lists ...[]string) []string {
 	var all []string
 	for _, text := range slices.Concat(lists...) {
 		if !slices.Contains(all, text) {
@@ -314,7 +314,7 @@ func once(lists ...[]string) []string {
 }
 
 // discardsAll reports whether the receiver discards all events.
-func nowhere(w *workload.Workload, facts map[string]any) bool {
+func discardsAll(w *workload.Workload, facts map[string]any) bool {
 	discards, _ := facts["discards"].(bool)
 	return discards || w.Kind.Name() == "null"
 }

@@ -21,15 +21,15 @@ import (
 // millisecond, and a log whose consumer finds what the test lets it find.
 type fakeKind struct {
 	perBatch int           // room of the lane
-	echo     time.Duration // from an event's answer until it is consumed; 0: never
-	deaf     time.Duration // from the request to stop until the source stops
-	dead     bool          // requests for the ends of logs are not answered
+	consumeDelay     time.Duration // from an event's answer until it is consumed; 0: never
+	stopDelay     time.Duration // from the request to stop until the source stops
+	endsUnknown     bool          // requests for the ends of logs are not answered
 	part     bool          // a batch's events are consumed one by one
-	mute     bool          // nothing is answered
-	full     bool          // no batch is taken
+	noAnswers     bool          // nothing is answered
+	noRoom     bool          // no batch is taken
 	service  time.Duration // 0: 1 ms
-	opens    time.Duration // how long it takes to open
-	lacks    bool          // its reader never gets an assignment
+	openDelay    time.Duration // how long it takes to open
+	noAssignment    bool          // its reader never gets an assignment
 	head     int64         // where the log begins at the end: what was before was deleted unread
 	headErr  error         // or why the beginning is unknown
 	stamped  bool
@@ -48,7 +48,7 @@ func (*fakeKind) Ops() []string {
 }
 func (*fakeKind) Options() []target.Option { return nil }
 func (m *fakeKind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
-	time.Sleep(m.opens)
+	time.Sleep(m.openDelay)
 	m.session = &fakeSession{m: m, run: uint32(spec.RunID), read: make(chan load.Arrival, 1<<16), began: time.Now(), ended: make(chan struct{})}
 	return m.session, nil
 }
@@ -86,20 +86,20 @@ func (l fakeLane) Flush()                 {}
 func (l fakeLane) Close() error           { return nil }
 func (l fakeLane) Fire(batches []load.Batch) int {
 	s := l.s
-	if s.m.full {
+	if s.m.noRoom {
 		return 0
 	}
 	for i := range batches {
 		batches[i].Bytes = 10
 		batch, sent := batches[i], s.sink.Now()
-		if s.m.mute {
+		if s.m.noAnswers {
 			continue
 		}
 		time.AfterFunc(cmp.Or(s.m.service, time.Millisecond), func() {
 			n := int64(batch.Events)
 			base := s.end.Add(n) - n
-			if s.m.echo > 0 {
-				time.AfterFunc(s.m.echo, func() {
+			if s.m.consumeDelay > 0 {
+				time.AfterFunc(s.m.consumeDelay, func() {
 					if base < s.m.head {
 						s.seen.Add(n)
 						return
@@ -115,7 +115,7 @@ func (l fakeLane) Fire(batches []load.Batch) int {
 						return
 					}
 					for k := range n {
-						time.AfterFunc(time.Duration(k)*s.m.echo, func() {
+						time.AfterFunc(time.Duration(k)*s.m.consumeDelay, func() {
 							s.read <- load.Arrival{Base: base + k, Events: 1, Bytes: 10, Sum: 7}
 						})
 					}
@@ -133,7 +133,7 @@ func (fakeSource) Logs() []string  { return []string{"log-0"} }
 func (fakeSource) Lanes() int      { return 1 }
 func (fakeSource) Behind() []int64 { return []int64{-1} }
 func (s fakeSource) Rebalancing() time.Duration {
-	if s.m.lacks {
+	if s.m.noAssignment {
 		return time.Since(s.began)
 	}
 	return 0
@@ -145,7 +145,7 @@ func (s fakeSource) Heads(context.Context) ([]int64, error) {
 }
 
 func (s fakeSource) Ends(ctx context.Context) ([]int64, error) {
-	if s.m.dead {
+	if s.m.endsUnknown {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
@@ -157,7 +157,7 @@ func (s fakeSource) Receive(ctx context.Context, now func() time.Duration, sink 
 	for {
 		select {
 		case <-ctx.Done():
-			time.Sleep(s.m.deaf)
+			time.Sleep(s.m.stopDelay)
 			return ctx.Err()
 		case a := <-s.read:
 			a.At = now()
@@ -195,19 +195,19 @@ func TestInterruptions(t *testing.T) {
 		interrupted bool
 		whole       bool // only an interruption could end it, and it waited for its answers
 	}{
-		{"sending", fakeKind{echo: time.Millisecond}, []string{"verify=true"}, time.Second, 0, 1100 * time.Millisecond, true, true},
+		{"sending", fakeKind{consumeDelay: time.Millisecond}, []string{"verify=true"}, time.Second, 0, 1100 * time.Millisecond, true, true},
 		{"reading back", fakeKind{}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"reading back from a dead system", fakeKind{dead: true}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"a dead system, no interruption", fakeKind{dead: true}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
-		{"sending, and then reading back from a dead system", fakeKind{dead: true}, []string{"verify=true"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
-		{"a source that does not stop", fakeKind{deaf: time.Hour}, []string{"verify=true", "count=10"}, time.Second, 0, 3 * time.Second, true, false},
-		{"a source that does not stop, no interruption", fakeKind{deaf: time.Hour}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
+		{"reading back from a dead system", fakeKind{endsUnknown: true}, []string{"verify=true", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"a dead system, no interruption", fakeKind{endsUnknown: true}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
+		{"sending, and then reading back from a dead system", fakeKind{endsUnknown: true}, []string{"verify=true"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"a source that does not stop", fakeKind{stopDelay: time.Hour}, []string{"verify=true", "count=10"}, time.Second, 0, 3 * time.Second, true, false},
+		{"a source that does not stop, no interruption", fakeKind{stopDelay: time.Hour}, []string{"verify=true", "count=10"}, 0, 0, 30 * time.Second, false, false},
 		{"a round trip that waits", fakeKind{}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"a round trip that waits for a dead system", fakeKind{dead: true}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"a round trip's sending, and then its waiting", fakeKind{dead: true}, []string{"op=roundtrip"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"a round trip that waits for a dead system", fakeKind{endsUnknown: true}, []string{"op=roundtrip", "count=10"}, time.Second, 0, 1100 * time.Millisecond, true, false},
+		{"a round trip's sending, and then its waiting", fakeKind{endsUnknown: true}, []string{"op=roundtrip"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
 		{"a closed loop that waits", fakeKind{}, []string{"op=roundtrip", "concurrency=3"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
 		{"consuming", fakeKind{}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true, false},
-		{"consuming from a source that does not stop", fakeKind{deaf: time.Hour}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
+		{"consuming from a source that does not stop", fakeKind{stopDelay: time.Hour}, []string{"op=consume", "for=1h", "idle-timeout=1h"}, time.Second, 2 * time.Second, 2100 * time.Millisecond, true, false},
 		{"reading", fakeKind{}, []string{"op=consume"}, time.Second, 0, 1100 * time.Millisecond, true, false},
 		{"reading until nothing comes", fakeKind{}, []string{"op=consume", "idle-timeout=1h"}, time.Second, 0, 1100 * time.Millisecond, true, false},
 	} {
@@ -250,8 +250,8 @@ func TestConcurrencyOfARoundTrip(t *testing.T) {
 		m      fakeKind
 		events uint64 // in a second, by one caller
 	}{
-		{"one event", fakeKind{echo: 99 * time.Millisecond}, 10},
-		{"events that arrive one by one", fakeKind{perBatch: 3, part: true, echo: 33 * time.Millisecond}, 30},
+		{"one event", fakeKind{consumeDelay: 99 * time.Millisecond}, 10},
+		{"events that arrive one by one", fakeKind{perBatch: 3, part: true, consumeDelay: 33 * time.Millisecond}, 30},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestConcurrencyOfARoundTrip(t *testing.T) {
 // lost, and make the verdict "cannot tell".
 func TestDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &fakeKind{echo: time.Millisecond, head: 50}
+		m := &fakeKind{consumeDelay: time.Millisecond, head: 50}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +296,7 @@ func TestDeleted(t *testing.T) {
 // events may be deleted or lost.
 func TestDeletedUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &fakeKind{echo: time.Millisecond, head: 50, headErr: errors.New("not the leader")}
+		m := &fakeKind{consumeDelay: time.Millisecond, head: 50, headErr: errors.New("not the leader")}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
 		if err != nil {
 			t.Fatal(err)

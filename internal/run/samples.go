@@ -20,7 +20,7 @@ const mostSamples = 4096
 // each two neighbours remains, so the sample is uniform at all times. Safe for concurrent use.
 type samples struct {
 	due func(stream int32, index uint64) time.Duration // nil: nothing schedules the run
-	met func(endToEnd time.Duration)                   // called with each; may be nil
+	cameBack func(endToEnd time.Duration)                   // called with each; may be nil
 
 	mu    sync.Mutex
 	dice  *rand.Rand
@@ -46,9 +46,9 @@ func newSamples(seed uint64, due func(stream int32, index uint64) time.Duration)
 func (s *samples) add(o *load.Outcome, at time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.met != nil {
+	if s.cameBack != nil {
 		for k := range uint64(o.Events) {
-			s.met(at - s.start(o, k))
+			s.cameBack(at - s.start(o, k))
 		}
 	}
 	first := s.of

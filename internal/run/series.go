@@ -18,7 +18,7 @@ type series struct {
 	writer store.Writer // nil: not stored
 	// delayed means that the engine keeps back the newest row of each phase until the next one
 	// comes, since the end of the run may correct it.
-	late bool
+	delayed bool
 
 	mu     sync.Mutex
 	queue  []measure.Interval
@@ -41,13 +41,13 @@ type span struct {
 
 // An encoded is an encoded row, with its source.
 type encoded struct {
-	of  mark
+	of  fingerprint
 	row report.Interval
 }
 
 // A fingerprint distinguishes rows of the same span. Counters only grow, so equal counts and
 // sums mean equal histograms.
-type mark struct {
+type fingerprint struct {
 	counts    measure.Counts
 	inFlight  uint64
 	behind    int64
@@ -59,8 +59,8 @@ type mark struct {
 	}
 }
 
-func markOf(iv *measure.Interval) mark {
-	m := mark{counts: iv.Counts, inFlight: iv.InFlight, behind: iv.LagEvents, generator: iv.Generator}
+func fingerprintOf(iv *measure.Interval) fingerprint {
+	m := fingerprint{counts: iv.Counts, inFlight: iv.InFlight, behind: iv.LagEvents, generator: iv.Generator}
 	i := 0
 	iv.Each(func(_ string, h **measure.Histogram) {
 		m.times[i].count, m.times[i].sum, m.times[i].max = (*h).Count(), (*h).Sum(), (*h).Max()
@@ -74,7 +74,7 @@ func spanOf(iv *measure.Interval) span { return span{iv.Phase, iv.Start, iv.End}
 // newSeries starts the goroutine, which ends with end. most is the engine's limit of rows.
 func newSeries(form report.Series, w store.Writer, late bool, most int) *series {
 	s := &series{
-		form: form, writer: w, late: late,
+		form: form, writer: w, delayed: late,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 		newest: make(map[string]measure.Interval), rows: measure.NewSeries(most),
 		ready: make(map[span]encoded),
@@ -88,10 +88,10 @@ func (s *series) add(rows []measure.Interval) {
 	s.mu.Lock()
 	s.queue = append(s.queue, rows...)
 	s.mu.Unlock()
-	s.nudge()
+	s.signal()
 }
 
-func (s *series) nudge() {
+func (s *series) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -117,7 +117,7 @@ func (s *series) run() {
 // take encodes a row and adds it to the series, like the engine.
 func (s *series) take(row measure.Interval) {
 	s.encode(&row)
-	if s.late {
+	if s.delayed {
 		older, ok := s.newest[row.Phase]
 		s.newest[row.Phase] = row
 		if !ok {
@@ -136,7 +136,7 @@ func (s *series) take(row measure.Interval) {
 		return
 	}
 	if n := len(rows); n > 1 {
-		if e := s.ready[spanOf(&rows[n-2])]; e.of != markOf(&rows[n-2]) {
+		if e := s.ready[spanOf(&rows[n-2])]; e.of != fingerprintOf(&rows[n-2]) {
 			s.encode(&rows[n-2])
 		}
 	}
@@ -172,7 +172,7 @@ func (s *series) encode(iv *measure.Interval) {
 	if err != nil {
 		return // JSON cannot encode it; encoding the report returns the error
 	}
-	s.ready[spanOf(iv)] = encoded{markOf(iv), row}
+	s.ready[spanOf(iv)] = encoded{fingerprintOf(iv), row}
 	if s.writer != nil {
 		s.writer.Interval(e)
 	}
@@ -184,11 +184,11 @@ func (s *series) end(rows []measure.Interval) []report.Interval {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.nudge()
+	s.signal()
 	<-s.done
 	out := make([]report.Interval, len(rows))
 	for i := range rows {
-		if e, ok := s.ready[spanOf(&rows[i])]; ok && e.of == markOf(&rows[i]) {
+		if e, ok := s.ready[spanOf(&rows[i])]; ok && e.of == fingerprintOf(&rows[i]) {
 			out[i] = e.row
 			continue
 		}

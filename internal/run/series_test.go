@@ -203,16 +203,16 @@ func BenchmarkEndOfAnHour(b *testing.B) {
 }
 
 // An hourRun is a run whose rows are stored and whose end is to come.
-type hour struct {
+type hourRun struct {
 	path   string
 	store  store.Store
 	e      *execution
 	result *load.Result
 }
 
-func begin(tb testing.TB, rows []measure.Interval) *hour {
+func begin(tb testing.TB, rows []measure.Interval) *hourRun {
 	tb.Helper()
-	h := &hour{path: filepath.Join(tb.TempDir(), "reports.db")}
+	h := &hourRun{path: filepath.Join(tb.TempDir(), "reports.db")}
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, h.path)
 	if err != nil {
@@ -229,7 +229,7 @@ func begin(tb testing.TB, rows []measure.Interval) *hour {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h.e = &execution{Job: Job{Store: s, Kept: func(_ *report.Document, err error) {
+	h.e = &execution{Job: Job{Store: s, Stored: func(_ *report.Document, err error) {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -250,13 +250,13 @@ func begin(tb testing.TB, rows []measure.Interval) *hour {
 	}
 }
 
-func (h *hour) end(tb testing.TB) {
+func (h *hourRun) end(tb testing.TB) {
 	tb.Helper()
 	d := report.Build(report.Input{ID: h.e.Version, Result: h.result, Series: h.e.series.end(h.result.Intervals)})
-	h.e.kept(context.Background(), d)
+	h.e.storeReport(context.Background(), d)
 }
 
-func (h *hour) size(tb testing.TB) int64 {
+func (h *hourRun) size(tb testing.TB) int64 {
 	tb.Helper()
 	if err := h.store.Close(); err != nil {
 		tb.Fatal(err)

@@ -16,11 +16,11 @@ const stuckAfter = 30 * time.Second
 
 // A progressFunc reports whether anything has moved since the last call, and what the run waits
 // for; waits is nil if nothing needs to move now.
-type look func() (moved bool, waits func() string)
+type progressFunc func() (moved bool, waits func() string)
 
 // watchProgress prints what the run waits for when nothing has moved for long, to help with
 // runs that hang. The returned function ends it.
-func (e *execution) guard(l look) (end func()) {
+func (e *execution) watchProgress(l progressFunc) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -59,11 +59,11 @@ func (e *execution) opening() (moved bool, waits func() string) {
 }
 
 // sendingProgress returns the progressFunc of a run that sends.
-func firingLook(r *load.Run, tgt load.Target) look {
-	before := r.Standing()
+func sendingProgress(r *load.Run, tgt load.Target) progressFunc {
+	before := r.Progress()
 	before.Due = 0 // possibly none was sent
 	return func() (moved bool, waits func() string) {
-		now := r.Standing()
+		now := r.Progress()
 		if now.Moved(before) {
 			before = now
 			return true, nil
@@ -94,7 +94,7 @@ func firingLook(r *load.Run, tgt load.Target) look {
 
 // readingProgress returns the progressFunc of a run that reads. If the run ends when nothing
 // arrives, only a missing assignment can block it, since that time does not count.
-func readingLook(r *load.Reading, src load.Source, ends bool) look {
+func readingProgress(r *load.Reading, src load.Source, ends bool) progressFunc {
 	last, idle := r.Last(), src.Rebalancing()
 	return func() (moved bool, waits func() string) {
 		newest, without := r.Last(), src.Rebalancing()

@@ -27,7 +27,7 @@ func TestWatchProgress(t *testing.T) {
 		want  []string
 	}{
 		{"it goes on", fakeKind{}, load.Plan{}, false, nil},
-		{"no answer", fakeKind{mute: true}, load.Plan{}, false, []string{
+		{"no answer", fakeKind{noAnswers: true}, load.Plan{}, false, []string{
 			"30: nothing has moved for 30 s; waiting for the answers to 5 events",
 			"60: nothing has moved for 1m00s; waiting for the answers to 5 events",
 			"120: nothing has moved for 2m00s; waiting for the answers to 5 events",
@@ -40,13 +40,13 @@ func TestWatchProgress(t *testing.T) {
 			"135: nothing has moved for 1m00s; waiting for the answers to 5 events, the newest answer came at 1m15s",
 			"150: it goes on, after 1m15s",
 		}},
-		{"nothing is taken", fakeKind{full: true}, load.Plan{}, false, []string{
+		{"nothing is taken", fakeKind{noRoom: true}, load.Plan{}, false, []string{
 			"30: nothing has moved for 30 s; waiting for a connection that takes events",
 			"60: nothing has moved for 1m00s; waiting for a connection that takes events",
 			"120: nothing has moved for 2m00s; waiting for a connection that takes events",
 		}},
 		{"an event in 100 s", fakeKind{}, load.Plan{Schedule: slow}, false, nil},
-		{"an event in 100 s, and it is not taken", fakeKind{full: true}, load.Plan{Schedule: load.Constant(1.0 / 10)}, false, []string{
+		{"an event in 100 s, and it is not taken", fakeKind{noRoom: true}, load.Plan{Schedule: load.Constant(1.0 / 10)}, false, []string{
 			"30: nothing has moved for 30 s; waiting for a connection that takes events, of which 4 have become due",
 			"60: nothing has moved for 1m00s; waiting for a connection that takes events, of which 7 have become due",
 			"120: nothing has moved for 2m00s; waiting for a connection that takes events, of which 13 have become due",
@@ -69,12 +69,12 @@ func TestWatchProgress(t *testing.T) {
 				e := &execution{Job: Job{Logf: func(format string, args ...any) {
 					got = append(got, fmt.Sprintf("%d: ", time.Since(began)/time.Second)+fmt.Sprintf(format, args...))
 				}}}
-				var l look
+				var l progressFunc
 				var end func()
 				if tt.reads {
 					r := load.NewReading(load.ReadPlan{Portable: true}, s.Source())
 					r.Start()
-					l, end = readingLook(r, s.Source(), false), func() { r.Abort(); _, _ = r.Wait() }
+					l, end = readingProgress(r, s.Source(), false), func() { r.Abort(); _, _ = r.Wait() }
 				} else {
 					tt.plan.Portable = true
 					r, err := load.New(tt.plan, s.Target())
@@ -83,9 +83,9 @@ func TestWatchProgress(t *testing.T) {
 					}
 					r.Start()
 					time.Sleep(time.Millisecond / 2)
-					l, end = firingLook(r, s.Target()), func() { r.Abort(); _, _ = r.Wait() }
+					l, end = sendingProgress(r, s.Target()), func() { r.Abort(); _, _ = r.Wait() }
 				}
-				unguard := e.guard(l)
+				unguard := e.watchProgress(l)
 				time.Sleep(155 * time.Second)
 				unguard()
 				end()
@@ -106,9 +106,9 @@ func TestWatchedStages(t *testing.T) {
 		set  []string
 		want []string
 	}{
-		{"opening", fakeKind{opens: 40 * time.Second}, []string{"count=1"}, []string{"nothing has moved for 30 s; waiting for a connection to fake://here"}},
+		{"opening", fakeKind{openDelay: 40 * time.Second}, []string{"count=1"}, []string{"nothing has moved for 30 s; waiting for a connection to fake://here"}},
 		{"sending", fakeKind{service: 40 * time.Second}, []string{"count=1", "drain=1m"}, []string{"nothing has moved for 30 s; waiting for the answers to 1 event"}},
-		{"reading without an assignment", fakeKind{lacks: true}, []string{"op=consume", "for=40s"}, []string{"nothing has moved for 30 s; waiting for the first events: no partitions are assigned, for 30 s in all"}},
+		{"reading without an assignment", fakeKind{noAssignment: true}, []string{"op=consume", "for=40s"}, []string{"nothing has moved for 30 s; waiting for the first events: no partitions are assigned, for 30 s in all"}},
 		{"reading until nothing comes", fakeKind{}, []string{"op=consume", "idle-timeout=40s"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestWatchedStages(t *testing.T) {
 // connections.
 func TestPendingIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := (&fakeKind{mute: true}).Open(t.Context(), target.Spec{})
+		s, err := (&fakeKind{noAnswers: true}).Open(t.Context(), target.Spec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestPendingIsNamed(t *testing.T) {
 		}
 		r.Start()
 		time.Sleep(time.Second)
-		_, waits := firingLook(r, wordy{s.Target()})()
+		_, waits := sendingProgress(r, wordy{s.Target()})()
 		if got, want := waits(), "the answers to 5 events: 1; 2; 3; 4; 5; 6; 7; 8; and 2 more"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

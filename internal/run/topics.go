@@ -14,7 +14,7 @@ import (
 )
 
 // topicsTimeout is the timeout for storing the report of a load on topics.
-const topicsPatience = 30 * time.Second
+const topicsTimeout = 30 * time.Second
 
 // A TopicsJob is a load of operations on topics. It is not a workload: its events are the
 // operations, its batches are the requests, and the target's package runs it. Numbers of 0 are unset.
@@ -35,7 +35,7 @@ type TopicsJob struct {
 	Store store.Store
 	// Stored is called with the result of storing the sealed report, also without a store; may
 	// be nil.
-	Kept func(d *report.Document, err error)
+	Stored func(d *report.Document, err error)
 
 	// Load runs the load, and returns its target, without secrets, and the result. It calls
 	// began when the brokers were reached, so that connecting does not count.
@@ -56,12 +56,12 @@ func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
 	d := job.report(where, r)
 	err = d.Seal()
 	if err == nil && job.Store != nil {
-		kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), topicsPatience)
+		kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), topicsTimeout)
 		defer cancel()
 		err = job.Store.Put(kept, d)
 	}
-	if job.Kept != nil {
-		job.Kept(d, err)
+	if job.Stored != nil {
+		job.Stored(d, err)
 	}
 	return d, nil
 }

@@ -159,7 +159,7 @@ func TestTopicsAreKept(t *testing.T) {
 	}
 	defer kept.Close()
 	calls := 0
-	job := TopicsJob{Op: "list", Store: kept, Load: loaded(&load.Result{Started: time.Now(), Ended: time.Now()}), Kept: func(_ *report.Document, err error) {
+	job := TopicsJob{Op: "list", Store: kept, Load: loaded(&load.Result{Started: time.Now(), Ended: time.Now()}), Stored: func(_ *report.Document, err error) {
 		if calls++; err != nil {
 			t.Error(err)
 		}

@@ -15,12 +15,12 @@ import (
 type tracing struct {
 	file    *trace.Trace
 	feeds   []*trace.Feed // by sending thread
-	meeting *trace.Meeting
+	meeting *trace.SharedFeed
 	back    *readback // of a round trip; else nil
 }
 
 // newTracing prepares the requested trace, nil for none.
-func (e *execution) traced(plan *load.Plan, back *readback) *tracing {
+func (e *execution) newTracing(plan *load.Plan, back *readback) *tracing {
 	if e.Trace == "" {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Targ
 	if err != nil {
 		return &target.Error{Doing: "--trace", Err: err, Hint: "give a file in a writable folder"}
 	}
-	t.file, t.meeting = file, file.Meeting()
+	t.file, t.meeting = file, file.SharedFeed()
 	for range r.Threads() {
 		t.feeds = append(t.feeds, file.Feed())
 	}
@@ -74,12 +74,12 @@ func (t *tracing) began(r *load.Run) {
 func (t *tracing) fired(thread int, out []load.Outcome) {
 	f := t.feeds[thread]
 	if t.back == nil {
-		f.Fired(out)
+		f.Add(out)
 		return
 	}
 	for i := range out {
-		if !t.back.meets(&out[i]) {
-			f.One(&out[i])
+		if !t.back.joins(&out[i]) {
+			f.AddOne(&out[i])
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (t *tracing) close(out *outcome) {
 		return
 	}
 	if t.back != nil {
-		t.back.pair.Rest()
+		t.back.pair.GiveUpRest()
 	}
 	r := t.file.Close()
 	out.trace = &report.Trace{File: r.File, Rows: r.Rows, Dropped: r.Dropped, Every: r.Every, Bytes: r.Bytes}

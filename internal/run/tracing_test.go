@@ -38,12 +38,12 @@ func TestTrace(t *testing.T) {
 		consumed bool
 		warm     int
 	}{
-		{"produce", fakeKind{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "warmup=100"}, 60, false, 10},
-		{"produce, every event", fakeKind{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=100%"}, 500, false, 0},
-		{"produce, one of five", fakeKind{perBatch: 10, echo: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=20%"}, 100, false, 0},
-		{"round trip", fakeKind{perBatch: 10, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 50, true, 0},
-		{"round trip in parts", fakeKind{perBatch: 10, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 500, true, 0},
-		{"round trip, closed loop", fakeKind{perBatch: 3, part: true, echo: 5 * time.Millisecond}, []string{"op=roundtrip", "concurrency=2", "count=30", "batch-events=3"}, 30, true, 0},
+		{"produce", fakeKind{perBatch: 10, consumeDelay: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "warmup=100"}, 60, false, 10},
+		{"produce, every event", fakeKind{perBatch: 10, consumeDelay: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=100%"}, 500, false, 0},
+		{"produce, one of five", fakeKind{perBatch: 10, consumeDelay: time.Millisecond}, []string{"rate=5000/s", "count=500", "linger=10ms", "trace-events=20%"}, 100, false, 0},
+		{"round trip", fakeKind{perBatch: 10, consumeDelay: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 50, true, 0},
+		{"round trip in parts", fakeKind{perBatch: 10, part: true, consumeDelay: 5 * time.Millisecond}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms"}, 500, true, 0},
+		{"round trip, closed loop", fakeKind{perBatch: 3, part: true, consumeDelay: 5 * time.Millisecond}, []string{"op=roundtrip", "concurrency=2", "count=30", "batch-events=3"}, 30, true, 0},
 		{"round trip, nothing comes back", fakeKind{perBatch: 10}, []string{"op=roundtrip", "rate=5000/s", "count=500", "linger=10ms", "drain=100ms"}, 50, false, 0},
 		{"closed loop, nothing comes back", fakeKind{perBatch: 3}, []string{"op=roundtrip", "concurrency=2", "count=6", "batch-events=3", "drain=40s"}, 2, false, 0},
 	} {
@@ -194,7 +194,7 @@ func TestSamplesOfARoundTrip(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &fakeKind{echo: 5 * time.Millisecond}
+				m := &fakeKind{consumeDelay: 5 * time.Millisecond}
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, tt.set...)})
 				if err != nil {
 					t.Fatal(err)

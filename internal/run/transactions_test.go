@@ -62,7 +62,7 @@ func TestTransactions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &fakeKind{echo: time.Millisecond, stamped: true, sees: tt.sees, aborted: 40}
+				m := &fakeKind{consumeDelay: time.Millisecond, stamped: true, sees: tt.sees, aborted: 40}
 				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
 				if err != nil {
 					t.Fatal(err)

@@ -165,7 +165,7 @@ func (e *execution) targetSecrets() (out []string) {
 // there before the load begins. The null target has none.
 func listening(kind target.Kind, u *url.URL) (out []string) {
 	port := ""
-	if p, ok := kind.(target.Ported); ok {
+	if p, ok := kind.(target.DefaultPorter); ok {
 		port = p.DefaultPort(u.Scheme)
 	}
 	for h := range strings.SplitSeq(u.Host, ",") {

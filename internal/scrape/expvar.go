@@ -9,7 +9,7 @@ import (
 )
 
 // maxDepth is how deep objects may be nested.
-const deepest = 32
+const maxDepth = 32
 
 // expvar reads the format of Go's package expvar: one JSON object. True and false
 // are 1 and 0.
@@ -55,7 +55,7 @@ func expvar(body []byte, collect func(string, float64, bool)) error {
 		}
 		switch v := token.(type) {
 		case json.Delim:
-			if v == '[' || depth >= deepest {
+			if v == '[' || depth >= maxDepth {
 				lists = 1
 				continue
 			}

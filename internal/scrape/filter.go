@@ -6,7 +6,7 @@ import "strings"
 // in which * matches any text. One that begins with "!" excludes the names that
 // match it. If all patterns exclude, or there are none, all other names are
 // selected.
-type Filter struct{ take, leave []string }
+type Filter struct{ include, exclude []string }
 
 // NewFilter makes a filter. Each element of patterns may contain several patterns,
 // separated by commas.
@@ -16,9 +16,9 @@ func NewFilter(patterns []string) Filter {
 		for p := range strings.SplitSeq(list, ",") {
 			p = strings.TrimSpace(p)
 			if q, ok := strings.CutPrefix(p, "!"); ok {
-				f.leave = append(f.leave, q)
+				f.exclude = append(f.exclude, q)
 			} else if p != "" {
-				f.take = append(f.take, p)
+				f.include = append(f.include, p)
 			}
 		}
 	}
@@ -27,26 +27,26 @@ func NewFilter(patterns []string) Filter {
 
 // Selects reports whether a name is selected. A pattern may also match the bare
 // name of a name with labels, NAME{...}.
-func (f Filter) Takes(name string) bool {
-	for _, p := range f.leave {
-		if fits(p, name) {
+func (f Filter) Selects(name string) bool {
+	for _, p := range f.exclude {
+		if matches(p, name) {
 			return false
 		}
 	}
-	return len(f.take) == 0 || f.names(name)
+	return len(f.include) == 0 || f.includes(name)
 }
 
 // includes reports whether a pattern that does not exclude matches the name.
-func (f Filter) names(name string) bool {
-	for _, p := range f.take {
-		if fits(p, name) {
+func (f Filter) includes(name string) bool {
+	for _, p := range f.include {
+		if matches(p, name) {
 			return true
 		}
 	}
 	return false
 }
 
-func fits(pattern, name string) bool {
+func matches(pattern, name string) bool {
 	if glob(pattern, name) {
 		return true
 	}

@@ -30,7 +30,7 @@ type GCLog struct {
 	first   bool
 	files   map[string]*follower
 	buf     []byte
-	span    pauses // since the last call of Figures
+	recent    pauses // since the last call of Figures
 	total   pauses
 	heap    float64 // bytes after the latest collection, -1 before the first
 	err     error
@@ -53,7 +53,7 @@ type follower struct {
 	f    *os.File
 	at   int64
 	part []byte // the beginning of an incomplete line
-	lost bool   // the current line is too long, and skipped
+	tooLong bool   // the current line is too long, and skipped
 }
 
 // NewGCLog follows the log with the name pattern, in which * and the JVM's %p
@@ -72,15 +72,15 @@ func NewGCLog(pattern string, whole bool) *GCLog {
 func (g *GCLog) Figures(ctx context.Context) ([]measure.Figure, error) {
 	there, err := g.Read(ctx)
 	if err != nil || !there {
-		g.span = pauses{}
+		g.recent = pauses{}
 		return nil, err
 	}
 	out := []measure.Figure{
-		{Name: "GC pauses", Value: float64(g.span.count)},
-		{Name: "GC pause time", Unit: "ms", Value: milliseconds(g.span.sum)},
-		{Name: "GC pause longest", Unit: "ms", Value: milliseconds(g.span.longest)},
+		{Name: "GC pauses", Value: float64(g.recent.count)},
+		{Name: "GC pause time", Unit: "ms", Value: milliseconds(g.recent.sum)},
+		{Name: "GC pause longest", Unit: "ms", Value: milliseconds(g.recent.longest)},
 	}
-	g.span = pauses{}
+	g.recent = pauses{}
 	if g.heap >= 0 {
 		out = append(out, measure.Figure{Name: "heap after GC", Unit: "bytes", Value: g.heap})
 	}
@@ -113,7 +113,7 @@ func (g *GCLog) Read(ctx context.Context) (there bool, err error) {
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // ResetLongest resets the longest pause of Totals.
-func (g *GCLog) Begin() { g.total.longest = 0 }
+func (g *GCLog) ResetLongest() { g.total.longest = 0 }
 
 // Totals are the number and the sum of all pauses read so far, and the longest since
 // ResetLongest.
@@ -151,7 +151,7 @@ func (g *GCLog) follow(ctx context.Context, name string) error {
 			w.f.Close()
 			w = nil
 		} else if at.Size() < w.at {
-			w.at, w.part, w.lost = 0, nil, false
+			w.at, w.part, w.tooLong = 0, nil, false
 		}
 	}
 	if w == nil {
@@ -188,14 +188,14 @@ func (g *GCLog) lines(w *follower, b []byte) {
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, '\n')
 		if i < 0 {
-			if w.lost = w.lost || len(w.part)+len(b) > mostLogLine; !w.lost {
+			if w.tooLong = w.tooLong || len(w.part)+len(b) > mostLogLine; !w.tooLong {
 				w.part = append(w.part, b...)
 			} else {
 				w.part = nil
 			}
 			return
 		}
-		if !w.lost {
+		if !w.tooLong {
 			line := b[:i]
 			if len(w.part) > 0 {
 				w.part = append(w.part, line...)
@@ -203,7 +203,7 @@ func (g *GCLog) lines(w *follower, b []byte) {
 			}
 			g.line(line)
 		}
-		w.part, w.lost = w.part[:0], false
+		w.part, w.tooLong = w.part[:0], false
 		b = b[i+1:]
 	}
 }
@@ -213,7 +213,7 @@ func (g *GCLog) line(line []byte) {
 	if !ok {
 		return
 	}
-	g.span.add(d)
+	g.recent.add(d)
 	g.total.add(d)
 	if after >= 0 {
 		g.heap = after

@@ -99,7 +99,7 @@ func TestGCLog(t *testing.T) {
 	if count, sum, longest := g.Totals(); count != 7 || sum != 28*time.Millisecond || longest != 7*time.Millisecond {
 		t.Errorf("got %d pauses, %v, %v in all, want 7, 28ms, 7ms", count, sum, longest)
 	}
-	g.Begin()
+	g.ResetLongest()
 	write(os.O_APPEND, line(2))
 	if there, err := g.Read(t.Context()); !there || err != nil {
 		t.Errorf("got %v, %v, want the log read", there, err)

@@ -50,7 +50,7 @@ func prometheus(f Filter) format {
 			case kind == "histogram" || kind == "summary":
 				counter = part == "_sum" || part == "_count" || part == "_bucket"
 				if part == "_bucket" || part == "" && strings.Contains(name, `quantile="`) {
-					if !f.names(name) {
+					if !f.includes(name) {
 						continue
 					}
 				}

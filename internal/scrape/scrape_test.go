@@ -265,7 +265,7 @@ func TestFilter(t *testing.T) {
 		{"a*,!ab", "ab", false},
 	}
 	for _, test := range tests {
-		if got := NewFilter([]string{test.pattern}).Takes(test.name); got != test.want {
+		if got := NewFilter([]string{test.pattern}).Selects(test.name); got != test.want {
 			t.Errorf("%q selects %q: got %v, want %v", test.pattern, test.name, got, test.want)
 		}
 	}

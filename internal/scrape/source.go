@@ -19,7 +19,7 @@ import (
 const (
 	MostBytes   = 8 << 20 // of one answer
 	MostFigures = 200     // reported at once
-	patience    = 5 * time.Second
+	requestTimeout    = 5 * time.Second
 )
 
 // A format reads a source's answer: it calls collect for each number that it finds,
@@ -40,8 +40,8 @@ type Source struct {
 	before  map[string]float64 // counters at the last request
 	at      time.Time
 	now     func() time.Time
-	asked   int
-	failed  int
+	requests   int
+	failures  int
 	last    error // of the latest request that failed
 	dropped int   // the most figures beyond MostFigures in one answer
 }
@@ -70,7 +70,7 @@ func newSource(address string, header http.Header, f Filter, read format, accept
 	s := &Source{
 		url: address, header: header, mask: new(secret.Mask), read: read, accept: accept, filter: f, now: time.Now,
 		before: make(map[string]float64), body: make([]byte, 0, 64<<10),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute, Proxy: nil}, Timeout: patience},
+		client: &http.Client{Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute, Proxy: nil}, Timeout: requestTimeout},
 	}
 	for _, values := range header {
 		for _, v := range values {
@@ -96,10 +96,10 @@ func (s *Source) URL() string { return s.shown }
 
 // Figures requests the figures. An error contains the URL, but never a secret.
 func (s *Source) Figures(ctx context.Context) ([]measure.Figure, error) {
-	s.asked++
+	s.requests++
 	out, err := s.collect(ctx)
 	if err != nil {
-		s.failed++
+		s.failures++
 		s.last = fmt.Errorf("ask %s: %s", s.shown, s.mask.Text(cause(err).Error()))
 		return nil, s.last
 	}
@@ -145,7 +145,7 @@ func (s *Source) collect(ctx context.Context) ([]measure.Figure, error) {
 	var out []measure.Figure
 	dropped := 0
 	err = s.read(s.body, func(name string, value float64, counter bool) {
-		if !s.filter.Takes(name) {
+		if !s.filter.Selects(name) {
 			return
 		}
 		f := measure.Figure{Name: name, Value: value}
@@ -196,8 +196,8 @@ func (s *Source) readAll(r io.Reader) error {
 // Warnings are for the user: failed requests, and figures left out.
 func (s *Source) Warnings() []string {
 	var out []string
-	if s.failed > 0 {
-		out = append(out, fmt.Sprintf("%d of %d requests had no answer (%v): the series have gaps there", s.failed, s.asked, s.last))
+	if s.failures > 0 {
+		out = append(out, fmt.Sprintf("%d of %d requests had no answer (%v): the series have gaps there", s.failures, s.requests, s.last))
 	}
 	if s.dropped > 0 {
 		out = append(out, fmt.Sprintf("%s has %d metrics beyond the limit of %d: choose some with --system-names", s.shown, s.dropped, MostFigures))

@@ -19,7 +19,7 @@ var (
 
 // passwordFlags are the one-letter flags with which some programs take a
 // password.
-var short = map[string]string{
+var passwordFlags = map[string]string{
 	"mysql": "-p", "mysqldump": "-p", "mysqladmin": "-p", "mysqlimport": "-p", "mariadb": "-p", "mariadb-dump": "-p", "mariadb-admin": "-p", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "sshpass": "-p", "7z": "-p", "rar": "-p",
 	"redis-cli": "-a", "redis-benchmark": "-a", "ldapsearch": "-w", "ldapmodify": "-w", "zip": "-P", "unzip": "-P", "sqlcmd": "-P", "bcp": "-P", "kinit": "-w", "cqlsh": "-p", "influx": "-password",
 }
@@ -39,7 +39,7 @@ func (m *Mask) Args(args []string) []string {
 }
 
 // maxDepth is how many levels of scripts within scripts are examined.
-const deepest = 3
+const maxDepth = 3
 
 // arguments returns arguments without their secrets, and the secrets.
 func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
@@ -52,7 +52,7 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 		if i > 0 {
 			before = args[i-1]
 		}
-		if flag, ok := short[path.Base(arg)]; ok {
+		if flag, ok := passwordFlags[path.Base(arg)]; ok {
 			letter = flag
 		} else if arg == "login" && slices.Contains([]string{"docker", "podman", "oc"}, path.Base(before)) {
 			letter = "-p"
@@ -82,25 +82,25 @@ func (m *Mask) arguments(args []string, depth int) (shown, found []string) {
 		case letter != "" && strings.HasPrefix(arg, letter) && len(arg) > len(letter) && !option.MatchString(arg):
 			find(arg[len(letter):])
 			arg = letter + Hidden
-		case setting && !script && value != "" && !IsReference(value) && (Is(name, value) || sounds(name) && !isMode(name, value)):
-			m.looks(value, find) // a login module's text contains the password and more
+		case setting && !script && value != "" && !IsReference(value) && (Is(name, value) || isLikelyName(name) && !isMode(name, value)):
+			m.hideLikely(value, find) // a login module's text contains the password and more
 			find(value)
 			arg = name + "=" + Hidden
-		case header != nil && sounds(header[2]) && !IsReference(header[4]):
-			m.looks(header[4], find)
+		case header != nil && isLikelyName(header[2]) && !IsReference(header[4]):
+			m.hideLikely(header[4], find)
 			find(header[4])
 			arg = header[1] + header[2] + header[3] + Hidden
 		default:
-			if depth < deepest && strings.ContainsAny(arg, " \t\n") {
+			if depth < maxDepth && strings.ContainsAny(arg, " \t\n") {
 				if words, err := Split(arg); err == nil {
 					_, within := m.arguments(words, depth+1)
 					found = append(found, within...)
 				}
 			}
-			arg = m.looks(arg, find)
+			arg = m.hideLikely(arg, find)
 		}
 		next = ""
-		if strings.HasPrefix(args[i], "-") && !setting && sounds(args[i]) {
+		if strings.HasPrefix(args[i], "-") && !setting && isLikelyName(args[i]) {
 			next = args[i]
 		}
 		shown = append(shown, arg)
@@ -132,7 +132,7 @@ func hideUsers(s string, found func(string)) string {
 		}
 		end := wordEnd(s, from, outer)
 		if isQuote(s[from]) || s[from] == '\\' && from+1 < len(s) && isQuote(s[from+1]) {
-			end = goneOn(s, quoteEnd(s, from), joint{})
+			end = continuedEnd(s, quoteEnd(s, from), separator{})
 		}
 		name, password, ok := strings.Cut(s[from:end], ":")
 		bare := strings.Trim(password, `\"'`)

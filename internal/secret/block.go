@@ -81,7 +81,7 @@ func hideBlocks(text string, name func(string) bool) string {
 		if len(scopes) > 0 {
 			s := scopes[len(scopes)-1]
 			if s.indent < 0 && g != nil && start >= until {
-				until = goesOn(text, start+len(g[1])+len(g[2])+len(g[3]))
+				until = valueEnd(text, start+len(g[1])+len(g[2])+len(g[3]))
 				scopes[len(scopes)-1].column = indent
 			}
 			shown, more := below(s, line, body, g)
@@ -94,7 +94,7 @@ func hideBlocks(text string, name func(string) bool) string {
 			}
 		}
 		switch {
-		case head != nil && name(lastPart(head[1])) && (indent == 0 || begins(text[at:])):
+		case head != nil && name(lastPart(head[1])) && (indent == 0 || beginsSection(text[at:])):
 			scopes = append(scopes, scope{indent: -1, column: math.MaxInt, mixed: holdsMore.MatchString(head[1])})
 		case g != nil && name(strings.Trim(g[2], `"'`)):
 			s := scope{indent: len(g[1]), single: isSingle(g[2])}
@@ -122,7 +122,7 @@ func hideBlocks(text string, name func(string) bool) string {
 
 // beginsSection reports whether a setting follows an indented line in brackets,
 // so that the line is a section's name.
-func begins(text string) bool {
+func beginsSection(text string) bool {
 	for line := range strings.Lines(text) {
 		body := strings.TrimSpace(line)
 		if body == "" || body[0] == '#' || body[0] == ';' {
@@ -146,7 +146,7 @@ func inSection(line, body string) bool {
 
 // valueEnd returns the end in text of a value of several lines that begins at
 // i: in brackets, or in three quotes.
-func goesOn(text string, i int) int {
+func valueEnd(text string, i int) int {
 	switch {
 	case i >= len(text):
 		return i
@@ -167,7 +167,7 @@ func below(s scope, line, body string, g []string) (shown string, more bool) {
 	case s.mixed && g != nil:
 		key := strings.ToLower(strings.Trim(g[2], `"' `))
 		value := strings.TrimSpace(g[4])
-		if value == "" || slices.Contains(beside, key) || sounds(key) || IsReference(strings.Trim(value, `"' `)) {
+		if value == "" || slices.Contains(beside, key) || isLikelyName(key) || IsReference(strings.Trim(value, `"' `)) {
 			return line, true
 		}
 		return g[1] + g[2] + g[3] + Hidden + "\n", false
@@ -180,7 +180,7 @@ func below(s scope, line, body string, g []string) (shown string, more bool) {
 // lastPart returns the last word of a section's name, one.two or one "two".
 func lastPart(name string) string {
 	name = strings.Trim(name, `"' `)
-	if i := strings.LastIndexAny(name, ". \"'"); i >= 0 && !sounds(name) {
+	if i := strings.LastIndexAny(name, ". \"'"); i >= 0 && !isLikelyName(name) {
 		return name[i+1:]
 	}
 	return name

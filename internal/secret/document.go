@@ -43,7 +43,7 @@ func (m *Mask) Document(text string) string {
 	text = hideElements(text)
 	text = hidePairs(text)
 	text = hideSettings(text, secretWord, true, nil)
-	text = hideBlocks(text, sounds)
+	text = hideBlocks(text, isLikelyName)
 	for _, re := range []*regexp.Regexp{spaced, passFile, pairOfWords, positional} {
 		text = re.ReplaceAllStringFunc(text, func(hit string) string {
 			g := re.FindStringSubmatch(hit)
@@ -87,10 +87,10 @@ func hideElements(text string) string {
 
 // maxExamined limits the bytes that are examined to find pairs of names and
 // values. In a file that needs more, all values with such a name are hidden.
-const mostLooked = 4 << 20
+const maxExamined = 4 << 20
 
 // maxDistance is how far before its name an element's value is looked for.
-const farthest = 8 << 10
+const maxDistance = 8 << 10
 
 // hidePairs removes values beside a secret's name, before or after it: in the
 // same brackets, tag or item of a list.
@@ -104,7 +104,7 @@ func hidePairs(text string) string {
 		}
 		from, to := pos+at[0], pos+at[1]
 		pos = to
-		if looked > mostLooked {
+		if looked > maxExamined {
 			text = elementValue.ReplaceAllString(text, "${1}"+Hidden)
 			return hideBesides(text)
 		}
@@ -118,7 +118,7 @@ func hidePairs(text string) string {
 				text = text[:start] + Hidden + text[start+end:]
 			}
 		}
-		near := max(0, from-farthest)
+		near := max(0, from-maxDistance)
 		if tag := strings.LastIndexByte(text[near:from], '<'); tag >= 0 && !strings.Contains(text[near+tag:from], ">") {
 			looked += from - near
 			if g := ahead.FindStringSubmatchIndex(text[near:from]); g != nil && pairValue.MatchString(text[near+g[2]:near+g[3]]) {

@@ -71,7 +71,7 @@ func Is(name, value string) bool {
 
 // isLikelyName reports whether values of this name are to be hidden in texts,
 // which includes more names than IsName.
-func sounds(name string) bool {
+func isLikelyName(name string) bool {
 	return wholeWord.MatchString(name) && !isHarmless(name) || IsName(name)
 }
 

@@ -79,11 +79,11 @@ func (m *Mask) Text(s string) string {
 		}
 	}
 	m.mu.RUnlock()
-	return m.looks(s, nil)
+	return m.hideLikely(s, nil)
 }
 
 // hideLikely removes what looks like a secret, and passes each to found.
-func (m *Mask) looks(s string, found func(string)) string {
+func (m *Mask) hideLikely(s string, found func(string)) string {
 	if !strings.ContainsAny(s, "=:@ ") {
 		return s
 	}
@@ -138,7 +138,7 @@ func (m *Mask) Value(name, value string) string {
 		return value
 	}
 	var found []string
-	shown := m.looks(value, func(v string) { found = append(found, parts(v)...) })
+	shown := m.hideLikely(value, func(v string) { found = append(found, parts(v)...) })
 	if Is(name, value) {
 		found, shown = append(found, parts(value)...), Hidden
 	}

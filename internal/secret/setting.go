@@ -49,7 +49,7 @@ func hideSettings(s string, name *regexp.Regexp, document bool, found func(strin
 }
 
 // A separator is what is between the name and the value of a setting.
-type joint struct {
+type separator struct {
 	by     byte // '=', ':', ',' of a list of words, ' ' of a line, '"' where a quoted value follows, '-' of a flag; 0: none
 	at     int  // the position after it
 	quoted bool // the name is in quotes
@@ -63,7 +63,7 @@ type joint struct {
 // valueOf returns the value of the setting whose name is s[from:to]; start is
 // -1 if nothing is to be hidden.
 func valueOf(s string, from, to int, document bool) (start, end int) {
-	j := joined(s, from, to, document)
+	j := separatorAfter(s, from, to, document)
 	name := s[from:to]
 	if j.by == 0 || plainPass.MatchString(name) && j.by == ':' && !j.quoted && !j.first && (j.at >= len(s) || isBlank(s[j.at])) {
 		return -1, 0 // "3 tests pass: all"
@@ -93,7 +93,7 @@ func valueOf(s string, from, to int, document bool) (start, end int) {
 	if s[i] == '{' && isSingle(name) && isUses(s[i:closed(s, i)]) {
 		return -1, 0
 	}
-	j.letters = j.first && isLetter(s, i, j, name)
+	j.letters = j.first && isOrdinary(s, i, j, name)
 	end = endOf(s, i, j, headers.MatchString(name))
 	value := strings.Trim(s[i:end], `\"' `)
 	if j.outer != 0 && !j.first && strings.HasPrefix(value, Hidden+" ") {
@@ -109,8 +109,8 @@ func valueOf(s string, from, to int, document bool) (start, end int) {
 }
 
 // separatorAfter returns what follows the name s[from:to].
-func joined(s string, from, to int, document bool) joint {
-	j := joint{at: to}
+func separatorAfter(s string, from, to int, document bool) separator {
+	j := separator{at: to}
 	before := byte(0)
 	if from > 0 {
 		before = s[from-1]
@@ -184,7 +184,7 @@ func joined(s string, from, to int, document bool) joint {
 }
 
 // endOf returns the end of the value that begins at i.
-func endOf(s string, i int, j joint, header bool) int {
+func endOf(s string, i int, j separator, header bool) int {
 	c := s[i]
 	switch {
 	case j.letters:
@@ -198,9 +198,9 @@ func endOf(s string, i int, j joint, header bool) int {
 			}
 			end = quoteEnd(s, next)
 		}
-		return goneOn(s, end, j)
+		return continuedEnd(s, end, j)
 	case c == '{' || c == '[' || c == '(':
-		return goneOn(s, closed(s, i), j)
+		return continuedEnd(s, closed(s, i), j)
 	case j.first, header:
 		end := settingEnd(s, i)
 		if j.outer != 0 && !j.first {
@@ -230,7 +230,7 @@ func settingEnd(s string, i int) int {
 // setting's value, is an ordinary character, as in java.util.Properties: if
 // nothing on its line closes it and the setting's name has dots. A list of
 // TOML, three quotes and a shell's value on several lines are not.
-func isLetter(s string, i int, j joint, name string) bool {
+func isOrdinary(s string, i int, j separator, name string) bool {
 	dotted := strings.Contains(strings.Trim(name, "."), ".")
 	if j.quoted || j.outer != 0 || !dotted || j.by != '=' && j.by != ':' && j.by != ' ' {
 		return false
@@ -263,7 +263,7 @@ func isLetter(s string, i int, j joint, name string) bool {
 // at end: further parts may follow without a blank, as in a shell's word, and
 // on a line with only one setting, everything except marks and comments belongs
 // to it.
-func goneOn(s string, end int, j joint) int {
+func continuedEnd(s string, end int, j separator) int {
 	if end < len(s) && !isDelimiter(s[end]) && s[end] != j.outer {
 		end = wordEnd(s, end, j.outer)
 	}

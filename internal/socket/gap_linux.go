@@ -13,7 +13,7 @@ import (
 // A RunDelay measures how long a thread may have waited for a processor after it was
 // woken. The kernel counts the time that a thread could run and did not in its
 // schedstat.
-type Gap struct {
+type RunDelay struct {
 	fd     int // of the thread's schedstat; 0: none
 	waited time.Duration
 }
@@ -27,14 +27,14 @@ const (
 
 // Open starts the measurement for the calling thread, to which the goroutine must be
 // locked.
-func (g *Gap) Open() {
+func (g *RunDelay) Open() {
 	g.open()
 	if g.fd > 0 {
 		g.read()
 	}
 }
 
-func (g *Gap) open() {
+func (g *RunDelay) open() {
 	fd, err := unix.Open(fmt.Sprintf("/proc/self/task/%d/schedstat", unix.Gettid()), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		g.fd = fd
@@ -42,7 +42,7 @@ func (g *Gap) open() {
 }
 
 // Close ends the measurement.
-func (g *Gap) Close() {
+func (g *RunDelay) Close() {
 	if g.fd > 0 {
 		unix.Close(g.fd)
 		g.fd = 0
@@ -50,7 +50,7 @@ func (g *Gap) Close() {
 }
 
 // read returns how long the thread has waited for a processor since the last call.
-func (g *Gap) read() time.Duration {
+func (g *RunDelay) read() time.Duration {
 	var b [64]byte
 	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(g.fd), uintptr(unsafe.Pointer(&b)), uintptr(len(b)), 0, 0, 0)
 	if e != 0 {
@@ -77,7 +77,7 @@ func (g *Gap) read() time.Duration {
 // A check that ended at looked did not find it; the wait began at entered and ended at
 // now. If the thread slept, it was woken for the data, and then at most waited for a
 // processor; a wait that took no longer than asleep may have found it at once.
-func (g *Gap) Since(looked, entered, now, asleep time.Duration) time.Duration {
+func (g *RunDelay) Since(looked, entered, now, asleep time.Duration) time.Duration {
 	if now-looked <= ignoredDelay || now-entered <= asleep {
 		return looked
 	}
@@ -90,15 +90,15 @@ func (g *Gap) Since(looked, entered, now, asleep time.Duration) time.Duration {
 // RunDelays measures the same for all threads that the Go scheduler runs goroutines on.
 // A goroutine that slept for a descriptor usually runs on the thread that was woken for
 // it. Safe for concurrent use.
-type Gaps struct {
+type RunDelays struct {
 	mu      sync.Mutex
-	threads map[int]*Gap
+	threads map[int]*RunDelay
 	closed  bool
 }
 
 // Waited returns how long the calling thread has waited for a processor since its last
 // call; at its first call, since the thread began.
-func (g *Gaps) Waited() time.Duration {
+func (g *RunDelays) Waited() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -108,9 +108,9 @@ func (g *Gaps) Waited() time.Duration {
 	t := g.threads[id]
 	if t == nil {
 		if g.threads == nil {
-			g.threads = map[int]*Gap{}
+			g.threads = map[int]*RunDelay{}
 		}
-		t = &Gap{}
+		t = &RunDelay{}
 		t.open()
 		g.threads[id] = t
 	}
@@ -121,7 +121,7 @@ func (g *Gaps) Waited() time.Duration {
 }
 
 // Close closes the descriptors.
-func (g *Gaps) Close() {
+func (g *RunDelays) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true

@@ -26,9 +26,9 @@ type Poller struct {
 const (
 	// WatchedEvents are the events of a connection that end a wait. They are
 	// edge-triggered: with level-triggered events, each answer would be reported twice.
-	Watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+	WatchedEvents = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 	// EndEvents show that the other side has ended the connection: no event follows.
-	Over = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	EndEvents = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
 
 // NewPoller returns a poller, nil if waiters are not supported.
@@ -47,14 +47,14 @@ type Conn struct {
 	p     *Poller
 	local net.Addr
 	serve func(end bool) (over bool)
-	gone  chan struct{}
+	ended  chan struct{}
 	once  sync.Once
 }
 
 // Take hands a connection over to the poller. It returns false if nc is not a plain TCP
 // connection, or no descriptors are left; nc is then unchanged.
 func (p *Poller) Take(nc net.Conn) (*Conn, bool) {
-	c := &Conn{p: p, local: nc.LocalAddr(), gone: make(chan struct{})}
+	c := &Conn{p: p, local: nc.LocalAddr(), ended: make(chan struct{})}
 	fd, ok := Own(nc)
 	if !ok {
 		return nil, false
@@ -73,7 +73,7 @@ func (c *Conn) Serve(serve func(end bool) (over bool)) {
 	p.mu.Lock()
 	err := net.ErrClosed
 	if !p.ended {
-		err = p.Control(unix.EPOLL_CTL_ADD, c.fd, Watched)
+		err = p.Control(unix.EPOLL_CTL_ADD, c.fd, WatchedEvents)
 	}
 	if err == nil {
 		p.conns[c.fd] = c
@@ -86,7 +86,7 @@ func (c *Conn) Serve(serve func(end bool) (over bool)) {
 		}
 		return
 	}
-	<-c.gone
+	<-c.ended
 }
 
 // Write writes all of b, and waits until it is written.
@@ -153,12 +153,12 @@ func (p *Poller) handle(n int) {
 		p.mu.Lock()
 		c := p.conns[fd]
 		p.mu.Unlock()
-		if c != nil && c.serve(events&Over != 0) {
+		if c != nil && c.serve(events&EndEvents != 0) {
 			p.mu.Lock()
 			delete(p.conns, fd)
 			_ = p.Control(unix.EPOLL_CTL_DEL, fd, 0)
 			p.mu.Unlock()
-			close(c.gone)
+			close(c.ended)
 		}
 	}
 }

@@ -80,11 +80,11 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 			t.Fatal(err)
 		}
 		for all = nil; len(all) == 0; {
-			p.Wait(now()+haste, false, false)
+			p.Wait(now()+mostUnreadShared, false, false)
 		}
 		known = all[0].exact
 	}
-	all, p.hasty = nil, 0
+	all, p.sharedUntil = nil, 0
 	return func() []Arrival { got := all; all = nil; return got }
 }
 
@@ -105,7 +105,7 @@ func TestArrival(t *testing.T) {
 			written := now() // over loopback it has arrived by now
 			var got []Arrival
 			for len(got) == 0 {
-				p.Wait(now()+patience-time.Microsecond, patient, false)
+				p.Wait(now()+mostUnread-time.Microsecond, patient, false)
 				got = arrivals()
 			}
 			if a := got[0]; !a.exact || a.Last < looked || a.First(1, false) > written || a.First(1, false) > a.Last {
@@ -137,7 +137,7 @@ func TestSegments(t *testing.T) {
 		}
 		var got []Arrival
 		for len(got) == 0 {
-			p.Wait(now()+haste/2, true, false)
+			p.Wait(now()+mostUnreadShared/2, true, false)
 			got = arrivals()
 		}
 		switch first := got[0].First(2, false); {
@@ -153,12 +153,12 @@ func TestSegments(t *testing.T) {
 func TestTogether(t *testing.T) {
 	p, c, peer, now := polledPair(t)
 	reading(t, p, c, peer, now)
-	p.Wait(now()+patience-time.Microsecond, true, false)
+	p.Wait(now()+mostUnread-time.Microsecond, true, false)
 	if !p.unstamped.Load() && p.found.woken {
 		t.Error("it waited for answers instead of leaving them unread")
 	}
 	c.Together()
-	p.Wait(now()+patience-time.Microsecond, true, false)
+	p.Wait(now()+mostUnread-time.Microsecond, true, false)
 	if !p.found.woken {
 		t.Error("it left answers unread although they come in shared reads")
 	}
@@ -188,9 +188,9 @@ func TestLongWait(t *testing.T) {
 	}
 	// Earlier wakes do not cut short a sleep that leaves answers unread.
 	p.Wake()
-	p.Wait(now()+patience/2, true, false)
-	p.Wait(now()+patience/2, true, false)
-	until := now() + patience/2
+	p.Wait(now()+mostUnread/2, true, false)
+	p.Wait(now()+mostUnread/2, true, false)
+	until := now() + mostUnread/2
 	p.Wait(until, true, false)
 	if !p.unstamped.Load() && now() < until {
 		t.Errorf("a sleep ended %v early", until-now())

@@ -13,7 +13,7 @@ type vector struct {
 	iov  []unix.Iovec
 	segs net.Buffers // for connections that are not plain TCP
 	raw  syscall.RawConn
-	own  *Conn // replaces raw
+	polled  *Conn // replaces raw
 
 	// State between send and its callback, which is created once so that a write
 	// allocates nothing.
@@ -25,7 +25,7 @@ type vector struct {
 
 func (w *Writer) setup() {
 	if c, ok := w.conn.(*Conn); ok {
-		w.own = c
+		w.polled = c
 		w.iov = make([]unix.Iovec, 0, mostPieces)
 		return
 	}
@@ -42,7 +42,7 @@ func (w *Writer) setup() {
 	w.callback = w.writev
 }
 
-func (v *vector) direct() bool { return v.raw != nil || v.own != nil }
+func (v *vector) direct() bool { return v.raw != nil || v.polled != nil }
 
 // Reset removes the pieces.
 func (v *vector) Reset() {
@@ -81,9 +81,9 @@ func (v *vector) Add(segs [][]byte, skip int) int {
 // one byte.
 func (w *Writer) send(wait bool) (int, error) {
 	w.wait, w.wrote, w.err = wait, 0, nil
-	if w.own != nil {
-		for !w.writev(uintptr(w.own.fd)) {
-			w.own.writable()
+	if w.polled != nil {
+		for !w.writev(uintptr(w.polled.fd)) {
+			w.polled.writable()
 		}
 		return w.wrote, w.err
 	}
@@ -99,7 +99,7 @@ func (w *Writer) writev(fd uintptr) bool {
 	for {
 		w.began.Store(int64(w.now()))
 		call := syscall.Syscall
-		if w.own != nil && !w.wait {
+		if w.polled != nil && !w.wait {
 			// Hide the call from the Go scheduler, which would take a write that the
 			// server's threads interrupt for a wait, and hand the processor over. It
 			// does not block.

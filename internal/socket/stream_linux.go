@@ -79,8 +79,8 @@ func (s *Stream) Arrival(now time.Duration) Arrival {
 	w.offset = offset
 	first, last := at-time.Duration(after-s.stamp), at-time.Duration(before-s.stamp)
 	// Lost segments are repeated, and the timestamp belongs to data that came before.
-	if s.stamp == 0 || set || last-first > clockSet || first < 0 || first > now || now-first > haste && s.segs.reordered(s.fd) {
-		w.hasty = now + hastyFor // the kernel also takes a moment to enable timestamps
+	if s.stamp == 0 || set || last-first > clockSet || first < 0 || first > now || now-first > mostUnreadShared && s.segs.reordered(s.fd) {
+		w.sharedUntil = now + sharedFor // the kernel also takes a moment to enable timestamps
 		return a
 	}
 	// Data that the last check did not find arrived after or during it.
@@ -96,7 +96,7 @@ const clockSet = time.Millisecond
 // arrival is known only for the last, so answers must not be left unread for long now.
 func (s *Stream) Together() {
 	if !s.alone {
-		s.w.hasty = s.w.found.now + hastyFor
+		s.w.sharedUntil = s.w.found.now + sharedFor
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *Stream) since(a Arrival) time.Duration {
 	if f.since < 0 {
 		f.since = f.looked
 		if f.woken {
-			f.since = s.w.gap.Since(f.looked, f.entered, f.now, f.asleep)
+			f.since = s.w.runDelay.Since(f.looked, f.entered, f.now, f.asleep)
 		}
 	}
 	return f.since

@@ -30,10 +30,10 @@ type Waiter struct {
 	events  []unix.EpollEvent
 	looked  time.Duration // when the last check for answers ended
 	found   found         // what the last wait found
-	hasty   time.Duration // until then answers are not left unread for long (see Stream.Together)
+	sharedUntil   time.Duration // until then answers are not left unread for long (see Stream.Together)
 	offset  time.Duration // wall clock minus now, at the last read; 0: not known
-	gap     Gap
-	parking *parking // nil: not available
+	runDelay     RunDelay
+	runtimePoller *runtimePoller // nil: not available
 }
 
 // found describes when the data that a wait found may have arrived.
@@ -78,7 +78,7 @@ func NewWaiter(now func() time.Duration) *Waiter {
 		unix.Close(fd)
 		return nil
 	}
-	w.parking = newParking()
+	w.runtimePoller = newRuntimePoller()
 	return w
 }
 
@@ -88,12 +88,12 @@ func (w *Waiter) Control(op, fd int, events uint32) error {
 }
 
 // Prepare implements load.PollWaiter.
-func (w *Waiter) Prepare() { w.gap.Open() }
+func (w *Waiter) Prepare() { w.runDelay.Open() }
 
 // Retire announces that the thread no longer waits. Look still works, from another
 // goroutine.
 func (w *Waiter) Retire() {
-	w.gap.Close()
+	w.runDelay.Close()
 	w.found = found{}
 }
 
@@ -121,8 +121,8 @@ func (w *Waiter) Close() {
 	w.ended = true
 	unix.Close(w.wake)
 	unix.Close(w.fd)
-	if w.parking != nil {
-		w.parking.file.Close()
+	if w.runtimePoller != nil {
+		w.runtimePoller.file.Close()
 	}
 }
 
@@ -177,7 +177,7 @@ func (w *Waiter) Waited(looked, entered, now, asleep time.Duration) {
 
 // ReadAtOnce makes the waiter never leave answers unread: other code waits for them,
 // which the caller of Sleep does not know of.
-func (w *Waiter) Impatient() { w.unstamped.Store(true) }
+func (w *Waiter) ReadAtOnce() { w.unstamped.Store(true) }
 
 // Look waits for at most d, for a goroutine that is not locked to a thread.
 func (w *Waiter) Look(d time.Duration) (n int) {
@@ -216,12 +216,12 @@ func (w *Waiter) peek() (int, syscall.Errno) {
 const (
 	// mostUnread is how long answers may be left unread if the kernel reports when they
 	// arrived: waking for each costs more than everything else about an event.
-	patience = time.Millisecond
+	mostUnread = time.Millisecond
 	// mostUnreadShared is the same while several answers come in one read, of which
 	// only the last one's time is known. It is below the tolerance of every time.
-	haste = 125 * time.Microsecond
+	mostUnreadShared = 125 * time.Microsecond
 	// sharedFor is how long mostUnreadShared applies after such a read.
-	hastyFor = 100 * time.Millisecond
+	sharedFor = 100 * time.Millisecond
 	// longWait is the shortest wait in the runtime's poller, which lasts until shortly
 	// before its end and is used while no answer is expected: that poller is late by a
 	// millisecond or two, and does not report by how much.
@@ -236,11 +236,11 @@ func (w *Waiter) sleep(until time.Duration, patient, idle bool) (n int, e syscal
 	entered := w.found.entered
 	left := max(0, until-entered)
 	switch {
-	case patient && !w.unstamped.Load() && (left <= haste || left <= patience && entered >= w.hasty):
-		w.rest(left)
+	case patient && !w.unstamped.Load() && (left <= mostUnreadShared || left <= mostUnread && entered >= w.sharedUntil):
+		w.sleepUnread(left)
 		return w.peek()
-	case idle && left > longWait && w.parking != nil:
-		return w.park(until)
+	case idle && left > longWait && w.runtimePoller != nil:
+		return w.waitInRuntime(until)
 	default:
 		w.found.woken = true
 		if until == never {
@@ -252,7 +252,7 @@ func (w *Waiter) sleep(until time.Duration, patient, idle bool) (n int, e syscal
 }
 
 // sleepUnread waits for a time or a wake, and leaves answers unread.
-func (w *Waiter) rest(d time.Duration) {
+func (w *Waiter) sleepUnread(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	fds := [1]unix.PollFd{{Fd: int32(w.wake), Events: unix.POLLIN}}
 	n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
@@ -265,14 +265,14 @@ func (w *Waiter) rest(d time.Duration) {
 // A runtimePoller lets the thread wait in the Go runtime's poller. The runtime watches
 // a second epoll descriptor, which contains the first only during such a wait:
 // otherwise each answer would also wake the runtime.
-type parking struct {
+type runtimePoller struct {
 	fd   int
 	file *os.File
 	raw  syscall.RawConn
 }
 
 // newRuntimePoller returns a runtimePoller; nil if the system does not support one.
-func newParking() *parking {
+func newRuntimePoller() *runtimePoller {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil
@@ -281,7 +281,7 @@ func newParking() *parking {
 		unix.Close(fd)
 		return nil
 	}
-	k := &parking{fd: fd, file: os.NewFile(uintptr(fd), "epoll")}
+	k := &runtimePoller{fd: fd, file: os.NewFile(uintptr(fd), "epoll")}
 	if err = k.file.SetReadDeadline(time.Time{}); err == nil { // otherwise the runtime cannot wait for it
 		k.raw, err = k.file.SyscallConn()
 	}
@@ -293,8 +293,8 @@ func newParking() *parking {
 }
 
 // waitInRuntime waits in the runtime's poller.
-func (w *Waiter) park(until time.Duration) (n int, e syscall.Errno) {
-	k := w.parking
+func (w *Waiter) waitInRuntime(until time.Duration) (n int, e syscall.Errno) {
+	k := w.runtimePoller
 	deadline := time.Time{}
 	if until != never {
 		deadline = time.Now().Add(until - w.now() - runtimeLate)

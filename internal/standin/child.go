@@ -18,7 +18,7 @@ import (
 const childEnv = "CARRONADE_STANDIN_CHILD"
 
 // stopTimeout is how long Stop waits between closing the child's input and KILL.
-const stopPatience = 5 * time.Second
+const stopTimeout = 5 * time.Second
 
 // A Child is a stand-in that runs in its own process.
 type Child struct {
@@ -26,7 +26,7 @@ type Child struct {
 	child *system.Child
 	stdin io.Closer     // closing it ends the child
 	ended chan struct{} // closed when the process is gone and all its output is read
-	words *tail
+	output *tail
 	stop  func() error
 }
 
@@ -48,7 +48,7 @@ func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting a stand-in: %w", err)
 	}
-	c := &Child{stdin: stdin, ended: make(chan struct{}), words: &tail{}}
+	c := &Child{stdin: stdin, ended: make(chan struct{}), output: &tail{}}
 	c.stop = sync.OnceValue(c.end)
 	ready := make(chan string, 1)
 	c.child, err = system.StartChild(cmd, func(line string) {
@@ -59,7 +59,7 @@ func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 			}
 			return
 		}
-		c.words.add(line)
+		c.output.add(line)
 	})
 	if err != nil {
 		stdin.Close()
@@ -75,7 +75,7 @@ func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 		c.addrs = addresses(line)
 	case <-c.ended:
 		_ = c.stop()
-		return nil, fmt.Errorf("the stand-in ended before it listened: %s", c.words.last())
+		return nil, fmt.Errorf("the stand-in ended before it listened: %s", c.output.oneLine())
 	case <-ctx.Done():
 		_ = c.stop()
 		return nil, fmt.Errorf("waiting for the stand-in to listen: %w", ctx.Err())
@@ -119,7 +119,7 @@ func (c *Child) Ended() <-chan struct{} { return c.ended }
 
 // Output is the end of what the child printed besides its addresses. After Stop,
 // the last line is its counts.
-func (c *Child) Words() string { return c.words.String() }
+func (c *Child) Output() string { return c.output.String() }
 
 // Usage is the CPU time that the child used; zero until it has ended.
 func (c *Child) Usage() (cpu time.Duration) {
@@ -139,17 +139,17 @@ func (c *Child) end() error {
 	select {
 	case <-c.ended:
 		c.stdin.Close()
-		return fmt.Errorf("the stand-in exited: %s", c.words.last())
+		return fmt.Errorf("the stand-in exited: %s", c.output.oneLine())
 	default:
 	}
 	c.stdin.Close()
 	select {
 	case <-c.ended:
 		return c.child.Err()
-	case <-time.After(stopPatience):
+	case <-time.After(stopTimeout):
 		c.child.Kill()
 		<-c.ended
-		return fmt.Errorf("the stand-in did not end within %v and was killed", stopPatience)
+		return fmt.Errorf("the stand-in did not end within %v and was killed", stopTimeout)
 	}
 }
 
@@ -199,7 +199,7 @@ func (t *tail) String() string {
 }
 
 // oneLine returns the output in one line, for an error.
-func (t *tail) last() string {
+func (t *tail) oneLine() string {
 	s := strings.TrimSpace(t.String())
 	if s == "" {
 		return "it printed nothing"

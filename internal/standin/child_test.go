@@ -64,14 +64,14 @@ func TestSpawn(t *testing.T) {
 	}
 	for range 2 { // twice is not an error
 		if err := child.Stop(); err != nil {
-			t.Fatalf("%v; it said: %s", err, child.Words())
+			t.Fatalf("%v; it said: %s", err, child.Output())
 		}
 	}
 	if runtime.GOOS != "windows" && child.Usage() <= 0 {
 		t.Error("the child used no CPU")
 	}
-	if want := "took 100 events"; !strings.Contains(child.Words(), want) {
-		t.Errorf("got output %q, want it to contain %q", child.Words(), want)
+	if want := "took 100 events"; !strings.Contains(child.Output(), want) {
+		t.Errorf("got output %q, want it to contain %q", child.Output(), want)
 	}
 }
 
@@ -96,10 +96,10 @@ func TestSpawnAPM(t *testing.T) {
 		t.Errorf("got %d, want 400 by the rule", resp.StatusCode)
 	}
 	if err := child.Stop(); err != nil {
-		t.Fatalf("%v; it said: %s", err, child.Words())
+		t.Fatalf("%v; it said: %s", err, child.Output())
 	}
-	if want := "1 requests"; !strings.Contains(child.Words(), want) || !strings.Contains(child.Words(), "1 invalid") || strings.Contains(child.Words(), "sesame") {
-		t.Errorf("got output %q, want it to contain %q", child.Words(), want)
+	if want := "1 requests"; !strings.Contains(child.Output(), want) || !strings.Contains(child.Output(), "1 invalid") || strings.Contains(child.Output(), "sesame") {
+		t.Errorf("got output %q, want it to contain %q", child.Output(), want)
 	}
 }
 
@@ -120,10 +120,10 @@ func TestSpawnAddresses(t *testing.T) {
 		t.Errorf("got %q for udp and %q for tls, want one and none", child.AddrOf("udp"), child.AddrOf("tls"))
 	}
 	if err := child.Stop(); err != nil {
-		t.Fatalf("%v; it said: %s", err, child.Words())
+		t.Fatalf("%v; it said: %s", err, child.Output())
 	}
-	if want := "took 0 messages (0 bytes), 0 queries"; !strings.Contains(child.Words(), want) {
-		t.Errorf("got output %q, want it to contain %q", child.Words(), want)
+	if want := "took 0 messages (0 bytes), 0 queries"; !strings.Contains(child.Output(), want) {
+		t.Errorf("got output %q, want it to contain %q", child.Output(), want)
 	}
 }
 

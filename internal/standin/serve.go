@@ -21,19 +21,19 @@ const listening = "listening on "
 type server struct {
 	bind  func(fs *pflag.FlagSet)
 	start func(log io.Writer) (*running, error) // log is the default for the options' Log
-	sink  func() bool                           // with these options it keeps little in memory
+	keepsLittle  func() bool                           // with these options it keeps little in memory
 }
 
 // A running is a stand-in that has been started.
 type running struct {
 	listening string              // its addresses, as Serve prints them
-	took      func() fmt.Stringer // its counts so far
+	counts      func() fmt.Stringer // its counts so far
 	close     func() error
 }
 
 func newKafka() Server {
 	var o kafka.Options
-	return &server{bind: o.Bind, sink: func() bool { return true }, start: func(log io.Writer) (*running, error) {
+	return &server{bind: o.Bind, keepsLittle: func() bool { return true }, start: func(log io.Writer) (*running, error) {
 		o.Log = cmp.Or(o.Log, log)
 		s, err := kafka.Start(o)
 		if err != nil {
@@ -45,7 +45,7 @@ func newKafka() Server {
 
 func newRiemann() Server {
 	var o riemann.Options
-	return &server{bind: o.Bind, sink: func() bool { return o.Discard }, start: func(log io.Writer) (*running, error) {
+	return &server{bind: o.Bind, keepsLittle: func() bool { return o.Discard }, start: func(log io.Writer) (*running, error) {
 		o.Log = cmp.Or(o.Log, log)
 		s, err := riemann.Start(o)
 		if err != nil {
@@ -57,7 +57,7 @@ func newRiemann() Server {
 
 func newAPM() Server {
 	var o apm.Options
-	return &server{bind: o.Bind, sink: func() bool { return true }, start: func(log io.Writer) (*running, error) {
+	return &server{bind: o.Bind, keepsLittle: func() bool { return true }, start: func(log io.Writer) (*running, error) {
 		o.Log = cmp.Or(o.Log, log)
 		s, err := apm.Start(o)
 		if err != nil {
@@ -72,7 +72,7 @@ func (s *server) Bind(fs *pflag.FlagSet) { s.bind(fs) }
 
 // Serve implements Server.
 func (s *server) Serve(ctx context.Context, out, log io.Writer) error {
-	if s.sink() {
+	if s.keepsLittle() {
 		// It shares the machine with the generator that it measures: a few
 		// megabytes more save it garbage collections. An index is too large
 		// for that.
@@ -88,6 +88,6 @@ func (s *server) Serve(ctx context.Context, out, log io.Writer) error {
 	}
 	<-ctx.Done()
 	err = r.close()
-	fmt.Fprintln(log, r.took())
+	fmt.Fprintln(log, r.counts())
 	return err
 }

@@ -57,7 +57,7 @@ type Row struct {
 type Comparison struct {
 	Base, Candidate Estimate // of a history, Base is the median of its levels' medians
 	Difference      Difference
-	Outlook         bool    // compared with the predicted next level
+	Predicted         bool    // compared with the predicted next level
 	P               float64 // of the test; NaN: not tested
 	Adjusted        float64 // P adjusted for the rows it was judged with
 	Effect          float64 // the smallest difference worth naming, in the scale of Difference
@@ -98,7 +98,7 @@ func Family(rows []Row, o Options) []Comparison {
 // measure computes everything but the verdict.
 func (r *Row) measure(o Options) Comparison {
 	base, shown := r.Base, r.Base
-	predicted := levelled(r.History)
+	predicted := predictable(r.History)
 	if r.History != nil {
 		base = pooled(r.History)
 		shown = base
@@ -107,7 +107,7 @@ func (r *Row) measure(o Options) Comparison {
 		}
 	}
 	c := Comparison{
-		Outlook:   predicted && len(r.Candidate) > 0,
+		Predicted:   predicted && len(r.Candidate) > 0,
 		Base:      Median(shown, o.Confidence),
 		Candidate: Median(r.Candidate, o.Confidence),
 		P:         math.NaN(),
@@ -118,20 +118,20 @@ func (r *Row) measure(o Options) Comparison {
 	}
 	n, m := len(base), len(r.Candidate)
 	relative := !r.Amount && positive(base) && positive(r.Candidate)
-	if c.Outlook {
-		c.Difference, c.P = outlook(r.History, r.Candidate, relative, o.Confidence)
+	if c.Predicted {
+		c.Difference, c.P = predict(r.History, r.Candidate, relative, o.Confidence)
 	} else {
 		c.Difference = difference(base, r.Candidate, relative, o.Confidence)
 		if min(n, m) >= o.Least {
 			c.P = uTest(base, r.Candidate)
 			if c.P <= 1-o.Confidence {
-				c.Difference.deny()
+				c.Difference.clipAtZero()
 			}
 		}
 	}
 	if !r.Amount && n > 0 && m > 0 {
 		c.AnyChange = !relative && c.Base.Median == 0
-		c.Effect = worth(c.Effect, c.Base.Median, relative)
+		c.Effect = smallestEffect(c.Effect, c.Base.Median, relative)
 	}
 	return c
 }
@@ -164,13 +164,13 @@ func (c *Comparison) judge(better Direction, o Options) {
 func (c *Comparison) doubt(r Reason, need int) {
 	c.Verdict, c.Doubt = Unknown, Doubt{Reason: r, Need: need}
 	if c.Difference.Bounded() {
-		c.Doubt.Sees = c.half()
+		c.Doubt.Detects = c.halfWidth()
 	}
 }
 
 // halfWidth is how far the interval extends from its center, in the scale in
 // which it is symmetric.
-func (c *Comparison) half() float64 {
+func (c *Comparison) halfWidth() float64 {
 	d := &c.Difference
 	if d.Relative {
 		return math.Expm1((math.Log1p(d.Hi) - math.Log1p(d.Lo)) / 2)
@@ -186,12 +186,12 @@ func (c *Comparison) need() int {
 	if !d.Bounded() {
 		return 0
 	}
-	half, center, effect := c.half(), math.Abs(d.Center), c.Effect
+	half, center, effect := c.halfWidth(), math.Abs(d.Center), c.Effect
 	room := effect - center
 	if center >= effect {
 		room = center
 	}
-	if c.Outlook {
+	if c.Predicted {
 		return 0 // repetitions do not reduce how much levels differ for no reason
 	}
 	n := float64(min(c.Base.N, c.Candidate.N))

@@ -48,7 +48,7 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := Compare(tt.base, tt.candidate, tt.better, tt.o)
-			c.Doubt.Sees = 0
+			c.Doubt.Detects = 0
 			if c.Verdict != tt.want || c.Doubt != tt.doubt {
 				t.Errorf("got %v (%+v), want %v (%+v); %+v", c.Verdict, c.Doubt, tt.want, tt.doubt, c.Difference)
 			}
@@ -204,7 +204,7 @@ func TestPredictionIsOfTheMediansThatAreShown(t *testing.T) {
 			if c.Difference.Relative {
 				want = c.Candidate.Median/c.Base.Median - 1
 			}
-			if got := c.Difference; !c.Outlook || math.Abs(got.Center-want) > 1e-12 || got.Lo > got.Center || got.Hi < got.Center {
+			if got := c.Difference; !c.Predicted || math.Abs(got.Center-want) > 1e-12 || got.Lo > got.Center || got.Hi < got.Center {
 				t.Errorf("got %+v, want the difference %v of %v and %v", got, want, c.Base.Median, c.Candidate.Median)
 			}
 		})
@@ -237,8 +237,8 @@ func TestTies(t *testing.T) {
 
 // The test and the interval are exact for samples of the same sizes.
 func TestExactLimitIsTheTests(t *testing.T) {
-	if exact != moremath.MannWhitneyExactLimit {
-		t.Errorf("got %d, and the test's is %d", exact, moremath.MannWhitneyExactLimit)
+	if exactLimit != moremath.MannWhitneyExactLimit {
+		t.Errorf("got %d, and the test's is %d", exactLimit, moremath.MannWhitneyExactLimit)
 	}
 	for _, tt := range []struct{ n, want int }{{5, 3}, {6, 6}, {21, 143}, {30, 318}, {50, 966}} {
 		if got := rejected(tt.n, tt.n, 0.05); got != tt.want {

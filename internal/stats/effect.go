@@ -39,7 +39,7 @@ func Change(before, after float64) Difference {
 // smallestEffect is the smallest difference worth naming, in the scale of a
 // difference from level, for an effect that is a share. For a level of 0 it is
 // 0.
-func worth(effect, level float64, relative bool) float64 {
+func smallestEffect(effect, level float64, relative bool) float64 {
 	if relative {
 		return effect
 	}

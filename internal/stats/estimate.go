@@ -77,7 +77,7 @@ func (d *Difference) within(x float64) bool {
 // clipAtZero removes the part of the interval beyond 0: a test that rejects no
 // difference rejects those beyond it, too. Only ties, which the interval does
 // not account for, leave such a part.
-func (d *Difference) deny() {
+func (d *Difference) clipAtZero() {
 	switch {
 	case !d.Bounded():
 	case d.Center > 0:
@@ -113,7 +113,7 @@ func (d *Difference) reaches(x float64) bool {
 // maxPaired is the largest number of values of a sample used for the
 // differences of pairs; of a larger sample, that many order statistics at even
 // distances are used.
-const most = 1000
+const maxPaired = 1000
 
 // difference is the Hodges-Lehmann estimate of the shift between two samples,
 // the median of all differences of pairs, and its interval: the shifts that the
@@ -157,11 +157,11 @@ func difference(base, candidate []float64, relative bool, confidence float64) Di
 func thin(sample []float64, logarithms bool) []float64 {
 	s := slices.Clone(sample)
 	slices.Sort(s)
-	if len(s) > most {
-		for i := range most {
-			s[i] = s[i*(len(s)-1)/(most-1)]
+	if len(s) > maxPaired {
+		for i := range maxPaired {
+			s[i] = s[i*(len(s)-1)/(maxPaired-1)]
 		}
-		s = s[:most]
+		s = s[:maxPaired]
 	}
 	if logarithms {
 		for i, v := range s {

@@ -23,7 +23,7 @@ const Levels = 6
 //
 // A U-test of all repetitions before against all new ones would treat those of
 // one level as independent, and call every level new.
-func outlook(history [][]float64, candidate []float64, relative bool, confidence float64) (d Difference, p float64) {
+func predict(history [][]float64, candidate []float64, relative bool, confidence float64) (d Difference, p float64) {
 	scale := func(v float64) float64 { return v }
 	back := scale
 	if relative {
@@ -84,7 +84,7 @@ func medianVariance(n int) float64 {
 }
 
 // predictable is whether a history has enough levels for a prediction.
-func levelled(history [][]float64) bool {
+func predictable(history [][]float64) bool {
 	n := 0
 	for _, h := range history {
 		if len(h) > 0 {

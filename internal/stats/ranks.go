@@ -22,7 +22,7 @@ func uTest(base, candidate []float64) float64 {
 // exactLimit is the largest sample size for which benchmath, and so this
 // package, computes the distribution of U exactly; for larger ones the normal
 // distribution is used, with the continuity correction.
-const exact = 50
+const exactLimit = 50
 
 // rejects caches the results of rejected: the same few sizes recur.
 var rejects sync.Map
@@ -42,7 +42,7 @@ func rejected(n, m int, alpha float64) int {
 		return v.(int)
 	}
 	var c int
-	if n <= exact && m <= exact {
+	if n <= exactLimit && m <= exactLimit {
 		u := moremath.UDist{N1: n, N2: m}
 		c = sort.Search(n*m/2, func(c int) bool { return 2*u.CDF(float64(c)) > alpha })
 	} else {

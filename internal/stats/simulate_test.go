@@ -166,7 +166,7 @@ func TestPredictionErrorRates(t *testing.T) {
 				if c.Verdict == Worse {
 					right++
 				}
-				if !c.Outlook {
+				if !c.Predicted {
 					t.Fatal("not compared with the predicted next level")
 				}
 			}

@@ -71,7 +71,7 @@ func Steps(series []float64, o StepOptions) []Step {
 			hi = s.found[i+1].At
 		}
 		d := f.measure(series, lo, hi)
-		if d.Center != 0 && d.reaches(worth(o.Effect, f.Before, d.Relative)) {
+		if d.Center != 0 && d.reaches(smallestEffect(o.Effect, f.Before, d.Relative)) {
 			out = append(out, f)
 		}
 	}
@@ -145,7 +145,7 @@ func (s *searcher) adjust() {
 
 // maxEnds is how many ends of the segment after a split are tried. With only
 // the last one, a dip that recovered would be hidden in the segment around it.
-const ends = 8
+const maxEnds = 8
 
 // energy finds the split of a series whose sides are furthest apart in the
 // energy distance, where the side after the split may end before the series
@@ -159,7 +159,7 @@ type energy struct {
 
 func newEnergy(n, least int) *energy {
 	e := &energy{least: least, within: make([]float64, n+1)}
-	for end := n; end >= 2*least; end -= max(1, n/ends) {
+	for end := n; end >= 2*least; end -= max(1, n/maxEnds) {
 		e.cuts = append(e.cuts, end)
 		e.across = append(e.across, make([]float64, n+1))
 	}

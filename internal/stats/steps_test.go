@@ -73,7 +73,7 @@ func TestEnergyIsTheDefinition(t *testing.T) {
 		}
 		at, q := newEnergy(len(x), 2).split(x)
 		wantAt, want := 0, math.Inf(-1)
-		for end := len(x); end >= 4; end -= max(1, len(x)/ends) {
+		for end := len(x); end >= 4; end -= max(1, len(x)/maxEnds) {
 			for m := 2; m <= end-2; m++ {
 				if d := defined(x[:m], x[m:end]); d > want+1e-9 {
 					wantAt, want = m, d

@@ -33,7 +33,7 @@ type Doubt struct {
 	Need int
 	// Detects is the smallest difference that these samples could show, a share
 	// or an amount like the difference; 0: unknown.
-	Sees float64
+	Detects float64
 }
 
 // Many stands for more repetitions than anyone will run.

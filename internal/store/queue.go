@@ -64,14 +64,14 @@ func (q *Queue) Add(e report.Encoded) {
 	if !q.gone && !q.closed {
 		q.pending = append(q.pending, e)
 		q.bytes += len(e.JSON)
-		q.bound()
+		q.dropOldest()
 	}
 	q.mu.Unlock()
-	q.nudge()
+	q.wakeUp()
 }
 
 // dropOldest drops the oldest intervals beyond the limit. The lock is held.
-func (q *Queue) bound() {
+func (q *Queue) dropOldest() {
 	n := 0
 	for ; q.bytes > mostWaiting && n < len(q.pending)-1; n++ {
 		q.bytes -= len(q.pending[n].JSON)
@@ -79,7 +79,7 @@ func (q *Queue) bound() {
 	q.pending = q.pending[n:]
 }
 
-func (q *Queue) nudge() {
+func (q *Queue) wakeUp() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -110,7 +110,7 @@ func (q *Queue) run(ctx context.Context) {
 				again = time.After(pause)
 			} else {
 				pause = 0
-				q.nudge() // what was not offered yet
+				q.wakeUp() // what was not offered yet
 			}
 		}
 		if over {
@@ -159,7 +159,7 @@ func (q *Queue) putBack(batch []report.Encoded, err error) (again bool) {
 		q.bytes += len(batch[i].JSON)
 	}
 	q.pending = append(batch, q.pending...)
-	q.bound()
+	q.dropOldest()
 	return true
 }
 
@@ -178,7 +178,7 @@ func (q *Queue) Close() {
 		q.cancel()
 	}
 	q.mu.Unlock()
-	q.nudge()
+	q.wakeUp()
 	<-q.done
 	q.cancel()
 }

@@ -19,7 +19,7 @@ import (
 
 // prepareCommand returns a command ready to be started: its words, and its
 // environment in addition to that of this process.
-func (s *System) prepared(command string) (words, env []string, err error) {
+func (s *System) prepareCommand(command string) (words, env []string, err error) {
 	if b := s.spec.Build; b != nil {
 		command = b.Expand(command)
 	}
@@ -53,7 +53,7 @@ func (s *System) flagWords() ([]string, error) {
 			shown = s.mask.Value(f.Name, f.Value) // a secret without a reference is hidden, too
 		}
 		s.flags[f.Name] = shown
-		words, err := formed(s.spec.FlagFormat, Flag{f.Name, value})
+		words, err := formatFlag(s.spec.FlagFormat, Flag{f.Name, value})
 		if err != nil {
 			return nil, &target.Error{Doing: "read --system-flag-format " + s.spec.FlagFormat, Err: err, Hint: "such as '" + DefaultFlagFormat + "' or '--{name}={value}'"}
 		}
@@ -86,7 +86,7 @@ func (s *System) environment() ([]string, error) {
 
 // runCommand starts the command and watches it.
 func (s *System) runCommand() error {
-	words, env, err := s.prepared(s.spec.Command)
+	words, env, err := s.prepareCommand(s.spec.Command)
 	if err != nil {
 		return err
 	}
@@ -104,14 +104,14 @@ func (s *System) runCommand() error {
 	cmd.Env = append(os.Environ(), env...)
 	if s.spec.Memory > 0 || s.spec.CPUs > 0 {
 		if s.limits, err = newLimits(s.tag, s.spec.Memory, s.spec.CPUs); err != nil {
-			return s.unlimited(err)
+			return s.limitError(err)
 		}
 		s.limits.apply(cmd)
 	}
 	return s.launch(cmd)
 }
 
-func (s *System) unlimited(err error) error {
+func (s *System) limitError(err error) error {
 	var what []string
 	if s.spec.Memory > 0 {
 		what = append(what, units.FormatSize(s.spec.Memory))
@@ -155,13 +155,13 @@ func (s *System) launch(cmd *exec.Cmd) error {
 	if s.spec.Launched != nil {
 		s.spec.Launched(s.Kill)
 	}
-	if s.box == nil {
+	if s.container == nil {
 		tree, err := system.OpenTree(child.Pid(), s.tag)
-		for range leftoverLooks {
+		for range leftoverChecks {
 			if !errors.Is(err, system.ErrGone) {
 				break
 			}
-			<-time.After(stopEvery)
+			<-time.After(stopInterval)
 			tree, err = system.OpenTree(child.Pid(), s.tag)
 		}
 		switch {
@@ -185,7 +185,7 @@ func (s *System) wait(child *system.Child) {
 	s.mu.Lock()
 	stopping, tree := s.stopping, s.tree
 	s.mu.Unlock()
-	forked := tree != nil && s.box == nil && !stopping && e.Code == 0 && s.leftOthers()
+	forked := tree != nil && s.container == nil && !stopping && e.Code == 0 && s.hasLeftovers()
 	if forked {
 		s.follow(tree)
 		return
@@ -194,20 +194,20 @@ func (s *System) wait(child *system.Child) {
 	// running may keep the pipe open forever.
 	select {
 	case <-child.Drained():
-	case <-time.After(lastWords):
+	case <-time.After(lastOutputTimeout):
 	}
-	s.over(e, stopping)
+	s.recordEnd(e, stopping)
 }
 
 // leftoverChecks is how many times processes that an ended command left running
 // are looked for, at stopInterval: a process cannot be recognized while it
 // executes another program.
-const leftoverLooks = 5
+const leftoverChecks = 5
 
 // hasLeftovers reports whether an ended command left processes running, and
 // adds a warning if so.
-func (s *System) leftOthers() bool {
-	for range leftoverLooks {
+func (s *System) hasLeftovers() bool {
+	for range leftoverChecks {
 		s.mu.Lock()
 		if s.tree == nil {
 			s.mu.Unlock()
@@ -220,13 +220,13 @@ func (s *System) leftOthers() bool {
 			return true
 		}
 		s.mu.Unlock()
-		<-time.After(stopEvery)
+		<-time.After(stopInterval)
 	}
 	return false
 }
 
 // lastOutputTimeout is how long to wait for the last output.
-const lastWords = 200 * time.Millisecond
+const lastOutputTimeout = 200 * time.Millisecond
 
 func exitOf(child *system.Child) Exit {
 	state := child.State()

@@ -20,7 +20,7 @@ import (
 
 // engineTimeout is how long an engine may take for a request, in addition to
 // any time that it is asked to wait.
-const boxPatience = 20 * time.Second
+const engineTimeout = 20 * time.Second
 
 // Label marks containers that were started here, so that they can be found
 // after a crash of the machine.
@@ -59,8 +59,8 @@ type inspected struct {
 }
 
 // run runs the engine's program once.
-func (c *container) ask(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, boxPatience)
+func (c *container) run(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.program, args...) //nolint:gosec // arguments, not a shell's text
 	cmd.WaitDelay = time.Second
@@ -97,7 +97,7 @@ func findEngine(ctx context.Context, asked string) (*container, error) {
 			continue
 		}
 		c := &container{program: program}
-		if _, err := c.ask(ctx, "info"); err != nil {
+		if _, err := c.run(ctx, "info"); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -110,7 +110,7 @@ func findEngine(ctx context.Context, asked string) (*container, error) {
 }
 
 func (c *container) inspect(ctx context.Context) error {
-	out, err := c.ask(ctx, "inspect", "--type", "container", c.name)
+	out, err := c.run(ctx, "inspect", "--type", "container", c.name)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *System) attachContainer(ctx context.Context) error {
 	if !state.Running || state.Pid <= 0 {
 		return &target.Error{Doing: "find the container " + box.name, Err: errors.New("it does not run"), Hint: "start it first: " + box.kind() + " start " + box.name}
 	}
-	s.box = box
+	s.container = box
 	if s.ready.log != "" {
 		go s.followLog(box)
 	}
@@ -187,7 +187,7 @@ func (s *System) runImage(ctx context.Context) error {
 	if s.spec.Build != nil {
 		image = s.spec.Build.Expand(image)
 	}
-	if _, err := box.ask(ctx, "image", "inspect", image); err != nil {
+	if _, err := box.run(ctx, "image", "inspect", image); err != nil {
 		hint := box.kind() + " pull " + image + " first: a run does not pull images"
 		if s.spec.Build != nil && image == s.spec.Build.Image {
 			hint = "--system-build must make it: " + box.kind() + " build --tag {image} . ; if the image was built before, carronade system prune --all forces a rebuild"
@@ -225,43 +225,43 @@ func (s *System) runImage(ctx context.Context) error {
 	args = append(args, image)
 	args = append(args, withFlags(s.spec.Args, flags)...)
 	s.shown = s.mask.Command(append([]string{box.kind()}, args...))
-	s.box = box
+	s.container = box
 	cmd := exec.Command(box.program, args...) //nolint:gosec,noctx // ended by Stop
 	cmd.Dir = s.spec.Dir
 	cmd.Env = append(os.Environ(), env...)
 	if err := s.launch(cmd); err != nil {
 		return err
 	}
-	return s.watchBox(ctx)
+	return s.watchContainer(ctx)
 }
 
 // watchContainer waits until the container has a process, and watches it.
-func (s *System) watchBox(ctx context.Context) error {
+func (s *System) watchContainer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.spec.ReadyWithin)
 	defer cancel()
-	ticker := time.NewTicker(followEvery)
+	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	for {
-		err := s.box.inspect(ctx)
-		if state := s.box.facts().State; err == nil && state.Running && state.Pid > 0 {
+		err := s.container.inspect(ctx)
+		if state := s.container.facts().State; err == nil && state.Running && state.Pid > 0 {
 			break
 		}
 		select {
 		case <-s.died:
-			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("its container exited at once: %s", s.Exit().Status)), Hint: "try it manually: " + s.shown}
+			return &target.Error{Doing: "start the system", Err: s.withLastOutput(fmt.Errorf("its container exited at once: %s", s.Exit().Status)), Hint: "try it manually: " + s.shown}
 		case <-ctx.Done():
-			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("its container does not run: %w", ctx.Err())), Hint: "try it manually: " + s.shown}
+			return &target.Error{Doing: "start the system", Err: s.withLastOutput(fmt.Errorf("its container does not run: %w", ctx.Err())), Hint: "try it manually: " + s.shown}
 		case <-ticker.C:
 		}
 	}
-	tree, err := system.OpenTree(s.box.facts().State.Pid, s.tag)
+	tree, err := system.OpenTree(s.container.facts().State.Pid, s.tag)
 	switch {
 	case err == nil:
 		s.watch(tree)
 	case errors.Is(err, system.ErrGone):
 		select {
 		case <-s.died:
-		case <-time.After(lastWords):
+		case <-time.After(lastOutputTimeout):
 			s.warn("the engine runs the container in a virtual machine or on another host: it is started and stopped, but not watched")
 		}
 	default:
@@ -273,7 +273,7 @@ func (s *System) watchBox(ctx context.Context) error {
 // stop asks the container to end, and makes the engine kill it after patience.
 func (c *container) stop(patience time.Duration) {
 	seconds := strconv.Itoa(max(1, int((patience+time.Second-1)/time.Second)))
-	ctx, cancel := context.WithTimeout(context.Background(), patience+boxPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience+engineTimeout)
 	go func() {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, c.program, "stop", "-t", seconds, c.name) //nolint:gosec // arguments, not a shell's text
@@ -281,12 +281,12 @@ func (c *container) stop(patience time.Duration) {
 	}()
 }
 
-func (c *container) kill() { _, _ = c.ask(context.Background(), "kill", c.name) }
+func (c *container) kill() { _, _ = c.run(context.Background(), "kill", c.name) }
 
 // close removes a container that was started here.
 func (c *container) close(byUs bool) {
 	if byUs {
-		_, _ = c.ask(context.Background(), "rm", "--force", "--volumes", c.name)
+		_, _ = c.run(context.Background(), "rm", "--force", "--volumes", c.name)
 	}
 }
 
@@ -321,7 +321,7 @@ func (c *container) readLog(t *tail) {
 		}
 		select {
 		case <-child.Drained():
-		case <-time.After(boxPatience):
+		case <-time.After(engineTimeout):
 			child.Kill()
 		}
 	})

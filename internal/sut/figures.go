@@ -64,7 +64,7 @@ func (s *System) Begin(ctx context.Context) Totals {
 	s.reading.Lock()
 	if s.gc != nil {
 		_, _ = s.gc.Read(ctx)
-		s.gc.Begin()
+		s.gc.ResetLongest()
 	}
 	s.reading.Unlock()
 	s.look(false)
@@ -184,14 +184,14 @@ func (s *System) Facts() map[string]any {
 	if names := s.envNames(); len(names) > 0 {
 		m["environment"] = names
 	}
-	if s.child != nil && s.box == nil {
+	if s.child != nil && s.container == nil {
 		m["pid"] = s.child.Pid()
 	}
 	if s.spec.PID != 0 {
 		m["pid"] = s.spec.PID
 	}
 	memory, cpus := s.spec.Memory, s.spec.CPUs
-	if b := s.box; b != nil {
+	if b := s.container; b != nil {
 		facts := b.facts()
 		m["engine"], m["image"], m["image_id"] = b.kind(), facts.Config.Image, facts.Image
 		if s.spec.Container != "" {

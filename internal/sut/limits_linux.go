@@ -49,12 +49,12 @@ func newLimits(tag string, memory int64, cpus float64) (*limits, error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, elsewhere(errs[0], string(own), memory, cpus)
+	return nil, explainVersion1(errs[0], string(own), memory, cpus)
 }
 
 // explainVersion1 adds to the error if version 1 has the controllers on this
 // machine: then permissions cannot help.
-func elsewhere(err error, own string, memory int64, cpus float64) error {
+func explainVersion1(err error, own string, memory int64, cpus float64) error {
 	for line := range strings.Lines(own) {
 		_, rest, _ := strings.Cut(line, ":")
 		names, _, _ := strings.Cut(rest, ":")
@@ -117,7 +117,7 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 		if bytes.Contains(append([]byte{' '}, append(bytes.TrimSpace(down), ' ')...), []byte(" "+c+" ")) {
 			continue
 		}
-		if err := put(filepath.Join(parent, "cgroup.subtree_control"), "+"+c); err != nil {
+		if err := writeFile(filepath.Join(parent, "cgroup.subtree_control"), "+"+c); err != nil {
 			return nil, fmt.Errorf("the group %s does not delegate %s: %w", parent, c, system.Reason(err))
 		}
 	}
@@ -128,16 +128,16 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 	madeGroup(l.dir)
 	err = func() error {
 		if memory > 0 {
-			if err := put(filepath.Join(l.dir, "memory.max"), strconv.FormatInt(memory, 10)); err != nil {
+			if err := writeFile(filepath.Join(l.dir, "memory.max"), strconv.FormatInt(memory, 10)); err != nil {
 				return err
 			}
 			// Without swap, as --memory-swap does for containers; and if one
 			// process must end, the whole system ends. Old kernels lack both.
-			_ = put(filepath.Join(l.dir, "memory.swap.max"), "0")
-			_ = put(filepath.Join(l.dir, "memory.oom.group"), "1")
+			_ = writeFile(filepath.Join(l.dir, "memory.swap.max"), "0")
+			_ = writeFile(filepath.Join(l.dir, "memory.oom.group"), "1")
 		}
 		if cpus > 0 {
-			if err := put(filepath.Join(l.dir, "cpu.max"), fmt.Sprintf("%d %d", max(1000, int64(cpus*cpuPeriod)), cpuPeriod)); err != nil {
+			if err := writeFile(filepath.Join(l.dir, "cpu.max"), fmt.Sprintf("%d %d", max(1000, int64(cpus*cpuPeriod)), cpuPeriod)); err != nil {
 				return err
 			}
 		}
@@ -157,7 +157,7 @@ func limitsIn(parent, name string, memory int64, cpus float64) (*limits, error) 
 var madeGroup = func(string) {}
 
 // writeFile writes to an existing file.
-func put(name, text string) error {
+func writeFile(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (l *limits) outOfMemory() bool {
 // kill ends every process in the group.
 func (l *limits) kill() {
 	if l != nil {
-		_ = put(filepath.Join(l.dir, "cgroup.kill"), "1")
+		_ = writeFile(filepath.Join(l.dir, "cgroup.kill"), "1")
 	}
 }
 
@@ -210,7 +210,7 @@ func (l *limits) remove() {
 	}
 	l.kill()
 	_ = unix.Close(l.fd)
-	ticker := time.NewTicker(stopEvery)
+	ticker := time.NewTicker(stopInterval)
 	defer ticker.Stop()
 	for range 50 {
 		if err := os.Remove(l.dir); err == nil || errors.Is(err, os.ErrNotExist) {

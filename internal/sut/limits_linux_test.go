@@ -161,7 +161,7 @@ func TestGroupHere(t *testing.T) {
 // with a helpful error.
 func TestLimitsHere(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "serve", addr)
+	spec := specOf(t, "serve", addr)
 	spec.Listen, spec.Memory = []string{addr}, 64<<20
 	s, err := Start(t.Context(), spec)
 	if err != nil {
@@ -193,7 +193,7 @@ func TestLimitsOfVersionOne(t *testing.T) {
 		{"another one of version 1", "3:cpuset:/\n0::/\n", 1, 1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := elsewhere(err, test.own, test.memory, test.cpus)
+			got := explainVersion1(err, test.own, test.memory, test.cpus)
 			if said := strings.Contains(got.Error(), "version 1"); !errors.Is(got, err) || said != test.want {
 				t.Errorf("got %v, want version 1 mentioned: %v", got, test.want)
 			}

@@ -143,7 +143,7 @@ func free(t testing.TB) string {
 }
 
 // specOf returns a spec that runs this binary in a role.
-func play(t testing.TB, role string, args ...string) Spec {
+func specOf(t testing.TB, role string, args ...string) Spec {
 	t.Helper()
 	return Spec{
 		Command: "'" + os.Args[0] + "' " + strings.Join(args, " "), Env: []string{roleEnv + "=" + role},

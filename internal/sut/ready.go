@@ -18,8 +18,8 @@ import (
 // How often a system is asked whether it is ready, and the timeout of each
 // request.
 const (
-	readyEvery = 50 * time.Millisecond
-	oneTry     = 2 * time.Second
+	readyInterval = 50 * time.Millisecond
+	tryTimeout     = 2 * time.Second
 )
 
 // A readiness is the condition under which a system is ready for load. Exactly
@@ -72,7 +72,7 @@ func (r *readiness) String() string {
 
 // try asks once; nil means ready.
 func (s *System) try(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, oneTry)
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	switch {
 	case s.ready.log != "":
@@ -124,11 +124,11 @@ func (s *System) answers(ctx context.Context) error {
 
 // refuseOther fails if something already answers where the system is to answer:
 // the run would send to that.
-func (s *System) notYet(ctx context.Context) error {
+func (s *System) refuseOther(ctx context.Context) error {
 	if s.ready.log != "" || s.ready.url == "" && len(s.ready.addrs) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, oneTry)
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	if s.ready.url != "" {
 		u, err := url.Parse(s.ready.url)
@@ -169,7 +169,7 @@ func (s *System) await(ctx context.Context) error {
 	start := time.Now()
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
-	ticker := time.NewTicker(readyEvery)
+	ticker := time.NewTicker(readyInterval)
 	defer ticker.Stop()
 	var last error
 	for {
@@ -187,7 +187,7 @@ func (s *System) await(ctx context.Context) error {
 		}
 		select {
 		case <-s.died:
-			return &target.Error{Doing: "start the system", Err: s.words(fmt.Errorf("it ended before it was ready: %s", s.Exit().Status)), Hint: "try the command manually: " + s.shown}
+			return &target.Error{Doing: "start the system", Err: s.withLastOutput(fmt.Errorf("it ended before it was ready: %s", s.Exit().Status)), Hint: "try the command manually: " + s.shown}
 		case <-ctx.Done():
 			return fmt.Errorf("wait for the system to be ready: %w", context.Cause(ctx))
 		case <-deadline.C:
@@ -195,14 +195,14 @@ func (s *System) await(ctx context.Context) error {
 			if last != nil {
 				err = fmt.Errorf("%w: %s", err, s.mask.Text(last.Error()))
 			}
-			return &target.Error{Doing: "wait for the system to be ready", Err: s.words(err), Hint: "say what to wait for with --system-ready URL, port:N or log:TEXT, and how long with --system-ready-within"}
+			return &target.Error{Doing: "wait for the system to be ready", Err: s.withLastOutput(err), Hint: "say what to wait for with --system-ready URL, port:N or log:TEXT, and how long with --system-ready-within"}
 		case <-ticker.C:
 		}
 	}
 }
 
 // withLastOutput adds the system's last output to an error.
-func (s *System) words(err error) error {
+func (s *System) withLastOutput(err error) error {
 	lines := s.LastLines()
 	if len(lines) == 0 {
 		return fmt.Errorf("%w; it printed nothing", err)

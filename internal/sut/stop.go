@@ -11,7 +11,7 @@ import (
 )
 
 // stopInterval is how often the processes that are being stopped are checked.
-const stopEvery = 20 * time.Millisecond
+const stopInterval = 20 * time.Millisecond
 
 // Stop ends what was started: TERM to the command, then to the processes that
 // it left running, and KILL to all that remain after Spec.StopWithin. A system
@@ -31,8 +31,8 @@ func (s *System) end() error {
 	}
 	s.mu.Unlock()
 	err := s.endProcesses(tree)
-	if s.box != nil {
-		s.box.close(s.spec.Image != "")
+	if s.container != nil {
+		s.container.close(s.spec.Image != "")
 	}
 	s.mu.Lock()
 	if s.tree != nil {
@@ -75,13 +75,13 @@ func (s *System) endProcesses(tree *system.Tree) error {
 	if s.child == nil {
 		return nil // it was not started here
 	}
-	ticker := time.NewTicker(stopEvery)
+	ticker := time.NewTicker(stopInterval)
 	defer ticker.Stop()
 	deadline := time.Now().Add(s.spec.StopWithin)
 	asked := make(map[int]bool) // processes that the command left running; each is asked once
-	if s.box != nil {
-		s.box.stop(s.spec.StopWithin)
-		deadline = deadline.Add(boxPatience)
+	if s.container != nil {
+		s.container.stop(s.spec.StopWithin)
+		deadline = deadline.Add(engineTimeout)
 	} else {
 		s.child.Terminate()
 	}
@@ -96,8 +96,8 @@ func (s *System) endProcesses(tree *system.Tree) error {
 		}
 		<-ticker.C
 	}
-	if s.box != nil {
-		s.box.kill()
+	if s.container != nil {
+		s.container.kill()
 	}
 	s.limits.kill()
 	s.child.Kill()
@@ -119,7 +119,7 @@ func (s *System) endProcesses(tree *system.Tree) error {
 }
 
 // killTimeout is how long an engine may take to kill a container.
-const mostKill = 5 * time.Second
+const killTimeout = 5 * time.Second
 
 // Kill ends what was started at once, without TERM: for a program that is about
 // to exit, and calls no other method any more. When it returns, all processes
@@ -132,13 +132,13 @@ func (s *System) Kill() {
 	s.stopping = true
 	tree := s.tree
 	s.mu.Unlock()
-	if s.box != nil && s.spec.Image != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), mostKill)
-		_, _ = s.box.ask(ctx, "rm", "--force", "--volumes", s.box.name)
+	if s.container != nil && s.spec.Image != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+		_, _ = s.container.run(ctx, "rm", "--force", "--volumes", s.container.name)
 		cancel()
 	}
 	s.child.Kill()
-	ticker := time.NewTicker(stopEvery)
+	ticker := time.NewTicker(stopInterval)
 	defer ticker.Stop()
 	for range 50 {
 		if s.signal(tree, true, nil) == 0 && s.child.State() != nil {
@@ -155,7 +155,7 @@ func (s *System) Kill() {
 // signal sends TERM or KILL to the processes of the tree that are alive, except
 // those in asked, and adds them to asked. It returns how many are alive.
 func (s *System) signal(tree *system.Tree, kill bool, asked map[int]bool) (alive int) {
-	if tree == nil || s.box != nil {
+	if tree == nil || s.container != nil {
 		return 0
 	}
 	s.mu.Lock()

@@ -30,7 +30,7 @@ type System struct {
 	web   *http.Client
 
 	child  *system.Child // what was started: the command, or the engine's client
-	box    *container    // nil without an engine
+	container    *container    // nil without an engine
 	limits *limits       // nil without limits, or if the engine applies them
 	tail   *tail
 	died   chan struct{} // closed when it ended by itself
@@ -105,7 +105,7 @@ func Check(spec Spec) error {
 	switch {
 	case err != nil:
 	case spec.Command != "":
-		_, _, err = s.prepared(spec.Command)
+		_, _, err = s.prepareCommand(spec.Command)
 	case spec.Image != "":
 		if _, err = s.flagWords(); err == nil {
 			_, err = s.environment()
@@ -117,7 +117,7 @@ func Check(spec Spec) error {
 // newWeb returns a client for asking whether the system is ready. It keeps no
 // connection, which would be one more than the run has.
 func newWeb() *http.Client {
-	return &http.Client{Timeout: oneTry, Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
+	return &http.Client{Timeout: tryTimeout, Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
 }
 
 func (s *System) stopSilently() {
@@ -237,7 +237,7 @@ func (s *System) start(ctx context.Context) error {
 	case s.spec.Command == "" && s.spec.Image == "": // elsewhere
 		return nil
 	}
-	if err := s.notYet(ctx); err != nil {
+	if err := s.refuseOther(ctx); err != nil {
 		return err
 	}
 	if s.spec.Image != "" {
@@ -252,11 +252,11 @@ func (s *System) attach(pid int) error {
 	if err != nil {
 		hint := "give the number that ps shows"
 		switch {
-		case errors.Is(err, system.ErrGone) && s.box == nil:
+		case errors.Is(err, system.ErrGone) && s.container == nil:
 			err = errors.New("no such process")
 		case errors.Is(err, system.ErrUnwatched):
 			hint = "leave out --system-pid: the system gets the load, but is not watched"
-		case s.box != nil:
+		case s.container != nil:
 			hint = "the engine runs its containers in a virtual machine or on another host; run Carronade there"
 		}
 		return &target.Error{Doing: fmt.Sprintf("watch process %d", pid), Err: err, Hint: hint}
@@ -280,11 +280,11 @@ func (s *System) watch(tree *system.Tree) {
 
 // followInterval is how often to check whether a process that is not a child is
 // still there: one system call each time.
-const followEvery = 100 * time.Millisecond
+const followInterval = 100 * time.Millisecond
 
 // follow waits for the end of a process that is not a child.
 func (s *System) follow(tree *system.Tree) {
-	ticker := time.NewTicker(followEvery)
+	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	for range ticker.C {
 		s.mu.Lock()
@@ -302,7 +302,7 @@ func (s *System) follow(tree *system.Tree) {
 			return
 		}
 		if gone {
-			s.over(Exit{Status: "it ended; its exit status is unknown, since it was not started here", Code: -1}, stopping)
+			s.recordEnd(Exit{Status: "it ended; its exit status is unknown, since it was not started here", Code: -1}, stopping)
 			return
 		}
 	}
@@ -323,14 +323,14 @@ func (s *System) lookNow() lookResult {
 }
 
 // recordEnd records the end of the system.
-func (s *System) over(e Exit, stopping bool) {
+func (s *System) recordEnd(e Exit, stopping bool) {
 	e.After = time.Since(s.started)
 	if s.limits.outOfMemory() {
 		e.OutOfMemory = true
 		e.Status += ", ended by the kernel at its memory limit"
 	}
-	if s.box != nil {
-		s.box.readExit(&e)
+	if s.container != nil {
+		s.container.readExit(&e)
 	}
 	s.mu.Lock()
 	s.exit = &e
@@ -358,8 +358,8 @@ func (s *System) Exit() Exit {
 // LastLines are the last lines of the system's output, without secrets; none
 // for a process that was not started here.
 func (s *System) LastLines() []string {
-	if s.box != nil && s.spec.Container != "" {
-		s.box.readLog(s.tail)
+	if s.container != nil && s.spec.Container != "" {
+		s.container.readLog(s.tail)
 	}
 	return s.tail.last(keptLines, s.mask.Text)
 }

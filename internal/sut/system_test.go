@@ -37,7 +37,7 @@ func figure(list []measure.Figure, name string) (float64, bool) {
 // stopped.
 func TestCommand(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "serve", addr, "--password", canary)
+	spec := specOf(t, "serve", addr, "--password", canary)
 	spec.Listen = []string{addr}
 	spec.Flags = []Flag{{"output.file", "a b"}, {"es.password", canary}}
 	spec.Vars, spec.Metrics, spec.Names = "http://"+addr+"/debug/vars", "http://"+addr+"/metrics", []string{"queue.*", "active"}
@@ -118,7 +118,7 @@ func TestPeaksAreIndependent(t *testing.T) {
 	var peaks []uint64
 	for _, mib := range []string{"128", "1"} {
 		addr := free(t)
-		spec := play(t, "serve", addr)
+		spec := specOf(t, "serve", addr)
 		spec.Listen = []string{addr}
 		s := start(t, spec)
 		get(t, addr, "/hold?mib="+mib)
@@ -136,7 +136,7 @@ func TestPeaksAreIndependent(t *testing.T) {
 // counts.
 func TestPeakBetweenLooks(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "serve", addr)
+	spec := specOf(t, "serve", addr)
 	spec.Listen = []string{addr}
 	s := start(t, spec)
 	s.Begin(t.Context())
@@ -169,7 +169,7 @@ func TestNoExtraRequests(t *testing.T) {
 // waiting.
 func TestKill(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "family", addr)
+	spec := specOf(t, "family", addr)
 	spec.Listen, spec.StopWithin = []string{addr}, time.Minute
 	var kill func()
 	spec.Launched = func(k func()) { kill = k }
@@ -209,7 +209,7 @@ func TestReady(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			addr := free(t)
-			spec := play(t, "serve", addr)
+			spec := specOf(t, "serve", addr)
 			spec.Ready = test.ready(addr)
 			s := start(t, spec)
 			get(t, addr, "/")
@@ -222,7 +222,7 @@ func TestReady(t *testing.T) {
 
 func TestStartFails(t *testing.T) {
 	addr := free(t)
-	base := play(t, "exit", "7", "no such index, token="+canary)
+	base := specOf(t, "exit", "7", "no such index, token="+canary)
 	dir := t.TempDir()
 	tests := []struct {
 		name  string
@@ -297,7 +297,7 @@ func TestStartFails(t *testing.T) {
 // TestSomethingElseAnswers starts a system whose port another program uses.
 func TestSomethingElseAnswers(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "serve", addr)
+	spec := specOf(t, "serve", addr)
 	spec.Listen = []string{addr}
 	start(t, spec)
 	for _, ready := range []string{"", "http://" + addr + "/", addr} {
@@ -310,7 +310,7 @@ func TestSomethingElseAnswers(t *testing.T) {
 
 func TestReadyTakesAStatus(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "serve", addr)
+	spec := specOf(t, "serve", addr)
 	spec.Listen = []string{addr}
 	start(t, spec)
 	get(t, addr, "/status?code=503")
@@ -325,7 +325,7 @@ func TestReadyTakesAStatus(t *testing.T) {
 }
 
 func TestStartIsCanceled(t *testing.T) {
-	spec := play(t, "silent")
+	spec := specOf(t, "silent")
 	spec.Listen = []string{free(t)}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -351,7 +351,7 @@ func TestDies(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			addr := free(t)
-			spec := play(t, "serve", addr)
+			spec := specOf(t, "serve", addr)
 			spec.Listen = []string{addr}
 			s := start(t, spec)
 			test.kill(t, addr, s.Facts()["pid"].(int))
@@ -390,7 +390,7 @@ func TestDies(t *testing.T) {
 // TestStubborn stops a system that ignores TERM: it is killed.
 func TestStubborn(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "stubborn", addr)
+	spec := specOf(t, "stubborn", addr)
 	spec.Listen, spec.StopWithin = []string{addr}, 300*time.Millisecond
 	s := start(t, spec)
 	pid := s.Facts()["pid"].(int)
@@ -407,7 +407,7 @@ func TestStubborn(t *testing.T) {
 // ignores TERM.
 func TestLeavesNoProcess(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "family", addr)
+	spec := specOf(t, "family", addr)
 	spec.Listen, spec.StopWithin = []string{addr}, 300*time.Millisecond
 	s := start(t, spec)
 	var child int
@@ -430,7 +430,7 @@ func TestLeavesNoProcess(t *testing.T) {
 // TestForks starts a command that goes into the background.
 func TestForks(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "fork", addr)
+	spec := specOf(t, "fork", addr)
 	spec.Listen = []string{addr}
 	s := start(t, spec)
 	until(t, "the end of the command", func() bool { return s.child.State() != nil })
@@ -457,7 +457,7 @@ func TestForks(t *testing.T) {
 // TestForkDies kills the process that went into the background.
 func TestForkDies(t *testing.T) {
 	addr := free(t)
-	spec := play(t, "fork", addr)
+	spec := specOf(t, "fork", addr)
 	spec.Listen = []string{addr}
 	s := start(t, spec)
 	until(t, "the end of the command", func() bool { return len(s.Warnings()) > 0 })
@@ -518,7 +518,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	var lines []string
 	seen := make(chan struct{})
-	spec := play(t, "environment", "first", "{flags}", "last")
+	spec := specOf(t, "environment", "first", "{flags}", "last")
 	spec.Env = append(spec.Env, "SUT_PLAIN=plain", "SUT_SECRET=env:SUT_TEST_PASSWORD")
 	spec.Flags, spec.FlagFormat = []Flag{{"x", "file:" + filepath.Join(dir, "token")}, {"n", "1"}}, "--{name}={value}"
 	spec.Dir, spec.Ready = dir, "log:in "
@@ -567,7 +567,7 @@ func TestGit(t *testing.T) {
 	if out, err := exec.Command("git", "-C", dir, "add", file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	spec := play(t, "silent")
+	spec := specOf(t, "silent")
 	spec.Git = dir
 	s := start(t, spec)
 	facts := s.Facts()
@@ -619,7 +619,7 @@ func TestEfficiency(t *testing.T) {
 // its processes, its own variables and metrics.
 func BenchmarkFigures(b *testing.B) {
 	addr := free(b)
-	spec := play(b, "serve", addr)
+	spec := specOf(b, "serve", addr)
 	spec.Listen, spec.Logf = []string{addr}, nil
 	spec.Vars, spec.Metrics = "http://"+addr+"/debug/vars", "http://"+addr+"/metrics"
 	s := start(b, spec)
@@ -635,7 +635,7 @@ func FuzzWords(f *testing.F) {
 	f.Add(`a "b c" 'd' \e`, "-E {name}={value}", "port:1")
 	f.Add(`'`, "{name}", "http://x")
 	f.Fuzz(func(_ *testing.T, a, b, c string) {
-		_, _ = formed(b, Flag{a, c})
+		_, _ = formatFlag(b, Flag{a, c})
 		_, _ = parseReady(c, nil)
 		tail := newTail(c)
 		tail.add(a)

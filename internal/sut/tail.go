@@ -9,7 +9,7 @@ import (
 // bytes of each.
 const (
 	keptLines = 20
-	shownLine = 1000
+	maxLine = 1000
 )
 
 // A tail keeps the last lines of a system's output, and looks for one text. It
@@ -34,8 +34,8 @@ func (t *tail) add(line string) {
 		t.want = ""
 		close(t.found)
 	}
-	if len(line) > shownLine {
-		line = strings.ToValidUTF8(line[:shownLine], "") + "..."
+	if len(line) > maxLine {
+		line = strings.ToValidUTF8(line[:maxLine], "") + "..."
 	}
 	t.lines[t.n%keptLines] = line
 	t.n++

@@ -9,14 +9,14 @@ import (
 
 // flagsPlaceholder is the place of the flags in a command; without it they are
 // appended.
-const flagsWord = "{flags}"
+const flagsPlaceholder = "{flags}"
 
 // withFlags puts flags into a command's words.
 func withFlags(words []string, flags []string) []string {
 	var out []string
 	put := false
 	for _, w := range words {
-		if w == flagsWord {
+		if w == flagsPlaceholder {
 			out = append(out, flags...)
 			put = true
 			continue
@@ -31,7 +31,7 @@ func withFlags(words []string, flags []string) []string {
 
 // formatFlag returns one flag in the given format: the format is split into
 // words first, so that a value with blanks stays one argument.
-func formed(format string, f Flag) ([]string, error) {
+func formatFlag(format string, f Flag) ([]string, error) {
 	words, err := secret.Split(format)
 	if err != nil {
 		return nil, err

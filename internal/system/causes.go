@@ -45,10 +45,10 @@ type evidence struct {
 const (
 	// lookInterval is the maximum age of the newest evidence. What happened
 	// after it and before a freeze is attributed to the freeze.
-	lookEvery = 900 * time.Millisecond
-	mostPast  = 16
+	lookInterval = 900 * time.Millisecond
+	maxPast  = 16
 	// minBaseline is the least time from which the usual rate is computed.
-	usualFor = 250 * time.Millisecond
+	minBaseline = 250 * time.Millisecond
 	// leastAsleep is how much the clocks may differ because they are not read
 	// at the same moment.
 	leastAsleep = 10 * time.Millisecond
@@ -87,14 +87,14 @@ func (c *Causes) Close() { c.close() }
 func (c *Causes) Look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now()-c.past[len(c.past)-1].at >= lookEvery {
+	if c.now()-c.past[len(c.past)-1].at >= lookInterval {
 		c.keep(c.read())
 	}
 }
 
 func (c *Causes) keep(e evidence) {
 	c.past = append(c.past, e)
-	c.past = slices.Delete(c.past, 0, max(0, len(c.past)-mostPast))
+	c.past = slices.Delete(c.past, 0, max(0, len(c.past)-maxPast))
 }
 
 // CountsWaits reports whether the kernel counts how long threads wait for a
@@ -128,7 +128,7 @@ func (c *Causes) Why(length time.Duration) string {
 	if d := now.throttled - before.throttled; enough(d) {
 		return "throttled by the container's processor limit for " + figure(d)
 	}
-	if d := s.unusual(func(e *evidence) (time.Duration, bool) { return ticks(e.steal), true }); enough(d) {
+	if d := s.attributable(func(e *evidence) (time.Duration, bool) { return ticks(e.steal), true }); enough(d) {
 		return fmt.Sprintf("the hypervisor ran other guests for %s", figure(d))
 	}
 	if d := s.waited(); enough(d) {
@@ -142,7 +142,7 @@ func (c *Causes) Why(length time.Duration) string {
 	if d := now.paused(before); enough(d) {
 		return "the garbage collector stopped it for " + figure(d)
 	}
-	if d := s.unusual(func(e *evidence) (time.Duration, bool) {
+	if d := s.attributable(func(e *evidence) (time.Duration, bool) {
 		return time.Duration(min(e.faults, math.MaxInt32)) * perFault, true
 	}); enough(d) {
 		return fmt.Sprintf("its memory was paged in from disk: %d page faults", d/perFault)
@@ -156,7 +156,7 @@ type span struct {
 	length time.Duration // of the freeze
 	now    *evidence
 	before *evidence
-	usual  *evidence // an older look, for the usual rate; nil: none
+	baseline  *evidence // an older look, for the usual rate; nil: none
 }
 
 // since finds the span of a freeze that has just ended, and keeps the current
@@ -171,8 +171,8 @@ func (c *Causes) since(now *evidence, length time.Duration) span {
 		}
 	}
 	for i := range past {
-		if past[i].at <= s.before.at-usualFor {
-			s.usual = &past[i]
+		if past[i].at <= s.before.at-minBaseline {
+			s.baseline = &past[i]
 		}
 	}
 	c.keep(*now)
@@ -183,7 +183,7 @@ func (c *Causes) since(now *evidence, length time.Duration) span {
 // of the span is before the freeze. If the span is much longer than the freeze,
 // twice the usual rate is subtracted for the rest; if the usual rate is
 // unknown, the time is assumed to be spread evenly.
-func (s *span) unusual(count func(e *evidence) (d time.Duration, known bool)) time.Duration {
+func (s *span) attributable(count func(e *evidence) (d time.Duration, known bool)) time.Duration {
 	now, _ := count(s.now)
 	before, _ := count(s.before)
 	d, whole := now-before, s.now.at-s.before.at
@@ -191,9 +191,9 @@ func (s *span) unusual(count func(e *evidence) (d time.Duration, known bool)) ti
 	if rest <= 2*s.length {
 		return d
 	}
-	if s.usual != nil {
-		if older, known := count(s.usual); known {
-			rate := float64(before-older) / float64(s.before.at-s.usual.at)
+	if s.baseline != nil {
+		if older, known := count(s.baseline); known {
+			rate := float64(before-older) / float64(s.before.at-s.baseline.at)
 			return d - time.Duration(2*rate*float64(rest))
 		}
 	}
@@ -203,7 +203,7 @@ func (s *span) unusual(count func(e *evidence) (d time.Duration, known bool)) ti
 // waited returns the longest time that a thread waited for a processor.
 func (s *span) waited() (longest time.Duration) {
 	for thread := range s.now.waits {
-		longest = max(longest, s.unusual(func(e *evidence) (time.Duration, bool) {
+		longest = max(longest, s.attributable(func(e *evidence) (time.Duration, bool) {
 			d, known := e.waits[thread]
 			return d, known
 		}))
@@ -234,7 +234,7 @@ func (c *Causes) read() evidence {
 		return e
 	}
 	e.throttled = time.Duration(min(c.group.throttled(c.root), math.MaxInt64))
-	var v vitals
+	var v hostCounters
 	v.parseCPU([]byte(text(c.root, "proc/stat")))
 	e.steal, e.busy = v.steal, v.busy
 	if s, ok := parseStat([]byte(text(c.root, "proc/self/stat"))); ok {

@@ -9,15 +9,15 @@ import (
 )
 
 // A fakeMachine is the files with the counters of a machine.
-type counted struct {
+type fakeMachine struct {
 	fs fstest.MapFS
 	at time.Duration
 }
 
-func (m *counted) set(name, text string) { m.fs[name] = &fstest.MapFile{Data: []byte(text)} }
+func (m *fakeMachine) set(name, text string) { m.fs[name] = &fstest.MapFile{Data: []byte(text)} }
 
-func newCounted(unified bool) *counted {
-	m := &counted{fs: fstest.MapFS{}}
+func newFakeMachine(unified bool) *fakeMachine {
+	m := &fakeMachine{fs: fstest.MapFS{}}
 	if unified {
 		m.set("proc/self/cgroup", "0::/\n")
 		m.set("sys/fs/cgroup/cgroup.controllers", "cpu\n")
@@ -38,57 +38,57 @@ func TestCauses(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		v1     bool
-		happen func(m *counted, c *Causes)
+		happen func(m *fakeMachine, c *Causes)
 		length time.Duration
 		want   string
 	}{
-		{"nothing", false, func(*counted, *Causes) {}, 50 * ms, ""},
-		{"throttled", false, func(m *counted, _ *Causes) {
+		{"nothing", false, func(*fakeMachine, *Causes) {}, 50 * ms, ""},
+		{"throttled", false, func(m *fakeMachine, _ *Causes) {
 			m.set("sys/fs/cgroup/cpu.stat", "nr_throttled 4\nthrottled_usec 1080000\n")
 			m.set("proc/self/task/8/schedstat", "100 80000000 9\n") // its threads waited meanwhile
 		}, 90 * ms, "throttled by the container's processor limit for 80ms"},
-		{"throttled by version 1", true, func(m *counted, _ *Causes) {
+		{"throttled by version 1", true, func(m *fakeMachine, _ *Causes) {
 			m.set("sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "nr_throttled 4\nthrottled_time 1160000000\n")
 		}, 90 * ms, "throttled by the container's processor limit for 90ms"}, // on two processors
-		{"throttled for a small part", false, func(m *counted, _ *Causes) {
+		{"throttled for a small part", false, func(m *fakeMachine, _ *Causes) {
 			m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1080000\n")
 		}, 200 * ms, ""},
-		{"steal", false, func(m *counted, _ *Causes) { m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 14 7 7\n") }, 60 * ms, "the hypervisor ran other guests for 40ms"},
-		{"others", false, func(m *counted, _ *Causes) {
+		{"steal", false, func(m *fakeMachine, _ *Causes) { m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 14 7 7\n") }, 60 * ms, "the hypervisor ran other guests for 40ms"},
+		{"others", false, func(m *fakeMachine, _ *Causes) {
 			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 70 40 0 0 20 0 3 0 11 22 33\n")
 			m.set("proc/self/task/7/schedstat", "100 5045000000 9\n")
 			m.set("proc/self/task/9/schedstat", "100 20000000 9\n") // a new one
 		}, 50 * ms, "other processes used the processors: a thread waited 45ms for one"},
-		{"its own threads", false, func(m *counted, _ *Causes) {
+		{"its own threads", false, func(m *fakeMachine, _ *Causes) {
 			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 120 40 0 0 20 0 3 0 11 22 33\n")
 			m.set("proc/self/task/7/schedstat", "100 5045000000 9\n")
 		}, 50 * ms, "there were too few processors for its own threads: a thread waited 45ms for one"},
-		{"many short waits", false, func(m *counted, _ *Causes) {
+		{"many short waits", false, func(m *fakeMachine, _ *Causes) {
 			m.set("proc/self/task/7/schedstat", "100 5020000000 9\n")
 			m.set("proc/self/task/8/schedstat", "100 20000000 9\n")
 		}, 50 * ms, ""},
-		{"page faults", false, func(m *counted, _ *Causes) {
+		{"page faults", false, func(m *fakeMachine, _ *Causes) {
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 404 0 60 40 0 0 20 0 3 0 11 22 33\n")
 		}, 80 * ms, "its memory was paged in from disk: 400 page faults"},
-		{"a page fault", false, func(m *counted, _ *Causes) {
+		{"a page fault", false, func(m *fakeMachine, _ *Causes) {
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 5 0 60 40 0 0 20 0 3 0 11 22 33\n")
 		}, 80 * ms, ""},
-		{"stopped", false, func(m *counted, c *Causes) {
+		{"stopped", false, func(m *fakeMachine, c *Causes) {
 			c.continued = func() time.Duration { return m.at - 2*ms }
 			m.set("proc/self/task/7/schedstat", "100 5300000000 9\n")
 		}, 300 * ms, "stopped and continued"},
-		{"stopped long before", false, func(m *counted, c *Causes) {
+		{"stopped long before", false, func(m *fakeMachine, c *Causes) {
 			c.continued = func() time.Duration { return m.at - 301*ms }
 		}, 300 * ms, ""},
-		{"suspended", false, func(_ *counted, c *Causes) {
+		{"suspended", false, func(_ *fakeMachine, c *Causes) {
 			c.asleep = func() time.Duration { return 3 * time.Second }
 		}, 20 * ms, "the machine was suspended for 3s"},
-		{"files that are gone", false, func(m *counted, _ *Causes) { clear(m.fs) }, 50 * ms, ""},
+		{"files that are gone", false, func(m *fakeMachine, _ *Causes) { clear(m.fs) }, 50 * ms, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := newCounted(!tt.v1)
+			m := newFakeMachine(!tt.v1)
 			c := newCauses(func() time.Duration { return m.at }, m.fs)
 			m.at = time.Second
 			c.Look()
@@ -104,7 +104,7 @@ func TestCauses(t *testing.T) {
 // TestCausesBefore: what happened before the last look is not the cause of a
 // later freeze, and a second call for the same freeze gives the same cause.
 func TestCausesBefore(t *testing.T) {
-	m := newCounted(true)
+	m := newFakeMachine(true)
 	c := newCauses(func() time.Duration { return m.at }, m.fs)
 	m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1080000\n")
 	m.at = 500 * time.Millisecond
@@ -127,7 +127,7 @@ func TestCausesBefore(t *testing.T) {
 		m.at += time.Second
 		c.Look()
 	}
-	if len(c.past) > mostPast {
+	if len(c.past) > maxPast {
 		t.Errorf("%d moments are kept", len(c.past))
 	}
 }
@@ -150,7 +150,7 @@ func TestAttributable(t *testing.T) {
 		{"nearly all of the time", []time.Duration{0}, 240 * ms, 400 * ms, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := newCounted(true)
+			m := newFakeMachine(true)
 			wait := func(d time.Duration) { m.set("proc/self/task/8/schedstat", fmt.Sprintf("100 %d 9\n", d)) }
 			wait(0)
 			c := newCauses(func() time.Duration { return m.at }, m.fs)
@@ -183,7 +183,7 @@ func TestPaused(t *testing.T) {
 // TestCountsWaits: a kernel that does not count how long threads waited is
 // recognized.
 func TestCountsWaits(t *testing.T) {
-	silent := newCounted(true)
+	silent := newFakeMachine(true)
 	for _, task := range []string{"7", "8"} {
 		delete(silent.fs, "proc/self/task/"+task+"/schedstat")
 		silent.set("proc/self/task/"+task+"/stat", "")
@@ -194,7 +194,7 @@ func TestCountsWaits(t *testing.T) {
 		c    *Causes
 		want bool
 	}{
-		{"counted", newCauses(now, newCounted(true).fs), true},
+		{"counted", newCauses(now, newFakeMachine(true).fs), true},
 		{"built without", newCauses(now, silent.fs), false},
 		{"no such files", newCauses(now, nil), true},
 	} {

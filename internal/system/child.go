@@ -64,7 +64,7 @@ func StartChild(cmd *exec.Cmd, line func(string)) (*Child, error) {
 }
 
 // maxLine is the length at which a line is cut.
-const mostLine = 8 << 10
+const maxLine = 8 << 10
 
 // Lines passes each line of r to f, without its end and cut at 8 KiB, until r
 // ends. It allocates one string for each.
@@ -81,8 +81,8 @@ func Lines(r io.Reader, f func(string)) {
 			}
 			whole := end < len(b)
 			if !cut {
-				partial = append(partial, b[:min(end, mostLine-min(len(partial), mostLine))]...)
-				cut = len(partial) >= mostLine
+				partial = append(partial, b[:min(end, maxLine-min(len(partial), maxLine))]...)
+				cut = len(partial) >= maxLine
 			}
 			if whole {
 				if k := len(partial); k > 0 && partial[k-1] == '\r' {

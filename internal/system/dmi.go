@@ -10,7 +10,7 @@ import (
 // left out.
 func memoryModules(table []byte) []Module {
 	var out []Module
-	for len(table) >= 4 && len(out) < 4*mostListed {
+	for len(table) >= 4 && len(out) < 4*maxListed {
 		kind, length := table[0], int(table[1])
 		if length < 4 || length > len(table) {
 			break

@@ -70,7 +70,7 @@ type Interface struct {
 }
 
 // maxListed limits each list of a Hardware: a report is not an inventory.
-const mostListed = 16
+const maxListed = 16
 
 // describeHardware fills in h from files under root. space returns the size of
 // a file system by its mount; nil: sizes are left out.
@@ -85,7 +85,7 @@ func describeHardware(h *Hardware, root fs.FS, space func(mount string) (bytes, 
 	if kib, ok := field(text(root, "proc/meminfo"), "SwapTotal:"); ok {
 		h.Swap = kib << 10
 	}
-	h.HugePages = chosen(line(root, "sys/kernel/mm/transparent_hugepage/enabled"))
+	h.HugePages = bracketed(line(root, "sys/kernel/mm/transparent_hugepage/enabled"))
 	h.Disks = disks(root)
 	h.RAID = arrays(text(root, "proc/mdstat"))
 	h.FileSystems = fileSystems(text(root, "proc/self/mountinfo"), space)
@@ -153,7 +153,7 @@ func countList(s string) (n int) {
 }
 
 // bracketed returns the word in brackets, as in "always [madvise] never".
-func chosen(s string) string {
+func bracketed(s string) string {
 	_, after, ok := strings.Cut(s, "[")
 	word, _, ok2 := strings.Cut(after, "]")
 	if !ok || !ok2 {
@@ -182,7 +182,7 @@ func disks(root fs.FS) []Disk {
 			continue // part of another disk, or memory
 		}
 		at := path.Join(base, name)
-		d := Disk{Name: name, Scheduler: chosen(line(root, path.Join(at, "queue/scheduler")))}
+		d := Disk{Name: name, Scheduler: bracketed(line(root, path.Join(at, "queue/scheduler")))}
 		d.Model = machine(line(root, path.Join(at, "device/vendor")), line(root, path.Join(at, "device/model")))
 		if strings.HasPrefix(d.Model, "0x") {
 			d.Model = "" // the vendor number of a virtual bus
@@ -202,7 +202,7 @@ func disks(root fs.FS) []Disk {
 		case rotates == "0":
 			d.Kind = "ssd"
 		}
-		if out = append(out, d); len(out) == mostListed {
+		if out = append(out, d); len(out) == maxListed {
 			break
 		}
 	}
@@ -214,7 +214,7 @@ func arrays(mdstat string) []Array {
 	var out []Array
 	for l := range strings.Lines(mdstat) {
 		f := strings.Fields(l)
-		if len(f) < 4 || f[1] != ":" || !strings.HasPrefix(f[0], "md") || len(out) == mostListed {
+		if len(f) < 4 || f[1] != ":" || !strings.HasPrefix(f[0], "md") || len(out) == maxListed {
 			continue
 		}
 		a := Array{Name: f[0]}
@@ -277,7 +277,7 @@ func fileSystems(mountinfo string, space func(string) (uint64, uint64)) []FileSy
 		if at := strings.LastIndexByte(f.Device, '@'); at >= 0 {
 			f.Device = f.Device[at+1:] // without a login before a server's name
 		}
-		if out = append(out, f); len(out) == mostListed {
+		if out = append(out, f); len(out) == maxListed {
 			break
 		}
 	}
@@ -308,7 +308,7 @@ func network(root fs.FS) []Interface {
 		// An interface has a device if it is not a bridge, a tunnel or one end
 		// of a pair; a container has only one end of a pair.
 		_, err := fs.Stat(root, path.Join(at, "device"))
-		if name == "lo" || err != nil && !strings.HasPrefix(name, "eth") && !strings.HasPrefix(name, "en") || len(out) == mostListed {
+		if name == "lo" || err != nil && !strings.HasPrefix(name, "eth") && !strings.HasPrefix(name, "en") || len(out) == maxListed {
 			continue
 		}
 		i := Interface{Name: name}

@@ -122,6 +122,6 @@ func FuzzHardware(f *testing.F) {
 		fileSystems(b, nil)
 		topology(c)
 		countList(a)
-		chosen(b)
+		bracketed(b)
 	})
 }

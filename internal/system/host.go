@@ -55,14 +55,14 @@ func Describe() Host {
 }
 
 // maxHostBytes limits the size of a given description.
-const mostHost = 1 << 20
+const maxHostBytes = 1 << 20
 
 // ParseHost reads the output of `carronade host --json` from another machine.
 // It ignores unknown fields; a text that does not describe a machine is an
 // error.
 func ParseHost(data []byte) (Host, error) {
-	if len(data) > mostHost {
-		return Host{}, fmt.Errorf("it is larger than %d MiB", mostHost>>20)
+	if len(data) > maxHostBytes {
+		return Host{}, fmt.Errorf("it is larger than %d MiB", maxHostBytes>>20)
 	}
 	var h Host
 	if err := json.Unmarshal(data, &h); err != nil {

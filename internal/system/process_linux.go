@@ -49,12 +49,12 @@ func openFiles() (now, most uint64) {
 func describe(h *Host) {
 	root := os.DirFS("/")
 	describeFiles(h, root)
-	describeHardware(&h.Hardware, root, space)
+	describeHardware(&h.Hardware, root, diskSpace)
 }
 
 // diskSpace returns the size of a file system in bytes, and how many are free
 // for users other than root.
-func space(mount string) (bytes, free uint64) {
+func diskSpace(mount string) (bytes, free uint64) {
 	var st unix.Statfs_t
 	if unix.Statfs(mount, &st) != nil || st.Bsize <= 0 {
 		return 0, 0

@@ -49,7 +49,7 @@ func FuzzProc(f *testing.F) {
 		numberAfter(b, "rchar:")
 		lastNumber(b)
 		pressure(b)
-		var v vitals
+		var v hostCounters
 		v.parseCPU(b)
 		v.parseDisks(b, [][]byte{[]byte("sda")})
 	})

@@ -16,8 +16,8 @@ type Sampler struct {
 	samples []metrics.Sample
 	cpu     time.Duration
 	gcCPU   time.Duration
-	pauses  spread
-	waits   spread
+	pauses  histogramDelta
+	waits   histogramDelta
 }
 
 // Scheduling is how long runnable goroutines waited for a thread.
@@ -98,13 +98,13 @@ func duration(seconds float64) time.Duration {
 
 // A histogramDelta keeps a cumulative histogram, to compute the difference to
 // the next one.
-type spread struct {
+type histogramDelta struct {
 	counts []uint64
 }
 
 // advance returns the count, the largest and the 99th percentile of the values
 // since the last call, both as upper edges of buckets.
-func (s *spread) advance(h *metrics.Float64Histogram) (count uint64, largest, p99 time.Duration) {
+func (s *histogramDelta) advance(h *metrics.Float64Histogram) (count uint64, largest, p99 time.Duration) {
 	if h == nil {
 		return 0, 0, 0
 	}

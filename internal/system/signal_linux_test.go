@@ -11,7 +11,7 @@ import (
 // TestSignalsReachOnlyTheMember: if another process has a member's former
 // number, neither it nor its group gets the signal.
 func TestSignalsReachOnlyTheMember(t *testing.T) {
-	old := play(t, "wait", "")
+	old := startRole(t, "wait", "")
 	old.line(t)
 	tree := openTree(t, old.cmd.Process.Pid, "")
 	old.in.Close()
@@ -44,7 +44,7 @@ func TestTreeSignal(t *testing.T) {
 		want string
 	}{{"TERM", false, "terminated"}, {"KILL", true, "killed"}} {
 		t.Run(test.name, func(t *testing.T) {
-			p := play(t, "wait", "")
+			p := startRole(t, "wait", "")
 			p.line(t)
 			openTree(t, p.cmd.Process.Pid, "").Signal(p.cmd.Process.Pid, test.kill)
 			if err := p.cmd.Wait(); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -162,7 +162,7 @@ func TestParseHostFails(t *testing.T) {
 		{"nothing", "", "not what carronade host --json prints"},
 		{"another document", `{"name":"x"}`, "names no system"},
 		{"a list", `[]`, "not what carronade host --json prints"},
-		{"huge", strings.Repeat(" ", mostHost+1), "larger than 1 MiB"},
+		{"huge", strings.Repeat(" ", maxHostBytes+1), "larger than 1 MiB"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ const TagEnv = "CARRONADE_SYSTEM"
 
 // pssInterval is how often proportional set sizes are read: for each, the
 // kernel walks all page tables of the process, which slows the process.
-const pssEvery = time.Minute
+const pssInterval = time.Minute
 
 // A Look is the state of a tree of processes at one moment, and the resources
 // that it used since the tree was opened. Zero is nothing, or unknown.

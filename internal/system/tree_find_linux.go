@@ -47,7 +47,7 @@ func (t *Tree) find() {
 					m.close()
 				}
 			case t.known[m.parent]:
-				t.adopt(m)
+				t.add(m)
 				again = true
 			default:
 				tagged, sure := false, true
@@ -55,7 +55,7 @@ func (t *Tree) find() {
 					tagged, sure = t.tagged(pid)
 				}
 				if tagged {
-					t.adopt(m)
+					t.add(m)
 					again = true
 					break
 				}

@@ -114,7 +114,7 @@ func OpenTree(root int, tag string) (*Tree, error) {
 	}
 	if m := t.open(root); m != nil && !m.zombie {
 		t.begun = m.start
-		t.adopt(m)
+		t.add(m)
 		t.name = comm(root)
 		t.openNetwork()
 	} else if m != nil {
@@ -133,7 +133,7 @@ func OpenTree(root int, tag string) (*Tree, error) {
 func (t *Tree) RootEnded() bool {
 	for _, m := range t.members {
 		if m.pid == t.root {
-			return t.over(m)
+			return t.hasEnded(m)
 		}
 	}
 	return true
@@ -143,14 +143,14 @@ func (t *Tree) RootEnded() bool {
 // ended by now.
 func (t *Tree) Ended() bool {
 	for _, m := range t.members {
-		if !t.over(m) {
+		if !t.hasEnded(m) {
 			return false
 		}
 	}
 	return true
 }
 
-func (t *Tree) over(m *member) bool {
+func (t *Tree) hasEnded(m *member) bool {
 	s, ok := parseStat(t.file(m.stat))
 	return !ok || s.ended()
 }
@@ -204,7 +204,7 @@ func (t *Tree) open(pid int) *member {
 }
 
 // add makes a process a member.
-func (t *Tree) adopt(m *member) {
+func (t *Tree) add(m *member) {
 	dir := "/proc/" + strconv.Itoa(m.pid)
 	if fd, err := unix.Open(dir+"/io", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
 		m.io = fd
@@ -272,7 +272,7 @@ func (t *Tree) Signal(pid int, kill bool) {
 			defer unix.Close(fd)
 		}
 		switch {
-		case t.over(m):
+		case t.hasEnded(m):
 		case errors.Is(err, unix.ENOSYS):
 			Signal(pid, kill)
 		case err == nil && kill:
@@ -297,7 +297,7 @@ func (t *Tree) Final() Look { return t.look(true) }
 
 func (t *Tree) look(expensive bool) Look {
 	l := Look{At: time.Now(), OwnNetwork: t.net >= 0}
-	expensive = expensive || l.At.Sub(t.pssAt) >= pssEvery
+	expensive = expensive || l.At.Sub(t.pssAt) >= pssInterval
 	if expensive {
 		t.pss, t.pssAt = 0, l.At
 	}
@@ -313,7 +313,7 @@ func (t *Tree) look(expensive bool) Look {
 		t.readIO(m, &m.next)
 		t.countFiles(m)
 		if expensive {
-			t.readDear(m)
+			t.readExpensive(m)
 		}
 		l.Processes++
 		l.Threads += m.threads
@@ -344,12 +344,12 @@ func (t *Tree) account() {
 		m.advance(&t.total)
 		for _, p := range t.members {
 			if p.pid == m.parent {
-				p.owe(m)
+				p.addCredit(m)
 			}
 		}
 		for _, p := range t.ended {
 			if p.pid == m.parent && p != m {
-				p.owe(m)
+				p.addCredit(m)
 			}
 		}
 		delete(t.known, m.pid)
@@ -363,7 +363,7 @@ func (t *Tree) account() {
 }
 
 // addCredit notes the counted use of a child that ended.
-func (m *member) owe(child *member) {
+func (m *member) addCredit(child *member) {
 	m.credit[children] += child.counts[own] + child.counts[children] + child.credit[children]
 	for i := children + 1; i < kinds; i++ {
 		m.credit[i] += child.counts[i] + child.credit[i]
@@ -441,9 +441,9 @@ func (t *Tree) countFiles(m *member) {
 
 // readExpensive reads the numbers that are expensive for the process or for
 // this one.
-func (t *Tree) readDear(m *member) {
+func (t *Tree) readExpensive(m *member) {
 	dir := "/proc/" + strconv.Itoa(m.pid)
-	if b := t.whole(dir + "/smaps_rollup"); b != nil {
+	if b := t.readFile(dir + "/smaps_rollup"); b != nil {
 		if n, ok := numberAfter(b, "Pss:"); ok {
 			t.pss += n << 10
 		}
@@ -451,14 +451,14 @@ func (t *Tree) readDear(m *member) {
 	if m.start < t.since {
 		return // its high-water mark may be from before the tree was opened
 	}
-	if b := t.whole(dir + "/status"); b != nil {
+	if b := t.readFile(dir + "/status"); b != nil {
 		if n, ok := numberAfter(b, "VmHWM:"); ok {
 			t.high = max(t.high, n<<10)
 		}
 	}
 }
 
-func (t *Tree) whole(name string) []byte {
+func (t *Tree) readFile(name string) []byte {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil

@@ -99,15 +99,15 @@ func burn(d time.Duration) {
 }
 
 // A roleProcess is a process in a role.
-type player struct {
+type roleProcess struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-func play(t testing.TB, role, tag string) *player {
+func startRole(t testing.TB, role, tag string) *roleProcess {
 	t.Helper()
-	p := &player{cmd: exec.Command(os.Args[0])}
+	p := &roleProcess{cmd: exec.Command(os.Args[0])}
 	p.cmd.Env = append(os.Environ(), roleEnv+"="+role)
 	if tag != "" {
 		p.cmd.Env = append(p.cmd.Env, TagEnv+"="+tag)
@@ -131,7 +131,7 @@ func play(t testing.TB, role, tag string) *player {
 	return p
 }
 
-func (p *player) line(t testing.TB) string {
+func (p *roleProcess) line(t testing.TB) string {
 	t.Helper()
 	s, err := p.out.ReadString('\n')
 	if err != nil {
@@ -151,7 +151,7 @@ func openTree(t testing.TB, pid int, tag string) *Tree {
 }
 
 func TestTree(t *testing.T) {
-	p := play(t, "family 3", "")
+	p := startRole(t, "family 3", "")
 	p.line(t)
 	tree := openTree(t, p.cmd.Process.Pid, "")
 	l := tree.Look()
@@ -185,7 +185,7 @@ func TestTree(t *testing.T) {
 func TestTreeCounts(t *testing.T) {
 	for _, tag := range []string{"", "counts"} {
 		t.Run("tag "+tag, func(t *testing.T) {
-			p := play(t, "parent", tag)
+			p := startRole(t, "parent", tag)
 			p.line(t)
 			tree := openTree(t, p.cmd.Process.Pid, tag)
 			before := tree.Look()
@@ -227,7 +227,7 @@ func TestTreeCounts(t *testing.T) {
 // TestTreeBegins watches a process that used resources before: this counts if
 // it was started for the tree, and not if it was already running.
 func TestTreeBegins(t *testing.T) {
-	p := play(t, "spent", "begins")
+	p := startRole(t, "spent", "begins")
 	p.line(t)
 	found := openTree(t, p.cmd.Process.Pid, "").Final()
 	if found.CPU > 200*time.Millisecond || found.Peak > 60<<20 {
@@ -241,7 +241,7 @@ func TestTreeBegins(t *testing.T) {
 
 func TestTreeFollowsADaemon(t *testing.T) {
 	const tag = "daemon-tag"
-	p := play(t, "forker", tag)
+	p := startRole(t, "forker", tag)
 	tree, err := OpenTree(p.cmd.Process.Pid, tag)
 	pid, _ := strconv.Atoi(p.line(t))
 	_ = p.cmd.Process.Release() // not waited for yet: the root is a zombie
@@ -260,7 +260,7 @@ func TestTreeFollowsADaemon(t *testing.T) {
 }
 
 func TestOpenTreeFails(t *testing.T) {
-	p := play(t, "burn 0s", "")
+	p := startRole(t, "burn 0s", "")
 	_ = p.cmd.Wait()
 	if _, err := OpenTree(p.cmd.Process.Pid, ""); !errors.Is(err, ErrGone) {
 		t.Errorf("got %v, want ErrGone", err)
@@ -270,7 +270,7 @@ func TestOpenTreeFails(t *testing.T) {
 // TestTreeNoticesReuse gives a member's number to another process: the tree
 // must see the member's end, and not the new process's numbers.
 func TestTreeNoticesReuse(t *testing.T) {
-	p := play(t, "wait", "")
+	p := startRole(t, "wait", "")
 	p.line(t)
 	tree := openTree(t, p.cmd.Process.Pid, "")
 	p.in.Close()
@@ -278,7 +278,7 @@ func TestTreeNoticesReuse(t *testing.T) {
 	if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(p.cmd.Process.Pid-1)), 0o644); err != nil {
 		t.Skip("process ids cannot be chosen here:", err)
 	}
-	q := play(t, "wait", "")
+	q := startRole(t, "wait", "")
 	q.line(t)
 	if q.cmd.Process.Pid != p.cmd.Process.Pid {
 		t.Skip("another process got the id")
@@ -289,7 +289,7 @@ func TestTreeNoticesReuse(t *testing.T) {
 }
 
 func TestTreeAllocates(t *testing.T) {
-	p := play(t, "family 3", "")
+	p := startRole(t, "family 3", "")
 	p.line(t)
 	tree := openTree(t, p.cmd.Process.Pid, "")
 	if got := testing.AllocsPerRun(50, func() { tree.Look() }); got > 1 {
@@ -320,7 +320,7 @@ func TestLookFigures(t *testing.T) {
 // BenchmarkTree looks at a tree of 20 processes. A look may take 10 ms: 1 % of
 // a core at one look a second.
 func BenchmarkTree(b *testing.B) {
-	p := play(b, "family 19", "")
+	p := startRole(b, "family 19", "")
 	p.line(b)
 	tree := openTree(b, p.cmd.Process.Pid, "")
 	if l := tree.Look(); l.Processes != 20 {

@@ -15,15 +15,15 @@ import (
 //
 // It is the machine on which Carronade runs; the system under test may be on
 // another.
-type Vitals struct {
-	sources vitalSources
-	before  vitals
+type HostMetrics struct {
+	sources hostSources
+	before  hostCounters
 	at      time.Time
 	now     func() time.Time
 }
 
 // hostCounters are counters since the machine's start, except available.
-type vitals struct {
+type hostCounters struct {
 	busy, wait, steal, all  uint64 // ticks of all processors
 	cpu, memory, io         uint64 // microseconds in which some task was delayed
 	pressed                 bool   // the kernel has these
@@ -33,8 +33,8 @@ type vitals struct {
 }
 
 // NewHostMetrics begins to watch.
-func NewVitals() *Vitals {
-	v := &Vitals{now: time.Now}
+func NewHostMetrics() *HostMetrics {
+	v := &HostMetrics{now: time.Now}
 	v.sources.open()
 	v.before, v.at = v.sources.read(), v.now()
 	return v
@@ -42,7 +42,7 @@ func NewVitals() *Vitals {
 
 // Figures returns the machine's activity since the last call, or since
 // NewHostMetrics. It implements target.FigureSource.
-func (v *Vitals) Figures(context.Context) ([]measure.Figure, error) {
+func (v *HostMetrics) Figures(context.Context) ([]measure.Figure, error) {
 	now, at := v.sources.read(), v.now()
 	out := now.figures(&v.before, at.Sub(v.at))
 	v.before, v.at = now, at
@@ -50,9 +50,9 @@ func (v *Vitals) Figures(context.Context) ([]measure.Figure, error) {
 }
 
 // Close closes the files that are kept open.
-func (v *Vitals) Close() { v.sources.close() }
+func (v *HostMetrics) Close() { v.sources.close() }
 
-func (v *vitals) figures(before *vitals, span time.Duration) []measure.Figure {
+func (v *hostCounters) figures(before *hostCounters, span time.Duration) []measure.Figure {
 	s := span.Seconds()
 	if v.all == 0 || s <= 0 {
 		return nil
@@ -90,7 +90,7 @@ const tick = 10 * time.Millisecond // of /proc/stat and /proc/PID/stat: USER_HZ 
 
 // parseCPU reads the first line of /proc/stat (proc_stat(5)). Guest time is
 // already part of user time.
-func (v *vitals) parseCPU(b []byte) {
+func (v *hostCounters) parseCPU(b []byte) {
 	b, ok := bytes.CutPrefix(b, []byte("cpu "))
 	if !ok {
 		return
@@ -131,7 +131,7 @@ func pressure(b []byte) (microseconds uint64, ok bool) {
 
 // parseDisks sums /proc/diskstats over the wanted disks; sectors there have 512
 // bytes, whatever the device's own size is.
-func (v *vitals) parseDisks(b []byte, wanted [][]byte) {
+func (v *hostCounters) parseDisks(b []byte, wanted [][]byte) {
 	for len(b) > 0 {
 		l := b
 		if i := bytes.IndexByte(b, '\n'); i >= 0 {

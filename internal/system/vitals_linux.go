@@ -8,14 +8,14 @@ import (
 
 // hostSources are the files that a HostMetrics keeps open; -1 if there is no
 // such file.
-type vitalSources struct {
+type hostSources struct {
 	stat, memory, disks, net int
 	pressure                 [3]int // processors, memory, disks
 	wanted                   [][]byte
 	buf                      []byte
 }
 
-func (s *vitalSources) open() {
+func (s *hostSources) open() {
 	open := func(name string) int {
 		fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -32,17 +32,17 @@ func (s *vitalSources) open() {
 	}
 }
 
-func (s *vitalSources) close() {
+func (s *hostSources) close() {
 	for _, fd := range append([]int{s.stat, s.memory, s.disks, s.net}, s.pressure[:]...) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
 	}
-	*s = vitalSources{stat: -1, memory: -1, disks: -1, net: -1, pressure: [3]int{-1, -1, -1}}
+	*s = hostSources{stat: -1, memory: -1, disks: -1, net: -1, pressure: [3]int{-1, -1, -1}}
 }
 
 // file reads at most that many bytes of a file that is kept open.
-func (s *vitalSources) file(fd, most int) []byte {
+func (s *hostSources) file(fd, most int) []byte {
 	if fd < 0 {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (s *vitalSources) file(fd, most int) []byte {
 	return s.buf[:n]
 }
 
-func (s *vitalSources) read() (v vitals) {
+func (s *hostSources) read() (v hostCounters) {
 	v.parseCPU(s.file(s.stat, 512)) // the rest, such as interrupts, is long
 	if kib, ok := numberAfter(s.file(s.memory, 512), "MemAvailable:"); ok {
 		v.available = kib << 10

@@ -3,8 +3,8 @@
 package system
 
 // hostSources are empty on this system.
-type vitalSources struct{}
+type hostSources struct{}
 
-func (*vitalSources) open()        {}
-func (*vitalSources) close()       {}
-func (*vitalSources) read() vitals { return vitals{} }
+func (*hostSources) open()        {}
+func (*hostSources) close()       {}
+func (*hostSources) read() hostCounters { return hostCounters{} }

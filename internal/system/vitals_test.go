@@ -19,7 +19,7 @@ func asMap(list []measure.Figure) map[string]float64 {
 }
 
 func TestVitals(t *testing.T) {
-	var before, now vitals
+	var before, now hostCounters
 	before.parseCPU([]byte("cpu  100 0 50 1000 20 0 5 10 7 7\ncpu0 1\n"))
 	now.parseCPU([]byte("cpu  200 0 100 1100 30 0 5 30 9 9\n"))
 	before.parseDisks([]byte("   8  0 sda 1 0 100 0 1 0 200 0 0 0 0\n   8  1 sda1 1 0 100 0 1 0 200 0 0 0 0\n 7 0 loop0 1 1 9 1 1 1 9\n"), [][]byte{[]byte("sda")})
@@ -38,7 +38,7 @@ func TestVitals(t *testing.T) {
 	if got := now.figures(&before, 0); got != nil {
 		t.Errorf("got %v over no time, want nothing", got)
 	}
-	if got := (&vitals{}).figures(&before, time.Second); got != nil {
+	if got := (&hostCounters{}).figures(&before, time.Second); got != nil {
 		t.Errorf("got %v without counters, want nothing", got)
 	}
 }
@@ -52,7 +52,7 @@ func TestPressure(t *testing.T) {
 }
 
 func TestVitalsHere(t *testing.T) {
-	v := NewVitals()
+	v := NewHostMetrics()
 	at := v.at
 	v.now = func() time.Time { at = at.Add(time.Second); return at }
 	got, err := v.Figures(t.Context())
@@ -76,7 +76,7 @@ func TestVitalsHere(t *testing.T) {
 }
 
 func BenchmarkVitals(b *testing.B) {
-	v := NewVitals()
+	v := NewHostMetrics()
 	defer v.Close()
 	b.ReportAllocs()
 	for b.Loop() {

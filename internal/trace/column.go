@@ -23,17 +23,17 @@ type column struct {
 	words []string // of the dictionary
 
 	ints   []int64 // non-null values of the page
-	places []int32 // or these
+	indices []int32 // or these
 	plain  []byte  // or these
 	levels []byte  // optional columns: 1 for a non-null value
 	rows   int
 
 	chunk      []byte // encoded pages so far
-	wide       int64  // size of chunk before compression
+	uncompressed       int64  // size of chunk before compression
 	total      int64  // rows in chunk
 	nulls      int64
-	least      int64
-	most       int64
+	minimum      int64
+	maximum       int64
 	dataOffset int64 // of the first data page in the chunk
 
 	levelBuf, valueBuf, pageBuf []byte
@@ -46,8 +46,8 @@ func newColumn(def *definition, words []string) *column {
 }
 
 func (c *column) clear() {
-	c.chunk, c.wide, c.total, c.nulls, c.dataOffset = c.chunk[:0], 0, 0, 0, 0
-	c.least, c.most = math.MaxInt64, math.MinInt64
+	c.chunk, c.uncompressed, c.total, c.nulls, c.dataOffset = c.chunk[:0], 0, 0, 0, 0
+	c.minimum, c.maximum = math.MaxInt64, math.MinInt64
 }
 
 // put adds an integer.
@@ -77,7 +77,7 @@ func (c *column) word(index int32) {
 		}
 		c.levels = append(c.levels, 1)
 	}
-	c.places = append(c.places, index)
+	c.indices = append(c.indices, index)
 }
 
 // text adds a text; nil is null.
@@ -117,7 +117,7 @@ func (c *column) page(z *zstd.Encoder) error {
 	case len(c.words) > 0:
 		encoding = format.RLEDictionary
 		width := bits.Len(uint(len(c.words) - 1))
-		c.valueBuf, err = (&rle.Encoding{BitWidth: width}).EncodeInt32(c.valueBuf, c.places)
+		c.valueBuf, err = (&rle.Encoding{BitWidth: width}).EncodeInt32(c.valueBuf, c.indices)
 		body = append(append(body, byte(width)), c.valueBuf...)
 	case c.def.text:
 		encoding = format.Plain
@@ -126,14 +126,14 @@ func (c *column) page(z *zstd.Encoder) error {
 		c.valueBuf, err = (&delta.BinaryPackedEncoding{}).EncodeInt64(c.valueBuf, c.ints)
 		body = append(body, c.valueBuf...)
 		for _, v := range c.ints {
-			c.least, c.most = min(c.least, v), max(c.most, v)
+			c.minimum, c.maximum = min(c.minimum, v), max(c.maximum, v)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", c.def.name, err)
 	}
 	c.pageBuf = body
-	present := len(c.ints) + len(c.places)
+	present := len(c.ints) + len(c.indices)
 	if c.def.text && len(c.words) == 0 {
 		present = 0
 		for _, l := range c.levels {
@@ -146,7 +146,7 @@ func (c *column) page(z *zstd.Encoder) error {
 	header.DataPageHeader = thrift.New(format.DataPageHeader{
 		NumValues: int32(c.rows), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
 	})
-	c.ints, c.places, c.plain, c.levels, c.rows = c.ints[:0], c.places[:0], c.plain[:0], c.levels[:0], 0
+	c.ints, c.indices, c.plain, c.levels, c.rows = c.ints[:0], c.indices[:0], c.plain[:0], c.levels[:0], 0
 	return c.seal(z, header, body)
 }
 
@@ -176,7 +176,7 @@ func (c *column) seal(z *zstd.Encoder, header format.PageHeader, body []byte) er
 		return fmt.Errorf("encode the head of a page of %s: %w", c.def.name, err)
 	}
 	c.chunk = append(append(c.chunk, head...), packed...)
-	c.wide += int64(len(head) + len(body))
+	c.uncompressed += int64(len(head) + len(body))
 	return nil
 }
 
@@ -186,7 +186,7 @@ func (c *column) describe(at int64) format.ColumnChunk {
 	m := format.ColumnMetaData{
 		Type: format.Int64, Encoding: thrift.Slice[format.Encoding]{format.DeltaBinaryPacked, format.RLE},
 		PathInSchema: thrift.Slice[string]{c.def.name}, Codec: format.Zstd, NumValues: c.total,
-		TotalUncompressedSize: c.wide, TotalCompressedSize: int64(len(c.chunk)),
+		TotalUncompressedSize: c.uncompressed, TotalCompressedSize: int64(len(c.chunk)),
 		DataPageOffset: at + c.dataOffset, Statistics: format.Statistics{NullCount: c.nulls},
 	}
 	switch {
@@ -195,9 +195,9 @@ func (c *column) describe(at int64) format.ColumnChunk {
 		m.Encoding = thrift.Slice[format.Encoding]{format.RLEDictionary, format.RLE, format.Plain}
 	case c.def.text:
 		m.Type, m.Encoding = format.ByteArray, thrift.Slice[format.Encoding]{format.Plain, format.RLE}
-	case c.least <= c.most:
-		m.Statistics.MinValue = binary.LittleEndian.AppendUint64(nil, uint64(c.least))
-		m.Statistics.MaxValue = binary.LittleEndian.AppendUint64(nil, uint64(c.most))
+	case c.minimum <= c.maximum:
+		m.Statistics.MinValue = binary.LittleEndian.AppendUint64(nil, uint64(c.minimum))
+		m.Statistics.MaxValue = binary.LittleEndian.AppendUint64(nil, uint64(c.maximum))
 	}
 	return format.ColumnChunk{FileOffset: at, MetaData: m}
 }

@@ -14,7 +14,7 @@ const (
 	blockRows = 4096
 	// maxBlockAge is the maximum age of a row before its block is handed over,
 	// measured by the times of later rows.
-	stale = 250 * time.Millisecond
+	maxBlockAge = 250 * time.Millisecond
 )
 
 // A block contains rows for the writer.
@@ -33,14 +33,14 @@ type Feed struct {
 }
 
 // Add adds outcomes of batches. It does not retain the slice.
-func (f *Feed) Fired(out []load.Outcome) {
+func (f *Feed) Add(out []load.Outcome) {
 	for i := range out {
-		f.add(&out[i], never)
+		f.add(&out[i], absent)
 	}
 }
 
 // AddOne adds the outcome of one batch.
-func (f *Feed) One(o *load.Outcome) { f.add(o, never) }
+func (f *Feed) AddOne(o *load.Outcome) { f.add(o, absent) }
 
 func (f *Feed) add(o *load.Outcome, consumed time.Duration) {
 	b := f.b
@@ -53,14 +53,14 @@ func (f *Feed) add(o *load.Outcome, consumed time.Duration) {
 	}
 	b.rows[b.n].set(o, consumed)
 	b.n++
-	if b.n == blockRows || o.Done-f.since > stale {
-		f.hand()
+	if b.n == blockRows || o.Done-f.since > maxBlockAge {
+		f.handOver()
 	}
 }
 
 // handOver gives the block to the writer. The channel always has room, because its
 // capacity is the maximum number of blocks.
-func (f *Feed) hand() {
+func (f *Feed) handOver() {
 	if f.b != nil && f.b.n > 0 {
 		f.t.full <- f.b
 		f.b = nil
@@ -69,13 +69,13 @@ func (f *Feed) hand() {
 
 func (f *Feed) drop(o *load.Outcome) {
 	var r row
-	r.set(o, never)
+	r.set(o, absent)
 	f.dropped.Add(f.t.rowsOf(&r))
 }
 
 // A SharedFeed receives rows of consumed events from any goroutine: they are few
 // and come in batches. Rows after Close are left out.
-type Meeting struct {
+type SharedFeed struct {
 	mu     sync.Mutex
 	f      *Feed
 	closed bool
@@ -83,12 +83,12 @@ type Meeting struct {
 
 // Consumed adds events of a batch, or of a part of one, that were consumed at this
 // time.
-func (m *Meeting) Consumed(o *load.Outcome, at time.Duration) { m.add(o, at) }
+func (m *SharedFeed) Consumed(o *load.Outcome, at time.Duration) { m.add(o, at) }
 
 // Missed adds events of a batch that never came back.
-func (m *Meeting) Missed(o *load.Outcome) { m.add(o, never) }
+func (m *SharedFeed) Missed(o *load.Outcome) { m.add(o, absent) }
 
-func (m *Meeting) add(o *load.Outcome, at time.Duration) {
+func (m *SharedFeed) add(o *load.Outcome, at time.Duration) {
 	if due := m.f.t.o.Due; due != nil && o.DueFirst != o.DueLast {
 		part := *o // it may have the due times of the complete batch
 		part.DueFirst, part.DueLast = due(o.Stream, o.First), due(o.Stream, o.First+uint64(o.Events)-1)
@@ -102,7 +102,7 @@ func (m *Meeting) add(o *load.Outcome, at time.Duration) {
 }
 
 // close waits for a concurrent add: a consumer may not know that the run is over.
-func (m *Meeting) close() {
+func (m *SharedFeed) close() {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()

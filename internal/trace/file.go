@@ -19,9 +19,9 @@ const magic = "PAR1"
 
 // maxGroups limits the footer, which is kept in memory: about 3 KB per row group.
 // With a million rows per group the limit is 16 thousand million rows.
-const mostGroups = 16_384
+const maxGroups = 16_384
 
-var errTooLong = fmt.Errorf("the file has %d row groups, the maximum", mostGroups)
+var errTooLong = fmt.Errorf("the file has %d row groups, the maximum", maxGroups)
 
 // A disk is the storage of a file.
 type disk interface {
@@ -85,7 +85,7 @@ func (f *file) begin(about []format.KeyValue) error {
 	if err := f.f.Truncate(0); err != nil && !f.device {
 		return err
 	}
-	footer, err := f.foot()
+	footer, err := f.encodeFooter()
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (f *file) begin(about []format.KeyValue) error {
 }
 
 // encodeFooter encodes the footer, its length and the magic number.
-func (f *file) foot() ([]byte, error) {
+func (f *file) encodeFooter() ([]byte, error) {
 	b, err := thrift.Marshal(&thrift.CompactProtocol{}, &f.meta)
 	if err != nil {
 		return nil, fmt.Errorf("encode the footer: %w", err)
@@ -109,7 +109,7 @@ func (f *file) foot() ([]byte, error) {
 // add writes a row group of the columns. If it fails, the earlier groups remain
 // readable.
 func (f *file) add(cols []*column, rows int64) error {
-	if len(f.meta.RowGroups) >= mostGroups {
+	if len(f.meta.RowGroups) >= maxGroups {
 		return errTooLong
 	}
 	at := f.end
@@ -117,7 +117,7 @@ func (f *file) add(cols []*column, rows int64) error {
 	for _, c := range cols {
 		g.Columns = append(g.Columns, c.describe(at))
 		at += int64(len(c.chunk))
-		g.TotalByteSize += c.wide
+		g.TotalByteSize += c.uncompressed
 		g.TotalCompressedSize += int64(len(c.chunk))
 	}
 	_, err := f.f.WriteAt(f.footer, at)
@@ -129,7 +129,7 @@ func (f *file) add(cols []*column, rows int64) error {
 	if err == nil {
 		f.meta.RowGroups = append(f.meta.RowGroups, g)
 		f.meta.NumRows += rows
-		footer, err = f.foot()
+		footer, err = f.encodeFooter()
 	}
 	if err == nil {
 		if _, err = f.f.WriteAt(footer, at); err == nil {
@@ -139,12 +139,12 @@ func (f *file) add(cols []*column, rows int64) error {
 		f.meta.RowGroups = f.meta.RowGroups[:len(f.meta.RowGroups)-1]
 		f.meta.NumRows -= rows
 	}
-	return errors.Join(err, f.mend())
+	return errors.Join(err, f.restoreFooter())
 }
 
 // restoreFooter writes the footer back to its place. The file already has that
 // space, so this works on a full disk.
-func (f *file) mend() error {
+func (f *file) restoreFooter() error {
 	if f.device {
 		return nil
 	}

@@ -75,7 +75,7 @@ func TestReadByOthers(t *testing.T) {
 				want.Values["key"]["key ü"]++
 			}
 		}
-		f.Fired(out[i : i+1])
+		f.Add(out[i : i+1])
 		want.Values["phase"][o.Phases[x.Phase]]++
 		want.Values["outcome"][outcome]++
 		if class == "" {

@@ -72,7 +72,7 @@ func readAll(in io.ReaderAt, size int64, f func(time.Time, *Row) error) error {
 	if err != nil {
 		return fmt.Errorf("its start time: %w", err)
 	}
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostPage))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPageSize))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func readFooter(in io.ReaderAt, size int64) (*format.FileMetaData, error) {
 }
 
 // maxPageSize limits a page, which has up to 32,768 rows, for example of keys.
-const mostPage = 64 << 20
+const maxPageSize = 64 << 20
 
 // A reader reads the columns of a row group in parallel: their pages end at the
 // same rows.
@@ -134,12 +134,12 @@ type cursor struct {
 	rows   int
 	levels []byte
 	ints   []int64
-	places []int32
+	indices []int32
 	plain  []byte
 
 	levelBuf, body []byte
 	intBuf         []int64
-	placeBuf       []int32
+	indexBuf       []int32
 
 	number int64 // of the row
 	text   string
@@ -254,7 +254,7 @@ func (c *cursor) values(rows int, body []byte) (err error) {
 	if rows < 1 || rows > 1<<20 {
 		return errDamaged
 	}
-	c.rows, c.levels, c.ints, c.places, c.plain = rows, nil, nil, nil, nil
+	c.rows, c.levels, c.ints, c.indices, c.plain = rows, nil, nil, nil, nil
 	present := rows
 	if c.def.optional {
 		levels, rest, ok := plainText(body)
@@ -279,8 +279,8 @@ func (c *cursor) values(rows int, body []byte) (err error) {
 			return errDamaged
 		}
 		if present > 0 {
-			c.placeBuf, err = (&rle.Encoding{BitWidth: int(body[0])}).DecodeInt32(c.placeBuf, body[1:])
-			c.places, got = c.placeBuf, len(c.placeBuf)
+			c.indexBuf, err = (&rle.Encoding{BitWidth: int(body[0])}).DecodeInt32(c.indexBuf, body[1:])
+			c.indices, got = c.indexBuf, len(c.indexBuf)
 		}
 	case c.def.text:
 		c.plain = body
@@ -304,10 +304,10 @@ func (c *cursor) next() (present bool, err error) {
 	}
 	switch {
 	case c.def.words:
-		if len(c.places) == 0 || int(c.places[0]) >= len(c.words) || c.places[0] < 0 {
+		if len(c.indices) == 0 || int(c.indices[0]) >= len(c.words) || c.indices[0] < 0 {
 			return false, errDamaged
 		}
-		c.text, c.places = c.words[c.places[0]], c.places[1:]
+		c.text, c.indices = c.words[c.indices[0]], c.indices[1:]
 	case c.def.text:
 		text, rest, ok := plainText(c.plain)
 		if !ok {

@@ -42,7 +42,7 @@ func TestRead(t *testing.T) {
 		if i%7 == 0 {
 			o.Acked, o.Failed, o.Class = 0, 4, load.Timeout
 		}
-		f.Fired([]load.Outcome{o})
+		f.Add([]load.Outcome{o})
 	}
 	if r := tr.Close(); r.Err != nil || r.Rows != 2800 {
 		t.Fatalf("%+v", r)
@@ -52,7 +52,7 @@ func TestRead(t *testing.T) {
 		if !at.Equal(began) {
 			t.Fatalf("the run began at %s, want %s", at, began)
 		}
-		got = append(got, kept(r))
+		got = append(got, copyOf(r))
 		return nil
 	})
 	if err != nil || len(got) != 2800 {
@@ -74,15 +74,15 @@ func TestRead(t *testing.T) {
 }
 
 // copyOf is a copy of a row that is valid after the call.
-func kept(r *Row) line {
+func copyOf(r *Row) line {
 	for _, p := range []**int64{&r.Due, &r.DueLast, &r.Sent, &r.Consumed, &r.Partition, &r.Offset, &r.Status} {
 		if *p != nil {
-			*p = at(**p)
+			*p = ptr(**p)
 		}
 	}
 	for _, p := range []**string{&r.Key, &r.Class} {
 		if *p != nil {
-			*p = at(**p)
+			*p = ptr(**p)
 		}
 	}
 	return line(*r)
@@ -98,7 +98,7 @@ func FuzzRead(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	tr.Feed().Fired([]load.Outcome{{Batch: load.Batch{Events: 9, DueFirst: -1, DueLast: -1, Bytes: 900}, Sent: 14, Done: 20, Acked: 7, Failed: 2, Class: load.Timeout}})
+	tr.Feed().Add([]load.Outcome{{Batch: load.Batch{Events: 9, DueFirst: -1, DueLast: -1, Bytes: 900}, Sent: 14, Done: 20, Acked: 7, Failed: 2, Class: load.Timeout}})
 	if r := tr.Close(); r.Err != nil {
 		f.Fatal(r.Err)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // absent marks a missing time, offset or index.
-const never = -1
+const absent = -1
 
 // A row is the recorded part of an outcome: of a batch, a batch group of equal
 // batches, or a part of a batch that was consumed separately.

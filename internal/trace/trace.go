@@ -52,11 +52,11 @@ type Trace struct {
 	full chan *block // to the writer
 	free chan *block // and back
 	made atomic.Int32
-	most atomic.Int32 // maximum number of blocks
+	blockLimit atomic.Int32 // maximum number of blocks
 
 	mu       sync.Mutex
 	feeds    []*Feed
-	meetings []*Meeting
+	sharedFeeds []*SharedFeed
 
 	done chan struct{} // the writer has ended
 
@@ -96,13 +96,13 @@ type sizes struct {
 // large enough that its header is negligible, and small enough for a cache. A
 // written row group has about 10 MB. Blocks are made on demand, so a slow run has
 // only a few.
-var usual = sizes{blocks: 128, page: 32 << 10, group: 1 << 20}
+var defaultSizes = sizes{blocks: 128, page: 32 << 10, group: 1 << 20}
 
 // Each feed may fill one block while another of its blocks is written, with any
 // number of feeds, up to maxBlocks.
 const (
 	feedBlocks = 2
-	mostBlocks = 2048
+	maxBlocks = 2048
 )
 
 // Rows are written after flushAfter at the latest. The delay grows with the length
@@ -120,7 +120,7 @@ func Create(o Options) (*Trace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the trace: %w", err)
 	}
-	t, err := create(o, usual, f)
+	t, err := create(o, defaultSizes, f)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create the trace: %w", err), f.close())
 	}
@@ -131,10 +131,10 @@ func Create(o Options) (*Trace, error) {
 func create(o Options, z sizes, f *file) (t *Trace, err error) {
 	t = &Trace{
 		o: o, sizes: z, sampler: sampler{every: o.Every, seed: mix(o.Seed + 1)}, file: f,
-		full: make(chan *block, max(z.blocks, mostBlocks)), free: make(chan *block, max(z.blocks, mostBlocks)), done: make(chan struct{}),
+		full: make(chan *block, max(z.blocks, maxBlocks)), free: make(chan *block, max(z.blocks, maxBlocks)), done: make(chan struct{}),
 		began: time.Now(),
 	}
-	t.most.Store(z.blocks)
+	t.blockLimit.Store(z.blocks)
 	t.since = t.began
 	t.z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -203,16 +203,16 @@ func (t *Trace) Feed() *Feed {
 	f := &Feed{t: t}
 	t.mu.Lock()
 	t.feeds = append(t.feeds, f)
-	t.most.Store(max(t.sizes.blocks, min(mostBlocks, int32(len(t.feeds)*feedBlocks)))) //nolint:gosec // feeds are few
+	t.blockLimit.Store(max(t.sizes.blocks, min(maxBlocks, int32(len(t.feeds)*feedBlocks)))) //nolint:gosec // feeds are few
 	t.mu.Unlock()
 	return f
 }
 
 // SharedFeed returns a new feed for any goroutine.
-func (t *Trace) Meeting() *Meeting {
-	m := &Meeting{f: t.Feed()}
+func (t *Trace) SharedFeed() *SharedFeed {
+	m := &SharedFeed{f: t.Feed()}
 	t.mu.Lock()
-	t.meetings = append(t.meetings, m)
+	t.sharedFeeds = append(t.sharedFeeds, m)
 	t.mu.Unlock()
 	return m
 }
@@ -224,7 +224,7 @@ func (t *Trace) block() *block {
 		return b
 	default:
 	}
-	for n := t.made.Load(); n < t.most.Load(); n = t.made.Load() {
+	for n := t.made.Load(); n < t.blockLimit.Load(); n = t.made.Load() {
 		if t.made.CompareAndSwap(n, n+1) {
 			return &block{}
 		}
@@ -246,11 +246,11 @@ func (t *Trace) rowsOf(r *row) uint64 {
 // used; shared feeds may be. Later calls return the same result.
 func (t *Trace) Close() Result {
 	t.once.Do(func() {
-		for _, m := range t.meetings {
+		for _, m := range t.sharedFeeds {
 			m.close()
 		}
 		for _, f := range t.feeds {
-			f.hand()
+			f.handOver()
 		}
 		close(t.full)
 		<-t.done

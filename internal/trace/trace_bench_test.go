@@ -30,10 +30,10 @@ func outcomes(n int) []load.Outcome {
 // written.
 func BenchmarkFeed(b *testing.B) {
 	all := outcomes(64)
-	f := (&Trace{sizes: usual, full: make(chan *block, usual.blocks), free: make(chan *block, usual.blocks)}).Feed()
+	f := (&Trace{sizes: defaultSizes, full: make(chan *block, defaultSizes.blocks), free: make(chan *block, defaultSizes.blocks)}).Feed()
 	b.ReportAllocs()
 	for b.Loop() {
-		f.Fired(all)
+		f.Add(all)
 		select {
 		case bl := <-f.t.full:
 			bl.n = 0
@@ -46,10 +46,10 @@ func BenchmarkFeed(b *testing.B) {
 
 // BenchmarkWrite measures the cost of a row for the writer.
 func BenchmarkWrite(b *testing.B) {
-	all := outcomes(int(usual.group))
+	all := outcomes(int(defaultSizes.group))
 	rows := make([]row, len(all))
 	for i := range all {
-		rows[i].set(&all[i], never)
+		rows[i].set(&all[i], absent)
 	}
 	for _, bb := range []struct {
 		name  string

@@ -60,7 +60,7 @@ func read(t testing.TB, path string) []line {
 	return rows
 }
 
-func at[T any](v T) *T { return &v }
+func ptr[T any](v T) *T { return &v }
 
 // written writes a trace of outcomes and reads it back.
 func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
@@ -73,7 +73,7 @@ func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.Feed().Fired(out)
+	tr.Feed().Add(out)
 	r := tr.Close()
 	if r.Err != nil || r.Dropped > 0 {
 		t.Fatalf("%+v", r)
@@ -94,16 +94,16 @@ func TestRows(t *testing.T) {
 		{
 			name: "acked",
 			want: []line{{
-				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Due: at(int64(10 * ms)), DueLast: at(int64(13 * ms)),
-				Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
+				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Due: ptr(int64(10 * ms)), DueLast: ptr(int64(13 * ms)),
+				Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
 			}},
 		},
 		{
 			name: "due at time 0",
 			out:  func(o *load.Outcome) { o.DueFirst, o.DueLast, o.Sent, o.Place, o.Phase = 0, 0, 0, 0, 0 },
 			want: []line{{
-				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "warm-up", Due: at(int64(0)), DueLast: at(int64(0)), Sent: at(int64(0)),
-				Done: int64(20 * ms), Offset: at(int64(0)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
+				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "warm-up", Due: ptr(int64(0)), DueLast: ptr(int64(0)), Sent: ptr(int64(0)),
+				Done: int64(20 * ms), Offset: ptr(int64(0)), Events: 4, Bytes: 402, Wire: 80, Acked: 4, Outcome: "acked",
 			}},
 		},
 		{
@@ -113,7 +113,7 @@ func TestRows(t *testing.T) {
 			},
 			want: []line{{
 				Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Done: int64(20 * ms), Events: 4, Bytes: 402, Wire: 80, Failed: 4,
-				Outcome: "failed", Class: at("throttled"), Status: at(int64(429)),
+				Outcome: "failed", Class: ptr("throttled"), Status: ptr(int64(429)),
 			}},
 		},
 		{
@@ -123,9 +123,9 @@ func TestRows(t *testing.T) {
 				o.Attempt, o.FirstSent, o.Retries, o.Acked, o.Unknown, o.Class = 1, 12*ms, 2, 1, 3, load.Timeout
 			},
 			want: []line{{
-				Lane: 3, Sequence: 7, Attempt: 1, Retries: 2, Stream: 2, Event: 100, Phase: "measurement", Due: at(int64(10 * ms)), DueLast: at(int64(13 * ms)),
-				Sent: at(int64(12 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 1, Unknown: 3,
-				Outcome: "mixed", Class: at("timeout"), Partition: at(int64(20)),
+				Lane: 3, Sequence: 7, Attempt: 1, Retries: 2, Stream: 2, Event: 100, Phase: "measurement", Due: ptr(int64(10 * ms)), DueLast: ptr(int64(13 * ms)),
+				Sent: ptr(int64(12 * ms)), Done: int64(20 * ms), Offset: ptr(int64(55)), Events: 4, Bytes: 402, Wire: 80, Acked: 1, Unknown: 3,
+				Outcome: "mixed", Class: ptr("timeout"), Partition: ptr(int64(20)),
 			}},
 		},
 		{
@@ -134,8 +134,8 @@ func TestRows(t *testing.T) {
 				o.DueFirst, o.DueLast, o.Batches, o.Place, o.Bytes, o.Wire = -1, -1, 2, -1, 11, 0
 			},
 			want: []line{
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Sent: at(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 5, Acked: 2, Outcome: "acked"},
-				{Lane: 3, Sequence: 8, Stream: 2, Event: 102, Phase: "measurement", Sent: at(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 6, Acked: 2, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Phase: "measurement", Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 5, Acked: 2, Outcome: "acked"},
+				{Lane: 3, Sequence: 8, Stream: 2, Event: 102, Phase: "measurement", Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Events: 2, Bytes: 6, Acked: 2, Outcome: "acked"},
 			},
 		},
 		{
@@ -147,10 +147,10 @@ func TestRows(t *testing.T) {
 			},
 			out: func(o *load.Outcome) { o.Acked, o.Failed, o.Class = 3, 1, load.Rejected },
 			want: []line{
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Key: at("k2-100"), Phase: "measurement", Due: at(int64(10 * ms)), DueLast: at(int64(10 * ms)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(55)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 101, Key: at("k2-101"), Phase: "measurement", Due: at(int64(10100 * time.Microsecond)), DueLast: at(int64(10100 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(56)), Events: 1, Bytes: 101, Wire: 20, Acked: 1, Outcome: "acked"},
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 102, Phase: "measurement", Due: at(int64(10200 * time.Microsecond)), DueLast: at(int64(10200 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(57)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
-				{Lane: 3, Sequence: 7, Stream: 2, Event: 103, Key: at("k2-103"), Phase: "measurement", Due: at(int64(10300 * time.Microsecond)), DueLast: at(int64(10300 * time.Microsecond)), Sent: at(int64(14 * ms)), Done: int64(20 * ms), Offset: at(int64(58)), Events: 1, Bytes: 101, Wire: 20, Failed: 1, Outcome: "failed", Class: at("rejected")},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 100, Key: ptr("k2-100"), Phase: "measurement", Due: ptr(int64(10 * ms)), DueLast: ptr(int64(10 * ms)), Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(55)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 101, Key: ptr("k2-101"), Phase: "measurement", Due: ptr(int64(10100 * time.Microsecond)), DueLast: ptr(int64(10100 * time.Microsecond)), Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(56)), Events: 1, Bytes: 101, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 102, Phase: "measurement", Due: ptr(int64(10200 * time.Microsecond)), DueLast: ptr(int64(10200 * time.Microsecond)), Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(57)), Events: 1, Bytes: 100, Wire: 20, Acked: 1, Outcome: "acked"},
+				{Lane: 3, Sequence: 7, Stream: 2, Event: 103, Key: ptr("k2-103"), Phase: "measurement", Due: ptr(int64(10300 * time.Microsecond)), DueLast: ptr(int64(10300 * time.Microsecond)), Sent: ptr(int64(14 * ms)), Done: int64(20 * ms), Offset: ptr(int64(58)), Events: 1, Bytes: 101, Wire: 20, Failed: 1, Outcome: "failed", Class: ptr("rejected")},
 			},
 		},
 	} {
@@ -179,7 +179,7 @@ func TestConsumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := tr.Meeting()
+	m := tr.SharedFeed()
 	out := outcomes(100)
 	var all sync.WaitGroup
 	for i := range out {
@@ -198,7 +198,7 @@ func TestConsumed(t *testing.T) {
 		t.Errorf("%+v, and when closed again %+v", r, again)
 	}
 	for _, l := range read(t, path) {
-		want := at(l.Done + l.Sequence)
+		want := ptr(l.Done + l.Sequence)
 		if l.Sequence == 0 {
 			want = nil
 		}
@@ -258,7 +258,7 @@ func TestManyRows(t *testing.T) {
 		all.Go(func() {
 			for len(part) > 0 {
 				n := min(len(part), 1000)
-				f.Fired(part[:n])
+				f.Add(part[:n])
 				part = part[n:]
 				for len(tr.full) > 8 { // not faster than the writer
 					runtime.Gosched()
@@ -306,7 +306,7 @@ func TestWriterTooSlow(t *testing.T) {
 			}
 			f := tr.Feed()
 			out := outcomes(2 * 4 * blockRows) // the writer does not run yet
-			f.Fired(out)
+			f.Add(out)
 			if n := tr.made.Load(); n != few.blocks {
 				t.Errorf("%d blocks were made, want %d", n, few.blocks)
 			}
@@ -315,7 +315,7 @@ func TestWriterTooSlow(t *testing.T) {
 			all := uint64(0)
 			for i := range out {
 				var w row
-				w.set(&out[i], never)
+				w.set(&out[i], absent)
 				all += tr.rowsOf(&w)
 			}
 			if r.Rows+r.Dropped != all || r.Dropped == 0 || r.Rows == 0 {
@@ -338,7 +338,7 @@ func TestManyFeeds(t *testing.T) {
 	}
 	out := outcomes(1)
 	for range feeds {
-		tr.Feed().Fired(out) // the writer does not run yet
+		tr.Feed().Add(out) // the writer does not run yet
 	}
 	go tr.write()
 	if r := tr.Close(); r.Dropped != 0 || r.Rows != feeds {
@@ -402,14 +402,14 @@ func (m *memory) rows(t testing.TB, n int) int64 {
 // grown is a trace in memory that was flushed after every each rows.
 func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	t.Helper()
-	tr, err := create(Options{Phases: []string{"measurement"}, About: map[string]string{"version": "1"}}, usual, &file{f: d})
+	tr, err := create(Options{Phases: []string{"measurement"}, About: map[string]string{"version": "1"}}, defaultSizes, &file{f: d})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := outcomes(groups * each)
 	for i := range out {
 		var r row
-		r.set(&out[i], never)
+		r.set(&out[i], absent)
 		tr.row(&r)
 		if i%each == each-1 {
 			tr.flush()
@@ -487,7 +487,7 @@ func TestDevices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr.Feed().Fired(outcomes(10))
+		tr.Feed().Add(outcomes(10))
 		r := tr.Close()
 		if got, want := fmt.Sprint(r.Err), "write /dev/full: no space left on device"; got != want || r.Dropped != 10 {
 			t.Errorf("got %q and %+v, want %q", got, r, want)
@@ -514,7 +514,7 @@ func TestReadWhileItGrows(t *testing.T) {
 	f := tr.Feed()
 	out := outcomes(2)
 	out[1].Done = out[0].Done + time.Second
-	f.Fired(out) // adding the second hands over both
+	f.Add(out) // adding the second hands over both
 	if f.b != nil {
 		t.Error("the rows were not handed over")
 	}
@@ -539,7 +539,7 @@ func TestBegan(t *testing.T) {
 	tr.Began(at)
 	go tr.write()
 	f := tr.Feed()
-	f.Fired(outcomes(100))
+	f.Add(outcomes(100))
 	if r := tr.Close(); r.Err != nil || r.Rows != 100 {
 		t.Fatalf("%+v", r)
 	}

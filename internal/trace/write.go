@@ -62,7 +62,7 @@ func (t *Trace) events(r *row) {
 			s = r.batch(k / each)
 			k %= each
 		}
-		due := time.Duration(never)
+		due := time.Duration(absent)
 		if t.o.Due != nil && s.due >= 0 {
 			due = s.due
 			if s.dueLast != s.due {
@@ -96,7 +96,7 @@ func (t *Trace) put(r *row) {
 	if t.o.Partition != nil {
 		c[colPartition].putIf(int64(t.o.Partition(r.stream)))
 	} else {
-		c[colPartition].putIf(never)
+		c[colPartition].putIf(absent)
 	}
 	c[colLogOffset].putIf(r.offset)
 	c[colEvents].put(int64(r.events))
@@ -107,12 +107,12 @@ func (t *Trace) put(r *row) {
 	c[colUnknown].put(int64(r.unknown))
 	c[colOutcome].word(r.outcome())
 	if r.class == load.OK {
-		c[colClass].word(never)
+		c[colClass].word(absent)
 	} else {
 		c[colClass].word(int32(r.class))
 	}
 	if r.status == 0 {
-		c[colStatus].putIf(never)
+		c[colStatus].putIf(absent)
 	} else {
 		c[colStatus].putIf(int64(r.status))
 	}

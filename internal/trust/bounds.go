@@ -57,7 +57,7 @@ func bounds(in Input) []measure.Bound {
 			}
 			upper := measure.Percentiles(c.upper, c.censored, ps)
 			lower := measure.Percentiles(c.lower, c.censored, ps)
-			near := measure.Percentiles(c.lower, c.censored, beside(ps, c.lower.Count()+c.censored.Count()))
+			near := measure.Percentiles(c.lower, c.censored, movedOutwards(ps, c.lower.Count()+c.censored.Count()))
 			for i, p := range ps {
 				if float64(n)*(100-p) < 99.999 { // 100 - 99.9 is a little less than 0.1
 					continue // it would only be the largest value
@@ -74,25 +74,25 @@ func bounds(in Input) []measure.Bound {
 
 // rankTolerance is the share of the values beyond a percentile by which its rank may be
 // moved.
-const edge = 0.02
+const rankTolerance = 0.02
 
 // movedOutwards returns percentiles of n values, each moved outwards by 2 % of the
 // values beyond it, in complete values. If the times form a step, such as one in ten
 // that a stalled system delayed, the percentile at the step falls on either side of it
 // because of a few events: the distribution causes that, not the generator.
-func beside(ps []float64, n uint64) []float64 {
+func movedOutwards(ps []float64, n uint64) []float64 {
 	out := slices.Clone(ps)
 	if n == 0 {
 		return out
 	}
 	for i, p := range ps {
-		out[i] = p + 100*math.Floor(float64(n)*(100-p)/100*edge)/float64(n)
+		out[i] = p + 100*math.Floor(float64(n)*(100-p)/100*rankTolerance)/float64(n)
 	}
 	return out
 }
 
 // A statement is a sentence about some bounds.
-type saying struct {
+type statement struct {
 	level measure.Level
 	text  string
 }
@@ -100,8 +100,8 @@ type saying struct {
 // statements describes bounds in words: for each time and step the percentile with the
 // worst level that decides, and of these the one with the widest bound. Other
 // percentiles are marked only in the report's table.
-func said(bounds []measure.Bound, r *load.Result, more string) []saying {
-	var out []saying
+func statements(bounds []measure.Bound, r *load.Result, more string) []statement {
+	var out []statement
 	explained := false
 	for i := 0; i < len(bounds); {
 		j := i
@@ -126,7 +126,7 @@ func said(bounds []measure.Bound, r *load.Result, more string) []saying {
 			explained = true // the explanation is the same for all
 			text += why(r) + "; " + remedy(r, more)
 		}
-		out = append(out, saying{worst.Level, text})
+		out = append(out, statement{worst.Level, text})
 	}
 	return out
 }
@@ -160,7 +160,7 @@ func why(r *load.Result) string {
 
 func remedy(r *load.Result, more string) string {
 	if r.Mode == load.OpenLoop {
-		return way("lower the rate", more, "use a faster or quieter machine")
+		return orList("lower the rate", more, "use a faster or quieter machine")
 	}
 	return "use a faster or quieter machine"
 }

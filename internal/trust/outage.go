@@ -32,13 +32,13 @@ func Dead(r *load.Result) (text string, dead bool) {
 	if r.Mode == load.Consuming || !due || r.Measurement.Arrived > 0 || taken(r, c) > 0 {
 		return "", false
 	}
-	if c.Sent == 0 && asleep(r, r.Measurement.Start, r.Measurement.End) {
+	if c.Sent == 0 && generatorFroze(r, r.Measurement.Start, r.Measurement.End) {
 		return "", false // the system received nothing that it could answer
 	}
 	if bad := refused(r, c); bad > 0 {
-		return "the system accepted no event: " + fate(c), true
+		return "the system accepted no event: " + outcomeText(c), true
 	}
-	return "the system answered nothing: " + fate(c), true
+	return "the system answered nothing: " + outcomeText(c), true
 }
 
 // taken returns how many events the system accepted. If nothing is acknowledged, events
@@ -59,7 +59,7 @@ func refused(r *load.Result, c measure.Counts) uint64 {
 }
 
 // outcomeText returns what became of events that were not accepted.
-func fate(c measure.Counts) string {
+func outcomeText(c measure.Counts) string {
 	var parts []string
 	for _, n := range []struct {
 		n    uint64
@@ -77,15 +77,15 @@ func fate(c measure.Counts) string {
 
 // A combinedInterval is an interval over all phases: an answer to an event of the
 // warm-up also shows that the system is there.
-type moment struct {
+type combinedInterval struct {
 	start, end time.Duration
 	measure.Counts
 	before, after bool // whether something waited for the system at its start and at its end
 }
 
 // combinedIntervals returns the intervals within the span, without incomplete ones.
-func moments(r *load.Result, start, end time.Duration) []moment {
-	var all, in []moment
+func combinedIntervals(r *load.Result, start, end time.Duration) []combinedInterval {
+	var all, in []combinedInterval
 	var backlog int64 // due, and neither sent nor dropped
 	waits := r.Mode != load.OpenLoop
 	for i := range r.Intervals {
@@ -93,7 +93,7 @@ func moments(r *load.Result, start, end time.Duration) []moment {
 		backlog += int64(iv.Offered) - int64(iv.Sent) - int64(iv.Dropped) - int64(iv.Unsent)
 		n := len(all)
 		if n == 0 || all[n-1].start != iv.Start {
-			all = append(all, moment{start: iv.Start, end: iv.End, before: waits})
+			all = append(all, combinedInterval{start: iv.Start, end: iv.End, before: waits})
 			n++
 		}
 		m := &all[n-1]
@@ -142,8 +142,8 @@ func stretches(r *load.Result, start, end time.Duration) (out []stretch, length 
 			out = append(out, *s)
 		}
 	}
-	for _, m := range moments(r, start, end) {
-		if asleep(r, m.start, m.end) {
+	for _, m := range combinedIntervals(r, start, end) {
+		if generatorFroze(r, m.start, m.end) {
 			closeStretch()
 			continue // the system received nothing that it could answer
 		}
@@ -172,7 +172,7 @@ func stretches(r *load.Result, start, end time.Duration) (out []stretch, length 
 
 // generatorFroze reports whether the generator itself did not run for at least half of
 // a span.
-func asleep(r *load.Result, start, end time.Duration) bool {
+func generatorFroze(r *load.Result, start, end time.Duration) bool {
 	var sum time.Duration
 	for _, f := range r.Freezes.Process {
 		sum += max(0, min(end, f.At+f.Length)-max(start, f.At))
@@ -184,7 +184,7 @@ func asleep(r *load.Result, start, end time.Duration) bool {
 type outage struct {
 	text   string
 	share  float64 // of the complete intervals
-	judged bool    // long enough to tell
+	decided bool    // long enough to tell
 	bad    bool
 }
 
@@ -194,7 +194,7 @@ func outageOf(r *load.Result, s *measure.Tally) outage {
 	}
 	all, length, intervals := stretches(r, s.Start, s.End)
 	if intervals == 0 || len(all) == 0 {
-		return outage{judged: intervals >= LeastSeries}
+		return outage{decided: intervals >= LeastSeries}
 	}
 	var o outage
 	var sum, longest time.Duration
@@ -203,14 +203,14 @@ func outageOf(r *load.Result, s *measure.Tally) outage {
 		longest = max(longest, s.end-s.start)
 	}
 	o.share = float64(sum) / float64(length)
-	o.judged = intervals >= LeastSeries || o.share == 1
-	o.bad = o.judged && (o.share > MostSilent || longest >= LongOutage)
-	o.text = words(all, sum, r.Unanswered)
+	o.decided = intervals >= LeastSeries || o.share == 1
+	o.bad = o.decided && (o.share > MostSilent || longest >= LongOutage)
+	o.text = describe(all, sum, r.Unanswered)
 	return o
 }
 
 // describe says what happened and when; of several stretches it names the longest.
-func words(all []stretch, sum time.Duration, unanswered bool) string {
+func describe(all []stretch, sum time.Duration, unanswered bool) string {
 	var of, most stretch // the sum, and the longest
 	for _, s := range all {
 		if s.end-s.start > most.end-most.start {

@@ -46,7 +46,7 @@ func Steady(r *load.Result) measure.Steady {
 	var worst *measure.Steady
 	var unknown measure.Steady
 	for _, s := range all {
-		v := with(steady(rows(r.Intervals, s.Start, s.End), r.Mode, perBatch), outageOf(r, s))
+		v := withOutage(steady(rows(r.Intervals, s.Start, s.End), r.Mode, perBatch), outageOf(r, s))
 		if len(all) > 1 && !v.OK {
 			v.Text += " (" + s.Name + ")"
 		}
@@ -61,13 +61,13 @@ func Steady(r *load.Result) measure.Steady {
 		worst = &unknown
 	}
 	if len(all) > 1 && worst.OK { // steps may be too short to show an outage
-		return with(*worst, outageOf(r, &r.Measurement))
+		return withOutage(*worst, outageOf(r, &r.Measurement))
 	}
 	return *worst
 }
 
 // withOutage adds an outage to the result of the trends.
-func with(s measure.Steady, o outage) measure.Steady {
+func withOutage(s measure.Steady, o outage) measure.Steady {
 	s.Silent = o.share
 	switch {
 	case o.bad && s.Known && !s.OK, !o.bad && o.text != "":

@@ -32,7 +32,7 @@ type Input struct {
 
 	// Discards says that the target discards what it gets (null://, a discarding
 	// stand-in): the generator is then supposed to be the limit.
-	Nowhere bool
+	Discards bool
 
 	// Processors is the number of processors that the generator may use; 0: not known.
 	Processors int
@@ -85,7 +85,7 @@ func Judge(in Input) measure.Trust {
 	// Events that were not accepted cannot have been sent too late.
 	if _, dead := Dead(r); !dead {
 		t.Bounds = bounds(in)
-		for _, s := range said(t.Bounds, r, more) {
+		for _, s := range statements(t.Bounds, r, more) {
 			at(s.level, s.text)
 		}
 		at(unanswered(r, more))
@@ -96,7 +96,7 @@ func Judge(in Input) measure.Trust {
 		note(busy(r, more))
 	}
 	note(saturated(r, in.Processors))
-	if in.NoWaits && !in.Nowhere && !r.Unanswered {
+	if in.NoWaits && !in.Discards && !r.Unanswered {
 		note("this kernel does not report how long threads wait for a processor (schedstat): a late reading thread is not seen")
 	}
 	for _, c := range in.Clock {
@@ -107,14 +107,14 @@ func Judge(in Input) measure.Trust {
 	}
 	switch {
 	case r.Mode != load.FullSpeed:
-	case in.Nowhere:
+	case in.Discards:
 		note("no system receives these events, so the rate is what this generator can do")
 	case r.Measurement.Batches > 0 && r.Full < LeastFull && r.Measurement.Length() < LeastMeasurement:
 		note(fmt.Sprintf("a measurement of %s is too short to tell whether the generator or the system was its limit: give it %s or more",
 			units.FormatDuration(r.Measurement.Length()), units.FlagDuration(LeastMeasurement)))
 	case r.Measurement.Batches > 0 && r.Full < LeastFull:
 		reason(fmt.Sprintf("the in-flight limit was reached for only %s of the measurement (at least %s): the generator was the limit and not the system; %s",
-			units.FormatPercent(r.Full), units.FormatPercent(LeastFull), way(more, "lower --max-in-flight", "use a faster machine")))
+			units.FormatPercent(r.Full), units.FormatPercent(LeastFull), orList(more, "lower --max-in-flight", "use a faster machine")))
 	}
 	switch {
 	case len(t.Reasons) > 0:
@@ -155,7 +155,7 @@ func moreThreads(r *load.Result, processors int) string {
 }
 
 // orList joins alternatives as the end of a sentence; it ignores empty ones.
-func way(ways ...string) string {
+func orList(ways ...string) string {
 	ways = slices.DeleteFunc(ways, func(s string) bool { return s == "" })
 	last := len(ways) - 1
 	switch last {
@@ -182,7 +182,7 @@ func busy(r *load.Result, more string) string {
 		return ""
 	}
 	return fmt.Sprintf("a sending thread was busy for %s of the measurement (at most %s): the rate is near what one thread can send; %s",
-		units.FormatPercent(r.Busy), units.FormatPercent(MostBusy), way(more, "lower the rate"))
+		units.FormatPercent(r.Busy), units.FormatPercent(MostBusy), orList(more, "lower the rate"))
 }
 
 // saturated checks how much of all processors the process used. Usage is sampled at the
@@ -213,10 +213,10 @@ func saturated(r *load.Result, processors int) string {
 // slept or was moved, which does; a process cannot distinguish the two.
 func clock(r *load.Result) string {
 	// Sub uses the monotonic readings; Round(0) removes them.
-	return parted(r.Ended.Round(0).Sub(r.Started.Round(0)), r.Ended.Sub(r.Started))
+	return clockDifference(r.Ended.Round(0).Sub(r.Started.Round(0)), r.Ended.Sub(r.Started))
 }
 
-func parted(wall, monotonic time.Duration) string {
+func clockDifference(wall, monotonic time.Duration) string {
 	off := (wall - monotonic).Abs()
 	if off <= MostClock || off <= wall/100 {
 		return ""

@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 			alter: func(in *Input) { in.NoWaits, in.Result.Full = true, 0 },
 			notes: []string{"this kernel does not report"},
 		},
-		{name: "nothing is read", mode: load.ClosedLoop, alter: func(in *Input) { in.NoWaits, in.Nowhere = true, true }},
+		{name: "nothing is read", mode: load.ClosedLoop, alter: func(in *Input) { in.NoWaits, in.Discards = true, true }},
 		{
 			name: "late, and it does not show in the times", mode: load.OpenLoop,
 			alter: func(in *Input) {
@@ -251,7 +251,7 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "full speed to nowhere", mode: load.FullSpeed,
-			alter: func(in *Input) { in.Result.Full, in.Nowhere = 0.1, true },
+			alter: func(in *Input) { in.Result.Full, in.Discards = 0.1, true },
 			notes: []string{"no system receives these events"},
 		},
 		{
@@ -498,7 +498,7 @@ func TestClocksThatDiffer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := parted(tt.wall, tt.monotonic)
+			got := clockDifference(tt.wall, tt.monotonic)
 			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 				t.Errorf("got %q, want something with %q", got, tt.want)
 			}

@@ -27,7 +27,7 @@ type Ring struct {
 	tail           uint32      // of submissions: end of those made
 	queued         uint32      // number of submissions not yet passed to the kernel
 	head           uint32      // of completions: end of those taken
-	kept           [][]byte    // the bytes of queued sends and reads, to keep them alive
+	keepAlive           [][]byte    // the bytes of queued sends and reads, to keep them alive
 	message        unix.Msghdr // of Recv: defines the room for control messages
 	wait           argument
 	until          unix.Timespec // argument of wait
@@ -124,7 +124,7 @@ func New(buffers, size, control int) (*Ring, error) {
 		return nil, fmt.Errorf("set up an io_uring: %w", e)
 	}
 	r := &Ring{fd: int(fd)}
-	if err := r.mapIn(&p); err != nil {
+	if err := r.mapShared(&p); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	r.message.SetControllen(control)
@@ -135,7 +135,7 @@ func New(buffers, size, control int) (*Ring, error) {
 }
 
 // mapShared maps the memory that is shared with the kernel.
-func (r *Ring) mapIn(p *parameters) (err error) {
+func (r *Ring) mapShared(p *parameters) (err error) {
 	if p.features&featSingleMmap == 0 || p.features&featExtArg == 0 {
 		return fmt.Errorf("set up an io_uring: %w", syscall.ENOSYS)
 	}
@@ -156,7 +156,7 @@ func (r *Ring) mapIn(p *parameters) (err error) {
 	}
 	r.subs = unsafe.Slice((*submission)(unsafe.Pointer(&r.ops[0])), p.subs)
 	r.comps = unsafe.Slice((*completion)(unsafe.Pointer(&r.mem[p.comp.entry])), p.comps)
-	r.kept = make([][]byte, p.subs)
+	r.keepAlive = make([][]byte, p.subs)
 	return nil
 }
 
@@ -185,7 +185,7 @@ func (r *Ring) Send(fd int, p []byte, tag uint64) {
 	s.op, s.fd, s.tag = opSend, int32(fd), tag
 	s.addr, s.size = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
 	s.opFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
-	r.kept[i] = p
+	r.keepAlive[i] = p
 }
 
 // Recv queues receiving into the ring's buffers, whenever there is data, until a
@@ -207,7 +207,7 @@ const messageHead = 16
 // comes.
 func (r *Ring) Read(fd int, p []byte, tag uint64) {
 	i, s := r.next()
-	r.kept[i] = p // moves p to the heap, where its address is stable
+	r.keepAlive[i] = p // moves p to the heap, where its address is stable
 	s.op, s.fd, s.tag = opRecv, int32(fd), tag
 	s.addr, s.size = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
 }
@@ -216,7 +216,7 @@ func (r *Ring) Read(fd int, p []byte, tag uint64) {
 // them (MSG_TRUNC, tcp(7)), once: as many as are available. (With MSG_WAITALL the
 // kernel, as of 6.18, removes too many: each of its attempts uses the number of the
 // first.)
-func (r *Ring) Drop(fd, n int, tag uint64) {
+func (r *Ring) Discard(fd, n int, tag uint64) {
 	_, s := r.next()
 	s.op, s.fd, s.tag = opRecv, int32(fd), tag
 	s.size, s.opFlags = uint32(min(n, 1<<30)), unix.MSG_TRUNC

@@ -205,7 +205,7 @@ func TestReadAndDrop(t *testing.T) {
 		t.Fatalf("read %+v, %q", c, p)
 	}
 	for left := 1_000_000 - 10; left > 0; {
-		r.Drop(there, left, 2)
+		r.Discard(there, left, 2)
 		c := await(t, r, 1)[0]
 		if c.Tag != 2 || c.N <= 0 || c.N > left || c.Err != 0 {
 			t.Fatalf("discarded %+v of %d", c, left)
@@ -216,7 +216,7 @@ func TestReadAndDrop(t *testing.T) {
 	if c := await(t, r, 1)[0]; string(p[:c.N]) != "the rest" {
 		t.Errorf("then read %+v, %q", c, p)
 	}
-	r.Drop(there, 10, 4)
+	r.Discard(there, 10, 4)
 	if c := await(t, r, 1)[0]; c.N != 0 || c.Err != 0 {
 		t.Errorf("at the end discarded %+v, want nothing", c)
 	}

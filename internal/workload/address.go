@@ -78,7 +78,7 @@ func unknownScheme(kinds []target.Kind, scheme, rest string) error {
 		port = host[i+1:]
 	}
 	for _, k := range kinds {
-		p, has := k.(target.Ported)
+		p, has := k.(target.DefaultPorter)
 		for _, s := range k.Schemes() {
 			known = append(known, s)
 			goesBy := strings.HasSuffix(s, "+"+scheme)
@@ -174,7 +174,7 @@ func examples(kinds []target.Kind) string {
 	var list []string
 	for _, k := range kinds {
 		example := k.Schemes()[0] + "://"
-		if p, ok := k.(target.Ported); ok {
+		if p, ok := k.(target.DefaultPorter); ok {
 			example += "127.0.0.1:" + p.DefaultPort(k.Schemes()[0])
 		}
 		list = append(list, example)

@@ -75,7 +75,7 @@ func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
 	for i := range w.table {
 		s := &w.table[i]
 		_, set := w.values[s.Name]
-		if !set && s.Default != "" && s.Means(w.Op) && !s.FlagOnly {
+		if !set && s.Default != "" && s.AppliesTo(w.Op) && !s.FlagOnly {
 			w.values[s.Name] = value{texts: []string{s.Default}}
 		}
 	}
@@ -97,7 +97,7 @@ func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 	switch {
 	case s.FlagOnly && from == FromFile:
 		return &Error{Where: e.Where, Err: errors.New("says where output goes, which is not part of a workload"), Hint: "give --" + s.Name + " on the command line"}
-	case !s.Means(w.Op):
+	case !s.AppliesTo(w.Op):
 		if s.Type == target.Bool && len(e.Values) == 1 && e.Values[0] == "false" {
 			return nil
 		}
@@ -134,7 +134,7 @@ func (w *Workload) preset() error {
 	w.Warnings = append(w.Warnings, warnings...)
 	for _, name := range slices.Sorted(maps.Keys(presets)) {
 		s := find(w.table, name)
-		if _, set := w.values[name]; set || s == nil || !s.Means(w.Op) {
+		if _, set := w.values[name]; set || s == nil || !s.AppliesTo(w.Op) {
 			continue
 		}
 		if err := s.Check(presets[name]); err != nil {
@@ -160,7 +160,7 @@ func (w *Workload) options() target.Values {
 	for _, o := range w.Kind.Options() {
 		if given, ok := w.values[o.Name]; ok {
 			v[o.Name] = given.texts
-		} else if s := find(w.table, o.Name); s.Default != "" && s.Means(w.Op) {
+		} else if s := find(w.table, o.Name); s.Default != "" && s.AppliesTo(w.Op) {
 			v[o.Name] = []string{s.Default}
 		}
 	}
@@ -170,7 +170,7 @@ func (w *Workload) options() target.Values {
 func meaningHint(s *Setting, ops []string) string {
 	var fit []string
 	for _, op := range ops {
-		if s.Means(op) {
+		if s.AppliesTo(op) {
 			fit = append(fit, op)
 		}
 	}

@@ -65,7 +65,7 @@ func (s *Setting) Check(text string) error {
 }
 
 // AppliesTo reports whether the setting applies to an operation.
-func (s *Setting) Means(op string) bool {
+func (s *Setting) AppliesTo(op string) bool {
 	return !slices.Contains(s.NotOps, op) && (len(s.Ops) == 0 || slices.Contains(s.Ops, op))
 }
 

@@ -45,14 +45,14 @@ func keepTable() []Setting {
 }
 
 // maxNote is the maximum length of a note, in characters.
-const mostNote = 2000
+const maxNote = 2000
 
 func checkNote(text string) error {
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return errors.New("must be text")
-	case utf8.RuneCountInString(text) > mostNote:
-		return &Error{Err: fmt.Errorf("is longer than %d characters", mostNote), Hint: "--attach takes a file"}
+	case utf8.RuneCountInString(text) > maxNote:
+		return &Error{Err: fmt.Errorf("is longer than %d characters", maxNote), Hint: "--attach takes a file"}
 	}
 	return nil
 }

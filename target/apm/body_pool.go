@@ -22,7 +22,7 @@ type source interface {
 	ContentType() string
 	// makePartial makes a body of exactly the given number of events, fewer than
 	// Make's have.
-	rest(events int) (*apm.Body, error)
+	makePartial(events int) (*apm.Body, error)
 }
 
 // A bodyPool describes the bodies that are encoded, and compressed, ahead of the
@@ -44,14 +44,14 @@ type bodyPool struct {
 }
 
 // makeupSource is the source of bodies from a make-up.
-type made struct {
+type makeupSource struct {
 	*apm.Maker
 	makeup apm.Makeup
 	seed   uint64
 }
 
-func (m made) rest(events int) (*apm.Body, error) {
-	mk, err := apm.NewMaker(rest(m.makeup, events), m.seed)
+func (m makeupSource) makePartial(events int) (*apm.Body, error) {
+	mk, err := apm.NewMaker(partialMakeup(m.makeup, events), m.seed)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func newBodyPool(v target.Values, seed uint64) (*bodyPool, error) {
 	if err != nil {
 		return nil, &target.Error{Doing: "make the events", Err: err, Hint: "see carronade run --help, events"}
 	}
-	m.source = made{maker, mk, seed}
+	m.source = makeupSource{maker, mk, seed}
 	each := 1
 	switch {
 	case mk.Mix == [apm.Kinds]int{} || mk.Mix[apm.Transaction] > 0 && mk.Mix == onlyTransactions(mk):
@@ -116,7 +116,7 @@ type encodedRequest struct {
 func (r *encodedRequest) events() int { return r.body.Events() }
 
 // setHead puts the head before the body, so that both are one piece to write.
-func (r *encodedRequest) load(head func(size int) []byte) {
+func (r *encodedRequest) setHead(head func(size int) []byte) {
 	h := head(len(r.body.Bytes))
 	r.bytes = append(slices.Grow(h, len(r.body.Bytes)), r.body.Bytes...)
 	r.body.Bytes = r.bytes[len(h):]
@@ -129,13 +129,13 @@ type cycle struct {
 	head            func(size int) []byte
 	encodedRequests []*encodedRequest
 	ends            []uint64                // cumulative events up to the end of each
-	rests           map[int]*encodedRequest // partial requests, by their events
+	partials           map[int]*encodedRequest // partial requests, by their events
 
 	// Batches are numbered from base on, so that the ids of all lanes differ:
 	// ownIDs numbers for the cycle's bodies, then partialIDs numbers for partial
 	// ones.
-	base, own, others uint64
-	spares            uint64 // partial ones so far
+	base, ownIDs, partialIDs uint64
+	partialsMade            uint64 // partial ones so far
 
 	// In a corpus all ids of one pass over it get the same number, so that
 	// references between requests stay valid. This lane makes the passes of copy
@@ -147,7 +147,7 @@ type cycle struct {
 // Bounds of a cycle.
 const (
 	mostCycle = 64 // encoded requests beyond those in flight, if the pool has room
-	mostRests = 64 // partial requests that are kept
+	mostPartials = 64 // partial requests that are kept
 )
 
 // cycles makes the bodies for the given number of lanes, with depth requests in
@@ -179,8 +179,8 @@ func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([
 	span -= span % uint64(hops)
 	shared := map[string][]byte{}
 	for l := range cycles {
-		b := &cycle{m: m, rests: map[int]*encodedRequest{}, base: uint64(l) * span, own: span / 2, others: span/2 - 64}
-		b.own -= b.own % uint64(each)
+		b := &cycle{m: m, partials: map[int]*encodedRequest{}, base: uint64(l) * span, ownIDs: span / 2, partialIDs: span/2 - 64}
+		b.ownIDs -= b.ownIDs % uint64(each)
 		b.head = func(size int) []byte { return head(l, size) }
 		b.replay, b.copy, b.copies = replay, uint64(l*each/distinct), uint64(copies)
 		var end uint64
@@ -198,7 +198,7 @@ func (m *bodyPool) cycles(lanes, depth int, head func(lane, size int) []byte) ([
 				}
 				r.bytes = shared[h]
 			} else {
-				r.load(b.head)
+				r.setHead(b.head)
 			}
 			b.encodedRequests = append(b.encodedRequests, r)
 			end += uint64(r.events())
@@ -284,10 +284,10 @@ func (b *cycle) at(first uint64) (i int, left int, turns uint64) {
 
 // prepare returns the encoded request for a batch, stamped: that of the cycle, or
 // a partial one where a phase ends within it.
-func (b *cycle) take(first uint64, events int, micros int64) (*encodedRequest, error) {
+func (b *cycle) prepare(first uint64, events int, micros int64) (*encodedRequest, error) {
 	i, left, turns := b.at(first)
 	r := b.encodedRequests[i]
-	batch := b.base + (turns*uint64(len(b.encodedRequests))+r.n)%b.own
+	batch := b.base + (turns*uint64(len(b.encodedRequests))+r.n)%b.ownIDs
 	if b.replay {
 		batch = (turns*b.copies + b.copy) % apm.MaxBatch
 	}
@@ -298,8 +298,8 @@ func (b *cycle) take(first uint64, events int, micros int64) (*encodedRequest, e
 			return nil, err
 		}
 		if !whole {
-			batch = b.base + b.own + b.spares%b.others
-			b.spares++
+			batch = b.base + b.ownIDs + b.partialsMade%b.partialIDs
+			b.partialsMade++
 		}
 	}
 	if !b.m.repeat {
@@ -310,7 +310,7 @@ func (b *cycle) take(first uint64, events int, micros int64) (*encodedRequest, e
 }
 
 // plainSize is the size before compression of what prepare would return.
-func (b *cycle) plain(first uint64, events int) int64 {
+func (b *cycle) plainSize(first uint64, events int) int64 {
 	i, left, _ := b.at(first)
 	r := b.encodedRequests[i]
 	if left == events && r.events() == events {
@@ -324,13 +324,13 @@ func (b *cycle) plain(first uint64, events int) int64 {
 func (b *cycle) spare(like *encodedRequest, whole bool, events int) (*encodedRequest, error) {
 	if whole {
 		r := &encodedRequest{body: like.body.Clone(), n: like.n}
-		r.load(b.head)
+		r.setHead(b.head)
 		return r, nil
 	}
-	if r := b.rests[events]; r != nil && !r.busy.Load() {
+	if r := b.partials[events]; r != nil && !r.busy.Load() {
 		return r, nil
 	}
-	plain, err := b.m.source.rest(events)
+	plain, err := b.m.source.makePartial(events)
 	if err != nil {
 		return nil, err
 	}
@@ -339,9 +339,9 @@ func (b *cycle) spare(like *encodedRequest, whole bool, events int) (*encodedReq
 		return nil, err
 	}
 	r := &encodedRequest{body: body}
-	r.load(b.head)
-	if len(b.rests) < mostRests {
-		b.rests[events] = r
+	r.setHead(b.head)
+	if len(b.partials) < mostPartials {
+		b.partials[events] = r
 	}
 	return r, nil
 }

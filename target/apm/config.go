@@ -27,17 +27,17 @@ type config struct {
 	depth     int      // requests in flight on each
 	sticky    bool     // a connection sends only its own requests
 	scheduled bool     // events have due times
-	perBatch  int      // events of a batch in the engine's plan; 0: not given
+	batchEvents  int      // events of a batch in the engine's plan; 0: not given
 
 	http2     bool
 	keepAlive bool
 	proxy     *url.URL // nil: none
-	quiet     bool     // obey Retry-After
+	retryAfter     bool     // obey Retry-After
 
 	fields  []field // headers, including the login
 	login   string  // the kind of login, for people
 	secrets []string
-	veil    *veil // for texts from servers
+	redactor    *redactor // for texts from servers
 
 	dialer         dial.Dialer
 	material       dial.Material
@@ -58,12 +58,12 @@ func parseConfig(s target.Spec) (*config, error) {
 		depth:          1,
 		http2:          v.String("http-version") == "2",
 		keepAlive:      v.String("keep-alive") != "false",
-		quiet:          v.Bool("retry-after"),
+		retryAfter:          v.Bool("retry-after"),
 		sticky:         v.Bool("sticky"),
 		scheduled:      s.Scheduled,
 		requestTimeout: cmp.Or(v.Duration("request-timeout"), 30*time.Second),
 		logf:           s.Logf,
-		perBatch:       s.BatchEvents,
+		batchEvents:       s.BatchEvents,
 	}
 	if c.logf == nil {
 		c.logf = func(string, ...any) {}
@@ -112,9 +112,9 @@ func parseConfig(s target.Spec) (*config, error) {
 	if c.index != nil {
 		c.secrets = append(c.secrets, c.index.secrets()...)
 	}
-	c.veil = newVeil(c.secrets)
+	c.redactor = newRedactor(c.secrets)
 	if c.index != nil {
-		c.index.veil = c.veil
+		c.index.redactor = c.redactor
 	}
 	return c, nil
 }
@@ -172,7 +172,7 @@ func (c *config) parseTransport(v target.Values) error {
 		if c.dialer.TLS, err = c.material.Config(); err != nil {
 			return err
 		}
-	case dial.Asked(v):
+	case dial.UsesTLS(v):
 		return refuse("tls options with a target of apm+http", "write the target as apm+https://...")
 	case c.http2:
 		return refuse("APM servers do not support HTTP/2 without TLS", "write the target as apm+https://..., or leave out --http-version 2")

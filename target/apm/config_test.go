@@ -201,7 +201,7 @@ func TestCorpus(t *testing.T) {
 	var sent [][]byte
 	for _, b := range cycles {
 		_, left, _ := b.at(0)
-		r, err := b.take(0, left, 1800000000000000)
+		r, err := b.prepare(0, left, 1800000000000000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("recorded ids or times in %s", sent[0])
 	}
 	// One event of a request of two, where a phase ends within it.
-	r, err := cycles[0].take(2, 1, 1800000000000000)
+	r, err := cycles[0].prepare(2, 1, 1800000000000000)
 	if err != nil || r.events() != 1 || bytes.Count(r.bytes, []byte("\n")) != 2 {
 		t.Errorf("got %q, %v; want one event", r.bytes, err)
 	}

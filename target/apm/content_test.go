@@ -100,7 +100,7 @@ func TestPartialRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := m.source.rest(5)
+			b, err := m.source.makePartial(5)
 			if err != nil || b.Counts != tt.want {
 				t.Errorf("got %v, %v; want %v", b.Counts, err, tt.want)
 			}
@@ -156,23 +156,23 @@ func TestBusyRequestIsCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := cycles[0]
-	first, err := b.take(0, 4, 1800000000000000)
+	first, err := b.prepare(0, 4, 1800000000000000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := b.take(0, 4, 1800000000000000)
+	again, err := b.prepare(0, 4, 1800000000000000)
 	if err != nil || &first.bytes[0] == &again.bytes[0] || !bytes.Equal(first.bytes, again.bytes) {
 		t.Errorf("%v; the same memory: %v, the same bytes: %v", err, &first.bytes[0] == &again.bytes[0], bytes.Equal(first.bytes, again.bytes))
 	}
 	first.busy.Store(false)
-	next, err := b.take(0, 4, 1800000000000000)
+	next, err := b.prepare(0, 4, 1800000000000000)
 	if err != nil || next != first {
 		t.Errorf("%v; the request that is free again was not used", err)
 	}
 	// The next pass over the cycle has other ids.
 	old := bytes.Clone(first.bytes)
 	first.busy.Store(false)
-	if _, err := b.take(b.ends[len(b.ends)-1], 4, 1800000000000000); err != nil || bytes.Equal(old, first.bytes) {
+	if _, err := b.prepare(b.ends[len(b.ends)-1], 4, 1800000000000000); err != nil || bytes.Equal(old, first.bytes) {
 		t.Errorf("%v; a second pass with the ids of the first", err)
 	}
 }

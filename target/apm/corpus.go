@@ -96,7 +96,7 @@ func (c *corpus) ContentType() string { return c.protocol.ContentType() }
 
 // makePartial implements source: it takes the first lines of a request that has
 // enough events.
-func (c *corpus) rest(events int) (*apm.Body, error) {
+func (c *corpus) makePartial(events int) (*apm.Body, error) {
 	for _, b := range c.bodies {
 		if b.Events() < events {
 			continue

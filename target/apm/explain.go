@@ -13,7 +13,7 @@ import (
 	"carronade/target"
 )
 
-var errUnasked = errors.New("the server sent data before a request: it is not an HTTP server")
+var errUnrequestedData = errors.New("the server sent data before a request: it is not an HTTP server")
 
 var errSpeaksTLS = errors.New("the server speaks TLS, but plain HTTP was tried")
 
@@ -31,7 +31,7 @@ func (c *config) explain(doing string, err error) error {
 	// which users would not understand.
 	switch text := err.Error(); {
 	case strings.Contains(text, "readLoopPeekFail"), strings.Contains(text, "nsolicited response"):
-		err = errUnasked
+		err = errUnrequestedData
 	case strings.Contains(text, "server closed idle connection"):
 		err = io.EOF
 	}
@@ -56,7 +56,7 @@ func (c *config) hint(err error) string {
 		return "write the target as apm+https://..., with --tls-ca FILE unless its certificate is signed by an authority of the system"
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return "write the target as apm+http://..., or take the port that speaks TLS"
-	case alien, errors.Is(err, errUnasked):
+	case alien, errors.Is(err, errUnrequestedData):
 		return "another protocol answers there: check the port (an APM server's is often 8200)"
 	case dial.IsRefused(err):
 		return "nothing listens there: is the server running, and is this its address? (carronade standin apm starts a small one)"
@@ -67,7 +67,7 @@ func (c *config) hint(err error) string {
 	switch {
 	case dial.IsTimeout(err):
 		return "check the address, the firewall between, and whether the server is stuck"
-	case dial.IsHangUp(err):
+	case dial.IsConnectionClosed(err):
 		return "another protocol may be listening there, or the server speaks TLS (apm+https): check the port and the server's log"
 	}
 	return "check the address and the server's log"

@@ -20,7 +20,7 @@ import (
 // calls its script for each request; n counts from 0 over all connections. The
 // request's body has not been read. If the script returns false, the connection
 // is closed.
-type rascal struct {
+type scriptedServer struct {
 	ln     net.Listener
 	n      atomic.Int64
 	script func(n int, c net.Conn, r *bufio.Reader, length int) bool
@@ -29,28 +29,28 @@ type rascal struct {
 	conns  map[net.Conn]bool
 }
 
-func newRascal(t testing.TB, script func(n int, c net.Conn, r *bufio.Reader, length int) bool) *rascal {
+func newScriptedServer(t testing.TB, script func(n int, c net.Conn, r *bufio.Reader, length int) bool) *scriptedServer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &rascal{ln: ln, script: script, conns: map[net.Conn]bool{}}
+	s := &scriptedServer{ln: ln, script: script, conns: map[net.Conn]bool{}}
 	s.wg.Go(s.accept)
 	t.Cleanup(s.stop)
 	return s
 }
 
-func (s *rascal) url() string { return "apm+http://" + s.ln.Addr().String() }
+func (s *scriptedServer) url() string { return "apm+http://" + s.ln.Addr().String() }
 
-func (s *rascal) stop() {
+func (s *scriptedServer) stop() {
 	s.ln.Close()
 	s.cut()
 	s.wg.Wait()
 }
 
 // cut ends all connections.
-func (s *rascal) cut() {
+func (s *scriptedServer) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
@@ -58,7 +58,7 @@ func (s *rascal) cut() {
 	}
 }
 
-func (s *rascal) accept() {
+func (s *scriptedServer) accept() {
 	for {
 		c, err := s.ln.Accept()
 		if err != nil {
@@ -77,7 +77,7 @@ func (s *rascal) accept() {
 	}
 }
 
-func (s *rascal) serve(c net.Conn) {
+func (s *scriptedServer) serve(c net.Conn) {
 	r := bufio.NewReader(c)
 	for {
 		line, err := r.ReadString('\n')
@@ -251,7 +251,7 @@ func TestFaults(t *testing.T) {
 		},
 	} {
 		onIOMethods(t, tt.name, func(t *testing.T, selectIO func(testing.TB, *session)) {
-			s := newRascal(t, tt.script)
+			s := newScriptedServer(t, tt.script)
 			options := tt.options
 			if options == nil {
 				options = small
@@ -284,7 +284,7 @@ func onIOMethods(t *testing.T, name string, test func(t *testing.T, selectIO fun
 }
 
 // checkIOMethod checks by which method a session's answers were read.
-func rode(t testing.TB, s *session, want string) {
+func checkIOMethod(t testing.TB, s *session, want string) {
 	if got := s.Facts()["io"]; got != want {
 		t.Errorf("answers were read by %v, want %s", got, want)
 	}
@@ -317,7 +317,7 @@ func (r *trickle) Read(p []byte) (int, error) {
 // A server closes its connections once: what was in flight is unknown, and the run
 // continues.
 func TestRestart(t *testing.T) {
-	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
+	s := newScriptedServer(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "2", "events": "5", "spans": "0"})
 	cut := time.AfterFunc(100*time.Millisecond, s.cut)
 	defer cut.Stop()
@@ -340,7 +340,7 @@ func TestRestart(t *testing.T) {
 func TestRestarts(t *testing.T) {
 	onIOMethods(t, "cut", func(t *testing.T, selectIO func(testing.TB, *session)) {
 		const requests = 3000
-		s := newRascal(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+		s := newScriptedServer(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 			return n%101 != 100 && respond(c, r, length, accepted) && n%97 != 96
 		})
 		sess := open(t, s.url(), map[string]string{"clients": "100", "max-in-flight": "3", "events": "5", "spans": "0"})
@@ -361,7 +361,7 @@ func TestRestarts(t *testing.T) {
 
 // A run against a server that never comes back ends.
 func TestServerNeverComesBack(t *testing.T) {
-	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
+	s := newScriptedServer(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "200ms"})
 	s.stop()
 	began := time.Now()
@@ -438,7 +438,7 @@ func TestFaultsOfHTTPLanes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newRascal(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+			s := newScriptedServer(t, func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 				if n == 3 {
 					respond(c, r, length, tt.answer)
 				} else {
@@ -463,7 +463,7 @@ func TestFaultsOfHTTPLanes(t *testing.T) {
 
 // Without a connection, a batch was not sent, and has no service time.
 func TestNeverSent(t *testing.T) {
-	s := newRascal(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
+	s := newScriptedServer(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "keep-alive": "false"})
 	s.stop()
 	var out []load.Outcome
@@ -486,7 +486,7 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 		since time.Duration
 		want  bool
 	}{{0, true}, {10*time.Second - time.Millisecond, false}} {
-		k := &link{l: l, since: tt.since, cause: errHangUp}
+		k := &link{l: l, startedAt: tt.since, cause: errServerClosed}
 		l.link = k
 		if got := l.lost(k); got != tt.want {
 			t.Errorf("up since %v: usable is %v, want %v", tt.since, got, tt.want)
@@ -506,11 +506,11 @@ func TestOverlappingPausesCountOnce(t *testing.T) {
 	sink := &clockSink{at: time.Second}
 	l := &lane{s: &session{cfg: &config{}, sink: sink}, ring: make([]request, 4), closed: true}
 	for range 3 {
-		l.hush(sink.at, 10*time.Second)
+		l.pause(sink.at, 10*time.Second)
 	}
 	sink.at = 5 * time.Second
-	l.hush(sink.at, 10*time.Second)
-	if l.metrics.quiet != 14*time.Second || l.metrics.throttled != 4 {
-		t.Errorf("paused for %v after %d answers, want 14s after 4", l.metrics.quiet, l.metrics.throttled)
+	l.pause(sink.at, 10*time.Second)
+	if l.metrics.paused != 14*time.Second || l.metrics.throttled != 4 {
+		t.Errorf("paused for %v after %d answers, want 14s after 4", l.metrics.paused, l.metrics.throttled)
 	}
 }

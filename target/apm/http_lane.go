@@ -33,17 +33,17 @@ type httpLane struct {
 	header http.Header
 
 	work   chan job
-	fired  []job // of the sending thread, not flushed
+	unflushed  []job // of the sending thread, not flushed
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
 	mu      sync.Mutex
-	flying  int
+	inFlight  int
 	depth   int
-	wanting bool
+	readyDue bool
 	closed  bool
-	quiet   time.Duration
+	pausedUntil   time.Duration
 	metrics metrics
 }
 
@@ -93,7 +93,7 @@ func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return &counted{nc, written, read}, nil
+			return &countingConn{nc, written, read}, nil
 		},
 		TLSHandshakeTimeout: c.dialer.Timeout,
 		DisableCompression:  true,
@@ -112,18 +112,18 @@ func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
 }
 
 // A countingConn is a connection that counts its bytes.
-type counted struct {
+type countingConn struct {
 	net.Conn
 	written, read *atomic.Uint64
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.read.Add(uint64(n))
 	return n, err
 }
 
-func (c *counted) Write(p []byte) (int, error) {
+func (c *countingConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.written.Add(uint64(n))
 	return n, err
@@ -144,32 +144,32 @@ func (l *httpLane) Fire(batches []load.Batch) (taken int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range batches {
-		if l.closed || l.flying == l.depth || now < l.quiet {
-			l.wanting = true
+		if l.closed || l.inFlight == l.depth || now < l.pausedUntil {
+			l.readyDue = true
 			break
 		}
 		s := &batches[i]
-		r, err := l.cycles[s.Stream].take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
+		r, err := l.cycles[s.Stream].prepare(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
 		taken++
 		if err != nil {
 			l.s.sink.Complete([]load.Outcome{{
-				Batch: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: l.s.cfg.veil.line(err.Error()), Place: -1,
+				Batch: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: l.s.cfg.redactor.line(err.Error()), Place: -1,
 			}})
 			continue
 		}
 		s.Bytes = int64(r.body.Plain)
-		l.flying++
-		l.fired = append(l.fired, job{*s, r})
+		l.inFlight++
+		l.unflushed = append(l.unflushed, job{*s, r})
 	}
 	return taken
 }
 
 // Flush implements load.Lane.
 func (l *httpLane) Flush() {
-	for _, e := range l.fired {
+	for _, e := range l.unflushed {
 		l.work <- e // does not block: it has room for all that may be in flight
 	}
-	l.fired = l.fired[:0]
+	l.unflushed = l.unflushed[:0]
 }
 
 // start implements runner.
@@ -258,7 +258,7 @@ func (l *httpLane) send(e job, buf []byte) {
 	t := &requestTrace{seen: seen{sent: -1}}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, l.trace(t)), http.MethodPost, l.url, http.NoBody)
 	if err != nil {
-		l.finish(e, seen{sent: -1}, l.s.sink.Now(), verdict{failed: e.batch.Events, class: load.Rejected, text: l.s.cfg.veil.line(err.Error())}, 0)
+		l.finish(e, seen{sent: -1}, l.s.sink.Now(), verdict{failed: e.batch.Events, class: load.Rejected, text: l.s.cfg.redactor.line(err.Error())}, 0)
 		return
 	}
 	req.Header = l.header
@@ -272,18 +272,18 @@ func (l *httpLane) send(e job, buf []byte) {
 	}
 	now := l.s.sink.Now()
 	cancel()    // the answer is read
-	<-body.gone // net/http uses its bytes until it closes it
+	<-body.released // net/http uses its bytes until it closes it
 	t.mu.Lock()
 	saw := t.seen
 	t.mu.Unlock()
 	if err != nil {
-		l.finish(e, saw, now, l.fault(e, saw, err), 0)
+		l.finish(e, saw, now, l.errorVerdict(e, saw, err), 0)
 		return
 	}
-	v := l.s.judge(res.StatusCode, kept, len(kept) < apm.KeptBody, e.batch.Events)
-	if v.class == load.Throttled && l.s.cfg.quiet {
+	v := l.s.evaluate(res.StatusCode, kept, len(kept) < apm.KeptBody, e.batch.Events)
+	if v.class == load.Throttled && l.s.cfg.retryAfter {
 		if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
-			l.hush(now, time.Duration(n)*time.Second)
+			l.pause(now, time.Duration(n)*time.Second)
 		}
 	}
 	l.finish(e, saw, now, v, res.StatusCode)
@@ -292,13 +292,13 @@ func (l *httpLane) send(e job, buf []byte) {
 // A requestBody is a body that signals when net/http no longer reads it.
 type requestBody struct {
 	*bytes.Reader
-	gone chan struct{}
+	released chan struct{}
 	once sync.Once
 }
 
 // Close implements io.Closer.
 func (p *requestBody) Close() error {
-	p.once.Do(func() { close(p.gone) })
+	p.once.Do(func() { close(p.released) })
 	return nil
 }
 
@@ -323,22 +323,22 @@ func read(res *http.Response, buf []byte) ([]byte, error) {
 }
 
 // errorVerdict is the verdict on a request without an answer.
-func (l *httpLane) fault(e job, saw seen, err error) verdict {
-	v := verdict{unknown: e.batch.Events, class: load.Refused, text: "connection lost: " + l.s.cfg.veil.line(err.Error())}
+func (l *httpLane) errorVerdict(e job, saw seen, err error) verdict {
+	v := verdict{unknown: e.batch.Events, class: load.Refused, text: "connection lost: " + l.s.cfg.redactor.line(err.Error())}
 	switch {
 	case l.ctx.Err() != nil:
 		v.class, v.text = load.Canceled, load.TextUnanswered
 	case dial.IsTimeout(err):
 		v.class, v.text = load.Timeout, errTimeout.Error()
-	case dial.IsHangUp(err):
-		v.text = "connection lost: " + errHangUp.Error()
+	case dial.IsConnectionClosed(err):
+		v.text = "connection lost: " + errServerClosed.Error()
 	case saw.got && !errors.As(err, new(*net.OpError)):
-		v.class, v.text = load.Protocol, l.s.cfg.veil.line(err.Error())
+		v.class, v.text = load.Protocol, l.s.cfg.redactor.line(err.Error())
 	}
 	if !saw.got || !saw.wrote {
 		v.unknown, v.failed = 0, e.batch.Events
 		if v.class == load.Refused || v.class == load.Protocol {
-			v.class, v.text = load.Refused, l.s.cfg.veil.line(err.Error())
+			v.class, v.text = load.Refused, l.s.cfg.redactor.line(err.Error())
 		}
 		v.text = "never written: " + v.text
 	}
@@ -365,7 +365,7 @@ func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status 
 		l.metrics.reconnects++
 	}
 	e.encodedRequest.busy.Store(false)
-	l.flying--
+	l.inFlight--
 	l.s.sink.Complete([]load.Outcome{{
 		Batch: e.batch, Lane: int32(l.id), Sent: saw.sent, Done: now, Acked: v.acked, Failed: v.failed, Unknown: v.unknown,
 		Class: v.class, Status: int16(status), Text: v.text, Wire: wire, Place: -1,
@@ -374,19 +374,19 @@ func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status 
 }
 
 func (l *httpLane) ready(now time.Duration) {
-	if l.wanting && !l.closed && l.flying < l.depth && now >= l.quiet {
-		l.wanting = false
+	if l.readyDue && !l.closed && l.inFlight < l.depth && now >= l.pausedUntil {
+		l.readyDue = false
 		l.s.sink.Ready(l.id, now)
 	}
 }
 
 // pause pauses the lane for as long as the server asked.
-func (l *httpLane) hush(now, wait time.Duration) {
+func (l *httpLane) pause(now, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.metrics.throttled++
-	l.metrics.quiet += max(0, now+wait-max(l.quiet, now))
-	l.quiet = max(l.quiet, now+wait)
+	l.metrics.paused += max(0, now+wait-max(l.pausedUntil, now))
+	l.pausedUntil = max(l.pausedUntil, now+wait)
 	time.AfterFunc(wait, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -32,7 +32,7 @@ type indexConfig struct {
 	password string
 	apiKey   string
 	tls      *tls.Config
-	veil     *veil
+	redactor     *redactor
 	wait     time.Duration
 	still    time.Duration
 	poll     time.Duration
@@ -138,7 +138,7 @@ func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (
 		if info.Version.Distribution == "opensearch" {
 			x.store = "OpenSearch"
 		}
-		x.store = strings.TrimSpace(x.store + " " + x.cfg.veil.line(info.Version.Number))
+		x.store = strings.TrimSpace(x.store + " " + x.cfg.redactor.line(info.Version.Number))
 		err = nil
 	}
 	if err == nil {
@@ -146,7 +146,7 @@ func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (
 		x.before, err = x.count(ctx)
 	}
 	if err == nil {
-		x.health = x.state(ctx)
+		x.health = x.clusterHealth(ctx)
 	}
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
@@ -224,16 +224,16 @@ func (x *index) ask(ctx context.Context, method, path string, to any) error {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	if res.StatusCode/100 != 2 {
-		return &statusError{res.StatusCode, method + " " + path + ": " + x.cfg.veil.reason(res.StatusCode, body)}
+		return &statusError{res.StatusCode, method + " " + path + ": " + x.cfg.redactor.reason(res.StatusCode, body)}
 	}
 	if err := json.Unmarshal(body, to); err != nil {
-		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: the answer is not JSON (%.40q)", method, path, x.cfg.veil.line(string(body[:min(len(body), 4<<10)])))}
+		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: the answer is not JSON (%.40q)", method, path, x.cfg.redactor.line(string(body[:min(len(body), 4<<10)])))}
 	}
 	return nil
 }
 
 // reason reads the reason from an error answer of Elasticsearch.
-func (v *veil) reason(status int, body []byte) string {
+func (v *redactor) reason(status int, body []byte) string {
 	var e struct {
 		Error any `json:"error"`
 	}
@@ -246,11 +246,11 @@ func (v *veil) reason(status int, body []byte) string {
 			text, _ = err["reason"].(string)
 		}
 	}
-	return v.words(status, nil, text)
+	return v.statusText(status, nil, text)
 }
 
 // allowMissing makes patterns that match nothing, and closed indices, count 0.
-const everywhere = "ignore_unavailable=true&allow_no_indices=true"
+const allowMissing = "ignore_unavailable=true&allow_no_indices=true"
 
 func (x *index) count(ctx context.Context) (uint64, error) {
 	var a struct {
@@ -259,7 +259,7 @@ func (x *index) count(ctx context.Context) (uint64, error) {
 			Failed int `json:"failed"`
 		} `json:"_shards"`
 	}
-	if err := x.ask(ctx, http.MethodGet, "/"+x.cfg.pattern+"/_count?"+everywhere, &a); err != nil {
+	if err := x.ask(ctx, http.MethodGet, "/"+x.cfg.pattern+"/_count?"+allowMissing, &a); err != nil {
 		return 0, err
 	}
 	switch {
@@ -275,20 +275,20 @@ func (x *index) count(ctx context.Context) (uint64, error) {
 // become visible with the store's automatic refresh, each second by default.
 func (x *index) refresh(ctx context.Context) {
 	var a any
-	if err := x.ask(ctx, http.MethodPost, "/"+x.cfg.pattern+"/_refresh?"+everywhere, &a); err != nil && !isStatus(err) {
+	if err := x.ask(ctx, http.MethodPost, "/"+x.cfg.pattern+"/_refresh?"+allowMissing, &a); err != nil && !isStatus(err) {
 		x.logf("refresh %s: %v", x.cfg.url, err)
 	}
 }
 
 // clusterHealth is the health that the cluster reports, "" if it reports none.
-func (x *index) state(ctx context.Context) string {
+func (x *index) clusterHealth(ctx context.Context) string {
 	var a struct {
 		Status string `json:"status"`
 	}
 	if x.ask(ctx, http.MethodGet, "/_cluster/health", &a) != nil {
 		return ""
 	}
-	return x.cfg.veil.line(a.Status)
+	return x.cfg.redactor.line(a.Status)
 }
 
 func (x *index) facts() map[string]any {
@@ -312,7 +312,7 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 		return nil, nil
 	}
 	r := &measure.Indexed{
-		Where: x.cfg.url, Store: x.store, Pattern: x.cfg.pattern,
+		Address: x.cfg.url, Store: x.store, Pattern: x.cfg.pattern,
 		Before: x.before, After: x.before, Expected: acked, HealthBefore: x.health,
 	}
 	waiting, cancel := context.WithTimeout(ctx, x.cfg.wait)
@@ -343,9 +343,9 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 			if r.Documents() == int64(acked) {
 				enough = x.cfg.poll
 			}
-			r.Still = now.Sub(changed) >= enough && (r.Queued == nil || *r.Queued == 0)
+			r.Stable = now.Sub(changed) >= enough && (r.Queued == nil || *r.Queued == 0)
 		}
-		if r.Still || waiting.Err() != nil {
+		if r.Stable || waiting.Err() != nil {
 			break
 		}
 		select {
@@ -359,7 +359,7 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 	}
 	asking, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
-	r.HealthAfter = x.state(asking)
+	r.HealthAfter = x.clusterHealth(asking)
 	if share, ok := r.Share(); ok && share < measure.LowShare {
 		r.Note = lowNote
 	}

@@ -60,7 +60,7 @@ func TestConfirm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if x.Before != uint64(tt.before) || x.Documents() != int64(tt.put) || x.Expected != 200 || !x.Still {
+			if x.Before != uint64(tt.before) || x.Documents() != int64(tt.put) || x.Expected != 200 || !x.Stable {
 				t.Errorf("got %+v, want %d before and %d more", x, tt.before, tt.put)
 			}
 			if x.Store != "OpenSearch "+elastictest.Version || x.HealthBefore == "" || x.HealthAfter == "" {
@@ -112,7 +112,7 @@ func TestConfirmIsBounded(t *testing.T) {
 	began := time.Now()
 	x, err := sess.Confirm(t.Context(), 1000)
 	took := time.Since(began)
-	if err != nil || x.Still || x.Store != "Elasticsearch 8.19.21" || took < 500*time.Millisecond || took > 5*time.Second {
+	if err != nil || x.Stable || x.Store != "Elasticsearch 8.19.21" || took < 500*time.Millisecond || took > 5*time.Second {
 		t.Errorf("got %+v, %v after %v", x, err, took)
 	}
 
@@ -128,7 +128,7 @@ func TestConfirmIsBounded(t *testing.T) {
 	fails := time.AfterFunc(200*time.Millisecond, func() { gone.Store(true) })
 	x, err = sess.Confirm(t.Context(), 1000)
 	fails.Stop()
-	if x == nil || x.Still || x.Documents() <= 0 || err == nil || !strings.Contains(err.Error(), "503") {
+	if x == nil || x.Stable || x.Documents() <= 0 || err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("got %+v, %v; want the last count and a 503", x, err)
 	}
 	gone.Store(false)

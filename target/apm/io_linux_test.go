@@ -24,10 +24,10 @@ var ioMethods = map[string]func(t testing.TB, s *session){
 		}
 		r.Close()
 		s.noRing = false // as in a run without a schedule
-		t.Cleanup(func() { rode(t, s, "io_uring") })
+		t.Cleanup(func() { checkIOMethod(t, s, "io_uring") })
 	},
 	"epoll": func(t testing.TB, s *session) {
 		s.noRing = true
-		t.Cleanup(func() { rode(t, s, "epoll") })
+		t.Cleanup(func() { checkIOMethod(t, s, "epoll") })
 	},
 }

@@ -48,7 +48,7 @@ func TestEvaluate(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &session{cfg: &config{}}
-			got := s.judge(tt.status, []byte(tt.body), !strings.HasSuffix(tt.body, cut), 10)
+			got := s.evaluate(tt.status, []byte(tt.body), !strings.HasSuffix(tt.body, cut), 10)
 			if got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
@@ -68,7 +68,7 @@ func FuzzEvaluate(f *testing.F) {
 			return
 		}
 		s := &session{cfg: &config{}}
-		v := s.judge(status, body, len(body)%2 == 0, 7)
+		v := s.evaluate(status, body, len(body)%2 == 0, 7)
 		if v.acked < 0 || v.failed < 0 || v.unknown < 0 || v.acked+v.failed+v.unknown != 7 {
 			t.Fatalf("%+v does not add up to 7", v)
 		}

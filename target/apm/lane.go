@@ -31,20 +31,20 @@ type lane struct {
 	link    *link // nil while there is none
 	answer  apm.Answer
 	out     []load.Outcome // not delivered yet
-	wanting bool           // Fire was refused, so Ready is due
-	since   time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
+	readyDue bool           // Fire was refused, so Ready is due
+	earliest   time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
 	closed  bool
-	quiet   time.Duration // the server asked to send nothing until then
+	pausedUntil   time.Duration // the server asked to send nothing until then
 	downAt  time.Duration // since when there is no connection
 	downErr error
-	doomed  int // batches to accept and fail until the next attempt to connect
+	failuresLeft  int // batches to accept and fail until the next attempt to connect
 	metrics metrics
 }
 
 // failuresPerAttempt is how many batches fail with each attempt to connect to a
 // server that has long been unreachable: enough that a run ends, but not at full
 // speed.
-const mostDoomed = 100
+const failuresPerAttempt = 100
 
 // A request is a batch in flight.
 type request struct {
@@ -56,7 +56,7 @@ type request struct {
 // metrics count what a connection did.
 type metrics struct {
 	requests, events, bytes, wire, reconnects uint64
-	quiet                                     time.Duration
+	paused                                     time.Duration
 	throttled                                 uint64
 }
 
@@ -78,20 +78,20 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	now := l.s.sink.Now()
 	for i := range batches {
 		if l.closed || !l.accepts(now) {
-			l.wanting = true
+			l.readyDue = true
 			break
 		}
 		s := &batches[i]
 		taken++
 		if l.link == nil { // long without a connection
-			l.doomed--
-			s.Bytes = l.cycles[s.Stream].plain(s.First, int(s.Events))
-			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.veil.line(l.downErr.Error())}, 0)
+			l.failuresLeft--
+			s.Bytes = l.cycles[s.Stream].plainSize(s.First, int(s.Events))
+			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.redactor.line(l.downErr.Error())}, 0)
 			continue
 		}
-		r, err := l.cycles[s.Stream].take(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
+		r, err := l.cycles[s.Stream].prepare(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
 		if err != nil {
-			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Rejected, text: l.s.cfg.veil.line(err.Error())}, 0)
+			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Rejected, text: l.s.cfg.redactor.line(err.Error())}, 0)
 			continue
 		}
 		s.Bytes = int64(r.body.Plain)
@@ -108,8 +108,8 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil: // batches that another connection can send wait for it
-		return l.doomed > 0 && (l.s.connected.Load() == 0 || !l.s.Shares())
-	case now < l.quiet:
+		return l.failuresLeft > 0 && (l.s.connected.Load() == 0 || !l.s.Shares())
+	case now < l.pausedUntil:
 		return false
 	default:
 		// If an answer came before its write returned, the write still uses the
@@ -142,7 +142,7 @@ func (l *lane) complete(r request, now time.Duration, v verdict, status int) {
 		r.encodedRequest.busy.Store(false)
 	}
 	l.out = append(l.out, load.Outcome{
-		Batch: r.batch, Lane: int32(l.id), Sent: r.sent, Done: now, Earliest: l.since,
+		Batch: r.batch, Lane: int32(l.id), Sent: r.sent, Done: now, Earliest: l.earliest,
 		Acked: v.acked, Failed: v.failed, Unknown: v.unknown,
 		Class: v.class, Status: int16(status), Text: v.text, Wire: wire, Place: -1,
 	})
@@ -159,10 +159,10 @@ func (l *lane) deliver() {
 
 // ready calls Ready if it is due.
 func (l *lane) ready(now time.Duration) {
-	if l.wanting && !l.closed && l.accepts(now) {
-		l.wanting = false
-		if l.since > 0 {
-			now = l.since // the delay in reading is the generator's, not the system's
+	if l.readyDue && !l.closed && l.accepts(now) {
+		l.readyDue = false
+		if l.earliest > 0 {
+			now = l.earliest // the delay in reading is the generator's, not the system's
 		}
 		l.s.sink.Ready(l.id, now)
 	}
@@ -171,11 +171,11 @@ func (l *lane) ready(now time.Duration) {
 // giveUp completes requests in flight without an answer: those that were written,
 // completely or in part, are unknown. The others wait for the next connection, or
 // fail if all is set.
-func (l *lane) give(now time.Duration, class load.Class, text string, all bool) {
+func (l *lane) giveUp(now time.Duration, class load.Class, text string, all bool) {
 	k := l.link
 	for ; l.head < l.tail; l.head++ {
 		r := *l.at(l.head)
-		if r.sent < 0 && k != nil && k.writing && l.head < k.upto {
+		if r.sent < 0 && k != nil && k.writing && l.head < k.maybeBegun {
 			r.sent = k.began()
 		}
 		v := verdict{unknown: r.batch.Events, class: class, text: text}
@@ -200,7 +200,7 @@ func (l *lane) Close() error {
 	}
 	l.closed = true
 	if l.s.sink != nil {
-		l.give(l.s.sink.Now(), load.Canceled, load.TextUnanswered, true)
+		l.giveUp(l.s.sink.Now(), load.Canceled, load.TextUnanswered, true)
 		l.deliver()
 	}
 	if l.link != nil {
@@ -210,10 +210,10 @@ func (l *lane) Close() error {
 }
 
 // pause pauses the lane for as long as the server asked.
-func (l *lane) hush(now time.Duration, wait time.Duration) {
+func (l *lane) pause(now time.Duration, wait time.Duration) {
 	l.metrics.throttled++
-	l.metrics.quiet += max(0, now+wait-max(l.quiet, now)) // consecutive answers ask for overlapping pauses
-	l.quiet = max(l.quiet, now+wait)
+	l.metrics.paused += max(0, now+wait-max(l.pausedUntil, now)) // consecutive answers ask for overlapping pauses
+	l.pausedUntil = max(l.pausedUntil, now+wait)
 	time.AfterFunc(wait, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()

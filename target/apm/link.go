@@ -26,8 +26,8 @@ type link struct {
 	cond *sync.Cond     // on the lane's lock: flusherWrites or dead has changed
 
 	offset  int    // bytes written of the lane's request next
-	upto    uint64 // requests below it are written, or passed to a write that has not returned
-	handed  bool   // writing is left to the flusher
+	maybeBegun    uint64 // requests below it are written, or passed to a write that has not returned
+	flusherWrites  bool   // writing is left to the flusher
 	writing bool   // a write is in progress, without the lock
 	slow    bool   // the last blocking write took long
 	seg     [1][]byte
@@ -36,8 +36,8 @@ type link struct {
 
 	socketOf
 
-	born  uint64        // the lane's head when the link came up
-	since time.Duration // when the link came up
+	headAtStart  uint64        // the lane's head when the link came up
+	startedAt time.Duration // when the link came up
 	dead  bool
 	cause error
 	done  chan struct{} // the flusher has ended
@@ -48,10 +48,10 @@ type link struct {
 var (
 	errClosed  = errors.New("closed")
 	errTimeout = errors.New(load.TextNoAnswer)
-	errHangUp  = errors.New(load.TextHungUp)
-	errGoodbye = errors.New("the server closed the connection, as its last answer announced")
-	errEarly   = errors.New("an answer to a partly written request")
-	errStray   = errors.New("an answer without a request")
+	errServerClosed  = errors.New(load.TextConnectionClosed)
+	errAnnouncedClose = errors.New("the server closed the connection, as its last answer announced")
+	errEarlyAnswer   = errors.New("an answer to a partly written request")
+	errUnexpectedAnswer   = errors.New("an answer without a request")
 )
 
 func newLink(l *lane, nc net.Conn) *link {
@@ -73,13 +73,13 @@ func (k *link) began() time.Duration {
 // pump writes what is queued, unless the flusher does.
 func (k *link) pump() {
 	l := k.l
-	if k.handed || k.dead || l.next == l.tail {
+	if k.flusherWrites || k.dead || l.next == l.tail {
 		return
 	}
 	if k.p != nil {
 		switch {
 		case k.armed: // the poller will write
-		case k.riding:
+		case k.inRing:
 			k.queue()
 		default:
 			k.write(false)
@@ -88,7 +88,7 @@ func (k *link) pump() {
 	}
 	if k.out.Direct() {
 		for l.next < l.tail && !k.dead {
-			k.load()
+			k.fillWriter()
 			n, err := k.out.Write(false)
 			k.wrote(n, err, false)
 			if n < k.loaded {
@@ -99,31 +99,31 @@ func (k *link) pump() {
 			return
 		}
 	}
-	k.handed = true
+	k.flusherWrites = true
 	k.cond.Broadcast()
 }
 
 // A mark is the part of a request that a write contains.
 type mark struct {
 	bytes int
-	rest  bool // the part includes the request's end
+	last  bool // the part includes the request's end
 }
 
 // fillWriter fills the writer with as much of the queue as fits.
-func (k *link) load() {
+func (k *link) fillWriter() {
 	l := k.l
 	k.out.Reset()
 	k.marks = k.marks[:0]
 	k.loaded = 0
 	skip := k.offset
-	k.upto = l.next
-	for k.upto < l.tail {
-		b := l.at(k.upto).encodedRequest.bytes
+	k.maybeBegun = l.next
+	for k.maybeBegun < l.tail {
+		b := l.at(k.maybeBegun).encodedRequest.bytes
 		k.seg[0] = b
 		n := k.out.Add(k.seg[:], skip)
 		k.marks = append(k.marks, mark{n, n == len(b)-skip})
 		k.loaded += n
-		k.upto++
+		k.maybeBegun++
 		if n < len(b)-skip {
 			break
 		}
@@ -148,7 +148,7 @@ func (k *link) wrote(n int, err error, waited bool) {
 				r.batch.Free = max(r.batch.Free, at)
 			}
 		}
-		if n < m.bytes || !m.rest {
+		if n < m.bytes || !m.last {
 			k.offset += min(n, m.bytes)
 			break
 		}
@@ -156,12 +156,12 @@ func (k *link) wrote(n int, err error, waited bool) {
 		l.next++
 		k.offset = 0
 	}
-	k.upto = l.next // requests beyond that are not being written any more
+	k.maybeBegun = l.next // requests beyond that are not being written any more
 	switch {
 	case err != nil:
 		k.kill(err)
 	case l.head > l.next:
-		k.kill(errEarly)
+		k.kill(errEarlyAnswer)
 	}
 }
 
@@ -172,7 +172,7 @@ func (k *link) flusher() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		for !k.handed && !k.dead {
+		for !k.flusherWrites && !k.dead {
 			k.cond.Wait()
 		}
 		if k.dead {
@@ -180,7 +180,7 @@ func (k *link) flusher() {
 		}
 		for l.next < l.tail && !k.dead {
 			waited := k.out.Direct() || k.slow
-			k.load()
+			k.fillWriter()
 			k.writing = true
 			l.mu.Unlock()
 			n, err := k.out.Write(true)
@@ -189,7 +189,7 @@ func (k *link) flusher() {
 			k.slow = k.out.Slow()
 			k.wrote(n, err, waited)
 		}
-		k.handed = false
+		k.flusherWrites = false
 		now := l.s.sink.Now()
 		l.deliver()
 		l.ready(now)
@@ -203,7 +203,7 @@ func (k *link) kill(cause error) {
 	}
 	k.dead, k.cause = true, cause
 	if k.p != nil {
-		k.shut()
+		k.shutdown()
 		return
 	}
 	socket.Abort(k.nc)
@@ -234,7 +234,7 @@ func (k *link) run() {
 // received processes the result of a read.
 func (k *link) received(p []byte, err error, now time.Duration) {
 	k.l.s.read.Add(uint64(len(p)))
-	k.take(p, now)
+	k.processAnswers(p, now)
 	if err == nil {
 		return
 	}
@@ -242,17 +242,17 @@ func (k *link) received(p []byte, err error, now time.Duration) {
 		if k.l.head < k.l.tail && !k.dead && k.l.answer.End() {
 			k.answered(now)
 		}
-		err = errHangUp
+		err = errServerClosed
 	}
 	k.kill(err)
 }
 
 // processAnswers reads answers from received bytes.
-func (k *link) take(p []byte, now time.Duration) {
+func (k *link) processAnswers(p []byte, now time.Duration) {
 	l := k.l
 	for len(p) > 0 && !k.dead {
 		if l.head == l.tail {
-			k.kill(errStray)
+			k.kill(errUnexpectedAnswer)
 			return
 		}
 		n, done, err := l.answer.Feed(p)
@@ -277,8 +277,8 @@ func (e *protocolError) Unwrap() error { return e.err }
 func (k *link) answered(now time.Duration) {
 	l, a := k.l, &k.l.answer
 	r := l.at(l.head)
-	if l.head >= k.upto && r.sent < 0 {
-		k.kill(&protocolError{errStray})
+	if l.head >= k.maybeBegun && r.sent < 0 {
+		k.kill(&protocolError{errUnexpectedAnswer})
 		return
 	}
 	early := false
@@ -288,18 +288,18 @@ func (k *link) answered(now time.Duration) {
 			r.sent = k.began()
 		}
 	}
-	v := l.s.judge(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
+	v := l.s.evaluate(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
 	l.complete(*r, now, v, a.Status)
 	*r = request{}
 	l.head++
-	if v.class == load.Throttled && a.Retry > 0 && l.s.cfg.quiet {
-		l.hush(now, time.Duration(a.Retry)*time.Second)
+	if v.class == load.Throttled && a.Retry > 0 && l.s.cfg.retryAfter {
+		l.pause(now, time.Duration(a.Retry)*time.Second)
 	}
 	switch {
 	case a.Close:
-		k.kill(errGoodbye)
+		k.kill(errAnnouncedClose)
 	case early:
-		k.kill(errEarly)
+		k.kill(errEarlyAnswer)
 	}
 	a.Reset()
 }
@@ -312,7 +312,7 @@ const (
 
 // keepConnected connects, and reconnects, until the lane or the session is
 // closed. k is the first connection; nil if there is none yet.
-func (l *lane) keep(ctx context.Context, k *link) {
+func (l *lane) keepConnected(ctx context.Context, k *link) {
 	pause := time.Duration(0)
 	for ; ; k = nil {
 		if k == nil {
@@ -321,7 +321,7 @@ func (l *lane) keep(ctx context.Context, k *link) {
 				if ctx.Err() != nil {
 					return
 				}
-				l.s.absent.Note(l.base, l.s.sink.Now(), l.s.cfg.veil.line(err.Error()))
+				l.s.absent.Note(l.base, l.s.sink.Now(), l.s.cfg.redactor.line(err.Error()))
 				l.down(fmt.Errorf("connect to %s: %w", l.base, err))
 				pause = min(max(2*pause, reconnectFirst), reconnectMost)
 				select {
@@ -334,7 +334,7 @@ func (l *lane) keep(ctx context.Context, k *link) {
 			k = l.use(nc)
 		}
 		if k.p != nil {
-			<-k.gone
+			<-k.released
 		} else {
 			if k.usable {
 				k.run()
@@ -388,8 +388,8 @@ func (l *lane) down(err error) {
 	}
 	l.downErr = err
 	if now-l.downAt > l.s.cfg.requestTimeout {
-		l.doomed = mostDoomed
-		l.give(now, load.Refused, l.s.cfg.veil.line(err.Error()), true)
+		l.failuresLeft = failuresPerAttempt
+		l.giveUp(now, load.Refused, l.s.cfg.redactor.line(err.Error()), true)
 		l.deliver()
 	}
 	l.ready(now)
@@ -404,16 +404,16 @@ func (l *lane) up(k *link) bool {
 		k.kill(errClosed)
 		return false
 	}
-	l.link, l.downErr, l.doomed = k, nil, 0
+	l.link, l.downErr, l.failuresLeft = k, nil, 0
 	l.s.connected.Add(1)
 	now := l.s.sink.Now()
-	k.upto, k.born, k.since = l.next, l.head, now
+	k.maybeBegun, k.headAtStart, k.startedAt = l.next, l.head, now
 	l.answer.Reset()
 	for n := l.next; n < l.tail; n++ { // they waited for the connection, which is the system's delay
 		l.at(n).batch.Free = max(l.at(n).batch.Free, now)
 	}
-	if k.riding { // only the ring's thread may queue
-		k.p.call()
+	if k.inRing { // only the ring's thread may queue
+		k.p.notifyRing()
 	} else {
 		k.pump()
 	}
@@ -430,20 +430,20 @@ func (l *lane) lost(k *link) (served bool) {
 		return false
 	}
 	now := l.s.sink.Now()
-	class, text := load.Refused, "connection lost: "+l.s.cfg.veil.line(k.cause.Error())
+	class, text := load.Refused, "connection lost: "+l.s.cfg.redactor.line(k.cause.Error())
 	var p *protocolError
 	switch {
 	case errors.Is(k.cause, errTimeout):
 		class, text = load.Timeout, k.cause.Error()
 	case errors.As(k.cause, &p):
-		class, text = load.Protocol, l.s.cfg.veil.line(k.cause.Error())
+		class, text = load.Protocol, l.s.cfg.redactor.line(k.cause.Error())
 	case errors.Is(k.cause, errClosed):
 		class = load.Canceled
-	case dial.IsHangUp(k.cause):
-		text = "connection lost: " + errHangUp.Error()
+	case dial.IsConnectionClosed(k.cause):
+		text = "connection lost: " + errServerClosed.Error()
 	}
-	served = l.head > k.born || now-k.since > reconnectMost // one that was idle, and that the server then closed, was usable
-	l.give(now, class, text, l.closed)
+	served = l.head > k.headAtStart || now-k.startedAt > reconnectMost // one that was idle, and that the server then closed, was usable
+	l.giveUp(now, class, text, l.closed)
 	l.link = nil
 	l.s.connected.Add(-1)
 	l.downAt, l.downErr = now, k.cause

@@ -33,9 +33,9 @@ type poller struct {
 	// State of the thread that waits here.
 	got    int         // events that epoll reported
 	at     int         // the next of these to handle
-	tried  bool        // to make a ring
+	ringTried  bool        // to make a ring
 	ring   *ring       // nil: none; only the sending thread uses it
-	called atomic.Bool // there is work that only that thread may do
+	ringNotified atomic.Bool // there is work that only that thread may do
 }
 
 // socketOf is a link's state for its descriptor.
@@ -47,7 +47,7 @@ type socketOf struct {
 	armed bool          // waits until it is writable
 	iov   []unix.Iovec
 	onRing
-	gone chan struct{} // closed when the poller has closed the descriptor
+	released chan struct{} // closed when the poller has closed the descriptor
 }
 
 const (
@@ -74,7 +74,7 @@ func (p *poller) adopt(k *link) bool {
 	if !ok {
 		return false
 	}
-	k.p, k.socketOf.fd, k.gone = p, fd, make(chan struct{})
+	k.p, k.socketOf.fd, k.released = p, fd, make(chan struct{})
 	k.in = p.Stream(fd, k.nc.RemoteAddr())
 	k.iov = make([]unix.Iovec, 0, mostIovecs)
 	return true
@@ -94,16 +94,16 @@ func (p *poller) add(k *link) {
 		k.kill(err)
 		k.l.mu.Unlock()
 		unix.Close(fd)
-		close(k.gone)
+		close(k.released)
 		return
 	}
 	p.links[fd] = k
-	p.call() // if there is a ring, the connection moves there
+	p.notifyRing() // if there is a ring, the connection moves there
 }
 
 // control sets which events of a connection the kernel reports.
 func (p *poller) control(op int, k *link, writable bool) error {
-	events := uint32(socket.Watched)
+	events := uint32(socket.WatchedEvents)
 	if writable {
 		events |= unix.EPOLLOUT
 	}
@@ -115,7 +115,7 @@ func (p *poller) control(op int, k *link, writable bool) error {
 
 // run reads until the poller is ended and has no connections left.
 func (p *poller) run() {
-	for !p.over() {
+	for !p.closeIfDone() {
 		if p.at == p.got {
 			p.at, p.got = 0, p.Look(time.Second)
 		}
@@ -125,7 +125,7 @@ func (p *poller) run() {
 
 // closeIfDone closes the poller if it may end and has no connections, and reports
 // whether it did.
-func (p *poller) over() bool {
+func (p *poller) closeIfDone() bool {
 	if !p.ended.Load() {
 		return false
 	}
@@ -158,8 +158,8 @@ func (p *poller) handle(n int) {
 // were read first and all requests written afterwards, each side would wait for
 // the other.
 func (p *poller) Wait(until time.Duration, patient, idle bool) {
-	if !p.tried {
-		p.tried = true
+	if !p.ringTried {
+		p.ringTried = true
 		p.openRing()
 	}
 	if p.ring != nil {
@@ -201,10 +201,10 @@ func (p *poller) serve(k *link, events uint32) (ended bool) {
 	now := l.s.sink.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer func() { l.since = 0 }()
+	defer func() { l.earliest = 0 }()
 	for n > 0 || err != nil {
 		k.arrived(p.buf[:n], err, now)
-		if err != nil || n < len(p.buf) && events&socket.Over == 0 {
+		if err != nil || n < len(p.buf) && events&socket.EndEvents == 0 {
 			break // epoll reports what comes from now on
 		}
 		n, err = k.in.Read(p.buf)
@@ -229,8 +229,8 @@ func (k *link) arrived(b []byte, err error, now time.Duration) {
 		return
 	}
 	since := at.First(answers, l.answer.Begun())
-	if k.l.since == 0 {
-		k.l.since = since // the first answer made room
+	if k.l.earliest == 0 {
+		k.l.earliest = since // the first answer made room
 	}
 	for i := range out {
 		out[i].Earliest = since
@@ -250,7 +250,7 @@ func (p *poller) drop(k *link) {
 	k.arm(false)
 	k.l.mu.Unlock()
 	unix.Close(fd)
-	close(k.gone)
+	close(k.released)
 }
 
 // end lets run return once all connections have ended.
@@ -268,8 +268,8 @@ func (k *link) write(waited bool) {
 	for l.next < l.tail && !k.dead {
 		k.iov, k.marks, k.loaded = k.iov[:0], k.marks[:0], 0
 		skip := k.offset
-		for k.upto = l.next; k.upto < l.tail && len(k.iov) < mostIovecs; k.upto++ {
-			b := l.at(k.upto).encodedRequest.bytes[skip:]
+		for k.maybeBegun = l.next; k.maybeBegun < l.tail && len(k.iov) < mostIovecs; k.maybeBegun++ {
+			b := l.at(k.maybeBegun).encodedRequest.bytes[skip:]
 			skip = 0
 			k.iov = append(k.iov, unix.Iovec{Base: &b[0], Len: uint64(len(b))})
 			k.marks = append(k.marks, mark{len(b), true})
@@ -301,7 +301,7 @@ func (k *link) write(waited bool) {
 	}
 	if more := l.next < l.tail && !k.dead; more != k.armed {
 		k.arm(more)
-		if k.riding {
+		if k.inRing {
 			k.p.ring.watch(k)
 		} else if err := k.p.control(unix.EPOLL_CTL_MOD, k, more); err != nil {
 			k.kill(err)
@@ -318,4 +318,4 @@ func (k *link) arm(on bool) {
 }
 
 // shutdown ends the connection; the poller notices.
-func (k *link) shut() { _ = unix.Shutdown(k.socketOf.fd, unix.SHUT_RDWR) }
+func (k *link) shutdown() { _ = unix.Shutdown(k.socketOf.fd, unix.SHUT_RDWR) }

@@ -29,16 +29,16 @@ type ring struct {
 	free    []int         // unused slots
 	sends   int           // queued, and not completed
 	entered time.Duration // when the last wait began
-	looked  time.Duration // when the last wait ended
-	leaving bool
-	awake   bool // the wake descriptor is watched
+	waitEnded  time.Duration // when the last wait ended
+	closing bool
+	wakeWatched   bool // the wake descriptor is watched
 }
 
 // onRing is a link's state on the ring.
 type onRing struct {
-	riding   bool // is on the ring; guarded by the lane's lock
+	inRing   bool // is on the ring; guarded by the lane's lock
 	slot     int
-	hearing  bool // answers are received
+	receiving  bool // answers are received
 	watching bool // waits until the socket is writable
 	sending  bool // a request is queued, or being written
 }
@@ -75,20 +75,20 @@ func (p *poller) openRing() {
 	if err != nil {
 		return
 	}
-	p.ring = &ring{Ring: r, looked: p.s.sink.Now()}
+	p.ring = &ring{Ring: r, waitEnded: p.s.sink.Now()}
 	p.s.ioMethod.Store("io_uring")
-	p.called.Store(true)
+	p.ringNotified.Store(true)
 }
 
 // notifyRing wakes the ring's thread to move connections and write for others.
-func (p *poller) call() {
-	p.called.Store(true)
+func (p *poller) notifyRing() {
+	p.ringNotified.Store(true)
 	p.Wake()
 }
 
 // moveToRing moves epoll's connections to the ring, and queues requests that other
 // threads could not queue.
-func (p *poller) board() {
+func (p *poller) moveToRing() {
 	p.mu.Lock()
 	var all []*link
 	for _, k := range p.links {
@@ -97,8 +97,8 @@ func (p *poller) board() {
 	p.mu.Unlock()
 	for _, k := range all {
 		k.l.mu.Lock()
-		if !k.riding {
-			p.ring.take(k)
+		if !k.inRing {
+			p.ring.add(k)
 		}
 		if !k.dead && k.l.link == k {
 			k.pump()
@@ -108,7 +108,7 @@ func (p *poller) board() {
 }
 
 // add puts a connection on the ring.
-func (g *ring) take(k *link) {
+func (g *ring) add(k *link) {
 	if n := len(g.free); n > 0 {
 		k.slot, g.free = g.free[n-1], g.free[:n-1]
 	} else {
@@ -117,15 +117,15 @@ func (g *ring) take(k *link) {
 	}
 	g.slots[k.slot] = k
 	_ = k.p.Waiter.Control(unix.EPOLL_CTL_DEL, k.socketOf.fd, 0) // two readers would interfere
-	k.riding = true
-	g.hear(k)
+	k.inRing = true
+	g.receive(k)
 	if k.armed {
 		g.watch(k)
 	}
 }
 
-func (g *ring) hear(k *link) {
-	k.hearing = true
+func (g *ring) receive(k *link) {
+	k.receiving = true
 	g.Recv(k.socketOf.fd, k.tag(tagRecv))
 }
 
@@ -155,9 +155,9 @@ func (k *link) queue() {
 		k.write(false)
 		return
 	}
-	k.marks, k.loaded, k.upto = append(k.marks[:0], mark{len(b), true}), len(b), l.next+1
+	k.marks, k.loaded, k.maybeBegun = append(k.marks[:0], mark{len(b), true}), len(b), l.next+1
 	k.writing, k.sending = true, true
-	k.at = g.looked // until complete knows the time
+	k.at = g.waitEnded // until complete knows the time
 	g.sends++
 	g.Send(k.socketOf.fd, b, k.tag(tagSend))
 }
@@ -166,11 +166,11 @@ func (k *link) queue() {
 // that follow are sent together.
 func (p *poller) ringWait(until time.Duration) {
 	g := p.ring
-	if p.called.Load() && p.called.Swap(false) {
-		p.board()
+	if p.ringNotified.Load() && p.ringNotified.Swap(false) {
+		p.moveToRing()
 	}
-	if !g.awake {
-		g.awake = true
+	if !g.wakeWatched {
+		g.wakeWatched = true
 		g.Watch(p.WakeDescriptor(), unix.POLLIN, true, tagWake)
 	}
 	wait, left := 0, time.Duration(-1)
@@ -185,12 +185,12 @@ func (p *poller) ringWait(until time.Duration) {
 	err := g.Enter(wait, left, true)
 	p.Awake() // the completions below need no wake
 	now := p.s.sink.Now()
-	p.Waited(g.looked, g.entered, now, socket.LeastSleep+time.Duration(sends+g.Ready())*transferCost)
+	p.Waited(g.waitEnded, g.entered, now, socket.LeastSleep+time.Duration(sends+g.Ready())*transferCost)
 	impair.Point(impair.Receive, now)
 	if p.reap(p.s.sink.Now()) || err == syscall.ETIME {
-		g.looked = now
+		g.waitEnded = now
 	} else { // interrupted, perhaps after the process was stopped: answers that came meanwhile were not read
-		g.looked = g.entered
+		g.waitEnded = g.entered
 	}
 	p.Awake()
 }
@@ -211,7 +211,7 @@ func (p *poller) reap(now time.Duration) (some bool) {
 		case tagWake:
 			var b [8]byte
 			_, _ = unix.Read(p.WakeDescriptor(), b[:])
-			g.awake = c.More
+			g.wakeWatched = c.More
 		case tagLeave:
 		default:
 			k := g.slots[c.Tag>>tagBits]
@@ -220,8 +220,8 @@ func (p *poller) reap(now time.Duration) (some bool) {
 			k.complete(g, &c, now)
 			l.deliver()
 			l.ready(now)
-			l.since = 0
-			over := k.dead && !k.sending && !k.hearing && !k.watching
+			l.earliest = 0
+			over := k.dead && !k.sending && !k.receiving && !k.watching
 			l.mu.Unlock()
 			g.Release(&c)
 			if over {
@@ -250,7 +250,7 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 			k.write(false) // the rest, and requests queued meanwhile
 		}
 	case tagRecv:
-		k.hearing = c.More
+		k.receiving = c.More
 		switch {
 		case c.Err == 0:
 			if c.N == 0 {
@@ -263,13 +263,13 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 		default:
 			k.received(nil, &net.OpError{Op: "read", Net: "tcp", Err: c.Err}, now)
 		}
-		if !k.hearing && !k.dead && !g.leaving {
-			g.hear(k)
+		if !k.receiving && !k.dead && !g.closing {
+			g.receive(k)
 		}
 	case tagWrite:
 		k.watching = false
 		k.arm(false)
-		if !k.dead && !g.leaving {
+		if !k.dead && !g.closing {
 			k.write(true)
 		}
 	}
@@ -278,7 +278,7 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 // closeRing moves the remaining connections back to epoll.
 func (p *poller) closeRing() {
 	g := p.ring
-	g.leaving = true
+	g.closing = true
 	g.CancelAll(tagLeave)
 	for g.busy() {
 		_ = g.Enter(1, 10*time.Millisecond, false)
@@ -292,7 +292,7 @@ func (p *poller) closeRing() {
 		}
 		p.mu.Lock()
 		k.l.mu.Lock()
-		k.riding = false
+		k.inRing = false
 		k.arm(k.l.next < k.l.tail && !k.dead)
 		err := errClosed
 		if !k.dead {
@@ -311,11 +311,11 @@ func (p *poller) closeRing() {
 
 // busy reports whether completions are outstanding.
 func (g *ring) busy() bool {
-	if g.awake {
+	if g.wakeWatched {
 		return true
 	}
 	for _, k := range g.slots {
-		if k != nil && (k.sending || k.hearing || k.watching) {
+		if k != nil && (k.sending || k.receiving || k.watching) {
 			return true
 		}
 	}

@@ -91,7 +91,7 @@ func (c *config) probeOne(ctx context.Context, client *http.Client, base string)
 	case v1 && status == http.StatusBadRequest: // the server complains that it has no events
 		return v, nil
 	default:
-		return v, &refusal{status: status, path: path, words: c.veil.words(status, body, readReply(body, func(string) {}).first)}
+		return v, &refusal{status: status, path: path, words: c.redactor.statusText(status, body, readReply(body, func(string) {}).first)}
 	}
 }
 

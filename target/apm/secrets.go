@@ -18,12 +18,12 @@ func resolve(option, ref string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return clean("read --"+option, text)
+	return checkSecret("read --"+option, text)
 }
 
 // checkSecret refuses a secret that is not valid in a header: a line break would
 // begin another header.
-func clean(doing, text string) (string, error) {
+func checkSecret(doing, text string) (string, error) {
 	if !fieldValue(text) {
 		return "", &target.Error{Doing: doing, Err: errors.New("the secret contains a line break or another control character"), Hint: "it must be one line of text"}
 	}
@@ -50,7 +50,7 @@ func notToken(r rune) bool {
 type field struct{ name, value string }
 
 // reservedHeaders are the headers that carronade sets itself.
-var own = []string{"Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Connection", "Expect"}
+var reservedHeaders = []string{"Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Connection", "Expect"}
 
 // parseHeader reads "K: V", where V may refer to a secret.
 func parseHeader(text string) (field, error) {
@@ -65,7 +65,7 @@ func parseHeader(text string) (field, error) {
 	case !fieldValue(value):
 		return fail("the value of "+name+" contains a line break or another control character", "it must be one line of text")
 	}
-	for _, o := range own {
+	for _, o := range reservedHeaders {
 		if name == o {
 			return fail(name+" is set by carronade", "leave it out")
 		}
@@ -82,19 +82,19 @@ func parseHeader(text string) (field, error) {
 
 // A redactor hides the secrets of a run in texts from servers: a server may
 // repeat what it was sent. Nil hides nothing.
-type veil struct{ known *strings.Replacer }
+type redactor struct{ known *strings.Replacer }
 
 // shortestRedacted is the length below which a secret is not hidden: without
 // every "1" a text would be unreadable.
-const shortestVeiled = 4
+const shortestRedacted = 4
 
 // newRedactor makes a redactor for secrets in all forms in which they are sent:
 // plain, in base64, and in a JSON string.
-func newVeil(secrets []string) *veil {
+func newRedactor(secrets []string) *redactor {
 	var forms []string
 	for _, s := range secrets {
 		s = strings.TrimSpace(s)
-		if len(s) < shortestVeiled {
+		if len(s) < shortestRedacted {
 			continue
 		}
 		quoted := strconv.Quote(s)
@@ -108,12 +108,12 @@ func newVeil(secrets []string) *veil {
 	for _, f := range slices.Compact(forms) {
 		pairs = append(pairs, f, secret.Hidden)
 	}
-	return &veil{strings.NewReplacer(pairs...)}
+	return &redactor{strings.NewReplacer(pairs...)}
 }
 
 // line makes a text from a server one short printable line. It hides secrets
 // before it truncates the text, so that no part of one is left at its end.
-func (v *veil) line(text string) string {
+func (v *redactor) line(text string) string {
 	if v != nil {
 		text = v.known.Replace(text)
 	}

@@ -37,7 +37,7 @@ type session struct {
 	client  *http.Client // for requests other than batches
 	indexed *index       // nil: documents are not counted
 	errors  tally        // errors in servers' answers
-	absent  dial.Absence // of servers, during the run
+	absent  dial.ConnectFailures // of servers, during the run
 
 	ctx       context.Context // of the lanes' goroutines
 	cancel    context.CancelFunc
@@ -203,7 +203,7 @@ func (s *session) Start(sink load.Sink) {
 	for _, l := range s.lanes {
 		l.start(s.ctx)
 	}
-	s.tasks.Go(s.watch)
+	s.tasks.Go(s.watchTimeouts)
 }
 
 // Shares implements load.Sharer. It is false with several servers, since the head
@@ -216,7 +216,7 @@ func (s *session) Shares() bool {
 
 // Poll implements load.Poller: with plaintext connections, the sending threads
 // wait for the answers themselves.
-func (s *session) Poll(t, of int) load.Waiting {
+func (s *session) Poll(t, of int) load.PollWaiter {
 	if t == 0 { // the engine calls it for the first thread first
 		s.makePollers(of)
 	}
@@ -270,7 +270,7 @@ func (s *session) poller(lane int) *poller {
 // watchTimeouts gives up requests that were not answered in time. Checking all
 // lanes periodically is cheaper than a timer per request. It is late by the
 // period: a fortieth of the timeout, at least 1 ms and at most 250 ms.
-func (s *session) watch() {
+func (s *session) watchTimeouts() {
 	timeout := s.cfg.requestTimeout
 	tick := time.NewTicker(min(max(timeout/40, time.Millisecond), 250*time.Millisecond))
 	defer tick.Stop()
@@ -294,7 +294,7 @@ func (l *lane) start(ctx context.Context) {
 	if l.first != nil {
 		k, l.first = l.use(l.first), nil
 	}
-	l.s.tasks.Go(func() { l.keep(ctx, k) })
+	l.s.tasks.Go(func() { l.keepConnected(ctx, k) })
 }
 
 // expire implements runner.
@@ -306,7 +306,7 @@ func (l *lane) expire(_, before time.Duration) {
 		return
 	}
 	sent := l.at(l.head).sent
-	if sent < 0 && k.writing && l.head < k.upto {
+	if sent < 0 && k.writing && l.head < k.maybeBegun {
 		sent = k.began()
 	}
 	if sent >= 0 && sent < before {
@@ -337,7 +337,7 @@ func (s *session) Brokers() []measure.Client {
 			c.Bytes += m.bytes
 			c.WireBytes += m.wire
 			c.Reconnects += m.reconnects
-			c.ThrottleSeconds += m.quiet.Seconds()
+			c.ThrottleSeconds += m.paused.Seconds()
 		}
 		if c.Batches > 0 {
 			c.EventsPerBatch = float64(c.Events) / float64(c.Batches)

@@ -134,7 +134,7 @@ func parseDurations(s string) (d apm.Durations, err error) {
 
 // partialMakeup is a make-up of exactly n events in one request, otherwise like m.
 // It is used where a phase of a run ends within a request.
-func rest(m apm.Makeup, n int) apm.Makeup {
+func partialMakeup(m apm.Makeup, n int) apm.Makeup {
 	errs := m.Errors()
 	m.Hops = 1
 	m.Spans = apm.Range{}

@@ -68,7 +68,7 @@ func TestIndexedThroughStandin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Measurement.Acked != 2005 || x.Expected != 2005 || x.Documents() != 2005-int64(lose) || !x.Still {
+			if r.Measurement.Acked != 2005 || x.Expected != 2005 || x.Documents() != 2005-int64(lose) || !x.Stable {
 				t.Errorf("acked %d, indexed %+v; want 2005 and %d documents", r.Measurement.Acked, x, 2005-lose)
 			}
 			if x.Queued == nil || *x.Queued != 0 {

@@ -10,45 +10,45 @@ import (
 
 // An absentSource is the consuming side of a run whose topics did not appear
 // within the time of the option wait-topic. It has no logs, and ends at once.
-type absent struct{ c *config }
+type absentSource struct{ c *config }
 
-var _ reading = absent{}
+var _ consumerEngine = absentSource{}
 
 // Logs implements load.Source.
-func (absent) Logs() []string { return nil }
+func (absentSource) Logs() []string { return nil }
 
 // Lanes implements load.Source.
-func (a absent) Lanes() int { return a.c.clients }
+func (a absentSource) Lanes() int { return a.c.clients }
 
 // Behind implements load.Source.
-func (absent) Behind() []int64 { return nil }
+func (absentSource) Lag() []int64 { return nil }
 
 // Rebalancing implements load.Source.
-func (absent) Rebalancing() time.Duration { return 0 }
+func (absentSource) Rebalancing() time.Duration { return 0 }
 
 // Wire implements load.Source.
-func (absent) Wire() (written, read uint64) { return 0, 0 }
+func (absentSource) Wire() (written, read uint64) { return 0, 0 }
 
 // Receive implements load.Source.
-func (absent) Receive(context.Context, func() time.Duration, func(lane int, a []load.Arrival)) error {
+func (absentSource) Receive(context.Context, func() time.Duration, func(lane int, a []load.Arrival)) error {
 	return nil
 }
 
 // Starts implements target.Seekable.
-func (absent) Starts() []int64 { return nil }
+func (absentSource) Starts() []int64 { return nil }
 
 // Positions implements target.Seekable.
-func (absent) Positions() []int64 { return nil }
+func (absentSource) Positions() []int64 { return nil }
 
 // Ends implements target.Seekable.
-func (absent) Ends(context.Context) ([]int64, error) { return nil, nil }
+func (absentSource) Ends(context.Context) ([]int64, error) { return nil, nil }
 
 // Heads implements target.Seekable.
-func (absent) Heads(context.Context) ([]int64, error) { return nil, nil }
+func (absentSource) Heads(context.Context) ([]int64, error) { return nil, nil }
 
-func (a absent) facts() map[string]any { return map[string]any{"absent": true} }
+func (a absentSource) facts() map[string]any { return map[string]any{"absent": true} }
 
-func (a absent) warnings() []string {
+func (a absentSource) warnings() []string {
 	what := "the topic " + a.c.topic
 	if a.c.topics != nil {
 		what = "a topic whose name matches " + a.c.topics.String()
@@ -56,12 +56,12 @@ func (a absent) warnings() []string {
 	return []string{fmt.Sprintf("%s did not appear within %v: nothing was consumed", what, a.c.waitTopic)}
 }
 
-func (absent) close() error { return nil }
+func (absentSource) close() error { return nil }
 
 // pauseForTopic pauses before the next look for a missing topic. It reports
 // whether to look again: not once the time of wait-topic, which started at began,
 // is over.
-func (c *config) wait(ctx context.Context, began time.Time) bool {
+func (c *config) pauseForTopic(ctx context.Context, began time.Time) bool {
 	left := c.waitTopic - time.Since(began)
 	if left <= 0 {
 		return false

@@ -24,11 +24,11 @@ type batchPool struct {
 	headers   []byte       // of every record, encoded
 	stamped   bool         // every value has room for a stamp
 	events    int
-	raw       int64 // bytes of records, uncompressed
+	rawBytes       int64 // bytes of records, uncompressed
 	warning   string
 
 	codec  kafka.Codec
-	packed int64 // bytes of all complete templates, compressed
+	compressedBytes int64 // bytes of all complete templates, compressed
 }
 
 // A template holds the encoded records of one batch. Any prefix of its records is
@@ -39,12 +39,12 @@ type template struct {
 	ends   []uint32 // where each record ends in recs
 	sums   []uint32 // CRC-32C of recs up to there
 	bytes  []uint32 // event bytes up to there
-	values []uint32 // where each value begins; nil unless stamps are wanted
-	keys   []uint64 // the hash of each key; nil unless they are wanted
-	whole  kafka.Sum
+	valueStarts []uint32 // where each value begins; nil unless stamps are wanted
+	keyHashes   []uint64 // the hash of each key; nil unless they are wanted
+	recsSum  kafka.Sum
 
-	full    []byte // all of recs, compressed
-	fullSum kafka.Sum
+	compressed    []byte // all of recs, compressed
+	compressedSum kafka.Sum
 }
 
 // mostTemplates bounds the number of templates, and with it the tables beside the
@@ -87,7 +87,7 @@ func newBatchPool(c batchPoolConfig) (*batchPool, error) {
 	}
 	// Keys choose the partition, so each partition has its own batches, at least
 	// one. Together they may be more than the pool size asked for.
-	if err := s.bound(&c); err != nil {
+	if err := s.limitBatchSize(&c); err != nil {
 		return nil, err
 	}
 	s.byPart = make([][]template, len(c.cycle.events))
@@ -106,11 +106,11 @@ func newBatchPool(c batchPoolConfig) (*batchPool, error) {
 
 // mostKeyedPool bounds the memory of batches that are encoded for each partition, at
 // least one for each, unless the pool is larger.
-const mostAhead = 256 << 20
+const mostKeyedPool = 256 << 20
 
 // limitBatchSize makes batches smaller where one for each partition would take too
 // much memory. It returns an error where even the smallest ones do.
-func (s *batchPool) bound(c *batchPoolConfig) error {
+func (s *batchPool) limitBatchSize(c *batchPoolConfig) error {
 	parts := int64(0)
 	for _, events := range c.cycle.events {
 		if len(events) > 0 {
@@ -120,9 +120,9 @@ func (s *batchPool) bound(c *batchPoolConfig) error {
 	if s.codec != kafka.None {
 		parts *= 2 // each is also kept compressed
 	}
-	most := max(c.pool, mostAhead)
+	most := max(c.pool, mostKeyedPool)
 	per := int(most/parts) + kafka.HeaderSize
-	least := c.least(len(s.headers))
+	least := c.minBatchSize(len(s.headers))
 	full := max(c.batchSize, least) // one event is never cut
 	if c.batchEvents > 0 {
 		full = least // they never have more events
@@ -146,7 +146,7 @@ func (s *batchPool) bound(c *batchPoolConfig) error {
 
 // minBatchSize is the mean size in bytes of the smallest batch that is allowed: of
 // one event, or of as many as a batch has.
-func (c *batchPoolConfig) least(headersLen int) int {
+func (c *batchPoolConfig) minBatchSize(headersLen int) int {
 	keys, n := 0, 0
 	for _, events := range c.cycle.events {
 		if len(events) > 0 && c.gen.HasKey() {
@@ -194,11 +194,11 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 			at := len(buf)
 			buf = kafka.OpenRecord(buf, delta, key, size, len(s.headers))
 			if c.stamps {
-				d.values = append(d.values, uint32(len(buf)))
+				d.valueStarts = append(d.valueStarts, uint32(len(buf)))
 				s.stamped = s.stamped && size >= kafka.StampSize
 			}
 			if c.hashes {
-				d.keys = append(d.keys, hashKey(key))
+				d.keyHashes = append(d.keyHashes, hashKey(key))
 			}
 			buf = c.gen.AppendValue(buf, event)
 			buf = append(buf, s.headers...)
@@ -212,24 +212,24 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 				break
 			}
 		}
-		recs, err := s.keep(buf)
+		recs, err := s.copyOffHeap(buf)
 		if err != nil {
 			return fmt.Errorf("encode batches: %w", err)
 		}
-		d.recs, d.whole = recs, kafka.SumAt(sum, len(recs))
+		d.recs, d.recsSum = recs, kafka.SumAt(sum, len(recs))
 		if z != nil {
 			packed, err := z.Append(nil, recs)
 			if err != nil {
 				return fmt.Errorf("encode batches: %w", err)
 			}
-			if d.full, err = s.keep(packed); err != nil {
+			if d.compressed, err = s.copyOffHeap(packed); err != nil {
 				return fmt.Errorf("encode batches: %w", err)
 			}
-			d.fullSum = kafka.SumOf(d.full)
-			s.packed += int64(len(d.full))
+			d.compressedSum = kafka.SumOf(d.compressed)
+			s.compressedBytes += int64(len(d.compressed))
 		}
 		filled += int64(len(recs))
-		s.raw += int64(len(recs))
+		s.rawBytes += int64(len(recs))
 		s.events += len(d.ends)
 		*to = append(*to, d)
 	}
@@ -237,7 +237,7 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 }
 
 // copyOffHeap copies b off the heap. Many such copies share one mapping.
-func (s *batchPool) keep(b []byte) ([]byte, error) {
+func (s *batchPool) copyOffHeap(b []byte) ([]byte, error) {
 	const mapping = 1 << 20
 	var room []byte
 	if n := len(s.memory); n > 0 {
@@ -297,7 +297,7 @@ func (d *template) size(k int) int { return int(d.ends[k-1]) }
 // sum is the checksum of the first k records.
 func (d *template) sum(k int) kafka.Sum {
 	if k == len(d.ends) {
-		return d.whole
+		return d.recsSum
 	}
 	return kafka.SumAt(d.sums[k-1], int(d.ends[k-1]))
 }

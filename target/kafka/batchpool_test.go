@@ -67,8 +67,8 @@ func TestTemplatePrefixes(t *testing.T) {
 				if want := gen.AppendKey(nil, e); !bytes.Equal(r.Key, want) {
 					return fmt.Errorf("key of event %d is %q, want %q", e, r.Key, want)
 				}
-				if !bytes.Equal(d.recs[d.values[n]:][:len(r.Value)], r.Value) {
-					return fmt.Errorf("value of event %d is not at %d", e, d.values[n])
+				if !bytes.Equal(d.recs[d.valueStarts[n]:][:len(r.Value)], r.Value) {
+					return fmt.Errorf("value of event %d is not at %d", e, d.valueStarts[n])
 				}
 				total += r.EventBytes()
 				n++
@@ -202,8 +202,8 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 		warns  bool
 		fails  bool
 	}{
-		{name: "small events", size: "100", pool: 1 << 20, most: mostAhead, warns: true},
-		{name: "compressed", size: "100", codec: kafka.LZ4, pool: 1 << 20, most: mostAhead, warns: true},
+		{name: "small events", size: "100", pool: 1 << 20, most: mostKeyedPool, warns: true},
+		{name: "compressed", size: "100", codec: kafka.LZ4, pool: 1 << 20, most: mostKeyedPool, warns: true},
 		{name: "a larger pool", size: "100", pool: 300 << 20, most: 300 << 20, warns: true},
 		{name: "large events", size: "100KiB", pool: 1 << 20, fails: true},
 		{name: "batches of many events", size: "100", pool: 1 << 20, events: 1000, fails: true},
@@ -224,7 +224,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.free()
-			if kept := s.raw + s.packed; kept > tt.most || kept < tt.most/4 {
+			if kept := s.rawBytes + s.compressedBytes; kept > tt.most || kept < tt.most/4 {
 				t.Errorf("%d bytes are kept, want at most %d, and not much less", kept, tt.most)
 			}
 			if (s.warning != "") != tt.warns {
@@ -277,7 +277,7 @@ func TestBoundOfManyPartitions(t *testing.T) {
 			cycle := newKeyCycle(gen, tt.parts)
 			bound := func(pool int64) (message string, failed bool) {
 				s := batchPool{codec: tt.codec}
-				err := s.bound(&batchPoolConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, batchEvents: tt.events, pool: pool, cycle: cycle})
+				err := s.limitBatchSize(&batchPoolConfig{gen: gen, codec: tt.codec, batchSize: tt.batch, batchEvents: tt.events, pool: pool, cycle: cycle})
 				var targetErr *target.Error
 				if errors.As(err, &targetErr) {
 					return targetErr.Hint, true
@@ -307,12 +307,12 @@ func TestBoundOfManyPartitions(t *testing.T) {
 // Batches that are encoded when they are sent need no pool, however many
 // partitions there are.
 func TestFreshBatchPool(t *testing.T) {
-	c := fake(t, 200)
-	p := opened(t, c.ListenAddrs(), nil, "fresh=true", "partitioner=murmur2", "key=seq")
-	if p.batchPool.raw > 256<<10 {
-		t.Errorf("the pool keeps %d bytes, which are never sent", p.batchPool.raw)
+	c := eventsCluster(t, 200)
+	p := openProducer(t, c.ListenAddrs(), nil, "fresh=true", "partitioner=murmur2", "key=seq")
+	if p.batchPool.rawBytes > 256<<10 {
+		t.Errorf("the pool keeps %d bytes, which are never sent", p.batchPool.rawBytes)
 	}
-	if got := tally(newRig(t, p).fire(3000)); got.acked != 3000 {
+	if got := tally(newRig(t, p).send(3000)); got.acked != 3000 {
 		t.Errorf("%+v, want all acked", got)
 	}
 }

@@ -22,7 +22,7 @@ type attempts struct {
 	written    atomic.Uint64 // batches in requests that ask for an answer
 	refused    atomic.Uint64 // answered with an error
 	unanswered atomic.Uint64 // their connection ended before an answer came
-	answers    answers
+	answers    answerTimes
 }
 
 // dialer returns the option with which a client's connections are counted.
@@ -49,7 +49,7 @@ func (a *attempts) facts(f map[string]any) {
 // One goroutine writes and one reads, as franz-go does.
 type countedConn struct {
 	net.Conn
-	of *attempts
+	attempts *attempts
 
 	times   readTimes // of the reader
 	mu      sync.Mutex
@@ -60,15 +60,15 @@ type countedConn struct {
 	head [8]byte // size and correlation id
 	have int     // bytes of head
 	left int     // bytes of the answer still to come
-	keep bool    // it answers a produce request
-	what pendingProduce
+	isProduce bool    // it answers a produce request
+	request pendingProduce
 	body []byte
 }
 
 func newCountedConn(conn net.Conn, of *attempts) *countedConn {
 	return &countedConn{
-		Conn: conn, of: of, pending: map[int32]pendingProduce{},
-		times: readTimes{in: socket.NewStamped(conn), of: &of.answers},
+		Conn: conn, attempts: of, pending: map[int32]pendingProduce{},
+		times: readTimes{in: socket.NewStamped(conn), answers: &of.answers},
 	}
 }
 
@@ -90,7 +90,7 @@ func (c *countedConn) Write(b []byte) (int, error) {
 		return n, err
 	}
 	if n == len(b) {
-		c.of.written.Add(uint64(p.batches))
+		c.attempts.written.Add(uint64(p.batches))
 	} else { // the broker ignores part of a request
 		c.mu.Lock()
 		delete(c.pending, id)
@@ -133,12 +133,12 @@ func produceOf(b []byte) (id int32, p pendingProduce, ok bool) {
 func (c *countedConn) Read(b []byte) (int, error) {
 	n, err := c.times.in.Read(b)
 	c.times.read()
-	c.take(b[:n])
+	c.parse(b[:n])
 	return n, err
 }
 
 // parse splits the incoming bytes into answers.
-func (c *countedConn) take(b []byte) {
+func (c *countedConn) parse(b []byte) {
 	for len(b) > 0 {
 		if c.left == 0 { // between two answers, or in the head of one
 			n := copy(c.head[c.have:4], b)
@@ -159,39 +159,39 @@ func (c *countedConn) take(b []byte) {
 			c.left -= n
 			b = b[n:]
 			if c.have == len(c.head) {
-				c.meet(int32(binary.BigEndian.Uint32(c.head[4:])))
+				c.matchRequest(int32(binary.BigEndian.Uint32(c.head[4:])))
 			}
 		} else {
 			n := min(len(b), c.left)
-			if c.keep {
+			if c.isProduce {
 				c.body = append(c.body, b[:n]...)
 			}
 			c.left -= n
 			b = b[n:]
 		}
 		if c.left == 0 {
-			if c.keep {
-				c.answered()
+			if c.isProduce {
+				c.countAnswer()
 			}
-			c.have, c.keep = 0, false
+			c.have, c.isProduce = 0, false
 		}
 	}
 }
 
 // matchRequest finds the request that the answer belongs to.
-func (c *countedConn) meet(id int32) {
+func (c *countedConn) matchRequest(id int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.what, c.keep = c.pending[id]
+	c.request, c.isProduce = c.pending[id]
 	delete(c.pending, id)
 	c.body = c.body[:0]
 }
 
 // countAnswer counts the batches that an answer refuses. It ignores an answer that
 // cannot be read: franz-go reports that.
-func (c *countedConn) answered() {
+func (c *countedConn) countAnswer() {
 	resp := kmsg.NewPtrProduceResponse()
-	resp.Version = c.what.version
+	resp.Version = c.request.version
 	body := c.body
 	if resp.IsFlexible() {
 		var err error
@@ -205,9 +205,9 @@ func (c *countedConn) answered() {
 	earliest := c.times.arrived()
 	for i := range resp.Topics {
 		for _, p := range resp.Topics[i].Partitions {
-			c.of.answers.note(p.Partition, p.BaseOffset, earliest)
+			c.attempts.answers.add(p.Partition, p.BaseOffset, earliest)
 			if p.ErrorCode != 0 && p.ErrorCode != kerr.DuplicateSequenceNumber.Code { // a duplicate has been appended already
-				c.of.refused.Add(1)
+				c.attempts.refused.Add(1)
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func (c *countedConn) Close() error {
 	if !c.closed {
 		c.closed = true
 		for _, p := range c.pending {
-			c.of.unanswered.Add(uint64(p.batches))
+			c.attempts.unanswered.Add(uint64(p.batches))
 		}
 	}
 	c.mu.Unlock()

@@ -25,7 +25,7 @@ func TestClientAttempts(t *testing.T) {
 		{"both", 2, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := fake(t, 1)
+			c := eventsCluster(t, 1)
 			var seen atomic.Uint64
 			c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
@@ -83,7 +83,7 @@ func FuzzCountedConn(f *testing.F) {
 		c.pending[7] = pendingProduce{version: 9, batches: 1}
 		for rest := b; len(rest) > 0; {
 			n := min(len(rest), int(cut)+1)
-			c.take(rest[:n])
+			c.parse(rest[:n])
 			rest = rest[n:]
 		}
 		produceOf(b)

@@ -31,11 +31,11 @@ type clientSource struct {
 	delivered []atomic.Int64 // by partition, next to be delivered
 	high      []atomic.Int64 // by partition; -1
 	ends      []int64        // nil unless reading ends there
-	over      []atomic.Bool  // by partition: it was read to its end
-	left      atomic.Int64   // partitions that were not read to their ends
+	ended      []atomic.Bool  // by partition: it was read to its end
+	remaining      atomic.Int64   // partitions that were not read to their ends
 
 	mu       sync.Mutex
-	without  time.Duration // time without an assignment, of clients that have one again
+	unassigned  time.Duration // time without an assignment, of clients that have one again
 	assigned int           // how often partitions were assigned
 	revoked  int
 }
@@ -52,25 +52,25 @@ type clientReader struct {
 	events, bytes atomic.Uint64 // delivered
 
 	mu    sync.Mutex
-	since time.Time // when it lost its assignment; zero while it has one
+	unassignedSince time.Time // when it lost its assignment; zero while it has one
 	owned map[int32]bool
 
-	late     *clientLateness
+	lateness     *clientLateness
 	arrivals []load.Arrival
-	marks    []load.Stamp
-	nexts    []position64
-	lasts    []*kgo.Record // the last record of each partition in a poll, to be committed
+	stamps    []load.Stamp
+	positions    []logOffset
+	lastRecords    []*kgo.Record // the last record of each partition in a poll, to be committed
 }
 
 // A logOffset is an offset in a partition.
-type position64 struct {
+type logOffset struct {
 	log    int32
 	offset int64
 }
 
 func newClientSource(ctx context.Context, cl *cluster, stamped bool) (*clientSource, error) {
 	n := cl.logCount()
-	s := &clientSource{cl: cl, stamped: stamped, delivered: make([]atomic.Int64, n), high: make([]atomic.Int64, n), over: make([]atomic.Bool, n)}
+	s := &clientSource{cl: cl, stamped: stamped, delivered: make([]atomic.Int64, n), high: make([]atomic.Int64, n), ended: make([]atomic.Bool, n)}
 	s.traffic.init()
 	var err error
 	if s.starts, err = cl.starts(ctx); err != nil {
@@ -93,7 +93,7 @@ func (s *clientSource) opts(r *clientReader) []kgo.Opt {
 		kgo.BrokerMaxReadBytes(max(100<<20, 2*c.fetch.maxBytes)),
 		kgo.FetchMaxWait(max(c.fetch.maxWait, 10*time.Millisecond)),
 		kgo.KeepControlRecords(), // not counted, but a log may end with one
-		kgo.WithHooks(&s.traffic, r.late),
+		kgo.WithHooks(&s.traffic, r.lateness),
 		kgo.WithPools(&s.pool),
 	)
 	if c.rack != "" {
@@ -131,7 +131,7 @@ func (s *clientSource) Logs() []string { return s.cl.logs() }
 func (s *clientSource) Lanes() int { return s.cl.cfg.clients }
 
 // Behind implements load.Source.
-func (s *clientSource) Behind() []int64 {
+func (s *clientSource) Lag() []int64 {
 	b := make([]int64, len(s.delivered))
 	for i := range b {
 		b[i] = -1
@@ -173,7 +173,7 @@ func (s *clientSource) Metrics() []BrokerMetrics { return s.traffic.metrics() }
 func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := s.goOn(ctx); err != nil {
+	if err := s.resumeCommitted(ctx); err != nil {
 		return err
 	}
 	if s.cl.cfg.untilEnd {
@@ -188,21 +188,21 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 				left++
 			} else {
 				// No poll will return records that show it.
-				s.over[p].Store(true)
+				s.ended[p].Store(true)
 			}
 		}
 		if left == 0 {
 			return nil
 		}
-		s.left.Store(int64(left))
+		s.remaining.Store(int64(left))
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	var clients []*clientReader
 	for i := range s.cl.cfg.clients {
-		r := &clientReader{s: s, id: i, owned: map[int32]bool{}, late: newClientLateness(now, s.cl.logOf)}
+		r := &clientReader{s: s, id: i, owned: map[int32]bool{}, lateness: newClientLateness(now, s.cl.logOf)}
 		if s.cl.cfg.group != "" {
-			r.since = time.Now()
+			r.unassignedSince = time.Now()
 		} else if i >= len(s.starts) && s.cl.cfg.shareGroup == "" {
 			continue // more clients than partitions
 		}
@@ -227,7 +227,7 @@ func (s *clientSource) Receive(ctx context.Context, now func() time.Duration, si
 	}
 	<-ctx.Done()
 	wg.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, errOver) {
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, errReadToEnd) {
 		return err
 	}
 	return nil
@@ -251,7 +251,7 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 			r.release()
 			return err
 		}
-		r.arrivals, r.marks, r.nexts, r.lasts = r.arrivals[:0], r.marks[:0], r.nexts[:0], r.lasts[:0]
+		r.arrivals, r.stamps, r.positions, r.lastRecords = r.arrivals[:0], r.stamps[:0], r.positions[:0], r.lastRecords[:0]
 		over := int64(0)
 		fetches.EachPartition(func(t kgo.FetchTopicPartition) {
 			log := s.cl.logOf(t.Topic, t.Partition)
@@ -261,33 +261,33 @@ func (r *clientReader) poll(ctx context.Context, now func() time.Duration, sink 
 			if s.cl.cfg.shareGroup == "" { // a share group does not learn where the log ends
 				s.high[log].Store(t.HighWatermark)
 			}
-			if r.take(&t, log, at) {
+			if r.addArrival(&t, log, at) {
 				over++
 			}
 		})
-		r.late.over(at)
+		r.lateness.endPoll(at)
 		if len(r.arrivals) > 0 {
 			sink(r.id, r.arrivals)
 		}
-		for _, n := range r.nexts {
+		for _, n := range r.positions {
 			s.delivered[n.log].Store(n.offset)
 		}
 		if s.cl.cfg.group != "" {
-			r.client.MarkCommitRecords(r.lasts...)
+			r.client.MarkCommitRecords(r.lastRecords...)
 			r.client.AllowRebalance()
 		}
 		fetches.EachRecord((*kgo.Record).Recycle)
-		if over > 0 && s.left.Add(-over) == 0 {
-			return errOver
+		if over > 0 && s.remaining.Add(-over) == 0 {
+			return errReadToEnd
 		}
 	}
 }
 
 // addArrival makes an arrival of one partition's records, and reports whether the
 // partition has now been read to its end.
-func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Duration) (over bool) {
+func (r *clientReader) addArrival(t *kgo.FetchTopicPartition, log int32, at time.Duration) (over bool) {
 	s := r.s
-	first := len(r.marks)
+	first := len(r.stamps)
 	end := int64(math.MaxInt64)
 	if s.ends != nil {
 		end = s.ends[log]
@@ -314,27 +314,27 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Durat
 			if s.cl.cfg.compacted {
 				m.Key = hashKey(rec.Key)
 			}
-			r.marks = append(r.marks, m)
+			r.stamps = append(r.stamps, m)
 		}
 	}
 	if next < 0 {
 		return false
 	}
 	if s.cl.cfg.shareGroup == "" { // the client reports nothing about the answers to a share group
-		a.Earliest = r.late.earliest(log, at, next < t.HighWatermark)
+		a.Earliest = r.lateness.earliest(log, at, next < t.HighWatermark)
 	}
-	r.nexts = append(r.nexts, position64{log, min(next, end)})
-	r.lasts = append(r.lasts, t.Records[len(t.Records)-1])
+	r.positions = append(r.positions, logOffset{log, min(next, end)})
+	r.lastRecords = append(r.lastRecords, t.Records[len(t.Records)-1])
 	if a.Events > 0 {
 		r.events.Add(uint64(a.Events))
 		r.bytes.Add(uint64(a.Bytes))
 		a.Wire = a.Bytes
 		if s.stamped {
-			a.Stamps = r.marks[first:len(r.marks):len(r.marks)]
+			a.Stamps = r.stamps[first:len(r.stamps):len(r.stamps)]
 		}
 		r.arrivals = append(r.arrivals, a)
 	}
-	return next >= end && !s.over[log].Swap(true)
+	return next >= end && !s.ended[log].Swap(true)
 }
 
 // fatal returns an error that further polling would not resolve, nil if there is
@@ -342,7 +342,7 @@ func (r *clientReader) take(t *kgo.FetchTopicPartition, log int32, at time.Durat
 func (s *clientSource) fatal(fetches kgo.Fetches) error {
 	var fatal error
 	fetches.EachError(func(topic string, part int32, err error) {
-		if fatal == nil && !mendable(err) {
+		if fatal == nil && !recoverable(err) {
 			fatal = s.cl.cfg.explain(fmt.Sprintf("consume from %s, partition %d", topic, part), err)
 		}
 	})

@@ -15,7 +15,7 @@ const (
 	mostDistinct = 1 << 16
 	// sizeSamples is the number of sizes that are checked to find out whether stamps
 	// fit, where every event is generated when it is sent.
-	sampled = 1 << 16
+	sizeSamples = 1 << 16
 )
 
 // A content makes the records of the client engine, either from values generated
@@ -27,7 +27,7 @@ type content struct {
 	values  [][]byte // generated before the run; nil when fresh
 	keys    [][]byte // likewise; nil without keys
 	headers []kgo.RecordHeader
-	fixed   int64 // bytes of the headers of each event
+	headerBytes   int64 // bytes of the headers of each event
 	stamped bool
 	cyclic  bool // keys choose the partition: event n has key n % cycleEvents
 }
@@ -36,11 +36,11 @@ func (c *content) prepare(gen *payload.Generator, cfg *config, cyclic bool) {
 	c.gen, c.cfg, c.cyclic = gen, cfg, cyclic
 	for _, h := range gen.Headers() {
 		c.headers = append(c.headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
-		c.fixed += int64(len(h.Key) + len(h.Value))
+		c.headerBytes += int64(len(h.Key) + len(h.Value))
 	}
 	c.stamped = cfg.verify || cfg.roundTrip
 	if cfg.fresh {
-		for n := uint64(0); n < sampled && c.stamped; n++ {
+		for n := uint64(0); n < sizeSamples && c.stamped; n++ {
 			c.stamped = gen.Size(n) >= kafka.StampSize
 		}
 	} else {
@@ -99,7 +99,7 @@ func (c *content) fill(to *clientBatch, batch *load.Batch) (bytes int64) {
 			st := kafka.Stamp{Run: run, Stream: batch.Stream, Index: batch.First + uint64(i)}
 			st.Put(r.Value)
 		}
-		bytes += int64(len(r.Key)+len(r.Value)) + c.fixed
+		bytes += int64(len(r.Key)+len(r.Value)) + c.headerBytes
 	}
 	return bytes
 }

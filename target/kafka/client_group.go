@@ -26,15 +26,15 @@ func (s *clientSource) resetOffset() kgo.Offset {
 func (r *clientReader) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.s.cl.eachOf(parts, func(log int32) { r.owned[log] = true })
+	r.s.cl.eachAssigned(parts, func(log int32) { r.owned[log] = true })
 	s := r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.assigned++
 	// An empty assignment counts, too: there may be more members than partitions.
-	if !r.since.IsZero() {
-		s.without += time.Since(r.since)
-		r.since = time.Time{}
+	if !r.unassignedSince.IsZero() {
+		s.unassigned += time.Since(r.unassignedSince)
+		r.unassignedSince = time.Time{}
 	}
 }
 
@@ -48,12 +48,12 @@ func (r *clientReader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.s.cl.eachOf(parts, func(log int32) { delete(r.owned, log) })
+	r.s.cl.eachAssigned(parts, func(log int32) { delete(r.owned, log) })
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.s.revoked++
-	if len(r.owned) == 0 && r.since.IsZero() && !r.leaving.Load() {
-		r.since = time.Now()
+	if len(r.owned) == 0 && r.unassignedSince.IsZero() && !r.leaving.Load() {
+		r.unassignedSince = time.Now()
 	}
 }
 
@@ -64,12 +64,12 @@ func (s *clientSource) Rebalancing() time.Duration {
 		return 0
 	}
 	s.mu.Lock()
-	total, clients := s.without, s.clients
+	total, clients := s.unassigned, s.clients
 	s.mu.Unlock()
 	for _, r := range clients {
 		r.mu.Lock()
-		if !r.since.IsZero() {
-			total += time.Since(r.since)
+		if !r.unassignedSince.IsZero() {
+			total += time.Since(r.unassignedSince)
 		}
 		r.mu.Unlock()
 	}
@@ -78,7 +78,7 @@ func (s *clientSource) Rebalancing() time.Duration {
 
 // resumeCommitted takes over the offsets that a group has committed: it resumes
 // there, whatever the option from says.
-func (s *clientSource) goOn(ctx context.Context) error {
+func (s *clientSource) resumeCommitted(ctx context.Context) error {
 	c := s.cl.cfg
 	if c.group == "" {
 		return nil
@@ -114,7 +114,7 @@ func (s *clientSource) goOn(ctx context.Context) error {
 
 // leaveTimeout bounds the commit at the end and the leaving of the group, each: a
 // stuck coordinator must not delay the end of a run.
-const leaveTime = 2 * time.Second
+const leaveTimeout = 2 * time.Second
 
 // release returns the records of the last poll to a share group, for other members:
 // this run does not count them.
@@ -128,7 +128,7 @@ func (r *clientReader) leave() {
 	if r.s.cl.cfg.shareGroup != "" {
 		// Accept what was delivered. The client usually does so with the next poll,
 		// but this was the last one.
-		ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		r.client.MarkAcks(kgo.AckAccept)
 		if err := r.client.FlushAcks(ctx); err != nil {
 			r.s.cl.cfg.logf("acknowledge what was read: %v", err)
@@ -139,13 +139,13 @@ func (r *clientReader) leave() {
 		cancel()
 	}
 	if r.s.cl.cfg.group != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		if err := r.client.CommitMarkedOffsets(ctx); err != nil {
 			r.s.cl.cfg.logf("commit at the end: %v", err)
 		}
 		cancel()
 		r.leaving.Store(true)
-		ctx, cancel = context.WithTimeout(context.Background(), leaveTime)
+		ctx, cancel = context.WithTimeout(context.Background(), leaveTimeout)
 		r.client.AllowRebalance()
 		if err := r.client.LeaveGroupContext(ctx); err != nil {
 			r.s.cl.cfg.logf("leave the group %s: %v", r.s.cl.cfg.group, err)

@@ -17,12 +17,12 @@ type clientLane struct {
 	id        int
 	partition int32
 
-	fired []member // its events in the open transaction; guarded by transactor.mu
+	inTransaction []eventRange // its events in the open transaction; guarded by transactor.mu
 
 	mu     sync.Mutex // guards the fields below and the order of calls of Complete
 	live   map[*clientBatch]bool
-	idle   []*clientBatch // to be reused: records are large
-	turned []*clientBatch // rejected, not yet completed: no transaction can be begun any more
+	spare   []*clientBatch // to be reused: records are large
+	rejected []*clientBatch // rejected, not yet completed: no transaction can be begun any more
 	closed bool
 	out    [1]load.Outcome
 }
@@ -40,13 +40,13 @@ type clientBatch struct {
 	pending atomic.Int32
 	acked   atomic.Int32
 	failed  atomic.Int32 // the rest is unknown
-	trouble atomic.Pointer[trouble]
-	first   int64 // offset of the first record; written by the promises' goroutine
-	last    int64
+	firstErr atomic.Pointer[batchError]
+	firstOffset   int64 // offset of the first record; written by the promises' goroutine
+	lastOffset    int64
 }
 
 // A batchError is the first error of a batch.
-type trouble struct {
+type batchError struct {
 	class load.Class
 	text  string
 }
@@ -73,14 +73,14 @@ func (l *clientLane) Fire(batches []load.Batch) int {
 		n := int64(batches[i].Events)
 		if b := s.buffered.Add(n); b > mostBuffered && b > n {
 			s.buffered.Add(-n)
-			s.refused.Store(true)
+			s.waitsForRoom.Store(true)
 			// Room may have become free before waitsForRoom was set.
-			if s.buffered.Load() <= mostBuffered/2 && s.refused.CompareAndSwap(true, false) {
+			if s.buffered.Load() <= mostBuffered/2 && s.waitsForRoom.CompareAndSwap(true, false) {
 				s.p.sink.Ready(l.id, s.p.sink.Now())
 			}
 			return i
 		}
-		l.fire(&batches[i])
+		l.send(&batches[i])
 	}
 	return len(batches)
 }
@@ -88,16 +88,16 @@ func (l *clientLane) Fire(batches []load.Batch) int {
 // Flush implements load.Lane: franz-go writes when it sees fit.
 func (l *clientLane) Flush() {}
 
-func (l *clientLane) fire(batch *load.Batch) {
+func (l *clientLane) send(batch *load.Batch) {
 	p := l.s.p
 	n := int(batch.Events)
 	l.mu.Lock()
 	var c *clientBatch
-	if k := len(l.idle) - 1; k >= 0 {
-		c, l.idle = l.idle[k], l.idle[:k]
+	if k := len(l.spare) - 1; k >= 0 {
+		c, l.spare = l.spare[k], l.spare[:k]
 	} else {
 		c = &clientBatch{l: l}
-		c.promise = c.kept
+		c.promise = c.recordDone
 	}
 	l.live[c] = true
 	l.mu.Unlock()
@@ -106,21 +106,21 @@ func (l *clientLane) fire(batch *load.Batch) {
 		c.records = make([]kgo.Record, n)
 	}
 	c.records = c.records[:n]
-	c.first, c.last = -1, -1
+	c.firstOffset, c.lastOffset = -1, -1
 	c.pending.Store(int32(n))
 	c.acked.Store(0)
 	c.failed.Store(0)
-	c.trouble.Store(nil)
+	c.firstErr.Store(nil)
 	c.sent = p.sink.Now()
 	batch.Bytes = p.content.fill(c, batch)
 	c.batch = *batch
 	if t := l.s.txn; t != nil {
 		if !t.open {
-			l.turnAway(c, t.broken)
+			l.reject(c, t.broken)
 			return
 		}
 		t.events += n
-		l.note(batch)
+		l.addToTransaction(batch)
 	}
 	ctx := context.Background()
 	for i := range c.records {
@@ -129,22 +129,22 @@ func (l *clientLane) fire(batch *load.Batch) {
 }
 
 // reject keeps a batch that can no longer be sent until completeRejected.
-func (l *clientLane) turnAway(c *clientBatch, why string) {
+func (l *clientLane) reject(c *clientBatch, why string) {
 	c.sent = -1
 	c.failed.Store(c.batch.Events)
-	c.trouble.Store(&trouble{load.Rejected, why})
+	c.firstErr.Store(&batchError{load.Rejected, why})
 	l.mu.Lock()
-	l.turned = append(l.turned, c)
+	l.rejected = append(l.rejected, c)
 	l.mu.Unlock()
 }
 
 // completeRejected completes the rejected batches. Without it, a run that waits for
 // a number of events would never end.
-func (s *clientSender) refuse() {
+func (s *clientSender) completeRejected() {
 	for _, l := range s.lanes {
 		l.mu.Lock()
-		rejected := l.turned
-		l.turned = nil
+		rejected := l.rejected
+		l.rejected = nil
 		l.mu.Unlock()
 		for _, c := range rejected {
 			l.complete(c)
@@ -153,24 +153,24 @@ func (s *clientSender) refuse() {
 }
 
 // recordDone is the promise of each record. One goroutine of the client calls it.
-func (c *clientBatch) kept(r *kgo.Record, err error) {
+func (c *clientBatch) recordDone(r *kgo.Record, err error) {
 	switch {
 	case err != nil:
 		class, certain := classify(err)
 		if certain {
 			c.failed.Add(1)
 		}
-		if c.trouble.Load() == nil {
-			c.trouble.Store(&trouble{class, err.Error()})
+		if c.firstErr.Load() == nil {
+			c.firstErr.Store(&batchError{class, err.Error()})
 		}
 	default:
 		if c.l.s.p.cfg.acks != 0 {
 			c.acked.Add(1)
 		}
-		if c.first < 0 {
-			c.first = r.Offset
+		if c.firstOffset < 0 {
+			c.firstOffset = r.Offset
 		}
-		c.last = r.Offset
+		c.lastOffset = r.Offset
 	}
 	if c.pending.Add(-1) == 0 {
 		c.l.complete(c)
@@ -187,22 +187,22 @@ func (l *clientLane) complete(c *clientBatch) {
 		*o = load.Outcome{Batch: c.batch, Lane: int32(l.id), Sent: c.sent, Done: now, Place: -1}
 		o.Acked, o.Failed = c.acked.Load(), c.failed.Load()
 		o.Unknown = n - o.Acked - o.Failed
-		if t := c.trouble.Load(); t != nil {
+		if t := c.firstErr.Load(); t != nil {
 			o.Class, o.Text = t.class, t.text
 		}
 		// Another client's records may lie between ours.
-		if o.Acked == n && c.last-c.first == int64(n)-1 {
-			o.Place = c.first
+		if o.Acked == n && c.lastOffset-c.firstOffset == int64(n)-1 {
+			o.Place = c.firstOffset
 		}
 		if l.s.p.cfg.acks == 0 {
 			o.Done = o.Sent // the broker does not answer
 		} else if o.Acked > 0 {
-			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.last)
+			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.lastOffset)
 		}
 		l.s.p.sink.Complete(l.out[:])
 	}
 	delete(l.live, c)
-	l.idle = append(l.idle, c)
+	l.spare = append(l.spare, c)
 	l.mu.Unlock()
 	l.s.freed(int64(n))
 }
@@ -222,7 +222,7 @@ func (l *clientLane) Close() error {
 		*o = load.Outcome{Batch: c.batch, Lane: int32(l.id), Sent: c.sent, Done: now, Place: -1, Class: load.Canceled, Text: "the run ended before the client answered"}
 		o.Acked, o.Failed = c.acked.Load(), c.failed.Load()
 		o.Unknown = c.batch.Events - o.Acked - o.Failed
-		if t := c.trouble.Load(); t != nil {
+		if t := c.firstErr.Load(); t != nil {
 			o.Class, o.Text = t.class, t.text
 		}
 		l.s.p.sink.Complete(l.out[:])

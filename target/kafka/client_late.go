@@ -22,7 +22,7 @@ type clientLateness struct {
 	reads map[int32]time.Duration // by broker: when its newest answer had been read
 	logs  map[int32]*fetched
 
-	asking, next map[int32]time.Duration // by broker: how late the last request was; how late the next one is
+	askDelay, nextAskDelay map[int32]time.Duration // by broker: how late the last request was; how late the next one is
 	polled       time.Duration           // time of the previous poll
 }
 
@@ -30,7 +30,7 @@ type clientLateness struct {
 type fetched struct {
 	broker         int32
 	oldest, newest time.Duration // when it was read; 0: nothing was
-	behind         time.Duration // see part.ownDelay
+	ownDelay         time.Duration // see part.ownDelay
 }
 
 var (
@@ -41,7 +41,7 @@ var (
 func newClientLateness(now func() time.Duration, logOf func(topic string, partition int32) int32) *clientLateness {
 	return &clientLateness{
 		now: now, logOf: logOf, reads: map[int32]time.Duration{}, logs: map[int32]*fetched{},
-		asking: map[int32]time.Duration{}, next: map[int32]time.Duration{},
+		askDelay: map[int32]time.Duration{}, nextAskDelay: map[int32]time.Duration{},
 	}
 }
 
@@ -94,22 +94,22 @@ func (l *clientLateness) earliest(log int32, at time.Duration, more bool) time.D
 	default:
 		f.oldest = 0
 	}
-	f.behind += l.asking[f.broker]
-	earliest := max(1, read-f.behind)
+	f.ownDelay += l.askDelay[f.broker]
+	earliest := max(1, read-f.ownDelay)
 	if !more {
-		f.behind = 0
+		f.ownDelay = 0
 	}
 	if known {
-		l.next[f.broker] = max(l.next[f.broker], at-read)
+		l.nextAskDelay[f.broker] = max(l.nextAskDelay[f.broker], at-read)
 	}
 	return earliest
 }
 
 // endPoll ends a poll.
-func (l *clientLateness) over(at time.Duration) {
-	for broker, late := range l.next {
-		l.asking[broker] = late
+func (l *clientLateness) endPoll(at time.Duration) {
+	for broker, late := range l.nextAskDelay {
+		l.askDelay[broker] = late
 	}
-	clear(l.next)
+	clear(l.nextAskDelay)
 	l.polled = at
 }

@@ -36,7 +36,7 @@ func TestClientLateness(t *testing.T) {
 				t.Errorf("poll at %v, log %d: got %v, want %v", at, g.log, got, g.want)
 			}
 		}
-		l.over(at)
+		l.endPoll(at)
 	}
 	read(10*ms, 1, 0, 2)
 	poll(10*ms+1, log{0, false, 10 * ms}, log{2, false, 10 * ms})

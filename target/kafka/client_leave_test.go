@@ -10,7 +10,7 @@ import (
 
 // A coordinator that does not answer must not delay the end of a run.
 func TestGroupLeavesASilentCoordinator(t *testing.T) {
-	end := endOf(t)
+	end := testEnd(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(100, 1, sized(10)))
 	src := source(t, c, map[string][]string{"engine": {engineClient}, "group": {"g"}})

@@ -59,7 +59,7 @@ type clientSender struct {
 	lanes  []*clientLane
 
 	buffered atomic.Int64 // records
-	refused  atomic.Bool  // a lane was full, and waits for Ready
+	waitsForRoom  atomic.Bool  // a lane was full, and waits for Ready
 
 	txn *transactor // nil without transactions
 }
@@ -115,7 +115,7 @@ func (p *clientProducer) opts(i int) []kgo.Opt {
 	c := p.cfg
 	batch := max(c.batchSize, p.gen.MaxSize()+p.gen.MaxKeySize()+1024)
 	request := max(100<<20, 2*c.maxRequest, 2*c.batchSize) // franz-go's own bound
-	if c.boundRequest {
+	if c.limitRequest {
 		request = max(c.maxRequest, batch+requestRoom)
 	}
 	opts := append(c.baseOpts(),
@@ -320,7 +320,7 @@ func (p *clientProducer) warnings() []string {
 // room again.
 func (s *clientSender) freed(n int64) {
 	left := s.buffered.Add(-n)
-	if left <= mostBuffered/2 && s.refused.CompareAndSwap(true, false) {
+	if left <= mostBuffered/2 && s.waitsForRoom.CompareAndSwap(true, false) {
 		s.ready()
 	}
 }

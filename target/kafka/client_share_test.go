@@ -86,7 +86,7 @@ func TestConsumeShareGroup(t *testing.T) {
 	if events != 3000 || bytes != 60_000 || len(facts["member_events"].([]uint64)) != 3 {
 		t.Errorf("facts are %v", facts)
 	}
-	for log, n := range src.Behind() {
+	for log, n := range src.Lag() {
 		if n != -1 {
 			t.Errorf("partition %d is %d behind, want -1: a share group does not know", log, n)
 		}

@@ -157,7 +157,7 @@ func TestClientProduce(t *testing.T) {
 // The client gives up a broker that does not answer after the request timeout, which
 // franz-go applies twice: for the broker's work, and for the network.
 func TestClientRequestTimeout(t *testing.T) {
-	end := endOf(t)
+	end := testEnd(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -251,7 +251,7 @@ func TestClientProduceFailures(t *testing.T) {
 }
 
 func TestClientCloseCompletes(t *testing.T) {
-	end := endOf(t)
+	end := testEnd(t)
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()

@@ -21,9 +21,9 @@ type traffic struct {
 
 	mu      sync.Mutex
 	sink    load.Sink    // nil before the run, and where nothing is produced
-	absent  dial.Absence // of brokers, during the run
+	absent  dial.ConnectFailures // of brokers, during the run
 	brokers map[int32]*BrokerMetrics
-	before  map[int32]bool // brokers whose connection was lost
+	disconnected  map[int32]bool // brokers whose connection was lost
 }
 
 var (
@@ -37,11 +37,11 @@ var (
 
 func (t *traffic) init() {
 	t.brokers = map[int32]*BrokerMetrics{}
-	t.before = map[int32]bool{}
+	t.disconnected = map[int32]bool{}
 }
 
 // row returns a broker's row. The mutex is held.
-func (t *traffic) of(meta kgo.BrokerMetadata) *BrokerMetrics {
+func (t *traffic) row(meta kgo.BrokerMetadata) *BrokerMetrics {
 	m := t.brokers[meta.NodeID]
 	if m == nil {
 		m = &BrokerMetrics{Broker: meta.NodeID, Addr: joinAddr(meta.Host, meta.Port)}
@@ -57,7 +57,7 @@ func (t *traffic) OnBrokerWrite(meta kgo.BrokerMetadata, key int16, n int, _, _ 
 		return
 	}
 	t.mu.Lock()
-	m := t.of(meta)
+	m := t.row(meta)
 	m.Requests++
 	m.Bytes += uint64(n)
 	t.mu.Unlock()
@@ -80,9 +80,9 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ ne
 		return
 	}
 	t.mu.Lock()
-	if t.before[meta.NodeID] {
-		t.of(meta).Reconnects++
-		t.before[meta.NodeID] = false
+	if t.disconnected[meta.NodeID] {
+		t.row(meta).Reconnects++
+		t.disconnected[meta.NodeID] = false
 	}
 	t.mu.Unlock()
 }
@@ -90,14 +90,14 @@ func (t *traffic) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ ne
 // OnBrokerDisconnect implements kgo.HookBrokerDisconnect.
 func (t *traffic) OnBrokerDisconnect(meta kgo.BrokerMetadata, _ net.Conn) {
 	t.mu.Lock()
-	t.before[meta.NodeID] = true
+	t.disconnected[meta.NodeID] = true
 	t.mu.Unlock()
 }
 
 // OnBrokerThrottle implements kgo.HookBrokerThrottle.
 func (t *traffic) OnBrokerThrottle(meta kgo.BrokerMetadata, d time.Duration, _ bool) {
 	t.mu.Lock()
-	m := t.of(meta)
+	m := t.row(meta)
 	m.Throttle += d
 	m.Throttled++
 	t.mu.Unlock()
@@ -106,7 +106,7 @@ func (t *traffic) OnBrokerThrottle(meta kgo.BrokerMetadata, d time.Duration, _ b
 // OnProduceBatchWritten implements kgo.HookProduceBatchWritten.
 func (t *traffic) OnProduceBatchWritten(meta kgo.BrokerMetadata, _ string, _ int32, b kgo.ProduceBatchMetrics) {
 	t.mu.Lock()
-	m := t.of(meta)
+	m := t.row(meta)
 	m.Batches++
 	m.Records += uint64(b.NumRecords)
 	m.RawBytes += uint64(b.UncompressedBytes)

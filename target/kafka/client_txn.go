@@ -19,7 +19,7 @@ import (
 
 // rejectInterval is the time between two completions of rejected batches once no
 // transaction can be begun.
-const refuseEvery = 100 * time.Millisecond
+const rejectInterval = 100 * time.Millisecond
 
 // A transactor begins and ends the transactions of one client. Records are completed
 // when the broker has them, before their transaction ends; the facts report the
@@ -28,7 +28,7 @@ type transactor struct {
 	s       *clientSender
 	every   time.Duration
 	abort   float64
-	owed    float64 // aborts due by that share; at 1, the next transaction is aborted
+	abortsOwed    float64 // aborts due by that share; at 1, the next transaction is aborted
 	timeout time.Duration
 
 	mu     sync.Mutex // held while events are handed to the client, and while a transaction ends
@@ -36,8 +36,8 @@ type transactor struct {
 	events int    // in the open transaction
 	broken string // why no transaction can be begun; "": none failed
 
-	fates []fate // what was not committed
-	later []fate // by lane, of unknown outcome: those beyond mostUncommitted
+	uncommittedRanges []uncommittedRange // what was not committed
+	overflow []uncommittedRange // by lane, of unknown outcome: those beyond mostUncommitted
 
 	counts transactionCounts
 	cancel context.CancelFunc
@@ -46,62 +46,62 @@ type transactor struct {
 
 // An uncommittedRange is a range of a stream's events whose transaction was not
 // committed, or whose outcome is unknown.
-type fate struct {
+type uncommittedRange struct {
 	stream   int32
 	from, to uint64
 	aborted  bool
 }
 
 // An eventRange is a range of a lane's events in a transaction.
-type member struct {
+type eventRange struct {
 	from, to uint64
-	again    bool // one batch, whose events were all refused before
+	retried    bool // one batch, whose events were all refused before
 }
 
 // addToTransaction notes that a batch is in the open transaction.
-func (l *clientLane) note(batch *load.Batch) {
-	x := member{batch.First, batch.First + uint64(batch.Events), batch.Attempt > 0}
-	if k := len(l.fired) - 1; k >= 0 && !x.again && !l.fired[k].again && l.fired[k].to == x.from {
-		l.fired[k].to = x.to
+func (l *clientLane) addToTransaction(batch *load.Batch) {
+	x := eventRange{batch.First, batch.First + uint64(batch.Events), batch.Attempt > 0}
+	if k := len(l.inTransaction) - 1; k >= 0 && !x.retried && !l.inTransaction[k].retried && l.inTransaction[k].to == x.from {
+		l.inTransaction[k].to = x.to
 		return
 	}
-	l.fired = append(l.fired, x)
+	l.inTransaction = append(l.inTransaction, x)
 }
 
 // mostUncommitted bounds the ranges kept. The outcome of all later ones is unknown.
-const mostFates = 1 << 20
+const mostUncommitted = 1 << 20
 
 // recordEnd notes the outcome of the open transaction and clears its events.
-func (t *transactor) note(committed, aborted bool) {
-	t.replace()
+func (t *transactor) recordEnd(committed, aborted bool) {
+	t.dropRetried()
 	for i, l := range t.s.lanes {
-		for _, x := range l.fired {
+		for _, x := range l.inTransaction {
 			switch {
 			case committed:
-			case len(t.fates) < mostFates:
-				t.fates = append(t.fates, fate{int32(l.id), x.from, x.to, aborted})
+			case len(t.uncommittedRanges) < mostUncommitted:
+				t.uncommittedRanges = append(t.uncommittedRanges, uncommittedRange{int32(l.id), x.from, x.to, aborted})
 			default:
-				if t.later == nil {
-					t.later = make([]fate, len(t.s.lanes))
+				if t.overflow == nil {
+					t.overflow = make([]uncommittedRange, len(t.s.lanes))
 				}
-				r := &t.later[i]
+				r := &t.overflow[i]
 				if r.from == r.to {
-					*r = fate{stream: int32(l.id), from: x.from}
+					*r = uncommittedRange{stream: int32(l.id), from: x.from}
 				}
 				r.from, r.to = min(r.from, x.from), max(r.to, x.to)
 			}
 		}
-		l.fired = l.fired[:0]
+		l.inTransaction = l.inTransaction[:0]
 	}
 }
 
 // dropRetried removes events that were sent again in the open transaction from the
 // uncommitted ranges of earlier ones: there the broker refused them.
-func (t *transactor) replace() {
-	again := map[int32][]member{} // each is one batch, so two of them are equal or do not overlap
+func (t *transactor) dropRetried() {
+	again := map[int32][]eventRange{} // each is one batch, so two of them are equal or do not overlap
 	for _, l := range t.s.lanes {
-		for _, x := range l.fired {
-			if x.again {
+		for _, x := range l.inTransaction {
+			if x.retried {
 				again[int32(l.id)] = append(again[int32(l.id)], x)
 			}
 		}
@@ -110,17 +110,17 @@ func (t *transactor) replace() {
 		return
 	}
 	for _, xs := range again {
-		slices.SortFunc(xs, func(a, b member) int { return cmp.Compare(a.from, b.from) })
+		slices.SortFunc(xs, func(a, b eventRange) int { return cmp.Compare(a.from, b.from) })
 	}
-	var kept []fate
-	for _, f := range t.fates {
+	var kept []uncommittedRange
+	for _, f := range t.uncommittedRanges {
 		xs := again[f.stream]
 		for _, x := range xs[sort.Search(len(xs), func(i int) bool { return xs[i].to > f.from }):] {
 			if x.from >= f.to {
 				break
 			}
 			if x.from > f.from {
-				kept = append(kept, fate{f.stream, f.from, x.from, f.aborted})
+				kept = append(kept, uncommittedRange{f.stream, f.from, x.from, f.aborted})
 			}
 			f.from = max(f.from, x.to)
 		}
@@ -128,14 +128,14 @@ func (t *transactor) replace() {
 			kept = append(kept, f)
 		}
 	}
-	t.fates = kept
+	t.uncommittedRanges = kept
 }
 
 // uncommitted calls note for each range kept.
 func (t *transactor) uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, fates := range [][]fate{t.fates, t.later} {
+	for _, fates := range [][]uncommittedRange{t.uncommittedRanges, t.overflow} {
 		for _, f := range fates {
 			if f.to > f.from {
 				note(f.stream, f.from, f.to-f.from, f.aborted)
@@ -176,7 +176,7 @@ func (t *transactionCounts) facts() map[string]any {
 func newTransactor(s *clientSender, c *config) *transactor {
 	return &transactor{
 		s: s, every: c.txn.interval, abort: c.txn.abort, timeout: c.requestTimeout,
-		owed: 0.5, done: make(chan struct{}),
+		abortsOwed: 0.5, done: make(chan struct{}),
 	}
 }
 
@@ -206,18 +206,18 @@ func (t *transactor) start() {
 			}
 			t.mu.Lock()
 			if t.open && t.events > 0 {
-				t.owed += t.abort
-				abort := t.owed >= 1
+				t.abortsOwed += t.abort
+				abort := t.abortsOwed >= 1
 				if abort {
-					t.owed--
+					t.abortsOwed--
 				}
 				t.finish(abort, true)
 				if t.broken != "" {
-					tick.Reset(min(t.every, refuseEvery))
+					tick.Reset(min(t.every, rejectInterval))
 				}
 			}
 			t.mu.Unlock()
-			t.s.refuse()
+			t.s.completeRejected()
 			// Lanes that found the mutex locked may now send again.
 			t.s.ready()
 		}
@@ -245,7 +245,7 @@ func (t *transactor) finish(abort, again bool) {
 		asked = !abort && !errors.Is(err, kerr.OperationNotAttempted)
 	}
 	// Without a request to commit, nothing is committed, even if the abort failed.
-	t.note(asked && err == nil, !asked)
+	t.recordEnd(asked && err == nil, !asked)
 	if err != nil && !abort {
 		// A batch failed, or the coordinator was lost. After an abort the client can
 		// usually go on; it is not certain that the events were committed.

@@ -54,13 +54,13 @@ type cluster struct {
 	brokers    []broker // by id
 	topicID    [16]byte // zero before Kafka 2.8
 	leaders    []int32  // by partition; -1 none
-	left       []int32  // the same after the run; nil: not asked for, or no answer
+	leadersAfter       []int32  // the same after the run; nil: not asked for, or no answer
 	replicas   []int    // by partition
 	settings   map[string]string
-	configured map[string]string // of the brokers: those that are not defaults
-	described  int               // number of brokers that returned their configuration
-	madeBy     string            // who created the topic: "" (it existed), "carronade", "the broker"
-	others     []otherTopic      // further topics that are consumed, by name
+	brokerSettings map[string]string // of the brokers: those that are not defaults
+	brokersDescribed  int               // number of brokers that returned their configuration
+	createdBy     string            // who created the topic: "" (it existed), "carronade", "the broker"
+	otherTopics     []otherTopic      // further topics that are consumed, by name
 	absent     bool              // the topic did not appear within the time of wait-topic
 	warnings   []string
 }
@@ -104,14 +104,14 @@ func (c *config) connect(ctx context.Context) (*cluster, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	cl := &cluster{cfg: c, control: control, admin: kadm.NewClient(control)}
-	if err := cl.look(ctx); err != nil {
+	if err := cl.discover(ctx); err != nil {
 		cl.close()
 		return nil, err
 	}
 	return cl, nil
 }
 
-func (cl *cluster) look(ctx context.Context) error {
+func (cl *cluster) discover(ctx context.Context) error {
 	if cl.cfg.topics != nil {
 		if err := cl.findTopics(ctx); err != nil {
 			return err
@@ -125,13 +125,13 @@ func (cl *cluster) look(ctx context.Context) error {
 	if cl.absent {
 		return nil // there are no leaders to ask
 	}
-	if err := cl.meetBrokers(ctx); err != nil {
+	if err := cl.queryBrokers(ctx); err != nil {
 		return err
 	}
 	base := cl.partitions()
-	for i := range cl.others {
-		cl.others[i].base = base
-		base += cl.others[i].partitions
+	for i := range cl.otherTopics {
+		cl.otherTopics[i].base = base
+		base += cl.otherTopics[i].partitions
 	}
 	cl.readSettings(ctx)
 	cl.readBrokerSettings(ctx)
@@ -156,18 +156,18 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 			if err := cl.createTopic(ctx, *c.create); err != nil {
 				return err
 			}
-			asked, cl.madeBy = time.Now(), "carronade"
+			asked, cl.createdBy = time.Now(), "carronade"
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero():
-			asked, cl.madeBy = time.Now(), "the broker"
+			asked, cl.createdBy = time.Now(), "the broker"
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && c.waitTopic > 0:
-			if !c.wait(ctx, began) && ctx.Err() == nil {
-				cl.absent, cl.madeBy = true, ""
+			if !c.pauseForTopic(ctx, began) && ctx.Err() == nil {
+				cl.absent, cl.createdBy = true, ""
 				return nil
 			}
 			if time.Since(asked) > creationWait {
-				cl.madeBy = "" // another client must have created it
+				cl.createdBy = "" // another client must have created it
 			}
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(asked) > creationWait:
@@ -182,8 +182,8 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 			if seen.IsZero() {
 				seen = time.Now()
 			}
-			leaderless := cl.take(meta)
-			if err := cl.rights(t.AuthorizedOperations); err != nil {
+			leaderless := cl.applyMetadata(meta)
+			if err := cl.checkRights(t.AuthorizedOperations); err != nil {
 				return err
 			}
 			if len(leaderless) == 0 || time.Since(seen) > leaderWait {
@@ -224,7 +224,7 @@ func (cl *cluster) metadata(ctx context.Context, topic string, create bool) (*km
 
 // applyMetadata takes over the brokers, leaders and replicas from metadata, and returns
 // the partitions without a leader.
-func (cl *cluster) take(meta *kmsg.MetadataResponse) (leaderless []int32) {
+func (cl *cluster) applyMetadata(meta *kmsg.MetadataResponse) (leaderless []int32) {
 	if meta.ClusterID != nil {
 		cl.id = *meta.ClusterID
 	}
@@ -259,7 +259,7 @@ func (cl *cluster) take(meta *kmsg.MetadataResponse) (leaderless []int32) {
 
 // checkRights reports a missing permission early, where the broker lists the
 // permissions (from Metadata v8 on; KIP-430). Bits are numbered by AclOperation.
-func (cl *cluster) rights(ops int32) error {
+func (cl *cluster) checkRights(ops int32) error {
 	const (
 		read    = 1 << 3
 		write   = 1 << 4
@@ -293,14 +293,14 @@ func (cl *cluster) createTopic(ctx context.Context, spec TopicSpec) error {
 // queryBrokers asks each broker for its API versions, over connections like those of
 // the engines. So a broker that advertises an address which cannot be reached from
 // here is found now.
-func (cl *cluster) meetBrokers(ctx context.Context) error {
+func (cl *cluster) queryBrokers(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for i := range cl.brokers {
 		b := &cl.brokers[i]
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, openTimeout/2)
 			defer cancel()
-			b.err = cl.cfg.meet(ctx, b)
+			b.err = cl.cfg.queryBroker(ctx, b)
 		})
 	}
 	wg.Wait()
@@ -340,7 +340,7 @@ func (cl *cluster) meetBrokers(ctx context.Context) error {
 }
 
 // queryBroker asks one broker for its API versions.
-func (c *config) meet(ctx context.Context, b *broker) error {
+func (c *config) queryBroker(ctx context.Context, b *broker) error {
 	conn, err := c.security.Dial(ctx, b.addr)
 	if err != nil {
 		return err
@@ -393,7 +393,7 @@ func askVersions(conn net.Conn, clientID string) (*kmsg.ApiVersionsResponse, err
 }
 
 // performanceSettings are the settings of a topic that affect its performance.
-var interesting = []string{
+var performanceSettings = []string{
 	"cleanup.policy", "compression.type", "max.message.bytes", "message.timestamp.type", "min.insync.replicas",
 	"flush.messages", "flush.ms", "segment.bytes", "retention.bytes", "retention.ms", "unclean.leader.election.enable",
 }
@@ -410,7 +410,7 @@ func (cl *cluster) readSettings(ctx context.Context) {
 
 // recompresses reports whether brokers compress the batches again, because the topic's
 // codec differs from the producer's. If the settings cannot be read, it returns false.
-func (cl *cluster) repacks() bool {
+func (cl *cluster) recompresses() bool {
 	switch codec := cl.settings["compression.type"]; codec {
 	case "", "producer":
 		return false

@@ -15,13 +15,13 @@ func (cl *cluster) findTopics(ctx context.Context) error {
 	c := cl.cfg
 	doing := fmt.Sprintf("find the topics %s", c.topics)
 	for began := time.Now(); ; {
-		known, found, err := cl.matching(ctx)
+		known, found, err := cl.matchTopics(ctx)
 		switch {
 		case err != nil:
 			return c.explain(doing, err)
 		case found:
 			return nil
-		case c.wait(ctx, began):
+		case c.pauseForTopic(ctx, began):
 			continue
 		case ctx.Err() != nil:
 			return c.explain(doing, ctx.Err())
@@ -37,7 +37,7 @@ func (cl *cluster) findTopics(ctx context.Context) error {
 }
 
 // matchTopics looks for matching topics once. known is the number of all topics.
-func (cl *cluster) matching(ctx context.Context) (known int, found bool, err error) {
+func (cl *cluster) matchTopics(ctx context.Context) (known int, found bool, err error) {
 	c := cl.cfg
 	listed, err := cl.admin.ListTopics(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (cl *cluster) matching(ctx context.Context) (known int, found bool, err err
 		case !found:
 			c.topic, found = t.Topic, true
 		default:
-			cl.others = append(cl.others, otherTopic{name: t.Topic, partitions: len(t.Partitions)})
+			cl.otherTopics = append(cl.otherTopics, otherTopic{name: t.Topic, partitions: len(t.Partitions)})
 		}
 	}
 	return len(listed), found, nil
@@ -60,7 +60,7 @@ func (cl *cluster) matching(ctx context.Context) (known int, found bool, err err
 // logCount is the number of partitions that are read, of all topics.
 func (cl *cluster) logCount() int {
 	n := cl.partitions()
-	for _, t := range cl.others {
+	for _, t := range cl.otherTopics {
 		n += t.partitions
 	}
 	return n
@@ -69,7 +69,7 @@ func (cl *cluster) logCount() int {
 // topicNames are the topics that are read, the main one first.
 func (cl *cluster) topicNames() []string {
 	names := []string{cl.cfg.topic}
-	for _, t := range cl.others {
+	for _, t := range cl.otherTopics {
 		names = append(names, t.name)
 	}
 	return names
@@ -84,7 +84,7 @@ func (cl *cluster) logOf(topic string, partition int32) int32 {
 		}
 		return -1
 	}
-	for _, t := range cl.others {
+	for _, t := range cl.otherTopics {
 		if t.name == topic && int(partition) < t.partitions {
 			return int32(t.base) + partition
 		}
@@ -98,7 +98,7 @@ func (cl *cluster) eachLog(f func(log int, topic string, partition int32)) {
 	for p := range cl.partitions() {
 		f(p, cl.cfg.topic, int32(p))
 	}
-	for _, t := range cl.others {
+	for _, t := range cl.otherTopics {
 		for p := range t.partitions {
 			f(t.base+p, t.name, int32(p))
 		}
@@ -116,7 +116,7 @@ func (cl *cluster) logs() []string {
 
 // eachAssigned calls f with the number of each partition of an assignment, if it is
 // one that is read.
-func (cl *cluster) eachOf(parts map[string][]int32, f func(log int32)) {
+func (cl *cluster) eachAssigned(parts map[string][]int32, f func(log int32)) {
 	for topic, ps := range parts {
 		for _, p := range ps {
 			if log := cl.logOf(topic, p); log >= 0 {

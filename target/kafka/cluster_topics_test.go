@@ -29,7 +29,7 @@ func TestConsumeTopics(t *testing.T) {
 	if got.events != 800 || got.per[0]+got.per[1] != 300 || got.per[2]+got.per[3] != 500 {
 		t.Errorf("got %d events, by partition %v", got.events, got.per)
 	}
-	for log, n := range src.Behind() {
+	for log, n := range src.Lag() {
 		if n != 0 {
 			t.Errorf("%s is %d behind", src.Logs()[log], n)
 		}

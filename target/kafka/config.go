@@ -46,7 +46,7 @@ type config struct {
 	compression     string // none, gzip, snappy, lz4, zstd
 	batchSize       int    // bytes of a record batch, uncompressed
 	maxRequest      int    // bytes of a produce request; never below batchSize
-	boundRequest    bool   // maxRequest was set explicitly, so the client engine keeps to it, too
+	limitRequest    bool   // maxRequest was set explicitly, so the client engine keeps to it, too
 	linger          time.Duration
 	maxInFlight     int // batches in flight per lane
 	concurrency     int // closed loop; then it bounds what is in flight
@@ -113,14 +113,14 @@ func parseConfig(s target.Spec) (*config, error) {
 		return nil, err
 	}
 	c := newConfig(&s, v, warnings)
-	c.boundRequest = s.Given["max-request"] || props["max.request.size"] != "" || v.Has("profile")
+	c.limitRequest = s.Given["max-request"] || props["max.request.size"] != "" || v.Has("profile")
 	if err := c.parse(&s, v, props); err != nil {
 		return nil, err
 	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	c.idle(s)
+	c.warnUnused(s)
 	return c, nil
 }
 
@@ -252,7 +252,7 @@ func (c *config) parseTopics(v target.Values) (err error) {
 }
 
 // warnUnused warns of settings that were given but that the chosen engine ignores.
-func (c *config) idle(s target.Spec) {
+func (c *config) warnUnused(s target.Spec) {
 	warn := func(format string, args ...any) { c.warnings = append(c.warnings, fmt.Sprintf(format, args...)) }
 	if c.rack != "" && c.engine == engineWire && c.op != opProduce {
 		warn("rack has no effect: the wire engine reads from leaders (the client engine reads from the nearest replica)")

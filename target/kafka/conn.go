@@ -32,33 +32,33 @@ type link struct {
 	next   uint64 // the first not completely written
 	tail   uint64
 	offset int           // bytes written of request next
-	upto   uint64        // requests below it are written, or being written
+	writeEnd   uint64        // requests below it are written, or being written
 	unsent int           // bytes queued and not written
-	moved  time.Duration // when bytes were last written, an answer came, or the queue was last empty
+	progressAt  time.Duration // when bytes were last written, an answer came, or the queue was last empty
 
 	writing  bool // a goroutine is writing
-	adopting bool // attachPoller waits until no goroutine is writing, except the flusher
-	handed   bool // the flusher is the one that writes
+	attaching bool // attachPoller waits until no goroutine is writing, except the flusher
+	flushing   bool // the flusher is the one that writes
 	dead     bool
 	cause    error
 	dirty    bool // in sender.dirty
 
-	term   term          // validity of the login
+	term   loginTerm          // validity of the login
 	paused bool          // logging in again: no produce request may be queued
-	over   chan struct{} // closed when it is dead
+	done   chan struct{} // closed when it is dead
 
 	waited      bool       // what is being written has waited behind a full socket
 	slow        bool       // the last blocking write took long
-	marks       []mark     // what is being written of each request
-	limbo       []*request // answered while being written; freed after the write
+	writeParts       []writePart     // what is being written of each request
+	answeredEarly       []*request // answered while being written; freed after the write
 	correlation int32
 	hints       []hint // new leaders of partitions
 }
 
 // A writePart is the part of one request that one write contains.
-type mark struct {
+type writePart struct {
 	bytes int
-	rest  bool // it contains the rest of the request
+	toEnd  bool // it contains the rest of the request
 }
 
 // A hint is what a broker reported about a partition's new leader.
@@ -69,7 +69,7 @@ type hint struct{ partition, leader, epoch int32 }
 type request struct {
 	correlation int32
 	slots       []*slot
-	glue        []byte
+	framing        []byte
 	segs        [][]byte
 	size        int
 	sent        time.Duration // when its first byte was written; -1: not yet
@@ -79,29 +79,29 @@ type request struct {
 var (
 	errClosed  = errors.New("closed")
 	errTimeout = errors.New(load.TextNoAnswer)
-	errEarly   = &protocolError{errors.New("an answer to a partly written request")}
-	errAnew    = errors.New("the topic was deleted and created again")
+	errEarlyAnswer   = &protocolError{errors.New("an answer to a partly written request")}
+	errTopicRecreated    = errors.New("the topic was deleted and created again")
 )
 
 func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {
-	k := &link{l: l, nc: nc, format: f, ring: make([]*request, 16), cond: sync.NewCond(&l.s.mu), over: make(chan struct{})}
+	k := &link{l: l, nc: nc, format: f, ring: make([]*request, 16), cond: sync.NewCond(&l.s.mu), done: make(chan struct{})}
 	k.out = socket.NewWriter(nc, func() time.Duration { return l.s.p.sink.Now() }) // a closure: the sink is set later, when the run starts
 	return k
 }
 
 // attachPoller lets a poller do the reading, if there is one and the connection is not
 // encrypted.
-func (k *link) adopt(p *socket.Poller) {
+func (k *link) attachPoller(p *socket.Poller) {
 	if p == nil {
 		return
 	}
 	k.l.s.mu.Lock()
 	defer k.l.s.mu.Unlock()
-	k.adopting = true
-	for k.writing && !k.handed { // the first batches, or the renewal of a login
+	k.attaching = true
+	for k.writing && !k.flushing { // the first batches, or the renewal of a login
 		k.cond.Wait()
 	}
-	k.adopting = false
+	k.attaching = false
 	if c, ok := p.Take(k.nc); ok {
 		k.nc = c
 		k.out = socket.NewWriter(c, k.l.s.p.sink.Now)
@@ -125,7 +125,7 @@ func (k *link) push(r *request, slots []*slot) {
 		m.RawBytes += uint64(sl.raw)
 		m.SentBytes += uint64(len(sl.recs))
 		sl.wire += int64(kafka.HeaderSize + len(sl.recs))
-		sl.flying = true
+		sl.inFlight = true
 	}
 	slots[0].wire += int64(r.size) // the request's framing counts for its first batch
 	for _, sl := range slots {
@@ -143,7 +143,7 @@ func (k *link) enqueue(r *request) {
 		k.ring = bigger
 	}
 	if k.head == k.tail {
-		k.moved = k.l.s.now
+		k.progressAt = k.l.s.now
 	}
 	k.ring[k.tail%uint64(len(k.ring))] = r
 	k.tail++
@@ -165,10 +165,10 @@ func (k *link) assemble(r *request) {
 			need += len(sl.recs)
 		}
 	}
-	if cap(r.glue) < need { // segs refer to it, so it must not move
-		r.glue = make([]byte, 0, need)
+	if cap(r.framing) < need { // segs refer to it, so it must not move
+		r.framing = make([]byte, 0, need)
 	}
-	g := k.format.AppendHead(r.glue[:0], r.correlation, len(r.slots))
+	g := k.format.AppendHead(r.framing[:0], r.correlation, len(r.slots))
 	r.segs = r.segs[:0]
 	r.size = 0
 	from := 0
@@ -178,7 +178,7 @@ func (k *link) assemble(r *request) {
 		at := len(g)
 		g = g[:at+kafka.HeaderSize]
 		if sl.millis == 0 {
-			sl.millis = s.p.wall.Add(s.now).UnixMilli()
+			sl.millis = s.p.startTime.Add(s.now).UnixMilli()
 		}
 		h := kafka.Header{
 			Length: int32(size - 12), LeaderEpoch: -1, Attributes: int16(s.p.codec),
@@ -201,7 +201,7 @@ func (k *link) assemble(r *request) {
 		r.segs = append(r.segs, g[from:])
 		r.size += len(g) - from
 	}
-	r.glue = g
+	r.framing = g
 	kafka.PutSize(g, r.size)
 }
 
@@ -218,23 +218,23 @@ func (k *link) pump() {
 			}
 		}
 		if k.next == k.tail || k.dead {
-			k.rest()
+			k.endWriting()
 			return
 		}
 	}
-	k.handed = true
+	k.flushing = true
 	k.cond.Broadcast()
 }
 
 // endWriting ends writing.
-func (k *link) rest() {
-	k.writing, k.handed, k.slow = false, false, false
-	for i, r := range k.limbo {
+func (k *link) endWriting() {
+	k.writing, k.flushing, k.slow = false, false, false
+	for i, r := range k.answeredEarly {
 		k.free(r)
-		k.limbo[i] = nil
+		k.answeredEarly[i] = nil
 	}
-	k.limbo = k.limbo[:0]
-	if k.dead || k.adopting {
+	k.answeredEarly = k.answeredEarly[:0]
+	if k.dead || k.attaching {
 		k.cond.Broadcast()
 	}
 }
@@ -245,10 +245,10 @@ func (k *link) flusher() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		for !k.handed && !k.dead {
+		for !k.flushing && !k.dead {
 			k.cond.Wait()
 		}
-		if !k.handed {
+		if !k.flushing {
 			return
 		}
 		for k.next < k.tail && !k.dead {
@@ -256,7 +256,7 @@ func (k *link) flusher() {
 			s.deliver()
 			k.l.ready(s.p.sink.Now())
 		}
-		k.rest()
+		k.endWriting()
 		k.l.ready(s.p.sink.Now())
 	}
 }
@@ -267,13 +267,13 @@ func (k *link) flusher() {
 func (k *link) write(wait bool) bool {
 	s := k.l.s
 	k.out.Reset()
-	k.marks = k.marks[:0]
+	k.writeParts = k.writeParts[:0]
 	skip, total := k.offset, 0
 	n := k.next
 	for ; n < k.tail; n++ {
 		r := k.at(n)
 		got := k.out.Add(r.segs, skip)
-		k.marks = append(k.marks, mark{got, got == r.size-skip})
+		k.writeParts = append(k.writeParts, writePart{got, got == r.size-skip})
 		total += got
 		if got < r.size-skip {
 			n++
@@ -281,8 +281,8 @@ func (k *link) write(wait bool) bool {
 		}
 		skip = 0
 	}
-	k.upto = n
-	k.waited = k.handed && (k.out.Direct() || k.slow)
+	k.writeEnd = n
+	k.waited = k.flushing && (k.out.Direct() || k.slow)
 	s.mu.Unlock()
 	wrote, err := k.out.Write(wait)
 	s.mu.Lock()
@@ -301,16 +301,16 @@ func (k *link) advance(n int) {
 	at := k.out.Began()
 	k.unsent -= n
 	if n > 0 {
-		k.moved = s.now
+		k.progressAt = s.now
 	}
-	for _, m := range k.marks {
+	for _, m := range k.writeParts {
 		if n == 0 {
 			break
 		}
 		if k.next >= k.head { // else it has been answered
 			k.stamp(k.at(k.next), at)
 		}
-		if n < m.bytes || !m.rest {
+		if n < m.bytes || !m.toEnd {
 			w := min(n, m.bytes)
 			k.offset += w
 			n -= w
@@ -320,15 +320,15 @@ func (k *link) advance(n int) {
 		k.next++
 		k.offset = 0
 	}
-	k.upto = k.next // from now on, only completely written requests may be answered
+	k.writeEnd = k.next // from now on, only completely written requests may be answered
 	if k.head > k.next {
-		k.kill(errEarly)
+		k.kill(errEarlyAnswer)
 	}
 	if k.format.Acks == 0 {
 		for k.head < k.next && k.at(k.head).reply == nil {
 			r := k.pop()
 			for _, sl := range r.slots {
-				s.gone(sl)
+				s.completeUnacked(sl)
 			}
 			k.free(r)
 		}
@@ -359,7 +359,7 @@ func (k *link) pop() *request {
 	r := k.ring[i]
 	k.ring[i] = nil
 	k.head++
-	k.moved = k.l.s.now
+	k.progressAt = k.l.s.now
 	if k.paused && k.head == k.tail {
 		k.cond.Broadcast() // the renewal of the login waits for this
 	}
@@ -370,7 +370,7 @@ func (k *link) pop() *request {
 func (k *link) free(r *request) {
 	s := k.l.s
 	for i, sl := range r.slots {
-		if sl != nil && sl.live < 0 {
+		if sl != nil && sl.liveIndex < 0 {
 			s.release(sl)
 		}
 		r.slots[i] = nil
@@ -387,7 +387,7 @@ func (k *link) kill(cause error) {
 		return
 	}
 	k.dead, k.cause = true, cause
-	close(k.over)
+	close(k.done)
 	socket.Abort(k.nc)
 	k.cond.Broadcast()
 }

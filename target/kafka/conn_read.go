@@ -60,13 +60,13 @@ func (r *reader) read(polled *socket.Conn) (n int, over bool) {
 	if polled != nil {
 		arrival = polled.Arrival(now)
 	}
-	used, perr := k.take(r.buf[:r.have], arrival)
+	used, perr := k.handleAnswers(r.buf[:r.have], arrival)
 	if perr != nil {
 		err = perr
 	}
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			err = errHangUp
+			err = errBrokerClosed
 		}
 		s.mu.Lock()
 		k.kill(err)
@@ -80,16 +80,16 @@ func (r *reader) read(polled *socket.Conn) (n int, over bool) {
 	return n, false
 }
 
-var errHangUp = errors.New("the broker closed the connection")
+var errBrokerClosed = errors.New("the broker closed the connection")
 
 // handleAnswers handles all complete answers in b, and completes the batches that they
 // decide.
-func (k *link) take(b []byte, arrival socket.Arrival) (used int, err error) {
+func (k *link) handleAnswers(b []byte, arrival socket.Arrival) (used int, err error) {
 	s := k.l.s
-	answers, more := frames(b)
+	answers, more := countFrames(b)
 	s.mu.Lock()
 	now, completed := arrival.Last, len(s.outcomes)
-	s.now, s.since = now, arrival.First(answers, more)
+	s.now, s.earliestArrival = now, arrival.First(answers, more)
 	all := len(b)
 	for {
 		f, rest, ferr := kafka.NextFrame(b, mostAnswer)
@@ -101,7 +101,7 @@ func (k *link) take(b []byte, arrival socket.Arrival) (used int, err error) {
 		if k.dead {
 			break // lane.lost or lane.Close completes what was sent
 		}
-		if k.head >= k.upto {
+		if k.head >= k.writeEnd {
 			err = &protocolError{fmt.Errorf("answer %d to a request that was not sent", f.Correlation)}
 			break
 		}
@@ -111,10 +111,10 @@ func (k *link) take(b []byte, arrival socket.Arrival) (used int, err error) {
 		}
 		if r := k.at(k.head); r.reply != nil {
 			r.reply <- bytes.Clone(f.Body)
-			k.answered()
+			k.popAnswered()
 			continue
 		}
-		if err = k.answer(f.Body, now); err != nil {
+		if err = k.handleAnswer(f.Body, now); err != nil {
 			break
 		}
 	}
@@ -124,20 +124,20 @@ func (k *link) take(b []byte, arrival socket.Arrival) (used int, err error) {
 		}
 	}
 	k.l.ready(now)
-	s.since = 0
+	s.earliestArrival = 0
 	var hints []hint
 	hints, k.hints = k.hints, nil
 	s.finish()
 	s.mu.Unlock()
 	for _, h := range hints {
-		s.p.book.moved(h.partition, h.leader, h.epoch)
+		s.p.metadata.updateLeader(h.partition, h.leader, h.epoch)
 	}
 	return all - len(b), err
 }
 
 // countFrames counts the complete answers in b, up to 2, and reports whether more bytes
 // follow.
-func frames(b []byte) (n int, more bool) {
+func countFrames(b []byte) (n int, more bool) {
 	for n < 2 {
 		_, rest, err := kafka.NextFrame(b, mostAnswer)
 		if err != nil || rest == nil {
@@ -156,7 +156,7 @@ func (e *protocolError) Error() string { return e.err.Error() }
 func (e *protocolError) Unwrap() error { return e.err }
 
 // handleAnswer handles the answer to the oldest request.
-func (k *link) answer(body []byte, now time.Duration) error {
+func (k *link) handleAnswer(body []byte, now time.Duration) error {
 	s := k.l.s
 	var throttle int32
 	var err error
@@ -176,11 +176,11 @@ func (k *link) answer(body []byte, now time.Duration) error {
 		}
 	}
 	for i, sl := range r.slots {
-		if sl.live >= 0 {
-			k.judge(sl, &s.answers[i], now)
+		if sl.liveIndex >= 0 {
+			k.handleBatchAnswer(sl, &s.answers[i], now)
 		}
 	}
-	k.answered()
+	k.popAnswered()
 	if throttle > 0 {
 		k.l.throttle(now, time.Duration(throttle)*time.Millisecond)
 	}
@@ -189,18 +189,18 @@ func (k *link) answer(body []byte, now time.Duration) error {
 
 // popAnswered takes the oldest request out of the queue, and frees it once its bytes
 // are no longer being written.
-func (k *link) answered() {
+func (k *link) popAnswered() {
 	number := k.head
 	r := k.pop()
 	if number >= k.next {
 		// Its bytes are still being written. Slots that are sent again belong
 		// to another request from now on.
 		for i, sl := range r.slots {
-			if sl.live >= 0 {
+			if sl.liveIndex >= 0 {
 				r.slots[i] = nil
 			}
 		}
-		k.limbo = append(k.limbo, r)
+		k.answeredEarly = append(k.answeredEarly, r)
 	} else {
 		k.free(r)
 	}
@@ -222,10 +222,10 @@ func (r *request) match(i int, partition int32) bool {
 func (l *lane) throttle(now, wait time.Duration) {
 	l.metrics.Throttled++
 	l.metrics.Throttle += wait
-	if now+wait <= l.quiet {
+	if now+wait <= l.throttledUntil {
 		return
 	}
-	l.quiet = now + wait
+	l.throttledUntil = now + wait
 	s := l.s
 	time.AfterFunc(wait, func() {
 		s.mu.Lock()
@@ -235,7 +235,7 @@ func (l *lane) throttle(now, wait time.Duration) {
 		}
 		s.now = s.p.sink.Now()
 		s.dispatch()
-		l.ready(max(s.now, l.quiet))
+		l.ready(max(s.now, l.throttledUntil))
 		s.finish()
 	})
 }

@@ -35,7 +35,7 @@ type badNet struct {
 	// mangle changes answers before they are sent.
 	mangle  atomic.Pointer[func([]byte) []byte]
 	tinyBuf bool
-	deaf    bool // resets new connections
+	refusing    bool // resets new connections
 }
 
 type badConn struct {
@@ -87,9 +87,9 @@ func (n *badNet) resetAll() {
 }
 
 // setRefusing resets all connections and refuses new ones, or accepts them again.
-func (n *badNet) setDeaf(on bool) {
+func (n *badNet) setRefusing(on bool) {
 	n.mu.Lock()
-	n.deaf = on
+	n.refusing = on
 	n.mu.Unlock()
 	if on {
 		n.resetAll()
@@ -128,7 +128,7 @@ func (l *badNetListener) Accept() (net.Conn, error) {
 			bc.budget = b.readBudget()
 		}
 		b.conns[bc] = true
-		deaf := b.deaf
+		deaf := b.refusing
 		b.mu.Unlock()
 		if b.tinyBuf {
 			c.(*net.TCPConn).SetReadBuffer(16 << 10)
@@ -157,15 +157,15 @@ func TestConnectionResets(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(3, 4))
 			n := &badNet{}
-			c := fake(t, 3, kfake.NumBrokers(2), n.listen())
-			p := opened(t, c.ListenAddrs(), stamping, tt.given...)
+			c := eventsCluster(t, 3, kfake.NumBrokers(2), n.listen())
+			p := openProducer(t, c.ListenAddrs(), withStamps, tt.given...)
 			n.mu.Lock()
 			n.readBudget = func() int { return 1 + rnd.IntN(200_000) }
 			n.mu.Unlock()
 			r := newRig(t, p)
 			r.events = tt.batch
 			resets := 0
-			out := r.fireAnd(events, func(fired int) {
+			out := r.sendAnd(events, func(fired int) {
 				if fired > resets*events/10 {
 					resets++
 					n.resetAll()
@@ -186,7 +186,7 @@ func TestConnectionResets(t *testing.T) {
 				if got.unknown == 0 {
 					t.Errorf("got %+v: no connection broke", got)
 				}
-				atMost(t, p, out, readBack(t, c.ListenAddrs(), ends))
+				checkAtMostOnce(t, p, out, readBack(t, c.ListenAddrs(), ends))
 				return
 			}
 			if got.acked != events || got.retries == 0 {
@@ -196,7 +196,7 @@ func TestConnectionResets(t *testing.T) {
 				readBack(t, c.ListenAddrs(), events) // compressed events have no stamps
 				return
 			}
-			inOrder(t, p, readBack(t, c.ListenAddrs(), events), events)
+			checkInOrder(t, p, readBack(t, c.ListenAddrs(), events), events)
 		})
 	}
 }
@@ -204,22 +204,22 @@ func TestConnectionResets(t *testing.T) {
 // While a broker is unavailable for a while, events wait, and arrive afterwards.
 func TestBrokerAwayAndBack(t *testing.T) {
 	n := &badNet{}
-	c := fake(t, 2, n.listen())
-	p := opened(t, c.ListenAddrs(), stamping, idempotent...)
+	c := eventsCluster(t, 2, n.listen())
+	p := openProducer(t, c.ListenAddrs(), withStamps, idempotent...)
 	r := newRig(t, p)
 	r.events = 10
 	gone := false
-	out := r.fireAnd(2000, func(fired int) {
+	out := r.sendAnd(2000, func(fired int) {
 		if fired > 1000 && !gone {
 			gone = true
-			n.setDeaf(true)
-			time.AfterFunc(300*time.Millisecond, func() { n.setDeaf(false) })
+			n.setRefusing(true)
+			time.AfterFunc(300*time.Millisecond, func() { n.setRefusing(false) })
 		}
 	})
 	if got := tally(out); got.acked != 2000 {
 		t.Fatalf("got %+v", got)
 	}
-	inOrder(t, p, readBack(t, c.ListenAddrs(), 2000), 2000)
+	checkInOrder(t, p, readBack(t, c.ListenAddrs(), 2000), 2000)
 	if m := p.Metrics(); m[0].Reconnects == 0 {
 		t.Errorf("no reconnects: %+v", m)
 	}
@@ -231,8 +231,8 @@ func TestBrokerReplaced(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
 			n := &badNet{}
-			c := fake(t, 4, kfake.NumBrokers(2), n.listen())
-			p := opened(t, c.ListenAddrs(), stamping, given...)
+			c := eventsCluster(t, 4, kfake.NumBrokers(2), n.listen())
+			p := openProducer(t, c.ListenAddrs(), withStamps, given...)
 			// Both brokers lead partitions, and then one disappears.
 			for part := range int32(4) {
 				if err := c.MoveTopicPartition("events", part, part%2); err != nil {
@@ -243,12 +243,12 @@ func TestBrokerReplaced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.AfterFunc(300*time.Millisecond, func() { n.setDeaf(true) })
+			time.AfterFunc(300*time.Millisecond, func() { n.setRefusing(true) })
 			time.AfterFunc(600*time.Millisecond, func() {
 				if err := c.RemoveNode(1); err != nil {
 					t.Error(err)
 				}
-				n.setDeaf(false)
+				n.setRefusing(false)
 			})
 			run.Start()
 			res, err := run.Wait()
@@ -269,11 +269,11 @@ func TestBrokerReplaced(t *testing.T) {
 // If a broker never comes back, its batches are taken after some time, and fail.
 func TestBrokerGone(t *testing.T) {
 	n := &badNet{}
-	c := fake(t, 1, n.listen())
-	p := opened(t, c.ListenAddrs(), nil, "request-timeout=200ms")
+	c := eventsCluster(t, 1, n.listen())
+	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout=200ms")
 	r := newRig(t, p)
-	n.setDeaf(true)
-	out := r.fire(100_000)
+	n.setRefusing(true)
+	out := r.send(100_000)
 	got := tally(out)
 	if got.failed == 0 || got.failed+got.unknown != 100_000 {
 		t.Fatalf("got %+v", got)
@@ -287,10 +287,10 @@ func TestBrokerGone(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	const events = 5000
 	n := &badNet{tinyBuf: true}
-	c := fake(t, 2, n.listen())
+	c := eventsCluster(t, 2, n.listen())
 	for _, given := range [][]string{nil, {"send-buffer=16KiB"}} {
-		p := opened(t, c.ListenAddrs(), nil, given...)
-		out := newRig(t, p).fire(events)
+		p := openProducer(t, c.ListenAddrs(), nil, given...)
+		out := newRig(t, p).send(events)
 		if got, want := tally(out), (tallies{acked: events}); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
@@ -302,16 +302,16 @@ func TestSlowReader(t *testing.T) {
 // tested system: Free is raised to the time when bytes could be written again.
 func TestBackpressureCountsForTheSystem(t *testing.T) {
 	n := &badNet{}
-	c := fake(t, 1, n.listen())
-	p := opened(t, c.ListenAddrs(), nil, "send-buffer=16KiB", "batch-size=32KiB")
+	c := eventsCluster(t, 1, n.listen())
+	p := openProducer(t, c.ListenAddrs(), nil, "send-buffer=16KiB", "batch-size=32KiB")
 	r := newRig(t, p)
-	r.bound = 300
+	r.limit = 300
 	n.paused.Store(true)
 	time.AfterFunc(200*time.Millisecond, func() {
 		n.paused.Store(false)
 		close(n.release)
 	})
-	out := r.fire(60_000)
+	out := r.send(60_000)
 	raised := 0
 	for _, o := range out {
 		if o.Free > o.Sent {
@@ -328,15 +328,15 @@ func TestBackpressureCountsForTheSystem(t *testing.T) {
 
 // An idempotent batch whose attempts are never answered ends as unknown.
 func TestIdempotentSilence(t *testing.T) {
-	c := fake(t, 1)
+	c := eventsCluster(t, 1)
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		return nil, nil, true // handled, and never answered
 	})
-	p := opened(t, c.ListenAddrs(), nil, append(slices.Clone(idempotent), "request-timeout=100ms", "delivery-timeout=350ms")...)
+	p := openProducer(t, c.ListenAddrs(), nil, append(slices.Clone(idempotent), "request-timeout=100ms", "delivery-timeout=350ms")...)
 	r := newRig(t, p)
 	r.events = 10
-	out := r.fire(30)
+	out := r.send(30)
 	got := tally(out)
 	if got.retries == 0 {
 		t.Error("no retries")
@@ -354,8 +354,8 @@ func TestIdempotentSilence(t *testing.T) {
 func TestTopicCreatedAgain(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
-			c := fake(t, 2)
-			p := opened(t, c.ListenAddrs(), stamping, given...)
+			c := eventsCluster(t, 2)
+			p := openProducer(t, c.ListenAddrs(), withStamps, given...)
 			cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
 			if err != nil {
 				t.Fatal(err)
@@ -363,7 +363,7 @@ func TestTopicCreatedAgain(t *testing.T) {
 			defer cl.Close()
 			adm := kadm.NewClient(cl)
 			r := newRig(t, p)
-			if got := tally(r.fire(100)); got.acked != 100 {
+			if got := tally(r.send(100)); got.acked != 100 {
 				t.Fatalf("got %+v", got)
 			}
 			if _, err := adm.DeleteTopic(t.Context(), "events"); err != nil {
@@ -373,7 +373,7 @@ func TestTopicCreatedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.outcomes, r.completed = nil, map[[2]uint64]int{}
-			if got := tally(r.fire(100)); got.acked != 100 || got.retries == 0 {
+			if got := tally(r.send(100)); got.acked != 100 || got.retries == 0 {
 				t.Fatalf("after the topic was created again: %+v", got)
 			}
 			readBack(t, c.ListenAddrs(), 100)
@@ -382,15 +382,15 @@ func TestTopicCreatedAgain(t *testing.T) {
 }
 
 func TestRequestTimeout(t *testing.T) {
-	c := fake(t, 1)
+	c := eventsCluster(t, 1)
 	hang := true
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		return nil, nil, hang // handled, and never answered
 	})
-	p := opened(t, c.ListenAddrs(), nil, "request-timeout=150ms")
+	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout=150ms")
 	r := newRig(t, p)
-	out := r.fire(5)
+	out := r.send(5)
 	if got, want := tally(out), (tallies{unknown: 5}); got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
@@ -400,7 +400,7 @@ func TestRequestTimeout(t *testing.T) {
 }
 
 func TestThrottleIsHonoured(t *testing.T) {
-	c := fake(t, 1)
+	c := eventsCluster(t, 1)
 	first := true
 	c.ControlKey(kafka.ProduceKey, func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -410,10 +410,10 @@ func TestThrottleIsHonoured(t *testing.T) {
 		first = false
 		return answerAll(kreq.(*kmsg.ProduceRequest), 0, 200), nil, true
 	})
-	p := opened(t, c.ListenAddrs(), nil)
+	p := openProducer(t, c.ListenAddrs(), nil)
 	r := newRig(t, p)
-	r.bound, r.events = 1, 1
-	out := r.fire(2)
+	r.limit, r.events = 1, 1
+	out := r.send(2)
 	if wait := out[1].Sent - out[0].Done; wait < 200*time.Millisecond {
 		t.Errorf("sent %v after being asked to wait 200 ms", wait)
 	}
@@ -439,10 +439,10 @@ func TestInvalidAnswers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			n := &badNet{}
-			c := fake(t, 1, n.listen())
-			p := opened(t, c.ListenAddrs(), nil)
+			c := eventsCluster(t, 1, n.listen())
+			p := openProducer(t, c.ListenAddrs(), nil)
 			n.mangle.Store(&tt.mangle)
-			out := newRig(t, p).fire(1)
+			out := newRig(t, p).send(1)
 			o := out[0]
 			if tt.text == "" { // the first answer was right; the second one hits no batch
 				if o.Acked != 1 {
@@ -458,9 +458,9 @@ func TestInvalidAnswers(t *testing.T) {
 }
 
 func TestViewOfMetadata(t *testing.T) {
-	c := fake(t, 4, kfake.NumBrokers(2))
-	b := newMetaBook(configFor(t, c.ListenAddrs(), nil))
-	defer b.hangUp()
+	c := eventsCluster(t, 4, kfake.NumBrokers(2))
+	b := newMetadataCache(configFor(t, c.ListenAddrs(), nil))
+	defer b.disconnect()
 	v, err := b.fetch(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -469,18 +469,18 @@ func TestViewOfMetadata(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	b.changed = func(*view) {}
-	b.learn(v)
+	b.update(v)
 	to := 1 - v.leaders[2]
-	b.moved(2, to, v.epochs[2]+1)
+	b.updateLeader(2, to, v.epochs[2]+1)
 	if got := b.view.Load().leaders[2]; got != to {
 		t.Errorf("leader %d, want %d", got, to)
 	}
 	// A view that was fetched before is older.
-	b.learn(v)
+	b.update(v)
 	if got := b.view.Load().leaders[2]; got != to {
 		t.Errorf("an older view replaced a newer one")
 	}
-	b.moved(2, 99, v.epochs[2]+9) // an unknown broker
+	b.updateLeader(2, 99, v.epochs[2]+9) // an unknown broker
 	if got := b.view.Load().leaders[2]; got != to {
 		t.Errorf("leader %d", got)
 	}

@@ -16,7 +16,7 @@ import (
 // openProducerOn opens a producer whose only lane uses the connection given.
 func openProducerOn(t *testing.T, conn net.Conn, partitions int32, given ...string) (*rig, *lane) {
 	t.Helper()
-	p := opened(t, fake(t, partitions).ListenAddrs(), nil, given...)
+	p := openProducer(t, eventsCluster(t, partitions).ListenAddrs(), nil, given...)
 	l := p.senders[0].lanes[0]
 	f := l.link.format
 	l.link.nc.Close()
@@ -140,7 +140,7 @@ func TestPending(t *testing.T) {
 	}
 	l.s.mu.Lock()
 	link := l.link
-	l.link, l.downErr = nil, errHangUp
+	l.link, l.downErr = nil, errBrokerClosed
 	l.s.mu.Unlock()
 	if got, want := all(), "without a connection for "; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -23,7 +23,7 @@ const (
 	// connsPerBroker is the number of connections over which a client reads the
 	// partitions of one broker: while it handles one answer, the broker prepares
 	// the other.
-	halves = 2
+	connsPerBroker = 2
 )
 
 // A wireSource reads partitions by raw fetches and counts batches by their headers.
@@ -46,24 +46,24 @@ type wireSource struct {
 
 	mu      sync.Mutex
 	topicID [16]byte
-	made    int32            // how often the topic was created again
-	missing []string         // what Gone found, as warnings
+	recreations    int32            // how often the topic was created again
+	goneWarnings []string         // what Gone found, as warnings
 	skipped [][]target.Span  // by partition
 	addrs   map[int32]string // brokers
-	streams map[streamKey]*stream
-	seq     int // number of fetchers created
+	fetchers map[fetcherKey]*fetcher
+	fetchersCreated     int // number of fetchers created
 	wg      sync.WaitGroup
 
 	written, read            atomic.Uint64
 	throttled                atomic.Int64 // ns
-	resets, moves, reconnect atomic.Uint64
+	resets, moves, failedConns atomic.Uint64
 	renewed                  atomic.Uint64 // logins renewed on open connections
 	abortedBatches           atomic.Uint64
 	abortedEvents            atomic.Uint64
 }
 
-type streamKey struct {
-	client, half int
+type fetcherKey struct {
+	client, connIndex int
 	broker       int32
 }
 
@@ -72,17 +72,17 @@ type streamKey struct {
 type part struct {
 	id     int32
 	client int
-	half   int
+	connIndex   int
 	leader int32
 	epoch  int32         // of the leader, -1 unknown
 	start  int64         // where reading started
 	offset int64         // to be fetched next
 	end    int64         // where reading ends; math.MaxInt64: it does not end
 	fails  int           // in a row
-	behind time.Duration // how much its reader's own delays delay its events; see lateness
+	ownDelay time.Duration // how much its reader's own delays delay its events; see lateness
 	owned  bool          // by a fetcher; guarded by wireSource.mu
 	txn    openTransactions
-	read   []stretch // what was delivered
+	readRanges   []readRange // what was delivered
 
 	delivered atomic.Int64 // next to be delivered
 	high      atomic.Int64 // end of what may be read, as last reported; -1: unknown
@@ -99,7 +99,7 @@ type lostPart struct {
 }
 
 // errReadToEnd: a partition was read to its end.
-var errOver = errors.New("read to the end")
+var errReadToEnd = errors.New("read to the end")
 
 func newWireSource(ctx context.Context, cl *cluster, stamped bool) (*wireSource, error) {
 	starts, err := cl.starts(ctx)
@@ -117,12 +117,12 @@ func newWireSourceAt(cl *cluster, stamped bool, starts []int64) *wireSource {
 		cl.warnings = append(cl.warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.cfg.clients-clients, cl.cfg.clients, n))
 	}
 	for i := range s.parts {
-		p := &part{id: int32(i), client: i % clients, half: i / clients % halves, leader: cl.leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
+		p := &part{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
 		p.delivered.Store(p.offset)
 		p.high.Store(-1)
 		s.parts[i] = p
 	}
-	s.lanes = make([]sync.Mutex, min(n, clients*halves*max(1, len(cl.brokers))))
+	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.brokers))))
 	return s
 }
 
@@ -133,7 +133,7 @@ func (s *wireSource) Logs() []string { return s.cl.logs() }
 func (s *wireSource) Lanes() int { return len(s.lanes) }
 
 // Behind implements load.Source.
-func (s *wireSource) Behind() []int64 {
+func (s *wireSource) Lag() []int64 {
 	b := make([]int64, len(s.parts))
 	for i, p := range s.parts {
 		b[i] = -1
@@ -187,7 +187,7 @@ func (s *wireSource) Receive(ctx context.Context, now func() time.Duration, sink
 	ctx, cancel := context.WithCancel(ctx)
 	s.now, s.sink = now, sink
 	s.lost = make(chan lostPart, len(s.parts))
-	s.streams = map[streamKey]*stream{}
+	s.fetchers = map[fetcherKey]*fetcher{}
 	s.addrs = map[int32]string{}
 	for i := range s.cl.brokers {
 		s.addrs[s.cl.brokers[i].id] = s.cl.brokers[i].addr
@@ -250,10 +250,10 @@ func (s *wireSource) manage(ctx context.Context) error {
 			return ctx.Err()
 		case l := <-s.lost:
 			switch {
-			case errors.Is(l.err, errOver):
+			case errors.Is(l.err, errReadToEnd):
 				left--
 				continue
-			case l.err != nil && ctx.Err() == nil && !mendable(l.err):
+			case l.err != nil && ctx.Err() == nil && !recoverable(l.err):
 				return s.cl.cfg.explain(fmt.Sprintf("fetch from %s, partition %d", s.cl.cfg.topic, l.p.id), l.err)
 			}
 			if l.reset {
@@ -279,7 +279,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 }
 
 // recoverable reports whether fetching may succeed later.
-func mendable(err error) bool {
+func recoverable(err error) bool {
 	var ke *kerr.Error
 	switch {
 	case errors.Is(err, errBatch):
@@ -302,11 +302,11 @@ func (s *wireSource) assign(ctx context.Context, parts []*part) (unassigned []*p
 			unassigned = append(unassigned, p)
 			continue
 		}
-		key := streamKey{client: p.client, half: p.half, broker: p.leader}
-		st := s.streams[key]
+		key := fetcherKey{client: p.client, connIndex: p.connIndex, broker: p.leader}
+		st := s.fetchers[key]
 		if st == nil {
-			st = newStream(s, key, addr)
-			s.streams[key] = st
+			st = newFetcher(s, key, addr)
+			s.fetchers[key] = st
 			s.wg.Go(func() { st.run(ctx) })
 		}
 		p.owned = true
@@ -335,7 +335,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 	}
 	if s.topicID != t.TopicID {
 		s.topicID = t.TopicID
-		s.made++
+		s.recreations++
 	}
 	for _, tp := range t.Partitions {
 		if tp.Partition < 0 || int(tp.Partition) >= len(s.parts) {
@@ -390,7 +390,7 @@ func (s *wireSource) facts() map[string]any {
 		f["isolation"] = "committed"
 	}
 	for name, n := range map[string]uint64{
-		"offset_resets": s.resets.Load(), "leader_moves": s.moves.Load(), "failed_connections": s.reconnect.Load(),
+		"offset_resets": s.resets.Load(), "leader_moves": s.moves.Load(), "failed_connections": s.failedConns.Load(),
 		"fetch_logins_renewed":    s.renewed.Load(),
 		"aborted_batches_skipped": s.abortedBatches.Load(), "aborted_events_skipped": s.abortedEvents.Load(),
 	} {
@@ -406,7 +406,7 @@ func (s *wireSource) facts() map[string]any {
 
 func (s *wireSource) warnings() []string {
 	s.mu.Lock()
-	w := slices.Clone(s.missing)
+	w := slices.Clone(s.goneWarnings)
 	s.mu.Unlock()
 	if n := s.resets.Load(); n > 0 {
 		w = append(w, fmt.Sprintf("%d times, an offset was out of its log's range (retention overtook the reader, or the log was truncated): the records between were not read", n))

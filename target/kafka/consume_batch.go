@@ -30,7 +30,7 @@ type decoder struct {
 	check     bool // verify every checksum
 	committed bool
 	keys      bool  // hash keys
-	made      int32 // how often the topic was created again
+	recreations      int32 // how often the topic was created again
 
 	plain []byte // decompressed records
 	marks []load.Stamp
@@ -51,7 +51,7 @@ func (d *decoder) reset() { d.marks = d.marks[:0] }
 
 // appendArrivals appends an arrival for each batch of a partition's record set, and
 // advances the partition's offset.
-func (d *decoder) take(p *part, fp *kafka.FetchPartition, at time.Duration, to []load.Arrival) ([]load.Arrival, error) {
+func (d *decoder) appendArrivals(p *part, fp *kafka.FetchPartition, at time.Duration, to []load.Arrival) ([]load.Arrival, error) {
 	// Brokers list them in the order of their ends.
 	aborted := fp.Aborted
 	slices.SortFunc(aborted, func(a, b kafka.AbortedTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
@@ -75,7 +75,7 @@ func (d *decoder) take(p *part, fp *kafka.FetchPartition, at time.Duration, to [
 			to = append(to, a)
 		}
 		p.offset = last + 1
-		p.note(d.made, b.LeaderEpoch, max(before, b.BaseOffset), p.offset, a.Events)
+		p.noteRead(d.recreations, b.LeaderEpoch, max(before, b.BaseOffset), p.offset, a.Events)
 		return nil
 	})
 	switch {
@@ -137,7 +137,7 @@ func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 	if d.check && b.Check() != nil {
 		a.Corrupt = true
 		if b.Codec() != kafka.None {
-			return d.part(p, b, a), nil // a decompressor must not get corrupt bytes
+			return d.estimate(p, b, a), nil // a decompressor must not get corrupt bytes
 		}
 	}
 	complete := b.BaseOffset >= p.offset && b.BaseOffset+int64(b.LastOffsetDelta) < p.end
@@ -147,7 +147,7 @@ func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 		if c := b.Codec(); c != kafka.None {
 			plain, err := kafka.Decompress(d.plain[:0], c, recs)
 			if a.Corrupt = err != nil; a.Corrupt {
-				return d.part(p, b, a), nil
+				return d.estimate(p, b, a), nil
 			}
 			d.plain, recs = plain, plain
 		}
@@ -165,7 +165,7 @@ func (d *decoder) arrival(p *part, b *kafka.Batch) (load.Arrival, error) {
 
 // estimate describes a batch whose records cannot be read: every offset in it that was
 // asked for counts as an event.
-func (d *decoder) part(p *part, b *kafka.Batch, a load.Arrival) load.Arrival {
+func (d *decoder) estimate(p *part, b *kafka.Batch, a load.Arrival) load.Arrival {
 	last := min(b.BaseOffset+int64(b.LastOffsetDelta), p.end-1)
 	if b.BaseOffset < p.offset || last < b.BaseOffset+int64(b.LastOffsetDelta) {
 		a.Base = max(b.BaseOffset, p.offset)
@@ -204,7 +204,7 @@ func (d *decoder) records(p *part, b *kafka.Batch, recs []byte, a load.Arrival) 
 	if err != nil {
 		a.Corrupt = true
 		a.Events, a.Bytes = b.NumRecords, -1
-		return d.part(p, b, a)
+		return d.estimate(p, b, a)
 	}
 	if !all {
 		a.Sum = 0 // it covers more records than those counted
@@ -230,7 +230,7 @@ func eventBytes(recs []byte, n int32) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if alike(n, first, timestamp, overhead) == int64(len(recs)) {
+	if uniformSize(n, first, timestamp, overhead) == int64(len(recs)) {
 		return int64(n) * int64(first), nil
 	}
 	total := int64(0)
@@ -300,7 +300,7 @@ func recordLayout(recs []byte) (bytes, overhead, timestamp int, err error) {
 
 // uniformSize is the size in bytes of n records like the first: only the offset delta
 // grows, and with it the record's length.
-func alike(n int32, bytes, timestamp, overhead int) int64 {
+func uniformSize(n int32, bytes, timestamp, overhead int) int64 {
 	total := int64(0)
 	for from := int64(0); from < int64(n); {
 		size := varintSize(from)

@@ -98,7 +98,7 @@ func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := decoder{decode: tt.decode, check: tt.decode}
 			p := &part{offset: tt.from, end: tt.end}
-			got, err := d.take(p, &kafka.FetchPartition{Records: tt.records}, time.Second, nil)
+			got, err := d.appendArrivals(p, &kafka.FetchPartition{Records: tt.records}, time.Second, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestDecoderFindsCorruption(t *testing.T) {
 		b[len(b)-9] ^= 4
 		for _, check := range []bool{true, false} {
 			d := decoder{decode: check, check: check}
-			got, err := d.take(&part{offset: 5, end: 100}, &kafka.FetchPartition{Records: b}, 1, nil)
+			got, err := d.appendArrivals(&part{offset: 5, end: 100}, &kafka.FetchPartition{Records: b}, 1, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestDecoderReadsStamps(t *testing.T) {
 	}
 	vs[2][3] ^= 1
 	d := decoder{decode: true, check: true, stamps: true}
-	got, err := d.take(&part{offset: 10, end: 100}, &kafka.FetchPartition{Records: wireBatch(t, 10, kafka.None, dense(3), vs, nil)}, 1, nil)
+	got, err := d.appendArrivals(&part{offset: 10, end: 100}, &kafka.FetchPartition{Records: wireBatch(t, 10, kafka.None, dense(3), vs, nil)}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestDecoderSkipsAborted(t *testing.T) {
 	for _, committed := range []bool{true, false} {
 		d := decoder{committed: committed}
 		p := &part{end: 1000}
-		got, err := d.take(p, &kafka.FetchPartition{Records: log, Aborted: aborted}, 1, nil)
+		got, err := d.appendArrivals(p, &kafka.FetchPartition{Records: log, Aborted: aborted}, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func FuzzDecoder(f *testing.F) {
 		from = max(0, from) % (1 << 40)
 		p := &part{offset: from, end: 1 << 62}
 		d := decoder{decode: decode, check: decode, stamps: decode, committed: !decode}
-		got, err := d.take(p, &kafka.FetchPartition{Records: records, Aborted: []kafka.AbortedTransaction{{FirstOffset: from}}}, 1, nil)
+		got, err := d.appendArrivals(p, &kafka.FetchPartition{Records: records, Aborted: []kafka.AbortedTransaction{{FirstOffset: from}}}, 1, nil)
 		if p.offset < from {
 			t.Fatalf("the offset moved back from %d to %d", from, p.offset)
 		}

@@ -12,16 +12,16 @@ import "time"
 type lateness struct {
 	since   time.Duration // before the request was written: no answer to it arrived earlier
 	written time.Duration // after the request was written
-	free    time.Duration // when the request could have been written; 0: it is the first one
-	asking  time.Duration // by how much the request was later than that
-	waiting time.Duration // how long its answer waited to be read
+	couldAsk    time.Duration // when the request could have been written; 0: it is the first one
+	askDelay  time.Duration // by how much the request was later than that
+	readDelay time.Duration // how long its answer waited to be read
 }
 
 // asked notes that a request was written between two moments.
 func (l *lateness) asked(before, after time.Duration) {
-	l.since, l.written, l.asking = before, after, 0
-	if l.free > 0 {
-		l.asking = max(0, after-l.free)
+	l.since, l.written, l.askDelay = before, after, 0
+	if l.couldAsk > 0 {
+		l.askDelay = max(0, after-l.couldAsk)
 	}
 }
 
@@ -31,19 +31,19 @@ func (l *lateness) answered(arrived, at time.Duration) {
 	if arrived == 0 {
 		arrived = at
 	}
-	l.waiting, l.free = at-arrived, arrived
+	l.readDelay, l.couldAsk = at-arrived, arrived
 }
 
 // throttled notes that the broker asked for a pause after its answer.
-func (l *lateness) silent(wait time.Duration) { l.free += wait }
+func (l *lateness) throttled(wait time.Duration) { l.couldAsk += wait }
 
 // earliest is the time at which the newest answer's events of a partition could have
 // arrived if the fetcher had never been late. more: the log has more than the answer.
 func (l *lateness) earliest(p *part, at time.Duration, more bool) time.Duration {
-	p.behind += l.asking
-	earliest := max(1, at-p.behind-l.waiting) // 0 means unknown
+	p.ownDelay += l.askDelay
+	earliest := max(1, at-p.ownDelay-l.readDelay) // 0 means unknown
 	if !more {
-		p.behind = 0
+		p.ownDelay = 0
 	}
 	return earliest
 }

@@ -66,7 +66,7 @@ func TestLateness(t *testing.T) {
 					t.Errorf("answer %d: got %v, want %v", i, got, c.want)
 				}
 				if c.throttle > 0 {
-					l.silent(c.throttle)
+					l.throttled(c.throttle)
 				}
 			}
 		})
@@ -95,7 +95,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 			<-time.After(handling)
 		},
 	}
-	st := newStream(src, streamKey{}, "127.0.0.1:1")
+	st := newFetcher(src, fetcherKey{}, "127.0.0.1:1")
 	st.version = 12
 	p := &part{id: 0, end: 1 << 62}
 	st.added = []*part{p}
@@ -120,7 +120,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	offset := int64(0)
 	cycle := func(reading time.Duration, more int64) (own time.Duration) {
 		t.Helper()
-		if !st.takeIn() {
+		if !st.takeAdded() {
 			t.Fatal("nothing to read")
 		}
 		if err := st.ask(t.Context()); err != nil {
@@ -172,7 +172,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	if own := cycle(0, 0); own < delay {
 		t.Errorf("the rest after an answer %v late has a delay of %v", delay, own)
 	}
-	if st.parts[0].behind != 0 {
-		t.Errorf("caught up, but the own delay is still %v", st.parts[0].behind)
+	if st.parts[0].ownDelay != 0 {
+		t.Errorf("caught up, but the own delay is still %v", st.parts[0].ownDelay)
 	}
 }

@@ -70,10 +70,10 @@ func (cl *cluster) offsets(ctx context.Context, at position) ([]int64, error) {
 	defer cancel()
 	doing := fmt.Sprintf("ask for the offsets (%s) of %s", at, c.topic)
 	for {
-		listed, err := cl.list(ctx, at)
+		listed, err := cl.listOffsets(ctx, at)
 		if err == nil {
 			var o []int64
-			if o, err = cl.each(listed); err == nil {
+			if o, err = cl.offsetsByLog(listed); err == nil {
 				return o, nil
 			}
 		}
@@ -85,7 +85,7 @@ func (cl *cluster) offsets(ctx context.Context, at position) ([]int64, error) {
 	}
 }
 
-func (cl *cluster) list(ctx context.Context, at position) (kadm.ListedOffsets, error) {
+func (cl *cluster) listOffsets(ctx context.Context, at position) (kadm.ListedOffsets, error) {
 	topics := cl.topicNames()
 	switch {
 	case at.kind == "earliest":
@@ -98,7 +98,7 @@ func (cl *cluster) list(ctx context.Context, at position) (kadm.ListedOffsets, e
 	return cl.admin.ListEndOffsets(ctx, topics...)
 }
 
-func (cl *cluster) each(listed kadm.ListedOffsets) ([]int64, error) {
+func (cl *cluster) offsetsByLog(listed kadm.ListedOffsets) ([]int64, error) {
 	o := make([]int64, cl.logCount())
 	var err error
 	cl.eachLog(func(log int, topic string, partition int32) {

@@ -23,9 +23,9 @@ import (
 // A fetcher reads some of the partitions that one broker leads, over one connection,
 // one request at a time. It reuses the buffer for answers and everything else, so that
 // a fetcher in steady state allocates nothing for records.
-type stream struct {
+type fetcher struct {
 	src  *wireSource
-	key  streamKey
+	key  fetcherKey
 	addr string
 	lane int
 
@@ -33,10 +33,10 @@ type stream struct {
 
 	// Everything below belongs to the fetcher's goroutine.
 	parts   []*part
-	turn    int // index of the first partition in the next request
+	firstIndex    int // index of the first partition in the next request
 	conn    net.Conn
 	in      *socket.Stamped // reads from conn
-	term    term            // validity of the login
+	term    loginTerm            // validity of the login
 	version int16
 	corr    int32
 	format  *kmsg.RequestFormatter
@@ -48,19 +48,19 @@ type stream struct {
 
 	arrivals []load.Arrival
 	decoder  decoder
-	each     func(*kafka.FetchPartition) error // st.partition, bound once
-	gone     []lostPart                        // partitions to hand back after this answer
+	onPartition     func(*kafka.FetchPartition) error // st.partition, bound once
+	handBack     []lostPart                        // partitions to hand back after this answer
 }
 
-func newStream(src *wireSource, key streamKey, addr string) *stream {
+func newFetcher(src *wireSource, key fetcherKey, addr string) *fetcher {
 	c := src.cl.cfg
-	st := &stream{
-		src: src, key: key, addr: addr, lane: src.seq % len(src.lanes),
+	st := &fetcher{
+		src: src, key: key, addr: addr, lane: src.fetchersCreated % len(src.lanes),
 		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(c.clientID)),
 		req:    kmsg.NewPtrFetchRequest(),
 	}
-	src.seq++
-	st.each = st.partition
+	src.fetchersCreated++
+	st.onPartition = st.partition
 	st.decoder.init(c, src.stamped)
 	st.req.ReplicaID = -1
 	st.req.MaxWaitMillis = int32(c.fetch.maxWait.Milliseconds())
@@ -75,15 +75,15 @@ func newStream(src *wireSource, key streamKey, addr string) *stream {
 
 // run fetches until the fetcher has no partitions, the connection fails or the context
 // ends. Then it hands back all partitions.
-func (st *stream) run(ctx context.Context) {
+func (st *fetcher) run(ctx context.Context) {
 	err := st.serve(ctx)
 	if st.conn != nil {
 		st.conn.Close()
 	}
 	s := st.src
 	s.mu.Lock()
-	if s.streams[st.key] == st {
-		delete(s.streams, st.key)
+	if s.fetchers[st.key] == st {
+		delete(s.fetchers, st.key)
 	}
 	left := slices.Concat(st.parts, st.added)
 	st.parts, st.added = nil, nil
@@ -92,7 +92,7 @@ func (st *stream) run(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	if err != nil && ctx.Err() == nil {
-		s.reconnect.Add(1)
+		s.failedConns.Add(1)
 		s.cl.cfg.logf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
 	}
 	for _, p := range left {
@@ -100,14 +100,14 @@ func (st *stream) run(ctx context.Context) {
 	}
 }
 
-func (st *stream) serve(ctx context.Context) error {
+func (st *fetcher) serve(ctx context.Context) error {
 	if err := st.connect(ctx); err != nil {
 		return err
 	}
 	stop := dial.Interrupt(ctx, st.conn)
 	defer stop()
 	for ctx.Err() == nil {
-		if !st.takeIn() {
+		if !st.takeAdded() {
 			return nil
 		}
 		if st.term.due() {
@@ -129,7 +129,7 @@ func (st *stream) serve(ctx context.Context) error {
 		if wait > 0 {
 			// KIP-219: the broker has answered, and does not read for this time.
 			st.src.throttled.Add(int64(wait))
-			st.late.silent(wait)
+			st.late.throttled(wait)
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait):
@@ -141,7 +141,7 @@ func (st *stream) serve(ctx context.Context) error {
 
 // takeAdded takes over the partitions that the manager added. False: the fetcher has no
 // partitions, and ends.
-func (st *stream) takeIn() bool {
+func (st *fetcher) takeAdded() bool {
 	s := st.src
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,18 +149,18 @@ func (st *stream) takeIn() bool {
 	st.added = st.added[:0]
 	st.req.Topics = st.req.Topics[:0]
 	if len(st.parts) == 0 {
-		delete(s.streams, st.key)
+		delete(s.fetchers, st.key)
 		return false
 	}
 	t := kmsg.NewFetchRequestTopic()
 	t.Topic, t.TopicID = s.cl.cfg.topic, s.topicID
-	st.decoder.made = s.made
+	st.decoder.recreations = s.recreations
 	st.req.Topics = append(st.req.Topics, t)
 	return true
 }
 
 // connect dials and chooses the version of fetch requests.
-func (st *stream) connect(ctx context.Context) error {
+func (st *fetcher) connect(ctx context.Context) error {
 	c := st.src.cl.cfg
 	conn, term, err := c.security.dialFor(ctx, st.addr)
 	if err != nil {
@@ -196,12 +196,12 @@ func (st *stream) connect(ctx context.Context) error {
 
 // ask writes a request for all partitions of the fetcher. It begins with a different one
 // each time, so that the bound on the answer's size starves none.
-func (st *stream) ask(ctx context.Context) error {
+func (st *fetcher) ask(ctx context.Context) error {
 	c := st.src.cl.cfg
 	t := &st.req.Topics[0]
 	t.Partitions = t.Partitions[:0]
 	for i := range st.parts {
-		p := st.parts[(st.turn+i)%len(st.parts)]
+		p := st.parts[(st.firstIndex+i)%len(st.parts)]
 		fp := kmsg.NewFetchRequestTopicPartition()
 		fp.Partition = p.id
 		fp.CurrentLeaderEpoch = p.epoch
@@ -210,7 +210,7 @@ func (st *stream) ask(ctx context.Context) error {
 		fp.PartitionMaxBytes = c.fetch.maxPartition
 		t.Partitions = append(t.Partitions, fp)
 	}
-	st.turn++
+	st.firstIndex++
 	st.corr++
 	st.req.Version = st.version
 	st.out = st.format.AppendRequest(st.out[:0], st.req, st.corr)
@@ -229,7 +229,7 @@ func (st *stream) ask(ctx context.Context) error {
 
 // answer reads one complete answer and returns it without its size and correlation id.
 // It is valid until the next call.
-func (st *stream) answer() ([]byte, error) {
+func (st *fetcher) answer() ([]byte, error) {
 	if st.buf == nil {
 		st.buf = make([]byte, 64<<10)
 	}
@@ -244,7 +244,7 @@ func (st *stream) answer() ([]byte, error) {
 			size = int(binary.BigEndian.Uint32(st.buf))
 			// One batch may exceed the bound asked for, so the limit is higher.
 			if size < 4 || size > maxControlAnswer+int(st.req.MaxBytes) {
-				return nil, &alienError{[4]byte(st.buf)}
+				return nil, &notKafkaError{[4]byte(st.buf)}
 			}
 			if need := 4 + size; need > len(st.buf) {
 				// Grow in steps, so that answers of slightly different sizes do
@@ -277,10 +277,10 @@ func (st *stream) answer() ([]byte, error) {
 
 // handle parses an answer, delivers what it contains, and hands back partitions that
 // this fetcher can no longer read. It returns the pause that the broker asked for.
-func (st *stream) handle(frame []byte) (time.Duration, error) {
-	st.arrivals, st.gone = st.arrivals[:0], st.gone[:0]
+func (st *fetcher) handle(frame []byte) (time.Duration, error) {
+	st.arrivals, st.handBack = st.arrivals[:0], st.handBack[:0]
 	st.decoder.reset()
-	a, err := kafka.WalkFetch(frame, st.version, st.each)
+	a, err := kafka.WalkFetch(frame, st.version, st.onPartition)
 	s := st.src
 	// Deliver what was decoded even if the rest of the answer is invalid: the
 	// partitions are read from behind it later.
@@ -298,7 +298,7 @@ func (st *stream) handle(frame []byte) (time.Duration, error) {
 	if err := kerr.ErrorForCode(a.ErrorCode); err != nil {
 		return 0, err
 	}
-	for _, l := range st.gone {
+	for _, l := range st.handBack {
 		st.parts = slices.DeleteFunc(st.parts, func(p *part) bool { return p == l.p })
 		s.mu.Lock()
 		l.p.owned = false
@@ -309,14 +309,14 @@ func (st *stream) handle(frame []byte) (time.Duration, error) {
 }
 
 // partition handles the answer for one partition.
-func (st *stream) partition(fp *kafka.FetchPartition) error {
+func (st *fetcher) partition(fp *kafka.FetchPartition) error {
 	i := slices.IndexFunc(st.parts, func(p *part) bool { return p.id == fp.Partition })
 	if i < 0 {
 		return fmt.Errorf("the answer has partition %d, which was not in the request", fp.Partition)
 	}
 	p := st.parts[i]
 	if err := kerr.ErrorForCode(fp.ErrorCode); err != nil {
-		st.gone = append(st.gone, lostPart{p: p, err: err, reset: errors.Is(err, kerr.OffsetOutOfRange)})
+		st.handBack = append(st.handBack, lostPart{p: p, err: err, reset: errors.Is(err, kerr.OffsetOutOfRange)})
 		return nil
 	}
 	p.fails = 0
@@ -327,11 +327,11 @@ func (st *stream) partition(fp *kafka.FetchPartition) error {
 	p.high.Store(high)
 	var err error
 	first := len(st.arrivals)
-	st.arrivals, err = st.decoder.take(p, fp, st.at, st.arrivals)
+	st.arrivals, err = st.decoder.appendArrivals(p, fp, st.at, st.arrivals)
 	earliest := st.late.earliest(p, st.at, p.offset < high)
 	for i := range st.arrivals[first:] {
 		a := &st.arrivals[first+i]
-		a.Earliest, a.Asked, a.Waited = earliest, st.late.written, st.late.waiting
+		a.Earliest, a.Requested, a.Waited = earliest, st.late.written, st.late.readDelay
 	}
 	if err != nil {
 		return fmt.Errorf("partition %d at offset %d: %w", p.id, p.offset, err)
@@ -343,7 +343,7 @@ func (st *stream) partition(fp *kafka.FetchPartition) error {
 		st.decoder.skippedBatches, st.decoder.skippedEvents = 0, 0
 	}
 	if p.done() {
-		st.gone = append(st.gone, lostPart{p: p, err: errOver})
+		st.handBack = append(st.handBack, lostPart{p: p, err: errReadToEnd})
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 		},
 		now: func() time.Duration { return 1 },
 	}
-	st := newStream(src, streamKey{}, "127.0.0.1:1")
+	st := newFetcher(src, fetcherKey{}, "127.0.0.1:1")
 	st.version = 12
 	p := &part{id: 0, end: 1 << 62}
 	st.parts = []*part{p}
@@ -77,7 +77,7 @@ func TestFetcherEndsWhileABrokerIsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := newStream(&wireSource{cl: &cluster{cfg: c}, lanes: make([]sync.Mutex, 1)}, streamKey{}, l.Addr().String())
+	st := newFetcher(&wireSource{cl: &cluster{cfg: c}, lanes: make([]sync.Mutex, 1)}, fetcherKey{}, l.Addr().String())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- st.connect(ctx) }()

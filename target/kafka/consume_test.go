@@ -188,7 +188,7 @@ func TestConsumeToTheEnd(t *testing.T) {
 				if got.corrupt > 0 {
 					t.Errorf("%d corrupt arrivals", got.corrupt)
 				}
-				if diff := cmp.Diff(make([]int64, 5), src.Behind()); diff != "" {
+				if diff := cmp.Diff(make([]int64, 5), src.Lag()); diff != "" {
 					t.Errorf("behind (-want +got):\n%s", diff)
 				}
 				if w, r := src.Wire(); w == 0 || r == 0 {

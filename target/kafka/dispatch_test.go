@@ -10,12 +10,12 @@ import (
 // partitions wait, and not on the number of partitions and brokers.
 func TestDispatchCost(t *testing.T) {
 	cost := func(partitions, brokers int) time.Duration {
-		s := &sender{routes: make([]atomic.Pointer[lane], partitions), shares: make([]share, partitions)}
+		s := &sender{routes: make([]atomic.Pointer[lane], partitions), partitions: make([]partitionState, partitions)}
 		for i := range brokers {
 			s.lanes = append(s.lanes, &lane{s: s, broker: int32(i)})
 		}
-		s.shares[0].wired = 1
-		s.recover(0) // partition 0 waits for an answer
+		s.partitions[0].inFlight = 1
+		s.startRecovery(0) // partition 0 waits for an answer
 		for range 10 {
 			s.later = append(s.later, &slot{part: 1}) // partition 1 has no leader
 		}

@@ -28,7 +28,7 @@ func classify(err error) (class load.Class, certain bool) {
 		return load.Timeout, false
 	case errors.Is(err, kgo.ErrAborting), errors.Is(err, kgo.ErrClientClosed), errors.Is(err, context.Canceled):
 		return load.Canceled, false
-	case dial.IsRefused(err), dial.IsHangUp(err), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.ECONNABORTED):
+	case dial.IsRefused(err), dial.IsConnectionClosed(err), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.ECONNABORTED):
 		return load.Refused, false
 	}
 	return load.Protocol, false

@@ -21,7 +21,7 @@ var (
 	errWantsLogin  = errors.New("the listener requires a login (SASL)")
 	errNoLogin     = errors.New("the listener does not support a login (SASL)")
 	errNoAnswer    = errors.New("connected, but no answer came in time")
-	errHungUp      = errors.New("connected, but the connection was closed without an answer")
+	errClosedUnanswered      = errors.New("connected, but the connection was closed without an answer")
 	errTooOld      = errors.New("the broker is older than Kafka 0.11 (record batches v2)")
 )
 
@@ -38,7 +38,7 @@ func (c *config) explain(doing string, err error) error {
 func (c *config) hint(err error) string {
 	var (
 		auth  *authError
-		alien *alienError
+		alien *notKafkaError
 	)
 	hasCert := c.security.tls != nil && len(c.security.tls.Certificates) > 0
 	dialHint := dial.Hint(err, hasCert)
@@ -61,7 +61,7 @@ func (c *config) hint(err error) string {
 		return "another protocol answers there: check the port (Kafka's is often 9092)"
 	case dial.IsRefused(err):
 		return "nothing listens there: is the broker running, and is this its address? (carronade standin kafka starts a small one)"
-	case errors.Is(err, errNoAnswer), errors.Is(err, errHungUp), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, errNoAnswer), errors.Is(err, errClosedUnanswered), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return "another protocol may be listening there, or the broker may be stuck: check the port and the broker's log"
 	case dial.IsTimeout(err):
 		return "check the address, the firewall between, and whether the broker is stuck"

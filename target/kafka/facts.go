@@ -25,7 +25,7 @@ const standinID = "carronade-standin"
 
 // isStandin reports whether a cluster is a stand-in of ours. Its version and rack mean
 // nothing.
-func madeUp(id string) bool { return id == discardID || id == standinID }
+func isStandin(id string) bool { return id == discardID || id == standinID }
 
 // facts describes the cluster for the report.
 func (cl *cluster) facts() map[string]any {
@@ -33,10 +33,10 @@ func (cl *cluster) facts() map[string]any {
 	brokers := make([]map[string]any, 0, len(cl.brokers))
 	for _, b := range cl.brokers {
 		f := map[string]any{"id": b.id, "address": b.addr}
-		if b.version != "" && !madeUp(cl.id) {
+		if b.version != "" && !isStandin(cl.id) {
 			f["version"] = b.version
 		}
-		if b.rack != "" && !madeUp(cl.id) {
+		if b.rack != "" && !isStandin(cl.id) {
 			f["rack"] = b.rack
 		}
 		if n := count(cl.leaders, b.id); n > 0 {
@@ -50,11 +50,11 @@ func (cl *cluster) facts() map[string]any {
 		"replicas":   slices.Max(append(cl.replicas, 0)),
 		"leaders":    layout(cl.leaders),
 	}
-	if cl.left != nil {
-		topic["leaders_after"] = layout(cl.left)
+	if cl.leadersAfter != nil {
+		topic["leaders_after"] = layout(cl.leadersAfter)
 	}
-	if cl.madeBy != "" {
-		topic["created_by"] = cl.madeBy
+	if cl.createdBy != "" {
+		topic["created_by"] = cl.createdBy
 	}
 	if len(cl.settings) > 0 {
 		topic["settings"] = maps.Clone(cl.settings)
@@ -67,10 +67,10 @@ func (cl *cluster) facts() map[string]any {
 		"engine":     c.engine,
 		"security":   c.security.String(),
 	}
-	if len(cl.configured) > 0 {
-		f["broker_settings"] = maps.Clone(cl.configured)
+	if len(cl.brokerSettings) > 0 {
+		f["broker_settings"] = maps.Clone(cl.brokerSettings)
 	}
-	f["brokers_described"] = cl.described
+	f["brokers_described"] = cl.brokersDescribed
 	if cl.id == discardID {
 		f["discards"] = true
 	}
@@ -102,10 +102,10 @@ func (cl *cluster) survey(ctx context.Context) error {
 	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
 		return fmt.Errorf("look up the partitions' leaders after the run: %w", err)
 	}
-	cl.left = make([]int32, len(t.Partitions)) // some may have been added meanwhile
+	cl.leadersAfter = make([]int32, len(t.Partitions)) // some may have been added meanwhile
 	for _, p := range t.Partitions {
-		if p.Partition >= 0 && int(p.Partition) < len(cl.left) {
-			cl.left[p.Partition] = p.Leader
+		if p.Partition >= 0 && int(p.Partition) < len(cl.leadersAfter) {
+			cl.leadersAfter[p.Partition] = p.Leader
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ const settingsWait = 5 * time.Second
 
 // identitySettings are the settings that identify a broker, and give its addresses and
 // directories: they always differ between two clusters, or two brokers.
-var whoIsIt = []string{
+var identitySettings = []string{
 	"broker.id", "node.id", "broker.rack", "advertised.listeners", "listeners", "advertised.host.name", "advertised.port", "host.name", "port",
 	"log.dir", "log.dirs", "metadata.log.dir", "zookeeper.connect", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
 }
@@ -141,7 +141,7 @@ func (cl *cluster) readBrokerSettings(ctx context.Context) {
 			described[r.Name] = configuredOf(r.Configs)
 		}
 	}
-	cl.configured, cl.described = together(described), len(described)
+	cl.brokerSettings, cl.brokersDescribed = mergeSettings(described), len(described)
 }
 
 // configuredOf returns the settings of a broker that are not defaults, without secrets
@@ -151,7 +151,7 @@ func configuredOf(configs []kadm.Config) map[string]string {
 	for _, kv := range configs {
 		switch kv.Source {
 		case kmsg.ConfigSourceStaticBrokerConfig, kmsg.ConfigSourceDynamicBrokerConfig, kmsg.ConfigSourceDynamicDefaultBrokerConfig:
-			if !kv.Sensitive && kv.Value != nil && !slices.Contains(whoIsIt, kv.Key) {
+			if !kv.Sensitive && kv.Value != nil && !slices.Contains(identitySettings, kv.Key) {
 				set[kv.Key] = *kv.Value
 			}
 		}
@@ -161,7 +161,7 @@ func configuredOf(configs []kadm.Config) map[string]string {
 
 // mergeSettings joins the settings of the brokers: a value that all of them have, or
 // each value with the brokers that have it, "8: 1 2, 64: 3".
-func together(described map[string]map[string]string) map[string]string {
+func mergeSettings(described map[string]map[string]string) map[string]string {
 	names := map[string]bool{}
 	for _, set := range described {
 		for name := range set {

@@ -66,7 +66,7 @@ func TestSettingsOfBrokers(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, together(tt.described)); diff != "" {
+			if diff := cmp.Diff(tt.want, mergeSettings(tt.described)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -83,7 +83,7 @@ func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 	if got["message.max.bytes"] != "123456" || s.Facts()["brokers_described"] != 2 {
 		t.Errorf("got %v of %v brokers", got, s.Facts()["brokers_described"])
 	}
-	for _, name := range whoIsIt {
+	for _, name := range identitySettings {
 		if got[name] != "" {
 			t.Errorf("%s is reported", name)
 		}
@@ -124,7 +124,7 @@ func TestRealBrokersDescribeTheirSettings(t *testing.T) {
 		t.Errorf("got %v, want the settings of a broker", got)
 	}
 	for name, value := range got {
-		if slices.Contains(whoIsIt, name) || strings.Contains(value, c.Bootstrap()) {
+		if slices.Contains(identitySettings, name) || strings.Contains(value, c.Bootstrap()) {
 			t.Errorf("%s=%s identifies this broker", name, value)
 		}
 	}

@@ -24,8 +24,8 @@ func TestGonePermanently(t *testing.T) {
 		{"a leader, idempotent", true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := fake(t, 2)
-			p := opened(t, c.ListenAddrs(), func(cfg *config) {
+			c := eventsCluster(t, 2)
+			p := openProducer(t, c.ListenAddrs(), func(cfg *config) {
 				cfg.requestTimeout, cfg.deliveryTimeout = timeout, timeout
 				if tt.idempotent {
 					cfg.requestTimeout = time.Minute // the other limit decides
@@ -35,7 +35,7 @@ func TestGonePermanently(t *testing.T) {
 			r.events = 10 // 100 batches a partition, 5 at a time: many timeouts one after the other
 			gone := false
 			began := time.Now()
-			out := r.fireAnd(events, func(fired int) {
+			out := r.sendAnd(events, func(fired int) {
 				if gone || fired < events/10 {
 					return
 				}
@@ -44,7 +44,7 @@ func TestGonePermanently(t *testing.T) {
 					c.Close()
 					return
 				}
-				v := *p.book.view.Load()
+				v := *p.metadata.view.Load()
 				v.leaders = []int32{noLeader, v.leaders[1]}
 				p.senders[0].update(&v)
 			})
@@ -69,12 +69,12 @@ func TestGonePermanently(t *testing.T) {
 
 // When a leader comes back after batches failed, its lane serves the partition again.
 func TestLeaderComesBack(t *testing.T) {
-	c := fake(t, 2)
-	p := opened(t, c.ListenAddrs(), func(cfg *config) { cfg.requestTimeout = 50 * time.Millisecond })
-	q := &readySink{quiet: quiet{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
+	c := eventsCluster(t, 2)
+	p := openProducer(t, c.ListenAddrs(), func(cfg *config) { cfg.requestTimeout = 50 * time.Millisecond })
+	q := &readySink{countSink: countSink{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
 	p.Start(q)
 	before := p.Route(0)
-	v := *p.book.view.Load()
+	v := *p.metadata.view.Load()
 	with := v.leaders
 	v.leaders = []int32{noLeader, with[1]}
 	p.senders[0].update(&v)

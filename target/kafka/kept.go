@@ -17,8 +17,8 @@ import (
 // epoch ended in its log (KIP-101, KIP-320).
 
 // A readRange is what was read of a partition in one epoch of its leader.
-type stretch struct {
-	made     int32 // how often the topic had been created again
+type readRange struct {
+	recreations     int32 // how often the topic had been created again
 	epoch    int32
 	from, to int64 // offsets
 	events   int64
@@ -26,26 +26,26 @@ type stretch struct {
 
 // mostReadRanges bounds the ranges of each partition: beyond that, later epochs are not
 // checked.
-const mostStretches = 1000
+const mostReadRanges = 1000
 
 // noteRead adds a batch that was read.
-func (p *part) note(made, epoch int32, from, to int64, events int32) {
-	if n := len(p.read); n > 0 {
-		if last := &p.read[n-1]; last.made == made && last.epoch == epoch && last.to <= from {
+func (p *part) noteRead(made, epoch int32, from, to int64, events int32) {
+	if n := len(p.readRanges); n > 0 {
+		if last := &p.readRanges[n-1]; last.recreations == made && last.epoch == epoch && last.to <= from {
 			last.to = to
 			last.events += int64(events)
 			return
 		}
 	}
-	if len(p.read) < mostStretches {
-		p.read = append(p.read, stretch{made, epoch, from, to, int64(events)})
+	if len(p.readRanges) < mostReadRanges {
+		p.readRanges = append(p.readRanges, readRange{made, epoch, from, to, int64(events)})
 	}
 }
 
 const (
 	// For a moment, a new leader may report an earlier end than what was read
 	// (KIP-207), so missing events are looked for again.
-	goneLooks = 4
+	goneAttempts = 4
 	gonePause = 500 * time.Millisecond
 )
 
@@ -53,7 +53,7 @@ const (
 func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 	var gone []uint64
 	var err error
-	for look := range goneLooks {
+	for look := range goneAttempts {
 		if look > 0 {
 			select {
 			case <-ctx.Done():
@@ -62,7 +62,7 @@ func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 			}
 		}
 		var now []uint64
-		if now, err = s.goneNow(ctx); err != nil {
+		if now, err = s.countGone(ctx); err != nil {
 			continue
 		}
 		missing := false
@@ -81,16 +81,16 @@ func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.missing = nil
+	s.goneWarnings = nil
 	for i, n := range gone {
 		if n > 0 {
-			s.missing = append(s.missing, fmt.Sprintf("partition %d: its log no longer holds %d events that had been read (it was truncated, deleted or created again)", i, n))
+			s.goneWarnings = append(s.goneWarnings, fmt.Sprintf("partition %d: its log no longer holds %d events that had been read (it was truncated, deleted or created again)", i, n))
 		}
 	}
 	return gone, nil
 }
 
-func (s *wireSource) goneNow(ctx context.Context) ([]uint64, error) {
+func (s *wireSource) countGone(ctx context.Context) ([]uint64, error) {
 	if err := s.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("look up the partitions' leaders: %w", err)
 	}
@@ -99,12 +99,12 @@ func (s *wireSource) goneNow(ctx context.Context) ([]uint64, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	made := s.made
+	made := s.recreations
 	s.mu.Unlock()
 	gone := make([]uint64, len(s.parts))
 	rounds := 0
 	for _, p := range s.parts {
-		rounds = max(rounds, len(p.read))
+		rounds = max(rounds, len(p.readRanges))
 	}
 	for round := range rounds {
 		lowered := slices.Clone(ends)
@@ -112,8 +112,8 @@ func (s *wireSource) goneNow(ctx context.Context) ([]uint64, error) {
 			return nil, err
 		}
 		for i, p := range s.parts {
-			if round < len(p.read) {
-				gone[i] += p.read[round].beyond(made, lowered[i])
+			if round < len(p.readRanges) {
+				gone[i] += p.readRanges[round].eventsBeyond(made, lowered[i])
 			}
 		}
 	}
@@ -126,8 +126,8 @@ func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends 
 	topic := s.cl.cfg.topic
 	var ask kadm.OffsetForLeaderEpochRequest
 	for _, p := range s.parts {
-		if round < len(p.read) && p.read[round].made == made && p.read[round].epoch >= 0 {
-			ask.Add(topic, p.id, p.read[round].epoch)
+		if round < len(p.readRanges) && p.readRanges[round].recreations == made && p.readRanges[round].epoch >= 0 {
+			ask.Add(topic, p.id, p.readRanges[round].epoch)
 		}
 	}
 	if ask == nil {
@@ -152,8 +152,8 @@ func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends 
 
 // eventsBeyond is an upper bound of the events of a range from an offset on; all of them
 // if the topic was created again since.
-func (x *stretch) beyond(made int32, end int64) uint64 {
-	if x.made != made {
+func (x *readRange) eventsBeyond(made int32, end int64) uint64 {
+	if x.recreations != made {
 		end = x.from
 	}
 	return uint64(max(0, min(x.events, x.to-max(x.from, end))))

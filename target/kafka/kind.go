@@ -28,7 +28,7 @@ var (
 	_ target.Presetter = Kind{}
 	_ target.Metered   = (*session)(nil)
 	_ target.Seekable  = (*wireSource)(nil)
-	_ target.Lasting   = (*wireSource)(nil)
+	_ target.RemovalDetector   = (*wireSource)(nil)
 	_ target.Seekable  = (*clientSource)(nil)
 	_ target.Placed    = (*clientProducer)(nil)
 	_ load.SelfBatcher = (*clientProducer)(nil)

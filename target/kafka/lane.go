@@ -23,10 +23,10 @@ type lane struct {
 	// Guarded by s.mu.
 	addr    string
 	link    *link   // nil while there is none
-	wanting bool    // it was full, and must call Ready
-	again   []*slot // scratch of the sender: slots to be sent again
+	owesReady bool    // it was full, and must call Ready
+	resend   []*slot // scratch of the sender: slots to be sent again
 	closed  bool
-	quiet   time.Duration // throttled until then
+	throttledUntil   time.Duration // throttled until then
 	downAt  time.Duration // when the connection was lost, or the first one could not be made
 	downErr error
 	metrics BrokerMetrics
@@ -51,13 +51,13 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		// lane: this one may stay full for ever.
 		moved := s.routes[s.p.streams.partition(batches[i].Stream)].Load() != l
 		if l.closed || !moved && !l.accepts(now) {
-			l.wanting = true
+			l.owesReady = true
 			break
 		}
 		sl := s.newSlot()
-		sl.home, sl.live = l, len(s.live)
-		if s.encoder.buffers {
-			sl.own = s.newBuffer(s.encoder.template(&batches[i]))
+		sl.lane, sl.liveIndex = l, len(s.live)
+		if s.encoder.needsBuffer {
+			sl.buffer = s.newBuffer(s.encoder.template(&batches[i]))
 		}
 		s.live = append(s.live, sl)
 		l.unflushed = append(l.unflushed, sl)
@@ -84,24 +84,24 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil:
-		return l.gone(now)
-	case now < l.quiet || k.paused:
+		return l.downTooLong(now)
+	case now < l.throttledUntil || k.paused:
 		return false
 	default:
 		// What waits behind a full socket is bounded by one request.
-		return !k.handed || k.unsent < l.s.p.cfg.maxRequest
+		return !k.flushing || k.unsent < l.s.p.cfg.maxRequest
 	}
 }
 
 // downTooLong reports whether there has been no connection for so long that batches are
 // taken only to fail.
-func (l *lane) gone(now time.Duration) bool {
-	return l.link == nil && l.downErr != nil && now-l.downAt > l.s.patience()
+func (l *lane) downTooLong(now time.Duration) bool {
+	return l.link == nil && l.downErr != nil && now-l.downAt > l.s.maxOutage()
 }
 
 // open reports whether requests may be written now.
-func (l *lane) open(now time.Duration) bool {
-	return l.link != nil && !l.link.dead && !l.link.paused && now >= l.quiet
+func (l *lane) writable(now time.Duration) bool {
+	return l.link != nil && !l.link.dead && !l.link.paused && now >= l.throttledUntil
 }
 
 // Flush implements load.Lane.
@@ -114,7 +114,7 @@ func (l *lane) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = now
-	s.launch(l, l.unflushed)
+	s.sendNew(l, l.unflushed)
 	clear(l.unflushed)
 	l.unflushed = l.unflushed[:0]
 	s.finish()
@@ -138,14 +138,14 @@ func (l *lane) Close() error {
 		return nil
 	}
 	now := s.p.sink.Now()
-	s.doubt()
+	s.markMaybeWritten()
 	for i := len(s.live) - 1; i >= 0; i-- {
 		sl := s.live[i]
-		if sl.home != l {
+		if sl.lane != l {
 			continue
 		}
 		switch {
-		case sl.maybe || sl.flying && sl.sent >= 0:
+		case sl.maybeAppended || sl.inFlight && sl.sent >= 0:
 			s.unknown(sl, now, load.Canceled, load.TextUnanswered)
 		case sl.text != "": // certainly refused, and not tried again yet
 			s.failed(sl, now, sl.class, sl.text)
@@ -153,7 +153,7 @@ func (l *lane) Close() error {
 			s.failed(sl, now, load.Canceled, load.TextUnwritten)
 		}
 	}
-	s.forget()
+	s.dropCompleted()
 	if l.link != nil {
 		l.link.kill(errClosed)
 	}
@@ -162,48 +162,48 @@ func (l *lane) Close() error {
 }
 
 // markMaybeWritten marks the slots that are being written: they may be written already.
-func (s *sender) doubt() {
+func (s *sender) markMaybeWritten() {
 	for _, l := range s.lanes {
 		k := l.link
 		if k == nil || !k.writing {
 			continue
 		}
-		for n := max(k.head, k.next); n < k.upto; n++ {
+		for n := max(k.head, k.next); n < k.writeEnd; n++ {
 			for _, sl := range k.at(n).slots {
-				sl.maybe = true
+				sl.maybeAppended = true
 			}
 		}
 	}
 }
 
 // dropCompleted removes completed slots from the lists of slots to be sent.
-func (s *sender) forget() {
+func (s *sender) dropCompleted() {
 	keep := s.later[:0]
 	for _, sl := range s.later {
-		if sl.live >= 0 {
+		if sl.liveIndex >= 0 {
 			keep = append(keep, sl)
 		}
 	}
 	clear(s.later[len(keep):])
 	s.later = keep
-	for i := range s.shares {
-		sh := &s.shares[i]
+	for i := range s.partitions {
+		sh := &s.partitions[i]
 		if len(sh.queue) == 0 {
 			continue
 		}
 		n, wired := 0, 0
 		for j, sl := range sh.queue {
-			if sl.live < 0 {
+			if sl.liveIndex < 0 {
 				continue
 			}
-			if j < sh.wired {
+			if j < sh.inFlight {
 				wired++
 			}
 			sh.queue[n] = sl
 			n++
 		}
 		clear(sh.queue[n:])
-		sh.queue, sh.wired = sh.queue[:n], wired
+		sh.queue, sh.inFlight = sh.queue[:n], wired
 	}
 }
 
@@ -221,7 +221,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 		return nil, fmt.Errorf("connect to broker %d at %s: %w", l.broker, addr, err)
 	}
 	most := int16(kafka.MaxProduceVersion)
-	topicID := l.s.p.book.view.Load().topicID
+	topicID := l.s.p.metadata.view.Load().topicID
 	if topicID == [16]byte{} {
 		most = 12 // the cluster has no topic ids
 	}
@@ -247,7 +247,7 @@ const (
 )
 
 // keepConnected maintains a connection until the lane or the producer is closed.
-func (l *lane) keep() {
+func (l *lane) keepConnected() {
 	s := l.s
 	pause := time.Duration(0)
 	for {
@@ -277,7 +277,7 @@ func (l *lane) keep() {
 			}
 		}
 		pause = 0
-		k.adopt(s.p.pollers.Of(s.id))
+		k.attachPoller(s.p.pollers.Of(s.id))
 		s.p.tasks.Go(k.flusher)
 		if l.up(k) {
 			k.run()
@@ -299,7 +299,7 @@ func (l *lane) down(err error) {
 		l.downAt = s.now
 	}
 	l.downErr = err
-	s.p.book.ask()
+	s.p.metadata.ask()
 	l.ready(s.now)
 }
 
@@ -322,10 +322,10 @@ func (l *lane) up(k *link) bool {
 
 // ready calls Ready if the lane was full and has room again.
 func (l *lane) ready(now time.Duration) {
-	if l.wanting && !l.closed && l.accepts(now) {
-		l.wanting = false
-		if l.s.since > 0 {
-			now = l.s.since // the time until the answers were read is the generator's delay
+	if l.owesReady && !l.closed && l.accepts(now) {
+		l.owesReady = false
+		if l.s.earliestArrival > 0 {
+			now = l.s.earliestArrival // the time until the answers were read is the generator's delay
 		}
 		l.s.p.sink.Ready(l.id, now)
 	}

@@ -34,29 +34,29 @@ func (e *authError) Unwrap() error { return e.err }
 type exchange func(kmsg.Request) (kmsg.Response, error)
 
 // A firstMessage returns the first message of a mechanism; it may have to be fetched.
-type opening func() (sasl.Session, []byte, error)
+type firstMessage func() (sasl.Session, []byte, error)
 
 // firstMessage asks the mechanism for its first message to the broker at an address.
-func (s *security) opening(ctx context.Context, addr string) opening {
+func (s *security) firstMessage(ctx context.Context, addr string) firstMessage {
 	return func() (sasl.Session, []byte, error) {
 		session, out, err := s.mechanism.Authenticate(ctx, addr)
 		if err == nil && len(out) == 0 {
 			err = errors.New("the mechanism has no first message")
 		}
 		if err != nil {
-			return nil, nil, s.refused(err)
+			return nil, nil, s.loginRefused(err)
 		}
 		return session, out, nil
 	}
 }
 
-func (s *security) refused(err error) error {
+func (s *security) loginRefused(err error) error {
 	return &authError{mechanism: s.mechanism.Name(), err: err}
 }
 
 // login authenticates by SaslHandshake v1 and SaslAuthenticate v1 (KIP-152). It returns
 // how long the login is valid (KIP-368); 0: without limit.
-func (s *security) login(open opening, send exchange) (lifetime time.Duration, err error) {
+func (s *security) login(open firstMessage, send exchange) (lifetime time.Duration, err error) {
 	hs := kmsg.NewPtrSASLHandshakeRequest()
 	hs.Version = 1
 	hs.Mechanism = s.mechanism.Name()
@@ -77,9 +77,9 @@ func (s *security) login(open opening, send exchange) (lifetime time.Duration, e
 		req.Version = 1
 		req.SASLAuthBytes = out
 		answer, err := send(req)
-		if err != nil && dial.IsHangUp(err) {
+		if err != nil && dial.IsConnectionClosed(err) {
 			// Some brokers close the connection instead of refusing the login.
-			return 0, s.refused(fmt.Errorf("the broker closed the connection: %w", err))
+			return 0, s.loginRefused(fmt.Errorf("the broker closed the connection: %w", err))
 		} else if err != nil {
 			return 0, fmt.Errorf("log in by %s: %w", s.mechanism.Name(), err)
 		}
@@ -88,14 +88,14 @@ func (s *security) login(open opening, send exchange) (lifetime time.Duration, e
 			if auth.ErrorMessage != nil && *auth.ErrorMessage != "" {
 				err = fmt.Errorf("%w (%s)", err, *auth.ErrorMessage)
 			}
-			return 0, s.refused(err)
+			return 0, s.loginRefused(err)
 		}
 		lifetime = time.Duration(max(0, auth.SessionLifetimeMillis)) * time.Millisecond
 		if done, out, err = session.Challenge(auth.SASLAuthBytes); err != nil {
-			return 0, s.refused(err)
+			return 0, s.loginRefused(err)
 		}
 		if done && len(out) > 0 {
-			return 0, s.refused(errors.New("the mechanism has finished, but has another message to send"))
+			return 0, s.loginRefused(errors.New("the mechanism has finished, but has another message to send"))
 		}
 	}
 	return lifetime, nil
@@ -120,7 +120,7 @@ func roundTrip(conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response,
 	}
 	size := int64(binary.BigEndian.Uint32(head[:]))
 	if size < 4 || size > maxControlAnswer {
-		return nil, &alienError{head}
+		return nil, &notKafkaError{head}
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(conn, body); err != nil {
@@ -172,9 +172,9 @@ func skipTags(b []byte) ([]byte, error) {
 }
 
 // A notKafkaError is an answer that is not Kafka's.
-type alienError struct{ head [4]byte }
+type notKafkaError struct{ head [4]byte }
 
-func (e *alienError) Error() string {
+func (e *notKafkaError) Error() string {
 	switch {
 	case string(e.head[:]) == "HTTP":
 		return "the answer is HTTP, not Kafka"
@@ -185,4 +185,4 @@ func (e *alienError) Error() string {
 }
 
 // tls reports whether the other side speaks TLS.
-func (e *alienError) tls() bool { return e.head[0] == 0x15 && e.head[1] == 3 }
+func (e *notKafkaError) tls() bool { return e.head[0] == 0x15 && e.head[1] == 3 }

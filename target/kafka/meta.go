@@ -31,53 +31,53 @@ type view struct {
 
 // A metadataCache keeps the view of a topic up to date: it refreshes the view regularly,
 // and soon after ask is called. Safe for concurrent use.
-type metaBook struct {
+type metadataCache struct {
 	cfg     *config
 	view    atomic.Pointer[view]
-	kick    chan struct{}
+	wake    chan struct{}
 	mu      sync.Mutex // orders changes of the view
 	changed func(*view)
 
 	// Used by the refreshing goroutine only; before it runs, by the one that opens.
 	conn     net.Conn
-	term     term
+	term     loginTerm
 	addr     string
 	versions versionRanges
 	turn     int
 }
 
 const (
-	metaEvery   = 30 * time.Second       // without a call of ask
+	metaInterval   = 30 * time.Second       // without a call of ask
 	metaSpacing = 100 * time.Millisecond // however often ask is called; retry.backoff.ms of the Java client
 	metaTimeout = 10 * time.Second
 )
 
-func newMetaBook(cfg *config) *metaBook {
-	return &metaBook{cfg: cfg, kick: make(chan struct{}, 1)}
+func newMetadataCache(cfg *config) *metadataCache {
+	return &metadataCache{cfg: cfg, wake: make(chan struct{}, 1)}
 }
 
 // ask requests a new view soon.
-func (b *metaBook) ask() {
+func (b *metadataCache) ask() {
 	select {
-	case b.kick <- struct{}{}:
+	case b.wake <- struct{}{}:
 	default:
 	}
 }
 
 // run refreshes the view until the context ends.
-func (b *metaBook) keep(ctx context.Context) {
-	defer b.hangUp()
-	timer := time.NewTimer(metaEvery)
+func (b *metadataCache) run(ctx context.Context) {
+	defer b.disconnect()
+	timer := time.NewTimer(metaInterval)
 	defer timer.Stop()
 	failing := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-b.kick:
+		case <-b.wake:
 		case <-timer.C:
 		}
-		wait := metaEvery
+		wait := metaInterval
 		v, err := b.fetch(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -93,7 +93,7 @@ func (b *metaBook) keep(ctx context.Context) {
 			fallthrough
 		default:
 			failing = false
-			b.learn(v)
+			b.update(v)
 		}
 		timer.Reset(wait)
 		// Many lanes ask at once when a broker disappears.
@@ -106,7 +106,7 @@ func (b *metaBook) keep(ctx context.Context) {
 }
 
 // update stores a fetched view, except for leaders that are known to be newer.
-func (b *metaBook) learn(v *view) {
+func (b *metadataCache) update(v *view) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if old := b.view.Load(); old != nil && old.topicID == v.topicID {
@@ -123,7 +123,7 @@ func (b *metaBook) learn(v *view) {
 }
 
 // updateLeader stores what a broker reported about a partition's new leader (KIP-951).
-func (b *metaBook) moved(partition, leader, epoch int32) {
+func (b *metadataCache) updateLeader(partition, leader, epoch int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.view.Load()
@@ -137,7 +137,7 @@ func (b *metaBook) moved(partition, leader, epoch int32) {
 	b.changed(&v)
 }
 
-func (b *metaBook) hangUp() {
+func (b *metadataCache) disconnect() {
 	if b.conn != nil {
 		b.conn.Close()
 		b.conn = nil
@@ -145,7 +145,7 @@ func (b *metaBook) hangUp() {
 }
 
 // fetch asks one broker after the other until one answers for the topic.
-func (b *metaBook) fetch(ctx context.Context) (*view, error) {
+func (b *metadataCache) fetch(ctx context.Context) (*view, error) {
 	addrs := slices.Clone(b.cfg.seeds)
 	if v := b.view.Load(); v != nil {
 		for _, a := range v.brokers {
@@ -167,7 +167,7 @@ func (b *metaBook) fetch(ctx context.Context) (*view, error) {
 		if kafkaError := (*kerr.Error)(nil); errors.As(err, &kafkaError) {
 			return nil, err // an error from a broker: others would answer the same
 		}
-		b.hangUp()
+		b.disconnect()
 		if first == nil {
 			first = err
 		}
@@ -178,9 +178,9 @@ func (b *metaBook) fetch(ctx context.Context) (*view, error) {
 	return nil, first
 }
 
-func (b *metaBook) fetchOne(ctx context.Context) (*view, error) {
+func (b *metadataCache) fetchOne(ctx context.Context) (*view, error) {
 	if b.conn != nil && b.term.due() {
-		b.hangUp() // for rare requests, a new connection is simpler than a second login
+		b.disconnect() // for rare requests, a new connection is simpler than a second login
 	}
 	if b.conn == nil {
 		conn, term, versions, err := dialVersions(ctx, b.cfg, b.addr)
@@ -198,7 +198,7 @@ func (b *metaBook) fetchOne(ctx context.Context) (*view, error) {
 	t := kmsg.NewMetadataRequestTopic()
 	t.Topic = &b.cfg.topic
 	req.Topics = append(req.Topics, t)
-	answer, err := ask(ctx, b.conn, b.cfg.clientID, req)
+	answer, err := boundedRoundTrip(ctx, b.conn, b.cfg.clientID, req)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for metadata: %w", b.addr, err)
 	}
@@ -257,20 +257,20 @@ func (v versionRanges) pick(key, low, high int16) (int16, bool) {
 }
 
 // dialVersions connects to a broker and asks for the versions that it supports.
-func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, term, versionRanges, error) {
+func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, loginTerm, versionRanges, error) {
 	conn, until, err := cfg.security.dialFor(ctx, addr)
 	if err != nil {
-		return nil, term{}, nil, err
+		return nil, loginTerm{}, nil, err
 	}
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.Version = 0 // which every broker supports
-	answer, err := ask(ctx, conn, cfg.clientID, req)
+	answer, err := boundedRoundTrip(ctx, conn, cfg.clientID, req)
 	if err == nil {
 		err = kerr.ErrorForCode(answer.(*kmsg.ApiVersionsResponse).ErrorCode)
 	}
 	if err != nil {
 		conn.Close()
-		return nil, term{}, nil, fmt.Errorf("ask %s for its versions: %w", addr, err)
+		return nil, loginTerm{}, nil, fmt.Errorf("ask %s for its versions: %w", addr, err)
 	}
 	v := versionRanges{}
 	for _, k := range answer.(*kmsg.ApiVersionsResponse).ApiKeys {
@@ -280,7 +280,7 @@ func dialVersions(ctx context.Context, cfg *config, addr string) (net.Conn, term
 }
 
 // boundedRoundTrip is roundTrip, bounded by the context and by metaTimeout.
-func ask(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
+func boundedRoundTrip(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
 	if err := conn.SetDeadline(time.Now().Add(metaTimeout)); err != nil {
 		return nil, err
 	}
@@ -326,7 +326,7 @@ func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16
 	req.SetVersion(version)
 	req.TransactionTimeoutMillis = 60_000
 	for {
-		answer, err := ask(ctx, conn, cfg.clientID, req)
+		answer, err := boundedRoundTrip(ctx, conn, cfg.clientID, req)
 		if err != nil {
 			return -1, -1, err
 		}

@@ -75,11 +75,11 @@ func TestReadView(t *testing.T) {
 
 // A partition without a leader has no lane. When it has a leader again, Ready is called.
 func TestRouteWithoutLeader(t *testing.T) {
-	c := fake(t, 2)
-	p := opened(t, c.ListenAddrs(), nil)
-	q := &readySink{quiet: quiet{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
+	c := eventsCluster(t, 2)
+	p := openProducer(t, c.ListenAddrs(), nil)
+	q := &readySink{countSink: countSink{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
 	p.Start(q)
-	v := *p.book.view.Load()
+	v := *p.metadata.view.Load()
 	with := v.leaders
 	v.leaders = []int32{noLeader, with[1]}
 	p.senders[0].update(&v)
@@ -106,7 +106,7 @@ func TestRouteWithoutLeader(t *testing.T) {
 
 // A readySink is a quiet sink that passes on calls of Ready.
 type readySink struct {
-	quiet
+	countSink
 	ready chan int
 }
 

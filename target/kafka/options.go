@@ -170,7 +170,7 @@ func options() []target.Option {
 			Name: "create-topic", Word: "SPEC", Group: groupTopic, Independent: true,
 			Help: "create the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults",
 		},
-	}, dial.ConnOptions(groupConn, dial.Connect{}), []target.Option{
+	}, dial.ConnOptions(groupConn, dial.ConnectTimeout{}), []target.Option{
 		{Name: "client-id", Word: "NAME", Default: "carronade", Group: groupConn, Help: "client id to connect with"},
 		{Name: "rack", Word: "NAME", Group: groupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (client engine)"},
 		{Name: "client-config", Word: "FILE", Group: groupConn, Help: "properties file of a Java client"},

@@ -30,8 +30,8 @@ func (s *sender) pending(now time.Duration) (all []string) {
 		}
 		all = append(all, text)
 	}
-	if s.orphans > 0 {
-		add("%s without a leader", units.Plural(s.orphans, "partition"))
+	if s.leaderless > 0 {
+		add("%s without a leader", units.Plural(s.leaderless, "partition"))
 	}
 	if n := len(s.later); n > 0 {
 		add("%d batches to be sent again", n)
@@ -56,7 +56,7 @@ func (s *sender) pending(now time.Duration) (all []string) {
 			}
 			if k.unsent > 0 {
 				text += ", " + units.FormatSize(int64(k.unsent)) + " not written"
-				if k.handed {
+				if k.flushing {
 					text += " because the socket is full"
 				}
 			}
@@ -66,10 +66,10 @@ func (s *sender) pending(now time.Duration) (all []string) {
 			if k.paused {
 				text += ", logging in again"
 			}
-			if now < l.quiet {
-				text += ", throttled by the broker for " + units.FormatDuration(l.quiet-now)
+			if now < l.throttledUntil {
+				text += ", throttled by the broker for " + units.FormatDuration(l.throttledUntil-now)
 			}
-			if l.wanting {
+			if l.owesReady {
 				text += ", and it refused events"
 			}
 			add("%s", text)

@@ -15,8 +15,8 @@ import (
 // A property is how one property of a Java client is handled here.
 type property struct {
 	option string                             // the option it presets; "" when other code reads it
-	text   func(value string) (string, error) // converts its value to the option's syntax; nil: unchanged
-	quiet  bool                               // known, and correctly without effect here
+	convert   func(value string) (string, error) // converts its value to the option's syntax; nil: unchanged
+	ignored  bool                               // known, and correctly without effect here
 	secret bool                               // never shown
 }
 
@@ -24,30 +24,30 @@ type property struct {
 // https://kafka.apache.org/documentation/#configuration) that have a meaning
 // here.
 var properties = map[string]property{
-	"acks":                                  {option: "acks", text: acksText},
-	"batch.size":                            {option: "batch-size", text: batchText},
-	"linger.ms":                             {option: "linger", text: millis},
+	"acks":                                  {option: "acks", convert: acksText},
+	"batch.size":                            {option: "batch-size", convert: batchText},
+	"linger.ms":                             {option: "linger", convert: millis},
 	"compression.type":                      {option: "compression"},
-	"enable.idempotence":                    {option: "idempotent", text: lower},
+	"enable.idempotence":                    {option: "idempotent", convert: lower},
 	"max.in.flight.requests.per.connection": {option: "max-in-flight"},
-	"request.timeout.ms":                    {option: "request-timeout", text: millis},
-	"delivery.timeout.ms":                   {option: "delivery-timeout", text: millis},
+	"request.timeout.ms":                    {option: "request-timeout", convert: millis},
+	"delivery.timeout.ms":                   {option: "delivery-timeout", convert: millis},
 	"buffer.memory":                         {option: "buffer-memory"},
 	"max.request.size":                      {option: "max-request"},
-	"send.buffer.bytes":                     {option: "send-buffer", text: bufferText},
-	"receive.buffer.bytes":                  {option: "recv-buffer", text: bufferText},
+	"send.buffer.bytes":                     {option: "send-buffer", convert: bufferText},
+	"receive.buffer.bytes":                  {option: "recv-buffer", convert: bufferText},
 	"client.id":                             {option: "client-id"},
 	"client.rack":                           {option: "rack"},
 	"transactional.id":                      {option: "transactional-id"},
-	"partitioner.class":                     {option: "partitioner", text: partitionerText},
+	"partitioner.class":                     {option: "partitioner", convert: partitionerText},
 
 	"group.id":                  {option: "group"},
-	"auto.offset.reset":         {option: "from", text: lower},
+	"auto.offset.reset":         {option: "from", convert: lower},
 	"fetch.min.bytes":           {option: "fetch-min"},
 	"fetch.max.bytes":           {option: "fetch-max"},
 	"max.partition.fetch.bytes": {option: "fetch-partition-max"},
-	"fetch.max.wait.ms":         {option: "fetch-wait", text: millis},
-	"isolation.level":           {option: "isolation", text: isolationText},
+	"fetch.max.wait.ms":         {option: "fetch-wait", convert: millis},
+	"isolation.level":           {option: "isolation", convert: isolationText},
 
 	// Read by parseTarget and parseSecurity.
 	"bootstrap.servers": {}, "security.protocol": {}, "sasl.mechanism": {}, "sasl.jaas.config": {secret: true},
@@ -59,9 +59,9 @@ var properties = map[string]property{
 
 	// Keys and values are raw bytes, only a group's offsets are committed, and
 	// the delivery timeout ends retries, as by Java's default.
-	"key.serializer": {quiet: true}, "value.serializer": {quiet: true},
-	"key.deserializer": {quiet: true}, "value.deserializer": {quiet: true},
-	"sasl.client.callback.handler.class": {quiet: true}, "sasl.login.callback.handler.class": {quiet: true},
+	"key.serializer": {ignored: true}, "value.serializer": {ignored: true},
+	"key.deserializer": {ignored: true}, "value.deserializer": {ignored: true},
+	"sasl.client.callback.handler.class": {ignored: true}, "sasl.login.callback.handler.class": {ignored: true},
 }
 
 func lower(s string) (string, error) { return strings.ToLower(s), nil }
@@ -126,7 +126,7 @@ func PropertySecret(name string) bool { return properties[name].secret }
 
 // PropertyApplies reports whether a client's property has a meaning for an
 // operation. A known property that presets no option has one for all operations.
-func PropertyMeans(name, op string) bool {
+func PropertyApplies(name, op string) bool {
 	p, known := properties[name]
 	if !known || p.option == "" {
 		return known
@@ -217,8 +217,8 @@ func presets(v target.Values) (set, props map[string]string, warnings []string, 
 			warnings = append(warnings, fmt.Sprintf("the client property %s has no meaning here and is ignored", name))
 		case p.option != "":
 			text := strings.TrimSpace(props[name])
-			if p.text != nil {
-				if text, err = p.text(text); err != nil {
+			if p.convert != nil {
+				if text, err = p.convert(text); err != nil {
 					return nil, nil, nil, fmt.Errorf("client property %s: %w", name, err)
 				}
 			}

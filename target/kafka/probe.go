@@ -90,7 +90,7 @@ func (c *config) probeOne(ctx context.Context, addr string) error {
 	var (
 		record tls.RecordHeaderError
 		auth   *authError
-		alien  *alienError
+		alien  *notKafkaError
 		failed *dial.TLSError
 	)
 	switch {
@@ -102,12 +102,12 @@ func (c *config) probeOne(ctx context.Context, addr string) error {
 		return err
 	case c.security.tls == nil && errors.As(err, &alien) && alien.tls():
 		return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
-	case c.security.tls != nil && errors.As(err, &failed) && (errors.As(err, &record) || dial.IsHangUp(err) || dial.IsTimeout(err)):
+	case c.security.tls != nil && errors.As(err, &failed) && (errors.As(err, &record) || dial.IsConnectionClosed(err) || dial.IsTimeout(err)):
 		plaintext := &security{clientID: c.clientID}
 		if again := c.checkBroker(ctx, addr, plaintext); again == nil || errors.Is(again, errWantsLogin) {
 			return fmt.Errorf("%w (%w)", errSpeaksPlain, err)
 		}
-	case c.security.tls == nil && (dial.IsHangUp(err) || dial.IsTimeout(err)):
+	case c.security.tls == nil && (dial.IsConnectionClosed(err) || dial.IsTimeout(err)):
 		if dial.SpeaksTLS(ctx, addr) {
 			return fmt.Errorf("%w (%w)", errSpeaksTLS, err)
 		}
@@ -117,7 +117,7 @@ func (c *config) probeOne(ctx context.Context, addr string) error {
 		if dial.IsTimeout(err) {
 			return fmt.Errorf("%w (%w)", errNoAnswer, err)
 		}
-		return fmt.Errorf("%w (%w)", errHungUp, err)
+		return fmt.Errorf("%w (%w)", errClosedUnanswered, err)
 	}
 	return err
 }
@@ -163,7 +163,7 @@ func (c *config) checkBroker(ctx context.Context, addr string, s *security) erro
 	meta.Version = 1
 	meta.Topics = []kmsg.MetadataRequestTopic{}
 	if _, err := roundTrip(conn, c.clientID, meta); err != nil {
-		if dial.IsHangUp(err) && c.wantsLogin(ctx, addr, s) {
+		if dial.IsConnectionClosed(err) && c.wantsLogin(ctx, addr, s) {
 			return errWantsLogin
 		}
 		return fmt.Errorf("ask for the brokers: %w", err)

@@ -30,7 +30,7 @@ type producer struct {
 	gen       *payload.Generator
 	batchPool *batchPool
 	streams   streams
-	book      *metaBook
+	metadata      *metadataCache
 	senders   []*sender
 	codec     kafka.Codec
 	// repacked says that the broker recompresses or compacts batches, so that
@@ -38,12 +38,12 @@ type producer struct {
 	repacked bool
 
 	sink  load.Sink
-	wall  time.Time // when the run began
-	lanes atomic.Int32
+	startTime  time.Time // when the run began
+	laneCount atomic.Int32
 
 	written, read atomic.Uint64
 	renewed       atomic.Uint64 // logins, on connections that stayed open
-	absent        dial.Absence  // of brokers, during the run
+	absent        dial.ConnectFailures  // of brokers, during the run
 
 	pollers socket.Pollers
 
@@ -57,7 +57,7 @@ type producer struct {
 // leaders, encodes the batches and connects. The context bounds only the
 // opening.
 func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
-	p := &producer{cfg: cfg, book: newMetaBook(cfg), hurry: make(chan struct{}, 1)}
+	p := &producer{cfg: cfg, metadata: newMetadataCache(cfg), hurry: make(chan struct{}, 1)}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -71,11 +71,11 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := p.book.fetch(ctx)
+	v, err := p.metadata.fetch(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.book.view.Store(v)
+	p.metadata.view.Store(v)
 	n := len(v.leaders)
 	if cfg.partitioner.kind == "fixed" && int(cfg.partitioner.fixed) >= n {
 		return nil, &target.Error{
@@ -93,7 +93,7 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 			if s.pid, s.epoch, err = newProducerID(ctx, cfg, v); err != nil {
 				return nil, err
 			}
-			s.adopt()
+			s.assignProducerID()
 		}
 		s.mu.Lock()
 		s.learn(v)
@@ -193,7 +193,7 @@ func (p *producer) Compacted() bool { return p.cfg.compacted }
 func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 	if !p.cfg.fresh {
 		d := p.batchPool.pick(batch.Stream, p.streams.partition(batch.Stream), batch.First)
-		return append(dst, d.keys[:batch.Events]...)
+		return append(dst, d.keyHashes[:batch.Events]...)
 	}
 	var key []byte
 	for i := range uint64(batch.Events) {
@@ -206,10 +206,10 @@ func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 // Ratio returns the compressed size of the batches encoded ahead, as a share of
 // their size before compression; 0 when nothing is compressed ahead.
 func (p *producer) Ratio() float64 {
-	if p.batchPool.raw == 0 || p.batchPool.packed == 0 {
+	if p.batchPool.rawBytes == 0 || p.batchPool.compressedBytes == 0 {
 		return 0
 	}
-	return float64(p.batchPool.packed) / float64(p.batchPool.raw)
+	return float64(p.batchPool.compressedBytes) / float64(p.batchPool.rawBytes)
 }
 
 // Distinct returns the number of different events, after which they repeat; 0
@@ -224,8 +224,8 @@ func (p *producer) Distinct() int {
 // Start implements load.Target.
 func (p *producer) Start(sink load.Sink) {
 	p.sink = sink
-	p.wall = time.Now().Add(-sink.Now())
-	p.book.changed = func(v *view) {
+	p.startTime = time.Now().Add(-sink.Now())
+	p.metadata.changed = func(v *view) {
 		for _, s := range p.senders {
 			s.update(v)
 		}
@@ -237,26 +237,26 @@ func (p *producer) Start(sink load.Sink) {
 			if k := l.link; k != nil && k.term.due() {
 				// Not left to watch, which runs after the first batches are sent.
 				// They wait only where the old login may end before they arrive.
-				k.paused = k.term.late()
+				k.paused = k.term.endsSoon()
 				k.renew()
 			}
-			p.tasks.Go(l.keep)
+			p.tasks.Go(l.keepConnected)
 		}
 		s.mu.Unlock()
 	}
-	p.tasks.Go(func() { p.book.keep(p.ctx) })
+	p.tasks.Go(func() { p.metadata.run(p.ctx) })
 	p.tasks.Go(p.watch)
 }
 
 // Poll implements load.Poller: without TLS, the sending threads themselves wait
 // for the answers.
-func (p *producer) Poll(t, of int) load.Waiting {
+func (p *producer) Poll(t, of int) load.PollWaiter {
 	if p.cfg.security.tls != nil {
 		return nil
 	}
 	if w := p.pollers.Make(t, of, func() time.Duration { return p.sink.Now() }); w != nil {
 		if p.cfg.idempotent { // batches of a partition may wait in their lane for answers
-			w.Impatient()
+			w.ReadAtOnce()
 		}
 		return w
 	}
@@ -314,8 +314,8 @@ func (p *producer) Close() error {
 	for _, s := range p.senders {
 		s.mu.Lock()
 		lanes := s.lanes
-		if s.nowhere != nil {
-			lanes = append(slices.Clone(lanes), s.nowhere)
+		if s.leaderlessLane != nil {
+			lanes = append(slices.Clone(lanes), s.leaderlessLane)
 		}
 		s.mu.Unlock()
 		for _, l := range lanes {
@@ -323,7 +323,7 @@ func (p *producer) Close() error {
 		}
 	}
 	p.tasks.Wait()
-	p.book.hangUp()
+	p.metadata.disconnect()
 	if p.batchPool != nil {
 		return p.batchPool.free()
 	}

@@ -12,7 +12,7 @@ import (
 // compressed parts of a template, have their own memory.
 type encoder struct {
 	p       *producer
-	buffers bool // batches need their own memory
+	needsBuffer bool // batches need their own memory
 	stamped bool
 
 	z           *kafka.Compressor
@@ -42,7 +42,7 @@ type packed struct {
 func (e *encoder) init(p *producer) {
 	e.p = p
 	e.stamped = p.Stamped()
-	e.buffers = e.stamped || p.cfg.fresh
+	e.needsBuffer = e.stamped || p.cfg.fresh
 	_, e.headerBytes = encodedHeaders(p.gen)
 	e.roomFor.stream = -1
 	if p.codec != kafka.None {
@@ -83,17 +83,17 @@ func (e *encoder) encode(sl *slot, batch *load.Batch) int64 {
 	sl.raw = int32(size)
 	switch {
 	case e.stamped:
-		if sl.own.copy != tpl { // usually a free buffer is a copy of it already
-			sl.own.b = append(sl.own.b[:0], tpl.recs...)
-			sl.own.copy = tpl
+		if sl.buffer.copy != tpl { // usually a free buffer is a copy of it already
+			sl.buffer.b = append(sl.buffer.b[:0], tpl.recs...)
+			sl.buffer.copy = tpl
 		}
-		recs := sl.own.b[:size:size]
-		e.stamp(recs, tpl.values[:n], batch)
+		recs := sl.buffer.b[:size:size]
+		e.stamp(recs, tpl.valueStarts[:n], batch)
 		sl.recs, sl.sum = recs, kafka.SumOf(recs)
 	case e.p.codec == kafka.None:
 		sl.recs, sl.sum = tpl.recs[:size:size], tpl.sum(n)
 	case n == tpl.events():
-		sl.recs, sl.sum = tpl.full, tpl.fullSum
+		sl.recs, sl.sum = tpl.compressed, tpl.compressedSum
 	default:
 		if e.p.batchPool.byPart == nil {
 			part = 0
@@ -188,7 +188,7 @@ func (e *encoder) keySize(n uint64) int {
 // encodeFresh encodes events that were never sent before.
 func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
 	gen, headers := e.p.gen, e.p.batchPool.headers
-	buf := sl.own.b[:0]
+	buf := sl.buffer.b[:0]
 	if e.p.codec != kafka.None {
 		buf = e.scratch[:0]
 	}
@@ -214,8 +214,8 @@ func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
 	sl.raw = int32(len(buf))
 	if e.p.codec != kafka.None {
 		e.scratch = buf
-		buf = e.compress(sl.own.b[:0], buf)
+		buf = e.compress(sl.buffer.b[:0], buf)
 	}
-	sl.own.b, sl.recs, sl.sum = buf, buf, kafka.SumOf(buf)
+	sl.buffer.b, sl.recs, sl.sum = buf, buf, kafka.SumOf(buf)
 	return total
 }

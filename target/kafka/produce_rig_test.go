@@ -20,7 +20,7 @@ type rig struct {
 	t     testing.TB
 	p     *producer
 	start time.Time
-	bound int // of batches in flight on a lane
+	limit int // of batches in flight on a lane
 	// events limits the events of a batch; 0: as many as there is room for.
 	events int
 
@@ -32,7 +32,7 @@ type rig struct {
 }
 
 func newRig(t testing.TB, p *producer) *rig {
-	r := &rig{t: t, p: p, start: time.Now(), bound: 5, wake: make(chan struct{}, 1), inFlight: map[int]int{}, completed: map[[2]uint64]int{}}
+	r := &rig{t: t, p: p, start: time.Now(), limit: 5, wake: make(chan struct{}, 1), inFlight: map[int]int{}, completed: map[[2]uint64]int{}}
 	p.Start(r)
 	return r
 }
@@ -61,14 +61,14 @@ func (r *rig) signal() {
 
 // send sends so many events, divided among the streams by the producer's
 // partitioner, waits until all are completed and returns the outcomes.
-func (r *rig) fire(total uint64) []load.Outcome {
+func (r *rig) send(total uint64) []load.Outcome {
 	r.t.Helper()
-	return r.fireAnd(total, func(int) {})
+	return r.sendAnd(total, func(int) {})
 }
 
 // sendAnd is send, and calls f with the number of events sent so far, between
 // batches.
-func (r *rig) fireAnd(total uint64, f func(sent int)) []load.Outcome {
+func (r *rig) sendAnd(total uint64, f func(sent int)) []load.Outcome {
 	r.t.Helper()
 	partitioner := r.p.Partitioner()
 	next := make([]uint64, partitioner.Streams())
@@ -88,7 +88,7 @@ func (r *rig) fireAnd(total uint64, f func(sent int)) []load.Outcome {
 				continue
 			}
 			r.mu.Lock()
-			full := r.inFlight[l.ID()] >= r.bound
+			full := r.inFlight[l.ID()] >= r.limit
 			r.mu.Unlock()
 			if full {
 				continue
@@ -189,7 +189,7 @@ func tally(out []load.Outcome) (c tallies) {
 }
 
 // eventsCluster starts a cluster of kfake with the topic "events".
-func fake(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {
+func eventsCluster(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.SeedTopics(partitions, "events"), kfake.NumBrokers(1)}, opts...)...)
 	if err != nil {
@@ -201,7 +201,7 @@ func fake(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {
 
 // testEnd returns a channel that is closed when everything that the test opens
 // afterwards is closed. A broker's answer that must never come waits for it.
-func endOf(t testing.TB) <-chan struct{} {
+func testEnd(t testing.TB) <-chan struct{} {
 	end := make(chan struct{})
 	t.Cleanup(func() { close(end) })
 	return end
@@ -210,7 +210,7 @@ func endOf(t testing.TB) <-chan struct{} {
 func fakeURL(addrs []string) string { return "kafka://" + strings.Join(addrs, ",") + "/events" }
 
 // openProducer opens a producer with the options given, as "name=value".
-func opened(t testing.TB, addrs []string, change func(*config), given ...string) *producer {
+func openProducer(t testing.TB, addrs []string, change func(*config), given ...string) *producer {
 	t.Helper()
 	cfg := configFor(t, addrs, change, given...)
 	p, err := newProducer(context.Background(), cfg)

@@ -13,25 +13,25 @@ import (
 // took it, whichever connection its attempts use.
 type slot struct {
 	batch load.Batch
-	home  *lane
+	lane  *lane
 	part  int32
-	live  int // place in sender.live; -1: completed
+	liveIndex  int // place in sender.live; -1: completed
 
 	recs   []byte    // the records as they are sent
 	sum    kafka.Sum // of recs
 	count  int32
 	raw    int32   // bytes of the records before compression
-	own    *buffer // its own memory, released when it is completed
+	buffer    *buffer // its own memory, released when it is completed
 	millis int64   // timestamp; 0 until the first attempt
 	crc    uint32  // of the last attempt
 
 	sent     time.Duration // when the first byte of the first attempt was written; -1: never
 	deadline time.Duration // no attempt after it
-	after    time.Duration // no attempt before it
+	notBefore    time.Duration // no attempt before it
 	attempts int32
 	wire     int64
-	flying   bool // an attempt is on the wire, or queued for it
-	maybe    bool // an attempt was written and its result is not known
+	inFlight   bool // an attempt is on the wire, or queued for it
+	maybeAppended    bool // an attempt was written and its result is not known
 	class    load.Class
 	text     string // why the last attempt failed
 
@@ -39,7 +39,7 @@ type slot struct {
 	pid   int64
 	epoch int16
 	seq   int32
-	first bool // sent while no other batch of its partition was unanswered
+	sentAlone bool // sent while no other batch of its partition was unanswered
 }
 
 // A sender is one client: it has its own producer id and a lane to every broker.
@@ -55,19 +55,19 @@ type sender struct {
 	started  bool
 	lanes    []*lane
 	byBroker map[int32]*lane
-	shares   []share // by partition
+	partitions   []partitionState // by partition
 	live     []*slot // not completed
 	later    []*slot // waiting for a leader, a connection or a backoff
 
 	recovering []int32 // partitions that are recovering, and some that were
-	again      []*lane // scratch: lanes on which batches are sent again
+	resendLanes      []*lane // scratch: lanes on which batches are sent again
 
-	orphans int           // partitions without a leader
+	leaderless int           // partitions without a leader
 	calm    bool          // watch checks less often
-	nowhere *lane         // of partitions without a leader for too long; nil: none
-	marks   uint64        // requests made; numbers them
+	leaderlessLane *lane         // of partitions without a leader for too long; nil: none
+	requestCount   uint64        // requests made; numbers them
 	now     time.Duration // when the clock was last read with the lock held
-	since   time.Duration // while answers are processed: the earliest time that they can have arrived; 0: not known
+	earliestArrival   time.Duration // while answers are processed: the earliest time that they can have arrived; 0: not known
 
 	freeSlots    []*slot
 	freeRequests []*request
@@ -79,34 +79,34 @@ type sender struct {
 
 	pid      int64 // -1: not idempotent
 	epoch    int16
-	fetching bool // a new producer id is requested
+	requestingID bool // a new producer id is requested
 
 	encoder encoder // of the sending thread
 }
 
 // A partitionState is what one sender knows of a partition. If the sender is not
 // idempotent, only lastRequest, notBefore, leaderless and leaderlessSince are used.
-type share struct {
-	mark uint64 // number of the last request with a batch for it
+type partitionState struct {
+	lastRequest uint64 // number of the last request with a batch for it
 
 	pid        int64
 	epoch      int16
 	next       int32         // sequence of the next record
 	queue      []*slot       // unanswered, in order
-	wired      int           // how many of them, from the first on, are in flight
+	inFlight      int           // how many of them, from the first on, are in flight
 	recovering bool          // waits until none is in flight, to send all again in order
 	listed     bool          // is in sender.recovering
-	bump       bool          // there is a gap: begin a new epoch
-	after      time.Duration // no attempt before it
-	orphan     bool          // it has no leader
-	since      time.Duration // when it lost its leader
+	needsEpoch       bool          // there is a gap: begin a new epoch
+	notBefore      time.Duration // no attempt before it
+	leaderless     bool          // it has no leader
+	leaderlessSince      time.Duration // when it lost its leader
 }
 
 func newSender(p *producer, id, partitions int) *sender {
 	s := &sender{
 		p: p, id: id, pid: -1, epoch: -1,
 		routes:   make([]atomic.Pointer[lane], partitions),
-		shares:   make([]share, partitions),
+		partitions:   make([]partitionState, partitions),
 		byBroker: map[int32]*lane{},
 	}
 	s.encoder.init(p)
@@ -114,9 +114,9 @@ func newSender(p *producer, id, partitions int) *sender {
 }
 
 // adopt assigns the sender's new producer id to all partitions.
-func (s *sender) adopt() {
-	for i := range s.shares {
-		s.shares[i].pid, s.shares[i].epoch = s.pid, s.epoch
+func (s *sender) assignProducerID() {
+	for i := range s.partitions {
+		s.partitions[i].pid, s.partitions[i].epoch = s.pid, s.epoch
 	}
 }
 
@@ -136,32 +136,32 @@ func (s *sender) learn(v *view) {
 	found := false
 	for part := range min(len(s.routes), len(v.leaders)) {
 		id := v.leaders[part]
-		ps := &s.shares[part]
+		ps := &s.partitions[part]
 		if id == noLeader {
-			if !ps.orphan {
-				ps.orphan, ps.since = true, s.now
-				s.orphans++
-				s.left(s.routes[part].Swap(nil))
+			if !ps.leaderless {
+				ps.leaderless, ps.leaderlessSince = true, s.now
+				s.leaderless++
+				s.partitionLeft(s.routes[part].Swap(nil))
 			}
 			continue
 		}
-		if ps.orphan {
-			ps.orphan = false
-			s.orphans--
+		if ps.leaderless {
+			ps.leaderless = false
+			s.leaderless--
 		}
 		l := s.byBroker[id]
 		if l == nil {
-			l = &lane{s: s, id: int(s.p.lanes.Add(1) - 1), broker: id}
+			l = &lane{s: s, id: int(s.p.laneCount.Add(1) - 1), broker: id}
 			s.byBroker[id] = l
 			s.lanes = append(s.lanes, l)
 			if s.started {
-				s.p.tasks.Go(l.keep)
+				s.p.tasks.Go(l.keepConnected)
 			}
 		}
 		if old := s.routes[part].Swap(l); old != l {
-			s.left(old)
+			s.partitionLeft(old)
 			found = found || old == nil
-			ps.after = 0 // a new leader is tried at once
+			ps.notBefore = 0 // a new leader is tried at once
 		}
 	}
 	for id, l := range s.byBroker {
@@ -169,7 +169,7 @@ func (s *sender) learn(v *view) {
 			l.addr = addr
 		}
 		if k := l.link; k != nil && k.format.TopicID != v.topicID {
-			k.kill(errAnew) // requests name the topic by its id
+			k.kill(errTopicRecreated) // requests name the topic by its id
 		}
 	}
 	if found && s.started {
@@ -179,9 +179,9 @@ func (s *sender) learn(v *view) {
 
 // partitionLeft says that a lane no longer serves a partition. The engine must
 // route again what it queued for a lane that is full, which may stay so for ever.
-func (s *sender) left(l *lane) {
-	if l != nil && l.wanting && !l.closed {
-		l.wanting = false
+func (s *sender) partitionLeft(l *lane) {
+	if l != nil && l.owesReady && !l.closed {
+		l.owesReady = false
 		s.p.sink.Ready(l.id, s.now)
 	}
 }
@@ -197,8 +197,8 @@ func (s *sender) newSlot() *slot {
 
 // release returns a completed slot to the free list. Nothing may refer to it.
 func (s *sender) release(sl *slot) {
-	if sl.own != nil {
-		s.freeBuffers = append(s.freeBuffers, sl.own)
+	if sl.buffer != nil {
+		s.freeBuffers = append(s.freeBuffers, sl.buffer)
 	}
 	*sl = slot{}
 	s.freeSlots = append(s.freeSlots, sl)
@@ -240,8 +240,8 @@ func (s *sender) newRequest() *request {
 // writer may still use it.
 func (s *sender) complete(sl *slot, done time.Duration, o load.Outcome) {
 	o.Batch = sl.batch
-	o.Lane = int32(sl.home.id)
-	o.Sent, o.Done, o.Earliest = sl.sent, done, s.since
+	o.Lane = int32(sl.lane.id)
+	o.Sent, o.Done, o.Earliest = sl.sent, done, s.earliestArrival
 	o.Retries = max(0, sl.attempts-1)
 	o.Wire = sl.wire
 	if !s.p.repacked {
@@ -252,11 +252,11 @@ func (s *sender) complete(sl *slot, done time.Duration, o load.Outcome) {
 	}
 	s.outcomes = append(s.outcomes, o)
 	last := len(s.live) - 1
-	s.live[sl.live] = s.live[last]
-	s.live[sl.live].live = sl.live
+	s.live[sl.liveIndex] = s.live[last]
+	s.live[sl.liveIndex].liveIndex = sl.liveIndex
 	s.live[last] = nil
 	s.live = s.live[:last]
-	sl.live = -1
+	sl.liveIndex = -1
 }
 
 func (s *sender) acked(sl *slot, done time.Duration, place int64) {
@@ -274,7 +274,7 @@ func (s *sender) unknown(sl *slot, done time.Duration, class load.Class, text st
 
 // giveUp completes a slot that is not tried again.
 func (s *sender) giveUp(sl *slot, done time.Duration, class load.Class, text string) {
-	if sl.maybe {
+	if sl.maybeAppended {
 		s.unknown(sl, done, class, text)
 		return
 	}

@@ -56,7 +56,7 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := fake(t, 3, kfake.NumBrokers(2))
+			c := eventsCluster(t, 3, kfake.NumBrokers(2))
 			var refused atomic.Bool
 			var slow answerDelay
 			c.ControlKey(kafka.ProduceKey, func(req kmsg.Request) (kmsg.Response, error, bool) {

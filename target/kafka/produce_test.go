@@ -56,15 +56,15 @@ func TestProduceArrives(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := fake(t, 4, kfake.NumBrokers(2))
-			p := opened(t, c.ListenAddrs(), tt.change, tt.given...)
+			c := eventsCluster(t, 4, kfake.NumBrokers(2))
+			p := openProducer(t, c.ListenAddrs(), tt.change, tt.given...)
 			r := newRig(t, p)
 			r.events = tt.batch
 			total := uint64(events)
 			if strings.HasPrefix(tt.name, "large") {
 				total = 100
 			}
-			out := r.fire(total)
+			out := r.send(total)
 			if got, want := tally(out), (tallies{acked: int(total)}); got != want {
 				t.Fatalf("got %+v, want %+v; the first: %+v", got, want, out[0])
 			}
@@ -152,9 +152,9 @@ func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 // Every event of a batch has its own stamp, from the pool and fresh.
 func TestProduceStamps(t *testing.T) {
 	for _, given := range [][]string{nil, {"fresh=true"}} {
-		c := fake(t, 1)
-		p := opened(t, c.ListenAddrs(), stamping, given...)
-		q := &quiet{start: time.Now(), completed: make(chan int, 1)}
+		c := eventsCluster(t, 1)
+		p := openProducer(t, c.ListenAddrs(), withStamps, given...)
+		q := &countSink{start: time.Now(), completed: make(chan int, 1)}
 		p.Start(q)
 		l := p.Route(0)
 		l.Fire([]load.Batch{{First: 40, Events: 5, DueFirst: 1000, DueLast: 1800}})
@@ -174,15 +174,15 @@ func TestProduceStamps(t *testing.T) {
 func TestProduceOverTLS(t *testing.T) {
 	server, ca := authority(t)
 	var client *tls.Config
-	c := fake(t, 3, kfake.TLS(server))
+	c := eventsCluster(t, 3, kfake.TLS(server))
 	for _, given := range [][]string{nil, {"fresh=true"}, idempotent} {
-		p := opened(t, c.ListenAddrs(), stamping, append(given, "tls-ca="+ca)...)
+		p := openProducer(t, c.ListenAddrs(), withStamps, append(given, "tls-ca="+ca)...)
 		if p.senders[0].lanes[0].link.out.Direct() {
 			t.Fatal("the connection is written directly, without TLS")
 		}
 		client = p.cfg.security.tls
 		r := newRig(t, p)
-		if got, want := tally(r.fire(20_000)), (tallies{acked: 20_000}); got != want {
+		if got, want := tally(r.send(20_000)), (tallies{acked: 20_000}); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
 	}
@@ -190,10 +190,10 @@ func TestProduceOverTLS(t *testing.T) {
 }
 
 func TestProduceWithoutAcks(t *testing.T) {
-	c := fake(t, 3)
-	p := opened(t, c.ListenAddrs(), nil, "acks=0")
+	c := eventsCluster(t, 3)
+	p := openProducer(t, c.ListenAddrs(), nil, "acks=0")
 	r := newRig(t, p)
-	out := r.fire(20_000)
+	out := r.send(20_000)
 	if got, want := tally(out), (tallies{unknown: 20_000}); got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
@@ -220,15 +220,15 @@ func TestProduceVersions(t *testing.T) {
 		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
 			versions := kversion.Stable()
 			versions.SetMaxKeyVersion(kafka.ProduceKey, version)
-			c := fake(t, 3, kfake.MaxVersions(versions))
+			c := eventsCluster(t, 3, kfake.MaxVersions(versions))
 			used := make(chan int16, 100)
 			c.ControlKey(kafka.ProduceKey, func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
 				used <- req.GetVersion()
 				return nil, nil, false
 			})
-			p := opened(t, c.ListenAddrs(), nil)
-			out := newRig(t, p).fire(3000)
+			p := openProducer(t, c.ListenAddrs(), nil)
+			out := newRig(t, p).send(3000)
 			if got, want := tally(out), (tallies{acked: 3000}); got != want {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
@@ -243,7 +243,7 @@ func TestProduceVersions(t *testing.T) {
 func TestProduceRefusesOldBrokers(t *testing.T) {
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(kafka.ProduceKey, 2)
-	c := fake(t, 1, kfake.MaxVersions(versions))
+	c := eventsCluster(t, 1, kfake.MaxVersions(versions))
 	p, err := newProducer(context.Background(), configFor(t, c.ListenAddrs(), nil))
 	if err == nil {
 		p.Close()
@@ -256,7 +256,7 @@ func TestProduceRefusesOldBrokers(t *testing.T) {
 }
 
 func TestProduceFixedPartitionMustExist(t *testing.T) {
-	c := fake(t, 2)
+	c := eventsCluster(t, 2)
 	p, err := newProducer(context.Background(), configFor(t, c.ListenAddrs(), nil, "partitioner=fixed(2)"))
 	if err == nil {
 		p.Close()
@@ -268,13 +268,13 @@ func TestProduceFixedPartitionMustExist(t *testing.T) {
 }
 
 func TestProduceClose(t *testing.T) {
-	c := fake(t, 1)
+	c := eventsCluster(t, 1)
 	// Answers never come.
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		return nil, nil, true
 	})
-	p := opened(t, c.ListenAddrs(), nil)
+	p := openProducer(t, c.ListenAddrs(), nil)
 	r := newRig(t, p)
 	l := p.Route(0)
 	for i := range 3 {
@@ -307,9 +307,9 @@ func TestProduceClose(t *testing.T) {
 // the run ends, with the broker's error.
 func TestProduceCloseBetweenAttempts(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
-		c := fake(t, 1)
+		c := eventsCluster(t, 1)
 		refuseProduce(c, func(int32) int16 { return kerr.NotLeaderForPartition.Code })
-		p := opened(t, c.ListenAddrs(), nil, given...)
+		p := openProducer(t, c.ListenAddrs(), nil, given...)
 		r := newRig(t, p)
 		l := p.Route(0)
 		if l.Fire([]load.Batch{{Events: 7, DueFirst: -1}}) != 1 {
@@ -319,8 +319,8 @@ func TestProduceCloseBetweenAttempts(t *testing.T) {
 		s := p.senders[0]
 		for refused := false; !refused; { // no outcome reports it
 			s.mu.Lock()
-			if refused = s.live[0].text != "" && !s.live[0].flying; refused {
-				l.(*lane).quiet = time.Hour // no other attempt is made
+			if refused = s.live[0].text != "" && !s.live[0].inFlight; refused {
+				l.(*lane).throttledUntil = time.Hour // no other attempt is made
 			}
 			s.mu.Unlock()
 		}
@@ -332,14 +332,14 @@ func TestProduceCloseBetweenAttempts(t *testing.T) {
 }
 
 // A countSink is a sink that only counts, without allocating.
-type quiet struct {
+type countSink struct {
 	start     time.Time
 	completed chan int
 }
 
-func (q *quiet) Now() time.Duration          { return time.Since(q.start) }
-func (q *quiet) Complete(out []load.Outcome) { q.completed <- len(out) }
-func (q *quiet) Ready(int, time.Duration)    {}
+func (q *countSink) Now() time.Duration          { return time.Since(q.start) }
+func (q *countSink) Complete(out []load.Outcome) { q.completed <- len(out) }
+func (q *countSink) Ready(int, time.Duration)    {}
 
 // A batch causes no allocations from Fire to Complete. The server runs in this
 // process, and causes none either.
@@ -351,14 +351,14 @@ func TestProduceAllocatesNothing(t *testing.T) {
 	defer srv.Close()
 	for name, change := range map[string]func(*config){
 		"plain":          nil,
-		"stamps":         stamping,
+		"stamps":         withStamps,
 		"fresh":          func(c *config) { c.fresh = true },
 		"one event each": func(c *config) { c.batchEvents = 1 },
 		"idempotent":     func(c *config) { c.idempotent, c.acks = true, acksAll },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := opened(t, []string{srv.Addr()}, change)
-			q := &quiet{start: time.Now(), completed: make(chan int, 100)}
+			p := openProducer(t, []string{srv.Addr()}, change)
+			q := &countSink{start: time.Now(), completed: make(chan int, 100)}
 			p.Start(q)
 			l := p.Route(0)
 			batches := make([]load.Batch, 4)

@@ -17,7 +17,7 @@ import (
 // nothing is sent until the new login is done.
 
 // A loginTerm is how long a login is valid. The zero value has no end.
-type term struct{ renew, ends time.Time }
+type loginTerm struct{ renew, ends time.Time }
 
 const (
 	// A login is renewed at a random 85 to 95 % of its time, as Java's client
@@ -29,20 +29,20 @@ const (
 	renewPause = time.Second
 )
 
-func newTerm(lifetime time.Duration) term {
+func newLoginTerm(lifetime time.Duration) loginTerm {
 	if lifetime <= 0 {
-		return term{}
+		return loginTerm{}
 	}
 	now := time.Now()
-	return term{now.Add(time.Duration(float64(lifetime) * (renewFirst + renewSpread*rand.Float64()))), now.Add(lifetime)}
+	return loginTerm{now.Add(time.Duration(float64(lifetime) * (renewFirst + renewSpread*rand.Float64()))), now.Add(lifetime)}
 }
 
 // due reports whether it is time to log in again.
-func (t term) due() bool { return !t.renew.IsZero() && time.Now().After(t.renew) }
+func (t loginTerm) due() bool { return !t.renew.IsZero() && time.Now().After(t.renew) }
 
 // endsSoon reports whether a login that is due ends before another attempt to
 // renew it could be made.
-func (t term) late() bool { return !time.Now().Add(renewPause).Before(t.ends) }
+func (t loginTerm) endsSoon() bool { return !time.Now().Add(renewPause).Before(t.ends) }
 
 // renew begins to log in again, in a separate goroutine, because a token may have
 // to be fetched. The caller holds the sender's lock.
@@ -68,7 +68,7 @@ func (k *link) renew() {
 			k.kill(fmt.Errorf("the login was not renewed: %w", err))
 			return
 		}
-		k.term, k.paused = newTerm(lifetime), false
+		k.term, k.paused = newLoginTerm(lifetime), false
 		s.p.renewed.Add(1)
 		s.now = s.p.sink.Now()
 		s.dispatch()
@@ -86,10 +86,10 @@ func (k *link) relogin(ctx context.Context) (lifetime time.Duration, again bool,
 	addr, current := k.l.addr, k.term
 	s.mu.Unlock()
 	// Other requests continue while a token is fetched.
-	session, first, err := sec.opening(ctx, addr)()
+	session, first, err := sec.firstMessage(ctx, addr)()
 	if err != nil {
 		s.p.cfg.logf("connection to broker %d at %s: %v", k.l.broker, addr, err)
-		if !current.late() {
+		if !current.endsSoon() {
 			return 0, true, err
 		}
 	}
@@ -116,9 +116,9 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 	r.reply = make(chan []byte, 1)
 	k.correlation++
 	r.correlation = k.correlation
-	r.glue = kmsg.NewRequestFormatter(kmsg.FormatterClientID(s.p.cfg.clientID)).AppendRequest(r.glue[:0], req, r.correlation)
-	r.segs = append(r.segs[:0], r.glue)
-	r.size = len(r.glue)
+	r.framing = kmsg.NewRequestFormatter(kmsg.FormatterClientID(s.p.cfg.clientID)).AppendRequest(r.framing[:0], req, r.correlation)
+	r.segs = append(r.segs[:0], r.framing)
+	r.size = len(r.framing)
 	reply := r.reply
 	k.enqueue(r)
 	if !k.dirty {
@@ -130,7 +130,7 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 	select {
 	case body := <-reply:
 		return readAnswer(req, body)
-	case <-k.over:
+	case <-k.done:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return nil, k.cause
@@ -138,7 +138,7 @@ func (k *link) exchange(req kmsg.Request) (kmsg.Response, error) {
 }
 
 // renew logs in again between two requests.
-func (st *stream) renew(ctx context.Context) error {
+func (st *fetcher) renew(ctx context.Context) error {
 	c := st.src.cl.cfg
 	if err := st.conn.SetDeadline(time.Now().Add(c.requestTimeout)); err != nil {
 		return err
@@ -146,13 +146,13 @@ func (st *stream) renew(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // the end of the context may have set a deadline just before
 	}
-	lifetime, err := c.security.login(c.security.opening(ctx, st.addr), exchangeOn(st.conn, c.clientID))
+	lifetime, err := c.security.login(c.security.firstMessage(ctx, st.addr), exchangeOn(st.conn, c.clientID))
 	if err != nil {
 		// Not an error of the partitions: a new connection finds out whether the
 		// login is refused. So the broker's error is not wrapped.
 		return fmt.Errorf("the login was not renewed: %v", err) //nolint:errorlint // see above
 	}
-	st.term = newTerm(lifetime)
+	st.term = newLoginTerm(lifetime)
 	st.src.renewed.Add(1)
 	return nil
 }

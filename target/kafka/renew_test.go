@@ -65,11 +65,11 @@ func TestRenewLogin(t *testing.T) {
 		{name: "refused", refuse: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := fake(t, 3)
+			c := eventsCluster(t, 3)
 			var refuse atomic.Bool
 			const lifetime = 300 * time.Millisecond
 			logins, wrong := strictLogins(c, lifetime, func(int64) bool { return refuse.Swap(false) })
-			p := opened(t, c.ListenAddrs(), nil, append(login, tt.given...)...)
+			p := openProducer(t, c.ListenAddrs(), nil, append(login, tt.given...)...)
 			first := logins.Load()
 			refuse.Store(tt.refuse)
 			r := newRig(t, p)
@@ -77,7 +77,7 @@ func TestRenewLogin(t *testing.T) {
 			const total = 4500
 			tick := time.NewTicker(5 * time.Millisecond)
 			defer tick.Stop()
-			out := r.fireAnd(total, func(int) { <-tick.C })
+			out := r.sendAnd(total, func(int) { <-tick.C })
 			got := tally(out)
 			switch {
 			case len(tt.given) == 1 && tt.given[0] == "acks=0":
@@ -126,10 +126,10 @@ func (m failingMechanism) Authenticate(ctx context.Context, host string) (sasl.S
 // as long as the old one is valid.
 func TestRenewLoginAtTheStart(t *testing.T) {
 	t.Setenv("TEST_SECRET", "canary")
-	c := fake(t, 1)
+	c := eventsCluster(t, 1)
 	var failing atomic.Bool
 	logins, wrong := strictLogins(c, time.Hour, func(int64) bool { return false })
-	p := opened(t, c.ListenAddrs(), func(cfg *config) {
+	p := openProducer(t, c.ListenAddrs(), func(cfg *config) {
 		cfg.security.mechanism = failingMechanism{cfg.security.mechanism, &failing}
 	}, "sasl-mechanism=PLAIN", "user=a", "password=env:TEST_SECRET")
 	first := logins.Load()
@@ -144,7 +144,7 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 	}
 	r := newRig(t, p)
 	const total = 1000
-	if got := tally(r.fire(total)); got.acked != total {
+	if got := tally(r.send(total)); got.acked != total {
 		t.Errorf("%+v of %d events, want all acked", got, total)
 	}
 	if n := logins.Load() - first; n != 0 {
@@ -182,7 +182,7 @@ func TestRealRenewLogin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := s.(*session).out.(wireFiring).producer
+			p := s.(*session).out.(wireProducer).producer
 			src := s.Source().(*wireSource)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -201,7 +201,7 @@ func TestRealRenewLogin(t *testing.T) {
 			const total = 12_000
 			tick := time.NewTicker(10 * time.Millisecond)
 			defer tick.Stop()
-			out := r.fireAnd(total, func(int) { <-tick.C })
+			out := r.sendAnd(total, func(int) { <-tick.C })
 			if got := tally(out); got.acked != int(total) {
 				t.Errorf("%+v of %d events, want all acked", got, total)
 			}
@@ -214,7 +214,7 @@ func TestRealRenewLogin(t *testing.T) {
 			if got := arrived.Load(); got != int64(total) {
 				t.Errorf("%d events arrived, want %d", got, total)
 			}
-			for name, n := range map[string]uint64{"connections ended": p.Metrics()[0].Reconnects, "fetching connections ended": src.reconnect.Load()} {
+			for name, n := range map[string]uint64{"connections ended": p.Metrics()[0].Reconnects, "fetching connections ended": src.failedConns.Load()} {
 				if n != 0 {
 					t.Errorf("%d %s, want none", n, name)
 				}

@@ -13,11 +13,11 @@ func TestNewEpochSendsNothingTwice(t *testing.T) {
 	s := &sender{p: &producer{}, pid: 7, epoch: 3}
 	l := &lane{s: s}
 	newSlot := func(seq int32, maybe bool) *slot {
-		sl := &slot{home: l, batch: load.Batch{Seq: uint64(seq), Events: 10}, count: 10, seq: seq, maybe: maybe, live: len(s.live), sent: -1, class: load.Refused, text: "lost"}
+		sl := &slot{lane: l, batch: load.Batch{Seq: uint64(seq), Events: 10}, count: 10, seq: seq, maybeAppended: maybe, liveIndex: len(s.live), sent: -1, class: load.Refused, text: "lost"}
 		s.live = append(s.live, sl)
 		return sl
 	}
-	ps := &share{pid: 7, epoch: 3, next: 30, bump: true}
+	ps := &partitionState{pid: 7, epoch: 3, next: 30, needsEpoch: true}
 	doubtful, first, second := newSlot(0, true), newSlot(10, false), newSlot(20, false)
 	ps.queue = append(ps.queue, doubtful, first, second)
 	if !s.renumber(ps) {

@@ -26,7 +26,7 @@ const (
 	maxRetryPause = time.Second
 	// maxPartitionInFlight is how many batches of one producer and partition a
 	// broker remembers, to detect duplicates.
-	mostWired = 5
+	maxPartitionInFlight = 5
 )
 
 // backoff is how long a slot waits after its n-th attempt.
@@ -35,8 +35,8 @@ func backoff(n int32) time.Duration {
 }
 
 // sendNew sends slots for the first time.
-func (s *sender) launch(l *lane, slots []*slot) {
-	up := l.open(s.now)
+func (s *sender) sendNew(l *lane, slots []*slot) {
+	up := l.writable(s.now)
 	stray := false
 	if s.pid < 0 {
 		s.sending = s.sending[:0]
@@ -59,7 +59,7 @@ func (s *sender) launch(l *lane, slots []*slot) {
 	}
 	s.sending = s.sending[:0]
 	for _, sl := range slots {
-		ps := &s.shares[sl.part]
+		ps := &s.partitions[sl.part]
 		sl.pid, sl.epoch, sl.seq = ps.pid, ps.epoch, ps.next
 		ps.next = (ps.next + sl.count) & math.MaxInt32
 		ps.queue = append(ps.queue, sl)
@@ -67,12 +67,12 @@ func (s *sender) launch(l *lane, slots []*slot) {
 			continue
 		}
 		if !up || s.routes[sl.part].Load() != l {
-			s.recover(sl.part)
+			s.startRecovery(sl.part)
 			stray = true
 			continue
 		}
-		if ps.wired < mostWired && ps.wired == len(ps.queue)-1 {
-			s.wire(ps, sl)
+		if ps.inFlight < maxPartitionInFlight && ps.inFlight == len(ps.queue)-1 {
+			s.markInFlight(ps, sl)
 			s.sending = append(s.sending, sl)
 		}
 	}
@@ -85,10 +85,10 @@ func (s *sender) launch(l *lane, slots []*slot) {
 }
 
 // markInFlight notes that a slot of an idempotent sender is sent now.
-func (s *sender) wire(ps *share, sl *slot) {
-	sl.first = ps.wired == 0
+func (s *sender) markInFlight(ps *partitionState, sl *slot) {
+	sl.sentAlone = ps.inFlight == 0
 	sl.attempts++
-	ps.wired++
+	ps.inFlight++
 }
 
 // send queues slots on a link in as few requests as possible; finish writes
@@ -96,18 +96,18 @@ func (s *sender) wire(ps *share, sl *slot) {
 func (s *sender) send(k *link, slots []*slot) {
 	cfg := s.p.cfg
 	for len(slots) > 0 {
-		s.marks++
+		s.requestCount++
 		size, n := k.format.MaxHead(), 0
 		for n < len(slots) {
 			sl := slots[n]
-			ps := &s.shares[sl.part]
+			ps := &s.partitions[sl.part]
 			size += kafka.MaxPartition + kafka.HeaderSize + len(sl.recs)
 			// With a fixed number of events per batch, each batch is its own
 			// request. A request has at most one batch per partition.
-			if n > 0 && (cfg.batchEvents > 0 || size > cfg.maxRequest || ps.mark == s.marks) {
+			if n > 0 && (cfg.batchEvents > 0 || size > cfg.maxRequest || ps.lastRequest == s.requestCount) {
 				break
 			}
-			ps.mark = s.marks
+			ps.lastRequest = s.requestCount
 			n++
 		}
 		k.push(s.newRequest(), slots[:n])
@@ -120,8 +120,8 @@ func (s *sender) send(k *link, slots []*slot) {
 }
 
 // startRecovery makes a partition wait until none of its batches is in flight.
-func (s *sender) recover(part int32) {
-	ps := &s.shares[part]
+func (s *sender) startRecovery(part int32) {
+	ps := &s.partitions[part]
 	ps.recovering = true
 	if !ps.listed {
 		ps.listed = true
@@ -135,7 +135,7 @@ func (s *sender) recover(part int32) {
 func (s *sender) dispatch() {
 	keep := s.recovering[:0]
 	for _, part := range s.recovering { // resolve adds none
-		ps := &s.shares[part]
+		ps := &s.partitions[part]
 		if ps.recovering {
 			s.resolve(part)
 		}
@@ -152,36 +152,36 @@ func (s *sender) dispatch() {
 	waiting := s.later[:0]
 	for _, sl := range s.later {
 		to := s.routes[sl.part].Load()
-		if to == nil || !to.open(s.now) || s.now < sl.after && s.shares[sl.part].after != 0 {
+		if to == nil || !to.writable(s.now) || s.now < sl.notBefore && s.partitions[sl.part].notBefore != 0 {
 			waiting = append(waiting, sl)
 			continue
 		}
-		if len(to.again) == 0 {
-			s.again = append(s.again, to)
+		if len(to.resend) == 0 {
+			s.resendLanes = append(s.resendLanes, to)
 		}
 		sl.attempts++
-		to.again = append(to.again, sl)
+		to.resend = append(to.resend, sl)
 	}
 	clear(s.later[len(waiting):])
 	s.later = waiting
-	for _, l := range s.again {
-		s.send(l.link, l.again)
-		clear(l.again)
-		l.again = l.again[:0]
+	for _, l := range s.resendLanes {
+		s.send(l.link, l.resend)
+		clear(l.resend)
+		l.resend = l.resend[:0]
 	}
-	s.again = s.again[:0]
+	s.resendLanes = s.resendLanes[:0]
 }
 
 // handleBatchAnswer processes a broker's answer about one batch.
-func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
+func (k *link) handleBatchAnswer(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	s := k.l.s
-	ps := &s.shares[sl.part]
-	sl.flying = false
+	ps := &s.partitions[sl.part]
+	sl.inFlight = false
 	if a.ErrorCode != 0 && a.LeaderID >= 0 {
 		k.hints = append(k.hints, hint{sl.part, a.LeaderID, a.LeaderEpoch})
 	}
 	if s.pid >= 0 {
-		k.judgeIdempotent(ps, sl, a, now)
+		k.handleIdempotentAnswer(ps, sl, a, now)
 		return
 	}
 	if a.ErrorCode == 0 {
@@ -191,9 +191,9 @@ func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	sl.class, sl.text = classOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
 	switch {
 	case notAppended(a.ErrorCode) && now < sl.deadline:
-		s.p.book.ask()
-		sl.after = now + backoff(sl.attempts)
-		ps.after = sl.after
+		s.p.metadata.ask()
+		sl.notBefore = now + backoff(sl.attempts)
+		ps.notBefore = sl.notBefore
 		s.later = append(s.later, sl)
 	case perhapsAppended(a.ErrorCode):
 		s.unknown(sl, now, sl.class, sl.text)
@@ -203,8 +203,8 @@ func (k *link) judge(sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 }
 
 // completeUnacked completes a slot that was written with acks=0.
-func (s *sender) gone(sl *slot) {
-	if sl.live >= 0 {
+func (s *sender) completeUnacked(sl *slot) {
+	if sl.liveIndex >= 0 {
 		s.unknown(sl, sl.sent, load.OK, "")
 	}
 }
@@ -220,9 +220,9 @@ func (l *lane) lost(k *link) {
 	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k.kill(errHangUp)
+	k.kill(errBrokerClosed)
 	for k.writing {
-		if k.handed {
+		if k.flushing {
 			// The flusher may wait for its turn.
 			k.cond.Broadcast()
 		}
@@ -234,7 +234,7 @@ func (l *lane) lost(k *link) {
 		l.downAt, l.downErr = s.now, fmt.Errorf("connection to broker %d at %s lost: %w", l.broker, l.addr, k.cause)
 		l.metrics.Reconnects++
 		logged = l.downErr
-		s.p.book.ask()
+		s.p.metadata.ask()
 	}
 	class, text := load.Refused, fmt.Sprintf("connection to broker %d lost: %v", l.broker, k.cause)
 	if errors.As(k.cause, new(*protocolError)) || errors.Is(k.cause, kafka.ErrLength) {
@@ -246,10 +246,10 @@ func (l *lane) lost(k *link) {
 		r := k.pop()
 		late := errors.Is(k.cause, errTimeout) && s.now-r.sent >= s.p.cfg.requestTimeout
 		for _, sl := range r.slots {
-			if sl.live < 0 {
+			if sl.liveIndex < 0 {
 				continue
 			}
-			sl.flying = false
+			sl.inFlight = false
 			sl.class, sl.text = class, text
 			if late && written {
 				sl.class, sl.text = load.Timeout, fmt.Sprintf("no answer from broker %d within %v", l.broker, s.p.cfg.requestTimeout)
@@ -259,9 +259,9 @@ func (l *lane) lost(k *link) {
 			}
 			switch {
 			case s.pid >= 0:
-				sl.maybe = sl.maybe || written
-				s.shares[sl.part].wired--
-				s.recover(sl.part)
+				sl.maybeAppended = sl.maybeAppended || written
+				s.partitions[sl.part].inFlight--
+				s.startRecovery(sl.part)
 			case written:
 				s.unknown(sl, s.now, sl.class, sl.text)
 			default:
@@ -289,7 +289,7 @@ func (s *sender) watch() (busy bool) {
 			busy = true
 			continue
 		}
-		if k.term != (term{}) {
+		if k.term != (loginTerm{}) {
 			busy = true
 			if k.term.due() {
 				k.renew()
@@ -304,7 +304,7 @@ func (s *sender) watch() (busy bool) {
 		}
 		l.ready(now) // only in case an earlier call is missing
 	}
-	s.abandon(now)
+	s.routeLeaderless(now)
 	s.expire(now)
 	s.dispatch()
 	s.finish()
@@ -313,7 +313,7 @@ func (s *sender) watch() (busy bool) {
 }
 
 // pauses reports whether anything waits for the end of a pause or for a leader.
-func (s *sender) pauses() bool { return len(s.later) > 0 || len(s.recovering) > 0 || s.orphans > 0 }
+func (s *sender) pauses() bool { return len(s.later) > 0 || len(s.recovering) > 0 || s.leaderless > 0 }
 
 // unread returns since when the broker has read nothing more, if the oldest request is
 // not written completely. A write over TLS reports nothing before its end.
@@ -324,14 +324,14 @@ func (k *link) unread() (since time.Duration, waits bool) {
 	if r := k.at(k.head); k.offset > 0 && r.sent >= 0 {
 		return r.sent, true
 	}
-	return k.moved, true
+	return k.progressAt, true
 }
 
 // expire gives up batches that waited too long for an attempt.
 func (s *sender) expire(now time.Duration) {
 	keep := s.later[:0]
 	for _, sl := range s.later {
-		if now < sl.deadline && !s.hopeless(sl.part, now) {
+		if now < sl.deadline && !s.unservedTooLong(sl.part, now) {
 			keep = append(keep, sl)
 			continue
 		}
@@ -345,7 +345,7 @@ func (s *sender) expire(now time.Duration) {
 // maxOutage is how long a broker may be away, or a partition may have no leader,
 // before batches for it fail. An idempotent producer loses nothing by waiting: its
 // limit is the delivery timeout.
-func (s *sender) patience() time.Duration {
+func (s *sender) maxOutage() time.Duration {
 	if s.pid >= 0 {
 		return s.p.cfg.deliveryTimeout
 	}
@@ -354,27 +354,27 @@ func (s *sender) patience() time.Duration {
 
 // unservedTooLong reports whether a partition's broker has been away for so long
 // that its batches are given up.
-func (s *sender) hopeless(part int32, now time.Duration) bool {
+func (s *sender) unservedTooLong(part int32, now time.Duration) bool {
 	l := s.routes[part].Load()
-	return l != nil && l.gone(now)
+	return l != nil && l.downTooLong(now)
 }
 
 // routeLeaderless routes partitions that had no leader for too long to a lane on
 // which batches fail: otherwise a run of a fixed number of events would never end.
-func (s *sender) abandon(now time.Duration) {
-	if s.orphans == 0 {
+func (s *sender) routeLeaderless(now time.Duration) {
+	if s.leaderless == 0 {
 		return
 	}
 	found := false
-	for part := range s.shares {
-		ps := &s.shares[part]
-		if !ps.orphan || now-ps.since <= s.patience() || s.routes[part].Load() != nil {
+	for part := range s.partitions {
+		ps := &s.partitions[part]
+		if !ps.leaderless || now-ps.leaderlessSince <= s.maxOutage() || s.routes[part].Load() != nil {
 			continue
 		}
-		if s.nowhere == nil {
-			s.nowhere = &lane{s: s, id: int(s.p.lanes.Add(1) - 1), broker: noLeader, downErr: errNoLeader, downAt: math.MinInt64 / 2}
+		if s.leaderlessLane == nil {
+			s.leaderlessLane = &lane{s: s, id: int(s.p.laneCount.Add(1) - 1), broker: noLeader, downErr: errNoLeader, downAt: math.MinInt64 / 2}
 		}
-		s.routes[part].Store(s.nowhere)
+		s.routes[part].Store(s.leaderlessLane)
 		found = true
 	}
 	if found {

@@ -10,9 +10,9 @@ import (
 )
 
 // handleIdempotentAnswer is handleBatchAnswer for an idempotent sender.
-func (k *link) judgeIdempotent(ps *share, sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
+func (k *link) handleIdempotentAnswer(ps *partitionState, sl *slot, a *kafka.ProduceAnswer, now time.Duration) {
 	s := k.l.s
-	ps.wired--
+	ps.inFlight--
 	switch a.ErrorCode {
 	case 0, kerr.DuplicateSequenceNumber.Code:
 		place := a.BaseOffset
@@ -24,40 +24,40 @@ func (k *link) judgeIdempotent(ps *share, sl *slot, a *kafka.ProduceAnswer, now 
 		if ps.recovering {
 			s.resolve(sl.part)
 		} else {
-			s.feed(ps)
+			s.sendQueued(ps)
 		}
 		return
 	}
 	err := kerr.ErrorForCode(a.ErrorCode)
 	sl.class, sl.text = classOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
-	s.recover(sl.part)
+	s.startRecovery(sl.part)
 	switch {
 	case a.ErrorCode == kerr.OutOfOrderSequenceNumber.Code:
 		// For a batch sent behind others this follows from their failure. For
 		// one sent alone it means that the broker expects another sequence, and
 		// certainly did not append this batch.
-		if sl.first {
-			ps.bump = true
-			sl.maybe = false
+		if sl.sentAlone {
+			ps.needsEpoch = true
+			sl.maybeAppended = false
 		}
 	case a.ErrorCode == kerr.UnknownProducerID.Code, a.ErrorCode == kerr.InvalidProducerEpoch.Code, a.ErrorCode == kerr.ProducerFenced.Code:
-		ps.bump = true
+		ps.needsEpoch = true
 	case kerr.IsRetriable(err):
 		if perhapsAppended(a.ErrorCode) {
-			sl.maybe = true
+			sl.maybeAppended = true
 		}
-		s.p.book.ask()
-		ps.after = now + backoff(sl.attempts)
+		s.p.metadata.ask()
+		ps.notBefore = now + backoff(sl.attempts)
 	default:
 		ps.remove(sl)
-		ps.bump = true
+		ps.needsEpoch = true
 		s.failed(sl, now, sl.class, sl.text)
 	}
 	s.resolve(sl.part)
 }
 
 // remove removes a slot from the queue; it is usually the first.
-func (ps *share) remove(sl *slot) {
+func (ps *partitionState) remove(sl *slot) {
 	for i, q := range ps.queue {
 		if q == sl {
 			copy(ps.queue[i:], ps.queue[i+1:])
@@ -69,15 +69,15 @@ func (ps *share) remove(sl *slot) {
 }
 
 // sendQueued sends the batches that waited for answers to others.
-func (s *sender) feed(ps *share) {
-	for !ps.recovering && ps.wired < mostWired && ps.wired < len(ps.queue) {
-		sl := ps.queue[ps.wired]
+func (s *sender) sendQueued(ps *partitionState) {
+	for !ps.recovering && ps.inFlight < maxPartitionInFlight && ps.inFlight < len(ps.queue) {
+		sl := ps.queue[ps.inFlight]
 		l := s.routes[sl.part].Load()
-		if l == nil || !l.open(s.now) {
-			s.recover(sl.part)
+		if l == nil || !l.writable(s.now) {
+			s.startRecovery(sl.part)
 			return
 		}
-		s.wire(ps, sl)
+		s.markInFlight(ps, sl)
 		s.send(l.link, []*slot{sl})
 	}
 }
@@ -85,28 +85,28 @@ func (s *sender) feed(ps *share) {
 // resolve ends the recovery of a partition, if none of its batches is in flight
 // and its leader can be reached.
 func (s *sender) resolve(part int32) {
-	ps := &s.shares[part]
-	if ps.wired > 0 {
+	ps := &s.partitions[part]
+	if ps.inFlight > 0 {
 		return
 	}
-	for len(ps.queue) > 0 && (s.now >= ps.queue[0].deadline || s.hopeless(part, s.now)) {
+	for len(ps.queue) > 0 && (s.now >= ps.queue[0].deadline || s.unservedTooLong(part, s.now)) {
 		sl := ps.queue[0]
 		ps.remove(sl)
-		if !sl.maybe {
-			ps.bump = true // its numbers will not be used
+		if !sl.maybeAppended {
+			ps.needsEpoch = true // its numbers will not be used
 		}
 		s.giveUp(sl, s.now, s.classFor(sl), s.textFor(sl))
 		s.release(sl)
 	}
 	l := s.routes[part].Load()
-	if s.now < ps.after || l == nil || !l.open(s.now) {
+	if s.now < ps.notBefore || l == nil || !l.writable(s.now) {
 		return
 	}
-	if ps.bump && !s.renumber(ps) {
+	if ps.needsEpoch && !s.renumber(ps) {
 		return
 	}
-	ps.recovering, ps.bump = false, false
-	s.feed(ps)
+	ps.recovering, ps.needsEpoch = false, false
+	s.sendQueued(ps)
 	if len(ps.queue) == 0 {
 		l.ready(s.now)
 	}
@@ -114,10 +114,10 @@ func (s *sender) resolve(part int32) {
 
 // renumber begins a new epoch for a partition. False: a new producer id must be
 // requested first.
-func (s *sender) renumber(ps *share) bool {
+func (s *sender) renumber(ps *partitionState) bool {
 	if ps.pid == s.pid && ps.epoch == s.epoch {
 		if s.epoch == math.MaxInt16 {
-			s.newID()
+			s.requestProducerID()
 			return false
 		}
 		s.epoch++
@@ -126,7 +126,7 @@ func (s *sender) renumber(ps *share) bool {
 	// broker could not detect the duplicate.
 	keep := ps.queue[:0]
 	for _, sl := range ps.queue {
-		if !sl.maybe {
+		if !sl.maybeAppended {
 			keep = append(keep, sl)
 			continue
 		}
@@ -144,16 +144,16 @@ func (s *sender) renumber(ps *share) bool {
 }
 
 // requestProducerID requests another producer id when all epochs are used.
-func (s *sender) newID() {
-	if s.fetching {
+func (s *sender) requestProducerID() {
+	if s.requestingID {
 		return
 	}
-	s.fetching = true
+	s.requestingID = true
 	s.p.tasks.Go(func() {
-		id, epoch, err := newProducerID(s.p.ctx, s.p.cfg, s.p.book.view.Load())
+		id, epoch, err := newProducerID(s.p.ctx, s.p.cfg, s.p.metadata.view.Load())
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.fetching = false // watch causes another attempt if necessary
+		s.requestingID = false // watch causes another attempt if necessary
 		if err != nil {
 			s.p.cfg.logf("%v", err)
 			return

@@ -20,11 +20,11 @@ import (
 var idempotent = []string{"idempotent=true", "acks=all"}
 
 // withStamps gives events stamps, by which they are distinguished.
-func stamping(c *config) { c.verify, c.runID = true, 5 }
+func withStamps(c *config) { c.verify, c.runID = true, 5 }
 
 // checkInOrder checks that the log contains every stamped event below total
 // exactly once and in the order of its stream, and nothing else.
-func inOrder(t *testing.T, p *producer, recs []*kgo.Record, total uint64) {
+func checkInOrder(t *testing.T, p *producer, recs []*kgo.Record, total uint64) {
 	t.Helper()
 	next := map[int32]uint64{}
 	slices.SortStableFunc(recs, func(a, b *kgo.Record) int { return int(a.Offset - b.Offset) })
@@ -47,7 +47,7 @@ func inOrder(t *testing.T, p *producer, recs []*kgo.Record, total uint64) {
 
 // checkAtMostOnce checks a producer that is not idempotent: the log contains all
 // acked events, perhaps unknown ones, and no duplicates.
-func atMost(t *testing.T, p *producer, out []load.Outcome, recs []*kgo.Record) {
+func checkAtMostOnce(t *testing.T, p *producer, out []load.Outcome, recs []*kgo.Record) {
 	t.Helper()
 	type event struct {
 		stream int32
@@ -86,12 +86,12 @@ func TestLeaderMoves(t *testing.T) {
 	const events = 30_000
 	for _, given := range [][]string{nil, {"acks=all"}, idempotent, {"clients=2"}} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
-			c := fake(t, 3, kfake.NumBrokers(3))
-			p := opened(t, c.ListenAddrs(), stamping, given...)
+			c := eventsCluster(t, 3, kfake.NumBrokers(3))
+			p := openProducer(t, c.ListenAddrs(), withStamps, given...)
 			r := newRig(t, p)
 			r.events = 50
 			moved := 0
-			out := r.fireAnd(events, func(fired int) {
+			out := r.sendAnd(events, func(fired int) {
 				for ; moved < fired/1000; moved++ {
 					part := int32(moved % 3)
 					to := (c.LeaderFor("events", part) + 1) % 3
@@ -110,9 +110,9 @@ func TestLeaderMoves(t *testing.T) {
 			}
 			recs := readBack(t, c.ListenAddrs(), events)
 			if slices.Equal(given, idempotent) {
-				inOrder(t, p, recs, events)
+				checkInOrder(t, p, recs, events)
 			} else {
-				atMost(t, p, out, recs)
+				checkAtMostOnce(t, p, out, recs)
 			}
 		})
 	}
@@ -172,10 +172,10 @@ func TestErrorsByClass(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.err.Message, func(t *testing.T) {
-			c := fake(t, 1)
+			c := eventsCluster(t, 1)
 			refuseProduce(c, func(int32) int16 { return tt.err.Code })
-			p := opened(t, c.ListenAddrs(), nil)
-			out := newRig(t, p).fire(10)
+			p := openProducer(t, c.ListenAddrs(), nil)
+			out := newRig(t, p).send(10)
 			want := tallies{failed: 10}
 			if tt.unknown {
 				want = tallies{unknown: 10}
@@ -195,10 +195,10 @@ func TestErrorsByClass(t *testing.T) {
 func TestRetryUntilDeliveryTimeout(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
-			c := fake(t, 1)
+			c := eventsCluster(t, 1)
 			refuseProduce(c, func(int32) int16 { return kerr.NotLeaderForPartition.Code })
-			p := opened(t, c.ListenAddrs(), nil, append(given, "delivery-timeout=300ms")...)
-			out := newRig(t, p).fire(10)
+			p := openProducer(t, c.ListenAddrs(), nil, append(given, "delivery-timeout=300ms")...)
+			out := newRig(t, p).send(10)
 			got := tally(out)
 			if got.retries == 0 {
 				t.Error("no retries")
@@ -220,7 +220,7 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(1, 2))
-			c := fake(t, 3)
+			c := eventsCluster(t, 3)
 			codes := codes
 			if given != nil {
 				codes = append(slices.Clone(codes), kerr.NotEnoughReplicas.Code, kerr.KafkaStorageError.Code, kerr.CorruptMessage.Code)
@@ -231,10 +231,10 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 				}
 				return codes[rnd.IntN(len(codes))]
 			})
-			p := opened(t, c.ListenAddrs(), stamping, given...)
+			p := openProducer(t, c.ListenAddrs(), withStamps, given...)
 			r := newRig(t, p)
 			r.events = 100
-			out := r.fire(events)
+			out := r.send(events)
 			got := tally(out)
 			if got.retries == 0 {
 				t.Error("no retries")
@@ -245,9 +245,9 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 			}
 			recs := readBack(t, c.ListenAddrs(), events)
 			if given != nil {
-				inOrder(t, p, recs, events)
+				checkInOrder(t, p, recs, events)
 			} else {
-				atMost(t, p, out, recs)
+				checkAtMostOnce(t, p, out, recs)
 			}
 		})
 	}
@@ -257,7 +257,7 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 // or duplicated.
 func TestRefusedBatchBumpsEpoch(t *testing.T) {
 	const events = 6000
-	c := fake(t, 2)
+	c := eventsCluster(t, 2)
 	n := 0
 	refuseProduce(c, func(int32) int16 {
 		if n++; n%7 == 3 {
@@ -265,15 +265,15 @@ func TestRefusedBatchBumpsEpoch(t *testing.T) {
 		}
 		return 0
 	})
-	p := opened(t, c.ListenAddrs(), stamping, idempotent...)
+	p := openProducer(t, c.ListenAddrs(), withStamps, idempotent...)
 	r := newRig(t, p)
 	r.events = 100
-	out := r.fire(events)
+	out := r.send(events)
 	got := tally(out)
 	if got.failed == 0 || got.unknown != 0 || got.acked+got.failed != events {
 		t.Fatalf("got %+v", got)
 	}
-	atMost(t, p, out, readBack(t, c.ListenAddrs(), got.acked))
+	checkAtMostOnce(t, p, out, readBack(t, c.ListenAddrs(), got.acked))
 	if p.senders[0].epoch == 0 {
 		t.Error("the epoch is still 0")
 	}
@@ -282,7 +282,7 @@ func TestRefusedBatchBumpsEpoch(t *testing.T) {
 // When all epochs are used, the producer requests another id.
 func TestEpochsUsedUp(t *testing.T) {
 	const events = 3000
-	c := fake(t, 1)
+	c := eventsCluster(t, 1)
 	n := 0
 	refuseProduce(c, func(int32) int16 {
 		if n++; n%5 == 2 {
@@ -290,19 +290,19 @@ func TestEpochsUsedUp(t *testing.T) {
 		}
 		return 0
 	})
-	p := opened(t, c.ListenAddrs(), stamping, idempotent...)
+	p := openProducer(t, c.ListenAddrs(), withStamps, idempotent...)
 	s := p.senders[0]
 	s.epoch = 1<<15 - 2
-	s.adopt()
+	s.assignProducerID()
 	first := s.pid
 	r := newRig(t, p)
 	r.events = 100
-	out := r.fire(events)
+	out := r.send(events)
 	got := tally(out)
 	if got.failed == 0 || got.unknown != 0 || got.acked+got.failed != events {
 		t.Fatalf("got %+v", got)
 	}
-	atMost(t, p, out, readBack(t, c.ListenAddrs(), got.acked))
+	checkAtMostOnce(t, p, out, readBack(t, c.ListenAddrs(), got.acked))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pid == first {
@@ -330,7 +330,7 @@ func TestPrintable(t *testing.T) {
 
 // Opening ends with an error if the broker never assigns a producer id.
 func TestProducerIDUnavailable(t *testing.T) {
-	c := fake(t, 1)
+	c := eventsCluster(t, 1)
 	c.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)

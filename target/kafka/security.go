@@ -261,26 +261,26 @@ func (s *security) Dial(ctx context.Context, addr string) (net.Conn, error) {
 
 // dialFor is Dial for a connection that stays open: it also returns how long the
 // login is valid.
-func (s *security) dialFor(ctx context.Context, addr string) (net.Conn, term, error) {
+func (s *security) dialFor(ctx context.Context, addr string) (net.Conn, loginTerm, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := s.dialTransport(ctx, addr)
 	if err != nil {
-		return nil, term{}, err
+		return nil, loginTerm{}, err
 	}
 	if s.mechanism == nil {
-		return conn, term{}, nil
+		return conn, loginTerm{}, nil
 	}
 	stop := dial.Interrupt(ctx, conn)
-	lifetime, err := s.login(s.opening(ctx, addr), exchangeOn(conn, s.clientID))
+	lifetime, err := s.login(s.firstMessage(ctx, addr), exchangeOn(conn, s.clientID))
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		conn.Close()
-		return nil, term{}, err
+		return nil, loginTerm{}, err
 	}
-	return conn, newTerm(lifetime), nil
+	return conn, newLoginTerm(lifetime), nil
 }
 
 // dialTransport connects by TCP, and TLS where configured, without login.

@@ -161,8 +161,8 @@ func TestUnsecuredToken(t *testing.T) {
 func TestExplainHasHints(t *testing.T) {
 	c := &config{security: &security{}}
 	for _, err := range []error{
-		errSpeaksTLS, errSpeaksPlain, errWantsLogin, errNoLogin, errNoAnswer, errHungUp, errTooOld,
-		&net.DNSError{}, &alienError{},
+		errSpeaksTLS, errSpeaksPlain, errWantsLogin, errNoLogin, errNoAnswer, errClosedUnanswered, errTooOld,
+		&net.DNSError{}, &notKafkaError{},
 		x509.UnknownAuthorityError{},
 		x509.CertificateInvalidError{},
 		os.ErrDeadlineExceeded, fmt.Errorf("whatever"),

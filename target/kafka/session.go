@@ -12,7 +12,7 @@ import (
 )
 
 // A producerEngine is the producing side of either engine.
-type firing interface {
+type producerEngine interface {
 	load.Target
 	target.Placed
 	// keyed reports whether events have keys.
@@ -27,7 +27,7 @@ type firing interface {
 }
 
 // A consumerEngine is the consuming side of either engine.
-type reading interface {
+type consumerEngine interface {
 	load.Source
 	target.Seekable
 	facts() map[string]any
@@ -38,8 +38,8 @@ type reading interface {
 // A session is a cluster opened for one run.
 type session struct {
 	cl  *cluster
-	out firing  // nil when only consuming
-	in  reading // nil when only producing
+	out producerEngine  // nil when only consuming
+	in  consumerEngine // nil when only producing
 
 	committed *wireSource // nil unless transactions are verified
 }
@@ -68,13 +68,13 @@ func (s *session) open(ctx context.Context) error {
 	stamped := false
 	c.compacted = c.verify && c.op != opConsume && s.cl.compacts()
 	if c.op != opConsume {
-		out, err := newFiring(ctx, s.cl)
+		out, err := newProducerEngine(ctx, s.cl)
 		if err != nil {
 			return err
 		}
 		s.out, stamped = out, out.Stamped()
 		if c.verify {
-			if err := c.verifiable(out.keyed(), stamped); err != nil {
+			if err := c.checkVerifiable(out.keyed(), stamped); err != nil {
 				return err
 			}
 		}
@@ -84,7 +84,7 @@ func (s *session) open(ctx context.Context) error {
 	}
 	// No event is sent before the run starts, so the consuming side begins where
 	// the logs end now, and misses none.
-	in, err := newReading(ctx, s.cl, stamped)
+	in, err := newConsumerEngine(ctx, s.cl, stamped)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *session) open(ctx context.Context) error {
 	return nil
 }
 
-func newFiring(ctx context.Context, cl *cluster) (firing, error) {
+func newProducerEngine(ctx context.Context, cl *cluster) (producerEngine, error) {
 	if cl.cfg.engine == engineClient {
 		return newClientProducer(ctx, cl)
 	}
@@ -103,15 +103,15 @@ func newFiring(ctx context.Context, cl *cluster) (firing, error) {
 	if err != nil {
 		return nil, cl.cfg.explain("open the wire engine", err)
 	}
-	p.repacked = cl.repacks() || cl.cfg.compacted
-	return wireFiring{p}, nil
+	p.repacked = cl.recompresses() || cl.cfg.compacted
+	return wireProducer{p}, nil
 }
 
 // newConsumerEngine opens the consuming side. A producing run is always verified
 // through the wire engine, because only that sees the batches.
-func newReading(ctx context.Context, cl *cluster, stamped bool) (reading, error) {
+func newConsumerEngine(ctx context.Context, cl *cluster, stamped bool) (consumerEngine, error) {
 	if cl.absent {
-		return absent{cl.cfg}, nil
+		return absentSource{cl.cfg}, nil
 	}
 	if cl.cfg.engine == engineClient && cl.cfg.op != opProduce {
 		return newClientSource(ctx, cl, stamped)
@@ -120,9 +120,9 @@ func newReading(ctx context.Context, cl *cluster, stamped bool) (reading, error)
 }
 
 // wireProducer adds the wire engine's facts and warnings for the report.
-type wireFiring struct{ *producer }
+type wireProducer struct{ *producer }
 
-func (w wireFiring) facts() map[string]any {
+func (w wireProducer) facts() map[string]any {
 	f := map[string]any{"events": w.gen.Describe(), "stamped": w.Stamped()}
 	if r := w.Ratio(); r > 0 {
 		f["compressed_to"] = r
@@ -136,7 +136,7 @@ func (w wireFiring) facts() map[string]any {
 	return f
 }
 
-func (w wireFiring) warnings() []string {
+func (w wireProducer) warnings() []string {
 	all := w.absent.Warnings()
 	if w.batchPool.warning != "" {
 		all = append(all, w.batchPool.warning)

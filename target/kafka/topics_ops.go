@@ -194,7 +194,7 @@ func settingsOf(configs []kadm.Config) map[string]string {
 	set := map[string]string{}
 	for _, kv := range configs {
 		own := kv.Source == kmsg.ConfigSourceDynamicTopicConfig
-		if !kv.Sensitive && kv.Value != nil && (own || slices.Contains(interesting, kv.Key)) {
+		if !kv.Sensitive && kv.Value != nil && (own || slices.Contains(performanceSettings, kv.Key)) {
 			set[kv.Key] = *kv.Value
 		}
 	}
@@ -252,7 +252,7 @@ func (t *topicLoad) read(ctx context.Context, client *kgo.Client, a *attempt) er
 	if err := kerr.ErrorForCode(meta.Topics[0].ErrorCode); err != nil {
 		return err
 	}
-	cl.take(meta)
+	cl.applyMetadata(meta)
 	src, err := newWireSource(ctx, cl, false)
 	if err != nil {
 		return err

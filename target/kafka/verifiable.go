@@ -30,7 +30,7 @@ func (cl *cluster) compacts() bool {
 }
 
 // checkVerifiable returns why a run's events cannot be verified; nil: they can.
-func (c *config) verifiable(keys, stamped bool) error {
+func (c *config) checkVerifiable(keys, stamped bool) error {
 	no := func(err, hint string) error {
 		return &target.Error{Doing: "verify what is sent to " + c.topic, Err: fmt.Errorf("%s", err), Hint: hint}
 	}
@@ -72,7 +72,7 @@ func (s *session) Committed() load.Source {
 }
 
 // Conclude implements target.Transactional.
-func (s *session) Conclude() {
+func (s *session) EndTransactions() {
 	if p, ok := s.out.(*clientProducer); ok {
 		p.conclude()
 	}

@@ -109,7 +109,7 @@ type observedSource struct {
 
 // TestSkipped deletes records before they are read; reading goes on behind them.
 func TestSkipped(t *testing.T) {
-	c := fake(t, 2)
+	c := eventsCluster(t, 2)
 	given := spec(t, fakeURL(c.ListenAddrs()), nil)
 	given.Verify = true
 	s, err := open(t, given)
@@ -117,9 +117,9 @@ func TestSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := s.Source().(*wireSource)
-	r := newRig(t, s.(*session).out.(wireFiring).producer)
+	r := newRig(t, s.(*session).out.(wireProducer).producer)
 	r.events = 13
-	r.fire(2000)
+	r.send(2000)
 	remove := func(partition int32, upto int64) {
 		t.Helper()
 		var at kadm.Offsets
@@ -154,7 +154,7 @@ func TestUncommitted(t *testing.T) {
 	}
 	launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), events)})
 	txn := s.(target.Transactional)
-	txn.Conclude()
+	txn.EndTransactions()
 	aborted := map[[2]uint64]bool{}
 	txn.Uncommitted(func(stream int32, first, n uint64, is bool) {
 		if !is {
@@ -180,10 +180,10 @@ func TestUncommitted(t *testing.T) {
 // After too many uncommitted transactions, the result of later ones is unknown.
 func TestFatesAreBounded(t *testing.T) {
 	l := &clientLane{id: 3}
-	tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}, fates: make([]fate, mostFates)}
+	tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}, uncommittedRanges: make([]uncommittedRange, mostUncommitted)}
 	for i := range uint64(10) {
-		l.note(&load.Batch{First: i * 100, Events: 100})
-		tr.note(i%2 == 0, true)
+		l.addToTransaction(&load.Batch{First: i * 100, Events: 100})
+		tr.recordEnd(i%2 == 0, true)
 	}
 	n := 0
 	tr.uncommitted(func(stream int32, first, events uint64, aborted bool) {
@@ -222,9 +222,9 @@ func TestSentAgain(t *testing.T) {
 			tr := &transactor{s: &clientSender{lanes: []*clientLane{l}}}
 			for _, x := range tt.txns {
 				for _, s := range x.batches {
-					l.note(&load.Batch{First: s[0], Events: 10, Attempt: int32(s[1])})
+					l.addToTransaction(&load.Batch{First: s[0], Events: 10, Attempt: int32(s[1])})
 				}
-				tr.note(x.how == "committed", x.how == "aborted")
+				tr.recordEnd(x.how == "committed", x.how == "aborted")
 			}
 			noted := map[bool]map[uint64]bool{true: {}, false: {}}
 			tr.uncommitted(func(_ int32, first, events uint64, aborted bool) {

@@ -44,14 +44,14 @@ func TestRealVerifyChanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := s.(*session).out.(wireFiring).producer
+			p := s.(*session).out.(wireProducer).producer
 			src := s.Source().(*wireSource)
 			l := ledger.New(ledger.Config{
 				Logs: 2, Start: src.Starts(), LogOf: p.LogOf, RunID: uint32(given.RunID), Stamped: p.Stamped(),
 			})
 			r := newRig(t, p)
 			r.events = 20
-			l.Fired(r.fire(events))
+			l.Fired(r.send(events))
 			ctx, cancel := context.WithCancel(t.Context())
 			var arrived atomic.Int64
 			done := make(chan struct{})
@@ -98,8 +98,8 @@ func TestRealGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := s.Source().(*wireSource)
-	r := newRig(t, s.(*session).out.(wireFiring).producer)
-	r.fire(events)
+	r := newRig(t, s.(*session).out.(wireProducer).producer)
+	r.send(events)
 	if got := drain(t, src, func(r *read) bool { return r.events == events }); got.events != events {
 		t.Fatalf("read %d events, want %d", got.events, events)
 	}
@@ -159,7 +159,7 @@ func TestGoneByEpoch(t *testing.T) {
 		{"not known", -1, -1, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := fake(t, 1)
+			c := eventsCluster(t, 1)
 			given := spec(t, fakeURL(c.ListenAddrs()), nil)
 			given.Verify = true
 			s, err := open(t, given)
@@ -167,10 +167,10 @@ func TestGoneByEpoch(t *testing.T) {
 				t.Fatal(err)
 			}
 			src := s.Source().(*wireSource)
-			newRig(t, s.(*session).out.(wireFiring).producer).fire(1000)
+			newRig(t, s.(*session).out.(wireProducer).producer).send(1000)
 			drain(t, src, func(r *read) bool { return r.events == 1000 })
-			if n := len(src.parts[0].read); n != 1 {
-				t.Fatalf("%d stretches, want one: %+v", n, src.parts[0].read)
+			if n := len(src.parts[0].readRanges); n != 1 {
+				t.Fatalf("%d stretches, want one: %+v", n, src.parts[0].readRanges)
 			}
 			if ns, err := src.Gone(t.Context()); err != nil || ns[0] != 0 {
 				t.Fatalf("got %v, %v of a complete log", ns, err)

@@ -55,7 +55,7 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 	}
 	s := &session{fresh: o.Bool("fresh"), partitioner: load.RoundRobin(max(1, o.Int("clients")))}
 	for i := range s.partitioner.Streams() {
-		l := &lane{id: i, session: s, encoder: encoder{gen: gen, limit: max(1024, int(o.Size("batch-size"))), most: spec.BatchEvents}}
+		l := &lane{id: i, session: s, encoder: encoder{gen: gen, limit: max(1024, int(o.Size("batch-size"))), mostEvents: spec.BatchEvents}}
 		l.encoder.init(o.Size("pool"))
 		s.lanes = append(s.lanes, l)
 	}
@@ -99,9 +99,9 @@ func (l *lane) Room(int32, uint64) int {
 	if l.fresh {
 		return l.encoder.room()
 	}
-	if l.encoder.most > 0 {
+	if l.encoder.mostEvents > 0 {
 		// Several batches are fired at once, each from the next template of the pool.
-		return l.encoder.least
+		return l.encoder.leastEvents
 	}
 	return l.encoder.next().events()
 }
@@ -133,11 +133,11 @@ func (l *lane) Close() error {
 type encoder struct {
 	gen       *payload.Generator
 	limit     int // bytes of a batch
-	most      int // events of a batch; 0: as many as fit
+	mostEvents      int // events of a batch; 0: as many as fit
 	headers   []byte
-	extra     int // bytes that the headers add to the size of an event
+	headerBytes     int // bytes that the headers add to the size of an event
 	templates []template
-	least     int // events of the smallest template
+	leastEvents     int // events of the smallest template
 	at        int
 	scratch   []byte
 	key       []byte
@@ -157,15 +157,15 @@ func (p *encoder) init(pool int64) {
 	var hs []kafka.RecordHeader
 	for _, h := range p.gen.Headers() {
 		hs = append(hs, kafka.RecordHeader{Key: h.Key, Value: h.Value})
-		p.extra += len(h.Key) + len(h.Value)
+		p.headerBytes += len(h.Key) + len(h.Value)
 	}
 	p.headers = kafka.AppendHeaders(nil, hs)
 	var n uint64
 	for total := 0; len(p.templates) == 0 || total+p.limit <= int(pool); {
 		d := p.template(&n)
 		total += len(d.batch)
-		if p.least == 0 || d.events() < p.least {
-			p.least = d.events()
+		if p.leastEvents == 0 || d.events() < p.leastEvents {
+			p.leastEvents = d.events()
 		}
 		p.templates = append(p.templates, d)
 		p.mean = float64(len(d.batch)) / float64(d.events())
@@ -178,7 +178,7 @@ func (p *encoder) template(n *uint64) template {
 	}
 	d := template{batch: p.scratch[:kafka.HeaderSize]}
 	total := 0
-	for p.most == 0 || d.events() < p.most {
+	for p.mostEvents == 0 || d.events() < p.mostEvents {
 		need := kafka.RecordSize(int32(d.events()), p.keyLen(*n), p.gen.Size(*n), len(p.headers))
 		if d.events() > 0 && len(d.batch)+need > p.limit {
 			break
@@ -213,7 +213,7 @@ func (p *encoder) record(dst []byte, delta int32, n uint64) ([]byte, int) {
 	size := p.gen.Size(n)
 	dst = kafka.OpenRecord(dst, delta, key, size, len(p.headers))
 	dst = p.gen.AppendValue(dst, n)
-	return append(dst, p.headers...), len(key) + size + p.extra
+	return append(dst, p.headers...), len(key) + size + p.headerBytes
 }
 
 func (p *encoder) next() *template { return &p.templates[p.at%len(p.templates)] }
@@ -221,8 +221,8 @@ func (p *encoder) next() *template { return &p.templates[p.at%len(p.templates)] 
 // room returns roughly how many fresh events fit into a batch.
 func (p *encoder) room() int {
 	n := max(1, int(float64(p.limit)/p.mean))
-	if p.most > 0 {
-		n = min(n, p.most)
+	if p.mostEvents > 0 {
+		n = min(n, p.mostEvents)
 	}
 	return n
 }

@@ -122,11 +122,11 @@ func BenchmarkOpenLoop(b *testing.B) {
 func TestLaneAllocatesNothing(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
-	l, sink := rigged(t, 1, true)
+	l, sink := newTestLane(t, 1, true)
 	l.link.nc.Close()
 	l.link.nc = here
 	answers := riemann.AppendAcks(nil, 100)
-	if _, err := l.link.take(answers[:riemann.AckSize], socket.Arrival{Last: sink.Now()}); err != nil {
+	if _, err := l.link.processAnswers(answers[:riemann.AckSize], socket.Arrival{Last: sink.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	seq := uint64(1)
@@ -141,9 +141,9 @@ func TestLaneAllocatesNothing(t *testing.T) {
 		l.Flush()
 		l.writing = false
 		l.out, l.waiting = l.waiting, l.out[:0]
-		l.off, l.edge, l.outLast = 0, 0, l.passed
+		l.off, l.edge, l.outLast = 0, 0, l.queued
 		l.wrote(len(l.out))
-		if _, err := l.link.take(answers[:int(n)*riemann.AckSize], socket.Arrival{Last: sink.Now()}); err != nil {
+		if _, err := l.link.processAnswers(answers[:int(n)*riemann.AckSize], socket.Arrival{Last: sink.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,14 +18,14 @@ import (
 
 // certificates are an authority, the configuration of a server that requires its
 // certificates, and a client's files.
-type minted struct {
+type certificates struct {
 	ca, cert, key string // files
 	otherCA       string // of an authority that signed none of them
-	stranger      string // a client's certificate of otherCA, with its key
+	untrusted      string // a client's certificate of otherCA, with its key
 	server        *tls.Config
 }
 
-func mint(t testing.TB) minted {
+func newCertificates(t testing.TB) certificates {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name string, blocks ...*pem.Block) string {
@@ -81,9 +81,9 @@ func mint(t testing.TB) minted {
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(ca)
-	return minted{
+	return certificates{
 		ca: write("ca.pem", caPEM), cert: write("client.pem", clientPEM), key: write("client.key", clientKey),
-		otherCA: write("other.pem", otherPEM), stranger: write("stranger.pem", strangerPEM, strangerKey),
+		otherCA: write("other.pem", otherPEM), untrusted: write("stranger.pem", strangerPEM, strangerKey),
 		server: &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert},
 	}
 }

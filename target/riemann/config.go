@@ -28,7 +28,7 @@ type config struct {
 	inFlight    int // batches in flight on a connection; 0: not given
 
 	dialer         dial.Dialer
-	absent         *dial.Absence // of the server, during the run
+	absent         *dial.ConnectFailures // of the server, during the run
 	skipVerify     bool
 	requestTimeout time.Duration
 	backoff        time.Duration
@@ -36,7 +36,7 @@ type config struct {
 	shape  *shape
 	verify bool
 	runID  uint32   // of verified events
-	words  []string // warnings for the user
+	warnings  []string // warnings for the user
 	values target.Values
 	logf   func(format string, args ...any)
 }
@@ -54,7 +54,7 @@ const mostMessage = 64 << 20
 func parseConfig(s target.Spec) (*config, error) {
 	v := s.Options
 	c := &config{
-		absent:         new(dial.Absence),
+		absent:         new(dial.ConnectFailures),
 		url:            s.URL,
 		clients:        max(1, s.Clients, v.Int("clients")),
 		sticky:         v.Bool("sticky"),
@@ -88,12 +88,12 @@ func parseConfig(s target.Spec) (*config, error) {
 	c.skipVerify = v.Bool("tls-insecure-skip-verify")
 	c.runID = uint32(s.RunID)
 	if s.Verify {
-		if c.values, c.words, err = verifiable(s); err != nil {
+		if c.values, c.warnings, err = verifiable(s); err != nil {
 			return nil, err
 		}
 	}
 	if c.shape, err = newShape(c.values, s.Seed, s.RunID, s.Verify); err == nil && s.Verify {
-		err = c.outlasts(s)
+		err = c.checkRetention(s)
 	}
 	return c, err
 }
@@ -102,7 +102,7 @@ func parseConfig(s target.Spec) (*config, error) {
 func (c *config) perMessage() int { return cmp.Or(c.batchEvents, mostEvents) }
 
 // connectTimeout bounds how long connecting may take.
-func (c *config) patience() time.Duration { return cmp.Or(c.dialer.Timeout, defaultConnectTimeout) }
+func (c *config) connectTimeout() time.Duration { return cmp.Or(c.dialer.Timeout, defaultConnectTimeout) }
 
 func contradiction(what, hint string) error {
 	return &target.Error{Doing: "read the options", Err: errors.New(what), Hint: hint}
@@ -116,7 +116,7 @@ func (r *transport) dialer(v target.Values) (d dial.Dialer, err error) {
 		RecvBuffer: int(v.Size("recv-buffer")),
 	}
 	if !r.tls {
-		if dial.Asked(v) && !strings.HasPrefix(v.String("query-address"), tlsScheme+"://") {
+		if dial.UsesTLS(v) && !strings.HasPrefix(v.String("query-address"), tlsScheme+"://") {
 			return d, contradiction("TLS options with a target without TLS", "make it riemann+tls://HOST:5554, or leave out the TLS options")
 		}
 		return d, nil

@@ -37,11 +37,11 @@ type encoder struct {
 	ends   []uint32 // where each event ends in pool
 	sums   []uint32 // bytes of the events themselves up to there
 	seqs   []uint32 // positions of the {seq} of each event, in bytes before its end
-	each   int      // number of {seq} in an event
+	seqsPerEvent   int      // number of {seq} in an event
 	width  int      // bytes of a metric's value, 0 without one
 	stamps []int64  // the second that is set in each block of the pool
 	most   int      // bytes of the largest event with tag and length
-	size1  int      // bytes of the largest framed message
+	maxMessage  int      // bytes of the largest framed message
 
 	jsons  *jsonPool // made on first use
 	widest int       // bytes of the largest event as JSON; 0: not computed yet
@@ -53,7 +53,7 @@ type encoder struct {
 // encode messages of another number too, at a higher cost when events is 1. It
 // takes as much memory as the pool is large, and about a millisecond.
 func newEncoder(s *shape, stream int32, events int) *encoder {
-	p := &encoder{shape: s, stream: stream, width: s.metricWidth(), each: s.seqs()}
+	p := &encoder{shape: s, stream: stream, width: s.metricWidth(), seqsPerEvent: s.seqs()}
 	if events == 1 {
 		p.head = riemann.FrameHead
 	}
@@ -68,7 +68,7 @@ func newEncoder(s *shape, stream int32, events int) *encoder {
 	for k := range s.period {
 		from := len(p.pool)
 		p.pool = p.template(p.pool, k, 0)
-		if p.each > 0 {
+		if p.seqsPerEvent > 0 {
 			marked = p.template(marked[:0], k, markSeq)
 			p.seqs = appendSeqs(p.seqs, p.pool[from:], marked)
 		}
@@ -80,7 +80,7 @@ func newEncoder(s *shape, stream int32, events int) *encoder {
 		sum += entry - 1 - lengthSize(p.pool[from+p.head+1:])
 		p.ends, p.sums = append(p.ends, uint32(len(p.pool))), append(p.sums, uint32(sum))
 	}
-	p.size1 = riemann.FrameHead + max(1, events)*p.most
+	p.maxMessage = riemann.FrameHead + max(1, events)*p.most
 	return p
 }
 
@@ -145,7 +145,7 @@ func lengthSize(b []byte) int {
 
 // size returns the largest size of a framed message of the encoder's number of
 // events, in bytes.
-func (p *encoder) size() int { return p.size1 }
+func (p *encoder) size() int { return p.maxMessage }
 
 // sizeOf is size for messages of the given number of events.
 func (p *encoder) sizeOf(events int) int { return riemann.FrameHead + events*p.most }
@@ -273,10 +273,10 @@ func (p *encoder) patch(b []byte, ends []uint32, from uint32, k int, first uint6
 			binary.LittleEndian.PutUint64(b[end-from-back:], word)
 		}
 	}
-	if p.each > 0 {
-		seqs := p.seqs[k*p.each : (k+len(ends))*p.each]
+	if p.seqsPerEvent > 0 {
+		seqs := p.seqs[k*p.seqsPerEvent : (k+len(ends))*p.seqsPerEvent]
 		for i, end := range ends {
-			for _, back := range seqs[i*p.each : (i+1)*p.each] {
+			for _, back := range seqs[i*p.seqsPerEvent : (i+1)*p.seqsPerEvent] {
 				putDigits(b[end-from-back:], first+uint64(i))
 			}
 		}

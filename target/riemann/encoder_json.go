@@ -21,7 +21,7 @@ func (p *encoder) makeJSON() *jsonPool {
 		from := len(j.bytes)
 		e := p.shape.content(eventPlace{stream: p.stream, content: k})
 		j.bytes = riemann.AppendJSONHead(j.bytes, &e)
-		if p.each > 0 {
+		if p.seqsPerEvent > 0 {
 			e = p.shape.content(eventPlace{stream: p.stream, content: k, seq: markSeq})
 			marked = riemann.AppendJSONHead(marked[:0], &e)
 			j.seqs = appendSeqs(j.seqs, j.bytes[from:], marked)
@@ -50,7 +50,7 @@ func (p *encoder) json(dst []byte, first uint64, events int, now time.Time) (out
 		}
 		at := len(dst)
 		dst = append(dst, j.bytes[from:j.ends[k]]...)
-		for _, back := range j.seqs[k*p.each : (k+1)*p.each] {
+		for _, back := range j.seqs[k*p.seqsPerEvent : (k+1)*p.seqsPerEvent] {
 			putDigits(dst[len(dst)-int(back):], first)
 		}
 		dst = riemann.AppendJSONMetric(dst, p.shape.metricAt(p.stream, first))

@@ -37,7 +37,7 @@ func checkMessage(t testing.TB, s *shape, msg []byte, stream int32, first uint64
 }
 
 // testShapes are shapes of all kinds.
-var makeups = []struct {
+var testShapes = []struct {
 	name string
 	set  map[string]string
 }{
@@ -62,7 +62,7 @@ var makeups = []struct {
 // around the end of the pool and of blocks, at any time.
 func TestEncoderAgrees(t *testing.T) {
 	t0 := time.UnixMicro(1700000000123456)
-	for _, m := range makeups {
+	for _, m := range testShapes {
 		for _, events := range []int{1, 7} {
 			t.Run(fmt.Sprintf("%s, %d", m.name, events), func(t *testing.T) {
 				s := shapeOf(t, m.set)
@@ -218,7 +218,7 @@ func TestOddClocks(t *testing.T) {
 // TestEncoderJSON: the lines are the events as JSON.
 func TestEncoderJSON(t *testing.T) {
 	now := time.UnixMicro(1700000000123456)
-	for _, m := range makeups {
+	for _, m := range testShapes {
 		t.Run(m.name, func(t *testing.T) {
 			s := shapeOf(t, m.set)
 			p := newEncoder(s, 3, 1)
@@ -242,7 +242,7 @@ func TestEncoderJSON(t *testing.T) {
 
 func TestEncoderAllocatesNothing(t *testing.T) {
 	now := time.Unix(1700000000, 0)
-	for _, m := range makeups {
+	for _, m := range testShapes {
 		s := shapeOf(t, m.set)
 		one, many := newEncoder(s, 0, 1), newEncoder(s, 0, 50)
 		dst := make([]byte, 0, max(100*one.size(), 4*many.size()))

@@ -93,7 +93,7 @@ func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 		if dial.Hint(err, true) == "" { // no problem with a certificate
 			plainly := c.dialer
 			plainly.TLS = nil
-			if again := greet(ctx, &plainly, addr, nil); again == nil || errors.As(again, &answerErr) {
+			if again := identify(ctx, &plainly, addr, nil); again == nil || errors.As(again, &answerErr) {
 				return fmt.Errorf("%w (%w)", errSpeaksPlain, err)
 			}
 		}
@@ -115,7 +115,7 @@ func (c *config) diagnose(ctx context.Context, addr string, err error) error {
 func (c *config) speaksTCP(ctx context.Context, addr string) bool {
 	plainly := c.dialer
 	plainly.TLS = nil
-	return greet(ctx, &plainly, addr, nil) == nil
+	return identify(ctx, &plainly, addr, nil) == nil
 }
 
 // speaksWeb reports whether a Riemann server accepts a WebSocket at an address
@@ -126,7 +126,7 @@ func (c *config) speaksWeb(ctx context.Context, addr string) bool {
 		return false
 	}
 	defer nc.Close()
-	return (&webSocketFraming{path: eventsPath, patience: c.patience()}).greet(ctx, nc, addr) == nil
+	return (&webSocketFraming{path: eventsPath, timeout: c.connectTimeout()}).handshake(ctx, nc, addr) == nil
 }
 
 // isCertAlert reports whether the server ended the connection because it got no

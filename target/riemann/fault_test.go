@@ -29,7 +29,7 @@ func (s *seen) observe(out []load.Outcome) {
 
 // runPlan runs a plan and gives up after 30 seconds, more than any test needs.
 // The engine checks that the counts add up.
-func fire(t *testing.T, s *session, p load.Plan) *load.Result {
+func runPlan(t *testing.T, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -92,7 +92,7 @@ func TestResets(t *testing.T) {
 			f := serve(t, nil)
 			spec := specOf(t, "riemann://"+f.addr, append([]string{"clients=2", "reconnect-backoff=5ms"}, tt.given...)...)
 			spec.BatchEvents = max(1, tt.plan.BatchEvents)
-			sess := opened(t, spec)
+			sess := openSession(t, spec)
 			n := 0
 			tick(t, func() bool {
 				n++
@@ -105,7 +105,7 @@ func TestResets(t *testing.T) {
 				}
 				return false
 			})
-			r := fire(t, sess, tt.plan)
+			r := runPlan(t, sess, tt.plan)
 			h := r.Measurement
 			if h.Unknown == 0 || h.Acked == 0 || h.Counts.Failed > 0 && tt.plan.Retry == 0 {
 				t.Errorf("%+v", h.Counts)
@@ -124,7 +124,7 @@ func TestResets(t *testing.T) {
 			if again < 2 { // a dozen are usual, but not on a busy machine
 				t.Errorf("%d reconnects", again)
 			}
-			if got := f.unread(); got > 0 {
+			if got := f.invalid(); got > 0 {
 				t.Errorf("%d connections began within a message", got)
 			}
 			// Few texts: of reading and of writing, reset and broken pipe. Not one
@@ -153,7 +153,7 @@ func TestAwayAndBack(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := serve(t, nil)
-			sess := opened(t, specOf(t, "riemann://"+f.addr))
+			sess := openSession(t, specOf(t, "riemann://"+f.addr))
 			var s seen
 			tt.plan.BatchEvents, tt.plan.Observe = 1, s.observe
 			run, err := load.New(tt.plan, sess)
@@ -171,11 +171,11 @@ func TestAwayAndBack(t *testing.T) {
 				if came.Add(1) != tt.at {
 					return []byte(riemann.Ack), true
 				}
-				f.setDeaf(true)
+				f.setResetting(true)
 				time.AfterFunc(away, func() {
 					heard <- run.Now()
 					back.Store(true)
-					f.setDeaf(false)
+					f.setResetting(false)
 				})
 				return nil, false
 			})
@@ -230,11 +230,11 @@ func TestServerNeverComesBack(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := serve(t, nil)
-			sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=200ms"))
-			f.wait(2) // the probe's and the lane's
+			sess := openSession(t, specOf(t, "riemann://"+f.addr, "request-timeout=200ms"))
+			f.waitConnections(2) // the probe's and the lane's
 			f.ln.Close()
 			f.resetAll()
-			r := fire(t, sess, load.Plan{Measurement: tt.measurement})
+			r := runPlan(t, sess, load.Plan{Measurement: tt.measurement})
 			h := r.Measurement
 			if h.Counts.Failed == 0 || r.Classes["refused"] != h.Counts.Failed+h.Unknown {
 				t.Errorf("%+v, classes %v", h.Counts, r.Classes)
@@ -256,7 +256,7 @@ func TestServerNeverComesBack(t *testing.T) {
 // connection.
 func TestRequestTimeout(t *testing.T) {
 	f := serve(t, nil)
-	sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=100ms"))
+	sess := openSession(t, specOf(t, "riemann://"+f.addr, "request-timeout=100ms"))
 	f.answers(func(n int, _ net.Conn) ([]byte, bool) {
 		if n >= 3 {
 			return nil, true
@@ -264,7 +264,7 @@ func TestRequestTimeout(t *testing.T) {
 		return []byte(riemann.Ack), true
 	})
 	var s seen
-	r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 10}, MaxInFlight: 5, Observe: s.observe})
+	r := runPlan(t, sess, load.Plan{Measurement: load.Limits{Events: 10}, MaxInFlight: 5, Observe: s.observe})
 	if h := r.Measurement; h.Unknown != 5 || h.Acked != 5 || r.Classes["timeout"] != h.Unknown {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
@@ -296,9 +296,9 @@ func TestInvalidAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := serve(t, nil)
-			sess := opened(t, specOf(t, "riemann://"+f.addr, "request-timeout=5s"))
+			sess := openSession(t, specOf(t, "riemann://"+f.addr, "request-timeout=5s"))
 			f.answers(func(int, net.Conn) ([]byte, bool) { return []byte(tt.answer), true })
-			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 1}})
+			r := runPlan(t, sess, load.Plan{Measurement: load.Limits{Events: 1}})
 			h := r.Measurement
 			if tt.acked == 0 && (h.Unknown != 1 || r.Classes["protocol"] != 1 || !strings.Contains(r.Failures[0].Text, tt.text)) {
 				t.Errorf("%+v, failures %+v", h.Counts, r.Failures)
@@ -314,7 +314,7 @@ func TestInvalidAnswers(t *testing.T) {
 // unanswered messages the server accepted is unknown.
 func TestHalfClose(t *testing.T) {
 	f := serve(t, nil)
-	sess := opened(t, specOf(t, "riemann://"+f.addr, "reconnect-backoff=1ms"))
+	sess := openSession(t, specOf(t, "riemann://"+f.addr, "reconnect-backoff=1ms"))
 	f.answers(func(n int, nc net.Conn) ([]byte, bool) {
 		if n == 4 {
 			nc.(*net.TCPConn).CloseWrite()
@@ -322,7 +322,7 @@ func TestHalfClose(t *testing.T) {
 		}
 		return []byte(riemann.Ack), true
 	})
-	r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 20}, MaxInFlight: 10})
+	r := runPlan(t, sess, load.Plan{Measurement: load.Limits{Events: 20}, MaxInFlight: 10})
 	h := r.Measurement
 	if h.Unknown == 0 || h.Acked == 0 || h.Acked+h.Unknown != 20 || r.Classes["refused"] != h.Unknown {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
@@ -338,7 +338,7 @@ func TestHalfClose(t *testing.T) {
 func TestServerThatStopsReading(t *testing.T) {
 	for _, scheme := range []string{"riemann", "riemann+tls"} {
 		t.Run(scheme, func(t *testing.T) {
-			certs := mint(t)
+			certs := newCertificates(t)
 			f := serve(t, map[string]*tls.Config{"riemann+tls": certs.server}[scheme])
 			given := []string{"send-buffer=16KiB", "reconnect-backoff=1ms"}
 			if scheme != "riemann" {
@@ -346,11 +346,11 @@ func TestServerThatStopsReading(t *testing.T) {
 			}
 			spec := specOf(t, scheme+"://"+f.addr, given...)
 			spec.BatchEvents = 200
-			sess := opened(t, spec)
+			sess := openSession(t, spec)
 			f.pause(true)
 			time.AfterFunc(300*time.Millisecond, func() { f.pause(false) })
 			var s seen
-			r := fire(t, sess, load.Plan{
+			r := runPlan(t, sess, load.Plan{
 				Schedule: load.Constant(400_000), BatchEvents: 200, MaxInFlight: 2000,
 				Measurement: load.Limits{Time: 500 * time.Millisecond}, Observe: s.observe,
 			})
@@ -377,7 +377,7 @@ func TestServerThatStopsReading(t *testing.T) {
 // are matched to their messages.
 func TestRefusals(t *testing.T) {
 	f := serve(t, nil)
-	sess := opened(t, specOf(t, "riemann://"+f.addr))
+	sess := openSession(t, specOf(t, "riemann://"+f.addr))
 	f.answers(func(n int, _ net.Conn) ([]byte, bool) {
 		switch n % 10 {
 		case 3:
@@ -397,7 +397,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}} {
-		r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 1000}, Observe: observe})
+		r := runPlan(t, sess, load.Plan{Measurement: load.Limits{Events: 1000}, Observe: observe})
 		if h := r.Measurement; h.Acked != 800 || h.Counts.Failed != 200 || r.Classes["rejected"] != 200 {
 			t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 		}
@@ -408,7 +408,7 @@ func TestRefusals(t *testing.T) {
 		if texts["no three"] != 100 || texts["the server refused it without a reason"] != 100 {
 			t.Errorf("failures %+v", r.Failures)
 		}
-		sess = opened(t, specOf(t, "riemann://"+f.addr))
+		sess = openSession(t, specOf(t, "riemann://"+f.addr))
 	}
 }
 
@@ -418,7 +418,7 @@ func TestAbortWithFullSocket(t *testing.T) {
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "send-buffer=16KiB")
 	spec.BatchEvents = 100
-	sess := opened(t, spec)
+	sess := openSession(t, spec)
 	f.pause(true)
 	run, err := load.New(load.Plan{BatchEvents: 100, MaxInFlight: 1000}, sess)
 	if err != nil {
@@ -439,9 +439,9 @@ func TestAbortWithFullSocket(t *testing.T) {
 // counts as the generator's delay.
 func TestUnblockedMessageIsFreeWhenReady(t *testing.T) {
 	f := serve(t, nil)
-	sess := opened(t, specOf(t, "riemann://"+f.addr))
+	sess := openSession(t, specOf(t, "riemann://"+f.addr))
 	var s seen
-	fire(t, sess, load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Time: 200 * time.Millisecond}, Observe: s.observe})
+	runPlan(t, sess, load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Time: 200 * time.Millisecond}, Observe: s.observe})
 	for _, o := range s.all {
 		if o.Free != o.Ready || o.Ready != o.DueFirst {
 			t.Fatalf("due at %v, ready at %v, free at %v", o.DueFirst, o.Ready, o.Free)

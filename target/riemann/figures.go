@@ -31,7 +31,7 @@ const (
 // again only where nothing was found. After that each event is queried by its
 // host and service, which is a lookup (index.clj, query-for-host-and-service).
 const (
-	lookAgain   = 1500 * time.Millisecond
+	searchInterval   = 1500 * time.Millisecond
 	mostMisses  = 3  // lookups without an event before the index is searched again
 	mostFigures = 64 // figures of one server
 )
@@ -41,9 +41,9 @@ const (
 type figureSource struct {
 	a       *asker
 	label   string // distinguishes the servers of a run; "": one server
-	asked   bool   // its address was given for queries, so no answer is an error
+	mustAnswer   bool   // its address was given for queries, so no answer is an error
 	names   []figureName
-	looked  time.Time // when the index was searched last
+	searched  time.Time // when the index was searched last
 	misses  int       // lookups in a row that found nothing
 	windows map[string]*window
 	refused bool // the last query got no answer
@@ -63,7 +63,7 @@ type window struct {
 
 // observe processes the newest event. started says that the run has begun;
 // written is how many bytes were written since then.
-func (w *window) look(e *riemann.Event, started bool, written uint64) {
+func (w *window) observe(e *riemann.Event, started bool, written uint64) {
 	at, _ := e.When()
 	switch end := at.UnixMicro(); {
 	case !started || w.end == 0:
@@ -85,9 +85,9 @@ func (s *session) openSources() ([]*figureSource, error) {
 	c := s.cfg
 	var all []*figureSource
 	add := func(r *transport, addr string, asked bool) error {
-		a, err := askerOf(r, addr, c.values)
+		a, err := newAsker(r, addr, c.values)
 		if err == nil {
-			all = append(all, &figureSource{a: a, asked: asked})
+			all = append(all, &figureSource{a: a, mustAnswer: asked})
 		}
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *session) Figures(ctx context.Context) ([]measure.Figure, error) {
 	var errs []error
 	for _, t := range s.figureSources {
 		written, _ := s.Wire()
-		figures, err := t.figures(ctx, s.firing.Load(), written)
+		figures, err := t.figures(ctx, s.started.Load(), written)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -148,7 +148,7 @@ func (t *figureSource) figures(ctx context.Context, started bool, written uint64
 	case err == nil:
 	case errors.As(err, &answerErr) && answerErr.noIndex():
 		return nil, nil
-	case t.refused && !t.asked:
+	case t.refused && !t.mustAnswer:
 		return nil, nil
 	default:
 		return nil, &target.Error{Doing: "read the server metrics of " + t.a.addr, Err: err}
@@ -173,7 +173,7 @@ func (t *figureSource) counted(events []riemann.Event, started bool, written uin
 			w = &window{}
 			t.windows[e.Host] = w
 		}
-		if w.look(e, started, written); w.inside {
+		if w.observe(e, started, written); w.inside {
 			f := measure.Figure{Name: "streams rate within the run" + t.label, Unit: "events/s", Value: w.counted, Counts: true}
 			if len(t.windows) > 1 {
 				f.Name += " of " + e.Host
@@ -187,13 +187,13 @@ func (t *figureSource) counted(events []riemann.Event, started bool, written uin
 // events asks for the server's events about itself.
 func (t *figureSource) events(ctx context.Context) ([]riemann.Event, error) {
 	if len(t.names) == 0 {
-		if time.Since(t.looked) < lookAgain && !t.looked.IsZero() {
-			if t.refused && t.asked {
+		if time.Since(t.searched) < searchInterval && !t.searched.IsZero() {
+			if t.refused && t.mustAnswer {
 				return nil, errors.New("it was unreachable a moment ago")
 			}
 			return nil, nil
 		}
-		t.looked = time.Now()
+		t.searched = time.Now()
 		found, err := t.a.ask(ctx, ownServices)
 		t.refused = err != nil && t.a.nc == nil
 		if err != nil {
@@ -216,7 +216,7 @@ func (t *figureSource) events(ctx context.Context) ([]riemann.Event, error) {
 		t.misses = 0
 	}
 	if t.misses >= mostMisses { // the server restarted, under another name
-		t.names, t.looked, t.misses = nil, time.Time{}, 0
+		t.names, t.searched, t.misses = nil, time.Time{}, 0
 	}
 	return found, err
 }

@@ -123,7 +123,7 @@ func waitFigure(t *testing.T, s *session, name string, ok func(float64) bool) me
 // The server's figures are read, also for a transport that answers nothing.
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	srv := stand(t, standinriemann.Options{Interval: 100 * time.Millisecond})
+	srv := startStandin(t, standinriemann.Options{Interval: 100 * time.Millisecond})
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for { // until the server has emitted events about itself
@@ -142,11 +142,11 @@ func TestFigures(t *testing.T) {
 		{name: "UDP, with a query address", url: "riemann+udp://" + srv.AddrOf("udp"), given: []string{"query-address=" + srv.Addr()}, figure: "server udp " + srv.AddrOf("udp") + " in rate", unit: "messages/s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := opened(t, specOf(t, tt.url, tt.given...))
+			s := openSession(t, specOf(t, tt.url, tt.given...))
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				launch(t, s, load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 600 * time.Millisecond}})
+				runChecked(t, s, load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 600 * time.Millisecond}})
 			}()
 			f := waitFigure(t, s, tt.figure, func(v float64) bool { return v > 300 && v < 3000 })
 			if f.Unit != tt.unit {
@@ -192,7 +192,7 @@ func TestFiguresSearchOnce(t *testing.T) {
 			nc.Write(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{own}}))
 		}
 	}()
-	a := mustAsk(t, ln.Addr().String())
+	a := newTestAsker(t, ln.Addr().String())
 	defer a.close()
 	tl := &figureSource{a: a}
 	for range 3 {
@@ -217,8 +217,8 @@ func TestFiguresWithoutServer(t *testing.T) {
 	}
 	gone.Close()
 	// Without a query address, an unreachable server is not an error.
-	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
-	s.figureSources = []*figureSource{{a: mustAsk(t, gone.Addr().String())}}
+	s := openSession(t, specOf(t, "riemann+udp://"+silentSocket(t)))
+	s.figureSources = []*figureSource{{a: newTestAsker(t, gone.Addr().String())}}
 	for range 2 {
 		if f, err := s.Figures(t.Context()); err != nil || len(f) != 0 {
 			t.Errorf("got %v, %v; want nothing, and no error", f, err)
@@ -229,7 +229,7 @@ func TestFiguresWithoutServer(t *testing.T) {
 		t.Errorf("warnings %q, want one that no server answers queries", w)
 	}
 	// With a query address it is an error.
-	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "query-address="+gone.Addr().String()))
+	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+gone.Addr().String()))
 	for range 2 {
 		if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "read the server metrics") {
 			t.Errorf("got %v, want an error", err)
@@ -252,15 +252,15 @@ func TestFiguresWithoutServer(t *testing.T) {
 		nc.Write(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: "no index"}))
 		nc.Read(buf)
 	}()
-	s = opened(t, specOf(t, "riemann+udp://"+listening(t), "query-address="+noIndex.Addr().String()))
+	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+noIndex.Addr().String()))
 	if f, err := s.Figures(t.Context()); err != nil || len(f) != 0 {
 		t.Errorf("got %v, %v; want nothing, and no error", f, err)
 	}
 }
 
-func mustAsk(t *testing.T, addr string) *asker {
+func newTestAsker(t *testing.T, addr string) *asker {
 	t.Helper()
-	a, err := askerOf(transportOf(plainScheme), addr, nil)
+	a, err := newAsker(transportOf(plainScheme), addr, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,5 +107,5 @@ type sender interface {
 	warnings() []string
 	// disconnect ends its connections and makes no new ones. The lane is closed
 	// before, if it was started.
-	hangUp() error
+	disconnect() error
 }

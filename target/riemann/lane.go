@@ -45,7 +45,7 @@ type lane struct {
 	cond    *sync.Cond // flusherWrites, writing or dead have changed
 	link    *link      // nil while there is none
 	closed  bool
-	wanting bool // Fire was refused for lack of room, so Ready is due
+	readyDue bool // Fire was refused for lack of room, so Ready is due
 	downAt  time.Duration
 	downErr error
 
@@ -53,23 +53,23 @@ type lane struct {
 	// which they are queued. Unwritten messages are in two buffers, so that one
 	// can be written while the other fills; both begin at a message's start.
 	queue     runs
-	stamped   uint64 // runs before this number were begun
-	passed    uint64 // messages queued
+	begunRuns   uint64 // runs before this number were begun
+	queued    uint64 // messages queued
 	completed uint64 // messages answered or given up
 	begun     uint64 // messages of which a byte was written, as far as is known
-	upto      uint64 // messages begun, or passed to a write that has not returned
+	maybeBegun      uint64 // messages begun, or passed to a write that has not returned
 	out       []byte // being written
 	outLast   uint64 // messages up to the end of out
 	off       int    // bytes of out that were written
 	edge      int    // the first end of a message in out at or after off
-	edged     uint64 // messages up to edge
+	messagesToEdge     uint64 // messages up to edge
 	waiting   []byte // to be written after out
 	writing   bool
-	handed    bool // writing is left to the flusher
-	adopting  bool // usePoller waits for writing to end
+	flusherWrites    bool // writing is left to the flusher
+	pollerWaits  bool // usePoller waits for writing to end
 	waited    bool // what is being written waited behind a full socket
 
-	since     time.Duration // while answers are processed: their earliest possible arrival; 0: not known
+	earliest     time.Duration // while answers are processed: their earliest possible arrival; 0: not known
 	outcomes  []load.Outcome
 	answer    []byte // the last one that was not a plain ack
 	answers   int    // events of the message that it answered
@@ -104,13 +104,13 @@ func newLane(c *config, id int, addr string, encoders []*encoder) *lane {
 	}
 	l.cond = sync.NewCond(&l.mu)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	n := l.most()
+	n := l.bufferSize()
 	l.fill, l.out, l.waiting = make([]byte, 0, n), make([]byte, 0, n), make([]byte, 0, n)
 	return l
 }
 
 // bufferSize is the size of a buffer in bytes: at least two messages.
-func (l *lane) most() int { return max(bufferBytes, 2*l.size()) }
+func (l *lane) bufferSize() int { return max(bufferBytes, 2*l.size()) }
 
 // size is the largest size of a message, in bytes.
 func (l *lane) size() int {
@@ -131,12 +131,12 @@ func (l *lane) BatchGroup(_ int32, _ uint64, events int) int {
 	if events > l.cfg.perMessage() {
 		return 0
 	}
-	return l.places()
+	return l.capacity()
 }
 
 // capacity is how many messages Fire accepts now. It flushes a full buffer,
 // which often makes room.
-func (l *lane) places() int {
+func (l *lane) capacity() int {
 	for {
 		l.mu.Lock()
 		ok, queued := l.accepts(l.sink.Now()), len(l.waiting)
@@ -144,8 +144,8 @@ func (l *lane) places() int {
 		if !ok {
 			return 0
 		}
-		n := (l.most() - queued - len(l.fill)) / l.size()
-		if l.web != nil && l.web.alone() {
+		n := (l.bufferSize() - queued - len(l.fill)) / l.size()
+		if l.web != nil && l.web.oneInFlight() {
 			n = min(n, 1-len(l.fresh))
 		}
 		if n > 0 || len(l.fill) == 0 {
@@ -162,18 +162,18 @@ func (l *lane) places() int {
 // server never comes back. They do not fail at once: otherwise a run at full
 // speed would fail millions of events per second.
 func (l *lane) accepts(now time.Duration) bool {
-	if l.closed || (l.link == nil || l.link.dead) && !l.gone(now) {
+	if l.closed || (l.link == nil || l.link.dead) && !l.unreachable(now) {
 		return false
 	}
-	if l.web != nil && l.web.alone() && l.passed > l.completed {
+	if l.web != nil && l.web.oneInFlight() && l.queued > l.completed {
 		return false
 	}
-	return len(l.waiting) <= l.most()-l.size()
+	return len(l.waiting) <= l.bufferSize()-l.size()
 }
 
 // unreachable reports whether there has been no connection for longer than
 // events are kept. It is false while another client can send them.
-func (l *lane) gone(now time.Duration) bool {
+func (l *lane) unreachable(now time.Duration) bool {
 	if l.connected != nil && l.connected.Load() > 0 {
 		return false
 	}
@@ -183,14 +183,14 @@ func (l *lane) gone(now time.Duration) bool {
 // Fire implements load.Lane.
 func (l *lane) Fire(batches []load.Batch) (taken int) {
 	now := l.wall.Add(l.sink.Now())
-	places := l.places()
+	places := l.capacity()
 	for i := range batches {
 		s := &batches[i]
 		n := int(max(s.Batches, 1))
 		if n > places {
 			// Writes may have made room since the last check.
-			if places = l.places(); n > places {
-				l.want()
+			if places = l.capacity(); n > places {
+				l.requestReady()
 				break
 			}
 		}
@@ -212,9 +212,9 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 
 // requestReady makes the lane call Ready when it has room again, or at once if
 // it has room by now.
-func (l *lane) want() {
+func (l *lane) requestReady() {
 	l.mu.Lock()
-	l.wanting = true
+	l.readyDue = true
 	l.ready(l.sink.Now())
 	l.mu.Unlock()
 }
@@ -222,10 +222,10 @@ func (l *lane) want() {
 // ready calls Ready if it is due. It waits until half of the buffer is free, so
 // that the next write is large.
 func (l *lane) ready(now time.Duration) {
-	if l.wanting && l.accepts(now) && len(l.waiting) <= l.most()/2 {
-		l.wanting = false
-		if l.since > 0 {
-			now = l.since // the delay in reading is the generator's, not the system's
+	if l.readyDue && l.accepts(now) && len(l.waiting) <= l.bufferSize()/2 {
+		l.readyDue = false
+		if l.earliest > 0 {
+			now = l.earliest // the delay in reading is the generator's, not the system's
 		}
 		l.sink.Ready(l.id, now)
 	}
@@ -241,8 +241,8 @@ func (l *lane) Flush() {
 	for i := range l.fresh {
 		r := l.queue.push()
 		*r = l.fresh[i]
-		l.passed += r.batches()
-		r.last = l.passed
+		l.queued += r.batches()
+		r.last = l.queued
 		l.counts.Requests += r.batches()
 		l.counts.Events += uint64(r.batch.Events)
 		l.counts.Bytes += uint64(r.batch.Bytes)
@@ -267,7 +267,7 @@ func (l *lane) Close() error {
 	}
 	l.closed = true
 	now := l.sink.Now()
-	l.begin(l.upto) // a write in progress may have sent them by now
+	l.begin(l.maybeBegun) // a write in progress may have sent them by now
 	l.giveUp(now, load.Canceled, load.TextUnanswered)
 	l.drop(now, load.Canceled, load.TextUnwritten)
 	l.deliver()
@@ -280,11 +280,11 @@ func (l *lane) Close() error {
 // start implements sender.
 func (l *lane) start(sink load.Sink) {
 	l.sink, l.wall = sink, time.Now().Add(-sink.Now())
-	l.tasks.Go(l.keep)
+	l.tasks.Go(l.keepConnected)
 }
 
 // disconnect implements sender.
-func (l *lane) hangUp() error {
+func (l *lane) disconnect() error {
 	l.cancel()
 	l.mu.Lock()
 	if l.link != nil {
@@ -306,11 +306,11 @@ func (l *lane) complete(n uint64, done time.Duration) *load.Outcome {
 	r := l.queue.at(l.queue.head)
 	part := r
 	if n < r.batches() {
-		p := r.take(n)
+		p := r.cut(n)
 		part = &p
 	} else {
 		l.queue.head++
-		l.stamped = max(l.stamped, l.queue.head)
+		l.begunRuns = max(l.begunRuns, l.queue.head)
 	}
 	l.completed += n
 	place := int64(-1)
@@ -318,7 +318,7 @@ func (l *lane) complete(n uint64, done time.Duration) *load.Outcome {
 		place = int64(part.batch.First) // a verified event's service contains its index
 	}
 	l.outcomes = append(l.outcomes, load.Outcome{
-		Batch: part.batch, Lane: int32(l.id), Sent: part.sent, Done: max(done, part.sent), Earliest: l.since, Wire: part.wire, Place: place,
+		Batch: part.batch, Lane: int32(l.id), Sent: part.sent, Done: max(done, part.sent), Earliest: l.earliest, Wire: part.wire, Place: place,
 	})
 	return &l.outcomes[len(l.outcomes)-1]
 }
@@ -351,16 +351,16 @@ func (l *lane) drop(now time.Duration, class load.Class, text string) {
 		o := l.complete(l.queue.at(l.queue.head).batches(), now)
 		o.Failed, o.Class, o.Text, o.Wire = o.Events, class, text, 0
 	}
-	l.begun, l.upto = l.passed, l.passed
+	l.begun, l.maybeBegun = l.queued, l.queued
 	if !l.writing { // otherwise a writer uses out, and no write follows
 		l.out, l.off, l.edge = l.out[:0], 0, 0
-		l.outLast, l.edged = l.passed, l.passed
+		l.outLast, l.messagesToEdge = l.queued, l.queued
 	}
 	l.waiting = l.waiting[:0]
 }
 
 // fail completes all messages that wait for a connection, as failed.
 func (l *lane) fail(now time.Duration) {
-	l.drop(now, load.Refused, wordsOf(l.downErr))
+	l.drop(now, load.Refused, errorText(l.downErr))
 	l.deliver()
 }

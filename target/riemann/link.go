@@ -27,11 +27,11 @@ type link struct {
 
 var (
 	errClosed  = errors.New("closed")
-	errHangUp  = errors.New(load.TextHungUp)
+	errServerClosed  = errors.New(load.TextConnectionClosed)
 	errTimeout = errors.New(load.TextNoAnswer)
-	errNeither = errors.New("an answer without the field ok")
-	errMany    = errors.New("an answer to a message that was not sent")
-	errLast    = errors.New("the server accepts no more messages on this connection")
+	errNoOK = errors.New("an answer without the field ok")
+	errTooManyAnswers    = errors.New("an answer to a message that was not sent")
+	errNoMoreMessages    = errors.New("the server accepts no more messages on this connection")
 )
 
 // A protocolError is an answer that violates the protocol.
@@ -47,7 +47,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 		return nil, err
 	}
 	if l.web != nil {
-		if err := l.web.greet(ctx, nc, l.addr); err != nil {
+		if err := l.web.handshake(ctx, nc, l.addr); err != nil {
 			nc.Close()
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 
 // usePoller leaves the reading to the poller of the lane's thread, if it has one
 // and the connection is plaintext.
-func (k *link) adopt() {
+func (k *link) usePoller() {
 	if k.l.poller == nil {
 		return
 	}
@@ -69,11 +69,11 @@ func (k *link) adopt() {
 	}
 	k.l.mu.Lock()
 	defer k.l.mu.Unlock()
-	k.l.adopting = true
-	for k.l.writing && !k.l.handed {
+	k.l.pollerWaits = true
+	for k.l.writing && !k.l.flusherWrites {
 		k.l.cond.Wait()
 	}
-	k.l.adopting = false
+	k.l.pollerWaits = false
 	if c, ok := p.Take(k.nc); ok {
 		k.nc = c
 		k.out = socket.NewWriter(c, k.l.sink.Now)
@@ -85,7 +85,7 @@ func (k *link) adopt() {
 const reconnectMost = time.Second
 
 // keepConnected connects, and reconnects, until the lane's context ends.
-func (l *lane) keep() {
+func (l *lane) keepConnected() {
 	pause, orderly := time.Duration(0), false
 	for {
 		l.mu.Lock()
@@ -110,7 +110,7 @@ func (l *lane) keep() {
 				continue
 			}
 		}
-		k.adopt()
+		k.usePoller()
 		l.tasks.Go(k.flusher)
 		l.up(k)
 		err := k.read()
@@ -124,7 +124,7 @@ func (l *lane) keep() {
 		if k.proven {
 			pause = 0
 		}
-		orderly = errors.Is(err, errLast)
+		orderly = errors.Is(err, errNoMoreMessages)
 	}
 }
 
@@ -137,21 +137,21 @@ func (l *lane) up(k *link) {
 		l.counts.Reconnects++
 	}
 	l.link, l.downErr = k, nil
-	l.connects(1)
+	l.countConnected(1)
 	if l.closed || l.ctx.Err() != nil {
 		k.kill(errClosed)
 		return
 	}
-	k.watch = time.AfterFunc(l.cfg.requestTimeout, k.check)
+	k.watch = time.AfterFunc(l.cfg.requestTimeout, k.checkTimeout)
 	if l.pending() && !l.writing && !k.dead { // messages that waited for it go first
 		l.writing = true
-		l.hand()
+		l.wakeFlusher()
 	}
 	l.ready(now)
 }
 
 // countConnected adds n to the number of clients that have a connection.
-func (l *lane) connects(n int32) {
+func (l *lane) countConnected(n int32) {
 	if l.connected != nil {
 		l.connected.Add(n)
 	}
@@ -162,7 +162,7 @@ func (l *lane) down(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.downErr = err
-	if now := l.sink.Now(); l.gone(now) && !l.closed {
+	if now := l.sink.Now(); l.unreachable(now) && !l.closed {
 		l.fail(now)
 		l.ready(now)
 	}
@@ -183,17 +183,17 @@ func (l *lane) lost(k *link, err error) (over bool) {
 	}
 	now := l.sink.Now()
 	l.link, l.downAt, l.downErr = nil, now, k.cause
-	l.connects(-1)
+	l.countConnected(-1)
 	if l.closed || l.ctx.Err() != nil {
 		return true
 	}
-	l.giveUp(now, classOf(k.cause), wordsOf(k.cause))
+	l.giveUp(now, classOf(k.cause), errorText(k.cause))
 	// Skip the rest of a message that was written in part.
-	for l.edged < l.begun {
-		l.walk()
+	for l.messagesToEdge < l.begun {
+		l.advanceEdge()
 	}
 	l.off = l.edge
-	l.begun, l.upto = l.edged, l.edged
+	l.begun, l.maybeBegun = l.messagesToEdge, l.messagesToEdge
 	l.deliver()
 	return false
 }
@@ -213,7 +213,7 @@ func classOf(cause error) load.Class {
 
 // errorText returns the text of a connection's error without the local address:
 // its port changes with each connection, and the report counts equal texts.
-func wordsOf(cause error) string {
+func errorText(cause error) string {
 	if op := (*net.OpError)(nil); errors.As(cause, &op) && op.Source != nil {
 		theirs := *op
 		theirs.Source = nil
@@ -234,7 +234,7 @@ func (k *link) kill(cause error) {
 
 // checkTimeout ends the connection when its oldest message was not answered in
 // time: a later answer could not be trusted to belong to it.
-func (k *link) check() {
+func (k *link) checkTimeout() {
 	l := k.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +242,7 @@ func (k *link) check() {
 		return
 	}
 	left := l.cfg.requestTimeout
-	if q := &l.queue; q.head < l.stamped {
+	if q := &l.queue; q.head < l.begunRuns {
 		left += q.at(q.head).sent - l.sink.Now()
 	}
 	if left <= 0 {
@@ -269,23 +269,23 @@ func (l *lane) pump() {
 			}
 		}
 		if k.dead || !l.pending() {
-			l.rest()
+			l.endWriting()
 			return
 		}
 	}
-	l.hand()
+	l.wakeFlusher()
 }
 
 // wakeFlusher leaves the writing to the flusher.
-func (l *lane) hand() {
-	l.handed = true
+func (l *lane) wakeFlusher() {
+	l.flusherWrites = true
 	l.cond.Broadcast()
 }
 
 // endWriting notes that no write is in progress.
-func (l *lane) rest() {
-	l.writing, l.handed = false, false
-	if l.adopting || l.link == nil || l.link.dead {
+func (l *lane) endWriting() {
+	l.writing, l.flusherWrites = false, false
+	if l.pollerWaits || l.link == nil || l.link.dead {
 		l.cond.Broadcast()
 	}
 }
@@ -296,10 +296,10 @@ func (k *link) flusher() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		for !l.handed && !k.dead {
+		for !l.flusherWrites && !k.dead {
 			l.cond.Wait()
 		}
-		if !l.handed {
+		if !l.flusherWrites {
 			return
 		}
 		for l.pending() && !k.dead {
@@ -308,7 +308,7 @@ func (k *link) flusher() {
 				l.ready(l.sink.Now())
 			}
 		}
-		l.rest()
+		l.endWriting()
 	}
 }
 
@@ -319,13 +319,13 @@ func (k *link) write(wait bool) bool {
 	l := k.l
 	if l.off == len(l.out) {
 		l.out, l.waiting = l.waiting, l.out[:0]
-		l.off, l.edge, l.outLast = 0, 0, l.passed
+		l.off, l.edge, l.outLast = 0, 0, l.queued
 	}
 	k.seg[0] = l.out[l.off:]
 	k.out.Reset()
 	total := k.out.Add(k.seg[:], 0)
-	l.waited = l.handed && (k.out.Direct() || k.out.Slow())
-	l.upto = l.outLast
+	l.waited = l.flusherWrites && (k.out.Direct() || k.out.Slow())
+	l.maybeBegun = l.outLast
 	l.mu.Unlock()
 	n, err := k.out.Write(wait)
 	l.mu.Lock()
@@ -348,36 +348,36 @@ func (k *link) write(wait bool) bool {
 func (l *lane) wrote(n int) {
 	l.off += n
 	if l.off == len(l.out) {
-		l.edge, l.edged = l.off, l.outLast
+		l.edge, l.messagesToEdge = l.off, l.outLast
 	}
 	for l.edge < l.off {
-		l.walk()
+		l.advanceEdge()
 	}
-	l.upto = l.edged
-	if l.completed > l.whole() {
-		l.link.kill(&protocolError{errMany})
+	l.maybeBegun = l.messagesToEdge
+	if l.completed > l.fullyWritten() {
+		l.link.kill(&protocolError{errTooManyAnswers})
 		return
 	}
-	l.begin(l.edged)
+	l.begin(l.messagesToEdge)
 }
 
 // advanceEdge moves edge to the end of the next message in out.
-func (l *lane) walk() {
+func (l *lane) advanceEdge() {
 	if l.web != nil {
-		l.edge += l.web.walk(l.out[l.edge:])
+		l.edge += l.web.messageSize(l.out[l.edge:])
 	} else {
 		l.edge += riemann.FrameSize(l.out[l.edge:])
 	}
-	l.edged++
+	l.messagesToEdge++
 }
 
 // fullyWritten is how many messages were written completely. It is valid only
 // while no write is in progress.
-func (l *lane) whole() uint64 {
+func (l *lane) fullyWritten() uint64 {
 	if l.edge > l.off {
-		return l.edged - 1
+		return l.messagesToEdge - 1
 	}
-	return l.edged
+	return l.messagesToEdge
 }
 
 // begin notes that the last write began messages up to number n.
@@ -386,14 +386,14 @@ func (l *lane) begin(n uint64) {
 		return
 	}
 	at := l.link.out.Began()
-	for ; l.stamped < l.queue.tail; l.stamped++ {
-		r := l.queue.at(l.stamped)
+	for ; l.begunRuns < l.queue.tail; l.begunRuns++ {
+		r := l.queue.at(l.begunRuns)
 		if r.first() >= n {
 			break
 		}
 		if r.last > n {
-			l.queue.split(l.stamped, n-r.first())
-			r = l.queue.at(l.stamped)
+			l.queue.split(l.begunRuns, n-r.first())
+			r = l.queue.at(l.begunRuns)
 		}
 		r.sent = at
 		if l.waited {

@@ -68,13 +68,13 @@ func (r *reader) read(polled *socket.Conn) (n int, err error) {
 	if polled != nil {
 		came = polled.Arrival(now)
 	}
-	rest, perr := k.take(r.buf[:r.have], came)
+	rest, perr := k.processAnswers(r.buf[:r.have], came)
 	if perr != nil {
 		return n, perr
 	}
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			err = errHangUp // even if the server still reads: what it does could not be known
+			err = errServerClosed // even if the server still reads: what it does could not be known
 		}
 		return n, err
 	}
@@ -90,7 +90,7 @@ func (r *reader) read(polled *socket.Conn) (n int, err error) {
 
 // processAnswers completes the messages that the answers in b are for, and
 // returns the rest of b, the beginning of another answer.
-func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
+func (k *link) processAnswers(b []byte, came socket.Arrival) (rest []byte, err error) {
 	l := k.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,17 +108,17 @@ func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 			acks, msg, b, err = riemann.NextAnswers(b, mostRefusal)
 		}
 		if l.answered(uint64(acks), now) != nil {
-			err = &protocolError{errMany}
+			err = &protocolError{errTooManyAnswers}
 		} else if err != nil {
-			if !errors.Is(err, errHangUp) { // a close frame is not a protocol error
+			if !errors.Is(err, errServerClosed) { // a close frame is not a protocol error
 				err = &protocolError{err}
 			}
 		} else if msg != nil {
-			err = l.judge(msg, now)
+			err = l.processAnswer(msg, now)
 		}
 		k.proven = k.proven || acks > 0 || msg != nil
-		if err == nil && msg != nil && l.web != nil && l.web.over() {
-			err = errLast // before something is written that the server does not read
+		if err == nil && msg != nil && l.web != nil && l.web.closing() {
+			err = errNoMoreMessages // before something is written that the server does not read
 		}
 		if err != nil || msg == nil && (l.web == nil || acks == 0) {
 			break
@@ -127,22 +127,22 @@ func (k *link) take(b []byte, came socket.Arrival) (rest []byte, err error) {
 	if err != nil {
 		k.kill(err) // before the sending thread, which may be this one, sends more on it
 	}
-	k.came(came, int(l.completed-completed), len(b) > 0)
+	k.noteArrival(came, int(l.completed-completed), len(b) > 0)
 	l.deliver()
 	l.ready(now)
-	l.since = 0
+	l.earliest = 0
 	return b, err
 }
 
 // noteArrival notes when the answers arrived that are about to be delivered.
-func (k *link) came(at socket.Arrival, answers int, more bool) {
+func (k *link) noteArrival(at socket.Arrival, answers int, more bool) {
 	l := k.l
 	if answers == 0 {
 		return
 	}
-	l.since = at.First(answers, more)
+	l.earliest = at.First(answers, more)
 	for i := range l.outcomes {
-		l.outcomes[i].Earliest = l.since
+		l.outcomes[i].Earliest = l.earliest
 	}
 	if c, ok := k.nc.(*socket.Conn); ok && l.outcomes[0].Sent != l.outcomes[len(l.outcomes)-1].Sent {
 		c.Together()
@@ -167,12 +167,12 @@ func (l *lane) answered(n uint64, now time.Duration) error {
 // have answered them, and notes that they were begun: their write may not have
 // returned yet.
 func (l *lane) expected(n uint64) error {
-	most := l.upto
+	most := l.maybeBegun
 	if !l.writing {
-		most = l.whole()
+		most = l.fullyWritten()
 	}
 	if l.completed+n > most {
-		return errMany
+		return errTooManyAnswers
 	}
 	l.begin(l.completed + n)
 	return nil
@@ -188,10 +188,10 @@ func (l *lane) expects() (messages, events int) {
 }
 
 // processAnswer completes the message of an answer that is not a plain ack.
-func (l *lane) judge(msg []byte, now time.Duration) error {
+func (l *lane) processAnswer(msg []byte, now time.Duration) error {
 	_, events := l.expects()
 	if l.answer == nil || events != l.answers || string(msg) != string(l.answer) { // a server that refuses everything repeats one answer
-		refused, text, err := l.verdict(msg, events)
+		refused, text, err := l.refusals(msg, events)
 		if err != nil {
 			return &protocolError{err}
 		}
@@ -201,10 +201,10 @@ func (l *lane) judge(msg []byte, now time.Duration) error {
 		l.answer, l.answers, l.refused, l.text = append(l.answer[:0], msg...), events, refused, text
 	}
 	if l.refused == 0 {
-		return wrapped(l.answered(1, now))
+		return asProtocolError(l.answered(1, now))
 	}
 	if err := l.expected(1); err != nil {
-		return wrapped(err)
+		return asProtocolError(err)
 	}
 	o := l.complete(1, now)
 	o.Failed = min(o.Events, l.refused)
@@ -214,23 +214,23 @@ func (l *lane) judge(msg []byte, now time.Duration) error {
 }
 
 // refusals reads how many events of its message an answer refuses, and why.
-func (l *lane) verdict(msg []byte, events int) (refused int32, text string, err error) {
+func (l *lane) refusals(msg []byte, events int) (refused int32, text string, err error) {
 	if l.web != nil {
-		return l.web.verdict(msg, int32(events))
+		return l.web.refusals(msg, int32(events))
 	}
 	m, err := riemann.DecodeMsg(msg)
 	switch {
 	case err != nil:
 		return 0, "", err
 	case !m.HasOK && m.Error == "":
-		return 0, "", errNeither
+		return 0, "", errNoOK
 	case m.OK && m.HasOK:
 		return 0, "", nil
 	}
 	return math.MaxInt32, m.Error, nil // a message is accepted or refused as a unit
 }
 
-func wrapped(err error) error {
+func asProtocolError(err error) error {
 	if err != nil {
 		return &protocolError{err}
 	}

@@ -16,22 +16,22 @@ import (
 )
 
 // A countingSink counts what is completed.
-type ledger struct {
+type countingSink struct {
 	start                   time.Time
 	mu                      sync.Mutex
 	batches                 uint64
 	acked, failed, unknown  int
-	readies                 int
+	readyCalls                 int
 	changed                 chan struct{}
 	early, backwards, wrong int
 	next                    uint64
 }
 
-func newLedger() *ledger { return &ledger{start: time.Now(), changed: make(chan struct{}, 1)} }
+func newCountingSink() *countingSink { return &countingSink{start: time.Now(), changed: make(chan struct{}, 1)} }
 
-func (s *ledger) Now() time.Duration { return time.Since(s.start) + 1 }
+func (s *countingSink) Now() time.Duration { return time.Since(s.start) + 1 }
 
-func (s *ledger) Complete(out []load.Outcome) {
+func (s *countingSink) Complete(out []load.Outcome) {
 	s.mu.Lock()
 	for i := range out {
 		o := &out[i]
@@ -51,17 +51,17 @@ func (s *ledger) Complete(out []load.Outcome) {
 		}
 	}
 	s.mu.Unlock()
-	s.poke()
+	s.signal()
 }
 
-func (s *ledger) Ready(int, time.Duration) {
+func (s *countingSink) Ready(int, time.Duration) {
 	s.mu.Lock()
-	s.readies++
+	s.readyCalls++
 	s.mu.Unlock()
-	s.poke()
+	s.signal()
 }
 
-func (s *ledger) poke() {
+func (s *countingSink) signal() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -69,7 +69,7 @@ func (s *ledger) poke() {
 }
 
 // until waits until the given number of batches is completed.
-func (s *ledger) until(t testing.TB, batches uint64) {
+func (s *countingSink) until(t testing.TB, batches uint64) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for {
@@ -93,13 +93,13 @@ func TestAnswersWhileWriting(t *testing.T) {
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
 	spec.BatchEvents = 1000
-	s := opened(t, spec)
+	s := openSession(t, spec)
 	l := s.lanes[0].(*lane)
 	here, there := net.Pipe() // a write ends only when all of it is read
 	l.link.nc.Close()
 	k := &link{l: l, nc: here}
 	l.link = k
-	sink := newLedger()
+	sink := newCountingSink()
 	k.out = socket.NewWriter(here, sink.Now)
 	s.Start(sink)
 	batches := []load.Batch{{Events: 1000, DueFirst: -1, DueLast: -1}, {Seq: 1, First: 1000, Events: 1000, DueFirst: -1, DueLast: -1}}
@@ -142,7 +142,7 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 	const events = 100_000 // more bytes than sockets buffer
 	got := make(chan int64, 1)
 	var met atomic.Bool
-	addr := accepting(t, func(nc net.Conn) {
+	addr := serveConns(t, func(nc net.Conn) {
 		if !met.Swap(true) { // the probe
 			var head [riemann.FrameHead]byte
 			io.ReadFull(nc, head[:])
@@ -161,12 +161,12 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 	})
 	spec := specOf(t, "riemann://"+addr, "reconnect-backoff=1h", "send-buffer=4KiB")
 	spec.BatchEvents = events
-	s := opened(t, spec)
+	s := openSession(t, spec)
 	l := s.lanes[0].(*lane)
 	if !l.link.out.Direct() {
 		t.Skip("a blocking write is complete, or the connection has ended")
 	}
-	s.Start(newLedger())
+	s.Start(newCountingSink())
 	if n := l.Fire([]load.Batch{{Events: events, DueFirst: -1, DueLast: -1}}); n != 1 {
 		t.Fatal("not taken")
 	}
@@ -190,13 +190,13 @@ func TestCloseWhileWriting(t *testing.T) {
 	f := serve(t, nil)
 	spec := specOf(t, "riemann://"+f.addr, "reconnect-backoff=1h")
 	spec.BatchEvents = 100
-	s := opened(t, spec)
+	s := openSession(t, spec)
 	l := s.lanes[0].(*lane)
 	here, there := net.Pipe() // not a *net.TCPConn, as with TLS: one blocking write for all
 	defer there.Close()
 	l.link.nc.Close()
 	l.link = &link{l: l, nc: here}
-	sink := newLedger()
+	sink := newCountingSink()
 	l.link.out = socket.NewWriter(here, sink.Now)
 	s.Start(sink)
 	fire := func(seq uint64) {
@@ -223,14 +223,14 @@ func TestCloseWhileWriting(t *testing.T) {
 // newTestLane makes a lane that has sent a batch group of messages of one event,
 // which are written or only queued. The other side of its connection does
 // nothing.
-func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
+func newTestLane(t testing.TB, events int, written bool) (*lane, *countingSink) {
 	t.Helper()
 	spec := specOf(t, "riemann://127.0.0.1:1")
 	c, err := parseConfig(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink := newLedger()
+	sink := newCountingSink()
 	l := newLane(c, 0, "127.0.0.1:1", []*encoder{newEncoder(c.shape, 0, 1)})
 	l.sink, l.wall = sink, time.Now()
 	here, there := net.Pipe()
@@ -245,7 +245,7 @@ func rigged(t testing.TB, events int, written bool) (*lane, *ledger) {
 	l.writing = false
 	if written {
 		l.out, l.waiting = l.waiting, l.out
-		l.off, l.outLast = 0, l.passed
+		l.off, l.outLast = 0, l.queued
 		l.wrote(len(l.out))
 	}
 	return l, sink
@@ -263,7 +263,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x02\x10"), uint8(4), true)
 	f.Fuzz(func(t *testing.T, b []byte, piece uint8, written bool) {
 		const messages = 10
-		l, sink := rigged(t, messages, written)
+		l, sink := newTestLane(t, messages, written)
 		k := l.link
 		var rest []byte
 		var err error
@@ -271,12 +271,12 @@ func FuzzAnswers(f *testing.F) {
 			n := min(len(b), int(piece)+1)
 			rest = append(rest, b[:n]...)
 			b = b[n:]
-			rest, err = k.take(rest, socket.Arrival{Last: sink.Now()})
+			rest, err = k.processAnswers(rest, socket.Arrival{Last: sink.Now()})
 		}
 		if !written && sink.batches > 0 {
 			t.Errorf("%d batches completed, but none was sent", sink.batches)
 		}
-		l.lost(k, errHangUp)
+		l.lost(k, errServerClosed)
 		completed := sink.batches
 		if written && completed != messages || sink.wrong > 0 {
 			t.Errorf("%d batches completed, %d out of order", completed, sink.wrong)

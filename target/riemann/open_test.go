@@ -19,7 +19,7 @@ import (
 )
 
 // serveConns calls f with every connection to its address.
-func accepting(t *testing.T, f func(net.Conn)) (addr string) {
+func serveConns(t *testing.T, f func(net.Conn)) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +43,7 @@ func accepting(t *testing.T, f func(net.Conn)) (addr string) {
 
 // Open reports whatever is wrong with an address, with a hint.
 func TestOpenErrors(t *testing.T) {
-	certs := mint(t)
+	certs := newCertificates(t)
 	secured, plain := serve(t, certs.server), serve(t, nil)
 	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
 	web := httptest.NewServer(http.NotFoundHandler())
@@ -56,11 +56,11 @@ func TestOpenErrors(t *testing.T) {
 		ln.Close()
 		return ln.Addr().String()
 	}()
-	silent := accepting(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
-	closing := accepting(t, func(net.Conn) {})
+	silent := serveConns(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
+	closing := serveConns(t, func(net.Conn) {})
 	// Like the real server, it takes a TLS hello for a frame and waits for the
 	// rest of it.
-	waiting := accepting(t, func(nc net.Conn) {
+	waiting := serveConns(t, func(nc net.Conn) {
 		b := make([]byte, 4)
 		if _, err := io.ReadFull(nc, b); err != nil || b[0] != 0 {
 			io.Copy(io.Discard, nc)
@@ -70,7 +70,7 @@ func TestOpenErrors(t *testing.T) {
 		nc.Write([]byte(riemann.Ack))
 		io.Copy(io.Discard, nc)
 	})
-	endless := accepting(t, func(nc net.Conn) {
+	endless := serveConns(t, func(nc net.Conn) {
 		io.WriteString(nc, "HTTP/1.1 101 Switching Protocols\r\n")
 		for err := error(nil); err == nil; {
 			_, err = nc.Write([]byte("X: " + strings.Repeat("y", 8<<10) + "\r\n"))
@@ -90,7 +90,7 @@ func TestOpenErrors(t *testing.T) {
 		{"TLS to plain", "riemann+tls://" + plain.addr, ours, "speaks plaintext", "riemann://"},
 		{"TLS to a plaintext server that waits", "riemann+tls://" + waiting, append([]string{quick}, ours...), "speaks plaintext", "riemann://"},
 		{"no client certificate", "riemann+tls://" + secured.addr, ours[:1], "client certificate", "--tls-cert"},
-		{"an untrusted certificate", "riemann+tls://" + secured.addr, []string{ours[0], "tls-cert=" + certs.stranger}, "does not accept the client's certificate", "authority that the server trusts"},
+		{"an untrusted certificate", "riemann+tls://" + secured.addr, []string{ours[0], "tls-cert=" + certs.untrusted}, "does not accept the client's certificate", "authority that the server trusts"},
 		{"no authority", "riemann+tls://" + secured.addr, ours[1:], "unknown authority", "--tls-ca"},
 		{"another authority", "riemann+tls://" + secured.addr, append([]string{"tls-ca=" + certs.otherCA}, ours[1:]...), "unknown authority", "--tls-ca"},
 		{"another name", "riemann+tls://" + secured.addr, append([]string{"tls-server-name=elsewhere"}, ours...), "elsewhere", "--tls-server-name"},
@@ -140,7 +140,7 @@ func TestOpenErrors(t *testing.T) {
 
 // Facts contain what the probe learned about the server.
 func TestFacts(t *testing.T) {
-	certs := mint(t)
+	certs := newCertificates(t)
 	rate := riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: askedService, Host: "db7"}}}
 	none := riemann.Msg{HasOK: true, Error: "no index"}
 	sink := riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: discardService}}}
@@ -154,7 +154,7 @@ func TestFacts(t *testing.T) {
 		{"a sink", sink, map[string]any{"discards": true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			addr := accepting(t, func(raw net.Conn) {
+			addr := serveConns(t, func(raw net.Conn) {
 				nc := tls.Server(raw, certs.server)
 				buf := make([]byte, 64<<10)
 				for {
@@ -167,7 +167,7 @@ func TestFacts(t *testing.T) {
 					}
 				}
 			})
-			s := opened(t, specOf(t, "riemann+tls://"+addr, "tls-ca="+certs.ca, "tls-cert="+certs.cert, "tls-key="+certs.key))
+			s := openSession(t, specOf(t, "riemann+tls://"+addr, "tls-ca="+certs.ca, "tls-cert="+certs.cert, "tls-key="+certs.key))
 			f := s.Facts()
 			for k, want := range tt.want {
 				if f[k] != want {
@@ -234,7 +234,7 @@ func TestParseTarget(t *testing.T) {
 // Clients use the hosts round robin.
 func TestHostsRoundRobin(t *testing.T) {
 	a, b := serve(t, nil), serve(t, nil)
-	opened(t, specOf(t, "riemann://"+a.addr+","+b.addr, "clients=5"))
-	a.wait(1 + 3)
-	b.wait(1 + 2)
+	openSession(t, specOf(t, "riemann://"+a.addr+","+b.addr, "clients=5"))
+	a.waitConnections(1 + 3)
+	b.waitConnections(1 + 2)
 }

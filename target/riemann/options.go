@@ -16,7 +16,7 @@ const (
 // options are the kind's options. An empty default means the operating system's
 // default, or off.
 func options() []target.Option {
-	return slices.Concat(connOptions, dial.ConnOptions(groupConn, dial.Connect{Default: "5s", Independent: true}), transportOptions, eventOptions, dial.Options(groupSecurity, "the server's"))
+	return slices.Concat(connOptions, dial.ConnOptions(groupConn, dial.ConnectTimeout{Default: "5s", Independent: true}), transportOptions, eventOptions, dial.Options(groupSecurity, "the server's"))
 }
 
 var connOptions = []target.Option{

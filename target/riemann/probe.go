@@ -20,14 +20,14 @@ const defaultConnectTimeout = 5 * time.Second
 const (
 	askedService   = "riemann streams rate"
 	discardService = "carronade discard"
-	lookAround     = `service = "` + askedService + `" or service = "` + discardService + `"`
+	probeQuery     = `service = "` + askedService + `" or service = "` + discardService + `"`
 )
 
 // probeTCP sends a small query to an address, to check that a Riemann server
 // answers there. Its error says precisely what is wrong.
 func probeTCP(ctx context.Context, c *config, addr string) (map[string]any, error) {
 	found := map[string]any{}
-	err := greet(ctx, &c.dialer, addr, found)
+	err := identify(ctx, &c.dialer, addr, found)
 	if answerErr := (*answerError)(nil); errors.As(err, &answerErr) {
 		// It is a Riemann server, and accepts events. Only verification needs
 		// an index.
@@ -42,7 +42,7 @@ func probeTCP(ctx context.Context, c *config, addr string) (map[string]any, erro
 
 // identify connects, sends a query, and notes in found, which may be nil, what
 // it learns about the server.
-func greet(ctx context.Context, d *dial.Dialer, addr string, found map[string]any) error {
+func identify(ctx context.Context, d *dial.Dialer, addr string, found map[string]any) error {
 	// This leaves time for diagnose.
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, defaultConnectTimeout))
 	defer cancel()
@@ -61,7 +61,7 @@ func greet(ctx context.Context, d *dial.Dialer, addr string, found map[string]an
 		return nc, err
 	}
 	defer a.close()
-	events, err := a.ask(ctx, lookAround)
+	events, err := a.ask(ctx, probeQuery)
 	if err != nil {
 		return err
 	}

@@ -37,24 +37,24 @@ func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Eve
 	if err != nil {
 		return nil, err
 	}
-	a, err := askerOf(r, addr, v)
+	a, err := newAsker(r, addr, v)
 	if err != nil {
 		return nil, err
 	}
 	defer a.close()
 	found, err := a.ask(ctx, text)
 	if err != nil {
-		return nil, a.words(ctx, text, err)
+		return nil, a.queryError(ctx, text, err)
 	}
 	all := make([]Event, len(found))
 	for i := range found {
-		all[i] = plain(&found[i])
+		all[i] = publicEvent(&found[i])
 	}
 	return all, nil
 }
 
 // queryError adds a hint to a query's error.
-func (a *asker) words(ctx context.Context, text string, err error) error {
+func (a *asker) queryError(ctx context.Context, text string, err error) error {
 	answerErr := (*answerError)(nil)
 	if !errors.As(err, &answerErr) {
 		return a.explain(ctx, err)
@@ -67,7 +67,7 @@ func (a *asker) words(ctx context.Context, text string, err error) error {
 }
 
 // publicEvent converts an event of the wire to the exported type.
-func plain(e *riemann.Event) Event {
+func publicEvent(e *riemann.Event) Event {
 	p := Event{Host: e.Host, Service: e.Service, State: e.State, Description: e.Description, TTL: e.TTL, Tags: e.Tags}
 	p.Time, _ = e.When()
 	switch e.Metric.Kind {

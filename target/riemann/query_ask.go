@@ -163,7 +163,7 @@ func queryAddress(u *url.URL, v target.Values) (r *transport, addr string, err e
 }
 
 // newAsker makes an asker for an address.
-func askerOf(r *transport, addr string, v target.Values) (*asker, error) {
+func newAsker(r *transport, addr string, v target.Values) (*asker, error) {
 	d, err := queryDialer(r, v)
 	if err != nil {
 		return nil, err

@@ -17,9 +17,9 @@ import (
 )
 
 // standinWith starts a stand-in and puts events into its index.
-func stocked(t testing.TB, o standinriemann.Options, events ...riemann.Event) *standinriemann.Server {
+func standinWith(t testing.TB, o standinriemann.Options, events ...riemann.Event) *standinriemann.Server {
 	t.Helper()
-	srv := stand(t, o)
+	srv := startStandin(t, o)
 	put(t, srv.Addr(), events...)
 	return srv
 }
@@ -55,7 +55,7 @@ func ask(t testing.TB, text string, v target.Values, query string) ([]Event, err
 func TestQuery(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Unix()
-	srv := stocked(t, standinriemann.Options{},
+	srv := standinWith(t, standinriemann.Options{},
 		riemann.Event{
 			Host: "a", Service: "x", State: "ok", Description: "words", Tags: []string{"one", "two"}, TTL: 30, HasTTL: true, Time: now, HasTime: true,
 			Metric: riemann.Metric{Kind: riemann.Sint64, Int: -7}, Attributes: []riemann.Attribute{{Key: "env", Value: "test"}},
@@ -97,8 +97,8 @@ func TestQuery(t *testing.T) {
 
 func TestQueryErrors(t *testing.T) {
 	t.Parallel()
-	srv := stand(t, standinriemann.Options{})
-	certs := mint(t)
+	srv := startStandin(t, standinriemann.Options{})
+	certs := newCertificates(t)
 	secure := serve(t, certs.server)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

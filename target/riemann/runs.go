@@ -24,7 +24,7 @@ func (r *run) first() uint64 { return r.last - r.batches() }
 // cut removes the first n messages, which must be fewer than all, and returns
 // them as a run. It divides the bytes evenly: messages of a batch group are
 // alike, and the bytes of its outcomes add up.
-func (r *run) take(n uint64) run {
+func (r *run) cut(n uint64) run {
 	part, all := *r, r.batches()
 	share := func(x *int64) int64 {
 		y := *x / int64(all) * int64(n)
@@ -75,6 +75,6 @@ func (q *runs) split(i, n uint64) {
 		*q.at(j) = *q.at(j - 1)
 	}
 	rest := *q.at(i)
-	part := rest.take(n)
+	part := rest.cut(n)
 	*q.at(i), *q.at(i + 1) = part, rest
 }

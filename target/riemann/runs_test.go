@@ -55,7 +55,7 @@ func TestRunsStayConsistent(t *testing.T) {
 				}
 				r := q.at(q.head)
 				if n := rapid.Uint64Range(1, r.batches()).Draw(t, "answers"); n < r.batches() {
-					complete(r.take(n))
+					complete(r.cut(n))
 				} else {
 					complete(*r)
 					q.head++

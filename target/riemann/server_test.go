@@ -24,14 +24,14 @@ type fake struct {
 	mu      sync.Mutex
 	conns   map[net.Conn]bool
 	events  uint64
-	met     int // connections so far
-	garbage int // connections that sent something other than frames
+	connected     int // connections so far
+	invalidConns int // connections that sent something other than frames
 	refusal string
-	by      time.Duration // delay of answers
-	off     chan struct{} // closed to end the delay
+	delay      time.Duration // delay of answers
+	delayEnd     chan struct{} // closed to end the delay
 	paused  chan struct{} // not nil: nothing is read until it is closed
-	deaf    bool          // new connections are reset at once
-	cut     int           // connections that were reset
+	resetting    bool          // new connections are reset at once
+	resetConns     int           // connections that were reset
 
 	// reply answers message number n with events of a connection; nil: like a
 	// real server. A nil answer sends none, and false ends the connection.
@@ -61,12 +61,12 @@ func (f *fake) listen(addr string, conf *tls.Config) {
 				return
 			}
 			f.mu.Lock()
-			deaf := f.deaf
+			deaf := f.resetting
 			if deaf {
-				f.cut++
+				f.resetConns++
 			} else {
 				f.conns[nc] = true
-				f.met++
+				f.connected++
 			}
 			f.mu.Unlock()
 			if deaf {
@@ -78,7 +78,7 @@ func (f *fake) listen(addr string, conf *tls.Config) {
 				if conf != nil {
 					served = tls.Server(nc, conf)
 				}
-				f.talk(served)
+				f.serveConn(served)
 				nc.Close()
 				f.mu.Lock()
 				delete(f.conns, nc)
@@ -96,7 +96,7 @@ func (f *fake) listen(addr string, conf *tls.Config) {
 }
 
 // serveConn answers until the connection ends.
-func (f *fake) talk(nc net.Conn) {
+func (f *fake) serveConn(nc net.Conn) {
 	var b []byte
 	buf := make([]byte, 64<<10)
 	n := 0
@@ -116,7 +116,7 @@ func (f *fake) talk(nc net.Conn) {
 			msg, rest, err := riemann.NextFrame(b, 64<<20)
 			if err != nil {
 				f.mu.Lock()
-				f.garbage++
+				f.invalidConns++
 				f.mu.Unlock()
 				return
 			}
@@ -142,7 +142,7 @@ func (f *fake) answer(m *riemann.Msg, n *int, nc net.Conn) ([]byte, bool) {
 		return []byte(riemann.Ack), true
 	}
 	f.mu.Lock()
-	reply, by, off, refusal := f.reply, f.by, f.off, f.refusal
+	reply, by, off, refusal := f.reply, f.delay, f.delayEnd, f.refusal
 	if refusal == "" {
 		f.events += uint64(len(m.Events))
 	}
@@ -171,20 +171,20 @@ func (f *fake) taken() uint64 {
 
 // invalid is how many connections ended because they sent something other than
 // frames.
-func (f *fake) unread() int {
+func (f *fake) invalid() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.garbage
+	return f.invalidConns
 }
 
 func (f *fake) connections() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.met
+	return f.connected
 }
 
 // waitConnections waits for n connections.
-func (f *fake) wait(n int) {
+func (f *fake) waitConnections(n int) {
 	f.t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -212,12 +212,12 @@ func (f *fake) answers(reply func(n int, nc net.Conn) ([]byte, bool)) {
 func (f *fake) slow(by time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.off != nil {
-		close(f.off)
-		f.off = nil
+	if f.delayEnd != nil {
+		close(f.delayEnd)
+		f.delayEnd = nil
 	}
-	if f.by = by; by > 0 {
-		f.off = make(chan struct{})
+	if f.delay = by; by > 0 {
+		f.delayEnd = make(chan struct{})
 	}
 }
 
@@ -234,9 +234,9 @@ func (f *fake) pause(on bool) {
 	}
 }
 
-func (f *fake) setDeaf(on bool) {
+func (f *fake) setResetting(on bool) {
 	f.mu.Lock()
-	f.deaf = on
+	f.resetting = on
 	f.mu.Unlock()
 	if on {
 		f.resetAll()
@@ -249,7 +249,7 @@ func (f *fake) resetAll() {
 	defer f.mu.Unlock()
 	for nc := range f.conns {
 		reset(nc)
-		f.cut++
+		f.resetConns++
 	}
 }
 
@@ -257,7 +257,7 @@ func (f *fake) resetAll() {
 func (f *fake) resets() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.cut
+	return f.resetConns
 }
 
 func reset(nc net.Conn) {
@@ -295,7 +295,7 @@ func specOf(t testing.TB, text string, given ...string) target.Spec {
 }
 
 // openSession opens a session and closes it at the end of the test.
-func opened(t testing.TB, s target.Spec) *session {
+func openSession(t testing.TB, s target.Spec) *session {
 	t.Helper()
 	got, err := Kind{}.Open(t.Context(), s)
 	if err != nil {

@@ -29,7 +29,7 @@ type session struct {
 	pollers       socket.Pollers
 	connected     atomic.Int32    // clients that have a connection, if they send each other's events
 	figureSources []*figureSource // made by the first call of Figures
-	firing        atomic.Bool     // since Start
+	started        atomic.Bool     // since Start
 }
 
 // Open implements target.Kind. It connects and sends a query, so that it reports
@@ -63,7 +63,7 @@ func (s *session) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := src.try(ctx); err != nil {
+		if err := src.checkIndex(ctx); err != nil {
 			return err
 		}
 		s.src = src
@@ -117,12 +117,12 @@ func (s *session) Facts() map[string]any {
 
 // Warnings implements target.Session.
 func (s *session) Warnings() []string {
-	w := slices.Clone(s.cfg.words)
+	w := slices.Clone(s.cfg.warnings)
 	if s.src != nil {
 		w = append(w, s.src.warnings()...)
 	}
 	for _, t := range s.figureSources {
-		if s.cfg.transport.unanswered && t.refused && !t.asked {
+		if s.cfg.transport.unanswered && t.refused && !t.mustAnswer {
 			w = append(w, "nothing is acknowledged, and the server's count is unknown: no server answers queries over TCP at "+t.a.addr+"; set --query-address HOST:PORT")
 		}
 	}
@@ -155,7 +155,7 @@ func (s *session) Close() error {
 		t.a.close()
 	}
 	for _, l := range s.lanes {
-		errs = append(errs, l.hangUp())
+		errs = append(errs, l.disconnect())
 	}
 	return errors.Join(errs...)
 }
@@ -171,7 +171,7 @@ func (s *session) Clients() int { return len(s.lanes) }
 
 // Start implements load.Target.
 func (s *session) Start(sink load.Sink) {
-	s.firing.Store(true)
+	s.started.Store(true)
 	if s.src != nil {
 		sink = s.src.watch(sink)
 	}
@@ -197,7 +197,7 @@ func (s *session) Shares() bool {
 
 // Poll implements load.Poller: with plaintext connections, the sending threads
 // wait for the answers themselves.
-func (s *session) Poll(t, of int) load.Waiting {
+func (s *session) Poll(t, of int) load.PollWaiter {
 	if s.cfg.transport.tls || s.cfg.transport.unanswered {
 		return nil
 	}

@@ -138,14 +138,14 @@ func (s *shape) measure(pool int64) {
 	}
 	s.mean = float64(size) / sample
 	s.period = max(1, uint64(float64(pool)/max(least, float64(framed)/sample)))
-	if turn := s.turn(s.period); turn <= s.period {
+	if turn := s.commonCycle(s.period); turn <= s.period {
 		s.period -= s.period % turn
 	}
 }
 
 // commonCycle is the number of events after which all cycles begin again. If
 // that exceeds most, the result is only some number above most.
-func (s *shape) turn(most uint64) uint64 {
+func (s *shape) commonCycle(most uint64) uint64 {
 	turn := uint64(1)
 	add := func(n int) {
 		if n > 0 && turn <= most {
@@ -355,14 +355,14 @@ func (r *shapeReader) number(option, typed string, whole, isTTL bool, forms stri
 
 // reservedFields are fields of events. The server keeps attributes beside them,
 // so an attribute of the same name would replace one.
-var ownFields = []string{"host", "service", "state", "description", "metric", "tags", "time", "ttl"}
+var reservedFields = []string{"host", "service", "state", "description", "metric", "tags", "time", "ttl"}
 
 func (r *shapeReader) attribute(given string) fieldAttribute {
 	key, value, ok := strings.Cut(given, "=")
 	switch {
 	case !ok || key == "":
 		r.fail(optAttribute, given, errors.New("there is no name and value"), "NAME=TEXT, such as env=production")
-	case slices.Contains(ownFields, key):
+	case slices.Contains(reservedFields, key):
 		r.fail(optAttribute, given, fmt.Errorf("%s is a field of Riemann's own", key), "another name, or the option of that field")
 	}
 	return fieldAttribute{key: key, value: r.text(optAttribute, value)}

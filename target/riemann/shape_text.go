@@ -32,7 +32,7 @@ type part struct {
 	kind  partKind
 	text  string             // of a literal
 	items []string           // of chosen and cycled
-	upTo  []uint64           // of a weighted choice: cumulative weights
+	cumulative  []uint64           // of a weighted choice: cumulative weights
 	gen   *payload.Generator // of number and chosen
 }
 
@@ -78,11 +78,11 @@ func (t *fieldText) append(dst []byte, a eventPlace) []byte {
 
 func (p *part) choose(n uint64) int {
 	u := p.gen.KeyNumber(n)
-	if p.upTo == nil {
+	if p.cumulative == nil {
 		return int(u)
 	}
 	i := 0
-	for u >= p.upTo[i] {
+	for u >= p.cumulative[i] {
 		i++
 	}
 	return i
@@ -200,7 +200,7 @@ func weightedChoice(args []string, seed uint64) (part, error) {
 			return p, fmt.Errorf("%q is not a weight: want a whole number such as 97", a[i+1:])
 		}
 		sum += w
-		p.items, p.upTo = append(p.items, a[:i]), append(p.upTo, sum)
+		p.items, p.cumulative = append(p.items, a[:i]), append(p.cumulative, sum)
 	}
 	if sum == 0 {
 		return p, errors.New("weighted needs at least one value")

@@ -22,9 +22,9 @@ const mostVerified = 1_000_000
 const (
 	mostChunk  = 100_000                // events per query: the server searches its whole index for each query
 	leastChunk = 10_000                 // likewise, in small runs
-	askFor     = 30 * time.Second       // timeout of a query
+	queryTimeout     = 30 * time.Second       // timeout of a query
 	grace      = 2 * time.Second        // how long missing events may still arrive: in datagrams, and from asynchronous streams
-	pace       = 200 * time.Millisecond // between two queries for them
+	pollInterval       = 200 * time.Millisecond // between two queries for them
 )
 
 // A source reads a run's events back from the server's index. It is used only
@@ -34,7 +34,7 @@ const (
 // events can.
 type source struct {
 	cfg   *config
-	asks  []*asker // of each stream's server
+	askers  []*asker // of each stream's server
 	began time.Time
 	logs  []indexLog
 	last  atomic.Int64 // nanoseconds from began to the last completion
@@ -42,7 +42,7 @@ type source struct {
 
 	corrupt atomic.Uint64
 	example atomic.Pointer[string] // the first event that differed
-	late    atomic.Bool            // events may have expired before they were read
+	expired    atomic.Bool            // events may have expired before they were read
 }
 
 // indexLog is the state of reading one stream.
@@ -73,22 +73,22 @@ func newSource(c *config) (*source, error) {
 		if to == "" {
 			to = c.hosts[i%len(c.hosts)]
 		}
-		if k := slices.IndexFunc(s.asks, func(a *asker) bool { return a.addr == to }); k >= 0 {
-			s.asks = append(s.asks, s.asks[k])
+		if k := slices.IndexFunc(s.askers, func(a *asker) bool { return a.addr == to }); k >= 0 {
+			s.askers = append(s.askers, s.askers[k])
 			continue
 		}
-		a, err := askerOf(r, to, c.values)
+		a, err := newAsker(r, to, c.values)
 		if err != nil {
 			return nil, err
 		}
-		s.asks = append(s.asks, a)
+		s.askers = append(s.askers, a)
 	}
 	return s, nil
 }
 
 // checkIndex checks before the run that the index can be queried.
-func (s *source) try(ctx context.Context) error {
-	for _, a := range s.asks {
+func (s *source) checkIndex(ctx context.Context) error {
+	for _, a := range s.askers {
 		_, err := a.ask(ctx, `service = "`+verifyName+`"`)
 		a.close()
 		if err == nil {
@@ -106,15 +106,15 @@ func (s *source) try(ctx context.Context) error {
 }
 
 // watch returns a sink that notes in the source which events were sent.
-func (s *source) watch(sink load.Sink) load.Sink { return watching{sink, s} }
+func (s *source) watch(sink load.Sink) load.Sink { return watchingSink{sink, s} }
 
-type watching struct {
+type watchingSink struct {
 	load.Sink
 	s *source
 }
 
 // Complete implements load.Sink.
-func (w watching) Complete(out []load.Outcome) {
+func (w watchingSink) Complete(out []load.Outcome) {
 	for i := range out {
 		o := &out[i]
 		if o.Sent < 0 {
@@ -152,7 +152,7 @@ func (s *source) Rebalancing() time.Duration { return 0 }
 func (s *source) Wire() (written, read uint64) { return 0, 0 }
 
 // Behind implements load.Source.
-func (s *source) Behind() []int64 {
+func (s *source) Lag() []int64 {
 	behind := s.Positions()
 	for i := range behind {
 		behind[i] = s.logs[i].ends.Load() - behind[i]
@@ -186,7 +186,7 @@ func (s *source) Ends(context.Context) ([]int64, error) {
 // read, missing events do not count as lost.
 func (s *source) Heads(context.Context) ([]int64, error) {
 	heads := make([]int64, len(s.logs))
-	if s.late.Load() {
+	if s.expired.Load() {
 		for i := range heads {
 			heads[i] = s.logs[i].ends.Load()
 		}
@@ -198,7 +198,7 @@ func (s *source) Heads(context.Context) ([]int64, error) {
 // reads a chunk again until the missing events can no longer be expected.
 func (s *source) Receive(ctx context.Context, now func() time.Duration, sink func(lane int, a []load.Arrival)) error {
 	defer s.close()
-	tick := time.NewTicker(pace)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		for i := range s.logs {
@@ -236,7 +236,7 @@ func (s *source) follow(ctx context.Context, stream int32, now func() time.Durat
 		again := l.chunk == from
 		l.chunk = from
 		quiet := time.Since(s.began)-time.Duration(s.last.Load()) > grace
-		if !l.whole(from, to) && (!quiet || again && fresh) {
+		if !l.allFound(from, to) && (!quiet || again && fresh) {
 			return nil
 		}
 		l.at.Store(to)
@@ -268,15 +268,15 @@ func chunkOf(total int64) int64 {
 func (s *source) read(ctx context.Context, stream int32, from, size, end int64, now func() time.Duration, sink func(int, []load.Arrival)) (fresh bool, err error) {
 	service := serviceOf(s.cfg.runID, stream, uint64(from))
 	service = service[:len(service)-digitsOf(size)] + "%"
-	asking, cancel := context.WithTimeout(ctx, askFor)
+	asking, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	events, err := s.asks[stream].ask(asking, `service =~ `+quoted(service))
+	events, err := s.askers[stream].ask(asking, `service =~ `+quoted(service))
 	if err != nil {
-		return false, fmt.Errorf("read the index back from %s: %w", s.asks[stream].addr, err)
+		return false, fmt.Errorf("read the index back from %s: %w", s.askers[stream].addr, err)
 	}
-	s.expiry(stream)
+	s.noteExpiry(stream)
 	l := &s.logs[stream]
-	l.room(end)
+	l.grow(end)
 	at := now()
 	var all []indexed
 	for i := range events {
@@ -328,15 +328,15 @@ func (s *source) deliver(stream int32, all []indexed, at time.Duration, sink fun
 }
 
 // noteExpiry sets late if events may have expired before they were read.
-func (s *source) expiry(stream int32) {
+func (s *source) noteExpiry(stream int32) {
 	first := s.logs[stream].first.Load()
-	if first >= 0 && time.Since(s.began)-time.Duration(first) > s.cfg.lasting()-time.Second {
-		s.late.Store(true)
+	if first >= 0 && time.Since(s.began)-time.Duration(first) > s.cfg.retention()-time.Second {
+		s.expired.Store(true)
 	}
 }
 
 func (s *source) close() {
-	for _, a := range s.asks {
+	for _, a := range s.askers {
 		a.close()
 	}
 }
@@ -345,7 +345,7 @@ func (s *source) close() {
 func digitsOf(power int64) int { return int(math.Round(math.Log10(float64(power)))) }
 
 // grow extends found to contain all events before end.
-func (l *indexLog) room(end int64) {
+func (l *indexLog) grow(end int64) {
 	if n := int(end+63) / 64; n > len(l.found) {
 		l.found = append(l.found, make([]uint64, n-len(l.found))...)
 	}
@@ -362,7 +362,7 @@ func (l *indexLog) mark(index uint64) bool {
 }
 
 // allFound reports whether all events from..to-1 were found.
-func (l *indexLog) whole(from, to int64) bool {
+func (l *indexLog) allFound(from, to int64) bool {
 	for i := from; i < to; i++ {
 		if l.found[i/64]&(1<<(i%64)) == 0 {
 			return false

@@ -19,7 +19,7 @@ import (
 )
 
 // verifiedSpec makes the spec of a verified run.
-func verifying(t testing.TB, url string, most uint64, given ...string) target.Spec {
+func verifiedSpec(t testing.TB, url string, most uint64, given ...string) target.Spec {
 	t.Helper()
 	s := specOf(t, url, given...)
 	s.Verify, s.RunID, s.Most = true, 0xfeed_c0ffee00, most
@@ -28,12 +28,12 @@ func verifying(t testing.TB, url string, most uint64, given ...string) target.Sp
 
 // runVerified runs a plan and reads its events back, with a ledger as in a real
 // run. between is called after all events are sent, before they are read.
-func verified(t *testing.T, s *session, p load.Plan, between func()) (*load.Result, measure.Ledger) {
+func runVerified(t *testing.T, s *session, p load.Plan, between func()) (*load.Result, measure.Ledger) {
 	t.Helper()
 	seek := s.src
 	account := accounts.New(accounts.Config{Logs: len(seek.Logs()), Start: seek.Starts(), LogOf: s.LogOf, RunID: s.cfg.runID, Stamped: s.Stamped()})
 	p.Observe = account.Fired
-	r := launch(t, s, p)
+	r := runChecked(t, s, p)
 	if between != nil {
 		between()
 	}
@@ -98,14 +98,14 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := stand(t, tt.standin)
+			srv := startStandin(t, tt.standin)
 			scheme := map[string]string{"tcp": "riemann", "udp": "riemann+udp"}[tt.transport]
-			s := opened(t, verifying(t, scheme+"://"+srv.AddrOf(tt.transport), tt.events, append(tt.given, "query-address="+srv.Addr())...))
+			s := openSession(t, verifiedSpec(t, scheme+"://"+srv.AddrOf(tt.transport), tt.events, append(tt.given, "query-address="+srv.Addr())...))
 			p := load.Plan{BatchEvents: tt.perBatch, MaxInFlight: 100, Measurement: load.Limits{Events: tt.events}}
 			if tt.schedule {
 				p.Schedule = load.Constant(5000)
 			}
-			r, v := verified(t, s, p, nil)
+			r, v := runVerified(t, s, p, nil)
 			c := srv.Counts()
 			kept := c.Events - c.Dropped
 			want := measure.Ledger{Acked: r.Measurement.Acked, Read: kept, Lost: c.Dropped}
@@ -134,9 +134,9 @@ func TestVerify(t *testing.T) {
 // warning says how they differ.
 func TestVerifyFindsChanges(t *testing.T) {
 	t.Parallel()
-	srv := stand(t, standinriemann.Options{})
-	s := opened(t, verifying(t, "riemann://"+srv.Addr(), 500))
-	_, v := verified(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 500}}, func() {
+	srv := startStandin(t, standinriemann.Options{})
+	s := openSession(t, verifiedSpec(t, "riemann://"+srv.Addr(), 500))
+	_, v := runVerified(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 500}}, func() {
 		// Two events are changed, and one of another run appears.
 		one, two := s.cfg.shape.event(0, 17), s.cfg.shape.event(0, 400)
 		one.Time, one.HasTime = time.Now().Unix(), true
@@ -220,7 +220,7 @@ func TestSameMetric(t *testing.T) {
 
 func TestVerifyRefuses(t *testing.T) {
 	t.Parallel()
-	srv := stand(t, standinriemann.Options{})
+	srv := startStandin(t, standinriemann.Options{})
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{name: "nowhere to ask", url: "riemann+udp://" + srv.AddrOf("udp"), most: 100, given: []string{"query-address=" + gone.Addr().String()}, want: "refused", hint: "--query-address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			spec := verifying(t, tt.url, tt.most, tt.given...)
+			spec := verifiedSpec(t, tt.url, tt.most, tt.given...)
 			spec.Length = tt.length
 			_, err := Kind{}.Open(t.Context(), spec)
 			var targetErr *target.Error
@@ -251,10 +251,10 @@ func TestVerifyRefuses(t *testing.T) {
 		})
 	}
 	t.Run("a ttl is raised", func(t *testing.T) {
-		spec := verifying(t, "riemann://"+srv.Addr(), 100)
+		spec := verifiedSpec(t, "riemann://"+srv.Addr(), 100)
 		spec.Length = 10 * time.Minute
-		s := opened(t, spec)
-		if got := s.cfg.lasting(); got < 11*time.Minute {
+		s := openSession(t, spec)
+		if got := s.cfg.retention(); got < 11*time.Minute {
 			t.Errorf("events are kept for %v, but the run takes 10m", got)
 		}
 		if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "ttl of 690s") || !strings.Contains(w, "duplicates are not") {
@@ -266,9 +266,9 @@ func TestVerifyRefuses(t *testing.T) {
 // Events that had expired before they were read do not count as lost.
 func TestVerifyTooLate(t *testing.T) {
 	t.Parallel()
-	srv := stand(t, standinriemann.Options{Drop: 0.5, Seed: 1})
-	s := opened(t, verifying(t, "riemann://"+srv.Addr(), 100))
-	_, v := verified(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}}, func() {
+	srv := startStandin(t, standinriemann.Options{Drop: 0.5, Seed: 1})
+	s := openSession(t, verifiedSpec(t, "riemann://"+srv.Addr(), 100))
+	_, v := runVerified(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}}, func() {
 		s.src.began = s.src.began.Add(-time.Hour)
 	})
 	if v.Lost != 0 || v.Unread == 0 || v.Unread != srv.Counts().Dropped || v.Inexact != 0 {

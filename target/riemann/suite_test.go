@@ -8,7 +8,7 @@ import (
 )
 
 func TestSuite(t *testing.T) {
-	certs := mint(t)
+	certs := newCertificates(t)
 	for _, tt := range []struct {
 		name, scheme string
 		secure       bool

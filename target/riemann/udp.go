@@ -50,10 +50,10 @@ type udpLane struct {
 	pendingBatch   int // of pendingBatches: the first one that is not completed
 	outcomes       []load.Outcome
 	busy           bool // the socket is full, and writing is left to the flusher
-	wanting        bool // Fire was refused for lack of room, so Ready is due
+	readyDue        bool // Fire was refused for lack of room, so Ready is due
 	closed         bool
 	work           chan struct{} // wakes the flusher; nil before start
-	over           chan struct{} // closed when the flusher has ended
+	flusherDone           chan struct{} // closed when the flusher has ended
 
 	carried   measure.Client
 	refused   atomic.Uint64 // answers "port unreachable" and the like
@@ -146,7 +146,7 @@ func (l *udpLane) start(sink load.Sink) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sink = sink
-	l.work, l.over = make(chan struct{}, 1), make(chan struct{})
+	l.work, l.flusherDone = make(chan struct{}, 1), make(chan struct{})
 	go l.flusher()
 }
 
@@ -176,10 +176,10 @@ func (l *udpLane) Fire(batches []load.Batch) (taken int) {
 			l.write()
 		}
 		if l.busy || l.closed {
-			l.wanting = true
+			l.readyDue = true
 			break
 		}
-		l.take(&batches[taken], wall)
+		l.addBatch(&batches[taken], wall)
 		taken++
 	}
 	l.deliver()
@@ -187,7 +187,7 @@ func (l *udpLane) Fire(batches []load.Batch) (taken int) {
 }
 
 // addBatch encodes the datagrams of a batch or a batch group.
-func (l *udpLane) take(s *load.Batch, wall time.Time) {
+func (l *udpLane) addBatch(s *load.Batch, wall time.Time) {
 	batches := max(1, s.Batches)
 	events := int(s.Events / batches)
 	first := s.First
@@ -322,7 +322,7 @@ func (l *udpLane) deliver() {
 
 // flusher waits for the socket, so that the sending thread does not have to.
 func (l *udpLane) flusher() {
-	defer close(l.over)
+	defer close(l.flusherDone)
 	for range l.work {
 		l.mu.Lock()
 		for l.next < len(l.ready) {
@@ -338,8 +338,8 @@ func (l *udpLane) flusher() {
 		l.reset()
 		l.busy = false
 		l.deliver()
-		if l.wanting && !l.closed {
-			l.wanting = false
+		if l.readyDue && !l.closed {
+			l.readyDue = false
 			l.sink.Ready(l.id, l.sink.Now())
 		}
 		l.mu.Unlock()
@@ -378,12 +378,12 @@ func (l *udpLane) Close() error {
 	// The flusher's writes, if any, fail from now on.
 	err := l.nc.SetWriteDeadline(time.Unix(1, 0))
 	close(l.work)
-	<-l.over
+	<-l.flusherDone
 	return err
 }
 
 // disconnect implements sender. A lane that was not started is still open.
-func (l *udpLane) hangUp() error { return errors.Join(l.Close(), l.nc.Close()) }
+func (l *udpLane) disconnect() error { return errors.Join(l.Close(), l.nc.Close()) }
 
 func (l *udpLane) wire() (written, read uint64) { return l.written.Load(), 0 }
 

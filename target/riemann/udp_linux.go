@@ -93,7 +93,7 @@ func (g *datagramWriter) sendmmsg(fd uintptr) bool {
 		case 0:
 			g.wrote = int(n)
 			if g.wrote < g.n {
-				g.err = g.came(int(fd))
+				g.err = g.drainErrors(int(fd))
 			}
 			return true
 		case syscall.EINTR:
@@ -101,7 +101,7 @@ func (g *datagramWriter) sendmmsg(fd uintptr) bool {
 			return !g.wait
 		default:
 			g.err = e
-			_ = g.came(int(fd))
+			_ = g.drainErrors(int(fd))
 			return true
 		}
 	}
@@ -110,7 +110,7 @@ func (g *datagramWriter) sendmmsg(fd uintptr) bool {
 // drainErrors empties the error queue and returns its last error. If sending
 // ended early, the cause is in the queue: the kernel discards the error that
 // interrupts sendmmsg, but keeps this one.
-func (g *datagramWriter) came(fd int) (last error) {
+func (g *datagramWriter) drainErrors(fd int) (last error) {
 	for {
 		_, n, _, _, err := unix.Recvmsg(fd, nil, g.oob[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
 		if err != nil {

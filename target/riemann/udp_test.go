@@ -16,7 +16,7 @@ import (
 )
 
 // startStandin starts a stand-in with all its transports.
-func stand(t testing.TB, o standinriemann.Options) *standinriemann.Server {
+func startStandin(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 	t.Helper()
 	o.Listen, o.UDP, o.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	s, err := standinriemann.Start(o)
@@ -33,16 +33,16 @@ func stand(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 
 func TestUDPSuite(t *testing.T) {
 	t.Parallel()
-	srv := stand(t, standinriemann.Options{})
+	srv := startStandin(t, standinriemann.Options{})
 	targettest.Run(t, targettest.System{
 		Kind: Kind{}, URL: "riemann+udp://" + srv.AddrOf("udp"),
-		Events: func() uint64 { return still(func() uint64 { return srv.Counts().Events }) },
+		Events: func() uint64 { return stable(func() uint64 { return srv.Counts().Events }) },
 	})
 }
 
 // stable waits until a count stops changing, and returns it: datagrams may
 // arrive late.
-func still(count func() uint64) uint64 {
+func stable(count func() uint64) uint64 {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	was, same := count(), 0
@@ -58,7 +58,7 @@ func still(count func() uint64) uint64 {
 }
 
 // runChecked runs a plan and checks that the counts add up.
-func launch(t testing.TB, s *session, p load.Plan) *load.Result {
+func runChecked(t testing.TB, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	p.Unanswered = s.Unanswered()
 	r, err := load.Fire(t.Context(), p, s.Target())
@@ -75,17 +75,17 @@ func launch(t testing.TB, s *session, p load.Plan) *load.Result {
 // A sent event is unknown: nothing acknowledges it.
 func TestUDPIsNeverAcked(t *testing.T) {
 	t.Parallel()
-	srv := stand(t, standinriemann.Options{})
+	srv := startStandin(t, standinriemann.Options{})
 	for name, p := range map[string]load.Plan{
 		"batch groups": {BatchEvents: 3, Measurement: load.Limits{Events: 9000}, MaxInFlight: 1000},
 		"by a rate":    {BatchEvents: 1, Schedule: load.Constant(5000), Measurement: load.Limits{Time: 200 * time.Millisecond}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := opened(t, specOf(t, "riemann+udp://"+srv.AddrOf("udp")))
+			s := openSession(t, specOf(t, "riemann+udp://"+srv.AddrOf("udp")))
 			if !s.Unanswered() {
 				t.Error("UDP reports that it is answered")
 			}
-			r := launch(t, s, p)
+			r := runChecked(t, s, p)
 			if r.Measurement.Unknown != r.Measurement.Sent || r.Measurement.Sent == 0 || r.Measurement.Acked != 0 {
 				t.Errorf("sent %d: %d unknown, %d acked; want all unknown", r.Measurement.Sent, r.Measurement.Unknown, r.Measurement.Acked)
 			}
@@ -110,7 +110,7 @@ func TestUDPClosedPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := pc.LocalAddr().String()
-	s := opened(t, specOf(t, "riemann+udp://"+addr))
+	s := openSession(t, specOf(t, "riemann+udp://"+addr))
 	pc.Close()
 
 	// Before the run it is an error ...
@@ -120,7 +120,7 @@ func TestUDPClosedPort(t *testing.T) {
 		t.Errorf("open a closed port: %v, want that nothing listens there", err)
 	}
 	// ... and during it the events that are not sent have failed.
-	r := launch(t, s, load.Plan{BatchEvents: 1, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 200 * time.Millisecond}})
+	r := runChecked(t, s, load.Plan{BatchEvents: 1, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 200 * time.Millisecond}})
 	if r.Measurement.Failed == 0 || r.Classes[load.Refused.String()] != r.Measurement.Failed {
 		t.Errorf("of %d events %d failed, classes %v; want refused ones", r.Measurement.Sent, r.Measurement.Failed, r.Classes)
 	}
@@ -131,7 +131,7 @@ func TestUDPClosedPort(t *testing.T) {
 		t.Errorf("warnings: %q, want that datagrams were lost", w)
 	}
 	// Events to an open port do not fail.
-	r = launch(t, opened(t, specOf(t, "riemann+udp://"+listening(t))), load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}})
+	r = runChecked(t, openSession(t, specOf(t, "riemann+udp://"+silentSocket(t))), load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}})
 	if r.Measurement.Failed != 0 {
 		t.Errorf("%d failed at an open port", r.Measurement.Failed)
 	}
@@ -140,24 +140,24 @@ func TestUDPClosedPort(t *testing.T) {
 // A lane that was started and never used ends with its session.
 func TestUDPClosesUnused(t *testing.T) {
 	t.Parallel()
-	s, err := Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+listening(t)))
+	s, err := Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+silentSocket(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sess := s.(*session)
-	sess.Start(&sinkhole{})
+	sess.Start(&recordingSink{})
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	select {
-	case <-sess.lanes[0].(*udpLane).over:
+	case <-sess.lanes[0].(*udpLane).flusherDone:
 	case <-time.After(10 * time.Second):
 		t.Error("its goroutine did not end")
 	}
 }
 
 // silentSocket opens a UDP socket that is never read, and returns its address.
-func listening(t testing.TB) string {
+func silentSocket(t testing.TB) string {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -173,9 +173,9 @@ func TestUDPClosedPortInBatchGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := opened(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
+	s := openSession(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
 	pc.Close()
-	r := launch(t, s, load.Plan{BatchEvents: 1, MaxInFlight: 1000, Measurement: load.Limits{Events: 5000}})
+	r := runChecked(t, s, load.Plan{BatchEvents: 1, MaxInFlight: 1000, Measurement: load.Limits{Events: 5000}})
 	// On the loopback interface each datagram that is sent makes the next one fail.
 	if r.Measurement.Failed < 1000 || r.Measurement.Unknown < 1000 {
 		t.Errorf("%d failed and %d unknown of 5000, want about half of each", r.Measurement.Failed, r.Measurement.Unknown)
@@ -184,7 +184,7 @@ func TestUDPClosedPortInBatchGroups(t *testing.T) {
 
 func TestUDPDatagramsAreBounded(t *testing.T) {
 	t.Parallel()
-	addr := listening(t)
+	addr := silentSocket(t)
 	for _, tt := range []struct {
 		name, want, hint string
 		events           int
@@ -205,7 +205,7 @@ func TestUDPDatagramsAreBounded(t *testing.T) {
 		})
 	}
 	spec := specOf(t, "riemann+udp://"+addr)
-	l := opened(t, spec).lanes[0].(*udpLane)
+	l := openSession(t, spec).lanes[0].(*udpLane)
 	b, _ := l.p.datagram(nil, 0, l.Room(0, 0), time.Now())
 	if len(b) > 16384 || len(b) < 16384*3/4 {
 		t.Errorf("the %d events of Room are %d bytes; want at most 16384, and not much less", l.Room(0, 0), len(b))
@@ -215,9 +215,9 @@ func TestUDPDatagramsAreBounded(t *testing.T) {
 // Batches that are not written when the lane is closed complete as canceled.
 func TestUDPCloseCompletesUnwritten(t *testing.T) {
 	t.Parallel()
-	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
+	s := openSession(t, specOf(t, "riemann+udp://"+silentSocket(t)))
 	l := s.lanes[0].(*udpLane)
-	sink := &sinkhole{}
+	sink := &recordingSink{}
 	l.start(sink)
 	batches := []load.Batch{{Events: 1}, {Seq: 1, First: 1, Events: 4, Batches: 2}}
 	if n := l.Fire(batches); n != 2 {
@@ -245,26 +245,26 @@ func TestUDPCloseCompletesUnwritten(t *testing.T) {
 }
 
 // A recordingSink keeps the outcomes.
-type sinkhole struct {
+type recordingSink struct {
 	got   []load.Outcome
 	ready int
 }
 
-func (s *sinkhole) Now() time.Duration           { return time.Second }
-func (s *sinkhole) Complete(out []load.Outcome)  { s.got = append(s.got, out...) }
-func (s *sinkhole) Ready(_ int, _ time.Duration) { s.ready++ }
+func (s *recordingSink) Now() time.Duration           { return time.Second }
+func (s *recordingSink) Complete(out []load.Outcome)  { s.got = append(s.got, out...) }
+func (s *recordingSink) Ready(_ int, _ time.Duration) { s.ready++ }
 
 // The flusher waits for a full socket, and then calls Ready.
 func TestUDPFullSocket(t *testing.T) {
 	t.Parallel()
-	s := opened(t, specOf(t, "riemann+udp://"+listening(t)))
+	s := openSession(t, specOf(t, "riemann+udp://"+silentSocket(t)))
 	l := s.lanes[0].(*udpLane)
-	sink := &sinkhole{}
+	sink := &recordingSink{}
 	l.start(sink)
 	l.mu.Lock()
 	l.busy = true // as if the socket were full
 	batch := load.Batch{Events: 1}
-	l.take(&batch, time.Now())
+	l.addBatch(&batch, time.Now())
 	l.mu.Unlock()
 	if l.Fire([]load.Batch{{Seq: 1, First: 1, Events: 1}}) != 0 {
 		t.Error("a lane whose socket is full accepts batches")
@@ -298,8 +298,8 @@ func TestUDPSendsTheShapesEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pc.Close()
-	s := opened(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
-	launch(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 20}})
+	s := openSession(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
+	runChecked(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 20}})
 	buf := make([]byte, 1<<16)
 	if err := pc.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -328,14 +328,14 @@ func BenchmarkUDP(b *testing.B) {
 	for _, scheduled := range []bool{false, true} {
 		name := map[bool]string{false: "batch groups", true: "single"}[scheduled]
 		b.Run(name, func(b *testing.B) {
-			spec := specOf(b, "riemann+udp://"+listening(b))
+			spec := specOf(b, "riemann+udp://"+silentSocket(b))
 			s, err := Kind{}.Open(context.Background(), spec)
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer s.Close()
 			l := s.(*session).lanes[0].(*udpLane)
-			sink := &voidSink{}
+			sink := &discardingSink{}
 			l.start(sink)
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -358,8 +358,8 @@ func BenchmarkUDP(b *testing.B) {
 	}
 }
 
-type voidSink struct{ clock time.Duration }
+type discardingSink struct{ clock time.Duration }
 
-func (s *voidSink) Now() time.Duration       { s.clock++; return s.clock }
-func (s *voidSink) Complete([]load.Outcome)  {}
-func (s *voidSink) Ready(int, time.Duration) {}
+func (s *discardingSink) Now() time.Duration       { s.clock++; return s.clock }
+func (s *discardingSink) Complete([]load.Outcome)  {}
+func (s *discardingSink) Ready(int, time.Duration) {}

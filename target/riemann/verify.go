@@ -50,8 +50,8 @@ func verifiable(s target.Spec) (v target.Values, words []string, err error) {
 
 // checkRetention checks that verified events stay in the index until the run is
 // read back: their ttl against the length of the run, and their states.
-func (c *config) outlasts(s target.Spec) error {
-	if kept := c.lasting(); s.Length > 0 && kept < s.Length+10*time.Second {
+func (c *config) checkRetention(s target.Spec) error {
+	if kept := c.retention(); s.Length > 0 && kept < s.Length+10*time.Second {
 		return &target.Error{
 			Doing: "verify", Err: fmt.Errorf("events expire from the index after %v, before a run of %v is over and read back", kept, s.Length),
 			Hint: fmt.Sprintf("give --ttl %ds, or leave it out", int(math.Ceil((s.Length + ttlMargin).Seconds()))),
@@ -69,7 +69,7 @@ func (c *config) outlasts(s target.Spec) error {
 }
 
 // retention is how long the index keeps events at least.
-func (c *config) lasting() time.Duration {
+func (c *config) retention() time.Duration {
 	if ttl, ok := c.shape.shortestTTL(); ok {
 		return ttl
 	}
@@ -146,8 +146,8 @@ func (s *source) warnings() []string {
 	if n := s.corrupt.Load(); n > 0 {
 		w = append(w, fmt.Sprintf("%d events are not in the index as they were sent; the first: %s", n, *s.example.Load()))
 	}
-	if s.late.Load() {
-		w = append(w, fmt.Sprintf("events may have expired, after %v, before they were read back: missing events count as unread, not as lost; give a larger --ttl", s.cfg.lasting()))
+	if s.expired.Load() {
+		w = append(w, fmt.Sprintf("events may have expired, after %v, before they were read back: missing events count as unread, not as lost; give a larger --ttl", s.cfg.retention()))
 	}
 	return w
 }

@@ -22,14 +22,14 @@ type framing interface {
 	size() int
 	// oneInFlight reports that a message must wait until the one before it is
 	// answered.
-	alone() bool
+	oneInFlight() bool
 	// append appends messages of the given number of events each, and returns
 	// the bytes of the events themselves.
 	append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64)
 	// messageSize returns the size of the first message of b, which is complete.
-	walk(b []byte) int
+	messageSize(b []byte) int
 	// handshake prepares a new connection for messages.
-	greet(ctx context.Context, nc net.Conn, addr string) error
+	handshake(ctx context.Context, nc net.Conn, addr string) error
 	// answers removes answers from the beginning of b. It returns either acks,
 	// the number of answers that accept all events of a message, or msg, one
 	// answer for refusals to read. At most messages answers are due, each for a
@@ -37,10 +37,10 @@ type framing interface {
 	// incomplete answer.
 	answers(b []byte, messages, events int) (acks int, msg, rest []byte, err error)
 	// refusals reads how many events of its message an answer refuses, and why.
-	verdict(msg []byte, events int32) (refused int32, text string, err error)
+	refusals(msg []byte, events int32) (refused int32, text string, err error)
 	// closing reports that, by the last answer read, the server accepts nothing
 	// more on the connection.
-	over() bool
+	closing() bool
 }
 
 // The server accepts one event per WebSocket message, and answers each with {}
@@ -60,7 +60,7 @@ func newHTTPLane(ctx context.Context, c *config, id int, addr string, encoders [
 func newWebLane(ctx context.Context, c *config, id int, addr string, encoders []*encoder, web framing) (sender, error) {
 	l := newLane(c, id, addr, encoders)
 	l.web = web
-	n := l.most()
+	n := l.bufferSize()
 	l.fill, l.out, l.waiting = make([]byte, 0, n), make([]byte, 0, n), make([]byte, 0, n)
 	k, err := l.dial(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func probeWeb(ctx context.Context, c *config, addr string) (map[string]any, erro
 		return nil, err
 	}
 	defer nc.Close()
-	err = (&webSocketFraming{path: c.path, patience: c.patience()}).greet(ctx, nc, addr)
+	err = (&webSocketFraming{path: c.path, timeout: c.connectTimeout()}).handshake(ctx, nc, addr)
 	switch status := (*statusError)(nil); {
 	case err == nil:
 	case errors.As(err, &status) && c.transport.scheme == httpScheme && status.code != http.StatusNotFound:

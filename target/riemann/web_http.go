@@ -35,11 +35,11 @@ func newHTTPFraming(c *config, addr string, encoders []*encoder) *httpFraming {
 }
 
 func (t *httpFraming) size() int   { return t.most }
-func (t *httpFraming) alone() bool { return true }
-func (t *httpFraming) over() bool  { return t.last }
+func (t *httpFraming) oneInFlight() bool { return true }
+func (t *httpFraming) closing() bool  { return t.last }
 
 // handshake does nothing: HTTP has none.
-func (t *httpFraming) greet(context.Context, net.Conn, string) error { return nil }
+func (t *httpFraming) handshake(context.Context, net.Conn, string) error { return nil }
 
 func (t *httpFraming) append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64) {
 	var bytes int64
@@ -63,7 +63,7 @@ func (t *httpFraming) append(dst []byte, p *encoder, first uint64, messages, eve
 	return dst, bytes
 }
 
-func (t *httpFraming) walk(b []byte) int {
+func (t *httpFraming) messageSize(b []byte) int {
 	at := len(t.head)
 	n, _ := strconv.Atoi(string(bytes.TrimLeft(b[at:at+lengthDigits], " ")))
 	return at + lengthDigits + len(headEnd) + n
@@ -105,7 +105,7 @@ func nextResponse(b []byte) (a httpAnswer, rest []byte, err error) {
 		}
 		switch {
 		case a.code == 204 || a.code == 304:
-			return a, whole(body), nil
+			return a, nonNil(body), nil
 		case chunked:
 			return a.readChunks(body)
 		case length < 0:
@@ -116,12 +116,12 @@ func nextResponse(b []byte) (a httpAnswer, rest []byte, err error) {
 			return a, nil, nil
 		}
 		a.body = body[:length:length]
-		return a, whole(body[length:]), nil
+		return a, nonNil(body[length:]), nil
 	}
 }
 
 // nonNil returns b, or an empty slice if b is nil.
-func whole(b []byte) []byte {
+func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
 	}
@@ -200,7 +200,7 @@ func (a *httpAnswer) readTrailer(b []byte) (httpAnswer, []byte, error) {
 		case !ok:
 			return *a, nil, nil
 		case len(line) == 0:
-			return *a, whole(rest), nil
+			return *a, nonNil(rest), nil
 		}
 		b = rest
 	}
@@ -221,7 +221,7 @@ func (t *httpFraming) answers(b []byte, _, _ int) (acks int, msg, rest []byte, e
 
 // refusals reads the lines of an answer. A server that cannot parse a line says
 // so, and accepts none of the following ones.
-func (t *httpFraming) verdict(msg []byte, events int32) (refused int32, text string, err error) {
+func (t *httpFraming) refusals(msg []byte, events int32) (refused int32, text string, err error) {
 	a, _, err := nextResponse(msg)
 	if err != nil {
 		return 0, "", err
@@ -250,7 +250,7 @@ func (t *httpFraming) verdict(msg []byte, events int32) (refused int32, text str
 		}
 	}
 	if took > events {
-		return 0, "", errMany
+		return 0, "", errTooManyAnswers
 	}
 	if took < events && text == "" {
 		text = "fewer answer lines than events"

@@ -27,7 +27,7 @@ import (
 // mask marks the last of them. The other bits are random, as the protocol wants.
 type webSocketFraming struct {
 	path     string
-	patience time.Duration // for the handshake
+	timeout time.Duration // for the handshake
 	most     int           // bytes of a message
 	rnd      *mathrand.ChaCha8
 	frame    []byte
@@ -45,7 +45,7 @@ const (
 )
 
 // mostHandshake bounds the answer to a handshake, in bytes.
-const mostGreeting = 64 << 10
+const mostHandshake = 64 << 10
 
 // plainFrame is plainReply in a server's frame.
 const plainFrame = "\x81\x02" + plainReply
@@ -53,12 +53,12 @@ const plainFrame = "\x81\x02" + plainReply
 func newWebSocketFraming(c *config, encoders []*encoder) *webSocketFraming {
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	return &webSocketFraming{path: c.path, patience: c.patience(), most: c.perMessage() * (widestJSON(encoders) + longestHead), rnd: mathrand.NewChaCha8(seed)}
+	return &webSocketFraming{path: c.path, timeout: c.connectTimeout(), most: c.perMessage() * (widestJSON(encoders) + longestHead), rnd: mathrand.NewChaCha8(seed)}
 }
 
 func (t *webSocketFraming) size() int   { return t.most }
-func (t *webSocketFraming) alone() bool { return false }
-func (t *webSocketFraming) over() bool  { return false } // a close frame is an error of answers
+func (t *webSocketFraming) oneInFlight() bool { return false }
+func (t *webSocketFraming) closing() bool  { return false } // a close frame is an error of answers
 
 func (t *webSocketFraming) append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64) {
 	var bytes int64
@@ -110,7 +110,7 @@ func xor(b []byte, mask uint32) {
 
 // messageSize skips from frame to frame to the one whose mask marks it as the
 // last.
-func (t *webSocketFraming) walk(b []byte) int {
+func (t *webSocketFraming) messageSize(b []byte) int {
 	at := 0
 	for {
 		n, head := int(b[at+1]&^maskBit), 6
@@ -136,10 +136,10 @@ type statusError struct {
 
 func (e *statusError) Error() string { return "HTTP " + e.status }
 
-func (t *webSocketFraming) greet(ctx context.Context, nc net.Conn, addr string) error {
+func (t *webSocketFraming) handshake(ctx context.Context, nc net.Conn, addr string) error {
 	stop := dial.Interrupt(ctx, nc)
 	defer stop()
-	if err := nc.SetDeadline(time.Now().Add(t.patience)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(t.timeout)); err != nil {
 		return err
 	}
 	var nonce [16]byte
@@ -153,7 +153,7 @@ func (t *webSocketFraming) greet(ctx context.Context, nc net.Conn, addr string) 
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(io.LimitReader(nc, mostGreeting), 4<<10)
+	in := bufio.NewReaderSize(io.LimitReader(nc, mostHandshake), 4<<10)
 	r, err := http.ReadResponse(in, nil)
 	if err != nil {
 		return fmt.Errorf("read the answer to the WebSocket handshake: %w", err)
@@ -243,14 +243,14 @@ func (t *webSocketFraming) answers(b []byte, messages, events int) (acks int, ms
 // closedBy returns why a server closed the connection (section 5.5.1).
 func closedBy(payload []byte) error {
 	if len(payload) < 2 {
-		return errHangUp
+		return errServerClosed
 	}
-	return fmt.Errorf("%w: %d %.100s", errHangUp, binary.BigEndian.Uint16(payload), payload[2:])
+	return fmt.Errorf("%w: %d %.100s", errServerClosed, binary.BigEndian.Uint16(payload), payload[2:])
 }
 
 // refusals reads the frames of one message's answer. It ignores pings: Riemann
 // sends none, and a pong would have to be sent between two of a lane's messages.
-func (t *webSocketFraming) verdict(msg []byte, _ int32) (refused int32, text string, err error) {
+func (t *webSocketFraming) refusals(msg []byte, _ int32) (refused int32, text string, err error) {
 	for len(msg) > 0 {
 		op, payload, next, err := nextFrame(msg)
 		if err != nil || next == nil {

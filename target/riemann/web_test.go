@@ -133,9 +133,9 @@ func TestWebVerify(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := stand(t, standinriemann.Options{Drop: tt.drop, Seed: 1})
-			s := opened(t, verifying(t, tt.transport+"://"+srv.AddrOf("ws")+"/events", 700, append(tt.given, "query-address="+srv.Addr())...))
-			r, v := verified(t, s, load.Plan{BatchEvents: 7, MaxInFlight: 10, Measurement: load.Limits{Events: 700}}, nil)
+			srv := startStandin(t, standinriemann.Options{Drop: tt.drop, Seed: 1})
+			s := openSession(t, verifiedSpec(t, tt.transport+"://"+srv.AddrOf("ws")+"/events", 700, append(tt.given, "query-address="+srv.Addr())...))
+			r, v := runVerified(t, s, load.Plan{BatchEvents: 7, MaxInFlight: 10, Measurement: load.Limits{Events: 700}}, nil)
 			c := srv.Counts()
 			if r.Measurement.Acked != 700 || v.Read != 700-c.Dropped || v.Lost != c.Dropped || v.Corrupted+v.Inexact > 0 {
 				t.Errorf("acked %d, verdict %+v, the server: %v\n%v", r.Measurement.Acked, v, c, s.Warnings())
@@ -155,8 +155,8 @@ func TestWebRefusesSome(t *testing.T) {
 			t.Parallel()
 			f := webServe(t)
 			f.every.Store(3)
-			s := opened(t, specOf(t, transport+"://"+f.addr))
-			r := launch(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 60}})
+			s := openSession(t, specOf(t, transport+"://"+f.addr))
+			r := runChecked(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 60}})
 			if r.Measurement.Failed != 20 || r.Measurement.Acked != 40 || r.Classes[load.Rejected.String()] != 20 {
 				t.Errorf("failed %d, acked %d, classes %v; want a third refused", r.Measurement.Failed, r.Measurement.Acked, r.Classes)
 			}
@@ -172,8 +172,8 @@ func TestSocketReconnects(t *testing.T) {
 	t.Parallel()
 	f := webServe(t)
 	f.short.Store(150)
-	s := opened(t, specOf(t, webSocketScheme+"://"+f.addr, "reconnect-backoff=1ms"))
-	r := launch(t, s, load.Plan{BatchEvents: 1, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 400 * time.Millisecond}})
+	s := openSession(t, specOf(t, webSocketScheme+"://"+f.addr, "reconnect-backoff=1ms"))
+	r := runChecked(t, s, load.Plan{BatchEvents: 1, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 400 * time.Millisecond}})
 	if r.Measurement.Sent != 800 || r.Measurement.Acked < 400 || r.Measurement.Failed > 0 {
 		t.Errorf("sent %d: %d acked, %d failed, %d unknown; want most of 800 acked", r.Measurement.Sent, r.Measurement.Acked, r.Measurement.Failed, r.Measurement.Unknown)
 	}
@@ -192,8 +192,8 @@ func TestHTTPReconnects(t *testing.T) {
 	t.Parallel()
 	f := webServe(t)
 	f.last.Store(10)
-	s := opened(t, specOf(t, httpScheme+"://"+f.addr, "reconnect-backoff=20s"))
-	r := launch(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 200}})
+	s := openSession(t, specOf(t, httpScheme+"://"+f.addr, "reconnect-backoff=20s"))
+	r := runChecked(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 200}})
 	if r.Measurement.Acked != 200 {
 		t.Errorf("%+v, failures %+v", r.Measurement.Counts, r.Failures)
 	}
@@ -206,7 +206,7 @@ func TestHTTPReconnects(t *testing.T) {
 func TestEndlessAnswer(t *testing.T) {
 	t.Parallel()
 	var served atomic.Int64
-	addr := accepting(t, func(nc net.Conn) {
+	addr := serveConns(t, func(nc net.Conn) {
 		defer nc.Close()
 		if served.Add(1) == 1 {
 			io.WriteString(nc, "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n") // the probe
@@ -219,8 +219,8 @@ func TestEndlessAnswer(t *testing.T) {
 			}
 		}
 	})
-	s := opened(t, specOf(t, httpScheme+"://"+addr))
-	r := launch(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 1}})
+	s := openSession(t, specOf(t, httpScheme+"://"+addr))
+	r := runChecked(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 1}})
 	if r.Measurement.Unknown != 1 || r.Classes[load.Protocol.String()] != 1 || !strings.Contains(r.Failures[0].Text, "does not end") {
 		t.Errorf("%+v, failures %+v", r.Measurement.Counts, r.Failures)
 	}
@@ -229,8 +229,8 @@ func TestEndlessAnswer(t *testing.T) {
 func TestWebOpenErrors(t *testing.T) {
 	t.Parallel()
 	f := webServe(t)
-	tcp := stand(t, standinriemann.Options{})
-	web := stand(t, standinriemann.Options{Web: "127.0.0.1:0"})
+	tcp := startStandin(t, standinriemann.Options{})
+	web := startStandin(t, standinriemann.Options{Web: "127.0.0.1:0"})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestWebOpenErrors(t *testing.T) {
 	}
 }
 
-func framingRig(t testing.TB) (*config, *encoder) {
+func framingConfig(t testing.TB) (*config, *encoder) {
 	t.Helper()
 	c := &config{path: eventsPath, batchEvents: 3, shape: shapeOf(t, nil)}
 	return c, newEncoder(c.shape, 0, 3)
@@ -265,7 +265,7 @@ func framingRig(t testing.TB) (*config, *encoder) {
 // messageSize finds the ends of messages.
 func TestWebMessageSize(t *testing.T) {
 	t.Parallel()
-	c, p := framingRig(t)
+	c, p := framingConfig(t)
 	c.shape = shapeOf(t, map[string]string{"description": strings.Repeat("x", 70_000)})
 	long := newEncoder(c.shape, 0, 1)
 	c.shape = shapeOf(t, map[string]string{"description": "none", "host": "a", "service": "b", "tag": "none", "state": "none", "ttl": "none"})
@@ -284,7 +284,7 @@ func TestWebMessageSize(t *testing.T) {
 				}
 				at := 0
 				for i, end := range ends {
-					if at += web.walk(b[at:]); at != end {
+					if at += web.messageSize(b[at:]); at != end {
 						t.Fatalf("%s: message %d ends at %d, found %d", size, i, end, at)
 					}
 				}
@@ -334,7 +334,7 @@ func TestSocketAnswers(t *testing.T) {
 			if msg == nil {
 				return
 			}
-			refused, text, err := web.verdict(msg, int32(tt.events))
+			refused, text, err := web.refusals(msg, int32(tt.events))
 			if err != nil || refused != tt.refused || (text == "why") != (refused > 0) {
 				t.Errorf("refused %d (%q), %v; want %d", refused, text, err, tt.refused)
 			}
@@ -381,7 +381,7 @@ func TestHTTPAnswers(t *testing.T) {
 			}
 			refused, text := int32(0), ""
 			if msg != nil {
-				refused, text, err = web.verdict(msg, 2)
+				refused, text, err = web.refusals(msg, 2)
 			}
 			if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("error %v, want %q", err, tt.err)
@@ -408,7 +408,7 @@ func FuzzWebAnswers(f *testing.F) {
 					t.Fatalf("%d acks and %d bytes of %d left, an answer of %d bytes", acks, len(rest), len(left), len(msg))
 				}
 				if msg != nil {
-					refused, _, _ := web.verdict(msg, int32(events))
+					refused, _, _ := web.refusals(msg, int32(events))
 					if refused < 0 {
 						t.Fatalf("refused %d", refused)
 					}
@@ -455,15 +455,15 @@ func TestSocketFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	c, p := framingRig(t)
+	c, p := framingConfig(t)
 	web := newWebSocketFraming(c, []*encoder{p})
-	if err := web.greet(context.Background(), nc, addr); err != nil {
+	if err := web.handshake(context.Background(), nc, addr); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []int{0, 1, 125, 126, 127, 65535, 65536, 70001} {
 		b := web.put(nil, bytes.Repeat([]byte("x"), n), true)
-		if web.walk(b) != len(b) {
-			t.Errorf("a frame of %d bytes has the message size %d", len(b), web.walk(b))
+		if web.messageSize(b) != len(b) {
+			t.Errorf("a frame of %d bytes has the message size %d", len(b), web.messageSize(b))
 		}
 		if _, err := nc.Write(b); err != nil {
 			t.Fatal(err)

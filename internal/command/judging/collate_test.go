@@ -17,7 +17,7 @@ func with(name, value string) func(*report.Document) {
 }
 
 func TestCollate(t *testing.T) {
-	s := newShelf(t)
+	s := newTestStore(t)
 	s.keep("main", "0123456789bb", 3*day, 50e3, with("tracing", "false"))
 	s.keep("main", "0123456789bb", 3*day-time.Hour, 40e3, with("tracing", "true"))
 	s.keep("pr", "0123456789cc", time.Hour, 60e3, with("tracing", "false"))

@@ -25,7 +25,7 @@ import (
 )
 
 // A testStore is a store for tests, with the output of commands.
-type shelf struct {
+type testStore struct {
 	t     *testing.T
 	store *sqlite.Store
 	path  string
@@ -34,8 +34,8 @@ type shelf struct {
 	out, notes bytes.Buffer
 }
 
-func newShelf(t *testing.T) *shelf {
-	s := &shelf{t: t, path: filepath.Join(t.TempDir(), "reports.db")}
+func newTestStore(t *testing.T) *testStore {
+	s := &testStore{t: t, path: filepath.Join(t.TempDir(), "reports.db")}
 	var err error
 	if s.store, err = sqlite.Open(t.Context(), s.path); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func newShelf(t *testing.T) *shelf {
 }
 
 // keep stores a report of a revision with a throughput, from that long ago.
-func (s *shelf) keep(branch, revision string, ago time.Duration, throughput float64, change ...func(*report.Document)) string {
+func (s *testStore) keep(branch, revision string, ago time.Duration, throughput float64, change ...func(*report.Document)) string {
 	s.t.Helper()
 	s.n++
 	d := storetest.Document(s.n, 2)
@@ -84,7 +84,7 @@ func (s *shelf) keep(branch, revision string, ago time.Duration, throughput floa
 }
 
 // repeat stores reports that differ by a percent.
-func (s *shelf) repeat(n int, branch, revision string, ago time.Duration, throughput float64) (ids []string) {
+func (s *testStore) repeat(n int, branch, revision string, ago time.Duration, throughput float64) (ids []string) {
 	rnd := rand.New(rand.NewPCG(uint64(s.n), 9))
 	for i := range n {
 		ids = append(ids, s.keep(branch, revision, ago-time.Duration(i)*time.Minute, throughput*math.Exp(0.01*rnd.NormFloat64())))
@@ -93,7 +93,7 @@ func (s *shelf) repeat(n int, branch, revision string, ago time.Duration, throug
 }
 
 // run runs a command line and returns its exit code and its error message.
-func (s *shelf) run(args ...string) (code int, words string) {
+func (s *testStore) run(args ...string) (code int, words string) {
 	s.t.Helper()
 	s.out.Reset()
 	s.notes.Reset()
@@ -136,7 +136,7 @@ func (s *shelf) run(args ...string) (code int, words string) {
 const day = 24 * time.Hour
 
 func TestCompare(t *testing.T) {
-	s := newShelf(t)
+	s := newTestStore(t)
 	old := s.repeat(3, "main", "0123456789aa", 9*day, 30e3)
 	s.repeat(7, "main", "0123456789bb", 3*day, 50e3)
 	faster := s.repeat(7, "feature/faster", "0123456789cc", 2*day, 60e3)
@@ -190,7 +190,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestCompareJSON(t *testing.T) {
-	s := newShelf(t)
+	s := newTestStore(t)
 	s.repeat(6, "main", "aaaa", 3*day, 50e3)
 	s.repeat(6, "pr", "bbbb", 2*day, 40e3)
 	pictures := filepath.Join(t.TempDir(), "p")
@@ -218,7 +218,7 @@ func TestCompareJSON(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	s := newShelf(t)
+	s := newTestStore(t)
 	for i := range 7 {
 		s.repeat(3, "main", fmt.Sprintf("abcdef%d", i), time.Duration(30-i)*time.Hour, 50e3)
 	}
@@ -270,7 +270,7 @@ func TestVerify(t *testing.T) {
 
 // An empty store gives an error.
 func TestEmptyStore(t *testing.T) {
-	s := newShelf(t)
+	s := newTestStore(t)
 	if code, words := s.run("verify"); code != command.Failed || !strings.Contains(words, "no report is there") {
 		t.Errorf("verify: %d, %s", code, words)
 	}
@@ -281,7 +281,7 @@ func TestEmptyStore(t *testing.T) {
 
 // Unusable runs are left out, and named.
 func TestVerifyLeavesOut(t *testing.T) {
-	s := newShelf(t)
+	s := newTestStore(t)
 	s.repeat(6, "main", "aaaa", 3*day, 50e3)
 	s.repeat(6, "main", "bbbb", 2*day, 50e3)
 	bad := s.keep("main", "bbbb", 2*day, 1, func(d *report.Document) { d.Trust.OK, d.Trust.Reasons = false, []string{"late"} })
@@ -358,7 +358,7 @@ func TestConfirm(t *testing.T) {
 		{name: "no command", command: "nowhere-to-be-found", code: 2, want: "the confirming command made no new usable report"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newShelf(t)
+			s := newTestStore(t)
 			s.repeat(8, "main", "aaaa", 3*day, 50e3)
 			s.repeat(8, "main", "bbbb", 2*day, 40e3)
 			if tt.command == "" {
@@ -380,7 +380,7 @@ func TestConfirm(t *testing.T) {
 // A report beyond -n N is not a new one: two runs began at the same time, and
 // the first query returned one of them.
 func TestConfirmBeyondTheLimit(t *testing.T) {
-	s := newShelf(t)
+	s := newTestStore(t)
 	s.keep("", "", 40*time.Hour, 50e3)
 	oldest, err := s.store.Rows(t.Context(), store.Query{Fields: []string{}})
 	if err != nil {

@@ -72,7 +72,7 @@ func has(t *testing.T, lines []string, parts ...string) {
 }
 
 func TestCompareAsJUnit(t *testing.T) {
-	s := newShelf(t)
+	s := newTestStore(t)
 	s.repeat(7, "main", "0123456789bb", 3*day, 50e3)
 	s.repeat(7, "slower", "0123456789cc", 2*day, 40e3)
 	few := s.repeat(2, "few", "0123456789dd", 2*day, 40e3)
@@ -132,31 +132,31 @@ func TestVerifyAsJUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slower := func(s *shelf) {
+	slower := func(s *testStore) {
 		s.repeat(8, "main", "aaaa", 3*day, 50e3)
 		s.repeat(8, "main", "bbbb", 2*day, 40e3)
 	}
 	for _, tt := range []struct {
 		name string
-		keep func(*shelf)
+		keep func(*testStore)
 		args []string
 		code int
 		want [][]string
 	}{
-		{name: "not worse", keep: func(s *shelf) {
+		{name: "not worse", keep: func(s *testStore) {
 			s.repeat(8, "main", "aaaa", 3*day, 50e3)
 			s.repeat(8, "main", "bbbb", 2*day, 50e3)
 		}, args: []string{"--effect", "8%"}, want: [][]string{{"branch main | throughput | passed: before ", "newest ", "(90% interval", "not 8% worse"}}},
 		{name: "worse", keep: slower, args: []string{"--effect", "8%"}, code: 1, want: [][]string{
 			{"| throughput | failed: ", ": worse"}, {"| response p99 | passed: "},
 		}},
-		{name: "cannot tell", keep: func(s *shelf) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, code: 4, want: [][]string{
+		{name: "cannot tell", keep: func(s *testStore) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, code: 4, want: [][]string{
 			{"| throughput | skipped: ", "cannot tell (too little history: there is no earlier revision)"},
 		}},
-		{name: "strictly", keep: func(s *shelf) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, args: []string{"--strict"}, code: 1, want: [][]string{
+		{name: "strictly", keep: func(s *testStore) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, args: []string{"--strict"}, code: 1, want: [][]string{
 			{"| throughput | failed: ", "there is no earlier revision"},
 		}},
-		{name: "died", keep: func(s *shelf) {
+		{name: "died", keep: func(s *testStore) {
 			s.repeat(8, "main", "aaaa", 3*day, 50e3)
 			for range 3 {
 				s.keep("main", "bbbb", 2*day, 50e3, func(d *report.Document) { d.Stopped, d.Partial = load.BySystem, true })
@@ -165,7 +165,7 @@ func TestVerifyAsJUnit(t *testing.T) {
 			{"| reports judged | failed: the system died in 3 of 3 runs of the newest revision, and in none of 8 before it; left out "},
 			{"| throughput | skipped: "},
 		}},
-		{name: "some left out", keep: func(s *shelf) {
+		{name: "some left out", keep: func(s *testStore) {
 			s.repeat(8, "main", "aaaa", 3*day, 50e3)
 			s.repeat(8, "main", "bbbb", 2*day, 50e3)
 			s.keep("main", "bbbb", 2*day, 50e3, func(d *report.Document) { d.Stopped, d.Partial = load.Killed, true })
@@ -178,7 +178,7 @@ func TestVerifyAsJUnit(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newShelf(t)
+			s := newTestStore(t)
 			tt.keep(s)
 			t.Setenv("CONFIRM_STORE", s.path)
 			code, words := s.run(append([]string{"verify", "--junit"}, tt.args...)...)

@@ -112,11 +112,11 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 			if err != nil {
 				return err
 			}
-			found.Know(there)
+			found.RegisterKnown(there)
 		}
 		for i := range found.Groups {
 			if g := &found.Groups[i]; g.Verdict == judge.Worse {
-				if err := c.confirmed(ctx, g); err != nil {
+				if err := c.runConfirm(ctx, g); err != nil {
 					return err
 				}
 			}
@@ -192,10 +192,10 @@ func oldest(v *judge.Verification) time.Time {
 
 // confirmTimeout is how long a confirming command may take to end after an
 // interrupt.
-const leave = 30 * time.Second
+const confirmTimeout = 30 * time.Second
 
 // runConfirm runs the confirming command for one workload.
-func (c *verifying) confirmed(ctx context.Context, g *judge.Gate) error {
+func (c *verifying) runConfirm(ctx context.Context, g *judge.Gate) error {
 	newest := g.Revisions[len(g.Revisions)-1]
 	all := slices.Concat(newest.LeftOut, newest.Reports) // if a revision always crashes, none of its reports is judged
 	id := all[len(all)-1]
@@ -204,7 +204,7 @@ func (c *verifying) confirmed(ctx context.Context, g *judge.Gate) error {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), "CARRONADE_REPORT="+id, "CARRONADE_REVISION="+newest.Revision, "CARRONADE_BRANCH="+g.Branch)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, c.err(), c.err()
-	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, leave
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, confirmTimeout
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -175,7 +175,7 @@ func (c *commands) exportPictures(ctx context.Context, f *export.Format, s store
 	names := export.Pictures(ds)
 	switch {
 	case len(names) == 0:
-		return &export.Lacking{ID: ds[0].ID, What: "there is nothing to draw"}
+		return &export.MissingError{ID: ds[0].ID, What: "there is nothing to draw"}
 	case e.out == "":
 		return &command.Words{
 			Err:  fmt.Errorf("--as %s holds one picture, but there are %d: %s", f.Name, len(names), strings.Join(names, ", ")),
@@ -209,7 +209,7 @@ func (e *exporting) fileName(ids []string, f *export.Format) string {
 // file writes a whole file, so that readers never see a partial one.
 func (e *exporting) file(f *export.Format, rs export.Reports, path string) error {
 	err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, f.Name, rs, e.options) })
-	var lacking *export.Lacking
+	var lacking *export.MissingError
 	if err == nil || errors.As(err, &lacking) {
 		return err
 	}

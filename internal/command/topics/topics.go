@@ -121,7 +121,7 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 		fs.Int64Var(&f.upto, "upto", -1, "delete records before this offset; -1: all")
 	}
 	for _, o := range workload.Table(t.kind) {
-		if o.Kind != "" && o.Means(workload.Consume) && belongs(op, &o) {
+		if o.Kind != "" && o.AppliesTo(workload.Consume) && belongs(op, &o) {
 			f.BindSetting(fs, &o)
 		}
 	}

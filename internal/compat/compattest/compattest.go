@@ -22,7 +22,7 @@ type Result struct {
 	Out, Errs string // what was printed; without the error that the tool returned
 	Code      int
 	Err       error
-	Fired     []Settings // of each workload, in order
+	Workloads     []Settings // of each workload, in order
 }
 
 // Settings are a workload's settings by name: all values in order, separated by
@@ -32,10 +32,10 @@ type Settings map[string]string
 // Last returns the settings of the last workload. If there was none, it is nil and
 // every setting is empty.
 func (s Result) Last() Settings {
-	if len(s.Fired) == 0 {
+	if len(s.Workloads) == 0 {
 		return nil
 	}
-	return s.Fired[len(s.Fired)-1]
+	return s.Workloads[len(s.Workloads)-1]
 }
 
 // A Run supplies the report of a workload. It may call the observer, in which only
@@ -52,16 +52,16 @@ func Main(ctx context.Context, t testing.TB, tool *compat.Tool, p compat.Program
 		p.Called = tool.Name
 	}
 	record := func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
-		s.Fired = append(s.Fired, settingsOf(d))
+		s.Workloads = append(s.Workloads, settingsOf(d))
 		return run(d, observer)
 	}
-	if p.Fire == nil {
-		p.Fire = func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
+	if p.Run == nil {
+		p.Run = func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
 			return record(d, observer)
 		}
 	}
-	if p.Together == nil {
-		p.Together = func(_ context.Context, ws []*workload.Document) (ds []*report.Document, err error) {
+	if p.RunTogether == nil {
+		p.RunTogether = func(_ context.Context, ws []*workload.Document) (ds []*report.Document, err error) {
 			for _, w := range ws {
 				d, err := record(w, compat.Observer{})
 				if err != nil {

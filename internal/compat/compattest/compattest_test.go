@@ -19,10 +19,10 @@ func TestResult(t *testing.T) {
 		one.Set("label", "-l", "a=b")
 		one.Set("label", "-l", "c=d")
 		other.Set("count", "-n", "5")
-		if _, err := p.Fire(ctx, &one.Document, compat.Observer{}); err != nil {
+		if _, err := p.Run(ctx, &one.Document, compat.Observer{}); err != nil {
 			return 4, err
 		}
-		ds, err := p.Together(ctx, []*workload.Document{&one.Document, &other.Document})
+		ds, err := p.RunTogether(ctx, []*workload.Document{&one.Document, &other.Document})
 		fmt.Fprintln(p.Err, len(ds), "reports")
 		return 3, err
 	}}
@@ -34,12 +34,12 @@ func TestResult(t *testing.T) {
 	if s.Out != "called tool [-l]\n" || s.Errs != "2 reports\n" || s.Code != 3 || s.Err != nil || runs != 3 {
 		t.Errorf("%+v, after %d runs", s, runs)
 	}
-	if len(s.Fired) != 3 || s.Fired[0]["label"] != "a=b c=d" || s.Last()["count"] != "5" || s.Last()["label"] != "" {
-		t.Errorf("workloads %q", s.Fired)
+	if len(s.Workloads) != 3 || s.Workloads[0]["label"] != "a=b c=d" || s.Last()["count"] != "5" || s.Last()["label"] != "" {
+		t.Errorf("workloads %q", s.Workloads)
 	}
 	errRefused := errors.New("connection refused")
 	s = Main(t.Context(), t, tool, compat.Program{Called: "link"}, func(*workload.Document, compat.Observer) (*report.Document, error) { return nil, errRefused })
-	if s.Code != 4 || !errors.Is(s.Err, errRefused) || s.Out != "called link []\n" || len(s.Fired) != 1 {
+	if s.Code != 4 || !errors.Is(s.Err, errRefused) || s.Out != "called link []\n" || len(s.Workloads) != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s = Main(t.Context(), t, &compat.Tool{Main: func(context.Context, *compat.Program) (int, error) { return 0, nil }}, compat.Program{}, nil); s.Last()["x"] != "" || s.Last() != nil {

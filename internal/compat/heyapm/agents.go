@@ -40,7 +40,7 @@ const (
 
 	// A request contains the events of a tenth of a second, at most
 	// maxEventsPerRequest; an agent's request lasts seconds.
-	mostTogether = 100
+	maxEventsPerRequest = 100
 )
 
 // A ref is an option that refers to a secret, and the flag that gave it.
@@ -50,15 +50,15 @@ type ref struct{ option, text, flag string }
 type stream struct {
 	name      string
 	limit     int
-	per       time.Duration
+	interval       time.Duration
 	spans     [2]int // minimum and maximum; zeros for errors
 	frames    [2]int
 	limitFlag string // for error messages
 }
 
 func (t *agents) main(ctx context.Context) (int, error) {
-	t.mostSpans = max(t.mostSpans, t.minSpans)
-	t.mostFrames = max(t.mostFrames, t.minFrames)
+	t.maxSpans = max(t.maxSpans, t.minSpans)
+	t.maxFrames = max(t.maxFrames, t.minFrames)
 	if err := t.check(); err != nil {
 		return 1, err
 	}
@@ -67,19 +67,19 @@ func (t *agents) main(ctx context.Context) (int, error) {
 		return 1, fmt.Errorf("-apm-url: %w", err)
 	}
 	t.warn()
-	t.keepSecrets()
+	t.referToSecrets()
 	if t.bench {
 		t.pause = pause2023
 		return t.benchmark(ctx)
 	}
 	streams := []stream{
-		{name: "transactions", limit: t.transactions, per: t.per, spans: [2]int{t.minSpans, t.mostSpans}, limitFlag: "-t"},
-		{name: "errors", limit: t.errors, per: t.errorsPer, frames: [2]int{t.minFrames, t.mostFrames}, limitFlag: "-e"},
+		{name: "transactions", limit: t.transactions, interval: t.transactionInterval, spans: [2]int{t.minSpans, t.maxSpans}, limitFlag: "-t"},
+		{name: "errors", limit: t.errors, interval: t.errorInterval, frames: [2]int{t.minFrames, t.maxFrames}, limitFlag: "-e"},
 	}
 	if !t.given["run"] {
 		t.run = runTime2023
 	}
-	_, code, err := t.fire(ctx, streams, t.run, "")
+	_, code, err := t.runStreams(ctx, streams, t.run, "")
 	return code, err
 }
 
@@ -89,8 +89,8 @@ func (t *agents) check() error {
 		return fmt.Errorf("-instances %d: must be at least 1", t.instances)
 	case t.minSpans < 0 || t.minFrames < 0:
 		return fmt.Errorf("-sm %d -em %d: must not be negative", t.minSpans, t.minFrames)
-	case t.per <= 0 || t.errorsPer <= 0:
-		return fmt.Errorf("-tf %v -ef %v: a frequency must be a duration above 0", t.per, t.errorsPer)
+	case t.transactionInterval <= 0 || t.errorInterval <= 0:
+		return fmt.Errorf("-tf %v -ef %v: a frequency must be a duration above 0", t.transactionInterval, t.errorInterval)
 	case t.transactions <= 0 && t.errors <= 0 && !t.bench:
 		return fmt.Errorf("-t %d -e %d: nothing is left to generate", t.transactions, t.errors)
 	case t.run < 0 || t.flush < 0:
@@ -129,7 +129,7 @@ func (t *agents) warn() {
 }
 
 // referToSecrets replaces secrets by references.
-func (t *agents) keepSecrets() {
+func (t *agents) referToSecrets() {
 	for _, f := range []struct{ flag, option, text string }{
 		{"-apm-secret", "secret-token", t.secret}, {"-api-key", "api-key", t.key},
 	} {
@@ -138,7 +138,7 @@ func (t *agents) keepSecrets() {
 		}
 		text, bare := t.secretRefs.reference(f.text)
 		if bare {
-			beware(t.log, f.flag)
+			warnVisible(t.log, f.flag)
 		}
 		t.refs = append(t.refs, ref{f.option, text, f.flag})
 	}
@@ -163,7 +163,7 @@ func login(v *secretRefs, s *logger, flag, text string) (user, ref string) {
 	user, password, _ := strings.Cut(text, ":")
 	ref, bare := v.reference(password)
 	if bare {
-		beware(s, flag)
+		warnVisible(s, flag)
 	}
 	return user, ref
 }
@@ -187,7 +187,7 @@ func storeOf(text, user, ref string) string {
 }
 
 // runStreams runs streams at the same time, prints their result, and returns it.
-func (t *agents) fire(ctx context.Context, streams []stream, length time.Duration, name string) (*result, int, error) {
+func (t *agents) runStreams(ctx context.Context, streams []stream, length time.Duration, name string) (*result, int, error) {
 	var (
 		docs []*workload.Document
 		of   []stream
@@ -198,12 +198,12 @@ func (t *agents) fire(ctx context.Context, streams []stream, length time.Duratio
 		}
 	}
 	began := time.Now()
-	ds, err := t.p.Together(ctx, docs)
+	ds, err := t.p.RunTogether(ctx, docs)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
-		return nil, unfired(t.p.Strict), err
+		return nil, notStarted(t.p.Strict), err
 	}
 	r := &result{elapsed: time.Since(began), strict: t.p.Strict}
 	if !t.p.Strict {
@@ -211,7 +211,7 @@ func (t *agents) fire(ctx context.Context, streams []stream, length time.Duratio
 	}
 	for i, d := range ds {
 		r.add(&of[i], d)
-		doubts(t.p.Err, d)
+		writeWarnings(t.p.Err, d)
 	}
 	if t.p.Strict { // reaching a limit did not end a run, despite its help
 		r.elapsed = max(r.elapsed, length)
@@ -236,9 +236,9 @@ func (t *agents) workload(s *stream, length time.Duration, name string) *workloa
 		d.Set("mix", "-e", "error=1")
 	}
 	each := s.each()
-	together := mostTogether
-	if s.per >= fastest {
-		perS := float64(time.Second) / float64(s.per) * float64(t.instances)
+	together := maxEventsPerRequest
+	if s.interval >= fastest {
+		perS := float64(time.Second) / float64(s.interval) * float64(t.instances)
 		d.Set("rate", s.rateFlag(), rate(perS*each))
 		together = min(together, max(1, int(math.Round(perS/10/float64(t.instances)))))
 	} else {

@@ -20,10 +20,10 @@ type round struct {
 // rounds are the rounds of the tool's benchmark, the warm-up first.
 func rounds() []round {
 	tx := func(per time.Duration, spans int) stream {
-		return stream{name: "transactions", limit: math.MaxInt, per: per, spans: [2]int{spans, spans}, limitFlag: "-t"}
+		return stream{name: "transactions", limit: math.MaxInt, interval: per, spans: [2]int{spans, spans}, limitFlag: "-t"}
 	}
 	errs := func(frames int) stream {
-		return stream{name: "errors", limit: math.MaxInt, per: time.Millisecond, frames: [2]int{frames, frames}, limitFlag: "-e"}
+		return stream{name: "errors", limit: math.MaxInt, interval: time.Millisecond, frames: [2]int{frames, frames}, limitFlag: "-e"}
 	}
 	const slow, fast = 5 * time.Millisecond, 100 * time.Microsecond
 	return []round{
@@ -47,7 +47,7 @@ func (t *agents) benchmark(ctx context.Context) (int, error) {
 			length = t.pause
 		}
 		t.log.printf("running benchmark %q", r.name)
-		_, code, err := t.fire(ctx, r.streams, length, strings.ReplaceAll(r.name, ",", ""))
+		_, code, err := t.runStreams(ctx, r.streams, length, strings.ReplaceAll(r.name, ",", ""))
 		if err != nil {
 			return code, err
 		}

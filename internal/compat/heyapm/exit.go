@@ -18,7 +18,7 @@ func exit(p *compat.Program, code int) int {
 }
 
 // notStarted is the exit code if the run could not start.
-func unfired(strict bool) int {
+func notStarted(strict bool) int {
 	if strict {
 		return 1
 	}
@@ -39,11 +39,11 @@ func outcome(d *report.Document) int {
 func refused(d *report.Document) uint64 { return d.Totals.Failed + d.Totals.Unknown }
 
 // writeWarnings writes why a run's exit code is not 0.
-func doubts(w io.Writer, d *report.Document) {
+func writeWarnings(w io.Writer, d *report.Document) {
 	if n := refused(d); n > 0 {
 		fmt.Fprintf(w, "warning: of %d events sent %d were not accepted\n", d.Totals.Sent, n)
 	}
-	compat.Doubts(w, d)
+	compat.WriteWarnings(w, d)
 }
 
 // worst is the worst exit code of several runs.

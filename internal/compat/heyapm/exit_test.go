@@ -89,7 +89,7 @@ func TestExit(t *testing.T) {
 func TestSecretsOfFlags(t *testing.T) {
 	got := runTool(t, false, "-api-key", "env:TOKEN", "-apm-es-url", "http://es:9200", "-apm-es-auth", "u:env:ES", "-es-url", "http://es:9200", "-es-auth", "u:env:ES")
 	for name, want := range map[string]string{"api-key": "-api-key", "index-user": "-apm-es-auth", "index-password": "-apm-es-auth", "store": "-es-url"} {
-		if flag := got.said[0][name]; flag != want {
+		if flag := got.flags[0][name]; flag != want {
 			t.Errorf("%s is given by %q, want %q", name, flag, want)
 		}
 	}
@@ -100,10 +100,10 @@ func TestBenchmark(t *testing.T) {
 	var o, e bytes.Buffer
 	var labels []string
 	var o2 options
-	o2.flags("hey-apm")
+	o2.flagSet("hey-apm")
 	a := &agents{
 		options: &o2, log: &logger{w: &e}, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond,
-		p: &compat.Program{Out: &o, Err: &e, Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
+		p: &compat.Program{Out: &o, Err: &e, RunTogether: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 			for _, w := range ws {
 				for _, entry := range w.Entries {
 					if entry.Name == "label" {
@@ -136,7 +136,7 @@ func TestBenchmarkInterrupted(t *testing.T) {
 	rounds := 0
 	p := &compat.Program{
 		Called: "hey-apm", Args: []string{"-bench", "-t", "3", "-rm", "2"}, Out: &o, Err: &e,
-		Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
+		RunTogether: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 			rounds++
 			stop()
 			for range ws {
@@ -182,7 +182,7 @@ func TestBenchmarkExit(t *testing.T) {
 			defer stop()
 			var o, e bytes.Buffer
 			var opts options
-			opts.flags("hey-apm")
+			opts.flagSet("hey-apm")
 			round := 0
 			a := &agents{options: &opts, secretRefs: newSecretRefs(), target: "apm+http://h:1", pause: time.Millisecond}
 			a.log = &logger{w: writer(func(line []byte) {
@@ -193,7 +193,7 @@ func TestBenchmarkExit(t *testing.T) {
 			if tt.stop {
 				a.pause = time.Hour
 			}
-			a.p = &compat.Program{Strict: tt.strict, Out: &o, Err: &e, Together: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
+			a.p = &compat.Program{Strict: tt.strict, Out: &o, Err: &e, RunTogether: func(_ context.Context, ws []*workload.Document) (ds []*report.Document, _ error) {
 				for range ws {
 					d := accepted()
 					if round < len(tt.codes) {

@@ -30,7 +30,7 @@ type options struct {
 	bases, headers            repeated // 2018
 	profile                   string
 	requests, timeout         int
-	plain, noKeepAlive, noFwd bool
+	uncompressed, noKeepAlive, noRedirects bool
 	describe, dump, shell     bool
 
 	url, secret, key      string // 2023
@@ -44,9 +44,9 @@ type options struct {
 	margin                float64
 	days                  string
 	errors, transactions  int
-	errorsPer, per        time.Duration
-	mostFrames, minFrames int
-	mostSpans, minSpans   int
+	errorInterval, transactionInterval        time.Duration
+	maxFrames, minFrames int
+	maxSpans, minSpans   int
 
 	system []setting // carronade's flags for the server; with test
 }
@@ -70,7 +70,7 @@ var (
 	}
 )
 
-func (o *options) flags(name string) *flag.FlagSet {
+func (o *options) flagSet(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.DurationVar(&o.run, "run", 0, "stop run after this duration (2018: 10s, 2023: 30s; 0: never)")
 
@@ -80,9 +80,9 @@ func (o *options) flags(name string) *flag.FlagSet {
 	fs.StringVar(&o.profile, "profile", "heavy", "2018: load profile: one of "+profileNames())
 	fs.IntVar(&o.requests, "requests", math.MaxInt32, "2018: maximum requests to make")
 	fs.IntVar(&o.timeout, "timeout", 3, "2018: request timeout, seconds")
-	fs.BoolVar(&o.plain, "disable-compression", false, "2018: send bodies as they are")
+	fs.BoolVar(&o.uncompressed, "disable-compression", false, "2018: send bodies as they are")
 	fs.BoolVar(&o.noKeepAlive, "disable-keepalive", false, "2018: a connection for each request")
-	fs.BoolVar(&o.noFwd, "disable-redirects", false, "2018: do not follow redirects (never followed here)")
+	fs.BoolVar(&o.noRedirects, "disable-redirects", false, "2018: do not follow redirects (never followed here)")
 	fs.BoolVar(&o.describe, "describe", false, "2018: describe payloads and exit")
 	fs.BoolVar(&o.dump, "dump", false, "2018: dump payloads in loadbeat config format and exit")
 	fs.BoolVar(&o.shell, "server", false, "2018: the shell, which is not available here")
@@ -103,12 +103,12 @@ func (o *options) flags(name string) *flag.FlagSet {
 	fs.Float64Var(&o.margin, "rm", 1.1, "2023: margin of a regression; here carronade verify decides")
 	fs.StringVar(&o.days, "rd", "7", "2023: days back to check for regressions; here carronade verify decides")
 	fs.IntVar(&o.errors, "e", math.MaxInt, "2023: max errors to generate")
-	fs.DurationVar(&o.errorsPer, "ef", time.Nanosecond, "2023: error frequency: up to one in this duration")
-	fs.IntVar(&o.mostFrames, "ex", 10, "2023: max frames per error")
+	fs.DurationVar(&o.errorInterval, "ef", time.Nanosecond, "2023: error frequency: up to one in this duration")
+	fs.IntVar(&o.maxFrames, "ex", 10, "2023: max frames per error")
 	fs.IntVar(&o.minFrames, "em", 0, "2023: min frames per error")
-	fs.IntVar(&o.mostSpans, "sx", 10, "2023: max spans per transaction")
+	fs.IntVar(&o.maxSpans, "sx", 10, "2023: max spans per transaction")
 	fs.IntVar(&o.minSpans, "sm", 1, "2023: min spans per transaction")
 	fs.IntVar(&o.transactions, "t", math.MaxInt, "2023: max transactions to generate")
-	fs.DurationVar(&o.per, "tf", time.Nanosecond, "2023: transaction frequency: up to one in this duration")
+	fs.DurationVar(&o.transactionInterval, "tf", time.Nanosecond, "2023: transaction frequency: up to one in this duration")
 	return fs
 }

@@ -19,7 +19,7 @@ import (
 // A trial is the result of a command line.
 type trial struct {
 	compattest.Result
-	said    []map[string]string // for each workload, the flags that gave its settings
+	flags    []map[string]string // for each workload, the flags that gave its settings
 	secrets []string            // the values of references during the run
 }
 
@@ -71,7 +71,7 @@ func runToolWith(t *testing.T, reportOf func() *report.Document, strict bool, ar
 				}
 			}
 		}
-		got.said = append(got.said, flags)
+		got.flags = append(got.flags, flags)
 		return reportOf(), nil
 	})
 	return got
@@ -123,7 +123,7 @@ func TestLegacyRun(t *testing.T) {
 	if !strings.Contains(got.Out, want) {
 		t.Errorf("no\n%s\nin\n%s", want, got.Out)
 	}
-	if n := len(got.Fired); n != 3 || got.Code != 1 || got.Err != nil {
+	if n := len(got.Workloads); n != 3 || got.Code != 1 || got.Err != nil {
 		t.Errorf("%d workloads, exit %d, %v", n, got.Code, got.Err)
 	}
 	for _, want := range []string{
@@ -252,7 +252,7 @@ func TestFlags(t *testing.T) {
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			got := runTool(t, tt.strict, tt.args...)
-			if tt.want != nil && len(got.Fired) == 0 {
+			if tt.want != nil && len(got.Workloads) == 0 {
 				t.Fatalf("no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			}
 			for name, want := range tt.want {
@@ -266,7 +266,7 @@ func TestFlags(t *testing.T) {
 			if strings.Contains(got.Errs+got.Out, "hunter2") {
 				t.Error("the secret is printed")
 			}
-			for _, settings := range got.Fired {
+			for _, settings := range got.Workloads {
 				for name, v := range settings {
 					if strings.Contains(v, "hunter2") {
 						t.Errorf("the secret is in %s", name)
@@ -284,7 +284,7 @@ func TestFlags(t *testing.T) {
 		})
 	}
 	var o options
-	fs := o.flags("hey-apm")
+	fs := o.flagSet("hey-apm")
 	o.systemFlags(fs)
 	fs.VisitAll(func(f *flag.Flag) {
 		if strings.HasPrefix(f.Name, systemPrefix) {
@@ -363,10 +363,10 @@ func TestPayloads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	got := runTool(t, false, "-describe", "-base-url", "http://h:1/")
 	form := regexp.MustCompile(`\A(?:(?:POST|GET) \S+ - \d+ \(\d+ gz\) bytes(?: - \d+ transactions with spans of length: (?:\d+ )+)?\n)+\z`)
-	if !form.MatchString(got.Out) || len(got.Fired) > 0 || got.Code != 0 {
+	if !form.MatchString(got.Out) || len(got.Workloads) > 0 || got.Code != 0 {
 		t.Errorf("exit %d, stdout of the wrong form:\n%s", got.Code, got.Out)
 	}
-	if got = runTool(t, false, "-dump", "-profile", "tiny"); got.Code != 0 || got.Err != nil || len(got.Fired) > 0 {
+	if got = runTool(t, false, "-dump", "-profile", "tiny"); got.Code != 0 || got.Err != nil || len(got.Workloads) > 0 {
 		t.Fatalf("exit %d, %v", got.Code, got.Err)
 	}
 	data, err := os.ReadFile("tiny.yml")

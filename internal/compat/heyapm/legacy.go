@@ -43,10 +43,10 @@ func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error
 		fmt.Fprintf(t.p.Err, "(there are %s)\n", profileNames())
 		return 1, nil
 	}
-	if err := t.timed(given); err != nil {
+	if err := t.setRunTime(given); err != nil {
 		return 1, err
 	}
-	if !t.headersRead() {
+	if !t.headersValid() {
 		return 1, nil
 	}
 	var all []work
@@ -65,12 +65,12 @@ func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error
 	case t.dump:
 		return t.dumpAll(all)
 	}
-	return t.fire(ctx, all)
+	return t.runAll(ctx, all)
 }
 
 // setRunTime sets the run's duration. A duration of 0 is refused: the tool ended
 // before it had sent anything.
-func (t *legacyRun) timed(given map[string]bool) error {
+func (t *legacyRun) setRunTime(given map[string]bool) error {
 	switch {
 	case !given["run"]:
 		t.run = runTime2018
@@ -82,7 +82,7 @@ func (t *legacyRun) timed(given map[string]bool) error {
 
 // headersValid reports whether all headers are valid, and logs the first that is
 // not.
-func (t *legacyRun) headersRead() bool {
+func (t *legacyRun) headersValid() bool {
 	for _, h := range t.headers.list {
 		if !strings.Contains(h, ":") {
 			t.log.printf("[error] invalid header %q, use \"key: this is the value\"", h)
@@ -93,7 +93,7 @@ func (t *legacyRun) headersRead() bool {
 }
 
 // runAll runs all work.
-func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
+func (t *legacyRun) runAll(ctx context.Context, all []work) (int, error) {
 	var (
 		docs []*workload.Document
 		at []int // each workload's index in all
@@ -101,7 +101,7 @@ func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
 	headers := t.headersByReference()
 	for i := range all {
 		w := &all[i]
-		if !w.fired() {
+		if !w.isSent() {
 			fmt.Fprintf(t.p.Err, "warning: %s gets no requests: a run checks the server's health first, and watches its own metrics (--system-vars)\n", w.url)
 			continue
 		}
@@ -112,15 +112,15 @@ func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
 		docs, at = append(docs, t.workload(w, headers)), append(at, i)
 	}
 	began := time.Now()
-	ds, err := t.p.Together(ctx, docs)
+	ds, err := t.p.RunTogether(ctx, docs)
 	if err != nil {
 		if ctx.Err() != nil {
 			t.log.interrupted()
 			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
-		return unfired(t.p.Strict), err
+		return notStarted(t.p.Strict), err
 	}
-	t.ended(ctx, all, at, ds)
+	t.logEnd(ctx, all, at, ds)
 	for i, d := range ds {
 		if i > 0 {
 			fmt.Fprintln(t.p.Out)
@@ -130,13 +130,13 @@ func (t *legacyRun) fire(ctx context.Context, all []work) (int, error) {
 			perS = rateOf(answers(d), time.Since(began).Seconds())
 		}
 		fmt.Fprint(t.p.Out, responses(all[at[i]].url, at[i], d, perS))
-		doubts(t.p.Err, d)
+		writeWarnings(t.p.Err, d)
 	}
 	return exit(t.p, worst(ds)), nil
 }
 
 // logEnd logs how the work ended.
-func (t *legacyRun) ended(ctx context.Context, all []work, at []int, ds []*report.Document) {
+func (t *legacyRun) logEnd(ctx context.Context, all []work, at []int, ds []*report.Document) {
 	timeUp := slices.ContainsFunc(ds, func(d *report.Document) bool { return d.Stopped == load.ByTime || d.Stopped == load.BySchedule })
 	switch {
 	case ctx.Err() != nil:
@@ -165,7 +165,7 @@ func (t *legacyRun) headersByReference() (out []string) {
 		if secretHeader(name) && value != "" {
 			var bare bool
 			if value, bare = t.secretRefs.reference(value); bare {
-				beware(t.log, "-header '"+name+": ...'")
+				warnVisible(t.log, "-header '"+name+": ...'")
 			}
 		}
 		out = append(out, name+": "+value)
@@ -211,7 +211,7 @@ func (t *legacyRun) workload(w *work, headers []string) *workload.Document {
 		timeout = time.Hour // no timeout
 	}
 	d.Set("request-timeout", "-timeout", timeout.String())
-	if !t.plain {
+	if !t.uncompressed {
 		d.Set("gzip", "-disable-compression", "6")
 	}
 	if t.noKeepAlive {

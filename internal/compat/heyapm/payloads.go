@@ -25,7 +25,7 @@ func (w *work) body() (plain []byte, gzipped int, counts apm.Counts, err error) 
 		return nil, 0, counts, err
 	}
 	b := maker.Make(0)
-	z, err := b.Frozen(6)
+	z, err := b.GzipFixed(6)
 	if err != nil {
 		return nil, 0, counts, err
 	}
@@ -36,7 +36,7 @@ func (w *work) body() (plain []byte, gzipped int, counts apm.Counts, err error) 
 func (t *legacyRun) describeAll(all []work) (int, error) {
 	for i := range all {
 		w := &all[i]
-		if !w.fired() {
+		if !w.isSent() {
 			fmt.Fprintf(t.p.Out, "GET %s - 0 (0 gz) bytes\n", w.url)
 			continue
 		}
@@ -61,14 +61,14 @@ func (t *legacyRun) dumpAll(all []work) (int, error) {
 	for i := range all {
 		w := &all[i]
 		method := "POST"
-		if !w.fired() {
+		if !w.isSent() {
 			method = "GET"
 		}
 		fmt.Fprintf(&b, "    - concurrent: %d\n", w.concurrency)
 		fmt.Fprintf(&b, "      qps: %.5f\n", w.perS)
 		fmt.Fprintf(&b, "      method: %s\n", method)
 		fmt.Fprintf(&b, "      url: %s\n", w.url)
-		if w.fired() {
+		if w.isSent() {
 			plain, _, _, err := w.body()
 			if err != nil {
 				return 1, err

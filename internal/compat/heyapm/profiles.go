@@ -19,7 +19,7 @@ type part struct {
 	perS        float64 // maximum requests per second and caller; 0: no limit
 }
 
-func (p *part) fired() bool { return p.intake != "" }
+func (p *part) isSent() bool { return p.intake != "" }
 
 // eventsPerRequest is the number of events of a request, including spans.
 func (p *part) eventsPerRequest() int { return p.events * (1 + p.spans) }

@@ -46,14 +46,14 @@ func rateOf(n uint64, elapsed float64) float64 {
 }
 
 // A requestError is an error that ended requests without a response.
-type mistake struct {
+type requestError struct {
 	text  string
 	count uint64
 }
 
 // unanswered are failures without a status, most frequent first. Errors with the
 // same known ending are combined, as in the tool.
-func unanswered(d *report.Document) (out []mistake, count uint64) {
+func unanswered(d *report.Document) (out []requestError, count uint64) {
 	for _, f := range d.Failures {
 		if hasStatus(f.Text) {
 			continue
@@ -65,13 +65,13 @@ func unanswered(d *report.Document) (out []mistake, count uint64) {
 				text = end
 			}
 		}
-		if k := slices.IndexFunc(out, func(m mistake) bool { return m.text == text }); k >= 0 {
+		if k := slices.IndexFunc(out, func(m requestError) bool { return m.text == text }); k >= 0 {
 			out[k].count += f.Batches
 			continue
 		}
-		out = append(out, mistake{text, f.Batches})
+		out = append(out, requestError{text, f.Batches})
 	}
-	slices.SortStableFunc(out, func(a, b mistake) int { return cmp.Compare(b.count, a.count) })
+	slices.SortStableFunc(out, func(a, b requestError) int { return cmp.Compare(b.count, a.count) })
 	return out, count
 }
 

@@ -20,7 +20,7 @@ type result struct {
 
 	accepted         uint64
 	requests, failed uint64
-	said             []string
+	serverErrors             []string
 	elapsed, drained time.Duration
 }
 
@@ -46,8 +46,8 @@ func (r *result) add(s *stream, d *report.Document) {
 			r.failed += f.Batches
 			continue
 		}
-		if !slices.Contains(r.said, f.Text) {
-			r.said = append(r.said, f.Text)
+		if !slices.Contains(r.serverErrors, f.Text) {
+			r.serverErrors = append(r.serverErrors, f.Text)
 		}
 	}
 	length := 0.0
@@ -123,8 +123,8 @@ func (r *result) text() string {
 	}
 	add("total requests", "%d", r.requests)
 	add("failed", "%d", r.failed)
-	if len(r.said) > 0 {
-		add("server errors", "%s", "["+strings.Join(r.said, " ")+"]")
+	if len(r.serverErrors) > 0 {
+		add("server errors", "%s", "["+strings.Join(r.serverErrors, " ")+"]")
 	}
 	return b.String()
 }

@@ -42,7 +42,7 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	if given["apm-es-auth"] && !given["apm-es-url"] {
 		fmt.Fprintln(t.p.Err, "warning: -apm-es-auth means nothing here without -apm-es-url")
 	}
-	if !t.headersRead() {
+	if !t.headersValid() {
 		return 1, nil
 	}
 	base := t.bases.list[0]
@@ -62,20 +62,20 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	doc := t.workload(w, t.headersByReference())
 	t.underTest(doc)
 	began := time.Now()
-	d, err := t.p.Fire(ctx, doc, compat.Observer{Opened: func() {}})
+	d, err := t.p.Run(ctx, doc, compat.Observer{Opened: func() {}})
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintln(t.p.Out, "work cancelled")
 			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
-		return unfired(t.p.Strict), err
+		return notStarted(t.p.Strict), err
 	}
 	v := volumesOf(d)
 	if t.p.Strict {
 		v = strictVolumes(d, time.Since(began).Seconds())
 	}
-	fmt.Fprint(t.p.Out, tested(args, w.url, d, v))
-	doubts(t.p.Err, d)
+	fmt.Fprint(t.p.Out, testReport(args, w.url, d, v))
+	writeWarnings(t.p.Err, d)
 	return exit(t.p, outcome(d)), nil
 }
 
@@ -159,7 +159,7 @@ func acceptedOf(d *report.Document) (n uint64) {
 // testReport is the tool's report of a test: volumes, the table of responses, the time
 // per request and, if wanted, the documents in Elasticsearch and the server's
 // memory.
-func tested(args []string, url string, d *report.Document, v volumes) string {
+func testReport(args []string, url string, d *report.Document, v volumes) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "on branch %s , cmd = %v\n\n", branchOf(d.System), args)
 	fmt.Fprintf(&b, "pushed %s / sec , accepted %s / sec\n", decimal(v.pushed), decimal(v.accepted))

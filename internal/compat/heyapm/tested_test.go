@@ -37,7 +37,7 @@ func TestTested(t *testing.T) {
 		{"during sending", volumesOf(d), []string{"pushed 3.4Mb / sec , accepted 3.1Mb / sec\n", "(90.00 rps)\n", "\n9.50 ms / request\n"}},
 	} {
 		for _, want := range tt.want {
-			if text := tested([]string{"30s"}, "http://h:1/", d, tt.of); !strings.Contains(text, want) {
+			if text := testReport([]string{"30s"}, "http://h:1/", d, tt.of); !strings.Contains(text, want) {
 				t.Errorf("%s: no %q:\n%s", tt.name, want, text)
 			}
 		}
@@ -54,7 +54,7 @@ func TestTested(t *testing.T) {
 		}},
 		"strict": {strictVolumes(d, 30), []string{"\n15385 docs indexed (512.83 / sec)  (79.18% of expected)\n33.33 ms / request\n154.0Mb (max RSS)\n0.444 memory efficiency"}},
 	} {
-		text := tested([]string{"30s"}, "http://h:1/", d, tt.of)
+		text := testReport([]string{"30s"}, "http://h:1/", d, tt.of)
 		for _, want := range tt.want {
 			if !strings.Contains(text, want) || !testedForm.MatchString(text) {
 				t.Errorf("%s: no %q, or the wrong form:\n%s", name, want, text)
@@ -66,8 +66,8 @@ func TestTested(t *testing.T) {
 	}
 	got := runTool(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
 	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "concurrency": "4", "for": "30s", "intake": "v1"} {
-		if len(got.Fired) != 1 || got.Fired[0][name] != want {
-			t.Fatalf("%s is not %q: %v", name, want, got.Fired)
+		if len(got.Workloads) != 1 || got.Workloads[0][name] != want {
+			t.Fatalf("%s is not %q: %v", name, want, got.Workloads)
 		}
 	}
 }

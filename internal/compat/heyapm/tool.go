@@ -35,11 +35,11 @@ judges them. See docs/coming-from/hey-apm.md.
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
 	var o options
-	fs := o.flags(p.Called)
+	fs := o.flagSet(p.Called)
 	var usage bytes.Buffer
 	fs.SetOutput(&usage)
 	fs.Usage = func() {
-		own := new(options).flags(p.Called)
+		own := new(options).flagSet(p.Called)
 		own.SetOutput(&usage)
 		fmt.Fprintf(&usage, "Usage of %s:\n", p.Called)
 		own.PrintDefaults()

@@ -177,7 +177,7 @@ func (v *Values) OneOf(names ...string) error {
 }
 
 // Exclusive is the error of Kafka's tools about options that exclude each other.
-func (v *Values) Apart(one, other string) error {
+func (v *Values) Exclusive(one, other string) error {
 	if v.Has(one) && v.Has(other) {
 		return fmt.Errorf(`Option "[%s]" can't be used with option "[%s]"`, one, other)
 	}
@@ -186,14 +186,14 @@ func (v *Values) Apart(one, other string) error {
 
 // Widths of the column of names and of a line, in usage.
 const (
-	column = 43
-	lines  = 80
+	nameWidth = 43
+	lineWidth  = 80
 )
 
 // Usage is the table of options as JOpt Simple prints it.
 func Usage(options []Option) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-*s  %s\n%-*s  %s\n", column, "Option", "Description", column, "------", "-----------")
+	fmt.Fprintf(&b, "%-*s  %s\n%-*s  %s\n", nameWidth, "Option", "Description", nameWidth, "------", "-----------")
 	sorted := slices.Clone(options)
 	slices.SortFunc(sorted, func(a, b Option) int { return strings.Compare(a.Name, b.Name) })
 	for _, o := range sorted {
@@ -201,7 +201,7 @@ func Usage(options []Option) string {
 		if o.Default != "" {
 			help += " (default: " + o.Default + ")"
 		}
-		left, right := wrap("--"+o.Name+o.form(), column), wrap(help, lines-column-2)
+		left, right := wrap("--"+o.Name+o.form(), nameWidth), wrap(help, lineWidth-nameWidth-2)
 		for i := range max(len(left), len(right)) {
 			var l, r string
 			if i < len(left) {
@@ -210,7 +210,7 @@ func Usage(options []Option) string {
 			if i < len(right) {
 				r = right[i]
 			}
-			b.WriteString(strings.TrimRight(fmt.Sprintf("%-*s  %s", column, l, r), " ") + "\n")
+			b.WriteString(strings.TrimRight(fmt.Sprintf("%-*s  %s", nameWidth, l, r), " ") + "\n")
 		}
 	}
 	return b.String()

@@ -108,8 +108,8 @@ func TestValues(t *testing.T) {
 		{"one of two", v.OneOf("topic", "timeout"), ""},
 		{"none of two", v.OneOf("timeout", "config"), "Exactly one of the following arguments is required: [timeout], [config]"},
 		{"two of two", v.OneOf("topic", "messages"), "Exactly one of the following arguments is required: [topic], [messages]"},
-		{"apart", v.Apart("topic", "timeout"), ""},
-		{"together", v.Apart("topic", "messages"), `Option "[topic]" can't be used with option "[messages]"`},
+		{"apart", v.Exclusive("topic", "timeout"), ""},
+		{"together", v.Exclusive("topic", "messages"), `Option "[topic]" can't be used with option "[messages]"`},
 	} {
 		got := "<nil>"
 		if tt.err != nil {

@@ -18,7 +18,7 @@ type datePart struct {
 }
 
 // unsupported are letters that Java supports and this package does not.
-var unwritten = map[byte]string{
+var unsupported = map[byte]string{
 	'G': "eras", 'Y': "week years", 'w': "weeks", 'W': "weeks", 'F': "weeks of a month", 'L': "months that stand alone",
 }
 
@@ -43,7 +43,7 @@ func parseDate(pattern string) (dateFormat, error) {
 			}
 			i += n - 1
 		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
-			if what, ok := unwritten[c]; ok {
+			if what, ok := unsupported[c]; ok {
 				return nil, fmt.Errorf("--date-format: %s are not supported (%q)", what, c)
 			}
 			if !strings.ContainsRune("yMdHhkKmsSaEDuzZX", rune(c)) {

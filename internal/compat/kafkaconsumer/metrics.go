@@ -18,20 +18,20 @@ const (
 
 // rows is a table of --print-metrics: values by GROUP:NAME:{TAGS}.
 type rows struct {
-	of     map[string]string
+	values     map[string]string
 	client string // tag of all rows
 }
 
 func newRows(id string, d *report.Document) *rows {
-	r := &rows{of: map[string]string{}, client: "client-id=" + id}
-	r.of["app-info:version:{"+r.client+"}"] = "carronade " + d.Version
+	r := &rows{values: map[string]string{}, client: "client-id=" + id}
+	r.values["app-info:version:{"+r.client+"}"] = "carronade " + d.Version
 	return r
 }
 
 // add adds a number, with tags in addition to the client's.
 func (r *rows) add(group, name string, value float64, tags ...string) {
 	key := fmt.Sprintf("%s:%s:{%s}", group, name, strings.Join(append([]string{r.client}, tags...), ", "))
-	r.of[key] = fmt.Sprintf("%.3f", value)
+	r.values[key] = fmt.Sprintf("%.3f", value)
 }
 
 // both adds a total and its rate.
@@ -63,8 +63,8 @@ func metrics(w io.Writer, d *report.Document, s *settings) {
 	}
 	r.both(fetching, "fetch", float64(fetches), seconds)
 	for _, l := range d.Logs {
-		if i := strings.LastIndexByte(l.Log, '-'); i > 0 && l.Behind >= 0 {
-			r.add(fetching, "records-lag", float64(l.Behind), "topic="+l.Log[:i], "partition="+l.Log[i+1:])
+		if i := strings.LastIndexByte(l.Log, '-'); i > 0 && l.Lag >= 0 {
+			r.add(fetching, "records-lag", float64(l.Lag), "topic="+l.Log[:i], "partition="+l.Log[i+1:])
 		}
 	}
 	r.add(ownGroup, "without-assignment-ms-total", d.Totals.RebalanceS*1e3)
@@ -91,11 +91,11 @@ func shareMetrics(w io.Writer, d *report.Document, s *shareSettings) {
 // print prints metrics sorted by name.
 func (r *rows) print(w io.Writer) {
 	width := 0
-	for name := range r.of {
+	for name := range r.values {
 		width = max(width, len(name))
 	}
 	fmt.Fprintf(w, "\n%-*s   %s\n", width, "Metric Name", "Value")
-	for _, name := range slices.Sorted(maps.Keys(r.of)) {
-		fmt.Fprintf(w, "%-*s : %s\n", width, name, r.of[name])
+	for _, name := range slices.Sorted(maps.Keys(r.values)) {
+		fmt.Fprintf(w, "%-*s : %s\n", width, name, r.values[name])
 	}
 }

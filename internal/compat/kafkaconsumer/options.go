@@ -29,8 +29,8 @@ type option struct {
 
 var (
 	all   = []string{of2018, of41, of43}
-	old   = []string{of2018}
-	until = []string{of2018, of41}
+	only2018   = []string{of2018}
+	until41 = []string{of2018, of41}
 	new41 = []string{of41, of43}
 	new43 = []string{of43}
 )
@@ -38,8 +38,8 @@ var (
 // known are the options of all generations.
 var known = []option{
 	{jopt.Option{Name: "bootstrap-server", Word: "server to connect to", Help: "REQUIRED: The brokers to connect to."}, all},
-	{jopt.Option{Name: "broker-list", Word: "host", Help: "REQUIRED: The brokers to connect to; old name of --bootstrap-server."}, until},
-	{jopt.Option{Name: "zookeeper", Word: "urls", Help: "Used as the brokers' addresses: Kafka has no ZooKeeper any more."}, old},
+	{jopt.Option{Name: "broker-list", Word: "host", Help: "REQUIRED: The brokers to connect to; old name of --bootstrap-server."}, until41},
+	{jopt.Option{Name: "zookeeper", Word: "urls", Help: "Used as the brokers' addresses: Kafka has no ZooKeeper any more."}, only2018},
 	{jopt.Option{Name: "topic", Word: "topic", Help: "The topic to consume from."}, all},
 	{jopt.Option{Name: "include", Word: "Java regex (String)", Help: "A regular expression (RE2) for the names of the topics to consume from."}, new43},
 	{jopt.Option{Name: "messages", Kind: jopt.Long, Word: "count", Help: "How many messages to consume; --num-records since 4.2."}, all},
@@ -57,18 +57,18 @@ var known = []option{
 	{jopt.Option{Name: "reporting-interval", Kind: jopt.Long, Word: "interval_ms", Default: "5000", Help: "Milliseconds between rows (until 0.10: messages)."}, all},
 	{jopt.Option{Name: "date-format", Word: "date format", Default: "yyyy-MM-dd HH:mm:ss:SSS", Help: "The format of times, a pattern of java.text.SimpleDateFormat."}, all},
 	{jopt.Option{Name: "hide-header", Kind: jopt.Flag, Help: "Print no header."}, all},
-	{jopt.Option{Name: "threads", Kind: jopt.Int, Word: "count", Default: "10", Help: "Number of clients in the group (with --zookeeper; otherwise 1)."}, until},
-	{jopt.Option{Name: "num-fetch-threads", Kind: jopt.Int, Word: "count", Default: "1", Help: "Ignored: a client fetches from each broker independently."}, until},
-	{jopt.Option{Name: "new-consumer", Kind: jopt.Flag, Help: "Ignored: there is only one consumer."}, old},
-	{jopt.Option{Name: "message-size", Kind: jopt.Int, Word: "size", Default: "100", Help: "Ignored when consuming, as in the tool."}, old},
-	{jopt.Option{Name: "batch-size", Kind: jopt.Int, Word: "size", Default: "200", Help: "Ignored when consuming, as in the tool."}, old},
-	{jopt.Option{Name: "compression-codec", Kind: jopt.Int, Word: "codec", Default: "0", Help: "Ignored when consuming, as in the tool."}, old},
+	{jopt.Option{Name: "threads", Kind: jopt.Int, Word: "count", Default: "10", Help: "Number of clients in the group (with --zookeeper; otherwise 1)."}, until41},
+	{jopt.Option{Name: "num-fetch-threads", Kind: jopt.Int, Word: "count", Default: "1", Help: "Ignored: a client fetches from each broker independently."}, until41},
+	{jopt.Option{Name: "new-consumer", Kind: jopt.Flag, Help: "Ignored: there is only one consumer."}, only2018},
+	{jopt.Option{Name: "message-size", Kind: jopt.Int, Word: "size", Default: "100", Help: "Ignored when consuming, as in the tool."}, only2018},
+	{jopt.Option{Name: "batch-size", Kind: jopt.Int, Word: "size", Default: "200", Help: "Ignored when consuming, as in the tool."}, only2018},
+	{jopt.Option{Name: "compression-codec", Kind: jopt.Int, Word: "codec", Default: "0", Help: "Ignored when consuming, as in the tool."}, only2018},
 	{jopt.Option{Name: "help", Kind: jopt.Flag, Help: "Print this."}, all},
 	{jopt.Option{Name: "version", Kind: jopt.Flag, Help: "Display the version."}, new41},
 }
 
 // ignored are the options without effect.
-var idle = []string{"num-fetch-threads", "new-consumer", "message-size", "batch-size", "compression-codec"}
+var ignored = []string{"num-fetch-threads", "new-consumer", "message-size", "batch-size", "compression-codec"}
 
 // knownIn returns the options of a generation, or of all if it is "".
 func knownIn(generation string) []jopt.Option {
@@ -118,8 +118,8 @@ type settings struct {
 	count      int64
 	group      string
 	threads    int64
-	fetch      int64
-	buffer     int64
+	fetchSize      int64
+	bufferSize     int64
 	timeout    int64 // ms
 	interval   int64 // ms
 	latest     bool
@@ -141,7 +141,7 @@ func check(generation string, v *jopt.Values) error {
 	}
 	switch {
 	case generation == of43:
-		return first(v.Missing("bootstrap-server"), v.OneOf("topic", "include"), v.OneOf("messages", "num-records"), v.Apart("consumer.config", "command-config"))
+		return first(v.Missing("bootstrap-server"), v.OneOf("topic", "include"), v.OneOf("messages", "num-records"), v.Exclusive("consumer.config", "command-config"))
 	case v.Has("bootstrap-server"), v.Has("broker-list"), v.Has("zookeeper"):
 		return v.Missing("topic", "messages")
 	case generation == of2018:
@@ -206,12 +206,12 @@ func read(generation string, v *jopt.Values) (*settings, error) {
 	if v.Has("zookeeper") || v.Has("threads") {
 		s.threads = number("threads")
 	}
-	s.fetch, s.buffer, s.timeout, s.interval = number("fetch-size"), number("socket-buffer-size"), number("timeout"), number("reporting-interval")
+	s.fetchSize, s.bufferSize, s.timeout, s.interval = number("fetch-size"), number("socket-buffer-size"), number("timeout"), number("reporting-interval")
 	pattern, e := v.Text("date-format")
 	err = first(err, e)
 	var e2 error
 	s.dates, e2 = parseDate(pattern)
-	for _, name := range idle {
+	for _, name := range ignored {
 		if o := known[slices.IndexFunc(known, func(o option) bool { return o.Name == name })]; o.Kind == jopt.Int {
 			number(name)
 		}
@@ -242,8 +242,8 @@ func (s *settings) check() error {
 		return errors.New("Reporting interval must be greater than 0.") //nolint:revive // the tool's message
 	case s.threads < 1:
 		return fmt.Errorf("--threads %d: there must be at least one", s.threads)
-	case s.fetch < 1:
-		return fmt.Errorf("--fetch-size %d: must hold a record", s.fetch)
+	case s.fetchSize < 1:
+		return fmt.Errorf("--fetch-size %d: must hold a record", s.fetchSize)
 	case s.timeout < 0:
 		return fmt.Errorf("--timeout %d: must not be negative", s.timeout)
 	}
@@ -275,9 +275,9 @@ func pairs(all []string) []string {
 // warn names the arguments that have little or no effect.
 func (s *settings) warn(w io.Writer, v *jopt.Values) {
 	for _, arg := range v.Rest {
-		fmt.Fprint(w, kafkaprops.Stray(arg))
+		fmt.Fprint(w, kafkaprops.UnknownOption(arg))
 	}
-	for _, name := range idle {
+	for _, name := range ignored {
 		if v.Has(name) {
 			fmt.Fprintf(w, "warning: --%s has no meaning and is ignored\n", name)
 		}
@@ -328,9 +328,9 @@ func (s *settings) workload(strict bool) *compat.Draft {
 	d.Setf("count", "--messages", "%d", count)
 	d.Set("group", "--group", s.group)
 	d.Setf("clients", "--threads", "%d", s.threads)
-	d.Setf("fetch-partition-max", "--fetch-size", "%d", s.fetch)
-	if s.buffer >= 0 {
-		d.Setf("recv-buffer", "--socket-buffer-size", "%d", s.buffer)
+	d.Setf("fetch-partition-max", "--fetch-size", "%d", s.fetchSize)
+	if s.bufferSize >= 0 {
+		d.Setf("recv-buffer", "--socket-buffer-size", "%d", s.bufferSize)
 	}
 	for _, name := range []string{"idle-timeout", "wait-topic"} {
 		d.Setf(name, "--timeout", "%dms", min(max(s.timeout, 1), (24*time.Hour).Milliseconds()))

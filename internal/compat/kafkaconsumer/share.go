@@ -20,9 +20,9 @@ import (
 
 // Share is kafka-share-consumer-perf-test.
 var Share = compat.Tool{
-	Name: "kafka-share-consumer-perf-test", Calls: []string{"ShareConsumerPerformance", "org.apache.kafka.tools.ShareConsumerPerformance"},
+	Name: "kafka-share-consumer-perf-test", Aliases: []string{"ShareConsumerPerformance", "org.apache.kafka.tools.ShareConsumerPerformance"},
 	Short: "Kafka: records consumed in a share group (4.1, 4.2 and 4.3)", Kind: "kafka",
-	Main: shareAt(time.Now),
+	Main: shareMainAt(time.Now),
 }
 
 const shareDiffers = `
@@ -61,12 +61,12 @@ func shareOptions() []jopt.Option {
 // shareSettings are the values of a command line.
 type shareSettings struct {
 	settings
-	each bool // a row for each consumer
+	perConsumer bool // a row for each consumer
 	ids  bool // since 4.3: each consumer has a separate id, shown in its row
 }
 
 // shareMainAt returns the tool's main function with a clock.
-func shareAt(now clock) func(context.Context, *compat.Program) (int, error) {
+func shareMainAt(now clock) func(context.Context, *compat.Program) (int, error) {
 	return func(ctx context.Context, p *compat.Program) (int, error) { return runShare(ctx, p, now) }
 }
 
@@ -94,7 +94,7 @@ func runShare(ctx context.Context, p *compat.Program, now clock) (int, error) {
 		fmt.Fprintln(p.Out, version)
 		return 0, nil
 	}
-	s := &shareSettings{each: v.Has("show-consumer-stats")}
+	s := &shareSettings{perConsumer: v.Has("show-consumer-stats")}
 	if s.generation, err = shareGeneration(generation, v); err != nil {
 		return usage(err.Error())
 	}
@@ -122,7 +122,7 @@ func runShare(ctx context.Context, p *compat.Program, now clock) (int, error) {
 		l.end(&report.Document{})
 		return 0, nil
 	}
-	d, code, err := fire(ctx, p, &s.workload().Document, l, now)
+	d, code, err := runAndPrint(ctx, p, &s.workload().Document, l, now)
 	if d != nil {
 		l.hint(p.Err, d)
 	}
@@ -143,7 +143,7 @@ func shareGeneration(wanted string, v *jopt.Values) (string, error) {
 	case wanted == of41, wanted == "" && since == "" && (v.Has("messages") || v.Has("consumer.config")):
 		return of41, v.Missing("topic", "messages", "bootstrap-server")
 	}
-	return of43, first(v.Missing("topic", "bootstrap-server"), v.OneOf("messages", "num-records"), v.Apart("consumer.config", "command-config"))
+	return of43, first(v.Missing("topic", "bootstrap-server"), v.OneOf("messages", "num-records"), v.Exclusive("consumer.config", "command-config"))
 }
 
 // read reads the options' values.
@@ -159,7 +159,7 @@ func (s *shareSettings) read(v *jopt.Values) error {
 		*to = text
 	}
 	for name, to := range map[string]*int64{
-		"threads": &s.threads, "fetch-size": &s.fetch, "socket-buffer-size": &s.buffer, "timeout": &s.timeout, "reporting-interval": &s.interval,
+		"threads": &s.threads, "fetch-size": &s.fetchSize, "socket-buffer-size": &s.bufferSize, "timeout": &s.timeout, "reporting-interval": &s.interval,
 	} {
 		n, err := v.Number(name)
 		if err != nil {
@@ -205,7 +205,7 @@ func (s *shareSettings) workload() *compat.Draft {
 	d := s.settings.workload(false)
 	d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return slices.Contains([]string{"group", "from", "fetch-max"}, e.Name) })
 	// --fetch-size limits the entire answer here, and therefore also its parts.
-	d.Setf("fetch-max", "--fetch-size", "%d", s.fetch)
+	d.Setf("fetch-max", "--fetch-size", "%d", s.fetchSize)
 	for i, e := range d.Entries {
 		if e.Name == "client-id" {
 			d.Entries[i].Values = []string{shareClientID}
@@ -263,7 +263,7 @@ func (l *shareLines) end(d *report.Document) {
 		return fmt.Sprintf("%s, %s, %.4f, %.4f, %.4f, %d, %d", l.s.dates.format(l.started), l.s.dates.format(l.started.Add(length)),
 			float64(bytes)/mb, per(float64(bytes)/mb, length), per(float64(n), length), n, length.Round(time.Millisecond).Milliseconds())
 	}
-	if l.s.each {
+	if l.s.perConsumer {
 		id := ""
 		for i, m := range l.s.members(d) {
 			if l.s.ids {

@@ -151,8 +151,8 @@ func TestShareUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runShareTool(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
 			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--show-consumer-stats")
-			if got.Code != 1 || got.Fired != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
+			if got.Code != 1 || got.Workloads != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
+				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Workloads, got.Out, got.Errs)
 			}
 		})
 	}

@@ -16,9 +16,9 @@ import (
 
 // Tool is kafka-consumer-perf-test.
 var Tool = compat.Tool{
-	Name: "kafka-consumer-perf-test", Calls: []string{"ConsumerPerformance", "org.apache.kafka.tools.ConsumerPerformance", "kafka.tools.ConsumerPerformance"},
+	Name: "kafka-consumer-perf-test", Aliases: []string{"ConsumerPerformance", "org.apache.kafka.tools.ConsumerPerformance", "kafka.tools.ConsumerPerformance"},
 	Short: "Kafka: records consumed in a group (2018, 4.1 and 4.3)", Kind: "kafka",
-	Main: at(time.Now),
+	Main: mainAt(time.Now),
 }
 
 const differs = `
@@ -35,7 +35,7 @@ const version = "4.3.1"
 type clock func() time.Time
 
 // mainAt returns the tool's main function with a clock.
-func at(now clock) func(context.Context, *compat.Program) (int, error) {
+func mainAt(now clock) func(context.Context, *compat.Program) (int, error) {
 	return func(ctx context.Context, p *compat.Program) (int, error) { return run(ctx, p, now) }
 }
 
@@ -93,7 +93,7 @@ func run(ctx context.Context, p *compat.Program, now clock) (int, error) {
 		l.end(&report.Document{})
 		return 0, nil
 	}
-	_, code, err := fire(ctx, p, &s.workload(p.Strict).Document, l, now)
+	_, code, err := runAndPrint(ctx, p, &s.workload(p.Strict).Document, l, now)
 	return code, err
 }
 
@@ -107,10 +107,10 @@ type printer interface {
 
 // runAndPrint runs a workload and prints its lines. If there is no report, d is
 // nil, and the code and the error say why.
-func fire(ctx context.Context, p *compat.Program, w *workload.Document, t printer, now clock) (d *report.Document, code int, err error) {
+func runAndPrint(ctx context.Context, p *compat.Program, w *workload.Document, t printer, now clock) (d *report.Document, code int, err error) {
 	began := now()
 	t.begun(began)
-	d, err = p.Fire(ctx, w, compat.Observer{Opened: func() { t.begun(now()) }, Interval: t.interval})
+	d, err = p.Run(ctx, w, compat.Observer{Opened: func() { t.begun(now()) }, Interval: t.interval})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, report.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
@@ -123,7 +123,7 @@ func fire(ctx context.Context, p *compat.Program, w *workload.Document, t printe
 	}
 	t.end(d)
 	t.metrics(p.Out, d)
-	compat.Complaint(p.Err, d)
+	compat.WriteProblems(p.Err, d)
 	return d, exit(d, p.Strict), nil
 }
 

@@ -45,7 +45,7 @@ func madeUp(d *workload.Document, observer compat.Observer) *report.Document {
 			EventsPerS: 1000, BytesPerS: 100_000,
 		},
 		Settings: []report.Setting{{Name: "client-id", Value: "c"}},
-		Logs:     []load.LogResult{{Log: "t-0", Behind: 7}},
+		Logs:     []load.LogResult{{Log: "t-0", Lag: 7}},
 		Clients:  []measure.Client{{Broker: "1 h:9092", Requests: 3}},
 	}
 	if count != "12000" {
@@ -73,7 +73,7 @@ func setTo(d *workload.Document, name string) (text string) {
 func toolsAtBegan() (tool, share *compat.Tool) {
 	now := func() time.Time { return began }
 	t, s := Tool, Share
-	t.Main, s.Main = at(now), shareAt(now)
+	t.Main, s.Main = mainAt(now), shareMainAt(now)
 	return &t, &s
 }
 
@@ -99,7 +99,7 @@ func runWith(t *testing.T, tool *compat.Tool, p compat.Program, args []string, r
 const (
 	header = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
 	detail = "time, threadId, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec"
-	since  = ", rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
+	newColumns  = ", rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
 	late   = "WARNING: Exiting before consuming the expected number of records: timeout (10000 ms) exceeded. You can use the --timeout option to increase the timeout.\n"
 )
 
@@ -111,10 +111,10 @@ func TestLines(t *testing.T) {
 		code   int
 		out    string
 	}{
-		{"4.3", false, "--bootstrap-server h:1 --topic t --num-records 12000", 0, header + since + `
+		{"4.3", false, "--bootstrap-server h:1 --topic t --num-records 12000", 0, header + newColumns + `
 2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000, 500, 11500, 0.0995, 1043.4783
 `},
-		{"4.1", false, "--bootstrap-server h:1 --topic t --messages 12000", 0, header + since + `
+		{"4.1", false, "--bootstrap-server h:1 --topic t --messages 12000", 0, header + newColumns + `
 2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000, 500, 11500, 0.0995, 1043.4783
 `},
 		{"2018", false, "--zookeeper h:1 --topic t --messages 12000", 0, header + `
@@ -124,12 +124,12 @@ func TestLines(t *testing.T) {
 			"no header, another date", false, "--bootstrap-server h:1 --topic t --num-records 12000 --hide-header --date-format HH.mm.ss", 0,
 			"08.30.00, 08.30.12, 1.1444, 0.0954, 12000, 1000.0000, 500, 11500, 0.0995, 1043.4783\n",
 		},
-		{"in detail", false, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + since + `
+		{"in detail", false, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + newColumns + `
 2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
 2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 200, 4800, 0.0993, 1041.6667
 2018-04-18 08:30:12:123, 0, 1.1444, 0.0954, 12000, 1000.0000, 0, 2000, 0.0954, 1000.0000
 `},
-		{"in detail, strict", true, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + since + `
+		{"in detail, strict", true, "--bootstrap-server h:1 --topic t --num-records 12000 --show-detailed-stats", 0, detail + newColumns + `
 2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
 2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 0, 5000, 0.0954, 1000.0000
 `},
@@ -138,14 +138,14 @@ func TestLines(t *testing.T) {
 2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000
 2018-04-18 08:30:12:123, 0, 1.1444, 0.0954, 12000, 1000.0000
 `},
-		{"too few", false, "--bootstrap-server h:1 --topic t --num-records 12001", 1, header + since + "\n" + late +
+		{"too few", false, "--bootstrap-server h:1 --topic t --num-records 12001", 1, header + newColumns + "\n" + late +
 			"2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000, 500, 11500, 0.0995, 1043.4783\n"},
-		{"too few, strict: the wait included", true, "--bootstrap-server h:1 --topic t --num-records 12001", 0, header + since + "\n" + late +
+		{"too few, strict: the wait included", true, "--bootstrap-server h:1 --topic t --num-records 12001", 0, header + newColumns + "\n" + late +
 			"2018-04-18 08:30:00:123, 2018-04-18 08:30:22:123, 1.1444, 0.0520, 12000, 545.4545, 500, 21500, 0.0532, 558.1395\n"},
 		{"too few in 2018: no warning among the rows", false, "--zookeeper h:1 --topic t --messages 12001", 1, header + `
 2018-04-18 08:30:00:123, 2018-04-18 08:30:12:123, 1.1444, 0.0954, 12000, 1000.0000
 `},
-		{"too few in detail: a row per interval", false, "--bootstrap-server h:1 --topic t --messages 12001 --show-detailed-stats", 1, detail + since + `
+		{"too few in detail: a row per interval", false, "--bootstrap-server h:1 --topic t --messages 12001 --show-detailed-stats", 1, detail + newColumns + `
 2018-04-18 08:30:05:123, 0, 0.4768, 0.0954, 5000, 1000.0000, 500, 4500, 0.1060, 1111.1111
 2018-04-18 08:30:10:123, 0, 0.9537, 0.0954, 10000, 1000.0000, 200, 4800, 0.0993, 1041.6667
 2018-04-18 08:30:15:123, 0, 1.1444, 0.0381, 12000, 400.0000, 0, 5000, 0.0381, 400.0000
@@ -288,8 +288,8 @@ func TestUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runTool(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
 			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--hide-header")
-			if got.Code != 1 || got.Fired != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
+			if got.Code != 1 || got.Workloads != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
+				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Workloads, got.Out, got.Errs)
 			}
 		})
 	}

@@ -41,10 +41,10 @@ const longestKey = 15
 type settings struct {
 	brokers, topic, acks string
 	count, size          int64
-	key                  int64
-	headers              int64
-	headerName           int64
-	headerValue          int64
+	keySize                  int64
+	headerCount              int64
+	headerNameSize           int64
+	headerValueSize          int64
 	props                *kafkaprops.Props
 }
 
@@ -145,8 +145,8 @@ func read(v *jopt.Values) (*settings, error) {
 		*to = text
 	}
 	for name, to := range map[string]*int64{
-		"num-records": &s.count, "record-size": &s.size, "record-key-size": &s.key,
-		"num-headers": &s.headers, "record-header-key-size": &s.headerName, "record-header-size": &s.headerValue,
+		"num-records": &s.count, "record-size": &s.size, "record-key-size": &s.keySize,
+		"num-headers": &s.headerCount, "record-header-key-size": &s.headerNameSize, "record-header-size": &s.headerValueSize,
 	} {
 		n, err := v.Number(name)
 		if err != nil {
@@ -171,15 +171,15 @@ func read(v *jopt.Values) (*settings, error) {
 // warn names the arguments with another meaning than in the tool.
 func (s *settings) warn(w io.Writer, rest []string) {
 	for _, arg := range rest {
-		fmt.Fprint(w, kafkaprops.Stray(arg))
+		fmt.Fprint(w, kafkaprops.UnknownOption(arg))
 	}
-	if s.key > longestKey {
-		fmt.Fprintf(w, "warning: --record-key-size %d: keys have %d bytes, the maximum here\n", s.key, longestKey)
+	if s.keySize > longestKey {
+		fmt.Fprintf(w, "warning: --record-key-size %d: keys have %d bytes, the maximum here\n", s.keySize, longestKey)
 	}
-	if s.headers > 0 && s.headerName == 0 {
+	if s.headerCount > 0 && s.headerNameSize == 0 {
 		fmt.Fprintln(w, "warning: --record-header-key-size 0: names of headers have one byte, the minimum here")
 	}
-	if s.headers > 0 && s.headerValue < 0 {
+	if s.headerCount > 0 && s.headerValueSize < 0 {
 		fmt.Fprintln(w, "warning: --record-header-size -1: values of headers are empty, not null")
 	}
 	s.props.Warn(w, "roundtrip")
@@ -213,13 +213,13 @@ func (s *settings) workload() *compat.Draft {
 	d.Set("acks", "--producer-acks", s.acks)
 	d.Setf("count", "--num-records", "%d", s.count)
 	d.Setf("size", "--record-size", "%d", s.size)
-	if s.key > 0 {
-		d.Setf("key", "--record-key-size", "uniform(%.0f)", math.Pow(10, float64(min(s.key, longestKey))))
+	if s.keySize > 0 {
+		d.Setf("key", "--record-key-size", "uniform(%.0f)", math.Pow(10, float64(min(s.keySize, longestKey))))
 		d.Set("partitioner", tool, "murmur2")
 	}
-	for i := range s.headers {
+	for i := range s.headerCount {
 		letter := string(rune('A' + i%26))
-		d.Set("header", "--num-headers", strings.Repeat(letter, int(max(s.headerName, 1)))+"="+strings.Repeat(letter, int(max(s.headerValue, 0))))
+		d.Set("header", "--num-headers", strings.Repeat(letter, int(max(s.headerNameSize, 1)))+"="+strings.Repeat(letter, int(max(s.headerValueSize, 0))))
 	}
 	s.props.Set(&d, "--command-config", "")
 	return &d

@@ -23,7 +23,7 @@ import (
 
 // Tool is kafka-e2e-latency.
 var Tool = compat.Tool{
-	Name: "kafka-e2e-latency", Calls: []string{"EndToEndLatency", "org.apache.kafka.tools.EndToEndLatency", "kafka.tools.EndToEndLatency"},
+	Name: "kafka-e2e-latency", Aliases: []string{"EndToEndLatency", "org.apache.kafka.tools.EndToEndLatency", "kafka.tools.EndToEndLatency"},
 	Short: "Kafka: round trips of single messages (2018, 4.1 and 4.3)", Kind: "kafka",
 	Main: run,
 }
@@ -103,14 +103,14 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	}
 	s.warn(p.Err, v.Rest)
 	l := &lines{s: s, w: p.Out, strict: p.Strict}
-	d, err := p.Fire(ctx, &s.workload().Document, compat.Observer{Found: l.found, Met: l.met})
+	d, err := p.Run(ctx, &s.workload().Document, compat.Observer{Found: l.found, RoundTrip: l.roundTrip})
 	if err != nil {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
 		}
 		return 0, err // carronade sets the exit code
 	}
-	compat.Complaint(p.Err, d)
+	compat.WriteProblems(p.Err, d)
 	if d.Stopped == load.Interrupted && p.Strict {
 		return report.ExitInterrupted, nil // the tool printed nothing
 	}
@@ -151,7 +151,7 @@ func (l *lines) found(facts map[string]any) {
 }
 
 // roundTrip records the time of a message and prints every thousandth.
-func (l *lines) met(d time.Duration) {
+func (l *lines) roundTrip(d time.Duration) {
 	if l.n%1000 == 0 {
 		fmt.Fprintf(l.w, "%d\t%s\n", l.n, double(float64(d)/1e3/1e3))
 	}

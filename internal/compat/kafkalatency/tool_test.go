@@ -27,7 +27,7 @@ func madeUp(observer compat.Observer) *report.Document {
 		if i%100 == 99 {
 			d = 2600 * time.Microsecond
 		}
-		observer.Met(d)
+		observer.RoundTrip(d)
 		h.Record(d)
 	}
 	d := &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}
@@ -159,8 +159,8 @@ func TestUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runTool(t, compat.Program{Generation: tt.generation}, strings.Fields(tt.args)...)
 			table := strings.Contains(got.Errs, "\nOption ") && strings.Contains(got.Errs, "--strict") && strings.Contains(got.Errs, "--num-headers")
-			if got.Code != 1 || got.Fired != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
-				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Fired, got.Out, got.Errs)
+			if got.Code != 1 || got.Workloads != nil || got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || table != tt.table {
+				t.Errorf("exit %d, workloads %v, stdout %q, stderr:\n%s", got.Code, got.Workloads, got.Out, got.Errs)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestGenerations(t *testing.T) {
 	for generation, out := range map[string]string{"": "", "2018": "", "4.1": "", "4.2": deprecated, "4.3": deprecated} {
 		got := runTool(t, compat.Program{Generation: generation}, strings.Fields("a:1 t 5 all 20")...)
 		if got.Last()["acks"] != "all" || got.Last()["count"] != "5" || strings.HasPrefix(got.Out, "WARNING") != (out != "") || !strings.HasPrefix(got.Out, out) {
-			t.Errorf("%q: exit %d, workloads %v, stdout %q, stderr %q", generation, got.Code, got.Fired, got.Out, got.Errs)
+			t.Errorf("%q: exit %d, workloads %v, stdout %q, stderr %q", generation, got.Code, got.Workloads, got.Out, got.Errs)
 		}
 	}
 }

@@ -21,14 +21,14 @@ type valueKind uint8
 const (
 	text     valueKind = iota
 	long               // a 64-bit integer
-	small              // a 32-bit integer
+	integer              // a 32-bit integer
 	fraction           // a number
-	yes                // no value
+	noValue                // no value
 	list               // one or more texts
 )
 
 // java are the names in Kafka's tool of the kinds whose conversion may fail.
-var java = map[valueKind]string{long: "Long", small: "Integer", fraction: "Double"}
+var java = map[valueKind]string{long: "Long", integer: "Integer", fraction: "Double"}
 
 // A usageError is the tool's message about a wrong command line.
 type usageError struct {
@@ -60,9 +60,9 @@ func parse(flags []flag, args []string) (given map[string][]string, err *usageEr
 		}
 		var values []string
 		switch {
-		case f.kind == yes && has:
+		case f.kind == noValue && has:
 			return nil, usage("argument %s: ignore implicit argument '%s'", f.name, value)
-		case f.kind == yes:
+		case f.kind == noValue:
 		case has:
 			values = []string{value}
 		default:
@@ -153,7 +153,7 @@ func convert(f *flag, values []string) *usageError {
 		switch f.kind {
 		case long:
 			_, err = strconv.ParseInt(v, 10, 64)
-		case small:
+		case integer:
 			_, err = strconv.ParseInt(v, 10, 32)
 		case fraction:
 			var x float64

@@ -43,7 +43,7 @@ const pairs = "PROP-NAME=PROP-VALUE"
 
 // table contains every flag, in the order of the tool's usage.
 var table = []flag{
-	{name: "--help", kind: yes, help: "this text"},
+	{name: "--help", kind: noValue, help: "this text"},
 	{name: "--bootstrap-server", meta: "BOOTSTRAP-SERVER", since: of43, help: "brokers to ask first: host:port, separated by commas"},
 	{name: "--topic", meta: "TOPIC", required: true, help: "the topic; created with the broker's defaults if it is missing"},
 	{name: "--num-records", meta: "NUM-RECORDS", kind: long, required: true, help: "how many records"},
@@ -53,14 +53,14 @@ var table = []flag{
 	{name: "--command-property", meta: pairs, kind: list, since: of43, help: "the same"},
 	{name: "--producer.config", meta: "CONFIG-FILE", help: "a file of such properties"},
 	{name: "--command-config", meta: "CONFIG-FILE", since: of43, help: "the same"},
-	{name: "--print-metrics", kind: yes, help: "print client metrics (only measured ones) after the summary"},
+	{name: "--print-metrics", kind: noValue, help: "print client metrics (only measured ones) after the summary"},
 	{name: "--transactional-id", meta: "TRANSACTIONAL-ID", help: "produce in transactions of this id"},
 	{name: "--transaction-duration-ms", meta: "TRANSACTION-DURATION", kind: long, help: "length of a transaction (3000; 2018: no transactions without it)"},
 	{name: "--warmup-records", meta: "WARMUP-RECORDS", kind: long, since: of43, help: "number of first records that a second summary leaves out (0)"},
 	{name: "--reporting-interval", meta: "INTERVAL-MS", kind: long, since: of43, help: "milliseconds between lines (5000)"},
-	{name: "--record-size", meta: "RECORD-SIZE", kind: small, oneOf: true, help: "bytes of a record: random capital letters, different in each (2018 with --strict: the same in all)"},
+	{name: "--record-size", meta: "RECORD-SIZE", kind: integer, oneOf: true, help: "bytes of a record: random capital letters, different in each (2018 with --strict: the same in all)"},
 	{name: "--payload-file", meta: "PAYLOAD-FILE", oneOf: true, help: "file of records, drawn at random"},
-	{name: "--payload-monotonic", kind: yes, since: of41, oneOf: true, help: "records are the numbers 0, 1, 2 ..."},
+	{name: "--payload-monotonic", kind: noValue, since: of41, oneOf: true, help: "records are the numbers 0, 1, 2 ..."},
 }
 
 // flags are the flags of a generation.
@@ -69,7 +69,7 @@ func (g generation) flags() []flag {
 	if g == of2018 {
 		for i := range out {
 			if out[i].name == "--throughput" {
-				out[i].kind = small
+				out[i].kind = integer
 			}
 		}
 	}

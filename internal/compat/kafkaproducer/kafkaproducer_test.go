@@ -62,15 +62,15 @@ func runTool(t *testing.T, p compat.Program) compattest.Result {
 // grammar is the format of each generation's lines: Java's %d, %.1f, %.2f and %f.
 var grammar = map[string]*regexp.Regexp{
 	"2018": regexp.MustCompile(`\A((\d+ records sent, \d+\.\d records/sec \(\d+\.\d\d MB/sec\), \d+\.\d ms avg latency, \d+\.\d max latency\.\n)*` +
-		`\d+ records sent, \d+\.\d{6}` + rest + `)\z`),
-	"4.1": regexp.MustCompile(`\A(` + window + `)*\d+ records sent, \d+\.\d` + rest + `\z`),
-	"4.3": regexp.MustCompile(`\A(Option --producer(-props|\.config) has been deprecated .*\n)*(Warmup first \d+ records\. .*\n)?(` + window + `)*(In steady state\.\n(` + window + `)+)?` +
-		`\d+ records sent, \d+\.\d{6}` + rest + `(\d+ steady state records sent, \d+\.\d{6}` + rest + `)?\z`),
+		`\d+ records sent, \d+\.\d{6}` + summaryRest + `)\z`),
+	"4.1": regexp.MustCompile(`\A(` + windowLine + `)*\d+ records sent, \d+\.\d` + summaryRest + `\z`),
+	"4.3": regexp.MustCompile(`\A(Option --producer(-props|\.config) has been deprecated .*\n)*(Warmup first \d+ records\. .*\n)?(` + windowLine + `)*(In steady state\.\n(` + windowLine + `)+)?` +
+		`\d+ records sent, \d+\.\d{6}` + summaryRest + `(\d+ steady state records sent, \d+\.\d{6}` + summaryRest + `)?\z`),
 }
 
 const (
-	window = `\d+ records sent, \d+\.\d records/sec \(\d+\.\d\d MB/sec\), \d+\.\d ms avg latency, \d+\.\d ms max latency\.\n`
-	rest   = ` records/sec \(\d+\.\d\d MB/sec\), (\d+\.\d\d|NaN) ms avg latency, \d+\.\d\d ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.\n`
+	windowLine = `\d+ records sent, \d+\.\d records/sec \(\d+\.\d\d MB/sec\), \d+\.\d ms avg latency, \d+\.\d ms max latency\.\n`
+	summaryRest   = ` records/sec \(\d+\.\d\d MB/sec\), (\d+\.\d\d|NaN) ms avg latency, \d+\.\d\d ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.\n`
 )
 
 // Lines printed by the tools match the grammar of their generation.
@@ -102,7 +102,7 @@ func TestGrammar(t *testing.T) {
 }
 
 const (
-	always  = "--topic t --num-records 12001 --record-size 100 "
+	commonArgs  = "--topic t --num-records 12001 --record-size 100 "
 	servers = "--bootstrap-server a:1 "
 )
 
@@ -114,22 +114,22 @@ func TestLines(t *testing.T) {
 		want       string // a part of the output
 		code       int
 	}{
-		{"4.3", always + servers + "--throughput -1", false, "4.3", "10000 records sent, 2000.0 records/sec (0.19 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\n" +
+		{"4.3", commonArgs + servers + "--throughput -1", false, "4.3", "10000 records sent, 2000.0 records/sec (0.19 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\n" +
 			"12000 records sent, 2000.000000 records/sec (0.19 MB/sec), 2.42 ms avg latency, 11.60 ms max latency, 1 ms 50th, 12 ms 95th, 12 ms 99th, 12 ms 99.9th.\n", 1},
-		{"4.3, its own percentiles", always + servers + "--throughput -1", true, "4.3", "1 ms 50th, 11 ms 95th, 11 ms 99th, 11 ms 99.9th.\n", 0},
+		{"4.3, its own percentiles", commonArgs + servers + "--throughput -1", true, "4.3", "1 ms 50th, 11 ms 95th, 11 ms 99th, 11 ms 99.9th.\n", 0},
 		{
-			"4.3, with a warm-up", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3",
+			"4.3, with a warm-up", commonArgs + servers + "--throughput 2000 --warmup-records 2000", false, "4.3",
 			"Warmup first 2000 records. Steady state results will print after the complete test summary.\n" +
 				"2000 records sent, 400.0 records/sec (0.04 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\nIn steady state.\n10000 records sent, 2000.0", 1,
 		},
-		{"the summary", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "14000 records sent, 1272.727273 records/sec (0.12 MB/sec)", 1},
-		{"the steady summary", always + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "12000 steady state records sent, 2000.000000 records/sec (0.19 MB/sec)", 1},
-		{"4.1", "--generation 4.1 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "4.1", "12000 records sent, 2000.0 records/sec", 1},
-		{"2018, by its flags", always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
-		{"2018, by --generation", "--generation 2018 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
-		{"2018, strict, with a failure", always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12000 records sent, 2000.000000 records/sec", 0},
-		{"4.2 is 4.3", "--generation 4.2 " + always + servers + "--throughput -1", false, "4.3", "12000 records sent, 2000.000000 records/sec", 1},
-		{"2018, strict, failed records count as sent", "--generation 2018 " + always + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
+		{"the summary", commonArgs + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "14000 records sent, 1272.727273 records/sec (0.12 MB/sec)", 1},
+		{"the steady summary", commonArgs + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "12000 steady state records sent, 2000.000000 records/sec (0.19 MB/sec)", 1},
+		{"4.1", "--generation 4.1 " + commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "4.1", "12000 records sent, 2000.0 records/sec", 1},
+		{"2018, by its flags", commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, by --generation", "--generation 2018 " + commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, strict, with a failure", commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12000 records sent, 2000.000000 records/sec", 0},
+		{"4.2 is 4.3", "--generation 4.2 " + commonArgs + servers + "--throughput -1", false, "4.3", "12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, strict, failed records count as sent", "--generation 2018 " + commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args, o, err := compat.Split(strings.Fields(tt.args))
@@ -164,17 +164,17 @@ func TestFlags(t *testing.T) {
 		text       string            // in stdout or stderr
 		refused    bool
 	}{
-		{"--bootstrap-server", always + rate + "--bootstrap-server PLAINTEXT://a:1,b:2", map[string]string{"target": "kafka://a:1,b:2/t", "profile": "java", "client-property": "client.id=perf-producer-client", "create-topic": "auto"}, "", false},
-		{"--bootstrap-server", always + rate + "--bootstrap-server a:1/chroot", nil, "org.apache.kafka.common.config.ConfigException: Invalid url in bootstrap.servers: a:1/chroot", true},
-		{"--topic", always + servers + rate, map[string]string{"target": "kafka://a:1/t"}, "", false},
-		{"--num-records", always + servers + rate, map[string]string{"count": "12001", "warmup": ""}, "", false},
-		{"--record-size", always + servers + rate, map[string]string{"payload": "letters", "size": "100", "fresh": ""}, "", false},
-		{"--throughput", always + servers + rate, map[string]string{"rate": "", "drain": "3m"}, "", false},
-		{"--throughput", always + servers + "--throughput 33.5", map[string]string{"rate": "33.5/s", "drain": "168h"}, "", false},
-		{"--throughput", always + servers + "--throughput 9999999", map[string]string{"rate": "9999999/s"}, "", false},
-		{"--throughput", always + servers + "--throughput 100000000", map[string]string{"rate": "", "drain": "3m"}, "warning: --throughput 100000000 is more than any client can send: taken as -1", false},
-		{"--throughput", always + servers + "--throughput 5 --throughput 6", map[string]string{"rate": "6/s"}, "warning: --throughput was given more than once: the last one is used", false},
-		{"--throughput", always + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
+		{"--bootstrap-server", commonArgs + rate + "--bootstrap-server PLAINTEXT://a:1,b:2", map[string]string{"target": "kafka://a:1,b:2/t", "profile": "java", "client-property": "client.id=perf-producer-client", "create-topic": "auto"}, "", false},
+		{"--bootstrap-server", commonArgs + rate + "--bootstrap-server a:1/chroot", nil, "org.apache.kafka.common.config.ConfigException: Invalid url in bootstrap.servers: a:1/chroot", true},
+		{"--topic", commonArgs + servers + rate, map[string]string{"target": "kafka://a:1/t"}, "", false},
+		{"--num-records", commonArgs + servers + rate, map[string]string{"count": "12001", "warmup": ""}, "", false},
+		{"--record-size", commonArgs + servers + rate, map[string]string{"payload": "letters", "size": "100", "fresh": ""}, "", false},
+		{"--throughput", commonArgs + servers + rate, map[string]string{"rate": "", "drain": "3m"}, "", false},
+		{"--throughput", commonArgs + servers + "--throughput 33.5", map[string]string{"rate": "33.5/s", "drain": "168h"}, "", false},
+		{"--throughput", commonArgs + servers + "--throughput 9999999", map[string]string{"rate": "9999999/s"}, "", false},
+		{"--throughput", commonArgs + servers + "--throughput 100000000", map[string]string{"rate": "", "drain": "3m"}, "warning: --throughput 100000000 is more than any client can send: taken as -1", false},
+		{"--throughput", commonArgs + servers + "--throughput 5 --throughput 6", map[string]string{"rate": "6/s"}, "warning: --throughput was given more than once: the last one is used", false},
+		{"--throughput", commonArgs + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=\n)`, "size": ""}, "Number of records read: 2\n", false},
 		{"--payload-file", "--topic t --num-records 5 --producer-props bootstrap.servers=a:1 " + rate + "--payload-file " + records, map[string]string{"profile": "java"}, "Number of messages read: 2\n", false},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter (?<=b) --payload-file " + records, nil, "--payload-delimiter: error parsing regexp: invalid named capture: `(?<=b)` (expressions are RE2's here: no look-around such as (?<=x), no back references, no possessive x++)\n", true},
@@ -182,31 +182,31 @@ func TestFlags(t *testing.T) {
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter -+ --payload-file " + records, nil, "argument --payload-delimiter: expected one argument", true},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-,]+)`}, "Number of records read: 3\n", false},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter [-]{1,3} --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-]{1,3})`}, "Number of records read: 3\n", false},
-		{"--payload-delimiter", always + servers + rate + "--payload-delimiter x", map[string]string{"payload": "letters"}, "warning: --payload-delimiter has no effect", false},
+		{"--payload-delimiter", commonArgs + servers + rate + "--payload-delimiter x", map[string]string{"payload": "letters"}, "warning: --payload-delimiter has no effect", false},
 		{"--payload-monotonic", "--topic t --num-records 5 " + servers + rate + "--payload-monotonic", map[string]string{"payload": "monotonic", "fresh": "true", "size": ""}, "", false},
-		{"--producer-props", always + rate + "--producer-props bootstrap.servers=a:1 acks=0 linger.ms=7", map[string]string{"profile": "java", "client-property": "client.id=perf-producer-client bootstrap.servers=a:1 acks=0 linger.ms=7"}, "acks=0 nothing is answered", false},
-		{"--producer-props", always + rate + "--producer-props acks", nil, "Invalid property: acks", true},
-		{"--producer-props", always + rate + "--producer-props acks=1", nil, `Missing required configuration "bootstrap.servers"`, true},
-		{"--command-property", always + servers + rate + "--command-property batch.size=1 group.id=g", map[string]string{"client-property": "client.id=perf-producer-client batch.size=1 group.id=g"}, "warning: the client property group.id has no meaning", false},
-		{"--command-property", always + servers + rate + "--command-property acks=1 --command-property linger.ms=3", map[string]string{"client-property": "client.id=perf-producer-client linger.ms=3"}, "warning: --command-property was given more than once: the last one is used, as in the tool\n", false},
-		{"--command-property", always + servers + rate + "--command-property bootstrap.servers=b:1", map[string]string{"target": "kafka://a:1/t"}, "warning: the client property bootstrap.servers has no effect: --bootstrap-server overrides it\n", false},
-		{"--producer.config", always + rate + "--producer.config " + file, map[string]string{"client-config": file, "target": "kafka://b:2/t", "client-property": "", "transactional-id": "theirs"}, "", false},
-		{"--command-config", always + rate + "--command-config " + file, map[string]string{"client-config": file, "profile": "java"}, "", false},
-		{"--command-config", always + rate + "--command-config " + none, nil, "no such file", true},
-		{"--print-metrics", always + servers + rate + "--print-metrics", map[string]string{}, "\nproducer-metrics:record-send-total:{client-id=perf-producer-client} ", false},
-		{"--transactional-id", always + servers + rate + "--transactional-id x", map[string]string{"engine": "client", "transactions": "true", "transactional-id": "x", "transaction-interval": "3000ms"}, "", false},
-		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": "true", "transactional-id": "x"}, "note: these flags fit Kafka 2.0 to 4.1", false},
-		{"--transactional-id", always + servers + rate + "--transactional-id x --command-property transactional.id=y", map[string]string{"transactional-id": "x"}, "warning: the client property transactional.id has no effect: --transactional-id overrides it\n", false},
-		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 250", map[string]string{"transactions": "true", "transaction-interval": "250ms"}, "", false},
-		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250 --generation 2018", map[string]string{"transactional-id": oldTransactionalID, "profile": "java1"}, "", false},
-		{"--transactional-id", always + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x --generation 2018", map[string]string{"transactions": ""}, "warning: --transactional-id has no effect, as in the tool of 2018", false},
-		{"--transaction-duration-ms", always + servers + rate + "--transaction-duration-ms 0", nil, "--transaction-duration-ms should be greater than zero.", true},
-		{"--warmup-records", always + servers + rate + "--warmup-records 2001", map[string]string{"warmup": "2001", "count": "10000"}, "Warmup first 2001 records.", false},
-		{"--reporting-interval", always + servers + rate + "--reporting-interval 2500", map[string]string{"interval": "2500ms"}, "", false},
-		{"--warmup-records", always + servers + rate + "--warmup-records -1", map[string]string{"warmup": ""}, "warning: --warmup-records -1 has no effect", false},
-		{"--transaction-duration-ms", always + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 0 --generation 2018", map[string]string{"transactions": ""}, "warning: --transaction-duration-ms 0 has no effect", false},
-		{"--reporting-interval", always + servers + rate + "--reporting-interval 3", map[string]string{"interval": "10ms"}, "warning: --reporting-interval 3 is taken as 10", false},
-		{"--reporting-interval", always + servers + rate, map[string]string{"interval": "5000ms"}, "", false},
+		{"--producer-props", commonArgs + rate + "--producer-props bootstrap.servers=a:1 acks=0 linger.ms=7", map[string]string{"profile": "java", "client-property": "client.id=perf-producer-client bootstrap.servers=a:1 acks=0 linger.ms=7"}, "acks=0 nothing is answered", false},
+		{"--producer-props", commonArgs + rate + "--producer-props acks", nil, "Invalid property: acks", true},
+		{"--producer-props", commonArgs + rate + "--producer-props acks=1", nil, `Missing required configuration "bootstrap.servers"`, true},
+		{"--command-property", commonArgs + servers + rate + "--command-property batch.size=1 group.id=g", map[string]string{"client-property": "client.id=perf-producer-client batch.size=1 group.id=g"}, "warning: the client property group.id has no meaning", false},
+		{"--command-property", commonArgs + servers + rate + "--command-property acks=1 --command-property linger.ms=3", map[string]string{"client-property": "client.id=perf-producer-client linger.ms=3"}, "warning: --command-property was given more than once: the last one is used, as in the tool\n", false},
+		{"--command-property", commonArgs + servers + rate + "--command-property bootstrap.servers=b:1", map[string]string{"target": "kafka://a:1/t"}, "warning: the client property bootstrap.servers has no effect: --bootstrap-server overrides it\n", false},
+		{"--producer.config", commonArgs + rate + "--producer.config " + file, map[string]string{"client-config": file, "target": "kafka://b:2/t", "client-property": "", "transactional-id": "theirs"}, "", false},
+		{"--command-config", commonArgs + rate + "--command-config " + file, map[string]string{"client-config": file, "profile": "java"}, "", false},
+		{"--command-config", commonArgs + rate + "--command-config " + none, nil, "no such file", true},
+		{"--print-metrics", commonArgs + servers + rate + "--print-metrics", map[string]string{}, "\nproducer-metrics:record-send-total:{client-id=perf-producer-client} ", false},
+		{"--transactional-id", commonArgs + servers + rate + "--transactional-id x", map[string]string{"engine": "client", "transactions": "true", "transactional-id": "x", "transaction-interval": "3000ms"}, "", false},
+		{"--transactional-id", commonArgs + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": "true", "transactional-id": "x"}, "note: these flags fit Kafka 2.0 to 4.1", false},
+		{"--transactional-id", commonArgs + servers + rate + "--transactional-id x --command-property transactional.id=y", map[string]string{"transactional-id": "x"}, "warning: the client property transactional.id has no effect: --transactional-id overrides it\n", false},
+		{"--transaction-duration-ms", commonArgs + servers + rate + "--transaction-duration-ms 250", map[string]string{"transactions": "true", "transaction-interval": "250ms"}, "", false},
+		{"--transaction-duration-ms", commonArgs + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250 --generation 2018", map[string]string{"transactional-id": oldTransactionalID, "profile": "java1"}, "", false},
+		{"--transactional-id", commonArgs + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x --generation 2018", map[string]string{"transactions": ""}, "warning: --transactional-id has no effect, as in the tool of 2018", false},
+		{"--transaction-duration-ms", commonArgs + servers + rate + "--transaction-duration-ms 0", nil, "--transaction-duration-ms should be greater than zero.", true},
+		{"--warmup-records", commonArgs + servers + rate + "--warmup-records 2001", map[string]string{"warmup": "2001", "count": "10000"}, "Warmup first 2001 records.", false},
+		{"--reporting-interval", commonArgs + servers + rate + "--reporting-interval 2500", map[string]string{"interval": "2500ms"}, "", false},
+		{"--warmup-records", commonArgs + servers + rate + "--warmup-records -1", map[string]string{"warmup": ""}, "warning: --warmup-records -1 has no effect", false},
+		{"--transaction-duration-ms", commonArgs + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 0 --generation 2018", map[string]string{"transactions": ""}, "warning: --transaction-duration-ms 0 has no effect", false},
+		{"--reporting-interval", commonArgs + servers + rate + "--reporting-interval 3", map[string]string{"interval": "10ms"}, "warning: --reporting-interval 3 is taken as 10", false},
+		{"--reporting-interval", commonArgs + servers + rate, map[string]string{"interval": "5000ms"}, "", false},
 		{"--help", "--help", nil, "docs/coming-from/kafka-tools.md", true},
 		{"--help", "-h", nil, "--report-json FILE", true},
 	} {
@@ -217,8 +217,8 @@ func TestFlags(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := runTool(t, compat.Program{Args: args, Generation: o.Generation})
-			if (s.Fired == nil) != tt.refused || s.Err != nil {
-				t.Fatalf("ran: %v, want %v (%v)\n%s%s", s.Fired != nil, !tt.refused, s.Err, s.Out, s.Errs)
+			if (s.Workloads == nil) != tt.refused || s.Err != nil {
+				t.Fatalf("ran: %v, want %v (%v)\n%s%s", s.Workloads != nil, !tt.refused, s.Err, s.Out, s.Errs)
 			}
 			for name, want := range tt.want {
 				if got := s.Last()[name]; got != want {
@@ -240,17 +240,17 @@ func TestFlags(t *testing.T) {
 // With --strict and --generation 2018 all records have one payload. With --strict
 // a value with = is refused.
 func TestStrict(t *testing.T) {
-	args := strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1")
+	args := strings.Fields(commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1")
 	for generation, want := range map[string]string{"2018": "letters(1)", "": "letters", "4.1": "letters"} {
 		if got := runTool(t, compat.Program{Args: args, Strict: true, Generation: generation}).Last()["payload"]; got != want {
 			t.Errorf("%q: payload is %q, want %q", generation, got, want)
 		}
 	}
-	args = strings.Fields(always + "--throughput -1 --producer-props bootstrap.servers=a:1 sasl.jaas.config=hunter2=x")
-	if s := runTool(t, compat.Program{Args: args}); s.Fired == nil {
+	args = strings.Fields(commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1 sasl.jaas.config=hunter2=x")
+	if s := runTool(t, compat.Program{Args: args}); s.Workloads == nil {
 		t.Errorf("refused: %s", s.Errs)
 	}
-	if s := runTool(t, compat.Program{Args: args, Strict: true}); s.Fired != nil || s.Code != 1 || !strings.Contains(s.Errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.Errs, "hunter2") {
+	if s := runTool(t, compat.Program{Args: args, Strict: true}); s.Workloads != nil || s.Code != 1 || !strings.Contains(s.Errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.Errs, "hunter2") {
 		t.Errorf("exit %d: %s", s.Code, s.Errs)
 	}
 }
@@ -282,7 +282,7 @@ func TestNoReport(t *testing.T) {
 		ctx  context.Context
 		code int
 	}{{ctx, 130}, {t.Context(), 0}} { // an error with code 0 exits with 2
-		s := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: strings.Fields(always + servers + "--throughput -1")}, func(*workload.Document, compat.Observer) (*report.Document, error) {
+		s := compattest.Main(tt.ctx, t, &Tool, compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput -1")}, func(*workload.Document, compat.Observer) (*report.Document, error) {
 			return nil, errors.New("connection refused")
 		})
 		if s.Code != tt.code || (s.Err == nil) != (tt.code == 130) || s.Out != "" {
@@ -293,7 +293,7 @@ func TestNoReport(t *testing.T) {
 
 // An ordinary command line causes no warning.
 func TestNoRemarks(t *testing.T) {
-	s := runTool(t, compat.Program{Args: strings.Fields(always + servers + "--throughput 50 --command-property acks=1")})
+	s := runTool(t, compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput 50 --command-property acks=1")})
 	if strings.Contains(s.Errs, "warning: --") || strings.Contains(s.Errs, "no effect") {
 		t.Error(s.Errs)
 	}
@@ -310,13 +310,13 @@ func TestTopicNames(t *testing.T) {
 		"a.B_c-1":                "",
 	} {
 		s := runTool(t, compat.Program{Args: []string{"--topic", name, "--num-records", "5", "--record-size", "5", "--throughput", "5", "--bootstrap-server", "a:1"}})
-		refused := s.Fired == nil && s.Code == 1 && strings.Contains(s.Errs, `Exception in thread "main" org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid: `) && strings.Contains(s.Errs, want)
+		refused := s.Workloads == nil && s.Code == 1 && strings.Contains(s.Errs, `Exception in thread "main" org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid: `) && strings.Contains(s.Errs, want)
 		if refused != (want != "") {
-			t.Errorf("%q: exit %d, %q, ran: %v; want %q", name, s.Code, s.Errs, s.Fired != nil, want)
+			t.Errorf("%q: exit %d, %q, ran: %v; want %q", name, s.Code, s.Errs, s.Workloads != nil, want)
 		}
 	}
-	if s := runTool(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.Fired != nil || s.Code != 1 {
-		t.Errorf("a payload file without a name: exit %d, ran: %v", s.Code, s.Fired != nil)
+	if s := runTool(t, compat.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.Workloads != nil || s.Code != 1 {
+		t.Errorf("a payload file without a name: exit %d, ran: %v", s.Code, s.Workloads != nil)
 	}
 }
 
@@ -363,7 +363,7 @@ func TestProblems(t *testing.T) {
 		{"interrupted, strict", load.Interrupted, true, 130},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := compat.Program{Args: strings.Fields(always + servers + "--throughput -1"), Strict: tt.strict}
+			p := compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput -1"), Strict: tt.strict}
 			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				return &report.Document{
 					Stopped: tt.stopped, Problems: []string{"the broker went away"}, Trust: measure.Trust{Reasons: []string{"pauses"}},
@@ -395,7 +395,7 @@ func TestFailedAndUntrusted(t *testing.T) {
 		{"undetermined, and failed", 7, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, report.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := compat.Program{Args: strings.Fields(always + servers + "--throughput -1")}
+			p := compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput -1")}
 			s := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
 				d := &report.Document{Stopped: load.ByEvents, Trust: tt.trust, Checks: tt.checks}
 				if tt.failed > 0 {
@@ -420,7 +420,7 @@ func TestMetrics(t *testing.T) {
 		ph.Service = &measure.Summary{Count: n, Mean: float64(ms) * 1e3, Max: float64(ms) * 2e3}
 		return ph
 	}
-	g, _ := reading{lines: of43, sends: of43}.options(map[string][]string{"--num-records": {"4"}, "--record-size": {"1"}, "--throughput": {"-1"}, "--topic": {"t"}, "--bootstrap-server": {"a:1"}}, false)
+	g, _ := reading{lines: of43, clientGeneration: of43}.options(map[string][]string{"--num-records": {"4"}, "--record-size": {"1"}, "--throughput": {"-1"}, "--topic": {"t"}, "--bootstrap-server": {"a:1"}}, false)
 	if err := g.read(); err != nil {
 		t.Fatal(err)
 	}

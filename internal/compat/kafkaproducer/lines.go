@@ -42,7 +42,7 @@ func newLines(o *options, p *compat.Program) *lines {
 // pick returns the times that the tool calls latency: since a record was due if
 // there is a schedule, otherwise, and with --strict, since its batch was sent.
 func (l *lines) pick(s *measure.Set) *measure.Histogram {
-	if l.o.paced() && !l.o.strict {
+	if l.o.scheduled() && !l.o.strict {
 		return s.Response
 	}
 	return s.Service
@@ -72,7 +72,7 @@ func (l *lines) interval(s load.Snapshot) {
 			l.lasts += r.Length()
 		}
 	}
-	if s.Interval.Length() < time.Duration(l.o.interval)*time.Millisecond || l.taken(l.counts) == 0 {
+	if s.Interval.Length() < time.Duration(l.o.interval)*time.Millisecond || l.sent(l.counts) == 0 {
 		return // a window cut short by the end is only in the summary
 	}
 	if l.steady && !l.printed {
@@ -83,7 +83,7 @@ func (l *lines) interval(s load.Snapshot) {
 	if l.o.generation == of2018 {
 		ms = ""
 	}
-	n, bytes, seconds := l.taken(l.counts), l.bytes(l.counts), l.lasts.Seconds()
+	n, bytes, seconds := l.sent(l.counts), l.bytes(l.counts), l.lasts.Seconds()
 	fmt.Fprintf(l.p.Out, "%d records sent, %.1f records/sec (%.2f MB/sec), %.1f ms avg latency, %.1f%s max latency.\n",
 		n, float64(n)/seconds, bytes/seconds/mebi, millis(l.window.Mean()), millis(l.window.Max()), ms)
 	l.open()
@@ -97,9 +97,9 @@ func (l *lines) open() {
 
 // sent is how many records the tool calls sent: those acknowledged or, if nothing
 // is answered, those sent. The tool of 2018 also counted failed records.
-func (l *lines) taken(c measure.Counts) uint64 {
+func (l *lines) sent(c measure.Counts) uint64 {
 	switch {
-	case l.o.sends == of2018 && l.o.strict:
+	case l.o.clientGeneration == of2018 && l.o.strict:
 		return c.Acked + c.Failed + c.Unknown
 	case l.acks0():
 		return c.Sent - c.Failed
@@ -108,7 +108,7 @@ func (l *lines) taken(c measure.Counts) uint64 {
 }
 
 func (l *lines) bytes(c measure.Counts) float64 {
-	if l.acks0() || l.o.sends == of2018 && l.o.strict {
+	if l.acks0() || l.o.clientGeneration == of2018 && l.o.strict {
 		return float64(c.Bytes)
 	}
 	return float64(c.AckedBytes)
@@ -178,7 +178,7 @@ func (l *lines) total(s sum, of string) {
 	if l.o.generation == of41 {
 		rate = "%.1f"
 	}
-	n, seconds := l.taken(s.counts), s.end-s.start
+	n, seconds := l.sent(s.counts), s.end-s.start
 	per := func(x float64) float64 {
 		if x == 0 || seconds <= 0 {
 			return 0
@@ -229,7 +229,7 @@ func (l *lines) percentile(h *measure.Histogram, records uint64, p float64) int6
 // complain writes to stderr what failed and how to read the numbers, and returns
 // how many records were not certainly accepted.
 func (l *lines) complain(d *report.Document) (lost uint64) {
-	compat.Complaint(l.p.Err, d)
+	compat.WriteProblems(l.p.Err, d)
 	for _, ph := range d.Phases {
 		lost += ph.Totals.Failed + ph.Totals.Unsent + ph.Totals.Dropped
 		if !l.acks0() {
@@ -239,7 +239,7 @@ func (l *lines) complain(d *report.Document) (lost uint64) {
 	if l.acks0() {
 		fmt.Fprintln(l.p.Err, "note: with acks=0 nothing is answered: times are 0, and records are the ones sent")
 	}
-	if d.Stopped != load.Interrupted && l.o.paced() && !l.o.strict && d.Totals.EventsPerS < 0.95*l.o.throughput && d.Totals.ElapsedS > 1 {
+	if d.Stopped != load.Interrupted && l.o.scheduled() && !l.o.strict && d.Totals.EventsPerS < 0.95*l.o.throughput && d.Totals.ElapsedS > 1 {
 		fmt.Fprintf(l.p.Err, "note: the target of %s records/sec was not reached: times are measured from when records were due; --throughput -1 sends without a limit\n", strconv.FormatFloat(l.o.throughput, 'f', -1, 64))
 	}
 	return lost

@@ -17,7 +17,7 @@ import (
 // options are the values of the flags.
 type options struct {
 	generation generation // of lines and messages
-	sends      generation // of the client, payloads and transactions
+	clientGeneration      generation // of the client, payloads and transactions
 	strict     bool
 
 	topic      string
@@ -59,20 +59,20 @@ const (
 // options reads the given flags and checks them in the tool's order.
 func (r reading) options(given map[string][]string, strict bool) (*options, *usageError) {
 	o := &options{
-		generation: r.lines, sends: r.sends, strict: strict,
-		topic: one(given, "--topic"), records: number(given, "--num-records", 0),
-		size: number(given, "--record-size", 0), fromFile: has(given, "--payload-file"), file: one(given, "--payload-file"), delimiter: `\n`,
-		bootstrap: one(given, "--bootstrap-server"),
+		generation: r.lines, clientGeneration: r.clientGeneration, strict: strict,
+		topic: lastValue(given, "--topic"), records: number(given, "--num-records", 0),
+		size: number(given, "--record-size", 0), fromFile: has(given, "--payload-file"), file: lastValue(given, "--payload-file"), delimiter: `\n`,
+		bootstrap: lastValue(given, "--bootstrap-server"),
 		metrics:   has(given, "--print-metrics"), monotonic: has(given, "--payload-monotonic"),
-		transactionalID:     one(given, "--transactional-id"),
+		transactionalID:     lastValue(given, "--transactional-id"),
 		transactionDuration: number(given, "--transaction-duration-ms", 0),
 		warmup:              max(number(given, "--warmup-records", 0), 0),
 		interval:            number(given, "--reporting-interval", defaultInterval),
 	}
 	if has(given, "--payload-delimiter") {
-		o.delimiter = one(given, "--payload-delimiter")
+		o.delimiter = lastValue(given, "--payload-delimiter")
 	}
-	o.throughput, _ = strconv.ParseFloat(one(given, "--throughput"), 64)
+	o.throughput, _ = strconv.ParseFloat(lastValue(given, "--throughput"), 64)
 	for _, name := range []string{"--command-property", "--producer-props"} {
 		if given[name] != nil {
 			o.props, o.propsFlag = given[name], name
@@ -80,14 +80,14 @@ func (r reading) options(given map[string][]string, strict bool) (*options, *usa
 	}
 	for _, name := range []string{"--command-config", "--producer.config"} {
 		if has(given, name) {
-			o.config, o.configFlag = one(given, name), name
+			o.config, o.configFlag = lastValue(given, name), name
 		}
 	}
 	o.remark(given)
 	return o, o.check(given)
 }
 
-func one(given map[string][]string, name string) string {
+func lastValue(given map[string][]string, name string) string {
 	if v := given[name]; len(v) > 0 {
 		return v[len(v)-1]
 	}
@@ -100,7 +100,7 @@ func number(given map[string][]string, name string, otherwise int64) int64 {
 	if !has(given, name) {
 		return otherwise
 	}
-	n, _ := strconv.ParseInt(one(given, name), 10, 64) // parse has checked it
+	n, _ := strconv.ParseInt(lastValue(given, name), 10, 64) // parse has checked it
 	return n
 }
 
@@ -127,7 +127,7 @@ func (o *options) check(given map[string][]string) *usageError {
 		return usage("--command-property and --producer-props cannot be specified together.")
 	case has(given, "--command-config") && has(given, "--producer.config"):
 		return usage("--command-config and --producer.config cannot be specified together.")
-	case transaction && o.transactionDuration <= 0 && o.sends > of2018:
+	case transaction && o.transactionDuration <= 0 && o.clientGeneration > of2018:
 		return positive("--transaction-duration-ms")
 	case o.interval <= 0:
 		return positive("--reporting-interval")
@@ -160,9 +160,9 @@ func (o *options) read() error {
 	if o.servers, err = kafkaprops.Servers(o.bootstrap); err != nil {
 		return &exception{"org.apache.kafka.common.config.ConfigException", err.Error()}
 	}
-	o.beside()
+	o.remarkConflicts()
 	id, inProps := o.client.Get("transactional.id")
-	switch o.sends {
+	switch o.clientGeneration {
 	case of2018:
 		o.transactional = o.transactionDuration > 0 || inProps
 		id = cmp.Or(id, oldTransactionalID)
@@ -184,7 +184,7 @@ func (o *options) payload() string {
 		return fmt.Sprintf("file(%s,random,match=%s)", o.file, o.delimiter)
 	case o.monotonic:
 		return "monotonic"
-	case o.sends == of2018 && o.strict:
+	case o.clientGeneration == of2018 && o.strict:
 		return "letters(1)" // one payload for all records
 	}
 	return "letters"
@@ -200,13 +200,13 @@ func (o *options) values() (int, error) {
 }
 
 // scheduled reports whether records are due by a schedule.
-func (o *options) paced() bool { return o.throughput > 0 && o.throughput < unlimited }
+func (o *options) scheduled() bool { return o.throughput > 0 && o.throughput < unlimited }
 
 // workload translates the options to a workload.
 func (o *options) workload() *workload.Document {
 	var d compat.Draft
 	d.Setf("target", "--bootstrap-server", "kafka://%s/%s", o.servers, o.topic)
-	d.Set("profile", "--generation", o.sends.profile())
+	d.Set("profile", "--generation", o.clientGeneration.profile())
 	if _, ok := o.client.Get("client.id"); !ok {
 		d.Set("client-property", "client.id", "client.id="+clientID)
 	}
@@ -227,7 +227,7 @@ func (o *options) workload() *workload.Document {
 	// The tool ends when everything was answered or given up, however long that
 	// takes: overdue records wait as long as the run would.
 	drain := "3m"
-	if o.paced() {
+	if o.scheduled() {
 		d.Set("rate", "--throughput", strconv.FormatFloat(o.throughput, 'f', -1, 64)+"/s")
 		drain = "168h"
 	}

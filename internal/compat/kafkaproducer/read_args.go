@@ -9,7 +9,7 @@ import (
 // A reading is the interpretation of a command line.
 type reading struct {
 	lines generation // of flags, lines and messages
-	sends generation // of the client, payloads and transactions
+	clientGeneration generation // of the client, payloads and transactions
 	note  string     // the note to print if other generations are as likely
 }
 
@@ -32,16 +32,16 @@ func readArgs(asked string, args []string) (reading, error) {
 		if !ok {
 			return reading{}, fmt.Errorf("--generation %s: kafka-producer-perf-test has 2018, 4.1 and 4.3 (4.2 is the same)", asked)
 		}
-		return reading{lines: g, sends: g}, nil
+		return reading{lines: g, clientGeneration: g}, nil
 	}
 	given, ok := fits(of41, args)
 	if !ok || !has(given, "--producer-props") && !has(given, "--producer.config") {
-		return reading{lines: of43, sends: of43}, nil
+		return reading{lines: of43, clientGeneration: of43}, nil
 	}
 	if _, ok := fits(of2018, args); !ok || has(given, "--transactional-id") && !has(given, "--transaction-duration-ms") || slices.ContainsFunc(given["--producer-props"], newer) {
-		return reading{lines: of41, sends: of41, note: noteTwo}, nil
+		return reading{lines: of41, clientGeneration: of41, note: noteTwo}, nil
 	}
-	return reading{lines: of2018, sends: of41, note: noteAll}, nil
+	return reading{lines: of2018, clientGeneration: of41, note: noteAll}, nil
 }
 
 // fits reports whether arguments are a complete command line of a generation.

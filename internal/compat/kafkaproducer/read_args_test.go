@@ -33,7 +33,7 @@ func TestReadArgs(t *testing.T) {
 		{"4.3 alone", "", "--bootstrap-server a:1", "java", "4.3", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := runTool(t, compat.Program{Args: strings.Fields(always + "--throughput -1 " + tt.args), Generation: tt.generation})
+			s := runTool(t, compat.Program{Args: strings.Fields(commonArgs + "--throughput -1 " + tt.args), Generation: tt.generation})
 			if got := s.Last()["profile"]; got != tt.profile {
 				t.Errorf("the profile is %q, want %q", got, tt.profile)
 			}

@@ -21,10 +21,10 @@ func (o *options) remark(given map[string][]string) {
 	if has(given, "--payload-delimiter") && !o.fromFile {
 		o.remarkf("--payload-delimiter has no effect without --payload-file")
 	}
-	if o.sends == of2018 && o.transactionalID != "" && o.transactionDuration <= 0 {
+	if o.clientGeneration == of2018 && o.transactionalID != "" && o.transactionDuration <= 0 {
 		o.remarkf("--transactional-id has no effect, as in the tool of 2018, without --transaction-duration-ms")
 	}
-	if o.sends == of2018 && has(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
+	if o.clientGeneration == of2018 && has(given, "--transaction-duration-ms") && o.transactionDuration <= 0 {
 		o.remarkf("--transaction-duration-ms %d has no effect, as in the tool of 2018", o.transactionDuration)
 	}
 	if n := number(given, "--warmup-records", 0); n < 0 {
@@ -39,7 +39,7 @@ func (o *options) remark(given map[string][]string) {
 }
 
 // remarkConflicts adds remarks on properties that flags override.
-func (o *options) beside() {
+func (o *options) remarkConflicts() {
 	for _, f := range []struct{ flag, value, property string }{
 		{"--bootstrap-server", o.bootstrap, "bootstrap.servers"},
 		{"--transactional-id", o.transactionalID, "transactional.id"},

@@ -13,7 +13,7 @@ import (
 
 // Tool is kafka-producer-perf-test.
 var Tool = compat.Tool{
-	Name: "kafka-producer-perf-test", Calls: []string{"ProducerPerformance", "org.apache.kafka.tools.ProducerPerformance"},
+	Name: "kafka-producer-perf-test", Aliases: []string{"ProducerPerformance", "org.apache.kafka.tools.ProducerPerformance"},
 	Short: "Kafka: producer throughput and latency (2018, 4.1 and 4.3)", Kind: "kafka",
 	Main: run,
 }
@@ -44,7 +44,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		o, wrong = read.options(given, p.Strict)
 	}
 	if wrong != nil {
-		wrong.say(p.Err, g)
+		wrong.write(p.Err, g)
 		return 1, nil
 	}
 	if read.note != "" {
@@ -55,7 +55,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 1, nil
 	}
 	l := newLines(o, p)
-	d, err := p.Fire(ctx, o.workload(), compat.Observer{Interval: l.interval})
+	d, err := p.Run(ctx, o.workload(), compat.Observer{Interval: l.interval})
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled) && d == nil:
 		return report.ExitInterrupted, nil

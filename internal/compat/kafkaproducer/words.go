@@ -62,7 +62,7 @@ func synopsis(g generation) string {
 // form is a flag with its value.
 func (f *flag) form() string {
 	switch f.kind {
-	case yes:
+	case noValue:
 		return f.name
 	case list:
 		return fmt.Sprintf("%s %s [%s ...]", f.name, f.meta, f.meta)
@@ -71,7 +71,7 @@ func (f *flag) form() string {
 }
 
 // write writes the usage and an error.
-func (e *usageError) say(w io.Writer, g generation) {
+func (e *usageError) write(w io.Writer, g generation) {
 	fmt.Fprint(w, synopsis(g))
 	fmt.Fprintln(w, justified(g.program()+": error: "+e.text))
 	if e.near != "" {
@@ -149,7 +149,7 @@ flags:`)
 	slices.SortStableFunc(flags, func(a, b flag) int { return strings.Compare(a.name, b.name) })
 	for _, f := range flags {
 		name := f.name
-		if f.kind != yes {
+		if f.kind != noValue {
 			name += " " + f.meta
 		}
 		compat.HelpRow(w, 28, name, f.help)

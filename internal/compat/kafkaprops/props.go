@@ -57,7 +57,7 @@ func (p *Props) Set(d *compat.Draft, fileFlag, pairFlag string) {
 func (p *Props) Unused(op string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
-		if kafka.PropertyKnown(name) && !kafka.PropertyMeans(name, op) {
+		if kafka.PropertyKnown(name) && !kafka.PropertyApplies(name, op) {
 			names = append(names, name)
 		}
 	}

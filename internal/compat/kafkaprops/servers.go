@@ -23,7 +23,7 @@ func Servers(list string) (string, error) {
 
 // UnknownOption is the warning that an argument is not an option. It leaves out
 // everything after the first =, which may be a secret.
-func Stray(arg string) string {
+func UnknownOption(arg string) string {
 	name, _, _ := strings.Cut(arg, "=")
 	return fmt.Sprintf("warning: unknown option %s is ignored\n", name)
 }

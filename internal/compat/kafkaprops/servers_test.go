@@ -22,7 +22,7 @@ func TestStray(t *testing.T) {
 		"ssl.key.password=hunter2":      "warning: unknown option ssl.key.password is ignored\n",
 		`x=M username="a" password=hu=`: "warning: unknown option x is ignored\n",
 	} {
-		if got := Stray(arg); got != want {
+		if got := UnknownOption(arg); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -18,12 +18,12 @@ type values struct {
 
 // A usageError is an error in mongoose's wording, optionally followed by the list
 // of all arguments.
-type fault struct {
+type usageError struct {
 	text string
 	list bool
 }
 
-func (f *fault) Error() string { return f.text }
+func (f *usageError) Error() string { return f.text }
 
 func find(name string) *option {
 	i := slices.IndexFunc(options, func(o option) bool { return o.name == name })
@@ -40,7 +40,7 @@ func parse(args []string, warn func(string, ...any)) (*values, error) {
 	for _, arg := range args {
 		text, ok := strings.CutPrefix(arg, "--")
 		if !ok {
-			return nil, &fault{text: fmt.Sprintf("Invalid argument: %q", arg), list: true}
+			return nil, &usageError{text: fmt.Sprintf("Invalid argument: %q", arg), list: true}
 		}
 		name, value, has := strings.Cut(text, "=")
 		if !has {
@@ -60,10 +60,10 @@ func parse(args []string, warn func(string, ...any)) (*values, error) {
 		}
 		o := find(name)
 		if o == nil {
-			return nil, &fault{text: fmt.Sprintf("Invalid configuration option: %q", name), list: true}
+			return nil, &usageError{text: fmt.Sprintf("Invalid configuration option: %q", name), list: true}
 		}
 		if java := o.check(value); java != "" {
-			return nil, &fault{text: fmt.Sprintf("Invalid configuration value type for the option %q, expected: class java.lang.%s, actual: class java.lang.String", name, java)}
+			return nil, &usageError{text: fmt.Sprintf("Invalid configuration value type for the option %q, expected: class java.lang.%s, actual: class java.lang.String", name, java)}
 		}
 		v.given[name] = value
 	}

@@ -20,8 +20,8 @@ type files struct {
 	s    *step
 	dir  string
 	err  error // the first error
-	each bool  // metrics.csv is written
-	sum  bool  // metrics.total.csv is written
+	periodic bool  // metrics.csv is written
+	summary  bool  // metrics.total.csv is written
 }
 
 // openFiles makes the folder and writes the files that are known at the start. It
@@ -32,26 +32,26 @@ func openFiles(s *step, args []string) (*files, bool, error) {
 		return nil, false, fmt.Errorf("no place for the files of the step: %w", err)
 	}
 	version := version42
-	if s.head {
+	if s.is43 {
 		version = version43
 	}
 	f := &files{
 		s: s, dir: filepath.Join(home, ".mongoose", version, "log", s.id),
-		each: s.v.flag("output-metrics-average-persist") && s.period > 0, sum: s.v.flag("output-metrics-summary-persist"),
+		periodic: s.v.flag("output-metrics-average-persist") && s.period > 0, summary: s.v.flag("output-metrics-summary-persist"),
 	}
 	_, err = os.Stat(f.dir)
 	again := err == nil
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return nil, false, fmt.Errorf("make the folder of the step: %w", err)
 	}
-	if err := f.try(); err != nil {
+	if err := f.checkWritable(); err != nil {
 		return nil, false, err
 	}
 	err = errors.Join(
 		os.WriteFile(f.path("cli.args.log"), []byte(strings.Join(args, "\n")+"\n"), 0o644),
 		os.WriteFile(f.path("config.yaml"), []byte(s.config()), 0o644),
 	)
-	if f.each { // log4j makes the file and its header line even without rows
+	if f.periodic { // log4j makes the file and its header line even without rows
 		err = errors.Join(err, f.begin("metrics.csv", false))
 	}
 	return f, again, err
@@ -59,32 +59,32 @@ func openFiles(s *step, args []string) (*files, bool, error) {
 
 // checkWritable opens each file that the end of the step will write, so that a step
 // does not fail only after it has run.
-func (f *files) try() error {
+func (f *files) checkWritable() error {
 	var paths []string
-	if f.each {
+	if f.periodic {
 		paths = append(paths, f.path("metrics.csv"))
 	}
-	if f.sum {
+	if f.summary {
 		paths = append(paths, f.path("metrics.total.csv"))
 	}
 	if f.s.trace {
 		paths = append(paths, f.path("op.trace.csv"))
 	}
-	if f.s.threshold > 0 && f.s.limitC > 0 {
-		if f.each {
+	if f.s.threshold > 0 && f.s.concurrency > 0 {
+		if f.periodic {
 			paths = append(paths, f.path("metrics.threshold.csv"))
 		}
-		if f.sum {
+		if f.summary {
 			paths = append(paths, f.path("metrics.threshold.total.csv"))
 		}
 	}
 	for _, path := range paths {
-		if err := tryFile(path); err != nil {
+		if err := checkFileWritable(path); err != nil {
 			return fmt.Errorf("the step's files: cannot write %w", err)
 		}
 	}
-	if list := f.s.v.text("item-output-file"); list != "" && (f.s.work == creating || f.s.work == topical) {
-		if err := tryFile(list); err != nil {
+	if list := f.s.v.text("item-output-file"); list != "" && (f.s.work == writeRecords || f.s.work == onTopics) {
+		if err := checkFileWritable(list); err != nil {
 			return fmt.Errorf("--item-output-file: cannot write %w", err)
 		}
 	}
@@ -92,7 +92,7 @@ func (f *files) try() error {
 }
 
 // checkFileWritable checks that a file can be written, and leaves it unchanged.
-func tryFile(path string) error {
+func checkFileWritable(path string) error {
 	_, err := os.Lstat(path)
 	file, openErr := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if openErr != nil {
@@ -116,7 +116,7 @@ func (s *step) config() string {
 	var b strings.Builder
 	b.WriteString("---\n")
 	sorted := slices.DeleteFunc(slices.Clone(options), func(o option) bool { // each version has one of these
-		return o.name == "load-op-recycle" && s.head || strings.HasPrefix(o.name, "load-op-recycle-") && !s.head
+		return o.name == "load-op-recycle" && s.is43 || strings.HasPrefix(o.name, "load-op-recycle-") && !s.is43
 	})
 	slices.SortFunc(sorted, func(a, b option) int {
 		return slices.Compare(strings.Split(a.name, "-"), strings.Split(b.name, "-"))
@@ -147,18 +147,18 @@ func (s *step) config() string {
 }
 
 // csvColumns are the columns before the times.
-const first = "DateTimeISO8601,OpType,Concurrency,NodeCount,ConcurrencyCurr,ConcurrencyMean,CountSucc,CountFail,Size,StepDuration[s],DurationSum[s],TPAvg[op/s],TPLast[op/s],BWAvg[MB/s],BWLast[MB/s]"
+const csvColumns = "DateTimeISO8601,OpType,Concurrency,NodeCount,ConcurrencyCurr,ConcurrencyMean,CountSucc,CountFail,Size,StepDuration[s],DurationSum[s],TPAvg[op/s],TPLast[op/s],BWAvg[MB/s],BWLast[MB/s]"
 
 // csvHead is the header line. Quantiles other than the quartiles have columns with
 // their values; in 4.3 the total always has such columns.
 func (s *step) csvHead(total bool) string {
 	var b strings.Builder
-	b.WriteString(first)
+	b.WriteString(csvColumns)
 	for _, t := range []string{"Duration", "Latency"} {
 		fmt.Fprintf(&b, ",%[1]sAvg[us],%[1]sMin[us]", t)
 		for i, q := range s.quantiles {
 			label := "Q_" + double(q)
-			if s.quartiles() && !(s.head && total) {
+			if s.quartiles() && !(s.is43 && total) {
 				label = []string{"LoQ", "Med", "HiQ"}[i]
 			}
 			fmt.Fprintf(&b, ",%s%s[us]", t, label)
@@ -176,7 +176,7 @@ func (s *step) csvRow(m *metrics, total bool) string {
 		mb = 1e6 // only in these files
 	}
 	fields := []string{
-		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.limitC), "1",
+		`"` + m.at.UTC().Format("2006-01-02T15:04:05,000") + `"`, s.op, strconv.Itoa(s.concurrency), "1",
 		strconv.FormatUint(m.current, 10), double(m.mean), strconv.FormatUint(m.succ, 10), strconv.FormatUint(m.fail, 10),
 		strconv.FormatUint(m.bytes, 10), double(seconds(m)), double(m.duration.sum),
 		double(m.meanRate), double(m.lastRate), double(m.meanBytes / mb), double(m.lastBytes / mb),
@@ -184,7 +184,7 @@ func (s *step) csvRow(m *metrics, total bool) string {
 	for _, t := range []timing{m.duration, m.latency} {
 		fields = append(fields, double(t.mean), strconv.FormatInt(t.min, 10))
 		for _, q := range t.quantiles {
-			if !(s.strict && s.head && !total) {
+			if !(s.strict && s.is43 && !total) {
 				fields = append(fields, strconv.FormatInt(q, 10))
 			}
 		}
@@ -195,20 +195,20 @@ func (s *step) csvRow(m *metrics, total bool) string {
 
 // row writes a periodic row.
 func (f *files) row(m *metrics) {
-	if f.each {
+	if f.periodic {
 		f.add("metrics.csv", m, false)
 	}
 }
 
 // total writes the step's total row.
 func (f *files) total(m *metrics) {
-	if f.sum {
+	if f.summary {
 		f.add("metrics.total.csv", m, true)
 	}
 }
 
 func (f *files) add(name string, m *metrics, total bool) {
-	f.keep(errors.Join(f.begin(name, total), appendFile(f.path(name), f.s.csvRow(m, total)+"\n")))
+	f.keepError(errors.Join(f.begin(name, total), appendFile(f.path(name), f.s.csvRow(m, total)+"\n")))
 }
 
 // begin writes the header line of an empty file.
@@ -221,7 +221,7 @@ func (f *files) begin(name string, total bool) error {
 
 // keepError records the first error. A file that can no longer be written does not
 // end the run; it is reported at its end.
-func (f *files) keep(err error) {
+func (f *files) keepError(err error) {
 	if f.err == nil {
 		f.err = err
 	}

@@ -17,7 +17,7 @@ import (
 
 // The first error of writing during a step is kept, and the exit code is 2.
 func TestFullDisk(t *testing.T) {
-	m := &topicMeter{meter: newMeter(&step{op: "CREATE"}), faults: make(map[string]int), trace: bufio.NewWriterSize(full{}, 16)}
+	m := &topicMeter{meter: newMeter(&step{op: "CREATE"}), failures: make(map[string]int), trace: bufio.NewWriterSize(full{}, 16)}
 	for range 1000 {
 		m.done(compat.TopicDone{Name: "a-topic-of-a-name", At: 1, InFlight: 1})
 	}
@@ -77,7 +77,7 @@ func TestUnwritable(t *testing.T) {
 			started := false
 			var out, errs strings.Builder
 			p := &compat.Program{Called: "mongoose", Args: append([]string{"--load-step-id=s", "--load-op-limit-count=3"}, tt.args...), Strict: strict, Out: &out, Err: &errs}
-			p.Fire = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
+			p.Run = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
 				for _, e := range w.Entries {
 					if e.Name == "trace" {
 						writeTrace(t, e.Values[0])

@@ -2,9 +2,9 @@ package mongoose
 
 // warnIneffective warns of options that would have an effect on the work, but have
 // none beside other given options.
-func (s *step) warnIdle(warn func(string, ...any)) {
+func (s *step) warnIneffective(warn func(string, ...any)) {
 	const limit = "--storage-driver-limit-concurrency"
-	writes, makes := s.work == creating, s.work == topical && s.on == "create"
+	writes, makes := s.work == writeRecords, s.work == onTopics && s.topicOp == "create"
 	named := s.keyed || s.trace || s.v.has("item-output-file") || makes && len(s.items) == 0
 	inOrder := s.v.text("item-naming-type") != "random"
 	for _, o := range []struct {
@@ -12,31 +12,31 @@ func (s *step) warnIdle(warn func(string, ...any)) {
 		ineffective bool
 		why         string
 	}{
-		{"load-batch-size", writes && s.limitC > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
-		{"load-batch-size", writes && s.limitC == 0 && s.rate > 0 && !s.strict, "records are sent when they are due, in batches of those that are due"},
-		{"load-batch-size", writes && s.limitC == 0 && (s.rate == 0 || s.strict) && s.v.number("storage-driver-batch-size") > 0, "--storage-driver-batch-size sets the size of batches"},
-		{"load-batch-size", s.work == topical && (s.rate > 0 || s.on != "create" && s.on != "delete"), "a request is for one topic"},
-		{"storage-driver-batch-size", writes && s.limitC > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
+		{"load-batch-size", writes && s.concurrency > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
+		{"load-batch-size", writes && s.concurrency == 0 && s.rate > 0 && !s.strict, "records are sent when they are due, in batches of those that are due"},
+		{"load-batch-size", writes && s.concurrency == 0 && (s.rate == 0 || s.strict) && s.v.number("storage-driver-batch-size") > 0, "--storage-driver-batch-size sets the size of batches"},
+		{"load-batch-size", s.work == onTopics && (s.rate > 0 || s.topicOp != "create" && s.topicOp != "delete"), "a request is for one topic"},
+		{"storage-driver-batch-size", writes && s.concurrency > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
 		{"storage-net-linger", writes && s.rate == 0, "records wait for others only with --load-op-limit-rate"},
 		{"item-data-input-layer-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
 		{"item-data-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
 		{"item-input-path", len(s.items) > 0 && s.v.text("item-input-file") != "", "--item-input-file names what is read"},
-		{"item-input-path", s.work == topical && (s.on == "create" || s.on == "list"), "no list is read: --item-naming-prefix and --item-input-file name topics to create"},
-		{"item-input-file", s.work == topical && s.on == "list", "all topics are listed"},
-		{"item-output-file", s.work == topical && s.on == "list", "a listing is not a topic"},
+		{"item-input-path", s.work == onTopics && (s.topicOp == "create" || s.topicOp == "list"), "no list is read: --item-naming-prefix and --item-input-file name topics to create"},
+		{"item-input-file", s.work == onTopics && s.topicOp == "list", "all topics are listed"},
+		{"item-output-file", s.work == onTopics && s.topicOp == "list", "a listing is not a topic"},
 		{"load-op-wait-limit", writes && !s.v.flag("load-op-wait-finish"), "--load-op-wait-finish=false waits for nothing"},
 		{"storage-driver-create-headers", writes && s.strict, "mongoose sends none, and --strict reproduces that"},
 		{"storage-driver-record-headers", writes && s.strict, "mongoose sends none, and --strict reproduces that"},
 		{"output-metrics-average-table-header-period", s.strict, "it is 20 in mongoose, and --strict reproduces that"},
-		{"load-op-recycle", s.work == topical && s.on != "read", "a topic is created or deleted once"},
-		{"load-op-recycle-mode", s.work == topical && s.on != "read", "a topic is created or deleted once"},
+		{"load-op-recycle", s.work == onTopics && s.topicOp != "read", "a topic is created or deleted once"},
+		{"load-op-recycle-mode", s.work == onTopics && s.topicOp != "read", "a topic is created or deleted once"},
 		{"item-naming-prefix", s.keyed, "keys are digits alone, in order from 0 or at random"},
 		{"item-naming-seed", s.keyed, "keys are digits alone, in order from 0 or at random"},
 		{"item-naming-step", s.keyed, "keys are digits alone, in order from 0 or at random"},
 		{"item-naming-length", s.keyed && inOrder, "keys in order are of twelve digits"},
 		{"item-naming-radix", s.keyed && inOrder, "keys in order are decimal"},
 		{"item-naming-type", s.keyed && s.v.text("item-naming-type") == "desc", "keys in order go up"},
-		{"output-metrics-threshold", s.threshold > 0 && s.limitC == 0, "it is a share of " + limit + ", which has no limit"},
+		{"output-metrics-threshold", s.threshold > 0 && s.concurrency == 0, "it is a share of " + limit + ", which has no limit"},
 	} {
 		if o.ineffective && s.v.has(o.name) {
 			warn("--%s does nothing: %s", o.name, o.why)
@@ -45,7 +45,7 @@ func (s *step) warnIdle(warn func(string, ...any)) {
 	for _, name := range []string{"length", "prefix", "radix", "seed", "step", "type"} {
 		switch name = "item-naming-" + name; {
 		case !s.v.has(name):
-		case s.work == topical && (!makes || len(s.items) > 0):
+		case s.work == onTopics && (!makes || len(s.items) > 0):
 			warn("--%s does nothing: topics have their names already", name)
 		case (writes || makes) && !named:
 			warn("--%s does nothing: names are not used: records have no keys, and there is no trace or list", name)

@@ -100,7 +100,7 @@ func (s *step) summary(w io.Writer, m *metrics) {
 	line("  Operation Type:", s.op)
 	line("  Node Count:", "1")
 	line("  Concurrency:", "")
-	line("    Limit Per Storage Driver:", strconv.Itoa(s.limitC))
+	line("    Limit Per Storage Driver:", strconv.Itoa(s.concurrency))
 	line("    Actual:", "")
 	line("      Last:", count(m.current))
 	line("      Mean:", double(m.mean))
@@ -136,7 +136,7 @@ func (s *step) summary(w io.Writer, m *metrics) {
 // quantileLabels are the labels of the quantiles' lines: names for the three
 // quartiles in 4.2, otherwise numbers.
 func (s *step) quantileLabels() []string {
-	if !s.head && s.quartiles() {
+	if !s.is43 && s.quartiles() {
 		return []string{"LoQ", "Med", "HiQ"}
 	}
 	var out []string

@@ -215,7 +215,7 @@ func TestBytesAndSums(t *testing.T) {
 	if row := total(runTool(t, compat.Program{}, "--storage-driver-record-headers=ab:cde", "--storage-driver-record-key-enabled")); row["Size"] != "90630000" {
 		t.Errorf("with headers and keys of 17 bytes %v", row)
 	}
-	m := newMeter(&step{work: creating})
+	m := newMeter(&step{work: writeRecords})
 	iv := interval(0, false, false)
 	iv.Interval.Service = measure.NewHistogram()
 	iv.Interval.Service.RecordN(2*time.Millisecond, 75) // of a hundred records each
@@ -233,20 +233,20 @@ func TestTimesOfRecords(t *testing.T) {
 		t.Setenv("HOME", t.TempDir())
 		var out, errs strings.Builder
 		p := &compat.Program{Called: "mongoose", Out: &out, Err: &errs, Args: append([]string{"--storage-driver-limit-concurrency=0", "--output-metrics-average-period=1s"}, args...)}
-		p.Fire = func(_ context.Context, _ *workload.Document, observer compat.Observer) (*report.Document, error) {
+		p.Run = func(_ context.Context, _ *workload.Document, observer compat.Observer) (*report.Document, error) {
 			iv := interval(0, len(args) > 0, false)
 			iv.Interval.Service = measure.NewHistogram()
 			iv.Interval.Service.RecordN(2*time.Millisecond, 75)
 			iv.Interval.Service.RecordN(12*time.Millisecond, 25)
 			for range 75 {
-				observer.Fired([]load.Outcome{{Batch: load.Batch{Events: 20}, Sent: time.Second, Done: time.Second + 2*time.Millisecond, Acked: 20}})
+				observer.Completed([]load.Outcome{{Batch: load.Batch{Events: 20}, Sent: time.Second, Done: time.Second + 2*time.Millisecond, Acked: 20}})
 			}
-			observer.Fired([]load.Outcome{{Batch: load.Batch{Events: 20}, Sent: -1, Done: 9 * time.Second, Failed: 20}})
+			observer.Completed([]load.Outcome{{Batch: load.Batch{Events: 20}, Sent: -1, Done: 9 * time.Second, Failed: 20}})
 			for i := range 25 {
 				if i == 24 {
 					observer.Interval(iv)
 				}
-				observer.Fired([]load.Outcome{{Batch: load.Batch{Events: 240, Attempt: 1, FirstSent: time.Second}, Sent: time.Second + time.Millisecond, Done: time.Second + 12*time.Millisecond, Acked: 240}})
+				observer.Completed([]load.Outcome{{Batch: load.Batch{Events: 240, Attempt: 1, FirstSent: time.Second}, Sent: time.Second + time.Millisecond, Done: time.Second + 12*time.Millisecond, Acked: 240}})
 			}
 			return document(), nil
 		}
@@ -428,7 +428,7 @@ func TestEnds(t *testing.T) {
 		t.Setenv("HOME", t.TempDir())
 		var out, errs strings.Builder
 		p := &compat.Program{Called: "mongoose", Args: []string{"--load-step-id=s", "--load-step-limit-time=1"}, Strict: tt.strict, Out: &out, Err: &errs}
-		p.Fire = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
+		p.Run = func(_ context.Context, w *workload.Document, observer compat.Observer) (*report.Document, error) {
 			for _, e := range w.Entries {
 				if e.Name == "trace" {
 					writeTrace(t, e.Values[0])

@@ -70,7 +70,7 @@ type meter struct {
 	succ, fail, bytes uint64
 	at                time.Duration
 	duration, latency *measure.Histogram
-	levels            float64 // operations in flight, integrated over time
+	inFlightSeconds            float64 // operations in flight, integrated over time
 	current           uint64
 
 	row  mark // at the last row
@@ -91,9 +91,9 @@ func (m *meter) interval(s load.Snapshot) {
 	iv := &s.Interval
 	succ, bytes := iv.Acked, iv.AckedBytes
 	switch m.s.work {
-	case reading:
+	case readRecords:
 		succ, bytes = iv.Consumed, iv.Bytes
-	case nothing:
+	case noop:
 		succ, bytes = iv.Sent-iv.Failed, iv.Bytes
 	}
 	service := iv.Service // a time per batch
@@ -122,7 +122,7 @@ type batches struct {
 }
 
 // completed adds outcomes of batches.
-func (b *batches) fired(out []load.Outcome) {
+func (b *batches) completed(out []load.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range out {
@@ -149,7 +149,7 @@ func (b *batches) take() *measure.Histogram {
 // unknown is how many records without a certain answer count as failed: all, or
 // none if no answers are expected.
 func (m *meter) unknown(n uint64) uint64 {
-	if m.s.work == nothing {
+	if m.s.work == noop {
 		return 0
 	}
 	return n
@@ -157,10 +157,10 @@ func (m *meter) unknown(n uint64) uint64 {
 
 // values is the bytes of values alone, which mongoose counts.
 func (m *meter) values(bytes, succ uint64) uint64 {
-	if m.s.work != creating {
+	if m.s.work != writeRecords {
 		return bytes
 	}
-	return bytes - min(bytes, succ*uint64(m.s.beside()))
+	return bytes - min(bytes, succ*uint64(m.s.overhead()))
 }
 
 // count adds the counts of a span of time.
@@ -169,7 +169,7 @@ func (m *meter) count(succ, fail, bytes uint64, span time.Duration, inFlight uin
 	m.fail += fail
 	m.bytes += bytes
 	m.current = inFlight
-	m.levels += float64(inFlight) * span.Seconds()
+	m.inFlightSeconds += float64(inFlight) * span.Seconds()
 	if span <= 0 {
 		return
 	}
@@ -200,7 +200,7 @@ func (m *meter) metrics(now time.Time) *metrics {
 		out.duration.sum *= float64(m.succ) / float64(n)
 	}
 	if m.at > 0 {
-		out.mean = m.levels / m.at.Seconds()
+		out.mean = m.inFlightSeconds / m.at.Seconds()
 	}
 	if m.at-m.row.at >= time.Second { // the last period may be very short
 		m.from = m.row

@@ -42,7 +42,7 @@ func runTool(t *testing.T, p compat.Program, args ...string) result {
 	got := result{settings: make(map[string]string)}
 	var out, errs bytes.Buffer
 	p.Called, p.Args, p.Out, p.Err = "mongoose", args, &out, &errs
-	p.Fire = func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
+	p.Run = func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
 		for _, e := range d.Entries {
 			if old, ok := got.settings[e.Name]; ok && (e.Name == "label" || e.Name == "header") {
 				e.Values = append([]string{old}, e.Values...)
@@ -51,8 +51,8 @@ func runTool(t *testing.T, p compat.Program, args ...string) result {
 		}
 		writeTrace(t, got.settings["trace"])
 		for i := range 12 {
-			if observer.Fired != nil {
-				observer.Fired([]load.Outcome{
+			if observer.Completed != nil {
+				observer.Completed([]load.Outcome{
 					{Batch: load.Batch{Events: 5000}, Done: 2 * time.Millisecond, Acked: 5000},
 					{Batch: load.Batch{Events: 2501}, Done: 6 * time.Millisecond, Acked: 2500, Failed: 1},
 				})
@@ -156,7 +156,7 @@ func writeTrace(t *testing.T, path string) {
 	}
 	const ms = time.Millisecond
 	f := tr.Feed()
-	f.Fired([]load.Outcome{
+	f.Add([]load.Outcome{
 		{Batch: load.Batch{Events: 1, DueFirst: ms, DueLast: ms, Bytes: 1024}, Sent: 2 * ms, Done: 5 * ms, Acked: 1, Place: -1},
 		{Batch: load.Batch{First: 1, Events: 1, DueFirst: 2 * ms, DueLast: 2 * ms, Bytes: 1024}, Sent: 4 * ms, Done: 9 * ms, Acked: 1, Place: -1},
 		{Batch: load.Batch{First: 2, Events: 1, DueFirst: 3 * ms, DueLast: 3 * ms, Bytes: 1024}, Sent: 3 * ms, Done: 4 * ms, Acked: 1, Place: -1},

@@ -74,7 +74,7 @@ func (n *namer) name(id int64) string {
 
 // nameOf is the name and the number of a record, given its stream and event. It is
 // the same in every list and trace of a run.
-func (n *namer) of(stream, event int64) (name string, id int64) {
+func (n *namer) nameOf(stream, event int64) (name string, id int64) {
 	if n.kind != "random" {
 		id = n.start + n.step*(event+1)
 		if n.kind == "desc" {

@@ -9,7 +9,7 @@ import (
 
 // minimums are the smallest possible values of options. A smaller value is refused,
 // because it would be ignored otherwise.
-var leasts = map[string]int64{
+var minimums = map[string]int64{
 	"load-op-timeoutMillis":                      1,
 	"output-metrics-average-table-header-period": 1,
 	"storage-driver-batch-size":                  1,
@@ -22,13 +22,13 @@ var leasts = map[string]int64{
 }
 
 // checkRanges checks given numbers that have an effect on the work.
-func (s *step) ranges(time.Time) error {
+func (s *step) checkRanges(time.Time) error {
 	for i := range options {
 		o := &options[i]
-		if !s.v.has(o.name) || o.on != "" && !strings.Contains(o.on, string(s.work)) {
+		if !s.v.has(o.name) || o.works != "" && !strings.Contains(o.works, string(s.work)) {
 			continue
 		}
-		least, bound := leasts[o.name]
+		least, bound := minimums[o.name]
 		n := s.v.number(o.name)
 		switch {
 		case bound && n < least:

@@ -18,27 +18,27 @@ import (
 type work byte
 
 const (
-	creating work = 'c' // records
-	reading  work = 'r' // records
-	topical  work = 't' // topics, or deleting the records of topics
-	nothing  work = 'n' // noop
+	writeRecords work = 'c' // records
+	readRecords  work = 'r' // records
+	onTopics  work = 't' // topics, or deleting the records of topics
+	noop  work = 'n' // noop
 )
 
 // workNames describe the works in warnings about options without effect.
 var workNames = map[work]string{
-	creating: "records are written", reading: "records are read", topical: "topics are worked on", nothing: "nothing is sent",
+	writeRecords: "records are written", readRecords: "records are read", onTopics: "topics are worked on", noop: "nothing is sent",
 }
 
 // A step is a checked command line.
 type step struct {
 	v      *values
 	strict bool
-	head   bool // the lines and files of 4.3, not of 4.2
+	is43   bool // the lines and files of 4.3, not of 4.2
 
 	id   string
 	work work
 	op   string // in lines: CREATE, READ, ...
-	on   string // on topics: create, read, delete, delete-records, list
+	topicOp   string // on topics: create, read, delete, delete-records, list
 
 	brokers   []string
 	topic     string // of records
@@ -47,13 +47,13 @@ type step struct {
 	keyed     bool
 	headers   [][2]string
 
-	count, fails   uint64
-	bytes          int64
-	limit, wait    time.Duration
+	count, maxFailed   uint64
+	byteLimit          int64
+	timeLimit, drainTime    time.Duration
 	rate           float64
-	limitC         int // storage-driver-limit-concurrency
+	concurrency         int // storage-driver-limit-concurrency
 	batch          int64
-	request        int64
+	requestSize        int64
 	period         time.Duration
 	headerEach     int
 	quantiles      []float64
@@ -69,9 +69,9 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	s := &step{v: v, strict: strict, id: v.text("load-step-id")}
 	switch generation {
 	case "":
-		s.head = v.has("output-metrics-quantiles") || v.has("output-metrics-timing-persist") || v.has("load-op-recycle-mode")
+		s.is43 = v.has("output-metrics-quantiles") || v.has("output-metrics-timing-persist") || v.has("load-op-recycle-mode")
 	case "4.2", "4.3":
-		s.head = generation == "4.3"
+		s.is43 = generation == "4.3"
 	default:
 		return nil, fmt.Errorf("--generation %s: mongoose has 4.2 and 4.3", generation)
 	}
@@ -81,24 +81,24 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	if strings.ContainsAny(s.id, `/\`) || s.id == "." || s.id == ".." { // "." would be the folder of all steps
 		return nil, fmt.Errorf("--load-step-id: %q is not a valid folder name", s.id)
 	}
-	if err := s.refuse(); err != nil {
+	if err := s.checkRefused(); err != nil {
 		return nil, err
 	}
-	if err := s.what(); err != nil {
+	if err := s.setWork(); err != nil {
 		return nil, err
 	}
 	s.warn(warn)
-	for _, check := range []func(*step, time.Time) error{(*step).where, (*step).ranges, (*step).limits, (*step).content, (*step).output} {
+	for _, check := range []func(*step, time.Time) error{(*step).setTarget, (*step).checkRanges, (*step).setLimits, (*step).setContent, (*step).setOutput} {
 		if err := check(s, now); err != nil {
 			return nil, err
 		}
 	}
-	s.warnIdle(warn)
+	s.warnIneffective(warn)
 	return s, nil
 }
 
 // checkRefused returns an error if an unsupported option is given.
-func (s *step) refuse() error {
+func (s *step) checkRefused() error {
 	for i := range options {
 		o := &options[i]
 		value := s.v.text(o.name)
@@ -116,7 +116,7 @@ func (s *step) refuse() error {
 }
 
 // setWork sets the work and the operation.
-func (s *step) what() error {
+func (s *step) setWork() error {
 	op, item := strings.ToLower(s.v.text("load-op-type")), strings.ToLower(s.v.text("item-type"))
 	driver := s.v.text("storage-driver-type")
 	switch {
@@ -132,17 +132,17 @@ func (s *step) what() error {
 	case item != "data" && item != "path":
 		return fmt.Errorf("--item-type: unknown type %q: data is a record, path a topic", item)
 	case op == "noop":
-		s.work = nothing
+		s.work = noop
 	case op == "update":
 		return errors.New("--load-op-type=update: records and topics cannot be changed, in mongoose either")
 	case item == "path" && slices.Contains([]string{"create", "read", "delete", "list"}, op):
-		s.work, s.on = topical, op
+		s.work, s.topicOp = onTopics, op
 	case item == "data" && op == "create":
-		s.work = creating
+		s.work = writeRecords
 	case item == "data" && op == "read":
-		s.work = reading
+		s.work = readRecords
 	case item == "data" && op == "delete":
-		s.work, s.on = topical, "delete-records"
+		s.work, s.topicOp = onTopics, "delete-records"
 	case op == "list":
 		return errors.New("--load-op-type=list: records are not listed, topics are: --item-type=path")
 	default:
@@ -158,18 +158,18 @@ func (s *step) warn(warn func(string, ...any)) {
 		value, given := s.v.given[o.name]
 		switch {
 		case !given || o.use == refused:
-		case o.use == void:
+		case o.use == ignored:
 			if o.kind != tBool || !strings.EqualFold(value, "false") {
 				warn("--%s does nothing: %s", o.name, o.why)
 			}
-		case o.on != "" && !strings.Contains(o.on, string(s.work)):
+		case o.works != "" && !strings.Contains(o.works, string(s.work)):
 			warn("--%s means nothing when %s", o.name, workNames[s.work])
 		}
 	}
 }
 
 // setTarget sets the brokers, the topic and the items.
-func (s *step) where(now time.Time) error {
+func (s *step) setTarget(now time.Time) error {
 	port := s.v.text("storage-net-node-port")
 	for _, addr := range s.v.list("storage-net-node-addrs") {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
@@ -180,7 +180,7 @@ func (s *step) where(now time.Time) error {
 		}
 		s.brokers = append(s.brokers, addr)
 	}
-	if len(s.brokers) == 0 && s.work != nothing {
+	if len(s.brokers) == 0 && s.work != noop {
 		return errors.New("--storage-net-node-addrs names no broker: HOST or HOST:PORT, separated by commas")
 	}
 	if file := s.v.text("item-input-file"); file != "" {
@@ -194,19 +194,19 @@ func (s *step) where(now time.Time) error {
 	}
 	plain := func(path string) string { return strings.ReplaceAll(path, "/", "") }
 	switch path := s.v.text("item-input-path"); {
-	case s.work == creating:
+	case s.work == writeRecords:
 		s.topic = plain(s.v.text("item-output-path"))
 		if s.topic == "" {
 			s.topic = now.UTC().Format(stamp)
 		}
-	case s.work == topical && s.on != "create" && s.on != "list":
+	case s.work == onTopics && s.topicOp != "create" && s.topicOp != "list":
 		if len(s.items) == 0 && path != "" {
 			s.items = []string{path}
 		}
 		if len(s.items) == 0 {
 			return fmt.Errorf("there is no topic to %s: give --item-input-file=FILE with a name per line, or --item-input-path=TOPIC", strings.ToLower(s.op))
 		}
-	case s.work == reading:
+	case s.work == readRecords:
 		topics := []string{path}
 		if len(s.items) > 0 {
 			topics = topics[:0]
@@ -229,9 +229,9 @@ func (s *step) where(now time.Time) error {
 		}
 		s.topic = plain(topics[0])
 	}
-	if s.work == creating || s.work == reading { // the topic does, too
+	if s.work == writeRecords || s.work == readRecords { // the topic does, too
 		from := "item-output-path"
-		if s.work == reading {
+		if s.work == readRecords {
 			from = "item-input-path"
 			if len(s.items) > 0 {
 				from = "item-input-file"
@@ -242,7 +242,7 @@ func (s *step) where(now time.Time) error {
 		}
 	}
 	for i := range s.items {
-		if s.work == topical {
+		if s.work == onTopics {
 			s.items[i] = plain(s.items[i])
 		}
 	}
@@ -272,7 +272,7 @@ func readItems(file string) ([]string, error) {
 }
 
 // setLimits sets the limits that end the step or slow it down.
-func (s *step) limits(time.Time) (err error) {
+func (s *step) setLimits(time.Time) (err error) {
 	nonNegative := func(name string) uint64 {
 		n := s.v.number(name)
 		if n < 0 && err == nil {
@@ -280,10 +280,10 @@ func (s *step) limits(time.Time) (err error) {
 		}
 		return uint64(max(n, 0))
 	}
-	s.count, s.fails = nonNegative("load-op-limit-count"), nonNegative("load-op-limit-fail-count")
-	s.limitC = int(nonNegative("storage-driver-limit-concurrency"))
+	s.count, s.maxFailed = nonNegative("load-op-limit-count"), nonNegative("load-op-limit-fail-count")
+	s.concurrency = int(nonNegative("storage-driver-limit-concurrency"))
 	s.batch = int64(nonNegative("load-batch-size"))
-	s.request = int64(nonNegative("storage-driver-request-size"))
+	s.requestSize = int64(nonNegative("storage-driver-request-size"))
 	if err != nil {
 		return err
 	}
@@ -293,30 +293,30 @@ func (s *step) limits(time.Time) (err error) {
 	if s.rate = s.v.float("load-op-limit-rate"); !(s.rate >= 0) || s.rate > 1e12 {
 		return fmt.Errorf("--load-op-limit-rate: %s is not a rate", s.v.text("load-op-limit-rate"))
 	}
-	if s.bytes, err = s.v.size("load-step-limit-size"); err != nil {
+	if s.byteLimit, err = s.v.size("load-step-limit-size"); err != nil {
 		return err
 	}
-	if s.limit, err = s.v.duration("load-step-limit-time"); err != nil {
+	if s.timeLimit, err = s.v.duration("load-step-limit-time"); err != nil {
 		return err
 	}
-	if s.wait, err = s.v.duration("load-op-wait-limit"); err != nil {
+	if s.drainTime, err = s.v.duration("load-op-wait-limit"); err != nil {
 		return err
 	}
-	if s.wait == 0 || !s.v.flag("load-op-wait-finish") {
-		s.wait = time.Millisecond
+	if s.drainTime == 0 || !s.v.flag("load-op-wait-finish") {
+		s.drainTime = time.Millisecond
 	}
 	s.recycle = s.v.flag("load-op-recycle") || s.v.flag("load-op-recycle-mode")
-	if s.work == reading && s.rate > 0 {
+	if s.work == readRecords && s.rate > 0 {
 		return errors.New("--load-op-limit-rate: records are read as they arrive, not at a rate")
 	}
-	if s.work == topical && s.on == "create" && s.count == 0 && s.limit == 0 && len(s.items) == 0 {
+	if s.work == onTopics && s.topicOp == "create" && s.count == 0 && s.timeLimit == 0 && len(s.items) == 0 {
 		return errors.New("topics would be made without end: give --load-op-limit-count=N or --load-step-limit-time=30s")
 	}
 	return nil
 }
 
 // setContent sets the size, keys and headers of records, and checks names.
-func (s *step) content(time.Time) (err error) {
+func (s *step) setContent(time.Time) (err error) {
 	if s.low, s.high, err = s.v.sizes("item-data-size"); err != nil {
 		return err
 	}
@@ -355,7 +355,7 @@ func (s *step) content(time.Time) (err error) {
 }
 
 // setOutput sets the options of the console and the files.
-func (s *step) output(time.Time) (err error) {
+func (s *step) setOutput(time.Time) (err error) {
 	if s.period, err = s.v.duration("output-metrics-average-period"); err != nil {
 		return err
 	}
@@ -374,6 +374,6 @@ func (s *step) output(time.Time) (err error) {
 	}
 	slices.Sort(s.quantiles)
 	s.quantiles = slices.Compact(s.quantiles)
-	s.trace = s.v.flag("output-metrics-trace-persist") && (s.work == creating || s.work == topical)
+	s.trace = s.v.flag("output-metrics-trace-persist") && (s.work == writeRecords || s.work == onTopics)
 	return nil
 }

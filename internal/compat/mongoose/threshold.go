@@ -26,8 +26,8 @@ type threshold struct {
 
 func newThreshold(s *step, f *files, out io.Writer) *threshold {
 	t := &threshold{s: s, f: f, out: out}
-	if s.threshold > 0 && s.limitC > 0 {
-		t.from = uint64(math.Ceil(s.threshold * float64(s.limitC)))
+	if s.threshold > 0 && s.concurrency > 0 {
+		t.from = uint64(math.Ceil(s.threshold * float64(s.concurrency)))
 	}
 	return t
 }
@@ -42,7 +42,7 @@ func (t *threshold) interval(s load.Snapshot) {
 	case reached && !t.entered:
 		t.entered, t.at = true, s.At-s.Interval.Length()
 		t.meter = newMeter(t.s)
-		t.say("the threshold of %d active load operations count is reached, starting the additional metrics accounting")
+		t.log("the threshold of %d active load operations count is reached, starting the additional metrics accounting")
 	case !reached && t.entered:
 		t.end()
 		return
@@ -51,7 +51,7 @@ func (t *threshold) interval(s load.Snapshot) {
 	}
 	s.At -= t.at
 	t.meter.interval(s)
-	if t.meter.due() && t.f.each {
+	if t.meter.due() && t.f.periodic {
 		t.f.add("metrics.threshold.csv", t.meter.metrics(time.Now()), false)
 	}
 }
@@ -62,13 +62,13 @@ func (t *threshold) end() {
 		return
 	}
 	t.left = true
-	t.say("the active load operations count is below the threshold of %d, stopping the additional metrics accounting")
-	if t.f.sum {
+	t.log("the active load operations count is below the threshold of %d, stopping the additional metrics accounting")
+	if t.f.summary {
 		t.f.add("metrics.threshold.total.csv", t.meter.metrics(time.Now()), true)
 	}
 }
 
-func (t *threshold) say(format string) {
-	who := "MetricsContextImpl(" + t.s.op + "-" + strconv.Itoa(t.s.limitC) + "x1@" + t.s.id + "): "
+func (t *threshold) log(format string) {
+	who := "MetricsContextImpl(" + t.s.op + "-" + strconv.Itoa(t.s.concurrency) + "x1@" + t.s.id + "): "
 	io.WriteString(t.out, logLine(time.Now(), 'I', "MetricsManagerImpl", "main", who+fmt.Sprintf(format, t.from))) //nolint:errcheck // as other words to people
 }

@@ -17,7 +17,7 @@ import (
 
 // Tool is mongoose.
 var Tool = compat.Tool{
-	Name: "mongoose", Calls: []string{"mongoose-base", "mongoose-storage-driver-kafka"},
+	Name: "mongoose", Aliases: []string{"mongoose-base", "mongoose-storage-driver-kafka"},
 	Short: "Kafka: records and topics as items, by --a-b-c=value (4.2 and 4.3)", Kind: "kafka",
 	Main: run,
 }
@@ -42,7 +42,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, fmt.Sprintf(format, args...))
 	}
 	v, err := parse(p.Args, warn)
-	var wrong *fault
+	var wrong *usageError
 	switch {
 	case errors.As(err, &wrong):
 		text := wrong.text
@@ -69,7 +69,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	t := &table{w: p.Out, s: s, color: v.flag("output-color") && p.Color}
 	names := newNamer(v, began.UnixNano())
 	var code int
-	if s.work == topical {
+	if s.work == onTopics {
 		code, err = s.topics(ctx, p, f, t, names)
 	} else {
 		code, err = s.records(ctx, p, f, t, names)
@@ -86,7 +86,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 // records runs a step on records and returns the exit code.
 func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
 	rows := ""
-	if s.work == creating && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
+	if s.work == writeRecords && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
 		rows = f.path("op.trace.parquet")
 		if !s.trace {
 			dir, err := os.MkdirTemp("", "mongoose-")
@@ -109,18 +109,18 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			f.row(now)
 		}
 	}}
-	if s.work == creating && s.limitC == 0 {
+	if s.work == writeRecords && s.concurrency == 0 {
 		m.batches = &batches{service: measure.NewHistogram()}
-		observer.Fired = m.batches.fired
+		observer.Completed = m.batches.completed
 	}
-	d, err := p.Fire(ctx, s.workload(rows), observer)
+	d, err := p.Run(ctx, s.workload(rows), observer)
 	if err != nil {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil
 		}
 		return report.ExitFailed, err
 	}
-	if s.work == reading {
+	if s.work == readRecords {
 		fmt.Fprintf(p.Err, "%s: reads have no times of single operations, since records exist before they are requested: the columns of times are 0\n", p.Called)
 	}
 	above.end()
@@ -135,7 +135,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	last.mean = d.Totals.InFlightMean
 	if rows != "" {
 		t, err := s.translate(rows, f, names)
-		f.keep(err)
+		f.keepError(err)
 		if err == nil && s.strict {
 			q, l := last.duration.quantiles, last.latency.quantiles // mongoose's quantiles cover all operations, too
 			last.duration, last.latency = s.timingOf(t.duration), s.timingOf(t.latency)
@@ -144,14 +144,14 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	}
 	switch d.Stopped {
 	case load.ByFailures:
-		s.tooMany(p.Out, last.fail)
+		s.printFailureLimit(p.Out, last.fail)
 	case load.ByFailureRate:
 		io.WriteString(p.Out, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
 			"%s: failures rate (%s failures/sec) is more than success rate (%s op/sec), stopping the step",
 			s.id, double(float64(last.fail)/max(last.elapsed.Seconds(), 1e-3)), double(last.meanRate))))
 	}
 	s.end(p, f, t, last)
-	printDoubts(p, d)
+	printWarnings(p, d)
 	code := d.ExitCode()
 	switch {
 	case s.strict && code != report.ExitInterrupted:
@@ -164,7 +164,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 
 // printWarnings writes to stderr the report's failures and warnings, which no line
 // shows.
-func printDoubts(p *compat.Program, d *report.Document) {
+func printWarnings(p *compat.Program, d *report.Document) {
 	var lines []string
 	for _, f := range d.Failures {
 		lines = append(lines, fmt.Sprintf("%d records failed (%s): %s", f.Events, f.Class, f.Text))
@@ -179,9 +179,9 @@ func printDoubts(p *compat.Program, d *report.Document) {
 }
 
 // printFailureLimit prints that the limit of failures ended the step.
-func (s *step) tooMany(w io.Writer, failed uint64) {
+func (s *step) printFailureLimit(w io.Writer, failed uint64) {
 	io.WriteString(w, logLine(time.Now(), 'W', "LoadStepContextImpl", "main", fmt.Sprintf( //nolint:errcheck // as other words to people
-		"%s: failure count (%d) is more than the configured limit (%d), stopping the step", s.id, failed, s.fails)))
+		"%s: failure count (%d) is more than the configured limit (%d), stopping the step", s.id, failed, s.maxFailed)))
 }
 
 // end writes the last row, the results and the total row.
@@ -209,7 +209,7 @@ func help(p *compat.Program) {
 		}
 		fmt.Fprintln(p.Out, "  "+typed)
 		switch o.use {
-		case void:
+		case ignored:
 			compat.HelpRow(p.Out, 6, "", "does nothing: "+o.why)
 		case refused:
 			compat.HelpRow(p.Out, 6, "", "is refused: "+o.why)

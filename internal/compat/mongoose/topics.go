@@ -18,14 +18,14 @@ import (
 
 // maxPerRequest limits the topics of a request if no option does: brokers need time
 // for each.
-const mostPerRequest = 1000
+const maxPerRequest = 1000
 
 // maxSeen limits the names that are remembered in order to avoid duplicates.
-const mostSeen = 1 << 20
+const maxSeen = 1 << 20
 
 // unique returns a function that makes names without duplicates as long as
 // possible. mongoose's names repeat if they are short.
-func (n *namer) fresh() func() string {
+func (n *namer) unique() func() string {
 	seen := make(map[string]struct{})
 	return func() string {
 		name, _ := n.next()
@@ -35,7 +35,7 @@ func (n *namer) fresh() func() string {
 			}
 			name, _ = n.next()
 		}
-		if len(seen) < mostSeen {
+		if len(seen) < maxSeen {
 			seen[name] = struct{}{}
 		}
 		return name
@@ -45,37 +45,37 @@ func (n *namer) fresh() func() string {
 // topicLoad translates a step on topics to a load.
 func (s *step) topicLoad(names *namer) compat.TopicLoad {
 	l := compat.TopicLoad{
-		Op: s.on, Names: s.items, Partitions: 1, Replicas: 1, For: s.limit, Failures: s.fails,
-		PerRequest: 1, Concurrency: s.limitC, Rate: s.rate,
+		Op: s.topicOp, Names: s.items, Partitions: 1, Replicas: 1, For: s.timeLimit, Failures: s.maxFailed,
+		PerRequest: 1, Concurrency: s.concurrency, Rate: s.rate,
 	}
 	count := int(min(s.count, math.MaxInt))
 	switch {
-	case s.on == "create" && len(s.items) == 0:
-		l.Next = names.fresh()
+	case s.topicOp == "create" && len(s.items) == 0:
+		l.Next = names.unique()
 		l.Times = count
 		if count == 0 {
 			l.Times = -1
 		}
-	case s.on == "list" || s.on == "read" && s.recycle:
+	case s.topicOp == "list" || s.topicOp == "read" && s.recycle:
 		l.Times = count
-		if count == 0 && (s.limit > 0 || s.on == "read") {
+		if count == 0 && (s.timeLimit > 0 || s.topicOp == "read") {
 			l.Times = -1
 		}
 	case count > 0:
 		l.Names = s.items[:min(count, len(s.items))]
 	}
-	if s.on == "list" {
+	if s.topicOp == "list" {
 		l.Names = nil
 	}
 	if l.Concurrency == 0 {
 		l.Concurrency = 100
 	}
-	if s.rate == 0 && (s.on == "create" || s.on == "delete") {
-		l.PerRequest = int(min(s.batch, mostPerRequest))
-		if s.limitC > 0 {
-			l.PerRequest = min(l.PerRequest, s.limitC)
+	if s.rate == 0 && (s.topicOp == "create" || s.topicOp == "delete") {
+		l.PerRequest = int(min(s.batch, maxPerRequest))
+		if s.concurrency > 0 {
+			l.PerRequest = min(l.PerRequest, s.concurrency)
 		}
-		l.Concurrency = max(1, s.limitC/l.PerRequest)
+		l.Concurrency = max(1, s.concurrency/l.PerRequest)
 	}
 	return l
 }
@@ -85,18 +85,18 @@ type topicMeter struct {
 	mu sync.Mutex // during the load, held by done and sample
 	*meter
 	succ, fail, bytes uint64        // since the last tick
-	flying, each      int           // requests in flight, and operations per request
+	inFlight, perRequest      int           // requests in flight, and operations per request
 	trace             *bufio.Writer // nil: none
 	items             *bufio.Writer // nil: none
 	began             time.Time     // zero point of all times; not set before the start
 	line              []byte
 	err               error // the first error
 	closers           []func() error
-	faults            map[string]int // number of topics by the failure's text
+	failures            map[string]int // number of topics by the failure's text
 }
 
 // maxFailures limits the texts that are kept.
-const mostFaults = 10
+const maxFailures = 10
 
 // done counts an operation.
 func (t *topicMeter) done(d compat.TopicDone) {
@@ -108,11 +108,11 @@ func (t *topicMeter) done(d compat.TopicDone) {
 		t.latency.Record(d.At - d.Sent)
 	} else {
 		t.fail++
-		if text := d.Class + ": " + d.Err.Error(); t.faults[text] > 0 || len(t.faults) < mostFaults {
-			t.faults[text]++
+		if text := d.Class + ": " + d.Err.Error(); t.failures[text] > 0 || len(t.failures) < maxFailures {
+			t.failures[text]++
 		}
 	}
-	t.flying = d.InFlight - 1
+	t.inFlight = d.InFlight - 1
 	if t.trace != nil {
 		o := operation{
 			path: d.Name, op: opCodes[t.s.op], status: statusSucc, start: t.began.Add(start).UnixMicro(),
@@ -128,16 +128,16 @@ func (t *topicMeter) done(d compat.TopicDone) {
 		}
 		t.line = o.append(t.line[:0])
 		_, err := t.trace.Write(t.line)
-		t.keep(err)
+		t.keepError(err)
 	}
 	if t.items != nil && d.Class == "" && d.Name != "" {
 		_, err := t.items.WriteString(d.Name + "\n")
-		t.keep(err)
+		t.keepError(err)
 	}
 }
 
 // keepError records the first error. (A full disk causes one for every operation.)
-func (t *topicMeter) keep(err error) {
+func (t *topicMeter) keepError(err error) {
 	if t.err == nil {
 		t.err = err
 	}
@@ -145,7 +145,7 @@ func (t *topicMeter) keep(err error) {
 
 // tick adds the counts of the span of time that ends at at.
 func (t *topicMeter) tick(at time.Duration) {
-	t.count(t.succ, t.fail, t.bytes, at-t.at, uint64(max(t.flying*t.each, 0)))
+	t.count(t.succ, t.fail, t.bytes, at-t.at, uint64(max(t.inFlight*t.perRequest, 0)))
 	t.succ, t.fail, t.bytes = 0, 0, 0
 	t.at = at
 }
@@ -154,24 +154,24 @@ func (t *topicMeter) tick(at time.Duration) {
 func (t *topicMeter) close() {
 	for _, w := range []*bufio.Writer{t.trace, t.items} {
 		if w != nil {
-			t.keep(w.Flush())
+			t.keepError(w.Flush())
 		}
 	}
 	for _, c := range t.closers {
-		t.keep(c())
+		t.keepError(c())
 	}
 	t.trace, t.items, t.closers = nil, nil, nil
 }
 
 // topics runs a step on topics and returns the exit code.
 func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
-	m := &topicMeter{meter: newMeter(s), faults: make(map[string]int)}
+	m := &topicMeter{meter: newMeter(s), failures: make(map[string]int)}
 	defer m.close()
 	if m.open(s, f); m.err != nil {
 		return report.ExitFailed, m.err
 	}
 	load := s.topicLoad(names)
-	m.each = load.PerRequest
+	m.perRequest = load.PerRequest
 	load.Labels, load.Note = map[string]string{"mongoose.step": s.id}, s.v.text("run-comment")
 	if s.v.has("run-id") {
 		load.Labels["mongoose.run"] = s.v.text("run-id")
@@ -206,7 +206,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	case err != nil:
 		return report.ExitFailed, err
 	}
-	return s.ended(p, f, t, m, r), nil
+	return s.endTopics(p, f, t, m, r), nil
 }
 
 // open opens the files that the step asks for.
@@ -214,7 +214,7 @@ func (t *topicMeter) open(s *step, f *files) {
 	open := func(path string, flags int) *bufio.Writer {
 		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err != nil {
-			t.keep(err)
+			t.keepError(err)
 			return nil
 		}
 		t.closers = append(t.closers, file.Close)
@@ -251,21 +251,21 @@ func (t *topicMeter) sample(ended <-chan struct{}, rows *table, f *files) {
 }
 
 // endTopics writes the results of a load that has ended, and returns the exit code.
-func (s *step) ended(p *compat.Program, f *files, t *table, m *topicMeter, r *compat.TopicResult) int {
+func (s *step) endTopics(p *compat.Program, f *files, t *table, m *topicMeter, r *compat.TopicResult) int {
 	m.tick(max(r.Elapsed, m.at))
 	m.close()
-	f.keep(m.err)
+	f.keepError(m.err)
 	last := m.metrics(time.Now())
 	if last.elapsed > 0 { // mean topics in flight: the sum of their times divided by the elapsed time
 		last.mean = m.latency.Sum() / float64(last.elapsed)
 	}
 	failed := r.Failed + r.Unknown // mongoose has a single count for both
-	if s.fails > 0 && failed > s.fails {
-		s.tooMany(p.Out, failed)
+	if s.maxFailed > 0 && failed > s.maxFailed {
+		s.printFailureLimit(p.Out, failed)
 	}
 	s.end(p, f, t, last)
-	for _, text := range slices.Sorted(maps.Keys(m.faults)) {
-		fmt.Fprintf(p.Err, "%s: %d topics failed: %s\n", p.Called, m.faults[text], text)
+	for _, text := range slices.Sorted(maps.Keys(m.failures)) {
+		fmt.Fprintf(p.Err, "%s: %d topics failed: %s\n", p.Called, m.failures[text], text)
 	}
 	switch {
 	case r.Interrupted:

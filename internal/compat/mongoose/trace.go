@@ -88,7 +88,7 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	}
 	o := operation{
 		op: opCodes[t.s.op], status: statusSucc, start: began.UnixMicro() + start/us,
-		duration: (r.Done - start) / us, latency: (r.Done - sent) / us, size: r.Bytes - t.s.beside(),
+		duration: (r.Done - start) / us, latency: (r.Done - sent) / us, size: r.Bytes - t.s.overhead(),
 	}
 	if len(t.s.brokers) == 1 {
 		o.node = t.s.brokers[0]
@@ -99,7 +99,7 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 			o.status = statusCodes[*r.Class]
 		}
 	}
-	name, id := t.names.of(r.Stream, r.Event)
+	name, id := t.names.nameOf(r.Stream, r.Event)
 	if r.Key != nil {
 		name = *r.Key
 		if n, err := strconv.ParseInt(name, t.names.radix, 64); err == nil {

@@ -20,17 +20,17 @@ const perRecord, perRequest = 32, 512
 func (s *step) workload(trace string) *workload.Document {
 	var d compat.Draft
 	v := s.v
-	if s.work == nothing {
+	if s.work == noop {
 		d.Set("target", "--load-op-type", "null://mongoose")
 	} else {
 		d.Setf("target", "--storage-net-node-addrs", "kafka://%s/%s", strings.Join(s.brokers, ","), s.topic)
 	}
 	d.Set("interval", "--output-metrics-average-period", "1s")
-	if s.limit > 0 {
-		d.Set("for", "--load-step-limit-time", text(s.limit))
+	if s.timeLimit > 0 {
+		d.Set("for", "--load-step-limit-time", millis(s.timeLimit))
 	}
-	if s.bytes > 0 {
-		d.Set("bytes", "--load-step-limit-size", strconv.FormatInt(s.bytes, 10))
+	if s.byteLimit > 0 {
+		d.Set("bytes", "--load-step-limit-size", strconv.FormatInt(s.byteLimit, 10))
 	}
 	if n := v.number("storage-driver-threads"); n > 0 {
 		d.Set("clients", "--storage-driver-threads", strconv.FormatInt(n, 10))
@@ -46,12 +46,12 @@ func (s *step) workload(trace string) *workload.Document {
 		d.Set("note", "--run-comment", c)
 	}
 	switch s.work {
-	case reading:
+	case readRecords:
 		s.reads(&d)
 	default:
 		s.writes(&d, trace)
 	}
-	if s.work == nothing {
+	if s.work == noop {
 		return &d.Document
 	}
 	s.buffers(&d)
@@ -59,7 +59,7 @@ func (s *step) workload(trace string) *workload.Document {
 }
 
 // millis formats a duration for a setting.
-func text(d time.Duration) string { return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms" }
+func millis(d time.Duration) string { return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms" }
 
 // buffers sets the connections' buffers; -1 leaves them to the system.
 func (s *step) buffers(d *compat.Draft) {
@@ -133,8 +133,8 @@ func (s *step) writes(d *compat.Draft, trace string) {
 		d.Set("pool", "--item-data-input-layer-size", strconv.FormatInt(n, 10))
 	}
 	s.pace(d)
-	if s.fails > 0 {
-		d.Set("failures", "--load-op-limit-fail-count", strconv.FormatUint(s.fails, 10))
+	if s.maxFailed > 0 {
+		d.Set("failures", "--load-op-limit-fail-count", strconv.FormatUint(s.maxFailed, 10))
 	}
 	if v.flag("load-op-limit-fail-rate") {
 		d.Set("failure-rate", "--load-op-limit-fail-rate", "50%") // more failures than successes
@@ -142,20 +142,20 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	if v.flag("load-op-retry") {
 		d.Set("retry", "--load-op-retry", "1000")
 	}
-	if s.wait > 0 {
-		d.Set("drain", "--load-op-wait-limit", text(s.wait))
+	if s.drainTime > 0 {
+		d.Set("drain", "--load-op-wait-limit", millis(s.drainTime))
 	}
 	if trace != "" {
 		d.Set("trace", "--output-metrics-trace-persist", trace)
 		d.Set("trace-events", "--output-metrics-trace-persist", "100%")
 	}
-	if s.work == nothing {
+	if s.work == noop {
 		return
 	}
 	d.Set("create-topic", "--item-output-path", "partitions=1,replicas=1")
 	d.Set("acks", "mongoose", "1") // the default of mongoose's client
 	d.Set("compression", "--storage-driver-compression-type", v.text("storage-driver-compression-type"))
-	d.Set("max-request", "--storage-driver-request-size", strconv.FormatInt(s.request, 10))
+	d.Set("max-request", "--storage-driver-request-size", strconv.FormatInt(s.requestSize, 10))
 	if v.has("storage-driver-buffer-memory") {
 		d.Set("buffer-memory", "--storage-driver-buffer-memory", v.text("storage-driver-buffer-memory"))
 	}
@@ -198,7 +198,7 @@ func (s *step) keyBytes() int64 {
 }
 
 // overhead is the number of a record's bytes outside its value.
-func (s *step) beside() int64 {
+func (s *step) overhead() int64 {
 	n := s.keyBytes()
 	for _, h := range s.headers {
 		n += int64(len(h[0]) + len(h[1]))
@@ -215,16 +215,16 @@ func (s *step) pace(d *compat.Draft) {
 		d.Set("rate", "--load-op-limit-rate", strconv.FormatFloat(s.rate, 'f', -1, 64)+"/s")
 		d.Setf("linger", "--storage-net-linger", "%dms", s.v.number("storage-net-linger"))
 	}
-	if s.limitC > 0 {
+	if s.concurrency > 0 {
 		d.Set("batch-events", limit, "1")
 		if s.rate > 0 {
-			d.Set("max-in-flight", limit, strconv.Itoa((s.limitC+clients-1)/clients))
+			d.Set("max-in-flight", limit, strconv.Itoa((s.concurrency+clients-1)/clients))
 		} else {
-			d.Set("concurrency", limit, strconv.Itoa(s.limitC))
+			d.Set("concurrency", limit, strconv.Itoa(s.concurrency))
 		}
 		return
 	}
-	if s.work == nothing {
+	if s.work == noop {
 		return
 	}
 	if n := s.v.number("storage-driver-batch-size"); n > 0 {
@@ -235,9 +235,9 @@ func (s *step) pace(d *compat.Draft) {
 		d.Set("batch-size", "--load-batch-size", strconv.FormatInt(s.batch, 10))
 		return
 	}
-	d.Set("batch-size", "--storage-driver-request-size", strconv.FormatInt(s.request, 10))
+	d.Set("batch-size", "--storage-driver-request-size", strconv.FormatInt(s.requestSize, 10))
 	if s.rate == 0 {
-		fit := max(1, (s.request-perRequest)/(s.high+s.beside()+perRecord))
+		fit := max(1, (s.requestSize-perRequest)/(s.high+s.overhead()+perRecord))
 		d.Set("batch-events", "--load-batch-size", strconv.FormatInt(min(s.batch, fit), 10))
 	}
 }

@@ -12,7 +12,7 @@ type options struct {
 	netty, buffer               string // as given; "": not given
 	reports                     string
 	addr                        string   // host:port
-	others                      []string // further addresses
+	furtherAddrs                      []string // further addresses
 }
 
 // flags are the flags' names, short and long.
@@ -89,7 +89,7 @@ func parse(args []string) (o options, err error) {
 		name string
 		to   *int
 	}{{"w", &o.workers}, {"b", &o.batch}, {"c", &o.connections}} {
-		if err := whole(given, f.name, f.to); err != nil {
+		if err := parseInt(given, f.name, f.to); err != nil {
 			return o, err
 		}
 		if _, ok := given["c"]; f.name == "w" && !ok {
@@ -97,7 +97,7 @@ func parse(args []string) (o options, err error) {
 		}
 	}
 	var unused int
-	if err := whole(given, "n", &unused); err != nil {
+	if err := parseInt(given, "n", &unused); err != nil {
 		return o, err
 	}
 	o.netty, o.buffer = given["n"], given["s"]
@@ -105,7 +105,7 @@ func parse(args []string) (o options, err error) {
 		o.reports = dir
 	}
 	if len(rest) > 0 {
-		o.addr, o.others = rest[0], rest[1:]
+		o.addr, o.furtherAddrs = rest[0], rest[1:]
 	}
 	return o, o.check()
 }
@@ -127,7 +127,7 @@ func option(arg string) (short, value string, has bool) {
 	return "", "", false
 }
 
-func whole(given map[string]string, name string, to *int) error {
+func parseInt(given map[string]string, name string, to *int) error {
 	text, ok := given[name]
 	if !ok {
 		return nil

@@ -85,15 +85,15 @@ func double(v float64) string {
 	case math.IsInf(v, 0):
 		return strings.Replace(strconv.FormatFloat(v, 'f', -1, 64), "Inf", "Infinity", 1)
 	case abs == 0 || abs >= 1e-3 && abs < 1e7:
-		return pointed(strconv.FormatFloat(v, 'f', -1, 64))
+		return withFraction(strconv.FormatFloat(v, 'f', -1, 64))
 	}
 	digits, power, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
 	n, _ := strconv.Atoi(power)
-	return pointed(digits) + "E" + strconv.Itoa(n)
+	return withFraction(digits) + "E" + strconv.Itoa(n)
 }
 
 // withFraction appends .0 to a number without a decimal point.
-func pointed(s string) string {
+func withFraction(s string) string {
 	if strings.Contains(s, ".") {
 		return s
 	}
@@ -101,7 +101,7 @@ func pointed(s string) string {
 }
 
 // writeFile writes a file through a buffer.
-func buffered(path string, write func(*bufio.Writer) error) error {
+func writeFile(path string, write func(*bufio.Writer) error) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err

@@ -37,11 +37,11 @@ func draw(dir string, c curves) error {
 	}
 	var errs []error
 	for _, f := range figures(c) {
-		errs = append(errs, buffered(filepath.Join(dir, f.Name+".png"), func(w *bufio.Writer) error {
+		errs = append(errs, writeFile(filepath.Join(dir, f.Name+".png"), func(w *bufio.Writer) error {
 			return f.PNGOf(w, picture.Light, scale, pixels)
 		}))
 	}
-	errs = append(errs, buffered(filepath.Join(dir, "plots.html"), func(w *bufio.Writer) error {
+	errs = append(errs, writeFile(filepath.Join(dir, "plots.html"), func(w *bufio.Writer) error {
 		_, err := w.WriteString(plots)
 		return err
 	}))

@@ -11,7 +11,7 @@ import (
 
 // minStretch is the shortest stretch whose rate is shown. A shorter remainder at the
 // end of a run is combined with the second before it.
-const second = 900 * time.Millisecond
+const minStretch = 900 * time.Millisecond
 
 // windows are the windows of the rates shown.
 var windows = [3]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
@@ -30,7 +30,7 @@ type meter struct {
 	elapsed    time.Duration
 	past       []stretch // newest last; at least those of the longest window
 	averages   [3]average
-	whole      float64 // per second over the whole run; 0 until its end
+	overallRate      float64 // per second over the whole run; 0 until its end
 }
 
 func (m *meter) add(n uint64, length time.Duration) {
@@ -69,10 +69,10 @@ func (m *meter) mean() float64 {
 	switch {
 	case m.strict:
 		return stretch{m.count, m.elapsed}.rate()
-	case m.whole > 0:
-		return m.whole
+	case m.overallRate > 0:
+		return m.overallRate
 	}
-	return m.within(second)
+	return m.within(minStretch)
 }
 
 // minutes is the rate over windows[i].
@@ -112,7 +112,7 @@ type timer struct {
 	meter
 	all    *measure.Histogram // of the whole run
 	newest *measure.Histogram // of the newest second
-	before *measure.Histogram // of the second before the newest
+	previous *measure.Histogram // of the second before the newest
 	sample *reservoir
 }
 
@@ -124,18 +124,18 @@ func (t *timer) add(h *measure.Histogram, length time.Duration) {
 	if t.strict {
 		t.sample.add(h, t.elapsed)
 	}
-	t.before, t.newest = t.newest, measure.NewHistogram()
+	t.previous, t.newest = t.newest, measure.NewHistogram()
 	if h.Count() > 0 {
 		t.newest.Merge(h)
 	}
-	if length < second && t.before.Count() > 0 {
-		t.newest.Merge(t.before)
+	if length < minStretch && t.previous.Count() > 0 {
+		t.newest.Merge(t.previous)
 	}
 }
 
 // shown is the histogram of the times shown.
 func (t *timer) shown() *measure.Histogram {
-	if t.strict || t.whole > 0 {
+	if t.strict || t.overallRate > 0 {
 		return t.all
 	}
 	return t.newest
@@ -193,7 +193,7 @@ func newMetrics(o *options, strict bool) *metrics {
 func (m *metrics) add(s *load.Snapshot) bool {
 	iv := &s.Interval
 	length := iv.Length()
-	if length <= 0 || m.strict && length < second {
+	if length <= 0 || m.strict && length < minStretch {
 		return false
 	}
 	m.at = iv.End
@@ -218,10 +218,10 @@ func (m *metrics) end(d *report.Document) {
 	if t.ElapsedS <= 0 {
 		return
 	}
-	m.sends.whole = float64(t.Batches) / t.ElapsedS
-	m.acks.whole = t.EventsPerS / float64(m.batch)
-	m.events.whole = t.EventsPerS
-	m.bytes.whole = float64(t.WireBytes) / t.ElapsedS
-	m.rtt.whole = m.acks.whole
+	m.sends.overallRate = float64(t.Batches) / t.ElapsedS
+	m.acks.overallRate = t.EventsPerS / float64(m.batch)
+	m.events.overallRate = t.EventsPerS
+	m.bytes.overallRate = float64(t.WireBytes) / t.ElapsedS
+	m.rtt.overallRate = m.acks.overallRate
 	m.unacked = 0
 }

@@ -325,7 +325,7 @@ func TestIncompleteReports(t *testing.T) {
 		var o, e bytes.Buffer
 		p := &compat.Program{
 			Called: "riemann-load", Args: []string{"-r", dir}, Strict: strict, Out: &o, Err: &e,
-			Fire: func(_ context.Context, _ *workload.Document, observer compat.Observer) (*report.Document, error) {
+			Run: func(_ context.Context, _ *workload.Document, observer compat.Observer) (*report.Document, error) {
 				if err := os.RemoveAll(dir); err != nil {
 					t.Error(err)
 				}

@@ -65,13 +65,13 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	m := newMetrics(&o, p.Strict)
 	files := newFiles(dir)
 	var drawn curves
-	d, err := p.Fire(ctx, o.workload(p.Strict), compat.Observer{
+	d, err := p.Run(ctx, o.workload(p.Strict), compat.Observer{
 		Opened: func() {}, // prints nothing; the run continues until an interrupt
 		Interval: func(s load.Snapshot) {
 			if !m.add(&s) {
 				return
 			}
-			if s.Interval.Length() >= second { // a shorter remainder is in the block at the end
+			if s.Interval.Length() >= minStretch { // a shorter remainder is in the block at the end
 				fmt.Fprint(p.Out, m.block(time.Now()))
 				if s.Phase != measure.Drain {
 					drawn.add(m)
@@ -92,7 +92,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return report.ExitFailed, err
 	}
 	if !p.Strict {
-		compat.Doubts(p.Err, d)
+		compat.WriteWarnings(p.Err, d)
 		m.end(d)
 		fmt.Fprint(p.Out, m.block(time.Now()))
 		for _, f := range d.Failures {
@@ -127,7 +127,7 @@ func (o *options) warn(p *compat.Program) {
 	if o.buffer != "" {
 		fmt.Fprintf(p.Err, "warning: -s %s is ignored, as riemann-load itself never used it; carronade run --send-buffer sets the size of socket buffers\n", o.buffer)
 	}
-	for _, a := range o.others {
+	for _, a := range o.furtherAddrs {
 		fmt.Fprintf(p.Err, "warning: %s is ignored: only one address is used, %s\n", a, o.addr)
 	}
 }
@@ -137,10 +137,10 @@ func (o *options) warn(p *compat.Program) {
 // tool's client and server, as in the published run with its 15,000 unacknowledged
 // messages.
 const (
-	unackedBytes = 16384 * oneEvent
-	oneEvent     = 22 // bytes of a message of one event, with its length
+	unackedBytes = 16384 * singleEventBytes
+	singleEventBytes     = 22 // bytes of a message of one event, with its length
 	eventBytes   = 18 // of each event in a message
-	leastUnacked = 50 // writes that the tool's client queued
+	minUnacked = 50 // writes that the tool's client queued
 )
 
 // workload translates the options to a workload.
@@ -154,7 +154,7 @@ func (o *options) workload(strict bool) *workload.Document {
 	d.Set("clients", "-c", strconv.Itoa(clients))
 	d.Set("threads", "-w", strconv.Itoa(min(o.workers, clients)))
 	d.Set("batch-events", "-b", strconv.Itoa(o.batch))
-	d.Set("max-in-flight", "-b", strconv.Itoa(max(leastUnacked, unackedBytes/(oneEvent-eventBytes+eventBytes*o.batch))))
+	d.Set("max-in-flight", "-b", strconv.Itoa(max(minUnacked, unackedBytes/(singleEventBytes-eventBytes+eventBytes*o.batch))))
 	d.Set("interval", "riemann-load", "1s")
 	for _, f := range [][2]string{
 		{"service", "load-test"},

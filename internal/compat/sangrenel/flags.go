@@ -51,7 +51,7 @@ const writersPerClient = 5
 const payload = `chars(a-zA-Z0-9!@#$^&*(){}][:<>.)`
 
 // flagSet binds the options to flags.
-func (o *options) flags(name string) *flag.FlagSet {
+func (o *options) flagSet(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.StringVar(&o.brokers, "brokers", "localhost:9092", "Kafka brokers, separated by commas")
 	fs.BoolVar(&o.noop, "noop", false, "make messages without sending them")
@@ -86,7 +86,7 @@ func (o *options) parsed(fs *flag.FlagSet) {
 }
 
 // flags2014 are the flags of 2014. Any other flag selects the lines of 2022.
-var first = map[string]bool{"brokers": true, "noop": true, "size": true, "topic": true, "workers": true}
+var flags2014 = map[string]bool{"brokers": true, "noop": true, "size": true, "topic": true, "workers": true}
 
 // unanswered reports whether brokers send no answers.
 func (o *options) unanswered() bool { return o.acks == "none" }
@@ -191,11 +191,11 @@ func (o *options) workload(is2022 bool) *workload.Document {
 	if o.noop {
 		d.Set("target", "-noop", "null://noop")
 	} else {
-		d.Setf("target", "-brokers", "kafka://%s/%s", trimmed(o.brokers), o.topic)
+		d.Setf("target", "-brokers", "kafka://%s/%s", trimList(o.brokers), o.topic)
 		d.Set("acks", "-required-acks", map[string]string{"none": "0", "local": "1", "all": "all"}[o.acks])
 		d.Set("compression", "-compression", o.compression)
 		d.Set("create-topic", "-topic", "partitions=2") // brokers created it automatically then
-		o.secure(&d)
+		o.setTLS(&d)
 	}
 	d.Set("size", "-message-size", strconv.Itoa(size))
 	d.Set("payload", "sangrenel", payload)
@@ -223,7 +223,7 @@ func (o *options) workload(is2022 bool) *workload.Document {
 }
 
 // setTLS sets the TLS settings. A client's certificate needs its key.
-func (o *options) secure(d *compat.Draft) {
+func (o *options) setTLS(d *compat.Draft) {
 	if !o.tls {
 		return
 	}
@@ -241,7 +241,7 @@ func (o *options) secure(d *compat.Draft) {
 }
 
 // trimList removes the blanks around a list's elements.
-func trimmed(list string) string {
+func trimList(list string) string {
 	parts := strings.Split(list, ",")
 	for i := range parts {
 		parts[i] = strings.TrimSpace(parts[i])

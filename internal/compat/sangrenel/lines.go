@@ -45,14 +45,14 @@ func (l *lines2014) interval(s load.Snapshot) {
 	if s.Phase != measure.Measurement {
 		return
 	}
-	rate := taken(&s, l.o.noop, false)
+	rate := throughput(&s, l.o.noop, false)
 	ms, h := 0.0, s.Interval.Service
 	switch {
 	case l.o.noop:
 	case h.Count() == 0 && l.p.Strict: // 0 divided by 0
 		ms = math.NaN()
 	case h.Count() > 0 && l.p.Strict:
-		ms = slowest(h).Seconds() * 1e3
+		ms = meanOfSlowest(h).Seconds() * 1e3
 	case h.Count() > 0:
 		ms = h.Mean().Seconds() * 1e3
 	}
@@ -64,7 +64,7 @@ func (l *lines2014) interval(s load.Snapshot) {
 		}
 	}
 	fmt.Fprintf(l.p.Out, "%s Producing %s raw data @ %.0f messages/sec | topic: %s | %.2fms avg latency\n",
-		time.Now().Format(time.RFC3339), output(shown*float64(l.o.size)), shown, l.o.topic, ms)
+		time.Now().Format(time.RFC3339), formatByteRate(shown*float64(l.o.size)), shown, l.o.topic, ms)
 }
 
 func (l *lines2014) published(error) {} // 2014 had no Graphite
@@ -110,14 +110,14 @@ func (l *lines2022) interval(s load.Snapshot) {
 		return
 	}
 	iv := &s.Interval
-	rate := taken(&s, l.o.noop, l.o.unanswered())
+	rate := throughput(&s, l.o.noop, l.o.unanswered())
 	failed := l.errorRate(iv)
 	if l.p.Strict {
 		rate = perSecond(iv, iv.Sent) // what failed was sent, too
 	}
 	fmt.Fprintln(l.p.Out)
 	l.logf("[ topic: %s ]", l.o.topic)
-	fmt.Fprintf(l.p.Out, "> Messages: %s @ %.0f msgs/sec. | error rate %.2f%%\n", output(rate*float64(l.o.messageSize)), rate, failed)
+	fmt.Fprintf(l.p.Out, "> Messages: %s @ %.0f msgs/sec. | error rate %.2f%%\n", formatByteRate(rate*float64(l.o.messageSize)), rate, failed)
 	if l.o.noop {
 		return
 	}

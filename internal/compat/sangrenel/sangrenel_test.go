@@ -48,18 +48,18 @@ type result struct {
 }
 
 // run runs the tool with the fake as its workload's result.
-func (f *fake) fired(t *testing.T, strict bool, args ...string) result {
+func (f *fake) run(t *testing.T, strict bool, args ...string) result {
 	t.Helper()
 	r := result{settings: make(map[string]string)}
 	var o, e bytes.Buffer
 	p := &compat.Program{
 		Called: "sangrenel", Args: args, Strict: strict, Out: &o, Err: &e,
-		Fire: func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
+		Run: func(_ context.Context, d *workload.Document, observer compat.Observer) (*report.Document, error) {
 			for _, entry := range d.Entries {
 				r.settings[entry.Name] = strings.Join(entry.Values, " ")
 			}
-			if observer.Zeros != strict {
-				t.Errorf("ZeroP99 is %v, want the value of --strict", observer.Zeros)
+			if observer.ZeroP99 != strict {
+				t.Errorf("ZeroP99 is %v, want the value of --strict", observer.ZeroP99)
 			}
 			observer.Opened()
 			observer.Interval(load.Snapshot{Phase: "measurement", Interval: f.interval})
@@ -78,7 +78,7 @@ func (f *fake) fired(t *testing.T, strict bool, args ...string) result {
 }
 
 // matchesAll reports whether a regular expression matches a text as a whole.
-func whole(want, got string) bool { return regexp.MustCompile(`\A` + want + `\z`).MatchString(got) }
+func matchesAll(want, got string) bool { return regexp.MustCompile(`\A` + want + `\z`).MatchString(got) }
 
 const date = `\d{4}/\d\d/\d\d \d\d:\d\d:\d\d `
 
@@ -191,8 +191,8 @@ API Version: , Compression: none, RequiredAcks: local
 			if tt.bad != nil {
 				tt.bad(f)
 			}
-			got := f.fired(t, tt.strict, tt.args...)
-			if !whole(tt.want, got.out) || !whole(tt.errs, got.errs) || got.code != 0 {
+			got := f.run(t, tt.strict, tt.args...)
+			if !matchesAll(tt.want, got.out) || !matchesAll(tt.errs, got.errs) || got.code != 0 {
 				t.Errorf("exit %d, stderr:\n%s\nstdout:\n%s", got.code, got.errs, got.out)
 			}
 		})
@@ -227,8 +227,8 @@ func TestBins(t *testing.T) {
 func TestGraphiteLines(t *testing.T) {
 	f := newFake()
 	f.published = []error{nil, errors.New("dial tcp: refused")}
-	got := f.fired(t, false, "-graphite-ip=10.0.0.1")
-	if !whole(`(?s).*`+date+`Metrics flushed to Graphite\n`+date+`Graphite unreachable: dial tcp: refused\n`, got.errs) {
+	got := f.run(t, false, "-graphite-ip=10.0.0.1")
+	if !matchesAll(`(?s).*`+date+`Metrics flushed to Graphite\n`+date+`Graphite unreachable: dial tcp: refused\n`, got.errs) {
 		t.Errorf("stderr:\n%s", got.errs)
 	}
 }
@@ -259,11 +259,11 @@ func TestExit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()
 			tt.bad(&f.report)
-			got := f.fired(t, false, tt.args...)
+			got := f.run(t, false, tt.args...)
 			if got.code != tt.want || !strings.Contains(got.errs, tt.errs) {
 				t.Errorf("exit %d, want %d; stderr:\n%s", got.code, tt.want, got.errs)
 			}
-			if got := f.fired(t, true, tt.args...); got.code != report.ExitOK {
+			if got := f.run(t, true, tt.args...); got.code != report.ExitOK {
 				t.Errorf("with --strict exit %d", got.code)
 			}
 		})
@@ -300,7 +300,7 @@ func TestWorkload(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := newFake().fired(t, false, tt.args...).settings
+			got := newFake().run(t, false, tt.args...).settings
 			for name, want := range tt.want {
 				if got[name] != want {
 					t.Errorf("%s is %q, want %q", name, got[name], want)
@@ -327,7 +327,7 @@ func TestUnusedFlags(t *testing.T) {
 		{"an argument", []string{"-message-size=9", "stray", "-workers=9"}, []string{`"stray" is not a flag`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := newFake().fired(t, false, tt.args...)
+			got := newFake().run(t, false, tt.args...)
 			var warned []string
 			for line := range strings.Lines(got.errs) {
 				if text, ok := strings.CutPrefix(line, "warning: "); ok {
@@ -362,7 +362,7 @@ func TestUsage(t *testing.T) {
 		{"no number", []string{"-workers=many"}, "", "invalid value \"many\" for flag -workers: parse error\n", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := newFake().fired(t, false, tt.args...)
+			got := newFake().run(t, false, tt.args...)
 			if got.out != tt.out || !strings.HasPrefix(got.errs, tt.errs) || got.code != tt.code || len(got.settings) > 0 {
 				t.Errorf("exit %d, stdout %q, stderr %q, settings %v", got.code, got.out, got.errs, got.settings)
 			}

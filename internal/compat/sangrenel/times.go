@@ -11,7 +11,7 @@ import (
 
 // formatByteRate writes a rate of bytes as sangrenel does: as mebibits, called Mb,
 // from 131,072 bytes/s, and as kibibytes below that.
-func output(bytesPerS float64) string {
+func formatByteRate(bytesPerS float64) string {
 	if bytesPerS >= 1<<17 {
 		return fmt.Sprintf("%.0fMb/sec", bytesPerS/(1<<17))
 	}
@@ -28,7 +28,7 @@ func perSecond(iv *measure.Interval, n uint64) float64 {
 
 // throughput is an interval's messages per second: those acknowledged or, if
 // nothing is acknowledged, those made without a failure.
-func taken(s *load.Snapshot, noop, unanswered bool) float64 {
+func throughput(s *load.Snapshot, noop, unanswered bool) float64 {
 	n := s.Interval.Acked
 	if noop || unanswered {
 		n = s.Interval.Sent - s.Interval.Failed
@@ -38,7 +38,7 @@ func taken(s *load.Snapshot, noop, unanswered bool) float64 {
 
 // meanOfSlowest is the mean of the slowest tenth of the samples, from int(0.9 n)
 // on. The sangrenel of 2014 computed its "average" this way.
-func slowest(h *measure.Histogram) time.Duration {
+func meanOfSlowest(h *measure.Histogram) time.Duration {
 	n := h.Count()
 	if n == 0 {
 		return 0

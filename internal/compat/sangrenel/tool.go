@@ -28,7 +28,7 @@ docs/coming-from/sangrenel.md.
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
 	var o options
-	fs := o.flags(p.Called)
+	fs := o.flagSet(p.Called)
 	var usage bytes.Buffer
 	fs.SetOutput(&usage)
 	fs.Usage = func() {
@@ -59,7 +59,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		pr = &lines2022{o: &o, p: p}
 	}
 	pr.start()
-	d, err := p.Fire(ctx, o.workload(is2022), compat.Observer{Opened: pr.opened, Interval: pr.interval, Published: pr.published, Zeros: p.Strict})
+	d, err := p.Run(ctx, o.workload(is2022), compat.Observer{Opened: pr.opened, Interval: pr.interval, Published: pr.published, ZeroP99: p.Strict})
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, nil //nolint:nilerr // an interrupt is not an error
@@ -67,7 +67,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 1, err
 	}
 	pr.end()
-	compat.Complaint(p.Err, d)
+	compat.WriteProblems(p.Err, d)
 	if o.unanswered() && !o.noop {
 		fmt.Fprintln(p.Err, "note: with -required-acks none nothing is answered: times are 0, and messages are the ones sent")
 	}
@@ -78,7 +78,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 // flags.
 func (o *options) generation(name string) (is2022 bool, err error) {
 	for flag := range o.given {
-		is2022 = is2022 || !first[flag]
+		is2022 = is2022 || !flags2014[flag]
 	}
 	switch name {
 	case "", "2014", "2022":

@@ -30,7 +30,7 @@ type discard struct {
 
 	mu    sync.Mutex
 	conns map[*discardConn]struct{}
-	past  sinkCounts
+	closed  sinkCounts
 
 	ringServers []*ringServer // each serves some of the connections; without any, each connection has a goroutine
 }
@@ -41,7 +41,7 @@ type sinkCounts struct{ connections, requests, bytes uint64 }
 // line.
 type discardConn struct {
 	net.Conn
-	hangUp          func() // for a connection of a ring server; nil: use Close
+	shutdown          func() // for a connection of a ring server; nil: use Close
 	requests, bytes atomic.Uint64
 
 	_ [64]byte
@@ -49,7 +49,7 @@ type discardConn struct {
 
 const (
 	discardBuffer = 64 << 10
-	worthDropping = 16 << 10 // bytes; fewer are cheaper to read together with the next head
+	minDrop = 16 << 10 // bytes; fewer are cheaper to read together with the next head
 )
 
 // makeRingServers makes the ring servers; some tests run without any.
@@ -65,9 +65,9 @@ func newDiscard(s *Server) *discard {
 func (d *discard) add(c *Counts) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c.Connections += d.past.connections
-	c.Requests += d.past.requests
-	c.Bytes += d.past.bytes
+	c.Connections += d.closed.connections
+	c.Requests += d.closed.requests
+	c.Bytes += d.closed.bytes
 	for conn := range d.conns {
 		c.Requests += conn.requests.Load()
 		c.Bytes += conn.bytes.Load()
@@ -79,8 +79,8 @@ func (d *discard) close(ln net.Listener) error {
 	err := ln.Close()
 	d.mu.Lock()
 	for c := range d.conns {
-		if c.hangUp != nil {
-			c.hangUp()
+		if c.shutdown != nil {
+			c.shutdown()
 		} else {
 			c.Close()
 		}
@@ -120,11 +120,11 @@ func (d *discard) accept(ln net.Listener) {
 			return
 		}
 		d.conns[c] = struct{}{}
-		d.past.connections++
-		n := d.past.connections
+		d.closed.connections++
+		n := d.closed.connections
 		d.wg.Add(1)
 		d.mu.Unlock()
-		if len(d.ringServers) > 0 && d.ringServers[n%uint64(len(d.ringServers))].take(c) {
+		if len(d.ringServers) > 0 && d.ringServers[n%uint64(len(d.ringServers))].adopt(c) {
 			continue
 		}
 		go func() {
@@ -139,10 +139,10 @@ func (d *discard) accept(ln net.Listener) {
 func (d *discard) ended(c *discardConn, err error) {
 	d.mu.Lock()
 	delete(d.conns, c)
-	d.past.requests += c.requests.Load()
-	d.past.bytes += c.bytes.Load()
+	d.closed.requests += c.requests.Load()
+	d.closed.bytes += c.bytes.Load()
 	d.mu.Unlock()
-	if err != nil && d.ctx.Err() == nil && !fault.Gone(err) {
+	if err != nil && d.ctx.Err() == nil && !fault.Disconnected(err) {
 		setting.Logf(d.s.opts.Log, "connection from %s: %v", c.RemoteAddr(), err)
 	}
 	d.wg.Done()
@@ -156,7 +156,7 @@ func (d *discard) serve(c *discardConn) error {
 	buf := make([]byte, discardBuffer)
 	for {
 		var err error
-		if n := k.skippable(); n >= worthDropping && dropper != nil {
+		if n := k.skippable(); n >= minDrop && dropper != nil {
 			if err = dropper.Drop(n); err != nil {
 				return fmt.Errorf("dropping a body: %w", err)
 			}
@@ -189,7 +189,7 @@ func (d *discard) serve(c *discardConn) error {
 
 // counters is the answer to every GET, whatever its path: the counters.
 func (d *discard) counters() []byte {
-	f := figures(d.s.Counts())
+	f := serverVars(d.s.Counts())
 	f["discards"] = true       // so that its limit is not mistaken for a real server's
 	text, _ := json.Marshal(f) // cannot fail: it contains only numbers
 	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)

@@ -16,7 +16,7 @@ import (
 
 // testBothWays runs a test on the discard server with ring servers, if the system
 // supports them, and with a goroutine for each connection.
-func byBoth(t *testing.T, test func(t *testing.T, s *Server)) {
+func testBothWays(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	for _, way := range []struct {
 		name        string
@@ -34,7 +34,7 @@ func byBoth(t *testing.T, test func(t *testing.T, s *Server)) {
 	}
 }
 
-func TestDiscard(t *testing.T) { byBoth(t, testDiscard) }
+func TestDiscard(t *testing.T) { testBothWays(t, testDiscard) }
 
 func testDiscard(t *testing.T, s *Server) {
 	url := "http://" + s.Addr() + "/intake/v2/events?verbose"
@@ -66,7 +66,7 @@ func testDiscard(t *testing.T, s *Server) {
 }
 
 // Each of several pipelined requests is answered, in whatever pieces they arrive.
-func TestDiscardPipelined(t *testing.T) { byBoth(t, testDiscardPipelined) }
+func TestDiscardPipelined(t *testing.T) { testBothWays(t, testDiscardPipelined) }
 
 func testDiscardPipelined(t *testing.T, s *Server) {
 	one := "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12345"
@@ -102,7 +102,7 @@ func TestDiscardRefuses(t *testing.T) {
 			t.Errorf("%q is accepted", in)
 		}
 	}
-	byBoth(t, func(t *testing.T, s *Server) {
+	testBothWays(t, func(t *testing.T, s *Server) {
 		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
 		if err != nil {
 			t.Fatal(err)
@@ -117,8 +117,8 @@ func TestDiscardRefuses(t *testing.T) {
 
 // The server does not read from a client that does not read its answers. The
 // client gets all of them once it reads.
-func TestDiscardBacksUp(t *testing.T) {
-	byBoth(t, func(t *testing.T, s *Server) {
+func TestDiscardBackpressure(t *testing.T) {
+	testBothWays(t, func(t *testing.T, s *Server) {
 		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func TestDiscardBacksUp(t *testing.T) {
 // Closing the server ends the open connections, whatever state they are in. More
 // connections are opened in all than are open at a time.
 func TestDiscardCloses(t *testing.T) {
-	byBoth(t, func(t *testing.T, s *Server) {
+	testBothWays(t, func(t *testing.T, s *Server) {
 		var conns []net.Conn
 		for i := range 100 {
 			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test

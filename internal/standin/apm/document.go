@@ -83,22 +83,22 @@ func readMetadata(p []byte) *metadata {
 }
 
 // A textOrNumber is an id. In v1's spans it is a number.
-type label string
+type textOrNumber string
 
 // UnmarshalJSON accepts a string or a number.
-func (l *label) UnmarshalJSON(b []byte) error {
+func (l *textOrNumber) UnmarshalJSON(b []byte) error {
 	if b[0] == '"' {
 		return json.Unmarshal(b, (*string)(l))
 	}
 	if string(b) != "null" {
-		*l = label(b)
+		*l = textOrNumber(b)
 	}
 	return nil
 }
 
 // A source is an event under v2's names, whatever the protocol of its request.
 type source struct {
-	ID            label           `json:"id"`
+	ID            textOrNumber           `json:"id"`
 	TraceID       string          `json:"trace_id"`
 	ParentID      string          `json:"parent_id"`
 	TransactionID string          `json:"transaction_id"`
@@ -143,7 +143,7 @@ type source struct {
 }
 
 // expandNames sets the fields with long names from those with short names.
-func (s *source) long() {
+func (s *source) expandNames() {
 	for _, p := range []struct{ to, from *string }{
 		{&s.TraceID, &s.TID},
 		{&s.ParentID, &s.PID},
@@ -197,7 +197,7 @@ func documents(meta *metadata, kind string, p []byte, now time.Time) (docs []doc
 			m.transaction(&in.Transactions[i])
 		}
 		for i := range in.Errors {
-			m.failure(&in.Errors[i])
+			m.errorEvent(&in.Errors[i])
 		}
 		return m.docs
 	}
@@ -206,14 +206,14 @@ func documents(meta *metadata, kind string, p []byte, now time.Time) (docs []doc
 		return nil
 	}
 	s := line[kind]
-	s.long()
+	s.expandNames()
 	switch kind {
 	case "transaction", "x":
 		m.transaction(&s)
 	case "span":
 		m.span(&s, nil)
 	case "error", "e":
-		m.failure(&s)
+		m.errorEvent(&s)
 	case "metricset":
 		m.metricset(&s)
 	}
@@ -266,7 +266,7 @@ func (m *maker) transaction(s *source) {
 	for _, spans := range [][]source{s.Spans, s.Y} {
 		for i := range spans {
 			c := &spans[i]
-			c.long()
+			c.expandNames()
 			c.TraceID = s.TraceID
 			c.TransactionID = string(s.ID)
 			if c.ParentID == "" {
@@ -278,7 +278,7 @@ func (m *maker) transaction(s *source) {
 	}
 	for i := range s.Me {
 		c := &s.Me[i]
-		c.long()
+		c.expandNames()
 		m.metricset(c)
 	}
 }
@@ -304,7 +304,7 @@ func (m *maker) span(s *source, start *time.Time) {
 	m.put("traces-apm", s, at, "span", d)
 }
 
-func (m *maker) failure(s *source) {
+func (m *maker) errorEvent(s *source) {
 	e := object{"id": s.ID}
 	if s.Culprit != "" {
 		e["culprit"] = s.Culprit

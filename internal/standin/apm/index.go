@@ -28,10 +28,10 @@ const (
 	bulkBytes     = 4 << 20
 	bulkDocs      = 2000
 	bulkLinger    = 200 * time.Millisecond
-	indexAhead    = 4096             // documents between requests and writers, at most
+	indexQueueLength    = 4096             // documents between requests and writers, at most
 	indexTimeout  = 30 * time.Second // of one call
-	indexPatience = 15 * time.Second // for documents that wait when the stand-in ends
-	mostBackoff   = 5 * time.Second
+	indexEndTimeout = 15 * time.Second // for documents that wait when the stand-in ends
+	maxBackoff   = 5 * time.Second
 )
 
 // An indexer writes documents by _bulk, to data streams made by its own template.
@@ -53,7 +53,7 @@ type indexer struct {
 	writers sync.WaitGroup
 
 	indexed, failed atomic.Uint64
-	said            atomic.Int32 // logged about failures so far
+	messages            atomic.Int32 // logged about failures so far
 }
 
 // The template makes data streams of the names that APM uses. The templates of a
@@ -68,7 +68,7 @@ const (
 )
 
 func newIndexer(o Options, done func(int)) (*indexer, error) {
-	x := &indexer{base: strings.TrimSuffix(o.Index, "/"), log: o.Log, done: done, docs: make(chan document, indexAhead), nonce: rand.Text()}
+	x := &indexer{base: strings.TrimSuffix(o.Index, "/"), log: o.Log, done: done, docs: make(chan document, indexQueueLength), nonce: rand.Text()}
 	switch a := string(o.IndexAuth); {
 	case strings.HasPrefix(a, "ApiKey "):
 		x.auth = a
@@ -148,7 +148,7 @@ func (x *indexer) put(d document) {
 func (x *indexer) fail(n int, why string) {
 	x.failed.Add(uint64(n))
 	x.done(n)
-	if x.said.Add(1) <= 32 {
+	if x.messages.Add(1) <= 32 {
 		setting.Logf(x.log, "not indexed: %d events: %s", n, why)
 	}
 }
@@ -190,7 +190,7 @@ func (x *indexer) write() {
 func (x *indexer) bulk(batch []document) {
 	left := batch
 	var body []byte
-	for backoff := 50 * time.Millisecond; len(left) > 0; backoff = min(2*backoff, mostBackoff) {
+	for backoff := 50 * time.Millisecond; len(left) > 0; backoff = min(2*backoff, maxBackoff) {
 		body = body[:0]
 		for _, d := range left {
 			body = append(body, `{"create":{"_index":"`...)
@@ -206,11 +206,11 @@ func (x *indexer) bulk(batch []document) {
 		status, text, err := x.call(http.MethodPost, "/_bulk?filter_path=items.*.status,items.*.error", body)
 		switch {
 		case err == nil && status/100 == 2:
-			left = x.keepOutcomes(left, text)
+			left = x.readOutcomes(left, text)
 		case err == nil && status != http.StatusTooManyRequests && status < 500:
 			x.fail(len(left), fmt.Sprintf("the index answers %d: %.200s", status, text))
 			return
-		case x.said.Add(1) <= 32:
+		case x.messages.Add(1) <= 32:
 			setting.Logf(x.log, "indexing: trying again: %d %.200s %v", status, text, err)
 		}
 		if len(left) == 0 {
@@ -227,7 +227,7 @@ func (x *indexer) bulk(batch []document) {
 
 // readOutcomes reads and counts what became of each document, and returns those
 // to retry.
-func (x *indexer) keepOutcomes(sent []document, text []byte) (again []document) {
+func (x *indexer) readOutcomes(sent []document, text []byte) (again []document) {
 	var answer struct {
 		Items []map[string]struct {
 			Status int
@@ -265,7 +265,7 @@ func (x *indexer) keepOutcomes(sent []document, text []byte) (again []document) 
 // end waits some time for the requests that may still call put, and for the
 // documents that are waiting.
 func (x *indexer) end(requests func()) {
-	late := time.AfterFunc(indexPatience, x.cancel)
+	late := time.AfterFunc(indexEndTimeout, x.cancel)
 	defer late.Stop()
 	requests()
 	x.mu.Lock()

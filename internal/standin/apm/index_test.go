@@ -22,10 +22,10 @@ type fakeIndex struct {
 	docs     map[string][]map[string]any
 	template string
 	status   func(n int) int // of the n-th document received
-	lose     int             // number of answers that are lost after the documents were stored
+	loseAnswers     int             // number of answers that are lost after the documents were stored
 	ids      map[string]bool
 	auth     []string
-	came     int
+	received     int
 }
 
 func (f *fakeIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -60,9 +60,9 @@ func (f *fakeIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		status := 201
 		if f.status != nil {
-			status = f.status(f.came)
+			status = f.status(f.received)
 		}
-		f.came++
+		f.received++
 		if status == 201 && f.ids[action.Create.ID] {
 			status = 409
 		}
@@ -72,7 +72,7 @@ func (f *fakeIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		items = append(items, fmt.Sprintf(`{"create":{"status":%d,"error":{"reason":"because"}}}`, status))
 	}
-	if f.lose--; f.lose >= 0 {
+	if f.loseAnswers--; f.loseAnswers >= 0 {
 		panic(http.ErrAbortHandler)
 	}
 	fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(items, ","))
@@ -200,8 +200,8 @@ func TestIndexAccountsForAll(t *testing.T) {
 }
 
 // A document that is retried because its answer was lost is indexed once.
-func TestIndexHasNothingTwice(t *testing.T) {
-	f := &fakeIndex{lose: 3}
+func TestIndexHasNoDuplicates(t *testing.T) {
+	f := &fakeIndex{loseAnswers: 3}
 	s, _ := indexAt(t, f, Options{})
 	b := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 50, Max: 50}}, 0)
 	if code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", b.Bytes); code != 202 {
@@ -274,11 +274,11 @@ func TestIndexEndsWithWhatWaits(t *testing.T) {
 			resp.Body.Close()
 		}
 	})
-	until(t, func() bool { return s.Counts().Waiting > indexAhead })
+	until(t, func() bool { return s.Counts().Waiting > indexQueueLength })
 	wg.Go(func() { s.Close() })
 	wg.Go(func() { <-s.ended; frozen.Unlock() })
 	wg.Wait()
-	if c := s.Counts(); c.Failed != 0 || c.Waiting != 0 || c.Accepted != c.Indexed || c.Accepted <= indexAhead {
+	if c := s.Counts(); c.Failed != 0 || c.Waiting != 0 || c.Accepted != c.Indexed || c.Accepted <= indexQueueLength {
 		t.Errorf("got %+v, want all accepted events indexed", c)
 	}
 }

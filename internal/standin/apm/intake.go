@@ -20,16 +20,16 @@ import (
 
 // maxErrors is the largest number of errors in an answer, as in the real
 // server's.
-const mostErrors = 5
+const maxErrors = 5
 
 // maxDocument is the largest number of bytes of a bad event that are sent back.
-const mostDocument = 1 << 10
+const maxDocument = 1 << 10
 
 // Limits, in bytes and time, of reading a body whose answer is already known. It
 // is read so that the client finishes sending and receives the answer.
 const (
-	mostUnread     = 1 << 20
-	unreadPatience = time.Second
+	maxUnread     = 1 << 20
+	unreadTimeout = time.Second
 )
 
 // An answer is the answer to a request with events.
@@ -48,8 +48,8 @@ type eventError struct {
 // fail adds an error. Of several errors, the highest status is the answer's.
 func (a *answer) fail(status int, message string, document []byte) {
 	a.status = max(a.status, status)
-	if len(a.Errors) < mostErrors {
-		a.Errors = append(a.Errors, eventError{message, string(document[:min(len(document), mostDocument)])})
+	if len(a.Errors) < maxErrors {
+		a.Errors = append(a.Errors, eventError{message, string(document[:min(len(document), maxDocument)])})
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *Server) handler() http.Handler {
 	lines := func(rules map[string]*node, rum bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			defer s.enter()()
-			if s.take(w, r, rum) {
+			if s.admit(w, r, rum) {
 				s.lines(w, r, rules)
 			}
 		}
@@ -72,7 +72,7 @@ func (s *Server) handler() http.Handler {
 	document := func(n *node) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			defer s.enter()()
-			if s.take(w, r, false) {
+			if s.admit(w, r, false) {
 				s.document(w, r, n)
 			}
 		}
@@ -94,7 +94,7 @@ func (s *Server) handler() http.Handler {
 }
 
 // admit does everything that precedes reading the body; ok: continue.
-func (s *Server) take(w http.ResponseWriter, r *http.Request, rum bool) (ok bool) {
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, rum bool) (ok bool) {
 	s.tally.requests.Add(1)
 	if !s.authorize(w, r, rum) {
 		return false
@@ -107,14 +107,14 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, rum bool) (ok bool
 	if s.rules[i].What == statusReset {
 		panic(http.ErrAbortHandler)
 	}
-	s.readRest(w, r)
+	s.readUnread(w, r)
 	a := answer{status: s.rules[i].What}
 	message := strings.ToLower(http.StatusText(a.status))
 	if a.status == http.StatusServiceUnavailable {
 		message = errFull.Error()
 	}
 	a.fail(a.status, message, nil)
-	took(r, 0)
+	recordRequest(r, 0)
 	s.answer(w, r, &a)
 	return false
 }
@@ -127,15 +127,15 @@ func (s *Server) enter() (leave func()) {
 	if s.closed {
 		panic(http.ErrAbortHandler)
 	}
-	s.inside.Add(1)
-	return s.inside.Done
+	s.inFlight.Add(1)
+	return s.inFlight.Done
 }
 
 // readUnread reads what is left of a body, within bounds: an endless body or a
 // slow client does not delay the answer.
-func (s *Server) readRest(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadPatience)) // if that fails, the number of bytes is the only bound
-	_, _ = io.CopyN(io.Discard, counter{r.Body, &s.tally.bytes}, mostUnread)
+func (s *Server) readUnread(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadTimeout)) // if that fails, the number of bytes is the only bound
+	_, _ = io.CopyN(io.Discard, counter{r.Body, &s.tally.bytes}, maxUnread)
 }
 
 // A body reads the decompressed body of a request, and counts.
@@ -207,9 +207,9 @@ func (s *Server) lines(w http.ResponseWriter, r *http.Request, rules map[string]
 	a := answer{}
 	defer func() {
 		if a.status >= http.StatusBadRequest {
-			s.readRest(w, r)
+			s.readUnread(w, r)
 		}
-		took(r, a.Accepted)
+		recordRequest(r, a.Accepted)
 		s.answer(w, r, &a)
 	}()
 	if r.Method != http.MethodPost {
@@ -229,10 +229,10 @@ func (s *Server) lines(w http.ResponseWriter, r *http.Request, rules map[string]
 	in := readers.Get().(*bufio.Reader)
 	in.Reset(b.text)
 	defer readers.Put(in)
-	t := &taking{s: s, a: &a, rules: rules}
+	t := &lineRequest{s: s, a: &a, rules: rules}
 	for {
-		line, tooLong, err := readLine(in, t.long[:0], int(s.opts.MaxEvent))
-		t.long = line
+		line, tooLong, err := readLine(in, t.lineBuf[:0], int(s.opts.MaxEvent))
+		t.lineBuf = line
 		if tooLong || len(bytes.TrimSpace(line)) > 0 {
 			if more := t.line(bytes.TrimSpace(line), tooLong); !more {
 				return
@@ -263,27 +263,27 @@ func readLine(in *bufio.Reader, buf []byte, limit int) (line []byte, tooLong boo
 }
 
 // A lineRequest is a request of lines, as far as it has been read.
-type taking struct {
+type lineRequest struct {
 	s     *Server
 	a     *answer
 	rules map[string]*node
-	judge judge
+	validator validator
 	meta  *metadata
-	begun bool
-	long  []byte
+	metadataRead bool
+	lineBuf  []byte
 }
 
 // line processes a line that is not empty; more: read the next one.
-func (t *taking) line(p []byte, tooLong bool) (more bool) {
+func (t *lineRequest) line(p []byte, tooLong bool) (more bool) {
 	if tooLong {
 		t.s.tally.tooLarge.Add(1)
 		// Not 413, as the real server answers 400 here.
 		t.a.fail(http.StatusBadRequest, "event exceeded the permitted size", p)
-		return t.begun
+		return t.metadataRead
 	}
-	kind, err := t.judge.line(t.rules, p)
+	kind, err := t.validator.line(t.rules, p)
 	isMeta := kind == "metadata" || kind == "m"
-	if !t.begun {
+	if !t.metadataRead {
 		if err != nil || !isMeta {
 			if err == nil {
 				err = errors.New(`"metadata" or "m" required`)
@@ -291,7 +291,7 @@ func (t *taking) line(p []byte, tooLong bool) (more bool) {
 			t.a.fail(http.StatusBadRequest, err.Error(), p)
 			return false
 		}
-		t.begun = true
+		t.metadataRead = true
 		if t.s.queue.indexes() {
 			t.meta = readMetadata(p)
 		}
@@ -308,7 +308,7 @@ func (t *taking) line(p []byte, tooLong bool) (more bool) {
 		t.a.fail(http.StatusBadRequest, err.Error(), p)
 		return true
 	}
-	counts := t.judge.counts
+	counts := t.validator.counts
 	if k, ok := wire.KindOfLine(p); ok {
 		counts[k]++
 	}
@@ -323,7 +323,7 @@ func (t *taking) line(p []byte, tooLong bool) (more bool) {
 
 // accept counts events and puts them into the queue.
 func (s *Server) accept(counts wire.Counts, meta *metadata, kind string, p []byte) error {
-	if !s.queue.room(counts.Events()) {
+	if !s.queue.reserve(counts.Events()) {
 		return errFull
 	}
 	s.tally.accept(counts)
@@ -357,7 +357,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 		answerError(w, http.StatusRequestEntityTooLarge, "request body too large")
 		return
 	}
-	var j judge
+	var j validator
 	err = j.document(n, p)
 	if err == nil && s.events.Draw() >= 0 {
 		err = errors.New("refused by a rule")
@@ -376,7 +376,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 		answerError(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	took(r, j.counts.Events())
+	recordRequest(r, j.counts.Events())
 	w.WriteHeader(http.StatusAccepted)
 }
 

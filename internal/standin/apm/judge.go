@@ -14,18 +14,18 @@ import (
 
 // A validator checks one text at a time against rules. It reads the text once,
 // in place.
-type judge struct {
+type validator struct {
 	tokens wire.Tokens
 	counts wire.Counts // of events in the text
 }
 
 // A validationError says where and how a text breaks the rules.
-type invalid struct {
+type validationError struct {
 	path []string // innermost name first
 	what string
 }
 
-func (e *invalid) Error() string {
+func (e *validationError) Error() string {
 	var b strings.Builder
 	b.WriteString("validation error: ")
 	for i, name := range slices.Backward(e.path) {
@@ -41,16 +41,16 @@ func (e *invalid) Error() string {
 	return b.String()
 }
 
-func bad(format string, args ...any) error { return &invalid{what: fmt.Sprintf(format, args...)} }
+func invalidf(format string, args ...any) error { return &validationError{what: fmt.Sprintf(format, args...)} }
 
 // maxName is how many bytes of a member's name an error repeats.
-const mostName = 60
+const maxName = 60
 
 // withPath adds a name to the path of a validation error.
-func in(name string, err error) error {
-	if e := (*invalid)(nil); errors.As(err, &e) {
-		if len(name) > mostName {
-			name = strings.ToValidUTF8(name[:mostName], "") + "..."
+func withPath(name string, err error) error {
+	if e := (*validationError)(nil); errors.As(err, &e) {
+		if len(name) > maxName {
+			name = strings.ToValidUTF8(name[:maxName], "") + "..."
 		}
 		e.path = append(e.path, name)
 	}
@@ -61,7 +61,7 @@ var errUnrecognized = errors.New("did not recognize object type")
 
 // line checks one line of intake v2 or RUM v3: an object whose first member's
 // name says what it is.
-func (j *judge) line(rules map[string]*node, p []byte) (kind string, err error) {
+func (j *validator) line(rules map[string]*node, p []byte) (kind string, err error) {
 	j.counts = wire.Counts{}
 	j.tokens.Reset(p)
 	if tok, err := j.tokens.Next(); err != nil || tok != wire.BeginObject {
@@ -76,8 +76,8 @@ func (j *judge) line(rules map[string]*node, p []byte) (kind string, err error) 
 	if n == nil {
 		return kind, fmt.Errorf("%w: %.100q", errUnrecognized, kind)
 	}
-	if err := j.next(n); err != nil {
-		return kind, in(kind, err)
+	if err := j.nextValue(n); err != nil {
+		return kind, withPath(kind, err)
 	}
 	return kind, j.rest()
 }
@@ -90,7 +90,7 @@ func notObject(err error) error {
 }
 
 // rest reads what follows the first member, which the real server ignores.
-func (j *judge) rest() error {
+func (j *validator) rest() error {
 	for {
 		if tok, err := j.tokens.Next(); err != nil || tok == wire.EndOfText {
 			return err
@@ -99,24 +99,24 @@ func (j *judge) rest() error {
 }
 
 // document checks a document of v1.
-func (j *judge) document(n *node, p []byte) error {
+func (j *validator) document(n *node, p []byte) error {
 	j.counts = wire.Counts{}
 	j.tokens.Reset(p)
-	if err := j.next(n); err != nil {
+	if err := j.nextValue(n); err != nil {
 		return err
 	}
 	return j.rest()
 }
 
 // nextValue checks the next value, which must exist.
-func (j *judge) next(n *node) error {
+func (j *validator) nextValue(n *node) error {
 	tok, err := j.tokens.Next()
 	if err != nil {
 		return err
 	}
 	set, err := j.value(n, tok)
 	if err == nil && !set {
-		return bad("required")
+		return invalidf("required")
 	}
 	return err
 }
@@ -124,15 +124,15 @@ func (j *judge) next(n *node) error {
 // value checks the value that tok begins, and reports whether it counts as set.
 // The real server treats null, an array without items and an object without a
 // known member that is set as missing.
-func (j *judge) value(n *node, tok wire.Token) (set bool, err error) {
+func (j *validator) value(n *node, tok wire.Token) (set bool, err error) {
 	if n == nil {
 		return false, j.tokens.Skip(tok)
 	}
-	if tok == wire.Null && !n.must {
+	if tok == wire.Null && !n.needsValue {
 		return false, nil
 	}
-	if n.types&bit(tok) == 0 {
-		return false, bad("want %s", wanted(n.types))
+	if n.types&tokenBit(tok) == 0 {
+		return false, invalidf("want %s", wanted(n.types))
 	}
 	switch tok {
 	case wire.BeginObject:
@@ -157,7 +157,7 @@ func wanted(types uint8) string {
 	return strings.Join(words, " or ")
 }
 
-func (j *judge) object(n *node) (set bool, err error) {
+func (j *validator) object(n *node) (set bool, err error) {
 	var seen uint32 // bits of the members that are set
 	for {
 		tok, err := j.tokens.Next()
@@ -175,17 +175,17 @@ func (j *judge) object(n *node) (set bool, err error) {
 			}
 		}
 		if !ok {
-			if n.names != nil && !n.names.Match(name) {
-				return false, bad("no member may be called %.40q", name)
+			if n.otherNames != nil && !n.otherNames.Match(name) {
+				return false, invalidf("no member may be called %.40q", name)
 			}
-			child.node = n.rest
+			child.node = n.others
 		}
 		if tok, err = j.tokens.Next(); err != nil {
 			return false, err
 		}
 		childSet, err := j.value(child.node, tok)
 		if err != nil {
-			return false, in(string(name), err)
+			return false, withPath(string(name), err)
 		}
 		if childSet {
 			seen |= child.bit
@@ -193,10 +193,10 @@ func (j *judge) object(n *node) (set bool, err error) {
 		// If the rule names no members, any member sets the object.
 		set = set || childSet || len(n.members) == 0
 	}
-	if !set && !n.must {
+	if !set && !n.needsValue {
 		return false, nil
 	}
-	return true, n.fulfilled(seen)
+	return true, n.checkTogether(seen)
 }
 
 // plain is a name without escapes.
@@ -224,24 +224,24 @@ func lower(name []byte) string {
 }
 
 // checkTogether checks the conditions on several members of one object.
-func (n *node) fulfilled(seen uint32) error {
+func (n *node) checkTogether(seen uint32) error {
 	if missing := n.required &^ seen; missing != 0 {
-		return in(n.named(missing)[0], bad("required"))
+		return withPath(n.namesOf(missing)[0], invalidf("required"))
 	}
-	if n.any != 0 && n.any&seen == 0 {
-		return bad("requires at least one of %s", strings.Join(n.named(n.any), ", "))
+	if n.anyOf != 0 && n.anyOf&seen == 0 {
+		return invalidf("requires at least one of %s", strings.Join(n.namesOf(n.anyOf), ", "))
 	}
 	for _, w := range n.needs {
-		if missing := w.all &^ seen; w.of&seen != 0 && missing != 0 {
-			return bad("%s requires %s", n.named(w.of)[0], n.named(missing)[0])
+		if missing := w.required &^ seen; w.trigger&seen != 0 && missing != 0 {
+			return invalidf("%s requires %s", n.namesOf(w.trigger)[0], n.namesOf(missing)[0])
 		}
 	}
 	return nil
 }
 
 // namesOf returns the names of the members that have these bits.
-func (n *node) named(bits uint32) (names []string) {
-	for i, name := range n.noted {
+func (n *node) namesOf(bits uint32) (names []string) {
+	for i, name := range n.bitNames {
 		if bits>>i&1 != 0 {
 			names = append(names, name)
 		}
@@ -249,7 +249,7 @@ func (n *node) named(bits uint32) (names []string) {
 	return names
 }
 
-func (j *judge) array(n *node) (set bool, err error) {
+func (j *validator) array(n *node) (set bool, err error) {
 	for i := 0; ; i++ {
 		tok, err := j.tokens.Next()
 		if err != nil {
@@ -257,19 +257,19 @@ func (j *judge) array(n *node) (set bool, err error) {
 		}
 		if tok == wire.EndArray {
 			if i < n.minItems {
-				return false, bad("want at least %d items", n.minItems)
+				return false, invalidf("want at least %d items", n.minItems)
 			}
 			return i > 0, nil
 		}
-		if n.counted {
-			j.counts[n.counts]++
+		if n.itemsAreEvents {
+			j.counts[n.itemKind]++
 		}
 		set, err := j.value(n.items, tok)
 		if err == nil && !set && n.items != nil && len(n.items.members) > 0 {
-			err = bad("required")
+			err = invalidf("required")
 		}
 		if err != nil {
-			return false, in("["+strconv.Itoa(i)+"]", err)
+			return false, withPath("["+strconv.Itoa(i)+"]", err)
 		}
 	}
 }
@@ -284,24 +284,24 @@ func (n *node) text(raw []byte) error {
 	s := wire.Unquote(raw)
 	switch c := utf8.RuneCountInString(s); {
 	case n.maxLength > 0 && c > n.maxLength:
-		return bad("%d characters: want at most %d", c, n.maxLength)
+		return invalidf("%d characters: want at most %d", c, n.maxLength)
 	case c < n.minLength:
-		return bad("%d characters: want at least %d", c, n.minLength)
+		return invalidf("%d characters: want at least %d", c, n.minLength)
 	case n.pattern != nil && !n.pattern.MatchString(s):
-		return bad("%.60q does not match %s", s, n.pattern)
+		return invalidf("%.60q does not match %s", s, n.pattern)
 	case n.enum != nil && s != "" && !slices.Contains(n.enum, s):
-		return bad("%.60q: want one of %s", s, strings.Join(n.enum, ", "))
+		return invalidf("%.60q: want one of %s", s, strings.Join(n.enum, ", "))
 	}
 	return nil
 }
 
 func (n *node) number(raw []byte) error {
-	if n.whole && slices.ContainsFunc(raw, func(c byte) bool { return c == '.' || c|0x20 == 'e' }) {
-		return bad("%.30s: want a whole number", raw)
+	if n.integer && slices.ContainsFunc(raw, func(c byte) bool { return c == '.' || c|0x20 == 'e' }) {
+		return invalidf("%.30s: want a whole number", raw)
 	}
-	if n.atLeast != nil {
-		if v, err := strconv.ParseFloat(string(raw), 64); err != nil || v < *n.atLeast {
-			return bad("%.30s: want at least %v", raw, *n.atLeast)
+	if n.minimum != nil {
+		if v, err := strconv.ParseFloat(string(raw), 64); err != nil || v < *n.minimum {
+			return invalidf("%.30s: want at least %v", raw, *n.minimum)
 		}
 	}
 	return nil

@@ -17,16 +17,16 @@ import (
 )
 
 // A freeSemaphore never blocks.
-type open struct{}
+type freeSemaphore struct{}
 
-func (open) Acquire(context.Context, int64) error { return nil }
-func (open) TryAcquire(int64) bool                { return true }
-func (open) Release(int64)                        {}
+func (freeSemaphore) Acquire(context.Context, int64) error { return nil }
+func (freeSemaphore) TryAcquire(int64) bool                { return true }
+func (freeSemaphore) Release(int64)                        {}
 
-var elastic = elasticapm.NewProcessor(elasticapm.Config{MaxEventSize: 1 << 20, Semaphore: open{}})
+var elastic = elasticapm.NewProcessor(elasticapm.Config{MaxEventSize: 1 << 20, Semaphore: freeSemaphore{}})
 
 // decode passes lines of metadata and events to Elastic's decoder.
-func decoder(lines ...[]byte) (accepted int, err error) {
+func decode(lines ...[]byte) (accepted int, err error) {
 	var result elasticapm.Result
 	none := modelpb.ProcessBatchFunc(func(context.Context, *modelpb.Batch) error { return nil })
 	err = elastic.HandleStream(context.Background(), &modelpb.APMEvent{}, bytes.NewReader(append(bytes.Join(lines, []byte("\n")), '\n')), 100, none, &result)
@@ -59,11 +59,11 @@ func samples(t testing.TB) map[string][2][]byte {
 }
 
 // pathsOf returns the paths to all members and to the first items of v.
-func places(v any, path []any) (all [][]any) {
+func pathsOf(v any, path []any) (all [][]any) {
 	each := func(key, child any) {
 		p := append(slices.Clone(path), key)
 		all = append(all, p)
-		all = append(all, places(child, p)...)
+		all = append(all, pathsOf(child, p)...)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -82,7 +82,7 @@ func places(v any, path []any) (all [][]any) {
 type removed struct{}
 
 // replaceAt returns a copy of v in which the value at path is replaced.
-func with(v any, path []any, by any) any {
+func replaceAt(v any, path []any, by any) any {
 	if len(path) == 0 {
 		return by
 	}
@@ -90,13 +90,13 @@ func with(v any, path []any, by any) any {
 	case map[string]any:
 		c := maps.Clone(v)
 		k := path[0].(string)
-		if c[k] = with(v[k], path[1:], by); c[k] == any(removed{}) {
+		if c[k] = replaceAt(v[k], path[1:], by); c[k] == any(removed{}) {
 			delete(c, k)
 		}
 		return c
 	case []any:
 		c := slices.Clone(v)
-		if c[path[0].(int)] = with(c[path[0].(int)], path[1:], by); c[0] == any(removed{}) {
+		if c[path[0].(int)] = replaceAt(c[path[0].(int)], path[1:], by); c[0] == any(removed{}) {
 			return c[1:]
 		}
 		return c
@@ -105,7 +105,7 @@ func with(v any, path []any, by any) any {
 }
 
 // valueOf makes a value with all members that a rule has.
-func whole(n *node, within []*node) any {
+func valueOf(n *node, within []*node) any {
 	depth := 0
 	for _, w := range within {
 		if w == n {
@@ -117,32 +117,32 @@ func whole(n *node, within []*node) any {
 	}
 	within = append(slices.Clone(within), n)
 	switch {
-	case n.types&bit(wire.BeginObject) != 0:
+	case n.types&tokenBit(wire.BeginObject) != 0:
 		v := map[string]any{}
 		for name, c := range n.members {
-			if w := whole(c.node, within); w != nil {
+			if w := valueOf(c.node, within); w != nil {
 				v[name] = w
 			}
 		}
-		if n.rest != nil {
-			v["k"] = whole(n.rest, within)
+		if n.others != nil {
+			v["k"] = valueOf(n.others, within)
 		}
 		if len(v) == 0 {
 			v["k"] = 1
 		}
 		return v
-	case n.types&bit(wire.BeginArray) != 0:
-		if v := whole(n.items, within); v != nil {
+	case n.types&tokenBit(wire.BeginArray) != 0:
+		if v := valueOf(n.items, within); v != nil {
 			return []any{v}
 		}
 		return nil
 	case len(n.enum) > 0:
 		return n.enum[0]
-	case n.types&bit(wire.Number) != 0 && n.atLeast != nil:
-		return *n.atLeast
-	case n.types&bit(wire.Number) != 0:
+	case n.types&tokenBit(wire.Number) != 0 && n.minimum != nil:
+		return *n.minimum
+	case n.types&tokenBit(wire.Number) != 0:
 		return 3
-	case n.types&bit(wire.Bool) != 0:
+	case n.types&tokenBit(wire.Bool) != 0:
 		return true
 	}
 	return "a"
@@ -180,7 +180,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 			meta = all["rum-v3 m"][1]
 		}
 		for kind, rule := range rules {
-			line, err := json.Marshal(map[string]any{kind: whole(rule, nil)})
+			line, err := json.Marshal(map[string]any{kind: valueOf(rule, nil)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,8 +211,8 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 				if strings.Contains(name, "metadata") || strings.HasSuffix(name, " m") {
 					lines = lines[1:]
 				}
-				_, want := decoder(lines...)
-				var j judge
+				_, want := decode(lines...)
+				var j validator
 				_, got := j.line(set, line)
 				if (got == nil) != (want == nil) {
 					differ[fmt.Sprintf("%v = %.30v: the validator says %v, the decoder %v", path, by, got, want)]++
@@ -226,12 +226,12 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 			if err := try(nil, "as it is", v); err != nil {
 				t.Errorf("the unchanged event is refused: %v", err)
 			}
-			for _, path := range places(v, nil) {
+			for _, path := range pathsOf(v, nil) {
 				if len(path) == 1 {
 					continue
 				}
 				for _, by := range replacements {
-					_ = try(path, by, with(v, path, by))
+					_ = try(path, by, replaceAt(v, path, by))
 				}
 			}
 			for d := range differ {
@@ -288,8 +288,8 @@ func TestJudgeAgreesOnOddLines(t *testing.T) {
 	meta := samples(t)["v2 metadata"][1]
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, want := decoder(meta, []byte(tt.line))
-			var j judge
+			_, want := decode(meta, []byte(tt.line))
+			var j validator
 			_, got := j.line(allRules().v2, bytes.TrimSpace([]byte(tt.line)))
 			if strings.HasPrefix(tt.name, stricter) {
 				if got == nil || want != nil {
@@ -315,7 +315,7 @@ func TestDocumentsOfV1Refused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var j judge
+			var j validator
 			err := j.document(allRules().transactions, []byte(tt.in))
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
@@ -332,7 +332,7 @@ func FuzzJudge(f *testing.F) {
 		f.Add(s[1])
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		var j judge
+		var j validator
 		for meta, rules := range map[string]map[string]*node{"v2 metadata": allRules().v2, "rum-v3 m": allRules().rum} {
 			kind, err := j.line(rules, in)
 			if err != nil {
@@ -345,7 +345,7 @@ func FuzzJudge(f *testing.F) {
 			if kind == "metadata" || kind == "m" {
 				lines = lines[1:]
 			}
-			if _, err := decoder(lines...); err != nil && !bytes.ContainsAny(in, "\r\n") {
+			if _, err := decode(lines...); err != nil && !bytes.ContainsAny(in, "\r\n") {
 				t.Errorf("%q is accepted, and Elastic's decoder says %v", in, err)
 			}
 		}
@@ -363,7 +363,7 @@ func BenchmarkJudge(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		b.SetBytes(int64(len(body.Bytes)))
 		b.ReportAllocs()
-		var j judge
+		var j validator
 		for range b.N {
 			for _, l := range lines {
 				if _, err := j.line(allRules().v2, l); err != nil {
@@ -376,7 +376,7 @@ func BenchmarkJudge(b *testing.B) {
 		b.SetBytes(int64(len(body.Bytes)))
 		b.ReportAllocs()
 		for range b.N {
-			if n, err := decoder(body.Bytes); err != nil || n != body.Events() {
+			if n, err := decode(body.Bytes); err != nil || n != body.Events() {
 				b.Fatal(n, err)
 			}
 		}

@@ -8,9 +8,9 @@ import (
 // A queue contains the accepted events that are not indexed yet. Without an index,
 // events leave it at once or at a rate.
 type queue struct {
-	most    int64 // in events; 0: no bound
+	capacity    int64 // in events; 0: no bound
 	index   *indexer
-	slow    bool
+	limited    bool
 	waiting atomic.Int64
 	lose    atomic.Int64 // events that are yet to be lost
 	lost    atomic.Uint64
@@ -19,7 +19,7 @@ type queue struct {
 }
 
 func newQueue(o Options) (*queue, error) {
-	q := &queue{most: int64(o.Queue), slow: o.Drain > 0, stop: func(requests func()) { requests() }}
+	q := &queue{capacity: int64(o.Queue), limited: o.Drain > 0, stop: func(requests func()) { requests() }}
 	q.lose.Store(int64(o.Lose))
 	if o.Index != "" {
 		var err error
@@ -28,7 +28,7 @@ func newQueue(o Options) (*queue, error) {
 		}
 		q.stop = q.index.end
 	}
-	if q.slow {
+	if q.limited {
 		stop, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -69,12 +69,12 @@ func (q *queue) drain(rate float64, stop <-chan struct{}) {
 func (q *queue) indexes() bool { return q.index != nil }
 
 // reserve reserves room for n events; ok: there was enough.
-func (q *queue) room(n int) (ok bool) {
+func (q *queue) reserve(n int) (ok bool) {
 	for {
 		// waiting must never exceed the capacity, not even briefly: other requests
 		// would find the queue full.
 		was := q.waiting.Load()
-		if q.most > 0 && was+int64(n) > q.most {
+		if q.capacity > 0 && was+int64(n) > q.capacity {
 			return false
 		}
 		if q.waiting.CompareAndSwap(was, was+int64(n)) {
@@ -87,7 +87,7 @@ func (q *queue) room(n int) (ok bool) {
 // document of v1.
 func (q *queue) put(n int, meta *metadata, kind string, p []byte) {
 	if q.index == nil {
-		if !q.slow {
+		if !q.limited {
 			q.waiting.Add(-int64(n))
 		}
 		return

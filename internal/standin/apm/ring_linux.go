@@ -26,15 +26,15 @@ type ringServer struct {
 	wake int // an eventfd
 
 	mu    sync.Mutex
-	newly []*ringConn
-	shut  bool // the eventfd is closed
+	accepted []*ringConn
+	closed  bool // the eventfd is closed
 
 	// Only the thread uses these.
 	ringConns []*ringConn
 	free      []int
-	taken     int // of the ring connections
+	active     int // of the ring connections
 	sends     int // queued and not completed
-	awake     bool
+	wakeWatched     bool
 }
 
 // A ringConn is one connection of a ring server.
@@ -42,13 +42,13 @@ type ringConn struct {
 	skimmer
 	fd, n    int
 	buf      []byte
-	sent     []byte // answers that are being written
+	unsent     []byte // answers that are being written
 	spare    []byte
 	err      error // why it ended
 	reading  bool
 	dropping bool // the current read discards the bytes
 	sending  bool
-	full     bool // the socket accepted only part of the last send
+	blocked     bool // the socket accepted only part of the last send
 	watching bool // waiting until the socket is writable
 }
 
@@ -62,7 +62,7 @@ const (
 )
 
 // shortWait is how long a wait lasts before the Go scheduler is notified of it.
-const briefly = time.Millisecond
+const shortWait = time.Millisecond
 
 // newRingServers makes one ring server for every two processors; the other
 // processor is for its clients. It makes none if the system lacks io_uring or
@@ -89,7 +89,7 @@ func newRingServers(d *discard) (all []*ringServer) {
 }
 
 func (k *ringServer) open() (err error) {
-	if !drop.Can() {
+	if !drop.Supported() {
 		return syscall.ENOSYS
 	}
 	if k.ring, err = uring.New(0, 0, 0); err != nil {
@@ -102,28 +102,28 @@ func (k *ringServer) open() (err error) {
 }
 
 // adopt takes a connection over from the Go runtime; false: it did not.
-func (k *ringServer) take(c *discardConn) bool {
+func (k *ringServer) adopt(c *discardConn) bool {
 	fd, ok := socket.Own(c.Conn)
 	if !ok {
 		return false
 	}
 	k.d.mu.Lock()
-	c.hangUp = func() { _ = unix.Shutdown(fd, unix.SHUT_RDWR) }
+	c.shutdown = func() { _ = unix.Shutdown(fd, unix.SHUT_RDWR) }
 	if k.d.ctx.Err() != nil {
-		c.hangUp() // discard.close has run already
+		c.shutdown() // discard.close has run already
 	}
 	k.d.mu.Unlock()
 	k.mu.Lock()
-	if k.shut { // the ring server has ended: the caller serves the connection, finds it closed and removes it
+	if k.closed { // the ring server has ended: the caller serves the connection, finds it closed and removes it
 		k.mu.Unlock()
 		k.d.mu.Lock()
-		c.hangUp = nil // before the descriptor may be reused
+		c.shutdown = nil // before the descriptor may be reused
 		k.d.mu.Unlock()
 		_ = unix.Close(fd)
 		return false
 	}
-	k.newly = append(k.newly, &ringConn{skimmer: skimmer{d: k.d, c: c}, fd: fd, buf: make([]byte, discardBuffer)})
-	k.rouse()
+	k.accepted = append(k.accepted, &ringConn{skimmer: skimmer{d: k.d, c: c}, fd: fd, buf: make([]byte, discardBuffer)})
+	k.wakeUp()
 	k.mu.Unlock()
 	return true
 }
@@ -132,11 +132,11 @@ func (k *ringServer) take(c *discardConn) bool {
 func (k *ringServer) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.rouse()
+	k.wakeUp()
 }
 
-func (k *ringServer) rouse() {
-	if !k.shut { // afterwards the descriptor may be reused
+func (k *ringServer) wakeUp() {
+	if !k.closed { // afterwards the descriptor may be reused
 		b := [8]byte{1}
 		_, _ = unix.Write(k.wake, b[:])
 	}
@@ -145,19 +145,19 @@ func (k *ringServer) rouse() {
 // run serves until the server is closed and all connections are over.
 func (k *ringServer) run() {
 	for !k.over() {
-		if !k.awake {
-			k.awake = true
+		if !k.wakeWatched {
+			k.wakeWatched = true
 			k.ring.Watch(k.wake, unix.POLLIN, true, tagWake)
 		}
 		wait := k.sends + 1 // every send completes without waiting for the client
-		if k.ring.Enter(wait, briefly, true) == syscall.ETIME {
+		if k.ring.Enter(wait, shortWait, true) == syscall.ETIME {
 			_ = k.ring.Enter(wait, -1, false)
 		}
 		for c, ok := k.ring.Next(); ok; c, ok = k.ring.Next() {
 			if c.Tag == tagWake {
 				var b [8]byte
 				_, _ = unix.Read(k.wake, b[:])
-				k.awake = c.More
+				k.wakeWatched = c.More
 				k.admit()
 				continue
 			}
@@ -169,15 +169,15 @@ func (k *ringServer) run() {
 // over closes the ring server once the server is closed and it has no
 // connections, and reports whether it did.
 func (k *ringServer) over() bool {
-	if k.d.ctx.Err() == nil || k.taken > 0 {
+	if k.d.ctx.Err() == nil || k.active > 0 {
 		return false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.newly) > 0 {
+	if len(k.accepted) > 0 {
 		return false
 	}
-	k.shut = true
+	k.closed = true
 	_ = unix.Close(k.wake)
 	_ = k.ring.Close()
 	return true
@@ -186,8 +186,8 @@ func (k *ringServer) over() bool {
 // admit begins to serve the new connections.
 func (k *ringServer) admit() {
 	k.mu.Lock()
-	newly := k.newly
-	k.newly = nil
+	newly := k.accepted
+	k.accepted = nil
 	k.mu.Unlock()
 	for _, s := range newly {
 		if n := len(k.free); n > 0 {
@@ -197,7 +197,7 @@ func (k *ringServer) admit() {
 			s.n = len(k.ringConns)
 			k.ringConns = append(k.ringConns, s)
 		}
-		k.taken++
+		k.active++
 		k.step(s)
 	}
 }
@@ -224,14 +224,14 @@ func (k *ringServer) serve(s *ringConn, c *uring.Completion) {
 	case tagSend:
 		k.sends--
 		s.sending = false
-		s.sent = s.sent[c.N:]
-		s.full = len(s.sent) > 0
+		s.unsent = s.unsent[c.N:]
+		s.blocked = len(s.unsent) > 0
 		if failed != nil {
 			s.fail(failed)
-			s.sent, s.out, s.full = nil, nil, false
+			s.unsent, s.out, s.blocked = nil, nil, false
 		}
 	case tagWrite:
-		s.watching, s.full = false, false
+		s.watching, s.blocked = false, false
 	}
 	k.step(s)
 }
@@ -246,18 +246,18 @@ func (s *ringConn) fail(err error) {
 // step queues what a connection needs next.
 func (k *ringServer) step(s *ringConn) {
 	tag := func(what uint64) uint64 { return uint64(s.n)<<tagBits | what }
-	if !s.sending && len(s.sent) == 0 && len(s.out) > 0 {
-		s.sent, s.out, s.spare = s.out, s.spare[:0], s.out
+	if !s.sending && len(s.unsent) == 0 && len(s.out) > 0 {
+		s.unsent, s.out, s.spare = s.out, s.spare[:0], s.out
 	}
 	switch {
-	case s.sending || s.watching || len(s.sent) == 0:
-	case s.full:
+	case s.sending || s.watching || len(s.unsent) == 0:
+	case s.blocked:
 		s.watching = true
 		k.ring.Watch(s.fd, unix.POLLOUT, false, tag(tagWrite))
 	default:
 		s.sending = true
 		k.sends++
-		k.ring.Send(s.fd, s.sent, tag(tagSend))
+		k.ring.Send(s.fd, s.unsent, tag(tagSend))
 	}
 	switch {
 	case s.reading:
@@ -270,15 +270,15 @@ func (k *ringServer) step(s *ringConn) {
 		}
 		k.ringConns[s.n] = nil
 		k.free = append(k.free, s.n)
-		k.taken--
+		k.active--
 		k.d.ended(s.c, s.err)
 		_ = unix.Close(s.fd) // after ended, nothing uses the descriptor
-	case s.full: // do not read from a client that does not read its answers
+	case s.blocked: // do not read from a client that does not read its answers
 	default:
 		s.reading = true
 		n := s.skippable()
-		if s.dropping = n >= worthDropping; s.dropping {
-			k.ring.Drop(s.fd, int(min(n, 1<<30)), tag(tagRead))
+		if s.dropping = n >= minDrop; s.dropping {
+			k.ring.Discard(s.fd, int(min(n, 1<<30)), tag(tagRead))
 		} else {
 			k.ring.Read(s.fd, s.buf, tag(tagRead))
 		}

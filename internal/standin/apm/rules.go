@@ -23,28 +23,28 @@ var ruleTexts embed.FS
 // A node is the rule for one value.
 type node struct {
 	types     uint8 // bits of the allowed types, see tokenBit
-	whole     bool  // numbers have no fraction
+	integer     bool  // numbers have no fraction
 	minLength int   // of strings, in code points
 	maxLength int   // 0: any
 	pattern   *regexp.Regexp
 	enum      []string // of strings
-	atLeast   *float64 // of numbers
+	minimum   *float64 // of numbers
 	minItems  int
 	items     *node // nil: any
-	must      bool  // a value that is not set is invalid
+	needsValue      bool  // a value that is not set is invalid
 
 	members map[string]member
-	names   *regexp.Regexp // of all other members; nil: any
-	rest    *node          // the rule for their values
+	otherNames   *regexp.Regexp // of all other members; nil: any
+	others    *node          // the rule for their values
 	// Conditions on several members. Each member that occurs in one has a bit:
 	// the index of its name in bitNames.
-	noted    []string
+	bitNames    []string
 	required uint32
-	any      uint32 // at least one of them is set
+	anyOf      uint32 // at least one of them is set
 	needs    []need
 
-	counts  wire.Kind // the kind of event that each item is
-	counted bool
+	itemKind  wire.Kind // the kind of event that each item is
+	itemsAreEvents bool
 }
 
 type member struct {
@@ -53,9 +53,9 @@ type member struct {
 }
 
 // A need says that one member requires others.
-type need struct{ of, all uint32 }
+type need struct{ trigger, required uint32 }
 
-func bit(t wire.Token) uint8 {
+func tokenBit(t wire.Token) uint8 {
 	switch t {
 	case wire.BeginObject:
 		return 1
@@ -76,15 +76,15 @@ var typeNames = []string{"an object", "an array", "a string", "a number", "a boo
 var kindBits = map[string]uint8{"object": 1, "list": 2, "text": 4, "keyword": 4, "number": 8, "whole": 8, "bool": 16}
 
 // maxKeyword is the largest length of a keyword, in characters.
-const mostKeyword = 1024
+const maxKeyword = 1024
 
 // bitOf returns the bit of a member, and assigns one if it has none: a condition
 // on a member may precede the member.
-func (n *node) note(name string) uint32 {
-	i := slices.Index(n.noted, name)
+func (n *node) bitOf(name string) uint32 {
+	i := slices.Index(n.bitNames, name)
 	if i < 0 {
-		i = len(n.noted)
-		n.noted = append(n.noted, name)
+		i = len(n.bitNames)
+		n.bitNames = append(n.bitNames, name)
 	}
 	return 1 << i
 }
@@ -92,7 +92,7 @@ func (n *node) note(name string) uint32 {
 // A loader reads one text of rules.
 type loader struct {
 	lines   []ruleLine
-	next    int
+	nextLine    int
 	defined map[string]bool
 	groups  map[string]*node // by name, from the first reference on
 	used    map[string]bool
@@ -103,7 +103,7 @@ type ruleLine struct {
 	text          string
 }
 
-func (l ruleLine) bad(format string, args ...any) error {
+func (l ruleLine) errorf(format string, args ...any) error {
 	return fmt.Errorf("line %d: %s", l.number, fmt.Sprintf(format, args...))
 }
 
@@ -120,11 +120,11 @@ func load(text string, roots ...string) (map[string]*node, error) {
 		indent := len(line) - len(content)
 		r := ruleLine{i + 1, indent / 2, content}
 		if indent%2 != 0 || strings.ContainsAny(line, "\t\r") || strings.TrimRight(content, " ") != content {
-			return nil, r.bad("want two spaces for each level, and none at the end")
+			return nil, r.errorf("want two spaces for each level, and none at the end")
 		}
 		l.lines = append(l.lines, r)
 	}
-	for l.next < len(l.lines) {
+	for l.nextLine < len(l.lines) {
 		if err := l.definition(); err != nil {
 			return nil, err
 		}
@@ -156,21 +156,21 @@ func (l *loader) group(name string) *node {
 
 // definition reads "NAME:" and the value it defines.
 func (l *loader) definition() error {
-	line := l.lines[l.next]
+	line := l.lines[l.nextLine]
 	name, what, ok := strings.Cut(line.text, ":")
 	switch {
 	case line.depth != 0 || !ok || name == "" || kindBits[name] != 0 || strings.ContainsRune(name, ' '):
-		return line.bad("%q: want a name and a colon", line.text)
+		return line.errorf("%q: want a name and a colon", line.text)
 	case l.defined[name]:
-		return line.bad("%s is defined twice", name)
+		return line.errorf("%s is defined twice", name)
 	}
-	l.next++
+	l.nextLine++
 	n, err := l.value(line, strings.TrimSpace(what), nil)
 	if err != nil {
 		return err
 	}
 	if l.shared(n) {
-		return line.bad("%s is only another name", name)
+		return line.errorf("%s is only another name", name)
 	}
 	*l.group(name) = *n
 	l.defined[name] = true
@@ -199,39 +199,39 @@ func (l *loader) value(line ruleLine, what string, within *node) (*node, error) 
 		return nil, err
 	}
 	if l.shared(n) && (len(parts) > 1 || patterned || named) {
-		return nil, line.bad("a reference with conditions")
+		return nil, line.errorf("a reference with conditions")
 	}
 	for _, s := range parts[1:] {
 		if err := n.condition(s); err != nil {
-			return nil, line.bad("%v", err)
+			return nil, line.errorf("%v", err)
 		}
 	}
 	if patterned {
-		if n.pattern, err = expression(like); err != nil || n.types&bit(wire.String) == 0 {
-			return nil, line.bad("text like /%s: %v", like, err)
+		if n.pattern, err = expression(like); err != nil || n.types&tokenBit(wire.String) == 0 {
+			return nil, line.errorf("text like /%s: %v", like, err)
 		}
 	}
 	if named {
 		if within == nil {
-			return nil, line.bad("names outside an object")
+			return nil, line.errorf("names outside an object")
 		}
-		if within.names, err = expression(names); err != nil {
-			return nil, line.bad("names like /%s: %v", names, err)
+		if within.otherNames, err = expression(names); err != nil {
+			return nil, line.errorf("names like /%s: %v", names, err)
 		}
 	}
-	below := l.next < len(l.lines) && l.lines[l.next].depth > line.depth
+	below := l.nextLine < len(l.lines) && l.lines[l.nextLine].depth > line.depth
 	holder := n
 	if n.items != nil {
 		holder = n.items
 	}
-	own := holder.types == bit(wire.BeginObject) && !l.shared(holder)
+	own := holder.types == tokenBit(wire.BeginObject) && !l.shared(holder)
 	switch {
 	case below && !own:
-		return nil, l.lines[l.next].bad("a member of a value that is not an object defined here")
+		return nil, l.lines[l.nextLine].errorf("a member of a value that is not an object defined here")
 	case below:
 		return n, l.members(holder, line.depth+1)
 	case own && (parts[0] == "" || n.items != nil):
-		return nil, line.bad("%q: want a type or members", line.text)
+		return nil, line.errorf("%q: want a type or members", line.text)
 	}
 	return n, nil
 }
@@ -258,15 +258,15 @@ func (l *loader) kinds(line ruleLine, s string) (n *node, err error) {
 			l.used[s] = true
 			return l.group(s), nil
 		case b == 0 || n.types&b != 0 || isOf && kind != "list":
-			return nil, line.bad("%q: want kinds of values, or the name of a definition", s)
+			return nil, line.errorf("%q: want kinds of values, or the name of a definition", s)
 		case isOf:
 			if n.items, err = l.kinds(line, of); err != nil {
 				return nil, err
 			}
 		case kind == "keyword":
-			n.maxLength = mostKeyword
+			n.maxLength = maxKeyword
 		case kind == "whole":
-			n.whole = true
+			n.integer = true
 		}
 		n.types |= b
 	}
@@ -276,7 +276,7 @@ func (l *loader) kinds(line ruleLine, s string) (n *node, err error) {
 // condition adds a condition: the text after a comma.
 func (n *node) condition(s string) error {
 	words := strings.Fields(s)
-	is := func(t wire.Token) bool { return n.types&bit(t) != 0 }
+	is := func(t wire.Token) bool { return n.types&tokenBit(t) != 0 }
 	number := func(s string) (v float64) {
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil || v < 0 {
@@ -293,7 +293,7 @@ func (n *node) condition(s string) error {
 		return nil
 	case len(words) == 3 && strings.HasPrefix(s, "at least ") && is(wire.Number):
 		v := number(words[2])
-		n.atLeast = &v
+		n.minimum = &v
 	case len(words) == 4 && strings.HasPrefix(s, "at most ") && words[3] == "characters" && is(wire.String):
 		n.maxLength = int(number(words[2]))
 	case len(words) > 3 && strings.HasPrefix(s, "one of ") && is(wire.String):
@@ -301,10 +301,10 @@ func (n *node) condition(s string) error {
 	case len(words) == 3 && strings.HasPrefix(s, "counted as ") && is(wire.BeginArray):
 		for k := range wire.Kind(wire.Kinds) {
 			if k.String() == words[2] {
-				n.counts, n.counted = k, true
+				n.itemKind, n.itemsAreEvents = k, true
 			}
 		}
-		if !n.counted {
+		if !n.itemsAreEvents {
 			words = nil
 		}
 	default:
@@ -319,12 +319,12 @@ func (n *node) condition(s string) error {
 // members reads the members of an object, which are indented to a depth.
 func (l *loader) members(n *node, depth int) error {
 	n.members = map[string]member{}
-	first := l.lines[l.next]
-	for l.next < len(l.lines) && l.lines[l.next].depth >= depth {
-		line := l.lines[l.next]
-		l.next++
+	first := l.lines[l.nextLine]
+	for l.nextLine < len(l.lines) && l.lines[l.nextLine].depth >= depth {
+		line := l.lines[l.nextLine]
+		l.nextLine++
 		if line.depth > depth {
-			return line.bad("it is indented too far")
+			return line.errorf("it is indented too far")
 		}
 		name, what, _ := strings.Cut(line.text, " ")
 		if name == ":" {
@@ -334,8 +334,8 @@ func (l *loader) members(n *node, depth int) error {
 			continue
 		}
 		name, must := strings.CutSuffix(name, "!")
-		if _, twice := n.members[name]; twice || name == "*" && n.rest != nil || name == "" {
-			return line.bad("%q: it exists already, or has no name", name)
+		if _, twice := n.members[name]; twice || name == "*" && n.others != nil || name == "" {
+			return line.errorf("%q: it exists already, or has no name", name)
 		}
 		c, err := l.value(line, what, n)
 		if err != nil {
@@ -345,28 +345,28 @@ func (l *loader) members(n *node, depth int) error {
 		case name != "*":
 			n.members[name] = member{node: c}
 			if must {
-				n.required |= n.note(name)
+				n.required |= n.bitOf(name)
 			}
 			continue
 		case must && (l.shared(c) || l.shared(c.items)):
-			return line.bad("a reference with *!")
+			return line.errorf("a reference with *!")
 		case must:
-			c.must = true
+			c.needsValue = true
 			if c.items != nil {
-				c.items.must = true
+				c.items.needsValue = true
 			}
 		}
-		n.rest = c
+		n.others = c
 	}
-	if len(n.noted) > 32 {
-		return first.bad("%d members with conditions: want at most 32", len(n.noted))
+	if len(n.bitNames) > 32 {
+		return first.errorf("%d members with conditions: want at most 32", len(n.bitNames))
 	}
-	for _, name := range n.noted {
+	for _, name := range n.bitNames {
 		c, ok := n.members[name]
 		if !ok {
-			return first.bad("%s is required, but is not a member", name)
+			return first.errorf("%s is required, but is not a member", name)
 		}
-		c.bit = n.note(name)
+		c.bit = n.bitOf(name)
 		n.members[name] = c
 	}
 	return nil
@@ -376,18 +376,18 @@ func (l *loader) members(n *node, depth int) error {
 func (n *node) together(line ruleLine, s string) error {
 	bits := func(s, sep string) (b uint32) {
 		for name := range strings.SplitSeq(s, sep) {
-			b |= n.note(name)
+			b |= n.bitOf(name)
 		}
 		return b
 	}
 	if of, all, ok := strings.Cut(s, " needs "); ok {
-		n.needs = append(n.needs, need{n.note(of), bits(all, " and ")})
+		n.needs = append(n.needs, need{n.bitOf(of), bits(all, " and ")})
 		return nil
 	}
-	if n.any != 0 || !strings.Contains(s, " or ") {
-		return line.bad("%q: want one line of A or B, and such as A needs B and C", s)
+	if n.anyOf != 0 || !strings.Contains(s, " or ") {
+		return line.errorf("%q: want one line of A or B, and such as A needs B and C", s)
 	}
-	n.any = bits(s, " or ")
+	n.anyOf = bits(s, " or ")
 	return nil
 }
 

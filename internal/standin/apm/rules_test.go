@@ -19,7 +19,7 @@ import (
 )
 
 // publishedSchemas reads the JSON Schemas that come with Elastic's decoder.
-func published(t testing.TB) map[string][]byte {
+func publishedSchemas(t testing.TB) map[string][]byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/elastic/apm-data").Output()
 	if err != nil {
@@ -46,7 +46,7 @@ func ruleOf(schema string) *node {
 // facts are the conditions on each member, by its path.
 type facts map[string][]string
 
-func (f facts) say(path, format string, args ...any) {
+func (f facts) add(path, format string, args ...any) {
 	f[path] = append(f[path], fmt.Sprintf(format, args...))
 }
 
@@ -95,7 +95,7 @@ func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 		case "type":
 			for _, name := range strs(v) {
 				if name != "null" {
-					f.say(path, "%s", name)
+					f.add(path, "%s", name)
 				}
 			}
 		case "properties":
@@ -104,7 +104,7 @@ func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 			}
 		case "required":
 			for _, name := range strs(v) {
-				f.say(path, "%s required", name)
+				f.add(path, "%s required", name)
 			}
 		case "items":
 			f.ofSchema(t, path+"[]", v.(map[string]any))
@@ -114,28 +114,28 @@ func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 			}
 		case "patternProperties":
 			for pattern, c := range v.(map[string]any) {
-				f.say(path, "names %s", pattern)
+				f.add(path, "names %s", pattern)
 				f.ofSchema(t, path+".*", c.(map[string]any))
 			}
 		case "enum":
-			f.say(path, "%v", strs(v))
+			f.add(path, "%v", strs(v))
 		case "anyOf":
 			var names []string
 			for _, c := range v.([]any) {
 				names = append(names, together(c))
 			}
 			slices.Sort(names)
-			f.say(path, "one of %v", names)
+			f.add(path, "one of %v", names)
 		case "allOf":
 			for _, c := range v.([]any) {
 				c := c.(map[string]any)
-				f.say(path, "%s needs %s", together(c["if"]), together(c["then"]))
+				f.add(path, "%s needs %s", together(c["if"]), together(c["then"]))
 			}
 		case "maxLength", "minLength", "pattern", "minimum":
-			f.say(path, "%s %v", word, v)
+			f.add(path, "%s %v", word, v)
 		case "minItems":
 			if v.(float64) != 0 {
-				f.say(path, "%s %v", word, v)
+				f.add(path, "%s %v", word, v)
 			}
 		default:
 			t.Fatalf("%s: unknown keyword %s", path, word)
@@ -146,57 +146,57 @@ func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 // ofNode collects the conditions of a rule.
 func (f facts) ofNode(path string, n *node, within []*node) {
 	if f[path] = []string{}; slices.Contains(within, n) {
-		f.say(path, "object")
+		f.add(path, "object")
 		return
 	}
 	within = append(within, n)
 	for i, name := range []string{"object", "array", "string", "number", "boolean"} {
-		if name == "number" && n.whole {
+		if name == "number" && n.integer {
 			name = "integer"
 		}
 		if n.types>>i&1 != 0 {
-			f.say(path, "%s", name)
+			f.add(path, "%s", name)
 		}
 	}
-	for _, name := range n.named(n.required) {
-		f.say(path, "%s required", name)
+	for _, name := range n.namesOf(n.required) {
+		f.add(path, "%s required", name)
 	}
-	if n.any != 0 {
-		names := n.named(n.any)
+	if n.anyOf != 0 {
+		names := n.namesOf(n.anyOf)
 		slices.Sort(names)
-		f.say(path, "one of %v", names)
+		f.add(path, "one of %v", names)
 	}
 	for _, w := range n.needs {
-		for _, name := range n.named(w.all) {
-			f.say(path, "%s needs %s", n.named(w.of)[0], name)
+		for _, name := range n.namesOf(w.required) {
+			f.add(path, "%s needs %s", n.namesOf(w.trigger)[0], name)
 		}
 	}
-	if n.names != nil {
-		f.say(path, "names %v", n.names)
+	if n.otherNames != nil {
+		f.add(path, "names %v", n.otherNames)
 	}
 	if n.maxLength > 0 {
-		f.say(path, "maxLength %d", n.maxLength)
+		f.add(path, "maxLength %d", n.maxLength)
 	}
 	if n.minLength > 0 {
-		f.say(path, "minLength %d", n.minLength)
+		f.add(path, "minLength %d", n.minLength)
 	}
 	if n.pattern != nil {
-		f.say(path, "pattern %v", n.pattern)
+		f.add(path, "pattern %v", n.pattern)
 	}
-	if n.atLeast != nil {
-		f.say(path, "minimum %v", *n.atLeast)
+	if n.minimum != nil {
+		f.add(path, "minimum %v", *n.minimum)
 	}
 	if n.minItems > 0 {
-		f.say(path, "minItems %d", n.minItems)
+		f.add(path, "minItems %d", n.minItems)
 	}
 	if len(n.enum) > 0 {
-		f.say(path, "%v", n.enum)
+		f.add(path, "%v", n.enum)
 	}
 	for name, c := range n.members {
 		f.ofNode(path+"."+name, c.node, within)
 	}
-	if n.rest != nil {
-		f.ofNode(path+".*", n.rest, within)
+	if n.others != nil {
+		f.ofNode(path+".*", n.others, within)
 	}
 	if n.items != nil {
 		f.ofNode(path+"[]", n.items, within)
@@ -204,9 +204,9 @@ func (f facts) ofNode(path string, n *node, within []*node) {
 }
 
 // Our rules contain the same conditions as Elastic's schemas.
-func TestRulesAreElastics(t *testing.T) {
+func TestRulesMatchSchemas(t *testing.T) {
 	compared := 0
-	for name, raw := range published(t) {
+	for name, raw := range publishedSchemas(t) {
 		t.Run(name, func(t *testing.T) {
 			var schema map[string]any
 			if err := json.Unmarshal(raw, &schema); err != nil {
@@ -283,7 +283,7 @@ func TestLoad(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := load(tt.in, "a")
 			if tt.want == "" {
-				if err != nil || got["a"] == nil || got["a"].members["y"].items.members["z"].atLeast == nil {
+				if err != nil || got["a"] == nil || got["a"].members["y"].items.members["z"].minimum == nil {
 					t.Errorf("got %+v, %v", got["a"], err)
 				}
 			} else if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -295,9 +295,9 @@ func TestLoad(t *testing.T) {
 
 // Elastic's schemas, as a library reads them, and the validator accept every
 // event that is made, over the ranges of a request's make-up, including 0 and 1.
-func TestWhatIsMadeIsAccepted(t *testing.T) {
+func TestMadeEventsAreAccepted(t *testing.T) {
 	compiled := map[string]*jsonschema.Schema{}
-	for name, raw := range published(t) {
+	for name, raw := range publishedSchemas(t) {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 		if err != nil {
 			t.Fatal(err)
@@ -326,7 +326,7 @@ func TestWhatIsMadeIsAccepted(t *testing.T) {
 			}
 			tried++
 			got := wire.Counts{}
-			var j judge
+			var j validator
 			if m.Protocol == wire.V1 {
 				rule := allRules().transactions
 				if m.Spans.Max == 0 {

@@ -41,7 +41,7 @@ type Server struct {
 
 	closing sync.Mutex     // for closed and for adding to inFlight
 	closed  bool           // no more requests are admitted
-	inside  sync.WaitGroup // requests with events
+	inFlight  sync.WaitGroup // requests with events
 }
 
 // Start starts a stand-in. It runs until Close.
@@ -51,7 +51,7 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	if o.Log != nil {
-		o.Log = &oneAtATime{w: o.Log}
+		o.Log = &lockedWriter{w: o.Log}
 	}
 	config, err := o.TLS.Config()
 	if err != nil {
@@ -63,7 +63,7 @@ func Start(o Options) (*Server, error) {
 	}
 	var events []ErrorRule
 	s.rules, events = o.rules()
-	s.requests, s.events = fault.DiceOf(o.Seed, s.rules), fault.DiceOf(o.Seed+1, events)
+	s.requests, s.events = fault.NewRuleDice(o.Seed, s.rules), fault.NewRuleDice(o.Seed+1, events)
 	if s.queue, err = newQueue(o); err != nil {
 		_ = s.record.Close()
 		return nil, err
@@ -75,7 +75,7 @@ func Start(o Options) (*Server, error) {
 		_ = s.record.Close()
 		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
 	}
-	s.ln = s.record.Over(fault.Listen(s.record.Under(ln), o.Delay, o.Stall, time.Now()))
+	s.ln = s.record.WrapOuter(fault.Listen(s.record.WrapInner(ln), o.Delay, o.Stall, time.Now()))
 	s.close = sync.OnceValue(s.end)
 	if o.Discard {
 		if config != nil {
@@ -91,7 +91,7 @@ func Start(o Options) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
-		ErrorLog:          stdlog.New(logged{o.Log}, "", 0),
+		ErrorLog:          stdlog.New(httpLog{o.Log}, "", 0),
 		Protocols:         new(http.Protocols),
 		ConnContext:       withRecord,
 		ConnState: func(nc net.Conn, st http.ConnState) {
@@ -132,27 +132,27 @@ func withRecord(ctx context.Context, nc net.Conn) context.Context {
 }
 
 // recordRequest records a request with this number of events, after it was read.
-func took(r *http.Request, events int) {
+func recordRequest(r *http.Request, events int) {
 	rec, _ := r.Context().Value(recordKey{}).(*record.Conn)
-	rec.Took(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: int64(events)})
+	rec.Received(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: int64(events)})
 }
 
 // A lockedWriter makes a log safe for concurrent use.
-type oneAtATime struct {
+type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (o *oneAtATime) Write(p []byte) (int, error) {
+func (o *lockedWriter) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.w.Write(p)
 }
 
 // httpLog writes net/http's messages to the log of the options.
-type logged struct{ w io.Writer }
+type httpLog struct{ w io.Writer }
 
-func (l logged) Write(p []byte) (int, error) {
+func (l httpLog) Write(p []byte) (int, error) {
 	setting.Logf(l.w, "%s", strings.TrimSpace(string(p)))
 	return len(p), nil
 }
@@ -187,7 +187,7 @@ func (s *Server) end() error {
 	s.closed = true
 	s.closing.Unlock()
 	// After this, the events of the requests in flight are counted.
-	s.queue.close(s.inside.Wait)
+	s.queue.close(s.inFlight.Wait)
 	if e := s.record.Close(); err == nil {
 		err = e
 	}
@@ -203,7 +203,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, rum bool) (ok
 		answerError(w, http.StatusForbidden, "forbidden request: RUM endpoint is disabled")
 		return false
 	}
-	if !s.wantsCredentials() || rum || s.known(r) {
+	if !s.wantsCredentials() || rum || s.authenticated(r) {
 		return true
 	}
 	s.tally.unauthorized.Add(1)
@@ -222,16 +222,16 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, rum bool) (ok
 func (s *Server) wantsCredentials() bool { return s.opts.SecretToken != "" || len(s.opts.APIKeys) > 0 }
 
 // authenticated reports whether a request has one of the required credentials.
-func (s *Server) known(r *http.Request) bool {
+func (s *Server) authenticated(r *http.Request) bool {
 	kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(kind, "Bearer") {
-		return s.opts.SecretToken != "" && same(value, string(s.opts.SecretToken))
+		return s.opts.SecretToken != "" && equalSecrets(value, string(s.opts.SecretToken))
 	}
 	key, err := base64.StdEncoding.DecodeString(value)
 	if err != nil || !strings.EqualFold(kind, "ApiKey") {
 		return false
 	}
-	return slices.ContainsFunc(s.opts.APIKeys, func(k Secret) bool { return same(string(key), string(k)) })
+	return slices.ContainsFunc(s.opts.APIKeys, func(k Secret) bool { return equalSecrets(string(key), string(k)) })
 }
 
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+func equalSecrets(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -154,7 +154,7 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("got %.600s, want %q in it", text, w)
 				}
 			}
-			if limit := 2*mostDocument + 600; len(text) > limit {
+			if limit := 2*maxDocument + 600; len(text) > limit {
 				t.Errorf("an answer of %d bytes, want at most %d", len(text), limit)
 			}
 		})
@@ -238,8 +238,8 @@ func TestBodyWithoutEnd(t *testing.T) {
 			if resp.StatusCode < 400 {
 				t.Errorf("flood %v: got %d, want an error", flood, resp.StatusCode)
 			}
-			if got := s.Counts().Bytes; got > 2*mostUnread {
-				t.Errorf("flood %v: %d bytes read, want no more than %d", flood, got, 2*mostUnread)
+			if got := s.Counts().Bytes; got > 2*maxUnread {
+				t.Errorf("flood %v: %d bytes read, want no more than %d", flood, got, 2*maxUnread)
 			}
 		}
 	}
@@ -247,7 +247,7 @@ func TestBodyWithoutEnd(t *testing.T) {
 
 // A request that does not fit into the queue does not take room from others.
 func TestQueueRoomIsExact(t *testing.T) {
-	q := &queue{most: 10}
+	q := &queue{capacity: 10}
 	var tries atomic.Int64
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -258,14 +258,14 @@ func TestQueueRoomIsExact(t *testing.T) {
 				return
 			default:
 			}
-			if q.room(11) {
+			if q.reserve(11) {
 				t.Error("the queue accepted more than fits")
 				return
 			}
 		}
 	}()
 	for tries.Load() < 500000 && !t.Failed() {
-		if !q.room(1) {
+		if !q.reserve(1) {
 			t.Error("the empty queue is full")
 			break
 		}
@@ -275,12 +275,12 @@ func TestQueueRoomIsExact(t *testing.T) {
 	<-stopped
 }
 
-func TestAtMostFiveErrorsAreSaid(t *testing.T) {
+func TestAtMostFiveErrors(t *testing.T) {
 	s := start(t, Options{})
 	_, text := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat("{\"span\":{}}\n", 20)))
 	var a answer
-	if err := json.Unmarshal([]byte(text), &a); err != nil || len(a.Errors) != mostErrors {
-		t.Errorf("got %d errors, want %d: %v", len(a.Errors), mostErrors, err)
+	if err := json.Unmarshal([]byte(text), &a); err != nil || len(a.Errors) != maxErrors {
+		t.Errorf("got %d errors, want %d: %v", len(a.Errors), maxErrors, err)
 	}
 	if got := s.Counts().Invalid; got != 20 {
 		t.Errorf("got %d invalid, want 20", got)

@@ -16,10 +16,10 @@ type skimmer struct {
 	d *discard
 	c *discardConn
 
-	at   skimming
+	state   skimState
 	part []byte // of a head or a line that is not complete
 	left int64  // bytes until the end of the body or chunk
-	size int64  // of the body so far
+	bodySize int64  // of the body so far
 	q    request
 	out  []byte       // answers for the caller to write
 	over bool         // nothing more is read
@@ -27,10 +27,10 @@ type skimmer struct {
 }
 
 // skimState says which part of a request comes next.
-type skimming uint8
+type skimState uint8
 
 const (
-	inHead skimming = iota
+	inHead skimState = iota
 	inBody
 	inChunk // with the end of line after it
 	inSize  // the line before a chunk
@@ -42,7 +42,7 @@ const (
 func (k *skimmer) take(p []byte) error {
 	for len(p) > 0 && !k.over {
 		var err error
-		switch k.at {
+		switch k.state {
 		case inHead:
 			p, err = k.head(p)
 		case inBody, inChunk:
@@ -62,7 +62,7 @@ func (k *skimmer) take(p []byte) error {
 
 // skippable is the number of the next bytes that the caller may skip unread.
 func (k *skimmer) skippable() int64 {
-	if k.over || k.at != inBody && k.at != inChunk {
+	if k.over || k.state != inBody && k.state != inChunk {
 		return 0
 	}
 	return k.left
@@ -73,16 +73,16 @@ func (k *skimmer) skip(n int64) {
 	if k.left -= n; k.left > 0 {
 		return
 	}
-	if k.at == inBody {
+	if k.state == inBody {
 		k.answer()
 	} else {
-		k.at = inSize
+		k.state = inSize
 	}
 }
 
 // end is the error of a connection that ends here.
 func (k *skimmer) end() error {
-	if k.over || k.at == inHead && len(k.part) == 0 {
+	if k.over || k.state == inHead && len(k.part) == 0 {
 		return io.EOF
 	}
 	return io.ErrUnexpectedEOF
@@ -90,7 +90,7 @@ func (k *skimmer) end() error {
 
 // readUntil returns everything up to and including a mark, with the part that
 // arrived before; whole is nil while the mark is missing.
-func (k *skimmer) until(p, mark []byte) (whole, rest []byte, err error) {
+func (k *skimmer) readUntil(p, mark []byte) (whole, rest []byte, err error) {
 	if len(k.part) == 0 { // the usual case
 		if i := bytes.Index(p[:min(len(p), maxRequest)], mark); i >= 0 {
 			return p[:i+len(mark)], p[i+len(mark):], nil
@@ -112,7 +112,7 @@ func (k *skimmer) until(p, mark []byte) (whole, rest []byte, err error) {
 
 // head reads the head of a request.
 func (k *skimmer) head(p []byte) (rest []byte, err error) {
-	h, rest, err := k.until(p, headEnd)
+	h, rest, err := k.readUntil(p, headEnd)
 	if h == nil {
 		return nil, err
 	}
@@ -123,12 +123,12 @@ func (k *skimmer) head(p []byte) (rest []byte, err error) {
 	if k.q.expects {
 		k.out = append(k.out, answer100...)
 	}
-	k.size, k.left = k.q.length, k.q.length
+	k.bodySize, k.left = k.q.length, k.q.length
 	switch {
 	case k.q.chunked:
-		k.at, k.size = inSize, 0
+		k.state, k.bodySize = inSize, 0
 	case k.left > 0:
-		k.at = inBody
+		k.state = inBody
 	default:
 		k.answer()
 	}
@@ -137,12 +137,12 @@ func (k *skimmer) head(p []byte) (rest []byte, err error) {
 
 // line reads the line before a chunk, or a line after the last chunk.
 func (k *skimmer) line(p []byte) (rest []byte, err error) {
-	line, rest, err := k.until(p, lineEnd)
+	line, rest, err := k.readUntil(p, lineEnd)
 	if line == nil {
 		return nil, err
 	}
 	line = bytes.TrimRight(line, "\r\n")
-	if k.at == inTrailer {
+	if k.state == inTrailer {
 		if len(line) == 0 {
 			k.answer()
 		}
@@ -153,24 +153,24 @@ func (k *skimmer) line(p []byte) (rest []byte, err error) {
 	case err != nil:
 		return nil, err
 	case n == 0:
-		k.at = inTrailer
+		k.state = inTrailer
 	default:
-		k.at, k.left = inChunk, n+2
-		k.size += n
+		k.state, k.left = inChunk, n+2
+		k.bodySize += n
 	}
 	return rest, nil
 }
 
 // answer answers the request, which is complete.
 func (k *skimmer) answer() {
-	k.at = inHead
+	k.state = inHead
 	if k.q.get {
 		k.out = append(k.out, k.d.counters()...)
 	} else {
 		k.c.requests.Add(1)
-		k.c.bytes.Add(uint64(k.size))
+		k.c.bytes.Add(uint64(k.bodySize))
 		k.out = append(k.out, answer202...)
-		k.rec.Took(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: record.None})
+		k.rec.Received(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: record.None})
 	}
 	k.over = k.q.close
 }

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-var began = time.Now()
+var startTime = time.Now()
 
 // about answers "/" as the real server does: without the required credentials,
 // only by a status.
 func (s *Server) about(w http.ResponseWriter, r *http.Request) {
-	if s.wantsCredentials() && !s.known(r) {
+	if s.wantsCredentials() && !s.authenticated(r) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.WriteHeader(http.StatusOK)
 		return
 	}
 	answerJSON(w, http.StatusOK, map[string]any{
-		"build_date": began.UTC().Format(time.RFC3339), "build_sha": "0000000000000000000000000000000000000000",
+		"build_date": startTime.UTC().Format(time.RFC3339), "build_sha": "0000000000000000000000000000000000000000",
 		"publish_ready": true, "version": Version, "standin": "carronade",
 	})
 }
 
 // serverVars are the counters under the real server's names.
-func figures(c Counts) map[string]any {
+func serverVars(c Counts) map[string]any {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	refused := c.Invalid + c.TooLarge
@@ -55,5 +55,5 @@ func figures(c Counts) map[string]any {
 
 // vars answers /debug/vars.
 func (s *Server) vars(w http.ResponseWriter, _ *http.Request) {
-	answerJSON(w, http.StatusOK, figures(s.Counts()))
+	answerJSON(w, http.StatusOK, serverVars(s.Counts()))
 }

@@ -12,7 +12,7 @@ import "net"
 // connections other than plain TCP, systems other than Linux, and kernels that
 // only emulate Linux (a sandbox).
 func New(c net.Conn) *Dropper {
-	if tc, ok := c.(*net.TCPConn); ok && Can() {
+	if tc, ok := c.(*net.TCPConn); ok && Supported() {
 		return newDropper(tc)
 	}
 	return nil

@@ -18,7 +18,7 @@ type Dropper struct {
 
 	// Arguments and results of recv, which RawConn calls. As fields they need no
 	// closure and no allocation.
-	try   func(fd uintptr) bool
+	recvFunc   func(fd uintptr) bool
 	want  int
 	got   int
 	errno syscall.Errno
@@ -30,19 +30,19 @@ func newDropper(c *net.TCPConn) *Dropper {
 		return nil
 	}
 	d := &Dropper{raw: raw}
-	d.try = d.recv
+	d.recvFunc = d.recv
 	return d
 }
 
 // maxRecv bounds one call, because the kernel uses 32-bit lengths in places.
-const mostAtOnce = 1 << 30
+const maxRecv = 1 << 30
 
 // Drop waits for n bytes and drops them. It returns io.ErrUnexpectedEOF if the
 // connection ends before.
 func (d *Dropper) Drop(n int64) error {
 	for n > 0 {
-		d.want = int(min(n, mostAtOnce))
-		if err := d.raw.Read(d.try); err != nil {
+		d.want = int(min(n, maxRecv))
+		if err := d.raw.Read(d.recvFunc); err != nil {
 			return err
 		}
 		if d.errno != 0 {
@@ -75,26 +75,26 @@ func (d *Dropper) recv(fd uintptr) bool {
 
 // Supported reports whether the kernel drops bytes. It tries that once, on a
 // loopback connection: a kernel that emulates Linux may ignore the flag.
-var Can = sync.OnceValue(func() bool {
+var Supported = sync.OnceValue(func() bool {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return false
 	}
 	defer ln.Close()
-	return drops(ln)
+	return tryDrop(ln)
 })
 
 // trialTimeout bounds the trial.
-const mostTrying = 10 * time.Second
+const trialTimeout = 10 * time.Second
 
 // tryDrop tries to drop bytes on a connection to a listener. Other clients may
 // connect to it as well, such as those of a server that had this port before.
-func drops(ln net.Listener) bool {
-	deadline := time.Now().Add(mostTrying)
+func tryDrop(ln net.Listener) bool {
+	deadline := time.Now().Add(trialTimeout)
 	if err := ln.(*net.TCPListener).SetDeadline(deadline); err != nil {
 		return false
 	}
-	out, err := net.DialTimeout("tcp", ln.Addr().String(), mostTrying)
+	out, err := net.DialTimeout("tcp", ln.Addr().String(), trialTimeout)
 	if err != nil {
 		return false
 	}

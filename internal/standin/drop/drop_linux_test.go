@@ -8,8 +8,8 @@ import (
 
 // TestTryDropWithOtherConnections: other clients that connect to the listener and
 // send nothing do not block the trial.
-func TestDropsBesideStrangers(t *testing.T) {
-	if !Can() {
+func TestTryDropWithOtherConnections(t *testing.T) {
+	if !Supported() {
 		t.Skip("this kernel drops nothing")
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
@@ -25,7 +25,7 @@ func TestDropsBesideStrangers(t *testing.T) {
 		defer other.Close()
 	}
 	result := make(chan bool, 1)
-	go func() { result <- drops(ln) }()
+	go func() { result <- tryDrop(ln) }()
 	select {
 	case supported := <-result:
 		if !supported {

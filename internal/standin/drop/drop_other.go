@@ -13,4 +13,4 @@ func newDropper(*net.TCPConn) *Dropper { return nil }
 func (*Dropper) Drop(int64) error { return nil }
 
 // Supported reports whether the kernel drops bytes.
-func Can() bool { return false }
+func Supported() bool { return false }

@@ -27,7 +27,7 @@ func pair(t *testing.T) (in, out net.Conn) {
 }
 
 func TestDrop(t *testing.T) {
-	if !Can() {
+	if !Supported() {
 		t.Skip("this kernel drops nothing")
 	}
 	in, out := pair(t)

@@ -160,7 +160,7 @@ type delayed struct {
 func (c *conn) NetConn() net.Conn { return c.Conn }
 
 func (c *conn) Read(p []byte) (int, error) {
-	if err := c.thaw(); err != nil {
+	if err := c.waitStall(); err != nil {
 		return 0, err
 	}
 	n, err := c.Conn.Read(p)
@@ -168,12 +168,12 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, err
 	}
 	// Bytes that arrive during a stall are not returned before its end.
-	return n, c.thaw()
+	return n, c.waitStall()
 }
 
 func (c *conn) Write(p []byte) (int, error) {
 	if c.l.delay == 0 {
-		if err := c.thaw(); err != nil {
+		if err := c.waitStall(); err != nil {
 			return 0, err
 		}
 		return c.Conn.Write(p)
@@ -212,7 +212,7 @@ func (c *conn) write() {
 		c.mu.Unlock()
 		err := c.sleepUntil(d.due)
 		if err == nil {
-			err = c.thaw()
+			err = c.waitStall()
 		}
 		if err == nil {
 			_, err = c.Conn.Write(d.data)
@@ -230,7 +230,7 @@ func (c *conn) write() {
 }
 
 // waitStall waits for the end of the current stall, if there is one.
-func (c *conn) thaw() error {
+func (c *conn) waitStall() error {
 	if c.l.stall == (Stall{}) {
 		return nil
 	}
@@ -239,15 +239,15 @@ func (c *conn) thaw() error {
 
 // timerSlack is a bit more than how late the runtime's timers may be: it rounds
 // waits up to full milliseconds.
-const roughly = 1500 * time.Microsecond
+const timerSlack = 1500 * time.Microsecond
 
 // sleepUntil sleeps with a precision of about 50 us where the system allows it,
 // so that an answer is late by the delay and not by more.
 func (c *conn) sleepUntil(due time.Time) error {
-	if err := c.sleep(time.Until(due) - roughly); err != nil {
+	if err := c.sleep(time.Until(due) - timerSlack); err != nil {
 		return err
 	}
-	nap(min(time.Until(due), roughly))
+	kernelSleep(min(time.Until(due), timerSlack))
 	return c.sleep(time.Until(due)) // if kernelSleep did not sleep
 }
 
@@ -278,7 +278,7 @@ func (c *conn) Close() error {
 
 // Disconnected reports whether err is an ordinary end of a client's connection,
 // which is not worth logging.
-func Gone(err error) bool {
+func Disconnected(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

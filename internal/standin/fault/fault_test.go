@@ -42,7 +42,7 @@ func TestStallLeft(t *testing.T) {
 
 // withFaults runs f in virtual time with both ends of a connection. The faults are
 // on the end there.
-func hurt(t *testing.T, delay time.Duration, stall Stall, f func(t *testing.T, here, there net.Conn)) {
+func withFaults(t *testing.T, delay time.Duration, stall Stall, f func(t *testing.T, here, there net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		here, inner := net.Pipe()
@@ -63,7 +63,7 @@ func (l oneListener) Close() error              { return nil }
 func (l oneListener) Addr() net.Addr            { return &net.TCPAddr{} }
 
 func TestDelay(t *testing.T) {
-	hurt(t, 5*time.Millisecond, Stall{}, func(t *testing.T, here, there net.Conn) {
+	withFaults(t, 5*time.Millisecond, Stall{}, func(t *testing.T, here, there net.Conn) {
 		begin := time.Now()
 		go func() {
 			for range 3 {
@@ -90,7 +90,7 @@ func TestDelay(t *testing.T) {
 }
 
 func TestDelayClosed(t *testing.T) {
-	hurt(t, time.Hour, Stall{}, func(t *testing.T, _, there net.Conn) {
+	withFaults(t, time.Hour, Stall{}, func(t *testing.T, _, there net.Conn) {
 		for there.(*conn).waiting <= delayBytes {
 			if _, err := there.Write(make([]byte, 16<<20)); err != nil {
 				t.Fatal(err)
@@ -127,7 +127,7 @@ func TestStall(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			hurt(t, test.delay, stall, func(t *testing.T, here, there net.Conn) {
+			withFaults(t, test.delay, stall, func(t *testing.T, here, there net.Conn) {
 				begin := time.Now()
 				go func() {
 					var b [1]byte

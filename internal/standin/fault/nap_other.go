@@ -4,4 +4,4 @@ package fault
 
 import "time"
 
-func nap(time.Duration) {}
+func kernelSleep(time.Duration) {}

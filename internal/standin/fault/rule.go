@@ -61,7 +61,7 @@ func Check[T any](delay time.Duration, lists ...[]Rule[T]) error {
 }
 
 // NewRuleDice returns dice whose sides are the rules.
-func DiceOf[T any](seed uint64, rules []Rule[T]) *Dice {
+func NewRuleDice[T any](seed uint64, rules []Rule[T]) *Dice {
 	shares := make([]float64, len(rules))
 	for i, r := range rules {
 		shares[i] = r.Share

@@ -84,13 +84,13 @@ func TestCheck(t *testing.T) {
 }
 
 func TestDiceOf(t *testing.T) {
-	d := DiceOf(1, []Rule[int]{{"never", 1, 0}, {"always", 2, 1}})
+	d := NewRuleDice(1, []Rule[int]{{"never", 1, 0}, {"always", 2, 1}})
 	for range 100 {
 		if got := d.Draw(); got != 1 {
 			t.Fatalf("got side %d, want 1", got)
 		}
 	}
-	if got := DiceOf[int](1, nil).Draw(); got != -1 {
+	if got := NewRuleDice[int](1, nil).Draw(); got != -1 {
 		t.Errorf("got side %d without rules, want -1", got)
 	}
 }

@@ -36,10 +36,10 @@ func BenchmarkSink(b *testing.B) {
 			}
 			defer func() {
 				if err := child.Stop(); err != nil {
-					b.Fatal(err, child.Words())
+					b.Fatal(err, child.Output())
 				}
 				if testing.Verbose() {
-					b.Log(child.Words())
+					b.Log(child.Output())
 				}
 			}()
 			before := cpuOf(b, child.Pid())
@@ -91,7 +91,7 @@ func BenchmarkServe(b *testing.B) {
 	}
 	defer func() {
 		if err := child.Stop(); err != nil {
-			b.Fatal(err, child.Words())
+			b.Fatal(err, child.Output())
 		}
 	}()
 	nc, err := net.Dial("tcp", child.Addr())

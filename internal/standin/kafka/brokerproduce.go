@@ -7,15 +7,15 @@ import (
 )
 
 // produceSum sums the record batches of a produce request.
-type counter struct {
+type produceSum struct {
 	acks int16
 	produced
 }
 
-func (c *counter) begin(_ []byte, acks int16, _ int) { c.acks = acks }
-func (c *counter) topic([]byte, [16]byte, int)       {}
-func (c *counter) endTopic()                         {}
-func (c *counter) partition(_ int32, p produced) {
+func (c *produceSum) begin(_ []byte, acks int16, _ int) { c.acks = acks }
+func (c *produceSum) topic([]byte, [16]byte, int)       {}
+func (c *produceSum) endTopic()                         {}
+func (c *produceSum) partition(_ int32, p produced) {
 	c.batches += p.batches
 	c.records += p.records
 	c.bytes += p.bytes
@@ -23,7 +23,7 @@ func (c *counter) partition(_ int32, p produced) {
 
 // serveBrokerProduce forwards the produce request in c.body to the broker, without
 // the partitions that the error rules refuse.
-func (c *conn) serveBrokerProduce(h head) error {
+func (c *conn) serveBrokerProduce(h requestHead) error {
 	st := frameStream(c.body)
 	if _, err := st.next(12); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (c *conn) serveBrokerProduce(h head) error {
 	if err := skipClient(&st, h.version >= 9); err != nil {
 		return err
 	}
-	var sum counter
+	var sum produceSum
 	if err := walkProduce(&st, h.version, &sum); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (c *conn) serveBrokerProduce(h head) error {
 	var err error
 	if sum.acks == 0 {
 		// The broker does not answer it.
-		err = c.passOn(c.body)
+		err = c.sendUnanswered(c.body)
 	} else {
 		answer, err = c.forward(c.body)
 	}
@@ -69,7 +69,7 @@ func (c *conn) serveBrokerProduce(h head) error {
 
 // serveFaultyProduce draws whether each partition of the request in c.body gets
 // an error, forwards the partitions that get none, and joins the answers.
-func (c *conn) serveFaultyProduce(h head) error {
+func (c *conn) serveFaultyProduce(h requestHead) error {
 	req := kmsg.NewPtrProduceRequest()
 	if err := c.decode(h, req); err != nil {
 		return err
@@ -144,7 +144,7 @@ func joinTopics(a, b []kmsg.ProduceResponseTopic) []kmsg.ProduceResponseTopic {
 
 // askBroker sends a request to the broker on the client's connection, with the
 // client's correlation id, and reads the answer into resp.
-func (c *conn) askBroker(h head, req kmsg.Request, resp kmsg.Response) error {
+func (c *conn) askBroker(h requestHead, req kmsg.Request, resp kmsg.Response) error {
 	frame := append([]byte(nil), c.body[:12]...)
 	frame = append(frame, 255, 255) // no client id
 	if req.IsFlexible() {
@@ -160,7 +160,7 @@ func (c *conn) askBroker(h head, req kmsg.Request, resp kmsg.Response) error {
 }
 
 // readAnswer reads the answer to the request h.
-func readAnswer(h head, answer []byte, resp kmsg.Response) error {
+func readAnswer(h requestHead, answer []byte, resp kmsg.Response) error {
 	resp.SetVersion(h.version)
 	skip := 8
 	if resp.IsFlexible() {

@@ -31,7 +31,7 @@ func kcat(t *testing.T, in string, args ...string) string {
 }
 
 func TestKcat(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Topics = []Topic{{"t", 1}}
 		s := start(t, opts)
 		const n = 1000
@@ -94,7 +94,7 @@ func TestJavaTools(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a Java process several times; not with -short")
 	}
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Events = 200_000
 		s := start(t, opts)
 		const n = 200_000

@@ -34,7 +34,7 @@ type conn struct {
 	inner io.ReadWriteCloser
 
 	out  []byte
-	segs []segment
+	segments []segment
 	vec  net.Buffers
 
 	answer produceAnswer
@@ -72,7 +72,7 @@ func (c *conn) serve() error {
 			}
 			return err
 		}
-		if len(c.out) >= flushAt || len(c.segs) > 0 {
+		if len(c.out) >= flushAt || len(c.segments) > 0 {
 			if err := c.flush(); err != nil {
 				return err
 			}
@@ -82,11 +82,11 @@ func (c *conn) serve() error {
 
 // A requestHead is the part of a request's header that all versions have in
 // common.
-type head struct {
+type requestHead struct {
 	size    int
 	key     int16
 	version int16
-	corr    int32
+	correlation    int32
 }
 
 func (c *conn) serveFrame() error {
@@ -102,13 +102,13 @@ func (c *conn) serveFrame() error {
 	s.frame(int(size))
 	b, err := s.next(8)
 	if err != nil {
-		return noEOF(err)
+		return unexpectedEOF(err)
 	}
-	h := head{
+	h := requestHead{
 		size:    int(size),
 		key:     int16(binary.BigEndian.Uint16(b)),
 		version: int16(binary.BigEndian.Uint16(b[2:])),
-		corr:    int32(binary.BigEndian.Uint32(b[4:])),
+		correlation:    int32(binary.BigEndian.Uint32(b[4:])),
 	}
 	c.tally.requests.Add(1)
 	if h.key == 0 {
@@ -116,17 +116,17 @@ func (c *conn) serveFrame() error {
 			return fmt.Errorf("%w: produce version %d; 3 to 13 are supported", errFrame, h.version)
 		}
 		if c.front.log != nil {
-			return noEOF(c.serveProduce(h))
+			return unexpectedEOF(c.serveProduce(h))
 		}
 	}
 	if err := c.readBody(h); err != nil {
-		return noEOF(err)
+		return unexpectedEOF(err)
 	}
 	return c.serveBody(h)
 }
 
 // unexpectedEOF turns an EOF inside a frame into io.ErrUnexpectedEOF.
-func noEOF(err error) error {
+func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
@@ -135,7 +135,7 @@ func noEOF(err error) error {
 
 // readBody reads the rest of the frame after its head. c.body then contains the
 // frame, beginning with its length.
-func (c *conn) readBody(h head) error {
+func (c *conn) readBody(h requestHead) error {
 	need := 4 + h.size
 	if cap(c.body) < need {
 		c.body = make([]byte, need)
@@ -144,7 +144,7 @@ func (c *conn) readBody(h head) error {
 	binary.BigEndian.PutUint32(c.body, uint32(h.size))
 	binary.BigEndian.PutUint16(c.body[4:], uint16(h.key))
 	binary.BigEndian.PutUint16(c.body[6:], uint16(h.version))
-	binary.BigEndian.PutUint32(c.body[8:], uint32(h.corr))
+	binary.BigEndian.PutUint32(c.body[8:], uint32(h.correlation))
 	rest := c.body[12:]
 	s := c.in
 	n := copy(rest, s.buf[s.r:s.w])
@@ -161,7 +161,7 @@ func (c *conn) readBody(h head) error {
 }
 
 // serveBody answers the request in c.body.
-func (c *conn) serveBody(h head) error {
+func (c *conn) serveBody(h requestHead) error {
 	req := kmsg.RequestForKey(h.key)
 	if req == nil {
 		return fmt.Errorf("%w: no request has key %d", errFrame, h.key)
@@ -226,7 +226,7 @@ func (c *conn) forward(frame []byte) ([]byte, error) {
 }
 
 // sendUnanswered passes a frame to the broker that the broker does not answer.
-func (c *conn) passOn(frame []byte) error {
+func (c *conn) sendUnanswered(frame []byte) error {
 	if err := c.dialInner(); err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (c *conn) dialInner() error {
 }
 
 // decode reads the request in c.body into req.
-func (c *conn) decode(h head, req kmsg.Request) error {
+func (c *conn) decode(h requestHead, req kmsg.Request) error {
 	req.SetVersion(h.version)
 	st := frameStream(c.body)
 	if _, err := st.next(12); err != nil {
@@ -278,7 +278,7 @@ func skipClient(s *stream, flexible bool) error {
 }
 
 // reply appends an answer to the request h.
-func (c *conn) reply(h head, resp kmsg.Response) {
+func (c *conn) reply(h requestHead, resp kmsg.Response) {
 	at := c.beginReply(h, resp.IsFlexible())
 	c.out = resp.AppendTo(c.out)
 	c.endReply(at, 0)
@@ -286,15 +286,15 @@ func (c *conn) reply(h head, resp kmsg.Response) {
 
 // beginReply appends the head of an answer and returns where it begins. Nothing
 // may be read from the connection until endReply, because reading may write out.
-func (c *conn) beginReply(h head, flexible bool) int {
+func (c *conn) beginReply(h requestHead, flexible bool) int {
 	at := len(c.out)
 	c.out = appendReplyHead(c.out, h, flexible)
 	return at
 }
 
-func appendReplyHead(out []byte, h head, flexible bool) []byte {
+func appendReplyHead(out []byte, h requestHead, flexible bool) []byte {
 	out = append(out, 0, 0, 0, 0)
-	out = binary.BigEndian.AppendUint32(out, uint32(h.corr))
+	out = binary.BigEndian.AppendUint32(out, uint32(h.correlation))
 	if flexible {
 		out = append(out, 0) // no tagged fields
 	}
@@ -313,12 +313,12 @@ func (c *conn) flush() error {
 		return nil
 	}
 	var err error
-	if len(c.segs) == 0 {
+	if len(c.segments) == 0 {
 		_, err = c.nc.Write(c.out)
 	} else {
 		vec := c.vec[:0]
 		from := 0
-		for _, s := range c.segs {
+		for _, s := range c.segments {
 			vec = append(vec, c.out[from:s.end], s.data)
 			from = s.end
 		}
@@ -328,7 +328,7 @@ func (c *conn) flush() error {
 		c.vec = vec // WriteTo consumes its receiver; this keeps the array
 		_, err = vec.WriteTo(c.nc)
 	}
-	c.out, c.segs = c.out[:0], c.segs[:0]
+	c.out, c.segments = c.out[:0], c.segments[:0]
 	c.rec.Answered()
 	return err
 }

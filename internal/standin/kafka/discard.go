@@ -19,7 +19,7 @@ const (
 
 // serveProduce answers a produce request for the discard broker: it counts the
 // batches, assigns their offsets and drops them while they arrive.
-func (c *conn) serveProduce(h head) error {
+func (c *conn) serveProduce(h requestHead) error {
 	if err := skipClient(c.in, h.version >= 9); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *conn) serveProduce(h head) error {
 		c.tally.batches.Add(a.batches)
 		c.tally.events.Add(a.events)
 		c.tally.bytes.Add(a.bytes)
-		c.front.log.wake()
+		c.front.log.notify()
 	}
 	return nil
 }
@@ -49,11 +49,11 @@ func (c *conn) serveProduce(h head) error {
 // leads all partitions needs none of its tagged fields.
 type produceAnswer struct {
 	conn    *conn
-	head    head
+	head    requestHead
 	out     []byte // separate from the connection's out, which may be written while the request arrives
 	acks    int16
-	top     *topic
-	last    *topic // the topic before: most requests have the same one
+	currentTopic     *topic
+	lastTopic    *topic // the topic before: most requests have the same one
 	err     error
 	txn     []byte    // the transaction's id, or nil
 	joins   []txnJoin // partitions of the transaction
@@ -65,7 +65,7 @@ type produceAnswer struct {
 	parts []record.Request // for the record
 }
 
-func (a *produceAnswer) start(h head) {
+func (a *produceAnswer) start(h requestHead) {
 	a.head, a.err = h, nil
 	a.batches, a.events, a.bytes = 0, 0, 0
 	a.out = appendReplyHead(a.out[:0], h, h.version >= 9)
@@ -86,13 +86,13 @@ func (a *produceAnswer) topic(name []byte, id [16]byte, partitions int) {
 	table := log.table.Load()
 	var err error
 	if a.head.version >= 13 {
-		if a.top = a.last; a.top == nil || a.top.id != id || table.byID[id] != a.top {
-			a.top, err = log.byID(id)
+		if a.currentTopic = a.lastTopic; a.currentTopic == nil || a.currentTopic.id != id || table.byID[id] != a.currentTopic {
+			a.currentTopic, err = log.byID(id)
 		}
 		out = append(out, id[:]...)
 	} else {
-		if a.top = a.last; a.top == nil || a.top.name != string(name) || table.byID[a.top.id] != a.top {
-			a.top, err = log.byName(name)
+		if a.currentTopic = a.lastTopic; a.currentTopic == nil || a.currentTopic.name != string(name) || table.byID[a.currentTopic.id] != a.currentTopic {
+			a.currentTopic, err = log.byName(name)
 		}
 		out = appendString(out, name, a.flexible())
 	}
@@ -102,15 +102,15 @@ func (a *produceAnswer) topic(name []byte, id [16]byte, partitions int) {
 	if a.conn.rec != nil {
 		a.name = topicText(string(name), id)
 	}
-	a.last = a.top
+	a.lastTopic = a.currentTopic
 	a.out = appendLength(out, partitions, a.flexible())
 }
 
 func (a *produceAnswer) partition(index int32, p produced) {
 	code, base := int16(0), int64(-1)
-	part := a.top.partition(index)
+	part := a.currentTopic.partition(index)
 	switch {
-	case part == nil && a.head.version >= 13 && a.top == nil:
+	case part == nil && a.head.version >= 13 && a.currentTopic == nil:
 		code = codeUnknownTopicID
 	case part == nil:
 		code = codeUnknownTopic
@@ -131,10 +131,10 @@ func (a *produceAnswer) partition(index int32, p produced) {
 		a.bytes += uint64(p.bytes)
 	}
 	if a.conn.rec != nil {
-		a.parts = append(a.parts, record.Request{Kind: "produce", Topic: a.name, Partition: index, Offset: base, Events: p.records, Silent: a.acks == 0})
+		a.parts = append(a.parts, record.Request{Kind: "produce", Topic: a.name, Partition: index, Offset: base, Events: p.records, NoAnswer: a.acks == 0})
 	}
 	if a.txn != nil && code == 0 {
-		a.joins = append(a.joins, txnJoin{a.top.name, index, p.id, p.epoch, len(a.out) + 4})
+		a.joins = append(a.joins, txnJoin{a.currentTopic.name, index, p.id, p.epoch, len(a.out) + 4})
 	}
 	a.out = appendProduced(a.out, a.head.version, index, code, base)
 }
@@ -185,7 +185,7 @@ func (a *produceAnswer) joinTransaction() error {
 // finish passes the answer to the connection, unless none is due.
 func (a *produceAnswer) finish() {
 	for _, q := range a.parts {
-		a.conn.rec.Took(q)
+		a.conn.rec.Received(q)
 	}
 	a.parts = a.parts[:0]
 	if a.acks == 0 {
@@ -240,7 +240,7 @@ func appendString(out []byte, s []byte, compact bool) []byte {
 
 // serveListOffsets answers ListOffsets for the discard broker: every partition
 // begins at 0 and ends after the last produced record.
-func (c *conn) serveListOffsets(h head) error {
+func (c *conn) serveListOffsets(h requestHead) error {
 	req := kmsg.NewPtrListOffsetsRequest()
 	if err := c.decode(h, req); err != nil {
 		return err
@@ -295,7 +295,7 @@ func (l *discardLog) offsetAt(p *logPartition, at int64) (offset, timestamp int6
 }
 
 // serveEpochEnds answers OffsetForLeaderEpoch: the only epoch is 0.
-func (c *conn) serveEpochEnds(h head) error {
+func (c *conn) serveEpochEnds(h requestHead) error {
 	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
 	if err := c.decode(h, req); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // TestFaultsReachClients checks that a real client sees the faults in the options.
 // It checks times only against lower bounds.
 func TestFaultsReachClients(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		t.Run("delay", func(t *testing.T) {
 			opts := opts
 			opts.Delay = 50 * time.Millisecond

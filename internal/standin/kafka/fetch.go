@@ -35,7 +35,7 @@ type fetchPart struct {
 //
 // The answer has session id 0, which declines fetch sessions (KIP-227), so that
 // each request names its partitions.
-func (c *conn) serveFetch(h head) error {
+func (c *conn) serveFetch(h requestHead) error {
 	req := kmsg.NewPtrFetchRequest()
 	if err := c.decode(h, req); err != nil {
 		return err
@@ -68,10 +68,10 @@ func (c *conn) waitFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int) {
 	log := c.front.log
 	log.waiters.Add(1)
 	defer log.waiters.Add(-1)
-	wait := time.NewTimer(min(time.Duration(req.MaxWaitMillis)*time.Millisecond, c.front.patience))
+	wait := time.NewTimer(min(time.Duration(req.MaxWaitMillis)*time.Millisecond, c.front.maxFetchWait))
 	defer wait.Stop()
 	for {
-		grown := log.growth() // before planFetch, or records in between would be missed
+		grown := log.grownSignal() // before planFetch, or records in between would be missed
 		var failed bool
 		if bytes, failed = c.planFetch(req, topics); failed || bytes >= int(req.MinBytes) {
 			return bytes
@@ -124,10 +124,10 @@ func (c *conn) planFetch(req *kmsg.FetchRequest, topics []*topic) (bytes int, fa
 // at multiples of their length, or at the log's end. The first begins exactly at
 // the requested offset. So no client gets a record twice, and counting by the
 // batches' headers is exact.
-func (p *fetchPart) plan(b *synthetic, from int64, limit int, atLeastOne bool) {
+func (p *fetchPart) plan(b *syntheticBatch, from int64, limit int, atLeastOne bool) {
 	p.from = from
 	for at := from; at < p.end; {
-		n := b.span(at, p.end)
+		n := b.recordsAt(at, p.end)
 		size := b.size(n)
 		if p.bytes+size > limit && (p.count > 0 || !atLeastOne) {
 			return
@@ -141,7 +141,7 @@ func (p *fetchPart) plan(b *synthetic, from int64, limit int, atLeastOne bool) {
 
 // answerFetch writes the answer planned in c.fetch.parts. The layout is
 // FetchResponse.json of Apache Kafka 4.3.
-func (c *conn) answerFetch(h head, req *kmsg.FetchRequest, bytes int) {
+func (c *conn) answerFetch(h requestHead, req *kmsg.FetchRequest, bytes int) {
 	be := binary.BigEndian
 	flexible := h.version >= 12
 	batch := c.front.log.batch
@@ -186,23 +186,23 @@ func (c *conn) answerFetch(h head, req *kmsg.FetchRequest, bytes int) {
 			}
 			out = appendLength(out, p.bytes, flexible)
 			for base := p.from; base < p.from+int64(p.events); {
-				n := batch.span(base, p.from+int64(p.events))
+				n := batch.recordsAt(base, p.from+int64(p.events))
 				if n < batch.events {
 					h := len(out)
 					out = append(out, batch.data[:batchHead]...)
 					batch.head(out[h:], base, n)
-					c.segs = append(c.segs, segment{len(out), batch.data[batchHead:batch.ends[n]]})
+					c.segments = append(c.segments, segment{len(out), batch.data[batchHead:batch.ends[n]]})
 					extra += batch.ends[n] - batchHead
 				} else {
 					out = be.AppendUint64(out, uint64(base))
-					c.segs = append(c.segs, segment{len(out), batch.data[8:]})
+					c.segments = append(c.segments, segment{len(out), batch.data[8:]})
 					extra += len(batch.data) - 8
 				}
 				base += int64(n)
 			}
 			c.tally.served.Add(uint64(p.events))
 			if c.rec != nil && p.events > 0 {
-				c.rec.Took(record.Request{Kind: "fetch", Topic: topicText(rt.Topic, rt.TopicID), Partition: p.index, Offset: p.from, Events: int64(p.events)})
+				c.rec.Received(record.Request{Kind: "fetch", Topic: topicText(rt.Topic, rt.TopicID), Partition: p.index, Offset: p.from, Events: int64(p.events)})
 			}
 			if flexible {
 				out = append(out, 0)

@@ -35,14 +35,14 @@ func (p *pieces) discard(n int) (int, error) {
 }
 
 // A walkResult is what walkProduce reported of a request.
-type seen struct {
+type walkResult struct {
 	Acks          int16
 	Transactional string
-	Parts         []seenPart
-	open, shut    int
+	Parts         []walkedPart
+	begun, ended    int
 }
 
-type seenPart struct {
+type walkedPart struct {
 	Topic string
 	ID    [16]byte
 	Index int32
@@ -51,23 +51,23 @@ type seenPart struct {
 	Count int64
 }
 
-func (s *seen) begin(txn []byte, acks int16, _ int) { s.Acks, s.Transactional = acks, string(txn) }
-func (s *seen) topic(name []byte, id [16]byte, _ int) {
-	s.open++
-	s.Parts = append(s.Parts, seenPart{Topic: string(name), ID: id, Index: -1})
+func (s *walkResult) begin(txn []byte, acks int16, _ int) { s.Acks, s.Transactional = acks, string(txn) }
+func (s *walkResult) topic(name []byte, id [16]byte, _ int) {
+	s.begun++
+	s.Parts = append(s.Parts, walkedPart{Topic: string(name), ID: id, Index: -1})
 }
 
-func (s *seen) partition(index int32, p produced) {
+func (s *walkResult) partition(index int32, p produced) {
 	last := s.Parts[len(s.Parts)-1]
-	s.Parts = append(s.Parts, seenPart{last.Topic, last.ID, index, p.bytes, p.bad, p.records})
+	s.Parts = append(s.Parts, walkedPart{last.Topic, last.ID, index, p.bytes, p.bad, p.records})
 }
-func (s *seen) endTopic() { s.shut++ }
+func (s *walkResult) endTopic() { s.ended++ }
 
 // walk reads the body of a produce request, which arrives in pieces.
-func walk(body []byte, version int16, piece int) (*seen, error) {
+func walk(body []byte, version int16, piece int) (*walkResult, error) {
 	st := newStream(&pieces{body, piece})
 	st.frame(len(body))
-	got := &seen{}
+	got := &walkResult{}
 	err := walkProduce(st, version, got)
 	return got, err
 }
@@ -111,33 +111,33 @@ func FuzzProduce(f *testing.F) {
 			}
 			return
 		}
-		if diff := cmp.Diff(whole, got, cmp.AllowUnexported(seen{})); diff != "" {
+		if diff := cmp.Diff(whole, got, cmp.AllowUnexported(walkResult{})); diff != "" {
 			t.Errorf("in pieces of %d (-whole +pieces):\n%s", piece, diff)
 		}
-		if got.open != got.shut {
-			t.Errorf("%d topics begun and %d ended", got.open, got.shut)
+		if got.begun != got.ended {
+			t.Errorf("%d topics begun and %d ended", got.begun, got.ended)
 		}
 		req := kmsg.NewPtrProduceRequest()
 		req.SetVersion(version)
 		if req.ReadFrom(body) != nil {
 			return
 		}
-		want := &seen{Acks: req.Acks, open: len(req.Topics), shut: len(req.Topics)}
+		want := &walkResult{Acks: req.Acks, begun: len(req.Topics), ended: len(req.Topics)}
 		if req.TransactionID != nil {
 			want.Transactional = *req.TransactionID
 		}
 		for _, rt := range req.Topics {
-			want.Parts = append(want.Parts, seenPart{Topic: rt.Topic, ID: rt.TopicID, Index: -1})
+			want.Parts = append(want.Parts, walkedPart{Topic: rt.Topic, ID: rt.TopicID, Index: -1})
 			for _, rp := range rt.Partitions {
 				st := frameStream(rp.Records)
 				p, err := walkBatches(&st, len(rp.Records))
 				if err != nil {
 					t.Fatal(err)
 				}
-				want.Parts = append(want.Parts, seenPart{rt.Topic, rt.TopicID, rp.Partition, int64(len(rp.Records)), p.bad, p.records})
+				want.Parts = append(want.Parts, walkedPart{rt.Topic, rt.TopicID, rp.Partition, int64(len(rp.Records)), p.bad, p.records})
 			}
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(seen{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(walkResult{})); diff != "" {
 			t.Errorf("(-kmsg +walk):\n%s", diff)
 		}
 	})
@@ -156,7 +156,7 @@ func FuzzConnection(f *testing.F) {
 		}
 		f.Cleanup(func() { s.Close() })
 		servers[discard] = s.(*front)
-		servers[discard].patience = time.Millisecond
+		servers[discard].maxFetchWait = time.Millisecond
 	}
 	f.Fuzz(func(_ *testing.T, data []byte, discard bool, piece int) {
 		if piece < 1 || len(data) < 6 {

@@ -13,7 +13,7 @@ import (
 )
 
 // forBoth runs a test against both stand-ins.
-func both(t *testing.T, f func(t *testing.T, opts Options)) {
+func forBoth(t *testing.T, f func(t *testing.T, opts Options)) {
 	t.Run("broker", func(t *testing.T) { f(t, Options{Listen: "127.0.0.1:0"}) })
 	t.Run("discard", func(t *testing.T) { f(t, Options{Listen: "127.0.0.1:0", Discard: true, Events: 3000}) })
 }
@@ -88,7 +88,7 @@ func TestProduce(t *testing.T) {
 		{"lz4", kgo.Lz4Compression(), kgo.AllISRAcks(), false},
 		{"zstd", kgo.ZstdCompression(), kgo.AllISRAcks(), false},
 	}
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		for _, c := range codecs {
 			t.Run(c.name, func(t *testing.T) {
 				s := start(t, opts)
@@ -129,7 +129,7 @@ func TestProduce(t *testing.T) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		ctx := deadline(t)
 		const n = 2000
@@ -162,7 +162,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestGroup(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		ctx := deadline(t)
 		const n = 3000
@@ -220,7 +220,7 @@ func TestGroup(t *testing.T) {
 }
 
 func TestTransactions(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		ctx := deadline(t)
 		cl := client(t, s, kgo.TransactionalID("tx"))
@@ -242,7 +242,7 @@ func TestTransactions(t *testing.T) {
 }
 
 func TestAdmin(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Topics = []Topic{{"seeded", 5}}
 		s := start(t, opts)
 		ctx := deadline(t)

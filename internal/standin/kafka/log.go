@@ -18,7 +18,7 @@ import (
 type discardLog struct {
 	broker *broker
 	start  int64
-	batch  *synthetic
+	batch  *syntheticBatch
 
 	table   atomic.Pointer[topicTable] // never modified but replaced, so that readers need no lock
 	mu      sync.Mutex                 // locked to replace it
@@ -58,7 +58,7 @@ func (l *discardLog) append(p *logPartition, n int64) int64 {
 
 // notify wakes the fetches that wait for records. It costs one atomic read if no
 // fetch waits.
-func (l *discardLog) wake() {
+func (l *discardLog) notify() {
 	if l.waiters.Load() == 0 {
 		return
 	}
@@ -68,7 +68,7 @@ func (l *discardLog) wake() {
 	l.mu.Unlock()
 }
 
-func (l *discardLog) growth() <-chan struct{} {
+func (l *discardLog) grownSignal() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.grown

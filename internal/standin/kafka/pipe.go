@@ -11,12 +11,12 @@ import (
 // net.Pipe, a write never waits for the reader, which saves a rendezvous per read.
 // The protocol bounds the data in a pipe: one request or one answer at a time.
 func pipe(client, server net.Addr) (here, there net.Conn) {
-	up, down := newHalf(), newHalf()
+	up, down := newPipeHalf(), newPipeHalf()
 	return &pipeConn{in: down, out: up, local: client, remote: server},
 		&pipeConn{in: up, out: down, local: server, remote: client}
 }
 
-type half struct {
+type pipeHalf struct {
 	mu     sync.Mutex
 	filled sync.Cond
 	buf    []byte
@@ -24,13 +24,13 @@ type half struct {
 	closed bool
 }
 
-func newHalf() *half {
-	h := &half{}
+func newPipeHalf() *pipeHalf {
+	h := &pipeHalf{}
 	h.filled.L = &h.mu
 	return h
 }
 
-func (h *half) read(p []byte) (int, error) {
+func (h *pipeHalf) read(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.r == len(h.buf) {
@@ -47,7 +47,7 @@ func (h *half) read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (h *half) write(p []byte) (int, error) {
+func (h *pipeHalf) write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -58,7 +58,7 @@ func (h *half) write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (h *half) close() {
+func (h *pipeHalf) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
@@ -66,7 +66,7 @@ func (h *half) close() {
 }
 
 type pipeConn struct {
-	in, out       *half
+	in, out       *pipeHalf
 	local, remote net.Addr
 }
 

@@ -11,7 +11,7 @@ import (
 
 // recordProduce records the produce request in c.body, one line per partition,
 // with the offsets in the answer.
-func (c *conn) recordProduce(h head, answered []kmsg.ProduceResponseTopic) error {
+func (c *conn) recordProduce(h requestHead, answered []kmsg.ProduceResponseTopic) error {
 	req := kmsg.NewPtrProduceRequest()
 	if err := c.decode(h, req); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (c *conn) recordProduce(h head, answered []kmsg.ProduceResponseTopic) error
 			}
 			q := record.Request{
 				Kind: "produce", Topic: topicText(rt.Topic, rt.TopicID), Partition: rp.Partition, Offset: record.None, Events: p.records,
-				Silent: req.Acks == 0,
+				NoAnswer: req.Acks == 0,
 			}
 			for _, at := range answered {
 				for _, ap := range at.Partitions {
@@ -34,7 +34,7 @@ func (c *conn) recordProduce(h head, answered []kmsg.ProduceResponseTopic) error
 					}
 				}
 			}
-			c.rec.Took(q)
+			c.rec.Received(q)
 		}
 	}
 	return nil
@@ -42,7 +42,7 @@ func (c *conn) recordProduce(h head, answered []kmsg.ProduceResponseTopic) error
 
 // recordFetch records the answer to a fetch, one line per partition. Partitions
 // without events are left out: consumers poll all the time.
-func (c *conn) recordFetch(h head, answer []byte) error {
+func (c *conn) recordFetch(h requestHead, answer []byte) error {
 	resp := kmsg.NewPtrFetchResponse()
 	if err := readAnswer(h, answer, resp); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (c *conn) recordFetch(h head, answer []byte) error {
 			if err != nil {
 				return err
 			}
-			c.rec.Took(record.Request{
+			c.rec.Received(record.Request{
 				Kind: "fetch", Topic: topicText(t.Topic, t.TopicID), Partition: p.Partition,
 				Offset: int64(binary.BigEndian.Uint64(p.RecordBatches)), Events: got.records,
 			})

@@ -13,7 +13,7 @@ import (
 // TestRecord: the record contains what a client produces and consumes, by
 // partition and offset, with the times of the answers.
 func TestRecord(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		const events = 50
 		path := filepath.Join(t.TempDir(), "record.csv")
 		opts.Record, opts.Topics, opts.Events, opts.BatchEvents = path, []Topic{{"t", 1}}, 10, 10

@@ -89,16 +89,16 @@ type front struct {
 	dice   *fault.Dice
 	record *record.Recorder // nil: none
 
-	patience time.Duration // bounds how long a fetch waits
+	maxFetchWait time.Duration // bounds how long a fetch waits
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	closed func() error
+	closeOnce func() error
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
-	past  Counts // of closed connections
+	closedCounts  Counts // of closed connections
 }
 
 // Start starts a stand-in. The returned server runs until Close.
@@ -130,17 +130,17 @@ func Start(opts Options) (Server, error) {
 		_ = rec.Close()
 		return nil, err
 	}
-	f := &front{opts: opts, record: rec, broker: broker, conns: make(map[*conn]struct{}), patience: maxFetchWait}
+	f := &front{opts: opts, record: rec, broker: broker, conns: make(map[*conn]struct{}), maxFetchWait: maxFetchWait}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.dice = fault.DiceOf(opts.Seed, opts.Errors)
+	f.dice = fault.NewRuleDice(opts.Seed, opts.Errors)
 	if opts.Discard {
 		f.log = newDiscardLog(opts, broker)
 	}
-	f.ln = rec.Over(fault.Listen(rec.Under(ln), opts.Delay, opts.Stall, time.Now()))
+	f.ln = rec.WrapOuter(fault.Listen(rec.WrapInner(ln), opts.Delay, opts.Stall, time.Now()))
 	if tlsConfig != nil {
 		f.ln = tls.NewListener(f.ln, tlsConfig)
 	}
-	f.closed = sync.OnceValue(f.end)
+	f.closeOnce = sync.OnceValue(f.end)
 	f.wg.Add(1)
 	go f.accept()
 	return f, nil
@@ -173,14 +173,14 @@ func (f *front) Addr() string { return f.ln.Addr().String() }
 func (f *front) Counts() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	sum := f.past
+	sum := f.closedCounts
 	for c := range f.conns {
 		sum.add(c.tally.counts())
 	}
 	return sum
 }
 
-func (f *front) Close() error { return f.closed() }
+func (f *front) Close() error { return f.closeOnce() }
 
 func (f *front) end() error {
 	f.cancel()
@@ -226,7 +226,7 @@ func (f *front) accept() {
 			return
 		}
 		f.conns[c] = struct{}{}
-		f.past.Connections++
+		f.closedCounts.Connections++
 		f.wg.Add(1)
 		f.mu.Unlock()
 		go func() {
@@ -235,9 +235,9 @@ func (f *front) accept() {
 			c.close()
 			f.mu.Lock()
 			delete(f.conns, c)
-			f.past.add(c.tally.counts())
+			f.closedCounts.add(c.tally.counts())
 			f.mu.Unlock()
-			if err != nil && f.ctx.Err() == nil && !fault.Gone(err) {
+			if err != nil && f.ctx.Err() == nil && !fault.Disconnected(err) {
 				setting.Logf(f.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
 			}
 		}()

@@ -18,8 +18,8 @@ func newSource(c *conn, nc net.Conn) source {
 		if raw, err := tc.SyscallConn(); err == nil {
 			// A large receive buffer means fewer wake-ups per batch.
 			_ = tc.SetReadBuffer(4 << 20)
-			s := &rawSource{conn: c, raw: raw, drop: drop.Can()}
-			s.try = s.recv
+			s := &rawSource{conn: c, raw: raw, drop: drop.Supported()}
+			s.recvFunc = s.recv
 			return s
 		}
 	}
@@ -38,7 +38,7 @@ type rawSource struct {
 
 	// Arguments and results of recv, which RawConn calls. As fields they need no
 	// closure and no allocation.
-	try     func(fd uintptr) bool
+	recvFunc     func(fd uintptr) bool
 	p       unsafe.Pointer
 	n       int
 	flags   int
@@ -80,7 +80,7 @@ func (s *rawSource) call(p unsafe.Pointer, n, flags int) (int, error) {
 		s.waiting = true // nothing to write first
 	}
 	for {
-		if err := s.raw.Read(s.try); err != nil {
+		if err := s.raw.Read(s.recvFunc); err != nil {
 			return 0, err
 		}
 		switch {

@@ -9,7 +9,7 @@ import (
 
 // windowSize is the size of a stream's window: the largest piece that must be
 // contiguous in memory (a frame's head, a topic's name, a batch's header).
-const streamSize = 64 << 10
+const windowSize = 64 << 10
 
 // shortRead is the size of a read after a batch that exceeded the window. Only the
 // next head is needed then, and any more bytes would be copied for nothing.
@@ -17,7 +17,7 @@ const shortRead = 512
 
 var (
 	errFrame = errors.New("malformed frame")
-	errBig   = fmt.Errorf("%w: piece larger than %d bytes", errFrame, streamSize)
+	errTooBig   = fmt.Errorf("%w: piece larger than %d bytes", errFrame, windowSize)
 )
 
 // A source supplies the bytes of a stream.
@@ -44,7 +44,7 @@ type stream struct {
 }
 
 func newStream(src source) *stream {
-	return &stream{src: src, buf: make([]byte, streamSize), want: streamSize}
+	return &stream{src: src, buf: make([]byte, windowSize), want: windowSize}
 }
 
 // frameStream returns a stream over a complete frame in memory.
@@ -100,7 +100,7 @@ func (s *stream) peek(n int) error {
 
 func (s *stream) fill(n int) error {
 	if n > len(s.buf) {
-		return errBig
+		return errTooBig
 	}
 	if s.r == s.w {
 		s.r, s.w = 0, 0
@@ -129,7 +129,7 @@ func (s *stream) skip(n int) error {
 		s.r += n
 		// All of it was in the window: events are small, so one read gets
 		// many heads.
-		s.want = streamSize
+		s.want = windowSize
 		return nil
 	}
 	n -= s.buffered()

@@ -9,7 +9,7 @@ import (
 // A syntheticBatch is one record batch, made once and served again and again. The
 // checksum does not cover its base offset and leader epoch (KIP-98), so a copy for
 // another offset costs eight bytes.
-type synthetic struct {
+type syntheticBatch struct {
 	data   []byte
 	ends   []int // ends[k] is where the first k records end in data
 	events int
@@ -20,8 +20,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // newSynthetic makes a batch of events records, without keys, of size bytes
 // each: letters and digits, different in every record.
-func newSynthetic(events, size int, at time.Time) *synthetic {
-	b := &synthetic{events: events, millis: at.UnixMilli()}
+func newSynthetic(events, size int, at time.Time) *syntheticBatch {
+	b := &syntheticBatch{events: events, millis: at.UnixMilli()}
 	b.data = make([]byte, batchHead, batchHead+events*(size+16))
 	b.ends = make([]int, 1, events+1)
 	b.ends[0] = batchHead
@@ -49,7 +49,7 @@ func newSynthetic(events, size int, at time.Time) *synthetic {
 }
 
 // head writes the header of a batch of the first k records into h.
-func (b *synthetic) head(h []byte, base int64, k int) {
+func (b *syntheticBatch) head(h []byte, base int64, k int) {
 	be := binary.BigEndian
 	be.PutUint64(h, uint64(base))
 	be.PutUint32(h[8:], uint32(b.ends[k]-12))
@@ -70,10 +70,10 @@ func (b *synthetic) head(h []byte, base int64, k int) {
 
 // recordsAt is the number of records in the batch at offset at, in a log that ends
 // at end.
-func (b *synthetic) span(at, end int64) int {
+func (b *syntheticBatch) recordsAt(at, end int64) int {
 	k := int64(b.events)
 	return int(min(k-at%k, end-at))
 }
 
 // size is the size in bytes of a batch of the first k records.
-func (b *synthetic) size(k int) int { return b.ends[k] }
+func (b *syntheticBatch) size(k int) int { return b.ends[k] }

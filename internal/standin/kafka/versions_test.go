@@ -16,12 +16,12 @@ import (
 )
 
 // A rawClient sends requests exactly as given.
-type raw struct {
+type rawClient struct {
 	t  *testing.T
 	nc net.Conn
 }
 
-func dial(t *testing.T, s Server) raw {
+func dial(t *testing.T, s Server) rawClient {
 	t.Helper()
 	nc, err := net.Dial("tcp", s.Addr())
 	if err != nil {
@@ -31,10 +31,10 @@ func dial(t *testing.T, s Server) raw {
 	if err := nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	return raw{t, nc}
+	return rawClient{t, nc}
 }
 
-func (r raw) send(req kmsg.Request) {
+func (r rawClient) send(req kmsg.Request) {
 	r.t.Helper()
 	if _, err := r.nc.Write(frameOf(req)); err != nil {
 		r.t.Fatal(err)
@@ -42,7 +42,7 @@ func (r raw) send(req kmsg.Request) {
 }
 
 // receive reads the answer to a request of the given kind.
-func (r raw) receive(req kmsg.Request) kmsg.Response {
+func (r rawClient) receive(req kmsg.Request) kmsg.Response {
 	r.t.Helper()
 	var size [4]byte
 	if _, err := io.ReadFull(r.nc, size[:]); err != nil {
@@ -67,14 +67,14 @@ func (r raw) receive(req kmsg.Request) kmsg.Response {
 	return resp
 }
 
-func (r raw) ask(req kmsg.Request) kmsg.Response {
+func (r rawClient) ask(req kmsg.Request) kmsg.Response {
 	r.t.Helper()
 	r.send(req)
 	return r.receive(req)
 }
 
 // ids returns the ids of topics by name.
-func (r raw) ids(names ...string) map[string][16]byte {
+func (r rawClient) ids(names ...string) map[string][16]byte {
 	req := kmsg.NewPtrMetadataRequest()
 	req.SetVersion(12)
 	for _, n := range names {
@@ -91,7 +91,7 @@ func (r raw) ids(names ...string) map[string][16]byte {
 
 // forBothSources runs a test with both ways to read a connection: by system calls
 // and by Read.
-func sources(t *testing.T, opts Options, f func(t *testing.T, opts Options)) {
+func forBothSources(t *testing.T, opts Options, f func(t *testing.T, opts Options)) {
 	t.Run("raw", func(t *testing.T) { f(t, opts) })
 	opts.Delay = time.Nanosecond
 	t.Run("plain", func(t *testing.T) { f(t, opts) })
@@ -99,7 +99,7 @@ func sources(t *testing.T, opts Options, f func(t *testing.T, opts Options)) {
 
 func TestProduceVersions(t *testing.T) {
 	opts := Options{Listen: "127.0.0.1:0", Discard: true, Events: 1000, Topics: []Topic{{"one", 2}, {"two", 1}}}
-	sources(t, opts, func(t *testing.T, opts Options) {
+	forBothSources(t, opts, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		cl := dial(t, s)
 		ids := cl.ids("one", "two")
@@ -183,7 +183,7 @@ func sameTags(a, b kmsg.Tags) bool { return a.Len() == b.Len() }
 // expects the answers in order.
 func TestPipelined(t *testing.T) {
 	opts := Options{Listen: "127.0.0.1:0", Discard: true, Events: 1, Topics: []Topic{{"t", 1}}}
-	sources(t, opts, func(t *testing.T, opts Options) {
+	forBothSources(t, opts, func(t *testing.T, opts Options) {
 		for _, piece := range []int{1 << 20, 70000, 4096, 517, 61} {
 			t.Run(fmt.Sprint("pieces of ", piece), func(t *testing.T) {
 				s := start(t, opts)
@@ -276,7 +276,7 @@ func TestNotBatches(t *testing.T) {
 // TestNotKafka sends the first bytes of other protocols: the stand-in closes the
 // connection and keeps running.
 func TestNotKafka(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
 		for name, bytes := range map[string]string{
 			"HTTP":               "GET / HTTP/1.1\r\nHost: x\r\n\r\n",

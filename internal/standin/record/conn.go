@@ -23,11 +23,11 @@ type Conn struct {
 
 	mu             sync.Mutex
 	arrived        int64 // when bytes last arrived
-	given, written int64 // bytes of answers: passed on by the server, and written to the connection
+	submitted, written int64 // bytes of answers: passed on by the server, and written to the connection
 	began, ended   int64 // times of the last write to the connection
 	sequence       int64
-	taken          []entry // received since the last call of Answered
-	leaving        []entry // answered, but the answers are not written yet; in order
+	unanswered          []entry // received since the last call of Answered
+	unwritten        []entry // answered, but the answers are not written yet; in order
 	lines          []byte
 }
 
@@ -62,12 +62,12 @@ func (c *Conn) Write(p []byte) (int, error) {
 	c.written += int64(n)
 	c.began, c.ended = began, ended
 	gone := 0
-	for gone < len(c.leaving) && c.leaving[gone].end <= c.written {
-		c.line(&c.leaving[gone], began, ended)
+	for gone < len(c.unwritten) && c.unwritten[gone].end <= c.written {
+		c.line(&c.unwritten[gone], began, ended)
 		gone++
 	}
 	if gone > 0 {
-		c.leaving = append(c.leaving[:0], c.leaving[gone:]...)
+		c.unwritten = append(c.unwritten[:0], c.unwritten[gone:]...)
 	}
 	return n, err
 }
@@ -75,7 +75,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 // Close implements net.Conn.
 func (c *Conn) Close() error {
 	err := c.Conn.Close()
-	c.end()
+	c.finish()
 	c.r.mu.Lock()
 	delete(c.r.conns, c)
 	c.r.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *Conn) Close() error {
 
 // Received notes a request whose last bytes were the last that were read from the
 // connection.
-func (c *Conn) Took(q Request) {
+func (c *Conn) Received(q Request) {
 	if c == nil {
 		return
 	}
@@ -92,12 +92,12 @@ func (c *Conn) Took(q Request) {
 	defer c.mu.Unlock()
 	e := entry{Request: q, sequence: c.sequence, arrived: c.arrived}
 	c.sequence++
-	if q.Silent {
+	if q.NoAnswer {
 		c.line(&e, None, None)
 		return
 	}
-	e.end = c.given
-	c.taken = append(c.taken, e)
+	e.end = c.submitted
+	c.unanswered = append(c.unanswered, e)
 }
 
 // Answered says that all requests received so far are answered by what the server
@@ -108,34 +108,34 @@ func (c *Conn) Answered() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.taken {
-		e := &c.taken[i]
+	for i := range c.unanswered {
+		e := &c.unanswered[i]
 		switch {
-		case e.end == c.given: // nothing was written since
+		case e.end == c.submitted: // nothing was written since
 			c.line(e, None, None)
-		case c.written == c.given:
+		case c.written == c.submitted:
 			c.line(e, c.began, c.ended)
 		default:
-			e.end = c.given
-			c.leaving = append(c.leaving, *e)
+			e.end = c.submitted
+			c.unwritten = append(c.unwritten, *e)
 		}
 	}
-	c.taken = c.taken[:0]
+	c.unanswered = c.unanswered[:0]
 }
 
 // finish writes the remaining entries, which will not be answered. The connection
 // is closed already, so that a blocked write has returned.
-func (c *Conn) end() {
+func (c *Conn) finish() {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, left := range [][]entry{c.leaving, c.taken} {
+	for _, left := range [][]entry{c.unwritten, c.unanswered} {
 		for i := range left {
 			c.line(&left[i], None, None)
 		}
 	}
-	c.leaving, c.taken = nil, nil
+	c.unwritten, c.unanswered = nil, nil
 	c.r.write(c.lines)
 	c.lines = nil
 }

@@ -30,7 +30,7 @@ type Request struct {
 	Partition int32 // or None
 	Offset    int64 // of the first event in its log; or None
 	Events    int64 // None if the server does not read them
-	Silent    bool  // the protocol requires no answer
+	NoAnswer    bool  // the protocol requires no answer
 }
 
 // Bind adds the flag of a record to fs.
@@ -49,8 +49,8 @@ func Check(path string, tls setting.TLS) error {
 
 // A Recorder writes a record. A nil one records nothing.
 type Recorder struct {
-	clock time.Time // any instant
-	at    int64     // the monotonic clock at that instant
+	origin time.Time // any instant
+	originNS    int64     // the monotonic clock at that instant
 
 	mu    sync.Mutex
 	f     *os.File
@@ -63,9 +63,9 @@ func Open(path string) (*Recorder, error) {
 	if path == "" {
 		return nil, nil
 	}
-	r := &Recorder{clock: time.Now(), conns: map[*Conn]struct{}{}}
+	r := &Recorder{origin: time.Now(), conns: map[*Conn]struct{}{}}
 	var ok bool
-	if r.at, ok = system.MonotonicOf(r.clock); !ok {
+	if r.originNS, ok = system.MonotonicOf(r.origin); !ok {
 		return nil, errors.New("recording: this system does not expose its monotonic clock; Linux does")
 	}
 	f, err := os.Create(path)
@@ -88,7 +88,7 @@ func (r *Recorder) Close() error {
 	r.mu.Unlock()
 	for c := range left {
 		_ = c.Conn.Close()
-		c.end()
+		c.finish()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +98,7 @@ func (r *Recorder) Close() error {
 	return nil
 }
 
-func (r *Recorder) now() int64 { return r.at + int64(time.Since(r.clock)) }
+func (r *Recorder) now() int64 { return r.originNS + int64(time.Since(r.origin)) }
 
 // write writes complete lines to the file.
 func (r *Recorder) write(lines []byte) {
@@ -111,19 +111,19 @@ func (r *Recorder) write(lines []byte) {
 
 // WrapInner wraps the listener whose connections are timed: the innermost one,
 // below any wrapper that delays answers.
-func (r *Recorder) Under(ln net.Listener) net.Listener {
+func (r *Recorder) WrapInner(ln net.Listener) net.Listener {
 	if r == nil {
 		return ln
 	}
-	return &under{ln, r}
+	return &innerListener{ln, r}
 }
 
-type under struct {
+type innerListener struct {
 	net.Listener
 	r *Recorder
 }
 
-func (l *under) Accept() (net.Conn, error) {
+func (l *innerListener) Accept() (net.Conn, error) {
 	nc, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -139,16 +139,16 @@ func (l *under) Accept() (net.Conn, error) {
 
 // WrapOuter wraps the listener from which a server accepts. The connections between
 // it and WrapInner's must have a method NetConn that returns the wrapped one.
-func (r *Recorder) Over(ln net.Listener) net.Listener {
+func (r *Recorder) WrapOuter(ln net.Listener) net.Listener {
 	if r == nil {
 		return ln
 	}
-	return &over{ln}
+	return &outerListener{ln}
 }
 
-type over struct{ net.Listener }
+type outerListener struct{ net.Listener }
 
-func (l *over) Accept() (net.Conn, error) {
+func (l *outerListener) Accept() (net.Conn, error) {
 	nc, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (l *over) Accept() (net.Conn, error) {
 	for {
 		switch c := inner.(type) {
 		case *Conn:
-			return &top{nc, c}, nil
+			return &outerConn{nc, c}, nil
 		case interface{ NetConn() net.Conn }:
 			inner = c.NetConn()
 		default:
@@ -168,19 +168,19 @@ func (l *over) Accept() (net.Conn, error) {
 
 // An outerConn is a connection as the server sees it: it counts the bytes to be
 // written.
-type top struct {
+type outerConn struct {
 	net.Conn
 	c *Conn
 }
 
-func (t *top) Write(p []byte) (int, error) {
+func (t *outerConn) Write(p []byte) (int, error) {
 	t.c.mu.Lock()
-	t.c.given += int64(len(p))
+	t.c.submitted += int64(len(p))
 	t.c.mu.Unlock()
 	return t.Conn.Write(p)
 }
 
-func (t *top) Close() error {
+func (t *outerConn) Close() error {
 	t.c.Answered()
 	return t.Conn.Close()
 }
@@ -188,7 +188,7 @@ func (t *top) Close() error {
 // Of returns the recorded connection below nc, which a server accepted; nil if
 // nothing is recorded.
 func Of(nc net.Conn) *Conn {
-	if t, ok := nc.(*top); ok {
+	if t, ok := nc.(*outerConn); ok {
 		return t.c
 	}
 	return nil

@@ -35,7 +35,7 @@ func TestRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ln := r.Over(fault.Listen(r.Under(raw), tt.delay, fault.Stall{}, time.Now()))
+			ln := r.WrapOuter(fault.Listen(r.WrapInner(raw), tt.delay, fault.Stall{}, time.Now()))
 			client, err := net.Dial("tcp", raw.Addr().String())
 			if err != nil {
 				t.Fatal(err)
@@ -67,17 +67,17 @@ func TestRecord(t *testing.T) {
 			}
 			message := Request{Kind: "message", Partition: None, Offset: None, Events: 7}
 			pass(client, server, 100)
-			c.Took(message)
+			c.Received(message)
 			answer(10)
 			pass(client, server, 100)
-			c.Took(Request{Kind: "produce", Topic: "t", Partition: 2, Offset: 5, Events: 3, Silent: true})
-			c.Took(Request{Kind: "produce", Topic: "t", Partition: 0, Offset: 9, Events: 3})
-			c.Took(Request{Kind: "fetch", Topic: "t", Partition: 1, Offset: 0, Events: None})
+			c.Received(Request{Kind: "produce", Topic: "t", Partition: 2, Offset: 5, Events: 3, NoAnswer: true})
+			c.Received(Request{Kind: "produce", Topic: "t", Partition: 0, Offset: 9, Events: 3})
+			c.Received(Request{Kind: "fetch", Topic: "t", Partition: 1, Offset: 0, Events: None})
 			answer(10)
 			if _, err := io.ReadFull(client, make([]byte, 20)); err != nil {
 				t.Fatal(err)
 			}
-			c.Took(message) // and no answer
+			c.Received(message) // and no answer
 			for _, end := range []func() error{server.Close, raw.Close, r.Close} {
 				if err := end(); err != nil {
 					t.Fatal(err)
@@ -153,11 +153,11 @@ func TestNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	if r.Under(ln) != ln || r.Over(ln) != ln {
+	if r.WrapInner(ln) != ln || r.WrapOuter(ln) != ln {
 		t.Error("the listener is wrapped")
 	}
 	var c *Conn
-	c.Took(Request{})
+	c.Received(Request{})
 	c.Answered()
 	if err := r.Close(); err != nil {
 		t.Error(err)
@@ -206,8 +206,8 @@ func TestCloseDuringWrite(t *testing.T) {
 	slow := &slowConn{written: make(chan struct{}), closed: make(chan struct{})}
 	c := &Conn{Conn: slow, r: r, name: "client"}
 	r.conns[c] = struct{}{}
-	server := &top{c, c}
-	c.Took(Request{Kind: "message", Partition: None, Offset: None, Events: 1})
+	server := &outerConn{c, c}
+	c.Received(Request{Kind: "message", Partition: None, Offset: None, Events: 1})
 	go server.Write([]byte("answer"))
 	<-slow.written
 	if err := server.Close(); err != nil {

@@ -52,7 +52,7 @@ func BenchmarkSink(b *testing.B) {
 				}
 				defer func() {
 					if err := child.Stop(); err != nil {
-						b.Fatal(err, child.Words())
+						b.Fatal(err, child.Output())
 					}
 				}()
 				msg := wire.Msg{}

@@ -14,7 +14,7 @@ import (
 )
 
 // startEverywhere starts a server on addresses for TCP, UDP and mutual TLS.
-func everywhere(t *testing.T) (*Server, *riemanntest.Certificates) {
+func startEverywhere(t *testing.T) (*Server, *riemanntest.Certificates) {
 	t.Helper()
 	certs := riemanntest.MakeCertificates(t)
 	return start(t, Options{
@@ -25,7 +25,7 @@ func everywhere(t *testing.T) (*Server, *riemanntest.Certificates) {
 
 // waitMessages waits until the server has accepted n messages: datagrams are not
 // answered.
-func messages(t *testing.T, s *Server, n uint64) {
+func waitMessages(t *testing.T, s *Server, n uint64) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -41,7 +41,7 @@ func ptr[T any](v T) *T { return &v }
 // TestRiemannClient sends with the C client, over each transport, and reads
 // back with both clients, field by field.
 func TestRiemannClient(t *testing.T) {
-	s, certs := everywhere(t)
+	s, certs := startEverywhere(t)
 	tests := []struct {
 		name, addr string
 		how        []string
@@ -60,7 +60,7 @@ func TestRiemannClient(t *testing.T) {
 			send("-S", test.name+" whole", "-s", "ok", "-D", "a 漢 text", "-t", "one", "-t", "two", "-a", "zone=a", "-a", "rack=7", "-L", "120", "-i", "-9007199254740993")
 			send("-S", test.name+" double", "-s", "warning", "-d", "0.1")
 			send("-S", test.name+" float", "-f", "2.5")
-			messages(t, s, before+3)
+			waitMessages(t, s, before+3)
 			attributes := func(more ...string) map[string]string {
 				m := map[string]string{"x-client": "riemann-c-client"} // the client adds it
 				for i := 0; i < len(more); i += 2 {
@@ -117,7 +117,7 @@ func compare(t *testing.T, got, want []riemanntest.Event, began int64) {
 
 // TestRubyClient sends with the ruby client over each transport.
 func TestRubyClient(t *testing.T) {
-	s, certs := everywhere(t)
+	s, certs := startEverywhere(t)
 	at := time.Now().Unix() - 5
 	tests := []struct {
 		name, addr string
@@ -134,7 +134,7 @@ func TestRubyClient(t *testing.T) {
 			riemanntest.RubySend(t, test.addr, test.udp, test.certs,
 				fmt.Sprintf(`{service: "ruby %s", host: "h", state: "critical", description: "d", tags: ["a", "b"], ttl: 33.5, time: %d, metric: 12345678901234, color: "red"}`, test.name, at),
 				fmt.Sprintf(`{service: "ruby %s real", host: "h", metric: 0.25, time: %d}`, test.name, at))
-			messages(t, s, before+2)
+			waitMessages(t, s, before+2)
 			got := riemanntest.ClientQuery(t, s.Addr(), fmt.Sprintf(`service =~ "ruby %s%%"`, test.name))
 			for i := range got {
 				if got[i].Time != at {
@@ -169,7 +169,7 @@ end`
 	if out := riemanntest.Ruby(t, script, host, port); !strings.Contains(out, "error: no room") {
 		t.Errorf("got %q, want the server's error text", out)
 	}
-	_, certs := everywhere(t)
+	_, certs := startEverywhere(t)
 	if out, err := riemanntest.TryClient(t, s.Addr(), append([]string{"send", "-S", "x"}, certs.ClientOptions()...)...); err == nil {
 		t.Errorf("TLS to a plain port: got %q, want a failure", out)
 	}

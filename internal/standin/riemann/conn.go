@@ -14,7 +14,7 @@ import (
 const (
 	// windowSize is the size of a connection's window, in bytes. It grows while
 	// the connection sends longer messages.
-	window = 64 << 10
+	windowSize = 64 << 10
 
 	// flushAt is how many bytes of answers may accumulate before they are written
 	// even if more messages are waiting in the window.
@@ -54,7 +54,7 @@ func (c *conn) serve() error {
 			}
 			return err
 		}
-		c.room(window)
+		c.makeRoom(windowSize)
 	}
 }
 
@@ -82,7 +82,7 @@ func (c *conn) serveWindow() error {
 		c.tally.messages.Add(1)
 		c.tally.bytes.Add(uint64(wire.FrameHead + len(msg)))
 		c.out = c.answer(c.out, &m, now)
-		c.took(len(m.Events))
+		c.recordMessage(len(m.Events))
 		messages++
 		if len(c.out) >= flushAt {
 			if err := c.flush(); err != nil {
@@ -92,7 +92,7 @@ func (c *conn) serveWindow() error {
 	}
 	err := c.flush()
 	if messages > 0 {
-		c.meter.took(messages, time.Since(now))
+		c.meter.record(messages, time.Since(now))
 	}
 	if bad != nil {
 		return bad
@@ -114,14 +114,14 @@ func (c *conn) flush() error {
 
 // recordMessage records a message; events is record.None if its events are not
 // read.
-func (c *conn) took(events int) {
-	c.rec.Took(record.Request{Kind: "message", Partition: record.None, Offset: record.None, Events: int64(events)})
+func (c *conn) recordMessage(events int) {
+	c.rec.Received(record.Request{Kind: "message", Partition: record.None, Offset: record.None, Events: int64(events)})
 }
 
 // makeRoom makes room to read into: it moves the remaining bytes to the front,
 // doubles a full window (so that memory depends on the bytes received, not on a
 // claimed length), and shrinks a large window that is empty.
-func (c *conn) room(size int) {
+func (c *conn) makeRoom(size int) {
 	if c.r == c.w {
 		c.r, c.w = 0, 0
 		if len(c.buf) > size {

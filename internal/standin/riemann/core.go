@@ -20,7 +20,7 @@ type core struct {
 
 	streams meter
 	tally   tally
-	full    atomic.Bool // a full index was logged
+	fullLogged    atomic.Bool // a full index was logged
 }
 
 // A tally is the server's counts.
@@ -30,7 +30,7 @@ type tally struct {
 
 func newCore(opts Options) *core {
 	c := &core{opts: opts, index: newIndex(opts.MaxIndex)}
-	c.dice = fault.DiceOf(opts.Seed, opts.Errors)
+	c.dice = fault.NewRuleDice(opts.Seed, opts.Errors)
 	if opts.Drop > 0 {
 		c.drop = fault.NewDice(opts.Seed+1, opts.Drop)
 	}
@@ -58,7 +58,7 @@ type handler struct {
 // framed answer to out, like handle in transport.clj.
 func (t *handler) answer(out []byte, m *wire.Msg, now time.Time) []byte {
 	if len(m.Events) > 0 {
-		if text := t.take(m.Events, now); text != "" {
+		if text := t.addEvents(m.Events, now); text != "" {
 			return appendError(out, text)
 		}
 	}
@@ -74,14 +74,14 @@ func appendError(out []byte, text string) []byte {
 
 // addEvents puts events into the index. It returns an error text, or "" for
 // success.
-func (t *handler) take(events []wire.Event, now time.Time) string {
+func (t *handler) addEvents(events []wire.Event, now time.Time) string {
 	if i := t.dice.Draw(); i >= 0 {
 		t.tally.refused.Add(uint64(len(events)))
 		return t.opts.Errors[i].Name
 	}
 	for i := range events {
-		if err := t.stream(&events[i], now); err != nil {
-			if !t.full.Swap(true) {
+		if err := t.addEvent(&events[i], now); err != nil {
+			if !t.fullLogged.Swap(true) {
 				setting.Logf(t.opts.Log, "%v", err)
 			}
 			t.tally.events.Add(uint64(i))
@@ -91,12 +91,12 @@ func (t *handler) take(events []wire.Event, now time.Time) string {
 	}
 	t.tally.events.Add(uint64(len(events)))
 	each := time.Since(now) / time.Duration(len(events))
-	t.streams.took(len(events), each)
+	t.streams.record(len(events), each)
 	return ""
 }
 
 // addEvent adds one event. An event without a time gets the server's.
-func (t *handler) stream(e *wire.Event, now time.Time) error {
+func (t *handler) addEvent(e *wire.Event, now time.Time) error {
 	if t.drop != nil && t.drop.Draw() >= 0 {
 		t.tally.dropped.Add(1)
 		return nil
@@ -142,6 +142,6 @@ func appendRaw(out []byte, raw string) []byte {
 
 // publishExpired sends subscribers an event that left the index. Like the one
 // that core.clj's reaper streams, it has only a host and a service.
-func (c *core) expired(host, service string, now time.Time) {
+func (c *core) publishExpired(host, service string, now time.Time) {
 	c.hub.publish(&wire.Event{Host: host, Service: service, State: "expired", Time: now.Unix(), HasTime: true})
 }

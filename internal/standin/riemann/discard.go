@@ -12,14 +12,14 @@ import (
 
 // sinkWindowSize is how many bytes the discarding server reads at once. It spends
 // its time on reads and writes, so they are large.
-const sinkWindow = 512 << 10
+const sinkWindowSize = 512 << 10
 
 // queryTag is the first byte of a message that contains only a query: field 5, of
 // bytes.
 const queryTag = 5<<3 | 2
 
 // ackRun contains the acks for as many messages as fit into a window.
-var ackRun = wire.AppendAcks(nil, sinkWindow/wire.FrameHead)
+var ackRun = wire.AppendAcks(nil, sinkWindowSize/wire.FrameHead)
 
 // sink serves a connection of the discarding server: it counts frames by their
 // lengths and answers with the same number of acks. It recognizes a query by its
@@ -40,7 +40,7 @@ func (c *conn) sink() error {
 			}
 			return err
 		}
-		c.room(sinkWindow)
+		c.makeRoom(sinkWindowSize)
 	}
 }
 
@@ -50,7 +50,7 @@ func (c *conn) sinkWindow() error {
 	for {
 		frames, size := 0, 0
 		if len(c.opts.Errors) == 0 {
-			frames, size = wire.WalkFrames(c.buf[c.r:c.w], limit)
+			frames, size = wire.CountFrames(c.buf[c.r:c.w], limit)
 		}
 		if frames > 0 {
 			if err := c.flush(); err != nil { // earlier answers come first
@@ -60,7 +60,7 @@ func (c *conn) sinkWindow() error {
 			c.tally.messages.Add(uint64(frames))
 			c.tally.bytes.Add(uint64(size))
 			for range frames {
-				c.took(record.None)
+				c.recordMessage(record.None)
 			}
 			for left := frames * wire.AckSize; left > 0; {
 				n, err := c.nc.Write(ackRun[:min(left, len(ackRun))])
@@ -70,7 +70,7 @@ func (c *conn) sinkWindow() error {
 				left -= n
 			}
 			c.rec.Answered()
-			c.meter.took(frames, time.Since(now))
+			c.meter.record(frames, time.Since(now))
 		}
 		msg, rest, err := wire.NextFrame(c.buf[c.r:c.w], limit)
 		if err != nil {
@@ -94,18 +94,18 @@ func (c *conn) sinkOne(msg []byte, now time.Time) error {
 			return err
 		}
 		c.out = c.find(c.out, m.Query, now)
-		c.took(0)
+		c.recordMessage(0)
 	} else if i := c.dice.Draw(); i >= 0 {
 		c.tally.refused.Add(1)
 		c.out = appendError(c.out, c.opts.Errors[i].Name)
-		c.took(record.None)
+		c.recordMessage(record.None)
 	} else {
 		c.out = append(c.out, wire.Ack...)
-		c.took(record.None)
+		c.recordMessage(record.None)
 	}
 	c.tally.messages.Add(1)
 	c.tally.bytes.Add(uint64(wire.FrameHead + len(msg)))
-	c.meter.took(1, time.Since(now))
+	c.meter.record(1, time.Since(now))
 	if len(c.out) < flushAt {
 		return nil
 	}

@@ -11,23 +11,23 @@ import (
 )
 
 // A scriptedConn is a connection that delivers bytes in pieces and collects answers.
-type script struct {
+type scriptedConn struct {
 	net.Conn
 	in   []byte
-	most int // largest number of bytes that a read returns
+	maxRead int // largest number of bytes that a read returns
 	out  bytes.Buffer
 }
 
-func (s *script) Read(p []byte) (int, error) {
+func (s *scriptedConn) Read(p []byte) (int, error) {
 	if len(s.in) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p[:min(len(p), s.most)], s.in)
+	n := copy(p[:min(len(p), s.maxRead)], s.in)
 	s.in = s.in[n:]
 	return n, nil
 }
 
-func (s *script) Write(p []byte) (int, error) { return s.out.Write(p) }
+func (s *scriptedConn) Write(p []byte) (int, error) { return s.out.Write(p) }
 
 // FuzzConn sends arbitrary bytes over a connection, at once and in pieces. The
 // answers must be the same and well-formed, with one for each message.
@@ -50,7 +50,7 @@ func FuzzConn(f *testing.F) {
 			var outs [2][]byte
 			for i, most := range []int{1 << 20, int(most) + 1} {
 				core := newCore(Options{Discard: discard, MaxMessage: 1 << 16}.withDefaults())
-				s := &script{in: in, most: most}
+				s := &scriptedConn{in: in, maxRead: most}
 				var err error
 				if discard {
 					err = newConn(core, s, new(meter), 64).sink()

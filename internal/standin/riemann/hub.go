@@ -9,11 +9,11 @@ import (
 
 // subscriptionBuffer is how many events may wait for a subscriber. A slower
 // subscriber loses its subscription; others lose no events.
-const waiting = 1 << 14
+const subscriptionBuffer = 1 << 14
 
 // A hub sends events that enter the index to subscribers.
 type hub struct {
-	n    atomic.Int32 // number of subscribers; if it is 0, publish takes no lock
+	subscribers    atomic.Int32 // number of subscribers; if it is 0, publish takes no lock
 	mu   sync.Mutex
 	subs map[*subscription]struct{}
 }
@@ -24,14 +24,14 @@ type subscription struct {
 }
 
 func (h *hub) subscribe(q query) *subscription {
-	s := &subscription{q: q, events: make(chan wire.Event, waiting)}
+	s := &subscription{q: q, events: make(chan wire.Event, subscriptionBuffer)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.subs == nil {
 		h.subs = make(map[*subscription]struct{})
 	}
 	h.subs[s] = struct{}{}
-	h.n.Store(int32(len(h.subs)))
+	h.subscribers.Store(int32(len(h.subs)))
 	return s
 }
 
@@ -39,11 +39,11 @@ func (h *hub) unsubscribe(s *subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.subs, s)
-	h.n.Store(int32(len(h.subs)))
+	h.subscribers.Store(int32(len(h.subs)))
 }
 
 func (h *hub) publish(e *wire.Event) {
-	if h.n.Load() == 0 {
+	if h.subscribers.Load() == 0 {
 		return
 	}
 	h.mu.Lock()
@@ -57,7 +57,7 @@ func (h *hub) publish(e *wire.Event) {
 		default:
 			close(s.events)
 			delete(h.subs, s)
-			h.n.Store(int32(len(h.subs)))
+			h.subscribers.Store(int32(len(h.subs)))
 		}
 	}
 }

@@ -38,7 +38,7 @@ const ownPrefix = "riemann "
 // take about 250 MB and hardly any time of the garbage collector, a million
 // structs would take twice the memory. Queries are answered by copying the bytes.
 type index struct {
-	most  int64
+	maxBytes  int64
 	used  atomic.Int64
 	seed  maphash.Seed
 	parts [shards + 1]shard // the last one is for services with ownPrefix
@@ -50,16 +50,16 @@ type index struct {
 // costs one sort, and a query while events arrive costs none.
 type shard struct {
 	mu      sync.RWMutex
-	m       map[place]entry
+	m       map[eventKey]entry
 	changes uint64 // number of changes of the set of keys
-	ordered []place
-	as      uint64        // value of changes when ordered was made
-	asked   atomic.Uint64 // value of changes at the last query with a prefix
+	ordered []eventKey
+	orderedChanges      uint64        // value of changes when ordered was made
+	askedChanges   atomic.Uint64 // value of changes at the last query with a prefix
 
 	_ [32]byte // the next lock is on another cache line
 }
 
-type place struct{ host, service string }
+type eventKey struct{ host, service string }
 
 type entry struct {
 	text string // host, service and the encoded event; the key's strings are parts of it
@@ -69,15 +69,15 @@ type entry struct {
 func (e entry) size() int64 { return int64(len(e.text)) + entryBytes }
 
 func newIndex(most int64) *index {
-	x := &index{most: most, seed: maphash.MakeSeed()}
+	x := &index{maxBytes: most, seed: maphash.MakeSeed()}
 	for i := range x.parts {
-		x.parts[i].m = make(map[place]entry)
+		x.parts[i].m = make(map[eventKey]entry)
 		x.parts[i].changes = 1 // differs from orderedChanges and askedChanges
 	}
 	return x
 }
 
-func (x *index) part(p place) *shard {
+func (x *index) part(p eventKey) *shard {
 	if strings.HasPrefix(p.service, ownPrefix) {
 		return &x.parts[shards]
 	}
@@ -85,10 +85,10 @@ func (x *index) part(p place) *shard {
 }
 
 // A fullError says that the index has no room for an event.
-type fullError struct{ most int64 }
+type fullError struct{ maxBytes int64 }
 
 func (e fullError) Error() string {
-	return fmt.Sprintf("the index is full: it keeps %s (--max-index)", units.FlagSize(e.most))
+	return fmt.Sprintf("the index is full: it keeps %s (--max-index)", units.FlagSize(e.maxBytes))
 }
 
 // expiry is when an event leaves the index, in nanoseconds since 1970. The event's
@@ -111,14 +111,14 @@ func expiry(e *wire.Event) int64 {
 // An event whose state is expired deletes the previous one and is not kept.
 // Scratch is overwritten and returned.
 func (x *index) put(e *wire.Event, scratch []byte) ([]byte, error) {
-	p := place{e.Host, e.Service}
+	p := eventKey{e.Host, e.Service}
 	s := x.part(p)
 	if e.State == "expired" {
 		s.mu.Lock()
 		old, ok := s.m[p]
 		if ok {
 			delete(s.m, p)
-			s.changed()
+			s.noteChange()
 		}
 		s.mu.Unlock()
 		if ok {
@@ -138,12 +138,12 @@ func (x *index) put(e *wire.Event, scratch []byte) ([]byte, error) {
 	if ok {
 		grows -= old.size()
 	}
-	if used := x.used.Add(grows); used > x.most && grows > 0 {
+	if used := x.used.Add(grows); used > x.maxBytes && grows > 0 {
 		x.used.Add(-grows)
-		return scratch, fullError{x.most}
+		return scratch, fullError{x.maxBytes}
 	}
 	if !ok {
-		s.changed()
+		s.noteChange()
 	}
 	s.m[p] = added // Go's maps replace the key too, and so release the old strings
 	return scratch, nil
@@ -168,7 +168,7 @@ func (x *index) search(q query, now time.Time, found func(s *subject) bool) {
 }
 
 func (sh *shard) search(q query, at int64, s *subject, found func(s *subject) bool) bool {
-	try := func(p place, e entry) bool {
+	try := func(p eventKey, e entry) bool {
 		if e.end < at {
 			return true
 		}
@@ -177,12 +177,12 @@ func (sh *shard) search(q query, at int64, s *subject, found func(s *subject) bo
 	}
 	sh.mu.RLock()
 	defer func() { sh.mu.RUnlock() }()
-	if q.prefix != "" && sh.as != sh.changes && sh.asked.Swap(sh.changes) == sh.changes {
+	if q.prefix != "" && sh.orderedChanges != sh.changes && sh.askedChanges.Swap(sh.changes) == sh.changes {
 		sh.mu.RUnlock()
 		sh.order()
 		sh.mu.RLock()
 	}
-	if q.prefix == "" || sh.as != sh.changes {
+	if q.prefix == "" || sh.orderedChanges != sh.changes {
 		for p, e := range sh.m {
 			if !try(p, e) {
 				return false
@@ -190,7 +190,7 @@ func (sh *shard) search(q query, at int64, s *subject, found func(s *subject) bo
 		}
 		return true
 	}
-	from, _ := slices.BinarySearchFunc(sh.ordered, q.prefix, func(p place, prefix string) int { return strings.Compare(p.service, prefix) })
+	from, _ := slices.BinarySearchFunc(sh.ordered, q.prefix, func(p eventKey, prefix string) int { return strings.Compare(p.service, prefix) })
 	for _, p := range sh.ordered[from:] {
 		if !strings.HasPrefix(p.service, q.prefix) {
 			break
@@ -206,20 +206,20 @@ func (sh *shard) search(q query, at int64, s *subject, found func(s *subject) bo
 func (sh *shard) order() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.as == sh.changes {
+	if sh.orderedChanges == sh.changes {
 		return
 	}
 	sh.ordered = slices.Grow(sh.ordered[:0], len(sh.m))
 	for p := range sh.m {
 		sh.ordered = append(sh.ordered, p)
 	}
-	slices.SortFunc(sh.ordered, func(a, b place) int { return strings.Compare(a.service, b.service) })
-	sh.as = sh.changes
+	slices.SortFunc(sh.ordered, func(a, b eventKey) int { return strings.Compare(a.service, b.service) })
+	sh.orderedChanges = sh.changes
 }
 
 // noteChange notes that a key was added or removed, and drops the sorted list, which
 // would keep removed texts in memory. It is called with the lock held.
-func (sh *shard) changed() {
+func (sh *shard) noteChange() {
 	sh.changes++
 	sh.ordered = nil
 }
@@ -240,7 +240,7 @@ func (x *index) size() int {
 // for each, without the lock.
 func (x *index) expire(part int, now time.Time, onExpired func(host, service string)) {
 	s, at := &x.parts[part%len(x.parts)], now.UnixNano()
-	var removed []place
+	var removed []eventKey
 	s.mu.Lock()
 	for p, e := range s.m {
 		if e.end < at {
@@ -250,7 +250,7 @@ func (x *index) expire(part int, now time.Time, onExpired func(host, service str
 		}
 	}
 	if len(removed) > 0 {
-		s.changed()
+		s.noteChange()
 	}
 	s.mu.Unlock()
 	for _, p := range removed {

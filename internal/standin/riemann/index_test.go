@@ -19,7 +19,7 @@ import (
 var epoch = time.Unix(1_700_000_000, 0)
 
 // foundServices returns the hosts and services in the index, sorted.
-func all(t testing.TB, x *index, now time.Time) []string {
+func foundServices(t testing.TB, x *index, now time.Time) []string {
 	t.Helper()
 	q, err := parseQuery("true")
 	if err != nil {
@@ -50,7 +50,7 @@ func TestIndexKeepsOneEachPlace(t *testing.T) {
 	for i, place := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}} {
 		put(t, x, wire.Event{Host: place[0], Service: place[1], Time: at, HasTime: true, Metric: wire.Metric{Kind: wire.Sint64, Int: int64(i)}})
 	}
-	if diff := cmp.Diff([]string{"/ab", "a/b", "a/c", "ab/"}, all(t, x, epoch)); diff != "" {
+	if diff := cmp.Diff([]string{"/ab", "a/b", "a/c", "ab/"}, foundServices(t, x, epoch)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := x.size(); got != 4 {
@@ -68,7 +68,7 @@ func TestIndexKeepsOneEachPlace(t *testing.T) {
 	})
 	put(t, x, wire.Event{Host: "a", Service: "b", State: "expired"})
 	put(t, x, wire.Event{Host: "nobody", Service: "was here", State: "expired"})
-	if diff := cmp.Diff([]string{"/ab", "a/c", "ab/"}, all(t, x, epoch)); diff != "" {
+	if diff := cmp.Diff([]string{"/ab", "a/c", "ab/"}, foundServices(t, x, epoch)); diff != "" {
 		t.Errorf("after one expired (-want +got):\n%s", diff)
 	}
 }
@@ -90,10 +90,10 @@ func TestIndexExpires(t *testing.T) {
 			x := newIndex(1 << 20)
 			put(t, x, test.e)
 			last := epoch.Add(test.want)
-			if got := len(all(t, x, last)); got != 1 {
+			if got := len(foundServices(t, x, last)); got != 1 {
 				t.Errorf("found %d events at its last moment, want 1", got)
 			}
-			if got := len(all(t, x, last.Add(1))); got != 0 {
+			if got := len(foundServices(t, x, last.Add(1))); got != 0 {
 				t.Errorf("found %d events after its last moment, want 0", got)
 			}
 			expired := 0
@@ -111,7 +111,7 @@ func TestIndexExpires(t *testing.T) {
 	} {
 		x := newIndex(1 << 20)
 		put(t, x, far)
-		if got := len(all(t, x, epoch)); got != 1 {
+		if got := len(foundServices(t, x, epoch)); got != 1 {
 			t.Errorf("found %d events of the far future, want 1", got)
 		}
 	}
@@ -159,7 +159,7 @@ func TestIndexOrder(t *testing.T) {
 				t.Fatalf("%s (-want +got):\n%s", text, diff)
 			}
 			for i := range x.parts {
-				if s := &x.parts[i]; len(s.ordered) > 0 && s.as == s.changes {
+				if s := &x.parts[i]; len(s.ordered) > 0 && s.orderedChanges == s.changes {
 					ordered++
 				}
 			}

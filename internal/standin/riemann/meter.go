@@ -19,7 +19,7 @@ type meter struct {
 }
 
 // record records n messages or events that took d each.
-func (m *meter) took(n int, d time.Duration) {
+func (m *meter) record(n int, d time.Duration) {
 	m.n.Add(uint64(n))
 	m.times[bucket(d)].Add(uint64(n))
 }
@@ -36,7 +36,7 @@ func bucket(d time.Duration) int {
 }
 
 // bucketStart is the smallest time of a bucket.
-func least(bucket int) time.Duration {
+func bucketStart(bucket int) time.Duration {
 	if bucket < 32 {
 		return time.Duration(bucket)
 	}
@@ -69,7 +69,7 @@ func (r reading) quantile(q float64) (time.Duration, bool) {
 	at := min(uint64(float64(r.sum)*q), r.sum-1)
 	for i, n := range r.times {
 		if at < n {
-			return least(i), true
+			return bucketStart(i), true
 		}
 		at -= n
 	}

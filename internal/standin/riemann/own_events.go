@@ -29,7 +29,7 @@ func (s *Server) emitOwn(now time.Time, since time.Duration) {
 	}
 	t.count("riemann netty event-executor threads active", int64(runtime.GOMAXPROCS(0)))
 	t.count("riemann netty event-executor queue size", 0) // there are no queues for threads here
-	for _, d := range s.doors {
+	for _, d := range s.endpoints {
 		name := "riemann server " + d.service + " " + d.addr
 		if d.name != "udp" {
 			t.count(name+" conns", d.meter.conns.Load())
@@ -43,18 +43,18 @@ type emitter struct {
 	now    time.Time
 	since  float64 // seconds
 	host   string
-	take   handler
+	handler   handler
 }
 
 func (t *emitter) event(service string, m wire.Metric) {
 	// An event that does not fit into a full index is left out.
-	t.take.scratch, _ = t.server.core.index.put(&wire.Event{
+	t.handler.scratch, _ = t.server.core.index.put(&wire.Event{
 		Host: t.host, Service: service, State: "ok", Metric: m, Tags: []string{"riemann"},
 		Time: t.now.Unix(), HasTime: true,
 		// Times are in whole seconds: with less than two, an event would expire
 		// before the next one arrives.
 		TTL: float32(max(2, 2*t.server.core.opts.Interval.Seconds())), HasTTL: true,
-	}, t.take.scratch)
+	}, t.handler.scratch)
 }
 
 func (t *emitter) count(service string, n int64) {

@@ -40,7 +40,7 @@ func (t token) String() string {
 
 // reservedWords are the words and operators that are not names. A name that only
 // begins with one is a name: the longest match wins, as in the real lexer.
-var words = map[string]bool{
+var reservedWords = map[string]bool{
 	"and": true, "or": true, "not": true, "tagged": true,
 	"true": true, "false": true, "nil": true, "null": true,
 	"=": true, "!=": true, "<": true, ">": true, "<=": true, ">=": true,
@@ -81,7 +81,7 @@ func (l *lexer) next() (token, error) {
 			return tok, err
 		case num != "" && len(num) >= len(name):
 			tok.kind, tok.text, tok.value = tokNumber, num, v
-		case words[name]:
+		case reservedWords[name]:
 			tok.kind, tok.text = tokWord, name
 		case name != "":
 			tok.kind, tok.text = tokName, name

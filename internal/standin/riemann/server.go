@@ -30,7 +30,7 @@ type Counts struct {
 }
 
 // An endpoint is one address that a server listens on.
-type door struct {
+type endpoint struct {
 	name    string // in the line that the server prints
 	service string // in the server's events about itself, in which TLS is tcp too
 	addr    string
@@ -43,13 +43,13 @@ type door struct {
 type Server struct {
 	core  *core
 	start time.Time
-	doors []*door
+	endpoints []*endpoint
 	rec   *record.Recorder // nil: none
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	closed func() error
+	closeOnce func() error
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
@@ -66,11 +66,11 @@ func Start(opts Options) (*Server, error) {
 		return nil, err
 	}
 	if tlsConfig != nil {
-		lenient(tlsConfig)
+		hideAuthorities(tlsConfig)
 	}
 	s := &Server{core: newCore(opts), start: time.Now(), conns: make(map[net.Conn]struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.closed = sync.OnceValue(s.end)
+	s.closeOnce = sync.OnceValue(s.end)
 	if s.rec, err = record.Open(opts.Record); err != nil {
 		return nil, err
 	}
@@ -80,22 +80,22 @@ func Start(opts Options) (*Server, error) {
 		}
 		d, err := s.open(a.name, a.addr, tlsConfig)
 		if err != nil {
-			for _, d := range s.doors {
+			for _, d := range s.endpoints {
 				_ = d.close()
 			}
 			_ = s.rec.Close()
 			return nil, fmt.Errorf("listening on %s for %s: %w", a.addr, a.name, err)
 		}
-		s.doors = append(s.doors, d)
+		s.endpoints = append(s.endpoints, d)
 	}
-	for _, d := range s.doors {
+	for _, d := range s.endpoints {
 		s.wg.Go(func() {
-			if err := d.run(); err != nil && s.ctx.Err() == nil && !fault.Gone(err) {
+			if err := d.run(); err != nil && s.ctx.Err() == nil && !fault.Disconnected(err) {
 				setting.Logf(opts.Log, "%s: %v", d.name, err)
 			}
 		})
 	}
-	s.wg.Go(s.keep)
+	s.wg.Go(s.maintain)
 	return s, nil
 }
 
@@ -103,7 +103,7 @@ func Start(opts Options) (*Server, error) {
 // TLS 1.3, that client sends no certificate to a server that names the authorities
 // it trusts. So they are not named, and the client's certificate is verified here,
 // with the same strictness.
-func lenient(c *tls.Config) {
+func hideAuthorities(c *tls.Config) {
 	if c.ClientAuth != tls.RequireAndVerifyClientCert {
 		return
 	}
@@ -122,8 +122,8 @@ func lenient(c *tls.Config) {
 }
 
 // open listens on one address.
-func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
-	d := &door{name: name, service: name, meter: new(meter)}
+func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*endpoint, error) {
+	d := &endpoint{name: name, service: name, meter: new(meter)}
 	opts := s.core.opts
 	if name == "udp" {
 		at, err := net.ResolveUDPAddr("udp", addr)
@@ -146,12 +146,12 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
 		return nil, err
 	}
 	d.addr, d.close = ln.Addr().String(), ln.Close
-	wrapped := s.rec.Over(fault.Listen(s.rec.Under(ln), opts.Delay, opts.Stall, s.start))
+	wrapped := s.rec.WrapOuter(fault.Listen(s.rec.WrapInner(ln), opts.Delay, opts.Stall, s.start))
 	switch name {
 	case "ws":
 		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter), ConnContext: withRecord}
 		d.run = func() error { return srv.Serve(wrapped) }
-		d.close = func() error { return errors.Join(srv.Close(), closed(ln)) }
+		d.close = func() error { return errors.Join(srv.Close(), closeListener(ln)) }
 		return d, nil
 	case "tls":
 		d.service = "tcp"
@@ -163,7 +163,7 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*door, error) {
 
 // closeListener closes a listener that may be closed already: http.Server.Close does
 // not close the listener if Serve was never called.
-func closed(ln net.Listener) error {
+func closeListener(ln net.Listener) error {
 	if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
 	}
@@ -176,7 +176,7 @@ func (s *Server) Addr() string { return s.AddrOf("tcp") }
 // AddrOf is the address that the server listens on for tcp, tls, udp or ws; empty
 // if it does not.
 func (s *Server) AddrOf(name string) string {
-	for _, d := range s.doors {
+	for _, d := range s.endpoints {
 		if d.name == name {
 			return d.addr
 		}
@@ -188,7 +188,7 @@ func (s *Server) AddrOf(name string) string {
 // commas the others as "NAME ADDR".
 func (s *Server) Listening() string {
 	line := []string{s.Addr()}
-	for _, d := range s.doors[1:] {
+	for _, d := range s.endpoints[1:] {
 		line = append(line, d.name+" "+d.addr)
 	}
 	return strings.Join(line, ", ")
@@ -205,11 +205,11 @@ func (s *Server) Counts() Counts {
 }
 
 // Close ends the server with its connections and its index.
-func (s *Server) Close() error { return s.closed() }
+func (s *Server) Close() error { return s.closeOnce() }
 
 func (s *Server) end() (err error) {
 	s.cancel()
-	for _, d := range s.doors {
+	for _, d := range s.endpoints {
 		if e := d.close(); err == nil {
 			err = e
 		}
@@ -226,7 +226,7 @@ func (s *Server) end() (err error) {
 	return err
 }
 
-func (s *Server) accept(ln net.Listener, d *door) error {
+func (s *Server) accept(ln net.Listener, d *endpoint) error {
 	for {
 		nc, err := ln.Accept()
 		if err != nil {
@@ -250,7 +250,7 @@ func (s *Server) accept(ln net.Listener, d *door) error {
 			err := s.serve(nc, d.meter)
 			d.meter.conns.Add(-1)
 			s.leave(nc)
-			if err != nil && s.ctx.Err() == nil && !fault.Gone(err) {
+			if err != nil && s.ctx.Err() == nil && !fault.Disconnected(err) {
 				setting.Logf(s.core.opts.Log, "connection from %s: %v", nc.RemoteAddr(), err)
 			}
 		})
@@ -283,15 +283,15 @@ func (s *Server) serve(nc net.Conn, m *meter) error {
 			// A large receive buffer means fewer wake-ups per byte.
 			_ = tc.SetReadBuffer(4 << 20)
 		}
-		return newConn(s.core, nc, m, sinkWindow).sink()
+		return newConn(s.core, nc, m, sinkWindowSize).sink()
 	}
-	return newConn(s.core, nc, m, window).serve()
+	return newConn(s.core, nc, m, windowSize).serve()
 }
 
 // maintain removes expired events, one part of the index at a time and all parts
 // every five seconds, as in the real server's default configuration. Each interval
 // it emits the events about the server.
-func (s *Server) keep() {
+func (s *Server) maintain() {
 	expire := time.NewTicker(5 * time.Second / (shards + 1))
 	defer expire.Stop()
 	emitOwn := time.NewTicker(s.core.opts.Interval)
@@ -300,7 +300,7 @@ func (s *Server) keep() {
 	for part := 0; ; {
 		select {
 		case now := <-expire.C:
-			s.core.index.expire(part, now, func(host, service string) { s.core.expired(host, service, now) })
+			s.core.index.expire(part, now, func(host, service string) { s.core.publishExpired(host, service, now) })
 			part++
 		case now := <-emitOwn.C:
 			s.emitOwn(now, now.Sub(last))

@@ -44,7 +44,7 @@ func start(t testing.TB, opts Options) *Server {
 }
 
 // forBoth runs a test against both stand-ins.
-func both(t *testing.T, f func(t *testing.T, opts Options)) {
+func forBoth(t *testing.T, f func(t *testing.T, opts Options)) {
 	t.Run("index", func(t *testing.T) { f(t, Options{}) })
 	t.Run("discard", func(t *testing.T) { f(t, Options{Discard: true}) })
 }
@@ -136,7 +136,7 @@ var acked = wire.Msg{OK: true, HasOK: true}
 // TestAcks sends messages of many kinds and sizes at once, and expects an answer to
 // each, in order.
 func TestAcks(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Interval = time.Hour
 		s := start(t, opts)
 		p := dial(t, s.Addr())
@@ -169,7 +169,7 @@ func TestAcks(t *testing.T) {
 
 // TestSplit sends messages a byte at a time.
 func TestSplit(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		p := dial(t, start(t, opts).Addr())
 		var out []byte
 		for _, m := range []wire.Msg{message("a"), {Query: "true"}, message("b", "c")} {
@@ -239,7 +239,7 @@ func TestFields(t *testing.T) {
 // TestBadFrames checks that the server closes a connection that sends something
 // other than messages, after it has answered the messages before.
 func TestBadFrames(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		tests := []struct {
 			name  string
 			bytes string
@@ -274,7 +274,7 @@ func TestBadFrames(t *testing.T) {
 
 // TestErrors refuses a share of the messages: they get an error and are not kept.
 func TestErrors(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Errors, opts.Interval = []ErrorRule{{Name: "overloaded", Share: 0.2}, {Name: "disk full", Share: 0.1}}, time.Hour
 		s := start(t, opts)
 		p := dial(t, s.Addr())
@@ -330,7 +330,7 @@ func TestDrop(t *testing.T) {
 
 // TestDelayAndStall checks the delay and the stall, against lower bounds only.
 func TestDelayAndStall(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Delay = 50 * time.Millisecond
 		p := dial(t, start(t, opts).Addr())
 		begin := time.Now()
@@ -380,7 +380,7 @@ func TestIndexFull(t *testing.T) {
 
 // TestUDP loses datagrams that are too long, and those that are not Riemann's.
 func TestUDP(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		opts.UDP, opts.Interval = "127.0.0.1:0", time.Hour
 		s := start(t, opts)
 		nc, err := net.Dial("udp", s.AddrOf("udp"))
@@ -407,7 +407,7 @@ func TestUDP(t *testing.T) {
 		} else {
 			want.Lost++
 		}
-		messages(t, s, want.Messages)
+		waitMessages(t, s, want.Messages)
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for end := time.Now().Add(20 * time.Second); s.Counts().Lost < want.Lost && time.Now().Before(end); {
@@ -508,7 +508,7 @@ func TestTLS(t *testing.T) {
 // TestEmitsOwn finds the server's events about itself, under the real server's names
 // and with plausible values.
 func TestEmitsOwn(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Interval, opts.UDP, opts.Web = 50*time.Millisecond, "127.0.0.1:0", "127.0.0.1:0"
 		s := start(t, opts)
 		p := dial(t, s.Addr())
@@ -559,7 +559,7 @@ func TestEmitsOwn(t *testing.T) {
 func TestMeter(t *testing.T) {
 	var m meter
 	for i := range 1000 {
-		m.took(1, time.Duration(i+1)*time.Microsecond)
+		m.record(1, time.Duration(i+1)*time.Microsecond)
 	}
 	r := m.read()
 	if r.n != 1000 {
@@ -575,8 +575,8 @@ func TestMeter(t *testing.T) {
 		t.Error("an empty reading has a median")
 	}
 	for d := time.Duration(1); d > 0; d *= 3 {
-		if b := bucket(d); least(b) > d || float64(d) > float64(least(b))*17/16 {
-			t.Errorf("%d is in bucket %d, which begins at %d", d, b, least(b))
+		if b := bucket(d); bucketStart(b) > d || float64(d) > float64(bucketStart(b))*17/16 {
+			t.Errorf("%d is in bucket %d, which begins at %d", d, b, bucketStart(b))
 		}
 	}
 	if got := bucket(math.MaxInt64); got >= len(m.times) {

@@ -48,11 +48,11 @@ func (c *core) serveUDP(ctx context.Context, pc *net.UDPConn, m *meter, start ti
 				continue
 			}
 			if len(msg.Events) > 0 {
-				_ = t.take(msg.Events, now) // an error cannot be answered
+				_ = t.addEvents(msg.Events, now) // an error cannot be answered
 			}
 		}
 		c.tally.messages.Add(1)
 		c.tally.bytes.Add(uint64(n))
-		m.took(1, time.Since(now))
+		m.record(1, time.Since(now))
 	}
 }

@@ -126,13 +126,13 @@ func (w web) eventSocket(ctx context.Context, c *websocket.Conn, rec *record.Con
 			return err
 		}
 		now := time.Now()
-		answer, _ := t.take(data, now)
-		rec.Took(record.Request{Kind: "message", Partition: record.None, Offset: record.None, Events: 1})
+		answer, _ := t.handle(data, now)
+		rec.Received(record.Request{Kind: "message", Partition: record.None, Offset: record.None, Events: 1})
 		if err := c.Write(ctx, websocket.MessageText, answer); err != nil {
 			return err
 		}
 		rec.Answered()
-		w.meter.took(1, time.Since(now))
+		w.meter.record(1, time.Since(now))
 	}
 }
 
@@ -143,7 +143,7 @@ func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(rw)
 	_ = control.EnableFullDuplex() // for HTTP/1; HTTP/2 always is
 	rw.Header().Set("Content-Type", "application/json")
-	in := bufio.NewReaderSize(r.Body, window)
+	in := bufio.NewReaderSize(r.Body, windowSize)
 	t := jsonHandler{handler: handler{core: w.core}}
 	for more := true; more; {
 		line, err := readLine(in, int(w.core.opts.MaxMessage))
@@ -153,11 +153,11 @@ func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 {
 			now := time.Now()
-			answer, ok := t.take(line, now)
+			answer, ok := t.handle(line, now)
 			if _, err := rw.Write(append(answer, '\n')); err != nil || !ok {
 				return
 			}
-			w.meter.took(1, time.Since(now))
+			w.meter.record(1, time.Since(now))
 		}
 		if in.Buffered() == 0 {
 			if control.Flush() != nil {
@@ -194,7 +194,7 @@ type jsonHandler struct {
 
 // handle processes one event. It returns the answer, which is valid until the next
 // call, and whether the text was an event.
-func (t *jsonHandler) take(text []byte, now time.Time) (answer []byte, ok bool) {
+func (t *jsonHandler) handle(text []byte, now time.Time) (answer []byte, ok bool) {
 	t.tally.messages.Add(1)
 	t.tally.bytes.Add(uint64(len(text)))
 	t.answer = append(t.answer[:0], "{}"...)
@@ -205,7 +205,7 @@ func (t *jsonHandler) take(text []byte, now time.Time) (answer []byte, ok bool) 
 	e, err := wire.DecodeJSON(text)
 	if err == nil {
 		t.one[0] = e
-		failure = t.handler.take(t.one[:], now)
+		failure = t.handler.addEvents(t.one[:], now)
 	} else {
 		failure = err.Error()
 	}

@@ -45,7 +45,7 @@ func receive(ctx context.Context, t *testing.T, c *websocket.Conn) string {
 
 // TestEventSocket sends events over WebSocket, and text that is not an event.
 func TestEventSocket(t *testing.T) {
-	both(t, func(t *testing.T, opts Options) {
+	forBoth(t, func(t *testing.T, opts Options) {
 		s := webServer(t, opts)
 		c, ctx := socket(t, s, "/events")
 		for _, send := range []string{`{"host":"h","service":"a","metric":1,"x":"y","time":"2999-01-01T00:00:00.000Z"}`, `nonsense`, `{"service":"b"}`} {
@@ -240,7 +240,7 @@ func TestSlowSubscriber(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow, quick := h.subscribe(q), h.subscribe(q)
-	for range waiting + 1 {
+	for range subscriptionBuffer + 1 {
 		h.publish(&wire.Event{})
 		<-quick.events
 	}
@@ -248,10 +248,10 @@ func TestSlowSubscriber(t *testing.T) {
 	for range slow.events {
 		got++
 	}
-	if got != waiting {
-		t.Errorf("the slow subscriber got %d events, want %d", got, waiting)
+	if got != subscriptionBuffer {
+		t.Errorf("the slow subscriber got %d events, want %d", got, subscriptionBuffer)
 	}
-	if n := h.n.Load(); n != 1 {
+	if n := h.subscribers.Load(); n != 1 {
 		t.Errorf("%d are subscribed, want 1", n)
 	}
 	h.unsubscribe(slow)

@@ -23,7 +23,7 @@ var Schemes = []string{"elasticsearch", "elasticsearch+https"}
 const defaultPrefix = "carronade"
 
 // requestTimeout is the timeout of a request.
-const patience = 30 * time.Second
+const requestTimeout = 30 * time.Second
 
 const addressHint = "such as elasticsearch+https://es.example:9200/carronade?user=ops&password=env:ES_PASSWORD, or api-key=env:ES_KEY"
 

@@ -26,13 +26,13 @@ func (c *client) reports() string   { return c.prefix + "-reports" }
 func (c *client) intervals() string { return c.prefix + "-intervals" }
 
 // A statusError is an answer with a status other than success.
-type refusal struct {
+type statusError struct {
 	status int
 	kind   string // "cluster_block_exception"
 	reason string
 }
 
-func (r *refusal) Error() string {
+func (r *statusError) Error() string {
 	if r.reason == "" {
 		return fmt.Sprintf("it answered %d %s", r.status, http.StatusText(r.status))
 	}
@@ -41,7 +41,7 @@ func (r *refusal) Error() string {
 
 // status is the code of a statusError, 0 for another error.
 func status(err error) int {
-	var r *refusal
+	var r *statusError
 	if errors.As(err, &r) {
 		return r.status
 	}
@@ -59,7 +59,7 @@ const mostAnswer = 512 << 20
 // do sends a request and decodes the answer. A nil body is none; if into is
 // nil, the answer is ignored.
 func (c *client) do(ctx context.Context, method, path string, body []byte, contentType string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var r io.Reader
 	if body != nil {
@@ -93,7 +93,7 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, conte
 		return fmt.Errorf("read its answer: %w", err)
 	}
 	if resp.StatusCode/100 != 2 {
-		return refused(resp.StatusCode, data)
+		return parseError(resp.StatusCode, data)
 	}
 	if into == nil {
 		return nil
@@ -105,15 +105,15 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, conte
 }
 
 // parseError reads the error in an answer, whose format depends on the server.
-func refused(code int, data []byte) *refusal {
-	r := &refusal{status: code}
+func parseError(code int, data []byte) *statusError {
+	r := &statusError{status: code}
 	var body struct {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(data, &body) != nil {
 		return r
 	}
-	var c fault
+	var c clusterError
 	if json.Unmarshal(body.Error, &c) == nil {
 		r.kind, r.reason = c.Type, c.words()
 		return r
@@ -126,13 +126,13 @@ func refused(code int, data []byte) *refusal {
 }
 
 // A clusterError is an error reported by a cluster.
-type fault struct {
+type clusterError struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
-	Cause  *fault `json:"caused_by"`
+	Cause  *clusterError `json:"caused_by"`
 }
 
-func (f *fault) words() string {
+func (f *clusterError) words() string {
 	text := f.Reason
 	if f.Cause != nil && f.Cause.Reason != "" && !strings.Contains(text, f.Cause.Reason) {
 		text += ": " + f.Cause.Reason
@@ -164,7 +164,7 @@ type version struct {
 
 // bulkBytes is the size at which a bulk request is sent: below the limit of
 // clusters (100 MB), and large enough that the round trip does not matter.
-const pieceBytes = 4 << 20
+const bulkBytes = 4 << 20
 
 // bulk executes actions in several requests; with refresh their effects are
 // visible to searches. The first failure ends it; deleting a missing document
@@ -185,7 +185,7 @@ func (c *client) bulk(ctx context.Context, refresh bool, actions ...action) erro
 			Errors bool `json:"errors"`
 			Items  []map[string]struct {
 				Status int   `json:"status"`
-				Error  fault `json:"error"`
+				Error  clusterError `json:"error"`
 			} `json:"items"`
 		}
 		err := c.do(ctx, http.MethodPost, path, b.Bytes(), linesType, &answer)
@@ -196,7 +196,7 @@ func (c *client) bulk(ctx context.Context, refresh bool, actions ...action) erro
 		for _, item := range answer.Items {
 			for verb, res := range item {
 				if res.Status/100 != 2 && (verb != "delete" || res.Status != http.StatusNotFound) {
-					return &refusal{status: res.Status, kind: res.Error.Type, reason: res.Error.words()}
+					return &statusError{status: res.Status, kind: res.Error.Type, reason: res.Error.words()}
 				}
 			}
 		}
@@ -215,7 +215,7 @@ func (c *client) bulk(ctx context.Context, refresh bool, actions ...action) erro
 				return err
 			}
 		}
-		if b.Len() >= pieceBytes {
+		if b.Len() >= bulkBytes {
 			if err := send(); err != nil {
 				return err
 			}

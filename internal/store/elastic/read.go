@@ -15,13 +15,13 @@ import (
 )
 
 // A storedReport is a report's document with its version.
-type kept struct {
+type storedReport struct {
 	reportDoc
 	version
 }
 
 // head reads the current document of a report.
-func (s *Store) head(ctx context.Context, id string) (*kept, error) {
+func (s *Store) head(ctx context.Context, id string) (*storedReport, error) {
 	var answer struct {
 		Found  bool      `json:"found"`
 		Source reportDoc `json:"_source"`
@@ -31,7 +31,7 @@ func (s *Store) head(ctx context.Context, id string) (*kept, error) {
 	if status(err) == http.StatusNotFound || err == nil && !answer.Found {
 		return nil, store.ErrMissing
 	}
-	return &kept{answer.Source, answer.version}, err
+	return &storedReport{answer.Source, answer.version}, err
 }
 
 // Get implements store.Store. A report is checked against its hash.
@@ -50,7 +50,7 @@ func (s *Store) get(ctx context.Context, id string) (*report.Document, error) {
 
 // load makes a document from its parts. One whose run is in progress, or was
 // killed, is assembled.
-func (s *Store) load(ctx context.Context, k *kept) (*report.Document, error) {
+func (s *Store) load(ctx context.Context, k *storedReport) (*report.Document, error) {
 	if k.Schema > schemaVersion {
 		return nil, fmt.Errorf("%w: the document's schema is version %d", store.ErrNewer, k.Schema)
 	}
@@ -113,7 +113,7 @@ func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher, kill
 	chosen := digest.Select(q.Fields)
 	var out []digest.Row
 	err := s.search(ctx, s.reports(), query, newestFirst, []string{"id", "owner", "beat_ms", "digest", "digest_version"}, func(h *hit) (bool, error) {
-		var k kept
+		var k storedReport
 		if err := json.Unmarshal(h.Source, &k.reportDoc); err != nil {
 			return false, err
 		}
@@ -144,7 +144,7 @@ func (s *Store) rows(ctx context.Context, q store.Query, m *digest.Matcher, kill
 }
 
 // row is a report's digest, made again if another version of it was stored.
-func (s *Store) row(ctx context.Context, k *kept) (digest.Row, error) {
+func (s *Store) row(ctx context.Context, k *storedReport) (digest.Row, error) {
 	if k.Version == digest.Version {
 		return digest.UnmarshalRow(k.Digest)
 	}
@@ -177,16 +177,16 @@ func (s *Store) Find(ctx context.Context, prefix string, n int) ([]string, error
 }
 
 // alive reports whether the process that writes a report is still there.
-func alive(k *kept) bool { return store.Alive(k.Owner, time.UnixMilli(k.BeatMS)) }
+func alive(k *storedReport) bool { return store.Alive(k.Owner, time.UnixMilli(k.BeatMS)) }
 
 // finishKilled finishes the reports whose process is gone. It returns the
 // documents of those that could not be written, so that users without write
 // permission can still read.
 func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportDoc, err error) {
 	query := object{"bool": object{"must": []object{{"exists": object{"field": "owner"}}}, "must_not": []object{{"term": object{"owner": ""}}}}}
-	var dead []*kept
+	var dead []*storedReport
 	err = s.search(ctx, s.reports(), query, newestFirst, nil, func(h *hit) (bool, error) {
-		k := &kept{version: h.version}
+		k := &storedReport{version: h.version}
 		if err := json.Unmarshal(h.Source, &k.reportDoc); err != nil {
 			return false, err
 		}
@@ -200,7 +200,7 @@ func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportD
 	}
 	if len(dead) > 0 { // to find their last intervals, too
 		err := s.do(ctx, http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil)
-		if status(err) != http.StatusNotFound && ignoreRefused(err) != nil {
+		if status(err) != http.StatusNotFound && ignoreForbidden(err) != nil {
 			return nil, err
 		}
 	}
@@ -223,7 +223,7 @@ func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportD
 		}
 		switch {
 		case err == nil, status(err) == http.StatusConflict: // another process finished it
-		case ignoreRefused(err) != nil:
+		case ignoreForbidden(err) != nil:
 			return nil, err
 		default:
 			if unwritten == nil {
@@ -236,8 +236,8 @@ func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportD
 }
 
 // ignoreForbidden drops the error of a forbidden write: reading goes on.
-func ignoreRefused(err error) error {
-	var r *refusal
+func ignoreForbidden(err error) error {
+	var r *statusError
 	if errors.As(err, &r) && (r.status == http.StatusForbidden || r.kind == "cluster_block_exception") {
 		return nil
 	}

@@ -208,7 +208,7 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 // again, so that no other process does so at the same time. It returns the
 // version of the report after that; a conflict means that another process was
 // first.
-func (s *Store) claim(ctx context.Context, k *kept) (*version, error) {
+func (s *Store) claim(ctx context.Context, k *storedReport) (*version, error) {
 	owner, err := json.Marshal(system.Self())
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (s *Store) claim(ctx context.Context, k *kept) (*version, error) {
 		return nil, err
 	}
 	if now.Owner != mine.Owner || now.BeatMS != mine.BeatMS {
-		return nil, &refusal{status: http.StatusConflict, reason: "another process changed the report"}
+		return nil, &statusError{status: http.StatusConflict, reason: "another process changed the report"}
 	}
 	return &now.version, nil
 }
@@ -321,10 +321,10 @@ func (s *Store) fail(doing string, err error) error {
 		return err
 	}
 	out := &target.Error{Doing: doing + " in " + s.place, Err: err, Hint: "check that the cluster is up: curl " + s.base + "/_cluster/health"}
-	var r *refusal
+	var r *statusError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		out.Err = fmt.Errorf("it did not answer within %v", patience)
+		out.Err = fmt.Errorf("it did not answer within %v", requestTimeout)
 	case !errors.As(err, &r):
 	case r.status == http.StatusUnauthorized:
 		out.Hint = "give the address a user and a password, or an api-key: " + addressHint

@@ -113,7 +113,7 @@ func TestOpenExisting(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	forbidden := gate(t, func(w http.ResponseWriter, r *http.Request) bool {
+	forbidden := intercept(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodHead {
 			w.WriteHeader(http.StatusForbidden)
 		}
@@ -127,7 +127,7 @@ func TestOpenExisting(t *testing.T) {
 
 // intercept starts a proxy in front of the real cluster, which does to a
 // request what a test wants: handled is true if it answered itself.
-func gate(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (handled bool)) string {
+func intercept(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (handled bool)) string {
 	t.Helper()
 	to, _ := url.Parse(elastictest.Shared(t).URL)
 	proxy := httputil.NewSingleHostReverseProxy(to)
@@ -144,7 +144,7 @@ func gate(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (handled
 // stored then is stored at its end.
 func TestClusterFailsDuringARun(t *testing.T) {
 	var away atomic.Bool
-	s := open(t, address(t, gate(t, func(w http.ResponseWriter, _ *http.Request) bool {
+	s := open(t, address(t, intercept(t, func(w http.ResponseWriter, _ *http.Request) bool {
 		if away.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -218,14 +218,14 @@ func TestFaults(t *testing.T) {
 	t.Setenv("STORE_PASSWORD", "canary-1")
 	t.Setenv("STORE_KEY", "canary-2")
 	answers := func(code int, body string) string {
-		return gate(t, func(w http.ResponseWriter, _ *http.Request) bool {
+		return intercept(t, func(w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(code)
 			io.WriteString(w, body)
 			return true
 		})
 	}
 	refuses := func(kind, reason string) string {
-		return gate(t, func(w http.ResponseWriter, r *http.Request) bool {
+		return intercept(t, func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method == http.MethodGet || !strings.Contains(r.URL.Path, "_bulk") {
 				return false
 			}
@@ -318,7 +318,7 @@ func TestRequests(t *testing.T) {
 	t.Setenv("STORE_KEY", "canary")
 	var older atomic.Bool
 	var keys, templates atomic.Int64
-	base := gate(t, func(w http.ResponseWriter, r *http.Request) bool {
+	base := intercept(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Header.Get("Authorization") == "ApiKey canary" {
 			keys.Add(1)
 		}
@@ -354,7 +354,7 @@ func TestRequests(t *testing.T) {
 // If writing is forbidden, a killed run is still listed with its numbers.
 func TestKilledWithoutWritePermission(t *testing.T) {
 	var sealed atomic.Bool
-	s := open(t, address(t, gate(t, func(w http.ResponseWriter, r *http.Request) bool {
+	s := open(t, address(t, intercept(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if !sealed.Load() || r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/_search") {
 			return false
 		}
@@ -404,7 +404,7 @@ func TestKilledWithoutWritePermission(t *testing.T) {
 // complete one.
 func TestTakenForKilled(t *testing.T) {
 	var away atomic.Bool
-	s := open(t, address(t, gate(t, func(w http.ResponseWriter, _ *http.Request) bool {
+	s := open(t, address(t, intercept(t, func(w http.ResponseWriter, _ *http.Request) bool {
 		if away.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}

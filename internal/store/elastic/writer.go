@@ -56,13 +56,13 @@ type writer struct {
 	queue     *store.Queue
 
 	// Used only by the queue until it is closed.
-	rows  []place
+	rows  []storedInterval
 	next  int  // number of the next interval
-	doubt bool // a request failed
+	uncertain bool // a request failed
 }
 
 // A storedInterval is an interval that the cluster has.
-type place struct {
+type storedInterval struct {
 	n            int
 	phase        string
 	startS, endS float64
@@ -79,12 +79,12 @@ func (w *writer) beat(ctx context.Context) {
 	if err == nil {
 		err = w.store.do(ctx, http.MethodPost, "/"+w.store.reports()+"/_update/"+w.id, body, jsonType, nil)
 	}
-	w.doubt = w.doubt || err != nil
+	w.uncertain = w.uncertain || err != nil
 }
 
 // checkOwner checks whether the report still belongs to this run, after a time
 // without contact in which others may have taken it for a killed run's.
-func (w *writer) mine(ctx context.Context) error {
+func (w *writer) checkOwner(ctx context.Context) error {
 	there, err := w.store.head(ctx, w.id)
 	if errors.Is(err, store.ErrMissing) || err == nil && there.Owner != w.owner {
 		return store.ErrGone
@@ -95,12 +95,12 @@ func (w *writer) mine(ctx context.Context) error {
 // keep writes intervals, and removes those that one of them replaces. If a
 // batch fails, a part of it may be stored; the same ids are used again.
 func (w *writer) keep(ctx context.Context, batch []report.Encoded) (err error) {
-	defer func() { w.doubt = w.doubt || err != nil }()
-	if w.doubt {
-		if err := w.mine(ctx); err != nil {
+	defer func() { w.uncertain = w.uncertain || err != nil }()
+	if w.uncertain {
+		if err := w.checkOwner(ctx); err != nil {
 			return err
 		}
-		w.doubt = false
+		w.uncertain = false
 	}
 	var actions []action
 	rows, next := slices.Clone(w.rows), w.next
@@ -119,7 +119,7 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) (err error) {
 			return err
 		}
 		actions = append(actions, action{verb: "index", index: w.store.intervals(), id: intervalID(w.id, next), doc: doc})
-		rows = append(rest, place{next, e.Phase, e.StartS, e.EndS, e.Sum})
+		rows = append(rest, storedInterval{next, e.Phase, e.StartS, e.EndS, e.Sum})
 		next++
 	}
 	if err = w.store.bulk(ctx, false, actions...); err == nil {

@@ -49,7 +49,7 @@ func exists(path string) bool {
 // one, after which there may have been more; Get shows which of them are
 // complete.
 func OpenDamaged(ctx context.Context, path string) (*Store, error) {
-	s := &Store{path: path, readOnly: true, damaged: true, patience: usualPatience}
+	s := &Store{path: path, readOnly: true, damaged: true, lockTimeout: defaultLockTimeout}
 	abs, err := filepath.Abs(path)
 	if err == nil {
 		// With a writable schema SQLite trusts the file's length and not its
@@ -77,7 +77,7 @@ func OpenDamaged(ctx context.Context, path string) (*Store, error) {
 // remainingIDs returns the ids of all reports found in any part of the file,
 // newest first as far as is known. The error is what ended the reading of one
 // part; other parts may have more.
-func (s *Store) left(ctx context.Context) (ids []string, err error) {
+func (s *Store) remainingIDs(ctx context.Context) (ids []string, err error) {
 	seen := make(map[string]bool)
 	for _, query := range []string{
 		"SELECT id FROM digests ORDER BY started DESC, n DESC", // uses an index

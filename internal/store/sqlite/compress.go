@@ -36,7 +36,7 @@ var (
 func compress(b []byte) []byte { return encoder().EncodeAll(b, make([]byte, 0, len(b)/3+64)) }
 
 // decompress reads a frame. One that cannot be read is damage.
-func expand(b []byte) ([]byte, error) {
+func decompress(b []byte) ([]byte, error) {
 	out, err := decoder().DecodeAll(b, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w (a part of a report cannot be read: %w)", store.ErrDamaged, err)

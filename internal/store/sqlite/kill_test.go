@@ -67,7 +67,7 @@ func keepReports(text string, out io.Writer) error {
 	}
 	for n := first; count == 0 || n < first+count; n++ {
 		head := storetest.Head(n)
-		d := storetest.Whole(head, series)
+		d := storetest.Complete(head, series)
 		if n%2 == 0 {
 			err = s.Put(ctx, d)
 		} else {

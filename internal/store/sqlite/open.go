@@ -23,13 +23,13 @@ import (
 )
 
 // defaultLockTimeout is how long a process waits for others that write.
-const usualPatience = 10 * time.Second
+const defaultLockTimeout = 10 * time.Second
 
 // A Store is an open file of reports. Its methods may be called by several
 // goroutines.
 type Store struct {
 	path     string
-	patience time.Duration
+	lockTimeout time.Duration
 	db       *sql.DB
 	existing bool // open it only if it exists
 	readOnly bool
@@ -44,17 +44,17 @@ type Store struct {
 // error is a *target.Error that wraps an error of package store if one fits;
 // then nothing was written to the file.
 func Open(ctx context.Context, path string) (*Store, error) {
-	return openWith(ctx, path, usualPatience, steps)
+	return openWith(ctx, path, defaultLockTimeout, migrations)
 }
 
 // OpenExisting is Open for callers that only read, or delete: if there is no
 // file, the error is a store.ErrAbsent, and nothing is made.
 func OpenExisting(ctx context.Context, path string) (*Store, error) {
-	return (&Store{path: path, patience: usualPatience, existing: true}).opened(ctx, steps)
+	return (&Store{path: path, lockTimeout: defaultLockTimeout, existing: true}).opened(ctx, migrations)
 }
 
 func openWith(ctx context.Context, path string, patience time.Duration, steps []string) (*Store, error) {
-	return (&Store{path: path, patience: patience}).opened(ctx, steps)
+	return (&Store{path: path, lockTimeout: patience}).opened(ctx, steps)
 }
 
 func (s *Store) opened(ctx context.Context, steps []string) (*Store, error) {
@@ -88,7 +88,7 @@ func (s *Store) open(ctx context.Context, steps []string) error {
 		}
 		s.readOnly = true
 	}
-	err = look(f, abs, len(steps))
+	err = checkHeader(f, abs, len(steps))
 	f.Close()
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *Store) open(ctx context.Context, steps []string) error {
 
 // checkHeader checks a file before SQLite opens it: whether it is ours, and
 // whether it was cut short.
-func look(f *os.File, path string, known int) error {
+func checkHeader(f *os.File, path string, known int) error {
 	const (
 		head    = 100 // bytes, https://www.sqlite.org/fileformat.html#the_database_header
 		magic   = "SQLite format 3\x00"
@@ -131,7 +131,7 @@ func look(f *os.File, path string, known int) error {
 		return nil // the log may have what the file lacks
 	}
 	// A schema cookie of 0 means that the database is still empty.
-	if id := binary.BigEndian.Uint32(h[68:]); id != application && (id != 0 || binary.BigEndian.Uint32(h[40:]) != 0) {
+	if id := binary.BigEndian.Uint32(h[68:]); id != applicationID && (id != 0 || binary.BigEndian.Uint32(h[40:]) != 0) {
 		return store.ErrForeign
 	}
 	if v := int(binary.BigEndian.Uint32(h[60:])); v > known {
@@ -161,7 +161,7 @@ func (s *Store) prepare(ctx context.Context, path string, steps []string) error 
 		return err
 	}
 	s.db = db
-	return s.patiently(ctx, func() error {
+	return s.retryWhileBusy(ctx, func() error {
 		if err := s.checkOwner(ctx); err != nil {
 			return err
 		}
@@ -175,8 +175,8 @@ func (s *Store) prepare(ctx context.Context, path string, steps []string) error 
 // retryWhileBusy repeats f while others keep the file locked: SQLite itself
 // does not wait for the change to WAL and for the recovery of a log that a
 // killed process left.
-func (s *Store) patiently(ctx context.Context, f func() error) error {
-	end := time.Now().Add(s.patience)
+func (s *Store) retryWhileBusy(ctx context.Context, f func() error) error {
+	end := time.Now().Add(s.lockTimeout)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		err := f()
 		if err == nil || !errors.Is(cause(err), store.ErrBusy) || time.Now().After(end) {
@@ -230,7 +230,7 @@ func (s *Store) checkOwner(ctx context.Context) error {
 	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 		return err
 	}
-	if id != application && (id != 0 || tables > 0) {
+	if id != applicationID && (id != 0 || tables > 0) {
 		return store.ErrForeign
 	}
 	return nil
@@ -243,7 +243,7 @@ func (s *Store) version(ctx context.Context) (v int, err error) {
 
 // connect opens a file with SQLite, which reads it at the first use.
 func (s *Store) connect(path string, options ...string) (*sql.DB, error) {
-	options = append([]string{fmt.Sprintf("_pragma=busy_timeout(%d)", s.patience.Milliseconds()), "_pragma=cell_size_check(1)", "_txlock=immediate"}, options...)
+	options = append([]string{fmt.Sprintf("_pragma=busy_timeout(%d)", s.lockTimeout.Milliseconds()), "_pragma=cell_size_check(1)", "_txlock=immediate"}, options...)
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(), RawQuery: strings.Join(options, "&")}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {

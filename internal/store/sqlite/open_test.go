@@ -146,8 +146,8 @@ func TestIncompleteStoreIsCompleted(t *testing.T) {
 // program refuses the updated file.
 func TestMigration(t *testing.T) {
 	path := filled(t, 3)
-	next := append(steps[:len(steps):len(steps)], "ALTER TABLE reports ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
-	s, err := openWith(t.Context(), path, usualPatience, next)
+	next := append(migrations[:len(migrations):len(migrations)], "ALTER TABLE reports ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
+	s, err := openWith(t.Context(), path, defaultLockTimeout, next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +171,8 @@ func TestMigration(t *testing.T) {
 // A migration that fails leaves the file as it was.
 func TestMigrationThatFails(t *testing.T) {
 	path := filled(t, 2)
-	next := append(steps[:len(steps):len(steps)], "CREATE TABLE one (n INTEGER); CREATE TABLE one (n INTEGER)")
-	if s, err := openWith(t.Context(), path, usualPatience, next); err == nil {
+	next := append(migrations[:len(migrations):len(migrations)], "CREATE TABLE one (n INTEGER); CREATE TABLE one (n INTEGER)")
+	if s, err := openWith(t.Context(), path, defaultLockTimeout, next); err == nil {
 		s.Close()
 		t.Fatal("got no error from a failing migration")
 	}
@@ -203,7 +203,7 @@ func TestLocked(t *testing.T) {
 	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := openWith(t.Context(), path, 50*time.Millisecond, steps)
+	s, err := openWith(t.Context(), path, 50*time.Millisecond, migrations)
 	if err != nil {
 		t.Fatal(err) // readers do not wait
 	}

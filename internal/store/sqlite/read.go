@@ -51,7 +51,7 @@ func join(ctx context.Context, q querier, id string) (*report.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if head, err = expand(head); err != nil {
+	if head, err = decompress(head); err != nil {
 		return nil, err
 	}
 	intervals, err := series(ctx, q, n)
@@ -88,7 +88,7 @@ func series(ctx context.Context, q querier, n int64) ([][]byte, error) {
 		if err := rows.Scan(&b); err != nil {
 			return nil, err
 		}
-		text, err := expand(b)
+		text, err := decompress(b)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (s *Store) Find(ctx context.Context, prefix string, n int) ([]string, error
 		return nil, nil
 	}
 	if s.damaged {
-		ids, err := s.left(ctx)
+		ids, err := s.remainingIDs(ctx)
 		return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, prefix) }), s.fail("look for reports", err)
 	}
 	ids, err := s.ids(ctx,

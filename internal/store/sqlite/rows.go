@@ -39,7 +39,7 @@ func (s *Store) Rows(ctx context.Context, q store.Query) ([]digest.Row, error) {
 }
 
 // scan reads the rows of a query.
-func scan(ctx context.Context, q querier, query store.Query, m *digest.Matcher, open unended) ([]digest.Row, error) {
+func scan(ctx context.Context, q querier, query store.Query, m *digest.Matcher, open unfinished) ([]digest.Row, error) {
 	// The fields of the filters are decoded first: most rows are dropped there.
 	asked := digest.NewDecoder(query.Filters.Fields([]string{}))
 	kept := digest.NewDecoder(query.Fields)

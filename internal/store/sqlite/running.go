@@ -29,12 +29,12 @@ func (s *Store) begin(ctx context.Context, head *report.Document) (*writer, erro
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.part(head)
+	p, err := s.encodeReport(head)
 	if err != nil {
 		return nil, err
 	}
 	p.hash = ""
-	db, err := s.unhurried()
+	db, err := s.intervalDB()
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s *Store) begin(ctx context.Context, head *report.Document) (*writer, erro
 // intervalDB returns the connection for intervals. Its commits survive the
 // process at once and a power loss a little later, which saves a disk flush per
 // interval during the measurement.
-func (s *Store) unhurried() (*sql.DB, error) {
+func (s *Store) intervalDB() (*sql.DB, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.readOnly {
@@ -82,7 +82,7 @@ func (s *Store) unhurried() (*sql.DB, error) {
 
 // unfinished are the reports whose runs had not ended when they were last
 // written.
-type unended struct {
+type unfinished struct {
 	running []string          // still running
 	killed  map[string][]byte // their processes are gone: digests made from what was stored
 }
@@ -90,7 +90,7 @@ type unended struct {
 // finishKilled handles reports whose runs had not ended: those whose process is
 // gone are finished from what was stored. If the store cannot be written, or is
 // full, nothing is finished: their digests are then in killed.
-func (s *Store) finishKilled(ctx context.Context) (u unended, err error) {
+func (s *Store) finishKilled(ctx context.Context) (u unfinished, err error) {
 	type entry struct {
 		id, owner string
 		beat      int64
@@ -118,7 +118,7 @@ func (s *Store) finishKilled(ctx context.Context) (u unended, err error) {
 			continue
 		}
 		err := s.finishOne(ctx, e.id, e.owner)
-		if err != nil && !s.readOnly && !later(err) {
+		if err != nil && !s.readOnly && !mayWait(err) {
 			return u, err
 		}
 		if err == nil {
@@ -157,11 +157,11 @@ func (s *Store) finishOne(ctx context.Context, id, owner string) error {
 		if err != nil {
 			return fmt.Errorf("assemble report %s, whose run was killed: %w", id, err)
 		}
-		p, err := s.part(d)
+		p, err := s.encodeReport(d)
 		if err != nil {
 			return err
 		}
-		if err := p.encodeAll(d); err != nil {
+		if err := p.encodeIntervals(d); err != nil {
 			return err
 		}
 		return p.replace(ctx, tx, n)
@@ -169,7 +169,7 @@ func (s *Store) finishOne(ctx context.Context, id, owner string) error {
 }
 
 // replace stores the complete report in place of what is stored of report n.
-func (p *part) replace(ctx context.Context, tx *sql.Tx, n int64) error {
+func (p *encodedReport) replace(ctx context.Context, tx *sql.Tx, n int64) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM intervals WHERE k >= ? AND k < ?", n<<intervalBits, (n+1)<<intervalBits); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (p *part) replace(ctx context.Context, tx *sql.Tx, n int64) error {
 }
 
 // finish marks report n, whose intervals are stored, as finished.
-func (p *part) finish(ctx context.Context, tx *sql.Tx, n int64) error {
+func (p *encodedReport) finish(ctx context.Context, tx *sql.Tx, n int64) error {
 	if _, err := tx.ExecContext(ctx, "UPDATE reports SET hash = ?, head = ?, owner = '' WHERE n = ?", p.hash, p.head, n); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (s *Store) refresh(ctx context.Context) error {
 				if err := tx.QueryRowContext(ctx, "SELECT head FROM reports WHERE n = ?", n).Scan(&head); err != nil {
 					return err
 				}
-				head, err := expand(head)
+				head, err := decompress(head)
 				if err != nil {
 					return err
 				}
@@ -213,7 +213,7 @@ func (s *Store) refresh(ctx context.Context) error {
 				if err := json.Unmarshal(head, &d); err != nil {
 					return err
 				}
-				p := &part{id: d.ID, row: digest.Of(&d)}
+				p := &encodedReport{id: d.ID, row: digest.Of(&d)}
 				if err := p.putDigest(ctx, tx, n); err != nil {
 					return err
 				}
@@ -221,7 +221,7 @@ func (s *Store) refresh(ctx context.Context) error {
 			return nil
 		})
 		if err != nil {
-			if later(err) {
+			if mayWait(err) {
 				return nil
 			}
 			return fmt.Errorf("make digests again: %w", err)

@@ -216,7 +216,7 @@ func BenchmarkFinishAnHour(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	d := storetest.Whole(storetest.Head(1), rows)
+	d := storetest.Complete(storetest.Head(1), rows)
 	var size int64
 	for b.Loop() {
 		b.StopTimer()
@@ -271,9 +271,9 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 		w.Interval(e)
 	}
 	storetest.Await(t, s, w.id, 3)
-	d := storetest.Whole(storetest.Head(0), append(rows, storetest.Interval(0, 2)))
+	d := storetest.Complete(storetest.Head(0), append(rows, storetest.Interval(0, 2)))
 	w.queue.Close()
-	c, err := w.fresh(d)
+	c, err := w.seriesChange(d)
 	if err != nil || c == nil || len(c.obsolete) != 0 || len(c.series) != 1 {
 		t.Errorf("got %+v and %v, want one more interval", c, err)
 	}

@@ -7,11 +7,11 @@ import (
 )
 
 // applicationID marks our files among SQLite databases: "Crnd".
-const application = 0x43726e64
+const applicationID = 0x43726e64
 
 // migrations make version n of the schema, from 1, out of version n-1. A
 // released migration is never changed.
-var steps = []string{
+var migrations = []string{
 	`
 CREATE TABLE reports (
   n       INTEGER PRIMARY KEY,
@@ -63,7 +63,7 @@ func migrate(ctx context.Context, db *sql.DB, steps []string) error {
 			return fmt.Errorf("make version %d of the schema: %w", n+1, err)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", len(steps), application)); err != nil {
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", len(steps), applicationID)); err != nil {
 		return err
 	}
 	return tx.Commit()

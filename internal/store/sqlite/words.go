@@ -27,7 +27,7 @@ func cause(err error) error {
 	if errors.As(err, &s) {
 		switch s.Code() & 0xff {
 		case lib.SQLITE_CORRUPT:
-			return fmt.Errorf("%w (%s)", store.ErrDamaged, sayOf(s))
+			return fmt.Errorf("%w (%s)", store.ErrDamaged, sqliteText(s))
 		case lib.SQLITE_NOTADB:
 			return store.ErrForeign
 		case lib.SQLITE_FULL:
@@ -54,7 +54,7 @@ func cannotOpen(err error) bool {
 }
 
 // sqliteText is SQLite's description of an error.
-func sayOf(e *sqlite.Error) string { return e.Error() }
+func sqliteText(e *sqlite.Error) string { return e.Error() }
 
 // hints say what to do about an error.
 var hints = []struct {
@@ -95,7 +95,7 @@ func (s *Store) fail(doing string, err error) error {
 
 // mayWait reports whether a failed write may be done later, because it does not
 // change what readers see.
-func later(err error) bool {
+func mayWait(err error) bool {
 	c := cause(err)
 	return errors.Is(c, store.ErrFull) || errors.Is(c, store.ErrBusy)
 }

@@ -21,11 +21,11 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 	if err := d.Check(); err != nil {
 		return err
 	}
-	p, err := s.part(d)
+	p, err := s.encodeReport(d)
 	if err != nil {
 		return err
 	}
-	if err := p.encodeAll(d); err != nil {
+	if err := p.encodeIntervals(d); err != nil {
 		return err
 	}
 	return s.change(ctx, func(tx *sql.Tx) error {
@@ -42,7 +42,7 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 			return p.insertIntervals(ctx, tx, there)
 		}
 		if err == nil {
-			head, err = expand(head)
+			head, err = decompress(head)
 		}
 		switch {
 		case err != nil:
@@ -64,11 +64,11 @@ func (s *Store) change(ctx context.Context, f func(tx *sql.Tx) error) error {
 	if s.readOnly {
 		return store.ErrReadOnly
 	}
-	return s.patiently(ctx, func() error { return within(ctx, s.db, f) })
+	return s.retryWhileBusy(ctx, func() error { return inTransaction(ctx, s.db, f) })
 }
 
 // inTransaction runs f in a transaction.
-func within(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
+func inTransaction(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -81,22 +81,22 @@ func within(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
 }
 
 // An encodedReport is a document as it is stored.
-type part struct {
+type encodedReport struct {
 	id, hash string
 	head     []byte
 	row      digest.Row
-	series   []encoded
+	series   []encodedInterval
 }
 
 // An encodedInterval is an interval as it is stored.
-type encoded struct {
+type encodedInterval struct {
 	at  float64
 	sum report.Sum
 	b   []byte
 }
 
 // encodeReport encodes everything except the intervals.
-func (s *Store) part(d *report.Document) (*part, error) {
+func (s *Store) encodeReport(d *report.Document) (*encodedReport, error) {
 	if d.ID == "" {
 		return nil, errors.New("the report has no id")
 	}
@@ -104,28 +104,28 @@ func (s *Store) part(d *report.Document) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &part{id: d.ID, hash: d.Hash, head: compress(head), row: digest.Of(d)}
+	p := &encodedReport{id: d.ID, hash: d.Hash, head: compress(head), row: digest.Of(d)}
 	return p, nil
 }
 
 // encodeIntervals encodes the intervals, in the document's order.
-func (p *part) encodeAll(d *report.Document) error {
+func (p *encodedReport) encodeIntervals(d *report.Document) error {
 	if len(d.Intervals) >= 1<<intervalBits {
 		return fmt.Errorf("%d intervals are more than a report can have", len(d.Intervals))
 	}
-	p.series = make([]encoded, len(d.Intervals))
+	p.series = make([]encodedInterval, len(d.Intervals))
 	for i := range d.Intervals {
 		e, err := d.Intervals[i].Encode()
 		if err != nil {
 			return err
 		}
-		p.series[i] = encoded{at: float64(i), sum: e.Sum, b: compress(e.JSON)}
+		p.series[i] = encodedInterval{at: float64(i), sum: e.Sum, b: compress(e.JSON)}
 	}
 	return nil
 }
 
 // insert adds the report and its digest, and returns the report's number.
-func (p *part) insert(ctx context.Context, tx *sql.Tx, owner string, beat int64) (int64, error) {
+func (p *encodedReport) insert(ctx context.Context, tx *sql.Tx, owner string, beat int64) (int64, error) {
 	r, err := tx.ExecContext(ctx, "INSERT INTO reports (id, hash, head, owner, beat) VALUES (?, ?, ?, ?, ?)", p.id, p.hash, p.head, owner, beat)
 	if err != nil {
 		return 0, err
@@ -138,7 +138,7 @@ func (p *part) insert(ctx context.Context, tx *sql.Tx, owner string, beat int64)
 }
 
 // putDigest stores the digest of report n, in place of an earlier one.
-func (p *part) putDigest(ctx context.Context, tx *sql.Tx, n int64) error {
+func (p *encodedReport) putDigest(ctx context.Context, tx *sql.Tx, n int64) error {
 	row, err := p.row.MarshalBinary()
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (p *part) putDigest(ctx context.Context, tx *sql.Tx, n int64) error {
 const insertInterval = "INSERT INTO intervals (k, at, sum, data) VALUES (?, ?, ?, ?)"
 
 // insertIntervals adds the series of report n, which must have none.
-func (p *part) insertIntervals(ctx context.Context, tx *sql.Tx, n int64) error {
+func (p *encodedReport) insertIntervals(ctx context.Context, tx *sql.Tx, n int64) error {
 	add, err := tx.PrepareContext(ctx, insertInterval)
 	if err != nil {
 		return err

@@ -19,12 +19,12 @@ type writer struct {
 	owner string
 	queue *store.Queue
 
-	kept []kept // used only by the queue until it is closed
+	stored []storedInterval // used only by the queue until it is closed
 	next int64  // number of the next interval
 }
 
 // A storedInterval is an interval in the file.
-type kept struct {
+type storedInterval struct {
 	k            int64
 	phase        string
 	startS, endS float64
@@ -41,16 +41,16 @@ func (w *writer) Interval(e report.Encoded) { w.queue.Add(e) }
 // keep writes intervals, and removes those that one of them replaces. It also
 // records that the process is alive.
 func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
-	ctx, stop := context.WithTimeout(ctx, 2*w.store.patience)
+	ctx, stop := context.WithTimeout(ctx, 2*w.store.lockTimeout)
 	defer stop()
-	rows, next := w.kept, w.next
+	rows, next := w.stored, w.next
 	blobs := make([][]byte, len(batch))
 	for i := range batch {
 		blobs[i] = compress(batch[i].JSON)
 	}
-	err := w.store.patiently(ctx, func() error {
-		rows, next = append([]kept(nil), w.kept...), w.next
-		return within(ctx, w.db, func(tx *sql.Tx) error {
+	err := w.store.retryWhileBusy(ctx, func() error {
+		rows, next = append([]storedInterval(nil), w.stored...), w.next
+		return inTransaction(ctx, w.db, func(tx *sql.Tx) error {
 			r, err := tx.ExecContext(ctx, "UPDATE reports SET beat = ? WHERE n = ? AND owner = ?", time.Now().Unix(), w.n, w.owner)
 			if err != nil {
 				return err
@@ -72,7 +72,7 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 				}
 				k := w.n<<intervalBits | next
 				next++
-				rows = append(rest, kept{k, e.Phase, e.StartS, e.EndS, e.Sum})
+				rows = append(rest, storedInterval{k, e.Phase, e.StartS, e.EndS, e.Sum})
 				if _, err := tx.ExecContext(ctx, insertInterval, k, e.StartS, e.Sum[:], blobs[i]); err != nil {
 					return err
 				}
@@ -81,7 +81,7 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 		})
 	})
 	if err == nil {
-		w.kept, w.next = rows, next
+		w.stored, w.next = rows, next
 	}
 	return err
 }
@@ -93,14 +93,14 @@ func (w *writer) Finish(ctx context.Context, d *report.Document) error {
 }
 
 func (w *writer) finish(ctx context.Context, d *report.Document) error {
-	p, err := w.store.part(d)
+	p, err := w.store.encodeReport(d)
 	if err != nil {
 		return err
 	}
 	if d.ID != w.id {
 		return errors.New("it was begun as report " + w.id)
 	}
-	fresh, err := w.fresh(d)
+	fresh, err := w.seriesChange(d)
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ var errRewrite = errors.New("the series has to be kept anew")
 
 // rewrite stores the report in place of whatever exists under its id: this run
 // has the correct one.
-func (w *writer) rewrite(ctx context.Context, p *part, d *report.Document) error {
-	if err := p.encodeAll(d); err != nil {
+func (w *writer) rewrite(ctx context.Context, p *encodedReport, d *report.Document) error {
+	if err := p.encodeIntervals(d); err != nil {
 		return err
 	}
 	return w.store.change(ctx, func(tx *sql.Tx) error {
@@ -162,15 +162,15 @@ func (w *writer) rewrite(ctx context.Context, p *part, d *report.Document) error
 // A change turns the stored series into the document's.
 type change struct {
 	obsolete []int64 // keys
-	series   []encoded
+	series   []encodedInterval
 }
 
 // seriesChange compares the document's series with the stored one. It is nil if
 // the order of the intervals does not follow from their starts and, among equal
 // starts, from their keys.
-func (w *writer) fresh(d *report.Document) (*change, error) {
-	there := make(map[report.Sum]int64, len(w.kept))
-	for _, k := range w.kept {
+func (w *writer) seriesChange(d *report.Document) (*change, error) {
+	there := make(map[report.Sum]int64, len(w.stored))
+	for _, k := range w.stored {
 		there[k.sum] = k.k
 	}
 	c := &change{}
@@ -197,9 +197,9 @@ func (w *writer) fresh(d *report.Document) (*change, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.series = append(c.series, encoded{at: iv.StartS, sum: e.Sum, b: compress(e.JSON)})
+		c.series = append(c.series, encodedInterval{at: iv.StartS, sum: e.Sum, b: compress(e.JSON)})
 	}
-	for _, k := range w.kept {
+	for _, k := range w.stored {
 		if there[k.sum] == k.k {
 			c.obsolete = append(c.obsolete, k.k)
 		}

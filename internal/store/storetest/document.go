@@ -83,11 +83,11 @@ func Document(n, intervals int) *report.Document {
 	for i := range rows {
 		rows[i] = Interval(n, i)
 	}
-	return Whole(Head(n), rows)
+	return Complete(Head(n), rows)
 }
 
 // Complete makes the report of a head and its intervals.
-func Whole(head *report.Document, rows []report.Interval) *report.Document {
+func Complete(head *report.Document, rows []report.Interval) *report.Document {
 	d := report.Assemble(head, rows)
 	d.Stopped, d.Partial = load.ByTime, false
 	d.Trust = measure.Trust{OK: true, Reasons: []string{}, Notes: []string{}}

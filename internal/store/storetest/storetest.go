@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		name string
 		run  func(t *testing.T, s store.Store)
 	}{
-		{"a stored report is read", comesBack},
+		{"a stored report is read", storedAndRead},
 		{"a report twice", twice},
 		{"another report with the same id", another},
 		{"the remainder of a killed run, then the complete report", remainder},
@@ -89,7 +89,7 @@ func same(t *testing.T, got, want *report.Document) {
 	}
 }
 
-func comesBack(t *testing.T, s store.Store) {
+func storedAndRead(t *testing.T, s store.Store) {
 	for i, n := range []int{0, 1, 5, 300} {
 		want := Document(i, n)
 		if err := s.Put(t.Context(), want); err != nil {
@@ -132,7 +132,7 @@ func another(t *testing.T, s store.Store) {
 
 func remainder(t *testing.T, s store.Store) {
 	rows := []report.Interval{Interval(0, 0), Interval(0, 1), Interval(0, 2)}
-	left, whole := report.Assemble(Head(0), rows[:2]), Whole(Head(0), rows)
+	left, whole := report.Assemble(Head(0), rows[:2]), Complete(Head(0), rows)
 	for _, d := range []*report.Document{left, whole, whole} {
 		if err := s.Put(t.Context(), d); err != nil {
 			t.Fatal(err)
@@ -385,7 +385,7 @@ func running(t *testing.T, s store.Store) {
 		t.Errorf("got %v for deleting the report of a run in progress, want %v", err, store.ErrRunning)
 	}
 	last := Interval(2, 4)
-	want := Whole(Head(2), append(rows, last))
+	want := Complete(Head(2), append(rows, last))
 	if err := w.Finish(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +413,7 @@ func joined(t *testing.T, s store.Store) {
 		wide = append(wide, iv)
 	}
 	Await(t, s, Head(0).ID, 3)
-	want := Whole(Head(0), wide)
+	want := Complete(Head(0), wide)
 	if err := w.Finish(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ type state uint8
 const (
 	inHead state = iota
 	inBody
-	inRest // a body that ends with the connection
+	inBodyToEnd // a body that ends with the connection
 	inChunkLine
 	inChunk
 	inChunkEnd
@@ -85,7 +85,7 @@ func (a *Answer) Feed(p []byte) (n int, done bool, err error) {
 // End notes that the connection has ended. done reports that the answer is then
 // complete.
 func (a *Answer) End() (done bool) {
-	if a.state == inRest {
+	if a.state == inBodyToEnd {
 		a.state, a.Close = isDone, true
 	}
 	return a.state == isDone
@@ -98,13 +98,13 @@ func (a *Answer) step(p []byte) (int, error) {
 		return a.readHead(p)
 	case inBody, inChunk:
 		k := int(min(int64(len(p)), a.left))
-		a.took(p[:k])
+		a.addBody(p[:k])
 		if a.left -= int64(k); a.left == 0 {
 			a.state = afterBytes[a.state]
 		}
 		return k, nil
-	case inRest:
-		a.took(p)
+	case inBodyToEnd:
+		a.addBody(p)
 		return len(p), nil
 	}
 	line, k, err := a.line(p)
@@ -134,7 +134,7 @@ func (a *Answer) step(p []byte) (int, error) {
 }
 
 // addBody counts bytes of the body, and keeps the first ones.
-func (a *Answer) took(p []byte) {
+func (a *Answer) addBody(p []byte) {
 	a.Size += int64(len(p))
 	a.keep = append(a.keep, p[:min(len(p), KeptBody-len(a.keep))]...)
 	a.Body = a.keep
@@ -223,7 +223,7 @@ func (a *Answer) parseHead(h []byte) error {
 	case a.length == 0:
 		a.state = isDone
 	default:
-		a.state, a.Close = inRest, true
+		a.state, a.Close = inBodyToEnd, true
 	}
 	return nil
 }

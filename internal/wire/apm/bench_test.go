@@ -40,7 +40,7 @@ func BenchmarkStampGzip(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			whole, err := plain.Frozen(6)
+			whole, err := plain.GzipFixed(6)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -41,7 +41,7 @@ func (b *Body) Stamp(run Run, batch uint64, micros int64) {
 		b.places[i].put(b.Bytes, run, batch, micros)
 	}
 	if len(b.regions) > 0 {
-		b.seal()
+		b.updateSum()
 	}
 }
 

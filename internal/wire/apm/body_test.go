@@ -13,7 +13,7 @@ import (
 )
 
 // testMakeups are the make-ups for tests.
-func makeups() map[string]Makeup {
+func testMakeups() map[string]Makeup {
 	all := map[string]Makeup{}
 	for p := IntakeV2; p < protocols; p++ {
 		for _, e := range []Range{{0, 0}, {1, 1}, {10, 10}, {0, 7}} {
@@ -59,7 +59,7 @@ func inflate(t testing.TB, p []byte) []byte {
 func TestBodies(t *testing.T) {
 	now := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC).UnixMicro()
 	run := NewRun(7)
-	for name, m := range makeups() {
+	for name, m := range testMakeups() {
 		t.Run(name, func(t *testing.T) {
 			mk := maker(t, m)
 			for n := range uint64(4) {

@@ -67,7 +67,7 @@ func (b *builder) key(name string) {
 }
 
 // reserve reserves a place for a value that Stamp writes.
-func (b *builder) at(f form, back int, val uint64) {
+func (b *builder) reserve(f form, back int, val uint64) {
 	b.places = append(b.places, place{at: int32(len(b.out)), form: f, back: uint8(back), val: val})
 	for range formSizes[f] {
 		b.out = append(b.out, '0')
@@ -77,7 +77,7 @@ func (b *builder) at(f form, back int, val uint64) {
 // id writes an id in quotes.
 func (b *builder) id(f form, back int, val uint64) {
 	b.out = append(b.out, '"')
-	b.at(f, back, val)
+	b.reserve(f, back, val)
 	b.out = append(b.out, '"')
 }
 
@@ -127,7 +127,7 @@ func (t timing) child(rng *rand.Rand, i, n int) (offset, duration int64) {
 var outcomes = [3]string{"success", "failure", "unknown"}
 
 // drawOutcome draws the outcome and the status of a transaction.
-func (b *builder) end() (outcome string, status int) {
+func (b *builder) drawOutcome() (outcome string, status int) {
 	o := pick(b.rng, b.m.Outcomes[:])
 	status = 200
 	switch o {
@@ -175,8 +175,8 @@ func (b *builder) stacktrace() {
 		}
 		if f.line != "" {
 			b.field("context_line", f.line)
-			b.around("pre_context")
-			b.around("post_context")
+			b.sourceLines("pre_context")
+			b.sourceLines("post_context")
 		}
 		if !f.library && !b.agent.rum && b.m.Protocol != RUMV2 {
 			b.raw(`,"vars":{"id":"7d41","customer":5512}`)
@@ -187,7 +187,7 @@ func (b *builder) stacktrace() {
 }
 
 // sourceLines writes two adjacent source lines as a field.
-func (b *builder) around(name string) {
+func (b *builder) sourceLines(name string) {
 	at := b.rng.IntN(len(neighbours) - 1)
 	b.key(name)
 	b.raw(`[`)

@@ -11,16 +11,16 @@ import (
 )
 
 // openSemaphore is a semaphore that never blocks.
-type open struct{}
+type openSemaphore struct{}
 
-func (open) Acquire(context.Context, int64) error { return nil }
-func (open) TryAcquire(int64) bool                { return true }
-func (open) Release(int64)                        {}
+func (openSemaphore) Acquire(context.Context, int64) error { return nil }
+func (openSemaphore) TryAcquire(int64) bool                { return true }
+func (openSemaphore) Release(int64)                        {}
 
 // decode counts the events that Elastic's decoder, which the server uses, accepts.
-func judge(t *testing.T, body []byte) Counts {
+func decode(t *testing.T, body []byte) Counts {
 	t.Helper()
-	p := elasticapm.NewProcessor(elasticapm.Config{MaxEventSize: 1 << 20, Semaphore: open{}})
+	p := elasticapm.NewProcessor(elasticapm.Config{MaxEventSize: 1 << 20, Semaphore: openSemaphore{}})
 	var got Counts
 	var result elasticapm.Result
 	take := modelpb.ProcessBatchFunc(func(_ context.Context, b *modelpb.Batch) error {
@@ -53,7 +53,7 @@ func judge(t *testing.T, body []byte) Counts {
 
 // Elastic's decoder accepts all bodies, with the intended kinds of events.
 func TestElasticAcceptsBodies(t *testing.T) {
-	cases := makeups()
+	cases := testMakeups()
 	tried := 0
 	for name, m := range cases {
 		if m.Protocol == V1 {
@@ -65,7 +65,7 @@ func TestElasticAcceptsBodies(t *testing.T) {
 			for n := range uint64(3) {
 				b := mk.Make(n)
 				b.Stamp(NewRun(3), n, time.Now().UnixMicro())
-				if got := judge(t, b.Bytes); got != b.Counts {
+				if got := decode(t, b.Bytes); got != b.Counts {
 					t.Errorf("body %d: the decoder counts %v, want %v", n, got, b.Counts)
 				}
 			}

@@ -133,7 +133,7 @@ func (b *Body) Gzip(level int) (*Body, error) {
 // updateSum writes the checksum of the plain body. The checksum is linear: it is
 // that of the body with zeros in its regions, plus that of each region, shifted by
 // the number of bytes after it.
-func (b *Body) seal() {
+func (b *Body) updateSum() {
 	sum := b.sum
 	for i := range b.regions {
 		r := &b.regions[i]
@@ -144,7 +144,7 @@ func (b *Body) seal() {
 
 // GzipFixed returns the same body compressed in one piece, to be sent repeatedly.
 // It is smaller than that of Gzip, and cannot be stamped.
-func (b *Body) Frozen(level int) (*Body, error) {
+func (b *Body) GzipFixed(level int) (*Body, error) {
 	var buf bytes.Buffer
 	w, err := gzip.NewWriterLevel(&buf, level)
 	if err != nil {

@@ -44,22 +44,22 @@ func (b *builder) metadata() {
 
 // idsAndTime writes the ids and the time of an event at l. They are adjacent, so
 // that a gzip body has one region for all of them.
-func (b *builder) linked(id uint64, l link, parent func(), time int64) {
+func (b *builder) idsAndTime(id uint64, l link, parent func(), time int64) {
 	b.raw(`"id":`)
 	b.id(formID, 0, id)
 	b.raw(`,"trace_id":`)
 	b.id(formTrace, l.back, l.trace)
 	parent()
 	b.raw(`,"timestamp":`)
-	b.at(formMicro, 0, uint64(time))
+	b.reserve(formMicro, 0, uint64(time))
 }
 
 func (b *builder) transaction(i int, o outline) {
 	l, t := b.link(i), b.timing()
-	outcome, status := b.end()
+	outcome, status := b.drawOutcome()
 	r := one(b.rng, routes)
 	b.raw(`{"transaction":{`)
-	b.linked(o.id, l, func() {
+	b.idsAndTime(o.id, l, func() {
 		if l.back > 0 {
 			b.raw(`,"parent_id":`)
 			b.id(formID, 1, l.parent)
@@ -122,7 +122,7 @@ func (b *builder) context(method, path, query string, status int) {
 
 func (b *builder) span(id, transaction, parent uint64, l link, start, duration int64) {
 	b.raw(`{"span":{`)
-	b.linked(id, l, func() {
+	b.idsAndTime(id, l, func() {
 		b.raw(`,"transaction_id":`)
 		b.id(formID, 0, transaction)
 		b.raw(`,"parent_id":`)
@@ -130,7 +130,7 @@ func (b *builder) span(id, transaction, parent uint64, l link, start, duration i
 	}, start)
 	b.key("duration")
 	b.millis(duration)
-	b.work(true)
+	b.operation(true)
 	b.raw(`,"sync":true`)
 	b.stacktrace()
 	b.raw("}}\n")
@@ -139,7 +139,7 @@ func (b *builder) span(id, transaction, parent uint64, l link, start, duration i
 
 // operation writes the operation of a span: its name, type and context. v1 joins
 // the parts of the type with dots, and has fewer fields in contexts.
-func (b *builder) work(v2 bool) {
+func (b *builder) operation(v2 bool) {
 	kind := func(typ, subtype, action string) {
 		if !v2 {
 			b.field("type", typ+"."+subtype+"."+action)
@@ -225,7 +225,7 @@ func (b *builder) errorLine(i int, o outline) {
 	b.raw(`,"parent_id":`)
 	b.id(formID, 0, owner)
 	b.raw(`,"timestamp":`)
-	b.at(formMicro, 0, uint64(-b.rng.Int64N(1000000)))
+	b.reserve(formMicro, 0, uint64(-b.rng.Int64N(1000000)))
 	b.field("culprit", b.agent.frames[0].function)
 	b.raw(`,"transaction":{"sampled":true,"type":"request","name":`)
 	b.text(r.method + " " + r.route)
@@ -264,7 +264,7 @@ var metrics = []struct {
 
 func (b *builder) metricset() {
 	b.raw(`{"metricset":{"timestamp":`)
-	b.at(formMicro, 0, uint64(-b.rng.Int64N(1000000)))
+	b.reserve(formMicro, 0, uint64(-b.rng.Int64N(1000000)))
 	b.raw(`,"samples":{`)
 	for i, m := range metrics {
 		if i > 0 {

@@ -30,7 +30,7 @@ type Corpus struct {
 
 	metadata []byte
 	next     []byte // a line that was read, and begins the next request
-	left     int    // lines without an id or time to stamp
+	unstamped     int    // lines without an id or time to stamp
 }
 
 // NewCorpus reads r. A request has at most most events; one that was recorded with
@@ -44,7 +44,7 @@ func NewCorpus(r io.Reader, most int) *Corpus {
 }
 
 // Unstamped is how many lines so far contain nothing that Stamp changes.
-func (c *Corpus) Unstamped() int { return c.left }
+func (c *Corpus) Unstamped() int { return c.unstamped }
 
 // Next reads the next request. At the end it returns io.EOF. Stamp needs the number
 // of the pass over the corpus as the number of the batch, so that each pass has
@@ -72,7 +72,7 @@ func (c *Corpus) Next() (*Body, error) {
 				return nil, fmt.Errorf("line %d of the corpus: %w", c.at, err)
 			}
 			if len(b.places) == places {
-				c.left++
+				c.unstamped++
 			}
 		}
 		if b.Events() >= c.most {
@@ -161,13 +161,13 @@ const (
 	ruleID   rule = iota + 1 // an id
 	ruleIDs                  // an array of ids
 	ruleTime                 // microseconds since 1970
-	ruleIn                   // an array of objects with ids
+	ruleObjects                   // an array of objects with ids
 )
 
 var rules = map[string]rule{
 	"id": ruleID, "trace_id": ruleID, "parent_id": ruleID, "transaction_id": ruleID, "span_id": ruleID,
 	"tid": ruleID, "pid": ruleID, "xid": ruleID,
-	"timestamp": ruleTime, "child_ids": ruleIDs, "links": ruleIn, "y": ruleIn, "me": ruleIn,
+	"timestamp": ruleTime, "child_ids": ruleIDs, "links": ruleObjects, "y": ruleObjects, "me": ruleObjects,
 }
 
 // record appends the line of an event, with a place for each of its ids and times.
@@ -207,7 +207,7 @@ func (b *Body) record(line []byte) error {
 			b.recordTime(base, &t)
 		case r == ruleIDs && tok == BeginArray:
 			err = b.recordIDs(base, &t)
-		case r == ruleIn && tok == BeginArray:
+		case r == ruleObjects && tok == BeginArray:
 			var n int
 			n, err = b.recordNested(base, &t)
 			switch name {

@@ -82,7 +82,7 @@ func TestReplay(t *testing.T) {
 				if b.Events() > 0 && last != now {
 					t.Errorf("the last time is %d, want %d", last, now)
 				}
-				if got := judge(t, b.Bytes); got != b.Counts {
+				if got := decode(t, b.Bytes); got != b.Counts {
 					t.Errorf("the decoder counts %v, want %v", got, b.Counts)
 				}
 			}
@@ -102,7 +102,7 @@ func TestReplayOfRUM(t *testing.T) {
 		if b.Events() > 0 && bytes.Equal(before, b.Bytes) {
 			t.Error("stamping changed nothing")
 		}
-		if got := judge(t, b.Bytes); got != b.Counts {
+		if got := decode(t, b.Bytes); got != b.Counts {
 			t.Errorf("the decoder counts %v, want %v", got, b.Counts)
 		}
 	}

@@ -29,7 +29,7 @@ func (b *builder) rumV3() {
 
 func (b *builder) rumTransaction(i int, o outline) {
 	l, t := b.link(i), b.timing()
-	outcome, status := b.end()
+	outcome, status := b.drawOutcome()
 	r := one(b.rng, routes)
 	b.raw(`{"x":{"id":`)
 	b.id(formID, 0, o.id)
@@ -135,7 +135,7 @@ func (b *builder) rumError(i int, o outline) {
 	b.raw(`,"pid":`)
 	b.id(formID, 0, owner)
 	b.raw(`,"timestamp":`)
-	b.at(formMicro, 0, uint64(-b.rng.Int64N(1000000)))
+	b.reserve(formMicro, 0, uint64(-b.rng.Int64N(1000000)))
 	b.field("cl", b.agent.frames[0].file)
 	b.raw(`,"x":{"sm":true,"t":"page-load"}`)
 	b.rumContext(r.path, 0)

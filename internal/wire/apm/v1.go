@@ -34,7 +34,7 @@ func (b *builder) v1() {
 
 func (b *builder) v1Transaction(o outline) {
 	t := b.timing()
-	_, status := b.end()
+	_, status := b.drawOutcome()
 	r := one(b.rng, routes)
 	b.raw(`{"id":`)
 	b.id(formUUID, 0, o.id)
@@ -58,7 +58,7 @@ func (b *builder) v1Transaction(o outline) {
 		b.millis(off)
 		b.raw(`,"duration":`)
 		b.millis(d)
-		b.work(false)
+		b.operation(false)
 		b.stacktrace()
 		b.raw(`}`)
 	}

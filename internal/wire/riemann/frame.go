@@ -124,7 +124,7 @@ func NextAnswers(b []byte, most int) (acks int, msg, rest []byte, err error) {
 // reads only the first byte of each message. It stops at a message that begins
 // with a query, and at a frame that is incomplete or longer than most; NextFrame
 // then says which.
-func WalkFrames(b []byte, most int) (frames, size int) {
+func CountFrames(b []byte, most int) (frames, size int) {
 	for at := 0; len(b)-at >= FrameHead; {
 		next := at + FrameHead + int(binary.BigEndian.Uint32(b[at:]))
 		if next > len(b) || next-at-FrameHead > most {

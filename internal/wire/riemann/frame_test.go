@@ -169,20 +169,20 @@ func TestCountFrames(t *testing.T) {
 		if whole < len(ends) && cut == ends[whole] {
 			whole, n = whole+1, cut
 		}
-		if frames, size := WalkFrames(b[:cut], MaxFrame); frames != whole || size != n {
+		if frames, size := CountFrames(b[:cut], MaxFrame); frames != whole || size != n {
 			t.Fatalf("the first %d bytes: got %d frames of %d bytes, want %d of %d", cut, frames, size, whole, n)
 		}
 	}
 	asked := AppendFramed(bytes.Clone(b), &Msg{Query: "true"})
-	if frames, size := WalkFrames(asked, MaxFrame); frames != 50 || size != len(b) {
+	if frames, size := CountFrames(asked, MaxFrame); frames != 50 || size != len(b) {
 		t.Errorf("before a query: got %d frames of %d bytes, want 50 of %d", frames, size, len(b))
 	}
 	long := append(bytes.Clone(b), "\x00\x00\x01\x00"...)
 	long = append(long, make([]byte, 256)...)
-	if frames, _ := WalkFrames(long[len(b):], 256); frames != 1 {
+	if frames, _ := CountFrames(long[len(b):], 256); frames != 1 {
 		t.Errorf("of maximum length: got %d frames, want 1", frames)
 	}
-	if frames, _ := WalkFrames(long[len(b):], 255); frames != 0 {
+	if frames, _ := CountFrames(long[len(b):], 255); frames != 0 {
 		t.Errorf("longer than the maximum: got %d frames, want 0", frames)
 	}
 }
@@ -194,7 +194,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(b, MaxFrame)
 	f.Add([]byte("GET / HTTP/1.1"), 1<<20)
 	f.Fuzz(func(t *testing.T, b []byte, most int) {
-		frames, size := WalkFrames(b, most)
+		frames, size := CountFrames(b, most)
 		got, rest := 0, b
 		for {
 			msg, next, err := NextFrame(rest, most)
@@ -241,7 +241,7 @@ func BenchmarkCountFrames(b *testing.B) {
 	}
 	b.SetBytes(int64(len(buf)))
 	for b.Loop() {
-		if got, _ := WalkFrames(buf, MaxFrame); got != frames {
+		if got, _ := CountFrames(buf, MaxFrame); got != frames {
 			b.Fatal(got)
 		}
 	}

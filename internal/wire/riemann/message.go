@@ -37,7 +37,7 @@ const (
 	TagEvents = fieldEvents<<3 | byte(protowire.BytesType)
 )
 
-func (m *Msg) asks() bool { return m.HasQuery || m.Query != "" }
+func (m *Msg) isQuery() bool { return m.HasQuery || m.Query != "" }
 
 // MsgSize returns the bytes that AppendMsg appends.
 func MsgSize(m *Msg) int {
@@ -45,7 +45,7 @@ func MsgSize(m *Msg) int {
 	if m.HasOK {
 		n += 2
 	}
-	if m.asks() {
+	if m.isQuery() {
 		n += 1 + protowire.SizeBytes(1+protowire.SizeBytes(len(m.Query)))
 	}
 	for i := range m.Events {
@@ -61,7 +61,7 @@ func AppendMsg(dst []byte, m *Msg) []byte {
 		dst = append(dst, tagOK, byte(protowire.EncodeBool(m.OK)))
 	}
 	dst = appendText(dst, fieldError, m.Error)
-	if m.asks() {
+	if m.isQuery() {
 		dst = protowire.AppendVarint(append(dst, tagQuery), uint64(1+protowire.SizeBytes(len(m.Query))))
 		dst = protowire.AppendString(protowire.AppendTag(dst, fieldString, protowire.BytesType), m.Query)
 	}
