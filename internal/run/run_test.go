@@ -131,7 +131,7 @@ type fakeSource struct{ *fakeSession }
 
 func (fakeSource) Logs() []string  { return []string{"log-0"} }
 func (fakeSource) Lanes() int      { return 1 }
-func (fakeSource) Behind() []int64 { return []int64{-1} }
+func (fakeSource) Lag() []int64 { return []int64{-1} }
 func (s fakeSource) Rebalancing() time.Duration {
 	if s.m.noAssignment {
 		return time.Since(s.began)
