@@ -20,6 +20,8 @@ type answers struct {
 type answerAt struct {
 	base     int64
 	earliest time.Duration
+	written  time.Duration // when its request was written; 0: not known
+	room     time.Duration // when the in-flight limit let it be written; 0: it was not reached
 }
 
 // mostAnswers bounds what is remembered of a partition: promises come soon after.
@@ -38,28 +40,32 @@ func (a *answers) clock() func() time.Duration {
 	return a.now
 }
 
-func (a *answers) note(partition int32, base int64, earliest time.Duration) {
-	if earliest == 0 || base < 0 {
+func (a *answers) note(partition int32, at answerAt) {
+	if at.earliest == 0 || at.base < 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := append(a.logs[partition], answerAt{base, earliest})
+	l := append(a.logs[partition], at)
 	if len(l) > mostAnswers {
 		l = append(l[:0], l[len(l)/2:]...)
 	}
 	a.logs[partition] = l
 }
 
-// earliest is when the answer about an offset can have arrived, 0 where that is not
-// known.
-func (a *answers) earliest(partition int32, offset int64) time.Duration {
+// earliest returns when the answer about an offset would have arrived at the earliest, had
+// the client written its request as soon as it could: batches are handed to the client at
+// sent, and its own goroutines write them, which a busy machine delays. 0: not known.
+func (a *answers) earliest(partition int32, offset int64, sent time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l := a.logs[partition]
 	for i := len(l) - 1; i >= 0; i-- {
-		if l[i].base <= offset {
-			return l[i].earliest
+		if at := &l[i]; at.base <= offset {
+			if at.written == 0 {
+				return at.earliest
+			}
+			return at.earliest - max(0, at.written-max(sent, at.room))
 		}
 	}
 	return 0

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,6 +24,7 @@ type attempts struct {
 	refused    atomic.Uint64 // answered with an error
 	unanswered atomic.Uint64 // their connection ended before an answer came
 	answers    answers
+	inFlight   int // requests that may be in flight on a connection; 0: not known
 }
 
 // dialer is how a client connects that is counted.
@@ -55,6 +57,7 @@ type countedConn struct {
 	mu      sync.Mutex
 	pending map[int32]pendingProduce // by correlation id
 	closed  bool
+	newest  time.Duration // when the newest answer can have arrived at the earliest
 
 	// Of the reader: the answer that is coming in.
 	head [8]byte // size and correlation id
@@ -73,15 +76,24 @@ func newCountedConn(conn net.Conn, of *attempts) *countedConn {
 }
 
 type pendingProduce struct {
-	version int16
-	batches int
+	version       int16
+	batches       int
+	written, room time.Duration // as in an answerAt
 }
 
 // Write implements net.Conn. franz-go writes a request by one call.
 func (c *countedConn) Write(b []byte) (int, error) {
 	id, p, ok := produceOf(b)
 	if ok {
+		clock := c.of.answers.clock()
 		c.mu.Lock()
+		// After a retry the client waits for reasons of its own.
+		if clock != nil && c.of.refused.Load()+c.of.unanswered.Load() == 0 {
+			p.written = clock()
+			if len(c.pending) >= c.of.inFlight-1 {
+				p.room = c.newest
+			}
+		}
 		c.pending[id] = p // the answer may come before Write returns
 		c.mu.Unlock()
 	}
@@ -204,9 +216,12 @@ func (c *countedConn) answered() {
 		return
 	}
 	earliest := c.times.arrived()
+	c.mu.Lock()
+	c.newest = earliest
+	c.mu.Unlock()
 	for i := range resp.Topics {
 		for _, p := range resp.Topics[i].Partitions {
-			c.of.answers.note(p.Partition, p.BaseOffset, earliest)
+			c.of.answers.note(p.Partition, answerAt{p.BaseOffset, earliest, c.what.written, c.what.room})
 			if p.ErrorCode != 0 && p.ErrorCode != kerr.DuplicateSequenceNumber.Code { // which says that it is there
 				c.of.refused.Add(1)
 			}

@@ -197,7 +197,7 @@ func (l *clientLane) complete(c *clientBatch) {
 		if l.s.p.cfg.acks == 0 {
 			o.Done = o.Sent // nothing was answered
 		} else if o.Acked > 0 {
-			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.last)
+			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.last, c.sent)
 		}
 		l.s.p.sink.Complete(l.out[:])
 	}
