@@ -78,7 +78,7 @@ func NewWaiter(now func() time.Duration) *Waiter {
 		unix.Close(fd)
 		return nil
 	}
-	w.parking = newParking()
+	w.parking = newParking(w.fd)
 	return w
 }
 
@@ -261,21 +261,22 @@ func (w *Waiter) rest(d time.Duration) {
 }
 
 // A parking is where the thread waits in the runtime's own poller. That one
-// knows a second epoll descriptor, which the first is in only for as long as somebody
-// waits here: else each answer would wake the runtime as well.
+// knows a second epoll descriptor, which looks at the first only while the thread
+// waits here: otherwise each answer would wake the runtime as well.
 type parking struct {
 	fd   int
 	file *os.File
 	raw  syscall.RawConn
 }
 
-// newParking makes one; nil where the system has none to give.
-func newParking() *parking {
+// newParking makes one for an epoll descriptor; nil where the system has none to give. The
+// descriptor stays added: adding one has the kernel walk through all that is in it.
+func newParking(watched int) *parking {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil
 	}
-	if unix.SetNonblock(fd, true) != nil {
+	if unix.SetNonblock(fd, true) != nil || unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, watched, &unix.EpollEvent{Fd: int32(watched)}) != nil {
 		unix.Close(fd)
 		return nil
 	}
@@ -297,14 +298,14 @@ func (w *Waiter) park(until time.Duration) (n int, e syscall.Errno) {
 	if until != never {
 		deadline = time.Now().Add(until - w.now() - runtimeLate)
 	}
-	if k.file.SetReadDeadline(deadline) != nil || unix.EpollCtl(k.fd, unix.EPOLL_CTL_ADD, w.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(w.fd)}) != nil {
+	if k.file.SetReadDeadline(deadline) != nil || unix.EpollCtl(k.fd, unix.EPOLL_CTL_MOD, w.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(w.fd)}) != nil {
 		return 0, 0
 	}
 	_ = k.raw.Read(func(uintptr) bool { // its error is that the time is over
 		n, e = w.peek()
 		return n > 0
 	})
-	_ = unix.EpollCtl(k.fd, unix.EPOLL_CTL_DEL, w.fd, nil)
+	_ = unix.EpollCtl(k.fd, unix.EPOLL_CTL_MOD, w.fd, &unix.EpollEvent{Fd: int32(w.fd)})
 	if n == 0 && e == 0 { // what came with the end of the time
 		n, e = w.peek()
 	}

@@ -92,11 +92,21 @@ func parseConfig(s target.Spec) (*config, error) {
 			return nil, err
 		}
 	}
-	if c.shape, err = newShape(c.values, s.Seed, s.RunID, s.Verify); err == nil && s.Verify {
+	if c.shape, err = newShape(c.values, s.Seed, s.RunID, s.Verify); err != nil {
+		return c, err
+	}
+	if each := mostPools / int64(c.clients); !s.Given[optPool] && each < v.Size(optPool) {
+		c.shape.measure(max(leastPool, each))
+	}
+	if s.Verify {
 		err = c.outlasts(s)
 	}
 	return c, err
 }
+
+// mostPools bounds the pools of all clients together, unless their size is given: ten
+// thousand of the usual size take 2.5 GiB and half a minute to fill.
+const mostPools = 64 << 20
 
 // perMessage is how many events a message carries at most.
 func (c *config) perMessage() int { return cmp.Or(c.batchEvents, mostEvents) }
