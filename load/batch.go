@@ -91,10 +91,10 @@ func (c Class) String() string {
 // Texts of outcomes that occur in every protocol. Reports group failures by text, so
 // all targets must use these.
 const (
-	TextUnwritten  = "the run ended before it was written"  // Canceled
-	TextUnanswered = "the run ended before an answer came"  // Canceled
-	TextNoAnswer   = "no answer within the request timeout" // Timeout
-	TextConnectionClosed     = "the server closed the connection"     // Refused
+	TextUnwritten        = "the run ended before it was written"  // Canceled
+	TextUnanswered       = "the run ended before an answer came"  // Canceled
+	TextNoAnswer         = "no answer within the request timeout" // Timeout
+	TextConnectionClosed = "the server closed the connection"     // Refused
 )
 
 // A Lane sends to one place independently of other lanes: a connection, or the client

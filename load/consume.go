@@ -38,29 +38,29 @@ type Reading struct {
 	lanes []*readLane
 	logs  []readLog
 
-	watchdog      watchdog
-	left          atomic.Int64 // events still to be counted
-	bytes         atomic.Int64
-	lastArrival          atomic.Int64 // when the newest events arrived; -1 before the first; set only under gapMu
-	gapMu         sync.Mutex
-	gap           time.Duration // longest time between arrivals
-	gapAt         time.Duration
-	gaps          time.Duration // sum of those over stallAfter
-	stalls        measure.Stall // the individual gaps over stallAfter
-	measurementAt time.Duration
-	measurementEnd         time.Duration // end of the measurement: later arrivals do not count
+	watchdog       watchdog
+	left           atomic.Int64 // events still to be counted
+	bytes          atomic.Int64
+	lastArrival    atomic.Int64 // when the newest events arrived; -1 before the first; set only under gapMu
+	gapMu          sync.Mutex
+	gap            time.Duration // longest time between arrivals
+	gapAt          time.Duration
+	gaps           time.Duration // sum of those over stallAfter
+	stalls         measure.Stall // the individual gaps over stallAfter
+	measurementAt  time.Duration
+	measurementEnd time.Duration // end of the measurement: later arrivals do not count
 
-	started  atomic.Bool // set by Start: start is valid
+	started   atomic.Bool // set by Start: start is valid
 	endOnce   sync.Once
-	ctx    context.Context // of the source
-	stop   context.CancelFunc
-	abort  chan struct{} // closed: do not wait for the source
-	abortOnce  sync.Once
-	endAt  atomic.Int64
-	reason Reason
-	done   chan struct{}
-	result *Result
-	err    error
+	ctx       context.Context // of the source
+	stop      context.CancelFunc
+	abort     chan struct{} // closed: do not wait for the source
+	abortOnce sync.Once
+	endAt     atomic.Int64
+	reason    Reason
+	done      chan struct{}
+	result    *Result
+	err       error
 }
 
 // A readLane counts for one delivering goroutine. Only the collector contends for its

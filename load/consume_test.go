@@ -14,16 +14,16 @@ import (
 
 // tickSource is a source in virtual time: it delivers a piece of ten events every tick.
 type tickSource struct {
-	tick   time.Duration
-	until  time.Duration // nothing arrives afterwards; 0: no end
-	err    error         // returned at once
-	stopDelay   time.Duration // how long it continues after its context has ended
-	closed chan struct{}
+	tick      time.Duration
+	until     time.Duration // nothing arrives afterwards; 0: no end
+	err       error         // returned at once
+	stopDelay time.Duration // how long it continues after its context has ended
+	closed    chan struct{}
 }
 
 func (*tickSource) Logs() []string               { return []string{"log"} }
 func (*tickSource) Lanes() int                   { return 1 }
-func (*tickSource) Lag() []int64              { return []int64{-1} }
+func (*tickSource) Lag() []int64                 { return []int64{-1} }
 func (*tickSource) Rebalancing() time.Duration   { return 7 * time.Millisecond }
 func (*tickSource) Wire() (written, read uint64) { return 0, 0 }
 func (s *tickSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {

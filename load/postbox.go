@@ -12,7 +12,7 @@ type pageQueue struct {
 	pages  []*page
 	owners []int
 	upto   []int // per thread: intervals before this one are complete
-	errs []error
+	errs   []error
 	signal chan struct{}
 }
 

@@ -53,7 +53,7 @@ type LogResult struct {
 	Log      string `json:"log"`
 	Consumed uint64 `json:"consumed"`
 	Bytes    uint64 `json:"bytes"`
-	Lag   int64  `json:"lag_events"` // at the end of the run; -1: unknown
+	Lag      int64  `json:"lag_events"` // at the end of the run; -1: unknown
 }
 
 // Mode is what makes events due.

@@ -23,28 +23,28 @@ type Run struct {
 
 	starting sync.Mutex // guards start and threads, until the run has begun
 
-	start   time.Time
-	threads []*thread
-	byLane  atomic.Pointer[[]*thread]
-	laneMu  sync.Mutex
-	pages   pageQueue
-	consumed    consumedRecorder
+	start    time.Time
+	threads  []*thread
+	byLane   atomic.Pointer[[]*thread]
+	laneMu   sync.Mutex
+	pages    pageQueue
+	consumed consumedRecorder
 
 	watchdog  watchdog
 	disturbed disturbances
 
 	stopAt         atomic.Int64 // when firing stopped early; Never while it has not
-	byteLimitAt        atomic.Int64 // when the limit on bytes was reached; Never before
+	byteLimitAt    atomic.Int64 // when the limit on bytes was reached; Never before
 	abortAt        atomic.Int64 // when waiting for answers ended; Never before
 	measurementAt  atomic.Int64 // start of the measurement; Never until known
 	measurementEnd atomic.Int64 // end of the measurement; Never until known
-	lastFiredAt          atomic.Int64 // when the last of a limited number of events was fired; Never while some are left
+	lastFiredAt    atomic.Int64 // when the last of a limited number of events was fired; Never while some are left
 	reason         atomic.Value // Reason
 
 	warmLeft, measurementLeft atomic.Int64  // events left to claim, without a schedule
-	bytes             atomic.Int64  // sent so far
-	answered          atomic.Uint64 // events answered so far
-	failed            atomic.Uint64
+	bytes                     atomic.Int64  // sent so far
+	answered                  atomic.Uint64 // events answered so far
+	failed                    atomic.Uint64
 
 	lastAnswer atomic.Int64 // when the newest answer that acked events came
 	lastDone   atomic.Int64 // when the newest outcome came

@@ -45,7 +45,7 @@ func checkSine(mean, amplitude float64, period time.Duration) error {
 type sine struct {
 	mean, amplitude float64
 	period          uint64
-	curve           *curve // the first period
+	curve           *curve   // the first period
 	parts           []int256 // m/den of each segment
 
 	// Events a period: whole + part/den.

@@ -12,32 +12,32 @@ import (
 // outcomes. Everything in it belongs to one goroutine, apart from the inbox and the few
 // atomics that the collector reads.
 type thread struct {
-	run         *Run
-	id          int
-	inbox       inbox
-	wait        waiter
-	rec         recorder
-	streams     []*stream
-	asleep      heap          // scheduled streams whose batch is not ready
-	shared      *backlog      // streams that wait for any lane; nil: each lane has a separate backlog
-	unrouted        []*stream     // ready, but without a lane at the moment
-	unroutedOverflow      time.Duration // when the first of them has more events waiting than fit into the buffer
-	streamBuffer       uint64        // events of a stream that fit into the buffer; 0: no buffer
-	gated       []*stream     // waiting for the run's gate
-	lanes       []*laneState  // seen so far
-	byID        map[int]*laneState
-	unflushed   []*laneState  // with batches that are not flushed
-	refires     int           // batches of all lanes that wait to be fired again
-	nextLane        int           // index of the lane that the next round begins with
-	left        int           // streams of a schedule with events left
-	until       time.Duration // events due at this time or later are not fired; Never before a stop
-	ended       time.Duration // when nothing was left to fire; 0 before
-	callerSlots slots         // closed loop: this thread's share of the concurrency
-	grouped     bool          // batches may be fired in batch groups
+	run              *Run
+	id               int
+	inbox            inbox
+	wait             waiter
+	rec              recorder
+	streams          []*stream
+	asleep           heap          // scheduled streams whose batch is not ready
+	shared           *backlog      // streams that wait for any lane; nil: each lane has a separate backlog
+	unrouted         []*stream     // ready, but without a lane at the moment
+	unroutedOverflow time.Duration // when the first of them has more events waiting than fit into the buffer
+	streamBuffer     uint64        // events of a stream that fit into the buffer; 0: no buffer
+	gated            []*stream     // waiting for the run's gate
+	lanes            []*laneState  // seen so far
+	byID             map[int]*laneState
+	unflushed        []*laneState  // with batches that are not flushed
+	refires          int           // batches of all lanes that wait to be fired again
+	nextLane         int           // index of the lane that the next round begins with
+	left             int           // streams of a schedule with events left
+	until            time.Duration // events due at this time or later are not fired; Never before a stop
+	ended            time.Duration // when nothing was left to fire; 0 before
+	callerSlots      slots         // closed loop: this thread's share of the concurrency
+	grouped          bool          // batches may be fired in batch groups
 	minSleep         time.Duration // minimum time between two checks of a schedule
-	shortSleep     atomic.Bool   // the thread wakes within minSleep, and answers may wait until then
-	watched     bool          // the watchdog counts the thread as active
-	idleUntil   time.Duration // end of the last long wait with nothing to do
+	shortSleep       atomic.Bool   // the thread wakes within minSleep, and answers may wait until then
+	watched          bool          // the watchdog counts the thread as active
+	idleUntil        time.Duration // end of the last long wait with nothing to do
 
 	batches [64]Batch
 
@@ -53,23 +53,23 @@ type thread struct {
 	unsent          []uint64      // events due and not sent, per phase
 	offered         []uint64      // events offered, per phase (only when stopped early)
 	idleFor         time.Duration // time waited during the measurement
-	lower           []lowerBounds      // per phase of the events
+	lower           []lowerBounds // per phase of the events
 	compacted       int           // number of leading entries of lower that are compacted
 
-	disturbed bool          // the thread was late, and inFlight is not back to levelBefore
-	levelBefore     int64         // events in flight before
-	caughtUpAt  time.Duration // when all late events had been sent; 0: not yet
-	laterAnswered    bool          // a batch sent after that has been answered
-	doneAt   time.Duration // when all its work was done
+	disturbed     bool          // the thread was late, and inFlight is not back to levelBefore
+	levelBefore   int64         // events in flight before
+	caughtUpAt    time.Duration // when all late events had been sent; 0: not yet
+	laterAnswered bool          // a batch sent after that has been answered
+	doneAt        time.Duration // when all its work was done
 }
 
 // A stream is a sequence of events that keep their order.
 type stream struct {
-	id    int32
-	phase int
-	next  uint64 // index of the first event not fired
-	end   uint64 // index of the first event after the phase
-	ready time.Duration
+	id          int32
+	phase       int
+	next        uint64 // index of the first event not fired
+	end         uint64 // index of the first event after the phase
+	ready       time.Duration
 	routedSince time.Duration // when it last got a lane after a time without one
 }
 
@@ -80,14 +80,14 @@ type laneState struct {
 	slots      slots
 	seq        uint64
 	full       bool          // the lane accepted less than it was given
-	roomSince      time.Duration // when it last reported that it may be tried again
+	roomSince  time.Duration // when it last reported that it may be tried again
 	queue      *backlog
 	refire     []Batch
 	unflushed  bool
 	blocked    bool // bound full, or lane full
 	blockedAt  time.Duration
 	blockedFor time.Duration // during the measurement
-	firstSeen        time.Duration
+	firstSeen  time.Duration
 }
 
 func newThread(r *Run, id, of int) *thread {

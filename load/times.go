@@ -95,7 +95,7 @@ type lowerBounds struct{ response, service, endToEnd lowerBound }
 
 // A lowerBound is the histogram of the lower bounds of one kind of time.
 type lowerBound struct {
-	h    *measure.Histogram
+	h       *measure.Histogram
 	leftOut uint64 // number of values that were left out
 }
 

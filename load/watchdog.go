@@ -26,11 +26,11 @@ type watchdog struct {
 	stop  chan struct{}
 	ended chan struct{}
 
-	mu    sync.Mutex
+	mu             sync.Mutex
 	processFreezes []freeze         // of the process, the newest mostFreezes
-	known []freeze         // of the process or a thread, the newest mostFreezes
-	withoutCause  []measure.Freeze // without a cause yet
-	result   measure.Freezes
+	known          []freeze         // of the process or a thread, the newest mostFreezes
+	withoutCause   []measure.Freeze // without a cause yet
+	result         measure.Freezes
 }
 
 type freeze struct{ from, to time.Duration }

@@ -5,7 +5,7 @@ import "time"
 // Indexed is what a store behind the system contained before and after a run: not the
 // system's answers to events, but what became of them.
 type Indexed struct {
-	Address   string // address of the store
+	Address string // address of the store
 	Store   string // the product and version that it reports, such as "Elasticsearch 8.19.21"
 	Pattern string // indices that were counted
 
@@ -14,7 +14,7 @@ type Indexed struct {
 
 	Span   time.Duration // from the first event fired to the last observed change of the count
 	Waited time.Duration // time waited after the firing until the count no longer changed
-	Stable  bool          // the count no longer changed when the wait ended
+	Stable bool          // the count no longer changed when the wait ended
 	Queued *float64      // events still queued in the system at the end; nil: not reported
 
 	HealthBefore, HealthAfter string // as reported by the store: "green", "yellow", "red"

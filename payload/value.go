@@ -25,12 +25,12 @@ const (
 )
 
 type values struct {
-	text  string
-	kind  valueKind
-	ratio float64 // of compressible
-	distinct   uint64  // letters: number of distinct values; 0: all are distinct
-	set   charset // of chars
-	file  *file   // of lines
+	text     string
+	kind     valueKind
+	ratio    float64 // of compressible
+	distinct uint64  // letters: number of distinct values; 0: all are distinct
+	set      charset // of chars
+	file     *file   // of lines
 }
 
 // sized reports whether values have the requested sizes.

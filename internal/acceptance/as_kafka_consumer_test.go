@@ -82,19 +82,19 @@ func TestPrintedConsumerCommands(t *testing.T) {
 	list := func(addr string) string { return strings.TrimSuffix(strings.Repeat(addr+",", 5), ",") }
 	for _, p := range []printedCommand{
 		{
-			name:  "ten thousand messages",
-			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000",
+			name:         "ten thousand messages",
+			line:         "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000",
 			replacements: []string{zookeepers, list(broker.Bootstrap()), "api-test", topic}, forms: consumerForms2018,
 			want: []string{"header."}, same: map[string]string{"total.messages": "10000", "total.mb": "0.9537"},
 		},
 		{
-			name:  "ten million messages",
-			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000000",
+			name:         "ten million messages",
+			line:         "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000000",
 			replacements: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "10000000"},
 		},
 		{
 			name: "a hundred million messages", slow: true,
-			line:  "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 100000000",
+			line:         "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 100000000",
 			replacements: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "100000000"},
 		},
 	} {

@@ -48,7 +48,7 @@ type golden struct {
 	// that may differ by a factor (values below 1 count as 1 in the fields of millis).
 	// For fields in subsetOf, our values must be a subset of Kafka's, except those
 	// that begin with carronade.
-	same  []string
+	same     []string
 	factors  map[string]float64
 	subsetOf []string
 	// says are texts that both must print on the same stream, ignoring blanks: the

@@ -19,14 +19,14 @@ import (
 
 // A finding is the result of a cell: a line in the file of finished cells.
 type finding struct {
-	Cell     string   `json:"cell"`
-	Build    string   `json:"build"` // of the program under test
-	Level    string   `json:"level"`
-	Breaches []string `json:"breaches,omitempty"`
-	Blamed   []string `json:"blamed,omitempty"` // reasons that blame the generator for a stop of the system
-	Excuse   string   `json:"excuse,omitempty"` // why that is acceptable
+	Cell       string   `json:"cell"`
+	Build      string   `json:"build"` // of the program under test
+	Level      string   `json:"level"`
+	Breaches   []string `json:"breaches,omitempty"`
+	Blamed     []string `json:"blamed,omitempty"` // reasons that blame the generator for a stop of the system
+	Excuse     string   `json:"excuse,omitempty"` // why that is acceptable
 	NotChecked string   `json:"unjudged,omitempty"`
-	LostMS   float64  `json:"lost_ms,omitempty"` // of clean runs: how long this machine did not run the test
+	LostMS     float64  `json:"lost_ms,omitempty"` // of clean runs: how long this machine did not run the test
 }
 
 // violations are the broken promises of a finding.

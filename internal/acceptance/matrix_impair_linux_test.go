@@ -18,14 +18,14 @@ import (
 
 // An impairment is one disturbance of a run.
 type impairment struct {
-	name   string
-	system bool // it stops the system, so the generator is not to blame
-	fitsShortRun  bool // it fits into a run of three seconds
+	name         string
+	system       bool // it stops the system, so the generator is not to blame
+	fitsShortRun bool // it fits into a run of three seconds
 
 	// Before the run: flags and environment, and whether this machine allows it.
-	flags func(t *testing.T, dir string) []string
-	env   []string
-	possible  func() error
+	flags    func(t *testing.T, dir string) []string
+	env      []string
+	possible func() error
 	// During the run, once events are sent.
 	during func(t *testing.T, generator, system int)
 }

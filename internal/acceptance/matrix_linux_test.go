@@ -19,14 +19,14 @@ import (
 
 // A matrixTarget is a target and how its stand-in is run.
 type matrixTarget struct {
-	name    string
-	kind    string   // of the stand-in
-	serve   []string // its flags
-	url     string   // contains ADDR
-	flags   []string // of every run
-	rates   [3]string
-	batched []string // flags for batches in runs without a schedule
-	hasRoundTrip    bool     // it supports round trips
+	name         string
+	kind         string   // of the stand-in
+	serve        []string // its flags
+	url          string   // contains ADDR
+	flags        []string // of every run
+	rates        [3]string
+	batched      []string // flags for batches in runs without a schedule
+	hasRoundTrip bool     // it supports round trips
 }
 
 var matrixTargets = []matrixTarget{

@@ -21,16 +21,16 @@ import (
 
 // A printedCommand is a published command.
 type printedCommand struct {
-	name  string
-	slow  bool // not in make test
-	line  string
-	replacements []string // old and new, alternating: addresses, topics, and in one of them a count
+	name           string
+	slow           bool // not in make test
+	line           string
+	replacements   []string // old and new, alternating: addresses, topics, and in one of them a count
 	interruptAfter time.Duration
-	timeout  time.Duration // 0: twice runTimeout
-	forms []form
-	want  []string // forms or fields that must occur at least once
-	same  map[string]string
-	code  int
+	timeout        time.Duration // 0: twice runTimeout
+	forms          []form
+	want           []string // forms or fields that must occur at least once
+	same           map[string]string
+	code           int
 }
 
 // sangrenelForms are the lines of sangrenel of 2014.
@@ -73,42 +73,42 @@ func TestPrintedCommands(t *testing.T) {
 			interruptAfter: 6 * time.Second, forms: sangrenelForms, same: map[string]string{"producing.rate": "0"}, code: 1,
 		},
 		{
-			name:  "sangrenel, to nowhere",
-			line:  "./sangrenel --noop=true",
+			name:           "sangrenel, to nowhere",
+			line:           "./sangrenel --noop=true",
 			interruptAfter: 6 * time.Second, forms: sangrenelForms, want: []string{"producing.rate"}, same: map[string]string{"workers.n": "1", "size.bytes": "300", "producing.ms": "0.00"},
 		},
 		{name: "sangrenel, help", line: "./sangrenel -h"},
 		{
-			name:  "ten thousand records",
-			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 10000 --record-size 2000 --throughput 10000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
+			name:         "ten thousand records",
+			line:         "./kafka-producer-perf-test.sh --topic api-test --num-records 10000 --record-size 2000 --throughput 10000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
 			replacements: []string{brokers2018, list(5), "api-test", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "10000"},
 		},
 		{
-			name:  "a million records",
-			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 1000000 --record-size 100 --throughput 1000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
+			name:         "a million records",
+			line:         "./kafka-producer-perf-test.sh --topic api-test --num-records 1000000 --record-size 100 --throughput 1000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
 			replacements: []string{brokers2018, list(5), "api-test", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "1000000"},
 		},
 		{
-			name:  "ten thousand records, slowly answered",
-			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 10000 --record-size 2000 --throughput 10000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
+			name:         "ten thousand records, slowly answered",
+			line:         "./kafka-producer-perf-test.sh --topic api-test --num-records 10000 --record-size 2000 --throughput 10000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
 			replacements: []string{brokers2018, repeat(slow, 5)}, forms: producerForms2018, want: []string{"window.rate"}, same: map[string]string{"total.records": "10000"},
 		},
 		{
 			// 200 GB, with only addresses changed, to a broker that keeps nothing.
 			name: "a hundred million records", slow: true, timeout: 15 * time.Minute,
-			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
+			line:         "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
 			replacements: []string{brokers2018, repeat(bottomless, 5)}, forms: producerForms2018,
 			want: []string{"window.rate"}, same: map[string]string{"total.records": "100000000"},
 		},
 		{
 			name: "a million of them, to a broker", slow: true,
-			line:  "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
+			line:         "./kafka-producer-perf-test.sh --topic api-test --num-records 100000000 --record-size 2000 --throughput 100000000 --producer-props bootstrap.servers=" + brokers2018 + " batch.size=8196",
 			replacements: []string{brokers2018, list(5), "api-test", topic(), "--num-records 100000000", "--num-records 1000000"}, forms: producerForms2018,
 			same: map[string]string{"total.records": "1000000"},
 		},
 		{
 			name: "records of one byte", slow: true,
-			line:  "./bin/kafka-run-class.sh org.apache.kafka.tools.ProducerPerformance --throughput=-1 --topic=test-one --num-records=2000000 --record-size=1 --producer-props bootstrap.servers=localhost:9092 buffer.memory=33554432 batch.size=200",
+			line:         "./bin/kafka-run-class.sh org.apache.kafka.tools.ProducerPerformance --throughput=-1 --topic=test-one --num-records=2000000 --record-size=1 --producer-props bootstrap.servers=localhost:9092 buffer.memory=33554432 batch.size=200",
 			replacements: []string{"localhost:9092", addr, "test-one", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "2000000"},
 		},
 	} {

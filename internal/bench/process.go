@@ -18,13 +18,13 @@ import (
 
 // A processResult is the result of a process.
 type processResult struct {
-	out   []byte
+	out    []byte
 	stderr string
-	code  int
-	cpu   time.Duration // user and system, in total
-	wall  time.Duration
-	rss   []uint64 // samples of the resident size in bytes, if it was watched
-	peak  uint64   // maximum resident size at the last sample, in bytes
+	code   int
+	cpu    time.Duration // user and system, in total
+	wall   time.Duration
+	rss    []uint64 // samples of the resident size in bytes, if it was watched
+	peak   uint64   // maximum resident size at the last sample, in bytes
 }
 
 // processTimeout bounds each process: the longest should take a minute.

@@ -162,13 +162,13 @@ func TestReadWrk(t *testing.T) {
 	}
 	before, after, _ := strings.Cut(wrkOut, "Requests/sec")
 	for name, bad := range map[string]string{
-		"nothing":         "",
-		"no count":        "Requests/sec" + after,
-		"no rate":         before,
-		"failures":        before + "  Non-2xx or 3xx responses: 7\nRequests/sec" + after,
-		"lost":            before + "  Socket errors: connect 0, read 3, write 0, timeout 0\nRequests/sec" + after,
-		"no requests":     strings.NewReplacer("268696 ", "0 ", "127984.06", "0.00").Replace(wrkOut),
-		"no connection":   "unable to connect to 127.0.0.1:1 Connection refused",
+		"nothing":       "",
+		"no count":      "Requests/sec" + after,
+		"no rate":       before,
+		"failures":      before + "  Non-2xx or 3xx responses: 7\nRequests/sec" + after,
+		"lost":          before + "  Socket errors: connect 0, read 3, write 0, timeout 0\nRequests/sec" + after,
+		"no requests":   strings.NewReplacer("268696 ", "0 ", "127984.06", "0.00").Replace(wrkOut),
+		"no connection": "unable to connect to 127.0.0.1:1 Connection refused",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if n, perS, err := readWrk(bad); err == nil {

@@ -26,7 +26,7 @@ func spreadOf(v []float64) spread {
 
 // A bound is a limit for a line of the table. The zero value is no bound.
 type bound struct {
-	isMax  bool // at most, otherwise at least
+	isMax bool // at most, otherwise at least
 	value float64
 }
 

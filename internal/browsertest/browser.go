@@ -27,7 +27,7 @@ import (
 
 // Timeouts for a busy machine: of a step, and of a browser.
 const (
-	stepTimeout = 2 * time.Minute
+	stepTimeout    = 2 * time.Minute
 	browserTimeout = 8 * time.Minute
 )
 
@@ -85,8 +85,8 @@ type View struct {
 
 // A Tab is an open page. It is for one goroutine.
 type Tab struct {
-	t    testing.TB
-	ctx  context.Context
+	t        testing.TB
+	ctx      context.Context
 	messages *pageMessages
 }
 

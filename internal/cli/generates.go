@@ -30,7 +30,7 @@ const (
 	generatesSpan   = 2 * time.Second
 	generatesWarmup = 200 * time.Millisecond
 	worthMeasuring  = 5 * time.Second // shorter runs use a stored value only
-	maxGenerates   = 200             // stored results; the oldest are dropped
+	maxGenerates    = 200             // stored results; the oldest are dropped
 )
 
 // batchSettings are the settings that determine how events are put into batches, in addition to

@@ -17,10 +17,10 @@ import (
 
 // A Tool is an old program that carronade can replace.
 type Tool struct {
-	Name  string   // as in `carronade as NAME`
+	Name    string   // as in `carronade as NAME`
 	Aliases []string // other names of the tool
-	Short string   // one line of help
-	Kind  string   // kind of target that it sends to
+	Short   string   // one line of help
+	Kind    string   // kind of target that it sends to
 	// Main runs the tool's command line and returns the exit code. An error is one
 	// that the tool has no message for.
 	Main func(ctx context.Context, p *Program) (code int, err error)

@@ -150,8 +150,8 @@ type Decoder struct {
 // A shape is the names of a row's fields. Rows of the same kind of run share
 // it.
 type shape struct {
-	bytes string
-	fields  []shapeField
+	bytes  string
+	fields []shapeField
 }
 
 // shapeField is a field of a shape.

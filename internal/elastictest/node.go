@@ -30,7 +30,7 @@ type Node struct {
 	dir     string
 	cmd     *exec.Cmd
 	done    chan struct{}
-	proxy    *httptest.Server // nil: none
+	proxy   *httptest.Server // nil: none
 }
 
 var (

@@ -35,7 +35,7 @@ func (m *markdown) line(s string) {
 // The alignment of the columns after the first: numbers are aligned to the
 // right.
 const (
-	alignLeft   = "---|"
+	alignLeft  = "---|"
 	alignRight = "---:|"
 )
 

@@ -148,12 +148,12 @@ func (v *variable) split(filters digest.Filters) (starts, others digest.Filters)
 // An entry is a row with the keys it is grouped by.
 type entry struct {
 	digest.Row
-	value   digest.Value // of VAR
-	start   bool         // one of the rows to start from
-	key     string       // equal where the independent variables are equal, except VAR and what goes with it
-	derived string       // equal where the settings that follow from others are equal
-	flags   string       // equal where the system's flags are equal; "" where they are part of the key
-	valueKey   string       // equal where the values of VAR are equal
+	value    digest.Value // of VAR
+	start    bool         // one of the rows to start from
+	key      string       // equal where the independent variables are equal, except VAR and what goes with it
+	derived  string       // equal where the settings that follow from others are equal
+	flags    string       // equal where the system's flags are equal; "" where they are part of the key
+	valueKey string       // equal where the values of VAR are equal
 }
 
 // A family is rows whose independent variables are equal except for VAR, what
@@ -179,7 +179,7 @@ func (v *variable) entries(rows []digest.Row) []*entry {
 
 // keys makes the keys of entries; equal keys share one string.
 type keys struct {
-	interned               map[string]string
+	interned            map[string]string
 	main, derived, flag []byte
 }
 

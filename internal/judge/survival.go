@@ -13,10 +13,10 @@ import (
 // judged. The others have no usable numbers, but their failure matters: a side
 // whose bad runs are left out looks as good as its remaining runs.
 type Survival struct {
-	Base      Outcomes  `json:"base"`
-	Candidate Outcomes  `json:"candidate"`
-	Gate      string `json:"gate"` // of the candidate: not worse, cannot tell, worse
-	Reason    string `json:"reason,omitempty"`
+	Base      Outcomes `json:"base"`
+	Candidate Outcomes `json:"candidate"`
+	Gate      string   `json:"gate"` // of the candidate: not worse, cannot tell, worse
+	Reason    string   `json:"reason,omitempty"`
 }
 
 // Outcomes count how runs ended.

@@ -8,8 +8,8 @@ import (
 // A Page collects lines.
 type Page struct {
 	strings.Builder
-	Style Style
-	MaxColumns  int // columns of a narrower terminal; 0: no limit
+	Style      Style
+	MaxColumns int // columns of a narrower terminal; 0: no limit
 }
 
 // Columns is the page's number of columns, at most the package's Columns.

@@ -10,15 +10,15 @@ import (
 // order: gaps between columns shrink, elastic columns are cut, and blanks between
 // numbers and their units are removed.
 type Table struct {
-	Headings int   // rows at the top that are headings
-	Left     []int // further columns that are aligned left
-	AutoAlign    bool  // align left all columns with a non-number, instead of the first
-	Elastic  []int // columns that may be cut, in this order
-	Keep     []int // minimum width of each elastic column; default 4
-	Middle   bool  // cut cells in their middle, not at their end
-	Sparse   bool  // leave out columns that are empty except for headings
-	Gap      int   // blanks between columns; 0: two, or one if necessary
-	MinWidth    int   // minimum width of columns that are aligned right
+	Headings  int   // rows at the top that are headings
+	Left      []int // further columns that are aligned left
+	AutoAlign bool  // align left all columns with a non-number, instead of the first
+	Elastic   []int // columns that may be cut, in this order
+	Keep      []int // minimum width of each elastic column; default 4
+	Middle    bool  // cut cells in their middle, not at their end
+	Sparse    bool  // leave out columns that are empty except for headings
+	Gap       int   // blanks between columns; 0: two, or one if necessary
+	MinWidth  int   // minimum width of columns that are aligned right
 
 	rows   [][]string
 	colors map[[2]int]string // of cells, by row and column

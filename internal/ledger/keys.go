@@ -18,7 +18,7 @@ type lastEvent struct {
 	place  int64 // its offset; noPlace: not known
 	index  uint64
 	stream int32 // unknownStream: not from this run
-	exists     bool  // an event exists
+	exists bool  // an event exists
 }
 
 const (

@@ -95,8 +95,8 @@ type Ledger struct {
 	used  atomic.Int64 // bytes of all logs
 	limit int64        // of used
 
-	freeing atomic.Bool  // memory is short, and a goroutine is freeing some
-	freeAbove     atomic.Int64 // above this use of memory, freeing is tried again
+	freeing   atomic.Bool  // memory is short, and a goroutine is freeing some
+	freeAbove atomic.Int64 // above this use of memory, freeing is tried again
 
 	invalidAcked atomic.Uint64 // events acked for invalid logs or with invalid numbers
 
@@ -122,16 +122,16 @@ type log struct {
 	readAt  *window
 	ceiling int64 // windows from this number on are not checked
 
-	entries    int  // in all windows
-	matched    int  // entries in the state matched
-	orphans    int  // entries in the state arrived
-	compressAt int  // number of matched entries that triggers compress
-	compressMin   int  // minimum of compressAt
-	folded     bool // some windows keep only sums
-	bare       bool // answers have no checksums
-	closed     bool // nothing more is recorded
-	inOrder    bool // so far, reading was in the order of the log
-	droppedUnknown     bool // an unknown piece was not recorded
+	entries        int  // in all windows
+	matched        int  // entries in the state matched
+	orphans        int  // entries in the state arrived
+	compressAt     int  // number of matched entries that triggers compress
+	compressMin    int  // minimum of compressAt
+	folded         bool // some windows keep only sums
+	bare           bool // answers have no checksums
+	closed         bool // nothing more is recorded
+	inOrder        bool // so far, reading was in the order of the log
+	droppedUnknown bool // an unknown piece was not recorded
 
 	unknown []piece // pieces without a certain answer, or refused
 	// Without stamps: for each stream, the largest index plus one of the pieces for
@@ -159,17 +159,17 @@ type log struct {
 	top map[int32]uint64
 	bad map[int64]int32 // damaged events of a corrupt piece, by base
 
-	bytes     int64 // memory of windows, unknown pieces and history
-	acked     uint64
-	read      uint64
-	readBase  int64 // offset at which the piece that was read last begins
-	readEnd   int64 // the end of what was read
-	corrupted uint64
-	reordered uint64
-	foreign   uint64
-	recovered uint64 // decided before the verdict because memory was short
-	refused   uint64 // of these, certainly refused
-	duplicated     uint64 // copies, decided before the verdict
+	bytes      int64 // memory of windows, unknown pieces and history
+	acked      uint64
+	read       uint64
+	readBase   int64 // offset at which the piece that was read last begins
+	readEnd    int64 // the end of what was read
+	corrupted  uint64
+	reordered  uint64
+	foreign    uint64
+	recovered  uint64 // decided before the verdict because memory was short
+	refused    uint64 // of these, certainly refused
+	duplicated uint64 // copies, decided before the verdict
 
 	// Not recorded: acked events, and events that were read.
 	uncheckedAcked, uncheckedRead uint64

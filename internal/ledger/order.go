@@ -149,7 +149,7 @@ func (g *log) skip() {
 // A merger joins consecutive entries of a stream, across windows.
 type merger struct {
 	last  map[int32]entryRef // for each stream, the entry to join with
-	order int             // grows with every entry kept
+	order int                // grows with every entry kept
 
 	// The end of the range that the entries since the last gap cover together.
 	// Interleaved entries begin before the end of others, but never span a gap: an

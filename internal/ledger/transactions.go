@@ -10,7 +10,7 @@ type transactions struct {
 	unsure  map[int32]*ranges // not known whether they were committed
 	visible map[int32]*ranges // found by a reader of committed events
 	hidden  ranges            // offsets that were removed before that reader read them
-	notKept  uint64            // events that it found, but for which memory had no room
+	notKept uint64            // events that it found, but for which memory had no room
 	whole   bool              // it reached the end of the log
 }
 

@@ -10,7 +10,7 @@ type balance struct {
 	v   measure.LedgerLog
 
 	foreign, refused uint64
-	unidentified         uint64 // read events that cannot be identified
+	unidentified     uint64 // read events that cannot be identified
 	removed          uint64 // number of unread events that were removed
 
 	committed, committedRead, aborted uint64
@@ -23,8 +23,8 @@ type balance struct {
 	unproven map[int32]*ranges // may have been acked: in windows whose sums differ, or of batches acked in part
 
 	// Without stamps.
-	known   map[key]bool    // keys of matched pieces that unidentified ones share
-	open    map[key][]piece // unknown pieces, the oldest first
+	known   map[key]bool       // keys of matched pieces that unidentified ones share
+	open    map[key][]piece    // unknown pieces, the oldest first
 	missing map[key][]entryRef // acked pieces that are not where they should be
 
 	// The order of what lies before this offset is certain; see log.doubtfulFrom.
@@ -34,8 +34,8 @@ type balance struct {
 	// current offset without a place: it cannot be known whether an event below it is
 	// late.
 	lateBelow      map[int32]uint64
-	mayHideDropped map[*window]bool // windows with offsets that were read but not acked: a dropped piece may be there
-	unnamed        map[entryRef]bool   // arrivals that may be dropped pieces
+	mayHideDropped map[*window]bool  // windows with offsets that were read but not acked: a dropped piece may be there
+	unnamed        map[entryRef]bool // arrivals that may be dropped pieces
 
 	gone      map[entryRef]bool  // acked entries that are accounted for
 	rest      map[entryRef]int32 // acked entries that were removed in part: number of events found

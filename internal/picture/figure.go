@@ -120,9 +120,9 @@ type MarkKind uint8
 
 // The kinds, from back to front.
 const (
-	OtherPhase  MarkKind = iota // a phase other than the measurement, or the start of a step
-	Stall                  // the system answered nothing
-	Freeze                 // the generator did not run
+	OtherPhase MarkKind = iota // a phase other than the measurement, or the start of a step
+	Stall                      // the system answered nothing
+	Freeze                     // the generator did not run
 	markKinds
 )
 

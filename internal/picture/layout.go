@@ -8,16 +8,16 @@ import (
 
 // Sizes in a picture, in pixels.
 const (
-	width      = 960.0
-	plotHeight = 240.0
-	mapHeight  = 300.0
-	minPlotHeight  = 40.0
+	width         = 960.0
+	plotHeight    = 240.0
+	mapHeight     = 300.0
+	minPlotHeight = 40.0
 
-	fontSize   = 12.0
-	titleSize  = 16.0
-	lineWidth  = 1.6
-	marginSide = 16.0
-	sampleWidth     = 26.0 // of a sample line in the legend
+	fontSize    = 12.0
+	titleSize   = 16.0
+	lineWidth   = 1.6
+	marginSide  = 16.0
+	sampleWidth = 26.0 // of a sample line in the legend
 )
 
 // A drawing is a figure's layout: shapes from back to front.

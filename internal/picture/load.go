@@ -41,7 +41,7 @@ type countLine struct {
 	tone   Tone
 	dash   Dash
 	always bool // otherwise only if the count is not 0 everywhere
-	count     func(*row) uint64
+	count  func(*row) uint64
 }
 
 func (p *plot) counts(f *Figure, i int, lines []countLine) {

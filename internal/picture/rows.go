@@ -24,13 +24,13 @@ type run struct {
 type row struct {
 	from, to float64
 	measure.Counts
-	statuses                              measure.Statuses
-	classes                               measure.Classes
-	inFlight                              uint64
-	behind                                int64
-	logs                                  []int64
+	statuses                               measure.Statuses
+	classes                                measure.Classes
+	inFlight                               uint64
+	behind                                 int64
+	logs                                   []int64
 	response, service, sendDelay, endToEnd *measure.Summary
-	generator                             report.Usage
+	generator                              report.Usage
 }
 
 func (r *row) length() float64 { return r.to - r.from }

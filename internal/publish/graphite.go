@@ -26,9 +26,9 @@ const reconnectDelay = time.Second
 type graphite struct {
 	*sender
 	addr, prefix string
-	zeroP99        bool // see Options
+	zeroP99      bool // see Options
 	conn         net.Conn
-	retryAt          time.Time // no connection attempt before this time
+	retryAt      time.Time // no connection attempt before this time
 	err          error     // of the last attempt
 }
 

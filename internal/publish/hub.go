@@ -178,7 +178,7 @@ const closeTimeout = 2 * time.Second
 // goroutine.
 type sender struct {
 	name      string // for messages
-	queue        chan *point
+	queue     chan *point
 	done      chan struct{}
 	stop      context.CancelFunc
 	logf      func(string, ...any)

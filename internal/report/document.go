@@ -77,7 +77,7 @@ type Document struct {
 	Trace       *Trace           `json:"trace,omitempty"`
 
 	computedHash string // the hash computed when the document was sealed or read
-	raw   []byte // the head as read, in one line; nil: same as the fields
+	raw          []byte // the head as read, in one line; nil: same as the fields
 }
 
 // An Attachment is a text file added to the report, such as a server's configuration, with
@@ -253,11 +253,11 @@ type Span struct {
 // A Calibration is what this machine generated when that was measured. Reports cite it; it
 // does not affect verdicts.
 type Calibration struct {
-	At              time.Time `json:"at"`
-	NullPerS        float64   `json:"null_events_per_s"`    // to null://
-	DiscardPerS     float64   `json:"discard_events_per_s"` // into a discarding stand-in
-	EventBytes      float64   `json:"event_bytes"`          // of the events it was measured with
-	Version string    `json:"version"`
+	At          time.Time `json:"at"`
+	NullPerS    float64   `json:"null_events_per_s"`    // to null://
+	DiscardPerS float64   `json:"discard_events_per_s"` // into a discarding stand-in
+	EventBytes  float64   `json:"event_bytes"`          // of the events it was measured with
+	Version     string    `json:"version"`
 }
 
 // Generates is what this machine generates of the workload without a system: the same events,

@@ -15,8 +15,8 @@ import (
 // Limits of reading metrics from other programs.
 const (
 	shortestPoll = 100 * time.Millisecond // between two requests: they must not load the server
-	pollTimeout     = time.Second            // timeout of a request; half of the interval at most
-	mostGauges  = 100                    // per source
+	pollTimeout  = time.Second            // timeout of a request; half of the interval at most
+	mostGauges   = 100                    // per source
 )
 
 // A namedSource is a source of metrics, with the program they belong to.
@@ -44,10 +44,10 @@ func (e *execution) sources() []namedSource {
 // gauges. Each source has its own goroutine, so that a slow one delays neither the run nor the
 // others.
 type gaugeReader struct {
-	sources  []*polledSource
-	every time.Duration
-	stop  context.CancelFunc
-	going sync.WaitGroup
+	sources []*polledSource
+	every   time.Duration
+	stop    context.CancelFunc
+	going   sync.WaitGroup
 }
 
 // newGaugeReader returns a gaugeReader that reads once per interval.
@@ -139,13 +139,13 @@ func (q *gaugeReader) gauges() (all []measure.Gauge, warnings []string) {
 // A polledSource has the results of one source.
 type polledSource struct {
 	namedSource
-	figureSeries []*figureSeries
-	maxPoints         int // points kept of each
-	pollsPerPoint          int // requests that make one point
+	figureSeries  []*figureSeries
+	maxPoints     int // points kept of each
+	pollsPerPoint int // requests that make one point
 	polls         int // during the run
-	holes        int // requests without an answer
-	err          error
-	tooMany         bool // it has more metrics than the limit
+	holes         int // requests without an answer
+	err           error
+	tooMany       bool // it has more metrics than the limit
 }
 
 // figureSeries is one metric of a source. Points are means of consecutive values, so that a

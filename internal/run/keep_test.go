@@ -87,7 +87,7 @@ func TestKeeping(t *testing.T) {
 					Portable: true,
 					Workload: resolve(t, m, tt.set...), Store: tt.store, Note: "with password=hunter2",
 					Stored: func(_ *report.Document, err error) { calls, got = calls+1, err },
-					Logf: func(format string, _ ...any) { words = append(words, format) },
+					Logf:   func(format string, _ ...any) { words = append(words, format) },
 				})
 				if err != nil {
 					t.Fatal(err)

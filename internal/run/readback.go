@@ -18,13 +18,13 @@ import (
 // A readback reads the events that a run sent, for the ledger and, in a round trip, for the
 // end-to-end times.
 type readback struct {
-	src   load.Source
-	seek  target.Seekable
-	ledger  *ledger.Ledger
-	pair  *ledger.Join // round trips only
-	run   *load.Run
-	logOf func(stream int32) int32
-	stamp *uint32 // stamp of the run's events; nil if they have none
+	src    load.Source
+	seek   target.Seekable
+	ledger *ledger.Ledger
+	pair   *ledger.Join // round trips only
+	run    *load.Run
+	logOf  func(stream int32) int32
+	stamp  *uint32 // stamp of the run's events; nil if they have none
 
 	committed bool // read everything again as a read_committed consumer
 

@@ -20,19 +20,19 @@ import (
 // A fakeKind is a kind of target in virtual time: one lane, answers after a
 // millisecond, and a log whose consumer finds what the test lets it find.
 type fakeKind struct {
-	perBatch int           // room of the lane
-	consumeDelay     time.Duration // from an event's answer until it is consumed; 0: never
-	stopDelay     time.Duration // from the request to stop until the source stops
-	endsUnknown     bool          // requests for the ends of logs are not answered
-	part     bool          // a batch's events are consumed one by one
-	noAnswers     bool          // nothing is answered
-	noRoom     bool          // no batch is taken
-	service  time.Duration // 0: 1 ms
+	perBatch     int           // room of the lane
+	consumeDelay time.Duration // from an event's answer until it is consumed; 0: never
+	stopDelay    time.Duration // from the request to stop until the source stops
+	endsUnknown  bool          // requests for the ends of logs are not answered
+	part         bool          // a batch's events are consumed one by one
+	noAnswers    bool          // nothing is answered
+	noRoom       bool          // no batch is taken
+	service      time.Duration // 0: 1 ms
 	openDelay    time.Duration // how long it takes to open
-	noAssignment    bool          // its reader never gets an assignment
-	head     int64         // where the log begins at the end: what was before was deleted unread
-	headErr  error         // or why the beginning is unknown
-	stamped  bool
+	noAssignment bool          // its reader never gets an assignment
+	head         int64         // where the log begins at the end: what was before was deleted unread
+	headErr      error         // or why the beginning is unknown
+	stamped      bool
 	// sees reports whether a reader of committed events sees the event of an
 	// index; the first aborted ones were aborted. nil: no transactions.
 	sees    func(index uint64) bool
@@ -129,9 +129,9 @@ func (l fakeLane) Fire(batches []load.Batch) int {
 
 type fakeSource struct{ *fakeSession }
 
-func (fakeSource) Logs() []string  { return []string{"log-0"} }
-func (fakeSource) Lanes() int      { return 1 }
-func (fakeSource) Lag() []int64 { return []int64{-1} }
+func (fakeSource) Logs() []string { return []string{"log-0"} }
+func (fakeSource) Lanes() int     { return 1 }
+func (fakeSource) Lag() []int64   { return []int64{-1} }
 func (s fakeSource) Rebalancing() time.Duration {
 	if s.m.noAssignment {
 		return time.Since(s.began)

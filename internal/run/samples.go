@@ -19,7 +19,7 @@ const mostSamples = 4096
 // consecutive ones that came back, one at random. When it is full, every doubles and one of
 // each two neighbours remains, so the sample is uniform at all times. Safe for concurrent use.
 type samples struct {
-	due func(stream int32, index uint64) time.Duration // nil: nothing schedules the run
+	due      func(stream int32, index uint64) time.Duration // nil: nothing schedules the run
 	cameBack func(endToEnd time.Duration)                   // called with each; may be nil
 
 	mu    sync.Mutex

@@ -30,7 +30,7 @@ type GCLog struct {
 	first   bool
 	files   map[string]*follower
 	buf     []byte
-	recent    pauses // since the last call of Figures
+	recent  pauses // since the last call of Figures
 	total   pauses
 	heap    float64 // bytes after the latest collection, -1 before the first
 	err     error
@@ -50,9 +50,9 @@ func (p *pauses) add(d time.Duration) {
 
 // A follower is the state of reading one file.
 type follower struct {
-	f    *os.File
-	at   int64
-	part []byte // the beginning of an incomplete line
+	f       *os.File
+	at      int64
+	part    []byte // the beginning of an incomplete line
 	tooLong bool   // the current line is too long, and skipped
 }
 

@@ -17,9 +17,9 @@ import (
 
 // The bounds of one source.
 const (
-	MostBytes   = 8 << 20 // of one answer
-	MostFigures = 200     // reported at once
-	requestTimeout    = 5 * time.Second
+	MostBytes      = 8 << 20 // of one answer
+	MostFigures    = 200     // reported at once
+	requestTimeout = 5 * time.Second
 )
 
 // A format reads a source's answer: it calls collect for each number that it finds,
@@ -28,22 +28,22 @@ type format func(body []byte, collect func(name string, value float64, counter b
 
 // A Source reads figures from one URL. It belongs to one goroutine.
 type Source struct {
-	url     string
-	shown   string // without a login
-	header  http.Header
-	mask    *secret.Mask
-	read    format
-	accept  string
-	filter  Filter
-	client  *http.Client
-	body    []byte
-	before  map[string]float64 // counters at the last request
-	at      time.Time
-	now     func() time.Time
-	requests   int
-	failures  int
-	last    error // of the latest request that failed
-	dropped int   // the most figures beyond MostFigures in one answer
+	url      string
+	shown    string // without a login
+	header   http.Header
+	mask     *secret.Mask
+	read     format
+	accept   string
+	filter   Filter
+	client   *http.Client
+	body     []byte
+	before   map[string]float64 // counters at the last request
+	at       time.Time
+	now      func() time.Time
+	requests int
+	failures int
+	last     error // of the latest request that failed
+	dropped  int   // the most figures beyond MostFigures in one answer
 }
 
 // Vars makes a source for expvar: one JSON object, whose numbers are reported by

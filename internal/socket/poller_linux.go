@@ -47,7 +47,7 @@ type Conn struct {
 	p     *Poller
 	local net.Addr
 	serve func(end bool) (over bool)
-	ended  chan struct{}
+	ended chan struct{}
 	once  sync.Once
 }
 

@@ -10,10 +10,10 @@ import (
 
 // A vector contains the pieces of one writev.
 type vector struct {
-	iov  []unix.Iovec
-	segs net.Buffers // for connections that are not plain TCP
-	raw  syscall.RawConn
-	polled  *Conn // replaces raw
+	iov    []unix.Iovec
+	segs   net.Buffers // for connections that are not plain TCP
+	raw    syscall.RawConn
+	polled *Conn // replaces raw
 
 	// State between send and its callback, which is created once so that a write
 	// allocates nothing.

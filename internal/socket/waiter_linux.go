@@ -26,13 +26,13 @@ type Waiter struct {
 
 	unstamped atomic.Bool // the kernel does not report when data arrived, or answers must be read at once
 
-	state   atomic.Int32
-	events  []unix.EpollEvent
-	looked  time.Duration // when the last check for answers ended
-	found   found         // what the last wait found
+	state         atomic.Int32
+	events        []unix.EpollEvent
+	looked        time.Duration // when the last check for answers ended
+	found         found         // what the last wait found
 	sharedUntil   time.Duration // until then answers are not left unread for long (see Stream.Together)
-	offset  time.Duration // wall clock minus now, at the last read; 0: not known
-	runDelay     RunDelay
+	offset        time.Duration // wall clock minus now, at the last read; 0: not known
+	runDelay      RunDelay
 	runtimePoller *runtimePoller // nil: not available
 }
 
@@ -78,7 +78,7 @@ func NewWaiter(now func() time.Duration) *Waiter {
 		unix.Close(fd)
 		return nil
 	}
-	w.runtimePoller = newRuntimePoller()
+	w.runtimePoller = newRuntimePoller(w.fd)
 	return w
 }
 
@@ -263,7 +263,7 @@ func (w *Waiter) sleepUnread(d time.Duration) {
 }
 
 // A runtimePoller lets the thread wait in the Go runtime's poller. The runtime watches
-// a second epoll descriptor, which contains the first only during such a wait:
+// a second epoll descriptor, which watches the first only during such a wait:
 // otherwise each answer would also wake the runtime.
 type runtimePoller struct {
 	fd   int
@@ -271,13 +271,15 @@ type runtimePoller struct {
 	raw  syscall.RawConn
 }
 
-// newRuntimePoller returns a runtimePoller; nil if the system does not support one.
-func newRuntimePoller() *runtimePoller {
+// newRuntimePoller returns a runtimePoller for an epoll descriptor; nil if the system
+// does not support one. The descriptor stays added, because when one is added the kernel
+// walks through everything in it.
+func newRuntimePoller(watched int) *runtimePoller {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil
 	}
-	if unix.SetNonblock(fd, true) != nil {
+	if unix.SetNonblock(fd, true) != nil || unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, watched, &unix.EpollEvent{Fd: int32(watched)}) != nil {
 		unix.Close(fd)
 		return nil
 	}
@@ -299,14 +301,14 @@ func (w *Waiter) waitInRuntime(until time.Duration) (n int, e syscall.Errno) {
 	if until != never {
 		deadline = time.Now().Add(until - w.now() - runtimeLate)
 	}
-	if k.file.SetReadDeadline(deadline) != nil || unix.EpollCtl(k.fd, unix.EPOLL_CTL_ADD, w.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(w.fd)}) != nil {
+	if k.file.SetReadDeadline(deadline) != nil || unix.EpollCtl(k.fd, unix.EPOLL_CTL_MOD, w.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(w.fd)}) != nil {
 		return 0, 0
 	}
 	_ = k.raw.Read(func(uintptr) bool { // the only error is that the deadline has passed
 		n, e = w.peek()
 		return n > 0
 	})
-	_ = unix.EpollCtl(k.fd, unix.EPOLL_CTL_DEL, w.fd, nil)
+	_ = unix.EpollCtl(k.fd, unix.EPOLL_CTL_MOD, w.fd, &unix.EpollEvent{Fd: int32(w.fd)})
 	if n == 0 && e == 0 { // events that came with the deadline
 		n, e = w.peek()
 	}

@@ -22,12 +22,12 @@ const stopTimeout = 5 * time.Second
 
 // A Child is a stand-in that runs in its own process.
 type Child struct {
-	addrs map[string]string // "" is the first one printed
-	child *system.Child
-	stdin io.Closer     // closing it ends the child
-	ended chan struct{} // closed when the process is gone and all its output is read
+	addrs  map[string]string // "" is the first one printed
+	child  *system.Child
+	stdin  io.Closer     // closing it ends the child
+	ended  chan struct{} // closed when the process is gone and all its output is read
 	output *tail
-	stop  func() error
+	stop   func() error
 }
 
 // Spawn runs `EXE standin ARGS...` and waits until it listens. An empty exe means

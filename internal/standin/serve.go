@@ -19,15 +19,15 @@ const listening = "listening on "
 
 // A server is a stand-in of one protocol with its options, before it runs.
 type server struct {
-	bind  func(fs *pflag.FlagSet)
-	start func(log io.Writer) (*running, error) // log is the default for the options' Log
-	keepsLittle  func() bool                           // with these options it keeps little in memory
+	bind        func(fs *pflag.FlagSet)
+	start       func(log io.Writer) (*running, error) // log is the default for the options' Log
+	keepsLittle func() bool                           // with these options it keeps little in memory
 }
 
 // A running is a stand-in that has been started.
 type running struct {
 	listening string              // its addresses, as Serve prints them
-	counts      func() fmt.Stringer // its counts so far
+	counts    func() fmt.Stringer // its counts so far
 	close     func() error
 }
 

@@ -57,7 +57,7 @@ type Row struct {
 type Comparison struct {
 	Base, Candidate Estimate // of a history, Base is the median of its levels' medians
 	Difference      Difference
-	Predicted         bool    // compared with the predicted next level
+	Predicted       bool    // compared with the predicted next level
 	P               float64 // of the test; NaN: not tested
 	Adjusted        float64 // P adjusted for the rows it was judged with
 	Effect          float64 // the smallest difference worth naming, in the scale of Difference
@@ -107,7 +107,7 @@ func (r *Row) measure(o Options) Comparison {
 		}
 	}
 	c := Comparison{
-		Predicted:   predicted && len(r.Candidate) > 0,
+		Predicted: predicted && len(r.Candidate) > 0,
 		Base:      Median(shown, o.Confidence),
 		Candidate: Median(r.Candidate, o.Confidence),
 		P:         math.NaN(),

@@ -19,7 +19,7 @@ import (
 // request.
 const (
 	readyInterval = 50 * time.Millisecond
-	tryTimeout     = 2 * time.Second
+	tryTimeout    = 2 * time.Second
 )
 
 // A readiness is the condition under which a system is ready for load. Exactly

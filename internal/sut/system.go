@@ -29,12 +29,12 @@ type System struct {
 	git   *checkout.Facts
 	web   *http.Client
 
-	child  *system.Child // what was started: the command, or the engine's client
-	container    *container    // nil without an engine
-	limits *limits       // nil without limits, or if the engine applies them
-	tail   *tail
-	died   chan struct{} // closed when it ended by itself
-	ended  chan struct{} // closed when it ended, stopped or not
+	child     *system.Child // what was started: the command, or the engine's client
+	container *container    // nil without an engine
+	limits    *limits       // nil without limits, or if the engine applies them
+	tail      *tail
+	died      chan struct{} // closed when it ended by itself
+	ended     chan struct{} // closed when it ended, stopped or not
 
 	readyAfter time.Duration
 	started    time.Time

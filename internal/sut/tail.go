@@ -9,7 +9,7 @@ import (
 // bytes of each.
 const (
 	keptLines = 20
-	maxLine = 1000
+	maxLine   = 1000
 )
 
 // A tail keeps the last lines of a system's output, and looks for one text. It

@@ -46,7 +46,7 @@ const (
 	// lookInterval is the maximum age of the newest evidence. What happened
 	// after it and before a freeze is attributed to the freeze.
 	lookInterval = 900 * time.Millisecond
-	maxPast  = 16
+	maxPast      = 16
 	// minBaseline is the least time from which the usual rate is computed.
 	minBaseline = 250 * time.Millisecond
 	// leastAsleep is how much the clocks may differ because they are not read
@@ -153,10 +153,10 @@ func (c *Causes) Why(length time.Duration) string {
 // A span is the time that the evidence of a freeze covers: from the newest look
 // before it to the moment after it.
 type span struct {
-	length time.Duration // of the freeze
-	now    *evidence
-	before *evidence
-	baseline  *evidence // an older look, for the usual rate; nil: none
+	length   time.Duration // of the freeze
+	now      *evidence
+	before   *evidence
+	baseline *evidence // an older look, for the usual rate; nil: none
 }
 
 // since finds the span of a freeze that has just ended, and keeps the current

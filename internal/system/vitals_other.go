@@ -5,6 +5,6 @@ package system
 // hostSources are empty on this system.
 type hostSources struct{}
 
-func (*hostSources) open()        {}
-func (*hostSources) close()       {}
+func (*hostSources) open()              {}
+func (*hostSources) close()             {}
 func (*hostSources) read() hostCounters { return hostCounters{} }

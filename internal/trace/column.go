@@ -22,19 +22,19 @@ type column struct {
 	def   *definition
 	words []string // of the dictionary
 
-	ints   []int64 // non-null values of the page
+	ints    []int64 // non-null values of the page
 	indices []int32 // or these
-	plain  []byte  // or these
-	levels []byte  // optional columns: 1 for a non-null value
-	rows   int
+	plain   []byte  // or these
+	levels  []byte  // optional columns: 1 for a non-null value
+	rows    int
 
-	chunk      []byte // encoded pages so far
-	uncompressed       int64  // size of chunk before compression
-	total      int64  // rows in chunk
-	nulls      int64
+	chunk        []byte // encoded pages so far
+	uncompressed int64  // size of chunk before compression
+	total        int64  // rows in chunk
+	nulls        int64
 	minimum      int64
-	maximum       int64
-	dataOffset int64 // of the first data page in the chunk
+	maximum      int64
+	dataOffset   int64 // of the first data page in the chunk
 
 	levelBuf, valueBuf, pageBuf []byte
 }

@@ -131,11 +131,11 @@ type cursor struct {
 	words []string
 
 	// The current page: its rows, and the values not yet read.
-	rows   int
-	levels []byte
-	ints   []int64
+	rows    int
+	levels  []byte
+	ints    []int64
 	indices []int32
-	plain  []byte
+	plain   []byte
 
 	levelBuf, body []byte
 	intBuf         []int64

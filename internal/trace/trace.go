@@ -49,13 +49,13 @@ type Trace struct {
 
 	started atomic.Int64 // of the run, in the machine's monotonic clock; 0: unknown
 
-	full chan *block // to the writer
-	free chan *block // and back
-	made atomic.Int32
+	full       chan *block // to the writer
+	free       chan *block // and back
+	made       atomic.Int32
 	blockLimit atomic.Int32 // maximum number of blocks
 
-	mu       sync.Mutex
-	feeds    []*Feed
+	mu          sync.Mutex
+	feeds       []*Feed
 	sharedFeeds []*SharedFeed
 
 	done chan struct{} // the writer has ended
@@ -102,7 +102,7 @@ var defaultSizes = sizes{blocks: 128, page: 32 << 10, group: 1 << 20}
 // number of feeds, up to maxBlocks.
 const (
 	feedBlocks = 2
-	maxBlocks = 2048
+	maxBlocks  = 2048
 )
 
 // Rows are written after flushAfter at the latest. The delay grows with the length

@@ -182,10 +182,10 @@ func generatorFroze(r *load.Result, start, end time.Duration) bool {
 
 // An outage sums up the outages of a span of the run.
 type outage struct {
-	text   string
-	share  float64 // of the complete intervals
+	text    string
+	share   float64 // of the complete intervals
 	decided bool    // long enough to tell
-	bad    bool
+	bad     bool
 }
 
 func outageOf(r *load.Result, s *measure.Tally) outage {

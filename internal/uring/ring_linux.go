@@ -27,7 +27,7 @@ type Ring struct {
 	tail           uint32      // of submissions: end of those made
 	queued         uint32      // number of submissions not yet passed to the kernel
 	head           uint32      // of completions: end of those taken
-	keepAlive           [][]byte    // the bytes of queued sends and reads, to keep them alive
+	keepAlive      [][]byte    // the bytes of queued sends and reads, to keep them alive
 	message        unix.Msghdr // of Recv: defines the room for control messages
 	wait           argument
 	until          unix.Timespec // argument of wait

@@ -129,13 +129,13 @@ type cycle struct {
 	head            func(size int) []byte
 	encodedRequests []*encodedRequest
 	ends            []uint64                // cumulative events up to the end of each
-	partials           map[int]*encodedRequest // partial requests, by their events
+	partials        map[int]*encodedRequest // partial requests, by their events
 
 	// Batches are numbered from base on, so that the ids of all lanes differ:
 	// ownIDs numbers for the cycle's bodies, then partialIDs numbers for partial
 	// ones.
 	base, ownIDs, partialIDs uint64
-	partialsMade            uint64 // partial ones so far
+	partialsMade             uint64 // partial ones so far
 
 	// In a corpus all ids of one pass over it get the same number, so that
 	// references between requests stay valid. This lane makes the passes of copy
@@ -146,7 +146,7 @@ type cycle struct {
 
 // Bounds of a cycle.
 const (
-	mostCycle = 64 // encoded requests beyond those in flight, if the pool has room
+	mostCycle    = 64 // encoded requests beyond those in flight, if the pool has room
 	mostPartials = 64 // partial requests that are kept
 )
 

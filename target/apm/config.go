@@ -19,25 +19,25 @@ const defaultPort = "8200"
 // A config holds a URL and its options, parsed and checked. It does not change
 // after parseConfig. It contains secrets and is not printed.
 type config struct {
-	tls       bool
-	bases     []string // host:port; lanes use them round robin
-	prefix    string   // of the paths, without a trailing slash
-	query     string   // of the intake's URL, "?verbose" or ""
-	clients   int      // connections
-	depth     int      // requests in flight on each
-	sticky    bool     // a connection sends only its own requests
-	scheduled bool     // events have due times
-	batchEvents  int      // events of a batch in the engine's plan; 0: not given
+	tls         bool
+	bases       []string // host:port; lanes use them round robin
+	prefix      string   // of the paths, without a trailing slash
+	query       string   // of the intake's URL, "?verbose" or ""
+	clients     int      // connections
+	depth       int      // requests in flight on each
+	sticky      bool     // a connection sends only its own requests
+	scheduled   bool     // events have due times
+	batchEvents int      // events of a batch in the engine's plan; 0: not given
 
-	http2     bool
-	keepAlive bool
-	proxy     *url.URL // nil: none
-	retryAfter     bool     // obey Retry-After
+	http2      bool
+	keepAlive  bool
+	proxy      *url.URL // nil: none
+	retryAfter bool     // obey Retry-After
 
-	fields  []field // headers, including the login
-	login   string  // the kind of login, for people
-	secrets []string
-	redactor    *redactor // for texts from servers
+	fields   []field // headers, including the login
+	login    string  // the kind of login, for people
+	secrets  []string
+	redactor *redactor // for texts from servers
 
 	dialer         dial.Dialer
 	material       dial.Material
@@ -58,12 +58,12 @@ func parseConfig(s target.Spec) (*config, error) {
 		depth:          1,
 		http2:          v.String("http-version") == "2",
 		keepAlive:      v.String("keep-alive") != "false",
-		retryAfter:          v.Bool("retry-after"),
+		retryAfter:     v.Bool("retry-after"),
 		sticky:         v.Bool("sticky"),
 		scheduled:      s.Scheduled,
 		requestTimeout: cmp.Or(v.Duration("request-timeout"), 30*time.Second),
 		logf:           s.Logf,
-		batchEvents:       s.BatchEvents,
+		batchEvents:    s.BatchEvents,
 	}
 	if c.logf == nil {
 		c.logf = func(string, ...any) {}

@@ -18,8 +18,8 @@ const mostCorpus = 256 << 20
 type corpus struct {
 	protocol  apm.Protocol
 	bodies    []*apm.Body
-	least     int // events of the smallest request
-	most      int // events of the largest request
+	least     int  // events of the smallest request
+	most      int  // events of the largest request
 	unstamped int  // events without a field to stamp
 	cut       bool // the file has more requests
 }

@@ -32,19 +32,19 @@ type httpLane struct {
 	http   *http.Transport
 	header http.Header
 
-	work   chan job
-	unflushed  []job // of the sending thread, not flushed
-	ctx    context.Context
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	work      chan job
+	unflushed []job // of the sending thread, not flushed
+	ctx       context.Context
+	cancel    context.CancelFunc
+	done      sync.WaitGroup
 
-	mu      sync.Mutex
-	inFlight  int
-	depth   int
-	readyDue bool
-	closed  bool
-	pausedUntil   time.Duration
-	metrics metrics
+	mu          sync.Mutex
+	inFlight    int
+	depth       int
+	readyDue    bool
+	closed      bool
+	pausedUntil time.Duration
+	metrics     metrics
 }
 
 // A job is a batch to be sent.
@@ -271,7 +271,7 @@ func (l *httpLane) send(e job, buf []byte) {
 		kept, err = read(res, buf)
 	}
 	now := l.s.sink.Now()
-	cancel()    // the answer is read
+	cancel()        // the answer is read
 	<-body.released // net/http uses its bytes until it closes it
 	t.mu.Lock()
 	saw := t.seen
@@ -293,7 +293,7 @@ func (l *httpLane) send(e job, buf []byte) {
 type requestBody struct {
 	*bytes.Reader
 	released chan struct{}
-	once sync.Once
+	once     sync.Once
 }
 
 // Close implements io.Closer.

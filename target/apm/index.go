@@ -32,7 +32,7 @@ type indexConfig struct {
 	password string
 	apiKey   string
 	tls      *tls.Config
-	redactor     *redactor
+	redactor *redactor
 	wait     time.Duration
 	still    time.Duration
 	poll     time.Duration

@@ -28,17 +28,17 @@ type lane struct {
 	next uint64 // the first one not completely written
 	tail uint64
 
-	link    *link // nil while there is none
-	answer  apm.Answer
-	out     []load.Outcome // not delivered yet
-	readyDue bool           // Fire was refused, so Ready is due
-	earliest   time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
-	closed  bool
-	pausedUntil   time.Duration // the server asked to send nothing until then
-	downAt  time.Duration // since when there is no connection
-	downErr error
-	failuresLeft  int // batches to accept and fail until the next attempt to connect
-	metrics metrics
+	link         *link // nil while there is none
+	answer       apm.Answer
+	out          []load.Outcome // not delivered yet
+	readyDue     bool           // Fire was refused, so Ready is due
+	earliest     time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
+	closed       bool
+	pausedUntil  time.Duration // the server asked to send nothing until then
+	downAt       time.Duration // since when there is no connection
+	downErr      error
+	failuresLeft int // batches to accept and fail until the next attempt to connect
+	metrics      metrics
 }
 
 // failuresPerAttempt is how many batches fail with each attempt to connect to a
@@ -56,7 +56,7 @@ type request struct {
 // metrics count what a connection did.
 type metrics struct {
 	requests, events, bytes, wire, reconnects uint64
-	paused                                     time.Duration
+	paused                                    time.Duration
 	throttled                                 uint64
 }
 

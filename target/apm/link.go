@@ -25,33 +25,33 @@ type link struct {
 	out  *socket.Writer // nil if a poller has the connection
 	cond *sync.Cond     // on the lane's lock: flusherWrites or dead has changed
 
-	offset  int    // bytes written of the lane's request next
+	offset        int    // bytes written of the lane's request next
 	maybeBegun    uint64 // requests below it are written, or passed to a write that has not returned
-	flusherWrites  bool   // writing is left to the flusher
-	writing bool   // a write is in progress, without the lock
-	slow    bool   // the last blocking write took long
-	seg     [1][]byte
-	marks   []mark // what the writer was given, by request
-	loaded  int    // bytes of all marks
+	flusherWrites bool   // writing is left to the flusher
+	writing       bool   // a write is in progress, without the lock
+	slow          bool   // the last blocking write took long
+	seg           [1][]byte
+	marks         []mark // what the writer was given, by request
+	loaded        int    // bytes of all marks
 
 	socketOf
 
-	headAtStart  uint64        // the lane's head when the link came up
-	startedAt time.Duration // when the link came up
-	dead  bool
-	cause error
-	done  chan struct{} // the flusher has ended
+	headAtStart uint64        // the lane's head when the link came up
+	startedAt   time.Duration // when the link came up
+	dead        bool
+	cause       error
+	done        chan struct{} // the flusher has ended
 
 	usable bool // it came up, and the lane's goroutine reads it
 }
 
 var (
-	errClosed  = errors.New("closed")
-	errTimeout = errors.New(load.TextNoAnswer)
-	errServerClosed  = errors.New(load.TextConnectionClosed)
-	errAnnouncedClose = errors.New("the server closed the connection, as its last answer announced")
-	errEarlyAnswer   = errors.New("an answer to a partly written request")
-	errUnexpectedAnswer   = errors.New("an answer without a request")
+	errClosed           = errors.New("closed")
+	errTimeout          = errors.New(load.TextNoAnswer)
+	errServerClosed     = errors.New(load.TextConnectionClosed)
+	errAnnouncedClose   = errors.New("the server closed the connection, as its last answer announced")
+	errEarlyAnswer      = errors.New("an answer to a partly written request")
+	errUnexpectedAnswer = errors.New("an answer without a request")
 )
 
 func newLink(l *lane, nc net.Conn) *link {

@@ -31,10 +31,10 @@ type poller struct {
 	armed atomic.Int32 // connections that wait until they are writable
 
 	// State of the thread that waits here.
-	got    int         // events that epoll reported
-	at     int         // the next of these to handle
-	ringTried  bool        // to make a ring
-	ring   *ring       // nil: none; only the sending thread uses it
+	got          int         // events that epoll reported
+	at           int         // the next of these to handle
+	ringTried    bool        // to make a ring
+	ring         *ring       // nil: none; only the sending thread uses it
 	ringNotified atomic.Bool // there is work that only that thread may do
 }
 

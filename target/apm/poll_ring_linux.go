@@ -25,22 +25,22 @@ import (
 // notifyRing.
 type ring struct {
 	*uring.Ring
-	slots   []*link       // by the number in tags
-	free    []int         // unused slots
-	sends   int           // queued, and not completed
-	entered time.Duration // when the last wait began
-	waitEnded  time.Duration // when the last wait ended
-	closing bool
-	wakeWatched   bool // the wake descriptor is watched
+	slots       []*link       // by the number in tags
+	free        []int         // unused slots
+	sends       int           // queued, and not completed
+	entered     time.Duration // when the last wait began
+	waitEnded   time.Duration // when the last wait ended
+	closing     bool
+	wakeWatched bool // the wake descriptor is watched
 }
 
 // onRing is a link's state on the ring.
 type onRing struct {
-	inRing   bool // is on the ring; guarded by the lane's lock
-	slot     int
-	receiving  bool // answers are received
-	watching bool // waits until the socket is writable
-	sending  bool // a request is queued, or being written
+	inRing    bool // is on the ring; guarded by the lane's lock
+	slot      int
+	receiving bool // answers are received
+	watching  bool // waits until the socket is writable
+	sending   bool // a request is queued, or being written
 }
 
 // Tags are a slot and an operation.

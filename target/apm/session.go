@@ -34,9 +34,9 @@ type session struct {
 	cfg     *config
 	servers []server
 	lanes   []runner
-	client  *http.Client // for requests other than batches
-	indexed *index       // nil: documents are not counted
-	errors  tally        // errors in servers' answers
+	client  *http.Client         // for requests other than batches
+	indexed *index               // nil: documents are not counted
+	errors  tally                // errors in servers' answers
 	absent  dial.ConnectFailures // of servers, during the run
 
 	ctx       context.Context // of the lanes' goroutines

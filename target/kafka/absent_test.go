@@ -61,7 +61,7 @@ func TestWaitTopic(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	for _, tt := range []struct {
 		name, topic, created string
-		given             map[string][]string
+		given                map[string][]string
 	}{
 		{"a name", "one", "one", map[string][]string{}},
 		{"an expression", "t", "two", map[string][]string{"engine": {engineClient}, "group": {"g"}, "topics": {"two.*"}}},

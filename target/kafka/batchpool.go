@@ -24,24 +24,24 @@ type batchPool struct {
 	headers   []byte       // of every record, encoded
 	stamped   bool         // every value has room for a stamp
 	events    int
-	rawBytes       int64 // bytes of records, uncompressed
+	rawBytes  int64 // bytes of records, uncompressed
 	warning   string
 
-	codec  kafka.Codec
+	codec           kafka.Codec
 	compressedBytes int64 // bytes of all complete templates, compressed
 }
 
 // A template holds the encoded records of one batch. Any prefix of its records is
 // a batch, too.
 type template struct {
-	id     int32
-	recs   []byte   // off the heap
-	ends   []uint32 // where each record ends in recs
-	sums   []uint32 // CRC-32C of recs up to there
-	bytes  []uint32 // event bytes up to there
+	id          int32
+	recs        []byte   // off the heap
+	ends        []uint32 // where each record ends in recs
+	sums        []uint32 // CRC-32C of recs up to there
+	bytes       []uint32 // event bytes up to there
 	valueStarts []uint32 // where each value begins; nil unless stamps are wanted
 	keyHashes   []uint64 // the hash of each key; nil unless they are wanted
-	recsSum  kafka.Sum
+	recsSum     kafka.Sum
 
 	compressed    []byte // all of recs, compressed
 	compressedSum kafka.Sum

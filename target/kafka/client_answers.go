@@ -11,15 +11,17 @@ import (
 // arrived, by partition and offset. franz-go calls a record's promise later, when its
 // own goroutines get to it. Safe for concurrent use.
 type answerTimes struct {
-	mu   sync.Mutex
-	now  func() time.Duration // nil before the run
+	mu          sync.Mutex
+	now         func() time.Duration // nil before the run
 	byPartition map[int32][]answerAt // by partition
-	gaps socket.RunDelays          // of the threads that read
+	gaps        socket.RunDelays     // of the threads that read
 }
 
 type answerAt struct {
 	base     int64
 	earliest time.Duration
+	written  time.Duration // when its request was written; 0: not known
+	room     time.Duration // when the in-flight limit let it be written; 0: it was not reached
 }
 
 // mostAnswers bounds the times kept for a partition: promises come soon after.
@@ -38,28 +40,33 @@ func (a *answerTimes) clock() func() time.Duration {
 	return a.now
 }
 
-func (a *answerTimes) add(partition int32, base int64, earliest time.Duration) {
-	if earliest == 0 || base < 0 {
+func (a *answerTimes) add(partition int32, at answerAt) {
+	if at.earliest == 0 || at.base < 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := append(a.byPartition[partition], answerAt{base, earliest})
+	l := append(a.byPartition[partition], at)
 	if len(l) > mostAnswers {
 		l = append(l[:0], l[len(l)/2:]...)
 	}
 	a.byPartition[partition] = l
 }
 
-// earliest is the earliest time at which the answer for an offset can have arrived, 0
-// if it is not known.
-func (a *answerTimes) earliest(partition int32, offset int64) time.Duration {
+// earliest returns when the answer for an offset would have arrived at the earliest if
+// the client had written its request as soon as it could: a batch is handed to the client
+// at sent, and the client's own goroutines write it, which a busy machine delays. 0: not
+// known.
+func (a *answerTimes) earliest(partition int32, offset int64, sent time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l := a.byPartition[partition]
 	for i := len(l) - 1; i >= 0; i-- {
-		if l[i].base <= offset {
-			return l[i].earliest
+		if at := &l[i]; at.base <= offset {
+			if at.written == 0 {
+				return at.earliest
+			}
+			return at.earliest - max(0, at.written-max(sent, at.room))
 		}
 	}
 	return 0
@@ -68,10 +75,10 @@ func (a *answerTimes) earliest(partition int32, offset int64) time.Duration {
 // A readTimes determines when the bytes that a connection's reader reads can have
 // arrived.
 type readTimes struct {
-	in    *socket.Stamped
-	answers    *answerTimes
+	in      *socket.Stamped
+	answers *answerTimes
 	emptyAt time.Duration // when the socket was last seen empty
-	wokenAt  time.Duration // the earliest arrival of what woke the reader since then; 0: nothing woke it
+	wokenAt time.Duration // the earliest arrival of what woke the reader since then; 0: nothing woke it
 }
 
 // read notes that a read has returned. If the read slept, arriving bytes woke it, so

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,6 +24,7 @@ type attempts struct {
 	refused    atomic.Uint64 // answered with an error
 	unanswered atomic.Uint64 // their connection ended before an answer came
 	answers    answerTimes
+	inFlight   int // requests that may be in flight on a connection; 0: not known
 }
 
 // dialer returns the option with which a client's connections are counted.
@@ -55,14 +57,15 @@ type countedConn struct {
 	mu      sync.Mutex
 	pending map[int32]pendingProduce // by correlation id
 	closed  bool
+	newest  time.Duration // when the newest answer can have arrived at the earliest
 
 	// The answer that is being read; only the reader uses these.
-	head [8]byte // size and correlation id
-	have int     // bytes of head
-	left int     // bytes of the answer still to come
+	head      [8]byte // size and correlation id
+	have      int     // bytes of head
+	left      int     // bytes of the answer still to come
 	isProduce bool    // it answers a produce request
-	request pendingProduce
-	body []byte
+	request   pendingProduce
+	body      []byte
 }
 
 func newCountedConn(conn net.Conn, of *attempts) *countedConn {
@@ -73,15 +76,24 @@ func newCountedConn(conn net.Conn, of *attempts) *countedConn {
 }
 
 type pendingProduce struct {
-	version int16
-	batches int
+	version       int16
+	batches       int
+	written, room time.Duration // as in an answerAt
 }
 
 // Write implements net.Conn. franz-go writes each request in one call.
 func (c *countedConn) Write(b []byte) (int, error) {
 	id, p, ok := produceOf(b)
 	if ok {
+		clock := c.attempts.answers.clock()
 		c.mu.Lock()
+		// After a retry the client waits for reasons of its own.
+		if clock != nil && c.attempts.refused.Load()+c.attempts.unanswered.Load() == 0 {
+			p.written = clock()
+			if len(c.pending) >= c.attempts.inFlight-1 {
+				p.room = c.newest
+			}
+		}
 		c.pending[id] = p // the answer may come before Write returns
 		c.mu.Unlock()
 	}
@@ -203,9 +215,12 @@ func (c *countedConn) countAnswer() {
 		return
 	}
 	earliest := c.times.arrived()
+	c.mu.Lock()
+	c.newest = earliest
+	c.mu.Unlock()
 	for i := range resp.Topics {
 		for _, p := range resp.Topics[i].Partitions {
-			c.attempts.answers.add(p.Partition, p.BaseOffset, earliest)
+			c.attempts.answers.add(p.Partition, answerAt{p.BaseOffset, earliest, c.request.written, c.request.room})
 			if p.ErrorCode != 0 && p.ErrorCode != kerr.DuplicateSequenceNumber.Code { // a duplicate has been appended already
 				c.attempts.refused.Add(1)
 			}

@@ -31,13 +31,13 @@ type clientSource struct {
 	delivered []atomic.Int64 // by partition, next to be delivered
 	high      []atomic.Int64 // by partition; -1
 	ends      []int64        // nil unless reading ends there
-	ended      []atomic.Bool  // by partition: it was read to its end
-	remaining      atomic.Int64   // partitions that were not read to their ends
+	ended     []atomic.Bool  // by partition: it was read to its end
+	remaining atomic.Int64   // partitions that were not read to their ends
 
-	mu       sync.Mutex
-	unassigned  time.Duration // time without an assignment, of clients that have one again
-	assigned int           // how often partitions were assigned
-	revoked  int
+	mu         sync.Mutex
+	unassigned time.Duration // time without an assignment, of clients that have one again
+	assigned   int           // how often partitions were assigned
+	revoked    int
 }
 
 // A clientReader is one client. Its callbacks and polls come from different
@@ -51,15 +51,15 @@ type clientReader struct {
 
 	events, bytes atomic.Uint64 // delivered
 
-	mu    sync.Mutex
+	mu              sync.Mutex
 	unassignedSince time.Time // when it lost its assignment; zero while it has one
-	owned map[int32]bool
+	owned           map[int32]bool
 
-	lateness     *clientLateness
-	arrivals []load.Arrival
-	stamps    []load.Stamp
-	positions    []logOffset
-	lastRecords    []*kgo.Record // the last record of each partition in a poll, to be committed
+	lateness    *clientLateness
+	arrivals    []load.Arrival
+	stamps      []load.Stamp
+	positions   []logOffset
+	lastRecords []*kgo.Record // the last record of each partition in a poll, to be committed
 }
 
 // A logOffset is an offset in a partition.

@@ -22,14 +22,14 @@ const (
 // before the run, which all clients share, or fresh ones. It does not change after
 // prepare.
 type content struct {
-	gen     *payload.Generator
-	cfg     *config
-	values  [][]byte // generated before the run; nil when fresh
-	keys    [][]byte // likewise; nil without keys
-	headers []kgo.RecordHeader
-	headerBytes   int64 // bytes of the headers of each event
-	stamped bool
-	cyclic  bool // keys choose the partition: event n has key n % cycleEvents
+	gen         *payload.Generator
+	cfg         *config
+	values      [][]byte // generated before the run; nil when fresh
+	keys        [][]byte // likewise; nil without keys
+	headers     []kgo.RecordHeader
+	headerBytes int64 // bytes of the headers of each event
+	stamped     bool
+	cyclic      bool // keys choose the partition: event n has key n % cycleEvents
 }
 
 func (c *content) prepare(gen *payload.Generator, cfg *config, cyclic bool) {

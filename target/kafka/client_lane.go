@@ -19,12 +19,12 @@ type clientLane struct {
 
 	inTransaction []eventRange // its events in the open transaction; guarded by transactor.mu
 
-	mu     sync.Mutex // guards the fields below and the order of calls of Complete
-	live   map[*clientBatch]bool
-	spare   []*clientBatch // to be reused: records are large
+	mu       sync.Mutex // guards the fields below and the order of calls of Complete
+	live     map[*clientBatch]bool
+	spare    []*clientBatch // to be reused: records are large
 	rejected []*clientBatch // rejected, not yet completed: no transaction can be begun any more
-	closed bool
-	out    [1]load.Outcome
+	closed   bool
+	out      [1]load.Outcome
 }
 
 // A clientBatch is a batch in flight, with its records. Its lane reuses it, with its
@@ -37,12 +37,12 @@ type clientBatch struct {
 	bytes   []byte // of records that are fresh or stamped
 	promise func(*kgo.Record, error)
 
-	pending atomic.Int32
-	acked   atomic.Int32
-	failed  atomic.Int32 // the rest is unknown
-	firstErr atomic.Pointer[batchError]
-	firstOffset   int64 // offset of the first record; written by the promises' goroutine
-	lastOffset    int64
+	pending     atomic.Int32
+	acked       atomic.Int32
+	failed      atomic.Int32 // the rest is unknown
+	firstErr    atomic.Pointer[batchError]
+	firstOffset int64 // offset of the first record; written by the promises' goroutine
+	lastOffset  int64
 }
 
 // A batchError is the first error of a batch.
@@ -197,7 +197,7 @@ func (l *clientLane) complete(c *clientBatch) {
 		if l.s.p.cfg.acks == 0 {
 			o.Done = o.Sent // the broker does not answer
 		} else if o.Acked > 0 {
-			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.lastOffset)
+			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.lastOffset, c.sent)
 		}
 		l.s.p.sink.Complete(l.out[:])
 	}

@@ -23,14 +23,14 @@ type clientLateness struct {
 	logs  map[int32]*fetched
 
 	askDelay, nextAskDelay map[int32]time.Duration // by broker: how late the last request was; how late the next one is
-	polled       time.Duration           // time of the previous poll
+	polled                 time.Duration           // time of the previous poll
 }
 
 // A fetched describes what was read from a log and is not polled yet.
 type fetched struct {
 	broker         int32
 	oldest, newest time.Duration // when it was read; 0: nothing was
-	ownDelay         time.Duration // see part.ownDelay
+	ownDelay       time.Duration // see part.ownDelay
 }
 
 var (

@@ -58,8 +58,8 @@ type clientSender struct {
 	client *kgo.Client
 	lanes  []*clientLane
 
-	buffered atomic.Int64 // records
-	waitsForRoom  atomic.Bool  // a lane was full, and waits for Ready
+	buffered     atomic.Int64 // records
+	waitsForRoom atomic.Bool  // a lane was full, and waits for Ready
 
 	txn *transactor // nil without transactions
 }
@@ -140,7 +140,8 @@ func (p *clientProducer) opts(i int) []kgo.Opt {
 		opts = append(opts, kgo.RequiredAcks(kgo.AllISRAcks()))
 	}
 	if !c.idempotent {
-		opts = append(opts, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(max(1, c.maxInFlight)))
+		p.attempts.inFlight = max(1, c.maxInFlight)
+		opts = append(opts, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(p.attempts.inFlight))
 	}
 	if c.txn.on {
 		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", c.txn.id, i)))

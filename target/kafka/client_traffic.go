@@ -19,11 +19,11 @@ import (
 type traffic struct {
 	written, read atomic.Uint64
 
-	mu      sync.Mutex
-	sink    load.Sink    // nil before the run, and where nothing is produced
-	absent  dial.ConnectFailures // of brokers, during the run
-	brokers map[int32]*BrokerMetrics
-	disconnected  map[int32]bool // brokers whose connection was lost
+	mu           sync.Mutex
+	sink         load.Sink            // nil before the run, and where nothing is produced
+	absent       dial.ConnectFailures // of brokers, during the run
+	brokers      map[int32]*BrokerMetrics
+	disconnected map[int32]bool // brokers whose connection was lost
 }
 
 var (

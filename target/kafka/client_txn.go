@@ -25,11 +25,11 @@ const rejectInterval = 100 * time.Millisecond
 // when the broker has them, before their transaction ends; the facts report the
 // outcomes of the transactions separately.
 type transactor struct {
-	s       *clientSender
-	every   time.Duration
-	abort   float64
-	abortsOwed    float64 // aborts due by that share; at 1, the next transaction is aborted
-	timeout time.Duration
+	s          *clientSender
+	every      time.Duration
+	abort      float64
+	abortsOwed float64 // aborts due by that share; at 1, the next transaction is aborted
+	timeout    time.Duration
 
 	mu     sync.Mutex // held while events are handed to the client, and while a transaction ends
 	open   bool
@@ -37,7 +37,7 @@ type transactor struct {
 	broken string // why no transaction can be begun; "": none failed
 
 	uncommittedRanges []uncommittedRange // what was not committed
-	overflow []uncommittedRange // by lane, of unknown outcome: those beyond mostUncommitted
+	overflow          []uncommittedRange // by lane, of unknown outcome: those beyond mostUncommitted
 
 	counts transactionCounts
 	cancel context.CancelFunc
@@ -55,7 +55,7 @@ type uncommittedRange struct {
 // An eventRange is a range of a lane's events in a transaction.
 type eventRange struct {
 	from, to uint64
-	retried    bool // one batch, whose events were all refused before
+	retried  bool // one batch, whose events were all refused before
 }
 
 // addToTransaction notes that a batch is in the open transaction.

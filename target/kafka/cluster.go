@@ -49,20 +49,20 @@ type cluster struct {
 	control *kgo.Client // for metadata, offsets and other rare requests
 	admin   *kadm.Client
 
-	id         string
-	controller int32
-	brokers    []broker // by id
-	topicID    [16]byte // zero before Kafka 2.8
-	leaders    []int32  // by partition; -1 none
-	leadersAfter       []int32  // the same after the run; nil: not asked for, or no answer
-	replicas   []int    // by partition
-	settings   map[string]string
-	brokerSettings map[string]string // of the brokers: those that are not defaults
-	brokersDescribed  int               // number of brokers that returned their configuration
-	createdBy     string            // who created the topic: "" (it existed), "carronade", "the broker"
-	otherTopics     []otherTopic      // further topics that are consumed, by name
-	absent     bool              // the topic did not appear within the time of wait-topic
-	warnings   []string
+	id               string
+	controller       int32
+	brokers          []broker // by id
+	topicID          [16]byte // zero before Kafka 2.8
+	leaders          []int32  // by partition; -1 none
+	leadersAfter     []int32  // the same after the run; nil: not asked for, or no answer
+	replicas         []int    // by partition
+	settings         map[string]string
+	brokerSettings   map[string]string // of the brokers: those that are not defaults
+	brokersDescribed int               // number of brokers that returned their configuration
+	createdBy        string            // who created the topic: "" (it existed), "carronade", "the broker"
+	otherTopics      []otherTopic      // further topics that are consumed, by name
+	absent           bool              // the topic did not appear within the time of wait-topic
+	warnings         []string
 }
 
 // An otherTopic is a topic that is consumed in addition to the first. Its partitions

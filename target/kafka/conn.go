@@ -27,38 +27,38 @@ type link struct {
 	cond   *sync.Cond // on the sender's lock: flushing, dead or writing has changed
 
 	// The queue: a ring of the requests number head to tail-1.
-	ring   []*request
-	head   uint64 // the oldest unanswered
-	next   uint64 // the first not completely written
-	tail   uint64
-	offset int           // bytes written of request next
+	ring       []*request
+	head       uint64 // the oldest unanswered
+	next       uint64 // the first not completely written
+	tail       uint64
+	offset     int           // bytes written of request next
 	writeEnd   uint64        // requests below it are written, or being written
-	unsent int           // bytes queued and not written
-	progressAt  time.Duration // when bytes were last written, an answer came, or the queue was last empty
+	unsent     int           // bytes queued and not written
+	progressAt time.Duration // when bytes were last written, an answer came, or the queue was last empty
 
-	writing  bool // a goroutine is writing
+	writing   bool // a goroutine is writing
 	attaching bool // attachPoller waits until no goroutine is writing, except the flusher
-	flushing   bool // the flusher is the one that writes
-	dead     bool
-	cause    error
-	dirty    bool // in sender.dirty
+	flushing  bool // the flusher is the one that writes
+	dead      bool
+	cause     error
+	dirty     bool // in sender.dirty
 
-	term   loginTerm          // validity of the login
+	term   loginTerm     // validity of the login
 	paused bool          // logging in again: no produce request may be queued
 	done   chan struct{} // closed when it is dead
 
-	waited      bool       // what is being written has waited behind a full socket
-	slow        bool       // the last blocking write took long
-	writeParts       []writePart     // what is being written of each request
-	answeredEarly       []*request // answered while being written; freed after the write
-	correlation int32
-	hints       []hint // new leaders of partitions
+	waited        bool        // what is being written has waited behind a full socket
+	slow          bool        // the last blocking write took long
+	writeParts    []writePart // what is being written of each request
+	answeredEarly []*request  // answered while being written; freed after the write
+	correlation   int32
+	hints         []hint // new leaders of partitions
 }
 
 // A writePart is the part of one request that one write contains.
 type writePart struct {
 	bytes int
-	toEnd  bool // it contains the rest of the request
+	toEnd bool // it contains the rest of the request
 }
 
 // A hint is what a broker reported about a partition's new leader.
@@ -69,7 +69,7 @@ type hint struct{ partition, leader, epoch int32 }
 type request struct {
 	correlation int32
 	slots       []*slot
-	framing        []byte
+	framing     []byte
 	segs        [][]byte
 	size        int
 	sent        time.Duration // when its first byte was written; -1: not yet
@@ -77,10 +77,10 @@ type request struct {
 }
 
 var (
-	errClosed  = errors.New("closed")
-	errTimeout = errors.New(load.TextNoAnswer)
-	errEarlyAnswer   = &protocolError{errors.New("an answer to a partly written request")}
-	errTopicRecreated    = errors.New("the topic was deleted and created again")
+	errClosed         = errors.New("closed")
+	errTimeout        = errors.New(load.TextNoAnswer)
+	errEarlyAnswer    = &protocolError{errors.New("an answer to a partly written request")}
+	errTopicRecreated = errors.New("the topic was deleted and created again")
 )
 
 func newLink(l *lane, nc net.Conn, f kafka.ProduceFormat) *link {

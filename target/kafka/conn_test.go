@@ -33,9 +33,9 @@ type badNet struct {
 	paused  atomic.Bool
 	release chan struct{}
 	// mangle changes answers before they are sent.
-	mangle  atomic.Pointer[func([]byte) []byte]
-	tinyBuf bool
-	refusing    bool // resets new connections
+	mangle   atomic.Pointer[func([]byte) []byte]
+	tinyBuf  bool
+	refusing bool // resets new connections
 }
 
 type badConn struct {

@@ -44,45 +44,45 @@ type wireSource struct {
 
 	lost chan lostPart // partitions whose fetcher could not go on
 
-	mu      sync.Mutex
-	topicID [16]byte
-	recreations    int32            // how often the topic was created again
-	goneWarnings []string         // what Gone found, as warnings
-	skipped [][]target.Span  // by partition
-	addrs   map[int32]string // brokers
-	fetchers map[fetcherKey]*fetcher
-	fetchersCreated     int // number of fetchers created
-	wg      sync.WaitGroup
+	mu              sync.Mutex
+	topicID         [16]byte
+	recreations     int32            // how often the topic was created again
+	goneWarnings    []string         // what Gone found, as warnings
+	skipped         [][]target.Span  // by partition
+	addrs           map[int32]string // brokers
+	fetchers        map[fetcherKey]*fetcher
+	fetchersCreated int // number of fetchers created
+	wg              sync.WaitGroup
 
-	written, read            atomic.Uint64
-	throttled                atomic.Int64 // ns
+	written, read              atomic.Uint64
+	throttled                  atomic.Int64 // ns
 	resets, moves, failedConns atomic.Uint64
-	renewed                  atomic.Uint64 // logins renewed on open connections
-	abortedBatches           atomic.Uint64
-	abortedEvents            atomic.Uint64
+	renewed                    atomic.Uint64 // logins renewed on open connections
+	abortedBatches             atomic.Uint64
+	abortedEvents              atomic.Uint64
 }
 
 type fetcherKey struct {
 	client, connIndex int
-	broker       int32
+	broker            int32
 }
 
 // A part is one partition and how far it was read. Its plain fields belong to the
 // fetcher that reads it, else to the manager.
 type part struct {
-	id     int32
-	client int
-	connIndex   int
-	leader int32
-	epoch  int32         // of the leader, -1 unknown
-	start  int64         // where reading started
-	offset int64         // to be fetched next
-	end    int64         // where reading ends; math.MaxInt64: it does not end
-	fails  int           // in a row
-	ownDelay time.Duration // how much its reader's own delays delay its events; see lateness
-	owned  bool          // by a fetcher; guarded by wireSource.mu
-	txn    openTransactions
-	readRanges   []readRange // what was delivered
+	id         int32
+	client     int
+	connIndex  int
+	leader     int32
+	epoch      int32         // of the leader, -1 unknown
+	start      int64         // where reading started
+	offset     int64         // to be fetched next
+	end        int64         // where reading ends; math.MaxInt64: it does not end
+	fails      int           // in a row
+	ownDelay   time.Duration // how much its reader's own delays delay its events; see lateness
+	owned      bool          // by a fetcher; guarded by wireSource.mu
+	txn        openTransactions
+	readRanges []readRange // what was delivered
 
 	delivered atomic.Int64 // next to be delivered
 	high      atomic.Int64 // end of what may be read, as last reported; -1: unknown

@@ -25,12 +25,12 @@ type openTransactions struct {
 
 // A decoder makes arrivals from the record sets of fetch answers.
 type decoder struct {
-	decode    bool // decode every record, verify every checksum
-	stamps    bool // look for stamps when decoding
-	check     bool // verify every checksum
-	committed bool
-	keys      bool  // hash keys
-	recreations      int32 // how often the topic was created again
+	decode      bool // decode every record, verify every checksum
+	stamps      bool // look for stamps when decoding
+	check       bool // verify every checksum
+	committed   bool
+	keys        bool  // hash keys
+	recreations int32 // how often the topic was created again
 
 	plain []byte // decompressed records
 	marks []load.Stamp

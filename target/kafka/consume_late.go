@@ -10,9 +10,9 @@ import "time"
 // after what was delayed, and so inherits the delay. The delay ends once the fetcher has
 // caught up. Throughput is not affected: it counts what was read.
 type lateness struct {
-	since   time.Duration // before the request was written: no answer to it arrived earlier
-	written time.Duration // after the request was written
-	couldAsk    time.Duration // when the request could have been written; 0: it is the first one
+	since     time.Duration // before the request was written: no answer to it arrived earlier
+	written   time.Duration // after the request was written
+	couldAsk  time.Duration // when the request could have been written; 0: it is the first one
 	askDelay  time.Duration // by how much the request was later than that
 	readDelay time.Duration // how long its answer waited to be read
 }

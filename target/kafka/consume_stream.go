@@ -32,24 +32,24 @@ type fetcher struct {
 	added []*part // handed over by the manager; guarded by wireSource.mu
 
 	// Everything below belongs to the fetcher's goroutine.
-	parts   []*part
-	firstIndex    int // index of the first partition in the next request
-	conn    net.Conn
-	in      *socket.Stamped // reads from conn
-	term    loginTerm            // validity of the login
-	version int16
-	corr    int32
-	format  *kmsg.RequestFormatter
-	req     *kmsg.FetchRequest
-	out     []byte
-	buf     []byte
-	at      time.Duration
-	late    lateness
+	parts      []*part
+	firstIndex int // index of the first partition in the next request
+	conn       net.Conn
+	in         *socket.Stamped // reads from conn
+	term       loginTerm       // validity of the login
+	version    int16
+	corr       int32
+	format     *kmsg.RequestFormatter
+	req        *kmsg.FetchRequest
+	out        []byte
+	buf        []byte
+	at         time.Duration
+	late       lateness
 
-	arrivals []load.Arrival
-	decoder  decoder
-	onPartition     func(*kafka.FetchPartition) error // st.partition, bound once
-	handBack     []lostPart                        // partitions to hand back after this answer
+	arrivals    []load.Arrival
+	decoder     decoder
+	onPartition func(*kafka.FetchPartition) error // st.partition, bound once
+	handBack    []lostPart                        // partitions to hand back after this answer
 }
 
 func newFetcher(src *wireSource, key fetcherKey, addr string) *fetcher {

@@ -16,13 +16,13 @@ import (
 
 // What a connection that should have worked found.
 var (
-	errSpeaksTLS   = errors.New("the listener speaks TLS, and plaintext was tried")
-	errSpeaksPlain = errors.New("the listener speaks plaintext, and TLS was tried")
-	errWantsLogin  = errors.New("the listener requires a login (SASL)")
-	errNoLogin     = errors.New("the listener does not support a login (SASL)")
-	errNoAnswer    = errors.New("connected, but no answer came in time")
-	errClosedUnanswered      = errors.New("connected, but the connection was closed without an answer")
-	errTooOld      = errors.New("the broker is older than Kafka 0.11 (record batches v2)")
+	errSpeaksTLS        = errors.New("the listener speaks TLS, and plaintext was tried")
+	errSpeaksPlain      = errors.New("the listener speaks plaintext, and TLS was tried")
+	errWantsLogin       = errors.New("the listener requires a login (SASL)")
+	errNoLogin          = errors.New("the listener does not support a login (SASL)")
+	errNoAnswer         = errors.New("connected, but no answer came in time")
+	errClosedUnanswered = errors.New("connected, but the connection was closed without an answer")
+	errTooOld           = errors.New("the broker is older than Kafka 0.11 (record batches v2)")
 )
 
 // explain adds a hint to an error of connecting. doing names what was tried, with the

@@ -18,10 +18,10 @@ import (
 
 // A readRange is what was read of a partition in one epoch of its leader.
 type readRange struct {
-	recreations     int32 // how often the topic had been created again
-	epoch    int32
-	from, to int64 // offsets
-	events   int64
+	recreations int32 // how often the topic had been created again
+	epoch       int32
+	from, to    int64 // offsets
+	events      int64
 }
 
 // mostReadRanges bounds the ranges of each partition: beyond that, later epochs are not
@@ -46,7 +46,7 @@ const (
 	// For a moment, a new leader may report an earlier end than what was read
 	// (KIP-207), so missing events are looked for again.
 	goneAttempts = 4
-	gonePause = 500 * time.Millisecond
+	gonePause    = 500 * time.Millisecond
 )
 
 // Gone implements target.Lasting.

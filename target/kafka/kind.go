@@ -24,12 +24,12 @@ func (Kind) Ops() []string { return []string{opProduce, opConsume, opRoundTrip} 
 func (Kind) Options() []target.Option { return options() }
 
 var (
-	_ target.Kind      = Kind{}
-	_ target.Presetter = Kind{}
-	_ target.Metered   = (*session)(nil)
-	_ target.Seekable  = (*wireSource)(nil)
-	_ target.RemovalDetector   = (*wireSource)(nil)
-	_ target.Seekable  = (*clientSource)(nil)
-	_ target.Placed    = (*clientProducer)(nil)
-	_ load.SelfBatcher = (*clientProducer)(nil)
+	_ target.Kind            = Kind{}
+	_ target.Presetter       = Kind{}
+	_ target.Metered         = (*session)(nil)
+	_ target.Seekable        = (*wireSource)(nil)
+	_ target.RemovalDetector = (*wireSource)(nil)
+	_ target.Seekable        = (*clientSource)(nil)
+	_ target.Placed          = (*clientProducer)(nil)
+	_ load.SelfBatcher       = (*clientProducer)(nil)
 )

@@ -21,15 +21,15 @@ type lane struct {
 	unflushed []*slot // taken by Fire, not yet flushed; used by the sending thread only
 
 	// Guarded by s.mu.
-	addr    string
-	link    *link   // nil while there is none
-	owesReady bool    // it was full, and must call Ready
-	resend   []*slot // scratch of the sender: slots to be sent again
-	closed  bool
-	throttledUntil   time.Duration // throttled until then
-	downAt  time.Duration // when the connection was lost, or the first one could not be made
-	downErr error
-	metrics BrokerMetrics
+	addr           string
+	link           *link   // nil while there is none
+	owesReady      bool    // it was full, and must call Ready
+	resend         []*slot // scratch of the sender: slots to be sent again
+	closed         bool
+	throttledUntil time.Duration // throttled until then
+	downAt         time.Duration // when the connection was lost, or the first one could not be made
+	downErr        error
+	metrics        BrokerMetrics
 }
 
 // ID implements load.Lane.

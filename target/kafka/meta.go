@@ -47,9 +47,9 @@ type metadataCache struct {
 }
 
 const (
-	metaInterval   = 30 * time.Second       // without a call of ask
-	metaSpacing = 100 * time.Millisecond // however often ask is called; retry.backoff.ms of the Java client
-	metaTimeout = 10 * time.Second
+	metaInterval = 30 * time.Second       // without a call of ask
+	metaSpacing  = 100 * time.Millisecond // however often ask is called; retry.backoff.ms of the Java client
+	metaTimeout  = 10 * time.Second
 )
 
 func newMetadataCache(cfg *config) *metadataCache {

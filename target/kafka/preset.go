@@ -14,10 +14,10 @@ import (
 
 // A property is how one property of a Java client is handled here.
 type property struct {
-	option string                             // the option it presets; "" when other code reads it
-	convert   func(value string) (string, error) // converts its value to the option's syntax; nil: unchanged
-	ignored  bool                               // known, and correctly without effect here
-	secret bool                               // never shown
+	option  string                             // the option it presets; "" when other code reads it
+	convert func(value string) (string, error) // converts its value to the option's syntax; nil: unchanged
+	ignored bool                               // known, and correctly without effect here
+	secret  bool                               // never shown
 }
 
 // properties are the properties of the Java clients (version 4.x,

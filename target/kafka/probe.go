@@ -27,9 +27,9 @@ func (c *config) probe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
-		wg     sync.WaitGroup
+		wg   sync.WaitGroup
 		errs = make([]error, len(c.seeds))
-		ok     = make(chan struct{}, len(c.seeds))
+		ok   = make(chan struct{}, len(c.seeds))
 	)
 	for i, addr := range c.seeds {
 		wg.Go(func() {

@@ -30,20 +30,20 @@ type producer struct {
 	gen       *payload.Generator
 	batchPool *batchPool
 	streams   streams
-	metadata      *metadataCache
+	metadata  *metadataCache
 	senders   []*sender
 	codec     kafka.Codec
 	// repacked says that the broker recompresses or compacts batches, so that
 	// their checksums in the log differ from those they were sent with.
 	repacked bool
 
-	sink  load.Sink
-	startTime  time.Time // when the run began
+	sink      load.Sink
+	startTime time.Time // when the run began
 	laneCount atomic.Int32
 
 	written, read atomic.Uint64
-	renewed       atomic.Uint64 // logins, on connections that stayed open
-	absent        dial.ConnectFailures  // of brokers, during the run
+	renewed       atomic.Uint64        // logins, on connections that stayed open
+	absent        dial.ConnectFailures // of brokers, during the run
 
 	pollers socket.Pollers
 

@@ -11,9 +11,9 @@ import (
 // batches only refer to the records of a template. Stamped and fresh batches, and
 // compressed parts of a template, have their own memory.
 type encoder struct {
-	p       *producer
+	p           *producer
 	needsBuffer bool // batches need their own memory
-	stamped bool
+	stamped     bool
 
 	z           *kafka.Compressor
 	packed      map[packKey]packed // compressed prefixes of templates, for reuse

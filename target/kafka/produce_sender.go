@@ -12,33 +12,33 @@ import (
 // A slot is a batch from Fire until it is completed. It belongs to the lane that
 // took it, whichever connection its attempts use.
 type slot struct {
-	batch load.Batch
-	lane  *lane
-	part  int32
-	liveIndex  int // place in sender.live; -1: completed
+	batch     load.Batch
+	lane      *lane
+	part      int32
+	liveIndex int // place in sender.live; -1: completed
 
 	recs   []byte    // the records as they are sent
 	sum    kafka.Sum // of recs
 	count  int32
 	raw    int32   // bytes of the records before compression
-	buffer    *buffer // its own memory, released when it is completed
+	buffer *buffer // its own memory, released when it is completed
 	millis int64   // timestamp; 0 until the first attempt
 	crc    uint32  // of the last attempt
 
-	sent     time.Duration // when the first byte of the first attempt was written; -1: never
-	deadline time.Duration // no attempt after it
-	notBefore    time.Duration // no attempt before it
-	attempts int32
-	wire     int64
-	inFlight   bool // an attempt is on the wire, or queued for it
-	maybeAppended    bool // an attempt was written and its result is not known
-	class    load.Class
-	text     string // why the last attempt failed
+	sent          time.Duration // when the first byte of the first attempt was written; -1: never
+	deadline      time.Duration // no attempt after it
+	notBefore     time.Duration // no attempt before it
+	attempts      int32
+	wire          int64
+	inFlight      bool // an attempt is on the wire, or queued for it
+	maybeAppended bool // an attempt was written and its result is not known
+	class         load.Class
+	text          string // why the last attempt failed
 
 	// Idempotent producing only.
-	pid   int64
-	epoch int16
-	seq   int32
+	pid       int64
+	epoch     int16
+	seq       int32
 	sentAlone bool // sent while no other batch of its partition was unanswered
 }
 
@@ -51,23 +51,23 @@ type sender struct {
 	id     int
 	routes []atomic.Pointer[lane] // by partition
 
-	mu       sync.Mutex
-	started  bool
-	lanes    []*lane
-	byBroker map[int32]*lane
-	partitions   []partitionState // by partition
-	live     []*slot // not completed
-	later    []*slot // waiting for a leader, a connection or a backoff
+	mu         sync.Mutex
+	started    bool
+	lanes      []*lane
+	byBroker   map[int32]*lane
+	partitions []partitionState // by partition
+	live       []*slot          // not completed
+	later      []*slot          // waiting for a leader, a connection or a backoff
 
-	recovering []int32 // partitions that are recovering, and some that were
-	resendLanes      []*lane // scratch: lanes on which batches are sent again
+	recovering  []int32 // partitions that are recovering, and some that were
+	resendLanes []*lane // scratch: lanes on which batches are sent again
 
-	leaderless int           // partitions without a leader
-	calm    bool          // watch checks less often
-	leaderlessLane *lane         // of partitions without a leader for too long; nil: none
-	requestCount   uint64        // requests made; numbers them
-	now     time.Duration // when the clock was last read with the lock held
-	earliestArrival   time.Duration // while answers are processed: the earliest time that they can have arrived; 0: not known
+	leaderless      int           // partitions without a leader
+	calm            bool          // watch checks less often
+	leaderlessLane  *lane         // of partitions without a leader for too long; nil: none
+	requestCount    uint64        // requests made; numbers them
+	now             time.Duration // when the clock was last read with the lock held
+	earliestArrival time.Duration // while answers are processed: the earliest time that they can have arrived; 0: not known
 
 	freeSlots    []*slot
 	freeRequests []*request
@@ -77,8 +77,8 @@ type sender struct {
 	dirty        []*link        // with requests queued, to be written
 	answers      []kafka.ProduceAnswer
 
-	pid      int64 // -1: not idempotent
-	epoch    int16
+	pid          int64 // -1: not idempotent
+	epoch        int16
 	requestingID bool // a new producer id is requested
 
 	encoder encoder // of the sending thread
@@ -89,25 +89,25 @@ type sender struct {
 type partitionState struct {
 	lastRequest uint64 // number of the last request with a batch for it
 
-	pid        int64
-	epoch      int16
-	next       int32         // sequence of the next record
-	queue      []*slot       // unanswered, in order
-	inFlight      int           // how many of them, from the first on, are in flight
-	recovering bool          // waits until none is in flight, to send all again in order
-	listed     bool          // is in sender.recovering
-	needsEpoch       bool          // there is a gap: begin a new epoch
-	notBefore      time.Duration // no attempt before it
-	leaderless     bool          // it has no leader
-	leaderlessSince      time.Duration // when it lost its leader
+	pid             int64
+	epoch           int16
+	next            int32         // sequence of the next record
+	queue           []*slot       // unanswered, in order
+	inFlight        int           // how many of them, from the first on, are in flight
+	recovering      bool          // waits until none is in flight, to send all again in order
+	listed          bool          // is in sender.recovering
+	needsEpoch      bool          // there is a gap: begin a new epoch
+	notBefore       time.Duration // no attempt before it
+	leaderless      bool          // it has no leader
+	leaderlessSince time.Duration // when it lost its leader
 }
 
 func newSender(p *producer, id, partitions int) *sender {
 	s := &sender{
 		p: p, id: id, pid: -1, epoch: -1,
-		routes:   make([]atomic.Pointer[lane], partitions),
-		partitions:   make([]partitionState, partitions),
-		byBroker: map[int32]*lane{},
+		routes:     make([]atomic.Pointer[lane], partitions),
+		partitions: make([]partitionState, partitions),
+		byBroker:   map[int32]*lane{},
 	}
 	s.encoder.init(p)
 	return s

@@ -38,7 +38,7 @@ type consumerEngine interface {
 // A session is a cluster opened for one run.
 type session struct {
 	cl  *cluster
-	out producerEngine  // nil when only consuming
+	out producerEngine // nil when only consuming
 	in  consumerEngine // nil when only producing
 
 	committed *wireSource // nil unless transactions are verified

@@ -131,17 +131,17 @@ func (l *lane) Close() error {
 
 // An encoder makes batches. It belongs to one lane.
 type encoder struct {
-	gen       *payload.Generator
-	limit     int // bytes of a batch
-	mostEvents      int // events of a batch; 0: as many as fit
-	headers   []byte
-	headerBytes     int // bytes that the headers add to the size of an event
-	templates []template
-	leastEvents     int // events of the smallest template
-	at        int
-	scratch   []byte
-	key       []byte
-	mean      float64
+	gen         *payload.Generator
+	limit       int // bytes of a batch
+	mostEvents  int // events of a batch; 0: as many as fit
+	headers     []byte
+	headerBytes int // bytes that the headers add to the size of an event
+	templates   []template
+	leastEvents int // events of the smallest template
+	at          int
+	scratch     []byte
+	key         []byte
+	mean        float64
 }
 
 // A template is a batch encoded ahead: header and records.

@@ -21,7 +21,7 @@ import (
 type certificates struct {
 	ca, cert, key string // files
 	otherCA       string // of an authority that signed none of them
-	untrusted      string // a client's certificate of otherCA, with its key
+	untrusted     string // a client's certificate of otherCA, with its key
 	server        *tls.Config
 }
 

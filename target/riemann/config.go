@@ -33,12 +33,12 @@ type config struct {
 	requestTimeout time.Duration
 	backoff        time.Duration
 
-	shape  *shape
-	verify bool
-	runID  uint32   // of verified events
-	warnings  []string // warnings for the user
-	values target.Values
-	logf   func(format string, args ...any)
+	shape    *shape
+	verify   bool
+	runID    uint32   // of verified events
+	warnings []string // warnings for the user
+	values   target.Values
+	logf     func(format string, args ...any)
 }
 
 // mostEvents is the most events in a message where the batch size is not given.
@@ -92,17 +92,29 @@ func parseConfig(s target.Spec) (*config, error) {
 			return nil, err
 		}
 	}
-	if c.shape, err = newShape(c.values, s.Seed, s.RunID, s.Verify); err == nil && s.Verify {
+	if c.shape, err = newShape(c.values, s.Seed, s.RunID, s.Verify); err != nil {
+		return c, err
+	}
+	if each := mostPools / int64(c.clients); !s.Given[optPool] && each < v.Size(optPool) {
+		c.shape.measure(max(leastPool, each))
+	}
+	if s.Verify {
 		err = c.checkRetention(s)
 	}
 	return c, err
 }
 
+// mostPools bounds the pools of all clients together, unless their size is given: ten
+// thousand pools of the default size take 2.5 GiB and half a minute to fill.
+const mostPools = 64 << 20
+
 // perMessage is the most events in a message.
 func (c *config) perMessage() int { return cmp.Or(c.batchEvents, mostEvents) }
 
 // connectTimeout bounds how long connecting may take.
-func (c *config) connectTimeout() time.Duration { return cmp.Or(c.dialer.Timeout, defaultConnectTimeout) }
+func (c *config) connectTimeout() time.Duration {
+	return cmp.Or(c.dialer.Timeout, defaultConnectTimeout)
+}
 
 func contradiction(what, hint string) error {
 	return &target.Error{Doing: "read the options", Err: errors.New(what), Hint: hint}

@@ -32,16 +32,16 @@ type encoder struct {
 	shape  *shape
 	stream int32
 
-	head   int      // bytes for a frame header before each event in the pool; 0 unless messages have one event
-	pool   []byte   // for each event: head, tag and length, event
-	ends   []uint32 // where each event ends in pool
-	sums   []uint32 // bytes of the events themselves up to there
-	seqs   []uint32 // positions of the {seq} of each event, in bytes before its end
-	seqsPerEvent   int      // number of {seq} in an event
-	width  int      // bytes of a metric's value, 0 without one
-	stamps []int64  // the second that is set in each block of the pool
-	most   int      // bytes of the largest event with tag and length
-	maxMessage  int      // bytes of the largest framed message
+	head         int      // bytes for a frame header before each event in the pool; 0 unless messages have one event
+	pool         []byte   // for each event: head, tag and length, event
+	ends         []uint32 // where each event ends in pool
+	sums         []uint32 // bytes of the events themselves up to there
+	seqs         []uint32 // positions of the {seq} of each event, in bytes before its end
+	seqsPerEvent int      // number of {seq} in an event
+	width        int      // bytes of a metric's value, 0 without one
+	stamps       []int64  // the second that is set in each block of the pool
+	most         int      // bytes of the largest event with tag and length
+	maxMessage   int      // bytes of the largest framed message
 
 	jsons  *jsonPool // made on first use
 	widest int       // bytes of the largest event as JSON; 0: not computed yet

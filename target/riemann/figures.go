@@ -31,22 +31,22 @@ const (
 // again only where nothing was found. After that each event is queried by its
 // host and service, which is a lookup (index.clj, query-for-host-and-service).
 const (
-	searchInterval   = 1500 * time.Millisecond
-	mostMisses  = 3  // lookups without an event before the index is searched again
-	mostFigures = 64 // figures of one server
+	searchInterval = 1500 * time.Millisecond
+	mostMisses     = 3  // lookups without an event before the index is searched again
+	mostFigures    = 64 // figures of one server
 )
 
 // A figureSource reads one server's metrics about itself, on a separate
 // connection. It belongs to one goroutine at a time.
 type figureSource struct {
-	a       *asker
-	label   string // distinguishes the servers of a run; "": one server
-	mustAnswer   bool   // its address was given for queries, so no answer is an error
-	names   []figureName
-	searched  time.Time // when the index was searched last
-	misses  int       // lookups in a row that found nothing
-	windows map[string]*window
-	refused bool // the last query got no answer
+	a          *asker
+	label      string // distinguishes the servers of a run; "": one server
+	mustAnswer bool   // its address was given for queries, so no answer is an error
+	names      []figureName
+	searched   time.Time // when the index was searched last
+	misses     int       // lookups in a row that found nothing
+	windows    map[string]*window
+	refused    bool // the last query got no answer
 }
 
 // A window is the time between two of a server's events about itself. Its rates

@@ -41,35 +41,35 @@ type lane struct {
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
-	mu      sync.Mutex
-	cond    *sync.Cond // flusherWrites, writing or dead have changed
-	link    *link      // nil while there is none
-	closed  bool
+	mu       sync.Mutex
+	cond     *sync.Cond // flusherWrites, writing or dead have changed
+	link     *link      // nil while there is none
+	closed   bool
 	readyDue bool // Fire was refused for lack of room, so Ready is due
-	downAt  time.Duration
-	downErr error
+	downAt   time.Duration
+	downErr  error
 
 	// The stream, over all connections: messages are numbered in the order in
 	// which they are queued. Unwritten messages are in two buffers, so that one
 	// can be written while the other fills; both begin at a message's start.
-	queue     runs
-	begunRuns   uint64 // runs before this number were begun
-	queued    uint64 // messages queued
-	completed uint64 // messages answered or given up
-	begun     uint64 // messages of which a byte was written, as far as is known
-	maybeBegun      uint64 // messages begun, or passed to a write that has not returned
-	out       []byte // being written
-	outLast   uint64 // messages up to the end of out
-	off       int    // bytes of out that were written
-	edge      int    // the first end of a message in out at or after off
-	messagesToEdge     uint64 // messages up to edge
-	waiting   []byte // to be written after out
-	writing   bool
-	flusherWrites    bool // writing is left to the flusher
-	pollerWaits  bool // usePoller waits for writing to end
-	waited    bool // what is being written waited behind a full socket
+	queue          runs
+	begunRuns      uint64 // runs before this number were begun
+	queued         uint64 // messages queued
+	completed      uint64 // messages answered or given up
+	begun          uint64 // messages of which a byte was written, as far as is known
+	maybeBegun     uint64 // messages begun, or passed to a write that has not returned
+	out            []byte // being written
+	outLast        uint64 // messages up to the end of out
+	off            int    // bytes of out that were written
+	edge           int    // the first end of a message in out at or after off
+	messagesToEdge uint64 // messages up to edge
+	waiting        []byte // to be written after out
+	writing        bool
+	flusherWrites  bool // writing is left to the flusher
+	pollerWaits    bool // usePoller waits for writing to end
+	waited         bool // what is being written waited behind a full socket
 
-	earliest     time.Duration // while answers are processed: their earliest possible arrival; 0: not known
+	earliest  time.Duration // while answers are processed: their earliest possible arrival; 0: not known
 	outcomes  []load.Outcome
 	answer    []byte // the last one that was not a plain ack
 	answers   int    // events of the message that it answered

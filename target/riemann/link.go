@@ -26,12 +26,12 @@ type link struct {
 }
 
 var (
-	errClosed  = errors.New("closed")
-	errServerClosed  = errors.New(load.TextConnectionClosed)
-	errTimeout = errors.New(load.TextNoAnswer)
-	errNoOK = errors.New("an answer without the field ok")
-	errTooManyAnswers    = errors.New("an answer to a message that was not sent")
-	errNoMoreMessages    = errors.New("the server accepts no more messages on this connection")
+	errClosed         = errors.New("closed")
+	errServerClosed   = errors.New(load.TextConnectionClosed)
+	errTimeout        = errors.New(load.TextNoAnswer)
+	errNoOK           = errors.New("an answer without the field ok")
+	errTooManyAnswers = errors.New("an answer to a message that was not sent")
+	errNoMoreMessages = errors.New("the server accepts no more messages on this connection")
 )
 
 // A protocolError is an answer that violates the protocol.

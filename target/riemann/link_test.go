@@ -21,13 +21,15 @@ type countingSink struct {
 	mu                      sync.Mutex
 	batches                 uint64
 	acked, failed, unknown  int
-	readyCalls                 int
+	readyCalls              int
 	changed                 chan struct{}
 	early, backwards, wrong int
 	next                    uint64
 }
 
-func newCountingSink() *countingSink { return &countingSink{start: time.Now(), changed: make(chan struct{}, 1)} }
+func newCountingSink() *countingSink {
+	return &countingSink{start: time.Now(), changed: make(chan struct{}, 1)}
+}
 
 func (s *countingSink) Now() time.Duration { return time.Since(s.start) + 1 }
 

@@ -21,17 +21,17 @@ type fake struct {
 	addr string
 	ln   net.Listener
 
-	mu      sync.Mutex
-	conns   map[net.Conn]bool
-	events  uint64
-	connected     int // connections so far
+	mu           sync.Mutex
+	conns        map[net.Conn]bool
+	events       uint64
+	connected    int // connections so far
 	invalidConns int // connections that sent something other than frames
-	refusal string
-	delay      time.Duration // delay of answers
+	refusal      string
+	delay        time.Duration // delay of answers
 	delayEnd     chan struct{} // closed to end the delay
-	paused  chan struct{} // not nil: nothing is read until it is closed
+	paused       chan struct{} // not nil: nothing is read until it is closed
 	resetting    bool          // new connections are reset at once
-	resetConns     int           // connections that were reset
+	resetConns   int           // connections that were reset
 
 	// reply answers message number n with events of a connection; nil: like a
 	// real server. A nil answer sends none, and false ends the connection.

@@ -29,7 +29,7 @@ type session struct {
 	pollers       socket.Pollers
 	connected     atomic.Int32    // clients that have a connection, if they send each other's events
 	figureSources []*figureSource // made by the first call of Figures
-	started        atomic.Bool     // since Start
+	started       atomic.Bool     // since Start
 }
 
 // Open implements target.Kind. It connects and sends a query, so that it reports

@@ -29,11 +29,11 @@ const (
 
 // A part is a piece of a text.
 type part struct {
-	kind  partKind
-	text  string             // of a literal
-	items []string           // of chosen and cycled
-	cumulative  []uint64           // of a weighted choice: cumulative weights
-	gen   *payload.Generator // of number and chosen
+	kind       partKind
+	text       string             // of a literal
+	items      []string           // of chosen and cycled
+	cumulative []uint64           // of a weighted choice: cumulative weights
+	gen        *payload.Generator // of number and chosen
 }
 
 // A fieldText generates one text field of events.

@@ -20,11 +20,11 @@ const mostVerified = 1_000_000
 
 // How reading back is paced.
 const (
-	mostChunk  = 100_000                // events per query: the server searches its whole index for each query
-	leastChunk = 10_000                 // likewise, in small runs
-	queryTimeout     = 30 * time.Second       // timeout of a query
-	grace      = 2 * time.Second        // how long missing events may still arrive: in datagrams, and from asynchronous streams
-	pollInterval       = 200 * time.Millisecond // between two queries for them
+	mostChunk    = 100_000                // events per query: the server searches its whole index for each query
+	leastChunk   = 10_000                 // likewise, in small runs
+	queryTimeout = 30 * time.Second       // timeout of a query
+	grace        = 2 * time.Second        // how long missing events may still arrive: in datagrams, and from asynchronous streams
+	pollInterval = 200 * time.Millisecond // between two queries for them
 )
 
 // A source reads a run's events back from the server's index. It is used only
@@ -33,16 +33,16 @@ const (
 // per host and service, so duplicates cannot be detected. Missing and changed
 // events can.
 type source struct {
-	cfg   *config
-	askers  []*asker // of each stream's server
-	began time.Time
-	logs  []indexLog
-	last  atomic.Int64 // nanoseconds from began to the last completion
-	tries int          // queries that failed in a row
+	cfg    *config
+	askers []*asker // of each stream's server
+	began  time.Time
+	logs   []indexLog
+	last   atomic.Int64 // nanoseconds from began to the last completion
+	tries  int          // queries that failed in a row
 
 	corrupt atomic.Uint64
 	example atomic.Pointer[string] // the first event that differed
-	expired    atomic.Bool            // events may have expired before they were read
+	expired atomic.Bool            // events may have expired before they were read
 }
 
 // indexLog is the state of reading one stream.

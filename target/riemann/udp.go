@@ -50,10 +50,10 @@ type udpLane struct {
 	pendingBatch   int // of pendingBatches: the first one that is not completed
 	outcomes       []load.Outcome
 	busy           bool // the socket is full, and writing is left to the flusher
-	readyDue        bool // Fire was refused for lack of room, so Ready is due
+	readyDue       bool // Fire was refused for lack of room, so Ready is due
 	closed         bool
 	work           chan struct{} // wakes the flusher; nil before start
-	flusherDone           chan struct{} // closed when the flusher has ended
+	flusherDone    chan struct{} // closed when the flusher has ended
 
 	carried   measure.Client
 	refused   atomic.Uint64 // answers "port unreachable" and the like

@@ -34,9 +34,9 @@ func newHTTPFraming(c *config, addr string, encoders []*encoder) *httpFraming {
 	return t
 }
 
-func (t *httpFraming) size() int   { return t.most }
+func (t *httpFraming) size() int         { return t.most }
 func (t *httpFraming) oneInFlight() bool { return true }
-func (t *httpFraming) closing() bool  { return t.last }
+func (t *httpFraming) closing() bool     { return t.last }
 
 // handshake does nothing: HTTP has none.
 func (t *httpFraming) handshake(context.Context, net.Conn, string) error { return nil }

@@ -26,11 +26,11 @@ import (
 // A lane's message is the frames of a batch's events. The last bit of a frame's
 // mask marks the last of them. The other bits are random, as the protocol wants.
 type webSocketFraming struct {
-	path     string
+	path    string
 	timeout time.Duration // for the handshake
-	most     int           // bytes of a message
-	rnd      *mathrand.ChaCha8
-	frame    []byte
+	most    int           // bytes of a message
+	rnd     *mathrand.ChaCha8
+	frame   []byte
 }
 
 // Frames of RFC 6455, section 5.2.
@@ -56,9 +56,9 @@ func newWebSocketFraming(c *config, encoders []*encoder) *webSocketFraming {
 	return &webSocketFraming{path: c.path, timeout: c.connectTimeout(), most: c.perMessage() * (widestJSON(encoders) + longestHead), rnd: mathrand.NewChaCha8(seed)}
 }
 
-func (t *webSocketFraming) size() int   { return t.most }
+func (t *webSocketFraming) size() int         { return t.most }
 func (t *webSocketFraming) oneInFlight() bool { return false }
-func (t *webSocketFraming) closing() bool  { return false } // a close frame is an error of answers
+func (t *webSocketFraming) closing() bool     { return false } // a close frame is an error of answers
 
 func (t *webSocketFraming) append(dst []byte, p *encoder, first uint64, messages, events int, now time.Time) ([]byte, int64) {
 	var bytes int64

@@ -22,7 +22,7 @@ type Result struct {
 	Out, Errs string // what was printed; without the error that the tool returned
 	Code      int
 	Err       error
-	Workloads     []Settings // of each workload, in order
+	Workloads []Settings // of each workload, in order
 }
 
 // Settings are a workload's settings by name: all values in order, separated by

@@ -50,7 +50,7 @@ type ref struct{ option, text, flag string }
 type stream struct {
 	name      string
 	limit     int
-	interval       time.Duration
+	interval  time.Duration
 	spans     [2]int // minimum and maximum; zeros for errors
 	frames    [2]int
 	limitFlag string // for error messages

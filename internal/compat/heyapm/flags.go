@@ -27,26 +27,26 @@ func (w *repeated) Set(text string) error {
 type options struct {
 	run time.Duration
 
-	bases, headers            repeated // 2018
-	profile                   string
-	requests, timeout         int
+	bases, headers                         repeated // 2018
+	profile                                string
+	requests, timeout                      int
 	uncompressed, noKeepAlive, noRedirects bool
-	describe, dump, shell     bool
+	describe, dump, shell                  bool
 
-	url, secret, key      string // 2023
-	flush                 time.Duration
-	seed                  int64
-	instances, delay      int
-	service               string
-	esURL, esAuth         string
-	indexURL, indexAuth   string
-	bench                 bool
-	margin                float64
-	days                  string
-	errors, transactions  int
-	errorInterval, transactionInterval        time.Duration
-	maxFrames, minFrames int
-	maxSpans, minSpans   int
+	url, secret, key                   string // 2023
+	flush                              time.Duration
+	seed                               int64
+	instances, delay                   int
+	service                            string
+	esURL, esAuth                      string
+	indexURL, indexAuth                string
+	bench                              bool
+	margin                             float64
+	days                               string
+	errors, transactions               int
+	errorInterval, transactionInterval time.Duration
+	maxFrames, minFrames               int
+	maxSpans, minSpans                 int
 
 	system []setting // carronade's flags for the server; with test
 }

@@ -19,7 +19,7 @@ import (
 // A trial is the result of a command line.
 type trial struct {
 	compattest.Result
-	flags    []map[string]string // for each workload, the flags that gave its settings
+	flags   []map[string]string // for each workload, the flags that gave its settings
 	secrets []string            // the values of references during the run
 }
 

@@ -96,7 +96,7 @@ func (t *legacyRun) headersValid() bool {
 func (t *legacyRun) runAll(ctx context.Context, all []work) (int, error) {
 	var (
 		docs []*workload.Document
-		at []int // each workload's index in all
+		at   []int // each workload's index in all
 	)
 	headers := t.headersByReference()
 	for i := range all {

@@ -20,7 +20,7 @@ type result struct {
 
 	accepted         uint64
 	requests, failed uint64
-	serverErrors             []string
+	serverErrors     []string
 	elapsed, drained time.Duration
 }
 

@@ -187,7 +187,7 @@ func (v *Values) Exclusive(one, other string) error {
 // Widths of the column of names and of a line, in usage.
 const (
 	nameWidth = 43
-	lineWidth  = 80
+	lineWidth = 80
 )
 
 // Usage is the table of options as JOpt Simple prints it.

@@ -18,7 +18,7 @@ const (
 
 // rows is a table of --print-metrics: values by GROUP:NAME:{TAGS}.
 type rows struct {
-	values     map[string]string
+	values map[string]string
 	client string // tag of all rows
 }
 

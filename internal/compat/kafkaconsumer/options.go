@@ -28,11 +28,11 @@ type option struct {
 }
 
 var (
-	all   = []string{of2018, of41, of43}
-	only2018   = []string{of2018}
-	until41 = []string{of2018, of41}
-	new41 = []string{of41, of43}
-	new43 = []string{of43}
+	all      = []string{of2018, of41, of43}
+	only2018 = []string{of2018}
+	until41  = []string{of2018, of41}
+	new41    = []string{of41, of43}
+	new43    = []string{of43}
 )
 
 // known are the options of all generations.
@@ -118,8 +118,8 @@ type settings struct {
 	count      int64
 	group      string
 	threads    int64
-	fetchSize      int64
-	bufferSize     int64
+	fetchSize  int64
+	bufferSize int64
 	timeout    int64 // ms
 	interval   int64 // ms
 	latest     bool

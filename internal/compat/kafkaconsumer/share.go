@@ -62,7 +62,7 @@ func shareOptions() []jopt.Option {
 type shareSettings struct {
 	settings
 	perConsumer bool // a row for each consumer
-	ids  bool // since 4.3: each consumer has a separate id, shown in its row
+	ids         bool // since 4.3: each consumer has a separate id, shown in its row
 }
 
 // shareMainAt returns the tool's main function with a clock.

@@ -41,10 +41,10 @@ const longestKey = 15
 type settings struct {
 	brokers, topic, acks string
 	count, size          int64
-	keySize                  int64
-	headerCount              int64
-	headerNameSize           int64
-	headerValueSize          int64
+	keySize              int64
+	headerCount          int64
+	headerNameSize       int64
+	headerValueSize      int64
 	props                *kafkaprops.Props
 }
 

@@ -21,9 +21,9 @@ type valueKind uint8
 const (
 	text     valueKind = iota
 	long               // a 64-bit integer
-	integer              // a 32-bit integer
+	integer            // a 32-bit integer
 	fraction           // a number
-	noValue                // no value
+	noValue            // no value
 	list               // one or more texts
 )
 

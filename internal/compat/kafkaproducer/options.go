@@ -16,9 +16,9 @@ import (
 
 // options are the values of the flags.
 type options struct {
-	generation generation // of lines and messages
-	clientGeneration      generation // of the client, payloads and transactions
-	strict     bool
+	generation       generation // of lines and messages
+	clientGeneration generation // of the client, payloads and transactions
+	strict           bool
 
 	topic      string
 	records    int64

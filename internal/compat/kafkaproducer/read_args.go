@@ -8,9 +8,9 @@ import (
 
 // A reading is the interpretation of a command line.
 type reading struct {
-	lines generation // of flags, lines and messages
+	lines            generation // of flags, lines and messages
 	clientGeneration generation // of the client, payloads and transactions
-	note  string     // the note to print if other generations are as likely
+	note             string     // the note to print if other generations are as likely
 }
 
 // Notes about command lines that fit several generations.

@@ -17,9 +17,9 @@ const version42, version43 = "4.2.11", "4.3.3"
 // files are the files of a step, in ~/.mongoose/VERSION/log/STEP. Rows are appended
 // to those of an earlier step with the same id.
 type files struct {
-	s    *step
-	dir  string
-	err  error // the first error
+	s        *step
+	dir      string
+	err      error // the first error
 	periodic bool  // metrics.csv is written
 	summary  bool  // metrics.total.csv is written
 }

@@ -70,7 +70,7 @@ type meter struct {
 	succ, fail, bytes uint64
 	at                time.Duration
 	duration, latency *measure.Histogram
-	inFlightSeconds            float64 // operations in flight, integrated over time
+	inFlightSeconds   float64 // operations in flight, integrated over time
 	current           uint64
 
 	row  mark // at the last row

@@ -16,16 +16,16 @@ const (
 type use uint8
 
 const (
-	effective    use = iota // it has its effect
-	ignored               // it has no effect and causes a warning
-	refused            // the program ends unless the value is the default
+	effective use = iota // it has its effect
+	ignored              // it has no effect and causes a warning
+	refused              // the program ends unless the value is the default
 )
 
 // An option is one of mongoose's or its Kafka driver's options.
 type option struct {
 	name, kind, def string
 	use             use
-	works              string // works in which it has an effect: c r (records), t (topics), n (noop); "": all
+	works           string // works in which it has an effect: c r (records), t (topics), n (noop); "": all
 	why             string // for ignored and refused
 }
 

@@ -20,8 +20,8 @@ type work byte
 const (
 	writeRecords work = 'c' // records
 	readRecords  work = 'r' // records
-	onTopics  work = 't' // topics, or deleting the records of topics
-	noop  work = 'n' // noop
+	onTopics     work = 't' // topics, or deleting the records of topics
+	noop         work = 'n' // noop
 )
 
 // workNames describe the works in warnings about options without effect.
@@ -35,10 +35,10 @@ type step struct {
 	strict bool
 	is43   bool // the lines and files of 4.3, not of 4.2
 
-	id   string
-	work work
-	op   string // in lines: CREATE, READ, ...
-	topicOp   string // on topics: create, read, delete, delete-records, list
+	id      string
+	work    work
+	op      string // in lines: CREATE, READ, ...
+	topicOp string // on topics: create, read, delete, delete-records, list
 
 	brokers   []string
 	topic     string // of records
@@ -47,18 +47,18 @@ type step struct {
 	keyed     bool
 	headers   [][2]string
 
-	count, maxFailed   uint64
-	byteLimit          int64
-	timeLimit, drainTime    time.Duration
-	rate           float64
-	concurrency         int // storage-driver-limit-concurrency
-	batch          int64
-	requestSize        int64
-	period         time.Duration
-	headerEach     int
-	quantiles      []float64
-	threshold      float64 // share of concurrency
-	recycle, trace bool
+	count, maxFailed     uint64
+	byteLimit            int64
+	timeLimit, drainTime time.Duration
+	rate                 float64
+	concurrency          int // storage-driver-limit-concurrency
+	batch                int64
+	requestSize          int64
+	period               time.Duration
+	headerEach           int
+	quantiles            []float64
+	threshold            float64 // share of concurrency
+	recycle, trace       bool
 }
 
 // stamp is the time format of mongoose's default names.

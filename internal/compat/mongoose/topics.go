@@ -84,15 +84,15 @@ func (s *step) topicLoad(names *namer) compat.TopicLoad {
 type topicMeter struct {
 	mu sync.Mutex // during the load, held by done and sample
 	*meter
-	succ, fail, bytes uint64        // since the last tick
-	inFlight, perRequest      int           // requests in flight, and operations per request
-	trace             *bufio.Writer // nil: none
-	items             *bufio.Writer // nil: none
-	began             time.Time     // zero point of all times; not set before the start
-	line              []byte
-	err               error // the first error
-	closers           []func() error
-	failures            map[string]int // number of topics by the failure's text
+	succ, fail, bytes    uint64        // since the last tick
+	inFlight, perRequest int           // requests in flight, and operations per request
+	trace                *bufio.Writer // nil: none
+	items                *bufio.Writer // nil: none
+	began                time.Time     // zero point of all times; not set before the start
+	line                 []byte
+	err                  error // the first error
+	closers              []func() error
+	failures             map[string]int // number of topics by the failure's text
 }
 
 // maxFailures limits the texts that are kept.

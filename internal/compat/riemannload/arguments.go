@@ -12,7 +12,7 @@ type options struct {
 	netty, buffer               string // as given; "": not given
 	reports                     string
 	addr                        string   // host:port
-	furtherAddrs                      []string // further addresses
+	furtherAddrs                []string // further addresses
 }
 
 // flags are the flags' names, short and long.

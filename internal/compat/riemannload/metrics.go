@@ -24,13 +24,13 @@ type stretch struct {
 
 // A meter counts events and computes their rates.
 type meter struct {
-	name, unit string // names of the metric and of what it counts
-	strict     bool
-	count      uint64
-	elapsed    time.Duration
-	past       []stretch // newest last; at least those of the longest window
-	averages   [3]average
-	overallRate      float64 // per second over the whole run; 0 until its end
+	name, unit  string // names of the metric and of what it counts
+	strict      bool
+	count       uint64
+	elapsed     time.Duration
+	past        []stretch // newest last; at least those of the longest window
+	averages    [3]average
+	overallRate float64 // per second over the whole run; 0 until its end
 }
 
 func (m *meter) add(n uint64, length time.Duration) {
@@ -110,10 +110,10 @@ func (a *average) add(n uint64, length, window time.Duration) {
 // A timer is a meter of calls that also records their durations.
 type timer struct {
 	meter
-	all    *measure.Histogram // of the whole run
-	newest *measure.Histogram // of the newest second
+	all      *measure.Histogram // of the whole run
+	newest   *measure.Histogram // of the newest second
 	previous *measure.Histogram // of the second before the newest
-	sample *reservoir
+	sample   *reservoir
 }
 
 func (t *timer) add(h *measure.Histogram, length time.Duration) {

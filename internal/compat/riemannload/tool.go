@@ -137,10 +137,10 @@ func (o *options) warn(p *compat.Program) {
 // tool's client and server, as in the published run with its 15,000 unacknowledged
 // messages.
 const (
-	unackedBytes = 16384 * singleEventBytes
-	singleEventBytes     = 22 // bytes of a message of one event, with its length
-	eventBytes   = 18 // of each event in a message
-	minUnacked = 50 // writes that the tool's client queued
+	unackedBytes     = 16384 * singleEventBytes
+	singleEventBytes = 22 // bytes of a message of one event, with its length
+	eventBytes       = 18 // of each event in a message
+	minUnacked       = 50 // writes that the tool's client queued
 )
 
 // workload translates the options to a workload.

@@ -78,7 +78,9 @@ func (f *fake) run(t *testing.T, strict bool, args ...string) result {
 }
 
 // matchesAll reports whether a regular expression matches a text as a whole.
-func matchesAll(want, got string) bool { return regexp.MustCompile(`\A` + want + `\z`).MatchString(got) }
+func matchesAll(want, got string) bool {
+	return regexp.MustCompile(`\A` + want + `\z`).MatchString(got)
+}
 
 const date = `\d{4}/\d\d/\d\d \d\d:\d\d:\d\d `
 

@@ -42,7 +42,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 0, nil
 	case err != nil:
 		p.Err.Write(usage.Bytes()) //nolint:errcheck // stderr is closed
-		return 2, nil             //nolint:nilerr // printed, as Go's flag package words it
+		return 2, nil              //nolint:nilerr // printed, as Go's flag package words it
 	}
 	o.parsed(fs)
 	is2022, err := o.generation(p.Generation)

@@ -28,9 +28,9 @@ type discard struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[*discardConn]struct{}
-	closed  sinkCounts
+	mu     sync.Mutex
+	conns  map[*discardConn]struct{}
+	closed sinkCounts
 
 	ringServers []*ringServer // each serves some of the connections; without any, each connection has a goroutine
 }
@@ -41,7 +41,7 @@ type sinkCounts struct{ connections, requests, bytes uint64 }
 // line.
 type discardConn struct {
 	net.Conn
-	shutdown          func() // for a connection of a ring server; nil: use Close
+	shutdown        func() // for a connection of a ring server; nil: use Close
 	requests, bytes atomic.Uint64
 
 	_ [64]byte
@@ -49,7 +49,7 @@ type discardConn struct {
 
 const (
 	discardBuffer = 64 << 10
-	minDrop = 16 << 10 // bytes; fewer are cheaper to read together with the next head
+	minDrop       = 16 << 10 // bytes; fewer are cheaper to read together with the next head
 )
 
 // makeRingServers makes the ring servers; some tests run without any.

@@ -98,7 +98,7 @@ func (l *textOrNumber) UnmarshalJSON(b []byte) error {
 
 // A source is an event under v2's names, whatever the protocol of its request.
 type source struct {
-	ID            textOrNumber           `json:"id"`
+	ID            textOrNumber    `json:"id"`
 	TraceID       string          `json:"trace_id"`
 	ParentID      string          `json:"parent_id"`
 	TransactionID string          `json:"transaction_id"`

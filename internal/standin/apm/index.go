@@ -24,14 +24,14 @@ import (
 
 // Bounds of indexing.
 const (
-	indexWriters  = 2
-	bulkBytes     = 4 << 20
-	bulkDocs      = 2000
-	bulkLinger    = 200 * time.Millisecond
-	indexQueueLength    = 4096             // documents between requests and writers, at most
-	indexTimeout  = 30 * time.Second // of one call
-	indexEndTimeout = 15 * time.Second // for documents that wait when the stand-in ends
-	maxBackoff   = 5 * time.Second
+	indexWriters     = 2
+	bulkBytes        = 4 << 20
+	bulkDocs         = 2000
+	bulkLinger       = 200 * time.Millisecond
+	indexQueueLength = 4096             // documents between requests and writers, at most
+	indexTimeout     = 30 * time.Second // of one call
+	indexEndTimeout  = 15 * time.Second // for documents that wait when the stand-in ends
+	maxBackoff       = 5 * time.Second
 )
 
 // An indexer writes documents by _bulk, to data streams made by its own template.
@@ -53,7 +53,7 @@ type indexer struct {
 	writers sync.WaitGroup
 
 	indexed, failed atomic.Uint64
-	messages            atomic.Int32 // logged about failures so far
+	messages        atomic.Int32 // logged about failures so far
 }
 
 // The template makes data streams of the names that APM uses. The templates of a

@@ -18,14 +18,14 @@ import (
 
 // A fakeIndex answers an indexer as Elasticsearch does.
 type fakeIndex struct {
-	mu       sync.Mutex
-	docs     map[string][]map[string]any
-	template string
-	status   func(n int) int // of the n-th document received
-	loseAnswers     int             // number of answers that are lost after the documents were stored
-	ids      map[string]bool
-	auth     []string
-	received     int
+	mu          sync.Mutex
+	docs        map[string][]map[string]any
+	template    string
+	status      func(n int) int // of the n-th document received
+	loseAnswers int             // number of answers that are lost after the documents were stored
+	ids         map[string]bool
+	auth        []string
+	received    int
 }
 
 func (f *fakeIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -264,13 +264,13 @@ func readLine(in *bufio.Reader, buf []byte, limit int) (line []byte, tooLong boo
 
 // A lineRequest is a request of lines, as far as it has been read.
 type lineRequest struct {
-	s     *Server
-	a     *answer
-	rules map[string]*node
-	validator validator
-	meta  *metadata
+	s            *Server
+	a            *answer
+	rules        map[string]*node
+	validator    validator
+	meta         *metadata
 	metadataRead bool
-	lineBuf  []byte
+	lineBuf      []byte
 }
 
 // line processes a line that is not empty; more: read the next one.

@@ -41,7 +41,9 @@ func (e *validationError) Error() string {
 	return b.String()
 }
 
-func invalidf(format string, args ...any) error { return &validationError{what: fmt.Sprintf(format, args...)} }
+func invalidf(format string, args ...any) error {
+	return &validationError{what: fmt.Sprintf(format, args...)}
+}
 
 // maxName is how many bytes of a member's name an error repeats.
 const maxName = 60

@@ -8,12 +8,12 @@ import (
 // A queue contains the accepted events that are not indexed yet. Without an index,
 // events leave it at once or at a rate.
 type queue struct {
-	capacity    int64 // in events; 0: no bound
-	index   *indexer
-	limited    bool
-	waiting atomic.Int64
-	lose    atomic.Int64 // events that are yet to be lost
-	lost    atomic.Uint64
+	capacity int64 // in events; 0: no bound
+	index    *indexer
+	limited  bool
+	waiting  atomic.Int64
+	lose     atomic.Int64 // events that are yet to be lost
+	lost     atomic.Uint64
 
 	stop func(requests func()) // called once
 }

@@ -25,16 +25,16 @@ type ringServer struct {
 	ring *uring.Ring
 	wake int // an eventfd
 
-	mu    sync.Mutex
+	mu       sync.Mutex
 	accepted []*ringConn
-	closed  bool // the eventfd is closed
+	closed   bool // the eventfd is closed
 
 	// Only the thread uses these.
-	ringConns []*ringConn
-	free      []int
-	active     int // of the ring connections
-	sends     int // queued and not completed
-	wakeWatched     bool
+	ringConns   []*ringConn
+	free        []int
+	active      int // of the ring connections
+	sends       int // queued and not completed
+	wakeWatched bool
 }
 
 // A ringConn is one connection of a ring server.
@@ -42,13 +42,13 @@ type ringConn struct {
 	skimmer
 	fd, n    int
 	buf      []byte
-	unsent     []byte // answers that are being written
+	unsent   []byte // answers that are being written
 	spare    []byte
 	err      error // why it ended
 	reading  bool
 	dropping bool // the current read discards the bytes
 	sending  bool
-	blocked     bool // the socket accepted only part of the last send
+	blocked  bool // the socket accepted only part of the last send
 	watching bool // waiting until the socket is writable
 }
 

@@ -6,5 +6,5 @@ package apm
 type ringServer struct{}
 
 func newRingServers(*discard) []*ringServer { return nil }
-func (*ringServer) adopt(*discardConn) bool  { return false }
+func (*ringServer) adopt(*discardConn) bool { return false }
 func (*ringServer) close()                  {}

@@ -22,28 +22,28 @@ var ruleTexts embed.FS
 
 // A node is the rule for one value.
 type node struct {
-	types     uint8 // bits of the allowed types, see tokenBit
-	integer     bool  // numbers have no fraction
-	minLength int   // of strings, in code points
-	maxLength int   // 0: any
-	pattern   *regexp.Regexp
-	enum      []string // of strings
-	minimum   *float64 // of numbers
-	minItems  int
-	items     *node // nil: any
-	needsValue      bool  // a value that is not set is invalid
+	types      uint8 // bits of the allowed types, see tokenBit
+	integer    bool  // numbers have no fraction
+	minLength  int   // of strings, in code points
+	maxLength  int   // 0: any
+	pattern    *regexp.Regexp
+	enum       []string // of strings
+	minimum    *float64 // of numbers
+	minItems   int
+	items      *node // nil: any
+	needsValue bool  // a value that is not set is invalid
 
-	members map[string]member
-	otherNames   *regexp.Regexp // of all other members; nil: any
-	others    *node          // the rule for their values
+	members    map[string]member
+	otherNames *regexp.Regexp // of all other members; nil: any
+	others     *node          // the rule for their values
 	// Conditions on several members. Each member that occurs in one has a bit:
 	// the index of its name in bitNames.
-	bitNames    []string
+	bitNames []string
 	required uint32
-	anyOf      uint32 // at least one of them is set
+	anyOf    uint32 // at least one of them is set
 	needs    []need
 
-	itemKind  wire.Kind // the kind of event that each item is
+	itemKind       wire.Kind // the kind of event that each item is
 	itemsAreEvents bool
 }
 
@@ -91,11 +91,11 @@ func (n *node) bitOf(name string) uint32 {
 
 // A loader reads one text of rules.
 type loader struct {
-	lines   []ruleLine
-	nextLine    int
-	defined map[string]bool
-	groups  map[string]*node // by name, from the first reference on
-	used    map[string]bool
+	lines    []ruleLine
+	nextLine int
+	defined  map[string]bool
+	groups   map[string]*node // by name, from the first reference on
+	used     map[string]bool
 }
 
 type ruleLine struct {

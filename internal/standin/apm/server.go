@@ -39,9 +39,9 @@ type Server struct {
 	close    func() error
 	record   *record.Recorder // nil: none
 
-	closing sync.Mutex     // for closed and for adding to inFlight
-	closed  bool           // no more requests are admitted
-	inFlight  sync.WaitGroup // requests with events
+	closing  sync.Mutex     // for closed and for adding to inFlight
+	closed   bool           // no more requests are admitted
+	inFlight sync.WaitGroup // requests with events
 }
 
 // Start starts a stand-in. It runs until Close.

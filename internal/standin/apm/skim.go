@@ -16,14 +16,14 @@ type skimmer struct {
 	d *discard
 	c *discardConn
 
-	state   skimState
-	part []byte // of a head or a line that is not complete
-	left int64  // bytes until the end of the body or chunk
+	state    skimState
+	part     []byte // of a head or a line that is not complete
+	left     int64  // bytes until the end of the body or chunk
 	bodySize int64  // of the body so far
-	q    request
-	out  []byte       // answers for the caller to write
-	over bool         // nothing more is read
-	rec  *record.Conn // nil: nothing is recorded
+	q        request
+	out      []byte       // answers for the caller to write
+	over     bool         // nothing more is read
+	rec      *record.Conn // nil: nothing is recorded
 }
 
 // skimState says which part of a request comes next.

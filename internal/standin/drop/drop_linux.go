@@ -18,10 +18,10 @@ type Dropper struct {
 
 	// Arguments and results of recv, which RawConn calls. As fields they need no
 	// closure and no allocation.
-	recvFunc   func(fd uintptr) bool
-	want  int
-	got   int
-	errno syscall.Errno
+	recvFunc func(fd uintptr) bool
+	want     int
+	got      int
+	errno    syscall.Errno
 }
 
 func newDropper(c *net.TCPConn) *Dropper {

@@ -33,9 +33,9 @@ type conn struct {
 	body  []byte // a complete frame
 	inner io.ReadWriteCloser
 
-	out  []byte
+	out      []byte
 	segments []segment
-	vec  net.Buffers
+	vec      net.Buffers
 
 	answer produceAnswer
 	fetch  fetchScratch
@@ -83,10 +83,10 @@ func (c *conn) serve() error {
 // A requestHead is the part of a request's header that all versions have in
 // common.
 type requestHead struct {
-	size    int
-	key     int16
-	version int16
-	correlation    int32
+	size        int
+	key         int16
+	version     int16
+	correlation int32
 }
 
 func (c *conn) serveFrame() error {
@@ -105,10 +105,10 @@ func (c *conn) serveFrame() error {
 		return unexpectedEOF(err)
 	}
 	h := requestHead{
-		size:    int(size),
-		key:     int16(binary.BigEndian.Uint16(b)),
-		version: int16(binary.BigEndian.Uint16(b[2:])),
-		correlation:    int32(binary.BigEndian.Uint32(b[4:])),
+		size:        int(size),
+		key:         int16(binary.BigEndian.Uint16(b)),
+		version:     int16(binary.BigEndian.Uint16(b[2:])),
+		correlation: int32(binary.BigEndian.Uint32(b[4:])),
 	}
 	c.tally.requests.Add(1)
 	if h.key == 0 {

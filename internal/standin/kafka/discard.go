@@ -48,18 +48,18 @@ func (c *conn) serveProduce(h requestHead) error {
 // read. The layout is ProduceResponse.json of Apache Kafka 4.3; a broker that
 // leads all partitions needs none of its tagged fields.
 type produceAnswer struct {
-	conn    *conn
-	head    requestHead
-	out     []byte // separate from the connection's out, which may be written while the request arrives
-	acks    int16
-	currentTopic     *topic
+	conn         *conn
+	head         requestHead
+	out          []byte // separate from the connection's out, which may be written while the request arrives
+	acks         int16
+	currentTopic *topic
 	lastTopic    *topic // the topic before: most requests have the same one
-	err     error
-	txn     []byte    // the transaction's id, or nil
-	joins   []txnJoin // partitions of the transaction
-	batches uint64
-	events  uint64
-	bytes   uint64
+	err          error
+	txn          []byte    // the transaction's id, or nil
+	joins        []txnJoin // partitions of the transaction
+	batches      uint64
+	events       uint64
+	bytes        uint64
 
 	name  string           // of the topic, for the record
 	parts []record.Request // for the record

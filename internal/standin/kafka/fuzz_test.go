@@ -39,7 +39,7 @@ type walkResult struct {
 	Acks          int16
 	Transactional string
 	Parts         []walkedPart
-	begun, ended    int
+	begun, ended  int
 }
 
 type walkedPart struct {
@@ -51,7 +51,10 @@ type walkedPart struct {
 	Count int64
 }
 
-func (s *walkResult) begin(txn []byte, acks int16, _ int) { s.Acks, s.Transactional = acks, string(txn) }
+func (s *walkResult) begin(txn []byte, acks int16, _ int) {
+	s.Acks, s.Transactional = acks, string(txn)
+}
+
 func (s *walkResult) topic(name []byte, id [16]byte, _ int) {
 	s.begun++
 	s.Parts = append(s.Parts, walkedPart{Topic: string(name), ID: id, Index: -1})

@@ -91,14 +91,14 @@ type front struct {
 
 	maxFetchWait time.Duration // bounds how long a fetch waits
 
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	ctx       context.Context
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup
 	closeOnce func() error
 
-	mu    sync.Mutex
-	conns map[*conn]struct{}
-	closedCounts  Counts // of closed connections
+	mu           sync.Mutex
+	conns        map[*conn]struct{}
+	closedCounts Counts // of closed connections
 }
 
 // Start starts a stand-in. The returned server runs until Close.

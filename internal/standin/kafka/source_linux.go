@@ -38,13 +38,13 @@ type rawSource struct {
 
 	// Arguments and results of recv, which RawConn calls. As fields they need no
 	// closure and no allocation.
-	recvFunc     func(fd uintptr) bool
-	p       unsafe.Pointer
-	n       int
-	flags   int
-	got     int
-	errno   syscall.Errno
-	waiting bool
+	recvFunc func(fd uintptr) bool
+	p        unsafe.Pointer
+	n        int
+	flags    int
+	got      int
+	errno    syscall.Errno
+	waiting  bool
 
 	scratch []byte
 }

@@ -16,8 +16,8 @@ const windowSize = 64 << 10
 const shortRead = 512
 
 var (
-	errFrame = errors.New("malformed frame")
-	errTooBig   = fmt.Errorf("%w: piece larger than %d bytes", errFrame, windowSize)
+	errFrame  = errors.New("malformed frame")
+	errTooBig = fmt.Errorf("%w: piece larger than %d bytes", errFrame, windowSize)
 )
 
 // A source supplies the bytes of a stream.

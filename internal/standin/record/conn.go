@@ -21,14 +21,14 @@ type Conn struct {
 	// to be closed in between.
 	writing sync.Mutex
 
-	mu             sync.Mutex
-	arrived        int64 // when bytes last arrived
+	mu                 sync.Mutex
+	arrived            int64 // when bytes last arrived
 	submitted, written int64 // bytes of answers: passed on by the server, and written to the connection
-	began, ended   int64 // times of the last write to the connection
-	sequence       int64
-	unanswered          []entry // received since the last call of Answered
-	unwritten        []entry // answered, but the answers are not written yet; in order
-	lines          []byte
+	began, ended       int64 // times of the last write to the connection
+	sequence           int64
+	unanswered         []entry // received since the last call of Answered
+	unwritten          []entry // answered, but the answers are not written yet; in order
+	lines              []byte
 }
 
 // An entry is a request that is not answered yet.

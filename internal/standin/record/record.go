@@ -30,7 +30,7 @@ type Request struct {
 	Partition int32 // or None
 	Offset    int64 // of the first event in its log; or None
 	Events    int64 // None if the server does not read them
-	NoAnswer    bool  // the protocol requires no answer
+	NoAnswer  bool  // the protocol requires no answer
 }
 
 // Bind adds the flag of a record to fs.
@@ -49,8 +49,8 @@ func Check(path string, tls setting.TLS) error {
 
 // A Recorder writes a record. A nil one records nothing.
 type Recorder struct {
-	origin time.Time // any instant
-	originNS    int64     // the monotonic clock at that instant
+	origin   time.Time // any instant
+	originNS int64     // the monotonic clock at that instant
 
 	mu    sync.Mutex
 	f     *os.File

@@ -18,9 +18,9 @@ type core struct {
 	dice  *fault.Dice // side i is the rule i
 	drop  *fault.Dice
 
-	streams meter
-	tally   tally
-	fullLogged    atomic.Bool // a full index was logged
+	streams    meter
+	tally      tally
+	fullLogged atomic.Bool // a full index was logged
 }
 
 // A tally is the server's counts.

@@ -13,9 +13,9 @@ import (
 // A scriptedConn is a connection that delivers bytes in pieces and collects answers.
 type scriptedConn struct {
 	net.Conn
-	in   []byte
+	in      []byte
 	maxRead int // largest number of bytes that a read returns
-	out  bytes.Buffer
+	out     bytes.Buffer
 }
 
 func (s *scriptedConn) Read(p []byte) (int, error) {

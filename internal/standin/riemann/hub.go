@@ -13,9 +13,9 @@ const subscriptionBuffer = 1 << 14
 
 // A hub sends events that enter the index to subscribers.
 type hub struct {
-	subscribers    atomic.Int32 // number of subscribers; if it is 0, publish takes no lock
-	mu   sync.Mutex
-	subs map[*subscription]struct{}
+	subscribers atomic.Int32 // number of subscribers; if it is 0, publish takes no lock
+	mu          sync.Mutex
+	subs        map[*subscription]struct{}
 }
 
 type subscription struct {

@@ -38,10 +38,10 @@ const ownPrefix = "riemann "
 // take about 250 MB and hardly any time of the garbage collector, a million
 // structs would take twice the memory. Queries are answered by copying the bytes.
 type index struct {
-	maxBytes  int64
-	used  atomic.Int64
-	seed  maphash.Seed
-	parts [shards + 1]shard // the last one is for services with ownPrefix
+	maxBytes int64
+	used     atomic.Int64
+	seed     maphash.Seed
+	parts    [shards + 1]shard // the last one is for services with ownPrefix
 }
 
 // A shard is searched completely, unless a query has a prefix of services and is
@@ -49,11 +49,11 @@ type index struct {
 // searches use the sorted list. So checking a million events, prefix by prefix,
 // costs one sort, and a query while events arrive costs none.
 type shard struct {
-	mu      sync.RWMutex
-	m       map[eventKey]entry
-	changes uint64 // number of changes of the set of keys
-	ordered []eventKey
-	orderedChanges      uint64        // value of changes when ordered was made
+	mu             sync.RWMutex
+	m              map[eventKey]entry
+	changes        uint64 // number of changes of the set of keys
+	ordered        []eventKey
+	orderedChanges uint64        // value of changes when ordered was made
 	askedChanges   atomic.Uint64 // value of changes at the last query with a prefix
 
 	_ [32]byte // the next lock is on another cache line

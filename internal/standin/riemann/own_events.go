@@ -39,11 +39,11 @@ func (s *Server) emitOwn(now time.Time, since time.Duration) {
 }
 
 type emitter struct {
-	server *Server
-	now    time.Time
-	since  float64 // seconds
-	host   string
-	handler   handler
+	server  *Server
+	now     time.Time
+	since   float64 // seconds
+	host    string
+	handler handler
 }
 
 func (t *emitter) event(service string, m wire.Metric) {

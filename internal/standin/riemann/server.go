@@ -41,14 +41,14 @@ type endpoint struct {
 
 // A Server is a running stand-in.
 type Server struct {
-	core  *core
-	start time.Time
+	core      *core
+	start     time.Time
 	endpoints []*endpoint
-	rec   *record.Recorder // nil: none
+	rec       *record.Recorder // nil: none
 
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	ctx       context.Context
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup
 	closeOnce func() error
 
 	mu    sync.Mutex

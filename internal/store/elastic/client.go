@@ -127,8 +127,8 @@ func parseError(code int, data []byte) *statusError {
 
 // A clusterError is an error reported by a cluster.
 type clusterError struct {
-	Type   string `json:"type"`
-	Reason string `json:"reason"`
+	Type   string        `json:"type"`
+	Reason string        `json:"reason"`
 	Cause  *clusterError `json:"caused_by"`
 }
 
@@ -184,7 +184,7 @@ func (c *client) bulk(ctx context.Context, refresh bool, actions ...action) erro
 		var answer struct {
 			Errors bool `json:"errors"`
 			Items  []map[string]struct {
-				Status int   `json:"status"`
+				Status int          `json:"status"`
 				Error  clusterError `json:"error"`
 			} `json:"items"`
 		}

@@ -56,8 +56,8 @@ type writer struct {
 	queue     *store.Queue
 
 	// Used only by the queue until it is closed.
-	rows  []storedInterval
-	next  int  // number of the next interval
+	rows      []storedInterval
+	next      int  // number of the next interval
 	uncertain bool // a request failed
 }
 

@@ -28,12 +28,12 @@ const defaultLockTimeout = 10 * time.Second
 // A Store is an open file of reports. Its methods may be called by several
 // goroutines.
 type Store struct {
-	path     string
+	path        string
 	lockTimeout time.Duration
-	db       *sql.DB
-	existing bool // open it only if it exists
-	readOnly bool
-	damaged  bool // see OpenDamaged
+	db          *sql.DB
+	existing    bool // open it only if it exists
+	readOnly    bool
+	damaged     bool // see OpenDamaged
 
 	mu     sync.Mutex
 	series *sql.DB // for intervals of runs in progress; nil until the first

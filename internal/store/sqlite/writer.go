@@ -20,7 +20,7 @@ type writer struct {
 	queue *store.Queue
 
 	stored []storedInterval // used only by the queue until it is closed
-	next int64  // number of the next interval
+	next   int64            // number of the next interval
 }
 
 // A storedInterval is an interval in the file.

@@ -28,9 +28,9 @@ type Corpus struct {
 	most  int // events in a request
 	at    int // number of the line
 
-	metadata []byte
-	next     []byte // a line that was read, and begins the next request
-	unstamped     int    // lines without an id or time to stamp
+	metadata  []byte
+	next      []byte // a line that was read, and begins the next request
+	unstamped int    // lines without an id or time to stamp
 }
 
 // NewCorpus reads r. A request has at most most events; one that was recorded with
@@ -158,10 +158,10 @@ func KindOfLine(line []byte) (k Kind, ok bool) {
 type rule uint8
 
 const (
-	ruleID   rule = iota + 1 // an id
-	ruleIDs                  // an array of ids
-	ruleTime                 // microseconds since 1970
-	ruleObjects                   // an array of objects with ids
+	ruleID      rule = iota + 1 // an id
+	ruleIDs                     // an array of ids
+	ruleTime                    // microseconds since 1970
+	ruleObjects                 // an array of objects with ids
 )
 
 var rules = map[string]rule{
