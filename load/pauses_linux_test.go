@@ -33,7 +33,7 @@ func BenchmarkCollectorPauses(b *testing.B) {
 					defer addProcs(-threads)
 					for range threads {
 						waiting.Go(func() {
-							w := newPrecise(start)
+							w := newPreciseWaiter(start)
 							w.prepare()
 							defer w.close()
 							for !stop.Load() {
