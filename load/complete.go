@@ -2,8 +2,8 @@ package load
 
 import "time"
 
-// drain empties the inbox and accounts for its contents.
-func (t *thread) drain(now time.Duration) {
+// takeAnswers empties the inbox and accounts for its contents.
+func (t *thread) takeAnswers(now time.Duration) {
 	out, ready := t.inbox.take()
 	for _, r := range ready {
 		if r.lane < 0 {

@@ -59,7 +59,7 @@ func (t *thread) finish() {
 		}
 	}
 	now := t.run.Now()
-	t.drain(now)
+	t.takeAnswers(now)
 	for _, ls := range t.lanes {
 		ls.full = false
 		t.unblock(ls, now)

@@ -139,7 +139,7 @@ func (t *thread) loop() {
 	now := t.run.Now()
 	for {
 		impair.Point(impair.Send, now)
-		t.drain(now)
+		t.takeAnswers(now)
 		firing := t.firing(now)
 		if firing {
 			t.queueReady(now)

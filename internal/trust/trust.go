@@ -2,9 +2,10 @@
 // (Judge), and whether the run was steady (Steady).
 //
 // It contains the rules and their texts, and does not depend on protocols, reports or
-// exit codes. Its invariant: a verdict is a pure function of what was measured, and it
-// concerns only the generator. What the system did - failures, drops, a response time
-// that climbs - is a result and never a reason for distrust.
+// exit codes. Its invariant: a verdict is a pure function of what was measured. Whether a
+// run is trusted concerns only the generator: what the system did - failures, drops, a
+// response time that climbs - is a result and never a reason for distrust, unless the
+// system under test ended by itself, after which nothing was measured.
 package trust
 
 import (
