@@ -186,7 +186,11 @@ func (r *Run) prepare() int {
 }
 
 // Started returns when the run began, offset 0 of all its times; zero before Start.
-func (r *Run) Started() time.Time { return r.start }
+func (r *Run) Started() time.Time {
+	r.starting.Lock()
+	defer r.starting.Unlock()
+	return r.start
+}
 
 // Stop ends the firing now. Answers of batches in flight are still waited for, for at
 // most the plan's drain; events due by now and not sent are unsent. If the firing was

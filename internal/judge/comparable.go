@@ -128,9 +128,6 @@ func plainField(name string) string {
 	for _, prefix := range []string{"target.", "system.host.", "host.", "system."} {
 		name = strings.TrimPrefix(name, prefix)
 	}
-	if name == "version" {
-		return "version"
-	}
 	return strings.NewReplacer(".", " ", "_", " ").Replace(name)
 }
 

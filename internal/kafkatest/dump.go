@@ -99,8 +99,11 @@ func parseDump(text, topic string) (batches []Batch, err error) {
 				Transactional: f.is("isTransactional"), Control: f.is("isControl"),
 				Size: f.int("size"), Codec: f.m["compresscodec"], CRC: uint32(f.int("crc")), Valid: f.is("isvalid"),
 			}
-			if f.err != nil || !known {
+			if f.err != nil {
 				return nil, fmt.Errorf("batch %q: %w", line, f.err)
+			}
+			if !known {
+				return nil, fmt.Errorf("a batch before any file: %q", line)
 			}
 			batches = append(batches, b)
 		case strings.HasPrefix(line, "| offset: "):

@@ -52,7 +52,7 @@ func (d *Document) Conditions() []Condition {
 	var spans []string
 	for i := range d.Phases {
 		if ph := &d.Phases[i]; ph.EndS > ph.StartS {
-			spans = append(spans, phaseName(ph.Name)+" "+seconds(ph.EndS-ph.StartS))
+			spans = append(spans, ph.Name+" "+seconds(ph.EndS-ph.StartS))
 		}
 	}
 	add("when", d.When()+": "+strings.Join(spans, ", ")+"; "+ended(d.Stopped))
@@ -83,16 +83,8 @@ func (d *Document) labels() []string {
 	return out
 }
 
-// phaseName is the name of a phase in texts.
-func phaseName(name string) string {
-	if name == "measurement" {
-		return "measurement"
-	}
-	return name
-}
-
 // firstSettings are the settings that characterize a load best, in this order.
-var firstSettings = []string{"shape", "rate", "concurrency", "concurrency", "for", "count", "bytes", "size"}
+var firstSettings = []string{"shape", "rate", "concurrency", "for", "count", "bytes", "size"}
 
 // Load describes the workload in at most this number of columns, by the settings that were
 // chosen, the most important first.

@@ -34,7 +34,7 @@ func (s *sender) pending(now time.Duration) (all []string) {
 		add("%s without a leader", units.Plural(s.leaderless, "partition"))
 	}
 	if n := len(s.later); n > 0 {
-		add("%d batches to be sent again", n)
+		add("%s to be sent again", units.Plural(n, "batch"))
 	}
 	if n := len(s.recovering); n > 0 {
 		add("%s that wait until all their batches are answered", units.Plural(n, "partition"))

@@ -143,7 +143,7 @@ func (f *clusterError) words() string {
 func short(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > 300 {
-		s = s[:300] + "..."
+		s = strings.ToValidUTF8(s[:300], "") + "..."
 	}
 	return s
 }
