@@ -62,7 +62,7 @@ var Packages = []Package{
 	{Name: "internal/standin/setting", May: []string{"units"}},
 	{Name: "internal/ledger", May: []string{"load", "measure"}},
 	{Name: "internal/trust", May: []string{"load", "measure", "units"}},
-	{Name: "internal/system", May: []string{"internal/impair", "measure"}},
+	{Name: "internal/system", May: []string{"internal/impair", "measure", "units"}},
 	{Name: "internal/secret"},
 	{Name: "internal/scrape", May: []string{"internal/secret", "measure"}},
 	{Name: "internal/checkout", May: []string{"internal/secret", "internal/system", "target"}},

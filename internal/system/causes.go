@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"carronade/units"
 )
 
 // Causes finds out why this program did not run just now, from counters of the
@@ -116,11 +118,11 @@ func (c *Causes) Why(length time.Duration) string {
 	s := c.since(&now, length)
 	before, began := s.before, now.at-length
 	enough := func(d time.Duration) bool { return d >= length/2 && d > 0 }
-	figure := func(d time.Duration) string { return min(d, length).Round(time.Millisecond).String() }
+	figure := func(d time.Duration) string { return units.FormatDuration(min(d, length).Round(time.Millisecond)) }
 	ticks := func(n uint64) time.Duration { return time.Duration(n) * tick }
 
 	if d := now.asleep - before.asleep; d >= leastAsleep {
-		return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
+		return "the machine was suspended for " + units.FormatDuration(d.Round(time.Millisecond))
 	}
 	if at := c.continued(); at >= 0 && at >= began {
 		return "stopped and continued"

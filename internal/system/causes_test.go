@@ -46,25 +46,25 @@ func TestCauses(t *testing.T) {
 		{"throttled", false, func(m *fakeMachine, _ *Causes) {
 			m.set("sys/fs/cgroup/cpu.stat", "nr_throttled 4\nthrottled_usec 1080000\n")
 			m.set("proc/self/task/8/schedstat", "100 80000000 9\n") // its threads waited meanwhile
-		}, 90 * ms, "throttled by the container's processor limit for 80ms"},
+		}, 90 * ms, "throttled by the container's processor limit for 80 ms"},
 		{"throttled by version 1", true, func(m *fakeMachine, _ *Causes) {
 			m.set("sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "nr_throttled 4\nthrottled_time 1160000000\n")
-		}, 90 * ms, "throttled by the container's processor limit for 90ms"}, // on two processors
+		}, 90 * ms, "throttled by the container's processor limit for 90 ms"}, // on two processors
 		{"throttled for a small part", false, func(m *fakeMachine, _ *Causes) {
 			m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1080000\n")
 		}, 200 * ms, ""},
-		{"steal", false, func(m *fakeMachine, _ *Causes) { m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 14 7 7\n") }, 60 * ms, "the hypervisor ran other guests for 40ms"},
+		{"steal", false, func(m *fakeMachine, _ *Causes) { m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 14 7 7\n") }, 60 * ms, "the hypervisor ran other guests for 40 ms"},
 		{"others", false, func(m *fakeMachine, _ *Causes) {
 			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 70 40 0 0 20 0 3 0 11 22 33\n")
 			m.set("proc/self/task/7/schedstat", "100 5045000000 9\n")
 			m.set("proc/self/task/9/schedstat", "100 20000000 9\n") // a new one
-		}, 50 * ms, "other processes used the processors: a thread waited 45ms for one"},
+		}, 50 * ms, "other processes used the processors: a thread waited 45 ms for one"},
 		{"its own threads", false, func(m *fakeMachine, _ *Causes) {
 			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
 			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 120 40 0 0 20 0 3 0 11 22 33\n")
 			m.set("proc/self/task/7/schedstat", "100 5045000000 9\n")
-		}, 50 * ms, "there were too few processors for its own threads: a thread waited 45ms for one"},
+		}, 50 * ms, "there were too few processors for its own threads: a thread waited 45 ms for one"},
 		{"many short waits", false, func(m *fakeMachine, _ *Causes) {
 			m.set("proc/self/task/7/schedstat", "100 5020000000 9\n")
 			m.set("proc/self/task/8/schedstat", "100 20000000 9\n")
@@ -84,7 +84,7 @@ func TestCauses(t *testing.T) {
 		}, 300 * ms, ""},
 		{"suspended", false, func(_ *fakeMachine, c *Causes) {
 			c.asleep = func() time.Duration { return 3 * time.Second }
-		}, 20 * ms, "the machine was suspended for 3s"},
+		}, 20 * ms, "the machine was suspended for 3 s"},
 		{"files that are gone", false, func(m *fakeMachine, _ *Causes) { clear(m.fs) }, 50 * ms, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestCausesBefore(t *testing.T) {
 	m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1140000\n")
 	m.at = 1300 * time.Millisecond
 	for range 2 {
-		if got, want := c.Why(100*time.Millisecond), "throttled by the container's processor limit for 60ms"; got != want {
+		if got, want := c.Why(100*time.Millisecond), "throttled by the container's processor limit for 60 ms"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		m.at += time.Millisecond

@@ -374,6 +374,31 @@ func TestSettingsAreShownByTheirOption(t *testing.T) {
 	}
 }
 
+// A limit that unknown events reached says so.
+func TestChecksCountUnknownEvents(t *testing.T) {
+	w, err := Resolve(kinds, flags("target=cannon://h:1/t", "failure-rate=1%", "failures=20"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		stopped load.Reason
+		want    []string
+	}{
+		{load.ByFailureRate, []string{"0 events failed, 20 allowed", "30% of 100 events failed or have no certain answer, 1% allowed"}},
+		{load.ByFailures, []string{"0 events failed and 30 have no certain answer, 20 allowed", "0% of the answered events failed, 1% allowed"}},
+	} {
+		r := &load.Result{Stopped: tt.stopped}
+		r.Measurement.Counts = measure.Counts{Acked: 70, Unknown: 30}
+		var got []string
+		for _, c := range w.Checks(r) {
+			got = append(got, c.Text)
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("ended by %s (-want +got):\n%s", tt.stopped, d)
+		}
+	}
+}
+
 func TestChecksOnlyLimitsThatWereSet(t *testing.T) {
 	const to = "target=cannon://h:1/t"
 	bad := &load.Result{Stopped: load.ByFailures, Missing: 3}
