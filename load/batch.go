@@ -49,6 +49,10 @@ type Outcome struct {
 	// no processor. 0: not known to be before Done.
 	Earliest time.Duration
 
+	// Unwritten is how long the generator's own code may have kept the batch between Sent
+	// and the write, while the system would have taken it. Lower bounds leave it out.
+	Unwritten time.Duration
+
 	Acked, Failed, Unknown int32
 
 	Class   Class  // why events failed or are unknown

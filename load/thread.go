@@ -166,9 +166,23 @@ func (t *thread) loop() {
 		}
 		now = t.run.Now()
 		t.addIdle(before, now)
+		t.noteUnwatched(before, max(wake, before), now)
 		t.noteLate(max(wake, before), now)
 	}
 	t.finish()
+}
+
+// noteUnwatched notes a freeze that the watchdog did not see, because it was paused: a wait
+// from before to wake ended later, at now. While an answer was expected, the freeze may
+// have begun at any moment of the wait.
+func (t *thread) noteUnwatched(before, wake, now time.Duration) {
+	if t.watched || now-wake < leastFreeze {
+		return
+	}
+	if !t.idle() {
+		wake = before
+	}
+	t.run.watchdog.note(frozeProcess, wake, now)
 }
 
 // watch keeps the watchdog running while this thread has something to do soon or has

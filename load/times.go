@@ -15,7 +15,7 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	batches := uint64(o.count())
 	lower := &t.lower[o.Phase]
 	if written { // the process may have frozen after it noted the time and before it wrote
-		arrived = max(sent, arrived-t.run.watchdog.within(sent, arrived))
+		arrived = max(sent, arrived-max(o.Unwritten, t.run.watchdog.within(sent, arrived)))
 	}
 	disturbed := t.run.disturbed.list.Load()
 	if disturbed.after(o.DueFirst) {

@@ -120,8 +120,8 @@ func TestClean(t *testing.T) {
 			fs.table(&table)
 			quiet := len(fs.all) - busy
 			t.Logf("%d clean runs of %s on a quiet machine: %d trusted, %d noisy, %d not trusted; %d others on a busy machine\n%s", quiet, c.kind, count[trusted], count[noisy], count[notTrusted], busy, table.String())
-			if quiet == 0 {
-				t.Fatal("the machine was never quiet: repeat this test on a quiet machine")
+			if quiet < len(fs.all)/2 {
+				t.Fatalf("the machine was busy in %d of %d runs: repeat this test on one that is quiet", busy, len(fs.all))
 			}
 			// 2 % and 10 %, rounded up.
 			if limit := (2*quiet + 99) / 100; count[notTrusted] > limit {

@@ -51,11 +51,16 @@ func (s *Stream) Read(b []byte) (int, error) {
 }
 
 // Received replaces a Read if other code received n bytes of the stream, the last of
-// them at stamp; 0: not known.
-func (s *Stream) Received(n int, stamp int64) {
+// them at stamp; 0: not known. whole says that they did not fill their buffer: otherwise
+// the rest of a segment may follow.
+func (s *Stream) Received(n int, stamp int64, whole bool) {
 	s.stamp = stamp
 	s.segs.read += uint64(n)
-	s.segs.reads++
+	if whole {
+		s.segs.reads++
+	} else {
+		s.segs.known = false
+	}
 }
 
 // Arrival returns when the data of the last read arrived; now is a moment after it.
@@ -108,7 +113,7 @@ func (s *Stream) one() bool { return s.segs.one(s.fd) }
 func (s *Stream) since(a Arrival) time.Duration {
 	f := &s.w.found
 	if a.exact && a.first < f.entered {
-		return f.looked
+		return min(f.looked, a.first)
 	}
 	if f.since < 0 {
 		f.since = f.looked

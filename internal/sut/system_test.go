@@ -353,6 +353,7 @@ func TestDies(t *testing.T) {
 			addr := free(t)
 			spec := specOf(t, "serve", addr)
 			spec.Listen = []string{addr}
+			spec.Ready = "log:listening on" // the address accepts before that is printed
 			s := start(t, spec)
 			test.kill(t, addr, s.Facts()["pid"].(int))
 			select {

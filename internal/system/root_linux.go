@@ -14,6 +14,12 @@ type hostFiles struct{ fs.FS }
 
 func hostRoot() fs.FS { return hostFiles{os.DirFS("/")} }
 
+// Stat implements fs.StatFS.
+func (hostFiles) Stat(name string) (fs.FileInfo, error) { return os.Stat("/" + name) }
+
+// ReadDir implements fs.ReadDirFS.
+func (hostFiles) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir("/" + name) }
+
 // ReadFile implements fs.ReadFileFS.
 func (hostFiles) ReadFile(name string) ([]byte, error) {
 	fd, err := unix.Open("/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)

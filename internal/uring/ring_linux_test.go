@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -330,5 +331,51 @@ func BenchmarkSendAndReceive(b *testing.B) {
 				got++
 			}
 		}
+	}
+}
+
+// Control messages come beside the data: the time at which each piece was received.
+func TestReceiveTimes(t *testing.T) {
+	room := unix.CmsgSpace(int(unsafe.Sizeof(unix.Timespec{})))
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	r, err := New(8, 16, room)
+	if err != nil {
+		t.Skip("no io_uring here: ", err)
+	}
+	defer r.Close()
+	here, there := tcpPair(t)
+	if err := unix.SetsockoptInt(there, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
+		t.Fatal(err)
+	}
+	r.Recv(there, 7)
+	before := time.Now()
+	want := []byte("an answer of more than one buffer")
+	if _, err := unix.Write(here, want); err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for len(got) < len(want) {
+		if err := r.Enter(1, 5*time.Second, false); err != 0 && err != syscall.EINTR {
+			t.Fatalf("%q of %q: %v", got, want, err)
+		}
+		for c, ok := r.Next(); ok; c, ok = r.Next() {
+			if c.Err != 0 || c.N != len(c.Data) || c.N == 0 || c.N > 16 {
+				t.Fatalf("completion %+v", c)
+			}
+			got = append(got, c.Data...)
+			messages, err := unix.ParseSocketControlMessage(c.Control)
+			if err != nil || len(messages) != 1 || messages[0].Header.Type != unix.SCM_TIMESTAMPNS {
+				t.Fatalf("control messages %v and %v, want a time", messages, err)
+			}
+			at := time.Unix(0, (*unix.Timespec)(unsafe.Pointer(&messages[0].Data[0])).Nano())
+			if at.Before(before.Add(-time.Minute)) || at.After(time.Now().Add(time.Minute)) {
+				t.Errorf("received at %v, want about %v", at, before)
+			}
+			r.Release(&c)
+		}
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("received %q, want %q", got, want)
 	}
 }

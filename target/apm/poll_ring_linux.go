@@ -257,7 +257,7 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 				k.received(nil, io.EOF, now)
 				break
 			}
-			k.in.Received(c.N, socket.StampOf(c.Control))
+			k.in.Received(c.N, socket.StampOf(c.Control), c.N < ringBuffer)
 			k.arrived(c.Data, nil, now)
 		case c.Err == syscall.ENOBUFS || c.Err == syscall.ECANCELED || c.Err == syscall.EAGAIN || c.Err == syscall.EINTR:
 		default:

@@ -287,14 +287,25 @@ func (s *session) watchTimeouts() {
 	}
 }
 
+// mostAtOnce bounds the connections that are used before the first event is due, at about
+// ten microseconds each. The others follow while the run goes on.
+const mostAtOnce = 256
+
 // start implements runner. It uses the first connection at once: events may be due
 // before a busy machine runs another goroutine.
 func (l *lane) start(ctx context.Context) {
+	first := l.first
+	l.first = nil
 	var k *link
-	if l.first != nil {
-		k, l.first = l.use(l.first), nil
+	if first != nil && l.id < mostAtOnce {
+		k, first = l.use(first), nil
 	}
-	l.s.tasks.Go(func() { l.keepConnected(ctx, k) })
+	l.s.tasks.Go(func() {
+		if first != nil {
+			k = l.use(first)
+		}
+		l.keepConnected(ctx, k)
+	})
 }
 
 // expire implements runner.

@@ -21,7 +21,7 @@ type answerAt struct {
 	base     int64
 	earliest time.Duration
 	written  time.Duration // when its request was written; 0: not known
-	room     time.Duration // when the in-flight limit let it be written; 0: it was not reached
+	room     time.Duration // the last moment at which the connection or the in-flight limit began to let requests through; 0: before the run
 }
 
 // mostAnswers bounds the times kept for a partition: promises come soon after.
@@ -53,23 +53,23 @@ func (a *answerTimes) add(partition int32, at answerAt) {
 	a.byPartition[partition] = l
 }
 
-// earliest returns when the answer for an offset would have arrived at the earliest if
-// the client had written its request as soon as it could: a batch is handed to the client
-// at sent, and the client's own goroutines write it, which a busy machine delays. 0: not
-// known.
-func (a *answerTimes) earliest(partition int32, offset int64, sent time.Duration) time.Duration {
+// find returns when the answer for an offset can have arrived at the earliest, 0 if it is
+// not known; and for how long the client did not write its request although it could:
+// a batch may be written from due on, and the client's own goroutines do that, which a busy
+// machine delays.
+func (a *answerTimes) find(partition int32, offset int64, due time.Duration) (earliest, unwritten time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l := a.byPartition[partition]
 	for i := len(l) - 1; i >= 0; i-- {
 		if at := &l[i]; at.base <= offset {
-			if at.written == 0 {
-				return at.earliest
+			if at.written > 0 {
+				unwritten = max(0, at.written-max(due, at.room))
 			}
-			return at.earliest - max(0, at.written-max(sent, at.room))
+			return at.earliest, unwritten
 		}
 	}
-	return 0
+	return 0, 0
 }
 
 // A readTimes determines when the bytes that a connection's reader reads can have

@@ -53,26 +53,31 @@ type countedConn struct {
 	net.Conn
 	attempts *attempts
 
-	times   readTimes // of the reader
-	mu      sync.Mutex
-	pending map[int32]pendingProduce // by correlation id
-	closed  bool
-	newest  time.Duration // when the newest answer can have arrived at the earliest
+	times    readTimes // of the reader
+	mu       sync.Mutex
+	pending  map[int32]pendingProduce // by correlation id
+	closed   bool
+	released time.Duration // when the last answer came while the in-flight limit was reached, or the connection
 
 	// The answer that is being read; only the reader uses these.
 	head      [8]byte // size and correlation id
 	have      int     // bytes of head
 	left      int     // bytes of the answer still to come
+	releases  bool    // it came while the in-flight limit was reached
 	isProduce bool    // it answers a produce request
 	request   pendingProduce
 	body      []byte
 }
 
 func newCountedConn(conn net.Conn, of *attempts) *countedConn {
-	return &countedConn{
+	c := &countedConn{
 		Conn: conn, attempts: of, pending: map[int32]pendingProduce{},
 		times: readTimes{in: socket.NewStamped(conn), answers: &of.answers},
 	}
+	if clock := of.answers.clock(); clock != nil {
+		c.released = clock() // nothing could be written before there was a connection
+	}
+	return c
 }
 
 type pendingProduce struct {
@@ -89,10 +94,7 @@ func (c *countedConn) Write(b []byte) (int, error) {
 		c.mu.Lock()
 		// After a retry the client waits for reasons of its own.
 		if clock != nil && c.attempts.refused.Load()+c.attempts.unanswered.Load() == 0 {
-			p.written = clock()
-			if len(c.pending) >= c.attempts.inFlight-1 {
-				p.room = c.newest
-			}
+			p.written, p.room = clock(), c.released
 		}
 		c.pending[id] = p // the answer may come before Write returns
 		c.mu.Unlock()
@@ -195,6 +197,7 @@ func (c *countedConn) matchRequest(id int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.request, c.isProduce = c.pending[id]
+	c.releases = len(c.pending) >= c.attempts.inFlight
 	delete(c.pending, id)
 	c.body = c.body[:0]
 }
@@ -215,9 +218,11 @@ func (c *countedConn) countAnswer() {
 		return
 	}
 	earliest := c.times.arrived()
-	c.mu.Lock()
-	c.newest = earliest
-	c.mu.Unlock()
+	if c.releases {
+		c.mu.Lock()
+		c.released = earliest
+		c.mu.Unlock()
+	}
 	for i := range resp.Topics {
 		for _, p := range resp.Topics[i].Partitions {
 			c.attempts.answers.add(p.Partition, answerAt{p.BaseOffset, earliest, c.request.written, c.request.room})

@@ -197,7 +197,11 @@ func (l *clientLane) complete(c *clientBatch) {
 		if l.s.p.cfg.acks == 0 {
 			o.Done = o.Sent // the broker does not answer
 		} else if o.Acked > 0 {
-			o.Earliest = l.s.p.attempts.answers.earliest(l.partition, c.lastOffset, c.sent)
+			var unwritten time.Duration
+			o.Earliest, unwritten = l.s.p.attempts.answers.find(l.partition, c.lastOffset, c.sent+l.s.p.cfg.linger)
+			if !l.s.p.cfg.txn.on { // else the client may have had to ask the coordinator first
+				o.Unwritten = unwritten
+			}
 		}
 		l.s.p.sink.Complete(l.out[:])
 	}

@@ -96,7 +96,7 @@ func parseConfig(s target.Spec) (*config, error) {
 		return c, err
 	}
 	if each := mostPools / int64(c.clients); !s.Given[optPool] && each < v.Size(optPool) {
-		c.shape.measure(max(leastPool, each))
+		c.shape.shrink(max(leastPool, each))
 	}
 	if s.Verify {
 		err = c.checkRetention(s)

@@ -143,6 +143,16 @@ func (s *shape) measure(pool int64) {
 	}
 }
 
+// shrink makes the pool smaller, but not so small that cycles which it held are cut short.
+func (s *shape) shrink(pool int64) {
+	whole := s.period
+	cycle := s.commonCycle(whole)
+	s.measure(pool)
+	if cycle <= whole {
+		s.period = max(s.period, cycle)
+	}
+}
+
 // commonCycle is the number of events after which all cycles begin again. If
 // that exceeds most, the result is only some number above most.
 func (s *shape) commonCycle(most uint64) uint64 {
