@@ -3,9 +3,11 @@ package kafka
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -70,6 +72,71 @@ func TestClientAttempts(t *testing.T) {
 				t.Errorf("got the facts %v", p.facts())
 			}
 		})
+	}
+}
+
+// scriptedConn reads what it was given, and takes every write.
+type scriptedConn struct {
+	net.Conn
+	reads [][]byte
+}
+
+func (c *scriptedConn) Write(b []byte) (int, error) { return len(b), nil }
+
+func (c *scriptedConn) Read(b []byte) (int, error) {
+	if len(c.reads) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, c.reads[0])
+	c.reads = c.reads[1:]
+	return n, nil
+}
+
+// A request that waited for room under the in-flight limit was not kept back by the
+// client, even if one read brought the answers that made room.
+func TestRoomMadeByAnswers(t *testing.T) {
+	now := time.Millisecond
+	a := attempts{inFlight: 2}
+	a.answers.start(func() time.Duration { return now })
+	conn := &scriptedConn{}
+	c := newCountedConn(conn, &a)
+	write := func(id int32, at time.Duration) {
+		t.Helper()
+		now = at
+		req := kmsg.NewPtrProduceRequest()
+		req.Version, req.Acks, req.Topics = 8, 1, []kmsg.ProduceRequestTopic{{Topic: "t", Partitions: []kmsg.ProduceRequestTopicPartition{{}}}}
+		if _, err := c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer := func(id int32) []byte {
+		resp := kmsg.NewPtrProduceResponse()
+		rp := kmsg.NewProduceResponseTopicPartition()
+		rp.BaseOffset = int64(id)
+		resp.Version, resp.Topics = 8, []kmsg.ProduceResponseTopic{{Topic: "t", Partitions: []kmsg.ProduceResponseTopicPartition{rp}}}
+		body := resp.AppendTo(binary.BigEndian.AppendUint32(nil, uint32(id)))
+		return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+	}
+	read := func(at time.Duration, b []byte) {
+		t.Helper()
+		now = at
+		conn.reads = append(conn.reads, b)
+		if _, err := c.Read(make([]byte, 4<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const ms = time.Millisecond
+	write(1, 2*ms)
+	write(2, 3*ms)
+	read(50*ms, append(answer(1), answer(2)...))
+	write(3, 51*ms) // of a batch that was handed over when both places were taken
+	write(4, 60*ms) // of one that was handed over at 55 ms, when there was room
+	read(70*ms, append(answer(3), answer(4)...))
+	for offset, want := range map[int64]time.Duration{1: ms, 2: 0, 3: ms, 4: 5 * ms} {
+		handed := map[int64]time.Duration{1: ms, 2: 3 * ms, 3: 4 * ms, 4: 55 * ms}[offset]
+		if at, got := a.answers.find(0, offset, handed); at == 0 || got != want {
+			t.Errorf("batch %d was kept back for %v, want %v; answered at %v", offset, got, want, at)
+		}
 	}
 }
 
