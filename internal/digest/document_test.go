@@ -69,7 +69,7 @@ func independentTable() string {
 		fmt.Fprintf(&b, "| %s | %s |\n", k.Name(), settings(workload.Table(k), k.Name()))
 	}
 	b.WriteString("| the system under test | each flag of `--system-flag` |\n")
-	fmt.Fprintf(&b, "| where it ran, and what the target told | `%s` `target.topic.settings.*` |\n", strings.Join(facts, "` `"))
+	fmt.Fprintf(&b, "| where it ran, and what the target reported | `%s` `target.topic.settings.*` |\n", strings.Join(facts, "` `"))
 	return b.String()
 }
 

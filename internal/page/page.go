@@ -238,7 +238,7 @@ func (p *page) numbersOf(f *picture.Figure) {
 	p.Open("details", "class", "numbers")
 	p.Open("summary")
 	p.Text("Numbers")
-	p.Element("span", " of "+f.Title, "class", "hush")
+	p.Element("span", " of "+f.Title, "class", "screen-reader")
 	p.Close()
 	if t.Note != "" {
 		p.Element("p", t.Note)

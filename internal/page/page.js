@@ -649,7 +649,7 @@
   // --- The page ---
 
   const tools = document.getElementById('tools');
-  const live = make('div', { class: 'hush', 'aria-live': 'polite', id: 'said' });
+  const live = make('div', { class: 'screen-reader', 'aria-live': 'polite', id: 'said' });
   const shown = make('output', { id: 'shown' }, 'the whole run');
   const press = (text, what, f) => {
     const b = make('button', { type: 'button', title: what, 'aria-label': what }, text);

@@ -115,25 +115,25 @@ func (s *session) evaluate(status int, body []byte, whole bool, events int32) ve
 	if status/100 == 2 && (len(body) == 0 || allAccepted(body, events)) {
 		return verdict{acked: events}
 	}
-	veil := s.cfg.redactor
-	r := readReply(body, func(text string) { s.errors.add(veil.line(text)) })
+	redactor := s.cfg.redactor
+	r := readReply(body, func(text string) { s.errors.add(redactor.line(text)) })
 	class := classOf(status)
 	switch {
 	case status/100 == 2 && r.accepted < 0:
 		return verdict{acked: events} // such as a gateway's page: any 2xx is an acknowledgment
 	case status/100 == 2:
-		return partialVerdict(r, events, load.Rejected, veil, status, body)
+		return partialVerdict(r, events, load.Rejected, redactor, status, body)
 	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		// A gateway answered: whether the server behind it accepted the events is
 		// unknown.
-		return verdict{unknown: events, class: class, text: veil.statusText(status, body, r.first)}
+		return verdict{unknown: events, class: class, text: redactor.statusText(status, body, r.first)}
 	case r.accepted >= 0:
-		return partialVerdict(r, events, class, veil, status, body)
+		return partialVerdict(r, events, class, redactor, status, body)
 	case !whole && len(body) > 0 && body[0] == '{':
 		// Some may have been accepted; the number is in the part that was not kept.
-		return verdict{unknown: events, class: class, text: veil.statusText(status, body, r.first)}
+		return verdict{unknown: events, class: class, text: redactor.statusText(status, body, r.first)}
 	}
-	return verdict{failed: events, class: class, text: veil.statusText(status, body, r.first)}
+	return verdict{failed: events, class: class, text: redactor.statusText(status, body, r.first)}
 }
 
 // allAccepted recognises {"accepted":n}, where n is the number of events, without
@@ -158,10 +158,10 @@ func allAccepted(body []byte, events int32) bool {
 }
 
 // partialVerdict is the verdict if the server says how many events it accepted.
-func partialVerdict(r reply, events int32, class load.Class, veil *redactor, status int, body []byte) verdict {
+func partialVerdict(r reply, events int32, class load.Class, redactor *redactor, status int, body []byte) verdict {
 	v := verdict{acked: int32(min(max(0, r.accepted), int(events)))}
 	if v.failed = events - v.acked; v.failed > 0 {
-		v.class, v.text = class, veil.statusText(status, body, r.first)
+		v.class, v.text = class, redactor.statusText(status, body, r.first)
 	}
 	return v
 }
