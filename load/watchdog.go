@@ -253,3 +253,44 @@ func (w *watchdog) within(from, to time.Duration) (sum time.Duration) {
 	}
 	return sum
 }
+
+// noteUnwatched notes a freeze that the watchdog did not see, because it was paused: a wait
+// from before to wake ended later, at now. While an answer was expected, the freeze may
+// have begun at any moment of the wait.
+func (t *thread) noteUnwatched(before, wake, now time.Duration) {
+	if t.watched || now-wake < leastFreeze {
+		return
+	}
+	if !t.idle() {
+		wake = before
+	}
+	t.run.watchdog.note(frozeProcess, wake, now)
+}
+
+// watch keeps the watchdog running while this thread has something to do soon or has
+// expected an answer for some time, and returns when a wait from before to wake must
+// end. Most answers come before the watchdog's first beat. Until then the end of the
+// wait shows a freeze as well, and at a few events a second waking the watchdog for
+// each costs more than the events.
+func (t *thread) watch(before, wake time.Duration, idle bool) time.Duration {
+	if t.run.plan.Completed != nil { // the acked events are awaited elsewhere
+		return wake
+	}
+	watched := t.watched
+	switch {
+	case wake-before <= longIdle:
+		watched = watched || before-t.idleUntil > longIdle
+	case idle:
+		watched, t.idleUntil = false, wake
+	case !watched:
+		since := time.Duration(t.waitingSince.Load())
+		if watched = since == Never || before-since >= beatEvery; !watched {
+			wake = since + beatEvery
+		}
+	}
+	if watched != t.watched {
+		t.watched = watched
+		t.run.watchdog.addActive(map[bool]int32{true: 1, false: -1}[watched])
+	}
+	return wake
+}
