@@ -104,10 +104,10 @@ func producerSets() []golden {
 	wrong.quick = true
 	return []golden{
 		with(producerSet("a rate", toTopic+"--num-records 3000 --record-size 1000 --throughput 1000", all), 3000, quick),
-		with(producerSet("by link, warm-up, lines each second", toTopic+"--num-records 4000 --record-size 100 --throughput 1000 --warmup-records 1000 --reporting-interval 1000", steadyForms), 4000, func(g *golden) {
+		with(producerSet("by link, warm-up, lines each second", toTopic+"--num-records 10000 --record-size 100 --throughput 1000 --warmup-records 1000 --reporting-interval 1000", steadyForms), 10_000, func(g *golden) {
 			g.quick, g.linked, g.same = true, true, []string{"total.records", "steady.records", "warmup.records"}
 			// A JVM that is late in the warm-up catches up after it, at a rate that depends
-			// on the machine.
+			// on the machine. Ten seconds are enough that it still prints lines after that.
 			g.factors = map[string]float64{"total.rate": 2}
 		}),
 		wrong,
