@@ -14,7 +14,7 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	written := o.Sent >= 0
 	batches := uint64(o.count())
 	lower := &t.lower[o.Phase]
-	if written { // the process may have frozen after it noted the time and before it wrote
+	if written { // after sent was noted, the process may have frozen, or a library waited, before the write
 		arrived = max(sent, arrived-max(o.Unwritten, t.run.watchdog.within(sent, arrived)))
 	}
 	disturbed := t.run.disturbed.list.Load()
@@ -42,7 +42,7 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 		return // the events had no due time
 	}
 	free := o.Free
-	if free > o.Ready {
+	if free > o.Ready { // the answer that made room may have waited while the process was frozen
 		free = max(o.Ready, t.run.watchdog.earliest(free))
 	}
 	if written {
