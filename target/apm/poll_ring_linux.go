@@ -251,15 +251,15 @@ func (k *link) complete(g *ring, c *uring.Completion, now time.Duration) {
 		}
 	case tagRecv:
 		k.receiving = c.More
-		switch {
-		case c.Err == 0:
+		switch c.Err {
+		case 0:
 			if c.N == 0 {
 				k.received(nil, io.EOF, now)
 				break
 			}
 			k.in.Received(c.N, socket.StampOf(c.Control), c.N < ringBuffer)
 			k.arrived(c.Data, nil, now)
-		case c.Err == syscall.ENOBUFS || c.Err == syscall.ECANCELED || c.Err == syscall.EAGAIN || c.Err == syscall.EINTR:
+		case syscall.ENOBUFS, syscall.ECANCELED, syscall.EAGAIN, syscall.EINTR:
 		default:
 			k.received(nil, &net.OpError{Op: "read", Net: "tcp", Err: c.Err}, now)
 		}
