@@ -50,7 +50,8 @@ type Outcome struct {
 	Earliest time.Duration
 
 	// Unwritten is how long the generator's own code may have kept the batch between Sent
-	// and the write, while the system would have taken it. Lower bounds leave it out.
+	// and the write, while the system would have taken it. Under a schedule, lower bounds
+	// leave it out.
 	Unwritten time.Duration
 
 	Acked, Failed, Unknown int32

@@ -15,7 +15,11 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	batches := uint64(o.count())
 	lower := &t.lower[o.Phase]
 	if written { // after sent was noted, the process may have frozen, or a library waited, before the write
-		arrived = max(sent, arrived-max(o.Unwritten, t.run.watchdog.within(sent, arrived)))
+		unwritten := o.Unwritten
+		if o.DueFirst < 0 {
+			unwritten = 0 // without a schedule a library always has more to write than it can
+		}
+		arrived = max(sent, arrived-max(unwritten, t.run.watchdog.within(sent, arrived)))
 	}
 	disturbed := t.run.disturbed.list.Load()
 	if disturbed.after(o.DueFirst) {
