@@ -69,10 +69,13 @@ stores: deps ## the team's store against Elasticsearch 7, 8 and 9 and OpenSearch
 
 soak: deps ## long versions of tests in make test: 200 kills of the store of reports, and new random scenarios of lost events
 	CARRONADE_TEST_WORLDS=2000 $(GO) test -count=1 -timeout 30m ./internal/ledger
+	CARRONADE_TEST_SCREENS=200 $(GO) test -count=1 -run FindsKnownEffects ./internal/vary
+	CARRONADE_TEST_SEEDS=200 $(GO) test -count=1 ./internal/find
 	CARRONADE_TEST_KILLS=200 $(GO) test -count=1 -timeout 30m -v -run 'KillsAtRandomMoments' ./internal/store/sqlite ./internal/acceptance
 
-conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
-	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'Golden|Printed|Verified' ./internal/acceptance
+conformance: deps ## every comparison with Kafka's own tools, every kind of verified run, a search for a known ceiling, APM Server and Riemann (real ones where CARRONADE_TEST_APM and CARRONADE_TEST_RIEMANN say, see docs/method.md), and whether reported times are right: the impairment matrix and clean runs, an hour (MATRIX=file of finished runs, from which it continues)
+	CARRONADE_TEST_CONFORMANCE=1 $(PLAIN) $(GO) test -count=1 -timeout 30m -v -run 'Golden|Printed|Verified|FindCeiling' ./internal/acceptance
+	$(PLAIN) $(GO) test -count=1 -timeout 30m -v -run '^TestServer' ./internal/acceptance
 	@mkdir -p '$(dir $(MATRIX))'
 	CARRONADE_TEST_CONFORMANCE=1 CARRONADE_TEST_MATRIX='$(abspath $(MATRIX))' $(PLAIN) $(GO) test -count=1 -timeout 180m -v -run '^TestImpaired$$|^TestClean$$' ./internal/acceptance
 

@@ -127,7 +127,7 @@ func (c *collector) measurementEnded(res *Result) time.Duration {
 	return last
 }
 
-// addUnsent adds what is known only at the end: events due and never sent, and, if a
+// addUnsent adds the counts that exist only at the end: events due and never sent, and, if a
 // schedule was cut short, how many were due by then.
 func (c *collector) addUnsent(i int) {
 	r := c.run

@@ -28,7 +28,7 @@ type Plan struct {
 	Drain       time.Duration // maximum wait for answers and for due events still queued; 0 means 10 s
 
 	Interval   time.Duration // of the series; 0 means 1 s
-	Unanswered bool          // the system acknowledges nothing (acks=0, UDP): events sent count, and there are no times
+	Unanswered bool          // the system acknowledges nothing (acks=0, UDP): events sent count, and times do not exist
 	Retry      int           // maximum number of times that a failed batch is fired again
 	Threads    int           // maximum number of sending threads; 0: one per client, at most one per processor, or as many as a Poller prefers
 	Gate       *Gate         // allowance, usually from another run; nil: none

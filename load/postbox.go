@@ -61,7 +61,7 @@ func (b *pageQueue) take() (pages []*page, owners []int, upto int) {
 	return pages, owners, upto
 }
 
-// A consumedRecorder records what is known only when an event was consumed. Consumers
+// A consumedRecorder records what only the consumption of an event shows. Consumers
 // are few and deliver in batches, so one lock is enough.
 type consumedRecorder struct {
 	mu    sync.Mutex

@@ -80,6 +80,7 @@ const (
 	ByBytes       Reason = "bytes"
 	ByFailures    Reason = "failures"
 	ByFailureRate Reason = "failure rate"
+	ByLimit       Reason = "limit" // a limit on the results was broken
 	BySchedule    Reason = "schedule ended"
 	ByFeed        Reason = "feed ended"
 	ByIdle        Reason = "idle"

@@ -104,6 +104,10 @@ func TestConservation(t *testing.T) {
 				fault("%v", err)
 			}
 			for _, h := range []*measure.Tally{&res.Warmup, &res.Measurement} {
+				// A lower value exists where the time does: nil is not empty.
+				if h.Response == nil && h.Lower.Response != nil || h.Service == nil && h.Lower.Service != nil || h.EndToEnd == nil && h.Lower.EndToEnd != nil {
+					fault("%s: lower values %+v of times %+v", h.Name, h.Lower, h.Set)
+				}
 				if p.Schedule != nil && h.Response != nil && h.Response.Count() != h.Acked {
 					fault("%s: %d response times, %d acked", h.Name, h.Response.Count(), h.Acked)
 				}
@@ -320,6 +324,16 @@ func TestClosedLoop(t *testing.T) {
 		}
 		if got := r.Measurement.InFlight; got < 3.95 || got > 4.05 {
 			t.Errorf("%.2f in flight, want 4", got)
+		}
+	})
+}
+
+// The in-flight limit of a connection does not limit a closed loop.
+func TestConcurrencyIsTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fireTest(t, Plan{Concurrency: 12, MaxInFlight: 5, BatchEvents: 1, Measurement: Limits{Time: time.Second}}, newFake(Single(), 1, constantly(10*time.Millisecond)))
+		if got := r.Measurement.InFlightPeak; got != 12 {
+			t.Errorf("at most %d in flight on one connection, want 12", got)
 		}
 	})
 }

@@ -126,10 +126,9 @@ func (l *lowerBounds) compact() {
 // merge adds what another thread recorded.
 func (l *lowerBounds) merge(o *lowerBounds) {
 	for _, w := range [][2]*lowerBound{{&l.response, &o.response}, {&l.service, &o.service}, {&l.endToEnd, &o.endToEnd}} {
-		if w[0].h == nil {
-			w[0].h = measure.NewHistogram()
+		if w[1].h != nil { // else it may be a time that does not exist
+			hist(&w[0].h).Merge(w[1].h)
 		}
-		w[0].h.Merge(w[1].h)
 		w[0].leftOut += w[1].leftOut
 	}
 }

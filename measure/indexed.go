@@ -7,6 +7,7 @@ import "time"
 type Indexed struct {
 	Address string // address of the store
 	Store   string // the product and version that it reports, such as "Elasticsearch 8.19.21"
+	Nodes   int    // of its cluster; 0: not reported
 	Pattern string // indices that were counted
 
 	Before, After uint64 // documents

@@ -257,13 +257,15 @@ type Trust struct {
 // Steady states whether the run was steady.
 type Steady struct {
 	OK            bool    `json:"ok"`
-	Known         bool    `json:"known"`             // false when the measurement was too short to tell
-	InFlightSlope float64 `json:"in_flight_slope"`   // events in flight gained per second of the measurement
-	ResponseSlope float64 `json:"response_slope_us"` // microseconds of mean response (or else service) time gained per second
-	InFlightRise  float64 `json:"in_flight_rise"`    // over the measurement, as a share of the mean
-	ResponseRise  float64 `json:"response_rise"`     // over the measurement, as a share of the mean
-	Silent        float64 `json:"silent"`            // share of the complete intervals in which the system accepted nothing, or refused most
-	Outage        string  `json:"outage,omitempty"`  // when nothing was answered, if that makes the run unsteady
+	Known         bool    `json:"known"`                 // false when the measurement was too short to tell
+	InFlightSlope float64 `json:"in_flight_slope"`       // events in flight gained per second of the measurement
+	ResponseSlope float64 `json:"response_slope_us"`     // microseconds of mean response (or else service) time gained per second
+	InFlightRise  float64 `json:"in_flight_rise"`        // over the measurement, as a share of the mean
+	ResponseRise  float64 `json:"response_rise"`         // over the measurement, as a share of the mean
+	Silent        float64 `json:"silent"`                // share of the complete intervals in which the system accepted nothing, or refused most
+	Outage        string  `json:"outage,omitempty"`      // when nothing was answered, if that makes the run unsteady
+	OutageAt      float64 `json:"outage_at_s,omitempty"` // when the longest outage began, from the start of the run
+	OutageLength  float64 `json:"outage_s,omitempty"`    // its length
 	Text          string  `json:"text"`
 }
 

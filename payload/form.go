@@ -26,8 +26,11 @@ func specError(what, text string, why error, forms string) error {
 		short = strings.ToValidUTF8(text[:most], "") + "..."
 	}
 	var number *units.Error
+	if errors.As(why, &number) && number.Ambiguous {
+		forms = number.Want
+	}
 	switch {
-	case errors.As(why, &number) && number.Text == text:
+	case number != nil && number.Text == text:
 		// The number is the complete text, which is printed only once.
 		return fmt.Errorf("%s %q %w: want %s", what, short, number.Why, forms)
 	case number != nil:

@@ -15,6 +15,8 @@ func TestRefused(t *testing.T) {
 		forms string
 	}{
 		{"size of no unit", Spec{Size: "10Q"}, `"Q"`, SizeForms},
+		{"size of two meanings", Spec{Size: "64K"}, "may mean 64KiB (powers of 1024) or 64kB (powers of 1000)", "want one of these two"},
+		{"size of two meanings in a range", Spec{Size: "1kB-2KB"}, "may mean 2KiB (powers of 1024) or 2kB (powers of 1000)", "want one of these two"},
 		{"negative size", Spec{Size: "-5"}, "negative", SizeForms},
 		{"range without end", Spec{Size: "5-"}, "empty", SizeForms},
 		{"range backwards", Spec{Size: "200-100"}, "ends before", SizeForms},

@@ -38,6 +38,12 @@ type Presetter interface {
 	Presets(u *url.URL, v Values, given map[string]bool) (set map[string]string, warnings []string, err error)
 }
 
+// An InFlightLimiter is a Kind whose connections keep to the in-flight limit that was given
+// also in a closed loop, in which the engine's limit is the concurrency.
+type InFlightLimiter interface {
+	LimitsInFlight(v Values) bool
+}
+
 // A Verifier is a Kind whose events can be read back although it has no operation that
 // reads (an index that is queried): if Verifies returns true, a run may be asked to
 // verify, and its session then has a Source.
@@ -174,7 +180,7 @@ type Compacted interface {
 // Transactional is implemented by sessions that may send in transactions.
 type Transactional interface {
 	// Committed returns a source for a reader of committed events, from where the run
-	// began; nil if there are no transactions or the run does not verify. It is a
+	// began; nil without transactions, or if the run does not verify. It is a
 	// Seekable.
 	Committed() load.Source
 	// EndTransactions ends the open transactions, after everything has been sent.
@@ -205,6 +211,19 @@ type FigureSource interface {
 // must return when its context ends.
 type Surveyor interface {
 	Survey(ctx context.Context) error
+}
+
+// A Noticer is a Session that may have found something without which the result is easily
+// misunderstood: the headline of the report begins with it. Notice returns it in a few
+// words, "" for nothing.
+type Noticer interface {
+	Notice() string
+}
+
+// Encoded is a Session that knows when the bytes of its events are made. Encoding returns
+// nil if it sends none. It is called before and after a run.
+type Encoded interface {
+	Encoding() *measure.Encoding
 }
 
 // Unanswered is implemented by sessions that may receive no acknowledgements

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	wantCount = "a whole number, with k, m or g for thousands, millions or billions, such as 250000, 10m or 1e6"
+	wantCount = "a whole number, with k, M or G for thousands, millions or billions, such as 250000, 10M or 1e6"
 	wantShare = "a part of one or a percentage from 0 to 100%, such as 0.01 or 1%"
 )
 
 // multiples are decimal, for counts and rates. b is a billion, like g.
 var multiples = map[string]int64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
 
-// ParseCount parses a count: "250000", "10m" (ten million), "1.5k", "1e6", "250_000",
-// and "250,000" as FormatCount prints it. k, m, g (or b) and t are powers of 1000, in
+// ParseCount parses a count: "250000", "10M" (ten million), "1.5k", "1e6", "250_000",
+// and "250,000" as FormatCount prints it. k, M, G (or B) and T are powers of 1000, in
 // either case. A result that is not an integer is an error.
 func ParseCount(s string) (uint64, error) {
 	bad := func(why error) (uint64, error) { return 0, newError("count", s, why, wantCount) }

@@ -57,7 +57,7 @@ func FlagRate(perSecond float64) string {
 		perSecond = 0
 	}
 	unit := ""
-	for _, next := range []string{"k", "m", "g"} {
+	for _, next := range []string{"k", "M", "G"} {
 		if perSecond < 1000 || math.Mod(perSecond, 1000) != 0 {
 			break
 		}

@@ -34,7 +34,7 @@ func TestFlag(t *testing.T) {
 		{"half an event", FlagRate(0.5), "0.5/s"},
 		{"thousands", FlagRate(50_000), "50k/s"},
 		{"not whole thousands", FlagRate(1_234), "1234/s"},
-		{"the highest", FlagRate(MaxRate), "1000g/s"},
+		{"the highest", FlagRate(MaxRate), "1000G/s"},
 		{"no number", FlagRate(math.NaN()), "0/s"},
 	} {
 		if tt.got != tt.want {

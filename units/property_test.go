@@ -97,7 +97,7 @@ func TestPrintedFormsParse(t *testing.T) {
 // refusal has a meaningful error.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
-		"", "0", "1", "-1", "1h30m", "1.5GiB", "50k/s", "3/m", "12,345,678", "1%", "1e6", "1e-6s", "1_0", "1__0", ".", ".5d",
+		"", "0", "1", "-1", "1h30m", "1.5GiB", "64K", "1 kb", "3m", "50k/s", "3/m", "12,345,678", "1%", "1e6", "1e-6s", "1_0", "1__0", ".", ".5d",
 		"1e", "1e+", "1eB", "9223372036854775807", "18446744073709551616", "NaN", "inf", "0x1p-2", "1µ", "\xff", "5 \xb5s", "1e40", "1e41", "٣s", "1s1",
 	} {
 		f.Add(s)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-const wantRate = "events per second, or a number with k, m or g and /s, /m or /h, such as 50000, 50k/s, 0.5/s or 3/m"
+const wantRate = "events per second, or a number with k, M or G and /s, /min or /h, such as 50000, 50k/s, 3M/s or 3/min"
 
 // MaxRate is the highest rate that ParseRate accepts, in events/s: a thousand events
 // per nanosecond, the resolution of clocks. A higher one is a typing error.
@@ -20,14 +20,19 @@ var rateTimes = map[string]int64{
 	"h": 3600, "hour": 3600,
 }
 
-// ParseRate parses a rate in events/s: "50000/s", "50k/s", "0.5/s", "3/m" (three a
-// minute), "2/h". A bare number is per second. k, m and g are powers of 1000, in either
-// case. Zero is a valid rate; a rate above MaxRate is an error.
+// ParseRate parses a rate in events/s: "50000/s", "50k/s", "0.5/s", "3/min" or "3/m"
+// (three a minute), "2/h". A bare number is per second. k, M, G and T are powers of 1000,
+// in either case, but "3m" is refused: it may mean 3M/s or 3/min. Zero is a valid rate; a
+// rate above MaxRate is an error.
 func ParseRate(s string) (float64, error) {
 	bad := func(why error) (float64, error) { return 0, newError("rate", s, why, wantRate) }
 	n, unit, err := number(s)
 	if err != nil {
 		return bad(err)
+	}
+	if unit == "m" {
+		digits := withoutUnit(s, unit)
+		return 0, ambiguous("rate", s, digits+"M/s (million a second)", digits+"/min (a minute)")
 	}
 	multiple, per, slash := strings.Cut(unit, "/")
 	by, ok := multiples[strings.ToLower(strings.TrimSpace(multiple))]

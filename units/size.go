@@ -5,35 +5,42 @@ import (
 	"strings"
 )
 
-const wantSize = "bytes, or a number with B, KiB, MiB, GiB, TiB (powers of 1024; K, M, G, T alone mean the same) " +
-	"or kB, MB, GB, TB (powers of 1000), such as 1500, 64KiB or 1.5GiB"
+const wantSize = "bytes, or a number with KiB, MiB, GiB, TiB (powers of 1024) or kB, MB, GB, TB (powers of 1000), " +
+	"such as 1500, 64KiB or 1.5MB"
 
-// sizeUnits are in lower case; ParseSize checks where case matters.
-var sizeUnits = map[string]int64{
-	"": 1, "b": 1,
-	"k": 1 << 10, "kib": 1 << 10, "kb": 1e3,
-	"m": 1 << 20, "mib": 1 << 20, "mb": 1e6,
-	"g": 1 << 30, "gib": 1 << 30, "gb": 1e9,
-	"t": 1 << 40, "tib": 1 << 40, "tb": 1e12,
-}
+// decimalSizes must be written exactly so. binarySizes, in lower case, may be in any
+// case.
+var (
+	decimalSizes = map[string]int64{"kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+	binarySizes  = map[string]int64{"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+)
 
 // ParseSize parses a size in bytes: "1500", "64KiB", "1.5GiB", "10MB". KiB, MiB, GiB
-// and TiB are powers of 1024; kB, MB, GB and TB are powers of 1000. A letter alone (4k,
-// 64K, 1G) is a power of 1024, as in dd, fio and the JVM. Units may be in any case, but
-// Kb, Mb, Gb and Tb are refused, because many take them for bits. A fraction of a unit
-// is rounded to the nearest byte; a fraction of a byte is an error.
+// and TiB are powers of 1024, in any case; kB, MB, GB and TB are powers of 1000. A
+// letter alone (64K) and other cases (64KB, 64kb, 64Kb) are refused: to some tools they
+// mean 1024, to others 1000 or bits. A fraction of a unit is rounded to the nearest
+// byte; a fraction of a byte is an error.
 func ParseSize(s string) (int64, error) {
 	bad := func(why error) (int64, error) { return 0, newError("size", s, why, wantSize) }
 	n, unit, err := number(s)
 	if err != nil {
 		return bad(err)
 	}
-	if len(unit) == 2 && unit[1] == 'b' && strings.ContainsRune("KMGT", rune(unit[0])) {
-		return bad(errors.New("may mean bits"))
-	}
-	by, ok := sizeUnits[strings.ToLower(unit)]
+	by, ok := decimalSizes[unit]
 	if !ok {
-		return bad(notUnit(unit, "size"))
+		by, ok = binarySizes[strings.ToLower(unit)]
+	}
+	if !ok {
+		letter := strings.TrimSuffix(strings.ToUpper(unit), "B")
+		if len(letter) != 1 || !strings.Contains("KMGT", letter) {
+			return bad(notUnit(unit, "size"))
+		}
+		digits := withoutUnit(s, unit)
+		decimal := letter + "B"
+		if letter == "K" {
+			decimal = "kB"
+		}
+		return 0, ambiguous("size", s, digits+letter+"iB (powers of 1024)", digits+decimal+" (powers of 1000)")
 	}
 	if by == 1 && !n.IsInt() {
 		return bad(errors.New("has a fraction of a byte"))

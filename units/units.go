@@ -7,6 +7,10 @@
 // is used for: a rate of zero is valid here, and the caller checks whether it makes
 // sense.
 //
+// One rule holds for letters: in counts and rates, k, M, G and T are powers of 1000; a
+// size has KiB, MiB, GiB and TiB for powers of 1024 and kB, MB, GB and TB for powers of
+// 1000. A text that may mean two quantities is an error that shows both spellings.
+//
 // Numbers are plain digits, with _ between digits, and optionally a fraction or an
 // exponent (50_000, 1.5, 1e6). They are computed exactly and rounded once, so 1.1GB is
 // exactly 1,100,000,000 bytes. Negative numbers, NaN, overflow and empty texts are
@@ -44,6 +48,8 @@ type Error struct {
 	Text string // truncated to 60 bytes
 	Why  error  // continues a sentence that begins with the text: "is empty"
 	Want string // what is expected, with examples
+
+	Ambiguous bool // Why shows the two spellings that are not
 }
 
 func (e *Error) Error() string {
@@ -124,6 +130,16 @@ func number(s string) (n *big.Rat, rest string, err error) {
 		return nil, "", errNotNumber
 	}
 	return n, strings.TrimSpace(s[i:]), nil
+}
+
+// ambiguous returns the error for a text that may mean two quantities.
+func ambiguous(kind, text, one, two string) error {
+	return &Error{Kind: kind, Text: text, Why: fmt.Errorf("may mean %s or %s", one, two), Want: "one of these two", Ambiguous: true}
+}
+
+// withoutUnit returns the text of the number before its unit.
+func withoutUnit(s, unit string) string {
+	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s), unit))
 }
 
 func isDigit(s string, i int) bool { return i < len(s) && s[i] >= '0' && s[i] <= '9' }

@@ -6,11 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"carronade/internal/elastictest"
 )
 
 // TestAsHeyAPMUnderTest: given the address of Elasticsearch and the server's
@@ -47,7 +50,7 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := regexp.MustCompile(`\n\n(\d+) docs indexed \((\d+\.\d\d) / sec\)  \((\d+\.\d\d)% of expected\)\n\d+\.\d\d ms / request\n` +
-		`([\d.]+Mb) \(max RSS\)\n(\d+\.\d{3}) memory efficiency \(accepted data volume per minute / memory used\)\n\z`).FindStringSubmatch(e.stdout)
+		`([\d.]+Mb) \(max RSS\)\n(\d+\.\d{3}) memory efficiency \(accepted data volume per minute / memory used\)\nsaving report\nreport \S+ saved in \S+\n\z`).FindStringSubmatch(e.stdout)
 	if m == nil || d.Indexed == nil || d.System == nil || d.System.Memory == nil {
 		t.Fatalf("indexed %+v, system %+v, and:\n%s%s", d.Indexed, d.System, e.stdout, e.stderr)
 	}
@@ -59,5 +62,64 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 		if m[i+1] != w {
 			t.Errorf("it prints %q, the report has %q:\n%s", m[i+1], w, e.stdout)
 		}
+	}
+}
+
+// TestAsHeyAPMKeepsTheRevision: the test command, in place of apm switch -fcm
+// axw/trace REV, fetches the remote, and builds and tests that revision, which is
+// older than the branch.
+func TestAsHeyAPMKeepsTheRevision(t *testing.T) {
+	t.Parallel()
+	theirs, own := commitRepo(t, "trace"), commitRepo(t, "main")
+	git := func(dir string, args ...string) string {
+		t.Helper()
+		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...).Output()
+		if err != nil {
+			t.Fatalf("git %v: %v", args, err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	writeFile(t, filepath.Join(theirs, "VERSION"), "of the revision\n")
+	git(theirs, "commit", "-qam", "two")
+	rev := git(theirs, "rev-parse", "HEAD")
+	writeFile(t, filepath.Join(theirs, "VERSION"), "of the branch\n")
+	git(theirs, "commit", "-qam", "three")
+	git(own, "remote", "add", "axw", theirs)
+
+	addr := "127.0.0.1:" + freePort(t)
+	dir := t.TempDir()
+	file, built := filepath.Join(dir, "report.json"), filepath.Join(dir, "built")
+	run(t, "as", "hey-apm", "--report-json", file, "-base-url", "http://"+addr, "-system-git", own, "-system-fetch", "axw", "-system-checkout", rev,
+		"-system-build", "cp VERSION "+built, "-system-cmd", program+" standin apm --listen "+addr, "test", "300ms", "1", "2", "3", "4").wantOneOf(t, 0, 3)
+	if text, err := os.ReadFile(built); err != nil || string(text) != "of the revision\n" {
+		t.Errorf("it built %q, %v", text, err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		System struct{ Facts map[string]any }
+	}
+	decode(t, string(data), &d)
+	if d.System.Facts["revision"] != rev {
+		t.Errorf("the report is of %v, want %s", d.System.Facts["revision"], rev)
+	}
+}
+
+// TestAsHeyAPMSavesInElasticsearch: the report of the test command is saved where
+// -es-url says, and the last line says so.
+func TestAsHeyAPMSavesInElasticsearch(t *testing.T) {
+	t.Parallel()
+	node := elastictest.Shared(t)
+	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")
+	e := run(t, "as", "hey-apm", "-base-url", "http://"+server.addr, "-es-url", node.URL+"/heyapm", "-label", "round=saved", "test", "300ms", "1", "2", "3", "4").wantOneOf(t, 0, 3)
+	if !strings.HasSuffix(e.stdout, " ms / request\nsaving report\nreport indexed in elasticsearch\n") {
+		t.Errorf("the last lines are\n%s%s", e.stdout, e.stderr)
+	}
+	place := strings.Replace(node.URL, "http://", "elasticsearch://", 1) + "/heyapm"
+	list := run(t, "report", "list", "--store", place, "--columns", "label.as,label.round").want(t, 0).stdout
+	if !strings.Contains(list, "hey-apm") || !strings.Contains(list, "saved") {
+		t.Errorf("the store has\n%s", list)
 	}
 }

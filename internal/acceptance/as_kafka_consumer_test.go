@@ -78,7 +78,7 @@ func TestPrintedConsumerCommands(t *testing.T) {
 	broker := kafkatest.Shared(t)
 	topic := broker.CreateTopic(t, 3, 1)
 	fillTopic("10000")(t, broker, topic, "")
-	endless := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0")
+	endless := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0", "--topic", "api-test")
 	list := func(addr string) string { return strings.TrimSuffix(strings.Repeat(addr+",", 5), ",") }
 	for _, p := range []printedCommand{
 		{

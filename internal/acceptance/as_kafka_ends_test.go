@@ -60,7 +60,7 @@ func TestShareConsumerAgreesWithReport(t *testing.T) {
 // with --strict it just ends, as a JVM does.
 func TestAsKafkaConsumerInterrupted(t *testing.T) {
 	t.Parallel()
-	server := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0")
+	server := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0", "--topic", "t")
 	for _, strict := range []bool{false, true} {
 		t.Run("strict="+strconv.FormatBool(strict), func(t *testing.T) {
 			t.Parallel()

@@ -221,8 +221,22 @@ func TestAsMongoose(t *testing.T) {
 			t.Errorf("%d rows of %v us in the mean, want 100 of %v; %s", n, sum/float64(n), mean, r.results["Transfer Size"])
 		}
 		back := step(t, "--read", "--item-input-file=items.csv", brokers)
+		if back.results["Transfer Size"] != "101.4KB" { // with keys of 12 bytes and headers of 2
+			t.Errorf("read back %s", back.results["Transfer Size"])
+		}
 		if back.results["Operations Count/Successful"] != "100" || back.results["Operation Type"] != "READ" {
 			t.Errorf("read back: %v", back.results)
+		}
+		if mean := back.number(t, "Operations Duration [us]/Avg"); mean <= 0 || mean > back.number(t, "Duration [s]/Elapsed")*1e6+1000 {
+			t.Errorf("reading took %v us in the mean, want above 0 and at most the step: %v", mean, back.results)
+		}
+	})
+
+	t.Run("linger", func(t *testing.T) {
+		r := step(t, "--item-output-path="+kafkatest.TopicName(t), "--item-data-size=100", "--load-op-limit-count=50",
+			"--storage-driver-limit-concurrency=10", "--storage-net-linger=100", brokers)
+		if least := r.number(t, "Operations Duration [us]/Min"); r.results["Operations Count/Successful"] != "50" || least < 100_000 {
+			t.Errorf("a record took %v us, want the linger at least: %v", least, r.results)
 		}
 	})
 

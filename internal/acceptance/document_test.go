@@ -54,6 +54,11 @@ type document struct {
 		OK      *bool
 		Reasons []string
 	} `json:"trust"`
+	Encoding struct {
+		Events        string
+		Codec         string
+		CodecMeasured *float64 `json:"codec_measured"`
+	} `json:"encoding"`
 	Stall struct {
 		LongestS float64 `json:"longest_s"`
 		Share    float64

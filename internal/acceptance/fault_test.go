@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -167,7 +168,8 @@ func TestRestarted(t *testing.T) {
 // waits until its end. So with events due evenly over a measurement of length T and
 // a freeze of length f, the share of response times above x is (f-x)/T, and the
 // 99th percentile is f - T/100. The in-flight bound changes where the time is spent,
-// but not the sum.
+// but not the sum. Batches of several events keep what waits small for the broker: a
+// broker that needs time for the backlog would delay events beyond the closed form.
 func TestFrozen(t *testing.T) {
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	const measurement = 15 * time.Second
@@ -183,7 +185,7 @@ func TestFrozen(t *testing.T) {
 	for i := range tests {
 		// A short warm-up lets the broker's JVM compile its hot paths first.
 		tests[i].run = start(t, "run", topicURL(c, c.CreateTopic(t, 1, 1)), "--rate", "5000/s", "--for", measurement.String(), "--warmup", "3s", "--size", "10",
-			"--max-in-flight", tests[i].bound, "--json")
+			"--linger", "10ms", "--max-in-flight", tests[i].bound, "--json")
 	}
 	for _, tt := range tests {
 		tt.run.awaitStderr(progressText)
@@ -206,8 +208,14 @@ func TestFrozen(t *testing.T) {
 			if d.Response.Count != 75_000 || d.Totals.Acked != 75_000 {
 				t.Errorf("response counts %d events, acked are %d, want 75000", d.Response.Count, d.Totals.Acked)
 			}
-			if !*d.Trust.OK {
-				t.Errorf("the run is not trusted: %q", d.Trust.Reasons)
+			// A busy machine may stop the generator too, for a short time that the report names.
+			if f := d.Freezes.Longest; len(f) > 0 && f[0].LengthS > frozen.Seconds()/4 {
+				t.Errorf("the generator is said to have been stopped for %.3f s", f[0].LengthS)
+			}
+			for _, reason := range d.Trust.Reasons {
+				if !strings.Contains(reason, "its process did not run for") {
+					t.Errorf("the freeze of the broker is blamed on the generator: %q", reason)
+				}
 			}
 			queueing := d.Queueing.MaxUS / 1e6
 			if tt.queueing && queueing < frozen.Seconds()*0.9 {

@@ -127,7 +127,7 @@ func producerSets() []golden {
 		with(producerSet("numbers", toTopic+"--num-records 4500 --payload-monotonic --throughput 1500", all), 4500, paced),
 		with(producerSet("lines of a file", toTopic+"--num-records 1000 --payload-file DIR/payloads --throughput 500", all), 1000, payloads("\none\ntwo\n\nfour\n")),
 		with(producerSet("a file cut at an expression", toTopic+"--num-records 1000 --payload-file DIR/payloads --payload-delimiter [0-9]+ --throughput 500", all), 1000, payloads("a1b22c333")),
-		with(producerSet("a file cut at so many digits", toTopic+"--num-records 500 --payload-file DIR/payloads --payload-delimiter [0-9]{1,3} --throughput 500", all), 500, payloads("a1b22c333d4444e")),
+		with(producerSet("a file split at one to three digits", toTopic+"--num-records 500 --payload-file DIR/payloads --payload-delimiter [0-9]{1,3} --throughput 500", all), 500, payloads("a1b22c333d4444e")),
 		with(producerSet("a file cut at blanks", toTopic+"--num-records 500 --payload-file DIR/payloads --payload-delimiter \\x20 --throughput 500", all), 500, payloads("a b  c, d")),
 		with(producerSet("old names of flags", "--topic TOPIC --num-records=1500 --record-size=100 --throughput=500 --producer-props bootstrap.servers=BROKER acks=1 linger.ms=0", all), 1500, paced),
 		with(producerSet("a file of properties", "--topic TOPIC --num-records 1500 --record-size 100 --throughput 500 --producer.config DIR/client.properties", all), 1500, properties("acks=all\nbatch.size=500\n")),

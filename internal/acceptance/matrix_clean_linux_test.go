@@ -68,7 +68,7 @@ func TestClean(t *testing.T) {
 			fs := openFindings(t, cleanFile(c.kind, runs))
 			for i := range runs {
 				v := c.variants[i%len(c.variants)]
-				// Every so often a closed loop, in which the generator is the limit.
+				// After the rates comes a closed loop, in which the generator is the limit.
 				load := (i / len(c.variants)) % (len(v.rates) + 1)
 				name := closedLoop
 				if load < len(v.rates) {

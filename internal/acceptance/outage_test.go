@@ -19,7 +19,7 @@ func TestOutageIsNotSteady(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:1")
-			s := start(t, append([]string{"run", "kafka://" + server.addr + "/t", "--for", "10s", "--require", "steady", "--json"}, tt.flags...)...)
+			s := start(t, append([]string{"run", "kafka://" + server.addr + "/t", "--for", "10s", "--slo", "steady", "--json"}, tt.flags...)...)
 			s.awaitStderr(progressText)
 			pause(t, 2*time.Second)
 			server.kill()
@@ -29,10 +29,10 @@ func TestOutageIsNotSteady(t *testing.T) {
 			}
 			failed := false
 			for _, c := range d.Checks {
-				failed = failed || c.Name == "require" && !c.OK
+				failed = failed || c.Name == "steady" && !c.OK
 			}
 			if !failed {
-				t.Errorf("--require steady passes: %+v", d.Checks)
+				t.Errorf("--slo steady holds: %+v", d.Checks)
 			}
 		})
 	}

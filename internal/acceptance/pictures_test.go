@@ -14,7 +14,7 @@ import (
 
 // TestPictures opens the pages of a Kafka, a Riemann and an APM report in Chromium,
 // with the screens of a desktop and of a phone, in both themes: without errors and
-// without network requests. PAGE_SHOTS names a folder for the screenshots.
+// without network requests. PAGE_SCREENSHOTS names a folder for the screenshots.
 func TestPictures(t *testing.T) {
 	kinds := []string{"kafka", "riemann", "apm"}
 	home, dir := t.TempDir(), t.TempDir()
@@ -59,7 +59,7 @@ func TestPictures(t *testing.T) {
 				if err != nil || int64(m.Bounds().Dx()) < v.Width || m.Bounds().Dy() < 2000 {
 					t.Errorf("%s: the screenshot does not show a page: %v", name, err)
 				}
-				if folder := os.Getenv("PAGE_SHOTS"); folder != "" {
+				if folder := os.Getenv("PAGE_SCREENSHOTS"); folder != "" {
 					if err := os.WriteFile(filepath.Join(folder, kind+"-"+name+".png"), screenshot, 0o600); err != nil {
 						t.Fatal(err)
 					}

@@ -14,8 +14,8 @@ import (
 	"carronade/internal/kafkatest"
 )
 
-// refusalTimeout bounds a refusal: the contract allows 10 s to find that there is no
-// broker, and a busy machine needs some more.
+// refusalTimeout bounds a refusal: the contract allows 10 s to find that the broker
+// is missing, and a busy machine needs some more.
 const refusalTimeout = 15 * time.Second
 
 // refused runs the program and checks that it gives up in time with exit code 2, an
@@ -191,6 +191,23 @@ func TestAutoCreated(t *testing.T) {
 	}
 	if !strings.Contains(e.stdout, "partitions") || !strings.Contains(e.stdout, "replicas") {
 		t.Errorf("the report does not contain the topic's partitions and replicas")
+	}
+	if want := "the topic " + topic + " did not exist, and the broker created it"; !strings.Contains(e.stdout, want) {
+		t.Errorf("the report does not say %q", want)
+	}
+}
+
+// TestConsumingCreatesNothing: a topic that is only read is not created, by a broker that
+// creates topics.
+func TestConsumingCreatesNothing(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	topic := kafkatest.TopicName(t)
+	for _, engine := range engines {
+		refused(t, topicURL(broker, topic), "--op", "consume", "--engine", engine).says(t, "does not exist, so nothing can be read", "check the name")
+	}
+	if listed := run(t, "topics", "list", "kafka://"+broker.Bootstrap()).succeeded(t).stdout; strings.Contains(listed, topic) {
+		t.Errorf("the topic was created:\n%s", listed)
 	}
 }
 

@@ -1,11 +1,14 @@
 package acceptance
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,10 +60,7 @@ func TestSystemEndsWithProgram(t *testing.T) {
 			s := start(t, args...)
 			s.awaitStderr(tt.at)
 			pause(t, 500*time.Millisecond)
-			left := func() string {
-				out, _ := exec.Command("pgrep", "-af", "(sleep "+mark+"|listen "+addr+")").Output()
-				return string(out)
-			}
+			left := func() string { return pgrep(t, "-af", "(sleep "+mark+"|listen "+regexp.QuoteMeta(addr)+")") }
 			if left() == "" {
 				t.Fatal("nothing was started, so this tests nothing")
 			}
@@ -86,6 +86,49 @@ func TestSystemEndsWithProgram(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pgrep lists the processes whose command line matches; "" if there are none.
+func pgrep(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("pgrep", args...).Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok && e.ExitCode() == 1 {
+		return ""
+	}
+	if err != nil {
+		t.Fatalf("this test finds processes with pgrep (of procps): %v", err)
+	}
+	return string(out)
+}
+
+// TestSystemEndsWhenKilled: on Linux the system's command also ends if the program is
+// killed.
+func TestSystemEndsWhenKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends a child with its parent")
+	}
+	t.Parallel()
+	addr := "127.0.0.1:" + freePort(t)
+	s := start(t, "run", "riemann://"+addr, "--rate", "100/s", "--for", "60s", "--system-cmd", program+" standin riemann --listen "+addr)
+	s.awaitStderr(progressText)
+	there := func() (pid int) {
+		out := pgrep(t, "-f", "^"+regexp.QuoteMeta(program+" standin riemann --listen "+addr))
+		pid, _ = strconv.Atoi(strings.TrimSpace(out))
+		return pid
+	}
+	pid := there()
+	if pid == 0 {
+		t.Fatal("nothing was started, so this tests nothing")
+	}
+	s.signal(syscall.SIGKILL)
+	for range 200 {
+		if there() == 0 {
+			return
+		}
+		pause(t, 100*time.Millisecond)
+	}
+	t.Error("the system is left running")
+	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
 // unignoreSignal makes programs that are started until the test's end receive a
@@ -118,7 +161,7 @@ func TestSystemDiesAtOnce(t *testing.T) {
 			pidFile, addr := filepath.Join(t.TempDir(), "pid"), "127.0.0.1:"+freePort(t)
 			s := start(t, append([]string{
 				"run", "kafka://" + addr + "/t", "--for", "60s", "--json",
-				"--system-cmd", fmt.Sprintf("sh -c 'echo $$ > %s; exec %s standin kafka --listen %s'", pidFile, program, addr),
+				"--system-cmd", fmt.Sprintf("sh -c 'echo $$ > %s; exec %s standin kafka --listen %s --topic t'", pidFile, program, addr),
 			}, tt.args...)...)
 			s.awaitStderr(progressText)
 			text, err := os.ReadFile(pidFile)

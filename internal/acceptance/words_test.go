@@ -109,7 +109,7 @@ func TestReport(t *testing.T) {
 			}
 		}
 		if strings.ContainsRune(e.stdout+e.stderr, '\x1b') {
-			t.Error("there is an escape sequence although there is no terminal")
+			t.Error("an escape sequence is printed without a terminal")
 		}
 		for _, word := range []string{"response", "service", "p99", "seed", topic} {
 			if !strings.Contains(e.stdout, word) {
@@ -140,17 +140,22 @@ func TestReport(t *testing.T) {
 		dec := json.NewDecoder(strings.NewReader(e.stdout))
 		n := 0
 		for dec.More() {
-			var d document
+			var d struct {
+				document
+				Replaces string
+			}
 			if err := dec.Decode(&d); err != nil {
 				t.Fatal(err)
 			}
 			if d.Totals.Acked != 100 {
 				t.Errorf("repetition %d acked %d events", n, d.Totals.Acked)
 			}
-			n++
+			if d.Replaces == "" { // on a busy machine, others replace those that were not trusted
+				n++
+			}
 		}
 		if n != 3 {
-			t.Errorf("got %d reports, want 3", n)
+			t.Errorf("got %d repetitions, want 3", n)
 		}
 	})
 	t.Run("acks 0", func(t *testing.T) {
@@ -173,7 +178,7 @@ func TestReport(t *testing.T) {
 		if e.code != 0 && e.code != 3 {
 			t.Errorf("exit %d: drops change the exit code only through a limit", e.code)
 		}
-		run(t, append(args, "--max-dropped", "10")...).wantOneOf(t, 1, 3)
+		run(t, append(args, "--slo", "dropped<=10")...).wantOneOf(t, 1, 3)
 	})
 }
 

@@ -24,7 +24,7 @@ func spreadOf(v []float64) spread {
 	return spread{(v[(n-1)/2] + v[n/2]) / 2, v[0], v[n-1], n}
 }
 
-// A bound is a limit for a line of the table. The zero value is no bound.
+// A bound is a limit for a line of the table. The zero value means unlimited.
 type bound struct {
 	isMax bool // at most, otherwise at least
 	value float64

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,6 +23,7 @@ import (
 type Order struct {
 	Dir      string // folder of the user's repository; it is only read
 	Revision string // a branch, REMOTE/BRANCH, a tag or a commit; "" is HEAD
+	Branch   string // its branch; "": Revision if it is a branch, else one that contains it
 	Fetch    string // a remote of the repository to fetch from first; "": none
 	// Command builds it: the shell runs it in the worktree. {revision},
 	// {branch} and {image} are replaced. "": only the worktree is made.
@@ -112,11 +114,13 @@ func Make(ctx context.Context, o Order) (*Build, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.Branch = cmp.Or(o.Branch, b.Branch); b.Branch == "" {
+		b.Branch = branchWith(ctx, r.git, r.user, b.Revision)
+	}
 	if b.Date, err = dateOf(ctx, r.git, b.Revision); err != nil {
 		return nil, &target.Error{Doing: "read the revision " + b.Revision, Err: err}
 	}
-	sum := sha256.Sum256([]byte(o.Command + "\x00" + strings.Join(o.Env, "\x00")))
-	key := b.Revision[:12] + "-" + hex.EncodeToString(sum[:4])
+	key := b.Revision[:12] + "-" + o.key(b.Branch)
 	home := filepath.Join(r.home, key)
 	b.Dir, b.Tree, b.Log = user.Dir, filepath.Join(home, "tree"), filepath.Join(home, "build.log")
 	b.Image = "carronade-" + filepath.Base(r.home) + ":" + key
@@ -130,6 +134,20 @@ func Make(ctx context.Context, o Order) (*Build, error) {
 	}
 	return b, nil
 }
+
+// key distinguishes the builds of one revision: by the command, by its environment, and
+// by the branch, if the command depends on it.
+func (o *Order) key(branch string) string {
+	parts := append([]string{o.Command}, o.Env...)
+	if strings.Contains(o.Command, "{branch}") || strings.Contains(o.Command, branchEnv) {
+		parts = append(parts, branch)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:4])
+}
+
+// branchEnv is the variable with the branch, for the build.
+const branchEnv = "CARRONADE_BRANCH"
 
 // make keeps the build's lock until Release: exclusively while it builds, then
 // shared with others that use it.
@@ -244,9 +262,9 @@ func (b *Build) command(ctx context.Context, o *Order) error {
 	words := system.Shell(o.Command)
 	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // the user's command; killed below with all its group
 	cmd.Dir = b.Tree
-	cmd.Env = append(append(cleanEnv(os.Environ()), "CARRONADE_REVISION="+b.Revision, "CARRONADE_BRANCH="+b.Branch, "CARRONADE_IMAGE="+b.Image), o.Env...)
+	cmd.Env = append(append(cleanEnv(system.Environ()), "CARRONADE_REVISION="+b.Revision, branchEnv+"="+b.Branch, "CARRONADE_IMAGE="+b.Image), o.Env...)
 	child, err := system.StartChild(cmd, func(line string) {
-		line = o.Mask.Text(line)
+		line = o.Mask.Text(o.Mask.WithoutCut(line, system.MaxLine))
 		if written += len(line) + 1; written <= maxLog {
 			_, _ = out.WriteString(line + "\n")
 		}

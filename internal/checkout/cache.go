@@ -140,7 +140,7 @@ func (e *Entry) lockFile(name string) (unlock func()) {
 		}
 		return nil
 	}
-	if ok, err := tryLock(f, false); !ok || err != nil {
+	if ok, err := system.TryLock(f, false); !ok || err != nil {
 		f.Close()
 		return nil
 	}

@@ -100,11 +100,15 @@ func TestRead(t *testing.T) {
 	}
 	sh(t, dir, "stash", "--quiet")
 	sh(t, dir, "checkout", "--quiet", "--detach")
+	if f, err = Read(t.Context(), dir); err != nil || f.Branch != "main" {
+		t.Errorf("got %+v, %v detached at the head of main, want main", f, err)
+	}
+	commit(t, dir, "of no branch")
 	if f, err = Read(t.Context(), dir); err != nil || f.Branch != "" {
 		t.Errorf("got %+v, %v detached, want no branch", f, err)
 	}
 	if _, ok := f.Map()["branch"]; ok {
-		t.Error("got a branch for a detached HEAD")
+		t.Error("got a branch for a commit that is in none")
 	}
 }
 
@@ -174,10 +178,11 @@ func TestMake(t *testing.T) {
 	}{
 		{"HEAD", "", "main", second, "second", false},
 		{"again, by its branch", "main", "main", second, "second", true},
-		{"a tag", "v1", "", first, "first", false},
-		{"a short commit", first[:10], "", first, "first", true},
-		{"before HEAD", "HEAD~1", "", first, "first", true},
-		{"a branch with a slash", "feature/x", "feature/x", third, "third", false},
+		{"a tag", "v1", "main", first, "first", false},
+		{"a short commit", first[:10], "main", first, "first", true},
+		{"before HEAD", "HEAD~1", "main", first, "first", true},
+		{"the commit of another branch", third, "feature/x", third, "third", false},
+		{"a branch with a slash", "feature/x", "feature/x", third, "third", true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

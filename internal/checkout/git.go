@@ -21,7 +21,7 @@ import (
 // rewrite the index of the user's folder.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // arguments, not a shell's text
-	cmd.Env = append(cleanEnv(os.Environ()), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS=true", "LC_ALL=C")
+	cmd.Env = append(cleanEnv(system.Environ()), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS=true", "LC_ALL=C")
 	cmd.WaitDelay = time.Second
 	var out, words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &words
@@ -57,7 +57,7 @@ func cleanEnv(env []string) []string {
 // Facts describe the revision of a folder.
 type Facts struct {
 	Dir       string
-	Branch    string    // "" for a detached HEAD
+	Branch    string    // for a detached HEAD one that contains it; "" if none does
 	Revision  string    // the commit's full name
 	Date      time.Time // when it was committed
 	Dirty     bool      // tracked files differ from the revision, staged or not
@@ -104,7 +104,7 @@ func Read(ctx context.Context, dir string) (Facts, error) {
 		}
 	}
 	if f.Branch == "(detached)" {
-		f.Branch = ""
+		f.Branch = branchWith(ctx, f.Dir, f.Dir, f.Revision)
 	}
 	if f.Revision == "" || f.Revision == "(initial)" {
 		return fail(errors.New("it has no commit yet"), "commit what you want to test")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"carronade/internal/system"
 )
 
 // lockInterval is how often to try again to take a lock.
@@ -28,7 +30,7 @@ func waitLock(ctx context.Context, f *os.File, shared bool) error {
 	ticker := time.NewTicker(lockInterval)
 	defer ticker.Stop()
 	for {
-		ok, err := tryLock(f, shared)
+		ok, err := system.TryLock(f, shared)
 		if err != nil {
 			return fmt.Errorf("lock the cache: %w", err)
 		}

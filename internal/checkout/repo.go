@@ -27,6 +27,9 @@ type repo struct {
 // user's own branches are in refs/heads, tags in refs/tags.
 const fetched = "refs/remotes/"
 
+// usersRemotes is the prefix of the remote branches that the user's repository knows.
+const usersRemotes = "refs/user/"
+
 // openRepo creates or updates the cache's repository for the user's folder dir.
 func openRepo(ctx context.Context, cache, dir string) (*repo, error) {
 	common, err := git(ctx, dir, "rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -62,7 +65,7 @@ func openRepo(ctx context.Context, cache, dir string) (*repo, error) {
 		return nil, err
 	}
 	if _, err := git(ctx, r.git, "fetch", "--quiet", "--prune", "--force", "--no-write-fetch-head", "--no-auto-maintenance", common,
-		"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", "+refs/remotes/*:refs/user/*"); err != nil {
+		"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", "+refs/remotes/*:"+usersRemotes+"*"); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -130,7 +133,7 @@ func (r *repo) resolve(ctx context.Context, rev, remote string) (revision, branc
 		tries = append(tries, struct{ ref, branch string }{fetched + remote + "/" + short, short})
 	}
 	tries = append(tries, struct{ ref, branch string }{"refs/heads/" + rev, rev}, struct{ ref, branch string }{fetched + rev, afterSlash(rev)},
-		struct{ ref, branch string }{"refs/user/" + rev, afterSlash(rev)}, struct{ ref, branch string }{rev, ""})
+		struct{ ref, branch string }{usersRemotes + rev, afterSlash(rev)}, struct{ ref, branch string }{rev, ""})
 	for _, t := range tries {
 		out, err := git(ctx, r.git, "rev-parse", "--quiet", "--verify", "--end-of-options", t.ref+"^{commit}")
 		if err == nil && out != "" {

@@ -17,8 +17,9 @@ import (
 )
 
 const asLong = `Runs an old tool's command line and prints the tool's lines with correct
-numbers; --strict reproduces its quirks. Every run is kept as a report. A link
-to carronade that has a tool's name behaves like the tool.`
+numbers; --strict reproduces its quirks. Every run is kept as a report: --store,
+--no-store and --label are taken from any tool's command line. A link to
+carronade that has a tool's name behaves like the tool.`
 
 // asCommand returns the command that runs the drop-ins for old tools.
 func (s *session) asCommand() *cobra.Command {
@@ -84,9 +85,9 @@ func called(args []string) []string {
 
 // as returns the tool as a function of its command line.
 func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args []string) error {
-	own, common, err := compat.Split(args)
+	own, common, err := tool.Split(args)
 	if err != nil {
-		return &words{Err: err, Hint: "such as --report-json report.json or --generation 2018"}
+		return &words{Err: err, Hint: "such as --report-json report.json or --label host=new"}
 	}
 	p := &compat.Program{
 		Called: name, Args: own, Strict: common.Strict, Generation: common.Generation, In: s.In, Out: s.out, Err: s.Err, Color: s.style().Color,
@@ -132,6 +133,9 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 		t.Doc.Add("label", "carronade as", "as="+tool.Name)
 		if common.ReportJSON != "" {
 			t.Doc.Add("json-file", "--report-json", common.ReportJSON)
+		}
+		for _, k := range common.Keep { // after the tool's own, so these count
+			t.Doc.Add(k.Name, k.Flag, k.Text)
 		}
 		w, err := s.resolveAll(&t, []*workload.Document{nil})
 		if err != nil {
@@ -201,7 +205,17 @@ func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Docu
 	if path := o.tasks[i].file; path != "" {
 		s.writeAs(path, d.WriteJSON)
 	}
-	s.reportStored(o.keep, d, o.tasks[i].kept, true)
+	kept := compat.Kept{ID: d.ID, Place: s.reportStored(o.keep, d, o.tasks[i].kept, true)}
+	switch {
+	case kept.Place != "":
+	case o.keep.store == nil && !o.keep.lost:
+		kept.Why = "the store is turned off (no-store)"
+	default:
+		kept.Why = "it could not be stored"
+	}
+	if o.observer.Kept != nil {
+		o.observer.Kept(kept)
+	}
 	return d, nil
 }
 

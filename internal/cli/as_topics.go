@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -17,6 +18,17 @@ import (
 // topicsAs runs a load on topics for a tool and stores its report.
 func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLoad, k target.Kind, doc *workload.Document, common compat.Common, l compat.TopicLoad) (r *compat.TopicResult, err error) {
 	t := &command.Settings{Doc: *doc}
+	var given []string
+	for _, k := range common.Keep {
+		t.Doc.Add(k.Name, k.Flag, k.Text)
+		if k.Name == "label" {
+			given = append(given, k.Text)
+		}
+	}
+	labels, err := workload.ParseLabels(given)
+	if err != nil {
+		return nil, &words{Err: fmt.Errorf("--label: %w", err)}
+	}
 	keep, err := s.keeping(ctx, t, true)
 	if err != nil {
 		return nil, err
@@ -26,6 +38,7 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 	job.Store, job.Version = keep.store, version()
 	job.Labels = map[string]string{"as": tool.Name}
 	maps.Copy(job.Labels, l.Labels)
+	maps.Copy(job.Labels, labels)
 	job.Stored = func(d *report.Document, err error) { s.reportStored(keep, d, err, true) }
 	started := l.Started
 	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {

@@ -2,12 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"math"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/units"
@@ -24,7 +24,14 @@ import (
 const calibrateLong = `Measures what this machine can generate: without a target (null://), and into a
 discarding stand-in that runs beside it in its own process. The result is kept
 for this host and cited in its reports, so that a reader can see how far a run
-was from the generator's own limit. It does not affect verdicts or exit codes.`
+was from the generator's own limit. It does not affect verdicts or exit codes.
+
+--target, --size and --clients measure another workload than the default one.
+Each is kept on its own, and a report cites the one that is closest to its run.
+
+--target is a kind of target, or the address of a discarding stand-in on another
+machine, so that the network is included. Nothing is sent to a server that does
+not discard.`
 
 // calibrationSchema names the form of the kept file and of --json.
 const calibrationSchema = "carronade.calibration/1"
@@ -39,19 +46,37 @@ type calibration struct {
 	DiscardCPUUS float64 `json:"discard_cpu_us_per_event"`
 }
 
-// calibrationEvents is the size of the events of a calibration, in bytes.
-const calibrationEvents = 100
+// The defaults of a calibration.
+const (
+	calibrationEvents  = 100 // size of the events, in bytes
+	calibrationClients = 1
+)
+
+// calibrating is what to calibrate with.
+type calibrating struct {
+	target  string // as typed; "": the first kind with a discarding stand-in
+	size    string // as typed; "": the kind's default
+	clients int    // 0: the kind's default
+	span    time.Duration
+}
+
+// firstSink is the kind that is calibrated with by default.
+func firstSink() string {
+	i := slices.IndexFunc(protocols(), func(p protocol) bool { return p.sink != nil })
+	if i < 0 {
+		return "none"
+	}
+	return protocols()[i].kind
+}
 
 func (s *session) calibrateCommand() *cobra.Command {
-	var (
-		asJSON bool
-		span   = 3 * time.Second
-	)
+	var asJSON bool
+	with := calibrating{span: 3 * time.Second}
 	cmd := &cobra.Command{
 		Use: "calibrate", Short: "what this machine can generate, kept and cited in reports",
-		Long: calibrateLong, Args: command.Args(0, 0, "nothing"),
+		Long: calibrateLong, Example: calibrateExample, Args: command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(cmd *cobra.Command, _ []string) error {
-			c, err := s.calibrate(cmd.Context(), span)
+			c, err := s.calibrate(cmd.Context(), &with)
 			if err != nil {
 				return err
 			}
@@ -67,125 +92,162 @@ func (s *session) calibrateCommand() *cobra.Command {
 			return nil
 		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.Flags().DurationVar(&span, "for", span, "how long each of the two measurements takes")
+	fs := cmd.Flags()
+	fs.BoolVar(&asJSON, "json", false, "as JSON")
+	fs.DurationVar(&with.span, "for", with.span, "how long each of the two measurements takes")
+	fs.StringVar(&with.target, "target", "", "a kind of `TARGET`, or a discarding stand-in's address (default: "+firstSink()+")")
+	fs.StringVar(&with.size, "size", "", "`SIZE` of a value (default: 100)")
+	fs.IntVar(&with.clients, "clients", 0, "`N` independent clients (default: as in a run of that kind)")
 	return cmd
 }
 
-func (s *session) calibrate(ctx context.Context, span time.Duration) (*calibration, error) {
-	if span < 100*time.Millisecond || span > time.Hour {
-		return nil, &words{Err: fmt.Errorf("--for: %v is not a valid length for a calibration", span), Hint: "3s is enough on a quiet machine"}
+func (s *session) calibrate(ctx context.Context, with *calibrating) (*calibration, error) {
+	if with.span < 100*time.Millisecond || with.span > time.Hour {
+		return nil, &words{Err: fmt.Errorf("--for: %v is not a valid length for a calibration", with.span), Hint: "3s is enough on a quiet machine"}
+	}
+	if with.clients < 0 {
+		return nil, &words{Err: fmt.Errorf("--clients: %d is not a number of clients", with.clients), Hint: "give 1 or more"}
+	}
+	p, address, err := s.calibrated(with.target)
+	if err != nil {
+		return nil, err
 	}
 	c := &calibration{Schema: calibrationSchema, Host: hostName(), Processors: load.Processors()}
-	c.At, c.EventBytes, c.Version = time.Now().UTC().Truncate(time.Second), calibrationEvents, version()
-	var err error
-	s.note("to nowhere, for %s ...", units.FormatDuration(span))
-	if c.NullPerS, c.NullCPUUS, err = s.fullSpeed(ctx, "null://", span); err != nil {
-		return nil, err
+	c.At, c.Version = time.Now().UTC().Truncate(time.Second), version()
+	if p != nil {
+		c.Target = p.kind
 	}
-	i := slices.IndexFunc(protocols(), func(p protocol) bool { return p.sink != nil && s.kindOf(p) != nil })
-	if i < 0 {
-		return c, nil // no kind of this program has a sink to measure against
+	// Only some kinds prepare their batches as null:// does.
+	if p == nil || p.prepares != nil || p.sink == nil {
+		s.note("to nowhere, for %s ...", units.FormatDuration(with.span))
+		d, clients, err := s.fullSpeed(ctx, "null://", with, false)
+		if err != nil {
+			return nil, err
+		}
+		c.NullPerS, c.NullCPUUS, c.EventBytes, c.Clients = d.Totals.EventsPerS, d.Generator.CPUUSPerEvent, bytesPerEvent(d), clients
 	}
-	server := protocols()[i].sink
-	sink, err := s.spawn(ctx, ctx, server.args...)
-	if err != nil {
-		return nil, err
+	if p == nil || p.sink == nil {
+		return c, nil // nothing to measure against
 	}
-	s.note("into a discarding stand-in beside it, for %s ...", units.FormatDuration(span))
-	c.DiscardPerS, c.DiscardCPUUS, err = s.fullSpeed(ctx, server.target(sink.Addr()), span)
-	if stopErr := sink.Stop(); err == nil {
+	to, where := address, "into "+address
+	end := func() error { return nil }
+	if address == "" {
+		sink, err := s.spawn(ctx, ctx, p.sink.args...)
+		if err != nil {
+			return nil, err
+		}
+		to, where, end = p.sink.target(sink.Addr()), "into a discarding stand-in beside it", sink.Stop
+	}
+	s.note("%s, for %s ...", where, units.FormatDuration(with.span))
+	d, clients, err := s.fullSpeed(ctx, to, with, true)
+	if stopErr := end(); err == nil {
 		err = stopErr
 	}
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	c.DiscardPerS, c.DiscardCPUUS, c.Clients = d.Totals.EventsPerS, d.Generator.CPUUSPerEvent, clients
+	if c.EventBytes == 0 {
+		c.EventBytes = bytesPerEvent(d)
+	}
+	if address != "" {
+		if u, err := url.Parse(address); err == nil {
+			c.Server = u.Host
+		}
+	}
+	return c, nil
 }
 
-// fullSpeed sends without a limit and returns events/s and CPU in us per event.
-func (s *session) fullSpeed(ctx context.Context, to string, span time.Duration) (perS, cpu float64, err error) {
-	var d workload.Document
-	for _, row := range [][2]string{
-		{"target", to}, {"for", span.String()}, {"warmup", min(time.Second, span).String()}, {"size", fmt.Sprint(calibrationEvents)}, {"interval", "200ms"},
-	} {
-		d.Add(row[0], "the calibration's "+row[0], row[1])
+// bytesPerEvent is the mean size of a run's events, in whole bytes.
+func bytesPerEvent(d *report.Document) float64 {
+	if t := &d.Totals; t.RateOf == report.RateConsumed && t.Consumed > 0 {
+		return math.Round(float64(t.Bytes) / float64(t.Consumed))
+	} else if t.Sent > 0 {
+		return math.Round(float64(t.Bytes) / float64(t.Sent))
 	}
-	w, err := workload.Resolve(s.Kinds, &d, nil)
-	if err != nil {
-		return 0, 0, err
+	return 0
+}
+
+// calibrated returns the protocol that --target names, and the address if it has one. The
+// protocol is nil if this program has none to calibrate with.
+func (s *session) calibrated(name string) (p *protocol, address string, err error) {
+	listed := s.listed()
+	if name == "" {
+		i := slices.IndexFunc(listed, func(p protocol) bool { return p.sink != nil })
+		if i < 0 {
+			return nil, "", nil
+		}
+		return &listed[i], "", nil
 	}
-	doc, err := s.execute(ctx, outputs{quiet: true, tasks: []task{{w: w}}, keep: &keeping{}}, 0)
+	kind, rest, isURL := strings.Cut(name, "://")
+	for i := range listed {
+		p := &listed[i]
+		switch {
+		case !isURL && p.kind == kind, isURL && rest == "" && slices.Contains(s.kindOf(*p).Schemes(), kind):
+			return p, "", nil
+		case isURL && p.sink != nil && slices.Contains(s.kindOf(*p).Schemes(), kind):
+			return p, name, nil
+		}
+	}
+	var kinds []string
+	for _, p := range listed {
+		kinds = append(kinds, p.kind)
+	}
+	return nil, "", &words{Err: errors.New("--target: not a kind of target to calibrate with"), Hint: "give one of " + strings.Join(kinds, ", ") + ", or a discarding stand-in's address"}
+}
+
+// fullSpeed sends without a limit. If discards is set, it sends nothing to a server that does
+// not say that it discards. The number of clients is 0 if the kind chose it.
+func (s *session) fullSpeed(ctx context.Context, to string, with *calibrating, discards bool) (d *report.Document, clients int, err error) {
+	var settings workload.Document
+	add := func(name, value string) { settings.Add(name, "the calibration's "+name, value) }
+	add("target", to)
+	add("for", with.span.String())
+	add("warmup", min(time.Second, with.span).String())
+	add("interval", "200ms")
+	if with.size != "" {
+		add("size", with.size)
+	}
+	if with.clients > 0 {
+		add("clients", strconv.Itoa(with.clients))
+	}
+	w, err := workload.Resolve(s.Kinds, &settings, nil)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
+	}
+	o := outputs{quiet: true, tasks: []task{{w: w}}, keep: &keeping{}}
+	o.permit = func(facts map[string]any) error {
+		if is, _ := facts["discards"].(bool); discards && !is {
+			return &words{
+				Err:  fmt.Errorf("calibrate: %s is not a discarding stand-in", w.Target()),
+				Hint: "a calibration sends as fast as it can; start carronade standin " + w.Kind.Name() + " --discard there",
+			}
+		}
+		return nil
+	}
+	d, err = s.execute(ctx, o, 0)
+	if err != nil {
+		return nil, 0, err
 	}
 	if ctx.Err() != nil {
-		return 0, 0, context.Canceled
+		return nil, 0, context.Canceled
 	}
-	if doc.Totals.EventsPerS == 0 {
-		return 0, 0, fmt.Errorf("calibrating against %s: no event was accepted", to)
+	if d.Totals.EventsPerS == 0 {
+		return nil, 0, fmt.Errorf("calibrating against %s: no event was accepted", w.Target())
 	}
-	return doc.Totals.EventsPerS, doc.Generator.CPUUSPerEvent, nil
+	return d, int(clientsOf(w)), nil
 }
 
 func (c *calibration) text(w io.Writer, path string) {
-	fmt.Fprintf(w, "what this machine can generate (%d processors, events of %s)\n\n", c.Processors, units.FormatSize(int64(c.EventBytes)))
+	fmt.Fprintf(w, "what this machine can generate (%d processors, %s)\n\n", c.Processors, c.Workload())
 	row := func(name string, perS, cpu float64) {
-		fmt.Fprintf(w, "  %-26s %14s %12s   %.3f us of CPU an event\n", name, units.FormatRate(perS), units.FormatSize(int64(perS*c.EventBytes))+"/s", cpu)
+		if perS > 0 {
+			fmt.Fprintf(w, "  %-26s %14s %12s   %.3f us of CPU an event\n", name, units.FormatRate(perS), units.FormatSize(int64(perS*c.EventBytes))+"/s", cpu)
+		}
 	}
 	row("without a target", c.NullPerS, c.NullCPUUS)
 	row("into a discarding server", c.DiscardPerS, c.DiscardCPUUS)
 	if path != "" {
 		fmt.Fprintf(w, "\nkept in %s; reports of this host cite it\n", path)
 	}
-}
-
-// calibrationPath is the file of this host's calibration. Machines may share a home folder, so
-// the name contains the host's.
-func calibrationPath() (string, error) {
-	dir, err := system.DataDir()
-	if err != nil {
-		return "", fmt.Errorf("finding the user's data folder: %w", err)
-	}
-	return filepath.Join(dir, "carronade", "calibration", hostName()+".json"), nil
-}
-
-// hostName is the host's name, made safe for a file name.
-func hostName() string {
-	name, err := os.Hostname()
-	if err != nil || name == "" {
-		return "host"
-	}
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
-			return '_'
-		}
-		return r
-	}, name)
-}
-
-func keepCalibration(c *calibration) (string, error) {
-	path, err := calibrationPath()
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
-	}
-	return path, command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, c) })
-}
-
-// keptCalibration returns this host's calibration, or nil if there is none for its present
-// number of processors.
-func keptCalibration() *report.Calibration {
-	path, err := calibrationPath()
-	if err != nil {
-		return nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	var c calibration
-	if json.Unmarshal(data, &c) != nil || c.Schema != calibrationSchema || c.Processors != load.Processors() {
-		return nil
-	}
-	return &c.Calibration
 }

@@ -1,9 +1,18 @@
 package cli_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/standin"
 	"carronade/internal/workload"
 	"carronade/target/all"
 )
@@ -23,6 +32,76 @@ func TestExampleWorkloads(t *testing.T) {
 			if _, err := workload.Resolve(all.Kinds(), nil, doc); err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
+		}
+	}
+}
+
+// The series of workloads goes from 10^4 to 10^8 events, as the documents say, and
+// each size is consumed as it was produced. Its own trial, with fewer events, runs.
+func TestExampleSeries(t *testing.T) {
+	text, err := os.ReadFile("../../examples/workloads/series.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := workload.Read("series.yaml", bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type step struct {
+		op    string
+		count uint64
+	}
+	var got []step
+	topics := map[string][]string{}
+	for _, doc := range docs {
+		w, err := workload.Resolve(all.Kinds(), nil, doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, step{w.Op, w.Count("count")})
+		topics[w.Target()] = append(topics[w.Target()], w.Op)
+	}
+	want := []step{
+		{"produce", 1e4}, {"consume", 1e4}, {"produce", 1e7}, {"consume", 1e7}, {"produce", 1e8}, {"consume", 1e8},
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(step{})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if len(topics) != 3 {
+		t.Errorf("topics are %v, want one for each size", topics)
+	}
+
+	const trial = "carronade run -f series.yaml --count 10k --label series=trial"
+	if !bytes.Contains(text, []byte("#   "+trial+"\n")) {
+		t.Errorf("the file does not have %q", trial)
+	}
+	dir := t.TempDir()
+	server, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--in-memory", "--listen", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	text = bytes.ReplaceAll(text, []byte("127.0.0.1:9092"), []byte(server.Addr()))
+	if err := os.WriteFile(filepath.Join(dir, "series.yaml"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(trial, "carronade", carronade(t), 1)+" --json-file report.json")
+	c.Dir = dir
+	c.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "CARRONADE_TEST_UNTRUSTED=none")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	for i, s := range want {
+		data, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("report.%d.json", i+1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct {
+			Op     string
+			Totals struct{ Acked, Consumed uint64 }
+		}
+		if err := json.Unmarshal(data, &d); err != nil || d.Op != s.op || d.Totals.Acked+d.Totals.Consumed != 1e4 {
+			t.Errorf("run %d: %+v, want %s of 10,000 (%v)", i+1, d, s.op, err)
 		}
 	}
 }

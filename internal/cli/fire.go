@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"carronade/internal/command"
+	"carronade/internal/layout"
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/run"
@@ -15,17 +17,21 @@ import (
 	"carronade/load"
 )
 
-// runTasks runs all tasks, one after the other. It delivers each report at once, since a later
-// task may fail.
+// runTasks runs all tasks, one after the other, and then again the repetitions that were not
+// trusted. It delivers each report at once, since a later task may fail.
 func (s *session) runTasks(ctx context.Context, o outputs) error {
 	var outcome error
-	for i := range o.tasks {
+	for i := 0; i < len(o.tasks); i++ { //nolint:intrange // replacements are appended
 		d, err := s.execute(ctx, o, i)
 		if err != nil {
 			return worst(outcome, err)
 		}
-		outcome = worst(outcome, s.deliver(d, o, i))
+		replaced := s.replace(&o, i, d)
+		if err = s.deliver(d, o, i); !replaced || exitCodeOf(err) != command.Untrusted {
+			outcome = worst(outcome, err)
+		}
 		if ctx.Err() != nil {
+			outcome = worst(outcome, err) // no run replaces it any more
 			break
 		}
 	}
@@ -53,14 +59,19 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 	defer o.hub.End()
 	return run.Execute(ctx, run.Job{
 		Workload: w, Version: version(), RunID: id,
-		Repetition: k.i + 1, Repetitions: max(k.of, 1),
+		Repetition: k.i + 1, Repetitions: max(k.of, 1), Replaces: k.replaces,
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,
-		Store: o.keep.store,
-		Facts: o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed,
+		Store: o.keep.store, Secrets: o.keep.secrets(),
+		Permit: o.permit,
+		Facts:  o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed, Arrivals: o.observer.Arrived,
 		Measured: func(ctx context.Context, d *report.Document) {
+			d.Calibration = s.calibrationFor(w, bytesPerEvent(d))
 			if o.beside {
 				s.addGenerates(ctx, w, d)
+			}
+			if s.Measured != nil {
+				s.Measured(d)
 			}
 		},
 		Stored: func(_ *report.Document, err error) { k.kept = err },
@@ -79,21 +90,39 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 			}
 		},
 		Logf:        func(format string, args ...any) { watcher.Message(fmt.Sprintf(format, args...)) },
+		Output:      func(from, line string) { s.printed(watcher, from+" | "+layout.Clean(line)) },
 		Started:     s.ends.slot(),
 		Host:        system.Describe(),
-		Calibration: keptCalibration(),
+		Calibration: s.calibrationFor(w, 0),
 	})
+}
+
+// printed shows a line of the system under test, also if everything else is quiet: it was
+// requested.
+func (s *session) printed(w *live.Watcher, line string) {
+	if w != nil {
+		w.Message(line)
+		return
+	}
+	s.errLines.Lock()
+	defer s.errLines.Unlock()
+	fmt.Fprintln(s.Err, line)
 }
 
 // which names the i-th task, if there are several.
 func (o *outputs) which(i int) string {
 	k := &o.tasks[i]
 	var parts []string
-	if first := o.tasks[0].w; slices.ContainsFunc(o.tasks, func(k task) bool { return k.w != first }) {
+	if k.cell != "" {
+		parts = append(parts, fmt.Sprintf("run %d of %d: %s", i+1, len(o.tasks), k.cell))
+	} else if first := o.tasks[0].w; slices.ContainsFunc(o.tasks, func(k task) bool { return k.w != first }) {
 		parts = append(parts, fmt.Sprintf("run %d of %d: %s %s", i+1, len(o.tasks), k.w.Op, k.w.Target()))
 	}
 	if k.of > 1 {
 		parts = append(parts, fmt.Sprintf("repetition %d of %d", k.i+1, k.of))
+	}
+	if k.replaces != "" {
+		parts = append(parts, "in place of "+k.replaces)
 	}
 	return strings.Join(parts, ", ")
 }

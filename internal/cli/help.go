@@ -40,7 +40,8 @@ type section struct {
 // A row is a command or a flag, and its text.
 type row struct{ name, text string }
 
-// settingsPage marks commands whose flags are settings, shown by heading.
+// settingsPage marks commands whose flags are settings, shown by heading. Their --help shows the
+// usual ones, and --help-all all.
 const settingsPage = "settings"
 
 // help prints the help of a command; args are the arguments beside --help. The parser also
@@ -57,7 +58,7 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 		}
 	}
 	var b strings.Builder
-	p := makeManual(cmd, s.pick(args))
+	p := makeManual(cmd, s.pick(args), s.helpAll)
 	fmt.Fprintf(&b, "%s\n\nusage: %s\n", p.about, p.usage)
 	for _, sec := range p.sections {
 		fmt.Fprintf(&b, "\n%s\n", sec.title)
@@ -71,8 +72,9 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 	_, _ = io.WriteString(cmd.OutOrStdout(), b.String()) // a closed stdout is reported at the end
 }
 
-// makeManual collects the help of a command, with the options of the kinds.
-func makeManual(cmd *cobra.Command, kinds []target.Kind) manual {
+// makeManual collects the help of a command, with the options of the kinds: all of them, or the
+// usual ones.
+func makeManual(cmd *cobra.Command, kinds []target.Kind, all bool) manual {
 	p := manual{
 		about:    strings.TrimSpace(cmd.Long),
 		usage:    cmd.UseLine(),
@@ -89,8 +91,11 @@ func makeManual(cmd *cobra.Command, kinds []target.Kind) manual {
 		p.usage += " [FLAGS]"
 	}
 	switch {
-	case cmd.Annotations[settingsPage] != "":
+	case cmd.Annotations[settingsPage] != "" && all:
 		p.sections = append(p.sections, settingSections(cmd, kinds)...)
+	case cmd.Annotations[settingsPage] != "":
+		p.about = firstParagraphs(p.about, 2)
+		p.sections = append(p.sections, usualSections(cmd, kinds)...)
 	case cmd.HasParent():
 		p.sections = append(p.sections, flagSections(cmd.LocalFlags())...)
 	}
@@ -143,21 +148,30 @@ func commandSections(cmd *cobra.Command) []section {
 // settingSections returns the load's settings and those of the kinds by heading, and then the
 // command's own flags.
 func settingSections(cmd *cobra.Command, kinds []target.Kind) []section {
-	table := workload.Table(nil)
-	if len(kinds) == 1 {
-		table = workload.Table(kinds[0]) // with this kind's defaults
-	}
-	out := byHeading(table, "")
+	out := byHeading(loadTable(kinds), "")
 	for _, k := range kinds {
 		out = append(out, byHeading(workload.Table(k), k.Name())...)
 	}
-	rest := section{title: "others", column: textColumn}
+	return append(out, ownFlags(cmd))
+}
+
+// loadTable returns the load's settings, with a kind's defaults if there is only one.
+func loadTable(kinds []target.Kind) []workload.Setting {
+	if len(kinds) == 1 {
+		return workload.Table(kinds[0])
+	}
+	return workload.Table(nil)
+}
+
+// ownFlags returns the flags of a command that are not settings, except those left out.
+func ownFlags(cmd *cobra.Command, except ...string) section {
+	out := section{title: "others", column: textColumn}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if _, ok := command.SettingOf(f); !ok && shown(f) {
-			rest.rows = append(rest.rows, flagRow(f))
+		if _, ok := command.SettingOf(f); !ok && shown(f) && !slices.Contains(except, f.Name) {
+			out.rows = append(out.rows, flagRow(f))
 		}
 	})
-	return append(out, rest)
+	return out
 }
 
 // flagSections returns a command's own flags, and then those that are settings of a kind, by
@@ -214,7 +228,10 @@ func settingRow(s *workload.Setting) row {
 	if s.Short != "" {
 		r.name = "-" + s.Short + ", " + r.name
 	}
-	if p := s.Placeholder(); p != "" {
+	switch p := s.Placeholder(); {
+	case s.Bare != "": // its value is optional, and not a separate argument
+		r.name += "[=" + p + "]"
+	case p != "":
 		r.name += " " + p
 	}
 	if s.Default != "" && s.Type != target.Bool {
@@ -242,7 +259,11 @@ func flagRow(f *pflag.Flag) row {
 	case "string":
 		name += " TEXT"
 	default:
-		name += " " + strings.ToUpper(word)
+		gap := " "
+		if f.NoOptDefVal != "" { // its value is optional, and not a separate argument
+			word, gap = "="+word+"]", "["
+		}
+		name += gap + strings.ToUpper(word)
 	}
 	nothing := []string{"", "0", "0s", "false", "[]"}
 	if !slices.Contains(nothing, f.DefValue) && !strings.Contains(text, "default") {

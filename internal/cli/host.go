@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,14 +23,22 @@ func (s *session) hostCommand() *cobra.Command {
 under test, and the result of the last calibration.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(*cobra.Command, []string) error {
-			h, c := system.Describe(), keptCalibration()
+			h, kept := system.Describe(), keptCalibrations()
 			if asJSON {
-				return command.WriteJSON(s.out, struct {
+				out := struct {
 					system.Host
-					Calibration *report.Calibration `json:"calibration"`
-				}{h, c})
+					Calibration  *report.Calibration  `json:"calibration"` // the default one, or else the newest
+					Calibrations []report.Calibration `json:"calibrations,omitempty"`
+				}{Host: h}
+				for i := range kept {
+					out.Calibrations = append(out.Calibrations, kept[i].Calibration)
+				}
+				if len(kept) > 0 {
+					out.Calibration = &kept[0].Calibration
+				}
+				return command.WriteJSON(s.out, out)
 			}
-			hostText(s.out, &h, c)
+			hostText(s.out, &h, kept)
 			return nil
 		}),
 	}
@@ -40,85 +46,24 @@ under test, and the result of the last calibration.`,
 	return cmd
 }
 
-func hostText(w io.Writer, h *system.Host, c *report.Calibration) {
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-13s %s\n", name, fmt.Sprintf(format, args...))
+func hostText(w io.Writer, h *system.Host, kept []calibration) {
+	row := func(name, text string) { fmt.Fprintf(w, "%-13s %s\n", name, text) }
+	for _, p := range h.Properties() {
+		row(p.Name, p.Text)
 	}
-	rowIf := func(ok bool, name, format string, args ...any) {
-		if ok {
-			row(name, format, args...)
-		}
-	}
-	rowIf(h.Name != "", "name", "%s", h.Name)
-	row("system", "%s", joined(h.Distribution, h.OS, h.Kernel, h.Arch))
-	rowIf(h.Machine != "", "machine", "%s", h.Machine)
-	rowIf(h.Container != "", "container", "%s", h.Container)
-	rowIf(h.CPU != "", "processor", "%s", h.CPU)
-	row("cores", "%d usable%s", h.Cores, topologyText(h))
-	rowIf(h.CPULimit > 0, "cpu limit", "%.3g processors", h.CPULimit)
-	rowIf(h.Memory > 0, "memory", "%s", units.FormatSize(int64(h.Memory)))
-	rowIf(h.MemoryLimit > 0, "memory limit", "%s", units.FormatSize(int64(h.MemoryLimit)))
-	for _, m := range h.MemoryModules {
-		row("module", "%s", joined(units.FormatSize(int64(m.Bytes)), m.Type, numberOf(m.Speed, "MT/s"), m.Maker))
-	}
-	for _, d := range h.Disks {
-		row("disk "+d.Name, "%s", joined(units.FormatSize(int64(d.Bytes)), d.Kind, d.Model, d.Scheduler))
-	}
-	for _, a := range h.RAID {
-		row("raid "+a.Name, "%s", joined(a.Level, strings.Join(a.Disks, " ")))
-	}
-	for _, f := range h.FileSystems {
-		free := ""
-		if f.Bytes > 0 {
-			free = units.FormatSize(int64(f.Free)) + " free of " + units.FormatSize(int64(f.Bytes))
-		}
-		row("files "+f.Mount, "%s", joined(f.Type, f.Device, free))
-	}
-	for _, i := range h.Network {
-		row("network "+i.Name, "%s", joined(numberOf(i.Mbit, "Mbit/s"), "mtu "+strconv.Itoa(i.MTU), i.Driver))
-	}
-	rowIf(h.Clock != "", "clock", "%s", h.Clock)
-	rowIf(h.Governor != "", "governor", "%s", h.Governor)
-	rowIf(h.Limits.OpenFiles > 0, "open files", "%d", h.Limits.OpenFiles)
-	row("go", "%s", runtime.Version())
-	if c == nil {
+	row("go", runtime.Version())
+	if len(kept) == 0 {
 		row("calibrated", "never; carronade calibrate measures what this machine can generate")
-		return
 	}
-	row("calibrated", "%s: %s to nowhere, %s into a discarding server (%s events)",
-		c.At.Format(time.DateOnly), units.FormatRate(c.NullPerS), units.FormatRate(c.DiscardPerS), units.FormatSize(int64(c.EventBytes)))
-}
-
-// topologyText describes the topology of the processors, if the kernel reports it.
-func topologyText(h *system.Host) string {
-	if h.Sockets == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("; cores %d, sockets %d", h.PhysicalCores, h.Sockets)
-	if h.NUMANodes > 0 {
-		text += fmt.Sprintf(", NUMA nodes %d", h.NUMANodes)
-	}
-	return text
-}
-
-// numberOf returns a number with its unit, "" for zero.
-func numberOf(n int, unit string) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n) + " " + unit
-}
-
-func joined(parts ...string) string {
-	out := ""
-	for _, p := range parts {
-		switch {
-		case p == "":
-		case out == "":
-			out = p
-		default:
-			out += ", " + p
+	for i := range kept {
+		c := &kept[i]
+		var rates []string
+		if c.NullPerS > 0 {
+			rates = append(rates, units.FormatRate(c.NullPerS)+" to nowhere")
 		}
+		if c.DiscardPerS > 0 {
+			rates = append(rates, units.FormatRate(c.DiscardPerS)+" into a discarding server")
+		}
+		row("calibrated", fmt.Sprintf("%s: %s (%s)", c.At.Format(time.DateOnly), joined(rates...), c.Workload()))
 	}
-	return out
 }

@@ -6,33 +6,123 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"carronade/internal/command"
+	"carronade/internal/command/judging"
 	"carronade/internal/compat"
+	"carronade/internal/report"
 	"carronade/internal/workload"
+	"carronade/units"
 )
 
 // interleave runs two workload files alternately, A B B A and so on, so that drift affects
-// both. It returns the ids of their reports, stored at the place. A run that breaks a limit or
-// is not trustworthy does not stop it, since the comparison shows that.
-func (s *session) interleave(ctx context.Context, place, base, candidate string, repeat int) (baseIDs, candidateIDs []string, err error) {
+// both. It returns the ids of their reports, which are stored. A run that breaks a limit does
+// not stop it, since the comparison shows that; one that is not trusted is replaced.
+func (s *session) interleave(ctx context.Context, j judging.Interleaving) (baseIDs, candidateIDs []string, err error) {
+	most := j.Sizes[len(j.Sizes)-1]
+	o, end, err := s.prepareInterleaving(ctx, j, most)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer end()
+	planned := alternating(o.tasks, most)
+	base := planned[0].w
+	o.tasks = nil
+	until := deadline{budget: j.Budget, started: time.Now()}
+	i, taken := 0, 0
+	for _, size := range j.Sizes {
+		o.tasks = append(o.tasks, planned[taken:2*size]...)
+		pairs := len(o.tasks) // replacements follow
+		taken = 2 * size
+		for ; i < len(o.tasks); i++ {
+			if whole := i >= pairs || (pairs-i)%2 == 0; whole && until.before(i < pairs) {
+				s.note("the budget of %s is spent after %d and %d runs", units.FormatDuration(j.Budget), len(baseIDs), len(candidateIDs))
+				return baseIDs, candidateIDs, nil
+			}
+			began := time.Now()
+			d, err := s.turn(ctx, &o, i, "nothing was compared")
+			if err != nil {
+				return nil, nil, err
+			}
+			until.took(time.Since(began))
+			if !j.Untrusted {
+				s.replace(&o, i, d)
+			}
+			if o.tasks[i].w == base {
+				baseIDs = append(baseIDs, d.ID)
+			} else {
+				candidateIDs = append(candidateIDs, d.ID)
+			}
+		}
+		if j.Enough == nil || size == most {
+			continue
+		}
+		if enough, err := j.Enough(ctx, o.keep.store, baseIDs, candidateIDs); enough || err != nil {
+			return baseIDs, candidateIDs, err
+		}
+	}
+	return baseIDs, candidateIDs, nil
+}
+
+// turn runs one of several tasks whose reports are judged together at the end. If it is
+// interrupted, the error says what follows.
+func (s *session) turn(ctx context.Context, o *outputs, i int, follows string) (*report.Document, error) {
+	d, err := s.execute(ctx, *o, i)
+	if err != nil {
+		return nil, err
+	}
+	s.reportStored(o.keep, d, o.tasks[i].kept, true)
+	if d.ExitCode() == command.Interrupted {
+		return nil, exitCode{Code: command.Interrupted, Err: &words{
+			Err: fmt.Errorf("interrupted in run %d of %d: %s", i+1, len(o.tasks), follows), Quiet: true,
+		}}
+	}
+	if err := o.tasks[i].kept; err != nil {
+		return nil, &words{Err: fmt.Errorf("report %s is not in the store to be judged: %w", d.ID, err), Hint: hintOf(err)}
+	}
+	return d, nil
+}
+
+// A deadline says whether more runs fit into a budget.
+type deadline struct {
+	budget  time.Duration // 0: none
+	started time.Time
+	longest time.Duration // of a run so far, 0 before the first
+}
+
+func (d *deadline) took(t time.Duration) { d.longest = max(d.longest, t) }
+
+// before is whether the budget is over before another run, or pair of runs, would end. The
+// first pair always runs.
+func (d *deadline) before(pair bool) bool {
+	next := d.longest
+	if pair {
+		next *= 2
+	}
+	return d.budget > 0 && d.longest > 0 && time.Since(d.started)+next > d.budget
+}
+
+// prepareInterleaving resolves both files and sets up their runs, all of one and then all of
+// the other.
+func (s *session) prepareInterleaving(ctx context.Context, j judging.Interleaving, repeat int) (o outputs, end func(), err error) {
 	var given command.Settings
-	if place != "" {
-		given.Doc.Add("store", "--store", place)
+	if j.Place != "" {
+		given.Doc.Add("store", "--store", j.Place)
 	}
 	given.Doc.Add("repeat", "--repeat", strconv.Itoa(repeat))
 	var (
 		ws []*workload.Workload
 		t  command.Settings
 	)
-	for _, path := range []string{base, candidate} {
+	for _, path := range []string{j.Base, j.Candidate} {
 		t = command.Settings{Doc: given.Doc}
 		found, err := s.resolve(&t, nil, path)
 		if err != nil {
-			return nil, nil, err
+			return o, nil, err
 		}
 		if len(found) != 1 {
-			return nil, nil, &words{
+			return o, nil, &words{
 				Err:  fmt.Errorf("%s has %d workloads, but a comparison takes one from each file", path, len(found)),
 				Hint: "put each into a separate file",
 			}
@@ -41,37 +131,17 @@ func (s *session) interleave(ctx context.Context, place, base, candidate string,
 	}
 	// The configuration applies to both sides. Only the comparison is printed and written.
 	t.Doc.Entries = slices.DeleteFunc(t.Doc.Entries, func(e workload.Entry) bool { return e.Name == "json" || e.Name == "json-file" })
-	o, end, err := s.prepare(ctx, &t, compat.Observer{}, ws...)
-	if err != nil {
-		return nil, nil, err
+	if o, end, err = s.prepare(ctx, &t, compat.Observer{}, ws...); err != nil {
+		return o, nil, err
 	}
-	defer end()
 	if o.keep.store == nil {
-		return nil, nil, &words{
+		end()
+		return o, nil, &words{
 			Err:  errors.New("the reports to compare would not be kept"),
 			Hint: "remove no-store, or name a writable store with --store",
 		}
 	}
-	o.tasks = alternating(o.tasks, repeat)
-	ids := map[*workload.Workload]*[]string{ws[0]: &baseIDs, ws[1]: &candidateIDs}
-	for i := range o.tasks {
-		d, err := s.execute(ctx, o, i)
-		if err != nil {
-			return nil, nil, err
-		}
-		s.reportStored(o.keep, d, o.tasks[i].kept, true)
-		if d.ExitCode() == command.Interrupted {
-			return nil, nil, exitCode{Code: command.Interrupted, Err: &words{
-				Err: fmt.Errorf("interrupted in run %d of %d: nothing was compared", i+1, len(o.tasks)), Quiet: true,
-			}}
-		}
-		if err := o.tasks[i].kept; err != nil {
-			return nil, nil, &words{Err: fmt.Errorf("report %s is not in the store to compare: %w", d.ID, err), Hint: hintOf(err)}
-		}
-		of := ids[o.tasks[i].w]
-		*of = append(*of, d.ID)
-	}
-	return baseIDs, candidateIDs, nil
+	return o, end, nil
 }
 
 // alternating reorders the repetitions of two workloads, all of one and then all of the other,

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"carronade/internal/command"
+	"carronade/internal/command/judging"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/measure"
 	"carronade/target/all"
 )
 
@@ -49,8 +51,26 @@ func inProcess(t *testing.T, files map[string]string) (s *session, out *bytes.Bu
 		}
 	}
 	out = new(bytes.Buffer)
-	p := &Program{Kinds: all.Kinds(), In: strings.NewReader(""), Out: out, Err: new(bytes.Buffer)}
+	p := &Program{Kinds: all.Kinds(), In: strings.NewReader(""), Out: out, Err: new(bytes.Buffer), Measured: untrusted()}
 	return &session{Program: p, out: &stdout{w: out}, interrupt: func() {}}, out, path
+}
+
+// untrusted makes these runs of a session, from 1, not trusted, and all others
+// trusted, however busy this machine is.
+func untrusted(runs ...int) func(*report.Document) {
+	n := 0
+	return func(d *report.Document) {
+		n++
+		d.Trust = measure.Trust{OK: true, Level: measure.Trusted}
+		if slices.Contains(runs, n) {
+			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"the test says so"}}
+		}
+	}
+}
+
+// interleaving runs two files this often each.
+func interleaving(path func(string) string, base, candidate string, sizes ...int) judging.Interleaving {
+	return judging.Interleaving{Place: path("reports.db"), Base: path(base), Candidate: path(candidate), Sizes: sizes}
 }
 
 // Two workloads run A B B A, and their ids are returned by side; the store has
@@ -60,7 +80,7 @@ func TestInterleave(t *testing.T) {
 		"a.yaml": "{target: 'null://', count: 300, label: [side=a, own=yes]}",
 		"b.yaml": "{target: 'null://', count: 400}",
 	})
-	base, candidate, err := s.interleave(t.Context(), path("reports.db"), path("a.yaml"), path("b.yaml"), 2)
+	base, candidate, err := s.interleave(t.Context(), interleaving(path, "a.yaml", "b.yaml", 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +136,7 @@ func TestInterleaveIsPublished(t *testing.T) {
 	})
 	t.Chdir(path("."))
 	t.Setenv("CARRONADE_CONFIG", path("own.yaml"))
-	if _, _, err := s.interleave(t.Context(), path("reports.db"), path("a.yaml"), path("a.yaml"), 1); err != nil {
+	if _, _, err := s.interleave(t.Context(), interleaving(path, "a.yaml", "a.yaml", 1)); err != nil {
 		t.Fatal(err)
 	}
 	if said := s.Err.(*bytes.Buffer).String(); !strings.Contains(said, "metrics for Prometheus at http://") {
@@ -137,7 +157,7 @@ func TestInterleaveWithoutAStore(t *testing.T) {
 	if err := os.WriteFile(path("own.yaml"), []byte("no-store: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base, candidate, err := s.interleave(t.Context(), "", path("a.yaml"), path("a.yaml"), 1)
+	base, candidate, err := s.interleave(t.Context(), judging.Interleaving{Base: path("a.yaml"), Candidate: path("a.yaml"), Sizes: []int{1}})
 	if err == nil || !strings.Contains(err.Error(), "would not be kept") || len(base)+len(candidate) > 0 {
 		t.Errorf("got %v, %v and %v; want an error before any run", base, candidate, err)
 	}
@@ -158,7 +178,7 @@ func TestInterleaveEndsEarly(t *testing.T) {
 		{"two.yaml", "has 2 workloads, but a comparison takes one from each file"},
 		{"none.yaml", "none.yaml"},
 	} {
-		_, _, err := s.interleave(t.Context(), path("reports.db"), path("one.yaml"), path(tt.file), 1)
+		_, _, err := s.interleave(t.Context(), interleaving(path, "one.yaml", tt.file, 1))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.file, err, tt.want)
 		}
@@ -168,12 +188,129 @@ func TestInterleaveEndsEarly(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	base, candidate, err := s.interleave(ctx, path("reports.db"), path("long.yaml"), path("one.yaml"), 3)
+	base, candidate, err := s.interleave(ctx, interleaving(path, "long.yaml", "one.yaml", 3))
 	var code exitCode
 	if !errors.As(err, &code) || code.Code != command.Interrupted || len(base)+len(candidate) > 0 {
 		t.Errorf("interrupted: got %v, %v and %v; want code %d", base, candidate, err, command.Interrupted)
 	}
 	if want := "interrupted in run 1 of 6"; err == nil || !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("interrupted: got %v, want %q", err, want)
+	}
+}
+
+// sides returns the runs of each side in their order, with what they replace.
+func sides(t *testing.T, place string, ids ...[]string) string {
+	t.Helper()
+	kept, err := sqlite.Open(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	type run struct {
+		name string
+		d    *report.Document
+	}
+	var runs []run
+	names := map[string]string{}
+	for side, of := range ids {
+		for _, id := range of {
+			d, err := kept.Get(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := fmt.Sprintf("%c%d", "AB"[side], d.Repetition)
+			runs, names[id] = append(runs, run{name, d}), name
+		}
+	}
+	slices.SortStableFunc(runs, func(a, b run) int { return a.d.StartedAt.Compare(b.d.StartedAt) })
+	var out []string
+	for _, r := range runs {
+		if r.d.Replaces != "" {
+			r.name += " for " + names[r.d.Replaces]
+		}
+		out = append(out, r.name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Runs that are not trusted are run again after the others, at most as many of a
+// side as were requested. With --untrusted all of them count.
+func TestInterleaveReplacesUntrustedRuns(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		bad       []int
+		untrusted bool
+		want      string
+		says      string
+	}{
+		{"all trusted", nil, false, "A1, B1, B2, A2", ""},
+		{"two are not", []int{2, 4}, false, "A1, B1, B2, A2, B1 for B1, A2 for A2", "repetition 2 of 2"},
+		{"nor is one in their place", []int{2, 5}, false, "A1, B1, B2, A2, B1 for B1, B1 for B1", "it will be run again"},
+		{"none ever", []int{1, 2, 3, 4, 5, 6, 7, 8}, false, "A1, B1, B2, A2, A1 for A1, B1 for B1, B2 for B2, A2 for A2", "is not run again, because 2 were already"},
+		{"all count", []int{1, 2}, true, "A1, B1, B2, A2", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, _, path := inProcess(t, map[string]string{"a.yaml": "{target: 'null://', count: 10}", "b.yaml": "{target: 'null://', count: 20}"})
+			s.Measured = untrusted(tt.bad...)
+			j := interleaving(path, "a.yaml", "b.yaml", 2)
+			j.Untrusted = tt.untrusted
+			base, candidate, err := s.interleave(t.Context(), j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := sides(t, j.Place, base, candidate); got != tt.want {
+				t.Errorf("ran %s\nwant %s", got, tt.want)
+			}
+			said := s.Err.(*bytes.Buffer).String()
+			if !strings.Contains(said, tt.says) || tt.says == "" && strings.Contains(said, "not trusted") {
+				t.Errorf("it said %q, want %q", said, tt.says)
+			}
+		})
+	}
+}
+
+// Without a fixed number the runs go on until they are enough, or the budget is
+// spent.
+func TestInterleaveUntilThereIsAVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		enough int // runs of each side
+		bad    []int
+		budget time.Duration
+		want   string
+		asked  string
+	}{
+		{"at the first look", 1, nil, 0, "A1, B1", "1+1"},
+		{"at the second look", 3, nil, time.Hour, "A1, B1, B2, A2, A3, B3", "1+1 3+3"},
+		{"never", 9, nil, 0, "A1, B1, B2, A2, A3, B3, B4, A4", "1+1 3+3"},
+		{"replaced before a look", 9, []int{1}, 0, "A1, B1, A1 for A1, B2, A2, A3, B3, B4, A4", "2+1 4+3"},
+		{"no time", 9, nil, time.Nanosecond, "A1, B1", "1+1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, _, path := inProcess(t, map[string]string{"a.yaml": "{target: 'null://', count: 10}", "b.yaml": "{target: 'null://', count: 20}"})
+			s.Measured = untrusted(tt.bad...)
+			j := interleaving(path, "a.yaml", "b.yaml", 1, 3, 4)
+			j.Budget = tt.budget
+			var asked []string
+			j.Enough = func(_ context.Context, kept store.Store, base, candidate []string) (bool, error) {
+				asked = append(asked, fmt.Sprintf("%d+%d", len(base), len(candidate)))
+				rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}})
+				if err != nil || len(rows) != len(base)+len(candidate) {
+					t.Errorf("the store has %d reports, %v", len(rows), err)
+				}
+				return len(base) >= tt.enough, nil
+			}
+			base, candidate, err := s.interleave(t.Context(), j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := sides(t, j.Place, base, candidate); got != tt.want || strings.Join(asked, " ") != tt.asked {
+				t.Errorf("ran %s, asked %q\nwant %s, %q", got, asked, tt.want, tt.asked)
+			}
+			spent := strings.Contains(s.Err.(*bytes.Buffer).String(), "the budget of 1 ns is spent after 1 and 1 runs")
+			if spent != (tt.budget == time.Nanosecond) {
+				t.Errorf("it said %q", s.Err)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/target"
 )
 
 // keeping is where the reports of a command are stored.
@@ -65,6 +67,23 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 	return k, nil
 }
 
+// secrets returns those of the store's address: the system under test may be that store, and
+// print a refused login.
+func (k *keeping) secrets() (out []string) {
+	u, err := url.Parse(k.place)
+	if err != nil {
+		return nil
+	}
+	for _, name := range []string{"password", "api-key"} {
+		for _, ref := range u.Query()[name] {
+			if text, err := target.ReadSecret(name, ref); err == nil {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}
+
 // ownStore opens the user's own store as a replacement for another; nil if that is the one
 // that failed.
 func (s *session) ownStore(ctx context.Context, place string) (store.Store, error) {
@@ -93,12 +112,13 @@ func hintOr(err error, hint string) string {
 }
 
 // reportStored prints where a report is stored, unless the report itself did. A report that the
-// requested store refused goes to the user's own. None of this fails the run.
-func (s *session) reportStored(k *keeping, d *report.Document, err error, say bool) {
+// requested store refused goes to the user's own. None of this fails the run. It returns where
+// the report is, "" if it is not stored.
+func (s *session) reportStored(k *keeping, d *report.Document, err error, say bool) (place string) {
 	switch {
 	case k.store == nil:
 		s.unsafe = true
-		return
+		return ""
 	case err == nil:
 		s.safe = showCommand(d.ID, k.at)
 		if say && !k.quiet {
@@ -107,7 +127,7 @@ func (s *session) reportStored(k *keeping, d *report.Document, err error, say bo
 		if k.substitute {
 			s.note("hint: %s", pushHint(d.ID, k.at, k.place))
 		}
-		return
+		return k.store.Place()
 	}
 	ctx := context.Background() // interrupted runs are stored, too
 	var local store.Store
@@ -122,12 +142,13 @@ func (s *session) reportStored(k *keeping, d *report.Document, err error, say bo
 			s.safe = showCommand(d.ID, local.Place())
 			s.warnWithHint(fmt.Errorf("report %s is not in %s: %w; it is kept in %s", d.ID, k.store.Place(), err, local.Place()),
 				pushHint(d.ID, local.Place(), k.place))
-			return
+			return local.Place()
 		}
 	}
 	s.unsafe = true
 	s.warnWithHint(fmt.Errorf("report %s is not kept: %w", d.ID, err),
 		hintOr(err, "the report on stdout is complete; as JSON (--json, --json-file), carronade report import FILE keeps it later"))
+	return ""
 }
 
 // showCommand is the command that shows a report.

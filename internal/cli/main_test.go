@@ -6,13 +6,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"carronade/internal/cli"
+	"carronade/internal/report"
 	"carronade/internal/standin"
+	"carronade/measure"
 	"carronade/target/all"
 )
 
@@ -25,8 +29,31 @@ func TestMain(m *testing.M) {
 		_ = os.Setenv("XDG_DATA_HOME", filepath.Join(os.DevNull, "data"))
 	}
 	testscript.Main(m, map[string]func(){
-		"carronade": func() { os.Exit(cli.OS(all.Kinds()).Main()) },
+		"carronade": func() {
+			p := cli.OS(all.Kinds())
+			p.Measured = trustByVariable()
+			os.Exit(p.Main())
+		},
 	})
+}
+
+// trustByVariable makes runs trusted or not by the variable CARRONADE_TEST_UNTRUSTED:
+// "2,5" makes the second and the fifth run of the program untrusted,
+// "none" no run, and all others are trusted however busy this machine is.
+// Without the variable it is nil.
+func trustByVariable() func(*report.Document) {
+	list := os.Getenv("CARRONADE_TEST_UNTRUSTED")
+	if list == "" {
+		return nil
+	}
+	untrusted, n := strings.Split(list, ","), 0
+	return func(d *report.Document) {
+		n++
+		d.Trust = measure.Trust{OK: true, Level: measure.Trusted}
+		if slices.Contains(untrusted, strconv.Itoa(n)) {
+			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"the test says so"}}
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

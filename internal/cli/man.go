@@ -41,7 +41,7 @@ func manHead(b *strings.Builder, name, section, short string) {
 }
 
 func manPage(name string, cmd *cobra.Command, kinds []target.Kind) string {
-	p := makeManual(cmd, kinds)
+	p := makeManual(cmd, kinds, true)
 	short := cmd.Short
 	if short == "" {
 		short = "a load tester for systems that take in events"

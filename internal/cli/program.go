@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/live"
+	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -29,6 +30,8 @@ type Program struct {
 	Signals <-chan os.Signal
 	// Exit ends the process at once. Nil: os.Exit.
 	Exit func(code int)
+	// Measured may change each report before it is stored, for tests; nil: none.
+	Measured func(*report.Document)
 }
 
 // OS returns the program as the operating system started it.
@@ -99,10 +102,13 @@ type session struct {
 	// ends stops what runs have started (the systems under test), which must not outlive this
 	// program.
 	ends ends
+	// errLines is locked while a line of a system's output is written.
+	errLines sync.Mutex
 
 	// helpError is why the requested help could not be printed: the parser has no way to return
 	// an error for it.
 	helpError error
+	helpAll   bool // --help-all was given
 
 	// safe is the command that shows the report of a finished run, "" if none is stored;
 	// unsafe is set when one is not.
@@ -111,6 +117,8 @@ type session struct {
 
 	// unwritten is set when the report of an old tool's run could not be written.
 	unwritten atomic.Bool
+
+	warned []string // warnings about workloads, each printed once
 
 	config      sync.Once
 	configured  *workload.Document // see configuration

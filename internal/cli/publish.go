@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
@@ -11,6 +13,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/target"
+	"carronade/units"
 )
 
 // publisher prepares the export of metrics, if requested; otherwise nil. The observer belongs
@@ -29,6 +32,9 @@ func (s *session) publisher(t *command.Settings, observer compat.Observer) (*pub
 		}
 		o.Headers = append(o.Headers, publish.Header{Name: name, Value: value})
 	}
+	if t.Last("metrics-linger") != "" && o.MetricsAddr == "" {
+		return nil, &words{Err: errors.New("--metrics-linger keeps /metrics, which is not served"), Hint: "add --metrics-addr PORT, or leave out --metrics-linger"}
+	}
 	hub, err := publish.Open(o)
 	if err == nil && hub.Addr() != "" {
 		s.note("metrics for Prometheus at http://%s/metrics", hub.Addr())
@@ -41,9 +47,31 @@ func publicRun(w *workload.Workload, runID uint64, i int) publish.Run {
 	return publish.Run{ID: report.IDOf(runID), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Repetition: i + 1}
 }
 
-// unpublish closes the export and prints what could not be sent.
+// unpublish ends the sending of metrics, and prints what could not be sent.
 func (s *session) unpublish(hub *publish.Hub) {
-	for _, text := range hub.Close(context.Background()) {
+	for _, text := range hub.Flush(context.Background()) {
 		s.warn(text)
+	}
+}
+
+// linger waits while the last metrics are served, so that Prometheus reads them. An interrupt
+// ends the wait. If one has ended the run already, the next one ends the program; see
+// watchSignals.
+func (s *session) linger(ctx context.Context, hub *publish.Hub, text string) {
+	if text == "" || !hub.Shown() {
+		return
+	}
+	d, err := units.ParseDuration(text)
+	if err != nil {
+		panic(err) // the setting is checked
+	}
+	s.note("the last metrics stay at http://%s/metrics for %s; Ctrl-C ends this", hub.Addr(), units.FormatDuration(d))
+	interrupted := ctx.Done()
+	if ctx.Err() != nil {
+		interrupted = nil
+	}
+	select {
+	case <-time.After(d):
+	case <-interrupted:
 	}
 }

@@ -73,6 +73,7 @@ func (s *session) replayCommand() *cobra.Command {
 		}),
 	}
 	t.Bind(cmd.Flags(), s.Kinds)
+	s.bindHelpAll(cmd.Flags())
 	complete(cmd, s.Kinds)
 	return cmd
 }

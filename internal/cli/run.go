@@ -26,11 +26,23 @@ const runLong = `Sends events to the target, or reads from it, and reports the r
 
 Without --rate, --shape or --concurrency it sends as fast as the in-flight limit
 allows. Without --for, --count or --bytes it runs until Ctrl-C, which stops,
-drains and reports; a second Ctrl-C exits at once. The report goes to stdout and
-progress to stderr. The report is also kept, with its intervals as they are
-measured, in your store (carronade report list) or the one that --store names.
+drains and reports; a second Ctrl-C exits at once.
 
-A file may contain a list of workloads; they run in order, each with a report.`
+The report goes to stdout and progress to stderr. The report is also kept, with
+its intervals as they are measured, in your store (carronade report list) or the
+one that --store names.
+
+A file may contain a list of workloads; they run in order, each with a report.
+
+With --vary it runs several values of one or more settings, repeated and in
+random order, and reports what each setting changes, with intervals.
+--vary acks=1,all --vary batch-size=16KiB,256KiB runs all combinations, at most
+32; system-flag.NAME=4,8 is a flag of the system under test, and \, a comma
+within a value. --screen runs a part of the combinations of 4 to 15 settings
+with two values each: iv shows which settings matter; v, for up to 6, also
+interactions; plackett-burman needs the fewest runs, but is right only if
+nothing interacts. The same command with --resume ID continues an interrupted
+series.`
 
 // runCommand returns the command run.
 func (s *session) runCommand() *cobra.Command {
@@ -38,6 +50,7 @@ func (s *session) runCommand() *cobra.Command {
 		t      command.Settings
 		file   string
 		schema bool
+		v      varying
 	)
 	cmd := &cobra.Command{
 		Use: "run [TARGET] [-f FILE]", Short: "one workload, one report",
@@ -49,6 +62,11 @@ func (s *session) runCommand() *cobra.Command {
 			if schema {
 				_, err := s.out.Write(workload.Schema(s.Kinds))
 				return err
+			}
+			if varied, err := v.check(); err != nil {
+				return err
+			} else if varied {
+				return s.vary(cmd.Context(), &v, &t, args, file)
 			}
 			ws, err := s.resolve(&t, args, file)
 			if err != nil {
@@ -63,8 +81,10 @@ func (s *session) runCommand() *cobra.Command {
 		}),
 	}
 	t.Bind(cmd.Flags(), s.Kinds)
-	cmd.Flags().StringVarP(&file, "file", "f", "", "read the workload from `FILE` (YAML or JSON; - is stdin); flags go before it")
+	v.bind(cmd.Flags())
+	cmd.Flags().StringVarP(&file, "file", "f", "", "read the workload from this `FILE`; - is stdin")
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON schema of workload files and exit")
+	s.bindHelpAll(cmd.Flags())
 	complete(cmd, s.Kinds)
 	return cmd
 }
@@ -91,7 +111,6 @@ func (s *session) resolveAll(t *command.Settings, files []*workload.Document) ([
 	var (
 		ws     []*workload.Workload
 		faults []error
-		said   []string
 	)
 	typed := slices.Clone(t.Doc.Entries)
 	for _, file := range files {
@@ -106,8 +125,8 @@ func (s *session) resolveAll(t *command.Settings, files []*workload.Document) ([
 			continue
 		}
 		for _, text := range w.Warnings {
-			if !slices.Contains(said, text) {
-				said = append(said, text)
+			if !slices.Contains(s.warned, text) {
+				s.warned = append(s.warned, text)
 				s.warn(text)
 			}
 		}
@@ -126,6 +145,9 @@ func (s *session) readWorkloads(path string) ([]*workload.Document, error) {
 
 // outputs holds the runs of a command and where their output goes.
 type outputs struct {
+	// permit looks at the system before anything is sent; see run.Job. May be nil.
+	permit func(facts map[string]any) error
+
 	json  bool
 	full  bool // print the whole report
 	quiet bool
@@ -144,8 +166,12 @@ type task struct {
 	w        *workload.Workload
 	i, of    int // repetition i of this number, from 0
 	attached []report.Attachment
+	cell     string // with --vary, its values
 
 	file, hdr, trace string // "" for none
+
+	// replaces is the report of the same repetition that was not trusted; "": none.
+	replaces string
 
 	kept error // why the report could not be stored
 }
@@ -164,6 +190,8 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 	return o, func() {
 		s.unpublish(o.hub)
 		o.keep.close()
+		s.linger(ctx, o.hub, t.Last("metrics-linger"))
+		o.hub.Close(context.Background())
 	}, nil
 }
 
@@ -306,18 +334,19 @@ func writeLine(w io.Writer, d *report.Document) error {
 
 // worst returns the outcome whose exit code takes precedence.
 func worst(a, b error) error {
-	code := func(err error) int {
-		var c exitCode
-		switch {
-		case err == nil:
-			return command.OK
-		case !errors.As(err, &c):
-			return command.Failed
-		}
-		return c.Code
-	}
-	if first := code(a); report.Worse(first, code(b)) != first {
+	if first := exitCodeOf(a); report.Worse(first, exitCodeOf(b)) != first {
 		return b
 	}
 	return a
+}
+
+func exitCodeOf(err error) int {
+	var c exitCode
+	switch {
+	case err == nil:
+		return command.OK
+	case !errors.As(err, &c):
+		return command.Failed
+	}
+	return c.Code
 }

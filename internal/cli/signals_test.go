@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -32,11 +33,20 @@ func start(t *testing.T, args ...string) *process {
 	return begin(t, exec.Command(carronade(t), args...))
 }
 
-// begin starts a command that is the program, or executes it.
+// startTrusted is start for tests of exit codes that have nothing to do with trust: the run
+// is trusted, also on a machine that is busy with other tests.
+func startTrusted(t *testing.T, args ...string) *process {
+	t.Helper()
+	cmd := exec.Command(carronade(t), args...)
+	cmd.Env = []string{"CARRONADE_TEST_UNTRUSTED=none"}
+	return begin(t, cmd)
+}
+
+// begin starts a command that is the program, or executes it. Its Env is added to the environment.
 func begin(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{Cmd: cmd}
-	p.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "LANG=C.UTF-8")
+	p.Env = append(append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "LANG=C.UTF-8"), p.Env...)
 	p.Stdout = &p.out
 	r, err := p.StderrPipe()
 	if err != nil {
@@ -189,7 +199,7 @@ func TestSecondInterruptExitsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	signal(syscall.SIGSTOP) // from now on there are no answers, and the drain waits for them
+	signal(syscall.SIGSTOP) // from now on the server does not answer, and the drain waits
 	defer signal(syscall.SIGCONT)
 	p.interrupt(t)
 	p.until(t, "drain")
@@ -243,5 +253,55 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 	}
 	if !strings.Contains(words.String(), "error: cannot write to stdout: no space left on device") {
 		t.Errorf("got %q", words.String())
+	}
+}
+
+// With --metrics-linger the last metrics stay readable after the run. Ctrl-C ends that, and the
+// exit code is that of the run: 0, or that of a run in which all events failed.
+func TestMetricsLinger(t *testing.T) {
+	t.Parallel()
+	refusing, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--in-memory", "--listen", "127.0.0.1:0", "--topic", "t:1", "--error", "invalid-record@100%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses := "kafka://" + refusing.Addr() + "/t"
+	for _, tt := range []struct {
+		name   string
+		target string
+		series string
+		code   int
+	}{
+		{"a good run", "null://", `carronade_acked_events_total{op="produce",target="null://"} 100`, 0},
+		{"a failed run", refuses, `carronade_failed_events_total{op="produce",target="` + refuses + `"} 100`, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := startTrusted(t, "run", tt.target, "--count", "100", "--rate", "1k/s", "--metrics-addr", "0", "--metrics-linger", "10m", "--quiet", "--no-calibrate")
+			p.until(t, "the last metrics stay at ")
+			_, rest, _ := strings.Cut(p.said.String(), "the last metrics stay at ")
+			url, _, _ := strings.Cut(rest, " ")
+			resp, err := http.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || !strings.Contains(string(body), tt.series+"\n") {
+				t.Errorf("want %s, got %v\n%s", tt.series, err, body)
+			}
+			p.interrupt(t)
+			if got := p.end(t); got != tt.code {
+				t.Errorf("exit code: got %d, want %d; it said:\n%s", got, tt.code, p.said.String())
+			}
+		})
+	}
+}
+
+// Without Ctrl-C, the time ends it.
+func TestMetricsLingerEnds(t *testing.T) {
+	t.Parallel()
+	p := startTrusted(t, "run", "null://", "--count", "100", "--rate", "1k/s", "--metrics-addr", "0", "--metrics-linger", "10ms", "--quiet", "--no-calibrate")
+	if got := p.end(t); got != 0 || !strings.Contains(p.said.String(), "stay at ") {
+		t.Errorf("exit code: got %d, want 0; it said:\n%s", got, p.said.String())
 	}
 }

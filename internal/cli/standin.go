@@ -39,7 +39,7 @@ func (s *session) standinCommand() *cobra.Command {
 		kinds = append(kinds, cmd)
 	}
 	return command.Group("standin", "an embedded server to point other tools at",
-		"An embedded server to point other tools at. It binds loopback by default, and\nits data is removed when it stops.", kinds...)
+		"An embedded server to point other tools at. It binds loopback by default, and\nremoves its data when it stops, unless it was given a folder for them.", kinds...)
 }
 
 // listenHint names the flag of the address that could not be opened.

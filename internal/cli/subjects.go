@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,8 @@ A shape of several steps reports each step separately. --warmup sends at the
 rate that the shape begins with, and the shape begins after it.
 `
 		}},
+		{"limits", "what makes a run fail, and its exit code", limitsText},
+		{"slo", "limits on results: --slo 'p99<20ms'", sloText},
 		{"events", "what events are made of: --size, --payload, --key", func(*session) string {
 			return "What events are made of. The same seed gives the same events.\n" +
 				forms("--size SIZE", payload.SizeForms) + forms("--payload PAYLOAD", payload.PayloadForms) + forms("--key KEY", payload.KeyForms)
@@ -100,7 +103,7 @@ func (s *session) targetsText() string {
 			fmt.Fprintf(&b, "      %s\n", line)
 		}
 	}
-	b.WriteString("\nA URL must not contain a user or password: see `carronade run --help`, security.\n")
+	b.WriteString("\nA URL must not contain a user or password: see `carronade run TARGET --help`,\nsecurity.\n")
 	return b.String()
 }
 
@@ -127,12 +130,19 @@ func forms(title, text string) string {
 const unitsText = `A number may have a unit; a duration must have one.
 
   durations    500us 5ms 20s 5m 1h30m 7d
-  rates        50000/s 50k/s 0.5/s 3/m 2/h; a bare number is events per second
-  counts       1000000 1_000_000 1m 1e6; k, m and g are thousand, million and
-               thousand million
-  sizes        100 64KiB 1.5MiB (powers of 1024), 64kB 1MB (powers of 1000); a
-               bare number is bytes
+  rates        50000/s 50k/s 3M/s 0.5/s 3/min 2/h; a bare number is events per
+               second
+  counts       1000000 1_000_000 1M 1e6
+  sizes        100 64KiB 1.5MiB 64kB 1MB; a bare number is bytes
   shares       1% or 0.01
+
+One rule holds for all flags, files and filters. In counts and rates k, M, G and
+T are powers of 1000, in either case. In sizes KiB, MiB, GiB and TiB are powers
+of 1024, in any case, and kB, MB, GB and TB are powers of 1000.
+
+What may mean two numbers is refused: 64K, 64KB and 64kb as a size (64KiB or
+64kB), 3m as a rate (3M/s or 3/min), and 10m as a --warmup (600s, or 10000000
+events).
 `
 
 const filtersText = `Filters choose among stored reports. A report must meet all filters given.
@@ -168,16 +178,19 @@ const exitText = `  0     done, and every limit and comparison that was asked fo
   2     could not be done: usage, workload, connection, or the report could not
         be written
   3     done, but the measurement is not trustworthy: the generator was the
-        limit, or its clock or schedule failed (a noisy run keeps its code)
-  4     a gate cannot tell (verify, compare --gate): too little history, or too
-        noisy; or run --verify cannot: events were removed before they were
-        read, or not reached
+        limit, or its clock or schedule failed (a noisy run keeps its code; of
+        several repetitions, those that were replaced do not count)
+  4     a limit or a gate cannot tell (--slo, verify, compare --gate): too
+        little history, too noisy, or only broken by what the generator may
+        have added; or run --verify cannot: events were removed before they
+        were read, or not reached
   130   interrupted; the partial report is kept and marked
 
 Drops, failures and losses are results: they decide the exit code through the
-limits --failures, --failure-rate, --max-dropped, --max-unsent, --require,
---verify, and --count when it was not reached. Where several codes fit, 130 goes
-before 2, 2 before 1, 1 before 3, and 3 before 4.
+limits --slo, --failures, --failure-rate, --verify, and --count when it was not
+reached. A limit is broken (1) if the result does not meet it even without what
+the generator may have added. Where several codes fit, 130 goes before 2, 2
+before 1, 1 before 3, and 3 before 4.
 `
 
 // wordsText explains the vocabulary; each kind says what its events and batches are.
@@ -228,3 +241,8 @@ const wordsText = `  client          one independent sender with its own connect
   phantom         of an aborted transaction, but seen by a read_committed
                   consumer
 `
+
+// joined is a list of the parts that are not empty.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), ", ")
+}

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,9 +58,15 @@ func (s *session) systemListCommand() *cobra.Command {
 	return cmd
 }
 
-// buildsText writes one line per build.
+// buildsText writes one line per build. If some builds made images, those are in the
+// last column: images with their revisions.
 func buildsText(w io.Writer, list []checkout.Entry) {
-	fmt.Fprintf(w, "%-12s  %-16s  %-16s  %10s  %s\n", "revision", "repository", "branch", "size", "used")
+	images := slices.ContainsFunc(list, func(e checkout.Entry) bool { return e.Image != "" })
+	column := ""
+	if images {
+		column = "              image" // after the time
+	}
+	fmt.Fprintf(w, "%-12s  %-16s  %-16s  %10s  %s%s\n", "revision", "repository", "branch", "size", "used", column)
 	for _, e := range list {
 		note := ""
 		switch {
@@ -67,8 +75,12 @@ func buildsText(w io.Writer, list []checkout.Entry) {
 		case e.InUse:
 			note = "  in use"
 		}
-		fmt.Fprintf(w, "%-12.12s  %-16.16s  %-16.16s  %10s  %s%s\n", e.Revision, filepath.Base(e.Repository), e.Branch,
-			units.FormatSize(e.Bytes), e.Used.Local().Format("2006-01-02 15:04"), note)
+		image := ""
+		if images {
+			image = "  " + cmp.Or(e.Image, "-")
+		}
+		fmt.Fprintf(w, "%-12.12s  %-16.16s  %-16.16s  %10s  %s%s%s\n", e.Revision, filepath.Base(e.Repository), e.Branch,
+			units.FormatSize(e.Bytes), e.Used.Local().Format("2006-01-02 15:04"), image, note)
 	}
 }
 

@@ -83,12 +83,13 @@ every event as it was sent.`,
   carronade query riemann://HOST:5555 'service =~ "riemann %"'
                                    a server's own metrics`,
 			},
-			own: query.Command,
+			sink: &server{[]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, "riemann://ADDR"},
+			own:  query.Command,
 		},
 		{
 			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",
 			about: "Elastic APM Server over HTTP; apm+https:// uses TLS. Connections are spread over several hosts in turn.",
-			event: "an APM transaction, span, error or metricset", batch: "an APM request",
+			event: "an APM transaction, span, error, metricset or log", batch: "an APM request",
 			demo: &demo{
 				server: server{[]string{"apm", "--listen", "127.0.0.1:0"}, "apm+http://ADDR"},
 				name:   "APM Server", watched: true,
@@ -111,6 +112,7 @@ and the memory and processor time of the server's process.`,
     --system-cmd './apm-server -e' --system-git .
                                    start a server of yours, and watch it`,
 			},
+			sink: &server{[]string{"apm", "--discard", "--listen", "127.0.0.1:0"}, "apm+http://ADDR"},
 		},
 	}
 }
@@ -134,6 +136,10 @@ const asExample = `
   carronade as sangrenel -help
   ln -s carronade sangrenel`
 
+const sloExample = `  carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 1m \
+    --slo 'p99<20ms' --slo 'failure-rate<0.1%' --slo steady
+`
+
 const rootExample = `
   carronade demo
   carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 20s
@@ -148,7 +154,13 @@ const runExample = `
   carronade run null:// --for 2s
   carronade run kafka://127.0.0.1:9092/orders --rate 50k/s --for 20s --verify
   carronade run kafka://127.0.0.1:9092/orders --op consume --until-end
-  carronade run -f orders.yaml --json > report.json`
+  carronade run -f orders.yaml --json > report.json
+  carronade run -f orders.yaml --vary acks=1,all --vary linger=1ms,5ms`
+
+const findExample = `
+  carronade find kafka://127.0.0.1:9092/orders --slo 'p99<50ms'
+  carronade find kafka://127.0.0.1:9092/orders --slo 'p99<50ms' --at-least 20k/s
+  carronade find riemann://127.0.0.1:5555 --from 10k/s --budget 5m`
 
 // filesExample is an example of a workload file.
 const filesExample = `  target: kafka://127.0.0.1:9092/orders
@@ -157,3 +169,10 @@ const filesExample = `  target: kafka://127.0.0.1:9092/orders
   compression: lz4
   header: {source: carronade}
 `
+
+const calibrateExample = `
+  carronade calibrate
+  carronade calibrate --size 2KiB --clients 4
+  carronade calibrate --target riemann
+  carronade calibrate --target kafka://other-host:9092    # there: carronade
+                            # standin kafka --discard --listen 0.0.0.0:9092`

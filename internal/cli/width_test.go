@@ -40,6 +40,16 @@ func TestHelpWidth(t *testing.T) {
 		s.help(cmd, nil)
 		wide(t, cmd.CommandPath(), out.String())
 		pages++
+		if cmd.Annotations[settingsPage] != "" {
+			out.Reset()
+			for _, k := range all.Kinds() {
+				s.help(cmd, []string{k.Schemes()[0] + "://h"})
+			}
+			s.helpAll = true
+			s.help(cmd, nil)
+			s.helpAll = false
+			wide(t, cmd.CommandPath()+" --help-all", out.String())
+		}
 		for _, c := range cmd.Commands() {
 			if c.Name() == "completion" {
 				continue // its pages are cobra's

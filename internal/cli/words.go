@@ -79,6 +79,14 @@ func hintOf(err error) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// allHelp is the command that shows all flags.
+func allHelp(cmd *cobra.Command) string {
+	if cmd.Flags().Lookup(helpAllFlag) != nil {
+		return cmd.CommandPath() + " --" + helpAllFlag
+	}
+	return cmd.CommandPath() + " --help"
+}
+
 // flagFault rewords an error of the flag parser.
 func flagFault(cmd *cobra.Command, err error) error {
 	var (
@@ -100,19 +108,20 @@ func flagFault(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
-		return &words{
-			Err:  fmt.Errorf("unknown flag %s%s", dashes, name),
-			Hint: command.DidYouMean(name, names, "--%s", cmd.CommandPath()+" --help lists them all"),
+		fault := &words{Err: fmt.Errorf("unknown flag %s%s", dashes, name), Hint: allHelp(cmd) + " lists them all"}
+		if near := workload.NearestSetting(name, names); near != "" {
+			fault.Hint = "did you mean --" + near + "?"
 		}
+		return fault
 	case errors.As(err, &bare):
 		return &words{
 			Err:  fmt.Errorf("--%s needs a value", bare.GetFlag().Name),
-			Hint: fmt.Sprintf("%s --help shows what it takes", cmd.CommandPath()),
+			Hint: allHelp(cmd) + " shows what it takes",
 		}
 	case errors.As(err, &invalid):
 		return &words{Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(invalid)), Hint: hintOf(errors.Unwrap(invalid))}
 	case errors.As(err, &syntax):
-		return &words{Err: fmt.Errorf("%q is not a flag", syntax.GetSpecifiedFlag()), Hint: fmt.Sprintf("%s --help lists them all", cmd.CommandPath())}
+		return &words{Err: fmt.Errorf("%q is not a flag", syntax.GetSpecifiedFlag()), Hint: allHelp(cmd) + " lists them all"}
 	}
 	return err
 }

@@ -49,13 +49,17 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// TryFile checks that a file can be written, without changing anything.
+// TryFile checks that a file can be written, without changing anything. It does not
+// open a pipe: that would wait for its reader, who would then see the pipe's end.
 func TryFile(path string) error {
 	path, err := destination(path)
 	if err != nil {
 		return err
 	}
-	_, missing := os.Stat(path)
+	info, missing := os.Stat(path)
+	if missing == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ func (t *Settings) BindSetting(fs *pflag.FlagSet, s *workload.Setting) {
 		t.bound = append(t.bound, s.Name)
 	}
 	f := fs.VarPF(&setting{Setting: *s, into: t}, s.Name, s.Short, s.Help)
+	f.NoOptDefVal = s.Bare
 	if s.Type == target.Bool {
 		f.NoOptDefVal = "true"
 	}

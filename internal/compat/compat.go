@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,9 @@ type Tool struct {
 	Aliases []string // other names of the tool
 	Short   string   // one line of help
 	Kind    string   // kind of target that it sends to
+	// OneDash is true if the tool's long flags may begin with one dash or two. It
+	// takes carronade's flags the same way.
+	OneDash bool
 	// Main runs the tool's command line and returns the exit code. An error is one
 	// that the tool has no message for.
 	Main func(ctx context.Context, p *Program) (code int, err error)
@@ -48,7 +52,7 @@ type Program struct {
 	// RunTogether is Run for several workloads at the same time, for a tool whose
 	// load has parts that are counted separately. The reports are in the order of
 	// the workloads, and --report-json numbers its files. If one workload cannot
-	// run, the others are ended, and there are no reports.
+	// run, the others are ended, and no report is made.
 	RunTogether func(ctx context.Context, ws []*workload.Document) ([]*report.Document, error)
 
 	// Topics makes a load of operations on topics, as `carronade topics` does; w
@@ -74,6 +78,18 @@ type Observer struct {
 	// Completed receives the final outcomes of batches, on the threads that sent
 	// them. Calls may be concurrent. It must not block or keep the slice.
 	Completed func(out []load.Outcome)
+	// Kept says where the report is stored; after the run.
+	Kept func(Kept)
+	// Arrived receives what a consumer read, on the goroutines that read it. Calls of
+	// different lanes may be concurrent. It must not block or keep the slice.
+	Arrived func(lane int, as []load.Arrival)
+}
+
+// Kept is where a report is stored.
+type Kept struct {
+	ID    string
+	Place string // a file or the address of a store; "": the report is not stored
+	Why   string // why it is not
 }
 
 // Common contains the flags that every drop-in has besides the tool's own.
@@ -81,7 +97,11 @@ type Common struct {
 	Strict     bool
 	Generation string // "": derived from the flags
 	ReportJSON string // file for the report; "": none
+	Keep       []Setting
 }
+
+// A Setting is one of carronade's settings, given as a flag.
+type Setting struct{ Name, Flag, Text string }
 
 // CommonHelp is the help text of the common flags.
 const CommonHelp = `flags of carronade, besides the tool's own:
@@ -90,6 +110,9 @@ const CommonHelp = `flags of carronade, besides the tool's own:
   --generation NAME    which generation of the tool, if there are several
                        (default: guessed from the flags)
   --report-json FILE   write the whole report as JSON
+  --store PLACE        where to keep the report (default: your own store)
+  --no-store           do not keep the report
+  --label K=V          a label for the report (repeatable)
 `
 
 // HelpRow writes a row of help: what the user types and, from the column on, what
@@ -106,36 +129,60 @@ func HelpRow(w io.Writer, column int, typed, does string) {
 	}
 }
 
-// Split separates carronade's flags from a tool's own arguments.
-func Split(args []string) (own []string, o Common, err error) {
+// Split separates carronade's flags from the tool's own arguments, wherever they
+// are before "--". The tool never sees them.
+func (t *Tool) Split(args []string) (own []string, o Common, err error) {
 	for i := 0; i < len(args); i++ {
-		name, text, has := strings.Cut(args[i], "=")
-		var value *string
-		switch name {
-		case "--strict":
-			if !has {
-				o.Strict = true
-				continue
-			}
-		case "--generation":
-			value = &o.Generation
-		case "--report-json":
-			value = &o.ReportJSON
+		if args[i] == "--" {
+			return append(own, args[i:]...), o, nil
 		}
-		if value == nil {
+		flag, text, has := strings.Cut(args[i], "=")
+		name := t.common(flag)
+		switch {
+		case name == "":
 			own = append(own, args[i])
 			continue
-		}
-		if !has {
+		case name == "strict" || name == "no-store":
+			if !has {
+				text = "true"
+			}
+			if text != "true" && text != "false" {
+				return nil, o, fmt.Errorf("%s=%s: must be true or false", flag, text)
+			}
+		case !has:
 			if i++; i == len(args) {
-				return nil, o, errors.New(name + " needs a value")
+				return nil, o, errors.New(flag + " needs a value")
 			}
 			text = args[i]
 		}
-		*value = text
+		switch name {
+		case "strict":
+			o.Strict = text == "true"
+		case "generation":
+			o.Generation = text
+		case "report-json":
+			o.ReportJSON = text
+		default:
+			o.Keep = append(o.Keep, Setting{name, "--" + name, text})
+		}
 	}
 	return own, o, nil
 }
+
+// common is the name of the flag if it is one of carronade's, else "".
+func (t *Tool) common(flag string) string {
+	name, ok := strings.CutPrefix(flag, "--")
+	if !ok && t.OneDash {
+		name, ok = strings.CutPrefix(flag, "-")
+	}
+	if ok && slices.Contains(commonFlags, name) {
+		return name
+	}
+	return ""
+}
+
+// commonFlags are the names of carronade's flags. No tool has a flag of these names.
+var commonFlags = []string{"strict", "generation", "report-json", "store", "no-store", "label"}
 
 // Find returns the tool with this name, or with the name of the file at this path.
 // The file may end in .sh, .exe or .jar, and may have a version before .jar, as in

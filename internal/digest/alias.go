@@ -15,6 +15,7 @@ var aliases = map[string]string{
 	"memory_efficiency":   "efficiency",
 	"peak_rss":            "max_rss",
 	"apm_host":            "target",
+	"elastic_url":         "target.index.address",
 	"reporter_host":       "host.name",
 }
 

@@ -144,7 +144,7 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 }
 
 // TestMatcherReportsUnknownFields: a field that one row has is not an error, nor is
-// a known one that no row has, nor any field if there are no rows.
+// a known one that no row has, nor any field without rows.
 func TestMatcherReportsUnknownFields(t *testing.T) {
 	a, b := Of(producedReport()), Of(consumedReport())
 	for _, tt := range []struct {

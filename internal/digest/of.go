@@ -91,12 +91,30 @@ func (b *builder) identity(d *report.Document) {
 		b.bool("steady", d.Steady.OK)
 	}
 	b.number("exit", Number, float64(d.ExitCode()))
+	b.text("limits", limits(d.Checks))
 	b.count("repetition", uint64(max(d.Repetition, 1)))
 	b.count("repetitions", uint64(max(d.Repetitions, 1)))
+	b.text("replaces", d.Replaces)
 	b.count("warnings", uint64(len(d.Warnings)))
 	for _, k := range sortedKeys(d.Labels) {
 		b.put(labelPrefix+k, guess(d.Labels[k]))
 	}
+}
+
+// limits is the worst outcome of the limits; "" if there are none.
+func limits(checks []report.Check) string {
+	worst := ""
+	for _, c := range checks {
+		switch {
+		case !c.OK && !c.CannotTell:
+			return "broken"
+		case !c.OK:
+			worst = "cannot tell"
+		case worst == "":
+			worst = "holds"
+		}
+	}
+	return worst
 }
 
 // target is the address of the target, and what it reported about itself.
@@ -121,7 +139,7 @@ func (b *builder) settings(d *report.Document) {
 	flags := false
 	for _, s := range d.Settings {
 		switch s.Name {
-		case "label", "note", "op":
+		case "label", "note", "op", "revision":
 			continue // each has its own place
 		case "system-flag":
 			continue // one field per flag, below
@@ -187,10 +205,10 @@ func typed(kind, text string) Value {
 		t, err := units.ParseDuration(text)
 		return parse(Duration, t.Seconds(), err)
 	case "size":
-		n, err := units.ParseSize(text)
+		n, err := units.ParseSize(exactSize(text))
 		return parse(Size, float64(n), err)
 	case "rate":
-		r, err := units.ParseRate(text)
+		r, err := units.ParseRate(exactRate(text))
 		return parse(Rate, r, err)
 	case "share":
 		x, err := units.ParseShare(text)
@@ -199,6 +217,27 @@ func typed(kind, text string) Value {
 		return Value{Kind: Text, Text: text}
 	}
 	return guess(text)
+}
+
+// exactSize and exactRate rewrite texts that are refused as ambiguous today. Older
+// reports have them as settings: 64K was 64KiB, 64KB and 64kb were 64kB, and 3m was 3M/s.
+func exactSize(text string) string {
+	number := strings.TrimRight(text, "kKmMgGtTbB")
+	letter := strings.ToUpper(text[len(number):])
+	switch {
+	case len(letter) == 1 && letter != "B":
+		return number + letter + "iB"
+	case letter == "KB":
+		return number + "kB"
+	}
+	return number + letter
+}
+
+func exactRate(text string) string {
+	if strings.HasSuffix(text, "m") && !strings.Contains(text, "/") {
+		return text + "/s"
+	}
+	return text
 }
 
 // guess parses a text that may be a plain number, a bool, or a time or size

@@ -49,10 +49,10 @@ func producedReport() *report.Document {
 		answered.Record(time.Duration(i+1) * time.Millisecond)
 	}
 	d := &report.Document{
-		Schema: report.Schema, ID: "v5yruht0", Version: "1.0", RunID: "1", Target: "apm+http://user:pw@127.0.0.1:8200/?x=y", Op: "produce", Mode: load.OpenLoop,
+		Schema: report.Schema, Checks: []report.Check{{Name: "p99 < 20 ms", CannotTell: true}, {Name: "dropped = 0", OK: true}}, ID: "v5yruht0", Version: "1.0", RunID: "1", Target: "apm+http://user:pw@127.0.0.1:8200/?x=y", Op: "produce", Mode: load.OpenLoop,
 		Labels: map[string]string{"team": "ingest", "tries": "12"}, Note: "after lunch", Repetition: 2, Repetitions: 3,
 		StartedAt: began, EndedAt: began.Add(31 * time.Second), Stopped: load.Reason("time"),
-		Trust: measure.Trust{OK: true, Level: measure.Noisy}, Steady: measure.Steady{Known: true, OK: true}, Warnings: []string{"a", "b"},
+		Replaces: "abcdefgh", Trust: measure.Trust{OK: true, Level: measure.Noisy}, Steady: measure.Steady{Known: true, OK: true}, Warnings: []string{"a", "b"},
 		Workload: map[string]any{"system-flag": []string{"apm-server.tracing.enabled=true", "workers=4"}, "rate": "8k/s"},
 		Settings: settings("rate:rate:8k/s", "for:duration:30s", "events:text:10", "~batch-events:number:40", "linger:duration:5ms", "!seed:number:1", "size:text:1KiB",
 			"system-cmd:text:./server -e", "gzip:text:none", "header:list:a=b", "verify:bool:true", "abort:share:5%", "op:text:produce", "!label:list:team=ingest", "system-flag:list:apm-server.tracing.enabled=true workers=4"),
@@ -81,7 +81,8 @@ func producedReport() *report.Document {
 		Hosts: []any{map[string]any{"cpu": "another", "cores": 4}},
 		Facts: map[string]any{
 			"version": "8.1", "servers": []map[string]any{{"version": "8.1"}, {"version": "8.0"}}, "request": map[string]any{"kinds": map[string]any{"span": 3.0}},
-			"said": map[string]any{"a text with blanks": 4}, "long": strings.Repeat("x", 500),
+			"index": map[string]any{"address": "http://es:9200", "store": "Elasticsearch 8.19.21", "version": "8.19.21", "nodes": 3, "cluster": "docs", "pattern": "apm-*"},
+			"said":  map[string]any{"a text with blanks": 4}, "long": strings.Repeat("x", 500),
 		},
 	}
 	return d
@@ -128,6 +129,10 @@ func TestOf(t *testing.T) {
 		{"branch", Value{Text: "trace-apm-server", Independent: true}, "trace-apm-server"},
 		{"revision_date", Value{Kind: Time, Num: 1526638860}, "2018-05-18 10:21:00"},
 		{"unstaged_changes", Value{Kind: Bool, Independent: true}, "false"},
+		{"target.index.address", Value{Text: "http://es:9200", Independent: true}, "http://es:9200"},
+		{"target.index.store", Value{Text: "Elasticsearch 8.19.21", Independent: true}, "Elasticsearch 8.19.21"},
+		{"target.index.nodes", Value{Kind: Number, Num: 3, Independent: true}, "3"},
+		{"target.index.pattern", Value{Text: "apm-*"}, "apm-*"},
 		{"throughput", Value{Kind: Rate, Num: 2.5}, "2.5/s"},
 		{"pushed", Value{Kind: Speed, Num: 300}, "300 B/s"},
 		{"accepted", Value{Kind: Speed, Num: 8000.0 / 30}, "266 B/s"},
@@ -264,7 +269,7 @@ func TestFieldsAreListed(t *testing.T) {
 func TestSettingsDoNotHideFields(t *testing.T) {
 	taken := map[string]bool{}
 	for _, f := range Fields() {
-		taken[f.Name] = f.Name != "op" && f.Name != "note" // these two are settings
+		taken[f.Name] = f.Name != "op" && f.Name != "note" && f.Name != "revision" // these are settings too
 	}
 	for alias := range aliases {
 		taken[alias] = true

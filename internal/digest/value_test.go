@@ -82,6 +82,34 @@ func TestGuess(t *testing.T) {
 	}
 }
 
+// Reports made before ambiguous texts were refused keep the numbers that these meant.
+func TestSettingsOfOlderReports(t *testing.T) {
+	for _, test := range []struct {
+		kind, text string
+		want       Kind
+		number     float64
+	}{
+		{"size", "64K", Size, 64 << 10},
+		{"size", "1.5m", Size, 3 << 19},
+		{"size", "64KB", Size, 64000},
+		{"size", "2mb", Size, 2e6},
+		{"size", "64KiB", Size, 64 << 10},
+		{"size", "64kib", Size, 64 << 10},
+		{"size", "64kB", Size, 64000},
+		{"size", "100b", Size, 100},
+		{"size", "1500", Size, 1500},
+		{"size", "none", Text, 0},
+		{"rate", "3m", Rate, 3e6},
+		{"rate", "3/m", Rate, 0.05},
+		{"rate", "50k/s", Rate, 50000},
+	} {
+		v := typed(test.kind, test.text)
+		if v.Kind != test.want || v.Num != test.number || v.Text != test.text {
+			t.Errorf("%s %s: got %+v, want %v %v", test.kind, test.text, v, test.want, test.number)
+		}
+	}
+}
+
 func TestCanonical(t *testing.T) {
 	for name, want := range map[string]string{
 		"duration": "for", "limit": "system-mem", "report_id": "id", "revision_date": "revision_date", "latency": "per_batch",

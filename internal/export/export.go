@@ -89,7 +89,7 @@ type Options struct {
 // Formats are all formats, in the order of help.
 var Formats = []Format{
 	{Name: "text", Ext: ".txt", Help: "the whole report, as --full prints it", Several: true, write: writeText},
-	{Name: "markdown", Ext: ".md", Help: "the report for a page or an issue", Several: true, write: writeMarkdown},
+	{Name: "markdown", Ext: ".md", Help: "the report for a page or an issue; also called md", Several: true, write: writeMarkdown},
 	{Name: "json", Ext: ".json", Help: "the whole report (docs/report.md); several as one line each", Several: true, write: writeJSON},
 	{Name: "csv", Ext: ".csv", Help: "the series: a row per interval", Several: true, write: writeCSV},
 	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: single(writeHDR)},
@@ -101,8 +101,17 @@ var Formats = []Format{
 	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: single(writeEndToEnd)},
 }
 
-// Named returns a format by its name.
+// Canonical is the name of a format as Formats has it: md is markdown.
+func Canonical(name string) string {
+	if name == "md" {
+		return "markdown"
+	}
+	return name
+}
+
+// Named returns a format by its name or its other name.
 func Named(name string) (*Format, error) {
+	name = Canonical(name)
 	names := make([]string, 0, len(Formats))
 	for i := range Formats {
 		if Formats[i].Name == name {

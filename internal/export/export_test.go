@@ -87,7 +87,9 @@ func document(t testing.TB, change func(in *report.Input)) *report.Document {
 		Settings: []report.Setting{
 			{Name: "rate", Value: "1000/s"}, {Name: "linger", Value: "5ms", Default: true}, {Name: "payload", Value: "a|b`c"},
 		},
-		Checks: []report.Check{{Name: "failure-rate", Text: "0.075% of the answered events failed, 0.05% allowed"}, {Name: "max-unsent", OK: true, Text: "0 unsent, 10 allowed"}},
+		Host:   map[string]any{"os": "linux", "name": "lab_1", "cores": 8, "memory_modules": []any{map[string]any{"bytes": 1 << 34, "locator": "DIMM_A1", "part_number": "M393|A4"}}},
+		Hosts:  []any{map[string]any{"os": "linux", "name": "kafka-1", "cores": 48}, map[string]any{"os": "linux", "name": "kafka-2", "cores": 48}},
+		Checks: []report.Check{{Name: "failure-rate", Text: "0.075% of the answered events failed, 0.05% allowed"}, {Name: "unsent <= 10", OK: true, Text: "0"}},
 		Samples: &report.Samples{Of: 3000, Every: 1000, EndToEnd: []report.Sample{
 			{Item: "a_topic-0/17", StartUS: 1000.5, EndToEndUS: 2400}, {Item: "stream-1/5, odd", StartUS: 2_000_000, EndToEndUS: 30_107_249_488},
 		}},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/markup"
 	"carronade/internal/report"
 )
 
@@ -45,10 +46,10 @@ func (m *markdown) table(align string, head []string, rows [][]string) {
 		return
 	}
 	m.line("")
-	m.line("| " + strings.Join(head, " | ") + " |")
+	m.line(markup.MarkdownRow(head))
 	m.line("|---|" + strings.Repeat(align, len(head)-1))
 	for _, r := range rows {
-		m.line("| " + strings.Join(r, " | ") + " |")
+		m.line(markup.MarkdownRow(r))
 	}
 }
 
@@ -58,13 +59,13 @@ func (m *markdown) section(name string) {
 }
 
 func (m *markdown) report(d *report.Document) {
-	m.line("## " + escape(d.Op+" "+d.Target))
+	m.line("## " + markup.Markdown(d.Op+" "+d.Target))
 	m.line("")
-	m.line("**" + escape(d.Headline()) + "**")
+	m.line("**" + markup.Markdown(d.Headline()) + "**")
 	m.line("")
 	for _, v := range d.Verdicts() {
 		for _, s := range v.Sentences() {
-			m.line("- " + escape(v.Label+": "+s))
+			m.line("- " + markup.Markdown(v.Label+": "+s))
 		}
 	}
 	m.workload(d)
@@ -76,32 +77,40 @@ func (m *markdown) report(d *report.Document) {
 	}
 	m.times(d)
 	m.failures(d)
+	for _, x := range d.Machines() {
+		m.section(x.Title)
+		var rows [][]string
+		for _, r := range x.Rows {
+			rows = append(rows, []string{markup.Markdown(r.Name), markup.Markdown(r.Text)})
+		}
+		m.table(alignLeft, []string{"machine", ""}, rows)
+	}
 	m.line("")
 	var from []string
 	for _, c := range d.Origin() {
 		from = append(from, c.Name+" "+c.Text)
 	}
-	m.line("_" + escape(strings.Join(from, "; ")) + "_")
+	m.line("_" + markup.Markdown(strings.Join(from, "; ")) + "_")
 }
 
 func (m *markdown) workload(d *report.Document) {
 	m.section("Workload")
-	rows := [][]string{{"load", escape(string(d.Mode))}}
+	rows := [][]string{{"load", markup.Markdown(string(d.Mode))}}
 	for _, s := range d.Settings {
 		if !s.Default {
-			rows = append(rows, []string{escape(s.Name), code(s.Value)})
+			rows = append(rows, []string{markup.Markdown(s.Name), markup.MarkdownCode(s.Value)})
 		}
 	}
 	for _, c := range d.Conditions() {
 		switch c.Name {
 		case "load", "set", "by default": // the settings have a row each
 		default:
-			rows = append(rows, []string{escape(c.Name), code(c.Text)})
+			rows = append(rows, []string{markup.Markdown(c.Name), markup.MarkdownCode(c.Text)})
 		}
 	}
 	if d.System != nil {
 		for _, k := range sorted(d.System.Facts) {
-			rows = append(rows, []string{"system " + escape(k), code(fmt.Sprint(d.System.Facts[k]))})
+			rows = append(rows, []string{"system " + markup.Markdown(k), markup.MarkdownCode(fmt.Sprint(d.System.Facts[k]))})
 		}
 	}
 	m.table(alignLeft, []string{"setting", "value"}, rows)
@@ -112,7 +121,7 @@ func (m *markdown) numbers(title string, head []string, of []report.Row) {
 	var rows [][]string
 	for i := range of {
 		if r := &of[i]; r.Always || r.Value != 0 {
-			rows = append(rows, []string{escape(r.Label), r.Text(), escape(r.Remark)})
+			rows = append(rows, []string{markup.Markdown(r.Label), r.Text(), markup.Markdown(r.Remark)})
 		}
 	}
 	if len(rows) > 0 {
@@ -137,7 +146,7 @@ func (m *markdown) times(d *report.Document) {
 func (m *markdown) failures(d *report.Document) {
 	var rows [][]string
 	for _, f := range d.FailureRows() {
-		rows = append(rows, []string{escape(strings.TrimSuffix(f.Class+": "+f.Text, ": ")), f.Events, f.Batches})
+		rows = append(rows, []string{markup.Markdown(strings.TrimSuffix(f.Class+": "+f.Text, ": ")), f.Events, f.Batches})
 	}
 	if len(rows) > 0 {
 		m.section("Failures")
@@ -150,44 +159,8 @@ func escaped(rows [][]string) [][]string {
 	out := make([][]string, len(rows))
 	for i, r := range rows {
 		for _, c := range r {
-			out[i] = append(out[i], escape(strings.Join(strings.Fields(c), " ")))
+			out[i] = append(out[i], markup.Markdown(strings.Join(strings.Fields(c), " ")))
 		}
 	}
 	return out
-}
-
-// markdownEscaper escapes what has a meaning in Markdown within a line of a
-// table.
-var markdownEscaper = strings.NewReplacer(
-	"\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "&", "&amp;", "[", "\\[", "]", "\\]",
-	"\n", " ", "\r", " ", "\t", " ",
-)
-
-// escape makes a text literal, including text from other programs.
-func escape(s string) string { return markdownEscaper.Replace(clean(s)) }
-
-// code formats a text as code.
-func code(s string) string {
-	if s == "" {
-		return ""
-	}
-	s = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ", "|", "\\|").Replace(clean(s))
-	if !strings.Contains(s, "`") {
-		return "`" + s + "`"
-	}
-	fence := "``" // longer than any run of backquotes in it, so that text from other programs stays inside
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	return fence + " " + s + " " + fence
-}
-
-// clean replaces control characters, which move a cursor.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
 }

@@ -31,6 +31,8 @@ func fullReport(t *testing.T, level measure.Level) *report.Document {
 		in.Result.Stall.Add(4e9, 5e9)
 		in.Result.Stall.Share = 0.25
 		in.Result.Freezes = measure.Freezes{Count: 1, Total: 2e7}
+		in.Encoding = &measure.Encoding{Events: measure.Pooled, Distinct: 7000}
+		in.Encoding.Compressed("zstd", 0)
 	})
 	d.Generates = &report.Generates{EventsPerS: 5000}
 	return d
@@ -54,7 +56,7 @@ func plainText(t *testing.T, format string, d *report.Document) string {
 	case "html", "junit":
 		text = html.UnescapeString(text)
 	case "markdown":
-		text = strings.ReplaceAll(text, "\\", "")
+		text = html.UnescapeString(strings.ReplaceAll(text, "\\", ""))
 	}
 	return strings.Join(strings.Fields(text), " ")
 }
@@ -88,6 +90,14 @@ func TestOneView(t *testing.T) {
 				for _, r := range slices.Concat(d.Counts(), d.Figures()) {
 					if r.Always && !strings.Contains(text, r.Label) && r.Name != "throughput" && r.Name != "bytes_per_s" {
 						t.Errorf("%s has no %q", format, r.Label)
+					}
+				}
+			}
+			for _, format := range []string{"text", "markdown", "html"} {
+				text := plainText(t, format, d)
+				for _, s := range []string{"pooled: 7,000 different ones", "0% of the work of zstd"} {
+					if !strings.Contains(text, s) {
+						t.Errorf("%s does not say %q", format, s)
 					}
 				}
 			}

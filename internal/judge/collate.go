@@ -26,11 +26,13 @@ type CollateOptions struct {
 	Last    digest.Last // the number of groups, or the age of the reports to start from
 	All     bool        // include groups in which VAR has only one value
 	Now     time.Time
+	// SameSystem: all reports are of one system, whatever its address.
+	SameSystem bool
 }
 
 // CollateFields are the fields of rows that Collate reads.
 func CollateFields(o CollateOptions) []string {
-	out := []string{digest.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "started", "revision_date", o.Var, strings.TrimPrefix(o.Sort, "-")}
+	out := append(slices.Clone(systemFields), digest.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
 	for _, c := range columns {
 		out = append(out, c.field)
 		if lower := lowerField(c.field); lower != "" && c.marked {
@@ -87,8 +89,9 @@ type Group struct {
 // A Line is the joined repetitions of one value of VAR.
 type Line struct {
 	Value        string          `json:"value"`
-	Reports      []string        `json:"reports"` // ids, newest first
-	At           time.Time       `json:"at"`      // of the newest
+	Settings     []Setting       `json:"settings"` // those that every row names: rowSettings
+	Reports      []string        `json:"reports"`  // ids, newest first
+	At           time.Time       `json:"at"`       // of the newest
 	Revision     string          `json:"revision,omitempty"`
 	RevisionDate *time.Time      `json:"revision_date,omitempty"`
 	Flags        []Setting       `json:"flags,omitempty"` // of the system, where they may differ in a group
@@ -110,7 +113,8 @@ type Cell struct {
 	Hi      *float64 `json:"hi"`
 	Spread  *float64 `json:"spread"` // half the interval, or half the range, over the median
 	AtLeast bool     `json:"at_least"`
-	Best    bool     `json:"best"` // better than every other row of the group, by the statistics
+	Best    bool     `json:"best"`  // better than every other row of the group, by the statistics
+	Ahead   bool     `json:"ahead"` // far better than every other row, with too few repetitions to prove it
 	Unit    string   `json:"unit"`
 
 	kind digest.Kind
@@ -143,7 +147,10 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 	if c.LeftOut == nil {
 		c.LeftOut = []LeftOut{}
 	}
-	with := v.entries(chosen)
+	if o.SameSystem {
+		chosen = asOneSystem(chosen)
+	}
+	with := v.entries(withKnown(chosen, v.mayDiffer))
 	c.Without = len(chosen) - len(with)
 	if err := markStarts(with, starts, o); err != nil {
 		return nil, err
@@ -160,6 +167,10 @@ func Collate(rows []digest.Row, o CollateOptions) (*Collation, error) {
 	}
 	s.groups(groups)
 	c.selectGroups(groups, o)
+	if len(c.Groups) == 0 {
+		c.Notes = []string{c.nothing(v, with, groups)}
+		return c, nil
+	}
 	c.columns = columnsOf(c.Groups)
 	for i := range c.Groups {
 		c.Groups[i].describe(v)
@@ -253,16 +264,72 @@ func (c *Collation) emptyError(o CollateOptions) error {
 	return hintedError("collate "+o.Var, errors.New("there are no reports"), "carronade run stores a report of every run")
 }
 
-// selectGroups keeps the groups to show.
+// nothing says in one sentence why there is nothing to compare, and what to do.
+func (c *Collation) nothing(v *variable, all []*entry, groups []Group) string {
+	var first *entry // the newest report to start from
+	for _, e := range all {
+		if e.start {
+			first = e
+			break
+		}
+	}
+	var other *entry // the one with another value that differs least from it
+	var differs []string
+	for _, e := range all {
+		if e.valueKey == first.valueKey {
+			continue
+		}
+		if d := v.alsoDiffers(first, e); other == nil || len(d) < len(differs) {
+			other, differs = e, d
+		}
+	}
+	if other == nil {
+		in := "the only report"
+		if len(all) > 1 {
+			in = "all " + units.Plural(len(all), "report")
+		}
+		return fmt.Sprintf("%s does not vary: it is %s in %s; run the load with another value, or --all shows what is there", v.shown(), groups[0].Rows[0].Value, in)
+	}
+	same := "" // if only their addresses tell the systems apart
+	if slices.Contains(differs, "target") && systemOf(&first.Row) != systemOf(&other.Row) {
+		same = ", give --same-system if both addresses are one system"
+	}
+	return fmt.Sprintf("no two of %s differ only in %s: the closest, %s and %s, also differ in %s; repeat one of them with another %s%s, or --all shows each alone",
+		units.Plural(len(all), "report"), v.shown(), first.ID, other.ID, commas(differs, 4), v.shown(), same)
+}
+
+// alsoDiffers names what, beside VAR, keeps two reports out of one group. What
+// targets report about themselves follows from their addresses.
+func (v *variable) alsoDiffers(a, b *entry) []string {
+	var out []string
+	for _, d := range differing([]digest.Row{a.Row}, []digest.Row{b.Row}, func(f digest.Field) bool {
+		return f.Value.Independent && !v.mayDiffer(f.Name) && !(v.flags && strings.HasPrefix(f.Name, flagPrefix))
+	}) {
+		if !strings.HasPrefix(d.Name, targetFacts) || !slices.Contains(out, "target") {
+			out = append(out, shownField(d.Name))
+		}
+	}
+	return out
+}
+
+// commas joins names, at most most of them.
+func commas(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d others", strings.Join(names[:most-1], ", "), len(names)-most+1)
+}
+
+// selectGroups keeps the groups to show: those with rows to compare, unless all
+// are wanted.
 func (c *Collation) selectGroups(groups []Group, o CollateOptions) {
-	several := slices.ContainsFunc(groups, func(g Group) bool { return len(g.Rows) > 1 })
 	most := CollateGroups
 	if o.Last.N > 0 {
 		most = o.Last.N
 	}
 	for _, g := range groups {
 		switch {
-		case len(g.Rows) == 1 && several && !o.All:
+		case len(g.Rows) == 1 && !o.All:
 			c.Alone++
 		case len(c.Groups) == most:
 			c.More++
@@ -276,7 +343,7 @@ func (c *Collation) selectGroups(groups []Group, o CollateOptions) {
 func (c *Collation) addNotes(v *variable) {
 	add := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
 	values := map[string]bool{}
-	fewest, most, best, untrusted, noisy := 0, 0, false, 0, 0
+	fewest, most, best, ahead, untrusted, noisy := 0, 0, false, false, 0, 0
 	for _, g := range c.Groups {
 		for i := range g.Rows {
 			l := &g.Rows[i]
@@ -289,7 +356,7 @@ func (c *Collation) addNotes(v *variable) {
 			untrusted += l.Untrusted
 			noisy += l.Noisy
 			for _, cell := range l.Cells {
-				best = best || cell.Best
+				best, ahead = best || cell.Best, ahead || cell.Ahead
 			}
 		}
 	}
@@ -302,7 +369,11 @@ func (c *Collation) addNotes(v *variable) {
 		add("one repetition of each is too few to tell a difference from noise, so no row is marked as the best; run with --repeat %d", stats.Least)
 	case fewest < stats.Least:
 		add("a row is marked as the best only among rows of at least %d repetitions", stats.Least)
-	case best:
+	}
+	if ahead {
+		add("^ ahead, unproven: more than a fifth higher than every other row of its group (of times: every other row is more than a fifth higher), but with too few repetitions to tell that from noise")
+	}
+	if best {
 		add("* better than every other row of its group (U-test, all comparisons of a group together at %g)", stats.Defaults.Alpha)
 	}
 	if untrusted > 0 {

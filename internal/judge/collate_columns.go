@@ -138,22 +138,30 @@ func (s sorter) groups(groups []Group) {
 	})
 }
 
-// markDifferences finds the variables that groups differ in.
+// markDifferences finds the variables that groups differ in. A group that lacks
+// a setting differs from those of its kind that have it. Facts that a target
+// reports, and settings of other kinds, differ only between groups that have
+// them: the target says the rest.
 func markDifferences(groups []Group) {
+	kind := func(g *Group) string { r := &g.Rows[0].entries[0].Row; return r.Text("op") + " " + r.Text("kind") }
+	ofKind := map[string]int{}
 	values := map[string]map[string]bool{}
-	count := map[string]int{}
-	for _, g := range groups {
-		for _, e := range g.Equal {
-			count[e.Name]++
+	count := map[string]map[string]int{} // by name and kind
+	for i := range groups {
+		k := kind(&groups[i])
+		ofKind[k]++
+		for _, e := range groups[i].Equal {
 			if values[e.Name] == nil {
-				values[e.Name] = map[string]bool{}
+				values[e.Name], count[e.Name] = map[string]bool{}, map[string]int{}
 			}
 			values[e.Name][e.Value] = true
+			count[e.Name][k]++
 		}
 	}
 	for i := range groups {
+		k := kind(&groups[i])
 		for _, e := range groups[i].Equal {
-			if len(values[e.Name]) > 1 || count[e.Name] < len(groups) {
+			if len(values[e.Name]) > 1 || count[e.Name][k] < ofKind[k] && !strings.HasPrefix(e.Name, targetFacts) {
 				groups[i].Differs = append(groups[i].Differs, e.Name)
 			}
 		}

@@ -8,16 +8,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"carronade/internal/layout"
+	"carronade/internal/markup"
 )
 
-// CSV writes one line per row: the number of its group, the settings of the
-// group that differ between groups, VAR, and for each quantity the median in
+// CSV writes one line per row: the number of its group, the settings that rows
+// name and those that differ between groups, VAR, and for each quantity the median in
 // the unit of its kind and its spread, a share.
 func (c *Collation) CSV(w io.Writer) error {
 	var differs []string
 	flags := false
 	for _, g := range c.Groups {
-		for _, name := range g.Differs {
+		for _, name := range append(g.named(), g.Differs...) {
 			if !slices.Contains(differs, name) {
 				differs = append(differs, name)
 			}
@@ -36,7 +39,7 @@ func (c *Collation) CSV(w io.Writer) error {
 	for _, col := range c.columns {
 		head = append(head, col.field, col.field+"_spread")
 	}
-	head = append(head, "best", "at_least", "noisy")
+	head = append(head, "best", "at_least", "noisy", "ahead")
 	if err := out.Write(head); err != nil {
 		return fmt.Errorf("write the collation: %w", err)
 	}
@@ -58,7 +61,7 @@ func (c *Collation) CSV(w io.Writer) error {
 func (c *Collation) record(number int, g *Group, l *Line, differs []string, flags bool) []string {
 	r := []string{strconv.Itoa(number)}
 	for _, name := range differs {
-		text := ""
+		text := l.setting(name)
 		if i := slices.IndexFunc(g.Equal, func(s Setting) bool { return s.Name == name }); i >= 0 {
 			text = g.Equal[i].Value
 		}
@@ -72,7 +75,7 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 	if flags {
 		r = append(r, spreadsheetSafe(flagWords(l.Flags)))
 	}
-	var best, bounds []string
+	var best, ahead, bounds []string
 	for _, col := range c.columns {
 		cell, ok := l.Cells[col.field]
 		if !ok {
@@ -87,11 +90,14 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 		if cell.Best {
 			best = append(best, col.field)
 		}
+		if cell.Ahead {
+			ahead = append(ahead, col.field)
+		}
 		if cell.AtLeast {
 			bounds = append(bounds, col.field)
 		}
 	}
-	return append(r, strings.Join(best, " "), strings.Join(bounds, " "), strconv.Itoa(l.Noisy))
+	return append(r, strings.Join(best, " "), strings.Join(bounds, " "), strconv.Itoa(l.Noisy), strings.Join(ahead, " "))
 }
 
 // spreadsheetSafe is a text that a spreadsheet does not take for a formula.
@@ -102,4 +108,52 @@ func spreadsheetSafe(s string) string {
 		}
 	}
 	return s
+}
+
+// Markdown writes the collation for a page or an issue: as Text, with each
+// spread beside its median and the best in bold.
+func (c *Collation) Markdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("### collate " + markup.Markdown(shownField(c.Variable)) + "\n")
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		var items []string
+		for _, e := range c.shared(i) {
+			items = append(items, markup.Markdown(shownField(e.Name))+" "+markup.MarkdownCode(e.Value))
+		}
+		b.WriteString("\n" + strings.Join(items, ", ") + "\n\n")
+		for _, text := range g.remarks() {
+			b.WriteString(markup.Markdown(text) + "\n\n")
+		}
+		c.sheet(g, layout.Style{}).markdown(&b)
+	}
+	markdownNotes(&b, c.Notes, c.LeftOut)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// markdown writes the sheet.
+func (s *sheet) markdown(b *strings.Builder) {
+	var rows [][]string
+	for _, r := range s.rows {
+		var cells []string
+		for i, text := range r.cells {
+			if i < len(r.spread) && r.spread[i] != "" {
+				text += " " + r.spread[i]
+			}
+			if text = markup.Markdown(text); r.colors[i] != "" {
+				text = "**" + text + "**"
+			}
+			cells = append(cells, text)
+		}
+		rows = append(rows, cells)
+	}
+	head := make([]string, len(s.head))
+	left := []int{0, 1}
+	for i, name := range s.head {
+		if head[i] = markup.Markdown(name); i >= s.variable {
+			left = append(left, i)
+		}
+	}
+	markdownTable(b, head, rows, left...)
 }

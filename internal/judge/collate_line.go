@@ -9,6 +9,20 @@ import (
 	"carronade/internal/stats"
 )
 
+// rowSettings are the settings that every row names, so that it says what it
+// is of without its group's head.
+var rowSettings = []string{"rate", "acks"}
+
+// setting is the value of one of the rowSettings, "" if the row has none.
+func (l *Line) setting(name string) string {
+	for _, s := range l.Settings {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
 // line joins repetitions: entries with one value of VAR and the same flags,
 // newest first. If they are of several revisions, it takes those of the newest
 // revision; if some entries are to start from, it considers only those.
@@ -24,6 +38,12 @@ func (v *variable) line(f family) Line {
 	}
 	l.entries = f
 	l.At = f[0].At
+	l.Settings = []Setting{}
+	for _, name := range rowSettings {
+		if text := f[0].Text(name); text != "" && name != v.name {
+			l.Settings = append(l.Settings, Setting{name, text})
+		}
+	}
 	for _, e := range f {
 		l.Reports = append(l.Reports, e.ID)
 		if trusted, ok := e.Num("trusted"); ok && trusted == 0 {
@@ -121,84 +141,4 @@ func cellOf(rows []digest.Row, field string) (Cell, bool) {
 		N: e.N, Median: e.Median, Lo: finite(e.Lo), Hi: finite(e.Hi), Spread: finite(e.Spread()),
 		AtLeast: lowerBounds(field, rows), Unit: unitOf(kind), kind: kind,
 	}, true
-}
-
-// markBest marks the best rows where the statistics support it: of throughput,
-// of the first 99th percentile that a group has, and of efficiency, all tested
-// together.
-func markBest(groups []Group) {
-	for gi := range groups {
-		g := &groups[gi]
-		if len(g.Rows) < 2 {
-			continue
-		}
-		var judged []quantity
-		percentile := false
-		for _, c := range columns {
-			if !c.marked || percentile && strings.HasSuffix(c.field, "_p99") || !g.allHave(c.field) {
-				continue
-			}
-			percentile = percentile || strings.HasSuffix(c.field, "_p99")
-			judged = append(judged, c)
-		}
-		o := stats.Defaults
-		o.Alpha /= float64(max(len(judged), 1))
-		for _, c := range judged {
-			if best, sure := g.best(&c, o); sure {
-				cell := g.Rows[best].Cells[c.field]
-				cell.Best = true
-				g.Rows[best].Cells[c.field] = cell
-			}
-		}
-	}
-}
-
-// best is the best row of a column, and whether that is certain. The row must
-// also be the best if its lower bounds are as bad as possible.
-func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
-	samples := make([][]float64, len(g.Rows))
-	worst := 0.0
-	for i := range g.Rows {
-		samples[i] = sample(trusted(g.Rows[i].rows()), c.field)
-		if len(samples[i]) == 0 {
-			return -1, false // without values of every row, no row is the best
-		}
-		worst = max(worst, slices.Max(samples[i]))
-	}
-	best, sure = stats.Best(samples, c.better, o)
-	if !sure {
-		return best, false
-	}
-	// The row must also be the best without what the generators added to the
-	// others.
-	others, moved := slices.Clone(samples), false
-	for i := range g.Rows {
-		if rows := trusted(g.Rows[i].rows()); i != best && anyMoved(c.field, rows) {
-			others[i], moved = correctedSample(rows, c.field), true
-		}
-	}
-	if moved {
-		if again, still := stats.Best(others, c.better, o); !still || again != best {
-			return best, false
-		}
-	}
-	if rows := trusted(g.Rows[best].rows()); anyBound(c.field, rows) {
-		samples[best] = raised(rows, c.field, ceilingFactor*worst)
-		again, still := stats.Best(samples, c.better, o)
-		return best, still && again == best
-	}
-	return best, true
-}
-
-// allHave reports whether every row has the field.
-func (g *Group) allHave(field string) bool {
-	return !slices.ContainsFunc(g.Rows, func(l Line) bool { _, ok := l.Cells[field]; return !ok })
-}
-
-// trusted keeps the rows whose generator was not the limit.
-func trusted(rows []digest.Row) []digest.Row {
-	return slices.DeleteFunc(rows, func(r digest.Row) bool {
-		x, ok := r.Num("trusted")
-		return ok && x == 0
-	})
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -22,10 +23,10 @@ func (c *Collation) Text(w io.Writer, style layout.Style, columns int) error {
 		if i > 0 {
 			p.Line("")
 		}
-		c.head(p, &c.Groups[i])
+		c.head(p, i)
 		c.sheet(&c.Groups[i], style).write(p, columns)
 	}
-	if len(c.Notes) > 0 {
+	if len(c.Groups) > 0 && len(c.Notes) > 0 {
 		p.Line("")
 	}
 	for _, n := range c.Notes {
@@ -62,6 +63,8 @@ func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 	if joined {
 		s.head = append(s.head, "runs")
 	}
+	named := g.named()
+	s.head = append(s.head, named...)
 	for _, col := range cols {
 		s.head = append(s.head, col.column)
 	}
@@ -86,15 +89,22 @@ func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 		if joined {
 			r.cells, r.spread = append(r.cells, fmt.Sprint(len(l.Reports))), append(r.spread, "")
 		}
+		for _, name := range named {
+			r.cells, r.spread = append(r.cells, cmp.Or(l.setting(name), "-")), append(r.spread, "")
+		}
 		for _, col := range cols {
 			cell, ok := l.Cells[col.field]
 			text, dev := "-", ""
 			if ok {
 				text, dev = cell.text(), cell.deviation(style.ASCII)
 			}
-			if cell.Best {
+			switch {
+			case cell.Best:
 				text += "*"
 				r.colors[len(r.cells)] = layout.Green
+			case cell.Ahead:
+				text += "^"
+				r.colors[len(r.cells)] = layout.Yellow
 			}
 			r.cells, r.spread = append(r.cells, text), append(r.spread, dev)
 		}
@@ -108,6 +118,13 @@ func (c *Collation) sheet(g *Group, style layout.Style) *sheet {
 		s.rows = append(s.rows, r)
 	}
 	return s
+}
+
+// named are the rowSettings that some row of a group has.
+func (g *Group) named() []string {
+	return slices.DeleteFunc(slices.Clone(rowSettings), func(name string) bool {
+		return !slices.ContainsFunc(g.Rows, func(l Line) bool { return l.setting(name) != "" })
+	})
 }
 
 // id is the newest report of a row, with signs if the generator was the limit
@@ -211,51 +228,104 @@ func (s *sheet) part(p *layout.Page, which []int, columns int) {
 // are the same in all groups.
 var firstSettings = []string{"for", "count", "bytes", "events", "spans", "frames", "size", "rate", "shape", "concurrency", "branch", "revision", "system-mem"}
 
-// head writes what the rows of a group share: the usual settings, and what
-// differs from other groups.
-func (c *Collation) head(p *layout.Page, g *Group) {
+// head writes what the rows of a group share, what else differs among them, and
+// what they leave out.
+func (c *Collation) head(p *layout.Page, i int) {
+	g := &c.Groups[i]
 	var items []string
-	add := func(name string) {
-		for _, e := range g.Equal {
-			if e.Name == name && (name != "system-mem" || e.Value != "none" || slices.Contains(g.Differs, name)) {
-				items = append(items, shownField(name)+" "+layout.Cut(e.Value, 60))
-			}
-		}
-	}
-	for _, name := range firstSettings {
-		add(name)
-	}
-	for _, name := range g.Differs {
-		if !slices.Contains(firstSettings, name) {
-			add(name)
-		}
-	}
-	if !g.flagsDiffer() {
-		for _, f := range g.Rows[0].Flags {
-			items = append(items, f.Name+" "+layout.Cut(f.Value, 60))
-		}
+	for _, e := range c.shared(i) {
+		items = append(items, shownField(e.Name)+" "+layout.Cut(e.Value, 60))
 	}
 	for _, l := range packLines(items, p.Columns()) {
 		p.Line(p.Paint(layout.Bold, l))
 	}
-	if also := g.alsoDiffering(); len(also) > 0 {
-		for _, l := range layout.Wrap("also differs: "+strings.Join(also, ", "), p.Columns()) {
+	for _, text := range g.remarks() {
+		for _, l := range layout.Wrap(text, p.Columns()) {
 			p.Line(p.Paint(layout.Dim, l))
 		}
+	}
+}
+
+// remarks are what else a reader must know of a group.
+func (g *Group) remarks() (out []string) {
+	if also := g.alsoDiffering(); len(also) > 0 {
+		out = append(out, "also differs: "+strings.Join(also, ", "))
 	}
 	older := 0
 	for i := range g.Rows {
 		older += g.Rows[i].Older
 	}
 	if older > 0 {
-		p.Line(p.Paint(layout.Dim, fmt.Sprintf("each row has the newest revision; %s of others left out", units.Plural(older, "report"))))
+		out = append(out, fmt.Sprintf("each row has the newest revision; %s of others left out", units.Plural(older, "report")))
 	}
+	return out
+}
+
+// shared are the values that a group's head lists: the usual settings, and what
+// differs from other groups, except what its rows name themselves. The facts of a
+// target are listed once for all groups that share them.
+func (c *Collation) shared(i int) (out []Setting) {
+	g := &c.Groups[i]
+	named := g.named()
+	add := func(name string) {
+		for _, e := range g.Equal {
+			if e.Name == name && !slices.Contains(named, name) && (name != "system-mem" || e.Value != "none" || slices.Contains(g.Differs, name)) {
+				out = append(out, e)
+			}
+		}
+	}
+	for _, name := range firstSettings {
+		add(name)
+	}
+	known := c.factsShown(i)
+	for _, name := range g.Differs {
+		if !slices.Contains(firstSettings, name) && !(known && strings.HasPrefix(name, targetFacts)) {
+			add(name)
+		}
+	}
+	if !g.flagsDiffer() {
+		out = append(out, g.Rows[0].Flags...)
+	}
+	return out
+}
+
+// targetFacts begins the names of what targets report about themselves, such as
+// the settings of a topic.
+const targetFacts = "target."
+
+// factsShown is whether an earlier group listed the facts of the group's target,
+// and no group has other facts of that target.
+func (c *Collation) factsShown(i int) bool {
+	facts := func(g *Group) (target string, facts []Setting) {
+		for _, e := range g.Equal {
+			switch {
+			case e.Name == "target":
+				target = e.Value
+			case strings.HasPrefix(e.Name, targetFacts) && slices.Contains(g.Differs, e.Name):
+				facts = append(facts, e)
+			}
+		}
+		return target, facts
+	}
+	target, own := facts(&c.Groups[i])
+	shown := false
+	for k := range c.Groups {
+		t, f := facts(&c.Groups[k])
+		if t != target || k == i {
+			continue
+		}
+		if !slices.Equal(f, own) {
+			return false
+		}
+		shown = shown || k < i
+	}
+	return shown
 }
 
 // alsoDiffering names what differs within a group and has no column.
 func (g *Group) alsoDiffering() (out []string) {
 	for _, f := range g.Follows {
-		if f.Name != "revision" {
+		if f.Name != "revision" && !slices.Contains(rowSettings, f.Name) { // those have a column
 			out = append(out, shownField(f.Name))
 		}
 	}

@@ -116,6 +116,8 @@ func (v *variable) goesWith(name string) bool {
 		return true
 	case v.name == "target":
 		return strings.HasPrefix(name, "target.")
+	case strings.HasPrefix(v.name, indexPrefix): // another Elasticsearch has another address, version and size
+		return strings.HasPrefix(name, indexPrefix)
 	case v.name == "create-topic" || strings.HasPrefix(v.name, topicPrefix):
 		return name == "target" || name == "create-topic" || strings.HasPrefix(name, topicPrefix)
 	}
@@ -169,6 +171,9 @@ func (v *variable) entries(rows []digest.Row) []*entry {
 		if !ok {
 			continue
 		}
+		if v.name == "target" || v.name == indexAddress {
+			value.Text = settingText(&rows[i], digest.Field{Name: v.name, Value: value})
+		}
 		e := &entry{Row: rows[i], value: value, valueKey: valueKey(value)}
 		k.of(v, e)
 		out = append(out, e)
@@ -199,8 +204,8 @@ func (k *keys) of(v *variable, e *entry) {
 		}
 		*to = append(append(*to, f.Name...), '=')
 		switch {
-		case f.Name == "target":
-			*to = append(*to, settingText(*f)...)
+		case f.Name == "target", f.Name == indexAddress:
+			*to = append(*to, settingText(&e.Row, *f)...)
 		case f.Value.Kind == digest.Text:
 			*to = append(*to, f.Value.Text...)
 		default:

@@ -24,13 +24,26 @@ type Finding struct {
 func findings(base, candidate []digest.Row) []Finding {
 	var out []Finding
 	add := func(severe bool, about, subject string, wanted func(digest.Field) bool) {
-		for _, d := range differing(base, candidate, wanted) {
-			out = append(out, Finding{severe, about, strings.TrimSpace(subject+" "+plainField(d.Name)) + " " + d.words()})
+		for _, d := range factsDiffering(base, candidate, wanted) {
+			out = append(out, Finding{severe && d.known, about, strings.TrimSpace(subject+" "+plainField(d.Name)) + " " + d.words()})
 		}
 	}
 	add(true, "client", "", func(f digest.Field) bool { return f.Name == "version" })
+	names := valuesOf(slices.Concat(base, candidate), func(f digest.Field) bool { return f.Name == systemLabel })[systemLabel]
+	named := len(names) == 1
 	add(true, "servers", "", func(f digest.Field) bool {
-		return strings.HasPrefix(f.Name, "target.") && !ofRun(f.Name) && f.Name != leaders && !isBrokerSetting(f) && !digest.OfRevision(f.Name)
+		if f.Name == clusterID && named { // a system that is made anew has another one
+			return false
+		}
+		return strings.HasPrefix(f.Name, "target.") && !ofRun(f.Name) && f.Name != leaders && !strings.HasPrefix(f.Name, indexPrefix) && !isBrokerSetting(f) && !digest.OfRevision(f.Name)
+	})
+	// A comparison may be about the Elasticsearch behind the system, if nothing else differs.
+	indices := valuesOf(slices.Concat(base, candidate), func(f digest.Field) bool { return f.Name == indexLabel })[indexLabel]
+	add(len(settingsDiffer(base, candidate)) > 0, "servers", "", func(f digest.Field) bool {
+		if f.Name == indexPrefix+"cluster" && len(indices) == 1 { // it has a name
+			return false
+		}
+		return strings.HasPrefix(f.Name, indexPrefix) && f.Name != indexPrefix+"version" // which is part of index.store
 	})
 	out = append(out, brokerFindings(base, candidate)...)
 	// A comparison may be about the version of the server.
@@ -41,7 +54,7 @@ func findings(base, candidate []digest.Row) []Finding {
 	out = append(out, attachmentFindings(base, candidate)...)
 	add(true, "host", "the generator's", func(f digest.Field) bool { return hostFact(f.Name, "host.") })
 	add(true, "host", "the system's", func(f digest.Field) bool { return hostFact(f.Name, "system.host.") })
-	add(false, "target", "", func(f digest.Field) bool { return f.Name == "target" })
+	out = append(out, targetFindings(base, candidate)...)
 	add(false, "system", "", func(f digest.Field) bool {
 		return strings.HasPrefix(f.Name, "system.") && !strings.HasPrefix(f.Name, "system.host") && !digest.OfRevision(f.Name)
 	})
@@ -58,6 +71,22 @@ func findings(base, candidate []digest.Row) []Finding {
 		}
 	}
 	return out
+}
+
+// targetFindings say that the sides have other targets. If those are other systems,
+// and other settings as well, either may be the reason for a difference.
+func targetFindings(base, candidate []digest.Row) []Finding {
+	differ := differing(base, candidate, func(f digest.Field) bool { return f.Name == "target" })
+	if len(differ) == 0 {
+		return nil
+	}
+	text := "target " + differ[0].words()
+	one := systemOf(&base[0])
+	other := func(r digest.Row) bool { return systemOf(&r) != one }
+	if !slices.ContainsFunc(base, other) && !slices.ContainsFunc(candidate, other) {
+		return []Finding{{false, "target", text}}
+	}
+	return []Finding{{len(settingsDiffer(base, candidate)) > 0, "target", text + " (give --same-system if both are one system)"}}
 }
 
 func isOrAre(n int) string {
@@ -109,7 +138,7 @@ func ofRun(name string) bool {
 
 var (
 	runFacts = []string{
-		"controller", "topic.name", "topic.created_by", "address", "absent", "acks", "idempotent", "engine", "client", "stamped", "events", "isolation",
+		"controller", "standin", "topic.name", "topic.created_by", "address", "absent", "acks", "idempotent", "engine", "client", "stamped", "events", "isolation",
 		"group", "share_group", "topics", "read_from", "connections", "compressed_to", "distinct_events", "fetch_throttle_s", "logins_renewed",
 		"fetch_logins_renewed", "batch_attempts", "batch_attempts_refused", "batch_attempts_unanswered",
 	}

@@ -26,17 +26,30 @@ const Mixed = "mixed"
 type CompareOptions struct {
 	BaseName, CandidateName string // the names of the sides, as requested
 	Effects                 Effects
-	Untrusted               bool // judge untrustworthy runs too
+	Metric                  string  // the field that decides; "": see decider
+	Alpha                   float64 // the largest share of comparisons of equal sides with a verdict; 0: stats.Defaults
+	Untrusted               bool    // judge untrustworthy runs too
 	// Revisions judges all revisions of a side, not only the newest of each
 	// workload and branch.
 	Revisions bool
+	// SameSystem: all reports are of one system, whatever its address.
+	SameSystem bool
+}
+
+// statistics are the options of tests and intervals.
+func (o *CompareOptions) statistics() stats.Options {
+	s := stats.Defaults
+	if o.Alpha > 0 {
+		s.Alpha, s.Confidence = o.Alpha, 1-o.Alpha
+	}
+	return s
 }
 
 // CompareFields are the fields of rows that Compare reads.
 func CompareFields() []string {
 	out := []string{
-		digest.AllIndependent, "target.", "host.", "system.", "flag.", digest.AttachmentPrefix, "version", "seed", "op", "target", "kind",
-		"trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
+		digest.AllIndependent, systemLabel, indexLabel, "slo", "target.", "host.", "system.", "flag.", digest.AttachmentPrefix, "version", "seed", "op", "target", "kind",
+		"trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "replaces", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
 	}
 	for _, t := range times {
 		for _, at := range distributionPoints {
@@ -57,7 +70,7 @@ type Comparison struct {
 	Pairs     []Pair `json:"pairs"`
 	// Unpaired are workloads that only one side has.
 	Unpaired []Unpaired `json:"unpaired"`
-	Verdict  string     `json:"verdict"` // of all primary rows: better, worse, Mixed, same, cannot tell
+	Verdict  string     `json:"verdict"` // of all pairs: better, worse, Mixed, same, cannot tell
 }
 
 // A Side is the reports of one side.
@@ -71,6 +84,7 @@ type Side struct {
 // An Unpaired workload has no partner.
 type Unpaired struct {
 	Side     string    `json:"side"` // base, candidate
+	System   string    `json:"system"`
 	Workload []Setting `json:"workload"`
 	Reports  []string  `json:"reports"`
 }
@@ -85,8 +99,13 @@ type Pair struct {
 	Base         []string     `json:"base"`     // ids
 	Candidate    []string     `json:"candidate"`
 	Survival     Survival     `json:"survival"`
+	Verdict      string       `json:"verdict"` // better, worse, Mixed, same, cannot tell
+	Reason       string       `json:"reason"`  // of the verdict
 	Rows         []Judgement  `json:"rows"`
 	Distribution []Percentile `json:"distribution"`
+
+	replaced string   // why replaced runs allow no verdict
+	guards   []string // see guards
 }
 
 // A Judgement is one row of a comparison.
@@ -105,7 +124,7 @@ type Judgement struct {
 	// Effect is the smallest difference worth naming: a share where the
 	// difference is relative, else in the row's unit.
 	Effect float64 `json:"effect"`
-	// AnyChange: the base is 0, so there are no shares, and any significant
+	// AnyChange: the base is 0, so shares are undefined, and any significant
 	// change counts.
 	AnyChange bool          `json:"any_change,omitempty"`
 	Verdict   stats.Verdict `json:"verdict"`
@@ -158,9 +177,9 @@ type Percentile struct {
 }
 
 // Compare compares the candidate's reports with the base's. Reports of one
-// workload are repetitions of each other. Each workload that both sides have is
-// compared separately; if each side has one workload, these are compared even
-// if they differ. The error says why nothing can be compared.
+// workload on one system are repetitions of each other. Each workload that both
+// sides have is compared separately, on each system that both have; if each side
+// has one workload, these are compared even if they differ. The error says why nothing can be compared.
 func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error) {
 	for i := range base {
 		if slices.ContainsFunc(candidate, func(r digest.Row) bool { return r.ID == base[i].ID }) {
@@ -171,7 +190,10 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 		Schema: ComparisonSchema, Pairs: []Pair{}, Unpaired: []Unpaired{},
 		Base: Side{Name: o.BaseName}, Candidate: Side{Name: o.CandidateName},
 	}
-	if !o.Revisions { // before leaving reports out: a revision whose runs all failed is no reason to judge the one before
+	if o.SameSystem {
+		base, candidate = asOneSystem(base), asOneSystem(candidate)
+	}
+	if !o.Revisions { // before leaving reports out: if all runs of a revision failed, the one before must not replace it
 		base, c.Base.Older = newestRevisions(base)
 		candidate, c.Candidate.Older = newestRevisions(candidate)
 	}
@@ -184,31 +206,27 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 		return nil, nothingFit(c)
 	}
 	excluded := func(name string) bool { return environment(name) || digest.OfRevision(name) }
-	left, right := bundlesWithUnfit(base, excluded, o.Untrusted), bundlesWithUnfit(candidate, excluded, o.Untrusted)
-	var a, b []bundle // without a partner
-	for _, l := range left {
-		if i := slices.IndexFunc(right, func(r bundle) bool { return r.key == l.key }); i >= 0 {
-			c.Pairs = append(c.Pairs, pair(l, right[i], o))
-		} else {
-			a = append(a, l)
-		}
-	}
-	for _, r := range right {
-		if !slices.ContainsFunc(left, func(l bundle) bool { return l.key == r.key }) {
-			b = append(b, r)
-		}
-	}
-	if len(c.Pairs) == 0 && len(a) == 1 && len(b) == 1 {
-		c.Pairs, a, b = append(c.Pairs, pair(a[0], b[0], o)), nil, nil
+	left, right := bySystem(bundlesWithUnfit(base, excluded, o.Untrusted)), bySystem(bundlesWithUnfit(candidate, excluded, o.Untrusted))
+	pairs, a, b := partners(left, right)
+	var deciding []contest // of each pair
+	for _, both := range pairs {
+		p, main := pair(both[0], both[1], o)
+		c.Pairs, deciding = append(c.Pairs, p), append(deciding, main)
 	}
 	for _, u := range a {
-		c.Unpaired = append(c.Unpaired, Unpaired{"base", u.settings, ids(u.rows)})
+		c.Unpaired = append(c.Unpaired, Unpaired{"base", u.system, u.settings, ids(u.rows)})
 	}
 	for _, u := range b {
-		c.Unpaired = append(c.Unpaired, Unpaired{"candidate", u.settings, ids(u.rows)})
+		c.Unpaired = append(c.Unpaired, Unpaired{"candidate", u.system, u.settings, ids(u.rows)})
 	}
 	if len(c.Pairs) == 0 {
+		if sameWorkload(a, b) {
+			return nil, fmt.Errorf("no system is on both sides: the base's reports are of %s and the candidate's of %s", systemsOf(a), systemsOf(b))
+		}
 		return nil, fmt.Errorf("no workload is on both sides: the base has %d, the candidate %d, all different", len(left), len(right))
+	}
+	for i, main := range judgeContests(deciding, o.statistics()) {
+		c.Pairs[i].decide(main)
 	}
 	c.Verdict = c.verdict()
 	return c, nil
@@ -268,16 +286,21 @@ func ids(rows []digest.Row) []string {
 	return out
 }
 
-// pair compares the rows of two bundles that can be judged.
-func pair(l, r bundle, o CompareOptions) Pair {
+// pair compares the rows of two bundles that can be judged. It leaves the row
+// that decides, which is judged together with those of other pairs.
+func pair(l, r bundle, o CompareOptions) (Pair, contest) {
 	base, _ := fit(l.rows, o.Untrusted)
 	candidate, _ := fit(r.rows, o.Untrusted)
 	p := Pair{
 		Op: l.rows[0].Text("op"), Target: l.rows[0].Text("target"),
 		Base: ids(base), Candidate: ids(candidate),
 		Survival: survival(l.rows, r.rows, o.Untrusted, "of the candidate", "of the base"),
+		replaced: replacedWords(l.rows, r.rows),
 	}
 	p.Findings = p.Survival.findings()
+	if p.replaced != "" {
+		p.Findings = append(p.Findings, Finding{true, "runs", p.replaced})
+	}
 	if len(base) > 0 && len(candidate) > 0 {
 		p.Findings = append(p.Findings, findings(base, candidate)...)
 		p.Differs = settingsDiffer(base, candidate)
@@ -292,15 +315,20 @@ func pair(l, r bundle, o CompareOptions) Pair {
 			p.Workload = append(p.Workload, s)
 		}
 	}
-	main := primary(measured(base, candidate)...)
-	p.Rows = append(judge(main, base, candidate, o.Effects), judge(exploratory(main, base, candidate), base, candidate, o.Effects)...)
-	for i := range p.Rows {
-		p.Rows[i].Primary = i < len(main)
-		p.Rows[i].countDeaths(&p.Survival)
+	sides := measured(base, candidate)
+	contests := func(qs ...quantity) []contest {
+		out := make([]contest, len(qs))
+		for i, q := range qs {
+			out[i] = contest{quantity: q, base: [][]digest.Row{base}, candidate: candidate, effect: o.Effects.of(q)}
+		}
+		return out
 	}
+	main := decider(o.Metric, sides...)
+	p.Rows = judgeContests(contests(exploratory(main, sides...)...), o.statistics())
+	p.guards = guards(o.Metric, sides...)
 	p.Distribution = distribution(base, candidate)
 	p.Differs, p.Findings, p.Distribution = orEmpty(p.Differs), orEmpty(p.Findings), orEmpty(p.Distribution)
-	return p
+	return p, contests(main)[0]
 }
 
 // settingsDiffer are the settings and revisions that differ.
@@ -316,15 +344,6 @@ func settingsDiffer(base, candidate []digest.Row) []Differing {
 // measured are the sides with at least one report that can be judged.
 func measured(sides ...[]digest.Row) [][]digest.Row {
 	return slices.DeleteFunc(sides, func(rows []digest.Row) bool { return len(rows) == 0 })
-}
-
-// judge judges rows together.
-func judge(qs []quantity, base, candidate []digest.Row, e Effects) []Judgement {
-	all := make([]contest, len(qs))
-	for i, q := range qs {
-		all[i] = contest{quantity: q, base: [][]digest.Row{base}, candidate: candidate, effect: e.of(q)}
-	}
-	return judgeContests(all, stats.Defaults)
 }
 
 // judgement turns a comparison of a quantity into a row of a document.
@@ -424,35 +443,4 @@ func distribution(base, candidate []digest.Row) []Percentile {
 		}
 	}
 	return out
-}
-
-// verdict combines the primary rows and the survival of all pairs: worse or
-// better if none contradicts it, mixed if one does; otherwise cannot tell if
-// any cannot tell, else same.
-func (c *Comparison) verdict() string {
-	n := map[stats.Verdict]int{}
-	for _, p := range c.Pairs {
-		switch p.Survival.Gate {
-		case Worse:
-			n[stats.Worse]++
-		case CannotTell:
-			n[stats.Unknown]++
-		}
-		for _, r := range p.Rows {
-			if r.Primary {
-				n[r.Verdict]++
-			}
-		}
-	}
-	switch {
-	case n[stats.Better] > 0 && n[stats.Worse] > 0:
-		return Mixed
-	case n[stats.Worse] > 0:
-		return string(stats.Worse)
-	case n[stats.Better] > 0:
-		return string(stats.Better)
-	case n[stats.Unknown] > 0:
-		return string(stats.Unknown)
-	}
-	return string(stats.Same)
 }

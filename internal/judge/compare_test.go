@@ -3,7 +3,9 @@ package judge
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +31,16 @@ func verdicts(c *Comparison) []string {
 	return out
 }
 
+// rowOf is the row of a field in the first pair.
+func rowOf(c *Comparison, field string) *Judgement {
+	for i := range c.Pairs[0].Rows {
+		if c.Pairs[0].Rows[i].Field == field {
+			return &c.Pairs[0].Rows[i]
+		}
+	}
+	return new(Judgement)
+}
+
 func TestCompare(t *testing.T) {
 	const level, p99 = 50e3, 0.012
 	untrusted := fields{"trusted": false}
@@ -42,42 +54,70 @@ func TestCompare(t *testing.T) {
 	}{
 		{
 			name: "better", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(2, "b", 8, level*1.1, p99*0.9, 0.01),
-			want: []string{"throughput: better ", "response p99: better "}, verdict: "better",
+			want: []string{"response p99: better "}, verdict: "better",
 		},
 		{
-			name: "mixed", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(2, "b", 8, level*1.1, p99*1.3, 0.01),
-			want: []string{"throughput: better ", "response p99: worse "}, verdict: "mixed",
+			name: "one metric decides", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(2, "b", 8, level*1.1, p99*1.3, 0.01),
+			want: []string{"response p99: worse "}, verdict: "worse",
+		},
+		{
+			name: "the requested metric decides", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(2, "b", 8, level*1.1, p99*1.3, 0.01),
+			o: CompareOptions{Metric: "throughput"}, want: []string{"throughput: better "}, verdict: "better",
+		},
+		{
+			name: "the limit of the runs decides", base: runs(1, "a", 8, level, p99, 0.01, fields{"slo": "lost=0 throughput >= 5 k/s p50 < 20 ms", "response_p50": 0.004}), candidate: runs(2, "b", 8, level, p99*1.3, 0.01, fields{"slo": "lost=0 throughput >= 5 k/s p50 < 20 ms", "response_p50": 0.003}),
+			want: []string{"response p50: better "}, verdict: "mixed",
+		},
+		{
+			name: "three repetitions, and some that fail", base: runs(1, "a", 3, level, p99, 0.01, fields{"failure_share": 0.0}), candidate: runs(2, "b", 3, level, p99/3, 0.01, fields{"failure_share": 0.1}),
+			want: []string{"response p99: better "}, verdict: "mixed",
+		},
+		{
+			name: "different limits decide nothing", base: runs(1, "a", 8, level, p99, 0.01, fields{"slo": "throughput>=5k/s"}), candidate: runs(2, "b", 8, level*1.1, p99*1.3, 0.01),
+			want: []string{"response p99: worse "}, verdict: "worse",
+		},
+		{
+			name: "better, but it answers fewer events", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(2, "b", 8, level/2, p99/2, 0.01),
+			want: []string{"response p99: better "}, verdict: "mixed",
+		},
+		{
+			name: "the same, but it refuses some", base: runs(1, "a", 8, level, p99, 0.005, fields{"failure_share": 0.0}), candidate: runs(2, "b", 8, level, p99, 0.005, fields{"failure_share": 0.2}),
+			want: []string{"response p99: same "}, verdict: "cannot tell",
+		},
+		{
+			name: "four and four, 7.5 times as long", base: runs(1, "a", 4, level, 0.00556, 0.15), candidate: runs(2, "b", 4, level, 0.0416, 0.15),
+			want: []string{"response p99: worse "}, verdict: "worse",
 		},
 		{
 			name: "equal", base: runs(1, "a", 10, level, p99, 0.005), candidate: runs(2, "b", 10, level, p99, 0.005),
-			want: []string{"throughput: same ", "response p99: same "}, verdict: "same",
+			want: []string{"response p99: same "}, verdict: "same",
 		},
 		{
 			name: "single runs", base: runs(1, "a", 1, level, p99, 0.01), candidate: runs(2, "b", 1, level*2, p99, 0.01),
-			want:    []string{"throughput: cannot tell needs 6 repetitions", "response p99: cannot tell needs 6 repetitions"},
+			want:    []string{"response p99: cannot tell needs 6 repetitions, or 3 for a difference of 25%"},
 			verdict: "cannot tell",
 		},
 		{
 			name: "a separate effect for one row", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(2, "b", 8, level*1.1, p99*1.3, 0.01),
 			o:    CompareOptions{Effects: Effects{All: 0.03, Of: map[string]float64{"response_p99": 0.5}}},
-			want: []string{"throughput: better ", "response p99: same "}, verdict: "better",
+			want: []string{"response p99: same "}, verdict: "same",
 		},
 		{
 			name:      "times that are lower bounds",
 			base:      runs(1, "a", 8, level, p99, 0.01),
 			candidate: bounded(runs(2, "b", 8, level, p99*0.5, 0.01)),
-			want:      []string{"throughput: same ", "response p99: cannot tell some events were never answered, so this time is a lower bound"},
+			want:      []string{"response p99: cannot tell some events were never answered, so this time is a lower bound"},
 			verdict:   "cannot tell",
 		},
 		{
 			name: "worse even as lower bounds", base: runs(1, "a", 8, level, p99, 0.01), candidate: bounded(runs(2, "b", 8, level, p99*2, 0.01)),
-			want: []string{"throughput: same ", "response p99: worse "}, verdict: "worse",
+			want: []string{"response p99: worse "}, verdict: "worse",
 		},
 		{
 			name:      "no schedule, no response time",
 			base:      without(runs(1, "a", 8, level, p99, 0.01, fields{"service_p99": 0.01}), "response_p99"),
 			candidate: without(runs(2, "b", 8, level, p99, 0.01, fields{"service_p99": 0.02}), "response_p99"),
-			want:      []string{"throughput: same ", "service p99: worse "}, verdict: "worse",
+			want:      []string{"throughput: same "}, verdict: "cannot tell",
 		},
 		{
 			name:      "nothing is acknowledged",
@@ -87,11 +127,11 @@ func TestCompare(t *testing.T) {
 		},
 		{
 			name: "untrusted runs are left out", base: runs(1, "a", 8, level, p99, 0.01), candidate: append(runs(2, "b", 6, level, p99, 0.01), runs(3, "c", 6, level*2, p99, 0.01, untrusted)...),
-			want: []string{"throughput: same ", "response p99: same "}, verdict: "same",
+			want: []string{"response p99: same "}, verdict: "same",
 		},
 		{
 			name: "untrusted runs are accepted", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(3, "c", 8, level*2, p99*2, 0.01, untrusted),
-			o: CompareOptions{Untrusted: true}, want: []string{"throughput: better ", "response p99: worse "}, verdict: "mixed",
+			o: CompareOptions{Untrusted: true}, want: []string{"response p99: worse "}, verdict: "worse",
 		},
 		{
 			name: "all untrusted", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(3, "c", 8, level, p99, 0.01, untrusted),
@@ -99,12 +139,12 @@ func TestCompare(t *testing.T) {
 		},
 		{
 			name: "one workload with another", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(3, "c", 8, level*2, p99*0.5, 0.01, fields{"acks": "1"}),
-			want: []string{"throughput: better ", "response p99: better "}, verdict: "better",
+			want: []string{"response p99: better "}, verdict: "better",
 		},
 		{
 			name: "two workloads each", base: append(runs(1, "a", 8, level, p99, 0.01), runs(2, "b", 8, level, p99, 0.01, fields{"acks": "1"})...),
-			candidate: append(runs(3, "c", 8, level*2, p99, 0.005, fields{"acks": "1"}), runs(4, "d", 8, level/2, p99, 0.005)...),
-			want:      []string{"throughput: worse ", "response p99: same ", "throughput: better ", "response p99: same "}, verdict: "mixed",
+			candidate: append(runs(3, "c", 8, level, p99/2, 0.005, fields{"acks": "1"}), runs(4, "d", 8, level, p99*2, 0.005)...),
+			want:      []string{"response p99: worse ", "response p99: better "}, verdict: "mixed",
 		},
 		{
 			name: "two workloads and two others", base: append(runs(1, "a", 8, level, p99, 0.01), runs(2, "b", 8, level, p99, 0.01, fields{"acks": "1"})...),
@@ -162,7 +202,8 @@ func without(rows []digest.Row, name string) []digest.Row {
 
 // between are the findings of a comparison of one workload.
 func between(base, candidate []digest.Row) []Finding {
-	return pair(bundle{rows: base}, bundle{rows: candidate}, CompareOptions{}).Findings
+	p, _ := pair(bundle{rows: base}, bundle{rows: candidate}, CompareOptions{})
+	return p.Findings
 }
 
 // Every difference between the sides is reported, and whether it makes them
@@ -182,16 +223,18 @@ func TestFindings(t *testing.T) {
 	}{
 		{"equal", nil, 0, nil},
 		{"client", fields{"version": "2.0.0"}, 0, []string{"!client: version was 1.0.0 and is 2.0.0"}},
-		{"brokers", fields{"target.topic.settings.min.insync.replicas": "2"}, 0, []string{"!servers: topic settings min insync replicas was nothing and is 2"}},
-		{"broker version", fields{"target.brokers.version": "4.4.0"}, 0, []string{"servers: brokers version was nothing and is 4.4.0"}},
+		{"brokers", fields{"target.topic.settings.min.insync.replicas": "2"}, 0, []string{"servers: topic settings min insync replicas was unknown and is 2"}},
+		{"broker version", fields{"target.brokers.version": "4.4.0"}, 0, []string{"servers: brokers version was unknown and is 4.4.0"}},
 		{"a broker's setting", fields{"target.broker_settings.num.io.threads": "64"}, 0, []string{"servers: the base does not know its brokers' settings"}},
 		{"an attachment of one side", fields{"attachment.server.properties": "#1"}, 0, []string{"servers: server.properties is not attached to all reports"}},
-		{"leaders", fields{"target.topic.leaders": "1: 0 1, 2: 2"}, 0, []string{"!leaders: topic leaders was nothing and is 1: 0 1, 2: 2"}},
+		{"leaders", fields{"target.topic.leaders": "1: 0 1, 2: 2"}, 0, []string{"leaders: topic leaders was unknown and is 1: 0 1, 2: 2"}},
 		{"host", fields{"host.cpu": "another cpu", "host.name": "another"}, 0, []string{"!host: the generator's cpu was one cpu and is another cpu"}},
-		{"the system's host", fields{"system.host.cores": 64.0}, 0, []string{"!host: the system's cores was nothing and is 64"}},
+		{"the system's host", fields{"system.host.cores": 64.0}, 0, []string{"host: the system's cores was unknown and is 64"}},
 		{"noise of the generator", fields{"trust_level": "noisy"}, 0, []string{"trust: 6 of the candidate's 6 runs are noisy: intervals and verdicts allow for what their generators added"}},
-		{"address", fields{"target": "kafka://elsewhere:9092/t"}, 0, []string{"target: target was kafka://127.0.0.1/t and is kafka://elsewhere:9092/t"}},
-		{"another port of this machine", fields{"target": "kafka://127.0.0.1:4711/t"}, 0, nil},
+		{"address", fields{"target": "kafka://elsewhere:9092/t"}, 0, []string{"target: target was kafka://127.0.0.1:9092/t and is kafka://elsewhere:9092/t (give --same-system if both are one system)"}},
+		{"another port", fields{"target": "kafka://127.0.0.1:4711/t"}, 0, []string{"target: target was kafka://127.0.0.1:9092/t and is kafka://127.0.0.1:4711/t (give --same-system if both are one system)"}},
+		{"another port and another setting", fields{"target": "kafka://127.0.0.1:4711/t", "acks": "1"}, 0, []string{"!target: target was kafka://127.0.0.1:9092/t and is kafka://127.0.0.1:4711/t (give --same-system if both are one system)"}},
+		{"another topic", fields{"target": "kafka://127.0.0.1:9092/u"}, 0, []string{"target: target was kafka://127.0.0.1:9092/t and is kafka://127.0.0.1:9092/u"}},
 		{"one side after the other", nil, 3 * 24 * time.Hour, []string{"time: all runs of one side were before all runs of the other, 2 days apart: drift is part of the difference (compare --run interleaves)"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -210,18 +253,6 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// The port of a server on this machine does not count as a difference.
-func TestTargetsOfThisMachine(t *testing.T) {
-	for typed, want := range map[string]string{
-		"kafka://127.0.0.1:4711/t": "kafka://127.0.0.1/t", "riemann://[::1]:5555": "riemann://[::1]", "kafka://localhost/t": "kafka://localhost/t",
-		"kafka://h:9092/t": "kafka://h:9092/t", "null://": "null://",
-	} {
-		if got := settingText(digest.Field{Name: "target", Value: digest.Value{Text: typed}}); got != want {
-			t.Errorf("%s: got %q, want %q", typed, got, want)
-		}
-	}
-}
-
 // A different file of the same name is a different configuration.
 func TestAttachmentsDiffer(t *testing.T) {
 	one, other := fields{"attachment.server.properties": "#1"}, fields{"attachment.server.properties": "#2"}
@@ -237,7 +268,7 @@ func TestAttachmentsDiffer(t *testing.T) {
 
 // Findings that make the sides incomparable come first.
 func TestSevereFindingsComeFirst(t *testing.T) {
-	got := between(runs(1, "a", 6, 1, 1, 0.01), runs(2, "b", 6, 1, 1, 0.01, fields{"seed": 2.0, "target": "kafka://x:1/t", "version": "2", "target.topic.leaders": "1: 0"}))
+	got := between(runs(1, "a", 6, 1, 1, 0.01), runs(2, "b", 6, 1, 1, 0.01, fields{"seed": 2.0, "target": "kafka://x:1/t", "version": "2", "host.cpu": "other"}))
 	severe := true
 	for _, f := range got {
 		if f.Severe && !severe {
@@ -320,5 +351,108 @@ func checkJSON(t *testing.T, v any) {
 		if bytes.Contains(b, []byte(`"`+list+`":null`)) {
 			t.Errorf("%s is null", list)
 		}
+	}
+}
+
+// Sides of which one needed many more replacements are not alike, so no row has
+// a verdict.
+func TestReplacedRuns(t *testing.T) {
+	// side is n runs of which the first are not trusted and replaced by the last.
+	side := func(seed uint64, prefix string, n, replaced int, p99 float64) []digest.Row {
+		rows := runs(seed, prefix, n+replaced, 50e3, p99, 0.01)
+		for i := range rows {
+			p99, _ := rows[i].Num("response_p99")
+			switch f := (fields{"response_p99": p99}); {
+			case i < replaced:
+				f["trusted"] = false
+				rows[i] = row(rows[i].ID, rows[i].At, f)
+			case i >= n:
+				f["replaces"] = rows[i-n].ID
+				rows[i] = row(rows[i].ID, rows[i].At, f)
+			}
+		}
+		return rows
+	}
+	for _, tt := range []struct {
+		n, base, candidate int
+		want               string
+	}{{8, 0, 2, "worse"}, {8, 0, 3, "cannot tell"}, {8, 3, 1, "worse"}, {8, 4, 1, "cannot tell"}, {8, 4, 4, "worse"}, {40, 4, 0, "worse"}} {
+		base, candidate := side(1, "a", tt.n, tt.base, 0.012), side(2, "b", 8, tt.candidate, 0.024)
+		c, err := Compare(base, candidate, CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Verdict != tt.want {
+			t.Errorf("%d and %d replaced: got %q (%s), want %q", tt.base, tt.candidate, c.Verdict, c.Pairs[0].Reason, tt.want)
+		}
+		if tt.want == "cannot tell" {
+			for _, r := range c.Pairs[0].Rows {
+				if r.Verdict != stats.Unknown || !strings.Contains(r.Why, "were replaced") {
+					t.Errorf("%s: got %q (%s)", r.Title, r.Verdict, r.Why)
+				}
+			}
+		}
+		checkPage(t, c.Text)
+	}
+}
+
+// A percentile differs by the same amount wherever the comparison shows it, even
+// if runs are of two kinds.
+func TestOneDifference(t *testing.T) {
+	two := func(seed uint64, prefix string, slow ...int) []digest.Row {
+		rows := runs(seed, prefix, 7, 50e3, 0.010, 0.02)
+		for _, i := range slow {
+			rows[i] = row(rows[i].ID, rows[i].At, fields{"response_p99": 0.0185})
+		}
+		return rows
+	}
+	c, err := Compare(two(1, "a", 0, 1, 2), two(2, "b", 0, 1, 2, 3), CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.Pairs[0].Rows[0]
+	for _, d := range c.Pairs[0].Distribution {
+		if d.Time == "response" && d.At == "p99" {
+			if got, want := r.Difference.Center, *d.Candidate / *d.Base - 1; math.Abs(got-want) > 1e-12 {
+				t.Errorf("the row says %v, and the distribution %v", got, want)
+			}
+			if *d.Base != *r.Base.Median || *d.Candidate != *r.Candidate.Median {
+				t.Errorf("the row has %v and %v, and the distribution %v and %v", *r.Base.Median, *r.Candidate.Median, *d.Base, *d.Candidate)
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := c.Text(&b, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	difference, interval := r.change()
+	for _, want := range []string{difference, interval} {
+		if n := strings.Count(strings.Join(strings.Fields(b.String()), " "), want); n < 2 {
+			t.Errorf("%q is there %d times:\n%s", want, n, b.String())
+		}
+	}
+}
+
+// The deciding rows of several workloads are judged together: a difference that
+// counts alone may be chance among several.
+func TestWorkloadsAreJudgedTogether(t *testing.T) {
+	side := func(prefix, rate string, p99 ...float64) (out []digest.Row) {
+		for i, v := range p99 {
+			out = append(out, row(fmt.Sprint(prefix, i), start.Add(time.Duration(i)*time.Minute), fields{"rate": rate, "response_p99": v / 1000}))
+		}
+		return out
+	}
+	base, candidate := side("a", "1k/s", 100, 101, 102, 103, 104, 105), side("b", "1k/s", 104.5, 106, 107, 108, 109, 102.5) // the U-test says 0.026
+	c, err := Compare(base, candidate, CompareOptions{})
+	if err != nil || c.Verdict != Worse {
+		t.Fatalf("alone: got %+v, %v", c, err)
+	}
+	base = append(base, side("c", "2k/s", 100, 100.1, 100.2, 100.3, 100.4, 100.5)...)
+	candidate = append(candidate, side("d", "2k/s", 100.05, 100.15, 100.25, 100.35, 100.45, 100.55)...)
+	if c, err = Compare(base, candidate, CompareOptions{}); err != nil || c.Verdict != CannotTell {
+		t.Fatalf("one of two: got %+v, %v", c, err)
+	}
+	if r := c.Pairs[0].Rows[0]; r.Verdict != stats.Unknown || *r.Adjusted <= *r.P || !strings.Contains(r.Why, "may be chance") {
+		t.Errorf("got %s (%s), p %v, adjusted %v", r.Verdict, r.Why, *r.P, *r.Adjusted)
 	}
 }

@@ -4,17 +4,19 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"carronade/internal/digest"
 	"carronade/internal/layout"
+	"carronade/internal/markup"
 	"carronade/internal/stats"
 	"carronade/units"
 )
 
 // Text writes the comparison for people: first what speaks against it, then the
-// rows on which verdicts are based, then the others and the distributions.
+// verdict, the row that decides, the others and the distributions.
 func (c *Comparison) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	p.Title("compare " + c.Base.Name + " with " + c.Candidate.Name)
@@ -35,6 +37,13 @@ func (c *Comparison) Text(w io.Writer, style layout.Style) error {
 
 // leftOut lists the reports that were not judged, by reason.
 func leftOut(p *layout.Page, out []LeftOut) {
+	for _, text := range leftOutTexts(out) {
+		p.Pair(layout.Yellow, "left out", text)
+	}
+}
+
+// leftOutTexts say which reports were left out, a text for each reason.
+func leftOutTexts(out []LeftOut) (texts []string) {
 	var whys []string
 	of := map[string][]string{}
 	for _, l := range out {
@@ -44,7 +53,21 @@ func leftOut(p *layout.Page, out []LeftOut) {
 		of[l.Why] = append(of[l.Why], l.ID)
 	}
 	for _, why := range whys {
-		p.Pair(layout.Yellow, "left out", list(of[why], 6)+": "+why)
+		texts = append(texts, list(of[why], 6)+": "+why)
+	}
+	return texts
+}
+
+// markdownNotes are remarks below a Markdown table.
+func markdownNotes(b *strings.Builder, notes []string, out []LeftOut) {
+	for _, text := range leftOutTexts(out) {
+		notes = append(slices.Clip(notes), "left out: "+text)
+	}
+	for i, n := range notes {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString("- " + markup.Markdown(n) + "\n")
 	}
 }
 
@@ -122,6 +145,7 @@ func (pr *Pair) text(p *layout.Page, several bool) {
 	if len(pr.Findings) > 0 && pr.Findings[0].Severe {
 		p.Pair(layout.Red, "", "these may be the only reason for a difference")
 	}
+	p.Pair(verdictColor(stats.Verdict(pr.Verdict)), "verdict", pr.Verdict+": "+pr.Reason)
 	p.Line("")
 	judgements(p, pr.Rows)
 	distributions(p, pr.Distribution)
@@ -131,7 +155,7 @@ func (pr *Pair) text(p *layout.Page, several bool) {
 // those that cannot tell.
 func judgements(p *layout.Page, rows []Judgement) {
 	g := &layout.Table{Headings: 1, Left: []int{5}}
-	g.Row("", "base", "candidate", "differs", "95% interval", "verdict")
+	g.Row("", "base", "candidate", "differs", percent(rows[0].Confidence)+" interval", "verdict")
 	explored := false
 	for i := range rows {
 		r := &rows[i]
@@ -284,7 +308,7 @@ func verdictColor(v stats.Verdict) string {
 	switch v {
 	case stats.Better:
 		return layout.Green
-	case stats.Worse:
+	case stats.Worse, Mixed:
 		return layout.Red
 	case stats.Unknown:
 		return layout.Yellow
@@ -350,7 +374,7 @@ func (pr *Pair) Words() string { return pr.Op + " " + pr.Target + ", " + workloa
 
 // Words describe a workload that only one side has, in one line.
 func (u *Unpaired) Words() string {
-	return fmt.Sprintf("the %s alone has %s of %s", u.Side, units.Plural(len(u.Reports), "report"), workloadWords(u.Workload))
+	return fmt.Sprintf("the %s alone has %s of %s on %s", u.Side, units.Plural(len(u.Reports), "report"), workloadWords(u.Workload), u.System)
 }
 
 // Words describe a row in one line: both medians, the difference with its

@@ -43,7 +43,7 @@ func TestVerdictsAgainstLowerBounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := c.Pairs[0].Rows[1]
+			r := rowOf(c, "response_p99")
 			if r.Field != "response_p99" || r.Verdict != tt.want || r.Why != tt.why {
 				t.Errorf("%s: got %q (%s), want %q (%s)", r.Field, r.Verdict, r.Why, tt.want, tt.why)
 			}
@@ -179,7 +179,7 @@ func TestStepFromLowerBounds(t *testing.T) {
 	checkPage(t, v.Text)
 }
 
-// There are no shares of 0: differences are amounts, and are shown as such.
+// Shares of 0 are undefined: differences are amounts, and are shown as such.
 func TestEffectBesideZero(t *testing.T) {
 	zero := func(rows []digest.Row) []digest.Row {
 		for i := range rows {

@@ -52,8 +52,8 @@ func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
 	return fit, out
 }
 
-// died is whether a run ended because the system under test did. Whoever leaves
-// such runs out must still count them: the remaining runs are the good ones.
+// died is whether a run ended because the system under test did. A caller that
+// leaves such runs out must still count them: the remaining runs are the good ones.
 func died(r *digest.Row) bool { return r.Text("stopped") == string(load.BySystem) }
 
 // aborted is whether a run says nothing about what it measured, not even that
@@ -79,6 +79,7 @@ func count(rows []digest.Row, so func(*digest.Row) bool) (n int) {
 // everything else, or to the newest of several.
 func bundlesWithUnfit(rows []digest.Row, excluded func(string) bool, untrusted bool) []bundle {
 	var good, bad []digest.Row
+	rows = withKnown(rows, excluded)
 	for i := range rows {
 		if unfit(&rows[i], untrusted) == "" {
 			good = append(good, rows[i])
@@ -123,24 +124,23 @@ func bundlesWithUnfit(rows []digest.Row, excluded func(string) bool, untrusted b
 }
 
 // sameVariables is whether a row has the variables of another. Variables that
-// servers report about themselves may be missing from the row.
+// servers report about themselves may be unknown to either.
 func sameVariables(r, other *digest.Row, excluded func(string) bool) bool {
-	described := func(name string) bool { return environment(name) && name != "target" }
 	for _, f := range r.Fields {
 		if !f.Value.Independent || excluded(f.Name) {
 			continue
 		}
 		v, ok := other.Get(f.Name)
 		switch {
-		case !ok && !described(f.Name):
+		case !ok && !notKnown(other, f.Name):
 			return false
-		case ok && settingText(f) != settingText(digest.Field{Name: f.Name, Value: v}) && !f.Value.Equal(v):
+		case ok && settingText(r, f) != settingText(other, digest.Field{Name: f.Name, Value: v}) && !f.Value.Equal(v):
 			return false
 		}
 	}
 	for _, f := range other.Fields {
-		if f.Value.Independent && !excluded(f.Name) && !described(f.Name) {
-			if _, ok := r.Get(f.Name); !ok {
+		if f.Value.Independent && !excluded(f.Name) {
+			if _, ok := r.Get(f.Name); !ok && !notKnown(r, f.Name) {
 				return false
 			}
 		}

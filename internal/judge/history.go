@@ -112,13 +112,14 @@ func revisionName(r *digest.Row) string {
 	return name
 }
 
-// repeats is whether a report continues the repetitions of the one before.
+// repeats is whether a report continues the repetitions of the one before. Those
+// in place of others come last.
 func repeats(before, r *digest.Row) bool {
 	n, _ := r.Num("repetition")
 	of, _ := r.Num("repetitions")
 	n0, _ := before.Num("repetition")
 	of0, _ := before.Num("repetitions")
-	return of > 1 && of == of0 && n > n0
+	return of > 1 && of == of0 && (n > n0 || r.Text("replaces") != "")
 }
 
 // levels are the samples of a quantity by revision, for the revisions that have

@@ -1,9 +1,13 @@
 package judge
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
+	"time"
 
+	"carronade/internal/digest"
 	"carronade/internal/stats"
 )
 
@@ -28,5 +32,25 @@ func TestWorseBy(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
+	}
+}
+
+// A repetition in place of one that was not trusted belongs to the same
+// repetitions, although its number is not the next.
+func TestReplacedRepetitionsAreOneRevision(t *testing.T) {
+	var rows []digest.Row
+	for i, n := range []float64{1, 2, 3, 2, 1, 2, 3} { // of two series
+		f := fields{"repetition": n, "repetitions": 3.0}
+		if i == 3 {
+			f["replaces"] = "r1"
+		}
+		rows = append(rows, row(fmt.Sprint("r", i), start.Add(time.Duration(i)*time.Minute), f))
+	}
+	var got []int
+	for _, r := range revisionsOf(rows) {
+		got = append(got, len(r.rows))
+	}
+	if want := []int{4, 3}; !slices.Equal(got, want) {
+		t.Errorf("got series of %v runs, want %v", got, want)
 	}
 }

@@ -19,7 +19,8 @@ type quantity struct {
 	marked bool    // the best of a group is marked in its column
 }
 
-// throughput is the first of the two primary rows, on which verdicts are based.
+// throughput is the first of the two primary rows, on which the verdicts of
+// verify are based. It decides a comparison of runs without a schedule.
 var throughput = quantity{field: "throughput", title: "throughput", column: "throughput", better: stats.More, marked: true}
 
 // times are the times by which runs are compared; the first that both sides
@@ -42,6 +43,9 @@ func timeAt(name, p string) quantity {
 	}
 	return q
 }
+
+// responseP99 decides a comparison of runs under a schedule.
+var responseP99 = timeAt("response", "99")
 
 // What the system used and refused.
 var (
@@ -81,7 +85,7 @@ func ascending(field string) bool {
 	return field == "system_cpu" || slices.ContainsFunc(columns, less) || slices.ContainsFunc(systemQuantities, less)
 }
 
-// primary are the two rows on which verdicts are based: throughput, and the
+// primary are the two rows on which verdicts of verify are based: throughput, and the
 // 99th percentile of the time that both sides have.
 func primary(sides ...[]digest.Row) []quantity {
 	out := []quantity{throughput}
@@ -113,21 +117,18 @@ func haveAny(field string, sides [][]digest.Row) bool {
 	return false
 }
 
-// exploratory are the other rows that some side has.
-func exploratory(primary []quantity, sides ...[]digest.Row) []quantity {
+// exploratory are the rows other than the one that decides, if some side has
+// them.
+func exploratory(main quantity, sides ...[]digest.Row) []quantity {
 	var out []quantity
 	add := func(q quantity) {
-		for _, p := range primary {
-			if p.field == q.field {
-				return
-			}
-		}
-		if haveAny(q.field, sides) {
+		if q.field != main.field && haveAny(q.field, sides) {
 			out = append(out, q)
 		}
 	}
+	add(throughput)
 	for i, t := range times {
-		if i == 1 && haveAny(timeAt("response", "99").field, sides) {
+		if i == 1 && haveAny(responseP99.field, sides) {
 			continue // the service time of a scheduled run says less, and is in the distribution
 		}
 		for _, p := range comparedAt {
@@ -181,14 +182,19 @@ func (e Effects) of(q quantity) float64 {
 
 // Judged names the fields that comparisons may judge.
 func Judged() []string {
-	out := []string{throughput.field}
-	for _, t := range times {
-		for _, p := range comparedAt {
-			out = append(out, timeAt(t, p).field)
-		}
-	}
-	for _, q := range systemQuantities {
+	var out []string
+	for _, q := range judgedQuantities() {
 		out = append(out, q.field)
 	}
 	return out
+}
+
+func judgedQuantities() []quantity {
+	out := []quantity{throughput}
+	for _, t := range times {
+		for _, p := range comparedAt {
+			out = append(out, timeAt(t, p))
+		}
+	}
+	return append(out, systemQuantities...)
 }

@@ -56,7 +56,7 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := c.Pairs[0].Rows[1]
+			r := rowOf(c, "response_p99")
 			if r.Field != "response_p99" || r.Verdict != tt.want || r.Widened != tt.widened || (r.Why == movedWords) != (tt.want == stats.Unknown) {
 				t.Errorf("%s: got %q (%s), widened %v; want %q, %v", r.Field, r.Verdict, r.Why, r.Widened, tt.want, tt.widened)
 			}
@@ -66,7 +66,7 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 					t.Errorf("the interval from %.3f to %.3f does not include %.3f", *r.Difference.Lo, *r.Difference.Hi, x-1)
 				}
 			}
-			if got := c.Pairs[0].Rows[0]; got.Verdict != stats.Same || got.Widened {
+			if got := rowOf(c, "throughput"); got.Verdict != stats.Same || got.Widened {
 				t.Errorf("throughput: got %q, widened %v", got.Verdict, got.Widened)
 			}
 			var b bytes.Buffer
@@ -108,7 +108,7 @@ func TestRatesOfNoisyRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r := c.Pairs[0].Rows[0]; r.Field != "throughput" || r.Verdict != tt.want {
+			if r := rowOf(c, "throughput"); r.Field != "throughput" || r.Verdict != tt.want {
 				t.Errorf("%s: got %q (%s), want %q", r.Field, r.Verdict, r.Why, tt.want)
 			}
 		})

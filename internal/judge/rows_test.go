@@ -55,10 +55,10 @@ func row(id string, at time.Time, given ...fields) digest.Row {
 			panic(fmt.Sprintf("%s is %T", name, v))
 		}
 		switch name {
-		case "op", "target", "rate", "for", "acks", "concurrency", "revision", "branch", "events", "spans", "frames", "host.cpu", "host.cores", "target.topic.partitions", "target.brokers.version":
+		case "op", "target", "rate", "for", "acks", "concurrency", "revision", "branch", "events", "spans", "frames", "host.cpu", "host.cores", "host.cpu_limit", "target.servers", "target.topic.partitions", "target.brokers.version":
 			x.Independent = true
 		}
-		x.Independent = x.Independent || strings.HasPrefix(name, "flag.")
+		x.Independent = x.Independent || strings.HasPrefix(name, "flag.") || name == indexAddress || name == indexStore || name == indexNodes
 		r.Fields = append(r.Fields, digest.Field{Name: name, Value: x})
 	}
 	slices.SortFunc(r.Fields, func(a, b digest.Field) int { return cmp.Compare(a.Name, b.Name) })

@@ -240,14 +240,14 @@ func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 func TestCompareOfRunsThatDied(t *testing.T) {
 	base := func() []digest.Row { return runs(1, "a", 10, 50e3, 0.012, 0.01) }
 	candidate := func(level float64, given ...fields) []digest.Row {
-		return runs(2, "b", 10, 50e3*level, 0.012, 0.01, given...)
+		return runs(2, "b", 10, 50e3, 0.012/level, 0.01, given...)
 	}
 	for _, tt := range []struct {
 		name            string
 		base, candidate []digest.Row
 		want            string
 		finding         string
-		row             stats.Verdict // of throughput
+		row             stats.Verdict // of the response p99
 		err             string
 	}{
 		{name: "all survived", base: base(), candidate: candidate(1.2), want: "better", row: stats.Better},

@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/layout"
+	"carronade/internal/markup"
 	"carronade/units"
 )
 
@@ -24,7 +25,10 @@ const (
 
 // TableFields are the fields of rows that a table is made of.
 func TableFields() []string {
-	out := []string{"op", "started", "ended", "partial", "trusted", "trust_level", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "consumed", "read"}
+	out := []string{
+		"op", "started", "ended", "partial", "trusted", "trust_level", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "wire_bytes", "consumed", "read", "rate", "acks",
+		"in_flight", "in_flight_max", "in_flight_peak",
+	}
 	for _, t := range []string{"response", "service"} {
 		for _, p := range tableTimes {
 			out = append(out, t+"_"+p)
@@ -42,6 +46,7 @@ var tableTimes = []string{"mean", "max", "p50", "p95", "p99", "p999"}
 type Table struct {
 	Schema  string     `json:"schema"`
 	Side    string     `json:"side"`
+	Like    string     `json:"like,omitempty"` // whose columns: empty for Kafka's tools, or LikeRiemannLoad
 	Runs    []TableRun `json:"runs"`
 	LeftOut []LeftOut  `json:"left_out"`
 	Note    string     `json:"note"`
@@ -54,6 +59,8 @@ const TableSchema = "carronade.table/1"
 // other side are absent.
 type TableRun struct {
 	ID     string    `json:"id"`
+	Rate   string    `json:"rate,omitempty"`
+	Acks   string    `json:"acks,omitempty"`
 	Start  time.Time `json:"start"`
 	End    time.Time `json:"end"`
 	Count  float64   `json:"count"`
@@ -69,9 +76,18 @@ type TableRun struct {
 	P999MS *float64  `json:"p999_ms,omitempty"`
 	// AtLeast names the times that are lower bounds: they fell among events that
 	// were never answered.
-	AtLeast   []string `json:"at_least,omitempty"`
-	Untrusted bool     `json:"untrusted"` // the generator was the limit
-	Noisy     bool     `json:"noisy"`     // the generator may have moved times, within the bounds that the report states
+	AtLeast []string `json:"at_least,omitempty"`
+	// The rest of what the load tool for Riemann shows: events sent and acked a
+	// second, those in flight (the mean, and the most that is known), and bits on
+	// the connections.
+	SentPerS    *float64 `json:"sent_per_s,omitempty"`
+	AckedPerS   *float64 `json:"acked_per_s,omitempty"`
+	Unacked     *float64 `json:"unacked_mean,omitempty"`
+	UnackedMost *float64 `json:"unacked_max,omitempty"`
+	MbitPerS    *float64 `json:"mbit_per_s,omitempty"`
+
+	Untrusted bool `json:"untrusted"` // the generator was the limit
+	Noisy     bool `json:"noisy"`     // the generator may have moved times, within the bounds that the report states
 
 	atLeast [6]bool
 }
@@ -122,7 +138,7 @@ func countField(side string) string {
 
 func runOf(r *digest.Row, side string) TableRun {
 	num := func(name string) float64 { x, _ := r.Num(name); return x }
-	x := TableRun{ID: r.ID, Start: moment(r, "started"), End: moment(r, "ended")}
+	x := TableRun{ID: r.ID, Rate: r.Text("rate"), Acks: r.Text("acks"), Start: moment(r, "started"), End: moment(r, "ended")}
 	trusted, known := r.Num("trusted")
 	x.Untrusted = known && trusted == 0
 	x.Noisy = !x.Untrusted && noisy(r)
@@ -143,6 +159,7 @@ func runOf(r *digest.Row, side string) TableRun {
 	if side == Consuming {
 		return x
 	}
+	x.flow(r, elapsed)
 	for _, of := range []string{"response", "service"} {
 		if _, ok := r.Num(of + "_p50"); !ok {
 			continue
@@ -175,6 +192,9 @@ func moment(r *digest.Row, name string) time.Time {
 
 // note explains the columns.
 func (t *Table) note() string {
+	if t.Like == LikeRiemannLoad {
+		return t.flowNote()
+	}
 	if t.Side == Consuming {
 		return "MB: 1,048,576 bytes; times are UTC"
 	}
@@ -182,7 +202,11 @@ func (t *Table) note() string {
 	for _, r := range t.Runs {
 		of[r.Of] = true
 	}
-	text := "MB: 1,048,576 bytes"
+	return "MB: 1,048,576 bytes" + t.timesNote(of) + t.signs()
+}
+
+// timesNote says what the times are, of the kinds that the runs have.
+func (t *Table) timesNote(of map[string]bool) (text string) {
 	switch {
 	case of["response"] && of["service"]:
 		text += "; times of runs with a schedule are response times, of the others service times"
@@ -191,6 +215,11 @@ func (t *Table) note() string {
 	case of["service"]:
 		text += "; times are service times"
 	}
+	return text
+}
+
+// signs explains the signs in the table.
+func (t *Table) signs() (text string) {
 	if slices.ContainsFunc(t.Runs, func(r TableRun) bool { return r.Untrusted }) {
 		text += "; !: the generator was the limit"
 	}
@@ -202,13 +231,42 @@ func (t *Table) note() string {
 
 // head is the columns' names, those of Kafka's tools.
 func (t *Table) head() []string {
+	if t.Like == LikeRiemannLoad {
+		return flowHead()
+	}
 	if t.Side == Consuming {
 		return []string{"start", "end", "MB", "MB/s", "nMsg", "nMsg/s"}
 	}
 	return []string{"count", "MB/s", "avg", "max", "p50", "p95", "p99", "p99.9"}
 }
 
-// cells are a line for people.
+// sheet is the table for people: the columns of Kafka's tools, and which run
+// each line is.
+func (t *Table) sheet() (head []string, rows [][]string) {
+	head = t.head()
+	for i := range t.Runs {
+		rows = append(rows, t.cells(&t.Runs[i]))
+	}
+	for _, c := range []struct {
+		name string
+		of   func(*TableRun) string
+	}{
+		{"rate", func(r *TableRun) string { return r.Rate }},
+		{"acks", func(r *TableRun) string { return r.Acks }},
+		{"id", func(r *TableRun) string { return r.ID }},
+	} {
+		if !slices.ContainsFunc(t.Runs, func(r TableRun) bool { return c.of(&r) != "" }) {
+			continue
+		}
+		head = append(head, c.name)
+		for i := range t.Runs {
+			rows[i] = append(rows[i], cmp.Or(c.of(&t.Runs[i]), "-"))
+		}
+	}
+	return head, rows
+}
+
+// cells are a line in the columns of Kafka's tools.
 func (t *Table) cells(r *TableRun) []string {
 	const clock = "2006-01-02 15:04:05.000"
 	sign := ""
@@ -219,6 +277,9 @@ func (t *Table) cells(r *TableRun) []string {
 		sign = "~"
 	}
 	count := units.FormatCount(uint64(r.Count)) + sign
+	if t.Like == LikeRiemannLoad {
+		return r.flowCells(count)
+	}
 	if t.Side == Consuming {
 		return []string{r.Start.Format(clock), r.End.Format(clock), fixed(r.MB, 4), fixed(r.MBPerS, 4), count, fixed(r.PerS, 4)}
 	}
@@ -242,10 +303,11 @@ func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', di
 func (t *Table) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	p.Title(t.title())
-	out := layout.Table{Headings: 1, AutoAlign: true}
-	out.Row(t.head()...)
-	for i := range t.Runs {
-		out.Row(t.cells(&t.Runs[i])...)
+	head, rows := t.sheet()
+	out := layout.Table{Headings: 1, AutoAlign: true, Left: []int{len(head) - 1}}
+	out.Row(head...)
+	for _, r := range rows {
+		out.Row(r...)
 	}
 	for _, line := range out.Lines(0, p.Style) { // without a limit of the width
 		p.Line(line)
@@ -265,27 +327,37 @@ func (t *Table) title() string {
 // Markdown writes the table as Markdown.
 func (t *Table) Markdown(w io.Writer) error {
 	var b strings.Builder
-	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 	b.WriteString("### " + t.title() + "\n\n")
-	line(t.head())
-	align := make([]string, len(t.head()))
-	for i := range align {
-		align[i] = "---:"
-	}
-	line(align)
-	for i := range t.Runs {
-		line(t.cells(&t.Runs[i]))
-	}
+	head, rows := t.sheet()
+	markdownTable(&b, head, rows, len(head)-1)
 	b.WriteString("\n" + t.Note + "\n")
+	markdownNotes(&b, nil, t.LeftOut)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// markdownTable writes a table whose columns are aligned right, except those in
+// left. Its cells are Markdown.
+func markdownTable(b *strings.Builder, head []string, rows [][]string, left ...int) {
+	align := make([]string, len(head))
+	for i := range align {
+		if align[i] = "---:"; slices.Contains(left, i) {
+			align[i] = "---"
+		}
+	}
+	for _, cells := range append([][]string{head, align}, rows...) {
+		b.WriteString(markup.MarkdownRow(cells) + "\n")
+	}
+}
+
 // CSV writes the table as CSV: numbers without units, times in milliseconds,
-// and last what the text shows by signs: which times are lower bounds and
+// and what the text shows by signs: which times are lower bounds and
 // whether the run can be trusted.
 func (t *Table) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
+	if t.Like == LikeRiemannLoad {
+		return t.flowCSV(out)
+	}
 	head := t.head()
 	if t.Side == Producing {
 		for i := 2; i < len(head); i++ {
@@ -297,6 +369,9 @@ func (t *Table) CSV(w io.Writer) error {
 		head = append(head, "at_least")
 	}
 	head = append(head, "noisy")
+	if t.Side == Producing {
+		head = append(head, "rate", "acks")
+	}
 	_ = out.Write(head)
 	for i := range t.Runs {
 		r := &t.Runs[i]
@@ -324,6 +399,9 @@ func (t *Table) CSV(w io.Writer) error {
 			cells = append(cells, strings.Join(bounds, " "))
 		}
 		cells = append(cells, strconv.FormatBool(r.Noisy))
+		if t.Side == Producing {
+			cells = append(cells, spreadsheetSafe(r.Rate), spreadsheetSafe(r.Acks))
+		}
 		_ = out.Write(cells)
 	}
 	out.Flush()

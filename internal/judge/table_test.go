@@ -25,11 +25,12 @@ func series() []digest.Row {
 		return t
 	}
 	none := fields{"throughput": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "rate": nil, "acks": nil}
+	named := map[string]fields{"p4": {"rate": "10k/s", "acks": "all"}, "p7": {"acks": "1"}}
 	produced := func(id string, n, perS, avg, most, p50, p95, p99, p999 float64) digest.Row {
 		return row(id, start, none, fields{
 			"op": "produce", "throughput": perS, "elapsed": n / perS, "sent": n, "acked": n, "bytes_moved": 2000 * n, "acked_bytes": 2000 * n,
 			"response_mean": avg / 1e3, "response_max": most / 1e3, "response_p50": p50 / 1e3, "response_p95": p95 / 1e3, "response_p99": p99 / 1e3, "response_p999": p999 / 1e3,
-		})
+		}, named[id])
 	}
 	consumed := func(id, from, to string, mbs, n float64) digest.Row {
 		a, b := clock(from), clock(to)
@@ -76,28 +77,30 @@ func TestTables(t *testing.T) {
 	}{
 		{Producing, func(t *Table, b *bytes.Buffer) error { return t.Markdown(b) }, `### produced
 
-| count | MB/s | avg | max | p50 | p95 | p99 | p99.9 |
-| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| 10,000 | 18.46 | 27.31 ms | 247.00 ms | 2.00 ms | 92.00 ms | 108.00 ms | 112.00 ms |
-| 10,000,000 | 224.59 | 137.72 ms | 2789.00 ms | 92.00 ms | 743.00 ms | 878.00 ms | 2773.00 ms |
-| 100,000,000 | 268.21 | 116.07 ms | 3480.00 ms | 2.00 ms | 210.00 ms | 451.00 ms | 1661.00 ms |
+| count | MB/s | avg | max | p50 | p95 | p99 | p99.9 | rate | acks | id |
+| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
+| 10,000 | 18.46 | 27.31 ms | 247.00 ms | 2.00 ms | 92.00 ms | 108.00 ms | 112.00 ms | 10k/s | all | p4 |
+| 10,000,000 | 224.59 | 137.72 ms | 2789.00 ms | 92.00 ms | 743.00 ms | 878.00 ms | 2773.00 ms | - | 1 | p7 |
+| 100,000,000 | 268.21 | 116.07 ms | 3480.00 ms | 2.00 ms | 210.00 ms | 451.00 ms | 1661.00 ms | - | - | p8 |
 
 MB: 1,048,576 bytes; times are response times
+
+- left out: cut: cut short
 `},
 		{Consuming, func(t *Table, b *bytes.Buffer) error { return t.Markdown(b) }, `### consumed
 
-| start | end | MB | MB/s | nMsg | nMsg/s |
-| ---: | ---: | ---: | ---: | ---: | ---: |
-| 2018-05-24 18:39:30.930 | 2018-05-24 18:39:31.061 | 0.9537 | 7.2802 | 10,000 | 76335.8779 |
-| 2018-05-24 17:40:51.586 | 2018-05-24 17:41:27.446 | 17261.5051 | 481.3582 | 10,000,000 | 278862.2421 |
-| 2018-05-24 18:27:52.075 | 2018-05-24 18:35:19.864 | 188922.8821 | 421.9016 | 100,000,000 | 223319.4652 |
+| start | end | MB | MB/s | nMsg | nMsg/s | id |
+| ---: | ---: | ---: | ---: | ---: | ---: | --- |
+| 2018-05-24 18:39:30.930 | 2018-05-24 18:39:31.061 | 0.9537 | 7.2802 | 10,000 | 76335.8779 | c4 |
+| 2018-05-24 17:40:51.586 | 2018-05-24 17:41:27.446 | 17261.5051 | 481.3582 | 10,000,000 | 278862.2421 | c7 |
+| 2018-05-24 18:27:52.075 | 2018-05-24 18:35:19.864 | 188922.8821 | 421.9016 | 100,000,000 | 223319.4652 | c8 |
 
 MB: 1,048,576 bytes; times are UTC
 `},
-		{Producing, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `count,MB/s,avg ms,max ms,p50 ms,p95 ms,p99 ms,p99.9 ms,report,untrusted,at_least,noisy
-10000,18.4642,27.310,247.000,2.000,92.000,108.000,112.000,p4,false,,false
-10000000,224.5948,137.720,2789.000,92.000,743.000,878.000,2773.000,p7,false,,false
-100000000,268.2111,116.070,3480.000,2.000,210.000,451.000,1661.000,p8,false,,false
+		{Producing, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `count,MB/s,avg ms,max ms,p50 ms,p95 ms,p99 ms,p99.9 ms,report,untrusted,at_least,noisy,rate,acks
+10000,18.4642,27.310,247.000,2.000,92.000,108.000,112.000,p4,false,,false,10k/s,all
+10000000,224.5948,137.720,2789.000,92.000,743.000,878.000,2773.000,p7,false,,false,,1
+100000000,268.2111,116.070,3480.000,2.000,210.000,451.000,1661.000,p8,false,,false,,
 `},
 		{Consuming, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `start,end,MB,MB/s,nMsg,nMsg/s,report,untrusted,noisy
 2018-05-24T18:39:30.93Z,2018-05-24T18:39:31.061Z,0.9537,7.2802,10000,76335.8779,c4,false,false
@@ -170,7 +173,7 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 	if err := table.CSV(&b); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(b.String(), ",bound,true,p99,false\n") {
+	if !strings.HasSuffix(b.String(), ",bound,true,p99,false,50k/s,all\n") {
 		t.Errorf("got %s", b.String())
 	}
 	text, err := json.Marshal(table)
@@ -207,7 +210,7 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 	if err := table.CSV(&b); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(b.String(), ",shaky,false,,true\n") || !table.Runs[0].Noisy {
+	if !strings.HasSuffix(b.String(), ",shaky,false,,true,50k/s,all\n") || !table.Runs[0].Noisy {
 		t.Errorf("got %s", b.String())
 	}
 }
@@ -249,5 +252,54 @@ func TestTableFields(t *testing.T) {
 		if diff := cmp.Diff(tableText(t, series(), side), tableText(t, few, side)); diff != "" {
 			t.Errorf("%s (-all fields +requested fields):\n%s", side, diff)
 		}
+	}
+}
+
+// TestTableLikeRiemannLoad has the numbers of a published test of Riemann: 100k
+// messages a second of 18 bytes and 4 of a frame, with 15k without an ack.
+func TestTableLikeRiemannLoad(t *testing.T) {
+	none := fields{"throughput": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "rate": nil, "acks": nil}
+	rows := []digest.Row{
+		row("r1", start, none, fields{
+			"op": "send", "throughput": 99_900.0, "elapsed": 10.0, "sent": 1e6, "acked": 999_000.0, "acked_bytes": 18e6, "wire_bytes": 22e6,
+			"in_flight": 15000.4, "in_flight_max": 16000.0, "in_flight_peak": 21000.0, "service_mean": 0.2, "service_p50": 0.19,
+			"service_p99": digest.Value{Kind: digest.Duration, Num: 0.9, Text: ">="},
+		}),
+		row("r2", start, none, fields{"op": "send", "throughput": 0.5, "elapsed": 10.0, "sent": 5.0, "trusted": false}),
+	}
+	table, err := TableOf(rows, Producing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tableText(t, rows, Producing)
+	table = table.InColumnsOf(LikeRiemannLoad)
+	var b bytes.Buffer
+	if err := table.Text(&b, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `produced
+  count  send rate  ack rate  un-acked    most        RTT       RTT p99  Mbit/s  id
+     5!      0.5/s         -         -       -          -             -       -  r2
+999,000    100 k/s  99.9 k/s    15,000  21,000  200.00 ms  >= 900.00 ms   17.60  r1
+  rates and un-acked count events: messages, if each holds one; un-acked: the
+  mean and the most in flight; Mbit/s: 1,000,000 bits on the connections; times
+  are service times; !: the generator was the limit
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	b.Reset()
+	if err := table.CSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	const csv = `count,sent/s,acked/s,un-acked,un-acked most,RTT ms,RTT p99 ms,Mbit/s,report,untrusted,at_least,noisy,rate
+5,0.5000,,,,,,,r2,true,,false,
+999000,100000.0000,99900.0000,15000.40,21000,200.000,900.000,17.6000,r1,false,RTT p99,false,
+`
+	if diff := cmp.Diff(csv, b.String()); diff != "" {
+		t.Errorf("CSV (-want +got):\n%s", diff)
+	}
+	if after := tableText(t, rows, Producing); after != before {
+		t.Errorf("the table in Kafka's columns changed:\n%s", after)
 	}
 }

@@ -32,14 +32,18 @@ type VerifyOptions struct {
 	Since     time.Time // of the oldest report
 	Effects   Effects
 	Untrusted bool // judge untrustworthy runs too
+	// SameSystem: all reports are of one system, whatever its address.
+	SameSystem bool
+	// Against: compare the newest with these reports, not with their history.
+	Against *Baseline
 }
 
 // VerifyFields are the fields of rows that Verify reads.
 func VerifyFields(f digest.Filters) []string {
-	out := []string{
-		digest.AllIndependent, "op", "target", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "stopped", "repetition", "repetitions",
+	out := append(slices.Clone(systemFields),
+		digest.AllIndependent, "op", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "stopped", "repetition", "repetitions", "replaces",
 		"branch", "revision", "revision_date", "unstaged_changes", throughput.field,
-	}
+	)
 	for _, t := range times {
 		field := timeAt(t, "99").field
 		out = append(out, field, lowerField(field))
@@ -56,6 +60,11 @@ type Verification struct {
 	Verdict string    `json:"verdict"` // the worst of all groups
 	Groups  []Gate    `json:"groups"`
 	LeftOut []LeftOut `json:"left_out"`
+	// Against is the baseline, as requested; "": the history.
+	Against string `json:"against,omitempty"`
+	// Missing are workloads of the baseline without a newer report: they cannot be
+	// judged.
+	Missing []Unpaired `json:"missing,omitempty"`
 
 	known map[string]bool // ids of all reports that existed before: see RegisterKnown
 }
@@ -79,15 +88,18 @@ type Gate struct {
 	// Behind is a later revision of the branch at which another workload was
 	// run and this one was not: this one is judged by its own newest revision.
 	Behind *Level `json:"behind,omitempty"`
+	// OtherSystems have reports of the same workload, which are judged separately.
+	OtherSystems []string `json:"other_systems,omitempty"`
 
-	key  string
-	like digest.Row // one of its reports
+	key      string
+	like     digest.Row // one of its reports
+	baseline bool       // the newest is compared with a baseline, not with its history
 }
 
-// has is whether a report is of the workload. Reports that cannot be judged may
-// lack what others know of the servers.
+// has is whether a report is of the workload. It may not know what others know of
+// the servers.
 func (g *Gate) has(r *digest.Row) bool {
-	return key(r, notHistory) == g.key || (unfit(r, true) != "" || unfit(&g.like, true) != "") && sameVariables(r, &g.like, notHistory)
+	return key(r, notHistory) == g.key || sameVariables(r, &g.like, notHistory)
 }
 
 // A Level is one revision of a history.
@@ -105,6 +117,8 @@ type GateRow struct {
 	Against int    `json:"against_revisions"` // the number of revisions that the newest was compared with
 	Gate    string `json:"gate"`
 	Reason  string `json:"reason,omitempty"`
+
+	baseline bool // it is compared with a baseline
 }
 
 // Verify compares the newest revision of every workload, and branch, with
@@ -114,6 +128,9 @@ type GateRow struct {
 func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	v := &Verification{Schema: VerificationSchema, Asked: o.Asked, Since: o.Since, Groups: []Gate{}, known: map[string]bool{}}
 	v.RegisterKnown(rows)
+	if o.SameSystem {
+		rows = asOneSystem(rows)
+	}
 	fit, out := fit(rows, o.Untrusted)
 	v.LeftOut = orEmpty(out)
 	if len(fit) == 0 && count(rows, died) == 0 {
@@ -122,14 +139,22 @@ func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 		}
 		return nil, errors.New("no reports")
 	}
+	if o.Against != nil {
+		if err := v.against(rows, o); err != nil {
+			return nil, err
+		}
+		v.Verdict = v.worst()
+		return v, nil
+	}
 	for _, b := range bundlesWithUnfit(rows, notHistory, o.Untrusted) {
-		if g, ok := gate(b, o); ok {
+		if g, ok := gate(b, nil, o); ok {
 			v.Groups = append(v.Groups, g)
 		}
 	}
 	for i := range v.Groups {
 		v.Groups[i].Behind = v.later(&v.Groups[i])
 	}
+	v.nameOtherSystems()
 	v.Verdict = v.worst()
 	return v, nil
 }
@@ -168,6 +193,9 @@ func notHistory(name string) bool { return name != "branch" && digest.OfRevision
 // worst is the worst verdict of all groups.
 func (v *Verification) worst() string {
 	out := NotWorse
+	if len(v.Missing) > 0 {
+		out = CannotTell
+	}
 	for i := range v.Groups {
 		out = worse(out, v.Groups[i].Verdict)
 	}
@@ -183,8 +211,9 @@ func worse(a, b string) string {
 	return a
 }
 
-// gate verifies one history; false if users ended all of its runs.
-func gate(b bundle, o VerifyOptions) (Gate, bool) {
+// gate verifies one history, or its newest revision against a baseline; false if
+// users ended all of its runs.
+func gate(b bundle, baseline []digest.Row, o VerifyOptions) (Gate, bool) {
 	judgeable := func(r digest.Row) bool { return unfit(&r, true) == "" }
 	// Without a revision, a run that a user ended or that is still running is
 	// not one.
@@ -193,9 +222,15 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 		return Gate{}, false
 	}
 	revisions := historyOf(rows, o.Untrusted)
+	before := "before it"
+	if baseline != nil {
+		before = ofBaseline
+		revisions, rows = newestAgainst(baseline, revisions[len(revisions)-1], o.Untrusted)
+	}
 	g := Gate{
 		Op: rows[0].Text("op"), Target: rows[0].Text("target"), Branch: rows[0].Text("branch"),
 		Workload: orEmpty(b.settings), Steps: []DatedStep{}, From: rows[0].At, key: b.key, like: b.rows[max(0, slices.IndexFunc(b.rows, judgeable))],
+		baseline: baseline != nil,
 	}
 	_, g.LeftOut = fit(rows, o.Untrusted)
 	g.LeftOut = orEmpty(g.LeftOut)
@@ -204,15 +239,15 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 		g.Older, revisions = n, revisions[n:]
 	}
 	newest := revisions[len(revisions)-1]
-	var before []digest.Row // those that can be judged
+	var base []digest.Row // those that can be judged
 	earlier := slices.Clone(newest.earlier)
 	for _, r := range revisions[:len(revisions)-1] {
-		before = append(before, r.rows...)
+		base = append(base, r.rows...)
 		earlier = append(append(append(earlier, r.earlier...), r.rows...), r.out...)
 	}
-	g.Survival = survival(earlier, slices.Concat(newest.rows, newest.out), o.Untrusted, "of the newest revision", "before it")
+	g.Survival = survival(earlier, slices.Concat(newest.rows, newest.out), o.Untrusted, "of the newest revision", before)
 	g.Verdict = g.Survival.Gate
-	qs := primary(measured(before, newest.rows)...)
+	qs := primary(measured(base, newest.rows)...)
 	all := make([]contest, len(qs))
 	for i, q := range qs {
 		samples, at := levels(revisions, q.field)
@@ -232,7 +267,7 @@ func gate(b bundle, o VerifyOptions) (Gate, bool) {
 	}
 	slices.SortStableFunc(g.Steps, func(a, b DatedStep) int { return a.Index - b.Index })
 	for i, j := range judgeContests(all, stats.Options{Alpha: newAlpha, Confidence: gateConfidence}) {
-		r := GateRow{Judgement: j, Against: len(all[i].base)}
+		r := GateRow{Judgement: j, Against: len(all[i].base), baseline: baseline != nil}
 		r.Primary = true
 		r.decide(&all[i], g.Steps)
 		g.Rows = append(g.Rows, r)
@@ -261,7 +296,7 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 	case len(c.candidate) == 0:
 		r.Gate, r.Reason = CannotTell, "no report of the newest revision can be judged"
 	case math.IsNaN(r.raw.P):
-		r.Gate, r.Reason = CannotTell, c.littleHistory()
+		r.Gate, r.Reason = CannotTell, c.littleHistory(r.baseline)
 	case r.worst < r.Effect, r.worst == 0:
 		r.Gate = NotWorse
 	case unbounded < r.Effect || r.raw.Verdict != stats.Unknown: // its numbers are lower bounds, or its generators moved them
@@ -305,11 +340,14 @@ func (r *GateRow) noiseReason(worst float64) string {
 }
 
 // littleHistory says how much history exists and how much is needed.
-func (c *contest) littleHistory() string {
+func (c *contest) littleHistory(baseline bool) string {
 	row := c.row(raiseNone)
 	n := 0
 	for _, s := range row.History {
 		n += len(s)
+	}
+	if baseline {
+		return fmt.Sprintf("too few reports: %d of the baseline and %d of the newest; needed: %d on both sides", n, len(row.Candidate), stats.Least)
 	}
 	if n == 0 {
 		return "too little history: there is no earlier revision"
@@ -354,6 +392,9 @@ func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verificatio
 	again, err := Verify(rows, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.SameSystem {
+		rows = asOneSystem(rows)
 	}
 	for _, old := range v.Groups {
 		if old.Verdict != Worse {

@@ -20,6 +20,9 @@ func (v *Verification) Text(w io.Writer, style layout.Style) error {
 	if v.Asked != "" {
 		title += " " + v.Asked
 	}
+	if v.Against != "" {
+		title += " against " + v.Against
+	}
 	if !v.Since.IsZero() {
 		title += ", reports since " + v.Since.UTC().Format("2006-01-02 15:04")
 	}
@@ -31,21 +34,29 @@ func (v *Verification) Text(w io.Writer, style layout.Style) error {
 		p.Line("")
 		v.Groups[i].text(p)
 	}
+	for _, m := range v.Missing {
+		p.Line("")
+		p.Pair(layout.Yellow, CannotTell, m.Words())
+	}
 	return p.To(w)
 }
 
 // count says how many workloads have the verdict.
 func (v *Verification) count() string {
-	if len(v.Groups) == 1 {
+	all := len(v.Groups) + len(v.Missing)
+	if all == 1 {
 		return ""
 	}
 	n := 0
+	if v.Verdict == CannotTell {
+		n = len(v.Missing)
+	}
 	for i := range v.Groups {
 		if v.Groups[i].Verdict == v.Verdict {
 			n++
 		}
 	}
-	return fmt.Sprintf(": %d of %d workloads", n, len(v.Groups))
+	return fmt.Sprintf(": %d of %d workloads", n, all)
 }
 
 func gateColor(verdict string) string {
@@ -73,11 +84,18 @@ func (g *Gate) text(p *layout.Page) {
 	if g.Behind != nil {
 		p.Pair(layout.Yellow, "beware", g.BehindWords())
 	}
+	if len(g.OtherSystems) > 0 {
+		p.Pair("", "elsewhere", commas(g.OtherSystems, 4)+" has reports of this workload too, judged separately (give --same-system if it is one system)")
+	}
 	if g.Noisy > 0 {
 		p.Pair(layout.Yellow, "noisy", units.Plural(g.Noisy, "report")+": the verdict allows for what their generators added to times")
 	}
-	before := g.Revisions[:len(g.Revisions)-1]
-	if len(before) > 0 {
+	before, base := g.Revisions[:len(g.Revisions)-1], "before"
+	switch {
+	case g.baseline:
+		base = "baseline"
+		p.Pair("", base, before[0].words()+", "+before[0].reports())
+	case len(before) > 0:
 		n := 0
 		for _, l := range before {
 			n += len(l.Reports)
@@ -94,7 +112,7 @@ func (g *Gate) text(p *layout.Page) {
 	}
 	p.Line("")
 	t := &layout.Table{Headings: 1, Left: []int{5}}
-	t.Row("", "before", "newest", "differs", "90% interval", "verdict")
+	t.Row("", base, "newest", "differs", "90% interval", "verdict")
 	for i := range g.Rows {
 		r := &g.Rows[i]
 		difference, interval := r.change()
@@ -269,7 +287,11 @@ func (g *Gate) Words() string {
 // Words describe a row in one line: both medians, the difference with its
 // interval, and the gate's verdict.
 func (r *GateRow) Words() string {
-	return r.words(r.numbers("before", "newest")+": "+r.verdictWords(), r.Reason)
+	base := "before"
+	if r.baseline {
+		base = "baseline"
+	}
+	return r.words(r.numbers(base, "newest")+": "+r.verdictWords(), r.Reason)
 }
 
 // Words say what a confirming run showed.

@@ -1,8 +1,6 @@
 package judge
 
 import (
-	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,29 +26,21 @@ func independentsOf(r *digest.Row, excluded func(string) bool) []Setting {
 	var out []Setting
 	for _, f := range r.Fields {
 		if f.Value.Independent && !excluded(f.Name) {
-			out = append(out, Setting{f.Name, settingText(f)})
+			out = append(out, Setting{f.Name, settingText(r, f)})
 		}
 	}
 	return out
 }
 
-// settingText is a value in the form in which it is compared with others. The
-// port of a server on this machine is dropped: servers that a run starts itself
-// listen on any free port.
-func settingText(f digest.Field) string {
-	text := f.Value.String()
-	if f.Name != "target" || !strings.Contains(text, "localhost") && !strings.Contains(text, "127.") && !strings.Contains(text, "::1") {
-		return text
+// settingText is a value of a row in the form in which it is compared with others.
+func settingText(r *digest.Row, f digest.Field) string {
+	switch f.Name {
+	case "target":
+		return identity(r, f.Value.Text)
+	case indexAddress:
+		return indexIdentity(r, f.Value.Text)
 	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return text
-	}
-	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
-		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port()) // an address of IPv6 keeps its brackets
-		return u.String()
-	}
-	return text
+	return f.Value.String()
 }
 
 // key is equal for rows with equal variables, however those were typed.
@@ -65,8 +55,8 @@ func appendKey(b []byte, r *digest.Row, excluded func(string) bool) []byte {
 		}
 		b = append(append(b, f.Name...), '=')
 		switch {
-		case f.Name == "target":
-			b = append(b, settingText(f)...)
+		case f.Name == "target", f.Name == indexAddress:
+			b = append(b, settingText(r, f)...)
 		case f.Value.Kind == digest.Text:
 			b = append(b, f.Value.Text...)
 		default:
@@ -80,6 +70,7 @@ func appendKey(b []byte, r *digest.Row, excluded func(string) bool) []byte {
 // A bundle is rows with equal variables, in the order of time.
 type bundle struct {
 	key      string
+	system   string // of all rows; "": not split by system
 	settings []Setting
 	rows     []digest.Row
 }
@@ -154,7 +145,7 @@ func valuesOf(rows []digest.Row, wanted func(digest.Field) bool) map[string][]st
 				continue
 			}
 			have[f.Name]++
-			if v := settingText(f); !slices.Contains(out[f.Name], v) {
+			if v := settingText(&rows[i], f); !slices.Contains(out[f.Name], v) {
 				out[f.Name] = append(out[f.Name], v)
 			}
 		}

@@ -7,7 +7,7 @@ import "carronade/load"
 // was read last, from any writer. If an event is missing, the event of its key that was
 // read last must come after it.
 
-// lastEvents is what is known of a key in a log.
+// lastEvents describes the newest events of a key in a log.
 type lastEvents struct {
 	acked, read lastEvent
 	ambiguous   bool // several streams have acked events, and it is not known which was the last
@@ -67,7 +67,7 @@ func (g *log) readKeys(a *load.Arrival) {
 	}
 }
 
-// key returns what is known of a key; false if there is no room for it.
+// key returns the newest events of a key; false if the table is full.
 func (g *log) key(h uint64) (k lastEvents, ok bool) {
 	if k, ok = g.keys[h]; ok {
 		return k, true

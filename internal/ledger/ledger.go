@@ -106,7 +106,7 @@ type Ledger struct {
 	visibleDone bool // a reader of committed events has finished
 }
 
-// log contains what is known of one log.
+// log is the state of one log.
 type log struct {
 	ledger       *Ledger
 	mu           sync.Mutex

@@ -269,7 +269,7 @@ func TestVerdictOfStamps(t *testing.T) {
 }
 
 // TestNothingAcknowledged reads back a run without answers, with enough and with too
-// little memory: what was sent and what was read are paired without answers.
+// little memory: sent and read events are paired without answers.
 func TestNothingAcknowledged(t *testing.T) {
 	for name, stamped := range map[string]bool{"batches": false, "stamps": true} {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (g *log) fired(o *load.Outcome) {
 		p.unplaced = true
 		g.keepUnknown(p)
 	case o.Acked > 0:
-		// Part of a batch, or its place is not known: there is no piece to look for,
+		// Part of a batch, or its place is unknown: no piece can be looked up,
 		// and events found of it cannot be recognized.
 		g.uncheckedAcked += uint64(o.Acked)
 		if g.seen != nil {

@@ -30,7 +30,7 @@ type entry struct {
 }
 
 // interleaved marks, in sum, a matched entry that represents pieces with those of other
-// streams between them. (The checksum of a matched entry is no longer needed.)
+// streams between them. (A matched entry does not need its checksum.)
 const interleaved = 1
 
 const (

@@ -65,7 +65,7 @@ func (w *Watcher) Show(s load.Snapshot) {
 	w.draw(st.lines(w.columns(), layout.Style{Color: w.t.Color, ASCII: w.t.ASCII}))
 }
 
-// Phase shows the current activity while there are no intervals, such as connecting
+// Phase shows the current activity before the first interval, such as connecting
 // or reading back.
 func (w *Watcher) Phase(text string) {
 	if w == nil {

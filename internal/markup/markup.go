@@ -1,6 +1,6 @@
-// Package markup writes XML and HTML, element by element. It is responsible for
-// escaping: a report contains external text, which must never become markup. It
-// does not know what is written.
+// Package markup writes XML and HTML, element by element, and makes text literal in
+// Markdown. It is responsible for escaping: a report contains external text, which
+// must never become markup. It does not know what is written.
 // Its invariant: text and attribute values reach the output only through functions
 // that escape. Unescaped text (Raw) is a constant of this program or its own
 // output.

@@ -74,7 +74,7 @@ func TestInABrowser(t *testing.T) {
 		if got := browsertest.Eval[int](tab, press); got != 0 {
 			t.Errorf("%d of the legend's shades can be hidden, want none", got)
 		}
-		if dir := os.Getenv("PAGE_SHOTS"); dir != "" {
+		if dir := os.Getenv("PAGE_SCREENSHOTS"); dir != "" {
 			if err := os.WriteFile(filepath.Join(dir, "freezes.png"), tab.Screenshot(), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -109,6 +109,9 @@ func (p *page) rest() {
 		p.stalls(d, of)
 		p.freezes(d, of)
 		p.settings(d, of)
+		if !p.several() {
+			p.machines(d)
+		}
 		for _, a := range d.Attachments {
 			p.fold("File "+a.Name+of, func() { p.Element("pre", a.Text, "tabindex", "0") })
 		}
@@ -120,8 +123,24 @@ func (p *page) rest() {
 			p.Element("pre", b.String(), "tabindex", "0")
 		})
 	}
+	if p.several() {
+		p.machines(p.ds...)
+	}
 	p.Close()
 	p.Line()
+}
+
+// machines writes a table for each kind of machine.
+func (p *page) machines(ds ...*report.Document) {
+	for _, m := range report.MachinesOf(ds...) {
+		p.fold(m.Title, func() {
+			var rows [][]string
+			for _, r := range m.Rows {
+				rows = append(rows, []string{r.Name, r.Text})
+			}
+			p.prose([]string{"", ""}, rows)
+		})
+	}
 }
 
 // fold writes a section that is closed at first.

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -78,6 +79,8 @@ func hostileReport() *report.Document {
 	d.Phases = append(d.Phases, report.Phase{Name: hostile, StartS: 7, EndS: 8})
 	d.System = &report.System{Facts: map[string]any{"command": hostile, "branch": hostile, hostile: hostile}, Died: true, Exit: hostile, LastLines: []string{hostile}}
 	d.Facts, d.HostText = map[string]any{hostile: hostile}, hostile
+	d.Host = map[string]any{"os": hostile, "name": hostile, "cores": 2, "disks": []any{map[string]any{"name": hostile, "model": hostile}}}
+	d.Hosts = []any{d.Host}
 	d.Attachments = []report.Attachment{{Name: hostile, Text: hostile}}
 	return d
 }
@@ -218,6 +221,33 @@ func TestFreezes(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page has no %s", want)
 		}
+	}
+}
+
+// TestMachines checks that the page has the machines of a run, and of several runs each
+// once.
+func TestMachines(t *testing.T) {
+	a, b := measured("a", 8, 1), measured("b", 8, 2)
+	for i, d := range []*report.Document{a, b} {
+		d.Host = map[string]any{"os": "linux", "name": "lab", "cores": 8, "memory_modules": []any{map[string]any{"bytes": 1 << 34, "locator": "DIMM_A1", "part_number": "M393"}}}
+		d.Hosts = []any{map[string]any{"os": "linux", "name": fmt.Sprintf("kafka-%d", i), "cores": 48, "disks": []any{map[string]any{"name": "sda", "firmware": "EMT02B6Q"}}}}
+	}
+	const generator, module = "<summary>Machine of the generator</summary>", `<th scope="row">module</th><td>DIMM_A1, 16 GiB, M393</td>`
+	for _, tt := range []struct {
+		name, want string
+		ds         []*report.Document
+	}{
+		{"one", `<summary>Machine of the system</summary>`, []*report.Document{a}},
+		{"several", `<th scope="row">names</th><td>kafka-0, kafka-1 (2 alike)</td>`, []*report.Document{a, b}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := written(t, tt.ds...)
+			for _, want := range []string{generator, module, `<th scope="row">disk sda</th><td>firmware EMT02B6Q</td>`, tt.want} {
+				if n := strings.Count(got, want); n != 1 {
+					t.Errorf("%d times in the page: %s", n, want)
+				}
+			}
+		})
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 	"carronade/internal/browsertest"
 )
 
-// Screenshots of any page for inspection: PAGE_SHOTS=FOLDER PAGE_FILES=GLOB.
+// Screenshots of any page for inspection: PAGE_SCREENSHOTS=FOLDER PAGE_FILES=GLOB.
 func TestScreenshots(t *testing.T) {
-	dir, glob := os.Getenv("PAGE_SHOTS"), os.Getenv("PAGE_FILES")
+	dir, glob := os.Getenv("PAGE_SCREENSHOTS"), os.Getenv("PAGE_FILES")
 	if dir == "" || glob == "" {
-		t.Skip("PAGE_FILES selects the pages for screenshots, and PAGE_SHOTS the folder")
+		t.Skip("PAGE_FILES selects the pages for screenshots, and PAGE_SCREENSHOTS the folder")
 	}
 	files, err := filepath.Glob(glob)
 	if err != nil || len(files) == 0 {

@@ -75,6 +75,16 @@ func Read(t testing.TB, path string) (duckdb, pandas File) {
 	return got.DuckDB, got.Pandas
 }
 
+// Env is the environment in which Python finds the packages, for programs that use them.
+func Env(t testing.TB) []string {
+	t.Helper()
+	l, err := library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(os.Environ(), "PYTHONPATH="+l.dir, "PYTHONDONTWRITEBYTECODE=1")
+}
+
 // python runs a script with the packages and returns its stdout.
 func python(t testing.TB, script string, args ...string) []byte {
 	t.Helper()
@@ -86,7 +96,7 @@ func python(t testing.TB, script string, args ...string) []byte {
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, l.python, append([]string{"-c", script}, args...)...)
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+l.dir, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = Env(t)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("parquettest: %v\n%s", err, errs.Bytes())

@@ -65,6 +65,8 @@ type Series struct {
 	Report int // index of the report given to Of
 	// AtLeast marks points whose Y is a lower bound; nil: none.
 	AtLeast []bool
+	// Lo and Hi are the ends of the interval of each point of X. Only for Intervals.
+	Lo, Hi []float64
 }
 
 // A Tone is a color of a series, in both themes.
@@ -105,6 +107,7 @@ const (
 	Steps       // Y applies from its X to the next
 	Bars        // from zero
 	Dots
+	Intervals // dots that are not joined, each on its interval of X; Y has names
 )
 
 // A Mark is a stretch of X, or a point if From is To.

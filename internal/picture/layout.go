@@ -101,9 +101,22 @@ func (f *Figure) box(w, y float64) rect {
 	if f.Heat != nil {
 		h = mapHeight
 	}
-	const left = 84
+	left := 84.0
+	if n := len(f.Y.Labels); n > 0 { // names are longer than numbers, and each has a row
+		h = max(float64(n)*nameRow, 3*nameRow)
+		for _, name := range f.Y.Labels {
+			left = max(left, measureText(layout.Cut(name, maxName), fontSize)+marginSide+7)
+		}
+		left = min(left, w/2)
+	}
 	return rect{left, y + 18, w - left - marginSide, h} // room for the names of marks
 }
+
+// A row of a figure with names beside it: its height, and the most characters of its name.
+const (
+	nameRow = 24.0
+	maxName = 60
+)
 
 func (d *drawing) add(s shape) { d.shapes = append(d.shapes, s) }
 
@@ -176,8 +189,9 @@ func (f *Figure) draw(d *drawing, box rect) {
 	f.marks(d, x, box)
 
 	below := box.y + box.h
-	for _, t := range ticks(f.Y, y.lo, y.hi, int(box.h/40)) {
+	for _, t := range ticks(f.Y, y.lo, y.hi, max(int(box.h/40), len(f.Y.Labels))) {
 		at := y.at(t.at)
+		t.text = layout.Cut(t.text, maxName)
 		if t.text == "" {
 			d.line("axis", point{box.x - 3, at}, point{box.x, at})
 			continue
@@ -227,9 +241,11 @@ func (f *Figure) scales(box rect) (x, y scale) {
 		if lo, hi, ok := s.extent(f.Y.Log); ok {
 			ylo, yhi = min(ylo, lo), max(yhi, hi)
 		}
-		for _, v := range s.X {
-			if drawable(v, f.X.Log) {
-				xlo, xhi = min(xlo, v), max(xhi, v)
+		for _, of := range [][]float64{s.X, s.Lo, s.Hi} {
+			for _, v := range of {
+				if drawable(v, f.X.Log) {
+					xlo, xhi = min(xlo, v), max(xhi, v)
+				}
 			}
 		}
 	}
@@ -300,6 +316,10 @@ func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {
 			nth++
 			continue
 		}
+		if s.Style == Intervals {
+			d.intervals(s, x, y)
+			continue
+		}
 		paths := thin(pathsOf(s, x, y), box, d.grain)
 		if len(paths) > 0 {
 			d.add(shape{kind: curve, class: "line", tone: s.Tone, dash: s.Dash, paths: paths})
@@ -314,6 +334,23 @@ func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {
 			d.add(shape{kind: fill, class: "bar", tone: s.Tone, rects: dots})
 		}
 	}
+}
+
+// intervals draws each point on its interval.
+func (d *drawing) intervals(s *Series, x, y scale) {
+	var lines [][]point
+	var dots []rect
+	for i, v := range s.X {
+		if !drawable(v, x.axis.Log) || !drawable(s.Y[i], false) {
+			continue
+		}
+		at := point{x.at(v), y.at(s.Y[i])}
+		lo, hi := point{x.at(s.Lo[i]), at.y}, point{x.at(s.Hi[i]), at.y}
+		lines = append(lines, []point{lo, hi}, []point{{lo.x, at.y - 4}, {lo.x, at.y + 4}}, []point{{hi.x, at.y - 4}, {hi.x, at.y + 4}})
+		dots = append(dots, rect{at.x - 4, at.y - 4, 8, 8})
+	}
+	d.add(shape{kind: curve, class: "line", tone: s.Tone, dash: s.Dash, paths: lines})
+	d.add(shape{kind: fill, class: "bar", tone: s.Tone, rects: dots})
 }
 
 // barsOf are the bars of the nth of several series with bars.

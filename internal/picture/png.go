@@ -109,7 +109,7 @@ func (r *raster) shape(s *shape) error {
 	return nil
 }
 
-// rects fills rectangles aligned to pixels, so that there is no seam between
+// rects fills rectangles aligned to pixels, so that no seam shows between
 // neighbours.
 func (r *raster) rects(rects []rect, c color.RGBA) {
 	u := image.NewUniform(c)

@@ -46,6 +46,8 @@ func (f *Figure) Describe() string {
 			name += ": "
 		}
 		switch {
+		case s.Style == Intervals:
+			part("%s%s.", name, strings.Join(f.intervalsOf(s), ", "))
 		case f.X.Unit == Percentile:
 			part("%s%s.", name, strings.Join(f.percentilesOf(s), ", "))
 		case f.X.Labels != nil:
@@ -61,6 +63,17 @@ func (f *Figure) Describe() string {
 		}
 	}
 	return b.String()
+}
+
+// intervalsOf are the points of a series with intervals, by their names.
+func (f *Figure) intervalsOf(s *Series) []string {
+	var out []string
+	for i, v := range s.X {
+		if n := int(s.Y[i]); n >= 0 && n < len(f.Y.Labels) {
+			out = append(out, fmt.Sprintf("%s %s (%s to %s)", f.Y.Labels[n], Format(v, f.X.Unit), Format(s.Lo[i], f.X.Unit), Format(s.Hi[i], f.X.Unit)))
+		}
+	}
+	return out
 }
 
 // maxStalls is how many stalls are listed individually.

@@ -51,6 +51,21 @@ func newGraphite(o Options) (*graphite, error) {
 	return g, nil
 }
 
+// tagValue replaces the characters that the value of a tag must not contain
+// (https://graphite.readthedocs.io/en/latest/tags.html), and spaces.
+func tagValue(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c == ';' || c <= ' ' || c == '\u007f' {
+			return '_'
+		}
+		return c
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	if s == "" || s[0] == '~' {
+		return "_" + s
+	}
+	return s
+}
+
 // cleanName replaces the characters that a Graphite name must not contain. Points
 // stay, as they separate levels.
 func cleanName(s string) string {
@@ -65,6 +80,13 @@ func cleanName(s string) string {
 		return "carronade"
 	}
 	return s
+}
+
+// take queues the point of an interval. The last point of a run has no interval.
+func (g *graphite) take(p *point) {
+	if p.running {
+		g.sender.take(p)
+	}
 }
 
 // send sends a point.
@@ -112,13 +134,14 @@ func (g *graphite) close(ctx context.Context) string {
 }
 
 // lines are the metrics of an interval. Four of them have sangrenel's names and
-// units, for existing dashboards. Rate and output cover accepted events, like the
+// units, for existing dashboards, and so no tags. Rate and output cover accepted events, like the
 // rates of reports. There is a p99 only if anything was answered, since a p99 of 0
 // would make an outage look like the best interval.
 func (g *graphite) lines(p *point) []byte {
 	var b strings.Builder
 	at := p.at.Unix()
-	line := func(name string, v float64) { fmt.Fprintf(&b, "%s.%s %f %d\n", g.prefix, name, v, at) }
+	tags := ""
+	line := func(name string, v float64) { fmt.Fprintf(&b, "%s.%s%s %f %d\n", g.prefix, name, tags, v, at) }
 	perS := func(n uint64) float64 {
 		if p.length <= 0 {
 			return 0
@@ -138,6 +161,7 @@ func (g *graphite) lines(p *point) []byte {
 	if !answered && g.zeroP99 {
 		line("sangrenel.p99", 0)
 	}
+	tags = ";target=" + tagValue(p.run.Target) + ";op=" + tagValue(p.run.Op)
 	for _, c := range counters {
 		line("carronade."+c.name+"_per_s", perS(c.of(&p.interval)))
 	}

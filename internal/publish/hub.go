@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/secret"
 	"carronade/load"
 )
 
@@ -39,7 +40,7 @@ type Header struct{ Name, Value string }
 // A Run identifies a run in the exported metrics.
 type Run struct {
 	ID         string // of its report
-	Target     string // the URL, without secrets
+	Target     string // the URL; logins in it are not published
 	Op         string
 	Labels     map[string]string
 	Repetition int
@@ -114,6 +115,8 @@ func (h *Hub) Begin(r Run) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	var mask secret.Mask
+	r.Target = mask.Text(r.Target)
 	h.state = state{run: r, began: time.Now(), running: true}
 }
 
@@ -125,16 +128,23 @@ func (h *Hub) Show(s load.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.state.add(&s)
-	if len(h.outlets) == 0 || h.closed {
+	if len(h.outlets) > 0 {
+		h.push(h.state.point(&s))
+	}
+}
+
+// push passes a point to the outlets; h.mu must be locked.
+func (h *Hub) push(p *point) {
+	if h.closed {
 		return
 	}
-	p := h.state.point(&s)
 	for _, o := range h.outlets {
 		o.take(p) // shared: outlets must not change it
 	}
 }
 
-// End records that the run is over. Its last metrics stay available.
+// End records that the run is over, and publishes its final metrics. They stay
+// available to Prometheus.
 func (h *Hub) End() {
 	if h == nil {
 		return
@@ -143,11 +153,37 @@ func (h *Hub) End() {
 	defer h.mu.Unlock()
 	h.state.running = false
 	h.state.phase = "ended"
+	if h.state.seen && len(h.outlets) > 0 {
+		h.push(h.state.point(&load.Snapshot{}))
+	}
 }
 
-// Close ends publishing. Queued intervals are still sent until the context ends, at
-// most for two seconds. It returns warnings about what was not sent.
+// Shown reports whether there are metrics of a run.
+func (h *Hub) Shown() bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state.seen
+}
+
+// Close ends publishing.
 func (h *Hub) Close(ctx context.Context) (warnings []string) {
+	if h == nil {
+		return nil
+	}
+	warnings = h.Flush(ctx)
+	if h.page != nil {
+		h.page.close()
+	}
+	return warnings
+}
+
+// Flush ends the sending of metrics. Only the page for Prometheus stays until
+// Close. Queued intervals are still sent until the context ends, at most for two
+// seconds. It returns warnings about what was not sent.
+func (h *Hub) Flush(ctx context.Context) (warnings []string) {
 	if h == nil {
 		return nil
 	}
@@ -159,9 +195,6 @@ func (h *Hub) Close(ctx context.Context) (warnings []string) {
 	h.mu.Unlock()
 	if closed {
 		return nil
-	}
-	if h.page != nil {
-		h.page.close()
 	}
 	for _, o := range h.outlets {
 		if w := o.close(ctx); w != "" {
@@ -185,8 +218,10 @@ type sender struct {
 	published func(error) // gets each result; may be nil
 
 	dropped int // points for which the queue was full; guarded by the hub's lock
-	lost    int // points that could not be sent; owned by the goroutine
-	first   error
+	// Owned by the goroutine:
+	lost      int // points that could not be sent
+	first     error
+	lostFinal bool // the last point of a run could not be sent
 }
 
 // maxQueued is the maximum number of queued points.
@@ -207,7 +242,11 @@ func newSender(name string, logf func(string, ...any), published func(error), se
 			if err == nil {
 				continue
 			}
-			s.lost++
+			if p.running {
+				s.lost++
+			} else {
+				s.lostFinal = true
+			}
 			if s.first == nil {
 				s.first = err
 				if ctx.Err() == nil && s.published == nil {
@@ -219,11 +258,20 @@ func newSender(name string, logf func(string, ...any), published func(error), se
 	return s
 }
 
+// take queues a point. If the queue is full, it drops the oldest: the last points
+// have the totals.
 func (s *sender) take(p *point) {
-	select {
-	case s.queue <- p:
-	default:
-		s.dropped++
+	for {
+		select {
+		case s.queue <- p:
+			return
+		default:
+		}
+		select {
+		case <-s.queue:
+			s.dropped++
+		default:
+		}
 	}
 }
 
@@ -237,13 +285,18 @@ func (s *sender) close(ctx context.Context) string {
 	}
 	s.stop()
 	n := s.lost + s.dropped
+	what := intervals(n)
 	switch {
-	case n == 0:
+	case n == 0 && !s.lostFinal:
 		return ""
 	case s.first == nil:
-		return fmt.Sprintf("%s was too slow for %s", s.name, intervals(n))
+		return fmt.Sprintf("%s was too slow for %s", s.name, what)
+	case n == 0:
+		what = "the final values"
+	case s.lostFinal:
+		what += " and the final values"
 	}
-	return fmt.Sprintf("%s did not get %s: %v", s.name, intervals(n), s.first)
+	return fmt.Sprintf("%s did not get %s: %v", s.name, what, s.first)
 }
 
 func intervals(n int) string {

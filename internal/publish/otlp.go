@@ -151,15 +151,16 @@ type (
 		Temporality int                    `json:"aggregationTemporality"`
 	}
 	otlpExponentialPoint struct {
-		Start    string      `json:"startTimeUnixNano"`
-		Time     string      `json:"timeUnixNano"`
-		Count    string      `json:"count"`
-		Sum      float64     `json:"sum"`
-		Scale    int         `json:"scale"`
-		Zero     string      `json:"zeroCount"`
-		Positive otlpBuckets `json:"positive"`
-		Min      float64     `json:"min"`
-		Max      float64     `json:"max"`
+		Attributes []otlpAttribute `json:"attributes,omitempty"`
+		Start      string          `json:"startTimeUnixNano"`
+		Time       string          `json:"timeUnixNano"`
+		Count      string          `json:"count"`
+		Sum        float64         `json:"sum"`
+		Scale      int             `json:"scale"`
+		Zero       string          `json:"zeroCount"`
+		Positive   otlpBuckets     `json:"positive"`
+		Min        float64         `json:"min"`
+		Max        float64         `json:"max"`
 	}
 	otlpBuckets struct {
 		Offset int      `json:"offset"`
@@ -173,6 +174,7 @@ const cumulative = 2
 // request makes the message of a point.
 func (c *collector) request(p *point) otlpRequest {
 	start, at := nanos(p.began), nanos(p.at)
+	series := []otlpAttribute{attribute("target", p.run.Target), attribute("op", p.run.Op)} // also in the resource, which many stores do not show with a series
 	var metrics []otlpMetric
 	for _, k := range counters {
 		unit := k.unit
@@ -181,19 +183,20 @@ func (c *collector) request(p *point) otlpRequest {
 		}
 		metrics = append(metrics, otlpMetric{
 			Name: "carronade." + k.name, Description: k.help, Unit: unit,
-			Sum: &otlpSum{Temporality: cumulative, Monotonic: true, Points: []otlpNumber{{Start: start, Time: at, Int: formatUint(k.of(&p.counts))}}},
+			Sum: &otlpSum{Temporality: cumulative, Monotonic: true, Points: []otlpNumber{{Attributes: series, Start: start, Time: at, Int: formatUint(k.of(&p.counts))}}},
 		})
 	}
 	if len(p.statuses) > 0 {
 		m := otlpMetric{Name: "carronade.answers", Description: "Batches answered, by status code.", Unit: "{batch}", Sum: &otlpSum{Temporality: cumulative, Monotonic: true}}
 		for _, s := range p.statuses {
-			m.Sum.Points = append(m.Sum.Points, otlpNumber{Attributes: []otlpAttribute{attribute("code", strconv.Itoa(s.Code))}, Start: start, Time: at, Int: formatUint(s.Batches)})
+			m.Sum.Points = append(m.Sum.Points, otlpNumber{Attributes: append(slices.Clone(series), attribute("code", strconv.Itoa(s.Code))), Start: start, Time: at, Int: formatUint(s.Batches)})
 		}
 		metrics = append(metrics, m)
 	}
 	gauge := func(name, help, unit string, n uint64) {
-		metrics = append(metrics, otlpMetric{Name: "carronade." + name, Description: help, Unit: unit, Gauge: &otlpGauge{Points: []otlpNumber{{Time: at, Int: formatUint(n)}}}})
+		metrics = append(metrics, otlpMetric{Name: "carronade." + name, Description: help, Unit: unit, Gauge: &otlpGauge{Points: []otlpNumber{{Attributes: series, Time: at, Int: formatUint(n)}}}})
 	}
+	gauge("run_active", "1 while the run is going on.", "1", uint64(oneIf(p.running)))
 	gauge("in_flight_events", "Events sent and not yet done.", "{event}", p.inFlight)
 	if p.behind >= 0 && p.counts.Consumed > 0 {
 		gauge("behind_events", "Consuming: events behind the end of the logs.", "{event}", uint64(p.behind))
@@ -202,10 +205,10 @@ func (c *collector) request(p *point) otlpRequest {
 	cpu := p.usage.CPU.Seconds()
 	metrics = append(metrics, otlpMetric{
 		Name: "carronade.generator.cpu_time", Description: "Processor time of the generator.", Unit: "s",
-		Sum: &otlpSum{Temporality: cumulative, Monotonic: true, Points: []otlpNumber{{Start: start, Time: at, Double: &cpu}}},
+		Sum: &otlpSum{Temporality: cumulative, Monotonic: true, Points: []otlpNumber{{Attributes: series, Start: start, Time: at, Double: &cpu}}},
 	})
 	for i := range p.times {
-		metrics = append(metrics, p.times[i].otlp(start, at))
+		metrics = append(metrics, p.times[i].otlp(series, start, at))
 	}
 	return otlpRequest{ResourceMetrics: []otlpResourceMetrics{{
 		Resource:     otlpResource{Attributes: c.resource(p.run)},
@@ -239,9 +242,9 @@ func attribute(key, value string) otlpAttribute {
 }
 
 // otlp converts the histogram to a metric.
-func (e *exponential) otlp(start, at string) otlpMetric {
+func (e *exponential) otlp(series []otlpAttribute, start, at string) otlpMetric {
 	p := otlpExponentialPoint{
-		Start: start, Time: at, Count: formatUint(e.count), Sum: e.sum, Scale: scale, Zero: "0",
+		Attributes: series, Start: start, Time: at, Count: formatUint(e.count), Sum: e.sum, Scale: scale, Zero: "0",
 		Min: e.min, Max: e.max, Positive: otlpBuckets{Counts: []string{}},
 	}
 	if len(e.buckets) > 0 {

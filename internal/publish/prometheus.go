@@ -77,12 +77,13 @@ func (p *page) Collect(to chan<- prometheus.Metric) {
 	if s.began.IsZero() {
 		return
 	}
+	series := prometheus.Labels{"target": strings.ToValidUTF8(s.run.Target, "\uFFFD"), "op": s.run.Op}
 	value := func(kind prometheus.ValueType, name, help string, v float64, labels ...string) {
 		var names, values []string
 		for i := 0; i < len(labels); i += 2 {
 			names, values = append(names, labels[i]), append(values, strings.ToValidUTF8(labels[i+1], "\uFFFD"))
 		}
-		to <- prometheus.MustNewConstMetric(prometheus.NewDesc("carronade_"+name, help, names, nil), kind, v, values...)
+		to <- prometheus.MustNewConstMetric(prometheus.NewDesc("carronade_"+name, help, names, series), kind, v, values...)
 	}
 	gauge := func(name, help string, v float64, labels ...string) {
 		value(prometheus.GaugeValue, name, help, v, labels...)
@@ -109,7 +110,7 @@ func (p *page) Collect(to chan<- prometheus.Metric) {
 	for _, t := range publishedTimes(&s.times) {
 		if t.h != nil {
 			e := exponentialOf(t)
-			to <- &combinedHistogram{desc: prometheus.NewDesc("carronade_"+e.name+"_seconds", e.help, nil, nil), e: &e, began: s.began}
+			to <- &combinedHistogram{desc: prometheus.NewDesc("carronade_"+e.name+"_seconds", e.help, nil, series), e: &e, began: s.began}
 		}
 	}
 }
@@ -121,12 +122,13 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// infoLabels describe a run. The report's labels have the names label_NAME, in
+// infoLabels describe a run, besides its target and operation, which all metrics
+// have. The report's labels have the names label_NAME, in
 // which characters that Prometheus does not allow become underscores. If names
 // become equal, the label has all their values, joined by ";" in the order of the
 // names, as OpenTelemetry specifies for Prometheus.
 func infoLabels(r Run, version string) []string {
-	out := []string{"id", r.ID, "target", r.Target, "op", r.Op, "repetition", strconv.Itoa(max(r.Repetition, 1)), "version", version}
+	out := []string{"id", r.ID, "repetition", strconv.Itoa(max(r.Repetition, 1)), "version", version}
 	var names []string
 	values := make(map[string][]string)
 	for _, k := range slices.Sorted(maps.Keys(r.Labels)) {

@@ -52,10 +52,12 @@ type namedTimes struct {
 
 // A point contains the metrics of one interval.
 type point struct {
-	at     time.Time
-	began  time.Time
-	run    Run
-	length float64 // of the interval, s
+	at    time.Time
+	began time.Time
+	run   Run
+	// running is false in the last point of a run, which has no interval.
+	running bool
+	length  float64 // of the interval, s
 
 	interval measure.Counts
 	counts   measure.Counts
@@ -80,7 +82,7 @@ type quantile struct {
 func (s *state) point(snap *load.Snapshot) *point {
 	iv := &snap.Interval
 	p := &point{
-		at: time.Now(), began: s.began, run: s.run, length: iv.Length().Seconds(),
+		at: time.Now(), began: s.began, run: s.run, running: s.running, length: iv.Length().Seconds(),
 		interval: iv.Counts, counts: s.counts, statuses: append(measure.Statuses(nil), s.statuses...),
 		inFlight: s.inFlight, behind: s.behind, usage: s.usage, unanswered: snap.Unanswered,
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"carronade/internal/slo"
 	"carronade/internal/trust"
 	"carronade/load"
 	"carronade/measure"
@@ -25,6 +26,7 @@ type Input struct {
 	Attachments []Attachment
 	Repetition  int // from 1
 	Repetitions int
+	Replaces    string
 
 	Workload any       // resolved; any value that encodes as JSON
 	Settings []Setting // the same, as rows
@@ -38,12 +40,16 @@ type Input struct {
 	Ledger      *measure.Ledger
 	Gauges      []measure.Gauge
 	Indexed     *measure.Indexed
-	System      *System  // the system under test, if any
-	Hosts       []any    // other machines, as described elsewhere
-	Checks      []Check  // of the limits that were set
+	System      *System // the system under test, if any
+	Hosts       []any   // other machines, as described elsewhere
+	Checks      []Check // of the limits that were set
+	Limits      []slo.Limit
+	Aborted     string   // the limit that ended the run; "" if none did
 	Problems    []string // output that could not be written
 	Warnings    []string
+	Notice      string // what the headline begins with, unless the system failed
 	Facts       map[string]any
+	Encoding    *measure.Encoding // nil: nothing was sent, or it is not known
 	Clients     []measure.Client
 	Host        any // encodes as JSON; a fmt.Stringer is shown by its text
 	Calibration *Calibration
@@ -58,12 +64,12 @@ func Build(in Input) *Document {
 	d := &Document{
 		Schema: Schema, ID: in.ID, Version: in.Version, RunID: in.RunID,
 		Target: in.Target, Op: in.Op, Mode: r.Mode, Labels: in.Labels, Note: in.Note, Attachments: in.Attachments,
-		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1),
+		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1), Replaces: in.Replaces,
 		StartedAt: r.Started.Round(0), EndedAt: r.Ended.Round(0), // without the monotonic clock, which JSON does not keep
 		Stopped: r.Stopped,
 		Partial: r.Stopped == load.Interrupted && !r.Whole || r.Stopped == load.ByTarget || r.Stopped == load.BySystem,
 		Trust:   in.Trust, Steady: r.Steady,
-		Checks: checks(in), Problems: orEmpty(in.Problems), Warnings: orEmpty(in.Warnings),
+		Checks: checks(in), Problems: orEmpty(in.Problems), Warnings: orEmpty(in.Warnings), Notice: in.Notice,
 		Workload: in.Workload, Settings: orEmpty(in.Settings),
 		Totals: b.totals(&r.Measurement), Times: b.times(&r.Measurement),
 		Steps:    []Phase{},
@@ -74,7 +80,7 @@ func Build(in Input) *Document {
 		Gauges:  make([]Gauge, 0, len(in.Gauges)),
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
-		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Clients: in.Clients,
+		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Clients: in.Clients,
 		Samples: in.Samples, Trace: in.Trace,
 	}
 	if d.Classes == nil {
@@ -118,12 +124,27 @@ func Build(in Input) *Document {
 	if h, ok := in.Host.(fmt.Stringer); ok {
 		d.HostText = h.String()
 	}
+	if d.Ledger != nil {
+		d.Checks = append(d.Checks, d.verified())
+	}
+	d.Checks = append(d.Checks, d.CheckLimits(in.Limits)...)
+	d.markSteps(in.Limits)
+	for i := range d.Checks {
+		// With steps, the one that broke the limit is the answer.
+		if c := &d.Checks[i]; in.Aborted != "" && c.Name == in.Aborted && c.OK && len(d.Steps) == 0 {
+			c.OK, c.CannotTell = false, true
+			c.Text += ", but it was broken when the run was ended"
+		}
+	}
 	return d
 }
 
 // Taken is the name of the check that the system took any event. Only a run without one has
 // the check.
 const Taken = "taken"
+
+// Verify is the name of the check of the read-back.
+const Verify = "verify"
 
 // Dead returns the failed check that the system took any event.
 func (d *Document) Dead() (Check, bool) {
@@ -153,17 +174,13 @@ func checks(in Input) []Check {
 	if r.Missing > 0 {
 		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s fewer than requested", units.Plural(r.Missing, "event"))})
 	}
-	if in.Ledger != nil {
-		out = append(out, verified(in))
-	}
 	return out
 }
 
 // verified is the check of the read-back.
-func verified(in Input) Check {
-	l, r := in.Ledger, in.Result
-	c := Check{Name: "verify", OK: l.Lost+l.Corrupted+l.Phantom+l.Unread == 0, Text: "nothing was lost or altered"}
-	missing := r.Warmup.Unknown + r.Measurement.Unknown - min(l.Recovered, r.Warmup.Unknown+r.Measurement.Unknown)
+func (d *Document) verified() Check {
+	l := d.Ledger
+	c := Check{Name: Verify, OK: l.Lost+l.Corrupted+l.Phantom+l.Unread == 0, Text: "nothing was lost or altered"}
 	switch {
 	case l.Lost+l.Corrupted+l.Phantom > 0:
 		c.Text = fmt.Sprintf("%s lost, %s corrupted", units.Plural(l.Lost, "event"), units.Plural(l.Corrupted, "event"))
@@ -175,9 +192,10 @@ func verified(in Input) Check {
 		}
 	case l.Unread > 0:
 		c.CannotTell, c.Text = true, "cannot tell: "+unread(l)
-	case r.Unanswered && missing > 0:
-		// Lost counts acked events. Here nothing was acked.
-		c.Text = fmt.Sprintf("nothing was altered; %s not found, but they were never acked", units.Plural(missing, "event"))
+	case d.Totals.RateOf == RateSent && d.notFound() > 0 && !l.Complete: // nothing was acked, so nothing can be unread
+		c.OK, c.CannotTell, c.Text = false, true, fmt.Sprintf("cannot tell: %s not found before the read-back ended", units.Plural(d.notFound(), "event"))
+	case d.Totals.RateOf == RateSent && d.notFound() > 0: // what was acked can be lost
+		c.Text = "nothing was altered"
 	case l.Inexact > 0:
 		c.Text += fmt.Sprintf(", as far as checked: %s could not be checked individually", units.Plural(l.Inexact, "event"))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/load"
 	"carronade/measure"
 )
 
@@ -142,5 +143,27 @@ func TestTimesAreDocumented(t *testing.T) {
 	}
 	if !strings.Contains(string(page), "`"+Schema+"`") {
 		t.Errorf("docs/report.md does not name the schema %s", Schema)
+	}
+}
+
+// docs/report.md lists every reason why a run ends, and every mode.
+func TestValuesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[string]string)
+	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
+		rows[m[1]] = m[4]
+	}
+	for r := range endings {
+		if !strings.Contains(rows["stopped"], "`"+string(r)+"`") {
+			t.Errorf("the row of stopped lacks %s", r)
+		}
+	}
+	for _, mode := range []load.Mode{load.OpenLoop, load.ClosedLoop, load.FullSpeed, load.Consuming} {
+		if !strings.Contains(rows["mode"], "`"+string(mode)+"`") {
+			t.Errorf("the row of mode lacks %s", mode)
+		}
 	}
 }

@@ -31,6 +31,7 @@ type Document struct {
 	Note        string            `json:"note,omitempty"`
 	Repetition  int               `json:"repetition"`
 	Repetitions int               `json:"repetitions"`
+	Replaces    string            `json:"replaces,omitempty"` // id of the same repetition's report that was not trusted
 
 	StartedAt time.Time   `json:"started_at"`
 	EndedAt   time.Time   `json:"ended_at"`
@@ -42,6 +43,7 @@ type Document struct {
 	Checks   []Check        `json:"checks"`
 	Problems []string       `json:"problems"`
 	Warnings []string       `json:"warnings"`
+	Notice   string         `json:"notice,omitempty"` // what the headline begins with, unless the system failed
 
 	Workload any       `json:"workload"`
 	Settings []Setting `json:"settings"`
@@ -65,16 +67,17 @@ type Document struct {
 	Logs      []load.LogResult `json:"logs"`
 	LagEvents map[string]int64 `json:"lag_events"`
 
-	Generator   Generator        `json:"generator"`
-	Calibration *Calibration     `json:"calibration"`
-	Generates   *Generates       `json:"generates,omitempty"`
-	Host        any              `json:"host"`
-	HostText    string           `json:"host_text"`
-	Facts       map[string]any   `json:"facts"`
-	Clients     []measure.Client `json:"client_metrics,omitempty"`
-	Attachments []Attachment     `json:"attachments,omitempty"`
-	Samples     *Samples         `json:"samples,omitempty"`
-	Trace       *Trace           `json:"trace,omitempty"`
+	Generator   Generator         `json:"generator"`
+	Calibration *Calibration      `json:"calibration"`
+	Generates   *Generates        `json:"generates,omitempty"`
+	Encoding    *measure.Encoding `json:"encoding,omitempty"`
+	Host        any               `json:"host"`
+	HostText    string            `json:"host_text"`
+	Facts       map[string]any    `json:"facts"`
+	Clients     []measure.Client  `json:"client_metrics,omitempty"`
+	Attachments []Attachment      `json:"attachments,omitempty"`
+	Samples     *Samples          `json:"samples,omitempty"`
+	Trace       *Trace            `json:"trace,omitempty"`
 
 	computedHash string // the hash computed when the document was sealed or read
 	raw          []byte // the head as read, in one line; nil: same as the fields
@@ -108,7 +111,18 @@ type Check struct {
 	// CannotTell means that a check that is not OK may still hold.
 	CannotTell bool   `json:"cannot_tell"`
 	Text       string `json:"text"` // expected and found
+	// Found and Bound are the result and the value of a limit of --slo, in seconds, events,
+	// events/s, bytes, or as a share of one. In a run with steps, Found is of the last step that
+	// holds the limit, else of the first.
+	Found *float64 `json:"found,omitempty"`
+	Bound *float64 `json:"bound,omitempty"`
+
+	generator bool // see ByGenerator
 }
+
+// ByGenerator reports whether a check cannot tell because of what the generator may have added.
+// That is known only when the limit is checked: it is not stored.
+func (c *Check) ByGenerator() bool { return c.generator }
 
 // Totals counts the events of the measurement, of a step or of a phase.
 type Totals struct {
@@ -162,7 +176,11 @@ type Phase struct {
 	Rate   float64 `json:"rate"`
 	StartS float64 `json:"start_s"`
 	EndS   float64 `json:"end_s"`
-	Totals Totals  `json:"totals"`
+	// Holds says for a step whether it holds every limit that can be checked for a step. Null:
+	// no such limit exists, or it is undecided.
+	Holds     *bool  `json:"holds,omitempty"`
+	Undecided bool   `json:"cannot_tell,omitempty"` // it may hold the limits
+	Totals    Totals `json:"totals"`
 	Times
 }
 
@@ -257,6 +275,10 @@ type Calibration struct {
 	NullPerS    float64   `json:"null_events_per_s"`    // to null://
 	DiscardPerS float64   `json:"discard_events_per_s"` // into a discarding stand-in
 	EventBytes  float64   `json:"event_bytes"`          // of the events it was measured with
+	Target      string    `json:"target,omitempty"`     // the kind it was measured with
+	Clients     int       `json:"clients,omitempty"`
+	Server      string    `json:"server,omitempty"`  // the discarding stand-in's address, if it ran elsewhere
+	Instead     string    `json:"instead,omitempty"` // it is of another workload: the command that measures the run's
 	Version     string    `json:"version"`
 }
 

@@ -53,6 +53,10 @@ func refused() Input {
 // TestTheSystemComesFirst: if the system failed, the headline begins with that,
 // and so do the verdicts, before the one on the generator.
 func TestTheSystemComesFirst(t *testing.T) {
+	noticed := func(in Input) Input {
+		in.Notice = "the broker created the topic"
+		return in
+	}
 	tests := []struct {
 		name     string
 		in       Input
@@ -63,6 +67,8 @@ func TestTheSystemComesFirst(t *testing.T) {
 		{"died midway", diedMidway(), "nothing was answered from second 8 to second 22: 15 k/s of 50 k/s acked", "not steady", ExitOK},
 		{"refused", refused(), "the system accepted no event: 0/s of 50 k/s acked", "BROKEN        taken: the system accepted no event: 1,000,000 failed", ExitBroken},
 		{"calm", openLoop(), "50 k/s of 50 k/s acked", "", ExitOK},
+		{"noticed", noticed(openLoop()), "the broker created the topic: 50 k/s of 50 k/s acked", "", ExitOK},
+		{"noticed, but refused", noticed(refused()), "the system accepted no event: 0/s of 50 k/s acked", "", ExitBroken},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

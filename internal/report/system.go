@@ -22,6 +22,7 @@ type System struct {
 	Died      bool     `json:"died"`
 	Exit      string   `json:"exit"`
 	LastLines []string `json:"last_lines"`
+	Output    *Output  `json:"output,omitempty"` // nil: it was not started by the run, or printed nothing
 
 	PeakRSSBytes uint64  `json:"peak_rss_bytes"`
 	CPUS         float64 `json:"cpu_s"`
@@ -38,6 +39,7 @@ type System struct {
 type Indexed struct {
 	Where    string   `json:"where"`
 	Store    string   `json:"store"`
+	Nodes    int      `json:"nodes,omitempty"`
 	Pattern  string   `json:"pattern"`
 	Before   uint64   `json:"before"`
 	After    uint64   `json:"after"`
@@ -59,7 +61,7 @@ func indexed(x *measure.Indexed) *Indexed {
 		return nil
 	}
 	out := &Indexed{
-		Where: x.Address, Store: x.Store, Pattern: x.Pattern, Before: x.Before, After: x.After, Docs: x.Documents(),
+		Where: x.Address, Store: x.Store, Nodes: x.Nodes, Pattern: x.Pattern, Before: x.Before, After: x.After, Docs: x.Documents(),
 		Expected: x.Expected, PerS: x.Rate(), WaitedS: x.Waited.Seconds(), Still: x.Stable, Queued: x.Queued,
 		HealthBefore: x.HealthBefore, HealthAfter: x.HealthAfter, Note: x.Note,
 	}
@@ -128,7 +130,7 @@ func (d *Document) indexedText(p *layout.Page) {
 	}
 	p.Pair("", "indexed", what)
 	p.Pair("", "in", fmt.Sprintf("%s: %s before, %s after", strings.ReplaceAll(x.Pattern, ",", ", "), units.FormatCount(x.Before), units.FormatCount(x.After)))
-	p.Pair("", "store", joinNonEmpty(x.Store, x.Where, health(x.HealthBefore, x.HealthAfter)))
+	p.Pair("", "store", joinNonEmpty(x.Store, x.Where, x.nodes(), health(x.HealthBefore, x.HealthAfter)))
 	p.Pair("", "waited", x.waited())
 	if x.Note != "" {
 		p.Pair(layout.Yellow, "note", x.Note)
@@ -151,6 +153,13 @@ func (x *Indexed) waited() string {
 	return text
 }
 
+func (x *Indexed) nodes() string {
+	if x.Nodes == 0 {
+		return ""
+	}
+	return units.Plural(uint64(x.Nodes), "node")
+}
+
 func health(before, after string) string {
 	switch {
 	case before == "" && after == "":
@@ -164,14 +173,17 @@ func health(before, after string) string {
 // underTest prints the system under test.
 func (d *Document) underTest(p *layout.Page) {
 	s := d.System
-	if s == nil || !s.Died && len(s.Facts) == 0 && s.PeakRSSBytes == 0 && s.CPUS == 0 && s.GCPauses == 0 {
+	if s == nil || !s.Died && len(s.Facts) == 0 && s.PeakRSSBytes == 0 && s.CPUS == 0 && s.GCPauses == 0 && s.Output == nil {
 		return // its own metrics are among the gauges
 	}
 	p.Section("System under test")
 	if s.Died {
 		s.death(p)
 	}
-	s.what(p)
+	for _, c := range s.what() {
+		p.Pair("", c.Name, c.Text)
+	}
+	d.outputText(p)
 	if s.PeakRSSBytes > 0 {
 		p.Pair("", "memory", size(s.PeakRSSBytes)+" resident at most, in this run")
 	}
@@ -199,24 +211,51 @@ func (s *System) death(p *layout.Page) {
 	}
 }
 
-// what prints the properties of the system: known ones with fixed labels, all others by name.
-func (s *System) what(p *layout.Page) {
+// what are the properties of the system: known ones with fixed labels, all others by name.
+func (s *System) what() []Condition {
+	var out []Condition
 	f := facts(maps.Clone(s.Facts))
 	for _, name := range []string{"command", "engine", "image", "container"} {
 		if text, ok := f.take(name); ok {
-			p.Pair("", name, text)
+			out = append(out, Condition{name, text})
 		}
 	}
-	for _, row := range []struct{ name, text string }{
+	for _, row := range []Condition{
 		{"flags", f.flags()}, {"branch", f.text("branch")}, {"revision", f.revision()}, {"build", f.build()}, {"limits", f.limits()}, {"process", f.process()},
 	} {
-		if row.text != "" {
-			p.Pair("", row.name, row.text)
+		if row.Text != "" {
+			out = append(out, row)
 		}
 	}
 	for _, k := range sortedKeys(f) {
-		p.Pair("", strings.ReplaceAll(k, "_", " "), fact(f[k]))
+		out = append(out, Condition{strings.ReplaceAll(k, "_", " "), fact(f[k])})
 	}
+	return out
+}
+
+// Software are the versions and properties of what took part: the generator's program,
+// what the system said of itself, and the system under test if the run started or found it.
+// A fact with parts has a row for each, so that runs can be compared.
+func (d *Document) Software() []Condition {
+	out := []Condition{{"generator", strings.TrimSpace("carronade " + d.Version)}, {"target", d.Target}}
+	for _, k := range sortedKeys(d.Facts) {
+		name := strings.ReplaceAll(k, "_", " ")
+		parts, ok := d.Facts[k].(map[string]any)
+		if !ok {
+			out = append(out, Condition{name, fact(d.Facts[k])})
+		}
+		for _, part := range sortedKeys(parts) {
+			out = append(out, Condition{name + " " + strings.ReplaceAll(part, "_", " "), fact(parts[part])})
+		}
+	}
+	if d.System != nil {
+		for _, c := range d.System.what() {
+			if c.Name != "process" && c.Name != "build" { // of the one run
+				out = append(out, Condition{"system " + c.Name, c.Text})
+			}
+		}
+	}
+	return out
 }
 
 // facts are the properties that were not printed yet.

@@ -38,6 +38,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	d.underTest(p)
 	d.clients(p)
 	d.generator(p)
+	d.machines(p)
 	return p.To(w)
 }
 

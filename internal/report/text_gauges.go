@@ -77,6 +77,17 @@ func gaugeCell(v *float64, unit string) string {
 	return figure(*v)
 }
 
+// gaugeText formats a value of a gauge with its unit.
+func gaugeText(v float64, unit string) string {
+	switch unit {
+	case "bytes": // sizes have one
+		return gaugeCell(&v, unit)
+	case "%":
+		return gaugeCell(&v, unit) + unit
+	}
+	return strings.TrimSpace(gaugeCell(&v, unit) + " " + unit)
+}
+
 // serverCounts describes the incoming events as counted by the servers; "" if
 // they did not report them. Rates of one unit are added: they are of several
 // servers.

@@ -280,8 +280,11 @@ func (d *Document) generator(p *layout.Page) {
 	}
 	if c := d.Calibration; c != nil {
 		text := joinNonEmpty(rateOrNone(c.NullPerS, "without a target"), rateOrNone(c.DiscardPerS, "into a discarding stand-in"))
-		text += " (" + c.At.UTC().Format(time.DateOnly) + ", " + units.FormatSize(int64(c.EventBytes)) + " an event)"
-		if c.DiscardPerS > 0 && d.Totals.EventsPerS > 0 && d.Mode != load.Consuming {
+		text += " (" + c.At.UTC().Format(time.DateOnly) + ", " + c.Workload() + ")"
+		switch {
+		case c.Instead != "":
+			text += "; with another workload: " + c.Instead + " measures this one"
+		case c.DiscardPerS > 0 && d.Totals.EventsPerS > 0 && d.Mode != load.Consuming:
 			text += "; this run reached " + units.FormatPercent(d.Totals.EventsPerS/c.DiscardPerS) + " of the latter"
 		}
 		p.Pair("", "calibrated", text)
@@ -292,6 +295,20 @@ func (d *Document) generator(p *layout.Page) {
 	for _, c := range d.Origin() {
 		p.Pair("", c.Name, c.Text)
 	}
+}
+
+// Workload describes what a calibration was measured with. That of an older program says only
+// the size.
+func (c *Calibration) Workload() string {
+	text := units.FormatSize(int64(c.EventBytes)) + " an event"
+	if c.Clients > 0 {
+		text += ", " + units.Plural(c.Clients, "client")
+	}
+	where := c.Target
+	if c.Server != "" {
+		where += " at " + c.Server
+	}
+	return joinNonEmpty(where, text)
 }
 
 func rateOrNone(r float64, where string) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,18 +78,38 @@ func (d *Document) Verdicts() []Verdict {
 			v.Mark, v.Label = Open, "holds?"
 		case !c.OK:
 			v.Mark, v.Label = Bad, "BROKEN"
+		case c.Name == Verify && d.notFound() > 0: // nothing that is missing holds
+			v.Mark, v.Label = Remark, "checked"
 		}
 		out = append(out, v)
 	}
-	if c, dead := d.Dead(); dead {
+	// First comes what explains most: the system, if it failed, before the generator.
+	c, dead := d.Dead()
+	if dead {
 		limit(&c)
 	}
+	limits := d.Limits()
+	for i := range limits {
+		if c := &limits[i]; c.Name == Verify && !c.OK {
+			limit(c)
+		}
+	}
+	out = append(out, d.missing()...)
 	if d.Steady.Outage != "" {
 		say(OnSystem, Caution, "not steady", d.Steady.Text)
 	}
 	switch {
+	case dead:
+	case d.Steady.Outage != "":
+		say(OnSystem, Caution, "outage", d.outageText())
+	default:
+		say(OnSystem, Caution, "failed", d.mostlyFailed())
+	}
+	switch {
 	case d.Partial:
 		say(OnEnd, Caution, "partial", "cut short after "+seconds(d.Totals.ElapsedS)+" of the measurement ("+ended(d.Stopped)+"); these are the results until then")
+	case d.Stopped == load.ByLimit:
+		say(OnEnd, Caution, "ended", "early, after "+seconds(d.Totals.ElapsedS)+" of the measurement, because a limit was broken (--abort-on-fail)")
 	case d.Stopped == load.Interrupted:
 		say(OnEnd, Remark, "ended", "by an interruption; no limit was set, so nothing is missing")
 	}
@@ -108,6 +129,7 @@ func (d *Document) Verdicts() []Verdict {
 		say(OnGenerator, Remark, "note", n)
 	}
 	say(OnGenerator, Remark, "generates", d.generatesText())
+	say(OnGenerator, Remark, "codec", d.codecText())
 	switch {
 	case d.Steady.Outage != "":
 	case !d.Steady.Known:
@@ -118,8 +140,10 @@ func (d *Document) Verdicts() []Verdict {
 		say(OnSystem, Caution, "not steady", d.Steady.Text)
 	}
 	say(OnSystem, Remark, "stalls", d.Stall.Text())
-	for _, c := range d.Limits() {
-		limit(&c)
+	for i := range limits {
+		if c := &limits[i]; c.Name != Verify || c.OK {
+			limit(c)
+		}
 	}
 	for _, s := range d.Warnings {
 		say(OnWarning, Caution, "warning", s)
@@ -162,13 +186,52 @@ func (d *Document) generatesText() string {
 		units.FormatPercent(d.Totals.EventsPerS/g.EventsPerS) + " of it"
 }
 
-// Headline is the result in one sentence. If the system failed, it begins with that.
+// encodedText says when the bytes of events were made; "" if unknown.
+func (d *Document) encodedText() string {
+	e := d.Encoding
+	switch {
+	case e == nil:
+		return ""
+	case e.Events == measure.Fresh:
+		return "fresh: each was encoded as it was sent"
+	case e.Events != measure.Pooled: // of a later program
+		return e.Events
+	}
+	text := "pooled: encoded before the run, and sent again and again"
+	if e.Distinct > 0 {
+		text = "pooled: " + units.FormatCount(e.Distinct) + " different ones were encoded before the run, and repeat"
+	}
+	if e.Except != "" {
+		text += " except for their " + e.Except
+	}
+	return text
+}
+
+// codecText says what share of the codec's work was part of the run; "" without a codec.
+func (d *Document) codecText() string {
+	e := d.Encoding
+	if e == nil || e.Codec == "" || e.CodecMeasured == nil {
+		return ""
+	}
+	of := " of the work of " + e.Codec + " was measured: "
+	switch share := *e.CodecMeasured; {
+	case share <= 0:
+		return "0%" + of + "the events were compressed before the run"
+	case share >= 1:
+		return "100%" + of + "the events were compressed as they were sent"
+	default:
+		return units.FormatPercent(share) + of + "the other events were compressed before the run"
+	}
+}
+
+// Headline is the result in one sentence. If the system failed, it begins with that, else
+// with the notice.
 func (d *Document) Headline() string {
 	before := d.Steady.Outage
 	if c, dead := d.Dead(); dead {
 		before, _, _ = strings.Cut(c.Text, ":")
 	}
-	if before != "" {
+	if before = cmp.Or(before, d.Notice); before != "" {
 		before += ": "
 	}
 	return before + strings.Join(d.results(), ", ")
@@ -178,17 +241,8 @@ func (d *Document) Headline() string {
 func (d *Document) results() []string {
 	t := &d.Totals
 	var parts []string
-	if n := len(d.Steps); n > 0 {
-		best := slices.MaxFunc(d.Steps, func(a, b Phase) int {
-			switch {
-			case a.Totals.EventsPerS < b.Totals.EventsPerS:
-				return -1
-			case a.Totals.EventsPerS > b.Totals.EventsPerS:
-				return 1
-			}
-			return 0
-		})
-		parts = append(parts, units.Plural(n, "step"), fmt.Sprintf("at most %s of %s %s", units.FormatRate(best.Totals.EventsPerS), units.FormatRate(best.Rate), t.RateOf))
+	if len(d.Steps) > 0 {
+		parts = append(parts, d.stepsHeadline()...)
 	} else {
 		rate := units.FormatRate(t.EventsPerS)
 		if d.Mode == load.OpenLoop && t.ElapsedS > 0 {
@@ -230,6 +284,44 @@ func (d *Document) results() []string {
 	}
 	if x := d.Indexed; x != nil && x.Share != nil {
 		parts = append(parts, fmt.Sprintf("%.2f%% indexed", 100**x.Share))
+	}
+	return parts
+}
+
+// stepsHeadline is the answer of a run with steps: the highest step that holds the limits, or
+// without limits the one with the most events, and p99 there.
+func (d *Document) stepsHeadline() []string {
+	n, known := d.heldSteps()
+	best := max(n-1, 0)
+	var parts []string
+	switch {
+	case known && n == 0 && d.Steps[0].Undecided:
+		parts = append(parts, units.FormatRate(d.Steps[0].Rate)+" is undecided: it may hold the limits")
+	case known && n == 0:
+		parts = append(parts, "not even "+units.FormatRate(d.Steps[0].Rate)+" holds the limits")
+	case known && n < len(d.Steps) && d.Steps[n].Undecided:
+		parts = append(parts, units.FormatRate(d.Steps[best].Rate)+" holds the limits, "+units.FormatRate(d.Steps[n].Rate)+" is undecided")
+	case known && n < len(d.Steps):
+		parts = append(parts, units.FormatRate(d.Steps[best].Rate)+" holds the limits, "+units.FormatRate(d.Steps[n].Rate)+" does not")
+	case known:
+		parts = append(parts, "all "+units.Plural(n, "step")+" hold the limits, up to "+units.FormatRate(d.Steps[best].Rate))
+	default:
+		for i := range d.Steps {
+			if d.Steps[i].Totals.EventsPerS > d.Steps[best].Totals.EventsPerS {
+				best = i
+			}
+		}
+		parts = append(parts, units.Plural(len(d.Steps), "step"))
+	}
+	s := &d.Steps[best]
+	at := fmt.Sprintf("%s of %s %s", units.FormatRate(s.Totals.EventsPerS), units.FormatRate(s.Rate), d.Totals.RateOf)
+	if !known {
+		at = "at most " + at
+	}
+	parts = append(parts, at)
+	main := s.MainTime()
+	if v, ok := main.Sum.At(99); ok {
+		parts = append(parts, main.Title+" p99 "+Percentile(v)+" there")
 	}
 	return parts
 }

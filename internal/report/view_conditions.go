@@ -14,8 +14,8 @@ import (
 
 // A Condition is one property of how a run was measured.
 type Condition struct {
-	Name string
-	Text string // never empty
+	Name string `json:"name"`
+	Text string `json:"text"` // never empty
 }
 
 // Conditions are the operation, the settings, and the time of the run.
@@ -39,6 +39,7 @@ func (d *Document) Conditions() []Condition {
 	add("load", string(d.Mode))
 	add("set", strings.Join(set, ", "))
 	add("by default", strings.Join(usual, ", "))
+	add("events", d.encodedText())
 	add("labels", strings.Join(d.labels(), ", "))
 	add("noted", layout.Clean(d.Note))
 	var files []string
@@ -47,7 +48,11 @@ func (d *Document) Conditions() []Condition {
 	}
 	add("attached", strings.Join(files, ", "))
 	if d.Repetitions > 1 {
-		add("repetition", fmt.Sprintf("%d of %d", d.Repetition, d.Repetitions))
+		text := fmt.Sprintf("%d of %d", d.Repetition, d.Repetitions)
+		if d.Replaces != "" {
+			text += ", in place of " + layout.Clean(d.Replaces) + ", which was not trusted"
+		}
+		add("repetition", text)
 	}
 	var spans []string
 	for i := range d.Phases {
@@ -122,24 +127,27 @@ func (d *Document) Load(columns int) string {
 	return ""
 }
 
+// endings are the reasons why a measurement ended, in words.
+var endings = map[load.Reason]string{
+	load.ByTime:        "the duration was reached",
+	load.ByEvents:      "its number of events was reached",
+	load.ByBytes:       "its number of bytes was reached",
+	load.ByFailures:    "too many events had failed",
+	load.ByFailureRate: "too large a share had failed",
+	load.ByLimit:       "a limit was broken",
+	load.BySchedule:    "the schedule ended",
+	load.ByFeed:        "the run that produces its events had ended",
+	load.ByIdle:        "no more events arrived",
+	load.ByEnd:         "the end of the logs was reached",
+	load.Interrupted:   "it was interrupted",
+	load.ByTarget:      "the target failed",
+	load.BySystem:      "the system under test ended by itself",
+	load.Killed:        "the program was killed",
+}
+
 // ended says why the measurement ended.
 func ended(r load.Reason) string {
-	words := map[load.Reason]string{
-		load.ByTime:        "the duration was reached",
-		load.ByEvents:      "its number of events was reached",
-		load.ByBytes:       "its number of bytes was reached",
-		load.ByFailures:    "too many events had failed",
-		load.ByFailureRate: "too large a share had failed",
-		load.BySchedule:    "the schedule ended",
-		load.ByFeed:        "the run that produces its events had ended",
-		load.ByIdle:        "no more events arrived",
-		load.ByEnd:         "the end of the logs was reached",
-		load.Interrupted:   "it was interrupted",
-		load.ByTarget:      "the target failed",
-		load.BySystem:      "the system under test ended by itself",
-		load.Killed:        "the program was killed",
-	}
-	if w, ok := words[r]; ok {
+	if w, ok := endings[r]; ok {
 		return w
 	}
 	return "ended by " + string(r)

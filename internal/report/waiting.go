@@ -63,6 +63,29 @@ func (b *Backlog) At(p float64, row *measure.Summary) (measure.Value, bool) {
 	return v, ok
 }
 
+// Ages are the minimum ages, at the end of the last row, of the events that were due after a
+// moment and are not done; nil if there are none.
+func (b *Backlog) Ages(after float64) *measure.Histogram {
+	if len(b.ends) == 0 {
+		return nil
+	}
+	var h *measure.Histogram
+	end, from := b.ends[len(b.ends)-1], b.done
+	for i, offered := range b.offered {
+		if offered <= from {
+			continue
+		}
+		if b.ends[i] > after {
+			if h == nil {
+				h = measure.NewHistogram()
+			}
+			h.RecordN(units.Seconds(end-b.ends[i]), offered-from)
+		}
+		from = offered
+	}
+	return h
+}
+
 // responses are percentile p of the response times of each interval including waiting events,
 // by the interval's start; nil if nothing is due or answered.
 func (d *Document) responses(p float64) map[float64]measure.Value {

@@ -16,10 +16,12 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		return out, err
 	}
 	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.freezeCause(), e.Portable
+	plan.Observe = e.Arrivals
 	r := load.NewReading(plan, e.session.Source())
 	if err := e.openHDR(); err != nil {
 		return out, err
 	}
+	e.abort = e.newAbort(load.Consuming, nil, func() { r.Stop(load.ByLimit) })
 	e.startKeeping(ctx, load.Consuming, false)
 	q := newGaugeReader(e.sources(), plan.Interval)
 	q.before(ctx)

@@ -41,6 +41,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	if err := f.rows.open(e, r, &f.plan, f.tgt); err != nil {
 		return out, err
 	}
+	e.abort = e.newAbort(r.Mode(), &f.plan, func() { r.Stop(load.ByLimit) })
 	e.startKeeping(ctx, r.Mode(), f.plan.Unanswered)
 	q := newGaugeReader(e.sources(), f.plan.Interval)
 	q.before(ctx)

@@ -134,7 +134,7 @@ func TestKeepingNothing(t *testing.T) {
 	if len(s.asked) > 0 {
 		t.Errorf("asked for %q", s.asked)
 	}
-	// It begins, and then there is no folder for the trace.
+	// It begins, and then the folder for the trace is missing.
 	path := filepath.Join(t.TempDir(), "no", "such", "folder")
 	s = &failingStore{}
 	if _, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1", "trace="+path), Trace: path, Store: s}); err == nil {

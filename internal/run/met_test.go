@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -69,4 +70,21 @@ func TestOutcomes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPermit: an error of Permit ends the run before anything is sent.
+func TestPermit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("not this one")
+		opened := false
+		doc, err := Execute(t.Context(), Job{
+			Portable: true, Workload: resolve(t, &fakeKind{}, "count=10"),
+			Permit: func(map[string]any) error { return refused },
+			Opened: func() { opened = true },
+			Watch:  func(load.Snapshot) { t.Error("the run began") },
+		})
+		if !errors.Is(err, refused) || doc != nil || opened {
+			t.Errorf("got %v and %v, opened %v; want the error alone", doc, err, opened)
+		}
+	})
 }

@@ -31,6 +31,7 @@ type Job struct {
 	RunID       uint64 // random; 0: made here
 	Repetition  int    // from 1
 	Repetitions int
+	Replaces    string // the report that this run replaces, see report.Document; "": none
 
 	HDR   string // file for the log of interval histograms; "" is none
 	Trace string // file for a row a batch or sampled event; "" is none
@@ -40,6 +41,9 @@ type Job struct {
 	// Store stores the report, from the beginning of the run; nil: none. A failing store does
 	// not stop the run.
 	Store store.Store
+	// Secrets must not be in what the system under test and its build print, in addition to
+	// those of the workload.
+	Secrets []string
 	// Measured is called after the measurement, before the report is sealed and stored, and
 	// may add to the document; may be nil.
 	Measured func(ctx context.Context, d *report.Document)
@@ -53,12 +57,21 @@ type Job struct {
 	Opened func()
 	// Facts is called with facts about the system, before Opened; may be nil.
 	Facts func(facts map[string]any)
+	// Permit is called with the same; an error ends the run before anything is sent. May be nil.
+	Permit func(facts map[string]any) error
 	// CameBack is called with the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; may be nil.
 	CameBack func(endToEnd time.Duration)
 	// Outcomes is called with the final outcomes of batches, on the threads that sent them,
 	// concurrently; see load.Plan.Trace. May be nil.
 	Outcomes func(out []load.Outcome)
+	// Output is called with each line that the system under test and its build print, without
+	// secrets, if the workload asks for that (system-verbose); may be nil. It is called by
+	// several goroutines.
+	Output func(from, line string)
+	// Arrivals is called with what a consuming run reads, on the goroutines that read it,
+	// concurrently for different lanes; see load.ReadPlan.Observe. May be nil.
+	Arrivals func(lane int, as []load.Arrival)
 	// Logf prints progress; may be nil.
 	Logf func(format string, args ...any)
 	// Abort ends the run at once when it is closed, without waiting for answers; the end of
@@ -117,6 +130,9 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 				d.Warnings = append(d.Warnings, err.Error())
 			}
 		}
+		if d != nil && d.System != nil && e.system != nil {
+			d.System.Output = e.printedBySystem() // to its last line
+		}
 	}()
 	unguard := e.watchProgress(e.opening)
 	s, err := w.Kind.Open(ctx, spec)
@@ -133,6 +149,11 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	}
 	if job.Facts != nil {
 		job.Facts(e.before)
+	}
+	if job.Permit != nil {
+		if err := job.Permit(e.before); err != nil {
+			return nil, joinClose(err, s.Close())
+		}
 	}
 	if job.Opened != nil {
 		job.Opened()
@@ -190,6 +211,7 @@ type execution struct {
 	hdr     *report.Log
 	series  *series      // nil before the run begins
 	writer  store.Writer // nil: the report is not kept while it is measured
+	abort   *abort       // nil: a broken limit does not end the run
 }
 
 // An outcome is the result of a run.
@@ -232,6 +254,9 @@ func (e *execution) watch(s load.Snapshot) {
 	if e.Watch != nil {
 		e.Watch(s)
 	}
+	if e.abort != nil {
+		e.abort.look(s)
+	}
 }
 
 // openHDR opens the log of histograms, if requested.
@@ -265,14 +290,21 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 	in.Series = e.series.end(r.Intervals)
 	in.Trust = trust.Judge(trust.Input{
 		Result: r, Discards: discardsAll(w, facts), Processors: load.Processors(), Clock: e.clock.Troubles(),
-		System: e.system.ended(), Percentiles: w.Percentiles(), NoWaits: e.causes != nil && !e.causes.CountsWaits(),
+		System: e.system.ended(), Percentiles: w.Percentiles(), Limited: w.LimitPercentiles(), NoWaits: e.causes != nil && !e.causes.CountsWaits(),
 	})
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
-	in.Warnings = unique(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks())
+	in.Warnings = unique(w.Warnings, e.session.Warnings(), e.system.warnings(), out.warnings, e.clock.Remarks(), []string{trust.Start(r)})
 	in.Facts = facts
+	if n, ok := e.session.(target.Noticer); ok {
+		in.Notice = n.Notice()
+	}
 	in.Samples, in.Trace = out.samples, out.trace
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
+	}
+	in.Limits = w.Limits()
+	if e.abort != nil && r.Stopped == load.ByLimit { // else the run had ended already
+		in.Aborted = e.abort.broken
 	}
 	if m, ok := e.session.(target.Metered); ok && w.ClientMetrics() {
 		in.Clients = m.Brokers()
@@ -287,10 +319,10 @@ func (e *execution) input(r *load.Result) report.Input {
 	in := report.Input{
 		Version: e.Version, RunID: strconv.FormatUint(e.spec.RunID, 16), ID: report.IDOf(e.spec.RunID),
 		Target: w.Target(), Op: w.Op, Labels: w.Labels(), Note: mask.Text(e.Note), Attachments: e.Attachments,
-		Repetition: e.Repetition, Repetitions: e.Repetitions,
+		Repetition: e.Repetition, Repetitions: e.Repetitions, Replaces: e.Replaces,
 		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: load.Processors(),
 		Warnings: w.Warnings, Facts: e.before, System: e.system.report(r),
-		Hosts: e.hosts, Host: e.Host, Calibration: e.Calibration,
+		Hosts: e.hosts, Host: e.Host, Calibration: e.Calibration, Encoding: e.encoding(),
 	}
 	for _, s := range w.Settings() {
 		in.Settings = append(in.Settings, report.Setting{
@@ -301,12 +333,20 @@ func (e *execution) input(r *load.Result) report.Input {
 	return in
 }
 
-// unique joins lists of texts without repetitions: a target repeats the warnings from when the
+// encoding asks the target when the bytes of events are made.
+func (e *execution) encoding() *measure.Encoding {
+	if s, ok := e.session.(target.Encoded); ok {
+		return s.Encoding()
+	}
+	return nil
+}
+
+// unique joins lists of texts without empty ones and repetitions: a target repeats the warnings from when the
 // workload was resolved.
 func unique(lists ...[]string) []string {
 	var all []string
 	for _, text := range slices.Concat(lists...) {
-		if !slices.Contains(all, text) {
+		if text != "" && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}

@@ -28,6 +28,7 @@ type fakeKind struct {
 	noAnswers    bool          // nothing is answered
 	noRoom       bool          // no batch is taken
 	service      time.Duration // 0: 1 ms
+	slowFor      time.Duration // from opening, answers take three times as long
 	openDelay    time.Duration // how long it takes to open
 	noAssignment bool          // its reader never gets an assignment
 	head         int64         // where the log begins at the end: what was before was deleted unread
@@ -95,7 +96,11 @@ func (l fakeLane) Fire(batches []load.Batch) int {
 		if s.m.noAnswers {
 			continue
 		}
-		time.AfterFunc(cmp.Or(s.m.service, time.Millisecond), func() {
+		service := cmp.Or(s.m.service, time.Millisecond)
+		if time.Since(s.began) < s.m.slowFor {
+			service *= 3
+		}
+		time.AfterFunc(service, func() {
 			n := int64(batch.Events)
 			base := s.end.Add(n) - n
 			if s.m.consumeDelay > 0 {
@@ -313,8 +318,8 @@ func TestDeletedUnknown(t *testing.T) {
 	})
 }
 
-// TestNoReportWithoutSending: if the target cannot be opened, there is no
-// report.
+// TestNoReportWithoutSending: if the target cannot be opened, no report is
+// made.
 func TestNoReportWithoutSending(t *testing.T) {
 	m := &fakeKind{}
 	w := resolve(t, m, "count=1")

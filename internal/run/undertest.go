@@ -46,7 +46,7 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 	}
 	known := new(secret.Mask)
 	known.Add(spec.Secrets...)
-	spec.Launched = e.Started
+	spec.Launched, spec.Output = e.Started, e.printed("system")
 	u := &underTest{started: spec.Command != "" || spec.Image != ""}
 	if err := sut.Check(spec); err != nil { // check first, since a build may take long
 		return nil, err
@@ -54,9 +54,9 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 	if w.Has("system-checkout") || w.Has("system-build") {
 		e.Logf("building the system under test")
 		u.build, err = checkout.Make(ctx, checkout.Order{
-			Dir: w.String("system-git"), Revision: w.String("system-checkout"), Fetch: w.String("system-fetch"),
+			Dir: w.String("system-git"), Revision: w.String("system-checkout"), Branch: w.String("system-branch"), Fetch: w.String("system-fetch"),
 			Command: w.String("system-build"), Within: w.Duration("system-build-within"), Logf: e.Logf,
-			Mask: known, Launched: e.Started,
+			Mask: known, Launched: e.Started, Output: e.printed("build"),
 		})
 		if err != nil {
 			return nil, err
@@ -68,6 +68,25 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 		return nil, err
 	}
 	return u, nil
+}
+
+// printed returns the function that shows the output of the build, or of the system; nil if
+// it was not requested.
+func (e *execution) printed(from string) func(line string) {
+	if e.Job.Output == nil || !e.Workload.Bool("system-verbose") {
+		return nil
+	}
+	return func(line string) { e.Job.Output(from, line) }
+}
+
+// printedBySystem returns what the system has printed, for the report.
+func (e *execution) printedBySystem() *report.Output {
+	text, cut, late := e.system.Output()
+	out := report.NewOutput(text, cut)
+	if late {
+		e.Logf("the last %s of the system's output are kept: hiding the secrets in all of it would take too long", units.FormatSize(out.Bytes))
+	}
+	return out
 }
 
 func (u *underTest) release() {
@@ -107,7 +126,7 @@ func (e *execution) systemSpec() (sut.Spec, error) {
 		FlagFormat: w.String("system-flag-format"), Ready: w.String("system-ready"),
 		ReadyWithin: w.Duration("system-ready-within"), StopWithin: w.Duration("system-stop-within"),
 		Memory: w.Size("system-mem"), Engine: w.String("system-engine"), Publish: w.List("system-publish"),
-		Git: w.String("system-git"), Vars: w.String("system-vars"), Metrics: w.String("system-metrics"),
+		Git: w.String("system-git"), Branch: w.String("system-branch"), Revision: w.String("revision"), Vars: w.String("system-vars"), Metrics: w.String("system-metrics"),
 		Names: w.List("system-names"), GCLog: w.String("system-gc-log"), JVMGC: w.Bool("system-jvm-gc"),
 		Listen: listening(w.Kind, w.URL), Logf: e.Logf,
 	}
@@ -124,7 +143,7 @@ func (e *execution) systemSpec() (sut.Spec, error) {
 		name, value, _ := strings.Cut(f, "=")
 		s.Flags = append(s.Flags, sut.Flag{Name: name, Value: value})
 	}
-	s.Secrets = e.targetSecrets()
+	s.Secrets = append(e.targetSecrets(), e.Job.Secrets...)
 	for _, h := range w.List("system-header") {
 		name, ref, _ := strings.Cut(h, "=")
 		value, err := target.ReadSecret("system-header "+name, ref)

@@ -34,6 +34,7 @@ type GCLog struct {
 	total   pauses
 	heap    float64 // bytes after the latest collection, -1 before the first
 	err     error
+	partly  bool // err is of some logs, and others were read
 }
 
 // pauses are counted and summed.
@@ -71,7 +72,7 @@ func NewGCLog(pattern string, whole bool) *GCLog {
 // whole is false, the first call only finds the end of the files.
 func (g *GCLog) Figures(ctx context.Context) ([]measure.Figure, error) {
 	there, err := g.Read(ctx)
-	if err != nil || !there {
+	if !there {
 		g.recent = pauses{}
 		return nil, err
 	}
@@ -88,26 +89,31 @@ func (g *GCLog) Figures(ctx context.Context) ([]measure.Figure, error) {
 }
 
 // Read reads what was written since the last call, for Totals and for the next
-// Figures. there is false while the log does not exist.
+// Figures. there is false while no log can be read. If only some can, their pauses
+// count, and Warnings names one of the others.
 func (g *GCLog) Read(ctx context.Context) (there bool, err error) {
 	names, err := filepath.Glob(g.pattern)
 	if err == nil && len(names) == 0 && g.err == nil {
 		g.err = fmt.Errorf("there is no log %s", g.pattern)
 	}
 	for _, name := range names {
-		if e := g.follow(ctx, name); e != nil && err == nil {
+		if e := g.follow(ctx, name); e == nil {
+			there = true
+		} else if err == nil {
 			err = fmt.Errorf("read the log of collections: %w", e)
 		}
 	}
 	g.first = false
-	if err != nil {
+	switch g.partly = there && err != nil; {
+	case err != nil:
 		g.err = err
-		return false, err
-	}
-	if len(names) > 0 {
+	case there:
 		g.err = nil
 	}
-	return len(names) > 0, nil
+	if there {
+		err = nil
+	}
+	return there, err
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -125,6 +131,9 @@ func (g *GCLog) Totals() (count int, sum, longest time.Duration) {
 func (g *GCLog) Warnings() []string {
 	if g.err == nil {
 		return nil
+	}
+	if g.partly {
+		return []string{g.err.Error() + ": the GC pauses are those of the other logs"}
 	}
 	return []string{g.err.Error() + ": there are no GC pauses; make the JVM write a log with -Xlog:gc*:file=FILE"}
 }

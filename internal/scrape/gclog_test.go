@@ -123,6 +123,38 @@ func TestGCLogIsMissing(t *testing.T) {
 	}
 }
 
+// One log that cannot be read does not hide the pauses of the others.
+func TestGCLogWithOneUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "gc-1.log"), []byte("GC(0) Pause Young 8M->4M(9M) 3.000ms\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bad := filepath.Join(dir, "gc-0.log")
+	if err := os.Symlink(filepath.Join(dir, "gone"), bad); err != nil {
+		t.Fatal(err)
+	}
+	g := NewGCLog(filepath.Join(dir, "gc-%p.log"), true)
+	defer g.Close()
+	for _, want := range []float64{1, 0} {
+		got, err := g.Figures(t.Context())
+		if err != nil || figures(got)["GC pauses"] != want {
+			t.Errorf("got %v, %v, want %v pauses", figures(got), err, want)
+		}
+	}
+	if w := strings.Join(g.Warnings(), "\n"); !strings.Contains(w, "gc-0.log") || !strings.Contains(w, "of the other logs") {
+		t.Errorf("warnings %q, want one that names the log", w)
+	}
+	if err := os.Remove(bad); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := g.Read(t.Context()); !there || err != nil || g.Warnings() != nil {
+		t.Errorf("got %v, %v and the warnings %q after its removal", there, err, g.Warnings())
+	}
+	if count, _, _ := g.Totals(); count != 1 {
+		t.Errorf("%d pauses in all, want 1", count)
+	}
+}
+
 // TestGCLogOfAJVM runs a real JVM with each of its collectors.
 func TestGCLogOfAJVM(t *testing.T) {
 	java, err := exec.LookPath("java")

@@ -72,14 +72,41 @@ func (m *Mask) add(v string, least int) {
 // looks like one: the login in an address, what follows "password=" and
 // "Bearer".
 func (m *Mask) Text(s string) string {
+	return m.hideLikely(m.hideKnown(s), nil)
+}
+
+func (m *Mask) hideKnown(s string) string {
 	m.mu.RLock()
+	defer m.mu.RUnlock()
 	for _, v := range m.known {
 		if strings.Contains(s, v) {
 			s = strings.ReplaceAll(s, v, Hidden)
 		}
 	}
-	m.mu.RUnlock()
-	return m.hideLikely(s, nil)
+	return s
+}
+
+// WithoutCut returns a line that may have been cut at a length, without the part of a
+// known secret that may be at its end: Text would not recognize it.
+func (m *Mask) WithoutCut(line string, length int) string {
+	if len(line) < length {
+		return line
+	}
+	line = m.hideKnown(line) // whole ones, of which less would be removed below
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	part := 0
+	for _, v := range m.known {
+		for n := min(len(v)-1, len(line)); n > part; n-- {
+			if strings.HasSuffix(line, v[:n]) {
+				part = n
+			}
+		}
+	}
+	if part == 0 {
+		return line
+	}
+	return line[:len(line)-part] + Hidden
 }
 
 // hideLikely removes what looks like a secret, and passes each to found.
@@ -102,11 +129,20 @@ func (m *Mask) hideLikely(s string, found func(string)) string {
 	}
 	s = hideLoginModules(s, found)
 	s = hideLogins(s, found)
-	s = hideSettings(s, secretWord, false, found)
+	text := lower(s) // what is hidden below adds no stem
+	if text.mayHave(wordStems) {
+		s = hideSettings(s, secretWord, false, found)
+	}
 	s = hideUsers(s, found)
-	hide(scheme)
-	hide(signature)
-	hide(auth)
+	if text.mayHave(schemeStems) {
+		hide(scheme)
+	}
+	if strings.ContainsAny(s, "?&") {
+		hide(signature)
+	}
+	if text.mayHave(authStems) {
+		hide(auth)
+	}
 	return s
 }
 

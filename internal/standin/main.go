@@ -41,10 +41,16 @@ func All() []Kind {
 			Name: "kafka", Short: "a Kafka broker, or with --discard a sink that only answers",
 			Long: `A Kafka broker in this process: a small one that keeps what it receives, or with
 --discard one that keeps nothing and is as fast as possible, so that the limits
-of clients can be measured against the same server.`,
+of clients can be measured against the same server.
+
+It removes its data when it stops, unless it has --data-dir. There acked events
+survive kill -9: the next broker on the folder serves them. It cuts off a batch
+that was not written completely, with a line on stderr. A power failure may cost
+the last seconds, unless --fsync flushes each batch to the disk before the ack.`,
 			Example: `  carronade standin kafka
   carronade standin kafka --discard --listen 127.0.0.1:0
-  carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%`,
+  carronade standin kafka --delay 5ms --stall 10s/1s --error timeout@1%
+  carronade standin kafka --server rate=1000/s,service=constant --collapse`,
 			New: newKafka,
 		},
 		{
@@ -58,7 +64,8 @@ Addresses other than TCP's follow on the same line, as in ", udp ADDR".`,
 			Example: `  carronade standin riemann
   carronade standin riemann --udp 127.0.0.1:5555 --ws 127.0.0.1:5556
   carronade standin riemann --discard --listen 127.0.0.1:0
-  carronade standin riemann --delay 5ms --error overloaded@1% --drop 0.1%`,
+  carronade standin riemann --delay 5ms --error overloaded@1% --drop 0.1%
+  carronade standin riemann --server rate=1000/s --warm 10s`,
 			New: newRiemann,
 		},
 		{
@@ -72,7 +79,8 @@ same server.`,
 			Example: `  carronade standin apm
   carronade standin apm --discard --listen 127.0.0.1:0
   carronade standin apm --index http://127.0.0.1:9200 --index-auth env:ES_LOGIN
-  carronade standin apm --queue 10000 --drain 2k/s --error event@1%`,
+  carronade standin apm --queue 10000 --drain 2k/s --error event@1%
+  carronade standin apm --server rate=1000/s --credits 60s@2000/s`,
 			New: newAPM,
 		},
 	}

@@ -2,9 +2,9 @@ package stats
 
 import "math"
 
-// Least is the smallest number of repetitions per side for a verdict. Four
-// would suffice for the U-test of one row, and five for two; six also bound a
-// median.
+// Least is the smallest number of repetitions per side for every verdict. With
+// fewer, only clear differences are decided (see Few). Four would suffice for
+// the U-test of one row, and five for two; six also bound a median.
 const Least = 6
 
 // Options are the parameters of comparisons. The zero value is Defaults.
@@ -13,10 +13,11 @@ type Options struct {
 	Confidence float64 // of intervals
 	Effect     float64 // the smallest difference worth naming: a share of the base
 	Least      int     // repetitions per side
+	Few        int     // repetitions per side for a clear difference; 0: Least
 }
 
 // Defaults are the default options.
-var Defaults = Options{Alpha: 0.05, Confidence: Confidence, Effect: 0.03, Least: Least}
+var Defaults = Options{Alpha: 0.05, Confidence: Confidence, Effect: 0.03, Least: Least, Few: Few}
 
 // orDefaults fills in missing options. In options that are not all zero, an
 // effect of 0 is a choice and stays.
@@ -58,10 +59,11 @@ type Comparison struct {
 	Base, Candidate Estimate // of a history, Base is the median of its levels' medians
 	Difference      Difference
 	Predicted       bool    // compared with the predicted next level
+	Few             bool    // fewer repetitions than Least: only a clear difference is decided
 	P               float64 // of the test; NaN: not tested
 	Adjusted        float64 // P adjusted for the rows it was judged with
 	Effect          float64 // the smallest difference worth naming, in the scale of Difference
-	// AnyChange: the base is 0, so there are no shares, and the test alone
+	// AnyChange: the base is 0, so shares are undefined, and the test alone
 	// decides; Effect is 0 then.
 	AnyChange bool
 	Verdict   Verdict
@@ -76,10 +78,11 @@ func Compare(base, candidate []float64, better Direction, o Options) Comparison 
 // Family compares rows that are judged together: if nothing truly differs, any
 // row is called better or worse in at most Alpha of families.
 //
-// A row is better or worse if the U-test, adjusted by Holm for its family, says
+// A row is better or worse if the test, adjusted by Holm for its family, says
 // that the samples differ, and the difference is worth naming. It is the same
 // if the whole interval of the difference is too small to be worth naming.
-// Otherwise the verdict is that it cannot tell.
+// Otherwise the verdict is that it cannot tell. The test is the U-test; with
+// fewer repetitions than Least it is Welch's, and the difference must be clear.
 func Family(rows []Row, o Options) []Comparison {
 	o = o.orDefaults()
 	out := make([]Comparison, len(rows))
@@ -107,11 +110,12 @@ func (r *Row) measure(o Options) Comparison {
 		}
 	}
 	c := Comparison{
-		Predicted: predicted && len(r.Candidate) > 0,
-		Base:      Median(shown, o.Confidence),
-		Candidate: Median(r.Candidate, o.Confidence),
-		P:         math.NaN(),
-		Effect:    o.Effect,
+		Predicted:  predicted && len(r.Candidate) > 0,
+		Base:       Median(shown, o.Confidence),
+		Candidate:  Median(r.Candidate, o.Confidence),
+		P:          math.NaN(),
+		Effect:     o.Effect,
+		Difference: unknownDifference(),
 	}
 	if r.Effect != 0 {
 		c.Effect = r.Effect
@@ -120,14 +124,19 @@ func (r *Row) measure(o Options) Comparison {
 	relative := !r.Amount && positive(base) && positive(r.Candidate)
 	if c.Predicted {
 		c.Difference, c.P = predict(r.History, r.Candidate, relative, o.Confidence)
-	} else {
-		c.Difference = difference(base, r.Candidate, relative, o.Confidence)
-		if min(n, m) >= o.Least {
+	} else if n > 0 && m > 0 {
+		s := pairShift(base, r.Candidate, relative, o.Confidence)
+		switch least := min(n, m); {
+		case least >= o.Least:
 			c.P = uTest(base, r.Candidate)
 			if c.P <= 1-o.Confidence {
-				c.Difference.clipAtZero()
+				s.clipAtZero()
 			}
+		case o.Few > 1 && least >= o.Few:
+			c.Few = true
+			s, c.P = welch(base, r.Candidate, relative, o.Confidence)
 		}
+		c.Difference = s.around(c.Base.Median, c.Candidate.Median, relative)
 	}
 	if !r.Amount && n > 0 && m > 0 {
 		c.AnyChange = !relative && c.Base.Median == 0
@@ -144,11 +153,16 @@ func (c *Comparison) judge(better Direction, o Options) {
 		c.doubt(Missing, 0)
 	case math.IsNaN(c.P):
 		c.doubt(TooFew, o.Least)
-	case c.Adjusted <= o.Alpha && d.reaches(c.Effect) && d.Center != 0:
+		c.Doubt.Few = o.Few
+	case c.Few && !c.clear():
+		c.doubt(TooFew, o.Least)
+	case c.Adjusted <= o.Alpha && d.reaches(c.Effect) && d.Center != 0 && !d.straddles():
 		c.Verdict = Worse
 		if (d.Center > 0) == (better == More) {
 			c.Verdict = Better
 		}
+	case c.Few:
+		c.doubt(TooFew, o.Least)
 	case d.within(c.Effect):
 		c.Verdict = Same
 	case c.Adjusted <= o.Alpha:
@@ -202,8 +216,11 @@ func (c *Comparison) need() int {
 }
 
 // Best is the sample with the best median, and whether it is better than every
-// other, all comparisons judged together.
+// other, all comparisons judged together. Samples with fewer values than Least
+// are never.
 func Best(samples [][]float64, better Direction, o Options) (best int, sure bool) {
+	o = o.orDefaults()
+	o.Few = 0
 	best = -1
 	for i, s := range samples {
 		if len(s) == 0 {

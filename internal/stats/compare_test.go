@@ -37,9 +37,16 @@ func TestCompare(t *testing.T) {
 		{"differs for certain, with a small effect", tight, around(6, 101.5, 0.005), More, Options{Effect: 0.001}, Better, Doubt{}},
 		{"identical", slices.Repeat([]float64{7}, 6), slices.Repeat([]float64{7}, 6), More, Options{}, Same, Doubt{}},
 		{"all zero", make([]float64, 6), make([]float64, 6), Less, Options{}, Same, Doubt{}},
-		{"five", around(5, 100, 0.01), around(5, 200, 0.01), More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6}},
-		{"six and five", tight, around(5, 200, 0.01), More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6}},
-		{"one", []float64{1}, []float64{2}, More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6}},
+		{"five, clear", around(5, 100, 0.01), around(5, 200, 0.01), More, Options{}, Better, Doubt{}},
+		{"six and five, clear", tight, around(5, 200, 0.01), More, Options{}, Better, Doubt{}},
+		{"four and four, 7.5 times as much", []float64{5.4, 5.7, 5.56, 7.1}, []float64{31, 41.6, 44, 42}, Less, Options{}, Worse, Doubt{}},
+		{"five, not clear", around(5, 100, 0.01), around(5, 120, 0.01), More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6}},
+		{"five, clear and less than is worth naming", around(5, 100, 0.01), around(5, 140, 0.01), More, Options{Effect: 0.5}, Unknown, Doubt{Reason: TooFew, Need: 6}},
+		{"five, equal", around(5, 100, 0.001), around(5, 100, 0.001), More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6}},
+		{"three, clear", around(3, 100, 0.05), around(3, 200, 0.05), Less, Options{}, Worse, Doubt{}},
+		{"three, from zero", make([]float64, 3), []float64{5, 5, 5}, Less, Options{}, Worse, Doubt{}},
+		{"five, where only six are judged", around(5, 100, 0.01), around(5, 200, 0.01), More, Options{Alpha: 0.05}, Unknown, Doubt{Reason: TooFew, Need: 6}},
+		{"two", []float64{1, 1}, []float64{2, 2}, More, Options{}, Unknown, Doubt{Reason: TooFew, Need: 6, Few: 3}},
 		{"nothing", nil, tight, More, Options{}, Unknown, Doubt{Reason: Missing}},
 		{"nothing on the other side", tight, nil, More, Options{}, Unknown, Doubt{Reason: Missing}},
 		{"noisy", around(6, 100, 0.3), around(6, 102, 0.3), More, Options{}, Unknown, Doubt{Reason: Noisy, Need: Many}},
@@ -53,6 +60,38 @@ func TestCompare(t *testing.T) {
 				t.Errorf("got %v (%+v), want %v (%+v); %+v", c.Verdict, c.Doubt, tt.want, tt.doubt, c.Difference)
 			}
 		})
+	}
+}
+
+// The difference is that of the two medians, its interval includes it, and a
+// verdict agrees with both, whatever the samples: also where the medians and
+// the test disagree.
+func TestDifferenceIsThatOfTheMedians(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 1))
+	for range 4000 {
+		a, b := make([]float64, 3+rnd.IntN(20)), make([]float64, 3+rnd.IntN(20))
+		for _, s := range [][]float64{a, b} {
+			for i := range s {
+				s[i] = math.Exp(0.05 * rnd.NormFloat64())
+				if rnd.IntN(2) == 0 {
+					s[i] *= 1.84
+				}
+			}
+		}
+		c := Compare(a, b, More, Options{})
+		d := c.Difference
+		if want := c.Candidate.Median/c.Base.Median - 1; d.Center != want || d.Lo > want || d.Hi < want {
+			t.Fatalf("%+v, want %v; of %v and %v", d, want, a, b)
+		}
+		if (c.Verdict == Better || c.Verdict == Worse) && (d.straddles() || (d.Center > 0) != (c.Verdict == Better)) {
+			t.Fatalf("%s by %+v; of %v and %v", c.Verdict, d, a, b)
+		}
+	}
+	// More values of b are larger, and its median is smaller.
+	a := slices.Concat(slices.Repeat([]float64{1}, 49), slices.Repeat([]float64{10}, 51))
+	b := slices.Concat(slices.Repeat([]float64{9}, 51), slices.Repeat([]float64{100}, 49))
+	if c := Compare(a, b, More, Options{}); c.P > 0.05 || c.Verdict != Unknown || !c.Difference.straddles() {
+		t.Errorf("got %s, p %v, %+v", c.Verdict, c.P, c.Difference)
 	}
 }
 

@@ -10,12 +10,14 @@
 // difference may end exactly at 0, and never extends beyond), and the same
 // samples give the same result, to the bit, on every machine.
 //
-// Only the prediction from a history (see outlook.go) assumes a distribution of
-// the samples. Medians and their intervals are order statistics. Two samples
-// are compared by the U-test (Mann and Whitney 1947,
-// golang.org/x/perf/benchmath), their difference is the Hodges-Lehmann estimate
-// with the interval that inverts the same test, and rows that are judged
-// together are judged under Holm's procedure (1979). A bootstrap is not used:
-// with six values its intervals are too short, and they can contradict the test
-// beside them.
+// The difference of two samples is that of the medians shown beside it.
+//
+// Only the prediction from a history (see outlook.go) and the comparison of
+// fewer than six values (see few.go) assume a distribution of the samples.
+// Medians and their intervals are order statistics. Two samples are compared by
+// the U-test (Mann and Whitney 1947, golang.org/x/perf/benchmath), their
+// difference has the interval that inverts the same test, and rows that are
+// judged together are judged under Holm's procedure (1979). A bootstrap is not
+// used: with six values its intervals are too short, and they can contradict
+// the test beside them.
 package stats

@@ -59,7 +59,7 @@ func Median(sample []float64, confidence float64) Estimate {
 // shares of the base: 0.05 is five percent more.
 type Difference struct {
 	Center   float64
-	Lo, Hi   float64 // infinite (-1 and infinite if relative) if there is no bound
+	Lo, Hi   float64 // infinite (-1 and infinite if relative) if unbounded
 	Relative bool
 }
 
@@ -74,22 +74,12 @@ func (d *Difference) within(x float64) bool {
 	return d.Bounded() && d.Hi <= x && d.Lo >= -x
 }
 
-// clipAtZero removes the part of the interval beyond 0: a test that rejects no
-// difference rejects those beyond it, too. Only ties, which the interval does
-// not account for, leave such a part.
-func (d *Difference) clipAtZero() {
-	switch {
-	case !d.Bounded():
-	case d.Center > 0:
-		d.Lo = max(d.Lo, 0)
-	case d.Center < 0:
-		d.Hi = min(d.Hi, 0)
-	}
-}
+// straddles is whether 0 is inside the interval.
+func (d *Difference) straddles() bool { return d.Lo < 0 && d.Hi > 0 }
 
 // Worst is the effect at the worse end of the interval: an upper limit of how
-// much worse the difference is, 0 if it is certainly better, infinite if there
-// is no bound.
+// much worse the difference is, 0 if it is certainly better, infinite if it
+// is unbounded.
 func (d *Difference) Worst(better Direction) float64 {
 	switch {
 	case !d.Bounded():
@@ -115,20 +105,48 @@ func (d *Difference) reaches(x float64) bool {
 // distances are used.
 const maxPaired = 1000
 
-// difference is the Hodges-Lehmann estimate of the shift between two samples,
-// the median of all differences of pairs, and its interval: the shifts that the
-// U-test does not reject. For positive numbers it is computed in logarithms,
-// where the shift is a factor.
-func difference(base, candidate []float64, relative bool, confidence float64) Difference {
-	d := Difference{Center: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1), Relative: relative}
+// unknownDifference is that of a sample without values.
+func unknownDifference() Difference {
+	return Difference{Center: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1)}
+}
+
+// A shift is how far one sample lies from another, in logarithms if the
+// difference is relative, with the interval of those that the test does not
+// reject.
+type shift struct{ center, lo, hi float64 }
+
+// clipAtZero removes the part of the interval beyond 0: a test that rejects no
+// difference rejects those beyond it, too. Only ties, which the interval does
+// not account for, leave such a part.
+func (s *shift) clipAtZero() {
+	switch {
+	case s.center > 0:
+		s.lo = max(s.lo, 0)
+	case s.center < 0:
+		s.hi = min(s.hi, 0)
+	}
+}
+
+// around is the difference between two medians, with the interval of the shift.
+// The medians are the numbers shown beside it, so a reader who divides them
+// gets the same. Where the medians are further apart than the interval, it is
+// extended to them; if they then differ in the other direction than the test
+// says, 0 is inside it, and there is no verdict.
+func (s shift) around(base, candidate float64, relative bool) Difference {
+	d := Difference{Relative: relative, Center: candidate - base}
+	back := func(v float64) float64 { return v }
 	if relative {
-		d.Lo = -1
+		d.Center, back = candidate/base-1, math.Expm1
 	}
-	n, m := len(base), len(candidate)
-	if n == 0 || m == 0 {
-		return d
-	}
-	x, y := thin(base, relative), thin(candidate, relative)
+	d.Lo, d.Hi = min(back(s.lo), d.Center), max(back(s.hi), d.Center)
+	return d
+}
+
+// pairShift is the Hodges-Lehmann estimate of the shift between two samples,
+// the median of all differences of pairs, and its interval: the shifts that the
+// U-test does not reject. It is infinite if the samples are too small for one.
+func pairShift(base, candidate []float64, logarithms bool, confidence float64) shift {
+	x, y := thin(base, logarithms), thin(candidate, logarithms)
 	pairs := make([]float64, 0, len(x)*len(y))
 	for _, a := range x {
 		for _, b := range y {
@@ -136,20 +154,13 @@ func difference(base, candidate []float64, relative bool, confidence float64) Di
 		}
 	}
 	slices.Sort(pairs)
-	back := func(v float64) float64 {
-		if relative {
-			return math.Expm1(v)
-		}
-		return v
+	s := shift{center: (pairs[(len(pairs)-1)/2] + pairs[len(pairs)/2]) / 2, lo: math.Inf(-1), hi: math.Inf(1)}
+	n, m := len(base), len(candidate)
+	if out := rejected(n, m, 1-confidence); out > 0 { // pairs beyond the interval, on either side
+		k := min((out-1)*len(pairs)/(n*m), (len(pairs)-1)/2) // the same share of thinned samples
+		s.lo, s.hi = pairs[k], pairs[len(pairs)-1-k]
 	}
-	d.Center = back((pairs[(len(pairs)-1)/2] + pairs[len(pairs)/2]) / 2)
-	out := rejected(n, m, 1-confidence) // pairs beyond the interval, on either side
-	if out <= 0 {
-		return d
-	}
-	k := min((out-1)*len(pairs)/(n*m), (len(pairs)-1)/2) // the same share of thinned samples
-	d.Lo, d.Hi = back(pairs[k]), back(pairs[len(pairs)-1-k])
-	return d
+	return s
 }
 
 // thin is a sorted copy of a sample, in logarithms if requested, of at most

@@ -31,6 +31,8 @@ type Doubt struct {
 	// Need is how many repetitions per side would probably suffice, 0 if
 	// unknown, and Many if at least that many.
 	Need int
+	// Few is how many would suffice if the difference is clear, 0 if none.
+	Few int
 	// Detects is the smallest difference that these samples could show, a share
 	// or an amount like the difference; 0: unknown.
 	Detects float64
@@ -52,7 +54,11 @@ func (d Doubt) String() string {
 	case Missing:
 		return "not measured on both sides"
 	case TooFew:
-		return fmt.Sprintf("needs %d repetitions", d.Need)
+		text := fmt.Sprintf("needs %d repetitions", d.Need)
+		if d.Few > 0 {
+			text += fmt.Sprintf(", or %d for a difference of %.0f%%", d.Few, 100*(ClearRatio-1))
+		}
+		return text
 	case Noisy:
 		return "too noisy" + need
 	case Small:

@@ -107,7 +107,7 @@ func unknown(ctx context.Context, s Store, doing, ref string) error {
 
 // Choose returns the ids that words mean: references, in their order and each
 // report once, or filters, newest first. Words of both kinds together are an
-// error. Without words, or if no report meets the filters, there are no ids.
+// error. Without words, or if no report meets the filters, the result is empty.
 func Choose(ctx context.Context, s Store, words []string, q Query) ([]string, error) {
 	if len(words) == 0 {
 		return nil, nil

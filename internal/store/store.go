@@ -13,10 +13,9 @@ import (
 type Store interface {
 	// Place is the store's address for users, without secrets.
 	Place() string
-	// Begin stores the report of a run that has just begun, with what is known
-	// before anything was measured. Until Finish it is listed as running, and
-	// once its process is gone, as killed: Get then makes the report from what
-	// was stored until then.
+	// Begin stores the report of a run that has just begun, without measurements. Until
+	// Finish it is listed as running, and once its process is gone, as killed: Get then
+	// makes the report from what was stored until then.
 	Begin(ctx context.Context, head *report.Document) (Writer, error)
 	// Put stores a finished report. If one with the same id and hash exists,
 	// nothing is done; with another hash it is an ErrExists, unless the stored

@@ -101,7 +101,7 @@ func (s *System) runCommand() error {
 	if cmd.Dir == "" && s.spec.Build != nil {
 		cmd.Dir = s.spec.Build.Tree
 	}
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(system.Environ(), env...)
 	if s.spec.Memory > 0 || s.spec.CPUs > 0 {
 		if s.limits, err = newLimits(s.tag, s.spec.Memory, s.spec.CPUs); err != nil {
 			return s.limitError(err)
@@ -128,10 +128,15 @@ func (s *System) limitError(err error) error {
 // launch starts cmd and watches it.
 func (s *System) launch(cmd *exec.Cmd) error {
 	s.spec.Logf("starting %s", s.shown)
+	if s.spec.Output != nil {
+		s.printer = newPrinter(func(line string) { s.spec.Output(s.mask.Text(line)) })
+	}
 	child, err := system.StartChild(cmd, func(line string) {
+		line = s.mask.WithoutCut(line, system.MaxLine)
 		s.tail.add(line)
-		if s.spec.Output != nil {
-			s.spec.Output(s.mask.Text(line))
+		s.output.add(line)
+		if s.printer != nil {
+			s.printer.add(line)
 		}
 	})
 	if err != nil {

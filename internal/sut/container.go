@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -63,6 +62,7 @@ func (c *container) run(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.program, args...) //nolint:gosec // arguments, not a shell's text
+	cmd.Env = system.Environ()
 	cmd.WaitDelay = time.Second
 	var out, words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &words
@@ -163,6 +163,7 @@ func (s *System) attachContainer(ctx context.Context) error {
 // output.
 func (s *System) followLog(box *container) {
 	cmd := exec.Command(box.program, "logs", "--follow", "--tail", "1000", box.name) //nolint:gosec,noctx // ended below
+	cmd.Env = system.Environ()
 	child, err := system.StartChild(cmd, s.tail.add)
 	if err != nil {
 		return
@@ -228,7 +229,7 @@ func (s *System) runImage(ctx context.Context) error {
 	s.container = box
 	cmd := exec.Command(box.program, args...) //nolint:gosec,noctx // ended by Stop
 	cmd.Dir = s.spec.Dir
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(system.Environ(), env...)
 	if err := s.launch(cmd); err != nil {
 		return err
 	}
@@ -277,6 +278,7 @@ func (c *container) stop(patience time.Duration) {
 	go func() {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, c.program, "stop", "-t", seconds, c.name) //nolint:gosec // arguments, not a shell's text
+		cmd.Env = system.Environ()
 		_ = cmd.Run()
 	}()
 }
@@ -315,6 +317,7 @@ func (c *container) readExit(e *Exit) {
 func (c *container) readLog(t *tail) {
 	c.logOnce.Do(func() {
 		cmd := exec.Command(c.program, "logs", "--tail", strconv.Itoa(keptLines), c.name) //nolint:gosec,noctx // it ends after printing
+		cmd.Env = system.Environ()
 		child, err := system.StartChild(cmd, t.add)
 		if err != nil {
 			return

@@ -35,3 +35,15 @@ func TestElsewhere(t *testing.T) {
 	default:
 	}
 }
+
+// A system without a repository has the revision that the user gives.
+func TestRevisionInWords(t *testing.T) {
+	s, err := Start(t.Context(), Spec{Revision: "4.1.0-rc2", Listen: []string{free(t)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	if f := s.Facts(); f["revision"] != "4.1.0-rc2" || f["revision_date"] != nil || f["branch"] != nil {
+		t.Errorf("the facts are %v", f)
+	}
+}

@@ -170,6 +170,16 @@ func (s *System) Facts() map[string]any {
 	m := make(map[string]any)
 	if s.git != nil {
 		m = s.git.Map()
+	} else if s.spec.Revision != "" {
+		m["revision"] = s.spec.Revision
+	}
+	if s.spec.Branch != "" {
+		m["branch"] = s.spec.Branch
+	}
+	for _, name := range []string{"branch", "revision"} {
+		if text, ok := m[name].(string); ok {
+			m[name] = s.mask.Text(text)
+		}
 	}
 	if s.shown != "" {
 		m["command"] = s.shown

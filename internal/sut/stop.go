@@ -31,6 +31,7 @@ func (s *System) end() error {
 	}
 	s.mu.Unlock()
 	err := s.endProcesses(tree)
+	s.printer.close()
 	if s.container != nil {
 		s.container.close(s.spec.Image != "")
 	}

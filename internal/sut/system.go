@@ -33,6 +33,8 @@ type System struct {
 	container *container    // nil without an engine
 	limits    *limits       // nil without limits, or if the engine applies them
 	tail      *tail
+	output    output
+	printer   *printer      // nil if the output is not shown, or if nothing was started
 	died      chan struct{} // closed when it ended by itself
 	ended     chan struct{} // closed when it ended, stopped or not
 
@@ -72,7 +74,7 @@ type Exit struct {
 // spec, or Start itself after an error.
 func Start(ctx context.Context, spec Spec) (*System, error) {
 	s := &System{
-		spec: spec, mask: new(secret.Mask), flags: make(map[string]string), tag: rand.Text(),
+		spec: spec, mask: new(secret.Mask), flags: make(map[string]string), tag: rand.Text(), output: output{most: keptOutput},
 		died: make(chan struct{}), ended: make(chan struct{}), started: time.Now(),
 		web: newWeb(),
 	}
@@ -155,7 +157,7 @@ func (s *System) check() error {
 	starts := spec.Command != "" || spec.Image != ""
 	// For a system on another machine only its revision and its own metrics are
 	// known.
-	elsewhere := n == 0 && (spec.Git != "" || spec.Build != nil || spec.Vars != "" || spec.Metrics != "" || spec.GCLog != "")
+	elsewhere := n == 0 && (spec.Git != "" || spec.Revision != "" || spec.Build != nil || spec.Vars != "" || spec.Metrics != "" || spec.GCLog != "")
 	if elsewhere {
 		spec.Listen = nil // opening the target says more when nothing listens
 	}

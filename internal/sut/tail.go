@@ -6,7 +6,7 @@ import (
 )
 
 // keptLines is how many of a system's last lines are kept, and maxLine how many
-// bytes of each.
+// bytes of each are shown.
 const (
 	keptLines = 20
 	maxLine   = 1000
@@ -34,9 +34,6 @@ func (t *tail) add(line string) {
 		t.want = ""
 		close(t.found)
 	}
-	if len(line) > maxLine {
-		line = strings.ToValidUTF8(line[:maxLine], "") + "..."
-	}
 	t.lines[t.n%keptLines] = line
 	t.n++
 }
@@ -48,7 +45,11 @@ func (t *tail) last(n int, mask func(string) string) []string {
 	n = min(n, keptLines, t.n)
 	out := make([]string, 0, n)
 	for i := t.n - n; i < t.n; i++ {
-		out = append(out, mask(t.lines[i%keptLines]))
+		line := mask(t.lines[i%keptLines])
+		if len(line) > maxLine { // only now: part of a secret would not be recognized
+			line = strings.ToValidUTF8(line[:maxLine], "") + "..."
+		}
+		out = append(out, line)
 	}
 	return out
 }

@@ -63,8 +63,8 @@ func StartChild(cmd *exec.Cmd, line func(string)) (*Child, error) {
 	return c, nil
 }
 
-// maxLine is the length at which a line is cut.
-const maxLine = 8 << 10
+// MaxLine is the length at which a line is cut, in bytes.
+const MaxLine = 8 << 10
 
 // Lines passes each line of r to f, without its end and cut at 8 KiB, until r
 // ends. It allocates one string for each.
@@ -81,8 +81,8 @@ func Lines(r io.Reader, f func(string)) {
 			}
 			whole := end < len(b)
 			if !cut {
-				partial = append(partial, b[:min(end, maxLine-min(len(partial), maxLine))]...)
-				cut = len(partial) >= maxLine
+				partial = append(partial, b[:min(end, MaxLine-min(len(partial), MaxLine))]...)
+				cut = len(partial) >= MaxLine
 			}
 			if whole {
 				if k := len(partial); k > 0 && partial[k-1] == '\r' {

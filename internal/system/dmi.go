@@ -58,16 +58,41 @@ func memoryModule(f []byte, words []string) (m Module, ok bool) {
 	if len(f) > 0x12 {
 		m.Type = memoryTypes[f[0x12]]
 	}
-	if m.Speed = word(0x20); m.Speed == 0 || m.Speed == 0xffff { // the configured speed, or else the maximum
-		m.Speed = word(0x15)
+	rated := known(word(0x15))
+	if m.Speed = known(word(0x20)); m.Speed == 0 { // the configured speed, or else the maximum
+		m.Speed = rated
 	}
-	if m.Speed == 0xffff {
-		m.Speed = 0
+	if rated != m.Speed {
+		m.Rated = rated
 	}
-	if len(f) > 0x17 {
-		if n := int(f[0x17]); n > 0 && n <= len(words) {
-			m.Maker = strings.TrimSpace(words[n-1])
+	text := func(at int) string {
+		if at >= len(f) {
+			return ""
 		}
+		if n := int(f[at]); n > 0 && n <= len(words) {
+			return strings.TrimSpace(words[n-1])
+		}
+		return ""
 	}
+	m.Locator, m.Bank, m.Maker, m.Part = text(0x10), text(0x11), text(0x17), text(0x1a)
+	if len(f) > 0x0e {
+		m.Form = memoryForms[f[0x0e]]
+	}
+	if len(f) > 0x1b {
+		m.Rank = int(f[0x1b] & 0xf)
+	}
+	// The bits beside the data are for error correction.
+	total, data := known(word(0x08)), known(word(0x0a))
+	m.ECC = data > 0 && total > data
 	return m, m.Bytes > 0
+}
+
+var memoryForms = map[byte]string{0x09: "DIMM", 0x0d: "SODIMM", 0x0b: "row of chips", 0x0f: "FB-DIMM", 0x10: "die"}
+
+// known is a number of a table, where 0xffff is an unknown one.
+func known(n int) int {
+	if n == 0xffff {
+		return 0
+	}
+	return n
 }

@@ -16,6 +16,9 @@ type Hardware struct {
 	Sockets        int          `json:"sockets,omitempty"`
 	PhysicalCores  int          `json:"physical_cores,omitempty"` // of all sockets; below Cores with hyper-threading
 	NUMANodes      int          `json:"numa_nodes,omitempty"`
+	NUMA           []Node       `json:"numa,omitempty"`
+	CPUVersion     string       `json:"cpu_version,omitempty"` // family, model, stepping and microcode
+	Caches         []Cache      `json:"caches,omitempty"`      // of the first processor
 	MaxMHz         int          `json:"max_mhz,omitempty"`
 	MemoryModules  []Module     `json:"memory_modules,omitempty"` // readable only by root
 	Swap           uint64       `json:"swap_bytes,omitempty"`
@@ -28,21 +31,48 @@ type Hardware struct {
 	PressureStalls bool         `json:"pressure_stalls,omitempty"`
 }
 
-// A Module is one bank's memory module.
+// A Module is one bank's memory module. Its serial number is left out: it says
+// nothing about speed, and identifies the machine.
 type Module struct {
-	Bytes uint64 `json:"bytes"`
-	Type  string `json:"type,omitempty"` // DDR4, ...
-	Speed int    `json:"mt_per_s,omitempty"`
-	Maker string `json:"maker,omitempty"`
+	Bytes   uint64 `json:"bytes"`
+	Type    string `json:"type,omitempty"`           // DDR4, ...
+	Speed   int    `json:"mt_per_s,omitempty"`       // as configured
+	Rated   int    `json:"rated_mt_per_s,omitempty"` // of the module, if it is configured to another speed
+	Maker   string `json:"maker,omitempty"`
+	Part    string `json:"part_number,omitempty"`
+	Locator string `json:"locator,omitempty"` // the slot: DIMM_A1
+	Bank    string `json:"bank,omitempty"`    // NODE 1
+	Form    string `json:"form,omitempty"`    // DIMM, SODIMM, ...
+	Rank    int    `json:"rank,omitempty"`
+	ECC     bool   `json:"ecc,omitempty"`
+}
+
+// A Node is a NUMA node.
+type Node struct {
+	ID     int    `json:"id"`
+	CPUs   string `json:"cpus"` // as a list: 0-11,24-35
+	Memory uint64 `json:"memory_bytes,omitempty"`
+}
+
+// A Cache is a cache of a processor.
+type Cache struct {
+	Level    int    `json:"level"`
+	Type     string `json:"type"` // data, instruction, unified
+	Bytes    uint64 `json:"bytes"`
+	SharedBy int    `json:"shared_by,omitempty"` // logical processors
 }
 
 // A Disk is a block device with its own storage.
 type Disk struct {
 	Name      string `json:"name"` // sda, nvme0n1
 	Model     string `json:"model,omitempty"`
+	Firmware  string `json:"firmware,omitempty"` // its version
 	Bytes     uint64 `json:"bytes,omitempty"`
 	Kind      string `json:"kind,omitempty"` // nvme, ssd, hdd, virtual
 	Scheduler string `json:"scheduler,omitempty"`
+	Sector    int    `json:"sector_bytes,omitempty"`          // logical
+	Physical  int    `json:"physical_sector_bytes,omitempty"` // if another
+	Cache     string `json:"write_cache,omitempty"`           // write back, write through
 }
 
 // An Array is a RAID of the kernel.
@@ -77,7 +107,10 @@ const maxListed = 16
 func describeHardware(h *Hardware, root fs.FS, space func(mount string) (bytes, free uint64)) {
 	h.Machine = machine(line(root, "sys/class/dmi/id/sys_vendor"), line(root, "sys/class/dmi/id/product_name"))
 	h.Sockets, h.PhysicalCores = topology(text(root, "proc/cpuinfo"))
+	h.CPUVersion = cpuVersion(text(root, "proc/cpuinfo"))
+	h.Caches = caches(root)
 	h.NUMANodes = countList(line(root, "sys/devices/system/node/online"))
+	h.NUMA = numa(root)
 	if khz, err := strconv.Atoi(line(root, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")); err == nil && khz > 0 {
 		h.MaxMHz = khz / 1000
 	}
@@ -160,53 +193,6 @@ func bracketed(s string) string {
 		return ""
 	}
 	return word
-}
-
-func names(root fs.FS, dir string) []string {
-	entries, err := fs.ReadDir(root, dir)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, e := range entries {
-		out = append(out, e.Name())
-	}
-	return out
-}
-
-func disks(root fs.FS) []Disk {
-	const base = "sys/block"
-	var out []Disk
-	for _, name := range names(root, base) {
-		if slices.ContainsFunc([]string{"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
-			continue // part of another disk, or memory
-		}
-		at := path.Join(base, name)
-		d := Disk{Name: name, Scheduler: bracketed(line(root, path.Join(at, "queue/scheduler")))}
-		d.Model = machine(line(root, path.Join(at, "device/vendor")), line(root, path.Join(at, "device/model")))
-		if strings.HasPrefix(d.Model, "0x") {
-			d.Model = "" // the vendor number of a virtual bus
-		}
-		sectors, _ := strconv.ParseUint(line(root, path.Join(at, "size")), 10, 54)
-		d.Bytes = sectors * 512 // in units of 512 bytes, whatever the device's sectors are
-		if d.Bytes == 0 {
-			continue
-		}
-		switch rotates := line(root, path.Join(at, "queue/rotational")); {
-		case strings.HasPrefix(name, "nvme"):
-			d.Kind = "nvme"
-		case strings.HasPrefix(name, "vd") || strings.HasPrefix(name, "xvd"):
-			d.Kind = "virtual"
-		case rotates == "1":
-			d.Kind = "hdd"
-		case rotates == "0":
-			d.Kind = "ssd"
-		}
-		if out = append(out, d); len(out) == maxListed {
-			break
-		}
-	}
-	return out
 }
 
 // arrays reads /proc/mdstat: "md0 : active raid1 sdb1[1] sda1[0]".

@@ -12,6 +12,7 @@ func device(size uint16, extended uint32, kind byte, speed, configured uint16, m
 	b := make([]byte, 0x28)
 	b[0], b[1] = 17, byte(len(b))
 	binary.LittleEndian.PutUint16(b[0x0c:], size)
+	b[0x10] = 1
 	b[0x12] = kind
 	binary.LittleEndian.PutUint16(b[0x15:], speed)
 	b[0x17] = 2
@@ -30,15 +31,108 @@ func TestMemoryModules(t *testing.T) {
 	table = append(table, 127, 4, 0, 0, 0, 0)
 	table = append(table, device(16384, 0, 0x1a, 1, 1, "behind the end")...)
 	want := []Module{
-		{Bytes: 16 << 30, Type: "DDR4", Speed: 2933, Maker: "Samsung"},
-		{Bytes: 64 << 30, Type: "DDR5", Speed: 5600, Maker: "Micron"},
-		{Bytes: 512 << 10, Maker: "QEMU"},
+		{Bytes: 16 << 30, Type: "DDR4", Speed: 2933, Rated: 3200, Maker: "Samsung", Locator: "DIMM 0"},
+		{Bytes: 64 << 30, Type: "DDR5", Speed: 5600, Maker: "Micron", Locator: "DIMM 0"},
+		{Bytes: 512 << 10, Maker: "QEMU", Locator: "DIMM 0"},
 	}
 	if diff := cmp.Diff(want, memoryModules(table)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for n := range table { // cut anywhere
 		memoryModules(table[:n])
+	}
+}
+
+// TestMemoryModule has what dmidecode prints for a module of a server.
+func TestMemoryModule(t *testing.T) {
+	b := make([]byte, 0x28)
+	b[0], b[1] = 17, byte(len(b))
+	binary.LittleEndian.PutUint16(b[0x08:], 72)
+	binary.LittleEndian.PutUint16(b[0x0a:], 64)
+	binary.LittleEndian.PutUint16(b[0x0c:], 0x7fff)
+	b[0x0e], b[0x10], b[0x11], b[0x12] = 0x09, 1, 2, 0x1a
+	binary.LittleEndian.PutUint16(b[0x15:], 2400)
+	b[0x17], b[0x18], b[0x1a], b[0x1b] = 3, 4, 5, 2
+	binary.LittleEndian.PutUint32(b[0x1c:], 32<<10)
+	binary.LittleEndian.PutUint16(b[0x20:], 2134)
+	b = append(b, "DIMM_A1\x00NODE 1\x00Samsung\x00388A5EDE\x00M393A4K40CB1-CRC  \x00\x00"...)
+	want := []Module{{
+		Bytes: 32 << 30, Type: "DDR4", Speed: 2134, Rated: 2400, Maker: "Samsung", Part: "M393A4K40CB1-CRC",
+		Locator: "DIMM_A1", Bank: "NODE 1", Form: "DIMM", Rank: 2, ECC: true,
+	}}
+	if diff := cmp.Diff(want, memoryModules(b)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// ataPage is page 0x89 of an ATA disk.
+func ataPage(model, firmware string) string {
+	b := make([]byte, 572)
+	b[1] = 0x89
+	put := func(word, letters int, s string) {
+		for i := range letters {
+			c := byte(' ')
+			if i < len(s) {
+				c = s[i]
+			}
+			b[60+2*word+i^1] = c
+		}
+	}
+	put(23, 8, firmware)
+	put(27, 40, model)
+	return string(b)
+}
+
+func TestProcessors(t *testing.T) {
+	files := map[string]string{
+		"proc/cpuinfo": "processor : 0\ncpu family : 6\nmodel : 63\nmodel name : a processor\nstepping : 2\nmicrocode : 0x46\n\nprocessor : 1\nmodel : 64\n",
+		"sys/devices/system/cpu/cpu0/cache/index0/level":           "1\n",
+		"sys/devices/system/cpu/cpu0/cache/index0/type":            "Data\n",
+		"sys/devices/system/cpu/cpu0/cache/index0/size":            "32K\n",
+		"sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list": "0,24\n",
+		"sys/devices/system/cpu/cpu0/cache/index3/level":           "3\n",
+		"sys/devices/system/cpu/cpu0/cache/index3/type":            "Unified\n",
+		"sys/devices/system/cpu/cpu0/cache/index3/size":            "30720K\n",
+		"sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list": "0-11,24-35\n",
+		"sys/devices/system/cpu/cpu0/cache/index4/level":           "4\n",
+		"sys/devices/system/cpu/cpu0/cache/index4/size":            "huge\n",
+		"sys/devices/system/node/node10/cpulist":                   "12-23\n",
+		"sys/devices/system/node/node2/cpulist":                    "0-11,24-35\n",
+		"sys/devices/system/node/node2/meminfo":                    "Node 2 MemTotal:       32849140 kB\nNode 2 MemFree: 1 kB\n",
+		"sys/devices/system/node/node3/cpulist":                    "\n",
+		"sys/devices/system/node/possible":                         "0-3\n",
+		"sys/block/sda/size":                                       "1953525168\n",
+		"sys/block/sda/device/vendor":                              "ATA     \n",
+		"sys/block/sda/device/model":                               "Samsung SSD 850 \n",
+		"sys/block/sda/device/rev":                                 "2B6Q\n",
+		"sys/block/sda/device/vpd_pg89":                            ataPage("Samsung SSD 850 EVO 1TB", "EMT02B6Q"),
+		"sys/block/sda/queue/rotational":                           "0\n",
+		"sys/block/sda/queue/logical_block_size":                   "512\n",
+		"sys/block/sda/queue/physical_block_size":                  "4096\n",
+		"sys/block/sda/queue/write_cache":                          "write back\n",
+		"sys/block/nvme0n1/size":                                   "8\n",
+		"sys/block/nvme0n1/device/firmware_rev":                    "GDC5602Q  \n",
+		"sys/block/nvme0n1/queue/logical_block_size":               "512\n",
+		"sys/block/nvme0n1/queue/physical_block_size":              "512\n",
+		"sys/block/sdb/size":                                       "8\n",
+		"sys/block/sdb/device/model":                               "short\n",
+		"sys/block/sdb/device/rev":                                 "0001\n",
+		"sys/block/sdb/device/vpd_pg89":                            ataPage("", ""),
+	}
+	var got Hardware
+	describeHardware(&got, tree(files), nil)
+	want := Hardware{
+		CPUVersion: "family 6, model 63, stepping 2, microcode 0x46",
+		Caches:     []Cache{{Level: 1, Type: "data", Bytes: 32 << 10, SharedBy: 2}, {Level: 3, Type: "unified", Bytes: 30 << 20, SharedBy: 24}},
+		NUMA:       []Node{{ID: 2, CPUs: "0-11,24-35", Memory: 32849140 << 10}, {ID: 10, CPUs: "12-23"}},
+		Disks: []Disk{
+			{Name: "nvme0n1", Firmware: "GDC5602Q", Bytes: 4096, Kind: "nvme", Sector: 512},
+			{Name: "sda", Model: "Samsung SSD 850 EVO 1TB", Firmware: "EMT02B6Q", Bytes: 1000204886016, Kind: "ssd", Sector: 512, Physical: 4096, Cache: "write back"},
+			{Name: "sdb", Model: "short", Firmware: "0001", Bytes: 4096},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -121,6 +215,10 @@ func FuzzHardware(f *testing.F) {
 		arrays(a)
 		fileSystems(b, nil)
 		topology(c)
+		cpuVersion(c)
+		ataIdentity(table)
+		caches(tree(map[string]string{"sys/devices/system/cpu/cpu0/cache/index0/level": "1", "sys/devices/system/cpu/cpu0/cache/index0/size": a}))
+		numa(tree(map[string]string{"sys/devices/system/node/node0/meminfo": b}))
 		countList(a)
 		bracketed(b)
 	})

@@ -113,7 +113,7 @@ func distribution(osRelease string) string {
 }
 
 // A cgroup is the control group of the process, which has a container's limits.
-// An empty path means that there is no such group.
+// An empty path means that the group does not exist.
 type cgroup struct {
 	unified     string // version 2
 	cpu, memory string // version 1
@@ -153,7 +153,7 @@ func findCgroup(root fs.FS) (g cgroup) {
 	return g
 }
 
-// cpuLimit returns how many processors the group may use; 0 is no limit. Only
+// cpuLimit returns how many processors the group may use; 0 is unlimited. Only
 // the process's own group is read: parents may be invisible in a container.
 func (g cgroup) cpuLimit(root fs.FS) float64 {
 	var quota, period string
@@ -172,7 +172,7 @@ func (g cgroup) cpuLimit(root fs.FS) float64 {
 	return q / p
 }
 
-// memoryLimit returns how many bytes the group may use; 0 is no limit.
+// memoryLimit returns how many bytes the group may use; 0 is unlimited.
 func (g cgroup) memoryLimit(root fs.FS) uint64 {
 	var s string
 	switch {

@@ -92,7 +92,7 @@ type member struct {
 // OpenTree begins to watch the process root and its descendants. If tag is not
 // empty, they were started with it as the value of TagEnv, and everything they
 // ever used counts; otherwise only what they use from now on. The error is
-// ErrGone if there is no such process.
+// ErrGone if the process does not exist.
 func OpenTree(root int, tag string) (*Tree, error) {
 	t := &Tree{
 		root: root, dir: -1, load: -1, net: -1,

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostSources are the files that a HostMetrics keeps open; -1 if there is no
-// such file.
+// hostSources are the files that a HostMetrics keeps open; -1 if it does
+// not exist.
 type hostSources struct {
 	stat, memory, disks, net int
 	pressure                 [3]int // processors, memory, disks

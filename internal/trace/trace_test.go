@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -575,5 +576,22 @@ func TestBegan(t *testing.T) {
 	n, err := strconv.ParseInt(got[0], 10, 64)
 	if d := time.Duration(n - want); err != nil || d < -time.Millisecond || d > time.Millisecond {
 		t.Errorf("got %s and %v, want %d", got[0], err, want)
+	}
+}
+
+// The memory between the threads and the writer is bounded as docs/trace.md says.
+func TestBufferBound(t *testing.T) {
+	for feeds, want := range map[int]float64{1: 64, 64: 64, 100: 100} {
+		tr, err := Create(Options{Path: filepath.Join(t.TempDir(), "t.parquet")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range feeds {
+			tr.Feed()
+		}
+		if got := float64(tr.blockLimit.Load()) * float64(unsafe.Sizeof(block{})) / (1 << 20); got < want*0.9 || got > want*1.05 {
+			t.Errorf("%d feeds: %.1f MiB, want %v", feeds, got, want)
+		}
+		tr.Close()
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // LeastJudged is the largest percentile that decides whether a run is trusted. Larger
-// ones are only marked.
+// ones are only marked, unless a limit is on them.
 const LeastJudged = 99
 
 // The share of a measurement without a schedule in which the generator may not have
@@ -100,7 +100,8 @@ type statement struct {
 // statements describes bounds in words: for each time and step the percentile with the
 // worst level that decides, and of these the one with the widest bound. Other
 // percentiles are marked only in the report's table.
-func statements(bounds []measure.Bound, r *load.Result, more string) []statement {
+func statements(bounds []measure.Bound, in Input, more string) []statement {
+	r := in.Result
 	var out []statement
 	explained := false
 	for i := 0; i < len(bounds); {
@@ -108,7 +109,7 @@ func statements(bounds []measure.Bound, r *load.Result, more string) []statement
 		var worst *measure.Bound
 		for ; j < len(bounds) && bounds[j].Time == bounds[i].Time && bounds[j].Step == bounds[i].Step; j++ {
 			b := &bounds[j]
-			if b.P > LeastJudged {
+			if b.P > LeastJudged && !slices.Contains(in.Limited, b.P) {
 				continue
 			}
 			if worst == nil || worst.Level != b.Level && b.Level == measure.NotTrusted ||

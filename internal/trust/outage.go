@@ -186,6 +186,7 @@ type outage struct {
 	share   float64 // of the complete intervals
 	decided bool    // long enough to tell
 	bad     bool
+	longest stretch
 }
 
 func outageOf(r *load.Result, s *measure.Tally) outage {
@@ -197,11 +198,14 @@ func outageOf(r *load.Result, s *measure.Tally) outage {
 		return outage{decided: intervals >= LeastSeries}
 	}
 	var o outage
-	var sum, longest time.Duration
+	var sum time.Duration
 	for _, s := range all {
 		sum += s.end - s.start
-		longest = max(longest, s.end-s.start)
+		if s.end-s.start > o.longest.end-o.longest.start {
+			o.longest = s
+		}
 	}
+	longest := o.longest.end - o.longest.start
 	o.share = float64(sum) / float64(length)
 	o.decided = intervals >= LeastSeries || o.share == 1
 	o.bad = o.decided && (o.share > MostSilent || longest >= LongOutage)

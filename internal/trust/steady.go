@@ -77,6 +77,7 @@ func withOutage(s measure.Steady, o outage) measure.Steady {
 	}
 	if o.bad {
 		s.OK, s.Known, s.Outage = false, true, o.text
+		s.OutageAt, s.OutageLength = o.longest.start.Seconds(), (o.longest.end - o.longest.start).Seconds()
 	}
 	return s
 }

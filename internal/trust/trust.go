@@ -41,6 +41,10 @@ type Input struct {
 	// Percentiles are those that the report prints in addition to the standard ones.
 	Percentiles []float64
 
+	// Limited are percentiles that a limit is on: they decide whether the run is trusted,
+	// however large they are.
+	Limited []float64
+
 	// Clock lists clock problems that were observed, such as steps of the wall clock;
 	// each becomes a reason.
 	Clock []string
@@ -86,7 +90,7 @@ func Judge(in Input) measure.Trust {
 	// Events that were not accepted cannot have been sent too late.
 	if _, dead := Dead(r); !dead {
 		t.Bounds = bounds(in)
-		for _, s := range statements(t.Bounds, r, more) {
+		for _, s := range statements(t.Bounds, in, more) {
 			at(s.level, s.text)
 		}
 		at(unanswered(r, more))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -82,6 +83,12 @@ func parse(name string, data []byte, several bool) (docs []*Document, err error)
 			docs, err = nil, &Error{Where: name, Err: errors.New("is not valid YAML"), Hint: fileHint}
 		}
 	}()
+	if isReport.Match(data[:min(len(data), 512)]) {
+		return nil, &Error{
+			Where: name, Err: errors.New("is a report, not a workload"),
+			Hint: `run the report's workload again with carronade report import FILE and carronade report replay ID; or put only the object "workload" of the report into a file`,
+		}
+	}
 	body, err := parseYAML(name, data)
 	if err != nil {
 		return nil, err
@@ -149,6 +156,9 @@ func document(name string, body ast.Node) (*Document, error) {
 	}
 	return doc, nil
 }
+
+// isReport recognizes the beginning of a report as JSON, or of a list of them.
+var isReport = regexp.MustCompile(`^\s*\[?\s*\{\s*"schema"\s*:\s*"carronade\.report/`)
 
 const fileHint = "a workload file has lines such as \"rate: 50k/s\"; the keys are the names of the flags"
 

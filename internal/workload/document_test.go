@@ -49,6 +49,9 @@ func TestParseDocumentFaults(t *testing.T) {
 		{"nested", "rate: {a: {b: c}}\n", "must be a plain value"},
 		{"an anchor", "rate: &a 1\nfor: *a\n", "anchors"},
 		{"a tab", "rate:\n\t- 1\n", "f.yaml:2"},
+		{"a report", "{\n  \"schema\": \"carronade.report/1\",\n  \"trust\": {\"reasons\": []}}", "is a report"},
+		{"a large report", `{"schema":"carronade.report/1","a":"` + strings.Repeat("a", maxDocument) + `"}`, "is a report"},
+		{"a list of reports", `[{"schema":"carronade.report/1"}]`, "is a report"},
 		{"too large", strings.Repeat("#", maxDocument+1), "larger than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,33 +1,30 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
+	"carronade/internal/slo"
 	"carronade/load"
+	"carronade/measure"
 )
 
 // A Check is one limit, and whether it holds.
 type Check struct {
-	Name string // of the setting, such as "max-dropped"
+	Name string // of the setting, such as "failures"
 	OK   bool
 	Text string // found and allowed
 }
 
-// Checks checks only the limits that were set: without a limit, drops, failures, unsteadiness
-// and losses have no effect. (The report checks --count and --verify, since it knows their
-// results.)
+// Checks checks the limits that end a run early, as far as they were set. (The report checks
+// --slo, --count and --verify, since it has their results.)
 func (w *Workload) Checks(r *load.Result) []Check {
 	var out []Check
 	check := func(name string, ok bool, format string, args ...any) {
 		out = append(out, Check{name, ok, fmt.Sprintf(format, args...)})
 	}
 	c := r.Measurement.Counts
-	atMost := func(name, word string, n uint64) {
-		if w.Has(name) {
-			check(name, n <= w.Count(name), "%d events were %s, %s allowed", n, word, w.String(name))
-		}
-	}
 	// A run also ends early by events that are unknown: then the text counts them.
 	early := func(why load.Reason) bool { return r.Stopped == why && c.Unknown > 0 }
 	if w.Has("failures") && early(load.ByFailures) {
@@ -50,17 +47,94 @@ func (w *Workload) Checks(r *load.Result) []Check {
 				"%.3g%% of the answered events failed, %s allowed", 100*share, w.String("failure-rate"))
 		}
 	}
-	atMost("max-dropped", "dropped", c.Dropped)
-	atMost("max-unsent", "due and never sent", c.Unsent)
-	if slices.Contains(w.values["require"].texts, "steady") {
-		text := "in flight and response time did not climb, and there was no outage"
-		switch {
-		case !r.Steady.Known:
-			text = "the run was too short to tell whether it was steady"
-		case !r.Steady.OK:
-			text = "the run was not steady: " + r.Steady.Text
+	return out
+}
+
+// Limits are those of --slo, in order.
+func (w *Workload) Limits() []slo.Limit {
+	var out []slo.Limit
+	for _, text := range w.List("slo") {
+		l, err := slo.Parse(text)
+		if err != nil {
+			panic("workload: slo was not checked: " + err.Error())
 		}
-		check("require", r.Steady.Known && r.Steady.OK, "%s", text)
+		out = append(out, l)
 	}
 	return out
+}
+
+// LimitPercentiles are the percentiles that limits are on.
+func (w *Workload) LimitPercentiles() []float64 {
+	var out []float64
+	for _, l := range w.Limits() {
+		if l.Stat == slo.Percentile {
+			out = append(out, l.Percentile)
+		}
+	}
+	return out
+}
+
+// Percentiles are those that the report has beyond the standard ones: requested, or with a
+// limit. They ascend.
+func (w *Workload) Percentiles() []float64 {
+	out := parsed(w, "percentiles", parsePercentiles)
+	for _, p := range w.LimitPercentiles() {
+		if !slices.Contains(measure.StandardPercentiles(), p) && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func checkSLO(text string) error {
+	_, err := slo.Parse(text)
+	var e *slo.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if errors.Is(err, slo.ErrName) {
+		if near := Nearest(slo.NameOf(text), slo.Names()); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %s? carronade help slo lists the names", near)
+		} else {
+			e.Hint = "carronade help slo lists the names"
+		}
+	}
+	return &Error{Err: fmt.Errorf("%q: %w", text, e.Err), Hint: e.Hint}
+}
+
+// require adds what limits need: those on the delivery turn on --verify. An error comes with
+// the name of the setting.
+func (w *Workload) require() (name string, err error) {
+	for _, l := range w.Limits() {
+		switch {
+		case w.Op == Consume && (l.Needs != slo.Nothing || l.Stat != slo.NoStat):
+			return "slo", &Error{Err: fmt.Errorf("%q: a run that only reads has no such result", l.Text), Hint: "throughput, longest-stall and keeps-up can be limited; end-to-end times need --op roundtrip"}
+		case l.Needs == slo.Schedule && !w.Has("rate") && !w.Has("shape"):
+			hint := "add --rate or --shape"
+			if l.Time == "response" {
+				hint += ", or limit service." + l.Name[len("response."):]
+			}
+			return "slo", &Error{Err: fmt.Errorf("%q: without a schedule nothing is due, so this is not measured", l.Text), Hint: hint}
+		case l.Time == "end_to_end" && w.Op == Produce:
+			return "slo", &Error{Err: fmt.Errorf("%q: a run that only sends has no end-to-end times", l.Text), Hint: "add --op roundtrip"}
+		case (l.Name == "cpu" || l.Name == "rss" || l.From == "system") && !w.HasSystem():
+			return "slo", &Error{Err: fmt.Errorf("%q: the system is not watched", l.Text), Hint: "add --system-pid PID, --system-container NAME or --system-cmd CMD"}
+		case l.Name == "index-share" && !w.Has("index"):
+			return "slo", &Error{Err: fmt.Errorf("%q: documents behind the system are not counted", l.Text), Hint: "add --index URL, with a target that has this option"}
+		case l.Name == "keeps-up" && w.Op == Produce:
+			return "slo", &Error{Err: fmt.Errorf("%q: a run that only sends does not read", l.Text), Hint: "add --op roundtrip"}
+		case l.Needs == slo.Delivery && !w.Verify():
+			s := find(w.table, "verify")
+			if v, ok := w.values["verify"]; s == nil || !s.AppliesTo(w.Op) || ok && v.from > FromPreset ||
+				!slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {
+				return "slo", &Error{Err: fmt.Errorf("%q: whether events are there is known only if they are read back", l.Text), Hint: "it needs --verify, with a target that can be read back"}
+			}
+			w.values["verify"] = value{texts: []string{"true"}, from: FromPreset}
+		}
+	}
+	if w.Has("abort-on-fail") && !w.Has("slo") {
+		return "abort-on-fail", &Error{Err: errors.New("ends a run when a limit breaks, but no limit was given"), Hint: "add --slo LIMIT"}
+	}
+	return "", nil
 }

@@ -80,12 +80,37 @@ func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
 		}
 	}
 	if len(faults) == 0 {
-		faults = w.conflicts(given)
+		if name, err := w.require(); err != nil {
+			e, _ := given(name)
+			fault(At(e.Where, err))
+		} else {
+			faults = w.conflicts(given)
+		}
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
+	w.warnOfInFlight()
 	return w, nil
+}
+
+// warnOfInFlight says so if a closed loop has more batches in flight than the limit that was
+// given allows. Some kinds apply that limit themselves, the engine does not.
+func (w *Workload) warnOfInFlight() {
+	v := w.values["max-in-flight"]
+	if v.from <= FromPreset {
+		return
+	}
+	if v.from == FromFile && w.String("max-in-flight") == find(w.table, "max-in-flight").Default {
+		return // the workload of a report has all defaults
+	}
+	if l, ok := w.Kind.(target.InFlightLimiter); ok && l.LimitsInFlight(w.options()) {
+		return
+	}
+	limit, all := w.Count("max-in-flight"), w.Count("concurrency")
+	if all > limit*max(1, w.Count("clients")) {
+		w.Warnings = append(w.Warnings, fmt.Sprintf("--max-in-flight %d has no effect: --concurrency %d is the limit, over all connections", limit, all))
+	}
 }
 
 // set applies one entry.
@@ -104,6 +129,9 @@ func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 		return &Error{Where: e.Where, Err: fmt.Errorf("has no meaning for the operation %s", w.Op), Hint: meaningHint(s, w.Kind.Ops())}
 	case s.Type != target.List && len(e.Values) != 1:
 		return &Error{Where: e.Where, Err: fmt.Errorf("takes one value, not %d", len(e.Values))}
+	}
+	if s.Bare != "" && slices.Equal(e.Values, []string{"true"}) { // in a file the way to give no value
+		e.Values = []string{s.Bare}
 	}
 	for _, text := range e.Values {
 		if err := s.Check(text); err != nil {
@@ -190,8 +218,8 @@ func (w *Workload) unknown(kinds []target.Kind, e Entry, from Origin) error {
 			}
 		}
 	}
-	err := &Error{Where: e.Where, Err: errors.New("unknown setting"), Hint: "carronade run --help lists them all"}
-	if near := Nearest(e.Name, Names([]target.Kind{w.Kind})); near != "" {
+	err := &Error{Where: e.Where, Err: errors.New("unknown setting"), Hint: "carronade run --help-all lists them all"}
+	if near := NearestSetting(e.Name, Names([]target.Kind{w.Kind})); near != "" {
 		if from == FromFlag {
 			near = "--" + near
 		}
@@ -242,9 +270,6 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	}
 	if w.String("overload") == "drop" && w.Given("overload") && !w.Has("rate") && !w.Has("shape") {
 		fault("overload", "add --rate or --shape", "dropping needs a schedule: without one no event is due")
-	}
-	if len(paces) == 1 && paces[0] == "concurrency" && w.Has("max-unsent") {
-		fault("max-unsent", "leave it out", "has no meaning in a closed loop: nothing is due")
 	}
 	faults = append(faults, w.systemConflicts(given)...)
 	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {

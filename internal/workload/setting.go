@@ -30,6 +30,8 @@ type Setting struct {
 	FlagOnly bool
 	// Aside settings are about the report, not about the load.
 	Aside bool
+	// Bare is the value of the flag if it is given without one; "": it needs one.
+	Bare string
 
 	check func(text string) error
 	// showAll is Show for a whole list, where one value may decide how to show the next.
@@ -53,6 +55,9 @@ func (s *Setting) Check(text string) error {
 		return err
 	}
 	if err := checkType(s.Type, text); err != nil {
+		if s.Name == "repeat" && text == "auto" {
+			return &Error{Err: errors.New("auto needs two sides"), Hint: "carronade compare --run A.yaml B.yaml --repeat auto runs both until there is a verdict"}
+		}
 		return err
 	}
 	if s.Show != nil && strings.Contains(text, secret.Hidden) {

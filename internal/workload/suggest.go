@@ -26,6 +26,24 @@ func Nearest(text string, among []string) string {
 	return best
 }
 
+// otherWords are other tools' words for settings.
+var otherWords = map[string]string{
+	"duration": "for",
+	"requests": "count", "messages": "count", "records": "count",
+	"qps": "rate", "rps": "rate", "throughput": "rate",
+	"connections": "clients", "threads": "clients",
+	"vus": "concurrency",
+}
+
+// NearestSetting returns the setting that other tools call so, or the most similar name; ""
+// if none is close.
+func NearestSetting(text string, names []string) string {
+	if word := otherWords[text]; slices.Contains(names, word) {
+		return word
+	}
+	return Nearest(text, names)
+}
+
 // sorted are the letters of a word in their order.
 func sorted(word string) string {
 	letters := []rune(word)

@@ -38,7 +38,7 @@ var notReading = []string{Consume}
 func loadTable() []Setting {
 	return []Setting{
 		{
-			Option: target.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation (default: the target's first; see: carronade help targets)", Word: "OP"},
+			Option: target.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation: carronade help targets lists them", Word: "OP"},
 		},
 		{
 			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Independent: true, Help: "read back what was sent and account for every event"},
@@ -48,7 +48,7 @@ func loadTable() []Setting {
 			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "seed of payloads, keys and random schedules"},
 		},
 		{
-			Option: target.Option{Name: "repeat", Type: target.Int, Default: "1", Group: groupWork, Help: "number of runs, with a report each"},
+			Option: target.Option{Name: "repeat", Type: target.Int, Default: "1", Group: groupWork, Help: "number of runs, with a report each; one that is not trusted is replaced"},
 			check:  countBetween(1, 10_000),
 		},
 
@@ -58,12 +58,12 @@ func loadTable() []Setting {
 			check:  checkRate,
 		},
 		{
-			Option: target.Option{Name: "shape", Group: groupPace, Independent: true, Help: "open loop at a changing rate (see: carronade help shapes)", Word: "SHAPE"},
+			Option: target.Option{Name: "shape", Group: groupPace, Independent: true, Help: "open loop at a changing rate: carronade help shapes", Word: "SHAPE"},
 			NotOps: notReading,
 			check:  checkShape,
 		},
 		{
-			Option: target.Option{Name: "concurrency", Type: target.Int, Group: groupPace, Independent: true, Help: "closed loop: number of batches in flight, each sent when one is answered"},
+			Option: target.Option{Name: "concurrency", Type: target.Int, Group: groupPace, Independent: true, Help: "closed loop: number of batches always in flight"},
 			Short:  "c",
 			NotOps: notReading,
 			check:  countBetween(1, 1_000_000),
@@ -74,7 +74,7 @@ func loadTable() []Setting {
 			check:  durationBetween(time.Millisecond, 366*24*time.Hour),
 		},
 		{
-			Option: target.Option{Name: "count", Type: target.Int, Group: groupEnd, Independent: true, Help: "stop after this number of events, such as 10m for ten million"},
+			Option: target.Option{Name: "count", Type: target.Int, Group: groupEnd, Independent: true, Help: "stop after this number of events, such as 10M"},
 			check:  countBetween(1, 1e15),
 		},
 		{
@@ -85,7 +85,7 @@ func loadTable() []Setting {
 			check:  sizeAtLeast(1),
 		},
 		{
-			Option: target.Option{Name: "warmup", Group: groupEnd, Independent: true, Help: "warm-up before the measurement: a time, or a number of events", Word: "TIME|N"},
+			Option: target.Option{Name: "warmup", Group: groupEnd, Independent: true, Help: "warm-up first: a time, or a number of events", Word: "TIME|N"},
 			NotOps: notReading,
 			check:  checkWarmup,
 		},
@@ -111,16 +111,15 @@ func loadTable() []Setting {
 			check:  checkShare,
 		},
 		{
-			Option: target.Option{Name: "max-dropped", Type: target.Int, Group: groupLimits, Help: "at most N events may be dropped"},
-			NotOps: notReading,
+			Option: target.Option{Name: "slo", Type: target.List, Group: groupLimits, Help: "a limit on a result, such as 'p99<20ms' (repeatable; see: carronade help slo)", Word: "LIMIT"},
+			Aside:  true,
+			check:  checkSLO,
 		},
 		{
-			Option: target.Option{Name: "max-unsent", Type: target.Int, Group: groupLimits, Help: "at most N due events may stay unsent"},
-			NotOps: notReading,
-		},
-		{
-			Option: target.Option{Name: "require", Type: target.List, Choices: []string{"steady"}, Group: groupLimits, Help: "steady: fail if in-flight or response time climbs, or on an outage"},
-			NotOps: notReading,
+			Option: target.Option{Name: "abort-on-fail", Type: target.Duration, Group: groupLimits, Help: "end the run when a limit of --slo breaks, but not in the first DELAY of the measurement", Word: "DELAY"},
+			Aside:  true,
+			Bare:   "0s",
+			check:  durationBetween(0, 24*time.Hour),
 		},
 
 		{
@@ -129,7 +128,7 @@ func loadTable() []Setting {
 			check:  countBetween(1, 10_000_000),
 		},
 		{
-			Option: target.Option{Name: "linger", Type: target.Duration, Default: "5ms", Group: groupBatches, Independent: true, Help: "how long events may wait for their batch to fill"},
+			Option: target.Option{Name: "linger", Type: target.Duration, Default: "5ms", Group: groupBatches, Independent: true, Help: "how long events wait for their batch to fill"},
 			NotOps: notReading,
 			check:  durationBetween(0, time.Minute),
 		},

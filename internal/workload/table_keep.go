@@ -30,7 +30,7 @@ func keepTable() []Setting {
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "store", Group: groupKeep, Help: "where to keep the report: a file or an address (default: your own store)", Word: "PLACE"},
+			Option:   target.Option{Name: "store", Group: groupKeep, Help: "where to keep the report (default: your own store)", Word: "PLACE"},
 			FlagOnly: true,
 		},
 		{

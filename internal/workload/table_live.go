@@ -11,11 +11,14 @@ func liveTable() []Setting {
 	}
 	header := opt("otlp-header", "K=REF", "a header for it; REF is env:NAME or file:PATH (repeatable)")
 	header.Type, header.check, header.Show = target.List, checkHeader, showHeader
+	linger := opt("metrics-linger", "", "keep serving /metrics after the end for this time, for a last scrape; Ctrl-C ends it")
+	linger.Type = target.Duration
 	return []Setting{
 		opt("metrics-addr", "ADDR", "serve /metrics for Prometheus at HOST:PORT; with only a PORT, on loopback"),
+		linger,
 		opt("graphite", "HOST:PORT", "send metrics of each interval to Graphite's plaintext port"),
 		opt("graphite-prefix", "PREFIX", "prefix of their names (default: this host's name)"),
-		opt("otlp", "URL", "send metrics of each interval to an OTLP/HTTP collector"),
+		opt("otlp", "URL", "send metrics of each interval and the final values to an OTLP/HTTP collector"),
 		header,
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"carronade/internal/secret"
 	"carronade/target"
@@ -24,7 +26,7 @@ func (w *Workload) HasSystem() bool {
 			return true
 		}
 	}
-	return w.Has("system-git") || w.Has("system-vars") || w.Has("system-metrics") || w.Has("system-gc-log")
+	return w.Has("system-git") || w.Has("revision") || w.Has("system-vars") || w.Has("system-metrics") || w.Has("system-gc-log")
 }
 
 // systemTable has the settings about the system under test, the same for every kind.
@@ -55,10 +57,14 @@ func systemTable() []Setting {
 		opt("system-publish", target.List, "PORTS", "a port of the image's container: 127.0.0.1:8200:8200"),
 
 		opt("system-git", target.String, "DIR", "the repository it comes from: branch and revision are reported"),
+		with(opt("revision", target.String, "TEXT", "its revision, without a repository: a version, a build, a change of its settings"), checkRevision),
+		with(opt("system-branch", target.String, "NAME", "the branch of the revision (default: the branch that contains it)"), checkBranch),
 		independent(opt("system-checkout", target.String, "REV", "build this revision, in a separate worktree")),
 		shown(showText, with(opt("system-fetch", target.String, "REMOTE", "fetch this remote first"), checkRemote)),
 		shown(showText, opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")), // for a shell, so it stays as typed
 		with(opt("system-build-within", target.Duration, "", "timeout of the build (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
+
+		{Option: target.Option{Name: "system-verbose", Type: target.Bool, Group: groupSystem, Help: "show what its build and the system print, on stderr"}, Short: "v", Aside: true},
 
 		shown(showText, opt("system-vars", target.String, "URL", "read its expvar metrics, once per interval")),
 		shown(showText, opt("system-metrics", target.String, "URL", "read its metrics in Prometheus's text format, once per interval")),
@@ -103,6 +109,23 @@ func showNamed(text string) string {
 func checkProcessors(text string) error {
 	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 0.01 || n > 1<<16 {
 		return &Error{Err: fmt.Errorf("must be a number of processors from 0.01 on, not %s", text), Hint: "leave it out for no limit"}
+	}
+	return nil
+}
+
+// checkRevision accepts a short text in one line.
+func checkRevision(text string) error {
+	const most = 100
+	if strings.TrimSpace(text) != text || text == "" || utf8.RuneCountInString(text) > most || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return &Error{Err: fmt.Errorf("must be a text of 1 to %d characters in one line, without blanks around it", most), Hint: "such as 4.1.0-rc2, or 'heap 8g'"}
+	}
+	return nil
+}
+
+// checkBranch accepts a name in one line.
+func checkBranch(text string) error {
+	if checkRevision(text) != nil || strings.ContainsFunc(text, unicode.IsSpace) || strings.HasPrefix(text, "-") {
+		return &Error{Err: errors.New("must be the name of a branch"), Hint: "such as main, or feature/x"}
 	}
 	return nil
 }
@@ -185,6 +208,10 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 	needs("system-publish", "system-image")
 	needs("system-engine", "system-image", "system-container")
 	needs("system-flag-format", "system-flag")
+	if w.Has("revision") && w.Has("system-git") {
+		fault("revision", "--system-git already gives the revision", "leave one of them out")
+	}
+	needs("system-branch", "system-git", "revision")
 	needs("system-checkout", "system-git")
 	needs("system-build", "system-git")
 	for _, name := range []string{"system-checkout", "system-build"} {
@@ -192,6 +219,7 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 	}
 	needs("system-fetch", "system-checkout")
 	needs("system-build-within", "system-build")
+	needs("system-verbose", "system-cmd", "system-image")
 	needs("system-names", "system-vars", "system-metrics")
 	needs("system-header", "system-vars", "system-metrics")
 	return faults

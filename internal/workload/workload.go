@@ -184,11 +184,21 @@ func parsed[T any](w *Workload, name string, parse func(string) (T, error)) T {
 // Labels are the names and values for the report, without what looks like a
 // secret; nil if there are none.
 func (w *Workload) Labels() map[string]string {
+	out, _ := ParseLabels(w.values["label"].texts) // they were checked
+	return out
+}
+
+// ParseLabels parses labels NAME=VALUE, without what looks like a secret; nil if
+// there are none.
+func ParseLabels(texts []string) (map[string]string, error) {
 	var (
 		out  map[string]string
 		mask secret.Mask
 	)
-	for _, l := range w.values["label"].texts {
+	for _, l := range texts {
+		if err := checkPair(l); err != nil {
+			return nil, err
+		}
 		if out == nil {
 			out = make(map[string]string)
 		}
@@ -196,11 +206,8 @@ func (w *Workload) Labels() map[string]string {
 		k = strings.TrimSpace(k)
 		out[k] = mask.Value(k, v)
 	}
-	return out
+	return out, nil
 }
-
-// Percentiles are those requested in addition to those of every report.
-func (w *Workload) Percentiles() []float64 { return parsed(w, "percentiles", parsePercentiles) }
 
 // Verify reports whether the sent events are to be read back.
 func (w *Workload) Verify() bool { return w.Bool("verify") }

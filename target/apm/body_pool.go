@@ -78,7 +78,7 @@ func newBodyPool(v target.Values, seed uint64) (*bodyPool, error) {
 	}
 	maker, err := apm.NewMaker(mk, seed)
 	if err != nil {
-		return nil, &target.Error{Doing: "make the events", Err: err, Hint: "see carronade run --help, events"}
+		return nil, &target.Error{Doing: "make the events", Err: err, Hint: "see carronade run --help-all, apm: events"}
 	}
 	m.source = makeupSource{maker, mk, seed}
 	each := 1

@@ -19,15 +19,14 @@ const defaultPort = "8200"
 // A config holds a URL and its options, parsed and checked. It does not change
 // after parseConfig. It contains secrets and is not printed.
 type config struct {
-	tls         bool
-	bases       []string // host:port; lanes use them round robin
-	prefix      string   // of the paths, without a trailing slash
-	query       string   // of the intake's URL, "?verbose" or ""
-	clients     int      // connections
-	depth       int      // requests in flight on each
-	sticky      bool     // a connection sends only its own requests
-	scheduled   bool     // events have due times
-	batchEvents int      // events of a batch in the engine's plan; 0: not given
+	tls       bool
+	bases     []string // host:port; lanes use them round robin
+	prefix    string   // of the paths, without a trailing slash
+	query     string   // of the intake's URL, "?verbose" or ""
+	clients   int      // connections
+	depth     int      // requests in flight on each
+	sticky    bool     // a connection sends only its own requests
+	scheduled bool     // events have due times
 
 	http2      bool
 	keepAlive  bool
@@ -63,7 +62,6 @@ func parseConfig(s target.Spec) (*config, error) {
 		scheduled:      s.Scheduled,
 		requestTimeout: cmp.Or(v.Duration("request-timeout"), 30*time.Second),
 		logf:           s.Logf,
-		batchEvents:    s.BatchEvents,
 	}
 	if c.logf == nil {
 		c.logf = func(string, ...any) {}

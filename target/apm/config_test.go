@@ -37,6 +37,8 @@ func TestBadOptions(t *testing.T) {
 		{"an unknown shape", plain, map[string]string{"durations": "normal(1s)"}, "lognormal", "--help"},
 		{"half a shape", plain, map[string]string{"durations": "uniform(1s)"}, "uniform", "--help"},
 		{"a kind that v1 does not have", plain, map[string]string{"intake": "v1", "mix": "metricset"}, "v1", "--help"},
+		{"logs of v1", plain, map[string]string{"intake": "v1", "mix": "log"}, "v1", "--help"},
+		{"logs of RUM v3", plain, map[string]string{"intake": "rum-v3", "mix": "transaction,log"}, "RUM v3", "--help"},
 		{"an unknown agent", plain, map[string]string{"agents": "cobol"}, "cobol", "--help"},
 		{"another size of batches", plain, map[string]string{"batch-events": "7"}, "--batch-events is 7", "--events"},
 		{"a secret typed", plain, map[string]string{"secret-token": "kestrel-9271"}, "command line", "env:NAME"},
@@ -97,6 +99,7 @@ func TestPresets(t *testing.T) {
 		{"ten transactions of ten spans", map[string]string{"events": "10", "spans": "10"}, "110"},
 		{"errors", map[string]string{"events": "7", "spans": "0"}, "7"},
 		{"a mix", map[string]string{"events": "5", "spans": "2", "mix": "transaction,error"}, "15"},
+		{"logs alone", map[string]string{"events": "5", "mix": "log=1"}, "5"},
 		{"metrics alone", map[string]string{"events": "5", "mix": "metricset"}, "5"},
 		{"ranges", map[string]string{"events": "1-4", "spans": "0-3"}, "16"},
 	} {

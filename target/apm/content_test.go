@@ -93,6 +93,7 @@ func TestPartialRequests(t *testing.T) {
 		{"transactions of v1", map[string]string{"intake": "v1"}, apm.Counts{apm.Transaction: 1, apm.Span: 4}},
 		{"transactions of RUM v3", map[string]string{"intake": "rum-v3"}, apm.Counts{apm.Transaction: 1, apm.Span: 4}},
 		{"errors", map[string]string{"spans": "0"}, apm.Counts{apm.Error: 5}},
+		{"logs", map[string]string{"mix": "log=1"}, apm.Counts{apm.Log: 5}},
 		{"metrics", map[string]string{"mix": "metricset"}, apm.Counts{apm.Metricset: 5}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

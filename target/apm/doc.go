@@ -3,7 +3,7 @@
 // what the server did with their events.
 //
 // A batch is one request. Its events are its content without the metadata:
-// transactions, spans, errors, metricsets. A lane is one connection with one
+// transactions, spans, errors, metricsets, logs. A lane is one connection with one
 // request in flight, or several with pipelining. With HTTP/2, a proxy or without
 // keep-alive it is one client of net/http instead. If the server writes to
 // Elasticsearch, a session can count its documents before and after a run. It

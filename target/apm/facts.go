@@ -2,10 +2,26 @@ package apm
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"carronade/internal/wire/apm"
+	"carronade/measure"
 )
+
+// Encoding implements target.Encoded. The few bodies that are made during a run, of
+// fewer events where a phase ends, do not count.
+func (s *session) Encoding() *measure.Encoding {
+	m := s.cfg.bodyPool
+	e := &measure.Encoding{Events: measure.Pooled, Distinct: uint64(math.Round(m.mean * float64(m.count))), Except: "ids and times"}
+	if m.repeat {
+		e.Except = ""
+	}
+	if m.level > 0 {
+		e.Compressed("gzip", 0)
+	}
+	return e
+}
 
 // Facts implements target.Session.
 func (s *session) Facts() map[string]any {
@@ -41,7 +57,13 @@ func (s *session) Facts() map[string]any {
 		"servers": servers, "request": request, "connections": len(s.lanes), "login": c.login,
 		"keep_alive": c.keepAlive, "http": map[bool]string{false: "1.1", true: "2"}[c.http2],
 	}
-	if all := len(s.servers); all > 0 && !slices.ContainsFunc(s.servers, func(v server) bool { return !v.Discards }) {
+	allServers := func(so func(server) bool) bool {
+		return len(s.servers) > 0 && !slices.ContainsFunc(s.servers, func(v server) bool { return !so(v) })
+	}
+	if allServers(func(v server) bool { return v.Standin }) {
+		f["standin"] = true
+	}
+	if allServers(func(v server) bool { return v.Discards }) {
 		f["discards"] = true
 	}
 	if v := versions(s.servers); v != "" {

@@ -112,6 +112,10 @@ type index struct {
 	cfg    *indexConfig
 	client *http.Client
 	store  string // "Elasticsearch 8.19.21"
+	// What identifies the cluster beside its address: "" and 0 if it does not say.
+	version, cluster string
+	nodes            int
+
 	before uint64
 	health string
 	logf   func(format string, args ...any)
@@ -127,6 +131,7 @@ func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	var info struct {
+		Cluster string `json:"cluster_name"`
 		Version struct {
 			Number       string `json:"number"`
 			Distribution string `json:"distribution"`
@@ -138,7 +143,8 @@ func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (
 		if info.Version.Distribution == "opensearch" {
 			x.store = "OpenSearch"
 		}
-		x.store = strings.TrimSpace(x.store + " " + x.cfg.redactor.line(info.Version.Number))
+		x.version, x.cluster = x.cfg.redactor.line(info.Version.Number), x.cfg.redactor.line(info.Cluster)
+		x.store = strings.TrimSpace(x.store + " " + x.version)
 		err = nil
 	}
 	if err == nil {
@@ -146,7 +152,7 @@ func openIndex(ctx context.Context, c *indexConfig, logf func(string, ...any)) (
 		x.before, err = x.count(ctx)
 	}
 	if err == nil {
-		x.health = x.clusterHealth(ctx)
+		x.health, x.nodes = x.clusterHealth(ctx)
 	}
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
@@ -280,19 +286,32 @@ func (x *index) refresh(ctx context.Context) {
 	}
 }
 
-// clusterHealth is the health that the cluster reports, "" if it reports none.
-func (x *index) clusterHealth(ctx context.Context) string {
+// clusterHealth is the health that the cluster reports, and how many nodes it has; ""
+// and 0 if it does not say.
+func (x *index) clusterHealth(ctx context.Context) (health string, nodes int) {
 	var a struct {
 		Status string `json:"status"`
+		Nodes  int    `json:"number_of_nodes"`
 	}
 	if x.ask(ctx, http.MethodGet, "/_cluster/health", &a) != nil {
-		return ""
+		return "", 0
 	}
-	return x.cfg.redactor.line(a.Status)
+	return x.cfg.redactor.line(a.Status), max(a.Nodes, 0)
 }
 
+// facts describe the store, which is a part of what is tested. What it did not say is
+// left out.
 func (x *index) facts() map[string]any {
-	f := map[string]any{"address": x.cfg.url, "store": x.store, "pattern": x.cfg.pattern}
+	f := map[string]any{"address": x.cfg.url, "pattern": x.cfg.pattern}
+	if x.version != "" {
+		f["store"], f["version"] = x.store, x.version
+	}
+	if x.cluster != "" {
+		f["cluster"] = x.cluster
+	}
+	if x.nodes > 0 {
+		f["nodes"] = x.nodes
+	}
 	if x.cfg.tls.InsecureSkipVerify {
 		f["tls_verified"] = false
 	}
@@ -313,7 +332,7 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 	}
 	r := &measure.Indexed{
 		Address: x.cfg.url, Store: x.store, Pattern: x.cfg.pattern,
-		Before: x.before, After: x.before, Expected: acked, HealthBefore: x.health,
+		Before: x.before, After: x.before, Expected: acked, HealthBefore: x.health, Nodes: x.nodes,
 	}
 	waiting, cancel := context.WithTimeout(ctx, x.cfg.wait)
 	defer cancel()
@@ -359,7 +378,7 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 	}
 	asking, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
-	r.HealthAfter = x.clusterHealth(asking)
+	r.HealthAfter, _ = x.clusterHealth(asking)
 	if share, ok := r.Share(); ok && share < measure.LowShare {
 		r.Note = lowNote
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"carronade/internal/elastictest"
 )
 
@@ -71,6 +73,41 @@ func TestConfirm(t *testing.T) {
 			}
 			if x.Span <= 0 || x.Rate() <= 0 {
 				t.Errorf("%v documents/s over %v", x.Rate(), x.Span)
+			}
+		})
+	}
+}
+
+// Facts describe the store behind the system: its address, version and size, as far as
+// it says.
+func TestIndexFacts(t *testing.T) {
+	for _, tt := range []struct {
+		name, root, health string
+		want               map[string]any
+	}{
+		{
+			"all", `{"cluster_name":"docs","version":{"number":"8.19.21"}}`, `{"status":"green","number_of_nodes":3}`,
+			map[string]any{"store": "Elasticsearch 8.19.21", "version": "8.19.21", "cluster": "docs", "nodes": 3},
+		},
+		{"OpenSearch", `{"version":{"number":"2.19.1","distribution":"opensearch"}}`, `{"status":"green"}`, map[string]any{"store": "OpenSearch 2.19.1", "version": "2.19.1"}},
+		{"a user without rights", "", "", map[string]any{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				text := map[string]string{"/": tt.root, "/_cluster/health": tt.health}[r.URL.Path]
+				if strings.HasSuffix(r.URL.Path, "/_count") {
+					text = `{"count":1}`
+				}
+				if text == "" {
+					w.WriteHeader(http.StatusForbidden)
+				}
+				io.WriteString(w, text)
+			}))
+			t.Cleanup(store.Close)
+			sess := openIndexed(t, newIntake(t, false), map[string]string{"index": store.URL})
+			tt.want["address"], tt.want["pattern"] = store.URL, defaultPattern
+			if diff := cmp.Diff(tt.want, sess.Facts()["index"]); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
 	}

@@ -31,6 +31,10 @@ func (Kind) Ops() []string { return []string{"produce"} }
 // Options implements target.Kind.
 func (Kind) Options() []target.Option { return options() }
 
+// LimitsInFlight implements target.InFlightLimiter: a connection has as many requests in
+// flight as were asked for.
+func (Kind) LimitsInFlight(target.Values) bool { return true }
+
 // Presets implements target.Presetter: the content of requests determines the
 // events per batch.
 func (Kind) Presets(_ *url.URL, v target.Values, _ map[string]bool) (set map[string]string, warnings []string, err error) {
@@ -42,9 +46,10 @@ func (Kind) Presets(_ *url.URL, v target.Values, _ map[string]bool) (set map[str
 }
 
 var (
-	_ target.Kind         = Kind{}
-	_ target.Presetter    = Kind{}
-	_ target.Metered      = (*session)(nil)
-	_ target.FigureSource = (*session)(nil)
-	_ target.Confirmer    = (*session)(nil)
+	_ target.Kind            = Kind{}
+	_ target.InFlightLimiter = Kind{}
+	_ target.Presetter       = Kind{}
+	_ target.Metered         = (*session)(nil)
+	_ target.FigureSource    = (*session)(nil)
+	_ target.Confirmer       = (*session)(nil)
 )

@@ -35,7 +35,7 @@ type lane struct {
 	earliest     time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
 	closed       bool
 	pausedUntil  time.Duration // the server asked to send nothing until then
-	downAt       time.Duration // since when there is no connection
+	downAt       time.Duration // since when the lane is not connected
 	downErr      error
 	failuresLeft int // batches to accept and fail until the next attempt to connect
 	metrics      metrics

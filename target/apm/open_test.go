@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/measure"
 	"carronade/target"
 )
 
@@ -176,5 +177,50 @@ func TestFacts(t *testing.T) {
 	}
 	if got := request["kinds"].(map[string]any); got["transaction"] != 10.0 || got["span"] != 30.0 {
 		t.Errorf("kinds %v, want 10 transactions and 30 spans", got)
+	}
+	e := sess.Encoding()
+	if e.Events != measure.Pooled || e.Distinct == 0 || e.Except != "ids and times" || e.Codec != "gzip" || *e.CodecMeasured != 0 {
+		t.Errorf("encoding %+v, want a pool that was compressed before", e)
+	}
+	e = open(t, s.url(), map[string]string{"repeat-body": "true"}).Encoding()
+	if e.Events != measure.Pooled || e.Distinct != 40 || e.Except != "" || e.Codec != "" || e.CodecMeasured != nil {
+		t.Errorf("encoding %+v, want the 40 events of one body", e)
+	}
+}
+
+// A due request goes to the first free connection, except where each connection keeps
+// its own.
+func TestShares(t *testing.T) {
+	plain, secure := newIntake(t, false), newIntake(t, true)
+	skip := map[string]string{"tls-insecure-skip-verify": "true"}
+	with := func(name, value string) map[string]string {
+		return map[string]string{"tls-insecure-skip-verify": "true", name: value}
+	}
+	for _, tt := range []struct {
+		name, url string
+		options   map[string]string
+		scheduled bool
+		want      bool
+	}{
+		{"a rate", plain.url(), nil, true, newPollers},
+		{"no rate", plain.url(), nil, false, false},
+		{"sticky", plain.url(), map[string]string{"sticky": "true"}, true, false},
+		{"several addresses", plain.url() + "," + strings.TrimPrefix(plain.url(), "apm+http://"), nil, true, false},
+		{"TLS", secure.url(), skip, true, false},
+		{"HTTP/2", secure.url(), with("http-version", "2"), true, true},
+		{"a connection for each request", secure.url(), with("keep-alive", "false"), true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			sp := spec(t, tt.url, tt.options)
+			sp.Scheduled = tt.scheduled
+			s, err := Kind{}.Open(t.Context(), sp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if got := s.(*session).Shares(); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
 	}
 }

@@ -42,7 +42,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "mix", Word: "KIND=N,...", Group: groupEvents, Independent: true,
-			Help: "weights of the event kinds: transaction=8,error=1,metricset=1; default: transactions, or errors with --spans 0",
+			Help: "weights of the event kinds: transaction=8,error=1,metricset=1,log=4; default: transactions, or errors with --spans 0",
 		},
 		{Name: "services", Type: target.Int, Default: "4", Group: groupEvents, Independent: true, Help: "services that events come from"},
 		{Name: "hosts", Type: target.Int, Default: "4", Group: groupEvents, Independent: true, Help: "hosts that each service runs on"},

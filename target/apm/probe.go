@@ -25,7 +25,8 @@ type server struct {
 	Built   string // build date
 	Ready   *bool  // to publish events; nil: not given
 
-	Discards bool // it is a stand-in that discards events
+	Standin  bool // it is a stand-in of ours
+	Discards bool // it is one that discards events
 }
 
 // mostInfo bounds the bytes that are read of an answer.
@@ -112,7 +113,8 @@ func (v *server) read(body []byte) error {
 		Built   string `json:"build_date"`
 		Ready   *bool  `json:"publish_ready"`
 		Tagline string `json:"tagline"`
-		Discard bool   `json:"discards"` // of our stand-in
+		Standin string `json:"standin"`  // of our stand-in
+		Discard bool   `json:"discards"` // likewise
 		OK      *struct {
 			Version string `json:"version"`
 			Build   string `json:"build_sha"`
@@ -126,7 +128,7 @@ func (v *server) read(body []byte) error {
 		return errIndex
 	}
 	v.Version, _ = info.Version.(string)
-	v.Build, v.Built, v.Ready, v.Discards = info.Build, info.Built, info.Ready, info.Discard
+	v.Build, v.Built, v.Ready, v.Standin, v.Discards = info.Build, info.Built, info.Ready, info.Standin != "", info.Discard
 	if info.OK != nil && v.Version == "" {
 		v.Version, v.Build, v.Built = info.OK.Version, info.OK.Build, info.OK.Built
 	}

@@ -2,6 +2,7 @@ package apm
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -29,10 +30,11 @@ type intake struct {
 	delay    atomic.Int64
 	refuse   atomic.Bool
 
-	mu     sync.Mutex
-	bodies [][]byte // the first ones, uncompressed
-	heads  []http.Header
-	answer func(w http.ResponseWriter, events int) bool // true: answered
+	mu      sync.Mutex
+	bodies  [][]byte // the first ones, uncompressed
+	heads   []http.Header
+	version string
+	answer  func(w http.ResponseWriter, events int) bool // true: answered
 }
 
 func newIntake(t testing.TB, secure bool) *intake {
@@ -55,7 +57,9 @@ func (s *intake) serve(w http.ResponseWriter, r *http.Request) {
 			http.NotFound(w, r)
 			return
 		}
-		io.WriteString(w, `{"build_date":"2026-01-01","build_sha":"abc123","publish_ready":true,"version":"9.6.0"}`)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		fmt.Fprintf(w, `{"build_date":"2026-01-01","build_sha":"abc123","publish_ready":true,"version":%q}`, cmp.Or(s.version, "9.6.0"))
 		return
 	}
 	body := io.Reader(r.Body)

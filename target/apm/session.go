@@ -144,7 +144,7 @@ func (s *session) Source() load.Source { return nil }
 
 // Warnings implements target.Session.
 func (s *session) Warnings() []string {
-	return append(slices.Clone(s.cfg.warnings), s.absent.Warnings()...)
+	return slices.Concat(s.cfg.warnings, s.logWarnings(), s.absent.Warnings())
 }
 
 // Close implements target.Session.

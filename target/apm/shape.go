@@ -19,7 +19,7 @@ const durationForms = "constant(20ms), uniform(1ms,100ms), exponential(20ms), lo
 // parseMakeup reads the options for the content of requests.
 func parseMakeup(v target.Values) (m apm.Makeup, err error) {
 	fail := func(option string, err error) (apm.Makeup, error) {
-		return m, &target.Error{Doing: "read --" + option, Err: err, Hint: "see carronade run --help, events"}
+		return m, &target.Error{Doing: "read --" + option, Err: err, Hint: "see carronade run --help-all, apm: events"}
 	}
 	if m.Protocol, err = apm.ParseProtocol(v.String("intake")); err != nil {
 		return fail("intake", err)
@@ -55,7 +55,7 @@ func parseMakeup(v target.Values) (m apm.Makeup, err error) {
 		}
 	}
 	if err := m.Check(); err != nil {
-		return m, &target.Error{Doing: "read the options", Err: err, Hint: "see carronade run --help, events"}
+		return m, &target.Error{Doing: "read the options", Err: err, Hint: "see carronade run --help-all, apm: events"}
 	}
 	return m, nil
 }

@@ -2,6 +2,9 @@ package apm
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	standin "carronade/internal/standin/apm"
@@ -20,6 +23,20 @@ func startStandin(t testing.TB, o standin.Options) *standin.Server {
 	return s
 }
 
+// A report says that its server was a stand-in, and whether it discarded events.
+func TestStandinFacts(t *testing.T) {
+	for _, discard := range []bool{false, true} {
+		s := startStandin(t, standin.Options{Discard: discard})
+		f := open(t, "apm+http://"+s.Addr(), nil).Facts()
+		if _, discards := f["discards"]; f["standin"] != true || discards != discard {
+			t.Errorf("discarding %t: the facts are %v", discard, f)
+		}
+	}
+	if f := open(t, newIntake(t, false).url(), nil).Facts(); f["standin"] != nil {
+		t.Errorf("a server that is no stand-in: %v", f["standin"])
+	}
+}
+
 // The stand-in, which checks events, accepts every event of every protocol.
 func TestStandinAcceptsAll(t *testing.T) {
 	for _, intake := range []string{"v2", "rum-v2", "rum-v3", "v1"} {
@@ -33,6 +50,8 @@ func TestStandinAcceptsAll(t *testing.T) {
 			{"verbose": "true", "max-in-flight": "3", "repeat-body": "true"},
 			{"keep-alive": "false"},
 			{"mix": "transaction=3,error=2,metricset=1,span=1", "events": "7"},
+			{"mix": "log=1"},
+			{"mix": "transaction=3,log=5,error=1", "gzip": "5", "trace-hops": "2"},
 		} {
 			if options["mix"] != "" && (intake == "rum-v3" || intake == "v1") {
 				continue // they have no such mixes
@@ -54,15 +73,74 @@ func TestStandinAcceptsAll(t *testing.T) {
 	}
 }
 
+// Logs count as the others, at the server too.
+func TestStandinCountsLogs(t *testing.T) {
+	s := startStandin(t, standin.Options{})
+	sess := open(t, "apm+http://"+s.Addr(), map[string]string{"mix": "log=1", "events": "10"})
+	r := fire(t, sess, plan(200))
+	if c := s.Counts(); r.Measurement.Acked != 200 || c.Logs != 200 || c.Accepted != 200 || c.Invalid != 0 {
+		t.Errorf("acked %d, the server: %v", r.Measurement.Acked, c)
+	}
+	if w := sess.Warnings(); len(w) > 0 {
+		t.Errorf("warnings %q", w)
+	}
+	kinds, _ := sess.Facts()["request"].(map[string]any)["kinds"].(map[string]any)
+	if kinds["log"] != 10.0 {
+		t.Errorf("kinds of a request %v, want 10 logs", kinds)
+	}
+}
+
+// A server that is too old for logs refuses them. The report says so, by its version
+// or by its words.
+func TestOldServerRefusesLogs(t *testing.T) {
+	for _, tt := range []struct {
+		name, version, mix string
+		refuses            bool
+		want               string
+	}{
+		{"8.4", "8.4.3", "log=1", true, "is version 8.4.3: servers before 8.5 do not know logs"},
+		{"7", "7.17.9", "transaction=1,log=1", true, "is version 7.17.9"},
+		{"8.4 without logs", "8.4.3", "transaction=1", false, ""},
+		{"8.6", "8.6.0", "log=1", false, ""},
+		{"8.10", "8.10.1", "log=1", false, ""},
+		{"unknown, with its words", "-", "log=1", true, `did not recognize object type: "log": servers before 8.5`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newIntake(t, false)
+			s.mu.Lock()
+			s.version = tt.version
+			s.mu.Unlock()
+			if tt.refuses {
+				s.reply(func(w http.ResponseWriter, _ int) bool {
+					w.WriteHeader(http.StatusBadRequest)
+					io.WriteString(w, `{"accepted":0,"errors":[{"message":"did not recognize object type: \"log\"","document":"{}"}]}`)
+					return true
+				})
+			}
+			sess := open(t, s.url(), map[string]string{"mix": tt.mix, "spans": "0"})
+			r := fire(t, sess, plan(40))
+			if failed := r.Measurement.Failed > 0; failed != tt.refuses {
+				t.Errorf("failed %d", r.Measurement.Failed)
+			}
+			w := strings.Join(sess.Warnings(), "\n")
+			if tt.want == "" && w != "" || !strings.Contains(w, tt.want) {
+				t.Errorf("warnings %q, want %q", w, tt.want)
+			}
+		})
+	}
+}
+
 // Every document that a server indexes is counted, and every lost one is missing.
 func TestIndexedThroughStandin(t *testing.T) {
 	n := elastictest.Shared(t)
 	for _, lose := range []uint64{0, 37} {
 		t.Run(fmt.Sprintf("%d lost", lose), func(t *testing.T) {
+			options := map[string]string{
+				"index": n.URL, "index-still": "1s", "index-wait": "1m", "gzip": "1",
+				"mix": "transaction=4,error=1,metricset=1,log=4",
+			}
 			s := startStandin(t, standin.Options{Index: n.URL, Lose: lose})
-			sess := open(t, "apm+http://"+s.Addr(), map[string]string{
-				"index": n.URL, "index-pattern": "traces-apm*,logs-apm*,metrics-apm*", "index-still": "1s", "index-wait": "1m", "gzip": "1",
-			})
+			sess := open(t, "apm+http://"+s.Addr(), options)
 			r := fire(t, sess, plan(2005))
 			x, err := sess.Confirm(t.Context(), r.Measurement.Acked)
 			if err != nil {
@@ -70,6 +148,9 @@ func TestIndexedThroughStandin(t *testing.T) {
 			}
 			if r.Measurement.Acked != 2005 || x.Expected != 2005 || x.Documents() != 2005-int64(lose) || !x.Stable {
 				t.Errorf("acked %d, indexed %+v; want 2005 and %d documents", r.Measurement.Acked, x, 2005-lose)
+			}
+			if c := s.Counts(); c.Logs == 0 {
+				t.Errorf("no logs were sent: %v", c)
 			}
 			if x.Queued == nil || *x.Queued != 0 {
 				t.Errorf("the server still has %v queued", x.Queued)

@@ -49,11 +49,15 @@ func (absentSource) Heads(context.Context) ([]int64, error) { return nil, nil }
 func (a absentSource) facts() map[string]any { return map[string]any{"absent": true} }
 
 func (a absentSource) warnings() []string {
-	what := "the topic " + a.c.topic
+	return []string{fmt.Sprintf("%s did not appear within %v: nothing was consumed", a.what(), a.c.waitTopic)}
+}
+
+// what is what did not appear.
+func (a absentSource) what() string {
 	if a.c.topics != nil {
-		what = "a topic whose name matches " + a.c.topics.String()
+		return "a topic whose name matches " + a.c.topics.String()
 	}
-	return []string{fmt.Sprintf("%s did not appear within %v: nothing was consumed", what, a.c.waitTopic)}
+	return "the topic " + a.c.topic
 }
 
 func (absentSource) close() error { return nil }

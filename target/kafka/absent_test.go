@@ -14,7 +14,7 @@ import (
 
 // A run waits for a topic that does not appear, and then reads nothing.
 func TestWaitTopicInVain(t *testing.T) {
-	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.AllowAutoTopicCreation())
 	for _, tt := range []struct {
 		name, topic string
 		given       map[string][]string
@@ -38,6 +38,12 @@ func TestWaitTopicInVain(t *testing.T) {
 			}
 			if w := strings.Join(session.Warnings(), "\n"); !strings.Contains(w, tt.want) {
 				t.Errorf("warnings %q, want %q", w, tt.want)
+			}
+			if n := session.(target.Noticer).Notice(); n == "" || !strings.HasPrefix(tt.want, n) {
+				t.Errorf("the notice is %q", n)
+			}
+			if exists(t, c, "late") {
+				t.Error("the topic was created")
 			}
 			src := session.Source()
 			if n := len(src.Logs()); n != 0 {

@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/measure"
 	"carronade/payload"
 	"carronade/target"
 )
@@ -302,6 +303,15 @@ func (p *clientProducer) facts() map[string]any {
 		f["transactions"] = t.facts()
 	}
 	return f
+}
+
+// encoding: the client compresses each batch as it sends it.
+func (p *clientProducer) encoding() *measure.Encoding {
+	e := p.cfg.encoding(p.Stamped(), len(p.content.values))
+	if e.Codec != "" {
+		e.Compressed(e.Codec, 1)
+	}
+	return e
 }
 
 func (p *clientProducer) warnings() []string {

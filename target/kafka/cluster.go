@@ -18,18 +18,23 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"carronade/internal/dial"
+	"carronade/units"
 )
 
 const (
 	// metadataPause is the time between two looks at a topic that is being created.
 	metadataPause = 100 * time.Millisecond
-	// creationWait is how long a broker may take to create a topic automatically.
-	// After that it is assumed not to do so.
+	// creationWait is how long a broker may take to create a topic automatically, or to
+	// learn of a new one. After that the topic is assumed to be missing.
 	creationWait = 3 * time.Second
 	// leaderWait is how long partitions of a topic may be without a leader
 	// before the run begins without them.
 	leaderWait = 4 * time.Second
 )
+
+// byBroker is the value of createdBy for a topic that the broker created because it was
+// asked for (auto.create.topics.enable).
+const byBroker = "the broker"
 
 // A broker is one node of the cluster.
 type broker struct {
@@ -59,7 +64,7 @@ type cluster struct {
 	settings         map[string]string
 	brokerSettings   map[string]string // of the brokers: those that are not defaults
 	brokersDescribed int               // number of brokers that returned their configuration
-	createdBy        string            // who created the topic: "" (it existed), "carronade", "the broker"
+	createdBy        string            // who created the topic: "" (it existed), "carronade", byBroker
 	otherTopics      []otherTopic      // further topics that are consumed, by name
 	absent           bool              // the topic did not appear within the time of wait-topic
 	warnings         []string
@@ -123,7 +128,7 @@ func (cl *cluster) discover(ctx context.Context) error {
 		}
 	}
 	if cl.absent {
-		return nil // there are no leaders to ask
+		return nil // no leader can be asked
 	}
 	if err := cl.queryBrokers(ctx); err != nil {
 		return err
@@ -138,39 +143,41 @@ func (cl *cluster) discover(ctx context.Context) error {
 	return nil
 }
 
-// findTopic waits until the topic exists and its partitions have leaders.
+// findTopic waits until the topic exists and its partitions have leaders. A broker may
+// create it when something is to be produced. A topic that is only read stays missing:
+// an empty one would hide a mistyped name.
 func (cl *cluster) findTopic(ctx context.Context) error {
 	c := cl.cfg
 	doing := "find the topic " + c.topic
 	began := time.Now()
-	var asked, seen time.Time // when creation was requested; when the topic was first seen
+	var missed, seen time.Time // when the topic was first missing; when it was first there
 	for {
-		meta, err := cl.metadata(ctx, c.topic, !asked.IsZero())
+		meta, err := cl.metadata(ctx, c.topic, !missed.IsZero() && c.op != opConsume)
 		if err != nil {
 			return c.explain(doing, err)
 		}
 		t := &meta.Topics[0]
 		err = kerr.ErrorForCode(t.ErrorCode)
 		switch {
-		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero() && c.create != nil:
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && missed.IsZero() && c.create != nil:
 			if err := cl.createTopic(ctx, *c.create); err != nil {
 				return err
 			}
-			asked, cl.createdBy = time.Now(), "carronade"
+			missed, cl.createdBy = time.Now(), "carronade"
 			continue
-		case errors.Is(err, kerr.UnknownTopicOrPartition) && asked.IsZero():
-			asked, cl.createdBy = time.Now(), "the broker"
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && missed.IsZero():
+			missed = time.Now()
+			if c.op != opConsume {
+				cl.createdBy = byBroker
+			}
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && c.waitTopic > 0:
 			if !c.pauseForTopic(ctx, began) && ctx.Err() == nil {
 				cl.absent, cl.createdBy = true, ""
 				return nil
 			}
-			if time.Since(asked) > creationWait {
-				cl.createdBy = "" // another client must have created it
-			}
 			continue
-		case errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(asked) > creationWait:
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(missed) > creationWait:
 			return c.missingTopic(err)
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.LeaderNotAvailable):
 		case errors.Is(err, kerr.TopicAuthorizationFailed):
@@ -192,6 +199,10 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 				} else if n > 0 {
 					cl.warnings = append(cl.warnings, fmt.Sprintf("%d of %d partitions of %s have no leader, such as partition %d",
 						n, cl.partitions(), c.topic, leaderless[0]))
+				}
+				if cl.createdBy == byBroker {
+					cl.warnings = append(cl.warnings, fmt.Sprintf("the broker created the topic %s with %s: check the name, or use --create-topic to choose them",
+						c.topic, units.Plural(cl.partitions(), "partition")))
 				}
 				return nil
 			}

@@ -85,11 +85,15 @@ func (e *authError) hint() string {
 
 // missingTopic is the error for a topic that does not exist and is not created.
 func (c *config) missingTopic(err error) error {
-	return &target.Error{
-		Doing: fmt.Sprintf("find the topic %s", c.topic),
-		Err:   fmt.Errorf("it does not exist, and the broker does not create topics automatically (%w)", err),
-		Hint:  "add --create-topic partitions=3,replicas=1, or run: carronade topics create",
+	e := &target.Error{Doing: "find the topic " + c.topic}
+	if c.op == opConsume {
+		e.Err = fmt.Errorf("it does not exist, so nothing can be read (%w)", err)
+		e.Hint = "check the name (carronade topics list shows them); --wait-topic 30s waits until it exists, and --create-topic auto creates it"
+		return e
 	}
+	e.Err = fmt.Errorf("it does not exist, and the broker does not create topics automatically (%w)", err)
+	e.Hint = "check the name (carronade topics list shows them), or add --create-topic partitions=3,replicas=1"
+	return e
 }
 
 // forbidden is the error for a missing permission.

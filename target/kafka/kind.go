@@ -23,8 +23,12 @@ func (Kind) Ops() []string { return []string{opProduce, opConsume, opRoundTrip} 
 // Options implements target.Kind.
 func (Kind) Options() []target.Option { return options() }
 
+// LimitsInFlight implements target.InFlightLimiter: the library has its own limit.
+func (Kind) LimitsInFlight(v target.Values) bool { return v.String("engine") == engineClient }
+
 var (
 	_ target.Kind            = Kind{}
+	_ target.InFlightLimiter = Kind{}
 	_ target.Presetter       = Kind{}
 	_ target.Metered         = (*session)(nil)
 	_ target.Seekable        = (*wireSource)(nil)

@@ -85,7 +85,7 @@ func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil:
 		return l.downTooLong(now)
-	case now < l.throttledUntil || k.paused:
+	case now < l.throttledUntil || k.paused || k.term.over(l.s.p.startTime, now):
 		return false
 	default:
 		// What waits behind a full socket is bounded by one request.
@@ -99,9 +99,11 @@ func (l *lane) downTooLong(now time.Duration) bool {
 	return l.link == nil && l.downErr != nil && now-l.downAt > l.s.maxOutage()
 }
 
-// open reports whether requests may be written now.
+// writable reports whether requests may be written now. After a login has ended, the broker
+// would close the connection: they wait for the renewal, which may be late on a busy machine.
 func (l *lane) writable(now time.Duration) bool {
-	return l.link != nil && !l.link.dead && !l.link.paused && now >= l.throttledUntil
+	k := l.link
+	return k != nil && !k.dead && !k.paused && now >= l.throttledUntil && !k.term.over(l.s.p.startTime, now)
 }
 
 // Flush implements load.Lane.

@@ -21,7 +21,7 @@ import (
 // noLeader is the leader of a partition that has none.
 const noLeader = -1
 
-// A view is what is known about the topic at one time. It is immutable.
+// A view is a snapshot of the topic's metadata. It is immutable.
 type view struct {
 	brokers map[int32]string // host:port by node id
 	leaders []int32          // by partition; noLeader
@@ -305,6 +305,9 @@ func newProducerID(ctx context.Context, cfg *config, v *view) (id int64, epoch i
 		if id, epoch, err = producerIDFrom(ctx, cfg, addr); err == nil {
 			return id, epoch, nil
 		}
+		if ctx.Err() != nil {
+			break // no time is left to ask another, whose error would only say that
+		}
 	}
 	return -1, -1, fmt.Errorf("get a producer id: %w", err)
 }
@@ -325,22 +328,26 @@ func producerIDFrom(ctx context.Context, cfg *config, addr string) (int64, int16
 	}
 	req.SetVersion(version)
 	req.TransactionTimeoutMillis = 60_000
+	var refused error // the broker's last answer
 	for {
 		answer, err := boundedRoundTrip(ctx, conn, cfg.clientID, req)
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil && refused != nil:
+			return -1, -1, refused // the time ended within an attempt
+		case err != nil:
 			return -1, -1, err
 		}
 		r := answer.(*kmsg.InitProducerIDResponse)
-		err = kerr.ErrorForCode(r.ErrorCode)
-		if err == nil {
+		refused = kerr.ErrorForCode(r.ErrorCode)
+		if refused == nil {
 			return r.ProducerID, r.ProducerEpoch, nil
 		}
-		if !kerr.IsRetriable(err) {
-			return -1, -1, err
+		if !kerr.IsRetriable(refused) {
+			return -1, -1, refused
 		}
 		select { // a cluster that has just started may have no coordinator yet
 		case <-ctx.Done():
-			return -1, -1, err
+			return -1, -1, refused
 		case <-time.After(metaSpacing):
 		}
 	}

@@ -18,7 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/target"
@@ -274,12 +276,78 @@ func TestOpenCreatesTopics(t *testing.T) {
 				if topic["created_by"] != want {
 					t.Errorf("got created by %v, want %v", topic["created_by"], want)
 				}
+				// Only a topic that nobody asked for is worth a notice.
+				notice, warning := "", ""
+				if want == "the broker" {
+					notice = "the topic auto did not exist, and the broker created it"
+					warning = "the broker created the topic auto with 5 partitions: check the name, or use --create-topic to choose them"
+				}
+				if got := s.(target.Noticer).Notice(); got != notice {
+					t.Errorf("got the notice %q, want %q", got, notice)
+				}
+				if got := strings.Join(s.Warnings(), "\n"); got != warning {
+					t.Errorf("got the warnings %q, want %q", got, warning)
+				}
 				if tt.create != "" && topic["settings"].(map[string]string)["retention.ms"] != "60000" {
 					t.Errorf("got settings %v, want retention.ms=60000", topic["settings"])
 				}
 			}
 		})
 	}
+}
+
+// TestConsumingCreatesNoTopic: a broker that creates topics does not create the one that
+// a run wants to read, unless the run asks for it.
+func TestConsumingCreatesNoTopic(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "orders"), kfake.AllowAutoTopicCreation())
+	for _, tt := range []struct {
+		name  string
+		given map[string][]string
+	}{
+		{"wire", map[string][]string{}},
+		{"client", map[string][]string{"engine": {engineClient}}},
+		{"group", map[string][]string{"engine": {engineClient}, "group": {"g"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := spec(t, urlOf(c, "ordrs-"+tt.name), tt.given)
+			s.Op = opConsume
+			_, err := open(t, s)
+			if err == nil || !strings.Contains(err.Error(), "it does not exist, so nothing can be read") {
+				t.Fatalf("got %v, want an error", err)
+			}
+			if hint := hintOf(err); !strings.Contains(hint, "check the name") || !strings.Contains(hint, "--create-topic auto") {
+				t.Errorf("got the hint %q", hint)
+			}
+			if exists(t, c, s.URL.Path[1:]) {
+				t.Error("the topic was created")
+			}
+			tt.given["create-topic"] = []string{"auto"}
+			s = spec(t, urlOf(c, "ordrs-"+tt.name), tt.given)
+			s.Op = opConsume
+			if _, err := open(t, s); err != nil {
+				t.Error(err)
+			}
+			if !exists(t, c, s.URL.Path[1:]) {
+				t.Error("the topic was not created, but requested")
+			}
+		})
+	}
+}
+
+// exists asks the cluster for its topics.
+func exists(t *testing.T, c *kfake.Cluster, topic string) bool {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	listed, err := kadm.NewClient(cl).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listed.Has(topic)
 }
 
 func TestOpenNotAuthorised(t *testing.T) {

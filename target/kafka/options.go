@@ -97,7 +97,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "fresh", Type: target.Bool, Default: "false", Ops: producing, Group: groupEvents, Independent: true,
-			Help: "encode each event just before it is sent, with bytes never sent before",
+			Help: "encode each event just before it is sent",
 		},
 
 		{

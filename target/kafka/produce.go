@@ -203,9 +203,17 @@ func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 	return dst
 }
 
-// Ratio returns the compressed size of the batches encoded ahead, as a share of
-// their size before compression; 0 when nothing is compressed ahead.
+// Ratio returns the compressed size of the batches encoded ahead, or if they are fresh
+// of those sent, as a share of their size before compression; 0 without a codec, and
+// while none was sent.
 func (p *producer) Ratio() float64 {
+	if p.cfg.fresh && p.codec != kafka.None {
+		var raw, sent uint64
+		for _, m := range p.Metrics() {
+			raw, sent = raw+m.RawBytes, sent+m.SentBytes
+		}
+		return float64(sent) / float64(max(raw, 1))
+	}
 	if p.batchPool.rawBytes == 0 || p.batchPool.compressedBytes == 0 {
 		return 0
 	}

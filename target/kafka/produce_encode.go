@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -18,6 +19,10 @@ type encoder struct {
 	z           *kafka.Compressor
 	packed      map[packKey]packed // compressed prefixes of templates, for reuse
 	packedBytes int64              // size of all prefixes compressed so far
+
+	// Of batches with a codec, before compression: all that was sent, and the part of it
+	// that was compressed as it was sent. The goroutine that asks for facts reads them.
+	rawBytes, compressedBytes atomic.Uint64
 
 	headerBytes int
 	key         []byte
@@ -73,6 +78,14 @@ func (e *encoder) template(batch *load.Batch) *template {
 
 // encode makes the records of a batch and returns the size of its events.
 func (e *encoder) encode(sl *slot, batch *load.Batch) int64 {
+	bytes := e.encodeBatch(sl, batch)
+	if e.p.codec != kafka.None {
+		e.rawBytes.Add(uint64(sl.raw))
+	}
+	return bytes
+}
+
+func (e *encoder) encodeBatch(sl *slot, batch *load.Batch) int64 {
 	n := int(batch.Events)
 	if e.p.cfg.fresh {
 		return e.encodeFresh(sl, batch)
@@ -135,6 +148,7 @@ func (e *encoder) compress(dst, recs []byte) []byte {
 		// Writing to memory does not fail.
 		panic(fmt.Sprintf("kafka: %v", err))
 	}
+	e.compressedBytes.Add(uint64(len(recs)))
 	return out
 }
 

@@ -59,7 +59,7 @@ func (r *rig) signal() {
 	}
 }
 
-// send sends so many events, divided among the streams by the producer's
+// send sends total events, divided among the streams by the producer's
 // partitioner, waits until all are completed and returns the outcomes.
 func (r *rig) send(total uint64) []load.Outcome {
 	r.t.Helper()

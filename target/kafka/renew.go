@@ -44,6 +44,11 @@ func (t loginTerm) due() bool { return !t.renew.IsZero() && time.Now().After(t.r
 // renew it could be made.
 func (t loginTerm) endsSoon() bool { return !time.Now().Add(renewPause).Before(t.ends) }
 
+// over reports whether the login has ended at a time of a clock that began at began.
+func (t loginTerm) over(began time.Time, now time.Duration) bool {
+	return !t.ends.IsZero() && now >= t.ends.Sub(began)
+}
+
 // renew begins to log in again, in a separate goroutine, because a token may have
 // to be fetched. The caller holds the sender's lock.
 func (k *link) renew() {

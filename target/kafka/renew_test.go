@@ -164,11 +164,65 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 	}
 }
 
+// A slowMechanism takes a while for the first message while a test wants that.
+type slowMechanism struct {
+	sasl.Mechanism
+	slow *atomic.Bool
+}
+
+func (m slowMechanism) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	if m.slow.Load() {
+		<-time.After(200 * time.Millisecond)
+	}
+	return m.Mechanism.Authenticate(ctx, host)
+}
+
+// When a renewal comes so late that the login has ended, nothing is sent before it: the
+// broker would close the connection.
+func TestRenewLoginLate(t *testing.T) {
+	t.Setenv("TEST_SECRET", "canary")
+	c := eventsCluster(t, 3)
+	var slow atomic.Bool
+	logins, wrong := strictLogins(c, time.Hour, func(int64) bool { return false })
+	p := openProducer(t, c.ListenAddrs(), func(cfg *config) {
+		cfg.security.mechanism = slowMechanism{cfg.security.mechanism, &slow}
+	}, "sasl-mechanism=PLAIN", "user=a", "password=env:TEST_SECRET")
+	first := logins.Load()
+	var early atomic.Int64
+	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if logins.Load() == first {
+			early.Add(1)
+		}
+		return nil, nil, false
+	})
+	r := newRig(t, p)
+	slow.Store(true)
+	over := time.Now()
+	for _, s := range p.senders {
+		s.mu.Lock()
+		for _, l := range s.lanes {
+			l.link.term = loginTerm{over, over}
+		}
+		s.mu.Unlock()
+	}
+	const total = 1000
+	if got := tally(r.send(total)); got.acked != total {
+		t.Errorf("%+v of %d events, want all acked", got, total)
+	}
+	if early.Load() > 0 || wrong.Load() > 0 || p.renewed.Load() != 1 || p.Metrics()[0].Reconnects > 0 {
+		t.Errorf("%d requests after the end of the login, %d within the next, %d renewals, %d connections ended; want one renewal, and nothing else",
+			early.Load(), wrong.Load(), p.renewed.Load(), p.Metrics()[0].Reconnects)
+	}
+}
+
 // A real broker that limits sessions ends none of ours, neither while producing
 // nor while consuming.
 func TestRealRenewLogin(t *testing.T) {
 	needsKafka(t)
-	c := kafkatest.Start(t, kafkatest.Config{Secure: true, Properties: map[string]string{"connections.max.reauth.ms": "1500"}})
+	// A renewal begins at least 5 % of the time before its end. Within that, also a broker
+	// on a busy machine has to read what was sent before.
+	c := kafkatest.Start(t, kafkatest.Config{Secure: true, Properties: map[string]string{"connections.max.reauth.ms": "5000"}})
 	t.Setenv("KAFKA_RIGHT", kafkatest.Password(kafkatest.Alice))
 	for _, mechanism := range []string{mechPlain, mechScram512} {
 		t.Run(mechanism, func(t *testing.T) {
@@ -198,7 +252,7 @@ func TestRealRenewLogin(t *testing.T) {
 			}()
 			r := newRig(t, p)
 			r.events = 10
-			const total = 12_000
+			const total = 24_000 // 12 s or longer, so two renewals
 			tick := time.NewTicker(10 * time.Millisecond)
 			defer tick.Stop()
 			out := r.sendAnd(total, func(int) { <-tick.C })
@@ -219,8 +273,8 @@ func TestRealRenewLogin(t *testing.T) {
 					t.Errorf("%d %s, want none", n, name)
 				}
 			}
-			if p.renewed.Load() < 3 || src.renewed.Load() < 3 {
-				t.Errorf("logins renewed %d times while producing and %d while consuming, want at least 3", p.renewed.Load(), src.renewed.Load())
+			if p.renewed.Load() < 2 || src.renewed.Load() < 2 {
+				t.Errorf("logins renewed %d times while producing and %d while consuming, want at least 2", p.renewed.Load(), src.renewed.Load())
 			}
 		})
 	}

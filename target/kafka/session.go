@@ -21,6 +21,8 @@ type producerEngine interface {
 	Metrics() []BrokerMetrics
 	// facts returns facts for the report, in addition to the cluster's.
 	facts() map[string]any
+	// encoding says when the bytes of events are made.
+	encoding() *measure.Encoding
 	warnings() []string
 	// Close ends all connections. The lanes are closed already.
 	Close() error
@@ -136,6 +138,40 @@ func (w wireProducer) facts() map[string]any {
 	return f
 }
 
+// encoding returns nil for the codec's share before anything was sent.
+func (w wireProducer) encoding() *measure.Encoding {
+	e := w.cfg.encoding(w.Stamped(), w.Distinct())
+	var raw, compressed uint64
+	for _, s := range w.senders {
+		raw += s.encoder.rawBytes.Load()
+		compressed += s.encoder.compressedBytes.Load()
+	}
+	switch {
+	case e.Codec == "":
+	case w.cfg.fresh:
+		e.Compressed(e.Codec, 1)
+	case raw > 0:
+		e.Compressed(e.Codec, float64(compressed)/float64(raw))
+	}
+	return e
+}
+
+// encoding is what the settings say about it. distinct is the number of different events
+// in the pool.
+func (c *config) encoding(stamped bool, distinct int) *measure.Encoding {
+	e := &measure.Encoding{Events: measure.Fresh}
+	if !c.fresh {
+		e.Events, e.Distinct = measure.Pooled, uint64(distinct)
+		if stamped {
+			e.Except = "stamps"
+		}
+	}
+	if c.compression != "none" {
+		e.Codec = c.compression
+	}
+	return e
+}
+
 func (w wireProducer) warnings() []string {
 	all := w.absent.Warnings()
 	if w.batchPool.warning != "" {
@@ -171,6 +207,14 @@ func (s *session) Facts() map[string]any {
 		maps.Copy(f, s.in.facts())
 	}
 	return f
+}
+
+// Encoding implements target.Encoded.
+func (s *session) Encoding() *measure.Encoding {
+	if s.out == nil {
+		return nil
+	}
+	return s.out.encoding()
 }
 
 // Survey implements target.Surveyor.
@@ -216,6 +260,17 @@ func (s *session) Warnings() []string {
 		w = append(w, s.in.warnings()...)
 	}
 	return w
+}
+
+// Notice implements target.Noticer.
+func (s *session) Notice() string {
+	switch {
+	case s.cl.absent:
+		return absentSource{s.cl.cfg}.what() + " did not appear"
+	case s.cl.createdBy == byBroker:
+		return fmt.Sprintf("the topic %s did not exist, and the broker created it", s.cl.cfg.topic)
+	}
+	return ""
 }
 
 // Close implements target.Session.

@@ -144,7 +144,7 @@ func wait(going context.Context, d time.Duration) bool {
 	}
 }
 
-// result completes the result of a load of so many operations.
+// result completes the result of a load of total operations.
 func (t *topicLoad) result(elapsed time.Duration, total int) {
 	r := t.res
 	r.Elapsed = elapsed

@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/wire/kafka"
 	"carronade/load"
+	"carronade/measure"
 	"carronade/payload"
 	"carronade/target"
 )
@@ -51,11 +52,11 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 		Seed: spec.Seed, Size: o.String("size"), Payload: o.String("payload"), Key: o.String("key"), Headers: o.List("header"),
 	})
 	if err != nil {
-		return nil, &target.Error{Doing: "make the payload", Err: err, Hint: "see carronade run --help, events"}
+		return nil, &target.Error{Doing: "make the payload", Err: err, Hint: "carronade help events lists the forms"}
 	}
 	s := &session{fresh: o.Bool("fresh"), partitioner: load.RoundRobin(max(1, o.Int("clients")))}
 	for i := range s.partitioner.Streams() {
-		l := &lane{id: i, session: s, encoder: encoder{gen: gen, limit: max(1024, int(o.Size("batch-size"))), mostEvents: spec.BatchEvents}}
+		l := &lane{id: i, session: s, encoder: encoder{gen: gen, partitioner: s.partitioner, stream: int32(i), limit: max(1024, int(o.Size("batch-size"))), mostEvents: spec.BatchEvents}}
 		l.encoder.init(o.Size("pool"))
 		s.lanes = append(s.lanes, l)
 	}
@@ -76,6 +77,19 @@ func (s *session) Source() load.Source { return nil }
 func (s *session) Facts() map[string]any {
 	return map[string]any{"events": s.lanes[0].encoder.gen.Describe()}
 }
+
+// Encoding implements target.Encoded.
+func (s *session) Encoding() *measure.Encoding {
+	if s.fresh {
+		return &measure.Encoding{Events: measure.Fresh}
+	}
+	e := &measure.Encoding{Events: measure.Pooled}
+	for i := range s.lanes[0].encoder.templates { // those of all lanes are equal
+		e.Distinct += uint64(s.lanes[0].encoder.templates[i].events())
+	}
+	return e
+}
+
 func (s *session) Warnings() []string            { return nil }
 func (s *session) Close() error                  { return nil }
 func (s *session) Partitioner() load.Partitioner { return s.partitioner }
@@ -132,8 +146,10 @@ func (l *lane) Close() error {
 // An encoder makes batches. It belongs to one lane.
 type encoder struct {
 	gen         *payload.Generator
-	limit       int // bytes of a batch
-	mostEvents  int // events of a batch; 0: as many as fit
+	partitioner load.Partitioner
+	stream      int32 // of its lane
+	limit       int   // bytes of a batch
+	mostEvents  int   // events of a batch; 0: as many as fit
 	headers     []byte
 	headerBytes int // bytes that the headers add to the size of an event
 	templates   []template
@@ -227,15 +243,15 @@ func (p *encoder) room() int {
 	return n
 }
 
-// encode stamps a batch of n events, computes the checksum over all of its bytes, and
-// returns the bytes of the events and the checksum.
+// encode stamps a batch of n events of its stream, computes the checksum over all of its
+// bytes, and returns the bytes of the events and the checksum.
 func (p *encoder) encode(n int, first uint64, fresh bool, millis int64) (bytes int64, sum uint32) {
 	var batch []byte
 	if fresh {
 		batch = p.scratch[:kafka.HeaderSize]
 		for i := range n {
 			var size int
-			batch, size = p.record(batch, int32(i), first+uint64(i))
+			batch, size = p.record(batch, int32(i), p.partitioner.Event(p.stream, first+uint64(i)))
 			bytes += int64(size)
 		}
 		p.scratch = batch

@@ -16,7 +16,6 @@ import (
 // A config holds a URL and its options, parsed and checked. It does not change
 // after parseConfig, so all clients of a run share one.
 type config struct {
-	url       *url.URL // the target's
 	transport *transport
 	hosts     []string // host:port, as given; clients take them in turn
 	path      string   // of the transports that have one
@@ -55,7 +54,6 @@ func parseConfig(s target.Spec) (*config, error) {
 	v := s.Options
 	c := &config{
 		absent:         new(dial.ConnectFailures),
-		url:            s.URL,
 		clients:        max(1, s.Clients, v.Int("clients")),
 		sticky:         v.Bool("sticky"),
 		scheduled:      s.Scheduled,

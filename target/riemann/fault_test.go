@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/wire/riemann"
 	"carronade/load"
+	"carronade/measure"
 )
 
 // seen collects outcomes.
@@ -190,8 +191,8 @@ func TestAwayAndBack(t *testing.T) {
 			for _, o := range s.all {
 				if o.Acked > 0 && o.Done < again {
 					last = max(last, o.Done)
-				} else if o.Acked > 0 { // which may have waited for its reader
-					next = min(next, max(last, cmp.Or(o.Earliest, o.Done)))
+				} else if o.Acked > 0 { // which may have waited for its reader, or for the whole process
+					next = min(next, max(last, min(cmp.Or(o.Earliest, o.Done), ranAt(r.Freezes, o.Done))))
 				}
 			}
 			if most := uint64(f.resets() * tt.plan.MaxInFlight); h.Counts.Failed > 0 || h.Acked == 0 || h.Unknown == 0 || h.Unknown > most {
@@ -216,6 +217,19 @@ func TestAwayAndBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ranAt returns when this process, which was about to do something at a point in time,
+// ran before: until then a freeze of its own may have kept it from doing so.
+func ranAt(freezes measure.Freezes, at time.Duration) time.Duration {
+	const after = 2 * time.Millisecond // what waited is not done at once
+	since := at
+	for _, f := range freezes.Process {
+		if f.At < at && at <= f.At+f.Length+after {
+			since = min(since, f.At)
+		}
+	}
+	return since
 }
 
 // A server never comes back: the run ends, and says why. Events fail with each

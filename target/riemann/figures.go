@@ -79,40 +79,32 @@ func (w *window) observe(e *riemann.Event, started bool, written uint64) {
 // A figureName is the key of a figure in the index.
 type figureName struct{ host, service string }
 
-// openSources makes a source for each host of the run, or one for the server
-// that the option query-address names.
+// openSources makes a source for each server of the run that answers queries, or one
+// for the server that the option query-address names.
 func (s *session) openSources() ([]*figureSource, error) {
 	c := s.cfg
 	var all []*figureSource
-	add := func(r *transport, addr string, asked bool) error {
+	must := c.values.String("query-address") != "" || c.transport.scheme == plainScheme || c.transport.scheme == tlsScheme
+	for _, host := range c.hosts {
+		r, addr, err := c.queryPlace(host)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(all, func(t *figureSource) bool { return t.a.addr == addr }) {
+			continue
+		}
 		a, err := newAsker(r, addr, c.values)
-		if err == nil {
-			all = append(all, &figureSource{a: a, mustAnswer: asked})
+		if err != nil {
+			return nil, err
 		}
-		return err
+		all = append(all, &figureSource{a: a, mustAnswer: must})
 	}
-	answers := c.transport.scheme == plainScheme || c.transport.scheme == tlsScheme
-	if c.values.String("query-address") == "" && answers {
-		for i, addr := range c.hosts {
-			if slices.Index(c.hosts, addr) < i {
-				continue
-			}
-			if err := add(c.transport, addr, true); err != nil {
-				return nil, err
-			}
+	if len(all) > 1 {
+		for _, t := range all {
+			t.label = " at " + t.a.addr
 		}
-		if len(all) > 1 {
-			for _, t := range all {
-				t.label = " at " + t.a.addr
-			}
-		}
-		return all, nil
 	}
-	r, addr, err := queryAddress(c.url, c.values)
-	if err != nil {
-		return nil, err
-	}
-	return all, add(r, addr, c.values.String("query-address") != "")
+	return all, nil
 }
 
 // Figures implements target.FigureSource: the servers' metrics about themselves.

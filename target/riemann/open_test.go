@@ -11,10 +11,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"carronade/internal/wire/riemann"
+	"carronade/measure"
 	"carronade/target"
 )
 
@@ -143,15 +145,15 @@ func TestFacts(t *testing.T) {
 	certs := newCertificates(t)
 	rate := riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: askedService, Host: "db7"}}}
 	none := riemann.Msg{HasOK: true, Error: "no index"}
-	sink := riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: discardService}}}
+	sink := riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{{Service: standinService}, {Service: discardService}}}
 	for _, tt := range []struct {
 		name   string
 		answer riemann.Msg
 		want   map[string]any
 	}{
 		{"no index", none, map[string]any{"index": "no index", "server": nil}},
-		{"a server's name", rate, map[string]any{"index": "answers queries", "server": "db7", "discards": nil}},
-		{"a sink", sink, map[string]any{"discards": true}},
+		{"a server's name", rate, map[string]any{"index": "answers queries", "server": "db7", "discards": nil, "standin": nil}},
+		{"a sink", sink, map[string]any{"discards": true, "standin": true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			addr := serveConns(t, func(raw net.Conn) {
@@ -180,7 +182,39 @@ func TestFacts(t *testing.T) {
 			if f["address"] != addr || f["transport"] != "riemann+tls" || f["events"] == nil {
 				t.Errorf("got %v", f)
 			}
+			if e := s.Encoding(); e.Events != measure.Pooled || e.Distinct == 0 || e.CodecMeasured != nil {
+				t.Errorf("encoding %+v, want pooled events without a codec", e)
+			}
 		})
+	}
+}
+
+// A server that had not said its name when the run began is asked again at its end.
+func TestSurveyAsksForTheName(t *testing.T) {
+	var asked atomic.Int32
+	addr := serveConns(t, func(nc net.Conn) {
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := nc.Read(buf)
+			if err != nil {
+				return
+			}
+			answer := riemann.Msg{HasOK: true, OK: true}
+			if n > riemann.FrameHead && asked.Add(1) > 1 {
+				answer.Events = []riemann.Event{{Service: askedService, Host: "db7"}}
+			}
+			nc.Write(riemann.AppendFramed(nil, &answer))
+		}
+	})
+	s := openSession(t, specOf(t, "riemann://"+addr))
+	if name := s.Facts()["server"]; name != nil {
+		t.Fatalf("the server was known at the start: %v", name)
+	}
+	if err := target.Surveyor(s).Survey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if name := s.Facts()["server"]; name != "db7" {
+		t.Errorf("got the name %v at the end, want db7", name)
 	}
 }
 

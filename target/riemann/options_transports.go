@@ -10,6 +10,6 @@ var transportOptions = []target.Option{
 	},
 	{
 		Name: "query-address", Word: "HOST:PORT", Group: groupConn,
-		Help: "where the server answers queries, over TCP or riemann+tls://; the target's own host and port 5555 where its transport answers none",
+		Help: "where the server answers queries, over TCP or riemann+tls://; default: the target's own address, or port 5555 of its host for riemann+ws and riemann+http",
 	},
 }

@@ -15,13 +15,17 @@ import (
 const defaultConnectTimeout = 5 * time.Second
 
 // The events that a probe queries. A server emits the rate of its streams every
-// ten seconds, with its own name as host (riemann, core.clj). A stand-in that
-// discards events answers with an event that says so.
+// ten seconds, with its own name as host (riemann, core.clj). A stand-in answers
+// with an event that says so, and whether it discards events.
 const (
 	askedService   = "riemann streams rate"
+	standinService = "carronade standin"
 	discardService = "carronade discard"
-	probeQuery     = `service = "` + askedService + `" or service = "` + discardService + `"`
+	probeQuery     = `service = "` + askedService + `" or service = "` + standinService + `" or service = "` + discardService + `"`
 )
+
+// answersQueries is the fact "index" of a server that has one.
+const answersQueries = "answers queries"
 
 // probeTCP sends a small query to an address, to check that a Riemann server
 // answers there. Its error says precisely what is wrong.
@@ -65,9 +69,11 @@ func identify(ctx context.Context, d *dial.Dialer, addr string, found map[string
 	if err != nil {
 		return err
 	}
-	note("index", "answers queries")
+	note("index", answersQueries)
 	for i := range events {
 		switch e := &events[i]; e.Service {
+		case standinService:
+			note("standin", true)
 		case discardService:
 			note("discards", true)
 		case askedService:

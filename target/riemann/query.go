@@ -26,12 +26,12 @@ type Event struct {
 
 // Query asks the server behind a target's URL for the events of its index that
 // match text, in the server's query language. v are the kind's options; those of
-// the connection and its security are used. Unless the URL is one of TCP or TLS,
-// the query goes over TCP to the address of the option query-address, else to
-// port 5555 of its host. The events come in the server's order; there may be
-// none. An error is a *target.Error where there is a hint to give; for a query
-// that the server cannot parse it contains the server's message. ctx bounds all
-// of it.
+// the connection and its security are used. The query goes to the address of the
+// option query-address, else to the URL's own address (over TCP if the URL is of
+// UDP), else, if the URL is of WebSocket or HTTP, to port 5555 of its host. The
+// events come in the server's order; there may be none. An error is a
+// *target.Error where there is a hint to give; for a query that the server cannot
+// parse it contains the server's message. ctx bounds all of it.
 func Query(ctx context.Context, u *url.URL, v target.Values, text string) ([]Event, error) {
 	r, addr, err := queryAddress(u, v)
 	if err != nil {

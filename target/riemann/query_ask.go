@@ -143,23 +143,34 @@ func (a *asker) close() {
 	}
 }
 
-// queryAddress is where the server behind a target's URL answers queries: at the
-// address of the option query-address, else at the URL's own address if its
-// transport answers queries, else at the usual port of its host.
+// queryAddress is where the server behind a target's URL answers queries, the first
+// one of several.
 func queryAddress(u *url.URL, v target.Values) (r *transport, addr string, err error) {
 	r, hosts, _, err := parseTarget(u)
 	if err != nil {
 		return nil, "", err
 	}
-	if text := v.String("query-address"); text != "" {
+	return (&config{transport: r, values: v}).queryPlace(hosts[0])
+}
+
+// queryPlace is where the server at an address of the target answers queries: at the
+// address of the option query-address, or else there over TCP and TLS, there over
+// TCP for UDP, since a Riemann serves both on one port, and otherwise over TCP at
+// the usual port of the host.
+func (c *config) queryPlace(addr string) (*transport, string, error) {
+	if text := c.values.String("query-address"); text != "" {
 		return parseQueryAddress(text)
 	}
-	if addr = hosts[0]; r.scheme == plainScheme || r.scheme == tlsScheme {
+	r := c.transport
+	if r.scheme == plainScheme || r.scheme == tlsScheme {
 		return r, addr, nil
 	}
+	plain := transportOf(plainScheme)
+	if r.scheme == udpScheme {
+		return plain, addr, nil
+	}
 	host, _, err := net.SplitHostPort(addr)
-	r = transportOf(plainScheme)
-	return r, net.JoinHostPort(host, r.port), err
+	return plain, net.JoinHostPort(host, plain.port), err
 }
 
 // newAsker makes an asker for an address.
@@ -181,6 +192,9 @@ const (
 	plainScheme = "riemann"
 	tlsScheme   = "riemann+tls"
 )
+
+// udpScheme is the scheme of the transport that shares its port with TCP.
+const udpScheme = "riemann+udp"
 
 func transportOf(scheme string) *transport {
 	for i := range transports {

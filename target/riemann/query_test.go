@@ -24,6 +24,27 @@ func standinWith(t testing.TB, o standinriemann.Options, events ...riemann.Event
 	return srv
 }
 
+// A report says that its server was a stand-in, and whether it discarded events.
+// Only a query that names the event that says so finds it.
+func TestStandinFacts(t *testing.T) {
+	for _, discard := range []bool{false, true} {
+		srv := startStandin(t, standinriemann.Options{Discard: discard})
+		f := openSession(t, specOf(t, "riemann://"+srv.Addr())).Facts()
+		if _, discards := f["discards"]; f["standin"] != true || discards != discard {
+			t.Errorf("discarding %t: the facts are %v", discard, f)
+		}
+		got, err := ask(t, "riemann://"+srv.Addr(), nil, "true")
+		for _, e := range got {
+			if e.Service == standinService {
+				t.Errorf("discarding %t: every query finds %+v", discard, e)
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // put sends events to a server and waits for its ack.
 func put(t testing.TB, addr string, events ...riemann.Event) {
 	t.Helper()
@@ -190,4 +211,53 @@ func TestQueryStrangeAnswers(t *testing.T) {
 			t.Errorf("got %v, want the context's error", err)
 		}
 	})
+}
+
+// Queries go to the target's own address if that can answer them, otherwise to the
+// usual port of its host.
+func TestQueryPlace(t *testing.T) {
+	for _, tt := range []struct{ target, given, scheme, addr string }{
+		{"riemann://h:6000", "", plainScheme, "h:6000"},
+		{"riemann+tls://h", "", tlsScheme, "h:5554"},
+		{"riemann+udp://h:6000", "", plainScheme, "h:6000"},
+		{"riemann+udp://h", "", plainScheme, "h:5555"},
+		{"riemann+udp://[::1]:6000", "", plainScheme, "[::1]:6000"},
+		{"riemann+ws://h:6000", "", plainScheme, "h:5555"},
+		{"riemann+ws://[::1]:6000", "", plainScheme, "[::1]:5555"},
+		{"riemann+http://h", "", plainScheme, "h:5555"},
+		{"riemann+udp://h:6000", "i:7000", plainScheme, "i:7000"},
+		{"riemann+ws://h", "riemann+tls://i", tlsScheme, "i:5554"},
+	} {
+		t.Run(tt.target+" "+tt.given, func(t *testing.T) {
+			u, err := url.Parse(tt.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, addr, err := queryAddress(u, target.Values{"query-address": {tt.given}})
+			if err != nil || r.scheme != tt.scheme || addr != tt.addr {
+				t.Errorf("got %v %s, %v; want %s %s", r, addr, err, tt.scheme, tt.addr)
+			}
+		})
+	}
+}
+
+// With several addresses each client's events are looked for at its own server.
+func TestVerifyAsksEachServer(t *testing.T) {
+	for transport, want := range map[string]string{"riemann+udp": "127.0.0.1:9001 127.0.0.2:9002 127.0.0.1:9001", "riemann+ws": "127.0.0.1:5555 127.0.0.2:5555 127.0.0.1:5555"} {
+		c, err := parseConfig(specOf(t, transport+"://127.0.0.1:9001,127.0.0.2:9002", "clients=3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newSource(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range s.askers {
+			got = append(got, a.addr)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: asks %v, want %s", transport, got, want)
+		}
+	}
 }

@@ -115,6 +115,26 @@ func (s *session) Facts() map[string]any {
 	return f
 }
 
+// Encoding implements target.Encoded.
+func (s *session) Encoding() *measure.Encoding {
+	return &measure.Encoding{Events: measure.Pooled, Distinct: s.cfg.shape.period, Except: "times, metrics and sequence numbers"}
+}
+
+// Survey implements target.Surveyor: a server that had just started when the run
+// began had not said its name yet, which is how runs of one server are recognized. If
+// it does not answer now, its name stays unknown.
+func (s *session) Survey(ctx context.Context) error {
+	c := s.cfg
+	if s.found["index"] != answersQueries || s.found["server"] != nil {
+		return nil
+	}
+	found := map[string]any{}
+	if err := identify(ctx, &c.dialer, c.hosts[0], found); err == nil && found["server"] != nil {
+		s.found["server"] = found["server"]
+	}
+	return nil
+}
+
 // Warnings implements target.Session.
 func (s *session) Warnings() []string {
 	w := slices.Clone(s.cfg.warnings)

@@ -61,17 +61,10 @@ func newSource(c *config) (*source, error) {
 		s.logs[i].first.Store(-1)
 		s.logs[i].chunk = -1
 	}
-	r, addr := c.transport, ""
-	if c.values.String("query-address") != "" || c.transport.scheme != plainScheme && c.transport.scheme != tlsScheme {
-		var err error
-		if r, addr, err = queryAddress(c.url, c.values); err != nil {
-			return nil, err
-		}
-	}
 	for i := range c.clients {
-		to := addr
-		if to == "" {
-			to = c.hosts[i%len(c.hosts)]
+		r, to, err := c.queryPlace(c.hosts[i%len(c.hosts)])
+		if err != nil {
+			return nil, err
 		}
 		if k := slices.IndexFunc(s.askers, func(a *asker) bool { return a.addr == to }); k >= 0 {
 			s.askers = append(s.askers, s.askers[k])

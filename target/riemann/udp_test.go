@@ -31,6 +31,33 @@ func startStandin(t testing.TB, o standinriemann.Options) *standinriemann.Server
 	return s
 }
 
+// startOnOnePort starts a stand-in that serves TCP and UDP on one port, as Riemann
+// does.
+func startOnOnePort(t testing.TB, o standinriemann.Options) *standinriemann.Server {
+	t.Helper()
+	for tries := 0; ; tries++ {
+		free, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Listen = free.LocalAddr().String()
+		o.UDP = o.Listen
+		free.Close()
+		s, err := standinriemann.Start(o)
+		if err == nil {
+			t.Cleanup(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			return s
+		}
+		if tries == 20 { // other tests may take the port meanwhile
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestUDPSuite(t *testing.T) {
 	t.Parallel()
 	srv := startStandin(t, standinriemann.Options{})

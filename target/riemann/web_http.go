@@ -137,13 +137,19 @@ func (a *httpAnswer) readHead(head []byte) (length int, chunked bool, err error)
 	if err != nil || !bytes.HasPrefix(proto, []byte("HTTP/1.")) || a.code < 100 || a.code > 999 {
 		return 0, false, fmt.Errorf("an answer that is not HTTP: %.60q", line)
 	}
+	if a.code == 101 {
+		return 0, false, errors.New("an answer that changes the protocol, which nobody asked for")
+	}
 	a.text = string(bytes.TrimSpace(status))
-	a.last = string(proto) == "HTTP/1.0"
 	length = -1
+	var kept, closed bool
 	for len(fields) > 0 {
 		var field []byte
 		field, fields, _ = bytes.Cut(fields, []byte("\r\n"))
-		name, value, _ := bytes.Cut(field, []byte(":"))
+		name, value, ok := bytes.Cut(field, []byte(":"))
+		if !ok || len(name) == 0 || name[0] == ' ' || name[0] == '\t' {
+			return 0, false, fmt.Errorf("an answer with the invalid field %.60q", field)
+		}
 		value = bytes.TrimSpace(value)
 		switch {
 		case bytes.EqualFold(name, []byte("Content-Length")):
@@ -151,13 +157,24 @@ func (a *httpAnswer) readHead(head []byte) (length int, chunked bool, err error)
 			if err != nil {
 				return 0, false, fmt.Errorf("an answer with the invalid length %.20q", value)
 			}
+			if length >= 0 && length != int(n) {
+				return 0, false, errors.New("an answer with two lengths")
+			}
 			length = int(n)
 		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
-			chunked = bytes.EqualFold(value, []byte("chunked"))
+			if !bytes.EqualFold(value, []byte("chunked")) {
+				return 0, false, fmt.Errorf("an answer with the unknown encoding %.40q", value)
+			}
+			chunked = true
 		case bytes.EqualFold(name, []byte("Connection")):
-			a.last = !bytes.EqualFold(value, []byte("keep-alive")) && (a.last || bytes.EqualFold(value, []byte("close")))
+			for option := range bytes.SplitSeq(value, []byte(",")) {
+				option = bytes.TrimSpace(option)
+				kept = kept || bytes.EqualFold(option, []byte("keep-alive"))
+				closed = closed || bytes.EqualFold(option, []byte("close"))
+			}
 		}
 	}
+	a.last = closed || string(proto) == "HTTP/1.0" && !kept
 	return length, chunked, nil
 }
 

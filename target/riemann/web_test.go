@@ -393,6 +393,55 @@ func TestHTTPAnswers(t *testing.T) {
 	}
 }
 
+// The fields of a head that say how long an answer is, and whether the connection
+// goes on, in all forms that servers and proxies write.
+func TestHTTPHeads(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, fields string
+		last         bool
+		err          string
+	}{
+		{"kept", "Content-Length: 2", false, ""},
+		{"closed", "Content-Length: 2\r\nConnection: close", true, ""},
+		{"closed, in a list", "Content-Length: 2\r\nConnection: TE, Close", true, ""},
+		{"closed, in two fields", "Content-Length: 2\r\nConnection: close\r\nConnection: TE", true, ""},
+		{"kept and closed", "Connection: keep-alive, close\r\nContent-Length: 2", true, ""},
+		{"something else", "Content-Length: 2\r\nConnection: closed", false, ""},
+		{"the length twice", "Content-Length: 2\r\nContent-Length: 2", false, ""},
+		{"two lengths", "Content-Length: 2\r\nContent-Length: 3", false, "two lengths"},
+		{"another encoding", "Content-Length: 2\r\nTransfer-Encoding: gzip, chunked", false, "gzip, chunked"},
+		{"a field without a colon", "Content-Length: 2\r\nhello", false, "hello"},
+		{"a line that continues", "X: y\r\n Content-Length: 3\r\nContent-Length: 2", false, "Content-Length: 3"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			web := &httpFraming{}
+			_, msg, _, err := web.answers([]byte("HTTP/1.1 200 OK\r\n"+tt.fields+"\r\n\r\n{}"), 1, 1)
+			if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Fatalf("error %v, want %q", err, tt.err)
+			}
+			if tt.err == "" && (msg == nil || web.closing() != tt.last) {
+				t.Errorf("the last of its connection: %v, want %v (%q)", web.closing(), tt.last, msg)
+			}
+		})
+	}
+	for in, last := range map[string]bool{
+		"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}":                                                      true,
+		"HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: Keep-Alive\r\n\r\n{}":                            false,
+		"HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive, Upgrade\r\n\r\n{}":                   false,
+		"HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}": false,
+	} {
+		web := &httpFraming{}
+		if _, msg, _, err := web.answers([]byte(in), 1, 1); err != nil || msg == nil || web.closing() != last {
+			t.Errorf("%q: the last of its connection: %v, %v, want %v", in, web.closing(), err, last)
+		}
+	}
+	web := &httpFraming{}
+	if _, _, _, err := web.answers([]byte("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n"), 1, 1); err == nil {
+		t.Error("an upgrade that nobody asked for is accepted")
+	}
+}
+
 func FuzzWebAnswers(f *testing.F) {
 	f.Add([]byte("\x81\x02{}\x81\x0f{\"error\":\"why\"}"), uint8(1))
 	f.Add([]byte("\x81\x7e\x00\x02{}"), uint8(3))

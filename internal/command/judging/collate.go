@@ -2,8 +2,9 @@ package judging
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,8 +20,11 @@ setting of the workload (concurrency, events, rate, for), the branch or revision
 of the system under test, one of its flags, a field of the host, or a label.
 Reports in which every other independent variable is the same form a group. A
 group has a row for each value of VAR, with the medians of its repetitions and,
-below them, half of the confidence interval. The best row is marked only where
-the repetitions support it, which takes six of each.
+below them, half of the confidence interval. The best row is marked (*) only
+where the repetitions support it, which takes six of each. With fewer, a row
+whose throughput is more than a fifth higher than that of every other row is
+marked as ahead, unproven (^); of times, every other row must be more than a
+fifth higher.
 
 Filters choose the reports, as in report list. A filter on VAR itself chooses
 the rows to start from; the other rows of their groups may have any value. With
@@ -33,16 +37,19 @@ const collateExample = `
   carronade collate apm-server.tracing.enabled branch=main
   carronade collate branch branch=faster
   carronade collate revision branch=main --sort revision_date
-  carronade collate rate 'started>=7d' --csv > rates.csv`
+  carronade collate rate 'started>=7d' --csv > rates.csv
+  carronade collate acks --markdown >> report.md`
 
 // collating holds the flags of collate.
 type collating struct {
-	sort  string
-	last  string
-	all   bool
-	csv   bool
-	json  bool
-	tools Tools
+	sort     string
+	last     string
+	all      bool
+	csv      bool
+	json     bool
+	markdown bool
+	same     bool
+	tools    Tools
 }
 
 // Collate returns the command.
@@ -60,6 +67,8 @@ func Collate(t Tools) *cobra.Command {
 	fs.BoolVar(&c.all, "all", false, "include groups in which VAR has only one value")
 	fs.BoolVar(&c.csv, "csv", false, "as CSV, one line per row")
 	fs.BoolVar(&c.json, "json", false, "as JSON")
+	fs.BoolVar(&c.markdown, "markdown", false, "as Markdown, for a page or an issue")
+	bindSame(fs, &c.same)
 	open := t.Stores.Bind(fs)
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
 		return open.Do(cmd.Context(), func(s store.Store) error { return c.run(cmd.Context(), s, args) })
@@ -68,11 +77,18 @@ func Collate(t Tools) *cobra.Command {
 }
 
 func (c *collating) run(ctx context.Context, s store.Store, args []string) error {
-	if c.csv && c.json {
-		return &command.Words{Err: errors.New("--csv and --json cannot be combined"), Hint: "give one of them"}
+	given := []string{}
+	for name, is := range map[string]bool{"--csv": c.csv, "--json": c.json, "--markdown": c.markdown} {
+		if is {
+			given = append(given, name)
+		}
+	}
+	if len(given) > 1 {
+		slices.Sort(given)
+		return &command.Words{Err: fmt.Errorf("%s cannot be combined", strings.Join(given, " and ")), Hint: "give one of them"}
 	}
 	now := time.Now()
-	o := judge.CollateOptions{Var: args[0], Sort: c.sort, All: c.all, Now: now}
+	o := judge.CollateOptions{Var: args[0], Sort: c.sort, All: c.all, Now: now, SameSystem: c.same}
 	var err error
 	if o.Last, err = digest.ParseLast(c.last); err != nil {
 		return &command.Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 5 shows five groups, -n 168h uses the reports of the last week"}
@@ -95,7 +111,12 @@ func (c *collating) run(ctx context.Context, s store.Store, args []string) error
 	}
 	switch {
 	case c.csv:
+		if len(found.Groups) == 0 { // CSV has no place for the reason
+			c.tools.Note("%s", strings.Join(found.Notes, "; "))
+		}
 		return found.CSV(c.tools.Out)
+	case c.markdown:
+		return found.Markdown(c.tools.Out)
 	case c.json:
 		return command.WriteJSON(c.tools.Out, found)
 	}

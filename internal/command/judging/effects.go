@@ -35,11 +35,22 @@ func effects(texts []string) (judge.Effects, error) {
 			e.All = x
 			continue
 		}
-		if name = digest.Canonical(name); !slices.Contains(judge.Judged(), name) {
-			return fail(text, fmt.Sprintf("%q is not compared", name),
-				command.DidYouMean(name, judge.Judged(), "%s", "it is one of "+strings.Join(judge.Judged(), ", ")))
+		if name, err = judgedField("--effect "+text, name); err != nil {
+			return e, err
 		}
 		e.Of[name] = x
 	}
 	return e, nil
+}
+
+// judgedField returns the name of a field that comparisons judge, given by a flag.
+func judgedField(flag, name string) (string, error) {
+	name = digest.Canonical(name)
+	if !slices.Contains(judge.Judged(), name) {
+		return "", &command.Words{
+			Err:  fmt.Errorf("%s: %q is not compared", flag, name),
+			Hint: command.DidYouMean(name, judge.Judged(), "%s", "it is one of "+strings.Join(judge.Judged(), ", ")),
+		}
+	}
+	return name, nil
 }

@@ -105,11 +105,25 @@ func (s *testStore) run(args ...string) (code int, words string) {
 		},
 		Stores: func(ctx context.Context, _ string) (store.Store, error) { return sqlite.Open(ctx, s.path) },
 		Err:    &s.notes,
-		Interleave: func(_ context.Context, _, base, candidate string, repeat int) ([]string, []string, error) {
-			if base == "broken.yaml" {
+		Interleave: func(ctx context.Context, j Interleaving) (base, candidate []string, err error) {
+			if j.Base == "broken.yaml" {
 				return nil, nil, errors.New("no")
 			}
-			return s.repeat(repeat, "", "", time.Hour, 50e3), s.repeat(repeat, "", "", time.Hour, 60e3), nil
+			level := 60e3
+			if j.Candidate == "equal.yaml" {
+				level = 50e3
+			}
+			for _, size := range j.Sizes {
+				more := size - len(base)
+				base, candidate = append(base, s.repeat(more, "", "", time.Hour, 50e3)...), append(candidate, s.repeat(more, "", "", time.Hour, level)...)
+				if j.Enough == nil {
+					continue
+				}
+				if enough, err := j.Enough(ctx, s.store, base, candidate); enough || err != nil {
+					return base, candidate, err
+				}
+			}
+			return base, candidate, nil
 		},
 	}
 	cmd := map[string]func(Tools) *cobra.Command{"collate": Collate, "compare": Compare, "verify": Verify}[args[0]](tools)
@@ -152,20 +166,26 @@ func TestCompare(t *testing.T) {
 		{"all revisions of a side", []string{"main", "feature/faster", "--revisions"}, 0, "base          10 reports"},
 		{"filters", []string{"branch=main,throughput>40k/s", "branch=feature/faster"}, 0, "7 reports"},
 		{"revisions", []string{"0123456789bb", "0123456789cc"}, 0, "better"},
-		{"ids", []string{strings.Join(old, ","), faster[0]}, 0, "all rows: cannot tell (needs 6 repetitions)"},
+		{"ids", []string{strings.Join(old, ","), faster[0]}, 0, "all rows: cannot tell (needs 6 repetitions, or 3 for a difference of 25%)"},
 		{"the newest", []string{"last~1", "last"}, 0, "needs 6 repetitions"},
 		{"the beginning of an id", []string{faster[0][:6], "last"}, 0, "needs 6 repetitions"},
 		{"further filters", []string{"main", "feature/faster", "throughput>59k/s"}, 2, "no report meets main throughput>59k/s"},
 		{"a gate that holds", []string{"main", "feature/faster", "--gate"}, 0, "better"},
-		{"a gate that does not", []string{"feature/faster", "main", "--gate"}, 1, "worse"},
+		{"a gate that does not", []string{"feature/faster", "main", "--metric", "throughput", "--gate"}, 1, "worse"},
 		{"a gate that cannot tell", []string{"last~1", "last", "--gate"}, 4, "cannot tell"},
+		{"an unknown metric", []string{"main", "feature/faster", "--metric", "troughput"}, 2, `--metric: "troughput" is not compared -> did you mean throughput?`},
 		{"a larger effect", []string{"feature/faster", "main", "--gate", "--effect", "40%"}, 0, "same within 40%"},
 		{"an effect of one field", []string{"feature/faster", "main", "--gate", "--effect", "throughput=40%"}, 0, "same within 40%"},
 		{"run", []string{"--run", "a.yaml", "b.yaml", "--repeat", "7"}, 0, "compare a.yaml with b.yaml"},
+		{"run until there is a verdict", []string{"--run", "a.yaml", "b.yaml", "--repeat", "auto", "--metric", "throughput"}, 0, "base          6 reports"},
+		{"run, and they are equal", []string{"--run", "a.yaml", "equal.yaml", "--repeat", "auto", "--metric", "throughput"}, 0, "99% interval"},
+		{"a budget without auto", []string{"--run", "a.yaml", "b.yaml", "--budget", "1m"}, 2, "--budget belongs to --repeat auto"},
+		{"a budget that is not a time", []string{"--run", "a.yaml", "b.yaml", "--repeat", "auto", "--budget", "soon"}, 2, "--budget soon: not a duration"},
+		{"a budget without run", []string{"main", "feature/faster", "--budget", "1m"}, 2, "--budget belongs to --run"},
 		{"run fails", []string{"--run", "broken.yaml", "b.yaml"}, 2, "no"},
 
 		{"run without two", []string{"--run", "a.yaml", "b.yaml", "c.yaml"}, 2, "unexpected argument"},
-		{"an invalid number of repetitions", []string{"--run", "a.yaml", "b.yaml", "--repeat", "0"}, 2, "--repeat 0: must be between 1 and 1000"},
+		{"an invalid number of repetitions", []string{"--run", "a.yaml", "b.yaml", "--repeat", "0"}, 2, "--repeat 0: must be between 1 and 1000, or auto"},
 		{"repeat without run", []string{"main", "feature/faster", "--repeat", "7"}, 2, "--repeat belongs to --run"},
 		{"one side", []string{"main"}, 2, "needs two sides"},
 		{"an unknown field", []string{"brnch=main", "main"}, 2, `look for the field "brnch": no report has it`},
@@ -194,7 +214,7 @@ func TestCompareJSON(t *testing.T) {
 	s.repeat(6, "main", "aaaa", 3*day, 50e3)
 	s.repeat(6, "pr", "bbbb", 2*day, 40e3)
 	pictures := filepath.Join(t.TempDir(), "p")
-	if code, words := s.run("compare", "main", "pr", "--json", "--pictures", pictures); code != 0 {
+	if code, words := s.run("compare", "main", "pr", "--json", "--metric", "throughput"); code != 0 {
 		t.Fatalf("got %d, %s", code, words)
 	}
 	var got struct {
@@ -212,8 +232,18 @@ func TestCompareJSON(t *testing.T) {
 	if r := got.Pairs[0].Rows[0]; got.Schema != "carronade.comparison/1" || got.Verdict != "worse" || r.Field != "throughput" || r.Verdict != "worse" || !r.Primary {
 		t.Errorf("got %+v", got)
 	}
-	if b, err := os.ReadFile(filepath.Join(pictures, "compare-response.svg")); err != nil || !bytes.Contains(b, []byte("<svg")) {
+	if code, words := s.run("compare", "main", "pr", "--pictures", pictures); code != 0 {
+		t.Fatalf("got %d, %s", code, words)
+	}
+	b, err := os.ReadFile(filepath.Join(pictures, "compare-response.svg"))
+	if err != nil || !bytes.Contains(b, []byte("<svg")) {
 		t.Errorf("no picture: %v", err)
+	}
+	// The picture names the same difference and interval as the table.
+	for _, want := range []string{"Response p99: base 20 ms", "interval 0.0% .. 0.0%"} {
+		if !bytes.Contains(b, []byte(want)) {
+			t.Errorf("%q is not in the picture", want)
+		}
 	}
 }
 

@@ -32,7 +32,8 @@ func (f *form) check() error {
 }
 
 // comparisonSuites converts a comparison to test cases: a suite per workload, a case per row.
-// "Worse" fails and "cannot tell" is skipped; exploratory rows never fail.
+// "Worse" fails and "cannot tell" is skipped; exploratory rows fail only if they make the
+// verdict mixed.
 func comparisonSuites(c *judge.Comparison) []export.Suite {
 	title := "compare " + c.Base.Name + " with " + c.Candidate.Name
 	facts := map[string]string{"verdict": c.Verdict}
@@ -60,8 +61,10 @@ func comparisonSuites(c *judge.Comparison) []export.Suite {
 			r := &p.Rows[k]
 			one := export.Case{Name: r.Title, Text: r.Words()}
 			switch {
-			case r.Primary && r.Verdict == judge.Worse:
+			case r.Primary && r.Verdict == judge.Worse, p.Verdict == judge.Mixed && p.Contradicts(r):
 				one.Failed = true
+			case p.Contradicts(r):
+				one.Skipped = true
 			case !r.Primary && r.Verdict == judge.Worse:
 				one.Skipped, one.Text = true, "exploratory, does not affect the verdict: "+one.Text
 			case r.Verdict == judge.CannotTell:
@@ -129,6 +132,12 @@ func gateSuites(v *judge.Verification, strict bool) []export.Suite {
 			s.Cases = append(s.Cases, export.Case{Name: "confirmed", Text: c.Words(), Failed: !failed && g.Verdict == judge.Worse})
 		}
 		out = append(out, s)
+	}
+	for i := range v.Missing {
+		out = append(out, export.Suite{
+			Name: numbered("verify: not run again", i, len(v.Missing)), Facts: facts,
+			Cases: []export.Case{{Name: "run again", Text: v.Missing[i].Words(), Failed: strict, Skipped: !strict}},
+		})
 	}
 	return out
 }

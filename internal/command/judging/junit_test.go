@@ -76,17 +76,23 @@ func TestCompareAsJUnit(t *testing.T) {
 	s.repeat(7, "main", "0123456789bb", 3*day, 50e3)
 	s.repeat(7, "slower", "0123456789cc", 2*day, 40e3)
 	few := s.repeat(2, "few", "0123456789dd", 2*day, 40e3)
-	code, words := s.run("compare", "main", "slower", "--junit", "--gate")
+	code, words := s.run("compare", "main", "slower", "--metric", "throughput", "--junit", "--gate")
 	if code != command.Broken {
 		t.Errorf("got %d, %s; want the exit code of the gate", code, words)
 	}
 	got := outcomes(t, s.out.Bytes())
 	has(t, got, "compare main with slower: ", "| throughput | failed: base ", "candidate 40", "(95% interval -", ": worse")
 	has(t, got, "| response p99 | passed: ", "same within 3%")
+	if code, words = s.run("compare", "main", "slower", "--junit", "--gate"); code != command.CannotTell {
+		t.Errorf("got %d, %s; want the exit code of a gate that cannot tell: the p99 is the same, and fewer events were answered", code, words)
+	}
+	if got := outcomes(t, s.out.Bytes()); slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "| failed: ") }) {
+		t.Errorf("a case failed, and the gate did not:\n%s", strings.Join(got, "\n"))
+	}
 	if code, words = s.run("compare", "main", strings.Join(few, ","), "--junit"); code != command.OK {
 		t.Errorf("got %d, %s", code, words)
 	}
-	has(t, outcomes(t, s.out.Bytes()), "| throughput | skipped: ", "cannot tell (needs 6 repetitions)")
+	has(t, outcomes(t, s.out.Bytes()), "| throughput | skipped: ", "cannot tell (needs 6 repetitions, or 3 for a difference of 25%)")
 	for _, name := range []string{"compare", "verify"} {
 		args := []string{name, "main", "slower", "--json", "--junit"}
 		if name == "verify" {
@@ -98,7 +104,28 @@ func TestCompareAsJUnit(t *testing.T) {
 	}
 }
 
-// Exploratory rows never fail, and reports that are only on one side are named.
+// A row that makes the verdict mixed fails, since the gate does.
+func TestMixedFails(t *testing.T) {
+	s := newTestStore(t)
+	faster := func(d *report.Document) { d.Response = nil }
+	for i := range 14 {
+		branch, share := "main", 0.0
+		if i%2 == 1 {
+			branch, share = "pr", 0.5
+		}
+		s.keep(branch, "01234567"+branch, time.Duration(i)*time.Minute+time.Hour, 50e3*(1+share)+float64(i), faster, func(d *report.Document) {
+			d.Totals.Failed = uint64(share * float64(d.Totals.Sent))
+		})
+	}
+	code, words := s.run("compare", "main", "pr", "--junit", "--gate")
+	if code != command.Broken {
+		t.Errorf("got %d, %s\n%s", code, words, s.out.String())
+	}
+	has(t, outcomes(t, s.out.Bytes()), "| throughput | passed: ", ": better")
+	has(t, outcomes(t, s.out.Bytes()), "| failures | failed: ", ": worse")
+}
+
+// Exploratory rows do not fail unless they make the verdict mixed, and reports that are only on one side are named.
 func TestExploratoryRowsDoNotFail(t *testing.T) {
 	c := &judge.Comparison{
 		Base: judge.Side{Name: "a"}, Candidate: judge.Side{Name: "b", LeftOut: []judge.LeftOut{{ID: "x1", Why: "cut short"}}},

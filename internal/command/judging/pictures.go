@@ -129,6 +129,11 @@ func comparisonFigures(c *judge.Comparison) []picture.Figure {
 				base.X, base.Y, base.AtLeast = append(base.X, 1/(1-x)), append(base.Y, *q.Base*1e6), append(base.AtLeast, q.BaseAtLeast)
 				candidate.X, candidate.Y, candidate.AtLeast = append(candidate.X, 1/(1-x)), append(candidate.Y, *q.Candidate*1e6), append(candidate.AtLeast, q.CandidateAtLeast)
 			}
+			for _, r := range p.Rows {
+				if r.Primary && strings.HasPrefix(r.Field, first.Time+"_p") {
+					f.Note += " " + sentence(r.Title) + ": " + r.Words() + "."
+				}
+			}
 			if slices.Contains(base.AtLeast, true) || slices.Contains(candidate.AtLeast, true) {
 				f.Note += " Some are lower bounds: events were never answered."
 			}

@@ -107,10 +107,19 @@ func named(ctx context.Context, s store.Store, word string, more, fields []strin
 		return with("id=" + id)
 	}
 	const leastRevision = 4
-	if len(word) >= leastRevision && store.IsReference(word) {
-		found, failed := s.Rows(ctx, store.Query{Filters: matching("revision", "^"+regexp.QuoteMeta(word)), Limit: 1, Fields: []string{}})
+	for _, r := range []struct {
+		filter string
+		is     bool
+	}{
+		{"revision=" + word, true},
+		{"revision~^" + regexp.QuoteMeta(word), len(word) >= leastRevision && store.IsReference(word)},
+	} {
+		if !r.is {
+			continue
+		}
+		found, failed := s.Rows(ctx, store.Query{Filters: must(r.filter), Limit: 1, Fields: []string{}})
 		if failed == nil && len(found) > 0 {
-			return with("revision~^" + word)
+			return with(r.filter)
 		}
 	}
 	if errors.Is(err, store.ErrMissing) || !store.IsReference(word) {
@@ -125,8 +134,6 @@ func named(ctx context.Context, s store.Store, word string, more, fields []strin
 
 // equal is a filter for exactly this value.
 func equal(name, value string) digest.Filters { return must(name + "=" + value) }
-
-func matching(name, pattern string) digest.Filters { return must(name + "~" + pattern) }
 
 // must parses a filter on a text field, which cannot fail.
 func must(word string) digest.Filters {

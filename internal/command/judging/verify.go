@@ -23,10 +23,10 @@ import (
 
 const verifyLong = `The gate: is the newest revision worse than the ones before it? Reports are
 grouped by workload and branch, and their repetitions by revision (of
---system-git or --system-checkout; without one, by time). The newest revision is
-compared with those since the last step. Lasting steps in the history are found
-and dated; a step for the worse that was never recovered from counts as worse,
-however long ago it was.
+--system-git, --system-checkout or --revision; without one, by time). The newest
+revision is compared with those since the last step. Lasting steps in the
+history are found and dated; a step for the worse that was never recovered from
+counts as worse, however long ago it was.
 
 The verdict depends on throughput, response p99, and whether the system died in
 runs of the newest revision. The exit code is the worst over all workloads:
@@ -36,6 +36,10 @@ runs of the newest revision. The exit code is the worst over all workloads:
   4  cannot tell: too little history, too noisy, or too few usable reports of
      the newest revision (--strict makes it 1)
 
+With --against the newest revision of each workload is compared with exactly
+those reports, such as the ones of a release, and with no others. They may be of
+any branch, and a verdict needs six reports on both sides.
+
 With --confirm a regression must be reproduced before the gate fails: the shell
 runs CMD for each workload that is worse, with CARRONADE_REPORT,
 CARRONADE_REVISION and CARRONADE_BRANCH set. CMD must make more reports of that
@@ -43,6 +47,7 @@ revision.`
 
 const verifyExample = `
   carronade verify -n 168h branch=main
+  carronade verify branch=faster --against branch=main,revision=4.1
   carronade verify branch=main rate=50k/s --effect 5% --effect response_p99=15%
   carronade verify branch=main \
     --confirm 'carronade report replay $CARRONADE_REPORT'`
@@ -53,9 +58,11 @@ type verifying struct {
 	effects   []string
 	strict    bool
 	confirm   string
+	against   string
 	untrusted bool
 	form      form
 	draw      drawing
+	same      bool
 	tools     Tools
 }
 
@@ -72,9 +79,11 @@ func Verify(t Tools) *cobra.Command {
 	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
 	fs.BoolVar(&c.strict, "strict", false, "exit with 1 instead of 4 if it cannot tell")
 	fs.StringVar(&c.confirm, "confirm", "", "before failing, run `CMD`, which makes more reports")
+	fs.StringVar(&c.against, "against", "", "compare with these `REPORTS` (ids, filters, a branch or a revision), not with the history")
 	fs.BoolVar(&c.untrusted, "untrusted", false, "also judge runs that were not trustworthy")
 	c.form.bind(fs)
 	c.draw.bind(fs, "the histories")
+	bindSame(fs, &c.same)
 	open := t.Stores.Bind(fs)
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
 		return open.Do(cmd.Context(), func(s store.Store) error { return c.run(cmd.Context(), s, args) })
@@ -100,7 +109,14 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 		return err
 	}
 	q.Fields = judge.VerifyFields(q.Filters)
-	o := judge.VerifyOptions{Asked: strings.Join(args, " "), Since: q.Since, Effects: e, Untrusted: c.untrusted}
+	o := judge.VerifyOptions{Asked: strings.Join(args, " "), Since: q.Since, Effects: e, Untrusted: c.untrusted, SameSystem: c.same}
+	if c.against != "" {
+		base, err := rows(ctx, s, c.against, nil, q.Fields)
+		if err != nil {
+			return err
+		}
+		o.Against = &judge.Baseline{Name: c.against, Rows: base}
+	}
 	found, err := c.verify(ctx, s, q, o, nil)
 	if err != nil {
 		return err
@@ -173,6 +189,9 @@ func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o 
 		return found, nil
 	}
 	found, err := judge.Verify(rows, o)
+	if errors.Is(err, judge.ErrNoBaseline) {
+		return nil, &command.Words{Err: err, Hint: "--against takes the reports of the same workloads on the same systems; carronade compare compares others, and --same-system ignores addresses"}
+	}
 	if err != nil {
 		return nil, &command.Words{Err: err, Hint: "carronade report show says why; --untrusted also judges runs that were not trustworthy"}
 	}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,6 +39,7 @@ type listing struct {
 	all     bool
 	columns []string
 	json    bool
+	must    bool // list at least one
 }
 
 func (c *commands) list() *cobra.Command {
@@ -52,6 +54,7 @@ func (c *commands) list() *cobra.Command {
 	fs.BoolVar(&l.all, "all", false, "all of them")
 	fs.StringSliceVarP(&l.columns, "columns", "c", nil, "show these `FIELDS`, separated by commas")
 	fs.BoolVar(&l.json, "json", false, "as JSON, with all fields or those of --columns")
+	fs.BoolVar(&l.must, "fail-if-none", false, "exit with 1 if no report is listed")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
 		if cmd.Flags().Changed("last") && l.all {
 			return &command.Words{Err: fmt.Errorf("--all and --last cannot be combined"), Hint: "give one of them"}
@@ -97,15 +100,12 @@ func (c *commands) doList(ctx context.Context, s store.Store, l *listing, words 
 			return err
 		}
 	}
+	if len(rows) == 0 {
+		return c.none(s, l, words)
+	}
 	switch {
 	case l.json:
 		return writeRows(c.Out, s.Place(), rows)
-	case len(rows) == 0 && len(words) > 0:
-		c.Note("no report meets %s", join(words))
-		return nil
-	case len(rows) == 0:
-		c.Note("%s holds no report%s; carronade run makes one", s.Place(), ofAge(l))
-		return nil
 	case len(l.columns) > 0:
 		err = c.chosenTable(rows, l.columns)
 	default:
@@ -115,6 +115,27 @@ func (c *commands) doList(ctx context.Context, s store.Store, l *listing, words 
 		c.Note("there are more: -n 100 or --all lists them")
 	}
 	return err
+}
+
+// none ends a list without reports.
+func (c *commands) none(s store.Store, l *listing, words []string) error {
+	if l.json {
+		if err := writeRows(c.Out, s.Place(), nil); err != nil {
+			return err
+		}
+	}
+	switch {
+	case l.must && len(words) > 0:
+		return command.Exit{Code: command.Broken, Err: noMatch(words)}
+	case l.must:
+		return command.Exit{Code: command.Broken, Err: &command.Words{Err: fmt.Errorf("%s holds no report%s", s.Place(), ofAge(l)), Hint: "carronade run makes one"}}
+	case l.json:
+	case len(words) > 0:
+		c.Note("no report meets %s", join(words))
+	default:
+		c.Note("%s holds no report%s; carronade run makes one", s.Place(), ofAge(l))
+	}
+	return nil
 }
 
 // known returns an error for a field that no report of the store has. Reports outside the list
@@ -188,24 +209,37 @@ func usual(rows []digest.Row, now time.Time, without []int) *layout.Table {
 	return t
 }
 
-// chosenTable prints the requested fields.
+// chosenTable prints the requested fields, each once. The id comes first, unless a place was
+// requested for it. A field that no report has keeps its column, and "-" stands for a missing
+// value, so that scripts find each field where they expect it.
 func (c *commands) chosenTable(rows []digest.Row, columns []string) error {
-	t := &layout.Table{Headings: 1, Sparse: true}
-	t.Row(append([]string{"id"}, columns...)...)
+	isID := func(name string) bool { return digest.Canonical(name) == "id" }
+	var names []string
+	for _, name := range columns {
+		if !slices.ContainsFunc(names, func(n string) bool { return digest.Canonical(n) == digest.Canonical(name) }) {
+			names = append(names, name)
+		}
+	}
+	if !slices.ContainsFunc(names, isID) {
+		names = slices.Insert(names, 0, "id")
+	}
+	t := &layout.Table{Headings: 1}
+	t.Row(names...)
 	for i := range rows {
-		cells := []string{rows[i].ID}
-		for _, name := range columns {
-			cells = append(cells, rows[i].Text(name))
+		cells := make([]string, len(names))
+		for k, name := range names {
+			if cells[k] = cmp.Or(rows[i].Text(name), "-"); isID(name) {
+				cells[k] = rows[i].ID
+			}
 		}
 		t.Row(cells...)
 	}
-	for k, name := range columns {
-		for i := range rows {
-			if v, ok := rows[i].Get(name); ok && v.Kind == digest.Text {
-				t.Left = append(t.Left, k+1)
-				t.Elastic = append(t.Elastic, k+1)
-				break
-			}
+	for k, name := range names {
+		switch {
+		case isID(name): // never cut
+			t.Left = append(t.Left, k)
+		case slices.ContainsFunc(rows, func(r digest.Row) bool { v, ok := r.Get(name); return ok && v.Kind == digest.Text }):
+			t.Left, t.Elastic = append(t.Left, k), append(t.Elastic, k)
 		}
 	}
 	return c.print(t)

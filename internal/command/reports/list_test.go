@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,60 @@ func TestNarrowList(t *testing.T) {
 		}
 		if !strings.Contains(out.String(), "abcdefgh") || !strings.Contains(out.String(), "interrupted") {
 			t.Errorf("%d columns: got\n%s", tt.columns, out.String())
+		}
+	}
+}
+
+// A list of chosen columns has each column once, also one without values, and
+// the id where it was requested.
+func TestListColumns(t *testing.T) {
+	store := filled(t, 2, 2)
+	for _, tt := range []struct {
+		columns string
+		head    string
+		row     string // a pattern
+	}{
+		{"id,response_p99", "id response_p99", `^[0-9a-z]{8} [0-9.]+ ms$`},
+		{"response_p99,id", "response_p99 id", `^[0-9.]+ ms [0-9a-z]{8}$`},
+		{"report_id,op", "report_id op", `^[0-9a-z]{8} produce$`},
+		{"op,end_to_end_p99,op", "id op end_to_end_p99", `^[0-9a-z]{8} produce -$`},
+		{"response_p99.9,response_p999", "id response_p99.9", `^[0-9a-z]{8} [0-9.]+ ms$`},
+	} {
+		got := runs(t, "list", "--store", store, "--columns", tt.columns)
+		lines := strings.Split(strings.TrimSpace(got.out), "\n")
+		if got.code != command.OK || len(lines) != 3 {
+			t.Errorf("%s: exit %d, %s\n%s", tt.columns, got.code, got.words, got.out)
+			continue
+		}
+		if head := strings.Join(strings.Fields(lines[0]), " "); head != tt.head {
+			t.Errorf("%s: got the columns %q, want %q", tt.columns, head, tt.head)
+		}
+		if row := strings.Join(strings.Fields(lines[1]), " "); !regexp.MustCompile(tt.row).MatchString(row) {
+			t.Errorf("%s: got %q, want %s", tt.columns, row, tt.row)
+		}
+	}
+}
+
+// With --fail-if-none an empty list is a failure that a script sees.
+func TestFailIfNone(t *testing.T) {
+	full, empty := filled(t, 1, 2), filled(t, 0, 2)
+	for _, tt := range []struct {
+		name, words string
+		code        int
+		args        []string
+	}{
+		{"a match", "", command.OK, []string{"--store", full, "op=produce", "--fail-if-none"}},
+		{"without the flag", "", command.OK, []string{"--store", full, "op=consume"}},
+		{"no match", "no report meets op=consume", command.Broken, []string{"--store", full, "op=consume", "--fail-if-none"}},
+		{"no match, as JSON", "no report meets op=consume", command.Broken, []string{"--store", full, "op=consume", "--fail-if-none", "--json"}},
+		{"an empty store", "holds no report -> carronade run makes one", command.Broken, []string{"--store", empty, "--fail-if-none"}},
+	} {
+		got := runs(t, append([]string{"list"}, tt.args...)...)
+		if got.code != tt.code || !strings.Contains(got.words, tt.words) || tt.words == "" && got.words != "" {
+			t.Errorf("%s: exit %d, %q, want %d, %q", tt.name, got.code, got.words, tt.code, tt.words)
+		}
+		if strings.Contains(tt.name, "JSON") && !strings.Contains(got.out, `"reports": []`) {
+			t.Errorf("%s: got %s", tt.name, got.out)
 		}
 	}
 }

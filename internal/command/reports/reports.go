@@ -1,4 +1,4 @@
-// Package reports has the commands on stored reports: list, show, export, import, delete,
+// Package reports has the commands on stored reports: list, show, log, export, import, delete,
 // open, cite, push, pull, check and table. It turns references and filters into reports and
 // reports into output. It does not know how a store works or what the numbers mean.
 //
@@ -49,7 +49,7 @@ type Tools struct {
 func Command(t Tools, more ...*cobra.Command) *cobra.Command {
 	c := &commands{t}
 	cmd := command.Group("report", "stored reports: list, show, export, open, cite", reportLong, append([]*cobra.Command{
-		c.list(), c.show(), c.export(), c.open(), c.cite(), c.importing(), c.deleting(), c.push(), c.pull(), c.check(), c.table(),
+		c.list(), c.show(), c.export(), c.open(), c.cite(), c.importing(), c.deleting(), c.push(), c.pull(), c.check(), c.table(), c.log(),
 	}, more...)...)
 	cmd.Example = reportExample
 	return cmd

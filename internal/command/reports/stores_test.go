@@ -65,6 +65,12 @@ type ran struct {
 // runs runs a command line below report.
 func runs(t *testing.T, args ...string) (r ran) {
 	t.Helper()
+	return runsOn(t, false, args...)
+}
+
+// runsOn is like runs, with results that go to a terminal or not.
+func runsOn(t *testing.T, terminal bool, args ...string) (r ran) {
+	t.Helper()
 	var out, notes bytes.Buffer
 	opened := func(open func(context.Context, string) (*sqlite.Store, error)) command.Stores {
 		return func(ctx context.Context, place string) (store.Store, error) {
@@ -77,7 +83,7 @@ func runs(t *testing.T, args ...string) (r ran) {
 	}
 	cmd := Command(Tools{
 		Console: command.Console{
-			Out:  &out,
+			Out: &out, Terminal: terminal,
 			Note: func(format string, args ...any) { fmt.Fprintf(&notes, format+"\n", args...) },
 			Warn: func(text string) { fmt.Fprintln(&notes, text) },
 		},

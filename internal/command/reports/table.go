@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/digest"
+	"carronade/internal/export"
 	"carronade/internal/judge"
 	"carronade/internal/store"
 )
@@ -19,22 +20,34 @@ import (
 const tableLong = `Prints runs as the summary tables of Kafka's performance tools, the smallest run
 first. The table of produce runs has events, MB a second and times; that of
 consume runs has start and end, MB, events, and the rates of both. Without
---side both are printed, as far as there are reports.`
+--side both are printed, as far as there are reports.
+
+--machines puts what the runs were measured with above the tables: the machines
+(of the generator, and those of --system-host), the software and the settings.
+--like riemann-load prints the columns of the load tool for Riemann: send rate,
+ack rate, events without an ack, round trip and throughput.`
 
 const tableExample = `
   carronade report table label.series=one
   carronade report table --side produce target~api-test -n 24h --as md
-  carronade report table --side consume --as csv > consumed.csv`
+  carronade report table --side consume --as csv > consumed.csv
+  carronade report table label.series=one --machines --as md > write-up.md`
 
 // tabling holds the flags of table.
 type tabling struct {
 	side string
 	as   string
 	last string
+	like string
+
+	machines bool
 }
 
+// likeKafka is the default of --like.
+const likeKafka = "kafka"
+
 // tableForms are the values of --as.
-var tableForms = []string{"text", "md", "csv", "json"}
+var tableForms = []string{"text", "markdown", "csv", "json"}
 
 // table returns the command; see judge.TableOf.
 func (c *commands) table() *cobra.Command {
@@ -46,16 +59,16 @@ func (c *commands) table() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&t.side, "side", "", "`SIDE` is produce or consume (default: both)")
-	fs.StringVar(&t.as, "as", "text", "`FORM` is text, md, csv or json")
+	fs.StringVar(&t.as, "as", "text", "`FORM` is text, markdown (md), csv or json")
 	fs.StringVarP(&t.last, "last", "n", "", "the newest `N`, or those up to an age, such as 168h (default: all)")
+	fs.BoolVar(&t.machines, "machines", false, "machines, software and settings of the runs above the tables")
+	fs.StringVar(&t.like, "like", likeKafka, "columns of `TOOL`: kafka or riemann-load")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error { return c.doTable(ctx, s, &t, args) })
 	return cmd
 }
 
 func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words []string) error {
-	if t.as == "markdown" {
-		t.as = "md"
-	}
+	t.as = export.Canonical(t.as)
 	if !slices.Contains(tableForms, t.as) {
 		return &command.Words{Err: fmt.Errorf("--as: unknown format %q of a table", t.as), Hint: "give one of " + strings.Join(tableForms, ", ")}
 	}
@@ -65,6 +78,17 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 			return &command.Words{Err: fmt.Errorf("--side: unknown side %q", t.side), Hint: "give produce or consume"}
 		}
 		sides = []string{t.side}
+	}
+	switch {
+	case t.like != likeKafka && t.like != judge.LikeRiemannLoad:
+		return &command.Words{Err: fmt.Errorf("--like: unknown tool %q", t.like), Hint: "give " + likeKafka + " or " + judge.LikeRiemannLoad}
+	case t.like == judge.LikeRiemannLoad && t.side == judge.Consuming:
+		return &command.Words{Err: errors.New("--like riemann-load: that tool only sends"), Hint: "leave out --side consume"}
+	case t.like == judge.LikeRiemannLoad:
+		sides = []string{judge.Producing}
+	}
+	if t.machines && t.as == "csv" {
+		return &command.Words{Err: errors.New("--machines: csv holds numbers only"), Hint: "give --as markdown, text or json"}
 	}
 	now := time.Now()
 	q := store.Query{Fields: judge.TableFields()}
@@ -89,11 +113,11 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 	case len(rows) == 0:
 		return noMatch(words)
 	}
-	return c.writeTables(t, rows, sides)
+	return c.writeTables(ctx, s, t, rows, sides)
 }
 
 // writeTables writes the tables of the sides that have runs.
-func (c *commands) writeTables(t *tabling, rows []digest.Row, sides []string) error {
+func (c *commands) writeTables(ctx context.Context, s store.Store, t *tabling, rows []digest.Row, sides []string) error {
 	var tables []*judge.Table
 	var missing error
 	for _, side := range sides {
@@ -101,6 +125,9 @@ func (c *commands) writeTables(t *tabling, rows []digest.Row, sides []string) er
 		if err != nil {
 			missing = err
 			continue
+		}
+		if t.like == judge.LikeRiemannLoad {
+			table = table.InColumnsOf(t.like)
 		}
 		tables = append(tables, table)
 	}
@@ -110,8 +137,25 @@ func (c *commands) writeTables(t *tabling, rows []digest.Row, sides []string) er
 	if t.as == "csv" && len(tables) > 1 {
 		return &command.Words{Err: errors.New("--as csv holds one table, but the reports are of both sides"), Hint: "add --side produce or --side consume"}
 	}
-	if t.as == "json" {
+	var setup *judge.Setup
+	if t.machines {
+		ds, err := documents(ctx, s, runsOf(tables))
+		if err != nil {
+			return err
+		}
+		setup = judge.SetupOf(ds...)
+	}
+	switch {
+	case t.as == "json" && setup != nil:
+		return command.WriteJSON(c.Out, struct {
+			*judge.Setup
+			Tables []*judge.Table `json:"tables"`
+		}{setup, tables})
+	case t.as == "json":
 		return command.WriteJSON(c.Out, tables)
+	}
+	if err := c.writeSetup(t, setup); err != nil {
+		return err
 	}
 	for i, table := range tables {
 		if i > 0 {
@@ -121,7 +165,7 @@ func (c *commands) writeTables(t *tabling, rows []digest.Row, sides []string) er
 		}
 		var err error
 		switch t.as {
-		case "md":
+		case "markdown":
 			err = table.Markdown(c.Out)
 		case "csv":
 			err = table.CSV(c.Out)
@@ -133,4 +177,28 @@ func (c *commands) writeTables(t *tabling, rows []digest.Row, sides []string) er
 		}
 	}
 	return nil
+}
+
+// runsOf are the ids of the runs in tables, each once.
+func runsOf(tables []*judge.Table) []string {
+	var ids []string
+	for _, t := range tables {
+		for i := range t.Runs {
+			if id := t.Runs[i].ID; !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// writeSetup writes what the runs were measured with, if it is not nil.
+func (c *commands) writeSetup(t *tabling, setup *judge.Setup) error {
+	switch {
+	case setup == nil:
+		return nil
+	case t.as == "markdown":
+		return setup.Markdown(c.Out)
+	}
+	return setup.Text(c.Out, c.Style)
 }

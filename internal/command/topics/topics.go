@@ -166,8 +166,10 @@ func (t *topics) work(f *topicFlags, args []string) (kafka.TopicWork, error) {
 		}
 	}
 	if f.rate != "" {
-		if work.Rate, err = units.ParseRate(f.rate); err != nil || work.Rate <= 0 {
-			return work, &command.Words{Err: fmt.Errorf("--rate: %q is not a rate above 0", f.rate), Hint: "write it as 50/s"}
+		if work.Rate, err = units.ParseRate(f.rate); err != nil {
+			return work, fmt.Errorf("--rate: %w", err)
+		} else if work.Rate == 0 {
+			return work, &command.Words{Err: errors.New("--rate: must be above 0"), Hint: "leave --rate out to send as fast as the concurrency allows"}
 		}
 	}
 	if f.op == kafka.TopicsCreate {

@@ -52,7 +52,7 @@ func Main(ctx context.Context, t testing.TB, tool *compat.Tool, p compat.Program
 		p.Called = tool.Name
 	}
 	record := func(d *workload.Document, observer compat.Observer) (*report.Document, error) {
-		s.Workloads = append(s.Workloads, settingsOf(d))
+		s.Workloads = append(s.Workloads, SettingsOf(d))
 		return run(d, observer)
 	}
 	if p.Run == nil {
@@ -77,7 +77,8 @@ func Main(ctx context.Context, t testing.TB, tool *compat.Tool, p compat.Program
 	return s
 }
 
-func settingsOf(d *workload.Document) Settings {
+// SettingsOf returns the settings of a workload.
+func SettingsOf(d *workload.Document) Settings {
 	s := Settings{}
 	for _, e := range d.Entries {
 		s[e.Name] = strings.TrimSpace(s[e.Name] + " " + strings.Join(e.Values, " "))

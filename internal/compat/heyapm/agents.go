@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/url"
 	"strconv"
@@ -113,11 +114,7 @@ func (t *agents) warn() {
 			fmt.Fprintf(t.p.Err, "warning: -%s means nothing here: %s\n", f[0], f[1])
 		}
 	}
-	for _, f := range [][2]string{{"es-auth", "es-url"}, {"apm-es-auth", "apm-es-url"}} {
-		if t.given[f[0]] && !t.given[f[1]] {
-			fmt.Fprintf(t.p.Err, "warning: -%s means nothing here without -%s\n", f[0], f[1])
-		}
-	}
+	warnAuthWithoutURL(t.p.Err, t.given)
 	if t.bench {
 		for _, name := range []string{"e", "ef", "ex", "em", "sx", "sm", "t", "tf"} {
 			if t.given[name] {
@@ -125,6 +122,15 @@ func (t *agents) warn() {
 			}
 		}
 		fmt.Fprintln(t.p.Err, "warning: -bench does not delete documents or compare with earlier reports here; carronade verify compares")
+	}
+}
+
+// warnAuthWithoutURL names logins without the address that they are for.
+func warnAuthWithoutURL(w io.Writer, given map[string]bool) {
+	for _, f := range [][2]string{{"es-auth", "es-url"}, {"apm-es-auth", "apm-es-url"}} {
+		if given[f[0]] && !given[f[1]] {
+			fmt.Fprintf(w, "warning: -%s means nothing here without -%s\n", f[0], f[1])
+		}
 	}
 }
 
@@ -149,11 +155,7 @@ func (t *agents) referToSecrets() {
 		t.refs = append(t.refs, ref{"index-user", user, flag}, ref{"index-password", password, flag})
 	}
 	if t.esURL != "" {
-		user, password := "", ""
-		if t.esAuth != "" {
-			user, password = login(t.secretRefs, t.log, "-es-auth", t.esAuth)
-		}
-		t.refs = append(t.refs, ref{"store", storeOf(t.esURL, user, password), "-es-url"})
+		t.refs = append(t.refs, ref{"store", t.reportStore(t.secretRefs, t.log), "-es-url"})
 	}
 	t.indexAuth, t.esAuth = "", ""
 }
@@ -168,6 +170,18 @@ func login(v *secretRefs, s *logger, flag, text string) (user, ref string) {
 	return user, ref
 }
 
+// reportStore is the address of the store that -es-url and -es-auth name.
+func (o *options) reportStore(v *secretRefs, s *logger) string {
+	user, password := "", ""
+	if o.esAuth != "" {
+		user, password = login(v, s, "-es-auth", o.esAuth)
+	}
+	return storeOf(o.esURL, user, password)
+}
+
+// elasticScheme begins the addresses of stores in Elasticsearch.
+const elasticScheme = "elasticsearch"
+
 // storeOf is the address of an Elasticsearch store of reports.
 func storeOf(text, user, ref string) string {
 	u, err := url.Parse(text)
@@ -176,9 +190,9 @@ func storeOf(text, user, ref string) string {
 	}
 	switch u.Scheme {
 	case "http":
-		u.Scheme = "elasticsearch"
+		u.Scheme = elasticScheme
 	case "https":
-		u.Scheme = "elasticsearch+https"
+		u.Scheme = elasticScheme + "+https"
 	}
 	if user != "" {
 		u.RawQuery = "user=" + url.QueryEscape(user) + "&password=" + strings.NewReplacer("%3A", ":", "%2F", "/").Replace(url.QueryEscape(ref))

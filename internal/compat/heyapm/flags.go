@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"carronade/internal/compat"
 )
 
 // A repeated flag may be given several times; its first value replaces the default.
@@ -48,7 +50,7 @@ type options struct {
 	maxFrames, minFrames               int
 	maxSpans, minSpans                 int
 
-	system []setting // carronade's flags for the server; with test
+	system []compat.Setting // carronade's flags for the server; with test
 }
 
 // The two generations, by the names of --generation.
@@ -95,8 +97,8 @@ func (o *options) flagSet(name string) *flag.FlagSet {
 	fs.IntVar(&o.instances, "instances", 1, "2023: number of agents")
 	fs.IntVar(&o.delay, "delay", 1000, "2023: max delay in milliseconds per agent to start; here all start at once")
 	fs.StringVar(&o.service, "service-name", "hey-service", "2023: had no effect, and has none here")
-	fs.StringVar(&o.esURL, "es-url", "", "2023: elasticsearch url for reports (default: your own store)")
-	fs.StringVar(&o.esAuth, "es-auth", "", "2023: username:password for it; the password may be env:NAME or file:PATH")
+	fs.StringVar(&o.esURL, "es-url", "", "2023, and test: elasticsearch url for reports (default: your own store)")
+	fs.StringVar(&o.esAuth, "es-auth", "", "2023, and test: username:password for it; the password may be env:NAME or file:PATH")
 	fs.StringVar(&o.indexURL, "apm-es-url", "", "2023, and test: elasticsearch behind the server, to count what was indexed")
 	fs.StringVar(&o.indexAuth, "apm-es-auth", "", "2023, and test: username:password for it; the password may be env:NAME or file:PATH")
 	fs.BoolVar(&o.bench, "bench", false, "2023: execute a benchmark with fixed parameters")

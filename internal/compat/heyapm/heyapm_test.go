@@ -1,6 +1,7 @@
 package heyapm
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"os"
@@ -58,7 +59,7 @@ func runTool(t *testing.T, strict bool, args ...string) (got trial) {
 // runToolWith runs the tool with reports from reportOf.
 func runToolWith(t *testing.T, reportOf func() *report.Document, strict bool, args ...string) (got trial) {
 	t.Helper()
-	got.Result = compattest.Main(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, _ compat.Observer) (*report.Document, error) {
+	got.Result = compattest.Main(t.Context(), t, &Tool, compat.Program{Args: args, Strict: strict}, func(d *workload.Document, o compat.Observer) (*report.Document, error) {
 		flags := map[string]string{}
 		for _, entry := range d.Entries {
 			flags[entry.Name] = entry.Where
@@ -72,7 +73,11 @@ func runToolWith(t *testing.T, reportOf func() *report.Document, strict bool, ar
 			}
 		}
 		got.flags = append(got.flags, flags)
-		return reportOf(), nil
+		r := reportOf()
+		if o.Kept != nil {
+			o.Kept(compat.Kept{ID: "abcd1234", Place: cmp.Or(compattest.SettingsOf(d)["store"], "/home/a/reports.db")})
+		}
+		return r, nil
 	})
 	return got
 }
@@ -89,7 +94,7 @@ var (
 	testedForm = regexp.MustCompile(`\A(?:started new work, payload size is [\d.]+(?:[kMGTPE]b| b)\.\.\.\n)?on branch \S+ , cmd = \[.+\]\n\n` +
 		`pushed [\d.]+(?:[kMGTPE]b| b) / sec , accepted [\d.]+(?:[kMGTPE]b| b) / sec\n` + tableForm + `\n` +
 		`(?:\d+ docs indexed \(\d+\.\d\d / sec\)  \(\d+\.\d\d% of expected\)\n)?\d+\.\d\d ms / request\n` +
-		`(?:[\d.]+[kMGTPE]b \(max RSS\)\n\d+\.\d{3} memory efficiency \(.+\)\n)?(?:saving report\nreport indexed in elasticsearch\n)?\z`)
+		`(?:[\d.]+[kMGTPE]b \(max RSS\)\n\d+\.\d{3} memory efficiency \(.+\)\n)?(?:saving report\nreport indexed in elasticsearch\n|saving report\nreport \S+ saved in \S+\n)\z`)
 	// The result of 2023: a name, dots up to the thirtieth column, a value.
 	resultForm = regexp.MustCompile(`\A(?: {0,3}(?:- )?[a-z][a-z %]* \.+ (?:\d+(?:\.\d\d)?|\[.*\])\n)+\n\z`)
 )
@@ -388,14 +393,27 @@ func TestPayloads(t *testing.T) {
 	if !wantLines.Match(append(data, "\n\n\n"...)) {
 		t.Errorf("rum.yml has another form:\n%.2000s", data)
 	}
-	for name, want := range map[string]int{"5mb": 5e6, "10mb": 10e6, "130kb": 130e3, "910kb": 910e3, "1mb": 1e6} {
-		w := work{part: profiles[name][0]}
+	for _, tt := range []struct {
+		name       string
+		part, want int
+	}{
+		{"5mb", 0, 5e6},
+		{"10mb", 0, 10e6},
+		{"130kb", 0, 130e3},
+		{"910kb", 0, 910e3},
+		{"1mb", 0, 1e6},
+		{"heavy", 0, 13e3},
+		{"heavy", 1, 5e3},
+		{"heavy", 2, 160e3},
+		{"tiny", 2, 1800},
+	} {
+		w := work{part: profiles[tt.name][tt.part]}
 		plain, gzipped, _, err := w.body()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(plain); n < want*9/10 || n > want*12/10 || gzipped >= n {
-			t.Errorf("%s has bodies of %d bytes, %d compressed", name, n, gzipped)
+		if n := len(plain); n < tt.want*9/10 || n > tt.want*12/10 || gzipped >= n {
+			t.Errorf("part %d of %s has bodies of %d bytes, %d compressed, want %d", tt.part, tt.name, n, gzipped, tt.want)
 		}
 	}
 }

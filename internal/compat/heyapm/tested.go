@@ -39,9 +39,7 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 			fmt.Fprintf(t.p.Err, "warning: -%s means nothing with test, whose arguments set the load and the duration\n", name)
 		}
 	}
-	if given["apm-es-auth"] && !given["apm-es-url"] {
-		fmt.Fprintln(t.p.Err, "warning: -apm-es-auth means nothing here without -apm-es-url")
-	}
+	warnAuthWithoutURL(t.p.Err, given)
 	if !t.headersValid() {
 		return 1, nil
 	}
@@ -62,10 +60,11 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	doc := t.workload(w, t.headersByReference())
 	t.underTest(doc)
 	began := time.Now()
-	d, err := t.p.Run(ctx, doc, compat.Observer{Opened: func() {}})
+	var kept compat.Kept
+	d, err := t.p.Run(ctx, doc, compat.Observer{Opened: func() {}, Kept: func(k compat.Kept) { kept = k }})
 	if err != nil {
 		if ctx.Err() != nil {
-			fmt.Fprintln(t.p.Out, "work cancelled")
+			fmt.Fprint(t.p.Out, "work cancelled\nnot saving this report: work cancelled\n")
 			return exit(t.p, report.ExitInterrupted), nil //nolint:nilerr // an interrupt is not an error
 		}
 		return notStarted(t.p.Strict), err
@@ -74,7 +73,7 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	if t.p.Strict {
 		v = strictVolumes(d, time.Since(began).Seconds())
 	}
-	fmt.Fprint(t.p.Out, testReport(args, w.url, d, v))
+	fmt.Fprint(t.p.Out, testReport(args, w.url, d, v), keptLines(kept))
 	writeWarnings(t.p.Err, d)
 	return exit(t.p, outcome(d)), nil
 }
@@ -172,6 +171,25 @@ func testReport(args []string, url string, d *report.Document, v volumes) string
 	fmt.Fprintf(&b, "%.2f ms / request\n", v.ms)
 	b.WriteString(memoryLines(d.System, strict, v.accepted))
 	return b.String()
+}
+
+// keptLines are the tool's last lines, about the report. The tool knew only
+// Elasticsearch.
+func keptLines(k compat.Kept) string {
+	switch {
+	case k.Place == "":
+		return fmt.Sprintf("not saving this report: %s\n", k.Why)
+	case inElasticsearch(k.Place):
+		return "saving report\nreport indexed in elasticsearch\n"
+	}
+	return fmt.Sprintf("saving report\nreport %s saved in %s\n", k.ID, k.Place)
+}
+
+// inElasticsearch reports whether a report is in a store in Elasticsearch, and not in a
+// file whose name begins with that word.
+func inElasticsearch(place string) bool {
+	scheme, _, ok := strings.Cut(place, "://")
+	return ok && (scheme == elasticScheme || scheme == elasticScheme+"+https")
 }
 
 // decimal formats a number of bytes as the tool does: with powers of ten and a

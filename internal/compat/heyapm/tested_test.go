@@ -1,10 +1,14 @@
 package heyapm
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"carronade/internal/compat"
+	"carronade/internal/compat/compattest"
 	"carronade/internal/report"
+	"carronade/internal/workload"
 )
 
 // The time per request is not the inverse of the request rate.
@@ -54,7 +58,7 @@ func TestTested(t *testing.T) {
 		}},
 		"strict": {strictVolumes(d, 30), []string{"\n15385 docs indexed (512.83 / sec)  (79.18% of expected)\n33.33 ms / request\n154.0Mb (max RSS)\n0.444 memory efficiency"}},
 	} {
-		text := testReport([]string{"30s"}, "http://h:1/", d, tt.of)
+		text := testReport([]string{"30s"}, "http://h:1/", d, tt.of) + keptLines(compat.Kept{Place: "elasticsearch://h:1/a"})
 		for _, want := range tt.want {
 			if !strings.Contains(text, want) || !testedForm.MatchString(text) {
 				t.Errorf("%s: no %q, or the wrong form:\n%s", name, want, text)
@@ -69,5 +73,44 @@ func TestTested(t *testing.T) {
 		if len(got.Workloads) != 1 || got.Workloads[0][name] != want {
 			t.Fatalf("%s is not %q: %v", name, want, got.Workloads)
 		}
+	}
+}
+
+// The last lines say where the report is. It goes where -es-url says.
+func TestKeptLines(t *testing.T) {
+	const test = "test 1s 1 2 3 4"
+	for _, tt := range []struct{ args, store, want string }{
+		{"-es-url http://es:9200 -es-auth elastic:env:ES", "elasticsearch://es:9200?user=elastic&password=env:ES", "saving report\nreport indexed in elasticsearch\n"},
+		{"-es-url https://es:9200", "elasticsearch+https://es:9200", "saving report\nreport indexed in elasticsearch\n"},
+		{"-base-url http://h:1", "", "saving report\nreport abcd1234 saved in /home/a/reports.db\n"},
+	} {
+		got := runTool(t, false, strings.Fields(tt.args+" "+test)...)
+		if !strings.HasSuffix(got.Out, " ms / request\n"+tt.want) || got.Last()["store"] != tt.store || got.Err != nil {
+			t.Errorf("%s: store %q, %v, want %q and\n%s\n%s", tt.args, got.Last()["store"], got.Err, tt.store, tt.want, got.Out)
+		}
+	}
+	for _, c := range []compat.Kept{{Why: "it could not be stored"}, {Why: "the store is turned off (no-store)"}} {
+		if got := keptLines(c); got != "not saving this report: "+c.Why+"\n" {
+			t.Errorf("got %q", got)
+		}
+	}
+	for place, want := range map[string]string{
+		"elasticsearch.db": "saved in elasticsearch.db", "/a/elasticsearch": "saved in /a/elasticsearch",
+		"elasticsearch://h:1/a": "indexed in elasticsearch", "elasticsearch+https://h:1/a": "indexed in elasticsearch",
+	} {
+		if got := keptLines(compat.Kept{ID: "a", Place: place}); !strings.HasSuffix(got, want+"\n") {
+			t.Errorf("%s: got %q, want %q", place, got, want)
+		}
+	}
+	if got := runTool(t, false, strings.Fields("-es-auth elastic:env:ES "+test)...); !strings.Contains(got.Errs, "warning: -es-auth means nothing here without -es-url\n") {
+		t.Errorf("no warning:\n%s", got.Errs)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	got := compattest.Main(ctx, t, &Tool, compat.Program{Args: strings.Fields(test)}, func(*workload.Document, compat.Observer) (*report.Document, error) {
+		return nil, context.Canceled
+	})
+	if !strings.HasSuffix(got.Out, "work cancelled\nnot saving this report: work cancelled\n") || got.Code != report.ExitInterrupted {
+		t.Errorf("exit %d:\n%s", got.Code, got.Out)
 	}
 }

@@ -17,7 +17,8 @@ import (
 // Tool is hey-apm.
 var Tool = compat.Tool{
 	Name: "hey-apm", Short: "APM Server: profiles of requests (2018), and an agent's events (2023)", Kind: "apm",
-	Main: run,
+	OneDash: true,
+	Main:    run,
 }
 
 const differs = `
@@ -27,10 +28,10 @@ is
   test <duration> <events> <spans> <frames> <concurrency> [-E name=value ...]
        [--mem 4g]
 for a running server, or one that -system-cmd starts. With -apm-es-url it counts
-documents, and with -system-pid or another --system flag of carronade before
-test it has the server's memory. The counts of 2023 are of events sent and
-events that the server accepted. -bench prints its results; carronade verify
-judges them. See docs/coming-from/hey-apm.md.
+documents, with -system-pid or another --system flag of carronade before test it
+has the server's memory, and with -es-url it saves its report there. The counts
+of 2023 are of events sent and events that the server accepted. -bench prints
+its results; carronade verify judges them. See docs/coming-from/hey-apm.md.
 `
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
@@ -62,7 +63,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 1, fmt.Errorf("%s is a command of the shell, which is not available here: %s", fs.Arg(0), instead)
 	}
 	if len(o.system) > 0 && !test {
-		return 1, fmt.Errorf("%s is for test; for other loads, use carronade run apm+http://HOST:8200", o.system[0].flag)
+		return 1, fmt.Errorf("%s is for test; for other loads, use carronade run apm+http://HOST:8200", o.system[0].Flag)
 	}
 	if fs.NArg() > 0 && !test {
 		fmt.Fprintf(p.Err, "warning: %s is ignored: hey-apm takes flags, and here the shell's test\n", strings.Join(fs.Args(), " "))
@@ -82,7 +83,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 
 // shell contains the shell's other commands and their replacements.
 var shell = map[string]string{
-	"apm":           "-system-cmd, -system-git, -system-checkout and -system-build before test",
+	"apm":           "-system-cmd, -system-git, -system-fetch, -system-checkout and -system-build before test",
 	"cancel":        "an interrupt ends a test",
 	"collate":       "carronade collate",
 	"define":        "workload files and your own shell",
@@ -94,7 +95,7 @@ var shell = map[string]string{
 }
 
 // besideTest are the flags of 2023 that are allowed with test, of 2018.
-var besideTest = map[string]bool{"apm-es-url": true, "apm-es-auth": true}
+var besideTest = map[string]bool{"apm-es-url": true, "apm-es-auth": true, "es-url": true, "es-auth": true}
 
 // choose derives the generation from the given flags.
 func choose(fs *flag.FlagSet, asked string) (generation string, given map[string]bool, err error) {

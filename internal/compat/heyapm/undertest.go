@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 )
@@ -15,9 +16,6 @@ import (
 // The shell knew the server's process and its Elasticsearch from commands before a
 // test. Here they are flags: those of 2023 for Elasticsearch, and carronade's own
 // for the system.
-
-// A setting is one of carronade's settings, given as a flag.
-type setting struct{ name, flag, text string }
 
 // systemPrefix begins the names of the settings for the system under test.
 const systemPrefix = "system-"
@@ -29,7 +27,7 @@ func (o *options) systemFlags(fs *flag.FlagSet) {
 			continue
 		}
 		add := func(text string) error {
-			o.system = append(o.system, setting{s.Name, "-" + s.Name, text})
+			o.system = append(o.system, compat.Setting{Name: s.Name, Flag: "-" + s.Name, Text: text})
 			return nil
 		}
 		if s.Placeholder() == "" { // a boolean
@@ -42,7 +40,7 @@ func (o *options) systemFlags(fs *flag.FlagSet) {
 
 // starts reports whether the flags describe a server that the test starts.
 func (o *options) starts() bool {
-	return slices.ContainsFunc(o.system, func(s setting) bool { return s.name == "system-cmd" || s.name == "system-image" })
+	return slices.ContainsFunc(o.system, func(s compat.Setting) bool { return s.Name == "system-cmd" || s.Name == "system-image" })
 }
 
 // serverFlags reads the words after a test's arguments: settings of the server that
@@ -61,14 +59,14 @@ func (o *options) serverFlags(words []string) error {
 		}
 		text := words[i+1]
 		if name == "-E" {
-			o.system = append(o.system, setting{"system-flag", "-E", text})
+			o.system = append(o.system, compat.Setting{Name: "system-flag", Flag: "-E", Text: text})
 			continue
 		}
 		bytes, err := decimalSize(text)
 		if err != nil {
 			return fmt.Errorf("%s: --mem: %w", testForm, err)
 		}
-		o.system = append(o.system, setting{"system-mem", "--mem", strconv.FormatInt(bytes, 10)})
+		o.system = append(o.system, compat.Setting{Name: "system-mem", Flag: "--mem", Text: strconv.FormatInt(bytes, 10)})
 	}
 	return nil
 }
@@ -89,10 +87,14 @@ func decimalSize(text string) (int64, error) {
 	return n * by, nil
 }
 
-// underTest adds the server and its Elasticsearch to a workload.
+// underTest adds the server, its Elasticsearch and that of the reports to a
+// workload.
 func (t *legacyRun) underTest(d *workload.Document) {
 	for _, s := range t.system {
-		d.Add(s.name, s.flag, s.text)
+		d.Add(s.Name, s.Flag, s.Text)
+	}
+	if t.esURL != "" {
+		d.Add("store", "-es-url", t.reportStore(t.secretRefs, t.log))
 	}
 	if t.indexURL == "" {
 		return

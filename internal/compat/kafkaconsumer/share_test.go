@@ -65,7 +65,7 @@ func TestShareLines(t *testing.T) {
 		{"none asked for", false, "--num-records 0 --hide-header --date-format mm", 0, "30, 30, 0.0000, 0.0000, 0.0000, 0, 0\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			args, o, err := compat.Split(strings.Fields("--bootstrap-server h:1 --topic t " + tt.args))
+			args, o, err := Share.Split(strings.Fields("--bootstrap-server h:1 --topic t " + tt.args))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -105,7 +105,7 @@ type printer interface {
 	metrics(w io.Writer, d *report.Document)
 }
 
-// runAndPrint runs a workload and prints its lines. If there is no report, d is
+// runAndPrint runs a workload and prints its lines. Without a report, d is
 // nil, and the code and the error say why.
 func runAndPrint(ctx context.Context, p *compat.Program, w *workload.Document, t printer, now clock) (d *report.Document, code int, err error) {
 	began := now()

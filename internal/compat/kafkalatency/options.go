@@ -205,6 +205,7 @@ func (s *settings) workload() *compat.Draft {
 		{"drain", "60s"},
 		{"idle-timeout", "60s"},
 		{"payload", "letters"},
+		{"fresh", "true"},
 		{"verify", "true"},
 		{"create-topic", "partitions=1,replicas=1"},
 	} {

@@ -94,7 +94,7 @@ func TestWorkload(t *testing.T) {
 	}{
 		{"by place", "a:1,b:2 t 5 1 20", map[string]string{
 			"target": "kafka://a:1,b:2/t", "op": "roundtrip", "concurrency": "1", "batch-events": "1", "count": "5", "acks": "1", "size": "20",
-			"linger": "0s", "fetch-wait": "0s", "create-topic": "partitions=1,replicas=1", "verify": "true", "client-config": "", "key": "", "header": "",
+			"linger": "0s", "fetch-wait": "0s", "create-topic": "partitions=1,replicas=1", "verify": "true", "payload": "letters", "fresh": "true", "client-config": "", "key": "", "header": "",
 		}, ``},
 		{"by name", named, map[string]string{"target": "kafka://a:1,b:2/t", "count": "5", "acks": "all", "size": "20"}, ``},
 		{"a file by place", "a:1 t 5 1 20 " + file, map[string]string{"client-config": file, "linger": "0s"}, `warning: the tool's own setting overrides the client property linger\.ms\n`},

@@ -132,7 +132,7 @@ func TestLines(t *testing.T) {
 		{"2018, strict, failed records count as sent", "--generation 2018 " + commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			args, o, err := compat.Split(strings.Fields(tt.args))
+			args, o, err := Tool.Split(strings.Fields(tt.args))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestFlags(t *testing.T) {
 		{"--bootstrap-server", commonArgs + rate + "--bootstrap-server a:1/chroot", nil, "org.apache.kafka.common.config.ConfigException: Invalid url in bootstrap.servers: a:1/chroot", true},
 		{"--topic", commonArgs + servers + rate, map[string]string{"target": "kafka://a:1/t"}, "", false},
 		{"--num-records", commonArgs + servers + rate, map[string]string{"count": "12001", "warmup": ""}, "", false},
-		{"--record-size", commonArgs + servers + rate, map[string]string{"payload": "letters", "size": "100", "fresh": ""}, "", false},
+		{"--record-size", commonArgs + servers + rate, map[string]string{"payload": "letters", "size": "100", "fresh": "true"}, "", false},
 		{"--throughput", commonArgs + servers + rate, map[string]string{"rate": "", "drain": "3m"}, "", false},
 		{"--throughput", commonArgs + servers + "--throughput 33.5", map[string]string{"rate": "33.5/s", "drain": "168h"}, "", false},
 		{"--throughput", commonArgs + servers + "--throughput 9999999", map[string]string{"rate": "9999999/s"}, "", false},
@@ -212,7 +212,7 @@ func TestFlags(t *testing.T) {
 	} {
 		tested[tt.name] = true
 		t.Run(tt.name, func(t *testing.T) {
-			args, o, err := compat.Split(strings.Fields(tt.args))
+			args, o, err := Tool.Split(strings.Fields(tt.args))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,13 +237,32 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// A record's content is fresh because of the tool, and not because of a flag that may not
+// have been given.
+func TestFreshIsTheTools(t *testing.T) {
+	from := ""
+	p := compat.Program{Args: strings.Fields(commonArgs + servers + "--throughput -1")}
+	compattest.Main(t.Context(), t, &Tool, p, func(d *workload.Document, _ compat.Observer) (*report.Document, error) {
+		for _, e := range d.Entries {
+			if e.Name == "fresh" {
+				from = e.Where
+			}
+		}
+		return &report.Document{Stopped: load.ByEvents}, nil
+	})
+	if from != Tool.Name {
+		t.Errorf("fresh comes from %q, want %q", from, Tool.Name)
+	}
+}
+
 // With --strict and --generation 2018 all records have one payload. With --strict
 // a value with = is refused.
 func TestStrict(t *testing.T) {
 	args := strings.Fields(commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1")
 	for generation, want := range map[string]string{"2018": "letters(1)", "": "letters", "4.1": "letters"} {
-		if got := runTool(t, compat.Program{Args: args, Strict: true, Generation: generation}).Last()["payload"]; got != want {
-			t.Errorf("%q: payload is %q, want %q", generation, got, want)
+		got := runTool(t, compat.Program{Args: args, Strict: true, Generation: generation}).Last()
+		if got["payload"] != want || got["fresh"] != "true" {
+			t.Errorf("%q: payload is %q and fresh %q, want %q and true", generation, got["payload"], got["fresh"], want)
 		}
 	}
 	args = strings.Fields(commonArgs + "--throughput -1 --producer-props bootstrap.servers=a:1 sasl.jaas.config=hunter2=x")

@@ -51,7 +51,7 @@ const (
 	shortest, longest  = 10, 24 * 3600 * 1000 // ms between lines
 	clientID           = "perf-producer-client"
 	oldTransactionalID = "performance-producer-default-transactional-id" // of 2018
-	// unlimited is the rate from which on there is no limit: no client reaches it,
+	// unlimited is the lowest rate that counts as unlimited: no client reaches it,
 	// and users who give it mean as fast as possible.
 	unlimited = 10_000_000
 )
@@ -216,9 +216,8 @@ func (o *options) workload() *workload.Document {
 	if o.size > 0 {
 		d.Set("size", "--record-size", strconv.FormatInt(o.size, 10))
 	}
-	if o.monotonic {
-		d.Set("fresh", "--payload-monotonic", "true")
-	}
+	// The tool makes each record and compresses each batch as it sends them.
+	d.Set("fresh", "kafka-producer-perf-test", "true")
 	d.Set("count", "--num-records", strconv.FormatInt(o.records-o.warmup, 10))
 	if o.warmup > 0 {
 		d.Set("warmup", "--warmup-records", strconv.FormatInt(o.warmup, 10))

@@ -12,12 +12,14 @@ func (s *step) warnIneffective(warn func(string, ...any)) {
 		ineffective bool
 		why         string
 	}{
-		{"load-batch-size", writes && s.concurrency > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
+		{"load-batch-size", writes && s.concurrency > 0 && !(s.lingers() && s.strict), "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
 		{"load-batch-size", writes && s.concurrency == 0 && s.rate > 0 && !s.strict, "records are sent when they are due, in batches of those that are due"},
 		{"load-batch-size", writes && s.concurrency == 0 && (s.rate == 0 || s.strict) && s.v.number("storage-driver-batch-size") > 0, "--storage-driver-batch-size sets the size of batches"},
 		{"load-batch-size", s.work == onTopics && (s.rate > 0 || s.topicOp != "create" && s.topicOp != "delete"), "a request is for one topic"},
-		{"storage-driver-batch-size", writes && s.concurrency > 0, "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
-		{"storage-net-linger", writes && s.rate == 0, "records wait for others only with --load-op-limit-rate"},
+		{"storage-driver-batch-size", writes && s.concurrency > 0 && !s.lingers(), "records are sent one by one; the number in flight is " + limit + "; 0 means no limit, and batches"},
+		{"storage-net-linger", writes && s.rate == 0 && s.concurrency == 0, "without a limit of the records in flight, a batch is full before they wait"},
+		{"storage-net-linger", writes && s.rate > 0 && s.concurrency > 0 && s.v.number("storage-net-linger") > 0, "with a rate, records wait for others only without a limit of those in flight: " + limit + "=0"},
+		{"storage-driver-record-timeoutMillis", writes && s.strict, "mongoose's driver applies it to reading only, and --strict reproduces that"},
 		{"item-data-input-layer-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
 		{"item-data-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
 		{"item-input-path", len(s.items) > 0 && s.v.text("item-input-file") != "", "--item-input-file names what is read"},

@@ -447,3 +447,64 @@ func TestEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestReadTimes checks that reading has times: each record that of the poll that it
+// came with, and only records up to the limit.
+func TestReadTimes(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"all", nil, []string{"Sum:                       390.0", "Avg:                       4333.333333333333", "Min:                       3000", "HiQ:                       7000", "Max:                       7000"}},
+		{"up to a count", []string{"--load-op-limit-count=5000"}, []string{"Avg:                       3000.0", "HiQ:                       3000", "Max:                       3000"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := runTool(t, compat.Program{}, append([]string{"--read", "--item-input-path=t"}, tt.args...)...)
+			for _, want := range tt.want {
+				if n := strings.Count(got.out, "    "+want+"\n"); n == 0 || n == 1 && !strings.HasPrefix(want, "Sum") {
+					t.Errorf("%d times %q in\n%s", n, want, got.out)
+				}
+			}
+			if got.errs != "" {
+				t.Errorf("stderr: %s", got.errs)
+			}
+			if !strings.Contains(got.files["metrics.total.csv"], "3000") {
+				t.Errorf("no times in metrics.total.csv: %s", got.files["metrics.total.csv"])
+			}
+		})
+	}
+}
+
+// TestPolls checks the times of polls: of each lane on its own, the first from the
+// beginning.
+func TestPolls(t *testing.T) {
+	p := newPolls(10)
+	p.arrived(0, []load.Arrival{{Events: 4, At: 100 * time.Millisecond}})
+	p.arrived(1, []load.Arrival{{Events: 2, At: 40 * time.Millisecond}, {Events: 1, At: 60 * time.Millisecond}})
+	p.arrived(0, []load.Arrival{{Events: 0, At: 150 * time.Millisecond}})
+	h := p.take()
+	if h.Count() != 7 || h.Max() < 100*time.Millisecond || h.Min() > 61*time.Millisecond {
+		t.Errorf("got %d times from %v to %v, want 7 from 60ms to 100ms", h.Count(), h.Min(), h.Max())
+	}
+	p.arrived(0, []load.Arrival{{Events: 100, At: 170 * time.Millisecond}}) // more than the limit
+	if h = p.take(); h.Count() != 3 || h.Max() > 21*time.Millisecond {
+		t.Errorf("got %d times up to %v, want 3 of 20ms", h.Count(), h.Max())
+	}
+	if h = p.take(); h.Count() != 0 {
+		t.Errorf("%d times were taken twice", h.Count())
+	}
+}
+
+// TestGeneration checks which options select the lines of 4.3.
+func TestGeneration(t *testing.T) {
+	for arg, want := range map[string]bool{
+		"--output-metrics-quantiles=0.25,0.5,0.75": true, "--output-metrics-timing-persist=true": true, "--load-op-recycle-mode=false": true,
+		"--load-op-recycle=false": false, "--load-op-limit-count=5": false,
+	} {
+		got := runTool(t, compat.Program{}, arg)
+		if is43 := strings.Contains(got.out, "    Quantile 0.25:") && strings.HasPrefix(got.dir, "/.mongoose/4.3.3/log/"); is43 != want {
+			t.Errorf("%s: lines of 4.3: %v, want %v:\n%s", arg, is43, want, got.out)
+		}
+	}
+}

@@ -77,6 +77,7 @@ type meter struct {
 	from mark // the start of the last rate: the previous row or the one before it
 
 	batches *batches // times of batches of many records; nil if a batch has one
+	polls   *polls   // times of reading; nil unless records are read
 
 	tickRate, tickBytes float64 // smoothed rates of the last second
 	ticked              bool
@@ -99,6 +100,9 @@ func (m *meter) interval(s load.Snapshot) {
 	service := iv.Service // a time per batch
 	if m.batches != nil {
 		service = m.batches.take()
+	}
+	if m.polls != nil {
+		service = m.polls.take()
 	}
 	m.times(service, iv.Response)
 	m.count(succ, iv.Failed+m.unknown(iv.Unknown), m.values(bytes, succ), iv.Length(), iv.InFlight)
@@ -143,6 +147,50 @@ func (b *batches) take() *measure.Histogram {
 	defer b.mu.Unlock()
 	h := b.service
 	b.service = measure.NewHistogram()
+	return h
+}
+
+// polls collects the times of records that were read: each has the time of the poll
+// that it came with, from the previous arrival to its own. The first includes
+// finding the place to read from. It is safe for concurrent use.
+type polls struct {
+	mu       sync.Mutex
+	limit    uint64                // records that count; 0: all
+	seen     uint64                // of those
+	last     map[int]time.Duration // the newest arrival of each lane
+	duration *measure.Histogram
+}
+
+func newPolls(limit uint64) *polls {
+	return &polls{limit: limit, last: map[int]time.Duration{}, duration: measure.NewHistogram()}
+}
+
+// arrived adds what a poll of a lane returned.
+func (p *polls) arrived(lane int, as []load.Arrival) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var records uint64
+	at := p.last[lane]
+	for i := range as {
+		records += uint64(max(as[i].Events, 0))
+		at = max(at, as[i].At)
+	}
+	if p.limit > 0 {
+		records = min(records, p.limit-p.seen)
+	}
+	if records > 0 {
+		p.duration.RecordN(at-p.last[lane], records)
+	}
+	p.seen += records
+	p.last[lane] = at
+}
+
+// take returns the times since the last call.
+func (p *polls) take() *measure.Histogram {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.duration
+	p.duration = measure.NewHistogram()
 	return h
 }
 

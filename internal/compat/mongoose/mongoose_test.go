@@ -57,6 +57,11 @@ func runTool(t *testing.T, p compat.Program, args ...string) result {
 					{Batch: load.Batch{Events: 2501}, Done: 6 * time.Millisecond, Acked: 2500, Failed: 1},
 				})
 			}
+			if observer.Arrived != nil { // 5,000 records 3 ms after the previous poll, and 2,500 after 7 ms
+				at := time.Duration(i) * 10 * time.Millisecond
+				observer.Arrived(0, []load.Arrival{{Events: 3000, At: at + 3*time.Millisecond}, {Log: 1, Events: 2000, At: at + 3*time.Millisecond}})
+				observer.Arrived(0, []load.Arrival{{Events: 2500, At: at + 10*time.Millisecond}})
+			}
 			observer.Interval(interval(time.Duration(i)*time.Second, got.settings["rate"] != "", got.settings["op"] == workload.Consume))
 		}
 		return document(), nil
@@ -201,6 +206,9 @@ func TestEveryOption(t *testing.T) {
 		{"item-input-file", items, []string{"--read"}, "count=2"},
 		{"item-input-file", items + ".gone", []string{"--read"}, "refused no such file"},
 		{"item-input-path", "/t", []string{"--read"}, "target=kafka://127.0.0.1:9092/t"},
+		{"item-input-path", "t", []string{"--read"}, "until-end=true"},
+		{"item-input-path", "t", []string{"--read", "--load-op-recycle"}, "until-end="},
+		{"item-input-path", "t", []string{"--read", strictly}, "count=1"},
 		{"item-naming-length", "3", topics, "seen \n- Load Step Id"},
 		{"item-naming-length", "0", nil, "refused not from 1 to 64"},
 		{"item-naming-prefix", "top", topics, "topic top"},
@@ -217,7 +225,20 @@ func TestEveryOption(t *testing.T) {
 		{"load-batch-size", "20", []string{"--item-type=path", "--load-op-type=list"}, "warns does nothing: a request is for one topic"},
 		{"load-op-recycle", "true", topics, "warns does nothing"},
 		{"storage-driver-batch-size", "700", nil, "warns does nothing"},
-		{"storage-net-linger", "7", nil, "warns does nothing"},
+		{"storage-net-linger", "7", nil, "linger=7ms"},
+		{"storage-net-linger", "7", nil, "silent"},
+		{"storage-net-linger", "7", nil, "engine=client"},
+		{"storage-net-linger", "7", []string{"--storage-driver-limit-concurrency=10"}, "concurrency=10"},
+		{"storage-net-linger", "7", []string{"--output-metrics-trace-persist", "--storage-driver-record-key-enabled"}, "engine=client"},
+		{"storage-net-linger", "0", nil, "engine="},
+		{"storage-net-linger", "7", []string{"--storage-driver-limit-concurrency=0"}, "engine="},
+		{"storage-net-linger", "7", []string{"--storage-driver-limit-concurrency=0"}, "warns does nothing: without a limit"},
+		{"storage-net-linger", "7", []string{"--load-op-limit-rate=5"}, "warns does nothing: with a rate"},
+		{"storage-driver-batch-size", "900", []string{"--storage-net-linger=7"}, "batch-size=900"},
+		{"storage-driver-batch-size", "900", []string{"--storage-net-linger=7"}, "silent"},
+		{"load-batch-size", "200", []string{"--storage-net-linger=7"}, "warns does nothing"},
+		{"load-batch-size", "200", []string{"--storage-net-linger=7", strictly}, "batch-size=200"},
+		{"load-batch-size", "200", []string{"--storage-net-linger=7", strictly}, "silent"},
 		{"storage-driver-record-timeoutMillis", "0", read, "refused not a time above 0"},
 		{"item-naming-seed", "98", append(topics, "--item-naming-type=serial"), "topic 2r 2s 2t"},
 		{"item-naming-seed", "junk", topics, `refused "junk" is not a 64-bit integer`},
@@ -330,6 +351,9 @@ func TestEveryOption(t *testing.T) {
 		{"storage-driver-batch-size", "700", []string{"--storage-driver-limit-concurrency=0"}, "batch-size=700"},
 		{"storage-driver-buffer-memory", "7000", nil, "buffer-memory=7000"},
 		{"storage-driver-compression-type", "lz4", nil, "compression=lz4"},
+		{"storage-driver-compression-type", "lz4", nil, "fresh=true"},
+		{"storage-driver-compression-type", "lz4", []string{"--storage-driver-record-key-enabled=true"}, "fresh=true"},
+		{"storage-driver-compression-type", "none", nil, "fresh="},
 		{"storage-driver-create-headers", "{a:b}", nil, "header=a=b"},
 		{"storage-driver-create-key-enabled", "true", []string{"--item-naming-type=serial"}, "key=seq"},
 		{"storage-driver-read-timeoutMillis", "70", read, "idle-timeout=70ms"},
@@ -337,9 +361,19 @@ func TestEveryOption(t *testing.T) {
 		{"storage-driver-record-headers", "a:${b}", nil, "refused expressions"},
 		{"storage-driver-record-key-enabled", "true", nil, "fresh=true"},
 		{"storage-driver-record-timeoutMillis", "80", read, "idle-timeout=80ms"},
+		{"storage-driver-record-timeoutMillis", "80", nil, "delivery-timeout=80ms"},
+		{"storage-driver-record-timeoutMillis", "80", nil, "request-timeout=80ms"},
+		{"load-op-timeoutMillis", "900", nil, "request-timeout="},
+		{"storage-driver-record-timeoutMillis", "80", nil, "silent"},
+		{"storage-driver-record-timeoutMillis", "80", []string{"--load-op-timeoutMillis=900"}, "delivery-timeout=80ms"},
+		{"storage-driver-record-timeoutMillis", "80", []string{"--load-op-timeoutMillis=70"}, "delivery-timeout=70ms"},
+		{"storage-driver-record-timeoutMillis", "80", []string{strictly}, "delivery-timeout="},
+		{"storage-driver-record-timeoutMillis", "80", []string{strictly}, "warns does nothing: mongoose's driver applies it to reading only"},
+		{"storage-driver-record-timeoutMillis", "80", []string{"--noop"}, "warns means nothing when nothing is sent"},
 		{"storage-driver-request-size", "2000000", nil, "max-request=2000000"},
 		{"storage-namespace", "n", nil, "warns does nothing"},
-		{"storage-net-linger", "7", []string{"--load-op-limit-rate=5"}, "linger=7ms"},
+		{"storage-net-linger", "7", []string{"--load-op-limit-rate=5", "--storage-driver-limit-concurrency=0"}, "linger=7ms"},
+		{"storage-net-linger", "7", []string{"--load-op-limit-rate=5", "--storage-driver-limit-concurrency=0"}, "silent"},
 		{"storage-net-node-addrs", "a, b:9093", nil, "target=kafka://a:9092,b:9093/"},
 		{"storage-net-node-port", "19092", nil, "target=kafka://127.0.0.1:19092/"},
 		{"storage-net-node-slice", "true", nil, "warns does nothing"},

@@ -48,6 +48,7 @@ type step struct {
 	headers   [][2]string
 
 	count, maxFailed     uint64
+	readCount            uint64 // records to read at most; 0: no limit
 	byteLimit            int64
 	timeLimit, drainTime time.Duration
 	rate                 float64

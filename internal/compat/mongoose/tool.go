@@ -113,15 +113,17 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		m.batches = &batches{service: measure.NewHistogram()}
 		observer.Completed = m.batches.completed
 	}
-	d, err := p.Run(ctx, s.workload(rows), observer)
+	w := s.workload(rows)
+	if s.work == readRecords {
+		m.polls = newPolls(s.readCount)
+		observer.Arrived = m.polls.arrived
+	}
+	d, err := p.Run(ctx, w, observer)
 	if err != nil {
 		if ctx.Err() != nil {
 			return report.ExitInterrupted, nil
 		}
 		return report.ExitFailed, err
-	}
-	if s.work == readRecords {
-		fmt.Fprintf(p.Err, "%s: reads have no times of single operations, since records exist before they are requested: the columns of times are 0\n", p.Called)
 	}
 	above.end()
 	if m.batches != nil { // batches completed while the last interval closed
@@ -130,6 +132,11 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		if s.rate == 0 {
 			m.duration.Merge(left)
 		}
+	}
+	if m.polls != nil { // likewise
+		left := m.polls.take()
+		m.latency.Merge(left)
+		m.duration.Merge(left)
 	}
 	last := m.metrics(time.Now())
 	last.mean = d.Totals.InFlightMean

@@ -99,6 +99,7 @@ func (s *step) reads(d *compat.Draft) {
 	if count > 0 { // another limit may end the step first
 		d.AtMost("--load-op-limit-count", strconv.FormatUint(count, 10))
 	}
+	s.readCount = count
 	if s.v.flag("item-data-verify") {
 		d.Set("decode", "--item-data-verify", "true")
 	}
@@ -155,23 +156,48 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	d.Set("create-topic", "--item-output-path", "partitions=1,replicas=1")
 	d.Set("acks", "mongoose", "1") // the default of mongoose's client
 	d.Set("compression", "--storage-driver-compression-type", v.text("storage-driver-compression-type"))
+	if v.text("storage-driver-compression-type") != "none" && !s.keyed {
+		d.Set("fresh", "--storage-driver-compression-type", "true") // compress each batch as it is sent
+	}
 	d.Set("max-request", "--storage-driver-request-size", strconv.FormatInt(s.requestSize, 10))
 	if v.has("storage-driver-buffer-memory") {
 		d.Set("buffer-memory", "--storage-driver-buffer-memory", v.text("storage-driver-buffer-memory"))
 	}
-	if v.has("load-op-timeoutMillis") {
-		d.Setf("delivery-timeout", "--load-op-timeoutMillis", "%dms", v.number("load-op-timeoutMillis"))
-	}
+	s.timeout(d)
 	if s.keyed {
 		d.Set("key", "--storage-driver-record-key-enabled", s.key())
 		d.Set("fresh", "--storage-driver-record-key-enabled", "true") // each record has a different key
-		if trace != "" {
+		if trace != "" && !s.lingers() {
 			d.Set("engine", "--storage-driver-record-key-enabled", "client") // this engine records the keys
 		}
 	}
 	for _, h := range s.headers {
 		d.Set("header", "--storage-driver-record-headers", h[0]+"="+h[1])
 	}
+}
+
+// timeout sets how long a record may take, if that is given. The driver documents its
+// option for creating, too, but applies it to reading only.
+func (s *step) timeout(d *compat.Draft) {
+	from, wait := "", int64(0)
+	for _, name := range []string{"load-op-timeoutMillis", "storage-driver-record-timeoutMillis"} {
+		if n := s.v.number(name); s.v.has(name) && (wait == 0 || n < wait) && !(s.strict && name != "load-op-timeoutMillis") {
+			from, wait = name, n
+		}
+	}
+	if from == "" {
+		return
+	}
+	d.Setf("delivery-timeout", "--"+from, "%dms", wait)
+	if from != "load-op-timeoutMillis" { // the other also bounds retries of a record that was answered
+		d.Setf("request-timeout", "--"+from, "%dms", wait)
+	}
+}
+
+// lingers reports whether records wait for others although no rate is set. As the
+// number in flight is limited, they wait for the whole linger.
+func (s *step) lingers() bool {
+	return s.work == writeRecords && s.rate == 0 && s.concurrency > 0 && s.v.number("storage-net-linger") > 0
 }
 
 // key is the setting for keys: items' names with leading zeros.
@@ -222,22 +248,33 @@ func (s *step) pace(d *compat.Draft) {
 		} else {
 			d.Set("concurrency", limit, strconv.Itoa(s.concurrency))
 		}
+		if s.lingers() { // this engine sends the records that wait together in one batch
+			d.Set("engine", "--storage-net-linger", "client")
+			d.Setf("linger", "--storage-net-linger", "%dms", s.v.number("storage-net-linger"))
+			s.batchSize(d)
+		}
 		return
 	}
 	if s.work == noop {
 		return
 	}
-	if n := s.v.number("storage-driver-batch-size"); n > 0 {
-		d.Set("batch-size", "--storage-driver-batch-size", strconv.FormatInt(n, 10))
-		return
-	}
-	if s.strict { // mongoose takes the number of operations as bytes
-		d.Set("batch-size", "--load-batch-size", strconv.FormatInt(s.batch, 10))
-		return
-	}
-	d.Set("batch-size", "--storage-driver-request-size", strconv.FormatInt(s.requestSize, 10))
-	if s.rate == 0 {
+	if s.batchSize(d) && s.rate == 0 {
 		fit := max(1, (s.requestSize-perRequest)/(s.high+s.overhead()+perRecord))
 		d.Set("batch-events", "--load-batch-size", strconv.FormatInt(min(s.batch, fit), 10))
 	}
+}
+
+// batchSize sets the size of batches in bytes. It reports whether only the size of a
+// request limits it.
+func (s *step) batchSize(d *compat.Draft) bool {
+	switch n := s.v.number("storage-driver-batch-size"); {
+	case n > 0:
+		d.Set("batch-size", "--storage-driver-batch-size", strconv.FormatInt(n, 10))
+	case s.strict: // mongoose takes the number of operations as bytes
+		d.Set("batch-size", "--load-batch-size", strconv.FormatInt(s.batch, 10))
+	default:
+		d.Set("batch-size", "--storage-driver-request-size", strconv.FormatInt(s.requestSize, 10))
+		return true
+	}
+	return false
 }

@@ -167,6 +167,7 @@ func TestConsole(t *testing.T) {
 			"  throughput:\n             count = 92400\n         mean rate = 28875.00 bytes/s\n",
 			"               min = 0.00s\n               max = 0.03s\n              mean = 0.00s\n",
 			"  unacked:\n    value = 0\n",
+			"  event-acks:\n             count = 4200\n         mean rate = 1312.50 send/s\n",
 		}},
 		{"strict", true, 3, []string{
 			"  acks:\n             count = 4000\n         mean rate = 1333.33 ack/s\n     1-minute rate = 0.00 ack/s\n",
@@ -238,6 +239,9 @@ func TestFiles(t *testing.T) {
 		if !strings.HasSuffix(name, ".png") {
 			continue
 		}
+		if !strings.Contains(got.files["plots.html"], `src="`+name+`"`) {
+			t.Errorf("plots.html does not show %s", name)
+		}
 		img, err := png.DecodeConfig(strings.NewReader(data))
 		if err != nil || img.Width != 1600 || img.Height != 400 {
 			t.Errorf("%s is %d x %d, %v", name, img.Width, img.Height, err)
@@ -266,6 +270,7 @@ func TestFlags(t *testing.T) {
 		{"the first of two", false, []string{"-b", "2", "-b", "3"}, map[string]string{"batch-events": "2"}, ""},
 		{"netty threads", false, []string{"--netty-workers=2"}, map[string]string{"threads": "1"}, "warning: -n 2 is ignored"},
 		{"a buffer", false, []string{"-s", "8192"}, map[string]string{"send-buffer": ""}, "warning: -s 8192 is ignored"},
+		{"more workers than connections", false, []string{"-w", "4", "-c", "2"}, map[string]string{"clients": "2", "threads": "2"}, ""},
 		{"two addresses", false, []string{"a:1", "b:2"}, map[string]string{"target": "riemann://a:1"}, "warning: b:2 is ignored"},
 		{"IPv6", false, []string{"-w", "1", "--", "[::1]:5555"}, map[string]string{"target": "riemann://[::1]:5555"}, ""},
 	} {
@@ -309,6 +314,12 @@ func TestUsage(t *testing.T) {
 				t.Errorf("exit %d, stdout %q, stderr %q", got.Code, got.Out, got.Errs)
 			}
 		})
+	}
+	for _, strict := range []bool{false, true} {
+		p := compat.Program{Args: []string{"-r", filepath.Join(os.DevNull, "reports")}, Strict: strict}
+		if got := compattest.Main(t.Context(), t, &Tool, p, nil); got.Err == nil || got.Code != 1 || got.Last() != nil {
+			t.Errorf("a folder that cannot be made, strict %v: exit %d, %v", strict, got.Code, got.Err)
+		}
 	}
 	if got := runTool(t, false, "unreachable:1"); got.Err == nil || got.Code != report.ExitFailed || len(got.files) > 0 {
 		t.Errorf("unreachable: exit %d, %v, files %v", got.Code, got.Err, got.files)

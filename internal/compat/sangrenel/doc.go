@@ -2,5 +2,6 @@
 // 2014, and those of its last version of 2022, depending on the flags. It is
 // responsible for flags, lines and series. Its runs are ordinary workloads.
 //
-// Its invariant: the flags that both generations share mean the same in both.
+// Its invariant: the flags that both generations share mean the same in both, except
+// that each creates a missing topic with its own number of partitions.
 package sangrenel

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"regexp"
@@ -181,6 +182,28 @@ func (o *options) warn(p *compat.Program) {
 	}
 }
 
+const (
+	usualBatch = 256 << 10 // Carronade's limit of a batch, in bytes, unless it is given
+	mostBatch  = 1_000_000 // brokers take a little more, unless they are configured
+	// The most bytes that a batch and a message in it have in addition.
+	batchExtra, messageExtra = 61, 32
+)
+
+// batchBytes is the size of a batch of n messages, at most.
+func batchBytes(size, n int) int {
+	if n > math.MaxInt32/(size+messageExtra) {
+		return math.MaxInt32
+	}
+	return batchExtra + n*(size+messageExtra)
+}
+
+// warnOfSmallBatches says so where batches have fewer messages than the flag says.
+func (o *options) warnOfSmallBatches(p *compat.Program) {
+	if fit := max((mostBatch-batchExtra)/(o.messageSize+messageExtra), 1); fit < o.batch && !o.noop {
+		fmt.Fprintf(p.Err, "note: brokers take batches of up to 1 MB: those of messages of %d bytes have about %d, not %d\n", o.messageSize, fit, o.batch)
+	}
+}
+
 // workload translates the options to a workload.
 func (o *options) workload(is2022 bool) *workload.Document {
 	var d compat.Draft
@@ -194,12 +217,25 @@ func (o *options) workload(is2022 bool) *workload.Document {
 		d.Setf("target", "-brokers", "kafka://%s/%s", trimList(o.brokers), o.topic)
 		d.Set("acks", "-required-acks", map[string]string{"none": "0", "local": "1", "all": "all"}[o.acks])
 		d.Set("compression", "-compression", o.compression)
-		d.Set("create-topic", "-topic", "partitions=2") // brokers created it automatically then
+		// Brokers create a missing topic, with their own defaults. The documentation of
+		// 2014 gives its brokers two partitions.
+		topic := "partitions=2"
+		if is2022 {
+			topic = "auto"
+		}
+		d.Set("create-topic", "-topic", topic)
 		o.setTLS(&d)
 	}
 	d.Set("size", "-message-size", strconv.Itoa(size))
 	d.Set("payload", "sangrenel", payload)
+	d.Set("fresh", "sangrenel", "true")
 	d.Set("batch-events", "-message-batch-size", strconv.Itoa(batch))
+	if need := batchBytes(size, batch); need > usualBatch {
+		if !o.noop {
+			need = min(need, mostBatch)
+		}
+		d.Set("batch-size", "-message-batch-size", strconv.Itoa(need))
+	}
 	d.Set("clients", "-workers", strconv.Itoa(o.workers))
 	d.Set("max-in-flight", "-writers-per-worker", strconv.Itoa(writers))
 	d.Setf("interval", "-interval", "%ds", o.interval)

@@ -51,10 +51,8 @@ func (l *lines2014) interval(s load.Snapshot) {
 	case l.o.noop:
 	case h.Count() == 0 && l.p.Strict: // 0 divided by 0
 		ms = math.NaN()
-	case h.Count() > 0 && l.p.Strict:
-		ms = meanOfSlowest(h).Seconds() * 1e3
 	case h.Count() > 0:
-		ms = h.Mean().Seconds() * 1e3
+		ms = meanOfSlowest(h).Seconds() * 1e3
 	}
 	shown := math.Round(rate)
 	if l.p.Strict { // as if the interval had its full length, rounded down

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +107,7 @@ Message size 1000 bytes
 
 client_1 connected
 client_2 connected
-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d) Producing 15Mb/sec raw data @ 2000 messages/sec \| topic: rep \| 2\.00ms avg latency
+\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d) Producing 15Mb/sec raw data @ 2000 messages/sec \| topic: rep \| 11\.00ms avg latency
 
 client_1 shutting down
 client_2 shutting down
@@ -201,6 +203,49 @@ API Version: , Compression: none, RequiredAcks: local
 	}
 }
 
+// The average of 2014 is that of the samples from int(0.9 n) on.
+func TestMeanOfSlowest(t *testing.T) {
+	for _, tt := range []struct {
+		times []int // ms
+		want  time.Duration
+	}{
+		{[]int{7}, 7 * time.Millisecond},
+		{[]int{1, 1, 1, 1, 1, 1, 1, 1, 1, 5}, 5 * time.Millisecond},
+		{[]int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10, 20}, 15 * time.Millisecond}, // the last two of fifteen
+		{[]int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 31}, 16 * time.Millisecond},
+	} {
+		h := measure.NewHistogram()
+		for _, ms := range tt.times {
+			h.Record(time.Duration(ms) * time.Millisecond)
+		}
+		if got := meanOfSlowest(h); got.Round(100*time.Microsecond) != tt.want {
+			t.Errorf("of %v: %s, want %s", tt.times, got, tt.want)
+		}
+	}
+}
+
+// The generation decides how a missing topic is created: by what the flags are of, or
+// by its name.
+func TestTopicOfGeneration(t *testing.T) {
+	for name, want := range map[string]string{"": "partitions=2", "2014": "partitions=2", "2022": "auto"} {
+		got := ""
+		_, err := Tool.Main(t.Context(), &compat.Program{
+			Called: "sangrenel", Generation: name, Args: []string{"-topic=rep"}, Out: io.Discard, Err: io.Discard,
+			Run: func(_ context.Context, d *workload.Document, _ compat.Observer) (*report.Document, error) {
+				for _, entry := range d.Entries {
+					if entry.Name == "create-topic" {
+						got = strings.Join(entry.Values, " ")
+					}
+				}
+				return &report.Document{Stopped: load.Interrupted, Trust: measure.Trust{OK: true}}, nil
+			},
+		})
+		if err != nil || got != want {
+			t.Errorf("generation %q: create-topic is %q, want %q (%v)", name, got, want, err)
+		}
+	}
+}
+
 // A bin's label shows its two ends; the last bin ends at the longest time.
 func TestBins(t *testing.T) {
 	h := measure.NewHistogram()
@@ -285,11 +330,14 @@ func TestWorkload(t *testing.T) {
 	}{
 		{"nothing", nil, map[string]string{
 			"target": "kafka://localhost:9092/sangrenel", "concurrency": "5", "clients": "1", "batch-events": "1", "size": "300", "payload": payload, "acks": "1", "interval": "5s", "rate": "",
+			"create-topic": "partitions=2", "fresh": "true",
 		}},
 		{"flags of 2014", []string{"--size=2500", "--workers=8", "--topic=rep", "--brokers=a:1, b:2"}, map[string]string{
 			"target": "kafka://a:1,b:2/rep", "concurrency": "40", "clients": "8", "size": "2500",
 		}},
-		{"noop", []string{"-noop", "-tls", "-topic=a/b"}, map[string]string{"target": "null://noop", "concurrency": "", "rate": "", "tls": "", "payload": payload}},
+		{"noop", []string{"-noop", "-tls", "-topic=a/b"}, map[string]string{"target": "null://noop", "concurrency": "", "rate": "", "tls": "", "payload": payload, "fresh": "true"}},
+		{"noop, large batches", []string{"-noop", "-message-size=2500", "-message-batch-size=1000"}, map[string]string{"batch-size": strconv.Itoa(batchBytes(2500, 1000))}},
+		{"large batches", []string{"-message-size=2500", "-message-batch-size=1000"}, map[string]string{"batch-size": "1000000"}},
 		{"half a certificate", []string{"-tls", "-tls-cert-file=c.pem"}, map[string]string{"tls": "true", "tls-cert": "", "tls-key": ""}},
 		{"a certificate", []string{"-tls", "-tls-cert-file=c.pem", "-tls-key-file=k.pem"}, map[string]string{"tls-cert": "c.pem", "tls-key": "k.pem"}},
 		{"this host's series", []string{"-graphite-ip=::1", "-graphite-port=2013"}, map[string]string{"graphite": "[::1]:2013", "graphite-prefix": host}},
@@ -298,8 +346,13 @@ func TestWorkload(t *testing.T) {
 			"-tls", "-tls-ca-cert=ca.pem", "-graphite-ip=10.0.0.1", "-graphite-metrics-prefix=lab",
 		}, map[string]string{
 			"rate": "5000/s", "concurrency": "", "batch-events": "100", "compression": "gzip", "acks": "all", "max-in-flight": "3", "interval": "2s",
-			"tls": "true", "tls-ca": "ca.pem", "tls-cert": "", "graphite": "10.0.0.1:2003", "graphite-prefix": "lab",
+			"tls": "true", "tls-ca": "ca.pem", "tls-cert": "", "graphite": "10.0.0.1:2003", "graphite-prefix": "lab", "create-topic": "auto",
 		}},
+		{"batches that fit", []string{"-message-batch-size=500"}, map[string]string{"batch-events": "500", "batch-size": ""}},
+		{"large batches", []string{"-message-size=1000"}, map[string]string{"batch-events": "500", "batch-size": "516061"}},
+		{"batches that are too large", []string{"-message-size=2500"}, map[string]string{"batch-events": "500", "batch-size": "1000000"}},
+		{"a number that is too large", []string{"-message-batch-size=99999999999"}, map[string]string{"batch-size": "1000000"}},
+		{"a large message", []string{"-size=2000000"}, map[string]string{"batch-events": "1", "batch-size": "1000000"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := newFake().run(t, false, tt.args...).settings
@@ -342,6 +395,19 @@ func TestUnusedFlags(t *testing.T) {
 				t.Errorf("got %q, want %q", warned, tt.want)
 			}
 		})
+	}
+}
+
+// Where batches have fewer messages than the flag says, a line says so.
+func TestSmallBatches(t *testing.T) {
+	const note = "note: brokers take batches of up to 1 MB: those of messages of 2500 bytes have about 394, not 500\n"
+	if got := newFake().run(t, false, "-message-size=2500"); !strings.Contains(got.errs, note) {
+		t.Errorf("stderr lacks %q:\n%s", note, got.errs)
+	}
+	for _, args := range [][]string{{"-message-size=1900"}, {"-size=2000000"}, {"-noop", "-message-size=2500"}} {
+		if got := newFake().run(t, false, args...); strings.Contains(got.errs, "note: brokers") {
+			t.Errorf("%v: stderr\n%s", args, got.errs)
+		}
 	}
 }
 

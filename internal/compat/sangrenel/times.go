@@ -37,7 +37,8 @@ func throughput(s *load.Snapshot, noop, unanswered bool) float64 {
 }
 
 // meanOfSlowest is the mean of the slowest tenth of the samples, from int(0.9 n)
-// on. The sangrenel of 2014 computed its "average" this way.
+// on. The sangrenel of 2014 computes its "avg latency" this way, and its
+// documentation defines it so.
 func meanOfSlowest(h *measure.Histogram) time.Duration {
 	n := h.Count()
 	if n == 0 {

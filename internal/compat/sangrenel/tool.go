@@ -15,15 +15,15 @@ import (
 // Tool is sangrenel.
 var Tool = compat.Tool{
 	Name: "sangrenel", Short: "Kafka: random messages as fast as possible (2014 and 2022)", Kind: "kafka",
-	Main: run,
+	OneDash: true,
+	Main:    run,
 }
 
 const differs = `
-Here -noop measures this machine without a network, "avg latency" is the mean
-service time (--strict: of the slowest tenth), failed messages are not counted
-as sent, the rate is kept evenly, and after an interrupt the exit code is 1 when
-messages failed, 2 or 3 as for carronade run (--strict: 0). See
-docs/coming-from/sangrenel.md.
+"avg latency" is the mean of the slowest tenth, as in sangrenel of 2014. Here
+failed messages are not counted as sent, the rate is kept evenly, and after an
+interrupt the exit code is 1 when messages failed, 2 or 3 as for carronade run
+(--strict: 0). See docs/coming-from/sangrenel.md.
 `
 
 func run(ctx context.Context, p *compat.Program) (int, error) {
@@ -57,6 +57,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	pr := printer(&lines2014{o: &o, p: p})
 	if is2022 {
 		pr = &lines2022{o: &o, p: p}
+		o.warnOfSmallBatches(p)
 	}
 	pr.start()
 	d, err := p.Run(ctx, o.workload(is2022), compat.Observer{Opened: pr.opened, Interval: pr.interval, Published: pr.published, ZeroP99: p.Strict})

@@ -19,6 +19,7 @@ type Counts struct {
 	Spans        uint64 `json:"spans"`
 	Errors       uint64 `json:"errors"`
 	Metricsets   uint64 `json:"metricsets"`
+	Logs         uint64 `json:"logs,omitempty"`
 
 	Invalid      uint64 `json:"invalid"`   // events refused as invalid
 	TooLarge     uint64 `json:"too_large"` // events, or documents of v1
@@ -36,8 +37,12 @@ type Counts struct {
 func (c Counts) String() string {
 	s := fmt.Sprintf("%d connections, %d requests (%d bytes)", c.Connections, c.Requests, c.Bytes)
 	if c.Accepted > 0 || c.Plain > 0 {
-		s += fmt.Sprintf("; accepted %d events (%d transactions, %d spans, %d errors, %d metricsets)",
+		s += fmt.Sprintf("; accepted %d events (%d transactions, %d spans, %d errors, %d metricsets",
 			c.Accepted, c.Transactions, c.Spans, c.Errors, c.Metricsets)
+		if c.Logs > 0 {
+			s += fmt.Sprintf(", %d logs", c.Logs)
+		}
+		s += ")"
 	}
 	for _, p := range []struct {
 		n    uint64
@@ -75,8 +80,8 @@ func (t *tally) counts() Counts {
 	c := Counts{
 		Connections: t.connections.Load(), Requests: t.requests.Load(), Bytes: t.bytes.Load(), Plain: t.plain.Load(),
 		Invalid: t.invalid.Load(), TooLarge: t.tooLarge.Load(), Full: t.full.Load(), Unauthorized: t.unauthorized.Load(), Injected: t.injected.Load(),
-		Transactions: t.kinds[wire.Transaction].Load(), Spans: t.kinds[wire.Span].Load(), Errors: t.kinds[wire.Error].Load(), Metricsets: t.kinds[wire.Metricset].Load(),
+		Transactions: t.kinds[wire.Transaction].Load(), Spans: t.kinds[wire.Span].Load(), Errors: t.kinds[wire.Error].Load(), Metricsets: t.kinds[wire.Metricset].Load(), Logs: t.kinds[wire.Log].Load(),
 	}
-	c.Accepted = c.Transactions + c.Spans + c.Errors + c.Metricsets
+	c.Accepted = c.Transactions + c.Spans + c.Errors + c.Metricsets + c.Logs
 	return c
 }

@@ -190,8 +190,9 @@ func (d *discard) serve(c *discardConn) error {
 // counters is the answer to every GET, whatever its path: the counters.
 func (d *discard) counters() []byte {
 	f := serverVars(d.s.Counts())
+	f["standin"] = "carronade"
 	f["discards"] = true       // so that its limit is not mistaken for a real server's
-	text, _ := json.Marshal(f) // cannot fail: it contains only numbers
+	text, _ := json.Marshal(f) // cannot fail
 	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 }
 

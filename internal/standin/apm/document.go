@@ -178,7 +178,7 @@ func (s *source) at(now time.Time) time.Time {
 		return time.UnixMicro(us)
 	}
 	if json.Unmarshal(s.Timestamp, &text) == nil {
-		if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		if t, ok := parseTime(text); ok {
 			return t
 		}
 	}
@@ -199,6 +199,10 @@ func documents(meta *metadata, kind string, p []byte, now time.Time) (docs []doc
 		for i := range in.Errors {
 			m.errorEvent(&in.Errors[i])
 		}
+		return m.docs
+	}
+	if kind == "log" {
+		m.logEvent(p)
 		return m.docs
 	}
 	var line map[string]source
@@ -230,14 +234,17 @@ type object = map[string]any
 
 func id(v string) object { return object{"id": v} }
 
-// put completes a document and adds it to docs.
+// put completes a document and adds it to docs. event is what the real server calls
+// it in its field processor, which logs do not have.
 func (m *maker) put(stream string, s *source, at time.Time, event string, d object) {
 	for k, v := range m.meta.shared {
 		d[k] = v
 	}
 	d["@timestamp"] = at.UTC().Format("2006-01-02T15:04:05.000Z")
 	d["timestamp"] = object{"us": at.UnixMicro()}
-	d["processor"] = object{"event": event, "name": event}
+	if event != "" {
+		d["processor"] = object{"event": event, "name": event}
+	}
 	kind, rest, _ := strings.Cut(stream, "-")
 	d["data_stream"] = object{"type": kind, "dataset": rest, "namespace": "default"}
 	if s.TraceID != "" {

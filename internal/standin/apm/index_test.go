@@ -111,7 +111,7 @@ func TestIndexes(t *testing.T) {
 			m := wire.Makeup{Protocol: p, Events: wire.Range{Min: 30, Max: 30}, Spans: wire.Range{Min: 2, Max: 2}, Frames: wire.Range{Min: 1, Max: 1}}
 			switch p {
 			case wire.IntakeV2, wire.RUMV2:
-				m.Mix = [wire.Kinds]int{4, 1, 2, 2}
+				m.Mix = [wire.Kinds]int{4, 1, 2, 2, 2}
 			case wire.RUMV3:
 				m.Mix = [wire.Kinds]int{wire.Transaction: 2, wire.Error: 1}
 			}
@@ -128,7 +128,7 @@ func TestIndexes(t *testing.T) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			got := wire.Counts{}
-			kinds := map[string]wire.Kind{"transaction": wire.Transaction, "span": wire.Span, "error": wire.Error, "metric": wire.Metricset}
+			kinds := map[string]wire.Kind{"transaction": wire.Transaction, "span": wire.Span, "error": wire.Error, "metric": wire.Metricset, "log": wire.Log}
 			spanOf := map[string]bool{}
 			for index, docs := range f.docs {
 				if !strings.HasPrefix(index, "traces-apm") && !strings.HasPrefix(index, "logs-apm") && !strings.HasPrefix(index, "metrics-apm") {
@@ -136,7 +136,19 @@ func TestIndexes(t *testing.T) {
 				}
 				for _, d := range docs {
 					event, _ := at(d, "processor.event").(string)
-					got[kinds[event]]++
+					if at(d, "data_stream.dataset") == "apm.app."+fmt.Sprint(at(d, "service.name")) && event == "" {
+						event = "log"
+						for _, name := range []string{"message", "log.level", "log.origin.file.name", "trace.id", "transaction.id", "process.thread.name"} {
+							if v, _ := at(d, name).(string); v == "" {
+								t.Errorf("a log without %s: %v", name, d)
+							}
+						}
+					}
+					kind, ok := kinds[event]
+					if !ok {
+						t.Errorf("a document of no kind: %v", d)
+					}
+					got[kind]++
 					when, err := time.Parse(time.RFC3339Nano, at(d, "@timestamp").(string))
 					if err != nil || when.After(before.Add(time.Hour)) || when.Before(before.Add(-2*time.Hour)) {
 						t.Errorf("a %s at %v", event, when)
@@ -167,6 +179,33 @@ func TestIndexes(t *testing.T) {
 			}
 			if !json.Valid([]byte(f.template)) {
 				t.Errorf("the template is not JSON: %s", f.template)
+			}
+		})
+	}
+}
+
+// Logs of any form become documents, in the stream of their service, and those with
+// an error in that of errors.
+func TestLogDocuments(t *testing.T) {
+	meta := &metadata{service: "cart", shared: map[string]any{}}
+	now := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
+	for _, tt := range []struct{ name, in, index, level, at string }{
+		{"names with dots", `{"@timestamp":1795265501123456,"log.level":"INFO","message":"m"}`, "logs-apm.app.cart-default", "INFO", "2026-11-21T12:51:41.123Z"},
+		{"nested", `{"@timestamp":"2026-11-21T13:00:00+01","log.level":"INFO","log":{"level":"WARN"}}`, "logs-apm.app.cart-default", "WARN", "2026-11-21T12:00:00.000Z"},
+		{"another service, no time", `{"service":{"name":"Mail 2"},"log.level":"INFO","log":"text"}`, "logs-apm.app.mail_2-default", "INFO", "2026-11-21T13:00:00.000Z"},
+		{"an error", `{"log.level":"ERROR","error":{"type":"T"}}`, "logs-apm.error-default", "ERROR", "2026-11-21T13:00:00.000Z"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			docs := documents(meta, "log", []byte(`{"log":`+tt.in+`}`), now)
+			if len(docs) != 1 {
+				t.Fatalf("%d documents, want 1", len(docs))
+			}
+			var d map[string]any
+			if err := json.Unmarshal(docs[0].source, &d); err != nil {
+				t.Fatal(err)
+			}
+			if docs[0].index != tt.index || at(d, "log.level") != tt.level || at(d, "@timestamp") != tt.at {
+				t.Errorf("got %s in %s", docs[0].source, docs[0].index)
 			}
 		})
 	}
@@ -310,7 +349,7 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 	}
 	failed := c.Failed
 	late := []byte(strings.TrimSpace(goodSpan))
-	if err := s.accept(wire.Counts{wire.Span: 1}, readMetadata([]byte(meta)), "span", late); err != nil {
+	if _, err := s.accept(wire.Counts{wire.Span: 1}, readMetadata([]byte(meta)), "span", late); err != nil {
 		t.Error(err)
 	}
 	if got := s.Counts().Failed; got <= failed {

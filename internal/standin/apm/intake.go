@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 
+	"carronade/internal/standin/fault"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -38,6 +39,7 @@ type answer struct {
 	Errors   []eventError `json:"errors,omitempty"`
 
 	status int
+	served time.Time // when the last of its events will have been served; zero: none waits
 }
 
 type eventError struct {
@@ -312,23 +314,51 @@ func (t *lineRequest) line(p []byte, tooLong bool) (more bool) {
 	if k, ok := wire.KindOfLine(p); ok {
 		counts[k]++
 	}
-	if err := t.s.accept(counts, t.meta, kind, p); err != nil {
+	served, err := t.s.accept(counts, t.meta, kind, p)
+	if err != nil {
 		t.s.tally.full.Add(1)
 		t.a.fail(http.StatusServiceUnavailable, err.Error(), nil)
 		return false
 	}
 	t.a.Accepted += counts.Events()
+	if served.After(t.a.served) {
+		t.a.served = served
+	}
 	return true
 }
 
-// accept counts events and puts them into the queue.
-func (s *Server) accept(counts wire.Counts, meta *metadata, kind string, p []byte) error {
+// accept counts events, puts them into the queue and passes them to the server of
+// the capacity, which will have served them at a time.
+func (s *Server) accept(counts wire.Counts, meta *metadata, kind string, p []byte) (served time.Time, err error) {
 	if !s.queue.reserve(counts.Events()) {
-		return errFull
+		return time.Time{}, errFull
+	}
+	served, ok := s.capacity.Arrive(counts.Events())
+	if !ok {
+		s.queue.release(counts.Events())
+		return time.Time{}, errFull
 	}
 	s.tally.accept(counts)
 	s.queue.put(counts.Events(), meta, kind, p)
-	return nil
+	return served, nil
+}
+
+// hold holds back the answer to a request until its events are served. An answer
+// after which the connection ends waits here, because the end would overtake it, as
+// does one of HTTP/2, whose requests share a connection.
+func (s *Server) hold(r *http.Request, served time.Time, ends bool) {
+	if s.capacity == nil {
+		return
+	}
+	if r.ProtoMajor >= 2 {
+		fault.SleepUntil(r.Context().Done(), served)
+		return
+	}
+	held := fault.HolderOf(connOf(r))
+	held.Hold(served)
+	if ends || r.Close {
+		held.Wait(r.Context())
+	}
 }
 
 // document answers requests of v1: all of a document is accepted, or none of it.
@@ -371,18 +401,21 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 	if s.queue.indexes() {
 		meta = readMetadata(p)
 	}
-	if err := s.accept(j.counts, meta, "v1", p); err != nil {
+	served, err := s.accept(j.counts, meta, "v1", p)
+	if err != nil {
 		s.tally.full.Add(1)
 		answerError(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
 	recordRequest(r, j.counts.Events())
+	s.hold(r, served, false)
 	w.WriteHeader(http.StatusAccepted)
 }
 
 // answer writes an answer. Without errors it is only the status 202, unless the
 // client asks for more.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, a *answer) {
+	s.hold(r, a.served, a.status >= http.StatusBadRequest)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch {
 	case a.status >= http.StatusBadRequest:

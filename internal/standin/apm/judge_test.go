@@ -41,7 +41,7 @@ func samples(t testing.TB) map[string][2][]byte {
 	t.Helper()
 	all := map[string][2][]byte{}
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3} {
-		mix := [wire.Kinds]int{1, 1, 1, 1}
+		mix := [wire.Kinds]int{1, 1, 1, 1, 1}
 		if p == wire.RUMV3 {
 			mix = [wire.Kinds]int{wire.Transaction: 1, wire.Error: 1}
 		}
@@ -138,6 +138,8 @@ func valueOf(n *node, within []*node) any {
 		return nil
 	case len(n.enum) > 0:
 		return n.enum[0]
+	case n.isTime:
+		return "2026-11-21T13:00:00+01:00"
 	case n.types&tokenBit(wire.Number) != 0 && n.minimum != nil:
 		return *n.minimum
 	case n.types&tokenBit(wire.Number) != 0:
@@ -155,7 +157,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 	long, most := strings.Repeat("\u00e4", 1025), strings.Repeat("\u00e4", 1024)
 	replacements := []any{
 		removed{},
-		nil, 1, -1, 0, 1.5, "", "text", "a/b", "17", "failure", long, most, true,
+		nil, 1, -1, 0, 1.5, "", "text", "a/b", "17", "2026-11-21T13:00:00Z", "failure", long, most, true,
 		[]any{},
 		[]any{1},
 		[]any{-1},
@@ -188,6 +190,20 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 				meta = line
 			}
 			all[set+" whole "+kind] = [2][]byte{meta, line}
+			if kind == "log" { // nested objects replace names with dots: one without the other
+				delete(all, set+" whole log")
+				for _, nested := range []bool{false, true} {
+					v := valueOf(rule, nil).(map[string]any)
+					maps.DeleteFunc(v, func(name string, w any) bool {
+						_, object := w.(map[string]any)
+						return nested && strings.Contains(name, ".") || !nested && object && name != "faas" && name != "labels"
+					})
+					if line, err = json.Marshal(map[string]any{kind: v}); err != nil {
+						t.Fatal(err)
+					}
+					all[fmt.Sprintf("%s whole log, nested %t", set, nested)] = [2][]byte{meta, line}
+				}
+			}
 		}
 	}
 	tried, refused := 0, 0
@@ -282,6 +298,22 @@ func TestJudgeAgreesOnOddLines(t *testing.T) {
 		{"another member of the line", `{"span":{` + span + `},"more":1}`},
 		{"an event after another member", `{"more":1,"span":{` + span + `}}`},
 		{"deep in what is free", `{"transaction":{"id":"1","trace_id":"2","type":"t","duration":1,"span_count":{"started":1},"context":{"custom":` + deep(40) + `}}}`},
+		{"a log of nothing", `{"log":{}}`},
+		{"a log of unknown names", `{"log":{"level":"INFO"}}`},
+		{"a log with a nested name of another type", `{"log":{"message":"m","log":{"level":3,"origin":"here"}}}`},
+		{"a log with a nested line that is not whole", `{"log":{"message":"m","log":{"origin":{"file":{"line":1.5}}}}}`},
+		{"a log with a nested object that is text", `{"log":{"message":"m","log":"INFO"}}`},
+		{"a log with a long level", `{"log":{"log.level":"` + strings.Repeat("x", 1025) + `"}}`},
+		{"a log with a long nested level", `{"log":{"log":{"level":"` + strings.Repeat("x", 1025) + `"}}}`},
+		{stricter + "a log with a long level that a nested one replaces", `{"log":{"log.level":"` + strings.Repeat("x", 1025) + `","log":{"level":"INFO"}}}`},
+		{stricter + "a log with nothing but an unknown nested name", `{"log":{"log":{"severity":"INFO"}}}`},
+		{"a log with its time as text", `{"log":{"@timestamp":"2026-11-21T13:00:00.000Z"}}`},
+		{"a log with a time in a zone", `{"log":{"@timestamp":"2026-11-21T13:00:00,25-0800"}}`},
+		{"a log with a time in a zone of two digits", `{"log":{"@timestamp":"2026-11-21T13:00:00+02"}}`},
+		{"a log with a day that does not exist", `{"log":{"@timestamp":"2026-02-30T13:00:00Z"}}`},
+		{"a log with a time without a zone", `{"log":{"@timestamp":"2026-11-21T13:00:00"}}`},
+		{"a log with no time", `{"log":{"@timestamp":""}}`},
+		{"a log with an escaped time", `{"log":{"@timestamp":"2026-11-21T13:00:00\u005a"}}`},
 		{"an open string", `{"span":{` + span + `,"subtype":"`},
 		{"a byte-order mark", "\ufeff" + `{"span":{` + span + `}}`},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/secret"
+	"carronade/internal/standin/capacity"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
@@ -34,12 +35,14 @@ type Options struct {
 	MaxBody  int64 // bytes of one document of v1; default the real server's 30 MiB
 
 	Queue uint64  // most events accepted and not yet indexed; 0: no bound
-	Drain float64 // events a second that leave the queue if there is no index; 0: at once
+	Drain float64 // events a second that leave the queue without an index; 0: at once
 
 	Delay  time.Duration // of each answer
 	Stall  fault.Stall
 	Errors []ErrorRule // for requests with events
 	Seed   uint64      // of the random errors
+
+	Capacity capacity.Options // of the server that serves events
 
 	Index     string // base URL of Elasticsearch or OpenSearch to write documents to; empty: none
 	IndexAuth Secret // "USER:PASSWORD", or "ApiKey KEY"
@@ -106,6 +109,8 @@ func (o Options) Check() error {
 		return errors.New("a queue is drained by indexing or at a rate, not by both")
 	case o.Index == "" && (o.IndexAuth != "" || o.IndexCA != "" || o.Lose > 0):
 		return errors.New("nothing is indexed: want the URL of Elasticsearch or OpenSearch too")
+	case o.Discard && o.Capacity.On():
+		return errors.New("discard reads no events, so no server can serve them; leave out discard or server")
 	case o.Discard && (o.SecretToken != "" || len(o.APIKeys) > 0 || o.Index != "" || o.Queue > 0 || len(o.Errors) > 0 || o.NoRUM):
 		return errors.New("discard reads nothing, so it cannot be combined with a token, queue, index or error; leave out discard")
 	}
@@ -125,6 +130,9 @@ func (o Options) Check() error {
 	}
 	if a := string(o.IndexAuth); a != "" && !strings.Contains(a, ":") && !strings.HasPrefix(a, "ApiKey ") {
 		return errors.New("the login of the index: want USER:PASSWORD or ApiKey KEY where it is kept")
+	}
+	if err := o.Capacity.Check(); err != nil {
+		return err
 	}
 	requests, events := o.rules()
 	if err := fault.Check(o.Delay, requests, events); err != nil {
@@ -199,6 +207,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.Var(&setting.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: formatCount, Kind: "count"}, "queue", "maximum of events accepted and not yet indexed; beyond it, the answer is 503 (default: no limit)")
 	fs.Var(&setting.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: formatRate, Kind: "rate"}, "drain", "take events from the queue only at this `RATE`, like a slow output")
 	fault.Bind(fs, &o.Delay, &o.Stall)
+	o.Capacity.Bind(fs)
 	record.Bind(fs, &o.Record)
 	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error", "answer a share of the requests with an error, `NAME@SHARE` such as queue-full@1%; event@1% refuses events (repeatable)")
 	fs.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the random errors")

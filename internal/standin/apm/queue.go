@@ -83,6 +83,9 @@ func (q *queue) reserve(n int) (ok bool) {
 	}
 }
 
+// release gives back the room of n events that were not put.
+func (q *queue) release(n int) { q.waiting.Add(-int64(n)) }
+
 // put adds n events for which room was reserved: a line of this kind, or a
 // document of v1.
 func (q *queue) put(n int, meta *metadata, kind string, p []byte) {

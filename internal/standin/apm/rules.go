@@ -32,6 +32,8 @@ type node struct {
 	minItems   int
 	items      *node // nil: any
 	needsValue bool  // a value that is not set is invalid
+	lenient    bool  // a value of another type counts as missing
+	isTime     bool  // a string is a time
 
 	members    map[string]member
 	otherNames *regexp.Regexp // of all other members; nil: any
@@ -285,6 +287,12 @@ func (n *node) condition(s string) error {
 		return v
 	}
 	switch {
+	case s == "other types ignored":
+		n.lenient = true
+		return nil
+	case s == "a time" && is(wire.String):
+		n.isTime = true
+		return nil
 	case s == "not empty" && is(wire.String):
 		n.minLength = 1
 		return nil
@@ -411,7 +419,7 @@ var allRules = sync.OnceValue(func() *rules {
 	}
 	v1 := get("v1", "transactions", "errors")
 	return &rules{
-		v2:           get("v2", "metadata", "transaction", "span", "error", "metricset"),
+		v2:           get("v2", "metadata", "transaction", "span", "error", "metricset", "log"),
 		rum:          get("rumv3", "m", "x", "e"),
 		transactions: v1["transactions"], errors: v1["errors"],
 	}

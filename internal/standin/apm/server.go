@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/standin/capacity"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
@@ -31,6 +32,7 @@ type Server struct {
 	http     *http.Server
 	sink     *discard
 	queue    *queue
+	capacity *capacity.Shared // nil: answers wait for nothing
 	tally    tally
 	requests *fault.Dice // side i is rules[i]
 	events   *fault.Dice
@@ -61,6 +63,7 @@ func Start(o Options) (*Server, error) {
 	if s.record, err = record.Open(o.Record); err != nil {
 		return nil, err
 	}
+	s.capacity = capacity.NewShared(o.Capacity)
 	var events []ErrorRule
 	s.rules, events = o.rules()
 	s.requests, s.events = fault.NewRuleDice(o.Seed, s.rules), fault.NewRuleDice(o.Seed+1, events)
@@ -75,7 +78,7 @@ func Start(o Options) (*Server, error) {
 		_ = s.record.Close()
 		return nil, fmt.Errorf("listening on %s: %w", o.Listen, err)
 	}
-	s.ln = s.record.WrapOuter(fault.Listen(s.record.WrapInner(ln), o.Delay, o.Stall, time.Now()))
+	s.ln = s.record.WrapOuter(fault.Listen(s.record.WrapInner(ln), o.Delay, o.Stall, o.Capacity.On(), time.Now()))
 	s.close = sync.OnceValue(s.end)
 	if o.Discard {
 		if config != nil {
@@ -93,7 +96,7 @@ func Start(o Options) (*Server, error) {
 		ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
 		ErrorLog:          stdlog.New(httpLog{o.Log}, "", 0),
 		Protocols:         new(http.Protocols),
-		ConnContext:       withRecord,
+		ConnContext:       withConn,
 		ConnState: func(nc net.Conn, st http.ConnState) {
 			switch st {
 			case http.StateNew:
@@ -121,20 +124,22 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// A recordKey is the context key of the record of a request's connection.
-type recordKey struct{}
+// A connKey is the context key of a request's connection.
+type connKey struct{}
 
-func withRecord(ctx context.Context, nc net.Conn) context.Context {
-	if c := record.Of(nc); c != nil {
-		return context.WithValue(ctx, recordKey{}, c)
-	}
-	return ctx
+func withConn(ctx context.Context, nc net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, nc)
+}
+
+// connOf is the connection of a request; nil if it is not known.
+func connOf(r *http.Request) net.Conn {
+	nc, _ := r.Context().Value(connKey{}).(net.Conn)
+	return nc
 }
 
 // recordRequest records a request with this number of events, after it was read.
 func recordRequest(r *http.Request, events int) {
-	rec, _ := r.Context().Value(recordKey{}).(*record.Conn)
-	rec.Received(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: int64(events)})
+	record.Of(connOf(r)).Received(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: int64(events)})
 }
 
 // A lockedWriter makes a log safe for concurrent use.

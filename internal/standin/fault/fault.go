@@ -103,17 +103,19 @@ func (d *Dice) Draw() int {
 }
 
 // Listen wraps ln so that its connections answer late by delay and stall as stall
-// says, counted from start. Without either it returns ln.
-func Listen(ln net.Listener, delay time.Duration, stall Stall, start time.Time) net.Listener {
-	if delay == 0 && stall == (Stall{}) {
+// says, counted from start; with holds, HolderOf finds their holders. Without any of
+// these it returns ln.
+func Listen(ln net.Listener, delay time.Duration, stall Stall, holds bool, start time.Time) net.Listener {
+	if delay == 0 && stall == (Stall{}) && !holds {
 		return ln
 	}
-	return &listener{Listener: ln, delay: delay, stall: stall, start: start}
+	return &listener{Listener: ln, delay: delay, late: holds || delay > 0, stall: stall, start: start}
 }
 
 type listener struct {
 	net.Listener
 	delay time.Duration
+	late  bool // answers may leave later than they are written
 	stall Stall
 	start time.Time
 }
@@ -125,7 +127,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	faulty := &conn{Conn: c, l: l, done: make(chan struct{})}
 	faulty.changed.L = &faulty.mu
-	if l.delay > 0 {
+	if l.late {
 		go faulty.write()
 	}
 	return faulty, nil
@@ -144,6 +146,8 @@ type conn struct {
 	done chan struct{}
 
 	mu      sync.Mutex
+	until   time.Time // what is written leaves no earlier, by Hold
+	atOnce  bool      // nothing is late any more, by Wait
 	changed sync.Cond // signals a change of the fields below
 	queue   []delayed
 	waiting int // bytes in queue
@@ -172,15 +176,19 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	if c.l.delay == 0 {
+	if !c.l.late {
 		if err := c.waitStall(); err != nil {
 			return 0, err
 		}
 		return c.Conn.Write(p)
 	}
-	due := time.Now().Add(c.l.delay)
+	due := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if due.Before(c.until) {
+		due = c.until
+	}
+	due = due.Add(c.l.delay)
 	for c.waiting > delayBytes && c.err == nil && !c.closed {
 		c.changed.Wait()
 	}
@@ -189,6 +197,11 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	if c.err != nil {
 		return 0, c.err
+	}
+	if c.atOnce {
+		c.mu.Unlock() // Close, which ends a blocked write, needs it
+		defer c.mu.Lock()
+		return c.Conn.Write(p)
 	}
 	c.queue = append(c.queue, delayed{due, append([]byte(nil), p...)})
 	c.waiting += len(p)
@@ -237,32 +250,18 @@ func (c *conn) waitStall() error {
 	return c.sleep(c.l.stall.Left(time.Since(c.l.start)))
 }
 
-// timerSlack is a bit more than how late the runtime's timers may be: it rounds
-// waits up to full milliseconds.
-const timerSlack = 1500 * time.Microsecond
-
-// sleepUntil sleeps with a precision of about 50 us where the system allows it,
-// so that an answer is late by the delay and not by more.
 func (c *conn) sleepUntil(due time.Time) error {
-	if err := c.sleep(time.Until(due) - timerSlack); err != nil {
-		return err
+	if !SleepUntil(c.done, due) {
+		return net.ErrClosed
 	}
-	kernelSleep(min(time.Until(due), timerSlack))
-	return c.sleep(time.Until(due)) // if kernelSleep did not sleep
+	return nil
 }
 
 func (c *conn) sleep(d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-c.done:
+	if !sleep(d, c.done, nil) {
 		return net.ErrClosed
 	}
+	return nil
 }
 
 func (c *conn) Close() error {

@@ -2,14 +2,21 @@ package kafka
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"carronade/internal/standin/setting"
+	"carronade/internal/system"
 )
 
 // A broker is a kfake cluster of one node that does not listen: its connections
@@ -19,7 +26,8 @@ import (
 type broker struct {
 	cluster *kfake.Cluster
 	ln      *pipeListener
-	dir     string // to be removed at the end
+	dir     string   // to be removed at the end
+	lock    *os.File // of the user's folder, held until the end; nil: none
 	stop    chan struct{}
 	done    sync.WaitGroup
 }
@@ -45,7 +53,6 @@ func startBroker(opts Options, advertise string) (*broker, error) {
 	kopts := []kfake.Opt{
 		kfake.NumBrokers(1),
 		kfake.ClusterID(clusterID(opts)),
-		kfake.AllowAutoTopicCreation(),
 		kfake.DefaultNumPartitions(opts.Partitions),
 		kfake.ListenFn(func(string, string) (net.Listener, error) { return b.ln, nil }),
 		kfake.GroupMinSessionTimeout(time.Second),
@@ -56,36 +63,127 @@ func startBroker(opts Options, advertise string) (*broker, error) {
 			"default.replication.factor": "1",
 		}),
 	}
-	for _, t := range opts.Topics {
-		kopts = append(kopts, kfake.SeedTopics(int32(t.Partitions), t.Name))
-	}
 	if len(opts.SASL) > 0 {
 		kopts = append(kopts, kfake.EnableSASL())
 		for _, u := range opts.SASL {
 			kopts = append(kopts, kfake.Superuser(u.Mechanism, u.User, u.Password))
 		}
 	}
+	var dir string
 	if !opts.Discard && !opts.InMemory {
-		dir := opts.DataDir
-		if dir == "" {
-			var err error
-			if dir, err = os.MkdirTemp("", "carronade-standin-"); err != nil {
-				return nil, fmt.Errorf("making a folder for the broker's data: %w", err)
-			}
-			b.dir = dir
+		var err error
+		if dir, err = b.dataDir(opts); err != nil {
+			_ = b.removeData()
+			return nil, err
 		}
 		kopts = append(kopts, kfake.DataDir(dir))
+		if opts.Fsync {
+			kopts = append(kopts, kfake.SyncWrites())
+		}
 	}
 	var err error
 	if b.cluster, err = kfake.NewCluster(kopts...); err != nil {
-		if b.dir != "" {
-			os.RemoveAll(b.dir)
-		}
+		_ = b.removeData()
 		return nil, fmt.Errorf("starting the broker: %w", err)
 	}
+	for _, t := range opts.Topics {
+		if err := b.createTopic(t.Name, t.Partitions); err != nil {
+			b.cluster.Close()
+			_ = b.removeData()
+			return nil, err
+		}
+	}
+	if dir != "" {
+		if err := os.Remove(filepath.Join(dir, windowsFile)); err != nil {
+			b.cluster.Close()
+			_ = b.removeData()
+			return nil, fmt.Errorf("starting the broker: %w", err)
+		}
+	}
+	setting.Logf(opts.Log, "%s", survives(opts, dir))
 	b.done.Add(1)
 	go b.retain()
 	return b, nil
+}
+
+// survives says where the data are, and what they survive. With fsync a batch is on
+// the disk before its ack; else it is with the kernel, which outlives the process.
+func survives(opts Options, dir string) string {
+	switch {
+	case opts.Discard:
+		return "the data are discarded"
+	case opts.InMemory:
+		return "the data are in memory, until the end of this process"
+	case opts.DataDir == "":
+		return "the data are in " + dir + ", until the stand-in stops; --data-dir keeps them"
+	case opts.Fsync:
+		return "the data are in " + dir + "; acked events survive kill -9, and each batch is flushed to the disk before its ack (--fsync)"
+	default:
+		return "the data are in " + dir + "; acked events survive kill -9, but not a power failure (see --fsync)"
+	}
+}
+
+// dataDir makes the folder for the broker's data, or recovers what is in it.
+func (b *broker) dataDir(opts Options) (string, error) {
+	dir := opts.DataDir
+	if dir == "" {
+		var err error
+		if b.dir, err = os.MkdirTemp("", "carronade-standin-"); err != nil {
+			return "", fmt.Errorf("making a folder for the broker's data: %w", err)
+		}
+		return b.dir, nil
+	}
+	// kfake also writes the logins.
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("making the folder for the broker's data: %w", err)
+	}
+	if err := b.lockDir(dir); err != nil {
+		return "", err
+	}
+	if err := recoverData(dir, opts.Log); err != nil {
+		return "", fmt.Errorf("reading the broker's data in %s: %w", dir, err)
+	}
+	// The logins are those of the options, not those of an earlier broker.
+	if err := os.Remove(filepath.Join(dir, "sasl.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("reading the broker's data in %s: %w", dir, err)
+	}
+	return dir, nil
+}
+
+// lockDir makes sure that only one broker uses a folder: two would overwrite each other's
+// events, and one would take the files of the other for those of a killed one.
+func (b *broker) lockDir(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("locking the folder for the broker's data: %w", err)
+	}
+	switch ok, err := system.TryLock(f, false); {
+	case err != nil:
+		_ = f.Close()
+		return fmt.Errorf("locking the folder for the broker's data: %w", err)
+	case !ok:
+		_ = f.Close()
+		return fmt.Errorf("another stand-in uses the folder %s: stop it, or give another --data-dir", dir)
+	}
+	b.lock = f
+	return nil
+}
+
+// createTopic creates a topic; it is not an error if it exists with as many
+// partitions. kfake writes down the topics that are created in this way, but not
+// those that it creates on demand.
+func (b *broker) createTopic(name string, partitions int) error {
+	err := b.cluster.CreateTopic(name, int32(partitions), nil)
+	if errors.Is(err, kerr.TopicAlreadyExists) {
+		if has := len(b.cluster.PartitionInfos(name)); partitions > 0 && has != partitions {
+			return fmt.Errorf("topic %s exists with %d partitions, not %d: leave out --topic, or use another --data-dir", name, has, partitions)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("creating topic %s: %w", name, err)
+	}
+	return nil
 }
 
 // retain applies the retention, which kfake leaves to the program that embeds it.
@@ -108,10 +206,19 @@ func (b *broker) close() error {
 	close(b.stop)
 	b.done.Wait()
 	b.cluster.Close()
-	if b.dir != "" {
-		if err := os.RemoveAll(b.dir); err != nil {
-			return fmt.Errorf("removing the broker's data: %w", err)
-		}
+	return b.removeData()
+}
+
+// removeData removes the temporary folder, and releases the user's.
+func (b *broker) removeData() error {
+	if b.lock != nil {
+		_ = b.lock.Close()
+	}
+	if b.dir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(b.dir); err != nil {
+		return fmt.Errorf("removing the broker's data: %w", err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -22,7 +23,7 @@ func (c *produceSum) partition(_ int32, p produced) {
 }
 
 // serveBrokerProduce forwards the produce request in c.body to the broker, without
-// the partitions that the error rules refuse.
+// the partitions that the error rules or the server refuse.
 func (c *conn) serveBrokerProduce(h requestHead) error {
 	st := frameStream(c.body)
 	if _, err := st.next(12); err != nil {
@@ -35,7 +36,7 @@ func (c *conn) serveBrokerProduce(h requestHead) error {
 	if err := walkProduce(&st, h.version, &sum); err != nil {
 		return err
 	}
-	if len(c.front.opts.Errors) > 0 && sum.acks != 0 {
+	if len(c.front.opts.Errors) > 0 && sum.acks != 0 || c.front.server != nil {
 		return c.serveFaultyProduce(h)
 	}
 	var answer []byte
@@ -68,7 +69,9 @@ func (c *conn) serveBrokerProduce(h requestHead) error {
 }
 
 // serveFaultyProduce draws whether each partition of the request in c.body gets
-// an error, forwards the partitions that get none, and joins the answers.
+// an error, passes the records of the others to the server, forwards the partitions
+// that nothing refuses, and joins the answers. Without an answer (acks=0) a client
+// cannot learn of an error: what a full server refuses is lost.
 func (c *conn) serveFaultyProduce(h requestHead) error {
 	req := kmsg.NewPtrProduceRequest()
 	if err := c.decode(h, req); err != nil {
@@ -87,7 +90,17 @@ func (c *conn) serveFaultyProduce(h requestHead) error {
 			if err != nil {
 				return err
 			}
-			code := c.front.produceError()
+			code := int16(0)
+			if req.Acks != 0 {
+				code = c.front.produceError()
+			}
+			if code == 0 {
+				var done time.Time
+				done, code = c.front.admit(p.records)
+				if req.Acks != 0 {
+					c.held.Hold(done)
+				}
+			}
 			if code == 0 {
 				c.tally.batches.Add(uint64(p.batches))
 				c.tally.events.Add(uint64(p.records))
@@ -106,6 +119,17 @@ func (c *conn) serveFaultyProduce(h requestHead) error {
 		if len(at.Partitions) > 0 {
 			resp.Topics = append(resp.Topics, at)
 		}
+	}
+	if req.Acks == 0 {
+		if req.Topics = forwarded; len(forwarded) > 0 {
+			if err := c.sendUnanswered(frameOfRequest(c.body, req)); err != nil {
+				return err
+			}
+		}
+		if c.rec != nil {
+			return c.recordProduce(h, nil)
+		}
+		return nil
 	}
 	if len(forwarded) > 0 {
 		req.Topics = forwarded
@@ -145,18 +169,24 @@ func joinTopics(a, b []kmsg.ProduceResponseTopic) []kmsg.ProduceResponseTopic {
 // askBroker sends a request to the broker on the client's connection, with the
 // client's correlation id, and reads the answer into resp.
 func (c *conn) askBroker(h requestHead, req kmsg.Request, resp kmsg.Response) error {
-	frame := append([]byte(nil), c.body[:12]...)
+	answer, err := c.forward(frameOfRequest(c.body, req))
+	if err != nil {
+		return err
+	}
+	return readAnswer(h, answer, resp)
+}
+
+// frameOfRequest returns a frame of the request req with the head of another frame,
+// for the same kind and version of request.
+func frameOfRequest(head []byte, req kmsg.Request) []byte {
+	frame := append([]byte(nil), head[:12]...)
 	frame = append(frame, 255, 255) // no client id
 	if req.IsFlexible() {
 		frame = append(frame, 0)
 	}
 	frame = req.AppendTo(frame)
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
-	answer, err := c.forward(frame)
-	if err != nil {
-		return err
-	}
-	return readAnswer(h, answer, resp)
+	return frame
 }
 
 // readAnswer reads the answer to the request h.

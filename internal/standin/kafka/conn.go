@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/standin/fault"
 	"carronade/internal/standin/record"
 )
 
@@ -27,7 +28,8 @@ const flushAt = 64 << 10
 type conn struct {
 	front *front
 	nc    net.Conn
-	rec   *record.Conn // nil: nothing is recorded
+	rec   *record.Conn  // nil: nothing is recorded
+	held  *fault.Holder // nil: answers leave at once
 	in    *stream
 	tally tally
 	body  []byte // a complete frame
@@ -50,6 +52,9 @@ type segment struct {
 
 func newConn(f *front, nc net.Conn) *conn {
 	c := &conn{front: f, nc: nc, rec: record.Of(nc)}
+	if f.server != nil {
+		c.held = fault.HolderOf(nc)
+	}
 	c.in = newStream(newSource(c, nc))
 	c.answer.conn = c
 	return c
@@ -72,7 +77,8 @@ func (c *conn) serve() error {
 			}
 			return err
 		}
-		if len(c.out) >= flushAt || len(c.segments) > 0 {
+		// With a server, each answer leaves at its own time.
+		if len(c.out) >= flushAt || len(c.segments) > 0 || c.held != nil {
 			if err := c.flush(); err != nil {
 				return err
 			}
@@ -194,6 +200,9 @@ func (c *conn) serveBody(h requestHead) error {
 		return err
 	}
 	answer, err := c.forward(c.body)
+	if err == nil && h.key == 3 {
+		answer, err = c.createMissing(h, answer)
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package kafka
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -14,6 +15,7 @@ const (
 	codeOffsetOutOfRange = 1
 	codeCorruptMessage   = 2
 	codeUnknownTopic     = 3
+	codeThrottled        = 89 // the overload that clients retry later
 	codeUnknownTopicID   = 100
 )
 
@@ -120,6 +122,13 @@ func (a *produceAnswer) partition(index int32, p produced) {
 		// Without an answer, the client cannot learn of an error.
 		if a.acks != 0 {
 			code = a.conn.front.produceError()
+		}
+		if code == 0 {
+			var done time.Time
+			done, code = a.conn.front.admit(p.records)
+			if a.acks != 0 {
+				a.conn.held.Hold(done)
+			}
 		}
 	}
 	if code != 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/standin/capacity"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/setting"
 )
@@ -184,9 +185,9 @@ func TestFlags(t *testing.T) {
 	got.Bind(fs)
 	args := []string{
 		"--listen", "127.0.0.1:1", "--advertise", "a:2", "--discard", "--partitions", "4", "--topic", "x:5", "--topic", "y",
-		"--data-dir", "/d", "--in-memory", "--retain", "10MiB", "--max-message", "2MiB",
+		"--data-dir", "/d", "--fsync", "--in-memory", "--retain", "10MiB", "--max-message", "2MiB",
 		"--events", "10m", "--event-size", "1KiB", "--batch-events", "7",
-		"--delay", "5ms", "--stall", "10s/1s", "--error", "timeout@1%", "--error", "too-large@2%", "--seed", "9", "--record", "r",
+		"--delay", "5ms", "--stall", "10s/1s", "--server", "rate=5/s", "--collapse", "--credits", "1m@6/s", "--warm", "3s", "--error", "timeout@1%", "--error", "too-large@2%", "--seed", "9", "--record", "r",
 		"--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "ca", "--sasl", "PLAIN:u:secret",
 	}
 	given := map[string]bool{}
@@ -201,11 +202,15 @@ func TestFlags(t *testing.T) {
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
+	limited := capacity.Options{
+		Server:   capacity.Settings{Rate: 5, Service: capacity.Service{Kind: capacity.Exponential}, Servers: 1, Queue: 100_000},
+		Collapse: time.Second, Credits: capacity.Credits{For: time.Minute, Rate: 6}, Warm: 3 * time.Second,
+	}
 	want := Options{
 		Listen: "127.0.0.1:1", Advertise: "a:2", Discard: true, Partitions: 4, Topics: []Topic{{"x", 5}, {"y", 0}},
-		DataDir: "/d", InMemory: true, Retain: 10 << 20, MaxMessage: 2 << 20,
+		DataDir: "/d", Fsync: true, InMemory: true, Retain: 10 << 20, MaxMessage: 2 << 20,
 		Events: 1e7, EventSize: 1024, BatchEvents: 7,
-		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second},
+		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second}, Capacity: limited,
 		Errors: []ErrorRule{{Name: "request-timed-out", What: 7, Share: 0.01}, {Name: "message-too-large", What: 10, Share: 0.02}}, Seed: 9, Record: "r",
 		TLS: setting.TLS{Cert: "c", Key: "k", ClientCA: "ca"}, SASL: []Login{{"PLAIN", "u", "secret"}},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"carronade/internal/secret"
+	"carronade/internal/standin/capacity"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
@@ -28,7 +29,8 @@ type Options struct {
 	Partitions int     // of topics created on demand; default 3
 	Topics     []Topic // created at the start
 
-	DataDir    string // where the broker keeps its data; default: a temporary folder, removed at the end
+	DataDir    string // where the broker keeps its data, and finds those of an earlier one; default: a temporary folder, removed at the end
+	Fsync      bool   // flush each batch to the disk before the ack
 	InMemory   bool   // keep the data in memory instead
 	Retain     int64  // bytes kept per partition; default 1 GiB, in memory 128 MiB
 	MaxMessage int64  // largest record batch in bytes (message.max.bytes); default Kafka's 1,048,588
@@ -41,6 +43,8 @@ type Options struct {
 	Stall  fault.Stall
 	Errors []ErrorRule // for produce requests, per partition
 	Seed   uint64      // of the random errors
+
+	Capacity capacity.Options // of the server that serves produced records
 
 	TLS  setting.TLS // spoken when set
 	SASL []Login
@@ -120,6 +124,10 @@ func (o Options) Check() error {
 		return fmt.Errorf("%d bytes kept per partition: want more than 0", o.Retain)
 	case o.MaxMessage < 1 || o.MaxMessage > maxFrame:
 		return fmt.Errorf("record batches of at most %d bytes: want 1B to 100MiB", o.MaxMessage)
+	case o.DataDir != "" && (o.Discard || o.InMemory):
+		return errors.New("a folder for the data, and a broker that writes none: leave out data-dir, or in-memory and discard")
+	case o.Fsync && o.DataDir == "":
+		return errors.New("fsync of data that do not outlive the stand-in: add data-dir, or leave out fsync")
 	case o.Discard && len(o.SASL) > 0:
 		return errors.New("the discard broker does not support logins; leave out discard")
 	}
@@ -130,6 +138,9 @@ func (o Options) Check() error {
 		return err
 	}
 	if err := fault.Check(o.Delay, o.Errors); err != nil {
+		return err
+	}
+	if err := o.Capacity.Check(); err != nil {
 		return err
 	}
 	for _, l := range o.SASL {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/standin/capacity"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
@@ -87,6 +88,7 @@ type front struct {
 	broker *broker
 	log    *discardLog // nil: the broker gets the records
 	dice   *fault.Dice
+	server *capacity.Shared // nil: answers wait for nothing
 	record *record.Recorder // nil: none
 
 	maxFetchWait time.Duration // bounds how long a fetch waits
@@ -133,10 +135,11 @@ func Start(opts Options) (Server, error) {
 	f := &front{opts: opts, record: rec, broker: broker, conns: make(map[*conn]struct{}), maxFetchWait: maxFetchWait}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.dice = fault.NewRuleDice(opts.Seed, opts.Errors)
+	f.server = capacity.NewShared(opts.Capacity)
 	if opts.Discard {
 		f.log = newDiscardLog(opts, broker)
 	}
-	f.ln = rec.WrapOuter(fault.Listen(rec.WrapInner(ln), opts.Delay, opts.Stall, time.Now()))
+	f.ln = rec.WrapOuter(fault.Listen(rec.WrapInner(ln), opts.Delay, opts.Stall, opts.Capacity.On(), time.Now()))
 	if tlsConfig != nil {
 		f.ln = tls.NewListener(f.ln, tlsConfig)
 	}
@@ -153,6 +156,16 @@ func (f *front) produceError() int16 {
 		return f.opts.Errors[i].What
 	}
 	return 0
+}
+
+// admit passes the records of a partition of a produce request to the server, and
+// returns the error code if its queue is full; 0: they will be served at done.
+func (f *front) admit(records int64) (done time.Time, code int16) {
+	done, ok := f.server.Arrive(int(records))
+	if !ok {
+		return done, codeThrottled
+	}
+	return done, 0
 }
 
 // advertised is the address given to clients. For a wildcard address it is this

@@ -173,6 +173,9 @@ type outerConn struct {
 	c *Conn
 }
 
+// NetConn is the wrapped connection.
+func (t *outerConn) NetConn() net.Conn { return t.Conn }
+
 func (t *outerConn) Write(p []byte) (int, error) {
 	t.c.mu.Lock()
 	t.c.submitted += int64(len(p))

@@ -35,7 +35,7 @@ func TestRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ln := r.WrapOuter(fault.Listen(r.WrapInner(raw), tt.delay, fault.Stall{}, time.Now()))
+			ln := r.WrapOuter(fault.Listen(r.WrapInner(raw), tt.delay, fault.Stall{}, false, time.Now()))
 			client, err := net.Dial("tcp", raw.Addr().String())
 			if err != nil {
 				t.Fatal(err)

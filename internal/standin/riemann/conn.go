@@ -36,7 +36,7 @@ type conn struct {
 }
 
 func newConn(c *core, nc net.Conn, m *meter, size int) *conn {
-	return &conn{handler: handler{core: c}, nc: nc, meter: m, rec: record.Of(nc), buf: make([]byte, size)}
+	return &conn{handler: c.newHandler(nc), nc: nc, meter: m, rec: record.Of(nc), buf: make([]byte, size)}
 }
 
 func (c *conn) serve() error {
@@ -84,7 +84,8 @@ func (c *conn) serveWindow() error {
 		c.out = c.answer(c.out, &m, now)
 		c.recordMessage(len(m.Events))
 		messages++
-		if len(c.out) >= flushAt {
+		// With a server, each answer leaves at its own time.
+		if len(c.out) >= flushAt || c.held != nil {
 			if err := c.flush(); err != nil {
 				return err
 			}

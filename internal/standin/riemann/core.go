@@ -2,9 +2,12 @@ package riemann
 
 import (
 	"fmt"
+	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/standin/capacity"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/setting"
 	wire "carronade/internal/wire/riemann"
@@ -18,6 +21,8 @@ type core struct {
 	dice  *fault.Dice // side i is the rule i
 	drop  *fault.Dice
 
+	server *capacity.Shared // nil: answers wait for nothing
+
 	streams    meter
 	tally      tally
 	fullLogged atomic.Bool // a full index was logged
@@ -29,7 +34,7 @@ type tally struct {
 }
 
 func newCore(opts Options) *core {
-	c := &core{opts: opts, index: newIndex(opts.MaxIndex)}
+	c := &core{opts: opts, index: newIndex(opts.MaxIndex), server: capacity.NewShared(opts.Capacity)}
 	c.dice = fault.NewRuleDice(opts.Seed, opts.Errors)
 	if opts.Drop > 0 {
 		c.drop = fault.NewDice(opts.Seed+1, opts.Drop)
@@ -43,15 +48,33 @@ func newCore(opts Options) *core {
 	return c
 }
 
-// DiscardService is the service of the only event that a discarding stand-in keeps
-// besides those about itself.
-const DiscardService = "carronade discard"
+const (
+	// StandinService is the service of an event by which a stand-in says that it
+	// is one. Only a query that names the service finds it.
+	StandinService = "carronade standin"
+	// DiscardService is the service of the only event that a discarding stand-in
+	// keeps besides those about itself.
+	DiscardService = "carronade discard"
+)
 
 // A handler processes the messages of one connection. It is not safe for
 // concurrent use.
 type handler struct {
 	*core
+	held    *fault.Holder // nil: answers leave at once, or there are none
 	scratch []byte
+}
+
+// errFull is the answer to a message that finds the server's queue full.
+const errFull = "queue is full"
+
+// newHandler returns the handler of a connection; nil: it is not known.
+func (c *core) newHandler(nc net.Conn) handler {
+	h := handler{core: c}
+	if c.server != nil && nc != nil {
+		h.held = fault.HolderOf(nc)
+	}
+	return h
 }
 
 // answer adds a message's events to the index, answers its query, and appends the
@@ -79,6 +102,12 @@ func (t *handler) addEvents(events []wire.Event, now time.Time) string {
 		t.tally.refused.Add(uint64(len(events)))
 		return t.opts.Errors[i].Name
 	}
+	done, ok := t.server.Arrive(len(events))
+	if !ok {
+		t.tally.refused.Add(uint64(len(events)))
+		return errFull
+	}
+	t.held.Hold(done)
 	for i := range events {
 		if err := t.addEvent(&events[i], now); err != nil {
 			if !t.fullLogged.Swap(true) {
@@ -125,6 +154,9 @@ func (t *handler) find(out []byte, text string, now time.Time) []byte {
 		out = appendRaw(out, s.raw)
 		return true
 	})
+	if strings.Contains(text, `"`+StandinService+`"`) {
+		out = appendRaw(out, string(wire.AppendEvent(nil, &wire.Event{Service: StandinService, State: "ok"})))
+	}
 	wire.PutFrame(out[at:])
 	return out
 }

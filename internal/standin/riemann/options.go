@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"carronade/internal/standin/capacity"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/record"
 	"carronade/internal/standin/setting"
@@ -35,6 +36,8 @@ type Options struct {
 	Errors []ErrorRule // for messages with events
 	Drop   float64     // share of events that are acknowledged and not kept
 	Seed   uint64      // seed of the random errors and drops
+
+	Capacity capacity.Options // of the server that serves events
 
 	TLS setting.TLS // for TLSListen; with ClientCA set, mutual like the real server's
 
@@ -93,6 +96,11 @@ func (o Options) Check() error {
 		return fmt.Errorf("events about itself every %v: want 1ms at least", o.Interval)
 	case o.Drop < 0 || o.Drop > 1:
 		return fmt.Errorf("dropping %s of the events: want 0%% to 100%%", units.FormatPercent(o.Drop))
+	case o.Discard && o.Capacity.On():
+		return errors.New("discard reads no events, so no server can serve them; leave out discard or server")
+	}
+	if err := o.Capacity.Check(); err != nil {
+		return err
 	}
 	if err := record.Check(o.Record, o.TLS); err != nil {
 		return err
@@ -129,6 +137,7 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.Var(setting.Size(&o.MaxIndex), "max-index", "approximate memory limit of the index, a `SIZE`; beyond it, new events are refused")
 	fs.Var(setting.Duration(&o.Interval), "interval", "interval of the events about the server itself")
 	fault.Bind(fs, &o.Delay, &o.Stall)
+	o.Capacity.Bind(fs)
 	record.Bind(fs, &o.Record)
 	fs.Var(&setting.List[ErrorRule]{To: &o.Errors, Parse: ParseErrorRule, Format: ErrorRule.String, Kind: "rule"}, "error",
 		"refuse a share of the messages, `TEXT@SHARE` such as overloaded@1% (repeatable)")

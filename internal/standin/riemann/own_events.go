@@ -28,7 +28,7 @@ func (s *Server) emitOwn(now time.Time, since time.Duration) {
 		t.rateAndTimes("riemann streams rate", "riemann streams latency ", s.core.streams.read())
 	}
 	t.count("riemann netty event-executor threads active", int64(runtime.GOMAXPROCS(0)))
-	t.count("riemann netty event-executor queue size", 0) // there are no queues for threads here
+	t.count("riemann netty event-executor queue size", 0) // this server has no queues for threads
 	for _, d := range s.endpoints {
 		name := "riemann server " + d.service + " " + d.addr
 		if d.name != "udp" {

@@ -146,10 +146,10 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*endpoint, erro
 		return nil, err
 	}
 	d.addr, d.close = ln.Addr().String(), ln.Close
-	wrapped := s.rec.WrapOuter(fault.Listen(s.rec.WrapInner(ln), opts.Delay, opts.Stall, s.start))
+	wrapped := s.rec.WrapOuter(fault.Listen(s.rec.WrapInner(ln), opts.Delay, opts.Stall, opts.Capacity.On(), s.start))
 	switch name {
 	case "ws":
-		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter), ConnContext: withRecord}
+		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter), ConnContext: withConn}
 		d.run = func() error { return srv.Serve(wrapped) }
 		d.close = func() error { return errors.Join(srv.Close(), closeListener(ln)) }
 		return d, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/riemanntest"
+	"carronade/internal/standin/capacity"
 	"carronade/internal/standin/fault"
 	"carronade/internal/standin/setting"
 	wire "carronade/internal/wire/riemann"
@@ -529,7 +530,7 @@ func TestEmitsOwn(t *testing.T) {
 			got, events := p.find(`service =~ "riemann %" and tagged "riemann"`)
 			for _, name := range want {
 				if !slices.Contains(got, name) {
-					text += fmt.Sprintf("there is no event %q\n", name)
+					text += fmt.Sprintf("event %q is missing\n", name)
 				}
 			}
 			for _, e := range events {
@@ -627,7 +628,7 @@ func TestFlags(t *testing.T) {
 	got.Bind(fs)
 	args := []string{
 		"--listen", "127.0.0.1:1", "--udp", "127.0.0.1:2", "--tls-listen", "127.0.0.1:3", "--ws", "127.0.0.1:4", "--discard",
-		"--max-message", "1MiB", "--max-datagram", "1KiB", "--max-index", "2MiB", "--interval", "1s", "--delay", "5ms", "--stall", "10s/1s", "--record", "r",
+		"--max-message", "1MiB", "--max-datagram", "1KiB", "--max-index", "2MiB", "--interval", "1s", "--delay", "5ms", "--stall", "10s/1s", "--server", "rate=5/s", "--collapse", "--credits", "1m@6/s", "--warm", "3s", "--record", "r",
 		"--error", "user@host is gone@1%", "--error", "b@2%", "--drop", "0.5%", "--seed", "9", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "ca",
 	}
 	fs.VisitAll(func(f *pflag.Flag) {
@@ -638,10 +639,14 @@ func TestFlags(t *testing.T) {
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
+	limited := capacity.Options{
+		Server:   capacity.Settings{Rate: 5, Service: capacity.Service{Kind: capacity.Exponential}, Servers: 1, Queue: 100_000},
+		Collapse: time.Second, Credits: capacity.Credits{For: time.Minute, Rate: 6}, Warm: 3 * time.Second,
+	}
 	want := Options{
 		Listen: "127.0.0.1:1", UDP: "127.0.0.1:2", TLSListen: "127.0.0.1:3", Web: "127.0.0.1:4", Discard: true,
 		MaxMessage: 1 << 20, MaxDatagram: 1 << 10, MaxIndex: 2 << 20, Interval: time.Second,
-		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second}, Record: "r",
+		Delay: 5 * time.Millisecond, Stall: fault.Stall{Every: 10 * time.Second, Length: time.Second}, Capacity: limited, Record: "r",
 		Errors: []ErrorRule{{Name: "user@host is gone", Share: 0.01}, {Name: "b", Share: 0.02}}, Drop: 0.005, Seed: 9, TLS: setting.TLS{Cert: "c", Key: "k", ClientCA: "ca"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -37,14 +37,17 @@ func (s *Server) web(m *meter) http.Handler {
 	return mux
 }
 
-// A recordKey is the context key of the record of a request's connection.
-type recordKey struct{}
+// A connKey is the context key of a request's connection.
+type connKey struct{}
 
-func withRecord(ctx context.Context, nc net.Conn) context.Context {
-	if c := record.Of(nc); c != nil {
-		return context.WithValue(ctx, recordKey{}, c)
-	}
-	return ctx
+func withConn(ctx context.Context, nc net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, nc)
+}
+
+// connOf is the connection of a request; nil if it is not known.
+func connOf(r *http.Request) net.Conn {
+	nc, _ := r.Context().Value(connKey{}).(net.Conn)
+	return nc
 }
 
 // webState counts connections, except those that became WebSockets: socket counts
@@ -108,8 +111,7 @@ func isSocket(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
 func (w web) events(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case isSocket(r):
-		rec, _ := r.Context().Value(recordKey{}).(*record.Conn)
-		w.socket(rw, r, func(ctx context.Context, c *websocket.Conn) error { return w.eventSocket(ctx, c, rec) })
+		w.socket(rw, r, func(ctx context.Context, c *websocket.Conn) error { return w.eventSocket(ctx, c, connOf(r)) })
 	case r.Method == http.MethodPut || r.Method == http.MethodPost:
 		w.eventLines(rw, r)
 	default:
@@ -118,8 +120,9 @@ func (w web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (w web) eventSocket(ctx context.Context, c *websocket.Conn, rec *record.Conn) error {
-	t := jsonHandler{handler: handler{core: w.core}}
+func (w web) eventSocket(ctx context.Context, c *websocket.Conn, nc net.Conn) error {
+	t := jsonHandler{handler: w.core.newHandler(nc)}
+	rec := record.Of(nc)
 	for {
 		_, data, err := c.Read(ctx)
 		if err != nil {
@@ -144,7 +147,10 @@ func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 	_ = control.EnableFullDuplex() // for HTTP/1; HTTP/2 always is
 	rw.Header().Set("Content-Type", "application/json")
 	in := bufio.NewReaderSize(r.Body, windowSize)
-	t := jsonHandler{handler: handler{core: w.core}}
+	t := jsonHandler{handler: w.core.newHandler(connOf(r))}
+	// The server may close the connection after the last answer, so that waits until
+	// it may leave.
+	defer t.held.Wait(r.Context())
 	for more := true; more; {
 		line, err := readLine(in, int(w.core.opts.MaxMessage))
 		if more = err == nil; !more && !errors.Is(err, io.EOF) {
@@ -159,7 +165,8 @@ func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 			}
 			w.meter.record(1, time.Since(now))
 		}
-		if in.Buffered() == 0 {
+		// With a server, each answer leaves at its own time.
+		if in.Buffered() == 0 || t.held != nil {
 			if control.Flush() != nil {
 				return
 			}

@@ -9,5 +9,5 @@
 // filters as every store, so that all stores behave alike.
 //
 // Its invariant: a finished report's document is written after its intervals,
-// so that whoever finds it also finds them.
+// so that a reader that finds it also finds them.
 package elastic

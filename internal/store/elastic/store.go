@@ -274,8 +274,9 @@ func (s *Store) dropFound(ctx context.Context, id string, keep map[string]bool) 
 	return s.bulk(ctx, true, actions...)
 }
 
-// Delete implements store.Store. If one of the reports cannot be deleted, none
-// is.
+// Delete implements store.Store. If one of the reports is missing or running, none
+// is deleted. Intervals go first, so that a failure leaves no intervals without a
+// report: nobody could delete those any more.
 func (s *Store) Delete(ctx context.Context, ids ...string) error {
 	var actions []action
 	for _, id := range ids {
@@ -288,11 +289,14 @@ func (s *Store) Delete(ctx context.Context, ids ...string) error {
 		}
 		actions = append(actions, action{verb: "delete", index: s.reports(), id: id})
 	}
-	err := s.bulk(ctx, true, actions...)
+	var err error
 	for _, id := range ids {
 		if err == nil {
 			err = s.dropIntervals(ctx, id, nil)
 		}
+	}
+	if err == nil {
+		err = s.bulk(ctx, true, actions...)
 	}
 	return s.fail("delete reports", err)
 }

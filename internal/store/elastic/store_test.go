@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -178,6 +179,51 @@ func TestClusterFailsDuringARun(t *testing.T) {
 	}
 	if got.Hash != want.Hash || len(got.Intervals) != len(want.Intervals) || got.Check() != nil {
 		t.Errorf("got %d intervals and hash %s, want %d and %s", len(got.Intervals), got.Hash, len(want.Intervals), want.Hash)
+	}
+}
+
+// No failure of a deletion leaves intervals without a report, which nobody could
+// delete any more: the report stays until they are gone.
+func TestDeleteLeavesNoIntervals(t *testing.T) {
+	for _, fails := range []string{"intervals", "reports"} {
+		t.Run(fails+" fail", func(t *testing.T) {
+			var away atomic.Bool
+			s := open(t, address(t, intercept(t, func(w http.ResponseWriter, r *http.Request) bool {
+				if !away.Load() || !strings.HasSuffix(r.URL.Path, "_bulk") {
+					return false
+				}
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				failed := bytes.Contains(body, []byte("-"+fails+`"`))
+				if failed {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+				return failed
+			})))
+			d := storetest.Document(0, 20)
+			if err := s.Put(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			away.Store(true)
+			if err := s.Delete(t.Context(), d.ID); err == nil {
+				t.Error("the deletion did not fail, so the case tests nothing")
+			}
+			if rows, err := s.Rows(t.Context(), store.Query{}); err != nil || len(rows) != 1 {
+				t.Errorf("%d reports are listed after it, %v; want the one that can be deleted again", len(rows), err)
+			}
+			away.Store(false)
+			if err := s.Delete(t.Context(), d.ID); err != nil {
+				t.Error(err)
+			}
+			left := 0
+			err := s.eachInterval(t.Context(), d.ID, []string{"n"}, func(*hit) (bool, error) { left++; return true, nil })
+			if err != nil || left > 0 {
+				t.Errorf("%d intervals are left, %v", left, err)
+			}
+		})
 	}
 }
 

@@ -207,9 +207,9 @@ func (w *writer) series(ctx context.Context, d *report.Document, mine bool) erro
 // Abandon implements store.Writer.
 func (w *writer) Abandon(ctx context.Context) error {
 	w.queue.Close()
-	err := w.store.bulk(ctx, true, action{verb: "delete", index: w.store.reports(), id: w.id})
+	err := w.store.dropIntervals(ctx, w.id, nil) // first, as in Delete
 	if err == nil {
-		err = w.store.dropIntervals(ctx, w.id, nil)
+		err = w.store.bulk(ctx, true, action{verb: "delete", index: w.store.reports(), id: w.id})
 	}
 	return w.store.fail("forget report "+w.id, err)
 }

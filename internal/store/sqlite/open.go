@@ -47,8 +47,8 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return openWith(ctx, path, defaultLockTimeout, migrations)
 }
 
-// OpenExisting is Open for callers that only read, or delete: if there is no
-// file, the error is a store.ErrAbsent, and nothing is made.
+// OpenExisting is Open for callers that only read, or delete: if the file is
+// missing, the error is a store.ErrAbsent, and nothing is made.
 func OpenExisting(ctx context.Context, path string) (*Store, error) {
 	return (&Store{path: path, lockTimeout: defaultLockTimeout, existing: true}).opened(ctx, migrations)
 }
@@ -223,11 +223,13 @@ func (s *Store) openReadOnly(ctx context.Context, path string, steps []string) e
 
 // checkOwner returns an error if the file belongs to another program.
 func (s *Store) checkOwner(ctx context.Context) error {
+	// Another process may create the schema, and set the ID with it, between the two
+	// statements. The tables come first, so tables that are seen have their ID.
 	var id, tables int
-	if err := s.db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 		return err
 	}
-	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+	if err := s.db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
 		return err
 	}
 	if id != applicationID && (id != 0 || tables > 0) {

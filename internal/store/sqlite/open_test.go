@@ -302,3 +302,38 @@ func FuzzOpen(f *testing.F) {
 		s.Close()
 	})
 }
+
+// A store that another process creates at the same moment is never taken for a foreign file.
+func TestCreatedMeanwhile(t *testing.T) {
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "reports.db")
+		a, b := &Store{path: path, lockTimeout: defaultLockTimeout}, &Store{path: path, lockTimeout: defaultLockTimeout}
+		var err error
+		if a.db, err = a.connect(path, "_pragma=journal_mode(WAL)"); err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		if err := a.checkOwner(t.Context()); err != nil { // the file exists now, and is empty
+			t.Fatal(err)
+		}
+		if b.db, err = b.connect(path); err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		migrated := make(chan error, 1)
+		go func() { migrated <- migrate(t.Context(), a.db, migrations) }()
+		for done := false; !done; {
+			select {
+			case err := <-migrated:
+				if err != nil {
+					t.Fatal(err)
+				}
+				done = true
+			default:
+			}
+			if err := b.checkOwner(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

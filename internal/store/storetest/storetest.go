@@ -10,7 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		run  func(t *testing.T, s store.Store)
 	}{
 		{"a stored report is read", storedAndRead},
+		{"the output of a system", withOutput},
 		{"a report twice", twice},
 		{"another report with the same id", another},
 		{"the remainder of a killed run, then the complete report", remainder},
@@ -100,6 +103,44 @@ func storedAndRead(t *testing.T, s store.Store) {
 			t.Fatal(err)
 		}
 		same(t, got, want)
+	}
+}
+
+// withOutput stores reports with the largest output that a report can have, and deletes
+// one.
+func withOutput(t *testing.T, s store.Store) {
+	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // numbers for tests
+	noise := make([]byte, 4<<20)
+	for i := range noise {
+		if noise[i] = byte(' ' + r.IntN(95)); i%100 == 99 {
+			noise[i] = '\n'
+		}
+	}
+	for i, text := range []string{"a line\n", string(noise), strings.Repeat("a line of a server's log\n", 400_000)} {
+		want := Document(i, 3)
+		want.System = &report.System{Facts: map[string]any{}, LastLines: []string{}, Output: report.NewOutput(text, 7)}
+		if err := want.Seal(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Put(t.Context(), want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Get(t.Context(), want.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := got.System.Output.Text(); err != nil || !strings.HasSuffix(text, kept) || len(kept) < 3<<20 && kept != text {
+			t.Errorf("got %d bytes of %d, %v", len(kept), len(text), err)
+		}
+		if rows, err := s.Rows(t.Context(), store.Query{}); err != nil || len(rows) != 1 {
+			t.Errorf("got %d rows, %v", len(rows), err)
+		}
+		if err := s.Delete(t.Context(), want.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Get(t.Context(), want.ID); !errors.Is(err, store.ErrMissing) {
+			t.Errorf("got %v, want it deleted", err)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ func TestWrite(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"man/carronade.1":             "CARRONADE",
-		"man/carronade-run.1":         `max\-in\-flight`,
+		"man/carronade-run.1":         `system\-build`,
 		"man/carronade-topics.1":      "topics",
 		"completion/carronade.bash":   "carronade",
 		"completion/_carronade":       "#compdef carronade",

@@ -24,12 +24,13 @@ func testMakeups() map[string]Makeup {
 			}
 		}
 	}
-	mix := Makeup{Events: Range{20, 20}, Spans: Range{0, 3}, Frames: Range{0, 3}, Mix: [Kinds]int{3, 2, 2, 2}, Services: 13, Hops: 3}
+	mix := Makeup{Events: Range{20, 20}, Spans: Range{0, 3}, Frames: Range{0, 3}, Mix: [Kinds]int{3, 2, 2, 2, 2}, Services: 13, Hops: 3}
 	all["mix"] = mix
 	mix.Protocol = RUMV2
 	all["mix of RUM v2"] = mix
 	mix.Protocol, mix.Mix = RUMV3, [Kinds]int{Transaction: 2, Error: 1}
 	all["mix of RUM v3"] = mix
+	all["logs"] = Makeup{Events: Range{0, 9}, Frames: Range{0, 2}, Mix: [Kinds]int{Log: 1}}
 	all["transactions without spans"] = Makeup{Events: Range{3, 3}, Mix: [Kinds]int{Transaction: 1}}
 	return all
 }
@@ -114,6 +115,11 @@ type event struct {
 	Parent string `json:"parent_id"`
 	Tx     string `json:"transaction_id"`
 	Time   int64  `json:"timestamp"`
+
+	// The names of a log.
+	LogTrace string `json:"trace.id"`
+	LogTx    string `json:"transaction.id"`
+	LogTime  int64  `json:"@timestamp"`
 }
 
 func events(t *testing.T, body []byte) (all []event) {
@@ -129,6 +135,9 @@ func events(t *testing.T, body []byte) (all []event) {
 					e.kind = Kind(k)
 				}
 			}
+			if e.kind == Log {
+				e.Trace, e.Tx, e.Time = e.LogTrace, e.LogTx, e.LogTime
+			}
 			all = append(all, e)
 		}
 	}
@@ -138,19 +147,19 @@ func events(t *testing.T, body []byte) (all []event) {
 // Parents exist, in the same request or in the one before; ids are unique in a
 // run; and times are shortly before the batch's.
 func TestTracesJoin(t *testing.T) {
-	mk := maker(t, Makeup{Events: Range{3, 8}, Spans: Range{0, 4}, Mix: [Kinds]int{Transaction: 6, Error: 1, Metricset: 1}, Hops: 3})
+	mk := maker(t, Makeup{Events: Range{3, 8}, Spans: Range{0, 4}, Mix: [Kinds]int{Transaction: 6, Error: 1, Metricset: 1, Log: 3}, Hops: 3})
 	run := NewRun(99)
 	now := time.Now().UnixMicro()
 	const pool = 6 // a multiple of the hops
 	ids := map[string]bool{}
 	var before map[string]event
-	across := 0
+	across, logs := 0, 0
 	for batch := range uint64(40 * pool) {
 		b := mk.Make(batch % pool)
 		b.Stamp(run, batch, now)
 		here := map[string]event{}
 		for _, e := range events(t, b.Bytes) {
-			if e.kind != Metricset {
+			if e.kind != Metricset && e.kind != Log { // which have no ids of their own
 				if ids[e.ID] {
 					t.Fatalf("batch %d: id %s for the second time", batch, e.ID)
 				}
@@ -166,6 +175,14 @@ func TestTracesJoin(t *testing.T) {
 				if !ok || p.kind != Transaction || p.Trace != e.Trace || e.Tx != e.Parent {
 					t.Fatalf("batch %d: span %+v has the parent %+v", batch, e, p)
 				}
+			case e.kind == Log:
+				p, ok := here[e.Tx]
+				if ok && (p.kind != Transaction || p.Trace != e.Trace) || e.Trace == "" {
+					t.Fatalf("batch %d: log %+v is of the transaction %+v", batch, e, p)
+				}
+				if ok {
+					logs++
+				}
 			case e.kind == Transaction && e.Parent != "":
 				p, ok := before[e.Parent]
 				if !ok || p.Trace != e.Trace || batch%3 == 0 {
@@ -175,6 +192,9 @@ func TestTracesJoin(t *testing.T) {
 			}
 		}
 		before = here
+	}
+	if logs < 100 {
+		t.Errorf("%d logs are of transactions in their requests, want more", logs)
 	}
 	if across < 100 {
 		t.Errorf("%d transactions were called from another request, want more", across)
@@ -260,6 +280,9 @@ func TestMakeupChecks(t *testing.T) {
 		{"v1 mix", Makeup{Protocol: V1, Events: one, Mix: [Kinds]int{1, 0, 1, 0}}, false},
 		{"v1 errors", Makeup{Protocol: V1, Events: one, Mix: [Kinds]int{0, 0, 1, 0}}, true},
 		{"v3 metricsets", Makeup{Protocol: RUMV3, Events: one, Mix: [Kinds]int{1, 0, 0, 1}}, false},
+		{"v3 logs", Makeup{Protocol: RUMV3, Events: one, Mix: [Kinds]int{Transaction: 1, Log: 1}}, false},
+		{"v1 logs", Makeup{Protocol: V1, Events: one, Mix: [Kinds]int{Log: 1}}, false},
+		{"logs", Makeup{Events: one, Mix: [Kinds]int{Log: 1}}, true},
 		{"unknown agent", Makeup{Agents: []string{"cobol"}}, false},
 		{"negative weight", Makeup{Outcomes: [3]int{1, -1, 0}}, false},
 		{"hops", Makeup{Hops: 17}, false},

@@ -34,6 +34,14 @@ func decode(t *testing.T, body []byte) Counts {
 				got[Error]++
 			case modelpb.MetricEventType:
 				got[Metricset]++
+			case modelpb.LogEventType:
+				got[Log]++
+				if e.Message == "" || e.GetLog().GetLevel() == "" || e.GetTrace().GetId() == "" || e.GetLog().GetOrigin().GetFile().GetLine() == 0 {
+					t.Errorf("a log without some of its fields: %v", e)
+				}
+				if e.Timestamp == 0 {
+					t.Error("a log without a time")
+				}
 			}
 			if e.Timestamp == 0 && e.GetError() != nil {
 				t.Error("an error without a time")

@@ -20,6 +20,8 @@ func (b *builder) intakeV2() {
 			b.errorLine(i, o)
 		case Metricset:
 			b.metricset()
+		case Log:
+			b.logLine(i)
 		}
 	}
 }

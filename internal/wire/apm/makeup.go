@@ -74,10 +74,11 @@ const (
 	Span
 	Error
 	Metricset
+	Log       // servers since 8.6
 	Kinds int = iota
 )
 
-var kindNames = [Kinds]string{"transaction", "span", "error", "metricset"}
+var kindNames = [Kinds]string{"transaction", "span", "error", "metricset", "log"}
 
 // String is the kind's name in intake v2.
 func (k Kind) String() string {
@@ -153,7 +154,7 @@ type Makeup struct {
 	Protocol Protocol
 
 	Events Range // per request, without the spans of transactions
-	Spans  Range // per transaction; if 0 and there is no Mix, events are errors
+	Spans  Range // per transaction; if 0 and without Mix, events are errors
 	Frames Range // per span or error
 
 	// Mix has the weights of the kinds of Events. A Span in it is one whose
@@ -210,7 +211,7 @@ func (m Makeup) rum() bool { return m.Protocol == RUMV2 || m.Protocol == RUMV3 }
 // Errors reports whether all events are errors, which v1 sends to a separate path.
 func (m Makeup) Errors() bool {
 	m = m.withDefaults()
-	return m.Mix[Error] > 0 && m.Mix[Transaction]+m.Mix[Span]+m.Mix[Metricset] == 0
+	return m.Mix[Error] > 0 && m.Mix[Transaction]+m.Mix[Span]+m.Mix[Metricset]+m.Mix[Log] == 0
 }
 
 // Check returns an error if the make-up, with defaults filled in, is invalid.
@@ -234,12 +235,12 @@ func (m Makeup) Check() error {
 	if err := weights("outcomes", m.Outcomes[:]); err != nil {
 		return err
 	}
-	lone := m.Mix[Span] + m.Mix[Metricset]
+	lone := m.Mix[Span] + m.Mix[Metricset] + m.Mix[Log]
 	switch d := m.Durations; {
 	case m.Protocol >= protocols:
 		return fmt.Errorf("%v is not known", m.Protocol)
 	case m.Protocol == RUMV3 && lone > 0:
-		return errors.New("RUM v3 has spans only inside transactions, and no metricsets")
+		return errors.New("RUM v3 has spans only inside transactions, and neither metricsets nor logs")
 	case m.Protocol == V1 && (lone > 0 || m.Mix[Transaction] > 0 && m.Mix[Error] > 0):
 		return errors.New("a v1 request has either transactions with their spans, or errors")
 	case m.Services < 1 || m.Services > 1e6 || m.Hosts < 1 || m.Hosts > 1e6:

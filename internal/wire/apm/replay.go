@@ -150,6 +150,8 @@ func KindOfLine(line []byte) (k Kind, ok bool) {
 		return Error, true
 	case "metricset", "me":
 		return Metricset, true
+	case "log":
+		return Log, true
 	}
 	return 0, false
 }
@@ -167,6 +169,7 @@ const (
 var rules = map[string]rule{
 	"id": ruleID, "trace_id": ruleID, "parent_id": ruleID, "transaction_id": ruleID, "span_id": ruleID,
 	"tid": ruleID, "pid": ruleID, "xid": ruleID,
+	"trace.id": ruleID, "transaction.id": ruleID, "span.id": ruleID, "@timestamp": ruleTime, // of a log
 	"timestamp": ruleTime, "child_ids": ruleIDs, "links": ruleObjects, "y": ruleObjects, "me": ruleObjects,
 }
 

@@ -44,7 +44,7 @@ func replay(t testing.TB, c *Corpus) (all []*Body, sum Counts) {
 }
 
 func TestReplay(t *testing.T) {
-	recorded, want := corpus(t, Makeup{Events: Range{2, 9}, Spans: Range{0, 4}, Mix: [Kinds]int{5, 0, 2, 1}, Hops: 2}, 20)
+	recorded, want := corpus(t, Makeup{Events: Range{2, 9}, Spans: Range{0, 4}, Mix: [Kinds]int{5, 0, 2, 1, 2}, Hops: 2}, 20)
 	for _, most := range []int{0, 1, 3} {
 		bodies, got := replay(t, NewCorpus(bytes.NewReader(recorded), most))
 		if got != want {
@@ -65,6 +65,15 @@ func TestReplay(t *testing.T) {
 				last := int64(0)
 				for _, e := range events(t, b.Bytes) {
 					if last = max(last, e.Time); e.kind == Metricset {
+						continue
+					}
+					if e.kind == Log {
+						if bytes.Contains(recorded, []byte(e.Trace)) || bytes.Contains(recorded, []byte(e.Tx)) {
+							t.Fatalf("log %+v has ids that are not fresh", e)
+						}
+						if p := ids[e.Tx]; p.ID != "" && p.Trace != e.Trace {
+							t.Fatalf("log %+v is of the transaction %+v", e, p)
+						}
 						continue
 					}
 					if bytes.Contains(recorded, []byte(e.ID)) || seen[e.ID] {
@@ -114,22 +123,24 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 	in := `{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}},"process":{"pid":1}}}
 {"transaction":{"id":"0123456789abcdef","trace_id":"00000000000000010000000000000002","links":[{"trace_id":"00000000000000010000000000000002","span_id":"0123456789ABCDEF","x":{"id":"0123456789abcdef"}}],"context":{"custom":{"id":"0123456789abcdef","timestamp":1500000000000000}},"type":"x","duration":1,"span_count":{"started":0}}}
 {"span":{"id":"no hex","child_ids":["0123456789abcdef",null],"timestamp":1.5e15}}
+{"log":{"trace.id":"00000000000000010000000000000002","transaction.id":"0123456789abcdef","span.id":"no hex","@timestamp":1500000000000000,"message":"0123456789abcdef","labels":{"span.id":"0123456789abcdef"}}}
+{"log":{"@timestamp":"2026-11-21T13:00:00.000Z","message":"a time as text"}}
 `
 	b, err := NewCorpus(strings.NewReader(in), 0).Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Counts != (Counts{Transaction: 1, Span: 1}) || len(b.places) != 5 {
-		t.Errorf("got %v and %d places, want a transaction, a span and 5 places", b.Counts, len(b.places))
+	if b.Counts != (Counts{Transaction: 1, Span: 1, Log: 2}) || len(b.places) != 8 {
+		t.Errorf("got %v and %d places, want a transaction, a span, two logs and 8 places", b.Counts, len(b.places))
 	}
 	b.Stamp(5, 1, timeMin)
-	if got := strings.Count(string(b.Bytes), "0123456789abcdef"); got != 2 {
-		t.Errorf("the id occurs %d times, want twice, in a link's nested object and in custom data", got)
+	if got := strings.Count(string(b.Bytes), "0123456789abcdef"); got != 4 {
+		t.Errorf("the id occurs %d times, want four, in a link's nested object, in custom data, in a message and in labels", got)
 	}
 	var id [16]byte
 	putHex(id[:], mix(Run(5).key(1)^0x0123456789abcdef))
-	if got := bytes.Count(b.Bytes, id[:]); got != 3 {
-		t.Errorf("the new id occurs %d times, want 3", got)
+	if got := bytes.Count(b.Bytes, id[:]); got != 4 {
+		t.Errorf("the new id occurs %d times, want 4", got)
 	}
 }
 
@@ -138,7 +149,7 @@ func TestReplayRefuses(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"not metadata", `{"span":{}}`, "line 1"},
 		{"no JSON", meta + `{"span":`, "line 2"},
-		{"no event", meta + "\n\n" + `{"log":{}}`, "line 4"},
+		{"no event", meta + "\n\n" + `{"logs":{}}`, "line 4"},
 		{"a long line", meta + `{"span":"` + strings.Repeat("x", maxLine) + `"}`, "longer"},
 	}
 	for _, tt := range tests {
@@ -158,7 +169,7 @@ func TestReplayRefuses(t *testing.T) {
 // For any input: no panic, no endless loop, and gzip bodies that inflate to the
 // plain ones.
 func FuzzReplay(f *testing.F) {
-	recorded, _ := corpus(f, Makeup{Events: Range{1, 3}, Spans: Range{0, 2}, Mix: [Kinds]int{5, 0, 2, 1}}, 2)
+	recorded, _ := corpus(f, Makeup{Events: Range{1, 3}, Spans: Range{0, 2}, Mix: [Kinds]int{5, 0, 2, 1, 2}}, 2)
 	f.Add(recorded, 2)
 	f.Add([]byte(`{"m":{}}`+"\n"+`{"x":{"id":"0123456789abcdef","y":[{"id":"0123456789abcdef"}],"me":[{}]}}`), 0)
 	f.Fuzz(func(t *testing.T, in []byte, most int) {

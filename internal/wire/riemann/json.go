@@ -59,7 +59,7 @@ func AppendJSONHead(dst []byte, e *Event) []byte {
 	return dst
 }
 
-// AppendJSONMetric appends the metric and a comma; nothing if there is no metric.
+// AppendJSONMetric appends the metric and a comma; nothing without a metric.
 // A real number is written with a point or an exponent, so that readers do not
 // take it for an integer.
 func AppendJSONMetric(dst []byte, m Metric) []byte {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package checkout
+package system
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes a lock on an open file without waiting; false if another process,
+// TryLock takes a lock on an open file without waiting; false if another process,
 // or another goroutine of this one, has it.
-func tryLock(f *os.File, shared bool) (bool, error) {
+func TryLock(f *os.File, shared bool) (bool, error) {
 	how := unix.LOCK_EX
 	if shared {
 		how = unix.LOCK_SH

@@ -1,0 +1,46 @@
+package acceptance
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+	"time"
+
+	"carronade/internal/parquettest"
+)
+
+// TestDay runs examples/day.sh, a day's work of a new user. The script itself requires the exit
+// code of every command.
+func TestDay(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "../../examples/day.sh")
+	cmd.Env = append(parquettest.Env(t), "CARRONADE="+program, "NO_COLOR=1")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its servers
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("examples/day.sh: %v\n%s", err, out)
+	}
+	for _, want := range []string{
+		`holds +verify: nothing was lost or altered`, // the demo
+		`holds +p99 < 1 s: |holds\? +p99 < 1 s: `,
+		`hold the limits, up to|holds the limits`, // steps
+		`(?m)^report id .* acks$`,
+		`(?m)^report id .* compression$`,
+		`BROKEN +p50 < 100 ms: `,
+		`verdict +(worse|cannot tell): response p99: `,
+		`holds\?? +lost = 0: `,
+		`(?m)^20000 records sent, `,
+		`(?m)^carronade_acked_events_total\{.*\} 4000$`,
+		`exit code of the run: (0|3)`,
+		`batches`,
+		`(?m)^day.sh: done$`,
+	} {
+		if !regexp.MustCompile(want).Match(out) {
+			t.Errorf("examples/day.sh does not print %s:\n%s", want, out)
+		}
+	}
+}

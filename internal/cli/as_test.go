@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"carronade/internal/compat"
+)
+
+// Every tool takes the flags that it has in common with the others, and has no flag
+// of its own with such a name.
+func TestCommonFlags(t *testing.T) {
+	for _, tool := range oldTools() {
+		t.Run(tool.Name, func(t *testing.T) {
+			own, common, err := tool.Split([]string{"--store", "a.db", "--label", "a=b", "--no-store"})
+			if err != nil || len(own) > 0 || len(common.Keep) != 3 {
+				t.Errorf("%q is left, %+v, %v", own, common, err)
+			}
+			var help bytes.Buffer
+			p := &compat.Program{Called: tool.Name, Args: []string{"--help"}, In: strings.NewReader(""), Out: &help, Err: &help}
+			if _, err := tool.Main(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"strict", "generation", "report-json", "store", "no-store", "label"} {
+				flags := regexp.MustCompile(`(?m)^\s*\[?--?`+name+`\b[^-]`).FindAllString(help.String(), -1)
+				if len(flags) != 1 {
+					t.Errorf("the help has %d flags --%s:\n%s", len(flags), name, help.String())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,417 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/compat"
+	"carronade/internal/digest"
+	"carronade/internal/find"
+	"carronade/internal/layout"
+	"carronade/internal/report"
+	"carronade/internal/run"
+	"carronade/internal/slo"
+	"carronade/internal/store"
+	"carronade/internal/workload"
+	"carronade/target"
+	"carronade/units"
+)
+
+const findLong = `Searches for the ceiling of a system: the highest rate at which all limits hold
+and the backlog does not grow. The answer is an interval whose ends were
+confirmed: the limits hold at the lower one and fail at the upper one.
+
+Limits are those of carronade run --slo (carronade help slo). Without --slo it
+is p99<1s. Unless a limit allows failures, no event may fail.
+
+Each trial is a run, and is kept as a report with the label find=ID. A search
+that the generator limits says "at least". Ctrl-C ends it with what is known.`
+
+// findSets are the settings that a search decides itself.
+var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes", "warmup", "interval", "repeat", "abort-on-fail", "failure-rate", "hdr", "trace", "trace-events"}
+
+// findLimit is the limit of a search without one.
+const findLimit = "p99<1s"
+
+// A finding is the state of a search.
+type searching struct {
+	find.Options
+	settings command.Settings
+	atLeast  string
+	from     string
+	share    string // the precision
+	budget   string
+	file     string
+	resume   string // the id of a search that was cut short
+
+	base     *workload.Document // the workload file, with the configuration
+	limits   []slo.Limit
+	attached []report.Attachment
+	target   string
+	id       string
+	history  []find.Outcome
+}
+
+func (s *session) findCommand() *cobra.Command {
+	f := searching{share: "2%", budget: "10m"}
+	cmd := &cobra.Command{
+		Use: "find [TARGET] [-f FILE]", Short: "the highest rate at which limits hold, confirmed",
+		Long: findLong, Example: findExample,
+		Args:              command.Args(0, 1, "at most one target"),
+		Annotations:       map[string]string{settingsPage: "all"},
+		ValidArgsFunction: command.CompleteTarget(s.Kinds),
+		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+			o, end, err := s.prepareFind(cmd.Context(), &f, args)
+			if err != nil {
+				return err
+			}
+			defer end()
+			return s.find(cmd.Context(), &f, &o)
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.from, "from", "", "begin at this `RATE`; without it, a closed loop estimates the capacity")
+	fs.StringVar(&f.share, "precision", f.share, "wanted width of the answer, a `SHARE`; wider if the budget does not suffice")
+	fs.StringVar(&f.budget, "budget", f.budget, "`TIME` for the whole search; the last trial may exceed it")
+	fs.StringVar(&f.resume, "resume", "", "go on with the search `ID`, which was cut short; give the same flags")
+	fs.StringVar(&f.atLeast, "at-least", "", "exit with 1 if this `RATE` does not hold")
+	for _, setting := range command.AllSettings(s.Kinds) {
+		if fs.Lookup(setting.Name) == nil { // from is where consuming begins
+			f.settings.BindSetting(fs, &setting)
+		}
+	}
+	for _, name := range findSets {
+		fs.Lookup(name).Hidden = true // given, it is an error that says why
+	}
+	fs.StringVarP(&f.file, "file", "f", "", "read the workload from this `FILE`; - is stdin")
+	s.bindHelpAll(fs)
+	complete(cmd, s.Kinds)
+	return cmd
+}
+
+// prepareFind checks everything before the first trial.
+func (s *session) prepareFind(ctx context.Context, f *searching, args []string) (o outputs, end func(), err error) {
+	t := &f.settings
+	if err := refused(t.Doc.Entries); err != nil {
+		return o, nil, err
+	}
+	if f.Precision, err = units.ParseShare(f.share); err == nil && (f.Precision < 0.01 || f.Precision > 0.5) {
+		err = errors.New("it must be from 1% to 50%")
+	}
+	if err != nil {
+		return o, nil, &words{Err: fmt.Errorf("--precision: %w", err), Hint: "2% is the default"}
+	}
+	if f.Budget, err = units.ParseDuration(f.budget); err == nil && f.Budget < 5*time.Second {
+		err = errors.New("a search takes longer than 5 s")
+	}
+	if err != nil {
+		return o, nil, &words{Err: fmt.Errorf("--budget: %w", err), Hint: "10m is the default"}
+	}
+	for _, one := range []struct {
+		flag, text string
+		into       *float64
+	}{{"from", f.from, &f.From}, {"at-least", f.atLeast, &f.AtLeast}} {
+		if one.text == "" {
+			continue
+		}
+		if *one.into, err = units.ParseRate(one.text); err == nil && *one.into <= 0 {
+			err = errors.New("it must be above 0")
+		}
+		if err != nil {
+			return o, nil, &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
+		}
+	}
+	if len(args) > 0 {
+		t.Doc.Add("target", "target", args[0])
+	}
+	var file *workload.Document
+	if f.file != "" {
+		files, err := s.readWorkloads(f.file)
+		if err != nil {
+			return o, nil, err
+		}
+		if len(files) != 1 {
+			return o, nil, &words{Err: fmt.Errorf("%s has %d workloads, but a search is of one", f.file, len(files)), Hint: "put each into a separate file"}
+		}
+		file = files[0]
+	}
+	if f.base, err = s.withConfiguration(t, file); err != nil {
+		return o, nil, err
+	}
+	if f.base == nil {
+		f.base = &workload.Document{}
+	}
+	if err := refused(f.base.Entries); err != nil {
+		return o, nil, err
+	}
+	// The times of a trial are known only when the capacity is. A first workload finds faults in
+	// everything else.
+	w, err := s.trialWorkload(f, &find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second})
+	if err != nil {
+		return o, nil, err
+	}
+	for _, text := range w.Warnings {
+		s.warn(text)
+	}
+	f.target = w.Target()
+	if f.limits = w.Limits(); len(find.TimeLimits(f.limits)) == 0 {
+		l, err := slo.Parse(findLimit)
+		if err != nil {
+			return o, nil, err
+		}
+		f.limits = append(f.limits, l)
+	}
+	f.Times = find.TimeLimits(f.limits)
+	if f.id = f.resume; f.id == "" {
+		f.id = fmt.Sprintf("f%07x", uint32(run.NewID())>>4) // 123e4567 would be a number
+	}
+	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
+		return o, nil, err
+	}
+	f.attached = o.tasks[0].attached
+	o.beside, o.tasks = false, nil
+	if f.resume != "" {
+		if err := s.resumeFind(ctx, f, &o); err != nil {
+			end()
+			return o, nil, err
+		}
+	}
+	return o, end, nil
+}
+
+// refused is the error of a setting that a search cannot have, on the command line, in a file or
+// in the configuration.
+func refused(entries []workload.Entry) error {
+	for _, e := range entries {
+		switch {
+		case slices.Contains(findSets, e.Name):
+			return &words{Err: fmt.Errorf("%s: find decides this for each trial", e.Where), Hint: "leave it out; --from, --precision and --budget say how to search, --slo which failures are allowed"}
+		case e.Name == "op" && e.Values[len(e.Values)-1] == workload.Consume:
+			return &words{Err: errors.New("consuming has no rate to search for"), Hint: "search for the rate of --op produce or --op roundtrip"}
+		}
+	}
+	return nil
+}
+
+// resumeFind takes the outcomes of the trials of an earlier search from their reports, as far
+// as the search asks for them.
+func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) error {
+	if o.keep.store == nil {
+		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
+	}
+	filters, err := digest.ParseFilters([]string{"label.find=" + f.resume}, time.Now())
+	if err != nil {
+		return err
+	}
+	rows, err := o.keep.store.Rows(ctx, store.Query{Filters: filters, Fields: []string{"label.find"}})
+	if err != nil || len(rows) == 0 {
+		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
+	}
+	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
+	for _, r := range rows {
+		d, err := o.keep.store.Get(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if d.Partial { // it was cut short
+			continue
+		}
+		t, answer := f.Next(f.history)
+		if answer != nil {
+			break
+		}
+		w, err := s.trialWorkload(f, t)
+		if err != nil {
+			return err
+		}
+		if other := differs(w, d); other != "" {
+			ofTrial := slices.Contains([]string{"rate", "concurrency", "for", "warmup", "interval", "label"}, other)
+			if len(f.history) == 0 || !ofTrial {
+				return &words{Err: fmt.Errorf("--resume: report %s has another %s", d.ID, other), Hint: "give the target, the limits and the flags that the search had"}
+			}
+			break // the search took another way: try from here
+		}
+		f.history = append(f.history, f.FromReport(*t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
+	}
+	s.note("resumed after %s", units.Plural(len(f.history), "trial"))
+	return nil
+}
+
+// differs names the first setting in which a report differs from a workload, "" if none does.
+func differs(w *workload.Workload, d *report.Document) string {
+	if d.Target != w.Target() {
+		return "target"
+	}
+	had := map[string]string{}
+	for i := range d.Settings {
+		had[d.Settings[i].Name] = d.Settings[i].Value
+	}
+	for _, r := range w.Settings() {
+		if had[r.Name] != r.Text() {
+			return r.Name
+		}
+		delete(had, r.Name)
+	}
+	for name := range had {
+		return name
+	}
+	return ""
+}
+
+// rateSetting is a rate as the setting of a trial.
+func rateSetting(rate float64) string { return strconv.FormatFloat(rate, 'g', 12, 64) + "/s" }
+
+// trialWorkload is the workload of one trial.
+func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload, error) {
+	var d workload.Document
+	for _, e := range f.base.Entries { // ours do not replace them
+		if e.Name == "label" {
+			d.Entries = append(d.Entries, e)
+		}
+	}
+	d.Entries = append(d.Entries, f.settings.Doc.Entries...)
+	set := func(name, value string) { d.Add(name, "the trial's "+name, value) }
+	if t.Role == find.Probe {
+		set("concurrency", strconv.Itoa(t.Concurrency))
+	} else {
+		set("rate", rateSetting(t.Rate))
+	}
+	set("for", t.Measure.String())
+	if t.Settle > 0 {
+		set("warmup", t.Settle.String())
+	}
+	set("interval", t.Slot.String())
+	if f.id != "" {
+		set("label", "find="+f.id)
+		set("label", "find-role="+string(t.Role))
+	}
+	if t.Role == find.Probe { // limits on response times need a schedule
+		d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "slo" })
+	}
+	return workload.Resolve(s.Kinds, &d, f.base)
+}
+
+// find runs trials until there is an answer, and prints it.
+func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
+	for {
+		f.Interrupted = ctx.Err() != nil
+		t, answer := f.Next(f.history)
+		if answer != nil {
+			err := s.found(f, o, answer)
+			if f.Interrupted && exitCodeOf(err) != command.Failed {
+				err = exitCode{Code: command.Interrupted}
+			}
+			return err
+		}
+		out, err := s.trial(ctx, f, o, t)
+		switch {
+		case errors.Is(err, context.Canceled) && (len(f.history) > 0 || out.Trial.Role != ""):
+			continue // answers with what is known
+		case err != nil:
+			return err
+		}
+		f.history = append(f.history, out)
+	}
+}
+
+// trial runs one trial.
+func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.Trial) (find.Outcome, error) {
+	w, err := s.trialWorkload(f, t)
+	if err != nil {
+		return find.Outcome{}, err
+	}
+	if !o.quiet {
+		s.note("trial %d, %s: %s for %s", len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)))
+	}
+	began := time.Now()
+	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
+	shown := *o
+	shown.quiet = o.quiet || !interactive(s.Err) // a line an interval is too much for a file
+	d, err := s.execute(ctx, shown, 0)
+	elapsed := time.Since(began)
+	switch {
+	case ctx.Err() != nil && (len(f.history) > 0 || d != nil): // it is not judged
+		if d != nil {
+			s.reportStored(o.keep, d, o.tasks[0].kept, false)
+		}
+		return find.Outcome{Trial: *t}, context.Canceled
+	case err != nil && len(f.history) > 0 && errors.As(err, new(*target.Error)):
+		// It worked before: the system is gone.
+		return find.Outcome{Trial: *t, Elapsed: elapsed, Dead: err.Error()}, nil
+	case err != nil:
+		return find.Outcome{}, err
+	}
+	s.reportStored(o.keep, d, o.tasks[0].kept, false)
+	out := f.FromReport(*t, d, f.limits, elapsed)
+	if o.keep.store == nil {
+		out.ReportID = ""
+	}
+	if !o.quiet && (t.Role == find.Probe || t.Role == find.WarmUp) {
+		s.note("  %s answered", units.FormatRate(out.Achieved))
+	} else if v := f.Judge(out); !o.quiet {
+		s.note("  %s: %s", v.Result, v.Why)
+	}
+	return out, nil
+}
+
+func loadText(t *find.Trial) string {
+	if t.Role == find.Probe {
+		return units.Plural(t.Concurrency, "request") + " in flight"
+	}
+	return units.FormatRate(t.Rate)
+}
+
+// A foundDocument is the answer as JSON.
+type foundDocument struct {
+	Schema string   `json:"schema"`
+	ID     string   `json:"id"` // the label find of the trials
+	Target string   `json:"target"`
+	Limits []string `json:"limits"`
+	*find.Answer
+}
+
+// foundSchema names the form of --json.
+const foundSchema = "carronade.find/1"
+
+// found prints the answer.
+func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
+	limits := make([]string, len(f.limits))
+	for i := range f.limits {
+		limits[i] = f.limits[i].String()
+	}
+	doc := foundDocument{Schema: foundSchema, ID: f.id, Target: f.target, Limits: limits, Answer: a}
+	if path := f.settings.Last("json-file"); path != "" {
+		if err := command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, doc) }); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		if err := command.WriteJSON(s.out, doc); err != nil {
+			return err
+		}
+	} else {
+		c := s.console()
+		p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
+		a.Text(p, strings.Join(limits, ", "))
+		if o.keep.store != nil && len(a.Trials) > 0 {
+			p.Line("")
+			p.Line("the reports of the trials: carronade report list label.find=" + f.id)
+		}
+		if err := p.To(s.out); err != nil {
+			return err
+		}
+	}
+	if code := a.ExitCode(f.AtLeast); code != command.OK {
+		return exitCode{Code: code}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"carronade/internal/command"
+	"carronade/internal/report"
+	"carronade/load"
+)
+
+// This file replaces repetitions that were not trusted.
+
+// replace adds the i-th task to the end of the tasks again, if its run was not trusted and is
+// one of several. Of each workload, at most as many runs as were requested are replaced. The
+// new run writes the files of the one that it replaces.
+func (s *session) replace(o *outputs, i int, d *report.Document) bool {
+	k := &o.tasks[i]
+	if k.of < 2 || !replaceable(d) {
+		return false
+	}
+	used := 0
+	for j := range o.tasks {
+		if o.tasks[j].w == k.w && o.tasks[j].replaces != "" {
+			used++
+		}
+	}
+	if used >= k.of {
+		s.note("repetition %d of %d (%s) is not trusted, and is not run again, because %d were already", k.i+1, k.of, d.ID, used)
+		return false
+	}
+	again := *k
+	again.replaces, again.kept = d.ID, nil
+	o.tasks = append(o.tasks, again)
+	s.note("repetition %d of %d (%s) is not trusted: it will be run again", k.i+1, k.of, d.ID)
+	return true
+}
+
+// replaceable is whether a run that was not trusted can be replaced. One that failed, was
+// interrupted, or ended because the system did, says something that must not be lost.
+func replaceable(d *report.Document) bool {
+	code := d.ExitCode()
+	return !d.Trust.OK && (code == command.Untrusted || code == command.Broken) && d.Stopped != load.BySystem
+}

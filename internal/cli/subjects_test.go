@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/internal/slo"
+	"carronade/target/all"
+)
+
+// The limits in the example of help slo, and every name that it lists, can be parsed.
+func TestSLOSubject(t *testing.T) {
+	limits := 0
+	words := strings.Fields(sloExample)
+	for i, word := range words {
+		if word != "--slo" {
+			continue
+		}
+		limits++
+		if _, err := slo.Parse(strings.Trim(words[i+1], "'")); err != nil {
+			t.Errorf("%s: %v", words[i+1], err)
+		}
+	}
+	if limits == 0 {
+		t.Error("the example has no limit")
+	}
+	text := sloText(nil)
+	for _, r := range slo.Results() {
+		if !strings.Contains(text, "\n  "+r.Name+" ") {
+			t.Errorf("help slo does not list %s", r.Name)
+		}
+	}
+	for _, from := range slo.Sources() {
+		if !strings.Contains(text, "\n  "+from+".NAME ") {
+			t.Errorf("help slo does not list the metrics of %s", from)
+		}
+	}
+}
+
+// The usual flags exist: a setting that was renamed must not vanish from help.
+func TestUsualSettingsExist(t *testing.T) {
+	kinds := all.Kinds()
+	for _, group := range usual {
+		for _, name := range group.names {
+			if usualSetting(name, kinds) == nil {
+				t.Errorf("--%s is among the usual flags, and does not exist", name)
+			}
+		}
+	}
+}

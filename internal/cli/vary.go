@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"carronade/internal/command"
+	"carronade/internal/command/judging"
+	"carronade/internal/compat"
+	"carronade/internal/judge"
+	"carronade/internal/report"
+	"carronade/internal/run"
+	"carronade/internal/vary"
+	"carronade/internal/workload"
+)
+
+// varying holds the flags of run --vary.
+type varying struct {
+	settings []string
+	screen   string
+	resume   string
+	result   judging.Variation
+}
+
+// screens are the values of --screen. The first one is meant by --screen alone.
+var screens = []struct {
+	name string
+	kind vary.Kind
+}{
+	{"iv", vary.ResolutionIV}, {"v", vary.ResolutionV}, {"plackett-burman", vary.PlackettBurman},
+}
+
+func (v *varying) bind(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&v.settings, "vary", nil, "run these values of a setting (`NAME=A,B`), and say what it changes (repeatable)")
+	fs.StringVar(&v.screen, "screen", "", "with --vary: run a part of the combinations; the `KIND` is iv (default), v or plackett-burman")
+	fs.Lookup("screen").NoOptDefVal = screens[0].name
+	fs.StringVar(&v.resume, "resume", "", "with --vary: continue the series `ID`")
+	v.result.Bind(fs)
+}
+
+// check checks the flags against each other. It returns whether settings are varied.
+func (v *varying) check() (bool, error) {
+	if err := v.result.Check(len(v.settings) > 0); err != nil {
+		return false, err
+	}
+	if len(v.settings) > 0 {
+		return true, nil
+	}
+	for name, text := range map[string]string{"screen": v.screen, "resume": v.resume} {
+		if text != "" {
+			return false, &words{Err: fmt.Errorf("--%s belongs to --vary", name), Hint: "give the settings to vary, such as --vary acks=1,all"}
+		}
+	}
+	return false, nil
+}
+
+// A variedSetting is a setting to vary. Its values are of the setting, or of a key in a list
+// of NAME=VALUE, such as a flag of the system.
+type variedSetting struct {
+	vary.Factor
+	setting, key string
+	where        string
+}
+
+// parseVaried parses the values of --vary.
+func (s *session) parseVaried(texts []string) ([]variedSetting, error) {
+	known := command.AllSettings(s.Kinds)
+	var (
+		out    []variedSetting
+		faults []error
+	)
+	for _, text := range texts {
+		one, err := parseVariedOne(text, known)
+		if err == nil && slices.ContainsFunc(out, func(o variedSetting) bool { return o.Name == one.Name }) {
+			err = &words{Err: fmt.Errorf("--vary %s: is varied twice", one.Name), Hint: "give all its values together"}
+		}
+		out, faults = append(out, one), append(faults, err)
+	}
+	return out, errors.Join(faults...)
+}
+
+func parseVariedOne(text string, known []workload.Setting) (variedSetting, error) {
+	name, list, ok := strings.Cut(text, "=")
+	name = strings.TrimPrefix(strings.TrimSpace(name), "--")
+	v := variedSetting{Factor: vary.Factor{Name: name}, setting: name, where: "--vary " + name}
+	fail := func(hint, format string, args ...any) (variedSetting, error) {
+		return v, &words{Err: fmt.Errorf("%s: %w", v.where, fmt.Errorf(format, args...)), Hint: hint}
+	}
+	if !ok || name == "" {
+		return fail("such as --vary acks=1,all", "must be NAME=VALUE,VALUE")
+	}
+	for _, value := range splitValues(list) {
+		switch {
+		case value == "":
+			return fail("such as --vary acks=1,all", "has an empty value")
+		case slices.Contains(v.Values, value):
+			return fail("leave one of them out", "has the value %s twice", value)
+		}
+		v.Values = append(v.Values, value)
+	}
+	if len(v.Values) < 2 {
+		return fail(fmt.Sprintf("to run one value, give it as --%s", name), "has one value, so nothing varies")
+	}
+	find := func(name string) *workload.Setting {
+		i := slices.IndexFunc(known, func(s workload.Setting) bool { return s.Name == name })
+		if i < 0 {
+			return nil
+		}
+		return &known[i]
+	}
+	if name == "target" {
+		return v, nil
+	}
+	set := find(name)
+	if set == nil {
+		if list, key, ok := strings.Cut(name, "."); ok && key != "" {
+			if set = find(list); set != nil && strings.Contains(set.Word, "=") {
+				v.setting, v.key = list, key
+			} else {
+				set = nil
+			}
+		}
+	}
+	switch {
+	case set == nil:
+		names := []string{"target"}
+		for _, s := range known {
+			names = append(names, s.Name)
+		}
+		return fail(command.DidYouMean(name, names, "%s", "carronade run --help-all lists them all"), "unknown setting")
+	case set.FlagOnly || set.Aside || set.Name == "repeat":
+		return fail("vary what changes the load or the system", "is about the reports or their number")
+	case strings.Contains(set.Word, "=") && v.key == "":
+		return fail(fmt.Sprintf("such as --vary %s.NAME=4,8", name), "is a list of names with values, of which one is varied")
+	}
+	return v, nil
+}
+
+// splitValues splits at commas that have no backslash before them.
+func splitValues(list string) []string {
+	const comma = "\x00"
+	out := strings.Split(strings.ReplaceAll(list, `\,`, comma), ",")
+	for i := range out {
+		out[i] = strings.ReplaceAll(strings.TrimSpace(out[i]), comma, ",")
+	}
+	return out
+}
+
+// A variation is a planned series.
+type variation struct {
+	series string
+	plan   string // a hash of what runs
+	design *vary.Design
+	rounds int
+	cells  []*workload.Workload
+}
+
+// vary runs the combinations of several settings and reports what each changes.
+func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, args []string, path string) error {
+	for _, name := range []string{"json-file", "full"} {
+		if where := t.Where(name); where != "" {
+			return &words{Err: fmt.Errorf("%s does not go with --vary", where), Hint: "--as json prints the result as JSON, and carronade report show a single report"}
+		}
+	}
+	if len(args) > 0 {
+		t.Doc.Add("target", "target", args[0])
+	}
+	x, err := s.planVariation(v, t, path)
+	if err != nil {
+		return err
+	}
+	// The configuration's outputs are for single runs.
+	if t.Bool("json") {
+		if err := v.result.JSON(); err != nil {
+			return err
+		}
+	}
+	t.Doc.Entries = slices.DeleteFunc(t.Doc.Entries, func(e workload.Entry) bool { return e.Name == "json" || e.Name == "json-file" })
+	o, end, err := s.prepare(ctx, t, compat.Observer{}, x.cells...)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if o.keep.store == nil {
+		return &words{Err: errors.New("the reports of the series would not be kept"), Hint: "remove no-store, or name a writable store with --store"}
+	}
+	x.order(&o)
+	if v.resume != "" {
+		if err := s.resumeVariation(ctx, x, &o); err != nil {
+			return err
+		}
+	}
+	outcome, err := s.runVariation(ctx, x, &o)
+	if err != nil {
+		return err
+	}
+	c := s.console()
+	err = v.result.Write(ctx, &c, o.keep.store, x.series, x.design, x.rounds)
+	if errors.Is(err, judge.ErrNoRuns) && outcome != nil {
+		return exitCode{Code: exitCodeOf(outcome), Err: err} // of the runs
+	}
+	if err != nil {
+		return err
+	}
+	return outcome
+}
+
+// order puts the tasks, which are by cell, into the order of the design.
+func (x *variation) order(o *outputs) {
+	planned := o.tasks
+	o.tasks = nil
+	for round, cells := range x.design.Order(x.rounds, x.cells[0].Seed()) {
+		for _, cell := range cells {
+			k := planned[cell*x.rounds+round]
+			k.cell = strings.Join(x.design.Settings(cell), " ")
+			o.tasks = append(o.tasks, k)
+		}
+	}
+}
+
+// resumeVariation leaves out the tasks whose reports are stored already.
+func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs) error {
+	rows, err := judging.SeriesRows(ctx, o.keep.store, x.series)
+	if err != nil || len(rows) == 0 {
+		return &words{Err: fmt.Errorf("--resume %s: %s has no report of that series", x.series, o.keep.store.Place()), Hint: "carronade run --vary prints the ID when it starts; label." + judge.SeriesLabel + " of its reports has it, too"}
+	}
+	done, untrusted := map[[2]int]bool{}, map[[2]int]string{}
+	for i := range rows {
+		r := &rows[i]
+		if r.Text("label."+judge.PlanLabel) != x.plan {
+			return &words{Err: fmt.Errorf("--resume %s: that series ran something else", x.series), Hint: "give the same command as before, and the ID; report " + r.ID + " is one of that series"}
+		}
+		if r.Running {
+			return &words{Err: fmt.Errorf("--resume %s: report %s of that series is still running", x.series, r.ID), Hint: "wait until that carronade ends"}
+		}
+		cell, round, ok := judge.CellOf(r)
+		if !ok {
+			continue
+		}
+		at := [2]int{cell, round}
+		if _, counts := judge.Counts(r); counts {
+			done[at] = true
+		} else if trusted, known := r.Num("trusted"); known && trusted == 0 && untrusted[at] == "" {
+			untrusted[at] = r.ID // the newest is first
+		}
+	}
+	planned := len(o.tasks)
+	o.tasks = slices.DeleteFunc(o.tasks, func(k task) bool { return done[[2]int{x.cellOf(&k), k.i}] })
+	for i := range o.tasks {
+		k := &o.tasks[i]
+		k.replaces = untrusted[[2]int{x.cellOf(k), k.i}]
+	}
+	s.note("series %s: %d of %d runs are there", x.series, planned-len(o.tasks), planned)
+	return nil
+}
+
+// cellOf is the cell of a task.
+func (x *variation) cellOf(k *task) int { return slices.Index(x.cells, k.w) }
+
+// runVariation runs the tasks. The outcome is the exit code of the runs, as that of
+// repetitions.
+func (s *session) runVariation(ctx context.Context, x *variation, o *outputs) (outcome, err error) {
+	if len(o.tasks) > 0 && !o.quiet {
+		s.note("series %s: %s, %d cells, each %d times; the same command with --resume %s continues it", x.series, x.design.Kind, len(x.cells), x.rounds, x.series)
+	}
+	again := "the same command with --resume " + x.series + " continues the series"
+	for i := 0; i < len(o.tasks); i++ { //nolint:intrange // replacements are appended
+		d, err := s.turn(ctx, o, i, again)
+		if err != nil {
+			if exitCodeOf(err) != command.Interrupted && i > 0 {
+				s.note("%s", again)
+			}
+			return nil, err
+		}
+		replaced := s.replace(o, i, d)
+		if code := d.ExitCode(); code != command.OK && !(replaced && code == command.Untrusted) {
+			outcome = worst(outcome, exitCode{Code: code})
+			if code != command.Untrusted {
+				s.note("the exit code of %s is %d: %s says why", d.ID, code, showCommand(d.ID, o.keep.at))
+			}
+		}
+	}
+	return outcome, nil
+}
+
+// newSeries is the ID of a series.
+func newSeries() string { return report.IDOf(run.NewID()) }

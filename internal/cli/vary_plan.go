@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/internal/command"
+	"carronade/internal/judge"
+	"carronade/internal/vary"
+	"carronade/internal/workload"
+)
+
+// planVariation resolves all cells, so that every error is found before anything runs. The
+// settings in t are then those of a cell, with the configuration.
+func (s *session) planVariation(v *varying, t *command.Settings, path string) (*variation, error) {
+	varied, err := s.parseVaried(v.settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range varied {
+		for _, e := range t.Doc.Entries {
+			if e.Name == one.setting && (one.key == "" || slices.ContainsFunc(e.Values, func(text string) bool { return strings.HasPrefix(text, one.key+"=") })) {
+				return nil, &words{Err: fmt.Errorf("%s: %s gives it, too", one.where, e.Where), Hint: "leave one of them out"}
+			}
+		}
+	}
+	x := &variation{series: v.resume}
+	if x.series == "" {
+		x.series = newSeries()
+	}
+	if x.design, err = designOf(v.screen, varied); err != nil {
+		return nil, err
+	}
+	file, err := s.oneWorkload(path)
+	if err != nil {
+		return nil, err
+	}
+	typed := slices.Clone(t.Doc.Entries)
+	// resolve makes the workload of each cell, with more labels and settings.
+	resolve := func(labels func(cell int) []string, more ...workload.Entry) error {
+		x.cells = nil
+		var faults []error
+		seen := map[string]bool{}
+		for i := range x.design.Cells {
+			one := mergedLists(varied, typed, file)
+			for k, f := range varied {
+				value := f.Values[x.design.Cells[i][k]]
+				if f.key != "" {
+					value = f.key + "=" + value
+				}
+				one.Add(f.setting, f.where, value)
+			}
+			one.Entries = append(one.Entries, more...)
+			for _, l := range labels(i) {
+				one.Add("label", "--vary", l)
+			}
+			t.Doc = *one
+			ws, err := s.resolveAll(t, []*workload.Document{file})
+			for _, e := range splitErrors(err) {
+				if err != nil && !seen[e.Error()] {
+					seen[e.Error()] = true
+					faults = append(faults, e)
+				}
+			}
+			x.cells = append(x.cells, ws...)
+		}
+		return errors.Join(faults...)
+	}
+	if err := resolve(func(int) []string { return nil }); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(x.cells, (*workload.Workload).OpenEnded) {
+		return nil, &words{Err: errors.New("--vary: a run has no end"), Hint: "add --for or --count, which ends each run"}
+	}
+	x.rounds = x.design.Rounds()
+	var repeat []workload.Entry
+	if x.cells[0].Given("repeat") {
+		if x.rounds = x.cells[0].Repeat(); x.rounds < 2 {
+			return nil, &words{Err: errors.New("--repeat 1: the noise would be unknown, since it is the scatter between repetitions"), Hint: "give 2 or more, or leave it out"}
+		}
+	} else {
+		repeat = append(repeat, workload.Entry{Name: "repeat", Where: "--repeat", Values: []string{strconv.Itoa(x.rounds)}})
+	}
+	if x.plan, err = x.hash(); err != nil {
+		return nil, err
+	}
+	return x, resolve(func(cell int) []string {
+		return []string{judge.SeriesLabel + "=" + x.series, judge.PlanLabel + "=" + x.plan, judge.CellLabel + "=" + strconv.Itoa(cell+1)}
+	}, repeat...)
+}
+
+// oneWorkload reads a file with one workload; nil without a file.
+func (s *session) oneWorkload(path string) (*workload.Document, error) {
+	if path == "" {
+		return nil, nil
+	}
+	files, err := s.readWorkloads(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		return nil, &words{Err: fmt.Errorf("%s has %d workloads, but --vary takes one", path, len(files)), Hint: "put each into a separate file"}
+	}
+	return files[0], nil
+}
+
+// mergedLists returns the typed settings. A list of flags replaces that of the file, so if a
+// cell adds to a list that only the file has, the file's values are added to the flags.
+func mergedLists(varied []variedSetting, typed []workload.Entry, file *workload.Document) *workload.Document {
+	out := &workload.Document{Entries: slices.Clone(typed)}
+	if file == nil {
+		return out
+	}
+	lists := map[string][]string{"label": nil} // the keys that cells set
+	for _, f := range varied {
+		if f.key != "" {
+			lists[f.setting] = append(lists[f.setting], f.key)
+		}
+	}
+	for _, e := range file.Entries {
+		keys, is := lists[e.Name]
+		if !is || slices.ContainsFunc(typed, func(o workload.Entry) bool { return o.Name == e.Name }) {
+			continue
+		}
+		for _, text := range e.Values {
+			key, _, _ := strings.Cut(text, "=")
+			if !slices.Contains(keys, strings.TrimSpace(key)) {
+				out.Add(e.Name, e.Where, text)
+			}
+		}
+	}
+	return out
+}
+
+// designOf is the grid, or the screen of this name.
+func designOf(screen string, varied []variedSetting) (*vary.Design, error) {
+	factors := make([]vary.Factor, len(varied))
+	two := true
+	for i, f := range varied {
+		factors[i] = f.Factor
+		two = two && len(f.Values) == 2
+	}
+	if screen == "" {
+		d, err := vary.Grid(factors)
+		if err != nil {
+			hint := "give fewer settings or values"
+			if two && len(factors) >= vary.MinScreen && len(factors) <= vary.MaxScreen {
+				hint = "--screen runs a part of the combinations"
+			}
+			return nil, &words{Err: fmt.Errorf("--vary: %w", err), Hint: hint}
+		}
+		return d, nil
+	}
+	for _, one := range screens {
+		if one.name != screen {
+			continue
+		}
+		d, err := vary.Screen(one.kind, factors)
+		switch {
+		case errors.Is(err, vary.ErrTooMany):
+			return nil, &words{Err: fmt.Errorf("--screen=%s: %w", screen, err), Hint: "--screen=iv runs at most 32 cells"}
+		case err != nil:
+			return nil, &words{Err: fmt.Errorf("--screen: %w", err), Hint: "without --screen all combinations run"}
+		}
+		return d, nil
+	}
+	var names []string
+	for _, one := range screens {
+		names = append(names, one.name)
+	}
+	return nil, &words{Err: fmt.Errorf("--screen=%s: must be one of %s", screen, strings.Join(names, ", ")), Hint: "--screen alone is --screen=" + names[0]}
+}
+
+// hash identifies what a series runs: its design, and the workloads of its cells.
+func (x *variation) hash() (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d\n", x.design.Kind, x.rounds)
+	for _, w := range x.cells {
+		text, err := json.Marshal(w)
+		if err != nil {
+			return "", fmt.Errorf("the workload of a cell: %w", err)
+		}
+		h.Write(append(text, '\n'))
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12], nil
+}

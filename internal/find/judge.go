@@ -1,0 +1,236 @@
+package find
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/aclements/go-moremath/mathx"
+
+	"carronade/units"
+)
+
+// A Result is what a trial says of its rate.
+type Result string
+
+// The results.
+const (
+	Pass      Result = "holds"
+	Fail      Result = "fails"
+	Undecided Result = "undecided"
+	Invalid   Result = "invalid" // it says nothing of the system
+)
+
+// A Verdict is a result with its reason.
+type Verdict struct {
+	Result Result `json:"result"`
+	Why    string `json:"why"`
+	// Growing means that the backlog grew: the rate is above what the system can do at all.
+	Growing bool `json:"growing,omitempty"`
+	// Share is the part of the events that were late for the limit that decided, with its
+	// interval, and what the limit allows.
+	Share   float64 `json:"share"`
+	Least   float64 `json:"least"`
+	Most    float64 `json:"most"`
+	Allowed float64 `json:"allowed"`
+}
+
+// near reports whether a trial of the same length again is likely to decide.
+func (v *Verdict) near() bool {
+	const part = 1.4 // the interval narrows by the square root of two
+	return v.Most <= part*v.Allowed || v.Least*part >= v.Allowed
+}
+
+// The confidence of the ends of the interval of a share, one-sided. Only what confirms must be
+// sure; other trials need only be right more often than not.
+const (
+	confident = 0.95
+	likely    = 0.6
+)
+
+func confidence(r Role) float64 {
+	if r == Confirm || r == LongRun {
+		return confident
+	}
+	return likely
+}
+
+// Judge judges a trial.
+func (o *Options) Judge(outcome Outcome) Verdict { return o.judge([]Outcome{outcome}) }
+
+// judge judges trials of one rate together.
+func (o *Options) judge(outcomes []Outcome) Verdict {
+	relax := outcomes[0].Trial.Relax
+	for i := range outcomes {
+		switch one := &outcomes[i]; {
+		case one.Generator != "":
+			return Verdict{Result: Invalid, Why: one.Generator}
+		case one.Broken != "":
+			return Verdict{Result: Fail, Why: one.Broken}
+		case one.events() == 0:
+			return Verdict{Result: Undecided, Why: "nothing was due"}
+		}
+	}
+	last := &outcomes[len(outcomes)-1]
+	if why := o.growing(last); why != "" && last.Doubt != "" {
+		return Verdict{Result: Invalid, Why: why + ", and the generator may be the cause: " + last.Doubt}
+	} else if why != "" {
+		return Verdict{Result: Fail, Why: why, Growing: true}
+	}
+	worst := Verdict{Result: Pass, Why: "all limits hold"}
+	for k := range o.Times {
+		v := o.lateShare(outcomes, k, relax, false)
+		if least := o.lateShare(outcomes, k, relax, true); least.Result != v.Result {
+			v = Verdict{Result: Invalid, Why: fmt.Sprintf("%s is decided by what the generator may have added", o.Times[k].Name)}
+		}
+		if rank(v.Result) > rank(worst.Result) || k == 0 && v.Result == worst.Result {
+			worst = v
+		}
+	}
+	return worst
+}
+
+// rank orders results: one that fails decides, then one that says nothing.
+func rank(r Result) int {
+	switch r {
+	case Fail:
+		return 3
+	case Invalid:
+		return 2
+	case Undecided:
+		return 1
+	}
+	return 0
+}
+
+// growing says how the backlog grew during a trial, or nothing.
+//
+// A slope alone is no evidence, because the length of a queue changes slowly: the growth must
+// also be large, a hundredth of what was sent, or a backlog of more than the limit at the end.
+func (o *Options) growing(t *Outcome) string {
+	n := len(t.Slots)
+	if n < 4 {
+		return ""
+	}
+	width := t.Trial.Slot.Seconds()
+	var sx, sy, sxx, sxy float64
+	for i := range t.Slots {
+		x, y := (float64(i)+1)*width, float64(t.Slots[i].Waiting)
+		sx, sy, sxx, sxy = sx+x, sy+y, sxx+x*x, sxy+x*y
+	}
+	m := float64(n)
+	slope := (m*sxy - sx*sy) / (m*sxx - sx*sx)
+	var squares float64
+	for i := range t.Slots {
+		d := float64(t.Slots[i].Waiting) - (sy/m + slope*((float64(i)+1)*width-sx/m))
+		squares += d * d
+	}
+	spread := math.Sqrt(squares / (m - 2) / (sxx - sx*sx/m))
+	if slope <= 3*spread || slope <= 0 {
+		return ""
+	}
+	end := float64(t.Slots[n-1].Waiting) / max(t.Achieved, 1e-9) // s
+	grown := slope * m * width
+	limit := math.Inf(1)
+	for _, l := range o.Times {
+		limit = min(limit, l.Within.Seconds())
+	}
+	if end <= limit && grown <= 0.01*float64(t.events()) {
+		return ""
+	}
+	return "the backlog grows by " + units.FormatRate(slope)
+}
+
+// lateShare judges the share of events that were late for limit k.
+func (o *Options) lateShare(outcomes []Outcome, k int, relax time.Duration, least bool) Verdict {
+	limit := o.Times[k]
+	c := clusters{}
+	for i := range outcomes {
+		c.add(&outcomes[i], k, relax, least)
+	}
+	b := limit.allowed()
+	v := Verdict{Share: c.late / c.events, Allowed: b}
+	v.Least, v.Most = c.bounds(relax, confidence(outcomes[0].Trial.Role))
+	switch {
+	case b == 0 && c.late > 0:
+		v.Result, v.Why = Fail, fmt.Sprintf("%s events took longer than %s", units.FormatCount(uint64(c.late)), units.FormatDuration(limit.Within))
+	case b == 0:
+		v.Result, v.Why = Pass, "no event took longer than "+units.FormatDuration(limit.Within)
+	case v.Most <= b:
+		v.Result, v.Why = Pass, longerText(v.Share, limit)
+	case v.Least > b:
+		v.Result, v.Why = Fail, longerText(v.Share, limit)
+	default:
+		v.Result, v.Why = Undecided, fmt.Sprintf("%s (%.3g %% to %.3g %% with its error)", longerText(v.Share, limit), 100*v.Least, 100*v.Most)
+	}
+	return v
+}
+
+func longerText(share float64, l TimeLimit) string {
+	return fmt.Sprintf("%.3g %% took longer than %s", 100*share, units.FormatDuration(l.Within))
+}
+
+// clusters sums late events over blocks of time. Blocks are as long as the system remembers,
+// so that they are nearly independent, and a share's error comes from the blocks.
+type clusters struct {
+	events, late, squares float64
+	rate                  float64
+}
+
+func (c *clusters) add(o *Outcome, k int, relax time.Duration, least bool) {
+	per := max(1, int(math.Ceil(relax.Seconds()/o.Trial.Slot.Seconds())))
+	block := 0.0
+	for i := range o.Slots {
+		s := &o.Slots[i]
+		over := s.Over
+		if least && s.OverLeast != nil {
+			over = s.OverLeast
+		}
+		c.events += float64(s.Events)
+		block += float64(over[k])
+		if (i+1)%per == 0 || i+1 == len(o.Slots) {
+			c.late += block
+			c.squares += block * block
+			block = 0
+		}
+	}
+	c.rate = max(c.rate, o.Trial.Rate)
+}
+
+// bounds is the interval of the share. The number of clusters is taken as Poisson distributed:
+// n clusters of a mean size say as much as the blocks with their different sizes when
+// n = late^2/squares. One more cluster, of the size that a cluster has in theory, is added to
+// the sizes, so that the error is not zero when no event was late. A trial that searches does
+// without, because it is shorter than what that needs.
+func (c *clusters) bounds(relax time.Duration, confidence float64) (least, most float64) {
+	usual := 1.0
+	if confidence > likely {
+		usual = min(max(c.rate*relax.Seconds()/4, 1), c.events)
+	}
+	size := (c.squares + usual*usual) / (c.late + usual)
+	if c.late > 0 {
+		n := c.late * c.late / c.squares
+		least = gammaQuantile(n, 1-confidence) * (c.squares / c.late) / c.events
+	}
+	most = gammaQuantile(c.late/size+1, confidence) * size / c.events
+	return min(least, 1), min(most, 1)
+}
+
+// gammaQuantile is the value that a gamma distributed number with this shape and scale 1 stays
+// below with probability p. It bounds the mean of a Poisson distributed number.
+func gammaQuantile(shape, p float64) float64 {
+	if shape > 50 { // Wilson and Hilferty, exact to a thousandth there
+		z := math.Sqrt2 * math.Erfinv(2*p-1)
+		return shape * math.Pow(1-1/(9*shape)+z/(3*math.Sqrt(shape)), 3)
+	}
+	lo, hi := 0.0, shape+10*math.Sqrt(shape)+20
+	for range 60 {
+		mid := (lo + hi) / 2
+		if mathx.GammaInc(shape, mid) < p {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return (lo + hi) / 2
+}

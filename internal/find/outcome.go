@@ -1,0 +1,178 @@
+package find
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/slo"
+	"carronade/internal/workload"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// TimeLimits are the limits that are judged by the share of late events: upper limits of
+// percentiles, and of the maximum. The others are judged by the report of each trial.
+func TimeLimits(limits []slo.Limit) (times []TimeLimit) {
+	for i := range limits {
+		l := &limits[i]
+		if !byShare(l) {
+			continue
+		}
+		q := 1.0
+		if l.Stat == slo.Percentile {
+			q = l.Percentile / 100
+		}
+		times = append(times, TimeLimit{Name: l.String(), Of: l.Time, Within: seconds(l.Value), Quantile: q})
+	}
+	return times
+}
+
+// byShare reports whether a limit is judged by the share of late events.
+func byShare(l *slo.Limit) bool {
+	return (l.Stat == slo.Percentile || l.Stat == slo.Max) && l.Op.Upper() && l.Value > 0
+}
+
+// FromReport makes the outcome of a trial from its report. elapsed is the time of the whole
+// trial; limits are all limits of the search, checked with the report.
+func (o *Options) FromReport(t Trial, d *report.Document, limits []slo.Limit, elapsed time.Duration) Outcome {
+	out := Outcome{Trial: t, ReportID: d.ID, Achieved: d.Totals.EventsPerS, Elapsed: elapsed}
+	if s := d.System; s != nil && s.Died {
+		out.Dead = "the system ended"
+	}
+	if t.Role == Probe {
+		return out
+	}
+	out.Slots = o.slots(t, d)
+	out.Generator = o.generator(d)
+	switch {
+	case strings.HasPrefix(d.Target, "null:"):
+		out.Doubt = "null:// takes every event"
+	case d.TrustLevel() == measure.NotTrusted && len(d.Trust.Reasons) > 0:
+		out.Doubt = d.Trust.Reasons[0]
+	}
+	out.check(d, limits)
+	return out
+}
+
+// slots counts late events by the intervals of the series.
+func (o *Options) slots(t Trial, d *report.Document) []Slot {
+	slots := make([]Slot, max(1, int(t.Measure/t.Slot)))
+	over := make([]uint64, len(slots)*len(o.Times))
+	for i := range slots {
+		slots[i].Over = over[i*len(o.Times) : (i+1)*len(o.Times)]
+	}
+	begin, begun := 0.0, false
+	waiting := int64(0)
+	for k := range d.Intervals {
+		iv := &d.Intervals[k]
+		if iv.Phase != measure.Measurement {
+			continue
+		}
+		if !begun {
+			begin, begun = iv.StartS, true
+		}
+		// Answers after the end of the measurement belong to its last slot.
+		i := min(max(0, int((iv.StartS-begin)/t.Slot.Seconds()+0.5)), len(slots)-1)
+		s := &slots[i]
+		lost := iv.Failed + iv.Unknown + iv.Dropped + iv.Unsent
+		s.Events += iv.Offered
+		done := iv.Acked + lost
+		if d.Op == workload.RoundTrip {
+			done = iv.Consumed + lost
+		}
+		// What waits at the end of the measurement, and not at that of the drain, is a backlog.
+		if waiting += int64(iv.Offered) - int64(done); iv.StartS-begin < (t.Measure - t.Slot/2).Seconds() {
+			s.Waiting = uint64(max(0, waiting))
+		}
+		for j, l := range o.Times {
+			name := l.Of
+			if name == "" {
+				name = d.MainTime().Name
+			}
+			s.Over[j] += lost + longer(iv.Histogram(name), l.Within)
+		}
+	}
+	return slots
+}
+
+// longer is the number of values of a histogram above a time.
+func longer(h *measure.Histogram, than time.Duration) (n uint64) {
+	if h == nil {
+		return 0
+	}
+	h.EachBucket(func(top time.Duration, k uint64) {
+		if top > than {
+			n += k
+		}
+	})
+	return n
+}
+
+// withoutGenerator says that by the lower values of the times no event was late for limit j.
+func withoutGenerator(slots []Slot, j int) {
+	for i := range slots {
+		if slots[i].OverLeast == nil {
+			slots[i].OverLeast = slices.Clone(slots[i].Over)
+		}
+		slots[i].OverLeast[j] = 0
+	}
+}
+
+// generator says why a trial says nothing of the system: the generator sent less than was due.
+func (o *Options) generator(d *report.Document) string {
+	if d.TrustLevel() != measure.NotTrusted || d.Totals.Offered == 0 {
+		return ""
+	}
+	const enough = 0.99
+	if float64(d.Totals.Sent) >= enough*float64(d.Totals.Offered) {
+		return ""
+	}
+	if len(d.Trust.Reasons) > 0 {
+		return d.Trust.Reasons[0]
+	}
+	return "the generator did not send what was due"
+}
+
+// check checks the limits that are not judged by shares, and notes which of the others hold
+// without what the generator may have added. Without a limit on failures, none is allowed.
+func (o *Outcome) check(d *report.Document, limits []slo.Limit) {
+	var failures, drops bool // allowed
+	times := 0
+	for i, c := range d.CheckLimits(limits) {
+		l := &limits[i]
+		failures = failures || l.Value > 0 && (l.Name == "failure-rate" || l.Name == "failed")
+		drops = drops || l.Value > 0 && l.Name == "dropped"
+		text := c.Name + ": " + c.Text
+		switch {
+		case byShare(l):
+			if c.ByGenerator() {
+				withoutGenerator(o.Slots, times)
+			}
+			times++
+		case c.OK:
+		case !c.CannotTell:
+			o.Broken = text
+			return
+		case c.ByGenerator():
+			o.Generator = text
+		default:
+			o.Unclear = text
+		}
+	}
+	var bad uint64
+	if !failures {
+		bad += d.Totals.Failed
+	}
+	if !drops {
+		bad += d.Totals.Dropped
+	}
+	if bad > 0 {
+		o.Broken = fmt.Sprintf("%s of %s events failed", units.FormatCount(bad), units.FormatCount(d.Totals.Offered))
+		if len(d.Failures) > 0 {
+			o.Broken += ": " + d.Failures[0].Class
+		}
+	}
+}

@@ -1,0 +1,535 @@
+package find
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/units"
+)
+
+// Options are what a search is asked for.
+type Options struct {
+	Times []TimeLimit // at least one
+	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
+	From float64
+	// Precision is the wanted width of the answer: 0.02 for 2 %. It is widened to what the budget
+	// can confirm.
+	Precision float64
+	// Budget is the time for the whole search. It is exceeded by one trial at most.
+	Budget time.Duration
+	// AtLeast is the rate that must hold, or 0. It decides whether a search that the generator
+	// limited is answered.
+	AtLeast float64
+	// Interrupted ends the search with what is known.
+	Interrupted bool
+	// Soak is the length of a last trial at the lower end. 0: none.
+	Soak time.Duration
+}
+
+// Limits of each search.
+const (
+	MostTrials     = 24
+	worstPrecision = 0.5
+	probeFor       = 5 * time.Second
+	warmUpFor      = 5 * time.Second
+	beyondFor      = 20 * time.Second
+	// mostOver is how far above the best answered rate a trial may be: more says nothing new, and
+	// leaves a longer queue.
+	mostOver    = 1.5
+	leastEvents = 20                     // in a trial that is judged
+	coarse      = 100 * time.Millisecond // slots of trials that are not judged
+)
+
+// probes are the concurrencies of the closed loops that estimate the capacity.
+var probes = []int{1, 8, 64, 512}
+
+// An Ending is how a search ended.
+type Ending string
+
+// The endings.
+const (
+	Found     Ending = "found"
+	AtLeast   Ending = "at least"  // the generator was the limit
+	None      Ending = "none"      // no rate holds
+	NoTop     Ending = "no top"    // no rate failed
+	Irregular Ending = "irregular" // the trials contradict each other, or a limit cannot be checked
+	Stopped   Ending = "stopped"   // budget or trials spent before both ends were confirmed
+	Died      Ending = "died"
+	Stuck     Ending = "stuck" // the system did not return to normal
+)
+
+// An Answer is the result of a search.
+type Answer struct {
+	Ending Ending `json:"ending"`
+	// Holds is the highest rate at which the limits hold, Fails the lowest above it at which they
+	// do not, in events a second. 0: none is known.
+	Holds          float64 `json:"holds"`
+	HoldsConfirmed bool    `json:"holds_confirmed"`
+	Fails          float64 `json:"fails"`
+	FailsConfirmed bool    `json:"fails_confirmed"`
+	// Precision is Fails/Holds-1, and Wanted what was asked for.
+	Precision  float64  `json:"precision"`
+	Wanted     float64  `json:"wanted_precision"`
+	Why        string   `json:"why"`                  // why Fails failed, or why the search ended
+	Inversions []string `json:"inversions,omitempty"` // passes above a failure, and ends that changed
+	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
+	AfterOverload *Verdict      `json:"after_overload,omitempty"`
+	Trials        []Tried       `json:"trials"`
+	Elapsed       time.Duration `json:"elapsed_ns"`
+}
+
+// A Tried is a trial that was run.
+type Tried struct {
+	Trial
+	Report   string        `json:"report,omitempty"`
+	Achieved float64       `json:"achieved"` // events a second
+	Elapsed  time.Duration `json:"elapsed_ns"`
+	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
+}
+
+// point is what is known of a rate.
+type point struct {
+	rate      float64
+	outcomes  []Outcome
+	verdict   Verdict
+	confirmed bool
+}
+
+// search is a search that is replayed from its history.
+type search struct {
+	*Options
+	timing
+	history []Outcome
+	used    int
+	elapsed time.Duration
+	best    float64 // rate answered
+	points  []point
+	answer  Answer
+}
+
+// A request ends a replay: the search needs this trial.
+type request struct{ trial Trial }
+
+func (*request) Error() string { return "a trial is needed" }
+
+// errDone ends a replay with the answer.
+var errDone = errors.New("the search is done")
+
+// Next returns the next trial, or the answer. The history are the outcomes of the trials that
+// Next returned, in order.
+func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
+	s := search{Options: o, history: history}
+	s.answer.Wanted, s.answer.Trials = o.Precision, []Tried{}
+	err := s.run()
+	var r *request
+	if errors.As(err, &r) {
+		return &r.trial, nil
+	}
+	s.conclude()
+	return nil, &s.answer
+}
+
+func (s *search) end(e Ending, why string, args ...any) error {
+	s.answer.Ending, s.answer.Why = e, fmt.Sprintf(why, args...)
+	return errDone
+}
+
+// try takes the outcome of the next trial from the history, or asks for the trial.
+func (s *search) try(t Trial) (*Outcome, error) {
+	switch {
+	case s.used >= MostTrials:
+		return nil, s.end(Stopped, "%d trials were not enough", MostTrials)
+	case s.elapsed >= s.Budget && t.Role != LongRun:
+		return nil, s.end(Stopped, "the budget is spent")
+	}
+	if s.used >= len(s.history) {
+		if s.Interrupted {
+			return nil, s.end(Stopped, "interrupted")
+		}
+		return nil, &request{t}
+	}
+	o := &s.history[s.used]
+	s.used++
+	s.elapsed += o.Elapsed
+	s.best = max(s.best, o.Achieved)
+	s.answer.Trials = append(s.answer.Trials, Tried{Trial: o.Trial, Report: o.ReportID, Achieved: o.Achieved, Elapsed: o.Elapsed})
+	switch {
+	case o.Dead != "" && t.Role == Probe:
+		return nil, s.end(Died, "%s, with %s in flight", o.Dead, units.Plural(t.Concurrency, "request"))
+	case o.Dead != "":
+		s.note(t.Rate, []Outcome{*o}, Verdict{Result: Fail, Why: o.Dead}, false)
+		return nil, s.end(Died, "%s, at %s", o.Dead, perSecond(t.Rate))
+	case o.Unclear != "":
+		return nil, s.end(Irregular, "%s", o.Unclear)
+	case o.Stuck != "":
+		return nil, s.end(Stuck, "%s after %s", o.Stuck, perSecond(t.Rate))
+	}
+	return o, nil
+}
+
+// at tries a rate. A rate that says nothing because of the generator is tried once more.
+func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, error) {
+	measure = max(measure, seconds(leastEvents/rate))
+	t := Trial{Role: role, Rate: rate, Settle: s.settle, Measure: measure, Slot: s.slot(), Relax: s.relax}
+	var outcomes []Outcome
+	for {
+		o, err := s.try(t)
+		if err != nil {
+			return Verdict{}, err
+		}
+		v := s.judge([]Outcome{*o})
+		s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
+		if v.Result == Invalid {
+			if len(outcomes) == 0 {
+				outcomes = append(outcomes, *o)
+				continue
+			}
+			s.note(rate, nil, v, false)
+			return v, nil
+		}
+		outcomes = []Outcome{*o}
+		if p := s.find(rate); p != nil && role == Confirm && p.confirmed {
+			outcomes = append(p.outcomes, *o)
+			v = s.judge(outcomes) // of all together
+		}
+		if role == Search || role == Confirm {
+			s.note(rate, outcomes, v, role == Confirm)
+		}
+		return v, nil
+	}
+}
+
+func (s *search) find(rate float64) *point {
+	for i := range s.points {
+		if s.points[i].rate == rate {
+			return &s.points[i]
+		}
+	}
+	return nil
+}
+
+// note keeps what is known of a rate. A later verdict replaces an earlier one: it has a longer
+// trial, or the evidence of both.
+func (s *search) note(rate float64, outcomes []Outcome, v Verdict, confirmed bool) {
+	p := s.find(rate)
+	if p == nil {
+		s.points = append(s.points, point{rate: rate})
+		p = &s.points[len(s.points)-1]
+	} else if a, b := p.verdict.Result, v.Result; a == Pass && b == Fail || a == Fail && b == Pass {
+		s.answer.Inversions = append(s.answer.Inversions,
+			fmt.Sprintf("%s first %s, then %s", perSecond(rate), p.verdict.Result, v.Result))
+	}
+	p.outcomes, p.verdict, p.confirmed = outcomes, v, confirmed
+}
+
+// bounds are the smallest rate that fails, or that the generator cannot send, and the largest
+// below it that holds. 0: none.
+func (s *search) bounds(confirmed bool) (holds, fails float64) {
+	fails = math.Inf(1)
+	for i := range s.points {
+		p := &s.points[i]
+		if (p.confirmed || !confirmed) && (p.verdict.Result == Fail || p.verdict.Result == Invalid) {
+			fails = min(fails, p.rate)
+		}
+	}
+	for i := range s.points {
+		p := &s.points[i]
+		if (p.confirmed || !confirmed) && p.verdict.Result == Pass && p.rate < fails {
+			holds = max(holds, p.rate)
+		}
+	}
+	if math.IsInf(fails, 1) {
+		fails = 0
+	}
+	return holds, fails
+}
+
+func (s *search) run() error {
+	capacity, err := s.capacity()
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if s.timing, ok = s.plan(capacity); !ok {
+		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", perSecond(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
+	}
+	if _, err := s.try(Trial{Role: WarmUp, Rate: capacity / 4, Measure: s.short(warmUpFor), Slot: coarse}); err != nil {
+		return err
+	}
+	low, high, err := s.narrow(capacity)
+	if err != nil {
+		return err
+	}
+	if err := s.confirmLow(low); err != nil {
+		return err
+	}
+	if err := s.confirmHigh(high); err != nil {
+		return err
+	}
+	return s.finish()
+}
+
+// capacity estimates how much the system can do: more requests in flight, until it does no more.
+func (s *search) capacity() (float64, error) {
+	if s.From > 0 {
+		return s.From / 0.5, nil // the first trial is at From
+	}
+	best := 0.0
+	for _, n := range probes {
+		o, err := s.try(Trial{Role: Probe, Concurrency: n, Measure: s.short(probeFor), Slot: coarse})
+		if err != nil {
+			return 0, err
+		}
+		if o.Achieved < 1.05*best {
+			break
+		}
+		best = o.Achieved
+	}
+	if best <= 0 {
+		return 0, s.end(None, "nothing was answered")
+	}
+	return best, nil
+}
+
+// floor is the lowest rate that is tried: several events in each stretch of the limit.
+func (s *search) floor() float64 {
+	x := time.Duration(math.MaxInt64)
+	for _, l := range s.Times {
+		x = min(x, l.Within)
+	}
+	return 1 / max(1, 10*x.Seconds())
+}
+
+// narrow brackets the ceiling from below and bisects. It returns rates below and above it that
+// are near each other, or on both sides of a rate that short trials cannot decide.
+func (s *search) narrow(capacity float64) (low, high float64, err error) {
+	half := math.Sqrt(1 + s.precision)
+	rate := capacity / 2
+	for {
+		v, err := s.at(Search, rate, s.timing.search)
+		if err != nil {
+			return 0, 0, err
+		}
+		holds, fails := s.bounds(false)
+		switch {
+		case v.Result == Undecided:
+			return max(holds, rate/half), min(max(fails, rate*half), rate*half), nil
+		case holds == 0 && fails <= s.floor() && s.allInvalid():
+			return 0, 0, s.end(AtLeast, "%s", v.Why)
+		case holds == 0 && fails <= s.floor():
+			return 0, 0, s.none(capacity)
+		case holds == 0:
+			rate = max(fails/2, s.floor())
+			if fails < capacity/16 {
+				rate = max(fails/8, s.floor())
+			}
+		case fails == 0:
+			next := holds * 1.25
+			if holds == capacity/2 {
+				next = holds * 1.6
+			}
+			if next = min(next, mostOver*s.best); next < holds*(1+s.precision) {
+				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", perSecond(holds), perSecond(s.best))
+			}
+			rate = next
+		case fails/holds <= 1+s.precision*1.01:
+			return holds, fails, nil
+		default:
+			rate = math.Sqrt(holds * fails)
+			if fails/holds < (1+s.precision)*(1+s.precision) { // one more trial is enough
+				rate = holds * (1 + s.precision)
+				if rate >= fails {
+					return holds, fails, nil
+				}
+			}
+		}
+	}
+}
+
+// allInvalid reports whether the generator was the limit at every rate.
+func (s *search) allInvalid() bool {
+	return !slices.ContainsFunc(s.points, func(p point) bool { return p.verdict.Result != Invalid })
+}
+
+// none answers a search in which even the lowest rate failed. Some systems fail at low rates
+// only, such as one that waits for a full batch: two higher rates show it.
+func (s *search) none(capacity float64) error {
+	for _, part := range []float64{0.7, 0.9} {
+		v, err := s.at(Search, part*capacity, s.timing.search)
+		if err != nil {
+			return err
+		}
+		if v.Result == Pass {
+			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", perSecond(part*capacity))
+		}
+	}
+	return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+}
+
+// confirmLow confirms that the limits hold at a rate, or finds a lower one. Its steps grow, so a
+// search that short trials misled (burst credits) ends.
+func (s *search) confirmLow(rate float64) error {
+	for step := s.precision / 2; ; step *= 3 {
+		v, err := s.confirmAt(rate)
+		if err != nil || v.Result == Pass {
+			return err
+		}
+		if rate <= s.floor() {
+			return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+		}
+		rate = max(rate/(1+step), s.floor())
+	}
+}
+
+// confirmHigh confirms that the limits fail at a rate above the one that holds, and narrows the
+// interval with confirmed trials if it is too wide. Its steps grow too: where the share of late
+// events hardly depends on the rate, only a rate far above decides.
+func (s *search) confirmHigh(rate float64) error {
+	step := s.precision
+	for {
+		holds, fails := s.bounds(true)
+		switch {
+		case fails > 0 && fails/holds <= 1+1.5*s.precision:
+			return nil
+		case fails > 0:
+			rate = math.Sqrt(holds * fails)
+		case rate <= holds*1.001:
+			rate = holds * (1 + step)
+			step *= 2
+		}
+		if s.generatorLimited(rate) {
+			return s.end(AtLeast, "the generator was the limit above %s", perSecond(holds))
+		}
+		v, err := s.confirmAt(rate)
+		switch {
+		case err != nil:
+			return err
+		case v.Result == Invalid:
+			return s.end(AtLeast, "%s", v.Why)
+		case v.Result != Undecided:
+			continue
+		case fails > 0:
+			return nil // the interval cannot be narrowed
+		}
+		rate *= 1 + step/2
+		step *= 2
+	}
+}
+
+// generatorLimited reports whether the generator could not send a rate as high as this.
+func (s *search) generatorLimited(rate float64) bool {
+	for i := range s.points {
+		if s.points[i].verdict.Result == Invalid && s.points[i].rate <= rate {
+			return true
+		}
+	}
+	return false
+}
+
+// confirmAt confirms a rate. It fails only if two trials fail, of which one may be a short one of
+// the search: a stall that happens once is not the system's limit. A backlog that grows is certain.
+func (s *search) confirmAt(rate float64) (v Verdict, err error) {
+	fails := 0
+	if p := s.find(rate); p != nil && p.verdict.Result == Fail {
+		fails = 1
+	}
+	for {
+		if v, err = s.parts(rate); err != nil || v.Result != Fail {
+			return v, err
+		}
+		if fails++; v.Growing || fails >= 2 || s.elapsed+s.confirm > s.Budget {
+			return v, nil
+		}
+		s.find(rate).confirmed = false // judged alone
+	}
+}
+
+// parts runs a confirmation in parts that are judged together. A rate that fails may show it
+// early; one that holds takes the whole time. What is nearly decided then gets the time again.
+func (s *search) parts(rate float64) (v Verdict, err error) {
+	first := s.timing.search
+	for _, part := range []time.Duration{first, s.confirm - first, s.confirm} {
+		if part < s.slot() || part == s.confirm && (!v.near() || s.elapsed+part > s.Budget) {
+			break
+		}
+		v, err = s.at(Confirm, rate, part)
+		if err != nil || v.Result == Fail || v.Result == Invalid || part != first && v.Result == Pass {
+			break
+		}
+	}
+	return v, err
+}
+
+// finish shows how the system behaves around the ceiling that was confirmed.
+func (s *search) finish() error {
+	holds, fails := s.bounds(true)
+	s.answer.Ending, s.answer.Why = Found, s.find(fails).verdict.Why
+	if _, err := s.try(Trial{Role: Beyond, Rate: 1.2 * fails, Measure: s.short(beyondFor), Slot: coarse}); err != nil {
+		return err
+	}
+	v, err := s.at(Again, holds, s.confirm/2)
+	if err != nil {
+		return err
+	}
+	s.answer.AfterOverload = &v
+	if _, err := s.at(Typical, 0.8*holds, s.timing.search); err != nil {
+		return err
+	}
+	if s.Soak > 0 {
+		if _, err := s.at(LongRun, holds, s.Soak); err != nil {
+			return err
+		}
+	}
+	return errDone
+}
+
+// conclude fills the answer from the points.
+func (s *search) conclude() {
+	a := &s.answer
+	a.Elapsed = s.elapsed
+	for _, confirmed := range []bool{true, false} {
+		holds, fails := s.bounds(confirmed)
+		if a.Holds == 0 && holds > 0 {
+			a.Holds, a.HoldsConfirmed = holds, confirmed
+		}
+		if a.Fails == 0 && fails > a.Holds && s.find(fails).verdict.Result == Fail {
+			a.Fails, a.FailsConfirmed = fails, confirmed
+		}
+	}
+	if a.Holds > 0 && a.Fails > 0 {
+		a.Precision = a.Fails/a.Holds - 1
+	}
+	if a.Ending == Stopped && a.HoldsConfirmed && a.FailsConfirmed {
+		a.Ending, a.Why = Found, s.find(a.Fails).verdict.Why // with the precision that was reached
+	}
+	for i := range s.points {
+		p := &s.points[i]
+		if _, fails := s.bounds(false); p.verdict.Result == Pass && fails > 0 && p.rate > fails {
+			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", perSecond(p.rate), perSecond(fails)))
+		}
+	}
+}
+
+func perSecond(rate float64) string { return units.FormatRate(rate) }
+
+// ExitCode is the exit code of an answer. atLeast is the rate that must hold, or 0.
+func (a *Answer) ExitCode(atLeast float64) int {
+	held := a.HoldsConfirmed && a.Holds >= atLeast
+	switch {
+	case a.Ending == Died:
+		return report.ExitFailed
+	case atLeast > 0 && held:
+		return report.ExitOK
+	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
+		return report.ExitBroken
+	case a.Ending == Found:
+		return report.ExitOK
+	case a.Ending == AtLeast:
+		return report.ExitUntrusted
+	}
+	return report.ExitCannotTell
+}

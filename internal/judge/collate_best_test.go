@@ -1,0 +1,126 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/internal/digest"
+	"carronade/internal/layout"
+)
+
+// TestCollateAhead: with too few repetitions for a test, a row is marked as ahead
+// if it leads every other one by more than a fifth and no doubt about its values
+// explains that.
+func TestCollateAhead(t *testing.T) {
+	x := func(v string, more ...fields) fields {
+		f := fields{"flag.x": v}
+		for _, m := range more {
+			maps.Copy(f, m)
+		}
+		return f
+	}
+	sides := func(n int, gap, p99 float64, first, second fields) []digest.Row {
+		return append(runs(1, "a", n, 50e3, 0.012, 0.01, x("1", first)), runs(2, "b", n, 50e3*gap, p99, 0.01, x("2", second))...)
+	}
+	even := func(gap float64) []digest.Row { return sides(1, gap, 0.012, nil, nil) }
+	closely := append(even(1.5), runs(3, "c", 1, 50e3*1.4, 0.012, 0.01, x("3"))...)
+	overlapping := sides(3, 1.5, 0.012, nil, nil)
+	overlapping[3] = runs(2, "b", 1, 40e3, 0.012, 0.01, x("2"))[0]
+	unjudged := even(1.5)
+	untrust(&unjudged[0])
+	follower := append(even(1.5), runs(3, "c", 1, 10e3, 0.012, 0.01, x("3"))...)
+	for _, tt := range []struct {
+		name string
+		rows []digest.Row
+		want []string
+	}{
+		{"half as much more, once", even(1.5), []string{"2 throughput"}},
+		{"less", even(0.6), []string{"1 throughput"}},
+		{"a tenth more", even(1.1), nil},
+		{"half the time", sides(1, 1, 0.006, nil, nil), []string{"2 response_p99"}},
+		{"of three, two are close", closely, nil},
+		{"of three, two are far behind", follower, []string{"2 throughput"}},
+		{"four times", sides(4, 1.5, 0.012, nil, nil), []string{"2 throughput"}},
+		{"three times, once behind", overlapping, nil},
+		{"often enough for a test", sides(10, 1.5, 0.012, nil, nil), nil},
+		{"one row is not trusted", unjudged, nil},
+		{"a lower bound", append(even(1)[:1], bounded(runs(2, "b", 1, 50e3, 0.006, 0.01, x("2")))...), nil},
+		{"the generator may have decided it", sides(1, 1, 0.006, fields{"response_lower_p99": 0.005, "trust_level": "noisy"}, nil), nil},
+	} {
+		c := collated(t, tt.rows, "x")
+		var got []string
+		for _, l := range c.Groups[0].Rows {
+			for name, cell := range l.Cells {
+				if cell.Ahead {
+					got = append(got, l.Value+" "+name)
+				}
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+		if noted := strings.Contains(strings.Join(c.Notes, "\n"), "^ ahead, unproven: "); noted != (tt.want != nil) {
+			t.Errorf("%s: the notes are %q", tt.name, c.Notes)
+		}
+	}
+}
+
+// A rate that was asked for is no lead; the times at that rate may be one.
+func TestCollateAheadOfRates(t *testing.T) {
+	rows := append(runs(1, "a", 1, 50e3, 0.012, 0.01, fields{"rate": "50k/s"}), runs(2, "b", 1, 75e3, 0.006, 0.01, fields{"rate": "75k/s"})...)
+	l := collated(t, rows, "rate").Groups[0].Rows[1]
+	if l.Value != "75k/s" || l.Cells["throughput"].Ahead || !l.Cells["response_p99"].Ahead {
+		t.Errorf("%s: throughput %+v, p99 %+v", l.Value, l.Cells["throughput"], l.Cells["response_p99"])
+	}
+}
+
+// Every form of a collation marks the row that is ahead.
+func TestCollateAheadForms(t *testing.T) {
+	c := collated(t, append(runs(1, "a", 1, 50e3, 0.012, 0, fields{"flag.x": "1"}), runs(2, "b", 1, 75e3, 0.012, 0, fields{"flag.x": "2"})...), "x")
+	write := func(form func(*bytes.Buffer) error) string {
+		t.Helper()
+		var b bytes.Buffer
+		if err := form(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if text := write(func(b *bytes.Buffer) error { return c.Text(b, layout.Style{}, 0) }); !strings.Contains(text, " 75 k/s^ ") || !strings.Contains(text, "  ^ ahead, unproven: ") {
+		t.Errorf("as text:\n%s", text)
+	}
+	if text := write(func(b *bytes.Buffer) error { return c.Text(b, layout.Style{Color: true}, 0) }); !strings.Contains(text, layout.Yellow) || strings.Contains(text, layout.Green) {
+		t.Errorf("in color:\n%q", text)
+	}
+	if text := write(func(b *bytes.Buffer) error { return c.Markdown(b) }); !strings.Contains(text, "**75 k/s^**") || !strings.Contains(text, "ahead, unproven") {
+		t.Errorf("as Markdown:\n%s", text)
+	}
+	all, err := csv.NewReader(strings.NewReader(write(func(b *bytes.Buffer) error { return c.CSV(b) }))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.Index(all[0], "ahead"); i != len(all[0])-1 || all[1][i] != "" || all[2][i] != "throughput" {
+		t.Errorf("as CSV: %q", all)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Groups []struct {
+			Rows []struct {
+				Measured map[string]struct{ Best, Ahead *bool }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if m := got.Groups[0].Rows[1].Measured["throughput"]; m.Ahead == nil || !*m.Ahead || m.Best == nil || *m.Best {
+		t.Errorf("as JSON: %s", text)
+	}
+}

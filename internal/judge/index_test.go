@@ -1,0 +1,133 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/digest"
+)
+
+// elastic is an Elasticsearch behind a system.
+func elastic(address, version string, nodes float64) fields {
+	return fields{indexAddress: "http://" + address, indexStore: "Elasticsearch " + version, indexPrefix + "version": version, indexNodes: nodes}
+}
+
+// The Elasticsearch behind a system is an independent variable: its address or name, its
+// version, and how many nodes it has.
+func TestElasticsearchBehind(t *testing.T) {
+	one := elastic("es:9200", "8.1.0", 1)
+	for _, tt := range []struct {
+		name   string
+		one    fields
+		two    fields
+		same   bool // --same-system
+		equal  bool
+		severe string // findings, if a flag differs too
+	}{
+		{"the same", one, one, false, true, ""},
+		{"another version", one, elastic("es:9200", "8.2.0", 1), false, false, "index store was Elasticsearch 8.1.0 and is Elasticsearch 8.2.0"},
+		{"another number of nodes", one, elastic("es:9200", "8.1.0", 3), false, false, "index nodes was 1 and is 3"},
+		{"another address", one, elastic("other:9200", "8.1.0", 1), false, false, "index address was http://es:9200 and is http://other:9200"},
+		{"another address of the same system", one, elastic("other:9200", "8.1.0", 1), true, true, ""},
+		{"another version of the same system", one, elastic("other:9200", "8.2.0", 1), true, false, "index store was Elasticsearch 8.1.0 and is Elasticsearch 8.2.0"},
+		{"another address with one name", joined(one, fields{indexLabel: "es"}), joined(elastic("other:9200", "8.1.0", 1), fields{indexLabel: "es"}), false, true, ""},
+		{"two names", joined(one, fields{indexLabel: "a"}), joined(one, fields{indexLabel: "b"}), false, false, "index address was a and is b"},
+		{"unknown", one, nil, false, true, ""},
+		{"a part is unknown", one, fields{indexAddress: "http://es:9200"}, false, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rev := func(name string) fields { return fields{"revision": name} }
+			a := runs(1, "a", 8, 50e3, 0.012, 0.01, rev("aaaa"), tt.one, fields{"flag.x": "1"})
+			b := later(runs(2, "b", 8, 30e3, 0.012, 0.01, rev("aaaa"), tt.two, fields{"flag.x": "2"}), time.Hour)
+			c, err := Collate(append(a[:8:8], b...), CollateOptions{Var: "x", SameSystem: tt.same, Now: start})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(c.Groups) == 1 && len(c.Groups[0].Rows) == 2; got != tt.equal {
+				t.Errorf("collate x: got %s and %q, want one group: %v", shape(c), c.Notes, tt.equal)
+			}
+
+			cmpd, err := Compare(a, b, CompareOptions{SameSystem: tt.same})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var severe []string
+			for _, f := range cmpd.Pairs[0].Findings {
+				if f.Severe {
+					severe = append(severe, f.Text)
+				}
+			}
+			if got := strings.Join(severe, "; "); got != tt.severe {
+				t.Errorf("compare: got severe findings %q, want %q", got, tt.severe)
+			}
+
+			old := runs(3, "o", 8, 50e3, 0.012, 0.01, rev("aaaa"), tt.one)
+			slow := later(runs(4, "n", 8, 30e3, 0.012, 0.01, rev("bbbb"), tt.two), time.Hour)
+			v, err := Verify(append(old[:8:8], slow...), VerifyOptions{SameSystem: tt.same})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[bool]string{true: Worse, false: CannotTell}[tt.equal]
+			if v.Verdict != want {
+				t.Errorf("verify: got %q, want %q", v.Verdict, want)
+			}
+			if !tt.equal && (len(v.Groups) != 2 || len(v.Groups[0].OtherSystems) != 1 || !strings.Contains(v.Groups[0].OtherSystems[0], " with Elasticsearch 8.")) {
+				t.Errorf("verify: got %d groups, %+v elsewhere", len(v.Groups), v.Groups[0].OtherSystems)
+			}
+		})
+	}
+}
+
+func joined(all ...fields) fields {
+	out := fields{}
+	for _, f := range all {
+		for name, v := range f {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// Elasticsearch can be what is collated, and then all of it may differ.
+func TestCollateElasticsearch(t *testing.T) {
+	rows := append(runs(1, "a", 6, 50e3, 0.012, 0.01, elastic("one:9200", "8.1.0", 1)), later(runs(2, "b", 6, 30e3, 0.012, 0.01, elastic("two:9200", "8.2.0", 3)), time.Hour)...)
+	for _, name := range []string{indexAddress, "elastic_url", indexStore, indexNodes, indexPrefix + "version"} {
+		c, err := Collate(rows, CollateOptions{Var: name, Now: start})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Groups) != 1 || len(c.Groups[0].Rows) != 2 {
+			t.Errorf("%s: got %s and %q, want one group of two rows", name, shape(c), c.Notes)
+		}
+	}
+	f, err := digest.ParseFilters([]string{"target.index.version=8.2.0", "target.index.nodes>1"}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := applyFilters(rows, f); err != nil || len(got) != 6 {
+		t.Errorf("got %d reports, %v; want the 6 of 8.2.0", len(got), err)
+	}
+}
+
+// Compare does not pool the systems of one side that differ only in their
+// Elasticsearch, and compares each with the same one of the other side.
+func TestComparePairsElasticsearch(t *testing.T) {
+	on := func(seed uint64, prefix string, es fields) []digest.Row {
+		return runs(seed, prefix, 6, 50e3, 0.012, 0.01, es)
+	}
+	one, two := elastic("es:9200", "8.1.0", 1), elastic("es:9200", "8.2.0", 1)
+	c, err := Compare(append(on(1, "a", one), on(2, "A", two)...), append(on(3, "B", two), on(4, "b", one)...), CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range c.Pairs {
+		got = append(got, p.Base[0]+" "+p.Candidate[0])
+	}
+	if diff := cmp.Diff([]string{"A0 B0", "a0 b0"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -1,0 +1,316 @@
+package judge
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+	"carronade/internal/vary"
+	"carronade/units"
+)
+
+// VariationSchema names the format of a variation's JSON.
+const VariationSchema = "carronade.variation/1"
+
+// The labels of the reports of a series: which series, a hash of what it runs, and the number
+// of the cell, from 1.
+const (
+	SeriesLabel = "vary"
+	PlanLabel   = "vary-plan"
+	CellLabel   = "vary-cell"
+)
+
+// VaryOptions say what a series of runs was planned to be.
+type VaryOptions struct {
+	Series string
+	Design *vary.Design
+	Rounds int
+}
+
+// A Variation says what several settings change, by the reports of a series.
+type Variation struct {
+	Schema  string         `json:"schema"`
+	Series  string         `json:"series"`
+	Op      string         `json:"op"`
+	Target  string         `json:"target"`
+	Design  vary.Kind      `json:"design"`
+	Rounds  int            `json:"repeat"`
+	Factors []VariedFactor `json:"factors"`
+	Numbers []VariedNumber `json:"numbers"` // the first one decides
+	Cells   []VariedCell   `json:"cells"`
+	Best    *VariedBest    `json:"best"` // null if cells lack runs that count
+	LeftOut []LeftOut      `json:"left_out"`
+	Notes   []string       `json:"notes"`
+
+	design *vary.Design
+}
+
+// A VariedFactor is a setting and its values.
+type VariedFactor struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// A VariedNumber is what the settings do to one number.
+type VariedNumber struct {
+	Field   string         `json:"field"`
+	Title   string         `json:"title"`
+	Decides bool           `json:"decides"`
+	Better  string         `json:"better"`  // more or less
+	Noise   float64        `json:"noise"`   // between repetitions of a cell, a share
+	Degrees int            `json:"degrees"` // of freedom, of the noise
+	AtLeast bool           `json:"at_least"`
+	Effects []VariedEffect `json:"effects"` // main effects before interactions, the largest first
+
+	kind   digest.Kind
+	column string
+	better stats.Direction
+}
+
+// A VariedEffect is what one change does to a number, or how much larger that is with another
+// change. Several in Of are aliases: the design cannot tell them apart.
+type VariedEffect struct {
+	Of       [][]VariedChange `json:"of"`
+	Effect   float64          `json:"effect"` // a share
+	Lo       float64          `json:"lo"`
+	Hi       float64          `json:"hi"`
+	P        float64          `json:"p"`
+	Adjusted float64          `json:"adjusted"`
+	Verdict  vary.Verdict     `json:"verdict"`
+
+	of [][]vary.Change
+}
+
+// Main is whether it is the effect of one change.
+func (e *VariedEffect) Main() bool { return len(e.Of[0]) == 1 }
+
+// A VariedChange is a setting that goes from one value to another.
+type VariedChange struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// A VariedCell is one combination of values. Numbers are the geometric means of its runs.
+type VariedCell struct {
+	Cell     int                `json:"cell"` // from 1
+	Settings []VariedSetting    `json:"settings"`
+	Reports  []string           `json:"reports"` // those that count, by repetition
+	Means    map[string]float64 `json:"measured"`
+}
+
+// A VariedSetting is a setting with the value of a cell.
+type VariedSetting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// A VariedBest is the cell that is best by the number that decides.
+type VariedBest struct {
+	Cell   int   `json:"cell"`
+	Rivals []int `json:"rivals"` // cells that it is not certainly better than
+}
+
+// variedQuantities are the numbers of a variation, the one that decides first: throughput, the
+// first p99 that all runs have, and the processors that the generator and the system used.
+func variedQuantities(rows []digest.Row) []quantity {
+	main := decider("", rows)
+	out := []quantity{main}
+	for _, q := range append(primary(rows),
+		quantity{field: "generator_cpu_share", title: "generator CPU", column: "own cpu", better: stats.Less},
+		quantity{field: cores.field, title: "system CPU", column: cores.column, better: cores.better}) {
+		if q.field != main.field && haveAny(q.field, [][]digest.Row{rows}) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// VaryFields are the fields of rows that Vary reads.
+func VaryFields() []string {
+	return append(CompareFields(), "generator_cpu_share", "repetition", "replaces", "exit", labelPrefix+SeriesLabel, labelPrefix+PlanLabel, labelPrefix+CellLabel)
+}
+
+// CellOf returns which run of a series a row is: its cell and its round, both from 0. It is
+// false for a row without them.
+func CellOf(r *digest.Row) (cell, round int, ok bool) {
+	cell, err := strconv.Atoi(r.Text(labelPrefix + CellLabel))
+	n, has := r.Num("repetition")
+	return cell - 1, int(n) - 1, err == nil && has && cell > 0 && n >= 1
+}
+
+// Counts is whether a run is judged, and if not, why.
+func Counts(r *digest.Row) (why string, ok bool) {
+	why = unfit(r, false)
+	return why, why == ""
+}
+
+// ErrNoRuns is the error of a series without any run that can be judged.
+var ErrNoRuns = errors.New("no run of the series can be judged")
+
+// Vary analyses the reports of a series.
+func Vary(rows []digest.Row, o VaryOptions) (*Variation, error) {
+	d := o.Design
+	v := &Variation{Schema: VariationSchema, Series: o.Series, Design: d.Kind, Rounds: o.Rounds, Numbers: []VariedNumber{}, LeftOut: []LeftOut{}, Notes: []string{}, design: d}
+	for _, f := range d.Factors {
+		v.Factors = append(v.Factors, VariedFactor(f))
+	}
+	at := make([][]*digest.Row, len(d.Cells))
+	for i := range at {
+		at[i] = make([]*digest.Row, o.Rounds)
+	}
+	good, bad := fit(rows, false)
+	v.LeftOut = append(v.LeftOut, bad...)
+	for i := range good {
+		cell, round, ok := CellOf(&good[i])
+		if ok && cell < len(at) && round < o.Rounds && at[cell][round] == nil {
+			at[cell][round] = &good[i]
+		}
+	}
+	if len(good) == 0 {
+		return nil, hintedError("vary", ErrNoRuns, "carronade report list label."+SeriesLabel+"="+o.Series+" shows them")
+	}
+	v.Op, v.Target = good[0].Text("op"), good[0].Text("target")
+	for i := range d.Cells {
+		c := VariedCell{Cell: i + 1, Reports: []string{}, Means: map[string]float64{}}
+		for k, f := range d.Factors {
+			c.Settings = append(c.Settings, VariedSetting{f.Name, f.Values[d.Cells[i][k]]})
+		}
+		for _, r := range at[i] {
+			if r != nil {
+				c.Reports = append(c.Reports, r.ID)
+			}
+		}
+		v.Cells = append(v.Cells, c)
+	}
+	v.analyze(good, at)
+	v.addNotes()
+	return v, nil
+}
+
+// analyze estimates the effects on each number.
+func (v *Variation) analyze(good []digest.Row, at [][]*digest.Row) {
+	var fits []*vary.Fit
+	for i, q := range variedQuantities(good) {
+		values := make([][]float64, len(at))
+		n := VariedNumber{
+			Field: q.field, Title: q.title, Decides: i == 0, Better: "more", kind: kindOf(q.field, good), column: cmp.Or(q.column, q.title), better: q.better,
+			AtLeast: lowerBounds(q.field, good),
+		}
+		if q.better == stats.Less {
+			n.Better = "less"
+		}
+		for c := range at {
+			values[c] = make([]float64, len(at[c]))
+			for r, row := range at[c] {
+				values[c][r] = math.NaN()
+				if row != nil {
+					if x, ok := row.Num(q.field); ok {
+						values[c][r] = x
+					}
+				}
+			}
+		}
+		f, err := v.design.Analyze(values)
+		if err != nil {
+			v.Notes = append(v.Notes, fmt.Sprintf("%s: no effects, since %v", q.title, err))
+			if i == 0 {
+				return // the others would not be corrected as promised
+			}
+			continue
+		}
+		n.Noise, n.Degrees = f.Noise, f.Degrees
+		for c, mean := range f.Means {
+			v.Cells[c].Means[q.field] = mean
+		}
+		fits, v.Numbers = append(fits, f), append(v.Numbers, n)
+	}
+	vary.Judge(fits...)
+	for i, f := range fits {
+		v.Numbers[i].Effects = v.effects(f)
+	}
+	best, rivals := fits[0].Best(v.Numbers[0].better)
+	v.Best = &VariedBest{Cell: best + 1, Rivals: []int{}}
+	for _, r := range rivals {
+		v.Best.Rivals = append(v.Best.Rivals, r+1)
+	}
+}
+
+// effects are those of a fit, main effects first and the largest first.
+func (v *Variation) effects(f *vary.Fit) []VariedEffect {
+	var out []VariedEffect
+	for _, e := range f.Effects {
+		x := VariedEffect{Effect: e.Share, Lo: e.Lo, Hi: e.Hi, P: e.P, Adjusted: e.Adjusted, Verdict: e.Verdict, of: e.Term.Of}
+		for _, changes := range e.Term.Of {
+			var of []VariedChange
+			for _, c := range changes {
+				factor := v.design.Factors[c.Factor]
+				of = append(of, VariedChange{factor.Name, factor.Values[c.From], factor.Values[c.To]})
+			}
+			x.Of = append(x.Of, of)
+		}
+		out = append(out, x)
+	}
+	slices.SortStableFunc(out, func(a, b VariedEffect) int {
+		if a.Main() != b.Main() {
+			return cmp.Compare(len(a.Of[0]), len(b.Of[0]))
+		}
+		return cmp.Compare(math.Abs(math.Log1p(b.Effect)), math.Abs(math.Log1p(a.Effect)))
+	})
+	return out
+}
+
+// addNotes says how to read the tables.
+func (v *Variation) addNotes() {
+	add := func(format string, args ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, args...)) }
+	if missing := v.missing(); missing > 0 {
+		add("%s without a run that counts: the same command with --resume %s runs them again", units.Plural(missing, "repetition"), v.Series)
+	}
+	if len(v.Numbers) == 0 {
+		return
+	}
+	add("an effect is an average over the values of the other settings; %s intervals from the noise between repetitions of a cell", units.FormatPercent(stats.Confidence))
+	switch v.Design {
+	case vary.PlackettBurman:
+		add("Plackett-Burman: these are the effects if nothing interacts; an interaction of two settings changes the effects of others")
+	case vary.ResolutionIV:
+		add("resolution IV: effects of one setting are free of interactions of two; interactions joined by = cannot be told from each other, and the number is their sum")
+	case vary.ResolutionV:
+		add("resolution V: effects and interactions of two settings are right if no three interact")
+	}
+	if slices.ContainsFunc(v.Numbers[0].Effects, func(e VariedEffect) bool { return !e.Main() }) {
+		add("A x B: the ratio of the effect of A with the second value of B to that with the first")
+	}
+	more := ""
+	if len(v.Numbers) > 1 {
+		more = "; the other numbers are exploratory, and corrected together"
+	}
+	add("%s decides: all its effects are corrected for their number (Holm, %s)%s", v.Numbers[0].Title, units.FormatPercent(stats.Defaults.Alpha), more)
+	var bounds []string
+	for i := range v.Numbers {
+		if v.Numbers[i].AtLeast {
+			bounds = append(bounds, v.Numbers[i].Title)
+		}
+	}
+	if len(bounds) > 0 {
+		add("some values of %s are lower bounds, since events were never answered: effects on it may be larger", strings.Join(bounds, " and "))
+	}
+	if n := v.design.Combinations() - len(v.Cells); n > 0 {
+		add("the best is that of the %d cells that ran; %s of the values did not run", len(v.Cells), units.Plural(n, "other combination"))
+	}
+}
+
+// missing is how many planned runs do not count.
+func (v *Variation) missing() int {
+	n := 0
+	for i := range v.Cells {
+		n += v.Rounds - len(v.Cells[i].Reports)
+	}
+	return n
+}

@@ -1,0 +1,182 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/digest"
+	"carronade/internal/layout"
+	"carronade/internal/vary"
+)
+
+// experiment returns the rows of a series without a schedule whose cells have the numbers of
+// of, with noise.
+func experiment(d *vary.Design, rounds int, of func(cell []int) fields) []digest.Row {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	var out []digest.Row
+	for c, cell := range d.Cells {
+		for r := range rounds {
+			f := of(cell)
+			for _, name := range slices.Sorted(maps.Keys(f)) {
+				if x, ok := f[name].(float64); ok {
+					f[name] = x * math.Exp(0.01*rnd.NormFloat64())
+				}
+			}
+			out = append(out, row(fmt.Sprintf("c%dr%d", c+1, r+1), start.Add(time.Duration(r)*time.Minute), fields{
+				"rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil,
+				"repetition": float64(r + 1), "repetitions": float64(rounds),
+				"label.vary": "abc", "label.vary-cell": strconv.Itoa(c + 1),
+			}, f))
+		}
+	}
+	return out
+}
+
+func twoByTwo(t *testing.T) *vary.Design {
+	t.Helper()
+	d, err := vary.Grid([]vary.Factor{{Name: "acks", Values: []string{"1", "all"}}, {Name: "compression", Values: []string{"none", "zstd"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// slower is a system that is 31 % slower with acks=all.
+func slower(cell []int) fields {
+	v := 50e3 * math.Pow(0.69, float64(cell[0]))
+	return fields{"throughput": v, "service_p99": 600 / v, "generator_cpu_share": 0.2, "system_cores": 1.5}
+}
+
+// The answer ranks what settings change, names the best cell, and says what it found nothing
+// of; throughput decides without a schedule.
+func TestVary(t *testing.T) {
+	d := twoByTwo(t)
+	v, err := Vary(experiment(d, 3, slower), VaryOptions{Series: "abc", Design: d, Rounds: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := v.Text(&text, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"throughput (decides), more is better; noise ±",
+		"  acks 1 → all             -31% ± ",
+		"  compression none → zstd  no effect found, within ±",
+		"service p99, less is better",
+		"system CPU, less is better",
+		"best cell", "acks=1 compression=", "not certainly",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text lacks %q:\n%s", want, text.String())
+		}
+	}
+	for line := range strings.Lines(text.String()) {
+		if layout.Width(strings.TrimRight(line, "\n")) > layout.Columns {
+			t.Errorf("wider than %d columns: %s", layout.Columns, line)
+		}
+	}
+	var fields []string
+	for _, n := range v.Numbers {
+		fields = append(fields, n.Field)
+	}
+	if got := strings.Join(fields, " "); got != "throughput service_p99 generator_cpu_share system_cores" {
+		t.Errorf("numbers %s", got)
+	}
+	text.Reset()
+	if err := v.Text(&text, layout.Style{ASCII: true}); err != nil || strings.ContainsFunc(text.String(), func(r rune) bool { return r > 127 }) {
+		t.Errorf("%v, or not only ASCII:\n%s", err, text.String())
+	}
+	if data, err := json.Marshal(v); err != nil || !bytes.Contains(data, []byte(`"schema":"carronade.variation/1"`)) {
+		t.Errorf("%s, %v", data, err)
+	}
+	var csv, markdown bytes.Buffer
+	if err := errors.Join(v.CSV(&csv), v.Markdown(&markdown)); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(csv.String(), "\n"); lines != 1+4*3 || !strings.Contains(csv.String(), "abc,throughput,true,main,acks 1 -> all,-0.3") {
+		t.Errorf("%d lines of CSV:\n%s", lines, csv.String())
+	}
+	if !strings.Contains(markdown.String(), "| acks 1 → all | -31% ±") {
+		t.Errorf("Markdown:\n%s", markdown.String())
+	}
+}
+
+// Under a schedule the rate is given, and the response p99 decides.
+func TestVaryUnderASchedule(t *testing.T) {
+	d := twoByTwo(t)
+	rows := experiment(d, 3, func(cell []int) fields {
+		return fields{"rate": "50k/s", "throughput": 50e3, "response_p99": 0.010 * (1 + float64(cell[1]))}
+	})
+	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := v.Numbers[0]
+	if e := n.Effects[0]; n.Field != "response_p99" || math.Abs(e.Effect-1) > 0.1 || e.Verdict != vary.Found || e.Of[0][0].Name != "compression" {
+		t.Errorf("%s: %+v", n.Field, e)
+	}
+	if v.Cells[v.Best.Cell-1].Settings[1].Value != "none" {
+		t.Errorf("best %+v", v.Best)
+	}
+}
+
+// A screen names the groups of interactions that it cannot tell apart; the cheapest kind says
+// under what condition it is right.
+func TestVaryScreens(t *testing.T) {
+	var factors []vary.Factor
+	for i := range 6 {
+		factors = append(factors, vary.Factor{Name: string(rune('a' + i)), Values: []string{"1", "2"}})
+	}
+	for kind, want := range map[vary.Kind]string{vary.ResolutionIV: "a × b = c × e", vary.PlackettBurman: "if nothing interacts"} {
+		d, err := vary.Screen(kind, factors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := Vary(experiment(d, 2, slower), VaryOptions{Series: "abc", Design: d, Rounds: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := v.Text(&text, layout.Style{}); err != nil || !strings.Contains(text.String(), want) || !strings.Contains(text.String(), "a 1 → 2") {
+			t.Errorf("%s lacks %q, %v:\n%s", kind, want, err, text.String())
+		}
+	}
+}
+
+// Runs that are not trusted do not count. A cell without any leaves no effects, and the reason.
+func TestVaryIncomplete(t *testing.T) {
+	d := twoByTwo(t)
+	rows := experiment(d, 3, slower)
+	untrust(&rows[0])
+	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
+	if err != nil || len(v.LeftOut) != 1 || len(v.Cells[0].Reports) != 2 || v.Best == nil {
+		t.Fatalf("%v, %+v", err, v)
+	}
+	untrust(&rows[1])
+	untrust(&rows[2])
+	v, err = Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
+	if err != nil || len(v.Numbers) != 0 || v.Best != nil || !strings.Contains(strings.Join(v.Notes, ";"), "cell 1: there is no value") {
+		t.Errorf("%v, %+v", err, v)
+	}
+	var text bytes.Buffer
+	if err := v.Text(&text, layout.Style{}); err != nil || !strings.Contains(text.String(), "no effects") {
+		t.Errorf("%v:\n%s", err, text.String())
+	}
+	for i := range rows {
+		untrust(&rows[i])
+	}
+	if _, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3}); !errors.Is(err, ErrNoRuns) {
+		t.Errorf("without any: %v", err)
+	}
+}

@@ -1,0 +1,336 @@
+package judge
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/internal/digest"
+	"carronade/internal/layout"
+	"carronade/internal/markup"
+	"carronade/internal/vary"
+	"carronade/units"
+)
+
+// varySigns are the signs in names and words.
+type varySigns struct{ to, by, pm string }
+
+func signsOf(ascii bool) varySigns {
+	if ascii {
+		return varySigns{" -> ", " x ", "+-"}
+	}
+	return varySigns{" \u2192 ", " \u00d7 ", "\u00b1"}
+}
+
+// name is what an effect is of: "acks 1 -> all", or of interactions "acks x linger", with their
+// values if a setting has several changes.
+func (v *Variation) name(e *VariedEffect, s varySigns) string {
+	var all []string
+	for i, changes := range e.of {
+		var one []string
+		for k, c := range changes {
+			text := e.Of[i][k].Name
+			if len(changes) == 1 || len(v.design.Factors[c.Factor].Values) > 2 {
+				text += " " + e.Of[i][k].From + s.to + e.Of[i][k].To
+			}
+			one = append(one, text)
+		}
+		all = append(all, strings.Join(one, s.by))
+	}
+	return layout.Clean(strings.Join(all, " = "))
+}
+
+// words are an effect in words: "-31% ± 4%", or "no effect found, within ± 3%". An interval of
+// ratios that is far from symmetric is given by its ends.
+func (e *VariedEffect) words(s varySigns) string {
+	ends := signedPercent(e.Lo) + " to " + signedPercent(e.Hi)
+	effect := signedPercent(e.Effect)
+	if above, below := e.Hi-e.Effect, e.Effect-e.Lo; above > symmetric*below {
+		effect += " (" + ends + ")"
+	} else {
+		effect += " " + s.pm + " " + roundPercent((above+below)/2)
+	}
+	switch e.Verdict {
+	case vary.Found:
+		return effect
+	case vary.Unsure:
+		return "not certain, " + effect
+	}
+	within := max(math.Abs(e.Lo), math.Abs(e.Hi))
+	if within > symmetric-1 {
+		return "no effect found, within " + ends
+	}
+	return "no effect found, within " + s.pm + " " + roundPercent(within)
+}
+
+// symmetric is up to which ratio both halves of an interval count as equal.
+const symmetric = 1.25
+
+// Label is an effect's name for pictures.
+func (v *Variation) Label(e *VariedEffect) string { return v.name(e, signsOf(false)) }
+
+// Words are an effect in words for pictures.
+func (e *VariedEffect) Words() string { return e.words(signsOf(false)) }
+
+func signedPercent(x float64) string {
+	if x < 0 {
+		return "-" + roundPercent(-x)
+	}
+	return "+" + roundPercent(x)
+}
+
+// roundPercent is a share in whole percent, with a decimal below ten.
+func roundPercent(x float64) string {
+	digits := 0
+	if x < 0.0995 {
+		digits = 1
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(100*x, 'f', digits, 64), ".0") + "%"
+}
+
+// color is that of an effect: better, worse, or nothing.
+func (n *VariedNumber) color(e *VariedEffect) string {
+	switch {
+	case e.Verdict == vary.Unsure:
+		return layout.Yellow
+	case e.Verdict != vary.Found:
+		return layout.Dim
+	case (e.Effect > 0) == (n.Better == "more"):
+		return layout.Green
+	}
+	return layout.Red
+}
+
+// heading is the line above the effects on a number.
+func (n *VariedNumber) heading(s varySigns) string {
+	text := n.Title
+	if n.Decides {
+		text += " (decides)"
+	}
+	return text + ", " + n.Better + " is better; noise " + s.pm + " " + roundPercent(n.Noise)
+}
+
+// nameColumn is the most columns of the names of effects.
+const nameColumn = 42
+
+// maxInteractions is up to how many interactions without an effect are listed for a number
+// that does not decide.
+const maxInteractions = 3
+
+// shown are the effects that the text lists, and the interactions that it only counts.
+func (n *VariedNumber) shown() (shown, rest []*VariedEffect) {
+	for k := range n.Effects {
+		e := &n.Effects[k]
+		if !n.Decides && !e.Main() && e.Verdict == vary.NotFound {
+			rest = append(rest, e)
+			continue
+		}
+		shown = append(shown, e)
+	}
+	if len(rest) <= maxInteractions {
+		shown, rest = append(shown, rest...), nil
+	}
+	return shown, rest
+}
+
+// Text writes the variation for people.
+func (v *Variation) Text(w io.Writer, style layout.Style) error {
+	p := &layout.Page{Style: style}
+	s := signsOf(style.ASCII)
+	p.Title("what the settings change: " + v.summary())
+	for i := range v.Numbers {
+		n := &v.Numbers[i]
+		p.Section(n.heading(s))
+		shown, rest := n.shown()
+		wide := 0
+		for _, e := range shown {
+			wide = max(wide, min(layout.Width(v.name(e, s)), nameColumn))
+		}
+		for _, e := range shown {
+			for j, line := range layout.Wrap(v.name(e, s), nameColumn) {
+				if j > 0 {
+					p.Line("    " + line)
+					continue
+				}
+				p.Line("  " + layout.PadRight(line, wide) + "  " + p.Paint(n.color(e), e.words(s)))
+			}
+		}
+		if len(rest) > 0 {
+			p.Line("  " + p.Paint(layout.Dim, fmt.Sprintf("%s: no effect found", units.Plural(len(rest), "interaction"))))
+		}
+	}
+	p.Line("")
+	if v.Best != nil {
+		p.Pair(layout.Bold, "best cell", v.bestWords())
+		p.Line("")
+	}
+	p.Table(v.table())
+	p.Line("")
+	for _, n := range v.Notes {
+		p.Note(s.note(n))
+	}
+	leftOut(p, v.LeftOut)
+	return p.To(w)
+}
+
+// note replaces the sign of an interaction in a note.
+func (s varySigns) note(n string) string { return strings.ReplaceAll(n, "A x B", "A"+s.by+"B") }
+
+func (v *Variation) summary() string {
+	return fmt.Sprintf("%s, %s, %s each, %s %s", v.Design, units.Plural(len(v.Cells), "cell"), units.Plural(v.Rounds, "run"), v.Op, v.Target)
+}
+
+// bestWords names the best cell, and how certain that is.
+func (v *Variation) bestWords() string {
+	c := &v.Cells[v.Best.Cell-1]
+	n := &v.Numbers[0]
+	text := fmt.Sprintf("%s (%s %s), ", c.settings(), n.Title, n.value(c))
+	if len(v.Best.Rivals) == 0 {
+		return text + "certainly better than every other"
+	}
+	var cells []string
+	for _, r := range v.Best.Rivals {
+		cells = append(cells, strconv.Itoa(r))
+	}
+	which := "cell "
+	if len(cells) > 1 {
+		which = "cells "
+	}
+	return text + "not certainly better than " + which + strings.ReplaceAll(list(cells, 8), " ", ", ")
+}
+
+// settings are the values of a cell in one line.
+func (c *VariedCell) settings() string {
+	var parts []string
+	for _, s := range c.Settings {
+		parts = append(parts, s.Name+"="+s.Value)
+	}
+	return layout.Clean(strings.Join(parts, " "))
+}
+
+// value is a number of a cell, "-" if it has none.
+func (n *VariedNumber) value(c *VariedCell) string {
+	mean, ok := c.Means[n.Field]
+	if !ok {
+		return "-"
+	}
+	return digest.Value{Kind: n.kind, Num: mean}.String()
+}
+
+// maxColumns is up to how many settings have columns of their own.
+const maxColumns = 3
+
+func (v *Variation) table() *layout.Table {
+	t := &layout.Table{Headings: 1}
+	head := []string{"cell"}
+	apart := len(v.Factors) <= maxColumns
+	if apart {
+		for i, f := range v.Factors {
+			head = append(head, f.Name)
+			t.Left, t.Elastic = append(t.Left, i+1), append(t.Elastic, i+1)
+		}
+	} else {
+		head = append(head, "settings")
+		t.Left, t.Elastic = []int{1}, []int{1}
+	}
+	head = append(head, "runs")
+	for i := range v.Numbers {
+		head = append(head, v.Numbers[i].column)
+	}
+	t.Row(head...)
+	for i := range v.Cells {
+		c := &v.Cells[i]
+		row := []string{strconv.Itoa(c.Cell)}
+		if apart {
+			for _, s := range c.Settings {
+				row = append(row, s.Value)
+			}
+		} else {
+			row = append(row, c.settings())
+		}
+		row = append(row, strconv.Itoa(len(c.Reports)))
+		for k := range v.Numbers {
+			row = append(row, v.Numbers[k].value(c))
+		}
+		t.Row(row...)
+		if v.Best != nil && v.Best.Cell == c.Cell {
+			t.Paint(len(row)-len(v.Numbers), layout.Green)
+		}
+	}
+	return t
+}
+
+// Markdown writes the variation as Markdown, for a page or an issue.
+func (v *Variation) Markdown(w io.Writer) error {
+	var b strings.Builder
+	s := signsOf(false)
+	b.WriteString("### What the settings change\n\n" + markup.Markdown(v.summary()) + "\n")
+	for i := range v.Numbers {
+		n := &v.Numbers[i]
+		b.WriteString("\n**" + markup.Markdown(n.heading(s)) + "**\n\n")
+		var rows [][]string
+		for k := range n.Effects {
+			e := &n.Effects[k]
+			rows = append(rows, []string{markup.Markdown(v.name(e, s)), markup.Markdown(e.words(s)), signedPercent(e.Lo) + " to " + signedPercent(e.Hi)})
+		}
+		markdownTable(&b, []string{"change", "effect", "interval"}, rows, 0, 1)
+	}
+	if v.Best != nil {
+		b.WriteString("\n**Best cell:** " + markup.Markdown(v.bestWords()) + "\n")
+	}
+	b.WriteString("\n")
+	head := []string{"cell", "settings", "runs"}
+	for i := range v.Numbers {
+		head = append(head, markup.Markdown(v.Numbers[i].Title))
+	}
+	var rows [][]string
+	for i := range v.Cells {
+		c := &v.Cells[i]
+		row := []string{strconv.Itoa(c.Cell), markup.MarkdownCode(c.settings()), strconv.Itoa(len(c.Reports))}
+		for k := range v.Numbers {
+			row = append(row, v.Numbers[k].value(c))
+		}
+		rows = append(rows, row)
+	}
+	markdownTable(&b, head, rows, 1)
+	notes := slices.Clone(v.Notes)
+	for i := range notes {
+		notes[i] = s.note(notes[i])
+	}
+	markdownNotes(&b, notes, v.LeftOut)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// CSV writes one line per number and effect. Effects and their bounds are shares.
+func (v *Variation) CSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"series", "number", "decides", "kind", "change", "effect", "lo", "hi", "p", "p_adjusted", "verdict"})
+	plain := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+	for i := range v.Numbers {
+		n := &v.Numbers[i]
+		for k := range n.Effects {
+			e := &n.Effects[k]
+			kind := "main"
+			switch {
+			case len(e.Of) > 1:
+				kind = "aliases"
+			case !e.Main():
+				kind = "interaction"
+			}
+			_ = out.Write([]string{
+				v.Series, n.Field, strconv.FormatBool(n.Decides), kind, spreadsheetSafe(v.name(e, signsOf(true))),
+				plain(e.Effect), plain(e.Lo), plain(e.Hi), plain(e.P), plain(e.Adjusted), string(e.Verdict),
+			})
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write the table: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,415 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"carronade/internal/slo"
+	"carronade/internal/trust"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// CheckLimits checks limits on the results, in order. A limit is broken if the result does not
+// meet it even without what the generator may have added, and undecided if that would decide it.
+//
+// In a run with several steps, a limit that can be checked for each step holds if the first
+// step holds it: the question is then which is the last.
+func (d *Document) CheckLimits(limits []slo.Limit) []Check {
+	out := make([]Check, 0, len(limits))
+	for i := range limits {
+		l := &limits[i]
+		if len(d.Steps) > 0 && perStep(l) {
+			out = append(out, d.checkSteps(l))
+			continue
+		}
+		f := d.check(l, &d.Totals, &d.Times, 0)
+		out = append(out, f.asCheck(l))
+	}
+	return out
+}
+
+// A finding is the outcome of one limit.
+type finding struct {
+	holds bool
+	open  bool     // cannot tell
+	own   bool     // cannot tell because of the generator
+	value *float64 // in the unit of the limit's kind
+	text  string   // the result, and why it does not decide
+}
+
+func (f *finding) asCheck(l *slo.Limit) Check {
+	c := Check{Name: l.String(), OK: f.holds, CannotTell: f.open, generator: f.own, Text: f.text, Found: f.value}
+	if l.Kind != slo.Verdict {
+		c.Bound = &l.Value
+	}
+	return c
+}
+
+func undecided(format string, args ...any) finding {
+	return finding{open: true, text: "cannot tell: " + fmt.Sprintf(format, args...)}
+}
+
+// perStep reports whether a limit is on a result that each step has.
+func perStep(l *slo.Limit) bool {
+	if l.Stat != slo.NoStat {
+		return true
+	}
+	return slices.Contains([]string{"throughput", "target-share", "failure-rate", "failed", "unknown", "dropped", "unsent", "retries"}, l.Name)
+}
+
+// checkSteps checks a limit on each step.
+func (d *Document) checkSteps(l *slo.Limit) Check {
+	var all []finding
+	for i := range d.Steps {
+		s := &d.Steps[i]
+		all = append(all, d.check(l, &s.Totals, &s.Times, s.Rate))
+	}
+	failing := slices.IndexFunc(all, func(f finding) bool { return !f.holds }) // the first that does not
+	at := func(i int) string { return units.FormatRate(d.Steps[i].Rate) }
+	var f finding
+	switch {
+	case failing < 0:
+		f = all[len(all)-1]
+		f.text = at(len(all)-1) + ", the last step: " + f.text
+		if len(all) == 1 {
+			f.text = all[0].text
+		}
+	case failing == 0:
+		f = all[0]
+		f.text = at(0) + ", the first step: " + f.text
+	default:
+		f = all[failing-1]
+		f.text = at(failing-1) + ": " + f.text + "; " + at(failing) + ": " + all[failing].text
+	}
+	return f.asCheck(l)
+}
+
+// check checks a limit on the measurement or a step of it. rate is the step's target rate, 0
+// for the measurement.
+func (d *Document) check(l *slo.Limit, t *Totals, times *Times, rate float64) finding {
+	of := func(x float64) finding {
+		return finding{value: &x, holds: l.Op.Holds(x, l.Value), text: l.Kind.Format(x)}
+	}
+	switch {
+	case l.Stat != slo.NoStat:
+		return d.checkTime(l, times)
+	case l.Metric != "":
+		return d.checkMetric(l)
+	}
+	switch l.Name {
+	case "throughput":
+		return d.blame(of(t.EventsPerS))
+	case "target-share":
+		if rate == 0 && t.ElapsedS > 0 {
+			rate = float64(t.Offered) / t.ElapsedS
+		}
+		if rate <= 0 {
+			return undecided("nothing was due")
+		}
+		return d.blame(of(t.EventsPerS / rate))
+	case "failure-rate":
+		bad := t.Failed
+		if t.RateOf != RateSent { // there, no event has a certain answer
+			bad += t.Unknown
+		}
+		if t.Sent == 0 {
+			return undecided("no event was sent")
+		}
+		return of(float64(bad) / float64(t.Sent))
+	case "failed":
+		return of(float64(t.Failed))
+	case "unknown":
+		return of(float64(t.Unknown))
+	case "dropped":
+		return d.blame(of(float64(t.Dropped)))
+	case "unsent":
+		return d.blame(of(float64(t.Unsent)))
+	case "retries":
+		return of(float64(t.Retries))
+	case "longest-stall":
+		return d.blame(of(d.Stall.LongestS))
+	case "index-share":
+		if d.Indexed == nil || d.Indexed.Share == nil {
+			return undecided("no documents were counted behind the system")
+		}
+		return of(*d.Indexed.Share)
+	case "cpu", "rss":
+		return d.checkSystem(l, of)
+	case "steady":
+		s := &d.Steady
+		return finding{holds: s.Known && s.OK, open: !s.Known, text: s.Text}
+	case "keeps-up":
+		return d.checkBacklog()
+	}
+	return d.checkDelivery(l, of)
+}
+
+// blame marks a broken limit as undecided if the run is not trusted: the generator may be the
+// cause of a rate that is too low, of events that were late, and of a reader that was slow.
+func (d *Document) blame(f finding) finding {
+	if !f.holds && !f.open && d.TrustLevel() == measure.NotTrusted {
+		f.open, f.own = true, true
+		f.text += ", and the generator may be the cause"
+	}
+	return f
+}
+
+// checkTime checks a limit on a time. What the generator may have added decides nothing.
+func (d *Document) checkTime(l *slo.Limit, times *Times) finding {
+	name := l.Time
+	if name == "" {
+		if name = times.MainTime().Name; name == "" {
+			return undecided("nothing was answered")
+		}
+	}
+	upper := times.named(name)
+	if upper.IsEmpty() {
+		return undecided("this run has no %s times", strings.ReplaceAll(name, "_", " "))
+	}
+	u, ok := statistic(l, upper)
+	if !ok {
+		return undecided("the report does not have this percentile")
+	}
+	x := u.D.Seconds()
+	f := finding{value: &x, holds: l.Op.Holds(x, l.Value), text: u.Text(units.FormatDuration)}
+	if l.Time == "" && l.Name != "" && name != "response" {
+		f.text = strings.ReplaceAll(name, "_", " ") + " " + f.text
+	}
+	if f.holds && u.AtLeast {
+		f.holds, f.open = false, true
+		f.text += ", because events were never answered"
+		return f
+	}
+	if f.holds {
+		return f
+	}
+	if lower := times.lowerOf(name); !lower.IsEmpty() {
+		if v, ok := statistic(l, lower); ok && v.D < u.D {
+			by := ", up to " + units.FormatDuration(u.D-v.D) + " of it from the generator"
+			f.open = l.Op.Holds(v.D.Seconds(), l.Value)
+			f.own = f.open
+			switch {
+			case f.open:
+				f.text += by + "; without that it holds"
+			case measure.LevelOf(v.D, u.D) != measure.Trusted:
+				f.text += by
+			}
+		}
+	}
+	return f
+}
+
+// statistic is the limit's statistic of a time.
+func statistic(l *slo.Limit, s *measure.Summary) (measure.Value, bool) {
+	switch l.Stat {
+	case slo.Max:
+		return measure.Value{P: 100, D: micro(s.Max), AtLeast: s.AtLeastFrom > 0}, true
+	case slo.Mean:
+		return measure.Value{D: micro(s.Mean), AtLeast: s.Censored > 0 && s.AtLeastFrom > 0}, true
+	}
+	return s.At(l.Percentile)
+}
+
+func micro(us float64) time.Duration { return time.Duration(us * float64(time.Microsecond)) }
+
+// lowerOf is the lower bound of a time, nil if it has none.
+func (t *Times) lowerOf(name string) *measure.Summary {
+	switch name {
+	case "response":
+		return t.ResponseLower
+	case "service":
+		return t.ServiceLower
+	case "end_to_end":
+		return t.EndToEndLower
+	}
+	return nil
+}
+
+// mostNamed is the largest number of metrics that a message names.
+const mostNamed = 8
+
+// checkMetric checks a limit on a metric of the system: an upper limit on its maximum, a lower
+// one on its minimum. Of a counter it is the increase.
+func (d *Document) checkMetric(l *slo.Limit) finding {
+	var names []string
+	for i := range d.Gauges {
+		g := &d.Gauges[i]
+		if g.From != l.From {
+			continue
+		}
+		names = append(names, g.Name)
+		if !slo.SameMetric(l.Metric, g.Name) {
+			continue
+		}
+		x, ok := g.worst(l.Op.Upper())
+		if !ok {
+			return undecided("%s had no value in the measurement", l.Metric)
+		}
+		return finding{value: &x, holds: l.Op.Holds(x, l.Value), text: gaugeText(x, g.Unit)}
+	}
+	if len(names) == 0 {
+		return undecided("no metrics of the %s were reported", l.From)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > mostNamed {
+		names = append(names[:mostNamed], "...")
+	}
+	return undecided("no metric of the %s has this name; it has %s", l.From, strings.Join(names, ", "))
+}
+
+// worst is the value that an upper or a lower limit is compared with.
+func (g *Gauge) worst(upper bool) (float64, bool) {
+	switch {
+	case g.Total:
+		if g.Before == nil || g.After == nil {
+			return 0, false
+		}
+		return *g.After - *g.Before, true
+	case upper && g.Max != nil:
+		return *g.Max, true
+	case upper || g.Mean == nil || len(g.Points) == 0:
+		return 0, false
+	}
+	least := g.Points[0].Value
+	for _, p := range g.Points {
+		least = min(least, p.Value)
+	}
+	return least, true
+}
+
+// checkSystem checks a limit on what the system under test used.
+func (d *Document) checkSystem(l *slo.Limit, of func(float64) finding) finding {
+	s := d.System
+	switch {
+	case s == nil:
+		return undecided("the system was not watched; --system-cmd and --system-pid watch it")
+	case l.Name == "rss" && s.PeakRSSBytes > 0:
+		return of(float64(s.PeakRSSBytes))
+	case l.Name == "cpu" && s.CPUS > 0 && d.Generator.Processors > 0:
+		if length := d.EndedAt.Sub(d.StartedAt).Seconds(); length > 0 {
+			return of(s.CPUS / length / float64(d.Generator.Processors))
+		}
+	}
+	return undecided("it is not known what the system used")
+}
+
+// checkDelivery checks a limit on the ledger.
+func (d *Document) checkDelivery(l *slo.Limit, of func(float64) finding) finding {
+	x := d.Ledger
+	if x == nil {
+		return undecided("the delivery was not checked")
+	}
+	n := map[string]uint64{
+		"lost": x.Lost, "not-found": x.Lost + d.notFound(), "unread": x.Unread,
+		"duplicated": x.Duplicated, "reordered": x.Reordered, "corrupted": x.Corrupted,
+	}[l.Name]
+	f := of(float64(n))
+	switch {
+	case f.holds && x.Unread > 0 && l.Name != "unread":
+		f.holds, f.open = false, true
+		f.text += ", but " + units.FormatCount(x.Unread) + " of " + units.FormatCount(x.Acked) + " were not read"
+	case !x.Complete && (f.holds || l.Name == "not-found"):
+		f.holds, f.open = false, true
+		f.text += ", but the read-back ended early"
+	case f.holds && x.Inexact > 0:
+		f.text += ", as far as checked: " + units.Plural(x.Inexact, "event") + " could not be checked individually"
+	}
+	return f
+}
+
+// notFound is the number of events that were sent and not acked, and not found.
+func (d *Document) notFound() uint64 {
+	n := uint64(0)
+	for i := range d.Phases {
+		n += d.Phases[i].Totals.Failed + d.Phases[i].Totals.Unknown
+	}
+	return n - min(d.Ledger.Recovered, n)
+}
+
+// checkBacklog checks whether reading kept up with writing: a consumer by its lag, a round
+// trip by what was acked (without acks: sent) and has not come back.
+func (d *Document) checkBacklog() finding {
+	var b trust.Backlog
+	var ahead float64
+	for i := range d.Intervals {
+		iv := &d.Intervals[i]
+		behind := float64(iv.LagEvents)
+		if d.Mode != load.Consuming {
+			if ahead += float64(iv.Acked); d.Totals.RateOf == RateSent {
+				ahead += float64(iv.Sent) - float64(iv.Failed)
+			}
+			if iv.EndToEnd != nil {
+				ahead -= float64(iv.EndToEnd.Count)
+			}
+			behind = max(ahead, 0)
+		}
+		if iv.Phase == measure.Measurement && behind >= 0 {
+			b.Add(units.Seconds(iv.EndS), units.Seconds(iv.EndS-iv.StartS), behind, float64(max(iv.Sent, iv.Consumed)))
+		}
+	}
+	known, ok, text := b.KeepsUp()
+	return d.blame(finding{holds: known && ok, open: !known, text: text})
+}
+
+// markSteps notes for each step whether it holds the limits, and warns if a step above one that
+// does not hold them holds them again.
+func (d *Document) markSteps(limits []slo.Limit) {
+	limits = slices.DeleteFunc(slices.Clone(limits), func(l slo.Limit) bool { return !perStep(&l) })
+	if len(limits) == 0 {
+		return
+	}
+	for i := range d.Steps {
+		s := &d.Steps[i]
+		ok, open := true, false
+		for k := range limits {
+			f := d.check(&limits[k], &s.Totals, &s.Times, s.Rate)
+			ok = ok && (f.holds || f.open)
+			open = open || f.open
+		}
+		if s.Undecided = ok && open; !s.Undecided {
+			s.Holds = &ok
+		}
+	}
+	n, _ := d.heldSteps()
+	if n == len(d.Steps) || d.Steps[n].Undecided {
+		return
+	}
+	for _, s := range d.Steps[n+1:] {
+		if s.Holds != nil && *s.Holds && s.Rate > d.Steps[n].Rate {
+			d.Warnings = append(d.Warnings, fmt.Sprintf("the steps are not monotonic: %s does not hold the limits and %s does; repeat the run with longer steps",
+				units.FormatRate(d.Steps[n].Rate), units.FormatRate(s.Rate)))
+			return
+		}
+	}
+}
+
+// heldSteps returns how many steps hold the limits, from the first one on; known is false if no limit
+// can be checked for steps.
+func (d *Document) heldSteps() (n int, known bool) {
+	for n < len(d.Steps) && d.Steps[n].Holds != nil && *d.Steps[n].Holds {
+		n++
+	}
+	return n, len(d.Steps) > 0 && (d.Steps[0].Holds != nil || d.Steps[0].Undecided)
+}
+
+// Broken reports whether a limit is broken by what was measured in a time. rate is the target
+// rate of the step, 0 if there is none. Only results that intervals have can be.
+func (s *Series) Broken(l *slo.Limit, iv *measure.Interval, rate float64) bool {
+	if !perStep(l) {
+		return false
+	}
+	b := builder{Series: *s}
+	t := measure.Tally{Start: iv.Start, End: iv.End, Counts: iv.Counts, Set: iv.Set, Arrived: iv.Acked + iv.InFlight} // what is in flight may be on time
+	if s.Mode == load.Consuming {
+		t.Arrived = iv.Consumed
+	}
+	d := &Document{Mode: s.Mode, Totals: b.totals(&t), Times: b.times(&t), Trust: measure.Trust{Level: measure.Trusted, OK: true}}
+	d.ResponseLower, d.ServiceLower, d.EndToEndLower = nil, nil, nil // intervals have none
+	f := d.check(l, &d.Totals, &d.Times, rate)
+	return !f.holds && !f.open
+}

@@ -1,0 +1,210 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/slo"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// histogram has n values, the last of them slow.
+func histogram(n int, usual, slow time.Duration, slowOnes int) *measure.Histogram {
+	h := measure.NewHistogram()
+	for i := range n {
+		if i >= n-slowOnes {
+			h.Record(slow)
+		} else {
+			h.Record(usual)
+		}
+	}
+	return h
+}
+
+// limited is a document of an open loop of 10 s at 100/s, whose p99 is 27 ms, 9 ms without the
+// generator.
+func limited() *Document {
+	up, low := histogram(1000, time.Millisecond, 27*time.Millisecond, 50), histogram(1000, time.Millisecond, 9*time.Millisecond, 50)
+	before, after, mean, most := 100.0, 350.0, 0.4, 0.7
+	d := &Document{
+		Mode: load.OpenLoop, Trust: measure.Trust{OK: true, Level: measure.Noisy},
+		Totals: Totals{
+			Counts:   measure.Counts{Offered: 1000, Sent: 995, Dropped: 3, Unsent: 2, Acked: 985, Failed: 6, Unknown: 4, Retries: 7},
+			ElapsedS: 10, EventsPerS: 98.5, RateOf: RateAcked,
+		},
+		Times: Times{
+			Response: measure.Summarize(up, nil, nil), ResponseLower: measure.Summarize(low, nil, nil),
+			Service: measure.Summarize(low, nil, nil), ServiceLower: measure.Summarize(low, nil, nil),
+		},
+		Stall:     Stall{LongestS: 0.4},
+		Steady:    measure.Steady{Known: true, OK: true, Text: "no upward trend"},
+		Generator: Generator{Processors: 2},
+		System:    &System{PeakRSSBytes: 1 << 30, CPUS: 12},
+		StartedAt: time.Unix(100, 0), EndedAt: time.Unix(110, 0),
+		Phases: []Phase{{Name: measure.Measurement, Totals: Totals{Counts: measure.Counts{Unknown: 4}}}},
+		Ledger: &measure.Ledger{Acked: 985, Read: 980, Lost: 5, Recovered: 1, Complete: true},
+		Gauges: []Gauge{
+			{From: "server", Name: "heap used", Unit: "", Mean: &mean, Max: &most, Points: []Point{{0, 0.2}, {1, 0.7}}},
+			{From: "server", Name: "bytes in", Unit: "bytes", Total: true, Before: &before, After: &after},
+		},
+	}
+	return d
+}
+
+// TestCheckLimits: whether each kind of limit holds, is broken or undecided, and what it says.
+func TestCheckLimits(t *testing.T) {
+	const holds, broken, open = "holds", "broken", "open"
+	for _, c := range []struct{ limit, want, text string }{
+		{"p99<30ms", holds, "27 ms"},
+		{"p99<20ms", open, "27 ms, up to 18 ms of it from the generator; without that it holds"},
+		{"p99<8ms", broken, "27 ms, up to 18 ms of it from the generator"},
+		{"p50<2ms", holds, "1 ms"},
+		{"p50<1us", broken, "1 ms"},
+		{"service.p99<8ms", broken, "9 ms"},
+		{"max<=27.1ms", holds, "27 ms"},
+		{"mean<2ms", open, "from the generator"},
+		{"mean<1us", broken, ""},
+		{"end-to-end.p99<1s", open, "no end to end times"},
+		{"p99.7<1s", open, "does not have this percentile"},
+		{"throughput>=90/s", holds, "98.5/s"},
+		{"throughput>=99/s", broken, "98.5/s"},
+		{"target-share>=98%", holds, "98.5%"},
+		{"target-share>=99%", broken, "98.5%"},
+		{"failure-rate<=1%", broken, "1.01%"},
+		{"failure-rate<=2%", holds, ""},
+		{"failed=6", holds, "6"},
+		{"unknown<4", broken, "4"},
+		{"dropped=0", broken, "3"},
+		{"unsent<=2", holds, "2"},
+		{"retries<=7", holds, "7"},
+		{"longest-stall<300ms", broken, "400 ms"},
+		{"lost=0", broken, "5"},
+		{"not-found<=8", holds, "8"},
+		{"not-found<8", broken, "8"},
+		{"duplicated=0", holds, "0"},
+		{"index-share>=99%", open, "no documents were counted"},
+		{"cpu<=60%", holds, "60%"},
+		{"cpu<50%", broken, "60%"},
+		{"rss<1GiB", broken, "1 GiB"},
+		{"server.heap_used<0.6", broken, "0.7"},
+		{"server.heap_used>0.1", holds, "0.2"},
+		{"server.heap_used>=0.3", broken, "0.2"},
+		{"server.Heap used<0.8", holds, "0.7"},
+		{"server.bytes_in<200", broken, "250 B"},
+		{"server.nothing<1", open, "no metric of the server has this name; it has bytes in, heap used"},
+		{"system.RSS<1", open, "no metrics of the system were reported"},
+		{"steady", holds, "no upward trend"},
+		{"keeps-up", open, "too short"},
+	} {
+		l, err := slo.Parse(c.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, limited(), &l, c.want, c.text)
+	}
+}
+
+func check(t *testing.T, d *Document, l *slo.Limit, want, text string) {
+	t.Helper()
+	c := d.CheckLimits([]slo.Limit{*l})[0]
+	got := "broken"
+	if c.OK {
+		got = "holds"
+	} else if c.CannotTell {
+		got = "open"
+	}
+	if shown := strings.ReplaceAll(c.Text, "\u00a0", " "); got != want || !strings.Contains(shown, text) || c.Name != l.String() {
+		t.Errorf("%s: %s (%s), want %s (%s)", l.Text, got, c.Text, want, text)
+	}
+}
+
+// TestLimitsInDoubt: what the generator may have caused breaks no limit, and what was not read
+// holds none.
+func TestLimitsInDoubt(t *testing.T) {
+	d := limited()
+	d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"late"}}
+	d.Ledger = &measure.Ledger{Acked: 985, Read: 900, Unread: 85}
+	d.Steady = measure.Steady{}
+	h := histogram(900, time.Millisecond, time.Millisecond, 0)
+	d.Service = measure.Summarize(h, histogram(100, 5*time.Millisecond, 5*time.Millisecond, 0), nil)
+	for _, c := range []struct{ limit, want, text string }{
+		{"throughput>=99/s", "open", "the generator may be the cause"},
+		{"throughput>=90/s", "holds", "98.5/s"},
+		{"p99<8ms", "broken", "27 ms"},
+		{"lost=0", "open", "85 of 985 were not read"},
+		{"not-found<=2", "open", "the read-back ended early"},
+		{"duplicated=0", "open", "were not read"},
+		{"dropped=0", "open", "the generator may be the cause"},
+		{"longest-stall<300ms", "open", "the generator may be the cause"},
+		{"unread=0", "broken", "85"},
+		{"steady", "open", ""},
+		{"service.p99<1s", "open", ">= 5"},
+		{"service.p99<2ms", "broken", ">= 5"},
+		{"service.p50<2ms", "holds", "1 ms"},
+	} {
+		l, err := slo.Parse(c.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, d, &l, c.want, c.text)
+	}
+}
+
+// TestStepsHold: the answer of a run with steps is the highest that holds the limits, below the
+// first that does not.
+func TestStepsHold(t *testing.T) {
+	build := func(p99 ...int) *Document {
+		d := limited()
+		d.Steps = nil
+		for i, ms := range p99 {
+			rate := float64(10_000 * (i + 1))
+			d.Steps = append(d.Steps, Phase{Rate: rate, Totals: Totals{EventsPerS: rate, RateOf: RateAcked, ElapsedS: 10, Counts: measure.Counts{Offered: uint64(rate) * 10}}, Times: Times{
+				Response: measure.Summarize(histogram(1000, time.Millisecond, time.Duration(ms)*time.Millisecond, 50), nil, nil),
+			}})
+		}
+		return d
+	}
+	l, err := slo.Parse("p99<20ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		p99                     []int
+		ok                      bool
+		text, headline, warning string
+	}{
+		{[]int{2, 5, 12}, true, "30 k/s, the last step: 12 ms", "all 3 steps hold the limits, up to 30 k/s, 30 k/s of 30 k/s acked, response p99 12.0 ms there", ""},
+		{[]int{2, 5, 31}, true, "20 k/s: 5 ms; 30 k/s: 31 ms", "20 k/s holds the limits, 30 k/s does not, 20 k/s of 20 k/s acked, response p99 5.00 ms there", ""},
+		{[]int{2, 25, 5, 31}, true, "10 k/s: 2 ms; 20 k/s: 25 ms", "10 k/s holds the limits, 20 k/s does not", "not monotonic: 20 k/s does not hold the limits and 30 k/s does"},
+		{[]int{50, 60}, false, "10 k/s, the first step: 50 ms", "not even 10 k/s holds the limits", ""},
+		{[]int{50, 6}, false, "10 k/s, the first step: 50 ms", "not even 10 k/s holds the limits", "10 k/s does not hold the limits and 20 k/s does"},
+	} {
+		d := build(c.p99...)
+		got := d.CheckLimits([]slo.Limit{l})[0]
+		d.markSteps([]slo.Limit{l})
+		spaces := func(s string) string { return strings.ReplaceAll(s, "\u00a0", " ") }
+		if got.OK != c.ok || got.CannotTell || spaces(got.Text) != c.text && !strings.HasPrefix(spaces(got.Text), c.text) {
+			t.Errorf("%v: got %+v, want %v, %q", c.p99, got, c.ok, c.text)
+		}
+		if h := spaces(d.Headline()); !strings.HasPrefix(h, c.headline) {
+			t.Errorf("%v: headline %q, want %q", c.p99, h, c.headline)
+		}
+		if w := spaces(strings.Join(d.Warnings, "; ")); (w == "") != (c.warning == "") || !strings.Contains(w, c.warning) {
+			t.Errorf("%v: warnings %q, want %q", c.p99, w, c.warning)
+		}
+	}
+	// What the generator may have added decides nothing: the second step is undecided.
+	d := build(2, 31, 40)
+	d.Steps[1].ResponseLower = measure.Summarize(histogram(1000, time.Millisecond, 3*time.Millisecond, 50), nil, nil)
+	d.markSteps([]slo.Limit{l})
+	if h := strings.ReplaceAll(d.Headline(), "\u00a0", " "); !strings.HasPrefix(h, "10 k/s holds the limits, 20 k/s is undecided") || len(d.Warnings) > 0 || !d.Steps[1].Undecided || d.Steps[1].Holds != nil {
+		t.Errorf("an undecided step: headline %q, warnings %q", h, d.Warnings)
+	}
+	d = build(2, 5, 12)
+	d.markSteps(nil)
+	if h := strings.ReplaceAll(d.Headline(), "\u00a0", " "); !strings.HasPrefix(h, "3 steps, at most 30 k/s of 30 k/s acked, response p99 12.0 ms there") || d.Steps[0].Holds != nil {
+		t.Errorf("without limits: headline %q, first step %v", h, d.Steps[0].Holds)
+	}
+}

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/layout"
+	"carronade/internal/system"
+)
+
+// server describes a machine of a cluster.
+func server(name string, free uint64, firmware string) system.Host {
+	h := system.Host{Name: name, OS: "linux", Arch: "amd64", Cores: 48, Memory: 64 << 30}
+	h.Hardware = system.Hardware{
+		MemoryModules: []system.Module{{Bytes: 32 << 30, Type: "DDR4", Speed: 2134, Maker: "Samsung", Part: "M393A4K40CB1-CRC", Locator: "DIMM_A1"}},
+		Disks:         []system.Disk{{Name: "sda", Model: "Samsung SSD 850 EVO 1TB", Firmware: firmware, Bytes: 1000204886016}},
+		RAID:          []system.Array{{Name: "md0", Level: "raid1", Disks: []string{"sda1", "sdb1"}}},
+		FileSystems:   []system.FileSystem{{Mount: "/", Type: "ext4", Bytes: 100 << 30, Free: free << 30}},
+	}
+	return h
+}
+
+// described are descriptions in the form that they have after a report was read.
+func described(t *testing.T, hs ...system.Host) (out []any) {
+	t.Helper()
+	for i := range hs {
+		data, err := json.Marshal(&hs[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := json.Unmarshal(data, &v); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// titles are the titles of machines, their names and their free space.
+func titles(ms []Machines) (out []string) {
+	for _, m := range ms {
+		text := m.Title
+		for _, r := range m.Rows {
+			if strings.HasPrefix(r.Name, "name") || strings.HasPrefix(r.Name, "files") {
+				text += "; " + r.Name + ": " + r.Text
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func TestMachines(t *testing.T) {
+	a := &Document{Host: system.Host{OS: "linux", Cores: 2}, Hosts: described(t, server("k1", 10, "1"), server("k2", 20, "1"), server("k3", 20, "2"))}
+	b := &Document{Host: map[string]any{"os": "linux", "cores": 2.0, "gomaxprocs": 2}, Hosts: described(t, server("k1", 5, "1"), server("", 5, "1"))}
+	old := &Document{Host: map[string]any{"cores": "many"}, Hosts: []any{nil, "text"}}
+	want := []string{
+		"Machine of the generator",
+		"Machines of the system; names: k1, k2 (3 alike); files /: ext4, 100 GiB",
+		"Machine of the system; name: k3; files /: ext4, 20 GiB free of 100 GiB",
+	}
+	if diff := cmp.Diff(want, titles(MachinesOf(a, b, b, old))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := old.Machines(); got != nil {
+		t.Errorf("of a report without a description: got %v", got)
+	}
+}
+
+// TestMachinesInText checks that the whole report has them, in 80 columns and without
+// control characters, and the first page does not.
+func TestMachinesInText(t *testing.T) {
+	in := openLoop()
+	bad := server("k\x1b[31m3", 1, "2")
+	bad.Disks[0].Model = "a\x1b]0;model\a" + strings.Repeat(" and a long name", 10)
+	in.Host, in.Hosts = server("lab", 1, "EMT02B6Q"), described(t, server("k1", 1, "1"), server("k2", 2, "1"), bad)
+	d := Build(in)
+	var text, brief bytes.Buffer
+	if err := d.Text(&text, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Brief(&brief, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Machine of the generator\n  name          lab\n", "  module        DIMM_A1, 32 GiB, DDR4, 2134 MT/s, Samsung, M393A4K40CB1-CRC\n",
+		"  disk sda      932 GiB, Samsung SSD 850 EVO 1TB, firmware EMT02B6Q\n", "  raid md0      raid1, of sda1 and sdb1\n",
+		"Machines of the system\n  names         k1, k2 (2 alike)\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, text.String())
+		}
+	}
+	if strings.ContainsAny(text.String(), "\x1b\a") {
+		t.Error("a control character of a description is in the text")
+	}
+	for l := range strings.Lines(text.String()) {
+		if layout.Width(strings.TrimSuffix(l, "\n")) > layout.Columns {
+			t.Errorf("too wide: %q", l)
+		}
+	}
+	if strings.Contains(brief.String(), "DIMM_A1") {
+		t.Error("the first page has the machines")
+	}
+}

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"carronade/internal/layout"
+	"carronade/internal/trust"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// missing are the verdicts on events that were sent, not acked and not found. They are not
+// lost: only what was acked can be.
+func (d *Document) missing() []Verdict {
+	if d.Ledger == nil {
+		return nil
+	}
+	n := d.notFound()
+	if n == 0 || !d.Ledger.Complete { // else the ledger and its check say so
+		return nil
+	}
+	sent := uint64(0)
+	for i := range d.Phases {
+		sent += d.Phases[i].Totals.Sent
+	}
+	of := units.FormatCount(n) + " of " + units.Plural(sent, "event")
+	if d.Totals.RateOf == RateSent {
+		text := of + " not found; nothing is acknowledged in this run, so whether the system ever had them is not known"
+		return []Verdict{{On: OnLimit, Mark: Bad, Label: "NOT FOUND", Texts: []string{text}}}
+	}
+	without := "without retries an application loses them"
+	if d.Totals.Retries > 0 {
+		without = "an application that retries as often loses them"
+	}
+	return []Verdict{{On: OnSystem, Mark: Bad, Label: "MISSING", Texts: []string{of + " were never acked and never stored: " + without}}}
+}
+
+// mostlyFailed says that most events failed, and why; "" if they did not.
+func (d *Document) mostlyFailed() string {
+	t := &d.Totals
+	bad := t.Failed
+	if t.RateOf == RateAcked {
+		bad += t.Unknown
+	}
+	short := d.Stopped == load.Interrupted && t.ElapsedS < trust.LeastMeasurement.Seconds() // before an answer could come
+	if t.Sent == 0 || 2*bad <= t.Sent || short {
+		return ""
+	}
+	text := units.FormatCount(bad) + " of " + units.Plural(t.Sent, "event") + " were not accepted"
+	if why := d.mainFailure(); why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// mainFailure is the class of most failures, with a message if there is one.
+func (d *Document) mainFailure() string {
+	class := ""
+	for _, c := range sortedKeys(d.Classes) {
+		if class == "" || d.Classes[c] > d.Classes[class] {
+			class = c
+		}
+	}
+	if class == "" {
+		return ""
+	}
+	i := slices.IndexFunc(d.Failures, func(f measure.Failure) bool { return f.Class == class })
+	if i < 0 {
+		return class
+	}
+	return class + " (" + layout.Cut(d.Failures[i].Text, 120) + ")"
+}
+
+// Bounds of when a response time is back to what it was before an outage.
+const (
+	backFactor = 2    // of the median p99 of the intervals before it
+	backLeast  = 1e-3 // seconds; smaller differences do not matter
+)
+
+// outageText says what the longest outage cost: how long it was, what became of the events sent
+// in it, and when the response time was back; "" if the report has no time of it.
+func (d *Document) outageText() string {
+	s := &d.Steady
+	if s.OutageLength <= 0 {
+		return ""
+	}
+	end := s.OutageAt + s.OutageLength
+	var c measure.Counts
+	var before []float64
+	back, known := 0.0, false
+	for i := range d.Intervals {
+		iv := &d.Intervals[i]
+		p99, ok := iv.p99()
+		switch {
+		case iv.EndS <= s.OutageAt+1e-6:
+			if ok && iv.Phase == measure.Measurement {
+				before = append(before, p99)
+			}
+		case iv.StartS < end-1e-6:
+			c.Add(iv.Counts)
+			c.Unsent += iv.Offered - min(iv.Sent+iv.Dropped+iv.Unsent, iv.Offered) // counted in the last interval
+		case ok && !known && len(before) > 0 && p99 <= max(backFactor*trust.Median(before), trust.Median(before)+backLeast):
+			back, known = iv.StartS, true
+		}
+	}
+	c.Unsent = min(c.Unsent, d.Totals.Unsent)
+	parts := []string{fmt.Sprintf("it began at %s and lasted %s", seconds(s.OutageAt), seconds(s.OutageLength))}
+	var cost []string
+	for _, n := range []struct {
+		n    uint64
+		what string
+	}{{c.Failed, "failed"}, {c.Unknown, "without an answer"}, {c.Dropped, "dropped"}, {c.Unsent, "unsent"}} {
+		if n.n > 0 {
+			cost = append(cost, units.FormatCount(n.n)+" "+n.what)
+		}
+	}
+	if len(cost) > 0 {
+		parts = append(parts, "in it "+strings.Join(cost, ", "))
+	}
+	switch {
+	case known:
+		parts = append(parts, fmt.Sprintf("p99 was back at %s, %s after its end (before it %s)", seconds(back), seconds(max(back-end, 0)), seconds(trust.Median(before))))
+	case len(before) > 0:
+		parts = append(parts, fmt.Sprintf("p99 was not back to its value before (%s) when the run ended", seconds(trust.Median(before))))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// p99 is p99 of the response time, or else of the service time, in seconds.
+func (iv *Interval) p99() (float64, bool) {
+	for _, s := range []*measure.Summary{iv.Response, iv.Service} {
+		if v, ok := s.At(99); ok && s.Count > 0 {
+			return v.D.Seconds(), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,113 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/measure"
+)
+
+// first returns the labels and sentences of the verdicts before the one on trust.
+func first(d *Document) string {
+	var out []string
+	for _, v := range d.Verdicts() {
+		if v.On == OnTrust {
+			break
+		}
+		out = append(out, v.Label+" "+strings.Join(v.Sentences(), " "))
+	}
+	return strings.Join(out, "\n")
+}
+
+// TestNeverStored: with acks, events that were neither acked nor found are not lost, and the
+// report says that an application loses them.
+func TestNeverStored(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		recovered     uint64
+		retries, lost uint64
+		want          string
+	}{
+		{"all found", 40, 0, 0, ""},
+		{"some missing", 5, 0, 0, "MISSING 35 of 40,000 events were never acked and never stored: without retries an application loses them"},
+		{"despite retries", 5, 7, 0, "MISSING 35 of 40,000 events were never acked and never stored: an application that retries as often loses them"},
+		{"lost", 40, 0, 3, "BROKEN verify: 3 events lost, 0 events corrupted"},
+	} {
+		in := openLoop()
+		r := in.Result
+		counts := measure.Counts{Offered: 40_000, Sent: 40_000, Acked: 39_960, Failed: 30, Unknown: 10, Retries: c.retries}
+		r.Warmup, r.Drain = measure.Tally{}, measure.Tally{}
+		r.Measurement.Counts = counts
+		in.Ledger = &measure.Ledger{Acked: 39_960, Read: 39_960 + c.recovered, Recovered: c.recovered, Lost: c.lost, Complete: true}
+		d := Build(in)
+		if got := first(d); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+		code := ExitOK
+		if c.lost > 0 {
+			code = ExitBroken
+		}
+		d.Trust.OK = c.lost == 0 // a loss goes before what the generator did
+		if got := d.ExitCode(); got != code {
+			t.Errorf("%s: exit %d, want %d", c.name, got, code)
+		}
+	}
+}
+
+// TestMostlyFailed: if most events failed, the report says so, and why, before anything else.
+func TestMostlyFailed(t *testing.T) {
+	for _, c := range []struct {
+		failed uint64
+		want   string
+	}{
+		{8, "failed 8 of 10 events were not accepted: too-large (MESSAGE_TOO_LARGE: The message is too large.)"},
+		{5, ""},
+	} {
+		in := openLoop()
+		r := in.Result
+		r.Intervals = r.Intervals[:1]
+		r.Measurement.Counts = measure.Counts{Offered: 10, Sent: 10, Acked: 10 - c.failed, Failed: c.failed}
+		r.Classes = map[string]uint64{"too-large": c.failed, "timeout": 1}
+		r.Failures = []measure.Failure{{Class: "timeout", Text: "late"}, {Class: "too-large", Text: "MESSAGE_TOO_LARGE: The message is too large."}}
+		in.Trust = measure.Trust{Reasons: []string{"the generator was late"}}
+		if got := first(Build(in)); got != c.want {
+			t.Errorf("%d failed: got %q, want %q", c.failed, got, c.want)
+		}
+	}
+}
+
+// TestOutageText: an outage has a beginning, a length, a cost, and an end of its consequences.
+func TestOutageText(t *testing.T) {
+	row := func(i int, p99 time.Duration, c measure.Counts) Interval {
+		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), Counts: c}
+		if p99 > 0 {
+			iv.Response = measure.Summarize(histogram(100, p99, p99, 0), nil, nil)
+		}
+		return iv
+	}
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name string
+		p99  []time.Duration // of each second; the outage is from second 3 to 5
+		want string
+	}{
+		{"back", []time.Duration{5 * ms, 6 * ms, 5 * ms, 0, 0, 900 * ms, 300 * ms, 9 * ms, 5 * ms}, "it began at 3 s and lasted 2 s; in it 20 failed, 8 without an answer; p99 was back at 7 s, 2 s after its end (before it 5 ms)"},
+		{"never back", []time.Duration{5 * ms, 6 * ms, 5 * ms, 0, 0, 900 * ms, 300 * ms}, "it began at 3 s and lasted 2 s; in it 20 failed, 8 without an answer; p99 was not back to its value before (5 ms) when the run ended"},
+	} {
+		d := &Document{Steady: measure.Steady{Outage: "x", OutageAt: 3, OutageLength: 2}}
+		for i, p := range c.p99 {
+			counts := measure.Counts{Acked: 100}
+			if p == 0 {
+				counts = measure.Counts{Failed: 10, Unknown: 4}
+			}
+			d.Intervals = append(d.Intervals, row(i, p, counts))
+		}
+		if got := d.outageText(); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+	if got := (&Document{Steady: measure.Steady{Outage: "x"}}).outageText(); got != "" { // an older report
+		t.Errorf("got %q without a time", got)
+	}
+}

@@ -1,0 +1,54 @@
+package run
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"carronade/internal/report"
+)
+
+// A run whose first seconds are slower gets a warning, which names the warm-up that covers
+// them. With that warm-up there is none. The exit code stays.
+func TestStartWarned(t *testing.T) {
+	execute := func(t *testing.T, slow time.Duration, set ...string) *report.Document {
+		t.Helper()
+		var doc *report.Document
+		synctest.Test(t, func(t *testing.T) {
+			var err error
+			m := &fakeKind{perBatch: 1, slowFor: slow}
+			doc, err = Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, append(set, "rate=1k/s", "for=20s")...)})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		return doc
+	}
+	const unlike = "of the measurement are unlike the rest"
+	warned := func(d *report.Document) bool {
+		return slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, unlike) })
+	}
+	for _, slow := range []time.Duration{time.Second, 3 * time.Second} {
+		doc := execute(t, slow)
+		i := slices.IndexFunc(doc.Warnings, func(w string) bool { return strings.Contains(w, unlike) })
+		if i < 0 {
+			t.Fatalf("%v: got warnings %q", slow, doc.Warnings)
+		}
+		if doc.ExitCode() != execute(t, 0).ExitCode() {
+			t.Errorf("%v: the exit code is %d", slow, doc.ExitCode())
+		}
+		if !slices.ContainsFunc(doc.Verdicts(), func(v report.Verdict) bool { return v.On == report.OnWarning && strings.Contains(v.Texts[0], unlike) }) {
+			t.Errorf("%v: not in the report: %v", slow, doc.Verdicts())
+		}
+		_, advice, _ := strings.Cut(doc.Warnings[i], "--warmup ")
+		warmup, _, _ := strings.Cut(advice, " ")
+		if again := execute(t, slow, "warmup="+warmup); warned(again) {
+			t.Errorf("%v: with --warmup %s: %q", slow, warmup, again.Warnings)
+		}
+	}
+	if steady := execute(t, 0); warned(steady) {
+		t.Errorf("got warnings %q of a steady run", steady.Warnings)
+	}
+}

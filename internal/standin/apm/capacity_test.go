@@ -1,0 +1,164 @@
+package apm
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/standin/capacity"
+	wire "carronade/internal/wire/apm"
+)
+
+// limited is a server of this many events a second, for which this many may wait.
+func limited(rate float64, queue int64) capacity.Options {
+	return capacity.Options{Server: capacity.Settings{Rate: rate, Service: capacity.Service{Kind: capacity.Constant}, Servers: 1, Queue: queue}}
+}
+
+func requestOf(events int) string {
+	body := meta + strings.Repeat(goodSpan, events)
+	return fmt.Sprintf("POST /intake/v2/events?verbose HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+}
+
+// pipeline sends requests at once, and returns the reader of their answers.
+func pipeline(t *testing.T, s *Server, requests ...string) *bufio.Reader {
+	t.Helper()
+	nc, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	if err := nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Write([]byte(strings.Join(requests, ""))); err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewReader(nc)
+}
+
+func receive(t *testing.T, in *bufio.Reader) (status int, a answer) {
+	t.Helper()
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, a
+}
+
+// TestServerAnswersWhenServed: each answer leaves when its last event is served. Over
+// HTTP/1.1 pipelined requests enter the queue when they come, and not when the one
+// before them is answered.
+func TestServerAnswersWhenServed(t *testing.T) {
+	t.Run("HTTP/1.1", func(t *testing.T) {
+		s := start(t, Options{Capacity: limited(10, 10_000)})
+		begin := time.Now()
+		in := pipeline(t, s, requestOf(1), requestOf(5), requestOf(1000))
+		until(t, func() bool { return s.Counts().Accepted == 1006 })
+		for i, want := range []time.Duration{100 * time.Millisecond, 600 * time.Millisecond} {
+			if status, a := receive(t, in); status != 202 || a.Accepted == 0 {
+				t.Fatalf("got %d %+v", status, a)
+			}
+			if got := time.Since(begin); got < want {
+				t.Errorf("answer %d came after %v, want %v at least", i, got, want)
+			}
+		}
+		// The third would come after 100 s; the connection's deadline is earlier.
+	})
+	t.Run("HTTP/2", func(t *testing.T) {
+		s := start(t, Options{Capacity: limited(10, 10)})
+		var h2 http.Protocols
+		h2.SetUnencryptedHTTP2(true)
+		cl := &http.Client{Transport: &http.Transport{Protocols: &h2}}
+		defer cl.CloseIdleConnections()
+		begin := time.Now()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Addr()+"/intake/v2/events", strings.NewReader(meta+strings.Repeat(goodSpan, 6)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-ndjson")
+		resp, err := cl.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got := time.Since(begin); resp.StatusCode != http.StatusAccepted || resp.ProtoMajor != 2 || got < 600*time.Millisecond {
+			t.Errorf("got %s over %s after %v, want 202 after 600ms at least", resp.Status, resp.Proto, got)
+		}
+	})
+	t.Run("v1", func(t *testing.T) {
+		s := start(t, Options{Capacity: limited(10, 10)})
+		begin := time.Now()
+		status, text := post(t, "http://"+s.Addr()+"/v1/errors", v1Errors(t, 3))
+		if got := time.Since(begin); status != 202 || got < 300*time.Millisecond {
+			t.Errorf("got %d %s after %v, want 202 after 300ms at least", status, text, got)
+		}
+	})
+}
+
+// TestServerRefuses: events that find the queue full are refused as by a full queue,
+// which ends the connection: not before the answers to what was accepted left.
+func TestServerRefuses(t *testing.T) {
+	s := start(t, Options{Capacity: limited(2, 3)})
+	begin := time.Now()
+	in := pipeline(t, s, requestOf(2), requestOf(100))
+	if status, a := receive(t, in); status != 202 || a.Accepted != 2 {
+		t.Errorf("got %d %+v, want 2 accepted", status, a)
+	}
+	status, a := receive(t, in)
+	// Two more find room, or some more if the test is slow.
+	if status != 503 || a.Accepted < 2 || len(a.Errors) != 1 || a.Errors[0].Message != "queue is full" {
+		t.Errorf("got %d %+v, want 503 after 2", status, a)
+	}
+	if got, want := time.Since(begin), time.Duration(2+a.Accepted)*time.Second/2; got < want {
+		t.Errorf("answered after %v, want %v at least: %d events are served", got, want, 2+a.Accepted)
+	}
+	if c := s.Counts(); c.Full != 1 || c.Accepted != uint64(2+a.Accepted) || c.Waiting != 0 {
+		t.Errorf("got %+v, want one refusal and %d events", c, 2+a.Accepted)
+	}
+	status, text := post(t, "http://"+s.Addr()+"/v1/errors", v1Errors(t, 5))
+	if status != 503 || text != `{"error":"queue is full"}` {
+		t.Errorf("got %d %s, want 503", status, text)
+	}
+}
+
+// TestServerAndErrors: an error that ends the connection does not overtake the answers
+// that wait.
+func TestServerAndErrors(t *testing.T) {
+	rule, err := ParseErrorRule("internal@50%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, Options{Capacity: limited(4, 100), Errors: []ErrorRule{rule}})
+	var in *bufio.Reader
+	for status := 0; status != 500; { // until the second of two gets the error
+		in = pipeline(t, s, requestOf(1), requestOf(1))
+		if first, _ := receive(t, in); first == 202 {
+			status, _ = receive(t, in)
+		}
+	}
+}
+
+// TestServerEnds: answers that are due in a quarter of an hour do not delay the end
+// of the stand-in.
+func TestServerEnds(t *testing.T) {
+	s := start(t, Options{Capacity: limited(0.001, 10)})
+	pipeline(t, s, requestOf(1))
+	pipeline(t, s, strings.Replace(requestOf(1), "Host: h", "Host: h\r\nConnection: close", 1))
+	until(t, func() bool { return s.Counts().Accepted == 2 })
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func v1Errors(t *testing.T, n int) []byte {
+	return bodyOf(t, wire.Makeup{Protocol: wire.V1, Events: wire.Range{Min: n, Max: n}}, 0).Bytes
+}

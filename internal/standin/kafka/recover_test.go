@@ -1,0 +1,388 @@
+package kafka
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+)
+
+// written makes a data folder with 30 events of a producer, in batches of ten, in
+// partition t-0, and returns it with the batches. The group g has committed an
+// offset.
+func written(t testing.TB) (dir string, batches [][]byte) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Addr()), kgo.DefaultProduceTopic("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := cl.ProduceSync(t.Context(), values(10)...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var offsets kadm.Offsets
+	offsets.AddOffset("t", 0, 12, -1)
+	if err := kadm.NewClient(cl).CommitAllOffsets(t.Context(), "g", offsets); err != nil {
+		t.Fatal(err)
+	}
+	cl.Close()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(segmentFile(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, split(t, data)
+}
+
+// split returns the batches in data, which must all be complete.
+func split(t testing.TB, data []byte) (batches [][]byte) {
+	t.Helper()
+	whole, at := 0, 0
+	if n := wholeBatches(data, func(storedBatch) { whole++ }); n != len(data) {
+		t.Fatalf("%d of %d bytes are batches", n, len(data))
+	}
+	for range whole {
+		size := 12 + int(binary.BigEndian.Uint32(data[at+8:]))
+		batches = append(batches, data[at:at+size])
+		at += size
+	}
+	return batches
+}
+
+func segmentFile(dir string) string { return filepath.Join(dir, "partitions", "t-0", "0.dat") }
+
+// killed makes the folder look as if its broker had been killed.
+func killed(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, windowsFile)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOneBrokerPerFolder: two brokers on one folder would overwrite each other's events. A
+// folder is free again when its broker has closed.
+func TestOneBrokerPerFolder(t *testing.T) {
+	opts := Options{DataDir: t.TempDir(), MaxMessage: 1 << 20, Retain: 1 << 20}
+	first, err := startBroker(opts, "127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := startBroker(opts, "127.0.0.1:2"); err == nil || !strings.Contains(err.Error(), "another stand-in uses the folder") {
+		t.Errorf("a second broker: %v", err)
+	}
+	if err := first.close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := startBroker(opts, "127.0.0.1:2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTornTail cuts the files at each place where a kill can, and checks that all
+// complete batches are back, and that what is produced afterwards stays.
+func TestTornTail(t *testing.T) {
+	tests := []struct {
+		name string
+		tear func(t *testing.T, dir string, batches [][]byte)
+		said string
+		want int
+	}{
+		{"nothing", func(*testing.T, string, [][]byte) {}, "30 events in 1 partition are back", 30},
+		{"the head of a batch", func(t *testing.T, dir string, b [][]byte) {
+			extend(t, segmentFile(dir), b[0][:7])
+		}, "partition t-0: cut off the last 7 bytes of ", 30},
+		{"half a batch", func(t *testing.T, dir string, b [][]byte) {
+			shorten(t, segmentFile(dir), len(b[2])/2)
+		}, "partition t-0: cut off the last ", 20},
+		{"a batch without its entry", func(t *testing.T, dir string, _ [][]byte) {
+			shorten(t, strings.TrimSuffix(segmentFile(dir), "dat")+"idx", 4)
+		}, "30 events in 1 partition are back", 30},
+		{"a commit", func(t *testing.T, dir string, _ [][]byte) {
+			extend(t, filepath.Join(dir, "groups.log"), []byte{200, 0, 0, 0, 1, 2, 3, 4, 1, 0, '{'})
+		}, "groups.log: cut off the last 11 bytes of ", 30},
+		{"a producer", func(t *testing.T, dir string, _ [][]byte) {
+			extend(t, filepath.Join(dir, "pids.log"), []byte{200})
+		}, "pids.log: cut off the last 1 byte of ", 30},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir, batches := written(t)
+			killed(t, dir)
+			test.tear(t, dir, batches)
+			for i := range 2 { // the second start must find nothing to mend
+				var log bytes.Buffer
+				s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Log: &log})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i == 0 && !strings.Contains(log.String(), test.said) {
+					t.Errorf("it said %q, want %q", log.String(), test.said)
+				}
+				if i == 1 && (strings.Contains(log.String(), "cut off") || !strings.Contains(log.String(), "was killed; ")) {
+					t.Errorf("the second time it said %q", log.String())
+				}
+				cl := client(t, s, kgo.ConsumeTopics("t"))
+				if err := cl.ProduceSync(deadline(t), values(5)...).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+				if got := consume(deadline(t), t, cl, test.want+5*(i+1)); len(got) != test.want+5*(i+1) {
+					t.Errorf("got %d events, want %d", len(got), test.want+5*(i+1))
+				}
+				offsets, err := kadm.NewClient(cl).FetchOffsets(deadline(t), "g")
+				if o, ok := offsets.Lookup("t", 0); err != nil || !ok || o.At != 12 {
+					t.Errorf("got offset %d of the group, %v, want 12", o.At, err)
+				}
+				cl.Close()
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				killed(t, dir)
+			}
+			index, err := os.ReadFile(strings.TrimSuffix(segmentFile(dir), "dat") + "idx")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := indexEntrySize * (test.want/10 + 2); len(index) != want {
+				t.Errorf("the index has %d bytes, want %d", len(index), want)
+			}
+		})
+	}
+}
+
+func extend(t *testing.T, path string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func shorten(t *testing.T, path string, by int) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, info.Size()-int64(by)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSaysWhatSurvives checks what a broker says about its data when it starts.
+func TestSaysWhatSurvives(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	tests := []struct {
+		opts Options
+		want string // a regular expression
+	}{
+		{Options{DataDir: t.TempDir()}, `acked events survive kill -9, but not a power failure \(see --fsync\)`},
+		{Options{DataDir: t.TempDir(), Fsync: true}, `acked events survive kill -9, and each batch is flushed to the disk before its ack \(--fsync\)`},
+		{Options{}, `until the stand-in stops; --data-dir keeps them`},
+		{Options{InMemory: true}, `in memory, until the end of this process`},
+		{Options{Discard: true}, `discarded`},
+	}
+	for _, test := range tests {
+		var log bytes.Buffer
+		test.opts.Listen, test.opts.Log = "127.0.0.1:0", &log
+		s, err := Start(test.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile("^the data are .*" + test.want + "\n$").MatchString(log.String()) {
+			t.Errorf("it said %q, want %q", log.String(), test.want)
+		}
+	}
+	for _, opts := range []Options{{DataDir: "d", InMemory: true}, {DataDir: "d", Discard: true}, {Fsync: true, InMemory: true}, {Fsync: true}} {
+		if opts.Check() == nil {
+			t.Errorf("%+v: got no error, want one", opts)
+		}
+	}
+}
+
+// TestLoginsOfOptions starts a broker on the data of one with other logins.
+func TestLoginsOfOptions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	for _, password := range []string{"first", "second"} {
+		s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, SASL: []Login{{"PLAIN", "alice", password}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cl := client(t, s, kgo.SASL(plain.Auth{User: "alice", Pass: password}.AsMechanism()))
+		if err := cl.Ping(deadline(t)); err != nil {
+			t.Errorf("with the %s password: %v", password, err)
+		}
+		cl.Close()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm() & 0o077; os.PathSeparator == '/' && got != 0 {
+		t.Errorf("others may read the data and the logins: %v", info.Mode())
+	}
+}
+
+// TestTopicsOfOptions starts a broker on the data of one with other topics.
+func TestTopicsOfOptions(t *testing.T) {
+	dir, _ := written(t)
+	s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 1}, {"u", 4}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(s.(*front).broker.cluster.PartitionInfos("u")); got != 4 {
+		t.Errorf("got %d partitions of the new topic, want 4", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "topic t exists with 1 partitions, not 3"
+	if s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 3}}}); err == nil || !strings.Contains(err.Error(), want) {
+		if err == nil {
+			s.Close()
+		}
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// FuzzRecover damages one file of a data folder and starts a broker on it. It may
+// refuse the folder, but must serve only batches that were written, each as it was as
+// far as its checksum goes, and all of those before the damage.
+func FuzzRecover(f *testing.F) {
+	dir, batches := written(f)
+	var files []string
+	if err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return err
+	}); err != nil {
+		f.Fatal(err)
+	}
+	contents := make(map[string][]byte)
+	for i, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		contents[path] = data
+		for _, at := range []int{0, len(data) / 3, len(data) - 1} {
+			f.Add(uint8(i), uint32(at), byte(0x55), false, true)
+			f.Add(uint8(i), uint32(at), byte(1), true, false)
+		}
+	}
+	var running sync.Mutex // the folder is shared
+	f.Fuzz(func(t *testing.T, which uint8, at uint32, flip byte, truncate, clean bool) {
+		running.Lock()
+		defer running.Unlock()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		damaged := files[int(which)%len(files)]
+		for path, data := range contents {
+			if path == damaged {
+				data = slices.Clone(data)
+				at = min(at, uint32(max(len(data)-1, 0)))
+				if truncate {
+					data = data[:at]
+				} else if len(data) > 0 {
+					data[at] ^= flip
+				}
+			} else if filepath.Base(path) == windowsFile && !clean {
+				continue
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := startBroker(Options{DataDir: dir}.withDefaults(), "127.0.0.1:1")
+		if err != nil {
+			return
+		}
+		defer func() {
+			if err := b.close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		got := stored(t, b)
+		if len(got) > len(batches) {
+			t.Fatalf("got %d batches, want at most %d", len(got), len(batches))
+		}
+		for i := range got {
+			// A batch's checksum does not cover its offset and leader epoch.
+			if !bytes.Equal(got[i][16:], batches[i][16:]) {
+				t.Errorf("batch %d differs from what was written", i)
+			}
+		}
+		if damaged == segmentFile(dir) {
+			for i, end := 0, 0; i < len(batches); i++ {
+				if end += len(batches[i]); end <= int(at) && len(got) <= i {
+					t.Errorf("got %d batches; the damage is at %d, after batch %d", len(got), at, i)
+				}
+			}
+		}
+	})
+}
+
+// stored reads the batches of partition t-0, if it is there.
+func stored(t *testing.T, b *broker) [][]byte {
+	t.Helper()
+	info := b.cluster.PartitionInfo("t", 0)
+	if info == nil {
+		return nil
+	}
+	conn, err := b.dial(pipeAddr("127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	req := kmsg.NewPtrFetchRequest()
+	req.SetVersion(12)
+	req.MaxBytes = 1 << 20
+	req.SessionEpoch = -1
+	part := kmsg.NewFetchRequestTopicPartition()
+	part.FetchOffset, part.PartitionMaxBytes, part.CurrentLeaderEpoch = info.LogStartOffset, 1<<20, -1
+	topic := kmsg.NewFetchRequestTopic()
+	topic.Topic, topic.Partitions = "t", append(topic.Partitions, part)
+	req.Topics = append(req.Topics, topic)
+	resp := kmsg.NewPtrFetchResponse()
+	if err := ask(conn, req, resp); err != nil {
+		t.Fatal(err)
+	}
+	return split(t, resp.Topics[0].Partitions[0].RecordBatches)
+}

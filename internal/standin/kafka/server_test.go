@@ -1,0 +1,163 @@
+package kafka
+
+import (
+	"encoding/csv"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/standin/capacity"
+)
+
+// limited is a server of this many events a second, for which this many may wait.
+func limited(rate float64, queue int64) capacity.Options {
+	return capacity.Options{Server: capacity.Settings{Rate: rate, Service: capacity.Service{Kind: capacity.Constant}, Servers: 1, Queue: queue}}
+}
+
+// produceOf decodes a request of produceFrame, to change it.
+func produceOf(t *testing.T, records int, acks int16) *kmsg.ProduceRequest {
+	t.Helper()
+	req := kmsg.NewPtrProduceRequest()
+	req.SetVersion(12)
+	if err := req.ReadFrom(produceFrame("t", 0, records, 10)[19:]); err != nil {
+		t.Fatal(err)
+	}
+	req.Acks = acks
+	return req
+}
+
+func code(r kmsg.Response) int16 { return r.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode }
+
+// TestServerAnswersWhenServed: each answer leaves when its last record is served,
+// also between requests that were sent together.
+func TestServerAnswersWhenServed(t *testing.T) {
+	forBoth(t, func(t *testing.T, opts Options) {
+		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, limited(10, 10_000)
+		s := start(t, opts)
+		cl := dial(t, s)
+		begin := time.Now()
+		first, second, third := produceOf(t, 1, 1), produceOf(t, 5, 1), produceOf(t, 1000, 1)
+		if _, err := cl.nc.Write(append(append(frameOf(first), frameOf(second)...), frameOf(third)...)); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []time.Duration{100 * time.Millisecond, 600 * time.Millisecond} {
+			if got := code(cl.receive(first)); got != 0 {
+				t.Fatalf("answer %d is error %d", i, got)
+			}
+			if got := time.Since(begin); got < want {
+				t.Errorf("answer %d came after %v, want %v at least", i, got, want)
+			}
+		}
+		// The third would come after 100 s: the first two did not wait for it, as the
+		// deadline of the connection shows.
+	})
+}
+
+// TestServerRefuses: what finds the queue full is refused with an error that clients
+// understand as an overload. Without an answer it is lost.
+func TestServerRefuses(t *testing.T) {
+	forBoth(t, func(t *testing.T, opts Options) {
+		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, limited(1000, 2)
+		s := start(t, opts)
+		raw := dial(t, s)
+		if err := kerr.ErrorForCode(code(raw.ask(produceOf(t, 10, 1)))); !errors.Is(err, kerr.ThrottlingQuotaExceeded) {
+			t.Fatalf("got %v from a batch for which there is no room, want that the quota is exceeded", err)
+		}
+		if got := s.Counts(); got.Refused != 10 || got.Events != 0 {
+			t.Errorf("counted %+v, want 10 refused", got)
+		}
+		raw.send(produceOf(t, 10, 0))
+		if got := code(raw.ask(produceOf(t, 3, 1))); got != 0 {
+			t.Errorf("got error %d from a batch for which there is room", got)
+		}
+		if got := s.Counts(); got.Refused != 20 || got.Events != 3 {
+			t.Errorf("counted %+v, want 20 refused and 3 taken", got)
+		}
+		// What was refused is not in the log.
+		want := int64(3)
+		if opts.Discard {
+			want += int64(opts.Events)
+		}
+		req := kmsg.NewPtrListOffsetsRequest()
+		req.SetVersion(7)
+		rt := kmsg.NewListOffsetsRequestTopic()
+		rp := kmsg.NewListOffsetsRequestTopicPartition()
+		rt.Topic, rp.Timestamp = "t", -1
+		rt.Partitions = append(rt.Partitions, rp)
+		req.Topics = append(req.Topics, rt)
+		if got := raw.ask(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].Offset; got != want {
+			t.Errorf("the log ends at %d, want %d", got, want)
+		}
+	})
+}
+
+// TestServerAndAcksNone: records without an answer are served, and pass the broker.
+func TestServerAndAcksNone(t *testing.T) {
+	forBoth(t, func(t *testing.T, opts Options) {
+		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, limited(10, 100)
+		s := start(t, opts)
+		raw := dial(t, s)
+		begin := time.Now()
+		raw.send(produceOf(t, 4, 0))
+		if got := code(raw.ask(produceOf(t, 1, 1))); got != 0 {
+			t.Fatalf("got error %d", got)
+		}
+		if got := time.Since(begin); got < 500*time.Millisecond {
+			t.Errorf("answered after %v, want 500ms at least: four others are served before", got)
+		}
+		if got := s.Counts(); got.Events != 5 {
+			t.Errorf("counted %+v, want 5 events", got)
+		}
+	})
+}
+
+// TestServerInRecord: the record has the arrivals and the answers, and no answer is
+// earlier than a queue makes it.
+func TestServerInRecord(t *testing.T) {
+	forBoth(t, func(t *testing.T, opts Options) {
+		const n = 200
+		path := filepath.Join(t.TempDir(), "record.csv")
+		opts.Record, opts.Topics, opts.Capacity = path, []Topic{{"t", 1}}, limited(1000, n)
+		s := start(t, opts)
+		raw := dial(t, s)
+		var all []byte
+		for range n {
+			all = append(all, frameOf(produceOf(t, 1, 1))...)
+		}
+		if _, err := raw.nc.Write(all); err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			raw.receive(produceOf(t, 1, 1))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		rows, err := csv.NewReader(f).ReadAll()
+		if err != nil || len(rows) != n+1 {
+			t.Fatalf("%d rows and %v, want %d", len(rows), err, n+1)
+		}
+		served := int64(0)
+		for _, r := range rows[1:] {
+			arrived, err1 := strconv.ParseInt(r[7], 10, 64)
+			writing, err2 := strconv.ParseInt(r[8], 10, 64)
+			if err1 != nil || err2 != nil {
+				t.Fatalf("%q is not answered", r)
+			}
+			if served = max(served, arrived) + int64(time.Millisecond); writing < served {
+				t.Errorf("an answer left %d ns before its event was served", served-writing)
+			}
+		}
+	})
+}

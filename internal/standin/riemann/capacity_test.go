@@ -1,0 +1,133 @@
+package riemann
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"carronade/internal/standin/capacity"
+	wire "carronade/internal/wire/riemann"
+)
+
+// limited is a server of this many events a second, for which this many may wait.
+func limited(rate float64, queue int64) capacity.Options {
+	return capacity.Options{Server: capacity.Settings{Rate: rate, Service: capacity.Service{Kind: capacity.Constant}, Servers: 1, Queue: queue}}
+}
+
+func events(n int) wire.Msg { return message(strings.Split(strings.Repeat("x,", n-1)+"x", ",")...) }
+
+// TestServerAnswersWhenServed: each answer leaves when its last event is served, also
+// between messages that were sent together, over TCP, WebSocket and HTTP.
+func TestServerAnswersWhenServed(t *testing.T) {
+	t.Run("TCP", func(t *testing.T) {
+		s := start(t, Options{Capacity: limited(10, 10_000)})
+		p := dial(t, s.Addr())
+		begin := time.Now()
+		p.send(events(1), events(5), events(1000))
+		for i, want := range []time.Duration{100 * time.Millisecond, 600 * time.Millisecond} {
+			if m := p.answer(); !m.OK {
+				t.Fatalf("answer %d is %+v", i, m)
+			}
+			if got := time.Since(begin); got < want {
+				t.Errorf("answer %d came after %v, want %v at least", i, got, want)
+			}
+		}
+		// The third would come after 100 s; the connection's deadline is earlier.
+	})
+	t.Run("WebSocket", func(t *testing.T) {
+		s := start(t, Options{Capacity: limited(1, 100), Web: "127.0.0.1:0"})
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		c, _, err := websocket.Dial(ctx, "ws://"+s.AddrOf("ws")+"/events", nil) //nolint:bodyclose // there is none
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.CloseNow()
+		begin := time.Now()
+		for range 100 { // the last is served after 100 s
+			if err := c.Write(ctx, websocket.MessageText, []byte(`{"service":"c"}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, answer, err := c.Read(ctx); err != nil || string(answer) != "{}" {
+			t.Fatalf("got %s, %v", answer, err)
+		}
+		if got := time.Since(begin); got < time.Second {
+			t.Errorf("answered after %v, want 1 s at least", got)
+		}
+	})
+	t.Run("HTTP", func(t *testing.T) {
+		s := start(t, Options{Capacity: limited(10, 10), Web: "127.0.0.1:0"})
+		for _, last := range []bool{false, false, true} {
+			begin := time.Now()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", strings.NewReader(strings.Repeat("{\"service\":\"c\"}\n", 8)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Close = last // the connection must not end before the answer left
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || string(all) != strings.Repeat("{}\n", 8) {
+				t.Errorf("got %q, %v", all, err)
+			}
+			if got := time.Since(begin); got < 800*time.Millisecond {
+				t.Errorf("answered after %v, want 800ms at least", got)
+			}
+		}
+	})
+}
+
+// TestServerRefuses: a message that finds the queue full gets an error and is not
+// kept; a datagram is lost. A query waits for nothing.
+func TestServerRefuses(t *testing.T) {
+	s := start(t, Options{Capacity: limited(0.001, 2), UDP: "127.0.0.1:0", Interval: time.Hour})
+	p := dial(t, s.Addr())
+	p.send(events(10))
+	if m := p.answer(); m.OK || m.Error != "queue is full" {
+		t.Errorf("got %+v, want that the queue is full", m)
+	}
+	if kept, _ := p.find("true"); len(kept) != 0 {
+		t.Errorf("kept %q", kept)
+	}
+	nc, err := net.Dial("udp", s.AddrOf("udp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	m := events(5)
+	if _, err := nc.Write(wire.AppendMsg(nil, &m)); err != nil {
+		t.Fatal(err)
+	}
+	waitMessages(t, s, 3)
+	if got := s.Counts(); got.Refused != 15 || got.Events != 0 {
+		t.Errorf("counted %+v, want 15 refused", got)
+	}
+}
+
+// TestServerEnds: an answer that is due in a quarter of an hour does not delay the
+// end of the stand-in.
+func TestServerEnds(t *testing.T) {
+	s := start(t, Options{Capacity: limited(0.001, 2), Web: "127.0.0.1:0"})
+	nc := dial(t, s.AddrOf("ws"))
+	if _, err := io.WriteString(nc, "PUT /events HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 16\r\n\r\n{\"service\":\"c\"}\n"); err != nil {
+		t.Fatal(err)
+	}
+	waitMessages(t, s, 1)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if line, err := bufio.NewReader(nc).ReadString('\n'); err == nil {
+		t.Errorf("got %q, want no answer", line)
+	}
+}

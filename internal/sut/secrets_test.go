@@ -1,0 +1,63 @@
+//go:build linux
+
+package sut
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/checkout"
+	"carronade/internal/secret"
+	"carronade/internal/system"
+)
+
+// A system does not get the secrets that this process keeps in its environment.
+func TestSystemHasNoSecretsOfThisProcess(t *testing.T) {
+	t.Setenv(system.OwnEnv+"HEY_APM_1", canary)
+	s := start(t, Spec{Command: "sh -c 'env; echo ready to serve; exec sleep 1000'", Ready: "log:ready to serve", ReadyWithin: 20 * time.Second, Logf: t.Logf})
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := s.Output(); !strings.Contains(got, "PATH=") || strings.Contains(got, system.OwnEnv) || strings.Contains(got, canary) {
+		t.Errorf("it got %s", got)
+	}
+}
+
+// A secret of which a long line has only the beginning is hidden, too.
+func TestOutputOfLongLines(t *testing.T) {
+	s := start(t, Spec{
+		Command: "sh -c 'printf %08187d 0; echo " + canary + "; echo ready to serve; exec sleep 1000'", Secrets: []string{canary},
+		Ready: "log:ready to serve", ReadyWithin: 20 * time.Second, Logf: t.Logf,
+	})
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := s.Output(); !strings.Contains(got, "0***\n") || strings.Contains(got, canary[:2]) {
+		t.Errorf("got %q", got[max(0, len(got)-100):])
+	}
+}
+
+// The last lines of a system, which are shortened, have no part of a secret.
+func TestLastLinesHaveNoPartOfASecret(t *testing.T) {
+	var m secret.Mask
+	m.Add(canary)
+	tail := newTail("")
+	tail.add(strings.Repeat("x", maxLine-5) + canary)
+	if got := tail.last(1, m.Text)[0]; strings.Contains(got, canary[:2]) || len(got) < maxLine-5 {
+		t.Errorf("got %q", got[maxLine-10:])
+	}
+}
+
+// The branch is masked like the revision.
+func TestBranchIsMasked(t *testing.T) {
+	for _, spec := range []Spec{{Revision: canary, Branch: "b/" + canary}, {Build: &checkout.Build{Facts: checkout.Facts{Branch: "b/" + canary, Revision: canary}}}} {
+		spec.Secrets = []string{canary}
+		spec.Logf = t.Logf
+		facts := start(t, spec).Facts()
+		if facts["branch"] != "b/"+secret.Hidden || facts["revision"] != secret.Hidden || strings.Contains(fmt.Sprint(facts), canary) {
+			t.Errorf("got %v", facts)
+		}
+	}
+}

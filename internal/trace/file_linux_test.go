@@ -1,0 +1,19 @@
+package trace
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A pipe is refused at once, although nobody reads it.
+func TestPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(Options{Path: path}); err == nil || !strings.Contains(err.Error(), "it is a pipe") {
+		t.Errorf("got %v, want that it is a pipe", err)
+	}
+}

@@ -1,0 +1,51 @@
+package trust
+
+import (
+	"fmt"
+	"time"
+
+	"carronade/units"
+)
+
+// The bounds of KeepsUp.
+const (
+	mostBacklog = 0.01 // growth over the measurement, as a share of the events moved in it
+	fifth       = 5    // the first and the last part of the measurement that are compared
+)
+
+// A Backlog is the number of events that were written and not read yet, interval by interval.
+type Backlog struct {
+	behind series
+	moved  float64
+}
+
+// Add appends an interval: the backlog at its end, and the events moved in it.
+func (b *Backlog) Add(end, length time.Duration, behind, moved float64) {
+	b.behind.add(end, length, behind)
+	b.moved += moved
+}
+
+// KeepsUp decides whether reading kept up with writing. It did not if the backlog climbed, under
+// the same rank test as in Steady, by more than a hundredth of the events moved or those of a
+// second; or if at the end it was larger than at the start by more than those of a second, which
+// also shows a reader that stopped late. Without enough intervals it is not known.
+func (b *Backlog) KeepsUp() (known, ok bool, text string) {
+	n := len(b.behind.at)
+	if n < LeastSeries {
+		return false, false, fmt.Sprintf("cannot tell: the measurement was too short (%s with a known backlog, at least %d are needed)", units.Plural(n, "interval"), LeastSeries)
+	}
+	length := 0.0
+	for _, w := range b.behind.weight {
+		length += w
+	}
+	second := b.moved / length
+	span := time.Duration((b.behind.at[n-1] - b.behind.at[0]) * float64(time.Second))
+	t := b.behind.trend(span)
+	part := max(n/fifth, 1)
+	first, last := Median(b.behind.value[:part]), Median(b.behind.value[n-part:])
+	climbed := t.slope*span.Seconds() > min(mostBacklog*b.moved, second) && t.chance < mostChance
+	if climbed || last-first > second && b.behind.value[n-1]-first > second {
+		return true, false, fmt.Sprintf("the backlog grew from %s to %s events", units.FormatCount(uint64(b.behind.value[0])), units.FormatCount(uint64(b.behind.value[n-1])))
+	}
+	return true, true, fmt.Sprintf("the backlog was %s events at the start and %s at the end", units.FormatCount(uint64(b.behind.value[0])), units.FormatCount(uint64(b.behind.value[n-1])))
+}

@@ -1,0 +1,220 @@
+package vary
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	moremath "github.com/aclements/go-moremath/stats"
+
+	"carronade/internal/stats"
+)
+
+// Errors of Analyze.
+var (
+	ErrEmptyCell   = errors.New("there is no value")
+	ErrNotPositive = errors.New("a value is not above 0, so that there are no ratios")
+	ErrNoNoise     = errors.New("no cell has two values, so that the noise is unknown")
+)
+
+// An Effect is the estimate of a term as a share: -0.31 is 31 % less. Of an interaction it is
+// how much the effect of one change grows with the other.
+type Effect struct {
+	Term     Term
+	Share    float64
+	Lo, Hi   float64 // the interval of Confidence
+	P        float64 // of the test that there is no effect
+	Adjusted float64 // P adjusted for the effects it was judged with
+	Verdict  Verdict
+}
+
+// A Verdict is whether an effect is real.
+type Verdict string
+
+// The verdicts.
+const (
+	Found    Verdict = "effect"
+	NotFound Verdict = "no effect found"
+	// Unsure effects would count alone, but among as many as were tested such a one is
+	// expected by chance.
+	Unsure Verdict = "not certain"
+)
+
+// mostLog keeps ratios finite if hardly anything is known of the noise.
+const mostLog = 700
+
+// A Fit is what one number says about a design.
+type Fit struct {
+	Effects []Effect  // in the order of Terms
+	Means   []float64 // of the cells, geometric
+	Noise   float64   // standard deviation between repetitions of a cell, as a share
+	Degrees int       // of freedom, of the noise
+
+	counts   []int
+	variance float64 // of a logarithm
+}
+
+// Analyze estimates all effects on one number. values has the values of each cell by round; NaN
+// marks one that is missing. If none is, what the rounds have in common is taken away, so that
+// drift does not count as noise.
+func (d *Design) Analyze(values [][]float64) (*Fit, error) {
+	if len(values) != len(d.Cells) {
+		return nil, fmt.Errorf("%d cells have values, and the design has %d", len(values), len(d.Cells))
+	}
+	n := len(values)
+	f := &Fit{counts: make([]int, n), Means: make([]float64, n)}
+	logs := make([][]float64, n)
+	total, whole := 0, true
+	for i, cell := range values {
+		logs[i] = make([]float64, len(cell))
+		whole = whole && len(cell) == len(values[0])
+		for r, v := range cell {
+			if math.IsNaN(v) {
+				whole = false
+				continue
+			}
+			if !(v > 0) || math.IsInf(v, 0) {
+				return nil, fmt.Errorf("cell %d: %w", i+1, ErrNotPositive)
+			}
+			logs[i][r] = math.Log(v)
+			f.Means[i] += logs[i][r]
+			f.counts[i]++
+		}
+		if f.counts[i] == 0 {
+			return nil, fmt.Errorf("cell %d: %w", i+1, ErrEmptyCell)
+		}
+		f.Means[i] /= float64(f.counts[i])
+		total += f.counts[i]
+	}
+	f.Degrees = total - n
+	shift := make([]float64, len(values[0])) // of each round
+	if whole && f.Degrees > len(shift)-1 {
+		f.Degrees -= len(shift) - 1
+		for r := range shift {
+			for i := range logs {
+				shift[r] += (logs[i][r] - f.Means[i]) / float64(n)
+			}
+		}
+	}
+	if f.Degrees < 1 {
+		return nil, ErrNoNoise
+	}
+	for i, cell := range values {
+		for r, v := range cell {
+			if !math.IsNaN(v) {
+				rest := logs[i][r] - f.Means[i]
+				if r < len(shift) {
+					rest -= shift[r]
+				}
+				f.variance += rest * rest / float64(f.Degrees)
+			}
+		}
+	}
+	if f.variance < 1e-24 { // what rounding leaves of equal values
+		f.variance = 0
+	}
+	f.Noise = math.Sqrt(f.variance)
+	for _, t := range d.Terms() {
+		center, reach, p := f.contrast(t.weights)
+		f.Effects = append(f.Effects, Effect{
+			Term: t, Share: math.Expm1(min(center, mostLog)), Lo: math.Expm1(center - reach), Hi: math.Expm1(min(center+reach, mostLog)),
+			P: p, Adjusted: p,
+		})
+	}
+	for i := range f.Means {
+		f.Means[i] = math.Exp(f.Means[i])
+	}
+	return f, nil
+}
+
+// contrast estimates a weighted sum of the logarithms of the cells' means: its value, half the
+// width of its interval, and the probability of a value as far from 0 if it were 0. Call it
+// while Means are logarithms.
+func (f *Fit) contrast(weights []float64) (center, reach, p float64) {
+	return f.contrastOf(f.Means, weights)
+}
+
+func (f *Fit) contrastOf(logs, weights []float64) (center, reach, p float64) {
+	square := 0.0
+	for i, w := range weights {
+		center += w * logs[i]
+		square += w * w / float64(f.counts[i])
+	}
+	if math.Abs(center) < 1e-12 { // what rounding leaves of equal means
+		center = 0
+	}
+	scatter := math.Sqrt(f.variance * square)
+	if scatter == 0 {
+		if center == 0 {
+			return 0, 0, 1
+		}
+		return center, 0, 0
+	}
+	t := moremath.TDist{V: float64(f.Degrees)}
+	reach = scatter * moremath.InvCDF(t)((1+stats.Confidence)/2)
+	return center, reach, 2 * (1 - t.CDF(math.Abs(center)/scatter))
+}
+
+// Judge gives the verdicts. All effects on the number that decides, that of the first fit, are
+// one family; those on the other numbers are exploratory and a second one. In each family a
+// false effect is found in at most stats.Defaults.Alpha of experiments, by Holm's procedure.
+func Judge(fits ...*Fit) {
+	var families [2][]*Effect
+	for i, f := range fits {
+		for k := range f.Effects {
+			e := &f.Effects[k]
+			families[min(i, 1)] = append(families[min(i, 1)], e)
+		}
+	}
+	for _, family := range families {
+		p := make([]float64, len(family))
+		for i, e := range family {
+			p[i] = e.P
+		}
+		for i, v := range stats.Holm(p) {
+			e := family[i]
+			e.Adjusted = v
+			switch {
+			case v <= stats.Defaults.Alpha:
+				e.Verdict = Found
+			case e.P <= stats.Defaults.Alpha:
+				e.Verdict = Unsure
+			default:
+				e.Verdict = NotFound
+			}
+		}
+	}
+}
+
+// Best returns the cell with the best mean, and the cells that are not certainly worse, all
+// comparisons with it judged together.
+func (f *Fit) Best(better stats.Direction) (best int, rivals []int) {
+	for i, m := range f.Means {
+		if (m-f.Means[best])*float64(better) > 0 {
+			best = i
+		}
+	}
+	logs := make([]float64, len(f.Means))
+	for i, m := range f.Means {
+		logs[i] = math.Log(m)
+	}
+	var (
+		others []int
+		p      []float64
+	)
+	for i := range f.Means {
+		if i == best {
+			continue
+		}
+		w := make([]float64, len(logs))
+		w[best], w[i] = 1, -1
+		_, _, probability := f.contrastOf(logs, w)
+		others, p = append(others, i), append(p, probability)
+	}
+	for i, v := range stats.Holm(p) {
+		if v > stats.Defaults.Alpha {
+			rivals = append(rivals, others[i])
+		}
+	}
+	return best, rivals
+}

@@ -1,0 +1,25 @@
+package measure
+
+// An Encoding says when the bytes of a run's events were made. What was done before the
+// run is missing from its times and its processor time.
+type Encoding struct {
+	Events   string `json:"events"`             // Pooled or Fresh
+	Distinct uint64 `json:"distinct,omitempty"` // pooled: different events, after which they repeat; 0: not known
+	Except   string `json:"except,omitempty"`   // pooled: what differs in every event nevertheless, such as "ids and times"
+
+	Codec string `json:"codec,omitempty"` // "" without compression
+	// CodecMeasured is the share of the codec's work that was done during the run, by bytes
+	// before compression; nil without compression, or if it is not known.
+	CodecMeasured *float64 `json:"codec_measured,omitempty"`
+}
+
+// The values of Events.
+const (
+	Pooled = "pooled" // encoded before the run, and sent again and again
+	Fresh  = "fresh"  // encoded as they were sent; their bytes repeat only if the payload does
+)
+
+// Compressed sets the codec, and the share of its work that was done during the run.
+func (e *Encoding) Compressed(codec string, measured float64) {
+	e.Codec, e.CodecMeasured = codec, &measured
+}

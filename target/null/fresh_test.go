@@ -1,0 +1,50 @@
+package null
+
+import (
+	"bytes"
+	"testing"
+
+	"carronade/internal/wire/kafka"
+	"carronade/measure"
+	"carronade/target"
+)
+
+// Fresh events of different clients are different events.
+func TestFreshEventsOfClients(t *testing.T) {
+	v := target.Values{}
+	for _, o := range (Kind{}).Options() {
+		if o.Default != "" {
+			v[o.Name] = []string{o.Default}
+		}
+	}
+	v["fresh"], v["clients"] = []string{"true"}, []string{"3"}
+	opened, err := Kind{}.Open(t.Context(), target.Spec{Options: v, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := opened.(target.Encoded).Encoding(); e.Events != measure.Fresh || e.Distinct != 0 {
+		t.Errorf("encoding %+v, want fresh events", e)
+	}
+	v["fresh"] = []string{"false"}
+	pooled, err := Kind{}.Open(t.Context(), target.Spec{Options: v, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := pooled.(target.Encoded).Encoding(); e.Events != measure.Pooled || e.Distinct == 0 {
+		t.Errorf("encoding %+v, want pooled events", e)
+	}
+	var made [][]byte
+	for _, l := range opened.(*session).lanes {
+		for first := range uint64(5) {
+			l.encoder.encode(1, first, true, 0)
+			made = append(made, bytes.Clone(l.encoder.scratch[kafka.HeaderSize:]))
+		}
+	}
+	for i, a := range made {
+		for k, b := range made[:i] {
+			if bytes.Equal(a, b) {
+				t.Errorf("events %d and %d are equal", k, i)
+			}
+		}
+	}
+}
