@@ -334,6 +334,8 @@ func TestHalfClose(t *testing.T) {
 	f.answers(func(n int, nc net.Conn) ([]byte, bool) {
 		if n == 4 {
 			nc.(*net.TCPConn).CloseWrite()
+		}
+		if n >= 4 {
 			return nil, true // it keeps reading
 		}
 		return []byte(riemann.Ack), true

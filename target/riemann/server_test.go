@@ -130,7 +130,12 @@ func (f *fake) serveConn(nc net.Conn) {
 				return
 			}
 			answer, ok := f.answer(&m, &n, nc)
-			if _, err := nc.Write(answer); err != nil || !ok {
+			if len(answer) > 0 { // even an empty write fails after CloseWrite
+				if _, err := nc.Write(answer); err != nil {
+					return
+				}
+			}
+			if !ok {
 				return
 			}
 		}
