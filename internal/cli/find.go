@@ -133,16 +133,9 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	var file *workload.Document
-	if f.file != "" {
-		files, err := s.readWorkloads(f.file)
-		if err != nil {
-			return o, nil, err
-		}
-		if len(files) != 1 {
-			return o, nil, &words{Err: fmt.Errorf("%s has %d workloads, but a search is of one", f.file, len(files)), Hint: "put each into a separate file"}
-		}
-		file = files[0]
+	file, err := s.readOneWorkload(f.file, "a search is of one")
+	if err != nil {
+		return o, nil, err
 	}
 	if f.base, err = s.withConfiguration(t, file); err != nil {
 		return o, nil, err

@@ -37,7 +37,7 @@ func (s *session) planVariation(v *varying, t *command.Settings, path string) (*
 	if x.design, err = designOf(v.screen, varied); err != nil {
 		return nil, err
 	}
-	file, err := s.oneWorkload(path)
+	file, err := s.readOneWorkload(path, "--vary takes one")
 	if err != nil {
 		return nil, err
 	}
@@ -93,21 +93,6 @@ func (s *session) planVariation(v *varying, t *command.Settings, path string) (*
 	return x, resolve(func(cell int) []string {
 		return []string{judge.SeriesLabel + "=" + x.series, judge.PlanLabel + "=" + x.plan, judge.CellLabel + "=" + strconv.Itoa(cell+1)}
 	}, repeat...)
-}
-
-// oneWorkload reads a file with one workload; nil without a file.
-func (s *session) oneWorkload(path string) (*workload.Document, error) {
-	if path == "" {
-		return nil, nil
-	}
-	files, err := s.readWorkloads(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(files) != 1 {
-		return nil, &words{Err: fmt.Errorf("%s has %d workloads, but --vary takes one", path, len(files)), Hint: "put each into a separate file"}
-	}
-	return files[0], nil
 }
 
 // mergedLists returns the typed settings. A list of flags replaces that of the file, so if a
