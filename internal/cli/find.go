@@ -18,7 +18,6 @@ import (
 	"carronade/internal/find"
 	"carronade/internal/layout"
 	"carronade/internal/report"
-	"carronade/internal/run"
 	"carronade/internal/slo"
 	"carronade/internal/store"
 	"carronade/internal/workload"
@@ -165,7 +164,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	}
 	f.Times = find.TimeLimits(f.limits)
 	if f.id = f.resume; f.id == "" {
-		f.id = fmt.Sprintf("f%07x", uint32(run.NewID())>>4) // 123e4567 would be a number
+		f.id = newSeries()
 	}
 	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
 		return o, nil, err

@@ -288,5 +288,6 @@ func (s *session) runVariation(ctx context.Context, x *variation, o *outputs) (o
 	return outcome, nil
 }
 
-// newSeries is the ID of a series.
-func newSeries() string { return report.IDOf(run.NewID()) }
+// newSeries is the ID of a series of runs, or of a search. It begins with a letter: a label such
+// as 80010e7 would be a number to filters.
+func newSeries() string { return "s" + report.IDOf(run.NewID())[1:] }

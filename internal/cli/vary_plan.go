@@ -173,5 +173,5 @@ func (x *variation) hash() (string, error) {
 		}
 		h.Write(append(text, '\n'))
 	}
-	return hex.EncodeToString(h.Sum(nil))[:12], nil
+	return "p" + hex.EncodeToString(h.Sum(nil))[:11], nil // a label such as 80010e7 would be a number
 }

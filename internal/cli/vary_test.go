@@ -30,7 +30,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	series := regexp.MustCompile(`--resume ([a-z0-9]+) `).FindStringSubmatch(said)
+	series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(said)
 	if series == nil {
 		t.Fatalf("it does not name the series: %s", said)
 	}
@@ -47,6 +47,9 @@ func TestResume(t *testing.T) {
 	rows, err := judging.SeriesRows(t.Context(), kept, series[1])
 	if err != nil || len(rows) != 6 {
 		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	if plan := rows[0].Text("label." + judge.PlanLabel); !regexp.MustCompile(`^p[0-9a-f]{11}$`).MatchString(plan) {
+		t.Errorf("the plan %q is not a letter and a hash", plan)
 	}
 	var missing []string
 	for i := range rows[:2] {
