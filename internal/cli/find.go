@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/command/judging"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/slo"
-	"carronade/internal/store"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -200,11 +200,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
 	}
-	filters, err := digest.ParseFilters([]string{"label.find=" + f.resume}, time.Now())
-	if err != nil {
-		return err
-	}
-	rows, err := o.keep.store.Rows(ctx, store.Query{Filters: filters, Fields: []string{"label.find"}})
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, "find", f.resume, "label.find")
 	if err != nil || len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}

@@ -225,7 +225,7 @@ func (x *variation) order(o *outputs) {
 
 // resumeVariation leaves out the tasks whose reports are stored already.
 func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs) error {
-	rows, err := judging.SeriesRows(ctx, o.keep.store, x.series)
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, judge.VaryFields()...)
 	if err != nil || len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume %s: %s has no report of that series", x.series, o.keep.store.Place()), Hint: "carronade run --vary prints the ID when it starts; label." + judge.SeriesLabel + " of its reports has it, too"}
 	}

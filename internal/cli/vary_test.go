@@ -44,7 +44,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("when all are there: %v, it said %s, and printed\n%s\nbefore\n%s", err, said, again, out)
 	}
 
-	rows, err := judging.SeriesRows(t.Context(), kept, series[1])
+	rows, err := judging.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
 	if err != nil || len(rows) != 6 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
@@ -68,7 +68,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("it did not run %s again: %s", m, said)
 		}
 	}
-	if rows, err = judging.SeriesRows(t.Context(), kept, series[1]); err != nil || len(rows) != 6 {
+	if rows, err = judging.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...); err != nil || len(rows) != 6 {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 
