@@ -12,11 +12,13 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/command/judging"
 	"carronade/internal/compat"
+	"carronade/internal/digest"
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/vary"
 	"carronade/internal/workload"
+	"carronade/target"
 )
 
 // varying holds the flags of run --vary.
@@ -137,6 +139,16 @@ func parseVariedOne(text string, known []workload.Setting) (variedSetting, error
 		return fail("vary what changes the load or the system", "is about the reports or their number")
 	case strings.Contains(set.Word, "=") && v.key == "":
 		return fail(fmt.Sprintf("such as --vary %s.NAME=4,8", name), "is a list of names with values, of which one is varied")
+	}
+	if v.key == "" && set.Type != target.String { // a text may mean anything
+		for i, value := range v.Values {
+			same := func(other string) bool {
+				return digest.Typed(set.Type.String(), other).Equal(digest.Typed(set.Type.String(), value))
+			}
+			if k := slices.IndexFunc(v.Values[:i], same); k >= 0 {
+				return fail("leave one of them out", "%s and %s are the same", v.Values[k], value)
+			}
+		}
 	}
 	return v, nil
 }

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/judge"
 	"carronade/internal/vary"
 	"carronade/internal/workload"
+	"carronade/target"
 )
 
 // planVariation resolves all cells, so that every error is found before anything runs. The
@@ -73,6 +74,9 @@ func (s *session) planVariation(v *varying, t *command.Settings, path string) (*
 		return errors.Join(faults...)
 	}
 	if err := resolve(func(int) []string { return nil }); err != nil {
+		return nil, err
+	}
+	if err := x.check(); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(x.cells, (*workload.Workload).OpenEnded) {
@@ -160,6 +164,23 @@ func designOf(screen string, varied []variedSetting) (*vary.Design, error) {
 		names = append(names, one.name)
 	}
 	return nil, &words{Err: fmt.Errorf("--screen=%s: must be one of %s", screen, strings.Join(names, ", ")), Hint: "--screen alone is --screen=" + names[0]}
+}
+
+// check finds the errors of cells that a target would find only when it is opened.
+func (x *variation) check() error {
+	var faults []error
+	seen := map[string]bool{}
+	for i, w := range x.cells {
+		spec, err := w.Spec()
+		if c, ok := w.Kind.(target.Checker); ok && err == nil {
+			err = c.Check(spec)
+		}
+		if err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			faults = append(faults, &words{Err: fmt.Errorf("--vary: %s: %w", strings.Join(x.design.Settings(i), " "), err), Hint: hintOf(err)})
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // hash identifies what a series runs: its design, and the workloads of its cells.
