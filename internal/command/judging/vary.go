@@ -67,12 +67,12 @@ func RowsWithLabel(ctx context.Context, s store.Store, label, value string, fiel
 }
 
 // Write analyses the series and prints the result.
-func (v *Variation) Write(ctx context.Context, c *command.Console, s store.Store, series string, d *vary.Design, rounds int) error {
-	rows, err := RowsWithLabel(ctx, s, judge.SeriesLabel, series, judge.VaryFields()...)
+func (v *Variation) Write(ctx context.Context, c *command.Console, s store.Store, o judge.VaryOptions) error {
+	rows, err := RowsWithLabel(ctx, s, judge.SeriesLabel, o.Series, judge.VaryFields()...)
 	if err != nil {
 		return err
 	}
-	found, err := judge.Vary(rows, judge.VaryOptions{Series: series, Design: d, Rounds: rounds})
+	found, err := judge.Vary(rows, o)
 	if err != nil {
 		return err
 	}
