@@ -222,9 +222,9 @@ func noMatch(rows []digest.Row, filters digest.Filters) error {
 				n++
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s alone lets %d through", f, n))
+		parts = append(parts, fmt.Sprintf("%s alone matches %d", f, n))
 	}
-	return hintedError("choose reports", fmt.Errorf("no report of %d meets all filters", len(rows)), strings.Join(parts, ", "))
+	return hintedError("choose reports", fmt.Errorf("no report of %d matches all filters", len(rows)), strings.Join(parts, ", "))
 }
 
 // markStarts marks the reports to start from: those that match the filters on

@@ -234,5 +234,5 @@ func replacedWords(base, candidate []digest.Row) string {
 	if more*float64(min(n, m)) < mostReplaced+0.5 {
 		return ""
 	}
-	return fmt.Sprintf("%d of the base's runs and %d of the candidate's were not trustworthy and were replaced, so those judged may not be alike", b, c)
+	return fmt.Sprintf("%d of the base's runs and %d of the candidate's were not trustworthy and were replaced, so the remaining ones may not be comparable", b, c)
 }

@@ -328,15 +328,15 @@ func (r *GateRow) noiseReason(worst float64) string {
 	text := "too noisy: it may be " + plainAmount(worst, relative, r.kind) + " worse; "
 	if !relative { // an effect is a share of the base, which does not exist if the base is 0
 		if r.AnyChange {
-			return text + "before it was 0, and any change counts; more repetitions of this revision would settle it"
+			return text + "the earlier value is 0, so any change counts; more repetitions of this revision would decide it"
 		}
 		worst /= math.Abs(r.raw.Base.Median)
 	}
 	effect := math.Ceil(worst*100+0.5) / 100
 	if !(effect < MostEffect) {
-		return text + "more repetitions of this revision would settle it"
+		return text + "more repetitions of this revision would decide it"
 	}
-	return fmt.Sprintf("%s--effect %s would settle it, or more repetitions of this revision", text, percent(effect))
+	return fmt.Sprintf("%s--effect %s would decide it, or more repetitions of this revision", text, percent(effect))
 }
 
 // littleHistory says how much history exists and how much is needed.

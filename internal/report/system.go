@@ -335,7 +335,7 @@ func (f facts) build() string {
 	case !ok:
 		return ""
 	case f.isTrue("build_cached"):
-		return "was kept from an earlier run"
+		return "was reused from an earlier run"
 	}
 	return "took " + seconds(took)
 }

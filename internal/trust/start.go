@@ -84,7 +84,7 @@ func Start(r *load.Result) string {
 		return ""
 	}
 	start := in[k-1].End - m.Start
-	return fmt.Sprintf("the first %s of the measurement are unlike the rest: %s; --warmup %s leaves them out",
+	return fmt.Sprintf("the first %s of the measurement differ from the rest: %s; --warmup %s leaves them out",
 		units.FormatDuration(start), strings.Join(found, "; "), units.FlagDuration(r.Warmup.End-r.Warmup.Start+start))
 }
 
