@@ -43,8 +43,8 @@ func CollateFields(o CollateOptions) []string {
 }
 
 // CollateFilters are the filters that apply to every row, so that a store may
-// apply them before Collate does. If they leave nothing, Collate of all rows
-// says why.
+// apply them before Collate does. If no row is left, Collate of all rows
+// explains why.
 func CollateFilters(o CollateOptions) (out digest.Filters) {
 	name := digest.Canonical(o.Var)
 	var vs []*variable
