@@ -13,14 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/command/judging"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/layout"
 	"carronade/internal/report"
-	"carronade/internal/run"
 	"carronade/internal/slo"
-	"carronade/internal/store"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -133,16 +132,9 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	var file *workload.Document
-	if f.file != "" {
-		files, err := s.readWorkloads(f.file)
-		if err != nil {
-			return o, nil, err
-		}
-		if len(files) != 1 {
-			return o, nil, &words{Err: fmt.Errorf("%s has %d workloads, but a search is of one", f.file, len(files)), Hint: "put each into a separate file"}
-		}
-		file = files[0]
+	file, err := s.readOneWorkload(f.file, "a search is of one")
+	if err != nil {
+		return o, nil, err
 	}
 	if f.base, err = s.withConfiguration(t, file); err != nil {
 		return o, nil, err
@@ -172,7 +164,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	}
 	f.Times = find.TimeLimits(f.limits)
 	if f.id = f.resume; f.id == "" {
-		f.id = fmt.Sprintf("f%07x", uint32(run.NewID())>>4) // 123e4567 would be a number
+		f.id = newSeries()
 	}
 	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
 		return o, nil, err
@@ -208,11 +200,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
 	}
-	filters, err := digest.ParseFilters([]string{"label.find=" + f.resume}, time.Now())
-	if err != nil {
-		return err
-	}
-	rows, err := o.keep.store.Rows(ctx, store.Query{Filters: filters, Fields: []string{"label.find"}})
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, "find", f.resume, "label.find")
 	if err != nil || len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}

@@ -103,36 +103,28 @@ func withKnown(rows []digest.Row, excluded func(string) bool) []digest.Row {
 		buf = appendKey(buf[:0], &rows[i], func(name string) bool { return excluded(name) || described(name) })
 		groups[string(buf)] = append(groups[string(buf)], i)
 	}
-	out := rows
-	for _, at := range groups {
-		for _, f := range agreed(rows, at, func(name string) bool { return described(name) && !excluded(name) }) {
-			for _, i := range at {
-				if hasField(&rows[i], f.Name) || !notKnown(&rows[i], f.Name) {
-					continue
-				}
-				if &out[0] == &rows[0] {
-					out = slices.Clone(rows)
-				}
-				out[i].Fields = with(out[i].Fields, f)
-			}
-		}
-	}
-	return out
+	return filled(rows, groups, func(name string) bool { return described(name) && !excluded(name) })
 }
 
 // knownIndices are rows that know the Elasticsearch behind their system where others of
 // the same system agree on it.
 func knownIndices(rows []digest.Row) []digest.Row {
-	out := slices.Clone(rows)
 	at := map[string][]int{}
 	for i := range rows {
 		system := systemOf(&rows[i])
 		at[system] = append(at[system], i)
 	}
-	for _, of := range at {
-		for _, f := range agreed(rows, of, func(name string) bool { return strings.HasPrefix(name, indexPrefix) }) {
-			for _, i := range of {
-				if !hasField(&out[i], f.Name) {
+	return filled(rows, at, func(name string) bool { return strings.HasPrefix(name, indexPrefix) })
+}
+
+// filled are rows, of which each also has the wanted facts on which others of its group agree.
+// The given rows do not change.
+func filled(rows []digest.Row, groups map[string][]int, wanted func(string) bool) []digest.Row {
+	out := slices.Clone(rows)
+	for _, at := range groups {
+		for _, f := range agreed(rows, at, wanted) {
+			for _, i := range at {
+				if !hasField(&rows[i], f.Name) {
 					out[i].Fields = with(out[i].Fields, f)
 				}
 			}

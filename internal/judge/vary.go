@@ -102,6 +102,7 @@ type VariedCell struct {
 	Cell     int                `json:"cell"` // from 1
 	Settings []VariedSetting    `json:"settings"`
 	Reports  []string           `json:"reports"` // those that count, by repetition
+	Died     int                `json:"died"`    // runs that the system did not survive; none of them counts
 	Means    map[string]float64 `json:"measured"`
 }
 
@@ -189,6 +190,11 @@ func Vary(rows []digest.Row, o VaryOptions) (*Variation, error) {
 		}
 		v.Cells = append(v.Cells, c)
 	}
+	for i := range rows {
+		if cell, _, ok := CellOf(&rows[i]); ok && cell < len(v.Cells) && died(&rows[i]) {
+			v.Cells[cell].Died++
+		}
+	}
 	v.analyze(good, at)
 	v.addNotes()
 	return v, nil
@@ -271,6 +277,11 @@ func (v *Variation) addNotes() {
 	add := func(format string, args ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, args...)) }
 	if missing := v.missing(); missing > 0 {
 		add("%s without a run that counts: the same command with --resume %s runs them again", units.Plural(missing, "repetition"), v.Series)
+	}
+	for i := range v.Cells {
+		if c := &v.Cells[i]; c.Died > 0 {
+			add("the system ended in %s of cell %d: its numbers are of runs that the system survived", units.Plural(c.Died, "run"), c.Cell)
+		}
 	}
 	if len(v.Numbers) == 0 {
 		return
