@@ -134,7 +134,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		}
 		for _, s := range running {
 			<-s.done
-			if s.stdout.Len() > 0 && s.err == nil {
+			if s.stdout.String() != "" && s.err == nil {
 				complete++
 			}
 		}
