@@ -51,15 +51,17 @@ func (r *standin) kill() {
 }
 
 // freezeFor stops the process for d, and returns how long it was stopped.
-func (r *standin) freezeFor(d time.Duration) time.Duration {
+func (r *standin) freezeFor(d time.Duration) frozen {
 	r.t.Helper()
 	began := time.Now()
 	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		r.t.Fatal(err)
 	}
+	stopped := time.Now()
 	pause(r.t, d)
+	continuing := time.Now()
 	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		r.t.Fatal(err)
 	}
-	return time.Since(began)
+	return frozen{began, continuing.Sub(stopped), time.Since(began)}
 }

@@ -15,9 +15,9 @@ const settingsOfTopic = topicPrefix + "settings."
 // it does not apply.
 var ofClient = []string{"target.discards", "target.proxy", "target.tls_verified", "target.tls_name_verified", "target.index.tls_verified"}
 
-// notKnown is whether a report without a fact does not know it: the target, or the
-// machine, had not reported it. Otherwise there is none, as with a limit that is not
-// set. What is unknown is not different.
+// notKnown is whether a fact that a report lacks is unknown: the target, or the
+// machine, did not report it. Otherwise it does not exist, such as a limit that is
+// not set. An unknown fact does not count as different.
 func notKnown(r *digest.Row, name string) bool {
 	if !environment(name) || name == "target" || slices.Contains(ofClient, name) {
 		return false
@@ -92,9 +92,9 @@ func knownValues(values []string, rows []digest.Row, name string) (known []strin
 	return known, some
 }
 
-// withKnown adds to rows the facts that they do not know but others know whose other
-// variables are equal, if those agree: then they are of one workload and system.
-// Facts that may differ within a group are left as they are.
+// withKnown adds unknown facts to rows. It takes them from the rows whose other
+// variables are equal, if those rows agree: then all are of one workload and system.
+// Facts that may differ within a group are not added.
 func withKnown(rows []digest.Row, excluded func(string) bool) []digest.Row {
 	described := func(name string) bool { return environment(name) && name != "target" }
 	groups := map[string][]int{}

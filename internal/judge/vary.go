@@ -327,7 +327,7 @@ func (v *Variation) addNotes() {
 	case vary.PlackettBurman:
 		add("Plackett-Burman: these are the effects if nothing interacts; an interaction of two settings changes the effects of others")
 	case vary.ResolutionIV:
-		add("resolution IV: effects of one setting are free of interactions of two; interactions joined by = cannot be told from each other, and the number is their sum")
+		add("resolution IV: effects of one setting are free of interactions of two; interactions joined by = cannot be distinguished, and the number is their sum")
 	case vary.ResolutionV:
 		add("resolution V: effects and interactions of two settings are right if no three interact")
 	}
