@@ -42,11 +42,12 @@ var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes",
 // findLimit is the limit of a search without one.
 const findLimit = "p99<1s"
 
-// A finding is the state of a search.
+// searching is the state of a search.
 type searching struct {
 	find.Options
 	settings command.Settings
 	atLeast  string
+	least    float64 // the rate that must hold, or 0
 	from     string
 	share    string // the precision
 	budget   string
@@ -119,7 +120,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	for _, one := range []struct {
 		flag, text string
 		into       *float64
-	}{{"from", f.from, &f.From}, {"at-least", f.atLeast, &f.AtLeast}} {
+	}{{"from", f.from, &f.From}, {"at-least", f.atLeast, &f.least}} {
 		if one.text == "" {
 			continue
 		}
@@ -410,7 +411,7 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 			return err
 		}
 	}
-	if code := a.ExitCode(f.AtLeast); code != command.OK {
+	if code := a.ExitCode(f.least); code != command.OK {
 		return exitCode{Code: code}
 	}
 	return nil

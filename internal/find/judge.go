@@ -49,7 +49,7 @@ const (
 )
 
 func confidence(r Role) float64 {
-	if r == Confirm || r == LongRun {
+	if r == Confirm {
 		return confident
 	}
 	return likely

@@ -21,13 +21,8 @@ type Options struct {
 	Precision float64
 	// Budget is the time for the whole search. It is exceeded by one trial at most.
 	Budget time.Duration
-	// AtLeast is the rate that must hold, or 0. It decides whether a search that the generator
-	// limited is answered.
-	AtLeast float64
 	// Interrupted ends the search with what is known.
 	Interrupted bool
-	// Soak is the length of a last trial at the lower end. 0: none.
-	Soak time.Duration
 }
 
 // Limits of each search.
@@ -59,7 +54,6 @@ const (
 	Irregular Ending = "irregular" // the trials contradict each other, or a limit cannot be checked
 	Stopped   Ending = "stopped"   // budget or trials spent before both ends were confirmed
 	Died      Ending = "died"
-	Stuck     Ending = "stuck" // the system did not return to normal
 )
 
 // An Answer is the result of a search.
@@ -143,7 +137,7 @@ func (s *search) try(t Trial) (*Outcome, error) {
 	switch {
 	case s.used >= MostTrials:
 		return nil, s.end(Stopped, "%d trials were not enough", MostTrials)
-	case s.elapsed >= s.Budget && t.Role != LongRun:
+	case s.elapsed >= s.Budget:
 		return nil, s.end(Stopped, "the budget is spent")
 	}
 	if s.used >= len(s.history) {
@@ -162,11 +156,9 @@ func (s *search) try(t Trial) (*Outcome, error) {
 		return nil, s.end(Died, "%s, with %s in flight", o.Dead, units.Plural(t.Concurrency, "request"))
 	case o.Dead != "":
 		s.note(t.Rate, []Outcome{*o}, Verdict{Result: Fail, Why: o.Dead}, false)
-		return nil, s.end(Died, "%s, at %s", o.Dead, perSecond(t.Rate))
+		return nil, s.end(Died, "%s, at %s", o.Dead, units.FormatRate(t.Rate))
 	case o.Unclear != "":
 		return nil, s.end(Irregular, "%s", o.Unclear)
-	case o.Stuck != "":
-		return nil, s.end(Stuck, "%s after %s", o.Stuck, perSecond(t.Rate))
 	}
 	return o, nil
 }
@@ -175,32 +167,37 @@ func (s *search) try(t Trial) (*Outcome, error) {
 func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, error) {
 	measure = max(measure, seconds(leastEvents/rate))
 	t := Trial{Role: role, Rate: rate, Settle: s.settle, Measure: measure, Slot: s.slot(), Relax: s.relax}
-	var outcomes []Outcome
-	for {
-		o, err := s.try(t)
-		if err != nil {
-			return Verdict{}, err
-		}
-		v := s.judge([]Outcome{*o})
-		s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
-		if v.Result == Invalid {
-			if len(outcomes) == 0 {
-				outcomes = append(outcomes, *o)
-				continue
-			}
-			s.note(rate, nil, v, false)
-			return v, nil
-		}
-		outcomes = []Outcome{*o}
-		if p := s.find(rate); p != nil && role == Confirm && p.confirmed {
-			outcomes = append(p.outcomes, *o)
-			v = s.judge(outcomes) // of all together
-		}
-		if role == Search || role == Confirm {
-			s.note(rate, outcomes, v, role == Confirm)
-		}
+	o, v, err := s.judged(t)
+	if err == nil && v.Result == Invalid {
+		o, v, err = s.judged(t)
+	}
+	switch {
+	case err != nil:
+		return v, err
+	case v.Result == Invalid:
+		s.note(rate, nil, v, false)
 		return v, nil
 	}
+	outcomes := []Outcome{*o}
+	if p := s.find(rate); p != nil && role == Confirm && p.confirmed {
+		outcomes = append(p.outcomes, *o)
+		v = s.judge(outcomes) // of all together
+	}
+	if role == Search || role == Confirm {
+		s.note(rate, outcomes, v, role == Confirm)
+	}
+	return v, nil
+}
+
+// judged runs a trial and judges it alone.
+func (s *search) judged(t Trial) (*Outcome, Verdict, error) {
+	o, err := s.try(t)
+	if err != nil {
+		return nil, Verdict{}, err
+	}
+	v := s.judge([]Outcome{*o})
+	s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
+	return o, v, nil
 }
 
 func (s *search) find(rate float64) *point {
@@ -221,7 +218,7 @@ func (s *search) note(rate float64, outcomes []Outcome, v Verdict, confirmed boo
 		p = &s.points[len(s.points)-1]
 	} else if a, b := p.verdict.Result, v.Result; a == Pass && b == Fail || a == Fail && b == Pass {
 		s.answer.Inversions = append(s.answer.Inversions,
-			fmt.Sprintf("%s first %s, then %s", perSecond(rate), p.verdict.Result, v.Result))
+			fmt.Sprintf("%s first %s, then %s", units.FormatRate(rate), p.verdict.Result, v.Result))
 	}
 	p.outcomes, p.verdict, p.confirmed = outcomes, v, confirmed
 }
@@ -255,7 +252,7 @@ func (s *search) run() error {
 	}
 	var ok bool
 	if s.timing, ok = s.plan(capacity); !ok {
-		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", perSecond(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
+		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", units.FormatRate(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
 	}
 	if _, err := s.try(Trial{Role: WarmUp, Rate: capacity / 4, Measure: s.short(warmUpFor), Slot: coarse}); err != nil {
 		return err
@@ -333,7 +330,7 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 				next = holds * 1.6
 			}
 			if next = min(next, mostOver*s.best); next < holds*(1+s.precision) {
-				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", perSecond(holds), perSecond(s.best))
+				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", units.FormatRate(holds), units.FormatRate(s.best))
 			}
 			rate = next
 		case fails/holds <= 1+s.precision*1.01:
@@ -364,10 +361,10 @@ func (s *search) none(capacity float64) error {
 			return err
 		}
 		if v.Result == Pass {
-			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", perSecond(part*capacity))
+			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", units.FormatRate(part*capacity))
 		}
 	}
-	return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+	return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
 }
 
 // confirmLow confirms that the limits hold at a rate, or finds a lower one. Its steps grow, so a
@@ -379,7 +376,7 @@ func (s *search) confirmLow(rate float64) error {
 			return err
 		}
 		if rate <= s.floor() {
-			return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
 		}
 		rate = max(rate/(1+step), s.floor())
 	}
@@ -402,7 +399,7 @@ func (s *search) confirmHigh(rate float64) error {
 			step *= 2
 		}
 		if s.generatorLimited(rate) {
-			return s.end(AtLeast, "the generator was the limit above %s", perSecond(holds))
+			return s.end(AtLeast, "the generator was the limit above %s", units.FormatRate(holds))
 		}
 		v, err := s.confirmAt(rate)
 		switch {
@@ -479,11 +476,6 @@ func (s *search) finish() error {
 	if _, err := s.at(Typical, 0.8*holds, s.timing.search); err != nil {
 		return err
 	}
-	if s.Soak > 0 {
-		if _, err := s.at(LongRun, holds, s.Soak); err != nil {
-			return err
-		}
-	}
 	return errDone
 }
 
@@ -506,15 +498,14 @@ func (s *search) conclude() {
 	if a.Ending == Stopped && a.HoldsConfirmed && a.FailsConfirmed {
 		a.Ending, a.Why = Found, s.find(a.Fails).verdict.Why // with the precision that was reached
 	}
+	_, fails := s.bounds(false)
 	for i := range s.points {
 		p := &s.points[i]
-		if _, fails := s.bounds(false); p.verdict.Result == Pass && fails > 0 && p.rate > fails {
-			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", perSecond(p.rate), perSecond(fails)))
+		if p.verdict.Result == Pass && fails > 0 && p.rate > fails {
+			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", units.FormatRate(p.rate), units.FormatRate(fails)))
 		}
 	}
 }
-
-func perSecond(rate float64) string { return units.FormatRate(rate) }
 
 // ExitCode is the exit code of an answer. atLeast is the rate that must hold, or 0.
 func (a *Answer) ExitCode(atLeast float64) int {
