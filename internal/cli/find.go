@@ -46,6 +46,7 @@ const findLimit = "p99<1s"
 type searching struct {
 	find.Options
 	settings command.Settings
+	more     findMore
 	atLeast  string
 	least    float64 // the rate that must hold, or 0
 	from     string
@@ -84,6 +85,7 @@ func (s *session) findCommand() *cobra.Command {
 	fs.StringVar(&f.share, "precision", f.share, "wanted width of the answer, a `SHARE`; wider if the budget does not suffice")
 	fs.StringVar(&f.budget, "budget", f.budget, "`TIME` for the whole search; the last trial may exceed it")
 	fs.StringVar(&f.resume, "resume", "", "go on with the search `ID`, which was cut short; give the same flags")
+	f.more.bind(fs)
 	fs.StringVar(&f.atLeast, "at-least", "", "exit with 1 if this `RATE` does not hold")
 	for _, setting := range command.AllSettings(s.Kinds) {
 		if fs.Lookup(setting.Name) == nil { // from is where consuming begins
@@ -130,6 +132,9 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 		if err != nil {
 			return o, nil, &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
 		}
+	}
+	if err := f.more.parse(f); err != nil {
+		return o, nil, err
 	}
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])

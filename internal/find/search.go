@@ -21,6 +21,8 @@ type Options struct {
 	Precision float64
 	// Budget is the time for the whole search. It is exceeded by one trial at most.
 	Budget time.Duration
+	// Soak is the length of a last trial at the lower end, beyond the budget. 0: none.
+	Soak time.Duration
 	// Interrupted ends the search with what is known.
 	Interrupted bool
 }
@@ -72,6 +74,7 @@ type Answer struct {
 	Inversions []string `json:"inversions,omitempty"` // passes above a failure, and ends that changed
 	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
 	AfterOverload *Verdict      `json:"after_overload,omitempty"`
+	Soak          *Soaked       `json:"soak,omitempty"` // nil: none was asked for, or it did not end
 	Trials        []Tried       `json:"trials"`
 	Elapsed       time.Duration `json:"elapsed_ns"`
 }
@@ -124,6 +127,9 @@ func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 		return &r.trial, nil
 	}
 	s.conclude()
+	if errors.As(s.soak(), &r) {
+		return &r.trial, nil
+	}
 	return nil, &s.answer
 }
 
@@ -135,6 +141,7 @@ func (s *search) end(e Ending, why string, args ...any) error {
 // try takes the outcome of the next trial from the history, or asks for the trial.
 func (s *search) try(t Trial) (*Outcome, error) {
 	switch {
+	case t.Role == Soak:
 	case s.used >= MostTrials:
 		return nil, s.end(Stopped, "%d trials were not enough", MostTrials)
 	case s.elapsed >= s.Budget:
@@ -513,6 +520,10 @@ func (a *Answer) ExitCode(atLeast float64) int {
 	switch {
 	case a.Ending == Died:
 		return report.ExitFailed
+	case a.Soak != nil && a.Soak.Result == Fail:
+		return report.ExitBroken
+	case a.Soak != nil && a.Soak.Result == Invalid:
+		return report.ExitCannotTell
 	case atLeast > 0 && held:
 		return report.ExitOK
 	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:

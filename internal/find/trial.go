@@ -28,6 +28,7 @@ const (
 	Beyond  Role = "beyond"  // above the ceiling: what fails first, and how long it lasts
 	Again   Role = "again"   // at the lower end, after an overload
 	Typical Role = "typical" // at 80 % of the ceiling
+	Soak    Role = "soak"    // at the lower end, for long
 )
 
 // A Trial is one run that the search asks for.
