@@ -16,6 +16,8 @@ type Options struct {
 	Times []TimeLimit // at least one
 	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
 	From float64
+	// To is a rate that is never exceeded, or 0.
+	To float64
 	// Precision is the wanted width of the answer: 0.02 for 2 %. It is widened to what the budget
 	// can confirm.
 	Precision float64
@@ -51,6 +53,7 @@ type Ending string
 const (
 	Found     Ending = "found"
 	AtLeast   Ending = "at least"  // the generator was the limit
+	Highest   Ending = "highest"   // the highest rate that is allowed holds
 	None      Ending = "none"      // no rate holds
 	NoTop     Ending = "no top"    // no rate failed
 	Irregular Ending = "irregular" // the trials contradict each other, or a limit cannot be checked
@@ -116,6 +119,12 @@ func (*request) Error() string { return "a trial is needed" }
 // errDone ends a replay with the answer.
 var errDone = errors.New("the search is done")
 
+// interrupted is why a search ended that was told to.
+const interrupted = "interrupted"
+
+// CutShort reports whether the search was interrupted before it had an answer.
+func (a *Answer) CutShort() bool { return a.Ending == Stopped && a.Why == interrupted }
+
 // Next returns the next trial, or the answer. The history are the outcomes of the trials that
 // Next returned, in order.
 func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
@@ -149,7 +158,7 @@ func (s *search) try(t Trial) (*Outcome, error) {
 	}
 	if s.used >= len(s.history) {
 		if s.Interrupted {
-			return nil, s.end(Stopped, "interrupted")
+			return nil, s.end(Stopped, interrupted)
 		}
 		return nil, &request{t}
 	}
@@ -271,6 +280,9 @@ func (s *search) run() error {
 	if err := s.confirmLow(low); err != nil {
 		return err
 	}
+	if holds, _ := s.bounds(true); s.To > 0 && holds >= s.To {
+		return s.end(Highest, "it was the highest rate allowed")
+	}
 	if err := s.confirmHigh(high); err != nil {
 		return err
 	}
@@ -281,6 +293,9 @@ func (s *search) run() error {
 func (s *search) capacity() (float64, error) {
 	if s.From > 0 {
 		return s.From / 0.5, nil // the first trial is at From
+	}
+	if s.To > 0 {
+		return s.capacityBelow(s.To)
 	}
 	best := 0.0
 	for _, n := range probes {
@@ -297,6 +312,31 @@ func (s *search) capacity() (float64, error) {
 		return 0, s.end(None, "nothing was answered")
 	}
 	return best, nil
+}
+
+// capacityBelow estimates the capacity with schedules, since a closed loop could exceed the highest
+// rate allowed. The rates grow by a factor that leaves a short queue only.
+func (s *search) capacityBelow(to float64) (float64, error) {
+	const first, factor, events, enough = 4096, 8, 400, 0.9
+	length := s.short(probeFor)
+	for rate := max(to/first, events/length.Seconds()); rate < to/2; rate *= factor {
+		o, err := s.try(Trial{Role: WarmUp, Rate: rate, Measure: length, Slot: coarse})
+		if err != nil {
+			return 0, err
+		}
+		if o.Achieved < enough*rate {
+			return max(s.best, rate/factor), nil
+		}
+	}
+	return to, nil
+}
+
+// allowed is a rate, or To if that is less.
+func (s *search) allowed(rate float64) float64 {
+	if s.To > 0 {
+		return min(rate, s.To)
+	}
+	return rate
 }
 
 // floor is the lowest rate that is tried: several events in each stretch of the limit.
@@ -326,6 +366,8 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			return 0, 0, s.end(AtLeast, "%s", v.Why)
 		case holds == 0 && fails <= s.floor():
 			return 0, 0, s.none(capacity)
+		case s.To > 0 && holds >= s.To:
+			return holds, holds, nil
 		case holds == 0:
 			rate = max(fails/2, s.floor())
 			if fails < capacity/16 {
@@ -339,7 +381,7 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			if next = min(next, mostOver*s.best); next < holds*(1+s.precision) {
 				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", units.FormatRate(holds), units.FormatRate(s.best))
 			}
-			rate = next
+			rate = s.allowed(next)
 		case fails/holds <= 1+s.precision*1.01:
 			return holds, fails, nil
 		default:
@@ -363,12 +405,13 @@ func (s *search) allInvalid() bool {
 // only, such as one that waits for a full batch: two higher rates show it.
 func (s *search) none(capacity float64) error {
 	for _, part := range []float64{0.7, 0.9} {
-		v, err := s.at(Search, part*capacity, s.timing.search)
+		rate := s.allowed(part * capacity)
+		v, err := s.at(Search, rate, s.timing.search)
 		if err != nil {
 			return err
 		}
 		if v.Result == Pass {
-			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", units.FormatRate(part*capacity))
+			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", units.FormatRate(rate))
 		}
 	}
 	return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
@@ -404,6 +447,9 @@ func (s *search) confirmHigh(rate float64) error {
 		case rate <= holds*1.001:
 			rate = holds * (1 + step)
 			step *= 2
+		}
+		if rate = s.allowed(rate); rate == s.To && s.find(rate) != nil && s.find(rate).confirmed && fails == 0 {
+			return s.end(Stopped, "the trials at %s, the highest rate allowed, do not decide", units.FormatRate(rate))
 		}
 		if s.generatorLimited(rate) {
 			return s.end(AtLeast, "the generator was the limit above %s", units.FormatRate(holds))
@@ -472,8 +518,10 @@ func (s *search) parts(rate float64) (v Verdict, err error) {
 func (s *search) finish() error {
 	holds, fails := s.bounds(true)
 	s.answer.Ending, s.answer.Why = Found, s.find(fails).verdict.Why
-	if _, err := s.try(Trial{Role: Beyond, Rate: 1.2 * fails, Measure: s.short(beyondFor), Slot: coarse}); err != nil {
-		return err
+	if beyond := s.allowed(1.2 * fails); beyond > fails {
+		if _, err := s.try(Trial{Role: Beyond, Rate: beyond, Measure: s.short(beyondFor), Slot: coarse}); err != nil {
+			return err
+		}
 	}
 	v, err := s.at(Again, holds, s.confirm/2)
 	if err != nil {
@@ -528,7 +576,7 @@ func (a *Answer) ExitCode(atLeast float64) int {
 		return report.ExitOK
 	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
 		return report.ExitBroken
-	case a.Ending == Found:
+	case a.Ending == Found, a.Ending == Highest && atLeast == 0:
 		return report.ExitOK
 	case a.Ending == AtLeast:
 		return report.ExitUntrusted

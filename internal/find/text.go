@@ -21,6 +21,8 @@ func (a *Answer) Headline(limits string) string {
 		return fmt.Sprintf("ceiling %s to %s (%s); limited by: %s; %s", rateText(a.Holds), units.FormatRate(a.Fails), limits, a.Why, trials)
 	case AtLeast:
 		return fmt.Sprintf("at least %s (%s): %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
+	case Highest:
+		return fmt.Sprintf("holds at %s (%s): %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
 	case None:
 		return fmt.Sprintf("no ceiling (%s): %s; %s", limits, a.Why, trials)
 	case Died:
