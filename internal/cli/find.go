@@ -41,7 +41,7 @@ carronade run --vary does of other numbers. --repeat is the number of searches
 of each combination, and --budget the time for each search.`
 
 // findSets are the settings that a search decides itself.
-var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes", "warmup", "interval", "repeat", "abort-on-fail", "failure-rate", "hdr", "trace", "trace-events"}
+var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes", "warmup", "interval", repeatSetting, "abort-on-fail", "failure-rate", "hdr", "trace", "trace-events"}
 
 // searchLabel is the label of the trials of a search: its ID.
 const searchLabel = "find"
@@ -49,11 +49,13 @@ const searchLabel = "find"
 // findLimit is the limit of a search without one.
 const findLimit = "p99<1s"
 
-// A finding is the state of a search.
+// searching is the state of a search.
 type searching struct {
 	find.Options
 	settings command.Settings
+	more     findMore
 	atLeast  string
+	least    float64 // the rate that must hold, or 0
 	from     string
 	share    string // the precision
 	budget   string
@@ -66,7 +68,8 @@ type searching struct {
 	attached []report.Attachment
 	target   string
 	id       string
-	history  []find.Outcome
+	searches []*find.Answer // before the one in progress
+	history  []find.Outcome // of the search in progress
 }
 
 func (s *session) findCommand() *cobra.Command {
@@ -89,7 +92,10 @@ func (s *session) findCommand() *cobra.Command {
 				return &words{Err: errors.New("--at-least does not go with --vary"), Hint: "leave it out: each cell has a ceiling of its own"}
 			}
 			if varied {
-				f.vary.resume = f.resume
+				if f.vary.resume = f.resume; cmd.Flags().Changed(repeatSetting) {
+					f.settings.Doc.Add(repeatSetting, "--"+repeatSetting, strconv.Itoa(f.more.repeat))
+					f.more.repeat = 1 // of each cell, by the plan
+				}
 				return s.vary(cmd.Context(), &f.vary, &f.settings, &f, args, f.file)
 			}
 			o, end, err := s.prepareFind(cmd.Context(), &f, args)
@@ -105,6 +111,7 @@ func (s *session) findCommand() *cobra.Command {
 	fs.StringVar(&f.share, "precision", f.share, "wanted width of the answer, a `SHARE`; wider if the budget does not suffice")
 	fs.StringVar(&f.budget, "budget", f.budget, "`TIME` for the whole search, with --vary for each; the last trial may exceed it")
 	fs.StringVar(&f.resume, "resume", "", "go on with the search or series `ID`, which was cut short; give the same flags")
+	f.more.bind(fs)
 	fs.StringVar(&f.atLeast, "at-least", "", "exit with 1 if this `RATE` does not hold")
 	f.vary.bind(fs)
 	for _, setting := range command.AllSettings(s.Kinds) {
@@ -113,7 +120,7 @@ func (s *session) findCommand() *cobra.Command {
 		}
 	}
 	for _, name := range findSets {
-		fs.Lookup(name).Hidden = true // given, it is an error that says why
+		fs.Lookup(name).Hidden = name != repeatSetting // given, it is an error that says why
 	}
 	fs.StringVarP(&f.file, "file", "f", "", "read the workload from this `FILE`; - is stdin")
 	s.bindHelpAll(fs)
@@ -138,7 +145,7 @@ func (f *searching) parse() (err error) {
 	for _, one := range []struct {
 		flag, text string
 		into       *float64
-	}{{"from", f.from, &f.From}, {"at-least", f.atLeast, &f.AtLeast}} {
+	}{{"from", f.from, &f.From}, {"to", f.more.to, &f.To}, {"at-least", f.atLeast, &f.least}} {
 		if one.text == "" {
 			continue
 		}
@@ -149,7 +156,7 @@ func (f *searching) parse() (err error) {
 			return &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
 		}
 	}
-	return nil
+	return f.more.parse(f)
 }
 
 // resolveSearch makes a search of the settings t and a workload file, which may be nil. It returns
@@ -222,7 +229,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 func (f *searching) refused(entries []workload.Entry) error {
 	for _, e := range entries {
 		switch {
-		case e.Name == "repeat" && len(f.vary.settings) > 0: // searches of each cell
+		case e.Name == repeatSetting && len(f.vary.settings) > 0: // searches of each cell
 		case slices.Contains(findSets, e.Name):
 			return &words{Err: fmt.Errorf("%s: find decides this for each trial", e.Where), Hint: "leave it out; --from, --precision and --budget say how to search, --slo which failures are allowed"}
 		case e.Name == "op" && e.Values[len(e.Values)-1] == workload.Consume:
@@ -245,7 +252,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if err := s.replayTrials(ctx, f, o, rows); err != nil {
 		return err
 	}
-	s.note("resumed after %s", units.Plural(len(f.history), "trial"))
+	s.note("resumed after %s%s", f.before(), units.Plural(len(f.history), "trial"))
 	return nil
 }
 
@@ -261,6 +268,9 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 			continue
 		}
 		t, answer := f.Next(f.history)
+		for answer != nil && f.another(answer) {
+			t, answer = f.Next(f.history)
+		}
 		if answer != nil {
 			break
 		}
@@ -270,7 +280,7 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 		}
 		if other := differs(w, d); other != "" {
 			ofTrial := slices.Contains([]string{"rate", "concurrency", "for", "warmup", "interval", "label"}, other)
-			if len(f.history) == 0 || !ofTrial {
+			if !f.begun() || !ofTrial {
 				return &words{Err: fmt.Errorf("--resume: report %s has another %s", d.ID, other), Hint: "give the target, the limits and the flags that the search had"}
 			}
 			break // the search took another way: try from here
@@ -315,7 +325,7 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	d.Entries = append(d.Entries, f.settings.Doc.Entries...)
 	base := *f.base
 	if f.id != "" { // the repetitions are those of searches
-		repeat := func(e workload.Entry) bool { return e.Name == "repeat" }
+		repeat := func(e workload.Entry) bool { return e.Name == repeatSetting }
 		d.Entries, base.Entries = slices.DeleteFunc(d.Entries, repeat), slices.DeleteFunc(slices.Clone(base.Entries), repeat)
 	}
 	set := func(name, value string) { d.Add(name, "the trial's "+name, value) }
@@ -332,6 +342,9 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	if f.id != "" {
 		set("label", searchLabel+"="+f.id)
 		set("label", "find-role="+string(t.Role))
+		if f.more.repeat > 1 {
+			set("label", "find-search="+strconv.Itoa(len(f.searches)+1))
+		}
 	}
 	if t.Role == find.Probe { // limits on response times need a schedule
 		d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "slo" })
@@ -357,12 +370,15 @@ func (s *session) answer(ctx context.Context, f *searching, o *outputs) (*find.A
 	for {
 		f.Interrupted = ctx.Err() != nil
 		t, answer := f.Next(f.history)
+		if answer != nil && f.another(answer) {
+			continue
+		}
 		if answer != nil {
 			return answer, nil
 		}
 		out, err := s.trial(ctx, f, o, t)
 		switch {
-		case errors.Is(err, context.Canceled) && (len(f.history) > 0 || out.Trial.Role != ""):
+		case errors.Is(err, context.Canceled) && (f.begun() || out.Trial.Role != ""):
 			continue // answers with what is known
 		case err != nil:
 			return nil, err
@@ -378,7 +394,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	if !o.quiet {
-		s.note("trial %d, %s: %s for %s", len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)))
+		s.note("%strial %d, %s: %s for %s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)))
 	}
 	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
@@ -387,12 +403,12 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	d, err := s.execute(ctx, shown, 0)
 	elapsed := time.Since(began)
 	switch {
-	case ctx.Err() != nil && (len(f.history) > 0 || d != nil): // it is not judged
+	case ctx.Err() != nil && (f.begun() || d != nil): // it is not judged
 		if d != nil {
 			s.reportStored(o.keep, d, o.tasks[0].kept, false)
 		}
 		return find.Outcome{Trial: *t}, context.Canceled
-	case err != nil && len(f.history) > 0 && errors.As(err, new(*target.Error)):
+	case err != nil && f.begun() && errors.As(err, new(*target.Error)):
 		// It worked before: the system is gone.
 		return find.Outcome{Trial: *t, Elapsed: elapsed, Dead: err.Error()}, nil
 	case err != nil:
@@ -420,11 +436,12 @@ func loadText(t *find.Trial) string {
 
 // A foundDocument is the answer as JSON.
 type foundDocument struct {
-	Schema string   `json:"schema"`
-	ID     string   `json:"id"` // the label find of the trials
-	Target string   `json:"target"`
-	Limits []string `json:"limits"`
-	*find.Answer
+	Schema         string   `json:"schema"`
+	ID             string   `json:"id"` // the label find of the trials
+	Target         string   `json:"target"`
+	Limits         []string `json:"limits"`
+	*find.Answer            // of one search
+	*find.Repeated          // of several
 }
 
 // foundSchema names the form of --json.
@@ -442,6 +459,11 @@ func (f *searching) limitTexts() []string {
 func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 	limits := f.limitTexts()
 	doc := foundDocument{Schema: foundSchema, ID: f.id, Target: f.target, Limits: limits, Answer: a}
+	var shown answered = a
+	if f.more.repeat > 1 {
+		doc.Answer, doc.Repeated = nil, f.all(a)
+		shown = doc.Repeated
+	}
 	if path := f.settings.Last("json-file"); path != "" {
 		if err := command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, doc) }); err != nil {
 			return err
@@ -454,7 +476,7 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 	} else {
 		c := s.console()
 		p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
-		a.Text(p, strings.Join(limits, ", "))
+		shown.Text(p, strings.Join(limits, ", "))
 		if o.keep.store != nil && len(a.Trials) > 0 {
 			p.Line("")
 			p.Line("the reports of the trials: carronade report list label.find=" + f.id)
@@ -463,7 +485,7 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 			return err
 		}
 	}
-	if code := a.ExitCode(f.AtLeast); code != command.OK {
+	if code := shown.ExitCode(f.least); code != command.OK {
 		return exitCode{Code: code}
 	}
 	return nil

@@ -36,7 +36,7 @@ func (x *variation) time(tasks []task) string {
 	if x.searches == nil {
 		return ""
 	}
-	each := tasks[0].search.Budget
+	each := tasks[0].search.Budget + tasks[0].search.Soak
 	return fmt.Sprintf(": %s of up to %s, together up to %s", units.Plural(len(tasks), "search"), units.FormatDuration(each), units.FormatDuration(time.Duration(len(tasks))*each))
 }
 

@@ -76,7 +76,7 @@ times
 	b.WriteString(`
 metrics, by their names in the report: < limits the maximum, > the minimum
   server.NAME      what the system reports about itself
-  system.NAME      what was seen of its processes
+  system.NAME      what its processes use
   host.NAME        this machine
 `)
 	b.WriteByte('\n')

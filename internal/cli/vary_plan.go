@@ -205,7 +205,7 @@ func (x *variation) hash(f *searching) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %d\n", x.design.Kind, x.rounds)
 	if f != nil {
-		fmt.Fprintf(h, "find %g %s %g\n", f.Precision, f.Budget, f.From)
+		fmt.Fprintf(h, "find %g %s %g %g %s\n", f.Precision, f.Budget, f.From, f.To, f.Soak)
 	}
 	for _, w := range x.cells {
 		text, err := json.Marshal(w)
