@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"carronade/internal/digest"
-	"carronade/internal/stats"
 )
 
 // A VariedSearch is a repetition of a cell in a series of searches: the ceiling of the cell,
@@ -19,9 +18,6 @@ type VariedSearch struct {
 	Why         string `json:"-"` // why it does not count; "": it does
 	Died        bool   `json:"-"` // the system did not survive it
 }
-
-// ceilingField is the field of the middle of a search's interval, which is in no report.
-const ceilingField = "ceiling"
 
 // middle is the middle of the interval, as ratios go.
 func (s *VariedSearch) middle() float64 { return math.Sqrt(s.Holds * s.Fails) }
@@ -52,7 +48,7 @@ func (v *Variation) fitSearches(rows []digest.Row, searches []VariedSearch, at [
 			continue
 		}
 		r := *trial
-		r.Fields = with(r.Fields, digest.Field{Name: ceilingField, Value: digest.Value{Kind: digest.Rate, Num: s.middle()}})
+		r.Fields = with(r.Fields, digest.Field{Name: ceiling.field, Value: digest.Value{Kind: digest.Rate, Num: s.middle()}})
 		good = append(good, r)
 		at[s.Cell][s.Round] = &good[len(good)-1]
 		c.Searches = append(c.Searches, s)
@@ -67,7 +63,7 @@ func (v *Variation) fitSearches(rows []digest.Row, searches []VariedSearch, at [
 // searchedQuantities are the numbers of a series of searches: the ceiling, and what a trial at its
 // lower end measured.
 func searchedQuantities(rows []digest.Row) []quantity {
-	out := []quantity{{field: ceilingField, title: "ceiling", column: "ceiling", better: stats.More}}
+	out := []quantity{ceiling}
 	for _, q := range variedQuantities(rows) {
 		if q.field != throughput.field { // it is the rate
 			q.title += " at the lower end"
