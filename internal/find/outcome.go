@@ -45,7 +45,9 @@ func (o *Options) FromReport(t Trial, d *report.Document, limits []slo.Limit, el
 	if t.Role == Probe {
 		return out
 	}
-	out.Slots = o.slots(t, d)
+	out.Slots, out.Uses = o.slots(t, d), uses(d)
+	p50, _ := d.Service.At(50)
+	out.Service = p50.D
 	out.Generator = o.generator(d)
 	switch {
 	case strings.HasPrefix(d.Target, "null:"):

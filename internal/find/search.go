@@ -78,6 +78,7 @@ type Answer struct {
 	Inversions []string `json:"inversions,omitempty"` // passes above a failure, and ends that changed
 	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
 	AfterOverload *Verdict      `json:"after_overload,omitempty"`
+	Bottleneck    *Bottleneck   `json:"bottleneck,omitempty"` // nil: no rate fails
 	Trials        []Tried       `json:"trials"`
 	Elapsed       time.Duration `json:"elapsed_ns"`
 }
@@ -130,6 +131,7 @@ func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 		return &r.trial, nil
 	}
 	s.conclude()
+	s.answer.Bottleneck = bottleneck(history[:s.used], s.answer.Fails)
 	return nil, &s.answer
 }
 

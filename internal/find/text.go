@@ -55,7 +55,7 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	if len(a.Trials) == 0 {
 		return
 	}
-	if a.Ending == Found || len(a.Inversions) > 0 {
+	if a.Ending == Found || len(a.Inversions) > 0 || a.Bottleneck != nil {
 		p.Section("what is known")
 	}
 	switch {
@@ -63,6 +63,9 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 		p.Pair("", "precision", fmt.Sprintf("%s, %s was asked for: the budget did not suffice for more", units.FormatPercent(a.Precision), units.FormatPercent(a.Wanted)))
 	case a.Ending == Found:
 		p.Pair("", "precision", units.FormatPercent(a.Precision))
+	}
+	if a.Bottleneck != nil {
+		p.Pair("", "bottleneck", a.Bottleneck.Text())
 	}
 	for i := range a.Trials {
 		t := &a.Trials[i]
@@ -89,7 +92,7 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 			load = fmt.Sprintf("%d in flight", one.Concurrency)
 		}
 		if one.Verdict != nil {
-			verdict = string(one.Verdict.Result) + ": " + one.Verdict.Why
+			verdict = string(one.Verdict.Result) + ": " + strings.Replace(one.Verdict.Why, " took longer than ", " over ", 1)
 		}
 		t.Row(string(one.Role), load, units.FormatRate(one.Achieved), units.FormatDuration(one.Measure.Round(100*time.Millisecond)), one.Report, verdict)
 	}

@@ -66,6 +66,10 @@ type Outcome struct {
 	Achieved float64       // events answered a second, over the measurement
 	Elapsed  time.Duration // of the whole trial: with start, settling, and waiting for the queue to drain
 	Slots    []Slot
+	// Uses are the resources that it used, and Service the median time of an answer since it was
+	// sent: what the bottleneck follows from.
+	Uses    []Use
+	Service time.Duration
 	// Broken says which limit does not hold, other than those on times: failures, losses, the
 	// share of a processor. Empty: all hold.
 	Broken string
