@@ -180,3 +180,29 @@ func TestGeneratorAtEveryRate(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 }
+
+// A budget that allows only a wide answer does not end the way up.
+func TestWidePrecision(t *testing.T) {
+	for seed := range uint64(5) {
+		s := newServer(seed, exponential)
+		a, _ := s.find(&Options{Times: p99(200 * time.Millisecond), Precision: 0.02, Budget: 40 * time.Second})
+		if a.Ending != Found && a.Ending != Stopped || a.Fails == 0 {
+			t.Errorf("seed %d: %s, %v to %v: %s", seed, a.Ending, a.Holds, a.Fails, a.Why)
+		}
+	}
+}
+
+// Where no probe is answered, the search says why.
+func TestNoAnswer(t *testing.T) {
+	for _, tt := range []struct{ broken, want string }{{"", "nothing was answered"}, {"every event failed: timeout", "every event failed: timeout"}} {
+		o := &Options{Times: p99(time.Second), Precision: 0.02, Budget: time.Minute}
+		var history []Outcome
+		next, a := o.Next(history)
+		for ; a == nil; next, a = o.Next(history) {
+			history = append(history, Outcome{Trial: *next, Broken: tt.broken})
+		}
+		if a.Ending != None || a.Why != tt.want {
+			t.Errorf("got %+v", a)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 
 // Options are what a search is asked for.
 type Options struct {
-	Times []TimeLimit // at least one
+	Times []TimeLimit // none where nothing is acknowledged, and for reading
 	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
 	From float64
 	// Precision is the wanted width of the answer: 0.02 for 2 %. It is widened to what the budget
@@ -26,6 +26,8 @@ type Options struct {
 	AtLeast float64
 	// Interrupted ends the search with what is known.
 	Interrupted bool
+	// Reading searches for the highest rate of reading, which has no schedule.
+	Reading bool
 	// Soak is the length of a last trial at the lower end. 0: none.
 	Soak time.Duration
 }
@@ -66,7 +68,8 @@ const (
 type Answer struct {
 	Ending Ending `json:"ending"`
 	// Holds is the highest rate at which the limits hold, Fails the lowest above it at which they
-	// do not, in events a second. 0: none is known.
+	// do not, in events a second. 0: none is known. Of reading, they are the interval of the median
+	// of its trials.
 	Holds          float64 `json:"holds"`
 	HoldsConfirmed bool    `json:"holds_confirmed"`
 	Fails          float64 `json:"fails"`
@@ -131,7 +134,9 @@ func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 		return &r.trial, nil
 	}
 	s.conclude()
-	s.answer.Bottleneck = bottleneck(history[:s.used], s.answer.Fails)
+	if !o.Reading {
+		s.answer.Bottleneck = bottleneck(history[:s.used], s.answer.Fails)
+	}
 	return nil, &s.answer
 }
 
@@ -251,6 +256,9 @@ func (s *search) bounds(confirmed bool) (holds, fails float64) {
 }
 
 func (s *search) run() error {
+	if s.Reading {
+		return s.read()
+	}
 	capacity, err := s.capacity()
 	if err != nil {
 		return err
@@ -292,7 +300,11 @@ func (s *search) capacity() (float64, error) {
 		best = o.Achieved
 	}
 	if best <= 0 {
-		return 0, s.end(None, "nothing was answered")
+		why := "nothing was answered"
+		if last := s.history[s.used-1]; last.Broken != "" {
+			why = last.Broken
+		}
+		return 0, s.end(None, "%s", why)
 	}
 	return best, nil
 }
@@ -300,7 +312,7 @@ func (s *search) capacity() (float64, error) {
 // floor is the lowest rate that is tried: several events in each stretch of the limit.
 func (s *search) floor() float64 {
 	x := time.Duration(math.MaxInt64)
-	for _, l := range s.Times {
+	for _, l := range s.planned() {
 		x = min(x, l.Within)
 	}
 	return 1 / max(1, 10*x.Seconds())
@@ -330,7 +342,7 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 				rate = max(fails/8, s.floor())
 			}
 		case fails == 0:
-			next := holds * 1.25
+			next := holds * max(1.25, 1+s.precision)
 			if holds == capacity/2 {
 				next = holds * 1.6
 			}

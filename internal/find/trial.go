@@ -29,12 +29,14 @@ const (
 	Again   Role = "again"   // at the lower end, after an overload
 	Typical Role = "typical" // at 80 % of the ceiling
 	LongRun Role = "soak"    // at the lower end, for long
+	Read    Role = "read"    // at full speed
 )
 
 // A Trial is one run that the search asks for.
 type Trial struct {
 	Role Role `json:"role"`
-	// Rate is in events a second; 0 for a probe, which keeps Concurrency requests in flight.
+	// Rate is in events a second; 0 for a probe, which keeps Concurrency requests in flight, and
+	// for reading, which is at full speed.
 	Rate        float64 `json:"rate,omitempty"`
 	Concurrency int     `json:"concurrency,omitempty"`
 	// Settle is the time before the measurement, by due time: its events are sent, not judged.
@@ -120,7 +122,7 @@ const (
 func (o *Options) timingFor(capacity, precision float64) timing {
 	// Systems have stalls that no theory of queues has, so trials are never shorter than this.
 	t := timing{precision: precision, search: min(10*time.Second, o.Budget/40), confirm: min(30*time.Second, o.Budget/15)}
-	for _, l := range o.Times {
+	for _, l := range o.planned() {
 		x, b := l.Within.Seconds(), max(l.allowed(), leastAllowed)
 		free := max(precision, math.Log(1/b)/(capacity*x))
 		cluster := 1 / (capacity * free * free)
@@ -138,6 +140,15 @@ func (o *Options) timingFor(capacity, precision float64) timing {
 	}
 	t.search = min(t.search, t.confirm)
 	return t
+}
+
+// planned are the limits that the lengths of trials follow from. Where nothing is acknowledged
+// there are none, and no queue that an answer shows.
+func (o *Options) planned() []TimeLimit {
+	if len(o.Times) == 0 {
+		return []TimeLimit{{Within: 100 * time.Millisecond, Quantile: 0.99}}
+	}
+	return o.Times
 }
 
 // leastAllowed is the share that may be late for a limit on the maximum, to plan its trials.
