@@ -71,27 +71,33 @@ func TestFindOfKafka(t *testing.T) {
 	if !conformance {
 		t.Skip("takes ten minutes; set CARRONADE_TEST_CONFORMANCE=1")
 	}
-	one, three := kafkatest.Shared(t), kafkatest.SharedThree(t)
+	node := func(t *testing.T, c *kafkatest.Cluster, replicas int16, args ...string) []string {
+		return append([]string{"kafka://" + c.Bootstrap() + "/" + c.CreateTopic(t, 3, replicas)}, args...)
+	}
 	for _, tt := range []struct {
-		name    string
-		cluster *kafkatest.Cluster
-		topic   string
-		args    []string
+		name string
+		args func(t *testing.T) []string
 	}{
-		{"acks=1 on one node", one, one.CreateTopic(t, 3, 1), []string{"--acks", "1", "--slo", "p99<200ms", "--budget", "3m", "--system-pid", strconv.Itoa(one.Node(1).PID())}},
-		{"acks=all on three nodes", three, three.CreateTopic(t, 3, 3), []string{"--acks", "all", "--slo", "p99<500ms", "--budget", "3m"}},
-		{"reading", one, "", []string{"--op", "consume", "--budget", "40s"}},
+		{"acks=1 on one node", func(t *testing.T) []string {
+			c := kafkatest.Shared(t)
+			return node(t, c, 1, "--acks", "1", "--slo", "p99<200ms", "--budget", "3m", "--system-pid", strconv.Itoa(c.Node(1).PID()))
+		}},
+		{"reading", func(t *testing.T) []string {
+			args := node(t, kafkatest.Shared(t), 1, "--op", "consume", "--budget", "40s")
+			run(t, "run", args[0], "--count", "20M", "--size", "100", "--quiet").wantOneOf(t, 0, 3)
+			return args
+		}},
+		{"acks=all on three nodes", func(t *testing.T) []string {
+			return node(t, kafkatest.SharedThree(t), 3, "--acks", "all", "--slo", "p99<500ms", "--budget", "3m")
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			topic := tt.topic
-			if topic == "" {
-				topic = tt.cluster.CreateTopic(t, 3, 1)
-				run(t, "run", "kafka://"+tt.cluster.Bootstrap()+"/"+topic, "--count", "20M", "--size", "100", "--quiet").wantOneOf(t, 0, 3)
-			}
-			e := start(t, append([]string{"find", "kafka://" + tt.cluster.Bootstrap() + "/" + topic, "--quiet"}, tt.args...)...).wait(8*time.Minute).wantOneOf(t, 0, 3, 4)
+			e := start(t, append([]string{"find", "--quiet"}, tt.args(t)...)...).wait(8*time.Minute).wantOneOf(t, 0, 3, 4)
 			t.Logf("exit code %d in %v\n%s%s", e.code, e.elapsed, e.stdout, e.stderr)
-			if !strings.Contains(e.stdout, "ceiling") && !strings.Contains(e.stdout, "at least") && !strings.Contains(e.stdout, "reading") {
-				t.Errorf("got no answer:\n%s", e.stdout)
+			for _, want := range []string{"/s", "trials in ", "carronade report list label.find="} {
+				if !strings.Contains(e.stdout, want) {
+					t.Errorf("%q is missing in the answer:\n%s", want, e.stdout)
+				}
 			}
 		})
 	}

@@ -166,6 +166,8 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	f.target = w.Target()
 	f.limits = w.Limits()
 	switch {
+	case !f.Reading && slices.ContainsFunc(f.limits, func(l slo.Limit) bool { return l.Name == "throughput" }):
+		return o, nil, &words{Err: errors.New("--slo throughput: the rate is what is searched for, and low rates are tried too"), Hint: "--at-least RATE says which rate must hold"}
 	case w.Unacknowledged():
 		if err := unanswered(f.limits); err != nil {
 			return o, nil, err

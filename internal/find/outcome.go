@@ -43,6 +43,7 @@ func (o *Options) FromReport(t Trial, d *report.Document, limits []slo.Limit, el
 		out.Dead = "the system ended"
 	}
 	if t.Role == Probe {
+		out.noMetric(d, limits)
 		switch {
 		case out.Achieved > 0:
 		case len(d.Failures) > 0:
@@ -69,6 +70,15 @@ func (o *Options) FromReport(t Trial, d *report.Document, limits []slo.Limit, el
 	}
 	out.check(d, limits)
 	return out
+}
+
+// noMetric notes that a limit is on a metric that is not reported, which the first trial shows.
+func (o *Outcome) noMetric(d *report.Document, limits []slo.Limit) {
+	for i, c := range d.CheckLimits(limits) {
+		if limits[i].Metric != "" && c.CannotTell && !c.ByGenerator() {
+			o.Unclear = c.Name + ": " + c.Text
+		}
+	}
 }
 
 // tooLittle says why a trial that read says nothing of the system.

@@ -43,6 +43,7 @@ const (
 	// leaves a longer queue.
 	mostOver    = 1.5
 	leastEvents = 20                     // in a trial that is judged
+	anyCapacity = 1e9                    // events a second: no search is shorter than at this
 	coarse      = 100 * time.Millisecond // slots of trials that are not judged
 )
 
@@ -259,11 +260,14 @@ func (s *search) run() error {
 	if s.Reading {
 		return s.read()
 	}
+	fastest, ok := s.plan(anyCapacity)
+	if !ok {
+		return s.end(Stopped, "the budget does not suffice: with these limits a search takes %s or more", units.FormatDuration(s.whole(&fastest).Round(time.Second)))
+	}
 	capacity, err := s.capacity()
 	if err != nil {
 		return err
 	}
-	var ok bool
 	if s.timing, ok = s.plan(capacity); !ok {
 		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", perSecond(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
 	}
@@ -309,13 +313,14 @@ func (s *search) capacity() (float64, error) {
 	return best, nil
 }
 
-// floor is the lowest rate that is tried: several events in each stretch of the limit.
+// floor is the lowest rate that is tried: several events in each stretch of the limit, and the
+// fewest of a trial in a tenth of the budget.
 func (s *search) floor() float64 {
 	x := time.Duration(math.MaxInt64)
 	for _, l := range s.planned() {
 		x = min(x, l.Within)
 	}
-	return 1 / max(1, 10*x.Seconds())
+	return max(1/max(1, 10*x.Seconds()), 10*leastEvents/s.Budget.Seconds())
 }
 
 // narrow brackets the ceiling from below and bisects. It returns rates below and above it that
@@ -374,10 +379,12 @@ func (s *search) allInvalid() bool {
 func (s *search) none(capacity float64) error {
 	for _, part := range []float64{0.7, 0.9} {
 		v, err := s.at(Search, part*capacity, s.timing.search)
-		if err != nil {
+		switch {
+		case err != nil && s.answer.Ending == Stopped && !s.Interrupted: // what is known suffices
+			return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+		case err != nil:
 			return err
-		}
-		if v.Result == Pass {
+		case v.Result == Pass:
 			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", perSecond(part*capacity))
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // this machine, and of the generator.
 func uses(d *report.Document) (all []Use) {
 	add := func(resource string, used, bound float64, unit string) {
-		if bound > 0 && !math.IsNaN(used) {
+		if bound > 0 && !math.IsNaN(used) { // clocks differ: a mean may exceed its bound
+			used = min(used, bound)
 			all = append(all, Use{Resource: resource, Used: used, Bound: bound, Unit: unit})
 		}
 	}
