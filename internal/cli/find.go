@@ -56,6 +56,7 @@ type searching struct {
 	base     *workload.Document // the workload file, with the configuration
 	limits   []slo.Limit
 	untilEnd bool // trials that read end where the logs do
+	planned  bool // the plan was shown
 	attached []report.Attachment
 	target   string
 	id       string
@@ -384,6 +385,27 @@ func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
 			return err
 		}
 		f.history = append(f.history, out)
+		if !o.quiet {
+			s.trialEnd(f)
+		}
+	}
+}
+
+// trialEnd prints what the last trial said.
+func (s *session) trialEnd(f *searching) {
+	out, p := &f.history[len(f.history)-1], f.Progress(f.history)
+	text := units.FormatRate(out.Achieved) + " achieved"
+	if v := p.Verdict; v != nil && out.Trial.Role != find.Read {
+		why, _, _ := strings.Cut(v.Why, ": its ") // what of the generator is in the report
+		why, _, _ = strings.Cut(why, "; ")
+		text = string(v.Result) + ": " + why
+	}
+	for _, line := range layout.Wrap(text, layout.Columns-2) {
+		s.note("  %s", line)
+	}
+	if plan := f.Plan(&p); plan != "" && !f.planned {
+		f.planned = true
+		s.note("%s", plan)
 	}
 }
 
@@ -394,7 +416,8 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	if !o.quiet {
-		s.note("trial %d, %s: %s for %s", len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)))
+		p := f.Progress(f.history)
+		s.note("trial %d, %s: %s for %s (%s)", len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), p.Text())
 	}
 	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
@@ -419,20 +442,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}
-	if !o.quiet && (t.Role == find.Probe || t.Role == find.WarmUp || t.Role == find.Read) {
-		s.note("  %s %s", units.FormatRate(out.Achieved), did(d))
-	} else if v := f.Judge(out); !o.quiet {
-		s.note("  %s: %s", v.Result, v.Why)
-	}
 	return out, nil
-}
-
-// did says what the rate of a report counts.
-func did(d *report.Document) string {
-	if d.Totals.RateOf == report.RateAcked {
-		return "answered"
-	}
-	return d.Totals.RateOf
 }
 
 func loadText(t *find.Trial) string {

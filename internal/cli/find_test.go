@@ -223,7 +223,7 @@ func TestFindOfLosses(t *testing.T) {
 	if err := json.Unmarshal(p.out.Bytes(), &a); err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Limits) != 1 || a.Limits[0] != "not-found = 0" || len(a.Trials) != 1 || a.Trials[0].Role != "warm-up" || !strings.Contains(p.said.String(), " sent\n") {
+	if len(a.Limits) != 1 || a.Limits[0] != "not-found = 0" || len(a.Trials) != 1 || a.Trials[0].Role != "warm-up" || !strings.Contains(p.said.String(), " achieved\nplan: ") {
 		t.Errorf("got %+v; it said:\n%s", a, p.said.String())
 	}
 }

@@ -98,7 +98,7 @@ func TestReadingText(t *testing.T) {
 	p := &layout.Page{}
 	a.Text(p, "")
 	for _, want := range []string{
-		"reading 1 M to 1.01 M/s; the interval of the median of 6 trials at full speed; 3", "\n  precision     1%\n",
+		"reading 1 to 1.01 M/s; the interval of the median of 6 trials at full speed; 3", "\n  precision     1%\n",
 		"full speed     1 M/s  30 s  bbbbbbbb  counts\n", "cccccccc  invalid: it did not run\n",
 	} {
 		if !strings.Contains(p.String(), want) {

@@ -17,9 +17,9 @@ func (a *Answer) Headline(limits string) string {
 	switch a.Ending {
 	case Found:
 		if a.reading() {
-			return fmt.Sprintf("reading %s to %s%s; %s; %s", rateText(a.Holds), units.FormatRate(a.Fails), limits, a.Why, trials)
+			return fmt.Sprintf("reading %s%s; %s; %s", rangeText(a.Holds, a.Fails), limits, a.Why, trials)
 		}
-		return fmt.Sprintf("ceiling %s to %s %s; limited by: %s; %s", rateText(a.Holds), units.FormatRate(a.Fails), limits, a.Why, trials)
+		return fmt.Sprintf("ceiling %s%s; limited by: %s; %s", rangeText(a.Holds, a.Fails), limits, a.Why, trials)
 	case AtLeast:
 		return fmt.Sprintf("at least %s%s: %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
 	case None:
@@ -56,7 +56,7 @@ func (a *Answer) known() string {
 	}
 	switch {
 	case a.Holds > 0 && a.reading():
-		return fmt.Sprintf("%s to %s so far", rateText(a.Holds), units.FormatRate(a.Fails))
+		return rangeText(a.Holds, a.Fails) + " so far"
 	case a.Holds > 0 && a.Fails > 0:
 		return of(a.Holds, a.HoldsConfirmed, "holds") + ", " + of(a.Fails, a.FailsConfirmed, "fails")
 	case a.Holds > 0:
@@ -67,8 +67,15 @@ func (a *Answer) known() string {
 	return "no rate is known to hold or to fail"
 }
 
-// rateText is a rate without its unit.
-func rateText(rate float64) string { return strings.TrimSuffix(units.FormatRate(rate), "/s") }
+// rangeText is an interval of rates. Its unit is written once if both ends have the same.
+func rangeText(lo, hi float64) string {
+	const number = "0123456789."
+	a, b := units.FormatRate(lo), units.FormatRate(hi)
+	if short := strings.TrimRight(a, " kMG/s"); strings.TrimLeft(a, number) == strings.TrimLeft(b, number) {
+		a = short
+	}
+	return a + " to " + b
+}
 
 // Text writes the answer with its trials.
 func (a *Answer) Text(p *layout.Page, limits string) {

@@ -98,6 +98,7 @@ func (o *Outcome) events() (n uint64) {
 
 // timing is how long the trials of a search take.
 type timing struct {
+	capacity  float64 // that it was planned for
 	precision float64 // that the budget can confirm
 	relax     time.Duration
 	settle    time.Duration
@@ -121,7 +122,7 @@ const (
 // follow from that length.
 func (o *Options) timingFor(capacity, precision float64) timing {
 	// Systems have stalls that no theory of queues has, so trials are never shorter than this.
-	t := timing{precision: precision, search: min(10*time.Second, o.Budget/40), confirm: min(30*time.Second, o.Budget/15)}
+	t := timing{capacity: capacity, precision: precision, search: min(10*time.Second, o.Budget/40), confirm: min(30*time.Second, o.Budget/15)}
 	for _, l := range o.planned() {
 		x, b := l.Within.Seconds(), max(l.allowed(), leastAllowed)
 		free := max(precision, math.Log(1/b)/(capacity*x))
