@@ -490,6 +490,9 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 		if o.keep.store != nil && len(a.Trials) > 0 {
 			p.Line("")
 			p.Line("the reports of the trials: carronade report list label.find=" + f.id)
+			if f.Interrupted {
+				p.Line("to go on: the same command with --resume " + f.id)
+			}
 		}
 		if err := p.To(s.out); err != nil {
 			return err
