@@ -44,10 +44,10 @@ func TestFindOfTargets(t *testing.T) {
 			return []string{"kafka://" + with("kafka", "--topic", "t:1") + "/t", "--acks", "0", "--slo", "not-found=0", "--from", "400/s"}
 		}},
 		{"APM", func(*testing.T) []string {
-			return []string{"apm+http://" + with("apm"), "--slo", "p99<200ms", "--events", "1", "--spans", "0", "--errors", "0"}
+			return []string{"apm+http://" + with("apm"), "--slo", "p99<200ms", "--events", "1", "--spans", "0"}
 		}},
 		{"APM agents", func(*testing.T) []string {
-			return []string{"apm+http://" + with("apm"), "--slo", "p99<1s", "--clients", "4"}
+			return []string{"apm+http://" + with("apm"), "--slo", "p99<500ms", "--clients", "4"}
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

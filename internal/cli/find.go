@@ -31,7 +31,9 @@ and the backlog does not grow. The answer is an interval whose ends were
 confirmed: the limits hold at the lower one and fail at the upper one.
 
 Limits are those of carronade run --slo (carronade help slo). Without --slo it
-is p99<1s. Unless a limit allows failures, no event may fail.
+is p99<1s. Unless a limit allows failures, no event may fail. Where nothing is
+acknowledged, --slo not-found=0 searches for the highest rate without losses;
+--op consume answers with the rate of reading at full speed.
 
 Each trial is a run, and is kept as a report with the label find=ID. A search
 that the generator limits says "at least". Ctrl-C ends it with what is known.`
