@@ -17,7 +17,7 @@ func TestRiemannKilled(t *testing.T) {
 			s := start(t, "run", "riemann://"+first.addr, "--rate", "2000/s", "--clients", clients, "--for", "6s", "--json")
 			s.awaitStderr(progressText)
 			pause(t, 1500*time.Millisecond)
-			first.kill()
+			first.killInDebt(100 * time.Millisecond)
 			pause(t, time.Second)
 			second := startStandin(t, "riemann", "--listen", first.addr, "--delay", "5ms")
 			d := s.wait(runTimeout).succeeded(t).document(t)
