@@ -44,6 +44,12 @@ type InFlightLimiter interface {
 	LimitsInFlight(v Values) bool
 }
 
+// An Unacknowledger is a Kind some of whose runs are never acknowledged (datagrams, acks=0): it
+// knows without a session. The sessions of such runs are Unanswered.
+type Unacknowledger interface {
+	Unacknowledged(u *url.URL, v Values) bool
+}
+
 // A Verifier is a Kind whose events can be read back although it has no operation that
 // reads (an index that is queried): if Verifies returns true, a run may be asked to
 // verify, and its session then has a Source.

@@ -30,7 +30,9 @@ and the backlog does not grow. The answer is an interval whose ends were
 confirmed: the limits hold at the lower one and fail at the upper one.
 
 Limits are those of carronade run --slo (carronade help slo). Without --slo it
-is p99<1s. Unless a limit allows failures, no event may fail.
+is p99<1s. Unless a limit allows failures, no event may fail. Where nothing is
+acknowledged, --slo not-found=0 searches for the highest rate without losses;
+--op consume answers with the rate of reading at full speed.
 
 Each trial is a run, and is kept as a report with the label find=ID. A search
 that the generator limits says "at least". Ctrl-C ends it with what is known.
@@ -65,6 +67,8 @@ type searching struct {
 
 	base     *workload.Document // the workload file, with the configuration
 	limits   []slo.Limit
+	untilEnd bool // trials that read end where the logs do
+	planned  bool // the plan was shown
 	attached []report.Attachment
 	target   string
 	id       string
@@ -128,71 +132,6 @@ func (s *session) findCommand() *cobra.Command {
 	return cmd
 }
 
-// parse reads the flags that say how to search.
-func (f *searching) parse() (err error) {
-	if f.Precision, err = units.ParseShare(f.share); err == nil && (f.Precision < 0.01 || f.Precision > 0.5) {
-		err = errors.New("it must be from 1% to 50%")
-	}
-	if err != nil {
-		return &words{Err: fmt.Errorf("--precision: %w", err), Hint: "2% is the default"}
-	}
-	if f.Budget, err = units.ParseDuration(f.budget); err == nil && f.Budget < 5*time.Second {
-		err = errors.New("a search takes longer than 5 s")
-	}
-	if err != nil {
-		return &words{Err: fmt.Errorf("--budget: %w", err), Hint: "10m is the default"}
-	}
-	for _, one := range []struct {
-		flag, text string
-		into       *float64
-	}{{"from", f.from, &f.From}, {"to", f.more.to, &f.To}, {"at-least", f.atLeast, &f.least}} {
-		if one.text == "" {
-			continue
-		}
-		if *one.into, err = units.ParseRate(one.text); err == nil && *one.into <= 0 {
-			err = errors.New("it must be above 0")
-		}
-		if err != nil {
-			return &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
-		}
-	}
-	return f.more.parse(f)
-}
-
-// resolveSearch makes a search of the settings t and a workload file, which may be nil. It returns
-// a workload that stands for the trials: their times are known only when the capacity is, but it
-// finds faults in everything else.
-func (s *session) resolveSearch(f *searching, t *command.Settings, file *workload.Document) (w *workload.Workload, err error) {
-	if err := f.refused(t.Doc.Entries); err != nil {
-		return nil, err
-	}
-	if f.base, err = s.withConfiguration(t, file); err != nil {
-		return nil, err
-	}
-	if f.base == nil {
-		f.base = &workload.Document{}
-	}
-	if err := f.refused(f.base.Entries); err != nil {
-		return nil, err
-	}
-	f.settings = *t
-	w, err = s.trialWorkload(f, &find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second})
-	if err != nil {
-		return nil, err
-	}
-	s.warnOnce(w)
-	f.target = w.Target()
-	if f.limits = w.Limits(); len(find.TimeLimits(f.limits)) == 0 {
-		l, err := slo.Parse(findLimit)
-		if err != nil {
-			return nil, err
-		}
-		f.limits = append(f.limits, l)
-	}
-	f.Times = find.TimeLimits(f.limits)
-	return w, nil
-}
-
 // prepareFind checks everything before the first trial.
 func (s *session) prepareFind(ctx context.Context, f *searching, args []string) (o outputs, end func(), err error) {
 	t := &f.settings
@@ -222,21 +161,6 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 		}
 	}
 	return o, end, nil
-}
-
-// refused is the error of a setting that a search cannot have, on the command line, in a file or
-// in the configuration.
-func (f *searching) refused(entries []workload.Entry) error {
-	for _, e := range entries {
-		switch {
-		case e.Name == repeatSetting && len(f.vary.settings) > 0: // searches of each cell
-		case slices.Contains(findSets, e.Name):
-			return &words{Err: fmt.Errorf("%s: find decides this for each trial", e.Where), Hint: "leave it out; --from, --precision and --budget say how to search, --slo which failures are allowed"}
-		case e.Name == "op" && e.Values[len(e.Values)-1] == workload.Consume:
-			return &words{Err: errors.New("consuming has no rate to search for"), Hint: "search for the rate of --op produce or --op roundtrip"}
-		}
-	}
-	return nil
 }
 
 // resumeFind takes the outcomes of the trials of an earlier search from their reports, as far
@@ -329,10 +253,13 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 		d.Entries, base.Entries = slices.DeleteFunc(d.Entries, repeat), slices.DeleteFunc(slices.Clone(base.Entries), repeat)
 	}
 	set := func(name, value string) { d.Add(name, "the trial's "+name, value) }
-	if t.Role == find.Probe {
+	switch {
+	case t.Role == find.Probe:
 		set("concurrency", strconv.Itoa(t.Concurrency))
-	} else {
+	case t.Rate > 0:
 		set("rate", rateSetting(t.Rate))
+	case f.untilEnd:
+		set("until-end", "true")
 	}
 	set("for", t.Measure.String())
 	if t.Settle > 0 {
@@ -384,6 +311,27 @@ func (s *session) answer(ctx context.Context, f *searching, o *outputs) (*find.A
 			return nil, err
 		}
 		f.history = append(f.history, out)
+		if !o.quiet {
+			s.trialEnd(f)
+		}
+	}
+}
+
+// trialEnd prints what the last trial said.
+func (s *session) trialEnd(f *searching) {
+	out, p := &f.history[len(f.history)-1], f.Progress(f.history)
+	text := units.FormatRate(out.Achieved) + " achieved"
+	if v := p.Verdict; v != nil && out.Trial.Role != find.Read {
+		why, _, _ := strings.Cut(v.Why, ": its ") // what of the generator is in the report
+		why, _, _ = strings.Cut(why, "; ")
+		text = string(v.Result) + ": " + why
+	}
+	for _, line := range layout.Wrap(text, layout.Columns-2) {
+		s.note("  %s", line)
+	}
+	if plan := f.Plan(&p); plan != "" && !f.planned {
+		f.planned = true
+		s.note("%s", plan)
 	}
 }
 
@@ -394,7 +342,8 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	if !o.quiet {
-		s.note("%strial %d, %s: %s for %s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)))
+		p := f.Progress(f.history)
+		s.note("%strial %d, %s: %s for %s (%s)", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), p.Text())
 	}
 	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
@@ -419,17 +368,15 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}
-	if !o.quiet && (t.Role == find.Probe || t.Role == find.WarmUp) {
-		s.note("  %s answered", units.FormatRate(out.Achieved))
-	} else if v := f.Judge(out); !o.quiet {
-		s.note("  %s: %s", v.Result, v.Why)
-	}
 	return out, nil
 }
 
 func loadText(t *find.Trial) string {
-	if t.Role == find.Probe {
+	switch {
+	case t.Role == find.Probe:
 		return units.Plural(t.Concurrency, "request") + " in flight"
+	case t.Rate == 0:
+		return "full speed"
 	}
 	return units.FormatRate(t.Rate)
 }
@@ -480,6 +427,9 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 		if o.keep.store != nil && len(a.Trials) > 0 {
 			p.Line("")
 			p.Line("the reports of the trials: carronade report list label.find=" + f.id)
+			if f.Interrupted {
+				p.Line("to go on: the same command with --resume " + f.id)
+			}
 		}
 		if err := p.To(s.out); err != nil {
 			return err
