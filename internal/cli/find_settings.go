@@ -155,4 +155,3 @@ func (f *searching) refused(entries []workload.Entry) error {
 	}
 	return nil
 }
-
