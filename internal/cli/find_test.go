@@ -136,7 +136,7 @@ func TestFindResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`label\.find": *"(f[0-9a-f]{7})"`).FindStringSubmatch(string(out))
+	found := regexp.MustCompile(`label\.find": *"(s[0-9a-z]{7})"`).FindStringSubmatch(string(out))
 	if found == nil {
 		t.Fatalf("no trial has a label:\n%s", out)
 	}

@@ -11,12 +11,18 @@ import (
 
 // Headline is the answer in a line.
 func (a *Answer) Headline(limits string) string {
-	trials := fmt.Sprintf("%s in %s", units.Plural(len(a.Trials), "trial"), units.FormatDuration(a.Elapsed.Round(time.Second)))
+	trials := ""
+	if k := a.Soak; k != nil && k.Result != Pass {
+		trials = k.text() + "; "
+	}
+	trials += fmt.Sprintf("%s in %s", units.Plural(len(a.Trials), "trial"), units.FormatDuration(a.Elapsed.Round(time.Second)))
 	switch a.Ending {
 	case Found:
 		return fmt.Sprintf("ceiling %s to %s (%s); limited by: %s; %s", rateText(a.Holds), units.FormatRate(a.Fails), limits, a.Why, trials)
 	case AtLeast:
 		return fmt.Sprintf("at least %s (%s): %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
+	case Highest:
+		return fmt.Sprintf("holds at %s (%s): %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
 	case None:
 		return fmt.Sprintf("no ceiling (%s): %s; %s", limits, a.Why, trials)
 	case Died:
@@ -55,7 +61,7 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	if len(a.Trials) == 0 {
 		return
 	}
-	if a.Ending == Found || len(a.Inversions) > 0 {
+	if a.Ending == Found || len(a.Inversions) > 0 || a.Soak != nil {
 		p.Section("what is known")
 	}
 	switch {
@@ -75,6 +81,9 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	}
 	if v := a.AfterOverload; v != nil {
 		p.Pair("", "after it", fmt.Sprintf("%s: %s, %s", units.FormatRate(a.Holds), v.Result, v.Why))
+	}
+	if a.Soak != nil {
+		p.Pair("", "for long", a.Soak.text())
 	}
 	for _, text := range a.Inversions {
 		p.Pair("", "inversion", text)
