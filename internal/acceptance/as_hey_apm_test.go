@@ -207,8 +207,8 @@ func TestAsHeyAPMExits(t *testing.T) {
 		{"a profile refused", []string{"-base-url", full, "-profile", "rumtiny", "-run", "300ms"}, []int{1, 3}, 0, "[503]", ""},
 		{"a test refused", []string{"-base-url", full, "test", "300ms", "1", "2", "3", "4"}, []int{1, 3}, 0, "[503]", ""},
 		{"agents refused", []string{"-apm-url", full, "-e", "0", "-tf", "5ms", "-run", "300ms"}, []int{1, 3}, 0, "queue is full", ""},
-		{"a bound of requests", []string{"-base-url", good, "-profile", "rumtiny", "-run", "300ms", "-requests", "1000000"}, []int{0, 3}, 0, "[202]", "missing"},
-		{"a bound of transactions", []string{"-apm-url", good, "-e", "0", "-t", "100000", "-tf", "5ms", "-run", "300ms"}, []int{0, 3}, 0, "transactions sent", "missing"},
+		{"a bound of requests", []string{"-base-url", good, "-profile", "rumtiny", "-run", "1s", "-requests", "1000000"}, []int{0, 3}, 0, "[202]", "missing"},
+		{"a bound of transactions", []string{"-apm-url", good, "-e", "0", "-t", "100000", "-tf", "5ms", "-run", "1s"}, []int{0, 3}, 0, "transactions sent", "missing"},
 		{"no server for a profile", []string{"-base-url", unreachable}, []int{2}, 1, "", ""},
 		{"no server for agents", []string{"-apm-url", unreachable}, []int{2}, 1, "", ""},
 	} {

@@ -124,6 +124,8 @@ type totals struct {
 
 type phase struct {
 	Name     string
+	StartS   float64 `json:"start_s"`
+	EndS     float64 `json:"end_s"`
 	Totals   totals
 	Response *times
 	Service  *times
