@@ -57,6 +57,13 @@ type Verifier interface {
 	Verifies() bool
 }
 
+// A Checker is a Kind that finds what is wrong with a Spec by itself, such as options that
+// contradict each other, without connecting. Open finds the same. A series of runs asks before
+// the first one, so that it does not end in the middle.
+type Checker interface {
+	Check(s Spec) error
+}
+
 // A DefaultPorter is a Kind with a default port for targets that name none: the code
 // that starts the system waits for that port.
 type DefaultPorter interface {

@@ -74,7 +74,7 @@ var Packages = []Package{
 	{Name: "internal/workload", May: []string{"internal/secret", "internal/slo", "load", "measure", "payload", "target", "units"}},
 	{Name: "internal/layout"},
 	{Name: "internal/report", May: []string{"internal/layout", "internal/slo", "internal/system", "internal/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/find", May: []string{"internal/layout", "internal/report", "internal/slo", "internal/stats", "internal/workload", "measure", "units"}},
+	{Name: "internal/find", May: []string{"internal/layout", "internal/report", "internal/slo", "internal/stats", "internal/workload", "measure", "units"}, Tests: []string{"internal/judge"}},
 	{Name: "internal/digest", May: []string{"internal/report", "internal/secret", "internal/workload", "measure", "target", "units"}, Tests: []string{"target/all"}},
 	{Name: "internal/store", May: []string{"internal/digest", "internal/report", "internal/system", "internal/workload", "load", "target"}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/store/storetest", May: []string{"internal/digest", "internal/report", "internal/store", "load", "measure"}},

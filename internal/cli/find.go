@@ -13,14 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/command/judging"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/layout"
 	"carronade/internal/report"
-	"carronade/internal/run"
 	"carronade/internal/slo"
-	"carronade/internal/store"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -39,16 +38,18 @@ Each trial is a run, and is kept as a report with the label find=ID. A search
 that the generator limits says "at least". Ctrl-C ends it with what is known.`
 
 // findSets are the settings that a search decides itself.
-var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes", "warmup", "interval", "repeat", "abort-on-fail", "failure-rate", "hdr", "trace", "trace-events"}
+var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes", "warmup", "interval", repeatSetting, "abort-on-fail", "failure-rate", "hdr", "trace", "trace-events"}
 
 // findLimit is the limit of a search without one.
 const findLimit = "p99<1s"
 
-// A finding is the state of a search.
+// searching is the state of a search.
 type searching struct {
 	find.Options
 	settings command.Settings
+	more     findMore
 	atLeast  string
+	least    float64 // the rate that must hold, or 0
 	from     string
 	share    string // the precision
 	budget   string
@@ -62,7 +63,8 @@ type searching struct {
 	attached []report.Attachment
 	target   string
 	id       string
-	history  []find.Outcome
+	searches []*find.Answer // before the one in progress
+	history  []find.Outcome // of the search in progress
 }
 
 func (s *session) findCommand() *cobra.Command {
@@ -87,6 +89,7 @@ func (s *session) findCommand() *cobra.Command {
 	fs.StringVar(&f.share, "precision", f.share, "wanted width of the answer, a `SHARE`; wider if the budget does not suffice")
 	fs.StringVar(&f.budget, "budget", f.budget, "`TIME` for the whole search; the last trial may exceed it")
 	fs.StringVar(&f.resume, "resume", "", "go on with the search `ID`, which was cut short; give the same flags")
+	f.more.bind(fs)
 	fs.StringVar(&f.atLeast, "at-least", "", "exit with 1 if this `RATE` does not hold")
 	for _, setting := range command.AllSettings(s.Kinds) {
 		if fs.Lookup(setting.Name) == nil { // from is where consuming begins
@@ -94,7 +97,7 @@ func (s *session) findCommand() *cobra.Command {
 		}
 	}
 	for _, name := range findSets {
-		fs.Lookup(name).Hidden = true // given, it is an error that says why
+		fs.Lookup(name).Hidden = name != repeatSetting // given, it is an error that says why
 	}
 	fs.StringVarP(&f.file, "file", "f", "", "read the workload from this `FILE`; - is stdin")
 	s.bindHelpAll(fs)
@@ -123,7 +126,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	for _, one := range []struct {
 		flag, text string
 		into       *float64
-	}{{"from", f.from, &f.From}, {"at-least", f.atLeast, &f.AtLeast}} {
+	}{{"from", f.from, &f.From}, {"to", f.more.to, &f.To}, {"at-least", f.atLeast, &f.least}} {
 		if one.text == "" {
 			continue
 		}
@@ -134,19 +137,15 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 			return o, nil, &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
 		}
 	}
+	if err := f.more.parse(f); err != nil {
+		return o, nil, err
+	}
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	var file *workload.Document
-	if f.file != "" {
-		files, err := s.readWorkloads(f.file)
-		if err != nil {
-			return o, nil, err
-		}
-		if len(files) != 1 {
-			return o, nil, &words{Err: fmt.Errorf("%s has %d workloads, but a search is of one", f.file, len(files)), Hint: "put each into a separate file"}
-		}
-		file = files[0]
+	file, err := s.readOneWorkload(f.file, "a search is of one")
+	if err != nil {
+		return o, nil, err
 	}
 	if f.base, err = s.withConfiguration(t, file); err != nil {
 		return o, nil, err
@@ -184,7 +183,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	}
 	f.Times = find.TimeLimits(f.limits)
 	if f.id = f.resume; f.id == "" {
-		f.id = fmt.Sprintf("f%07x", uint32(run.NewID())>>4) // 123e4567 would be a number
+		f.id = newSeries()
 	}
 	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
 		return o, nil, err
@@ -212,8 +211,10 @@ func (s *session) firstWorkload(f *searching) (*workload.Workload, error) {
 	f.Reading = op == workload.Consume
 	t := find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second}
 	if f.Reading {
-		if f.From > 0 {
-			return nil, &words{Err: errors.New("--from: reading has no rate, it is at full speed"), Hint: "leave it out"}
+		for flag, given := range map[string]bool{"from": f.From > 0, "to": f.To > 0, "confirm": f.Soak > 0} {
+			if given {
+				return nil, &words{Err: fmt.Errorf("--%s: reading has no rate, it is at full speed", flag), Hint: "leave it out"}
+			}
 		}
 		t = find.Trial{Role: find.Read, Measure: 10 * time.Second, Slot: time.Second}
 	}
@@ -272,11 +273,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
 	}
-	filters, err := digest.ParseFilters([]string{"label.find=" + f.resume}, time.Now())
-	if err != nil {
-		return err
-	}
-	rows, err := o.keep.store.Rows(ctx, store.Query{Filters: filters, Fields: []string{"label.find"}})
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, "find", f.resume, "label.find")
 	if err != nil || len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}
@@ -290,6 +287,9 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 			continue
 		}
 		t, answer := f.Next(f.history)
+		for answer != nil && f.another(answer) {
+			t, answer = f.Next(f.history)
+		}
 		if answer != nil {
 			break
 		}
@@ -299,14 +299,14 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 		}
 		if other := differs(w, d); other != "" {
 			ofTrial := slices.Contains([]string{"rate", "concurrency", "for", "warmup", "interval", "label"}, other)
-			if len(f.history) == 0 || !ofTrial {
+			if !f.begun() || !ofTrial {
 				return &words{Err: fmt.Errorf("--resume: report %s has another %s", d.ID, other), Hint: "give the target, the limits and the flags that the search had"}
 			}
 			break // the search took another way: try from here
 		}
 		f.history = append(f.history, f.FromReport(*t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
 	}
-	s.note("resumed after %s", units.Plural(len(f.history), "trial"))
+	s.note("resumed after %s%s", f.before(), units.Plural(len(f.history), "trial"))
 	return nil
 }
 
@@ -360,6 +360,9 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	if f.id != "" {
 		set("label", "find="+f.id)
 		set("label", "find-role="+string(t.Role))
+		if f.more.repeat > 1 {
+			set("label", "find-search="+strconv.Itoa(len(f.searches)+1))
+		}
 	}
 	if t.Role == find.Probe { // limits on response times need a schedule
 		d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "slo" })
@@ -372,6 +375,9 @@ func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
 	for {
 		f.Interrupted = ctx.Err() != nil
 		t, answer := f.Next(f.history)
+		if answer != nil && f.another(answer) {
+			continue
+		}
 		if answer != nil {
 			err := s.found(f, o, answer)
 			if f.Interrupted && exitCodeOf(err) != command.Failed {
@@ -381,7 +387,7 @@ func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
 		}
 		out, err := s.trial(ctx, f, o, t)
 		switch {
-		case errors.Is(err, context.Canceled) && (len(f.history) > 0 || out.Trial.Role != ""):
+		case errors.Is(err, context.Canceled) && (f.begun() || out.Trial.Role != ""):
 			continue // answers with what is known
 		case err != nil:
 			return err
@@ -418,8 +424,12 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	if !o.quiet {
-		p := f.Progress(f.history)
-		s.note("trial %d, %s: %s for %s (%s)", len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), p.Text())
+		text := ""
+		if t.Role != find.Soak { // it is beyond the budget
+			p := f.Progress(f.history)
+			text = " (" + p.Text() + ")"
+		}
+		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
 	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
@@ -428,12 +438,12 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	d, err := s.execute(ctx, shown, 0)
 	elapsed := time.Since(began)
 	switch {
-	case ctx.Err() != nil && (len(f.history) > 0 || d != nil): // it is not judged
+	case ctx.Err() != nil && (f.begun() || d != nil): // it is not judged
 		if d != nil {
 			s.reportStored(o.keep, d, o.tasks[0].kept, false)
 		}
 		return find.Outcome{Trial: *t}, context.Canceled
-	case err != nil && len(f.history) > 0 && errors.As(err, new(*target.Error)):
+	case err != nil && f.begun() && errors.As(err, new(*target.Error)):
 		// It worked before: the system is gone.
 		return find.Outcome{Trial: *t, Elapsed: elapsed, Dead: err.Error()}, nil
 	case err != nil:
@@ -459,11 +469,12 @@ func loadText(t *find.Trial) string {
 
 // A foundDocument is the answer as JSON.
 type foundDocument struct {
-	Schema string   `json:"schema"`
-	ID     string   `json:"id"` // the label find of the trials
-	Target string   `json:"target"`
-	Limits []string `json:"limits"`
-	*find.Answer
+	Schema         string   `json:"schema"`
+	ID             string   `json:"id"` // the label find of the trials
+	Target         string   `json:"target"`
+	Limits         []string `json:"limits"`
+	*find.Answer            // of one search
+	*find.Repeated          // of several
 }
 
 // foundSchema names the form of --json.
@@ -476,6 +487,11 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 		limits[i] = f.limits[i].String()
 	}
 	doc := foundDocument{Schema: foundSchema, ID: f.id, Target: f.target, Limits: limits, Answer: a}
+	var shown answered = a
+	if f.more.repeat > 1 {
+		doc.Answer, doc.Repeated = nil, f.all(a)
+		shown = doc.Repeated
+	}
 	if path := f.settings.Last("json-file"); path != "" {
 		if err := command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, doc) }); err != nil {
 			return err
@@ -488,7 +504,7 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 	} else {
 		c := s.console()
 		p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
-		a.Text(p, strings.Join(limits, ", "))
+		shown.Text(p, strings.Join(limits, ", "))
 		if o.keep.store != nil && len(a.Trials) > 0 {
 			p.Line("")
 			p.Line("the reports of the trials: carronade report list label.find=" + f.id)
@@ -500,7 +516,7 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 			return err
 		}
 	}
-	if code := a.ExitCode(f.AtLeast); code != command.OK {
+	if code := shown.ExitCode(f.least); code != command.OK {
 		return exitCode{Code: code}
 	}
 	return nil

@@ -31,6 +31,10 @@ type answer struct {
 	} `json:"trials"`
 }
 
+// findBudget is enough for the trials that the tests wait for, also if the machine stops for
+// some seconds in all.
+const findBudget = "12s"
+
 // startFind starts a short search against a stand-in, with reports in a store of its own.
 func startFind(t *testing.T) (p *process, server *standin.Child, store string) {
 	t.Helper()
@@ -40,7 +44,7 @@ func startFind(t *testing.T) (p *process, server *standin.Child, store string) {
 	}
 	t.Cleanup(func() { _ = server.Stop() })
 	store = filepath.Join(t.TempDir(), "reports.db")
-	return start(t, "find", "apm+http://"+server.Addr(), "--slo", "p99<20ms", "--budget", "6s", "--store", store, "--json"), server, store
+	return start(t, "find", "apm+http://"+server.Addr(), "--slo", "p99<20ms", "--budget", findBudget, "--store", store, "--json"), server, store
 }
 
 func (p *process) answer(t *testing.T) (a answer) {
@@ -132,13 +136,13 @@ func TestFindResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`label\.find": *"(f[0-9a-f]{7})"`).FindStringSubmatch(string(out))
+	found := regexp.MustCompile(`label\.find": *"(s[0-9a-z]{7})"`).FindStringSubmatch(string(out))
 	if found == nil {
 		t.Fatalf("no trial has a label:\n%s", out)
 	}
 	id := found[1]
 	again := func(args ...string) *process {
-		return start(t, append([]string{"find", "apm+http://" + server.Addr(), "--slo", "p99<20ms", "--budget", "6s", "--store", store, "--json"}, args...)...)
+		return start(t, append([]string{"find", "apm+http://" + server.Addr(), "--slo", "p99<20ms", "--budget", findBudget, "--store", store, "--json"}, args...)...)
 	}
 	p = again("--resume", id)
 	switch code := p.end(t); code {

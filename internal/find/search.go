@@ -16,20 +16,19 @@ type Options struct {
 	Times []TimeLimit // none where nothing is acknowledged, and for reading
 	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
 	From float64
+	// To is a rate that is never exceeded, or 0.
+	To float64
 	// Precision is the wanted width of the answer: 0.02 for 2 %. It is widened to what the budget
 	// can confirm.
 	Precision float64
 	// Budget is the time for the whole search. It is exceeded by one trial at most.
 	Budget time.Duration
-	// AtLeast is the rate that must hold, or 0. It decides whether a search that the generator
-	// limited is answered.
-	AtLeast float64
+	// Soak is the length of a last trial at the lower end, beyond the budget. 0: none.
+	Soak time.Duration
 	// Interrupted ends the search with what is known.
 	Interrupted bool
 	// Reading searches for the highest rate of reading, which has no schedule.
 	Reading bool
-	// Soak is the length of a last trial at the lower end. 0: none.
-	Soak time.Duration
 }
 
 // Limits of each search.
@@ -57,12 +56,12 @@ type Ending string
 const (
 	Found     Ending = "found"
 	AtLeast   Ending = "at least"  // the generator was the limit
+	Highest   Ending = "highest"   // the highest rate that is allowed holds
 	None      Ending = "none"      // no rate holds
 	NoTop     Ending = "no top"    // no rate failed
 	Irregular Ending = "irregular" // the trials contradict each other, or a limit cannot be checked
 	Stopped   Ending = "stopped"   // budget or trials spent before both ends were confirmed
 	Died      Ending = "died"
-	Stuck     Ending = "stuck" // the system did not return to normal
 )
 
 // An Answer is the result of a search.
@@ -83,6 +82,7 @@ type Answer struct {
 	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
 	AfterOverload *Verdict      `json:"after_overload,omitempty"`
 	Bottleneck    *Bottleneck   `json:"bottleneck,omitempty"` // nil: no rate fails
+	Soak          *Soaked       `json:"soak,omitempty"`       // nil: none was asked for, or it did not end
 	Trials        []Tried       `json:"trials"`
 	Elapsed       time.Duration `json:"elapsed_ns"`
 }
@@ -124,6 +124,12 @@ func (*request) Error() string { return "a trial is needed" }
 // errDone ends a replay with the answer.
 var errDone = errors.New("the search is done")
 
+// interrupted is why a search ended that was told to.
+const interrupted = "interrupted"
+
+// CutShort reports whether the search was interrupted before it had an answer.
+func (a *Answer) CutShort() bool { return a.Ending == Stopped && a.Why == interrupted }
+
 // Next returns the next trial, or the answer. The history are the outcomes of the trials that
 // Next returned, in order.
 func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
@@ -138,6 +144,9 @@ func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 	if !o.Reading {
 		s.answer.Bottleneck = bottleneck(history[:s.used], s.answer.Fails)
 	}
+	if errors.As(s.soak(), &r) {
+		return &r.trial, nil
+	}
 	return nil, &s.answer
 }
 
@@ -149,14 +158,15 @@ func (s *search) end(e Ending, why string, args ...any) error {
 // try takes the outcome of the next trial from the history, or asks for the trial.
 func (s *search) try(t Trial) (*Outcome, error) {
 	switch {
+	case t.Role == Soak:
 	case s.used >= MostTrials:
 		return nil, s.end(Stopped, "%d trials were not enough", MostTrials)
-	case s.elapsed >= s.Budget && t.Role != LongRun:
+	case s.elapsed >= s.Budget:
 		return nil, s.end(Stopped, "the budget is spent")
 	}
 	if s.used >= len(s.history) {
 		if s.Interrupted {
-			return nil, s.end(Stopped, "interrupted")
+			return nil, s.end(Stopped, interrupted)
 		}
 		return nil, &request{t}
 	}
@@ -170,11 +180,9 @@ func (s *search) try(t Trial) (*Outcome, error) {
 		return nil, s.end(Died, "%s, with %s in flight", o.Dead, units.Plural(t.Concurrency, "request"))
 	case o.Dead != "":
 		s.note(t.Rate, []Outcome{*o}, Verdict{Result: Fail, Why: o.Dead}, false)
-		return nil, s.end(Died, "%s, at %s", o.Dead, perSecond(t.Rate))
+		return nil, s.end(Died, "%s, at %s", o.Dead, units.FormatRate(t.Rate))
 	case o.Unclear != "":
 		return nil, s.end(Irregular, "%s", o.Unclear)
-	case o.Stuck != "":
-		return nil, s.end(Stuck, "%s after %s", o.Stuck, perSecond(t.Rate))
 	}
 	return o, nil
 }
@@ -183,32 +191,37 @@ func (s *search) try(t Trial) (*Outcome, error) {
 func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, error) {
 	measure = max(measure, seconds(leastEvents/rate))
 	t := Trial{Role: role, Rate: rate, Settle: s.settle, Measure: measure, Slot: s.slot(), Relax: s.relax}
-	var outcomes []Outcome
-	for {
-		o, err := s.try(t)
-		if err != nil {
-			return Verdict{}, err
-		}
-		v := s.judge([]Outcome{*o})
-		s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
-		if v.Result == Invalid {
-			if len(outcomes) == 0 {
-				outcomes = append(outcomes, *o)
-				continue
-			}
-			s.note(rate, nil, v, false)
-			return v, nil
-		}
-		outcomes = []Outcome{*o}
-		if p := s.find(rate); p != nil && role == Confirm && p.confirmed {
-			outcomes = append(p.outcomes, *o)
-			v = s.judge(outcomes) // of all together
-		}
-		if role == Search || role == Confirm {
-			s.note(rate, outcomes, v, role == Confirm)
-		}
+	o, v, err := s.judged(t)
+	if err == nil && v.Result == Invalid {
+		o, v, err = s.judged(t)
+	}
+	switch {
+	case err != nil:
+		return v, err
+	case v.Result == Invalid:
+		s.note(rate, nil, v, false)
 		return v, nil
 	}
+	outcomes := []Outcome{*o}
+	if p := s.find(rate); p != nil && role == Confirm && p.confirmed {
+		outcomes = append(p.outcomes, *o)
+		v = s.judge(outcomes) // of all together
+	}
+	if role == Search || role == Confirm {
+		s.note(rate, outcomes, v, role == Confirm)
+	}
+	return v, nil
+}
+
+// judged runs a trial and judges it alone.
+func (s *search) judged(t Trial) (*Outcome, Verdict, error) {
+	o, err := s.try(t)
+	if err != nil {
+		return nil, Verdict{}, err
+	}
+	v := s.judge([]Outcome{*o})
+	s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
+	return o, v, nil
 }
 
 func (s *search) find(rate float64) *point {
@@ -229,7 +242,7 @@ func (s *search) note(rate float64, outcomes []Outcome, v Verdict, confirmed boo
 		p = &s.points[len(s.points)-1]
 	} else if a, b := p.verdict.Result, v.Result; a == Pass && b == Fail || a == Fail && b == Pass {
 		s.answer.Inversions = append(s.answer.Inversions,
-			fmt.Sprintf("%s first %s, then %s", perSecond(rate), p.verdict.Result, v.Result))
+			fmt.Sprintf("%s first %s, then %s", units.FormatRate(rate), p.verdict.Result, v.Result))
 	}
 	p.outcomes, p.verdict, p.confirmed = outcomes, v, confirmed
 }
@@ -269,7 +282,7 @@ func (s *search) run() error {
 		return err
 	}
 	if s.timing, ok = s.plan(capacity); !ok {
-		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", perSecond(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
+		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", units.FormatRate(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
 	}
 	if _, err := s.try(Trial{Role: WarmUp, Rate: capacity / 4, Measure: s.short(warmUpFor), Slot: coarse}); err != nil {
 		return err
@@ -281,36 +294,13 @@ func (s *search) run() error {
 	if err := s.confirmLow(low); err != nil {
 		return err
 	}
+	if holds, _ := s.bounds(true); s.To > 0 && holds >= s.To {
+		return s.end(Highest, "it was the highest rate allowed")
+	}
 	if err := s.confirmHigh(high); err != nil {
 		return err
 	}
 	return s.finish()
-}
-
-// capacity estimates how much the system can do: more requests in flight, until it does no more.
-func (s *search) capacity() (float64, error) {
-	if s.From > 0 {
-		return s.From / 0.5, nil // the first trial is at From
-	}
-	best := 0.0
-	for _, n := range probes {
-		o, err := s.try(Trial{Role: Probe, Concurrency: n, Measure: s.short(probeFor), Slot: coarse})
-		if err != nil {
-			return 0, err
-		}
-		if o.Achieved < 1.05*best {
-			break
-		}
-		best = o.Achieved
-	}
-	if best <= 0 {
-		why := "nothing was answered"
-		if last := s.history[s.used-1]; last.Broken != "" {
-			why = last.Broken
-		}
-		return 0, s.end(None, "%s", why)
-	}
-	return best, nil
 }
 
 // floor is the lowest rate that is tried: several events in each stretch of the limit, and the
@@ -341,6 +331,8 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			return 0, 0, s.end(AtLeast, "%s", v.Why)
 		case holds == 0 && fails <= s.floor():
 			return 0, 0, s.none(capacity)
+		case s.To > 0 && holds >= s.To:
+			return holds, holds, nil
 		case holds == 0:
 			rate = max(fails/2, s.floor())
 			if fails < capacity/16 {
@@ -352,9 +344,9 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 				next = holds * 1.6
 			}
 			if next = min(next, mostOver*s.best); next < holds*(1+s.precision) {
-				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", perSecond(holds), perSecond(s.best))
+				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", units.FormatRate(holds), units.FormatRate(s.best))
 			}
-			rate = next
+			rate = s.allowed(next)
 		case fails/holds <= 1+s.precision*1.01:
 			return holds, fails, nil
 		default:
@@ -378,17 +370,18 @@ func (s *search) allInvalid() bool {
 // only, such as one that waits for a full batch: two higher rates show it.
 func (s *search) none(capacity float64) error {
 	for _, part := range []float64{0.7, 0.9} {
-		v, err := s.at(Search, part*capacity, s.timing.search)
+		rate := s.allowed(part * capacity)
+		v, err := s.at(Search, rate, s.timing.search)
 		switch {
 		case err != nil && s.answer.Ending == Stopped && !s.Interrupted: // what is known suffices
-			return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
 		case err != nil:
 			return err
 		case v.Result == Pass:
-			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", perSecond(part*capacity))
+			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", units.FormatRate(rate))
 		}
 	}
-	return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+	return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
 }
 
 // confirmLow confirms that the limits hold at a rate, or finds a lower one. Its steps grow, so a
@@ -400,7 +393,7 @@ func (s *search) confirmLow(rate float64) error {
 			return err
 		}
 		if rate <= s.floor() {
-			return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
 		}
 		rate = max(rate/(1+step), s.floor())
 	}
@@ -422,8 +415,11 @@ func (s *search) confirmHigh(rate float64) error {
 			rate = holds * (1 + step)
 			step *= 2
 		}
+		if rate = s.allowed(rate); rate == s.To && s.find(rate) != nil && s.find(rate).confirmed && fails == 0 {
+			return s.end(Stopped, "the trials at %s, the highest rate allowed, do not decide", units.FormatRate(rate))
+		}
 		if s.generatorLimited(rate) {
-			return s.end(AtLeast, "the generator was the limit above %s", perSecond(holds))
+			return s.end(AtLeast, "the generator was the limit above %s", units.FormatRate(holds))
 		}
 		v, err := s.confirmAt(rate)
 		switch {
@@ -489,8 +485,10 @@ func (s *search) parts(rate float64) (v Verdict, err error) {
 func (s *search) finish() error {
 	holds, fails := s.bounds(true)
 	s.answer.Ending, s.answer.Why = Found, s.find(fails).verdict.Why
-	if _, err := s.try(Trial{Role: Beyond, Rate: 1.2 * fails, Measure: s.short(beyondFor), Slot: coarse}); err != nil {
-		return err
+	if beyond := s.allowed(1.2 * fails); beyond > fails {
+		if _, err := s.try(Trial{Role: Beyond, Rate: beyond, Measure: s.short(beyondFor), Slot: coarse}); err != nil {
+			return err
+		}
 	}
 	v, err := s.at(Again, holds, s.confirm/2)
 	if err != nil {
@@ -499,11 +497,6 @@ func (s *search) finish() error {
 	s.answer.AfterOverload = &v
 	if _, err := s.at(Typical, 0.8*holds, s.timing.search); err != nil {
 		return err
-	}
-	if s.Soak > 0 {
-		if _, err := s.at(LongRun, holds, s.Soak); err != nil {
-			return err
-		}
 	}
 	return errDone
 }
@@ -527,15 +520,14 @@ func (s *search) conclude() {
 	if a.Ending == Stopped && a.HoldsConfirmed && a.FailsConfirmed {
 		a.Ending, a.Why = Found, s.find(a.Fails).verdict.Why // with the precision that was reached
 	}
+	_, fails := s.bounds(false)
 	for i := range s.points {
 		p := &s.points[i]
-		if _, fails := s.bounds(false); p.verdict.Result == Pass && fails > 0 && p.rate > fails {
-			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", perSecond(p.rate), perSecond(fails)))
+		if p.verdict.Result == Pass && fails > 0 && p.rate > fails {
+			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", units.FormatRate(p.rate), units.FormatRate(fails)))
 		}
 	}
 }
-
-func perSecond(rate float64) string { return units.FormatRate(rate) }
 
 // ExitCode is the exit code of an answer. atLeast is the rate that must hold, or 0.
 func (a *Answer) ExitCode(atLeast float64) int {
@@ -543,11 +535,15 @@ func (a *Answer) ExitCode(atLeast float64) int {
 	switch {
 	case a.Ending == Died:
 		return report.ExitFailed
+	case a.Soak != nil && a.Soak.Result == Fail:
+		return report.ExitBroken
+	case a.Soak != nil && a.Soak.Result == Invalid:
+		return report.ExitCannotTell
 	case atLeast > 0 && held:
 		return report.ExitOK
 	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
 		return report.ExitBroken
-	case a.Ending == Found:
+	case a.Ending == Found, a.Ending == Highest && atLeast == 0:
 		return report.ExitOK
 	case a.Ending == AtLeast:
 		return report.ExitUntrusted

@@ -12,7 +12,11 @@ import (
 
 // Headline is the answer in a line.
 func (a *Answer) Headline(limits string) string {
-	trials := fmt.Sprintf("%s in %s", units.Plural(len(a.Trials), "trial"), units.FormatDuration(a.Elapsed.Round(time.Second)))
+	trials := ""
+	if k := a.Soak; k != nil && k.Result != Pass {
+		trials = k.text() + "; "
+	}
+	trials += fmt.Sprintf("%s in %s", units.Plural(len(a.Trials), "trial"), units.FormatDuration(a.Elapsed.Round(time.Second)))
 	limits = conditions(limits)
 	switch a.Ending {
 	case Found:
@@ -22,6 +26,8 @@ func (a *Answer) Headline(limits string) string {
 		return fmt.Sprintf("ceiling %s%s; limited by: %s; %s", rangeText(a.Holds, a.Fails), limits, a.Why, trials)
 	case AtLeast:
 		return fmt.Sprintf("at least %s%s: %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
+	case Highest:
+		return fmt.Sprintf("holds at %s%s: %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
 	case None:
 		return fmt.Sprintf("no ceiling%s: %s; %s", limits, a.Why, trials)
 	case Died:
@@ -85,7 +91,7 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	if len(a.Trials) == 0 {
 		return
 	}
-	if a.Ending == Found || len(a.Inversions) > 0 || a.Bottleneck != nil {
+	if a.Ending == Found || len(a.Inversions) > 0 || a.Soak != nil || a.Bottleneck != nil {
 		p.Section("what is known")
 	}
 	switch {
@@ -108,6 +114,9 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	}
 	if v := a.AfterOverload; v != nil {
 		p.Pair("", "after it", fmt.Sprintf("%s: %s, %s", units.FormatRate(a.Holds), v.Result, v.Why))
+	}
+	if a.Soak != nil {
+		p.Pair("", "for long", a.Soak.text())
 	}
 	for _, text := range a.Inversions {
 		p.Pair("", "inversion", text)

@@ -28,7 +28,7 @@ const (
 	Beyond  Role = "beyond"  // above the ceiling: what fails first, and how long it lasts
 	Again   Role = "again"   // at the lower end, after an overload
 	Typical Role = "typical" // at 80 % of the ceiling
-	LongRun Role = "soak"    // at the lower end, for long
+	Soak    Role = "soak"    // at the lower end, for long
 	Read    Role = "read"    // at full speed
 )
 
@@ -85,8 +85,6 @@ type Outcome struct {
 	Unclear string
 	// Dead says how the system died. The search ends.
 	Dead string
-	// Stuck says that the system did not return to normal after the trial. The search ends.
-	Stuck string
 }
 
 func (o *Outcome) events() (n uint64) {

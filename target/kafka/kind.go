@@ -16,7 +16,7 @@ func (Kind) Name() string { return "kafka" }
 // Schemes implements target.Kind.
 func (Kind) Schemes() []string { return []string{"kafka"} }
 
-// DefaultPort implements target.Ported.
+// DefaultPort implements target.DefaultPorter.
 func (Kind) DefaultPort(string) string { return defaultPort }
 
 // Ops implements target.Kind.

@@ -28,7 +28,7 @@ func (Kind) Schemes() []string {
 	return all
 }
 
-// DefaultPort implements target.Ported.
+// DefaultPort implements target.DefaultPorter.
 func (Kind) DefaultPort(scheme string) string {
 	for i := range transports {
 		if transports[i].scheme == scheme {

@@ -165,7 +165,7 @@ func TestParseSettings(t *testing.T) {
 		{"a bare word", "constant", "", "want NAME=VALUE pairs"},
 		{"nothing", "", "", "want NAME=VALUE pairs"},
 		{"an unknown name", "rate=1/s,speed=2", "", `no setting is called "speed"`},
-		{"twice", "rate=1/s,rate=2/s", "", "rate is there twice"},
+		{"twice", "rate=1/s,rate=2/s", "", "rate is given twice"},
 		{"rate 0", "rate=0/s", "", "want 0.001/s to 100M/s"},
 		{"not a rate", "rate=fast", "", `rate "fast"`},
 		{"a distribution", "rate=1/s,service=normal", "", "want exponential, constant or lognormal(SIGMA)"},
