@@ -50,6 +50,7 @@ func (r *Repeated) ExitCode(atLeast float64) (code int) {
 
 // Headline is the answer in a line.
 func (r *Repeated) Headline(limits string) string {
+	limits = conditions(limits)
 	trials, elapsed := 0, time.Duration(0)
 	for _, a := range r.Searches {
 		trials, elapsed = trials+len(a.Trials), elapsed+a.Elapsed
@@ -57,9 +58,9 @@ func (r *Repeated) Headline(limits string) string {
 	cost := fmt.Sprintf("%s, %s in %s", units.Plural(len(r.Searches), "search"), units.Plural(trials, "trial"), units.FormatDuration(elapsed.Round(time.Second)))
 	e := r.LowerEnds
 	if e.N == 0 {
-		return fmt.Sprintf("no confirmed ceiling%s; %s", conditions(limits), cost)
+		return fmt.Sprintf("no confirmed ceiling%s; %s", limits, cost)
 	}
-	text := fmt.Sprintf("ceiling from %s, %s%s", units.FormatRate(e.Median), rangeText(e.Least, e.Most), conditions(limits))
+	text := fmt.Sprintf("ceiling from %s, %s%s", units.FormatRate(e.Median), rangeText(e.Least, e.Most), limits)
 	if found := r.count(Found); found < len(r.Searches) {
 		text += fmt.Sprintf("; %d of %d searches found both ends", found, len(r.Searches))
 	}

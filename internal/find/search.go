@@ -7,29 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/report"
 	"carronade/units"
 )
-
-// Options are what a search is asked for.
-type Options struct {
-	Times []TimeLimit // none where nothing is acknowledged, and for reading
-	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
-	From float64
-	// To is a rate that is never exceeded, or 0.
-	To float64
-	// Precision is the wanted width of the answer: 0.02 for 2 %. It is widened to what the budget
-	// can confirm.
-	Precision float64
-	// Budget is the time for the whole search. It is exceeded by one trial at most.
-	Budget time.Duration
-	// Soak is the length of a last trial at the lower end, beyond the budget. 0: none.
-	Soak time.Duration
-	// Interrupted ends the search with what is known.
-	Interrupted bool
-	// Reading searches for the highest rate of reading, which has no schedule.
-	Reading bool
-}
 
 // Limits of each search.
 const (
@@ -48,53 +27,6 @@ const (
 
 // probes are the concurrencies of the closed loops that estimate the capacity.
 var probes = []int{1, 8, 64, 512}
-
-// An Ending is how a search ended.
-type Ending string
-
-// The endings.
-const (
-	Found     Ending = "found"
-	AtLeast   Ending = "at least"  // the generator was the limit
-	Highest   Ending = "highest"   // the highest rate that is allowed holds
-	None      Ending = "none"      // no rate holds
-	NoTop     Ending = "no top"    // no rate failed
-	Irregular Ending = "irregular" // the trials contradict each other, or a limit cannot be checked
-	Stopped   Ending = "stopped"   // budget or trials spent before both ends were confirmed
-	Died      Ending = "died"
-)
-
-// An Answer is the result of a search.
-type Answer struct {
-	Ending Ending `json:"ending"`
-	// Holds is the highest rate at which the limits hold, Fails the lowest above it at which they
-	// do not, in events a second. 0: none is known. Of reading, they are the interval of the median
-	// of its trials.
-	Holds          float64 `json:"holds"`
-	HoldsConfirmed bool    `json:"holds_confirmed"`
-	Fails          float64 `json:"fails"`
-	FailsConfirmed bool    `json:"fails_confirmed"`
-	// Precision is Fails/Holds-1, and Wanted what was asked for.
-	Precision  float64  `json:"precision"`
-	Wanted     float64  `json:"wanted_precision"`
-	Why        string   `json:"why"`                  // why Fails failed, or why the search ended
-	Inversions []string `json:"inversions,omitempty"` // passes above a failure, and ends that changed
-	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
-	AfterOverload *Verdict      `json:"after_overload,omitempty"`
-	Bottleneck    *Bottleneck   `json:"bottleneck,omitempty"` // nil: no rate fails
-	Soak          *Soaked       `json:"soak,omitempty"`       // nil: none was asked for, or it did not end
-	Trials        []Tried       `json:"trials"`
-	Elapsed       time.Duration `json:"elapsed_ns"`
-}
-
-// A Tried is a trial that was run.
-type Tried struct {
-	Trial
-	Report   string        `json:"report,omitempty"`
-	Achieved float64       `json:"achieved"` // events a second
-	Elapsed  time.Duration `json:"elapsed_ns"`
-	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
-}
 
 // point is what is known of a rate.
 type point struct {
@@ -127,9 +59,6 @@ var errDone = errors.New("the search is done")
 // interrupted is why a search ended that was told to.
 const interrupted = "interrupted"
 
-// CutShort reports whether the search was interrupted before it had an answer.
-func (a *Answer) CutShort() bool { return a.Ending == Stopped && a.Why == interrupted }
-
 // Next returns the next trial, or the answer. The history are the outcomes of the trials that
 // Next returned, in order.
 func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
@@ -141,11 +70,11 @@ func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 		return &r.trial, nil
 	}
 	s.conclude()
-	if !o.Reading {
-		s.answer.Bottleneck = bottleneck(history[:s.used], s.answer.Fails)
-	}
 	if errors.As(s.soak(), &r) {
 		return &r.trial, nil
+	}
+	if !o.Reading {
+		s.answer.Bottleneck = bottleneck(history[:s.used], s.answer.Fails)
 	}
 	return nil, &s.answer
 }
@@ -301,6 +230,60 @@ func (s *search) run() error {
 		return err
 	}
 	return s.finish()
+}
+
+// capacity estimates how much the system can do: more requests in flight, until it does no more.
+func (s *search) capacity() (float64, error) {
+	if s.From > 0 {
+		return s.From / 0.5, nil // the first trial is at From
+	}
+	if s.To > 0 {
+		return s.capacityBelow(s.To)
+	}
+	best := 0.0
+	for _, n := range probes {
+		o, err := s.try(Trial{Role: Probe, Concurrency: n, Measure: s.short(probeFor), Slot: coarse})
+		if err != nil {
+			return 0, err
+		}
+		if o.Achieved < 1.05*best {
+			break
+		}
+		best = o.Achieved
+	}
+	if best <= 0 {
+		why := "nothing was answered"
+		if last := s.history[s.used-1]; last.Broken != "" {
+			why = last.Broken
+		}
+		return 0, s.end(None, "%s", why)
+	}
+	return best, nil
+}
+
+// capacityBelow estimates the capacity with schedules, since a closed loop could exceed the highest
+// rate allowed. The rates grow by a factor that leaves a short queue only.
+func (s *search) capacityBelow(to float64) (float64, error) {
+	const first, factor, events, enough = 4096, 8, 400, 0.9
+	length := s.short(probeFor)
+	for rate := max(to/first, events/length.Seconds()); rate < to/2; rate *= factor {
+		o, err := s.try(Trial{Role: WarmUp, Rate: rate, Measure: length, Slot: coarse})
+		if err != nil {
+			return 0, err
+		}
+		if o.Achieved < enough*rate {
+			return max(s.best, rate/factor), nil
+		}
+	}
+	return to, nil
+}
+
+// allowed is a rate, or To if that is less.
+func (s *search) allowed(rate float64) float64 {
+	if s.To > 0 {
+		return min(rate, s.To)
+	}
+	return rate
 }
 
 // floor is the lowest rate that is tried: several events in each stretch of the limit, and the
@@ -527,26 +510,4 @@ func (s *search) conclude() {
 			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", units.FormatRate(p.rate), units.FormatRate(fails)))
 		}
 	}
-}
-
-// ExitCode is the exit code of an answer. atLeast is the rate that must hold, or 0.
-func (a *Answer) ExitCode(atLeast float64) int {
-	held := a.HoldsConfirmed && a.Holds >= atLeast
-	switch {
-	case a.Ending == Died:
-		return report.ExitFailed
-	case a.Soak != nil && a.Soak.Result == Fail:
-		return report.ExitBroken
-	case a.Soak != nil && a.Soak.Result == Invalid:
-		return report.ExitCannotTell
-	case atLeast > 0 && held:
-		return report.ExitOK
-	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
-		return report.ExitBroken
-	case a.Ending == Found, a.Ending == Highest && atLeast == 0:
-		return report.ExitOK
-	case a.Ending == AtLeast:
-		return report.ExitUntrusted
-	}
-	return report.ExitCannotTell
 }

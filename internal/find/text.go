@@ -91,7 +91,7 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	if len(a.Trials) == 0 {
 		return
 	}
-	if a.Ending == Found || len(a.Inversions) > 0 || a.Soak != nil || a.Bottleneck != nil {
+	if a.Ending == Found || len(a.Inversions) > 0 || a.Bottleneck != nil || a.Soak != nil {
 		p.Section("what is known")
 	}
 	switch {

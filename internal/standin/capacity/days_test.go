@@ -164,7 +164,7 @@ func TestParseSettings(t *testing.T) {
 		{"no rate", "servers=2", "", "want its rate too"},
 		{"a bare word", "constant", "", "want NAME=VALUE pairs"},
 		{"nothing", "", "", "want NAME=VALUE pairs"},
-		{"an unknown name", "rate=1/s,speed=2", "", `no setting is called "speed"`},
+		{"an unknown name", "rate=1/s,speed=2", "", `unknown setting "speed"`},
 		{"twice", "rate=1/s,rate=2/s", "", "rate is given twice"},
 		{"rate 0", "rate=0/s", "", "want 0.001/s to 100M/s"},
 		{"not a rate", "rate=fast", "", `rate "fast"`},

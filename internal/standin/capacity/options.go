@@ -129,7 +129,7 @@ func (v *Settings) set(name, text string) (err error) {
 			err = fmt.Errorf("a seed of %q: want a whole number", text)
 		}
 	default:
-		err = fmt.Errorf("no setting is called %q: want rate, service, servers, queue or seed", name)
+		err = fmt.Errorf("unknown setting %q: want rate, service, servers, queue or seed", name)
 	}
 	return err
 }
