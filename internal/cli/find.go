@@ -342,8 +342,12 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	if !o.quiet {
-		p := f.Progress(f.history)
-		s.note("%strial %d, %s: %s for %s (%s)", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), p.Text())
+		text := ""
+		if t.Role != find.Soak { // it is beyond the budget
+			p := f.Progress(f.history)
+			text = " (" + p.Text() + ")"
+		}
+		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
 	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})

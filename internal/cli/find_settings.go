@@ -99,8 +99,13 @@ func (s *session) firstWorkload(f *searching) (*workload.Workload, error) {
 	f.Reading = op == workload.Consume
 	t := find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second}
 	if f.Reading {
-		if f.From > 0 {
-			return nil, &words{Err: errors.New("--from: reading has no rate, it is at full speed"), Hint: "leave it out"}
+		for _, one := range []struct {
+			flag  string
+			given bool
+		}{{"from", f.From > 0}, {"to", f.To > 0}, {"confirm", f.Soak > 0}} {
+			if one.given {
+				return nil, &words{Err: fmt.Errorf("--%s: reading has no rate, it is at full speed", one.flag), Hint: "leave it out"}
+			}
 		}
 		t = find.Trial{Role: find.Read, Measure: 10 * time.Second, Slot: time.Second}
 	}
