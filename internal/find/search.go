@@ -97,6 +97,7 @@ type point struct {
 	outcomes  []Outcome
 	verdict   Verdict
 	confirmed bool
+	failed    bool // in a confirmation that was begun anew
 }
 
 // search is a search that is replayed from its history.
@@ -168,7 +169,7 @@ func (s *search) try(t Trial) (*Outcome, error) {
 	s.best = max(s.best, o.Achieved)
 	s.answer.Trials = append(s.answer.Trials, Tried{Trial: o.Trial, Report: o.ReportID, Achieved: o.Achieved, Elapsed: o.Elapsed})
 	switch {
-	case o.Dead != "" && t.Role == Probe:
+	case o.Dead != "" && t.Concurrency > 0:
 		return nil, s.end(Died, "%s, with %s in flight", o.Dead, units.Plural(t.Concurrency, "request"))
 	case o.Dead != "":
 		s.note(t.Rate, []Outcome{*o}, Verdict{Result: Fail, Why: o.Dead}, false)
@@ -183,6 +184,9 @@ func (s *search) try(t Trial) (*Outcome, error) {
 func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, error) {
 	measure = max(measure, seconds(leastEvents/rate))
 	t := Trial{Role: role, Rate: rate, Settle: s.settle, Measure: measure, Slot: s.slot(), Relax: s.relax}
+	if role == Confirm {
+		t.Relax = s.relaxAt(rate)
+	}
 	o, v, err := s.judged(t)
 	if err == nil && v.Result == Invalid {
 		o, v, err = s.judged(t)
@@ -195,9 +199,11 @@ func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, er
 		return v, nil
 	}
 	outcomes := []Outcome{*o}
-	if p := s.find(rate); p != nil && role == Confirm && p.confirmed {
-		outcomes = append(p.outcomes, *o)
-		v = s.judge(outcomes) // of all together
+	if p := s.find(rate); p != nil && role == Confirm && (p.confirmed || p.failed) {
+		if p.confirmed {
+			outcomes = append(p.outcomes, *o)
+		}
+		v = s.judge(outcomes, p.failed) // of all together
 	}
 	if role == Search || role == Confirm {
 		s.note(rate, outcomes, v, role == Confirm)
@@ -211,7 +217,7 @@ func (s *search) judged(t Trial) (*Outcome, Verdict, error) {
 	if err != nil {
 		return nil, Verdict{}, err
 	}
-	v := s.judge([]Outcome{*o})
+	v := s.Judge(*o)
 	s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
 	return o, v, nil
 }
@@ -494,7 +500,8 @@ func (s *search) confirmAt(rate float64) (v Verdict, err error) {
 		if fails++; v.Growing || fails >= 2 || s.elapsed+s.confirm > s.Budget {
 			return v, nil
 		}
-		s.find(rate).confirmed = false // judged alone
+		p := s.find(rate)
+		p.confirmed, p.failed = false, true // judged alone
 	}
 }
 
