@@ -134,9 +134,6 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 			return o, nil, &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
 		}
 	}
-	if err := f.more.parse(f); err != nil {
-		return o, nil, err
-	}
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
@@ -160,9 +157,16 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if err := refused(f.base.Entries); err != nil {
 		return o, nil, err
 	}
+	if err := f.more.parse(f); err != nil {
+		return o, nil, err
+	}
 	// The times of a trial are known only when the capacity is. A first workload finds faults in
 	// everything else.
-	w, err := s.trialWorkload(f, &find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second})
+	first := find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second}
+	if f.Over == find.OverConcurrency {
+		first.Rate, first.Concurrency = 0, 1
+	}
+	w, err := s.trialWorkload(f, &first)
 	if err != nil {
 		return o, nil, err
 	}
@@ -170,7 +174,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 		s.warn(text)
 	}
 	f.target = w.Target()
-	if f.limits = w.Limits(); len(find.TimeLimits(f.limits)) == 0 {
+	if f.limits = w.Limits(); len(find.TimeLimits(f.limits)) == 0 && f.Over == "" {
 		l, err := slo.Parse(findLimit)
 		if err != nil {
 			return o, nil, err
@@ -290,7 +294,7 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	}
 	d.Entries = append(d.Entries, f.settings.Doc.Entries...)
 	set := func(name, value string) { d.Add(name, "the trial's "+name, value) }
-	if t.Role == find.Probe {
+	if t.Concurrency > 0 {
 		set("concurrency", strconv.Itoa(t.Concurrency))
 	} else {
 		set("rate", rateSetting(t.Rate))
@@ -307,7 +311,7 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 			set("label", "find-search="+strconv.Itoa(len(f.searches)+1))
 		}
 	}
-	if t.Role == find.Probe { // limits on response times need a schedule
+	if t.Concurrency > 0 { // limits on response times need a schedule
 		d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "slo" })
 	}
 	return workload.Resolve(s.Kinds, &d, f.base)
@@ -371,7 +375,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}
-	if !o.quiet && (t.Role == find.Probe || t.Role == find.WarmUp) {
+	if !o.quiet && (t.Concurrency > 0 || t.Role == find.WarmUp) {
 		s.note("  %s answered", units.FormatRate(out.Achieved))
 	} else if v := f.Judge(out); !o.quiet {
 		s.note("  %s: %s", v.Result, v.Why)
@@ -380,7 +384,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 }
 
 func loadText(t *find.Trial) string {
-	if t.Role == find.Probe {
+	if t.Concurrency > 0 {
 		return units.Plural(t.Concurrency, "request") + " in flight"
 	}
 	return units.FormatRate(t.Rate)

@@ -13,7 +13,9 @@ import (
 
 // Options are what a search is asked for.
 type Options struct {
-	Times []TimeLimit // at least one
+	Times []TimeLimit // at least one; none over the number of requests in flight
+	// Over is what varies: OverConcurrency, or "" for the rate.
+	Over string
 	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
 	From float64
 	// To is a rate that is never exceeded, or 0.
@@ -78,6 +80,7 @@ type Answer struct {
 	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
 	AfterOverload *Verdict      `json:"after_overload,omitempty"`
 	Soak          *Soaked       `json:"soak,omitempty"` // nil: none was asked for, or it did not end
+	Knee          *Knee         `json:"knee,omitempty"` // of a search over the number of requests in flight
 	Trials        []Tried       `json:"trials"`
 	Elapsed       time.Duration `json:"elapsed_ns"`
 }
@@ -131,7 +134,11 @@ func (a *Answer) CutShort() bool { return a.Ending == Stopped && a.Why == interr
 func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 	s := search{Options: o, history: history}
 	s.answer.Wanted, s.answer.Trials = o.Precision, []Tried{}
-	err := s.run()
+	run := s.run
+	if o.Over == OverConcurrency {
+		run = s.overConcurrency
+	}
+	err := run()
 	var r *request
 	if errors.As(err, &r) {
 		return &r.trial, nil
@@ -575,6 +582,8 @@ func (a *Answer) ExitCode(atLeast float64) int {
 	switch {
 	case a.Ending == Died:
 		return report.ExitFailed
+	case a.Ending == Found && a.Knee != nil:
+		return report.ExitOK
 	case a.Soak != nil && a.Soak.Result == Fail:
 		return report.ExitBroken
 	case a.Soak != nil && a.Soak.Result == Invalid:

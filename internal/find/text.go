@@ -16,6 +16,9 @@ func (a *Answer) Headline(limits string) string {
 		trials = k.text() + "; "
 	}
 	trials += fmt.Sprintf("%s in %s", units.Plural(len(a.Trials), "trial"), units.FormatDuration(a.Elapsed.Round(time.Second)))
+	if a.Knee != nil && a.Ending != Died {
+		return a.Knee.headline(a.Ending, a.Why, trials)
+	}
 	switch a.Ending {
 	case Found:
 		return fmt.Sprintf("ceiling %s to %s (%s); limited by: %s; %s", rateText(a.Holds), units.FormatRate(a.Fails), limits, a.Why, trials)
@@ -61,10 +64,15 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	if len(a.Trials) == 0 {
 		return
 	}
-	if a.Ending == Found || len(a.Inversions) > 0 || a.Soak != nil {
+	switch {
+	case a.Knee == nil && (a.Ending == Found || len(a.Inversions) > 0 || a.Soak != nil), a.Knee != nil && a.Knee.Scalability != nil:
 		p.Section("what is known")
 	}
 	switch {
+	case a.Knee != nil:
+		if u := a.Knee.Scalability; u != nil {
+			p.Pair("", "scalability", scalability(u))
+		}
 	case a.Ending == Found && a.Precision > a.Wanted*1.05:
 		p.Pair("", "precision", fmt.Sprintf("%s, %s was asked for: the budget did not suffice for more", units.FormatPercent(a.Precision), units.FormatPercent(a.Wanted)))
 	case a.Ending == Found:
@@ -94,7 +102,7 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	for i := range a.Trials {
 		one := &a.Trials[i]
 		load, verdict := units.FormatRate(one.Rate), "not judged"
-		if one.Role == Probe {
+		if one.Concurrency > 0 {
 			load = fmt.Sprintf("%d in flight", one.Concurrency)
 		}
 		if one.Verdict != nil {
