@@ -349,6 +349,9 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	if err != nil {
 		return find.Outcome{}, err
 	}
+	if p := f.Planned(f.history); p != nil && t.Role == find.WarmUp && f.Over == "" && !o.quiet {
+		s.note("%s", p)
+	}
 	if !o.quiet {
 		s.note("%strial %d, %s: %s for %s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)))
 	}

@@ -171,6 +171,33 @@ func TestBudgetTooSmall(t *testing.T) {
 	}
 }
 
+// What a refused search asks for suffices, and what a plan says comes true.
+func TestPlanned(t *testing.T) {
+	for _, limit := range []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, time.Second} {
+		for _, capacity := range []float64{20, 1000, 100_000} {
+			o := &Options{Times: p99(limit), Precision: 0.02, Budget: 10 * time.Second, From: capacity / 2}
+			for _, precision := range []float64{worstPrecision, 0.02} {
+				with := *o
+				with.Budget = o.suffices(capacity, precision)
+				if got, ok := with.plan(capacity); !ok || got.precision > 1.1*precision {
+					t.Errorf("%v at %v/s: a budget of %v does not suffice for %v: %+v", limit, capacity, with.Budget, precision, got)
+				}
+				if p := with.Planned(nil); p == nil || p.Capacity != capacity || p.Allows > 1.1*precision {
+					t.Errorf("%v at %v/s: got %+v", limit, capacity, p)
+				}
+			}
+		}
+	}
+	o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute, From: 500}
+	text := o.Planned(nil).String()
+	if !strings.HasPrefix(text, "at about 1 k/s, a precision of 2% takes ") || !strings.Contains(text, "; the budget of 10m00s allows ") {
+		t.Errorf("got %q", text)
+	}
+	if o.From = 0; o.Planned(nil) != nil {
+		t.Error("a plan before the capacity is known")
+	}
+}
+
 // Where the generator is the limit at every rate, nothing is said of the system.
 func TestGeneratorAtEveryRate(t *testing.T) {
 	s := newServer(1, constant)

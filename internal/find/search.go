@@ -111,8 +111,10 @@ type search struct {
 	used    int
 	elapsed time.Duration
 	best    float64 // rate answered
-	points  []point
-	answer  Answer
+	// estimate is the capacity for which the trials are planned.
+	estimate float64
+	points   []point
+	answer   Answer
 }
 
 // A request ends a replay: the search needs this trial.
@@ -279,10 +281,12 @@ func (s *search) run() error {
 	if err != nil {
 		return err
 	}
-	var ok bool
-	if s.timing, ok = s.plan(capacity); !ok {
-		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", units.FormatRate(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
+	t, ok := s.plan(capacity)
+	if !ok {
+		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s, and %s for a precision of %s", units.FormatRate(capacity),
+			budgetText(s.suffices(capacity, worstPrecision)), budgetText(s.suffices(capacity, s.Precision)), units.FormatPercent(s.Precision))
 	}
+	s.timing, s.estimate = t, capacity
 	if _, err := s.try(Trial{Role: WarmUp, Rate: capacity / 4, Measure: s.short(warmUpFor), Slot: coarse}); err != nil {
 		return err
 	}
