@@ -13,14 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/command/judging"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/layout"
 	"carronade/internal/report"
-	"carronade/internal/run"
 	"carronade/internal/slo"
-	"carronade/internal/store"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -31,7 +30,9 @@ and the backlog does not grow. The answer is an interval whose ends were
 confirmed: the limits hold at the lower one and fail at the upper one.
 
 Limits are those of carronade run --slo (carronade help slo). Without --slo it
-is p99<1s. Unless a limit allows failures, no event may fail.
+is p99<1s. Unless a limit allows failures, no event may fail. Where nothing is
+acknowledged, --slo not-found=0 searches for the highest rate without losses;
+--op consume answers with the rate of reading at full speed.
 
 Each trial is a run, and is kept as a report with the label find=ID. A search
 that the generator limits says "at least". Ctrl-C ends it with what is known.`
@@ -57,6 +58,8 @@ type searching struct {
 
 	base     *workload.Document // the workload file, with the configuration
 	limits   []slo.Limit
+	untilEnd bool // trials that read end where the logs do
+	planned  bool // the plan was shown
 	attached []report.Attachment
 	target   string
 	id       string
@@ -137,16 +140,9 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	var file *workload.Document
-	if f.file != "" {
-		files, err := s.readWorkloads(f.file)
-		if err != nil {
-			return o, nil, err
-		}
-		if len(files) != 1 {
-			return o, nil, &words{Err: fmt.Errorf("%s has %d workloads, but a search is of one", f.file, len(files)), Hint: "put each into a separate file"}
-		}
-		file = files[0]
+	file, err := s.readOneWorkload(f.file, "a search is of one")
+	if err != nil {
+		return o, nil, err
 	}
 	if f.base, err = s.withConfiguration(t, file); err != nil {
 		return o, nil, err
@@ -162,11 +158,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	}
 	// The times of a trial are known only when the capacity is. A first workload finds faults in
 	// everything else.
-	first := find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second}
-	if f.Over == find.OverConcurrency {
-		first.Rate, first.Concurrency = 0, 1
-	}
-	w, err := s.trialWorkload(f, &first)
+	w, err := s.firstWorkload(f)
 	if err != nil {
 		return o, nil, err
 	}
@@ -174,7 +166,16 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 		s.warn(text)
 	}
 	f.target = w.Target()
-	if f.limits = w.Limits(); len(find.TimeLimits(f.limits)) == 0 && f.Over == "" {
+	f.limits = w.Limits()
+	switch {
+	case f.Over == find.OverConcurrency:
+	case !f.Reading && slices.ContainsFunc(f.limits, func(l slo.Limit) bool { return l.Name == "throughput" }):
+		return o, nil, &words{Err: errors.New("--slo throughput: the rate is what is searched for, and low rates are tried too"), Hint: "--at-least RATE says which rate must hold"}
+	case w.Unacknowledged():
+		if err := unanswered(f.limits); err != nil {
+			return o, nil, err
+		}
+	case !f.Reading && len(find.TimeLimits(f.limits)) == 0:
 		l, err := slo.Parse(findLimit)
 		if err != nil {
 			return o, nil, err
@@ -183,7 +184,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	}
 	f.Times = find.TimeLimits(f.limits)
 	if f.id = f.resume; f.id == "" {
-		f.id = fmt.Sprintf("f%07x", uint32(run.NewID())>>4) // 123e4567 would be a number
+		f.id = newSeries()
 	}
 	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
 		return o, nil, err
@@ -199,15 +200,73 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	return o, end, nil
 }
 
+// firstWorkload is the workload of a trial before anything is known of the system.
+func (s *session) firstWorkload(f *searching) (*workload.Workload, error) {
+	op := opOf(f.base, &f.settings.Doc)
+	if slices.Contains([]string{"create", "list", "describe", "delete", "read"}, op) {
+		return nil, &words{
+			Err:  fmt.Errorf("--op %s: operations on topics have no reports, so they are not searched", op),
+			Hint: "carronade topics " + op + " --concurrency N prints how many a second there were; try several N",
+		}
+	}
+	f.Reading = op == workload.Consume
+	t := find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second}
+	if f.Reading {
+		if f.From > 0 {
+			return nil, &words{Err: errors.New("--from: reading has no rate, it is at full speed"), Hint: "leave it out"}
+		}
+		t = find.Trial{Role: find.Read, Measure: 10 * time.Second, Slot: time.Second}
+	}
+	if f.Over == find.OverConcurrency {
+		if f.Reading {
+			return nil, &words{Err: errors.New("--over concurrency: reading has no requests to keep in flight"), Hint: "leave it out"}
+		}
+		t.Rate, t.Concurrency = 0, 1
+	}
+	w, err := s.trialWorkload(f, &t)
+	if err != nil || !f.Reading {
+		return w, err
+	}
+	for _, r := range w.Settings() {
+		if r.Name == "until-end" && r.Text() == "false" {
+			f.untilEnd = true
+			return s.trialWorkload(f, &t)
+		}
+	}
+	return w, nil
+}
+
+// opOf is the operation that is given, "" if none is. The last document decides.
+func opOf(docs ...*workload.Document) (op string) {
+	for _, d := range docs {
+		for _, e := range d.Entries {
+			if e.Name == "op" {
+				op = e.Values[len(e.Values)-1]
+			}
+		}
+	}
+	return op
+}
+
+// unanswered checks the limits of a search in which nothing is acknowledged: no response has a
+// time, so what is not found later must be limited.
+func unanswered(limits []slo.Limit) error {
+	hint := "--slo not-found=0 searches for the highest rate at which nothing is lost"
+	if times := find.TimeLimits(limits); len(times) > 0 {
+		return &words{Err: fmt.Errorf("%s: nothing is acknowledged, so no response has a time", times[0].Name), Hint: hint}
+	}
+	if !slices.ContainsFunc(limits, func(l slo.Limit) bool { return l.Needs == slo.Delivery }) {
+		return &words{Err: errors.New("nothing is acknowledged, so no response shows what the system takes"), Hint: hint}
+	}
+	return nil
+}
+
 // refused is the error of a setting that a search cannot have, on the command line, in a file or
 // in the configuration.
 func refused(entries []workload.Entry) error {
 	for _, e := range entries {
-		switch {
-		case slices.Contains(findSets, e.Name):
+		if slices.Contains(findSets, e.Name) {
 			return &words{Err: fmt.Errorf("%s: find decides this for each trial", e.Where), Hint: "leave it out; --from, --precision and --budget say how to search, --slo which failures are allowed"}
-		case e.Name == "op" && e.Values[len(e.Values)-1] == workload.Consume:
-			return &words{Err: errors.New("consuming has no rate to search for"), Hint: "search for the rate of --op produce or --op roundtrip"}
 		}
 	}
 	return nil
@@ -219,11 +278,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
 	}
-	filters, err := digest.ParseFilters([]string{"label.find=" + f.resume}, time.Now())
-	if err != nil {
-		return err
-	}
-	rows, err := o.keep.store.Rows(ctx, store.Query{Filters: filters, Fields: []string{"label.find"}})
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, "find", f.resume, "label.find")
 	if err != nil || len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}
@@ -294,10 +349,13 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	}
 	d.Entries = append(d.Entries, f.settings.Doc.Entries...)
 	set := func(name, value string) { d.Add(name, "the trial's "+name, value) }
-	if t.Concurrency > 0 {
+	switch {
+	case t.Concurrency > 0:
 		set("concurrency", strconv.Itoa(t.Concurrency))
-	} else {
+	case t.Rate > 0:
 		set("rate", rateSetting(t.Rate))
+	case f.untilEnd:
+		set("until-end", "true")
 	}
 	set("for", t.Measure.String())
 	if t.Settle > 0 {
@@ -340,6 +398,27 @@ func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
 			return err
 		}
 		f.history = append(f.history, out)
+		if !o.quiet {
+			s.trialEnd(f)
+		}
+	}
+}
+
+// trialEnd prints what the last trial said.
+func (s *session) trialEnd(f *searching) {
+	out, p := &f.history[len(f.history)-1], f.Progress(f.history)
+	text := units.FormatRate(out.Achieved) + " achieved"
+	if v := p.Verdict; v != nil && out.Trial.Role != find.Read {
+		why, _, _ := strings.Cut(v.Why, ": its ") // what of the generator is in the report
+		why, _, _ = strings.Cut(why, "; ")
+		text = string(v.Result) + ": " + why
+	}
+	for _, line := range layout.Wrap(text, layout.Columns-2) {
+		s.note("  %s", line)
+	}
+	if plan := f.Plan(&p); plan != "" && !f.planned {
+		f.planned = true
+		s.note("%s", plan)
 	}
 }
 
@@ -349,11 +428,9 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	if err != nil {
 		return find.Outcome{}, err
 	}
-	if p := f.Planned(f.history); p != nil && t.Role == find.WarmUp && f.Over == "" && !o.quiet {
-		s.note("%s", p)
-	}
 	if !o.quiet {
-		s.note("%strial %d, %s: %s for %s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)))
+		p := f.Progress(f.history)
+		s.note("%strial %d, %s: %s for %s (%s)", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), p.Text())
 	}
 	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
@@ -378,17 +455,15 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}
-	if !o.quiet && (t.Concurrency > 0 || t.Role == find.WarmUp) {
-		s.note("  %s answered", units.FormatRate(out.Achieved))
-	} else if v := f.Judge(out); !o.quiet {
-		s.note("  %s: %s", v.Result, v.Why)
-	}
 	return out, nil
 }
 
 func loadText(t *find.Trial) string {
-	if t.Concurrency > 0 {
+	switch {
+	case t.Concurrency > 0:
 		return units.Plural(t.Concurrency, "request") + " in flight"
+	case t.Rate == 0:
+		return "full speed"
 	}
 	return units.FormatRate(t.Rate)
 }
@@ -434,6 +509,9 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 		if o.keep.store != nil && len(a.Trials) > 0 {
 			p.Line("")
 			p.Line("the reports of the trials: carronade report list label.find=" + f.id)
+			if f.Interrupted {
+				p.Line("to go on: the same command with --resume " + f.id)
+			}
 		}
 		if err := p.To(s.out); err != nil {
 			return err

@@ -24,7 +24,7 @@ func protocols() []protocol {
 	return []protocol{
 		{
 			kind: "null", form: "null://",
-			about: "Nothing is sent. What can this machine generate?",
+			about: "Sends nothing: measures what this machine can generate.",
 		},
 		{
 			kind: "kafka", form: "kafka://HOST:PORT,HOST:PORT/TOPIC",

@@ -161,13 +161,32 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// A search that the budget cannot hold says so before its first trial, and for how long it would
-// take.
+// A search that the budget cannot hold says so before its first trial, and how long it would take.
 func TestBudgetTooSmall(t *testing.T) {
-	o := &Options{Times: []TimeLimit{{Name: "max<1s", Within: time.Second, Quantile: 1}}, Precision: 0.02, Budget: 10 * time.Second, From: 20}
-	next, a := o.Next(nil)
-	if next != nil || a.Ending != Stopped || !strings.Contains(a.Why, "the budget does not suffice: at about 40/s, a search takes ") {
-		t.Errorf("got %+v and %+v", next, a)
+	for _, tt := range []struct {
+		budget time.Duration
+		says   string
+	}{
+		{10 * time.Second, "the budget does not suffice: with these limits a search takes 2m"},
+		{150 * time.Second, "the budget does not suffice: at about 40/s, a search takes "},
+	} {
+		o := &Options{Times: []TimeLimit{{Name: "max<1s", Within: time.Second, Quantile: 1}}, Precision: 0.02, Budget: tt.budget, From: 20}
+		next, a := o.Next(nil)
+		if next != nil || a.Ending != Stopped || !strings.Contains(a.Why, tt.says) {
+			t.Errorf("%v: got %+v and %+v", tt.budget, next, a)
+		}
+	}
+}
+
+// A limit that no rate meets is answered with none, also if the budget ends there.
+func TestNothingMeets(t *testing.T) {
+	for _, budget := range []time.Duration{20 * time.Second, time.Minute, 10 * time.Minute} {
+		s := newServer(1, constant)
+		a, history := s.find(&Options{Times: p99(time.Microsecond), Precision: 0.02, Budget: budget})
+		last := history[len(history)-1].Elapsed
+		if a.Ending != None || a.Holds != 0 || a.ExitCode(0) != 1 || a.Elapsed > budget+last || last > budget/2 {
+			t.Errorf("%v: got %+v", budget, a)
+		}
 	}
 }
 
@@ -182,19 +201,15 @@ func TestPlanned(t *testing.T) {
 				if got, ok := with.plan(capacity); !ok || got.precision > 1.1*precision {
 					t.Errorf("%v at %v/s: a budget of %v does not suffice for %v: %+v", limit, capacity, with.Budget, precision, got)
 				}
-				if p := with.Planned(nil); p == nil || p.Capacity != capacity || p.Allows > 1.1*precision {
+				if p := with.Progress(nil); p.Precision == 0 || p.Precision > 1.1*precision {
 					t.Errorf("%v at %v/s: got %+v", limit, capacity, p)
 				}
 			}
 		}
 	}
 	o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute, From: 500}
-	text := o.Planned(nil).String()
-	if !strings.HasPrefix(text, "at about 1 k/s, a precision of 2% takes ") || !strings.Contains(text, "; the budget of 10m00s allows ") {
-		t.Errorf("got %q", text)
-	}
-	if o.From = 0; o.Planned(nil) != nil {
-		t.Error("a plan before the capacity is known")
+	if p := o.Progress(nil); p.Precision <= o.Precision || p.Needs != o.suffices(1000, o.Precision) {
+		t.Errorf("got %+v", p)
 	}
 }
 
@@ -205,5 +220,31 @@ func TestGeneratorAtEveryRate(t *testing.T) {
 	a, _ := s.find(&Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute})
 	if a.Ending != AtLeast || a.Holds != 0 || a.Fails != 0 || a.ExitCode(0) != 3 {
 		t.Errorf("got %+v", a)
+	}
+}
+
+// A budget that allows only a wide answer does not end the way up.
+func TestWidePrecision(t *testing.T) {
+	for seed := range uint64(5) {
+		s := newServer(seed, exponential)
+		a, _ := s.find(&Options{Times: p99(200 * time.Millisecond), Precision: 0.02, Budget: 40 * time.Second})
+		if a.Ending != Found && a.Ending != Stopped || a.Fails == 0 {
+			t.Errorf("seed %d: %s, %v to %v: %s", seed, a.Ending, a.Holds, a.Fails, a.Why)
+		}
+	}
+}
+
+// Where no probe is answered, the search says why.
+func TestNoAnswer(t *testing.T) {
+	for _, tt := range []struct{ broken, want string }{{"", "nothing was answered"}, {"every event failed: timeout", "every event failed: timeout"}} {
+		o := &Options{Times: p99(time.Second), Precision: 0.02, Budget: 10 * time.Minute}
+		var history []Outcome
+		next, a := o.Next(history)
+		for ; a == nil; next, a = o.Next(history) {
+			history = append(history, Outcome{Trial: *next, Broken: tt.broken})
+		}
+		if a.Ending != None || a.Why != tt.want {
+			t.Errorf("got %+v", a)
+		}
 	}
 }

@@ -43,9 +43,24 @@ func (o *Options) FromReport(t Trial, d *report.Document, limits []slo.Limit, el
 		out.Dead = "the system ended"
 	}
 	if t.Role == Probe {
+		out.noMetric(d, limits)
+		switch {
+		case out.Achieved > 0:
+		case len(d.Failures) > 0:
+			out.Broken = "every event failed: " + d.Failures[0].Class
+		default:
+			out.Broken = fmt.Sprintf("nothing was answered within %s, since a closed loop fills its batches: begin at a rate with --from, or give --batch-events", units.FormatDuration(t.Measure.Round(100*time.Millisecond)))
+		}
 		return out
 	}
-	out.Slots = o.slots(t, d)
+	if o.Reading {
+		if out.Unclear = tooLittle(d); out.Unclear != "" {
+			return out
+		}
+	}
+	out.Slots, out.Uses = o.slots(t, d), uses(d)
+	p50, _ := d.Service.At(50)
+	out.Service = p50.D
 	out.Generator = o.generator(d)
 	switch {
 	case strings.HasPrefix(d.Target, "null:"):
@@ -55,6 +70,26 @@ func (o *Options) FromReport(t Trial, d *report.Document, limits []slo.Limit, el
 	}
 	out.check(d, limits)
 	return out
+}
+
+// noMetric notes that a limit is on a metric that is not reported, which the first trial shows.
+func (o *Outcome) noMetric(d *report.Document, limits []slo.Limit) {
+	for i, c := range d.CheckLimits(limits) {
+		if limits[i].Metric != "" && c.CannotTell && !c.ByGenerator() {
+			o.Unclear = c.Name + ": " + c.Text
+		}
+	}
+}
+
+// tooLittle says why a trial that read says nothing of the system.
+func tooLittle(d *report.Document) string {
+	switch {
+	case d.Totals.Consumed == 0:
+		return "nothing was read: a group goes on where the last trial ended, so leave it out, and write events first"
+	case d.Totals.ElapsedS < shortestRead.Seconds():
+		return fmt.Sprintf("%s events were read in %s, which says little: write more events first", units.FormatCount(d.Totals.Consumed), units.FormatDuration(seconds(d.Totals.ElapsedS)))
+	}
+	return ""
 }
 
 // slots counts late events by the intervals of the series.

@@ -135,6 +135,9 @@ func TestFromReportOf(t *testing.T) {
 	if out := o.FromReport(Trial{Role: Search, Measure: time.Second, Slot: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
 		t.Errorf("got %+v", out)
 	}
+	if out := o.FromReport(Trial{Role: Probe, Measure: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
+		t.Errorf("got %+v, want the first trial to show it", out)
+	}
 	d := trialReport(0)
 	d.System = &report.System{Died: true}
 	if out := o.FromReport(Trial{Role: Probe}, d, nil, time.Second); out.Dead == "" {

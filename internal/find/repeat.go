@@ -50,6 +50,7 @@ func (r *Repeated) ExitCode(atLeast float64) (code int) {
 
 // Headline is the answer in a line.
 func (r *Repeated) Headline(limits string) string {
+	limits = conditions(limits)
 	trials, elapsed := 0, time.Duration(0)
 	for _, a := range r.Searches {
 		trials, elapsed = trials+len(a.Trials), elapsed+a.Elapsed
@@ -57,9 +58,9 @@ func (r *Repeated) Headline(limits string) string {
 	cost := fmt.Sprintf("%s, %s in %s", units.Plural(len(r.Searches), "search"), units.Plural(trials, "trial"), units.FormatDuration(elapsed.Round(time.Second)))
 	e := r.LowerEnds
 	if e.N == 0 {
-		return fmt.Sprintf("no confirmed ceiling (%s); %s", limits, cost)
+		return fmt.Sprintf("no confirmed ceiling%s; %s", limits, cost)
 	}
-	text := fmt.Sprintf("ceiling from %s, %s to %s (%s)", units.FormatRate(e.Median), rateText(e.Least), units.FormatRate(e.Most), limits)
+	text := fmt.Sprintf("ceiling from %s, %s%s", units.FormatRate(e.Median), rangeText(e.Least, e.Most), limits)
 	if found := r.count(Found); found < len(r.Searches) {
 		text += fmt.Sprintf("; %d of %d searches found both ends", found, len(r.Searches))
 	}
@@ -82,7 +83,7 @@ func (r *Repeated) Text(p *layout.Page, limits string) {
 	}
 	if e := r.LowerEnds; e.N > 1 {
 		p.Section("what is known")
-		p.Pair("", "lower ends", fmt.Sprintf("median %s, from %s to %s: %s apart", units.FormatRate(e.Median), rateText(e.Least), units.FormatRate(e.Most), units.FormatPercent(e.Most/e.Least-1)))
+		p.Pair("", "lower ends", fmt.Sprintf("median %s, from %s: %s apart", units.FormatRate(e.Median), rangeText(e.Least, e.Most), units.FormatPercent(e.Most/e.Least-1)))
 	}
 	for i, a := range r.Searches {
 		p.Line("")

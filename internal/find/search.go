@@ -7,29 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/report"
 	"carronade/units"
 )
-
-// Options are what a search is asked for.
-type Options struct {
-	Times []TimeLimit // at least one; none over the number of requests in flight
-	// Over is what varies: OverConcurrency, or "" for the rate.
-	Over string
-	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
-	From float64
-	// To is a rate that is never exceeded, or 0.
-	To float64
-	// Precision is the wanted width of the answer: 0.02 for 2 %. It is widened to what the budget
-	// can confirm.
-	Precision float64
-	// Budget is the time for the whole search. It is exceeded by one trial at most.
-	Budget time.Duration
-	// Soak is the length of a last trial at the lower end, beyond the budget. 0: none.
-	Soak time.Duration
-	// Interrupted ends the search with what is known.
-	Interrupted bool
-}
 
 // Limits of each search.
 const (
@@ -42,57 +21,12 @@ const (
 	// leaves a longer queue.
 	mostOver    = 1.5
 	leastEvents = 20                     // in a trial that is judged
+	anyCapacity = 1e9                    // events a second: no search is shorter than at this
 	coarse      = 100 * time.Millisecond // slots of trials that are not judged
 )
 
 // probes are the concurrencies of the closed loops that estimate the capacity.
 var probes = []int{1, 8, 64, 512}
-
-// An Ending is how a search ended.
-type Ending string
-
-// The endings.
-const (
-	Found     Ending = "found"
-	AtLeast   Ending = "at least"  // the generator was the limit
-	Highest   Ending = "highest"   // the highest rate that is allowed holds
-	None      Ending = "none"      // no rate holds
-	NoTop     Ending = "no top"    // no rate failed
-	Irregular Ending = "irregular" // the trials contradict each other, or a limit cannot be checked
-	Stopped   Ending = "stopped"   // budget or trials spent before both ends were confirmed
-	Died      Ending = "died"
-)
-
-// An Answer is the result of a search.
-type Answer struct {
-	Ending Ending `json:"ending"`
-	// Holds is the highest rate at which the limits hold, Fails the lowest above it at which they
-	// do not, in events a second. 0: none is known.
-	Holds          float64 `json:"holds"`
-	HoldsConfirmed bool    `json:"holds_confirmed"`
-	Fails          float64 `json:"fails"`
-	FailsConfirmed bool    `json:"fails_confirmed"`
-	// Precision is Fails/Holds-1, and Wanted what was asked for.
-	Precision  float64  `json:"precision"`
-	Wanted     float64  `json:"wanted_precision"`
-	Why        string   `json:"why"`                  // why Fails failed, or why the search ended
-	Inversions []string `json:"inversions,omitempty"` // passes above a failure, and ends that changed
-	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
-	AfterOverload *Verdict      `json:"after_overload,omitempty"`
-	Soak          *Soaked       `json:"soak,omitempty"` // nil: none was asked for, or it did not end
-	Knee          *Knee         `json:"knee,omitempty"` // of a search over the number of requests in flight
-	Trials        []Tried       `json:"trials"`
-	Elapsed       time.Duration `json:"elapsed_ns"`
-}
-
-// A Tried is a trial that was run.
-type Tried struct {
-	Trial
-	Report   string        `json:"report,omitempty"`
-	Achieved float64       `json:"achieved"` // events a second
-	Elapsed  time.Duration `json:"elapsed_ns"`
-	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
-}
 
 // point is what is known of a rate.
 type point struct {
@@ -111,10 +45,8 @@ type search struct {
 	used    int
 	elapsed time.Duration
 	best    float64 // rate answered
-	// estimate is the capacity for which the trials are planned.
-	estimate float64
-	points   []point
-	answer   Answer
+	points  []point
+	answer  Answer
 }
 
 // A request ends a replay: the search needs this trial.
@@ -127,9 +59,6 @@ var errDone = errors.New("the search is done")
 
 // interrupted is why a search ended that was told to.
 const interrupted = "interrupted"
-
-// CutShort reports whether the search was interrupted before it had an answer.
-func (a *Answer) CutShort() bool { return a.Ending == Stopped && a.Why == interrupted }
 
 // Next returns the next trial, or the answer. The history are the outcomes of the trials that
 // Next returned, in order.
@@ -148,6 +77,9 @@ func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 	s.conclude()
 	if errors.As(s.soak(), &r) {
 		return &r.trial, nil
+	}
+	if !o.Reading && o.Over == "" {
+		s.answer.Bottleneck = bottleneck(history[:s.used], s.answer.Fails)
 	}
 	return nil, &s.answer
 }
@@ -277,16 +209,21 @@ func (s *search) bounds(confirmed bool) (holds, fails float64) {
 }
 
 func (s *search) run() error {
+	if s.Reading {
+		return s.read()
+	}
+	if _, ok := s.plan(anyCapacity); !ok {
+		return s.end(Stopped, "the budget does not suffice: with these limits a search takes %s or more", budgetText(s.suffices(anyCapacity, worstPrecision)))
+	}
 	capacity, err := s.capacity()
 	if err != nil {
 		return err
 	}
-	t, ok := s.plan(capacity)
-	if !ok {
+	var ok bool
+	if s.timing, ok = s.plan(capacity); !ok {
 		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s, and %s for a precision of %s", units.FormatRate(capacity),
 			budgetText(s.suffices(capacity, worstPrecision)), budgetText(s.suffices(capacity, s.Precision)), units.FormatPercent(s.Precision))
 	}
-	s.timing, s.estimate = t, capacity
 	if _, err := s.try(Trial{Role: WarmUp, Rate: capacity / 4, Measure: s.short(warmUpFor), Slot: coarse}); err != nil {
 		return err
 	}
@@ -326,7 +263,11 @@ func (s *search) capacity() (float64, error) {
 		best = o.Achieved
 	}
 	if best <= 0 {
-		return 0, s.end(None, "nothing was answered")
+		why := "nothing was answered"
+		if last := s.history[s.used-1]; last.Broken != "" {
+			why = last.Broken
+		}
+		return 0, s.end(None, "%s", why)
 	}
 	return best, nil
 }
@@ -357,12 +298,14 @@ func (s *search) allowed(rate float64) float64 {
 }
 
 // floor is the lowest rate that is tried: several events in each stretch of the limit.
+// floor is the lowest rate that is tried: several events in each stretch of the limit, and the
+// fewest of a trial in a tenth of the budget.
 func (s *search) floor() float64 {
 	x := time.Duration(math.MaxInt64)
-	for _, l := range s.Times {
+	for _, l := range s.planned() {
 		x = min(x, l.Within)
 	}
-	return 1 / max(1, 10*x.Seconds())
+	return max(1/max(1, 10*x.Seconds()), 10*leastEvents/s.Budget.Seconds())
 }
 
 // narrow brackets the ceiling from below and bisects. It returns rates below and above it that
@@ -391,7 +334,7 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 				rate = max(fails/8, s.floor())
 			}
 		case fails == 0:
-			next := holds * 1.25
+			next := holds * max(1.25, 1+s.precision)
 			if holds == capacity/2 {
 				next = holds * 1.6
 			}
@@ -424,10 +367,12 @@ func (s *search) none(capacity float64) error {
 	for _, part := range []float64{0.7, 0.9} {
 		rate := s.allowed(part * capacity)
 		v, err := s.at(Search, rate, s.timing.search)
-		if err != nil {
+		switch {
+		case err != nil && s.answer.Ending == Stopped && !s.Interrupted: // what is known suffices
+			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
+		case err != nil:
 			return err
-		}
-		if v.Result == Pass {
+		case v.Result == Pass:
 			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", units.FormatRate(rate))
 		}
 	}
@@ -578,28 +523,4 @@ func (s *search) conclude() {
 			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", units.FormatRate(p.rate), units.FormatRate(fails)))
 		}
 	}
-}
-
-// ExitCode is the exit code of an answer. atLeast is the rate that must hold, or 0.
-func (a *Answer) ExitCode(atLeast float64) int {
-	held := a.HoldsConfirmed && a.Holds >= atLeast
-	switch {
-	case a.Ending == Died:
-		return report.ExitFailed
-	case a.Ending == Found && a.Knee != nil:
-		return report.ExitOK
-	case a.Soak != nil && a.Soak.Result == Fail:
-		return report.ExitBroken
-	case a.Soak != nil && a.Soak.Result == Invalid:
-		return report.ExitCannotTell
-	case atLeast > 0 && held:
-		return report.ExitOK
-	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
-		return report.ExitBroken
-	case a.Ending == Found, a.Ending == Highest && atLeast == 0:
-		return report.ExitOK
-	case a.Ending == AtLeast:
-		return report.ExitUntrusted
-	}
-	return report.ExitCannotTell
 }

@@ -2,6 +2,7 @@ package find
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,19 +20,39 @@ func (a *Answer) Headline(limits string) string {
 	if a.Knee != nil && a.Ending != Died {
 		return a.Knee.headline(a.Ending, a.Why, trials)
 	}
+	limits = conditions(limits)
 	switch a.Ending {
 	case Found:
-		return fmt.Sprintf("ceiling %s to %s (%s); limited by: %s; %s", rateText(a.Holds), units.FormatRate(a.Fails), limits, a.Why, trials)
+		if a.reading() {
+			return fmt.Sprintf("reading %s%s; %s; %s", rangeText(a.Holds, a.Fails), limits, a.Why, trials)
+		}
+		return fmt.Sprintf("ceiling %s%s; limited by: %s; %s", rangeText(a.Holds, a.Fails), limits, a.Why, trials)
 	case AtLeast:
-		return fmt.Sprintf("at least %s (%s): %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
+		return fmt.Sprintf("at least %s%s: %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
 	case Highest:
-		return fmt.Sprintf("holds at %s (%s): %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
+		return fmt.Sprintf("holds at %s%s: %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
 	case None:
-		return fmt.Sprintf("no ceiling (%s): %s; %s", limits, a.Why, trials)
+		return fmt.Sprintf("no ceiling%s: %s; %s", limits, a.Why, trials)
 	case Died:
 		return fmt.Sprintf("the system died: %s; %s; %s", a.Why, a.known(), trials)
 	}
-	return fmt.Sprintf("no confirmed ceiling (%s): %s; %s; %s", limits, a.Why, a.known(), trials)
+	if len(a.Trials) == 0 {
+		return fmt.Sprintf("no confirmed ceiling%s: %s", limits, a.Why)
+	}
+	return fmt.Sprintf("no confirmed ceiling%s: %s; %s; %s", limits, a.Why, a.known(), trials)
+}
+
+// conditions are the limits in brackets.
+func conditions(limits string) string {
+	if limits == "" {
+		return ""
+	}
+	return " (" + limits + ")"
+}
+
+// reading reports whether the ceiling is that of readers.
+func (a *Answer) reading() bool {
+	return slices.ContainsFunc(a.Trials, func(t Tried) bool { return t.Role == Read })
 }
 
 // known says what is known of a ceiling that was not confirmed.
@@ -43,6 +64,8 @@ func (a *Answer) known() string {
 		return units.FormatRate(rate) + " " + what
 	}
 	switch {
+	case a.Holds > 0 && a.reading():
+		return rangeText(a.Holds, a.Fails) + " so far"
 	case a.Holds > 0 && a.Fails > 0:
 		return of(a.Holds, a.HoldsConfirmed, "holds") + ", " + of(a.Fails, a.FailsConfirmed, "fails")
 	case a.Holds > 0:
@@ -53,8 +76,15 @@ func (a *Answer) known() string {
 	return "no rate is known to hold or to fail"
 }
 
-// rateText is a rate without its unit.
-func rateText(rate float64) string { return strings.TrimSuffix(units.FormatRate(rate), "/s") }
+// rangeText is an interval of rates. Its unit is written once if both ends have the same.
+func rangeText(lo, hi float64) string {
+	const number = "0123456789."
+	a, b := units.FormatRate(lo), units.FormatRate(hi)
+	if short := strings.TrimRight(a, " kMG/s"); strings.TrimLeft(a, number) == strings.TrimLeft(b, number) {
+		a = short
+	}
+	return a + " to " + b
+}
 
 // Text writes the answer with its trials.
 func (a *Answer) Text(p *layout.Page, limits string) {
@@ -65,7 +95,7 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 		return
 	}
 	switch {
-	case a.Knee == nil && (a.Ending == Found || len(a.Inversions) > 0 || a.Soak != nil), a.Knee != nil && a.Knee.Scalability != nil:
+	case a.Knee == nil && (a.Ending == Found || len(a.Inversions) > 0 || a.Bottleneck != nil || a.Soak != nil), a.Knee != nil && a.Knee.Scalability != nil:
 		p.Section("what is known")
 	}
 	switch {
@@ -77,6 +107,9 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 		p.Pair("", "precision", fmt.Sprintf("%s, %s was asked for: the budget did not suffice for more", units.FormatPercent(a.Precision), units.FormatPercent(a.Wanted)))
 	case a.Ending == Found:
 		p.Pair("", "precision", units.FormatPercent(a.Precision))
+	}
+	if a.Bottleneck != nil {
+		p.Pair("", "bottleneck", a.Bottleneck.Text())
 	}
 	for i := range a.Trials {
 		t := &a.Trials[i]
@@ -98,19 +131,31 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	}
 	p.Section("trials")
 	t := &layout.Table{Headings: 1, Left: []int{5}, Elastic: []int{5}, Keep: []int{20}}
-	t.Row("role", "rate", "answered", "for", "report", "verdict")
+	t.Row("role", "rate", "achieved", "for", "report", "verdict")
 	for i := range a.Trials {
 		one := &a.Trials[i]
-		load, verdict := units.FormatRate(one.Rate), "not judged"
-		if one.Concurrency > 0 {
-			load = fmt.Sprintf("%d in flight", one.Concurrency)
-		}
-		if one.Verdict != nil {
-			verdict = string(one.Verdict.Result) + ": " + one.Verdict.Why
+		load, verdict := one.load(), "not judged"
+		switch {
+		case one.Verdict == nil:
+		case one.Role == Read && one.Verdict.Result == Pass:
+			verdict = "counts"
+		default:
+			verdict = string(one.Verdict.Result) + ": " + strings.Replace(one.Verdict.Why, " took longer than ", " over ", 1)
 		}
 		t.Row(string(one.Role), load, units.FormatRate(one.Achieved), units.FormatDuration(one.Measure.Round(100*time.Millisecond)), one.Report, verdict)
 	}
 	p.Table(t)
+}
+
+// load is the load of a trial in words.
+func (t *Trial) load() string {
+	switch {
+	case t.Concurrency > 0:
+		return fmt.Sprintf("%d in flight", t.Concurrency)
+	case t.Rate == 0:
+		return "full speed"
+	}
+	return units.FormatRate(t.Rate)
 }
 
 func reportText(t *Tried) string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/units"
 )
 
 // A search never offers more than it may. If that holds, it says so and succeeds.
@@ -44,7 +45,7 @@ func TestTo(t *testing.T) {
 				if a.Ending != tt.ending || a.Holds < tt.least || a.Holds > tt.most || a.ExitCode(0) != tt.code || len(a.Trials) > MostTrials {
 					t.Errorf("seed %d: %s, %v to %v, %d trials in %v: %s", seed, a.Ending, a.Holds, a.Fails, len(a.Trials), a.Elapsed, a.Why)
 				}
-				if text := a.Headline("p99 < 50 ms"); a.Ending == Highest && !strings.HasPrefix(text, "holds at "+rateText(a.Holds)+"/s (p99 < 50 ms): it was the highest rate allowed; ") {
+				if text := a.Headline("p99 < 50 ms"); a.Ending == Highest && !strings.HasPrefix(text, "holds at "+units.FormatRate(a.Holds)+" (p99 < 50 ms): it was the highest rate allowed; ") {
 					t.Errorf("got %q", text)
 				}
 			}

@@ -29,12 +29,14 @@ const (
 	Again   Role = "again"   // at the lower end, after an overload
 	Typical Role = "typical" // at 80 % of the ceiling
 	Soak    Role = "soak"    // at the lower end, for long
+	Read    Role = "read"    // at full speed
 )
 
 // A Trial is one run that the search asks for.
 type Trial struct {
 	Role Role `json:"role"`
-	// Rate is in events a second; 0 for a probe, which keeps Concurrency requests in flight.
+	// Rate is in events a second; 0 for a probe, which keeps Concurrency requests in flight, and
+	// for reading, which is at full speed.
 	Rate        float64 `json:"rate,omitempty"`
 	Concurrency int     `json:"concurrency,omitempty"`
 	// Settle is the time before the measurement, by due time: its events are sent, not judged.
@@ -66,6 +68,10 @@ type Outcome struct {
 	Achieved float64       // events answered a second, over the measurement
 	Elapsed  time.Duration // of the whole trial: with start, settling, and waiting for the queue to drain
 	Slots    []Slot
+	// Uses are the resources that it used, and Service the median time of an answer since it was
+	// sent: what the bottleneck follows from.
+	Uses    []Use
+	Service time.Duration
 	// Broken says which limit does not hold, other than those on times: failures, losses, the
 	// share of a processor. Empty: all hold.
 	Broken string
@@ -90,6 +96,7 @@ func (o *Outcome) events() (n uint64) {
 
 // timing is how long the trials of a search take.
 type timing struct {
+	capacity  float64 // that it was planned for
 	precision float64 // that the budget can confirm
 	relax     time.Duration
 	settle    time.Duration
@@ -114,12 +121,12 @@ const (
 // nearer to the capacity is not told from it. All times below follow from that length.
 func (o *Options) timingFor(capacity, precision float64) timing {
 	// Systems have stalls that no theory of queues has, so trials are never shorter than this.
-	t := timing{precision: precision, search: min(10*time.Second, o.Budget/40), confirm: min(30*time.Second, o.Budget/15)}
-	for _, l := range o.Times {
+	t := timing{capacity: capacity, precision: precision, search: min(10*time.Second, o.Budget/40), confirm: min(30*time.Second, o.Budget/15)}
+	for _, l := range o.planned() {
 		x, b := l.Within.Seconds(), l.planned()
 		cluster := 1 / (capacity * precision * precision)
 		if l.farBelow(capacity, precision) {
-			cluster = l.cluster(precision)
+			cluster = l.cluster(max(precision, l.usuallyFree(capacity)/leastVaried))
 		}
 		relax := 4 * cluster
 		// How many clusters are expected at the limit so that a rate that is half of the
@@ -135,6 +142,15 @@ func (o *Options) timingFor(capacity, precision float64) timing {
 	}
 	t.search = min(t.search, t.confirm)
 	return t
+}
+
+// planned are the limits that the lengths of trials follow from. Where nothing is acknowledged
+// there are none, and no queue that an answer shows.
+func (o *Options) planned() []TimeLimit {
+	if len(o.Times) == 0 {
+		return []TimeLimit{{Within: 100 * time.Millisecond, Quantile: 0.99}}
+	}
+	return o.Times
 }
 
 // leastAllowed is the share that may be late for a limit on the maximum, to plan its trials.
@@ -175,11 +191,18 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// farBelow reports whether the ceiling lies further below the capacity than the precision, if the
-// system varies as one with random arrivals and service times does: at the ceiling, log(1/allowed)
-// service times to a limit are free.
+// usuallyFree is the part of the capacity that is free at the ceiling if the system varies as one
+// with random arrivals and service times does: log(1/allowed) service times to a limit.
+func (l TimeLimit) usuallyFree(capacity float64) float64 {
+	return math.Log(1/l.planned()) / (capacity * l.Within.Seconds())
+}
+
+// leastVaried is how much less than that a system is taken to vary.
+const leastVaried = 4
+
+// farBelow reports whether such a ceiling lies further below the capacity than the precision.
 func (l TimeLimit) farBelow(capacity, precision float64) bool {
-	return math.Log(1/l.planned())/(capacity*l.Within.Seconds()) > precision
+	return l.usuallyFree(capacity) > precision
 }
 
 // cluster is how long late events stay late, in seconds, in a system that has this part of its
@@ -197,7 +220,7 @@ func (s *search) relaxAt(rate float64) time.Duration {
 	relax := s.relax
 	for _, l := range s.Times {
 		if l.farBelow(s.best, s.precision) {
-			relax = max(relax, seconds(4*l.cluster(max(1-rate/s.best, s.precision/2))))
+			relax = max(relax, seconds(4*l.cluster(max(1-rate/s.best, s.precision/2, l.usuallyFree(s.best)/leastVaried))))
 		}
 	}
 	return relax
