@@ -95,6 +95,9 @@ func (s *session) findCommand() *cobra.Command {
 			if varied && f.atLeast != "" {
 				return &words{Err: errors.New("--at-least does not go with --vary"), Hint: "leave it out: each cell has a ceiling of its own"}
 			}
+			if varied && f.Over != "" {
+				return &words{Err: errors.New("--over does not go with --vary"), Hint: "carronade run --vary concurrency=1,8,64 compares throughput"}
+			}
 			if varied {
 				if f.vary.resume = f.resume; cmd.Flags().Changed(repeatSetting) {
 					f.settings.Doc.Add(repeatSetting, "--"+repeatSetting, strconv.Itoa(f.more.repeat))
@@ -254,7 +257,7 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	}
 	set := func(name, value string) { d.Add(name, "the trial's "+name, value) }
 	switch {
-	case t.Role == find.Probe:
+	case t.Concurrency > 0:
 		set("concurrency", strconv.Itoa(t.Concurrency))
 	case t.Rate > 0:
 		set("rate", rateSetting(t.Rate))
@@ -273,7 +276,7 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 			set("label", "find-search="+strconv.Itoa(len(f.searches)+1))
 		}
 	}
-	if t.Role == find.Probe { // limits on response times need a schedule
+	if t.Concurrency > 0 { // limits on response times need a schedule
 		d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "slo" })
 	}
 	return workload.Resolve(s.Kinds, &d, &base)
@@ -377,7 +380,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 
 func loadText(t *find.Trial) string {
 	switch {
-	case t.Role == find.Probe:
+	case t.Concurrency > 0:
 		return units.Plural(t.Concurrency, "request") + " in flight"
 	case t.Rate == 0:
 		return "full speed"

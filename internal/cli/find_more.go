@@ -3,12 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"carronade/internal/find"
 	"carronade/internal/layout"
+	"carronade/internal/workload"
 	"carronade/units"
 )
 
@@ -17,6 +19,7 @@ type findMore struct {
 	confirm string
 	repeat  int
 	to      string
+	over    string
 }
 
 // repeatSetting repeats the search. In a workload file it would repeat each trial.
@@ -25,14 +28,29 @@ const repeatSetting = "repeat"
 func (m *findMore) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&m.confirm, "confirm", "", "after the answer, run its lower end for this `TIME`, beyond the budget")
 	fs.StringVar(&m.to, "to", "", "never offer more than this `RATE`")
+	fs.StringVar(&m.over, "over", "", "search the smallest concurrency that reaches 95 % of the best throughput, not the rate: `concurrency`")
 	fs.IntVar(&m.repeat, repeatSetting, 1, "search this `NUMBER` of times, each from the beginning and with the whole budget")
 }
 
 // leastSoak is the shortest soak: a shorter one says less than the search itself.
 const leastSoak = 30 * time.Second
 
+// hasLimit reports whether settings limit results.
+func hasLimit(entries []workload.Entry) bool {
+	return slices.ContainsFunc(entries, func(e workload.Entry) bool { return e.Name == "slo" })
+}
+
 // parse puts the flags into the options of the search.
 func (m *findMore) parse(f *searching) (err error) {
+	switch f.Over = m.over; m.over {
+	case "":
+	case find.OverConcurrency:
+		if f.From > 0 || f.To > 0 || f.least > 0 || m.confirm != "" {
+			return errNoRateOrLimit
+		}
+	default:
+		return &words{Err: fmt.Errorf("--over: %q cannot be searched", m.over), Hint: "the rate is searched without --over; the other is --over concurrency"}
+	}
 	if m.confirm != "" {
 		if f.Soak, err = units.ParseDuration(m.confirm); err == nil && f.Soak < leastSoak {
 			err = errors.New("less than 30 s says no more than the search itself")
@@ -49,6 +67,9 @@ func (m *findMore) parse(f *searching) (err error) {
 	}
 	return nil
 }
+
+// errNoRateOrLimit is the error of settings that --over concurrency cannot have.
+var errNoRateOrLimit = &words{Err: errors.New("--over concurrency compares throughput: it has no rate and no limit"), Hint: "leave out --slo, --from, --to, --at-least and --confirm"}
 
 // mostRepeats bounds what a mistyped number costs.
 const mostRepeats = 100

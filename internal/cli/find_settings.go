@@ -70,6 +70,9 @@ func (s *session) resolveSearch(f *searching, t *command.Settings, file *workloa
 	f.target = w.Target()
 	f.limits = w.Limits()
 	switch {
+	case f.Over == find.OverConcurrency && (hasLimit(f.settings.Doc.Entries) || hasLimit(f.base.Entries)):
+		return nil, errNoRateOrLimit
+	case f.Over == find.OverConcurrency:
 	case !f.Reading && slices.ContainsFunc(f.limits, func(l slo.Limit) bool { return l.Name == "throughput" }):
 		return nil, &words{Err: errors.New("--slo throughput: the rate is what is searched for, and low rates are tried too"), Hint: "--at-least RATE says which rate must hold"}
 	case w.Unacknowledged():
@@ -108,6 +111,12 @@ func (s *session) firstWorkload(f *searching) (*workload.Workload, error) {
 			}
 		}
 		t = find.Trial{Role: find.Read, Measure: 10 * time.Second, Slot: time.Second}
+	}
+	if f.Over == find.OverConcurrency {
+		if f.Reading {
+			return nil, &words{Err: errors.New("--over concurrency: reading has no requests to keep in flight"), Hint: "leave it out"}
+		}
+		t.Rate, t.Concurrency = 0, 1
 	}
 	w, err := s.trialWorkload(f, &t)
 	if err != nil || !f.Reading {

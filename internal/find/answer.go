@@ -8,7 +8,9 @@ import (
 
 // Options are what a search is asked for.
 type Options struct {
-	Times []TimeLimit // none where nothing is acknowledged, and for reading
+	Times []TimeLimit // none where nothing is acknowledged, for reading, and over the number of requests in flight
+	// Over is what varies: OverConcurrency, or "" for the rate.
+	Over string
 	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
 	From float64
 	// To is a rate that is never exceeded, or 0.
@@ -59,6 +61,7 @@ type Answer struct {
 	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
 	AfterOverload *Verdict      `json:"after_overload,omitempty"`
 	Soak          *Soaked       `json:"soak,omitempty"`       // nil: none was asked for, or it did not end
+	Knee          *Knee         `json:"knee,omitempty"`       // of a search over the number of requests in flight
 	Bottleneck    *Bottleneck   `json:"bottleneck,omitempty"` // nil: no rate fails
 	Trials        []Tried       `json:"trials"`
 	Elapsed       time.Duration `json:"elapsed_ns"`
@@ -82,6 +85,8 @@ func (a *Answer) ExitCode(atLeast float64) int {
 	switch {
 	case a.Ending == Died:
 		return report.ExitFailed
+	case a.Ending == Found && a.Knee != nil:
+		return report.ExitOK
 	case a.Soak != nil && a.Soak.Result == Fail:
 		return report.ExitBroken
 	case a.Soak != nil && a.Soak.Result == Invalid:

@@ -167,7 +167,7 @@ func TestBudgetTooSmall(t *testing.T) {
 		budget time.Duration
 		says   string
 	}{
-		{10 * time.Second, "the budget does not suffice: with these limits a search takes 1m"},
+		{10 * time.Second, "the budget does not suffice: with these limits a search takes 2m"},
 		{150 * time.Second, "the budget does not suffice: at about 40/s, a search takes "},
 	} {
 		o := &Options{Times: []TimeLimit{{Name: "max<1s", Within: time.Second, Quantile: 1}}, Precision: 0.02, Budget: tt.budget, From: 20}
@@ -187,6 +187,29 @@ func TestNothingMeets(t *testing.T) {
 		if a.Ending != None || a.Holds != 0 || a.ExitCode(0) != 1 || a.Elapsed > budget+last || last > budget/2 {
 			t.Errorf("%v: got %+v", budget, a)
 		}
+	}
+}
+
+// What a refused search asks for suffices, and what a plan says comes true.
+func TestPlanned(t *testing.T) {
+	for _, limit := range []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, time.Second} {
+		for _, capacity := range []float64{20, 1000, 100_000} {
+			o := &Options{Times: p99(limit), Precision: 0.02, Budget: 10 * time.Second, From: capacity / 2}
+			for _, precision := range []float64{worstPrecision, 0.02} {
+				with := *o
+				with.Budget = o.suffices(capacity, precision)
+				if got, ok := with.plan(capacity); !ok || got.precision > 1.1*precision {
+					t.Errorf("%v at %v/s: a budget of %v does not suffice for %v: %+v", limit, capacity, with.Budget, precision, got)
+				}
+				if p := with.Progress(nil); p.Precision == 0 || p.Precision > 1.1*precision {
+					t.Errorf("%v at %v/s: got %+v", limit, capacity, p)
+				}
+			}
+		}
+	}
+	o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute, From: 500}
+	if p := o.Progress(nil); p.Precision <= o.Precision || p.Needs != o.suffices(1000, o.Precision) {
+		t.Errorf("got %+v", p)
 	}
 }
 

@@ -25,8 +25,13 @@ type Progress struct {
 func (o *Options) Progress(history []Outcome) Progress {
 	s := search{Options: o, history: history}
 	s.answer.Trials = []Tried{}
-	_ = s.run() // it ends where the next trial is needed
-	p := Progress{Left: max(0, o.Budget-s.elapsed)}
+	p := Progress{}
+	if o.Over == OverConcurrency {
+		_ = s.overConcurrency()
+	} else {
+		_ = s.run() // it ends where the next trial is needed
+	}
+	p.Left = max(0, o.Budget-s.elapsed)
 	if s.answer.Ending != Stopped { // which may be because no plan fits
 		p.Precision = s.timing.precision
 	}
@@ -41,8 +46,7 @@ func (o *Options) Progress(history []Outcome) Progress {
 		p.Verdict = s.answer.Trials[n-1].Verdict
 	}
 	if p.Precision > o.Precision {
-		t := o.timingFor(s.timing.capacity, o.Precision)
-		p.Needs = o.whole(&t)
+		p.Needs = o.suffices(s.timing.capacity, o.Precision)
 	}
 	return p
 }
@@ -54,7 +58,7 @@ func (o *Options) Plan(p *Progress) string {
 		return ""
 	case p.Needs > 0:
 		return fmt.Sprintf("plan: an answer %s wide, which is what %s allow; %s would take %s", units.FormatPercent(p.Precision),
-			units.FlagDuration(o.Budget), units.FormatPercent(o.Precision), units.FormatDuration(p.Needs.Round(time.Second)))
+			units.FlagDuration(o.Budget), units.FormatPercent(o.Precision), budgetText(p.Needs))
 	}
 	return fmt.Sprintf("plan: an answer %s wide, within %s", units.FormatPercent(p.Precision), units.FlagDuration(o.Budget))
 }

@@ -37,7 +37,7 @@ func TestProgress(t *testing.T) {
 	if p.Holds != a.Holds || p.Fails != a.Fails {
 		t.Errorf("got %+v, want %v to %v", p, a.Holds, a.Fails)
 	}
-	if got := o.Plan(&planned); !strings.HasPrefix(got, "plan: an answer 5.") || !strings.Contains(got, "% wide, which is what 10m allow; 2% would take ") {
+	if got := o.Plan(&planned); !strings.HasPrefix(got, "plan: an answer 6.") || !strings.Contains(got, "% wide, which is what 10m allow; 2% would take ") {
 		t.Errorf("got %q", got)
 	}
 	before := o.Progress(nil)

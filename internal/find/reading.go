@@ -59,7 +59,7 @@ func (s *search) read() error {
 
 // readSoFar answers with the interval of the median of some rates, if they are enough for one.
 func (s *search) readSoFar(rates []float64) bool {
-	m := stats.Median(rates, confident)
+	m := stats.Median(rates, stats.Confidence)
 	if !m.Bounded() || m.Lo <= 0 {
 		return false
 	}

@@ -34,6 +34,7 @@ type point struct {
 	outcomes  []Outcome
 	verdict   Verdict
 	confirmed bool
+	failed    bool // in a confirmation that was begun anew
 }
 
 // search is a search that is replayed from its history.
@@ -64,7 +65,11 @@ const interrupted = "interrupted"
 func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 	s := search{Options: o, history: history}
 	s.answer.Wanted, s.answer.Trials = o.Precision, []Tried{}
-	err := s.run()
+	run := s.run
+	if o.Over == OverConcurrency {
+		run = s.overConcurrency
+	}
+	err := run()
 	var r *request
 	if errors.As(err, &r) {
 		return &r.trial, nil
@@ -73,7 +78,7 @@ func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 	if errors.As(s.soak(), &r) {
 		return &r.trial, nil
 	}
-	if !o.Reading {
+	if !o.Reading && o.Over == "" {
 		s.answer.Bottleneck = bottleneck(history[:s.used], s.answer.Fails)
 	}
 	return nil, &s.answer
@@ -105,7 +110,7 @@ func (s *search) try(t Trial) (*Outcome, error) {
 	s.best = max(s.best, o.Achieved)
 	s.answer.Trials = append(s.answer.Trials, Tried{Trial: o.Trial, Report: o.ReportID, Achieved: o.Achieved, Elapsed: o.Elapsed})
 	switch {
-	case o.Dead != "" && t.Role == Probe:
+	case o.Dead != "" && t.Concurrency > 0:
 		return nil, s.end(Died, "%s, with %s in flight", o.Dead, units.Plural(t.Concurrency, "request"))
 	case o.Dead != "":
 		s.note(t.Rate, []Outcome{*o}, Verdict{Result: Fail, Why: o.Dead}, false)
@@ -120,6 +125,9 @@ func (s *search) try(t Trial) (*Outcome, error) {
 func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, error) {
 	measure = max(measure, seconds(leastEvents/rate))
 	t := Trial{Role: role, Rate: rate, Settle: s.settle, Measure: measure, Slot: s.slot(), Relax: s.relax}
+	if role == Confirm {
+		t.Relax = s.relaxAt(rate)
+	}
 	o, v, err := s.judged(t)
 	if err == nil && v.Result == Invalid {
 		o, v, err = s.judged(t)
@@ -132,9 +140,11 @@ func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, er
 		return v, nil
 	}
 	outcomes := []Outcome{*o}
-	if p := s.find(rate); p != nil && role == Confirm && p.confirmed {
-		outcomes = append(p.outcomes, *o)
-		v = s.judge(outcomes) // of all together
+	if p := s.find(rate); p != nil && role == Confirm && (p.confirmed || p.failed) {
+		if p.confirmed {
+			outcomes = append(p.outcomes, *o)
+		}
+		v = s.judge(outcomes, p.failed) // of all together
 	}
 	if role == Search || role == Confirm {
 		s.note(rate, outcomes, v, role == Confirm)
@@ -148,7 +158,7 @@ func (s *search) judged(t Trial) (*Outcome, Verdict, error) {
 	if err != nil {
 		return nil, Verdict{}, err
 	}
-	v := s.judge([]Outcome{*o})
+	v := s.Judge(*o)
 	s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
 	return o, v, nil
 }
@@ -202,16 +212,17 @@ func (s *search) run() error {
 	if s.Reading {
 		return s.read()
 	}
-	fastest, ok := s.plan(anyCapacity)
-	if !ok {
-		return s.end(Stopped, "the budget does not suffice: with these limits a search takes %s or more", units.FormatDuration(s.whole(&fastest).Round(time.Second)))
+	if _, ok := s.plan(anyCapacity); !ok {
+		return s.end(Stopped, "the budget does not suffice: with these limits a search takes %s or more", budgetText(s.suffices(anyCapacity, worstPrecision)))
 	}
 	capacity, err := s.capacity()
 	if err != nil {
 		return err
 	}
+	var ok bool
 	if s.timing, ok = s.plan(capacity); !ok {
-		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", units.FormatRate(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
+		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s, and %s for a precision of %s", units.FormatRate(capacity),
+			budgetText(s.suffices(capacity, worstPrecision)), budgetText(s.suffices(capacity, s.Precision)), units.FormatPercent(s.Precision))
 	}
 	if _, err := s.try(Trial{Role: WarmUp, Rate: capacity / 4, Measure: s.short(warmUpFor), Slot: coarse}); err != nil {
 		return err
@@ -444,7 +455,8 @@ func (s *search) confirmAt(rate float64) (v Verdict, err error) {
 		if fails++; v.Growing || fails >= 2 || s.elapsed+s.confirm > s.Budget {
 			return v, nil
 		}
-		s.find(rate).confirmed = false // judged alone
+		p := s.find(rate)
+		p.confirmed, p.failed = false, true // judged alone
 	}
 }
 

@@ -17,6 +17,9 @@ func (a *Answer) Headline(limits string) string {
 		trials = k.text() + "; "
 	}
 	trials += fmt.Sprintf("%s in %s", units.Plural(len(a.Trials), "trial"), units.FormatDuration(a.Elapsed.Round(time.Second)))
+	if a.Knee != nil && a.Ending != Died {
+		return a.Knee.headline(a.Ending, a.Why, trials)
+	}
 	limits = conditions(limits)
 	switch a.Ending {
 	case Found:
@@ -91,10 +94,15 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	if len(a.Trials) == 0 {
 		return
 	}
-	if a.Ending == Found || len(a.Inversions) > 0 || a.Bottleneck != nil || a.Soak != nil {
+	switch {
+	case a.Knee == nil && (a.Ending == Found || len(a.Inversions) > 0 || a.Bottleneck != nil || a.Soak != nil), a.Knee != nil && a.Knee.Scalability != nil:
 		p.Section("what is known")
 	}
 	switch {
+	case a.Knee != nil:
+		if u := a.Knee.Scalability; u != nil {
+			p.Pair("", "scalability", scalability(u))
+		}
 	case a.Ending == Found && a.Precision > a.Wanted*1.05:
 		p.Pair("", "precision", fmt.Sprintf("%s, %s was asked for: the budget did not suffice for more", units.FormatPercent(a.Precision), units.FormatPercent(a.Wanted)))
 	case a.Ending == Found:
@@ -142,7 +150,7 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 // load is the load of a trial in words.
 func (t *Trial) load() string {
 	switch {
-	case t.Role == Probe:
+	case t.Concurrency > 0:
 		return fmt.Sprintf("%d in flight", t.Concurrency)
 	case t.Rate == 0:
 		return "full speed"

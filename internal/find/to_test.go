@@ -35,7 +35,7 @@ func TestTo(t *testing.T) {
 			for seed := range seeds(t, 5) {
 				s := newServer(uint64(seed), tt.server.service)
 				s.delay = tt.server.delay
-				o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute, To: tt.to, From: tt.from}
+				o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 20 * time.Minute, To: tt.to, From: tt.from}
 				a, history := s.find(o)
 				for i := range history {
 					if one := history[i].Trial; one.Rate > tt.to || one.Role == Probe {

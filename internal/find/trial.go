@@ -115,16 +115,19 @@ const (
 //
 // The queue of a system near its ceiling forgets slowly. For one server of random service
 // times, late events come in clusters that last 1/(capacity d^2) seconds on average, with d the
-// part of the capacity that is free: at the ceiling log(1/allowed) service times to a limit
-// (Aldous, Probability Approximations via the Poisson Clumping Heuristic, B). All times below
-// follow from that length.
+// part of the capacity that is free (Aldous, Probability Approximations via the Poisson Clumping
+// Heuristic, B). A system that varies less has its ceiling nearer to its capacity, and its clusters
+// last longer. How much it varies is not known beforehand, so the precision stands for d: what is
+// nearer to the capacity is not told from it. All times below follow from that length.
 func (o *Options) timingFor(capacity, precision float64) timing {
 	// Systems have stalls that no theory of queues has, so trials are never shorter than this.
 	t := timing{capacity: capacity, precision: precision, search: min(10*time.Second, o.Budget/40), confirm: min(30*time.Second, o.Budget/15)}
 	for _, l := range o.planned() {
-		x, b := l.Within.Seconds(), max(l.allowed(), leastAllowed)
-		free := max(precision, math.Log(1/b)/(capacity*x))
-		cluster := 1 / (capacity * free * free)
+		x, b := l.Within.Seconds(), l.planned()
+		cluster := 1 / (capacity * precision * precision)
+		if l.farBelow(capacity, precision) {
+			cluster = l.cluster(max(precision, l.usuallyFree(capacity)/leastVaried))
+		}
 		relax := 4 * cluster
 		// How many clusters are expected at the limit so that a rate that is half of the
 		// precision away is told from it in four of five trials. It was fitted to the Poisson
@@ -163,12 +166,14 @@ func (o *Options) whole(t *timing) time.Duration {
 // plan is the timing with the smallest precision, at least the one asked for, that the budget
 // can confirm.
 func (o *Options) plan(capacity float64) (t timing, ok bool) {
-	for p := o.Precision; p <= worstPrecision; p *= 1.1 {
+	for p := o.Precision; ; p = min(1.1*p, worstPrecision) {
 		if t = o.timingFor(capacity, p); o.whole(&t) <= o.Budget {
 			return t, true
 		}
+		if p >= worstPrecision {
+			return t, false
+		}
 	}
-	return t, false
 }
 
 // short is the length of a trial that is not judged, less if the budget is small.
@@ -184,4 +189,39 @@ func seconds(s float64) time.Duration {
 		return math.MaxInt64 / 16
 	}
 	return time.Duration(s * float64(time.Second))
+}
+
+// usuallyFree is the part of the capacity that is free at the ceiling if the system varies as one
+// with random arrivals and service times does: log(1/allowed) service times to a limit.
+func (l TimeLimit) usuallyFree(capacity float64) float64 {
+	return math.Log(1/l.planned()) / (capacity * l.Within.Seconds())
+}
+
+// leastVaried is how much less than that a system is taken to vary.
+const leastVaried = 4
+
+// farBelow reports whether such a ceiling lies further below the capacity than the precision.
+func (l TimeLimit) farBelow(capacity, precision float64) bool {
+	return l.usuallyFree(capacity) > precision
+}
+
+// cluster is how long late events stay late, in seconds, in a system that has this part of its
+// capacity free at the ceiling.
+func (l TimeLimit) cluster(free float64) float64 {
+	return l.Within.Seconds() / (free * math.Log(1/l.planned()))
+}
+
+// planned is the share that may be late, to plan trials: that of a limit on the maximum is not 0.
+func (l TimeLimit) planned() float64 { return max(l.allowed(), leastAllowed) }
+
+// relaxAt is the time in which a system forgets how long its queue was, if its ceiling is at this
+// rate. Half of the precision stands for what is nearer to the capacity.
+func (s *search) relaxAt(rate float64) time.Duration {
+	relax := s.relax
+	for _, l := range s.Times {
+		if l.farBelow(s.best, s.precision) {
+			relax = max(relax, seconds(4*l.cluster(max(1-rate/s.best, s.precision/2, l.usuallyFree(s.best)/leastVaried))))
+		}
+	}
+	return relax
 }
