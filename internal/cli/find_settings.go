@@ -169,4 +169,3 @@ func (f *searching) refused(entries []workload.Entry) error {
 	}
 	return nil
 }
-
