@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"carronade/internal/standin"
+	"carronade/internal/workload"
+	"carronade/target/all"
 )
 
 // answer is what the tests read of the JSON of find.
@@ -231,5 +233,35 @@ func TestFindOfLosses(t *testing.T) {
 	}
 	if len(a.Limits) != 1 || a.Limits[0] != "not-found = 0" || len(a.Trials) != 1 || a.Trials[0].Role != "warm-up" || !strings.Contains(p.said.String(), " achieved\nplan: ") {
 		t.Errorf("got %+v; it said:\n%s", a, p.said.String())
+	}
+}
+
+// A kind knows which of its runs are never acknowledged.
+func TestUnacknowledged(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		settings map[string]string
+		want     bool
+	}{
+		{map[string]string{"target": "kafka://a:1/t", "acks": "0"}, true},
+		{map[string]string{"target": "kafka://a:1/t", "acks": "1"}, false},
+		{map[string]string{"target": "kafka://a:1/t"}, false},
+		{map[string]string{"target": "kafka://a:1/t", "op": "consume"}, false},
+		{map[string]string{"target": "riemann+udp://a:1"}, true},
+		{map[string]string{"target": "riemann://a:1"}, false},
+		{map[string]string{"target": "riemann+ws://a:1"}, false},
+		{map[string]string{"target": "apm+http://a:1"}, false},
+	} {
+		var d workload.Document
+		for name, value := range tt.settings {
+			d.Add(name, name, value)
+		}
+		w, err := workload.Resolve(all.Kinds(), &d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Unacknowledged(); got != tt.want {
+			t.Errorf("%v: got %v, want %v", tt.settings, got, tt.want)
+		}
 	}
 }
