@@ -98,14 +98,14 @@ func TestProgramWithItsOwnProtocol(t *testing.T) {
 		args          []string
 		acked, failed uint64
 	}{
-		{"as fast as it goes", 1000, []string{"--count", "20000"}, 20000, 0},
-		{"open loop", 1000, []string{"--rate", "5k/s", "--for", "400ms"}, 2000, 0},
-		{"closed loop", 1000, []string{"--concurrency", "3", "--batch-events", "10", "--count", "3000"}, 3000, 0},
-		{"a server that takes half", 50, []string{"--batch-events", "100", "--count", "10000"}, 5000, 5000},
+		{"as fast as it goes", 1000, []string{"--count", "20000", "--linger", "1ms"}, 20000, 0},
+		{"open loop", 1000, []string{"--rate", "5k/s", "--for", "400ms", "--linger", "1ms"}, 2000, 0},
+		{"closed loop", 1000, []string{"--concurrency", "3", "--batch-events", "10", "--count", "3000", "--linger", "1ms"}, 3000, 0},
+		{"a server that takes half", 50, []string{"--batch-events", "100", "--count", "10000", "--linger", "1m"}, 5000, 5000}, // half of every batch: all must be full
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, tt.most)
-			args := append([]string{"run", "lines://" + s.addr, "--json", "--quiet", "--linger", "1ms"}, tt.args...)
+			args := append([]string{"run", "lines://" + s.addr, "--json", "--quiet"}, tt.args...)
 			out, err := exec.Command(exe, args...).Output()
 			var e *exec.ExitError
 			if errors.As(err, &e) && e.ExitCode() != 3 { // 3: this machine is busy, which does not matter here

@@ -116,13 +116,16 @@ type status struct {
 
 type totals struct {
 	counts
-	ElapsedS   float64 `json:"elapsed_s"`
-	EventsPerS float64 `json:"events_per_s"`
-	BytesPerS  float64 `json:"bytes_per_s"`
+	ElapsedS    float64 `json:"elapsed_s"`
+	EventsPerS  float64 `json:"events_per_s"`
+	BytesPerS   float64 `json:"bytes_per_s"`
+	AnswersPerS float64 `json:"answers_per_s"`
 }
 
 type phase struct {
 	Name     string
+	StartS   float64 `json:"start_s"`
+	EndS     float64 `json:"end_s"`
 	Totals   totals
 	Response *times
 	Service  *times

@@ -113,9 +113,7 @@ func TestInterruptedFrozen(t *testing.T) {
 			s.signal(os.Interrupt)
 			pause(t, 300*time.Millisecond)
 			s.signal(os.Interrupt)
-			if e := s.wait(5*time.Second).want(t, 130); e.elapsed > 10*time.Second {
-				t.Errorf("it ended after %v", e.elapsed)
-			}
+			s.wait(20*time.Second).want(t, 130) // the drain would last a minute
 		})
 	}
 	t.Run("reading back", func(t *testing.T) {

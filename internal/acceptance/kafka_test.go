@@ -110,7 +110,7 @@ func TestTransactions(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
 	committed := func(t *testing.T, topic string) uint64 {
-		return run(t, "run", topicURL(broker, topic), "--op", "consume", "--engine", "client", "--isolation", "committed", "--idle-timeout", "2s",
+		return run(t, "run", topicURL(broker, topic), "--op", "consume", "--engine", "client", "--isolation", "committed", "--until-end",
 			"--json", "--quiet").wantOneOf(t, 0, 3).document(t).Totals.Consumed
 	}
 	for _, tt := range []struct{ name, abort string }{{"committed", "0%"}, {"half aborted", "50%"}} {

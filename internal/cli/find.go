@@ -35,10 +35,18 @@ acknowledged, --slo not-found=0 searches for the highest rate without losses;
 --op consume answers with the rate of reading at full speed.
 
 Each trial is a run, and is kept as a report with the label find=ID. A search
-that the generator limits says "at least". Ctrl-C ends it with what is known.`
+that the generator limits says "at least". Ctrl-C ends it with what is known.
+
+With --vary it searches with several values of one or more settings, repeated
+and in random order, and reports how much each setting moves the ceiling, as
+carronade run --vary does of other numbers. --repeat is the number of searches
+of each combination, and --budget the time for each search.`
 
 // findSets are the settings that a search decides itself.
 var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes", "warmup", "interval", repeatSetting, "abort-on-fail", "failure-rate", "hdr", "trace", "trace-events"}
+
+// searchLabel is the label of the trials of a search: its ID.
+const searchLabel = "find"
 
 // findLimit is the limit of a search without one.
 const findLimit = "p99<1s"
@@ -54,7 +62,8 @@ type searching struct {
 	share    string // the precision
 	budget   string
 	file     string
-	resume   string // the id of a search that was cut short
+	resume   string // the id of a search, or series, that was cut short
+	vary     varying
 
 	base     *workload.Document // the workload file, with the configuration
 	limits   []slo.Limit
@@ -76,6 +85,26 @@ func (s *session) findCommand() *cobra.Command {
 		Annotations:       map[string]string{settingsPage: "all"},
 		ValidArgsFunction: command.CompleteTarget(s.Kinds),
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+			varied, err := f.vary.check()
+			if err == nil {
+				err = f.parse()
+			}
+			if err != nil {
+				return err
+			}
+			if varied && f.atLeast != "" {
+				return &words{Err: errors.New("--at-least does not go with --vary"), Hint: "leave it out: each cell has a ceiling of its own"}
+			}
+			if varied && f.Over != "" {
+				return &words{Err: errors.New("--over does not go with --vary"), Hint: "carronade run --vary concurrency=1,8,64 compares throughput"}
+			}
+			if varied {
+				if f.vary.resume = f.resume; cmd.Flags().Changed(repeatSetting) {
+					f.settings.Doc.Add(repeatSetting, "--"+repeatSetting, strconv.Itoa(f.more.repeat))
+					f.more.repeat = 1 // of each cell, by the plan
+				}
+				return s.vary(cmd.Context(), &f.vary, &f.settings, &f, args, f.file)
+			}
 			o, end, err := s.prepareFind(cmd.Context(), &f, args)
 			if err != nil {
 				return err
@@ -87,10 +116,11 @@ func (s *session) findCommand() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&f.from, "from", "", "begin at this `RATE`; without it, a closed loop estimates the capacity")
 	fs.StringVar(&f.share, "precision", f.share, "wanted width of the answer, a `SHARE`; wider if the budget does not suffice")
-	fs.StringVar(&f.budget, "budget", f.budget, "`TIME` for the whole search; the last trial may exceed it")
-	fs.StringVar(&f.resume, "resume", "", "go on with the search `ID`, which was cut short; give the same flags")
+	fs.StringVar(&f.budget, "budget", f.budget, "`TIME` for the whole search, with --vary for each; the last trial may exceed it")
+	fs.StringVar(&f.resume, "resume", "", "go on with the search or series `ID`, which was cut short; give the same flags")
 	f.more.bind(fs)
 	fs.StringVar(&f.atLeast, "at-least", "", "exit with 1 if this `RATE` does not hold")
+	f.vary.bind(fs)
 	for _, setting := range command.AllSettings(s.Kinds) {
 		if fs.Lookup(setting.Name) == nil { // from is where consuming begins
 			f.settings.BindSetting(fs, &setting)
@@ -108,35 +138,6 @@ func (s *session) findCommand() *cobra.Command {
 // prepareFind checks everything before the first trial.
 func (s *session) prepareFind(ctx context.Context, f *searching, args []string) (o outputs, end func(), err error) {
 	t := &f.settings
-	if err := refused(t.Doc.Entries); err != nil {
-		return o, nil, err
-	}
-	if f.Precision, err = units.ParseShare(f.share); err == nil && (f.Precision < 0.01 || f.Precision > 0.5) {
-		err = errors.New("it must be from 1% to 50%")
-	}
-	if err != nil {
-		return o, nil, &words{Err: fmt.Errorf("--precision: %w", err), Hint: "2% is the default"}
-	}
-	if f.Budget, err = units.ParseDuration(f.budget); err == nil && f.Budget < 5*time.Second {
-		err = errors.New("a search takes longer than 5 s")
-	}
-	if err != nil {
-		return o, nil, &words{Err: fmt.Errorf("--budget: %w", err), Hint: "10m is the default"}
-	}
-	for _, one := range []struct {
-		flag, text string
-		into       *float64
-	}{{"from", f.from, &f.From}, {"to", f.more.to, &f.To}, {"at-least", f.atLeast, &f.least}} {
-		if one.text == "" {
-			continue
-		}
-		if *one.into, err = units.ParseRate(one.text); err == nil && *one.into <= 0 {
-			err = errors.New("it must be above 0")
-		}
-		if err != nil {
-			return o, nil, &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
-		}
-	}
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
@@ -144,45 +145,10 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if err != nil {
 		return o, nil, err
 	}
-	if f.base, err = s.withConfiguration(t, file); err != nil {
-		return o, nil, err
-	}
-	if f.base == nil {
-		f.base = &workload.Document{}
-	}
-	if err := refused(f.base.Entries); err != nil {
-		return o, nil, err
-	}
-	if err := f.more.parse(f); err != nil {
-		return o, nil, err
-	}
-	// The times of a trial are known only when the capacity is. A first workload finds faults in
-	// everything else.
-	w, err := s.firstWorkload(f)
+	w, err := s.resolveSearch(f, t, file)
 	if err != nil {
 		return o, nil, err
 	}
-	for _, text := range w.Warnings {
-		s.warn(text)
-	}
-	f.target = w.Target()
-	f.limits = w.Limits()
-	switch {
-	case f.Over == find.OverConcurrency:
-	case !f.Reading && slices.ContainsFunc(f.limits, func(l slo.Limit) bool { return l.Name == "throughput" }):
-		return o, nil, &words{Err: errors.New("--slo throughput: the rate is what is searched for, and low rates are tried too"), Hint: "--at-least RATE says which rate must hold"}
-	case w.Unacknowledged():
-		if err := unanswered(f.limits); err != nil {
-			return o, nil, err
-		}
-	case !f.Reading && len(find.TimeLimits(f.limits)) == 0:
-		l, err := slo.Parse(findLimit)
-		if err != nil {
-			return o, nil, err
-		}
-		f.limits = append(f.limits, l)
-	}
-	f.Times = find.TimeLimits(f.limits)
 	if f.id = f.resume; f.id == "" {
 		f.id = newSeries()
 	}
@@ -200,88 +166,25 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	return o, end, nil
 }
 
-// firstWorkload is the workload of a trial before anything is known of the system.
-func (s *session) firstWorkload(f *searching) (*workload.Workload, error) {
-	op := opOf(f.base, &f.settings.Doc)
-	if slices.Contains([]string{"create", "list", "describe", "delete", "read"}, op) {
-		return nil, &words{
-			Err:  fmt.Errorf("--op %s: operations on topics have no reports, so they are not searched", op),
-			Hint: "carronade topics " + op + " --concurrency N prints how many a second there were; try several N",
-		}
-	}
-	f.Reading = op == workload.Consume
-	t := find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second}
-	if f.Reading {
-		if f.From > 0 {
-			return nil, &words{Err: errors.New("--from: reading has no rate, it is at full speed"), Hint: "leave it out"}
-		}
-		t = find.Trial{Role: find.Read, Measure: 10 * time.Second, Slot: time.Second}
-	}
-	if f.Over == find.OverConcurrency {
-		if f.Reading {
-			return nil, &words{Err: errors.New("--over concurrency: reading has no requests to keep in flight"), Hint: "leave it out"}
-		}
-		t.Rate, t.Concurrency = 0, 1
-	}
-	w, err := s.trialWorkload(f, &t)
-	if err != nil || !f.Reading {
-		return w, err
-	}
-	for _, r := range w.Settings() {
-		if r.Name == "until-end" && r.Text() == "false" {
-			f.untilEnd = true
-			return s.trialWorkload(f, &t)
-		}
-	}
-	return w, nil
-}
-
-// opOf is the operation that is given, "" if none is. The last document decides.
-func opOf(docs ...*workload.Document) (op string) {
-	for _, d := range docs {
-		for _, e := range d.Entries {
-			if e.Name == "op" {
-				op = e.Values[len(e.Values)-1]
-			}
-		}
-	}
-	return op
-}
-
-// unanswered checks the limits of a search in which nothing is acknowledged: no response has a
-// time, so what is not found later must be limited.
-func unanswered(limits []slo.Limit) error {
-	hint := "--slo not-found=0 searches for the highest rate at which nothing is lost"
-	if times := find.TimeLimits(limits); len(times) > 0 {
-		return &words{Err: fmt.Errorf("%s: nothing is acknowledged, so no response has a time", times[0].Name), Hint: hint}
-	}
-	if !slices.ContainsFunc(limits, func(l slo.Limit) bool { return l.Needs == slo.Delivery }) {
-		return &words{Err: errors.New("nothing is acknowledged, so no response shows what the system takes"), Hint: hint}
-	}
-	return nil
-}
-
-// refused is the error of a setting that a search cannot have, on the command line, in a file or
-// in the configuration.
-func refused(entries []workload.Entry) error {
-	for _, e := range entries {
-		if slices.Contains(findSets, e.Name) {
-			return &words{Err: fmt.Errorf("%s: find decides this for each trial", e.Where), Hint: "leave it out; --from, --precision and --budget say how to search, --slo which failures are allowed"}
-		}
-	}
-	return nil
-}
-
 // resumeFind takes the outcomes of the trials of an earlier search from their reports, as far
 // as the search asks for them.
 func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) error {
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
 	}
-	rows, err := judging.RowsWithLabel(ctx, o.keep.store, "find", f.resume, "label.find")
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, searchLabel, f.resume, "label."+searchLabel)
 	if err != nil || len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}
+	if err := s.replayTrials(ctx, f, o, rows); err != nil {
+		return err
+	}
+	s.note("resumed after %s%s", f.before(), units.Plural(len(f.history), "trial"))
+	return nil
+}
+
+// replayTrials makes the history of a search from the reports of its trials.
+func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, rows []digest.Row) error {
 	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
 	for _, r := range rows {
 		d, err := o.keep.store.Get(ctx, r.ID)
@@ -311,7 +214,6 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 		}
 		f.history = append(f.history, f.FromReport(*t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
 	}
-	s.note("resumed after %s%s", f.before(), units.Plural(len(f.history), "trial"))
 	return nil
 }
 
@@ -348,6 +250,11 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 		}
 	}
 	d.Entries = append(d.Entries, f.settings.Doc.Entries...)
+	base := *f.base
+	if f.id != "" { // the repetitions are those of searches
+		repeat := func(e workload.Entry) bool { return e.Name == repeatSetting }
+		d.Entries, base.Entries = slices.DeleteFunc(d.Entries, repeat), slices.DeleteFunc(slices.Clone(base.Entries), repeat)
+	}
 	set := func(name, value string) { d.Add(name, "the trial's "+name, value) }
 	switch {
 	case t.Concurrency > 0:
@@ -363,7 +270,7 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	}
 	set("interval", t.Slot.String())
 	if f.id != "" {
-		set("label", "find="+f.id)
+		set("label", searchLabel+"="+f.id)
 		set("label", "find-role="+string(t.Role))
 		if f.more.repeat > 1 {
 			set("label", "find-search="+strconv.Itoa(len(f.searches)+1))
@@ -372,11 +279,24 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	if t.Concurrency > 0 { // limits on response times need a schedule
 		d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "slo" })
 	}
-	return workload.Resolve(s.Kinds, &d, f.base)
+	return workload.Resolve(s.Kinds, &d, &base)
 }
 
-// find runs trials until there is an answer, and prints it.
+// find searches, and prints the answer.
 func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
+	answer, err := s.answer(ctx, f, o)
+	if err != nil {
+		return err
+	}
+	err = s.found(f, o, answer)
+	if f.Interrupted && exitCodeOf(err) != command.Failed {
+		err = exitCode{Code: command.Interrupted}
+	}
+	return err
+}
+
+// answer runs trials until there is an answer.
+func (s *session) answer(ctx context.Context, f *searching, o *outputs) (*find.Answer, error) {
 	for {
 		f.Interrupted = ctx.Err() != nil
 		t, answer := f.Next(f.history)
@@ -384,18 +304,14 @@ func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
 			continue
 		}
 		if answer != nil {
-			err := s.found(f, o, answer)
-			if f.Interrupted && exitCodeOf(err) != command.Failed {
-				err = exitCode{Code: command.Interrupted}
-			}
-			return err
+			return answer, nil
 		}
 		out, err := s.trial(ctx, f, o, t)
 		switch {
 		case errors.Is(err, context.Canceled) && (f.begun() || out.Trial.Role != ""):
 			continue // answers with what is known
 		case err != nil:
-			return err
+			return nil, err
 		}
 		f.history = append(f.history, out)
 		if !o.quiet {
@@ -429,8 +345,12 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	if !o.quiet {
-		p := f.Progress(f.history)
-		s.note("%strial %d, %s: %s for %s (%s)", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), p.Text())
+		text := ""
+		if t.Role != find.Soak { // it is beyond the budget
+			p := f.Progress(f.history)
+			text = " (" + p.Text() + ")"
+		}
+		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
 	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
@@ -481,12 +401,17 @@ type foundDocument struct {
 // foundSchema names the form of --json.
 const foundSchema = "carronade.find/1"
 
+func (f *searching) limitTexts() []string {
+	out := make([]string, len(f.limits))
+	for i := range f.limits {
+		out[i] = f.limits[i].String()
+	}
+	return out
+}
+
 // found prints the answer.
 func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
-	limits := make([]string, len(f.limits))
-	for i := range f.limits {
-		limits[i] = f.limits[i].String()
-	}
+	limits := f.limitTexts()
 	doc := foundDocument{Schema: foundSchema, ID: f.id, Target: f.target, Limits: limits, Answer: a}
 	var shown answered = a
 	if f.more.repeat > 1 {

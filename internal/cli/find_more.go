@@ -45,8 +45,8 @@ func (m *findMore) parse(f *searching) (err error) {
 	switch f.Over = m.over; m.over {
 	case "":
 	case find.OverConcurrency:
-		if hasLimit(f.settings.Doc.Entries) || hasLimit(f.base.Entries) || f.From > 0 || f.To > 0 || f.least > 0 || m.confirm != "" {
-			return &words{Err: errors.New("--over concurrency compares throughput: it has no rate and no limit"), Hint: "leave out --slo, --from, --to, --at-least and --confirm"}
+		if f.From > 0 || f.To > 0 || f.least > 0 || m.confirm != "" {
+			return errNoRateOrLimit
 		}
 	default:
 		return &words{Err: fmt.Errorf("--over: %q cannot be searched", m.over), Hint: "the rate is searched without --over; the other is --over concurrency"}
@@ -67,6 +67,9 @@ func (m *findMore) parse(f *searching) (err error) {
 	}
 	return nil
 }
+
+// errNoRateOrLimit is the error of settings that --over concurrency cannot have.
+var errNoRateOrLimit = &words{Err: errors.New("--over concurrency compares throughput: it has no rate and no limit"), Hint: "leave out --slo, --from, --to, --at-least and --confirm"}
 
 // mostRepeats bounds what a mistyped number costs.
 const mostRepeats = 100

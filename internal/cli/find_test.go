@@ -184,6 +184,8 @@ func TestFindOfOtherTargets(t *testing.T) {
 		{"reading what is empty", []string{kafka, "--op", "consume", "--budget", "12s"}, 4, []string{"trial 1, warm-up: full speed for 1 s", "nothing was read", "1 trial in"}},
 		{"reading with a small budget", []string{kafka, "--op", "consume", "--budget", "11s"}, 4, []string{"no confirmed ceiling: the budget does not suffice: reading takes 12 trials"}},
 		{"reading at a rate", []string{kafka, "--op", "consume", "--from", "10k/s"}, 2, []string{"--from: reading has no rate"}},
+		{"reading below a rate", []string{kafka, "--op", "consume", "--to", "10k/s"}, 2, []string{"--to: reading has no rate"}},
+		{"reading for long", []string{kafka, "--op", "consume", "--confirm", "30m"}, 2, []string{"--confirm: reading has no rate"}},
 		{"a response time of reading", []string{kafka, "--op", "consume", "--slo", "p99<1s"}, 2, []string{"a run that only reads has no such result"}},
 		{"nothing is acknowledged", []string{kafka, "--acks", "0", "--budget", "6s"}, 2, []string{"nothing is acknowledged", "--slo not-found=0"}},
 		{"a limit on a response time where nothing is acknowledged", []string{kafka, "--acks", "0", "--budget", "6s", "--slo", "p99<20ms", "--slo", "not-found=0"}, 2, []string{"p99 < 20 ms: nothing is acknowledged"}},

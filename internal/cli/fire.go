@@ -114,7 +114,11 @@ func (o *outputs) which(i int) string {
 	k := &o.tasks[i]
 	var parts []string
 	if k.cell != "" {
-		parts = append(parts, fmt.Sprintf("run %d of %d: %s", i+1, len(o.tasks), k.cell))
+		what := "run"
+		if k.search != nil {
+			what = "search"
+		}
+		parts = append(parts, fmt.Sprintf("%s %d of %d: %s", what, i+1, len(o.tasks), k.cell))
 	} else if first := o.tasks[0].w; slices.ContainsFunc(o.tasks, func(k task) bool { return k.w != first }) {
 		parts = append(parts, fmt.Sprintf("run %d of %d: %s %s", i+1, len(o.tasks), k.w.Op, k.w.Target()))
 	}

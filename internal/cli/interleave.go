@@ -74,14 +74,20 @@ func (s *session) turn(ctx context.Context, o *outputs, i int, follows string) (
 	}
 	s.reportStored(o.keep, d, o.tasks[i].kept, true)
 	if d.ExitCode() == command.Interrupted {
-		return nil, exitCode{Code: command.Interrupted, Err: &words{
-			Err: fmt.Errorf("interrupted in run %d of %d: %s", i+1, len(o.tasks), follows), Quiet: true,
-		}}
+		return nil, interrupted("run", i, o, follows)
 	}
 	if err := o.tasks[i].kept; err != nil {
 		return nil, &words{Err: fmt.Errorf("report %s is not in the store to be judged: %w", d.ID, err), Hint: hintOf(err)}
 	}
 	return d, nil
+}
+
+// interrupted is the error of an interruption in the i-th task. follows is what that means for the
+// others.
+func interrupted(what string, i int, o *outputs, follows string) error {
+	return exitCode{Code: command.Interrupted, Err: &words{
+		Err: fmt.Errorf("interrupted in %s %d of %d: %s", what, i+1, len(o.tasks), follows), Quiet: true,
+	}}
 }
 
 // A deadline says whether more runs fit into a budget.

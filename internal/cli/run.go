@@ -66,7 +66,9 @@ func (s *session) runCommand() *cobra.Command {
 			if varied, err := v.check(); err != nil {
 				return err
 			} else if varied {
-				return s.vary(cmd.Context(), &v, &t, args, file)
+				return s.vary(cmd.Context(), &v, &t, nil, args, file)
+			} else if v.resume != "" {
+				return &words{Err: errors.New("--resume belongs to --vary"), Hint: varyHint}
 			}
 			ws, err := s.resolve(&t, args, file)
 			if err != nil {
@@ -82,6 +84,7 @@ func (s *session) runCommand() *cobra.Command {
 	}
 	t.Bind(cmd.Flags(), s.Kinds)
 	v.bind(cmd.Flags())
+	cmd.Flags().StringVar(&v.resume, "resume", "", "with --vary: continue the series `ID`")
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the workload from this `FILE`; - is stdin")
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON schema of workload files and exit")
 	s.bindHelpAll(cmd.Flags())
@@ -124,15 +127,20 @@ func (s *session) resolveAll(t *command.Settings, files []*workload.Document) ([
 			faults = append(faults, err)
 			continue
 		}
-		for _, text := range w.Warnings {
-			if !slices.Contains(s.warned, text) {
-				s.warned = append(s.warned, text)
-				s.warn(text)
-			}
-		}
+		s.warnOnce(w)
 		ws = append(ws, w)
 	}
 	return ws, errors.Join(faults...)
+}
+
+// warnOnce prints the warnings of a workload that no other one had.
+func (s *session) warnOnce(w *workload.Workload) {
+	for _, text := range w.Warnings {
+		if !slices.Contains(s.warned, text) {
+			s.warned = append(s.warned, text)
+			s.warn(text)
+		}
+	}
 }
 
 // readWorkloads reads a workload file; "-" is stdin.
@@ -181,7 +189,8 @@ type task struct {
 	w        *workload.Workload
 	i, of    int // repetition i of this number, from 0
 	attached []report.Attachment
-	cell     string // with --vary, its values
+	cell     string     // with --vary, its values
+	search   *searching // with find --vary; nil: a run
 
 	file, hdr, trace string // "" for none
 

@@ -161,7 +161,8 @@ const findExample = `
   carronade find kafka://127.0.0.1:9092/orders --slo 'p99<50ms'
   carronade find kafka://127.0.0.1:9092/orders --slo 'p99<50ms' --at-least 20k/s
   carronade find riemann://127.0.0.1:5555 --from 10k/s --budget 5m
-  carronade find riemann://127.0.0.1:5555 --to 20k/s --repeat 3 --confirm 30m`
+  carronade find riemann://127.0.0.1:5555 --to 20k/s --repeat 3 --confirm 30m
+  carronade find kafka://127.0.0.1:9092/orders --vary acks=1,all --budget 5m`
 
 // filesExample is an example of a workload file.
 const filesExample = `  target: kafka://127.0.0.1:9092/orders

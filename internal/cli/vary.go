@@ -19,9 +19,10 @@ import (
 	"carronade/internal/vary"
 	"carronade/internal/workload"
 	"carronade/target"
+	"carronade/units"
 )
 
-// varying holds the flags of run --vary.
+// varying holds the flags of --vary, of run and of find.
 type varying struct {
 	settings []string
 	screen   string
@@ -41,7 +42,6 @@ func (v *varying) bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&v.settings, "vary", nil, "run these values of a setting (`NAME=A,B`), and say what it changes (repeatable)")
 	fs.StringVar(&v.screen, "screen", "", "with --vary: run a part of the combinations; the `KIND` is iv (default), v or plackett-burman")
 	fs.Lookup("screen").NoOptDefVal = screens[0].name
-	fs.StringVar(&v.resume, "resume", "", "with --vary: continue the series `ID`")
 	v.result.Bind(fs)
 }
 
@@ -53,13 +53,13 @@ func (v *varying) check() (bool, error) {
 	if len(v.settings) > 0 {
 		return true, nil
 	}
-	for name, text := range map[string]string{"screen": v.screen, "resume": v.resume} {
-		if text != "" {
-			return false, &words{Err: fmt.Errorf("--%s belongs to --vary", name), Hint: "give the settings to vary, such as --vary acks=1,all"}
-		}
+	if v.screen != "" {
+		return false, &words{Err: errors.New("--screen belongs to --vary"), Hint: varyHint}
 	}
 	return false, nil
 }
+
+const varyHint = "give the settings to vary, such as --vary acks=1,all"
 
 // A variedSetting is a setting to vary. Its values are of the setting, or of a key in a list
 // of NAME=VALUE, such as a flag of the system.
@@ -170,10 +170,25 @@ type variation struct {
 	design *vary.Design
 	rounds int
 	cells  []*workload.Workload
+
+	// searches are those of the cells if each repetition is a search for a ceiling; nil if each is
+	// a run. found are their results.
+	searches map[*workload.Workload]*searching
+	found    []judge.VariedSearch
+
+	outcome error // the worst exit code so far
 }
 
-// vary runs the combinations of several settings and reports what each changes.
-func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, args []string, path string) error {
+// ended counts the exit code of a run.
+func (x *variation) ended(code int) {
+	if code != command.OK {
+		x.outcome = worst(x.outcome, exitCode{Code: code})
+	}
+}
+
+// vary runs the combinations of several settings and reports what each changes: on the numbers
+// of a run or, with a search, on the ceiling.
+func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, f *searching, args []string, path string) error {
 	for _, name := range []string{"json-file", "full"} {
 		if where := t.Where(name); where != "" {
 			return &words{Err: fmt.Errorf("%s does not go with --vary", where), Hint: "--as json prints the result as JSON, and carronade report show a single report"}
@@ -182,7 +197,7 @@ func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, arg
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	x, err := s.planVariation(v, t, path)
+	x, err := s.planVariation(v, t, f, path)
 	if err != nil {
 		return err
 	}
@@ -212,7 +227,7 @@ func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, arg
 		return err
 	}
 	c := s.console()
-	err = v.result.Write(ctx, &c, o.keep.store, x.series, x.design, x.rounds)
+	err = v.result.Write(ctx, &c, o.keep.store, judge.VaryOptions{Series: x.series, Design: x.design, Rounds: x.rounds, Searches: x.found})
 	if errors.Is(err, judge.ErrNoRuns) && outcome != nil {
 		return exitCode{Code: exitCodeOf(outcome), Err: err} // of the runs
 	}
@@ -230,6 +245,7 @@ func (x *variation) order(o *outputs) {
 		for _, cell := range cells {
 			k := planned[cell*x.rounds+round]
 			k.cell = strings.Join(x.design.Settings(cell), " ")
+			k.search = x.searchOf(&k, 1)
 			o.tasks = append(o.tasks, k)
 		}
 	}
@@ -237,11 +253,10 @@ func (x *variation) order(o *outputs) {
 
 // resumeVariation leaves out the tasks whose reports are stored already.
 func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs) error {
-	rows, err := judging.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, judge.VaryFields()...)
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+searchLabel)...)
 	if err != nil || len(rows) == 0 {
-		return &words{Err: fmt.Errorf("--resume %s: %s has no report of that series", x.series, o.keep.store.Place()), Hint: "carronade run --vary prints the ID when it starts; label." + judge.SeriesLabel + " of its reports has it, too"}
+		return &words{Err: fmt.Errorf("--resume %s: %s has no report of that series", x.series, o.keep.store.Place()), Hint: "the ID is printed when a series starts; label." + judge.SeriesLabel + " of its reports has it, too"}
 	}
-	done, untrusted := map[[2]int]bool{}, map[[2]int]string{}
 	for i := range rows {
 		r := &rows[i]
 		if r.Text("label."+judge.PlanLabel) != x.plan {
@@ -250,6 +265,25 @@ func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs)
 		if r.Running {
 			return &words{Err: fmt.Errorf("--resume %s: report %s of that series is still running", x.series, r.ID), Hint: "wait until that carronade ends"}
 		}
+	}
+	planned := len(o.tasks)
+	if x.searches != nil {
+		if err := s.resumeSearches(ctx, x, o, rows); err != nil {
+			return err
+		}
+	} else {
+		x.resumeRuns(o, rows)
+	}
+	s.note("series %s: %d of %s are there", x.series, planned-len(o.tasks), units.Plural(planned, x.each()))
+	return nil
+}
+
+// resumeRuns leaves out the runs that count already, and says what those that were not trusted are
+// replaced by.
+func (x *variation) resumeRuns(o *outputs, rows []digest.Row) {
+	done, untrusted := map[[2]int]bool{}, map[[2]int]string{}
+	for i := range rows {
+		r := &rows[i]
 		cell, round, ok := judge.CellOf(r)
 		if !ok {
 			continue
@@ -257,47 +291,68 @@ func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs)
 		at := [2]int{cell, round}
 		if _, counts := judge.Counts(r); counts {
 			done[at] = true
+			code, _ := r.Num("exit")
+			x.ended(int(code))
 		} else if trusted, known := r.Num("trusted"); known && trusted == 0 && untrusted[at] == "" {
 			untrusted[at] = r.ID // the newest is first
 		}
 	}
-	planned := len(o.tasks)
 	o.tasks = slices.DeleteFunc(o.tasks, func(k task) bool { return done[[2]int{x.cellOf(&k), k.i}] })
 	for i := range o.tasks {
 		k := &o.tasks[i]
 		k.replaces = untrusted[[2]int{x.cellOf(k), k.i}]
 	}
-	s.note("series %s: %d of %d runs are there", x.series, planned-len(o.tasks), planned)
-	return nil
 }
 
 // cellOf is the cell of a task.
 func (x *variation) cellOf(k *task) int { return slices.Index(x.cells, k.w) }
 
+// each is what a task is.
+func (x *variation) each() string {
+	if x.searches != nil {
+		return "search"
+	}
+	return "run"
+}
+
 // runVariation runs the tasks. The outcome is the exit code of the runs, as that of
 // repetitions.
 func (s *session) runVariation(ctx context.Context, x *variation, o *outputs) (outcome, err error) {
 	if len(o.tasks) > 0 && !o.quiet {
-		s.note("series %s: %s, %d cells, each %d times; the same command with --resume %s continues it", x.series, x.design.Kind, len(x.cells), x.rounds, x.series)
+		s.note("series %s: %s, %d cells, each %d times%s; the same command with --resume %s continues it", x.series, x.design.Kind, len(x.cells), x.rounds, x.time(o.tasks), x.series)
+	}
+	turn := s.runTurn
+	if x.searches != nil {
+		turn = s.searchTurn
 	}
 	again := "the same command with --resume " + x.series + " continues the series"
 	for i := 0; i < len(o.tasks); i++ { //nolint:intrange // replacements are appended
-		d, err := s.turn(ctx, o, i, again)
+		code, err := turn(ctx, x, o, i, again)
 		if err != nil {
 			if exitCodeOf(err) != command.Interrupted && i > 0 {
 				s.note("%s", again)
 			}
 			return nil, err
 		}
-		replaced := s.replace(o, i, d)
-		if code := d.ExitCode(); code != command.OK && !(replaced && code == command.Untrusted) {
-			outcome = worst(outcome, exitCode{Code: code})
-			if code != command.Untrusted {
-				s.note("the exit code of %s is %d: %s says why", d.ID, code, showCommand(d.ID, o.keep.at))
-			}
-		}
+		x.ended(code)
 	}
-	return outcome, nil
+	return x.outcome, nil
+}
+
+// runTurn runs a task. A run that is replaced has no exit code of its own.
+func (s *session) runTurn(ctx context.Context, _ *variation, o *outputs, i int, again string) (code int, err error) {
+	d, err := s.turn(ctx, o, i, again)
+	if err != nil {
+		return 0, err
+	}
+	replaced := s.replace(o, i, d)
+	if code = d.ExitCode(); replaced && code == command.Untrusted {
+		return command.OK, nil
+	}
+	if code != command.OK && code != command.Untrusted {
+		s.note("the exit code of %s is %d: %s says why", d.ID, code, showCommand(d.ID, o.keep.at))
+	}
+	return code, nil
 }
 
 // newSeries is the ID of a series of runs, or of a search. It begins with a letter: a label such

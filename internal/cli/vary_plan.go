@@ -19,7 +19,7 @@ import (
 
 // planVariation resolves all cells, so that every error is found before anything runs. The
 // settings in t are then those of a cell, with the configuration.
-func (s *session) planVariation(v *varying, t *command.Settings, path string) (*variation, error) {
+func (s *session) planVariation(v *varying, t *command.Settings, f *searching, path string) (*variation, error) {
 	varied, err := s.parseVaried(v.settings)
 	if err != nil {
 		return nil, err
@@ -42,6 +42,9 @@ func (s *session) planVariation(v *varying, t *command.Settings, path string) (*
 	if err != nil {
 		return nil, err
 	}
+	if f != nil {
+		x.searches, x.found = map[*workload.Workload]*searching{}, []judge.VariedSearch{}
+	}
 	typed := slices.Clone(t.Doc.Entries)
 	// resolve makes the workload of each cell, with more labels and settings.
 	resolve := func(labels func(cell int) []string, more ...workload.Entry) error {
@@ -62,7 +65,7 @@ func (s *session) planVariation(v *varying, t *command.Settings, path string) (*
 				one.Add("label", "--vary", l)
 			}
 			t.Doc = *one
-			ws, err := s.resolveAll(t, []*workload.Document{file})
+			ws, err := s.resolveCell(x, t, f, file)
 			for _, e := range splitErrors(err) {
 				if err != nil && !seen[e.Error()] {
 					seen[e.Error()] = true
@@ -91,12 +94,26 @@ func (s *session) planVariation(v *varying, t *command.Settings, path string) (*
 	} else {
 		repeat = append(repeat, workload.Entry{Name: "repeat", Where: "--repeat", Values: []string{strconv.Itoa(x.rounds)}})
 	}
-	if x.plan, err = x.hash(); err != nil {
+	if x.plan, err = x.hash(f); err != nil {
 		return nil, err
 	}
 	return x, resolve(func(cell int) []string {
 		return []string{judge.SeriesLabel + "=" + x.series, judge.PlanLabel + "=" + x.plan, judge.CellLabel + "=" + strconv.Itoa(cell+1)}
 	}, repeat...)
+}
+
+// resolveCell makes the workload of a cell. That of a search stands for its trials.
+func (s *session) resolveCell(x *variation, t *command.Settings, f *searching, file *workload.Document) ([]*workload.Workload, error) {
+	if f == nil {
+		return s.resolveAll(t, []*workload.Document{file})
+	}
+	one := *f
+	w, err := s.resolveSearch(&one, t, file)
+	if err != nil {
+		return nil, err
+	}
+	x.searches[w] = &one
+	return []*workload.Workload{w}, nil
 }
 
 // mergedLists returns the typed settings. A list of flags replaces that of the file, so if a
@@ -184,9 +201,12 @@ func (x *variation) check() error {
 }
 
 // hash identifies what a series runs: its design, and the workloads of its cells.
-func (x *variation) hash() (string, error) {
+func (x *variation) hash(f *searching) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %d\n", x.design.Kind, x.rounds)
+	if f != nil {
+		fmt.Fprintf(h, "find %g %s %g %g %s\n", f.Precision, f.Budget, f.From, f.To, f.Soak)
+	}
 	for _, w := range x.cells {
 		text, err := json.Marshal(w)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/command"
 	"carronade/internal/command/judging"
 	"carronade/internal/judge"
 	"carronade/internal/store/sqlite"
@@ -70,6 +71,15 @@ func TestResume(t *testing.T) {
 	}
 	if rows, err = judging.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...); err != nil || len(rows) != 6 {
 		t.Errorf("%d rows, %v", len(rows), err)
+	}
+
+	slow := []string{"--slo", "throughput>1T/s"}
+	if _, said, err = varied(t, s, path, slow...); exitCodeOf(err) != command.Broken {
+		t.Fatalf("with a limit: %v: %s", err, said)
+	}
+	broken := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(said)[1]
+	if _, said, err = varied(t, s, path, append(slow, "--resume", broken)...); exitCodeOf(err) != command.Broken || strings.Contains(said, "kept as") {
+		t.Errorf("with a limit, when all are there: %v: %s", err, said)
 	}
 
 	for _, other := range [][]string{{"--size", "77"}, {"--repeat", "3"}, {"--vary", "size=1,2"}} {

@@ -38,7 +38,11 @@ func (o *Options) Progress(history []Outcome) Progress {
 	if p.Holds, p.Fails = s.bounds(false); o.Reading {
 		p.Holds, p.Fails = s.answer.Holds, s.answer.Fails
 	}
-	if n := len(s.answer.Trials); n > 0 {
+	switch n := len(s.answer.Trials); {
+	case n < len(history): // the soak, which is after the search
+		v := o.Judge(history[len(history)-1])
+		p.Verdict = &v
+	case n > 0:
 		p.Verdict = s.answer.Trials[n-1].Verdict
 	}
 	if p.Precision > o.Precision {

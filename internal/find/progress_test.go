@@ -26,6 +26,13 @@ func TestProgress(t *testing.T) {
 		}
 		left = p.Left
 	}
+	o.Soak = time.Minute
+	next, _ := o.Next(history)
+	soaked := s.run(*next, o.Times)
+	soaked.Broken = "a limit"
+	if p := o.Progress(append(history[:len(history):len(history)], soaked)); p.Verdict == nil || p.Verdict.Why != "a limit" {
+		t.Errorf("after the soak: %+v", p)
+	}
 	planned, p := o.Progress(history[:6]), o.Progress(history)
 	if p.Holds != a.Holds || p.Fails != a.Fails {
 		t.Errorf("got %+v, want %v to %v", p, a.Holds, a.Fails)

@@ -31,6 +31,9 @@ type VaryOptions struct {
 	Series string
 	Design *vary.Design
 	Rounds int
+	// Searches are those of a series in which each repetition is a search for a ceiling; nil if
+	// each is a run.
+	Searches []VariedSearch
 }
 
 // A Variation says what several settings change, by the reports of a series.
@@ -48,7 +51,9 @@ type Variation struct {
 	LeftOut []LeftOut      `json:"left_out"`
 	Notes   []string       `json:"notes"`
 
-	design *vary.Design
+	design   *vary.Design
+	searched bool    // each repetition is a search
+	least    float64 // the noise that the number that decides has at least
 }
 
 // A VariedFactor is a setting and its values.
@@ -101,8 +106,9 @@ type VariedChange struct {
 type VariedCell struct {
 	Cell     int                `json:"cell"` // from 1
 	Settings []VariedSetting    `json:"settings"`
-	Reports  []string           `json:"reports"` // those that count, by repetition
-	Died     int                `json:"died"`    // runs that the system did not survive; none of them counts
+	Reports  []string           `json:"reports"`            // those that count, by repetition
+	Searches []VariedSearch     `json:"searches,omitempty"` // those that count, whose lower ends the reports are
+	Died     int                `json:"died"`               // runs that the system did not survive; none of them counts
 	Means    map[string]float64 `json:"measured"`
 }
 
@@ -163,47 +169,66 @@ func Vary(rows []digest.Row, o VaryOptions) (*Variation, error) {
 		v.Factors = append(v.Factors, VariedFactor(f))
 	}
 	at := make([][]*digest.Row, len(d.Cells))
-	for i := range at {
-		at[i] = make([]*digest.Row, o.Rounds)
-	}
-	good, bad := fit(rows, false)
-	v.LeftOut = append(v.LeftOut, bad...)
-	for i := range good {
-		cell, round, ok := CellOf(&good[i])
-		if ok && cell < len(at) && round < o.Rounds && at[cell][round] == nil {
-			at[cell][round] = &good[i]
-		}
-	}
-	if len(good) == 0 {
-		return nil, hintedError("vary", ErrNoRuns, "carronade report list label."+SeriesLabel+"="+o.Series+" shows them")
-	}
-	v.Op, v.Target = good[0].Text("op"), good[0].Text("target")
 	for i := range d.Cells {
+		at[i] = make([]*digest.Row, o.Rounds)
 		c := VariedCell{Cell: i + 1, Reports: []string{}, Means: map[string]float64{}}
 		for k, f := range d.Factors {
 			c.Settings = append(c.Settings, VariedSetting{f.Name, f.Values[d.Cells[i][k]]})
 		}
-		for _, r := range at[i] {
-			if r != nil {
-				c.Reports = append(c.Reports, r.ID)
-			}
-		}
 		v.Cells = append(v.Cells, c)
 	}
-	for i := range rows {
-		if cell, _, ok := CellOf(&rows[i]); ok && cell < len(v.Cells) && died(&rows[i]) {
-			v.Cells[cell].Died++
+	var good []digest.Row
+	if v.searched = o.Searches != nil; v.searched {
+		good = v.fitSearches(rows, o.Searches, at)
+	} else {
+		good = v.fitRuns(rows, at)
+	}
+	if len(good) == 0 {
+		err := ErrNoRuns
+		if v.searched && len(v.LeftOut) > 0 {
+			err = fmt.Errorf("%w: no search found a ceiling (%s)", ErrNoRuns, v.LeftOut[0].Why)
+		}
+		return nil, hintedError("vary", err, "carronade report list label."+SeriesLabel+"="+o.Series+" shows them")
+	}
+	v.Op, v.Target = good[0].Text("op"), good[0].Text("target")
+	for i := range at {
+		for _, r := range at[i] {
+			if r != nil {
+				v.Cells[i].Reports = append(v.Cells[i].Reports, r.ID)
+			}
 		}
 	}
-	v.analyze(good, at)
+	quantities := variedQuantities(good)
+	if v.searched {
+		quantities = searchedQuantities(good)
+	}
+	v.analyze(quantities, good, at)
 	v.addNotes()
 	return v, nil
 }
 
+// fitRuns are the rows of runs that can be judged. at gets them by cell and round.
+func (v *Variation) fitRuns(rows []digest.Row, at [][]*digest.Row) []digest.Row {
+	good, bad := fit(rows, false)
+	v.LeftOut = append(v.LeftOut, bad...)
+	for i := range good {
+		cell, round, ok := CellOf(&good[i])
+		if ok && cell < len(at) && round < v.Rounds && at[cell][round] == nil {
+			at[cell][round] = &good[i]
+		}
+	}
+	for i := range rows {
+		if cell, _, ok := CellOf(&rows[i]); ok && cell < len(at) && died(&rows[i]) {
+			v.Cells[cell].Died++
+		}
+	}
+	return good
+}
+
 // analyze estimates the effects on each number.
-func (v *Variation) analyze(good []digest.Row, at [][]*digest.Row) {
+func (v *Variation) analyze(quantities []quantity, good []digest.Row, at [][]*digest.Row) {
 	var fits []*vary.Fit
-	for i, q := range variedQuantities(good) {
+	for i, q := range quantities {
 		values := make([][]float64, len(at))
 		n := VariedNumber{
 			Field: q.field, Title: q.title, Decides: i == 0, Better: "more", kind: kindOf(q.field, good), column: cmp.Or(q.column, q.title), better: q.better,
@@ -223,7 +248,11 @@ func (v *Variation) analyze(good []digest.Row, at [][]*digest.Row) {
 				}
 			}
 		}
-		f, err := v.design.Analyze(values)
+		least := 0.0
+		if i == 0 {
+			least = v.least
+		}
+		f, err := v.design.Analyze(values, least)
 		if err != nil {
 			v.Notes = append(v.Notes, fmt.Sprintf("%s: no effects, since %v", q.title, err))
 			if i == 0 {
@@ -276,17 +305,24 @@ func (v *Variation) effects(f *vary.Fit) []VariedEffect {
 func (v *Variation) addNotes() {
 	add := func(format string, args ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, args...)) }
 	if missing := v.missing(); missing > 0 {
-		add("%s without a run that counts: the same command with --resume %s runs them again", units.Plural(missing, "repetition"), v.Series)
+		again := "the same command with --resume " + v.Series + " runs them again"
+		if v.searched {
+			again = "the same command with --resume " + v.Series + " searches again where the generator was the limit"
+		}
+		add("%s without a %s that counts: %s", units.Plural(missing, "repetition"), v.each(), again)
 	}
 	for i := range v.Cells {
 		if c := &v.Cells[i]; c.Died > 0 {
-			add("the system ended in %s of cell %d: its numbers are of runs that the system survived", units.Plural(c.Died, "run"), c.Cell)
+			add("the system ended in %s of cell %d: its numbers are of the others", units.Plural(c.Died, v.each()), c.Cell)
 		}
 	}
 	if len(v.Numbers) == 0 {
 		return
 	}
 	add("an effect is an average over the values of the other settings; %s intervals from the noise between repetitions of a cell", units.FormatPercent(stats.Confidence))
+	if v.searched {
+		add("the ceiling is the middle between the rate that holds and the one that fails; the noise is at least what these intervals give, %s", units.FormatPercent(v.least))
+	}
 	switch v.Design {
 	case vary.PlackettBurman:
 		add("Plackett-Burman: these are the effects if nothing interacts; an interaction of two settings changes the effects of others")
@@ -316,6 +352,17 @@ func (v *Variation) addNotes() {
 		add("the best is that of the %d cells that ran; %s of the values did not run", len(v.Cells), units.Plural(n, "other combination"))
 	}
 }
+
+// each is what a repetition is.
+func (v *Variation) each() string {
+	if v.searched {
+		return "search"
+	}
+	return "run"
+}
+
+// many are several of each.
+func (v *Variation) many() string { return strings.TrimPrefix(units.Plural(2, v.each()), "2 ") }
 
 // missing is how many planned runs do not count.
 func (v *Variation) missing() int {

@@ -199,9 +199,72 @@ func TestVaryDeaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := strings.Join(strings.Fields(text.String()), " ")
-	for _, want := range []string{"but the system ended in 1 run of it; ", "the system ended in 1 run of cell " + best + ": its numbers are of runs that the system survived"} {
+	for _, want := range []string{"but the system ended in 1 run of it; ", "the system ended in 1 run of cell " + best + ": its numbers are of the others"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text.String())
 		}
+	}
+}
+
+// Each repetition of a series of searches has the middle of its interval as the ceiling, which
+// decides; beside it is what the trial at its lower end measured. The noise is at least that of
+// the intervals.
+func TestVarySearches(t *testing.T) {
+	d := twoByTwo(t)
+	var (
+		rows     []digest.Row
+		searches []VariedSearch
+	)
+	for c, cell := range d.Cells {
+		for r := range 3 {
+			id := fmt.Sprintf("c%dr%d", c+1, r+1)
+			holds := 10_000 * math.Pow(0.7, float64(cell[0]))
+			searches = append(searches, VariedSearch{ID: "s-" + id, Report: id, Holds: holds, Fails: holds * 1.1, Cell: c, Round: r})
+			rows = append(rows, row(id, start, fields{
+				"rate": holds, "throughput": holds, "response_p99": 0.010 + 0.001*float64(r), "generator_cpu_share": 0.2 + 0.01*float64(r), "label.find-role": "confirm",
+			}), row(id+"probe", start, fields{"throughput": 3 * holds, "label.find-role": "probe"}))
+		}
+	}
+	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3, Searches: searches})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &v.Numbers[0]
+	if n.Field != "ceiling" || !n.Decides || math.Abs(n.Noise-math.Log(1.1)/math.Sqrt(12)) > 1e-9 {
+		t.Errorf("%s decides with a noise of %g, want the ceiling with that of the intervals", n.Field, n.Noise)
+	}
+	if e := &n.Effects[0]; math.Abs(e.Effect+0.3) > 1e-9 || e.Of[0][0].Name != "acks" || e.Verdict != vary.Found || e.Hi-e.Lo < 0.02 {
+		t.Errorf("got %+v", e)
+	}
+	var titles []string
+	for i := range v.Numbers {
+		titles = append(titles, v.Numbers[i].Title)
+	}
+	if got := strings.Join(titles, ", "); got != "ceiling, response p99 at the lower end, generator CPU at the lower end" {
+		t.Errorf("numbers %s", got)
+	}
+	var text bytes.Buffer
+	if err := v.Text(&text, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"3 searches each", "ceiling (decides), more is better; noise ± 2.8%", "  acks 1 → all             -30% ± ", "(ceiling 10.5 k/s)"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text lacks %q:\n%s", want, text.String())
+		}
+	}
+	if data, err := json.Marshal(v); err != nil || !bytes.Contains(data, []byte(`"searches":[{"id":"s-c1r1","report":"c1r1","holds":10000,"fails":11000}`)) {
+		t.Errorf("%s, %v", data, err)
+	}
+
+	searches[0].Why, searches[0].Died = "the system died", true
+	searches[4].Report = "gone"
+	if v, err = Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3, Searches: searches}); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.LeftOut) != 2 || v.Cells[0].Died != 1 || len(v.Cells[0].Reports) != 2 || len(v.Cells[1].Searches) != 2 || v.Best == nil {
+		t.Errorf("got %+v", v)
+	}
+	if _, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3, Searches: []VariedSearch{}}); !errors.Is(err, ErrNoRuns) {
+		t.Errorf("without a search: %v", err)
 	}
 }

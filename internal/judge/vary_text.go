@@ -181,7 +181,7 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 func (s varySigns) note(n string) string { return strings.ReplaceAll(n, "A x B", "A"+s.by+"B") }
 
 func (v *Variation) summary() string {
-	return fmt.Sprintf("%s, %s, %s each, %s %s", v.Design, units.Plural(len(v.Cells), "cell"), units.Plural(v.Rounds, "run"), v.Op, v.Target)
+	return fmt.Sprintf("%s, %s, %s each, %s %s", v.Design, units.Plural(len(v.Cells), "cell"), units.Plural(v.Rounds, v.each()), v.Op, v.Target)
 }
 
 // bestWords names the best cell, and how certain that is.
@@ -190,7 +190,7 @@ func (v *Variation) bestWords() string {
 	n := &v.Numbers[0]
 	text := fmt.Sprintf("%s (%s %s), ", c.settings(), n.Title, n.value(c))
 	if c.Died > 0 {
-		text += "but the system ended in " + units.Plural(c.Died, "run") + " of it; "
+		text += "but the system ended in " + units.Plural(c.Died, v.each()) + " of it; "
 	}
 	if len(v.Best.Rivals) == 0 {
 		return text + "certainly better than every other"
@@ -240,7 +240,7 @@ func (v *Variation) table() *layout.Table {
 		head = append(head, "settings")
 		t.Left, t.Elastic = []int{1}, []int{1}
 	}
-	head = append(head, "runs")
+	head = append(head, v.many())
 	for i := range v.Numbers {
 		head = append(head, v.Numbers[i].column)
 	}
@@ -286,7 +286,7 @@ func (v *Variation) Markdown(w io.Writer) error {
 		b.WriteString("\n**Best cell:** " + markup.Markdown(v.bestWords()) + "\n")
 	}
 	b.WriteString("\n")
-	head := []string{"cell", "settings", "runs"}
+	head := []string{"cell", "settings", v.many()}
 	for i := range v.Numbers {
 		head = append(head, markup.Markdown(v.Numbers[i].Title))
 	}

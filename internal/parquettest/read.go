@@ -11,7 +11,7 @@ import (
 )
 
 // readTimeout bounds a reader.
-const readTimeout = 2 * time.Minute
+const readTimeout = 6 * time.Minute
 
 // A File is what a reader found in a file.
 type File struct {

@@ -70,7 +70,11 @@ func (f *Figure) intervalsOf(s *Series) []string {
 	var out []string
 	for i, v := range s.X {
 		if n := int(s.Y[i]); n >= 0 && n < len(f.Y.Labels) {
-			out = append(out, fmt.Sprintf("%s %s (%s to %s)", f.Y.Labels[n], Format(v, f.X.Unit), Format(s.Lo[i], f.X.Unit), Format(s.Hi[i], f.X.Unit)))
+			text := f.Y.Labels[n] + " " + Format(v, f.X.Unit)
+			if s.Lo[i] < s.Hi[i] {
+				text += fmt.Sprintf(" (%s to %s)", Format(s.Lo[i], f.X.Unit), Format(s.Hi[i], f.X.Unit))
+			}
+			out = append(out, text)
 		}
 	}
 	return out

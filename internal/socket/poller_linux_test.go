@@ -4,6 +4,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // polledPair returns a connection that a poller reads, and its other end.
@@ -88,8 +90,20 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 	return func() []Arrival { got := all; all = nil; return got }
 }
 
+// unread waits until so many bytes can be read from a connection.
+func unread(t *testing.T, c *Conn, bytes int) {
+	t.Helper()
+	for n := 0; n < bytes; {
+		var err error
+		if n, err = unix.IoctlGetInt(c.fd, unix.SIOCINQ); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestArrival: the arrival of an answer that was left unread is known if it was the
-// only one; of several, only the arrival of the last is.
+// only one; of several, only the arrival of the last is. It is not known if the thread
+// is interrupted between the readings of two clocks.
 func TestArrival(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		p, c, peer, now := polledPair(t)
@@ -97,7 +111,10 @@ func TestArrival(t *testing.T) {
 		if p.unstamped.Load() {
 			t.Skip("this kernel does not stamp packets")
 		}
-		for range 10 {
+		for known, rounds := 0, 0; known < 10; rounds++ {
+			if rounds == 1000 {
+				t.Fatalf("patient %v: of %d arrivals only %d are known", patient, rounds, known)
+			}
 			looked := p.looked
 			if _, err := peer.Write([]byte("answer")); err != nil {
 				t.Fatal(err)
@@ -108,7 +125,11 @@ func TestArrival(t *testing.T) {
 				p.Wait(now()+mostUnread-time.Microsecond, patient, false)
 				got = arrivals()
 			}
-			if a := got[0]; !a.exact || a.Last < looked || a.First(1, false) > written || a.First(1, false) > a.Last {
+			if !got[0].exact {
+				continue
+			}
+			known++
+			if a := got[0]; a.Last < looked || a.First(1, false) > written || a.First(1, false) > a.Last {
 				t.Errorf("patient %v: %+v, first %v; want a time from %v to %v", patient, a, a.First(1, false), looked, written)
 			}
 			if first := got[0].First(2, false); first != got[0].First(1, false) {
@@ -135,13 +156,14 @@ func TestSegments(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		unread(t, c, segments*len("answer"))
 		var got []Arrival
 		for len(got) == 0 {
 			p.Wait(now()+mostUnreadShared/2, true, false)
 			got = arrivals()
 		}
 		switch first := got[0].First(2, false); {
-		case segments == 2 && first != looked:
+		case segments == 2 && (first > looked || first < looked-clockSet): // a pause between two clocks makes it earlier
 			t.Errorf("round %d: the first of two segments arrived no earlier than %v, want %v", i, first, looked)
 		case segments == 1 && first != got[0].First(1, false):
 			t.Errorf("round %d: the first of one segment at %v, the last at %v", i, first, got[0].Last)
@@ -153,12 +175,14 @@ func TestSegments(t *testing.T) {
 func TestTogether(t *testing.T) {
 	p, c, peer, now := polledPair(t)
 	reading(t, p, c, peer, now)
-	p.Wait(now()+mostUnread-time.Microsecond, true, false)
+	stopped := now() // so that no pause shortens what is left of a wait
+	p.now = func() time.Duration { return stopped }
+	p.Wait(stopped+mostUnread-time.Microsecond, true, false)
 	if !p.unstamped.Load() && p.found.woken {
 		t.Error("it waited for answers instead of leaving them unread")
 	}
 	c.Together()
-	p.Wait(now()+mostUnread-time.Microsecond, true, false)
+	p.Wait(stopped+mostUnread-time.Microsecond, true, false)
 	if !p.found.woken {
 		t.Error("it left answers unread although they come in shared reads")
 	}
@@ -186,13 +210,16 @@ func TestLongWait(t *testing.T) {
 	for until := now() + 2*longWait; now() < until; {
 		p.Wait(until, false, true)
 	}
-	// Earlier wakes do not cut short a sleep that leaves answers unread.
+	// Earlier wakes do not cut short all sleeps that leave answers unread. Signals of the
+	// runtime may end some of them.
 	p.Wake()
-	p.Wait(now()+mostUnread/2, true, false)
-	p.Wait(now()+mostUnread/2, true, false)
-	until := now() + mostUnread/2
-	p.Wait(until, true, false)
-	if !p.unstamped.Load() && now() < until {
-		t.Errorf("a sleep ended %v early", until-now())
+	early := time.Duration(1)
+	for rounds := 0; early > 0 && rounds < 1000; rounds++ {
+		until := now() + mostUnread/2
+		p.Wait(until, true, false)
+		early = until - now()
+	}
+	if !p.unstamped.Load() && early > 0 {
+		t.Errorf("all sleeps ended early, the last one by %v", early)
 	}
 }

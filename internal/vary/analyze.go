@@ -57,8 +57,9 @@ type Fit struct {
 
 // Analyze estimates all effects on one number. values has the values of each cell by round; NaN
 // marks one that is missing. What the values of a round have in common is taken away, so that
-// drift does not count as noise.
-func (d *Design) Analyze(values [][]float64) (*Fit, error) {
+// drift does not count as noise. The noise is at least least, a share: the error of each value,
+// if that is known.
+func (d *Design) Analyze(values [][]float64, least float64) (*Fit, error) {
 	if len(values) != len(d.Cells) {
 		return nil, fmt.Errorf("%d cells have values, and the design has %d", len(values), len(d.Cells))
 	}
@@ -102,6 +103,7 @@ func (d *Design) Analyze(values [][]float64) (*Fit, error) {
 	if f.variance < 1e-24 { // what rounding leaves of equal values
 		f.variance = 0
 	}
+	f.variance = max(f.variance, least*least)
 	f.Noise = math.Sqrt(f.variance)
 	for _, t := range d.Terms() {
 		center, reach, p := f.contrast(f.Means, t.weights)

@@ -60,7 +60,7 @@ func TestKnownEffects(t *testing.T) {
 		}
 		return v
 	})
-	f, err := d.Analyze(values)
+	f, err := d.Analyze(values, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestAliases(t *testing.T) {
 		t.Fatal(err)
 	}
 	values := made(d, 2, func(c []int, _ int) float64 { return 1 + 0.5*float64(c[0]*c[3]) })
-	f, err := d.Analyze(values)
+	f, err := d.Analyze(values, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestDriftWithMissingValues(t *testing.T) {
 		return 100 * float64(1+c[0]) * math.Pow(2, -float64(round))
 	})
 	values[0][3], values[1][0], values[3][0] = math.NaN(), math.NaN(), math.NaN()
-	f, err := d.Analyze(values)
+	f, err := d.Analyze(values, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,23 @@ func TestDriftWithMissingValues(t *testing.T) {
 			values[i] = []float64{math.NaN(), 3 + float64(i), math.NaN(), 5}
 		}
 	}
-	if f, err = d.Analyze(values); err != nil || f.Degrees != 4 {
+	if f, err = d.Analyze(values, 0); err != nil || f.Degrees != 4 {
 		t.Errorf("two groups that share no round: %v, %+v; want 4 degrees, of the noise with drift", err, f)
+	}
+}
+
+// Values that agree better than their own errors have the noise of these errors.
+func TestLeastNoise(t *testing.T) {
+	d, _ := Grid(letters(2))
+	values := made(d, 3, func(c []int, _ int) float64 { return 100 * (1 + 0.02*float64(c[0])) })
+	f, err := d.Analyze(values, 0.03)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Judge(f)
+	// 2 x 0.03/sqrt(12) x t(0.975, 6)
+	if e := effectNamed(t, d, f, "A"); f.Noise != 0.03 || e.Verdict != NotFound || math.Abs(math.Log(e.Hi+1)-math.Log(1.02)-2*0.03/math.Sqrt(12)*2.4469) > 1e-4 {
+		t.Errorf("noise %g, %+v", f.Noise, e)
 	}
 }
 
@@ -149,22 +164,22 @@ func TestIncomplete(t *testing.T) {
 		values[cell][round] = v
 		return values
 	}
-	f, err := d.Analyze(with(1, 2, math.NaN()))
+	f, err := d.Analyze(with(1, 2, math.NaN()), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e := effectNamed(t, d, f, "A"); math.Abs(e.Share-1) > 0.02 || f.Degrees != 5 {
 		t.Errorf("A %g with %d degrees, want about 1 with 5", e.Share, f.Degrees)
 	}
-	if _, err := d.Analyze(with(1, 2, 0)); !errors.Is(err, ErrNotPositive) {
+	if _, err := d.Analyze(with(1, 2, 0), 0); !errors.Is(err, ErrNotPositive) {
 		t.Errorf("with a zero: %v", err)
 	}
 	empty := with(0, 0, 1)
 	empty[2] = []float64{math.NaN(), math.NaN(), math.NaN()}
-	if _, err := d.Analyze(empty); !errors.Is(err, ErrEmptyCell) {
+	if _, err := d.Analyze(empty, 0); !errors.Is(err, ErrEmptyCell) {
 		t.Errorf("without a cell: %v", err)
 	}
-	if _, err := d.Analyze(made(d, 1, func([]int, int) float64 { return 1 })); !errors.Is(err, ErrNoNoise) {
+	if _, err := d.Analyze(made(d, 1, func([]int, int) float64 { return 1 }), 0); !errors.Is(err, ErrNoNoise) {
 		t.Errorf("with one round: %v", err)
 	}
 }

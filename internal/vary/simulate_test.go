@@ -51,7 +51,7 @@ func simulated(t *testing.T, d *Design, seed uint64, effects int) (found, wrong 
 			values[c][round] = math.Exp(log)
 		}
 	}
-	fit, err := d.Analyze(values)
+	fit, err := d.Analyze(values, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestBestOfEqualCells(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(n) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		f, err := d.Analyze(made(d, 2, func([]int, int) float64 { return math.Exp(simNoise * r.NormFloat64()) }))
+		f, err := d.Analyze(made(d, 2, func([]int, int) float64 { return math.Exp(simNoise * r.NormFloat64()) }), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestIntervalsInclude(t *testing.T) {
 		if seed%2 == 1 {
 			values[seed%8][seed/8%2] = math.NaN()
 		}
-		f, err := d.Analyze(values)
+		f, err := d.Analyze(values, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

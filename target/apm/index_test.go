@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { os.Exit(elastictest.Main(m)) }
 
 func openIndexed(t *testing.T, s *intake, options map[string]string) *session {
 	t.Helper()
-	all := map[string]string{"events": "10", "spans": "0", "clients": "2", "index-still": "200ms", "index-wait": "10s"}
+	all := map[string]string{"events": "10", "spans": "0", "clients": "2", "index-still": "5s", "index-wait": "1m"}
 	for k, v := range options {
 		all[k] = v
 	}
@@ -44,6 +44,7 @@ func TestConfirm(t *testing.T) {
 		{"too little", 0, 150, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // two of them wait until the count has not changed for five seconds
 			index := elastictest.Index(t, "apm")
 			if tt.before > 0 {
 				n.Add(t, index, tt.before)
@@ -125,11 +126,12 @@ func TestConfirmNothing(t *testing.T) {
 // The wait is bounded, for a store whose count never becomes stable, and for one
 // that fails.
 func TestConfirmIsBounded(t *testing.T) {
-	var n atomic.Int64
+	t.Parallel()
+	var n, last atomic.Int64 // counts so far, and the last before the store fails; 0: it does not
 	var gone, silent atomic.Bool
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case gone.Load():
+		case gone.Load() || last.Load() > 0 && n.Load() >= last.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case silent.Load():
 			<-r.Context().Done()
@@ -145,15 +147,17 @@ func TestConfirmIsBounded(t *testing.T) {
 	}))
 	t.Cleanup(store.Close)
 	s := newIntake(t, false)
-	sess := openIndexed(t, s, map[string]string{"index": store.URL, "index-wait": "500ms"})
+	const wait = 3 * time.Second // a stall of the machine leaves time for a count
+	waiting := map[string]string{"index": store.URL, "index-wait": wait.String(), "index-still": "1s"}
+	sess := openIndexed(t, s, waiting)
 	began := time.Now()
 	x, err := sess.Confirm(t.Context(), 1000)
 	took := time.Since(began)
-	if err != nil || x.Stable || x.Store != "Elasticsearch 8.19.21" || took < 500*time.Millisecond || took > 5*time.Second {
+	if err != nil || x.Stable || x.Store != "Elasticsearch 8.19.21" || took < wait || took > 30*time.Second {
 		t.Errorf("got %+v, %v after %v", x, err, took)
 	}
 
-	sess = openIndexed(t, s, map[string]string{"index": store.URL, "index-wait": "500ms"})
+	sess = openIndexed(t, s, waiting)
 	gone.Store(true)
 	if x, err := sess.Confirm(t.Context(), 1000); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("got %+v, %v; want a 503", x, err)
@@ -161,19 +165,18 @@ func TestConfirmIsBounded(t *testing.T) {
 	gone.Store(false)
 
 	// A store that fails later: the last count is reported, along with the error.
-	sess = openIndexed(t, s, map[string]string{"index": store.URL, "index-wait": "500ms"})
-	fails := time.AfterFunc(200*time.Millisecond, func() { gone.Store(true) })
+	sess = openIndexed(t, s, waiting)
+	last.Store(n.Load() + 3)
 	x, err = sess.Confirm(t.Context(), 1000)
-	fails.Stop()
 	if x == nil || x.Stable || x.Documents() <= 0 || err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("got %+v, %v; want the last count and a 503", x, err)
 	}
-	gone.Store(false)
+	last.Store(0)
 	silent.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	began = time.Now()
-	if x, err := sess.Confirm(ctx, 1000); err == nil || time.Since(began) > 9*time.Second {
+	if x, err := sess.Confirm(ctx, 1000); err == nil || time.Since(began) > 30*time.Second {
 		t.Errorf("got %+v, %v after %v; want an error without an answer", x, err, time.Since(began))
 	}
 	silent.Store(false)

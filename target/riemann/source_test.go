@@ -187,8 +187,8 @@ func TestDiffers(t *testing.T) {
 		{"metric", func(e *riemann.Event) { e.Metric.Real++ }, "metric"},
 		{"no metric", func(e *riemann.Event) { e.Metric = riemann.Metric{} }, "metric"},
 		{"no time", func(e *riemann.Event) { e.HasTime = false }, "time"},
-		{"an old time", func(e *riemann.Event) { e.Time -= 5 }, "time"},
-		{"a time to come", func(e *riemann.Event) { e.Time += 5 }, "time"},
+		{"an old time", func(e *riemann.Event) { e.Time -= 3600 }, "time"},
+		{"a time to come", func(e *riemann.Event) { e.Time += 3600 }, "time"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := sound()

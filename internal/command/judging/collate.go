@@ -37,7 +37,8 @@ const collateExample = `
   carronade collate branch branch=faster
   carronade collate revision branch=main --sort revision_date
   carronade collate rate 'started>=7d' --csv > rates.csv
-  carronade collate acks --markdown >> report.md`
+  carronade collate acks --markdown >> report.md
+  carronade collate linger --pictures pictures`
 
 // collating holds the flags of collate.
 type collating struct {
@@ -48,6 +49,7 @@ type collating struct {
 	json     bool
 	markdown bool
 	same     bool
+	draw     drawing
 	tools    Tools
 }
 
@@ -67,6 +69,7 @@ func Collate(t Tools) *cobra.Command {
 	fs.BoolVar(&c.csv, "csv", false, "as CSV, one line per row")
 	fs.BoolVar(&c.json, "json", false, "as JSON")
 	fs.BoolVar(&c.markdown, "markdown", false, "as Markdown, for a page or an issue")
+	c.draw.bind(fs, "throughput and p99 of each row")
 	bindSame(fs, &c.same)
 	open := t.Stores.Bind(fs)
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
@@ -113,11 +116,16 @@ func (c *collating) run(ctx context.Context, s store.Store, args []string) error
 		if len(found.Groups) == 0 { // CSV has no place for the reason
 			c.tools.Note("%s", strings.Join(found.Notes, "; "))
 		}
-		return found.CSV(c.tools.Out)
+		err = found.CSV(c.tools.Out)
 	case c.markdown:
-		return found.Markdown(c.tools.Out)
+		err = found.Markdown(c.tools.Out)
 	case c.json:
-		return command.WriteJSON(c.tools.Out, found)
+		err = command.WriteJSON(c.tools.Out, found)
+	default:
+		err = found.Text(c.tools.Out, c.tools.Style, c.tools.Columns)
 	}
-	return found.Text(c.tools.Out, c.tools.Style, c.tools.Columns)
+	if err != nil {
+		return err
+	}
+	return c.draw.write(&c.tools.Console, collationFigures(found))
 }

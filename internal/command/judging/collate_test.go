@@ -3,6 +3,8 @@ package judging
 import (
 	"encoding/csv"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -63,5 +65,36 @@ func TestCollate(t *testing.T) {
 	}
 	if err := json.Unmarshal(s.out.Bytes(), &doc); err != nil || len(doc.Groups) != 2 || len(doc.Groups[1].Rows) != 2 || doc.Groups[1].Rows[0].Value != "false" {
 		t.Errorf("as JSON: %v\n%s", err, s.out.String())
+	}
+}
+
+// Pictures show throughput and p99 of each row: on its interval, if there are enough runs.
+func TestCollatePictures(t *testing.T) {
+	s := newTestStore(t)
+	for i := range 6 {
+		s.keep("main", "0123456789bb", 3*day-time.Duration(i)*time.Minute, 50e3+100*float64(i), with("tracing", "false"))
+	}
+	s.keep("main", "0123456789bb", 3*day-time.Hour, 40e3, with("tracing", "true"))
+	dir := filepath.Join(t.TempDir(), "pictures")
+	if code, words := s.run("collate", "tracing", "--pictures", dir); code != command.OK || !strings.Contains(s.notes.String(), "collate-throughput.svg") {
+		t.Fatalf("exit %d: %s", code, words)
+	}
+	for name, wants := range map[string][]string{
+		"collate-throughput.svg":   {"Throughput by ", "tracing", "More is better.", "median, on its 95% interval: ", "median of too few runs for an interval: true 40 k/s."},
+		"collate-response-p99.svg": {"Response p99 by ", "Less is better."},
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(data), want) {
+				t.Errorf("%s lacks %q:\n%.3000s", name, want, data)
+			}
+		}
+	}
+	if code, words := s.run("collate", "tracing", "--png"); code != command.Failed || !strings.Contains(words, "--png belongs to --pictures") {
+		t.Errorf("exit %d: %s", code, words)
 	}
 }

@@ -144,6 +144,78 @@ func comparisonFigures(c *judge.Comparison) []picture.Figure {
 	return out
 }
 
+// collationFigures draw the rows of each group by the numbers that matter most.
+func collationFigures(c *judge.Collation) []picture.Figure {
+	var out []picture.Figure
+	for i := range c.Groups {
+		for _, n := range c.Drawn(i) {
+			var (
+				dots  []dot
+				bound bool
+				unit  string
+			)
+			for k := range c.Groups[i].Rows {
+				l := &c.Groups[i].Rows[k]
+				cell, ok := l.Cells[n.Field]
+				if !ok {
+					continue
+				}
+				by := scaleOf(cell.Unit)
+				one := dot{name: l.Name(), x: cell.Median * by, lo: cell.Median * by, hi: cell.Median * by}
+				if one.certain = cell.Lo != nil && cell.Hi != nil; one.certain {
+					one.lo, one.hi = *cell.Lo*by, *cell.Hi*by
+				}
+				dots = append(dots, one)
+				bound, unit = bound || cell.AtLeast, cell.Unit
+			}
+			f := dotPlot(dots, "median, on its 95% interval", "median of too few runs for an interval")
+			f.Name = numbered("collate-"+fileName(n.Field), i, len(c.Groups))
+			f.Title = sentence(n.Title) + " by " + c.Variable
+			f.Note = sentence(n.Better) + " is better."
+			if text := c.Apart(i); text != "" {
+				f.Note += " With " + text + "."
+			}
+			if bound {
+				f.Note += " Some are lower bounds: events were never answered."
+			}
+			f.X = axis(n.Title, unit)
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// A dot is a named number on its interval.
+type dot struct {
+	name      string
+	x, lo, hi float64
+	certain   bool
+}
+
+// dotPlot draws dots below each other, those that are certain and the others as two series.
+func dotPlot(dots []dot, certain, others string) picture.Figure {
+	f := picture.Figure{Y: picture.Axis{Labels: []string{}}}
+	series := [2]picture.Series{
+		{Name: certain, Style: picture.Intervals, Tone: picture.Blue},
+		{Name: others, Style: picture.Intervals, Tone: picture.Grey},
+	}
+	for _, d := range slices.Backward(dots) { // the first one is at the top
+		s := &series[1]
+		if d.certain {
+			s = &series[0]
+		}
+		s.X, s.Y = append(s.X, d.x), append(s.Y, float64(len(f.Y.Labels)))
+		s.Lo, s.Hi = append(s.Lo, d.lo), append(s.Hi, d.hi)
+		f.Y.Labels = append(f.Y.Labels, d.name)
+	}
+	for _, s := range series {
+		if len(s.X) > 0 {
+			f.Series = append(f.Series, s)
+		}
+	}
+	return f
+}
+
 // numbered adds a number to a name if there are several.
 func numbered(name string, i, of int) string {
 	if of == 1 {

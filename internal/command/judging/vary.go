@@ -67,12 +67,12 @@ func RowsWithLabel(ctx context.Context, s store.Store, label, value string, fiel
 }
 
 // Write analyses the series and prints the result.
-func (v *Variation) Write(ctx context.Context, c *command.Console, s store.Store, series string, d *vary.Design, rounds int) error {
-	rows, err := RowsWithLabel(ctx, s, judge.SeriesLabel, series, judge.VaryFields()...)
+func (v *Variation) Write(ctx context.Context, c *command.Console, s store.Store, o judge.VaryOptions) error {
+	rows, err := RowsWithLabel(ctx, s, judge.SeriesLabel, o.Series, judge.VaryFields()...)
 	if err != nil {
 		return err
 	}
-	found, err := judge.Vary(rows, judge.VaryOptions{Series: series, Design: d, Rounds: rounds})
+	found, err := judge.Vary(rows, o)
 	if err != nil {
 		return err
 	}
@@ -97,29 +97,16 @@ func variationFigures(v *judge.Variation) []picture.Figure {
 	var out []picture.Figure
 	for i := range v.Numbers {
 		n := &v.Numbers[i]
-		f := picture.Figure{
-			Name: "vary-" + fileName(n.Field), Title: "What the settings change: " + n.Title,
-			Note: "Each dot is an effect, on its 95% interval; " + n.Better + " is better.",
-			X:    picture.Axis{Label: "change of " + n.Title, Unit: picture.Share, Zero: true}, Y: picture.Axis{Labels: []string{}},
-			Marks: []picture.Mark{{}}, // no change
-		}
-		certain := picture.Series{Name: "effect", Style: picture.Intervals, Tone: picture.Blue}
-		others := picture.Series{Name: "not certain, or no effect found", Style: picture.Intervals, Tone: picture.Grey}
-		for k := range slices.Backward(n.Effects) { // the first one is at the top
+		var dots []dot
+		for k := range n.Effects {
 			e := &n.Effects[k]
-			s := &others
-			if e.Verdict == vary.Found {
-				s = &certain
-			}
-			s.X, s.Y = append(s.X, 100*e.Effect), append(s.Y, float64(len(f.Y.Labels)))
-			s.Lo, s.Hi = append(s.Lo, 100*e.Lo), append(s.Hi, 100*e.Hi)
-			f.Y.Labels = append(f.Y.Labels, v.Label(e))
+			dots = append(dots, dot{v.Label(e), 100 * e.Effect, 100 * e.Lo, 100 * e.Hi, e.Verdict == vary.Found})
 		}
-		for _, s := range []picture.Series{certain, others} {
-			if len(s.X) > 0 {
-				f.Series = append(f.Series, s)
-			}
-		}
+		f := dotPlot(dots, "effect", "not certain, or no effect found")
+		f.Name, f.Title = "vary-"+fileName(n.Field), "What the settings change: "+n.Title
+		f.Note = "Each dot is an effect, on its 95% interval; " + n.Better + " is better."
+		f.X = picture.Axis{Label: "change of " + n.Title, Unit: picture.Share, Zero: true}
+		f.Marks = []picture.Mark{{}} // no change
 		out = append(out, f)
 	}
 	return out
