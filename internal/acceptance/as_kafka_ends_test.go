@@ -72,7 +72,11 @@ func TestAsKafkaConsumerInterrupted(t *testing.T) {
 				args = append(args, "--strict", "--show-detailed-stats")
 			}
 			s := start(t, args...)
-			awaitIntervals(t, s.home, 1)
+			if strict {
+				s.awaitStdout(1, ", 0, ") // a row, of thread 0
+			} else {
+				awaitIntervals(t, s.home, 1)
+			}
 			s.signal(syscall.SIGINT)
 			e := s.wait(runTimeout).want(t, 130)
 			data, err := os.ReadFile(file)

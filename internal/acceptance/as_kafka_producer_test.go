@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,7 +21,11 @@ func runProducer(t *testing.T, code int, args ...string) (side, *document) {
 		t.Fatalf("exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
 	}
 	s := side{who: carronadeSide, out: e.stdout, errs: e.stderr}
-	if err := s.parse(steadyForms); err != nil {
+	forms := steadyForms
+	if slices.Contains(args, "2018") { // its windows have another form
+		forms = producerForms2018
+	}
+	if err := s.parse(forms); err != nil {
 		t.Fatalf("%v\n%s", err, e.stdout)
 	}
 	data, err := os.ReadFile(file)
