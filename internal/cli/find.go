@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,8 +14,9 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
+	"carronade/internal/export"
 	"carronade/internal/find"
-	"carronade/internal/layout"
+	"carronade/internal/find/trials"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/slo"
@@ -52,6 +52,9 @@ type searching struct {
 	budget   string
 	file     string
 	resume   string // the id of a search that was cut short
+	again    string // the id of a search whose trials answer other limits
+	place    string // of its store
+	html     string
 
 	base     *workload.Document // the workload file, with the configuration
 	limits   []slo.Limit
@@ -59,6 +62,8 @@ type searching struct {
 	target   string
 	id       string
 	history  []find.Outcome
+	began    time.Time
+	of       *report.Document // of a trial, for the report of the search
 }
 
 func (s *session) findCommand() *cobra.Command {
@@ -70,6 +75,9 @@ func (s *session) findCommand() *cobra.Command {
 		Annotations:       map[string]string{settingsPage: "all"},
 		ValidArgsFunction: command.CompleteTarget(s.Kinds),
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+			if f.again != "" {
+				return s.againFind(cmd.Context(), &f, args)
+			}
 			o, end, err := s.prepareFind(cmd.Context(), &f, args)
 			if err != nil {
 				return err
@@ -83,6 +91,8 @@ func (s *session) findCommand() *cobra.Command {
 	fs.StringVar(&f.share, "precision", f.share, "wanted width of the answer, a `SHARE`; wider if the budget does not suffice")
 	fs.StringVar(&f.budget, "budget", f.budget, "`TIME` for the whole search; the last trial may exceed it")
 	fs.StringVar(&f.resume, "resume", "", "go on with the search `ID`, which was cut short; give the same flags")
+	fs.StringVar(&f.again, "again", "", "answer other limits from the stored trials of the search `ID`, without sending")
+	fs.StringVar(&f.html, "html", "", "write the report as a page with pictures to this `FILE`")
 	fs.StringVar(&f.atLeast, "at-least", "", "exit with 1 if this `RATE` does not hold")
 	for _, setting := range command.AllSettings(s.Kinds) {
 		if fs.Lookup(setting.Name) == nil { // from is where consuming begins
@@ -104,31 +114,8 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if err := refused(t.Doc.Entries); err != nil {
 		return o, nil, err
 	}
-	if f.Precision, err = units.ParseShare(f.share); err == nil && (f.Precision < 0.01 || f.Precision > 0.5) {
-		err = errors.New("it must be from 1% to 50%")
-	}
-	if err != nil {
-		return o, nil, &words{Err: fmt.Errorf("--precision: %w", err), Hint: "2% is the default"}
-	}
-	if f.Budget, err = units.ParseDuration(f.budget); err == nil && f.Budget < 5*time.Second {
-		err = errors.New("a search takes longer than 5 s")
-	}
-	if err != nil {
-		return o, nil, &words{Err: fmt.Errorf("--budget: %w", err), Hint: "10m is the default"}
-	}
-	for _, one := range []struct {
-		flag, text string
-		into       *float64
-	}{{"from", f.from, &f.From}, {"at-least", f.atLeast, &f.AtLeast}} {
-		if one.text == "" {
-			continue
-		}
-		if *one.into, err = units.ParseRate(one.text); err == nil && *one.into <= 0 {
-			err = errors.New("it must be above 0")
-		}
-		if err != nil {
-			return o, nil, &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
-		}
+	if err := f.options(); err != nil {
+		return o, nil, err
 	}
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
@@ -163,20 +150,22 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 		s.warn(text)
 	}
 	f.target = w.Target()
-	if f.limits = w.Limits(); len(find.TimeLimits(f.limits)) == 0 {
-		l, err := slo.Parse(findLimit)
-		if err != nil {
-			return o, nil, err
-		}
-		f.limits = append(f.limits, l)
+	f.limits = w.Limits()
+	if err := f.limitTimes(); err != nil {
+		return o, nil, err
 	}
-	f.Times = find.TimeLimits(f.limits)
 	if f.id = f.resume; f.id == "" {
 		f.id = fmt.Sprintf("f%07x", uint32(run.NewID())>>4) // 123e4567 would be a number
+	}
+	if f.html != "" {
+		if err := tryFile("--html", f.html); err != nil {
+			return o, nil, err
+		}
 	}
 	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
 		return o, nil, err
 	}
+	f.began, f.of = time.Now(), &report.Document{Version: version(), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Workload: w}
 	f.attached = o.tasks[0].attached
 	o.beside, o.tasks = false, nil
 	if f.resume != "" {
@@ -186,6 +175,58 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 		}
 	}
 	return o, end, nil
+}
+
+// options reads the flags of a search itself.
+func (f *searching) options() (err error) {
+	if f.Precision, err = units.ParseShare(f.share); err == nil && (f.Precision < 0.01 || f.Precision > 0.5) {
+		err = errors.New("it must be from 1% to 50%")
+	}
+	if err != nil {
+		return &words{Err: fmt.Errorf("--precision: %w", err), Hint: "2% is the default"}
+	}
+	if f.Budget, err = units.ParseDuration(f.budget); err == nil && f.Budget < 5*time.Second {
+		err = errors.New("a search takes longer than 5 s")
+	}
+	if err != nil {
+		return &words{Err: fmt.Errorf("--budget: %w", err), Hint: "10m is the default"}
+	}
+	for _, one := range []struct {
+		flag, text string
+		into       *float64
+	}{{"from", f.from, &f.From}, {"at-least", f.atLeast, &f.AtLeast}} {
+		if one.text == "" {
+			continue
+		}
+		if *one.into, err = units.ParseRate(one.text); err == nil && *one.into <= 0 {
+			err = errors.New("it must be above 0")
+		}
+		if err != nil {
+			return &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
+		}
+	}
+	return nil
+}
+
+// limitTimes adds a limit on a time if there is none.
+func (f *searching) limitTimes() error {
+	if len(trials.Limits(f.limits)) == 0 {
+		l, err := slo.Parse(findLimit)
+		if err != nil {
+			return err
+		}
+		f.limits = append(f.limits, l)
+	}
+	f.Times = trials.Limits(f.limits)
+	return nil
+}
+
+func (f *searching) limitTexts() []string {
+	out := make([]string, len(f.limits))
+	for i := range f.limits {
+		out[i] = f.limits[i].String()
+	}
+	return out
 }
 
 // refused is the error of a setting that a search cannot have, on the command line, in a file or
@@ -217,12 +258,13 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}
 	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
+	f.began = rows[0].At
 	for _, r := range rows {
 		d, err := o.keep.store.Get(ctx, r.ID)
 		if err != nil {
 			return err
 		}
-		if d.Partial { // it was cut short
+		if d.Search != nil || d.Partial { // it was cut short
 			continue
 		}
 		t, answer := f.Next(f.history)
@@ -240,10 +282,21 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 			}
 			break // the search took another way: try from here
 		}
-		f.history = append(f.history, f.FromReport(*t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
+		f.sample(*t, d)
+		f.history = append(f.history, trials.Outcome(&f.Options, *t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
 	}
 	s.note("resumed after %s", units.Plural(len(f.history), "trial"))
 	return nil
+}
+
+// sample keeps the report of a trial, for what the report of the search says of all of them: the
+// newest one at a rate, without its intervals.
+func (f *searching) sample(t find.Trial, d *report.Document) {
+	if t.Role != find.Probe || f.of.ID == "" {
+		of := *d
+		of.Intervals = nil
+		f.of = &of
+	}
 }
 
 // differs names the first setting in which a report differs from a workload, "" if none does.
@@ -338,6 +391,9 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	shown.quiet = o.quiet || !interactive(s.Err) // a line an interval is too much for a file
 	d, err := s.execute(ctx, shown, 0)
 	elapsed := time.Since(began)
+	if d != nil {
+		f.sample(*t, d)
+	}
 	switch {
 	case ctx.Err() != nil && (len(f.history) > 0 || d != nil): // it is not judged
 		if d != nil {
@@ -351,7 +407,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	s.reportStored(o.keep, d, o.tasks[0].kept, false)
-	out := f.FromReport(*t, d, f.limits, elapsed)
+	out := trials.Outcome(&f.Options, *t, d, f.limits, elapsed)
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}
@@ -370,48 +426,74 @@ func loadText(t *find.Trial) string {
 	return units.FormatRate(t.Rate)
 }
 
-// A foundDocument is the answer as JSON.
-type foundDocument struct {
-	Schema string   `json:"schema"`
-	ID     string   `json:"id"` // the label find of the trials
-	Target string   `json:"target"`
-	Limits []string `json:"limits"`
-	*find.Answer
+// found stores the answer as a report, prints it and writes the requested files.
+func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
+	d, err := trials.Report(&trials.Searched{
+		ID: f.id, Limits: f.limitTexts(), Began: f.began, Ended: time.Now(), Options: f.Options, Answer: a, Of: f.of, Canceled: f.Interrupted,
+	})
+	if err != nil {
+		return err
+	}
+	var kept error
+	if o.keep.store != nil && len(a.Trials) > 0 {
+		kept = keepAnswer(o.keep.store, d)
+	}
+	return s.deliverAnswer(f, o, d, kept)
 }
 
-// foundSchema names the form of --json.
-const foundSchema = "carronade.find/1"
+// keepAnswerFor is the time that storing an answer may take.
+const keepAnswerFor = 30 * time.Second
 
-// found prints the answer.
-func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
-	limits := make([]string, len(f.limits))
-	for i := range f.limits {
-		limits[i] = f.limits[i].String()
-	}
-	doc := foundDocument{Schema: foundSchema, ID: f.id, Target: f.target, Limits: limits, Answer: a}
-	if path := f.settings.Last("json-file"); path != "" {
-		if err := command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, doc) }); err != nil {
-			return err
+// keepAnswer stores the report of a search. A search that was resumed has one already.
+func keepAnswer(in store.Store, d *report.Document) error {
+	ctx, cancel := context.WithTimeout(context.Background(), keepAnswerFor) // interrupted searches are stored, too
+	defer cancel()
+	err := in.Put(ctx, d)
+	if errors.Is(err, store.ErrExists) {
+		if err = in.Delete(ctx, d.ID); err == nil {
+			err = in.Put(ctx, d)
 		}
 	}
-	if o.json {
-		if err := command.WriteJSON(s.out, doc); err != nil {
-			return err
+	return err
+}
+
+// deliverAnswer prints the report of a search and writes it to the requested files.
+func (s *session) deliverAnswer(f *searching, o *outputs, d *report.Document, kept error) error {
+	var problems []error
+	write := func(flag, path, as string) {
+		if path == "" {
+			return
 		}
-	} else {
-		c := s.console()
-		p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
-		a.Text(p, strings.Join(limits, ", "))
-		if o.keep.store != nil && len(a.Trials) > 0 {
-			p.Line("")
-			p.Line("the reports of the trials: carronade report list label.find=" + f.id)
-		}
-		if err := p.To(s.out); err != nil {
-			return err
+		if err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, as, export.Of(d), export.Options{}) }); err != nil {
+			problems = append(problems, &words{
+				Err:  fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)),
+				Hint: "give a file in a writable folder; carronade report export writes the report of a search from the store",
+			})
 		}
 	}
-	if code := a.ExitCode(f.AtLeast); code != command.OK {
-		return exitCode{Code: code}
+	write("--json-file", f.settings.Last("json-file"), "json")
+	write("--html", f.html, "html")
+	var err error
+	switch {
+	case o.json:
+		err = d.WriteJSON(s.out)
+	case f.again != "" && !o.full:
+		err = d.Brief(s.out, s.style(), f.notKept(d)...)
+	default:
+		err = s.print(d, *o, kept)
 	}
-	return nil
+	if err != nil {
+		problems = append(problems, fmt.Errorf("writing the report: %w", err))
+	}
+	if len(d.Search.Trials) > 0 && f.again == "" {
+		s.reportStored(o.keep, d, kept, o.json || o.full)
+	}
+	code := d.ExitCode()
+	if len(problems) > 0 && code != command.Interrupted {
+		code = command.Failed
+	}
+	if code == command.OK {
+		return nil
+	}
+	return exitCode{Code: code, Err: errors.Join(problems...)}
 }

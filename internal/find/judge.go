@@ -55,8 +55,14 @@ func confidence(r Role) float64 {
 	return likely
 }
 
-// Judge judges a trial.
-func (o *Options) Judge(outcome Outcome) Verdict { return o.judge([]Outcome{outcome}) }
+// Judge judges trials of one rate together.
+func (o *Options) Judge(outcomes ...Outcome) Verdict { return o.judge(outcomes) }
+
+// Late is the share of the events of a trial that were late for limit k, with its interval.
+func (o *Options) Late(k int, outcome Outcome) (share, least, most float64) {
+	v := o.lateShare([]Outcome{outcome}, k, outcome.Trial.Relax, false)
+	return v.Share, v.Least, v.Most
+}
 
 // judge judges trials of one rate together.
 func (o *Options) judge(outcomes []Outcome) Verdict {

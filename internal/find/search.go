@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/report"
 	"carronade/units"
 )
 
@@ -88,6 +87,7 @@ type Tried struct {
 	Report   string        `json:"report,omitempty"`
 	Achieved float64       `json:"achieved"` // events a second
 	Elapsed  time.Duration `json:"elapsed_ns"`
+	Times    []Quantile    `json:"times,omitempty"`   // of the limited times
 	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
 }
 
@@ -156,7 +156,7 @@ func (s *search) try(t Trial) (*Outcome, error) {
 	s.used++
 	s.elapsed += o.Elapsed
 	s.best = max(s.best, o.Achieved)
-	s.answer.Trials = append(s.answer.Trials, Tried{Trial: o.Trial, Report: o.ReportID, Achieved: o.Achieved, Elapsed: o.Elapsed})
+	s.answer.Trials = append(s.answer.Trials, o.tried())
 	switch {
 	case o.Dead != "" && t.Role == Probe:
 		return nil, s.end(Died, "%s, with %s in flight", o.Dead, units.Plural(t.Concurrency, "request"))
@@ -515,21 +515,3 @@ func (s *search) conclude() {
 }
 
 func perSecond(rate float64) string { return units.FormatRate(rate) }
-
-// ExitCode is the exit code of an answer. atLeast is the rate that must hold, or 0.
-func (a *Answer) ExitCode(atLeast float64) int {
-	held := a.HoldsConfirmed && a.Holds >= atLeast
-	switch {
-	case a.Ending == Died:
-		return report.ExitFailed
-	case atLeast > 0 && held:
-		return report.ExitOK
-	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
-		return report.ExitBroken
-	case a.Ending == Found:
-		return report.ExitOK
-	case a.Ending == AtLeast:
-		return report.ExitUntrusted
-	}
-	return report.ExitCannotTell
-}

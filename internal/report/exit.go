@@ -35,6 +35,8 @@ func (d *Document) ExitCode() int {
 		return ExitInterrupted
 	case len(d.Problems) > 0 || d.Stopped == load.ByTarget:
 		return ExitFailed
+	case d.Search != nil:
+		return d.Search.ExitCode()
 	}
 	code := ExitOK
 	for _, c := range d.Checks {
