@@ -3,11 +3,13 @@ package load
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // asyncTarget is a target of one lane that answers at once, from another goroutine, and
-// counts how often it is written to.
+// counts how often it is written to. Its threads keep minSleep, as those with precise
+// waits do, also in virtual time.
 type asyncTarget struct {
 	sink    Sink
 	work    chan []Outcome
@@ -25,6 +27,9 @@ func (f *asyncTarget) ID() int                  { return 0 }
 func (f *asyncTarget) Room(int32, uint64) int   { return 1 }
 
 func (f *asyncTarget) Start(s Sink) {
+	for _, t := range s.(*Run).threads {
+		t.minSleep = minSleep
+	}
 	f.sink, f.work = s, make(chan []Outcome, 1<<16)
 	f.wg.Go(func() {
 		for out := range f.work {
@@ -60,35 +65,33 @@ func (f *asyncTarget) Close() error {
 func TestMinSleep(t *testing.T) {
 	const length = 300 * time.Millisecond
 	for _, tt := range []struct {
-		name     string
-		rate     float64
-		inFlight int
-		most     int // flushes
+		name        string
+		rate        float64
+		least, most int // flushes
 	}{
-		{"close", 100_000, 10_000, int(length/minSleep) + 100},
-		{"far apart", 500, 10_000, 150},
+		{"close", 100_000, 1, int(length/minSleep) + 1},
+		{"far apart", 500, 150, 150},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &asyncTarget{}
-			r, err := New(Plan{Schedule: Constant(tt.rate), BatchEvents: 1, MaxInFlight: tt.inFlight, Measurement: Limits{Time: length}}, f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Start()
-			res, err := r.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := uint64(tt.rate * length.Seconds())
-			if h := res.Measurement; h.Acked != want || h.Dropped+h.Unsent > 0 {
-				t.Errorf("%+v, want %d acked", h.Counts, want)
-			}
-			if f.flushes > tt.most {
-				t.Errorf("%d writes for %d events, want %d at most", f.flushes, want, tt.most)
-			}
-			if tt.rate < 1000 && f.flushes < 100 {
-				t.Errorf("%d writes for %d events that were far apart", f.flushes, want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				f := &asyncTarget{}
+				r, err := New(Plan{Schedule: Constant(tt.rate), BatchEvents: 1, MaxInFlight: 10_000, Measurement: Limits{Time: length}, Portable: true}, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Start()
+				res, err := r.Wait()
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := uint64(tt.rate * length.Seconds())
+				if h := res.Measurement; h.Acked != want || h.Dropped+h.Unsent > 0 {
+					t.Errorf("%+v, want %d acked", h.Counts, want)
+				}
+				if f.flushes < tt.least || f.flushes > tt.most {
+					t.Errorf("%d writes for %d events, want %d to %d", f.flushes, want, tt.least, tt.most)
+				}
+			})
 		})
 	}
 }

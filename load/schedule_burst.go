@@ -25,7 +25,7 @@ func checkBurst(n uint64, every time.Duration) error {
 		return fmt.Errorf("burst: %w", err)
 	}
 	if rate := float64(n) / every.Seconds(); rate > MaxRate {
-		return fmt.Errorf("burst: %d events every %v is absurd: at most %v/s", n, every, float64(MaxRate))
+		return fmt.Errorf("burst: %d events every %v is too much: at most %v/s", n, every, float64(MaxRate))
 	}
 	return nil
 }

@@ -24,9 +24,9 @@ func CheckRate(rate float64) error {
 	case rate <= 0:
 		return fmt.Errorf("the rate %v/s is not above 0: want a rate such as 50k/s or 0.5/s", rate)
 	case rate > MaxRate:
-		return fmt.Errorf("the rate %v/s is absurd: at most %v/s", rate, MaxRate)
+		return fmt.Errorf("the rate %v/s is too high: at most %v/s", rate, MaxRate)
 	case rate < MinRate:
-		return fmt.Errorf("the rate %v/s is absurd: at least %v/s", rate, MinRate)
+		return fmt.Errorf("the rate %v/s is too low: at least %v/s", rate, MinRate)
 	}
 	return nil
 }

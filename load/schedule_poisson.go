@@ -30,7 +30,7 @@ func checkPoisson(rate float64) error {
 		return fmt.Errorf("poisson: %w", err)
 	}
 	if rate > 1e9 {
-		return fmt.Errorf("poisson: the rate %v/s is absurd: at most 1e9/s", rate)
+		return fmt.Errorf("poisson: the rate %v/s is too high: at most 1e9/s", rate)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 //
 // Complete periods have exactly mean*period events each. Within one, the rate is
 // piecewise linear between up to 2^14 nodes whose counts equal those of F to 2^-32.
-// Count differs from F by at most 0.02 events for all but absurd rates. By
+// Count differs from F by at most 0.02 events, except at extreme rates. By
 // construction, Count never falls and Due is its exact inverse, which the
 // floating-point cosine does not guarantee where the rate is near zero.
 func Sine(mean, amplitude float64, period time.Duration) Schedule {

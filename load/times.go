@@ -105,8 +105,8 @@ type lowerBound struct {
 
 // record counts n equal times without what the generator added: its own delay, or, for
 // disturbed events, the greatest lateness at that time. A disturbed time that is then
-// below the mean carries no information about the system. It is left out, as if it were
-// like the others, unless more values were left out than counted.
+// below the mean says nothing about the system. It is left out, as if it were like the
+// others, unless more values were left out than counted.
 func (l *lowerBound) record(d, delay, late time.Duration, n uint64) {
 	d = max(0, d-max(delay, late))
 	if late > 0 && l.leftOut < l.h.Count() && d <= l.h.Mean() {

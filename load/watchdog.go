@@ -27,9 +27,9 @@ type watchdog struct {
 	ended chan struct{}
 
 	mu             sync.Mutex
-	processFreezes []freeze         // of the process, the newest mostFreezes
-	known          []freeze         // of the process or a thread, the newest mostFreezes
-	withoutCause   []measure.Freeze // without a cause yet
+	processFreezes []freeze // of the process, the newest mostFreezes
+	known          []freeze // of the process or a thread, the newest mostFreezes
+	withoutCause   []unexplained
 	result         measure.Freezes
 }
 
@@ -43,6 +43,8 @@ const (
 	// afterFreeze is how long after a freeze readers may still be reading the data that
 	// waited for them.
 	afterFreeze = 2 * time.Millisecond
+	// lateEvidence is how long after the end of a freeze a signal may be noticed at most.
+	lateEvidence = 250 * time.Millisecond
 	// mostFreezes limits how many are remembered individually.
 	mostFreezes = 4096
 	// mostListed limits how many are in the report.
@@ -77,7 +79,7 @@ func (w *watchdog) start(now func() time.Duration) {
 				}
 			}
 			wait.sleep(beatEvery)
-			w.findCauses()
+			w.findCauses(now())
 			at := now()
 			before := time.Duration(w.beat.Swap(int64(at)))
 			if at-before >= leastFreeze {
@@ -90,7 +92,7 @@ func (w *watchdog) start(now func() time.Duration) {
 // pause waits until a thread has something to do. It returns false if the watchdog has
 // been stopped.
 func (w *watchdog) pause(now func() time.Duration) bool {
-	w.findCauses()
+	w.findCauses(now())
 	w.beat.Store(0)
 	defer func() { w.beat.Store(int64(max(now(), 1))) }()
 	select {
@@ -118,10 +120,9 @@ func (w *watchdog) end() measure.Freezes {
 	if w.stop != nil {
 		close(w.stop)
 		<-w.ended
-		w.beat.Store(0)
 		addProcs(-1)
 	}
-	w.findCauses()
+	w.findCauses(time.Duration(w.beat.Swap(0)))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.processFreezes {
@@ -190,27 +191,51 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 		return
 	}
 	if w.cause != nil {
-		w.withoutCause = append(w.withoutCause, f)
+		w.withoutCause = append(w.withoutCause, unexplained{Freeze: f})
 	}
 	w.result.Longest = append(w.result.Longest, f)
 	slices.SortStableFunc(w.result.Longest, func(a, b measure.Freeze) int { return cmp.Compare(b.Length, a.Length) })
 	w.result.Longest = w.result.Longest[:min(len(w.result.Longest), mostListed)]
 }
 
+// An unexplained freeze has no cause yet.
+type unexplained struct {
+	measure.Freeze
+	again time.Duration // when its cause is looked up for the second time; 0: it was not looked up yet
+}
+
 // findCauses looks up the causes of new freezes. The watchdog's thread does so one beat
 // after it noticed them, because the evidence, such as a signal, may arrive a moment
-// after the thread runs again.
-func (w *watchdog) findCauses() {
+// after the thread runs again. On a busy machine a signal takes longer, as several
+// threads must run for it: the cause of a freeze without one is looked up once more,
+// while the freeze is still most of the time since it began.
+func (w *watchdog) findCauses(at time.Duration) {
 	w.mu.Lock()
 	open := w.withoutCause
 	w.withoutCause = nil
 	w.mu.Unlock()
 	for _, f := range open {
-		cause := w.cause(f.Length)
+		length := f.Length
+		if f.again > 0 {
+			if length = at - f.At; length > 2*f.Length {
+				continue
+			}
+		}
+		cause := ""
+		if at >= f.again {
+			cause = w.cause(length)
+		}
 		w.mu.Lock()
 		i := slices.IndexFunc(w.result.Longest, func(l measure.Freeze) bool { return l.At == f.At && l.Who == f.Who })
-		if i >= 0 {
+		switch {
+		case i < 0:
+		case cause != "":
 			w.result.Longest[i].Cause = cause
+		case f.again == 0:
+			f.again = f.At + f.Length + min(f.Length/2, lateEvidence)
+			w.withoutCause = append(w.withoutCause, f)
+		case at < f.again:
+			w.withoutCause = append(w.withoutCause, f)
 		}
 		w.mu.Unlock()
 	}

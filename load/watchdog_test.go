@@ -29,8 +29,8 @@ func TestFreezes(t *testing.T) {
 	w.note(frozeReceiving, 95*ms, 155*ms)
 	w.note(frozeProcess, 200*ms, 205*ms) // too short
 	w.note(frozeReceiving, 300*ms, 320*ms)
-	w.findCauses()
-	w.findCauses()
+	w.findCauses(400 * ms)
+	w.findCauses(405 * ms)
 	want := measure.Freezes{Count: 2, Total: 80 * ms, Longest: []measure.Freeze{
 		{At: 95 * ms, Length: 60 * ms, Who: frozeProcess, Cause: "stopped"},
 		{At: 300 * ms, Length: 20 * ms, Who: frozeReceiving},
@@ -40,6 +40,31 @@ func TestFreezes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]time.Duration{50 * ms, 60 * ms, 20 * ms}, asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
+// TestLateEvidence: the cause of a freeze is looked up a second time if there was none,
+// with the time since its beginning, and not when that is much longer than the freeze.
+func TestLateEvidence(t *testing.T) {
+	const ms = time.Millisecond
+	var w watchdog
+	var asked []time.Duration
+	w.cause = func(length time.Duration) string {
+		if asked = append(asked, length); length > 300*ms {
+			return "stopped"
+		}
+		return ""
+	}
+	w.note(frozeProcess, 100*ms, 400*ms)
+	w.note(frozeProcess, 410*ms, 430*ms)
+	for _, at := range []time.Duration{435 * ms, 540 * ms, 551 * ms, 700 * ms} {
+		w.findCauses(at)
+	}
+	if diff := cmp.Diff([]time.Duration{300 * ms, 20 * ms, 451 * ms}, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	if got := w.end().Longest; len(got) != 2 || got[0].Cause != "stopped" || got[1].Cause != "" {
+		t.Errorf("got %+v, want the cause of the longer one", got)
 	}
 }
 

@@ -214,7 +214,7 @@ func unescape(s string) (string, error) {
 		}
 		c, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
 		if err != nil {
-			return "", fmt.Errorf(`the delimiter has \%s, which is no \xHH`, s[i:i+3])
+			return "", fmt.Errorf(`the delimiter has \%s, which is not \xHH`, s[i:i+3])
 		}
 		b.WriteByte(byte(c))
 		i += 2

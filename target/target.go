@@ -44,11 +44,24 @@ type InFlightLimiter interface {
 	LimitsInFlight(v Values) bool
 }
 
+// An Unacknowledger is a Kind some of whose runs are never acknowledged (datagrams, acks=0): it
+// knows without a session. The sessions of such runs are Unanswered.
+type Unacknowledger interface {
+	Unacknowledged(u *url.URL, v Values) bool
+}
+
 // A Verifier is a Kind whose events can be read back although it has no operation that
 // reads (an index that is queried): if Verifies returns true, a run may be asked to
 // verify, and its session then has a Source.
 type Verifier interface {
 	Verifies() bool
+}
+
+// A Checker is a Kind that finds what is wrong with a Spec by itself, such as options that
+// contradict each other, without connecting. Open finds the same. A series of runs asks before
+// the first one, so that it does not end in the middle.
+type Checker interface {
+	Check(s Spec) error
 }
 
 // A DefaultPorter is a Kind with a default port for targets that name none: the code

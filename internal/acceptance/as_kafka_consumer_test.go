@@ -202,7 +202,7 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 	const records = 60_000
 	s := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0")
 	run(t, "run", "kafka://"+s.addr+"/t", "--count", strconv.Itoa(records), "--size", "200", "--quiet").wantOneOf(t, 0, 3)
-	from := []string{"kafka-consumer-perf-test", "--bootstrap-server", s.addr, "--topic", "t", "--timeout", "700"}
+	from := []string{"kafka-consumer-perf-test", "--bootstrap-server", s.addr, "--topic", "t", "--timeout", "4000"} // longer than a busy machine stops
 
 	simple, d := runAs(t, consumerForms, 0, append(from, "--num-records", "50000")...)
 	if d.Totals.Consumed != 50_000 || d.Totals.Missing != 0 {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"carronade/internal/kafkatest"
 )
@@ -73,7 +72,7 @@ func TestAsKafkaConsumerInterrupted(t *testing.T) {
 				args = append(args, "--strict", "--show-detailed-stats")
 			}
 			s := start(t, args...)
-			pause(t, 2*time.Second)
+			awaitIntervals(t, s.home, 1)
 			s.signal(syscall.SIGINT)
 			e := s.wait(runTimeout).want(t, 130)
 			data, err := os.ReadFile(file)

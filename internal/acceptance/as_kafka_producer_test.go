@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // runProducer runs a command line of kafka-producer-perf-test, and reads its output
@@ -126,7 +125,7 @@ func TestAsKafkaProducerInterrupted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	s := start(t, "as", "kafka-producer-perf-test", "--report-json", file, "--topic", "t", "--num-records", "1000000", "--record-size", "10", "--throughput", "100",
 		"--reporting-interval", "400", "--bootstrap-server", server.addr)
-	pause(t, 2*time.Second)
+	s.awaitStdout(1, " records sent, ")
 	s.signal(syscall.SIGINT)
 	e := s.wait(runTimeout).want(t, 130)
 	got := side{out: e.stdout}

@@ -36,8 +36,7 @@ func TestAsRiemannLoad(t *testing.T) {
 			s := prepare(t, append(tt.args, server.addr, "--report-json", file)...)
 			s.cmd.Path, s.cmd.Args[0], s.cmd.Dir = link, link, dir
 			s.begin()
-			s.awaitStderr("Reports will be placed at")
-			pause(t, 2600*time.Millisecond)
+			s.awaitStdout(2, "====\n")
 			s.signal(os.Interrupt)
 			e := s.wait(30*time.Second).want(t, 130)
 

@@ -53,6 +53,12 @@ type document struct {
 	Trust struct {
 		OK      *bool
 		Reasons []string
+		Bounds  []struct {
+			Time, Step string
+			P          float64
+			UpperUS    float64 `json:"upper_us"`
+			LowerUS    float64 `json:"lower_us"`
+		}
 	} `json:"trust"`
 	Encoding struct {
 		Events        string
@@ -67,12 +73,7 @@ type document struct {
 		Count   uint64
 		TotalS  float64 `json:"total_s"`
 		Share   float64
-		Longest []struct {
-			AtS     float64 `json:"at_s"`
-			LengthS float64 `json:"length_s"`
-			Who     string
-			Cause   string
-		}
+		Longest []freeze
 	}
 	Steady struct {
 		OK, Known bool
@@ -90,6 +91,14 @@ type document struct {
 	} `json:"generator"`
 	Host  any            `json:"host"`
 	Facts map[string]any `json:"facts"`
+}
+
+// A freeze is a time in which the generator did not run.
+type freeze struct {
+	AtS     float64 `json:"at_s"`
+	LengthS float64 `json:"length_s"`
+	Who     string
+	Cause   string
 }
 
 type counts struct {

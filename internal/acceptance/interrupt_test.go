@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,10 +19,20 @@ func TestInterrupted(t *testing.T) {
 	url := topicURL(broker, broker.CreateTopic(t, 2, 1))
 	t.Run("connecting", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, "run", "kafka://"+silentAddress(t)+"/t", "--count", "1", "--json")
-		pause(t, time.Second)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		s := start(t, "run", "kafka://"+l.Addr().String()+"/t", "--count", "1", "--json")
+		_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
+		c, err := l.Accept() // now it waits for an answer
+		if err != nil {
+			t.Fatalf("%v; it said:\n%s", err, s.stderrText())
+		}
+		defer c.Close()
 		s.signal(os.Interrupt)
-		s.wait(3*time.Second).want(t, 130)
+		s.wait(15*time.Second).want(t, 130)
 	})
 	for _, engine := range engines {
 		t.Run(engine+"/warming up", func(t *testing.T) {

@@ -23,8 +23,7 @@ func TestKilledGenerator(t *testing.T) {
 		s.home = home
 		s.begin()
 		if i < 2 {
-			s.awaitStderr("measurement ")
-			pause(t, 1500*time.Millisecond)
+			awaitIntervals(t, home, 3)
 		} else {
 			pause(t, time.Second)
 		}

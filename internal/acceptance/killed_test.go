@@ -60,7 +60,7 @@ func TestGeneratorKilled(t *testing.T) {
 	if e := runAt(t, home, "report", "list"); !strings.Contains(e.stdout, "  running") {
 		t.Errorf("list does not mark the run in progress:\n%s", e.stdout)
 	}
-	runAt(t, home, "report", "delete", now[0].ID).want(t, 2).says(t, "still going on", "hint: ")
+	runAt(t, home, "report", "delete", now[0].ID).want(t, 2).says(t, "has not ended", "hint: ")
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		}
 		for _, s := range running {
 			<-s.done
-			if s.stdout.Len() > 0 && s.err == nil {
+			if s.stdout.String() != "" && s.err == nil {
 				complete++
 			}
 		}

@@ -62,7 +62,7 @@ type session struct {
 	began  time.Time
 	home   string // a new one, unless the test sets it
 	env    []string
-	stdout bytes.Buffer
+	stdout output
 
 	mu     sync.Mutex
 	stderr strings.Builder
@@ -70,6 +70,24 @@ type session struct {
 
 	done chan struct{}
 	err  error
+}
+
+// An output is what a program writes. It can be read while the program runs.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // An ended is the result of a run of the program.
@@ -179,6 +197,23 @@ func (s *session) awaitStderr(texts ...string) {
 			}
 		case <-ctx.Done():
 			s.t.Fatalf("carronade %s did not print one of %q in a minute:\n%s", strings.Join(s.args, " "), texts, s.stderrText())
+		}
+	}
+}
+
+// awaitStdout waits until stdout contains a text n times.
+func (s *session) awaitStdout(n int, text string) {
+	s.t.Helper()
+	end := time.After(time.Minute)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for strings.Count(s.stdout.String(), text) < n {
+		select {
+		case <-tick.C:
+		case <-s.done:
+			s.t.Fatalf("carronade %s ended and did not print %q %d times:\n%s%s", strings.Join(s.args, " "), text, n, s.stdout.String(), s.stderrText())
+		case <-end:
+			s.t.Fatalf("carronade %s did not print %q %d times in a minute:\n%s%s", strings.Join(s.args, " "), text, n, s.stdout.String(), s.stderrText())
 		}
 	}
 }

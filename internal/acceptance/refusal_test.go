@@ -47,12 +47,7 @@ func silentAddress(t *testing.T) string {
 // closedAddress is an address where nothing listens.
 func closedAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return "127.0.0.1:" + freePort(t)
 }
 
 func TestNoBroker(t *testing.T) {

@@ -133,10 +133,13 @@ func TestSecrets(t *testing.T) {
 
 	t.Run("a system that dies", func(t *testing.T) {
 		dir, addr := t.TempDir(), "127.0.0.1:"+freePort(t)
+		enough := filepath.Join(t.TempDir(), "enough")
 		script := "echo token $TOKEN; " + program + " standin apm --listen " + addr + " --secret-token env:TOKEN & " +
-			"sleep 1.5; kill $!; echo the password is $TOKEN; echo and $0 $* >&2; exit 7"
+			"while [ ! -e " + enough + " ]; do sleep 0.1; done; kill $!; echo the password is $TOKEN; echo and $0 $* >&2; exit 7"
 		s := start(t, "run", "apm+http://"+addr, "--rate", "1k/s", "--for", "30s", "--secret-token", "env:CANARY_ENV", "--json", "--json-file", filepath.Join(dir, "report.json"),
 			"--system-cmd", "sh -c '"+script+"'", "--system-env", "TOKEN=env:CANARY_ENV", "--system-flag", "output.password=env:CANARY_FLAG", "--system-flag", "queue=100")
+		s.awaitStderr(progressText)
+		writeFile(t, enough, "")
 		e := s.wait(runTimeout).want(t, 3)
 		d := e.document(t)
 		if !d.System.Died || !strings.Contains(d.System.Exit, "7") || !strings.Contains(strings.Join(d.System.LastLines, "\n"), "the password is") {

@@ -1,12 +1,8 @@
 package acceptance
 
 import (
-	"bytes"
 	"cmp"
-	"context"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,16 +17,16 @@ import (
 
 // A printedCommand is a published command.
 type printedCommand struct {
-	name           string
-	slow           bool // not in make test
-	line           string
-	replacements   []string // old and new, alternating: addresses, topics, and in one of them a count
-	interruptAfter time.Duration
-	timeout        time.Duration // 0: twice runTimeout
-	forms          []form
-	want           []string // forms or fields that must occur at least once
-	same           map[string]string
-	code           int
+	name         string
+	slow         bool // not in make test
+	line         string
+	replacements []string      // old and new, alternating: addresses, topics, and in one of them a count
+	interruptAt  string        // the text on stdout at which it is interrupted
+	timeout      time.Duration // 0: twice runTimeout
+	forms        []form
+	want         []string // forms or fields that must occur at least once
+	same         map[string]string
+	code         int
 }
 
 // sangrenelForms are the lines of sangrenel of 2014.
@@ -65,17 +61,17 @@ func TestPrintedCommands(t *testing.T) {
 		{
 			name: "sangrenel, to brokers",
 			line: "./sangrenel --size=2500 --workers=8 --topic=rep --brokers=" + brokers2014, replacements: []string{brokers2014, list(3), "=rep", "=" + topic()},
-			interruptAfter: 6 * time.Second, forms: sangrenelForms, want: []string{"title.", "producing.rate"}, same: map[string]string{"workers.n": "8", "size.bytes": "2500"},
+			interruptAt: "messages/sec", forms: sangrenelForms, want: []string{"title.", "producing.rate"}, same: map[string]string{"workers.n": "8", "size.bytes": "2500"},
 		},
 		{
 			name: "sangrenel, to a broker that refuses",
 			line: "./sangrenel --size=2500 --topic=rep --brokers=" + brokers2014, replacements: []string{brokers2014, refuses},
-			interruptAfter: 6 * time.Second, forms: sangrenelForms, same: map[string]string{"producing.rate": "0"}, code: 1,
+			interruptAt: "messages/sec", forms: sangrenelForms, same: map[string]string{"producing.rate": "0"}, code: 1,
 		},
 		{
-			name:           "sangrenel, to nowhere",
-			line:           "./sangrenel --noop=true",
-			interruptAfter: 6 * time.Second, forms: sangrenelForms, want: []string{"producing.rate"}, same: map[string]string{"workers.n": "1", "size.bytes": "300", "producing.ms": "0.00"},
+			name:        "sangrenel, to nowhere",
+			line:        "./sangrenel --noop=true",
+			interruptAt: "messages/sec", forms: sangrenelForms, want: []string{"producing.rate"}, same: map[string]string{"workers.n": "1", "size.bytes": "300", "producing.ms": "0.00"},
 		},
 		{name: "sangrenel, help", line: "./sangrenel -h"},
 		{
@@ -133,30 +129,15 @@ func (p *printedCommand) check(t *testing.T) {
 	if err := os.Symlink(program, link); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(p.timeout, 2*runTimeout))
-	defer cancel()
-	cmd := exec.CommandContext(ctx, link, args[1:]...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CACHE_HOME="+dir)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := kafkatest.Launch(cmd); err != nil {
-		t.Fatal(err)
+	run := prepare(t, args[1:]...)
+	run.cmd.Path, run.cmd.Args[0], run.cmd.Dir, run.home = link, link, dir, dir
+	run.begin()
+	if p.interruptAt != "" {
+		run.awaitStdout(1, p.interruptAt)
+		run.signal(syscall.SIGINT)
 	}
-	if p.interruptAfter > 0 {
-		pause(t, p.interruptAfter)
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-	}
-	err := cmd.Wait()
-	s := side{who: carronadeSide, out: out.String(), errs: errs.String()}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		s.code = exit.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	e := run.wait(cmp.Or(p.timeout, 2*runTimeout))
+	s := side{who: carronadeSide, code: e.code, out: e.stdout, errs: e.stderr}
 	if s.code != p.code && s.code != 3 { // 3: a generator that fell behind on a busy machine
 		t.Errorf("exit %d, want %d", s.code, p.code)
 	}

@@ -50,16 +50,29 @@ func (r *standin) kill() {
 	_ = r.cmd.Wait()
 }
 
+// killInDebt stops the process for d and kills it, so that it owes answers then, also if
+// the generator did not run just before.
+func (r *standin) killInDebt(d time.Duration) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		r.t.Fatal(err)
+	}
+	pause(r.t, d)
+	r.kill()
+}
+
 // freezeFor stops the process for d, and returns how long it was stopped.
-func (r *standin) freezeFor(d time.Duration) time.Duration {
+func (r *standin) freezeFor(d time.Duration) frozen {
 	r.t.Helper()
 	began := time.Now()
 	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		r.t.Fatal(err)
 	}
+	stopped := time.Now()
 	pause(r.t, d)
+	continuing := time.Now()
 	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		r.t.Fatal(err)
 	}
-	return time.Since(began)
+	return frozen{began, continuing.Sub(stopped), time.Since(began)}
 }

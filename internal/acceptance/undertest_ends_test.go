@@ -59,11 +59,13 @@ func TestSystemEndsWithProgram(t *testing.T) {
 			}
 			s := start(t, args...)
 			s.awaitStderr(tt.at)
-			pause(t, 500*time.Millisecond)
 			left := func() string { return pgrep(t, "-af", "(sleep "+mark+"|listen "+regexp.QuoteMeta(addr)+")") }
-			if left() == "" {
-				t.Fatal("nothing was started, so this tests nothing")
+			for end := time.Now().Add(time.Minute); left() == ""; pause(t, 20*time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("nothing was started, so this tests nothing")
+				}
 			}
+			pause(t, 500*time.Millisecond) // the other processes, and those that leave their group
 			for _, sig := range tt.signals {
 				s.signal(sig)
 				pause(t, 100*time.Millisecond)

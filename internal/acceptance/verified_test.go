@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,11 +66,13 @@ func TestVerifiedRemoved(t *testing.T) {
 				pause(t, 50*time.Millisecond)
 				removed = min(most, broker.EndOffsets(t, topic)[0])
 			}
+			s.signal(syscall.SIGSTOP) // it must not read back before the events are removed
 			var at kadm.Offsets
 			at.Add(kadm.Offset{Topic: topic, Partition: 0, At: removed})
 			if res, err := broker.Admin(t).DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
 				t.Fatal(err, res.Error())
 			}
+			s.signal(syscall.SIGCONT)
 			d := s.wait(runTimeout).wantUnlessSlow(t, 4).document(t)
 			l := d.Ledger
 			// With transactions, some of the offsets are those of commit markers.

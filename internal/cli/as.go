@@ -17,9 +17,9 @@ import (
 )
 
 const asLong = `Runs an old tool's command line and prints the tool's lines with correct
-numbers; --strict reproduces its quirks. Every run is kept as a report: --store,
---no-store and --label are taken from any tool's command line. A link to
-carronade that has a tool's name behaves like the tool.`
+numbers; --strict reproduces its errors. Every run is kept as a report: every
+tool accepts --store, --no-store and --label. A link to carronade that has a
+tool's name behaves like the tool.`
 
 // asCommand returns the command that runs the drop-ins for old tools.
 func (s *session) asCommand() *cobra.Command {

@@ -27,7 +27,7 @@ for this host and cited in its reports, so that a reader can see how far a run
 was from the generator's own limit. It does not affect verdicts or exit codes.
 
 --target, --size and --clients measure another workload than the default one.
-Each is kept on its own, and a report cites the one that is closest to its run.
+Each is stored separately, and a report cites the one closest to its run.
 
 --target is a kind of target, or the address of a discarding stand-in on another
 machine, so that the network is included. Nothing is sent to a server that does

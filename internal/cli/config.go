@@ -69,7 +69,7 @@ func readConfig(kinds []target.Kind) (*workload.Document, error) {
 		set := &known[i]
 		if set.Independent || e.Name == "target" {
 			faults = append(faults, &workload.Error{
-				Where: e.Where, Err: errors.New("is a setting of the workload, not of where reports go or how servers are reached"),
+				Where: e.Where, Err: errors.New("is a setting of the workload, which the configuration cannot have"),
 				Hint: "put it into a workload file (carronade run -f), so that runs with and without it can be distinguished",
 			})
 			continue
@@ -145,8 +145,8 @@ func (s *session) defaultStore() (string, error) {
 	return sqlite.Default()
 }
 
-const configLong = `The configuration: defaults for the flags that say where reports go, who gets
-the metrics of a run and how servers are reached. It is carronade/config.yaml in
+const configLong = `The configuration: defaults for the flags of stores, of collectors of metrics
+and of connections to servers. It is carronade/config.yaml in
 your configuration folder (XDG_CONFIG_HOME, or ~/.config), or the file that
 CARRONADE_CONFIG names, with lines such as
 

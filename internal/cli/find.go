@@ -4,23 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/command/judging"
 	"carronade/internal/compat"
 	"carronade/internal/digest"
-	"carronade/internal/export"
 	"carronade/internal/find"
 	"carronade/internal/find/trials"
+	"carronade/internal/layout"
 	"carronade/internal/report"
-	"carronade/internal/run"
 	"carronade/internal/slo"
-	"carronade/internal/store"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/units"
@@ -31,22 +30,26 @@ and the backlog does not grow. The answer is an interval whose ends were
 confirmed: the limits hold at the lower one and fail at the upper one.
 
 Limits are those of carronade run --slo (carronade help slo). Without --slo it
-is p99<1s. Unless a limit allows failures, no event may fail.
+is p99<1s. Unless a limit allows failures, no event may fail. Where nothing is
+acknowledged, --slo not-found=0 searches for the highest rate without losses;
+--op consume answers with the rate of reading at full speed.
 
 Each trial is a run, and is kept as a report with the label find=ID. A search
 that the generator limits says "at least". Ctrl-C ends it with what is known.`
 
 // findSets are the settings that a search decides itself.
-var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes", "warmup", "interval", "repeat", "abort-on-fail", "failure-rate", "hdr", "trace", "trace-events"}
+var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes", "warmup", "interval", repeatSetting, "abort-on-fail", "failure-rate", "hdr", "trace", "trace-events"}
 
 // findLimit is the limit of a search without one.
 const findLimit = "p99<1s"
 
-// A finding is the state of a search.
+// searching is the state of a search.
 type searching struct {
 	find.Options
 	settings command.Settings
+	more     findMore
 	atLeast  string
+	least    float64 // the rate that must hold, or 0
 	from     string
 	share    string // the precision
 	budget   string
@@ -58,10 +61,13 @@ type searching struct {
 
 	base     *workload.Document // the workload file, with the configuration
 	limits   []slo.Limit
+	untilEnd bool // trials that read end where the logs do
+	planned  bool // the plan was shown
 	attached []report.Attachment
 	target   string
 	id       string
-	history  []find.Outcome
+	searches []*find.Answer // before the one in progress
+	history  []find.Outcome // of the search in progress
 	began    time.Time
 	of       *report.Document // of a trial, for the report of the search
 }
@@ -93,6 +99,7 @@ func (s *session) findCommand() *cobra.Command {
 	fs.StringVar(&f.resume, "resume", "", "go on with the search `ID`, which was cut short; give the same flags")
 	fs.StringVar(&f.again, "again", "", "answer other limits from the stored trials of the search `ID`, without sending")
 	fs.StringVar(&f.html, "html", "", "write the report as a page with pictures to this `FILE`")
+	f.more.bind(fs)
 	fs.StringVar(&f.atLeast, "at-least", "", "exit with 1 if this `RATE` does not hold")
 	for _, setting := range command.AllSettings(s.Kinds) {
 		if fs.Lookup(setting.Name) == nil { // from is where consuming begins
@@ -100,7 +107,7 @@ func (s *session) findCommand() *cobra.Command {
 		}
 	}
 	for _, name := range findSets {
-		fs.Lookup(name).Hidden = true // given, it is an error that says why
+		fs.Lookup(name).Hidden = name != repeatSetting // given, it is an error that says why
 	}
 	fs.StringVarP(&f.file, "file", "f", "", "read the workload from this `FILE`; - is stdin")
 	s.bindHelpAll(fs)
@@ -117,19 +124,15 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if err := f.options(); err != nil {
 		return o, nil, err
 	}
+	if err := f.more.parse(f); err != nil {
+		return o, nil, err
+	}
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	var file *workload.Document
-	if f.file != "" {
-		files, err := s.readWorkloads(f.file)
-		if err != nil {
-			return o, nil, err
-		}
-		if len(files) != 1 {
-			return o, nil, &words{Err: fmt.Errorf("%s has %d workloads, but a search is of one", f.file, len(files)), Hint: "put each into a separate file"}
-		}
-		file = files[0]
+	file, err := s.readOneWorkload(f.file, "a search is of one")
+	if err != nil {
+		return o, nil, err
 	}
 	if f.base, err = s.withConfiguration(t, file); err != nil {
 		return o, nil, err
@@ -142,7 +145,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	}
 	// The times of a trial are known only when the capacity is. A first workload finds faults in
 	// everything else.
-	w, err := s.trialWorkload(f, &find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second})
+	w, err := s.firstWorkload(f)
 	if err != nil {
 		return o, nil, err
 	}
@@ -151,11 +154,21 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	}
 	f.target = w.Target()
 	f.limits = w.Limits()
-	if err := f.limitTimes(); err != nil {
-		return o, nil, err
+	switch {
+	case !f.Reading && slices.ContainsFunc(f.limits, func(l slo.Limit) bool { return l.Name == "throughput" }):
+		return o, nil, &words{Err: errors.New("--slo throughput: the rate is what is searched for, and low rates are tried too"), Hint: "--at-least RATE says which rate must hold"}
+	case w.Unacknowledged():
+		if err := unanswered(f.limits); err != nil {
+			return o, nil, err
+		}
+	case !f.Reading:
+		if err := f.limitTimes(); err != nil {
+			return o, nil, err
+		}
 	}
+	f.Times = trials.Limits(f.limits)
 	if f.id = f.resume; f.id == "" {
-		f.id = fmt.Sprintf("f%07x", uint32(run.NewID())>>4) // 123e4567 would be a number
+		f.id = newSeries()
 	}
 	if f.html != "" {
 		if err := tryFile("--html", f.html); err != nil {
@@ -194,7 +207,7 @@ func (f *searching) options() (err error) {
 	for _, one := range []struct {
 		flag, text string
 		into       *float64
-	}{{"from", f.from, &f.From}, {"at-least", f.atLeast, &f.AtLeast}} {
+	}{{"from", f.from, &f.From}, {"to", f.more.to, &f.To}, {"at-least", f.atLeast, &f.least}} {
 		if one.text == "" {
 			continue
 		}
@@ -217,7 +230,6 @@ func (f *searching) limitTimes() error {
 		}
 		f.limits = append(f.limits, l)
 	}
-	f.Times = trials.Limits(f.limits)
 	return nil
 }
 
@@ -229,15 +241,67 @@ func (f *searching) limitTexts() []string {
 	return out
 }
 
+// firstWorkload is the workload of a trial before anything is known of the system.
+func (s *session) firstWorkload(f *searching) (*workload.Workload, error) {
+	op := opOf(f.base, &f.settings.Doc)
+	if slices.Contains([]string{"create", "list", "describe", "delete", "read"}, op) {
+		return nil, &words{
+			Err:  fmt.Errorf("--op %s: operations on topics have no reports, so they are not searched", op),
+			Hint: "carronade topics " + op + " --concurrency N prints how many a second there were; try several N",
+		}
+	}
+	f.Reading = op == workload.Consume
+	t := find.Trial{Role: find.Search, Rate: 1000, Measure: 10 * time.Second, Settle: time.Second, Slot: time.Second}
+	if f.Reading {
+		if f.From > 0 {
+			return nil, &words{Err: errors.New("--from: reading has no rate, it is at full speed"), Hint: "leave it out"}
+		}
+		t = find.Trial{Role: find.Read, Measure: 10 * time.Second, Slot: time.Second}
+	}
+	w, err := s.trialWorkload(f, &t)
+	if err != nil || !f.Reading {
+		return w, err
+	}
+	for _, r := range w.Settings() {
+		if r.Name == "until-end" && r.Text() == "false" {
+			f.untilEnd = true
+			return s.trialWorkload(f, &t)
+		}
+	}
+	return w, nil
+}
+
+// opOf is the operation that is given, "" if none is. The last document decides.
+func opOf(docs ...*workload.Document) (op string) {
+	for _, d := range docs {
+		for _, e := range d.Entries {
+			if e.Name == "op" {
+				op = e.Values[len(e.Values)-1]
+			}
+		}
+	}
+	return op
+}
+
+// unanswered checks the limits of a search in which nothing is acknowledged: no response has a
+// time, so what is not found later must be limited.
+func unanswered(limits []slo.Limit) error {
+	hint := "--slo not-found=0 searches for the highest rate at which nothing is lost"
+	if times := trials.Limits(limits); len(times) > 0 {
+		return &words{Err: fmt.Errorf("%s: nothing is acknowledged, so no response has a time", times[0].Name), Hint: hint}
+	}
+	if !slices.ContainsFunc(limits, func(l slo.Limit) bool { return l.Needs == slo.Delivery }) {
+		return &words{Err: errors.New("nothing is acknowledged, so no response shows what the system takes"), Hint: hint}
+	}
+	return nil
+}
+
 // refused is the error of a setting that a search cannot have, on the command line, in a file or
 // in the configuration.
 func refused(entries []workload.Entry) error {
 	for _, e := range entries {
-		switch {
-		case slices.Contains(findSets, e.Name):
+		if slices.Contains(findSets, e.Name) {
 			return &words{Err: fmt.Errorf("%s: find decides this for each trial", e.Where), Hint: "leave it out; --from, --precision and --budget say how to search, --slo which failures are allowed"}
-		case e.Name == "op" && e.Values[len(e.Values)-1] == workload.Consume:
-			return &words{Err: errors.New("consuming has no rate to search for"), Hint: "search for the rate of --op produce or --op roundtrip"}
 		}
 	}
 	return nil
@@ -249,11 +313,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
 	}
-	filters, err := digest.ParseFilters([]string{"label.find=" + f.resume}, time.Now())
-	if err != nil {
-		return err
-	}
-	rows, err := o.keep.store.Rows(ctx, store.Query{Filters: filters, Fields: []string{"label.find"}})
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, "find", f.resume, "label.find")
 	if err != nil || len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}
@@ -268,6 +328,9 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 			continue
 		}
 		t, answer := f.Next(f.history)
+		for answer != nil && f.another(answer) {
+			t, answer = f.Next(f.history)
+		}
 		if answer != nil {
 			break
 		}
@@ -277,7 +340,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 		}
 		if other := differs(w, d); other != "" {
 			ofTrial := slices.Contains([]string{"rate", "concurrency", "for", "warmup", "interval", "label"}, other)
-			if len(f.history) == 0 || !ofTrial {
+			if !f.begun() || !ofTrial {
 				return &words{Err: fmt.Errorf("--resume: report %s has another %s", d.ID, other), Hint: "give the target, the limits and the flags that the search had"}
 			}
 			break // the search took another way: try from here
@@ -285,7 +348,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 		f.sample(*t, d)
 		f.history = append(f.history, trials.Outcome(&f.Options, *t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
 	}
-	s.note("resumed after %s", units.Plural(len(f.history), "trial"))
+	s.note("resumed after %s%s", f.before(), units.Plural(len(f.history), "trial"))
 	return nil
 }
 
@@ -333,10 +396,13 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	}
 	d.Entries = append(d.Entries, f.settings.Doc.Entries...)
 	set := func(name, value string) { d.Add(name, "the trial's "+name, value) }
-	if t.Role == find.Probe {
+	switch {
+	case t.Role == find.Probe:
 		set("concurrency", strconv.Itoa(t.Concurrency))
-	} else {
+	case t.Rate > 0:
 		set("rate", rateSetting(t.Rate))
+	case f.untilEnd:
+		set("until-end", "true")
 	}
 	set("for", t.Measure.String())
 	if t.Settle > 0 {
@@ -346,6 +412,9 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	if f.id != "" {
 		set("label", "find="+f.id)
 		set("label", "find-role="+string(t.Role))
+		if f.more.repeat > 1 {
+			set("label", "find-search="+strconv.Itoa(len(f.searches)+1))
+		}
 	}
 	if t.Role == find.Probe { // limits on response times need a schedule
 		d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "slo" })
@@ -358,6 +427,9 @@ func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
 	for {
 		f.Interrupted = ctx.Err() != nil
 		t, answer := f.Next(f.history)
+		if answer != nil && f.another(answer) {
+			continue
+		}
 		if answer != nil {
 			err := s.found(f, o, answer)
 			if f.Interrupted && exitCodeOf(err) != command.Failed {
@@ -367,12 +439,33 @@ func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
 		}
 		out, err := s.trial(ctx, f, o, t)
 		switch {
-		case errors.Is(err, context.Canceled) && (len(f.history) > 0 || out.Trial.Role != ""):
+		case errors.Is(err, context.Canceled) && (f.begun() || out.Trial.Role != ""):
 			continue // answers with what is known
 		case err != nil:
 			return err
 		}
 		f.history = append(f.history, out)
+		if !o.quiet {
+			s.trialEnd(f)
+		}
+	}
+}
+
+// trialEnd prints what the last trial said.
+func (s *session) trialEnd(f *searching) {
+	out, p := &f.history[len(f.history)-1], f.Progress(f.history)
+	text := units.FormatRate(out.Achieved) + " achieved"
+	if v := p.Verdict; v != nil && out.Trial.Role != find.Read {
+		why, _, _ := strings.Cut(v.Why, ": its ") // what of the generator is in the report
+		why, _, _ = strings.Cut(why, "; ")
+		text = string(v.Result) + ": " + why
+	}
+	for _, line := range layout.Wrap(text, layout.Columns-2) {
+		s.note("  %s", line)
+	}
+	if plan := f.Plan(&p); plan != "" && !f.planned {
+		f.planned = true
+		s.note("%s", plan)
 	}
 }
 
@@ -383,7 +476,8 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	if !o.quiet {
-		s.note("trial %d, %s: %s for %s", len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)))
+		p := f.Progress(f.history)
+		s.note("%strial %d, %s: %s for %s (%s)", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), p.Text())
 	}
 	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
@@ -395,12 +489,12 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		f.sample(*t, d)
 	}
 	switch {
-	case ctx.Err() != nil && (len(f.history) > 0 || d != nil): // it is not judged
+	case ctx.Err() != nil && (f.begun() || d != nil): // it is not judged
 		if d != nil {
 			s.reportStored(o.keep, d, o.tasks[0].kept, false)
 		}
 		return find.Outcome{Trial: *t}, context.Canceled
-	case err != nil && len(f.history) > 0 && errors.As(err, new(*target.Error)):
+	case err != nil && f.begun() && errors.As(err, new(*target.Error)):
 		// It worked before: the system is gone.
 		return find.Outcome{Trial: *t, Elapsed: elapsed, Dead: err.Error()}, nil
 	case err != nil:
@@ -411,89 +505,15 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}
-	if !o.quiet && (t.Role == find.Probe || t.Role == find.WarmUp) {
-		s.note("  %s answered", units.FormatRate(out.Achieved))
-	} else if v := f.Judge(out); !o.quiet {
-		s.note("  %s: %s", v.Result, v.Why)
-	}
 	return out, nil
 }
 
 func loadText(t *find.Trial) string {
-	if t.Role == find.Probe {
+	switch {
+	case t.Role == find.Probe:
 		return units.Plural(t.Concurrency, "request") + " in flight"
+	case t.Rate == 0:
+		return "full speed"
 	}
 	return units.FormatRate(t.Rate)
-}
-
-// found stores the answer as a report, prints it and writes the requested files.
-func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
-	d, err := trials.Report(&trials.Searched{
-		ID: f.id, Limits: f.limitTexts(), Began: f.began, Ended: time.Now(), Options: f.Options, Answer: a, Of: f.of, Canceled: f.Interrupted,
-	})
-	if err != nil {
-		return err
-	}
-	var kept error
-	if o.keep.store != nil && len(a.Trials) > 0 {
-		kept = keepAnswer(o.keep.store, d)
-	}
-	return s.deliverAnswer(f, o, d, kept)
-}
-
-// keepAnswerFor is the time that storing an answer may take.
-const keepAnswerFor = 30 * time.Second
-
-// keepAnswer stores the report of a search. A search that was resumed has one already.
-func keepAnswer(in store.Store, d *report.Document) error {
-	ctx, cancel := context.WithTimeout(context.Background(), keepAnswerFor) // interrupted searches are stored, too
-	defer cancel()
-	err := in.Put(ctx, d)
-	if errors.Is(err, store.ErrExists) {
-		if err = in.Delete(ctx, d.ID); err == nil {
-			err = in.Put(ctx, d)
-		}
-	}
-	return err
-}
-
-// deliverAnswer prints the report of a search and writes it to the requested files.
-func (s *session) deliverAnswer(f *searching, o *outputs, d *report.Document, kept error) error {
-	var problems []error
-	write := func(flag, path, as string) {
-		if path == "" {
-			return
-		}
-		if err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, as, export.Of(d), export.Options{}) }); err != nil {
-			problems = append(problems, &words{
-				Err:  fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)),
-				Hint: "give a file in a writable folder; carronade report export writes the report of a search from the store",
-			})
-		}
-	}
-	write("--json-file", f.settings.Last("json-file"), "json")
-	write("--html", f.html, "html")
-	var err error
-	switch {
-	case o.json:
-		err = d.WriteJSON(s.out)
-	case f.again != "" && !o.full:
-		err = d.Brief(s.out, s.style(), f.notKept(d)...)
-	default:
-		err = s.print(d, *o, kept)
-	}
-	if err != nil {
-		problems = append(problems, fmt.Errorf("writing the report: %w", err))
-	}
-	if len(d.Search.Trials) > 0 && f.again == "" {
-		s.reportStored(o.keep, d, kept, o.json || o.full)
-	}
-	code := d.ExitCode()
-	if len(problems) > 0 && code != command.Interrupted {
-		code = command.Failed
-	}
-	if code == command.OK {
-		return nil
-	}
-	return exitCode{Code: code, Err: errors.Join(problems...)}
 }

@@ -43,6 +43,7 @@ func (s *session) againFind(ctx context.Context, f *searching, args []string) er
 	if err := f.limitTimes(); err != nil {
 		return err
 	}
+	f.Times = trials.Limits(f.limits)
 	for flag, path := range map[string]string{"--json-file": t.Last("json-file"), "--html": f.html} {
 		if err := tryFile(flag, path); path != "" && err != nil {
 			return err
@@ -118,7 +119,7 @@ func (f *searching) judgeAgain(ctx context.Context, kept store.Store) (*report.D
 	f.of = last
 	return trials.Report(&trials.Searched{
 		ID: report.IDOf(run.NewID()), Search: id, Limits: f.limitTexts(), Began: rows[0].At, Ended: last.EndedAt,
-		Options: f.Options, Answer: f.Again(history), Of: last,
+		Options: f.Options, AtLeast: f.least, Answer: f.Again(history), Of: last,
 	})
 }
 
@@ -140,7 +141,7 @@ func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *
 	case d.Search == nil:
 		return "", nil, &words{Err: fmt.Errorf("--again: report %s is no search", id), Hint: "carronade report list mode=find lists the searches"}
 	}
-	return id, d, nil
+	return d.Labels[trials.Label], d, nil
 }
 
 // trialRows are the rows of the reports of a search's trials, the oldest first.

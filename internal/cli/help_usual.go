@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"carronade/internal/command"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -43,8 +44,10 @@ func usualSections(cmd *cobra.Command, kinds []target.Kind) []section {
 	for _, group := range usual {
 		sec := section{title: group.title, column: textColumn}
 		for _, name := range group.names {
-			if f := cmd.Flags().Lookup(name); f != nil && f.Hidden {
-				continue
+			if f := cmd.Flags().Lookup(name); f != nil {
+				if _, ok := command.SettingOf(f); f.Hidden || !ok { // a flag of the command's own is among the others
+					continue
+				}
 			}
 			if s := usualSetting(name, kinds); s != nil {
 				sec.rows = append(sec.rows, settingRow(s))

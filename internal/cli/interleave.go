@@ -117,17 +117,15 @@ func (s *session) prepareInterleaving(ctx context.Context, j judging.Interleavin
 	)
 	for _, path := range []string{j.Base, j.Candidate} {
 		t = command.Settings{Doc: given.Doc}
-		found, err := s.resolve(&t, nil, path)
+		file, err := s.readOneWorkload(path, "a comparison takes one from each file")
 		if err != nil {
 			return o, nil, err
 		}
-		if len(found) != 1 {
-			return o, nil, &words{
-				Err:  fmt.Errorf("%s has %d workloads, but a comparison takes one from each file", path, len(found)),
-				Hint: "put each into a separate file",
-			}
+		found, err := s.resolveAll(&t, []*workload.Document{file})
+		if err != nil {
+			return o, nil, err
 		}
-		ws = append(ws, found[0])
+		ws = append(ws, found...)
 	}
 	// The configuration applies to both sides. Only the comparison is printed and written.
 	t.Doc.Entries = slices.DeleteFunc(t.Doc.Entries, func(e workload.Entry) bool { return e.Name == "json" || e.Name == "json-file" })

@@ -246,7 +246,7 @@ func TestInterleaveReplacesUntrustedRuns(t *testing.T) {
 		{"all trusted", nil, false, "A1, B1, B2, A2", ""},
 		{"two are not", []int{2, 4}, false, "A1, B1, B2, A2, B1 for B1, A2 for A2", "repetition 2 of 2"},
 		{"nor is one in their place", []int{2, 5}, false, "A1, B1, B2, A2, B1 for B1, B1 for B1", "it will be run again"},
-		{"none ever", []int{1, 2, 3, 4, 5, 6, 7, 8}, false, "A1, B1, B2, A2, A1 for A1, B1 for B1, B2 for B2, A2 for A2", "is not run again, because 2 were already"},
+		{"none ever", []int{1, 2, 3, 4, 5, 6, 7, 8}, false, "A1, B1, B2, A2, A1 for A1, B1 for B1, B2 for B2, A2 for A2", "is not run again, because 2 repetitions were replaced already"},
 		{"all count", []int{1, 2}, true, "A1, B1, B2, A2", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

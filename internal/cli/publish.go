@@ -33,7 +33,7 @@ func (s *session) publisher(t *command.Settings, observer compat.Observer) (*pub
 		o.Headers = append(o.Headers, publish.Header{Name: name, Value: value})
 	}
 	if t.Last("metrics-linger") != "" && o.MetricsAddr == "" {
-		return nil, &words{Err: errors.New("--metrics-linger keeps /metrics, which is not served"), Hint: "add --metrics-addr PORT, or leave out --metrics-linger"}
+		return nil, &words{Err: errors.New("--metrics-linger has no effect without --metrics-addr"), Hint: "add --metrics-addr PORT, or leave out --metrics-linger"}
 	}
 	hub, err := publish.Open(o)
 	if err == nil && hub.Addr() != "" {

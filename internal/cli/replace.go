@@ -23,7 +23,7 @@ func (s *session) replace(o *outputs, i int, d *report.Document) bool {
 		}
 	}
 	if used >= k.of {
-		s.note("repetition %d of %d (%s) is not trusted, and is not run again, because %d were already", k.i+1, k.of, d.ID, used)
+		s.note("repetition %d of %d (%s) is not trusted, and is not run again, because %d repetitions were replaced already", k.i+1, k.of, d.ID, used)
 		return false
 	}
 	again := *k

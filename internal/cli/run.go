@@ -143,6 +143,21 @@ func (s *session) readWorkloads(path string) ([]*workload.Document, error) {
 	return workload.ReadFile(path)
 }
 
+// readOneWorkload reads a file with one workload; nil without a file. rule says who takes one.
+func (s *session) readOneWorkload(path, rule string) (*workload.Document, error) {
+	if path == "" {
+		return nil, nil
+	}
+	files, err := s.readWorkloads(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		return nil, &words{Err: fmt.Errorf("%s has %d workloads, but %s", path, len(files), rule), Hint: "put each into a separate file"}
+	}
+	return files[0], nil
+}
+
 // outputs holds the runs of a command and where their output goes.
 type outputs struct {
 	// permit looks at the system before anything is sent; see run.Job. May be nil.

@@ -38,8 +38,8 @@ func (s *session) standinCommand() *cobra.Command {
 		server.Bind(cmd.Flags())
 		kinds = append(kinds, cmd)
 	}
-	return command.Group("standin", "an embedded server to point other tools at",
-		"An embedded server to point other tools at. It binds loopback by default, and\nremoves its data when it stops, unless it was given a folder for them.", kinds...)
+	return command.Group("standin", "an embedded server, for any tool",
+		"An embedded server, for Carronade or another tool. It binds loopback by default,\nand removes its data when it stops, unless it was given a folder for them.", kinds...)
 }
 
 // listenHint names the flag of the address that could not be opened.

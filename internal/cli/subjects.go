@@ -136,16 +136,15 @@ const unitsText = `A number may have a unit; a duration must have one.
   sizes        100 64KiB 1.5MiB 64kB 1MB; a bare number is bytes
   shares       1% or 0.01
 
-One rule holds for all flags, files and filters. In counts and rates k, M, G and
-T are powers of 1000, in either case. In sizes KiB, MiB, GiB and TiB are powers
-of 1024, in any case, and kB, MB, GB and TB are powers of 1000.
+The same rule applies to all flags, files and filters. In counts and rates k, M,
+G and T are powers of 1000, in either case. In sizes KiB, MiB, GiB and TiB are
+powers of 1024, in any case, and kB, MB, GB and TB are powers of 1000.
 
-What may mean two numbers is refused: 64K, 64KB and 64kb as a size (64KiB or
-64kB), 3m as a rate (3M/s or 3/min), and 10m as a --warmup (600s, or 10000000
-events).
+Ambiguous values are refused: 64K, 64KB and 64kb as a size (64KiB or 64kB), 3m
+as a rate (3M/s or 3/min), and 10m as a --warmup (600s, or 10000000 events).
 `
 
-const filtersText = `Filters choose among stored reports. A report must meet all filters given.
+const filtersText = `Filters choose among stored reports. A report must match all filters.
 
   branch=main           is; != is not
   rate>=50k/s           also <=, < and >; quote these, since they have a meaning
@@ -171,26 +170,26 @@ report in JSON is such a file. "carronade run --schema" prints a JSON schema
 for editors.
 `
 
-const exitText = `  0     done, and every limit and comparison that was asked for holds
-  1     done, but a limit or a comparison that was asked for does not hold (with
-        --verify: events were lost or corrupted, or aborted ones were seen), or
-        the system accepted no event at all; comes before 3
-  2     could not be done: usage, workload, connection, or the report could not
+const exitText = `  0     done, and every limit and comparison that was requested holds
+  1     done, but a limit or a comparison that was requested does not hold (with
+        --verify: events were lost or corrupted, or a consumer read aborted
+        ones), or the system accepted no event at all
+  2     failed: wrong usage or workload, no connection, or the report could not
         be written
   3     done, but the measurement is not trustworthy: the generator was the
         limit, or its clock or schedule failed (a noisy run keeps its code; of
         several repetitions, those that were replaced do not count)
-  4     a limit or a gate cannot tell (--slo, verify, compare --gate): too
-        little history, too noisy, or only broken by what the generator may
-        have added; or run --verify cannot: events were removed before they
-        were read, or not reached
+  4     cannot tell. For --slo: only the delay of the generator may have broken
+        the limit. For verify and compare --gate: too little history, or too
+        noisy. For --verify: events were removed before they were read, or the
+        reading did not reach them
   130   interrupted; the partial report is kept and marked
 
 Drops, failures and losses are results: they decide the exit code through the
 limits --slo, --failures, --failure-rate, --verify, and --count when it was not
-reached. A limit is broken (1) if the result does not meet it even without what
-the generator may have added. Where several codes fit, 130 goes before 2, 2
-before 1, 1 before 3, and 3 before 4.
+reached. A limit is broken (1) if the result does not meet it even without the
+delay that the generator may have added. If several codes apply, the order of
+priority is 130, 2, 1, 3, 4.
 `
 
 // wordsText explains the vocabulary; each kind says what its events and batches are.

@@ -26,7 +26,7 @@ limits
 		writeRow(&b, textColumn, r.name, r.text)
 	}
 	b.WriteString(`
-A run in which the system accepted no event is broken without any limit.
+A run in which the system accepted no event fails without any limit.
 
 timeouts and ends, which are not limits
 `)
@@ -45,7 +45,7 @@ exit codes
 		{"0", "every limit holds"},
 		{"1", "a limit is broken, also in a run that is not trusted"},
 		{"3", "no limit is known to be broken, and the run is not trusted"},
-		{"4", "a limit cannot tell: its result may have been moved by the generator, or not all events could be read back"},
+		{"4", "the result of a limit is unknown: the generator may have affected it, or not all events could be read back"},
 	} {
 		writeRow(&b, 8, r.name, r.text)
 	}
@@ -76,7 +76,7 @@ times
 	b.WriteString(`
 metrics, by their names in the report: < limits the maximum, > the minimum
   server.NAME      what the system reports about itself
-  system.NAME      what was seen of its processes
+  system.NAME      what its processes use
   host.NAME        this machine
 `)
 	b.WriteByte('\n')

@@ -24,7 +24,7 @@ func protocols() []protocol {
 	return []protocol{
 		{
 			kind: "null", form: "null://",
-			about: "Nothing is sent. What can this machine generate?",
+			about: "Sends nothing: measures what this machine can generate.",
 		},
 		{
 			kind: "kafka", form: "kafka://HOST:PORT,HOST:PORT/TOPIC",
@@ -160,7 +160,8 @@ const runExample = `
 const findExample = `
   carronade find kafka://127.0.0.1:9092/orders --slo 'p99<50ms'
   carronade find kafka://127.0.0.1:9092/orders --slo 'p99<50ms' --at-least 20k/s
-  carronade find riemann://127.0.0.1:5555 --from 10k/s --budget 5m`
+  carronade find riemann://127.0.0.1:5555 --from 10k/s --budget 5m
+  carronade find riemann://127.0.0.1:5555 --to 20k/s --repeat 3 --confirm 30m`
 
 // filesExample is an example of a workload file.
 const filesExample = `  target: kafka://127.0.0.1:9092/orders

@@ -12,11 +12,13 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/command/judging"
 	"carronade/internal/compat"
+	"carronade/internal/digest"
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/vary"
 	"carronade/internal/workload"
+	"carronade/target"
 )
 
 // varying holds the flags of run --vary.
@@ -138,6 +140,16 @@ func parseVariedOne(text string, known []workload.Setting) (variedSetting, error
 	case strings.Contains(set.Word, "=") && v.key == "":
 		return fail(fmt.Sprintf("such as --vary %s.NAME=4,8", name), "is a list of names with values, of which one is varied")
 	}
+	if v.key == "" && set.Type != target.String { // a text may mean anything
+		for i, value := range v.Values {
+			same := func(other string) bool {
+				return digest.Typed(set.Type.String(), other).Equal(digest.Typed(set.Type.String(), value))
+			}
+			if k := slices.IndexFunc(v.Values[:i], same); k >= 0 {
+				return fail("leave one of them out", "%s and %s are the same", v.Values[k], value)
+			}
+		}
+	}
 	return v, nil
 }
 
@@ -225,7 +237,7 @@ func (x *variation) order(o *outputs) {
 
 // resumeVariation leaves out the tasks whose reports are stored already.
 func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs) error {
-	rows, err := judging.SeriesRows(ctx, o.keep.store, x.series)
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, judge.VaryFields()...)
 	if err != nil || len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume %s: %s has no report of that series", x.series, o.keep.store.Place()), Hint: "carronade run --vary prints the ID when it starts; label." + judge.SeriesLabel + " of its reports has it, too"}
 	}
@@ -288,5 +300,6 @@ func (s *session) runVariation(ctx context.Context, x *variation, o *outputs) (o
 	return outcome, nil
 }
 
-// newSeries is the ID of a series.
-func newSeries() string { return report.IDOf(run.NewID()) }
+// newSeries is the ID of a series of runs, or of a search. It begins with a letter: a label such
+// as 80010e7 would be a number to filters.
+func newSeries() string { return "s" + report.IDOf(run.NewID())[1:] }

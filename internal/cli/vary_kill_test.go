@@ -36,7 +36,7 @@ func TestResumeAfterTheEnd(t *testing.T) {
 					t.Errorf("exit code %d, it said:\n%s", code, p.said.String())
 				}
 			}
-			series := regexp.MustCompile(`--resume ([a-z0-9]+) `).FindStringSubmatch(p.said.String())[1]
+			series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(p.said.String())[1]
 			p = startTrusted(t, append(args, "--resume", series)...)
 			code := p.end(t)
 			there := regexp.MustCompile(`: ([123]) of 4 runs are there`).FindStringSubmatch(p.said.String()) // more than 1 if the signal was late

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/judge"
 	"carronade/internal/vary"
 	"carronade/internal/workload"
+	"carronade/target"
 )
 
 // planVariation resolves all cells, so that every error is found before anything runs. The
@@ -37,7 +38,7 @@ func (s *session) planVariation(v *varying, t *command.Settings, path string) (*
 	if x.design, err = designOf(v.screen, varied); err != nil {
 		return nil, err
 	}
-	file, err := s.oneWorkload(path)
+	file, err := s.readOneWorkload(path, "--vary takes one")
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +76,9 @@ func (s *session) planVariation(v *varying, t *command.Settings, path string) (*
 	if err := resolve(func(int) []string { return nil }); err != nil {
 		return nil, err
 	}
+	if err := x.check(); err != nil {
+		return nil, err
+	}
 	if slices.ContainsFunc(x.cells, (*workload.Workload).OpenEnded) {
 		return nil, &words{Err: errors.New("--vary: a run has no end"), Hint: "add --for or --count, which ends each run"}
 	}
@@ -93,21 +97,6 @@ func (s *session) planVariation(v *varying, t *command.Settings, path string) (*
 	return x, resolve(func(cell int) []string {
 		return []string{judge.SeriesLabel + "=" + x.series, judge.PlanLabel + "=" + x.plan, judge.CellLabel + "=" + strconv.Itoa(cell+1)}
 	}, repeat...)
-}
-
-// oneWorkload reads a file with one workload; nil without a file.
-func (s *session) oneWorkload(path string) (*workload.Document, error) {
-	if path == "" {
-		return nil, nil
-	}
-	files, err := s.readWorkloads(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(files) != 1 {
-		return nil, &words{Err: fmt.Errorf("%s has %d workloads, but --vary takes one", path, len(files)), Hint: "put each into a separate file"}
-	}
-	return files[0], nil
 }
 
 // mergedLists returns the typed settings. A list of flags replaces that of the file, so if a
@@ -177,6 +166,23 @@ func designOf(screen string, varied []variedSetting) (*vary.Design, error) {
 	return nil, &words{Err: fmt.Errorf("--screen=%s: must be one of %s", screen, strings.Join(names, ", ")), Hint: "--screen alone is --screen=" + names[0]}
 }
 
+// check finds the errors of cells that a target would find only when it is opened.
+func (x *variation) check() error {
+	var faults []error
+	seen := map[string]bool{}
+	for i, w := range x.cells {
+		spec, err := w.Spec()
+		if c, ok := w.Kind.(target.Checker); ok && err == nil {
+			err = c.Check(spec)
+		}
+		if err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			faults = append(faults, &words{Err: fmt.Errorf("--vary: %s: %w", strings.Join(x.design.Settings(i), " "), err), Hint: hintOf(err)})
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // hash identifies what a series runs: its design, and the workloads of its cells.
 func (x *variation) hash() (string, error) {
 	h := sha256.New()
@@ -188,5 +194,5 @@ func (x *variation) hash() (string, error) {
 		}
 		h.Write(append(text, '\n'))
 	}
-	return hex.EncodeToString(h.Sum(nil))[:12], nil
+	return "p" + hex.EncodeToString(h.Sum(nil))[:11], nil // a label such as 80010e7 would be a number
 }

@@ -30,7 +30,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	series := regexp.MustCompile(`--resume ([a-z0-9]+) `).FindStringSubmatch(said)
+	series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(said)
 	if series == nil {
 		t.Fatalf("it does not name the series: %s", said)
 	}
@@ -44,9 +44,12 @@ func TestResume(t *testing.T) {
 		t.Errorf("when all are there: %v, it said %s, and printed\n%s\nbefore\n%s", err, said, again, out)
 	}
 
-	rows, err := judging.SeriesRows(t.Context(), kept, series[1])
+	rows, err := judging.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
 	if err != nil || len(rows) != 6 {
 		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	if plan := rows[0].Text("label." + judge.PlanLabel); !regexp.MustCompile(`^p[0-9a-f]{11}$`).MatchString(plan) {
+		t.Errorf("the plan %q is not a letter and a hash", plan)
 	}
 	var missing []string
 	for i := range rows[:2] {
@@ -65,7 +68,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("it did not run %s again: %s", m, said)
 		}
 	}
-	if rows, err = judging.SeriesRows(t.Context(), kept, series[1]); err != nil || len(rows) != 6 {
+	if rows, err = judging.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...); err != nil || len(rows) != 6 {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 

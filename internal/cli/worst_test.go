@@ -37,8 +37,8 @@ func TestExitText(t *testing.T) {
 		said[code] += strings.Join(strings.Fields(line), " ") + " "
 	}
 	for code, want := range map[string]string{
-		"1": "events were lost or corrupted, or aborted ones were seen",
-		"4": "events were removed before they were read, or not reached",
+		"1": "events were lost or corrupted, or a consumer read aborted ones",
+		"4": "events were removed before they were read, or the reading did not reach them",
 	} {
 		if !strings.Contains(said[code], want) {
 			t.Errorf("code %s: got %q, want %q in it", code, said[code], want)

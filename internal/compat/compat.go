@@ -34,7 +34,7 @@ type Tool struct {
 type Program struct {
 	Called string   // the name it was called by
 	Args   []string // without carronade's own flags
-	Strict bool     // reproduce the old tool's quirks
+	Strict bool     // reproduce the old tool's errors
 	// Generation is the wanted generation of the tool, in the tool's terms such as
 	// 2018 or 4.1. With "" the tool derives it from its flags.
 	Generation string
@@ -105,7 +105,7 @@ type Setting struct{ Name, Flag, Text string }
 
 // CommonHelp is the help text of the common flags.
 const CommonHelp = `flags of carronade, besides the tool's own:
-  --strict             reproduce the tool's quirks: its wrong computations and
+  --strict             reproduce the tool's errors: its wrong computations and
                        its exit codes
   --generation NAME    which generation of the tool, if there are several
                        (default: guessed from the flags)

@@ -43,7 +43,7 @@ func (fs Filters) Fields(to []string) []string {
 	return to
 }
 
-// Match reports whether a row meets all filters. A row without a field meets no
+// Match reports whether a row matches all filters. A row without a field meets no
 // condition on it.
 func (m *Matcher) Match(r *Row) bool {
 	m.rows++

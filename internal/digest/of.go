@@ -145,7 +145,7 @@ func (b *builder) settings(d *report.Document) {
 		case "system-flag":
 			continue // one field per flag, below
 		}
-		v := typed(s.Type, s.Value)
+		v := Typed(s.Type, s.Value)
 		v.Independent, v.Derived = s.Independent, s.Preset
 		b.put(s.Name, v)
 	}
@@ -181,8 +181,8 @@ func (b *builder) flag(name, value string) {
 	b.put(name, v)
 }
 
-// typed parses a setting by the type it has in the workload.
-func typed(kind, text string) Value {
+// Typed parses a setting by the type it has in the workload.
+func Typed(kind, text string) Value {
 	parse := func(k Kind, x float64, err error) Value {
 		if err != nil {
 			return Value{Kind: Text, Text: text}

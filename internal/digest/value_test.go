@@ -103,7 +103,7 @@ func TestSettingsOfOlderReports(t *testing.T) {
 		{"rate", "3/m", Rate, 0.05},
 		{"rate", "50k/s", Rate, 50000},
 	} {
-		v := typed(test.kind, test.text)
+		v := Typed(test.kind, test.text)
 		if v.Kind != test.want || v.Num != test.number || v.Text != test.text {
 			t.Errorf("%s %s: got %+v, want %v %v", test.kind, test.text, v, test.want, test.number)
 		}

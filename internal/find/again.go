@@ -114,7 +114,7 @@ func (s *search) endAgain() {
 	for i := range points {
 		p := &points[i]
 		if p.rate > a.Holds && (a.Fails == 0 || p.rate < a.Fails) && p.verdict.Result != Pass {
-			open = append(open, perSecond(p.rate)+" "+openWords[p.verdict.Result]+": "+p.verdict.Why)
+			open = append(open, units.FormatRate(p.rate)+" "+openWords[p.verdict.Result]+": "+p.verdict.Why)
 		}
 	}
 	between := strings.Join(open, ", ")
@@ -126,18 +126,18 @@ func (s *search) endAgain() {
 	case a.Holds == 0 && a.Fails == 0:
 		a.Ending, a.Why = Stopped, "no trial decides these limits: "+between
 	case a.Holds == 0 && between != "":
-		a.Ending, a.Why = Stopped, "no trial below "+perSecond(a.Fails)+" decides these limits: "+between
+		a.Ending, a.Why = Stopped, "no trial below "+units.FormatRate(a.Fails)+" decides these limits: "+between
 	case a.Holds == 0:
-		a.Ending, a.Why = Stopped, "nothing below "+perSecond(a.Fails)+" was measured"
+		a.Ending, a.Why = Stopped, "nothing below "+units.FormatRate(a.Fails)+" was measured"
 	case a.Fails == 0 && between != "":
 		a.Ending, a.Why = Stopped, between
 	case a.Fails == 0:
-		a.Ending, a.Why = NoTop, "nothing above "+perSecond(a.Holds)+" was measured"
+		a.Ending, a.Why = NoTop, "nothing above "+units.FormatRate(a.Holds)+" was measured"
 	case between != "":
-		a.Ending, a.Why = Stopped, "between "+perSecond(a.Holds)+" and "+perSecond(a.Fails)+": "+between
+		a.Ending, a.Why = Stopped, "between "+units.FormatRate(a.Holds)+" and "+units.FormatRate(a.Fails)+": "+between
 	case narrow:
 		a.Ending, a.Why = Stopped, "the trials are too short to confirm these limits"
 	default:
-		a.Ending, a.Why = Stopped, "nothing between "+perSecond(a.Holds)+" and "+perSecond(a.Fails)+" was measured"
+		a.Ending, a.Why = Stopped, "nothing between "+units.FormatRate(a.Holds)+" and "+units.FormatRate(a.Fails)+" was measured"
 	}
 }

@@ -161,13 +161,32 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// A search that the budget cannot hold says so before its first trial, and for how long it would
-// take.
+// A search that the budget cannot hold says so before its first trial, and how long it would take.
 func TestBudgetTooSmall(t *testing.T) {
-	o := &Options{Times: []TimeLimit{{Name: "max<1s", Within: time.Second, Quantile: 1}}, Precision: 0.02, Budget: 10 * time.Second, From: 20}
-	next, a := o.Next(nil)
-	if next != nil || a.Ending != Stopped || !strings.Contains(a.Why, "the budget does not suffice: at about 40/s, a search takes ") {
-		t.Errorf("got %+v and %+v", next, a)
+	for _, tt := range []struct {
+		budget time.Duration
+		says   string
+	}{
+		{10 * time.Second, "the budget does not suffice: with these limits a search takes 1m"},
+		{150 * time.Second, "the budget does not suffice: at about 40/s, a search takes "},
+	} {
+		o := &Options{Times: []TimeLimit{{Name: "max<1s", Within: time.Second, Quantile: 1}}, Precision: 0.02, Budget: tt.budget, From: 20}
+		next, a := o.Next(nil)
+		if next != nil || a.Ending != Stopped || !strings.Contains(a.Why, tt.says) {
+			t.Errorf("%v: got %+v and %+v", tt.budget, next, a)
+		}
+	}
+}
+
+// A limit that no rate meets is answered with none, also if the budget ends there.
+func TestNothingMeets(t *testing.T) {
+	for _, budget := range []time.Duration{20 * time.Second, time.Minute, 10 * time.Minute} {
+		s := newServer(1, constant)
+		a, history := s.find(&Options{Times: p99(time.Microsecond), Precision: 0.02, Budget: budget})
+		last := history[len(history)-1].Elapsed
+		if a.Ending != None || a.Holds != 0 || a.ExitCode(0) != 1 || a.Elapsed > budget+last || last > budget/2 {
+			t.Errorf("%v: got %+v", budget, a)
+		}
 	}
 }
 
@@ -178,5 +197,31 @@ func TestGeneratorAtEveryRate(t *testing.T) {
 	a, _ := s.find(&Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute})
 	if a.Ending != AtLeast || a.Holds != 0 || a.Fails != 0 {
 		t.Errorf("got %+v", a)
+	}
+}
+
+// A budget that allows only a wide answer does not end the way up.
+func TestWidePrecision(t *testing.T) {
+	for seed := range uint64(5) {
+		s := newServer(seed, exponential)
+		a, _ := s.find(&Options{Times: p99(200 * time.Millisecond), Precision: 0.02, Budget: 40 * time.Second})
+		if a.Ending != Found && a.Ending != Stopped || a.Fails == 0 {
+			t.Errorf("seed %d: %s, %v to %v: %s", seed, a.Ending, a.Holds, a.Fails, a.Why)
+		}
+	}
+}
+
+// Where no probe is answered, the search says why.
+func TestNoAnswer(t *testing.T) {
+	for _, tt := range []struct{ broken, want string }{{"", "nothing was answered"}, {"every event failed: timeout", "every event failed: timeout"}} {
+		o := &Options{Times: p99(time.Second), Precision: 0.02, Budget: 10 * time.Minute}
+		var history []Outcome
+		next, a := o.Next(history)
+		for ; a == nil; next, a = o.Next(history) {
+			history = append(history, Outcome{Trial: *next, Broken: tt.broken})
+		}
+		if a.Ending != None || a.Why != tt.want {
+			t.Errorf("got %+v", a)
+		}
 	}
 }

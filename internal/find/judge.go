@@ -49,7 +49,7 @@ const (
 )
 
 func confidence(r Role) float64 {
-	if r == Confirm || r == LongRun {
+	if r == Confirm || r == Soak {
 		return confident
 	}
 	return likely
@@ -135,16 +135,21 @@ func (o *Options) growing(t *Outcome) string {
 	if slope <= 3*spread || slope <= 0 {
 		return ""
 	}
-	end := float64(t.Slots[n-1].Waiting) / max(t.Achieved, 1e-9) // s
-	grown := slope * m * width
+	if !o.large(float64(t.Slots[n-1].Waiting), t.Achieved, 0) && !o.large(slope*m*width, 0, t.events()) {
+		return ""
+	}
+	return "the backlog grows by " + units.FormatRate(slope)
+}
+
+// large reports whether a backlog matters: it is more than the shortest limit of work at the rate
+// that is answered, or more than a hundredth of the events that were sent. A rate or a number of
+// events of 0 leaves that part out.
+func (o *Options) large(backlog, answered float64, sent uint64) bool {
 	limit := math.Inf(1)
 	for _, l := range o.Times {
 		limit = min(limit, l.Within.Seconds())
 	}
-	if end <= limit && grown <= 0.01*float64(t.events()) {
-		return ""
-	}
-	return "the backlog grows by " + units.FormatRate(slope)
+	return answered > 0 && backlog > limit*answered || sent > 0 && backlog > 0.01*float64(sent)
 }
 
 // lateShare judges the share of events that were late for limit k.
@@ -155,7 +160,7 @@ func (o *Options) lateShare(outcomes []Outcome, k int, relax time.Duration, leas
 		c.add(&outcomes[i], k, relax, least)
 	}
 	b := limit.allowed()
-	v := Verdict{Share: c.late / c.events, Allowed: b}
+	v := Verdict{Share: c.share(), Allowed: b}
 	v.Least, v.Most = c.bounds(relax, confidence(outcomes[0].Trial.Role))
 	switch {
 	case b == 0 && c.late > 0:
@@ -221,6 +226,10 @@ func (c *clusters) bounds(relax time.Duration, confidence float64) (least, most 
 	most = gammaQuantile(c.late/size+1, confidence) * size / c.events
 	return min(least, 1), min(most, 1)
 }
+
+// share is the part of the events that were late, and spread its standard error.
+func (c *clusters) share() float64  { return c.late / max(c.events, 1) }
+func (c *clusters) spread() float64 { return math.Sqrt(c.squares) / max(c.events, 1) }
 
 // gammaQuantile is the value that a gamma distributed number with this shape and scale 1 stays
 // below with probability p. It bounds the mean of a Poisson distributed number.

@@ -10,25 +10,6 @@ import (
 	"carronade/units"
 )
 
-// Options are what a search is asked for.
-type Options struct {
-	Times []TimeLimit // at least one
-	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
-	From float64
-	// Precision is the wanted width of the answer: 0.02 for 2 %. It is widened to what the budget
-	// can confirm.
-	Precision float64
-	// Budget is the time for the whole search. It is exceeded by one trial at most.
-	Budget time.Duration
-	// AtLeast is the rate that must hold, or 0. It decides whether a search that the generator
-	// limited is answered.
-	AtLeast float64
-	// Interrupted ends the search with what is known.
-	Interrupted bool
-	// Soak is the length of a last trial at the lower end. 0: none.
-	Soak time.Duration
-}
-
 // Limits of each search.
 const (
 	MostTrials     = 24
@@ -40,56 +21,12 @@ const (
 	// leaves a longer queue.
 	mostOver    = 1.5
 	leastEvents = 20                     // in a trial that is judged
+	anyCapacity = 1e9                    // events a second: no search is shorter than at this
 	coarse      = 100 * time.Millisecond // slots of trials that are not judged
 )
 
 // probes are the concurrencies of the closed loops that estimate the capacity.
 var probes = []int{1, 8, 64, 512}
-
-// An Ending is how a search ended.
-type Ending string
-
-// The endings.
-const (
-	Found     Ending = "found"
-	AtLeast   Ending = "at least"  // the generator was the limit
-	None      Ending = "none"      // no rate holds
-	NoTop     Ending = "no top"    // no rate failed
-	Irregular Ending = "irregular" // the trials contradict each other, or a limit cannot be checked
-	Stopped   Ending = "stopped"   // budget or trials spent before both ends were confirmed
-	Died      Ending = "died"
-	Stuck     Ending = "stuck" // the system did not return to normal
-)
-
-// An Answer is the result of a search.
-type Answer struct {
-	Ending Ending `json:"ending"`
-	// Holds is the highest rate at which the limits hold, Fails the lowest above it at which they
-	// do not, in events a second. 0: none is known.
-	Holds          float64 `json:"holds"`
-	HoldsConfirmed bool    `json:"holds_confirmed"`
-	Fails          float64 `json:"fails"`
-	FailsConfirmed bool    `json:"fails_confirmed"`
-	// Precision is Fails/Holds-1, and Wanted what was asked for.
-	Precision  float64  `json:"precision"`
-	Wanted     float64  `json:"wanted_precision"`
-	Why        string   `json:"why"`                  // why Fails failed, or why the search ended
-	Inversions []string `json:"inversions,omitempty"` // passes above a failure, and ends that changed
-	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
-	AfterOverload *Verdict      `json:"after_overload,omitempty"`
-	Trials        []Tried       `json:"trials"`
-	Elapsed       time.Duration `json:"elapsed_ns"`
-}
-
-// A Tried is a trial that was run.
-type Tried struct {
-	Trial
-	Report   string        `json:"report,omitempty"`
-	Achieved float64       `json:"achieved"` // events a second
-	Elapsed  time.Duration `json:"elapsed_ns"`
-	Times    []Quantile    `json:"times,omitempty"`   // of the limited times
-	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
-}
 
 // point is what is known of a rate.
 type point struct {
@@ -119,6 +56,9 @@ func (*request) Error() string { return "a trial is needed" }
 // errDone ends a replay with the answer.
 var errDone = errors.New("the search is done")
 
+// interrupted is why a search ended that was told to.
+const interrupted = "interrupted"
+
 // Next returns the next trial, or the answer. The history are the outcomes of the trials that
 // Next returned, in order.
 func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
@@ -130,6 +70,12 @@ func (o *Options) Next(history []Outcome) (*Trial, *Answer) {
 		return &r.trial, nil
 	}
 	s.conclude()
+	if errors.As(s.soak(), &r) {
+		return &r.trial, nil
+	}
+	if !o.Reading {
+		s.answer.Bottleneck = bottleneck(history[:s.used], s.answer.Fails)
+	}
 	return nil, &s.answer
 }
 
@@ -141,14 +87,15 @@ func (s *search) end(e Ending, why string, args ...any) error {
 // try takes the outcome of the next trial from the history, or asks for the trial.
 func (s *search) try(t Trial) (*Outcome, error) {
 	switch {
+	case t.Role == Soak:
 	case s.used >= MostTrials:
 		return nil, s.end(Stopped, "%d trials were not enough", MostTrials)
-	case s.elapsed >= s.Budget && t.Role != LongRun:
+	case s.elapsed >= s.Budget:
 		return nil, s.end(Stopped, "the budget is spent")
 	}
 	if s.used >= len(s.history) {
 		if s.Interrupted {
-			return nil, s.end(Stopped, "interrupted")
+			return nil, s.end(Stopped, interrupted)
 		}
 		return nil, &request{t}
 	}
@@ -162,11 +109,9 @@ func (s *search) try(t Trial) (*Outcome, error) {
 		return nil, s.end(Died, "%s, with %s in flight", o.Dead, units.Plural(t.Concurrency, "request"))
 	case o.Dead != "":
 		s.note(t.Rate, []Outcome{*o}, Verdict{Result: Fail, Why: o.Dead}, false)
-		return nil, s.end(Died, "%s, at %s", o.Dead, perSecond(t.Rate))
+		return nil, s.end(Died, "%s, at %s", o.Dead, units.FormatRate(t.Rate))
 	case o.Unclear != "":
 		return nil, s.end(Irregular, "%s", o.Unclear)
-	case o.Stuck != "":
-		return nil, s.end(Stuck, "%s after %s", o.Stuck, perSecond(t.Rate))
 	}
 	return o, nil
 }
@@ -175,32 +120,37 @@ func (s *search) try(t Trial) (*Outcome, error) {
 func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, error) {
 	measure = max(measure, seconds(leastEvents/rate))
 	t := Trial{Role: role, Rate: rate, Settle: s.settle, Measure: measure, Slot: s.slot(), Relax: s.relax}
-	var outcomes []Outcome
-	for {
-		o, err := s.try(t)
-		if err != nil {
-			return Verdict{}, err
-		}
-		v := s.judge([]Outcome{*o})
-		s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
-		if v.Result == Invalid {
-			if len(outcomes) == 0 {
-				outcomes = append(outcomes, *o)
-				continue
-			}
-			s.note(rate, nil, v, false)
-			return v, nil
-		}
-		outcomes = []Outcome{*o}
-		if p := s.find(rate); p != nil && role == Confirm && p.confirmed {
-			outcomes = append(p.outcomes, *o)
-			v = s.judge(outcomes) // of all together
-		}
-		if role == Search || role == Confirm {
-			s.note(rate, outcomes, v, role == Confirm)
-		}
+	o, v, err := s.judged(t)
+	if err == nil && v.Result == Invalid {
+		o, v, err = s.judged(t)
+	}
+	switch {
+	case err != nil:
+		return v, err
+	case v.Result == Invalid:
+		s.note(rate, nil, v, false)
 		return v, nil
 	}
+	outcomes := []Outcome{*o}
+	if p := s.find(rate); p != nil && role == Confirm && p.confirmed {
+		outcomes = append(p.outcomes, *o)
+		v = s.judge(outcomes) // of all together
+	}
+	if role == Search || role == Confirm {
+		s.note(rate, outcomes, v, role == Confirm)
+	}
+	return v, nil
+}
+
+// judged runs a trial and judges it alone.
+func (s *search) judged(t Trial) (*Outcome, Verdict, error) {
+	o, err := s.try(t)
+	if err != nil {
+		return nil, Verdict{}, err
+	}
+	v := s.judge([]Outcome{*o})
+	s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
+	return o, v, nil
 }
 
 func (s *search) find(rate float64) *point {
@@ -221,7 +171,7 @@ func (s *search) note(rate float64, outcomes []Outcome, v Verdict, confirmed boo
 		p = &s.points[len(s.points)-1]
 	} else if a, b := p.verdict.Result, v.Result; a == Pass && b == Fail || a == Fail && b == Pass {
 		s.answer.Inversions = append(s.answer.Inversions,
-			fmt.Sprintf("%s first %s, then %s", perSecond(rate), p.verdict.Result, v.Result))
+			fmt.Sprintf("%s first %s, then %s", units.FormatRate(rate), p.verdict.Result, v.Result))
 	}
 	p.outcomes, p.verdict, p.confirmed = outcomes, v, confirmed
 }
@@ -249,13 +199,19 @@ func (s *search) bounds(confirmed bool) (holds, fails float64) {
 }
 
 func (s *search) run() error {
+	if s.Reading {
+		return s.read()
+	}
+	fastest, ok := s.plan(anyCapacity)
+	if !ok {
+		return s.end(Stopped, "the budget does not suffice: with these limits a search takes %s or more", units.FormatDuration(s.whole(&fastest).Round(time.Second)))
+	}
 	capacity, err := s.capacity()
 	if err != nil {
 		return err
 	}
-	var ok bool
 	if s.timing, ok = s.plan(capacity); !ok {
-		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", perSecond(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
+		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s", units.FormatRate(capacity), units.FormatDuration(s.whole(&s.timing).Round(time.Second)))
 	}
 	if _, err := s.try(Trial{Role: WarmUp, Rate: capacity / 4, Measure: s.short(warmUpFor), Slot: coarse}); err != nil {
 		return err
@@ -267,6 +223,9 @@ func (s *search) run() error {
 	if err := s.confirmLow(low); err != nil {
 		return err
 	}
+	if holds, _ := s.bounds(true); s.To > 0 && holds >= s.To {
+		return s.end(Highest, "it was the highest rate allowed")
+	}
 	if err := s.confirmHigh(high); err != nil {
 		return err
 	}
@@ -277,6 +236,9 @@ func (s *search) run() error {
 func (s *search) capacity() (float64, error) {
 	if s.From > 0 {
 		return s.From / 0.5, nil // the first trial is at From
+	}
+	if s.To > 0 {
+		return s.capacityBelow(s.To)
 	}
 	best := 0.0
 	for _, n := range probes {
@@ -290,18 +252,49 @@ func (s *search) capacity() (float64, error) {
 		best = o.Achieved
 	}
 	if best <= 0 {
-		return 0, s.end(None, "nothing was answered")
+		why := "nothing was answered"
+		if last := s.history[s.used-1]; last.Broken != "" {
+			why = last.Broken
+		}
+		return 0, s.end(None, "%s", why)
 	}
 	return best, nil
 }
 
+// capacityBelow estimates the capacity with schedules, since a closed loop could exceed the highest
+// rate allowed. The rates grow by a factor that leaves a short queue only.
+func (s *search) capacityBelow(to float64) (float64, error) {
+	const first, factor, events, enough = 4096, 8, 400, 0.9
+	length := s.short(probeFor)
+	for rate := max(to/first, events/length.Seconds()); rate < to/2; rate *= factor {
+		o, err := s.try(Trial{Role: WarmUp, Rate: rate, Measure: length, Slot: coarse})
+		if err != nil {
+			return 0, err
+		}
+		if o.Achieved < enough*rate {
+			return max(s.best, rate/factor), nil
+		}
+	}
+	return to, nil
+}
+
+// allowed is a rate, or To if that is less.
+func (s *search) allowed(rate float64) float64 {
+	if s.To > 0 {
+		return min(rate, s.To)
+	}
+	return rate
+}
+
 // floor is the lowest rate that is tried: several events in each stretch of the limit.
+// floor is the lowest rate that is tried: several events in each stretch of the limit, and the
+// fewest of a trial in a tenth of the budget.
 func (s *search) floor() float64 {
 	x := time.Duration(math.MaxInt64)
-	for _, l := range s.Times {
+	for _, l := range s.planned() {
 		x = min(x, l.Within)
 	}
-	return 1 / max(1, 10*x.Seconds())
+	return max(1/max(1, 10*x.Seconds()), 10*leastEvents/s.Budget.Seconds())
 }
 
 // narrow brackets the ceiling from below and bisects. It returns rates below and above it that
@@ -322,20 +315,22 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			return 0, 0, s.end(AtLeast, "%s", v.Why)
 		case holds == 0 && fails <= s.floor():
 			return 0, 0, s.none(capacity)
+		case s.To > 0 && holds >= s.To:
+			return holds, holds, nil
 		case holds == 0:
 			rate = max(fails/2, s.floor())
 			if fails < capacity/16 {
 				rate = max(fails/8, s.floor())
 			}
 		case fails == 0:
-			next := holds * 1.25
+			next := holds * max(1.25, 1+s.precision)
 			if holds == capacity/2 {
 				next = holds * 1.6
 			}
 			if next = min(next, mostOver*s.best); next < holds*(1+s.precision) {
-				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", perSecond(holds), perSecond(s.best))
+				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", units.FormatRate(holds), units.FormatRate(s.best))
 			}
-			rate = next
+			rate = s.allowed(next)
 		case fails/holds <= 1+s.precision*1.01:
 			return holds, fails, nil
 		default:
@@ -359,15 +354,18 @@ func (s *search) allInvalid() bool {
 // only, such as one that waits for a full batch: two higher rates show it.
 func (s *search) none(capacity float64) error {
 	for _, part := range []float64{0.7, 0.9} {
-		v, err := s.at(Search, part*capacity, s.timing.search)
-		if err != nil {
+		rate := s.allowed(part * capacity)
+		v, err := s.at(Search, rate, s.timing.search)
+		switch {
+		case err != nil && s.answer.Ending == Stopped && !s.Interrupted: // what is known suffices
+			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
+		case err != nil:
 			return err
-		}
-		if v.Result == Pass {
-			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", perSecond(part*capacity))
+		case v.Result == Pass:
+			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", units.FormatRate(rate))
 		}
 	}
-	return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+	return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
 }
 
 // confirmLow confirms that the limits hold at a rate, or finds a lower one. Its steps grow, so a
@@ -379,7 +377,7 @@ func (s *search) confirmLow(rate float64) error {
 			return err
 		}
 		if rate <= s.floor() {
-			return s.end(None, "the limits fail at every rate down to %s", perSecond(s.floor()))
+			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
 		}
 		rate = max(rate/(1+step), s.floor())
 	}
@@ -401,8 +399,11 @@ func (s *search) confirmHigh(rate float64) error {
 			rate = holds * (1 + step)
 			step *= 2
 		}
+		if rate = s.allowed(rate); rate == s.To && s.find(rate) != nil && s.find(rate).confirmed && fails == 0 {
+			return s.end(Stopped, "the trials at %s, the highest rate allowed, do not decide", units.FormatRate(rate))
+		}
 		if s.generatorLimited(rate) {
-			return s.end(AtLeast, "the generator was the limit above %s", perSecond(holds))
+			return s.end(AtLeast, "the generator was the limit above %s", units.FormatRate(holds))
 		}
 		v, err := s.confirmAt(rate)
 		switch {
@@ -468,8 +469,10 @@ func (s *search) parts(rate float64) (v Verdict, err error) {
 func (s *search) finish() error {
 	holds, fails := s.bounds(true)
 	s.answer.Ending, s.answer.Why = Found, s.find(fails).verdict.Why
-	if _, err := s.try(Trial{Role: Beyond, Rate: 1.2 * fails, Measure: s.short(beyondFor), Slot: coarse}); err != nil {
-		return err
+	if beyond := s.allowed(1.2 * fails); beyond > fails {
+		if _, err := s.try(Trial{Role: Beyond, Rate: beyond, Measure: s.short(beyondFor), Slot: coarse}); err != nil {
+			return err
+		}
 	}
 	v, err := s.at(Again, holds, s.confirm/2)
 	if err != nil {
@@ -478,11 +481,6 @@ func (s *search) finish() error {
 	s.answer.AfterOverload = &v
 	if _, err := s.at(Typical, 0.8*holds, s.timing.search); err != nil {
 		return err
-	}
-	if s.Soak > 0 {
-		if _, err := s.at(LongRun, holds, s.Soak); err != nil {
-			return err
-		}
 	}
 	return errDone
 }
@@ -506,12 +504,11 @@ func (s *search) conclude() {
 	if a.Ending == Stopped && a.HoldsConfirmed && a.FailsConfirmed {
 		a.Ending, a.Why = Found, s.find(a.Fails).verdict.Why // with the precision that was reached
 	}
+	_, fails := s.bounds(false)
 	for i := range s.points {
 		p := &s.points[i]
-		if _, fails := s.bounds(false); p.verdict.Result == Pass && fails > 0 && p.rate > fails {
-			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", perSecond(p.rate), perSecond(fails)))
+		if p.verdict.Result == Pass && fails > 0 && p.rate > fails {
+			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", units.FormatRate(p.rate), units.FormatRate(fails)))
 		}
 	}
 }
-
-func perSecond(rate float64) string { return units.FormatRate(rate) }

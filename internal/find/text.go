@@ -2,6 +2,7 @@ package find
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,18 +12,44 @@ import (
 
 // Headline is the answer in a line.
 func (a *Answer) Headline(limits string) string {
-	trials := fmt.Sprintf("%s in %s", units.Plural(len(a.Trials), "trial"), units.FormatDuration(a.Elapsed.Round(time.Second)))
+	trials := ""
+	if k := a.Soak; k != nil && k.Result != Pass {
+		trials = k.text() + "; "
+	}
+	trials += fmt.Sprintf("%s in %s", units.Plural(len(a.Trials), "trial"), units.FormatDuration(a.Elapsed.Round(time.Second)))
+	limits = conditions(limits)
 	switch a.Ending {
 	case Found:
-		return fmt.Sprintf("ceiling %s to %s (%s); limited by: %s; %s", rateText(a.Holds), units.FormatRate(a.Fails), limits, a.Why, trials)
+		if a.reading() {
+			return fmt.Sprintf("reading %s%s; %s; %s", rangeText(a.Holds, a.Fails), limits, a.Why, trials)
+		}
+		return fmt.Sprintf("ceiling %s%s; limited by: %s; %s", rangeText(a.Holds, a.Fails), limits, a.Why, trials)
 	case AtLeast:
-		return fmt.Sprintf("at least %s (%s): %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
+		return fmt.Sprintf("at least %s%s: %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
+	case Highest:
+		return fmt.Sprintf("holds at %s%s: %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
 	case None:
-		return fmt.Sprintf("no ceiling (%s): %s; %s", limits, a.Why, trials)
+		return fmt.Sprintf("no ceiling%s: %s; %s", limits, a.Why, trials)
 	case Died:
 		return fmt.Sprintf("the system died: %s; %s; %s", a.Why, a.known(), trials)
 	}
-	return fmt.Sprintf("no confirmed ceiling (%s): %s; %s; %s", limits, a.Why, a.known(), trials)
+	if len(a.Trials) == 0 {
+		return fmt.Sprintf("no confirmed ceiling%s: %s", limits, a.Why)
+	}
+	return fmt.Sprintf("no confirmed ceiling%s: %s; %s; %s", limits, a.Why, a.known(), trials)
+}
+
+// conditions are the limits in brackets.
+func conditions(limits string) string {
+	if limits == "" {
+		return ""
+	}
+	return " (" + limits + ")"
+}
+
+// reading reports whether the ceiling is that of readers.
+func (a *Answer) reading() bool {
+	return slices.ContainsFunc(a.Trials, func(t Tried) bool { return t.Role == Read })
 }
 
 // known says what is known of a ceiling that was not confirmed.
@@ -34,6 +61,8 @@ func (a *Answer) known() string {
 		return units.FormatRate(rate) + " " + what
 	}
 	switch {
+	case a.Holds > 0 && a.reading():
+		return rangeText(a.Holds, a.Fails) + " so far"
 	case a.Holds > 0 && a.Fails > 0:
 		return of(a.Holds, a.HoldsConfirmed, "holds") + ", " + of(a.Fails, a.FailsConfirmed, "fails")
 	case a.Holds > 0:
@@ -44,8 +73,15 @@ func (a *Answer) known() string {
 	return "no rate is known to hold or to fail"
 }
 
-// rateText is a rate without its unit.
-func rateText(rate float64) string { return strings.TrimSuffix(units.FormatRate(rate), "/s") }
+// rangeText is an interval of rates. Its unit is written once if both ends have the same.
+func rangeText(lo, hi float64) string {
+	const number = "0123456789."
+	a, b := units.FormatRate(lo), units.FormatRate(hi)
+	if short := strings.TrimRight(a, " kMG/s"); strings.TrimLeft(a, number) == strings.TrimLeft(b, number) {
+		a = short
+	}
+	return a + " to " + b
+}
 
 // A Remark is something that is known beside the answer.
 type Remark struct {
@@ -69,6 +105,9 @@ func (a *Answer) Remarks() []Remark {
 	if k := a.Knee(); k != nil {
 		say("knee", k.String())
 	}
+	if a.Bottleneck != nil {
+		say("bottleneck", a.Bottleneck.Text())
+	}
 	for i := range a.Trials {
 		t := &a.Trials[i]
 		if t.Role == Typical {
@@ -81,6 +120,9 @@ func (a *Answer) Remarks() []Remark {
 	if v := a.AfterOverload; v != nil {
 		say("after it", fmt.Sprintf("%s: %s, %s", units.FormatRate(a.Holds), v.Result, v.Why))
 	}
+	if a.Soak != nil {
+		say("for long", a.Soak.text())
+	}
 	for _, text := range a.Inversions {
 		say(Inversion, text)
 	}
@@ -89,15 +131,16 @@ func (a *Answer) Remarks() []Remark {
 
 // Rows are the trials as a table, with its heading.
 func (a *Answer) Rows() [][]string {
-	out := [][]string{{"role", "rate", "answered", "for", "report", "verdict"}}
+	out := [][]string{{"role", "rate", "achieved", "for", "report", "verdict"}}
 	for i := range a.Trials {
 		one := &a.Trials[i]
-		load, verdict := units.FormatRate(one.Rate), "not judged"
-		if one.Role == Probe {
-			load = fmt.Sprintf("%d in flight", one.Concurrency)
-		}
-		if one.Verdict != nil {
-			verdict = string(one.Verdict.Result) + ": " + one.Verdict.Why
+		load, verdict := one.load(), "not judged"
+		switch {
+		case one.Verdict == nil:
+		case one.Role == Read && one.Verdict.Result == Pass:
+			verdict = "counts"
+		default:
+			verdict = string(one.Verdict.Result) + ": " + strings.Replace(one.Verdict.Why, " took longer than ", " over ", 1)
 		}
 		out = append(out, []string{string(one.Role), load, units.FormatRate(one.Achieved), units.FormatDuration(one.Measure.Round(100 * time.Millisecond)), one.Report, verdict})
 	}
@@ -125,6 +168,17 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 		t.Row(row...)
 	}
 	p.Table(t)
+}
+
+// load is the load of a trial in words.
+func (t *Trial) load() string {
+	switch {
+	case t.Role == Probe:
+		return fmt.Sprintf("%d in flight", t.Concurrency)
+	case t.Rate == 0:
+		return "full speed"
+	}
+	return units.FormatRate(t.Rate)
 }
 
 func reportText(t *Tried) string {

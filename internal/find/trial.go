@@ -28,13 +28,15 @@ const (
 	Beyond  Role = "beyond"  // above the ceiling: what fails first, and how long it lasts
 	Again   Role = "again"   // at the lower end, after an overload
 	Typical Role = "typical" // at 80 % of the ceiling
-	LongRun Role = "soak"    // at the lower end, for long
+	Soak    Role = "soak"    // at the lower end, for long
+	Read    Role = "read"    // at full speed
 )
 
 // A Trial is one run that the search asks for.
 type Trial struct {
 	Role Role `json:"role"`
-	// Rate is in events a second; 0 for a probe, which keeps Concurrency requests in flight.
+	// Rate is in events a second; 0 for a probe, which keeps Concurrency requests in flight, and
+	// for reading, which is at full speed.
 	Rate        float64 `json:"rate,omitempty"`
 	Concurrency int     `json:"concurrency,omitempty"`
 	// Settle is the time before the measurement, by due time: its events are sent, not judged.
@@ -77,6 +79,10 @@ type Outcome struct {
 	Elapsed  time.Duration // of the whole trial: with start, settling, and waiting for the queue to drain
 	Slots    []Slot
 	Times    []Quantile // of the limited times
+	// Uses are the resources that it used, and Service the median time of an answer since it was
+	// sent: what the bottleneck follows from.
+	Uses    []Use
+	Service time.Duration
 	// Broken says which limit does not hold, other than those on times: failures, losses, the
 	// share of a processor. Empty: all hold.
 	Broken string
@@ -90,8 +96,6 @@ type Outcome struct {
 	Unclear string
 	// Dead says how the system died. The search ends.
 	Dead string
-	// Stuck says that the system did not return to normal after the trial. The search ends.
-	Stuck string
 }
 
 func (o *Outcome) events() (n uint64) {
@@ -103,6 +107,7 @@ func (o *Outcome) events() (n uint64) {
 
 // timing is how long the trials of a search take.
 type timing struct {
+	capacity  float64 // that it was planned for
 	precision float64 // that the budget can confirm
 	relax     time.Duration
 	settle    time.Duration
@@ -126,8 +131,8 @@ const (
 // follow from that length.
 func (o *Options) timingFor(capacity, precision float64) timing {
 	// Systems have stalls that no theory of queues has, so trials are never shorter than this.
-	t := timing{precision: precision, search: min(10*time.Second, o.Budget/40), confirm: min(30*time.Second, o.Budget/15)}
-	for _, l := range o.Times {
+	t := timing{capacity: capacity, precision: precision, search: min(10*time.Second, o.Budget/40), confirm: min(30*time.Second, o.Budget/15)}
+	for _, l := range o.planned() {
 		x, b := l.Within.Seconds(), max(l.allowed(), leastAllowed)
 		free := max(precision, math.Log(1/b)/(capacity*x))
 		cluster := 1 / (capacity * free * free)
@@ -145,6 +150,15 @@ func (o *Options) timingFor(capacity, precision float64) timing {
 	}
 	t.search = min(t.search, t.confirm)
 	return t
+}
+
+// planned are the limits that the lengths of trials follow from. Where nothing is acknowledged
+// there are none, and no queue that an answer shows.
+func (o *Options) planned() []TimeLimit {
+	if len(o.Times) == 0 {
+		return []TimeLimit{{Within: 100 * time.Millisecond, Quantile: 0.99}}
+	}
+	return o.Times
 }
 
 // leastAllowed is the share that may be late for a limit on the maximum, to plan its trials.

@@ -33,9 +33,9 @@ func describedOf(r *digest.Row) (described, of float64) {
 }
 
 // brokerFindings are the settings of the servers that differ. A run that could
-// not query all brokers (it needs a permission, and an answer in time) says
-// nothing about the settings it lacks: that is one finding per side, for
-// information.
+// not query all brokers (it needs a permission, and an answer in time) provides
+// no information on the settings it lacks: that is one finding per side, which
+// is not severe.
 func brokerFindings(base, candidate []digest.Row) []Finding {
 	silent := func(r *digest.Row) bool { n, _ := describedOf(r); return n == 0 }
 	if count(base, silent) == len(base) && count(candidate, silent) == len(candidate) { // also true of targets without brokers

@@ -43,8 +43,8 @@ func CollateFields(o CollateOptions) []string {
 }
 
 // CollateFilters are the filters that apply to every row, so that a store may
-// apply them before Collate does. If they leave nothing, Collate of all rows
-// says why.
+// apply them before Collate does. If no row is left, Collate of all rows
+// explains why.
 func CollateFilters(o CollateOptions) (out digest.Filters) {
 	name := digest.Canonical(o.Var)
 	var vs []*variable
@@ -222,9 +222,9 @@ func noMatch(rows []digest.Row, filters digest.Filters) error {
 				n++
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s alone lets %d through", f, n))
+		parts = append(parts, fmt.Sprintf("%s alone matches %d", f, n))
 	}
-	return hintedError("choose reports", fmt.Errorf("no report of %d meets all filters", len(rows)), strings.Join(parts, ", "))
+	return hintedError("choose reports", fmt.Errorf("no report of %d matches all filters", len(rows)), strings.Join(parts, ", "))
 }
 
 // markStarts marks the reports to start from: those that match the filters on

@@ -8,9 +8,10 @@ import (
 	"carronade/internal/stats"
 )
 
-// markBest marks the best rows where the statistics support it: of throughput,
-// of the first 99th percentile that a group has, and of efficiency, all tested
-// together. Where only repetitions are missing, it marks the row that is ahead.
+// markBest marks the best rows if the statistics support it: for throughput,
+// for the first 99th percentile that a group has, and for efficiency, all
+// tested together. If there are too few repetitions, it marks the row that is
+// ahead.
 func markBest(groups []Group) {
 	for gi := range groups {
 		g := &groups[gi]
@@ -83,10 +84,10 @@ func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 // row must be to be called ahead without a test.
 const farAhead = 1.2
 
-// ahead is the row of a column that is far better than every other one, if too few
-// repetitions are the reason that no row is the best. All of its values must be
-// better than all others, also without what the generators added to those. A higher
-// rate that was asked for is no lead in throughput.
+// ahead returns the row of a column that is far better than every other one, if no
+// row is the best because of too few repetitions. All of its values must be better
+// than all others, also without what the generators added to those. Throughput is
+// not compared if the rows have different target rates.
 func (g *Group) ahead(c *quantity) (lead int, far bool) {
 	samples := make([][]float64, len(g.Rows))
 	medians := make([]float64, len(g.Rows))

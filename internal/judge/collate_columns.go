@@ -8,8 +8,8 @@ import (
 	"carronade/internal/digest"
 )
 
-// columnsOf are the columns that some row has. Service times are left out where
-// there are response times: the service time of a scheduled run says less.
+// columnsOf are the columns that some row has. Service times are left out if
+// there are response times, which are more meaningful in a scheduled run.
 // Failures have a column only if there were some.
 func columnsOf(groups []Group) []quantity {
 	has := func(field string) bool {
@@ -141,7 +141,7 @@ func (s sorter) groups(groups []Group) {
 // markDifferences finds the variables that groups differ in. A group that lacks
 // a setting differs from those of its kind that have it. Facts that a target
 // reports, and settings of other kinds, differ only between groups that have
-// them: the target says the rest.
+// them; the column of the target shows the rest.
 func markDifferences(groups []Group) {
 	kind := func(g *Group) string { r := &g.Rows[0].entries[0].Row; return r.Text("op") + " " + r.Text("kind") }
 	ofKind := map[string]int{}

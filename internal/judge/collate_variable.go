@@ -94,9 +94,9 @@ func (v *variable) shown() string {
 	return strings.TrimPrefix(strings.TrimPrefix(v.name, flagPrefix), labelPrefix)
 }
 
-// mayDiffer reports whether a field may differ within a group because it goes
-// with VAR: the revision with the branch, a topic's partitions with the way the
-// topic is created.
+// mayDiffer reports whether a field may differ within a group because it
+// depends on VAR: the revision on the branch, a topic's partitions on the way
+// the topic is created.
 func (v *variable) mayDiffer(name string) bool {
 	is, ok := v.mayDifferKnown[name]
 	if !ok {

@@ -18,9 +18,9 @@ type Finding struct {
 	Text   string `json:"text"`
 }
 
-// findings are what speaks against comparing base and candidate. Differences
-// that are intended (the revision and, if the workloads differ, their settings)
-// are shown with the workload instead.
+// findings are the reasons not to compare base and candidate. Differences that
+// are intended (the revision and, if the workloads differ, their settings) are
+// shown with the workload instead.
 func findings(base, candidate []digest.Row) []Finding {
 	var out []Finding
 	add := func(severe bool, about, subject string, wanted func(digest.Field) bool) {
@@ -111,8 +111,8 @@ func severeFirst(a, b Finding) int {
 const leaders = "target.topic.leaders"
 
 // attachmentFindings are the attached files, such as the servers'
-// configurations, that differ between the sides. A file that one side lacks
-// says nothing about that side's servers.
+// configurations, that differ between the sides. If one side lacks a file,
+// nothing is known about its servers.
 func attachmentFindings(base, candidate []digest.Row) []Finding {
 	var out []Finding
 	for _, d := range differing(base, candidate, func(f digest.Field) bool { return strings.HasPrefix(f.Name, digest.AttachmentPrefix) }) {

@@ -176,10 +176,10 @@ type Percentile struct {
 	CandidateAtLeast bool `json:"candidate_at_least,omitempty"`
 }
 
-// Compare compares the candidate's reports with the base's. Reports of one
-// workload on one system are repetitions of each other. Each workload that both
-// sides have is compared separately, on each system that both have; if each side
-// has one workload, these are compared even if they differ. The error says why nothing can be compared.
+// Compare compares the candidate's reports with the base's. Reports of one workload on one system are
+// repetitions of each other. Each workload that both sides have is compared separately, on each system
+// that both have; if each side has one workload, these are compared even if they differ. The error
+// explains why nothing can be compared.
 func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error) {
 	for i := range base {
 		if slices.ContainsFunc(candidate, func(r digest.Row) bool { return r.ID == base[i].ID }) {
@@ -233,8 +233,8 @@ func Compare(base, candidate []digest.Row, o CompareOptions) (*Comparison, error
 }
 
 // newestRevisions keeps, for each workload and branch, the reports of the
-// newest revision: older ones are another system. Reports without a revision
-// stay.
+// newest revision: older ones are of another system. Reports without a revision
+// are kept.
 func newestRevisions(rows []digest.Row) (kept []digest.Row, older int) {
 	for _, b := range bundlesWithUnfit(rows, notHistory, true) {
 		var described []digest.Row

@@ -8,9 +8,9 @@ import (
 )
 
 // A contest is one quantity of two sides. Some of their values are lower
-// bounds: percentiles that fell among events that were never answered. The
-// tests use these as they are. Each verdict is then tested again with the
-// bounds as bad as possible, and stays only if it is the same.
+// bounds: percentiles among events that were never answered. The tests use
+// these as they are. Each verdict is then tested again with the worst possible
+// values, and is kept only if it is the same.
 type contest struct {
 	quantity
 	base      [][]digest.Row // of a comparison one list; of a history one per revision

@@ -322,7 +322,7 @@ func TestGateFromZero(t *testing.T) {
 	if throughput.Gate != NotWorse || throughput.Reason != "" {
 		t.Errorf("throughput: got %q (%s), want not worse", throughput.Gate, throughput.Reason)
 	}
-	if want := "too noisy: it may be 2 ms worse; before it was 0, and any change counts; more repetitions of this revision would settle it"; p99.Gate != CannotTell || p99.Reason != want {
+	if want := "too noisy: it may be 2 ms worse; the earlier value is 0, so any change counts; more repetitions of this revision would decide it"; p99.Gate != CannotTell || p99.Reason != want {
 		t.Errorf("p99: got %q (%s), want %q", p99.Gate, p99.Reason, want)
 	}
 	checkPage(t, v.Text)

@@ -12,12 +12,11 @@ import (
 	"carronade/internal/stats"
 )
 
-// Looks are the numbers of runs of each side after which a comparison whose size
-// is not chosen beforehand is judged, until there is a verdict. Each look may be
-// wrong in LookAlpha of comparisons of equal sides, so all of them together in
-// 5 % (Bonferroni's bound, whatever the dependence between them). A last look
-// at another size, because there was no time for more, takes the place of one
-// of them.
+// Looks are the numbers of runs of each side after which --repeat auto judges a
+// comparison, until there is a verdict. The error probability of each look is
+// LookAlpha, so that of all together is at most 5 % (Bonferroni's bound,
+// whatever the dependence between them). If the time runs out, the last look may
+// be at another number of runs; it replaces one of these.
 var Looks = []int{4, 6, 10, 16, 24}
 
 // LookAlpha is the error of one of the Looks.
@@ -45,8 +44,8 @@ func decider(asked string, sides ...[]digest.Row) quantity {
 	return throughput
 }
 
-// limited is the percentile of the first limit on one, if all runs have the same limits. A
-// limit on something else (no failures) says little about which side is better.
+// limited is the percentile of the first limit on one, if all runs have the same limits.
+// Other limits (such as no failures) hardly show which side is better.
 func limited(sides [][]digest.Row) (quantity, bool) {
 	text := ""
 	for _, rows := range sides {
@@ -229,8 +228,8 @@ func (c *Comparison) verdict() string {
 const mostReplaced = 2
 
 // replacedWords say why the verdict is missing if many more runs of one side were
-// replaced, "" if not. What made them untrustworthy may be what differs, and the
-// runs that were trusted are then not like those of the other side.
+// replaced, "" if not. The cause may be the difference between the sides, and
+// then the runs that were trusted are not comparable.
 func replacedWords(base, candidate []digest.Row) string {
 	replacing := func(r *digest.Row) bool { return r.Text("replaces") != "" }
 	b, c := count(base, replacing), count(candidate, replacing)
@@ -239,5 +238,5 @@ func replacedWords(base, candidate []digest.Row) string {
 	if more*float64(min(n, m)) < mostReplaced+0.5 {
 		return ""
 	}
-	return fmt.Sprintf("%d of the base's runs and %d of the candidate's were not trustworthy and were replaced, so those judged may not be alike", b, c)
+	return fmt.Sprintf("%d of the base's runs and %d of the candidate's were not trustworthy and were replaced, so the remaining ones may not be comparable", b, c)
 }

@@ -22,6 +22,7 @@ func unfit(r *digest.Row, untrusted bool) string {
 		return v != 0, ok
 	}
 	_, measured := r.Num(throughput.field)
+	_, found := r.Num(ceiling.field)
 	partial, _ := truth("partial")
 	trusted, known := truth("trusted")
 	stopped := r.Text("stopped")
@@ -32,7 +33,7 @@ func unfit(r *digest.Row, untrusted bool) string {
 		return "cut short (" + stopped + ")"
 	case partial:
 		return "cut short"
-	case !measured:
+	case !measured && !found:
 		return "empty"
 	case known && !trusted && !untrusted:
 		return "not trustworthy: the generator was the limit"
@@ -53,7 +54,8 @@ func fit(rows []digest.Row, untrusted bool) (fit []digest.Row, out []LeftOut) {
 }
 
 // died is whether a run ended because the system under test did. A caller that
-// leaves such runs out must still count them: the remaining runs are the good ones.
+// leaves such runs out must still count them: the remaining runs are a favourable
+// selection.
 func died(r *digest.Row) bool { return r.Text("stopped") == string(load.BySystem) }
 
 // aborted is whether a run says nothing about what it measured, not even that
@@ -74,9 +76,9 @@ func count(rows []digest.Row, so func(*digest.Row) bool) (n int) {
 }
 
 // bundlesWithUnfit splits rows by their variables as bundles does, including
-// rows that cannot be judged. A failed run may not know everything that others
-// know of the servers: it belongs to the workload with which it shares
-// everything else, or to the newest of several.
+// rows that cannot be judged. A failed run may lack some facts about the
+// servers. It belongs to the workload with which it shares everything else, or
+// to the newest of several.
 func bundlesWithUnfit(rows []digest.Row, excluded func(string) bool, untrusted bool) []bundle {
 	var good, bad []digest.Row
 	rows = withKnown(rows, excluded)

@@ -227,8 +227,8 @@ func worseBy(before, now float64, better stats.Direction) float64 {
 // baselineStart chooses what the newest revision is compared with, and returns
 // the index of the first of them among the samples: the revisions since the
 // last step, since older ones were on another level. If these are too few for a
-// verdict and the step was for the better, the level before it counts too: a
-// revision as good as the new level is not called worse for that.
+// verdict and the step was for the better, the level before it counts too. That
+// cannot make a revision at the new level worse.
 func baselineStart(samples [][]float64, at []int, found []DatedStep) (from int) {
 	newest := len(samples) - 1
 	place := func(s DatedStep) int { return slices.Index(at, s.Index) }

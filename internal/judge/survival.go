@@ -10,8 +10,8 @@ import (
 )
 
 // Survival counts the runs of two sides that ended with a report that can be
-// judged. The others have no usable numbers, but their failure matters: a side
-// whose bad runs are left out looks as good as its remaining runs.
+// judged. The others have no usable numbers, but must be counted: without its
+// failed runs, a side looks better than it is.
 type Survival struct {
 	Base      Outcomes `json:"base"`
 	Candidate Outcomes `json:"candidate"`

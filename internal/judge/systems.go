@@ -155,8 +155,8 @@ func asOneSystem(rows []digest.Row) []digest.Row {
 	return out
 }
 
-// bySystem splits the bundles of workloads by system. Reports that do not know the
-// Elasticsearch behind it, or not all of it, are with those that agree on it.
+// bySystem splits the bundles of workloads by system. Reports that lack facts
+// about the Elasticsearch behind it are joined with those that agree on them.
 func bySystem(all []bundle) []bundle {
 	var out []bundle
 	for _, b := range all {
@@ -178,7 +178,7 @@ func bySystem(all []bundle) []bundle {
 
 // partners pairs the bundles of both sides: first those of one workload on one
 // system, then those of one workload that each side has on a single other system.
-// The last ones of both sides are partners whatever they are. a and b have none.
+// The last ones of both sides are partners in any case. a and b have none.
 func partners(left, right []bundle) (pairs [][2]bundle, a, b []bundle) {
 	b = right
 	take := func(l bundle, only bool, like func(r bundle) bool) bool {

@@ -15,9 +15,9 @@ const settingsOfTopic = topicPrefix + "settings."
 // it does not apply.
 var ofClient = []string{"target.discards", "target.proxy", "target.tls_verified", "target.tls_name_verified", "target.index.tls_verified"}
 
-// notKnown is whether a report without a fact does not know it: the target, or the
-// machine, had not reported it. Otherwise there is none, as with a limit that is not
-// set. What is unknown is not different.
+// notKnown is whether a fact that a report lacks is unknown: the target, or the
+// machine, did not report it. Otherwise it does not exist, such as a limit that is
+// not set. An unknown fact does not count as different.
 func notKnown(r *digest.Row, name string) bool {
 	if !environment(name) || name == "target" || slices.Contains(ofClient, name) {
 		return false
@@ -92,9 +92,9 @@ func knownValues(values []string, rows []digest.Row, name string) (known []strin
 	return known, some
 }
 
-// withKnown adds to rows the facts that they do not know but others know whose other
-// variables are equal, if those agree: then they are of one workload and system.
-// Facts that may differ within a group are left as they are.
+// withKnown adds unknown facts to rows. It takes them from the rows whose other
+// variables are equal, if those rows agree: then all are of one workload and system.
+// Facts that may differ within a group are not added.
 func withKnown(rows []digest.Row, excluded func(string) bool) []digest.Row {
 	described := func(name string) bool { return environment(name) && name != "target" }
 	groups := map[string][]int{}
@@ -103,36 +103,28 @@ func withKnown(rows []digest.Row, excluded func(string) bool) []digest.Row {
 		buf = appendKey(buf[:0], &rows[i], func(name string) bool { return excluded(name) || described(name) })
 		groups[string(buf)] = append(groups[string(buf)], i)
 	}
-	out := rows
-	for _, at := range groups {
-		for _, f := range agreed(rows, at, func(name string) bool { return described(name) && !excluded(name) }) {
-			for _, i := range at {
-				if hasField(&rows[i], f.Name) || !notKnown(&rows[i], f.Name) {
-					continue
-				}
-				if &out[0] == &rows[0] {
-					out = slices.Clone(rows)
-				}
-				out[i].Fields = with(out[i].Fields, f)
-			}
-		}
-	}
-	return out
+	return filled(rows, groups, func(name string) bool { return described(name) && !excluded(name) })
 }
 
 // knownIndices are rows that know the Elasticsearch behind their system where others of
 // the same system agree on it.
 func knownIndices(rows []digest.Row) []digest.Row {
-	out := slices.Clone(rows)
 	at := map[string][]int{}
 	for i := range rows {
 		system := systemOf(&rows[i])
 		at[system] = append(at[system], i)
 	}
-	for _, of := range at {
-		for _, f := range agreed(rows, of, func(name string) bool { return strings.HasPrefix(name, indexPrefix) }) {
-			for _, i := range of {
-				if !hasField(&out[i], f.Name) {
+	return filled(rows, at, func(name string) bool { return strings.HasPrefix(name, indexPrefix) })
+}
+
+// filled are rows, of which each also has the wanted facts on which others of its group agree.
+// The given rows do not change.
+func filled(rows []digest.Row, groups map[string][]int, wanted func(string) bool) []digest.Row {
+	out := slices.Clone(rows)
+	for _, at := range groups {
+		for _, f := range agreed(rows, at, wanted) {
+			for _, i := range at {
+				if !hasField(&rows[i], f.Name) {
 					out[i].Fields = with(out[i].Fields, f)
 				}
 			}

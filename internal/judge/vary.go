@@ -102,6 +102,7 @@ type VariedCell struct {
 	Cell     int                `json:"cell"` // from 1
 	Settings []VariedSetting    `json:"settings"`
 	Reports  []string           `json:"reports"` // those that count, by repetition
+	Died     int                `json:"died"`    // runs that the system did not survive; none of them counts
 	Means    map[string]float64 `json:"measured"`
 }
 
@@ -189,6 +190,11 @@ func Vary(rows []digest.Row, o VaryOptions) (*Variation, error) {
 		}
 		v.Cells = append(v.Cells, c)
 	}
+	for i := range rows {
+		if cell, _, ok := CellOf(&rows[i]); ok && cell < len(v.Cells) && died(&rows[i]) {
+			v.Cells[cell].Died++
+		}
+	}
 	v.analyze(good, at)
 	v.addNotes()
 	return v, nil
@@ -272,6 +278,11 @@ func (v *Variation) addNotes() {
 	if missing := v.missing(); missing > 0 {
 		add("%s without a run that counts: the same command with --resume %s runs them again", units.Plural(missing, "repetition"), v.Series)
 	}
+	for i := range v.Cells {
+		if c := &v.Cells[i]; c.Died > 0 {
+			add("the system ended in %s of cell %d: its numbers are of runs that the system survived", units.Plural(c.Died, "run"), c.Cell)
+		}
+	}
 	if len(v.Numbers) == 0 {
 		return
 	}
@@ -280,7 +291,7 @@ func (v *Variation) addNotes() {
 	case vary.PlackettBurman:
 		add("Plackett-Burman: these are the effects if nothing interacts; an interaction of two settings changes the effects of others")
 	case vary.ResolutionIV:
-		add("resolution IV: effects of one setting are free of interactions of two; interactions joined by = cannot be told from each other, and the number is their sum")
+		add("resolution IV: effects of one setting are free of interactions of two; interactions joined by = cannot be distinguished, and the number is their sum")
 	case vary.ResolutionV:
 		add("resolution V: effects and interactions of two settings are right if no three interact")
 	}

@@ -180,3 +180,28 @@ func TestVaryIncomplete(t *testing.T) {
 		t.Errorf("without any: %v", err)
 	}
 }
+
+// A cell whose system died in a run is not best without a word: its other runs are the good ones.
+func TestVaryDeaths(t *testing.T) {
+	d := twoByTwo(t)
+	rows := experiment(d, 3, slower)
+	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := strconv.Itoa(v.Best.Cell)
+	dead := row("dead", start, fields{"partial": true, "stopped": "system ended", "repetition": 1.0, "label.vary-cell": best})
+	if v, err = Vary(append(rows, dead), VaryOptions{Series: "abc", Design: d, Rounds: 3}); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := v.Text(&text, layout.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(strings.Fields(text.String()), " ")
+	for _, want := range []string{"but the system ended in 1 run of it; ", "the system ended in 1 run of cell " + best + ": its numbers are of runs that the system survived"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the text lacks %q:\n%s", want, text.String())
+		}
+	}
+}

@@ -189,6 +189,9 @@ func (v *Variation) bestWords() string {
 	c := &v.Cells[v.Best.Cell-1]
 	n := &v.Numbers[0]
 	text := fmt.Sprintf("%s (%s %s), ", c.settings(), n.Title, n.value(c))
+	if c.Died > 0 {
+		text += "but the system ended in " + units.Plural(c.Died, "run") + " of it; "
+	}
 	if len(v.Best.Rivals) == 0 {
 		return text + "certainly better than every other"
 	}

@@ -123,8 +123,8 @@ type GateRow struct {
 
 // Verify compares the newest revision of every workload, and branch, with
 // earlier ones. Rows are all that match the filters. Reports that cannot be
-// judged do not enter any numbers, but they still decide which revision is the
-// newest: one whose runs all failed is not a good one.
+// judged do not enter any numbers, but they may be of the newest revision. If
+// all runs of that revision failed, no earlier revision is judged instead.
 func Verify(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	v := &Verification{Schema: VerificationSchema, Asked: o.Asked, Since: o.Since, Groups: []Gate{}, known: map[string]bool{}}
 	v.RegisterKnown(rows)
@@ -328,15 +328,15 @@ func (r *GateRow) noiseReason(worst float64) string {
 	text := "too noisy: it may be " + plainAmount(worst, relative, r.kind) + " worse; "
 	if !relative { // an effect is a share of the base, which does not exist if the base is 0
 		if r.AnyChange {
-			return text + "before it was 0, and any change counts; more repetitions of this revision would settle it"
+			return text + "the earlier value is 0, so any change counts; more repetitions of this revision would decide it"
 		}
 		worst /= math.Abs(r.raw.Base.Median)
 	}
 	effect := math.Ceil(worst*100+0.5) / 100
 	if !(effect < MostEffect) {
-		return text + "more repetitions of this revision would settle it"
+		return text + "more repetitions of this revision would decide it"
 	}
-	return fmt.Sprintf("%s--effect %s would settle it, or more repetitions of this revision", text, percent(effect))
+	return fmt.Sprintf("%s--effect %s would decide it, or more repetitions of this revision", text, percent(effect))
 }
 
 // littleHistory says how much history exists and how much is needed.
@@ -373,8 +373,8 @@ type Confirmed struct {
 	Died    int      `json:"died"`    // the number of these runs whose system died, which is as bad
 }
 
-// RegisterKnown registers reports that exist before a confirming run: Confirm
-// does not take them for new ones. The reports passed to Verify are known,
+// RegisterKnown registers reports that exist before a confirming run, so
+// Confirm does not count them as new. The reports passed to Verify are known,
 // including those that are left out or too old to be examined.
 func (v *Verification) RegisterKnown(rows []digest.Row) {
 	for i := range rows {
@@ -382,12 +382,12 @@ func (v *Verification) RegisterKnown(rows []digest.Row) {
 	}
 }
 
-// Confirm judges again what was worse, after more runs of the newest revisions:
-// rows are all reports, old and new. Only the new ones decide whether it was as
-// bad again, since the old ones were selected by raising the alarm. If it was
-// not, the verdict is that of all reports together, and cannot tell if that is
-// still worse. A run whose system died is as bad as any, even if systems died
-// before. A workload without a new report is an error.
+// Confirm judges the worse workloads again, after more runs of the newest
+// revisions: rows are all reports, old and new. Only the new ones decide
+// whether the result is as bad again, because the old ones were selected by the
+// alarm. If it is not, the verdict is that of all reports together, and cannot
+// tell if that is still worse. A run whose system died is as bad as any, even
+// if systems died before. A workload without a new report is an error.
 func (v *Verification) Confirm(rows []digest.Row, o VerifyOptions) (*Verification, error) {
 	again, err := Verify(rows, o)
 	if err != nil {

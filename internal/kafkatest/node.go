@@ -187,14 +187,17 @@ func (n *Node) Thaw(t testing.TB) {
 	}
 }
 
-// FreezeFor freezes the node for about d, and returns for how long exactly.
-func (n *Node) FreezeFor(t testing.TB, d time.Duration) time.Duration {
+// FreezeFor freezes the node for about d, and returns for how long at least and at
+// most. The two differ if the caller itself lost its processor at the wrong moment.
+func (n *Node) FreezeFor(t testing.TB, d time.Duration) (least, most time.Duration) {
 	t.Helper()
+	before := time.Now()
 	n.Freeze(t)
-	start := time.Now()
+	frozen := time.Now()
 	<-time.After(d)
+	thawing := time.Now()
 	n.Thaw(t)
-	return time.Since(start)
+	return thawing.Sub(frozen), time.Since(before)
 }
 
 // WipeRecords removes every record from a stopped node's disk, as the loss of a data

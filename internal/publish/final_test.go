@@ -7,27 +7,36 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // withSecret is a run whose URL has a login.
 var withSecret = Run{ID: "k3f9z0ab", Target: "kafka://alice:canary@127.0.0.1:9092/t", Op: "produce"}
 
-const shownTarget = "kafka://***@127.0.0.1:9092/t"
-
-// Every series says its target and operation, without the login.
-func TestTargetAndOp(t *testing.T) {
-	bodies := make(chan otlpRequest, 10)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// otlpCollector starts a collector: its URL, and what it got. It calls then before each answer.
+func otlpCollector(t *testing.T, then func()) (url string, bodies chan otlpRequest) {
+	t.Helper()
+	bodies = make(chan otlpRequest, 100)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var body otlpRequest
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
 		bodies <- body
+		then()
 	}))
-	defer s.Close()
+	t.Cleanup(s.Close)
+	return s.URL, bodies
+}
+
+const shownTarget = "kafka://***@127.0.0.1:9092/t"
+
+// Every series says its target and operation, without the login.
+func TestTargetAndOp(t *testing.T) {
+	url, bodies := otlpCollector(t, func() {})
 	addr, lines := listen(t)
-	h, err := Open(Options{MetricsAddr: "0", OTLP: s.URL, Graphite: addr, Prefix: "lab"})
+	h, err := Open(Options{MetricsAddr: "0", OTLP: url, Graphite: addr, Prefix: "lab"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,17 +106,9 @@ func TestTagValue(t *testing.T) {
 // The end of a run is pushed with the totals, and so is known to a collector. Graphite
 // gets the numbers of intervals only.
 func TestFinalPushed(t *testing.T) {
-	bodies := make(chan otlpRequest, 10)
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var body otlpRequest
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			t.Error(err)
-		}
-		bodies <- body
-	}))
-	defer s.Close()
+	url, bodies := otlpCollector(t, func() {})
 	addr, lines := listen(t)
-	h := openedHub(t, Options{OTLP: s.URL, Graphite: addr, Prefix: "lab"})
+	h := openedHub(t, Options{OTLP: url, Graphite: addr, Prefix: "lab"})
 	h.End()
 	if w := h.Close(context.Background()); w != nil {
 		t.Errorf("warnings %q", w)
@@ -162,20 +163,12 @@ func TestFinalLost(t *testing.T) {
 // A collector that was too slow for all intervals still gets the last ones.
 func TestSlowGetsLast(t *testing.T) {
 	first, more := make(chan struct{}), make(chan struct{})
-	last := make(chan otlpRequest, 100)
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var body otlpRequest
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			t.Error(err)
-		}
-		last <- body
-		if len(last) == 1 {
-			close(first)
-		}
+	begun := sync.OnceFunc(func() { close(first) })
+	url, last := otlpCollector(t, func() {
+		begun()
 		<-more
-	}))
-	defer s.Close()
-	h, err := Open(Options{OTLP: s.URL})
+	})
+	h, err := Open(Options{OTLP: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -196,7 +196,7 @@ func (c *collector) request(p *point) otlpRequest {
 	gauge := func(name, help, unit string, n uint64) {
 		metrics = append(metrics, otlpMetric{Name: "carronade." + name, Description: help, Unit: unit, Gauge: &otlpGauge{Points: []otlpNumber{{Attributes: series, Time: at, Int: formatUint(n)}}}})
 	}
-	gauge("run_active", "1 while the run is going on.", "1", uint64(oneIf(p.running)))
+	gauge("run_active", "1 during the run, 0 after it.", "1", uint64(oneIf(p.running)))
 	gauge("in_flight_events", "Events sent and not yet done.", "{event}", p.inFlight)
 	if p.behind >= 0 && p.counts.Consumed > 0 {
 		gauge("behind_events", "Consuming: events behind the end of the logs.", "{event}", uint64(p.behind))

@@ -90,7 +90,7 @@ func (p *page) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge("run_info", "The run that the other metrics belong to.", 1, infoLabels(s.run, p.info.Version)...)
 	gauge("run_start_time_seconds", "Start of the run, since the epoch.", float64(s.began.UnixNano())/1e9)
-	gauge("run_active", "1 while the run is going on.", oneIf(s.running))
+	gauge("run_active", "1 during the run, 0 after it.", oneIf(s.running))
 	if !s.seen {
 		return
 	}

@@ -4,7 +4,7 @@
 // as rows with labels, units and meanings, which every format lays out. Brief and Text print
 // it in 80 columns.
 //
-// The package does not know how a run was done, where reports are stored, or what a terminal
-// is. Invariant: the document has everything that the text shows, so a stored report prints
-// the same forever.
+// The package does not depend on how a run is made, on stores or on terminals. Invariant:
+// the document has everything that the text shows, so the text of a stored report never
+// changes.
 package report

@@ -14,10 +14,11 @@ import (
 )
 
 // CheckLimits checks limits on the results, in order. A limit is broken if the result does not
-// meet it even without what the generator may have added, and undecided if that would decide it.
+// meet it even without the delay that the generator may have added. It is undecided if it holds
+// only without that delay.
 //
-// In a run with several steps, a limit that can be checked for each step holds if the first
-// step holds it: the question is then which is the last.
+// In a run with several steps, a limit that can be checked for each step holds if it holds
+// in the first step. The report then says in which step it holds last.
 func (d *Document) CheckLimits(limits []slo.Limit) []Check {
 	out := make([]Check, 0, len(limits))
 	for i := range limits {

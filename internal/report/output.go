@@ -74,7 +74,7 @@ func (o *Output) Text() (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("read the system's output: %w", err)
 	case len(text) > 2*mostOutput:
-		return "", errors.New("read the system's output: it is longer than a report may have")
+		return "", errors.New("read the system's output: it is larger than a report allows")
 	}
 	return string(text), nil
 }

@@ -93,22 +93,7 @@ func (d *Document) form() any {
 func KnownSchema(schema string) bool { return schema == Schema || schema == SearchSchema }
 
 // ExitCode is the exit code of a search.
-func (s *Search) ExitCode() int {
-	held := s.HoldsConfirmed && s.Holds >= s.AtLeast
-	switch {
-	case s.Ending == find.Died:
-		return ExitFailed
-	case s.AtLeast > 0 && held:
-		return ExitOK
-	case s.Ending == find.None, s.Ending == find.Found && !held, s.AtLeast > 0 && s.FailsConfirmed && s.Fails <= s.AtLeast:
-		return ExitBroken
-	case s.Ending == find.Found:
-		return ExitOK
-	case s.Ending == find.AtLeast:
-		return ExitUntrusted
-	}
-	return ExitCannotTell
-}
+func (s *Search) ExitCode() int { return s.Answer.ExitCode(s.AtLeast) }
 
 // headline is the answer in a line.
 func (s *Search) headline() string { return s.Headline(strings.Join(s.Limits, ", ")) }

@@ -233,8 +233,8 @@ func (s *System) what() []Condition {
 	return out
 }
 
-// Software are the versions and properties of what took part: the generator's program,
-// what the system said of itself, and the system under test if the run started or found it.
+// Software are the versions and properties of all programs in a run: the generator, the
+// target as it describes itself, and the system under test if the run started or found it.
 // A fact with parts has a row for each, so that runs can be compared.
 func (d *Document) Software() []Condition {
 	out := []Condition{{"generator", strings.TrimSpace("carronade " + d.Version)}, {"target", d.Target}}
@@ -335,7 +335,7 @@ func (f facts) build() string {
 	case !ok:
 		return ""
 	case f.isTrue("build_cached"):
-		return "was kept from an earlier run"
+		return "was reused from an earlier run"
 	}
 	return "took " + seconds(took)
 }

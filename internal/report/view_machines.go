@@ -65,6 +65,9 @@ func (k *machineKinds) add(description any) {
 	x.count++
 }
 
+// Machine is the generator's machine, if it was described.
+func (d *Document) Machine() (system.Host, bool) { return hostOf(d.Host) }
+
 // hostOf decodes a description: that of a report that was read is plain JSON.
 func hostOf(description any) (h system.Host, ok bool) {
 	switch x := description.(type) {

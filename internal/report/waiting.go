@@ -12,7 +12,7 @@ import (
 
 // A Backlog tracks, over the rows of a series, the events that were due and not done, and the
 // minimum age of the oldest one. During a stall nothing is answered, so no times are measured
-// until it is over; the backlog is the only sign of it.
+// until it ends, and only the backlog shows it.
 //
 // In whatever order events were done, the k-th oldest event that is due and not done (from 0)
 // is at most number done + k of the schedule, since otherwise more events than done would

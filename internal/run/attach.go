@@ -17,7 +17,7 @@ import (
 	"carronade/target"
 )
 
-// Limits of attachments: a report is not an archive.
+// Limits of attachments, to keep reports small.
 const (
 	mostAttached    = 64 << 10
 	mostAttachments = 32

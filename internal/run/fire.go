@@ -116,9 +116,9 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	return f, nil
 }
 
-// readsMeanwhile reports whether events are read back while others are sent. At full speed
-// reading would slow down the run, so it follows afterwards; so it does with a schedule, if
-// the ledger can remember everything until then.
+// readsMeanwhile reports whether events are read back while others are sent. At full speed,
+// reading would slow down the run, so it comes after the run. So it does with a schedule,
+// if the ledger can store everything until then.
 func (f *sendingRun) readsMeanwhile(op string) bool {
 	return f.back != nil && (op == workload.RoundTrip || f.plan.Schedule != nil && !readAfter(&f.plan, f.tgt.Partitioner().Streams()))
 }

@@ -149,7 +149,7 @@ type polledSource struct {
 }
 
 // figureSeries is one metric of a source. Points are means of consecutive values, so that a
-// long run needs no more memory than one of an hour. A missing value is a hole, not a zero.
+// long run needs no more memory than one of an hour. A missing value is a gap, not a zero.
 type figureSeries struct {
 	measure.Figure
 	before, after *float64

@@ -1,7 +1,7 @@
 // Package run turns a workload into a report: it opens the target, sends or reads, checks the
 // delivery, assesses the generator and builds the document. All commands that measure use it:
 // workloads through Execute, and operations on topics, which are not workloads, through Topics.
-// It knows no protocol, terminal or flag.
+// It does not depend on protocols, terminals or flags.
 //
 // Invariant: once sending has begun there is a report, whatever happens.
 package run

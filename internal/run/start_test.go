@@ -26,7 +26,7 @@ func TestStartWarned(t *testing.T) {
 		})
 		return doc
 	}
-	const unlike = "of the measurement are unlike the rest"
+	const unlike = "of the measurement differ from the rest"
 	warned := func(d *report.Document) bool {
 		return slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, unlike) })
 	}

@@ -18,7 +18,7 @@ const stuckAfter = 30 * time.Second
 // for; waits is nil if nothing needs to move now.
 type progressFunc func() (moved bool, waits func() string)
 
-// watchProgress prints what the run waits for when nothing has moved for long, to help with
+// watchProgress prints what the run waits for when no progress for long, to help with
 // runs that hang. The returned function ends it.
 func (e *execution) watchProgress(l progressFunc) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -38,11 +38,11 @@ func (e *execution) watchProgress(l progressFunc) (end func()) {
 			switch {
 			case moved || waits == nil:
 				if next > stuckAfter {
-					e.Logf("it goes on, after %s", units.FormatDuration(idle.Round(time.Second)))
+					e.Logf("the run continues, after %s", units.FormatDuration(idle.Round(time.Second)))
 				}
 				since, next = time.Now(), stuckAfter
 			case idle >= next:
-				e.Logf("nothing has moved for %s; waiting for %s", units.FormatDuration(next), waits())
+				e.Logf("no progress for %s; waiting for %s", units.FormatDuration(next), waits())
 				next *= 2
 			}
 		}

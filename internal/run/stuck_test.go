@@ -28,34 +28,34 @@ func TestWatchProgress(t *testing.T) {
 	}{
 		{"it goes on", fakeKind{}, load.Plan{}, false, nil},
 		{"no answer", fakeKind{noAnswers: true}, load.Plan{}, false, []string{
-			"30: nothing has moved for 30 s; waiting for the answers to 5 events",
-			"60: nothing has moved for 1m00s; waiting for the answers to 5 events",
-			"120: nothing has moved for 2m00s; waiting for the answers to 5 events",
+			"30: no progress for 30 s; waiting for the answers to 5 events",
+			"60: no progress for 1m00s; waiting for the answers to 5 events",
+			"120: no progress for 2m00s; waiting for the answers to 5 events",
 		}},
 		{"a late answer", fakeKind{service: 75 * time.Second}, load.Plan{}, false, []string{
-			"30: nothing has moved for 30 s; waiting for the answers to 5 events",
-			"60: nothing has moved for 1m00s; waiting for the answers to 5 events",
-			"75: it goes on, after 1m15s",
-			"105: nothing has moved for 30 s; waiting for the answers to 5 events, the newest answer came at 1m15s",
-			"135: nothing has moved for 1m00s; waiting for the answers to 5 events, the newest answer came at 1m15s",
-			"150: it goes on, after 1m15s",
+			"30: no progress for 30 s; waiting for the answers to 5 events",
+			"60: no progress for 1m00s; waiting for the answers to 5 events",
+			"75: the run continues, after 1m15s",
+			"105: no progress for 30 s; waiting for the answers to 5 events, the newest answer came at 1m15s",
+			"135: no progress for 1m00s; waiting for the answers to 5 events, the newest answer came at 1m15s",
+			"150: the run continues, after 1m15s",
 		}},
 		{"nothing is taken", fakeKind{noRoom: true}, load.Plan{}, false, []string{
-			"30: nothing has moved for 30 s; waiting for a connection that takes events",
-			"60: nothing has moved for 1m00s; waiting for a connection that takes events",
-			"120: nothing has moved for 2m00s; waiting for a connection that takes events",
+			"30: no progress for 30 s; waiting for a connection that takes events",
+			"60: no progress for 1m00s; waiting for a connection that takes events",
+			"120: no progress for 2m00s; waiting for a connection that takes events",
 		}},
 		{"an event in 100 s", fakeKind{}, load.Plan{Schedule: slow}, false, nil},
 		{"an event in 100 s, and it is not taken", fakeKind{noRoom: true}, load.Plan{Schedule: load.Constant(1.0 / 10)}, false, []string{
-			"30: nothing has moved for 30 s; waiting for a connection that takes events, of which 4 have become due",
-			"60: nothing has moved for 1m00s; waiting for a connection that takes events, of which 7 have become due",
-			"120: nothing has moved for 2m00s; waiting for a connection that takes events, of which 13 have become due",
+			"30: no progress for 30 s; waiting for a connection that takes events, of which 4 have become due",
+			"60: no progress for 1m00s; waiting for a connection that takes events, of which 7 have become due",
+			"120: no progress for 2m00s; waiting for a connection that takes events, of which 13 have become due",
 		}},
 		{"a gate that allows nothing", fakeKind{}, load.Plan{Gate: load.NewGate()}, false, nil},
 		{"nothing to read", fakeKind{}, load.Plan{}, true, []string{
-			"30: nothing has moved for 30 s; waiting for the first events",
-			"60: nothing has moved for 1m00s; waiting for the first events",
-			"120: nothing has moved for 2m00s; waiting for the first events",
+			"30: no progress for 30 s; waiting for the first events",
+			"60: no progress for 1m00s; waiting for the first events",
+			"120: no progress for 2m00s; waiting for the first events",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,9 +106,9 @@ func TestWatchedStages(t *testing.T) {
 		set  []string
 		want []string
 	}{
-		{"opening", fakeKind{openDelay: 40 * time.Second}, []string{"count=1"}, []string{"nothing has moved for 30 s; waiting for a connection to fake://here"}},
-		{"sending", fakeKind{service: 40 * time.Second}, []string{"count=1", "drain=1m"}, []string{"nothing has moved for 30 s; waiting for the answers to 1 event"}},
-		{"reading without an assignment", fakeKind{noAssignment: true}, []string{"op=consume", "for=40s"}, []string{"nothing has moved for 30 s; waiting for the first events: no partitions are assigned, for 30 s in all"}},
+		{"opening", fakeKind{openDelay: 40 * time.Second}, []string{"count=1"}, []string{"no progress for 30 s; waiting for a connection to fake://here"}},
+		{"sending", fakeKind{service: 40 * time.Second}, []string{"count=1", "drain=1m"}, []string{"no progress for 30 s; waiting for the answers to 1 event"}},
+		{"reading without an assignment", fakeKind{noAssignment: true}, []string{"op=consume", "for=40s"}, []string{"no progress for 30 s; waiting for the first events: no partitions are assigned, for 30 s in all"}},
 		{"reading until nothing comes", fakeKind{}, []string{"op=consume", "idle-timeout=40s"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -50,19 +50,14 @@ func TestTrace(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.parquet")
 			var doc *report.Document
-			run := func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				var err error
 				doc, err = Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, append(tt.set, "trace="+path)...), Trace: path})
 				if err != nil {
 					t.Fatal(err)
 				}
 				<-tt.m.session.ended
-			}
-			if strings.HasPrefix(tt.set[0]+tt.set[1], "rate=") || strings.Contains(tt.set[1], "rate=") {
-				run(t) // a schedule waits in real time
-			} else {
-				synctest.Test(t, run)
-			}
+			})
 			rows, err := parquet.ReadFile[traced](path)
 			if err != nil {
 				t.Fatal(err)

@@ -52,6 +52,9 @@ type Row struct {
 	// shares, see AnyChange.
 	Amount bool
 	Effect float64 // of this row; 0: the one in the options
+	// Clear: other evidence shows that the difference is clear. With fewer repetitions than Least
+	// the test then decides also about differences below ClearRatio.
+	Clear bool
 }
 
 // A Comparison is the result of comparing two samples.
@@ -93,7 +96,7 @@ func Family(rows []Row, o Options) []Comparison {
 	}
 	for i, v := range Holm(p) {
 		out[i].Adjusted = v
-		out[i].judge(rows[i].Better, o)
+		out[i].judge(&rows[i], o)
 	}
 	return out
 }
@@ -146,7 +149,7 @@ func (r *Row) measure(o Options) Comparison {
 }
 
 // judge gives the verdict.
-func (c *Comparison) judge(better Direction, o Options) {
+func (c *Comparison) judge(r *Row, o Options) {
 	d := &c.Difference
 	switch {
 	case c.Base.N == 0 || c.Candidate.N == 0:
@@ -154,11 +157,11 @@ func (c *Comparison) judge(better Direction, o Options) {
 	case math.IsNaN(c.P):
 		c.doubt(TooFew, o.Least)
 		c.Doubt.Few = o.Few
-	case c.Few && !c.clear():
+	case c.Few && !r.Clear && !c.clear():
 		c.doubt(TooFew, o.Least)
 	case c.Adjusted <= o.Alpha && d.reaches(c.Effect) && d.Center != 0 && !d.straddles():
 		c.Verdict = Worse
-		if (d.Center > 0) == (better == More) {
+		if (d.Center > 0) == (r.Better == More) {
 			c.Verdict = Better
 		}
 	case c.Few:

@@ -8,7 +8,7 @@ var (
 	ErrAbsent   = errors.New("the store does not exist")
 	ErrMissing  = errors.New("no such report")
 	ErrExists   = errors.New("another report has the same id")
-	ErrRunning  = errors.New("its run is still going on")
+	ErrRunning  = errors.New("its run has not ended")
 	ErrReadOnly = errors.New("the store is read-only")
 	ErrFull     = errors.New("the disk is full")
 	ErrBusy     = errors.New("other processes keep the store locked")

@@ -11,7 +11,7 @@ import (
 
 // ErrGone is why a report accepts no more intervals: it no longer belongs to
 // this run.
-var ErrGone = errors.New("the report was deleted, or its run was taken for killed")
+var ErrGone = errors.New("the report was deleted, or its run was considered killed")
 
 // A Queue passes the intervals of a run to a store: its goroutine waits for the
 // disk or the network, so that the run does not have to. Intervals that the

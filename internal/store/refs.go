@@ -107,7 +107,7 @@ func unknown(ctx context.Context, s Store, doing, ref string) error {
 
 // Choose returns the ids that words mean: references, in their order and each
 // report once, or filters, newest first. Words of both kinds together are an
-// error. Without words, or if no report meets the filters, the result is empty.
+// error. Without words, or if no report matches the filters, the result is empty.
 func Choose(ctx context.Context, s Store, words []string, q Query) ([]string, error) {
 	if len(words) == 0 {
 		return nil, nil
@@ -136,7 +136,7 @@ func Choose(ctx context.Context, s Store, words []string, q Query) ([]string, er
 	}
 	if references < len(words) {
 		return nil, &target.Error{
-			Doing: "read " + strings.Join(words, " "), Err: errors.New("some are reports and some are filters"),
+			Doing: "read " + strings.Join(words, " "), Err: errors.New("reports and filters cannot be mixed"),
 			Hint: "give reports, such as last and last~2, or filters, such as branch=main",
 		}
 	}

@@ -124,7 +124,7 @@ func TestChoose(t *testing.T) {
 		{"some of them", []string{"region=north"}, store.Query{Limit: 1}, ids(3), ""},
 		{"a pattern", []string{"note~run [23]"}, store.Query{}, ids(3, 2), ""},
 		{"no match", []string{"region=nowhere"}, store.Query{}, nil, ""},
-		{"both", []string{"last", "region=north"}, store.Query{}, nil, "some are reports and some are filters"},
+		{"both", []string{"last", "region=north"}, store.Query{}, nil, "reports and filters cannot be mixed"},
 		{"an unknown one", []string{"last", "nosuchid"}, store.Query{}, nil, "no such report"},
 		{"a filter without a value", []string{"region==="}, store.Query{}, nil, ""},
 	} {

@@ -150,7 +150,7 @@ func (s *System) attachContainer(ctx context.Context) error {
 	}
 	state := box.facts().State
 	if !state.Running || state.Pid <= 0 {
-		return &target.Error{Doing: "find the container " + box.name, Err: errors.New("it does not run"), Hint: "start it first: " + box.kind() + " start " + box.name}
+		return &target.Error{Doing: "find the container " + box.name, Err: errors.New("it is not running"), Hint: "start it first: " + box.kind() + " start " + box.name}
 	}
 	s.container = box
 	if s.ready.log != "" {
@@ -251,7 +251,7 @@ func (s *System) watchContainer(ctx context.Context) error {
 		case <-s.died:
 			return &target.Error{Doing: "start the system", Err: s.withLastOutput(fmt.Errorf("its container exited at once: %s", s.Exit().Status)), Hint: "try it manually: " + s.shown}
 		case <-ctx.Done():
-			return &target.Error{Doing: "start the system", Err: s.withLastOutput(fmt.Errorf("its container does not run: %w", ctx.Err())), Hint: "try it manually: " + s.shown}
+			return &target.Error{Doing: "start the system", Err: s.withLastOutput(fmt.Errorf("its container is not running: %w", ctx.Err())), Hint: "try it manually: " + s.shown}
 		case <-ticker.C:
 		}
 	}

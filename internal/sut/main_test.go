@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/kafkatest"
 	"carronade/internal/system"
 )
 
@@ -131,15 +132,10 @@ func serve(args []string) {
 	fmt.Println("bye")
 }
 
-// free returns an address at which nothing listens.
+// free returns an address at which nothing listens, and which the kernel gives to nobody.
 func free(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return "127.0.0.1:" + kafkatest.FreePort(t)
 }
 
 // specOf returns a spec that runs this binary in a role.

@@ -115,7 +115,7 @@ func (s *System) endProcesses(tree *system.Tree) error {
 		return &target.Error{Doing: "stop the system", Err: errors.New("it did not exit, even after KILL"), Hint: "look at " + s.lastMember(tree) + " with ps: it may belong to another user"}
 	}
 	<-s.ended
-	s.warn("the system did not end within " + s.spec.StopWithin.String() + " of being asked, and was killed")
+	s.warn("the system did not end within " + s.spec.StopWithin.String() + " of the request to stop, and was killed")
 	return &target.Error{Doing: "stop the system", Err: errors.New("it did not end within " + s.spec.StopWithin.String() + " of TERM and was killed"), Hint: "give it longer with --system-stop-within"}
 }
 

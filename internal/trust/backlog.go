@@ -25,10 +25,11 @@ func (b *Backlog) Add(end, length time.Duration, behind, moved float64) {
 	b.moved += moved
 }
 
-// KeepsUp decides whether reading kept up with writing. It did not if the backlog climbed, under
-// the same rank test as in Steady, by more than a hundredth of the events moved or those of a
-// second; or if at the end it was larger than at the start by more than those of a second, which
-// also shows a reader that stopped late. Without enough intervals it is not known.
+// KeepsUp decides whether reading kept up with writing. It did not in two cases: the backlog
+// climbed, under the same rank test as in Steady, by more than a hundredth of the events moved
+// or the events of a second; or the backlog grew from start to end by more than the events of a
+// second, which also detects a reader that stopped late. With too few intervals the result is
+// unknown.
 func (b *Backlog) KeepsUp() (known, ok bool, text string) {
 	n := len(b.behind.at)
 	if n < LeastSeries {

@@ -21,7 +21,7 @@ const (
 
 // Dead reports whether no event was accepted during the measurement, although some were
 // due: the system refused everything or did not answer. The generator was then not the
-// limit. The text says so, and after a colon what became of the events.
+// limit. The text says so, and after a colon what happened to the events.
 func Dead(r *load.Result) (text string, dead bool) {
 	c := r.Measurement.Counts
 	if r.Stopped == load.Interrupted && r.Measurement.Length() < LeastMeasurement {

@@ -20,23 +20,23 @@ const (
 	leastForMedian  = 20   // events in a usual interval
 	leastForP99     = 200
 	// How many intervals a run must have for a start of one interval. If each of n
-	// intervals is unlike the others with the same chance, only the first is in at most
-	// 1/(e n) of all runs: at 18, in 2 %. Single intervals with a high 99th percentile
-	// are common, so more are needed for it.
+	// intervals differs from the others with the same probability, only the first one
+	// does in at most 1/(e n) of all runs: for 18, in 2 %. Single intervals with a high
+	// 99th percentile are common, so it needs more intervals.
 	leastForOne    = 18
 	leastForOneP99 = 40
 )
 
-// Start warns if the first intervals of the measurement were unlike the rest, and says
-// which warm-up covers them; otherwise it returns "". An interval is unlike the rest if
-// its median time, its 99th percentile or its throughput is worse than half as much
-// again, and further from the rest's median than 3.5 of its deviations (the median
-// absolute one, scaled to a normal distribution). The rest are the last two thirds of
-// the measurement, so a start is at most a third of it.
+// Start warns if the first intervals of the measurement differ from the rest, and says
+// which warm-up covers them; otherwise it returns "". An interval differs if its median
+// time, its 99th percentile or its throughput is worse by half, and further from the
+// rest's median than 3.5 of its deviations (the median absolute one, scaled to a normal
+// distribution). The rest are the last two thirds of the measurement, so a start is at
+// most a third of it.
 //
-// Intervals like those at the start may also occur later. If they are so frequent that
-// a run begins with as many by chance in more than 1 % of all cases, nothing is said.
-// Nor is it if the load itself changed, or after an outage, which has its own sentence.
+// Intervals like those at the start may also occur later. There is no warning if such
+// intervals are so frequent that more than 1 % of all runs would begin with as many by
+// chance, if the load itself changed, or after an outage, which has its own sentence.
 func Start(r *load.Result) string {
 	if r.Mode == load.Consuming || len(r.Steps) > 1 || r.Steady.Outage != "" {
 		return ""
@@ -84,7 +84,7 @@ func Start(r *load.Result) string {
 		return ""
 	}
 	start := in[k-1].End - m.Start
-	return fmt.Sprintf("the first %s of the measurement are unlike the rest: %s; --warmup %s leaves them out",
+	return fmt.Sprintf("the first %s of the measurement differ from the rest: %s; --warmup %s leaves them out",
 		units.FormatDuration(start), strings.Join(found, "; "), units.FlagDuration(r.Warmup.End-r.Warmup.Start+start))
 }
 

@@ -114,7 +114,7 @@ func TestStart(t *testing.T) {
 		want  []string // fragments; none: nothing is said
 	}{
 		{"open loop", started(load.OpenLoop, 20, 3), nil, []string{
-			"the first 3 s of the measurement are unlike the rest: response p50 9 ms, 3 ms after it; response p99 9 ms, 3 ms after it; ",
+			"the first 3 s of the measurement differ from the rest: response p50 9 ms, 3 ms after it; response p99 9 ms, 3 ms after it; ",
 			"--warmup 5s leaves them out", // with the warm-up that it had
 		}},
 		{"closed loop", started(load.ClosedLoop, 20, 2), nil, []string{"service p50 9 ms, 3 ms after it", "300/s acked, 900/s after it", "--warmup 4s"}},

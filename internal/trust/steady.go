@@ -33,10 +33,9 @@ const (
 // without trend. If the schedule itself climbs or falls by more than a tenth, there is
 // no result.
 //
-// A run with an outage is never steady, no matter what the answers before and after it
-// look like: complete intervals in which the system accepted nothing of what it was
-// sent, or refused most of it, and which are more than a tenth of all, or five
-// consecutive seconds.
+// A run with an outage is never steady, whatever its trends are. An outage is complete
+// intervals in which the system accepted no event, or refused most events. They must
+// be more than a tenth of all intervals, or five consecutive seconds.
 func Steady(r *load.Result) measure.Steady {
 	perBatch := 1.0
 	if r.Measurement.Batches > 0 {

@@ -2,10 +2,10 @@
 // (Judge), and whether the run was steady (Steady).
 //
 // It contains the rules and their texts, and does not depend on protocols, reports or
-// exit codes. Its invariant: a verdict is a pure function of what was measured. Whether a
-// run is trusted concerns only the generator: what the system did - failures, drops, a
-// response time that climbs - is a result and never a reason for distrust, unless the
-// system under test ended by itself, after which nothing was measured.
+// exit codes. Its invariant: a verdict is a pure function of what was measured. Trust
+// concerns only the generator. The system's behaviour (failures, drops, a response time
+// that climbs) is a result and does not affect it, with one exception: if the system
+// under test ended by itself, the rest was not measured.
 package trust
 
 import (
@@ -214,8 +214,8 @@ func saturated(r *load.Result, processors int) string {
 }
 
 // clock compares the wall clock with the monotonic clock that everything is measured
-// by. They differ if the wall clock was set, which does no harm here, or if the machine
-// slept or was moved, which does; a process cannot distinguish the two.
+// by. They differ if the wall clock was set, which is harmless here, or if the machine
+// slept or was migrated, which is not. A process cannot distinguish the two.
 func clock(r *load.Result) string {
 	// Sub uses the monotonic readings; Round(0) removes them.
 	return clockDifference(r.Ended.Round(0).Sub(r.Started.Round(0)), r.Ended.Sub(r.Started))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	moremath "github.com/aclements/go-moremath/stats"
 
@@ -46,31 +47,30 @@ const mostLog = 700
 // A Fit is what one number says about a design.
 type Fit struct {
 	Effects []Effect  // in the order of Terms
-	Means   []float64 // of the cells, geometric
+	Means   []float64 // of the cells, geometric; without the shifts of rounds if some values are missing
 	Noise   float64   // standard deviation between repetitions of a cell, as a share
 	Degrees int       // of freedom, of the noise
 
-	counts   []int
+	rounds   *rounds
 	variance float64 // of a logarithm
 }
 
 // Analyze estimates all effects on one number. values has the values of each cell by round; NaN
-// marks one that is missing. If none is, what the rounds have in common is taken away, so that
+// marks one that is missing. What the values of a round have in common is taken away, so that
 // drift does not count as noise.
 func (d *Design) Analyze(values [][]float64) (*Fit, error) {
 	if len(values) != len(d.Cells) {
 		return nil, fmt.Errorf("%d cells have values, and the design has %d", len(values), len(d.Cells))
 	}
 	n := len(values)
-	f := &Fit{counts: make([]int, n), Means: make([]float64, n)}
-	logs := make([][]float64, n)
-	total, whole := 0, true
+	f := &Fit{Means: make([]float64, n)}
+	logs, counts := make([][]float64, n), make([]int, n)
+	total := 0
 	for i, cell := range values {
 		logs[i] = make([]float64, len(cell))
-		whole = whole && len(cell) == len(values[0])
 		for r, v := range cell {
 			if math.IsNaN(v) {
-				whole = false
+				logs[i][r] = v
 				continue
 			}
 			if !(v > 0) || math.IsInf(v, 0) {
@@ -78,34 +78,23 @@ func (d *Design) Analyze(values [][]float64) (*Fit, error) {
 			}
 			logs[i][r] = math.Log(v)
 			f.Means[i] += logs[i][r]
-			f.counts[i]++
+			counts[i]++
 		}
-		if f.counts[i] == 0 {
+		if counts[i] == 0 {
 			return nil, fmt.Errorf("cell %d: %w", i+1, ErrEmptyCell)
 		}
-		f.Means[i] /= float64(f.counts[i])
-		total += f.counts[i]
+		f.Means[i] /= float64(counts[i])
+		total += counts[i]
 	}
-	f.Degrees = total - n
-	shift := make([]float64, len(values[0])) // of each round
-	if whole && f.Degrees > len(shift)-1 {
-		f.Degrees -= len(shift) - 1
-		for r := range shift {
-			for i := range logs {
-				shift[r] += (logs[i][r] - f.Means[i]) / float64(n)
-			}
-		}
-	}
-	if f.Degrees < 1 {
+	f.rounds = shifts(logs, f.Means, counts)
+	if f.Degrees = total - n - f.rounds.rank; f.Degrees < 1 {
 		return nil, ErrNoNoise
 	}
-	for i, cell := range values {
+	for i, cell := range logs {
+		f.Means[i] -= f.rounds.mean(i)
 		for r, v := range cell {
 			if !math.IsNaN(v) {
-				rest := logs[i][r] - f.Means[i]
-				if r < len(shift) {
-					rest -= shift[r]
-				}
+				rest := v - f.Means[i] - f.rounds.shift[r]
 				f.variance += rest * rest / float64(f.Degrees)
 			}
 		}
@@ -115,7 +104,7 @@ func (d *Design) Analyze(values [][]float64) (*Fit, error) {
 	}
 	f.Noise = math.Sqrt(f.variance)
 	for _, t := range d.Terms() {
-		center, reach, p := f.contrast(t.weights)
+		center, reach, p := f.contrast(f.Means, t.weights)
 		f.Effects = append(f.Effects, Effect{
 			Term: t, Share: math.Expm1(min(center, mostLog)), Lo: math.Expm1(center - reach), Hi: math.Expm1(min(center+reach, mostLog)),
 			P: p, Adjusted: p,
@@ -128,22 +117,15 @@ func (d *Design) Analyze(values [][]float64) (*Fit, error) {
 }
 
 // contrast estimates a weighted sum of the logarithms of the cells' means: its value, half the
-// width of its interval, and the probability of a value as far from 0 if it were 0. Call it
-// while Means are logarithms.
-func (f *Fit) contrast(weights []float64) (center, reach, p float64) {
-	return f.contrastOf(f.Means, weights)
-}
-
-func (f *Fit) contrastOf(logs, weights []float64) (center, reach, p float64) {
-	square := 0.0
+// width of its interval, and the probability of a value as far from 0 if it were 0.
+func (f *Fit) contrast(logs, weights []float64) (center, reach, p float64) {
 	for i, w := range weights {
 		center += w * logs[i]
-		square += w * w / float64(f.counts[i])
 	}
 	if math.Abs(center) < 1e-12 { // what rounding leaves of equal means
 		center = 0
 	}
-	scatter := math.Sqrt(f.variance * square)
+	scatter := math.Sqrt(f.variance * f.rounds.variance(weights))
 	if scatter == 0 {
 		if center == 0 {
 			return 0, 0, 1
@@ -186,35 +168,42 @@ func Judge(fits ...*Fit) {
 	}
 }
 
-// Best returns the cell with the best mean, and the cells that are not certainly worse, all
-// comparisons with it judged together.
+// Best returns the cell with the best mean, and the cells that are not certainly worse. All pairs
+// of cells are judged together: the best one was chosen by the same values, and of many equal
+// cells the extremes are far apart by chance.
 func (f *Fit) Best(better stats.Direction) (best int, rivals []int) {
+	logs := make([]float64, len(f.Means))
 	for i, m := range f.Means {
+		logs[i] = math.Log(m)
 		if (m-f.Means[best])*float64(better) > 0 {
 			best = i
 		}
 	}
-	logs := make([]float64, len(f.Means))
-	for i, m := range f.Means {
-		logs[i] = math.Log(m)
-	}
 	var (
-		others []int
-		p      []float64
+		other []int // of each pair, the cell that is not the best; -1: neither is
+		p     []float64
 	)
-	for i := range f.Means {
-		if i == best {
-			continue
+	for i := range logs {
+		for k := range i {
+			w := make([]float64, len(logs))
+			w[i], w[k] = 1, -1
+			_, _, probability := f.contrast(logs, w)
+			p = append(p, probability)
+			switch best {
+			case i:
+				other = append(other, k)
+			case k:
+				other = append(other, i)
+			default:
+				other = append(other, -1)
+			}
 		}
-		w := make([]float64, len(logs))
-		w[best], w[i] = 1, -1
-		_, _, probability := f.contrastOf(logs, w)
-		others, p = append(others, i), append(p, probability)
 	}
 	for i, v := range stats.Holm(p) {
-		if v > stats.Defaults.Alpha {
-			rivals = append(rivals, others[i])
+		if other[i] >= 0 && v > stats.Defaults.Alpha {
+			rivals = append(rivals, other[i])
 		}
 	}
+	slices.Sort(rivals)
 	return best, rivals
 }

@@ -8,6 +8,7 @@ import (
 	"carronade/internal/slo"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/target"
 )
 
 // A Check is one limit, and whether it holds.
@@ -72,6 +73,13 @@ func (w *Workload) LimitPercentiles() []float64 {
 		}
 	}
 	return out
+}
+
+// Unacknowledged reports whether nothing that is sent is acknowledged, so that there are no
+// response times.
+func (w *Workload) Unacknowledged() bool {
+	u, ok := w.Kind.(target.Unacknowledger)
+	return ok && w.Op != Consume && u.Unacknowledged(w.URL, w.options())
 }
 
 // Percentiles are those that the report has beyond the standard ones: requested, or with a

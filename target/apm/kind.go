@@ -22,7 +22,7 @@ func (Kind) Name() string { return "apm" }
 // Schemes implements target.Kind.
 func (Kind) Schemes() []string { return []string{schemeHTTP, schemeHTTPS} }
 
-// DefaultPort implements target.Ported.
+// DefaultPort implements target.DefaultPorter.
 func (Kind) DefaultPort(string) string { return defaultPort }
 
 // Ops implements target.Kind.

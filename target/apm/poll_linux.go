@@ -152,7 +152,7 @@ func (p *poller) handle(n int) {
 	}
 }
 
-// Wait implements load.Waiting. If something waits for answers, it handles one
+// Wait implements load.PollWaiter. If something waits for answers, it handles one
 // event at a time. Then a request is sent as soon as the answer before it has
 // come, and the server has work while the next answer is read. If all answers
 // were read first and all requests written afterwards, each side would wait for
@@ -178,7 +178,7 @@ func (p *poller) Wait(until time.Duration, patient, idle bool) {
 	p.Awake()
 }
 
-// Leave implements load.Waiting: from now on the poller has a separate goroutine.
+// Leave implements load.PollWaiter: from now on the poller has a separate goroutine.
 func (p *poller) Leave() {
 	if p.ring != nil {
 		p.closeRing()

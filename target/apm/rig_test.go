@@ -145,7 +145,7 @@ func spec(t testing.TB, text string, options map[string]string) target.Spec {
 
 func open(t testing.TB, text string, options map[string]string) *session {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s, err := Kind{}.Open(ctx, spec(t, text, options))
 	if err != nil {

@@ -57,6 +57,12 @@ type session struct {
 // that of Elasticsearch, so that a wrong address is reported soon.
 const openTimeout = 15 * time.Second
 
+// Check implements target.Checker.
+func (Kind) Check(spec target.Spec) error {
+	_, err := parseConfig(spec)
+	return err
+}
+
 // Open implements target.Kind. It asks each server for its version, and whether
 // it accepts such requests (with one without events). Then it makes the requests
 // and the connections, and counts the documents in Elasticsearch if there is an

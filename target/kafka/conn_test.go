@@ -243,18 +243,23 @@ func TestBrokerReplaced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.AfterFunc(300*time.Millisecond, func() { n.setRefusing(true) })
-			time.AfterFunc(600*time.Millisecond, func() {
-				if err := c.RemoveNode(1); err != nil {
-					t.Error(err)
-				}
-				n.setRefusing(false)
+			replaced := make(chan struct{})
+			time.AfterFunc(300*time.Millisecond, func() {
+				n.setRefusing(true)
+				time.AfterFunc(300*time.Millisecond, func() {
+					defer close(replaced)
+					if err := c.RemoveNode(1); err != nil {
+						t.Error(err)
+					}
+					n.setRefusing(false)
+				})
 			})
 			run.Start()
 			res, err := run.Wait()
 			if err != nil {
 				t.Fatal(err)
 			}
+			<-replaced
 			h := res.Measurement.Counts
 			if h.Unsent > 0 || h.Failed > 0 || h.Acked+h.Unknown != 10_000 {
 				t.Errorf("%+v", h)
@@ -307,17 +312,26 @@ func TestBackpressureCountsForTheSystem(t *testing.T) {
 	r := newRig(t, p)
 	r.limit = 300
 	n.paused.Store(true)
-	time.AfterFunc(200*time.Millisecond, func() {
-		n.paused.Store(false)
-		close(n.release)
-	})
+	var again atomic.Int64 // when the broker reads again: some time after the socket became full
+	go func() {
+		defer close(n.release)
+		defer n.paused.Store(false)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for full := 0; full < 20 && r.Now() < 50*time.Second; <-tick.C {
+			if strings.Contains(strings.Join(p.Pending(), "\n"), "because the socket is full") {
+				full++
+			}
+		}
+		again.Store(int64(r.Now()))
+	}()
 	out := r.send(60_000)
 	raised := 0
 	for _, o := range out {
 		if o.Free > o.Sent {
 			t.Errorf("free at %v, but sent at %v, before that", o.Free, o.Sent)
 		}
-		if o.Free >= 200*time.Millisecond {
+		if o.Free >= time.Duration(again.Load()) {
 			raised++
 		}
 	}
@@ -328,12 +342,14 @@ func TestBackpressureCountsForTheSystem(t *testing.T) {
 
 // An idempotent batch whose attempts are never answered ends as unknown.
 func TestIdempotentSilence(t *testing.T) {
+	t.Parallel()
+	const limit = 3 * time.Second // a stall of the machine must leave time for a retry
 	c := eventsCluster(t, 1)
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		return nil, nil, true // handled, and never answered
 	})
-	p := openProducer(t, c.ListenAddrs(), nil, append(slices.Clone(idempotent), "request-timeout=100ms", "delivery-timeout=350ms")...)
+	p := openProducer(t, c.ListenAddrs(), nil, append(slices.Clone(idempotent), "request-timeout=300ms", "delivery-timeout="+limit.String())...)
 	r := newRig(t, p)
 	r.events = 10
 	out := r.send(30)
@@ -345,7 +361,7 @@ func TestIdempotentSilence(t *testing.T) {
 	if want := (tallies{unknown: 30}); got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
-	if o := out[0]; o.Class != load.Timeout || o.Done < 350*time.Millisecond {
+	if o := out[0]; o.Class != load.Timeout || o.Done < limit {
 		t.Errorf("%+v", o)
 	}
 }

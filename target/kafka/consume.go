@@ -174,7 +174,7 @@ func (s *wireSource) Ends(ctx context.Context) ([]int64, error) { return s.cl.en
 // Heads asks the brokers for the current beginning of each log.
 func (s *wireSource) Heads(ctx context.Context) ([]int64, error) { return s.cl.heads(ctx) }
 
-// Skipped implements target.Skipping.
+// Skipped implements target.SkipReporter.
 func (s *wireSource) Skipped() [][]target.Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -354,7 +354,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 }
 
 // reset moves a partition whose offset is out of the log's range: to the start if
-// retention overtook it, or if a producing run reads back a log that ends before the
+// retention removed it, or if a producing run reads back a log that ends before the
 // offset at which the run started, and so was created again; else to the end.
 func (s *wireSource) reset(ctx context.Context, p *part) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cl.cfg.requestTimeout)

@@ -6,9 +6,9 @@ import "time"
 // for the fetcher to read it; and between the arrival of an answer and the next request,
 // events wait at the broker only because the fetcher has not asked for them.
 //
-// While an answer does not contain everything that its log has, the next answer comes
-// after what was delayed, and so inherits the delay. The delay ends once the fetcher has
-// caught up. Throughput is not affected: it counts what was read.
+// If an answer does not contain everything that its log has, its delay is also part of
+// the next answer's. The delay ends when the fetcher has caught up. Throughput is not
+// affected: it counts the events that were read.
 type lateness struct {
 	since     time.Duration // before the request was written: no answer to it arrived earlier
 	written   time.Duration // after the request was written

@@ -12,7 +12,7 @@ import (
 // After a broker or a leader disappears permanently, a run of a number of events ends
 // soon after the timeout of one batch: the timeouts do not add up.
 func TestGonePermanently(t *testing.T) {
-	const timeout, events = 300 * time.Millisecond, 2000
+	const timeout, events = 1500 * time.Millisecond, 2000
 	for _, tt := range []struct {
 		name       string
 		idempotent bool
@@ -24,6 +24,7 @@ func TestGonePermanently(t *testing.T) {
 		{"a leader, idempotent", true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			c := eventsCluster(t, 2)
 			p := openProducer(t, c.ListenAddrs(), func(cfg *config) {
 				cfg.requestTimeout, cfg.deliveryTimeout = timeout, timeout

@@ -49,7 +49,7 @@ const (
 	gonePause    = 500 * time.Millisecond
 )
 
-// Gone implements target.Lasting.
+// Gone implements target.RemovalDetector.
 func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 	var gone []uint64
 	var err error

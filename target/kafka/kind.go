@@ -1,6 +1,8 @@
 package kafka
 
 import (
+	"net/url"
+
 	"carronade/load"
 	"carronade/target"
 )
@@ -14,7 +16,7 @@ func (Kind) Name() string { return "kafka" }
 // Schemes implements target.Kind.
 func (Kind) Schemes() []string { return []string{"kafka"} }
 
-// DefaultPort implements target.Ported.
+// DefaultPort implements target.DefaultPorter.
 func (Kind) DefaultPort(string) string { return defaultPort }
 
 // Ops implements target.Kind.
@@ -26,8 +28,15 @@ func (Kind) Options() []target.Option { return options() }
 // LimitsInFlight implements target.InFlightLimiter: the library has its own limit.
 func (Kind) LimitsInFlight(v target.Values) bool { return v.String("engine") == engineClient }
 
+// Unacknowledged implements target.Unacknowledger: with acks=0 brokers do not answer.
+func (Kind) Unacknowledged(_ *url.URL, v target.Values) bool {
+	acks, err := parseAcks(v.String("acks"))
+	return err == nil && acks == 0
+}
+
 var (
 	_ target.Kind            = Kind{}
+	_ target.Unacknowledger  = Kind{}
 	_ target.InFlightLimiter = Kind{}
 	_ target.Presetter       = Kind{}
 	_ target.Metered         = (*session)(nil)

@@ -77,10 +77,10 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	return taken
 }
 
-// accepts reports whether a batch may be taken. Without a connection none is, so that
-// events wait in the engine, which counts them as waiting; after a long time without a
-// connection they are taken and fail, so that a run against a broker that never comes
-// back ends.
+// accepts reports whether the lane accepts a batch. Without a connection it does not,
+// so that events wait in the engine, which counts them as waiting. After a long time
+// without a connection it accepts and fails them, so that a run ends if the broker
+// does not come back.
 func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil:

@@ -86,7 +86,7 @@ func listen(t *testing.T, f func(net.Conn)) string {
 
 func open(t testing.TB, s target.Spec) (target.Session, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	sess, err := Kind{}.Open(ctx, s)
 	if err == nil {
@@ -161,8 +161,8 @@ func TestOpenExplainsErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("Open succeeded, want an error")
 			}
-			if took := time.Since(began); took > openTimeout {
-				t.Errorf("Open took %s, want at most %s", took, openTimeout)
+			if took := time.Since(began); took > 2*openTimeout { // the rest is for stalls of the machine
+				t.Errorf("Open took %s, want about %s at most", took, openTimeout)
 			}
 			if !strings.Contains(err.Error(), tt.wrong) {
 				t.Errorf("got %q, want an error with %q", err, tt.wrong)

@@ -196,9 +196,11 @@ func TestErrorsByClass(t *testing.T) {
 func TestRetryUntilDeliveryTimeout(t *testing.T) {
 	for _, given := range [][]string{nil, idempotent} {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
+			t.Parallel()
+			const limit = 3 * time.Second // a stall of the machine must leave time for a retry
 			c := eventsCluster(t, 1)
 			refuseProduce(c, func(int32) int16 { return kerr.NotLeaderForPartition.Code })
-			p := openProducer(t, c.ListenAddrs(), nil, append(given, "delivery-timeout=300ms")...)
+			p := openProducer(t, c.ListenAddrs(), nil, append(slices.Clone(given), "delivery-timeout="+limit.String())...)
 			out := newRig(t, p).send(10)
 			got := tally(out)
 			if got.retries == 0 {
@@ -208,7 +210,7 @@ func TestRetryUntilDeliveryTimeout(t *testing.T) {
 			if want := (tallies{failed: 10}); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
-			if o := out[0]; o.Done < 300*time.Millisecond || !strings.Contains(o.Text, "NOT_LEADER") {
+			if o := out[0]; o.Done < limit || !strings.Contains(o.Text, "NOT_LEADER") {
 				t.Errorf("done at %v, text %q", o.Done, o.Text)
 			}
 		})

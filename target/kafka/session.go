@@ -46,6 +46,12 @@ type session struct {
 	committed *wireSource // nil unless transactions are verified
 }
 
+// Check implements target.Checker.
+func (Kind) Check(spec target.Spec) error {
+	_, err := parseConfig(spec)
+	return err
+}
+
 // Open implements target.Kind. It connects to the cluster, finds or creates the
 // topic, and asks where its partitions begin and end. An error names the address
 // and what to check, and is returned within about ten seconds.

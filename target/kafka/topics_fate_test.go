@@ -82,14 +82,14 @@ func TestTopicsCanceled(t *testing.T) {
 		c := fakeCluster(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		requests := 0
+		requests, ended := 0, make(chan struct{})
 		c.ControlKey(int16(kmsg.CreateTopics), func(kmsg.Request) (kmsg.Response, error, bool) {
 			c.KeepControl()
 			if requests++; requests == 3 {
 				c.SleepControl(func() {
 					<-time.After(200 * time.Millisecond)
 					cancel()
-					<-time.After(200 * time.Millisecond)
+					<-ended // no answer comes before
 				})
 			}
 			return nil, nil, false
@@ -100,6 +100,7 @@ func TestTopicsCanceled(t *testing.T) {
 			Times: times, For: time.Minute, Rate: 100, PerRequest: 2,
 		}
 		res, err := Topics(ctx, w)
+		close(ended)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,11 +166,16 @@ func TestTopicsOnceEach(t *testing.T) {
 // A broker that is reached and then does not answer leaves no client open.
 func TestTopicsNoAnswer(t *testing.T) {
 	c := fakeCluster(t, kfake.NumBrokers(1))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var requests atomic.Int64
 	c.ControlKey(int16(kmsg.ApiVersions), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		if requests.Add(1) == 1 { // of probe
+		switch requests.Add(1) {
+		case 1: // of probe
 			return nil, nil, false
+		case 2:
+			time.AfterFunc(200*time.Millisecond, cancel)
 		}
 		return nil, errors.New("hang up"), true
 	})
@@ -180,8 +186,6 @@ func TestTopicsNoAnswer(t *testing.T) {
 		return strings.Count(stacks, "kgo.(*Client)"), stacks
 	}
 	before, _ := clients()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
 	if _, err := Topics(ctx, TopicWork{Op: TopicsList, URL: &url.URL{Scheme: "kafka", Host: s.URL.Host}, Options: s.Options}); err == nil || requests.Load() < 2 {
 		t.Fatalf("%d requests: %v", requests.Load(), err)
 	}

@@ -131,9 +131,15 @@ func TestTopicsAtARate(t *testing.T) {
 func TestTopicsInterrupted(t *testing.T) {
 	c := fakeCluster(t)
 	s := spec(t, urlOf(c, "t"), nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	res, err := Topics(ctx, TopicWork{Op: TopicsCreate, URL: s.URL, Options: s.Options, Names: TopicNames("x", 1000), Rate: 100})
+	seen := 0
+	interrupt := func(TopicDone) {
+		if seen++; seen == 10 {
+			cancel()
+		}
+	}
+	res, err := Topics(ctx, TopicWork{Op: TopicsCreate, URL: s.URL, Options: s.Options, Names: TopicNames("x", 1000), Rate: 100, Each: interrupt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,14 +162,15 @@ func TestTopicsRefuses(t *testing.T) {
 
 // Time and failures can end a load, and Each sees every operation.
 func TestTopicsLimits(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(30, 1, sized(10)))
 	var seen []TopicDone
 	w := TopicWork{Op: TopicsCreate, Names: TopicNames("y", 100), Concurrency: 2, Each: func(d TopicDone) { seen = append(seen, d) }}
-	w.Rate, w.For = 50, 100*time.Millisecond
+	w.Rate, w.For = 2.5, 2*time.Second // a stall of the machine must leave time for one
 	res := topics(t, c, w)
 	if res.Done == 0 || res.Done > 5 || res.Unsent != 100-res.Done || res.Interrupted {
-		t.Errorf("100 at 50/s for 100 ms: got %d done, %d unsent, interrupted: %v", res.Done, res.Unsent, res.Interrupted)
+		t.Errorf("100 at 2.5/s for 2 s: got %d done, %d unsent, interrupted: %v", res.Done, res.Unsent, res.Interrupted)
 	}
 	if uint64(len(seen)) != res.Done || seen[0].Name == "" || seen[0].Class != "" || seen[0].At < seen[0].Sent || seen[0].Sent < seen[0].Due || seen[0].InFlight < 1 {
 		t.Errorf("saw %d operations of %d: %+v", len(seen), res.Done, seen)
@@ -178,6 +185,7 @@ func TestTopicsLimits(t *testing.T) {
 // Names are made when they are needed, operations go on until their time is over,
 // and reading starts again with the first topic.
 func TestTopicsWithoutEnd(t *testing.T) {
+	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(30, 1, sized(10)))
 	made := 0
@@ -188,15 +196,15 @@ func TestTopicsWithoutEnd(t *testing.T) {
 		t.Errorf("25 topics: got %d done of %d names in %d requests, %d unsent, started %d times", res.Done, made, res.Requests, res.Unsent, started)
 	}
 	for _, w := range []TopicWork{
-		{Op: TopicsCreate, Next: next, Times: -1, Rate: 100},
-		{Op: TopicsCreate, Next: next, Times: math.MaxInt, Rate: 100},
-		{Op: TopicsList, Times: -1, Rate: 100},
-		{Op: TopicsRead, Names: []string{"t"}, Times: -1, Rate: 100},
+		{Op: TopicsCreate, Next: next, Times: -1},
+		{Op: TopicsCreate, Next: next, Times: math.MaxInt},
+		{Op: TopicsList, Times: -1},
+		{Op: TopicsRead, Names: []string{"t"}, Times: -1},
 	} {
-		w.For, w.Concurrency = 200*time.Millisecond, 2
+		w.Rate, w.For, w.Concurrency = 10, 2*time.Second, 2 // a stall of the machine must leave time for two
 		res := topics(t, c, w)
 		if res.Done < 2 || res.Done+res.Unsent != 20 || res.Failed > 0 {
-			t.Errorf("%s, %d times for 200 ms at 100/s: got %d done, %d failed, %d unsent", w.Op, w.Times, res.Done, res.Failed, res.Unsent)
+			t.Errorf("%s, %d times for 2 s at 10/s: got %d done, %d failed, %d unsent", w.Op, w.Times, res.Done, res.Failed, res.Unsent)
 		}
 		if w.Op == TopicsRead && (len(res.Topics) != 1 || res.Events != 30*res.Done) {
 			t.Errorf("read %d times: %d events, %v", res.Done, res.Events, res.Topics)

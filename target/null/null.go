@@ -45,8 +45,13 @@ func (Kind) Options() []target.Option {
 	}
 }
 
-// Open implements target.Kind. It fails only on a payload that cannot be made.
-func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
+// Check implements target.Checker.
+func (Kind) Check(spec target.Spec) error {
+	_, err := generator(&spec)
+	return err
+}
+
+func generator(spec *target.Spec) (*payload.Generator, error) {
 	o := spec.Options
 	gen, err := payload.New(payload.Spec{
 		Seed: spec.Seed, Size: o.String("size"), Payload: o.String("payload"), Key: o.String("key"), Headers: o.List("header"),
@@ -54,6 +59,16 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 	if err != nil {
 		return nil, &target.Error{Doing: "make the payload", Err: err, Hint: "carronade help events lists the forms"}
 	}
+	return gen, nil
+}
+
+// Open implements target.Kind. It fails only on a payload that cannot be made.
+func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
+	gen, err := generator(&spec)
+	if err != nil {
+		return nil, err
+	}
+	o := spec.Options
 	s := &session{fresh: o.Bool("fresh"), partitioner: load.RoundRobin(max(1, o.Int("clients")))}
 	for i := range s.partitioner.Streams() {
 		l := &lane{id: i, session: s, encoder: encoder{gen: gen, partitioner: s.partitioner, stream: int32(i), limit: max(1024, int(o.Size("batch-size"))), mostEvents: spec.BatchEvents}}

@@ -50,12 +50,14 @@ func runPlan(t *testing.T, s *session, p load.Plan) *load.Result {
 	return r
 }
 
-// tick calls f every five milliseconds until the test ends or f returns true.
+const tickEvery = 5 * time.Millisecond
+
+// tick calls f at every tickEvery until the test ends or f returns true.
 func tick(t *testing.T, f func() (done bool)) {
 	ended := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(5 * time.Millisecond)
+		tick := time.NewTicker(tickEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -80,20 +82,31 @@ func TestResets(t *testing.T) {
 		given []string
 		pause bool // the server stops reading before it is reset
 	}{
-		{name: "batch groups", plan: load.Plan{Measurement: load.Limits{Time: 700 * time.Millisecond}}},
-		{name: "one by one", plan: load.Plan{Measurement: load.Limits{Time: 700 * time.Millisecond}, Retry: 1, MaxInFlight: 50}},
-		{name: "by a schedule", plan: load.Plan{Schedule: load.Constant(20_000), Measurement: load.Limits{Time: 700 * time.Millisecond}}},
-		{name: "large messages", plan: load.Plan{Measurement: load.Limits{Time: 700 * time.Millisecond}, BatchEvents: 100, MaxInFlight: 100}},
-		{
-			name: "within messages", given: []string{"send-buffer=16KiB"}, pause: true,
-			plan: load.Plan{Measurement: load.Limits{Time: 700 * time.Millisecond}, BatchEvents: 100, MaxInFlight: 1000},
-		},
+		{name: "batch groups"},
+		{name: "one by one", plan: load.Plan{Retry: 1, MaxInFlight: 50}},
+		{name: "by a schedule", plan: load.Plan{Schedule: load.Constant(20_000)}},
+		{name: "large messages", plan: load.Plan{BatchEvents: 100, MaxInFlight: 100}},
+		{name: "within messages", given: []string{"send-buffer=16KiB"}, pause: true, plan: load.Plan{BatchEvents: 100}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := serve(t, nil)
 			spec := specOf(t, "riemann://"+f.addr, append([]string{"clients=2", "reconnect-backoff=5ms"}, tt.given...)...)
-			spec.BatchEvents = max(1, tt.plan.BatchEvents)
+			tt.plan.BatchEvents, tt.plan.MaxInFlight = max(1, tt.plan.BatchEvents), cmp.Or(tt.plan.MaxInFlight, 1000)
+			tt.plan.Measurement.Time = time.Minute // more than is needed
+			spec.BatchEvents = tt.plan.BatchEvents
 			sess := openSession(t, spec)
+			var acked, unknown atomic.Int64
+			tt.plan.Trace = func(_ int, out []load.Outcome) {
+				for i := range out {
+					acked.Add(int64(out[i].Acked))
+					unknown.Add(int64(out[i].Unknown))
+				}
+			}
+			run, err := load.New(tt.plan, sess)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run.Start()
 			n := 0
 			tick(t, func() bool {
 				n++
@@ -104,9 +117,17 @@ func TestResets(t *testing.T) {
 					f.resetAll()
 					f.pause(false)
 				}
-				return false
+				// It ends after six resets or more, once they have had their effects.
+				if n <= 120 || n%20 != 5 || acked.Load() == 0 || unknown.Load() == 0 || reconnects(sess) < 2 {
+					return false
+				}
+				run.Stop(load.ByTime)
+				return true
 			})
-			r := runPlan(t, sess, tt.plan)
+			r, err := run.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
 			h := r.Measurement
 			if h.Unknown == 0 || h.Acked == 0 || h.Counts.Failed > 0 && tt.plan.Retry == 0 {
 				t.Errorf("%+v", h.Counts)
@@ -118,11 +139,7 @@ func TestResets(t *testing.T) {
 			if got := f.taken(); got > h.Acked+h.Unknown && tt.plan.Retry == 0 {
 				t.Errorf("%d events accepted, but %d were acked and %d are unknown", got, h.Acked, h.Unknown)
 			}
-			again := uint64(0)
-			for _, b := range sess.Brokers() {
-				again += b.Reconnects
-			}
-			if again < 2 { // a dozen are usual, but not on a busy machine
+			if again := reconnects(sess); again < 2 {
 				t.Errorf("%d reconnects", again)
 			}
 			if got := f.invalid(); got > 0 {
@@ -135,6 +152,14 @@ func TestResets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// reconnects is how many connections beyond the first ones a session has made.
+func reconnects(s *session) (n uint64) {
+	for _, b := range s.Brokers() {
+		n += b.Reconnects
+	}
+	return n
 }
 
 // A server is unreachable for a while: events that are due meanwhile wait, and
@@ -241,7 +266,7 @@ func TestServerNeverComesBack(t *testing.T) {
 		want        uint64 // events; 0: no more than a few times the bound
 	}{
 		{"a number of events", load.Limits{Events: 2500}, 2500},
-		{"for a time", load.Limits{Time: time.Second}, 0},
+		{"for a time", load.Limits{Time: 3 * time.Second}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -271,8 +296,10 @@ func TestServerNeverComesBack(t *testing.T) {
 // After a timeout the unanswered messages are unknown, and the lane makes a new
 // connection.
 func TestRequestTimeout(t *testing.T) {
+	t.Parallel()
 	f := serve(t, nil)
-	sess := openSession(t, specOf(t, "riemann://"+f.addr, "request-timeout=100ms"))
+	const limit = 5 * time.Second // no stall of the machine exceeds it
+	sess := openSession(t, specOf(t, "riemann://"+f.addr, "request-timeout="+limit.String()))
 	f.answers(func(n int, _ net.Conn) ([]byte, bool) {
 		if n >= 3 {
 			return nil, true
@@ -285,7 +312,7 @@ func TestRequestTimeout(t *testing.T) {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
 	for _, o := range s.all {
-		if o.First == 3 && o.Done-o.Sent < 100*time.Millisecond { // the others end with the connection
+		if o.First == 3 && o.Done-o.Sent < limit { // the others end with the connection
 			t.Errorf("given up after %v", o.Done-o.Sent)
 		}
 	}
@@ -366,7 +393,7 @@ func TestServerThatStopsReading(t *testing.T) {
 			spec.BatchEvents = 200
 			sess := openSession(t, spec)
 			f.pause(true)
-			time.AfterFunc(300*time.Millisecond, func() { f.pause(false) })
+			whenFull(t, sess, 300*time.Millisecond, func() { f.pause(false) })
 			var s seen
 			r := runPlan(t, sess, load.Plan{
 				Schedule: load.Constant(400_000), BatchEvents: 200, MaxInFlight: 2000,
@@ -389,6 +416,26 @@ func TestServerThatStopsReading(t *testing.T) {
 			}
 		})
 	}
+}
+
+// whenFull calls f once a lane's socket has accepted nothing for that long although
+// there is something to write.
+func whenFull(t *testing.T, s *session, long time.Duration, f func()) {
+	l := s.lanes[0].(*lane)
+	ticks, written := 0, uint64(0)
+	tick(t, func() bool {
+		l.mu.Lock()
+		full, before := l.writing && l.pending(), written
+		l.mu.Unlock()
+		written, _ = l.wire()
+		if !full || written != before {
+			ticks = 0
+		} else if ticks++; ticks >= int(long/tickEvery) {
+			f()
+			return true
+		}
+		return false
+	})
 }
 
 // A refused message gets the server's text, and the acks before and after it
@@ -443,7 +490,7 @@ func TestAbortWithFullSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	run.Start()
-	time.AfterFunc(200*time.Millisecond, run.Abort)
+	whenFull(t, sess, 50*time.Millisecond, run.Abort)
 	r, err := run.Wait()
 	if err != nil {
 		t.Fatal(err)

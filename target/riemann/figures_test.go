@@ -143,16 +143,20 @@ func TestFigures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := openSession(t, specOf(t, tt.url, tt.given...))
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				runChecked(t, s, load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 600 * time.Millisecond}})
-			}()
+			run, err := load.New(load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Unanswered: s.Unanswered()}, s.Target())
+			if err != nil {
+				t.Fatal(err)
+			}
+			run.Start()
+			defer run.Abort()
 			f := waitFigure(t, s, tt.figure, func(v float64) bool { return v > 300 && v < 3000 })
 			if f.Unit != tt.unit {
 				t.Errorf("%s is in %s, want %s", f.Name, f.Unit, tt.unit)
 			}
-			<-done
+			run.Stop(load.ByTime)
+			if _, err := run.Wait(); err != nil {
+				t.Error(err)
+			}
 			if f := waitFigure(t, s, "streams rate", func(float64) bool { return true }); f.Counts || f.Unit != "events/s" {
 				t.Errorf("%+v, want one in events/s that does not count this run", f)
 			}

@@ -3,6 +3,7 @@ package riemann
 import (
 	"context"
 	"net/url"
+	"slices"
 
 	"carronade/load"
 	"carronade/measure"
@@ -27,7 +28,7 @@ func (Kind) Schemes() []string {
 	return all
 }
 
-// DefaultPort implements target.Ported.
+// DefaultPort implements target.DefaultPorter.
 func (Kind) DefaultPort(scheme string) string {
 	for i := range transports {
 		if transports[i].scheme == scheme {
@@ -46,6 +47,11 @@ func (Kind) Options() []target.Option { return options() }
 // Verifies implements target.Verifier: the index is queried for what was sent.
 func (Kind) Verifies() bool { return true }
 
+// Unacknowledged implements target.Unacknowledger.
+func (Kind) Unacknowledged(u *url.URL, _ target.Values) bool {
+	return slices.ContainsFunc(transports, func(t transport) bool { return t.unanswered && t.scheme == u.Scheme })
+}
+
 // A message is small and its answer smaller, so one at a time, or five, would
 // measure the network round trip. A thousand in flight on a connection keep a
 // server busy, and an idle server answers them within milliseconds.
@@ -60,13 +66,14 @@ func (Kind) Presets(*url.URL, target.Values, map[string]bool) (map[string]string
 }
 
 var (
-	_ target.Kind         = Kind{}
-	_ target.Presetter    = Kind{}
-	_ target.Verifier     = Kind{}
-	_ target.Metered      = (*session)(nil)
-	_ target.Unanswered   = (*session)(nil)
-	_ target.FigureSource = (*session)(nil)
-	_ load.BatchGrouper   = (*lane)(nil)
+	_ target.Kind           = Kind{}
+	_ target.Presetter      = Kind{}
+	_ target.Verifier       = Kind{}
+	_ target.Unacknowledger = Kind{}
+	_ target.Metered        = (*session)(nil)
+	_ target.Unanswered     = (*session)(nil)
+	_ target.FigureSource   = (*session)(nil)
+	_ load.BatchGrouper     = (*lane)(nil)
 )
 
 // A transport is one of Riemann's protocols, named by its URL scheme.

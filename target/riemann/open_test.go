@@ -45,6 +45,7 @@ func serveConns(t *testing.T, f func(net.Conn)) (addr string) {
 
 // Open reports whatever is wrong with an address, with a hint.
 func TestOpenErrors(t *testing.T) {
+	t.Parallel()
 	certs := newCertificates(t)
 	secured, plain := serve(t, certs.server), serve(t, nil)
 	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
@@ -78,7 +79,7 @@ func TestOpenErrors(t *testing.T) {
 			_, err = nc.Write([]byte("X: " + strings.Repeat("y", 8<<10) + "\r\n"))
 		}
 	})
-	quick := "connect-timeout=300ms"
+	quick := "connect-timeout=2s"
 	for _, tt := range []struct {
 		name  string
 		url   string
@@ -118,11 +119,11 @@ func TestOpenErrors(t *testing.T) {
 			}
 			spec := specOf(t, tt.url, given...)
 			spec.BatchEvents = events
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			began := time.Now()
 			s, err := Kind{}.Open(ctx, spec)
-			if slices.Contains(given, quick) && time.Since(began) > 4*time.Second { // two attempts, and a test for TLS
+			if slices.Contains(given, quick) && time.Since(began) > 2*defaultConnectTimeout { // two attempts, and a test for TLS
 				t.Errorf("%v until the error", time.Since(began))
 			}
 			if err == nil {

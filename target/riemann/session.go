@@ -32,6 +32,12 @@ type session struct {
 	started       atomic.Bool     // since Start
 }
 
+// Check implements target.Checker.
+func (Kind) Check(spec target.Spec) error {
+	_, err := parseConfig(spec)
+	return err
+}
+
 // Open implements target.Kind. It connects and sends a query, so that it reports
 // a wrong address, port or certificate. That takes at most the connect timeout,
 // or twice that where it connects again to find the cause.

@@ -63,25 +63,36 @@ func TestUDPSuite(t *testing.T) {
 	srv := startStandin(t, standinriemann.Options{})
 	targettest.Run(t, targettest.System{
 		Kind: Kind{}, URL: "riemann+udp://" + srv.AddrOf("udp"),
-		Events: func() uint64 { return stable(func() uint64 { return srv.Counts().Events }) },
+		Events: func() uint64 {
+			processed(t, srv)
+			return srv.Counts().Events
+		},
 	})
 }
 
-// stable waits until a count stops changing, and returns it: datagrams may
-// arrive late.
-func stable(count func() uint64) uint64 {
+// processed waits until a server has processed all datagrams that were sent so far:
+// it counts a later one, which is not Riemann's, as lost.
+func processed(t testing.TB, srv *standinriemann.Server) {
+	t.Helper()
+	nc, err := net.Dial("udp", srv.AddrOf("udp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	was, same := count(), 0
-	for same < 10 {
-		<-tick.C
-		if is := count(); is != was {
-			was, same = is, 0
-		} else {
-			same++
+	lost := srv.Counts().Lost
+	for n := 0; srv.Counts().Lost == lost; n++ {
+		if n == 20*200 {
+			t.Fatal("the server does not read its datagrams")
 		}
+		if n%200 == 0 { // one is enough, unless the socket's buffer is full
+			if _, err := nc.Write([]byte("\xff")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-tick.C
 	}
-	return was
 }
 
 // runChecked runs a plan and checks that the counts add up.

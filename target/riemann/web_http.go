@@ -138,7 +138,7 @@ func (a *httpAnswer) readHead(head []byte) (length int, chunked bool, err error)
 		return 0, false, fmt.Errorf("an answer that is not HTTP: %.60q", line)
 	}
 	if a.code == 101 {
-		return 0, false, errors.New("an answer that changes the protocol, which nobody asked for")
+		return 0, false, errors.New("an answer that changes the protocol, which was not requested")
 	}
 	a.text = string(bytes.TrimSpace(status))
 	length = -1

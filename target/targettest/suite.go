@@ -99,7 +99,7 @@ func Run(t *testing.T, s System) {
 		}
 	})
 	t.Run("a stop drains", func(t *testing.T) {
-		r := s.fireFor(t, 100*time.Millisecond, load.Plan{Schedule: load.Constant(1000), BatchEvents: 1})
+		r := s.fireUntil(t, 20, load.Plan{Schedule: load.Constant(1000), BatchEvents: 1})
 		if r.Stopped != load.Interrupted || r.Measurement.Sent == 0 {
 			t.Errorf("stopped by %q after %d events", r.Stopped, r.Measurement.Sent)
 		}
@@ -210,20 +210,17 @@ func (s System) open(t *testing.T) target.Session {
 
 func (s System) fire(t *testing.T, p load.Plan) *load.Result {
 	t.Helper()
-	return s.fireFor(t, 0, p)
+	return s.fireUntil(t, 0, p)
 }
 
-// fireFor runs a plan in a session of its own, stops it after so long (0:
-// never), and checks that every batch was completed once.
-func (s System) fireFor(t *testing.T, stop time.Duration, p load.Plan) *load.Result {
+// fireUntil runs a plan in a session of its own, stops it once that many batches
+// are completed (0: never), and checks that every batch was completed once.
+func (s System) fireUntil(t *testing.T, stop int, p load.Plan) *load.Result {
 	t.Helper()
 	sess := s.open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if stop > 0 { // counted from here: opening takes as long as it takes
-		time.AfterFunc(stop, cancel)
-	}
-	seen := &once{Target: sess.Target(), completed: map[batchKey]int{}}
+	seen := &once{Target: sess.Target(), completed: map[batchKey]int{}, stopAt: stop, stop: cancel}
 	r, err := load.Fire(ctx, p, seen.target())
 	if err != nil {
 		t.Fatal(err)
@@ -240,6 +237,8 @@ type once struct {
 	load.Target
 	mu        sync.Mutex
 	completed map[batchKey]int
+	stopAt    int // stop is called once so many are completed; 0: never
+	stop      func()
 }
 
 // selfBatcher is once over a target that makes batches by itself: the engine must be
@@ -282,7 +281,11 @@ func (s *onceSink) Complete(out []load.Outcome) {
 			s.o.completed[batchKey{out[i].Lane, out[i].Seq + k, out[i].Attempt}]++
 		}
 	}
+	enough := s.o.stopAt > 0 && len(s.o.completed) >= s.o.stopAt
 	s.o.mu.Unlock()
+	if enough {
+		s.o.stop()
+	}
 	s.Sink.Complete(out)
 }
 

@@ -20,17 +20,16 @@ setting of the workload (concurrency, events, rate, for), the branch or revision
 of the system under test, one of its flags, a field of the host, or a label.
 Reports in which every other independent variable is the same form a group. A
 group has a row for each value of VAR, with the medians of its repetitions and,
-below them, half of the confidence interval. The best row is marked (*) only
-where the repetitions support it, which takes six of each. With fewer, a row
-whose throughput is more than a fifth higher than that of every other row is
-marked as ahead, unproven (^); of times, every other row must be more than a
-fifth higher.
+below them, half of the confidence interval. The best row is marked (*) only if
+the repetitions support it, which takes six of each. With fewer, a row whose
+throughput is more than a fifth higher than that of every other row is marked as
+ahead, unproven (^). For times, every other row must be more than a fifth
+higher.
 
 Filters choose the reports, as in report list. A filter on VAR itself chooses
 the rows to start from; the other rows of their groups may have any value. With
 VAR=branch the revision may differ (the newest of each branch is used). Flags of
-the system that differ are shown in a last column, as they are when VAR is a
-setting.`
+the system that differ are in the last column, also if VAR is a setting.`
 
 const collateExample = `
   carronade collate concurrency

@@ -36,7 +36,7 @@ func TestCollate(t *testing.T) {
 		{"not a filter", []string{"branch", "main"}, command.Failed, "contains no comparison"},
 		{"VAR mistyped", []string{"brnch"}, command.Failed, "no report has it"},
 		{"a filter mistyped", []string{"branch", "tracin=false"}, command.Failed, "no report has it"},
-		{"no report meets all filters", []string{"tracing", "rate=1/s", "branch=pr"}, command.Failed, "no report of 3 meets all filters"},
+		{"no report matches all filters", []string{"tracing", "rate=1/s", "branch=pr"}, command.Failed, "no report of 3 matches all filters"},
 		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, command.Failed, "no report has it"},
 		{"VAR does not vary", []string{"for"}, command.OK, "for does not vary"},
 		{"one repetition", []string{"tracing"}, command.OK, "one repetition of each"},

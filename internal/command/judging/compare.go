@@ -20,22 +20,23 @@ const compareLong = `Compares the candidate's reports with the base's. A side is
 (last,last~1), filters (branch=main,acks=all), a branch, or the beginning of a
 revision; further filters apply to both. Reports of one workload are repetitions
 of each other. With three on each side a difference of 25% or more is found if
-it is larger than the noise; with six, any of interest. If a side has several
+it is larger than the noise; with six, smaller ones too. If a side has several
 revisions, the newest is used.
 
-First comes what makes the two not comparable: another client, other settings
-of the servers, other leaders, another host, runs that were not trustworthy.
-Then each row has both medians, their difference with its interval, and a
-verdict: better, worse, same (within the smallest effect of interest), or cannot
-tell, and why. One row decides: the response p99, throughput without a schedule,
-or the one that --metric names. The others are exploratory and corrected for
-their number. If the candidate answers fewer events, better becomes mixed, and
-same becomes cannot tell.
+The output begins with the reasons why the sides may not be comparable: another
+client, other settings of the servers, other leaders, another host, runs that
+were not trustworthy. Then each row has both medians, their difference with its
+interval, and a verdict: better, worse, same (within the smallest effect of
+interest), or cannot tell, with the reason. One row decides: the one that
+--metric names, or that of the runs' limit, or the response p99, or without a
+schedule throughput. The others are exploratory and corrected for their number.
+If the candidate answers fewer events, better becomes mixed, and same becomes
+cannot tell.
 
 With --run the sides are workload files: both are run --repeat times,
 alternating (A B B A ...), so that drift affects both. Runs that are not trusted
-are replaced, at most as many as were requested. --repeat auto looks after
-4, 6, 10, 16 and 24 runs of each side and ends with the first verdict, or when
+are replaced, at most as many as were requested. --repeat auto compares after
+4, 6, 10, 16 and 24 runs of each side, and ends with the first verdict, or when
 --budget is spent.`
 
 const compareExample = `
@@ -153,7 +154,7 @@ func (c *comparing) howOften(j *Interleaving, o *judge.CompareOptions) error {
 	if err != nil || n < 1 || n > 1000 {
 		return &command.Words{
 			Err:  fmt.Errorf("--repeat %s: must be between 1 and 1000, or auto", c.repeat),
-			Hint: fmt.Sprintf("3 of each show a clear difference, %d any of interest", judge.Repetitions),
+			Hint: fmt.Sprintf("3 of each are enough for a large difference, %d for smaller ones", judge.Repetitions),
 		}
 	}
 	j.Sizes = []int{n}

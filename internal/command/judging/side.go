@@ -68,11 +68,11 @@ func rows(ctx context.Context, s store.Store, side string, more []string, fields
 			}
 		}
 	default:
-		return nil, &command.Words{Err: fmt.Errorf("%s: some are reports and some are filters", side), Hint: sideHint}
+		return nil, &command.Words{Err: fmt.Errorf("%s: reports and filters cannot be mixed", side), Hint: sideHint}
 	}
 	if len(found) == 0 {
-		meets := strings.Join(append(parts, more...), " ")
-		return nil, &command.Words{Err: fmt.Errorf("no report meets %s", meets), Hint: "carronade report list shows what is there; fewer filters find more"}
+		matches := strings.Join(append(parts, more...), " ")
+		return nil, &command.Words{Err: fmt.Errorf("no report matches %s", matches), Hint: "carronade report list shows what is there; fewer filters find more"}
 	}
 	return found, nil
 }

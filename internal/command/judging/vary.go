@@ -61,14 +61,14 @@ func (v *Variation) JSON() error {
 	return nil
 }
 
-// SeriesRows returns the reports of a series.
-func SeriesRows(ctx context.Context, s store.Store, series string) ([]digest.Row, error) {
-	return s.Rows(ctx, store.Query{Filters: equal("label."+judge.SeriesLabel, series), Fields: judge.VaryFields()})
+// RowsWithLabel returns these fields of the reports with a label, such as those of a series.
+func RowsWithLabel(ctx context.Context, s store.Store, label, value string, fields ...string) ([]digest.Row, error) {
+	return s.Rows(ctx, store.Query{Filters: equal("label."+label, value), Fields: fields})
 }
 
 // Write analyses the series and prints the result.
 func (v *Variation) Write(ctx context.Context, c *command.Console, s store.Store, series string, d *vary.Design, rounds int) error {
-	rows, err := SeriesRows(ctx, s, series)
+	rows, err := RowsWithLabel(ctx, s, judge.SeriesLabel, series, judge.VaryFields()...)
 	if err != nil {
 		return err
 	}

@@ -24,15 +24,15 @@ import (
 const verifyLong = `The gate: is the newest revision worse than the ones before it? Reports are
 grouped by workload and branch, and their repetitions by revision (of
 --system-git, --system-checkout or --revision; without one, by time). The newest
-revision is compared with those since the last step. Lasting steps in the
-history are found and dated; a step for the worse that was never recovered from
-counts as worse, however long ago it was.
+revision is compared with those since the last step. A step is a lasting change
+in the history. A step for the worse without a recovery counts as worse, however
+long ago it was.
 
 The verdict depends on throughput, response p99, and whether the system died in
 runs of the newest revision. The exit code is the worst over all workloads:
   0  not worse: a relevant regression is ruled out
   1  worse
-  2  could not be done
+  2  the command failed
   4  cannot tell: too little history, too noisy, or too few usable reports of
      the newest revision (--strict makes it 1)
 
@@ -172,7 +172,7 @@ func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o 
 	if len(rows) == 0 {
 		what := "no report"
 		if o.Asked != "" {
-			what += " meets " + o.Asked
+			what += " matches " + o.Asked
 		} else {
 			what += " is there"
 		}

@@ -210,6 +210,6 @@ func missing(to string, found, saved int, ended error) error {
 // lost is the error of a rescue that saved nothing.
 func lost(fresh, to string) error {
 	return command.Exit{Code: command.Broken, Err: &command.Words{
-		Err: fmt.Errorf("%s is a new store without a report: nothing could be read of the old one", fresh), Hint: "the old one is " + to + "; an older backup may be intact",
+		Err: fmt.Errorf("%s is a new store without a report: no report of the old one could be read", fresh), Hint: "the old one is " + to + "; an older backup may be intact",
 	}}
 }

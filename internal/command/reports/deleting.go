@@ -37,7 +37,7 @@ that filters choose only after confirmation, or with --yes.`,
 			return err
 		}
 		if !store.IsReference(args[0]) && !yes {
-			question := fmt.Sprintf("delete %s that %s from %s?", units.Plural(len(ids), "report"), meets(len(ids), join(args)), s.Place())
+			question := fmt.Sprintf("delete %s that %s from %s?", units.Plural(len(ids), "report"), matches(len(ids), join(args)), s.Place())
 			if c.Ask == nil {
 				return &command.Words{
 					Err:  fmt.Errorf("%s: %s would be deleted, and there is no terminal to confirm it", join(args), units.Plural(len(ids), "report")),
@@ -101,9 +101,9 @@ func rowsWith(ctx context.Context, s store.Store, filter string) ([]digest.Row, 
 	return rows, err
 }
 
-func meets(n int, filters string) string {
+func matches(n int, filters string) string {
 	if n == 1 {
-		return "meets " + filters
+		return "matches " + filters
 	}
-	return "meet " + filters
+	return "match " + filters
 }

@@ -131,7 +131,7 @@ func (c *commands) none(s store.Store, l *listing, words []string) error {
 		return command.Exit{Code: command.Broken, Err: &command.Words{Err: fmt.Errorf("%s holds no report%s", s.Place(), ofAge(l)), Hint: "carronade run makes one"}}
 	case l.json:
 	case len(words) > 0:
-		c.Note("no report meets %s", join(words))
+		c.Note("no report matches %s", join(words))
 	default:
 		c.Note("%s holds no report%s; carronade run makes one", s.Place(), ofAge(l))
 	}

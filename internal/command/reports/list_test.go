@@ -176,8 +176,8 @@ func TestFailIfNone(t *testing.T) {
 	}{
 		{"a match", "", command.OK, []string{"--store", full, "op=produce", "--fail-if-none"}},
 		{"without the flag", "", command.OK, []string{"--store", full, "op=consume"}},
-		{"no match", "no report meets op=consume", command.Broken, []string{"--store", full, "op=consume", "--fail-if-none"}},
-		{"no match, as JSON", "no report meets op=consume", command.Broken, []string{"--store", full, "op=consume", "--fail-if-none", "--json"}},
+		{"no match", "no report matches op=consume", command.Broken, []string{"--store", full, "op=consume", "--fail-if-none"}},
+		{"no match, as JSON", "no report matches op=consume", command.Broken, []string{"--store", full, "op=consume", "--fail-if-none", "--json"}},
 		{"an empty store", "holds no report -> carronade run makes one", command.Broken, []string{"--store", empty, "--fail-if-none"}},
 	} {
 		got := runs(t, append([]string{"list"}, tt.args...)...)

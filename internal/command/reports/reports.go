@@ -107,15 +107,15 @@ func chosen(ctx context.Context, s store.Store, words []string) ([]string, error
 	return ids, err
 }
 
-// noMatch is the error of filters that no report meets.
+// noMatch is the error of filters that no report matches.
 func noMatch(words []string) error {
 	return &command.Words{
-		Err:  fmt.Errorf("no report meets %s", join(words)),
+		Err:  fmt.Errorf("no report matches %s", join(words)),
 		Hint: "carronade report list shows what is there; fewer filters find more",
 	}
 }
 
-// get returns one report, with a note if its run is still going on.
+// get returns one report, with a note if its run has not ended.
 func (c *commands) get(ctx context.Context, s store.Store, words []string) (*report.Document, error) {
 	if len(words) == 0 {
 		words = []string{"last"}
@@ -134,7 +134,7 @@ func (c *commands) get(ctx context.Context, s store.Store, words []string) (*rep
 	}
 	rows, err := s.Rows(ctx, store.Query{Filters: f, Fields: []string{}})
 	if err == nil && len(rows) == 1 && rows[0].Running {
-		c.Note("the run of report %s is still going on: this is the report so far", id)
+		c.Note("the run of report %s is still running: this is the report so far", id)
 	}
 	return d, err
 }

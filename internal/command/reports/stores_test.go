@@ -124,7 +124,7 @@ func TestLossOfADamagedStore(t *testing.T) {
 		words string // of the error of --move-aside
 	}{
 		{"cut in half", func(b []byte) []byte { return b[:len(b)/2] }, true, "the number of others is unknown"},
-		{"cut near its beginning", func(b []byte) []byte { return b[:len(b)/20] }, false, "nothing could be read of the old one"},
+		{"cut near its beginning", func(b []byte) []byte { return b[:len(b)/20] }, false, "no report of the old one could be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := wrecked(t, n, tt.wreck)

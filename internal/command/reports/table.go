@@ -20,10 +20,10 @@ import (
 const tableLong = `Prints runs as the summary tables of Kafka's performance tools, the smallest run
 first. The table of produce runs has events, MB a second and times; that of
 consume runs has start and end, MB, events, and the rates of both. Without
---side both are printed, as far as there are reports.
+--side both are printed, if there are reports of both.
 
---machines puts what the runs were measured with above the tables: the machines
-(of the generator, and those of --system-host), the software and the settings.
+--machines adds the conditions of the runs above the tables: the machines (of
+the generator, and those of --system-host), the software and the settings.
 --like riemann-load prints the columns of the load tool for Riemann: send rate,
 ack rate, events without an ack, round trip and throughput.`
 

@@ -111,14 +111,14 @@ func (t *agents) warn() {
 		{"rd", "carronade verify detects regressions, from the spread of earlier runs"},
 	} {
 		if t.given[f[0]] {
-			fmt.Fprintf(t.p.Err, "warning: -%s means nothing here: %s\n", f[0], f[1])
+			fmt.Fprintf(t.p.Err, "warning: -%s has no effect here: %s\n", f[0], f[1])
 		}
 	}
 	warnAuthWithoutURL(t.p.Err, t.given)
 	if t.bench {
 		for _, name := range []string{"e", "ef", "ex", "em", "sx", "sm", "t", "tf"} {
 			if t.given[name] {
-				fmt.Fprintf(t.p.Err, "warning: -%s means nothing with -bench\n", name)
+				fmt.Fprintf(t.p.Err, "warning: -%s has no effect with -bench\n", name)
 			}
 		}
 		fmt.Fprintln(t.p.Err, "warning: -bench does not delete documents or compare with earlier reports here; carronade verify compares")
@@ -129,7 +129,7 @@ func (t *agents) warn() {
 func warnAuthWithoutURL(w io.Writer, given map[string]bool) {
 	for _, f := range [][2]string{{"es-auth", "es-url"}, {"apm-es-auth", "apm-es-url"}} {
 		if given[f[0]] && !given[f[1]] {
-			fmt.Fprintf(w, "warning: -%s means nothing here without -%s\n", f[0], f[1])
+			fmt.Fprintf(w, "warning: -%s has no effect here without -%s\n", f[0], f[1])
 		}
 	}
 }

@@ -151,7 +151,7 @@ func TestBenchmarkInterrupted(t *testing.T) {
 	if code != report.ExitInterrupted || err != nil || rounds != 1 {
 		t.Errorf("exit %d, %v, after %d rounds", code, err, rounds)
 	}
-	for _, want := range []string{"warning: -t means nothing with -bench\n", "warning: -rm means nothing here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n"} {
+	for _, want := range []string{"warning: -t has no effect with -bench\n", "warning: -rm has no effect here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n"} {
 		if !strings.Contains(e.String(), want) {
 			t.Errorf("stderr has no %q:\n%s", want, e.String())
 		}

@@ -202,8 +202,8 @@ func TestFlags(t *testing.T) {
 		{"a test of a number", false, []string{"-requests", "20", "-timeout", "7", "-header", "X: y", "-disable-compression", "test", "1s", "1", "2", "3", "4"}, map[string]string{
 			"for": "1s", "count": "60", "request-timeout": "7s", "header": "X: y", "gzip": "",
 		}, ""},
-		{"a test of a profile", false, []string{"-profile", "tiny", "test", "1s", "1", "2", "3", "4"}, map[string]string{"events": "1", "frames": "3"}, "warning: -profile means nothing with test"},
-		{"a test for a time", false, []string{"-run", "3s", "test", "1s", "1", "2", "3", "4"}, map[string]string{"for": "1s"}, "warning: -run means nothing with test"},
+		{"a test of a profile", false, []string{"-profile", "tiny", "test", "1s", "1", "2", "3", "4"}, map[string]string{"events": "1", "frames": "3"}, "warning: -profile has no effect with test"},
+		{"a test for a time", false, []string{"-run", "3s", "test", "1s", "1", "2", "3", "4"}, map[string]string{"for": "1s"}, "warning: -run has no effect with test"},
 		{"the shell", false, []string{"-server"}, nil, "[error] -server: the shell is not available"},
 
 		{"agents", false, []string{"-apm-url", "http://h:1"}, map[string]string{
@@ -219,13 +219,13 @@ func TestFlags(t *testing.T) {
 		{"several agents", false, []string{"-instances", "3", "-t", "0", "-ef", "1ms", "-run", "1m"}, map[string]string{"clients": "3", "rate": "3000/s", "for": "1m0s"}, ""},
 		{"a seed and a flush time", false, []string{"-seed", "7", "-flush", "3s"}, map[string]string{"seed": "7", "drain": "3s"}, ""},
 		{"no flush time", false, []string{"-flush", "0"}, map[string]string{"drain": "1h0m0s"}, ""},
-		{"a delay between agents", false, []string{"-delay", "5"}, nil, "warning: -delay means nothing here"},
-		{"a name", false, []string{"-service-name", "x"}, nil, "warning: -service-name means nothing here"},
+		{"a delay between agents", false, []string{"-delay", "5"}, nil, "warning: -delay has no effect here"},
+		{"a name", false, []string{"-service-name", "x"}, nil, "warning: -service-name has no effect here"},
 		{"where reports go", false, []string{"-es-url", "http://es:9200"}, map[string]string{"store": "elasticsearch://es:9200"}, ""},
 		{"the reports' login", false, []string{"-es-url", "https://es/p", "-es-auth", "u&v:hunter2secret"}, map[string]string{
 			"store": "elasticsearch+https://es/p?user=u%26v&password=env:CARRONADE_AS_HEY_APM_1",
 		}, "warning: the secret of -es-auth is visible"},
-		{"a login without a URL", false, []string{"-es-auth", "u:hunter2secret", "-apm-es-auth", "u:hunter2secret"}, map[string]string{"store": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
+		{"a login without a URL", false, []string{"-es-auth", "u:hunter2secret", "-apm-es-auth", "u:hunter2secret"}, map[string]string{"store": "", "index-user": ""}, "warning: -apm-es-auth has no effect here without -apm-es-url"},
 		{"a login in a file", false, []string{"-es-url", "http://es:9200", "-es-auth", "u:file:/a&b/c"}, map[string]string{"store": "elasticsearch://es:9200?user=u&password=file:/a%26b/c"}, ""},
 		{"a login by reference", false, []string{"-es-url", "http://es:9200", "-es-auth", "u:env:ES"}, map[string]string{"store": "elasticsearch://es:9200?user=u&password=env:ES"}, ""},
 		{"indexed documents", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret"}, map[string]string{
@@ -240,14 +240,14 @@ func TestFlags(t *testing.T) {
 			"target": "apm+http://localhost:8200", "intake": "v1", "concurrency": "4", "for": "1s", "rate": "",
 			"index": "http://es:9200", "index-pattern": "apm-*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
 		}, "warning: the secret of -apm-es-auth is visible"},
-		{"a test with a login without a URL", false, []string{"-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{"index": "", "index-user": ""}, "warning: -apm-es-auth means nothing here without -apm-es-url"},
+		{"a test with a login without a URL", false, []string{"-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{"index": "", "index-user": ""}, "warning: -apm-es-auth has no effect here without -apm-es-url"},
 		{"a test of a process", false, []string{"-system-pid", "4711", "--system-gc-log=gc%p.log", "test", "1s", "1", "2", "3", "4"}, map[string]string{
 			"system-pid": "4711", "system-gc-log": "gc%p.log", "index": "",
 		}, ""},
 		{"a test of a server to start", false, []string{"-system-cmd", "./apm-server -e", "-system-git", ".", "-system-jvm-gc", "test", "30s", "1", "2", "3", "4", "-E", "apm-server.tracing.enabled=true", "--mem", "4g", "-E", "a=b"}, map[string]string{
 			"system-cmd": "./apm-server -e", "system-git": ".", "system-jvm-gc": "true", "system-flag": "apm-server.tracing.enabled=true a=b", "system-mem": "4000000000", "for": "30s",
 		}, ""},
-		{"regressions", false, []string{"-rm", "1.2", "-rd", "3"}, nil, "warning: -rd means nothing here"},
+		{"regressions", false, []string{"-rm", "1.2", "-rd", "3"}, nil, "warning: -rd has no effect here"},
 	}
 	tries := map[string]bool{"bench": true, "describe": true, "dump": true} // tested elsewhere
 	for _, tt := range tests {

@@ -36,7 +36,7 @@ func (t *legacyRun) test(ctx context.Context, args []string, given map[string]bo
 	}
 	for _, name := range []string{"profile", "run"} {
 		if given[name] {
-			fmt.Fprintf(t.p.Err, "warning: -%s means nothing with test, whose arguments set the load and the duration\n", name)
+			fmt.Fprintf(t.p.Err, "warning: -%s has no effect with test, whose arguments set the load and the duration\n", name)
 		}
 	}
 	warnAuthWithoutURL(t.p.Err, given)

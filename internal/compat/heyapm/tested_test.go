@@ -102,7 +102,7 @@ func TestKeptLines(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", place, got, want)
 		}
 	}
-	if got := runTool(t, false, strings.Fields("-es-auth elastic:env:ES "+test)...); !strings.Contains(got.Errs, "warning: -es-auth means nothing here without -es-url\n") {
+	if got := runTool(t, false, strings.Fields("-es-auth elastic:env:ES "+test)...); !strings.Contains(got.Errs, "warning: -es-auth has no effect here without -es-url\n") {
 		t.Errorf("no warning:\n%s", got.Errs)
 	}
 	ctx, stop := context.WithCancel(t.Context())

@@ -122,8 +122,8 @@ func indexedLine(x *report.Indexed, strict bool, elapsed float64) string {
 }
 
 // memoryLines are the lines about the server's peak memory and its efficiency; none
-// if the server was not observed. The tool took a kibibyte for a thousand bytes,
-// and the whole time for the time of the load.
+// if the server was not observed. The tool counted 1,000 bytes as a KiB, and used
+// the time of the whole test instead of that of the load.
 func memoryLines(s *report.System, strict bool, accepted float64) string {
 	if s == nil || s.PeakRSSBytes == 0 {
 		return ""

@@ -24,8 +24,8 @@ const (
 // they fit. Servers given by properties, without any flag of 4.2, were the only way
 // until 4.2; the newest tool accepts them as deprecated. If such arguments also fit
 // 2018, the lines are those of 2018, because the lines printed for such commands
-// have only that form. The client with its default acks is today's, because a
-// replaced tool is one in use now.
+// have only that form. The client and its default acks are those of the current
+// tool.
 func readArgs(asked string, args []string) (reading, error) {
 	if asked != "" {
 		g, ok := generations[asked]

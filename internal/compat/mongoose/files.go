@@ -29,7 +29,7 @@ type files struct {
 func openFiles(s *step, args []string) (*files, bool, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return nil, false, fmt.Errorf("no place for the files of the step: %w", err)
+		return nil, false, fmt.Errorf("no folder for the files of the step: %w", err)
 	}
 	version := version42
 	if s.is43 {

@@ -34,7 +34,7 @@ func (s *step) checkRanges(time.Time) error {
 		case bound && n < least:
 			return fmt.Errorf("--%s: %d is below %d", o.name, n, least)
 		case bound && least < 0 && n == 0: // a buffer size
-			return fmt.Errorf("--%s: 0 is not a size: -1 leaves it to the system", o.name)
+			return fmt.Errorf("--%s: 0 is not a size: -1 is the system's default", o.name)
 		}
 	}
 	if seed := s.v.text("item-naming-seed"); seed != "" {

@@ -164,7 +164,7 @@ func (s *step) warn(warn func(string, ...any)) {
 				warn("--%s does nothing: %s", o.name, o.why)
 			}
 		case o.works != "" && !strings.Contains(o.works, string(s.work)):
-			warn("--%s means nothing when %s", o.name, workNames[s.work])
+			warn("--%s has no effect when %s", o.name, workNames[s.work])
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (s *step) setTarget(now time.Time) error {
 			return fmt.Errorf("--item-input-file: cannot read %s: %w", file, err)
 		}
 		if len(s.items) == 0 {
-			return fmt.Errorf("--item-input-file: %s names nothing", file)
+			return fmt.Errorf("--item-input-file: %s is empty", file)
 		}
 	}
 	plain := func(path string) string { return strings.ReplaceAll(path, "/", "") }
@@ -311,7 +311,7 @@ func (s *step) setLimits(time.Time) (err error) {
 		return errors.New("--load-op-limit-rate: records are read as they arrive, not at a rate")
 	}
 	if s.work == onTopics && s.topicOp == "create" && s.count == 0 && s.timeLimit == 0 && len(s.items) == 0 {
-		return errors.New("topics would be made without end: give --load-op-limit-count=N or --load-step-limit-time=30s")
+		return errors.New("topics would be created without end: give --load-op-limit-count=N or --load-step-limit-time=30s")
 	}
 	return nil
 }

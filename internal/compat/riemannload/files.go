@@ -24,18 +24,20 @@ const (
 type files struct {
 	dir  string
 	open map[string]*os.File
+	last int64 // second of the newest row
 	err  error // the first error; nothing is written after it
 }
 
 func newFiles(dir string) *files { return &files{dir: dir, open: map[string]*os.File{}} }
 
-// second is the time of a row in whole seconds. The remainder at the end of a run
-// counts as another second.
+// second is the time in whole seconds.
 func (m *metrics) second() int64 { return int64(math.Ceil((m.at - 50*time.Millisecond).Seconds())) }
 
-// row writes a row to each file.
+// row writes a row to each file. The remainder at the end of a run, however short,
+// counts as another second.
 func (f *files) row(m *metrics) {
-	at := m.second()
+	at := max(m.second(), f.last+1)
+	f.last = at
 	for _, meter := range []*meter{&m.acks, &m.events, &m.sends, &m.bytes} {
 		f.write(meter.name, meterHeader, fmt.Sprintf("%d,%d,%s,%s,%s,%s", at, meter.count,
 			double(meter.minutes(0)), double(meter.mean()), double(meter.minutes(1)), double(meter.minutes(2))))

@@ -437,3 +437,19 @@ func TestDouble(t *testing.T) {
 		}
 	}
 }
+
+// The remainder at the end of a run has its own second, even if it is very short.
+func TestShortRemainder(t *testing.T) {
+	dir := t.TempDir()
+	m, f := newMetrics(&options{batch: 1, connections: 1, workers: 1}, false), newFiles(dir)
+	for _, m.at = range []time.Duration{time.Second, 2 * time.Second, 2020 * time.Millisecond} {
+		f.row(m)
+	}
+	if err := f.close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "unacked.csv"))
+	if want := gaugeHeader + "\n1,0\n2,0\n3,0\n"; err != nil || string(got) != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}

@@ -89,9 +89,9 @@ func TestReport(t *testing.T) {
 	limits := limitsOf(t, "p99<50ms", "max<1s")
 	s := &Searched{
 		ID: "f1234567", Limits: []string{"p99 < 50 ms", "max < 1 s"}, Began: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), Ended: time.Date(2026, 3, 1, 9, 10, 0, 0, time.UTC),
-		Options: find.Options{Times: Limits(limits), Budget: time.Minute, AtLeast: 800},
-		Answer:  &find.Answer{Ending: find.Found, Holds: 900, HoldsConfirmed: true, Fails: 920, FailsConfirmed: true, Trials: []find.Tried{{Report: "abcd2345"}}},
-		Of:      stored(find.Confirm, 0),
+		Options: find.Options{Times: Limits(limits), Budget: time.Minute}, AtLeast: 800,
+		Answer: &find.Answer{Ending: find.Found, Holds: 900, HoldsConfirmed: true, Fails: 920, FailsConfirmed: true, Trials: []find.Tried{{Report: "abcd2345"}}},
+		Of:     stored(find.Confirm, 0),
 	}
 	s.Of.System = &report.System{Facts: map[string]any{"revision": "abc"}, PeakRSSBytes: 5}
 	d, err := Report(s)

@@ -44,9 +44,24 @@ func Outcome(o *find.Options, t find.Trial, d *report.Document, limits []slo.Lim
 		out.Dead = "the system ended"
 	}
 	if t.Role == find.Probe {
+		noMetric(&out, d, limits)
+		switch {
+		case out.Achieved > 0:
+		case len(d.Failures) > 0:
+			out.Broken = "every event failed: " + d.Failures[0].Class
+		default:
+			out.Broken = fmt.Sprintf("nothing was answered within %s, since a closed loop fills its batches: begin at a rate with --from, or give --batch-events", units.FormatDuration(t.Measure.Round(100*time.Millisecond)))
+		}
 		return out
 	}
-	out.Slots, out.Times = slots(o, t, d), quantiles(o, t, d)
+	if o.Reading {
+		if out.Unclear = tooLittle(d); out.Unclear != "" {
+			return out
+		}
+	}
+	out.Slots, out.Times, out.Uses = slots(o, t, d), quantiles(o, t, d), uses(d)
+	p50, _ := d.Service.At(50)
+	out.Service = p50.D
 	out.Generator = generator(d)
 	switch {
 	case strings.HasPrefix(d.Target, "null:"):
@@ -56,6 +71,26 @@ func Outcome(o *find.Options, t find.Trial, d *report.Document, limits []slo.Lim
 	}
 	check(&out, d, limits)
 	return out
+}
+
+// noMetric notes that a limit is on a metric that is not reported, which the first trial shows.
+func noMetric(o *find.Outcome, d *report.Document, limits []slo.Limit) {
+	for i, c := range d.CheckLimits(limits) {
+		if limits[i].Metric != "" && c.CannotTell && !c.ByGenerator() {
+			o.Unclear = c.Name + ": " + c.Text
+		}
+	}
+}
+
+// tooLittle says why a trial that read says nothing of the system.
+func tooLittle(d *report.Document) string {
+	switch {
+	case d.Totals.Consumed == 0:
+		return "nothing was read: a group goes on where the last trial ended, so leave it out, and write events first"
+	case d.Totals.ElapsedS < find.ShortestRead.Seconds():
+		return fmt.Sprintf("%s events were read in %s, which says little: write more events first", units.FormatCount(d.Totals.Consumed), units.FormatDuration(units.Seconds(d.Totals.ElapsedS)))
+	}
+	return ""
 }
 
 // eachSlot calls f with the intervals of the measurement, the slot of each, and how many of its

@@ -136,6 +136,9 @@ func TestOutcomeOf(t *testing.T) {
 	if out := Outcome(o, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
 		t.Errorf("got %+v", out)
 	}
+	if out := Outcome(o, find.Trial{Role: find.Probe, Measure: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
+		t.Errorf("got %+v, want the first trial to show it", out)
+	}
 	d := trialReport(0)
 	d.System = &report.System{Died: true}
 	if out := Outcome(o, find.Trial{Role: find.Probe}, d, nil, time.Second); out.Dead == "" {

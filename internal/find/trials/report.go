@@ -32,6 +32,7 @@ type Searched struct {
 	Limits       []string
 	Began, Ended time.Time
 	Options      find.Options
+	AtLeast      float64 // the rate that must hold, or 0
 	Answer       *find.Answer
 	Of           *report.Document // a trial at a rate, or else a probe
 	Canceled     bool
@@ -51,7 +52,7 @@ func Report(s *Searched) (*report.Document, error) {
 		Workload: withoutTrial(t.Workload), Settings: []report.Setting{},
 		Facts: t.Facts, Host: t.Host, HostText: t.HostText, Hosts: t.Hosts,
 		Search: &report.Search{
-			Limits: s.Limits, Within: within(s), Budget: s.Options.Budget, From: s.Options.From, AtLeast: s.Options.AtLeast, Answer: s.Answer,
+			Limits: s.Limits, Within: within(s), Budget: s.Options.Budget, From: s.Options.From, AtLeast: s.AtLeast, Answer: s.Answer,
 		},
 	}
 	if s.Canceled {

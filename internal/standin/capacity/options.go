@@ -93,7 +93,7 @@ func ParseSettings(s string) (Settings, error) {
 			return Settings{}, fmt.Errorf("server %q: want NAME=VALUE pairs with a rate, such as rate=1000/s,service=constant", s)
 		}
 		if seen[name] {
-			return Settings{}, fmt.Errorf("server %q: %s is there twice", s, name)
+			return Settings{}, fmt.Errorf("server %q: %s is given twice", s, name)
 		}
 		seen[name] = true
 		if err := v.set(name, strings.TrimSpace(text)); err != nil {
@@ -129,7 +129,7 @@ func (v *Settings) set(name, text string) (err error) {
 			err = fmt.Errorf("a seed of %q: want a whole number", text)
 		}
 	default:
-		err = fmt.Errorf("no setting is called %q: want rate, service, servers, queue or seed", name)
+		err = fmt.Errorf("unknown setting %q: want rate, service, servers, queue or seed", name)
 	}
 	return err
 }
@@ -193,10 +193,10 @@ func (o Options) Check() error {
 // Bind adds the flags to fs.
 func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.Var(&setting.Value[Settings]{To: &o.Server, Parse: ParseSettings, Format: Settings.String, Kind: "settings"}, "server",
-		"answer when a server of a known capacity has served the events: `SETTINGS`, rate=1000/s and after commas any of service=exponential, constant or lognormal(SIGMA), servers=1, queue=100k (events that wait; more are refused) and seed=0; the defaults are those that stand here")
-	fs.Var(setting.Duration(&o.Collapse), "collapse", "with --server: after an event waited longer than 1s, or than `[=DURATION]`, half of the capacity is left until an event does not wait")
+		"answer when a server of a known capacity has served the events: `SETTINGS`, rate=1000/s and after commas any of service=exponential, constant or lognormal(SIGMA), servers=1, queue=100k (events that wait; more are refused) and seed=0; these are the defaults")
+	fs.Var(setting.Duration(&o.Collapse), "collapse", "with --server: after an event waited longer than 1s, or this `DURATION`, the capacity is halved until an event does not have to wait")
 	fs.Lookup("collapse").NoOptDefVal = "1s"
 	fs.Var(&setting.Value[Credits]{To: &o.Credits, Parse: ParseCredits, Format: Credits.String, Kind: "credits"}, "credits",
-		"with --server: serve at a higher rate until credits for so long are spent; they come back while idle; `DURATION@RATE` such as 60s@2000/s")
+		"with --server: serve at a higher rate until credits for that time are used up; they grow while it is idle; `DURATION@RATE` such as 60s@2000/s")
 	fs.Var(setting.Duration(&o.Warm), "warm", "with --server: begin with a quarter of the capacity, which grows to all of it while the server serves for this `DURATION`")
 }

@@ -125,9 +125,9 @@ func (o Options) Check() error {
 	case o.MaxMessage < 1 || o.MaxMessage > maxFrame:
 		return fmt.Errorf("record batches of at most %d bytes: want 1B to 100MiB", o.MaxMessage)
 	case o.DataDir != "" && (o.Discard || o.InMemory):
-		return errors.New("a folder for the data, and a broker that writes none: leave out data-dir, or in-memory and discard")
+		return errors.New("with in-memory or discard no data are written: leave out data-dir, or in-memory and discard")
 	case o.Fsync && o.DataDir == "":
-		return errors.New("fsync of data that do not outlive the stand-in: add data-dir, or leave out fsync")
+		return errors.New("fsync has no effect on data that are removed at the end: add data-dir, or leave out fsync")
 	case o.Discard && len(o.SASL) > 0:
 		return errors.New("the discard broker does not support logins; leave out discard")
 	}

@@ -59,7 +59,7 @@ func recoverData(dir string, log io.Writer) error {
 	if _, err := os.Stat(windows); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	setting.Logf(log, "the stand-in that wrote %s was killed; %s in %s are back", dir, units.Plural(int(r.events), "event"), units.Plural(r.partitions, "partition"))
+	setting.Logf(log, "the stand-in that wrote %s was killed; %s in %s were recovered", dir, units.Plural(int(r.events), "event"), units.Plural(r.partitions, "partition"))
 	return r.writeWindows(windows)
 }
 

@@ -110,7 +110,7 @@ func TestTornTail(t *testing.T) {
 		said string
 		want int
 	}{
-		{"nothing", func(*testing.T, string, [][]byte) {}, "30 events in 1 partition are back", 30},
+		{"nothing", func(*testing.T, string, [][]byte) {}, "30 events in 1 partition were recovered", 30},
 		{"the head of a batch", func(t *testing.T, dir string, b [][]byte) {
 			extend(t, segmentFile(dir), b[0][:7])
 		}, "partition t-0: cut off the last 7 bytes of ", 30},
@@ -119,7 +119,7 @@ func TestTornTail(t *testing.T) {
 		}, "partition t-0: cut off the last ", 20},
 		{"a batch without its entry", func(t *testing.T, dir string, _ [][]byte) {
 			shorten(t, strings.TrimSuffix(segmentFile(dir), "dat")+"idx", 4)
-		}, "30 events in 1 partition are back", 30},
+		}, "30 events in 1 partition were recovered", 30},
 		{"a commit", func(t *testing.T, dir string, _ [][]byte) {
 			extend(t, filepath.Join(dir, "groups.log"), []byte{200, 0, 0, 0, 1, 2, 3, 4, 1, 0, '{'})
 		}, "groups.log: cut off the last 11 bytes of ", 30},

@@ -44,7 +44,7 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	}
 	err = s.do(ctx, http.MethodGet, "/", nil, "", &who)
 	if err == nil && who.Version.Number == "" {
-		err = errors.New("what answers there is neither Elasticsearch nor OpenSearch")
+		err = errors.New("the server there is neither Elasticsearch nor OpenSearch")
 	}
 	if err != nil && status(err) != http.StatusForbidden { // not every user may ask
 		return nil, s.fail("open the store", err)

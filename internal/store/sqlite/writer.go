@@ -135,7 +135,7 @@ func (w *writer) finish(ctx context.Context, d *report.Document) error {
 }
 
 // errRewrite means that the stored intervals cannot be reused.
-var errRewrite = errors.New("the series has to be kept anew")
+var errRewrite = errors.New("the series must be stored again")
 
 // rewrite stores the report in place of whatever exists under its id: this run
 // has the correct one.

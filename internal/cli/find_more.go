@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"carronade/internal/find"
+	"carronade/internal/layout"
+	"carronade/units"
+)
+
+// A findMore are the flags that a search can do without.
+type findMore struct {
+	confirm string
+	repeat  int
+	to      string
+}
+
+// repeatSetting repeats the search. In a workload file it would repeat each trial.
+const repeatSetting = "repeat"
+
+func (m *findMore) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&m.confirm, "confirm", "", "after the answer, run its lower end for this `TIME`, beyond the budget")
+	fs.StringVar(&m.to, "to", "", "never offer more than this `RATE`")
+	fs.IntVar(&m.repeat, repeatSetting, 1, "search this `NUMBER` of times, each from the beginning and with the whole budget")
+}
+
+// leastSoak is the shortest soak: a shorter one says less than the search itself.
+const leastSoak = 30 * time.Second
+
+// parse puts the flags into the options of the search.
+func (m *findMore) parse(f *searching) (err error) {
+	if m.confirm != "" {
+		if f.Soak, err = units.ParseDuration(m.confirm); err == nil && f.Soak < leastSoak {
+			err = errors.New("less than 30 s says no more than the search itself")
+		}
+		if err != nil {
+			return &words{Err: fmt.Errorf("--confirm: %w", err), Hint: "give a time such as 30m"}
+		}
+	}
+	if f.To > 0 && max(f.From, f.least) > f.To {
+		return &words{Err: errors.New("--to is below --from or --at-least"), Hint: "a search never offers more than --to"}
+	}
+	if m.repeat < 1 || m.repeat > mostRepeats {
+		return &words{Err: fmt.Errorf("--repeat: it must be from 1 to %d", mostRepeats), Hint: "3 shows how much the answer differs, 6 lets carronade compare tell a few percent"}
+	}
+	return nil
+}
+
+// mostRepeats bounds what a mistyped number costs.
+const mostRepeats = 100
+
+// answered is the result of one search or of several.
+type answered interface {
+	Text(p *layout.Page, limits string)
+	ExitCode(atLeast float64) int
+}
+
+// begun reports whether a trial was run: the target was there.
+func (f *searching) begun() bool { return len(f.history) > 0 || len(f.searches) > 0 }
+
+// another reports whether another search follows the one with this answer, and begins it.
+func (f *searching) another(a *find.Answer) bool {
+	if len(f.searches)+1 >= f.more.repeat || f.Interrupted || a.Ending == find.Died {
+		return false
+	}
+	f.searches, f.history = append(f.searches, a), nil
+	return true
+}
+
+// all is the result of all searches, of which this is the last answer. A search that was cut
+// short counts only if none ended before it.
+func (f *searching) all(last *find.Answer) *find.Repeated {
+	searches := f.searches
+	if !last.CutShort() || len(searches) == 0 {
+		searches = append(searches, last)
+	}
+	return find.Repeat(searches)
+}
+
+// which names the search in progress if there are several.
+func (f *searching) which() string {
+	if f.more.repeat < 2 {
+		return ""
+	}
+	return fmt.Sprintf("search %d of %d, ", len(f.searches)+1, f.more.repeat)
+}
+
+// before says how many searches ended before the one in progress.
+func (f *searching) before() string {
+	if len(f.searches) == 0 {
+		return ""
+	}
+	return units.Plural(len(f.searches), "search") + " and "
+}

@@ -1,0 +1,100 @@
+package find
+
+import (
+	"time"
+
+	"carronade/internal/exit"
+)
+
+// Options are what a search is asked for.
+type Options struct {
+	Times []TimeLimit // none where nothing is acknowledged, and for reading
+	// From is the rate at which the search begins. 0: a closed loop estimates the capacity first.
+	From float64
+	// To is a rate that is never exceeded, or 0.
+	To float64
+	// Precision is the wanted width of the answer: 0.02 for 2 %. It is widened to what the budget
+	// can confirm.
+	Precision float64
+	// Budget is the time for the whole search. It is exceeded by one trial at most.
+	Budget time.Duration
+	// Soak is the length of a last trial at the lower end, beyond the budget. 0: none.
+	Soak time.Duration
+	// Interrupted ends the search with what is known.
+	Interrupted bool
+	// Reading searches for the highest rate of reading, which has no schedule.
+	Reading bool
+}
+
+// An Ending is how a search ended.
+type Ending string
+
+// The endings.
+const (
+	Found     Ending = "found"
+	AtLeast   Ending = "at least"  // the generator was the limit
+	Highest   Ending = "highest"   // the highest rate that is allowed holds
+	None      Ending = "none"      // no rate holds
+	NoTop     Ending = "no top"    // no rate failed
+	Irregular Ending = "irregular" // the trials contradict each other, or a limit cannot be checked
+	Stopped   Ending = "stopped"   // budget or trials spent before both ends were confirmed
+	Died      Ending = "died"
+)
+
+// An Answer is the result of a search.
+type Answer struct {
+	Ending Ending `json:"ending"`
+	// Holds is the highest rate at which the limits hold, Fails the lowest above it at which they
+	// do not, in events a second. 0: none is known. Of reading, they are the interval of the median
+	// of its trials.
+	Holds          float64 `json:"holds"`
+	HoldsConfirmed bool    `json:"holds_confirmed"`
+	Fails          float64 `json:"fails"`
+	FailsConfirmed bool    `json:"fails_confirmed"`
+	// Precision is Fails/Holds-1, and Wanted what was asked for.
+	Precision  float64  `json:"precision"`
+	Wanted     float64  `json:"wanted_precision"`
+	Why        string   `json:"why"`                  // why Fails failed, or why the search ended
+	Inversions []string `json:"inversions,omitempty"` // passes above a failure, and ends that changed
+	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
+	AfterOverload *Verdict      `json:"after_overload,omitempty"`
+	Soak          *Soaked       `json:"soak,omitempty"`       // nil: none was asked for, or it did not end
+	Bottleneck    *Bottleneck   `json:"bottleneck,omitempty"` // nil: no rate fails
+	Trials        []Tried       `json:"trials"`
+	Elapsed       time.Duration `json:"elapsed_ns"`
+}
+
+// A Tried is a trial that was run.
+type Tried struct {
+	Trial
+	Report   string        `json:"report,omitempty"`
+	Achieved float64       `json:"achieved"` // events a second
+	Elapsed  time.Duration `json:"elapsed_ns"`
+	Times    []Quantile    `json:"times,omitempty"`   // of the limited times
+	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
+}
+
+// CutShort reports whether the search was interrupted before it had an answer.
+func (a *Answer) CutShort() bool { return a.Ending == Stopped && a.Why == interrupted }
+
+// ExitCode is the exit code of an answer. atLeast is the rate that must hold, or 0.
+func (a *Answer) ExitCode(atLeast float64) int {
+	held := a.HoldsConfirmed && a.Holds >= atLeast
+	switch {
+	case a.Ending == Died:
+		return exit.Failed
+	case a.Soak != nil && a.Soak.Result == Fail:
+		return exit.Broken
+	case a.Soak != nil && a.Soak.Result == Invalid:
+		return exit.CannotTell
+	case atLeast > 0 && held:
+		return exit.OK
+	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
+		return exit.Broken
+	case a.Ending == Found, a.Ending == Highest && atLeast == 0:
+		return exit.OK
+	case a.Ending == AtLeast:
+		return exit.Untrusted
+	}
+	return exit.CannotTell
+}

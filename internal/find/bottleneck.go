@@ -1,0 +1,208 @@
+package find
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/units"
+)
+
+// A Use is how much of a resource a trial used, as the mean of its measurement.
+type Use struct {
+	Resource string  `json:"resource"`
+	Used     float64 `json:"used"`
+	Bound    float64 `json:"bound"` // the most that there is
+	Unit     string  `json:"unit"`  // processors, bytes, bytes/s; "": a share of the time
+}
+
+// The resources that more than one place refers to.
+const Window = "in-flight window"
+
+// A Bottleneck says which resources were at their limit at the upper end of the answer.
+type Bottleneck struct {
+	// Limits are the resources at their limit, the fullest first. Use was Least at the lowest
+	// rate of the trials, LeastRate.
+	Limits []AtLimit `json:"limits"`
+	// Watched are the other resources at the upper end, the fullest first.
+	Watched []Use `json:"watched"`
+	// Why says why nothing can be said.
+	Why string `json:"why,omitempty"`
+}
+
+// An AtLimit is a resource that was at its limit.
+type AtLimit struct {
+	Use
+	Least     float64 `json:"least"`
+	LeastRate float64 `json:"least_rate"`
+}
+
+// The rules of a bottleneck.
+const (
+	nearBound = 0.95 // of its bound: the resource is at its limit
+	// leastRise is how much of the use must come from the load, against a use in proportion to
+	// it. A machine that is busy with something else is busy at each rate.
+	leastRise = 0.25
+	// mostSlower is how much longer an answer may take than at the lowest rate if the window is
+	// to be the limit. Where answers take longer, they wait in the system, and the window is
+	// full for that reason.
+	mostSlower = 1.5
+)
+
+// loaded is what a trial used of a resource at the rate that it answered.
+type loaded struct {
+	rate, used float64
+	service    time.Duration
+}
+
+// bottleneck finds the resources whose use rises with the load and that were at their limit
+// where the limits of the search fail. It returns nil if no rate fails.
+func bottleneck(history []Outcome, fails float64) *Bottleneck {
+	if fails <= 0 {
+		return nil
+	}
+	b := &Bottleneck{Limits: []AtLimit{}, Watched: []Use{}}
+	trials := make([]*Outcome, 0, len(history))
+	rates := map[float64]bool{}
+	for i := range history {
+		o := &history[i]
+		switch o.Trial.Role {
+		case Search, Confirm, Again, Typical:
+			if o.Trial.Rate <= fails && len(o.Uses) > 0 {
+				trials = append(trials, o)
+				rates[o.Trial.Rate] = true
+			}
+		}
+	}
+	if len(trials) < 4 || len(rates) < 3 || !rates[fails] {
+		b.Why = "too few trials to tell"
+		return b
+	}
+	for _, name := range resources(trials) {
+		points, top := pointsOf(trials, name, fails)
+		if top.Bound <= 0 {
+			continue
+		}
+		low := slices.MinFunc(points, func(a, b loaded) int { return cmp.Compare(a.rate, b.rate) })
+		switch {
+		case top.Used < nearBound*top.Bound, !rises(points), name == Window && slower(points):
+			b.Watched = append(b.Watched, top)
+		default:
+			b.Limits = append(b.Limits, AtLimit{Use: top, Least: low.used, LeastRate: low.rate})
+		}
+	}
+	slices.SortStableFunc(b.Watched, func(a, b Use) int { return cmp.Compare(b.share(), a.share()) })
+	slices.SortStableFunc(b.Limits, func(a, b AtLimit) int { return cmp.Compare(b.share(), a.share()) })
+	return b
+}
+
+func (u *Use) share() float64 { return u.Used / u.Bound }
+
+// resources are the names of all resources, in the order of their first use.
+func resources(trials []*Outcome) (names []string) {
+	for _, o := range trials {
+		for i := range o.Uses {
+			if name := o.Uses[i].Resource; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// pointsOf are the uses of a resource by the rate answered, and the use at the rate that fails:
+// the mean of its trials by their length.
+func pointsOf(trials []*Outcome, name string, fails float64) (points []loaded, top Use) {
+	var used, weight float64
+	for _, o := range trials {
+		i := slices.IndexFunc(o.Uses, func(u Use) bool { return u.Resource == name })
+		if i < 0 {
+			continue
+		}
+		u := &o.Uses[i]
+		points = append(points, loaded{rate: o.Achieved, used: u.Used, service: o.Service})
+		if o.Trial.Rate == fails {
+			w := o.Trial.Measure.Seconds()
+			used, weight = used+w*u.Used, weight+w
+			top = *u
+		}
+	}
+	if weight > 0 {
+		top.Used = used / weight
+	}
+	return points, top
+}
+
+// rises reports whether the use of a resource follows the load: by least squares, the slope is
+// three times its error, and large enough.
+func rises(points []loaded) bool {
+	n := float64(len(points))
+	if n < 4 {
+		return false
+	}
+	var sx, sy, sxx, sxy float64
+	for _, p := range points {
+		sx, sy, sxx, sxy = sx+p.rate, sy+p.used, sxx+p.rate*p.rate, sxy+p.rate*p.used
+	}
+	vx := sxx - sx*sx/n
+	if vx <= 0 {
+		return false
+	}
+	slope := (sxy - sx*sy/n) / vx
+	var squares float64
+	for _, p := range points {
+		d := p.used - sy/n - slope*(p.rate-sx/n)
+		squares += d * d
+	}
+	proportional := sy / sx
+	return slope > 3*math.Sqrt(squares/(n-2)/vx) && slope >= leastRise*proportional
+}
+
+// slower reports whether answers took much longer at the highest rate than at the lowest.
+func slower(points []loaded) bool {
+	by := func(a, b loaded) int { return cmp.Compare(a.rate, b.rate) }
+	low, high := slices.MinFunc(points, by), slices.MaxFunc(points, by)
+	return low.service <= 0 || float64(high.service) > mostSlower*float64(low.service)
+}
+
+// Text is the bottleneck in words.
+func (b *Bottleneck) Text() string {
+	if b.Why != "" {
+		return b.Why
+	}
+	var parts []string
+	for i := range b.Limits {
+		l := &b.Limits[i]
+		least := Use{Used: l.Least, Bound: l.Bound}
+		parts = append(parts, fmt.Sprintf("%s, %s at %s", l.text(), units.FormatPercent(least.share()), units.FormatRate(l.LeastRate)))
+	}
+	if len(parts) > 0 {
+		return strings.Join(parts, "; ")
+	}
+	if len(b.Watched) == 0 {
+		return "nothing was watched"
+	}
+	const most = 3
+	for i := range b.Watched[:min(most, len(b.Watched))] {
+		parts = append(parts, b.Watched[i].text())
+	}
+	return "nothing that was watched was at its limit because of the load; the fullest: " + strings.Join(parts, "; ")
+}
+
+// text is a use in words: "processors of the system 98% of 2".
+func (u *Use) text() string {
+	text := u.Resource + " " + units.FormatPercent(u.share())
+	switch u.Unit {
+	case "processors":
+		text += " of " + strconv.FormatFloat(u.Bound, 'g', 3, 64)
+	case "bytes":
+		text += " of " + units.FormatSize(int64(u.Bound))
+	case "bytes/s":
+		text += " of " + units.FormatSize(int64(u.Bound)) + "/s"
+	}
+	return text
+}

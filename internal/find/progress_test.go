@@ -1,0 +1,56 @@
+package find
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// While a search goes on, the interval closes, and the time left falls.
+func TestProgress(t *testing.T) {
+	s := newServer(1, exponential)
+	o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute}
+	a, history := s.find(o)
+	if a.Ending != Found {
+		t.Fatalf("got %+v", a)
+	}
+	left := o.Budget
+	for i := range history {
+		p := o.Progress(history[:i+1])
+		role := history[i].Trial.Role
+		switch {
+		case p.Left >= left, p.Left < 0, (p.Verdict == nil) != (role == Probe || role == WarmUp || role == Beyond), role != Probe && p.Precision == 0 && i+1 < len(history):
+			t.Errorf("after trial %d, %s: %+v", i+1, role, p)
+		case p.Holds > 0 && p.Fails > 0 && p.Holds >= p.Fails:
+			t.Errorf("after trial %d: %v to %v", i+1, p.Holds, p.Fails)
+		}
+		left = p.Left
+	}
+	planned, p := o.Progress(history[:6]), o.Progress(history)
+	if p.Holds != a.Holds || p.Fails != a.Fails {
+		t.Errorf("got %+v, want %v to %v", p, a.Holds, a.Fails)
+	}
+	if got := o.Plan(&planned); !strings.HasPrefix(got, "plan: an answer 5.") || !strings.Contains(got, "% wide, which is what 10m allow; 2% would take ") {
+		t.Errorf("got %q", got)
+	}
+	before := o.Progress(nil)
+	if got := o.Plan(&before); got != "" || before.Text() != "at most 10m00s left" {
+		t.Errorf("before the first trial: %q and %q", got, before.Text())
+	}
+	for _, tt := range []struct {
+		p    Progress
+		want string
+	}{
+		{Progress{Holds: 900, Fails: 1100, Left: 90 * time.Second}, "900/s to 1.1 k/s, at most 1m30s left"},
+		{Progress{Holds: 1.05e6, Fails: 1.1e6, Left: 90 * time.Second}, "1.05 to 1.1 M/s, at most 1m30s left"},
+		{Progress{Holds: 900, Left: 90 * time.Second}, "900/s holds, at most 1m30s left"},
+		{Progress{Fails: 900}, "900/s fails, at most 0 s left"},
+	} {
+		if got := tt.p.Text(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+	if got := o.Plan(&Progress{Precision: 0.02}); got != "plan: an answer 2% wide, within 10m" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,76 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+
+	"carronade/internal/digest"
+	"carronade/internal/stats"
+)
+
+// A Ceiling is the answer of one search for the highest rate at which limits hold, in events a
+// second: the ceiling lies between Holds and Fails.
+type Ceiling struct {
+	Holds float64 // 0: no rate holds
+	Fails float64 // 0: not known, such as when the generator was the limit
+}
+
+// CompareCeilings compares the ceilings that two sets of searches found. The numbers shown are
+// those of the lower ends.
+//
+// The lower ends are compared as any other number of repeated runs, and so are the upper ends.
+// The verdict stands only if both give it: a search whose interval is wider has a lower end that
+// is lower for no other reason. An upper end that is not known is taken to be as high as it may.
+//
+// With fewer repetitions than stats.Least a difference is also clear if every interval of one side
+// lies above every interval of the other.
+func CompareCeilings(base, candidate []Ceiling, o CompareOptions) Judgement {
+	top := 0.0
+	for _, side := range [][]Ceiling{base, candidate} {
+		for _, c := range side {
+			top = max(top, ceilingFactor*c.Holds, ceilingFactor*c.Fails)
+		}
+	}
+	lower, upper := stats.Row{Better: stats.More, Effect: o.Effects.of(ceiling)}, stats.Row{Better: stats.More, Effect: o.Effects.of(ceiling)}
+	lower.Base, upper.Base = ends(base, top)
+	lower.Candidate, upper.Candidate = ends(candidate, top)
+	lower.Clear = apart(base, candidate) || apart(candidate, base)
+	upper.Clear = lower.Clear
+	options := o.statistics()
+	low, high := stats.Family([]stats.Row{lower}, options)[0], stats.Family([]stats.Row{upper}, options)[0]
+	j := judgement(ceiling, low, digest.Rate)
+	j.Confidence, j.asked = options.Confidence, lower.Effect
+	j.worst = max(low.Difference.Worst(stats.More), high.Difference.Worst(stats.More))
+	if j.Verdict != stats.Unknown && high.Verdict != j.Verdict {
+		j.Why = fmt.Sprintf("by the lower ends of the intervals it is %s, by the upper ends %s", j.Verdict, high.Verdict)
+		j.Verdict = stats.Unknown
+	}
+	return j
+}
+
+// ends are the lower and the upper ends of ceilings. top stands for an upper end that is not known.
+func ends(of []Ceiling, top float64) (lower, upper []float64) {
+	for _, c := range of {
+		lower = append(lower, c.Holds)
+		if c.Fails == 0 {
+			c.Fails = top
+		}
+		upper = append(upper, c.Fails)
+	}
+	return lower, upper
+}
+
+// apart reports whether every interval of above lies above every interval of below.
+func apart(below, above []Ceiling) bool {
+	most, least := 0.0, math.Inf(1)
+	for _, c := range below {
+		if c.Fails == 0 {
+			return false
+		}
+		most = max(most, c.Fails)
+	}
+	for _, c := range above {
+		least = min(least, c.Holds)
+	}
+	return len(below) > 0 && len(above) > 0 && least > most
+}
