@@ -286,7 +286,6 @@ func (s *search) allowed(rate float64) float64 {
 	return rate
 }
 
-// floor is the lowest rate that is tried: several events in each stretch of the limit.
 // floor is the lowest rate that is tried: several events in each stretch of the limit, and the
 // fewest of a trial in a tenth of the budget.
 func (s *search) floor() float64 {
