@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/digest"
 	"carronade/internal/find"
+	"carronade/internal/find/trials"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/slo"
@@ -45,9 +45,6 @@ of each combination, and --budget the time for each search.`
 // findSets are the settings that a search decides itself.
 var findSets = []string{"rate", "shape", "concurrency", "for", "count", "bytes", "warmup", "interval", repeatSetting, "abort-on-fail", "failure-rate", "hdr", "trace", "trace-events"}
 
-// searchLabel is the label of the trials of a search: its ID.
-const searchLabel = "find"
-
 // findLimit is the limit of a search without one.
 const findLimit = "p99<1s"
 
@@ -63,6 +60,9 @@ type searching struct {
 	budget   string
 	file     string
 	resume   string // the id of a search, or series, that was cut short
+	again    string // the id of a search whose trials answer other limits
+	place    string // of its store
+	html     string
 	vary     varying
 
 	base     *workload.Document // the workload file, with the configuration
@@ -74,6 +74,8 @@ type searching struct {
 	id       string
 	searches []*find.Answer // before the one in progress
 	history  []find.Outcome // of the search in progress
+	began    time.Time
+	of       *report.Document // of a trial, for the report of the search
 }
 
 func (s *session) findCommand() *cobra.Command {
@@ -85,6 +87,9 @@ func (s *session) findCommand() *cobra.Command {
 		Annotations:       map[string]string{settingsPage: "all"},
 		ValidArgsFunction: command.CompleteTarget(s.Kinds),
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+			if f.again != "" {
+				return s.againFind(cmd.Context(), &f, args)
+			}
 			varied, err := f.vary.check()
 			if err == nil {
 				err = f.parse()
@@ -118,6 +123,8 @@ func (s *session) findCommand() *cobra.Command {
 	fs.StringVar(&f.share, "precision", f.share, "wanted width of the answer, a `SHARE`; wider if the budget does not suffice")
 	fs.StringVar(&f.budget, "budget", f.budget, "`TIME` for the whole search, with --vary for each; the last trial may exceed it")
 	fs.StringVar(&f.resume, "resume", "", "go on with the search or series `ID`, which was cut short; give the same flags")
+	fs.StringVar(&f.again, "again", "", "answer other limits from the stored trials of the search `ID`, without sending")
+	fs.StringVar(&f.html, "html", "", "write the report as a page with pictures to this `FILE`")
 	f.more.bind(fs)
 	fs.StringVar(&f.atLeast, "at-least", "", "exit with 1 if this `RATE` does not hold")
 	f.vary.bind(fs)
@@ -152,9 +159,15 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if f.id = f.resume; f.id == "" {
 		f.id = newSeries()
 	}
+	if f.html != "" {
+		if err := tryFile("--html", f.html); err != nil {
+			return o, nil, err
+		}
+	}
 	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
 		return o, nil, err
 	}
+	f.began, f.of = time.Now(), &report.Document{Version: version(), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Workload: w}
 	f.attached = o.tasks[0].attached
 	o.beside, o.tasks = false, nil
 	if f.resume != "" {
@@ -172,7 +185,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
 	}
-	rows, err := judging.RowsWithLabel(ctx, o.keep.store, searchLabel, f.resume, "label."+searchLabel)
+	rows, err := judging.RowsWithLabel(ctx, o.keep.store, trials.Label, f.resume, "label."+trials.Label)
 	if err != nil || len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}
@@ -186,12 +199,15 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 // replayTrials makes the history of a search from the reports of its trials.
 func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, rows []digest.Row) error {
 	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
-	for _, r := range rows {
+	for i, r := range rows {
+		if i == 0 {
+			f.began = r.At
+		}
 		d, err := o.keep.store.Get(ctx, r.ID)
 		if err != nil {
 			return err
 		}
-		if d.Partial { // it was cut short
+		if d.Search != nil || d.Partial { // it was cut short
 			continue
 		}
 		t, answer := f.Next(f.history)
@@ -212,9 +228,23 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 			}
 			break // the search took another way: try from here
 		}
-		f.history = append(f.history, f.FromReport(*t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
+		f.sample(*t, d)
+		f.history = append(f.history, trials.Outcome(&f.Options, *t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
 	}
 	return nil
+}
+
+// sample keeps the report of a trial, for what the report of the search says of all of them: the
+// newest one at a rate, without its intervals. A search of --vary has no report of its own.
+func (f *searching) sample(t find.Trial, d *report.Document) {
+	if f.of == nil {
+		return
+	}
+	if t.Role != find.Probe || f.of.ID == "" {
+		of := *d
+		of.Intervals = nil
+		f.of = &of
+	}
 }
 
 // differs names the first setting in which a report differs from a workload, "" if none does.
@@ -270,8 +300,8 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 	}
 	set("interval", t.Slot.String())
 	if f.id != "" {
-		set("label", searchLabel+"="+f.id)
-		set("label", "find-role="+string(t.Role))
+		set("label", trials.Label+"="+f.id)
+		set("label", trials.RoleLabel+"="+string(t.Role))
 		if f.more.repeat > 1 {
 			set("label", "find-search="+strconv.Itoa(len(f.searches)+1))
 		}
@@ -358,6 +388,9 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 	shown.quiet = o.quiet || !interactive(s.Err) // a line an interval is too much for a file
 	d, err := s.execute(ctx, shown, 0)
 	elapsed := time.Since(began)
+	if d != nil {
+		f.sample(*t, d)
+	}
 	switch {
 	case ctx.Err() != nil && (f.begun() || d != nil): // it is not judged
 		if d != nil {
@@ -371,7 +404,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{}, err
 	}
 	s.reportStored(o.keep, d, o.tasks[0].kept, false)
-	out := f.FromReport(*t, d, f.limits, elapsed)
+	out := trials.Outcome(&f.Options, *t, d, f.limits, elapsed)
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}
@@ -386,64 +419,4 @@ func loadText(t *find.Trial) string {
 		return "full speed"
 	}
 	return units.FormatRate(t.Rate)
-}
-
-// A foundDocument is the answer as JSON.
-type foundDocument struct {
-	Schema         string   `json:"schema"`
-	ID             string   `json:"id"` // the label find of the trials
-	Target         string   `json:"target"`
-	Limits         []string `json:"limits"`
-	*find.Answer            // of one search
-	*find.Repeated          // of several
-}
-
-// foundSchema names the form of --json.
-const foundSchema = "carronade.find/1"
-
-func (f *searching) limitTexts() []string {
-	out := make([]string, len(f.limits))
-	for i := range f.limits {
-		out[i] = f.limits[i].String()
-	}
-	return out
-}
-
-// found prints the answer.
-func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
-	limits := f.limitTexts()
-	doc := foundDocument{Schema: foundSchema, ID: f.id, Target: f.target, Limits: limits, Answer: a}
-	var shown answered = a
-	if f.more.repeat > 1 {
-		doc.Answer, doc.Repeated = nil, f.all(a)
-		shown = doc.Repeated
-	}
-	if path := f.settings.Last("json-file"); path != "" {
-		if err := command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, doc) }); err != nil {
-			return err
-		}
-	}
-	if o.json {
-		if err := command.WriteJSON(s.out, doc); err != nil {
-			return err
-		}
-	} else {
-		c := s.console()
-		p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
-		shown.Text(p, strings.Join(limits, ", "))
-		if o.keep.store != nil && len(a.Trials) > 0 {
-			p.Line("")
-			p.Line("the reports of the trials: carronade report list label.find=" + f.id)
-			if f.Interrupted {
-				p.Line("to go on: the same command with --resume " + f.id)
-			}
-		}
-		if err := p.To(s.out); err != nil {
-			return err
-		}
-	}
-	if code := shown.ExitCode(f.least); code != command.OK {
-		return exitCode{Code: code}
-	}
-	return nil
 }

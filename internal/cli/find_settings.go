@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/find"
+	"carronade/internal/find/trials"
 	"carronade/internal/slo"
 	"carronade/internal/workload"
 	"carronade/units"
@@ -15,8 +16,16 @@ import (
 
 // This file reads and checks what a search is asked for.
 
-// parse reads the flags that say how to search.
-func (f *searching) parse() (err error) {
+// parse reads all flags that say how to search.
+func (f *searching) parse() error {
+	if err := f.options(); err != nil {
+		return err
+	}
+	return f.more.parse(f)
+}
+
+// options reads the flags of each search, also of one that only judges again.
+func (f *searching) options() (err error) {
 	if f.Precision, err = units.ParseShare(f.share); err == nil && (f.Precision < 0.01 || f.Precision > 0.5) {
 		err = errors.New("it must be from 1% to 50%")
 	}
@@ -43,7 +52,27 @@ func (f *searching) parse() (err error) {
 			return &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
 		}
 	}
-	return f.more.parse(f)
+	return nil
+}
+
+// limitTimes adds a limit on a time if there is none.
+func (f *searching) limitTimes() error {
+	if len(trials.Limits(f.limits)) == 0 {
+		l, err := slo.Parse(findLimit)
+		if err != nil {
+			return err
+		}
+		f.limits = append(f.limits, l)
+	}
+	return nil
+}
+
+func (f *searching) limitTexts() []string {
+	out := make([]string, len(f.limits))
+	for i := range f.limits {
+		out[i] = f.limits[i].String()
+	}
+	return out
 }
 
 // resolveSearch makes a search of the settings t and a workload file, which may be nil. It returns
@@ -79,14 +108,12 @@ func (s *session) resolveSearch(f *searching, t *command.Settings, file *workloa
 		if err := unanswered(f.limits); err != nil {
 			return nil, err
 		}
-	case !f.Reading && len(find.TimeLimits(f.limits)) == 0:
-		l, err := slo.Parse(findLimit)
-		if err != nil {
+	case !f.Reading:
+		if err := f.limitTimes(); err != nil {
 			return nil, err
 		}
-		f.limits = append(f.limits, l)
 	}
-	f.Times = find.TimeLimits(f.limits)
+	f.Times = trials.Limits(f.limits)
 	return w, nil
 }
 
@@ -147,7 +174,7 @@ func opOf(docs ...*workload.Document) (op string) {
 // time, so what is not found later must be limited.
 func unanswered(limits []slo.Limit) error {
 	hint := "--slo not-found=0 searches for the highest rate at which nothing is lost"
-	if times := find.TimeLimits(limits); len(times) > 0 {
+	if times := trials.Limits(limits); len(times) > 0 {
 		return &words{Err: fmt.Errorf("%s: nothing is acknowledged, so no response has a time", times[0].Name), Hint: hint}
 	}
 	if !slices.ContainsFunc(limits, func(l slo.Limit) bool { return l.Needs == slo.Delivery }) {

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/find"
+	"carronade/internal/find/trials"
 	"carronade/internal/judge"
 	"carronade/units"
 )
@@ -46,9 +47,9 @@ func (s *session) searchTurn(ctx context.Context, x *variation, o *outputs, i in
 	if !o.quiet {
 		s.note("%s", o.which(i))
 	}
-	trials := *o // each is a task of its own
-	trials.beside, trials.tasks = false, nil
-	a, err := s.answer(ctx, k.search, &trials)
+	one := *o // each trial is a task of its own
+	one.beside, one.tasks = false, nil
+	a, err := s.answer(ctx, k.search, &one)
 	switch {
 	case k.search.Interrupted || errors.Is(err, context.Canceled):
 		return 0, interrupted("search", i, o, again)
@@ -85,7 +86,7 @@ func (x *variation) searched(k *task, a *find.Answer) judge.VariedSearch {
 func (s *session) resumeSearches(ctx context.Context, x *variation, o *outputs, rows []digest.Row) error {
 	of := map[string][]digest.Row{}
 	for i := range rows {
-		id := rows[i].Text("label." + searchLabel)
+		id := rows[i].Text("label." + trials.Label)
 		of[id] = append(of[id], rows[i])
 	}
 	var rest []task

@@ -102,6 +102,9 @@ func (s *session) stored(ctx context.Context, t *command.Settings, ref string) (
 
 // replayed is the workload of a report in the form of a workload file.
 func replayed(d *report.Document) (*workload.Document, error) {
+	if d.Search != nil {
+		return nil, &words{Err: fmt.Errorf("report %s is a search, and not a run", d.ID), Hint: "carronade find " + d.CommandArgs() + " searches again"}
+	}
 	if strings.HasPrefix(d.Op, report.TopicsOp) {
 		return nil, &words{
 			Err:  fmt.Errorf("report %s is of operations on topics, which cannot be replayed", d.ID),

@@ -339,7 +339,7 @@ func (s *session) print(d *report.Document, o outputs, kept error) error {
 	case o.keep.store == nil:
 		return d.Brief(s.out, s.style(), report.Condition{Name: "report", Text: "not kept; --full prints everything"})
 	}
-	return d.Brief(s.out, s.style(), command.More(d.ID, " in "+o.keep.store.Place(), storeFlag(o.keep.at))...)
+	return d.Brief(s.out, s.style(), command.More(d, " in "+o.keep.store.Place(), storeFlag(o.keep.at))...)
 }
 
 // writeLine writes a report as one line of JSON, for a stream of several.

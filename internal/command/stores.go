@@ -37,10 +37,14 @@ func (o Opening) Do(ctx context.Context, job func(store.Store) error) (err error
 
 // More says how to see more of a stored report, at the end of its brief form. flag names its
 // store; "" for the user's own.
-func More(id, where, flag string) []report.Condition {
-	return []report.Condition{
-		{Name: "report", Text: id + where},
-		{Name: "everything", Text: "carronade report show " + id + flag + " --full"},
-		{Name: "pictures", Text: "carronade report open " + id + flag},
+func More(d *report.Document, where, flag string) []report.Condition {
+	out := []report.Condition{
+		{Name: "report", Text: d.ID + where},
+		{Name: "everything", Text: "carronade report show " + d.ID + flag + " --full"},
+		{Name: "pictures", Text: "carronade report open " + d.ID + flag},
 	}
+	if d.Search != nil {
+		out = append(out, report.Condition{Name: "trials", Text: "carronade report list label.find=" + d.ID + flag})
+	}
+	return out
 }

@@ -55,6 +55,9 @@ var measuredFields = []Known{
 	{"kind", Text, "of the target"},
 	{"op", Text, "operation"},
 
+	{"ceiling", Rate, "of a search: the highest rate confirmed to hold all limits"},
+	{"ceiling_upper", Rate, "of a search: the rate above it that is confirmed to fail"},
+
 	{"elapsed", Duration, "length of the measurement"},
 	{"throughput", Rate, "events acked (sent, consumed) over the measurement"},
 	{"pushed", Speed, "bytes of events sent, before compression"},

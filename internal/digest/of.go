@@ -21,6 +21,7 @@ func Of(d *report.Document) Row {
 	b.identity(d)
 	b.settings(d)
 	b.measured(d)
+	b.ceiling(d)
 	b.system(d)
 	b.target(d)
 	b.host(d)

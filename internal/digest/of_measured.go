@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // seconds converts microseconds of the report's JSON, rounded to the
@@ -88,6 +89,21 @@ func (b *builder) measured(d *report.Document) {
 	b.number("generator_cpu_share", Share, g.CPUShare)
 	b.number("generator_max_rss", Size, float64(g.MaxRSSBytes))
 	b.number("generator_busy", Share, g.Busy)
+}
+
+// ceiling is the answer of a search: the interval in which the ceiling lies, as far as its ends
+// are confirmed.
+func (b *builder) ceiling(d *report.Document) {
+	s := d.Search
+	if s == nil || !s.HoldsConfirmed {
+		return
+	}
+	v := Value{Kind: Rate, Num: s.Holds, Text: ">= " + units.FormatRate(s.Holds)}
+	if s.FailsConfirmed {
+		v.Text = strings.TrimSuffix(units.FormatRate(s.Holds), "/s") + " to " + units.FormatRate(s.Fails)
+		b.number("ceiling_upper", Rate, s.Fails)
+	}
+	b.put("ceiling", v)
 }
 
 // accepted is the number of accepted batches: by status if the protocol has

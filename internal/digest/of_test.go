@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/find"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -210,7 +211,7 @@ func TestOfConsumer(t *testing.T) {
 // TestOfStoredReport: the row of a report equals the row of the same report
 // read back, to the last digit.
 func TestOfStoredReport(t *testing.T) {
-	for name, d := range map[string]*report.Document{"produced": producedReport(), "consumed": consumedReport()} {
+	for name, d := range map[string]*report.Document{"produced": producedReport(), "consumed": consumedReport(), "searched": searchedReport()} {
 		want := Of(d)
 		var b bytes.Buffer
 		if err := d.WriteJSON(&b); err != nil {
@@ -229,6 +230,50 @@ func TestOfStoredReport(t *testing.T) {
 // prefixes begin the names chosen by users, targets and systems.
 var prefixes = []string{"flag.", "label.", "status.", "failed.", "target.", "system."}
 
+// searchedReport is the report of a search.
+func searchedReport() *report.Document {
+	return &report.Document{
+		Schema: report.SearchSchema, ID: "f1234567", Mode: report.Searching, Target: "null://", Op: "produce", Trust: measure.Trust{OK: true, Level: measure.Trusted},
+		StartedAt: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC),
+		Settings:  []report.Setting{{Name: "slo", Type: "list", Value: "p99 < 50 ms", Independent: true}},
+		Search:    &report.Search{Answer: &find.Answer{Ending: find.Found, Holds: 948, HoldsConfirmed: true, Fails: 997, FailsConfirmed: true}},
+	}
+}
+
+// The ceiling is the confirmed part of an answer, and no number of a run is made of a search.
+func TestCeiling(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		alter          func(*find.Answer)
+		ceiling, exit  string
+		atLeast, upper bool
+	}{
+		{"both ends", func(*find.Answer) {}, "948 to 997/s", "0", false, true},
+		{"a lower end", func(a *find.Answer) { a.Ending, a.FailsConfirmed = find.AtLeast, false }, ">= 948/s", "3", true, false},
+		{"nothing confirmed", func(a *find.Answer) { a.Ending, a.HoldsConfirmed = find.Stopped, false }, "", "4", false, false},
+	} {
+		d := searchedReport()
+		tt.alter(d.Search.Answer)
+		r := Of(d)
+		v, _ := r.Get("ceiling")
+		_, upper := r.Num("ceiling_upper")
+		if v.String() != tt.ceiling || v.AtLeast() != tt.atLeast || upper != tt.upper || r.Text("exit") != tt.exit {
+			t.Errorf("%s: got %+v, upper %v, exit %s", tt.name, v, upper, r.Text("exit"))
+		}
+		if n, _ := r.Num("ceiling"); tt.ceiling != "" && n != 948 {
+			t.Errorf("%s: %v", tt.name, n)
+		}
+		if slo, _ := r.Get("slo"); !slo.Independent {
+			t.Errorf("%s: ceilings of other limits would be compared", tt.name)
+		}
+		for _, name := range []string{"throughput", "offered", "elapsed"} {
+			if _, ok := r.Get(name); ok {
+				t.Errorf("%s: a search has %s", tt.name, name)
+			}
+		}
+	}
+}
+
 // TestFieldsAreListed: Fields lists exactly the fields that Of makes besides
 // settings and names chosen by others, each with its kind.
 func TestFieldsAreListed(t *testing.T) {
@@ -240,7 +285,7 @@ func TestFieldsAreListed(t *testing.T) {
 		listed[f.Name] = f.Kind
 	}
 	made := map[string]bool{}
-	for _, d := range []*report.Document{producedReport(), consumedReport()} {
+	for _, d := range []*report.Document{producedReport(), consumedReport(), searchedReport()} {
 		set := map[string]bool{"response_p75": true, "system-mem": true}
 		for _, s := range d.Settings {
 			set[s.Name] = true

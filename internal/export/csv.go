@@ -33,13 +33,21 @@ func seriesColumns() []string {
 
 // writeCSV writes the series: one row per interval (and phase); the first line
 // names the columns. A number that does not exist for the run is empty.
+// Searches have no series: a row per trial instead.
 func writeCSV(w io.Writer, rs Reports, _ Options) error {
+	first, all := rs.peek()
+	if first != nil && first.Search != nil {
+		return writeTrials(w, all)
+	}
 	out := csv.NewWriter(w)
 	if err := out.Write(seriesColumns()); err != nil {
 		return err
 	}
 	var row []string
-	err := rs.each(func(_ int, d *report.Document) error {
+	err := all.each(func(_ int, d *report.Document) error {
+		if d.Search != nil {
+			return &MissingError{ID: d.ID, What: "it is a search, and a file has either the trials of searches or the series of runs"}
+		}
 		for i := range d.Intervals {
 			row = seriesRow(row[:0], d, &d.Intervals[i])
 			if err := out.Write(row); err != nil {

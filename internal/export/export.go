@@ -62,6 +62,17 @@ func (r Reports) each(f func(i int, d *report.Document) error) error {
 	return nil
 }
 
+// peek returns the first report, nil if it cannot be read, and the reports with it.
+func (r Reports) peek() (*report.Document, Reports) {
+	next, stop := iter.Pull2(r.All)
+	first, err, ok := next()
+	return first, Reports{N: r.N, All: func(yield func(*report.Document, error) bool) {
+		defer stop()
+		for ; ok && yield(first, err); first, err, ok = next() {
+		}
+	}}
+}
+
 // collect reads all reports, for formats that show them together.
 func (r Reports) collect() ([]*report.Document, error) {
 	ds := make([]*report.Document, 0, r.N)
@@ -91,7 +102,7 @@ var Formats = []Format{
 	{Name: "text", Ext: ".txt", Help: "the whole report, as --full prints it", Several: true, write: writeText},
 	{Name: "markdown", Ext: ".md", Help: "the report for a page or an issue; also called md", Several: true, write: writeMarkdown},
 	{Name: "json", Ext: ".json", Help: "the whole report (docs/report.md); several as one line each", Several: true, write: writeJSON},
-	{Name: "csv", Ext: ".csv", Help: "the series: a row per interval", Several: true, write: writeCSV},
+	{Name: "csv", Ext: ".csv", Help: "the series: a row per interval; of a search, its trials", Several: true, write: writeCSV},
 	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: single(writeHDR)},
 	{Name: "percentiles", Ext: ".hgrm", Help: "the distribution of a time, as HdrHistogram prints it", write: single(writePercentiles)},
 	{Name: "junit", Ext: ".xml", Help: "checks and trust as test cases, for CI", Several: true, write: writeJUnit},

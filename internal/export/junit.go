@@ -140,9 +140,12 @@ func writeJUnit(w io.Writer, rs Reports, _ Options) error {
 			Facts: map[string]string{"report": d.ID, "version": d.Version},
 		}
 		for _, r := range d.Figures() {
-			if r.Name == "throughput" {
+			if r.Name == "throughput" && d.Search == nil {
 				s.Facts[r.Label] = r.Text() + " " + r.Remark
 			}
+		}
+		if d.Search != nil {
+			s.Facts["answer"] = d.Headline()
 		}
 		for k, v := range d.Labels {
 			s.Facts["label."+k] = v

@@ -59,7 +59,7 @@ func (m *markdown) section(name string) {
 }
 
 func (m *markdown) report(d *report.Document) {
-	m.line("## " + markup.Markdown(d.Op+" "+d.Target))
+	m.line("## " + heading(d))
 	m.line("")
 	m.line("**" + markup.Markdown(d.Headline()) + "**")
 	m.line("")
@@ -67,6 +67,12 @@ func (m *markdown) report(d *report.Document) {
 		for _, s := range v.Sentences() {
 			m.line("- " + markup.Markdown(v.Label+": "+s))
 		}
+	}
+	if d.Search != nil {
+		m.search(d)
+		m.workload(d)
+		m.origin(d)
+		return
 	}
 	m.workload(d)
 	m.numbers("Events", []string{"events", "measurement", ""}, slices.Concat(d.Counts(), d.Figures()))
@@ -77,6 +83,11 @@ func (m *markdown) report(d *report.Document) {
 	}
 	m.times(d)
 	m.failures(d)
+	m.origin(d)
+}
+
+// origin writes the machines, the program and the report.
+func (m *markdown) origin(d *report.Document) {
 	for _, x := range d.Machines() {
 		m.section(x.Title)
 		var rows [][]string

@@ -3,7 +3,7 @@ package find
 import (
 	"time"
 
-	"carronade/internal/report"
+	"carronade/internal/exit"
 )
 
 // Options are what a search is asked for.
@@ -73,6 +73,7 @@ type Tried struct {
 	Report   string        `json:"report,omitempty"`
 	Achieved float64       `json:"achieved"` // events a second
 	Elapsed  time.Duration `json:"elapsed_ns"`
+	Times    []Quantile    `json:"times,omitempty"`   // of the limited times
 	Verdict  *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
 }
 
@@ -84,21 +85,21 @@ func (a *Answer) ExitCode(atLeast float64) int {
 	held := a.HoldsConfirmed && a.Holds >= atLeast
 	switch {
 	case a.Ending == Died:
-		return report.ExitFailed
+		return exit.Failed
 	case a.Ending == Found && a.Knee != nil:
-		return report.ExitOK
+		return exit.OK
 	case a.Soak != nil && a.Soak.Result == Fail:
-		return report.ExitBroken
+		return exit.Broken
 	case a.Soak != nil && a.Soak.Result == Invalid:
-		return report.ExitCannotTell
+		return exit.CannotTell
 	case atLeast > 0 && held:
-		return report.ExitOK
+		return exit.OK
 	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
-		return report.ExitBroken
+		return exit.Broken
 	case a.Ending == Found, a.Ending == Highest && atLeast == 0:
-		return report.ExitOK
+		return exit.OK
 	case a.Ending == AtLeast:
-		return report.ExitUntrusted
+		return exit.Untrusted
 	}
-	return report.ExitCannotTell
+	return exit.CannotTell
 }

@@ -21,7 +21,7 @@ type Use struct {
 }
 
 // The resources that more than one place refers to.
-const window = "in-flight window"
+const Window = "in-flight window"
 
 // A Bottleneck says which resources were at their limit at the upper end of the answer.
 type Bottleneck struct {
@@ -89,7 +89,7 @@ func bottleneck(history []Outcome, fails float64) *Bottleneck {
 		}
 		low := slices.MinFunc(points, func(a, b loaded) int { return cmp.Compare(a.rate, b.rate) })
 		switch {
-		case top.Used < nearBound*top.Bound, !rises(points), name == window && slower(points):
+		case top.Used < nearBound*top.Bound, !rises(points), name == Window && slower(points):
 			b.Watched = append(b.Watched, top)
 		default:
 			b.Limits = append(b.Limits, AtLimit{Use: top, Least: low.used, LeastRate: low.rate})

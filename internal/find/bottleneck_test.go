@@ -2,15 +2,11 @@ package find
 
 import (
 	"encoding/json"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"carronade/internal/report"
-	"carronade/measure"
 )
 
 // causes makes the uses of a trial. load is the rate over the capacity of the server.
@@ -58,11 +54,11 @@ func TestBottleneck(t *testing.T) {
 			return []Use{share("cpu", 1.9-full(load), rnd)}
 		}, true, nil},
 		{"the window, because answers are slow", func(rnd *rand.Rand, load float64) []Use {
-			return []Use{share(window, full(load), rnd)}
+			return []Use{share(Window, full(load), rnd)}
 		}, true, nil},
 		{"the window", func(rnd *rand.Rand, load float64) []Use {
-			return []Use{share(window, full(load), rnd)}
-		}, false, []string{window}},
+			return []Use{share(Window, full(load), rnd)}
+		}, false, []string{Window}},
 		{"nothing", func(*rand.Rand, float64) []Use { return nil }, true, nil},
 	}
 	for _, tt := range tests {
@@ -137,52 +133,5 @@ func TestBottleneckText(t *testing.T) {
 	data, err := json.Marshal(bottleneck(history, 1000))
 	if err != nil || !strings.HasPrefix(string(data), `{"limits":[{"resource":"processors of the system","used":1.97,"bound":2,"unit":"processors","least":0.98,"least_rate":500}],"watched":[`) {
 		t.Errorf("got %s, %v", data, err)
-	}
-}
-
-// Uses come from the gauges of a report and from what is known of the machine.
-func TestUses(t *testing.T) {
-	d := trialReport(0)
-	gauge := func(from, name string, mean float64) {
-		d.Gauges = append(d.Gauges, report.Gauge{From: from, Name: name, Mean: &mean, Points: []report.Point{{AtS: 2}, {AtS: 4}, {AtS: 6}}})
-	}
-	gauge("system", "CPU", 1.2)
-	gauge("system", "RSS", 1<<30)
-	gauge("system", "GC pause time", 500)
-	gauge("system", "kafka_server_KafkaRequestHandlerPool_RequestHandlerAvgIdlePercent", 0.25)
-	gauge("host", "CPU", 3)
-	gauge("host", "memory available", 2<<30)
-	gauge("host", "memory pressure", 10)
-	gauge("host", "I/O pressure", 20)
-	gauge("host", "received", 25e6)
-	gauge("host", "sent", 50e6)
-	d.System = &report.System{Facts: map[string]any{"cpu_limit": 1.5, "memory_limit_bytes": int64(4 << 30)}}
-	d.Host = map[string]any{"os": "linux", "cores": 4, "memory_bytes": 8 << 30, "network": []any{map[string]any{"mbit_per_s": 1000}}}
-	d.Generator = report.Generator{CPUShare: 0.5, Busy: 0.6, BoundFull: 0.7}
-	want := map[string]float64{
-		"processors of the system": 0.8, "memory of the system": 0.25, "collector of the system": 0.25,
-		"kafka_server_KafkaRequestHandlerPool_RequestHandlerAvgIdlePercent (busy)": 0.75,
-		"processors of this machine": 0.75, "memory of this machine": 0.75, "memory pressure of this machine": 0.1,
-		"I/O pressure of this machine": 0.2, "network of this machine, received": 0.2, "network of this machine, sent": 0.4,
-		"the generator's processors": 0.5, "the generator's busiest thread": 0.6, window: 0.7,
-	}
-	check := func(want map[string]float64) {
-		t.Helper()
-		all := uses(d)
-		if len(all) != len(want) {
-			t.Errorf("got %+v", all)
-		}
-		for i := range all {
-			if w, ok := want[all[i].Resource]; !ok || math.Abs(all[i].share()-w) > 1e-9 {
-				t.Errorf("got %+v, want %v", all[i], w)
-			}
-		}
-	}
-	check(want)
-	d.System, d.Gauges, d.Host = nil, nil, nil
-	check(map[string]float64{"the generator's processors": 0.5, "the generator's busiest thread": 0.6, window: 0.7})
-	d.Service = &measure.Summary{Count: 1, Percentiles: []measure.Value{{P: 50, D: 1500 * time.Microsecond}}}
-	if out := (&Options{}).FromReport(Trial{Role: Search, Measure: time.Second, Slot: time.Second}, d, nil, time.Second); out.Service != 1500*time.Microsecond || len(out.Uses) != 3 {
-		t.Errorf("got %+v", out)
 	}
 }

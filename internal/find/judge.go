@@ -64,8 +64,14 @@ func confidence(outcomes []Outcome, again bool) float64 {
 	return confident
 }
 
-// Judge judges a trial.
-func (o *Options) Judge(outcome Outcome) Verdict { return o.judge([]Outcome{outcome}, false) }
+// Judge judges trials of one rate together.
+func (o *Options) Judge(outcomes ...Outcome) Verdict { return o.judge(outcomes, false) }
+
+// Late is the share of the events of a trial that were late for limit k, with its interval.
+func (o *Options) Late(k int, outcome Outcome) (share, least, most float64) {
+	v := o.lateShare([]Outcome{outcome}, k, outcome.Trial.Relax, false, false)
+	return v.Share, v.Least, v.Most
+}
 
 // judge judges trials of one rate together. again: an earlier confirmation of the rate failed.
 func (o *Options) judge(outcomes []Outcome, again bool) Verdict {

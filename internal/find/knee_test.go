@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/report"
+	"carronade/internal/exit"
 	"carronade/internal/stats"
 )
 
@@ -90,7 +90,7 @@ func TestKnee(t *testing.T) {
 		o := &Options{Over: OverConcurrency, Precision: 0.02, Budget: 10 * time.Minute}
 		a, _ := l.find(o)
 		k := a.Knee
-		if a.Ending != Found || k == nil || len(a.Trials) > MostTrials || a.Elapsed > o.Budget || a.ExitCode(0) != report.ExitOK {
+		if a.Ending != Found || k == nil || len(a.Trials) > MostTrials || a.Elapsed > o.Budget || a.ExitCode(0) != exit.OK {
 			t.Fatalf("seed %d: %+v", seed, *a)
 		}
 		if math.Abs(float64(k.Enough-want)) > 0.2*float64(want) || k.Below >= k.Enough || float64(k.Enough) > kneeWidth*float64(k.Below)+1 {
@@ -126,7 +126,7 @@ func TestKneeOfOthers(t *testing.T) {
 		{"saturated by one", loop{service: 0.001, delay: 1e-9}, Found, 1, 1, 0},
 		{"falls again", loop{service: 0.001, delay: 0.05, crowd: 0.02}, Found, 10, 60, 0},
 		{"fails with many", loop{service: 0.001, delay: 0.05, most: 20}, Found, 14, 16, 0},
-		{"always fails", loop{service: 0.001, delay: 0.05, most: -1}, None, 0, 0, report.ExitBroken},
+		{"always fails", loop{service: 0.001, delay: 0.05, most: -1}, None, 0, 0, exit.Broken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.loop.rnd = rand.New(rand.NewPCG(1, 1))
@@ -164,12 +164,12 @@ func TestKneeScalability(t *testing.T) {
 	if a := find(func(n float64) float64 { return 100 * min(n, 64) }); a.Knee.Scalability != nil || a.Knee.Enough != 61 && a.Knee.Enough != 64 {
 		t.Errorf("got %+v", *a.Knee)
 	}
-	if a := find(func(n float64) float64 { return n }); a.Ending != NoTop || a.ExitCode(0) != report.ExitCannotTell {
+	if a := find(func(n float64) float64 { return n }); a.Ending != NoTop || a.ExitCode(0) != exit.CannotTell {
 		t.Errorf("got %+v", *a)
 	}
 	o := &Options{Over: OverConcurrency, Budget: time.Minute}
 	trial, _ := o.Next(nil)
-	if _, a := o.Next([]Outcome{{Trial: *trial, Achieved: 10, Doubt: "the generator was slow"}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}}); a == nil || a.Ending != AtLeast || a.ExitCode(0) != report.ExitUntrusted {
+	if _, a := o.Next([]Outcome{{Trial: *trial, Achieved: 10, Doubt: "the generator was slow"}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}}); a == nil || a.Ending != AtLeast || a.ExitCode(0) != exit.Untrusted {
 		t.Errorf("got %+v", a)
 	}
 }

@@ -14,7 +14,7 @@ import (
 const (
 	plannedReads = 12 // six are the fewest that bound a median
 	longestRead  = 30 * time.Second
-	shortestRead = time.Second
+	ShortestRead = time.Second
 )
 
 // reads are the trials that read so far.
@@ -29,8 +29,8 @@ type reads struct {
 // read searches for the highest rate of reading.
 func (s *search) read() error {
 	length := min(longestRead, s.Budget/plannedReads).Round(100 * time.Millisecond)
-	if length < shortestRead {
-		return s.end(Stopped, "the budget does not suffice: reading takes %d trials of %s or more", plannedReads, units.FormatDuration(shortestRead))
+	if length < ShortestRead {
+		return s.end(Stopped, "the budget does not suffice: reading takes %d trials of %s or more", plannedReads, units.FormatDuration(ShortestRead))
 	}
 	if _, err := s.try(Trial{Role: WarmUp, Measure: min(length, warmUpFor), Slot: time.Second}); err != nil {
 		return err

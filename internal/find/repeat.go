@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"carronade/internal/exit"
 	"carronade/internal/layout"
-	"carronade/internal/report"
 	"carronade/internal/stats"
 	"carronade/units"
 )
@@ -43,7 +43,7 @@ func Repeat(searches []*Answer) *Repeated {
 // ExitCode is the most serious exit code of the searches.
 func (r *Repeated) ExitCode(atLeast float64) (code int) {
 	for _, a := range r.Searches {
-		code = report.Worse(code, a.ExitCode(atLeast))
+		code = exit.Worse(code, a.ExitCode(atLeast))
 	}
 	return code
 }

@@ -108,7 +108,7 @@ func (s *search) try(t Trial) (*Outcome, error) {
 	s.used++
 	s.elapsed += o.Elapsed
 	s.best = max(s.best, o.Achieved)
-	s.answer.Trials = append(s.answer.Trials, Tried{Trial: o.Trial, Report: o.ReportID, Achieved: o.Achieved, Elapsed: o.Elapsed})
+	s.answer.Trials = append(s.answer.Trials, o.tried())
 	switch {
 	case o.Dead != "" && t.Concurrency > 0:
 		return nil, s.end(Died, "%s, with %s in flight", o.Dead, units.Plural(t.Concurrency, "request"))

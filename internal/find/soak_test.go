@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/report"
+	"carronade/internal/exit"
 )
 
 // A server that is slower once its credits are spent, within the soak, does not sustain the lower
@@ -22,7 +22,7 @@ func TestSoakSeesCreditsThatEnd(t *testing.T) {
 			})
 			a, history := s.find(&Options{Times: p99(limit), Precision: 0.02, Budget: 10 * time.Minute, Soak: 30 * time.Minute})
 			last := &history[len(history)-1]
-			if last.Trial.Role != Soak || last.Trial.Rate != a.Holds || a.Soak == nil || a.Soak.Result != Fail || a.ExitCode(0) != report.ExitBroken || a.ExitCode(500) != report.ExitBroken {
+			if last.Trial.Role != Soak || last.Trial.Rate != a.Holds || a.Soak == nil || a.Soak.Result != Fail || a.ExitCode(0) != exit.Broken || a.ExitCode(500) != exit.Broken {
 				t.Fatalf("limit %v, seed %d: %+v", limit, seed, *a)
 			}
 			began := s.now - last.Elapsed.Seconds() + last.Trial.Settle.Seconds()
@@ -50,7 +50,7 @@ func TestSoakOfAStationarySystem(t *testing.T) {
 		case a.Soak != nil && a.Soak.Result == Fail:
 			accused++
 			t.Logf("seed %d: at %.1f/s %+v", seed, a.Holds, *a.Soak)
-		case a.Soak != nil && (a.Soak.Sustained != a.Soak.For || a.ExitCode(0) != report.ExitOK):
+		case a.Soak != nil && (a.Soak.Sustained != a.Soak.For || a.ExitCode(0) != exit.OK):
 			t.Errorf("seed %d: %+v", seed, *a.Soak)
 		}
 		if k := len(history[len(history)-1].Slots); k > mostSoakSlots {
@@ -98,11 +98,11 @@ func TestSoakCutShort(t *testing.T) {
 		t.Fatalf("got %+v, want the soak", next)
 	}
 	_, a := o.Next(append(history, Outcome{Trial: *next, Dead: "the system ended"}))
-	if a == nil || a.Ending != Died || a.Holds != next.Rate || a.ExitCode(0) != report.ExitFailed {
+	if a == nil || a.Ending != Died || a.Holds != next.Rate || a.ExitCode(0) != exit.Failed {
 		t.Errorf("got %+v", a)
 	}
 	_, a = o.Next(append(history, Outcome{Trial: *next, Generator: "the generator was slow"}))
-	if a == nil || a.Soak == nil || a.Soak.Result != Invalid || a.ExitCode(0) != report.ExitCannotTell {
+	if a == nil || a.Soak == nil || a.Soak.Result != Invalid || a.ExitCode(0) != exit.CannotTell {
 		t.Errorf("got %+v", a)
 	}
 }

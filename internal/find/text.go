@@ -86,52 +86,59 @@ func rangeText(lo, hi float64) string {
 	return a + " to " + b
 }
 
-// Text writes the answer with its trials.
-func (a *Answer) Text(p *layout.Page, limits string) {
-	for _, line := range layout.Wrap(a.Headline(limits), p.Columns()) {
-		p.Line(line)
-	}
-	if len(a.Trials) == 0 {
-		return
-	}
-	switch {
-	case a.Knee == nil && (a.Ending == Found || len(a.Inversions) > 0 || a.Bottleneck != nil || a.Soak != nil), a.Knee != nil && a.Knee.Scalability != nil:
-		p.Section("what is known")
-	}
+// A Remark is something that is known beside the answer.
+type Remark struct {
+	Name, Text string
+}
+
+// Inversion is the name of remarks on trials that contradict each other.
+const Inversion = "inversion"
+
+// Remarks are what is known beside the answer: its width, how the system behaves around it, and
+// where trials contradict each other.
+func (a *Answer) Remarks() []Remark {
+	var out []Remark
+	say := func(name, text string) { out = append(out, Remark{name, text}) }
 	switch {
 	case a.Knee != nil:
 		if u := a.Knee.Scalability; u != nil {
-			p.Pair("", "scalability", scalability(u))
+			say("scalability", scalability(u))
 		}
 	case a.Ending == Found && a.Precision > a.Wanted*1.05:
-		p.Pair("", "precision", fmt.Sprintf("%s, %s was asked for: the budget did not suffice for more", units.FormatPercent(a.Precision), units.FormatPercent(a.Wanted)))
+		say("precision", fmt.Sprintf("%s, %s was asked for: the budget did not suffice for more", units.FormatPercent(a.Precision), units.FormatPercent(a.Wanted)))
 	case a.Ending == Found:
-		p.Pair("", "precision", units.FormatPercent(a.Precision))
+		say("precision", units.FormatPercent(a.Precision))
+	}
+	if k := a.CurveKnee(); k != nil {
+		say("knee", k.String())
 	}
 	if a.Bottleneck != nil {
-		p.Pair("", "bottleneck", a.Bottleneck.Text())
+		say("bottleneck", a.Bottleneck.Text())
 	}
 	for i := range a.Trials {
 		t := &a.Trials[i]
 		if t.Role == Typical {
-			p.Pair("", "at 80 %", fmt.Sprintf("%s: %s", units.FormatRate(t.Rate), reportText(t)))
+			say("at 80 %", fmt.Sprintf("%s: %s", units.FormatRate(t.Rate), reportText(t)))
 		}
 		if t.Role == Beyond {
-			p.Pair("", "beyond it", fmt.Sprintf("%s: %s answered, %s", units.FormatRate(t.Rate), units.FormatRate(t.Achieved), reportText(t)))
+			say("beyond it", fmt.Sprintf("%s: %s answered, %s", units.FormatRate(t.Rate), units.FormatRate(t.Achieved), reportText(t)))
 		}
 	}
 	if v := a.AfterOverload; v != nil {
-		p.Pair("", "after it", fmt.Sprintf("%s: %s, %s", units.FormatRate(a.Holds), v.Result, v.Why))
+		say("after it", fmt.Sprintf("%s: %s, %s", units.FormatRate(a.Holds), v.Result, v.Why))
 	}
 	if a.Soak != nil {
-		p.Pair("", "for long", a.Soak.text())
+		say("for long", a.Soak.text())
 	}
 	for _, text := range a.Inversions {
-		p.Pair("", "inversion", text)
+		say(Inversion, text)
 	}
-	p.Section("trials")
-	t := &layout.Table{Headings: 1, Left: []int{5}, Elastic: []int{5}, Keep: []int{20}}
-	t.Row("role", "rate", "achieved", "for", "report", "verdict")
+	return out
+}
+
+// Rows are the trials as a table, with its heading.
+func (a *Answer) Rows() [][]string {
+	out := [][]string{{"role", "rate", "achieved", "for", "report", "verdict"}}
 	for i := range a.Trials {
 		one := &a.Trials[i]
 		load, verdict := one.load(), "not judged"
@@ -142,7 +149,30 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 		default:
 			verdict = string(one.Verdict.Result) + ": " + strings.Replace(one.Verdict.Why, " took longer than ", " over ", 1)
 		}
-		t.Row(string(one.Role), load, units.FormatRate(one.Achieved), units.FormatDuration(one.Measure.Round(100*time.Millisecond)), one.Report, verdict)
+		out = append(out, []string{string(one.Role), load, units.FormatRate(one.Achieved), units.FormatDuration(one.Measure.Round(100 * time.Millisecond)), one.Report, verdict})
+	}
+	return out
+}
+
+// Text writes the answer with its trials.
+func (a *Answer) Text(p *layout.Page, limits string) {
+	for _, line := range layout.Wrap(a.Headline(limits), p.Columns()) {
+		p.Line(line)
+	}
+	if len(a.Trials) == 0 {
+		return
+	}
+	remarks := a.Remarks()
+	if len(remarks) > 0 {
+		p.Section("what is known")
+	}
+	for _, r := range remarks {
+		p.Pair("", r.Name, r.Text)
+	}
+	p.Section("trials")
+	t := &layout.Table{Headings: 1, Left: []int{5}, Elastic: []int{5}, Keep: []int{20}}
+	for _, row := range a.Rows() {
+		t.Row(row...)
 	}
 	p.Table(t)
 }

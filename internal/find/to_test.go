@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/report"
+	"carronade/internal/exit"
 	"carronade/units"
 )
 
@@ -28,8 +28,8 @@ func TestTo(t *testing.T) {
 		{name: "far above the ceiling", to: 50_000, server: server{service: exponential}, ending: Found, least: 850, most: 970},
 		{name: "a million above the ceiling", to: 1e6, server: server{service: exponential}, ending: Found, least: 850, most: 970},
 		{name: "just above the ceiling", to: 1010, server: server{service: constant}, ending: Found, least: 900, most: 1000},
-		{name: "fails at low rates", to: 900, server: server{service: constant, delay: batching}, ending: Irregular, code: report.ExitCannotTell},
-		{name: "always fails", to: 900, server: server{service: constant, delay: func(*server, float64) float64 { return 1 }}, ending: None, code: report.ExitBroken},
+		{name: "fails at low rates", to: 900, server: server{service: constant, delay: batching}, ending: Irregular, code: exit.CannotTell},
+		{name: "always fails", to: 900, server: server{service: constant, delay: func(*server, float64) float64 { return 1 }}, ending: None, code: exit.Broken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for seed := range seeds(t, 5) {

@@ -61,6 +61,16 @@ type Slot struct {
 	Waiting uint64
 }
 
+// A Quantile is a percentile of a time in a trial, with the interval in which it lies as surely
+// as the trial's verdict holds.
+type Quantile struct {
+	Of    string        `json:"of"` // the time, by the name of its histogram
+	P     float64       `json:"p"`  // 99 for p99, 100 for the maximum
+	At    time.Duration `json:"at_ns"`
+	Least time.Duration `json:"least_ns"`
+	Most  time.Duration `json:"most_ns"`
+}
+
 // An Outcome is what happened in a trial.
 type Outcome struct {
 	Trial    Trial
@@ -68,6 +78,7 @@ type Outcome struct {
 	Achieved float64       // events answered a second, over the measurement
 	Elapsed  time.Duration // of the whole trial: with start, settling, and waiting for the queue to drain
 	Slots    []Slot
+	Times    []Quantile // of the limited times
 	// Uses are the resources that it used, and Service the median time of an answer since it was
 	// sent: what the bottleneck follows from.
 	Uses    []Use

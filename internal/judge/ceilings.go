@@ -15,9 +15,6 @@ type Ceiling struct {
 	Fails float64 // 0: not known, such as when the generator was the limit
 }
 
-// ceiling is the quantity that CompareCeilings judges.
-var ceiling = quantity{field: "ceiling", title: "ceiling", better: stats.More}
-
 // CompareCeilings compares the ceilings that two sets of searches found. The numbers shown are
 // those of the lower ends.
 //
@@ -28,21 +25,24 @@ var ceiling = quantity{field: "ceiling", title: "ceiling", better: stats.More}
 // With fewer repetitions than stats.Least a difference is also clear if every interval of one side
 // lies above every interval of the other.
 func CompareCeilings(base, candidate []Ceiling, o CompareOptions) Judgement {
+	return compareCeilings(base, candidate, o.Effects.of(ceiling), o.statistics())
+}
+
+func compareCeilings(base, candidate []Ceiling, effect float64, o stats.Options) Judgement {
 	top := 0.0
 	for _, side := range [][]Ceiling{base, candidate} {
 		for _, c := range side {
 			top = max(top, ceilingFactor*c.Holds, ceilingFactor*c.Fails)
 		}
 	}
-	lower, upper := stats.Row{Better: stats.More, Effect: o.Effects.of(ceiling)}, stats.Row{Better: stats.More, Effect: o.Effects.of(ceiling)}
+	lower, upper := stats.Row{Better: stats.More, Effect: effect}, stats.Row{Better: stats.More, Effect: effect}
 	lower.Base, upper.Base = ends(base, top)
 	lower.Candidate, upper.Candidate = ends(candidate, top)
 	lower.Clear = apart(base, candidate) || apart(candidate, base)
 	upper.Clear = lower.Clear
-	options := o.statistics()
-	low, high := stats.Family([]stats.Row{lower}, options)[0], stats.Family([]stats.Row{upper}, options)[0]
+	low, high := stats.Family([]stats.Row{lower}, o)[0], stats.Family([]stats.Row{upper}, o)[0]
 	j := judgement(ceiling, low, digest.Rate)
-	j.Confidence, j.asked = options.Confidence, lower.Effect
+	j.Confidence, j.asked = o.Confidence, lower.Effect
 	j.worst = max(low.Difference.Worst(stats.More), high.Difference.Worst(stats.More))
 	if j.Verdict != stats.Unknown && high.Verdict != j.Verdict {
 		j.Why = fmt.Sprintf("by the lower ends of the intervals it is %s, by the upper ends %s", j.Verdict, high.Verdict)
@@ -76,4 +76,24 @@ func apart(below, above []Ceiling) bool {
 		least = min(least, c.Holds)
 	}
 	return len(below) > 0 && len(above) > 0 && least > most
+}
+
+// ceilingsOf are the ceilings of the reports of searches.
+func ceilingsOf(rows []digest.Row) (out []Ceiling) {
+	for i := range rows {
+		if holds, ok := rows[i].Num(ceiling.field); ok {
+			fails, _ := rows[i].Num(ceilingUpper.field)
+			out = append(out, Ceiling{Holds: holds, Fails: fails})
+		}
+	}
+	return out
+}
+
+// decideBySearches takes the verdict on ceilings from their intervals.
+func (c *contest) decideBySearches(j *Judgement, o stats.Options) {
+	if c.field != ceiling.field || c.history {
+		return
+	}
+	found := compareCeilings(ceilingsOf(c.base[0]), ceilingsOf(c.candidate), c.effect, o)
+	j.Verdict, j.Why, j.worst = found.Verdict, found.Why, found.worst
 }

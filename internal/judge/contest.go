@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"math"
 
 	"carronade/internal/digest"
@@ -151,6 +152,11 @@ func judgeContests(all []contest, o stats.Options) []Judgement {
 				out[i].worst = max(out[i].worst, found.Difference.Worst(all[i].better))
 			}
 		}
+	}
+	single := o // Bonferroni's bound for several contests
+	single.Alpha = cmp.Or(o.Alpha, stats.Defaults.Alpha) / float64(len(all))
+	for i := range all {
+		all[i].decideBySearches(&out[i], single)
 	}
 	return out
 }

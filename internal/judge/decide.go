@@ -23,7 +23,7 @@ var Looks = []int{4, 6, 10, 16, 24}
 var LookAlpha = stats.Defaults.Alpha / float64(len(Looks))
 
 // decider is the one quantity that decides a comparison, named before anything
-// is measured: the requested one; else that of the first limit of the runs (--slo)
+// is measured: the requested one; else, of searches, the ceiling; else that of the first limit of the runs (--slo)
 // that can be compared; else, under a schedule, the response p99; else throughput,
 // since without a schedule the rate is what is measured.
 func decider(asked string, sides ...[]digest.Row) quantity {
@@ -31,6 +31,9 @@ func decider(asked string, sides ...[]digest.Row) quantity {
 		if q.field == asked {
 			return q
 		}
+	}
+	if haveAll(ceiling.field, sides) {
+		return ceiling
 	}
 	if q, ok := limited(sides); ok {
 		return q
@@ -184,6 +187,8 @@ func (j *Judgement) looksWorse() bool {
 func guards(asked string, sides ...[]digest.Row) []string {
 	out := []string{failures.field, unknown.field}
 	switch {
+	case haveAll(ceiling.field, sides):
+		return out // the verdict is on both ends
 	case haveAll(responseP99.field, sides):
 		if out = append(out, throughput.field); asked == "" {
 			out = append(out, responseP99.field)

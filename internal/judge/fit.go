@@ -22,6 +22,7 @@ func unfit(r *digest.Row, untrusted bool) string {
 		return v != 0, ok
 	}
 	_, measured := r.Num(throughput.field)
+	_, found := r.Num(ceiling.field)
 	partial, _ := truth("partial")
 	trusted, known := truth("trusted")
 	stopped := r.Text("stopped")
@@ -32,7 +33,7 @@ func unfit(r *digest.Row, untrusted bool) string {
 		return "cut short (" + stopped + ")"
 	case partial:
 		return "cut short"
-	case !measured:
+	case !measured && !found:
 		return "empty"
 	case known && !trusted && !untrusted:
 		return "not trustworthy: the generator was the limit"

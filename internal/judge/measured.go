@@ -23,6 +23,13 @@ type quantity struct {
 // verify are based. It decides a comparison of runs without a schedule.
 var throughput = quantity{field: "throughput", title: "throughput", column: "throughput", better: stats.More, marked: true}
 
+// The ends of the answers of searches. The lower one decides a comparison of searches, and the
+// upper one must not be worse.
+var (
+	ceiling      = quantity{field: "ceiling", title: "ceiling", column: "ceiling", better: stats.More, marked: true}
+	ceilingUpper = quantity{field: "ceiling_upper", title: "ceiling, upper end", column: "upper end", better: stats.More}
+)
+
 // times are the times by which runs are compared; the first that both sides
 // have is used: how long a user waits; without a schedule, how long the system
 // takes; for runs that only read, how long events travelled.
@@ -64,6 +71,7 @@ var systemQuantities = []quantity{cores, memory, perCore, efficiency, failures, 
 // columns are those of hey-apm's table, in its order, and the percentiles.
 var columns = func() []quantity {
 	out := []quantity{
+		ceiling, ceilingUpper,
 		{field: "pushed", column: "pushed"},
 		{field: "accepted", column: "accepted"},
 		{field: "read", column: "read"},
@@ -86,8 +94,15 @@ func ascending(field string) bool {
 }
 
 // primary are the two rows on which verdicts of verify are based: throughput, and the
-// 99th percentile of the time that both sides have.
+// 99th percentile of the time that both sides have. Of searches it is the ceiling.
 func primary(sides ...[]digest.Row) []quantity {
+	if haveAll(ceiling.field, sides) {
+		return []quantity{ceiling}
+	}
+	return primaryOfRuns(sides...)
+}
+
+func primaryOfRuns(sides ...[]digest.Row) []quantity {
 	out := []quantity{throughput}
 	for _, t := range times {
 		if q := timeAt(t, "99"); haveAll(q.field, sides) {
@@ -126,6 +141,7 @@ func exploratory(main quantity, sides ...[]digest.Row) []quantity {
 			out = append(out, q)
 		}
 	}
+	add(ceilingUpper)
 	add(throughput)
 	for i, t := range times {
 		if i == 1 && haveAny(responseP99.field, sides) {
@@ -190,7 +206,7 @@ func Judged() []string {
 }
 
 func judgedQuantities() []quantity {
-	out := []quantity{throughput}
+	out := []quantity{ceiling, ceilingUpper, throughput}
 	for _, t := range times {
 		for _, p := range comparedAt {
 			out = append(out, timeAt(t, p))

@@ -129,7 +129,7 @@ type VariedBest struct {
 func variedQuantities(rows []digest.Row) []quantity {
 	main := decider("", rows)
 	out := []quantity{main}
-	for _, q := range append(primary(rows),
+	for _, q := range append(primaryOfRuns(rows),
 		quantity{field: "generator_cpu_share", title: "generator CPU", column: "own cpu", better: stats.Less},
 		quantity{field: cores.field, title: "system CPU", column: cores.column, better: cores.better}) {
 		if q.field != main.field && haveAny(q.field, [][]digest.Row{rows}) {

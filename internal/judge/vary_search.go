@@ -63,12 +63,16 @@ func (v *Variation) fitSearches(rows []digest.Row, searches []VariedSearch, at [
 // searchedQuantities are the numbers of a series of searches: the ceiling, and what a trial at its
 // lower end measured.
 func searchedQuantities(rows []digest.Row) []quantity {
-	out := []quantity{ceiling}
+	var out []quantity
 	for _, q := range variedQuantities(rows) {
-		if q.field != throughput.field { // it is the rate
+		switch q.field {
+		case throughput.field: // it is the rate
+			continue
+		case ceiling.field:
+		default:
 			q.title += " at the lower end"
-			out = append(out, q)
 		}
+		out = append(out, q)
 	}
 	return out
 }

@@ -128,14 +128,15 @@ func (e *encoder) series(s *picture.Series) {
 	e.raw(`{"name":`)
 	e.text(s.Name)
 	e.raw(`,"tone":` + strconv.Itoa(int(s.Tone)) + `,"dash":` + strconv.Itoa(int(s.Dash)) + `,"style":` + strconv.Itoa(int(s.Style)))
-	e.raw(`,"x":` + strconv.Itoa(e.share(s.X)) + `,"y":[`)
-	for i, v := range s.Y {
-		if i > 0 {
-			e.raw(",")
-		}
-		e.number(v, 4)
+	e.raw(`,"x":` + strconv.Itoa(e.share(s.X)))
+	e.numbers("y", s.Y)
+	if s.Style == picture.Ranges {
+		path, filled := s.Symbol.Sample()
+		e.raw(`,"filled":` + strconv.FormatBool(filled) + `,"symbol":`)
+		e.text(path)
+		e.numbers("lo", s.Lo)
+		e.numbers("hi", s.Hi)
 	}
-	e.raw("]")
 	if s.AtLeast != nil {
 		e.raw(`,"least":[`)
 		first := true
@@ -151,6 +152,18 @@ func (e *encoder) series(s *picture.Series) {
 		e.raw("]")
 	}
 	e.raw("}")
+}
+
+// numbers is a list of values.
+func (e *encoder) numbers(name string, of []float64) {
+	e.raw(`,"` + name + `":[`)
+	for i, v := range of {
+		if i > 0 {
+			e.raw(",")
+		}
+		e.number(v, 4)
+	}
+	e.raw("]")
 }
 
 // share returns the index of a list of abscissas; most lines share one.

@@ -12,6 +12,9 @@ import (
 
 // numbers writes the totals: counts and times.
 func (p *page) numbers() {
+	if p.searches() {
+		return
+	}
 	p.Open("section", "aria-label", "Numbers", "class", "totals")
 	p.Element("h2", "Numbers of the measurement")
 	p.Open("div", "class", "pair")
@@ -140,6 +143,26 @@ func (p *page) machines(ds ...*report.Document) {
 			}
 			p.prose([]string{"", ""}, rows)
 		})
+	}
+}
+
+// trials writes the trials of searches.
+func (p *page) trials() {
+	for i, d := range p.ds {
+		if d.Search == nil {
+			continue
+		}
+		p.Open("section", "aria-label", "Trials")
+		title := "Trials"
+		if p.several() {
+			title += " of " + p.names[i]
+		}
+		p.Element("h2", title)
+		p.Element("p", "Each is a run with a report: carronade report list label.find="+d.Labels["find"])
+		rows := d.Search.Rows()
+		p.tableOf("prose trials", rows[0], rows[1:])
+		p.Close()
+		p.Line()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -66,6 +67,7 @@ func Write(w io.Writer, ds ...*report.Document) error {
 	p.head()
 	p.numbers()
 	p.pictures(figures)
+	p.trials()
 	p.rest()
 	p.end(encode(figures))
 	if _, err := w.Write(p.Bytes()); err != nil {
@@ -83,6 +85,11 @@ type page struct {
 
 func (p *page) several() bool { return len(p.ds) > 1 }
 
+// searches reports whether the page is of searches only.
+func (p *page) searches() bool {
+	return !slices.ContainsFunc(p.ds, func(d *report.Document) bool { return d.Search == nil })
+}
+
 // ids are short names of the reports.
 func (p *page) ids() []string {
 	out := make([]string, len(p.ds))
@@ -97,6 +104,9 @@ func (p *page) ids() []string {
 func (p *page) title() string {
 	if p.several() {
 		return fmt.Sprintf("%d reports compared - Carronade", len(p.ds))
+	}
+	if p.searches() {
+		return "ceiling of " + p.ds[0].Target + " - Carronade"
 	}
 	return p.ds[0].Op + " " + p.ds[0].Target + " - Carronade"
 }
@@ -157,7 +167,7 @@ func (p *page) pictures(figures []picture.Figure) {
 
 func (p *page) figure(f *picture.Figure) {
 	width, class := float64(halfWidth), "half"
-	if f.Heat != nil {
+	if f.Heat != nil || p.searches() {
 		width, class = wholePage, "whole"
 	}
 	p.Open("figure", "id", "f-"+f.Name, "class", class, "data-name", f.Name)
@@ -200,9 +210,17 @@ func (p *page) legend(f *picture.Figure) {
 		}
 		p.Open("li", "data-s", fmt.Sprint(i))
 		p.Open("svg", "class", "sample", "viewBox", "0 0 28 12", "width", "28", "height", "12", "aria-hidden", "true")
-		if s.Style == picture.Bars {
+		switch s.Style {
+		case picture.Bars:
 			p.Empty("path", "class", fmt.Sprintf("f%d", s.Tone), "d", "M8 1h12v10h-12z")
-		} else {
+		case picture.Ranges:
+			path, filled := s.Symbol.Sample()
+			class := fmt.Sprintf("f%d", s.Tone)
+			if !filled {
+				class = fmt.Sprintf("line t%d", s.Tone)
+			}
+			p.Empty("path", "class", class, "d", path)
+		default:
 			p.Empty("path", "class", fmt.Sprintf("line t%d d%d", s.Tone, s.Dash), "d", "M1 6h26")
 		}
 		p.Close()

@@ -6,7 +6,7 @@
   const data = JSON.parse(document.getElementById('data').textContent);
   const NS = 'http://www.w3.org/2000/svg';
   const root = document.documentElement;
-  const STEPS = 1, BARS = 2, DOTS = 3, LEVELS = 10;
+  const STEPS = 1, BARS = 2, DOTS = 3, RANGES = 5, LEVELS = 10;
 
   function make(tag, attributes, text) {
     const e = document.createElement(tag);
@@ -151,6 +151,8 @@
     const i = after(xs, v);
     return i > 0 && (i === xs.length || v - xs[i - 1] <= xs[i] - v) ? i - 1 : i;
   }
+  // sample is the symbol of a series of points, as in the legend.
+  const sample = (s, transform) => svg('path', { class: s.filled ? 'f' + s.tone : 'line t' + s.tone, d: s.symbol, transform: transform || '' });
   const px = (v) => Math.round(v * 10) / 10;
 
   // --- Shared state of the pictures over time ---
@@ -280,7 +282,7 @@
           if (xs.length) { xlo = Math.min(xlo, xs[0]); xhi = Math.max(xhi, xs[xs.length - 1]); }
         }
         if (!(xhi > xlo)) { xlo = f.x.log ? xlo / 1.5 : xlo - 1; xhi = f.x.log ? xhi * 1.5 : xhi + 1; }
-        else if (!f.x.log) { xlo -= (xhi - xlo) * 0.05; xhi += (xhi - xlo) * 0.05; }
+        else if (!f.x.log) { if (!f.x.zero) xlo -= (xhi - xlo) * 0.05; xhi += (xhi - xlo) * 0.05; }
       }
       let lo = Infinity, hi = -Infinity;
       f.series.forEach((s, n) => {
@@ -289,8 +291,8 @@
         for (let i = Math.max(after(xs, xlo) - 1, 0); i < end; i++) {
           const v = s.y[i];
           if (v === null || this.log && v <= 0) continue;
-          if (v < lo) lo = v;
-          if (v > hi) hi = v;
+          lo = Math.min(lo, s.lo && s.lo[i] > 0 ? s.lo[i] : v);
+          hi = Math.max(hi, s.hi ? s.hi[i] : v);
         }
       });
       if (!(hi >= lo)) { lo = this.log ? 0.1 : 0; hi = 1; }
@@ -385,6 +387,7 @@
           return;
         }
         if (this.hidden.has(n)) return;
+        if (s.style === RANGES) { this.inner.append(svg('path', { class: 'line t' + s.tone, d: this.ranges(s) }), ...this.symbols(s)); return; }
         const points = this.points(s);
         this.inner.append(svg('path', { class: 'line t' + s.tone + ' d' + s.dash, d: points.d }));
         if (s.style === DOTS) this.inner.append(svg('path', { class: 'bar f' + s.tone, d: points.at.map(([x, y]) => 'M' + px(x - 3) + ' ' + px(y - 3) + 'h6v6h-6z').join('') }));
@@ -400,6 +403,21 @@
         d += 'M' + px(x) + ' ' + px(y) + 'h' + px(bw) + 'V' + px(zero) + 'h' + px(-bw) + 'z';
       });
       return d;
+    }
+
+    // ranges are the intervals of points, and symbols the points themselves.
+    ranges(s) {
+      const xs = data.xs[s.x];
+      return s.y.map((v, i) => {
+        if (v === null) return '';
+        const x = this.x.to(xs[i]), lo = px(this.y.to(s.lo[i])), hi = px(this.y.to(s.hi[i]));
+        return 'M' + px(x) + ' ' + lo + 'V' + hi + 'M' + px(x - 3) + ' ' + lo + 'h6M' + px(x - 3) + ' ' + hi + 'h6';
+      }).join('');
+    }
+
+    symbols(s) {
+      const xs = data.xs[s.x];
+      return s.y.map((v, i) => v === null ? '' : sample(s, 'translate(' + px(this.x.to(xs[i]) - 14) + ' ' + px(this.y.to(v) - 6) + ')')).filter((e) => e);
     }
 
     // points makes a path. Points in the same column of pixels are reduced to the
@@ -484,7 +502,7 @@
       const p = px(this.x.to(x)), parts = [svg('path', { class: 'cross', d: 'M' + p + ' ' + this.box.y + 'v' + this.box.h })];
       for (const [s, i] of this.values(x)) {
         const xs = data.xs[s.x];
-        if (s.style === BARS || s.style === STEPS) continue;
+        if (s.style === BARS || s.style === STEPS || s.style === RANGES) continue;
         parts.push(svg('circle', { class: 'ring t' + s.tone, cx: px(this.x.to(xs[i])), cy: px(this.y.to(s.y[i])), r: 3.5 }));
       }
       this.over.replaceChildren(...parts);
@@ -538,7 +556,7 @@
       if (!t) { this.tip.hidden = true; return t; }
       const rows = t.rows.map(([s, name, value]) => {
         const row = make('div'), i = svg('svg', { viewBox: '0 0 28 12', width: 28, height: 12 });
-        if (s) i.append(s.style === BARS ? svg('path', { class: 'f' + s.tone, d: 'M8 1h12v10h-12z' }) : svg('path', { class: 'line t' + s.tone + ' d' + s.dash, d: 'M1 6h26' }));
+        if (s) i.append(s.style === RANGES ? sample(s) : s.style === BARS ? svg('path', { class: 'f' + s.tone, d: 'M8 1h12v10h-12z' }) : svg('path', { class: 'line t' + s.tone + ' d' + s.dash, d: 'M1 6h26' }));
         row.append(i, make('span', {}, name), make('b', {}, value));
         return row;
       });

@@ -65,8 +65,9 @@ type Series struct {
 	Report int // index of the report given to Of
 	// AtLeast marks points whose Y is a lower bound; nil: none.
 	AtLeast []bool
-	// Lo and Hi are the ends of the interval of each point of X. Only for Intervals.
+	// Lo and Hi are the ends of the interval of each point: of X for Intervals, of Y for Ranges.
 	Lo, Hi []float64
+	Symbol Symbol // only for Ranges
 }
 
 // A Tone is a color of a series, in both themes.
@@ -108,6 +109,7 @@ const (
 	Bars        // from zero
 	Dots
 	Intervals // dots that are not joined, each on its interval of X; Y has names
+	Ranges    // symbols that are not joined, each on its interval of Y
 )
 
 // A Mark is a stretch of X, or a point if From is To.
@@ -123,7 +125,7 @@ type MarkKind uint8
 
 // The kinds, from back to front.
 const (
-	OtherPhase MarkKind = iota // a phase other than the measurement, or the start of a step
+	OtherPhase MarkKind = iota // a phase other than the measurement, the start of a step, or a ceiling
 	Stall                      // the system answered nothing
 	Freeze                     // the generator did not run
 	markKinds
@@ -182,7 +184,11 @@ type Column struct {
 // there is none.
 func (s *Series) extent(log bool) (lo, hi float64, ok bool) {
 	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, v := range s.Y {
+	of := [][]float64{s.Y}
+	if s.Style == Ranges {
+		of = append(of, s.Lo, s.Hi)
+	}
+	for _, v := range slices.Concat(of...) {
 		if !drawable(v, log) {
 			continue
 		}

@@ -157,9 +157,12 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 		if x > marginSide && x+need > d.w-marginSide {
 			x, y = marginSide, y+18
 		}
-		if s.Style == Bars {
+		switch s.Style {
+		case Bars:
 			d.add(shape{kind: fill, class: "bar", tone: s.Tone, rects: []rect{{x + 6, y + 2, 12, 10}}})
-		} else {
+		case Ranges:
+			d.symbol(s, point{x + sampleWidth/2, y + 7})
+		default:
 			d.add(shape{kind: curve, class: "line", tone: s.Tone, dash: s.Dash, paths: [][]point{{{x, y + 7}, {x + sampleWidth, y + 7}}}})
 		}
 		d.text("label", atStart, x+sampleWidth+6, y+11, name)
@@ -241,7 +244,11 @@ func (f *Figure) scales(box rect) (x, y scale) {
 		if lo, hi, ok := s.extent(f.Y.Log); ok {
 			ylo, yhi = min(ylo, lo), max(yhi, hi)
 		}
-		for _, of := range [][]float64{s.X, s.Lo, s.Hi} {
+		xs := [][]float64{s.X}
+		if s.Style == Intervals {
+			xs = append(xs, s.Lo, s.Hi)
+		}
+		for _, of := range xs {
 			for _, v := range of {
 				if drawable(v, f.X.Log) {
 					xlo, xhi = min(xlo, v), max(xhi, v)
@@ -318,6 +325,10 @@ func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {
 		}
 		if s.Style == Intervals {
 			d.intervals(s, x, y)
+			continue
+		}
+		if s.Style == Ranges {
+			d.ranges(s, x, y)
 			continue
 		}
 		paths := thin(pathsOf(s, x, y), box, d.grain)

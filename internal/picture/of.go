@@ -12,6 +12,7 @@ func Of(ds ...*report.Document) []Figure {
 		return nil
 	}
 	p := &plot{runs: runs(ds)}
+	p.search()
 	p.throughput()
 	p.percentilesOver("response", "Response time", "From when an event was due to its answer: how long a user would have waited.",
 		func(r *row) summary { return r.response })

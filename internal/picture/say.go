@@ -24,6 +24,10 @@ func (f *Figure) Describe() string {
 	stalls := 0
 	for _, m := range f.Marks {
 		switch m.Kind {
+		case OtherPhase:
+			if !f.Shared && m.Text != "" {
+				part("%s.", m.Text)
+			}
 		case Stall:
 			if stalls++; stalls <= maxStalls {
 				part("The system answered nothing from %s to %s.", Format(m.From, Seconds), Format(m.To, Seconds))
@@ -48,6 +52,8 @@ func (f *Figure) Describe() string {
 		switch {
 		case s.Style == Intervals:
 			part("%s%s.", name, strings.Join(f.intervalsOf(s), ", "))
+		case s.Style == Ranges:
+			part("%s%s.", name, strings.Join(f.rangesOf(s), ", "))
 		case f.X.Unit == Percentile:
 			part("%s%s.", name, strings.Join(f.percentilesOf(s), ", "))
 		case f.X.Labels != nil:
@@ -149,6 +155,8 @@ func (f *Figure) Table(most int) Table {
 		return f.heatTable(most)
 	case f.X.Unit == Percentile:
 		return f.percentileTable()
+	case f.hasRanges():
+		return f.rangesTable()
 	}
 	t := Table{Head: []string{f.X.Label}}
 	switch {

@@ -13,7 +13,10 @@ import (
 
 // Cite is the report in one line: the result, and what is needed to judge and reproduce it.
 func Cite(d *Document) string {
-	parts := []string{layout.Clean(d.Headline()) + " over " + seconds(d.Totals.ElapsedS), d.commandArgs()}
+	parts := []string{layout.Clean(d.Headline()) + " over " + seconds(d.Totals.ElapsedS), d.CommandArgs()}
+	if d.Search != nil {
+		parts[0] = layout.Clean(d.Headline())
+	}
 	if s := d.citedSystem(); s != "" {
 		parts = append(parts, s)
 	}
@@ -36,10 +39,10 @@ func Cite(d *Document) string {
 	return layout.Clean(strings.Join(parts, "; "))
 }
 
-// commandArgs is the command line that repeats the run, after "carronade run":
+// CommandArgs is the command line that repeats the run, after "carronade run":
 // the target, and the independent settings that were chosen. Operations on
-// topics have their own command.
-func (d *Document) commandArgs() string {
+// topics have their own command, and so have searches, whose limits are added.
+func (d *Document) CommandArgs() string {
 	var b strings.Builder
 	flag := func(name string) string { return name }
 	topics := strings.HasPrefix(d.Op, TopicsOp)
@@ -57,11 +60,16 @@ func (d *Document) commandArgs() string {
 			continue
 		}
 		name := flag(s.Name)
-		if name == "" {
+		if name == "" || d.Search != nil && name == "slo" {
 			continue
 		}
 		for _, value := range s.flagArgs(of[s.Name]) {
 			fmt.Fprintf(&b, " --%s%s", name, value)
+		}
+	}
+	if d.Search != nil {
+		for _, l := range d.Search.Limits {
+			b.WriteString(" --slo " + Quote(strings.ReplaceAll(l, " ", "")))
 		}
 	}
 	if topics {

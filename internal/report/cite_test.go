@@ -23,13 +23,13 @@ func TestCiteIsACommand(t *testing.T) {
 		},
 	}
 	want := `'kafka://h:9092/t?x=1' --op produce --rate 10k --header a=1 --header 'b=two words' --header 'c=it'\''s' --verify --fresh=false --partitions 0,1`
-	if got := d.commandArgs(); got != want {
+	if got := d.CommandArgs(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	d.Workload = struct {
 		Verify bool `json:"verify"`
 	}{true} // as in a report that was just made
-	if got := d.commandArgs(); !strings.Contains(got, " --verify --fresh") {
+	if got := d.CommandArgs(); !strings.Contains(got, " --verify --fresh") {
 		t.Errorf("got %s, want only the switch", got)
 	}
 }

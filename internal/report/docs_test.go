@@ -37,6 +37,9 @@ func fields(t *testing.T, typ reflect.Type, prefix string, seen map[reflect.Type
 		if tag == "" {
 			t.Fatalf("%s.%s has no JSON name", typ, f.Name)
 		}
+		if tag == "-" {
+			continue
+		}
 		path, list := prefix+tag, ""
 		if ft.Kind() == reflect.Slice {
 			ft, path, list = ft.Elem(), path+"[]", "list of "

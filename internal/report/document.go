@@ -78,6 +78,7 @@ type Document struct {
 	Attachments []Attachment      `json:"attachments,omitempty"`
 	Samples     *Samples          `json:"samples,omitempty"`
 	Trace       *Trace            `json:"trace,omitempty"`
+	Search      *Search           `json:"-"` // nil unless it is the report of a search; see form
 
 	computedHash string // the hash computed when the document was sealed or read
 	raw          []byte // the head as read, in one line; nil: same as the fields

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"carronade/internal/find"
 	"carronade/measure"
 )
 
@@ -140,7 +141,7 @@ func (d *Document) Head() ([]byte, error) {
 func (d *Document) ownHead() ([]byte, error) {
 	head := *d
 	head.Intervals = nil
-	b, err := json.Marshal(&head)
+	b, err := json.Marshal(head.form())
 	if err != nil {
 		return nil, fmt.Errorf("encode a report: %w", err)
 	}
@@ -170,7 +171,7 @@ func (d *Document) knowsAllFields() bool {
 func (d *Document) encodable() (any, error) {
 	read := d.raw != nil || slices.ContainsFunc(d.Intervals, func(iv Interval) bool { return iv.raw != nil })
 	if !read || d.knowsAllFields() {
-		return d, nil
+		return d.form(), nil
 	}
 	text, err := d.Head()
 	if err != nil {
@@ -192,7 +193,9 @@ func (d *Document) encodable() (any, error) {
 		}
 		rows[i] = e.JSON
 	}
-	fields["intervals"] = rows
+	if d.Search == nil {
+		fields["intervals"] = rows
+	}
 	return fields, nil
 }
 
@@ -203,7 +206,14 @@ func Join(head []byte, intervals [][]byte) (*Document, error) {
 	if err := json.Unmarshal(head, &d); err != nil {
 		return nil, fmt.Errorf("read a report: %w", cutShort(err))
 	}
-	if d.Schema != Schema {
+	switch d.Schema {
+	case Schema:
+	case SearchSchema:
+		d.Search = &Search{Answer: &find.Answer{}}
+		if err := json.Unmarshal(head, d.Search); err != nil {
+			return nil, fmt.Errorf("read the report of a search: %w", cutShort(err))
+		}
+	default:
 		return nil, fmt.Errorf("read a report: its schema is %q and this program reads %q", d.Schema, Schema)
 	}
 	d.Intervals = make([]Interval, len(intervals))

@@ -1,31 +1,22 @@
 package report
 
 import (
-	"slices"
-
+	"carronade/internal/exit"
 	"carronade/load"
 )
 
-// The exit codes of the program, as `help exit-codes` describes them; commands have them as
-// command.OK and so on.
+// The exit codes of runs; see package exit.
 const (
-	ExitOK          = 0
-	ExitBroken      = 1   // done, but a requested limit does not hold, or the system took nothing
-	ExitFailed      = 2   // the command failed
-	ExitUntrusted   = 3   // done, but the generator was the limit
-	ExitCannotTell  = 4   // a gate or a limit cannot tell: too little history, too noisy, or not read
-	ExitInterrupted = 130 // interrupted; the partial report is kept and marked
+	ExitOK          = exit.OK
+	ExitBroken      = exit.Broken
+	ExitFailed      = exit.Failed
+	ExitUntrusted   = exit.Untrusted
+	ExitCannotTell  = exit.CannotTell
+	ExitInterrupted = exit.Interrupted
 )
 
-// Worse returns the exit code that takes precedence: interrupted, then failed, then broken
-// limit, then not trustworthy, then cannot tell.
-func Worse(a, b int) int {
-	order := []int{ExitOK, ExitCannotTell, ExitUntrusted, ExitBroken, ExitFailed, ExitInterrupted}
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
-	}
-	return a
-}
+// Worse returns the exit code that takes precedence.
+func Worse(a, b int) int { return exit.Worse(a, b) }
 
 // ExitCode is the exit code of the program after this run. Precedence: interruption, then
 // output that could not be written, then a broken limit, then an untrustworthy run.
@@ -35,6 +26,8 @@ func (d *Document) ExitCode() int {
 		return ExitInterrupted
 	case len(d.Problems) > 0 || d.Stopped == load.ByTarget:
 		return ExitFailed
+	case d.Search != nil:
+		return d.Search.ExitCode()
 	}
 	code := ExitOK
 	for _, c := range d.Checks {

@@ -13,6 +13,15 @@ import (
 // them. The error is that of w.
 func (d *Document) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
+	if d.Search != nil {
+		d.searchText(p)
+		p.Section("Workload")
+		for _, c := range d.Conditions() {
+			p.Pair("", c.Name, c.Text)
+		}
+		d.machines(p)
+		return p.To(w)
+	}
 	title := d.Op + " " + d.Target
 	if d.Repetitions > 1 {
 		title += fmt.Sprintf("  (%d of %d)", d.Repetition, d.Repetitions)

@@ -65,6 +65,9 @@ func (v *Verdict) Sentences() []string {
 
 // Verdicts are all verdicts on a run, the most important first.
 func (d *Document) Verdicts() []Verdict {
+	if d.Search != nil {
+		return d.Search.verdicts()
+	}
 	var out []Verdict
 	say := func(on Subject, mark Mark, label string, texts ...string) {
 		if strings.Join(texts, "") != "" {
@@ -227,6 +230,9 @@ func (d *Document) codecText() string {
 // Headline is the result in one sentence. If the system failed, it begins with that, else
 // with the notice.
 func (d *Document) Headline() string {
+	if d.Search != nil {
+		return d.Search.headline()
+	}
 	before := d.Steady.Outage
 	if c, dead := d.Dead(); dead {
 		before, _, _ = strings.Cut(c.Text, ":")

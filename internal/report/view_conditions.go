@@ -54,6 +54,10 @@ func (d *Document) Conditions() []Condition {
 		}
 		add("repetition", text)
 	}
+	if s := d.Search; s != nil {
+		add("when", d.When()+": "+seconds(d.EndedAt.Sub(d.StartedAt).Seconds())+" of "+units.FormatDuration(s.Budget))
+		return out
+	}
 	var spans []string
 	for i := range d.Phases {
 		if ph := &d.Phases[i]; ph.EndS > ph.StartS {

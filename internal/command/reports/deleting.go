@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/digest"
+	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/target"
 	"carronade/units"
 )
 
@@ -43,13 +48,57 @@ that filters choose only after confirmation, or with --yes.`,
 				return &command.Words{Err: errors.New("nothing was deleted"), Quiet: true}
 			}
 		}
+		searches, err := searchesAmong(ctx, s, ids)
+		if err != nil {
+			return err
+		}
 		if err := s.Delete(ctx, ids...); err != nil {
 			return err
 		}
 		c.Note("deleted %s", units.Plural(len(ids), "report"))
-		return nil
+		return c.noteTrials(ctx, s, searches)
 	})
 	return cmd
+}
+
+// searchesAmong are those of the reports that are of searches.
+func searchesAmong(ctx context.Context, s store.Store, ids []string) ([]string, error) {
+	rows, err := rowsWith(ctx, s, "mode="+string(report.Searching))
+	var out []string
+	for i := range rows {
+		if slices.Contains(ids, rows[i].ID) {
+			out = append(out, rows[i].ID)
+		}
+	}
+	return out, err
+}
+
+// noteTrials says which trials of deleted searches remain: they are reports of their own.
+func (c *commands) noteTrials(ctx context.Context, s store.Store, searches []string) error {
+	for _, id := range searches {
+		rows, err := rowsWith(ctx, s, "label.find="+id)
+		if err != nil {
+			return err
+		}
+		if n := len(rows); n > 0 {
+			c.Note("%s of search %s stay: carronade report delete label.find=%s --yes deletes them", units.Plural(n, "trial"), id, id)
+		}
+	}
+	return nil
+}
+
+// rowsWith are the rows that meet a filter, none if no report has its field.
+func rowsWith(ctx context.Context, s store.Store, filter string) ([]digest.Row, error) {
+	filters, err := digest.ParseFilters([]string{filter}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.Rows(ctx, store.Query{Filters: filters, Fields: []string{}})
+	var unknown *target.Error
+	if errors.As(err, &unknown) {
+		return nil, nil
+	}
+	return rows, err
 }
 
 func matches(n int, filters string) string {

@@ -166,7 +166,7 @@ func ofAge(l *listing) string {
 
 // usualFields are the fields of usualTable.
 var usualFields = []string{
-	"target", "kind", "op", "rate", "shape", "concurrency", "mode", "throughput", "response_p99", "service_p99", "end_to_end_p99",
+	"target", "kind", "op", "rate", "shape", "concurrency", "mode", "slo", "ceiling", "throughput", "response_p99", "service_p99", "end_to_end_p99",
 	"exit", "partial", "stopped", "died", "trusted", "trust_level", "label.", "note",
 }
 
@@ -204,7 +204,7 @@ func usual(rows []digest.Row, now time.Time, without []int) *layout.Table {
 	add("id", "started", "target", "load", "throughput", "p99", "", "")
 	for i := range rows {
 		r := &rows[i]
-		add(r.ID, started(r.At, now), shortTarget(r), pace(r), r.Text("throughput"), p99(r), outcome(r), about(r))
+		add(r.ID, started(r.At, now), shortTarget(r), pace(r), cmp.Or(r.Text("throughput"), r.Text("ceiling")), p99(r), outcome(r), about(r))
 	}
 	return t
 }
@@ -299,6 +299,8 @@ func pace(r *digest.Row) string {
 		}
 	case load.Consuming:
 		return "reading"
+	case report.Searching:
+		return "find " + strings.ReplaceAll(r.Text("slo"), " ", "")
 	}
 	return "full speed"
 }

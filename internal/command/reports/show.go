@@ -39,7 +39,7 @@ func (c *commands) show() *cobra.Command {
 		if place := cmd.Flags().Lookup("store").Value.String(); place != "" {
 			flag = " --store " + report.Quote(place)
 		}
-		return d.Brief(c.Out, c.Style, command.More(d.ID, " of "+d.When(), flag)...)
+		return d.Brief(c.Out, c.Style, command.More(d, " of "+d.When(), flag)...)
 	})
 	return cmd
 }

@@ -61,7 +61,7 @@ func join(ctx context.Context, q querier, id string) (*report.Document, error) {
 	d, err := report.Join(head, intervals)
 	if err != nil {
 		var of struct{ Schema string }
-		if json.Unmarshal(head, &of) == nil && of.Schema != report.Schema { // of another program
+		if json.Unmarshal(head, &of) == nil && !report.KnownSchema(of.Schema) { // of another program
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)

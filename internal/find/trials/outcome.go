@@ -1,4 +1,4 @@
-package find
+package trials
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/find"
 	"carronade/internal/report"
 	"carronade/internal/slo"
 	"carronade/internal/workload"
@@ -13,9 +14,9 @@ import (
 	"carronade/units"
 )
 
-// TimeLimits are the limits that are judged by the share of late events: upper limits of
+// Limits are the limits that are judged by the share of late events: upper limits of
 // percentiles, and of the maximum. The others are judged by the report of each trial.
-func TimeLimits(limits []slo.Limit) (times []TimeLimit) {
+func Limits(limits []slo.Limit) (times []find.TimeLimit) {
 	for i := range limits {
 		l := &limits[i]
 		if !byShare(l) {
@@ -25,7 +26,7 @@ func TimeLimits(limits []slo.Limit) (times []TimeLimit) {
 		if l.Stat == slo.Percentile {
 			q = l.Percentile / 100
 		}
-		times = append(times, TimeLimit{Name: l.String(), Of: l.Time, Within: seconds(l.Value), Quantile: q})
+		times = append(times, find.TimeLimit{Name: l.String(), Of: l.Time, Within: units.Seconds(l.Value), Quantile: q})
 	}
 	return times
 }
@@ -35,15 +36,15 @@ func byShare(l *slo.Limit) bool {
 	return (l.Stat == slo.Percentile || l.Stat == slo.Max) && l.Op.Upper() && l.Value > 0
 }
 
-// FromReport makes the outcome of a trial from its report. elapsed is the time of the whole
-// trial; limits are all limits of the search, checked with the report.
-func (o *Options) FromReport(t Trial, d *report.Document, limits []slo.Limit, elapsed time.Duration) Outcome {
-	out := Outcome{Trial: t, ReportID: d.ID, Achieved: d.Totals.EventsPerS, Elapsed: elapsed}
+// Outcome makes the outcome of a trial from its report. elapsed is the time of the whole trial;
+// limits are all limits of the search, checked with the report.
+func Outcome(o *find.Options, t find.Trial, d *report.Document, limits []slo.Limit, elapsed time.Duration) find.Outcome {
+	out := find.Outcome{Trial: t, ReportID: d.ID, Achieved: d.Totals.EventsPerS, Elapsed: elapsed}
 	if s := d.System; s != nil && s.Died {
 		out.Dead = "the system ended"
 	}
-	if t.Role == Probe {
-		out.noMetric(d, limits)
+	if t.Role == find.Probe {
+		noMetric(&out, d, limits)
 		switch {
 		case out.Achieved > 0:
 		case len(d.Failures) > 0:
@@ -58,22 +59,22 @@ func (o *Options) FromReport(t Trial, d *report.Document, limits []slo.Limit, el
 			return out
 		}
 	}
-	out.Slots, out.Uses = o.slots(t, d), uses(d)
+	out.Slots, out.Times, out.Uses = slots(o, t, d), quantiles(o, t, d), uses(d)
 	p50, _ := d.Service.At(50)
 	out.Service = p50.D
-	out.Generator = o.generator(d)
+	out.Generator = generator(d)
 	switch {
 	case strings.HasPrefix(d.Target, "null:"):
 		out.Doubt = "null:// takes every event"
 	case d.TrustLevel() == measure.NotTrusted && len(d.Trust.Reasons) > 0:
 		out.Doubt = d.Trust.Reasons[0]
 	}
-	out.check(d, limits)
+	check(&out, d, limits)
 	return out
 }
 
 // noMetric notes that a limit is on a metric that is not reported, which the first trial shows.
-func (o *Outcome) noMetric(d *report.Document, limits []slo.Limit) {
+func noMetric(o *find.Outcome, d *report.Document, limits []slo.Limit) {
 	for i, c := range d.CheckLimits(limits) {
 		if limits[i].Metric != "" && c.CannotTell && !c.ByGenerator() {
 			o.Unclear = c.Name + ": " + c.Text
@@ -86,21 +87,16 @@ func tooLittle(d *report.Document) string {
 	switch {
 	case d.Totals.Consumed == 0:
 		return "nothing was read: a group goes on where the last trial ended, so leave it out, and write events first"
-	case d.Totals.ElapsedS < shortestRead.Seconds():
-		return fmt.Sprintf("%s events were read in %s, which says little: write more events first", units.FormatCount(d.Totals.Consumed), units.FormatDuration(seconds(d.Totals.ElapsedS)))
+	case d.Totals.ElapsedS < find.ShortestRead.Seconds():
+		return fmt.Sprintf("%s events were read in %s, which says little: write more events first", units.FormatCount(d.Totals.Consumed), units.FormatDuration(units.Seconds(d.Totals.ElapsedS)))
 	}
 	return ""
 }
 
-// slots counts late events by the intervals of the series.
-func (o *Options) slots(t Trial, d *report.Document) []Slot {
-	slots := make([]Slot, max(1, int(t.Measure/t.Slot)))
-	over := make([]uint64, len(slots)*len(o.Times))
-	for i := range slots {
-		slots[i].Over = over[i*len(o.Times) : (i+1)*len(o.Times)]
-	}
+// eachSlot calls f with the intervals of the measurement, the slot of each, and how many of its
+// events were lost. Answers after the end of the measurement belong to its last slot.
+func eachSlot(t find.Trial, d *report.Document, f func(i int, iv *report.Interval, lost uint64)) {
 	begin, begun := 0.0, false
-	waiting := int64(0)
 	for k := range d.Intervals {
 		iv := &d.Intervals[k]
 		if iv.Phase != measure.Measurement {
@@ -109,10 +105,28 @@ func (o *Options) slots(t Trial, d *report.Document) []Slot {
 		if !begun {
 			begin, begun = iv.StartS, true
 		}
-		// Answers after the end of the measurement belong to its last slot.
-		i := min(max(0, int((iv.StartS-begin)/t.Slot.Seconds()+0.5)), len(slots)-1)
+		i := min(max(0, int((iv.StartS-begin)/t.Slot.Seconds()+0.5)), slotsOf(t)-1)
+		f(i, iv, iv.Failed+iv.Unknown+iv.Dropped+iv.Unsent)
+	}
+}
+
+// slotsOf is the number of slots of a trial.
+func slotsOf(t find.Trial) int { return max(1, int(t.Measure/t.Slot)) }
+
+// slots counts late events by the intervals of the series.
+func slots(o *find.Options, t find.Trial, d *report.Document) []find.Slot {
+	slots := make([]find.Slot, slotsOf(t))
+	over := make([]uint64, len(slots)*len(o.Times))
+	for i := range slots {
+		slots[i].Over = over[i*len(o.Times) : (i+1)*len(o.Times)]
+	}
+	begin, begun := 0.0, false
+	waiting := int64(0)
+	eachSlot(t, d, func(i int, iv *report.Interval, lost uint64) {
+		if !begun {
+			begin, begun = iv.StartS, true
+		}
 		s := &slots[i]
-		lost := iv.Failed + iv.Unknown + iv.Dropped + iv.Unsent
 		s.Events += iv.Offered
 		done := iv.Acked + lost
 		if d.Op == workload.RoundTrip {
@@ -123,13 +137,9 @@ func (o *Options) slots(t Trial, d *report.Document) []Slot {
 			s.Waiting = uint64(max(0, waiting))
 		}
 		for j, l := range o.Times {
-			name := l.Of
-			if name == "" {
-				name = d.MainTime().Name
-			}
-			s.Over[j] += lost + longer(iv.Histogram(name), l.Within)
+			s.Over[j] += lost + longer(iv.Histogram(timeOf(l, d)), l.Within)
 		}
-	}
+	})
 	return slots
 }
 
@@ -147,7 +157,7 @@ func longer(h *measure.Histogram, than time.Duration) (n uint64) {
 }
 
 // withoutGenerator says that by the lower values of the times no event was late for limit j.
-func withoutGenerator(slots []Slot, j int) {
+func withoutGenerator(slots []find.Slot, j int) {
 	for i := range slots {
 		if slots[i].OverLeast == nil {
 			slots[i].OverLeast = slices.Clone(slots[i].Over)
@@ -157,7 +167,7 @@ func withoutGenerator(slots []Slot, j int) {
 }
 
 // generator says why a trial says nothing of the system: the generator sent less than was due.
-func (o *Options) generator(d *report.Document) string {
+func generator(d *report.Document) string {
 	if d.TrustLevel() != measure.NotTrusted || d.Totals.Offered == 0 {
 		return ""
 	}
@@ -173,7 +183,7 @@ func (o *Options) generator(d *report.Document) string {
 
 // check checks the limits that are not judged by shares, and notes which of the others hold
 // without what the generator may have added. Without a limit on failures, none is allowed.
-func (o *Outcome) check(d *report.Document, limits []slo.Limit) {
+func check(o *find.Outcome, d *report.Document, limits []slo.Limit) {
 	var failures, drops bool // allowed
 	times := 0
 	for i, c := range d.CheckLimits(limits) {

@@ -1,10 +1,11 @@
-package find
+package trials
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"carronade/internal/find"
 	"carronade/internal/report"
 	"carronade/internal/slo"
 	"carronade/internal/workload"
@@ -57,15 +58,15 @@ func trialReport(late uint64) *report.Document {
 }
 
 // The slots of an outcome have the late events of a report, also those answered after the end.
-func TestFromReport(t *testing.T) {
+func TestOutcome(t *testing.T) {
 	limits := limitsOf(t, "p99<50ms", "max<1s", "throughput>=90/s")
-	o := &Options{Times: TimeLimits(limits)}
+	o := &find.Options{Times: Limits(limits)}
 	if len(o.Times) != 2 || o.Times[0].Quantile != 0.99 || o.Times[1].Quantile != 1 {
 		t.Fatalf("got %+v", o.Times)
 	}
-	trial := Trial{Role: Confirm, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
-	out := o.FromReport(trial, trialReport(7), limits, 6*time.Second)
-	if len(out.Slots) != 4 || out.events() != 400 || out.Broken != "" || out.Generator != "" || out.Dead != "" || out.ReportID != "abcd2345" {
+	trial := find.Trial{Role: find.Confirm, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
+	out := Outcome(o, trial, trialReport(7), limits, 6*time.Second)
+	if len(out.Slots) != 4 || events(out.Slots) != 400 || out.Broken != "" || out.Generator != "" || out.Dead != "" || out.ReportID != "abcd2345" {
 		t.Fatalf("got %+v", out)
 	}
 	for i, want := range []uint64{0, 7, 0, 10} {
@@ -78,94 +79,76 @@ func TestFromReport(t *testing.T) {
 	}
 	d := trialReport(0)
 	d.Op = workload.RoundTrip // nothing was read
-	if out := o.FromReport(trial, d, limits, 6*time.Second); out.Slots[3].Waiting != 400 {
+	if out := Outcome(o, trial, d, limits, 6*time.Second); out.Slots[3].Waiting != 400 {
 		t.Errorf("got %+v, want all waiting for a consumer", out.Slots)
 	}
 }
 
 // What else ends a trial: limits on other results, failures, a generator that decides.
-func TestFromReportOf(t *testing.T) {
+func TestOutcomeOf(t *testing.T) {
 	tests := []struct {
 		name   string
 		limits []string
 		alter  func(*report.Document)
-		result Result
+		result find.Result
 		why    string
 	}{
-		{"a broken limit", []string{"p99<200ms", "throughput>=200/s"}, func(*report.Document) {}, Fail, "throughput"},
-		{"a limit that the generator may have broken", []string{"p99<200ms", "throughput>=200/s"}, func(d *report.Document) { d.Trust = measure.Trust{Level: measure.NotTrusted} }, Invalid, "throughput"},
+		{"a broken limit", []string{"p99<200ms", "throughput>=200/s"}, func(*report.Document) {}, find.Fail, "throughput"},
+		{"a limit that the generator may have broken", []string{"p99<200ms", "throughput>=200/s"}, func(d *report.Document) { d.Trust = measure.Trust{Level: measure.NotTrusted} }, find.Invalid, "throughput"},
 		{"failures", []string{"p99<200ms"}, func(d *report.Document) {
 			d.Totals.Failed = 3
 			d.Failures = []measure.Failure{{Class: "timeout"}}
-		}, Fail, "3 of 400 events failed: timeout"},
-		{"failures where drops are limited", []string{"max<200ms", "dropped=0"}, func(d *report.Document) { d.Totals.Failed = 3 }, Fail, "3 of 400 events failed"},
-		{"failures that are not allowed", []string{"max<200ms", "failed=0"}, func(d *report.Document) { d.Totals.Failed = 3 }, Fail, "failed"},
+		}, find.Fail, "3 of 400 events failed: timeout"},
+		{"failures where drops are limited", []string{"max<200ms", "dropped=0"}, func(d *report.Document) { d.Totals.Failed = 3 }, find.Fail, "3 of 400 events failed"},
+		{"failures that are not allowed", []string{"max<200ms", "failed=0"}, func(d *report.Document) { d.Totals.Failed = 3 }, find.Fail, "failed"},
 		{"a backlog of a generator that is too slow", []string{"p99<200ms"}, func(d *report.Document) {
 			for i := range 4 {
 				d.Intervals[i].Acked = 10
 			}
 			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"it fired late"}}
-		}, Invalid, "the generator may be the cause: it fired late"},
-		{"failures that are allowed", []string{"max<200ms", "failure-rate<5%"}, func(d *report.Document) { d.Totals.Failed = 3 }, Pass, ""},
+		}, find.Invalid, "the generator may be the cause: it fired late"},
+		{"failures that are allowed", []string{"max<200ms", "failure-rate<5%"}, func(d *report.Document) { d.Totals.Failed = 3 }, find.Pass, ""},
 		{"the generator decides", []string{"max<50ms"}, func(d *report.Document) {
 			h := measure.NewHistogram()
 			h.RecordN(time.Millisecond, 400)
 			d.ResponseLower = measure.Summarize(h, nil, nil)
-		}, Invalid, "what the generator may have added"},
+		}, find.Invalid, "what the generator may have added"},
 		{"the generator is too slow", []string{"p99<200ms"}, func(d *report.Document) {
 			d.Totals.Sent = 300
 			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"it fired late"}}
-		}, Invalid, "it fired late"},
+		}, find.Invalid, "it fired late"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			limits := limitsOf(t, tt.limits...)
-			o := &Options{Times: TimeLimits(limits)}
+			o := &find.Options{Times: Limits(limits)}
 			d := trialReport(2)
 			tt.alter(d)
-			trial := Trial{Role: Search, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
-			v := o.Judge(o.FromReport(trial, d, limits, 6*time.Second))
+			trial := find.Trial{Role: find.Search, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
+			v := o.Judge(Outcome(o, trial, d, limits, 6*time.Second))
 			if v.Result != tt.result || !strings.Contains(v.Why, tt.why) {
 				t.Errorf("got %+v, want %s", v, tt.result)
 			}
 		})
 	}
 	limits := limitsOf(t, "p99<1s", "server.heap<5")
-	o := &Options{Times: TimeLimits(limits)}
-	if out := o.FromReport(Trial{Role: Search, Measure: time.Second, Slot: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
+	o := &find.Options{Times: Limits(limits)}
+	if out := Outcome(o, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
 		t.Errorf("got %+v", out)
 	}
-	if out := o.FromReport(Trial{Role: Probe, Measure: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
+	if out := Outcome(o, find.Trial{Role: find.Probe, Measure: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
 		t.Errorf("got %+v, want the first trial to show it", out)
 	}
 	d := trialReport(0)
 	d.System = &report.System{Died: true}
-	if out := o.FromReport(Trial{Role: Probe}, d, nil, time.Second); out.Dead == "" {
+	if out := Outcome(o, find.Trial{Role: find.Probe}, d, nil, time.Second); out.Dead == "" {
 		t.Error("the system that died is not seen")
 	}
 }
 
-func TestExitCode(t *testing.T) {
-	for _, tt := range []struct {
-		a       Answer
-		atLeast float64
-		want    int
-	}{
-		{Answer{Ending: Found, Holds: 900, HoldsConfirmed: true, Fails: 950, FailsConfirmed: true}, 0, 0},
-		{Answer{Ending: Found, Holds: 900, HoldsConfirmed: true, Fails: 950, FailsConfirmed: true}, 900, 0},
-		{Answer{Ending: Found, Holds: 900, HoldsConfirmed: true, Fails: 950, FailsConfirmed: true}, 1000, 1},
-		{Answer{Ending: AtLeast, Holds: 900, HoldsConfirmed: true}, 0, 3},
-		{Answer{Ending: AtLeast, Holds: 900, HoldsConfirmed: true}, 800, 0},
-		{Answer{Ending: AtLeast, Holds: 900, HoldsConfirmed: true}, 1000, 3},
-		{Answer{Ending: Stopped, Holds: 900}, 800, 4},
-		{Answer{Ending: Stopped, Holds: 900, HoldsConfirmed: true}, 800, 0},
-		{Answer{Ending: Stopped, Fails: 700, FailsConfirmed: true}, 800, 1},
-		{Answer{Ending: None}, 0, 1},
-		{Answer{Ending: Irregular}, 0, 4},
-		{Answer{Ending: Died, Holds: 900}, 0, 2},
-	} {
-		if got := tt.a.ExitCode(tt.atLeast); got != tt.want {
-			t.Errorf("%s, at least %v: got %d, want %d", tt.a.Ending, tt.atLeast, got, tt.want)
-		}
+func events(slots []find.Slot) (n uint64) {
+	for i := range slots {
+		n += slots[i].Events
 	}
+	return n
 }

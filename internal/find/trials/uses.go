@@ -1,19 +1,20 @@
-package find
+package trials
 
 import (
 	"math"
 	"strings"
 
+	"carronade/internal/find"
 	"carronade/internal/report"
 )
 
 // uses are the resources of a trial that have a bound: those of the system if it was watched, of
 // this machine, and of the generator.
-func uses(d *report.Document) (all []Use) {
+func uses(d *report.Document) (all []find.Use) {
 	add := func(resource string, used, bound float64, unit string) {
 		if bound > 0 && !math.IsNaN(used) { // clocks differ: a mean may exceed its bound
 			used = min(used, bound)
-			all = append(all, Use{Resource: resource, Used: used, Bound: bound, Unit: unit})
+			all = append(all, find.Use{Resource: resource, Used: used, Bound: bound, Unit: unit})
 		}
 	}
 	mean := func(from, name string) float64 {
@@ -61,7 +62,7 @@ func uses(d *report.Document) (all []Use) {
 
 	add("the generator's processors", d.Generator.CPUShare, 1, "")
 	add("the generator's busiest thread", d.Generator.Busy, 1, "")
-	add(window, d.Generator.BoundFull, 1, "")
+	add(find.Window, d.Generator.BoundFull, 1, "")
 	return all
 }
 

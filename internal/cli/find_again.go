@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"carronade/internal/command"
+	"carronade/internal/digest"
+	"carronade/internal/find"
+	"carronade/internal/find/trials"
+	"carronade/internal/report"
+	"carronade/internal/run"
+	"carronade/internal/slo"
+	"carronade/internal/store"
+	"carronade/target"
+	"carronade/units"
+)
+
+// againSets are the settings that have a meaning without a run.
+var againSets = []string{"slo", "store", "json", "json-file", "full", "quiet"}
+
+// againFind answers other limits from the stored trials of a search. It sends nothing.
+func (s *session) againFind(ctx context.Context, f *searching, args []string) error {
+	t := &f.settings
+	if err := f.checkAgain(args); err != nil {
+		return err
+	}
+	if err := f.options(); err != nil {
+		return err
+	}
+	for _, text := range t.All("slo") {
+		l, err := slo.Parse(text)
+		if err != nil {
+			return &words{Err: fmt.Errorf("--slo: %w", err), Hint: "carronade help slo lists the limits"}
+		}
+		f.limits = append(f.limits, l)
+	}
+	if err := f.limitTimes(); err != nil {
+		return err
+	}
+	f.Times = trials.Limits(f.limits)
+	for flag, path := range map[string]string{"--json-file": t.Last("json-file"), "--html": f.html} {
+		if err := tryFile(flag, path); path != "" && err != nil {
+			return err
+		}
+	}
+	from := command.Opening(func(ctx context.Context) (store.Store, error) { return s.existing(ctx, t.Last("store")) })
+	return from.Do(ctx, func(kept store.Store) error {
+		f.place = cmp.Or(t.Last("store"), kept.Place())
+		d, err := f.judgeAgain(ctx, kept)
+		if err != nil {
+			return err
+		}
+		o := &outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), keep: &keeping{}}
+		return s.deliverAnswer(f, o, d, nil)
+	})
+}
+
+// checkAgain refuses what only a search that runs has.
+func (f *searching) checkAgain(args []string) error {
+	const hint = "--again judges stored trials: it takes --slo, --at-least, --precision, --store, --json, --json-file, --html and --full"
+	switch {
+	case len(args) > 0:
+		return &words{Err: fmt.Errorf("%s: the trials of %s say what was measured", args[0], f.again), Hint: "leave the target out"}
+	case f.resume != "":
+		return &words{Err: errors.New("--again and --resume exclude each other"), Hint: hint}
+	case f.file != "":
+		return &words{Err: errors.New("--again and --file exclude each other"), Hint: hint}
+	case f.from != "":
+		return &words{Err: errors.New("--again and --from exclude each other"), Hint: hint}
+	case len(f.settings.All("slo")) == 0:
+		return &words{Err: errors.New("--again needs limits"), Hint: "such as --slo 'p99<20ms'"}
+	}
+	for _, e := range f.settings.Doc.Entries {
+		if !slices.Contains(againSets, e.Name) {
+			return &words{Err: fmt.Errorf("%s: the trials were run already", e.Where), Hint: hint}
+		}
+	}
+	return nil
+}
+
+// judgeAgain makes the report of the answer. It is not stored: it follows from the trials.
+func (f *searching) judgeAgain(ctx context.Context, kept store.Store) (*report.Document, error) {
+	id, of, err := searchOf(ctx, kept, f.again)
+	if err != nil {
+		return nil, err
+	}
+	if f.again = id; of != nil {
+		f.Budget = of.Search.Budget
+	}
+	rows, err := trialRows(ctx, kept, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, &words{Err: fmt.Errorf("--again: the store has no trials of search %s any more", id), Hint: "carronade report show " + id + " prints its answer"}
+	}
+	history, last, err := trials.Again(&f.Options, f.limits, func(yield func(*report.Document, error) bool) {
+		for _, r := range rows {
+			if d, err := kept.Get(ctx, r.ID); !yield(d, err) || err != nil {
+				return
+			}
+		}
+	})
+	var none *trials.NoDataError
+	switch {
+	case errors.As(err, &none):
+		return nil, &words{Err: fmt.Errorf("--again: %w", err), Hint: "carronade find with this limit measures them"}
+	case err != nil:
+		return nil, err
+	case len(history) == 0:
+		return nil, &words{Err: fmt.Errorf("--again: no trial of search %s was completed", id), Hint: "carronade find --resume " + id + " goes on with it"}
+	}
+	f.of = last
+	return trials.Report(&trials.Searched{
+		ID: report.IDOf(run.NewID()), Search: id, Limits: f.limitTexts(), Began: rows[0].At, Ended: last.EndedAt,
+		Options: f.Options, AtLeast: f.least, Answer: f.Again(history), Of: last,
+	})
+}
+
+// searchOf is the search that a reference means: the id of its report, and the report. A search
+// that was cut short has none, only the id in its trials.
+func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *report.Document, err error) {
+	if id, err = store.Resolve(ctx, kept, ref); err != nil {
+		if rows, rerr := trialRows(ctx, kept, ref); rerr == nil && len(rows) > 0 {
+			return ref, nil, nil
+		}
+		return "", nil, err
+	}
+	d, err = kept.Get(ctx, id)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case d.Search == nil && d.Labels[trials.Label] != "":
+		return "", nil, &words{Err: fmt.Errorf("--again: report %s is a trial", id), Hint: "its search is --again " + d.Labels[trials.Label]}
+	case d.Search == nil:
+		return "", nil, &words{Err: fmt.Errorf("--again: report %s is no search", id), Hint: "carronade report list mode=find lists the searches"}
+	}
+	return d.Labels[trials.Label], d, nil
+}
+
+// trialRows are the rows of the reports of a search's trials, the oldest first.
+func trialRows(ctx context.Context, kept store.Store, id string) ([]digest.Row, error) {
+	filters, err := digest.ParseFilters([]string{"label." + trials.Label + "=" + id}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	rows, err := kept.Rows(ctx, store.Query{Filters: filters, Fields: []string{"mode"}})
+	var unknown *target.Error
+	if errors.As(err, &unknown) { // no report has the label
+		return nil, nil
+	}
+	rows = slices.DeleteFunc(rows, func(r digest.Row) bool { return r.Running || r.Text("mode") == string(report.Searching) })
+	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
+	return rows, err
+}
+
+// openAt is the rate from which a search would close what the answer leaves open; 0: any.
+func openAt(a *find.Answer) float64 {
+	if a.Holds > 0 {
+		return a.Holds
+	}
+	return a.Fails / 2
+}
+
+// notKept says what the answer to other limits rests on, and how to close what it leaves open.
+func (f *searching) notKept(d *report.Document) []report.Condition {
+	out := []report.Condition{
+		{Name: "trials", Text: "carronade report list label.find=" + f.again + storeFlag(f.place)},
+		{Name: "judged", Text: fmt.Sprintf("%s of search %s; nothing was sent", units.Plural(len(d.Search.Trials), "stored trial"), f.again)},
+	}
+	if at := openAt(d.Search.Answer); d.Search.Ending != find.Found && at > 0 {
+		out = append(out, report.Condition{Name: "to decide", Text: "carronade find " + d.CommandArgs() + " --from " + strconv.FormatFloat(at, 'g', 4, 64) + "/s"})
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"carronade/internal/command"
+	"carronade/internal/export"
+	"carronade/internal/find"
+	"carronade/internal/find/trials"
+	"carronade/internal/layout"
+	"carronade/internal/report"
+	"carronade/internal/store"
+)
+
+// A repeatedDocument are the answers of several searches as JSON.
+type repeatedDocument struct {
+	Schema string   `json:"schema"`
+	ID     string   `json:"id"` // the label find of the trials and of the searches' reports
+	Target string   `json:"target"`
+	Limits []string `json:"limits"`
+	*find.Repeated
+}
+
+// found stores the answers as reports, prints them and writes the requested files.
+func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
+	if f.more.repeat > 1 {
+		return s.foundSeveral(f, o, f.all(a))
+	}
+	d, err := f.reportOf(f.id, a)
+	if err != nil {
+		return err
+	}
+	var kept error
+	if o.keep.store != nil && len(a.Trials) > 0 {
+		kept = keepAnswer(o.keep.store, d)
+	}
+	return s.deliverAnswer(f, o, d, kept)
+}
+
+// reportOf makes the report of an answer.
+func (f *searching) reportOf(id string, a *find.Answer) (*report.Document, error) {
+	return trials.Report(&trials.Searched{
+		ID: id, Search: f.id, Limits: f.limitTexts(), Began: f.began, Ended: time.Now(), Options: f.Options, AtLeast: f.least,
+		Answer: a, Of: f.of, Canceled: f.Interrupted,
+	})
+}
+
+// foundSeveral stores a report for each of several searches, and prints all of them together.
+func (s *session) foundSeveral(f *searching, o *outputs, all *find.Repeated) error {
+	for _, a := range all.Searches {
+		d, err := f.reportOf(newSeries(), a)
+		if err != nil {
+			return err
+		}
+		if o.keep.store != nil && len(a.Trials) > 0 {
+			s.reportStored(o.keep, d, keepAnswer(o.keep.store, d), !o.quiet)
+		}
+	}
+	doc := repeatedDocument{Schema: report.SearchSchema, ID: f.id, Target: f.target, Limits: f.limitTexts(), Repeated: all}
+	if path := f.settings.Last("json-file"); path != "" {
+		if err := command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, doc) }); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		if err := command.WriteJSON(s.out, doc); err != nil {
+			return err
+		}
+	} else {
+		c := s.console()
+		p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
+		all.Text(p, strings.Join(f.limitTexts(), ", "))
+		if o.keep.store != nil {
+			p.Line("")
+			p.Line("the reports of the searches and trials: carronade report list label.find=" + f.id)
+			if f.Interrupted {
+				p.Line("to go on: the same command with --resume " + f.id)
+			}
+		}
+		if err := p.To(s.out); err != nil {
+			return err
+		}
+	}
+	if code := all.ExitCode(f.least); code != command.OK {
+		return exitCode{Code: code}
+	}
+	return nil
+}
+
+// keepAnswerFor is the time that storing an answer may take.
+const keepAnswerFor = 30 * time.Second
+
+// keepAnswer stores the report of a search. A search that was resumed has one already.
+func keepAnswer(in store.Store, d *report.Document) error {
+	ctx, cancel := context.WithTimeout(context.Background(), keepAnswerFor) // interrupted searches are stored, too
+	defer cancel()
+	err := in.Put(ctx, d)
+	if errors.Is(err, store.ErrExists) {
+		if err = in.Delete(ctx, d.ID); err == nil {
+			err = in.Put(ctx, d)
+		}
+	}
+	return err
+}
+
+// deliverAnswer prints the report of a search and writes it to the requested files.
+func (s *session) deliverAnswer(f *searching, o *outputs, d *report.Document, kept error) error {
+	var problems []error
+	write := func(flag, path, as string) {
+		if path == "" {
+			return
+		}
+		if err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, as, export.Of(d), export.Options{}) }); err != nil {
+			problems = append(problems, &words{
+				Err:  fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)),
+				Hint: "give a file in a writable folder; carronade report export writes the report of a search from the store",
+			})
+		}
+	}
+	write("--json-file", f.settings.Last("json-file"), "json")
+	write("--html", f.html, "html")
+	var err error
+	switch {
+	case o.json:
+		err = d.WriteJSON(s.out)
+	case f.again != "" && !o.full:
+		err = d.Brief(s.out, s.style(), f.notKept(d)...)
+	default:
+		err = s.print(d, *o, kept)
+	}
+	if err != nil {
+		problems = append(problems, fmt.Errorf("writing the report: %w", err))
+	}
+	if len(d.Search.Trials) > 0 && f.again == "" {
+		s.reportStored(o.keep, d, kept, o.json || o.full)
+	}
+	code := d.ExitCode()
+	if len(problems) > 0 && code != command.Interrupted {
+		code = command.Failed
+	}
+	if code == command.OK {
+		return nil
+	}
+	return exitCode{Code: code, Err: errors.Join(problems...)}
+}

@@ -1,0 +1,73 @@
+package export
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"carronade/internal/markup"
+	"carronade/internal/report"
+)
+
+// search writes what the report of a search has in place of measurements.
+func (m *markdown) search(d *report.Document) {
+	m.section("Trials")
+	rows := d.Search.Rows()
+	m.table(alignLeft, rows[0], escaped(rows[1:]))
+}
+
+// trialColumns are the columns of a search as CSV: a row for each trial and percentile.
+var trialColumns = []string{
+	"id", "trial", "role", "rate_per_s", "concurrency", "settle_s", "measure_s", "answered_per_s", "report", "result", "why",
+	"late_share", "late_share_from", "late_share_to", "time", "percentile", "us", "from_us", "to_us",
+}
+
+// writeTrials writes the trials of searches: a row for each of the percentiles of each trial,
+// and one for a trial without any.
+func writeTrials(w io.Writer, rs Reports) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(trialColumns); err != nil {
+		return err
+	}
+	err := rs.each(func(_ int, d *report.Document) error {
+		if d.Search == nil {
+			return &MissingError{ID: d.ID, What: "it is no search, and a file has either the trials of searches or the series of runs"}
+		}
+		for i := range d.Search.Trials {
+			t := &d.Search.Trials[i]
+			row := []string{
+				d.ID, strconv.Itoa(i + 1), string(t.Role), number(t.Rate), strconv.Itoa(t.Concurrency), number(t.Settle.Seconds()), number(t.Measure.Seconds()),
+				number(t.Achieved), t.Report,
+			}
+			if v := t.Verdict; v != nil {
+				row = append(row, string(v.Result), v.Why, number(v.Share), number(v.Least), number(v.Most))
+			} else {
+				row = append(row, "", "", "", "", "")
+			}
+			if len(t.Times) == 0 {
+				if err := out.Write(append(row, "", "", "", "", "")); err != nil {
+					return err
+				}
+			}
+			for _, q := range t.Times {
+				if err := out.Write(append(row[:len(row):len(row)], q.Of, number(q.P), number(float64(q.At)/1e3), number(float64(q.Least)/1e3), number(float64(q.Most)/1e3))); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// heading is the title of a report in Markdown.
+func heading(d *report.Document) string {
+	if d.Search != nil {
+		return markup.Markdown("Ceiling of " + d.Target)
+	}
+	return markup.Markdown(d.Op + " " + d.Target)
+}

@@ -1,0 +1,98 @@
+package trials
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"carronade/internal/find"
+	"carronade/internal/report"
+	"carronade/internal/slo"
+	"carronade/units"
+)
+
+// Of reads from the report of a trial what the search had asked for.
+func Of(d *report.Document) (t find.Trial, err error) {
+	set := make(map[string]string, len(d.Settings))
+	for i := range d.Settings {
+		set[d.Settings[i].Name] = d.Settings[i].Value
+	}
+	duration := func(name string) (v time.Duration) {
+		if text := set[name]; text != "" && err == nil {
+			if v, err = units.ParseDuration(text); err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return v
+	}
+	t = find.Trial{Role: find.Role(d.Labels[RoleLabel]), Measure: duration("for"), Settle: duration("warmup"), Slot: duration("interval")}
+	if text := set["rate"]; text != "" && err == nil {
+		t.Rate, err = units.ParseRate(text)
+	}
+	if text := set["concurrency"]; text != "" && err == nil {
+		var n uint64
+		n, err = units.ParseCount(text)
+		t.Concurrency = int(n)
+	}
+	if err == nil && (t.Measure <= 0 || t.Slot <= 0 || t.Rate <= 0 && t.Role != find.Probe) {
+		err = errors.New("it has no rate, length or interval")
+	}
+	if err != nil {
+		return t, fmt.Errorf("report %s is no trial of a search: %w", d.ID, err)
+	}
+	return t, nil
+}
+
+// A NoDataError is the error of a limit on a time that no trial measured.
+type NoDataError struct {
+	Limit string
+	Time  string
+}
+
+// Error implements error.
+func (e *NoDataError) Error() string {
+	return fmt.Sprintf("%s: the trials have no %s times", e.Limit, e.Time)
+}
+
+// Again makes outcomes of the reports of a search's trials, in their order, for other limits
+// than they were run for. Reports of runs that were cut short are left out.
+func Again(o *find.Options, limits []slo.Limit, reports func(yield func(*report.Document, error) bool)) (out []find.Outcome, last *report.Document, err error) {
+	measured := map[string]bool{}
+	var names []string
+	rated := false
+	for d, err := range reports {
+		if err != nil {
+			return nil, nil, err
+		}
+		if d.Search != nil || d.Partial {
+			continue
+		}
+		t, err := Of(d)
+		if err != nil {
+			return nil, nil, err
+		}
+		if t.Role != find.Probe {
+			rated = true
+			for _, l := range o.Times {
+				name := timeOf(l, d)
+				measured[name] = measured[name] || slices.ContainsFunc(d.Intervals, func(iv report.Interval) bool { return iv.Histograms[name] != "" })
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		out = append(out, Outcome(o, t, d, limits, d.EndedAt.Sub(d.StartedAt)))
+		if last == nil || t.Role != find.Probe {
+			of := *d
+			of.Intervals = nil // thousands of histograms
+			last = &of
+		}
+	}
+	for i, name := range names {
+		if rated && !measured[name] {
+			return nil, nil, &NoDataError{Limit: o.Times[min(i, len(o.Times)-1)].Name, Time: name}
+		}
+	}
+	return out, last, nil
+}
