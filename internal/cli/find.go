@@ -186,7 +186,10 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
 	}
 	rows, err := judging.RowsWithLabel(ctx, o.keep.store, trials.Label, f.resume, "label."+trials.Label)
-	if err != nil || len(rows) == 0 {
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}
 	if err := s.replayTrials(ctx, f, o, rows); err != nil {

@@ -255,7 +255,10 @@ func (x *variation) order(o *outputs) {
 // resumeVariation leaves out the tasks whose reports are stored already.
 func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs) error {
 	rows, err := judging.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+trials.Label)...)
-	if err != nil || len(rows) == 0 {
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume %s: %s has no report of that series", x.series, o.keep.store.Place()), Hint: "the ID is printed when a series starts; label." + judge.SeriesLabel + " of its reports has it, too"}
 	}
 	for i := range rows {

@@ -116,6 +116,9 @@ func (m *Matcher) Err() error {
 	return nil
 }
 
+// ErrNoField is the reason in an error for a field that no report has.
+var ErrNoField = errors.New("no report has it")
+
 // Unknown is the error for a field that no report has, with a suggestion; names
 // are those that reports have.
 func Unknown(name string, names map[string]bool) error {
@@ -136,7 +139,7 @@ func Unknown(name string, names map[string]bool) error {
 	}
 	sortTexts(all) // so that the suggestion does not change between equally near ones
 	e := &target.Error{
-		Doing: fmt.Sprintf("look for the field %q", name), Err: errors.New("no report has it"),
+		Doing: fmt.Sprintf("look for the field %q", name), Err: ErrNoField,
 		Hint: "docs/reports.md lists the fields of reports; settings are named like their flags",
 	}
 	if near := workload.Nearest(name, all); near != "" {

@@ -63,7 +63,11 @@ func (v *Variation) JSON() error {
 
 // RowsWithLabel returns these fields of the reports with a label, such as those of a series.
 func RowsWithLabel(ctx context.Context, s store.Store, label, value string, fields ...string) ([]digest.Row, error) {
-	return s.Rows(ctx, store.Query{Filters: equal("label."+label, value), Fields: fields})
+	rows, err := s.Rows(ctx, store.Query{Filters: equal("label."+label, value), Fields: fields})
+	if errors.Is(err, digest.ErrNoField) { // no report has the label
+		return nil, nil
+	}
+	return rows, err
 }
 
 // Write analyses the series and prints the result.
