@@ -74,12 +74,6 @@ var errNoRateOrLimit = &words{Err: errors.New("--over concurrency compares throu
 // mostRepeats bounds what a mistyped number costs.
 const mostRepeats = 100
 
-// answered is the result of one search or of several.
-type answered interface {
-	Text(p *layout.Page, limits string)
-	ExitCode(atLeast float64) int
-}
-
 // begun reports whether a trial was run: the target was there.
 func (f *searching) begun() bool { return len(f.history) > 0 || len(f.searches) > 0 }
 

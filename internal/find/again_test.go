@@ -84,11 +84,11 @@ func TestAgainLikeTheSearch(t *testing.T) {
 
 // The knee is where the rate is largest for its time.
 func TestCurveKnee(t *testing.T) {
-	at := func(rate float64, ms ...time.Duration) (out []Tried) {
+	at := func(rate float64, ms ...int) (out []Tried) {
 		for _, m := range ms {
 			out = append(out, Tried{
 				Trial: Trial{Role: Search, Rate: rate}, Verdict: &Verdict{Result: Pass},
-				Times: []Quantile{{Of: "response", P: 50, At: time.Millisecond}, {Of: "response", P: 99, At: m * time.Millisecond}},
+				Times: []Quantile{{Of: "response", P: 50, At: time.Millisecond}, {Of: "response", P: 99, At: time.Duration(m) * time.Millisecond}},
 			})
 		}
 		return out

@@ -20,7 +20,7 @@ type Use struct {
 	Unit     string  `json:"unit"`  // processors, bytes, bytes/s; "": a share of the time
 }
 
-// The resources that more than one place refers to.
+// Window is the resource that counts only while answers do not get slower.
 const Window = "in-flight window"
 
 // A Bottleneck says which resources were at their limit at the upper end of the answer.
