@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/find"
-	"carronade/internal/layout"
 	"carronade/internal/workload"
 	"carronade/units"
 )
