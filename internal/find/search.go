@@ -35,6 +35,7 @@ type point struct {
 	verdict   Verdict
 	confirmed bool
 	failed    bool // in a confirmation that was begun anew
+	disturbed int  // times that the generator could not send it, each of which took two trials or more
 }
 
 // search is a search that is replayed from its history.
@@ -129,14 +130,16 @@ func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, er
 		t.Relax = s.relaxAt(rate)
 	}
 	o, v, err := s.judged(t)
-	if err == nil && v.Result == Invalid {
+	if p := s.find(rate); err == nil && v.Result == Invalid && (p == nil || p.disturbed == 0) {
 		o, v, err = s.judged(t)
 	}
 	switch {
 	case err != nil:
 		return v, err
 	case v.Result == Invalid:
-		s.note(rate, nil, v, false)
+		if role == Search || role == Confirm { // others say nothing of the ends
+			s.disturb(rate, v)
+		}
 		return v, nil
 	}
 	outcomes := []Outcome{*o}
@@ -149,7 +152,18 @@ func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, er
 	if role == Search || role == Confirm {
 		s.note(rate, outcomes, v, role == Confirm)
 	}
+	if v.Result == Invalid { // all together
+		s.disturb(rate, v)
+	}
 	return v, nil
+}
+
+// disturb notes that the generator could not send a rate. What the system did there before stands.
+func (s *search) disturb(rate float64, v Verdict) {
+	if s.find(rate) == nil {
+		s.note(rate, nil, v, false)
+	}
+	s.find(rate).disturbed++
 }
 
 // judged runs a trial and judges it alone.
@@ -186,13 +200,13 @@ func (s *search) note(rate float64, outcomes []Outcome, v Verdict, confirmed boo
 	p.outcomes, p.verdict, p.confirmed = outcomes, v, confirmed
 }
 
-// bounds are the smallest rate that fails, or that the generator cannot send, and the largest
-// below it that holds. 0: none.
+// bounds are the smallest rate that fails, or, of rates that need not be confirmed, that the
+// generator cannot send, and the largest below it that holds. 0: none.
 func (s *search) bounds(confirmed bool) (holds, fails float64) {
 	fails = math.Inf(1)
 	for i := range s.points {
 		p := &s.points[i]
-		if (p.confirmed || !confirmed) && (p.verdict.Result == Fail || p.verdict.Result == Invalid) {
+		if p.confirmed && p.verdict.Result == Fail || !confirmed && (p.verdict.Result == Fail || s.unsendable(p)) {
 			fails = min(fails, p.rate)
 		}
 	}
@@ -206,6 +220,14 @@ func (s *search) bounds(confirmed bool) (holds, fails float64) {
 		fails = 0
 	}
 	return holds, fails
+}
+
+// unsendable reports whether the generator was the limit at a rate. Where it sent that rate or a
+// higher one at another time, something had disturbed it.
+func (s *search) unsendable(p *point) bool {
+	return p.verdict.Result == Invalid && !slices.ContainsFunc(s.points, func(q point) bool {
+		return q.rate > p.rate && (q.verdict.Result == Pass || q.verdict.Result == Fail)
+	})
 }
 
 func (s *search) run() error {
@@ -318,8 +340,9 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			return 0, 0, err
 		}
 		holds, fails := s.bounds(false)
+		here, limit := s.find(rate), s.find(fails)
 		switch {
-		case v.Result == Undecided:
+		case v.Result == Undecided, v.Result == Invalid && here.disturbed > 1 && !s.unsendable(here):
 			return max(holds, rate/half), min(max(fails, rate*half), rate*half), nil
 		case holds == 0 && fails <= s.floor() && s.allInvalid():
 			return 0, 0, s.end(AtLeast, "%s", v.Why)
@@ -327,6 +350,8 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			return 0, 0, s.none(capacity)
 		case s.To > 0 && holds >= s.To:
 			return holds, holds, nil
+		case v.Result == Pass && limit != nil && limit.disturbed == 1 && limit.verdict.Result == Invalid:
+			rate = fails // once more: what disturbed the generator may be over
 		case holds == 0:
 			rate = max(fails/2, s.floor())
 			if fails < capacity/16 {
@@ -412,16 +437,17 @@ func (s *search) confirmHigh(rate float64) error {
 		if rate = s.allowed(rate); rate == s.To && s.find(rate) != nil && s.find(rate).confirmed && fails == 0 {
 			return s.end(Stopped, "the trials at %s, the highest rate allowed, do not decide", units.FormatRate(rate))
 		}
-		if s.generatorLimited(rate) {
-			return s.end(AtLeast, "the generator was the limit above %s", units.FormatRate(holds))
+		if p := s.generatorLimit(rate); p != nil {
+			if p.disturbed > 1 || s.used >= MostTrials || s.elapsed >= s.Budget {
+				return s.end(AtLeast, "the generator was the limit above %s: %s", units.FormatRate(holds), p.verdict.Why)
+			}
+			rate = p.rate // once more: what disturbed the generator may be over
 		}
 		v, err := s.confirmAt(rate)
 		switch {
 		case err != nil:
 			return err
-		case v.Result == Invalid:
-			return s.end(AtLeast, "%s", v.Why)
-		case v.Result != Undecided:
+		case v.Result == Pass, v.Result == Fail:
 			continue
 		case fails > 0:
 			return nil // the interval cannot be narrowed
@@ -431,14 +457,14 @@ func (s *search) confirmHigh(rate float64) error {
 	}
 }
 
-// generatorLimited reports whether the generator could not send a rate as high as this.
-func (s *search) generatorLimited(rate float64) bool {
+// generatorLimit is the lowest rate up to this one at which the generator was the limit, or nil.
+func (s *search) generatorLimit(rate float64) (lowest *point) {
 	for i := range s.points {
-		if s.points[i].verdict.Result == Invalid && s.points[i].rate <= rate {
-			return true
+		if p := &s.points[i]; p.rate <= rate && s.unsendable(p) && (lowest == nil || p.rate < lowest.rate) {
+			lowest = p
 		}
 	}
-	return false
+	return lowest
 }
 
 // confirmAt confirms a rate. It fails only if two trials fail, of which one may be a short one of
@@ -518,7 +544,7 @@ func (s *search) conclude() {
 	_, fails := s.bounds(false)
 	for i := range s.points {
 		p := &s.points[i]
-		if p.verdict.Result == Pass && fails > 0 && p.rate > fails {
+		if p.verdict.Result == Pass && fails > 0 && p.rate > fails && s.find(fails).verdict.Result == Fail {
 			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", units.FormatRate(p.rate), units.FormatRate(fails)))
 		}
 	}

@@ -1,0 +1,100 @@
+package find
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// cliff is a system that fails above a rate, and has no randomness.
+func cliff(t Trial, capacity float64) Outcome {
+	out := Outcome{Trial: t, Elapsed: t.Settle + t.Measure + time.Second, Achieved: min(t.Rate, capacity)}
+	if t.Role == Probe {
+		out.Achieved = capacity
+		return out
+	}
+	width := t.Slot.Seconds()
+	for i := range max(1, int(t.Measure/t.Slot)) {
+		slot := Slot{Events: uint64(t.Rate*width + 0.5), Over: []uint64{0}}
+		if over := (t.Rate - capacity) * width; over > 0 {
+			slot.Over[0], slot.Waiting = slot.Events, uint64(over*float64(i+1))
+		}
+		out.Slots = append(out.Slots, slot)
+	}
+	return out
+}
+
+// drive answers the trials of a search, n-th by n-th, to the end.
+func drive(o *Options, answer func(t Trial, n int) Outcome) (*Answer, []Outcome) {
+	var history []Outcome
+	for {
+		t, a := o.Next(history)
+		if a != nil {
+			return a, history
+		}
+		history = append(history, answer(*t, len(history)))
+	}
+}
+
+// late lets all events of the first part of a trial be late, as a stall does.
+func late(o Outcome, part int) Outcome {
+	for i := range len(o.Slots) / part {
+		o.Slots[i].Over[0] = o.Slots[i].Events
+	}
+	return o
+}
+
+// What disturbs the generator for some trials does not decide the answer.
+func TestDisturbed(t *testing.T) {
+	lows := 0 // confirmations of a case
+	for _, tt := range []struct {
+		name      string
+		from      float64
+		precision float64
+		disturbed func(t Trial, n int) bool
+		change    func(o Outcome) Outcome
+	}{
+		{name: "nothing", from: 800, precision: 0.1},
+		{name: "again", from: 800, precision: 0.1, disturbed: func(t Trial, _ int) bool { return t.Role == Again }},
+		{name: "typical", from: 800, precision: 0.1, disturbed: func(t Trial, _ int) bool { return t.Role == Typical }},
+		{name: "the second rate", from: 100, precision: 0.1, disturbed: func(_ Trial, n int) bool { return n == 2 || n == 3 }},
+		{name: "below a rate that fails", from: 800, precision: 0.1, disturbed: func(_ Trial, n int) bool { return n == 3 || n == 4 }},
+		{name: "for longer below a rate that fails", from: 800, precision: 0.1, disturbed: func(_ Trial, n int) bool { return n >= 3 && n < 6 }},
+		{name: "while the confirmed ends are narrowed", from: 800, precision: 0.05, disturbed: func(t Trial, _ int) bool {
+			return t.Role == Confirm && lows == 2
+		}, change: func(o Outcome) Outcome {
+			switch {
+			case o.Trial.Role == Confirm && o.Trial.Rate > 800:
+				return late(o, 1)
+			case o.Trial.Role == Confirm:
+				lows++
+			}
+			return o
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := &Options{Times: p99(50 * time.Millisecond), Precision: tt.precision, Budget: time.Hour, From: tt.from}
+			a, _ := drive(o, func(trial Trial, n int) Outcome {
+				out := cliff(trial, 1000)
+				switch {
+				case tt.disturbed != nil && tt.disturbed(trial, n):
+					out.Generator = "the machine was busy"
+				case tt.change != nil:
+					out = tt.change(out)
+				}
+				return out
+			})
+			if a.Ending != Found || !a.HoldsConfirmed || !a.FailsConfirmed || a.ExitCode(0) != 0 || a.Holds > 1000 || tt.change == nil && len(a.Inversions) > 0 {
+				t.Errorf("%s, %v to %v, confirmed %t and %t: %s, inversions %q", a.Ending, a.Holds, a.Fails, a.HoldsConfirmed, a.FailsConfirmed, a.Why, a.Inversions)
+				trialsOf(t, a)
+			}
+		})
+	}
+}
+
+// trialsOf logs the trials of an answer.
+func trialsOf(t *testing.T, a *Answer) {
+	for i := range a.Trials {
+		t.Logf("   %s", strings.Join(a.Rows()[i+1], "  "))
+	}
+}
