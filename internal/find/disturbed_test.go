@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/exit"
 )
 
 // cliff is a system that fails above a rate, and has no randomness.
@@ -86,6 +88,44 @@ func TestDisturbed(t *testing.T) {
 			})
 			if a.Ending != Found || !a.HoldsConfirmed || !a.FailsConfirmed || a.ExitCode(0) != 0 || a.Holds > 1000 || tt.change == nil && len(a.Inversions) > 0 {
 				t.Errorf("%s, %v to %v, confirmed %t and %t: %s, inversions %q", a.Ending, a.Holds, a.Fails, a.HoldsConfirmed, a.FailsConfirmed, a.Why, a.Inversions)
+				trialsOf(t, a)
+			}
+		})
+	}
+}
+
+// Trials that go wrong for a reason of their own lead to the ending that says so.
+func TestEndings(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		o      Options
+		answer func(t Trial, n int) Outcome
+		ending Ending
+		code   int
+	}{
+		{"the highest rate fails in a short trial", Options{Precision: 0.1, From: 18_000, To: 20_000}, func(t Trial, n int) Outcome {
+			if t.Rate == 20_000 && t.Role == Search {
+				return cliff(t, 18_000)
+			}
+			return cliff(t, 1e9)
+		}, Highest, exit.OK},
+		{"the generator sends no confirmation", Options{Precision: 0.3, From: 800}, func(t Trial, _ int) Outcome {
+			out := cliff(t, 1000)
+			if t.Role == Confirm {
+				out.Generator = "the machine was busy"
+			}
+			return out
+		}, AtLeast, exit.Untrusted},
+		{"a wide precision, and a rate that is answered a little late", Options{Precision: 0.5, From: 100}, func(t Trial, _ int) Outcome {
+			out := cliff(t, 1000)
+			out.Achieved *= 0.998
+			return out
+		}, Found, exit.OK},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.o.Times, tt.o.Budget = p99(50*time.Millisecond), time.Hour
+			if a, _ := drive(&tt.o, tt.answer); a.Ending != tt.ending || a.ExitCode(0) != tt.code {
+				t.Errorf("%s, %v to %v: %s", a.Ending, a.Holds, a.Fails, a.Why)
 				trialsOf(t, a)
 			}
 		})

@@ -256,9 +256,6 @@ func (s *search) run() error {
 	if err := s.confirmLow(low); err != nil {
 		return err
 	}
-	if holds, _ := s.bounds(true); s.To > 0 && holds >= s.To {
-		return s.end(Highest, "it was the highest rate allowed")
-	}
 	if err := s.confirmHigh(high); err != nil {
 		return err
 	}
@@ -362,7 +359,7 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			if holds == capacity/2 {
 				next = holds * 1.6
 			}
-			if next = min(next, mostOver*s.best); next < holds*(1+s.precision) {
+			if next = min(next, mostOver*s.best); next < holds*min(1+s.precision, 1.25) {
 				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", units.FormatRate(holds), units.FormatRate(s.best))
 			}
 			rate = s.allowed(next)
@@ -411,7 +408,13 @@ func (s *search) confirmLow(rate float64) error {
 		if err != nil || v.Result == Pass {
 			return err
 		}
-		if rate <= s.floor() {
+		switch {
+		case rate > s.floor():
+		case v.Result == Invalid:
+			return s.end(AtLeast, "%s", v.Why)
+		case v.Result == Undecided:
+			return s.end(Stopped, "no rate down to %s is decided: %s", units.FormatRate(s.floor()), v.Why)
+		default:
 			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
 		}
 		rate = max(rate/(1+step), s.floor())
@@ -426,6 +429,8 @@ func (s *search) confirmHigh(rate float64) error {
 	for {
 		holds, fails := s.bounds(true)
 		switch {
+		case s.To > 0 && holds >= s.To:
+			return s.end(Highest, "it was the highest rate allowed")
 		case fails > 0 && fails/holds <= 1+1.5*s.precision:
 			return nil
 		case fails > 0:
