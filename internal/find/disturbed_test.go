@@ -132,6 +132,32 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// A search that is interrupted in a confirmation has confirmed nothing.
+func TestInterruptedConfirmation(t *testing.T) {
+	o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.05, Budget: time.Hour, From: 90_000}
+	a, history := drive(o, func(t Trial, _ int) Outcome {
+		o.Interrupted = o.Interrupted || t.Role == Confirm
+		return cliff(t, 100_000)
+	})
+	if last := history[len(history)-1].Trial.Role; last != Confirm || !a.CutShort() || a.Holds == 0 || a.HoldsConfirmed {
+		t.Errorf("%s, last %s, holds %v, confirmed %t", a.Ending, last, a.Holds, a.HoldsConfirmed)
+	}
+}
+
+// One stall is not the limit, also where the budget has no time for another confirmation.
+func TestStallAtTheEndOfTheBudget(t *testing.T) {
+	const rate = 1000
+	s := search{Options: &Options{Times: p99(50 * time.Millisecond), Precision: 0.1, Budget: time.Hour}}
+	s.timing, _ = s.plan(2 * rate)
+	s.elapsed = s.Budget - s.confirm
+	trial := Trial{Role: Confirm, Rate: rate, Settle: s.settle, Measure: s.timing.search, Slot: s.slot(), Relax: s.relax}
+	s.history = []Outcome{late(cliff(trial, 2*rate), 2)}
+	v, err := s.confirmAt(rate)
+	if _, fails := s.bounds(true); err != nil || v.Result != Fail || fails != 0 {
+		t.Errorf("got %+v and %v, and %v fails", v, err, fails)
+	}
+}
+
 // trialsOf logs the trials of an answer.
 func trialsOf(t *testing.T, a *Answer) {
 	for i := range a.Trials {

@@ -33,7 +33,8 @@ type point struct {
 	rate      float64
 	outcomes  []Outcome
 	verdict   Verdict
-	confirmed bool
+	begun     bool // the outcomes are those of a confirmation
+	confirmed bool // they are all that it takes
 	failed    bool // in a confirmation that was begun anew
 	disturbed int  // times that the generator could not send it, each of which took two trials or more
 }
@@ -143,19 +144,30 @@ func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, er
 		return v, nil
 	}
 	outcomes := []Outcome{*o}
-	if p := s.find(rate); p != nil && role == Confirm && (p.confirmed || p.failed) {
-		if p.confirmed {
+	if p := s.find(rate); p != nil && role == Confirm && (p.begun || p.failed) {
+		if p.begun {
 			outcomes = append(p.outcomes, *o)
 		}
 		v = s.judge(outcomes, p.failed) // of all together
+		s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
 	}
 	if role == Search || role == Confirm {
-		s.note(rate, outcomes, v, role == Confirm)
+		s.note(rate, outcomes, v, role == Confirm && (v.Result != Pass || s.confirms(outcomes)))
+		s.find(rate).begun = role == Confirm
 	}
 	if v.Result == Invalid { // all together
 		s.disturb(rate, v)
 	}
 	return v, nil
+}
+
+// confirms reports whether trials are as long as a confirmation. A rate holds only if they are.
+func (s *search) confirms(outcomes []Outcome) bool {
+	var length time.Duration
+	for i := range outcomes {
+		length += outcomes[i].Trial.Measure
+	}
+	return length+s.slot() > s.confirm
 }
 
 // disturb notes that the generator could not send a rate. What the system did there before stands.
@@ -483,11 +495,14 @@ func (s *search) confirmAt(rate float64) (v Verdict, err error) {
 		if v, err = s.parts(rate); err != nil || v.Result != Fail {
 			return v, err
 		}
-		if fails++; v.Growing || fails >= 2 || s.elapsed+s.confirm > s.Budget {
+		if fails++; v.Growing || fails >= 2 {
 			return v, nil
 		}
 		p := s.find(rate)
-		p.confirmed, p.failed = false, true // judged alone
+		p.begun, p.confirmed, p.failed = false, false, true // judged alone
+		if s.elapsed+s.confirm > s.Budget {
+			return v, nil
+		}
 	}
 }
 
