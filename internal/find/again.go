@@ -37,9 +37,6 @@ func (o *Options) Again(history []Outcome) *Answer {
 		if one.Trial.Role != Probe && one.Trial.Role != WarmUp {
 			one.Trial.Relax = s.relax
 			v := s.Judge(one)
-			if one.Dead != "" {
-				v = Verdict{Result: Fail, Why: one.Dead}
-			}
 			tried.Verdict = &v
 			if one.Trial.Role == Again {
 				s.answer.AfterOverload = &v

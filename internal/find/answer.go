@@ -90,16 +90,16 @@ func (a *Answer) ExitCode(atLeast float64) int {
 		return exit.OK
 	case a.Soak != nil && a.Soak.Result == Fail:
 		return exit.Broken
-	case a.Soak != nil && a.Soak.Result == Invalid:
-		return exit.CannotTell
 	case atLeast > 0 && held:
 		return exit.OK
 	case a.Ending == None, a.Ending == Found && !held, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
 		return exit.Broken
-	case a.Ending == Found, a.Ending == Highest && atLeast == 0:
-		return exit.OK
 	case a.Ending == AtLeast:
 		return exit.Untrusted
+	case a.Soak != nil && a.Soak.Result == Invalid:
+		return exit.CannotTell
+	case a.Ending == Found, a.Ending == Highest && atLeast == 0:
+		return exit.OK
 	}
 	return exit.CannotTell
 }

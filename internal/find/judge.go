@@ -78,6 +78,8 @@ func (o *Options) judge(outcomes []Outcome, again bool) Verdict {
 	relax := outcomes[0].Trial.Relax
 	for i := range outcomes {
 		switch one := &outcomes[i]; {
+		case one.Dead != "":
+			return Verdict{Result: Fail, Why: one.Dead}
 		case one.Generator != "":
 			return Verdict{Result: Invalid, Why: one.Generator}
 		case one.Broken != "":

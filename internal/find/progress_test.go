@@ -33,6 +33,9 @@ func TestProgress(t *testing.T) {
 	if p := o.Progress(append(history[:len(history):len(history)], soaked)); p.Verdict == nil || p.Verdict.Why != "a limit" {
 		t.Errorf("after the soak: %+v", p)
 	}
+	if p := o.Progress(append(history[:len(history):len(history)], Outcome{Trial: *next, Dead: "it ended"})); p.Verdict == nil || p.Verdict.Why != "it ended" {
+		t.Errorf("after a soak in which the system died: %+v", p)
+	}
 	planned, p := o.Progress(history[:6]), o.Progress(history)
 	if p.Holds != a.Holds || p.Fails != a.Fails {
 		t.Errorf("got %+v, want %v to %v", p, a.Holds, a.Fails)

@@ -50,6 +50,7 @@ func (s *search) read() error {
 		case known: // with the precision that was reached
 			return s.readsEnd(&r)
 		case len(r.limited) > len(r.rates) && s.readSoFar(append(r.limited, r.rates...)):
+			s.answer.Fails = 0 // the readers might have done more
 			return s.end(AtLeast, "%s", r.doubt)
 		default:
 			return err

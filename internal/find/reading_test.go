@@ -74,7 +74,7 @@ func TestReading(t *testing.T) {
 				if a.Ending != tt.ending || !strings.Contains(a.Why, tt.says) || len(a.Trials) < tt.trials || a.ExitCode(tt.atLeast) != tt.code {
 					t.Fatalf("seed %d: %+v, exit code %d", seed, *a, a.ExitCode(tt.atLeast))
 				}
-				if known := a.Ending == Found || a.Ending == AtLeast; known && (a.Holds < 0.9e6 || a.Fails > 1.1e6 || a.Holds > a.Fails) {
+				if known := a.Ending == Found || a.Ending == AtLeast; known && (a.Holds < 0.9e6 || a.Fails > 1.1e6 || (a.Ending == AtLeast) != (a.Fails == 0) || a.Ending == Found && a.Holds > a.Fails) {
 					t.Errorf("seed %d: %v to %v", seed, a.Holds, a.Fails)
 				}
 				if a.Bottleneck != nil || len(a.Trials) > MostTrials {

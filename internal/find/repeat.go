@@ -60,6 +60,9 @@ func (r *Repeated) Headline(limits string) string {
 	if e.N == 0 {
 		return fmt.Sprintf("no confirmed ceiling%s; %s", limits, cost)
 	}
+	if r.count(Highest) == len(r.Searches) {
+		return fmt.Sprintf("holds at %s%s: it was the highest rate allowed; %s", units.FormatRate(e.Median), limits, cost)
+	}
 	text := fmt.Sprintf("ceiling from %s, %s%s", units.FormatRate(e.Median), rangeText(e.Least, e.Most), limits)
 	if found := r.count(Found); found < len(r.Searches) {
 		text += fmt.Sprintf("; %d of %d searches found both ends", found, len(r.Searches))

@@ -22,6 +22,7 @@ func TestRepeat(t *testing.T) {
 		{"three", []*Answer{found(900), found(950), found(920)}, 0, "ceiling from 920/s, 900 to 950/s (p99 < 50 ms); 3 searches, 30 trials in 3m", 0},
 		{"one below", []*Answer{found(900), found(950), found(920)}, 910, "ceiling from 920/s", 1},
 		{"one stopped", []*Answer{found(900), {Ending: Stopped, Holds: 100}, found(920)}, 0, "ceiling from 910/s, 900 to 920/s (p99 < 50 ms); 2 of 3 searches found both ends; 3 searches", 4},
+		{"the highest rate", []*Answer{{Ending: Highest, Holds: 500, HoldsConfirmed: true}}, 0, "holds at 500/s (p99 < 50 ms): it was the highest rate allowed; 1 search, ", 0},
 		{"none", []*Answer{{Ending: None}}, 0, "no confirmed ceiling (p99 < 50 ms); 1 search, ", 1},
 	} {
 		r := Repeat(tt.searches)

@@ -33,8 +33,10 @@ type point struct {
 	rate      float64
 	outcomes  []Outcome
 	verdict   Verdict
-	confirmed bool
+	begun     bool // the outcomes are those of a confirmation
+	confirmed bool // they are all that it takes
 	failed    bool // in a confirmation that was begun anew
+	disturbed int  // times that the generator could not send it, each of which took two trials or more
 }
 
 // search is a search that is replayed from its history.
@@ -129,27 +131,51 @@ func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, er
 		t.Relax = s.relaxAt(rate)
 	}
 	o, v, err := s.judged(t)
-	if err == nil && v.Result == Invalid {
+	if p := s.find(rate); err == nil && v.Result == Invalid && (p == nil || p.disturbed == 0) {
 		o, v, err = s.judged(t)
 	}
 	switch {
 	case err != nil:
 		return v, err
 	case v.Result == Invalid:
-		s.note(rate, nil, v, false)
+		if role == Search || role == Confirm { // others say nothing of the ends
+			s.disturb(rate, v)
+		}
 		return v, nil
 	}
 	outcomes := []Outcome{*o}
-	if p := s.find(rate); p != nil && role == Confirm && (p.confirmed || p.failed) {
-		if p.confirmed {
+	if p := s.find(rate); p != nil && role == Confirm && (p.begun || p.failed) {
+		if p.begun {
 			outcomes = append(p.outcomes, *o)
 		}
 		v = s.judge(outcomes, p.failed) // of all together
+		s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
 	}
 	if role == Search || role == Confirm {
-		s.note(rate, outcomes, v, role == Confirm)
+		s.note(rate, outcomes, v, role == Confirm && (v.Result != Pass || s.confirms(outcomes)))
+		s.find(rate).begun = role == Confirm
+	}
+	if v.Result == Invalid { // all together
+		s.disturb(rate, v)
 	}
 	return v, nil
+}
+
+// confirms reports whether trials are as long as a confirmation. A rate holds only if they are.
+func (s *search) confirms(outcomes []Outcome) bool {
+	var length time.Duration
+	for i := range outcomes {
+		length += outcomes[i].Trial.Measure
+	}
+	return length+s.slot() > s.confirm
+}
+
+// disturb notes that the generator could not send a rate. What the system did there before stands.
+func (s *search) disturb(rate float64, v Verdict) {
+	if s.find(rate) == nil {
+		s.note(rate, nil, v, false)
+	}
+	s.find(rate).disturbed++
 }
 
 // judged runs a trial and judges it alone.
@@ -186,13 +212,13 @@ func (s *search) note(rate float64, outcomes []Outcome, v Verdict, confirmed boo
 	p.outcomes, p.verdict, p.confirmed = outcomes, v, confirmed
 }
 
-// bounds are the smallest rate that fails, or that the generator cannot send, and the largest
-// below it that holds. 0: none.
+// bounds are the smallest rate that fails, or, of rates that need not be confirmed, that the
+// generator cannot send, and the largest below it that holds. 0: none.
 func (s *search) bounds(confirmed bool) (holds, fails float64) {
 	fails = math.Inf(1)
 	for i := range s.points {
 		p := &s.points[i]
-		if (p.confirmed || !confirmed) && (p.verdict.Result == Fail || p.verdict.Result == Invalid) {
+		if p.confirmed && p.verdict.Result == Fail || !confirmed && (p.verdict.Result == Fail || s.unsendable(p)) {
 			fails = min(fails, p.rate)
 		}
 	}
@@ -208,6 +234,14 @@ func (s *search) bounds(confirmed bool) (holds, fails float64) {
 	return holds, fails
 }
 
+// unsendable reports whether the generator was the limit at a rate. Where it sent that rate or a
+// higher one at another time, something had disturbed it.
+func (s *search) unsendable(p *point) bool {
+	return p.verdict.Result == Invalid && !slices.ContainsFunc(s.points, func(q point) bool {
+		return q.rate > p.rate && (q.verdict.Result == Pass || q.verdict.Result == Fail)
+	})
+}
+
 func (s *search) run() error {
 	if s.Reading {
 		return s.read()
@@ -220,9 +254,10 @@ func (s *search) run() error {
 		return err
 	}
 	var ok bool
-	if s.timing, ok = s.plan(capacity); !ok {
-		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s, and %s for a precision of %s", units.FormatRate(capacity),
-			budgetText(s.suffices(capacity, worstPrecision)), budgetText(s.suffices(capacity, s.Precision)), units.FormatPercent(s.Precision))
+	most := s.allowed(capacity) // no trial sees the system do more
+	if s.timing, ok = s.plan(most); !ok {
+		return s.end(Stopped, "the budget does not suffice: at about %s, a search takes %s, and %s for a precision of %s", units.FormatRate(most),
+			budgetText(s.suffices(most, worstPrecision)), budgetText(s.suffices(most, s.Precision)), units.FormatPercent(s.Precision))
 	}
 	if _, err := s.try(Trial{Role: WarmUp, Rate: capacity / 4, Measure: s.short(warmUpFor), Slot: coarse}); err != nil {
 		return err
@@ -233,9 +268,6 @@ func (s *search) run() error {
 	}
 	if err := s.confirmLow(low); err != nil {
 		return err
-	}
-	if holds, _ := s.bounds(true); s.To > 0 && holds >= s.To {
-		return s.end(Highest, "it was the highest rate allowed")
 	}
 	if err := s.confirmHigh(high); err != nil {
 		return err
@@ -318,8 +350,9 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			return 0, 0, err
 		}
 		holds, fails := s.bounds(false)
+		here, limit := s.find(rate), s.find(fails)
 		switch {
-		case v.Result == Undecided:
+		case v.Result == Undecided, v.Result == Invalid && here.disturbed > 1 && !s.unsendable(here):
 			return max(holds, rate/half), min(max(fails, rate*half), rate*half), nil
 		case holds == 0 && fails <= s.floor() && s.allInvalid():
 			return 0, 0, s.end(AtLeast, "%s", v.Why)
@@ -327,6 +360,8 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			return 0, 0, s.none(capacity)
 		case s.To > 0 && holds >= s.To:
 			return holds, holds, nil
+		case v.Result == Pass && limit != nil && limit.disturbed == 1 && limit.verdict.Result == Invalid:
+			rate = fails // once more: what disturbed the generator may be over
 		case holds == 0:
 			rate = max(fails/2, s.floor())
 			if fails < capacity/16 {
@@ -337,7 +372,7 @@ func (s *search) narrow(capacity float64) (low, high float64, err error) {
 			if holds == capacity/2 {
 				next = holds * 1.6
 			}
-			if next = min(next, mostOver*s.best); next < holds*(1+s.precision) {
+			if next = min(next, mostOver*s.best); next < holds*min(1+s.precision, 1.25) {
 				return 0, 0, s.end(NoTop, "%s holds, and the system answers no more than %s", units.FormatRate(holds), units.FormatRate(s.best))
 			}
 			rate = s.allowed(next)
@@ -386,7 +421,13 @@ func (s *search) confirmLow(rate float64) error {
 		if err != nil || v.Result == Pass {
 			return err
 		}
-		if rate <= s.floor() {
+		switch {
+		case rate > s.floor():
+		case v.Result == Invalid:
+			return s.end(AtLeast, "%s", v.Why)
+		case v.Result == Undecided:
+			return s.end(Stopped, "no rate down to %s is decided: %s", units.FormatRate(s.floor()), v.Why)
+		default:
 			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
 		}
 		rate = max(rate/(1+step), s.floor())
@@ -401,6 +442,8 @@ func (s *search) confirmHigh(rate float64) error {
 	for {
 		holds, fails := s.bounds(true)
 		switch {
+		case s.To > 0 && holds >= s.To:
+			return s.end(Highest, "it was the highest rate allowed")
 		case fails > 0 && fails/holds <= 1+1.5*s.precision:
 			return nil
 		case fails > 0:
@@ -412,16 +455,17 @@ func (s *search) confirmHigh(rate float64) error {
 		if rate = s.allowed(rate); rate == s.To && s.find(rate) != nil && s.find(rate).confirmed && fails == 0 {
 			return s.end(Stopped, "the trials at %s, the highest rate allowed, do not decide", units.FormatRate(rate))
 		}
-		if s.generatorLimited(rate) {
-			return s.end(AtLeast, "the generator was the limit above %s", units.FormatRate(holds))
+		if p := s.generatorLimit(rate); p != nil {
+			if p.disturbed > 1 || s.used >= MostTrials || s.elapsed >= s.Budget {
+				return s.end(AtLeast, "the generator was the limit above %s: %s", units.FormatRate(holds), p.verdict.Why)
+			}
+			rate = p.rate // once more: what disturbed the generator may be over
 		}
 		v, err := s.confirmAt(rate)
 		switch {
 		case err != nil:
 			return err
-		case v.Result == Invalid:
-			return s.end(AtLeast, "%s", v.Why)
-		case v.Result != Undecided:
+		case v.Result == Pass, v.Result == Fail:
 			continue
 		case fails > 0:
 			return nil // the interval cannot be narrowed
@@ -431,14 +475,14 @@ func (s *search) confirmHigh(rate float64) error {
 	}
 }
 
-// generatorLimited reports whether the generator could not send a rate as high as this.
-func (s *search) generatorLimited(rate float64) bool {
+// generatorLimit is the lowest rate up to this one at which the generator was the limit, or nil.
+func (s *search) generatorLimit(rate float64) (lowest *point) {
 	for i := range s.points {
-		if s.points[i].verdict.Result == Invalid && s.points[i].rate <= rate {
-			return true
+		if p := &s.points[i]; p.rate <= rate && s.unsendable(p) && (lowest == nil || p.rate < lowest.rate) {
+			lowest = p
 		}
 	}
-	return false
+	return lowest
 }
 
 // confirmAt confirms a rate. It fails only if two trials fail, of which one may be a short one of
@@ -452,11 +496,14 @@ func (s *search) confirmAt(rate float64) (v Verdict, err error) {
 		if v, err = s.parts(rate); err != nil || v.Result != Fail {
 			return v, err
 		}
-		if fails++; v.Growing || fails >= 2 || s.elapsed+s.confirm > s.Budget {
+		if fails++; v.Growing || fails >= 2 {
 			return v, nil
 		}
 		p := s.find(rate)
-		p.confirmed, p.failed = false, true // judged alone
+		p.begun, p.confirmed, p.failed = false, false, true // judged alone
+		if s.elapsed+s.confirm > s.Budget {
+			return v, nil
+		}
 	}
 }
 
@@ -518,7 +565,7 @@ func (s *search) conclude() {
 	_, fails := s.bounds(false)
 	for i := range s.points {
 		p := &s.points[i]
-		if p.verdict.Result == Pass && fails > 0 && p.rate > fails {
+		if p.verdict.Result == Pass && fails > 0 && p.rate > fails && s.find(fails).verdict.Result == Fail {
 			a.Inversions = append(a.Inversions, fmt.Sprintf("%s holds although %s fails", units.FormatRate(p.rate), units.FormatRate(fails)))
 		}
 	}

@@ -102,7 +102,10 @@ func TestSoakCutShort(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 	_, a = o.Next(append(history, Outcome{Trial: *next, Generator: "the generator was slow"}))
-	if a == nil || a.Soak == nil || a.Soak.Result != Invalid || a.ExitCode(0) != exit.CannotTell {
+	if a == nil || a.Soak == nil || a.Soak.Result != Invalid || a.ExitCode(0) != exit.CannotTell || a.ExitCode(a.Holds) != exit.OK || a.ExitCode(2*a.Holds) != exit.Broken {
 		t.Errorf("got %+v", a)
+	}
+	if a.Ending = AtLeast; a.ExitCode(0) != exit.Untrusted {
+		t.Errorf("got exit code %d", a.ExitCode(0))
 	}
 }

@@ -28,6 +28,9 @@ func (a *Answer) Headline(limits string) string {
 		}
 		return fmt.Sprintf("ceiling %s%s; limited by: %s; %s", rangeText(a.Holds, a.Fails), limits, a.Why, trials)
 	case AtLeast:
+		if a.Holds == 0 {
+			return fmt.Sprintf("no rate is known to hold%s: %s; %s", limits, a.Why, trials)
+		}
 		return fmt.Sprintf("at least %s%s: %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)
 	case Highest:
 		return fmt.Sprintf("holds at %s%s: %s; %s", units.FormatRate(a.Holds), limits, a.Why, trials)

@@ -9,6 +9,19 @@ import (
 	"carronade/units"
 )
 
+// A fast system reaches the highest rate allowed wherever the search begins.
+func TestToOfAFastSystem(t *testing.T) {
+	for _, to := range []float64{1000, 2000} {
+		for _, part := range []float64{0, 0.6, 0.7, 0.8, 0.9, 1} {
+			o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute, To: to, From: part * to}
+			a, _ := drive(o, func(t Trial, _ int) Outcome { return cliff(t, 100*to) })
+			if a.Ending != Highest || a.Holds != to || a.ExitCode(0) != exit.OK {
+				t.Errorf("to %v from %v: %s, %v holds: %s", to, o.From, a.Ending, a.Holds, a.Why)
+			}
+		}
+	}
+}
+
 // A search never offers more than it may. If that holds, it says so and succeeds.
 func TestTo(t *testing.T) {
 	for _, tt := range []struct {
