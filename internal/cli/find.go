@@ -232,9 +232,15 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 			break // the search took another way: try from here
 		}
 		f.sample(*t, d)
-		f.history = append(f.history, trials.Outcome(&f.Options, *t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
+		f.history = append(f.history, trials.Outcome(&f.Options, *t, d, f.limits, elapsed(d)))
 	}
 	return nil
+}
+
+// elapsed is the time of a trial, the same when it ran and when its report is read: otherwise a
+// search that is resumed would take another way.
+func elapsed(d *report.Document) time.Duration {
+	return d.EndedAt.Round(0).Sub(d.StartedAt.Round(0)) // without the monotonic clock
 }
 
 // sample keeps the report of a trial, for what the report of the search says of all of them: the
@@ -385,12 +391,11 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		}
 		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
-	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
 	shown := *o
 	shown.quiet = o.quiet || !interactive(s.Err) // a line an interval is too much for a file
+	began := time.Now()
 	d, err := s.execute(ctx, shown, 0)
-	elapsed := time.Since(began)
 	if d != nil {
 		f.sample(*t, d)
 	}
@@ -402,12 +407,12 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{Trial: *t}, context.Canceled
 	case err != nil && f.begun() && errors.As(err, new(*target.Error)):
 		// It worked before: the system is gone.
-		return find.Outcome{Trial: *t, Elapsed: elapsed, Dead: err.Error()}, nil
+		return find.Outcome{Trial: *t, Elapsed: time.Since(began), Dead: err.Error()}, nil
 	case err != nil:
 		return find.Outcome{}, err
 	}
 	s.reportStored(o.keep, d, o.tasks[0].kept, false)
-	out := trials.Outcome(&f.Options, *t, d, f.limits, elapsed)
+	out := trials.Outcome(&f.Options, *t, d, f.limits, elapsed(d))
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}
