@@ -88,6 +88,9 @@ func (s *session) findCommand() *cobra.Command {
 		ValidArgsFunction: command.CompleteTarget(s.Kinds),
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
 			if f.again != "" {
+				if err := againExcludes(cmd.Flags()); err != nil {
+					return err
+				}
 				return s.againFind(cmd.Context(), &f, args)
 			}
 			varied, err := f.vary.check()
@@ -99,6 +102,14 @@ func (s *session) findCommand() *cobra.Command {
 			}
 			if varied && f.atLeast != "" {
 				return &words{Err: errors.New("--at-least does not go with --vary"), Hint: "leave it out: each cell has a ceiling of its own"}
+			}
+			if varied && f.html != "" {
+				return &words{Err: errors.New("--html does not go with --vary"), Hint: "--as markdown prints the result as a table, and carronade report export --as html writes a single report"}
+			}
+			if !varied {
+				if err := f.oneAnswer(); err != nil {
+					return err
+				}
 			}
 			if varied && f.Over != "" {
 				return &words{Err: errors.New("--over does not go with --vary"), Hint: "carronade run --vary concurrency=1,8,64 compares throughput"}
@@ -183,7 +194,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 // as the search asks for them.
 func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) error {
 	if o.keep.store == nil {
-		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
+		return &words{Err: errors.New("--resume needs a store"), Hint: "name the store of the search with --store"}
 	}
 	rows, err := judging.RowsWithLabel(ctx, o.keep.store, trials.Label, f.resume, "label."+trials.Label)
 	if err != nil {
@@ -191,6 +202,11 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	}
 	if len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
+	}
+	for i := range rows {
+		if rows[i].Running {
+			return &words{Err: fmt.Errorf("--resume %s: report %s of that search is still running", f.resume, rows[i].ID), Hint: "wait until that carronade ends"}
+		}
 	}
 	if err := s.replayTrials(ctx, f, o, rows); err != nil {
 		return err
@@ -202,6 +218,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 // replayTrials makes the history of a search from the reports of its trials.
 func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, rows []digest.Row) error {
 	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
+	unused := 0
 	for i, r := range rows {
 		if i == 0 {
 			f.began = r.At
@@ -218,7 +235,8 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 			t, answer = f.Next(f.history)
 		}
 		if answer != nil {
-			break
+			unused++
+			continue
 		}
 		w, err := s.trialWorkload(f, t)
 		if err != nil {
@@ -229,10 +247,14 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 			if !f.begun() || !ofTrial {
 				return &words{Err: fmt.Errorf("--resume: report %s has another %s", d.ID, other), Hint: "give the target, the limits and the flags that the search had"}
 			}
-			break // the search took another way: try from here
+			unused++ // the search took another way: a later trial may be the one that it needs
+			continue
 		}
 		f.sample(*t, d)
 		f.history = append(f.history, trials.Outcome(&f.Options, *t, d, f.limits, elapsed(d)))
+	}
+	if unused > 0 {
+		s.note("search %s: %s not used, since the search takes another way now", f.id, units.Plural(unused, "stored trial"))
 	}
 	return nil
 }
@@ -312,7 +334,7 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 		set("label", trials.Label+"="+f.id)
 		set("label", trials.RoleLabel+"="+string(t.Role))
 		if f.more.repeat > 1 {
-			set("label", "find-search="+strconv.Itoa(len(f.searches)+1))
+			set("label", searchLabel+"="+strconv.Itoa(len(f.searches)+1))
 		}
 	}
 	if t.Concurrency > 0 { // limits on response times need a schedule
