@@ -106,6 +106,9 @@ func (s *session) findCommand() *cobra.Command {
 			if varied && f.html != "" {
 				return &words{Err: errors.New("--html does not go with --vary"), Hint: "--as markdown prints the result as a table, and carronade report export --as html writes a single report"}
 			}
+			if f.Over == find.OverConcurrency && cmd.Flags().Changed("precision") {
+				return errNoRateOrLimit
+			}
 			if !varied {
 				if err := f.oneAnswer(); err != nil {
 					return err
@@ -411,7 +414,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 			p := f.Progress(f.history)
 			text = " (" + p.Text() + ")"
 		}
-		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
+		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, t.Load(), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
 	shown := *o
@@ -439,14 +442,4 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		out.ReportID = ""
 	}
 	return out, nil
-}
-
-func loadText(t *find.Trial) string {
-	switch {
-	case t.Concurrency > 0:
-		return units.Plural(t.Concurrency, "request") + " in flight"
-	case t.Rate == 0:
-		return "full speed"
-	}
-	return units.FormatRate(t.Rate)
 }

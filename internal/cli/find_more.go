@@ -86,7 +86,7 @@ func (f *searching) oneAnswer() error {
 }
 
 // errNoRateOrLimit is the error of settings that --over concurrency cannot have.
-var errNoRateOrLimit = &words{Err: errors.New("--over concurrency compares throughput: it has no rate and no limit"), Hint: "leave out --slo, --from, --to, --at-least and --confirm"}
+var errNoRateOrLimit = &words{Err: errors.New("--over concurrency compares throughput: it has no rate and no limit"), Hint: "leave out --slo, --from, --to, --at-least, --precision and --confirm"}
 
 // mostRepeats bounds what a mistyped number costs.
 const mostRepeats = 100
