@@ -88,6 +88,9 @@ func (s *session) findCommand() *cobra.Command {
 		ValidArgsFunction: command.CompleteTarget(s.Kinds),
 		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
 			if f.again != "" {
+				if err := againExcludes(cmd.Flags()); err != nil {
+					return err
+				}
 				return s.againFind(cmd.Context(), &f, args)
 			}
 			varied, err := f.vary.check()
@@ -99,6 +102,17 @@ func (s *session) findCommand() *cobra.Command {
 			}
 			if varied && f.atLeast != "" {
 				return &words{Err: errors.New("--at-least does not go with --vary"), Hint: "leave it out: each cell has a ceiling of its own"}
+			}
+			if varied && f.html != "" {
+				return &words{Err: errors.New("--html does not go with --vary"), Hint: "--as markdown prints the result as a table, and carronade report export --as html writes a single report"}
+			}
+			if f.Over == find.OverConcurrency && cmd.Flags().Changed("precision") {
+				return errNoRateOrLimit
+			}
+			if !varied {
+				if err := f.oneAnswer(); err != nil {
+					return err
+				}
 			}
 			if varied && f.Over != "" {
 				return &words{Err: errors.New("--over does not go with --vary"), Hint: "carronade run --vary concurrency=1,8,64 compares throughput"}
@@ -183,7 +197,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 // as the search asks for them.
 func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) error {
 	if o.keep.store == nil {
-		return &words{Err: errors.New("--resume: there is no store"), Hint: "name the store of the search with --store"}
+		return &words{Err: errors.New("--resume needs a store"), Hint: "name the store of the search with --store"}
 	}
 	rows, err := judging.RowsWithLabel(ctx, o.keep.store, trials.Label, f.resume, "label."+trials.Label)
 	if err != nil {
@@ -191,6 +205,11 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	}
 	if len(rows) == 0 {
 		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
+	}
+	for i := range rows {
+		if rows[i].Running {
+			return &words{Err: fmt.Errorf("--resume %s: report %s of that search is still running", f.resume, rows[i].ID), Hint: "wait until that carronade ends"}
+		}
 	}
 	if err := s.replayTrials(ctx, f, o, rows); err != nil {
 		return err
@@ -202,6 +221,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 // replayTrials makes the history of a search from the reports of its trials.
 func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, rows []digest.Row) error {
 	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
+	unused := 0
 	for i, r := range rows {
 		if i == 0 {
 			f.began = r.At
@@ -218,7 +238,8 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 			t, answer = f.Next(f.history)
 		}
 		if answer != nil {
-			break
+			unused++
+			continue
 		}
 		w, err := s.trialWorkload(f, t)
 		if err != nil {
@@ -229,12 +250,22 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 			if !f.begun() || !ofTrial {
 				return &words{Err: fmt.Errorf("--resume: report %s has another %s", d.ID, other), Hint: "give the target, the limits and the flags that the search had"}
 			}
-			break // the search took another way: try from here
+			unused++ // the search took another way: a later trial may be the one that it needs
+			continue
 		}
 		f.sample(*t, d)
-		f.history = append(f.history, trials.Outcome(&f.Options, *t, d, f.limits, d.EndedAt.Sub(d.StartedAt)))
+		f.history = append(f.history, trials.Outcome(&f.Options, *t, d, f.limits, elapsed(d)))
+	}
+	if unused > 0 {
+		s.note("search %s: %s not used, since the search takes another way now", f.id, units.Plural(unused, "stored trial"))
 	}
 	return nil
+}
+
+// elapsed is the time of a trial, the same when it ran and when its report is read: otherwise a
+// search that is resumed would take another way.
+func elapsed(d *report.Document) time.Duration {
+	return d.EndedAt.Round(0).Sub(d.StartedAt.Round(0)) // without the monotonic clock
 }
 
 // sample keeps the report of a trial, for what the report of the search says of all of them: the
@@ -306,7 +337,7 @@ func (s *session) trialWorkload(f *searching, t *find.Trial) (*workload.Workload
 		set("label", trials.Label+"="+f.id)
 		set("label", trials.RoleLabel+"="+string(t.Role))
 		if f.more.repeat > 1 {
-			set("label", "find-search="+strconv.Itoa(len(f.searches)+1))
+			set("label", searchLabel+"="+strconv.Itoa(len(f.searches)+1))
 		}
 	}
 	if t.Concurrency > 0 { // limits on response times need a schedule
@@ -383,14 +414,13 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 			p := f.Progress(f.history)
 			text = " (" + p.Text() + ")"
 		}
-		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, loadText(t), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
+		s.note("%strial %d, %s: %s for %s%s", f.which(), len(f.history)+1, t.Role, t.Load(), units.FormatDuration((t.Settle + t.Measure).Round(100*time.Millisecond)), text)
 	}
-	began := time.Now()
 	o.tasks = append(o.tasks[:0], task{w: w, of: 1, attached: f.attached})
 	shown := *o
 	shown.quiet = o.quiet || !interactive(s.Err) // a line an interval is too much for a file
+	began := time.Now()
 	d, err := s.execute(ctx, shown, 0)
-	elapsed := time.Since(began)
 	if d != nil {
 		f.sample(*t, d)
 	}
@@ -402,24 +432,14 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 		return find.Outcome{Trial: *t}, context.Canceled
 	case err != nil && f.begun() && errors.As(err, new(*target.Error)):
 		// It worked before: the system is gone.
-		return find.Outcome{Trial: *t, Elapsed: elapsed, Dead: err.Error()}, nil
+		return find.Outcome{Trial: *t, Elapsed: time.Since(began), Dead: err.Error()}, nil
 	case err != nil:
 		return find.Outcome{}, err
 	}
 	s.reportStored(o.keep, d, o.tasks[0].kept, false)
-	out := trials.Outcome(&f.Options, *t, d, f.limits, elapsed)
+	out := trials.Outcome(&f.Options, *t, d, f.limits, elapsed(d))
 	if o.keep.store == nil {
 		out.ReportID = ""
 	}
 	return out, nil
-}
-
-func loadText(t *find.Trial) string {
-	switch {
-	case t.Concurrency > 0:
-		return units.Plural(t.Concurrency, "request") + " in flight"
-	case t.Rate == 0:
-		return "full speed"
-	}
-	return units.FormatRate(t.Rate)
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"carronade/internal/command"
 	"carronade/internal/digest"
 	"carronade/internal/find"
@@ -61,24 +63,29 @@ func (s *session) againFind(ctx context.Context, f *searching, args []string) er
 	})
 }
 
+const againHint = "--again judges stored trials: it takes --slo, --at-least, --precision, --store, --json, --json-file, --html and --full"
+
+// againExcludes refuses the flags that say how to run a search.
+func againExcludes(fs *pflag.FlagSet) error {
+	for _, name := range []string{"resume", "file", "from", "to", "budget", "confirm", "over", repeatSetting, "vary", "screen"} {
+		if fs.Changed(name) {
+			return &words{Err: fmt.Errorf("--again and --%s exclude each other", name), Hint: againHint}
+		}
+	}
+	return nil
+}
+
 // checkAgain refuses what only a search that runs has.
 func (f *searching) checkAgain(args []string) error {
-	const hint = "--again judges stored trials: it takes --slo, --at-least, --precision, --store, --json, --json-file, --html and --full"
 	switch {
 	case len(args) > 0:
 		return &words{Err: fmt.Errorf("%s: the trials of %s say what was measured", args[0], f.again), Hint: "leave the target out"}
-	case f.resume != "":
-		return &words{Err: errors.New("--again and --resume exclude each other"), Hint: hint}
-	case f.file != "":
-		return &words{Err: errors.New("--again and --file exclude each other"), Hint: hint}
-	case f.from != "":
-		return &words{Err: errors.New("--again and --from exclude each other"), Hint: hint}
 	case len(f.settings.All("slo")) == 0:
 		return &words{Err: errors.New("--again needs limits"), Hint: "such as --slo 'p99<20ms'"}
 	}
 	for _, e := range f.settings.Doc.Entries {
 		if !slices.Contains(againSets, e.Name) {
-			return &words{Err: fmt.Errorf("%s: the trials were run already", e.Where), Hint: hint}
+			return &words{Err: fmt.Errorf("%s: the trials were run already", e.Where), Hint: againHint}
 		}
 	}
 	return nil
@@ -90,9 +97,11 @@ func (f *searching) judgeAgain(ctx context.Context, kept store.Store) (*report.D
 	if err != nil {
 		return nil, err
 	}
+	number := ""
 	if f.again = id; of != nil {
-		f.Budget = of.Search.Budget
+		f.Budget, number = of.Search.Budget, of.Labels[searchLabel]
 	}
+	several := false
 	rows, err := trialRows(ctx, kept, id)
 	if err != nil {
 		return nil, err
@@ -102,13 +111,20 @@ func (f *searching) judgeAgain(ctx context.Context, kept store.Store) (*report.D
 	}
 	history, last, err := trials.Again(&f.Options, f.limits, func(yield func(*report.Document, error) bool) {
 		for _, r := range rows {
-			if d, err := kept.Get(ctx, r.ID); !yield(d, err) || err != nil {
+			d, err := kept.Get(ctx, r.ID)
+			if err == nil && d.Labels[searchLabel] != number {
+				several = several || number == ""
+				continue
+			}
+			if !yield(d, err) || err != nil {
 				return
 			}
 		}
 	})
 	var none *trials.NoDataError
 	switch {
+	case several && err == nil:
+		return nil, &words{Err: fmt.Errorf("--again: %s are several searches", id), Hint: "give the id of one of them: carronade report list mode=find label." + trials.Label + "=" + id + " lists them"}
 	case errors.As(err, &none):
 		return nil, &words{Err: fmt.Errorf("--again: %w", err), Hint: "carronade find with this limit measures them"}
 	case err != nil:

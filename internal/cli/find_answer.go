@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +34,7 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 	if f.more.repeat > 1 {
 		return s.foundSeveral(f, o, f.all(a))
 	}
-	d, err := f.reportOf(f.id, a)
+	d, err := f.reportOf(f.id, a, f.of)
 	if err != nil {
 		return err
 	}
@@ -42,18 +45,32 @@ func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
 	return s.deliverAnswer(f, o, d, kept)
 }
 
-// reportOf makes the report of an answer.
-func (f *searching) reportOf(id string, a *find.Answer) (*report.Document, error) {
+// reportOf makes the report of an answer, of which a report is a trial.
+func (f *searching) reportOf(id string, a *find.Answer, of *report.Document) (*report.Document, error) {
 	return trials.Report(&trials.Searched{
 		ID: id, Search: f.id, Limits: f.limitTexts(), Began: f.began, Ended: time.Now(), Options: f.Options, AtLeast: f.least,
-		Answer: a, Of: f.of, Canceled: f.Interrupted,
+		Answer: a, Of: of, Canceled: a.CutShort(),
 	})
+}
+
+// reportOfSeveral makes the report of one of several searches, counted from 1. Its id follows from
+// theirs: a search that is resumed replaces its report.
+func (f *searching) reportOfSeveral(number int, a *find.Answer) (*report.Document, error) {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s-%d", f.id, number)
+	of := *f.of
+	of.Labels = maps.Clone(of.Labels)
+	if of.Labels == nil {
+		of.Labels = map[string]string{}
+	}
+	of.Labels[searchLabel] = strconv.Itoa(number)
+	return f.reportOf("s"+report.IDOf(h.Sum64())[1:], a, &of)
 }
 
 // foundSeveral stores a report for each of several searches, and prints all of them together.
 func (s *session) foundSeveral(f *searching, o *outputs, all *find.Repeated) error {
-	for _, a := range all.Searches {
-		d, err := f.reportOf(newSeries(), a)
+	for i, a := range all.Searches {
+		d, err := f.reportOfSeveral(i+1, a)
 		if err != nil {
 			return err
 		}
@@ -62,50 +79,73 @@ func (s *session) foundSeveral(f *searching, o *outputs, all *find.Repeated) err
 		}
 	}
 	doc := repeatedDocument{Schema: report.SearchSchema, ID: f.id, Target: f.target, Limits: f.limitTexts(), Repeated: all}
+	var problems []error
 	if path := f.settings.Last("json-file"); path != "" {
 		if err := command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, doc) }); err != nil {
-			return err
+			problems = append(problems, &words{
+				Err:  fmt.Errorf("--json-file: cannot write %s: %s", path, command.Reason(err)),
+				Hint: "give a file in a writable folder; carronade report list label.find=" + f.id + " lists the reports in the store",
+			})
 		}
 	}
+	if err := s.printSeveral(f, o, &doc); err != nil {
+		problems = append(problems, fmt.Errorf("writing the report: %w", err))
+	}
+	return outcomeOf(all.ExitCode(f.least), problems)
+}
+
+// printSeveral prints the answers of several searches.
+func (s *session) printSeveral(f *searching, o *outputs, doc *repeatedDocument) error {
 	if o.json {
-		if err := command.WriteJSON(s.out, doc); err != nil {
-			return err
-		}
-	} else {
-		c := s.console()
-		p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
-		all.Text(p, strings.Join(f.limitTexts(), ", "))
-		if o.keep.store != nil {
-			p.Line("")
-			p.Line("the reports of the searches and trials: carronade report list label.find=" + f.id)
-			if f.Interrupted {
-				p.Line("to go on: the same command with --resume " + f.id)
-			}
-		}
-		if err := p.To(s.out); err != nil {
-			return err
+		return command.WriteJSON(s.out, doc)
+	}
+	c := s.console()
+	p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
+	doc.Text(p, strings.Join(doc.Limits, ", "))
+	if o.keep.store != nil {
+		p.Line("")
+		p.Line("the reports of the searches and trials: carronade report list label.find=" + f.id)
+		if f.Interrupted {
+			p.Line("to go on: the same command with --resume " + f.id)
 		}
 	}
-	if code := all.ExitCode(f.least); code != command.OK {
-		return exitCode{Code: code}
+	return p.To(s.out)
+}
+
+// outcomeOf is the exit code of an answer that was printed and written, or of the problems with that.
+func outcomeOf(code int, problems []error) error {
+	if len(problems) > 0 && code != command.Interrupted {
+		code = command.Failed
 	}
-	return nil
+	if code == command.OK {
+		return nil
+	}
+	return exitCode{Code: code, Err: errors.Join(problems...)}
 }
 
 // keepAnswerFor is the time that storing an answer may take.
 const keepAnswerFor = 30 * time.Second
 
-// keepAnswer stores the report of a search. A search that was resumed has one already.
+// keepAnswer stores the report of a search. A search that was resumed has one already, which stays
+// if the new one cannot be stored.
 func keepAnswer(in store.Store, d *report.Document) error {
 	ctx, cancel := context.WithTimeout(context.Background(), keepAnswerFor) // interrupted searches are stored, too
 	defer cancel()
 	err := in.Put(ctx, d)
-	if errors.Is(err, store.ErrExists) {
-		if err = in.Delete(ctx, d.ID); err == nil {
-			err = in.Put(ctx, d)
-		}
+	if !errors.Is(err, store.ErrExists) {
+		return err
 	}
-	return err
+	before, err := in.Get(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	if err = in.Delete(ctx, d.ID); err != nil {
+		return err
+	}
+	if err = in.Put(ctx, d); err != nil {
+		return errors.Join(err, in.Put(ctx, before))
+	}
+	return nil
 }
 
 // deliverAnswer prints the report of a search and writes it to the requested files.
@@ -139,12 +179,5 @@ func (s *session) deliverAnswer(f *searching, o *outputs, d *report.Document, ke
 	if len(d.Search.Trials) > 0 && f.again == "" {
 		s.reportStored(o.keep, d, kept, o.json || o.full)
 	}
-	code := d.ExitCode()
-	if len(problems) > 0 && code != command.Interrupted {
-		code = command.Failed
-	}
-	if code == command.OK {
-		return nil
-	}
-	return exitCode{Code: code, Err: errors.Join(problems...)}
+	return outcomeOf(d.ExitCode(), problems)
 }

@@ -24,6 +24,9 @@ type findMore struct {
 // repeatSetting repeats the search. In a workload file it would repeat each trial.
 const repeatSetting = "repeat"
 
+// searchLabel is the label of the reports of several searches: which of them, from 1.
+const searchLabel = "find-search"
+
 func (m *findMore) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&m.confirm, "confirm", "", "after the answer, run its lower end for this `TIME`, beyond the budget")
 	fs.StringVar(&m.to, "to", "", "never offer more than this `RATE`")
@@ -67,8 +70,23 @@ func (m *findMore) parse(f *searching) (err error) {
 	return nil
 }
 
+// oneAnswer refuses what several searches together do not have.
+func (f *searching) oneAnswer() error {
+	where := f.settings.Where("full")
+	if f.html != "" {
+		where = "--html"
+	}
+	if f.more.repeat < 2 || where == "" {
+		return nil
+	}
+	return &words{
+		Err:  fmt.Errorf("%s does not go with --repeat: each search has a report of its own", where),
+		Hint: "leave it out; then carronade report show ID --full prints the report of a search, and carronade report export ID --as html writes its page",
+	}
+}
+
 // errNoRateOrLimit is the error of settings that --over concurrency cannot have.
-var errNoRateOrLimit = &words{Err: errors.New("--over concurrency compares throughput: it has no rate and no limit"), Hint: "leave out --slo, --from, --to, --at-least and --confirm"}
+var errNoRateOrLimit = &words{Err: errors.New("--over concurrency compares throughput: it has no rate and no limit"), Hint: "leave out --slo, --from, --to, --at-least, --precision and --confirm"}
 
 // mostRepeats bounds what a mistyped number costs.
 const mostRepeats = 100

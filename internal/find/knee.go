@@ -1,6 +1,7 @@
 package find
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -52,17 +53,30 @@ func (l *level) mean() (m float64) {
 	return m
 }
 
+// throughputOf is the mean throughput of a number, 0 if it has none.
+func throughputOf(levels []level, n int) float64 {
+	for i := range levels {
+		if levels[i].n == n {
+			return levels[i].mean()
+		}
+	}
+	return 0
+}
+
 // overConcurrency searches for the knee. The number grows by powers of two until that gains
 // little, is bisected, and the numbers that decide are tried again.
 func (s *search) overConcurrency() error {
 	var levels []level // by number
 	defer func() { s.answer.Knee = knee(levels) }()
-	doubt := ""
+	doubt, stopped := "", 0 // the number that ended the doubling
 	inFlight := func(role Role, n int) (float64, error) {
 		measure := min(s.Budget/40, kneeLongest)
 		o, err := s.try(Trial{Role: role, Concurrency: n, Settle: measure / 5, Measure: measure, Slot: max(measure/100, coarse)})
 		if err != nil {
 			return 0, err
+		}
+		if o.Doubt != "" || o.Generator != "" {
+			doubt = cmp.Or(o.Doubt, o.Generator)
 		}
 		if o.Broken != "" || o.Generator != "" {
 			// A throughput with failures is none of the system.
@@ -72,9 +86,6 @@ func (s *search) overConcurrency() error {
 		if o.Achieved <= 0 {
 			return 0, nil
 		}
-		if o.Doubt != "" {
-			doubt = o.Doubt
-		}
 		i, found := slices.BinarySearchFunc(levels, n, func(l level, n int) int { return l.n - n })
 		if !found {
 			levels = slices.Insert(levels, i, level{n: n})
@@ -82,23 +93,33 @@ func (s *search) overConcurrency() error {
 		levels[i].throughput = append(levels[i].throughput, o.Achieved)
 		return o.Achieved, nil
 	}
-	last := 0.0
-	for n := 1; ; n *= 2 {
-		x, err := inFlight(Search, n)
-		switch {
-		case err != nil:
-			return err
-		case x <= 0 && n == 1:
-			return s.end(None, "%s", s.nothing())
-		case x < leastGain*last:
-			n = 0
-		case n >= mostInFlight:
-			return s.end(NoTop, "the throughput still grows at %s in flight", units.Plural(n, "request"))
+	// double tries more and more in flight, from n. A trial that ends this is repeated: one that
+	// went wrong would end the search far too low.
+	double := func(n int) error {
+		for ; ; n *= 2 {
+			last := throughputOf(levels, n/2)
+			x, err := inFlight(Search, n)
+			if stopped = n; err == nil && x < leastGain*last {
+				var again float64
+				again, err = inFlight(Search, n)
+				x = max(x, again)
+			}
+			switch {
+			case err != nil:
+				return err
+			case x <= 0 && n == 1 && doubt != "":
+				return s.end(AtLeast, "the generator may have been the limit: %s", doubt)
+			case x <= 0 && n == 1:
+				return s.end(None, "%s", s.nothing())
+			case x < leastGain*last:
+				return nil
+			case n >= mostInFlight:
+				return s.end(NoTop, "the throughput still grows at %s in flight", units.Plural(n, "request"))
+			}
 		}
-		if n == 0 {
-			break
-		}
-		last = x
+	}
+	if err := double(1); err != nil {
+		return err
 	}
 	for {
 		k := knee(levels)
@@ -116,6 +137,12 @@ func (s *search) overConcurrency() error {
 		}
 		if _, err := inFlight(role, n); err != nil {
 			return err
+		}
+		// Trials of the largest number that disagree may show that the throughput grows there.
+		if top := &levels[len(levels)-1]; top.n == stopped && top.n < mostInFlight && top.mean() >= leastGain*throughputOf(levels, top.n/2) {
+			if err := double(2 * top.n); err != nil {
+				return err
+			}
 		}
 	}
 	if doubt != "" {
@@ -159,6 +186,9 @@ func knee(levels []level) *Knee {
 
 // headline is the answer of a search over the number of requests in flight.
 func (k *Knee) headline(e Ending, why, trials string) string {
+	if k.Enough == 0 && e == Stopped {
+		return fmt.Sprintf("not known which number of requests in flight is enough: %s; %s", why, trials)
+	}
 	if k.Enough == 0 {
 		return fmt.Sprintf("no number of requests in flight is enough: %s; %s", why, trials)
 	}

@@ -141,6 +141,58 @@ func TestKneeOfOthers(t *testing.T) {
 	}
 }
 
+// A trial that goes wrong does not end the search at a number that is too low.
+func TestKneeWithABadTrial(t *testing.T) {
+	find := func(alter func(n int, o *Outcome)) *Answer {
+		o := &Options{Over: OverConcurrency, Budget: 10 * time.Minute}
+		var history []Outcome
+		for {
+			trial, a := o.Next(history)
+			if a != nil {
+				return a
+			}
+			out := Outcome{Trial: *trial, Achieved: 100 * float64(min(trial.Concurrency, 64)), Elapsed: trial.Measure}
+			alter(len(history), &out)
+			history = append(history, out)
+		}
+	}
+	slow := func(trials ...int) func(int, *Outcome) {
+		return func(n int, o *Outcome) {
+			if slices.Contains(trials, n) {
+				o.Achieved = 205
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		alter func(n int, o *Outcome)
+	}{
+		{"slow once", slow(2)},
+		{"slow twice", slow(2, 3)},
+		{"a failure", func(n int, o *Outcome) {
+			if n == 3 {
+				o.Broken = "1 of 4,000 events failed: timeout"
+			}
+		}},
+	} {
+		if a := find(tt.alter); a.Ending != Found || a.Knee.BestThroughput < 6000 || a.Knee.Enough < 58 || a.Knee.Enough > 70 {
+			t.Errorf("%s: got %s, %s, %+v", tt.name, a.Ending, a.Why, *a.Knee)
+		}
+	}
+	limited := find(func(_ int, o *Outcome) {
+		if o.Trial.Concurrency >= 8 {
+			o.Generator = "the generator was late"
+		}
+	})
+	if limited.Ending != AtLeast || limited.ExitCode(0) != exit.Untrusted || limited.Knee.Best != 4 {
+		t.Errorf("got %s, %s, %+v", limited.Ending, limited.Why, *limited.Knee)
+	}
+	o := &Options{Over: OverConcurrency, Budget: time.Minute, Interrupted: true}
+	if _, a := o.Next(nil); !strings.HasPrefix(a.Headline(""), "not known which number of requests in flight is enough: interrupted") {
+		t.Errorf("got %q", a.Headline(""))
+	}
+}
+
 // The law of scalability is shown where it fits: of exact curves it gives the parameters, and for
 // a system that stops to scale at once it is not shown.
 func TestKneeScalability(t *testing.T) {

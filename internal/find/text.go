@@ -144,7 +144,7 @@ func (a *Answer) Rows() [][]string {
 	out := [][]string{{"role", "rate", "achieved", "for", "report", "verdict"}}
 	for i := range a.Trials {
 		one := &a.Trials[i]
-		load, verdict := one.load(), "not judged"
+		load, verdict := one.Load(), "not judged"
 		switch {
 		case one.Verdict == nil:
 		case one.Role == Read && one.Verdict.Result == Pass:
@@ -180,8 +180,8 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 	p.Table(t)
 }
 
-// load is the load of a trial in words.
-func (t *Trial) load() string {
+// Load is the load of a trial in words.
+func (t *Trial) Load() string {
 	switch {
 	case t.Concurrency > 0:
 		return fmt.Sprintf("%d in flight", t.Concurrency)

@@ -35,6 +35,12 @@ func Of(d *report.Document) (t find.Trial, err error) {
 		n, err = units.ParseCount(text)
 		t.Concurrency = int(n)
 	}
+	switch {
+	case err == nil && t.Role == find.Read:
+		return t, fmt.Errorf("report %s is a trial of a search for the rate of reading, which no limit decides: carronade find measures it again", d.ID)
+	case err == nil && t.Concurrency > 0 && t.Role != find.Probe:
+		return t, fmt.Errorf("report %s is a trial of a search over concurrency, which compares throughput and has no limits: carronade find without --over answers them", d.ID)
+	}
 	if err == nil && (t.Measure <= 0 || t.Slot <= 0 || t.Rate <= 0 && t.Role != find.Probe) {
 		err = errors.New("it has no rate, length or interval")
 	}

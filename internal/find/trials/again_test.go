@@ -84,6 +84,18 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A trial of a search without limits says of which search it is.
+func TestOfWithoutLimits(t *testing.T) {
+	reading := stored(find.Read, 0)
+	over := stored(find.Search, 0)
+	over.Settings[0].Name, over.Settings[0].Value = "concurrency", "8"
+	for want, d := range map[string]*report.Document{"the rate of reading": reading, "a search over concurrency": over} {
+		if _, err := Of(d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 // The report of a search has what its trials share, and the answer.
 func TestReport(t *testing.T) {
 	limits := limitsOf(t, "p99<50ms", "max<1s")

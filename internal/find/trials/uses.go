@@ -2,6 +2,7 @@ package trials
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"carronade/internal/find"
@@ -27,7 +28,7 @@ func uses(d *report.Document) (all []find.Use) {
 	}
 	host, _ := d.Machine()
 	processors := float64(host.Cores)
-	if host.CPULimit > 0 {
+	if host.CPULimit > 0 && started(d) { // a system that runs elsewhere has not the limit of this process
 		processors = min(processors, host.CPULimit)
 	}
 	memory := float64(host.Memory)
@@ -64,6 +65,11 @@ func uses(d *report.Document) (all []find.Use) {
 	add("the generator's busiest thread", d.Generator.Busy, 1, "")
 	add(find.Window, d.Generator.BoundFull, 1, "")
 	return all
+}
+
+// started reports whether the run started the system as a process of its own.
+func started(d *report.Document) bool {
+	return slices.ContainsFunc(d.Settings, func(s report.Setting) bool { return s.Name == "system-cmd" && s.Value != "" })
 }
 
 // systemLimit is a limit that the system was given, from the facts of its report.

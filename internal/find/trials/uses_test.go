@@ -56,3 +56,24 @@ func TestUses(t *testing.T) {
 		t.Errorf("got %+v", out)
 	}
 }
+
+// The limit of this process is that of the system only if the run started it.
+func TestUsesOfALimitedMachine(t *testing.T) {
+	mean := 1.0
+	d := trialReport(0)
+	d.Gauges = []report.Gauge{{From: "system", Name: "CPU", Mean: &mean}}
+	d.Host = map[string]any{"os": "linux", "cores": 4, "cpu_limit": 2}
+	for _, tt := range []struct {
+		settings []report.Setting
+		bound    float64
+	}{
+		{nil, 4},
+		{[]report.Setting{{Name: "system-pid", Value: "12"}}, 4},
+		{[]report.Setting{{Name: "system-cmd", Value: "server"}}, 2},
+	} {
+		d.Settings = tt.settings
+		if all := uses(d); len(all) == 0 || all[0].Resource != "processors of the system" || all[0].Bound != tt.bound {
+			t.Errorf("%v: got %+v, want %v processors", tt.settings, all, tt.bound)
+		}
+	}
+}
