@@ -171,12 +171,12 @@ func knee(levels []level) *Knee {
 		}
 	}
 	for i := range levels {
-		if mean := levels[i].mean(); mean >= enoughShare*k.BestThroughput {
+		mean := levels[i].mean()
+		if mean >= enoughShare*k.BestThroughput {
 			k.Enough, k.EnoughThroughput = levels[i].n, mean
 			break
-		} else {
-			k.Below, k.BelowThroughput = levels[i].n, mean
 		}
+		k.Below, k.BelowThroughput = levels[i].n, mean
 	}
 	if u, ok := stats.FitScalability(n, x); ok && u.Residual < fits {
 		k.Scalability = &u

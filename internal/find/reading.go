@@ -14,8 +14,10 @@ import (
 const (
 	plannedReads = 12 // six are the fewest that bound a median
 	longestRead  = 30 * time.Second
-	ShortestRead = time.Second
 )
+
+// ShortestRead is the length of the shortest trial of reading.
+const ShortestRead = time.Second
 
 // reads are the trials that read so far.
 type reads struct {
