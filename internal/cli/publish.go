@@ -65,11 +65,11 @@ func (s *session) linger(ctx context.Context, hub *publish.Hub, text string) {
 	if err != nil {
 		panic(err) // the setting is checked
 	}
-	s.note("the last metrics stay at http://%s/metrics for %s; Ctrl-C ends this", hub.Addr(), units.FormatDuration(d))
 	interrupted := ctx.Done()
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // before the note: an interrupt that follows it at once ends the wait
 		interrupted = nil
 	}
+	s.note("the last metrics stay at http://%s/metrics for %s; Ctrl-C ends this", hub.Addr(), units.FormatDuration(d))
 	select {
 	case <-time.After(d):
 	case <-interrupted:
