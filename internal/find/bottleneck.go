@@ -3,12 +3,12 @@ package find
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"carronade/internal/stats"
 	"carronade/units"
 )
 
@@ -140,26 +140,15 @@ func pointsOf(trials []*Outcome, name string, fails float64) (points []loaded, t
 // rises reports whether the use of a resource follows the load: by least squares, the slope is
 // three times its error, and large enough.
 func rises(points []loaded) bool {
-	n := float64(len(points))
-	if n < 4 {
+	if len(points) < 4 {
 		return false
 	}
-	var sx, sy, sxx, sxy float64
+	line, ok := stats.FitLine(len(points), func(i int) (x, y float64) { return points[i].rate, points[i].used })
+	var rate, used float64
 	for _, p := range points {
-		sx, sy, sxx, sxy = sx+p.rate, sy+p.used, sxx+p.rate*p.rate, sxy+p.rate*p.used
+		rate, used = rate+p.rate, used+p.used
 	}
-	vx := sxx - sx*sx/n
-	if vx <= 0 {
-		return false
-	}
-	slope := (sxy - sx*sy/n) / vx
-	var squares float64
-	for _, p := range points {
-		d := p.used - sy/n - slope*(p.rate-sx/n)
-		squares += d * d
-	}
-	proportional := sy / sx
-	return slope > 3*math.Sqrt(squares/(n-2)/vx) && slope >= leastRise*proportional
+	return ok && line.Slope > 3*line.Error && line.Slope >= leastRise*used/rate
 }
 
 // slower reports whether answers took much longer at the highest rate than at the lowest.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aclements/go-moremath/mathx"
 
+	"carronade/internal/stats"
 	"carronade/units"
 )
 
@@ -130,26 +131,14 @@ func (o *Options) growing(t *Outcome) string {
 		return ""
 	}
 	width := t.Trial.Slot.Seconds()
-	var sx, sy, sxx, sxy float64
-	for i := range t.Slots {
-		x, y := (float64(i)+1)*width, float64(t.Slots[i].Waiting)
-		sx, sy, sxx, sxy = sx+x, sy+y, sxx+x*x, sxy+x*y
-	}
-	m := float64(n)
-	slope := (m*sxy - sx*sy) / (m*sxx - sx*sx)
-	var squares float64
-	for i := range t.Slots {
-		d := float64(t.Slots[i].Waiting) - (sy/m + slope*((float64(i)+1)*width-sx/m))
-		squares += d * d
-	}
-	spread := math.Sqrt(squares / (m - 2) / (sxx - sx*sx/m))
-	if slope <= 3*spread || slope <= 0 {
+	line, _ := stats.FitLine(n, func(i int) (x, y float64) { return (float64(i) + 1) * width, float64(t.Slots[i].Waiting) })
+	if line.Slope <= 3*line.Error || line.Slope <= 0 {
 		return ""
 	}
-	if !o.large(float64(t.Slots[n-1].Waiting), t.Achieved, 0) && !o.large(slope*m*width, 0, t.events()) {
+	if !o.large(float64(t.Slots[n-1].Waiting), t.Achieved, 0) && !o.large(line.Slope*float64(n)*width, 0, t.events()) {
 		return ""
 	}
-	return "the backlog grows by " + units.FormatRate(slope)
+	return "the backlog grows by " + units.FormatRate(line.Slope)
 }
 
 // large reports whether a backlog matters: it is more than the shortest limit of work at the rate

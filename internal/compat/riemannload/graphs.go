@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"carronade/internal/picture"
+	"carronade/internal/stats"
 )
 
 // The graphs have the size of the tool's, and their text has the size of gnuplot's.
@@ -58,12 +59,12 @@ func figures(c curves) []picture.Figure {
 		}
 	}
 	unacked := line("unacked", "Un-Acked Messages", "Messages", picture.Events, c.unacked)
-	if m, at, ok := fit(c.time, c.unacked); ok {
+	if fit, ok := stats.FitLine(len(c.time), func(i int) (x, y float64) { return c.time[i], c.unacked[i] }); ok {
 		first, last := c.time[0], c.time[len(c.time)-1]
 		unacked.Series[0].Name = "unacked.csv"
 		unacked.Series = append(unacked.Series, picture.Series{
-			Name: fmt.Sprintf("fit: %s a second", picture.Signed(m)), Tone: picture.Orange, Dash: picture.Dashed,
-			X: []float64{first, last}, Y: []float64{m*first + at, m*last + at},
+			Name: fmt.Sprintf("fit: %s a second", picture.Signed(fit.Slope)), Tone: picture.Orange, Dash: picture.Dashed,
+			X: []float64{first, last}, Y: []float64{fit.Slope*first + fit.Intercept, fit.Slope*last + fit.Intercept},
 		})
 	}
 	return []picture.Figure{
@@ -72,25 +73,6 @@ func figures(c curves) []picture.Figure {
 		line("throughput", "Throughput", "Average Throughput (bytes/sec)", picture.BytesPerS, c.throughput),
 		unacked,
 	}
-}
-
-// fit is the least-squares line y = m x + c.
-func fit(x, y []float64) (m, c float64, ok bool) {
-	n := float64(len(x))
-	if n < 2 {
-		return 0, 0, false
-	}
-	var sx, sy, sxx, sxy float64
-	for i := range x {
-		sx, sy = sx+x[i], sy+y[i]
-		sxx, sxy = sxx+x[i]*x[i], sxy+x[i]*y[i]
-	}
-	d := n*sxx - sx*sx
-	if d == 0 {
-		return 0, 0, false
-	}
-	m = (n*sxy - sx*sy) / d
-	return m, (sy - m*sx) / n, true
 }
 
 const plots = `<!DOCTYPE html>

@@ -359,16 +359,6 @@ func TestUnacked(t *testing.T) {
 	}
 }
 
-func TestFit(t *testing.T) {
-	m, c, ok := fit([]float64{1, 2, 3, 4}, []float64{3, 5, 7, 9})
-	if m != 2 || c != 1 || !ok {
-		t.Errorf("got %v x + %v, %v; want 2 x + 1", m, c, ok)
-	}
-	if _, _, ok := fit([]float64{1}, []float64{3}); ok {
-		t.Error("one point has no line")
-	}
-}
-
 // Yammer's averages are updated every five seconds, starting with the first five's
 // rate.
 func TestAverage(t *testing.T) {
