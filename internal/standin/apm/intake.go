@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"carronade/internal/standin/fault"
+	"carronade/internal/standin/setting"
 	wire "carronade/internal/wire/apm"
 )
 
@@ -354,7 +355,7 @@ func (s *Server) hold(r *http.Request, served time.Time, ends bool) {
 		fault.SleepUntil(r.Context().Done(), served)
 		return
 	}
-	held := fault.HolderOf(connOf(r))
+	held := fault.HolderOf(setting.ConnOf(r))
 	held.Hold(served)
 	if ends || r.Close {
 		held.Wait(r.Context())

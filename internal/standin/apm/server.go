@@ -96,7 +96,7 @@ func Start(o Options) (*Server, error) {
 		ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
 		ErrorLog:          stdlog.New(httpLog{o.Log}, "", 0),
 		Protocols:         new(http.Protocols),
-		ConnContext:       withConn,
+		ConnContext:       setting.WithConn,
 		ConnState: func(nc net.Conn, st http.ConnState) {
 			switch st {
 			case http.StateNew:
@@ -124,22 +124,9 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// A connKey is the context key of a request's connection.
-type connKey struct{}
-
-func withConn(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, nc)
-}
-
-// connOf is the connection of a request; nil if it is not known.
-func connOf(r *http.Request) net.Conn {
-	nc, _ := r.Context().Value(connKey{}).(net.Conn)
-	return nc
-}
-
 // recordRequest records a request with this number of events, after it was read.
 func recordRequest(r *http.Request, events int) {
-	record.Of(connOf(r)).Received(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: int64(events)})
+	record.Of(setting.ConnOf(r)).Received(record.Request{Kind: "request", Partition: record.None, Offset: record.None, Events: int64(events)})
 }
 
 // A lockedWriter makes a log safe for concurrent use.

@@ -149,7 +149,7 @@ func (s *Server) open(name, addr string, tlsConfig *tls.Config) (*endpoint, erro
 	wrapped := s.rec.WrapOuter(fault.Listen(s.rec.WrapInner(ln), opts.Delay, opts.Stall, opts.Capacity.On(), s.start))
 	switch name {
 	case "ws":
-		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter), ConnContext: withConn}
+		srv := &http.Server{Handler: s.web(d.meter), ReadHeaderTimeout: 10 * time.Second, ConnState: s.webState(d.meter), ConnContext: setting.WithConn}
 		d.run = func() error { return srv.Serve(wrapped) }
 		d.close = func() error { return errors.Join(srv.Close(), closeListener(ln)) }
 		return d, nil

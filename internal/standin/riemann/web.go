@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"carronade/internal/standin/record"
+	"carronade/internal/standin/setting"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -35,19 +36,6 @@ func (s *Server) web(m *meter) http.Handler {
 		mux.HandleFunc(path+"/{$}", serve)
 	}
 	return mux
-}
-
-// A connKey is the context key of a request's connection.
-type connKey struct{}
-
-func withConn(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, nc)
-}
-
-// connOf is the connection of a request; nil if it is not known.
-func connOf(r *http.Request) net.Conn {
-	nc, _ := r.Context().Value(connKey{}).(net.Conn)
-	return nc
 }
 
 // webState counts connections, except those that became WebSockets: socket counts
@@ -111,7 +99,7 @@ func isSocket(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
 func (w web) events(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case isSocket(r):
-		w.socket(rw, r, func(ctx context.Context, c *websocket.Conn) error { return w.eventSocket(ctx, c, connOf(r)) })
+		w.socket(rw, r, func(ctx context.Context, c *websocket.Conn) error { return w.eventSocket(ctx, c, setting.ConnOf(r)) })
 	case r.Method == http.MethodPut || r.Method == http.MethodPost:
 		w.eventLines(rw, r)
 	default:
@@ -147,7 +135,7 @@ func (w web) eventLines(rw http.ResponseWriter, r *http.Request) {
 	_ = control.EnableFullDuplex() // for HTTP/1; HTTP/2 always is
 	rw.Header().Set("Content-Type", "application/json")
 	in := bufio.NewReaderSize(r.Body, windowSize)
-	t := jsonHandler{handler: w.core.newHandler(connOf(r))}
+	t := jsonHandler{handler: w.core.newHandler(setting.ConnOf(r))}
 	// The server may close the connection after the last answer, so that waits until
 	// it may leave.
 	defer t.held.Wait(r.Context())
