@@ -100,10 +100,8 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	}
 	if k, load := s.topicLoads(tool.Kind); load != nil {
 		p.Topics = func(ctx context.Context, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
-			if common.ReportJSON != "" {
-				if err := tryFile("--report-json", common.ReportJSON); err != nil {
-					return nil, err
-				}
+			if err := tryFile("--report-json", common.ReportJSON); err != nil {
+				return nil, err
 			}
 			return s.topicsAs(ctx, tool, load, k, doc, common, l)
 		}
@@ -230,6 +228,6 @@ func newWarnings(w *workload.Workload, d *report.Document) []string {
 func (s *session) writeAs(path string, write func(io.Writer) error) {
 	if err := command.WriteFile(path, write); err != nil {
 		s.unwritten.Store(true)
-		s.printError(&words{Err: fmt.Errorf("--report-json: cannot write %s: %s", path, command.Reason(err)), Hint: "the tool's own output is complete"})
+		s.printError(cannotWrite("--report-json", path, err, "the tool's own output is complete"))
 	}
 }

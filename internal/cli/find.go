@@ -173,10 +173,8 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if f.id = f.resume; f.id == "" {
 		f.id = newSeries()
 	}
-	if f.html != "" {
-		if err := tryFile("--html", f.html); err != nil {
-			return o, nil, err
-		}
+	if err := tryFile("--html", f.html); err != nil {
+		return o, nil, err
 	}
 	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
 		return o, nil, err

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/command/judging"
 	"carronade/internal/digest"
 	"carronade/internal/find"
 	"carronade/internal/find/trials"
@@ -19,7 +19,6 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/slo"
 	"carronade/internal/store"
-	"carronade/target"
 	"carronade/units"
 )
 
@@ -46,8 +45,8 @@ func (s *session) againFind(ctx context.Context, f *searching, args []string) er
 		return err
 	}
 	f.Times = trials.Limits(f.limits)
-	for flag, path := range map[string]string{"--json-file": t.Last("json-file"), "--html": f.html} {
-		if err := tryFile(flag, path); path != "" && err != nil {
+	for _, one := range [][2]string{{"--json-file", t.Last("json-file")}, {"--html", f.html}} {
+		if err := tryFile(one[0], one[1]); err != nil {
 			return err
 		}
 	}
@@ -162,15 +161,7 @@ func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *
 
 // trialRows are the rows of the reports of a search's trials, the oldest first.
 func trialRows(ctx context.Context, kept store.Store, id string) ([]digest.Row, error) {
-	filters, err := digest.ParseFilters([]string{"label." + trials.Label + "=" + id}, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	rows, err := kept.Rows(ctx, store.Query{Filters: filters, Fields: []string{"mode"}})
-	var unknown *target.Error
-	if errors.As(err, &unknown) { // no report has the label
-		return nil, nil
-	}
+	rows, err := judging.RowsWithLabel(ctx, kept, trials.Label, id, "mode")
 	rows = slices.DeleteFunc(rows, func(r digest.Row) bool { return r.Running || r.Text("mode") == string(report.Searching) })
 	slices.SortStableFunc(rows, func(a, b digest.Row) int { return a.At.Compare(b.At) })
 	return rows, err

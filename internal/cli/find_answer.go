@@ -64,7 +64,7 @@ func (f *searching) reportOfSeveral(number int, a *find.Answer) (*report.Documen
 		of.Labels = map[string]string{}
 	}
 	of.Labels[searchLabel] = strconv.Itoa(number)
-	return f.reportOf("s"+report.IDOf(h.Sum64())[1:], a, &of)
+	return f.reportOf(seriesID(h.Sum64()), a, &of)
 }
 
 // foundSeveral stores a report for each of several searches, and prints all of them together.
@@ -82,10 +82,7 @@ func (s *session) foundSeveral(f *searching, o *outputs, all *find.Repeated) err
 	var problems []error
 	if path := f.settings.Last("json-file"); path != "" {
 		if err := command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, doc) }); err != nil {
-			problems = append(problems, &words{
-				Err:  fmt.Errorf("--json-file: cannot write %s: %s", path, command.Reason(err)),
-				Hint: "give a file in a writable folder; carronade report list label.find=" + f.id + " lists the reports in the store",
-			})
+			problems = append(problems, cannotWrite("--json-file", path, err, "give a file in a writable folder; carronade report list label.find="+f.id+" lists the reports in the store"))
 		}
 	}
 	if err := s.printSeveral(f, o, &doc); err != nil {
@@ -156,10 +153,7 @@ func (s *session) deliverAnswer(f *searching, o *outputs, d *report.Document, ke
 			return
 		}
 		if err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, as, export.Of(d), export.Options{}) }); err != nil {
-			problems = append(problems, &words{
-				Err:  fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)),
-				Hint: "give a file in a writable folder; carronade report export writes the report of a search from the store",
-			})
+			problems = append(problems, cannotWrite(flag, path, err, "give a file in a writable folder; carronade report export writes the report of a search from the store"))
 		}
 	}
 	write("--json-file", f.settings.Last("json-file"), "json")

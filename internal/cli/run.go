@@ -256,15 +256,20 @@ func (o *outputs) tryFiles(json string) error {
 	return nil
 }
 
-// tryFile checks that the file of a flag can be written.
+// tryFile checks that the file of a flag can be written, if there is one.
 func tryFile(flag, path string) error {
+	if path == "" {
+		return nil
+	}
 	if err := command.TryFile(path); err != nil {
-		return &words{
-			Err:  fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)),
-			Hint: "give a file in a writable folder",
-		}
+		return cannotWrite(flag, path, err, "give a file in a writable folder")
 	}
 	return nil
+}
+
+// cannotWrite is the error of a flag's file that could not be written.
+func cannotWrite(flag, path string, err error, hint string) *words {
+	return &words{Err: fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)), Hint: hint}
 }
 
 // number adds a number before the extension of a file that several tasks would write, and
@@ -296,10 +301,7 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	var problems []error
 	if path := o.tasks[i].file; path != "" {
 		if err := command.WriteFile(path, d.WriteJSON); err != nil {
-			problems = append(problems, &words{
-				Err:  fmt.Errorf("--json-file: cannot write %s: %s", path, command.Reason(err)),
-				Hint: "carronade report export last --as json writes it from the store",
-			})
+			problems = append(problems, cannotWrite("--json-file", path, err, "carronade report export last --as json writes it from the store"))
 		}
 	}
 	var err error

@@ -361,4 +361,6 @@ func (s *session) runTurn(ctx context.Context, _ *variation, o *outputs, i int, 
 
 // newSeries is the ID of a series of runs, or of a search. It begins with a letter: a label such
 // as 80010e7 would be a number to filters.
-func newSeries() string { return "s" + report.IDOf(run.NewID())[1:] }
+func newSeries() string { return seriesID(run.NewID()) }
+
+func seriesID(n uint64) string { return "s" + report.IDOf(n)[1:] }
