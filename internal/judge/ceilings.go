@@ -16,7 +16,7 @@ type Ceiling struct {
 }
 
 // CompareCeilings compares the ceilings that two sets of searches found. The numbers shown are
-// those of the lower ends.
+// those of the lower ends. effect is the smallest difference that counts, as a share.
 //
 // The lower ends are compared as any other number of repeated runs, and so are the upper ends.
 // The verdict stands only if both give it: a search whose interval is wider has a lower end that
@@ -24,11 +24,7 @@ type Ceiling struct {
 //
 // With fewer repetitions than stats.Least a difference is also clear if every interval of one side
 // lies above every interval of the other.
-func CompareCeilings(base, candidate []Ceiling, o CompareOptions) Judgement {
-	return compareCeilings(base, candidate, o.Effects.of(ceiling), o.statistics())
-}
-
-func compareCeilings(base, candidate []Ceiling, effect float64, o stats.Options) Judgement {
+func CompareCeilings(base, candidate []Ceiling, effect float64, o stats.Options) Judgement {
 	top := 0.0
 	for _, side := range [][]Ceiling{base, candidate} {
 		for _, c := range side {
@@ -94,6 +90,6 @@ func (c *contest) decideBySearches(j *Judgement, o stats.Options) {
 	if c.field != ceiling.field || c.history {
 		return
 	}
-	found := compareCeilings(ceilingsOf(c.base[0]), ceilingsOf(c.candidate), c.effect, o)
+	found := CompareCeilings(ceilingsOf(c.base[0]), ceilingsOf(c.candidate), c.effect, o)
 	j.Verdict, j.Why, j.worst = found.Verdict, found.Why, found.worst
 }

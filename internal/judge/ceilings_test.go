@@ -46,7 +46,7 @@ func TestCompareCeilings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			j := CompareCeilings(tt.base, tt.candidate, CompareOptions{})
+			j := CompareCeilings(tt.base, tt.candidate, DefaultEffect, stats.Defaults)
 			if j.Verdict != tt.want || !strings.Contains(j.Why, tt.why) {
 				t.Errorf("got %s, %q, want %s", j.Verdict, j.Why, tt.want)
 			}
@@ -83,10 +83,10 @@ func TestCompareCeilingsErrorRate(t *testing.T) {
 			}
 			different, found := 0, 0
 			for range trials {
-				if v := CompareCeilings(side(1), side(1), CompareOptions{}).Verdict; v == stats.Better || v == stats.Worse {
+				if v := CompareCeilings(side(1), side(1), DefaultEffect, stats.Defaults).Verdict; v == stats.Better || v == stats.Worse {
 					different++
 				}
-				if CompareCeilings(side(1), side(1.2), CompareOptions{}).Verdict == stats.Better {
+				if CompareCeilings(side(1), side(1.2), DefaultEffect, stats.Defaults).Verdict == stats.Better {
 					found++
 				}
 			}
