@@ -154,7 +154,7 @@ func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *
 	case d.Search == nil && d.Labels[trials.Label] != "":
 		return "", nil, &words{Err: fmt.Errorf("--again: report %s is a trial", id), Hint: "its search is --again " + d.Labels[trials.Label]}
 	case d.Search == nil:
-		return "", nil, &words{Err: fmt.Errorf("--again: report %s is no search", id), Hint: "carronade report list mode=find lists the searches"}
+		return "", nil, &words{Err: fmt.Errorf("--again: report %s is not a search", id), Hint: "carronade report list mode=find lists the searches"}
 	}
 	return d.Labels[trials.Label], d, nil
 }

@@ -31,7 +31,7 @@ func writeTrials(w io.Writer, rs Reports) error {
 	}
 	err := rs.each(func(_ int, d *report.Document) error {
 		if d.Search == nil {
-			return &MissingError{ID: d.ID, What: "it is no search, and a file has either the trials of searches or the series of runs"}
+			return &MissingError{ID: d.ID, What: "it is not a search, and a file has either the trials of searches or the series of runs"}
 		}
 		for i := range d.Search.Trials {
 			t := &d.Search.Trials[i]

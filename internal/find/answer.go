@@ -6,7 +6,7 @@ import (
 	"carronade/internal/exit"
 )
 
-// Options are what a search is asked for.
+// Options say what to search for, and how.
 type Options struct {
 	Times []TimeLimit // none where nothing is acknowledged, for reading, and over the number of requests in flight
 	// Over is what varies: OverConcurrency, or "" for the rate.
@@ -53,14 +53,14 @@ type Answer struct {
 	HoldsConfirmed bool    `json:"holds_confirmed"`
 	Fails          float64 `json:"fails"`
 	FailsConfirmed bool    `json:"fails_confirmed"`
-	// Precision is Fails/Holds-1, and Wanted what was asked for.
+	// Precision is Fails/Holds-1, and Wanted the requested one.
 	Precision  float64  `json:"precision"`
 	Wanted     float64  `json:"wanted_precision"`
 	Why        string   `json:"why"`                  // why Fails failed, or why the search ended
 	Inversions []string `json:"inversions,omitempty"` // passes above a failure, and ends that changed
 	// AfterOverload is the verdict of the lower end after an overload, nil if it was not tried.
 	AfterOverload *Verdict      `json:"after_overload,omitempty"`
-	Soak          *Soaked       `json:"soak,omitempty"`       // nil: none was asked for, or it did not end
+	Soak          *Soaked       `json:"soak,omitempty"`       // nil: not requested, or it did not end
 	Knee          *Knee         `json:"knee,omitempty"`       // of a search over the number of requests in flight
 	Bottleneck    *Bottleneck   `json:"bottleneck,omitempty"` // nil: no rate fails
 	Trials        []Tried       `json:"trials"`

@@ -123,7 +123,7 @@ func rank(r Result) int {
 
 // growing says how the backlog grew during a trial, or nothing.
 //
-// A slope alone is no evidence, because the length of a queue changes slowly: the growth must
+// A slope alone is not sufficient, because the length of a queue changes slowly: the growth must
 // also be large, a hundredth of what was sent, or a backlog of more than the limit at the end.
 func (o *Options) growing(t *Outcome) string {
 	n := len(t.Slots)
@@ -212,7 +212,7 @@ func (c *clusters) add(o *Outcome, k int, relax time.Duration, least bool) {
 // n clusters of a mean size say as much as the blocks with their different sizes when
 // n = late^2/squares. A trial that confirms sees few clusters, and small ones are the most frequent,
 // so what it saw of their sizes is too small more often than not. Clusters of theory are added to it.
-// A trial that searches does without, because it is shorter than what that needs.
+// A trial of the search adds none, because it is too short for them.
 func (c *clusters) bounds(relax time.Duration, confidence float64) (least, most float64) {
 	late, squares, none := 1.0, 1.0, 1.0
 	if confidence > likely {

@@ -128,8 +128,8 @@ const (
 // times, late events come in clusters that last 1/(capacity d^2) seconds on average, with d the
 // part of the capacity that is free (Aldous, Probability Approximations via the Poisson Clumping
 // Heuristic, B). A system that varies less has its ceiling nearer to its capacity, and its clusters
-// last longer. How much it varies is not known beforehand, so the precision stands for d: what is
-// nearer to the capacity is not told from it. All times below follow from that length.
+// last longer. How much it varies is not known beforehand, so the precision is used for d: what is
+// nearer to the capacity is not distinguished from it. All times below follow from that length.
 func (o *Options) timingFor(capacity, precision float64) timing {
 	// Systems have stalls that no theory of queues has, so trials are never shorter than this.
 	t := timing{capacity: capacity, precision: precision, search: min(10*time.Second, o.Budget/40), confirm: min(30*time.Second, o.Budget/15)}
@@ -141,7 +141,7 @@ func (o *Options) timingFor(capacity, precision float64) timing {
 		}
 		relax := 4 * cluster
 		// How many clusters are expected at the limit so that a rate that is half of the
-		// precision away is told from it in four of five trials. It was fitted to the Poisson
+		// precision away is distinguished from it in four of five trials. It was fitted to the Poisson
 		// distribution: 3 at 2.6, 5 at 1.8, 10 at 1.2, 39 at 0.5.
 		apart := capacity * x * precision / 2
 		need := max(3.2, 13/math.Pow(apart, 1.6))

@@ -110,8 +110,8 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// Where values are missing, drift is told from the effects, and the noise stays that within
-// rounds. Rounds that share too few cells are not told from noise.
+// Where values are missing, drift is distinguished from the effects, and the noise stays that within
+// rounds. Rounds that share too few cells are not distinguished from noise.
 func TestDriftWithMissingValues(t *testing.T) {
 	d, _ := Grid(letters(2))
 	values := made(d, 4, func(c []int, round int) float64 {

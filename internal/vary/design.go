@@ -107,7 +107,7 @@ func Screen(kind Kind, factors []Factor) (*Design, error) {
 		}
 		d.Cells = fraction(max(4, k-1), k, resolutionV)
 	default:
-		return nil, fmt.Errorf("%w: %q is no kind of screen", ErrScreen, kind)
+		return nil, fmt.Errorf("%w: %q is not a kind of screen", ErrScreen, kind)
 	}
 	return d, nil
 }

@@ -4,7 +4,7 @@ import "math"
 
 // rounds are what the values of each round have in common, estimated together with the cells by
 // least squares: the logarithm of a value is that of its cell, plus the shift of its round, plus
-// noise. So drift is no noise, and a cell that lacks the value of a slow round does not look
+// noise. So drift does not count as noise, and a cell that lacks the value of a slow round does not look
 // fast.
 type rounds struct {
 	shift []float64
