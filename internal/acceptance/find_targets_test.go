@@ -85,7 +85,7 @@ func TestFindOfKafka(t *testing.T) {
 		}},
 		{"reading", func(t *testing.T) []string {
 			args := node(t, kafkatest.Shared(t), 1, "--op", "consume", "--budget", "40s")
-			run(t, "run", args[0], "--count", "20M", "--size", "100", "--quiet").wantOneOf(t, 0, 3)
+			run(t, "run", args[0], "--count", "60M", "--size", "100", "--quiet").wantOneOf(t, 0, 3)
 			return args
 		}},
 		{"acks=all on three nodes", func(t *testing.T) []string {

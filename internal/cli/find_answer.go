@@ -31,6 +31,9 @@ type repeatedDocument struct {
 
 // found stores the answers as reports, prints them and writes the requested files.
 func (s *session) found(f *searching, o *outputs, a *find.Answer) error {
+	if f.Interrupted && o.keep.store != nil {
+		s.note("to go on: the same command with --resume %s", f.id)
+	}
 	if f.more.repeat > 1 {
 		return s.foundSeveral(f, o, f.all(a))
 	}
@@ -102,9 +105,6 @@ func (s *session) printSeveral(f *searching, o *outputs, doc *repeatedDocument) 
 	if o.keep.store != nil {
 		p.Line("")
 		p.Line("the reports of the searches and trials: carronade report list label.find=" + f.id)
-		if f.Interrupted {
-			p.Line("to go on: the same command with --resume " + f.id)
-		}
 	}
 	return p.To(s.out)
 }

@@ -165,15 +165,7 @@ func TestFindResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = p.Wait()
-	out, err := exec.Command(carronade(t), "report", "list", "--columns", "label.find", "--store", store, "--json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`label\.find": *"(s[0-9a-z]{7})"`).FindStringSubmatch(string(out))
-	if found == nil {
-		t.Fatalf("no trial has a label:\n%s", out)
-	}
-	id := found[1]
+	id := searchID(t, store)
 	resume := func(runs int) answer {
 		t.Helper()
 		p := again("--resume", id)
@@ -209,6 +201,68 @@ func TestFindResumed(t *testing.T) {
 	p = again("--resume", "12345678")
 	if got := p.end(t); got != 2 || !strings.Contains(p.said.String(), `no trials of a search "12345678"`) {
 		t.Errorf("exit code %d; it said:\n%s", got, p.said.String())
+	}
+}
+
+// searchID is the id of the search whose trials are in a store.
+func searchID(t *testing.T, store string) string {
+	t.Helper()
+	out, err := exec.Command(carronade(t), "report", "list", "--columns", "label.find", "--store", store, "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`label\.find": *"(s[0-9a-z]{7})"`).FindStringSubmatch(string(out))
+	if found == nil {
+		t.Fatalf("no trial has a label:\n%s", out)
+	}
+	return found[1]
+}
+
+// Searches of the other kinds go on where they were killed, too.
+func TestOtherSearchesResumed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		flags []string
+		until string // when it is killed: two trials are stored
+		says  string // of the trials that are stored
+	}{
+		{"repeated", []string{"--slo", "p99<20ms", "--from", "200/s", "--budget", "1m", "--repeat", "3"}, "trial 3", `resumed after .*[2-9] trials`},
+		{"over concurrency", []string{"--over", "concurrency", "--budget", "1m"}, "trial 3", `resumed after .*[2-9] trials`},
+		{"varied", []string{"--slo", "p99<20ms", "--budget", "1m", "--vary", "seed=1,2", "--repeat", "2"}, "trial 3", `: 0 of 4 searches are there`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server, err := standin.Spawn(t.Context(), carronade(t), "apm", "--listen", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = server.Stop() })
+			store := filepath.Join(t.TempDir(), "reports.db")
+			args := append([]string{"find", "apm+http://" + server.Addr(), "--store", store}, tt.flags...)
+			p := startTrusted(t, args...)
+			p.until(t, tt.until)
+			if err := p.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = p.Wait()
+			series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(p.said.String())
+			var id string
+			if series != nil {
+				id = series[1]
+			} else {
+				id = searchID(t, store)
+			}
+			p = startTrusted(t, append(args, "--resume", id)...)
+			p.until(t, "trial ")
+			p.interrupt(t)
+			if got := p.end(t); got != 130 || !regexp.MustCompile(tt.says).MatchString(p.said.String()) || !strings.Contains(p.said.String(), "the same command with --resume "+id) {
+				t.Errorf("exit code %d; it printed:\n%s\nand said:\n%s", got, p.out.String(), p.said.String())
+			}
+			if first := regexp.MustCompile(`trial (\d+)`).FindStringSubmatch(p.said.String()); first == nil || first[1] == "1" {
+				t.Errorf("it began anew:\n%s", p.said.String())
+			}
+		})
 	}
 }
 

@@ -49,7 +49,7 @@ func (o *Options) Again(history []Outcome) *Answer {
 			}
 		}
 		s.answer.Trials = append(s.answer.Trials, tried)
-		if one.Unclear != "" && s.answer.Ending == "" {
+		if role := one.Trial.Role; one.Unclear != "" && (role == Search || role == Confirm) && s.answer.Ending == "" {
 			s.answer.Ending, s.answer.Why = Irregular, one.Unclear
 		}
 	}

@@ -81,7 +81,8 @@ func TestBadDays(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range seeds(t, 5) {
+			c := tally{searches: seeds(t, 5)}
+			for seed := range c.searches {
 				s := newServer(uint64(seed), tt.server.service)
 				s.delay, s.most, s.dies = tt.server.delay, tt.server.most, tt.server.dies
 				limits := tt.limits
@@ -97,24 +98,22 @@ func TestBadDays(t *testing.T) {
 				for i := range history {
 					longest = max(longest, history[i].Elapsed)
 				}
-				switch {
-				case a.Ending != tt.ending, a.Holds < tt.least, tt.most > 0 && a.Holds > tt.most, !strings.Contains(a.Why, tt.says):
-					t.Errorf("seed %d: %+v", seed, *a)
-				case len(a.Trials) > MostTrials, a.Elapsed > o.Budget+longest:
+				if len(a.Trials) > MostTrials || a.Elapsed > o.Budget+longest {
 					t.Errorf("seed %d: %d trials in %v", seed, len(a.Trials), a.Elapsed)
 				}
 				if testing.Verbose() && seed == 0 {
 					t.Logf("%+v", *a)
 				}
-				if t.Failed() {
+				if a.Ending != tt.ending || a.Holds < tt.least || tt.most > 0 && a.Holds > tt.most || !strings.Contains(a.Why, tt.says) {
+					c.wrongf(t, "seed %d: %+v", seed, *a)
 					for i := range history {
 						if h := &history[i]; h.Trial.Role != Probe && h.Dead == "" {
 							t.Logf("   %-8s %8.1f/s for %v: %+v", h.Trial.Role, h.Trial.Rate, h.Trial.Measure.Round(time.Millisecond), o.Judge(*h).Why)
 						}
 					}
-					return
 				}
 			}
+			c.check(t)
 		})
 	}
 }

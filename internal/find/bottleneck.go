@@ -20,8 +20,13 @@ type Use struct {
 	Unit     string  `json:"unit"`  // processors, bytes, bytes/s; "": a share of the time
 }
 
-// Window is the resource that counts only while answers do not get slower.
-const Window = "in-flight window"
+const (
+	// Window is the resource that counts only while answers do not get slower.
+	Window = "in-flight window"
+	// Busiest is the window of the connection on which it was full longest. It counts only if
+	// the connections are unequal: then one of them, or what it leads to, is the limit.
+	Busiest = "in-flight window of the busiest connection"
+)
 
 // A Bottleneck says which resources were at their limit at the upper end of the answer.
 type Bottleneck struct {
@@ -51,6 +56,9 @@ const (
 	// to be the limit. Where answers take longer, they wait in the system, and the window is
 	// full for that reason.
 	mostSlower = 1.5
+	// leastUneven is how much longer the window of the busiest connection must be full than the
+	// mean of all.
+	leastUneven = 2
 )
 
 // loaded is what a trial used of a resource at the rate that it answered.
@@ -89,6 +97,7 @@ func bottleneck(history []Outcome, fails float64) *Bottleneck {
 		}
 		low := slices.MinFunc(points, func(a, b loaded) int { return cmp.Compare(a.rate, b.rate) })
 		switch {
+		case name == Busiest && !uneven(trials, &top, fails): // it says no more than the mean of all
 		case top.Used < nearBound*top.Bound, !rises(points), name == Window && slower(points):
 			b.Watched = append(b.Watched, top)
 		default:
@@ -149,6 +158,12 @@ func rises(points []loaded) bool {
 		rate, used = rate+p.rate, used+p.used
 	}
 	return ok && line.Slope > 3*line.Error && line.Slope >= leastRise*used/rate
+}
+
+// uneven reports whether the busiest connection's window was full much longer than the mean.
+func uneven(trials []*Outcome, busiest *Use, fails float64) bool {
+	_, mean := pointsOf(trials, Window, fails)
+	return busiest.share() > leastUneven*mean.Used // its bound is 1
 }
 
 // slower reports whether answers took much longer at the highest rate than at the lowest.

@@ -59,17 +59,22 @@ func TestBottleneck(t *testing.T) {
 		{"the window", func(rnd *rand.Rand, load float64) []Use {
 			return []Use{share(Window, full(load), rnd)}
 		}, false, []string{Window}},
+		{"one connection", func(rnd *rand.Rand, load float64) []Use {
+			return []Use{share(Busiest, full(load), rnd), share(Window, 0.3*full(load), rnd)}
+		}, true, []string{Busiest}},
+		{"all connections", func(rnd *rand.Rand, load float64) []Use {
+			return []Use{share(Busiest, full(load), rnd), share(Window, 0.9*full(load), rnd)}
+		}, true, nil},
 		{"nothing", func(*rand.Rand, float64) []Use { return nil }, true, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			n := seeds(t, 5)
-			wrong := 0
-			for seed := range n {
+			c := tally{searches: seeds(t, 5)}
+			for seed := range c.searches {
 				s := newServer(uint64(seed), exponential)
 				rnd := rand.New(rand.NewPCG(uint64(seed), 2))
-				o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 5 * time.Minute}
+				o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute}
 				var history []Outcome
 				var answer *Answer
 				for answer == nil {
@@ -86,7 +91,8 @@ func TestBottleneck(t *testing.T) {
 				}
 				b := answer.Bottleneck
 				if answer.Ending != Found || b == nil {
-					t.Fatalf("seed %d: %+v", seed, *answer)
+					c.wrongf(t, "seed %d: %+v", seed, *answer)
+					continue
 				}
 				var got []string
 				for i := range b.Limits {
@@ -94,13 +100,10 @@ func TestBottleneck(t *testing.T) {
 				}
 				slices.Sort(got)
 				if !slices.Equal(got, tt.want) {
-					wrong++
-					t.Logf("seed %d: got %q: %s", seed, got, b.Text())
+					c.wrongf(t, "seed %d: got %q, want %q: %s", seed, got, tt.want, b.Text())
 				}
 			}
-			if wrong*20 > n {
-				t.Errorf("%d of %d are wrong, want %q", wrong, n, tt.want)
-			}
+			c.check(t)
 		})
 	}
 }

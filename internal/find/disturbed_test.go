@@ -132,6 +132,52 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// What happens in the trials that follow the answer does not take it away.
+func TestAfterTheAnswer(t *testing.T) {
+	find := func(alter func(o *Outcome)) *Answer {
+		o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.1, Budget: time.Hour, From: 800, Soak: 10 * time.Minute}
+		a, _ := drive(o, func(trial Trial, _ int) Outcome {
+			out := cliff(trial, 1000)
+			alter(&out)
+			return out
+		})
+		return a
+	}
+	const unclear = "cpu<80%: the system was not seen"
+	a := find(func(o *Outcome) {
+		if r := o.Trial.Role; r == Beyond || r == Again || r == Typical {
+			o.Unclear = unclear
+		}
+	})
+	if a.Ending != Found || a.ExitCode(0) != exit.OK || a.AfterOverload == nil || a.AfterOverload.Result != Undecided || a.AfterOverload.Why != unclear || a.Soak == nil || a.Soak.Result != Pass {
+		t.Errorf("got %+v", *a)
+	}
+	a = find(func(o *Outcome) {
+		if o.Trial.Role == Soak {
+			o.Unclear = unclear
+		}
+	})
+	if a.Ending != Found || a.Soak == nil || a.Soak.Result != Invalid || a.Soak.Why != unclear || a.ExitCode(0) != exit.CannotTell {
+		t.Errorf("got %+v", *a)
+	}
+	a = find(func(o *Outcome) {
+		if o.Trial.Role == Typical {
+			o.Broken = "2 events failed: timeout"
+		}
+	})
+	if a.Ending != Found || len(a.Inversions) != 1 || !strings.HasSuffix(a.Inversions[0], " fails: 2 events failed: timeout") {
+		t.Errorf("got %+v", *a)
+	}
+	a = find(func(o *Outcome) {
+		if o.Trial.Role == Search {
+			o.Unclear = unclear
+		}
+	})
+	if a.Ending != Irregular || a.Why != unclear {
+		t.Errorf("got %+v", *a)
+	}
+}
+
 // A search that is interrupted in a confirmation has confirmed nothing.
 func TestInterruptedConfirmation(t *testing.T) {
 	o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.05, Budget: time.Hour, From: 90_000}

@@ -85,6 +85,8 @@ func (o *Options) judge(outcomes []Outcome, again bool) Verdict {
 			return Verdict{Result: Invalid, Why: one.Generator}
 		case one.Broken != "":
 			return Verdict{Result: Fail, Why: one.Broken}
+		case one.Unclear != "":
+			return Verdict{Result: Undecided, Why: one.Unclear}
 		case one.events() == 0:
 			return Verdict{Result: Undecided, Why: "nothing was due"}
 		}

@@ -117,7 +117,7 @@ func (s *search) try(t Trial) (*Outcome, error) {
 	case o.Dead != "":
 		s.note(t.Rate, []Outcome{*o}, Verdict{Result: Fail, Why: o.Dead}, false)
 		return nil, s.end(Died, "%s, at %s", o.Dead, units.FormatRate(t.Rate))
-	case o.Unclear != "":
+	case o.Unclear != "" && s.answer.Ending == "": // what follows the answer does not take it away
 		return nil, s.end(Irregular, "%s", o.Unclear)
 	}
 	return o, nil
@@ -537,8 +537,12 @@ func (s *search) finish() error {
 		return err
 	}
 	s.answer.AfterOverload = &v
-	if _, err := s.at(Typical, 0.8*holds, s.timing.search); err != nil {
+	below := 0.8 * holds
+	if v, err = s.at(Typical, below, s.timing.search); err != nil {
 		return err
+	}
+	if v.Result == Fail {
+		s.answer.Inversions = append(s.answer.Inversions, fmt.Sprintf("%s holds although %s fails: %s", units.FormatRate(holds), units.FormatRate(below), v.Why))
 	}
 	return errDone
 }

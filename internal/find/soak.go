@@ -47,7 +47,7 @@ func (s *search) soak() error {
 	}
 	result := s.inThirds(o)
 	switch {
-	case v.Result == Invalid:
+	case v.Result == Invalid, o.Unclear != "":
 		result.Result, result.Why = Invalid, v.Why
 	case result.Result == Fail: // it became worse
 	case v.Result == Fail:

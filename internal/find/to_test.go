@@ -45,7 +45,8 @@ func TestTo(t *testing.T) {
 		{name: "always fails", to: 900, server: server{service: constant, delay: func(*server, float64) float64 { return 1 }}, ending: None, code: exit.Broken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for seed := range seeds(t, 5) {
+			c := tally{searches: seeds(t, 5)}
+			for seed := range c.searches {
 				s := newServer(uint64(seed), tt.server.service)
 				s.delay = tt.server.delay
 				o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 20 * time.Minute, To: tt.to, From: tt.from}
@@ -55,13 +56,17 @@ func TestTo(t *testing.T) {
 						t.Errorf("seed %d: a trial %+v", seed, one)
 					}
 				}
-				if a.Ending != tt.ending || a.Holds < tt.least || a.Holds > tt.most || a.ExitCode(0) != tt.code || len(a.Trials) > MostTrials {
-					t.Errorf("seed %d: %s, %v to %v, %d trials in %v: %s", seed, a.Ending, a.Holds, a.Fails, len(a.Trials), a.Elapsed, a.Why)
+				if a.Ending != tt.ending || a.Holds < tt.least || a.Holds > tt.most || a.ExitCode(0) != tt.code {
+					c.wrongf(t, "seed %d: %s, %v to %v, %d trials in %v: %s", seed, a.Ending, a.Holds, a.Fails, len(a.Trials), a.Elapsed, a.Why)
+				}
+				if len(a.Trials) > MostTrials {
+					t.Errorf("seed %d: %d trials", seed, len(a.Trials))
 				}
 				if text := a.Headline("p99 < 50 ms"); a.Ending == Highest && !strings.HasPrefix(text, "holds at "+units.FormatRate(a.Holds)+" (p99 < 50 ms): it was the highest rate allowed; ") {
 					t.Errorf("got %q", text)
 				}
 			}
+			c.check(t)
 		})
 	}
 }

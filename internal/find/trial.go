@@ -92,7 +92,7 @@ type Outcome struct {
 	// trusted.
 	Doubt string
 	// Unclear says why a limit cannot be checked at all, such as that no metric has its name. The
-	// search ends.
+	// search ends, unless it has its answer already.
 	Unclear string
 	// Dead says how the system died. The search ends.
 	Dead string

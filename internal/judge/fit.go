@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"carronade/internal/digest"
+	"carronade/internal/report"
 	"carronade/load"
 )
 
@@ -33,6 +34,8 @@ func unfit(r *digest.Row, untrusted bool) string {
 		return "cut short (" + stopped + ")"
 	case partial:
 		return "cut short"
+	case r.Text("mode") == string(report.InScenario):
+		return "a scenario, whose steps can be judged"
 	case !measured && !found:
 		return "empty"
 	case known && !trusted && !untrusted:

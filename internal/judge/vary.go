@@ -121,7 +121,7 @@ type VariedSetting struct {
 // A VariedBest is the cell that is best by the number that decides.
 type VariedBest struct {
 	Cell   int   `json:"cell"`
-	Rivals []int `json:"rivals"` // cells that it is not certainly better than
+	Rivals []int `json:"rivals"` // cells that may be as good or better
 }
 
 // variedQuantities are the numbers of a variation, the one that decides first: throughput, the

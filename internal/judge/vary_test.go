@@ -75,7 +75,7 @@ func TestVary(t *testing.T) {
 		"  compression none → zstd  no effect found, within ±",
 		"service p99, less is better",
 		"system CPU, less is better",
-		"best cell", "acks=1 compression=", "not certainly",
+		"best cell", "acks=1 compression=", " may be as",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the text lacks %q:\n%s", want, text.String())

@@ -193,7 +193,7 @@ func (v *Variation) bestWords() string {
 		text += "but the system ended in " + units.Plural(c.Died, v.each()) + " of it; "
 	}
 	if len(v.Best.Rivals) == 0 {
-		return text + "certainly better than every other"
+		return text + "better than every other"
 	}
 	var cells []string
 	for _, r := range v.Best.Rivals {
@@ -203,7 +203,7 @@ func (v *Variation) bestWords() string {
 	if len(cells) > 1 {
 		which = "cells "
 	}
-	return text + "not certainly better than " + which + strings.ReplaceAll(list(cells, 8), " ", ", ")
+	return text + which + strings.ReplaceAll(list(cells, 8), " ", ", ") + " may be as good"
 }
 
 // settings are the values of a cell in one line.

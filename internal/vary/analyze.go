@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	moremath "github.com/aclements/go-moremath/stats"
 
@@ -170,42 +169,29 @@ func Judge(fits ...*Fit) {
 	}
 }
 
-// Best returns the cell with the best mean, and the cells that are not certainly worse. All pairs
-// of cells are judged together: the best one was chosen by the same values, and of many equal
-// cells the extremes are far apart by chance.
+// Best returns the cell with the best mean, and its rivals: the cells that may be the best one as
+// well. The cell that is truly the best is among them or is best itself in all but
+// stats.Defaults.Alpha of experiments (Hsu's comparisons with the best, with Bonferroni's bound). A
+// cell is left out if the best one is better by a one-sided test. That would be wrong for the true
+// best only if one of the other n-1 seemed better than it, hence the factor.
 func (f *Fit) Best(better stats.Direction) (best int, rivals []int) {
-	logs := make([]float64, len(f.Means))
+	n := len(f.Means)
+	logs := make([]float64, n)
 	for i, m := range f.Means {
 		logs[i] = math.Log(m)
 		if (m-f.Means[best])*float64(better) > 0 {
 			best = i
 		}
 	}
-	var (
-		other []int // of each pair, the cell that is not the best; -1: neither is
-		p     []float64
-	)
-	for i := range logs {
-		for k := range i {
-			w := make([]float64, len(logs))
-			w[i], w[k] = 1, -1
-			_, _, probability := f.contrast(logs, w)
-			p = append(p, probability)
-			switch best {
-			case i:
-				other = append(other, k)
-			case k:
-				other = append(other, i)
-			default:
-				other = append(other, -1)
-			}
+	for i := range n {
+		if i == best {
+			continue
+		}
+		w := make([]float64, n)
+		w[best], w[i] = 1, -1
+		if _, _, p := f.contrast(logs, w); p/2*float64(n-1) > stats.Defaults.Alpha {
+			rivals = append(rivals, i)
 		}
 	}
-	for i, v := range stats.Holm(p) {
-		if other[i] >= 0 && v > stats.Defaults.Alpha {
-			rivals = append(rivals, other[i])
-		}
-	}
-	slices.Sort(rivals)
 	return best, rivals
 }

@@ -64,6 +64,7 @@ func uses(d *report.Document) (all []find.Use) {
 	add("the generator's processors", d.Generator.CPUShare, 1, "")
 	add("the generator's busiest thread", d.Generator.Busy, 1, "")
 	add(find.Window, d.Generator.BoundFull, 1, "")
+	add(find.Busiest, d.Generator.BoundFullMost, 1, "")
 	return all
 }
 

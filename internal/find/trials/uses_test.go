@@ -28,13 +28,13 @@ func TestUses(t *testing.T) {
 	gauge("host", "sent", 50e6)
 	d.System = &report.System{Facts: map[string]any{"cpu_limit": 1.5, "memory_limit_bytes": int64(4 << 30)}}
 	d.Host = map[string]any{"os": "linux", "cores": 4, "memory_bytes": 8 << 30, "network": []any{map[string]any{"mbit_per_s": 1000}}}
-	d.Generator = report.Generator{CPUShare: 0.5, Busy: 0.6, BoundFull: 0.7}
+	d.Generator = report.Generator{CPUShare: 0.5, Busy: 0.6, BoundFull: 0.7, BoundFullMost: 0.9}
 	want := map[string]float64{
 		"processors of the system": 0.8, "memory of the system": 0.25, "collector of the system": 0.25,
 		"kafka_server_KafkaRequestHandlerPool_RequestHandlerAvgIdlePercent (busy)": 0.75,
 		"processors of this machine": 0.75, "memory of this machine": 0.75, "memory pressure of this machine": 0.1,
 		"I/O pressure of this machine": 0.2, "network of this machine, received": 0.2, "network of this machine, sent": 0.4,
-		"the generator's processors": 0.5, "the generator's busiest thread": 0.6, find.Window: 0.7,
+		"the generator's processors": 0.5, "the generator's busiest thread": 0.6, find.Window: 0.7, find.Busiest: 0.9,
 	}
 	check := func(want map[string]float64) {
 		t.Helper()
@@ -50,9 +50,9 @@ func TestUses(t *testing.T) {
 	}
 	check(want)
 	d.System, d.Gauges, d.Host = nil, nil, nil
-	check(map[string]float64{"the generator's processors": 0.5, "the generator's busiest thread": 0.6, find.Window: 0.7})
+	check(map[string]float64{"the generator's processors": 0.5, "the generator's busiest thread": 0.6, find.Window: 0.7, find.Busiest: 0.9})
 	d.Service = &measure.Summary{Count: 1, Percentiles: []measure.Value{{P: 50, D: 1500 * time.Microsecond}}}
-	if out := Outcome(&find.Options{}, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, d, nil, time.Second); out.Service != 1500*time.Microsecond || len(out.Uses) != 3 {
+	if out := Outcome(&find.Options{}, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, d, nil, time.Second); out.Service != 1500*time.Microsecond || len(out.Uses) != 4 {
 		t.Errorf("got %+v", out)
 	}
 }
