@@ -186,6 +186,13 @@ func TestTogether(t *testing.T) {
 	if !p.found.woken {
 		t.Error("it left answers unread although they come in shared reads")
 	}
+	for _, oversleep := range []time.Duration{0, mostUnreadShared} {
+		p.oversleep = oversleep
+		p.Wait(stopped+mostUnreadShared/2, true, false)
+		if !p.unstamped.Load() && p.found.woken != (oversleep > 0) {
+			t.Errorf("sleeps take %v longer than requested: woken for answers is %t", oversleep, p.found.woken)
+		}
+	}
 }
 
 // TestLongWait: an answer, a wake and time each end a long wait.

@@ -31,6 +31,7 @@ type Waiter struct {
 	looked        time.Duration // when the last check for answers ended
 	found         found         // what the last wait found
 	sharedUntil   time.Duration // until then answers are not left unread for long (see Stream.Together)
+	oversleep     time.Duration // how much longer than requested the last sleeps took, a moving average
 	offset        time.Duration // wall clock minus now, at the last read; 0: not known
 	runDelay      RunDelay
 	runtimePoller *runtimePoller // nil: not available
@@ -218,8 +219,11 @@ const (
 	// arrived: waking for each costs more than everything else about an event.
 	mostUnread = time.Millisecond
 	// mostUnreadShared is the same while several answers come in one read, of which
-	// only the last one's time is known. It is below the tolerance of every time.
+	// only the last one's time is known. It is below the tolerance of every time, and
+	// includes what the kernel adds to a sleep: 10 us, or 90 in a virtual machine.
 	mostUnreadShared = 125 * time.Microsecond
+	// oversleepOver is the number of sleeps that the average of oversleep covers.
+	oversleepOver = 16
 	// sharedFor is how long mostUnreadShared applies after such a read.
 	sharedFor = 100 * time.Millisecond
 	// longWait is the shortest wait in the runtime's poller, which lasts until shortly
@@ -236,7 +240,7 @@ func (w *Waiter) sleep(until time.Duration, patient, idle bool) (n int, e syscal
 	entered := w.found.entered
 	left := max(0, until-entered)
 	switch {
-	case patient && !w.unstamped.Load() && (left <= mostUnreadShared || left <= mostUnread && entered >= w.sharedUntil):
+	case patient && !w.unstamped.Load() && (left+w.oversleep <= mostUnreadShared || left <= mostUnread && entered >= w.sharedUntil):
 		w.sleepUnread(left)
 		return w.peek()
 	case idle && left > longWait && w.runtimePoller != nil:
@@ -259,6 +263,10 @@ func (w *Waiter) sleepUnread(d time.Duration) {
 	if n == 1 { // otherwise it would stay readable
 		var b [8]byte
 		_, _ = unix.Read(w.wake, b[:])
+		return
+	}
+	if late := w.now() - w.found.entered - d; late >= 0 { // not interrupted
+		w.oversleep += (late - w.oversleep) / oversleepOver
 	}
 }
 
