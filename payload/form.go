@@ -12,7 +12,7 @@ import (
 const (
 	SizeForms = "BYTES, such as 100, 1KiB (1024) or 1kB (1000); MIN-MAX, such as 100-2000; " +
 		"weighted(SIZE:WEIGHT,...), such as weighted(100:70,1KiB:30); lognormal(MEDIAN,SIGMA), such as lognormal(1KiB,0.5)"
-	KeyForms     = "none; seq; uniform(KEYS), such as uniform(1000); zipf(KEYS,EXPONENT), such as zipf(1000,1.1); names(DIGITS[,RADIX]), such as names(12), drawn from all such names"
+	KeyForms     = "none; seq; uniform(KEYS), such as uniform(1000); zipf(KEYS,EXPONENT), such as zipf(1000,1.1); names(DIGITS[,RADIX]), such as names(12), drawn from all such names; TEXT with expressions, such as user-${rnd.nextInt(1000)}"
 	PayloadForms = "random; text; zero; monotonic; letters; letters(N), of which N differ, such as letters(1); chars(SET), such as chars(a-z0-9.), drawn from these characters; compressible(RATIO), such as compressible(0.25); " +
 		`file:PATH; file(PATH[,random][,delim=TEXT][,match=REGEXP]), such as file(lines.txt,random) or file(blobs.bin,delim=\0), and match= at the end: its commas and blanks are the expression's`
 )
@@ -20,11 +20,7 @@ const (
 // specError returns the error of a specification: its text, the reason, and the valid
 // forms.
 func specError(what, text string, why error, forms string) error {
-	const most = 60
-	short := text
-	if len(text) > most {
-		short = strings.ToValidUTF8(text[:most], "") + "..."
-	}
+	short := shortened(text)
 	var number *units.Error
 	if errors.As(why, &number) && number.Ambiguous {
 		forms = number.Want
@@ -37,6 +33,15 @@ func specError(what, text string, why error, forms string) error {
 		return fmt.Errorf("%s %q: %s %q %w: want %s", what, short, number.Kind, number.Text, number.Why, forms)
 	}
 	return fmt.Errorf("%s %q: %w: want %s", what, short, why, forms)
+}
+
+// shortened returns the beginning of a text, for an error.
+func shortened(text string) string {
+	const most = 60
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
 }
 
 var errUnclosed = errors.New("there is no closing )")

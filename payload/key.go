@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"carronade/payload/expression"
 	"carronade/units"
 )
 
@@ -16,6 +17,7 @@ const (
 	seq
 	uniform
 	zipfian
+	expressed
 )
 
 // seqWidth is the minimum width of sequential keys: enough for a trillion events.
@@ -35,11 +37,13 @@ type keys struct {
 	width int // of the text, with leading zeros
 	radix int // of names; 0: ten
 	zipf  zipf
+
+	template *expression.Template // of expressed
 }
 
 func (k *keys) number(seed, n uint64) uint64 {
 	switch k.kind {
-	case seq:
+	case seq, expressed:
 		return n
 	case uniform:
 		return below(mix(seed, n), k.n)
@@ -51,8 +55,18 @@ func (k *keys) number(seed, n uint64) uint64 {
 
 func (k *keys) describe() string { return k.text }
 
-func parseKeys(s string) (keys, error) {
+// parseKeys reads keys. The seed is that of the random values of expressions. A key may be
+// computed again, to find an event that was read back, so it must not depend on the time.
+func parseKeys(s string, seed uint64) (keys, error) {
 	out := keys{text: s}
+	if expression.Marked(s) {
+		t, err := expression.Parse(s, expression.Options{Seed: seed, Use: expression.Repeatable})
+		if err != nil {
+			return out, fmt.Errorf("key %q: %w", shortened(s), err)
+		}
+		out.kind, out.template, out.width = expressed, t, t.MaxLen()
+		return out, nil
+	}
 	name, args, ok := splitCall(s)
 	if !ok {
 		return out, specError("key", s, errUnclosed, KeyForms)

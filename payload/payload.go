@@ -28,22 +28,21 @@ const (
 	saltSize uint64 = iota + 1
 	saltKey
 	saltValue
+	saltHeader
 )
 
 // A Spec describes events in the syntax of the flags. Empty texts take the defaults:
-// 100 bytes, random, no key.
+// 100 bytes, random, no key. Keys and headers may contain expressions (see package
+// expression).
 type Spec struct {
 	Seed    uint64
 	Size    string   // see SizeForms
 	Payload string   // see PayloadForms
 	Key     string   // see KeyForms
-	Headers []string // each NAME=VALUE, split at the first =; the same for every event
-}
-
-// A Header is one header of every event. Its Value must not be modified.
-type Header struct {
-	Key   string
-	Value []byte
+	Headers []string // each NAME=VALUE, split at the first = outside of expressions
+	// Pooled says that headers are made before the run, for events that repeat: then they
+	// must not depend on the time (see expression.Ahead).
+	Pooled bool
 }
 
 // A Generator generates events by number. It does not change after New, so all its
@@ -53,7 +52,8 @@ type Generator struct {
 	sizes   sizes
 	values  values
 	keys    keys
-	headers []Header
+	headers []Header     // nil if they are made
+	made    []madeHeader // nil if they are the same for every event
 
 	sizeSeed, keySeed, valueSeed uint64
 }
@@ -73,17 +73,10 @@ func New(s Spec) (*Generator, error) {
 	if g.values, err = parseValues(orDefault(s.Payload, "random")); err != nil {
 		return nil, err
 	}
-	if g.keys, err = parseKeys(orDefault(s.Key, "none")); err != nil {
+	if g.keys, err = parseKeys(orDefault(s.Key, "none"), g.keySeed); err != nil {
 		return nil, err
 	}
-	for _, h := range s.Headers {
-		name, value, ok := strings.Cut(h, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("header %q has no name and value: want NAME=VALUE, such as source=carronade", h)
-		}
-		g.headers = append(g.headers, Header{Key: name, Value: []byte(value)})
-	}
-	return g, nil
+	return g, g.parseHeaders(s)
 }
 
 func orDefault(s, otherwise string) string {
@@ -170,17 +163,25 @@ func (g *Generator) FileValues() int {
 // HasKey reports whether events have keys.
 func (g *Generator) HasKey() bool { return g.keys.kind != none }
 
+// KeyUsesEnv reports whether keys contain the value of an environment variable. They must not be
+// shown then.
+func (g *Generator) KeyUsesEnv() bool { return g.keys.kind == expressed && g.keys.template.UsesEnv() }
+
 // KeyNumber returns the number of the key of event n: n itself for seq, else 0 to N-1,
-// where 0 is the most frequent of a zipf distribution. It returns 0 without keys.
+// where 0 is the most frequent of a zipf distribution. It returns 0 without keys, and n
+// for keys that are expressions.
 func (g *Generator) KeyNumber(n uint64) uint64 { return g.keys.number(g.keySeed, n) }
 
 // AppendKey appends the key of event n: its number in decimal digits (names: in digits
 // of their radix), with leading zeros to the width of the largest (12 digits for seq),
-// so that keys sort like their numbers and one can be replaced by another. Without keys
-// it appends nothing.
+// so that keys sort like their numbers and one can be replaced by another. A key that is
+// an expression is its value for event n. Without keys it appends nothing.
 func (g *Generator) AppendKey(dst []byte, n uint64) []byte {
-	if g.keys.kind == none {
+	switch g.keys.kind {
+	case none:
 		return dst
+	case expressed:
+		return g.keys.template.Append(dst, n)
 	}
 	if g.keys.radix > 0 {
 		return appendName(dst, g.keys.number(g.keySeed, n), g.keys.width, uint64(g.keys.radix))
@@ -196,10 +197,6 @@ func (g *Generator) MaxKeySize() int {
 	return g.keys.width
 }
 
-// Headers returns the headers of every event, in the given order. The slice belongs to
-// the generator.
-func (g *Generator) Headers() []Header { return g.headers }
-
 // Describe returns a one-line description of the events, for a report.
 func (g *Generator) Describe() string {
 	var b strings.Builder
@@ -214,16 +211,6 @@ func (g *Generator) Describe() string {
 	} else {
 		b.WriteString("; no key")
 	}
-	if n := len(g.headers); n > 0 {
-		bytes := 0
-		for _, h := range g.headers {
-			bytes += len(h.Key) + len(h.Value)
-		}
-		noun := "headers"
-		if n == 1 {
-			noun = "header"
-		}
-		fmt.Fprintf(&b, "; %d %s, %s", n, noun, units.FormatSize(int64(bytes)))
-	}
+	b.WriteString(g.describeHeaders())
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -36,6 +37,8 @@ type bodyPool struct {
 	fixed  bool
 	run    apm.Run
 
+	secrets []string // in labels
+
 	mean  float64 // mean events of a body
 	ratio float64 // bytes on the wire per byte before compression
 	kinds apm.Counts
@@ -65,6 +68,9 @@ func newBodyPool(v target.Values, seed uint64) (*bodyPool, error) {
 		m.level = int(g[0] - '0')
 	}
 	if file := v.String("corpus"); file != "" {
+		if v.Has(optEventLabel) {
+			return nil, &target.Error{Doing: "read the options", Err: errors.New("recorded requests have the labels that they were recorded with"), Hint: "leave out --" + optEventLabel + " or --corpus"}
+		}
 		c, err := openCorpus(file, v)
 		if err != nil {
 			return nil, err
@@ -74,6 +80,9 @@ func newBodyPool(v target.Values, seed uint64) (*bodyPool, error) {
 	}
 	mk, err := parseMakeup(v)
 	if err != nil {
+		return nil, err
+	}
+	if mk.Labels, m.secrets, err = parseLabels(v.List(optEventLabel), seed); err != nil {
 		return nil, err
 	}
 	maker, err := apm.NewMaker(mk, seed)

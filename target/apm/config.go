@@ -97,6 +97,7 @@ func parseConfig(s target.Spec) (*config, error) {
 	if c.bodyPool, err = newBodyPool(v, s.Seed); err != nil {
 		return nil, err
 	}
+	c.secrets = append(c.secrets, c.bodyPool.secrets...)
 	if s.Given["batch-events"] && s.BatchEvents != c.bodyPool.most {
 		return nil, &target.Error{
 			Doing: "read the options",

@@ -17,6 +17,9 @@ const (
 	groupIndex    = "what was indexed"
 )
 
+// optEventLabel is the option for labels of events; label names the report's.
+const optEventLabel = "event-label"
+
 // defaultClients is the number of connections without --clients and
 // --concurrency.
 const defaultClients = "8"
@@ -50,6 +53,10 @@ func options() []target.Option {
 		{
 			Name: "outcomes", Word: "WORD=N,...", Default: "success=97,failure=3", Group: groupEvents, Independent: true,
 			Help: "weights of the transactions' outcomes: success, failure, unknown",
+		},
+		{
+			Name: optEventLabel, Word: "K=TEXT", Type: target.List, Group: groupEvents, Independent: true,
+			Help: "label of transactions, errors, metricsets and logs: text with expressions, such as order=${rnd.nextInt(1000)}; repeatable",
 		},
 		{
 			Name: "durations", Word: "SHAPE", Default: "lognormal(5ms,250ms)", Group: groupEvents, Independent: true,

@@ -2,6 +2,7 @@ package apm
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/textproto"
 	"slices"
@@ -97,8 +98,11 @@ func newRedactor(secrets []string) *redactor {
 		if len(s) < shortestRedacted {
 			continue
 		}
-		quoted := strconv.Quote(s)
-		forms = append(forms, s, base64.StdEncoding.EncodeToString([]byte(s)), quoted[1:len(quoted)-1])
+		forms = append(forms, s, base64.StdEncoding.EncodeToString([]byte(s)))
+		escaped, _ := json.Marshal(s)                                        // every text can be written
+		for _, quoted := range []string{strconv.Quote(s), string(escaped)} { // < and & are escaped in one of them
+			forms = append(forms, quoted[1:len(quoted)-1])
+		}
 	}
 	if len(forms) == 0 {
 		return nil

@@ -8,6 +8,7 @@ package null
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"time"
 
@@ -38,11 +39,32 @@ func (Kind) Options() []target.Option {
 		{Name: "batch-size", Type: target.Size, Default: "256KiB", Group: "producing", Independent: true, Help: "maximum size of a batch"},
 		{Name: "size", Word: "SIZE", Default: "100", Group: "events", Independent: true, Help: "size of a value"},
 		{Name: "payload", Word: "KIND", Default: "random", Group: "events", Independent: true, Help: "content of values"},
-		{Name: "key", Word: "KEYS", Default: "none", Group: "events", Independent: true, Help: "none, seq, uniform(1000), zipf(1000,1.1)"},
-		{Name: "header", Word: "K=V", Type: target.List, Group: "events", Independent: true, Help: "header of every record, k=v; repeatable"},
+		{Name: "key", Word: "KEYS", Default: "none", Group: "events", Independent: true, Help: "none, seq, uniform(1000), zipf(1000,1.1), or text with expressions"},
+		{Name: "header", Word: "K=V", Type: target.List, Group: "events", Independent: true, Help: "header of every record, k=v; both may have expressions; repeatable"},
 		{Name: "pool", Type: target.Size, Default: "1MiB", Group: "events", Independent: true, Help: "size of each client's pool of encoded events"},
-		{Name: "fresh", Type: target.Bool, Default: "false", Group: "events", Independent: true, Help: "encode each event just before it is sent, with bytes never made before"},
+		{Name: "fresh", Type: target.Bool, Default: "false", Group: "events", Independent: true, Help: "encode each event just before it is sent, with bytes never made before; on if a key or header has expressions that vary"},
 	}
+}
+
+// eventsOf describes the events that options ask for.
+func eventsOf(v target.Values) payload.Spec {
+	return payload.Spec{Size: v.String("size"), Payload: v.String("payload"), Key: v.String("key"), Headers: v.List("header")}
+}
+
+// Presets implements target.Presetter: a pool would repeat the values of expressions.
+func (Kind) Presets(_ *url.URL, v target.Values, _ map[string]bool) (map[string]string, []string, error) {
+	if eventsOf(v).Varies() {
+		return map[string]string{"fresh": "true"}, nil, nil
+	}
+	return nil, nil, nil
+}
+
+// fresh reports whether events are encoded just before they are sent.
+func fresh(spec *target.Spec) bool {
+	if spec.Given["fresh"] {
+		return spec.Options.Bool("fresh")
+	}
+	return spec.Options.Bool("fresh") || eventsOf(spec.Options).Varies()
 }
 
 // Check implements target.Checker.
@@ -53,9 +75,9 @@ func (Kind) Check(spec target.Spec) error {
 
 func generator(spec *target.Spec) (*payload.Generator, error) {
 	o := spec.Options
-	gen, err := payload.New(payload.Spec{
-		Seed: spec.Seed, Size: o.String("size"), Payload: o.String("payload"), Key: o.String("key"), Headers: o.List("header"),
-	})
+	events := eventsOf(o)
+	events.Seed, events.Pooled = spec.Seed, !fresh(spec)
+	gen, err := payload.New(events)
 	if err != nil {
 		return nil, &target.Error{Doing: "make the payload", Err: err, Hint: "carronade help events lists the forms"}
 	}
@@ -69,7 +91,7 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 		return nil, err
 	}
 	o := spec.Options
-	s := &session{fresh: o.Bool("fresh"), partitioner: load.RoundRobin(max(1, o.Int("clients")))}
+	s := &session{fresh: fresh(&spec), partitioner: load.RoundRobin(max(1, o.Int("clients")))}
 	for i := range s.partitioner.Streams() {
 		l := &lane{id: i, session: s, encoder: encoder{gen: gen, partitioner: s.partitioner, stream: int32(i), limit: max(1024, int(o.Size("batch-size"))), mostEvents: spec.BatchEvents}}
 		l.encoder.init(o.Size("pool"))
@@ -162,11 +184,11 @@ func (l *lane) Close() error {
 type encoder struct {
 	gen         *payload.Generator
 	partitioner load.Partitioner
-	stream      int32 // of its lane
-	limit       int   // bytes of a batch
-	mostEvents  int   // events of a batch; 0: as many as fit
-	headers     []byte
-	headerBytes int // bytes that the headers add to the size of an event
+	stream      int32               // of its lane
+	limit       int                 // bytes of a batch
+	mostEvents  int                 // events of a batch; 0: as many as fit
+	headers     []byte              // of every event, encoded, unless they vary
+	made        kafka.HeaderEncoder // of those that vary; has the bytes of all
 	templates   []template
 	leastEvents int // events of the smallest template
 	at          int
@@ -185,12 +207,15 @@ type template struct {
 func (d *template) events() int { return len(d.ends) }
 
 func (p *encoder) init(pool int64) {
-	var hs []kafka.RecordHeader
-	for _, h := range p.gen.Headers() {
-		hs = append(hs, kafka.RecordHeader{Key: h.Key, Value: h.Value})
-		p.headerBytes += len(h.Key) + len(h.Value)
+	p.made.Source = p.gen
+	if !p.gen.HeadersVary() {
+		var hs []kafka.RecordHeader
+		for _, h := range p.gen.Headers() {
+			hs = append(hs, kafka.RecordHeader{Key: h.Key, Value: h.Value})
+			p.made.EventBytes += len(h.Key) + len(h.Value)
+		}
+		p.headers = kafka.AppendHeaders(nil, hs)
 	}
-	p.headers = kafka.AppendHeaders(nil, hs)
 	var n uint64
 	for total := 0; len(p.templates) == 0 || total+p.limit <= int(pool); {
 		d := p.template(&n)
@@ -210,7 +235,8 @@ func (p *encoder) template(n *uint64) template {
 	d := template{batch: p.scratch[:kafka.HeaderSize]}
 	total := 0
 	for p.mostEvents == 0 || d.events() < p.mostEvents {
-		need := kafka.RecordSize(int32(d.events()), p.keyLen(*n), p.gen.Size(*n), len(p.headers))
+		headers := p.headersOf(*n)
+		need := kafka.RecordSize(int32(d.events()), p.keyLen(*n), p.gen.Size(*n), len(headers))
 		if d.events() > 0 && len(d.batch)+need > p.limit {
 			break
 		}
@@ -234,6 +260,15 @@ func (p *encoder) keyLen(n uint64) int {
 	return len(p.key)
 }
 
+// headersOf returns the encoded headers of event n. The bytes that they add to it are
+// then made.EventBytes.
+func (p *encoder) headersOf(n uint64) []byte {
+	if p.headers != nil {
+		return p.headers
+	}
+	return p.made.Encode(n)
+}
+
 // record appends the record of event n and returns the size of the event.
 func (p *encoder) record(dst []byte, delta int32, n uint64) ([]byte, int) {
 	var key []byte
@@ -242,9 +277,10 @@ func (p *encoder) record(dst []byte, delta int32, n uint64) ([]byte, int) {
 		key = p.key
 	}
 	size := p.gen.Size(n)
-	dst = kafka.OpenRecord(dst, delta, key, size, len(p.headers))
+	headers := p.headersOf(n)
+	dst = kafka.OpenRecord(dst, delta, key, size, len(headers))
 	dst = p.gen.AppendValue(dst, n)
-	return append(dst, p.headers...), len(key) + size + p.headerBytes
+	return append(dst, headers...), len(key) + size + p.made.EventBytes
 }
 
 func (p *encoder) next() *template { return &p.templates[p.at%len(p.templates)] }

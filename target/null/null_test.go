@@ -1,10 +1,12 @@
 package null_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"carronade/load"
+	"carronade/measure"
 	"carronade/target"
 	"carronade/target/null"
 	"carronade/target/targettest"
@@ -16,6 +18,44 @@ func TestTarget(t *testing.T) {
 
 func TestFreshTarget(t *testing.T) {
 	targettest.Run(t, targettest.System{Kind: null.Kind{}, URL: "null://", Options: map[string]string{"fresh": "true", "size": "10-300", "key": "seq"}})
+}
+
+// Keys and headers by expressions are made for each event, unless a pool is asked for.
+func TestExpressions(t *testing.T) {
+	options := map[string]string{"key": "user-${rnd.nextInt(1000)}", "header": "x-${rnd.nextInt(10)}=${time:nanos()}", "size": "10"}
+	targettest.Run(t, targettest.System{Kind: null.Kind{}, URL: "null://", Options: options})
+	v := target.Values{}
+	for _, o := range (null.Kind{}).Options() {
+		if o.Default != "" {
+			v[o.Name] = []string{o.Default}
+		}
+	}
+	for name, text := range options {
+		v[name] = []string{text}
+	}
+	s, err := null.Kind{}.Open(t.Context(), target.Spec{Options: v, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := s.(target.Encoded).Encoding(); e.Events != measure.Fresh {
+		t.Errorf("the events are %s", e.Events)
+	}
+	r, err := load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 1000}}, s.Target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A name of 3 bytes, 19 digits of time, 6 to 8 bytes of key, and the value.
+	if got := r.Measurement.Bytes; got < 1000*(10+3+19+6) || got > 1000*(10+3+19+8) {
+		t.Errorf("1000 events have %d bytes", got)
+	}
+	set, _, err := null.Kind{}.Presets(nil, v, nil)
+	if err != nil || set["fresh"] != "true" {
+		t.Errorf("presets %v, %v", set, err)
+	}
+	err = null.Kind{}.Check(target.Spec{Options: v, Given: map[string]bool{"fresh": true}})
+	if err == nil || !strings.Contains(err.Error(), "events are made before the run") {
+		t.Errorf("the time in a pool: %v", err)
+	}
 }
 
 // BenchmarkEvents measures how much one core can generate: 300 B events, encoded and

@@ -23,7 +23,7 @@ const valueNone = "none"
 // The accepted forms of values, for help and for errors.
 const (
 	textForms = "text in which {uniform(20)} and {zipf(1000,1.1)} stand for numbers from 0 on, {pick(a,b)}, {weighted(a:9,b:1)} and {cycle(a,b)} for one of a list, " +
-		"{service} for one of 50 usual names, {seq} for the event's number and {client} for its client's, and {{ and }} for braces; none leaves the field out"
+		"{service} for one of 50 usual names, {seq} for the event's number and {client} for its client's, and {{ and }} for braces; ${...} and %{...} are expressions; none leaves the field out"
 	metricForms = "a number, cycle(1,2,3), pick(1,2,3), uniform(0,100), zipf(1000,1.1), seq, or walk(50,1), which starts at 50 and changes by at most 1 per event"
 	ttlForms    = "a duration such as 60s, cycle(30s,1m), pick(30s,1m), uniform(30s,2m), or none"
 )
@@ -33,7 +33,7 @@ const (
 var eventOptions = []target.Option{
 	{
 		Name: optService, Word: "TEXT", Default: "{service}", Group: "events", Independent: true,
-		Help: "service of an event: text with {service}, {uniform(1000)}, {zipf(1000,1.1)}, {pick(a,b)}, {weighted(a:9,b:1)}, {cycle(a,b)}, {seq}, {client}",
+		Help: "service of an event: text with {service}, {uniform(1000)}, {zipf(1000,1.1)}, {pick(a,b)}, {weighted(a:9,b:1)}, {cycle(a,b)}, {seq}, {client}, and expressions: ${...}",
 	},
 	{
 		Name: optHost, Word: "TEXT", Default: "web-{uniform(20)}", Group: "events", Independent: true,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/wire/riemann"
+	"carronade/payload/expression"
 	"carronade/target"
 	"carronade/units"
 )
@@ -202,6 +203,18 @@ func (s *shape) texts() []*fieldText {
 	return all
 }
 
+// usesEnv reports whether a text contains the value of an environment variable.
+func (s *shape) usesEnv() bool {
+	for _, t := range s.texts() {
+		for _, p := range t.parts {
+			if p.kind == partExpression && p.expression.UsesEnv() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // event returns event number index of the stream, apart from its time.
 func (s *shape) event(stream int32, index uint64) riemann.Event {
 	e := s.content(eventPlace{stream: stream, content: index % s.period, seq: index})
@@ -265,11 +278,13 @@ func (s *shape) shortestTTL() (time.Duration, bool) {
 
 // describe describes the events, for a report.
 func (s *shape) describe() map[string]any {
-	example := s.event(0, 0)
 	facts := map[string]any{
 		"event-bytes":     math.Round(s.mean*10) / 10,
 		"distinct-events": s.period,
-		"example":         string(riemann.AppendJSON(nil, &example)),
+	}
+	if !s.usesEnv() { // what comes from the environment is not shown
+		example := s.event(0, 0)
+		facts["example"] = string(riemann.AppendJSON(nil, &example))
 	}
 	if s.time == timeNone {
 		facts["time"] = "the server's"
@@ -301,11 +316,15 @@ func serviceOf(runID uint32, stream int32, index uint64) string {
 	return fmt.Sprintf("%s %08x %d %010d", verifyName, runID, stream, index%1e10)
 }
 
-// splitTags splits at commas outside braces.
+// splitTags splits at commas outside braces and expressions.
 func splitTags(s string) []string {
 	var out []string
 	depth, from := 0, 0
-	for i := range len(s) {
+	for i := 0; i < len(s); i++ {
+		if begins, _ := expression.Starts(s[i:]); begins {
+			i += max(0, expression.Len(s[i:])-1)
+			continue
+		}
 		switch s[i] {
 		case '{':
 			depth++
@@ -368,8 +387,10 @@ func (r *shapeReader) number(option, typed string, whole, isTTL bool, forms stri
 var reservedFields = []string{"host", "service", "state", "description", "metric", "tags", "time", "ttl"}
 
 func (r *shapeReader) attribute(given string) fieldAttribute {
-	key, value, ok := strings.Cut(given, "=")
+	key, value, ok := expression.Cut(given, '=')
 	switch {
+	case expression.Marked(key):
+		r.fail(optAttribute, given, errors.New("a name is not an expression"), "NAME=TEXT, such as order=${rnd.nextInt(1000)}")
 	case !ok || key == "":
 		r.fail(optAttribute, given, errors.New("there is no name and value"), "NAME=TEXT, such as env=production")
 	case slices.Contains(reservedFields, key):

@@ -113,6 +113,8 @@ func TestTexts(t *testing.T) {
 		{"seq", "{seq}/{seq}", []string{"0000000000/0000000000", "0000000001/0000000001"}},
 		{"one of one", "{pick(a)}{weighted(b:3,c:0)}{uniform(1)}", []string{"ab0", "ab0"}},
 		{"colons", "{weighted(a:b:1)}", []string{"a:b"}},
+		{"expressions", "a${1 + 1}b{seq}c%{'}'}", []string{"a2b0000000000c}", "a2b0000000001c}"}},
+		{"signs that are not of expressions", "$${seq} %%{client} ##{{ $5 100% $", []string{"$0000000000 %7 #{ $5 100% $"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -284,6 +286,13 @@ func TestShapeErrors(t *testing.T) {
 		{optState, "{weighted(ok:x)}", "not a weight"},
 		{optState, "{weighted(ok:0)}", "needs at least one value"},
 		{optTag, "{x}", "unknown placeholder {x}"},
+		{optHost, "ab${seq}", "at 5: seq is not known"},
+		{optHost, "web-#{uniform(20)}", "a literal #{ is written ##{"},
+		{optHost, "a${1", "at 2: there is no closing }"},
+		{optTag, "${foo}", "at 3: foo is not known"},
+		{optDescription, "${date:formatNowIso8601()}", "events are made before the run here"},
+		{optDescription, "${this.last()}%{1}", "events are made before the run here"},
+		{optAttribute, "a-${1}=b", "a name is not an expression"},
 		{optAttribute, "env", "no name and value"},
 		{optAttribute, "=x", "no name and value"},
 		{optAttribute, "host=x", "a field of Riemann's own"},
@@ -371,6 +380,7 @@ func FuzzShape(f *testing.F) {
 	f.Add("web-{uniform(20)}{cycle(a,b)}", "walk(50,1)", "cycle(1s,2s)")
 	f.Add("{weighted(a:1,b:2)}{{{seq}}}", "uniform(-1,1)", "uniform(1s,1h)")
 	f.Add("{zipf(10,1.1)}{client}{service}{pick(x)}", "zipf(10,2)", "none")
+	f.Add("a${rnd.nextInt(5)}b%{'}'}$${seq}", "walk(50,1)", "none")
 	f.Fuzz(func(t *testing.T, text, metric, ttl string) {
 		v := eventValues(nil)
 		v[optHost], v[optMetric], v[optTTL] = []string{text}, []string{metric}, []string{ttl}
@@ -386,6 +396,64 @@ func FuzzShape(f *testing.F) {
 		out, _ := p.append(nil, 5, 1, time.Unix(1700000000, 0))
 		checkMessage(t, s, out[riemann.FrameHead:], 1, 5, 1, time.Unix(1700000000, 0))
 	})
+}
+
+// Expressions are values of text fields: of each event of the pool, by its number and the
+// client's. Commas within them do not separate tags, and what comes from the environment
+// is in no report.
+func TestShapeExpressions(t *testing.T) {
+	t.Setenv("CARRONADE_TEST", "hunter2")
+	set := map[string]string{
+		optDescription: "order ${rnd.nextInt(1000000)}",
+		optTag:         "a-${string:format('%d,%d', 1, 2)},b",
+		optAttribute:   "same=${1 == 1}|env=%{env:get('CARRONADE_TEST')}|draw=${rnd.nextInt(1000000)}",
+	}
+	s, again := shapeOf(t, set), shapeOf(t, set)
+	seen := map[string]bool{}
+	for _, stream := range []int32{0, 1} {
+		for n := range uint64(100) {
+			e, same := s.event(stream, n), again.event(stream, n)
+			if diff := cmp.Diff(e, same); diff != "" {
+				t.Fatalf("event %d (-one +other):\n%s", n, diff)
+			}
+			if e.Tags[0] != "a-1,2" || e.Tags[1] != "b" || e.Attributes[0].Value != "true" || e.Attributes[1].Value != "hunter2" {
+				t.Fatalf("got %+v", e)
+			}
+			seen[e.Description] = true
+			if "order "+e.Attributes[2].Value == e.Description {
+				t.Errorf("two fields of event %d draw the same number", n)
+			}
+		}
+	}
+	if len(seen) < 195 {
+		t.Errorf("%d descriptions of 200 events", len(seen))
+	}
+	if e, repeated := s.event(0, 3), s.event(0, 3+s.period); e.Description != repeated.Description {
+		t.Errorf("the pool does not repeat: %s and %s", e.Description, repeated.Description)
+	}
+	if example, ok := s.describe()["example"]; ok {
+		t.Errorf("the report has %v", example)
+	}
+	delete(set, optAttribute)
+	if example := shapeOf(t, set).describe()["example"]; example == nil {
+		t.Error("without the environment, the report has no example")
+	}
+}
+
+// No comma within braces or expressions separates tags.
+func TestSplitTags(t *testing.T) {
+	for text, want := range map[string][]string{
+		"a,b":                    {"a", "b"},
+		"a, {pick(b,c)},d":       {"a", "{pick(b,c)}", "d"},
+		"${int64:xor(1,2)},b":    {"${int64:xor(1,2)}", "b"},
+		"${'}'},${'{,'}%{','},c": {"${'}'}", "${'{,'}%{','}", "c"},
+		"$${pick(a,b)},c":        {"$${pick(a,b)}", "c"},
+		"${open,b":               {"${open,b"},
+	} {
+		if diff := cmp.Diff(want, splitTags(text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
 }
 
 func TestShapeFacts(t *testing.T) {

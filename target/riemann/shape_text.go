@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carronade/payload"
+	"carronade/payload/expression"
 	"carronade/units"
 )
 
@@ -25,6 +26,7 @@ const (
 	partCycled
 	partSeq
 	partClient
+	partExpression
 )
 
 // A part is a piece of a text.
@@ -34,6 +36,8 @@ type part struct {
 	items      []string           // of chosen and cycled
 	cumulative []uint64           // of a weighted choice: cumulative weights
 	gen        *payload.Generator // of number and chosen
+
+	expression *expression.Template
 }
 
 // A fieldText generates one text field of events.
@@ -71,6 +75,8 @@ func (t *fieldText) append(dst []byte, a eventPlace) []byte {
 			putDigits(dst[len(dst)-seqDigits:], a.seq)
 		case partClient:
 			dst = strconv.AppendInt(dst, int64(a.stream), 10)
+		case partExpression:
+			dst = p.expression.Append(dst, a.draw())
 		}
 	}
 	return dst
@@ -124,7 +130,19 @@ func parseText(typed string, seed uint64) (*fieldText, error) {
 	}
 	for i := 0; i < len(typed); i++ {
 		c := typed[i]
+		begins, escaped := expression.Starts(typed[i:])
 		switch {
+		case begins:
+			flush()
+			p, n, err := parseExpression(typed, i, mix(seed, uint64(len(t.parts))))
+			if err != nil {
+				return nil, err
+			}
+			t.parts = append(t.parts, p)
+			i += n - 1
+		case escaped: // the sign is literal, and the brace is what it would be without it
+			lit.WriteByte(c)
+			i++
 		case c == '{' && strings.HasPrefix(typed[i+1:], "{"), c == '}' && strings.HasPrefix(typed[i+1:], "}"):
 			lit.WriteByte(c)
 			i++
@@ -148,6 +166,20 @@ func parseText(typed string, seed uint64) (*fieldText, error) {
 	}
 	flush()
 	return t, nil
+}
+
+// parseExpression reads the expression at an offset of a text, and returns its length. It
+// is evaluated for the events of the pool, and repeats with them.
+func parseExpression(typed string, at int, seed uint64) (p part, n int, err error) {
+	if n = expression.Len(typed[at:]); n == 0 {
+		n = len(typed) - at // without an end, which is the error
+	}
+	t, err := expression.Parse(typed[at:at+n], expression.Options{Seed: seed, Use: expression.Ahead})
+	var wrong *expression.Error
+	if errors.As(err, &wrong) {
+		return p, 0, &formError{at + wrong.Column, errors.New(wrong.Why)}
+	}
+	return part{kind: partExpression, expression: t}, n, err
 }
 
 // parsePart reads the text between braces.

@@ -114,6 +114,10 @@ func (mk *Maker) shape(n uint64) []outline {
 	return out
 }
 
+// labelBits are the bits of the numbers that label the events of one body: Check allows
+// fewer events.
+const labelBits = 20
+
 // Make writes body n, with the ids of run 0 and times in September 2001. Stamp
 // overwrites them.
 func (mk *Maker) Make(n uint64) *Body {
@@ -121,6 +125,8 @@ func (mk *Maker) Make(n uint64) *Body {
 		m:     &mk.m,
 		rng:   rand.New(rand.NewPCG(mk.seed, mix(2*n+1))), //nolint:gosec // repeatable, not secret
 		shape: mk.shape(n),
+
+		labelled: n << labelBits,
 	}
 	b.hop = int(n % uint64(mk.m.Hops))
 	for back := 1; back <= b.hop; back++ {

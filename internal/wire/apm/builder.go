@@ -1,12 +1,14 @@
 package apm
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"strconv"
 )
 
-// A builder writes one body. Its input is ASCII. text escapes only tabs, quotes
-// and backslashes, the only characters in it that JSON requires to be escaped.
+// A builder writes one body. Its input is ASCII, apart from labels. text escapes only
+// tabs, quotes and backslashes, the only characters in it that JSON requires to be
+// escaped.
 type builder struct {
 	m       *Makeup
 	rng     *rand.Rand
@@ -20,6 +22,9 @@ type builder struct {
 	out    []byte
 	places []place
 	counts Counts
+
+	labelled uint64 // number of the next event with labels
+	label    []byte // its label's value, while it is written
 }
 
 func (b *builder) raw(s string) { b.out = append(b.out, s...) }
@@ -64,6 +69,23 @@ func (b *builder) key(name string) {
 	b.raw(`,"`)
 	b.raw(name)
 	b.raw(`":`)
+}
+
+// labels writes the labels of the make-up as further fields of the open object.
+func (b *builder) labels() {
+	for i := range b.m.Labels {
+		l := &b.m.Labels[i]
+		b.label = l.Append(b.label[:0], b.labelled)
+		for j, s := range []string{l.Name, string(b.label)} {
+			quoted, err := json.Marshal(s)
+			if err != nil {
+				panic(err) // every text can be written
+			}
+			b.raw([...]string{",", ":"}[j])
+			b.out = append(b.out, quoted...)
+		}
+	}
+	b.labelled++
 }
 
 // reserve reserves a place for a value that Stamp writes.

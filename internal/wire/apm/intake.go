@@ -119,7 +119,9 @@ func (b *builder) context(method, path, query string, status int) {
 	}
 	b.raw(`,"user":{"id":"`)
 	b.int(int64(b.rng.IntN(100000)))
-	b.raw(`","username":"ada"},"tags":{"tier":"gold","experiment":"b"}}`)
+	b.raw(`","username":"ada"},"tags":{"tier":"gold","experiment":"b"`)
+	b.labels()
+	b.raw(`}}`)
 }
 
 func (b *builder) span(id, transaction, parent uint64, l link, start, duration int64) {
@@ -281,6 +283,8 @@ func (b *builder) metricset() {
 		}
 		b.raw(`}`)
 	}
-	b.raw(`},"tags":{"pool":"default"}}}` + "\n")
+	b.raw(`},"tags":{"pool":"default"`)
+	b.labels()
+	b.raw("}}}\n")
 	b.counts[Metricset]++
 }

@@ -32,7 +32,9 @@ func (b *builder) logLine(i int) {
 	b.int(int64(1 + b.rng.IntN(1400)))
 	b.field("process.thread.name", "worker-"+strconv.Itoa(b.rng.IntN(32)))
 	b.field("event.dataset", b.service+".log")
-	b.raw(`,"labels":{"tier":"gold"}}}` + "\n")
+	b.raw(`,"labels":{"tier":"gold"`)
+	b.labels()
+	b.raw("}}}\n")
 	b.counts[Log]++
 }
 

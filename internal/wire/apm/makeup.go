@@ -168,11 +168,26 @@ type Makeup struct {
 	Outcomes  [3]int   // weights of success, failure, unknown; default 97, 3, 0
 	Durations Durations
 
+	// Labels are added to transactions, errors, metricsets and logs, beside those that
+	// they have anyway (ReservedLabels).
+	Labels []Label
+
 	// Hops is how many consecutive requests share their traces: each transaction
 	// is called by the last span of one in the request before. Default 1: a trace
 	// ends with its request.
 	Hops int
 }
+
+// A Label is a label of events.
+type Label struct {
+	Name string
+	// Append appends its value for the event of a number. Numbers differ between the
+	// events of all bodies of a Maker. It must be safe for concurrent use.
+	Append func(dst []byte, event uint64) []byte
+}
+
+// ReservedLabels are the names of labels that events have anyway.
+var ReservedLabels = []string{"experiment", "pool", "tier"}
 
 func (m Makeup) withDefaults() Makeup {
 	if m.Mix == ([Kinds]int{}) {

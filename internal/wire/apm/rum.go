@@ -81,7 +81,9 @@ func (b *builder) rumContext(path string, status int) {
 		b.int(int64(300 + b.rng.IntN(90000)))
 		b.raw(`}`)
 	}
-	b.raw(`,"g":{"tier":"gold"}}`)
+	b.raw(`,"g":{"tier":"gold"`)
+	b.labels()
+	b.raw(`}}`)
 }
 
 func (b *builder) rumSpan(id uint64, start, duration int64) {

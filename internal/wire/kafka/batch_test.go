@@ -31,6 +31,13 @@ func TestRecordsMatchKmsg(t *testing.T) {
 			wantBytes += len(h.Key) + len(h.Value)
 		}
 		encoded := AppendHeaders(nil, hs)
+		e := HeaderEncoder{Source: headerList(hs)}
+		for n := range uint64(2) { // its memory is used again
+			again := e.Encode(n)
+			if !bytes.Equal(again, encoded) || e.EventBytes != wantBytes-len(key)-len(value) {
+				t.Fatalf("HeaderEncoder: %x of %d bytes, want %x", again, e.EventBytes, encoded)
+			}
+		}
 		got := AppendRecord([]byte("x"), delta, key, value, encoded)[1:]
 		keyLen := len(key)
 		if key == nil {
@@ -59,6 +66,15 @@ func TestRecordsMatchKmsg(t *testing.T) {
 			t.Fatalf("%d records, error %v", n, err)
 		}
 	})
+}
+
+// A headerList is the headers of every event.
+type headerList []RecordHeader
+
+func (l headerList) NumHeaders() int { return len(l) }
+
+func (l headerList) AppendHeader(dst []byte, i int, _ uint64) ([]byte, int) {
+	return append(append(dst, l[i].Key...), l[i].Value...), len(l[i].Key)
 }
 
 func TestHeaderMatchesKmsg(t *testing.T) {

@@ -75,6 +75,39 @@ func AppendHeaders(dst []byte, hs []RecordHeader) []byte {
 	return dst
 }
 
+// A HeaderSource makes the headers of events that do not all have the same.
+type HeaderSource interface {
+	NumHeaders() int
+	// AppendHeader appends the name and the value of header i of event n, and returns how
+	// many of these bytes are the name.
+	AppendHeader(dst []byte, i int, n uint64) (out []byte, name int)
+}
+
+// A HeaderEncoder encodes the headers of events for AppendRecord. It keeps memory for the
+// next event, so it belongs to one goroutine.
+type HeaderEncoder struct {
+	Source     HeaderSource
+	EventBytes int // of the names and values that were encoded last
+
+	out, header []byte
+}
+
+// Encode encodes the headers of event n. They are valid until the next call.
+func (e *HeaderEncoder) Encode(n uint64) []byte {
+	count := e.Source.NumHeaders()
+	e.out, e.EventBytes = appendVarint(e.out[:0], int64(count)), 0
+	for i := range count {
+		var name int
+		e.header, name = e.Source.AppendHeader(e.header[:0], i, n)
+		e.out = appendVarint(e.out, int64(name))
+		e.out = append(e.out, e.header[:name]...)
+		e.out = appendVarint(e.out, int64(len(e.header)-name))
+		e.out = append(e.out, e.header[name:]...)
+		e.EventBytes += len(e.header)
+	}
+	return e.out
+}
+
 // RecordSize returns how many bytes AppendRecord appends for a record with a
 // timestamp delta of 0. keyLen is -1 for no key; headersLen is the size of the
 // encoded headers.

@@ -1,0 +1,258 @@
+// Package expression compiles texts with expressions, such as "user-${rnd.nextInt(100)}",
+// and evaluates them for events by number.
+//
+// A text consists of literal characters and of expressions: ${...} is evaluated for each
+// event, %{...} once, and #{...} at most once a second. Directly after ${...} or #{...},
+// %{...} is an initial value: it is what this.last() returns at first, and for #{...} the
+// value of the first second. A doubled sign is a literal one: $${ stands for ${.
+//
+// The functions, values and types are those of the expressions of mongoose scenarios
+// (Java's unified expression language); [Functions], [Values] and [Operators] list them.
+// Every type is known when a text is compiled, so a wrong call is an error of Parse and
+// not of an event.
+//
+// Random values depend on the seed, the number of the event and the place of the call in
+// the text, and on nothing else: a repeated run, and each of several generators, gets the
+// same values for an event. Times are the generator's clock, in UTC.
+//
+// The package knows neither what a text is for nor where events are sent.
+package expression
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Bounds of a text, of the nesting in one expression, and of what a text may become. All
+// are in bytes, except the depth.
+const (
+	maxText  = 4 << 10
+	maxDepth = 64
+	maxValue = 64 << 10
+)
+
+// A Use says when a text is evaluated. It decides which expressions are possible.
+type Use uint8
+
+// The uses.
+const (
+	// Live texts are evaluated as their events are sent: they may use everything.
+	Live Use = iota
+	// Repeatable texts are evaluated whenever the text of an event is needed, and must be
+	// the same each time: ${...} must not read the clock, and #{...} is not possible.
+	Repeatable
+	// Ahead texts are evaluated before the run, for events that repeat: in addition,
+	// ${...} has no previous value.
+	Ahead
+)
+
+// Options are what the values of a text depend on, besides the events.
+type Options struct {
+	Seed uint64 // of random values; different texts need different seeds
+	Use  Use
+	// Env looks up an environment variable; nil: os.LookupEnv. It is only called for
+	// names that the text contains, and only by Parse.
+	Env func(name string) (value string, ok bool)
+}
+
+// An Error is a text that cannot be compiled, and where. It never contains the value of
+// an environment variable.
+type Error struct {
+	Column int // of the first byte that is wrong, from 1
+	Why    string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("at %d: %s", e.Column, e.Why) }
+
+// A Template is a compiled text. It is safe for concurrent use.
+type Template struct {
+	segments []segment
+	most     int
+	clock    bool // some segment needs the time
+	usesEnv  bool
+}
+
+// A segment is a part of a text that is evaluated in one piece.
+type segment struct {
+	literal string
+	eval    func(c ctx, dst []byte) []byte // nil: the literal
+}
+
+// ctx is what an evaluation depends on. It is small and passed by value, so that it
+// stays in registers.
+type ctx struct {
+	event uint64
+	now   int64  // nanoseconds since 1970
+	last  uint64 // bits of the previous value
+}
+
+// Marked reports whether a text contains ${, %{ or #{, escaped or not. Any other text is
+// its own value.
+func Marked(text string) bool {
+	for i := 0; i+1 < len(text); i++ {
+		if isSign(text[i]) && text[i+1] == '{' {
+			return true
+		}
+	}
+	return false
+}
+
+func isSign(c byte) bool { return c == '$' || c == '%' || c == '#' }
+
+// Starts reports whether text begins with an expression, and whether with an escaped
+// one: a doubled sign and a brace.
+func Starts(text string) (expression, escaped bool) {
+	switch {
+	case len(text) < 2 || !isSign(text[0]):
+	case text[1] == '{':
+		return true, false
+	case text[1] == text[0] && len(text) > 2 && text[2] == '{':
+		return false, true
+	}
+	return false, false
+}
+
+// Len returns the bytes of the expression that text begins with, its initial value
+// included, and 0 if it has no end.
+func Len(text string) int {
+	n := bodyLen(text)
+	if n > 0 && text[0] != '%' && strings.HasPrefix(text[n:], "%{") {
+		if init := bodyLen(text[n:]); init > 0 {
+			return n + init
+		}
+		return 0
+	}
+	return n
+}
+
+// bodyLen is the length of one sign with its braces; 0: there is no closing brace.
+// Braces in quotes are text.
+func bodyLen(text string) int {
+	quote := byte(0)
+	for i := 2; i < len(text); i++ {
+		switch c := text[i]; {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '}':
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Cut cuts text around the first sep that is outside of expressions, like strings.Cut.
+func Cut(text string, sep byte) (before, after string, found bool) {
+	for i := 0; i < len(text); i++ {
+		begins, escaped := Starts(text[i:])
+		switch {
+		case begins:
+			n := Len(text[i:])
+			if n == 0 {
+				return text, "", false
+			}
+			i += n - 1
+		case escaped:
+			i += 2
+		case text[i] == sep:
+			return text[:i], text[i+1:], true
+		}
+	}
+	return text, "", false
+}
+
+// Parse compiles a text. An error is an *Error.
+func Parse(text string, o Options) (*Template, error) {
+	if len(text) > maxText {
+		return nil, &Error{maxText + 1, fmt.Sprintf("a text with expressions has at most %d bytes, not %d", maxText, len(text))}
+	}
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	t := &Template{}
+	p := &parser{builder: builder{o: o}, src: text}
+	var lit strings.Builder
+	flush := func() {
+		if lit.Len() > 0 {
+			t.segments = append(t.segments, segment{literal: lit.String()})
+			t.most += lit.Len()
+			lit.Reset()
+		}
+	}
+	for i := 0; i < len(text); i++ {
+		begins, escaped := Starts(text[i:])
+		switch {
+		case escaped:
+			lit.WriteString(text[i+1 : i+3])
+			i += 2
+		case begins:
+			n := Len(text[i:])
+			if n == 0 {
+				open := i + bodyLen(text[i:]) // of the initial value, if the expression is closed
+				return nil, &Error{open + 1, fmt.Sprintf("there is no closing }; write %[1]c%[1]c{ for a literal %[1]c{", text[open])}
+			}
+			s, err := p.segment(i, i+n)
+			if err != nil {
+				return nil, err
+			}
+			t.clock = t.clock || s.clock
+			t.usesEnv = t.usesEnv || s.env
+			if s.eval == nil {
+				lit.WriteString(s.literal)
+			} else {
+				flush()
+				t.segments = append(t.segments, s.segment)
+				t.most += s.most
+			}
+			i += n - 1
+		default:
+			lit.WriteByte(text[i])
+		}
+	}
+	flush()
+	if t.most > maxValue {
+		return nil, &Error{1, fmt.Sprintf("the text may become %d bytes long, and the limit is %d", t.most, maxValue)}
+	}
+	return t, nil
+}
+
+// Append appends the text of an event. Events are numbered from 0 over a whole run.
+func (t *Template) Append(dst []byte, event uint64) []byte {
+	c := ctx{event: event}
+	if t.clock {
+		c.now = time.Now().UnixNano()
+	}
+	for i := range t.segments {
+		if s := &t.segments[i]; s.eval != nil {
+			dst = s.eval(c, dst)
+		} else {
+			dst = append(dst, s.literal...)
+		}
+	}
+	return dst
+}
+
+// Constant reports whether the text is the same for all events, at any time.
+func (t *Template) Constant() bool {
+	for i := range t.segments {
+		if t.segments[i].eval != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// MaxLen returns the maximum bytes of a text.
+func (t *Template) MaxLen() int { return t.most }
+
+// UsesEnv reports whether the text contains the value of an environment variable. What
+// it becomes must not be shown then.
+func (t *Template) UsesEnv() bool { return t.usesEnv }

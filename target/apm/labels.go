@@ -1,0 +1,67 @@
+package apm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"carronade/internal/wire/apm"
+	"carronade/payload/expression"
+	"carronade/target"
+)
+
+// maxLabel is the maximum length of a label's value that servers accept, in characters.
+const maxLabel = 1024
+
+// parseLabels reads labels of events, each NAME=TEXT. Their expressions are evaluated for
+// the events of the pool, and repeat with it. It also returns the values of environment
+// variables in them, which a server may repeat in its errors.
+func parseLabels(given []string, seed uint64) (labels []apm.Label, secrets []string, err error) {
+	lookup := func(name string) (string, bool) {
+		v, ok := os.LookupEnv(name)
+		secrets = append(secrets, v)
+		return v, ok
+	}
+	for i, text := range given {
+		if text == "" {
+			continue
+		}
+		l, err := parseLabel(text, expression.Options{Seed: seed + uint64(i+1)*0x9e3779b97f4a7c15, Use: expression.Ahead, Env: lookup})
+		if err != nil {
+			return nil, nil, &target.Error{Doing: "read --" + optEventLabel, Err: fmt.Errorf("%q: %w", text, err), Hint: "want NAME=TEXT, such as order=${rnd.nextInt(1000)}"}
+		}
+		if slices.ContainsFunc(labels, func(other apm.Label) bool { return other.Name == l.Name }) {
+			return nil, nil, &target.Error{Doing: "read --" + optEventLabel, Err: fmt.Errorf("there are two labels %s", l.Name), Hint: "give each name once"}
+		}
+		labels = append(labels, l)
+	}
+	return labels, secrets, nil
+}
+
+func parseLabel(text string, o expression.Options) (l apm.Label, err error) {
+	name, value, ok := expression.Cut(text, '=')
+	switch {
+	case !ok || name == "":
+		return l, errors.New("there is no name and value")
+	case expression.Marked(name):
+		return l, errors.New("a name is not an expression")
+	case strings.ContainsAny(name, `.*"`):
+		return l, errors.New("a name has none of . * and quotes: servers replace them")
+	case slices.Contains(apm.ReservedLabels, name):
+		return l, fmt.Errorf("events have a label %s anyway", name)
+	}
+	t, err := expression.Parse(value, o)
+	if err != nil {
+		var wrong *expression.Error
+		if errors.As(err, &wrong) {
+			wrong.Column += len(name) + 1
+		}
+		return l, err
+	}
+	if t.MaxLen() > maxLabel {
+		return l, fmt.Errorf("the value may have %d characters, and servers accept %d", t.MaxLen(), maxLabel)
+	}
+	return apm.Label{Name: name, Append: t.Append}, nil
+}
