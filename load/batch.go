@@ -61,6 +61,7 @@ type Outcome struct {
 	Text    string // error text of the system or the connection
 	Retries int32  // attempts of the lane itself beyond the first
 	Wire    int64  // bytes on the wire for this batch, all attempts together
+	Read    int64  // bytes of events that the answer brought, in addition to Bytes: the events are reads
 
 	Place int64  // where the system stored it (the first event's offset in its log); -1 when the answer does not contain it
 	Sum   uint32 // checksum by which it can be found again; 0: none
@@ -110,7 +111,8 @@ type Lane interface {
 	ID() int
 	// Room returns how many events the next batch of the stream may carry; the engine
 	// never fires more. Zero: the lane cannot accept events of the stream now, and
-	// calls Sink.Ready when it can.
+	// calls Sink.Ready when it can. Below zero: the stream has no more events, as the
+	// plan's Gate also says.
 	Room(stream int32, first uint64) int
 	// Fire accepts batches in order, sets their Bytes, and returns how many it
 	// accepted. If that is fewer than given, the lane is full and calls Sink.Ready when

@@ -13,7 +13,7 @@ const mostGroup = 4096
 // gives each batch a due time, or if single outcomes matter (ledger, gate, retries).
 func (t *thread) mayGroup() bool {
 	p := &t.run.plan
-	return p.Schedule == nil && p.BatchEvents > 0 && p.Gate == nil && p.Retry == 0 && p.Observe == nil
+	return p.Schedule == nil && p.BatchEvents > 0 && p.Gate == nil && t.run.mix == nil && p.Retry == 0 && p.Observe == nil
 }
 
 // composeGroup makes one batch group of a stream without a schedule. n is 0 when the

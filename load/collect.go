@@ -15,6 +15,7 @@ import (
 type collector struct {
 	run    *Run
 	total  []tally                      // per phase
+	parts  []partTally                  // nil if the run has no parts
 	open   map[int]map[int]*sum         // by interval and phase: not closed yet
 	next   int                          // first interval not closed
 	rows   map[string]*measure.Interval // newest row per phase name, delayed for corrections
@@ -44,7 +45,7 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 	c := &collector{
 		run: r, total: make([]tally, len(r.phases)), open: map[int]map[int]*sum{},
 		rows: map[string]*measure.Interval{}, series: measure.NewSeries(measure.DefaultSeries),
-		texts: map[failureKey]*measure.Failure{},
+		texts: map[failureKey]*measure.Failure{}, parts: newPartTallies(r),
 	}
 	started := time.Now()
 	ended := make(chan struct{})
@@ -68,6 +69,9 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 	}
 	r.result = c.finish(started)
 	r.result.Freezes = freezes
+	for i := range r.result.Parts {
+		r.pages.addError(identities(&r.result.Parts[i].Tally))
+	}
 	for i := range r.result.Steps {
 		r.pages.addError(identities(&r.result.Steps[i]))
 	}
@@ -111,6 +115,7 @@ func (c *collector) add(p *page) {
 	t.Set.Merge(&p.Set)
 	t.statuses.Merge(p.statuses)
 	c.counts.Add(p.Counts)
+	c.addToPart(p)
 	for k, f := range p.failures {
 		g := c.texts[k]
 		if g == nil {

@@ -57,7 +57,7 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 	s := o.Batch
 	s.FirstSent = o.firstSent()
 	s.Attempt++
-	t.rec.at(o.Done, int(s.Phase)).Retries += uint64(o.Retries) + 1
+	t.rec.at(o.Done, int(s.Phase), t.run.partOf(s.Stream)).Retries += uint64(o.Retries) + 1
 	ls := t.byID[int(o.Lane)]
 	ls.refire = append(ls.refire, s)
 	t.refires++
@@ -96,10 +96,12 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 		ls.slots.push(arrived, batches)
 	}
 	t.batchesInFlight -= batches // stopWaiting follows after the next batches were fired
-	t.addInFlight(max(o.Done, t.changed), -int64(o.Events))
+	part := t.run.partOf(o.Stream)
+	t.addInFlight(max(o.Done, t.changed), -int64(o.Events), part)
 	t.unblock(ls, now) // not at arrived: the thread could not use the room before it noticed
 
-	pg := t.rec.at(o.Done, int(o.Phase))
+	pg := t.rec.at(o.Done, int(o.Phase), part)
+	t.addRead(pg, o)
 	pg.Acked += uint64(o.Acked)
 	pg.AckedBytes += o.bytesOf(o.Acked)
 	pg.Counts.Failed += uint64(o.Failed)
@@ -118,8 +120,16 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	at := t.run.phaseAt(o.Done)
 	t.arrived[at] += uint64(came)
 	t.arrivedB[at] += o.bytesOf(came)
+	own := t.account(part)
+	if own != nil {
+		own.arrived[at] += uint64(came)
+		own.arrivedB[at] += o.bytesOf(came)
+	}
 	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // a batch that was never sent has no answer
 		t.answers[at] += uint64(batches)
+		if own != nil {
+			own.answers[at] += uint64(batches)
+		}
 	}
 	t.recordTimes(pg, o, arrived)
 	if t.run.plan.Unanswered {
@@ -136,6 +146,16 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 			t.run.checkFailureLimits(uint64(o.Events), bad)
 		}
 	}
+}
+
+// addRead counts the bytes that an answer brought.
+func (t *thread) addRead(pg *page, o *Outcome) {
+	if o.Read == 0 {
+		return
+	}
+	o.Bytes += o.Read
+	pg.Bytes += uint64(o.Read)
+	t.countBytes(o.Read, int(o.Phase), o.Done)
 }
 
 // arrivedAt returns the earliest moment at which the answer can have arrived and made

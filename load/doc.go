@@ -5,11 +5,10 @@
 // under testing/synctest.
 //
 // A run is a value: several may run at once in one process and share only what their
-// plans give them. Two features are for such programs, and no carronade command uses
-// them. Part divides a schedule among several runs by a partitioner, such as one by
-// weights (Weighted). A Gate counts the acked events of one run, and another run
-// fires at most as many (Plan.Gate; such a run ends with ByFeed). For a plan without
-// a gate this costs a comparison with nil.
+// plans give them. A Mix makes one run of several loads, each with a share of all
+// events. A Gate is an allowance of events, for a load that has only so many: items to
+// read, or what another run has acked (Plan.Gate, Part.Gate; the run ends with ByFeed).
+// A plan without them pays comparisons with nil.
 //
 // Its invariant: at the end of every run, offered = sent + dropped + unsent and sent =
 // acked + failed + unknown, for every phase, and the intervals add up to the phases.

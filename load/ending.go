@@ -88,15 +88,22 @@ func (t *thread) countUnsent(now time.Duration) {
 			from, to := r.partitioner.Before(s.id, ph.from), r.partitioner.Before(s.id, min(ph.to, max(due, ph.from)))
 			to = max(to, min(s.next, r.partitioner.Before(s.id, ph.to)))
 			t.offered[i] += to - from
+			own := t.account(s.part)
+			if own != nil {
+				own.offered[i] += to - from
+			}
 			k := max(from, s.next)
 			if k >= to {
 				continue
 			}
 			t.unsent[i] += to - k
+			if own != nil {
+				own.unsent[i] += to - k
+			}
 			if r.plan.Unanswered {
 				continue
 			}
-			t.censor(hist(&t.rec.at(now, i).Censored), s, k, to, now)
+			t.censor(hist(&t.rec.at(now, i, s.part).Censored), s, k, to, now)
 		}
 	}
 }

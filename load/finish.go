@@ -70,6 +70,7 @@ func (c *collector) finish(started time.Time) *Result {
 	res.Intervals = c.series.Intervals()
 	slices.SortStableFunc(res.Intervals, func(a, b measure.Interval) int { return cmp.Compare(a.Start, b.Start) })
 	res.Whole = res.Stopped == Interrupted && r.plan.Endless() && measurement.Length() > 0 && r.abortAt.Load() == int64(Never)
+	res.Parts = c.partTallies(measurement.Start, end)
 	c.failures(res)
 	c.generatorLoad(res)
 	res.Missing = r.plan.Measurement.missing(measurement.Sent, res.Stopped)
@@ -105,7 +106,9 @@ func (c *collector) measurementEnded(res *Result) time.Duration {
 	last := min(end, max(time.Duration(r.lastDone.Load()), min(time.Duration(r.measurementAt.Load()), r.Now())))
 	switch {
 	case time.Duration(r.lastFiredAt.Load()) < min(stop, end, spent):
-		res.Stopped = ByEvents
+		if res.Stopped = ByEvents; r.feedEnded.Load() {
+			res.Stopped = ByFeed
+		}
 		return min(last, stop)
 	case stop < min(end, spent):
 		res.Stopped, _ = r.reason.Load().(Reason)
@@ -211,19 +214,22 @@ func (c *collector) generatorLoad(res *Result) {
 	if length <= 0 {
 		return
 	}
-	var full time.Duration
+	var full, fullest time.Duration
 	lanes := 0
 	for _, t := range r.threads {
 		idle := t.idleFor + max(0, res.Measurement.End-max(t.doneAt, res.Measurement.Start)) // after its work was done
 		res.Busy = max(res.Busy, 1-min(1, idle.Seconds()/length.Seconds()))
 		for _, ls := range t.lanes {
 			full += ls.blockedFor
+			fullest = max(fullest, ls.blockedFor)
 			lanes++
 		}
 	}
 	if lanes > 0 {
-		full += time.Duration(lanes) * max(0, res.Measurement.End-time.Duration(r.lastFiredAt.Load()))
+		after := max(0, res.Measurement.End-time.Duration(r.lastFiredAt.Load()))
+		full += time.Duration(lanes) * after
 		res.Full = min(1, full.Seconds()/(float64(lanes)*length.Seconds()))
+		res.Fullest = min(1, (fullest+after).Seconds()/length.Seconds())
 	}
 	r.noteOpenGap()
 	res.Stall = r.stalls

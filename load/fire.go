@@ -21,6 +21,10 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 			n, phase, events, exhausted = t.composeUnscheduled(s, ls, now)
 		}
 	}
+	if n == 0 && exhausted && t.run.shares != nil {
+		t.enqueueOn(ls, s)
+		return false
+	}
 	if n == 0 && exhausted {
 		t.gated = append(t.gated, s)
 		return true // the lane has room: waiting for the gate is not overload
@@ -32,6 +36,7 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 	}
 	taken := ls.Fire(t.batches[:n])
 	fired := 0
+	gate := t.run.gateOf(s.part)
 	for i := range taken {
 		fired += int(t.batches[i].Events)
 		t.recordSent(&t.batches[i], s, ls, phase, now)
@@ -48,15 +53,18 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 		if !t.scheduled() {
 			t.run.unclaim(min(rest, events), phase)
 		}
-		if g := t.run.plan.Gate; g != nil {
-			g.complete(fired, rest)
+		if gate != nil {
+			gate.complete(fired, rest)
+		}
+		if sh := t.run.shares; sh != nil {
+			sh.giveBack(s.part, rest)
 		}
 		t.markFull(ls, now)
 		t.enqueueOn(ls, s)
 		return false
 	}
-	if g := t.run.plan.Gate; g != nil {
-		g.complete(fired, 0)
+	if gate != nil {
+		gate.complete(fired, 0)
 	}
 	if t.room(ls) == 0 {
 		t.block(ls, now)
@@ -81,6 +89,9 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, ex
 	free := t.freeSlots(ls)
 	for k := s.next; n < most && k < due; n++ {
 		room := ls.Room(s.id, k)
+		if room < 0 {
+			return n, n == 0
+		}
 		if room == 0 {
 			break
 		}
@@ -90,7 +101,7 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, ex
 		} else {
 			events = int(min(due-k, uint64(room)))
 		}
-		if g := p.Gate; g != nil {
+		if g := t.run.gateOf(s.part); g != nil {
 			if events = g.take(events); events == 0 {
 				return n, true
 			}
@@ -124,25 +135,37 @@ func (t *thread) composeUnscheduled(s *stream, ls *laneState, now time.Duration)
 	if p.BatchEvents > 0 {
 		// Half of the bound at a time, which leaves room for other streams.
 		most = min(t.room(ls), len(t.batches), max(1, p.MaxInFlight/2))
-		if len(t.streams) > 1 || p.Concurrency > 0 {
+		if len(t.streams) > 1 || p.Concurrency > 0 || t.run.shares != nil {
 			most = 1
 		}
 	}
 	k := s.next
 	free := t.freeSlots(ls)
+	gate, sh := t.run.gateOf(s.part), t.run.shares
 	for n < most {
 		events := ls.Room(s.id, k)
+		if events < 0 {
+			exhausted = n == 0
+			break
+		}
 		if events == 0 {
 			break
 		}
 		if p.BatchEvents > 0 {
 			events = min(events, p.BatchEvents)
 		}
-		if g := p.Gate; g != nil {
-			if events = g.take(events); events == 0 {
+		if gate != nil {
+			if events = gate.take(events); events == 0 {
 				exhausted = true
 				break
 			}
+		}
+		if sh != nil && !sh.take(s.part, events) {
+			if gate != nil {
+				gate.complete(0, events)
+			}
+			exhausted = true
+			break
 		}
 		got, ph := t.run.claim(events, now)
 		fits := n == 0 || ph == phase
@@ -150,8 +173,11 @@ func (t *thread) composeUnscheduled(s *stream, ls *laneState, now time.Duration)
 			t.run.unclaim(got, ph)
 			got = 0
 		}
-		if g := p.Gate; g != nil && got < events {
-			g.complete(0, events-got)
+		if gate != nil && got < events {
+			gate.complete(0, events-got)
+		}
+		if sh != nil {
+			sh.giveBack(s.part, events-got)
 		}
 		if got == 0 {
 			exhausted = fits
@@ -187,28 +213,38 @@ func (t *thread) recordSent(batch *Batch, s *stream, ls *laneState, phase int, n
 		ls.slots.pop(batches)
 	}
 	s.next += uint64(batch.Events)
-	t.addInFlight(now, int64(batch.Events))
+	t.addInFlight(now, int64(batch.Events), s.part)
 	t.startWaiting(now)
 	t.batchesInFlight += batches
-	pg := t.rec.at(now, phase)
+	pg := t.rec.at(now, phase, s.part)
 	pg.Sent += uint64(batch.Events)
 	pg.Bytes += uint64(batch.Bytes)
 	pg.Batches += uint64(batches)
 	if !t.scheduled() {
 		pg.Offered += uint64(batch.Events)
 	}
-	if l := t.run.plan.Measurement.Bytes; l > 0 && phase >= t.run.firstMeasurement() {
-		if uint64(t.run.bytes.Add(batch.Bytes)) >= l {
-			t.run.byteLimitAt.CompareAndSwap(int64(Never), int64(now))
-			t.run.wakeAll()
-		}
+	if t.run.plan.Measurement.Bytes > 0 {
+		t.countBytes(batch.Bytes, phase, now)
 	}
+}
+
+// countBytes ends the firing when the limit on bytes is reached.
+func (t *thread) countBytes(n int64, phase int, now time.Duration) {
+	l := t.run.plan.Measurement.Bytes
+	if l == 0 || phase < t.run.firstMeasurement() || uint64(t.run.bytes.Add(n)) < l {
+		return
+	}
+	t.run.byteLimitAt.CompareAndSwap(int64(Never), int64(now))
+	t.run.wakeAll()
 }
 
 // addInFlight changes the number of events in flight and integrates it over time. It
 // splits the integral at the ends of phases, because a phase may contain no change or
 // several. A number that lasted for no time does not count for the maximum.
-func (t *thread) addInFlight(now time.Duration, by int64) {
+func (t *thread) addInFlight(now time.Duration, by int64, part int) {
+	if own := t.account(part); own != nil {
+		own.addInFlight(t.run, now, by)
+	}
 	n := t.inFlight.Load()
 	if now > t.changed {
 		for from := t.changed; n > 0 && from < now; {
@@ -355,7 +391,7 @@ func (t *thread) dropDue(s *stream, now time.Duration) {
 			t.enqueue(s, now)
 			return
 		}
-		t.rec.at(now, s.phase).Dropped += events
+		t.rec.at(now, s.phase, s.part).Dropped += events
 		s.next += events
 		if !t.advance(s) {
 			return

@@ -7,11 +7,12 @@ import (
 )
 
 // A page contains what one thread counted and timed in one interval for the events of one
-// phase. Only its thread writes to it, until it hands the page to the collector after
+// phase and one part of the run. Only its thread writes to it, until it hands the page to the collector after
 // the interval. The collector returns it empty.
 type page struct {
 	interval int
 	phase    int
+	part     int
 	measure.Counts
 	measure.Set
 	statuses measure.Statuses
@@ -58,15 +59,15 @@ type recorder struct {
 	free   chan *page
 }
 
-// at returns the page for something that happened at t to events of a phase. If its
+// at returns the page for something that happened at t to events of a phase and a part. If its
 // interval has been handed over already, it counts in the oldest open one.
-func (r *recorder) at(t time.Duration, phase int) *page {
+func (r *recorder) at(t time.Duration, phase, part int) *page {
 	i := max(int(t/r.length), r.oldest)
-	if p := r.last; p != nil && p.interval == i && p.phase == phase {
+	if p := r.last; p != nil && p.interval == i && p.phase == phase && p.part == part {
 		return p
 	}
 	for _, p := range r.open {
-		if p.interval == i && p.phase == phase {
+		if p.interval == i && p.phase == phase && p.part == part {
 			r.last = p
 			return p
 		}
@@ -77,7 +78,7 @@ func (r *recorder) at(t time.Duration, phase int) *page {
 	default:
 		p = &page{failures: map[failureKey]*measure.Failure{}}
 	}
-	p.interval, p.phase = i, phase
+	p.interval, p.phase, p.part = i, phase, part
 	r.open = append(r.open, p)
 	r.last = p
 	return p

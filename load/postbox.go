@@ -77,7 +77,7 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	j := &r.consumed
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	pg := j.rec.at(at, int(o.Phase))
+	pg := j.rec.at(at, int(o.Phase), r.partOf(o.Stream))
 	n := uint64(o.Events)
 	pg.Consumed += n
 	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].endToEnd

@@ -26,6 +26,7 @@ type Result struct {
 	Measurement measure.Tally
 	Drain       measure.Tally // only its length and what arrived in it: no event is due in a drain
 	Steps       []measure.Tally
+	Parts       []PartResult // of a Mix
 
 	Intervals []measure.Interval // limited in number: a long series is merged pairwise
 	Failures  []measure.Failure  // the first 32 distinct texts, then one row of other texts per class
@@ -37,6 +38,7 @@ type Result struct {
 	Usage    measure.Usage // of the generator's process over the measurement
 	Busy     float64       // share of the measurement that the busiest sending thread was at work
 	Full     float64       // share of the measurement with the in-flight bound full, or nothing left to fire (no schedule), mean over lanes
+	Fullest  float64       // the same share of the lane on which it is largest
 	WireRead uint64        // bytes received
 
 	Threads     int // sending threads; 0 when consuming
@@ -46,6 +48,13 @@ type Result struct {
 	Rebalance time.Duration // consuming: time without an assignment
 	Missing   uint64        // events that the measurement lacks of Limits.Events
 	Logs      []LogResult   // consuming: per log
+}
+
+// A PartResult is what one part of a Mix did in the measurement. Its times have no lower
+// values: those are of the whole run.
+type PartResult struct {
+	measure.Tally                   // Name is the part's
+	Classes       map[string]uint64 // events failed or unknown, by class, over all phases
 }
 
 // A LogResult is what was consumed of one log.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,9 @@ type Run struct {
 	plan        Plan
 	target      Target
 	partitioner Partitioner
+	mix         *Mix    // the target, if it has parts; else nil
+	shares      *shares // of the parts, without a schedule; else nil
+	gated       []*Gate // of the run, or of its parts
 	phases      []phase
 	mode        Mode
 
@@ -40,6 +44,7 @@ type Run struct {
 	measurementEnd atomic.Int64 // end of the measurement; Never until known
 	lastFiredAt    atomic.Int64 // when the last of a limited number of events was fired; Never while some are left
 	reason         atomic.Value // Reason
+	feedEnded      atomic.Bool  // the allowance ended a run without a schedule
 
 	warmLeft, measurementLeft atomic.Int64  // events left to claim, without a schedule
 	bytes                     atomic.Int64  // sent so far
@@ -93,6 +98,15 @@ func New(plan Plan, target Target) (*Run, error) {
 	default:
 		r.mode = FullSpeed
 	}
+	if r.mix, _ = target.(*Mix); r.mix != nil {
+		if plan.Gate != nil {
+			return nil, errors.New("the parts of a run have gates, not the run")
+		}
+		if plan.Schedule == nil {
+			r.shares = newShares(r.mix.parts, r.wakeAll)
+		}
+	}
+	r.gated = r.gates()
 	r.stopAt.Store(int64(Never))
 	r.abortAt.Store(int64(Never))
 	r.byteLimitAt.Store(int64(Never))
@@ -174,10 +188,13 @@ func (r *Run) prepare() int {
 		r.threads = append(r.threads, newThread(r, i, n))
 	}
 	for s := range int32(r.partitioner.Streams()) {
+		if r.partitioner.Event(s, 0) == math.MaxUint64 {
+			continue // no event belongs to it, such as of a partition to which no key leads
+		}
 		t := r.threads[r.target.Client(s)%n]
 		t.add(s)
 	}
-	if g := r.plan.Gate; g != nil {
+	for _, g := range r.gated {
 		g.onChange(r.wakeAll)
 	}
 	r.consumed.lower = make([]lowerBounds, len(r.phases))

@@ -182,40 +182,6 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestThreeRunsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var runs []*Run
-		partitioner := Weighted([]float64{2, 1, 1})
-		for i := range 3 {
-			r, err := New(Plan{
-				Schedule: Part(Constant(4000), partitioner, int32(i)), BatchEvents: 1, MaxInFlight: 100,
-				Measurement: Limits{Time: time.Second}, Portable: true,
-			}, newFake(Single(), 1, constantly(time.Millisecond)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			runs = append(runs, r)
-		}
-		for _, r := range runs {
-			r.Start()
-		}
-		var sum uint64
-		for i, r := range runs {
-			res, err := r.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum += res.Measurement.Acked
-			if want := []uint64{2000, 1000, 1000}[i]; res.Measurement.Acked != want {
-				t.Errorf("run %d acked %d, want %d", i, res.Measurement.Acked, want)
-			}
-		}
-		if sum != 4000 {
-			t.Errorf("three runs that share a schedule acked %d, want 4000", sum)
-		}
-	})
-}
-
 // TestFeed: a run may fire as many events as another run got acked.
 func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

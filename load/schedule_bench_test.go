@@ -24,7 +24,6 @@ func BenchmarkSchedule(b *testing.B) {
 		{"burst", Burst(1000, time.Millisecond)},
 		{"poisson", Poisson(1e6, 1)},
 		{"joined", Joined(Until(Constant(1e6), time.Minute), Constant(2e6))},
-		{"part", Part(Constant(1e6), Weighted([]float64{0.7, 0.3}), 1)},
 	} {
 		b.Run("due/"+s.name, func(b *testing.B) {
 			b.ReportAllocs()

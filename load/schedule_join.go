@@ -233,47 +233,6 @@ func (l *limit) End() time.Duration { return l.end }
 
 func (l *limit) String() string { return fmt.Sprintf("%v, %d events", l.of, l.n) }
 
-// Part returns one stream's share of a schedule: the events that the partitioner
-// assigns to stream i, numbered from 0. Several runs that send one schedule together
-// have one part each. It is Stepped if s is.
-func Part(s Schedule, d Partitioner, i int32) Schedule {
-	const many = 1 << 32
-	p := &part{of: s, partitioner: d, stream: i, share: float64(d.Before(i, many)) / many}
-	if st, ok := s.(Stepped); ok {
-		steps := st.Steps()
-		for k := range steps {
-			steps[k].Rate *= p.share
-		}
-		return cut{p, steps}
-	}
-	return p
-}
-
-type part struct {
-	of          Schedule
-	partitioner Partitioner
-	stream      int32
-	share       float64
-}
-
-func (p *part) Due(n uint64) time.Duration {
-	e := p.partitioner.Event(p.stream, n)
-	if e == math.MaxUint64 {
-		return Never
-	}
-	return p.of.Due(e)
-}
-
-func (p *part) Count(t time.Duration) uint64 { return p.partitioner.Before(p.stream, p.of.Count(t)) }
-
-func (p *part) Rate(t time.Duration) float64 { return p.of.Rate(t) * p.share }
-
-func (p *part) End() time.Duration { return p.of.End() }
-
-func (p *part) String() string {
-	return fmt.Sprintf("%v, part %d of %d", p.of, p.stream, p.partitioner.Streams())
-}
-
 // A cut is a modified schedule that has kept its steps.
 type cut struct {
 	Schedule

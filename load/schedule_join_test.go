@@ -1,7 +1,6 @@
 package load
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -129,39 +128,6 @@ func TestCombinationProperties(t *testing.T) {
 	})
 }
 
-func TestPartsPartition(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		whole := drawSchedule(t, "whole")
-		weights := rapid.SliceOfN(rapid.Float64Range(0.01, 3), 1, 5).Draw(t, "weights")
-		partitioner := Weighted(weights)
-		a := time.Duration(rapid.Int64Range(0, int64(whole.End())).Draw(t, "a"))
-		var sum uint64
-		var rate float64
-		for i := range weights {
-			p := Part(whole, partitioner, int32(i))
-			checkSchedule(t, p, Never, nil, 0)
-			sum += p.Count(a)
-			rate += p.Rate(a)
-			if p.End() != whole.End() {
-				t.Fatalf("a part ends at %v, but the schedule at %v", p.End(), whole.End())
-			}
-		}
-		if want := whole.Count(a); sum != want {
-			t.Fatalf("the parts have %d events until %v, but the schedule has %d", sum, a, want)
-		}
-		if want := whole.Rate(a); math.Abs(rate-want) > 1e-4*want {
-			t.Fatalf("the parts have rate %v, but the schedule has %v", rate, want)
-		}
-	})
-}
-
-func TestPartOfNothing(t *testing.T) {
-	p := Part(Constant(10), Weighted([]float64{1, 0}), 1)
-	if p.Due(0) != Never || p.Count(Never) != 0 || p.Rate(0) != 0 {
-		t.Errorf("a part without weight: Due(0) = %v, Count = %d, Rate = %v", p.Due(0), p.Count(Never), p.Rate(0))
-	}
-}
-
 func TestLimit(t *testing.T) {
 	tests := []struct {
 		name string
@@ -203,10 +169,6 @@ func TestStepsAreKept(t *testing.T) {
 		if diff := cmp.Diff(want, st.Steps()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-	}
-	half := Part(s, RoundRobin(2), 1).(Stepped).Steps()
-	if half[2].Rate != 15 || half[2].End != 3*time.Second {
-		t.Errorf("a part with half of a step is %+v", half[2])
 	}
 	if _, ok := Until(Constant(1), time.Second).(Stepped); ok {
 		t.Error("a constant rate has steps")

@@ -21,7 +21,7 @@ func (r *Run) Progress() Progress {
 	}
 	s.Written, s.Read = r.target.Wire()
 	switch g := r.plan.Gate; {
-	case g != nil && g.Left() == 0: // the run waits for another run
+	case g != nil && g.Left() == 0: // the run waits to be fed
 	case r.plan.Schedule != nil:
 		s.Due = min(r.plan.Schedule.Count(r.clipEnd(r.Now())), r.phases[len(r.phases)-1].to)
 	case r.Now() < r.clipEnd(Never):

@@ -24,6 +24,8 @@ type thread struct {
 	unroutedOverflow time.Duration // when the first of them has more events waiting than fit into the buffer
 	streamBuffer     uint64        // events of a stream that fit into the buffer; 0: no buffer
 	gated            []*stream     // waiting for the run's gate
+	starved          bool          // the shares have counted the thread as waiting for another part
+	accounts         []account     // of each part; nil if the run has none
 	lanes            []*laneState  // seen so far
 	byID             map[int]*laneState
 	unflushed        []*laneState  // with batches that are not flushed
@@ -66,6 +68,7 @@ type thread struct {
 // A stream is a sequence of events that keep their order.
 type stream struct {
 	id          int32
+	part        int
 	phase       int
 	next        uint64 // index of the first event not fired
 	end         uint64 // index of the first event after the phase
@@ -76,6 +79,7 @@ type stream struct {
 // A laneState is the engine's side of a lane.
 type laneState struct {
 	Lane
+	part       int
 	grouper    BatchGrouper // nil: the lane does not accept batch groups
 	slots      slots
 	seq        uint64
@@ -114,6 +118,7 @@ func newThread(r *Run, id, of int) *thread {
 	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
 	t.lower = make([]lowerBounds, len(r.phases))
 	t.unsent, t.offered, t.most = make([]uint64, n), make([]uint64, n), make([]int64, n)
+	t.accounts = newAccounts(r, n)
 	if c := r.plan.Concurrency; c > 0 {
 		mine := c / of
 		if id < c%of {
@@ -125,7 +130,7 @@ func newThread(r *Run, id, of int) *thread {
 }
 
 func (t *thread) add(id int32) {
-	t.streams = append(t.streams, &stream{id: id})
+	t.streams = append(t.streams, &stream{id: id, part: t.run.partOf(id)})
 }
 
 func (t *thread) scheduled() bool { return t.run.plan.Schedule != nil }
@@ -159,7 +164,7 @@ func (t *thread) loop() {
 		before := t.run.Now()
 		t.noteLate(now, before)
 		t.endDisturbance(before)
-		if patient := !t.wantsRoom(); t.prepareSleep(wake-before, patient) {
+		if patient := !t.wantsRoom(); !t.nextIsOurs(firing) && t.prepareSleep(wake-before, patient) {
 			idle := t.idle()
 			wake = t.watch(before, wake, idle)
 			t.wait.wait(wake, patient, idle)
@@ -296,8 +301,7 @@ func (t *thread) firing(now time.Duration) bool {
 	if t.stopped(now) {
 		return false
 	}
-	if g := t.run.plan.Gate; g != nil && g.empty() {
-		t.run.Stop(ByFeed) // events due later do not belong to the run
+	if t.run.fed(now) {
 		return false
 	}
 	if t.scheduled() {
@@ -394,6 +398,9 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 	ls := t.byID[l.ID()]
 	if ls == nil {
 		ls = &laneState{Lane: l, firstSeen: now, queue: t.shared}
+		if m := t.run.mix; m != nil {
+			ls.part = m.partOfLane(l.ID())
+		}
 		if ls.queue == nil {
 			ls.queue = &backlog{}
 		}
@@ -425,9 +432,12 @@ func (t *thread) room(ls *laneState) int {
 
 // serve fires what the bound allows.
 func (t *thread) serve(now time.Duration) {
-	if t.shared != nil {
+	switch {
+	case t.shared != nil:
 		t.serveShared(now)
-	} else {
+	case t.run.shares != nil:
+		t.serveParts(now)
+	default:
 		t.serveEach(now)
 	}
 	if len(t.unrouted) > 0 && t.run.plan.Overload == Drop && t.scheduled() && now >= t.unroutedOverflow {
@@ -489,21 +499,29 @@ func (t *thread) serveEach(now time.Duration) {
 			break
 		}
 		ls := t.lanes[(t.nextLane+i)%len(t.lanes)]
-		for ls.queue.n > 0 && t.room(ls) > 0 && len(ls.refire) == 0 {
-			s := ls.queue.pop()
-			if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
-				t.enqueue(s, now) // its leader has moved
-				continue
-			}
-			if !t.fire(s, ls, now) {
-				break
-			}
+		for t.canFire(ls) && t.fireNext(ls, now) {
 		}
 		if t.run.plan.Overload == Drop && t.scheduled() {
 			t.drop(ls.queue, now)
 		}
 	}
 	t.nextLane = turn
+}
+
+// canFire reports whether a lane has a batch ready and room for it.
+func (t *thread) canFire(ls *laneState) bool {
+	return ls.queue.n > 0 && t.room(ls) > 0 && len(ls.refire) == 0
+}
+
+// fireNext fires the next batch of a lane's own queue. It returns false if the lane
+// accepts no more for now.
+func (t *thread) fireNext(ls *laneState, now time.Duration) bool {
+	s := ls.queue.pop()
+	if l := t.run.target.Route(s.id); l == nil || l.ID() != ls.ID() {
+		t.enqueue(s, now) // its leader has moved
+		return true
+	}
+	return t.fire(s, ls, now)
 }
 
 // flush writes what was fired.

@@ -137,6 +137,13 @@ type Placed interface {
 	Stamped() bool
 }
 
+// Finite is implemented by sending sides that have only so many events, such as those
+// that read a list of items.
+type Finite interface {
+	// Events returns their number, 0 if there is no limit. It does not change.
+	Events() uint64
+}
+
 // Keyed is implemented by sending sides whose events have keys, if it is known which
 // event has which key.
 type Keyed interface {

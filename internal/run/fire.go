@@ -103,6 +103,11 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 			}
 		}
 	}
+	if n, ok := f.tgt.(target.Finite); ok && n.Events() > 0 {
+		plan.Gate = load.NewGate()
+		plan.Gate.Add(n.Events())
+		plan.Gate.Close()
+	}
 	f.rows = e.newTracing(plan, f.back)
 	if e.Outcomes != nil {
 		kept := plan.Trace

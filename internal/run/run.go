@@ -303,6 +303,9 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
 	}
 	in.Limits = w.Limits()
+	for i := range w.Parts() {
+		in.Parts = append(in.Parts, partOf(w, i))
+	}
 	if e.abort != nil && r.Stopped == load.ByLimit { // else the run had ended already
 		in.Aborted = e.abort.broken
 	}
@@ -325,12 +328,27 @@ func (e *execution) input(r *load.Result) report.Input {
 		Hosts: e.hosts, Host: e.Host, Calibration: e.Calibration, Encoding: e.encoding(),
 	}
 	for _, s := range w.Settings() {
-		in.Settings = append(in.Settings, report.Setting{
-			Name: s.Name, Type: s.Type.String(), Value: s.Text(),
-			Default: s.From == workload.FromDefault, Preset: s.From == workload.FromPreset, Minor: s.Minor, Independent: s.Independent,
-		})
+		in.Settings = append(in.Settings, settingOf(&s))
 	}
 	return in
+}
+
+// partOf describes a part of a workload for the report.
+func partOf(w *workload.Workload, i int) report.PartInput {
+	p := &w.Parts()[i]
+	in := report.PartInput{Target: p.Workload.Target(), Op: p.Workload.Op, Weight: p.Weight, Share: p.Share(w.Parts())}
+	for _, s := range p.Own() {
+		in.Settings = append(in.Settings, settingOf(&s))
+	}
+	return in
+}
+
+// settingOf is a setting as a row of the report.
+func settingOf(s *workload.Resolved) report.Setting {
+	return report.Setting{
+		Name: s.Name, Type: s.Type.String(), Value: s.Text(),
+		Default: s.From == workload.FromDefault, Preset: s.From == workload.FromPreset, Minor: s.Minor, Independent: s.Independent,
+	}
 }
 
 // encoding asks the target when the bytes of events are made.

@@ -19,6 +19,9 @@ const maxDocument = 1 << 20
 // A Document has settings as written, not yet checked.
 type Document struct {
 	Entries []Entry
+	// Parts are several loads that run as one; see the package. The entries are those of the
+	// whole.
+	Parts []*Document
 }
 
 // An Entry is one setting as written.
@@ -148,6 +151,12 @@ func document(name string, body ast.Node) (*Document, error) {
 		if err != nil {
 			return nil, &Error{Where: place(name, pair.Key), Err: fmt.Errorf("a key %w", err), Hint: fileHint}
 		}
+		if key == partsKey {
+			if doc.Parts, err = parts(name, pair); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		e := Entry{Name: key, Where: place(name, pair.Key) + ": " + key}
 		if e.Values, err = values(pair.Value); err != nil {
 			return nil, &Error{Where: e.Where, Err: err}
@@ -155,6 +164,27 @@ func document(name string, body ast.Node) (*Document, error) {
 		doc.Entries = append(doc.Entries, e)
 	}
 	return doc, nil
+}
+
+// partsKey is the key of the parts.
+const partsKey = "parts"
+
+// parts reads the sequence of mappings that are the parts of a workload.
+func parts(name string, pair *ast.MappingValueNode) ([]*Document, error) {
+	where := place(name, pair.Key) + ": " + partsKey
+	list, ok := pair.Value.(*ast.SequenceNode)
+	if !ok || len(list.Values) == 0 {
+		return nil, &Error{Where: where, Err: errors.New("must be a list of mappings, one for each load"), Hint: "such as - {weight: 20, op: produce}"}
+	}
+	var out []*Document
+	for _, item := range list.Values {
+		doc, err := document(name, item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, doc)
+	}
+	return out, nil
 }
 
 // isReport recognizes the beginning of a report as JSON, or of a list of them.

@@ -124,13 +124,13 @@ func (w *Workload) require() (name string, err error) {
 				hint += ", or limit service." + l.Name[len("response."):]
 			}
 			return "slo", &Error{Err: fmt.Errorf("%q: without a schedule nothing is due, so this is not measured", l.Text), Hint: hint}
-		case l.Time == "end_to_end" && w.Op == Produce:
+		case l.Time == "end_to_end" && w.Op != RoundTrip:
 			return "slo", &Error{Err: fmt.Errorf("%q: a run that only sends has no end-to-end times", l.Text), Hint: "add --op roundtrip"}
 		case (l.Name == "cpu" || l.Name == "rss" || l.From == "system") && !w.HasSystem():
 			return "slo", &Error{Err: fmt.Errorf("%q: the system is not watched", l.Text), Hint: "add --system-pid PID, --system-container NAME or --system-cmd CMD"}
 		case l.Name == "index-share" && !w.Has("index"):
 			return "slo", &Error{Err: fmt.Errorf("%q: documents behind the system are not counted", l.Text), Hint: "add --index URL, with a target that has this option"}
-		case l.Name == "keeps-up" && w.Op == Produce:
+		case l.Name == "keeps-up" && (w.Op == Produce || w.Op == ReadSingle):
 			return "slo", &Error{Err: fmt.Errorf("%q: a run that only sends does not read", l.Text), Hint: "add --op roundtrip"}
 		case l.Needs == slo.Delivery && !w.Verify():
 			s := find(w.table, "verify")

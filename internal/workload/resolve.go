@@ -14,6 +14,14 @@ import (
 // the file the defaults. It checks everything that does not need the network; several errors
 // are joined, each an *Error.
 func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
+	if parts := partsOf(flags, file); parts != nil {
+		return resolveMix(kinds, flags, file, parts)
+	}
+	return resolveOne(kinds, flags, file)
+}
+
+// resolveOne is Resolve for one load.
+func resolveOne(kinds []target.Kind, flags, file *Document) (*Workload, error) {
 	w := &Workload{values: make(map[string]value)}
 	given := func(name string) (Entry, bool) {
 		for _, d := range []*Document{flags, file} {
@@ -217,6 +225,9 @@ func (w *Workload) unknown(kinds []target.Kind, e Entry, from Origin) error {
 				Hint: fmt.Sprintf("it is an option of %s targets", k.Name()),
 			}
 		}
+	}
+	if find(PartTable(), e.Name) != nil {
+		return &Error{Where: e.Where, Err: errors.New("belongs to a part of a workload"), Hint: "put it into the list parts of a workload file"}
 	}
 	err := &Error{Where: e.Where, Err: errors.New("unknown setting"), Hint: "carronade run --help-all lists them all"}
 	if near := NearestSetting(e.Name, Names([]target.Kind{w.Kind})); near != "" {

@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"carronade/target"
@@ -33,6 +34,22 @@ func Schema(kinds []target.Kind) []byte {
 			b.Write(quote(s.schema()))
 		}
 	}
+	b.WriteString(`,"parts":{"type":"array","minItems":1,"maxItems":` + strconv.Itoa(mostParts) +
+		`,"description":"several loads that run as one, each with a share of all events","items":{"$ref":"#/$defs/part"}}`)
+	b.WriteString(`}},"part":{"type":"object","additionalProperties":false,"properties":{`)
+	for _, s := range PartTable() {
+		b.Write(quote(s.Name))
+		b.WriteByte(':')
+		b.Write(quote(s.schema()))
+		b.WriteByte(',')
+	}
+	for i, name := range partSettings(kinds) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(quote(name))
+		b.WriteString(`:{"$ref":"#/$defs/workload/properties/` + name + `"}`)
+	}
 	b.WriteString("}}}}")
 	var out bytes.Buffer
 	if err := json.Indent(&out, b.Bytes(), "", "  "); err != nil {
@@ -40,6 +57,19 @@ func Schema(kinds []target.Kind) []byte {
 	}
 	out.WriteByte('\n')
 	return out.Bytes()
+}
+
+// partSettings are the settings of a workload that a part may have, too, each once.
+func partSettings(kinds []target.Kind) []string {
+	out := []string{"target", "op"}
+	for _, k := range kinds {
+		for _, s := range Table(k) {
+			if s.Kind != "" && !slices.Contains(out, s.Name) {
+				out = append(out, s.Name)
+			}
+		}
+	}
+	return out
 }
 
 func (s *Setting) schema() map[string]any {

@@ -15,9 +15,10 @@ import (
 
 // The operations of the load itself; kinds may have others.
 const (
-	Produce   = "produce"
-	Consume   = "consume"
-	RoundTrip = "roundtrip"
+	Produce    = "produce"
+	Consume    = "consume"
+	RoundTrip  = "roundtrip"
+	ReadSingle = "read" // events one by one, by their places
 )
 
 // Headings of the load's own settings, in the order of help.
@@ -42,7 +43,7 @@ func loadTable() []Setting {
 		},
 		{
 			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Independent: true, Help: "read back what was sent and account for every event"},
-			NotOps: notReading,
+			NotOps: []string{Consume, ReadSingle},
 		},
 		{
 			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "seed of payloads, keys and random schedules"},
@@ -96,7 +97,7 @@ func loadTable() []Setting {
 		},
 		{
 			Option: target.Option{Name: "idle-timeout", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "stop when nothing has arrived for this long"},
-			NotOps: []string{Produce},
+			NotOps: []string{Produce, ReadSingle},
 			check:  durationBetween(time.Millisecond, 24*time.Hour),
 		},
 

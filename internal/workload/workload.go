@@ -26,6 +26,7 @@ type Workload struct {
 
 	table  []Setting
 	values map[string]value
+	parts  []Part
 	text   string // of the target, as typed
 }
 
@@ -66,7 +67,15 @@ type Resolved struct {
 // Text is the value in one line.
 func (r Resolved) Text() string { return strings.Join(r.Texts, " ") }
 
-// Target is the target's URL as typed.
+// firstTarget is the target of the first part, or of the workload.
+func (w *Workload) firstTarget() string {
+	if len(w.parts) > 0 {
+		return w.parts[0].Workload.text
+	}
+	return w.text
+}
+
+// Target is the target's URL as typed; of a workload with parts, all of their targets.
 func (w *Workload) Target() string { return w.text }
 
 // Settings lists, in the order of the table, every setting that has a value
@@ -93,6 +102,9 @@ func (w *Workload) Settings() []Resolved {
 		r.Minor = s.Aside || v.from == FromDefault && s.minor(r.Text())
 		out = append(out, r)
 	}
+	if w.parts != nil {
+		out = append(out, Resolved{Name: partsKey, Type: target.List, Texts: w.partTexts(), From: FromFile, Group: groupWork, Independent: true})
+	}
 	return out
 }
 
@@ -113,24 +125,31 @@ func (s *Setting) minor(text string) bool {
 // in again.
 func (w *Workload) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString(`{"target":`)
-	b.Write(quote(w.text))
+	b.WriteByte('{')
+	b.WriteString(`"target":`)
+	b.Write(quote(w.firstTarget()))
 	for _, r := range w.Settings() {
-		s := find(w.table, r.Name)
 		b.WriteByte(',')
-		b.Write(quote(r.Name))
-		b.WriteByte(':')
-		switch s.Type {
-		case target.Bool:
-			b.WriteString(r.Texts[0])
-		case target.List:
-			b.Write(quote(r.Texts))
-		default:
-			b.Write(quote(r.Texts[len(r.Texts)-1]))
+		if r.Name == partsKey {
+			b.Write(w.appendParts(nil))
+			continue
 		}
+		b.Write(w.appendSetting(nil, &r))
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
+}
+
+// appendSetting appends a setting as a member of a JSON object.
+func (w *Workload) appendSetting(b []byte, r *Resolved) []byte {
+	b = append(append(b, quote(r.Name)...), ':')
+	switch find(w.table, r.Name).Type {
+	case target.Bool:
+		return append(b, r.Texts[0]...)
+	case target.List:
+		return append(b, quote(r.Texts)...)
+	}
+	return append(b, quote(r.Texts[len(r.Texts)-1])...)
 }
 
 func quote(v any) []byte {
@@ -241,6 +260,9 @@ func (w *Workload) Seed() uint64 { return w.Count("seed") }
 
 // OpenEnded reports whether only a signal, or the target, ends the run.
 func (w *Workload) OpenEnded() bool {
+	if w.readsOnce() || slices.ContainsFunc(w.parts, func(p Part) bool { return p.Weight > 0 && p.Workload.readsOnce() }) {
+		return false
+	}
 	if w.Op == Consume {
 		p, err := w.ReadPlan()
 		return err != nil || p.Endless()
@@ -248,6 +270,9 @@ func (w *Workload) OpenEnded() bool {
 	p, err := w.Plan()
 	return err != nil || p.Endless()
 }
+
+// readsOnce reports whether the run ends when everything was read.
+func (w *Workload) readsOnce() bool { return w.Op == ReadSingle && !w.Bool("recycle") }
 
 // List returns the values of a setting that may be given several times.
 func (w *Workload) List(name string) []string { return w.values[name].texts }
@@ -259,6 +284,9 @@ func (w *Workload) Size(name string) int64 { return parsed(w, name, units.ParseS
 // env:NAME, not their values.
 func (w *Workload) References() []string {
 	var out []string
+	for i := range w.parts {
+		out = append(out, w.parts[i].Workload.References()...)
+	}
 	for i := range w.table {
 		s := &w.table[i]
 		if !s.Secret && s.Show == nil {

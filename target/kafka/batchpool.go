@@ -21,7 +21,6 @@ type batchPool struct {
 	templates []template
 	byPart    [][]template // by partition, where keys choose it; else nil
 	memory    [][]byte     // off the heap
-	headers   []byte       // of every record, encoded
 	stamped   bool         // every value has room for a stamp
 	events    int
 	rawBytes  int64 // bytes of records, uncompressed
@@ -63,24 +62,42 @@ type batchPoolConfig struct {
 	cycle       *keyCycle
 }
 
-// encodedHeaders encodes the headers that every record has.
-func encodedHeaders(gen *payload.Generator) (encoded []byte, eventBytes int) {
-	hs := make([]kafka.RecordHeader, 0, len(gen.Headers()))
-	for _, h := range gen.Headers() {
-		hs = append(hs, kafka.RecordHeader{Key: h.Key, Value: h.Value})
-		eventBytes += len(h.Key) + len(h.Value)
+// A headerSet has the encoded headers of records. It belongs to one goroutine.
+type headerSet struct {
+	same    []byte              // those of every record; nil if they vary
+	encoder kafka.HeaderEncoder // of those that vary; has the bytes of all
+}
+
+func newHeaderSet(gen *payload.Generator) headerSet {
+	h := headerSet{encoder: kafka.HeaderEncoder{Source: gen}}
+	if gen.HeadersVary() {
+		return h
 	}
-	return kafka.AppendHeaders(nil, hs), eventBytes
+	hs := make([]kafka.RecordHeader, 0, len(gen.Headers()))
+	for _, x := range gen.Headers() {
+		hs = append(hs, kafka.RecordHeader{Key: x.Key, Value: x.Value})
+		h.encoder.EventBytes += len(x.Key) + len(x.Value)
+	}
+	h.same = kafka.AppendHeaders(nil, hs)
+	return h
+}
+
+// of returns the encoded headers of event n. The bytes that they add to it are then
+// encoder.EventBytes.
+func (h *headerSet) of(n uint64) []byte {
+	if h.same != nil {
+		return h.same
+	}
+	return h.encoder.Encode(n)
 }
 
 // newBatchPool encodes the batches.
 func newBatchPool(c batchPoolConfig) (*batchPool, error) {
 	s := &batchPool{codec: c.codec, stamped: c.stamps && c.codec == kafka.None}
-	var headerBytes int
-	s.headers, headerBytes = encodedHeaders(c.gen)
+	headers := newHeaderSet(c.gen)
 	if c.cycle == nil {
 		n := uint64(0)
-		if err := s.fill(c, &s.templates, headerBytes, c.pool, func() uint64 { n++; return n - 1 }); err != nil {
+		if err := s.fill(c, &s.templates, &headers, c.pool, func() uint64 { n++; return n - 1 }); err != nil {
 			return nil, err
 		}
 		return s, nil
@@ -97,7 +114,7 @@ func newBatchPool(c batchPoolConfig) (*batchPool, error) {
 		}
 		n := 0
 		next := func() uint64 { n++; return uint64(events[(n-1)%len(events)]) }
-		if err := s.fill(c, &s.byPart[p], headerBytes, c.pool/int64(len(c.cycle.events)), next); err != nil {
+		if err := s.fill(c, &s.byPart[p], &headers, c.pool/int64(len(c.cycle.events)), next); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +139,8 @@ func (s *batchPool) limitBatchSize(c *batchPoolConfig) error {
 	}
 	most := max(c.pool, mostKeyedPool)
 	per := int(most/parts) + kafka.HeaderSize
-	least := c.minBatchSize(len(s.headers))
+	headers := newHeaderSet(c.gen)
+	least := c.minBatchSize(len(headers.of(0)))
 	full := max(c.batchSize, least) // one event is never cut
 	if c.batchEvents > 0 {
 		full = least // they never have more events
@@ -162,7 +180,7 @@ func (c *batchPoolConfig) minBatchSize(headersLen int) int {
 
 // fill makes templates of the events that next returns until they have as many
 // bytes as asked for; at least one.
-func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, bytes int64, next func() uint64) error {
+func (s *batchPool) fill(c batchPoolConfig, to *[]template, headers *headerSet, bytes int64, next func() uint64) error {
 	var z *kafka.Compressor
 	if s.codec != kafka.None {
 		var err error
@@ -184,7 +202,8 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 			}
 			size := c.gen.Size(event)
 			delta := int32(len(d.ends))
-			need := kafka.RecordSize(delta, keyLen(key), size, len(s.headers))
+			encoded := headers.of(event)
+			need := kafka.RecordSize(delta, keyLen(key), size, len(encoded))
 			if delta > 0 && len(buf)+need > limit {
 				break
 			}
@@ -192,7 +211,7 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 				return fmt.Errorf("encode batches: a record of %d bytes is more than Kafka's protocol can carry", need)
 			}
 			at := len(buf)
-			buf = kafka.OpenRecord(buf, delta, key, size, len(s.headers))
+			buf = kafka.OpenRecord(buf, delta, key, size, len(encoded))
 			if c.stamps {
 				d.valueStarts = append(d.valueStarts, uint32(len(buf)))
 				s.stamped = s.stamped && size >= kafka.StampSize
@@ -201,9 +220,9 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headerBytes int, byt
 				d.keyHashes = append(d.keyHashes, hashKey(key))
 			}
 			buf = c.gen.AppendValue(buf, event)
-			buf = append(buf, s.headers...)
+			buf = append(buf, encoded...)
 			sum = kafka.UpdateCRC(sum, buf[at:])
-			total += len(key) + size + headerBytes
+			total += len(key) + size + headers.encoder.EventBytes
 			d.ends = append(d.ends, uint32(len(buf)))
 			d.sums = append(d.sums, sum)
 			d.bytes = append(d.bytes, uint32(total))

@@ -34,9 +34,7 @@ func TestTemplatePrefixes(t *testing.T) {
 			Size: rapid.SampledFrom(sizes).Draw(rt, "size"),
 			Key:  rapid.SampledFrom([]string{"none", "seq", "uniform(10)"}).Draw(rt, "key"),
 		}
-		if rapid.Bool().Draw(rt, "headers") {
-			spec.Headers = []string{"a=b", "empty="}
-		}
+		spec.Headers = rapid.SampledFrom([][]string{nil, {"a=b", "empty="}, {"n-${rnd.nextInt(1000)}=${rnd.nextLong()}", "a=b"}}).Draw(rt, "headers")
 		gen := generator(t, spec)
 		batch := rapid.IntRange(100, 20_000).Draw(rt, "batch size")
 		per := rapid.IntRange(0, 5).Draw(rt, "events per batch")
@@ -69,6 +67,15 @@ func TestTemplatePrefixes(t *testing.T) {
 				}
 				if !bytes.Equal(d.recs[d.valueStarts[n]:][:len(r.Value)], r.Value) {
 					return fmt.Errorf("value of event %d is not at %d", e, d.valueStarts[n])
+				}
+				i := 0
+				if err := r.Headers(func(k, v []byte) {
+					if want, name := gen.AppendHeader(nil, i, e); !bytes.Equal(k, want[:name]) || !bytes.Equal(v, want[name:]) {
+						rt.Fatalf("header %d of event %d is %s=%s, want %s", i, e, k, v, want)
+					}
+					i++
+				}); err != nil || i != gen.NumHeaders() {
+					return fmt.Errorf("event %d has %d headers: %w", e, i, err)
 				}
 				total += r.EventBytes()
 				n++

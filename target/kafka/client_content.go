@@ -24,10 +24,10 @@ const (
 type content struct {
 	gen         *payload.Generator
 	cfg         *config
-	values      [][]byte // generated before the run; nil when fresh
-	keys        [][]byte // likewise; nil without keys
-	headers     []kgo.RecordHeader
-	headerBytes int64 // bytes of the headers of each event
+	values      [][]byte           // generated before the run; nil when fresh
+	keys        [][]byte           // likewise; nil without keys
+	headers     []kgo.RecordHeader // of every event, unless they vary
+	headerBytes int64              // bytes of them
 	stamped     bool
 	cyclic      bool // keys choose the partition: event n has key n % cycleEvents
 }
@@ -75,6 +75,12 @@ func (c *content) fill(to *clientBatch, batch *load.Batch) (bytes int64) {
 		n := partitioner.Event(batch.Stream, batch.First+uint64(i))
 		r := &to.records[i]
 		*r = kgo.Record{Topic: c.cfg.topic, Partition: l.partition, Timestamp: wall, Headers: c.headers}
+		if c.gen.HeadersVary() {
+			r.Headers = c.makeHeaders(n)
+			for _, h := range r.Headers {
+				bytes += int64(len(h.Key) + len(h.Value))
+			}
+		}
 		switch {
 		case c.keys != nil:
 			r.Key = c.keys[n%uint64(len(c.keys))]
@@ -102,6 +108,19 @@ func (c *content) fill(to *clientBatch, batch *load.Batch) (bytes int64) {
 		bytes += int64(len(r.Key)+len(r.Value)) + c.headerBytes
 	}
 	return bytes
+}
+
+// makeHeaders makes the headers of event n of the run. They repeat with the values.
+func (c *content) makeHeaders(n uint64) []kgo.RecordHeader {
+	if c.values != nil {
+		n %= uint64(len(c.values))
+	}
+	out := make([]kgo.RecordHeader, c.gen.NumHeaders())
+	for i := range out {
+		b, name := c.gen.AppendHeader(nil, i, n)
+		out[i] = kgo.RecordHeader{Key: string(b[:name]), Value: b[name:]}
+	}
+	return out
 }
 
 // appendKey appends the key of event n of the run. False: events have no keys.

@@ -68,7 +68,7 @@ type clientSender struct {
 func newClientProducer(ctx context.Context, cl *cluster) (_ *clientProducer, err error) {
 	c := cl.cfg
 	p := &clientProducer{cl: cl, cfg: c}
-	p.gen, err = payload.New(payload.Spec{Seed: c.seed, Size: c.size, Payload: c.payload, Key: c.key, Headers: c.headers})
+	p.gen, err = payload.New(c.events())
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +197,9 @@ func (p *clientProducer) Stamped() bool { return p.content.stamped }
 
 // AppendKey implements target.Keyed.
 func (p *clientProducer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bool) {
+	if p.gen.KeyUsesEnv() {
+		return dst, false
+	}
 	return p.content.appendKey(dst, p.streams.partitioner.Event(stream, index))
 }
 

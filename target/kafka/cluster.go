@@ -152,7 +152,7 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 	began := time.Now()
 	var missed, seen time.Time // when the topic was first missing; when it was first there
 	for {
-		meta, err := cl.metadata(ctx, c.topic, !missed.IsZero() && c.op != opConsume)
+		meta, err := cl.metadata(ctx, c.topic, !missed.IsZero() && !c.onlyReads())
 		if err != nil {
 			return c.explain(doing, err)
 		}
@@ -167,7 +167,7 @@ func (cl *cluster) findTopic(ctx context.Context) error {
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && missed.IsZero():
 			missed = time.Now()
-			if c.op != opConsume {
+			if !c.onlyReads() {
 				cl.createdBy = byBroker
 			}
 			continue
@@ -280,7 +280,7 @@ func (cl *cluster) checkRights(ops int32) error {
 		return nil
 	}
 	c := cl.cfg
-	if c.op != opConsume && ops&write == 0 {
+	if !c.onlyReads() && ops&write == 0 {
 		return c.forbidden("produce to the topic "+c.topic, "WRITE", kerr.TopicAuthorizationFailed)
 	}
 	if (c.op != opProduce || c.verify) && ops&read == 0 {

@@ -22,6 +22,7 @@ const (
 	opProduce   = "produce"
 	opConsume   = "consume"
 	opRoundTrip = "roundtrip"
+	opRead      = "read"
 )
 
 const (
@@ -76,6 +77,7 @@ type config struct {
 	from       position
 	decode     bool
 	untilEnd   bool
+	recycle    bool // read the items again and again
 	fetch      fetchConfig
 
 	bufferMemory int64 // bytes waiting; 0: unbounded
@@ -155,6 +157,7 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 		waitTopic:    v.Duration("wait-topic"),
 		decode:       v.Bool("decode"),
 		untilEnd:     v.Bool("until-end"),
+		recycle:      v.Bool("recycle"),
 		bufferMemory: v.Size("buffer-memory"),
 		clientID:     cmp.Or(v.String("client-id"), "carronade"),
 		rack:         v.String("rack"),
@@ -170,6 +173,9 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 	c.op = cmp.Or(c.op, opProduce)
 	return c
 }
+
+// onlyReads reports whether nothing is produced.
+func (c *config) onlyReads() bool { return c.op == opConsume || c.op == opRead }
 
 // parse parses the other settings, and returns an error for the first wrong one.
 func (c *config) parse(s *target.Spec, v target.Values, props map[string]string) (err error) {
@@ -194,9 +200,9 @@ func (c *config) parse(s *target.Spec, v target.Values, props map[string]string)
 	if err := c.parseSizes(v); err != nil {
 		return err
 	}
-	if c.op != opConsume {
+	if !c.onlyReads() {
 		// Only to report errors in them before connecting to a broker.
-		if _, err := payload.New(payload.Spec{Seed: c.seed, Size: c.size, Payload: c.payload, Key: c.key, Headers: c.headers}); err != nil {
+		if _, err := payload.New(c.events()); err != nil {
 			return err
 		}
 	}
@@ -212,6 +218,11 @@ func (c *config) parse(s *target.Spec, v target.Values, props map[string]string)
 	c.security.timeout = c.requestTimeout
 	c.security.clientID = c.clientID
 	return nil
+}
+
+// events describes the events that are produced.
+func (c *config) events() payload.Spec {
+	return payload.Spec{Seed: c.seed, Size: c.size, Payload: c.payload, Key: c.key, Headers: c.headers, Pooled: !c.fresh}
 }
 
 // parseServers reads the seed brokers and the topic.
@@ -257,7 +268,7 @@ func (c *config) warnUnused(s target.Spec) {
 	if c.rack != "" && c.engine == engineWire && c.op != opProduce {
 		warn("rack has no effect: the wire engine reads from leaders (the client engine reads from the nearest replica)")
 	}
-	if c.engine != engineClient || c.op == opConsume {
+	if c.engine != engineClient || c.onlyReads() {
 		return
 	}
 	if c.idempotent && s.Given["max-in-flight"] && c.maxInFlight != 5 {
@@ -332,10 +343,10 @@ func (c *config) check() error {
 	if c.txn.on && c.txn.interval <= 0 {
 		return contradiction("transaction-interval must be above zero", "give --transaction-interval 100ms")
 	}
-	if c.idempotent && c.acks != acksAll && c.op != opConsume {
+	if c.idempotent && c.acks != acksAll && !c.onlyReads() {
 		return contradiction("an idempotent producer needs acks=all", "add --acks all, or leave out --idempotent")
 	}
-	if c.idempotent && c.maxInFlight > 5 && c.concurrency == 0 && c.op != opConsume {
+	if c.idempotent && c.maxInFlight > 5 && c.concurrency == 0 && !c.onlyReads() {
 		return contradiction(fmt.Sprintf("an idempotent producer may have 5 batches in flight, not %d", c.maxInFlight),
 			"give --max-in-flight 5, or leave out --idempotent")
 	}
@@ -357,6 +368,9 @@ func (c *config) check() error {
 		case c.untilEnd:
 			return contradiction("a share group has no end: other members may read on", "give --count or --for instead of --until-end")
 		}
+	}
+	if c.op == opRead && c.engine == engineClient {
+		return contradiction("records are read by their offsets with the wire engine alone", "leave out --engine client")
 	}
 	if c.batchSize <= 0 {
 		return contradiction("batch-size must be above zero", "give --batch-size 256KiB")

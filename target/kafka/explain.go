@@ -86,7 +86,7 @@ func (e *authError) hint() string {
 // missingTopic is the error for a topic that does not exist and is not created.
 func (c *config) missingTopic(err error) error {
 	e := &target.Error{Doing: "find the topic " + c.topic}
-	if c.op == opConsume {
+	if c.onlyReads() {
 		e.Err = fmt.Errorf("it does not exist, so nothing can be read (%w)", err)
 		e.Hint = "check the name (carronade topics list shows them); --wait-topic 30s waits until it exists, and --create-topic auto creates it"
 		return e

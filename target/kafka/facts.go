@@ -74,7 +74,7 @@ func (cl *cluster) facts() map[string]any {
 	if cl.id == discardID {
 		f["discards"] = true
 	}
-	if c.op != opConsume {
+	if !c.onlyReads() {
 		// The final values, including presets and what follows from them.
 		f["acks"] = map[int16]string{0: "0", 1: "1", acksAll: "all"}[c.acks]
 		f["idempotent"] = c.idempotent

@@ -27,6 +27,8 @@ func options() []target.Option {
 	var (
 		producing = []string{opProduce, opRoundTrip}
 		consuming = []string{opConsume, opRoundTrip}
+		fetching  = []string{opConsume, opRoundTrip, opRead}
+		retrying  = []string{opProduce, opRoundTrip, opRead}
 	)
 	return slices.Concat([]target.Option{
 		{
@@ -71,7 +73,7 @@ func options() []target.Option {
 			Help: partitionerForms,
 		},
 		{
-			Name: "delivery-timeout", Type: target.Duration, Default: "2m", Ops: producing, Group: groupProduce, Independent: true,
+			Name: "delivery-timeout", Type: target.Duration, Default: "2m", Ops: retrying, Group: groupProduce, Independent: true,
 			Help: "how long a batch is retried, where retrying is safe",
 		},
 
@@ -85,11 +87,11 @@ func options() []target.Option {
 		},
 		{
 			Name: "key", Word: "KEYS", Default: "none", Ops: producing, Group: groupEvents, Independent: true,
-			Help: "none, seq, uniform(1000), zipf(1000,1.1)",
+			Help: "none, seq, uniform(1000), zipf(1000,1.1), or text with expressions, such as user-${rnd.nextInt(1000)}",
 		},
 		{
 			Name: "header", Word: "K=V", Type: target.List, Ops: producing, Group: groupEvents, Independent: true,
-			Help: "header of every record, k=v; repeatable",
+			Help: "header of every record, k=v; both may have expressions: x=${rnd.nextInt(1000)}; repeatable",
 		},
 		{
 			Name: "pool", Type: target.Size, Default: "1MiB", Ops: producing, Group: groupEvents, Independent: true,
@@ -97,7 +99,7 @@ func options() []target.Option {
 		},
 		{
 			Name: "fresh", Type: target.Bool, Default: "false", Ops: producing, Group: groupEvents, Independent: true,
-			Help: "encode each event just before it is sent",
+			Help: "encode each event just before it is sent; on if a key or header has expressions that vary",
 		},
 
 		{
@@ -142,7 +144,11 @@ func options() []target.Option {
 			Help: "stop at the end offsets that the partitions had at the start",
 		},
 		{
-			Name: "decode", Type: target.Bool, Default: "false", Ops: consuming, Group: groupConsume, Independent: true,
+			Name: "recycle", Type: target.Bool, Ops: []string{opRead}, Group: groupConsume, Independent: true,
+			Help: "read the records again from the first one, until a limit ends the run",
+		},
+		{
+			Name: "decode", Type: target.Bool, Default: "false", Ops: fetching, Group: groupConsume, Independent: true,
 			Help: "decode every record and check every checksum, instead of counting batches by their headers",
 		},
 		{
@@ -154,15 +160,15 @@ func options() []target.Option {
 			Help: "minimum size of a fetch answer: the broker waits for it",
 		},
 		{
-			Name: "fetch-wait", Type: target.Duration, Default: "500ms", Ops: consuming, Group: groupConsume, Independent: true,
+			Name: "fetch-wait", Type: target.Duration, Default: "500ms", Ops: fetching, Group: groupConsume, Independent: true,
 			Help: "how long the broker waits for fetch-min",
 		},
 		{
-			Name: "fetch-max", Type: target.Size, Default: "4MiB", Ops: consuming, Group: groupConsume, Independent: true,
+			Name: "fetch-max", Type: target.Size, Default: "4MiB", Ops: fetching, Group: groupConsume, Independent: true,
 			Help: "maximum size of a fetch answer",
 		},
 		{
-			Name: "fetch-partition-max", Type: target.Size, Default: "1MiB", Ops: consuming, Group: groupConsume, Independent: true,
+			Name: "fetch-partition-max", Type: target.Size, Default: "1MiB", Ops: fetching, Group: groupConsume, Independent: true,
 			Help: "maximum size of one partition in a fetch answer",
 		},
 

@@ -67,7 +67,7 @@ func newProducer(ctx context.Context, cfg *config) (_ *producer, err error) {
 	if p.codec, err = kafka.ParseCodec(cfg.compression); err != nil {
 		return nil, err
 	}
-	p.gen, err = payload.New(payload.Spec{Seed: cfg.seed, Size: cfg.size, Payload: cfg.payload, Key: cfg.key, Headers: cfg.headers})
+	p.gen, err = payload.New(cfg.events())
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (p *producer) Stamped() bool { return p.batchPool.stamped && p.codec == kaf
 // AppendKey implements target.Keyed. Batches that are encoded ahead are used
 // repeatedly, so an event's index does not say which key it has.
 func (p *producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bool) {
-	if !p.cfg.fresh || !p.gen.HasKey() {
+	if !p.cfg.fresh || !p.gen.HasKey() || p.gen.KeyUsesEnv() {
 		return dst, false
 	}
 	return p.gen.AppendKey(dst, p.streams.keyNumber(stream, index)), true

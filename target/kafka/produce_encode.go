@@ -24,10 +24,10 @@ type encoder struct {
 	// that was compressed as it was sent. The goroutine that asks for facts reads them.
 	rawBytes, compressedBytes atomic.Uint64
 
-	headerBytes int
-	key         []byte
-	scratch     []byte
-	roomFor     struct {
+	headers headerSet
+	key     []byte
+	scratch []byte
+	roomFor struct {
 		stream int32
 		first  uint64
 		room   int
@@ -48,7 +48,7 @@ func (e *encoder) init(p *producer) {
 	e.p = p
 	e.stamped = p.Stamped()
 	e.needsBuffer = e.stamped || p.cfg.fresh
-	_, e.headerBytes = encodedHeaders(p.gen)
+	e.headers = newHeaderSet(p.gen)
 	e.roomFor.stream = -1
 	if p.codec != kafka.None {
 		e.packed = map[packKey]packed{}
@@ -181,7 +181,8 @@ func (e *encoder) freshRoom(stream int32, first uint64) int {
 	size, n := 0, 0
 	for n != e.p.cfg.batchEvents || n == 0 {
 		key, value := e.numbers(stream, first+uint64(n))
-		size += kafka.RecordSize(int32(n), e.keySize(key), e.p.gen.Size(value), len(e.p.batchPool.headers))
+		headers := e.headers.of(value)
+		size += kafka.RecordSize(int32(n), e.keySize(key), e.p.gen.Size(value), len(headers))
 		if n > 0 && size > limit {
 			break
 		}
@@ -201,7 +202,7 @@ func (e *encoder) keySize(n uint64) int {
 
 // encodeFresh encodes events that were never sent before.
 func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
-	gen, headers := e.p.gen, e.p.batchPool.headers
+	gen := e.p.gen
 	buf := sl.buffer.b[:0]
 	if e.p.codec != kafka.None {
 		buf = e.scratch[:0]
@@ -215,6 +216,7 @@ func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
 			key = e.key
 		}
 		size := gen.Size(vn)
+		headers := e.headers.of(vn)
 		buf = kafka.OpenRecord(buf, i, key, size, len(headers))
 		at := len(buf)
 		buf = gen.AppendValue(buf, vn)
@@ -223,7 +225,7 @@ func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
 			st.Put(buf[at : at+kafka.StampSize])
 		}
 		buf = append(buf, headers...)
-		total += int64(len(key) + size + e.headerBytes)
+		total += int64(len(key) + size + e.headers.encoder.EventBytes)
 	}
 	sl.raw = int32(len(buf))
 	if e.p.codec != kafka.None {

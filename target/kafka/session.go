@@ -42,6 +42,7 @@ type session struct {
 	cl  *cluster
 	out producerEngine // nil when only consuming
 	in  consumerEngine // nil when only producing
+	by  *itemReader    // reads records by their offsets; nil otherwise
 
 	committed *wireSource // nil unless transactions are verified
 }
@@ -74,7 +75,15 @@ func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) 
 func (s *session) open(ctx context.Context) error {
 	c := s.cl.cfg
 	stamped := false
-	c.compacted = c.verify && c.op != opConsume && s.cl.compacts()
+	c.compacted = c.verify && !c.onlyReads() && s.cl.compacts()
+	if c.op == opRead {
+		list, err := s.cl.openItems(ctx)
+		if err != nil {
+			return err
+		}
+		s.by, err = newItemReader(ctx, s.cl, list)
+		return err
+	}
 	if c.op != opConsume {
 		out, err := newProducerEngine(ctx, s.cl)
 		if err != nil {
@@ -188,7 +197,10 @@ func (w wireProducer) warnings() []string {
 
 // Target implements target.Session.
 func (s *session) Target() load.Target {
-	if s.out == nil {
+	switch {
+	case s.by != nil:
+		return s.by
+	case s.out == nil:
 		return nil
 	}
 	return s.out
@@ -211,6 +223,9 @@ func (s *session) Facts() map[string]any {
 	}
 	if s.in != nil {
 		maps.Copy(f, s.in.facts())
+	}
+	if s.by != nil {
+		maps.Copy(f, s.by.facts())
 	}
 	return f
 }
@@ -253,7 +268,7 @@ func (s *session) Brokers() []measure.Client {
 }
 
 // Unanswered implements target.Unanswered: with acks=0 brokers do not answer.
-func (s *session) Unanswered() bool { return s.cl.cfg.acks == 0 }
+func (s *session) Unanswered() bool { return s.cl.cfg.acks == 0 && s.by == nil }
 
 // Warnings implements target.Session.
 func (s *session) Warnings() []string {
@@ -287,6 +302,9 @@ func (s *session) Close() error {
 	}
 	if s.in != nil {
 		errs = append(errs, s.in.close())
+	}
+	if s.by != nil {
+		errs = append(errs, s.by.Close())
 	}
 	s.cl.close()
 	return errors.Join(errs...)

@@ -7,6 +7,7 @@
 package targettest
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/url"
@@ -24,6 +25,7 @@ import (
 type System struct {
 	Kind    target.Kind
 	URL     string
+	Op      string            // "": the kind's first
 	Options map[string]string // beyond the kind's defaults
 
 	// Events is how many events the system has taken since it started. It is
@@ -200,7 +202,7 @@ func (s System) open(t *testing.T) target.Session {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	sess, err := s.Kind.Open(ctx, target.Spec{
-		URL: u, Op: s.Kind.Ops()[0], Options: values, Given: given, Seed: 1, RunID: 1, Clients: max(1, values.Int("clients")), Logf: t.Logf,
+		URL: u, Op: cmp.Or(s.Op, s.Kind.Ops()[0]), Options: values, Given: given, Seed: 1, RunID: 1, Clients: max(1, values.Int("clients")), Logf: t.Logf,
 	})
 	if err != nil {
 		t.Fatalf("open %s: %v", s.URL, err)

@@ -1,0 +1,154 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"carronade/load"
+	"carronade/measure"
+	"carronade/target"
+)
+
+// Open implements target.Kind: it opens all parts, and makes one target of them.
+func (k mixKind) Open(ctx context.Context, whole target.Spec) (target.Session, error) {
+	s := &mixSession{parts: k.parts}
+	var parts []load.Part
+	for i := range k.parts {
+		p := &k.parts[i]
+		spec, err := p.spec(k.parts, &whole)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		own, err := p.Workload.Kind.Open(ctx, spec)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("part %s: %w", p.Name, err), s.Close())
+		}
+		s.of = append(s.of, own)
+		part := load.Part{Name: p.Name, Weight: p.Weight, Target: own.Target()}
+		if f, ok := part.Target.(target.Finite); ok && f.Events() > 0 {
+			part.Gate = load.NewGate()
+			part.Gate.Add(f.Events())
+			part.Gate.Close()
+		}
+		parts = append(parts, part)
+	}
+	var err error
+	if s.mix, err = load.NewMix(parts); err != nil {
+		return nil, errors.Join(&target.Error{Doing: "join the parts", Err: err, Hint: "a part cannot use a client library (--engine client)"}, s.Close())
+	}
+	return s, nil
+}
+
+// A mixSession has the sessions of all parts.
+type mixSession struct {
+	parts []Part
+	of    []target.Session // those that are open
+	mix   *load.Mix
+}
+
+// Target implements target.Session.
+func (s *mixSession) Target() load.Target { return s.mix }
+
+// Source implements target.Session.
+func (s *mixSession) Source() load.Source { return nil }
+
+// Facts implements target.Session.
+func (s *mixSession) Facts() map[string]any {
+	discards := true
+	parts := make(map[string]any, len(s.of))
+	for i, of := range s.of {
+		f := of.Facts()
+		parts[s.parts[i].Name] = f
+		if d, _ := f["discards"].(bool); !d && s.parts[i].Workload.Kind.Name() != "null" {
+			discards = false
+		}
+	}
+	f := map[string]any{"parts": parts}
+	if discards {
+		f["discards"] = true
+	}
+	return f
+}
+
+// Warnings implements target.Session.
+func (s *mixSession) Warnings() []string {
+	var out []string
+	for i, of := range s.of {
+		for _, text := range of.Warnings() {
+			out = append(out, s.parts[i].Name+": "+text)
+		}
+	}
+	return out
+}
+
+// Close implements target.Session.
+func (s *mixSession) Close() error {
+	var errs []error
+	for _, of := range s.of {
+		errs = append(errs, of.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Unanswered implements target.Unanswered: all parts are, or none is.
+func (s *mixSession) Unanswered() bool {
+	u, ok := s.of[0].(target.Unanswered)
+	return ok && u.Unanswered()
+}
+
+// Survey implements target.Surveyor.
+func (s *mixSession) Survey(ctx context.Context) error {
+	var errs []error
+	for _, of := range s.of {
+		if v, ok := of.(target.Surveyor); ok {
+			errs = append(errs, v.Survey(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Notice implements target.Noticer.
+func (s *mixSession) Notice() string {
+	var out []string
+	for i, of := range s.of {
+		if n, ok := of.(target.Noticer); ok && n.Notice() != "" {
+			out = append(out, s.parts[i].Name+": "+n.Notice())
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// Brokers implements target.Metered.
+func (s *mixSession) Brokers() []measure.Client {
+	var out []measure.Client
+	for i, of := range s.of {
+		if m, ok := of.(target.Metered); ok {
+			for _, c := range m.Brokers() {
+				c.Broker = s.parts[i].Name + ": " + c.Broker
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// Figures implements target.FigureSource. Parts of one system have the same figures: those of
+// the first part for each target count.
+func (s *mixSession) Figures(ctx context.Context) ([]measure.Figure, error) {
+	var (
+		out  []measure.Figure
+		errs []error
+		seen = make(map[string]bool)
+	)
+	for i, of := range s.of {
+		f, ok := of.(target.FigureSource)
+		if where := s.parts[i].Workload.URL.Host; ok && !seen[where] {
+			seen[where] = true
+			figures, err := f.Figures(ctx)
+			out, errs = append(out, figures...), append(errs, err)
+		}
+	}
+	return out, errors.Join(errs...)
+}

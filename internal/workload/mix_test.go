@@ -1,0 +1,214 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+const mixText = `
+target: cannon://a:1/t
+rate: 1k/s
+for: 10s
+acks: all
+parts:
+- weight: 1
+  header: {a: 1}
+- weight: 3.5
+  name: heavy
+  target: gun://b:2
+  calibre: 36
+- {acks: 1}
+`
+
+func mixOf(t *testing.T, text string, given ...string) (*Workload, error) {
+	t.Helper()
+	doc, err := ParseDocument("mix.yaml", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return Resolve(kinds, flags(given...), doc)
+}
+
+func TestResolveParts(t *testing.T) {
+	w, err := mixOf(t, mixText, "for=5s", "clients=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type part struct {
+		Name, Target, Op           string
+		Weight                     float64
+		Acks, Calibre, Header, For string
+		Clients                    string
+	}
+	var got []part
+	for _, p := range w.Parts() {
+		of := p.Workload
+		got = append(got, part{p.Name, of.Target(), of.Op, p.Weight, of.String("acks"), of.String("calibre"), of.String("header"), of.String("for"), of.String("clients")})
+	}
+	want := []part{
+		{"produce 1", "cannon://a:1/t", "produce", 1, "all", "", "a=1", "5s", "3"},
+		{"heavy", "gun://b:2", "produce", 3.5, "", "36", "", "5s", ""},
+		{"produce 2", "cannon://a:1/t", "produce", 1, "1", "", "", "5s", "3"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("parts (-want +got):\n%s", d)
+	}
+	if w.Op != Mix || w.Target() != "cannon://a:1/t, gun://b:2" || w.String("for") != "5s" || w.Has("acks") {
+		t.Errorf("the whole: %s %s for %s, acks %q", w.Op, w.Target(), w.String("for"), w.String("acks"))
+	}
+	plan, err := w.Plan()
+	if err != nil || plan.Schedule == nil || plan.Measurement.Time.Seconds() != 5 {
+		t.Errorf("the plan is %+v, %v", plan, err)
+	}
+	if w.OpenEnded() {
+		t.Error("a mix with a time has no end")
+	}
+}
+
+// TestPartsAgain: the JSON of a workload with parts is a file with the same parts.
+func TestPartsAgain(t *testing.T) {
+	w, err := mixOf(t, mixText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := mixOf(t, string(data))
+	if err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	second, err := json.Marshal(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(second) != string(data) {
+		t.Errorf("%s\nbecame\n%s", data, second)
+	}
+	i := slices.IndexFunc(w.Settings(), func(r Resolved) bool { return r.Name == "parts" })
+	if i < 0 || !w.Settings()[i].Independent || !strings.Contains(w.Settings()[i].Text(), "heavy: weight 3.5, produce gun://b:2 calibre=36") {
+		t.Errorf("the settings are %+v", w.Settings())
+	}
+}
+
+func TestPartsFaults(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"no list", "target: gun://a\nparts: 3\n", "must be a list of mappings"},
+		{"an empty list", "target: gun://a\nparts: []\n", "must be a list of mappings"},
+		{"no mapping", "target: gun://a\nparts: [a]\n", "must be a mapping"},
+		{"parts of parts", "target: gun://a\nparts: [{parts: [{weight: 1}]}]\n", "has parts of its own"},
+		{"a negative weight", "target: gun://a\nparts: [{weight: -1}]\n", "mix.yaml:2"},
+		{"no number", "target: gun://a\nparts: [{weight: much}]\n", "must be a number"},
+		{"no weight at all", "target: gun://a\nparts: [{weight: 0}, {weight: 0}]\n", "0 for all parts"},
+		{"a rate", "target: gun://a\nparts: [{rate: 5/s}]\n", "applies to the whole workload"},
+		{"a limit", "target: gun://a\nparts: [{count: 5}]\n", "applies to the whole workload"},
+		{"consuming", "target: cannon://a\nparts: [{op: consume}]\n", "consume cannot be a part"},
+		{"verifying", "target: cannon://a\nverify: true\nparts: [{weight: 1}]\n", "not read back"},
+		{"a trace", "target: cannon://a\ntrace: f\nparts: [{weight: 1}]\n", "have no trace"},
+		{"an unknown setting", "target: cannon://a\nparts: [{ack: all}]\n", "ack: unknown setting"},
+		{"one that no part has", "target: gun://a\ngroup: g\nparts: [{weight: 1}]\n", "has no meaning for a gun"},
+		{"no target", "parts: [{weight: 1}]\n", "no target"},
+		{"a weight outside", "target: gun://a\nweight: 3\n", "belongs to a part"},
+		{"a long name", "target: gun://a\nparts: [{name: " + strings.Repeat("n", 41) + "}]\n", "at most 40"},
+		{"too many", "target: gun://a\nparts: [" + strings.Repeat("{weight: 1},", 33) + "]\n", "at most 32"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := mixOf(t, tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestFaultOfTheWholeIsSaidOnce: a wrong setting of the whole is in all parts.
+func TestFaultOfTheWholeIsSaidOnce(t *testing.T) {
+	_, err := mixOf(t, "target: gun://a\nrate: fast\nparts: [{weight: 1}, {weight: 2}]\n")
+	if err == nil || strings.Count(err.Error(), "fast") != 1 {
+		t.Errorf("got %v, want one error", err)
+	}
+}
+
+// opening is a kind of which sessions can be opened, unless its URL says no.
+type opening struct {
+	gun
+	closed *int
+}
+
+func (opening) Schemes() []string { return []string{"opening"} }
+
+func (o opening) Open(_ context.Context, s target.Spec) (target.Session, error) {
+	if s.URL.Host == "no" {
+		return nil, errors.New("not today")
+	}
+	return &opened{host: s.URL.Host, most: s.Count, closed: o.closed}, nil
+}
+
+type opened struct {
+	target.Session
+	host   string
+	most   uint64
+	closed *int
+}
+
+func (s *opened) Target() load.Target   { return twelve{} }
+func (s *opened) Source() load.Source   { return nil }
+func (s *opened) Facts() map[string]any { return map[string]any{"host": s.host, "count": s.most} }
+func (s *opened) Warnings() []string    { return []string{"careful"} }
+func (s *opened) Close() error          { *s.closed++; return nil }
+
+// twelve is a target with so many events.
+type twelve struct{ load.Target }
+
+func (twelve) Partitioner() load.Partitioner { return load.Single() }
+func (twelve) Events() uint64                { return 12 }
+
+func TestOpenParts(t *testing.T) {
+	closed := 0
+	kinds := []target.Kind{opening{closed: &closed}}
+	open := func(text string) (target.Session, error) {
+		doc, err := ParseDocument("mix.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := Resolve(kinds, nil, doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := w.Spec()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Kind.Open(t.Context(), spec)
+	}
+	s, err := open("count: 100\nparts: [{name: a, weight: 1, target: opening://a}, {name: b, weight: 3, target: opening://b}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"parts": map[string]any{"a": map[string]any{"host": "a", "count": uint64(25)}, "b": map[string]any{"host": "b", "count": uint64(75)}}}
+	if d := cmp.Diff(want, s.Facts()); d != "" {
+		t.Errorf("facts (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"a: careful", "b: careful"}, s.Warnings()); d != "" {
+		t.Error(d)
+	}
+	if err := s.Close(); err != nil || closed != 2 {
+		t.Errorf("%d sessions were closed, want 2: %v", closed, err)
+	}
+	closed = 0
+	if _, err := open("parts: [{name: a, target: opening://a}, {name: b, target: opening://no}]\n"); err == nil || !strings.Contains(err.Error(), "part b: not today") {
+		t.Errorf("a part that cannot be opened: %v", err)
+	}
+	if closed != 1 {
+		t.Errorf("%d sessions were closed after a part could not be opened, want the first", closed)
+	}
+}

@@ -1,0 +1,254 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"carronade/measure"
+)
+
+// newTestMix makes a mix of fakes.
+func newTestMix(t testing.TB, weights []float64, fakes ...*fake) *Mix {
+	t.Helper()
+	var parts []Part
+	for i, w := range weights {
+		parts = append(parts, Part{Name: fmt.Sprint("part ", i), Weight: w, Target: fakes[i]})
+	}
+	m, err := NewMix(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A firing is one batch as a fake's lane received it.
+type firing struct {
+	part   int
+	events int32
+}
+
+// firings records the batches of all parts in the order in which they were fired.
+type firings struct {
+	mu  sync.Mutex
+	all []firing
+}
+
+func (f *firings) answer(part int, after func(Batch) time.Duration) func(int, Batch, time.Duration) (time.Duration, Outcome) {
+	return func(_ int, b Batch, at time.Duration) (time.Duration, Outcome) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.all = append(f.all, firing{part, b.Events})
+		return at + after(b), Outcome{}
+	}
+}
+
+// TestSharesOfAMix: without a schedule, two parts have their shares over any part of a
+// run to within a batch, although one answers much later than the other.
+func TestSharesOfAMix(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		weights := []float64{float64(rapid.IntRange(1, 99).Draw(rt, "weight")), float64(rapid.IntRange(1, 99).Draw(rt, "other weight"))}
+		plan := Plan{
+			Concurrency: rapid.SampledFrom([]int{0, 1, 2, 7}).Draw(rt, "concurrency"),
+			BatchEvents: rapid.SampledFrom([]int{0, 1, 5}).Draw(rt, "events per batch"),
+			Threads:     1, Measurement: Limits{Events: 3000}, Drain: time.Minute, Portable: true,
+		}
+		rooms := []int{rapid.IntRange(1, 20).Draw(rt, "room"), rapid.IntRange(1, 20).Draw(rt, "other room")}
+		seed := rapid.Uint64().Draw(rt, "seed")
+		var faults []string
+		synctest.Test(t, func(t *testing.T) {
+			var fired firings
+			rng := rand.New(rand.NewPCG(seed, 1))
+			var fakes []*fake
+			for i := range weights {
+				f := newFake(RoundRobin(1+rng.IntN(3)), 1, fired.answer(i, func(Batch) time.Duration {
+					return time.Duration(1+rng.IntN(1+i*50)) * time.Millisecond
+				}))
+				f.room = rooms[i]
+				fakes = append(fakes, f)
+			}
+			res, err := Fire(t.Context(), plan, newTestMix(t, weights, fakes...))
+			if err != nil {
+				faults = append(faults, err.Error())
+			}
+			var sum uint64
+			for _, p := range res.Parts {
+				sum += p.Sent
+			}
+			if sum != res.Measurement.Sent || sum != 3000 {
+				faults = append(faults, fmt.Sprintf("the parts sent %d of %d", sum, res.Measurement.Sent))
+			}
+			faults = append(faults, fired.check(weights)...)
+		})
+		for _, f := range faults {
+			rt.Error(f)
+		}
+	})
+}
+
+// check checks the share of the first part over any part of a run.
+func (f *firings) check(weights []float64) (faults []string) {
+	share := weights[0] / (weights[0] + weights[1])
+	batch := float64(slices.MaxFunc(f.all, func(a, b firing) int { return int(a.events - b.events) }).events)
+	var low, high, ahead float64 // of what the first part has more than its share
+	for i, b := range f.all {
+		if b.part == 0 {
+			ahead += float64(b.events)
+		}
+		ahead -= share * float64(b.events)
+		low, high = min(low, ahead), max(high, ahead)
+		if high-low > batch+1e-6 {
+			return []string{fmt.Sprintf("up to batch %d of %d, the first part was %v behind its share and %v ahead; a batch is %v", i, len(f.all), low, high, batch)}
+		}
+	}
+	return nil
+}
+
+// TestMixOfThreeOnThreads: on several threads, every part has its share to within a
+// batch of each, and the threads do not wait for each other for ever.
+func TestMixOfThreeOnThreads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		weights := []float64{1, 3, 6}
+		var fakes []*fake
+		for i := range weights {
+			fakes = append(fakes, newFake(RoundRobin(8), 1+i, constantly(time.Duration(i+1)*time.Millisecond)))
+		}
+		res, err := Fire(t.Context(), Plan{
+			Concurrency: 9, BatchEvents: 4, Threads: 3, Measurement: Limits{Events: 40_000}, Portable: true,
+		}, newTestMix(t, weights, fakes...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []float64{4000, 12_000, 24_000} {
+			if got := float64(res.Parts[i].Sent); math.Abs(got-want) > 3*4 {
+				t.Errorf("part %d sent %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
+// TestScheduledMix: a schedule's events are divided exactly, and the parts add up to
+// the run, also while batches fail, are dropped or are never answered.
+func TestScheduledMix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := newFake(RoundRobin(2), 2, func(_ int, b Batch, at time.Duration) (time.Duration, Outcome) {
+			switch b.Seq % 7 {
+			case 0:
+				return at + time.Millisecond, Outcome{Failed: b.Events, Class: Rejected, Text: "no"}
+			case 1:
+				return Never, Outcome{}
+			}
+			return at + 30*time.Millisecond, Outcome{}
+		})
+		res, err := Fire(t.Context(), Plan{
+			Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 20, Overload: Drop, WarmupTime: time.Second,
+			Measurement: Limits{Time: 3 * time.Second}, Drain: 100 * time.Millisecond, Portable: true,
+		}, newTestMix(t, []float64{2, 8, 0}, newFake(RoundRobin(3), 1, constantly(time.Millisecond)), slow, newFake(Single(), 1, constantly(time.Millisecond))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum measure.Counts
+		for i, want := range []uint64{600, 2400, 0} {
+			p := res.Parts[i]
+			sum.Add(p.Counts)
+			if p.Offered != want {
+				t.Errorf("part %d was offered %d, want %d", i, p.Offered, want)
+			}
+		}
+		whole := res.Measurement.Counts
+		sum.WireBytes = whole.WireBytes
+		if sum != whole {
+			t.Errorf("the parts add up to\n%+v, the run to\n%+v", sum, whole)
+		}
+		if p := res.Parts[0]; p.Acked != 600 || p.Response.Max() > 2*time.Millisecond || p.InFlight < 0.19 || p.InFlight > 0.21 {
+			t.Errorf("the first part: %d acked within %v, %.2f in flight; want 600 within 1ms, 0.2 in flight", p.Acked, p.Response.Max(), p.InFlight)
+		}
+		if p := res.Parts[1]; p.Classes["rejected"] == 0 || len(res.Parts[0].Classes) > 0 {
+			t.Errorf("failures by part: %v, %v", res.Parts[0].Classes, p.Classes)
+		}
+	})
+}
+
+// TestMixEndsWithItems: when a part has nothing left to send, the run ends, because the
+// shares cannot be kept.
+func TestMixEndsWithItems(t *testing.T) {
+	for _, plan := range []Plan{{Concurrency: 4}, {Schedule: Constant(1000)}} {
+		synctest.Test(t, func(t *testing.T) {
+			g := NewGate()
+			g.Add(80)
+			g.Close()
+			m, err := NewMix([]Part{
+				{Name: "write", Weight: 1, Target: newFake(Single(), 1, constantly(time.Millisecond))},
+				{Name: "read", Weight: 4, Target: newFake(Single(), 1, constantly(time.Millisecond)), Gate: g},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan.BatchEvents, plan.Portable = 1, true
+			time.AfterFunc(time.Hour, func() { panic("the run does not end") })
+			res, err := Fire(t.Context(), plan, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Stopped != ByFeed || res.Parts[1].Acked != 80 || res.Parts[0].Acked < 19 || res.Parts[0].Acked > 21 {
+				t.Errorf("stopped by %q with %d and %d acked, want %q with 20 and 80", res.Stopped, res.Parts[0].Acked, res.Parts[1].Acked, ByFeed)
+			}
+		})
+	}
+}
+
+func TestMixPartition(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var parts []Part
+		for i := range rapid.IntRange(1, 4).Draw(rt, "parts") {
+			parts = append(parts, Part{
+				Name: fmt.Sprint(i), Weight: rapid.Float64Range(0.01, 3).Draw(rt, "weight"),
+				Target: newFake(RoundRobin(rapid.IntRange(1, 5).Draw(rt, "streams")), 1, nil),
+			})
+		}
+		m, err := NewMix(parts)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		checkPartitioner(rt, m.Partitioner())
+	})
+}
+
+func TestMixRefuses(t *testing.T) {
+	f := newFake(Single(), 1, nil)
+	for name, weights := range map[string][]float64{"no weight": {0, 0}, "a negative one": {1, -1}, "not a number": {math.NaN(), 1}, "too large": {math.MaxFloat64, math.MaxFloat64}} {
+		if _, err := NewMix([]Part{{Weight: weights[0], Target: f}, {Weight: weights[1], Target: f}}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// BenchmarkMix measures the engine's cost per batch of a mix: compare BenchmarkBatch.
+func BenchmarkMix(b *testing.B) {
+	for name, plan := range map[string]Plan{
+		"closed loop, one event": {Concurrency: 256, BatchEvents: 1},
+		"open loop, one event":   {Schedule: Constant(1e12), BatchEvents: 1, MaxInFlight: 256},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			m, err := NewMix([]Part{{Name: "a", Weight: 20, Target: &instantTarget{room: 1}}, {Name: "b", Weight: 80, Target: &instantTarget{room: 1}}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			plan.Measurement = Limits{Events: uint64(b.N)}
+			start := time.Now()
+			r, err := Fire(b.Context(), plan, m)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(r.Measurement.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
+		})
+	}
+}

@@ -1,0 +1,223 @@
+package load
+
+import (
+	"time"
+
+	"carronade/measure"
+)
+
+// An account is what a thread records of one part of a run, by phase, beside what it
+// records of the whole.
+type account struct {
+	inFlight int64 // events
+	changed  time.Duration
+	area     []float64 // events in flight x seconds, per phase of time
+
+	arrived, arrivedB, answers []uint64 // per phase of time
+	unsent, offered            []uint64 // per phase of the events
+}
+
+// addInFlight is thread.addInFlight for one part.
+func (a *account) addInFlight(r *Run, now time.Duration, by int64) {
+	for a.inFlight > 0 && a.changed < now {
+		ph := r.phaseAt(a.changed)
+		to := min(now, r.phaseEnd(ph))
+		if to <= a.changed { // the end has become known only now, and has passed
+			to = now
+		}
+		a.area[ph] += float64(a.inFlight) * (to - a.changed).Seconds()
+		a.changed = to
+	}
+	a.changed = max(a.changed, now)
+	a.inFlight += by
+}
+
+// newAccounts returns the accounts of a thread's parts, for n phases; nil without parts.
+func newAccounts(r *Run, n int) []account {
+	if r.mix == nil {
+		return nil
+	}
+	all := make([]account, len(r.mix.parts))
+	for i := range all {
+		a := &all[i]
+		a.area = make([]float64, n)
+		a.arrived, a.arrivedB, a.answers = make([]uint64, n), make([]uint64, n), make([]uint64, n)
+		a.unsent, a.offered = make([]uint64, n), make([]uint64, n)
+	}
+	return all
+}
+
+// account returns the account of a part; nil without parts.
+func (t *thread) account(part int) *account {
+	if t.accounts == nil {
+		return nil
+	}
+	return &t.accounts[part]
+}
+
+// partOf returns which part a stream belongs to; 0 without parts.
+func (r *Run) partOf(stream int32) int {
+	if r.mix == nil {
+		return 0
+	}
+	return r.mix.part(stream)
+}
+
+// gateOf returns the gate of a part, or of a run without parts; nil: none.
+func (r *Run) gateOf(part int) *Gate {
+	if r.mix == nil {
+		return r.plan.Gate
+	}
+	return r.mix.parts[part].Gate
+}
+
+// gates returns all gates.
+func (r *Run) gates() []*Gate {
+	var all []*Gate
+	if g := r.plan.Gate; g != nil {
+		all = append(all, g)
+	}
+	if r.mix != nil {
+		for _, p := range r.mix.parts {
+			if p.Gate != nil {
+				all = append(all, p.Gate)
+			}
+		}
+	}
+	return all
+}
+
+// fed ends the firing when a gate is empty and closed: it reports whether one is.
+func (r *Run) fed(now time.Duration) bool {
+	for _, g := range r.gated {
+		if !g.empty() {
+			continue
+		}
+		if r.plan.Schedule != nil {
+			r.Stop(ByFeed) // events due later do not belong to the run
+			return true
+		}
+		r.feedEnded.Store(true)
+		r.lastFiredAt.CompareAndSwap(int64(Never), int64(now))
+		return true
+	}
+	return false
+}
+
+// serveParts fires what the bound and the shares of the parts allow. A pass over the
+// lanes may make another part the next one, also by asking for a larger batch: it ends
+// after two passes in which nothing was fired.
+func (t *thread) serveParts(now time.Duration) {
+	sh := t.run.shares
+	for vain := 0; vain < 2; vain++ {
+		changes := sh.changes.Load()
+		turn := t.nextLane + 1
+		for i := range t.lanes {
+			if t.run.plan.Concurrency > 0 && t.callerSlots.n == 0 {
+				t.nextLane += i
+				return
+			}
+			ls := t.lanes[(t.nextLane+i)%len(t.lanes)]
+			for t.canFire(ls) && sh.isNext(ls.part) && t.fireNext(ls, now) {
+				vain = -1
+			}
+		}
+		t.nextLane = turn
+		if vain >= 0 && sh.changes.Load() == changes {
+			return
+		}
+	}
+}
+
+// nextIsOurs reports whether a lane of the part that comes next can fire, which must
+// not wait. Otherwise, if a lane waits for another part, the thread is counted as
+// waiting: the shares wake it.
+func (t *thread) nextIsOurs(firing bool) bool {
+	sh := t.run.shares
+	if sh == nil {
+		return false
+	}
+	waits := false
+	for _, ls := range t.lanes {
+		waits = waits || firing && t.canFire(ls)
+	}
+	if waits != t.starved { // counted before the check below, so that no wake is lost
+		if t.starved = waits; waits {
+			sh.starved.Add(1)
+		} else {
+			sh.starved.Add(-1)
+		}
+	}
+	if !waits {
+		return false
+	}
+	for _, ls := range t.lanes {
+		if t.canFire(ls) && sh.isNext(ls.part) {
+			return true
+		}
+	}
+	return false
+}
+
+// A partTally adds up one part.
+type partTally struct {
+	total   []tally // per phase
+	classes map[string]uint64
+}
+
+func newPartTallies(r *Run) []partTally {
+	if r.mix == nil {
+		return nil
+	}
+	all := make([]partTally, len(r.mix.parts))
+	for i := range all {
+		all[i] = partTally{total: make([]tally, len(r.phases)), classes: map[string]uint64{}}
+	}
+	return all
+}
+
+// addToPart adds a page to its part.
+func (c *collector) addToPart(p *page) {
+	if c.parts == nil {
+		return
+	}
+	own := &c.parts[p.part]
+	t := &own.total[p.phase]
+	t.Counts.Add(p.Counts)
+	t.Set.Merge(&p.Set)
+	t.statuses.Merge(p.statuses)
+	for k, f := range p.failures {
+		own.classes[k.class] += f.Events
+	}
+}
+
+// partTallies returns the results of the parts over the measurement.
+func (c *collector) partTallies(start, end time.Duration) []PartResult {
+	r := c.run
+	var all []PartResult
+	for i := range c.parts {
+		own := &c.parts[i]
+		res := PartResult{Classes: own.classes, Tally: measure.Tally{Name: r.mix.parts[i].Name, Start: start, End: end}}
+		area := 0.0
+		for ph := r.firstMeasurement(); ph < len(r.phases); ph++ {
+			t := &own.total[ph]
+			res.Counts.Add(t.Counts)
+			res.Set.Merge(&t.Set)
+			res.Statuses.Merge(t.statuses)
+			for _, th := range r.threads {
+				a := &th.accounts[i]
+				res.Arrived += a.arrived[ph]
+				res.ArrivedBytes += a.arrivedB[ph]
+				res.Answers += a.answers[ph]
+				res.Offered += a.offered[ph]
+				res.Unsent += a.unsent[ph]
+				area += a.area[ph]
+			}
+		}
+		if res.Length() > 0 {
+			res.InFlight = area / res.Length().Seconds()
+		}
+		all = append(all, res)
+	}
+	return all
+}

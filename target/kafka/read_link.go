@@ -1,0 +1,432 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/socket"
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/target"
+)
+
+// A readLink is the connection of one client to one broker, which is made when there is
+// something to read, and again when it was lost. Requests are not held back for answers:
+// the engine bounds what is in flight.
+type readLink struct {
+	c      *readClient
+	broker int32
+	ctx    context.Context
+	end    context.CancelFunc
+	wake   chan struct{} // capacity 1
+
+	// Guarded by the client's lock.
+	addr     string
+	queue    []*itemRead
+	inFlight []*itemRead // in the order of their requests
+	conn     net.Conn
+	writing  []*itemRead
+
+	// Used by the goroutine that writes.
+	format  *kmsg.RequestFormatter
+	req     *kmsg.FetchRequest
+	out     []byte
+	one     []byte // a request
+	version int16
+	corr    int32
+	term    loginTerm
+
+	// Used by the goroutine that reads.
+	answered int32
+	buf      []byte
+	plain    []byte
+}
+
+func newReadLink(c *readClient, broker int32) *readLink {
+	cfg := c.r.cfg
+	k := &readLink{
+		c: c, broker: broker, wake: make(chan struct{}, 1),
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.clientID)), req: kmsg.NewPtrFetchRequest(),
+	}
+	k.ctx, k.end = context.WithCancel(c.r.ctx)
+	k.req.ReplicaID, k.req.SessionEpoch = -1, -1
+	k.req.MaxWaitMillis = int32(cfg.fetch.maxWait.Milliseconds())
+	k.req.MinBytes, k.req.MaxBytes = 1, cfg.fetch.maxBytes
+	t := kmsg.NewFetchRequestTopic()
+	t.Topic = cfg.topic
+	t.Partitions = append(t.Partitions, kmsg.NewFetchRequestTopicPartition())
+	k.req.Topics = append(k.req.Topics, t)
+	return k
+}
+
+func (k *readLink) signal() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run connects and serves until the reader is closed.
+func (k *readLink) run() {
+	pause := time.Duration(0)
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-k.wake:
+		}
+		err := k.connect()
+		if err == nil {
+			pause = 0
+			err = k.serve()
+		}
+		if k.ctx.Err() != nil {
+			return
+		}
+		k.giveUp(err)
+		pause = min(max(2*pause, reconnectFirst), reconnectMost)
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-time.After(jittered(pause)):
+		}
+	}
+}
+
+// errLoginEnds: a login that ends soon is renewed by a new connection.
+var errLoginEnds = errors.New("the login ends")
+
+// connect opens the connection.
+func (k *readLink) connect() error {
+	c := k.c
+	c.mu.Lock()
+	addr := k.addr
+	c.mu.Unlock()
+	conn, term, versions, err := dialVersions(k.ctx, c.r.cfg, addr)
+	if err != nil {
+		return fmt.Errorf("connect to broker %d at %s: %w", k.broker, addr, err)
+	}
+	most := int16(kafka.MaxFetchVersion)
+	if c.r.metadata.view.Load().topicID == [16]byte{} {
+		most = 12 // the cluster has no topic ids
+	}
+	version, ok := versions.pick(int16(kmsg.Fetch), kafka.MinFetchVersion, most)
+	if !ok {
+		conn.Close()
+		return &target.Error{Doing: "agree on API versions with " + addr, Err: errTooOld}
+	}
+	k.version, k.term, k.corr, k.answered = version, term, 0, 0
+	c.mu.Lock()
+	k.conn = conn
+	c.mu.Unlock()
+	return nil
+}
+
+// serve writes requests, and reads answers in another goroutine, until the connection
+// fails.
+func (k *readLink) serve() error {
+	ctx, cancel := context.WithCancelCause(k.ctx)
+	conn := k.conn // the function may run when the next connection is open
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	received := make(chan struct{})
+	go func() {
+		defer close(received)
+		cancel(k.receive())
+	}()
+	k.signal() // what was queued before
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-k.wake:
+			if err := k.write(); err != nil {
+				cancel(err)
+			}
+		}
+	}
+	conn.Close()
+	<-received
+	return context.Cause(ctx)
+}
+
+// write writes the requests that are queued.
+func (k *readLink) write() error {
+	c := k.c
+	c.mu.Lock()
+	if k.term.due() {
+		idle := len(k.inFlight) == 0
+		c.mu.Unlock()
+		if !idle {
+			return nil // the last answer wakes this again
+		}
+		return errLoginEnds
+	}
+	if len(k.queue) == 0 {
+		c.mu.Unlock()
+		return nil
+	}
+	k.out = k.out[:0]
+	k.writing = append(k.writing[:0], k.queue...)
+	for _, p := range k.writing {
+		k.appendRequest(p)
+	}
+	clear(k.queue)
+	k.queue = k.queue[:0]
+	now := c.r.sink.Now()
+	for _, p := range k.writing {
+		if p.sent < 0 {
+			p.sent = now
+		}
+	}
+	k.inFlight = append(k.inFlight, k.writing...)
+	err := k.conn.SetDeadline(time.Now().Add(c.r.cfg.requestTimeout + c.r.cfg.fetch.maxWait))
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	n, err := k.conn.Write(k.out)
+	c.r.written.Add(uint64(n))
+	return err
+}
+
+// appendRequest encodes the request for what is left of a read.
+func (k *readLink) appendRequest(p *itemRead) {
+	v := k.c.r.metadata.view.Load()
+	t := &k.req.Topics[0]
+	t.TopicID = v.topicID
+	f := &t.Partitions[0]
+	f.Partition, f.FetchOffset, f.CurrentLeaderEpoch, f.LogStartOffset = p.part, p.next, -1, -1
+	f.PartitionMaxBytes = k.c.r.answerBytes(p.to - p.next)
+	k.corr++
+	k.req.Version = k.version
+	k.one = k.format.AppendRequest(k.one[:0], k.req, k.corr) // it takes what is before for a part of the request
+	k.out = append(k.out, k.one...)
+}
+
+// receive reads answers until the connection fails.
+func (k *readLink) receive() error {
+	in := socket.NewStamped(k.conn)
+	most := maxControlAnswer + int(k.req.MaxBytes)
+	if k.buf == nil {
+		k.buf = make([]byte, 64<<10)
+	}
+	var have []byte // bytes of frames that are not handled yet, at the start of k.buf
+	before := k.c.r.sink.Now()
+	for {
+		n, err := in.Read(k.buf[len(have):])
+		k.c.r.read.Add(uint64(n))
+		have = k.buf[:len(have)+n]
+		at := k.c.r.sink.Now()
+		arrived := in.Arrived(before, at)
+		before = at
+		for len(have) > 0 {
+			f, rest, err := kafka.NextFrame(have, most)
+			if err != nil {
+				return err
+			}
+			if rest == nil {
+				break // incomplete
+			}
+			if err := k.answer(f, at, arrived); err != nil {
+				return err
+			}
+			have = rest
+		}
+		if err != nil {
+			return err
+		}
+		have = k.buf[:copy(k.buf, have)]
+		if len(have) == len(k.buf) {
+			k.buf = append(k.buf, make([]byte, len(k.buf))...)
+			have = k.buf[:len(have)]
+		}
+	}
+}
+
+// answer handles the answer to the oldest request.
+func (k *readLink) answer(f kafka.Frame, at, arrived time.Duration) error {
+	c := k.c
+	c.mu.Lock()
+	if len(k.inFlight) == 0 {
+		c.mu.Unlock()
+		return errors.New("the broker sent more than was requested")
+	}
+	p := k.inFlight[0]
+	done := p.live < 0
+	c.mu.Unlock()
+	k.answered++
+	if f.Correlation != k.answered {
+		return fmt.Errorf("the answer is to request %d, not to %d", f.Correlation, k.answered)
+	}
+	found := itemsFound{next: p.next}
+	code, seen := int16(0), false
+	a, err := kafka.WalkFetch(f.Body, k.version, func(fp *kafka.FetchPartition) error {
+		if fp.Partition != p.part {
+			return fmt.Errorf("the answer has partition %d, which was not in the request", fp.Partition)
+		}
+		if seen, code = true, fp.ErrorCode; code != 0 || done {
+			return nil
+		}
+		return k.find(p, fp.Records, &found)
+	})
+	if code == 0 {
+		code = a.ErrorCode
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k.inFlight = append(k.inFlight[:0], k.inFlight[1:]...)
+	var deadline time.Time
+	if len(k.inFlight) > 0 {
+		deadline = time.Now().Add(c.r.cfg.requestTimeout + c.r.cfg.fetch.maxWait)
+	}
+	if derr := k.conn.SetReadDeadline(deadline); derr != nil && err == nil {
+		err = derr
+	}
+	if k.term.due() && len(k.inFlight) == 0 {
+		k.signal()
+	}
+	if p.live < 0 { // the lane was closed
+		return err
+	}
+	p.wire += int64(len(f.Body))
+	switch {
+	case errors.Is(err, errBatch): // it would be the same the next time
+		c.complete(p, at, arrived, load.Protocol, err.Error(), false)
+		err = nil
+	case err != nil:
+		c.again(p, load.Protocol, err)
+	case code != 0:
+		if cause := kerr.ErrorForCode(code); recoverable(cause) && !errors.Is(cause, kerr.OffsetOutOfRange) {
+			c.again(p, classOf(code), errors.New(errorText(code, nil)))
+		} else { // the record was deleted, or was never written, or may not be read
+			c.complete(p, at, arrived, classOf(code), errorText(code, nil), false)
+		}
+	case !seen:
+		c.again(p, load.Protocol, errNoAnswerFor)
+	default:
+		k.found(p, &found, at, arrived)
+	}
+	c.deliver()
+	return err
+}
+
+// An itemsFound is what an answer contains of a read.
+type itemsFound struct {
+	next    int64 // the first offset not read
+	n       int32 // records
+	bytes   int64
+	corrupt bool // the checksum of a batch does not match, or it cannot be decompressed
+}
+
+// Texts of reads that failed because of what is, or is not, at their offsets.
+const (
+	textAbsent  = "there is no record at this offset: it is a transaction marker, or the log was compacted"
+	textCorrupt = "the record is altered: a checksum does not match, or it cannot be decompressed"
+	textNotYet  = "the record could not be read yet"
+)
+
+// found adds what was found to a read, and completes it or asks for the rest. The
+// caller holds the lock, and delivers.
+func (k *readLink) found(p *itemRead, found *itemsFound, at, arrived time.Duration) {
+	c := k.c
+	p.found += found.n
+	p.bytes += found.bytes
+	p.next, p.err = found.next, nil
+	p.corrupt = p.corrupt || found.corrupt
+	switch {
+	case p.next >= p.to && p.corrupt:
+		c.complete(p, at, arrived, load.Protocol, textCorrupt, false)
+	case p.next >= p.to:
+		c.complete(p, at, arrived, load.Rejected, textAbsent, false)
+	case at >= p.deadline:
+		c.complete(p, at, arrived, load.Timeout, textNotYet, false)
+	default: // the answer was cut off, or replicas do not have the record yet
+		k.queue = append(k.queue, p)
+		k.signal()
+	}
+}
+
+// find looks for the records of a read.
+func (k *readLink) find(p *itemRead, records []byte, found *itemsFound) error {
+	_, err := kafka.ForEachBatch(records, func(b kafka.Batch) error {
+		last := b.BaseOffset + int64(b.LastOffsetDelta)
+		if last < found.next || found.next >= p.to {
+			return nil // a broker may send from the start of a segment's index entry
+		}
+		from := found.next
+		found.next = min(last+1, p.to)
+		if b.Control() {
+			return nil
+		}
+		k.c.r.noteRecordBytes(int64(len(b.Raw)), int64(b.NumRecords))
+		if k.c.r.cfg.decode && b.Check() != nil {
+			found.corrupt = true
+			return nil //nolint:nilerr // a corrupt record is a result
+		}
+		records := b.Records()
+		if codec := b.Codec(); codec != kafka.None {
+			plain, err := kafka.Decompress(k.plain[:0], codec, records)
+			if err != nil {
+				found.corrupt = true
+				return nil //nolint:nilerr // a corrupt record is a result
+			}
+			k.plain, records = plain, plain
+		}
+		n, bytes, err := recordsWithin(&b, records, from, p.to)
+		if most := max(0, found.next-max(from, b.BaseOffset)); err == nil && int64(n) > most {
+			err = fmt.Errorf("%d records at %d offsets: %w", n, most, kafka.ErrLength)
+		}
+		found.n, found.bytes = found.n+n, found.bytes+bytes
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBatch, err)
+	}
+	return nil
+}
+
+// recordsWithin counts the records of a batch with offsets in [from, to), and their bytes.
+// The records are not compressed.
+func recordsWithin(b *kafka.Batch, records []byte, from, to int64) (n int32, bytes int64, err error) {
+	if b.BaseOffset >= from && b.BaseOffset+int64(b.LastOffsetDelta) < to {
+		bytes, err = eventBytes(records, b.NumRecords)
+		return b.NumRecords, bytes, err
+	}
+	err = kafka.ForEachRecord(records, b.NumRecords, func(r *kafka.Record) error {
+		if offset := b.BaseOffset + int64(r.OffsetDelta); offset >= from && offset < to {
+			n++
+			bytes += int64(r.EventBytes())
+		}
+		return nil
+	})
+	return n, bytes, err
+}
+
+// giveUp lets what a lost connection should have read wait for a new one.
+func (k *readLink) giveUp(err error) {
+	c := k.c
+	if err != nil && !errors.Is(err, errLoginEnds) {
+		c.r.cfg.logf("read from broker %d: %v", k.broker, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range k.inFlight {
+		c.again(p, load.Refused, fmt.Errorf("the connection was lost: %w", err))
+	}
+	for _, p := range k.queue {
+		if p.live >= 0 {
+			p.class, p.err = load.Refused, err
+			c.wait(p)
+		}
+	}
+	clear(k.inFlight)
+	clear(k.queue)
+	k.inFlight, k.queue = k.inFlight[:0], k.queue[:0]
+	c.deliver()
+}
