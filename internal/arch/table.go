@@ -19,7 +19,7 @@ type Package struct {
 }
 
 // public are the packages that a protocol outside this module may use.
-var public = []string{"app", "load", "measure", "payload", "target", "target/targettest", "units"}
+var public = []string{"app", "load", "measure", "payload", "payload/expression", "target", "target/targettest", "units"}
 
 // protocol are the packages that a kind of target may import.
 var protocol = []string{"load", "measure", "payload", "target", "units"}
@@ -36,14 +36,15 @@ var Packages = []Package{
 
 	{Name: "units"},
 	{Name: "measure"},
-	{Name: "payload", May: []string{"units"}},
+	{Name: "payload", May: []string{"payload/expression", "units"}},
+	{Name: "payload/expression"},
 	{Name: "load", May: []string{"internal/impair", "measure", "units"}},
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "payload", "units"}},
 	{Name: "target/targettest", May: []string{"load", "measure", "payload", "target", "units"}},
 	{Name: "target/kafka", May: append([]string{"internal/dial", "internal/impair", "internal/socket", "internal/wire/kafka"}, protocol...), Tests: []string{"internal/ledger"}},
-	{Name: "target/apm", May: append([]string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm"}, protocol...)},
-	{Name: "target/riemann", May: append([]string{"internal/dial", "internal/socket", "internal/wire/riemann"}, protocol...), Tests: []string{"internal/ledger"}},
+	{Name: "target/apm", May: append([]string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "payload/expression"}, protocol...)},
+	{Name: "target/riemann", May: append([]string{"internal/dial", "internal/socket", "internal/wire/riemann", "payload/expression"}, protocol...), Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: append([]string{"internal/wire/kafka"}, protocol...)},
 	{Name: "target/all", May: []string{"target", "target/apm", "target/kafka", "target/null", "target/riemann"}},
 
@@ -96,12 +97,19 @@ var Packages = []Package{
 		"internal/checkout", "internal/ledger", "internal/live", "internal/publish", "internal/report", "internal/secret", "internal/slo", "internal/store", "internal/sut", "internal/system", "internal/trace", "internal/trust",
 		"internal/workload", "load", "measure", "payload", "target", "units",
 	}, Tests: []string{"internal/store/sqlite"}},
-	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/workload", "load", "measure"}},
+	{Name: "internal/scenario", May: []string{"internal/system", "units"}},
+	{Name: "internal/scenario/module", May: []string{"internal/scenario", "internal/workload", "units"}},
+	{Name: "internal/scenario/typings", May: []string{"internal/report", "internal/workload", "measure", "target"}, Tests: []string{"target/all"}},
+	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load", "measure"}},
 	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/export", "internal/report", "internal/trace", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/compat/compattest", May: []string{"internal/compat", "internal/report", "internal/workload"}},
 	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/compat/compattest"}},
+	{Name: "internal/compat/mongoose", May: []string{
+		"internal/compat", "internal/compat/kafkaprops", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload/expression", "units",
+	}, Tests: []string{"internal/compat/compattest"}},
+	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/compat/compattest", "internal/report", "target/kafka"}},
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},
 	{Name: "internal/command", May: []string{"internal/layout", "internal/report", "internal/store", "internal/system", "internal/workload", "target"}},
 	{Name: "internal/command/judging", May: []string{
@@ -115,9 +123,9 @@ var Packages = []Package{
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/query", "internal/command/reports", "internal/command/topics",
-		"internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/judge", "internal/layout", "internal/publish", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
+		"internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/judge", "internal/layout", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
 		"internal/live", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/workload",
-		"load", "measure", "payload", "target", "units",
+		"load", "measure", "payload", "payload/expression", "target", "units",
 	}, Tests: []string{"target/all"}},
 
 	{Name: "internal/arch"},

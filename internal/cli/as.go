@@ -13,6 +13,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/scenario"
 	"carronade/internal/workload"
 )
 
@@ -98,6 +99,13 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 			return s.fireTogether(ctx, tool, docs, common)
 		},
 	}
+	p.Resolve = func(doc *workload.Document) error {
+		_, err := s.resolveAll(&command.Settings{Doc: *doc}, []*workload.Document{nil})
+		return err
+	}
+	p.Scenario = func(ctx context.Context, o scenario.Options) (scenario.Reason, *scenario.Fault, error) {
+		return s.asScenario(ctx, tool, common, o)
+	}
 	if k, load := s.topicLoads(tool.Kind); load != nil {
 		p.Topics = func(ctx context.Context, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
 			if err := tryFile("--report-json", common.ReportJSON); err != nil {
@@ -125,11 +133,17 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 		ws []*workload.Workload
 		t  command.Settings
 	)
+	step := stepOf(ctx)
+	s.preparing.Lock() // steps of a scenario may start at the same time
+	defer s.preparing.Unlock()
 	for _, doc := range docs {
 		t = command.Settings{Doc: *doc}
 		t.Doc.Add("quiet", "carronade as", "true")
 		t.Doc.Add("label", "carronade as", "as="+tool.Name)
-		if common.ReportJSON != "" {
+		for _, l := range step.labels() {
+			t.Doc.Add("label", "the label of a step", l)
+		}
+		if common.ReportJSON != "" && step == nil {
 			t.Doc.Add("json-file", "--report-json", common.ReportJSON)
 		}
 		for _, k := range common.Keep { // after the tool's own, so these count
@@ -197,6 +211,7 @@ func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Docu
 	if err != nil {
 		return nil, err
 	}
+	stepOf(ctx).made(d)
 	for _, text := range newWarnings(o.tasks[i].w, d) {
 		s.warn(text)
 	}

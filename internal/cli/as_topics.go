@@ -29,7 +29,14 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 	if err != nil {
 		return nil, &words{Err: fmt.Errorf("--label: %w", err)}
 	}
+	step := stepOf(ctx)
+	of, err := workload.ParseLabels(step.labels())
+	if err != nil {
+		return nil, err
+	}
+	s.preparing.Lock() // steps of a scenario may start at the same time
 	keep, err := s.keeping(ctx, t, true)
+	s.preparing.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +46,7 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 	job.Labels = map[string]string{"as": tool.Name}
 	maps.Copy(job.Labels, l.Labels)
 	maps.Copy(job.Labels, labels)
+	maps.Copy(job.Labels, of)
 	job.Stored = func(d *report.Document, err error) { s.reportStored(keep, d, err, true) }
 	started := l.Started
 	job.Load = func(ctx context.Context, began func()) (string, *load.Result, error) {
@@ -56,7 +64,8 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 	if err != nil {
 		return nil, err
 	}
-	if common.ReportJSON != "" {
+	step.made(d)
+	if common.ReportJSON != "" && step == nil {
 		s.writeAs(common.ReportJSON, d.WriteJSON)
 	}
 	return r, nil

@@ -100,7 +100,7 @@ func (s *session) withConfiguration(t *command.Settings, file *workload.Document
 	}
 	below := &workload.Document{}
 	if file != nil {
-		below.Entries = slices.Clone(file.Entries)
+		below.Entries, below.Parts = slices.Clone(file.Entries), file.Parts
 	}
 	last := func(name string) string {
 		if v := t.Last(name); v != "" {

@@ -23,6 +23,7 @@ import (
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
+	"carronade/payload/expression"
 	"carronade/target"
 	"carronade/target/all"
 )
@@ -393,6 +394,10 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		"size":    list(payload.SizeForms),
 		"payload": list(payload.PayloadForms),
 		"key":     list(payload.KeyForms),
+
+		"functions": wordsTable(expression.Functions()),
+		"values":    wordsTable(expression.Values()),
+		"operators": wordsTable(expression.Operators()),
 	}
 	for _, k := range all.Kinds() {
 		parts[k.Name()] = settingsTable(workload.Table(k), k.Name())
@@ -463,6 +468,17 @@ func settingsTable(table []workload.Setting, kind string) string {
 }
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", ", ") }
+
+// wordsTable returns words of the language of expressions in Markdown.
+func wordsTable(words []expression.Word) string {
+	var b strings.Builder
+	b.WriteString("\n| | type | |\n|---|---|---|\n")
+	for _, w := range words {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(w.Form, "|", "\\|"), w.Result, w.Help)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
 
 func list(forms string) string {
 	var b strings.Builder

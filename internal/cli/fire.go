@@ -44,10 +44,12 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 	if !o.quiet {
 		watcher = live.New(s.Err, terminal(s.Err))
 	}
-	s.restore.Store(watcher)
+	if watcher != nil { // steps of a scenario that run beside another are quiet
+		s.restore.Store(watcher)
+	}
 	defer func() {
 		watcher.Close()
-		s.restore.Store(nil)
+		s.restore.CompareAndSwap(watcher, nil)
 	}()
 	k := &o.tasks[i]
 	w := k.w

@@ -115,6 +115,8 @@ func hintOr(err error, hint string) string {
 // requested store refused goes to the user's own. None of this fails the run. It returns where
 // the report is, "" if it is not stored.
 func (s *session) reportStored(k *keeping, d *report.Document, err error, say bool) (place string) {
+	s.storing.Lock() // steps of a scenario may end at the same time
+	defer s.storing.Unlock()
 	switch {
 	case k.store == nil:
 		s.unsafe = true

@@ -112,8 +112,12 @@ type session struct {
 
 	// safe is the command that shows the report of a finished run, "" if none is stored;
 	// unsafe is set when one is not.
-	safe   string
-	unsafe bool
+	safe    string
+	unsafe  bool
+	storing sync.Mutex // of both
+
+	// preparing is locked while a run of a tool is prepared.
+	preparing sync.Mutex
 
 	// unwritten is set when the report of an old tool's run could not be written.
 	unwritten atomic.Bool

@@ -20,8 +20,11 @@ type protocol struct {
 	about string // description, a sentence or two
 	event string // what its events and batches are; "" if they can be anything
 	batch string
-	demo  *demo
-	sink  *server // discarding stand-in to calibrate with
+	// expressions says where expressions are possible; "": nowhere.
+	expressions string
+
+	demo *demo
+	sink *server // discarding stand-in to calibrate with
 	// prepares reports whether null:// prepares the batches of a workload like this kind does;
 	// nil: never.
 	prepares func(w *workload.Workload) bool

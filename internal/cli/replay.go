@@ -105,6 +105,9 @@ func replayed(d *report.Document) (*workload.Document, error) {
 	if d.Search != nil {
 		return nil, &words{Err: fmt.Errorf("report %s is a search, and not a run", d.ID), Hint: "carronade find " + d.CommandArgs() + " searches again"}
 	}
+	if d.Scenario != nil {
+		return nil, &words{Err: fmt.Errorf("report %s is a scenario, and not a run", d.ID), Hint: "carronade scenario " + d.CommandArgs() + " runs it again, and carronade report replay repeats a single step"}
+	}
 	if strings.HasPrefix(d.Op, report.TopicsOp) {
 		return nil, &words{
 			Err:  fmt.Errorf("report %s is of operations on topics, which cannot be replayed", d.ID),

@@ -35,6 +35,7 @@ rate that the shape begins with, and the shape begins after it.
 			return "What events are made of. The same seed gives the same events.\n" +
 				forms("--size SIZE", payload.SizeForms) + forms("--payload PAYLOAD", payload.PayloadForms) + forms("--key KEY", payload.KeyForms)
 		}},
+		{"expressions", "texts that differ between events: ${...} in --key, --header", (*session).expressionsText},
 		{"filters", "how reports are chosen: branch=main rate>=50k/s", func(*session) string { return filtersText }},
 		{"units", "how numbers are written", func(*session) string { return unitsText }},
 		{"files", "workloads in files: -f FILE", func(*session) string { return filesText }},

@@ -30,6 +30,7 @@ func protocols() []protocol {
 			kind: "kafka", form: "kafka://HOST:PORT,HOST:PORT/TOPIC",
 			about: "Apache Kafka. Several hosts are bootstrap brokers; the default port is 9092, the default topic carronade.",
 			event: "a Kafka record", batch: "a record batch",
+			expressions: "in keys, which must not depend on the time, and in names and values of headers. A ${...} or #{...} turns on --fresh, since a pool would repeat its values",
 			demo: &demo{
 				server: server{[]string{"kafka", "--listen", "127.0.0.1:0", "--in-memory"}, "kafka://ADDR/demo"},
 				name:   "Kafka broker",
@@ -62,6 +63,7 @@ every event arrived once, in order and unaltered.`,
 			kind: "riemann", form: "riemann://HOST:PORT,HOST:PORT",
 			about: "Riemann over TCP, default port 5555; other transports are riemann+tls:// (5554), riemann+udp:// (5555), riemann+ws:// and riemann+http:// (5556, path /events). Clients are spread over several hosts in turn.",
 			event: "a Riemann event", batch: "a Riemann message",
+			expressions: "in text fields, tags and attributes, for the events of the pool; ${...} must not depend on the time",
 			demo: &demo{
 				server: server{[]string{"riemann", "--listen", "127.0.0.1:0", "--interval", "1s"}, "riemann://ADDR"},
 				name:   "Riemann server",
@@ -90,6 +92,7 @@ every event as it was sent.`,
 			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",
 			about: "Elastic APM Server over HTTP; apm+https:// uses TLS. Connections are spread over several hosts in turn.",
 			event: "an APM transaction, span, error, metricset or log", batch: "an APM request",
+			expressions: "in --event-label, for the events of the pool; ${...} must not depend on the time",
 			demo: &demo{
 				server: server{[]string{"apm", "--listen", "127.0.0.1:0"}, "apm+http://ADDR"},
 				name:   "APM Server", watched: true,
@@ -163,6 +166,12 @@ const findExample = `
   carronade find riemann://127.0.0.1:5555 --from 10k/s --budget 5m
   carronade find riemann://127.0.0.1:5555 --to 20k/s --repeat 3 --confirm 30m
   carronade find kafka://127.0.0.1:9092/orders --vary acks=1,all --budget 5m`
+
+const scenarioExample = `
+  carronade scenario examples/scenarios/01-first.js
+  carronade scenario examples/scenarios/02-arguments.js 50k/s --check
+  carronade scenario endless.js --for 1h --label night=yes
+  carronade scenario --types > carronade.d.ts`
 
 // filesExample is an example of a workload file.
 const filesExample = `  target: kafka://127.0.0.1:9092/orders

@@ -46,5 +46,8 @@ func More(d *report.Document, where, flag string) []report.Condition {
 	if d.Search != nil {
 		out = append(out, report.Condition{Name: "trials", Text: "carronade report list label.find=" + d.ID + flag})
 	}
+	if d.Scenario != nil {
+		out = append(out, report.Condition{Name: "steps", Text: "carronade report list label." + report.ScenarioLabel + "=" + d.ID + flag})
+	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/scenario"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -59,6 +60,14 @@ type Program struct {
 	// names the target. Its report is kept like any other. Nil if the tool's kind
 	// of target has no topics.
 	Topics func(ctx context.Context, w *workload.Document, l TopicLoad) (*TopicResult, error)
+
+	// Resolve checks a workload as Run does before it connects.
+	Resolve func(w *workload.Document) error
+
+	// Scenario runs a script whose steps o.Runner runs, and keeps its report, with the steps
+	// inside: those that call Run or Topics with the context that they got. It sets the
+	// process of the script.
+	Scenario func(ctx context.Context, o scenario.Options) (scenario.Reason, *scenario.Fault, error)
 }
 
 // An Observer watches a run. Any function may be nil.

@@ -33,11 +33,14 @@ func seriesColumns() []string {
 
 // writeCSV writes the series: one row per interval (and phase); the first line
 // names the columns. A number that does not exist for the run is empty.
-// Searches have no series: a row per trial instead.
+// Searches and scenarios have no series: a row per trial or step instead.
 func writeCSV(w io.Writer, rs Reports, _ Options) error {
 	first, all := rs.peek()
 	if first != nil && first.Search != nil {
 		return writeTrials(w, all)
+	}
+	if first != nil && first.Scenario != nil {
+		return writeSteps(w, all)
 	}
 	out := csv.NewWriter(w)
 	if err := out.Write(seriesColumns()); err != nil {
@@ -47,6 +50,9 @@ func writeCSV(w io.Writer, rs Reports, _ Options) error {
 	err := all.each(func(_ int, d *report.Document) error {
 		if d.Search != nil {
 			return &MissingError{ID: d.ID, What: "it is a search, and a file has either the trials of searches or the series of runs"}
+		}
+		if d.Scenario != nil {
+			return &MissingError{ID: d.ID, What: "it is a scenario, and a file has either the steps of scenarios or the series of runs"}
 		}
 		for i := range d.Intervals {
 			row = seriesRow(row[:0], d, &d.Intervals[i])

@@ -102,7 +102,7 @@ var Formats = []Format{
 	{Name: "text", Ext: ".txt", Help: "the whole report, as --full prints it", Several: true, write: writeText},
 	{Name: "markdown", Ext: ".md", Help: "the report for a page or an issue; also called md", Several: true, write: writeMarkdown},
 	{Name: "json", Ext: ".json", Help: "the whole report (docs/report.md); several as one line each", Several: true, write: writeJSON},
-	{Name: "csv", Ext: ".csv", Help: "the series: a row per interval; of a search, its trials", Several: true, write: writeCSV},
+	{Name: "csv", Ext: ".csv", Help: "a row per interval; of searches their trials, of scenarios steps", Several: true, write: writeCSV},
 	{Name: "hdr", Ext: ".hlog", Help: "the histograms of each interval, as an HdrHistogram log", write: single(writeHDR)},
 	{Name: "percentiles", Ext: ".hgrm", Help: "the distribution of a time, as HdrHistogram prints it", write: single(writePercentiles)},
 	{Name: "junit", Ext: ".xml", Help: "checks and trust as test cases, for CI", Several: true, write: writeJUnit},

@@ -140,11 +140,11 @@ func writeJUnit(w io.Writer, rs Reports, _ Options) error {
 			Facts: map[string]string{"report": d.ID, "version": d.Version},
 		}
 		for _, r := range d.Figures() {
-			if r.Name == "throughput" && d.Search == nil {
+			if r.Name == "throughput" && d.IsRun() {
 				s.Facts[r.Label] = r.Text() + " " + r.Remark
 			}
 		}
-		if d.Search != nil {
+		if !d.IsRun() {
 			s.Facts["answer"] = d.Headline()
 		}
 		for k, v := range d.Labels {

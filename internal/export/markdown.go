@@ -74,9 +74,18 @@ func (m *markdown) report(d *report.Document) {
 		m.origin(d)
 		return
 	}
+	if d.Scenario != nil {
+		m.scenario(d)
+		m.origin(d)
+		return
+	}
 	m.workload(d)
 	m.numbers("Events", []string{"events", "measurement", ""}, slices.Concat(d.Counts(), d.Figures()))
 	m.numbers("Ledger", []string{"events", "whole run", ""}, d.LedgerRows())
+	if parts := d.PartRows(); parts != nil {
+		m.section("Parts")
+		m.table(alignRight, parts[0], escaped(parts[1:]))
+	}
 	if steps := d.StepRows(); steps != nil {
 		m.section("Steps")
 		m.table(alignRight, steps[0], escaped(steps[1:]))

@@ -16,6 +16,48 @@ func (m *markdown) search(d *report.Document) {
 	m.table(alignLeft, rows[0], escaped(rows[1:]))
 }
 
+// scenario writes what the report of a scenario has in place of measurements.
+func (m *markdown) scenario(d *report.Document) {
+	m.section("Steps")
+	rows := d.Scenario.Rows()
+	m.table(alignLeft, rows[0], escaped(rows[1:]))
+}
+
+// stepColumns are the columns of a scenario as CSV: a row for each step.
+var stepColumns = []string{"id", "step", "name", "kind", "at", "target", "op", "start_s", "end_s", "report", "exit", "events_per_s", "result", "fault"}
+
+// writeSteps writes the steps of scenarios.
+func writeSteps(w io.Writer, rs Reports) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(stepColumns); err != nil {
+		return err
+	}
+	err := rs.each(func(_ int, d *report.Document) error {
+		if d.Scenario == nil {
+			return &MissingError{ID: d.ID, What: "it is not a scenario, and a file has either the steps of scenarios or the series of runs"}
+		}
+		for i := range d.Scenario.Steps {
+			s := &d.Scenario.Steps[i]
+			fault := ""
+			if s.Fault != nil {
+				fault = s.Fault.Text
+			}
+			if err := out.Write([]string{
+				d.ID, strconv.Itoa(s.Number), s.Name, s.Kind, s.At, s.Target, s.Op, number(s.StartS), number(s.EndS),
+				s.Report, strconv.Itoa(s.Exit), number(s.EventsPerS), s.Result, fault,
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	out.Flush()
+	return out.Error()
+}
+
 // trialColumns are the columns of a search as CSV: a row for each trial and percentile.
 var trialColumns = []string{
 	"id", "trial", "role", "rate_per_s", "concurrency", "settle_s", "measure_s", "answered_per_s", "report", "result", "why",
@@ -68,6 +110,9 @@ func writeTrials(w io.Writer, rs Reports) error {
 func heading(d *report.Document) string {
 	if d.Search != nil {
 		return markup.Markdown("Ceiling of " + d.Target)
+	}
+	if d.Scenario != nil {
+		return markup.Markdown("Scenario " + d.Scenario.Script)
 	}
 	return markup.Markdown(d.Op + " " + d.Target)
 }

@@ -15,8 +15,8 @@ func (p *page) head() {
 	p.Open("header")
 	if p.several() {
 		p.Element("h1", fmt.Sprintf("%d reports compared", len(p.ds)))
-	} else if p.searches() {
-		p.Element("h1", "Ceiling of "+p.ds[0].Target)
+	} else if !p.runs() {
+		p.Element("h1", strings.TrimSuffix(p.title(), " - Carronade"))
 	} else {
 		p.Element("h1", p.ds[0].Op+" "+p.ds[0].Target)
 	}

@@ -12,7 +12,7 @@ import (
 
 // numbers writes the totals: counts and times.
 func (p *page) numbers() {
-	if p.searches() {
+	if !p.runs() {
 		return
 	}
 	p.Open("section", "aria-label", "Numbers", "class", "totals")
@@ -22,6 +22,11 @@ func (p *page) numbers() {
 	p.times()
 	p.counts("read back", (*report.Document).LedgerRows)
 	p.Close()
+	for _, d := range p.ds {
+		if rows := d.PartRows(); rows != nil {
+			p.tableOf("numeric", rows[0], rows[1:])
+		}
+	}
 	p.Close()
 	p.Line()
 }
@@ -160,6 +165,26 @@ func (p *page) trials() {
 		p.Element("h2", title)
 		p.Element("p", "Each is a run with a report: carronade report list label.find="+d.Labels["find"])
 		rows := d.Search.Rows()
+		p.tableOf("prose trials", rows[0], rows[1:])
+		p.Close()
+		p.Line()
+	}
+}
+
+// steps writes the steps of scenarios.
+func (p *page) steps() {
+	for i, d := range p.ds {
+		if d.Scenario == nil {
+			continue
+		}
+		p.Open("section", "aria-label", "Steps")
+		title := "Steps"
+		if p.several() {
+			title += " of " + p.names[i]
+		}
+		p.Element("h2", title)
+		p.Element("p", "Each that measured has a report: carronade report list label."+report.ScenarioLabel+"="+d.ID)
+		rows := d.Scenario.Rows()
 		p.tableOf("prose trials", rows[0], rows[1:])
 		p.Close()
 		p.Line()

@@ -68,6 +68,7 @@ func Write(w io.Writer, ds ...*report.Document) error {
 	p.numbers()
 	p.pictures(figures)
 	p.trials()
+	p.steps()
 	p.rest()
 	p.end(encode(figures))
 	if _, err := w.Write(p.Bytes()); err != nil {
@@ -85,10 +86,8 @@ type page struct {
 
 func (p *page) several() bool { return len(p.ds) > 1 }
 
-// searches reports whether the page is of searches only.
-func (p *page) searches() bool {
-	return !slices.ContainsFunc(p.ds, func(d *report.Document) bool { return d.Search == nil })
-}
+// runs reports whether the page is of at least one run.
+func (p *page) runs() bool { return slices.ContainsFunc(p.ds, (*report.Document).IsRun) }
 
 // ids are short names of the reports.
 func (p *page) ids() []string {
@@ -105,8 +104,11 @@ func (p *page) title() string {
 	if p.several() {
 		return fmt.Sprintf("%d reports compared - Carronade", len(p.ds))
 	}
-	if p.searches() {
-		return "ceiling of " + p.ds[0].Target + " - Carronade"
+	if !p.runs() && p.ds[0].Scenario != nil {
+		return "Scenario " + p.ds[0].Scenario.Script + " - Carronade"
+	}
+	if !p.runs() {
+		return "Ceiling of " + p.ds[0].Target + " - Carronade"
 	}
 	return p.ds[0].Op + " " + p.ds[0].Target + " - Carronade"
 }
@@ -167,7 +169,7 @@ func (p *page) pictures(figures []picture.Figure) {
 
 func (p *page) figure(f *picture.Figure) {
 	width, class := float64(halfWidth), "half"
-	if f.Heat != nil || p.searches() {
+	if f.Heat != nil || !p.runs() {
 		width, class = wholePage, "whole"
 	}
 	p.Open("figure", "id", "f-"+f.Name, "class", class, "data-name", f.Name)

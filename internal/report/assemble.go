@@ -31,6 +31,10 @@ func Assemble(head *Document, intervals []Interval) *Document {
 	if n := len(d.Intervals); n > 0 {
 		d.EndedAt = d.StartedAt.Add(units.Seconds(d.Intervals[n-1].EndS))
 	}
+	if d.Scenario != nil {
+		d.assembleScenario()
+		return d.resealed()
+	}
 	d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{killedTrust}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}}
 	d.Steady = measure.Steady{Text: "the run did not complete"}
 	d.Checks, d.Problems = []Check{}, []string{}
@@ -54,13 +58,17 @@ func Assemble(head *Document, intervals []Interval) *Document {
 		}
 	}
 	d.assembleGenerator()
+	return d.resealed()
+}
+
+// resealed is the document with the hash of what it is now. Its parts came from JSON, so encoding
+// cannot fail. If it did, the document would have no hash, and Check would report that.
+func (d *Document) resealed() *Document {
 	d.computedHash, d.Hash = "", ""
 	if err := d.Seal(); err != nil {
-		// The parts came from JSON, so encoding cannot fail. If it did, the document would
-		// have no hash, and Check would report that.
 		d.Hash = ""
 	}
-	return &d
+	return d
 }
 
 // balance adds the unaccounted events of a phase to its last interval.

@@ -40,9 +40,10 @@ type Input struct {
 	Ledger      *measure.Ledger
 	Gauges      []measure.Gauge
 	Indexed     *measure.Indexed
-	System      *System // the system under test, if any
-	Hosts       []any   // other machines, as described elsewhere
-	Checks      []Check // of the limits that were set
+	System      *System     // the system under test, if any
+	Hosts       []any       // other machines, as described elsewhere
+	Checks      []Check     // of the limits that were set
+	Parts       []PartInput // of the workload, in the order of the result's
 	Limits      []slo.Limit
 	Aborted     string   // the limit that ended the run; "" if none did
 	Problems    []string // output that could not be written
@@ -96,6 +97,9 @@ func Build(in Input) *Document {
 		for i := range r.Steps {
 			d.Steps = append(d.Steps, b.phase(&r.Steps[i]))
 		}
+	}
+	for i := range min(len(r.Parts), len(in.Parts)) {
+		d.Parts = append(d.Parts, b.part(&r.Parts[i], &in.Parts[i], &d.Totals))
 	}
 	for _, t := range []*measure.Tally{&r.Warmup, &r.Measurement, &r.Drain} {
 		if t.End > t.Start || !t.Counts.IsZero() {
@@ -242,7 +246,7 @@ func generator(in Input, t Totals) Generator {
 	u := in.Result.Usage
 	g := Generator{
 		Usage: usage(u), MaxRSSBytes: u.MaxRSS, Processors: in.Processors,
-		Busy: in.Result.Busy, BoundFull: in.Result.Full, ReadBytes: in.Result.WireRead,
+		Busy: in.Result.Busy, BoundFull: in.Result.Full, BoundFullMost: in.Result.Fullest, ReadBytes: in.Result.WireRead,
 	}
 	if in.Processors > 0 && t.ElapsedS > 0 {
 		g.CPUShare = g.CPUS / (t.ElapsedS * float64(in.Processors))

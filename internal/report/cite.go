@@ -14,7 +14,7 @@ import (
 // Cite is the report in one line: the result, and what is needed to judge and reproduce it.
 func Cite(d *Document) string {
 	parts := []string{layout.Clean(d.Headline()) + " over " + seconds(d.Totals.ElapsedS), d.CommandArgs()}
-	if d.Search != nil {
+	if !d.IsRun() {
 		parts[0] = layout.Clean(d.Headline())
 	}
 	if s := d.citedSystem(); s != "" {
@@ -43,6 +43,13 @@ func Cite(d *Document) string {
 // the target, and the independent settings that were chosen. Operations on
 // topics have their own command, and so have searches, whose limits are added.
 func (d *Document) CommandArgs() string {
+	if s := d.Scenario; s != nil {
+		args := make([]string, 0, 1+len(s.Args))
+		for _, a := range append([]string{s.Script}, s.Args...) {
+			args = append(args, Quote(a))
+		}
+		return strings.Join(args, " ")
+	}
 	var b strings.Builder
 	flag := func(name string) string { return name }
 	topics := strings.HasPrefix(d.Op, TopicsOp)

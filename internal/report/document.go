@@ -52,6 +52,7 @@ type Document struct {
 	Times
 	Steps  []Phase `json:"steps"`
 	Phases []Phase `json:"phases"`
+	Parts  []Part  `json:"parts,omitempty"`
 
 	Intervals []Interval        `json:"intervals"`
 	Gauges    []Gauge           `json:"gauges"`
@@ -79,6 +80,7 @@ type Document struct {
 	Samples     *Samples          `json:"samples,omitempty"`
 	Trace       *Trace            `json:"trace,omitempty"`
 	Search      *Search           `json:"-"` // nil unless it is the report of a search; see form
+	Scenario    *Scenario         `json:"-"` // nil unless it is the report of a scenario
 
 	computedHash string // the hash computed when the document was sealed or read
 	raw          []byte // the head as read, in one line; nil: same as the fields
@@ -251,6 +253,7 @@ type Generator struct {
 	CPUUSPerEvent float64 `json:"cpu_us_per_event"`
 	Busy          float64 `json:"busy"`
 	BoundFull     float64 `json:"bound_full"`
+	BoundFullMost float64 `json:"bound_full_most"`
 	ReadBytes     uint64  `json:"read_bytes"`
 }
 

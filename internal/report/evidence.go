@@ -193,7 +193,7 @@ func (d *Document) encodable() (any, error) {
 		}
 		rows[i] = e.JSON
 	}
-	if d.Search == nil {
+	if d.IsRun() {
 		fields["intervals"] = rows
 	}
 	return fields, nil
@@ -213,6 +213,12 @@ func Join(head []byte, intervals [][]byte) (*Document, error) {
 		if err := json.Unmarshal(head, d.Search); err != nil {
 			return nil, fmt.Errorf("read the report of a search: %w", cutShort(err))
 		}
+	case ScenarioSchema:
+		of := scenarioForm{Scenario: &Scenario{}}
+		if err := json.Unmarshal(head, &of); err != nil {
+			return nil, fmt.Errorf("read the report of a scenario: %w", cutShort(err))
+		}
+		d.Scenario = of.Scenario
 	default:
 		return nil, fmt.Errorf("read a report: its schema is %q and this program reads %q", d.Schema, Schema)
 	}

@@ -28,6 +28,8 @@ func (d *Document) ExitCode() int {
 		return ExitFailed
 	case d.Search != nil:
 		return d.Search.ExitCode()
+	case d.Scenario != nil:
+		return d.Scenario.ExitCode()
 	}
 	code := ExitOK
 	for _, c := range d.Checks {

@@ -73,6 +73,9 @@ type searchForm struct {
 
 // form is the value that encodes as the document's JSON, without intervals in its head.
 func (d *Document) form() any {
+	if d.Scenario != nil {
+		return d.scenarioForm()
+	}
 	if d.Search == nil {
 		return d
 	}
@@ -90,7 +93,9 @@ func (d *Document) form() any {
 }
 
 // KnownSchema reports whether this program reads reports of a schema.
-func KnownSchema(schema string) bool { return schema == Schema || schema == SearchSchema }
+func KnownSchema(schema string) bool {
+	return schema == Schema || schema == SearchSchema || schema == ScenarioSchema
+}
 
 // ExitCode is the exit code of a search.
 func (s *Search) ExitCode() int { return s.Answer.ExitCode(s.AtLeast) }

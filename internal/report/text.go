@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"carronade/internal/layout"
@@ -13,8 +14,8 @@ import (
 // them. The error is that of w.
 func (d *Document) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
-	if d.Search != nil {
-		d.searchText(p)
+	if !d.IsRun() {
+		d.ownText(p, math.MaxInt-1)
 		p.Section("Workload")
 		for _, c := range d.Conditions() {
 			p.Pair("", c.Name, c.Text)
@@ -33,8 +34,10 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 		p.Pair("", c.Name, c.Text)
 	}
 	d.events(p)
+	d.parts(p)
 	d.steps(p, len(d.Steps))
 	d.times(p)
+	d.partSections(p)
 	d.series(p, false)
 	d.intervalTable(p)
 	d.gauges(p)
@@ -49,6 +52,16 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	d.generator(p)
 	d.machines(p)
 	return p.To(w)
+}
+
+// ownText prints what a report that measured nothing has in place of measurements: a search, or a
+// scenario with at most that many of its steps.
+func (d *Document) ownText(p *layout.Page, most int) {
+	if d.Search != nil {
+		d.searchText(p)
+		return
+	}
+	d.scenarioText(p, most)
 }
 
 // markColors are the colors of verdicts.
@@ -106,6 +119,9 @@ func (d *Document) events(p *layout.Page) {
 	}
 	if len(d.Steps) > 0 {
 		p.Note("all steps together; each on its own below")
+	}
+	if len(d.Parts) > 0 {
+		p.Note("all parts together; each on its own below")
 	}
 }
 

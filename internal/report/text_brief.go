@@ -21,13 +21,14 @@ const (
 // anything unusual. The last lines say where to see more. The error is that of w.
 func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) error {
 	p := &layout.Page{Style: style}
-	if d.Search != nil {
-		d.searchText(p)
+	if !d.IsRun() {
+		d.ownText(p, briefScenario)
 		d.footer(p, more)
 		return p.To(w)
 	}
 	p.Line(p.Paint(layout.Bold, d.briefTitle()))
 	d.head(p)
+	d.parts(p)
 	if len(d.Steps) > 0 {
 		d.steps(p, briefSteps)
 	} else {

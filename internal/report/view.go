@@ -68,6 +68,9 @@ func (d *Document) Verdicts() []Verdict {
 	if d.Search != nil {
 		return d.Search.verdicts()
 	}
+	if d.Scenario != nil {
+		return d.scenarioVerdicts()
+	}
 	var out []Verdict
 	say := func(on Subject, mark Mark, label string, texts ...string) {
 		if strings.Join(texts, "") != "" {
@@ -232,6 +235,9 @@ func (d *Document) codecText() string {
 func (d *Document) Headline() string {
 	if d.Search != nil {
 		return d.Search.headline()
+	}
+	if d.Scenario != nil {
+		return d.scenarioHeadline()
 	}
 	before := d.Steady.Outage
 	if c, dead := d.Dead(); dead {

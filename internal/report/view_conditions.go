@@ -58,6 +58,10 @@ func (d *Document) Conditions() []Condition {
 		add("when", d.When()+": "+seconds(d.EndedAt.Sub(d.StartedAt).Seconds())+" of "+units.FormatDuration(s.Budget))
 		return out
 	}
+	if d.Scenario != nil {
+		add("when", d.When()+": "+seconds(d.EndedAt.Sub(d.StartedAt).Seconds())+"; "+scenarioEnded(d.Stopped))
+		return out
+	}
 	var spans []string
 	for i := range d.Phases {
 		if ph := &d.Phases[i]; ph.EndS > ph.StartS {
@@ -140,7 +144,7 @@ var endings = map[load.Reason]string{
 	load.ByFailureRate: "too large a share had failed",
 	load.ByLimit:       "a limit was broken",
 	load.BySchedule:    "the schedule ended",
-	load.ByFeed:        "the run that produces its events had ended",
+	load.ByFeed:        "all of its items were done",
 	load.ByIdle:        "no more events arrived",
 	load.ByEnd:         "the end of the logs was reached",
 	load.Interrupted:   "it was interrupted",

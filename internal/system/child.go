@@ -31,23 +31,9 @@ func StartChild(cmd *exec.Cmd, line func(string)) (*Child, error) {
 		return nil, fmt.Errorf("make a pipe: %w", err)
 	}
 	cmd.Stdout, cmd.Stderr = in, in
-	tie(cmd)
-	c := &Child{cmd: cmd, done: make(chan struct{}), drain: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		// On Linux the child dies with the thread that started it, so that
-		// thread must last as long as the child.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		in.Close()
-		started <- err
-		if err == nil {
-			c.err = cmd.Wait()
-		}
-		close(c.done)
-	}()
-	if err := <-started; err != nil {
+	c, err := StartPiped(cmd)
+	in.Close()
+	if err != nil {
 		out.Close()
 		return nil, err
 	}
@@ -60,6 +46,30 @@ func StartChild(cmd *exec.Cmd, line func(string)) (*Child, error) {
 		}
 		Lines(out, line)
 	}()
+	return c, nil
+}
+
+// StartPiped starts cmd with the streams that it has. Drained of the child is
+// never closed.
+func StartPiped(cmd *exec.Cmd) (*Child, error) {
+	tie(cmd)
+	c := &Child{cmd: cmd, done: make(chan struct{}), drain: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// On Linux the child dies with the thread that started it, so that
+		// thread must last as long as the child.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			c.err = cmd.Wait()
+		}
+		close(c.done)
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/digest"
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/load"
 	"carronade/target"
 	"carronade/units"
 )
@@ -48,7 +49,11 @@ that filters choose only after confirmation, or with --yes.`,
 				return &command.Words{Err: errors.New("nothing was deleted"), Quiet: true}
 			}
 		}
-		searches, err := searchesAmong(ctx, s, ids)
+		searches, err := amongThem(ctx, s, ids, report.Searching)
+		if err != nil {
+			return err
+		}
+		scenarios, err := amongThem(ctx, s, ids, report.InScenario)
 		if err != nil {
 			return err
 		}
@@ -56,14 +61,14 @@ that filters choose only after confirmation, or with --yes.`,
 			return err
 		}
 		c.Note("deleted %s", units.Plural(len(ids), "report"))
-		return c.noteTrials(ctx, s, searches)
+		return errors.Join(c.noteParts(ctx, s, searches, "trial", "search", "find"), c.noteParts(ctx, s, scenarios, "step", "scenario", report.ScenarioLabel))
 	})
 	return cmd
 }
 
-// searchesAmong are those of the reports that are of searches.
-func searchesAmong(ctx context.Context, s store.Store, ids []string) ([]string, error) {
-	rows, err := rowsWith(ctx, s, "mode="+string(report.Searching))
+// amongThem are those of the reports that have a mode.
+func amongThem(ctx context.Context, s store.Store, ids []string, mode load.Mode) ([]string, error) {
+	rows, err := rowsWith(ctx, s, "mode="+string(mode))
 	var out []string
 	for i := range rows {
 		if slices.Contains(ids, rows[i].ID) {
@@ -73,15 +78,16 @@ func searchesAmong(ctx context.Context, s store.Store, ids []string) ([]string, 
 	return out, err
 }
 
-// noteTrials says which trials of deleted searches remain: they are reports of their own.
-func (c *commands) noteTrials(ctx context.Context, s store.Store, searches []string) error {
-	for _, id := range searches {
-		rows, err := rowsWith(ctx, s, "label.find="+id)
+// noteParts says which trials of deleted searches, or steps of deleted scenarios, remain: they are
+// reports of their own.
+func (c *commands) noteParts(ctx context.Context, s store.Store, wholes []string, part, whole, label string) error {
+	for _, id := range wholes {
+		rows, err := rowsWith(ctx, s, "label."+label+"="+id)
 		if err != nil {
 			return err
 		}
 		if n := len(rows); n > 0 {
-			c.Note("%s of search %s stay: carronade report delete label.find=%s --yes deletes them", units.Plural(n, "trial"), id, id)
+			c.Note("%s of %s %s stay: carronade report delete label.%s=%s --yes deletes them", units.Plural(n, part), whole, id, label, id)
 		}
 	}
 	return nil

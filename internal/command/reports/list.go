@@ -299,6 +299,8 @@ func pace(r *digest.Row) string {
 		}
 	case load.Consuming:
 		return "reading"
+	case report.InScenario:
+		return "scenario"
 	case report.Searching:
 		return "find " + strings.ReplaceAll(r.Text("slo"), " ", "")
 	}

@@ -14,6 +14,12 @@ import (
 // their defaults.
 type values struct {
 	given map[string]string
+	maps  map[string][][2]string // maps of a scenario, in order; their texts in given are not parsed
+	kind  string                 // the type of step
+}
+
+func newValues() *values {
+	return &values{given: make(map[string]string), maps: make(map[string][][2]string), kind: Linear}
 }
 
 // A usageError is an error in mongoose's wording, optionally followed by the list
@@ -36,7 +42,7 @@ func find(name string) *option {
 // parse reads a command line: --a-b-c=value, or --a-b-c for true. If an option is
 // repeated, the last value is used.
 func parse(args []string, warn func(string, ...any)) (*values, error) {
-	v := &values{given: make(map[string]string)}
+	v := newValues()
 	for _, arg := range args {
 		text, ok := strings.CutPrefix(arg, "--")
 		if !ok {
@@ -134,10 +140,15 @@ func (v *values) list(name string) []string {
 	return out
 }
 
-// duration is an integer followed by s, m, h or d, or in seconds.
+// duration is an integer followed by s, m, h or d, or by .seconds and so on, or in seconds.
 func (v *values) duration(name string) (time.Duration, error) {
 	text := strings.ToLower(strings.TrimSpace(v.text(name)))
 	unit := time.Second
+	if number, word, ok := strings.Cut(text, "."); ok { // 10.seconds is 10s
+		if word = strings.TrimSuffix(word, "s"); slices.Contains([]string{"second", "minute", "hour", "day"}, word) {
+			text = number + word[:1]
+		}
+	}
 	if n := len(text); n > 0 {
 		switch text[n-1] {
 		case 's':
@@ -208,6 +219,9 @@ func (v *values) sizes(name string) (low, high int64, err error) {
 
 // pairs is a map: NAME:VALUE or NAME=VALUE, separated by commas.
 func (v *values) pairs(name string) ([][2]string, error) {
+	if pairs, ok := v.maps[name]; ok {
+		return pairs, nil
+	}
 	text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(v.text(name)), "{"), "}")
 	var out [][2]string
 	for part := range strings.SplitSeq(text, ",") {

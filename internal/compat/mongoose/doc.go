@@ -1,8 +1,9 @@
 // Package mongoose is the command line of mongoose with its driver for Kafka:
 // records written and read, topics created, read, listed and deleted; the table on
 // the console, the document of results, and the CSV files of a step. It is
-// responsible for options, units, lines and files. Its runs are ordinary workloads.
-// It does not run scenarios or use several machines.
+// responsible for options, units, lines and files, and for the steps of scenarios: package
+// classic is their language. Its runs are ordinary workloads. It does not use several
+// machines.
 //
 // Options, defaults and formats are those of mongoose-base 4.2 and 4.3 and of
 // mongoose-storage-driver-kafka 4.2 (config-schema.yaml, defaults.yaml).

@@ -17,7 +17,7 @@ import (
 
 // The first error of writing during a step is kept, and the exit code is 2.
 func TestFullDisk(t *testing.T) {
-	m := &topicMeter{meter: newMeter(&step{op: "CREATE"}), failures: make(map[string]int), trace: bufio.NewWriterSize(full{}, 16)}
+	m := &topicMeter{meter: newMeter(&step{op: "CREATE"}), failures: make(map[string]*failedTopics), trace: bufio.NewWriterSize(full{}, 16)}
 	for range 1000 {
 		m.done(compat.TopicDone{Name: "a-topic-of-a-name", At: 1, InFlight: 1})
 	}

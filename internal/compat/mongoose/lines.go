@@ -62,6 +62,14 @@ func (t *table) row(m *metrics) {
 	io.WriteString(t.w, b.String()) //nolint:errcheck // as other words to people
 }
 
+// rowOf is row for another operation of the step.
+func (t *table) rowOf(s *step, m *metrics) {
+	own := *t
+	own.s = s
+	own.row(m)
+	t.rows = own.rows
+}
+
 // failed formats a count for a column of six digits: a longer one in Java's format
 // for large numbers, cut to fit. With --strict the column shows its last six
 // digits.

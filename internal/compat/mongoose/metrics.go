@@ -208,7 +208,16 @@ func (m *meter) values(bytes, succ uint64) uint64 {
 	if m.s.work != writeRecords {
 		return bytes
 	}
-	return bytes - min(bytes, succ*uint64(m.s.overhead()))
+	return m.s.valueBytes(bytes, succ)
+}
+
+// valueBytes is the bytes of values alone, given those of whole records. Of headers with
+// expressions the length is not known; then all values have the same size, or the headers count.
+func (s *step) valueBytes(bytes, records uint64) uint64 {
+	if s.varies && s.low == s.high && s.v.text("item-data-input-file") == "" {
+		return min(bytes, records*uint64(s.low))
+	}
+	return bytes - min(bytes, records*uint64(s.overhead()))
 }
 
 // count adds the counts of a span of time.

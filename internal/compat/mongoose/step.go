@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/compat/kafkaprops"
+	"carronade/payload/expression"
 )
 
 // A work is the kind of a step's operations.
@@ -45,7 +46,8 @@ type step struct {
 	items     []string
 	low, high int64 // bytes of a record
 	keyed     bool
-	headers   [][2]string
+	headers   []recordHeader
+	varies    bool // headers have expressions
 
 	count, maxFailed     uint64
 	readCount            uint64 // records to read at most; 0: no limit
@@ -61,6 +63,9 @@ type step struct {
 	threshold            float64 // share of concurrency
 	recycle, trace       bool
 }
+
+// A recordHeader is a header of records, given by an option.
+type recordHeader struct{ name, value, option string }
 
 // stamp is the time format of mongoose's default names.
 const stamp = "20060102.150405.000"
@@ -83,6 +88,9 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 		return nil, fmt.Errorf("--load-step-id: %q is not a valid folder name", s.id)
 	}
 	if err := s.checkRefused(); err != nil {
+		return nil, err
+	}
+	if err := s.evaluate(now); err != nil {
 		return nil, err
 	}
 	if err := s.setWork(); err != nil {
@@ -108,10 +116,27 @@ func (s *step) checkRefused() error {
 			return fmt.Errorf("--%s: %s", o.name, o.why)
 		}
 	}
-	for name := range s.v.given {
-		if s.v.given[name] != "" && strings.ContainsAny(s.v.given[name], "{}") && find(name).kind != tMap {
-			return fmt.Errorf("--%s: expressions are not evaluated here: %s", name, s.v.given[name])
+	return nil
+}
+
+// evaluate evaluates the expressions of given values once. In headers they are evaluated for each
+// record.
+func (s *step) evaluate(now time.Time) error {
+	for name, text := range s.v.given {
+		switch {
+		case find(name).kind == tMap || !strings.ContainsAny(text, "{}"):
+			continue
+		case !expression.Marked(text):
+			return fmt.Errorf("--%s: patterns in braces are not supported: %s", name, text)
 		}
+		t, err := expression.Parse(text, expression.Options{Seed: uint64(now.UnixNano())})
+		if err != nil {
+			return fmt.Errorf("--%s: %w", name, err)
+		}
+		if !t.Constant() {
+			return fmt.Errorf("--%s: %s may differ between records, and only headers may", name, text)
+		}
+		s.v.given[name] = string(t.Append(nil, 0))
 	}
 	return nil
 }
@@ -135,7 +160,7 @@ func (s *step) setWork() error {
 	case op == "noop":
 		s.work = noop
 	case op == "update":
-		return errors.New("--load-op-type=update: records and topics cannot be changed, in mongoose either")
+		return errors.New("--load-op-type=update: object storage only: records and topics cannot be changed")
 	case item == "path" && slices.Contains([]string{"create", "read", "delete", "list"}, op):
 		s.work, s.topicOp = onTopics, op
 	case item == "data" && op == "create":
@@ -163,6 +188,9 @@ func (s *step) warn(warn func(string, ...any)) {
 			if o.kind != tBool || !strings.EqualFold(value, "false") {
 				warn("--%s does nothing: %s", o.name, o.why)
 			}
+		case o.only != "" && o.only != s.v.kind:
+			warn("--%s does nothing: it belongs to a %s of a scenario", o.name, o.only)
+		case s.v.kind == Pipeline && slices.Contains(ofReads, o.name):
 		case o.works != "" && !strings.Contains(o.works, string(s.work)):
 			warn("--%s has no effect when %s", o.name, workNames[s.work])
 		}
@@ -201,6 +229,11 @@ func (s *step) setTarget(now time.Time) error {
 			s.topic = now.UTC().Format(stamp)
 		}
 	case s.work == onTopics && s.topicOp != "create" && s.topicOp != "list":
+		if s.topicOp == "delete-records" && len(s.items) > 0 { // of the listed records, the topics
+			if of := topicsOf(s.items); len(of) > 0 {
+				s.items = of
+			}
+		}
 		if len(s.items) == 0 && path != "" {
 			s.items = []string{path}
 		}
@@ -209,18 +242,8 @@ func (s *step) setTarget(now time.Time) error {
 		}
 	case s.work == readRecords:
 		topics := []string{path}
-		if len(s.items) > 0 {
-			topics = topics[:0]
-			for _, item := range s.items {
-				if i := strings.LastIndexByte(strings.TrimPrefix(item, "/"), '/'); i > 0 {
-					topics = append(topics, strings.TrimPrefix(item, "/")[:i])
-				}
-			}
-			slices.Sort(topics)
-			topics = slices.Compact(topics)
-			if len(topics) == 0 && path != "" {
-				topics = []string{path}
-			}
+		if of := topicsOf(s.items); len(of) > 0 {
+			topics = of
 		}
 		if len(topics) > 1 {
 			return fmt.Errorf("--item-input-file has records of %d topics, but only one can be read at a time: %s", len(topics), strings.Join(topics[:2], ", "))
@@ -248,6 +271,17 @@ func (s *step) setTarget(now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// topicsOf are the topics of listed records, each once.
+func topicsOf(items []string) (topics []string) {
+	for _, item := range items {
+		if i := strings.LastIndexByte(strings.TrimPrefix(item, "/"), '/'); i > 0 {
+			topics = append(topics, strings.TrimPrefix(item, "/")[:i])
+		}
+	}
+	slices.Sort(topics)
+	return slices.Compact(topics)
 }
 
 // readItems reads a list of items: the first field of each line is a path.
@@ -328,7 +362,13 @@ func (s *step) setContent(time.Time) (err error) {
 			return err
 		}
 		if !s.strict { // mongoose reads them and sends none
-			s.headers = append(s.headers, h...)
+			for _, pair := range h {
+				if _, _, has := expression.Cut(pair[0], '='); has {
+					return fmt.Errorf("--%s: the name %s contains =", name, pair[0])
+				}
+				s.varies = s.varies || expression.Marked(pair[0]) || expression.Marked(pair[1])
+				s.headers = append(s.headers, recordHeader{pair[0], pair[1], name})
+			}
 		}
 	}
 	if seed := s.v.text("item-data-input-seed"); seed != "" {

@@ -23,7 +23,7 @@ var Tool = compat.Tool{
 }
 
 const differs = `
-Here there is no Java, and there are no scenarios and no other nodes. Reads
+Here there is no Java, and there are no other nodes. Reads
 continue where they stopped and read each record once; topics can also be
 deleted and listed; headers are sent. Mean rates are over the elapsed time
 (--strict: its whole seconds). Means, extremes and quantiles are of all
@@ -41,7 +41,11 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	warn := func(format string, args ...any) {
 		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, fmt.Sprintf(format, args...))
 	}
-	v, err := parse(p.Args, warn)
+	args, flags, err := splitScenario(p.Args)
+	if err != nil {
+		return report.ExitFailed, err
+	}
+	v, err := parse(args, warn)
 	var wrong *usageError
 	switch {
 	case errors.As(err, &wrong):
@@ -54,20 +58,35 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	case err != nil:
 		return report.ExitFailed, err
 	}
+	if v.text("run-scenario") != "" {
+		return runScenario(ctx, p, v, flags)
+	}
+	if flags.first != "" {
+		return report.ExitFailed, fmt.Errorf("%s belongs to a scenario: --run-scenario=FILE", flags.first)
+	}
 	began := time.Now()
 	s, err := newStep(v, p.Strict, p.Generation, began, warn)
 	if err != nil {
 		return report.ExitFailed, err
 	}
-	f, again, err := openFiles(s, p.Args)
+	return s.fire(ctx, p, p.Args, false, began)
+}
+
+// fire runs a step with its lines and files, and returns the exit code. Expected means that it is
+// no surprise if the step's files exist.
+func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expected bool, began time.Time) (int, error) {
+	f, again, err := openFiles(s, args)
 	if err != nil {
 		return report.ExitFailed, err
 	}
-	if again {
+	warn := func(format string, args ...any) {
+		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, fmt.Sprintf(format, args...))
+	}
+	if again && !expected {
 		warn("step %s exists already: rows are appended to %s", s.id, f.dir)
 	}
-	t := &table{w: p.Out, s: s, color: v.flag("output-color") && p.Color}
-	names := newNamer(v, began.UnixNano())
+	t := &table{w: p.Out, s: s, color: s.v.flag("output-color") && p.Color}
+	names := newNamer(s.v, began.UnixNano())
 	var code int
 	if s.work == onTopics {
 		code, err = s.topics(ctx, p, f, t, names)
@@ -141,7 +160,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	last := m.metrics(time.Now())
 	last.mean = d.Totals.InFlightMean
 	if rows != "" {
-		t, err := s.translate(rows, f, names)
+		t, err := s.translate(rows, f, names, nil)
 		f.keepError(err)
 		if err == nil && s.strict {
 			q, l := last.duration.quantiles, last.latency.quantiles // mongoose's quantiles cover all operations, too
@@ -222,5 +241,5 @@ func help(p *compat.Program) {
 			compat.HelpRow(p.Out, 6, "", "is refused: "+o.why)
 		}
 	}
-	fmt.Fprintf(p.Out, "\n%s%s", compat.CommonHelp, differs)
+	fmt.Fprintf(p.Out, "\n%s\n%s%s", scenarioHelp, compat.CommonHelp, differs)
 }

@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/units"
 )
 
 // maxPerRequest limits the topics of a request if no option does: brokers need time
@@ -92,7 +93,13 @@ type topicMeter struct {
 	line                 []byte
 	err                  error // the first error
 	closers              []func() error
-	failures             map[string]int // number of topics by the failure's text
+	failures             map[string]*failedTopics // by the failure's text
+}
+
+// failedTopics are topics that failed for one reason.
+type failedTopics struct {
+	n     int
+	first string // its name
 }
 
 // maxFailures limits the texts that are kept.
@@ -108,8 +115,12 @@ func (t *topicMeter) done(d compat.TopicDone) {
 		t.latency.Record(d.At - d.Sent)
 	} else {
 		t.fail++
-		if text := d.Class + ": " + d.Err.Error(); t.failures[text] > 0 || len(t.failures) < maxFailures {
-			t.failures[text]++
+		text := d.Class + ": " + d.Err.Error()
+		if t.failures[text] == nil && len(t.failures) < maxFailures {
+			t.failures[text] = &failedTopics{first: d.Name}
+		}
+		if f := t.failures[text]; f != nil {
+			f.n++
 		}
 	}
 	t.inFlight = d.InFlight - 1
@@ -165,7 +176,7 @@ func (t *topicMeter) close() {
 
 // topics runs a step on topics and returns the exit code.
 func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
-	m := &topicMeter{meter: newMeter(s), failures: make(map[string]int)}
+	m := &topicMeter{meter: newMeter(s), failures: make(map[string]*failedTopics)}
 	defer m.close()
 	if m.open(s, f); m.err != nil {
 		return report.ExitFailed, m.err
@@ -196,7 +207,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	}()
 	var d compat.Draft
 	d.Setf("target", "--storage-net-node-addrs", "kafka://%s", strings.Join(s.brokers, ","))
-	s.buffers(&d)
+	s.connections(&d)
 	r, err := p.Topics(ctx, &d.Document, load)
 	close(ended)
 	<-sampled
@@ -265,7 +276,12 @@ func (s *step) endTopics(p *compat.Program, f *files, t *table, m *topicMeter, r
 	}
 	s.end(p, f, t, last)
 	for _, text := range slices.Sorted(maps.Keys(m.failures)) {
-		fmt.Fprintf(p.Err, "%s: %d topics failed: %s\n", p.Called, m.failures[text], text)
+		of := m.failures[text]
+		what := units.Plural(of.n, "topic") + " failed"
+		if of.first != "" {
+			what += " (the first is " + of.first + ")"
+		}
+		fmt.Fprintf(p.Err, "%s: %s: %s\n", p.Called, what, text)
 	}
 	switch {
 	case r.Interrupted:

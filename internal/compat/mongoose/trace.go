@@ -67,6 +67,29 @@ type translation struct {
 	line  []byte
 
 	duration, latency *measure.Histogram // of the operations whose times mongoose counts
+
+	read *reads // of a pipeline; nil: records are not read
+}
+
+// reads are the operations of a pipeline that read what was created. They begin when the
+// record is acknowledged.
+type reads struct {
+	s            *step
+	count, bytes uint64
+	latency      *measure.Histogram
+}
+
+// read adds the read of a record that was created, and returns its operation.
+func (r *reads) read(began time.Time, row *trace.Row, created *operation) operation {
+	const us = int64(time.Microsecond)
+	o := *created
+	o.op, o.start = opCodes[r.s.op], created.start+created.duration
+	o.duration = began.UnixMicro() + *row.Consumed/us - o.start
+	o.latency = o.duration
+	r.count++
+	r.bytes += uint64(max(o.size, 0))
+	r.latency.Record(time.Duration(max(o.duration, 0)) * time.Microsecond)
+	return o
 }
 
 // timed reports whether mongoose includes an operation's times in its means: if the
@@ -88,7 +111,7 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	}
 	o := operation{
 		op: opCodes[t.s.op], status: statusSucc, start: began.UnixMicro() + start/us,
-		duration: (r.Done - start) / us, latency: (r.Done - sent) / us, size: r.Bytes - t.s.overhead(),
+		duration: (r.Done - start) / us, latency: (r.Done - sent) / us, size: int64(t.s.valueBytes(uint64(max(r.Bytes, 0)), 1)),
 	}
 	if len(t.s.brokers) == 1 {
 		o.node = t.s.brokers[0]
@@ -117,7 +140,19 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 			return err
 		}
 	}
-	if t.items != nil && o.status == statusSucc {
+	done := o.status == statusSucc
+	if t.read != nil {
+		if done = done && r.Consumed != nil; done {
+			back := t.read.read(began, r, &o)
+			if t.trace != nil {
+				t.line = back.append(t.line[:0])
+				if _, err := t.trace.Write(t.line); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if t.items != nil && done {
 		if _, err := fmt.Fprintf(t.items, "%s,%x,%d,0/0\n", o.path, id, o.size); err != nil {
 			return err
 		}
@@ -125,9 +160,12 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	return nil
 }
 
-// translate translates the rows of a run.
-func (s *step) translate(file string, f *files, names *namer) (*translation, error) {
+// translate translates the rows of a run; read is the step that reads in a pipeline, else nil.
+func (s *step) translate(file string, f *files, names *namer, read *step) (*translation, error) {
 	t := &translation{s: s, names: names, duration: measure.NewHistogram(), latency: measure.NewHistogram()}
+	if read != nil {
+		t.read = &reads{s: read, latency: measure.NewHistogram()}
+	}
 	var closers []func() error
 	open := func(path string, flags int) (io.Writer, error) {
 		file, err := os.OpenFile(path, flags|os.O_CREATE|os.O_WRONLY, 0o644)

@@ -19,6 +19,22 @@ const perRecord, perRequest = 32, 512
 // rows of single operations, "" for none.
 func (s *step) workload(trace string) *workload.Document {
 	var d compat.Draft
+	s.common(&d)
+	switch s.work {
+	case readRecords:
+		s.reads(&d)
+	default:
+		s.writes(&d, trace)
+	}
+	if s.work == noop {
+		return &d.Document
+	}
+	s.connections(&d)
+	return &d.Document
+}
+
+// common sets what all steps on records have.
+func (s *step) common(d *compat.Draft) {
 	v := s.v
 	if s.work == noop {
 		d.Set("target", "--load-op-type", "null://mongoose")
@@ -45,24 +61,16 @@ func (s *step) workload(trace string) *workload.Document {
 	if c := v.text("run-comment"); c != "" {
 		d.Set("note", "--run-comment", c)
 	}
-	switch s.work {
-	case readRecords:
-		s.reads(&d)
-	default:
-		s.writes(&d, trace)
-	}
-	if s.work == noop {
-		return &d.Document
-	}
-	s.buffers(&d)
-	return &d.Document
 }
 
 // millis formats a duration for a setting.
 func millis(d time.Duration) string { return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms" }
 
-// buffers sets the connections' buffers; -1 leaves them to the system.
-func (s *step) buffers(d *compat.Draft) {
+// connections sets how to connect: with TLS or not, and buffers; -1 leaves them to the system.
+func (s *step) connections(d *compat.Draft) {
+	if s.v.flag("storage-net-ssl") {
+		d.Set("tls", "--storage-net-ssl", "true")
+	}
 	for _, b := range [][2]string{{"send-buffer", "storage-net-sndBuf"}, {"recv-buffer", "storage-net-rcvBuf"}} {
 		if n := s.v.number(b[1]); n > 0 {
 			d.Set(b[0], "--"+b[1], strconv.FormatInt(n, 10))
@@ -117,6 +125,13 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	v := s.v
 	if s.count > 0 { // another limit may end the step first
 		d.AtMost("--load-op-limit-count", strconv.FormatUint(s.count, 10))
+	} else if s.work == noop && !s.recycle { // an operation for each item
+		switch {
+		case len(s.items) > 0:
+			d.AtMost("--item-input-file", strconv.Itoa(len(s.items)))
+		case v.has("item-input-path"): // mongoose's listing of a topic has one item
+			d.AtMost("--item-input-path", "1")
+		}
 	}
 	d.Set("size", "--item-data-size", strconv.FormatInt(s.low, 10))
 	if s.high > s.low {
@@ -172,7 +187,7 @@ func (s *step) writes(d *compat.Draft, trace string) {
 		}
 	}
 	for _, h := range s.headers {
-		d.Set("header", "--storage-driver-record-headers", h[0]+"="+h[1])
+		d.Set("header", "--"+h.option, h.name+"="+h.value)
 	}
 }
 
@@ -226,8 +241,11 @@ func (s *step) keyBytes() int64 {
 // overhead is the number of a record's bytes outside its value.
 func (s *step) overhead() int64 {
 	n := s.keyBytes()
+	if s.varies {
+		return n
+	}
 	for _, h := range s.headers {
-		n += int64(len(h[0]) + len(h[1]))
+		n += int64(len(h.name) + len(h.value))
 	}
 	return n
 }

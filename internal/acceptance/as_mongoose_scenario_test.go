@@ -1,0 +1,132 @@
+package acceptance
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"carronade/internal/kafkatest"
+)
+
+// TestMongooseScenarios runs the scenarios in the documentation of mongoose's driver against a
+// real Kafka, with only the names of topics and the number of records changed.
+func TestMongooseScenarios(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	home := t.TempDir()
+	brokers := "--storage-net-node-addrs=" + broker.Bootstrap()
+	write := func(t *testing.T, name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	play := func(t *testing.T, name string, swap []string, args ...string) ended {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join("../compat/mongoose/classic/testdata/listings", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, name, strings.NewReplacer(swap...).Replace(string(text)))
+		return startMongoose(t, home, append(args, brokers, "--run-scenario="+name)...).wait(runTimeout).wantOneOf(t, 0, 3)
+	}
+	write(t, "values.txt", "value\n")
+
+	// The rows of the trace are joined as the tool for end-to-end latency joins them.
+	t.Run("end-to-end latency", func(t *testing.T) {
+		const records = 100_000
+		topic := kafkatest.TopicName(t)
+		e := play(t, "e2e_latency.js", []string{"1000000", strconv.Itoa(records), "end_to_end", topic},
+			"--item-data-size=1", "--load-step-id=e2e", "--storage-driver-limit-concurrency=1000")
+		if n := strings.Count(e.stdout, "    Successful:                "+strconv.Itoa(records)+"\n"); n != 2 {
+			t.Errorf("%d results of %d records, want 2:\n%s", n, records, e.stdout)
+		}
+		f, err := os.Open(filepath.Join(home, ".mongoose/4.2.11/log/e2e/op.trace.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		rows, err := csv.NewReader(f).ReadAll()
+		if err != nil || len(rows) != 2*records {
+			t.Fatalf("%v, %d rows, want %d", err, len(rows), 2*records)
+		}
+		number := func(row []string, column int) int64 {
+			if row[column] == "" {
+				return 0
+			}
+			n, err := strconv.ParseInt(row[column], 10, 64)
+			if err != nil {
+				t.Fatalf("row %v: %v", row, err)
+			}
+			return n
+		}
+		const path, op, status, start, duration, latency = 1, 2, 3, 4, 5, 6
+		created := make(map[string]int64)
+		read, later := 0, 0
+		for _, row := range rows {
+			if row[status] != "4" {
+				t.Fatalf("row %v: not a success", row)
+			}
+			if row[op] == "1" {
+				created[row[path]] = number(row, start) + number(row, duration)
+				continue
+			}
+			acked, ok := created[row[path]]
+			if !ok || row[op] != "2" {
+				t.Fatalf("row %v: read before it was created", row)
+			}
+			if read++; number(row, start)+number(row, latency) > acked {
+				later++
+			}
+		}
+		if got := broker.EndSum(t, topic); read != records || len(created) != records || got != records || later == 0 {
+			t.Errorf("%d read, %d later than they were acknowledged, %d created; the broker has %d", read, later, len(created), got)
+		}
+	})
+
+	t.Run("topics", func(t *testing.T) {
+		one, two := kafkatest.TopicName(t), kafkatest.TopicName(t)
+		write(t, "topic_list.csv", one+"\n"+two+"\n")
+		e := play(t, "topics.js", []string{"topic1", one, "topic2", two}, "--item-data-size=1")
+		_, last, _ := strings.Cut(e.stdout, "  Operation Type:              READ\n")
+		if !strings.Contains(last, "    Successful:                2\n") || !strings.Contains(last, "  Transfer Size:               10B\n") {
+			t.Errorf("results of reading:\n%s", last)
+		}
+	})
+
+	for file, want := range map[string]string{
+		"headers.js":            `^header-name-0:header_value_0,header-name-1:header_value_1,header-name-N:header_value_N$`,
+		"header_expressions.js": `^x-amz-meta-([1-9]|[12][0-9]|30):[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+0000$`,
+	} {
+		t.Run(file, func(t *testing.T) {
+			topic := kafkatest.TopicName(t)
+			play(t, file, nil, "--item-data-input-file=values.txt", "--item-output-path="+topic, "--load-op-limit-count=20")
+			form, different := regexp.MustCompile(want), make(map[string]bool)
+			for _, r := range broker.Consume(t, topic, 20) {
+				if different[r.Headers] = true; !form.MatchString(r.Headers) || r.Value != "value" {
+					t.Errorf("%+v does not have the headers %s", r, want)
+				}
+			}
+			if varies := file == "header_expressions.js"; varies != (len(different) > 1) {
+				t.Errorf("%d different headers", len(different))
+			}
+		})
+	}
+
+	t.Run("endless, until Ctrl-C", func(t *testing.T) {
+		write(t, "endless.js", `var small = Load.config({item: {output: {path: "`+kafkatest.TopicName(t)+`"}, data: {size: 10}}});
+while (true) {
+	small.config({load: {op: {limit: {count: 10}}}}).run();
+	small.run();
+}`)
+		s := startMongoose(t, home, brokers, "--run-scenario=endless.js")
+		s.awaitStderr("until Ctrl-C")
+		s.signal(os.Interrupt)
+		if e := s.wait(runTimeout); e.code != 130 || !strings.Contains(e.stdout, "# Results") {
+			t.Errorf("exit %d:\n%s%s", e.code, e.stdout, e.stderr)
+		}
+	})
+}

@@ -1,0 +1,259 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/internal/cli"
+	"carronade/internal/standin"
+	"carronade/target/all"
+)
+
+// A scenarioReport is what the tests read of the report of a scenario.
+type scenarioReport struct {
+	Schema   string `json:"schema"`
+	ID       string `json:"id"`
+	Stopped  string `json:"stopped"`
+	Partial  bool   `json:"partial"`
+	Scenario struct {
+		Steps []struct {
+			Number int     `json:"number"`
+			Name   string  `json:"name"`
+			Report string  `json:"report"`
+			Exit   int     `json:"exit"`
+			StartS float64 `json:"start_s"`
+			EndS   float64 `json:"end_s"`
+		} `json:"steps"`
+		Fault *struct {
+			At   string `json:"at"`
+			Text string `json:"text"`
+		} `json:"fault"`
+	} `json:"scenario"`
+}
+
+// steps are the names of the steps that have a report.
+func (r *scenarioReport) steps() (out []string) {
+	for _, s := range r.Scenario.Steps {
+		if s.Report != "" {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// startScenario starts a scenario with a store of its own.
+func startScenario(t *testing.T, source string, args ...string) (p *process, store string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "test.js")
+	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store = filepath.Join(dir, "reports.db")
+	return startTrusted(t, append([]string{"scenario", path, "--store", store}, args...)...), store
+}
+
+// stored exports reports as JSON.
+func stored(t *testing.T, store, reference string, into any) {
+	t.Helper()
+	out, err := exec.Command(carronade(t), "report", "export", reference, "--as", "json", "--store", store).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// scenarioIn is the report of the only scenario in a store.
+func scenarioIn(t *testing.T, store string) (r scenarioReport) {
+	t.Helper()
+	out, err := exec.Command(carronade(t), "report", "list", "mode=scenario", "--json", "--store", store).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := regexp.MustCompile(`"id": ?"([a-z0-9]+)"`).FindSubmatch(out)
+	if ids == nil {
+		t.Fatalf("no scenario in %s", out)
+	}
+	stored(t, store, string(ids[1]), &r)
+	return r
+}
+
+const threeSteps = `import { run } from "carronade";
+await run("null://", { name: "one", count: 10 });
+await run("null://", { name: "two", count: 10 });
+console.log("here");
+await run("null://", { name: "three", rate: "100/s", interval: "50ms" });
+`
+
+// When the program is killed in the third step, the scenario has the first two, and so has the
+// store.
+func TestScenarioKilled(t *testing.T) {
+	t.Parallel()
+	p, store := startScenario(t, threeSteps)
+	p.until(t, "step 3 three")
+	p.until(t, "no limit was given")
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait()
+	r := scenarioIn(t, store)
+	if r.Schema != "carronade.scenario/1" || r.Stopped != "killed" || !r.Partial || !slices.Equal(r.steps(), []string{"one", "two"}) {
+		t.Errorf("got %+v", r)
+	}
+	for _, s := range r.Scenario.Steps {
+		var d reported
+		if stored(t, store, s.Report, &d); d.Partial || d.Labels["scenario"] != r.ID {
+			t.Errorf("step %d: got %+v", s.Number, d)
+		}
+	}
+	out, err := exec.Command(carronade(t), "report", "list", "label.scenario="+r.ID, "--store", store).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "scenario-step=1") || !strings.Contains(string(out), "scenario-step=2") {
+		t.Errorf("%v: the steps in the store are:\n%s", err, out)
+	}
+}
+
+// Ctrl-C ends the step in progress, which reports, and then the scenario.
+func TestScenarioInterrupted(t *testing.T) {
+	t.Parallel()
+	p, store := startScenario(t, threeSteps)
+	p.until(t, "no limit was given")
+	p.interrupt(t)
+	if code := p.end(t); code != 130 {
+		t.Errorf("exit code %d; it said:\n%s", code, p.said.String())
+	}
+	r := scenarioIn(t, store)
+	if r.Stopped != "interrupted" || !r.Partial || !slices.Equal(r.steps(), []string{"one", "two", "three"}) || r.Scenario.Steps[2].Exit != 130 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// A step that the script stops, or the time of the scenario, was not interrupted.
+func TestScenarioStops(t *testing.T) {
+	t.Parallel()
+	p, store := startScenario(t, `import { run } from "carronade";
+const back = run("null://", { name: "back", rate: "100/s" });
+await run("null://", { name: "beside", rate: "100/s", for: "300ms" });
+back.stop();
+await back;
+await run("null://", { name: "last", rate: "100/s" });
+`, "--for", "15s", "--quiet")
+	if code := p.end(t); code != 0 {
+		t.Errorf("exit code %d; it said:\n%s", code, p.said.String())
+	}
+	r := scenarioIn(t, store)
+	if r.Stopped != "time" || r.Partial || !slices.Equal(r.steps(), []string{"back", "beside", "last"}) {
+		t.Errorf("got %+v", r)
+	}
+	if back, beside := r.Scenario.Steps[0], r.Scenario.Steps[1]; back.StartS > beside.StartS || back.EndS < beside.EndS {
+		t.Errorf("they did not run side by side: %+v, %+v", back, beside)
+	}
+}
+
+// Many steps: their number does not add up to memory.
+func TestScenarioOfManySteps(t *testing.T) {
+	t.Parallel()
+	p, store := startScenario(t, `import { run } from "carronade"; for (let i = 0; i < 100; i++) await run("null://", { count: 1, drain: "1s" });`, "--quiet")
+	if code := p.end(t); code != 0 {
+		t.Errorf("exit code %d; it said:\n%s", code, p.said.String())
+	}
+	if r := scenarioIn(t, store); len(r.steps()) != 100 || r.Stopped != "script" {
+		t.Errorf("got %d steps, %+v", len(r.steps()), r.Stopped)
+	}
+}
+
+// Each example of the documents runs against stand-ins, as the command in its first lines says, with
+// shorter times. The documents mention all of them.
+func TestExampleScenarios(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(root + "/docs/scenarios.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(root + "/examples/scenarios/*.js")
+	if err != nil || len(files) != 10 {
+		t.Fatalf("got %d and %v, want ten", len(files), err)
+	}
+	swaps := []string{`"30s"`, `"500ms"`, `"10s"`, `"300ms"`, `"5s"`, `"200ms"`, `"2s"`, `"20ms"`, `"5m"`, `"6s"`, `p99<50ms`, `p99<1h`, `100_000`, `2000`, `const limit = 50_000`, `const limit = 1e12`}
+	for _, s := range [][]string{{"kafka", "127.0.0.1:9092"}, {"riemann", "127.0.0.1:5555"}, {"apm", "127.0.0.1:8200"}} {
+		server, err := standin.Spawn(t.Context(), carronade(t), s[0], "--listen", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = server.Stop() })
+		swaps = append(swaps, s[1], server.Addr())
+	}
+	swap := strings.NewReplacer(swaps...)
+	store := filepath.Join(t.TempDir(), "reports.db")
+	for _, path := range files {
+		name := filepath.Base(path)
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(page), "("+"../examples/scenarios/"+name+")") {
+				t.Errorf("docs/scenarios.md does not have it")
+			}
+			command := regexp.MustCompile(`(?m)^//   (.*carronade scenario ` + regexp.QuoteMeta(name) + `.*)$`).FindSubmatch(text)
+			if command == nil {
+				t.Fatal("it does not say how it is run")
+			}
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(swap.Replace(string(text))), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name == "09-baseline.js" { // a run that is comparable, on a machine of any speed
+				before := exec.Command(carronade(t), "run", "null://", "--rate", "1/s", "--for", "2s", "--store", store)
+				before.Env = append(os.Environ(), "CARRONADE_TEST_UNTRUSTED=none")
+				if out, err := before.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+			}
+			c := exec.Command("sh", "-c", swap.Replace(string(command[1]))+" --store "+store)
+			c.Dir = dir
+			c.Env = []string{"CARRONADE_TEST_UNTRUSTED=none", "PATH=" + filepath.Dir(carronade(t)) + ":" + os.Getenv("PATH")}
+			p := begin(t, c)
+			switch code := p.end(t); {
+			case code == 0:
+			case name == "08-ceiling.js" && (code == 3 || code == 4): // what a busy machine holds is not known
+			default:
+				t.Errorf("exit code %d; it said:\n%s", code, p.said.String())
+			}
+			if !strings.Contains(p.out.String(), "scenario "+name) {
+				t.Errorf("it printed:\n%s", p.out.String())
+			}
+		})
+	}
+}
+
+// The declarations for editors are those of the golden file: `-update` writes it.
+func TestTypes(t *testing.T) {
+	var out strings.Builder
+	p := &cli.Program{Kinds: all.Kinds(), Args: []string{"scenario", "--types"}, Out: &out, Err: os.Stderr}
+	if code := p.Main(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	const path = "testdata/carronade.d.ts"
+	if *update {
+		if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil { //nolint:gosec // a file of the tree
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != out.String() {
+		t.Error("testdata/carronade.d.ts is not what carronade scenario --types prints: go test ./internal/cli -run TestTypes -update")
+	}
+}

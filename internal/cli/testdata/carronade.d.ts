@@ -1,0 +1,973 @@
+declare module "carronade" {
+  /** A step in progress: a promise of its report. */
+  export interface Step<R> extends Promise<R> {
+    /** Ends the step as an interrupt does: it stops sending, waits for answers and reports. */
+    stop(): this;
+  }
+
+  /** Starts a run, as carronade run does. */
+  export function run(target: string, options?: Options): Step<Report>;
+  /** Starts a search for the highest rate at which limits hold, as carronade find does. */
+  export function find(target: string, options?: FindOptions): Step<SearchReport>;
+  /** Awaits steps that run side by side. If one fails, the others are awaited first. */
+  export function parallel<R extends unknown[]>(...steps: { [K in keyof R]: Promise<R[K]> | (() => Promise<R[K]>) }): Promise<R>;
+  /** Waits for a time such as "5s". */
+  export function sleep(time: string): Promise<void>;
+  /** Checks limits, such as "p99<50ms", and returns whether all hold. The exit code counts them. */
+  export function check(report: Report, ...limits: string[]): boolean;
+  /** Reads a stored report: "last", an id, or another reference of carronade report show. */
+  export function report(reference: string): Report;
+  /** The arguments after the script on the command line. */
+  export const args: string[];
+  /** The variables of the environment. */
+  export const env: { readonly [name: string]: string | undefined };
+
+  /** Options of a step: the settings of a workload file, by their names. */
+  export interface Options {
+    /** the name of the step, in its report and on the screen */
+    name?: string;
+    /** operation: carronade help targets lists them */
+    op?: string | number;
+    /** read back what was sent and account for every event */
+    verify?: boolean;
+    /** seed of payloads, keys and random schedules [1] */
+    seed?: string | number;
+    /** open loop: events due per second, such as 50k/s */
+    rate?: string | number;
+    /** open loop at a changing rate: carronade help shapes */
+    shape?: string | number;
+    /** closed loop: number of batches always in flight */
+    concurrency?: string | number;
+    /** stop after this time, not counting warm-up */
+    for?: string;
+    /** stop after this number of events, such as 10M */
+    count?: string | number;
+    /** with --count: fewer are fine if time or bytes end the run first */
+    "count-at-most"?: boolean;
+    /** stop after this many bytes of events */
+    bytes?: string | number;
+    /** warm-up first: a time, or a number of events */
+    warmup?: string | number;
+    /** how long to wait for the last answers [10s] */
+    drain?: string;
+    /** stop when nothing has arrived for this long [10s] */
+    "idle-timeout"?: string;
+    /** stop when more than N events failed */
+    failures?: string | number;
+    /** stop when more than this share failed, such as 1% */
+    "failure-rate"?: string | number;
+    /** a limit on a result, such as 'p99<20ms' (repeatable; see: carronade help slo) */
+    slo?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** end the run when a limit of --slo breaks, but not in the first DELAY of the measurement */
+    "abort-on-fail"?: string;
+    /** events per batch (default: as many as are due) */
+    "batch-events"?: string | number;
+    /** how long events wait for their batch to fill [5ms] */
+    linger?: string;
+    /** batches in flight per connection [5] */
+    "max-in-flight"?: string | number;
+    /** what happens to due events while that limit is reached [queue] */
+    overload?: "queue" | "drop";
+    /** send failed events again, at most N times [0] */
+    retry?: string | number;
+    /** maximum of sending threads (default: one per client, at most the processors) */
+    threads?: string | number;
+    /** interval of the series and of the progress lines [1s] */
+    interval?: string;
+    /** more percentiles, such as 25,75,99.95 */
+    percentiles?: string | number;
+    /** report what each connection did, by broker */
+    "client-metrics"?: boolean;
+    /** write the histograms as an HdrHistogram log */
+    hdr?: string | number;
+    /** write a row for each batch, as Parquet */
+    trace?: string | number;
+    /** rows for single events instead, for this share of them, such as 1% */
+    "trace-events"?: string | number;
+    /** a label for the report (repeatable) */
+    label?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** start it: a program and its arguments, in quotes */
+    "system-cmd"?: string | number;
+    /** watch this process and its children */
+    "system-pid"?: string | number;
+    /** watch this container */
+    "system-container"?: string | number;
+    /** start a container of this image */
+    "system-image"?: string | number;
+    /** an argument for the image's command (repeatable) */
+    "system-arg"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** set in its environment; V may be env:NAME or file:PATH */
+    "system-env"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** its working folder */
+    "system-dir"?: string | number;
+    /** a flag of the system, distinguished in reports (repeatable) */
+    "system-flag"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** format of its flags (default: -E {name}={value}) */
+    "system-flag-format"?: string | number;
+    /** start when URL answers, port:N accepts, or log:TEXT is printed */
+    "system-ready"?: string | number;
+    /** timeout of that (default: 1m) */
+    "system-ready-within"?: string;
+    /** time between TERM and KILL (default: 10s) */
+    "system-stop-within"?: string;
+    /** memory limit */
+    "system-mem"?: string | number;
+    /** processor limit, such as 1.5 */
+    "system-cpus"?: string | number;
+    /** container engine (default: the one installed) */
+    "system-engine"?: "docker" | "podman";
+    /** a port of the image's container: 127.0.0.1:8200:8200 */
+    "system-publish"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** the repository it comes from: branch and revision are reported */
+    "system-git"?: string | number;
+    /** its revision, without a repository: a version, a build, a change of its settings */
+    revision?: string | number;
+    /** the branch of the revision (default: the branch that contains it) */
+    "system-branch"?: string | number;
+    /** build this revision, in a separate worktree */
+    "system-checkout"?: string | number;
+    /** fetch this remote first */
+    "system-fetch"?: string | number;
+    /** how to build it; {tree} is its folder, {image} a name for an image */
+    "system-build"?: string | number;
+    /** timeout of the build (default: 30m) */
+    "system-build-within"?: string;
+    /** show what its build and the system print, on stderr */
+    "system-verbose"?: boolean;
+    /** read its expvar metrics, once per interval */
+    "system-vars"?: string | number;
+    /** read its metrics in Prometheus's text format, once per interval */
+    "system-metrics"?: string | number;
+    /** which of those metrics, with * as wildcard (repeatable; default: all) */
+    "system-names"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** a header for both; the value is env:NAME or file:PATH */
+    "system-header"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** read GC pauses from a JVM's unified log; %p and * are wildcards */
+    "system-gc-log"?: string | number;
+    /** make the JVM of --system-cmd write one */
+    "system-jvm-gc"?: boolean;
+    /** another machine's description, from carronade host --json */
+    "system-host"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** kafka: wire: own connections, batches encoded ahead; client: franz-go, as an application uses it [wire] */
+    engine?: "wire" | "client";
+    /** kafka: independent clients, each with its own connections; group members or parallel fetchers when consuming [1] */
+    clients?: string | number;
+    /** kafka: another client's defaults: java is the Java producer 4.x, java1 that of 1.x */
+    profile?: "java" | "java1";
+    /** kafka: replicas that must have a batch before it is acknowledged: none, the leader, all in sync [1] */
+    acks?: "0" | 0 | "1" | 1 | "all";
+    /** kafka: codec of the record batches [none] */
+    compression?: "none" | "gzip" | "snappy" | "lz4" | "zstd";
+    /** kafka: maximum size of a record batch, before compression [256KiB] */
+    "batch-size"?: string | number;
+    /** kafka: maximum size of a produce request, which may carry batches of several partitions [1MiB] */
+    "max-request"?: string | number;
+    /** kafka: maximum size of all waiting events; reaching it counts as overload */
+    "buffer-memory"?: string | number;
+    /** kafka: number batches so that a retry cannot duplicate; requires acks=all [false] */
+    idempotent?: boolean;
+    /** kafka: roundrobin, sticky, murmur2 (of the key, as the Java client does), fixed(N) [roundrobin] */
+    partitioner?: string | number;
+    /** kafka: how long a batch is retried, where retrying is safe [2m] */
+    "delivery-timeout"?: string;
+    /** kafka: size of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5) [100] */
+    size?: string | number;
+    /** kafka: content of values: random, text, compressible(0.25), letters, chars(a-z0-9), monotonic, file(PATH) [random] */
+    payload?: string | number;
+    /** kafka: none, seq, uniform(1000), zipf(1000,1.1), or text with expressions, such as user-${rnd.nextInt(1000)} [none] */
+    key?: string | number;
+    /** kafka: header of every record, k=v; both may have expressions: x=${rnd.nextInt(1000)}; repeatable */
+    header?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** kafka: size of each client's pool of encoded events, off the heap; fastest when it fits the processor's cache [1MiB] */
+    pool?: string | number;
+    /** kafka: encode each event just before it is sent; on if a key or header has expressions that vary [false] */
+    fresh?: boolean;
+    /** kafka: produce in transactions (client engine) [false] */
+    transactions?: boolean;
+    /** kafka: time after which a transaction is committed [100ms] */
+    "transaction-interval"?: string;
+    /** kafka: share of transactions to abort [0%] */
+    "transaction-abort"?: string | number;
+    /** kafka: prefix of the transactional ids; each client adds its number */
+    "transactional-id"?: string | number;
+    /** kafka: consumer group to join (client engine) */
+    group?: string | number;
+    /** kafka: share group to join instead: brokers distribute its records one by one (client engine) */
+    "share-group"?: string | number;
+    /** kafka: regular expression of topics to consume instead of the target's; it must match the whole name (in a group) */
+    topics?: string | number;
+    /** kafka: how long to wait for missing topics before the run ends with nothing consumed; 0s: fail at once [0s] */
+    "wait-topic"?: string;
+    /** kafka: earliest, latest, an offset such as 1000, a time such as 2026-11-21T09:00:00Z [earliest] */
+    from?: string | number;
+    /** kafka: stop at the end offsets that the partitions had at the start [false] */
+    "until-end"?: boolean;
+    /** kafka: read the records again from the first one, until a limit ends the run */
+    recycle?: boolean;
+    /** kafka: decode every record and check every checksum, instead of counting batches by their headers [false] */
+    decode?: boolean;
+    /** kafka: whether records of open and aborted transactions are read [uncommitted] */
+    isolation?: "uncommitted" | "committed";
+    /** kafka: minimum size of a fetch answer: the broker waits for it [1] */
+    "fetch-min"?: string | number;
+    /** kafka: how long the broker waits for fetch-min [500ms] */
+    "fetch-wait"?: string;
+    /** kafka: maximum size of a fetch answer [4MiB] */
+    "fetch-max"?: string | number;
+    /** kafka: maximum size of one partition in a fetch answer [1MiB] */
+    "fetch-partition-max"?: string | number;
+    /** kafka: create the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults */
+    "create-topic"?: string | number;
+    /** kafka: how long an answer may take [30s] */
+    "request-timeout"?: string;
+    /** kafka: the connections' send buffer (SO_SNDBUF) */
+    "send-buffer"?: string | number;
+    /** kafka: the connections' receive buffer (SO_RCVBUF) */
+    "recv-buffer"?: string | number;
+    /** kafka: client id to connect with [carronade] */
+    "client-id"?: string | number;
+    /** kafka: the clients' rack, to read from the nearest replica (client engine) */
+    rack?: string | number;
+    /** kafka: properties file of a Java client */
+    "client-config"?: string | number;
+    /** kafka: one property as in that file, k=v; repeatable */
+    "client-property"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** kafka: use TLS; implied by the other tls options [false] */
+    tls?: boolean;
+    /** kafka: PEM file of the certificate authorities to trust; default: the system's */
+    "tls-ca"?: string | number;
+    /** kafka: PEM file of the client's certificate */
+    "tls-cert"?: string | number;
+    /** kafka: PEM file of its private key */
+    "tls-key"?: string | number;
+    /** kafka: name to expect in the broker's certificate, instead of its address */
+    "tls-server-name"?: string | number;
+    /** kafka: accept any certificate; the report says so [false] */
+    "tls-insecure-skip-verify"?: boolean;
+    /** kafka: SASL mechanism to log in with */
+    "sasl-mechanism"?: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER" | "AWS_MSK_IAM";
+    /** kafka: name to log in with (AWS_MSK_IAM: the access key) */
+    user?: string | number;
+    /** kafka: env:NAME or file:PATH of the password (OAUTHBEARER: the token; AWS_MSK_IAM: the secret key) */
+    password?: string | number;
+    /** kafka: env:NAME or file:PATH of the session token (AWS_MSK_IAM) */
+    "session-token"?: string | number;
+    /** riemann: each client sends only its own events, in their order; false: a due message goes to the first free client */
+    sticky?: boolean;
+    /** riemann: pause before reconnecting; doubled after each failure, up to 1s [50ms] */
+    "reconnect-backoff"?: string;
+    /** riemann: how long connecting may take, TLS included [5s] */
+    "connect-timeout"?: string;
+    /** riemann: maximum datagram size that the server accepts; it drops larger ones silently [16KiB] */
+    "max-datagram"?: string | number;
+    /** riemann: where the server answers queries, over TCP or riemann+tls://; default: the target's own address, or port 5555 of its host for riemann+ws and riemann+http */
+    "query-address"?: string | number;
+    /** riemann: service of an event: text with {service}, {uniform(1000)}, {zipf(1000,1.1)}, {pick(a,b)}, {weighted(a:9,b:1)}, {cycle(a,b)}, {seq}, {client}, and expressions: ${...} [{service}] */
+    service?: string | number;
+    /** riemann: host of an event: text as for --service [web-{uniform(20)}] */
+    host?: string | number;
+    /** riemann: state of an event: text as for --service [{weighted(ok:97,warning:2,critical:1)}] */
+    state?: string | number;
+    /** riemann: description of an event: text as for --service, or none [sampled by carronade] */
+    description?: string | number;
+    /** riemann: tags, text as for --service, separated by commas or repeated; or none [carronade,{pick(eu,us)}] */
+    tag?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** riemann: custom field, text as for --service; repeatable */
+    attribute?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** riemann: how long the index keeps an event: 60s, cycle(30s,1m), uniform(30s,2m), or none [60s] */
+    ttl?: string | number;
+    /** riemann: time of an event: in seconds, in microseconds, or set by the server [s] */
+    time?: "s" | "us" | "none";
+    /** riemann: metric of an event: 42, cycle(1,2,3), pick(1,2,3), uniform(0,100), zipf(1000,1.1), seq, walk(50,1) [walk(50,1)] */
+    metric?: string | number;
+    /** riemann: protocol field that holds the metric [double] */
+    "metric-type"?: "sint64" | "double" | "float" | "none";
+    /** apm: protocol: v2 for backend agents, rum-v2 and rum-v3 for browsers, v1 for servers before 7 [v2] */
+    intake?: "v2" | "rum-v2" | "rum-v3" | "v1";
+    /** apm: events per request, without the spans of its transactions: 10, or 1-20 [10] */
+    events?: string | number;
+    /** apm: spans per transaction; with 0, events are errors [3] */
+    spans?: string | number;
+    /** apm: stack frames per span or error [3] */
+    frames?: string | number;
+    /** apm: weights of the event kinds: transaction=8,error=1,metricset=1,log=4; default: transactions, or errors with --spans 0 */
+    mix?: string | number;
+    /** apm: services that events come from [4] */
+    services?: string | number;
+    /** apm: hosts that each service runs on [4] */
+    hosts?: string | number;
+    /** apm: agents that services run, such as java,python; default: all */
+    agents?: string | number;
+    /** apm: weights of the transactions' outcomes: success, failure, unknown [success=97,failure=3] */
+    outcomes?: string | number;
+    /** apm: label of transactions, errors, metricsets and logs: text with expressions, such as order=${rnd.nextInt(1000)}; repeatable */
+    "event-label"?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
+    /** apm: of transactions: constant(20ms), uniform(1ms,100ms), exponential(20ms), lognormal(MEDIAN,P99) [lognormal(5ms,250ms)] */
+    durations?: string | number;
+    /** apm: number of consecutive requests that share traces [1] */
+    "trace-hops"?: string | number;
+    /** apm: recorded requests to replay instead (NDJSON, each begins with its metadata line), with fresh ids and times */
+    corpus?: string | number;
+    /** apm: send the same body each time, without fresh ids and times [false] */
+    "repeat-body"?: boolean;
+    /** apm: compression of the bodies: its level, 1 is the fastest [none] */
+    gzip?: "none" | "1" | 1 | "2" | 2 | "3" | 3 | "4" | 4 | "5" | 5 | "6" | 6 | "7" | 7 | "8" | 8 | "9" | 9;
+    /** apm: request the number of accepted events with each answer, instead of relying on a 202 [false] */
+    verbose?: boolean;
+    /** apm: 2 needs apm+https [1.1] */
+    "http-version"?: "1.1" | 1.1 | "2" | 2;
+    /** apm: false: a connection for each request, which counts into its service time [true] */
+    "keep-alive"?: boolean;
+    /** apm: pause a connection for as long as a 429 or 503 asks [false] */
+    "retry-after"?: boolean;
+    /** apm: HTTP proxy to use */
+    proxy?: string | number;
+    /** apm: env:NAME or file:PATH of the server's secret token */
+    "secret-token"?: string | number;
+    /** apm: env:NAME or file:PATH of an API key (the encoded form) */
+    "api-key"?: string | number;
+    /** apm: Elasticsearch or OpenSearch behind the server: its documents are counted before and after */
+    index?: string | number;
+    /** apm: indices and data streams to count in [traces-apm*,logs-apm*,metrics-apm.app*,metrics-apm.internal*,apm-*] */
+    "index-pattern"?: string | number;
+    /** apm: user name for it */
+    "index-user"?: string | number;
+    /** apm: env:NAME or file:PATH of its password */
+    "index-password"?: string | number;
+    /** apm: env:NAME or file:PATH of an API key for it (the encoded form) */
+    "index-api-key"?: string | number;
+    /** apm: PEM file of the certificate authorities to trust for it */
+    "index-tls-ca"?: string | number;
+    /** apm: accept any certificate from it; the report says so [false] */
+    "index-tls-insecure-skip-verify"?: boolean;
+    /** apm: maximum wait after the last request until the count is stable [1m] */
+    "index-wait"?: string;
+    /** apm: how long the count must not change to be stable [5s] */
+    "index-still"?: string;
+  }
+
+  /** Options of find: settings of trials, and how to search. */
+  export interface FindOptions extends Options {
+    /** TIME for the whole search, with --vary for each; the last trial may exceed it */
+    budget?: string | number;
+    /** wanted width of the answer, a SHARE; wider if the budget does not suffice */
+    precision?: string | number;
+    /** begin at this RATE; without it, a closed loop estimates the capacity */
+    from?: string | number;
+    /** never offer more than this RATE */
+    to?: string | number;
+    /** exit with 1 if this RATE does not hold */
+    "at-least"?: string | number;
+    /** after the answer, run its lower end for this TIME, beyond the budget */
+    confirm?: string | number;
+    /** search the smallest concurrency that reaches 95 % of the best throughput, not the rate: concurrency */
+    over?: string | number;
+  }
+
+  /** A time of a report, in microseconds; null where nothing was measured. */
+  export interface Times {
+    count: number;
+    mean_us: number | null;
+    min_us: number | null;
+    p50_us: number | null;
+    p90_us: number | null;
+    p95_us: number | null;
+    p99_us: number | null;
+    p999_us: number | null;
+    p9999_us: number | null;
+    max_us: number | null;
+    below_range: number;
+    above_range: number;
+    censored: number;
+    at_least_from_us: number | null;
+    at_least_from_p: number | null;
+    [percentile: string]: number | null;
+  }
+
+  /** The report of a run: docs/report.md describes each field. */
+  export interface Report {
+    schema: string;
+    id: string;
+    hash: string;
+    version: string;
+    run_id: string;
+    target: string;
+    op: string;
+    mode: string;
+    labels?: { [name: string]: string };
+    note?: string;
+    repetition: number;
+    repetitions: number;
+    replaces?: string;
+    started_at: string;
+    ended_at: string;
+    stopped: string;
+    partial: boolean;
+    trust: Trust;
+    steady: Steady;
+    checks: Check[];
+    problems: string[];
+    warnings: string[];
+    notice?: string;
+    workload: any;
+    settings: Setting[];
+    totals: Totals;
+    response: Times | null;
+    service: Times | null;
+    send_delay: Times | null;
+    batching: Times | null;
+    queueing: Times | null;
+    failed_service: Times | null;
+    end_to_end: Times | null;
+    response_lower: Times | null;
+    service_lower: Times | null;
+    end_to_end_lower: Times | null;
+    steps: Phase[];
+    phases: Phase[];
+    parts?: Part[];
+    intervals: Interval[];
+    gauges: Gauge[];
+    stall: Stall;
+    freezes: Freezes;
+    failures: Failure[];
+    classes: { [name: string]: number };
+    ledger: Ledger | null;
+    indexed: Indexed | null;
+    system: System | null;
+    hosts: any[];
+    logs: LogResult[];
+    lag_events: { [name: string]: number };
+    generator: Generator;
+    calibration: Calibration | null;
+    generates?: Generates | null;
+    encoding?: Encoding | null;
+    host: any;
+    host_text: string;
+    facts: { [name: string]: any };
+    client_metrics?: Client[];
+    attachments?: Attachment[];
+    samples?: Samples | null;
+    trace?: Trace | null;
+  }
+
+  /** The answer of a search: docs/report.md describes each field. */
+  export interface SearchReport {
+    id: string;
+    target: string;
+    op: string;
+    mode: string;
+    started_at: string;
+    ended_at: string;
+    stopped: string;
+    partial: boolean;
+    trust: Trust;
+    limits: string[];
+    time_limits: SearchLimit[];
+    budget_ns: number;
+    from?: number;
+    at_least?: number;
+    ending: string;
+    holds: number;
+    holds_confirmed: boolean;
+    fails: number;
+    fails_confirmed: boolean;
+    precision: number;
+    wanted_precision: number;
+    why: string;
+    inversions?: string[];
+    after_overload?: Verdict | null;
+    soak?: Soaked | null;
+    knee?: Knee | null;
+    bottleneck?: Bottleneck | null;
+    trials: Tried[];
+    elapsed_ns: number;
+  }
+
+  export interface Trust {
+    ok: boolean;
+    level: string;
+    reasons: string[];
+    doubts: string[];
+    notes: string[];
+    bounds: Bound[];
+  }
+
+  export interface Steady {
+    ok: boolean;
+    known: boolean;
+    in_flight_slope: number;
+    response_slope_us: number;
+    in_flight_rise: number;
+    response_rise: number;
+    silent: number;
+    outage?: string;
+    outage_at_s?: number;
+    outage_s?: number;
+    text: string;
+  }
+
+  export interface Check {
+    name: string;
+    ok: boolean;
+    cannot_tell: boolean;
+    text: string;
+    found?: number | null;
+    bound?: number | null;
+  }
+
+  export interface Setting {
+    name: string;
+    type: string;
+    value: string;
+    default: boolean;
+    preset: boolean;
+    minor: boolean;
+    independent: boolean;
+  }
+
+  export interface Totals {
+    offered: number;
+    sent: number;
+    dropped: number;
+    unsent: number;
+    acked: number;
+    failed: number;
+    unknown: number;
+    consumed: number;
+    retries: number;
+    batches: number;
+    answered: number;
+    bytes: number;
+    acked_bytes: number;
+    wire_bytes: number;
+    statuses?: Status[];
+    elapsed_s: number;
+    events_per_s: number;
+    bytes_per_s: number;
+    answers_per_s?: number;
+    rate_of: string;
+    in_flight_mean: number;
+    in_flight_max: number;
+    in_flight_peak?: number;
+    rebalance_s: number;
+    fetch_s: number;
+    missing: number;
+  }
+
+  export interface Phase {
+    name: string;
+    rate: number;
+    start_s: number;
+    end_s: number;
+    holds?: boolean | null;
+    cannot_tell?: boolean;
+    totals: Totals;
+    response: Times | null;
+    service: Times | null;
+    send_delay: Times | null;
+    batching: Times | null;
+    queueing: Times | null;
+    failed_service: Times | null;
+    end_to_end: Times | null;
+    response_lower: Times | null;
+    service_lower: Times | null;
+    end_to_end_lower: Times | null;
+  }
+
+  export interface Part {
+    name: string;
+    target: string;
+    op: string;
+    weight: number;
+    share: number;
+    got: number;
+    settings: Setting[];
+    classes: { [name: string]: number };
+    totals: Totals;
+    response: Times | null;
+    service: Times | null;
+    send_delay: Times | null;
+    batching: Times | null;
+    queueing: Times | null;
+    failed_service: Times | null;
+    end_to_end: Times | null;
+    response_lower: Times | null;
+    service_lower: Times | null;
+    end_to_end_lower: Times | null;
+  }
+
+  export interface Interval {
+    phase: string;
+    start_s: number;
+    end_s: number;
+    offered: number;
+    sent: number;
+    dropped: number;
+    unsent: number;
+    acked: number;
+    failed: number;
+    unknown: number;
+    consumed: number;
+    retries: number;
+    batches: number;
+    answered: number;
+    bytes: number;
+    acked_bytes: number;
+    wire_bytes: number;
+    statuses?: Status[];
+    classes?: ClassCount[];
+    events_per_s: number;
+    in_flight: number;
+    lag_events: number;
+    lag_events_by_log?: number[];
+    response: Times | null;
+    service: Times | null;
+    send_delay: Times | null;
+    end_to_end: Times | null;
+    generator: Usage;
+    histograms?: { [name: string]: string };
+  }
+
+  export interface Gauge {
+    from: string;
+    name: string;
+    unit: string;
+    counts: boolean;
+    total: boolean;
+    before: number | null;
+    mean: number | null;
+    max: number | null;
+    after: number | null;
+    missed: number;
+    points: Point[];
+  }
+
+  export interface Stall {
+    longest_s: number;
+    longest_at_s: number;
+    share: number;
+    count: number;
+    spans: Span[];
+  }
+
+  export interface Freezes {
+    count: number;
+    total_s: number;
+    share: number;
+    longest: Freeze[];
+  }
+
+  export interface Failure {
+    class: string;
+    text: string;
+    events: number;
+    batches: number;
+  }
+
+  export interface Ledger {
+    acked: number;
+    read: number;
+    lost: number;
+    duplicated: number;
+    reordered: number;
+    corrupted: number;
+    recovered: number;
+    contradicted: number;
+    unread: number;
+    removed: number;
+    compacted: number;
+    committed: number;
+    committed_read: number;
+    aborted: number;
+    phantom: number;
+    inexact: number;
+    foreign: number;
+    complete: boolean;
+    method: string;
+    logs?: LedgerLog[];
+  }
+
+  export interface Indexed {
+    where: string;
+    store: string;
+    nodes?: number;
+    pattern: string;
+    before: number;
+    after: number;
+    documents: number;
+    expected: number;
+    share: number | null;
+    documents_per_s: number;
+    waited_s: number;
+    still: boolean;
+    queued: number | null;
+    health_before: string;
+    health_after: string;
+    note: string;
+  }
+
+  export interface System {
+    facts: { [name: string]: any };
+    died: boolean;
+    exit: string;
+    last_lines: string[];
+    output?: Output | null;
+    peak_rss_bytes: number;
+    cpu_s: number;
+    events_per_cpu_s: number | null;
+    memory_efficiency: number | null;
+    gc_pauses: number;
+    gc_pause_s: number;
+    gc_pause_max_s: number;
+  }
+
+  export interface LogResult {
+    log: string;
+    consumed: number;
+    bytes: number;
+    lag_events: number;
+  }
+
+  export interface Generator {
+    cpu_s: number;
+    rss_bytes: number;
+    gc_pauses: number;
+    gc_pause_max_us: number;
+    gc_cpu_s: number;
+    max_rss_bytes: number;
+    processors: number;
+    cpu_share: number;
+    cpu_us_per_event: number;
+    busy: number;
+    bound_full: number;
+    bound_full_most: number;
+    read_bytes: number;
+  }
+
+  export interface Calibration {
+    at: string;
+    null_events_per_s: number;
+    discard_events_per_s: number;
+    event_bytes: number;
+    target?: string;
+    clients?: number;
+    server?: string;
+    instead?: string;
+    version: string;
+  }
+
+  export interface Generates {
+    events_per_s: number;
+    bytes_per_s: number;
+    at: string;
+    cached: boolean;
+    workload_hash: string;
+  }
+
+  export interface Encoding {
+    events: string;
+    distinct?: number;
+    except?: string;
+    codec?: string;
+    codec_measured?: number | null;
+  }
+
+  export interface Client {
+    broker: string;
+    requests: number;
+    batches: number;
+    events: number;
+    events_per_batch: number;
+    bytes: number;
+    wire_bytes: number;
+    compression_ratio: number;
+    throttle_s: number;
+    reconnects: number;
+  }
+
+  export interface Attachment {
+    name: string;
+    text: string;
+  }
+
+  export interface Samples {
+    of: number;
+    every: number;
+    end_to_end: Sample[];
+  }
+
+  export interface Trace {
+    file: string;
+    rows: number;
+    dropped: number;
+    every: number;
+    bytes: number;
+    error: string;
+  }
+
+  export interface SearchLimit {
+    name: string;
+    of: string;
+    p: number;
+    within_ns: number;
+  }
+
+  export interface Verdict {
+    result: string;
+    why: string;
+    growing?: boolean;
+    share: number;
+    least: number;
+    most: number;
+    allowed: number;
+  }
+
+  export interface Soaked {
+    result: string;
+    for_ns: number;
+    sustained_ns: number;
+    why: string;
+    thirds: Third[];
+  }
+
+  export interface Knee {
+    enough: number;
+    enough_throughput: number;
+    below: number;
+    below_throughput: number;
+    best: number;
+    best_throughput: number;
+    share: number;
+    scalability?: Scalability | null;
+  }
+
+  export interface Bottleneck {
+    limits: AtLimit[];
+    watched: Use[];
+    why?: string;
+  }
+
+  export interface Tried {
+    role: string;
+    rate?: number;
+    concurrency?: number;
+    settle_ns?: number;
+    measure_ns: number;
+    slot_ns: number;
+    relax_ns?: number;
+    report?: string;
+    achieved: number;
+    elapsed_ns: number;
+    times?: Quantile[];
+    verdict?: Verdict | null;
+  }
+
+  export interface Bound {
+    time: string;
+    step: string;
+    p: number;
+    upper_us: number;
+    lower_us: number;
+    level: string;
+  }
+
+  export interface Status {
+    code: number;
+    batches: number;
+    events: number;
+  }
+
+  export interface ClassCount {
+    class: string;
+    events: number;
+    batches: number;
+  }
+
+  export interface Usage {
+    cpu_s: number;
+    rss_bytes: number;
+    gc_pauses: number;
+    gc_pause_max_us: number;
+    gc_cpu_s: number;
+  }
+
+  export interface Point {
+    at_s: number;
+    value: number;
+  }
+
+  export interface Span {
+    at_s: number;
+    length_s: number;
+  }
+
+  export interface Freeze {
+    at_s: number;
+    length_s: number;
+    who: string;
+    cause: string;
+  }
+
+  export interface LedgerLog {
+    log: string;
+    acked: number;
+    read: number;
+    lost: number;
+    duplicated: number;
+    reordered: number;
+    corrupted: number;
+    recovered: number;
+    unread: number;
+    compacted: number;
+    phantom: number;
+    inexact: number;
+  }
+
+  export interface Output {
+    bytes: number;
+    cut_bytes: number;
+    gzip: string;
+  }
+
+  export interface Sample {
+    item: string;
+    start_us: number;
+    end_to_end_us: number;
+  }
+
+  export interface Third {
+    share: number;
+    waiting: number;
+  }
+
+  export interface Scalability {
+    lambda: number;
+    sigma: number;
+    kappa: number;
+    residual: number;
+  }
+
+  export interface AtLimit {
+    resource: string;
+    used: number;
+    bound: number;
+    unit: string;
+    least: number;
+    least_rate: number;
+  }
+
+  export interface Use {
+    resource: string;
+    used: number;
+    bound: number;
+    unit: string;
+  }
+
+  export interface Quantile {
+    of: string;
+    p: number;
+    at_ns: number;
+    least_ns: number;
+    most_ns: number;
+  }
+}

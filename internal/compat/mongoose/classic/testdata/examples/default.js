@@ -1,0 +1,2 @@
+// One step with the configuration of the command line.
+Load.run()

@@ -1,0 +1,174 @@
+package mongoose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// wholeOp is the operation of a WeightedLoad in lines that are of all its contexts.
+const wholeOp = "MIX"
+
+// fitsWeighted returns an error if these loads cannot run beside each other.
+func (l *loads) fitsWeighted() error {
+	for _, p := range l.parts {
+		if p.work != writeRecords && p.work != readRecords {
+			return fmt.Errorf("a %s of Kafka creates and reads records, and does not %s", Weighted, strings.ToLower(p.op))
+		}
+	}
+	return nil
+}
+
+// weighted is the workload of a WeightedLoad: each context is a part of one run. Settings of
+// the whole are those of the first context that has them; differing ones of others are
+// reported.
+func (r *runner) weighted(l *loads) *workload.Document {
+	var whole compat.Draft
+	general := make(map[string]bool)
+	for _, s := range workload.Table(nil) {
+		general[s.Name] = s.Name != "op"
+	}
+	for i, p := range l.parts {
+		var of compat.Draft
+		for _, e := range p.operations().Entries {
+			k := slices.IndexFunc(whole.Entries, func(o workload.Entry) bool { return o.Name == e.Name })
+			switch {
+			case !general[e.Name]:
+				of.Entries = append(of.Entries, e)
+			case e.Name == "label" && i > 0:
+			case k < 0 || e.Name == "label":
+				whole.Entries = append(whole.Entries, e)
+			case strings.Join(whole.Entries[k].Values, ",") != strings.Join(e.Values, ",") && p.v.has(strings.TrimPrefix(e.Where, "--")):
+				r.warn(fmt.Sprintf("%s is one for all contexts of a %s: %s, not %s", inScenario(e.Where), Weighted,
+					strings.Join(whole.Entries[k].Values, ","), strings.Join(e.Values, ",")))
+			}
+		}
+		of.Set("weight", "--load-op-weight", p.v.text("load-op-weight"))
+		of.Set("name", "--load-op-type", strings.ToLower(p.op))
+		whole.Parts = append(whole.Parts, &of.Document)
+	}
+	return &whole.Document
+}
+
+// operations is the workload of a step in which each record is an operation, also if it is read.
+func (s *step) operations() *workload.Document {
+	if s.work != readRecords {
+		return s.workload("")
+	}
+	var d compat.Draft
+	s.common(&d)
+	d.Set("op", "--load-op-type", workload.ReadSingle)
+	if s.recycle {
+		d.Set("recycle", "--load-op-recycle", "true")
+	}
+	if s.count > 0 {
+		d.AtMost("--load-op-limit-count", strconv.FormatUint(s.count, 10))
+	}
+	if s.v.flag("item-data-verify") {
+		d.Set("decode", "--item-data-verify", "true")
+	}
+	if s.concurrency > 0 {
+		s.pace(&d)
+	}
+	s.connections(&d)
+	return &d.Document
+}
+
+// runWeighted runs a WeightedLoad: its rows are of all contexts, and each context has results.
+func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
+	p := r.program
+	s := *l.parts[0].step
+	s.op, s.work, s.trace = wholeOp, writeRecords, false
+	f, again, err := openFiles(&s, r.args)
+	if err != nil {
+		return report.ExitFailed, err
+	}
+	if again && !r.again(s.id) {
+		fmt.Fprintf(p.Err, "%s: step %s exists already: rows are appended to %s\n", p.Called, s.id, f.dir)
+	}
+	t := &table{w: p.Out, s: &s, color: s.v.flag("output-color") && p.Color}
+	m := newMeter(&s)
+	d, err := p.Run(ctx, r.weighted(l), compat.Observer{Interval: func(iv load.Snapshot) {
+		m.interval(iv)
+		if m.due() && iv.Phase != measure.Drain {
+			now := m.metrics(time.Now())
+			t.row(now)
+			f.row(now)
+		}
+	}})
+	if err != nil {
+		if ctx.Err() != nil {
+			return report.ExitInterrupted, nil //nolint:nilerr // the exit code says it
+		}
+		return report.ExitFailed, err
+	}
+	last := m.metrics(time.Now())
+	last.mean = d.Totals.InFlightMean
+	t.row(last)
+	failed := uint64(0)
+	for i := range d.Parts {
+		of := *l.parts[i].step
+		of.id = s.id
+		mine := of.partMetrics(&d.Parts[i], last)
+		failed += mine.fail
+		of.summary(p.Out, mine)
+		own := *f
+		own.s = &of
+		own.total(mine)
+		f.keepError(own.err)
+	}
+	printWarnings(p, d)
+	code := d.ExitCode()
+	if failed > 0 && !s.v.has("load-op-limit-fail-count") {
+		code = report.Worse(code, report.ExitBroken)
+	}
+	if f.err != nil {
+		fmt.Fprintf(p.Err, "%s: not all files of the step could be written: %v\n", p.Called, f.err)
+		code = report.Worse(code, report.ExitFailed)
+	}
+	return code, nil
+}
+
+// partMetrics are the metrics of one context at the end of a step.
+func (s *step) partMetrics(p *report.Part, whole *metrics) *metrics {
+	m := &metrics{
+		at: whole.at, elapsed: whole.elapsed, mean: p.Totals.InFlightMean,
+		succ: p.Totals.Acked, fail: p.Totals.Failed + p.Totals.Unknown, bytes: p.Totals.AckedBytes,
+	}
+	m.latency = s.timingOfSummary(p.Service)
+	m.duration = m.latency
+	if p.Response != nil {
+		m.duration = s.timingOfSummary(p.Response)
+	}
+	s.rates(m)
+	m.lastRate, m.lastBytes = m.meanRate, m.meanBytes
+	return m
+}
+
+// timingOfSummary is timingOf for a summary in a report.
+func (s *step) timingOfSummary(of *measure.Summary) timing {
+	var t timing
+	if !of.IsEmpty() {
+		t = timing{sum: of.Mean * float64(of.Count) / 1e6, mean: of.Mean, min: int64(of.Min), max: int64(of.Max)}
+	}
+	for _, q := range s.quantiles {
+		us := t.min
+		if v, ok := of.At(math.Round(q*1e6) / 1e4); ok && q > 0 && q < 1 {
+			us = v.D.Microseconds()
+		} else if q >= 1 {
+			us = t.max
+		}
+		t.quantiles = append(t.quantiles, us)
+	}
+	return t
+}

@@ -1,0 +1,123 @@
+package mongoose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// fitsPipeline returns an error if a pipeline of these loads cannot run. It must write records
+// and then read them: that is a round trip.
+func (l *loads) fitsPipeline() error {
+	const what = "a " + Pipeline + " of records creates and then reads them"
+	if len(l.parts) != 2 || l.parts[0].work != writeRecords || l.parts[1].work != readRecords {
+		return errors.New(what)
+	}
+	create, read := l.parts[0].step, l.parts[1].step
+	delay, err := create.v.duration("item-output-delay")
+	switch {
+	case err != nil:
+		return errors.New(inScenario(err.Error()))
+	case delay > 0:
+		return errors.New("item.output.delay: records are read at once")
+	case !slices.Equal(create.brokers, read.brokers) || create.topic != read.topic:
+		return errors.New(what + ", from the same topic at the same brokers")
+	}
+	return nil
+}
+
+// roundTrip is the workload of a pipeline. rows is the file for the rows of single records, ""
+// for none.
+func (l *loads) roundTrip(rows string) *workload.Document {
+	var d compat.Draft
+	d.Document = *l.parts[0].workload(rows)
+	d.Set("op", "--load-op-type", workload.RoundTrip)
+	if l.parts[1].v.flag("item-data-verify") {
+		d.Set("decode", "--item-data-verify", "true")
+	}
+	return &d.Document
+}
+
+// runPipeline runs a pipeline: a round trip of each record, with rows and results of both
+// operations. The read of a record is from its acknowledgement to its arrival.
+func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
+	p := r.program
+	create, read := *l.parts[0].step, *l.parts[1].step // a pipeline has the id of the first
+	read.id = create.id
+	create.trace = create.trace || read.v.flag("output-metrics-trace-persist")
+	f, again, err := openFiles(&create, r.args)
+	if err != nil {
+		return report.ExitFailed, err
+	}
+	if again && !r.again(create.id) {
+		fmt.Fprintf(p.Err, "%s: step %s exists already: rows are appended to %s\n", p.Called, create.id, f.dir)
+	}
+	rows := f.path("op.trace.parquet")
+	if !create.trace {
+		dir, err := os.MkdirTemp("", "mongoose-")
+		if err != nil {
+			return report.ExitFailed, fmt.Errorf("make a folder for the rows of single records: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		rows = filepath.Join(dir, "op.trace.parquet")
+	}
+	t := &table{w: p.Out, s: &create, color: create.v.flag("output-color") && p.Color}
+	m, back := newMeter(&create), newMeter(&read)
+	d, err := p.Run(ctx, l.roundTrip(rows), compat.Observer{Interval: func(iv load.Snapshot) {
+		m.interval(iv)
+		n := iv.Interval.Consumed
+		back.count(n, 0, n*(m.bytes/max(m.succ, 1)), iv.Interval.Length(), 0)
+		back.at = m.at
+		if m.due() && iv.Phase != measure.Drain {
+			now := m.metrics(time.Now())
+			t.row(now)
+			f.row(now)
+			t.rowOf(&read, back.metrics(time.Now()))
+		}
+	}})
+	if err != nil {
+		if ctx.Err() != nil {
+			return report.ExitInterrupted, nil
+		}
+		return report.ExitFailed, err
+	}
+	names := newNamer(create.v, time.Now().UnixNano())
+	tr, err := create.translate(rows, f, names, &read)
+	f.keepError(err)
+	last := m.metrics(time.Now())
+	last.mean = d.Totals.InFlightMean
+	create.end(p, f, t, last)
+	if err == nil {
+		reads := back.metrics(last.at)
+		reads.succ, reads.bytes = tr.read.count, tr.read.bytes
+		reads.latency = read.timingOf(tr.read.latency)
+		reads.duration = reads.latency
+		read.rates(reads)
+		t.rowOf(&read, reads)
+		read.summary(p.Out, reads)
+		own := *f
+		own.s = &read
+		own.total(reads)
+		f.keepError(own.err)
+	}
+	printWarnings(p, d)
+	code := d.ExitCode()
+	if last.fail > 0 && !create.v.has("load-op-limit-fail-count") {
+		code = report.Worse(code, report.ExitBroken)
+	}
+	if f.err != nil {
+		fmt.Fprintf(p.Err, "%s: not all files of the step could be written: %v\n", p.Called, f.err)
+		code = report.Worse(code, report.ExitFailed)
+	}
+	return code, nil
+}

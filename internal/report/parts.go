@@ -1,0 +1,107 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"carronade/internal/layout"
+	"carronade/load"
+	"carronade/units"
+)
+
+// A Part is one load of a workload with several, over the measurement.
+type Part struct {
+	Name   string  `json:"name"`
+	Target string  `json:"target"`
+	Op     string  `json:"op"`
+	Weight float64 `json:"weight"`
+	// Share is what the part should have of all events by its weight, and Got what it had of
+	// those that were offered; as shares of one.
+	Share    float64           `json:"share"`
+	Got      float64           `json:"got"`
+	Settings []Setting         `json:"settings"` // those that it does not share with the whole
+	Classes  map[string]uint64 `json:"classes"`  // failed or unknown events, over the whole run
+	Totals   Totals            `json:"totals"`
+	Times
+}
+
+// A PartInput is what is known of a part before the run.
+type PartInput struct {
+	Target, Op    string
+	Weight, Share float64
+	Settings      []Setting
+}
+
+// part builds the section of a part.
+func (b *builder) part(r *load.PartResult, in *PartInput, whole *Totals) Part {
+	p := Part{
+		Name: r.Name, Target: in.Target, Op: in.Op, Weight: in.Weight, Share: in.Share,
+		Settings: orEmpty(in.Settings), Classes: r.Classes, Totals: b.totals(&r.Tally), Times: b.times(&r.Tally),
+	}
+	p.Totals.InFlightMax = 0 // counted for the whole only
+	if whole.Offered > 0 {
+		p.Got = float64(p.Totals.Offered) / float64(whole.Offered)
+	}
+	return p
+}
+
+// PartRows is the table of parts, with headings in the first row; nil if there are none.
+func (d *Document) PartRows() [][]string {
+	if len(d.Parts) == 0 {
+		return nil
+	}
+	rows := [][]string{{"part", "share", "of", "sent", d.Totals.RateOf, "not acked", "volume", "response p99", "service p50", "p99"}}
+	for i := range d.Parts {
+		p := &d.Parts[i]
+		t := &p.Totals
+		rows = append(rows, []string{
+			layout.Clean(p.Name), units.FormatPercent(p.Got), units.FormatPercent(p.Share), units.FormatCountShort(t.Sent), units.FormatRate(t.EventsPerS),
+			units.FormatCountShort(t.Offered - min(t.Acked, t.Offered)), units.FormatSize(int64(t.BytesPerS)) + "/s",
+			percentile(p.Response, 99), percentile(p.Service, 50), percentile(p.Service, 99),
+		})
+	}
+	return rows
+}
+
+// parts prints a row for each part.
+func (d *Document) parts(p *layout.Page) {
+	rows := d.PartRows()
+	if rows == nil {
+		return
+	}
+	p.Section("Parts")
+	t := layout.Table{Headings: 2, Elastic: []int{0}}
+	t.Row("", "share", "of", "sent", d.Totals.RateOf, "not", "volume", "response", "service", "")
+	t.Row("", "", "", "", "", "acked", "", "p99", "p50", "p99")
+	for _, r := range rows[1:] {
+		t.Row(r...)
+	}
+	p.Table(&t)
+}
+
+// partSections prints what only the complete report has of each part: its settings, failures
+// and times.
+func (d *Document) partSections(p *layout.Page) {
+	for i := range d.Parts {
+		part := &d.Parts[i]
+		p.Section("Part " + layout.Clean(part.Name))
+		p.Pair("", "load", layout.Clean(part.Op+" "+part.Target))
+		for _, s := range part.Settings {
+			if !s.Default && !s.Minor {
+				p.Pair("", layout.Clean(s.Name), layout.Clean(s.Value))
+			}
+		}
+		t := &part.Totals
+		p.Pair("", "events", fmt.Sprintf("%s offered, %s sent, %s acked, %s failed, %s unknown, %s dropped, %s unsent",
+			units.FormatCount(t.Offered), units.FormatCount(t.Sent), units.FormatCount(t.Acked), units.FormatCount(t.Failed),
+			units.FormatCount(t.Unknown), units.FormatCount(t.Dropped), units.FormatCount(t.Unsent)))
+		if t.RateOf != RateSent {
+			p.Pair("", "in flight", units.FormatCountShort(uint64(t.InFlightMean+0.5))+" on average")
+		}
+		cols := slices.DeleteFunc(part.Measured(), func(c Time) bool { return c.Name == failedService || c.Sum.Count == 0 })
+		if len(cols) > 0 {
+			p.Line("")
+			p.Table(timeTable(cols))
+		}
+	}
+}

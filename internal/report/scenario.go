@@ -1,0 +1,362 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/layout"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/units"
+)
+
+// ScenarioSchema is the version of the format of a scenario: a report whose content is what
+// became of its steps. Each step that measured has a report of its own.
+const ScenarioSchema = "carronade.scenario/1"
+
+// InScenario is the mode of the report of a scenario.
+const InScenario load.Mode = "scenario"
+
+// The labels of the reports of steps: which scenario, and which step of it.
+const (
+	ScenarioLabel     = "scenario"
+	ScenarioStepLabel = "scenario-step"
+)
+
+// The reasons why a scenario ended that no run has.
+const (
+	ByScript load.Reason = "script"
+	ByFault  load.Reason = "fault"
+	BySteps  load.Reason = "steps"
+)
+
+// scenarioEnded says why a scenario ended.
+func scenarioEnded(r load.Reason) string {
+	switch r {
+	case ByScript:
+		return "the script came to its end"
+	case ByFault:
+		return "the script failed"
+	case BySteps:
+		return "--max-steps was reached"
+	}
+	return ended(r)
+}
+
+// A Scenario is the content of the report of a scenario.
+type Scenario struct {
+	Script string          `json:"script"` // its path, as it was given
+	Args   []string        `json:"args"`
+	Seed   uint64          `json:"seed"`
+	Steps  []ScenarioStep  `json:"steps"` // those that ended, in that order
+	Checks []ScenarioCheck `json:"checks"`
+	Fault  *ScenarioFault  `json:"fault,omitempty"` // why the script failed; nil: it did not
+}
+
+// A ScenarioStep is one step that ended. Times are from the start of the scenario.
+type ScenarioStep struct {
+	Number     int            `json:"number"` // from 1
+	Name       string         `json:"name,omitempty"`
+	Kind       string         `json:"kind"`
+	At         string         `json:"at"` // its place in the script
+	Target     string         `json:"target"`
+	Op         string         `json:"op,omitempty"`
+	StartS     float64        `json:"start_s"`
+	EndS       float64        `json:"end_s"`
+	Report     string         `json:"report,omitempty"` // the id of its report; "": there is none
+	Hash       string         `json:"report_hash,omitempty"`
+	Exit       int            `json:"exit"` // the exit code of the same command
+	EventsPerS float64        `json:"events_per_s"`
+	Result     string         `json:"result,omitempty"` // the headline of its report
+	Fault      *ScenarioFault `json:"fault,omitempty"`  // why there is no report
+}
+
+// A ScenarioCheck is a limit that the script checked.
+type ScenarioCheck struct {
+	Check
+	At     string `json:"at"`
+	Report string `json:"report"`         // of which it was checked
+	Step   int    `json:"step,omitempty"` // whose report that is; 0: none
+}
+
+// A ScenarioFault is an error with its place in the script.
+type ScenarioFault struct {
+	At   string `json:"at"`
+	Text string `json:"text"`
+	Hint string `json:"hint,omitempty"`
+}
+
+// scenarioForm is the JSON of the report of a scenario.
+type scenarioForm struct {
+	Schema  string `json:"schema"`
+	ID      string `json:"id"`
+	Hash    string `json:"hash"`
+	Version string `json:"version"`
+	RunID   string `json:"run_id"`
+
+	Target string            `json:"target"`
+	Op     string            `json:"op"`
+	Mode   load.Mode         `json:"mode"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Note   string            `json:"note,omitempty"`
+
+	StartedAt time.Time     `json:"started_at"`
+	EndedAt   time.Time     `json:"ended_at"`
+	Stopped   load.Reason   `json:"stopped"`
+	Partial   bool          `json:"partial"`
+	Trust     measure.Trust `json:"trust"`
+	Problems  []string      `json:"problems"`
+	Warnings  []string      `json:"warnings"`
+
+	Scenario *Scenario `json:"scenario"`
+
+	Workload    any          `json:"workload"`
+	Settings    []Setting    `json:"settings"`
+	Host        any          `json:"host"`
+	HostText    string       `json:"host_text"`
+	Attachments []Attachment `json:"attachments,omitempty"`
+}
+
+// IsRun reports whether a report is of a run, which measured: it is of neither a search nor a
+// scenario, whose numbers are in the reports of their trials and steps.
+func (d *Document) IsRun() bool { return d.Search == nil && d.Scenario == nil }
+
+// scenarioForm is the value that encodes as the JSON of the report of a scenario.
+func (d *Document) scenarioForm() *scenarioForm {
+	return &scenarioForm{
+		Schema: d.Schema, ID: d.ID, Hash: d.Hash, Version: d.Version, RunID: d.RunID,
+		Target: d.Target, Op: d.Op, Mode: d.Mode, Labels: d.Labels, Note: d.Note,
+		StartedAt: d.StartedAt, EndedAt: d.EndedAt, Stopped: d.Stopped, Partial: d.Partial, Trust: d.Trust,
+		Problems: orEmpty(d.Problems), Warnings: orEmpty(d.Warnings),
+		Scenario: d.Scenario,
+		Workload: d.Workload, Settings: orEmpty(d.Settings), Host: d.Host, HostText: d.HostText, Attachments: d.Attachments,
+	}
+}
+
+// EncodeStep encodes a step that ended, to be stored while the scenario goes on. A stored
+// interval replaces those of its phase that it covers, so each step has a phase of its own.
+func EncodeStep(s *ScenarioStep) (Encoded, error) {
+	phase := "step " + strconv.Itoa(s.Number)
+	text, err := json.Marshal(struct {
+		Phase string `json:"phase"`
+		ScenarioStep
+	}{phase, *s})
+	if err != nil {
+		return Encoded{}, fmt.Errorf("encode a step: %w", err)
+	}
+	return Encoded{Phase: phase, StartS: s.StartS, EndS: s.EndS, JSON: text, Sum: sha256.Sum256(text)}, nil
+}
+
+// assembleScenario makes the report of a scenario whose program died, from the steps that were
+// stored until then. Those that cannot be decoded are left out.
+func (d *Document) assembleScenario() {
+	of := *d.Scenario
+	of.Steps = []ScenarioStep{}
+	for i := range d.Intervals {
+		var s ScenarioStep
+		if json.Unmarshal(d.Intervals[i].raw, &s) == nil && s.Number > 0 {
+			of.Steps = append(of.Steps, s)
+		}
+	}
+	slices.SortStableFunc(of.Steps, func(a, b ScenarioStep) int { return a.Number - b.Number })
+	d.Scenario, d.Intervals = &of, []Interval{}
+	d.Trust = measure.Trust{OK: true, Level: measure.Trusted, Reasons: []string{}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}}
+	d.Warnings = append(slices.Clone(d.Warnings), "the program was killed: this report has the steps that had ended until then")
+}
+
+// ExitCode is that of the worst step, check or fault.
+func (s *Scenario) ExitCode() int {
+	code := ExitOK
+	for i := range s.Steps {
+		code = Worse(code, s.Steps[i].Exit)
+	}
+	for i := range s.Checks {
+		switch c := &s.Checks[i]; {
+		case c.OK:
+		case c.CannotTell:
+			code = Worse(code, ExitCannotTell)
+		default:
+			code = Worse(code, ExitBroken)
+		}
+	}
+	if s.Fault != nil {
+		code = Worse(code, ExitFailed)
+	}
+	return code
+}
+
+// scenarioHeadline is the result in a line.
+func (d *Document) scenarioHeadline() string {
+	s := d.Scenario
+	text := fmt.Sprintf("%s in %s", units.Plural(len(s.Steps), "step"), seconds(d.EndedAt.Sub(d.StartedAt).Seconds()))
+	bad := 0
+	for i := range s.Steps {
+		if s.Steps[i].Exit != ExitOK {
+			bad++
+		}
+	}
+	broken := 0
+	for i := range s.Checks {
+		if !s.Checks[i].OK {
+			broken++
+		}
+	}
+	switch {
+	case bad > 0:
+		text += fmt.Sprintf(", %d of them did not end well", bad)
+	case len(s.Steps) > 0:
+		text += ", each of them ended well"
+	}
+	if broken > 0 {
+		text += fmt.Sprintf(", %d of %s not met", broken, units.Plural(len(s.Checks), "check"))
+	}
+	if s.Fault != nil {
+		text = "the script failed: " + text
+	}
+	return text
+}
+
+// Title is the number and name of a step.
+func (s *ScenarioStep) Title() string {
+	return strings.TrimSpace(strconv.Itoa(s.Number) + " " + layout.Clean(s.Name))
+}
+
+// Outcome is what became of a step, in words.
+func (s *ScenarioStep) Outcome() string {
+	if s.Fault != nil {
+		return s.Fault.Text
+	}
+	return s.Result
+}
+
+// endsBadly are the exit codes of steps in the order in which a report mentions them.
+var endsBadly = []struct {
+	code    int
+	on      Subject
+	mark    Mark
+	label   string
+	meaning string
+}{
+	{ExitFailed, OnSystem, Bad, "failed", "could not be done"},
+	{ExitBroken, OnSystem, Bad, "BROKEN", "a limit does not hold, or the system took nothing"},
+	{ExitInterrupted, OnEnd, Caution, "cut short", "interrupted"},
+	{ExitUntrusted, OnSystem, Caution, "doubt", "not trusted: the generator was the limit"},
+	{ExitCannotTell, OnSystem, Open, "open", "a limit cannot be decided"},
+}
+
+// stepsNamed is how many steps a verdict names.
+const stepsNamed = 5
+
+// scenarioVerdicts are what a report says beside its steps.
+func (d *Document) scenarioVerdicts() []Verdict {
+	s := d.Scenario
+	var out []Verdict
+	say := func(on Subject, mark Mark, label, text string) {
+		out = append(out, Verdict{On: on, Mark: mark, Label: label, Texts: []string{text}})
+	}
+	if f := s.Fault; f != nil {
+		text := f.Text
+		if f.At != "" {
+			text = f.At + ": " + text
+		}
+		say(OnOutput, Bad, "fault", text)
+	}
+	for _, end := range endsBadly {
+		var of []string
+		for i := range s.Steps {
+			if s.Steps[i].Exit == end.code {
+				of = append(of, s.Steps[i].Title())
+			}
+		}
+		if n := len(of); n > 0 {
+			named := strings.Join(of[:min(n, stepsNamed)], ", ")
+			if n > stepsNamed {
+				named += fmt.Sprintf(" and %d more", n-stepsNamed)
+			}
+			say(end.on, end.mark, end.label, units.Plural(n, "step")+": "+named+"; "+end.meaning)
+		}
+	}
+	for i := range s.Checks {
+		c := &s.Checks[i]
+		v := Verdict{On: OnLimit, Mark: Good, Label: "holds", Limit: c.Name, Texts: []string{c.Text + " (" + c.of() + ")"}}
+		switch {
+		case c.CannotTell:
+			v.Mark, v.Label = Open, "holds?"
+		case !c.OK:
+			v.Mark, v.Label = Bad, "BROKEN"
+		}
+		out = append(out, v)
+	}
+	if d.Partial || d.Stopped == load.Interrupted {
+		say(OnEnd, Caution, "partial", "cut short ("+scenarioEnded(d.Stopped)+"); these are the steps until then")
+	}
+	for _, text := range d.Problems {
+		say(OnOutput, Bad, "problem", text)
+	}
+	for _, text := range d.Warnings {
+		say(OnWarning, Remark, "warning", text)
+	}
+	return out
+}
+
+// of says what a check is of.
+func (c *ScenarioCheck) of() string {
+	if c.Step > 0 {
+		return "step " + strconv.Itoa(c.Step)
+	}
+	return "report " + c.Report
+}
+
+// Rows are the steps as a table: the headings, and a row for each.
+func (s *Scenario) Rows() [][]string {
+	out := [][]string{{"step", "kind", "rate", "for", "report", "result"}}
+	for i := range s.Steps {
+		one := &s.Steps[i]
+		rate := ""
+		if one.EventsPerS > 0 {
+			rate = units.FormatRate(one.EventsPerS)
+		}
+		out = append(out, []string{one.Title(), one.Kind, rate, seconds(one.EndS - one.StartS), one.Report, layout.Clean(one.Outcome())})
+	}
+	return out
+}
+
+// briefScenario is how many steps the brief report shows.
+const briefScenario = 30
+
+// scenarioText prints a scenario: the result, the verdicts and the steps, at most some of them.
+func (d *Document) scenarioText(p *layout.Page, most int) {
+	p.Title("scenario " + layout.Clean(strings.Join(append([]string{d.Scenario.Script}, d.Scenario.Args...), " ")))
+	d.head(p)
+	rows := d.Scenario.Rows()
+	if len(rows) > 1 {
+		p.Section("Steps")
+		t := &layout.Table{Headings: 1, Left: []int{0, 1, 4, 5}, Elastic: []int{0, 5}, Keep: []int{12, 20}}
+		for _, row := range rows[:min(len(rows), most+1)] {
+			t.Row(row...)
+		}
+		p.Table(t)
+		if n := len(rows) - 1 - most; n > 0 {
+			p.Note(fmt.Sprintf("and %d more", n))
+		}
+	}
+	p.Line("")
+	p.Pair("", "when", d.When()+": "+seconds(d.EndedAt.Sub(d.StartedAt).Seconds())+"; "+scenarioEnded(d.Stopped))
+}
+
+// Slim is the JSON of a report in one line, without its intervals: those of a long run would fill
+// the memory of a script.
+func (d *Document) Slim() ([]byte, error) {
+	of := *d
+	of.Intervals = nil
+	text, err := json.Marshal(of.form())
+	if err != nil {
+		return nil, fmt.Errorf("encode report %s: %w", d.ID, err)
+	}
+	return text, nil
+}

@@ -1,0 +1,11 @@
+// Package scenario runs a script that composes steps: runs, searches and what else a Runner
+// offers, in order or side by side.
+//
+// The script runs in a child process of ours, because an interpreter can stop neither a regular
+// expression that backtracks nor a large allocation. The child only composes: it asks for steps
+// over a pipe, in JSON lines (protocol.go), and the parent runs them. So a step costs what it
+// costs without a script, and its report is kept whatever becomes of the child.
+//
+// A Language is the API that a script sees. It runs in the child and knows the parent as a Host.
+// Run is the parent's side, and knows steps as what a Runner starts.
+package scenario

@@ -1,0 +1,247 @@
+package module
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/grafana/sobek"
+
+	"carronade/internal/scenario"
+	"carronade/units"
+)
+
+// Exports are the names that scripts import.
+func Exports() []string {
+	return []string{"run", "find", "parallel", "sleep", "check", "report", "args", "env"}
+}
+
+// An apiModule is the module "carronade". It implements sobek.ModuleRecord and, once evaluated,
+// sobek.ModuleInstance.
+type apiModule struct {
+	engine *engine
+	values map[string]sobek.Value
+}
+
+// api returns the module, the same one for all imports.
+func (e *engine) api() *apiModule {
+	if e.module == nil {
+		e.module = &apiModule{engine: e}
+	}
+	return e.module
+}
+
+func (m *apiModule) names() []string { return Exports() }
+
+// Link implements sobek.ModuleRecord.
+func (m *apiModule) Link() error { return nil }
+
+// GetExportedNames implements sobek.ModuleRecord.
+func (m *apiModule) GetExportedNames(callback func([]string), _ ...sobek.ModuleRecord) bool {
+	callback(m.names())
+	return true
+}
+
+// ResolveExport implements sobek.ModuleRecord.
+func (m *apiModule) ResolveExport(name string, _ ...sobek.ResolveSetElement) (*sobek.ResolvedBinding, bool) {
+	if !slices.Contains(m.names(), name) {
+		return nil, false
+	}
+	return &sobek.ResolvedBinding{Module: m, BindingName: name}, false
+}
+
+// Evaluate implements sobek.ModuleRecord.
+func (m *apiModule) Evaluate(vm *sobek.Runtime) *sobek.Promise {
+	e := m.engine
+	if m.values == nil {
+		m.values = map[string]sobek.Value{
+			"run":      vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.start(scenario.RunStep, c) }),
+			"find":     vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.start(scenario.FindStep, c) }),
+			"parallel": vm.ToValue(e.parallel),
+			"sleep":    vm.ToValue(e.sleep),
+			"check":    vm.ToValue(e.check),
+			"report":   vm.ToValue(e.stored),
+			"args":     e.arguments(),
+			"env":      vm.NewDynamicObject(&environment{vm: vm}),
+		}
+	}
+	p, resolve, _ := vm.NewPromise()
+	_ = resolve(m) // it has no reactions yet
+	return p
+}
+
+// GetBindingValue implements sobek.ModuleInstance.
+func (m *apiModule) GetBindingValue(name string) sobek.Value { return m.values[name] }
+
+func (e *engine) arguments() sobek.Value {
+	args := make([]any, len(e.script.Args))
+	for i, a := range e.script.Args {
+		args[i] = a
+	}
+	return e.vm.NewArray(args...)
+}
+
+// start is run(target, options) and the like: a promise of a report, with a method stop.
+func (e *engine) start(kind string, c sobek.FunctionCall) sobek.Value {
+	step := &scenario.Step{Kind: kind, At: e.at()}
+	target, ok := c.Argument(0).Export().(string)
+	if !ok {
+		e.fail("such as "+kind+`("kafka://localhost:9092/events", {rate: "10k/s"})`, "%s takes a target and options", kind)
+	}
+	step.Target = target
+	if len(c.Arguments) > 2 {
+		e.fail("put all options into one object", "%s takes a target and options, not %d arguments", kind, len(c.Arguments))
+	}
+	step.Name, step.Options = e.options(kind, c.Argument(1))
+	number, err := e.host.Start(step)
+	if err != nil {
+		e.throw(err)
+	}
+	promise, resolve, reject := e.vm.NewPromise()
+	e.pending[number] = &pending{at: step.At, resolve: resolve, reject: reject}
+	o := e.vm.ToValue(promise).ToObject(e.vm)
+	_ = o.Set("stop", func(sobek.FunctionCall) sobek.Value { // a new object accepts it
+		if e.pending[number] != nil {
+			if err := e.host.Stop(number); err != nil {
+				e.throw(err)
+			}
+		}
+		return o
+	})
+	return o
+}
+
+// parallel awaits steps that run side by side. It accepts functions that start them.
+func (e *engine) parallel(c sobek.FunctionCall) sobek.Value {
+	if len(c.Arguments) == 0 {
+		e.fail("such as parallel(run(...), run(...))", "parallel takes steps")
+	}
+	all := make([]any, len(c.Arguments))
+	for i, a := range c.Arguments {
+		if f, ok := sobek.AssertFunction(a); ok {
+			v, err := f(sobek.Undefined())
+			if err != nil {
+				panic(err)
+			}
+			a = v
+		}
+		if _, ok := a.Export().(*sobek.Promise); !ok {
+			e.fail("leave out await before the steps of parallel", "argument %d of parallel is no step", i+1)
+		}
+		all[i] = a
+	}
+	v, err := e.settle(sobek.Undefined(), e.vm.NewArray(all...))
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// sleep is a promise that is settled after a time.
+func (e *engine) sleep(c sobek.FunctionCall) sobek.Value {
+	text, ok := c.Argument(0).Export().(string)
+	if !ok {
+		e.fail(`such as sleep("5s")`, "sleep takes a time with a unit")
+	}
+	d, err := units.ParseDuration(text)
+	if err != nil {
+		e.fail(`such as sleep("5s")`, "sleep: %v", err)
+	}
+	promise, resolve, _ := e.vm.NewPromise()
+	e.sleeps = append(e.sleeps, &sleeper{until: e.waited + d, resolve: resolve})
+	return e.vm.ToValue(promise)
+}
+
+// check checks limits on a report, and returns whether all hold.
+func (e *engine) check(c sobek.FunctionCall) sobek.Value {
+	const such = `such as check(await run(...), "p99<50ms")`
+	o, ok := c.Argument(0).(*sobek.Object)
+	if !ok {
+		e.fail(such, "check takes a report and limits")
+	}
+	if _, ok := o.Export().(*sobek.Promise); ok {
+		e.fail("write await before the step", "check takes a report, and this is a step in progress")
+	}
+	id := o.Get("id")
+	if id == nil || len(c.Arguments) < 2 {
+		e.fail(such, "check takes a report and limits")
+	}
+	limits := make([]string, 0, len(c.Arguments)-1)
+	for _, a := range c.Arguments[1:] {
+		limits = append(limits, a.String())
+	}
+	checks, err := e.host.Check(e.at(), id.String(), limits...)
+	if err != nil {
+		e.throw(err)
+	}
+	return e.vm.ToValue(!slices.ContainsFunc(checks, func(one scenario.Check) bool { return !one.OK }))
+}
+
+// stored reads a stored report.
+func (e *engine) stored(c sobek.FunctionCall) sobek.Value {
+	ref, ok := c.Argument(0).Export().(string)
+	if !ok {
+		e.fail(`such as report("last") or report("ID")`, "report takes the reference of a stored report")
+	}
+	text, err := e.host.Report(e.at(), ref)
+	if err != nil {
+		e.throw(err)
+	}
+	v, err := e.report(text)
+	if err != nil {
+		e.throw(err)
+	}
+	return v
+}
+
+// print prints its arguments in one line: texts as they are, all else as JSON.
+func (e *engine) print(c sobek.FunctionCall) sobek.Value {
+	parts := make([]string, len(c.Arguments))
+	for i, a := range c.Arguments {
+		parts[i] = e.text(a)
+	}
+	if err := e.host.Print(strings.Join(parts, " ")); err != nil {
+		e.throw(err)
+	}
+	return sobek.Undefined()
+}
+
+func (e *engine) text(v sobek.Value) string {
+	o, ok := v.(*sobek.Object)
+	if !ok {
+		return v.String()
+	}
+	if _, ok := sobek.AssertFunction(v); ok || o.ClassName() == "Error" {
+		return v.String()
+	}
+	out, err := e.format(sobek.Undefined(), v)
+	if err != nil {
+		panic(err)
+	}
+	return out.String()
+}
+
+// An environment is the environment's variables by their names. They are not listed: a script
+// has those that it names.
+type environment struct{ vm *sobek.Runtime }
+
+// Get implements sobek.DynamicObject.
+func (e *environment) Get(key string) sobek.Value {
+	text, ok := os.LookupEnv(key)
+	if !ok {
+		return nil
+	}
+	return e.vm.ToValue(text)
+}
+
+// Set implements sobek.DynamicObject.
+func (*environment) Set(string, sobek.Value) bool { return false }
+
+// Has implements sobek.DynamicObject.
+func (*environment) Has(key string) bool { _, ok := os.LookupEnv(key); return ok }
+
+// Delete implements sobek.DynamicObject.
+func (*environment) Delete(string) bool { return false }
+
+// Keys implements sobek.DynamicObject.
+func (*environment) Keys() []string { return nil }

@@ -1,0 +1,107 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is written is read again, one line at a time.
+func TestLines(t *testing.T) {
+	var b bytes.Buffer
+	l := newLines(&b, &b)
+	want := []request{
+		{Do: doStart, Step: &Step{Kind: RunStep, Name: "a\nb", At: "a.js:1:2", Target: "x", Options: []Option{{Name: "rate", Values: []string{"<1>"}}}, Parts: []Part{{Target: "y"}}}},
+		{Do: doAwait, Numbers: []int{1, 2}, Limit: -1},
+		{Do: doEnd, Fault: &Fault{At: "a.js:3:4", Text: "no", Hint: strings.Repeat("long ", 1e5)}},
+	}
+	for i := range want {
+		if err := l.write(&want[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range want {
+		var got request
+		if err := l.read(&got); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want[i], got); d != "" {
+			t.Errorf("line %d (-want +got):\n%s", i+1, d)
+		}
+	}
+	if err := l.read(&request{}); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v at the end", err)
+	}
+}
+
+func TestBadLines(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, want string
+	}{
+		{"no JSON", "panic: no\n", "read a line of the script's process: invalid character"},
+		{"a line without end", `{"do":`, "unexpected EOF"},
+		{"another type", "[]\n", "cannot unmarshal"},
+		{"a line that is too long", strings.Repeat("x", mostLine+1) + "\n", errLongLine.Error()},
+	} {
+		if err := newLines(strings.NewReader(tt.text), nil).read(&request{}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	if err := newLines(nil, io.Discard).write(strings.Repeat("x", mostLine)); !errors.Is(err, errLongLine) {
+		t.Errorf("got %v for a long value", err)
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add([]byte(`{"do":"start","step":{"kind":"run","at":"a"}}` + "\n"))
+	f.Add([]byte("{}\n\n{\"limit\":1e9}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l := newLines(bytes.NewReader(text), nil)
+		for range 10 {
+			var r request
+			if l.read(&r) != nil {
+				return
+			}
+			if _, err := json.Marshal(&r); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// The clock of a script adds up what it computes, and nothing else.
+func TestClock(t *testing.T) {
+	var c clock
+	if c.spent() != 0 {
+		t.Error("time was spent before the script began")
+	}
+	c.begin()
+	for c.spent() < time.Millisecond {
+	}
+	c.end()
+	before := c.spent()
+	if c.end(); before < time.Millisecond || c.spent() != before {
+		t.Errorf("got %v and then %v", before, c.spent())
+	}
+	if c.reset(); c.spent() != 0 {
+		t.Errorf("got %v after a reset", c.spent())
+	}
+}
+
+func TestSaid(t *testing.T) {
+	s := &said{}
+	for range 3 {
+		if n, err := s.Write(bytes.Repeat([]byte("x"), mostSaid-1)); n != mostSaid-1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if len(s.String()) != mostSaid {
+		t.Errorf("kept %d bytes", len(s.String()))
+	}
+}
