@@ -18,6 +18,7 @@ type fake struct {
 	lanes       []*fakeLane
 	room        int
 	groups      int // batches of a batch group at most
+	unplaced    uint64 // the first events have no place, the place of others is their number
 	// From downFrom to downUntil lanes have no connection; both 0: they always have
 	// one.
 	downFrom, downUntil time.Duration
@@ -81,6 +82,9 @@ func (l *fakeLane) Fire(batches []Batch) int {
 		for _, s := range singles(batches[i]) {
 			done, o := l.f.answer(l.id, s, now)
 			o.Batch, o.Lane, o.Sent, o.Done, o.Place = s, int32(l.id), now, done, -1
+			if s.First >= l.f.unplaced {
+				o.Place = int64(s.First)
+			}
 			if o.Acked+o.Failed+o.Unknown == 0 {
 				o.Acked = s.Events
 			}

@@ -6,8 +6,7 @@ import (
 )
 
 // A Gate is an allowance of events: a run with a gate fires no more events than were
-// added to it. If another run's acked events are added, the two form a pipeline. Safe
-// for concurrent use.
+// added to it. Safe for concurrent use.
 type Gate struct {
 	closed atomic.Bool
 
@@ -41,17 +40,6 @@ func (g *Gate) Left() uint64 {
 	g.counts.Lock()
 	defer g.counts.Unlock()
 	return uint64(max(g.left, 0))
-}
-
-// Feed is an Observe function that allows one event for each one acked.
-func (g *Gate) Feed(out []Outcome) {
-	var n uint64
-	for i := range out {
-		n += uint64(out[i].Acked)
-	}
-	if n > 0 {
-		g.Add(n)
-	}
 }
 
 func (g *Gate) wake() {

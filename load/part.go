@@ -39,12 +39,17 @@ func newAccounts(r *Run, n int) []account {
 	}
 	all := make([]account, len(r.mix.parts))
 	for i := range all {
-		a := &all[i]
-		a.area = make([]float64, n)
-		a.arrived, a.arrivedB, a.answers = make([]uint64, n), make([]uint64, n), make([]uint64, n)
-		a.unsent, a.offered = make([]uint64, n), make([]uint64, n)
+		all[i] = newAccount(n)
 	}
 	return all
+}
+
+// newAccount returns an account for n phases.
+func newAccount(n int) account {
+	return account{
+		area: make([]float64, n), arrived: make([]uint64, n), arrivedB: make([]uint64, n), answers: make([]uint64, n),
+		unsent: make([]uint64, n), offered: make([]uint64, n),
+	}
 }
 
 // account returns the account of a part; nil without parts.
@@ -171,9 +176,13 @@ func newPartTallies(r *Run) []partTally {
 	}
 	all := make([]partTally, len(r.mix.parts))
 	for i := range all {
-		all[i] = partTally{total: make([]tally, len(r.phases)), classes: map[string]uint64{}}
+		all[i] = newPartTally(r)
 	}
 	return all
+}
+
+func newPartTally(r *Run) partTally {
+	return partTally{total: make([]tally, len(r.phases)), classes: map[string]uint64{}}
 }
 
 // addToPart adds a page to its part.
@@ -196,28 +205,35 @@ func (c *collector) partTallies(start, end time.Duration) []PartResult {
 	r := c.run
 	var all []PartResult
 	for i := range c.parts {
-		own := &c.parts[i]
-		res := PartResult{Classes: own.classes, Tally: measure.Tally{Name: r.mix.parts[i].Name, Start: start, End: end}}
-		area := 0.0
-		for ph := r.firstMeasurement(); ph < len(r.phases); ph++ {
-			t := &own.total[ph]
-			res.Counts.Add(t.Counts)
-			res.Set.Merge(&t.Set)
-			res.Statuses.Merge(t.statuses)
-			for _, th := range r.threads {
-				a := &th.accounts[i]
-				res.Arrived += a.arrived[ph]
-				res.ArrivedBytes += a.arrivedB[ph]
-				res.Answers += a.answers[ph]
-				res.Offered += a.offered[ph]
-				res.Unsent += a.unsent[ph]
-				area += a.area[ph]
-			}
+		var accounts []*account
+		for _, th := range r.threads {
+			accounts = append(accounts, &th.accounts[i])
 		}
-		if res.Length() > 0 {
-			res.InFlight = area / res.Length().Seconds()
-		}
-		all = append(all, res)
+		all = append(all, r.partResult(&c.parts[i], accounts, measure.Tally{Name: r.mix.parts[i].Name, Start: start, End: end}))
 	}
 	return all
+}
+
+// partResult adds up what a part did in the measurement, whose name and bounds whole has.
+func (r *Run) partResult(own *partTally, accounts []*account, whole measure.Tally) PartResult {
+	res := PartResult{Classes: own.classes, Tally: whole}
+	area := 0.0
+	for ph := r.firstMeasurement(); ph < len(r.phases); ph++ {
+		t := &own.total[ph]
+		res.Counts.Add(t.Counts)
+		res.Set.Merge(&t.Set)
+		res.Statuses.Merge(t.statuses)
+		for _, a := range accounts {
+			res.Arrived += a.arrived[ph]
+			res.ArrivedBytes += a.arrivedB[ph]
+			res.Answers += a.answers[ph]
+			res.Offered += a.offered[ph]
+			res.Unsent += a.unsent[ph]
+			area += a.area[ph]
+		}
+	}
+	if res.Length() > 0 {
+		res.InFlight = area / res.Length().Seconds()
+	}
+	return res
 }

@@ -182,35 +182,6 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestFeed: a run may fire as many events as another run got acked.
-func TestFeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		second, err := New(Plan{Gate: g, BatchEvents: 1, Portable: true}, newFake(Single(), 1, constantly(time.Millisecond)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		second.Start()
-		n := 0
-		first := fireTest(t, Plan{
-			Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 500}, Observe: g.Feed,
-		}, newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
-			if n++; n%10 == 0 {
-				return at + time.Millisecond, Outcome{Failed: 1, Class: Rejected, Text: "no"}
-			}
-			return at + time.Millisecond, Outcome{}
-		}))
-		g.Close()
-		res, err := second.Wait()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first.Measurement.Acked != 450 || res.Measurement.Acked != 450 {
-			t.Errorf("acked %d, then %d; want 450 each", first.Measurement.Acked, res.Measurement.Acked)
-		}
-	})
-}
-
 func TestLimits(t *testing.T) {
 	failing := func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 		return at + time.Millisecond, Outcome{Failed: s.Events, Class: Rejected, Text: "no"}

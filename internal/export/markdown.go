@@ -83,7 +83,7 @@ func (m *markdown) report(d *report.Document) {
 	m.numbers("Events", []string{"events", "measurement", ""}, slices.Concat(d.Counts(), d.Figures()))
 	m.numbers("Ledger", []string{"events", "whole run", ""}, d.LedgerRows())
 	if parts := d.PartRows(); parts != nil {
-		m.section("Parts")
+		m.section(d.PartsTitle())
 		m.table(alignRight, parts[0], escaped(parts[1:]))
 	}
 	if steps := d.StepRows(); steps != nil {

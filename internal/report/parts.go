@@ -3,20 +3,24 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/units"
 )
 
-// A Part is one load of a workload with several, over the measurement.
+// A Part is one load of a workload with several, or a stage of a pipeline, over the
+// measurement. The second stage of a pipeline reads what the first one sent: its acked events
+// were read, its response time is from when a read was due to its end, and its send delay is
+// how late reads began.
 type Part struct {
 	Name   string  `json:"name"`
 	Target string  `json:"target"`
 	Op     string  `json:"op"`
 	Weight float64 `json:"weight"`
 	// Share is what the part should have of all events by its weight, and Got what it had of
-	// those that were offered; as shares of one.
+	// those that were offered; as shares of one. Stages have no shares: Share is 0.
 	Share    float64           `json:"share"`
 	Got      float64           `json:"got"`
 	Settings []Setting         `json:"settings"` // those that it does not share with the whole
@@ -45,10 +49,41 @@ func (b *builder) part(r *load.PartResult, in *PartInput, whole *Totals) Part {
 	return p
 }
 
+// PartsTitle is the heading of the parts: "Parts", or "Stages" of a pipeline.
+func (d *Document) PartsTitle() string {
+	if d.staged() {
+		return "Stages"
+	}
+	return "Parts"
+}
+
+// staged reports whether the parts are the stages of a pipeline: a workload's parts have
+// weights that do not sum to 0.
+func (d *Document) staged() bool {
+	return !slices.ContainsFunc(d.Parts, func(p Part) bool { return p.Weight != 0 })
+}
+
+// stageRows is PartRows of a pipeline.
+func (d *Document) stageRows() [][]string {
+	rows := [][]string{{"stage", "begun", "done", "not done", "volume", "late p99", "response p50", "p99", "service p99"}}
+	for i := range d.Parts {
+		p := &d.Parts[i]
+		t := &p.Totals
+		rows = append(rows, []string{
+			layout.Clean(p.Name), units.FormatCountShort(t.Sent), units.FormatRate(t.EventsPerS), units.FormatCountShort(t.Offered - min(t.Acked, t.Offered)),
+			units.FormatSize(int64(t.BytesPerS)) + "/s", percentile(p.SendDelay, 99), percentile(p.Response, 50), percentile(p.Response, 99), percentile(p.Service, 99),
+		})
+	}
+	return rows
+}
+
 // PartRows is the table of parts, with headings in the first row; nil if there are none.
 func (d *Document) PartRows() [][]string {
 	if len(d.Parts) == 0 {
 		return nil
+	}
+	if d.staged() {
+		return d.stageRows()
 	}
 	rows := [][]string{{"part", "share", "of", "sent", d.Totals.RateOf, "not acked", "volume", "response p99", "service p50", "p99"}}
 	for i := range d.Parts {
@@ -69,10 +104,15 @@ func (d *Document) parts(p *layout.Page) {
 	if rows == nil {
 		return
 	}
-	p.Section("Parts")
+	p.Section(d.PartsTitle())
 	t := layout.Table{Headings: 2, Elastic: []int{0}}
-	t.Row("", "share", "of", "sent", d.Totals.RateOf, "not", "volume", "response", "service", "")
-	t.Row("", "", "", "", "", "acked", "", "p99", "p50", "p99")
+	if d.staged() {
+		t.Row("", "begun", "done", "not", "volume", "late", "response", "", "service")
+		t.Row("", "", "", "done", "", "p99", "p50", "p99", "p99")
+	} else {
+		t.Row("", "share", "of", "sent", d.Totals.RateOf, "not", "volume", "response", "service", "")
+		t.Row("", "", "", "", "", "acked", "", "p99", "p50", "p99")
+	}
 	for _, r := range rows[1:] {
 		t.Row(r...)
 	}
@@ -84,7 +124,7 @@ func (d *Document) parts(p *layout.Page) {
 func (d *Document) partSections(p *layout.Page) {
 	for i := range d.Parts {
 		part := &d.Parts[i]
-		p.Section("Part " + layout.Clean(part.Name))
+		p.Section(strings.TrimSuffix(d.PartsTitle(), "s") + " " + layout.Clean(part.Name))
 		p.Pair("", "load", layout.Clean(part.Op+" "+part.Target))
 		for _, s := range part.Settings {
 			if !s.Default && !s.Minor {

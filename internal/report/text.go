@@ -120,7 +120,7 @@ func (d *Document) events(p *layout.Page) {
 	if len(d.Steps) > 0 {
 		p.Note("all steps together; each on its own below")
 	}
-	if len(d.Parts) > 0 {
+	if len(d.Parts) > 0 && !d.staged() {
 		p.Note("all parts together; each on its own below")
 	}
 }

@@ -35,6 +35,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	if f.back != nil {
 		f.back.run = r
 	}
+	f.pipeline.start(r)
 	if err := e.openHDR(); err != nil {
 		return out, err
 	}
@@ -61,6 +62,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	if f.back != nil {
 		e.readBack(ctx, f.back, &out)
 	}
+	f.pipeline.finish(&out)
 	f.rows.close(&out)
 	return out, err
 }
@@ -71,6 +73,8 @@ type sendingRun struct {
 	tgt  load.Target
 	back *readback // nil: nothing is read back
 	rows *tracing  // nil: none
+
+	pipeline *pipeline // nil: it is none
 }
 
 // prepareRun makes the plan of a sending workload, with its read-back and trace.
@@ -108,7 +112,8 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 		plan.Gate.Add(n.Events())
 		plan.Gate.Close()
 	}
-	f.rows = e.newTracing(plan, f.back)
+	f.pipeline = e.newPipeline(ctx, plan, f.tgt)
+	f.rows = e.newTracing(plan, f.back, f.pipeline)
 	if e.Outcomes != nil {
 		kept := plan.Trace
 		plan.Trace = func(thread int, out []load.Outcome) {

@@ -62,6 +62,9 @@ type Job struct {
 	// CameBack is called with the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; may be nil.
 	CameBack func(endToEnd time.Duration)
+	// Read is called with each batch of a pipeline that was acked and the outcome of its read,
+	// one call at a time; see load.StagePlan.Done. May be nil.
+	Read func(sent, read *load.Outcome)
 	// Outcomes is called with the final outcomes of batches, on the threads that sent them,
 	// concurrently; see load.Plan.Trace. May be nil.
 	Outcomes func(out []load.Outcome)
@@ -224,6 +227,7 @@ type outcome struct {
 	problems []string
 	samples  *report.Samples
 	trace    *report.Trace
+	checks   []report.Check
 }
 
 // freezeCause returns the function that names the cause of a freeze; may be nil.
@@ -302,9 +306,14 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
 	}
+	in.Checks = append(in.Checks, out.checks...)
 	in.Limits = w.Limits()
-	for i := range w.Parts() {
-		in.Parts = append(in.Parts, partOf(w, i))
+	for i := range r.Parts {
+		if len(w.Parts()) > 0 {
+			in.Parts = append(in.Parts, partOf(w, i))
+		} else {
+			in.Parts = append(in.Parts, stageOf(w, &r.Parts[i]))
+		}
 	}
 	if e.abort != nil && r.Stopped == load.ByLimit { // else the run had ended already
 		in.Aborted = e.abort.broken

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"carronade/internal/ledger"
 	"carronade/internal/report"
 	"carronade/internal/trace"
 	"carronade/load"
@@ -16,19 +17,23 @@ type tracing struct {
 	file    *trace.Trace
 	feeds   []*trace.Feed // by sending thread
 	meeting *trace.SharedFeed
-	back    *readback // of a round trip; else nil
+	later   func(o *load.Outcome) bool // whether the rows of a batch are made when it is read; nil: never
+	pair    *ledger.Join // of a round trip; else nil
 }
 
 // newTracing prepares the requested trace, nil for none.
-func (e *execution) newTracing(plan *load.Plan, back *readback) *tracing {
+func (e *execution) newTracing(plan *load.Plan, back *readback, of *pipeline) *tracing {
 	if e.Trace == "" {
 		return nil
 	}
 	t := &tracing{}
 	if back != nil && back.pair != nil {
-		t.back = back
+		t.later, t.pair = back.joins, back.pair
 		back.rows = t
 		back.pair.Missing(func(o load.Outcome) { t.meeting.Missed(&o) })
+	}
+	if of != nil {
+		t.later, of.rows = of.stage.Reads, t
 	}
 	plan.Trace = t.fired
 	return t
@@ -73,12 +78,12 @@ func (t *tracing) began(r *load.Run) {
 // fired takes the outcomes of a sending thread.
 func (t *tracing) fired(thread int, out []load.Outcome) {
 	f := t.feeds[thread]
-	if t.back == nil {
+	if t.later == nil {
 		f.Add(out)
 		return
 	}
 	for i := range out {
-		if !t.back.joins(&out[i]) {
+		if !t.later(&out[i]) {
 			f.AddOne(&out[i])
 		}
 	}
@@ -91,13 +96,20 @@ func (t *tracing) consumed(o *load.Outcome, at time.Duration) {
 	}
 }
 
+// missed takes events that were to be read and were not.
+func (t *tracing) missed(o *load.Outcome) {
+	if t != nil {
+		t.meeting.Missed(o)
+	}
+}
+
 // close completes the file after sending and reading have ended, and reports the result.
 func (t *tracing) close(out *outcome) {
 	if t == nil || t.file == nil {
 		return
 	}
-	if t.back != nil {
-		t.back.pair.GiveUpRest()
+	if t.pair != nil {
+		t.pair.GiveUpRest()
 	}
 	r := t.file.Close()
 	out.trace = &report.Trace{File: r.File, Rows: r.Rows, Dropped: r.Dropped, Every: r.Every, Bytes: r.Bytes}

@@ -124,7 +124,7 @@ func (w *Workload) require() (name string, err error) {
 				hint += ", or limit service." + l.Name[len("response."):]
 			}
 			return "slo", &Error{Err: fmt.Errorf("%q: without a schedule nothing is due, so this is not measured", l.Text), Hint: hint}
-		case l.Time == "end_to_end" && w.Op != RoundTrip:
+		case l.Time == "end_to_end" && w.Op != RoundTrip && w.Op != Pipeline:
 			return "slo", &Error{Err: fmt.Errorf("%q: a run that only sends has no end-to-end times", l.Text), Hint: "add --op roundtrip"}
 		case (l.Name == "cpu" || l.Name == "rss" || l.From == "system") && !w.HasSystem():
 			return "slo", &Error{Err: fmt.Errorf("%q: the system is not watched", l.Text), Hint: "add --system-pid PID, --system-container NAME or --system-cmd CMD"}

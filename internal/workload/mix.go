@@ -223,7 +223,7 @@ func inherited(table []Setting, op string, whole *Document, own []Entry, used ma
 // fitsMix returns an error if the workload cannot be a part.
 func (w *Workload) fitsMix() error {
 	switch {
-	case w.Op == Consume || w.Op == RoundTrip:
+	case w.Op == Consume || w.Op == RoundTrip || w.Op == Pipeline:
 		e := &Error{Where: "op", Err: fmt.Errorf("%s cannot be a part: a part sends, or reads one record after the other", w.Op), Hint: "leave it out"}
 		if slices.Contains(w.Kind.Ops(), ReadSingle) {
 			e.Hint = "--op read reads records by their offsets"

@@ -18,7 +18,8 @@ const (
 	Produce    = "produce"
 	Consume    = "consume"
 	RoundTrip  = "roundtrip"
-	ReadSingle = "read" // events one by one, by their places
+	ReadSingle = "read"     // events one by one, by their places
+	Pipeline   = "pipeline" // produces, and reads each batch by its place after its ack
 )
 
 // Headings of the load's own settings, in the order of help.
@@ -43,7 +44,7 @@ func loadTable() []Setting {
 		},
 		{
 			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Independent: true, Help: "read back what was sent and account for every event"},
-			NotOps: []string{Consume, ReadSingle},
+			NotOps: []string{Consume, ReadSingle, Pipeline},
 		},
 		{
 			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "seed of payloads, keys and random schedules"},
@@ -97,7 +98,7 @@ func loadTable() []Setting {
 		},
 		{
 			Option: target.Option{Name: "idle-timeout", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "stop when nothing has arrived for this long"},
-			NotOps: []string{Produce, ReadSingle},
+			NotOps: []string{Produce, ReadSingle, Pipeline},
 			check:  durationBetween(time.Millisecond, 24*time.Hour),
 		},
 

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"carronade/load"
 	"carronade/payload"
 	"carronade/target"
 )
@@ -23,6 +24,7 @@ const (
 	opConsume   = "consume"
 	opRoundTrip = "roundtrip"
 	opRead      = "read"
+	opPipeline  = "pipeline"
 )
 
 const (
@@ -78,6 +80,8 @@ type config struct {
 	decode     bool
 	untilEnd   bool
 	recycle    bool // read the items again and again
+	stage      load.StagePlan
+	readFrom   *place // where a pipeline reads; nil: where it produces
 	fetch      fetchConfig
 
 	bufferMemory int64 // bytes waiting; 0: unbounded
@@ -196,6 +200,9 @@ func (c *config) parse(s *target.Spec, v target.Values, props map[string]string)
 			Doing: "read the options", Err: fmt.Errorf("a share group ignores --from: its setting share.auto.offset.reset decides where it starts"),
 			Hint: "leave out --from, and set share.auto.offset.reset",
 		}
+	}
+	if err := c.parseStage(v); err != nil {
+		return err
 	}
 	if err := c.parseSizes(v); err != nil {
 		return err
@@ -369,8 +376,11 @@ func (c *config) check() error {
 			return contradiction("a share group has no end: other members may read on", "give --count or --for instead of --until-end")
 		}
 	}
-	if c.op == opRead && c.engine == engineClient {
+	if (c.op == opRead || c.op == opPipeline) && c.engine == engineClient {
 		return contradiction("records are read by their offsets with the wire engine alone", "leave out --engine client")
+	}
+	if c.op == opPipeline && c.acks == 0 {
+		return contradiction("a pipeline reads records at the offsets that brokers answer, and with acks=0 they do not answer", "leave out --acks 0")
 	}
 	if c.batchSize <= 0 {
 		return contradiction("batch-size must be above zero", "give --batch-size 256KiB")

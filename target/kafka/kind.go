@@ -20,7 +20,7 @@ func (Kind) Schemes() []string { return []string{"kafka"} }
 func (Kind) DefaultPort(string) string { return defaultPort }
 
 // Ops implements target.Kind.
-func (Kind) Ops() []string { return []string{opProduce, opConsume, opRoundTrip, opRead} }
+func (Kind) Ops() []string { return []string{opProduce, opConsume, opRoundTrip, opRead, opPipeline} }
 
 // Options implements target.Kind.
 func (Kind) Options() []target.Option { return options() }

@@ -25,10 +25,10 @@ const (
 // system's default, or off.
 func options() []target.Option {
 	var (
-		producing = []string{opProduce, opRoundTrip}
+		producing = []string{opProduce, opRoundTrip, opPipeline}
 		consuming = []string{opConsume, opRoundTrip}
-		fetching  = []string{opConsume, opRoundTrip, opRead}
-		retrying  = []string{opProduce, opRoundTrip, opRead}
+		fetching  = []string{opConsume, opRoundTrip, opRead, opPipeline}
+		retrying  = []string{opProduce, opRoundTrip, opRead, opPipeline}
 	)
 	return slices.Concat([]target.Option{
 		{
@@ -146,6 +146,10 @@ func options() []target.Option {
 		{
 			Name: "recycle", Type: target.Bool, Ops: []string{opRead}, Group: groupConsume, Independent: true,
 			Help: "read the records again from the first one, until a limit ends the run",
+		},
+		{
+			Name: "read-from", Word: "URL", Ops: []string{opPipeline}, Group: groupConsume, Independent: true,
+			Help: "topic with the same records to read from, kafka://HOST/TOPIC, such as a mirror (default: the target)",
 		},
 		{
 			Name: "decode", Type: target.Bool, Default: "false", Ops: fetching, Group: groupConsume, Independent: true,

@@ -265,13 +265,19 @@ func (c *readClient) Fire(batches []load.Batch) int {
 	for i := range batches {
 		b := &batches[i]
 		b.Bytes = 0 // known when they have been read
-		p := c.newRead()
 		part, offset, _ := c.r.items.at(c.r.partitioner.Event(b.Stream, b.First))
-		*p = itemRead{batch: *b, live: len(c.live), part: part, next: offset, to: offset + int64(b.Events), deadline: now + c.r.cfg.deliveryTimeout, sent: -1}
-		c.live = append(c.live, p)
-		c.fired = append(c.fired, p)
+		c.fire(b, part, offset, now)
 	}
 	return len(batches)
+}
+
+// fire takes a batch for the next flush: the records from an offset on. The caller holds
+// the lock.
+func (c *readClient) fire(b *load.Batch, part int32, offset int64, now time.Duration) {
+	p := c.newRead()
+	*p = itemRead{batch: *b, live: len(c.live), part: part, next: offset, to: offset + int64(b.Events), deadline: now + c.r.cfg.deliveryTimeout, sent: -1}
+	c.live = append(c.live, p)
+	c.fired = append(c.fired, p)
 }
 
 func (c *readClient) newRead() *itemRead {

@@ -44,6 +44,8 @@ type session struct {
 	in  consumerEngine // nil when only producing
 	by  *itemReader    // reads records by their offsets; nil otherwise
 
+	follower *follower // of a pipeline; nil otherwise
+
 	committed *wireSource // nil unless transactions are verified
 }
 
@@ -95,6 +97,11 @@ func (s *session) open(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	if c.op == opPipeline {
+		f, err := newFollower(ctx, s.cl, s.out.LogOf)
+		s.follower = f
+		return err
 	}
 	if c.op == opProduce && !c.verify {
 		return nil
@@ -227,6 +234,9 @@ func (s *session) Facts() map[string]any {
 	if s.by != nil {
 		maps.Copy(f, s.by.facts())
 	}
+	if s.follower != nil {
+		maps.Copy(f, s.follower.facts())
+	}
 	return f
 }
 
@@ -305,6 +315,9 @@ func (s *session) Close() error {
 	}
 	if s.by != nil {
 		errs = append(errs, s.by.Close())
+	}
+	if s.follower != nil {
+		errs = append(errs, s.follower.close())
 	}
 	s.cl.close()
 	return errors.Join(errs...)

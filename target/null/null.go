@@ -3,7 +3,8 @@
 // --fresh), stamp its batch, and read every byte for the checksum. The result is how
 // much this machine can generate.
 //
-// Its invariant: every batch is acked as soon as it is flushed.
+// Its invariant: every batch is acked as soon as it is flushed, and read as soon as the
+// read begins.
 package null
 
 import (
@@ -29,12 +30,18 @@ func (Kind) Name() string { return "null" }
 func (Kind) Schemes() []string { return []string{"null"} }
 
 // Ops implements target.Kind.
-func (Kind) Ops() []string { return []string{"produce"} }
+func (Kind) Ops() []string { return []string{opProduce, opPipeline} }
+
+// The operations. A pipeline reads nothing: reads end when they begin.
+const (
+	opProduce  = "produce"
+	opPipeline = "pipeline"
+)
 
 // Options implements target.Kind. Options shared with other kinds have the same names
 // and meaning.
 func (Kind) Options() []target.Option {
-	return []target.Option{
+	return slices.Concat([]target.Option{
 		{Name: "clients", Type: target.Int, Default: "1", Group: "connection", Independent: true, Help: "independent clients"},
 		{Name: "batch-size", Type: target.Size, Default: "256KiB", Group: "producing", Independent: true, Help: "maximum size of a batch"},
 		{Name: "size", Word: "SIZE", Default: "100", Group: "events", Independent: true, Help: "size of a value"},
@@ -43,7 +50,7 @@ func (Kind) Options() []target.Option {
 		{Name: "header", Word: "K=V", Type: target.List, Group: "events", Independent: true, Help: "header of every record, k=v; both may have expressions; repeatable"},
 		{Name: "pool", Type: target.Size, Default: "1MiB", Group: "events", Independent: true, Help: "size of each client's pool of encoded events"},
 		{Name: "fresh", Type: target.Bool, Default: "false", Group: "events", Independent: true, Help: "encode each event just before it is sent, with bytes never made before; on if a key or header has expressions that vary"},
-	}
+	}, target.StageOptions(opPipeline, "reading"))
 }
 
 // eventsOf describes the events that options ask for.
@@ -70,6 +77,9 @@ func fresh(spec *target.Spec) bool {
 // Check implements target.Checker.
 func (Kind) Check(spec target.Spec) error {
 	_, err := generator(&spec)
+	if spec.Op == opPipeline && err == nil {
+		_, err = target.ParseStage(spec.Options)
+	}
 	return err
 }
 
@@ -92,6 +102,12 @@ func (Kind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
 	}
 	o := spec.Options
 	s := &session{fresh: fresh(&spec), partitioner: load.RoundRobin(max(1, o.Int("clients")))}
+	if spec.Op == opPipeline {
+		if s.stage, err = target.ParseStage(o); err != nil {
+			return nil, err
+		}
+		s.follower = &follower{streams: s.partitioner.Streams()}
+	}
 	for i := range s.partitioner.Streams() {
 		l := &lane{id: i, session: s, encoder: encoder{gen: gen, partitioner: s.partitioner, stream: int32(i), limit: max(1024, int(o.Size("batch-size"))), mostEvents: spec.BatchEvents}}
 		l.encoder.init(o.Size("pool"))
@@ -107,6 +123,8 @@ type session struct {
 	lanes       []*lane
 	sink        load.Sink
 	start       time.Time
+	follower    *follower // of a pipeline; else nil
+	stage       load.StagePlan
 }
 
 func (s *session) Target() load.Target { return s }
@@ -164,7 +182,7 @@ func (l *lane) Fire(batches []load.Batch) int {
 		var sum uint32
 		s.Bytes, sum = l.encoder.encode(int(s.Events), s.First, l.fresh, l.start.Add(sent).UnixMilli())
 		l.out = append(l.out, load.Outcome{
-			Batch: *s, Lane: int32(l.id), Sent: sent, Done: l.sink.Now(), Acked: s.Events, Place: -1, Sum: sum,
+			Batch: *s, Lane: int32(l.id), Sent: sent, Done: l.sink.Now(), Acked: s.Events, Place: int64(s.First), Sum: sum,
 		})
 	}
 	return len(batches)

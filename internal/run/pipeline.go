@@ -1,0 +1,115 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/target"
+	"carronade/units"
+)
+
+// A pipeline is a run that also reads what it sends, each batch after its ack. A nil pipeline
+// is a run of another kind.
+type pipeline struct {
+	stage   *load.Stage
+	logs    []string
+	logOf   func(stream int32) int32
+	samples *samples
+	rows    *tracing // nil: no trace
+	cut     bool     // the waiting for reads was interrupted
+}
+
+// newPipeline prepares the second stage of the session's operation; nil if it has none.
+func (e *execution) newPipeline(ctx context.Context, plan *load.Plan, tgt load.Target) *pipeline {
+	s, ok := e.session.(target.Pipelined)
+	if !ok {
+		return nil
+	}
+	of, stage := s.Stage()
+	if of == nil {
+		return nil
+	}
+	p := &pipeline{logs: of.Logs(), logOf: func(stream int32) int32 { return stream }}
+	if placed, ok := tgt.(target.Placed); ok {
+		p.logOf = placed.LogOf
+	}
+	p.samples = newSamples(e.spec.Seed, dueOf(plan, tgt.Partitioner()))
+	p.samples.cameBack = e.CameBack
+	stage.Done = func(sent, read *load.Outcome, _ time.Duration) {
+		if e.Read != nil {
+			e.Read(sent, read)
+		}
+		if read.Acked == read.Events {
+			p.samples.add(sent, read.Done)
+			p.rows.consumed(sent, read.Done)
+			return
+		}
+		p.rows.missed(sent)
+	}
+	p.stage = load.NewStage(stage, of, plan)
+	plan.Completed = func() {
+		waiting, cancel := e.waiting(ctx)
+		defer cancel()
+		p.stage.CatchUp(plan.Drain, waiting.Done())
+		p.cut = waiting.Err() != nil
+	}
+	return p
+}
+
+// start begins to follow the run.
+func (p *pipeline) start(r *load.Run) {
+	if p != nil {
+		p.stage.Start(r)
+	}
+}
+
+// finish ends the reading and completes the outcome.
+func (p *pipeline) finish(out *outcome) {
+	if p == nil {
+		return
+	}
+	r := out.result
+	s := p.stage.Finish(r)
+	if p.cut {
+		r.Stopped, r.Whole = load.Interrupted, false
+	}
+	sent := load.PartResult{Tally: r.Measurement, Classes: r.Classes}
+	sent.Name = "send"
+	r.Parts = []load.PartResult{sent, s.PartResult}
+	out.samples = p.samples.report(p.logs, p.logOf)
+	out.checks = append(out.checks, checkReads(&s))
+}
+
+// checkReads is whether every acked event was read, over all phases.
+func checkReads(s *load.StageResult) report.Check {
+	var failed uint64
+	for _, n := range s.Classes {
+		failed += n
+	}
+	c := report.Check{Name: "read", OK: failed+s.Unread+s.Missed == 0, Text: "every acked event was read"}
+	if c.OK {
+		return c
+	}
+	c.Text = ""
+	add := func(n uint64, format string, args ...any) {
+		if n > 0 {
+			if c.Text != "" {
+				c.Text += "; "
+			}
+			c.Text += units.Plural(n, "acked event") + " " + fmt.Sprintf(format, args...)
+		}
+	}
+	add(failed, "could not be read: %s", s.Text)
+	add(s.Unread, "not read when the run ended")
+	add(s.Missed, "not read because the system did not say where they are")
+	return c
+}
+
+// stageOf describes a stage of a pipeline for the report.
+func stageOf(w interface{ Target() string }, r *load.PartResult) report.PartInput {
+	return report.PartInput{Target: w.Target(), Op: r.Name}
+}
+

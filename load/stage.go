@@ -1,0 +1,373 @@
+package load
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/measure"
+)
+
+// A Follower reads what a run has sent, each batch by the place that its outcome has.
+type Follower interface {
+	// Logs returns the names of the logs by index: "topic-0", ...
+	Logs() []string
+	// Start is called once, before the first read. now is the offset from the start of
+	// the run. done takes completed reads: from any goroutine, and it does not block. It
+	// does not keep the slice.
+	Start(now func() time.Duration, done func(reads []Outcome))
+	// Read begins to read the events of acked batches. It does not block, and does not
+	// keep the slice. Each read is completed exactly once, with the Seq and the Events of
+	// its batch; events that were read are Acked. One goroutine calls it.
+	Read(sent []Outcome)
+	// Stop completes all reads that are outstanding before it returns.
+	Stop()
+}
+
+// A StagePlan describes the second stage of a pipeline.
+type StagePlan struct {
+	Name        string
+	Delay       time.Duration // from an event's ack to its read
+	MaxInFlight int           // reads in flight: at most one per batch; 0 means 100
+	Queue       uint64        // events that may be acked and not yet read; then sending waits; 0: no limit
+	// Done is called with each batch that was acked, the outcome of its read, and when it was
+	// due to be read; one call at a time. It must not keep them.
+	Done func(sent, read *Outcome, due time.Duration)
+}
+
+// A Stage is the second stage of a pipeline: it reads what a run has sent. A batch is due
+// to be read when it has been acked for the plan's delay. Reads begin in the order in
+// which they become due, and complete in any order. Failed batches are not read.
+type Stage struct {
+	plan StagePlan
+	of   Follower
+	run  *Run
+	gate *Gate // nil: no limit on what waits
+
+	wake chan struct{} // capacity 1
+	stop chan struct{}
+	done chan struct{}
+
+	last atomic.Int64 // when the newest read was completed or began to wait
+
+	mu       sync.Mutex
+	waiting  ring
+	inFlight []stageRead // by Seq
+	free     []uint64    // numbers in inFlight
+	reading  int
+	room     time.Duration // since when there is room for a read, or was before reading began
+	offered  uint64 // events, over all phases
+	missed   uint64 // acked events without a place, which cannot be read
+	read     uint64
+	stopped  bool
+	tally    partTally
+	account  account
+	text     string // of the first read that failed
+
+	batch []Outcome // used by the goroutine that begins reads
+}
+
+// A stageRead is a batch that waits to be read, or is read.
+type stageRead struct {
+	sent Outcome
+	due  time.Duration
+	room time.Duration // since when there was room for it
+}
+
+// late is the generator's part of the time from due to read: the read could have begun
+// earlier.
+func (r *stageRead) late(read *Outcome) time.Duration { return max(0, read.Sent-max(r.due, r.room)) }
+
+// NewStage returns a stage and sets what the plan of the run that sends must have for it. The
+// plan's other observer is called first.
+func NewStage(plan StagePlan, of Follower, sending *Plan) *Stage {
+	if plan.MaxInFlight <= 0 {
+		plan.MaxInFlight = 100
+	}
+	s := &Stage{plan: plan, of: of, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	if plan.Queue > 0 {
+		s.gate = NewGate()
+		s.gate.Add(plan.Queue)
+		sending.Gate = s.gate
+	}
+	before := sending.Observe
+	sending.Observe = func(out []Outcome) {
+		if before != nil {
+			before(out)
+		}
+		s.follow(out)
+	}
+	return s
+}
+
+// Start begins to read, once the run exists and before it starts.
+func (s *Stage) Start(r *Run) {
+	s.run = r
+	s.tally, s.account = newPartTally(r), newAccount(len(r.phases)+1) // one more: the drain
+	s.of.Start(r.Now, s.complete)
+	go s.drive()
+}
+
+// Reads reports whether the stage reads a batch.
+func (s *Stage) Reads(o *Outcome) bool { return o.Acked == o.Events && o.Place >= 0 }
+
+// follow takes final outcomes of the run.
+func (s *Stage) follow(out []Outcome) {
+	back := uint64(0)
+	s.mu.Lock()
+	idle := s.waiting.n == 0
+	for i := range out {
+		o := &out[i]
+		if s.stopped || !s.Reads(o) {
+			back += uint64(o.Events)
+			if o.Acked > 0 {
+				s.missed += uint64(o.Acked)
+			}
+			continue
+		}
+		s.offered += uint64(o.Events)
+		s.tally.total[o.Phase].Offered += uint64(o.Events)
+		s.waiting.push(stageRead{sent: *o, due: o.Done + s.plan.Delay})
+	}
+	if idle && s.waiting.n > 0 {
+		s.last.Store(int64(s.run.Now()))
+		s.signal()
+	}
+	s.mu.Unlock()
+	if s.gate != nil && back > 0 {
+		s.gate.Add(back)
+	}
+}
+
+func (s *Stage) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// drive begins reads as they become due, until the stage ends.
+func (s *Stage) drive() {
+	defer close(s.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		next := s.begin()
+		if next >= 0 {
+			timer.Reset(next)
+		}
+		select {
+		case <-s.stop:
+			return
+		case <-s.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// begin begins the reads that are due and for which there is room. It returns when the next
+// one is due, from now; below 0: a completed read or a new batch comes first.
+func (s *Stage) begin() (next time.Duration) {
+	for {
+		s.batch = s.batch[:0]
+		next = -1
+		s.mu.Lock()
+		now := s.run.Now()
+		for s.waiting.n > 0 && s.reading < s.plan.MaxInFlight {
+			head := s.waiting.head()
+			if head.due > now {
+				next = head.due - now
+				break
+			}
+			s.reading++
+			s.account.addInFlight(s.run, now, int64(head.sent.Events))
+			seq := s.slot()
+			s.inFlight[seq] = *head
+			s.inFlight[seq].room = s.room
+			o := head.sent
+			o.Seq = seq
+			s.batch = append(s.batch, o)
+			s.waiting.drop()
+		}
+		s.mu.Unlock()
+		if len(s.batch) == 0 {
+			return next
+		}
+		s.of.Read(s.batch) // it may complete reads at once, so look again
+	}
+}
+
+// slot returns a free number of a read in flight.
+func (s *Stage) slot() uint64 {
+	if n := len(s.free); n > 0 {
+		seq := s.free[n-1]
+		s.free = s.free[:n-1]
+		return seq
+	}
+	s.inFlight = append(s.inFlight, stageRead{})
+	return uint64(len(s.inFlight) - 1)
+}
+
+// complete takes completed reads.
+func (s *Stage) complete(reads []Outcome) {
+	back := uint64(0)
+	s.mu.Lock()
+	full := s.reading == s.plan.MaxInFlight
+	for i := range reads {
+		o := &reads[i]
+		if s.reading == s.plan.MaxInFlight {
+			s.room = o.Done
+		}
+		r := &s.inFlight[o.Seq]
+		s.reading--
+		s.account.addInFlight(s.run, max(o.Done, s.account.changed), -int64(o.Events))
+		s.record(r, o)
+		back += uint64(o.Events)
+		if o.Acked == o.Events {
+			earliest := o.Done
+			if o.Earliest > 0 {
+				earliest = o.Earliest
+			}
+			s.run.Consumed(&r.sent, o.Done, max(earliest-r.late(o), r.sent.Done))
+		}
+		if s.plan.Done != nil {
+			s.plan.Done(&r.sent, o, r.due)
+		}
+		*r = stageRead{}
+		s.free = append(s.free, o.Seq)
+	}
+	s.read += back
+	s.last.Store(int64(s.run.Now()))
+	if full || s.reading == 0 {
+		s.signal()
+	}
+	s.mu.Unlock()
+	if s.gate != nil {
+		s.gate.Add(back)
+	}
+}
+
+// record adds a completed read to the tally.
+func (s *Stage) record(r *stageRead, o *Outcome) {
+	if o.Acked < o.Events && s.text == "" {
+		s.text = o.Text
+	}
+	if o.Failed+o.Unknown > 0 {
+		s.tally.classes[o.Class.String()] += uint64(o.Failed + o.Unknown)
+	}
+	t := &s.tally.total[r.sent.Phase]
+	if o.Sent < 0 {
+		t.Unsent += uint64(o.Events)
+		return
+	}
+	t.Sent += uint64(o.Events)
+	t.Acked += uint64(o.Acked)
+	t.Counts.Failed += uint64(o.Failed)
+	t.Unknown += uint64(o.Unknown)
+	t.Retries += uint64(o.Retries)
+	t.Batches++
+	t.Bytes += uint64(max(o.Read, 0))
+	t.AckedBytes += uint64(max(o.Read, 0))
+	t.WireBytes += uint64(max(o.Wire, 0))
+	at := s.run.phaseAt(o.Done)
+	s.account.arrived[at] += uint64(o.Acked)
+	s.account.arrivedB[at] += uint64(max(o.Read, 0))
+	if o.Acked > 0 || o.Failed > 0 {
+		t.Answered++
+		s.account.answers[at]++
+	}
+	hist(&t.Set.SendDelay).RecordN(r.late(o), uint64(o.Events))
+	switch {
+	case o.Acked > 0:
+		hist(&t.Set.Response).RecordN(o.Done-r.due, uint64(o.Acked))
+		hist(&t.Set.Service).RecordN(o.Done-o.Sent, 1)
+	case o.Failed > 0:
+		hist(&t.Set.FailedService).RecordN(o.Done-o.Sent, 1)
+	}
+}
+
+// CatchUp waits until everything that was acked has been read. It gives up when nothing was
+// read for the idle time although something was due, or when cancel is closed.
+func (s *Stage) CatchUp(idle time.Duration, cancel <-chan struct{}) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		left := s.waiting.n + s.reading
+		since := time.Duration(s.last.Load())
+		if s.reading == 0 && s.waiting.n > 0 {
+			since = max(since, s.waiting.head().due)
+		}
+		s.mu.Unlock()
+		if left == 0 || s.run.Now()-since > idle {
+			return
+		}
+		select {
+		case <-cancel:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Finish ends the stage and returns what it did in the measurement of the run, which has
+// ended: reads in flight are given up, and what waits is not read.
+func (s *Stage) Finish(of *Result) StageResult {
+	close(s.stop)
+	<-s.done
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.of.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var unread uint64
+	for ; s.waiting.n > 0; s.waiting.drop() {
+		r := s.waiting.head()
+		unread += uint64(r.sent.Events)
+		s.tally.total[r.sent.Phase].Unsent += uint64(r.sent.Events)
+		if s.plan.Done != nil {
+			o := Outcome{Batch: r.sent.Batch, Sent: -1, Done: s.run.Now(), Failed: r.sent.Events, Class: Canceled, Text: TextUnwritten, Place: -1}
+			s.plan.Done(&r.sent, &o, r.due)
+		}
+	}
+	m := &of.Measurement
+	return StageResult{
+		PartResult: s.run.partResult(&s.tally, []*account{&s.account}, measure.Tally{Name: s.plan.Name, Start: m.Start, End: m.End}),
+		Missed: s.missed, Unread: unread, Text: s.text,
+	}
+}
+
+// A StageResult is what a stage did. Its times are of reads: response is from due to read,
+// and the send delay is how late a read began.
+type StageResult struct {
+	PartResult
+	Unread uint64 // acked events, over all phases, whose read did not begin
+	Missed uint64 // acked events whose place is not known
+	Text   string // why the first of the others failed
+}
+
+// A ring is a queue of batches that wait to be read.
+type ring struct {
+	items []stageRead
+	at, n int
+}
+
+func (q *ring) head() *stageRead { return &q.items[q.at] }
+
+func (q *ring) drop() {
+	q.items[q.at] = stageRead{}
+	q.at, q.n = (q.at+1)%len(q.items), q.n-1
+}
+
+func (q *ring) push(r stageRead) {
+	if q.n == len(q.items) {
+		items := make([]stageRead, max(64, 2*q.n))
+		for i := range q.n {
+			items[i] = q.items[(q.at+i)%len(q.items)]
+		}
+		q.items, q.at = items, 0
+	}
+	q.items[(q.at+q.n)%len(q.items)] = r
+	q.n++
+}

@@ -1,0 +1,166 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"carronade/load"
+	"carronade/target"
+)
+
+// A follower reads what a run has produced: each batch is a fetch of its partition and
+// offsets. It implements load.Follower. One client reads all of a partition, so reads of
+// a partition begin in order.
+type follower struct {
+	r    *itemReader
+	from *cluster // where it reads: the cluster that is produced to, or another one
+	own  bool     // it is another one, which the follower closes
+	logs []string
+
+	logOf func(stream int32) int32 // the partition of a stream
+	done func([]load.Outcome)
+	now  func() time.Duration
+}
+
+// newFollower prepares to read what is produced to the topic of a cluster.
+func newFollower(ctx context.Context, cl *cluster, logOf func(stream int32) int32) (*follower, error) {
+	f := &follower{from: cl, logs: cl.logs(), logOf: logOf}
+	if cl.cfg.readFrom != nil {
+		c := *cl.cfg
+		c.seeds, c.topic, c.create = cl.cfg.readFrom.seeds, cl.cfg.readFrom.topic, nil
+		from, err := c.connect(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("--read-from: %w", err)
+		}
+		f.from, f.own, f.logs = from, true, from.logs()
+		if from.partitions() < cl.partitions() {
+			_ = f.close()
+			return nil, &target.Error{
+				Doing: "--read-from", Err: fmt.Errorf("the topic %s has %d partitions there, and %s has %d", c.topic, from.partitions(), cl.cfg.topic, cl.partitions()),
+				Hint: "name a topic with the same records at the same offsets: the same cluster by another address, or an exact mirror",
+			}
+		}
+	}
+	var err error
+	if f.r, err = newItemReader(ctx, f.from, nil); err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+// Logs implements load.Follower.
+func (f *follower) Logs() []string { return f.logs }
+
+// Start implements load.Follower.
+func (f *follower) Start(now func() time.Duration, done func([]load.Outcome)) {
+	f.now, f.done = now, done
+	f.r.Start(followerSink{f})
+}
+
+// Read implements load.Follower.
+func (f *follower) Read(sent []load.Outcome) {
+	now := f.now()
+	for i := range sent {
+		o := &sent[i]
+		part := f.logOf(o.Stream)
+		c := f.r.clients[int(part)%len(f.r.clients)]
+		c.mu.Lock()
+		c.fire(&o.Batch, part, o.Place, now)
+		c.mu.Unlock()
+	}
+	for _, c := range f.r.clients {
+		c.Flush()
+	}
+}
+
+// Stop implements load.Follower.
+func (f *follower) Stop() {
+	for _, c := range f.r.clients {
+		_ = c.Close() // it has no errors
+	}
+}
+
+func (f *follower) facts() map[string]any {
+	facts := make(map[string]any)
+	if n := f.r.retried.Load(); n > 0 {
+		facts["reads_retried"] = n
+	}
+	if f.own {
+		facts["read_from"] = map[string]any{"brokers": f.from.cfg.seeds, "topic": f.from.cfg.topic}
+	}
+	return facts
+}
+
+// close ends all connections.
+func (f *follower) close() error {
+	var err error
+	if f.r != nil {
+		err = f.r.Close()
+	}
+	if f.own {
+		f.from.close()
+	}
+	return err
+}
+
+// A followerSink passes completed reads on. It implements load.Sink.
+type followerSink struct{ f *follower }
+
+// Now implements load.Sink.
+func (s followerSink) Now() time.Duration { return s.f.now() }
+
+// Complete implements load.Sink.
+func (s followerSink) Complete(out []load.Outcome) { s.f.done(out) }
+
+// Ready implements load.Sink: reads are never refused.
+func (followerSink) Ready(int, time.Duration) {}
+
+// Stage implements target.Pipelined.
+func (s *session) Stage() (load.Follower, load.StagePlan) {
+	if s.follower == nil {
+		return nil, load.StagePlan{}
+	}
+	return s.follower, s.cl.cfg.stage
+}
+
+// A place is where a pipeline reads, if it is not where it produces.
+type place struct {
+	seeds []string
+	topic string
+}
+
+// parseStage reads the options of a pipeline's second stage.
+func (c *config) parseStage(v target.Values) (err error) {
+	if c.op != opPipeline {
+		return nil
+	}
+	if c.stage, err = target.ParseStage(v); err != nil {
+		return err
+	}
+	text := v.String("read-from")
+	if text == "" {
+		return nil
+	}
+	wrong := func(err error) error {
+		return &target.Error{Doing: "read the option read-from", Err: err, Hint: "give the URL of a topic, such as --read-from kafka://host:9092/" + c.topic}
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return wrong(fmt.Errorf("%s is not a URL", text))
+	}
+	if u.Scheme != "kafka" {
+		return wrong(fmt.Errorf("%s does not begin with kafka://", text))
+	}
+	from := &place{}
+	if from.seeds, from.topic, err = parseTarget(u); err != nil {
+		return wrong(err)
+	}
+	if len(from.seeds) == 0 {
+		return wrong(fmt.Errorf("%s has no broker address", text))
+	}
+	c.readFrom = from
+	return nil
+}
