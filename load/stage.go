@@ -48,7 +48,7 @@ type Stage struct {
 	stop chan struct{}
 	done chan struct{}
 
-	last atomic.Int64 // when the newest read was completed or began to wait
+	last atomic.Int64 // when a read was completed, or the first one of several began
 
 	mu       sync.Mutex
 	waiting  ring
@@ -130,7 +130,6 @@ func (s *Stage) follow(out []Outcome) {
 		s.waiting.push(stageRead{sent: *o, due: o.Done + s.plan.Delay})
 	}
 	if idle && s.waiting.n > 0 {
-		s.last.Store(int64(s.run.Now()))
 		s.signal()
 	}
 	s.mu.Unlock()
@@ -179,7 +178,9 @@ func (s *Stage) begin() (next time.Duration) {
 				next = head.due - now
 				break
 			}
-			s.reading++
+			if s.reading++; s.reading == 1 {
+				s.last.Store(int64(now))
+			}
 			s.account.addInFlight(s.run, now, int64(head.sent.Events))
 			seq := s.slot()
 			s.inFlight[seq] = *head

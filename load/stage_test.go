@@ -89,7 +89,7 @@ func TestStage(t *testing.T) {
 					return at + time.Millisecond, Outcome{}
 				})
 				var sent []time.Duration
-				of := &fakeFollower{takes: 3 * time.Millisecond}
+				of := &fakeFollower{takes: 30 * time.Millisecond}
 				plan := Plan{Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 500}}
 				stage := StagePlan{Name: "read", Delay: delay, Done: func(o, _ *Outcome, due time.Duration) { sent = append(sent, o.Done+delay) }}
 				res, got := fireStage(t, plan, stage, of, f)
@@ -100,11 +100,11 @@ func TestStage(t *testing.T) {
 				if c.Offered != 450 || c.Sent != 450 || c.Acked != 450 || got.Unread+got.Missed != 0 || res.Measurement.Consumed != 450 {
 					t.Errorf("counts %+v, unread %d, missed %d, consumed %d", c, got.Unread, got.Missed, res.Measurement.Consumed)
 				}
-				want := delay + 4*time.Millisecond
+				want := delay + 31*time.Millisecond
 				if h := res.Measurement.EndToEnd; h.Count() != 450 || h.Min() > want || h.Max() < want || h.Max() > want+want/100 {
 					t.Errorf("end to end %v to %v of %d, want %v of 450", h.Min(), h.Max(), h.Count(), want)
 				}
-				if h := got.Set.Response; h.Count() != 450 || h.Max() < 3*time.Millisecond || h.Max() > 3100*time.Microsecond {
+				if h := got.Set.Response; h.Count() != 450 || h.Max() < 30*time.Millisecond || h.Max() > 31*time.Millisecond {
 					t.Errorf("response of reads up to %v, of %d", h.Max(), h.Count())
 				}
 				if got.Set.SendDelay.Max() != 0 {

@@ -39,12 +39,9 @@ func (e *execution) newPipeline(ctx context.Context, plan *load.Plan, tgt load.T
 	p.samples = newSamples(e.spec.Seed, dueOf(plan, tgt.Partitioner()))
 	p.samples.cameBack = e.CameBack
 	stage.Done = func(sent, read *load.Outcome, _ time.Duration) {
-		if e.Read != nil {
-			e.Read(sent, read)
-		}
 		if read.Acked == read.Events {
 			p.samples.add(sent, read.Done)
-			p.rows.consumed(sent, read.Done)
+			p.rows.read(sent, read)
 			return
 		}
 		p.rows.missed(sent)

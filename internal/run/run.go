@@ -62,9 +62,6 @@ type Job struct {
 	// CameBack is called with the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; may be nil.
 	CameBack func(endToEnd time.Duration)
-	// Read is called with each batch of a pipeline that was acked and the outcome of its read,
-	// one call at a time; see load.StagePlan.Done. May be nil.
-	Read func(sent, read *load.Outcome)
 	// Outcomes is called with the final outcomes of batches, on the threads that sent them,
 	// concurrently; see load.Plan.Trace. May be nil.
 	Outcomes func(out []load.Outcome)

@@ -96,6 +96,13 @@ func (t *tracing) consumed(o *load.Outcome, at time.Duration) {
 	}
 }
 
+// read takes events that were read by a request of their own.
+func (t *tracing) read(sent, read *load.Outcome) {
+	if t != nil {
+		t.meeting.Read(sent, read.Sent, read.Done)
+	}
+}
+
 // missed takes events that were to be read and were not.
 func (t *tracing) missed(o *load.Outcome) {
 	if t != nil {

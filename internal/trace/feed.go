@@ -35,14 +35,14 @@ type Feed struct {
 // Add adds outcomes of batches. It does not retain the slice.
 func (f *Feed) Add(out []load.Outcome) {
 	for i := range out {
-		f.add(&out[i], absent)
+		f.add(&out[i], absent, absent)
 	}
 }
 
 // AddOne adds the outcome of one batch.
-func (f *Feed) AddOne(o *load.Outcome) { f.add(o, absent) }
+func (f *Feed) AddOne(o *load.Outcome) { f.add(o, absent, absent) }
 
-func (f *Feed) add(o *load.Outcome, consumed time.Duration) {
+func (f *Feed) add(o *load.Outcome, requested, consumed time.Duration) {
 	b := f.b
 	if b == nil {
 		if b = f.t.block(); b == nil {
@@ -51,7 +51,7 @@ func (f *Feed) add(o *load.Outcome, consumed time.Duration) {
 		}
 		f.b, f.since = b, o.Done
 	}
-	b.rows[b.n].set(o, consumed)
+	b.rows[b.n].set(o, requested, consumed)
 	b.n++
 	if b.n == blockRows || o.Done-f.since > maxBlockAge {
 		f.handOver()
@@ -69,7 +69,7 @@ func (f *Feed) handOver() {
 
 func (f *Feed) drop(o *load.Outcome) {
 	var r row
-	r.set(o, absent)
+	r.set(o, absent, absent)
 	f.dropped.Add(f.t.rowsOf(&r))
 }
 
@@ -83,12 +83,16 @@ type SharedFeed struct {
 
 // Consumed adds events of a batch, or of a part of one, that were consumed at this
 // time.
-func (m *SharedFeed) Consumed(o *load.Outcome, at time.Duration) { m.add(o, at) }
+func (m *SharedFeed) Consumed(o *load.Outcome, at time.Duration) { m.add(o, absent, at) }
+
+// Read adds events of a batch that were read by a request of their own, which began at a
+// time.
+func (m *SharedFeed) Read(o *load.Outcome, requested, at time.Duration) { m.add(o, requested, at) }
 
 // Missed adds events of a batch that never came back.
-func (m *SharedFeed) Missed(o *load.Outcome) { m.add(o, absent) }
+func (m *SharedFeed) Missed(o *load.Outcome) { m.add(o, absent, absent) }
 
-func (m *SharedFeed) add(o *load.Outcome, at time.Duration) {
+func (m *SharedFeed) add(o *load.Outcome, requested, at time.Duration) {
 	if due := m.f.t.o.Due; due != nil && o.DueFirst != o.DueLast {
 		part := *o // it may have the due times of the complete batch
 		part.DueFirst, part.DueLast = due(o.Stream, o.First), due(o.Stream, o.First+uint64(o.Events)-1)
@@ -96,7 +100,7 @@ func (m *SharedFeed) add(o *load.Outcome, at time.Duration) {
 	}
 	m.mu.Lock()
 	if !m.closed {
-		m.f.add(o, at)
+		m.f.add(o, requested, at)
 	}
 	m.mu.Unlock()
 }

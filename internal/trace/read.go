@@ -24,7 +24,7 @@ type Row struct {
 	Phase                                  string
 	Due, DueLast, Sent                     *int64
 	Done                                   int64
-	Consumed, Partition, Offset            *int64
+	Requested, Consumed, Partition, Offset            *int64
 	Events, Bytes, Wire                    int64
 	Acked, Failed, Unknown                 int64
 	Outcome                                string
@@ -348,7 +348,7 @@ func (r *reader) row() (*Row, error) {
 	r.out = Row{
 		Lane: n(colLane), Sequence: n(colSequence), Attempt: n(colAttempt), Stream: n(colStream), Event: n(colEvent),
 		Key: text(colKey), Phase: r.cols[colPhase].text, Due: number(colDue), DueLast: number(colDueLast), Sent: number(colSent),
-		Done: n(colDone), Consumed: number(colConsumed), Partition: number(colPartition), Offset: number(colLogOffset),
+		Done: n(colDone), Requested: number(colRequested), Consumed: number(colConsumed), Partition: number(colPartition), Offset: number(colLogOffset),
 		Events: n(colEvents), Bytes: n(colBytes), Wire: n(colWire), Acked: n(colAcked), Failed: n(colFailed), Unknown: n(colUnknown),
 		Outcome: r.cols[colOutcome].text, Class: text(colClass), Status: number(colStatus), Retries: n(colRetries),
 	}

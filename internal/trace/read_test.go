@@ -75,7 +75,7 @@ func TestRead(t *testing.T) {
 
 // copyOf is a copy of a row that is valid after the call.
 func copyOf(r *Row) line {
-	for _, p := range []**int64{&r.Due, &r.DueLast, &r.Sent, &r.Consumed, &r.Partition, &r.Offset, &r.Status} {
+	for _, p := range []**int64{&r.Due, &r.DueLast, &r.Sent, &r.Requested, &r.Consumed, &r.Partition, &r.Offset, &r.Status} {
 		if *p != nil {
 			*p = ptr(**p)
 		}

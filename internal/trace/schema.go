@@ -39,6 +39,7 @@ const (
 	colDueLast
 	colSent
 	colDone
+	colRequested
 	colConsumed
 	colPartition
 	colLogOffset
@@ -76,7 +77,8 @@ var columns = [colCount]definition{
 	colDueLast:   {name: "due_last_ns", optional: true, help: "when the last event was due"},
 	colSent:      {name: "sent_ns", optional: true, help: "when the first byte was written, at any attempt; null if none was"},
 	colDone:      {name: "done_ns", help: "when the answer came, or the batch was given up"},
-	colConsumed:  {name: "consumed_ns", optional: true, help: "in a round trip: read by the consumer"},
+	colRequested: {name: "requested_ns", optional: true, help: "in a pipeline: when its read began"},
+	colConsumed:  {name: "consumed_ns", optional: true, help: "in a round trip or a pipeline: read"},
 	colPartition: {name: "partition", optional: true, help: "the log, where the target has several and says which"},
 	colLogOffset: {name: "log_offset", optional: true, help: "of the first event in its log, where the system said it"},
 	colEvents:    {name: "events", help: "that it carried"},

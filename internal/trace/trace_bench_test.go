@@ -49,7 +49,7 @@ func BenchmarkWrite(b *testing.B) {
 	all := outcomes(int(defaultSizes.group))
 	rows := make([]row, len(all))
 	for i := range all {
-		rows[i].set(&all[i], absent)
+		rows[i].set(&all[i], absent, absent)
 	}
 	for _, bb := range []struct {
 		name  string

@@ -37,6 +37,7 @@ type line struct {
 	DueLast   *int64  `parquet:"due_last_ns,optional"`
 	Sent      *int64  `parquet:"sent_ns,optional"`
 	Done      int64   `parquet:"done_ns"`
+	Requested *int64  `parquet:"requested_ns,optional"`
 	Consumed  *int64  `parquet:"consumed_ns,optional"`
 	Partition *int64  `parquet:"partition,optional"`
 	Offset    *int64  `parquet:"log_offset,optional"`
@@ -172,7 +173,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestConsumed: rows of a round trip, from any goroutine; those after the end are
+// TestConsumed: rows of a round trip and of a pipeline, from any goroutine; those after the end are
 // left out.
 func TestConsumed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
@@ -189,6 +190,10 @@ func TestConsumed(t *testing.T) {
 				m.Missed(&out[i])
 				return
 			}
+			if i%2 == 1 {
+				m.Read(&out[i], out[i].Done+1, out[i].Done+time.Duration(i))
+				return
+			}
 			m.Consumed(&out[i], out[i].Done+time.Duration(i))
 		})
 	}
@@ -199,11 +204,15 @@ func TestConsumed(t *testing.T) {
 		t.Errorf("%+v, and when closed again %+v", r, again)
 	}
 	for _, l := range read(t, path) {
-		want := ptr(l.Done + l.Sequence)
-		if l.Sequence == 0 {
-			want = nil
+		type times struct{ Requested, Consumed *int64 }
+		want := times{nil, ptr(l.Done + l.Sequence)}
+		switch {
+		case l.Sequence == 0:
+			want.Consumed = nil
+		case l.Sequence%2 == 1:
+			want.Requested = ptr(l.Done + 1)
 		}
-		if diff := cmp.Diff(want, l.Consumed); diff != "" {
+		if diff := cmp.Diff(want, times{l.Requested, l.Consumed}); diff != "" {
 			t.Errorf("batch %d: %s", l.Sequence, diff)
 		}
 	}
@@ -316,7 +325,7 @@ func TestWriterTooSlow(t *testing.T) {
 			all := uint64(0)
 			for i := range out {
 				var w row
-				w.set(&out[i], absent)
+				w.set(&out[i], absent, absent)
 				all += tr.rowsOf(&w)
 			}
 			if r.Rows+r.Dropped != all || r.Dropped == 0 || r.Rows == 0 {
@@ -410,7 +419,7 @@ func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	out := outcomes(groups * each)
 	for i := range out {
 		var r row
-		r.set(&out[i], absent)
+		r.set(&out[i], absent, absent)
 		tr.row(&r)
 		if i%each == each-1 {
 			tr.flush()

@@ -92,6 +92,7 @@ func (t *Trace) put(r *row) {
 	c[colDueLast].putIf(int64(r.dueLast))
 	c[colSent].putIf(int64(r.sent))
 	c[colDone].put(int64(r.done))
+	c[colRequested].putIf(int64(r.requested))
 	c[colConsumed].putIf(int64(r.at))
 	if t.o.Partition != nil {
 		c[colPartition].putIf(int64(t.o.Partition(r.stream)))

@@ -147,6 +147,7 @@ func options() []target.Option {
 			Name: "recycle", Type: target.Bool, Ops: []string{opRead}, Group: groupConsume, Independent: true,
 			Help: "read the records again from the first one, until a limit ends the run",
 		},
+	}, target.StageOptions(opPipeline, groupConsume), []target.Option{
 		{
 			Name: "read-from", Word: "URL", Ops: []string{opPipeline}, Group: groupConsume, Independent: true,
 			Help: "topic with the same records to read from, kafka://HOST/TOPIC, such as a mirror (default: the target)",
