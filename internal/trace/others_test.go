@@ -92,6 +92,7 @@ func TestReadByOthers(t *testing.T) {
 		optional("due_last_ns", int64(x.DueLast))
 		optional("sent_ns", int64(x.Sent))
 		integer("done_ns", int64(x.Done))
+		optional("requested_ns", -1)
 		optional("consumed_ns", -1)
 		integer("partition", int64(x.Stream%3))
 		optional("log_offset", x.Place)

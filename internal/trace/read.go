@@ -24,7 +24,7 @@ type Row struct {
 	Phase                                  string
 	Due, DueLast, Sent                     *int64
 	Done                                   int64
-	Requested, Consumed, Partition, Offset            *int64
+	Requested, Consumed, Partition, Offset *int64
 	Events, Bytes, Wire                    int64
 	Acked, Failed, Unknown                 int64
 	Outcome                                string

@@ -19,7 +19,7 @@ type row struct {
 	bytes, wire                  int64
 	lane, stream                 int32
 	events, batches              int32
-	acked, failed, unknown       int32
+	acked, failed                int32 // the rest is unknown
 	attempt, retries, phase      int32
 	status                       int16
 	class                        load.Class
@@ -38,10 +38,14 @@ func (r *row) set(o *load.Outcome, requested, consumed time.Duration) {
 	r.requested = requested
 	r.offset, r.bytes, r.wire = o.Place, o.Bytes, o.Wire
 	r.lane, r.stream, r.events, r.batches = o.Lane, o.Stream, o.Events, max(o.Batches, 1)
-	r.acked, r.failed, r.unknown = o.Acked, o.Failed, o.Unknown
+	r.acked, r.failed = o.Acked, o.Failed
 	r.attempt, r.retries, r.phase = o.Attempt, o.Retries, o.Phase
 	r.status, r.class = o.Status, o.Class
 }
+
+// unknown are the events without a certain answer. They are not stored: a row fills two cache
+// lines.
+func (r *row) unknown() int32 { return r.events - r.acked - r.failed }
 
 // share is the i-th of n nearly equal parts of whole; the parts add up to it.
 func share(whole int64, i, n int32) int64 {
@@ -63,7 +67,7 @@ func (r *row) batch(i int32) row {
 		s.offset += int64(i) * int64(each)
 	}
 	s.bytes, s.wire = share(r.bytes, i, n), share(r.wire, i, n)
-	s.acked, s.failed, s.unknown = r.acked/n, r.failed/n, r.unknown/n
+	s.acked, s.failed = r.acked/n, r.failed/n
 	return s
 }
 
@@ -78,14 +82,12 @@ func (r *row) event(k int32, due time.Duration) row {
 	}
 	e.due, e.dueLast = due, due
 	e.events, e.bytes, e.wire = 1, share(r.bytes, k, r.events), share(r.wire, k, r.events)
-	e.acked, e.failed, e.unknown = 0, 0, 0
+	e.acked, e.failed = 0, 0
 	switch {
 	case k < r.acked:
 		e.acked, e.class = 1, load.OK
 	case k < r.acked+r.failed:
 		e.failed = 1
-	default:
-		e.unknown = 1
 	}
 	return e
 }
@@ -106,7 +108,7 @@ func (r *row) outcome() int32 {
 		return wordAcked
 	case r.failed:
 		return wordFailed
-	case r.unknown:
+	case r.unknown():
 		return wordUnknown
 	}
 	return wordMixed

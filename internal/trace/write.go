@@ -105,7 +105,7 @@ func (t *Trace) put(r *row) {
 	c[colWire].put(r.wire)
 	c[colAcked].put(int64(r.acked))
 	c[colFailed].put(int64(r.failed))
-	c[colUnknown].put(int64(r.unknown))
+	c[colUnknown].put(int64(r.unknown()))
 	c[colOutcome].word(r.outcome())
 	if r.class == load.OK {
 		c[colClass].word(absent)
