@@ -53,7 +53,7 @@ var effects = map[string]string{
 // ofReads are the options that the context of a pipeline that reads has itself.
 var ofReads = []string{
 	"item-data-verify", "item-input-path", "item-output-file", "item-type", "load-op-recycle", "load-op-recycle-mode", "load-op-type", "output-metrics-trace-persist",
-	"storage-driver-type", "storage-net-node-addrs", "storage-net-node-port",
+	"storage-driver-limit-concurrency", "storage-driver-type", "storage-net-node-addrs", "storage-net-node-port",
 }
 
 // firstHasIt is why an option of a later context does nothing.

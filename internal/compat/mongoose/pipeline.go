@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"carronade/internal/compat"
@@ -16,40 +18,48 @@ import (
 	"carronade/measure"
 )
 
-// fitsPipeline returns an error if a pipeline of these loads cannot run. It must write records
-// and then read them: that is a round trip.
+// fitsPipeline returns an error if a pipeline of these loads cannot run: it must write records
+// and then read them.
 func (l *loads) fitsPipeline() error {
-	const what = "a " + Pipeline + " of records creates and then reads them"
 	if len(l.parts) != 2 || l.parts[0].work != writeRecords || l.parts[1].work != readRecords {
-		return errors.New(what)
+		return errors.New("a " + Pipeline + " of records creates and then reads them")
 	}
-	create, read := l.parts[0].step, l.parts[1].step
-	delay, err := create.v.duration("item-output-delay")
-	switch {
-	case err != nil:
+	if _, err := l.parts[0].v.duration("item-output-delay"); err != nil {
 		return errors.New(inScenario(err.Error()))
-	case delay > 0:
-		return errors.New("item.output.delay: records are read at once")
-	case !slices.Equal(create.brokers, read.brokers) || create.topic != read.topic:
-		return errors.New(what + ", from the same topic at the same brokers")
 	}
 	return nil
 }
 
-// roundTrip is the workload of a pipeline. rows is the file for the rows of single records, ""
+// pipeline is the workload of a pipeline. rows is the file for the rows of single records, ""
 // for none.
-func (l *loads) roundTrip(rows string) *workload.Document {
+func (l *loads) pipeline(rows string) *workload.Document {
+	create, read := l.parts[0].step, l.parts[1].step
 	var d compat.Draft
-	d.Document = *l.parts[0].workload(rows)
-	d.Set("op", "--load-op-type", workload.RoundTrip)
-	if l.parts[1].v.flag("item-data-verify") {
+	d.Document = *create.workload(rows)
+	// The client engine does not say where records are; this one sends the same at once.
+	d.Entries = slices.DeleteFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "engine" })
+	d.Set("op", "--load-op-type", workload.Pipeline)
+	if delay, _ := create.v.duration("item-output-delay"); delay > 0 { // checked
+		d.Set("read-delay", "--item-output-delay", millis(delay))
+	}
+	if create.v.has("item-output-queue-limit") {
+		d.Set("read-queue", "--item-output-queue-limit", create.v.text("item-output-queue-limit"))
+	}
+	if n := read.concurrency; n > 0 {
+		d.Set("read-in-flight", "--storage-driver-limit-concurrency", strconv.Itoa(n))
+	} else {
+		d.Set("read-in-flight", "--storage-driver-limit-concurrency", "1M")
+	}
+	if !slices.Equal(create.brokers, read.brokers) || create.topic != read.topic {
+		d.Setf("read-from", "--storage-net-node-addrs", "kafka://%s/%s", strings.Join(read.brokers, ","), read.topic)
+	}
+	if read.v.flag("item-data-verify") {
 		d.Set("decode", "--item-data-verify", "true")
 	}
 	return &d.Document
 }
 
-// runPipeline runs a pipeline: a round trip of each record, with rows and results of both
-// operations. The read of a record is from its acknowledgement to its arrival.
+// runPipeline runs a pipeline, with rows and results of both operations.
 func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	p := r.program
 	create, read := *l.parts[0].step, *l.parts[1].step // a pipeline has the id of the first
@@ -73,7 +83,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	}
 	t := &table{w: p.Out, s: &create, color: create.v.flag("output-color") && p.Color}
 	m, back := newMeter(&create), newMeter(&read)
-	d, err := p.Run(ctx, l.roundTrip(rows), compat.Observer{Interval: func(iv load.Snapshot) {
+	d, err := p.Run(ctx, l.pipeline(rows), compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
 		n := iv.Interval.Consumed
 		back.count(n, 0, n*(m.bytes/max(m.succ, 1)), iv.Interval.Length(), 0)

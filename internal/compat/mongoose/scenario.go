@@ -249,7 +249,7 @@ func (r *runner) canRun(l *loads) error {
 		if err := l.fitsPipeline(); err != nil {
 			return err
 		}
-		doc = l.roundTrip("")
+		doc = l.pipeline("")
 	case l.kind == Weighted:
 		if err := l.fitsWeighted(); err != nil {
 			return err

@@ -71,8 +71,7 @@ type translation struct {
 	read *reads // of a pipeline; nil: records are not read
 }
 
-// reads are the operations of a pipeline that read what was created. They begin when the
-// record is acknowledged.
+// reads are the operations of a pipeline that read what was created.
 type reads struct {
 	s            *step
 	count, bytes uint64
@@ -83,8 +82,8 @@ type reads struct {
 func (r *reads) read(began time.Time, row *trace.Row, created *operation) operation {
 	const us = int64(time.Microsecond)
 	o := *created
-	o.op, o.start = opCodes[r.s.op], created.start+created.duration
-	o.duration = began.UnixMicro() + *row.Consumed/us - o.start
+	o.op, o.start = opCodes[r.s.op], began.UnixMicro()+*row.Requested/us
+	o.duration = (*row.Consumed - *row.Requested) / us
 	o.latency = o.duration
 	r.count++
 	r.bytes += uint64(max(o.size, 0))
@@ -142,7 +141,7 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	}
 	done := o.status == statusSucc
 	if t.read != nil {
-		if done = done && r.Consumed != nil; done {
+		if done = done && r.Requested != nil && r.Consumed != nil; done {
 			back := t.read.read(began, r, &o)
 			if t.trace != nil {
 				t.line = back.append(t.line[:0])
