@@ -17,7 +17,7 @@ type fake struct {
 	sink        Sink
 	lanes       []*fakeLane
 	room        int
-	groups      int // batches of a batch group at most
+	groups      int    // batches of a batch group at most
 	unplaced    uint64 // the first events have no place, the place of others is their number
 	// From downFrom to downUntil lanes have no connection; both 0: they always have
 	// one.

@@ -56,8 +56,8 @@ type Stage struct {
 	free     []uint64    // numbers in inFlight
 	reading  int
 	room     time.Duration // since when there is room for a read, or was before reading began
-	offered  uint64 // events, over all phases
-	missed   uint64 // acked events without a place, which cannot be read
+	offered  uint64        // events, over all phases
+	missed   uint64        // acked events without a place, which cannot be read
 	read     uint64
 	stopped  bool
 	tally    partTally
@@ -335,7 +335,7 @@ func (s *Stage) Finish(of *Result) StageResult {
 	m := &of.Measurement
 	return StageResult{
 		PartResult: s.run.partResult(&s.tally, []*account{&s.account}, measure.Tally{Name: s.plan.Name, Start: m.Start, End: m.End}),
-		Missed: s.missed, Unread: unread, Text: s.text,
+		Missed:     s.missed, Unread: unread, Text: s.text,
 	}
 }
 

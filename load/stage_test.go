@@ -25,7 +25,9 @@ type fakeFollower struct {
 
 func (*fakeFollower) Logs() []string { return []string{"log-0"} }
 
-func (f *fakeFollower) Start(now func() time.Duration, done func([]Outcome)) { f.now, f.done = now, done }
+func (f *fakeFollower) Start(now func() time.Duration, done func([]Outcome)) {
+	f.now, f.done = now, done
+}
 
 func (f *fakeFollower) Read(sent []Outcome) {
 	for _, o := range sent {

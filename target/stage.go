@@ -45,4 +45,3 @@ func ParseStage(v Values) (load.StagePlan, error) {
 	}
 	return p, nil
 }
-

@@ -43,7 +43,7 @@ func (b *builder) part(r *load.PartResult, in *PartInput, whole *Totals) Part {
 		Settings: orEmpty(in.Settings), Classes: r.Classes, Totals: b.totals(&r.Tally), Times: b.times(&r.Tally),
 	}
 	p.Totals.InFlightMax = 0 // counted for the whole only
-	if whole.Offered > 0 {
+	if whole.Offered > 0 && in.Weight > 0 {
 		p.Got = float64(p.Totals.Offered) / float64(whole.Offered)
 	}
 	return p

@@ -109,4 +109,3 @@ func checkReads(s *load.StageResult) report.Check {
 func stageOf(w interface{ Target() string }, r *load.PartResult) report.PartInput {
 	return report.PartInput{Target: w.Target(), Op: r.Name}
 }
-

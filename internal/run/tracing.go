@@ -18,7 +18,7 @@ type tracing struct {
 	feeds   []*trace.Feed // by sending thread
 	meeting *trace.SharedFeed
 	later   func(o *load.Outcome) bool // whether the rows of a batch are made when it is read; nil: never
-	pair    *ledger.Join // of a round trip; else nil
+	pair    *ledger.Join               // of a round trip; else nil
 }
 
 // newTracing prepares the requested trace, nil for none.

@@ -21,8 +21,8 @@ type follower struct {
 	logs []string
 
 	logOf func(stream int32) int32 // the partition of a stream
-	done func([]load.Outcome)
-	now  func() time.Duration
+	done  func([]load.Outcome)
+	now   func() time.Duration
 }
 
 // newFollower prepares to read what is produced to the topic of a cluster.
@@ -30,7 +30,7 @@ func newFollower(ctx context.Context, cl *cluster, logOf func(stream int32) int3
 	f := &follower{from: cl, logs: cl.logs(), logOf: logOf}
 	if cl.cfg.readFrom != nil {
 		c := *cl.cfg
-		c.seeds, c.topic, c.create = cl.cfg.readFrom.seeds, cl.cfg.readFrom.topic, nil
+		c.seeds, c.topic, c.create, c.op = cl.cfg.readFrom.seeds, cl.cfg.readFrom.topic, nil, opRead // it is not created
 		from, err := c.connect(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("--read-from: %w", err)

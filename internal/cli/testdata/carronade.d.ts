@@ -204,6 +204,14 @@ declare module "carronade" {
     "until-end"?: boolean;
     /** kafka: read the records again from the first one, until a limit ends the run */
     recycle?: boolean;
+    /** kafka: time from an event's ack to its read [0s] */
+    "read-delay"?: string;
+    /** kafka: batches being read at a time, over all connections [100] */
+    "read-in-flight"?: string | number;
+    /** kafka: events that may be acked and not yet read; then sending waits; 0: no limit [1M] */
+    "read-queue"?: string | number;
+    /** kafka: topic with the same records to read from, kafka://HOST/TOPIC, such as a mirror (default: the target) */
+    "read-from"?: string | number;
     /** kafka: decode every record and check every checksum, instead of counting batches by their headers [false] */
     decode?: boolean;
     /** kafka: whether records of open and aborted transactions are read [uncommitted] */

@@ -69,6 +69,9 @@ func (f *files) checkWritable() error {
 	}
 	if f.s.trace {
 		paths = append(paths, f.path("op.trace.csv"))
+		if f.s.v.kind == Pipeline {
+			paths = append(paths, f.path("e2e.csv"))
+		}
 	}
 	if f.s.threshold > 0 && f.s.concurrency > 0 {
 		if f.periodic {

@@ -64,6 +64,7 @@ type translation struct {
 	names *namer
 	trace io.Writer // nil: none
 	items io.Writer // nil: none
+	e2e   io.Writer // nil: none
 	line  []byte
 
 	duration, latency *measure.Histogram // of the operations whose times mongoose counts
@@ -149,6 +150,12 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 					return err
 				}
 			}
+			if t.e2e != nil {
+				acked := o.start + o.duration
+				if _, err := fmt.Fprintf(t.e2e, "%s,%d,%d\n", o.path, o.start-began.UnixMicro(), back.start+back.latency-acked); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if t.items != nil && done {
@@ -178,6 +185,9 @@ func (s *step) translate(file string, f *files, names *namer, read *step) (*tran
 	var err, itemsErr error
 	if s.trace {
 		t.trace, err = open(f.path("op.trace.csv"), os.O_APPEND)
+	}
+	if s.trace && read != nil && err == nil {
+		t.e2e, err = open(f.path("e2e.csv"), os.O_APPEND)
 	}
 	if list := s.v.text("item-output-file"); list != "" {
 		t.items, itemsErr = open(list, os.O_TRUNC)
