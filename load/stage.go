@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,18 +149,17 @@ func (s *Stage) signal() {
 // drive begins reads as they become due, until the stage ends.
 func (s *Stage) drive() {
 	defer close(s.done)
-	timer := time.NewTimer(time.Hour)
+	timer := time.NewTimer(math.MaxInt64)
 	defer timer.Stop()
 	for {
-		next := s.begin()
-		if next >= 0 {
-			timer.Reset(next)
-		}
-		select {
+		select { // first, since the run's clock begins later
 		case <-s.stop:
 			return
 		case <-s.wake:
 		case <-timer.C:
+		}
+		if next := s.begin(); next >= 0 {
+			timer.Reset(next)
 		}
 	}
 }

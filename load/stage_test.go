@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ type fakeFollower struct {
 	answer func(o *Outcome)
 	now    func() time.Duration
 	done   func([]Outcome)
+	mu     sync.Mutex
 	most   int // reads at a time
 	at     int
 	began  []time.Duration
@@ -30,6 +32,8 @@ func (f *fakeFollower) Start(now func() time.Duration, done func([]Outcome)) {
 }
 
 func (f *fakeFollower) Read(sent []Outcome) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, o := range sent {
 		f.at++
 		f.most = max(f.most, f.at)
@@ -40,7 +44,9 @@ func (f *fakeFollower) Read(sent []Outcome) {
 			continue
 		}
 		time.AfterFunc(f.takes, func() {
+			f.mu.Lock()
 			f.at--
+			f.mu.Unlock()
 			o.Done = f.now()
 			if f.answer != nil {
 				f.answer(&o)
