@@ -81,7 +81,7 @@ func (t *thread) fire(s *stream, ls *laneState, now time.Duration) bool {
 // the gate allowed none of them.
 func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, exhausted bool) {
 	p := &t.run.plan
-	due := min(t.run.partitioner.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
+	due := min(t.run.dueBefore(s.id, min(now+1, t.until)), s.end)
 	most := 1
 	if p.BatchEvents > 0 && t.shared == nil {
 		most = min(t.room(ls), len(t.batches))
@@ -379,7 +379,7 @@ func (t *thread) overflowTime(s *stream) time.Duration {
 func (t *thread) dropDue(s *stream, now time.Duration) {
 	p := &t.run.plan
 	for s.ready <= now {
-		due := min(t.run.partitioner.Before(s.id, p.Schedule.Count(min(now+1, t.until))), s.end)
+		due := min(t.run.dueBefore(s.id, min(now+1, t.until)), s.end)
 		if due <= s.next {
 			break
 		}

@@ -9,13 +9,15 @@ import (
 
 // A Part is one load of a Mix.
 type Part struct {
-	Name   string
-	Weight float64 // of its share of all events; 0: it gets none
-	Target Target
-	Gate   *Gate // its allowance; nil: none. The run ends when the allowance of a part does
+	Name     string
+	Weight   float64  // of its share of all events; 0: it gets none
+	Schedule Schedule // its own; all parts have one, or none has. Then weights have no meaning
+	Target   Target
+	Gate     *Gate // its allowance; nil: none. The run ends when the allowance of a part does
 }
 
-// A Mix is a Target made of several: one run divides its events among them by weight.
+// A Mix is a Target made of several: one run divides its events among them by weight, or
+// each has its own schedule.
 // With a schedule, the events that are due are divided. Without one, the part that has
 // the least of its share comes next, and no other part fires until it has, so that the
 // shares also hold over any part of a run. All parts have the same bound on what is in
@@ -26,6 +28,7 @@ type Mix struct {
 	parts       []Part
 	starts      []int32 // number of the first stream of each part; one more at the end
 	partitioner mixPartitioner
+	scheduled   bool // each part has its own schedule
 
 	mu    sync.Mutex
 	lanes map[Lane]*mixLane
@@ -36,7 +39,7 @@ func NewMix(parts []Part) (*Mix, error) {
 	m := &Mix{parts: parts, lanes: map[Lane]*mixLane{}}
 	weights := make([]float64, len(parts))
 	sum := 0.0
-	streams := 0
+	streams, scheduled := 0, 0
 	for i, p := range parts {
 		if !(p.Weight >= 0) || math.IsInf(p.Weight, 0) {
 			return nil, fmt.Errorf("part %s has the weight %v", p.Name, p.Weight)
@@ -44,18 +47,38 @@ func NewMix(parts []Part) (*Mix, error) {
 		if _, ok := p.Target.(SelfBatcher); ok {
 			return nil, fmt.Errorf("part %s forms its batches by itself, so its share cannot be kept", p.Name)
 		}
+		if p.Schedule != nil {
+			scheduled++
+		}
 		weights[i] = p.Weight
 		sum += p.Weight
 		m.starts = append(m.starts, int32(streams))
 		streams += p.Target.Partitioner().Streams()
 		m.partitioner.of = append(m.partitioner.of, p.Target.Partitioner())
 	}
-	if !(sum > 0) || math.IsInf(sum, 0) {
-		return nil, fmt.Errorf("the weights of the parts sum to %v", sum)
-	}
+	m.scheduled = scheduled > 0
 	m.starts = append(m.starts, int32(streams))
-	m.partitioner.m, m.partitioner.shares = m, Weighted(weights)
+	m.partitioner.m = m
+	switch {
+	case scheduled == len(parts):
+		m.partitioner.shares = unionPartitioner(m.schedules())
+	case scheduled > 0:
+		return nil, fmt.Errorf("%d of %d parts have a schedule", scheduled, len(parts))
+	case !(sum > 0) || math.IsInf(sum, 0):
+		return nil, fmt.Errorf("the weights of the parts sum to %v", sum)
+	default:
+		m.partitioner.shares = Weighted(weights)
+	}
 	return m, nil
+}
+
+// schedules are those of the parts.
+func (m *Mix) schedules() union {
+	var all union
+	for _, p := range m.parts {
+		all = append(all, p.Schedule)
+	}
+	return all
 }
 
 // part returns which part a stream belongs to.

@@ -252,3 +252,55 @@ func BenchmarkMix(b *testing.B) {
 		})
 	}
 }
+
+// TestSchedulesOfAMix: each part has the events that its own schedule has, on time, also if
+// another is slow.
+func TestSchedulesOfAMix(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		plan  Plan
+		want  [2]uint64
+		until time.Duration
+	}{
+		{"time", Plan{Measurement: Limits{Time: time.Second}}, [2]uint64{1000, 500}, time.Second},
+		{"warm-up", Plan{WarmupTime: 300 * time.Millisecond, Measurement: Limits{Time: time.Second}}, [2]uint64{1000, 500}, 1300 * time.Millisecond},
+		{"number", Plan{Measurement: Limits{Events: 350}}, [2]uint64{201, 149}, 200 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				steady := newFake(RoundRobin(3), 1, constantly(time.Millisecond))
+				bursts := newFake(Single(), 1, constantly(50*time.Millisecond))
+				m, err := NewMix([]Part{
+					{Name: "steady", Schedule: Constant(1000), Target: steady},
+					{Name: "bursts", Schedule: Burst(100, 200*time.Millisecond), Target: bursts},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				plan := tt.plan
+				plan.Schedule, plan.MaxInFlight, plan.BatchEvents, plan.Portable = Constant(1), 1000, 1, true
+				res, err := Fire(t.Context(), plan, m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, p := range res.Parts {
+					if p.Offered != tt.want[i] || p.Acked != tt.want[i] {
+						t.Errorf("%s: offered %d, acked %d, want %d", p.Name, p.Offered, p.Acked, tt.want[i])
+					}
+					if late := p.SendDelay.Max(); late != 0 {
+						t.Errorf("%s: %v late", p.Name, late)
+					}
+				}
+				if res.Measurement.Offered != tt.want[0]+tt.want[1] || res.Measurement.End > tt.until+60*time.Millisecond {
+					t.Errorf("%d offered, the measurement ended at %v", res.Measurement.Offered, res.Measurement.End)
+				}
+				if least, most := res.Parts[1].Response.Min(), res.Parts[1].Response.Max(); least < 49*time.Millisecond || most > 51*time.Millisecond {
+					t.Errorf("response of the bursts from %v to %v", least, most)
+				}
+			})
+		})
+	}
+	if _, err := NewMix([]Part{{Weight: 1, Schedule: Constant(1), Target: newFake(Single(), 1, constantly(0))}, {Weight: 1, Target: newFake(Single(), 1, constantly(0))}}); err == nil {
+		t.Error("a schedule for one part of two is accepted")
+	}
+}

@@ -68,6 +68,25 @@ func (r *Run) partOf(stream int32) int {
 	return r.mix.part(stream)
 }
 
+// due returns when event k of a stream is due.
+func (r *Run) due(stream int32, k uint64) time.Duration {
+	if m := r.mix; m != nil && m.scheduled { // without the way through the numbers in the whole run
+		i := m.part(stream)
+		n := m.partitioner.of[i].Event(stream-m.starts[i], k)
+		return m.parts[i].Schedule.Due(n)
+	}
+	return r.plan.Schedule.Due(r.partitioner.Event(stream, k))
+}
+
+// dueBefore returns how many events of a stream are due before a time.
+func (r *Run) dueBefore(stream int32, at time.Duration) uint64 {
+	if m := r.mix; m != nil && m.scheduled {
+		i := m.part(stream)
+		return m.partitioner.of[i].Before(stream-m.starts[i], m.parts[i].Schedule.Count(at))
+	}
+	return r.partitioner.Before(stream, r.plan.Schedule.Count(at))
+}
+
 // gateOf returns the gate of a part, or of a run without parts; nil: none.
 func (r *Run) gateOf(part int) *Gate {
 	if r.mix == nil {

@@ -98,7 +98,7 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 		count(o.DueFirst, n)
 	default:
 		for k := o.First; k < o.First+n; k++ {
-			count(r.plan.Schedule.Due(r.partitioner.Event(o.Stream, k)), 1)
+			count(r.due(o.Stream, k), 1)
 		}
 	}
 }

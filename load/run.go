@@ -89,6 +89,12 @@ func New(plan Plan, target Target) (*Run, error) {
 	if g, ok := target.(SelfBatcher); ok {
 		plan.Linger, plan.MaxInFlight = 0, g.OwnBatching()
 	}
+	if m, ok := target.(*Mix); ok && m.scheduled {
+		if plan.Schedule == nil {
+			return nil, errors.New("the parts have schedules, and the run has none")
+		}
+		plan.Schedule = m.schedules()
+	}
 	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), done: make(chan struct{})}
 	switch {
 	case plan.Schedule != nil:

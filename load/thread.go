@@ -336,9 +336,7 @@ func (t *thread) advance(s *stream) bool {
 	return true
 }
 
-func (t *thread) due(s *stream, k uint64) time.Duration {
-	return t.run.plan.Schedule.Due(t.run.partitioner.Event(s.id, k))
-}
+func (t *thread) due(s *stream, k uint64) time.Duration { return t.run.due(s.id, k) }
 
 // readyAt returns when the next batch of a stream is ready: at once if its size is
 // fixed or no linger is set, else when it is full or its linger is over.

@@ -77,7 +77,7 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	// has fewer events than the histogram has cells in that span.
 	batching, delays := hist(&pg.Batching), hist(&pg.SendDelay)
 	for i := range n {
-		due := t.run.plan.Schedule.Due(t.run.partitioner.Event(o.Stream, o.First+i))
+		due := t.run.due(o.Stream, o.First+i)
 		delay := max(0, sent-max(due, o.Ready, free))
 		if written {
 			batching.Record(max(0, o.Ready-due))

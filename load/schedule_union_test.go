@@ -1,0 +1,75 @@
+package load
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestUnion: the events of a union are those of its schedules in order of their due times, and
+// its partitioner finds each of them.
+func TestUnion(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var of []Schedule
+		for range rapid.IntRange(1, 4).Draw(t, "schedules") {
+			switch rapid.IntRange(0, 3).Draw(t, "kind") {
+			case 0:
+				of = append(of, Constant(float64(rapid.IntRange(1, 2000).Draw(t, "rate"))))
+			case 1:
+				of = append(of, Burst(uint64(rapid.IntRange(1, 50).Draw(t, "events")), time.Duration(rapid.IntRange(1, 300).Draw(t, "ms"))*time.Millisecond))
+			case 2:
+				of = append(of, Until(Constant(1000), time.Duration(rapid.IntRange(1, 500).Draw(t, "until"))*time.Millisecond))
+			default:
+				of = append(of, Burst(1, time.Millisecond))
+			}
+		}
+		type event struct {
+			due  time.Duration
+			of   int32
+			k    uint64
+			tied int
+		}
+		const span = 400 * time.Millisecond
+		var want []event
+		for i, s := range of {
+			for k := range s.Count(span) {
+				want = append(want, event{s.Due(k), int32(i), k, i})
+			}
+		}
+		slices.SortStableFunc(want, func(a, b event) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.tied, b.tied)) })
+		u, p := Union(of...), unionPartitioner(of)
+		if u.Count(span) != uint64(len(want)) {
+			t.Fatalf("%d events, want %d", u.Count(span), len(want))
+		}
+		before := make([]uint64, len(of))
+		for n, e := range want {
+			if due := u.Due(uint64(n)); due != e.due {
+				t.Fatalf("event %d is due at %v, want %v", n, due, e.due)
+			}
+			if got := p.Event(e.of, e.k); got != uint64(n) {
+				t.Fatalf("event %d of schedule %d is number %d, want %d", e.k, e.of, got, n)
+			}
+			for i := range of {
+				if got := p.Before(int32(i), uint64(n)); got != before[i] {
+					t.Fatalf("%d events of schedule %d before number %d, want %d", got, i, n, before[i])
+				}
+			}
+			before[e.of]++
+		}
+		for i, s := range of {
+			if s.End() == Never {
+				continue
+			}
+			if got := p.Event(int32(i), s.Count(Never)); got != math.MaxUint64 {
+				t.Errorf("an event after the end of schedule %d is number %d", i, got)
+			}
+			if got := p.Before(int32(i), math.MaxUint64); got != s.Count(Never) {
+				t.Errorf("%d events of schedule %d in all, want %d", got, i, s.Count(Never))
+			}
+		}
+	})
+}
