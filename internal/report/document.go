@@ -53,6 +53,9 @@ type Document struct {
 	Steps  []Phase `json:"steps"`
 	Phases []Phase `json:"phases"`
 	Parts  []Part  `json:"parts,omitempty"`
+	// Fairness is Jain's index of what share of its due events each part got acked: 1 if all
+	// shares are equal, 1/n if only one of n parts got any. Null: there are no parts.
+	Fairness *float64 `json:"fairness,omitempty"`
 
 	Intervals []Interval        `json:"intervals"`
 	Gauges    []Gauge           `json:"gauges"`

@@ -49,6 +49,25 @@ func (b *builder) part(r *load.PartResult, in *PartInput, whole *Totals) Part {
 	return p
 }
 
+// fairness is Jain's index (Jain, Chiu and Hawe, 1984) of the shares of their offered events that
+// parts got acked; nil if fewer than two were offered any, or for stages.
+func fairness(parts []Part) *float64 {
+	var sum, squares, n float64
+	for i := range parts {
+		t := &parts[i].Totals
+		if parts[i].Weight == 0 || t.Offered == 0 {
+			continue
+		}
+		x := float64(t.Acked) / float64(t.Offered)
+		sum, squares, n = sum+x, squares+x*x, n+1
+	}
+	if n < 2 || squares == 0 {
+		return nil
+	}
+	f := sum * sum / (n * squares)
+	return &f
+}
+
 // PartsTitle is the heading of the parts: "Parts", or "Stages" of a pipeline.
 func (d *Document) PartsTitle() string {
 	if d.staged() {
@@ -117,6 +136,9 @@ func (d *Document) parts(p *layout.Page) {
 		t.Row(r...)
 	}
 	p.Table(&t)
+	if d.Fairness != nil && *d.Fairness < 0.9995 {
+		p.Note(fmt.Sprintf("fairness %.3f: 1 if every part got the same share of its events acked", *d.Fairness))
+	}
 }
 
 // partSections prints what only the complete report has of each part: its settings, failures

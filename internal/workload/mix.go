@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"carronade/target"
 )
@@ -21,8 +22,11 @@ const mostParts = 32
 // A Part is one load of a workload with several.
 type Part struct {
 	Name     string
-	Weight   float64
+	Weight   float64   // of a part with its own pace: the number of its events
+	Paced    bool      // it has its own rate or shape, as all other parts have
 	Workload *Workload // its own target and operation, with the settings of the whole
+
+	weighted string // where a weight was given; "": nowhere
 }
 
 // Share is the part's share of all events.
@@ -91,6 +95,7 @@ func resolveMix(kinds []target.Kind, flags, file *Document, parts []*Document) (
 				faults = append(faults, err)
 			} else if !mine {
 				own[i].file.Entries = append(own[i].file.Entries, e)
+				out[i].Paced = out[i].Paced || ownPace(e.Name)
 			}
 		}
 		if len(d.Parts) > 0 {
@@ -100,6 +105,7 @@ func resolveMix(kinds []target.Kind, flags, file *Document, parts []*Document) (
 		own[i].flags.Entries = inherited(table, op, flags, nil, used)
 		own[i].file.Entries = append(inherited(table, op, file, own[i].file.Entries, used), own[i].file.Entries...)
 	}
+	faults = append(faults, checkPaces(out, flags, file)...)
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
@@ -139,6 +145,38 @@ func resolveMix(kinds []target.Kind, flags, file *Document, parts []*Document) (
 	return newMix(out)
 }
 
+// ownPace reports whether a setting of the load may be one of a part.
+func ownPace(name string) bool { return name == "rate" || name == "shape" }
+
+// checkPaces returns what is wrong if parts have their own rates or shapes: then all of them have
+// one, and neither weights nor a pace of the whole.
+func checkPaces(parts []Part, whole ...*Document) (faults []error) {
+	paced := slices.IndexFunc(parts, func(p Part) bool { return p.Paced })
+	if paced < 0 {
+		return nil
+	}
+	for i := range parts {
+		switch p := &parts[i]; {
+		case !p.Paced:
+			faults = append(faults, &Error{Where: "part " + strconv.Itoa(i+1), Err: fmt.Errorf("has no rate of its own, and part %d has one", paced+1), Hint: "give every part a rate or a shape, or give none and one rate beside parts"})
+		case p.weighted != "":
+			faults = append(faults, &Error{Where: p.weighted, Err: errors.New("has no meaning for a part with a rate or a shape of its own"), Hint: "leave out the weight or the rate"})
+		}
+	}
+	for _, d := range whole {
+		for _, e := range d.Entries {
+			_, events, err := parseWarmup(strings.Join(e.Values, " "))
+			switch {
+			case ownPace(e.Name) || e.Name == "concurrency":
+				faults = append(faults, &Error{Where: e.Where, Err: errors.New("cannot be combined with parts that have rates of their own"), Hint: "leave it out"})
+			case e.Name == "warmup" && err == nil && events > 0:
+				faults = append(faults, &Error{Where: e.Where, Err: errors.New("cannot be a number of events if parts have rates of their own"), Hint: "give a time, such as 5s"})
+			}
+		}
+	}
+	return faults
+}
+
 // A resolving is what a part is made of: its own settings and those of the whole.
 type resolving struct{ flags, file Document }
 
@@ -162,7 +200,7 @@ func inPart(i int, err error) error {
 func (p *Part) take(e Entry) (mine bool, err error) {
 	s := find(PartTable(), e.Name)
 	if s == nil {
-		if l := find(Table(nil), e.Name); l != nil && l.Name != "op" {
+		if l := find(Table(nil), e.Name); l != nil && l.Name != "op" && !ownPace(l.Name) {
 			return false, &Error{Where: e.Where, Err: errors.New("applies to the whole workload, not to one part"), Hint: "put it beside parts"}
 		}
 		return false, nil
@@ -177,6 +215,7 @@ func (p *Part) take(e Entry) (mine bool, err error) {
 		p.Name = e.Values[0]
 	} else {
 		p.Weight, _ = strconv.ParseFloat(e.Values[0], 64) // checked
+		p.weighted = e.Where
 	}
 	return true, nil
 }
@@ -269,6 +308,13 @@ func newMix(parts []Part) (*Workload, error) {
 		if !slices.Contains(targets, of.text) {
 			targets = append(targets, of.text)
 		}
+		if parts[i].Paced {
+			n, err := of.pacedEvents()
+			if err != nil {
+				return nil, inPart(i, err)
+			}
+			parts[i].Weight = float64(n)
+		}
 		sum += parts[i].Weight
 		for _, text := range of.Warnings {
 			if !slices.Contains(w.Warnings, text) {
@@ -284,7 +330,7 @@ func newMix(parts []Part) (*Workload, error) {
 	}
 	w.text = strings.Join(targets, ", ")
 	for _, s := range first.table {
-		if s.Kind == "" && s.Name != "op" {
+		if s.Kind == "" && s.Name != "op" && !(parts[0].Paced && ownPace(s.Name)) {
 			w.table = append(w.table, s)
 			if v, ok := first.values[s.Name]; ok {
 				w.values[s.Name] = v
@@ -299,7 +345,11 @@ func (w *Workload) partTexts() []string {
 	var out []string
 	for i := range w.parts {
 		p := &w.parts[i]
-		text := fmt.Sprintf("%s: weight %s, %s %s", p.Name, strconv.FormatFloat(p.Weight, 'g', -1, 64), p.Workload.Op, p.Workload.text)
+		text := p.Name + ": "
+		if !p.Paced {
+			text += "weight " + strconv.FormatFloat(p.Weight, 'g', -1, 64) + ", "
+		}
+		text += p.Workload.Op + " " + p.Workload.text
 		for _, r := range p.Own() {
 			if r.From != FromDefault {
 				text += " " + r.Name + "=" + r.Text()
@@ -310,9 +360,26 @@ func (w *Workload) partTexts() []string {
 	return out
 }
 
-// Own are the settings that a part does not share with the whole: the options of its target.
+// Own are the settings that a part does not share with the whole: the options of its target, and
+// its own pace.
 func (p *Part) Own() []Resolved {
-	return slices.DeleteFunc(p.Workload.Settings(), func(r Resolved) bool { return find(p.Workload.table, r.Name).Kind == "" })
+	return slices.DeleteFunc(p.Workload.Settings(), func(r Resolved) bool {
+		return find(p.Workload.table, r.Name).Kind == "" && !(p.Paced && ownPace(r.Name))
+	})
+}
+
+// pacedEvents are the events of a schedule that are due within the measurement's time, or within
+// an hour if that has no limit.
+func (w *Workload) pacedEvents() (uint64, error) {
+	s, warm, err := w.schedule()
+	if err != nil {
+		return 0, err
+	}
+	span := w.Duration("for")
+	if span == 0 {
+		span = time.Hour
+	}
+	return s.Count(warm+span) - s.Count(warm), nil
 }
 
 // appendParts appends the parts as JSON.
@@ -324,8 +391,10 @@ func (w *Workload) appendParts(b []byte) []byte {
 			b = append(b, ',')
 		}
 		b = append(append(b, `{"name":`...), quote(p.Name)...)
-		b = append(b, `,"weight":`...)
-		b = strconv.AppendFloat(b, p.Weight, 'g', -1, 64)
+		if !p.Paced {
+			b = append(b, `,"weight":`...)
+			b = strconv.AppendFloat(b, p.Weight, 'g', -1, 64)
+		}
 		b = append(append(b, `,"target":`...), quote(p.Workload.text)...)
 		b = append(append(b, `,"op":`...), quote(p.Workload.Op)...)
 		for _, r := range p.Own() {
@@ -345,7 +414,9 @@ func (p *Part) spec(of []Part, whole *target.Spec) (target.Spec, error) {
 	}
 	share := func(n uint64) uint64 { return uint64(math.Ceil(float64(n) * p.Share(of))) }
 	s.RunID, s.Logf = whole.RunID, whole.Logf
-	s.Count, s.Most = share(s.Count), share(s.Most)
+	if s.Count = share(s.Count); !p.Paced {
+		s.Most = share(s.Most)
+	}
 	return s, nil
 }
 

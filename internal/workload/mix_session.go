@@ -27,6 +27,11 @@ func (k mixKind) Open(ctx context.Context, whole target.Spec) (target.Session, e
 		}
 		s.of = append(s.of, own)
 		part := load.Part{Name: p.Name, Weight: p.Weight, Target: own.Target()}
+		if p.Paced {
+			if part.Schedule, _, err = p.Workload.schedule(); err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+		}
 		if f, ok := part.Target.(target.Finite); ok && f.Events() > 0 {
 			part.Gate = load.NewGate()
 			part.Gate.Add(f.Events())

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -101,6 +102,40 @@ func TestPartsAgain(t *testing.T) {
 	}
 }
 
+// TestPartsWithRates: each part has its own schedule, the whole has all of their events, and its
+// JSON is a file with the same parts.
+func TestPartsWithRates(t *testing.T) {
+	w, err := mixOf(t, "target: gun://a\nfor: 10s\nwarmup: 2s\nparts: [{name: steady, rate: 500/s}, {name: bursts, shape: 'burst(600,2s)', target: gun://b}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Schedule.Count(12 * time.Second); got != 500*12+600*5+600 { // the burst begins after the warm-up at its mean rate
+		t.Errorf("%d events in 12 s", got)
+	}
+	if a, b := w.Parts()[0].Share(w.Parts()), w.Parts()[1].Share(w.Parts()); a != 0.625 || b != 0.375 {
+		t.Errorf("shares %v and %v", a, b)
+	}
+	if w.Has("rate") || w.Has("shape") {
+		t.Error("the whole has a rate or a shape")
+	}
+	data, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := mixOf(t, string(data))
+	if err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	second, err := json.Marshal(again)
+	if err != nil || string(second) != string(data) || !strings.Contains(string(data), `"shape":"burst(600,2s)"`) {
+		t.Errorf("%v\n%s\nbecame\n%s", err, data, second)
+	}
+}
+
 func TestPartsFaults(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"no list", "target: gun://a\nparts: 3\n", "must be a list of mappings"},
@@ -110,7 +145,12 @@ func TestPartsFaults(t *testing.T) {
 		{"a negative weight", "target: gun://a\nparts: [{weight: -1}]\n", "mix.yaml:2"},
 		{"no number", "target: gun://a\nparts: [{weight: much}]\n", "must be a number"},
 		{"no weight at all", "target: gun://a\nparts: [{weight: 0}, {weight: 0}]\n", "0 for all parts"},
-		{"a rate", "target: gun://a\nparts: [{rate: 5/s}]\n", "applies to the whole workload"},
+		{"a rate of one part", "target: gun://a\nparts: [{rate: 5/s}, {name: b}]\n", "part 2: has no rate of its own, and part 1 has one"},
+		{"a rate and a weight", "target: gun://a\nparts: [{rate: 5/s, weight: 2}]\n", "mix.yaml:2: weight: has no meaning for a part with a rate"},
+		{"rates of the parts and of the whole", "target: gun://a\nrate: 9/s\nparts: [{rate: 5/s}]\n", "mix.yaml:2: rate: cannot be combined with parts"},
+		{"rates and a concurrency", "target: gun://a\nconcurrency: 9\nparts: [{rate: 5/s}]\n", "mix.yaml:2: concurrency: cannot be combined with parts"},
+		{"rates and a number to warm up", "target: gun://a\nwarmup: 100\nparts: [{rate: 5/s}]\n", "warmup: cannot be a number of events"},
+		{"a rate and a shape", "target: gun://a\nparts: [{rate: 5/s, shape: 'burst(5,1s)'}]\n", "cannot be combined with"},
 		{"a limit", "target: gun://a\nparts: [{count: 5}]\n", "applies to the whole workload"},
 		{"consuming", "target: cannon://a\nparts: [{op: consume}]\n", "consume cannot be a part"},
 		{"verifying", "target: cannon://a\nverify: true\nparts: [{weight: 1}]\n", "not read back"},

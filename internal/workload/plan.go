@@ -25,6 +25,9 @@ func (w *Workload) schedule() (load.Schedule, time.Duration, error) {
 		}
 		return s, warm, nil
 	}
+	if len(w.parts) > 0 && w.parts[0].Paced {
+		return w.pacedParts(warm)
+	}
 	text := w.String("shape")
 	if text == "" {
 		return nil, warm, nil
@@ -51,6 +54,19 @@ func (w *Workload) schedule() (load.Schedule, time.Duration, error) {
 		warm = before.Due(events)
 	}
 	return load.Joined(load.Until(before, warm), shape), warm, nil
+}
+
+// pacedParts is the schedule of all parts together.
+func (w *Workload) pacedParts(warm time.Duration) (load.Schedule, time.Duration, error) {
+	var all []load.Schedule
+	for i := range w.parts {
+		s, _, err := w.parts[i].Workload.schedule()
+		if err != nil {
+			return nil, 0, err
+		}
+		all = append(all, s)
+	}
+	return load.Union(all...), warm, nil
 }
 
 func (w *Workload) warmup() (time.Duration, uint64, error) {
