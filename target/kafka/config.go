@@ -77,7 +77,9 @@ type config struct {
 	from       position
 	decode     bool
 	untilEnd   bool
-	recycle    bool // read the items again and again
+	recycle    bool   // read the items again and again
+	itemsIn    string // file with the list of records to read; "": the whole topic
+	itemsOut   string // file for the list of those acked or read; "": none
 	fetch      fetchConfig
 
 	bufferMemory int64 // bytes waiting; 0: unbounded
@@ -158,6 +160,8 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 		decode:       v.Bool("decode"),
 		untilEnd:     v.Bool("until-end"),
 		recycle:      v.Bool("recycle"),
+		itemsIn:      v.String("items-in"),
+		itemsOut:     v.String("items-out"),
 		bufferMemory: v.Size("buffer-memory"),
 		clientID:     cmp.Or(v.String("client-id"), "carronade"),
 		rack:         v.String("rack"),
@@ -371,6 +375,9 @@ func (c *config) check() error {
 	}
 	if c.op == opRead && c.engine == engineClient {
 		return contradiction("records are read by their offsets with the wire engine alone", "leave out --engine client")
+	}
+	if c.itemsOut != "" && c.acks == 0 && !c.onlyReads() {
+		return contradiction("items-out needs acknowledgements: with acks=0 the broker does not say where records are", "give --acks 1, or leave out --items-out")
 	}
 	if c.batchSize <= 0 {
 		return contradiction("batch-size must be above zero", "give --batch-size 256KiB")

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/itemlist"
 	"carronade/load"
 	"carronade/target"
 	"carronade/units"
@@ -26,6 +27,7 @@ type itemReader struct {
 	partitioner load.Partitioner
 	metadata    *metadataCache
 	clients     []*readClient
+	list        *listing // of what was read; nil: none is written
 
 	sink  load.Sink
 	ctx   context.Context
@@ -65,6 +67,9 @@ func newItemReader(ctx context.Context, cl *cluster, list *items) (*itemReader, 
 // openItems returns the records that a run reads.
 func (cl *cluster) openItems(ctx context.Context) (*items, error) {
 	c := cl.cfg
+	if c.itemsIn != "" {
+		return cl.listed(ctx)
+	}
 	starts, err := cl.heads(ctx)
 	if err != nil {
 		return nil, err
@@ -237,6 +242,7 @@ type itemRead struct {
 	corrupt  bool
 	err      error // why it was not read so far
 	class    load.Class
+	runs     []itemlist.Run // what was found, if a list is written
 }
 
 // ID implements load.Lane.
@@ -267,7 +273,7 @@ func (c *readClient) Fire(batches []load.Batch) int {
 		b.Bytes = 0 // known when they have been read
 		p := c.newRead()
 		part, offset, _ := c.r.items.at(c.r.partitioner.Event(b.Stream, b.First))
-		*p = itemRead{batch: *b, live: len(c.live), part: part, next: offset, to: offset + int64(b.Events), deadline: now + c.r.cfg.deliveryTimeout, sent: -1}
+		*p = itemRead{batch: *b, live: len(c.live), part: part, next: offset, to: offset + int64(b.Events), deadline: now + c.r.cfg.deliveryTimeout, sent: -1, runs: p.runs[:0]}
 		c.live = append(c.live, p)
 		c.fired = append(c.fired, p)
 	}
@@ -396,6 +402,9 @@ func (c *readClient) complete(p *itemRead, done, earliest time.Duration, class l
 	}
 	if rest > 0 {
 		o.Class, o.Text = class, text
+	}
+	for _, run := range p.runs {
+		c.r.list.add(p.part, run.Offset, run.Count)
 	}
 	c.out = append(c.out, o)
 	last := c.live[len(c.live)-1]

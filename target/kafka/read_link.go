@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/itemlist"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -46,6 +47,7 @@ type readLink struct {
 	answered int32
 	buf      []byte
 	plain    []byte
+	runs     []itemlist.Run // found in an answer, if a list is written
 }
 
 func newReadLink(c *readClient, broker int32) *readLink {
@@ -328,6 +330,7 @@ type itemsFound struct {
 const (
 	textAbsent  = "there is no record at this offset: it is a transaction marker, or the log was compacted"
 	textCorrupt = "the record is altered: a checksum does not match, or it cannot be decompressed"
+	textBeyond  = "there is no record at this offset: the partition ends before it"
 	textNotYet  = "the record could not be read yet"
 )
 
@@ -337,6 +340,7 @@ func (k *readLink) found(p *itemRead, found *itemsFound, at, arrived time.Durati
 	c := k.c
 	p.found += found.n
 	p.bytes += found.bytes
+	p.runs = append(p.runs, k.runs...)
 	p.next, p.err = found.next, nil
 	p.corrupt = p.corrupt || found.corrupt
 	switch {
@@ -344,6 +348,8 @@ func (k *readLink) found(p *itemRead, found *itemsFound, at, arrived time.Durati
 		c.complete(p, at, arrived, load.Protocol, textCorrupt, false)
 	case p.next >= p.to:
 		c.complete(p, at, arrived, load.Rejected, textAbsent, false)
+	case c.r.items.ended(p.part, p.next):
+		c.complete(p, at, arrived, load.Rejected, textBeyond, false)
 	case at >= p.deadline:
 		c.complete(p, at, arrived, load.Timeout, textNotYet, false)
 	default: // the answer was cut off, or replicas do not have the record yet
@@ -354,6 +360,7 @@ func (k *readLink) found(p *itemRead, found *itemsFound, at, arrived time.Durati
 
 // find looks for the records of a read.
 func (k *readLink) find(p *itemRead, records []byte, found *itemsFound) error {
+	k.runs = k.runs[:0]
 	_, err := kafka.ForEachBatch(records, func(b kafka.Batch) error {
 		last := b.BaseOffset + int64(b.LastOffsetDelta)
 		if last < found.next || found.next >= p.to {
@@ -381,6 +388,9 @@ func (k *readLink) find(p *itemRead, records []byte, found *itemsFound) error {
 		n, bytes, err := recordsWithin(&b, records, from, p.to)
 		if most := max(0, found.next-max(from, b.BaseOffset)); err == nil && int64(n) > most {
 			err = fmt.Errorf("%d records at %d offsets: %w", n, most, kafka.ErrLength)
+		}
+		if err == nil && k.c.r.list != nil {
+			k.runs = appendFound(k.runs, &b, records, from, p.to)
 		}
 		found.n, found.bytes = found.n+n, found.bytes+bytes
 		return err

@@ -44,6 +44,8 @@ type session struct {
 	in  consumerEngine // nil when only producing
 	by  *itemReader    // reads records by their offsets; nil otherwise
 
+	list *listing // of what was acked or read; nil: none is written
+
 	committed *wireSource // nil unless transactions are verified
 }
 
@@ -66,7 +68,11 @@ func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) 
 		return nil, err
 	}
 	s := &session{cl: cl}
-	if err := s.open(ctx); err != nil {
+	err = s.open(ctx)
+	if err == nil {
+		err = s.openList()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -227,6 +233,7 @@ func (s *session) Facts() map[string]any {
 	if s.by != nil {
 		maps.Copy(f, s.by.facts())
 	}
+	s.list.facts(f)
 	return f
 }
 
@@ -280,7 +287,7 @@ func (s *session) Warnings() []string {
 	if s.in != nil {
 		w = append(w, s.in.warnings()...)
 	}
-	return w
+	return append(w, s.list.warnings()...)
 }
 
 // Notice implements target.Noticer.
@@ -297,6 +304,7 @@ func (s *session) Notice() string {
 // Close implements target.Session.
 func (s *session) Close() error {
 	var errs []error
+	defer s.list.finish() //nolint:errcheck // Finish has returned it; without a call of it nothing was sent
 	if s.out != nil {
 		errs = append(errs, s.out.Close())
 	}

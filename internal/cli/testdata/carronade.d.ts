@@ -202,6 +202,10 @@ declare module "carronade" {
     from?: string | number;
     /** kafka: stop at the end offsets that the partitions had at the start [false] */
     "until-end"?: boolean;
+    /** kafka: read the records of this list, in its order, instead of the whole topic */
+    "items-in"?: string | number;
+    /** kafka: write a list of the records that were acked, or read, for items-in; it replaces an older file */
+    "items-out"?: string | number;
     /** kafka: read the records again from the first one, until a limit ends the run */
     recycle?: boolean;
     /** kafka: decode every record and check every checksum, instead of counting batches by their headers [false] */
