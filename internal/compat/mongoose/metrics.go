@@ -91,10 +91,10 @@ func newMeter(s *step) *meter {
 func (m *meter) interval(s load.Snapshot) {
 	iv := &s.Interval
 	succ, bytes := iv.Acked, iv.AckedBytes
-	switch m.s.work {
-	case readRecords:
+	switch {
+	case m.s.work == readRecords && !m.s.single():
 		succ, bytes = iv.Consumed, iv.Bytes
-	case noop:
+	case m.s.work == noop:
 		succ, bytes = iv.Sent-iv.Failed, iv.Bytes
 	}
 	service := iv.Service // a time per batch

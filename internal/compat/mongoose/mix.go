@@ -65,6 +65,7 @@ func (s *step) operations() *workload.Document {
 	if s.work != readRecords {
 		return s.workload("")
 	}
+	v := s.v
 	var d compat.Draft
 	s.common(&d)
 	d.Set("op", "--load-op-type", workload.ReadSingle)
@@ -74,10 +75,16 @@ func (s *step) operations() *workload.Document {
 	if s.count > 0 {
 		d.AtMost("--load-op-limit-count", strconv.FormatUint(s.count, 10))
 	}
-	if s.v.flag("item-data-verify") {
+	if s.places != "" {
+		d.Set("items-in", "--item-input-file", s.places)
+	}
+	if v.flag("item-data-verify") {
 		d.Set("decode", "--item-data-verify", "true")
 	}
-	if s.concurrency > 0 {
+	switch {
+	case v.kind != Weighted:
+		s.course(&d)
+	case s.concurrency > 0:
 		s.pace(&d)
 	}
 	s.connections(&d)

@@ -3,7 +3,6 @@ package mongoose
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -25,7 +24,7 @@ var minimums = map[string]int64{
 func (s *step) checkRanges(time.Time) error {
 	for i := range options {
 		o := &options[i]
-		if !s.v.has(o.name) || o.works != "" && !strings.Contains(o.works, string(s.work)) {
+		if !s.v.has(o.name) || !s.works(o) {
 			continue
 		}
 		least, bound := minimums[o.name]

@@ -44,7 +44,9 @@ type step struct {
 	brokers   []string
 	topic     string // of records
 	items     []string
-	low, high int64 // bytes of a record
+	places    string // file with the places of the items; "": they are not known
+	placeless string // why they are not known
+	low, high int64  // bytes of a record
 	keyed     bool
 	headers   []recordHeader
 	varies    bool // headers have expressions
@@ -96,13 +98,16 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	if err := s.setWork(); err != nil {
 		return nil, err
 	}
-	s.warn(warn)
 	for _, check := range []func(*step, time.Time) error{(*step).setTarget, (*step).checkRanges, (*step).setLimits, (*step).setContent, (*step).setOutput} {
 		if err := check(s, now); err != nil {
 			return nil, err
 		}
 	}
+	s.warn(warn)
 	s.warnIneffective(warn)
+	if s.placeless != "" {
+		warn("--item-input-file: %s", s.placeless)
+	}
 	return s, nil
 }
 
@@ -191,7 +196,7 @@ func (s *step) warn(warn func(string, ...any)) {
 		case o.only != "" && o.only != s.v.kind:
 			warn("--%s does nothing: it belongs to a %s of a scenario", o.name, o.only)
 		case s.v.kind == Pipeline && slices.Contains(ofReads, o.name):
-		case o.works != "" && !strings.Contains(o.works, string(s.work)):
+		case !s.works(o):
 			warn("--%s has no effect when %s", o.name, workNames[s.work])
 		}
 	}
@@ -270,6 +275,7 @@ func (s *step) setTarget(now time.Time) error {
 			s.items[i] = plain(s.items[i])
 		}
 	}
+	s.findPlaces()
 	return nil
 }
 
@@ -341,8 +347,8 @@ func (s *step) setLimits(time.Time) (err error) {
 		s.drainTime = time.Millisecond
 	}
 	s.recycle = s.v.flag("load-op-recycle") || s.v.flag("load-op-recycle-mode")
-	if s.work == readRecords && s.rate > 0 {
-		return errors.New("--load-op-limit-rate: records are read as they arrive, not at a rate")
+	if s.work == readRecords && s.rate > 0 && !s.single() {
+		return errors.New("--load-op-limit-rate: records are read as they arrive, not at a rate; a list with places is read at a rate")
 	}
 	if s.work == onTopics && s.topicOp == "create" && s.count == 0 && s.timeLimit == 0 && len(s.items) == 0 {
 		return errors.New("topics would be created without end: give --load-op-limit-count=N or --load-step-limit-time=30s")

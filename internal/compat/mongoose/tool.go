@@ -128,12 +128,12 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			f.row(now)
 		}
 	}}
-	if s.work == writeRecords && s.concurrency == 0 {
+	if (s.work == writeRecords || s.single()) && s.concurrency == 0 {
 		m.batches = &batches{service: measure.NewHistogram()}
 		observer.Completed = m.batches.completed
 	}
 	w := s.workload(rows)
-	if s.work == readRecords {
+	if s.work == readRecords && !s.single() {
 		m.polls = newPolls(s.readCount)
 		observer.Arrived = m.polls.arrived
 	}

@@ -62,8 +62,8 @@ func (o *operation) append(b []byte) []byte {
 type translation struct {
 	s     *step
 	names *namer
-	trace io.Writer // nil: none
-	items io.Writer // nil: none
+	trace io.Writer   // nil: none
+	items *listWriter // nil: none
 	line  []byte
 
 	duration, latency *measure.Histogram // of the operations whose times mongoose counts
@@ -153,9 +153,8 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 		}
 	}
 	if t.items != nil && done {
-		if _, err := fmt.Fprintf(t.items, "%s,%x,%d,0/0\n", o.path, id, o.size); err != nil {
-			return err
-		}
+		t.line = fmt.Appendf(t.line[:0], "%s,%x,%d,0/0\n", o.path, id, o.size)
+		return t.items.add(t.line, r.Partition, r.Offset)
 	}
 	return nil
 }
@@ -181,7 +180,9 @@ func (s *step) translate(file string, f *files, names *namer, read *step) (*tran
 		t.trace, err = open(f.path("op.trace.csv"), os.O_APPEND)
 	}
 	if list := s.v.text("item-output-file"); list != "" {
-		t.items, itemsErr = open(list, os.O_TRUNC)
+		if t.items, itemsErr = newListWriter(list, s.topic); itemsErr == nil {
+			closers = append(closers, t.items.close)
+		}
 	}
 	if err = errors.Join(err, itemsErr); err == nil {
 		err = trace.Read(file, t.row)

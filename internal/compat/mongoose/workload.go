@@ -18,6 +18,9 @@ const perRecord, perRequest = 32, 512
 // workload translates a step on records to a workload. trace is the file for the
 // rows of single operations, "" for none.
 func (s *step) workload(trace string) *workload.Document {
+	if s.single() {
+		return s.operations()
+	}
 	var d compat.Draft
 	s.common(&d)
 	switch s.work {
@@ -148,19 +151,7 @@ func (s *step) writes(d *compat.Draft, trace string) {
 		n, _ := parseSize(v.text("item-data-input-layer-size")) // checked
 		d.Set("pool", "--item-data-input-layer-size", strconv.FormatInt(n, 10))
 	}
-	s.pace(d)
-	if s.maxFailed > 0 {
-		d.Set("failures", "--load-op-limit-fail-count", strconv.FormatUint(s.maxFailed, 10))
-	}
-	if v.flag("load-op-limit-fail-rate") {
-		d.Set("failure-rate", "--load-op-limit-fail-rate", "50%") // more failures than successes
-	}
-	if v.flag("load-op-retry") {
-		d.Set("retry", "--load-op-retry", "1000")
-	}
-	if s.drainTime > 0 {
-		d.Set("drain", "--load-op-wait-limit", millis(s.drainTime))
-	}
+	s.course(d)
 	if trace != "" {
 		d.Set("trace", "--output-metrics-trace-persist", trace)
 		d.Set("trace-events", "--output-metrics-trace-persist", "100%")
@@ -188,6 +179,23 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	}
 	for _, h := range s.headers {
 		d.Set("header", "--"+h.option, h.name+"="+h.value)
+	}
+}
+
+// course sets the pacing of single operations, and what ends the step because of them.
+func (s *step) course(d *compat.Draft) {
+	s.pace(d)
+	if s.maxFailed > 0 {
+		d.Set("failures", "--load-op-limit-fail-count", strconv.FormatUint(s.maxFailed, 10))
+	}
+	if s.v.flag("load-op-limit-fail-rate") {
+		d.Set("failure-rate", "--load-op-limit-fail-rate", "50%") // more failures than successes
+	}
+	if s.v.flag("load-op-retry") {
+		d.Set("retry", "--load-op-retry", "1000")
+	}
+	if s.drainTime > 0 {
+		d.Set("drain", "--load-op-wait-limit", millis(s.drainTime))
 	}
 }
 
@@ -273,7 +281,7 @@ func (s *step) pace(d *compat.Draft) {
 		}
 		return
 	}
-	if s.work == noop {
+	if s.work != writeRecords {
 		return
 	}
 	if s.batchSize(d) && s.rate == 0 {
