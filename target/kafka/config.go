@@ -70,17 +70,18 @@ type config struct {
 	count              uint64 // events wanted; 0: no limit
 
 	// Consuming.
-	group      string
-	topics     *regexp.Regexp // of topic names, instead of topic; nil: none
-	waitTopic  time.Duration  // how long to wait for a missing topic; 0: it is an error
-	shareGroup string         // joined instead of a group: brokers distribute its records
-	from       position
-	decode     bool
-	untilEnd   bool
-	recycle    bool   // read the items again and again
-	itemsIn    string // file with the list of records to read; "": the whole topic
-	itemsOut   string // file for the list of those acked or read; "": none
-	fetch      fetchConfig
+	group       string
+	topics      *regexp.Regexp // of topic names, instead of topic; nil: none
+	waitTopic   time.Duration  // how long to wait for a missing topic; 0: it is an error
+	shareGroup  string         // joined instead of a group: brokers distribute its records
+	from        position
+	decode      bool
+	untilEnd    bool
+	recycle     bool   // read the items again and again
+	itemsIn     string // file with the list of records to read; "": the whole topic
+	checkValues string // what values must be; "": anything
+	itemsOut    string // file for the list of those acked or read; "": none
+	fetch       fetchConfig
 
 	bufferMemory int64 // bytes waiting; 0: unbounded
 	create       *TopicSpec
@@ -162,6 +163,7 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 		recycle:      v.Bool("recycle"),
 		itemsIn:      v.String("items-in"),
 		itemsOut:     v.String("items-out"),
+		checkValues:  v.String("check-values"),
 		bufferMemory: v.Size("buffer-memory"),
 		clientID:     cmp.Or(v.String("client-id"), "carronade"),
 		rack:         v.String("rack"),

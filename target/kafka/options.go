@@ -148,6 +148,10 @@ func options() []target.Option {
 			Help: "read the records of this list, in its order, instead of the whole topic",
 		},
 		{
+			Name: "check-values", Word: "RING", Ops: []string{opRead}, Group: groupConsume,
+			Help: "check that values are pieces of the ring of --payload ring(...), as in ring(4MiB,SEED); others have failed",
+		},
+		{
 			Name: "items-out", Word: "FILE", Ops: retrying, Group: groupEvents,
 			Help: "write a list of the records that were acked, or read, for items-in; it replaces an older file",
 		},

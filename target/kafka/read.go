@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/itemlist"
 	"carronade/load"
+	"carronade/payload"
 	"carronade/target"
 	"carronade/units"
 )
@@ -27,7 +28,8 @@ type itemReader struct {
 	partitioner load.Partitioner
 	metadata    *metadataCache
 	clients     []*readClient
-	list        *listing // of what was read; nil: none is written
+	list        *listing       // of what was read; nil: none is written
+	check       *payload.Check // of values; nil: none
 
 	sink  load.Sink
 	ctx   context.Context
@@ -52,6 +54,11 @@ func newItemReader(ctx context.Context, cl *cluster, list *items) (*itemReader, 
 	cfg := cl.cfg
 	r := &itemReader{cfg: cfg, items: list, metadata: newMetadataCache(cfg), partitioner: load.Blocks(cfg.clients, blockItems), hurry: make(chan struct{}, 1)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
+	var err error
+	if r.check, err = cfg.openCheck(list); err != nil {
+		r.stop()
+		return nil, err
+	}
 	v, err := r.metadata.fetch(ctx)
 	if err != nil {
 		r.stop()
@@ -240,6 +247,7 @@ type itemRead struct {
 	wire     int64
 	retries  int32
 	corrupt  bool
+	altered  bool
 	err      error // why it was not read so far
 	class    load.Class
 	runs     []itemlist.Run // what was found, if a list is written

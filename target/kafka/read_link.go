@@ -324,12 +324,14 @@ type itemsFound struct {
 	n       int32 // records
 	bytes   int64
 	corrupt bool // the checksum of a batch does not match, or it cannot be decompressed
+	altered bool // the value of a record is not the one that was sent
 }
 
 // Texts of reads that failed because of what is, or is not, at their offsets.
 const (
 	textAbsent  = "there is no record at this offset: it is a transaction marker, or the log was compacted"
 	textCorrupt = "the record is altered: a checksum does not match, or it cannot be decompressed"
+	textAltered = "the record is altered: its value is not the one that was sent"
 	textBeyond  = "there is no record at this offset: the partition ends before it"
 	textNotYet  = "the record could not be read yet"
 )
@@ -343,9 +345,12 @@ func (k *readLink) found(p *itemRead, found *itemsFound, at, arrived time.Durati
 	p.runs = append(p.runs, k.runs...)
 	p.next, p.err = found.next, nil
 	p.corrupt = p.corrupt || found.corrupt
+	p.altered = p.altered || found.altered
 	switch {
 	case p.next >= p.to && p.corrupt:
 		c.complete(p, at, arrived, load.Protocol, textCorrupt, false)
+	case p.next >= p.to && p.altered:
+		c.complete(p, at, arrived, load.Protocol, textAltered, false)
 	case p.next >= p.to:
 		c.complete(p, at, arrived, load.Rejected, textAbsent, false)
 	case c.r.items.ended(p.part, p.next):
@@ -385,12 +390,20 @@ func (k *readLink) find(p *itemRead, records []byte, found *itemsFound) error {
 			}
 			k.plain, records = plain, plain
 		}
-		n, bytes, err := recordsWithin(&b, records, from, p.to)
+		var (
+			n     int32
+			bytes int64
+			err   error
+		)
+		if r := k.c.r; r.check != nil {
+			var altered bool
+			k.runs, n, bytes, altered, err = r.checkedWithin(k.runs, p, &b, records, from, p.to)
+			found.altered = found.altered || altered
+		} else if n, bytes, err = recordsWithin(&b, records, from, p.to); err == nil && r.list != nil {
+			k.runs = appendFound(k.runs, &b, records, from, p.to)
+		}
 		if most := max(0, found.next-max(from, b.BaseOffset)); err == nil && int64(n) > most {
 			err = fmt.Errorf("%d records at %d offsets: %w", n, most, kafka.ErrLength)
-		}
-		if err == nil && k.c.r.list != nil {
-			k.runs = appendFound(k.runs, &b, records, from, p.to)
 		}
 		found.n, found.bytes = found.n+n, found.bytes+bytes
 		return err

@@ -204,6 +204,8 @@ declare module "carronade" {
     "until-end"?: boolean;
     /** kafka: read the records of this list, in its order, instead of the whole topic */
     "items-in"?: string | number;
+    /** kafka: check that values are pieces of the ring of --payload ring(...), as in ring(4MiB,SEED); others have failed */
+    "check-values"?: string | number;
     /** kafka: write a list of the records that were acked, or read, for items-in; it replaces an older file */
     "items-out"?: string | number;
     /** kafka: read the records again from the first one, until a limit ends the run */

@@ -72,14 +72,19 @@ func (s *step) operations() *workload.Document {
 	if s.recycle {
 		d.Set("recycle", "--load-op-recycle", "true")
 	}
-	if s.count > 0 {
-		d.AtMost("--load-op-limit-count", strconv.FormatUint(s.count, 10))
+	count := s.count
+	if n := uint64(len(s.items)); n > 0 && s.places == "" && !s.recycle && v.kind != Weighted && (count == 0 || n < count) {
+		count = n // the length of the list
+	}
+	if count > 0 {
+		d.AtMost("--load-op-limit-count", strconv.FormatUint(count, 10))
 	}
 	if s.places != "" {
 		d.Set("items-in", "--item-input-file", s.places)
 	}
 	if v.flag("item-data-verify") {
 		d.Set("decode", "--item-data-verify", "true")
+		d.Set("check-values", "--item-data-verify", s.check())
 	}
 	switch {
 	case v.kind != Weighted:

@@ -91,7 +91,8 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		}
 		return report.ExitFailed, err
 	}
-	names := newNamer(create.v, time.Now().UnixNano())
+	names := create.namer()
+	names.divided(create.streams(d))
 	tr, err := create.translate(rows, f, names, &read)
 	f.keepError(err)
 	last := m.metrics(time.Now())

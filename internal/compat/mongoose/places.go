@@ -147,7 +147,7 @@ func lastLine(path string) (string, error) {
 
 // single reports whether each record is read as an operation, by its offset. Other reads are
 // those of a consumer.
-func (s *step) single() bool { return s.work == readRecords && s.places != "" }
+func (s *step) single() bool { return s.work == readRecords && (s.places != "" || s.verifies()) }
 
 // ofSingles are the options that have an effect on reading by offsets, but not on consuming.
 var ofSingles = []string{
@@ -155,7 +155,14 @@ var ofSingles = []string{
 	"output-metrics-threshold", "storage-driver-limit-concurrency", "storage-net-linger",
 }
 
+// ofVerifying are the options that have an effect on reading with verification.
+var ofVerifying = []string{
+	"item-data-input-file", "item-data-input-layer-size", "item-data-input-seed", "item-naming-prefix", "item-naming-radix",
+	"storage-driver-create-key-enabled", "storage-driver-record-key-enabled",
+}
+
 // works reports whether an option has an effect on the step's work.
 func (s *step) works(o *option) bool {
-	return o.works == "" || strings.Contains(o.works, string(s.work)) || s.single() && slices.Contains(ofSingles, o.name)
+	return o.works == "" || strings.Contains(o.works, string(s.work)) || s.single() && slices.Contains(ofSingles, o.name) ||
+		s.verifies() && slices.Contains(ofVerifying, o.name)
 }

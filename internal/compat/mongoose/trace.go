@@ -125,8 +125,8 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	name, id := t.names.nameOf(r.Stream, r.Event)
 	if r.Key != nil {
 		name = *r.Key
-		if n, err := strconv.ParseInt(name, t.names.radix, 64); err == nil {
-			id = n
+		if o.size > 0 { // keys have different lengths
+			o.size = max(0, r.Bytes-int64(len(name))-t.s.headerBytes())
 		}
 	}
 	o.path = t.s.topic + "/" + name
