@@ -65,8 +65,8 @@ func compile(text string, at int, o expression.Options) (*expression.Template, e
 	return t, err
 }
 
-// Varies reports whether the key or a header is an expression whose value is not the same
-// for all events. Such events are worth making when they are sent. It returns false for a
+// Varies reports whether the key, a header or the offset in a ring is an expression whose
+// value is not the same for all events. Such events are worth making when they are sent. It returns false for a
 // specification that New refuses.
 func (s Spec) Varies() bool {
 	g := &Generator{}
@@ -74,7 +74,7 @@ func (s Spec) Varies() bool {
 		return false
 	}
 	k, err := parseKeys(orDefault(s.Key, "none"), 0)
-	return err == nil && (g.made != nil || k.kind == expressed && !k.template.Constant())
+	return err == nil && (g.made != nil || k.template != nil && !k.template.Constant() || k.prefix != nil && !k.prefix.Constant() || ringVaries(s.Payload))
 }
 
 // HeadersVary reports whether headers differ between events: they are then made by

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"carronade/payload/expression"
 	"carronade/units"
@@ -18,6 +19,7 @@ const (
 	uniform
 	zipfian
 	expressed
+	numbered
 )
 
 // seqWidth is the minimum width of sequential keys: enough for a trillion events.
@@ -38,12 +40,36 @@ type keys struct {
 	radix int // of names; 0: ten
 	zipf  zipf
 
-	template *expression.Template // of expressed
+	template *expression.Template // of expressed; of numbered: the number
+	prefix   *expression.Template // of numbered
+}
+
+// usesEnv reports whether a numbered key contains the value of an environment variable.
+func (k *keys) usesEnv() bool { return k.template.UsesEnv() || k.prefix.UsesEnv() }
+
+// maxDigits is the length of the longest number: 64 bits in the radix 2, and a sign.
+const maxDigits = 65
+
+// parseNumbered reads number(RADIX,EXPRESSION[,PREFIX]).
+func (k *keys) parseNumbered(args string, seed uint64) (err error) {
+	radix, rest, ok := strings.Cut(args, ",")
+	if k.radix, err = strconv.Atoi(strings.TrimSpace(radix)); err != nil || k.radix < 2 || k.radix > 36 || !ok {
+		return errors.New("number takes a radix from 2 to 36, an expression that is an integer, and optionally a text before the digits")
+	}
+	text, prefix, _ := expression.Cut(rest, ',')
+	if k.template, err = parseNumber(strings.TrimSpace(text), seed); err != nil {
+		return err
+	}
+	if k.prefix, err = expression.Parse(prefix, expression.Options{Seed: mix(seed, 1), Use: expression.Repeatable}); err != nil {
+		return fmt.Errorf("the text before the digits: %w", err)
+	}
+	k.kind, k.width = numbered, k.prefix.MaxLen()+maxDigits
+	return nil
 }
 
 func (k *keys) number(seed, n uint64) uint64 {
 	switch k.kind {
-	case seq, expressed:
+	case seq, expressed, numbered:
 		return n
 	case uniform:
 		return below(mix(seed, n), k.n)
@@ -59,6 +85,12 @@ func (k *keys) describe() string { return k.text }
 // computed again, to find an event that was read back, so it must not depend on the time.
 func parseKeys(s string, seed uint64) (keys, error) {
 	out := keys{text: s}
+	if args, ok := strings.CutPrefix(s, "number("); ok {
+		if err := out.parseNumbered(strings.TrimSuffix(args, ")"), seed); err != nil {
+			return out, specError("key", s, err, KeyForms)
+		}
+		return out, nil
+	}
 	if expression.Marked(s) {
 		t, err := expression.Parse(s, expression.Options{Seed: seed, Use: expression.Repeatable})
 		if err != nil {

@@ -17,6 +17,7 @@ package payload
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"carronade/units"
@@ -70,7 +71,7 @@ func New(s Spec) (*Generator, error) {
 	if g.sizes, err = parseSizes(orDefault(s.Size, "100")); err != nil {
 		return nil, err
 	}
-	if g.values, err = parseValues(orDefault(s.Payload, "random")); err != nil {
+	if g.values, err = parseValues(orDefault(s.Payload, "random"), g.valueSeed); err != nil {
 		return nil, err
 	}
 	if g.keys, err = parseKeys(orDefault(s.Key, "none"), g.keySeed); err != nil {
@@ -130,6 +131,9 @@ func (g *Generator) AppendValue(dst []byte, n uint64) []byte {
 		return append(dst, g.values.file.line(g.valueSeed, n)...)
 	}
 	size, at := g.sizes.size(g.sizeSeed, n), len(dst)
+	if g.values.kind == ringed {
+		return g.values.ring.append(dst, g.values.offset(g.valueSeed, n), size)
+	}
 	dst = slices.Grow(dst, size)[:at+size]
 	b := dst[at:]
 	switch g.values.kind {
@@ -165,7 +169,9 @@ func (g *Generator) HasKey() bool { return g.keys.kind != none }
 
 // KeyUsesEnv reports whether keys contain the value of an environment variable. They must not be
 // shown then.
-func (g *Generator) KeyUsesEnv() bool { return g.keys.kind == expressed && g.keys.template.UsesEnv() }
+func (g *Generator) KeyUsesEnv() bool {
+	return g.keys.kind == expressed && g.keys.template.UsesEnv() || g.keys.kind == numbered && g.keys.usesEnv()
+}
 
 // KeyNumber returns the number of the key of event n: n itself for seq, else 0 to N-1,
 // where 0 is the most frequent of a zipf distribution. It returns 0 without keys, and n
@@ -182,6 +188,8 @@ func (g *Generator) AppendKey(dst []byte, n uint64) []byte {
 		return dst
 	case expressed:
 		return g.keys.template.Append(dst, n)
+	case numbered:
+		return strconv.AppendInt(g.keys.prefix.Append(dst, n), g.keys.template.Integer(n), g.keys.radix)
 	}
 	if g.keys.radix > 0 {
 		return appendName(dst, g.keys.number(g.keySeed, n), g.keys.width, uint64(g.keys.radix))

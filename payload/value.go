@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/payload/expression"
 	"carronade/units"
 )
 
@@ -22,15 +23,18 @@ const (
 	chars     // of a set
 	monotonic // the decimal text of n, as kafka-producer-perf-test --payload-monotonic
 	lines     // of a file
+	ringed    // pieces of a ring
 )
 
 type values struct {
 	text     string
 	kind     valueKind
-	ratio    float64 // of compressible
-	distinct uint64  // letters: number of distinct values; 0: all are distinct
-	set      charset // of chars
-	file     *file   // of lines
+	ratio    float64              // of compressible
+	distinct uint64               // letters: number of distinct values; 0: all are distinct
+	set      charset              // of chars
+	file     *file                // of lines
+	ring     *ring                // of ringed
+	number   *expression.Template // of ringed: the offset; nil: random
 }
 
 // sized reports whether values have the requested sizes.
@@ -43,7 +47,7 @@ func (v *values) describe() string {
 	return v.text
 }
 
-func parseValues(s string) (values, error) {
+func parseValues(s string, seed uint64) (values, error) {
 	out := values{text: s}
 	// Everything after file: is the path, including parentheses and commas.
 	if path, ok := strings.CutPrefix(s, "file:"); ok {
@@ -55,6 +59,13 @@ func parseValues(s string) (values, error) {
 	name, args, ok := splitCall(s)
 	if !ok {
 		return out, specError("payload", s, errUnclosed, PayloadForms)
+	}
+	if name == "ring" {
+		out.kind = ringed
+		if err := out.parseRing(args, seed); err != nil {
+			return out, specError("payload", s, err, PayloadForms)
+		}
+		return out, nil
 	}
 	if err := out.parse(name, name != s, args); err != nil {
 		return out, specError("payload", s, err, PayloadForms)

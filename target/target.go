@@ -233,6 +233,13 @@ type Surveyor interface {
 	Survey(ctx context.Context) error
 }
 
+// A Finisher is a Session that writes something beside what it sends, such as a list of what
+// was acked. Finish is called once, when everything is completed. Its error is a problem of the
+// run: something that was requested could not be written.
+type Finisher interface {
+	Finish() error
+}
+
 // A Noticer is a Session that may have found something without which the result is easily
 // misunderstood: the headline of the report begins with it. Notice returns it in a few
 // words, "" for nothing.

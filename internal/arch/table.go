@@ -42,7 +42,7 @@ var Packages = []Package{
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "payload", "units"}},
 	{Name: "target/targettest", May: []string{"load", "measure", "payload", "target", "units"}},
-	{Name: "target/kafka", May: append([]string{"internal/dial", "internal/impair", "internal/socket", "internal/wire/kafka"}, protocol...), Tests: []string{"internal/ledger"}},
+	{Name: "target/kafka", May: append([]string{"internal/dial", "internal/impair", "internal/itemlist", "internal/socket", "internal/wire/kafka"}, protocol...), Tests: []string{"internal/ledger"}},
 	{Name: "target/apm", May: append([]string{"internal/dial", "internal/impair", "internal/secret", "internal/socket", "internal/uring", "internal/wire/apm", "payload/expression"}, protocol...)},
 	{Name: "target/riemann", May: append([]string{"internal/dial", "internal/socket", "internal/wire/riemann", "payload/expression"}, protocol...), Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: append([]string{"internal/wire/kafka"}, protocol...)},
@@ -53,6 +53,7 @@ var Packages = []Package{
 	{Name: "internal/socket", May: []string{"internal/impair"}},
 	{Name: "internal/uring"},
 	{Name: "internal/dial", May: []string{"target"}},
+	{Name: "internal/itemlist"},
 	{Name: "internal/standin", May: []string{"internal/standin/apm", "internal/standin/kafka", "internal/standin/riemann", "internal/system"}},
 	{Name: "internal/standin/apm", May: []string{"internal/secret", "internal/socket", "internal/standin/capacity", "internal/standin/drop", "internal/standin/fault", "internal/standin/record", "internal/standin/setting", "internal/uring", "internal/wire/apm", "units"}},
 	{Name: "internal/standin/kafka", May: []string{"internal/secret", "internal/standin/capacity", "internal/standin/drop", "internal/standin/fault", "internal/standin/record", "internal/standin/setting", "internal/system", "internal/wire/kafka", "units"}},
@@ -107,7 +108,7 @@ var Packages = []Package{
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/mongoose", May: []string{
-		"internal/compat", "internal/compat/kafkaprops", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload/expression", "units",
+		"internal/compat", "internal/compat/kafkaprops", "internal/itemlist", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload/expression", "units",
 	}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/compat/compattest", "internal/report", "target/kafka"}},
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},

@@ -283,6 +283,11 @@ func (e *execution) report(out outcome, failure error) *report.Document {
 			out.problems = append(out.problems, fmt.Sprintf("--hdr: %v", err))
 		}
 	}
+	if f, ok := e.session.(target.Finisher); ok {
+		if err := f.Finish(); err != nil {
+			out.problems = append(out.problems, err.Error())
+		}
+	}
 	if failure != nil {
 		out.problems = append(out.problems, failure.Error())
 	}

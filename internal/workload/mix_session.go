@@ -114,6 +114,17 @@ func (s *mixSession) Survey(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Finish implements target.Finisher.
+func (s *mixSession) Finish() error {
+	var errs []error
+	for _, of := range s.of {
+		if f, ok := of.(target.Finisher); ok {
+			errs = append(errs, f.Finish())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Notice implements target.Noticer.
 func (s *mixSession) Notice() string {
 	var out []string

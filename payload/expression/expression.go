@@ -21,6 +21,7 @@ package expression
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -79,6 +80,7 @@ type Template struct {
 type segment struct {
 	literal string
 	eval    func(c ctx, dst []byte) []byte // nil: the literal
+	integer func(c ctx) int64              // of an integer, the value itself; else nil
 }
 
 // ctx is what an evaluation depends on. It is small and passed by value, so that it
@@ -238,6 +240,34 @@ func (t *Template) Append(dst []byte, event uint64) []byte {
 		}
 	}
 	return dst
+}
+
+// IsInteger reports whether the text is a single expression that is an integer, evaluated for
+// each event, or the same integer for all of them.
+func (t *Template) IsInteger() bool {
+	if len(t.segments) != 1 {
+		return false
+	}
+	s := &t.segments[0]
+	if s.eval == nil {
+		_, err := strconv.ParseInt(s.literal, 10, 64)
+		return err == nil
+	}
+	return s.integer != nil
+}
+
+// Integer returns the value of an event, if the text IsInteger, without making its text.
+func (t *Template) Integer(event uint64) int64 {
+	s := &t.segments[0]
+	if s.eval == nil {
+		n, _ := strconv.ParseInt(s.literal, 10, 64) // IsInteger has checked it
+		return n
+	}
+	c := ctx{event: event}
+	if t.clock {
+		c.now = time.Now().UnixNano()
+	}
+	return s.integer(c)
 }
 
 // Constant reports whether the text is the same for all events, at any time.

@@ -222,7 +222,10 @@ func (c *conversion) convert(v node, text string) (func(ctx, []byte) []byte, int
 			case math.IsInf(n, 0):
 				return appendReal(c.signed(dst, n < 0), n, 64)
 			}
-			return strconv.AppendFloat(c.signed(dst, math.Signbit(n)), n, verb, precision, 64)
+			if dst = c.signed(dst, math.Signbit(n)); math.Signbit(n) {
+				dst = append(dst, '-')
+			}
+			return appendRounded(dst, math.Abs(n), verb, precision)
 		}, most, nil
 	case 'c':
 		if v.kind != kindInteger {

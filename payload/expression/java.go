@@ -60,3 +60,72 @@ func appendReal(dst []byte, v float64, bits int) []byte {
 	exp = bytes.TrimLeft(exp[1:], "0")
 	return append(dst, exp...)
 }
+
+// appendRounded appends a number that is not negative as Java's Formatter does with %f and
+// %e: its shortest digits, as appendReal has them, are rounded half up, or zeros follow them.
+func appendRounded(dst []byte, v float64, verb byte, precision int) []byte {
+	var scratch [32]byte
+	s := strconv.AppendFloat(scratch[:0], v, 'e', -1, 64)
+	e := bytes.IndexByte(s, 'e')
+	point, _ := strconv.Atoi(string(s[e+1:]))
+	point++ // the digits that are before the point
+	digits := s[:1]
+	if e > 2 {
+		digits = append(digits, s[2:e]...)
+	}
+	if v == 0 {
+		point = 1
+	}
+	keep := precision + 1
+	if verb == 'f' {
+		keep = precision + point
+	}
+	up := keep >= 0 && keep < len(digits) && digits[keep] >= '5'
+	digits = digits[:max(0, min(keep, len(digits)))]
+	if up {
+		i := len(digits) - 1
+		for ; i >= 0 && digits[i] == '9'; i-- {
+			digits[i] = '0'
+		}
+		if i >= 0 {
+			digits[i]++
+		} else { // all were nines, or there are none
+			digits = append(digits[:0], append([]byte{'1'}, digits...)...)
+			point++
+		}
+	}
+	digit := func(i int) byte {
+		if i < 0 || i >= len(digits) {
+			return '0'
+		}
+		return digits[i]
+	}
+	before := point
+	if verb == 'e' {
+		before = 1
+	}
+	if before <= 0 {
+		dst = append(dst, '0')
+	}
+	for i := range before {
+		dst = append(dst, digit(i))
+	}
+	if precision > 0 {
+		dst = append(dst, '.')
+		for i := range precision {
+			dst = append(dst, digit(before+i))
+		}
+	}
+	if verb == 'e' {
+		sign, exp := byte('+'), point-1
+		if exp < 0 {
+			sign, exp = '-', -exp
+		}
+		dst = append(dst, 'e', sign)
+		if exp < 10 {
+			dst = append(dst, '0')
+		}
+		dst = strconv.AppendInt(dst, int64(exp), 10)
+	}
+	return dst
+}

@@ -99,6 +99,9 @@ func (p *parser) segment(from, to int) (s compiledSegment, err error) {
 		value, _ = n.asText()
 	}
 	s.most, s.eval = value.most, value.text
+	if n.kind == kindInteger {
+		s.integer = n.integer
+	}
 	return s, nil
 }
 

@@ -166,6 +166,7 @@ func (c *clientBatch) recordDone(r *kgo.Record, err error) {
 	default:
 		if c.l.s.p.cfg.acks != 0 {
 			c.acked.Add(1)
+			c.l.s.p.list.add(c.l.partition, r.Offset, 1)
 		}
 		if c.firstOffset < 0 {
 			c.firstOffset = r.Offset

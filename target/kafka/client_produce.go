@@ -47,6 +47,7 @@ type clientProducer struct {
 	perBatch int // most events of a batch
 	senders  []*clientSender
 	sink     load.Sink
+	list     *listing // of what was acked; nil: none is written
 	traffic  traffic
 	attempts attempts
 }

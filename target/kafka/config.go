@@ -72,17 +72,20 @@ type config struct {
 	count              uint64 // events wanted; 0: no limit
 
 	// Consuming.
-	group      string
-	topics     *regexp.Regexp // of topic names, instead of topic; nil: none
-	waitTopic  time.Duration  // how long to wait for a missing topic; 0: it is an error
-	shareGroup string         // joined instead of a group: brokers distribute its records
-	from       position
-	decode     bool
-	untilEnd   bool
-	recycle    bool // read the items again and again
-	stage      load.StagePlan
-	readFrom   *place // where a pipeline reads; nil: where it produces
-	fetch      fetchConfig
+	group       string
+	topics      *regexp.Regexp // of topic names, instead of topic; nil: none
+	waitTopic   time.Duration  // how long to wait for a missing topic; 0: it is an error
+	shareGroup  string         // joined instead of a group: brokers distribute its records
+	from        position
+	decode      bool
+	untilEnd    bool
+	recycle     bool   // read the items again and again
+	itemsIn     string // file with the list of records to read; "": the whole topic
+	checkValues string // what values must be; "": anything
+	itemsOut    string // file for the list of those acked or read; "": none
+	stage       load.StagePlan
+	readFrom    *location // where a pipeline reads; nil: where it produces
+	fetch       fetchConfig
 
 	bufferMemory int64 // bytes waiting; 0: unbounded
 	create       *TopicSpec
@@ -162,6 +165,9 @@ func newConfig(s *target.Spec, v target.Values, warnings []string) *config {
 		decode:       v.Bool("decode"),
 		untilEnd:     v.Bool("until-end"),
 		recycle:      v.Bool("recycle"),
+		itemsIn:      v.String("items-in"),
+		itemsOut:     v.String("items-out"),
+		checkValues:  v.String("check-values"),
 		bufferMemory: v.Size("buffer-memory"),
 		clientID:     cmp.Or(v.String("client-id"), "carronade"),
 		rack:         v.String("rack"),
@@ -381,6 +387,9 @@ func (c *config) check() error {
 	}
 	if c.op == opPipeline && c.acks == 0 {
 		return contradiction("a pipeline reads records at the offsets that brokers answer, and with acks=0 they do not answer", "leave out --acks 0")
+	}
+	if c.itemsOut != "" && c.acks == 0 && !c.onlyReads() {
+		return contradiction("items-out needs acknowledgements: with acks=0 the broker does not say where records are", "give --acks 1, or leave out --items-out")
 	}
 	if c.batchSize <= 0 {
 		return contradiction("batch-size must be above zero", "give --batch-size 256KiB")

@@ -21,6 +21,13 @@ type items struct {
 	spans   []span
 	n       uint64
 	recycle bool // read them again and again
+	// ends are where the partitions end, if that is known: from there on is no record.
+	ends []int64
+}
+
+// ended reports whether an offset is known to be after the end of its partition.
+func (t *items) ended(part int32, offset int64) bool {
+	return int(part) < len(t.ends) && offset >= t.ends[part]
 }
 
 // add appends consecutive records.

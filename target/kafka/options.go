@@ -144,6 +144,18 @@ func options() []target.Option {
 			Help: "stop at the end offsets that the partitions had at the start",
 		},
 		{
+			Name: "items-in", Word: "FILE", Ops: []string{opRead}, Group: groupConsume,
+			Help: "read the records of this list, in its order, instead of the whole topic",
+		},
+		{
+			Name: "check-values", Word: "RING", Ops: []string{opRead, opPipeline}, Group: groupConsume,
+			Help: "check that values are pieces of the ring of --payload ring(...), as in ring(4MiB,SEED); others have failed",
+		},
+		{
+			Name: "items-out", Word: "FILE", Ops: retrying, Group: groupEvents,
+			Help: "write a list of the records that were acked, or read, for items-in; it replaces an older file",
+		},
+		{
 			Name: "recycle", Type: target.Bool, Ops: []string{opRead}, Group: groupConsume, Independent: true,
 			Help: "read the records again from the first one, until a limit ends the run",
 		},

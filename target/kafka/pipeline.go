@@ -26,8 +26,8 @@ type follower struct {
 }
 
 // newFollower prepares to read what is produced to the topic of a cluster.
-func newFollower(ctx context.Context, cl *cluster, logOf func(stream int32) int32) (*follower, error) {
-	f := &follower{from: cl, logs: cl.logs(), logOf: logOf}
+func newFollower(ctx context.Context, cl *cluster, out producerEngine) (*follower, error) {
+	f := &follower{from: cl, logs: cl.logs(), logOf: out.LogOf}
 	if cl.cfg.readFrom != nil {
 		c := *cl.cfg
 		c.seeds, c.topic, c.create, c.op = cl.cfg.readFrom.seeds, cl.cfg.readFrom.topic, nil, opRead // it is not created
@@ -48,6 +48,7 @@ func newFollower(ctx context.Context, cl *cluster, logOf func(stream int32) int3
 	if f.r, err = newItemReader(ctx, f.from, nil); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
+	f.r.partitioner = out.Partitioner()
 	return f, nil
 }
 
@@ -126,8 +127,8 @@ func (s *session) Stage() (load.Follower, load.StagePlan) {
 	return s.follower, s.cl.cfg.stage
 }
 
-// A place is where a pipeline reads, if it is not where it produces.
-type place struct {
+// A location is where a pipeline reads, if it is not where it produces.
+type location struct {
 	seeds []string
 	topic string
 }
@@ -154,7 +155,7 @@ func (c *config) parseStage(v target.Values) (err error) {
 	if u.Scheme != "kafka" {
 		return wrong(fmt.Errorf("%s does not begin with kafka://", text))
 	}
-	from := &place{}
+	from := &location{}
 	if from.seeds, from.topic, err = parseTarget(u); err != nil {
 		return wrong(err)
 	}

@@ -197,7 +197,7 @@ var java1Profile = map[string]string{
 // and a warning for each property that has no meaning here.
 func presets(v target.Values) (set, props map[string]string, warnings []string, err error) {
 	set = map[string]string{}
-	if (payload.Spec{Key: v.String("key"), Headers: v.List("header")}).Varies() {
+	if (payload.Spec{Payload: v.String("payload"), Key: v.String("key"), Headers: v.List("header")}).Varies() {
 		set["fresh"] = "true" // a pool would repeat the values of expressions
 	}
 	switch p := v.String("profile"); p {

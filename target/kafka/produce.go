@@ -37,6 +37,7 @@ type producer struct {
 	// their checksums in the log differ from those they were sent with.
 	repacked bool
 
+	list      *listing // of what was acked; nil: none is written
 	sink      load.Sink
 	startTime time.Time // when the run began
 	laneCount atomic.Int32

@@ -260,6 +260,7 @@ func (s *sender) complete(sl *slot, done time.Duration, o load.Outcome) {
 }
 
 func (s *sender) acked(sl *slot, done time.Duration, place int64) {
+	s.p.list.add(sl.part, place, int64(sl.batch.Events))
 	s.complete(sl, done, load.Outcome{Acked: sl.batch.Events, Place: place})
 }
 

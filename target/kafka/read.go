@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/itemlist"
 	"carronade/load"
+	"carronade/payload"
 	"carronade/target"
 	"carronade/units"
 )
@@ -23,9 +25,11 @@ import (
 type itemReader struct {
 	cfg         *config
 	items       *items
-	partitioner load.Partitioner
+	partitioner load.Partitioner // in a pipeline, of the producer
 	metadata    *metadataCache
 	clients     []*readClient
+	list        *listing       // of what was read; nil: none is written
+	check       *payload.Check // of values; nil: none
 
 	sink  load.Sink
 	ctx   context.Context
@@ -50,6 +54,11 @@ func newItemReader(ctx context.Context, cl *cluster, list *items) (*itemReader, 
 	cfg := cl.cfg
 	r := &itemReader{cfg: cfg, items: list, metadata: newMetadataCache(cfg), partitioner: load.Blocks(cfg.clients, blockItems), hurry: make(chan struct{}, 1)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
+	var err error
+	if r.check, err = cfg.openCheck(list); err != nil {
+		r.stop()
+		return nil, err
+	}
 	v, err := r.metadata.fetch(ctx)
 	if err != nil {
 		r.stop()
@@ -65,6 +74,9 @@ func newItemReader(ctx context.Context, cl *cluster, list *items) (*itemReader, 
 // openItems returns the records that a run reads.
 func (cl *cluster) openItems(ctx context.Context) (*items, error) {
 	c := cl.cfg
+	if c.itemsIn != "" {
+		return cl.listed(ctx)
+	}
 	starts, err := cl.heads(ctx)
 	if err != nil {
 		return nil, err
@@ -235,8 +247,10 @@ type itemRead struct {
 	wire     int64
 	retries  int32
 	corrupt  bool
+	altered  bool
 	err      error // why it was not read so far
 	class    load.Class
+	runs     []itemlist.Run // what was found, if a list is written
 }
 
 // ID implements load.Lane.
@@ -275,7 +289,7 @@ func (c *readClient) Fire(batches []load.Batch) int {
 // the lock.
 func (c *readClient) fire(b *load.Batch, part int32, offset int64, now time.Duration) {
 	p := c.newRead()
-	*p = itemRead{batch: *b, live: len(c.live), part: part, next: offset, to: offset + int64(b.Events), deadline: now + c.r.cfg.deliveryTimeout, sent: -1}
+	*p = itemRead{batch: *b, live: len(c.live), part: part, next: offset, to: offset + int64(b.Events), deadline: now + c.r.cfg.deliveryTimeout, sent: -1, runs: p.runs[:0]}
 	c.live = append(c.live, p)
 	c.fired = append(c.fired, p)
 }
@@ -402,6 +416,9 @@ func (c *readClient) complete(p *itemRead, done, earliest time.Duration, class l
 	}
 	if rest > 0 {
 		o.Class, o.Text = class, text
+	}
+	for _, run := range p.runs {
+		c.r.list.add(p.part, run.Offset, run.Count)
 	}
 	c.out = append(c.out, o)
 	last := c.live[len(c.live)-1]

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/itemlist"
 	"carronade/internal/socket"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -46,6 +47,7 @@ type readLink struct {
 	answered int32
 	buf      []byte
 	plain    []byte
+	runs     []itemlist.Run // found in an answer, if a list is written
 }
 
 func newReadLink(c *readClient, broker int32) *readLink {
@@ -322,12 +324,15 @@ type itemsFound struct {
 	n       int32 // records
 	bytes   int64
 	corrupt bool // the checksum of a batch does not match, or it cannot be decompressed
+	altered bool // the value of a record is not the one that was sent
 }
 
 // Texts of reads that failed because of what is, or is not, at their offsets.
 const (
 	textAbsent  = "there is no record at this offset: it is a transaction marker, or the log was compacted"
 	textCorrupt = "the record is altered: a checksum does not match, or it cannot be decompressed"
+	textAltered = "the record is altered: its value is not the one that was sent"
+	textBeyond  = "there is no record at this offset: the partition ends before it"
 	textNotYet  = "the record could not be read yet"
 )
 
@@ -337,13 +342,19 @@ func (k *readLink) found(p *itemRead, found *itemsFound, at, arrived time.Durati
 	c := k.c
 	p.found += found.n
 	p.bytes += found.bytes
+	p.runs = append(p.runs, k.runs...)
 	p.next, p.err = found.next, nil
 	p.corrupt = p.corrupt || found.corrupt
+	p.altered = p.altered || found.altered
 	switch {
 	case p.next >= p.to && p.corrupt:
 		c.complete(p, at, arrived, load.Protocol, textCorrupt, false)
+	case p.next >= p.to && p.altered:
+		c.complete(p, at, arrived, load.Protocol, textAltered, false)
 	case p.next >= p.to:
 		c.complete(p, at, arrived, load.Rejected, textAbsent, false)
+	case c.r.items.ended(p.part, p.next):
+		c.complete(p, at, arrived, load.Rejected, textBeyond, false)
 	case at >= p.deadline:
 		c.complete(p, at, arrived, load.Timeout, textNotYet, false)
 	default: // the answer was cut off, or replicas do not have the record yet
@@ -354,6 +365,7 @@ func (k *readLink) found(p *itemRead, found *itemsFound, at, arrived time.Durati
 
 // find looks for the records of a read.
 func (k *readLink) find(p *itemRead, records []byte, found *itemsFound) error {
+	k.runs = k.runs[:0]
 	_, err := kafka.ForEachBatch(records, func(b kafka.Batch) error {
 		last := b.BaseOffset + int64(b.LastOffsetDelta)
 		if last < found.next || found.next >= p.to {
@@ -378,7 +390,18 @@ func (k *readLink) find(p *itemRead, records []byte, found *itemsFound) error {
 			}
 			k.plain, records = plain, plain
 		}
-		n, bytes, err := recordsWithin(&b, records, from, p.to)
+		var (
+			n     int32
+			bytes int64
+			err   error
+		)
+		if r := k.c.r; r.check != nil {
+			var altered bool
+			k.runs, n, bytes, altered, err = r.checkedWithin(k.runs, p, &b, records, from, p.to)
+			found.altered = found.altered || altered
+		} else if n, bytes, err = recordsWithin(&b, records, from, p.to); err == nil && r.list != nil {
+			k.runs = appendFound(k.runs, &b, records, from, p.to)
+		}
 		if most := max(0, found.next-max(from, b.BaseOffset)); err == nil && int64(n) > most {
 			err = fmt.Errorf("%d records at %d offsets: %w", n, most, kafka.ErrLength)
 		}

@@ -46,6 +46,8 @@ type session struct {
 
 	follower *follower // of a pipeline; nil otherwise
 
+	list *listing // of what was acked or read; nil: none is written
+
 	committed *wireSource // nil unless transactions are verified
 }
 
@@ -68,7 +70,11 @@ func (Kind) Open(ctx context.Context, spec target.Spec) (target.Session, error) 
 		return nil, err
 	}
 	s := &session{cl: cl}
-	if err := s.open(ctx); err != nil {
+	err = s.open(ctx)
+	if err == nil {
+		err = s.openList()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -99,7 +105,7 @@ func (s *session) open(ctx context.Context) error {
 		}
 	}
 	if c.op == opPipeline {
-		f, err := newFollower(ctx, s.cl, s.out.LogOf)
+		f, err := newFollower(ctx, s.cl, s.out)
 		s.follower = f
 		return err
 	}
@@ -237,6 +243,7 @@ func (s *session) Facts() map[string]any {
 	if s.follower != nil {
 		maps.Copy(f, s.follower.facts())
 	}
+	s.list.facts(f)
 	return f
 }
 
@@ -290,7 +297,7 @@ func (s *session) Warnings() []string {
 	if s.in != nil {
 		w = append(w, s.in.warnings()...)
 	}
-	return w
+	return append(w, s.list.warnings()...)
 }
 
 // Notice implements target.Noticer.
@@ -307,6 +314,7 @@ func (s *session) Notice() string {
 // Close implements target.Session.
 func (s *session) Close() error {
 	var errs []error
+	defer s.list.finish() //nolint:errcheck // Finish has returned it; without a call of it nothing was sent
 	if s.out != nil {
 		errs = append(errs, s.out.Close())
 	}

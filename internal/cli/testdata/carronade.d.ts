@@ -202,6 +202,12 @@ declare module "carronade" {
     from?: string | number;
     /** kafka: stop at the end offsets that the partitions had at the start [false] */
     "until-end"?: boolean;
+    /** kafka: read the records of this list, in its order, instead of the whole topic */
+    "items-in"?: string | number;
+    /** kafka: check that values are pieces of the ring of --payload ring(...), as in ring(4MiB,SEED); others have failed */
+    "check-values"?: string | number;
+    /** kafka: write a list of the records that were acked, or read, for items-in; it replaces an older file */
+    "items-out"?: string | number;
     /** kafka: read the records again from the first one, until a limit ends the run */
     recycle?: boolean;
     /** kafka: time from an event's ack to its read [0s] */

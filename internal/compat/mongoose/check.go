@@ -10,6 +10,9 @@ import (
 
 // effects are the effects of options that a workload has no setting for.
 var effects = map[string]string{
+	"item-data-input-file":                       "the bytes of records",
+	"item-data-input-layer-size":                 "the bytes of records",
+	"item-data-input-seed":                       "the bytes of records",
 	"item-input-file":                            "its lines are what is read, or the topics",
 	"item-naming-length":                         "names of keys, topics and items",
 	"item-naming-prefix":                         "names of keys, topics and items",

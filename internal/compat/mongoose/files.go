@@ -87,8 +87,14 @@ func (f *files) checkWritable() error {
 		}
 	}
 	if list := f.s.v.text("item-output-file"); list != "" && (f.s.work == writeRecords || f.s.work == onTopics) {
-		if err := checkFileWritable(list); err != nil {
-			return fmt.Errorf("--item-output-file: cannot write %w", err)
+		lists := []string{list}
+		if f.s.work == writeRecords {
+			lists = append(lists, placesOf(list))
+		}
+		for _, path := range lists {
+			if err := checkFileWritable(path); err != nil {
+				return fmt.Errorf("--item-output-file: cannot write %w", err)
+			}
 		}
 	}
 	return nil

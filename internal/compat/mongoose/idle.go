@@ -5,8 +5,7 @@ package mongoose
 func (s *step) warnIneffective(warn func(string, ...any)) {
 	const limit = "--storage-driver-limit-concurrency"
 	writes, makes := s.work == writeRecords, s.work == onTopics && s.topicOp == "create"
-	named := s.keyed || s.trace || s.v.has("item-output-file") || makes && len(s.items) == 0
-	inOrder := s.v.text("item-naming-type") != "random"
+	inOrder := s.namingType() != "random"
 	for _, o := range []struct {
 		name        string
 		ineffective bool
@@ -20,8 +19,9 @@ func (s *step) warnIneffective(warn func(string, ...any)) {
 		{"storage-net-linger", writes && s.rate == 0 && s.concurrency == 0, "without a limit of the records in flight, a batch is full before they wait"},
 		{"storage-net-linger", writes && s.rate > 0 && s.concurrency > 0 && s.v.number("storage-net-linger") > 0, "with a rate, records wait for others only without a limit of those in flight: " + limit + "=0"},
 		{"storage-driver-record-timeoutMillis", writes && s.strict, "mongoose's driver applies it to reading only, and --strict reproduces that"},
-		{"item-data-input-layer-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
-		{"item-data-size", writes && s.v.text("item-data-input-file") != "", "a record is a line of --item-data-input-file"},
+		{"item-data-input-seed", s.v.text("item-data-input-file") != "", "the data are those of --item-data-input-file"},
+		{"storage-driver-record-timeoutMillis", s.single(), "the records are those that the topic has when the step begins"},
+		{"storage-driver-read-timeoutMillis", s.single(), "the records are those that the topic has when the step begins"},
 		{"item-input-path", len(s.items) > 0 && s.v.text("item-input-file") != "", "--item-input-file names what is read"},
 		{"item-input-path", s.work == onTopics && (s.topicOp == "create" || s.topicOp == "list"), "no list is read: --item-naming-prefix and --item-input-file name topics to create"},
 		{"item-input-file", s.work == onTopics && s.topicOp == "list", "all topics are listed"},
@@ -32,12 +32,7 @@ func (s *step) warnIneffective(warn func(string, ...any)) {
 		{"output-metrics-average-table-header-period", s.strict, "it is 20 in mongoose, and --strict reproduces that"},
 		{"load-op-recycle", s.work == onTopics && s.topicOp != "read", "a topic is created or deleted once"},
 		{"load-op-recycle-mode", s.work == onTopics && s.topicOp != "read", "a topic is created or deleted once"},
-		{"item-naming-prefix", s.keyed, "keys are digits alone, in order from 0 or at random"},
-		{"item-naming-seed", s.keyed, "keys are digits alone, in order from 0 or at random"},
-		{"item-naming-step", s.keyed, "keys are digits alone, in order from 0 or at random"},
-		{"item-naming-length", s.keyed && inOrder, "keys in order are of twelve digits"},
-		{"item-naming-radix", s.keyed && inOrder, "keys in order are decimal"},
-		{"item-naming-type", s.keyed && s.v.text("item-naming-type") == "desc", "keys in order go up"},
+		{"item-naming-step", !inOrder, "names at random have no step: --item-naming-type=serial"},
 		{"output-metrics-threshold", s.threshold > 0 && s.concurrency == 0, "it is a share of " + limit + ", which has no limit"},
 	} {
 		if o.ineffective && s.v.has(o.name) {
@@ -49,8 +44,6 @@ func (s *step) warnIneffective(warn func(string, ...any)) {
 		case !s.v.has(name):
 		case s.work == onTopics && (!makes || len(s.items) > 0):
 			warn("--%s does nothing: topics have their names already", name)
-		case (writes || makes) && !named:
-			warn("--%s does nothing: names are not used: records have no keys, and there is no trace or list", name)
 		}
 	}
 }

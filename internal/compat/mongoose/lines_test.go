@@ -212,8 +212,8 @@ func TestBytesAndSums(t *testing.T) {
 	if row := total(runTool(t, compat.Program{Strict: true})); row["BWAvg[MB/s]"] != "7.68" {
 		t.Errorf("with --strict %v", row)
 	}
-	if row := total(runTool(t, compat.Program{}, "--storage-driver-record-headers=ab:cde", "--storage-driver-record-key-enabled")); row["Size"] != "90630000" {
-		t.Errorf("with headers and keys of 17 bytes %v", row)
+	if row := total(runTool(t, compat.Program{}, "--storage-driver-record-headers=ab:cde", "--storage-driver-record-key-enabled", "--item-data-size=1KB")); row["Size"] != "92160000" {
+		t.Errorf("with headers and keys, the values are %v", row)
 	}
 	m := newMeter(&step{work: writeRecords})
 	iv := interval(0, false, false)
@@ -384,7 +384,7 @@ func TestAgain(t *testing.T) {
 
 // The trace and the list of items are made from the rows of single records.
 func TestTrace(t *testing.T) {
-	got := runTool(t, compat.Program{}, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--item-output-path=topic1", "--load-op-limit-rate=7", "--item-naming-type=serial")
+	got := runTool(t, compat.Program{}, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--item-output-path=topic1", "--load-op-limit-rate=7", "--item-naming-type=serial", "--item-naming-seed=-1")
 	us := began.UnixMicro()
 	at := func(ms int64) string { return strconv.FormatInt(us+1000*ms, 10) }
 	want := "127.0.0.1:9092,topic1/0,1,4," + at(1) + ",4000,3000,,1024\n" +

@@ -91,10 +91,10 @@ func newMeter(s *step) *meter {
 func (m *meter) interval(s load.Snapshot) {
 	iv := &s.Interval
 	succ, bytes := iv.Acked, iv.AckedBytes
-	switch m.s.work {
-	case readRecords:
+	switch {
+	case m.s.work == readRecords && !m.s.single():
 		succ, bytes = iv.Consumed, iv.Bytes
-	case noop:
+	case m.s.work == noop:
 		succ, bytes = iv.Sent-iv.Failed, iv.Bytes
 	}
 	service := iv.Service // a time per batch
@@ -214,7 +214,7 @@ func (m *meter) values(bytes, succ uint64) uint64 {
 // valueBytes is the bytes of values alone, given those of whole records. Of headers with
 // expressions the length is not known; then all values have the same size, or the headers count.
 func (s *step) valueBytes(bytes, records uint64) uint64 {
-	if s.varies && s.low == s.high && s.v.text("item-data-input-file") == "" {
+	if (s.varies || s.keyed) && s.low == s.high {
 		return min(bytes, records*uint64(s.low))
 	}
 	return bytes - min(bytes, records*uint64(s.overhead()))

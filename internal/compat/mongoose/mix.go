@@ -65,19 +65,31 @@ func (s *step) operations() *workload.Document {
 	if s.work != readRecords {
 		return s.workload("")
 	}
+	v := s.v
 	var d compat.Draft
 	s.common(&d)
 	d.Set("op", "--load-op-type", workload.ReadSingle)
 	if s.recycle {
 		d.Set("recycle", "--load-op-recycle", "true")
 	}
-	if s.count > 0 {
-		d.AtMost("--load-op-limit-count", strconv.FormatUint(s.count, 10))
+	count := s.count
+	if n := uint64(len(s.items)); n > 0 && s.places == "" && !s.recycle && v.kind != Weighted && (count == 0 || n < count) {
+		count = n // the length of the list
 	}
-	if s.v.flag("item-data-verify") {
+	if count > 0 {
+		d.AtMost("--load-op-limit-count", strconv.FormatUint(count, 10))
+	}
+	if s.places != "" {
+		d.Set("items-in", "--item-input-file", s.places)
+	}
+	if v.flag("item-data-verify") {
 		d.Set("decode", "--item-data-verify", "true")
+		d.Set("check-values", "--item-data-verify", s.check())
 	}
-	if s.concurrency > 0 {
+	switch {
+	case v.kind != Weighted:
+		s.course(&d)
+	case s.concurrency > 0:
 		s.pace(&d)
 	}
 	s.connections(&d)

@@ -1,93 +1,137 @@
 package mongoose
 
 import (
+	"fmt"
 	"math"
+	"math/big"
+	"math/bits"
 	"strconv"
 	"strings"
+	"time"
+
+	"carronade/load"
+	"carronade/payload/expression"
 )
 
-// A namer names items as mongoose does: a prefix and a number in a radix, with a
-// maximum number of digits. The numbers of the random type come from mongoose's
-// generator (xorshift64), each computed from the previous one.
+// A namer names items as mongoose does: a prefix, which may be an expression, and the item's
+// number in a radix, without leading zeros. Each number is computed from the previous one: by
+// a step, or by a xorshift generator. It is less than the radix to the power of the maximum
+// number of digits. It is also where the item's bytes begin in the ring of data.
 type namer struct {
-	prefix      string
-	radix       int
-	wrap        uint64 // numbers are below it
-	step, start int64
-	kind        string
-	last        int64
+	prefix, number *expression.Template
+	radix          int
+	wrap           int64            // numbers are less
+	items          load.Partitioner // of a run: which item an event is
+	made           uint64           // by next
 }
 
-func newNamer(v *values, now int64) *namer {
-	n := &namer{
-		prefix: v.text("item-naming-prefix"), radix: int(v.number("item-naming-radix")), step: v.number("item-naming-step"),
-		kind: v.text("item-naming-type"), wrap: 1,
-	}
-	for range v.number("item-naming-length") {
-		if n.wrap > math.MaxInt64/uint64(n.radix) {
-			n.wrap = math.MaxInt64
-			break
-		}
-		n.wrap *= uint64(n.radix)
-	}
-	seed, err := strconv.ParseInt(v.text("item-naming-seed"), 10, 64)
-	if err != nil {
-		if seed = now; n.kind != "random" {
-			seed = -n.step // the first is 0
-			if n.kind == "desc" {
-				seed = n.step
-			}
-		}
-	}
-	if seed == 0 && n.kind == "random" {
-		seed = 1 // from 0 the generator makes only 0
-	}
-	n.start, n.last = seed, seed
+// namer returns the names of the step's items.
+func (s *step) namer() *namer {
+	n := &namer{radix: int(s.v.number("item-naming-radix")), items: load.Single()}
+	n.wrap = wrapOf(s.v.number("item-naming-radix"), s.v.number("item-naming-length"))
+	n.number, n.prefix = mustParse(s.numberText()), mustParse(s.prefixText())
 	return n
 }
 
-// next is the next item's name and number; the first is the one after the seed.
-func (n *namer) next() (name string, id int64) {
-	switch n.kind {
-	case "random":
-		x := uint64(n.last)
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		n.last = int64(x)
-	case "desc":
-		n.last -= n.step
+// mustParse compiles an expression that is our own, or was checked.
+func mustParse(text string) *expression.Template {
+	t, err := expression.Parse(text, expression.Options{})
+	if err != nil {
+		panic(fmt.Sprintf("mongoose: the expression %s: %v", text, err))
+	}
+	return t
+}
+
+// numberText is the expression for the numbers of items. The first one is the one after the
+// seed.
+func (s *step) numberText() string {
+	wrap := wrapOf(s.v.number("item-naming-radix"), s.v.number("item-naming-length"))
+	next := "int64:xorShift(this.last())"
+	if step := s.v.number("item-naming-step"); s.namingType() != "random" {
+		if s.namingType() == "desc" {
+			step = -step
+		}
+		next = fmt.Sprintf("(this.last() + %s)", integerText(step))
+	}
+	return fmt.Sprintf("${math:absInt64(%s %% %d)}%%{%s}", next, wrap, integerText(s.namingSeed))
+}
+
+// integerText is an integer in an expression, which has no literal for the smallest one.
+func integerText(n int64) string {
+	if n == math.MinInt64 {
+		return "(-9223372036854775807 - 1)"
+	}
+	return "(" + strconv.FormatInt(n, 10) + ")"
+}
+
+// wrapOf is radix^length as mongoose computes it: as a real number, and at most 2^63-1.
+func wrapOf(radix, length int64) int64 {
+	exact := new(big.Int).Exp(big.NewInt(radix), big.NewInt(length), nil)
+	f, _ := new(big.Float).SetInt(exact).Float64()
+	if f >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(f)
+}
+
+// namingType is the type of names: random, serial, asc or desc.
+func (s *step) namingType() string { return strings.ToLower(s.v.text("item-naming-type")) }
+
+// prefixText is the text before the number.
+func (s *step) prefixText() string { return s.v.text("item-naming-prefix") }
+
+// setNaming checks the options for names, and sets the seed: without one it is made of the
+// time.
+func (s *step) setNaming(now time.Time) error {
+	if n := s.v.number("item-naming-length"); n < 1 || n > 64 {
+		return fmt.Errorf("--item-naming-length: %d is not from 1 to 64", n)
+	}
+	if r := s.v.number("item-naming-radix"); r < 2 || r > 36 {
+		return fmt.Errorf("--item-naming-radix: %d is not from 2 to 36", r)
+	}
+	switch s.namingType() {
+	case "random", "serial", "asc", "desc":
 	default:
-		n.last += n.step
+		return fmt.Errorf("--item-naming-type: unknown type %q: random, serial, asc or desc", s.v.text("item-naming-type"))
 	}
-	return n.name(n.last), n.last
+	s.namingSeed = int64(bits.Reverse64(uint64(now.UnixMilli())) ^ bits.ReverseBytes64(uint64(now.UnixNano())))
+	if text := s.v.text("item-naming-seed"); text != "" {
+		var err error
+		if s.namingSeed, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return fmt.Errorf("--item-naming-seed: %q is not a 64-bit integer", text)
+		}
+	}
+	use := expression.Live
+	if s.keyed { // a key must be the same whenever it is needed
+		use = expression.Repeatable
+	}
+	if _, err := expression.Parse(s.prefixText(), expression.Options{Use: use}); err != nil {
+		return fmt.Errorf("--item-naming-prefix: %w", err)
+	}
+	return nil
 }
 
-// name is the name of a number.
-func (n *namer) name(id int64) string {
-	rest := id % int64(n.wrap)
-	if rest < 0 {
-		rest = -rest
-	}
-	return n.prefix + strings.ToLower(strconv.FormatInt(rest, n.radix))
+// divided says among how many streams a run divides its items.
+func (n *namer) divided(streams int) { n.items = load.RoundRobin(max(1, streams)) }
+
+// next is the next item's name and number.
+func (n *namer) next() (name string, id int64) {
+	n.made++
+	return n.at(n.made - 1)
 }
 
-// nameOf is the name and the number of a record, given its stream and event. It is
-// the same in every list and trace of a run.
+// at is the name and the number of an item.
+func (n *namer) at(item uint64) (name string, id int64) {
+	id = n.number.Integer(item)
+	return n.name(item, id), id
+}
+
+// name is the name of an item by its number.
+func (n *namer) name(item uint64, id int64) string {
+	return string(strconv.AppendInt(n.prefix.Append(nil, item), id, n.radix))
+}
+
+// nameOf is the name and the number of a record, given its stream and event.
 func (n *namer) nameOf(stream, event int64) (name string, id int64) {
-	if n.kind != "random" {
-		id = n.start + n.step*(event+1)
-		if n.kind == "desc" {
-			id = n.start - n.step*(event+1)
-		}
-		if stream == 0 {
-			return n.name(id), id
-		}
-		return n.name(id) + "." + strconv.FormatInt(stream, 10), id
-	}
-	x := uint64(n.start) + uint64(stream+1)*0x9e3779b97f4a7c15 + uint64(event+1)*0xbf58476d1ce4e5b9
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	id = int64((x ^ x>>31) >> 1)
-	return n.name(id), id
+	return n.at(n.items.Event(int32(stream), uint64(event)))
 }

@@ -1,34 +1,115 @@
 package mongoose
 
-import "testing"
+import (
+	"math"
+	"strings"
+	"testing"
+)
 
-// Names are those of mongoose: the first is the one after the seed, in the radix,
-// not padded.
+// stepOf is a step with these options that creates records.
+func stepOf(t *testing.T, args ...string) *step {
+	t.Helper()
+	v, err := parse(args, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newStep(v, false, "", began, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Names are those of mongoose: the first is the one after the seed, in the radix, not padded.
+// Those at random from the seed 1, those from 0 and those down from 10 are the expectations of
+// mongoose's own tests.
 func TestNames(t *testing.T) {
-	name := func(args ...string) string {
-		v, err := parse(args, t.Logf)
+	for _, tt := range []struct {
+		args string
+		want string
+	}{
+		{"length=13 radix=36 seed=1 type=random", "l84y9 b4nnpm0nlt 1xxfsxb3qow5p 13f6twrd4lr3 j6b66dggi1 3ilqcpam2j6w 16mm0z6qsh3s8 28w3hpfrwuz 1e7tjj0vhz3rp 7j7u4icn21am"},
+		{"radix=10 seed=0 step=1 type=serial", "1 2 3 4 5 6 7 8 9 10"},
+		{"prefix=prefix- radix=10 seed=10 step=-2 type=serial", "prefix-8 prefix-6 prefix-4 prefix-2 prefix-0 prefix-2 prefix-0 prefix-2 prefix-0 prefix-2"},
+		{"type=serial seed=-1", "0 1 2 3"},
+		{"type=SERIAL seed=34 prefix=t-", "t-z t-10 t-11"},
+		{"type=asc seed=7", "8 9 a"},
+		{"type=desc seed=3", "2 1 0 1"},
+		{"type=serial seed=98 radix=10 length=2", "99 0 1"},
+		{"type=serial seed=5 radix=2 length=3", "110 111 0"},
+		{"type=serial seed=9 step=7 radix=16", "10 17 1e"},
+		{"type=random seed=1 radix=10 length=1", "1 1 1"}, // 35651601 % 10 = 1, from which it begins again
+		{"type=serial seed=-1 prefix=${this.last()+1}%{4}_", "5_0 6_1 7_2"},
+		{"type=serial seed=-1 prefix=%{'a'}$${b}", "a${b}0 a${b}1"},
+		{"type=serial seed=9223372036854775807 length=64", "1 2"}, // overflows, as in Java
+	} {
+		var args []string
+		for _, o := range strings.Fields(tt.args) {
+			args = append(args, "--item-naming-"+o)
+		}
+		s := stepOf(t, args...)
+		n, again := s.namer(), s.namer()
+		var got []string
+		want := strings.Fields(tt.want)
+		for i := range want {
+			name, id := n.next()
+			if at, of := again.nameOf(0, int64(i)); at != name || of != id {
+				t.Errorf("%s: record %d is %s (%d), and name %d %s (%d)", tt.args, i, at, of, i, name, id)
+			}
+			got = append(got, name)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %s, want %s", tt.args, strings.Join(got, " "), tt.want)
+		}
+	}
+	// Without a seed, two steps have different names.
+	a, _ := stepOf(t).namer().next()
+	b := stepOf(t)
+	b.namingSeed++
+	if c, _ := b.namer().next(); a == c || !matches(`^[0-9a-z]{1,12}$`, a) {
+		t.Errorf("got %s and %s", a, c)
+	}
+}
+
+// Records of several streams are items in the order of the run.
+func TestNamesOfStreams(t *testing.T) {
+	n := stepOf(t, "--item-naming-type=serial", "--item-naming-seed=-1", "--item-naming-radix=10").namer()
+	n.divided(3)
+	for _, tt := range []struct{ stream, event, want int64 }{{0, 0, 0}, {2, 0, 2}, {0, 1, 3}, {1, 4, 13}} {
+		if _, id := n.nameOf(tt.stream, tt.event); id != tt.want {
+			t.Errorf("event %d of stream %d is item %d, want %d", tt.event, tt.stream, id, tt.want)
+		}
+	}
+}
+
+// The numbers are less than the radix to the power of the length, as a real number.
+func TestWrap(t *testing.T) {
+	for _, tt := range []struct{ radix, length, want int64 }{
+		{36, 12, 4738381338321616896}, {36, 13, math.MaxInt64}, {10, 2, 100}, {2, 63, math.MaxInt64}, {2, 62, 1 << 62},
+		{35, 12, 3379220508056640512}, // 35^12 is 3379220508056640625, which no real number is
+	} {
+		if got := wrapOf(tt.radix, tt.length); got != tt.want {
+			t.Errorf("%d^%d is %d, want %d", tt.radix, tt.length, got, tt.want)
+		}
+	}
+}
+
+// Wrong options for names are errors.
+func TestNamesErrors(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--item-naming-length=0":               "is not from 1 to 64",
+		"--item-naming-radix=37":               "is not from 2 to 36",
+		"--item-naming-type=other":             "unknown type",
+		"--item-naming-seed=abc":               "not a 64-bit integer",
+		"--item-naming-prefix=${foo()}":        "--item-naming-prefix: at",
+		"--item-naming-prefix=${time:nanos()}": "current time",
+	} {
+		v, err := parse([]string{arg, "--storage-driver-record-key-enabled"}, t.Logf)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := newNamer(v, 7)
-		a, _ := n.next()
-		b, _ := n.next()
-		return a + " " + b
-	}
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--item-naming-type=serial"}, "0 1"},
-		{[]string{"--item-naming-type=serial", "--item-naming-seed=34", "--item-naming-prefix=t-"}, "t-z t-10"},
-		{[]string{"--item-naming-type=desc", "--item-naming-seed=3"}, "2 1"},
-		{[]string{"--item-naming-type=serial", "--item-naming-seed=98", "--item-naming-radix=10", "--item-naming-length=2"}, "99 0"},
-	} {
-		if got := name(tt.args...); got != tt.want {
-			t.Errorf("%v: %s, want %s", tt.args, got, tt.want)
+		if _, err := newStep(v, false, "", began, t.Logf); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", arg, err, want)
 		}
-	}
-	if a, b := name("--item-naming-seed=1"), name("--item-naming-seed=2"); a == b || a != name("--item-naming-seed=1") || !matches(`^[0-9a-z]{1,12} [0-9a-z]{1,12}$`, a) {
-		t.Errorf("got %s and %s", a, b)
 	}
 }

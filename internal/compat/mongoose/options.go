@@ -33,10 +33,10 @@ type option struct {
 // options are all options, in the order of help.
 var options = []option{
 	{name: "item-data-size", kind: tAny, def: "1MB", works: "cn"},
-	{name: "item-data-input-file", kind: tString, works: "cn"},
-	{name: "item-data-input-seed", kind: tString, def: "7a42d9c483244167", works: "cn"},
-	{name: "item-data-input-layer-size", kind: tAny, def: "4MB", works: "cn"},
-	{name: "item-data-input-layer-cache", kind: tInt, def: "16", use: ignored, why: "data has no layers here"},
+	{name: "item-data-input-file", kind: tString, works: "c"},
+	{name: "item-data-input-seed", kind: tString, def: "7a42d9c483244167", works: "c"},
+	{name: "item-data-input-layer-size", kind: tAny, def: "4MB", works: "c"},
+	{name: "item-data-input-layer-cache", kind: tInt, def: "16", use: ignored, why: "records have the first layer alone, since they are never updated"},
 	{name: "item-data-input-layer-heap", kind: tBool, def: "false", use: ignored, why: "data is outside the heap here"},
 	{name: "item-data-ranges-concat", kind: tString, use: refused, why: rangesWhy},
 	{name: "item-data-ranges-fixed", kind: tList, use: refused, why: rangesWhy},

@@ -55,6 +55,7 @@ func (l *loads) pipeline(rows string) *workload.Document {
 	}
 	if read.v.flag("item-data-verify") {
 		d.Set("decode", "--item-data-verify", "true")
+		d.Set("check-values", "--item-data-verify", create.check())
 	}
 	return &d.Document
 }
@@ -101,7 +102,8 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		}
 		return report.ExitFailed, err
 	}
-	names := newNamer(create.v, time.Now().UnixNano())
+	names := create.namer()
+	names.divided(create.streams(d))
 	tr, err := create.translate(rows, f, names, &read)
 	f.keepError(err)
 	last := m.metrics(time.Now())

@@ -2,8 +2,6 @@ package mongoose
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -25,7 +23,7 @@ var minimums = map[string]int64{
 func (s *step) checkRanges(time.Time) error {
 	for i := range options {
 		o := &options[i]
-		if !s.v.has(o.name) || o.works != "" && !strings.Contains(o.works, string(s.work)) {
+		if !s.v.has(o.name) || !s.works(o) {
 			continue
 		}
 		least, bound := minimums[o.name]
@@ -35,11 +33,6 @@ func (s *step) checkRanges(time.Time) error {
 			return fmt.Errorf("--%s: %d is below %d", o.name, n, least)
 		case bound && least < 0 && n == 0: // a buffer size
 			return fmt.Errorf("--%s: 0 is not a size: -1 is the system's default", o.name)
-		}
-	}
-	if seed := s.v.text("item-naming-seed"); seed != "" {
-		if _, err := strconv.ParseInt(seed, 10, 64); err != nil {
-			return fmt.Errorf("--item-naming-seed: %q is not a 64-bit integer", seed)
 		}
 	}
 	if n, err := s.v.size("item-data-input-layer-size"); err != nil {

@@ -44,10 +44,14 @@ type step struct {
 	brokers   []string
 	topic     string // of records
 	items     []string
-	low, high int64 // bytes of a record
+	places    string // file with the places of the items; "": they are not known
+	placeless string // why they are not known
+	low, high int64  // bytes of a record
 	keyed     bool
-	headers   []recordHeader
-	varies    bool // headers have expressions
+
+	namingSeed int64 // the item before the first one
+	headers    []recordHeader
+	varies     bool // headers have expressions
 
 	count, maxFailed     uint64
 	readCount            uint64 // records to read at most; 0: no limit
@@ -96,13 +100,16 @@ func newStep(v *values, strict bool, generation string, now time.Time, warn func
 	if err := s.setWork(); err != nil {
 		return nil, err
 	}
-	s.warn(warn)
 	for _, check := range []func(*step, time.Time) error{(*step).setTarget, (*step).checkRanges, (*step).setLimits, (*step).setContent, (*step).setOutput} {
 		if err := check(s, now); err != nil {
 			return nil, err
 		}
 	}
+	s.warn(warn)
 	s.warnIneffective(warn)
+	if s.placeless != "" {
+		warn("--item-input-file: %s", s.placeless)
+	}
 	return s, nil
 }
 
@@ -133,13 +140,23 @@ func (s *step) evaluate(now time.Time) error {
 		if err != nil {
 			return fmt.Errorf("--%s: %w", name, err)
 		}
+		if !t.Constant() && name == "item-naming-prefix" {
+			continue // of each name
+		}
 		if !t.Constant() {
 			return fmt.Errorf("--%s: %s may differ between records, and only headers may", name, text)
 		}
-		s.v.given[name] = string(t.Append(nil, 0))
+		value := string(t.Append(nil, 0))
+		if name == "item-naming-prefix" { // it is compiled again
+			value = literal.Replace(value)
+		}
+		s.v.given[name] = value
 	}
 	return nil
 }
+
+// literal makes an expression that is a text.
+var literal = strings.NewReplacer("${", "$${", "%{", "%%{", "#{", "##{")
 
 // setWork sets the work and the operation.
 func (s *step) setWork() error {
@@ -191,7 +208,7 @@ func (s *step) warn(warn func(string, ...any)) {
 		case o.only != "" && o.only != s.v.kind:
 			warn("--%s does nothing: it belongs to a %s of a scenario", o.name, o.only)
 		case s.v.kind == Pipeline && slices.Contains(ofReads, o.name):
-		case o.works != "" && !strings.Contains(o.works, string(s.work)):
+		case !s.works(o):
 			warn("--%s has no effect when %s", o.name, workNames[s.work])
 		}
 	}
@@ -270,6 +287,7 @@ func (s *step) setTarget(now time.Time) error {
 			s.items[i] = plain(s.items[i])
 		}
 	}
+	s.findPlaces()
 	return nil
 }
 
@@ -341,8 +359,8 @@ func (s *step) setLimits(time.Time) (err error) {
 		s.drainTime = time.Millisecond
 	}
 	s.recycle = s.v.flag("load-op-recycle") || s.v.flag("load-op-recycle-mode")
-	if s.work == readRecords && s.rate > 0 {
-		return errors.New("--load-op-limit-rate: records are read as they arrive, not at a rate")
+	if s.work == readRecords && s.rate > 0 && !s.single() {
+		return errors.New("--load-op-limit-rate: records are read as they arrive, not at a rate; a list with places is read at a rate")
 	}
 	if s.work == onTopics && s.topicOp == "create" && s.count == 0 && s.timeLimit == 0 && len(s.items) == 0 {
 		return errors.New("topics would be created without end: give --load-op-limit-count=N or --load-step-limit-time=30s")
@@ -351,7 +369,7 @@ func (s *step) setLimits(time.Time) (err error) {
 }
 
 // setContent sets the size, keys and headers of records, and checks names.
-func (s *step) setContent(time.Time) (err error) {
+func (s *step) setContent(now time.Time) (err error) {
 	if s.low, s.high, err = s.v.sizes("item-data-size"); err != nil {
 		return err
 	}
@@ -376,23 +394,12 @@ func (s *step) setContent(time.Time) (err error) {
 			return fmt.Errorf("--item-data-input-seed: %q is not a hexadecimal number of at most 16 digits", seed)
 		}
 	}
-	if n := s.v.number("item-naming-length"); n < 1 || n > 64 {
-		return fmt.Errorf("--item-naming-length: %d is not from 1 to 64", n)
-	}
-	if r := s.v.number("item-naming-radix"); r < 2 || r > 36 {
-		return fmt.Errorf("--item-naming-radix: %d is not from 2 to 36", r)
-	}
 	for _, name := range []string{"storage-driver-record-timeoutMillis", "storage-driver-read-timeoutMillis"} {
 		if n := s.v.number(name); n < 1 {
 			return fmt.Errorf("--%s: %d is not a time above 0", name, n)
 		}
 	}
-	switch kind := s.v.text("item-naming-type"); kind {
-	case "random", "serial", "asc", "desc":
-	default:
-		return fmt.Errorf("--item-naming-type: unknown type %q: random, serial, asc or desc", kind)
-	}
-	return nil
+	return s.setNaming(now)
 }
 
 // setOutput sets the options of the console and the files.

@@ -86,7 +86,7 @@ func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expec
 		warn("step %s exists already: rows are appended to %s", s.id, f.dir)
 	}
 	t := &table{w: p.Out, s: s, color: s.v.flag("output-color") && p.Color}
-	names := newNamer(s.v, began.UnixNano())
+	names := s.namer()
 	var code int
 	if s.work == onTopics {
 		code, err = s.topics(ctx, p, f, t, names)
@@ -128,12 +128,12 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 			f.row(now)
 		}
 	}}
-	if s.work == writeRecords && s.concurrency == 0 {
+	if (s.work == writeRecords || s.single()) && s.concurrency == 0 {
 		m.batches = &batches{service: measure.NewHistogram()}
 		observer.Completed = m.batches.completed
 	}
 	w := s.workload(rows)
-	if s.work == readRecords {
+	if s.work == readRecords && !s.single() {
 		m.polls = newPolls(s.readCount)
 		observer.Arrived = m.polls.arrived
 	}
@@ -160,6 +160,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	last := m.metrics(time.Now())
 	last.mean = d.Totals.InFlightMean
 	if rows != "" {
+		names.divided(s.streams(d))
 		t, err := s.translate(rows, f, names, nil)
 		f.keepError(err)
 		if err == nil && s.strict {

@@ -29,12 +29,13 @@ const maxSeen = 1 << 20
 func (n *namer) unique() func() string {
 	seen := make(map[string]struct{})
 	return func() string {
-		name, _ := n.next()
+		name, id := n.next()
 		for range 1 << 16 {
 			if _, again := seen[name]; !again {
 				break
 			}
-			name, _ = n.next()
+			id = (id + 1) % n.wrap
+			name = n.name(n.made-1, id)
 		}
 		if len(seen) < maxSeen {
 			seen[name] = struct{}{}

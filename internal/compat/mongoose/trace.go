@@ -62,9 +62,9 @@ func (o *operation) append(b []byte) []byte {
 type translation struct {
 	s     *step
 	names *namer
-	trace io.Writer // nil: none
-	items io.Writer // nil: none
-	e2e   io.Writer // nil: none
+	trace io.Writer   // nil: none
+	items *listWriter // nil: none
+	e2e   io.Writer   // nil: none
 	line  []byte
 
 	duration, latency *measure.Histogram // of the operations whose times mongoose counts
@@ -125,8 +125,8 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	name, id := t.names.nameOf(r.Stream, r.Event)
 	if r.Key != nil {
 		name = *r.Key
-		if n, err := strconv.ParseInt(name, t.names.radix, 64); err == nil {
-			id = n
+		if o.size > 0 { // keys have different lengths
+			o.size = max(0, r.Bytes-int64(len(name))-t.s.headerBytes())
 		}
 	}
 	o.path = t.s.topic + "/" + name
@@ -159,9 +159,8 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 		}
 	}
 	if t.items != nil && done {
-		if _, err := fmt.Fprintf(t.items, "%s,%x,%d,0/0\n", o.path, id, o.size); err != nil {
-			return err
-		}
+		t.line = fmt.Appendf(t.line[:0], "%s,%x,%d,0/0\n", o.path, id, o.size)
+		return t.items.add(t.line, r.Partition, r.Offset)
 	}
 	return nil
 }
@@ -190,7 +189,9 @@ func (s *step) translate(file string, f *files, names *namer, read *step) (*tran
 		t.e2e, err = open(f.path("e2e.csv"), os.O_APPEND)
 	}
 	if list := s.v.text("item-output-file"); list != "" {
-		t.items, itemsErr = open(list, os.O_TRUNC)
+		if t.items, itemsErr = newListWriter(list, s.topic); itemsErr == nil {
+			closers = append(closers, t.items.close)
+		}
 	}
 	if err = errors.Join(err, itemsErr); err == nil {
 		err = trace.Read(file, t.row)

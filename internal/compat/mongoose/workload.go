@@ -18,6 +18,9 @@ const perRecord, perRequest = 32, 512
 // workload translates a step on records to a workload. trace is the file for the
 // rows of single operations, "" for none.
 func (s *step) workload(trace string) *workload.Document {
+	if s.single() {
+		return s.operations()
+	}
 	var d compat.Draft
 	s.common(&d)
 	switch s.work {
@@ -137,30 +140,10 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	if s.high > s.low {
 		d.Setf("size", "--item-data-size", "%d-%d", s.low, s.high)
 	}
-	if file := v.text("item-data-input-file"); file != "" {
-		d.Set("payload", "--item-data-input-file", "file:"+file)
+	if s.work == writeRecords {
+		d.Set("payload", s.dataOption(), s.ring(s.numberText()))
 	}
-	if v.has("item-data-input-seed") {
-		seed, _ := strconv.ParseUint(v.text("item-data-input-seed"), 16, 64) // checked
-		d.Set("seed", "--item-data-input-seed", strconv.FormatUint(seed&math.MaxInt64, 10))
-	}
-	if v.has("item-data-input-layer-size") {
-		n, _ := parseSize(v.text("item-data-input-layer-size")) // checked
-		d.Set("pool", "--item-data-input-layer-size", strconv.FormatInt(n, 10))
-	}
-	s.pace(d)
-	if s.maxFailed > 0 {
-		d.Set("failures", "--load-op-limit-fail-count", strconv.FormatUint(s.maxFailed, 10))
-	}
-	if v.flag("load-op-limit-fail-rate") {
-		d.Set("failure-rate", "--load-op-limit-fail-rate", "50%") // more failures than successes
-	}
-	if v.flag("load-op-retry") {
-		d.Set("retry", "--load-op-retry", "1000")
-	}
-	if s.drainTime > 0 {
-		d.Set("drain", "--load-op-wait-limit", millis(s.drainTime))
-	}
+	s.course(d)
 	if trace != "" {
 		d.Set("trace", "--output-metrics-trace-persist", trace)
 		d.Set("trace-events", "--output-metrics-trace-persist", "100%")
@@ -171,9 +154,7 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	d.Set("create-topic", "--item-output-path", "partitions=1,replicas=1")
 	d.Set("acks", "mongoose", "1") // the default of mongoose's client
 	d.Set("compression", "--storage-driver-compression-type", v.text("storage-driver-compression-type"))
-	if v.text("storage-driver-compression-type") != "none" && !s.keyed {
-		d.Set("fresh", "--storage-driver-compression-type", "true") // compress each batch as it is sent
-	}
+	d.Set("fresh", s.dataOption(), "true") // each record has the bytes of its own item
 	d.Set("max-request", "--storage-driver-request-size", strconv.FormatInt(s.requestSize, 10))
 	if v.has("storage-driver-buffer-memory") {
 		d.Set("buffer-memory", "--storage-driver-buffer-memory", v.text("storage-driver-buffer-memory"))
@@ -181,13 +162,29 @@ func (s *step) writes(d *compat.Draft, trace string) {
 	s.timeout(d)
 	if s.keyed {
 		d.Set("key", "--storage-driver-record-key-enabled", s.key())
-		d.Set("fresh", "--storage-driver-record-key-enabled", "true") // each record has a different key
 		if trace != "" && !s.lingers() {
 			d.Set("engine", "--storage-driver-record-key-enabled", "client") // this engine records the keys
 		}
 	}
 	for _, h := range s.headers {
 		d.Set("header", "--"+h.option, h.name+"="+h.value)
+	}
+}
+
+// course sets the pacing of single operations, and what ends the step because of them.
+func (s *step) course(d *compat.Draft) {
+	s.pace(d)
+	if s.maxFailed > 0 {
+		d.Set("failures", "--load-op-limit-fail-count", strconv.FormatUint(s.maxFailed, 10))
+	}
+	if s.v.flag("load-op-limit-fail-rate") {
+		d.Set("failure-rate", "--load-op-limit-fail-rate", "50%") // more failures than successes
+	}
+	if s.v.flag("load-op-retry") {
+		d.Set("retry", "--load-op-retry", "1000")
+	}
+	if s.drainTime > 0 {
+		d.Set("drain", "--load-op-wait-limit", millis(s.drainTime))
 	}
 }
 
@@ -215,34 +212,30 @@ func (s *step) lingers() bool {
 	return s.work == writeRecords && s.rate == 0 && s.concurrency > 0 && s.v.number("storage-net-linger") > 0
 }
 
-// key is the setting for keys: items' names with leading zeros.
+// key is the setting for keys: items' names.
 func (s *step) key() string {
-	if s.v.text("item-naming-type") != "random" {
-		return "seq"
-	}
-	return fmt.Sprintf("names(%d,%d)", s.keyBytes(), s.v.number("item-naming-radix"))
+	return fmt.Sprintf("number(%d,%s,%s)", s.v.number("item-naming-radix"), s.numberText(), s.prefixText())
 }
 
-// keyBytes is the length of a key.
+// keyBytes is the maximum length of a key.
 func (s *step) keyBytes() int64 {
-	switch {
-	case !s.keyed:
+	if !s.keyed {
 		return 0
-	case s.v.text("item-naming-type") != "random":
-		return 12
 	}
-	n, radix := int64(0), uint64(s.v.number("item-naming-radix"))
-	for top := uint64(1); n < s.v.number("item-naming-length") && top <= math.MaxInt64/radix; n++ {
-		top *= radix // a name is a number of at most 63 bits
-	}
-	return n
+	radix, length := s.v.number("item-naming-radix"), s.v.number("item-naming-length")
+	digits := len(strconv.FormatInt(wrapOf(radix, length)-1, int(radix)))
+	return int64(mustParse(s.prefixText()).MaxLen() + digits)
 }
 
-// overhead is the number of a record's bytes outside its value.
+// overhead is the number of a record's bytes outside its value, at most.
 func (s *step) overhead() int64 {
-	n := s.keyBytes()
+	return s.keyBytes() + s.headerBytes()
+}
+
+// headerBytes is the number of a record's bytes in headers, if it is known.
+func (s *step) headerBytes() (n int64) {
 	if s.varies {
-		return n
+		return 0
 	}
 	for _, h := range s.headers {
 		n += int64(len(h.name) + len(h.value))
@@ -273,7 +266,7 @@ func (s *step) pace(d *compat.Draft) {
 		}
 		return
 	}
-	if s.work == noop {
+	if s.work != writeRecords {
 		return
 	}
 	if s.batchSize(d) && s.rate == 0 {

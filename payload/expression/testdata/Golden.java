@@ -184,6 +184,15 @@ class Golden {
                 row("string:format(" + quoted(f) + ", " + n + ")", String.format(Locale.ROOT, f, x));
             }
         }
+        for (String f : new String[] {"%.0f", "%.1f", "%.2f", "%,.1f", "%.20f", "%.0e", "%.1e", "%.20e"}) {
+            for (double x : new double[] {0.125, 0.375, 1.005, 0.15, 0.5, 1.5, 2.5, 0.05, 0.005, 0.04, -0.04, -0.5, -2.5, 9.995, 9.5, 99.95, 999999.95, 1e22, 0.1, 4.35, 1.0 / 3, 123456789.125}) {
+                row("string:format(" + quoted(f) + ", " + literal(x) + ")", String.format(Locale.ROOT, f, x));
+            }
+            for (int i = 0; i < 20; i++) {
+                double x = (long) (r.nextDouble() * 1e5) / 1000.0; // half of a digit is frequent
+                row("string:format(" + quoted(f) + ", " + literal(x) + ")", String.format(Locale.ROOT, f, x));
+            }
+        }
         for (String f : new String[] {"%s", "%8s|", "%-8s|", "%.2s", "%6.2s|", "%1$s-%1$s"}) {
             for (String s : new String[] {"", "a", "text", "\u00e4\u00f6\u00fc"}) {
                 row("string:format(" + quoted(f) + ", " + quoted(s) + ")", String.format(Locale.ROOT, f, s));

@@ -1,0 +1,58 @@
+package mongoose
+
+import (
+	"fmt"
+
+	"carronade/internal/report"
+)
+
+// ring is the setting for values: pieces of mongoose's ring of data. The text between is an
+// expression for where a value begins, or says which value is that of a record.
+func (s *step) ring(between string) string {
+	n, _ := parseSize(s.v.text("item-data-input-layer-size")) // checked
+	source := s.v.text("item-data-input-seed")
+	if file := s.v.text("item-data-input-file"); file != "" {
+		source = "file:" + file
+	}
+	if between != "" {
+		between += ","
+	}
+	return fmt.Sprintf("ring(%d,%s%s)", n, between, source)
+}
+
+// dataOption is the option that says what values are.
+func (s *step) dataOption() string {
+	if s.v.text("item-data-input-file") != "" {
+		return "--item-data-input-file"
+	}
+	return "--item-data-input-seed"
+}
+
+// verifies reports whether the values that are read are compared with those that were sent.
+func (s *step) verifies() bool { return s.work == readRecords && s.v.flag("item-data-verify") }
+
+// check is the setting for what values must be: those of the list if it has places, else those
+// that keys name if records have keys, else any piece of the ring.
+func (s *step) check() string {
+	switch {
+	case s.places != "":
+		return s.ring("list(" + s.v.text("item-input-file") + ")")
+	case s.keyed && mustParse(s.prefixText()).Constant():
+		return s.ring(fmt.Sprintf("names(%d,%s)", s.v.number("item-naming-radix"), mustParse(s.prefixText()).Append(nil, 0)))
+	}
+	return s.ring("")
+}
+
+// streams is the number of streams among which a run divided its records.
+func (s *step) streams(d *report.Document) int {
+	partitions := 1
+	if topic, ok := d.Facts["topic"].(map[string]any); ok {
+		switch n := topic["partitions"].(type) {
+		case int:
+			partitions = n
+		case float64:
+			partitions = int(n)
+		}
+	}
+	return partitions * max(1, int(s.v.number("storage-driver-threads")))
+}

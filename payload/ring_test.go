@@ -1,0 +1,292 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"carronade/payload/expression"
+)
+
+// mongooseSeed is the default seed of mongoose's data.
+const mongooseSeed = "7a42d9c483244167"
+
+// mongooseRing is a second implementation of mongoose's ring, by the generator of its
+// expressions.
+func mongooseRing(t testing.TB, seed string, size int) []byte {
+	t.Helper()
+	words, err := expression.Parse("${int64:xorShift(this.last())}%{"+seedOf(t, seed)+"}", expression.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := parseSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := wordBytes(first)
+	for n := uint64(0); len(b) < size; n++ {
+		b = append(b, wordBytes(uint64(words.Integer(n)))...)
+	}
+	return b[:size]
+}
+
+// seedOf is a seed as a decimal number.
+func seedOf(t testing.TB, seed string) string {
+	t.Helper()
+	n, err := parseSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(int64(n))
+}
+
+// wordBytes are the bytes of a word, the most significant one first.
+func wordBytes(w uint64) []byte {
+	b, err := hex.DecodeString(fmt.Sprintf("%016x", w))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// TestRingBytes: the ring of a seed has the bytes of mongoose's.
+func TestRingBytes(t *testing.T) {
+	r := newRing(0x7a42d9c483244167, 4<<20)
+	if got, want := hex.EncodeToString(r.data[:40]), "7a42d9c4832441676ff96986de7f7a2ead08c0f095e9c0d382bda141074279ca0349d9ec9e4cde5b"; got != want {
+		t.Errorf("it begins with %s, want %s", got, want)
+	}
+	if got, want := hex.EncodeToString(r.data[4<<20-8:]), "101892152b7275f3"; got != want {
+		t.Errorf("it ends in %s, want %s", got, want)
+	}
+	for _, size := range []int{1, 7, 8, 9, 100, 4096} { // also with a part of a word
+		for _, seed := range []string{mongooseSeed, "1", "ffffffffffffffff", "-5"} {
+			n, err := parseSeed(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := mongooseRing(t, seed, size); !bytes.Equal(newRing(n, size).data, want) {
+				t.Errorf("the ring of %s with %d bytes differs", seed, size)
+			}
+		}
+	}
+}
+
+// TestRingValues: the value of an item is the piece at its number, also across the end, and
+// longer than the ring; a check knows it.
+func TestRingValues(t *testing.T) {
+	ring := mongooseRing(t, mongooseSeed, 100)
+	at := func(offset uint64, size int) []byte {
+		b := make([]byte, size)
+		for i := range b {
+			b[i] = ring[(offset+uint64(i))%100]
+		}
+		return b
+	}
+	g, err := New(Spec{Size: "1-350", Payload: "ring(100,${this.last() + 37}%{5},7a42d9c483244167)", Key: "number(36,${this.last() + 37}%{5},item-)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ParseCheck("ring(100,names(36,item-),7a42d9c483244167)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(200) {
+		value, key := g.AppendValue(nil, n), g.AppendKey(nil, n)
+		offset := 5 + 37*(n+1)
+		if want := at(offset, g.Size(n)); !bytes.Equal(value, want) {
+			t.Fatalf("event %d is %x, want %x", n, value, want)
+		}
+		if want := fmt.Sprintf("item-%s", strings.ToLower(base36(offset))); string(key) != want {
+			t.Fatalf("the key of event %d is %s, want %s", n, key, want)
+		}
+		if len(key) > g.MaxKeySize() {
+			t.Errorf("a key of %d bytes, more than %d", len(key), g.MaxKeySize())
+		}
+		if !c.Value(0, key, value) || c.Value(0, g.AppendKey(nil, n+1), value) {
+			t.Errorf("event %d: the check confuses keys", n)
+		}
+	}
+}
+
+func base36(n uint64) string {
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	if n < 36 {
+		return digits[n : n+1]
+	}
+	return base36(n/36) + digits[n%36:n%36+1]
+}
+
+// TestRingFile: a ring of a file has its first bytes, or repeats them.
+func TestRingFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a,b(c).txt")
+	if err := os.WriteFile(path, []byte("abcdefg"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		size int
+		want string
+	}{{3, "abc"}, {7, "abcdefg"}, {18, "abcdefgabcdefgabcd"}} {
+		g, err := New(Spec{Size: "3", Payload: fmt.Sprintf("ring(%d,${this.last() + 1}%%{-1},file:%s)", tt.size, path)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice := tt.want + tt.want
+		for n := range uint64(tt.size) {
+			if got := string(g.AppendValue(nil, n)); got != twice[n:n+3] {
+				t.Errorf("ring of %d: value %d is %q", tt.size, n, got)
+			}
+		}
+	}
+}
+
+// TestRingErrors: a ring that is not one is refused, with its forms.
+func TestRingErrors(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"ring":                                 "is not a kind of payload|a size and a seed",
+		"ring(4MiB)":                           "a size and a seed",
+		"ring(0,ff)":                           "from 1 byte to 1 GiB",
+		"ring(2GiB,ff)":                        "from 1 byte to 1 GiB",
+		"ring(4MiB,xyz)":                       "is no seed",
+		"ring(4MiB,11112222333344445)":         "is no seed",
+		"ring(4MiB,${rnd.nextInt()})":          "after the expression",
+		"ring(4MiB,${pi},ff)":                  "an integer, and nothing else",
+		"ring(4MiB,a${rnd.nextInt()},ff)":      "an integer, and nothing else",
+		"ring(4MiB,${time:nanos()},ff)":        "current time",
+		"ring(4MiB,names(36),ff)":              "only possible where values are checked",
+		"ring(4MiB,file:" + empty + ")":        "is empty",
+		"ring(4MiB,file:" + empty + ".absent)": "no such file",
+	} {
+		_, err := New(Spec{Payload: text})
+		ok := false
+		for w := range strings.SplitSeq(want, "|") {
+			ok = ok || err != nil && strings.Contains(err.Error(), w)
+		}
+		if !ok {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"random":                         "is no ring",
+		"ring(4MiB,${rnd.nextInt()},ff)": "an expression does not say",
+		"ring(4MiB,names(1),ff)":         "is not a radix",
+		"ring(4MiB,other(1),ff)":         "neither names",
+		"ring(4MiB,list(/absent),ff)":    "no such file",
+	} {
+		if _, err := ParseCheck(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestRingVaries: with an offset for each event, events are worth making when they are sent.
+func TestRingVaries(t *testing.T) {
+	for text, want := range map[string]bool{
+		"ring(4MiB,ff)": false, "ring(4MiB,${this.last() + 1}%{0},ff)": true, "ring(4MiB,${7},ff)": false, "random": false,
+	} {
+		if got := (Spec{Payload: text}).Varies(); got != want {
+			t.Errorf("%s varies: %v", text, got)
+		}
+	}
+	if !(Spec{Key: "number(10,${this.last() + 1}%{0})"}).Varies() {
+		t.Error("keys with a number do not vary")
+	}
+}
+
+// TestCheckFindsAnyChange: without keys and lists, a value is one of the ring's pieces, and no
+// byte of it can change unnoticed, if it is long enough to have one place.
+func TestCheckFindsAnyChange(t *testing.T) {
+	c, err := ParseCheck("ring(64KiB,7a42d9c483244167)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring := mongooseRing(t, mongooseSeed, 64<<10)
+	rapid.Check(t, func(t *rapid.T) {
+		offset, size := rapid.IntRange(0, 64<<10-1).Draw(t, "offset"), rapid.IntRange(0, 1000).Draw(t, "size")
+		value := append(bytes.Clone(ring[offset:]), ring...)[:size]
+		if !c.Value(0, nil, value) || !c.Value(0, []byte("any"), value) {
+			t.Fatalf("%d bytes at %d are not found", size, offset)
+		}
+		if size >= 8 {
+			i := rapid.IntRange(0, size-1).Draw(t, "changed")
+			value[i] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+			if c.Value(0, nil, value) {
+				t.Fatalf("byte %d of %d bytes at %d was changed, and it was not noticed", i, size, offset)
+			}
+		}
+	})
+}
+
+// TestCheckList: of a list, each value has its own offset and size.
+func TestCheckList(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "items,1.csv")
+	if err := os.WriteFile(path, []byte("t/a,b,f,10,0/0\nt/b,ffff,3,0/0\nt/c,-7fffffffffffffff,3,0/0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ParseCheck("ring(100,list(" + path + "),7a42d9c483244167)")
+	if err != nil || c.Items() != 3 {
+		t.Fatal(err, c)
+	}
+	ring := mongooseRing(t, mongooseSeed, 100)
+	for _, tt := range []struct {
+		item  uint64
+		value []byte
+		want  bool
+	}{
+		{0, ring[15:25], true}, {0, ring[15:24], false}, {0, ring[16:26], false}, {1, ring[35:38], true}, {1, ring[15:25], false},
+		{2, ring[1:4], true}, {3, ring[15:25], false},
+	} {
+		if got := c.Value(tt.item, nil, tt.value); got != tt.want {
+			t.Errorf("item %d is %x: %v", tt.item, tt.value, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"t/a,f,10\n":          "f:1: \"t/a,f,10\" is not PATH,OFFSET,SIZE",
+		"t/a,f,10,0/0\n,,,\n": "f:2: \"\" is not a hexadecimal offset",
+		"t/a,f,-1,0/0\n":      "f:1: \"-1\" is not a size",
+		"t/a,f,1,1/28\n":      "f:1: the item was updated (1/28)",
+	} {
+		if _, err := parseCheckedItems(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// FuzzCheckList: whatever a list has, reading it ends with items or with an error.
+func FuzzCheckList(f *testing.F) {
+	f.Add("t/a,f,10,0/0\n")
+	f.Add("a,b,c,-8000000000000000,9223372036854775807,0/0\n")
+	ring := newRing(1, 100)
+	f.Fuzz(func(t *testing.T, text string) {
+		items, err := parseCheckedItems(strings.NewReader(text), "f")
+		if err != nil {
+			return
+		}
+		c := &Check{ring: ring, items: items}
+		for i := range items {
+			c.Value(uint64(i), nil, ring.data)
+		}
+	})
+}
+
+func BenchmarkRing(b *testing.B) {
+	g, err := New(Spec{Size: "1KiB", Payload: "ring(4MiB,${math:absInt64(int64:xorShift(this.last()) % 4738381338321616896)}%{1},7a42d9c483244167)"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var buf []byte
+	b.SetBytes(1 << 10)
+	b.ReportAllocs()
+	for n := uint64(0); b.Loop(); n++ {
+		buf = g.AppendValue(buf[:0], n)
+	}
+}

@@ -1,0 +1,223 @@
+package kafka
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"carronade/internal/itemlist"
+	"carronade/internal/wire/kafka"
+	"carronade/load"
+	"carronade/target"
+)
+
+// A place is where a record is.
+type place struct {
+	part   int32
+	offset int64
+}
+
+// placesIn returns the records of a list.
+func placesIn(t testing.TB, path string) (all []place) {
+	t.Helper()
+	topic, err := itemlist.Read(path, func(r itemlist.Run) error {
+		for i := range r.Count {
+			all = append(all, place{r.Partition, r.Offset + i})
+		}
+		return nil
+	})
+	if err != nil || topic != "events" {
+		t.Fatalf("topic %q: %v", topic, err)
+	}
+	return all
+}
+
+// writeList writes a list of these lines.
+func writeList(t testing.TB, lines string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestListsWhatWasAcked: the list of a run that produces has each acked record once, with
+// either engine, and a run that reads it reads exactly these.
+func TestListsWhatWasAcked(t *testing.T) {
+	const events = 3000
+	for name, given := range map[string]map[string][]string{
+		"wire":       {"clients": {"2"}},
+		"idempotent": {"idempotent": {"true"}, "acks": {"all"}},
+		"client":     {"engine": {engineClient}, "clients": {"2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := eventsCluster(t, 3, kfake.NumBrokers(2))
+			putEvents(t, c, records(60, 3, sized(10))) // not of this run
+			list := filepath.Join(t.TempDir(), "list")
+			given["items-out"] = []string{list}
+			s := spec(t, fakeURL(c.ListenAddrs()), given)
+			s.Clients = max(1, s.Options.Int("clients"))
+			sess, err := open(t, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r, err := load.Fire(ctx, load.Plan{BatchEvents: 7, Concurrency: 4, Measurement: load.Limits{Events: events}}, sess.Target())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sess.(target.Finisher).Finish(); err != nil {
+				t.Fatal(err)
+			}
+			acked := int(r.Measurement.Acked)
+			if got := sess.Facts()["items_listed"]; got != uint64(acked) || acked < events {
+				t.Errorf("%v records listed, %d acked", got, acked)
+			}
+			got := placesIn(t, list)
+			slices.SortFunc(got, func(a, b place) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
+			if n := len(slices.Compact(got)); n != acked {
+				t.Fatalf("%d different records in the list, %d acked", n, acked)
+			}
+			for _, p := range got {
+				if p.offset < 20 {
+					t.Fatalf("%v is not of this run", p)
+				}
+			}
+			var mu sync.Mutex
+			seen := 0
+			plan := load.Plan{BatchEvents: 1, Concurrency: 8, Observe: func(out []load.Outcome) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, o := range out {
+					if o.Place < 20 {
+						t.Errorf("offset %d was read", o.Place)
+					}
+					seen += int(o.Events)
+				}
+			}}
+			again := filepath.Join(t.TempDir(), "list")
+			read, sess := fireReads(t, c, plan, map[string][]string{"items-in": {list}, "items-out": {again}, "clients": {"2"}})
+			if int(read.Measurement.Acked) != acked || seen != acked {
+				t.Errorf("%d records read, %d seen, of %d: %v", read.Measurement.Acked, seen, acked, read.Failures)
+			}
+			if err := sess.(target.Finisher).Finish(); err != nil {
+				t.Fatal(err)
+			}
+			of := placesIn(t, again)
+			slices.SortFunc(of, func(a, b place) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
+			if !slices.Equal(of, got) {
+				t.Errorf("the list of what was read has %d records, and differs", len(of))
+			}
+		})
+	}
+}
+
+// TestReadsInTheOrderOfTheList: records are read in the list's order, and those that are
+// not there fail, are in no list, and do not hide the others of their batch.
+func TestReadsInTheOrderOfTheList(t *testing.T) {
+	c := filled(t, 2, 100, 50)
+	list := writeList(t, "# topic: events\n1,90,3\n0,5\n1,3,2\n0,99,5\n")
+	var got []place
+	out := filepath.Join(t.TempDir(), "out")
+	r, sess := fireReads(t, c, load.Plan{BatchEvents: 1, Concurrency: 1, Observe: func(o []load.Outcome) {
+		for _, o := range o {
+			got = append(got, place{offset: o.Place})
+		}
+	}}, map[string][]string{"items-in": {list}, "items-out": {out}})
+	want := []place{{0, 90}, {0, 91}, {0, 92}, {0, 5}, {0, 3}, {0, 4}, {0, 99}, {0, 100}, {0, 101}, {0, 102}, {0, 103}}
+	if !slices.Equal(got, want) || r.Measurement.Acked != 7 || r.Classes["rejected"] != 4 {
+		t.Errorf("%v read, %d acked, %v", got, r.Measurement.Acked, r.Failures)
+	}
+	if err := sess.(target.Finisher).Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(placesIn(t, out)); n != 7 {
+		t.Errorf("%d records are listed, want the 7 that were read", n)
+	}
+}
+
+// TestAppendFound: of a batch with gaps, the list has the records that are there.
+func TestAppendFound(t *testing.T) {
+	raw := wireBatch(t, 10, kafka.None, []int32{0, 1, 4, 9}, values(4, 8), nil)
+	raw = append(raw, wireBatch(t, 20, kafka.None, dense(10), values(10, 8), nil)...)
+	var got []itemlist.Run
+	if _, err := kafka.ForEachBatch(raw, func(b kafka.Batch) error {
+		got = appendFound(got, &b, b.Records(), 11, 25)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []itemlist.Run{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestListingLines: lines are bounded, so that partitions alternate when they are read.
+func TestListingLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "list")
+	out, err := itemlist.Create(path, "events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &listing{out: out, runs: make([]itemlist.Run, 2)}
+	for i := range int64(2 * mostInLine) {
+		l.add(0, i, 1)
+		l.add(1, i, 1)
+	}
+	l.add(1, -1, 3)
+	if err := l.finish(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "\n0,0,4096\n1,0,4096\n0,4096,4096\n1,4096,4096\n"; !strings.HasSuffix(string(text), want) {
+		t.Errorf("got %q", text)
+	}
+	if w := l.warnings(); len(w) != 1 || !strings.Contains(w[0], "lacks 3 records") {
+		t.Errorf("warnings: %v", w)
+	}
+}
+
+// TestListErrors: what is wrong with a list is an error with a place, before anything is
+// sent, and leaves an older list as it is.
+func TestListErrors(t *testing.T) {
+	c := filled(t, 2, 10, 50)
+	folder := t.TempDir()
+	old := writeList(t, "0,1\n")
+	for _, tt := range []struct {
+		op    string
+		given map[string][]string
+		want  string
+	}{
+		{opRead, map[string][]string{"items-in": {writeList(t, "0,1\n2,1\n")}}, ":2: the topic events has 2 partitions, and no partition 2"},
+		{opRead, map[string][]string{"items-in": {writeList(t, "0,1\nx\n")}}, `:2: "x" is not PARTITION,OFFSET`},
+		{opRead, map[string][]string{"items-in": {writeList(t, "# topic: others\n0,1\n")}}, "is a list of records of the topic others, not of events"},
+		{opRead, map[string][]string{"items-in": {writeList(t, "# topic: events\n")}}, "has no records"},
+		{opRead, map[string][]string{"items-in": {writeList(t, "0,1,9223372036854775800\n1,1,9\n")}}, ":2: the list has more than 2^63 records"},
+		{opRead, map[string][]string{"items-in": {filepath.Join(folder, "absent")}}, "no such file"},
+		{opRead, map[string][]string{"items-in": {old}, "items-out": {old}}, "is also the list of items-in"},
+		{opProduce, map[string][]string{"items-out": {filepath.Join(folder, "absent", "list")}}, "make the list of items-out: open "},
+		{opProduce, map[string][]string{"items-out": {old}, "acks": {"0"}}, "items-out needs acknowledgements"},
+		{opProduce, map[string][]string{"items-out": {old}, "partitioner": {"fixed(7)"}}, "no partition 7"},
+	} {
+		s := spec(t, fakeURL(c.ListenAddrs()), tt.given)
+		s.Op = tt.op
+		if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %v: %v, want %s", tt.op, tt.given, err, tt.want)
+		}
+	}
+	if text, err := os.ReadFile(old); err != nil || string(text) != "0,1\n" {
+		t.Errorf("the older list has %q (%v)", text, err)
+	}
+}
