@@ -180,8 +180,8 @@ func TestExampleScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(root + "/examples/scenarios/*.js")
-	if err != nil || len(files) != 10 {
-		t.Fatalf("got %d and %v, want ten", len(files), err)
+	if err != nil || len(files) != 11 {
+		t.Fatalf("got %d and %v, want eleven", len(files), err)
 	}
 	swaps := []string{`"30s"`, `"500ms"`, `"10s"`, `"300ms"`, `"5s"`, `"200ms"`, `"2s"`, `"20ms"`, `"5m"`, `"6s"`, `p99<50ms`, `p99<1h`, `100_000`, `2000`, `const limit = 50_000`, `const limit = 1e12`}
 	for _, s := range [][]string{{"kafka", "127.0.0.1:9092"}, {"riemann", "127.0.0.1:5555"}, {"apm", "127.0.0.1:8200"}} {
