@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -178,7 +179,9 @@ func (p *parent) serve() *Fault {
 // silence is how long the child may neither ask nor take an answer. The child itself measures how
 // long the script computes, in processor time, so this is for a process that does not run: another
 // program stopped it, for example.
-func (p *parent) silence() time.Duration { return silences*p.Compute + killAfter }
+func (p *parent) silence() time.Duration {
+	return silences*min(p.Compute, math.MaxInt64/(2*silences)) + killAfter
+}
 
 // silences is how much longer than its processor time a script may take.
 const silences = 10
@@ -399,7 +402,7 @@ type child struct {
 	gone     chan struct{} // closed with it
 	stdin    *os.File
 	stderr   *said
-	problem  error // of a line of the child; read after gone
+	problem  error       // of a line of the child; read after gone
 	full     atomic.Bool // it was killed for its memory
 }
 

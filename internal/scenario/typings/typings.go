@@ -77,6 +77,8 @@ const functions = `  /** A step in progress: a promise of its report. */
   export function run(target: string, options?: Options): Step<Report>;
   /** Starts a search for the highest rate at which limits hold, as carronade find does. */
   export function find(target: string, options?: FindOptions): Step<SearchReport>;
+  /** Starts a run that sends events and reads each after its ack: the operation pipeline. */
+  export function pipeline(target: string, options?: Options): Step<Report>;
   /** Starts a run of several loads at once, each with a share of all events by its weight. */
   export function weighted(parts: Part[], options?: WholeOptions): Step<Report>;
   /** Awaits steps that run side by side. If one fails, the others are awaited first. */
