@@ -14,7 +14,6 @@ import (
 
 	"carronade/internal/cli"
 	"carronade/internal/standin"
-	"carronade/target"
 	"carronade/target/all"
 )
 
@@ -208,9 +207,6 @@ func TestExampleScenarios(t *testing.T) {
 			command := regexp.MustCompile(`(?m)^//   (.*carronade scenario ` + regexp.QuoteMeta(name) + `.*)$`).FindSubmatch(text)
 			if command == nil {
 				t.Fatal("it does not say how it is run")
-			}
-			if name == "12-pipeline.js" && !slices.ContainsFunc(all.Kinds(), func(k target.Kind) bool { return k.Name() == "kafka" && slices.Contains(k.Ops(), "pipeline") }) {
-				t.Skip("kafka has no operation pipeline")
 			}
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(swap.Replace(string(text))), 0o600); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/grafana/sobek"
 
 	"carronade/internal/scenario"
+	"carronade/internal/workload"
 	"carronade/units"
 )
 
@@ -85,9 +86,6 @@ func (e *engine) arguments() sobek.Value {
 	return e.vm.NewArray(args...)
 }
 
-// pipelineOp is the operation of pipeline(target, options).
-const pipelineOp = "pipeline"
-
 // run is run(target, options) or find(target, options).
 func (e *engine) run(kind string, c sobek.FunctionCall) sobek.Value {
 	return e.start(e.step(kind, kind, c))
@@ -97,9 +95,9 @@ func (e *engine) run(kind string, c sobek.FunctionCall) sobek.Value {
 func (e *engine) pipeline(c sobek.FunctionCall) sobek.Value {
 	step := e.step("pipeline", scenario.RunStep, c)
 	if slices.ContainsFunc(step.Options, func(o scenario.Option) bool { return o.Name == opOption }) {
-		e.fail("leave it out, or call run", "the operation of pipeline is %s", pipelineOp)
+		e.fail("leave it out, or call run", "the operation of pipeline is %s", workload.Pipeline)
 	}
-	step.Options = append(step.Options, scenario.Option{Name: opOption, Values: []string{pipelineOp}})
+	step.Options = append(step.Options, scenario.Option{Name: opOption, Values: []string{workload.Pipeline}})
 	return e.start(step)
 }
 
