@@ -48,7 +48,7 @@ func waits(_ *Script, h Host) error {
 	select {
 	case text := <-stopped:
 		return errors.New(text)
-	case <-time.After(time.Second):
+	case <-time.After(3 * time.Second):
 		return nil
 	}
 }
@@ -117,7 +117,7 @@ func TestStoppedChild(t *testing.T) {
 // A script that does not run does not compute.
 func TestBusyMachine(t *testing.T) {
 	t.Parallel()
-	if reason, fault := runChild(t, "waits", 200*time.Millisecond); reason != ByScript || fault != nil {
+	if reason, fault := runChild(t, "waits", time.Second); reason != ByScript || fault != nil {
 		t.Errorf("got %s, %+v", reason, fault)
 	}
 }
@@ -125,7 +125,7 @@ func TestBusyMachine(t *testing.T) {
 // A script that cannot be stopped ends with its process.
 func TestComputes(t *testing.T) {
 	t.Parallel()
-	if reason, fault := runChild(t, "computes", 200*time.Millisecond); reason != ByFault || fault == nil || fault.Text != tooLong(200*time.Millisecond) || fault.Hint != tooLongHint {
+	if reason, fault := runChild(t, "computes", 2*time.Second); reason != ByFault || fault == nil || fault.Text != tooLong(2*time.Second) || fault.Hint != tooLongHint {
 		t.Errorf("got %s, %+v", reason, fault)
 	}
 }
