@@ -78,7 +78,9 @@ func (t *toolRunner) Start(number int, step *scenario.Step) (func(ctx context.Co
 		began := time.Now()
 		of := &toolStep{scenario: t.run.id, number: number}
 		ended := run(context.WithValue(ctx, toolStepKey{}, of))
-		t.run.ended(step, number, began, ended, of.report)
+		if !step.Aside {
+			t.run.ended(step, began, ended, of.report, of.report != nil)
+		}
 		return ended
 	}, nil
 }

@@ -30,7 +30,8 @@ type Program struct {
 	Signals <-chan os.Signal
 	// Exit ends the process at once. Nil: os.Exit.
 	Exit func(code int)
-	// Measured may change each report before it is stored, for tests; nil: none.
+	// Measured may change each report before it is stored, for tests; nil: none. Steps of a
+	// scenario call it at the same time.
 	Measured func(*report.Document)
 }
 

@@ -130,7 +130,7 @@ func (s *session) scenario(ctx context.Context, f *scenarioFlags, path string, a
 	}
 	options.Command = []string{exe, scenarioChild}
 	r := &scenarioRun{s: s, t: &f.settings, ctx: ctx, began: time.Now(), script: &options.Script, id: newSeries()}
-	options.Runner, options.Print, options.Warn = r, r.print, r.warn
+	options.Runner, options.Print, options.Warn, options.Mark = r, r.print, r.warn, r.mark
 	if f.check {
 		return r.dryRun(&options)
 	}

@@ -20,6 +20,7 @@ import (
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 // keepScenarioFor is the time that storing the report of a scenario may take.
@@ -91,7 +92,7 @@ func (r *scenarioRun) deliver(reason scenario.Reason, fault *scenario.Fault) err
 	if fault != nil {
 		problems = append(problems, &words{Err: fault, Hint: fault.Hint})
 	}
-	if len(r.steps) == 0 {
+	if len(r.steps)+len(r.checks)+len(r.marks) == 0 {
 		return r.abandon(d.ExitCode(), problems)
 	}
 	kept := r.keep(d)
@@ -120,13 +121,14 @@ func (r *scenarioRun) finished(reason scenario.Reason, fault *scenario.Fault) *r
 	d.Warnings = slices.Clone(r.warnings)
 	slices.SortStableFunc(r.steps, func(a, b report.ScenarioStep) int { return cmp.Compare(a.Number, b.Number) })
 	d.Scenario.Steps, d.Scenario.Checks = append(d.Scenario.Steps, r.steps...), append(d.Scenario.Checks, r.checks...)
+	d.Scenario.Marks = r.marks
 	if fault != nil {
 		d.Scenario.Fault = &report.ScenarioFault{At: fault.At, Text: fault.Text, Hint: fault.Hint}
 	}
 	return d
 }
 
-// abandon ends a scenario without steps, which has nothing to report.
+// abandon ends a scenario without steps, checks and marks, which has nothing to report.
 func (r *scenarioRun) abandon(code int, problems []error) error {
 	if r.writer != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), keepScenarioFor)
@@ -172,14 +174,21 @@ func emptyReport(w *workload.Workload) *report.Document {
 	return d
 }
 
-// A plannedStep is a step of a dry run.
-type plannedStep struct{ title, kind, at, text string }
+// A planned is what a dry run prints of a step or a mark.
+type planned struct{ head, text string }
+
+// plan notes what a dry run prints of a step.
+func (r *scenarioRun) plan(number int, s *scenario.Step, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.checked++
+	title := (&report.ScenarioStep{Number: number, Name: s.Name}).Title()
+	r.planned = append(r.planned, planned{head: "step " + title + " (" + s.At + "): " + s.Kind, text: text})
+}
 
 // dry plans a step and does not run it.
 func (r *scenarioRun) dry(number int, s *scenario.Step, p *plan) (func(ctx context.Context) *scenario.Ended, error) {
-	r.mu.Lock()
-	r.planned = append(r.planned, plannedStep{(&report.ScenarioStep{Number: number, Name: s.Name}).Title(), s.Kind, s.At, p.text})
-	r.mu.Unlock()
+	r.plan(number, s, p.text)
 	text, err := p.empty.Slim()
 	if err != nil {
 		return nil, err
@@ -201,7 +210,7 @@ func (r *scenarioRun) dryRun(options *scenario.Options) error {
 	c := r.s.console()
 	p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
 	for _, one := range r.planned {
-		p.Line(layout.Clean("step " + one.title + " (" + one.at + "): " + one.kind))
+		p.Line(layout.Clean(one.head))
 		for _, line := range layout.Wrap(layout.Clean(one.text), p.Columns()-2) {
 			p.Line("  " + line)
 		}
@@ -211,12 +220,17 @@ func (r *scenarioRun) dryRun(options *scenario.Options) error {
 	}
 	switch reason {
 	case scenario.ByTime, scenario.BySteps:
-		r.s.note("the script was not at its end after %d steps", len(r.planned))
+		r.s.note("the check ended after %s, before the end of the script", units.Plural(r.checked, "step"))
+	case scenario.BySleep:
+		r.s.note("the check ended before the end of the script, which only sleeps")
 	case scenario.Interrupted:
 		return exitCode{Code: command.Interrupted}
 	}
 	if fault != nil {
 		return &words{Err: fault, Hint: fault.Hint}
+	}
+	if r.refused { // the script caught the error
+		return exitCode{Code: command.Failed}
 	}
 	return nil
 }

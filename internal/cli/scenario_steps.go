@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,9 +43,13 @@ type scenarioRun struct {
 	exports  bool // a step in progress exports its metrics
 	steps    []report.ScenarioStep
 	checks   []report.ScenarioCheck
+	marks    []report.ScenarioMark
+	files    map[string]int     // which step writes a file
 	newest   []*report.Document // of the last steps, for checks
 	warnings []string
-	planned  []plannedStep // of a dry run
+	planned  []planned // of a dry run
+	checked  int       // the steps of a dry run
+	refused  bool      // one of them cannot run
 }
 
 // mostNewest is how many reports stay in memory for checks; others are read from the store.
@@ -60,8 +67,9 @@ type plan struct {
 	w       *workload.Workload
 	text    string        // what it does, for the user
 	elapsed time.Duration // how long it takes, 0: not known
-	run     func(ctx context.Context, o *outputs) (*report.Document, error)
 	empty   *report.Document
+	// run returns the report of the step, and whether it is in the store.
+	run func(ctx context.Context, o *outputs) (d *report.Document, stored bool, err error)
 }
 
 func stepKinds() []stepKind {
@@ -79,9 +87,17 @@ func (r *scenarioRun) Start(number int, s *scenario.Step) (func(ctx context.Cont
 		return nil, &scenario.Fault{At: s.At, Text: fmt.Sprintf("there are no steps of the kind %q", s.Kind)}
 	}
 	p, err := kinds[i].plan(r, number, s)
+	if err == nil {
+		err = r.claim(number, p.w)
+	}
 	if err != nil {
 		f := faultOf(s, err)
-		r.ended(s, number, time.Now(), &scenario.Ended{Number: number, Code: command.Failed, Fault: f}, nil)
+		if r.o == nil {
+			r.plan(number, s, "cannot run: "+f.Text)
+			r.refused = true
+			return nil, f
+		}
+		r.ended(s, time.Now(), &scenario.Ended{Number: number, Code: command.Failed, Fault: f}, nil, false)
 		return nil, f
 	}
 	if r.o == nil {
@@ -92,10 +108,19 @@ func (r *scenarioRun) Start(number int, s *scenario.Step) (func(ctx context.Cont
 
 // document makes a workload file of the options of a step.
 func document(s *scenario.Step) *workload.Document {
-	d := &workload.Document{}
-	d.Add("target", s.At+": target", s.Target)
-	for _, o := range s.Options {
-		d.Add(o.Name, cmp.Or(o.At, s.At)+": "+o.Name, o.Values...)
+	of := func(target string, options []scenario.Option) *workload.Document {
+		d := &workload.Document{}
+		if target != "" || len(s.Parts) == 0 {
+			d.Add("target", s.At+": target", target)
+		}
+		for _, o := range options {
+			d.Add(o.Name, cmp.Or(o.At, s.At)+": "+o.Name, o.Values...)
+		}
+		return d
+	}
+	d := of(s.Target, s.Options)
+	for _, p := range s.Parts {
+		d.Parts = append(d.Parts, of(p.Target, p.Options))
 	}
 	return d
 }
@@ -131,18 +156,37 @@ func (r *scenarioRun) planRun(number int, s *scenario.Step) (*plan, error) {
 	if of := p.empty.Load(1 << 10); of != "" {
 		p.text += ", " + of
 	}
-	p.run = func(ctx context.Context, o *outputs) (*report.Document, error) {
+	p.run = func(ctx context.Context, o *outputs) (*report.Document, bool, error) {
 		o.tasks = []task{{w: w, of: 1, hdr: w.HDR(), trace: w.Trace()}}
 		if err := o.tryFiles("--json-file"); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		d, err := r.s.execute(ctx, *o, 0)
-		if d != nil {
-			r.s.reportStored(o.keep, d, o.tasks[0].kept, false)
-		}
-		return d, err
+		stored := d != nil && r.s.reportStored(o.keep, d, o.tasks[0].kept, false) != ""
+		return d, stored, err
 	}
 	return p, nil
+}
+
+// claim notes the files that a step writes. Two steps that write the same file would overwrite each
+// other's, and so would a step in a loop.
+func (r *scenarioRun) claim(number int, w *workload.Workload) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, of := range [][2]string{{"hdr", w.HDR()}, {"trace", w.Trace()}} {
+		path, err := filepath.Abs(of[1])
+		if of[1] == "" || of[1] == os.DevNull || err != nil {
+			continue
+		}
+		if before, ok := r.files[path]; ok && before != number {
+			return &words{Err: fmt.Errorf("%s: %s is the file of step %d", of[0], of[1], before), Hint: "give each step a file of its own: put its number or its name into the path"}
+		}
+		if r.files == nil {
+			r.files = make(map[string]int)
+		}
+		r.files[path] = number
+	}
+	return nil
 }
 
 // planFind plans a step that is a search.
@@ -173,20 +217,21 @@ func (r *scenarioRun) planFind(number int, s *scenario.Step) (*plan, error) {
 	d := emptyReport(w)
 	d.Search = &report.Search{Limits: f.limitTexts(), Within: []report.SearchLimit{}, Budget: f.Budget, Answer: &find.Answer{Ending: find.Stopped, Trials: []find.Tried{}}}
 	p := &plan{w: w, empty: d, elapsed: f.Budget + f.Soak, text: fmt.Sprintf("%s %s, %s, in at most %s", w.Op, w.Target(), strings.Join(f.limitTexts(), ", "), units.FormatDuration(f.Budget+f.Soak))}
-	p.run = func(ctx context.Context, o *outputs) (*report.Document, error) {
+	p.run = func(ctx context.Context, o *outputs) (*report.Document, bool, error) {
 		f.began, f.of = time.Now(), &report.Document{Version: version(), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Workload: w}
 		answer, err := r.s.answer(ctx, f, o)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		d, err := f.reportOf(f.id, answer, f.of)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		if o.keep.store != nil && len(answer.Trials) > 0 {
-			r.s.reportStored(o.keep, d, keepAnswer(o.keep.store, d), false)
+		stored := o.keep.store != nil && len(answer.Trials) > 0
+		if stored {
+			stored = r.s.reportStored(o.keep, d, keepAnswer(o.keep.store, d), false) != ""
 		}
-		return d, nil
+		return d, stored, nil
 	}
 	return p, nil
 }
@@ -225,24 +270,18 @@ func faultOf(s *scenario.Step, err error) *scenario.Fault {
 
 // run runs a step to its end.
 func (r *scenarioRun) run(ctx context.Context, number int, s *scenario.Step, p *plan) *scenario.Ended {
-	began := time.Now()
 	o := r.enter()
 	exports := o.hub != nil
 	title := (&report.ScenarioStep{Number: number, Name: s.Name}).Title()
 	r.say("step %s: %s %s", title, s.Kind, p.text)
-	d, err := p.run(ctx, o)
+	began := time.Now()
+	d, stored, err := p.run(ctx, o)
 	ended := &scenario.Ended{Number: number, Elapsed: time.Since(began)}
-	switch {
-	case err == nil:
+	if err == nil {
 		ended.Code = r.codeOf(d)
 		ended.Report, err = d.Slim()
-	case ctx.Err() != nil:
-		err = errors.New("it was stopped before it began to measure")
-		if r.ctx.Err() != nil {
-			ended.Code = command.Interrupted
-		}
-	default:
-		ended.Code = command.Failed
+	} else {
+		ended.Code, err = withoutReport(err, ctx.Err() != nil, r.ctx.Err() != nil)
 	}
 	if err != nil {
 		ended.Fault = faultOf(s, err)
@@ -251,8 +290,21 @@ func (r *scenarioRun) run(ctx context.Context, number int, s *scenario.Step, p *
 		r.say("step %s: %s", title, d.Headline())
 	}
 	r.leave(exports)
-	r.ended(s, number, began, ended, d)
+	r.ended(s, began, ended, d, stored)
 	return ended
+}
+
+// withoutReport is the exit code and the error of a step that has no report. One that was stopped
+// before it began to measure did not fail. One that could not run did, also while it is stopped.
+func withoutReport(err error, stopped, interrupted bool) (int, error) {
+	if !stopped || !errors.Is(err, context.Canceled) {
+		return command.Failed, err
+	}
+	err = errors.New("it was stopped before it began to measure")
+	if interrupted {
+		return command.Interrupted, err
+	}
+	return command.OK, err
 }
 
 // codeOf is the exit code of a step. One that the script stopped, or the time of the scenario, was
@@ -293,14 +345,11 @@ func (r *scenarioRun) leave(exports bool) {
 	}
 }
 
-// ended keeps the end of a step.
-func (r *scenarioRun) ended(s *scenario.Step, number int, began time.Time, ended *scenario.Ended, d *report.Document) {
-	if s.Aside {
-		return
-	}
+// ended keeps the end of a step, with its report if it has one.
+func (r *scenarioRun) ended(s *scenario.Step, began time.Time, ended *scenario.Ended, d *report.Document, stored bool) {
 	var mask secret.Mask // of what the script gives: a report has masked its own texts
 	one := report.ScenarioStep{
-		Number: number, Name: mask.Text(s.Name), Kind: s.Kind, At: s.At, Target: mask.Text(s.Target),
+		Number: ended.Number, Name: mask.Text(s.Name), Kind: s.Kind, At: s.At, Target: mask.Text(s.Target),
 		StartS: began.Sub(r.began).Seconds(), EndS: time.Since(r.began).Seconds(), Exit: ended.Code,
 	}
 	if f := ended.Fault; f != nil {
@@ -310,49 +359,70 @@ func (r *scenarioRun) ended(s *scenario.Step, number int, began time.Time, ended
 	defer r.mu.Unlock()
 	if d != nil {
 		one.Target, one.Op, one.Result = d.Target, d.Op, d.Headline()
-		one.Report, one.Hash = d.ID, d.Hash
+		if stored {
+			one.Report, one.Hash = d.ID, d.Hash
+		}
 		one.EventsPerS = d.Totals.EventsPerS
 		if d.Search != nil {
 			one.EventsPerS = d.Search.Holds
 		}
 		r.newest = append(r.newest[max(0, len(r.newest)+1-mostNewest):], d)
+	} else {
+		maps.DeleteFunc(r.files, func(_ string, of int) bool { return of == ended.Number }) // it wrote none
 	}
 	r.steps = append(r.steps, one)
-	if r.writer == nil {
-		return
-	}
-	if encoded, err := report.EncodeStep(&one); err == nil { // its numbers are finite
-		r.writer.Interval(encoded)
+	r.save(report.EncodeStep(&one))
+}
+
+// save stores a piece of the report while the scenario goes on. The caller holds the lock.
+func (r *scenarioRun) save(piece report.Encoded, err error) {
+	if r.writer != nil && err == nil { // its numbers are finite
+		r.writer.Interval(piece)
 	}
 }
 
+// mark keeps a text of the script with the time.
+func (r *scenarioRun) mark(at, text string) {
+	var mask secret.Mask
+	one := report.ScenarioMark{TimeS: time.Since(r.began).Seconds(), At: at, Text: mask.Text(text)}
+	r.say("mark: %s", oneLine(one.Text))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.o == nil {
+		r.planned = append(r.planned, planned{head: "mark (" + at + ")", text: one.Text})
+		return
+	}
+	r.marks = append(r.marks, one)
+	r.save(report.EncodeMark(len(r.marks), &one))
+}
+
 // Check implements scenario.Runner.
-func (r *scenarioRun) Check(at, id string, texts []string) ([]scenario.Check, error) {
+func (r *scenarioRun) Check(at, id string, texts []string) (bool, error) {
 	limits := make([]slo.Limit, 0, len(texts))
 	for _, text := range texts {
 		l, err := slo.Parse(text)
 		if err != nil {
-			return nil, &scenario.Fault{At: at, Text: fmt.Sprintf("check %q: %v", text, err), Hint: "carronade help slo describes limits"}
+			return false, &scenario.Fault{At: at, Text: fmt.Sprintf("check %q: %v", text, err), Hint: "carronade help slo describes limits"}
 		}
 		limits = append(limits, l)
 	}
 	if r.o == nil {
-		return nil, nil // nothing was measured, and all hold
+		return true, nil // nothing was measured, and all hold
 	}
 	d, err := r.documentOf(id)
 	if err != nil {
-		return nil, &scenario.Fault{At: at, Text: err.Error(), Hint: hintOf(err)}
+		return false, &scenario.Fault{At: at, Text: err.Error(), Hint: hintOf(err)}
 	}
 	if !d.IsRun() {
-		return nil, &scenario.Fault{At: at, Text: "check takes reports of runs, and " + id + " is of a search or a scenario", Hint: "a search has its limits in its option slo, and its rate in holds"}
+		return false, &scenario.Fault{At: at, Text: "check takes reports of runs, and " + id + " is of a search or a scenario", Hint: "a search has its limits in its option slo, and its rate in holds"}
 	}
 	step, _ := strconv.Atoi(d.Labels[report.ScenarioStepLabel])
 	if d.Labels[report.ScenarioLabel] != r.id {
 		step = 0
 	}
-	var out []scenario.Check
+	ok := true
 	for _, c := range d.CheckLimits(limits) {
-		out = append(out, scenario.Check{Name: c.Name, OK: c.OK, CannotTell: c.CannotTell, Text: c.Text, Found: c.Found, At: at, Step: step})
+		ok = ok && c.OK
 		word := "holds"
 		switch {
 		case c.CannotTell:
@@ -363,9 +433,10 @@ func (r *scenarioRun) Check(at, id string, texts []string) ([]scenario.Check, er
 		r.say("check %s: %s: %s", word, c.Name, c.Text)
 		r.mu.Lock()
 		r.checks = append(r.checks, report.ScenarioCheck{Check: c, At: at, Report: id, Step: step})
+		r.save(report.EncodeCheck(len(r.checks), &r.checks[len(r.checks)-1]))
 		r.mu.Unlock()
 	}
-	return out, nil
+	return ok, nil
 }
 
 // documentOf is the report with an id: of the last steps, or of the store.

@@ -32,6 +32,14 @@ type scenarioReport struct {
 			StartS float64 `json:"start_s"`
 			EndS   float64 `json:"end_s"`
 		} `json:"steps"`
+		Checks []struct {
+			At string `json:"at"`
+			OK bool   `json:"ok"`
+		} `json:"checks"`
+		Marks []struct {
+			At   string `json:"at"`
+			Text string `json:"text"`
+		} `json:"marks"`
 		Fault *struct {
 			At   string `json:"at"`
 			Text string `json:"text"`
@@ -88,15 +96,16 @@ func scenarioIn(t *testing.T, store string) (r scenarioReport) {
 	return r
 }
 
-const threeSteps = `import { run } from "carronade";
+const threeSteps = `import { run, check, mark } from "carronade";
 await run("null://", { name: "one", count: 10 });
-await run("null://", { name: "two", count: 10 });
+check(await run("null://", { name: "two", count: 10 }), "failed=0", "service.p50<1ns");
+mark("two ended");
 console.log("here");
 await run("null://", { name: "three", rate: "100/s", interval: "50ms" });
 `
 
 // When the program is killed in the third step, the scenario has the first two, and so has the
-// store.
+// store, with the checks and marks between them.
 func TestScenarioKilled(t *testing.T) {
 	t.Parallel()
 	p, store := startScenario(t, threeSteps)
@@ -109,6 +118,12 @@ func TestScenarioKilled(t *testing.T) {
 	r := scenarioIn(t, store)
 	if r.Schema != "carronade.scenario/1" || r.Stopped != "killed" || !r.Partial || !slices.Equal(r.steps(), []string{"one", "two"}) {
 		t.Errorf("got %+v", r)
+	}
+	if c := r.Scenario.Checks; len(c) != 2 || !c[0].OK || c[1].OK || !strings.HasSuffix(c[0].At, "test.js:3:6") {
+		t.Errorf("the checks are %+v", c)
+	}
+	if m := r.Scenario.Marks; len(m) != 1 || m[0].Text != "two ended" || !strings.HasSuffix(m[0].At, "test.js:4:5") {
+		t.Errorf("the marks are %+v", m)
 	}
 	for _, s := range r.Scenario.Steps {
 		var d reported
@@ -180,8 +195,8 @@ func TestExampleScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(root + "/examples/scenarios/*.js")
-	if err != nil || len(files) != 10 {
-		t.Fatalf("got %d and %v, want ten", len(files), err)
+	if err != nil || len(files) != 12 {
+		t.Fatalf("got %d and %v, want twelve", len(files), err)
 	}
 	swaps := []string{`"30s"`, `"500ms"`, `"10s"`, `"300ms"`, `"5s"`, `"200ms"`, `"2s"`, `"20ms"`, `"5m"`, `"6s"`, `p99<50ms`, `p99<1h`, `100_000`, `2000`, `const limit = 50_000`, `const limit = 1e12`}
 	for _, s := range [][]string{{"kafka", "127.0.0.1:9092"}, {"riemann", "127.0.0.1:5555"}, {"apm", "127.0.0.1:8200"}} {

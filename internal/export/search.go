@@ -49,6 +49,11 @@ func writeSteps(w io.Writer, rs Reports) error {
 				return err
 			}
 		}
+		for _, m := range d.Scenario.Marks {
+			if err := out.Write([]string{d.ID, "", "", "mark", m.At, "", "", number(m.TimeS), number(m.TimeS), "", "", "", m.Text, ""}); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,7 @@ type Scenario struct {
 	Seed   uint64          `json:"seed"`
 	Steps  []ScenarioStep  `json:"steps"` // those that ended, in that order
 	Checks []ScenarioCheck `json:"checks"`
+	Marks  []ScenarioMark  `json:"marks,omitempty"`
 	Fault  *ScenarioFault  `json:"fault,omitempty"` // why the script failed; nil: it did not
 }
 
@@ -82,6 +84,13 @@ type ScenarioCheck struct {
 	At     string `json:"at"`
 	Report string `json:"report"`         // of which it was checked
 	Step   int    `json:"step,omitempty"` // whose report that is; 0: none
+}
+
+// A ScenarioMark is a text that the script added at a time, from the start of the scenario.
+type ScenarioMark struct {
+	TimeS float64 `json:"time_s"`
+	At    string  `json:"at"` // its place in the script
+	Text  string  `json:"text"`
 }
 
 // A ScenarioFault is an error with its place in the script.
@@ -138,35 +147,62 @@ func (d *Document) scenarioForm() *scenarioForm {
 	}
 }
 
-// EncodeStep encodes a step that ended, to be stored while the scenario goes on. A stored
-// interval replaces those of its phase that it covers, so each step has a phase of its own.
-func EncodeStep(s *ScenarioStep) (Encoded, error) {
-	phase := "step " + strconv.Itoa(s.Number)
-	text, err := json.Marshal(struct {
-		Phase string `json:"phase"`
-		ScenarioStep
-	}{phase, *s})
-	if err != nil {
-		return Encoded{}, fmt.Errorf("encode a step: %w", err)
-	}
-	return Encoded{Phase: phase, StartS: s.StartS, EndS: s.EndS, JSON: text, Sum: sha256.Sum256(text)}, nil
+// A scenarioPiece is a part of a scenario's report that is stored while the scenario goes on. A
+// stored interval replaces those of its phase that it covers, so each piece has a phase of its own.
+type scenarioPiece struct {
+	Phase string `json:"phase"`
+	ScenarioStep
+	Check *ScenarioCheck `json:"check,omitempty"`
+	Mark  *ScenarioMark  `json:"mark,omitempty"`
 }
 
-// assembleScenario makes the report of a scenario whose program died, from the steps that were
+func (p scenarioPiece) encode() (Encoded, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return Encoded{}, fmt.Errorf("encode %s: %w", p.Phase, err)
+	}
+	return Encoded{Phase: p.Phase, StartS: p.StartS, EndS: p.EndS, JSON: text, Sum: sha256.Sum256(text)}, nil
+}
+
+// EncodeStep encodes a step that ended, to be stored while the scenario goes on.
+func EncodeStep(s *ScenarioStep) (Encoded, error) {
+	return scenarioPiece{Phase: "step " + strconv.Itoa(s.Number), ScenarioStep: *s}.encode()
+}
+
+// EncodeCheck encodes the n-th check in the same way.
+func EncodeCheck(n int, c *ScenarioCheck) (Encoded, error) {
+	return scenarioPiece{Phase: "check " + strconv.Itoa(n), Check: c}.encode()
+}
+
+// EncodeMark encodes the n-th mark in the same way.
+func EncodeMark(n int, m *ScenarioMark) (Encoded, error) {
+	at := ScenarioStep{StartS: m.TimeS, EndS: m.TimeS}
+	return scenarioPiece{Phase: "mark " + strconv.Itoa(n), ScenarioStep: at, Mark: m}.encode()
+}
+
+// assembleScenario makes the report of a scenario whose program died, from the pieces that were
 // stored until then. Those that cannot be decoded are left out.
 func (d *Document) assembleScenario() {
 	of := *d.Scenario
-	of.Steps = []ScenarioStep{}
+	of.Steps, of.Checks, of.Marks = []ScenarioStep{}, []ScenarioCheck{}, nil
 	for i := range d.Intervals {
-		var s ScenarioStep
-		if json.Unmarshal(d.Intervals[i].raw, &s) == nil && s.Number > 0 {
-			of.Steps = append(of.Steps, s)
+		var p scenarioPiece
+		if json.Unmarshal(d.Intervals[i].raw, &p) != nil {
+			continue
+		}
+		switch {
+		case p.Check != nil:
+			of.Checks = append(of.Checks, *p.Check)
+		case p.Mark != nil:
+			of.Marks = append(of.Marks, *p.Mark)
+		case p.Number > 0:
+			of.Steps = append(of.Steps, p.ScenarioStep)
 		}
 	}
 	slices.SortStableFunc(of.Steps, func(a, b ScenarioStep) int { return a.Number - b.Number })
 	d.Scenario, d.Intervals = &of, []Interval{}
 	d.Trust = measure.Trust{OK: true, Level: measure.Trusted, Reasons: []string{}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}}
-	d.Warnings = append(slices.Clone(d.Warnings), "the program was killed: this report has the steps that had ended until then")
+	d.Warnings = append(slices.Clone(d.Warnings), "the program was killed: this report has what had ended until then")
 }
 
 // ExitCode is that of the worst step, check or fault.
@@ -312,17 +348,26 @@ func (c *ScenarioCheck) of() string {
 	return "report " + c.Report
 }
 
-// Rows are the steps as a table: the headings, and a row for each.
+// Rows are the steps and marks as a table, by the time of their starts: the headings, and a row for
+// each.
 func (s *Scenario) Rows() [][]string {
 	out := [][]string{{"step", "kind", "rate", "for", "report", "result"}}
+	marks := s.Marks
+	until := func(t float64) {
+		for ; len(marks) > 0 && marks[0].TimeS <= t; marks = marks[1:] {
+			out = append(out, []string{"", "mark", "", "", "", "at " + seconds(marks[0].TimeS) + ": " + layout.Clean(marks[0].Text)})
+		}
+	}
 	for i := range s.Steps {
 		one := &s.Steps[i]
+		until(one.StartS)
 		rate := ""
 		if one.EventsPerS > 0 {
 			rate = units.FormatRate(one.EventsPerS)
 		}
 		out = append(out, []string{one.Title(), one.Kind, rate, seconds(one.EndS - one.StartS), one.Report, layout.Clean(one.Outcome())})
 	}
+	until(math.Inf(1))
 	return out
 }
 

@@ -30,6 +30,7 @@ func aScenario(t *testing.T) *Document {
 				{Check: Check{Name: "p99 < 50 ms", OK: true, Text: "12 ms"}, At: "jobs/night.js:6:1", Report: "aaaaaaaa", Step: 1},
 				{Check: Check{Name: "failed = 0", Text: "3"}, At: "jobs/night.js:7:1", Report: "cccccccc"},
 			},
+			Marks: []ScenarioMark{{TimeS: 10, At: "jobs/night.js:4:1", Text: "the broker restarts"}, {TimeS: 30, At: "jobs/night.js:8:1", Text: "the end"}},
 		},
 	}
 	if err := d.Seal(); err != nil {
@@ -85,6 +86,7 @@ func TestScenarioText(t *testing.T) {
 		"BROKEN        failed = 0: 3 (report cccccccc)",
 		"the script came to its end",
 		"it is gone",
+		"mark", "at 10 s: the broker restarts",
 	} {
 		if !strings.Contains(brief.String(), want) || !strings.Contains(full.String(), want) {
 			t.Errorf("the text lacks %q:\n%s", want, brief.String())
@@ -106,7 +108,7 @@ func TestScenarioText(t *testing.T) {
 	if err := many.Brief(&brief, layout.Style{}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(brief.String(), "and 70 more") || !strings.Contains(brief.String(), "97 steps: 4, 5, 6, 7, 8 and 92 more; a limit does not hold") {
+	if !strings.Contains(brief.String(), "and 72 more") || !strings.Contains(brief.String(), "97 steps: 4, 5, 6, 7, 8 and 92 more; a limit does not hold") {
 		t.Errorf("many steps:\n%s", brief.String())
 	}
 }
@@ -156,7 +158,24 @@ func TestScenarioIsAssembled(t *testing.T) {
 		phases[e.Phase] = true
 		rows = append(rows, e.JSON)
 	}
-	d.Scenario.Steps, d.Scenario.Checks = []ScenarioStep{}, []ScenarioCheck{}
+	checks, marks := d.Scenario.Checks, d.Scenario.Marks
+	for i := range checks {
+		e, err := EncodeCheck(i+1, &checks[i])
+		if err != nil || phases[e.Phase] {
+			t.Errorf("check %d: %v, %+v", i+1, err, e)
+		}
+		phases[e.Phase] = true
+		rows = append(rows, e.JSON)
+	}
+	for i := range marks {
+		e, err := EncodeMark(i+1, &marks[i])
+		if err != nil || phases[e.Phase] || e.StartS != marks[i].TimeS {
+			t.Errorf("mark %d: %v, %+v", i+1, err, e)
+		}
+		phases[e.Phase] = true
+		rows = append(rows, e.JSON)
+	}
+	d.Scenario.Steps, d.Scenario.Checks, d.Scenario.Marks = []ScenarioStep{}, []ScenarioCheck{}, nil
 	head, err := d.Head()
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +187,12 @@ func TestScenarioIsAssembled(t *testing.T) {
 	got := Assemble(read, read.Intervals)
 	if diff := cmp.Diff(want, got.Scenario.Steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(checks, got.Scenario.Checks, cmp.AllowUnexported(Check{})); diff != "" {
+		t.Errorf("checks (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(marks, got.Scenario.Marks); diff != "" {
+		t.Errorf("marks (-want +got):\n%s", diff)
 	}
 	if err := got.Check(); err != nil || got.Stopped != load.Killed || !got.Partial || len(got.Intervals) > 0 || got.EndedAt.Sub(got.StartedAt) < 21*time.Second {
 		t.Errorf("%v: got %s, %v, %d intervals, %v to %v", err, got.Stopped, got.Partial, len(got.Intervals), got.StartedAt, got.EndedAt)

@@ -15,11 +15,12 @@ const (
 	childEnded  = 0
 	childFailed = 1 // the parent is gone, or does not follow the protocol
 	childFull   = 3 // the script needs more memory than it may have
+	childLate   = 4 // the script computes for longer than it may
 )
 
 // Main is the child: it runs the script that the parent sends on in, asks for steps on out, and
 // returns the exit code of the process. It ends the process by itself when in ends, or when the
-// script needs too much memory.
+// script needs too much memory or time and the interpreter cannot be stopped.
 func Main(in io.Reader, out io.Writer, languages map[string]Language) int {
 	p := newLines(in, out)
 	var begin beginning
@@ -27,7 +28,7 @@ func Main(in io.Reader, out io.Writer, languages map[string]Language) int {
 		return childFailed
 	}
 	debug.SetMemoryLimit(begin.Memory)
-	h := &childHost{lines: p, replies: make(chan reply)}
+	h := &childHost{lines: p, replies: make(chan reply), clock: newClock()}
 	go h.listen()
 	go h.watchMemory(begin.Memory)
 	go h.watchTime(begin.Compute)
@@ -74,7 +75,7 @@ func runSafely(language Language, s *Script, h Host) (err error) {
 type childHost struct {
 	lines   *lines
 	replies chan reply
-	clock   clock
+	clock   *clock
 	stopper stopper
 }
 
@@ -131,15 +132,21 @@ func (h *childHost) Await(limit time.Duration, numbers ...int) (*Ended, error) {
 }
 
 // Check implements Host.
-func (h *childHost) Check(at, report string, limits ...string) ([]Check, error) {
+func (h *childHost) Check(at, report string, limits ...string) (bool, error) {
 	got, err := h.call(&request{Do: doCheck, At: at, Text: report, Limits: limits})
-	return got.Checks, err
+	return got.OK, err
 }
 
 // Report implements Host.
 func (h *childHost) Report(at, reference string) (json.RawMessage, error) {
 	got, err := h.call(&request{Do: doReport, At: at, Text: reference})
 	return got.Report, err
+}
+
+// Mark implements Host.
+func (h *childHost) Mark(at, text string) error {
+	_, err := h.call(&request{Do: doMark, At: at, Text: text})
+	return err
 }
 
 // Print implements Host.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -21,6 +22,9 @@ const (
 // it the process ends at once: the script is in a call that the interpreter cannot stop.
 const grace = 0.25
 
+// stopAfter is the processor time that the interpreter has to stop before the process ends.
+const stopAfter = time.Second
+
 // tooLong is the text of a script that computes for too long.
 func tooLong(limit time.Duration) string {
 	return fmt.Sprintf("the script computes for more than %s without starting a step or awaiting one", units.FormatDuration(limit))
@@ -31,10 +35,16 @@ func tooMuch(limit int64) string {
 	return fmt.Sprintf("the script needs more than %s of memory", units.FormatSize(limit))
 }
 
-// limitHints are the hints of both.
+// tooSilent is the text of a process that neither asks nor takes an answer.
+func tooSilent(limit time.Duration) string {
+	return fmt.Sprintf("the process of the script has neither asked nor taken an answer for %s", units.FormatDuration(limit))
+}
+
+// The hints of these texts.
 const (
-	tooLongHint = "--script-time gives it more time"
-	tooMuchHint = "--script-memory gives it more"
+	tooLongHint   = "--script-time gives it more time"
+	tooMuchHint   = "--script-memory gives it more"
+	tooSilentHint = "another program stopped it, or the machine is too busy: --script-time gives it more time"
 )
 
 // watchMemory ends the script when it needs too much memory. It looks at what the runtime has
@@ -54,34 +64,78 @@ func (h *childHost) watchMemory(limit int64) {
 	}
 }
 
-// watchTime ends the script when it computes for too long.
+// residentEvery is how often the parent looks at the memory of the child, and residentShare the
+// share of the limit, above grace, at which it kills it.
+const (
+	residentEvery = 50 * time.Millisecond
+	residentShare = 1.5
+)
+
+// watchMemory kills the child when it needs too much memory and did not notice that itself: memory
+// that is not of its runtime, or a child whose watcher does not run.
+func (p *parent) watchMemory() {
+	tick := time.NewTicker(residentEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.child.gone:
+			return
+		case <-tick.C:
+		}
+		if float64(system.Resident(p.child.process.Pid())) > residentShare*float64(p.Memory) && p.child.process.State() == nil {
+			p.child.full.Store(true)
+			p.child.kill()
+			return
+		}
+	}
+}
+
+// watchTime ends the script when it computes for too long. It ends the process if the interpreter
+// cannot be stopped.
 func (h *childHost) watchTime(limit time.Duration) {
 	for range time.Tick(timeEvery) {
-		if h.clock.spent() > limit {
+		switch spent := h.clock.spent(); {
+		case spent > limit+stopAfter:
+			os.Exit(childLate)
+		case spent > limit:
 			h.stopper.stop(tooLong(limit))
 		}
 	}
 }
 
-// A clock adds up the time for which the script computes. Safe for concurrent use.
+// A clock adds up the processor time for which the script computes: on a busy machine a script
+// that did little is not stopped. Where the system does not tell processor time, it is the time
+// that passes. Safe for concurrent use.
 type clock struct {
-	mu    sync.Mutex
-	since time.Time // zero while a request waits
-	sum   time.Duration
+	now func() time.Duration
+
+	mu      sync.Mutex
+	running bool // no request waits
+	since   time.Duration
+	sum     time.Duration
+}
+
+func newClock() *clock {
+	c := &clock{now: system.CPU}
+	if c.now() == 0 {
+		start := time.Now()
+		c.now = func() time.Duration { return time.Since(start) }
+	}
+	return c
 }
 
 func (c *clock) begin() {
 	c.mu.Lock()
-	c.since = time.Now()
+	c.running, c.since = true, c.now()
 	c.mu.Unlock()
 }
 
 func (c *clock) end() {
 	c.mu.Lock()
-	if !c.since.IsZero() {
-		c.sum += time.Since(c.since)
+	if c.running {
+		c.sum += c.now() - c.since
 	}
-	c.since = time.Time{}
+	c.running = false
 	c.mu.Unlock()
 }
 
@@ -95,10 +149,10 @@ func (c *clock) reset() {
 func (c *clock) spent() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.since.IsZero() {
+	if !c.running {
 		return c.sum
 	}
-	return c.sum + time.Since(c.since)
+	return c.sum + c.now() - c.since
 }
 
 // A stopper stops the interpreter. Safe for concurrent use.

@@ -1,16 +1,19 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"carronade/internal/system"
@@ -35,7 +38,7 @@ type Runner interface {
 	// context stops the step as an interrupt does.
 	Start(number int, s *Step) (run func(ctx context.Context) *Ended, err error)
 	// Check is Host.Check.
-	Check(at, report string, limits []string) ([]Check, error)
+	Check(at, report string, limits []string) (bool, error)
 	// Report is Host.Report.
 	Report(at, reference string) (json.RawMessage, error)
 }
@@ -50,9 +53,11 @@ type Options struct {
 	Compute  time.Duration // between two steps that the script starts or awaits
 	MaxSteps int           // the next step ends the scenario
 	For      time.Duration // 0: no limit
+	Bounds   Bounds        // zero: DefaultBounds
 
 	Print func(text string)
 	Warn  func(text string)
+	Mark  func(at, text string) // nil: the language has no marks
 }
 
 // A Reason is why a scenario ended.
@@ -64,6 +69,7 @@ const (
 	ByFault     Reason = "fault"       // it failed
 	ByTime      Reason = "time"        // Options.For
 	BySteps     Reason = "steps"       // Options.MaxSteps
+	BySleep     Reason = "sleep"       // of a dry run, that only sleeps
 	Interrupted Reason = "interrupted" // the context ended
 )
 
@@ -76,6 +82,10 @@ func Run(ctx context.Context, o Options) (Reason, *Fault, error) { //nolint:gocr
 		return "", nil, err
 	}
 	p := &parent{Options: o, child: c, steps: map[int]*running{}, changed: make(chan struct{}, 1)}
+	if p.Bounds == (Bounds{}) {
+		p.Bounds = DefaultBounds()
+	}
+	go p.watchMemory()
 	p.ctx, p.stopAll = context.WithCancelCause(ctx)
 	defer p.stopAll(nil)
 	if o.For > 0 {
@@ -89,6 +99,8 @@ func Run(ctx context.Context, o Options) (Reason, *Fault, error) { //nolint:gocr
 		reason, fault = ByTime, nil
 	case errors.Is(cause, errSteps):
 		reason, fault = BySteps, nil
+	case errors.Is(cause, errSleep):
+		reason, fault = BySleep, nil
 	case cause != nil:
 		reason, fault = Interrupted, nil
 	case fault != nil:
@@ -106,6 +118,7 @@ func Run(ctx context.Context, o Options) (Reason, *Fault, error) { //nolint:gocr
 var (
 	errTime  = errors.New("the time of the scenario is over")
 	errSteps = errors.New("the scenario has all its steps")
+	errSleep = errors.New("the script only sleeps")
 )
 
 // A parent is the parent's side of one scenario.
@@ -122,6 +135,7 @@ type parent struct {
 
 	number int
 	warned []string
+	use    use
 }
 
 // A running is a step whose end was not awaited.
@@ -132,52 +146,99 @@ type running struct {
 
 // serve answers the child until it ends. It returns the script's fault.
 func (p *parent) serve() *Fault {
-	if err := p.child.lines.write(&beginning{Script: p.Script, Memory: p.Memory, Compute: p.Compute}); err != nil {
-		return p.child.fault(p)
-	}
-	watch := time.NewTimer(p.Compute + killAfter)
-	defer watch.Stop()
-	spent := time.Duration(0)
+	text, err := encode(&beginning{Script: p.Script, Memory: p.Memory, Compute: p.Compute})
 	for {
-		asked := time.Now()
-		watch.Reset(p.Compute + killAfter - spent)
-		var r request
-		select {
-		case got, ok := <-p.child.requests:
-			if !ok {
-				return p.child.fault(p)
-			}
-			r = got
-		case <-watch.C:
-			p.child.kill()
-			return &Fault{At: p.Script.Path, Text: tooLong(p.Compute), Hint: tooLongHint}
-		case <-p.ctx.Done():
-			p.child.kill()
-			return nil
+		if err != nil {
+			return &Fault{At: p.Script.Path, Text: err.Error()}
 		}
-		if r.Do == doEnd {
+		if fault, ok := p.send(text); !ok {
+			return fault
+		}
+		r, fault, ok := p.receive()
+		switch {
+		case !ok:
+			return fault
+		case r.Do == doEnd:
 			return p.withHint(r.Fault)
 		}
-		spent += time.Since(asked)
-		if r.Do == doStart || r.Do == doAwait {
-			spent = 0
+		if fault = p.use.exceed(&r, &p.Bounds, p.inProgress); fault != nil {
+			p.child.kill()
+			fault.At = cmp.Or(fault.At, p.Script.Path)
+			return fault
 		}
 		answer, ok := p.answer(&r)
-		if !ok && p.ctx.Err() == nil {
-			return p.child.fault(p)
-		}
 		if !ok {
-			p.child.kill()
-			return nil
+			return p.over()
 		}
-		err := p.child.lines.write(answer)
-		if errors.Is(err, errLongLine) {
-			err = p.child.lines.write(&reply{Fault: &Fault{At: r.At, Text: fmt.Sprintf("the report has more than %d MiB, which is too much for a script", mostLine>>20)}})
-		}
-		if err != nil {
-			return p.child.fault(p)
+		if text, err = encode(answer); errors.Is(err, errLongLine) {
+			text, err = encode(&reply{Fault: &Fault{At: r.At, Text: fmt.Sprintf("the report has more than %d MiB, which is too much for a script", mostLine>>20)}})
 		}
 	}
+}
+
+// silence is how long the child may neither ask nor take an answer. The child itself measures how
+// long the script computes, in processor time, so this is for a process that does not run: another
+// program stopped it, for example.
+func (p *parent) silence() time.Duration {
+	return silences*min(p.Compute, math.MaxInt64/(2*silences)) + killAfter
+}
+
+// silences is how much longer than its processor time a script may take.
+const silences = 10
+
+// receive waits for a request; false if there is none any more, with the fault.
+func (p *parent) receive() (request, *Fault, bool) {
+	watch := time.NewTimer(p.silence())
+	defer watch.Stop()
+	select {
+	case r, ok := <-p.child.requests:
+		if !ok {
+			return r, p.over(), false
+		}
+		return r, nil, true
+	case <-watch.C:
+		return request{}, p.silent(), false
+	case <-p.ctx.Done():
+		return request{}, p.over(), false
+	}
+}
+
+// send writes a line to the child; false if it is not taken, with the fault. A child that does not
+// read would block the write for ever, once the pipe is full.
+func (p *parent) send(line []byte) (*Fault, bool) {
+	written := make(chan error, 1)
+	go func() {
+		_, err := p.child.stdin.Write(line)
+		written <- err
+	}()
+	watch := time.NewTimer(p.silence())
+	defer watch.Stop()
+	select {
+	case err := <-written:
+		if err != nil {
+			return p.over(), false
+		}
+		return nil, true
+	case <-watch.C:
+		return p.silent(), false
+	case <-p.ctx.Done():
+		return p.over(), false
+	}
+}
+
+// silent ends a child that neither asks nor takes an answer.
+func (p *parent) silent() *Fault {
+	p.child.kill()
+	return &Fault{At: p.Script.Path, Text: tooSilent(p.silence()), Hint: tooSilentHint}
+}
+
+// over ends the child when the scenario is over or the child is gone, and says why if it is gone.
+func (p *parent) over() *Fault {
+	if p.ctx.Err() != nil {
+		p.child.kill()
+		return nil
+	}
+	return p.child.fault(p)
 }
 
 // withHint adds the hint of a limit.
@@ -218,13 +279,17 @@ func (p *parent) answer(r *request) (*reply, bool) {
 		}
 		out.Ended = ended
 	case doCheck:
-		out.Checks, err = p.Runner.Check(r.At, r.Text, r.Limits)
+		out.OK, err = p.Runner.Check(r.At, r.Text, r.Limits)
+	case doMark:
+		if p.Mark != nil {
+			p.Mark(r.At, r.Text)
+		}
 	case doReport:
 		out.Report, err = p.Runner.Report(r.At, r.Text)
 	case doPrint:
 		p.Print(r.Text)
 	case doWarn:
-		if !slices.Contains(p.warned, r.Text) {
+		if !slices.Contains(p.warned, r.Text) && len(p.warned) < mostWarnings {
 			p.warned = append(p.warned, r.Text)
 			p.Warn(r.Text)
 		}
@@ -262,6 +327,18 @@ func (p *parent) start(s *Step) (int, error) {
 	return number, nil
 }
 
+// inProgress is how many steps have not ended.
+func (p *parent) inProgress() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.steps {
+		if one.ended == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // stop stops steps.
 func (p *parent) stop(numbers []int) {
 	p.mu.Lock()
@@ -277,6 +354,10 @@ func (p *parent) stop(numbers []int) {
 // over.
 func (p *parent) await(limit time.Duration, numbers []int) (*Ended, bool) {
 	if p.Script.Dry && len(numbers) == 0 {
+		if p.use.sleep(limit, &p.Bounds) {
+			p.stopAll(errSleep)
+			return nil, false
+		}
 		return nil, true
 	}
 	var timeout <-chan time.Time
@@ -317,12 +398,12 @@ func (p *parent) take(numbers []int) *Ended {
 // A child is the process of a script.
 type child struct {
 	process  *system.Child
-	lines    *lines
 	requests chan request  // closed when the child has ended, or wrote something else
 	gone     chan struct{} // closed with it
-	stdin    io.Closer
+	stdin    *os.File
 	stderr   *said
-	problem  error // of a line of the child; read after gone
+	problem  error       // of a line of the child; read after gone
+	full     atomic.Bool // it was killed for its memory
 }
 
 // startChild starts the process.
@@ -348,14 +429,14 @@ func startChild(o *Options) (*child, error) {
 		stdin.Close()
 		return nil, fmt.Errorf("start the process of the script: %w", err)
 	}
-	c.lines = newLines(out, stdin)
+	from := newLines(out, nil)
 	go func() {
 		defer out.Close()
 		defer close(c.gone)
 		defer close(c.requests)
 		for {
 			var r request
-			if err := c.lines.read(&r); err != nil {
+			if err := from.read(&r); err != nil {
 				if !errors.Is(err, io.EOF) {
 					c.problem = err
 				}
@@ -395,8 +476,10 @@ func (c *child) fault(p *parent) *Fault {
 	state := c.process.State()
 	text := c.stderr.String()
 	switch death := system.DeathSignal(state); {
-	case state.ExitCode() == childFull, strings.Contains(text, "out of memory"), strings.Contains(text, "cannot allocate memory"):
+	case c.full.Load(), state.ExitCode() == childFull, strings.Contains(text, "out of memory"), strings.Contains(text, "cannot allocate memory"):
 		return &Fault{At: p.Script.Path, Text: tooMuch(p.Memory), Hint: tooMuchHint}
+	case state.ExitCode() == childLate:
+		return &Fault{At: p.Script.Path, Text: tooLong(p.Compute), Hint: tooLongHint}
 	case death != "":
 		return &Fault{At: p.Script.Path, Text: "the process of the script was ended by a signal: " + death}
 	default:

@@ -20,6 +20,7 @@ const (
 	doAwait  = "await"
 	doCheck  = "check"
 	doReport = "report"
+	doMark   = "mark"
 	doPrint  = "print"
 	doWarn   = "warn"
 	doEnd    = "end"
@@ -38,7 +39,7 @@ type request struct {
 	Numbers []int         `json:"numbers,omitempty"`
 	Limit   time.Duration `json:"limit,omitempty"`
 	At      string        `json:"at,omitempty"`
-	Text    string        `json:"text,omitempty"` // to print, or a reference of a report
+	Text    string        `json:"text,omitempty"` // to print or to mark, or a reference of a report
 	Limits  []string      `json:"limits,omitempty"`
 	Fault   *Fault        `json:"fault,omitempty"` // how the script ended; nil: well
 }
@@ -47,7 +48,7 @@ type request struct {
 type reply struct {
 	Number int             `json:"number,omitempty"`
 	Ended  *Ended          `json:"ended,omitempty"`
-	Checks []Check         `json:"checks,omitempty"`
+	OK     bool            `json:"ok,omitempty"` // all limits hold
 	Report json.RawMessage `json:"report,omitempty"`
 	Fault  *Fault          `json:"fault,omitempty"`
 }
@@ -63,18 +64,26 @@ func newLines(in io.Reader, out io.Writer) *lines {
 	return &lines{in: bufio.NewReader(in), out: out}
 }
 
-// write writes a value as one line.
-func (l *lines) write(v any) error {
+// encode returns a value as one line.
+func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return err
+		return nil, err
 	}
 	if b.Len() > mostLine {
-		return errLongLine
+		return nil, errLongLine
 	}
-	_, err := l.out.Write(b.Bytes())
+	return b.Bytes(), nil
+}
+
+// write writes a value as one line.
+func (l *lines) write(v any) error {
+	text, err := encode(v)
+	if err == nil {
+		_, err = l.out.Write(text)
+	}
 	return err
 }
 

@@ -77,7 +77,7 @@ func FuzzLines(f *testing.F) {
 
 // The clock of a script adds up what it computes, and nothing else.
 func TestClock(t *testing.T) {
-	var c clock
+	c := newClock()
 	if c.spent() != 0 {
 		t.Error("time was spent before the script began")
 	}

@@ -41,11 +41,13 @@ type Host interface {
 	// once.
 	Await(limit time.Duration, numbers ...int) (*Ended, error)
 	// Check checks limits, in the grammar of --slo, on the report of a step or, if it is
-	// stored, of any other run. Broken limits count in the exit code of the scenario. at is the
-	// place of the check in the script.
-	Check(at, report string, limits ...string) ([]Check, error)
+	// stored, of any other run, and returns whether all hold. Broken limits count in the exit
+	// code of the scenario. at is the place of the check in the script.
+	Check(at, report string, limits ...string) (bool, error)
 	// Report reads a stored report as JSON. The reference is one of `carronade report show`.
 	Report(at, reference string) (json.RawMessage, error)
+	// Mark adds a text with the time to the report of the scenario. at is its place.
+	Mark(at, text string) error
 	// Print prints a line for the user.
 	Print(text string) error
 	// Warn prints a warning once, and puts it into the report of the scenario.
@@ -94,25 +96,13 @@ type Option struct {
 // An Ended is the end of a step.
 type Ended struct {
 	Number int `json:"number"`
-	Code   int `json:"code"` // the exit code of the same command
+	Code   int `json:"-"` // the exit code of the same command; the child does not need it
 	// Report is the JSON of the step's report without histograms; nil if there is none.
 	Report json.RawMessage `json:"report,omitempty"`
 	// Fault is why there is no report: the step could not start, or it failed.
 	Fault *Fault `json:"fault,omitempty"`
 	// Elapsed is how long the step took, in ns.
 	Elapsed time.Duration `json:"elapsed"`
-}
-
-// A Check is a limit with its outcome.
-type Check struct {
-	Name string `json:"name"` // the limit
-	OK   bool   `json:"ok"`
-	// CannotTell means that a limit that is not OK may still hold.
-	CannotTell bool     `json:"cannot_tell"`
-	Text       string   `json:"text"`            // expected and found
-	Found      *float64 `json:"found,omitempty"` // the result, in the unit of the limit's kind
-	At         string   `json:"at"`
-	Step       int      `json:"step,omitempty"` // its number; 0: of another report
 }
 
 // A Fault is an error with a place in the script.

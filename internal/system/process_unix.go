@@ -23,7 +23,16 @@ func (*process) read() (cpu time.Duration, rss, high uint64) {
 	if runtime.GOOS != "darwin" {
 		high <<= 10 // in KiB there, in bytes on macOS
 	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), high, high
+	return CPU(), high, high
+}
+
+// CPU is the processor time of the running process, user and system; 0 if it is not known.
+func CPU() time.Duration {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 func openFiles() (now, most uint64) {

@@ -37,17 +37,23 @@ type memoryStatus struct {
 func (*process) open() {}
 
 func (*process) read() (cpu time.Duration, rss, high uint64) {
-	var created, exited, kernel, user windows.Filetime
 	p := windows.CurrentProcess()
-	if windows.GetProcessTimes(p, &created, &exited, &kernel, &user) == nil {
-		// These two are spans in units of 100 ns, not times since 1601.
-		cpu = time.Duration(ticks(kernel)+ticks(user)) * 100
-	}
+	cpu = CPU()
 	m := memoryCounters{size: uint32(unsafe.Sizeof(memoryCounters{}))}
 	if ok, _, _ := getMemoryInfo.Call(uintptr(p), uintptr(unsafe.Pointer(&m)), uintptr(m.size)); ok == 0 {
 		return cpu, 0, 0
 	}
 	return cpu, uint64(m.workingSet), uint64(m.peakWorkingSet)
+}
+
+// CPU is the processor time of the running process, user and system; 0 if it is not known.
+func CPU() time.Duration {
+	var created, exited, kernel, user windows.Filetime
+	if windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user) != nil {
+		return 0
+	}
+	// These two are spans in units of 100 ns, not times since 1601.
+	return time.Duration(ticks(kernel)+ticks(user)) * 100
 }
 
 func ticks(f windows.Filetime) int64 { return int64(f.HighDateTime)<<32 | int64(f.LowDateTime) }

@@ -308,3 +308,13 @@ func FuzzFiles(f *testing.F) {
 		statusKiB([]byte(a), "VmRSS:")
 	})
 }
+
+// Computing takes processor time, where the system tells it.
+func TestCPU(t *testing.T) {
+	before := CPU()
+	if before == 0 {
+		t.Skip("this system does not tell it")
+	}
+	for CPU() < before+time.Millisecond { //nolint:revive // it computes
+	}
+}

@@ -396,8 +396,8 @@ func (r *runner) again(id string) bool {
 }
 
 // Check implements scenario.Runner. mongoose's scripts check no limits.
-func (r *runner) Check(string, string, []string) ([]scenario.Check, error) {
-	return nil, errors.New("scenarios of mongoose check no limits")
+func (r *runner) Check(string, string, []string) (bool, error) {
+	return false, errors.New("scenarios of mongoose check no limits")
 }
 
 // Report implements scenario.Runner. mongoose's scripts read no reports.

@@ -2,18 +2,20 @@ package module
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/grafana/sobek"
 
 	"carronade/internal/scenario"
+	"carronade/internal/workload"
 	"carronade/units"
 )
 
 // Exports are the names that scripts import.
 func Exports() []string {
-	return []string{"run", "find", "parallel", "sleep", "check", "report", "args", "env"}
+	return []string{"run", "find", "pipeline", "weighted", "parallel", "sleep", "check", "report", "mark", "args", "env"}
 }
 
 // An apiModule is the module "carronade". It implements sobek.ModuleRecord and, once evaluated,
@@ -55,14 +57,17 @@ func (m *apiModule) Evaluate(vm *sobek.Runtime) *sobek.Promise {
 	e := m.engine
 	if m.values == nil {
 		m.values = map[string]sobek.Value{
-			"run":      vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.start(scenario.RunStep, c) }),
-			"find":     vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.start(scenario.FindStep, c) }),
+			"run":      vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.run(scenario.RunStep, c) }),
+			"find":     vm.ToValue(func(c sobek.FunctionCall) sobek.Value { return e.run(scenario.FindStep, c) }),
+			"pipeline": vm.ToValue(e.pipeline),
+			"weighted": vm.ToValue(e.weighted),
 			"parallel": vm.ToValue(e.parallel),
 			"sleep":    vm.ToValue(e.sleep),
 			"check":    vm.ToValue(e.check),
 			"report":   vm.ToValue(e.stored),
+			"mark":     vm.ToValue(e.mark),
 			"args":     e.arguments(),
-			"env":      vm.NewDynamicObject(&environment{vm: vm}),
+			"env":      vm.NewDynamicObject(newEnvironment(vm, e.script.Source)),
 		}
 	}
 	p, resolve, _ := vm.NewPromise()
@@ -81,18 +86,63 @@ func (e *engine) arguments() sobek.Value {
 	return e.vm.NewArray(args...)
 }
 
-// start is run(target, options) and the like: a promise of a report, with a method stop.
-func (e *engine) start(kind string, c sobek.FunctionCall) sobek.Value {
+// run is run(target, options) or find(target, options).
+func (e *engine) run(kind string, c sobek.FunctionCall) sobek.Value {
+	return e.start(e.step(kind, kind, c))
+}
+
+// pipeline is pipeline(target, options): a run with this operation.
+func (e *engine) pipeline(c sobek.FunctionCall) sobek.Value {
+	step := e.step("pipeline", scenario.RunStep, c)
+	if slices.ContainsFunc(step.Options, func(o scenario.Option) bool { return o.Name == opOption }) {
+		e.fail("leave it out, or call run", "the operation of pipeline is %s", workload.Pipeline)
+	}
+	step.Options = append(step.Options, scenario.Option{Name: opOption, Values: []string{workload.Pipeline}})
+	return e.start(step)
+}
+
+// weighted is weighted(parts, options): one run whose events have shares by weights.
+func (e *engine) weighted(c sobek.FunctionCall) sobek.Value {
+	const such = `such as weighted([{weight: 20}, {op: "read", weight: 80}], {target: "kafka://localhost:9092/events", rate: "1k/s"})`
+	step := &scenario.Step{Kind: scenario.RunStep, At: e.at()}
+	list, ok := c.Argument(0).(*sobek.Object)
+	if !ok || list.ClassName() != "Array" {
+		e.fail(such, "weighted takes a list of parts, and options of the whole")
+	}
+	if len(c.Arguments) > 2 {
+		e.fail("put all options into one object", "weighted takes parts and options, not %d arguments", len(c.Arguments))
+	}
+	e.vm.ForOf(list, func(item sobek.Value) bool {
+		part := scenario.Part{Options: e.options("a part", item)}
+		part.Target = take(&part.Options, targetOption)
+		step.Parts = append(step.Parts, part)
+		return true
+	})
+	if len(step.Parts) == 0 {
+		e.fail(such, "weighted takes at least one part")
+	}
+	step.Options = e.options("weighted", c.Argument(1))
+	step.Name, step.Target = take(&step.Options, nameOption), take(&step.Options, targetOption)
+	return e.start(step)
+}
+
+// step is the step of a call with a target and options.
+func (e *engine) step(function, kind string, c sobek.FunctionCall) *scenario.Step {
 	step := &scenario.Step{Kind: kind, At: e.at()}
 	target, ok := c.Argument(0).Export().(string)
 	if !ok {
-		e.fail("such as "+kind+`("kafka://localhost:9092/events", {rate: "10k/s"})`, "%s takes a target and options", kind)
+		e.fail("such as "+function+`("kafka://localhost:9092/events", {rate: "10k/s"})`, "%s takes a target and options", function)
 	}
-	step.Target = target
 	if len(c.Arguments) > 2 {
-		e.fail("put all options into one object", "%s takes a target and options, not %d arguments", kind, len(c.Arguments))
+		e.fail("put all options into one object", "%s takes a target and options, not %d arguments", function, len(c.Arguments))
 	}
-	step.Name, step.Options = e.options(kind, c.Argument(1))
+	step.Target, step.Options = target, e.options(function, c.Argument(1))
+	step.Name = take(&step.Options, nameOption)
+	return step
+}
+
+// start starts a step: a promise of a report, with a method stop.
+func (e *engine) start(step *scenario.Step) sobek.Value {
 	number, err := e.host.Start(step)
 	if err != nil {
 		e.throw(err)
@@ -170,11 +220,11 @@ func (e *engine) check(c sobek.FunctionCall) sobek.Value {
 	for _, a := range c.Arguments[1:] {
 		limits = append(limits, a.String())
 	}
-	checks, err := e.host.Check(e.at(), id.String(), limits...)
+	ok, err := e.host.Check(e.at(), id.String(), limits...)
 	if err != nil {
 		e.throw(err)
 	}
-	return e.vm.ToValue(!slices.ContainsFunc(checks, func(one scenario.Check) bool { return !one.OK }))
+	return e.vm.ToValue(ok)
 }
 
 // stored reads a stored report.
@@ -192,6 +242,18 @@ func (e *engine) stored(c sobek.FunctionCall) sobek.Value {
 		e.throw(err)
 	}
 	return v
+}
+
+// mark adds a text with the time to the report of the scenario.
+func (e *engine) mark(c sobek.FunctionCall) sobek.Value {
+	text, ok := c.Argument(0).Export().(string)
+	if !ok || text == "" || len(c.Arguments) > 1 {
+		e.fail(`such as mark("the broker restarts")`, "mark takes a text")
+	}
+	if err := e.host.Mark(e.at(), text); err != nil {
+		e.throw(err)
+	}
+	return sobek.Undefined()
 }
 
 // print prints its arguments in one line: texts as they are, all else as JSON.
@@ -221,13 +283,29 @@ func (e *engine) text(v sobek.Value) string {
 	return out.String()
 }
 
-// An environment is the environment's variables by their names. They are not listed: a script
-// has those that it names.
-type environment struct{ vm *sobek.Runtime }
+// An environment is the environment's variables by their names: those that the script mentions
+// anywhere in its text. So the others, which may be secrets, are not in the interpreter.
+type environment struct {
+	vm    *sobek.Runtime
+	texts map[string]string
+}
+
+// name matches what may be the name of a variable.
+var name = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
+
+func newEnvironment(vm *sobek.Runtime, source string) *environment {
+	e := &environment{vm: vm, texts: map[string]string{}}
+	for _, word := range name.FindAllString(source, -1) {
+		if text, ok := os.LookupEnv(word); ok {
+			e.texts[word] = text
+		}
+	}
+	return e
+}
 
 // Get implements sobek.DynamicObject.
 func (e *environment) Get(key string) sobek.Value {
-	text, ok := os.LookupEnv(key)
+	text, ok := e.texts[key]
 	if !ok {
 		return nil
 	}
@@ -238,10 +316,10 @@ func (e *environment) Get(key string) sobek.Value {
 func (*environment) Set(string, sobek.Value) bool { return false }
 
 // Has implements sobek.DynamicObject.
-func (*environment) Has(key string) bool { _, ok := os.LookupEnv(key); return ok }
+func (e *environment) Has(key string) bool { _, ok := e.texts[key]; return ok }
 
 // Delete implements sobek.DynamicObject.
 func (*environment) Delete(string) bool { return false }
 
-// Keys implements sobek.DynamicObject.
+// Keys implements sobek.DynamicObject. A script has the variables that it names, and no list.
 func (*environment) Keys() []string { return nil }

@@ -45,6 +45,12 @@ func (f *fake) Start(number int, s *scenario.Step) (func(ctx context.Context) *s
 	if s.Name != "" {
 		text += " (" + s.Name + ")"
 	}
+	for _, p := range s.Parts {
+		text += " + " + p.Target
+		for _, o := range p.Options {
+			text += fmt.Sprintf(" %s=%s", o.Name, strings.Join(o.Values, ","))
+		}
+	}
 	f.mu.Lock()
 	f.started = append(f.started, text)
 	f.mu.Unlock()
@@ -57,7 +63,7 @@ func (f *fake) Start(number int, s *scenario.Step) (func(ctx context.Context) *s
 		}
 		switch s.Target {
 		case "dead":
-			return &scenario.Ended{Number: number, Code: 2, Fault: &scenario.Fault{Text: "the target is dead"}}
+			return &scenario.Ended{Number: number, Fault: &scenario.Fault{Text: "the target is dead"}}
 		case "endless":
 			<-ctx.Done()
 			f.mu.Lock()
@@ -68,15 +74,11 @@ func (f *fake) Start(number int, s *scenario.Step) (func(ctx context.Context) *s
 	}, nil
 }
 
-func (f *fake) Check(at, id string, limits []string) ([]scenario.Check, error) {
-	var out []scenario.Check
-	for _, l := range limits {
-		if l == "nonsense" {
-			return nil, &scenario.Fault{At: at, Text: "check: it is nonsense"}
-		}
-		out = append(out, scenario.Check{Name: l, OK: l != "broken", At: at})
+func (f *fake) Check(at, id string, limits []string) (bool, error) {
+	if slices.Contains(limits, "nonsense") {
+		return false, &scenario.Fault{At: at, Text: "check: it is nonsense"}
 	}
-	return out, nil
+	return !slices.Contains(limits, "broken"), nil
 }
 
 func (f *fake) Report(_, reference string) (json.RawMessage, error) {
@@ -91,6 +93,7 @@ type result struct {
 	reason  scenario.Reason
 	fault   *scenario.Fault
 	printed []string
+	marked  []string
 	started []string
 }
 
@@ -106,6 +109,7 @@ func run(t *testing.T, f *fake, source string, change func(*scenario.Options)) r
 		Script:  scenario.Script{Path: "test.js", Source: source, Language: Name, Args: []string{"one", "two"}, Seed: 1, Depth: 200},
 		Command: []string{exe}, Runner: f, Memory: 64 << 20, Compute: time.Minute, MaxSteps: 100,
 		Print: func(text string) { out.printed = append(out.printed, text) },
+		Mark:  func(at, text string) { out.marked = append(out.marked, at+": "+text) },
 		Warn:  func(text string) { t.Errorf("warned: %s", text) },
 	}
 	if change != nil {
@@ -173,6 +177,21 @@ try { check(await run("a"), "nonsense"); } catch (e) { console.log(e.message); }
 		},
 		{"a stored report", `import { report } from "carronade"; console.log(report("last").id);`, []string{"stored"}, nil},
 		{"its arguments", `import { args, env } from "carronade"; console.log(args, env.SCENARIO_TEST_WORD, env.SCENARIO_TEST_NOTHING, Object.keys(env).length);`, []string{`["one","two"] hello undefined 0`}, nil},
+		{
+			"a computed name of a variable",
+			`import { env } from "carronade"; console.log(env["SCENARIO_TEST_" + "WORD"], "SCENARIO_TEST_" + "WORD" in env);`,
+			[]string{"undefined false"}, nil,
+		},
+		{
+			"a pipeline", `import { pipeline } from "carronade"; await pipeline("x", {name: "p", rate: 5});`,
+			nil,
+			[]string{"run x rate=5 op=pipeline (p)"},
+		},
+		{
+			"weights", `import { weighted } from "carronade"; const r = await weighted([{weight: 1, name: "w"}, {target: "y", weight: 4, op: "read"}], {target: "x", name: "both", rate: 5}); console.log(r.id);`,
+			[]string{"r1"},
+			[]string{"run x rate=5 (both) +  weight=1 name=w + y weight=4 op=read"},
+		},
 		{"what it prints", `console.log("a", 1, {b: [2]}, null, undefined, new Error("c"), () => 1); console.warn();`, []string{`a 1 {"b":[2]} null undefined Error: c () => 1`, ""}, nil},
 		{"no files and no timers", `console.log(typeof require, typeof setTimeout, typeof fetch, typeof process);`, []string{"undefined undefined undefined undefined"}, nil},
 	} {
@@ -193,7 +212,7 @@ try { check(await run("a"), "nonsense"); } catch (e) { console.log(e.message); }
 
 // What scripts do wrong: each fault has its place.
 func TestFaults(t *testing.T) {
-	const api = "import { run, find, parallel, sleep, check, report } from \"carronade\";\n"
+	const api = "import { run, find, pipeline, weighted, parallel, sleep, check, report, mark } from \"carronade\";\n"
 	for _, tt := range []struct {
 		name, source string
 		at, text     string
@@ -224,6 +243,16 @@ func TestFaults(t *testing.T) {
 		{"a check of a promise", api + "check(run(\"a\"), \"p99<1s\");", "test.js:2:6", "a step in progress", "write await"},
 		{"a check of nothing", api + "check(undefined, \"p99<1s\");", "test.js:2:6", "check takes a report and limits", ""},
 		{"parallel with a report", api + "await parallel(await run(\"a\"));", "test.js:2:15", "argument 1 of parallel is no step", "leave out await"},
+		{"a pipeline with another operation", api + "pipeline(\"a\", {op: \"read\"});", "test.js:2:9", "the operation of pipeline is pipeline", "call run"},
+		{"weights without a list", api + "weighted({weight: 1});", "test.js:2:9", "weighted takes a list of parts", "such as weighted("},
+		{"no weights", api + "weighted([]);", "test.js:2:9", "weighted takes at least one part", "such as weighted("},
+		{"a part that is none", api + "weighted([\"a\"]);", "test.js:2:9", "the options of a part must be an object", ""},
+		{"weights with more", api + "weighted([{}], {}, {});", "test.js:2:9", "not 3 arguments", "one object"},
+		{"a mark that is no text", api + "mark(5);", "test.js:2:5", "mark takes a text", "such as mark("},
+		{"a mark that is too long", api + "mark(\"x\".repeat(1025));", "test.js:2:5", "a mark has more than 1024 bytes", "console.log"},
+		{"a limit that is too long", api + "check(await run(\"a\"), \"x\".repeat(1025));", "test.js:2:6", "a limit has more than 1024 bytes", "such as"},
+		{"a name that is too long", api + "run(\"a\", {name: \"x\".repeat(201)});", "test.js:2:4", "the name of a step has more than 200 bytes", "a short name"},
+		{"options that are too large", api + "run(\"a\", {note: \"x\".repeat(2 ** 20)});", "test.js:2:4", "the options of a step have more than 1 MiB", "to a file"},
 		{"a report that is missing", api + "report(\"missing\");", "test.js:2:7", "there is no such report", ""},
 		{"a promise that nothing settles", "await new Promise(() => {});", "test.js", "awaits a promise that nothing settles", ""},
 		{"calls without end", "function f() {\n  return f() + 1;\n}\nf();", "test.js:2:1", "calls are nested more than 200 deep", "without end"},
@@ -255,7 +284,11 @@ func TestScriptsWithoutEnd(t *testing.T) {
 	}{
 		{"a loop", "let n = 0;\nfor (;;) n++;", short, "test.js:", "the script computes for more than 5 s"},
 		{"a loop of promises", "const f = () => { Promise.resolve().then(f); };\nf();\nawait new Promise(() => {});", short, "test.js:", "the script computes for more than 5 s"},
-		{"a loop that prints", "for (;;) console.log(\"x\");", short, "test.js", "the script computes for more than 5 s"},
+		{"a loop that prints", "for (;;) console.log(\"x\");", nil, "test.js", "the script prints more than 1000 B without"},
+		{"a loop that checks", "const r = await run(\"a\");\nfor (;;) check(r, \"fine\", \"fine\");", nil, "test.js:2:", "the script checks more than 100 limits"},
+		{"a loop that marks", "for (;;) mark(\"x\");", nil, "test.js:1:", "the script makes more than 100 marks"},
+		{"a loop that sleeps", "for (;;) await sleep(\"0s\");", nil, "test.js", "the script asks for more than 2,000 things without starting a step"},
+		{"a loop that starts steps", "for (;;) run(\"endless\");", func(o *scenario.Options) { o.MaxSteps = 1e6 }, "test.js:1:", "10 steps are in progress"},
 		{"a regular expression that backtracks", "/^(?!b)(a+)+$/.test(\"a\".repeat(64) + \"c\");", short, "test.js", "the script computes for more than 5 s"},
 		{"many small allocations", "const all = [];\nfor (;;) all.push(\"x\".repeat(1000) + all.length);", nil, "test.js", "the script needs more than 64 MiB of memory"},
 		{"one large allocation", "let a = \"x\".repeat(1 << 29);\na += a;\na += a;\na.split(\"\");", nil, "test.js", "the script needs more than 64 MiB of memory"},
@@ -264,8 +297,9 @@ func TestScriptsWithoutEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := &fake{}
-			got := run(t, f, "import { run } from \"carronade\"; await run(\"a\"); run(\"endless\");"+tt.source, func(o *scenario.Options) {
+			got := run(t, f, "import { run, check, mark, sleep } from \"carronade\"; await run(\"a\"); run(\"endless\");"+tt.source, func(o *scenario.Options) {
 				long(o)
+				o.Bounds = scenario.Bounds{Checks: 100, Marks: 100, AtOnce: 10, Requests: 2000, Printed: 1000}
 				if tt.change != nil {
 					tt.change(o)
 				}
@@ -273,7 +307,7 @@ func TestScriptsWithoutEnd(t *testing.T) {
 			if got.reason != scenario.ByFault || got.fault == nil || !strings.HasPrefix(got.fault.At, tt.at) || !strings.Contains(got.fault.Text, tt.text) || got.fault.Hint == "" {
 				t.Errorf("got %s, %+v", got.reason, got.fault)
 			}
-			if f.stopped != 1 || len(f.started) != 2 {
+			if f.stopped == 0 || !slices.Equal(f.started[:2], []string{"run a", "run endless"}) {
 				t.Errorf("%v were started, %d stopped", f.started, f.stopped)
 			}
 		})
@@ -359,6 +393,26 @@ console.log(Math.random(), before, Date.now() >= before + 2, new Date(before).ge
 	one := of(1)
 	if !strings.HasSuffix(one, "true true") || one != of(1) || one == of(2) {
 		t.Errorf("got %q, %q, %q", one, of(1), of(2))
+	}
+}
+
+// A script that only sleeps has an end when it is checked, also if the sleeps are short.
+func TestDrySleeps(t *testing.T) {
+	for _, time := range []string{"1s", "10m", "0s"} {
+		got := run(t, &fake{}, `import { sleep, run } from "carronade"; await run("a"); while (true) await sleep("`+time+`");`, func(o *scenario.Options) {
+			o.Script.Dry = true
+		})
+		if got.reason != scenario.BySleep || got.fault != nil || len(got.started) != 1 {
+			t.Errorf("%s: got %s, %v, %v", time, got.reason, got.fault, got.started)
+		}
+	}
+}
+
+// Marks have the place of their call.
+func TestMarks(t *testing.T) {
+	got := run(t, &fake{}, "import { mark } from \"carronade\";\nmark(\"one\");\n  mark(\"two\");", nil)
+	if d := cmp.Diff([]string{"test.js:2:5: one", "test.js:3:7: two"}, got.marked); d != "" || got.fault != nil {
+		t.Errorf("%v, marked (-want +got):\n%s", got.fault, d)
 	}
 }
 

@@ -2,6 +2,7 @@ package module
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/grafana/sobek"
@@ -9,32 +10,43 @@ import (
 	"carronade/internal/scenario"
 )
 
-// nameOption is the option that names a step. No setting has this name.
-const nameOption = "name"
+// The options that are not only settings: the name of a step, which no setting has, the target of
+// a part, and the operation.
+const (
+	nameOption   = "name"
+	targetOption = "target"
+	opOption     = "op"
+)
 
-// options reads the options of a step, an object of names and values. undefined and null are no
-// value.
-func (e *engine) options(kind string, v sobek.Value) (name string, out []scenario.Option) {
+// options reads options, an object of names and values. undefined and null are no value. of is
+// whose they are.
+func (e *engine) options(of string, v sobek.Value) (out []scenario.Option) {
 	if sobek.IsUndefined(v) || sobek.IsNull(v) {
-		return "", nil
+		return nil
 	}
 	o, ok := v.(*sobek.Object)
 	if _, callable := sobek.AssertFunction(v); !ok || callable || o.ClassName() == "Array" {
-		e.fail(`such as {rate: "10k/s", for: "30s"}`, "the options of %s must be an object", kind)
+		e.fail(`such as {rate: "10k/s", for: "30s"}`, "the options of %s must be an object", of)
 	}
 	for _, key := range o.Keys() {
 		v := o.Get(key)
 		if sobek.IsUndefined(v) || sobek.IsNull(v) {
 			continue
 		}
-		values := e.values(key, v)
-		if key == nameOption {
-			name = values[0]
-			continue
-		}
-		out = append(out, scenario.Option{Name: key, Values: values})
+		out = append(out, scenario.Option{Name: key, Values: e.values(key, v)})
 	}
-	return name, out
+	return out
+}
+
+// take removes an option, and returns its first value; "" if there is none.
+func take(options *[]scenario.Option, name string) string {
+	i := slices.IndexFunc(*options, func(o scenario.Option) bool { return o.Name == name })
+	if i < 0 {
+		return ""
+	}
+	text := (*options)[i].Values[0]
+	*options = slices.Delete(*options, i, i+1)
+	return text
 }
 
 // values are the texts of an option: of a scalar one, of a list each, of an object NAME=VALUE.

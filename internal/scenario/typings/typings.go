@@ -26,6 +26,21 @@ func Of(kinds []target.Kind, searches []Word) []byte {
 	b.line(0, `declare module "carronade" {`)
 	b.raw(functions)
 	b.settings(kinds)
+	b.line(1, "/** A part of weighted: the options of one load. What applies to all is in the options of the whole. */")
+	b.line(1, "export interface Part extends WholeOptions {")
+	table := workload.PartTable()
+	for i := range table {
+		if table[i].Name != "name" { // as of a step
+			b.property(table[i].Name, table[i].Help, typeOf(&table[i]), true)
+		}
+	}
+	b.line(1, "}")
+	b.line(1, "")
+	b.line(1, "/** Options of weighted. */")
+	b.line(1, "export interface WholeOptions extends Options {")
+	b.property("target", "the target of all parts that have no other", "string", true)
+	b.line(1, "}")
+	b.line(1, "")
 	b.line(1, "/** Options of find: settings of trials, and how to search. */")
 	b.line(1, "export interface FindOptions extends Options {")
 	for _, w := range searches {
@@ -62,17 +77,23 @@ const functions = `  /** A step in progress: a promise of its report. */
   export function run(target: string, options?: Options): Step<Report>;
   /** Starts a search for the highest rate at which limits hold, as carronade find does. */
   export function find(target: string, options?: FindOptions): Step<SearchReport>;
+  /** Starts a run that sends events and reads each after its ack: the operation pipeline. */
+  export function pipeline(target: string, options?: Options): Step<Report>;
+  /** Starts a run of several loads at once, each with a share of all events by its weight. */
+  export function weighted(parts: Part[], options?: WholeOptions): Step<Report>;
   /** Awaits steps that run side by side. If one fails, the others are awaited first. */
   export function parallel<R extends unknown[]>(...steps: { [K in keyof R]: Promise<R[K]> | (() => Promise<R[K]>) }): Promise<R>;
   /** Waits for a time such as "5s". */
   export function sleep(time: string): Promise<void>;
   /** Checks limits, such as "p99<50ms", and returns whether all hold. The exit code counts them. */
   export function check(report: Report, ...limits: string[]): boolean;
+  /** Adds a text with the time to the report of the scenario. */
+  export function mark(text: string): void;
   /** Reads a stored report: "last", an id, or another reference of carronade report show. */
   export function report(reference: string): Report;
   /** The arguments after the script on the command line. */
   export const args: string[];
-  /** The variables of the environment. */
+  /** The variables of the environment whose names the script has in its text. */
   export const env: { readonly [name: string]: string | undefined };
 
 `

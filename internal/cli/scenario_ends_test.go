@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"carronade/internal/command"
+)
+
+// A step that could not run did so also while it is stopped.
+func TestWithoutReport(t *testing.T) {
+	broken, canceled := errors.New("it is broken"), fmt.Errorf("open: %w", context.Canceled)
+	for _, tt := range []struct {
+		name                 string
+		err                  error
+		stopped, interrupted bool
+		code                 int
+		text                 string
+	}{
+		{"failed", broken, false, false, command.Failed, "it is broken"},
+		{"failed while it is stopped", broken, true, false, command.Failed, "it is broken"},
+		{"failed while it is interrupted", broken, true, true, command.Failed, "it is broken"},
+		{"stopped", canceled, true, false, command.OK, "it was stopped before it began to measure"},
+		{"interrupted", canceled, true, true, command.Interrupted, "it was stopped before it began to measure"},
+		{"canceled by itself", canceled, false, false, command.Failed, "open: context canceled"},
+	} {
+		if code, err := withoutReport(tt.err, tt.stopped, tt.interrupted); code != tt.code || err.Error() != tt.text {
+			t.Errorf("%s: got %d, %v", tt.name, code, err)
+		}
+	}
+}
