@@ -457,6 +457,7 @@ declare module "carronade" {
     steps: Phase[];
     phases: Phase[];
     parts?: Part[];
+    fairness?: number | null;
     intervals: Interval[];
     gauges: Gauge[];
     stall: Stall;
