@@ -35,7 +35,6 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	if f.back != nil {
 		f.back.run = r
 	}
-	f.pipeline.start(r)
 	if err := e.openHDR(); err != nil {
 		return out, err
 	}
@@ -47,6 +46,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	q := newGaugeReader(e.sources(), f.plan.Interval)
 	q.before(ctx)
 	e.system.begin(ctx)
+	f.pipeline.start(r)
 	r.Start()
 	f.rows.began(r)
 	q.begin(r.Now)

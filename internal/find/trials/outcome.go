@@ -129,7 +129,7 @@ func slots(o *find.Options, t find.Trial, d *report.Document) []find.Slot {
 		s := &slots[i]
 		s.Events += iv.Offered
 		done := iv.Acked + lost
-		if d.Op == workload.RoundTrip {
+		if d.Op == workload.RoundTrip || d.Op == workload.Pipeline {
 			done = iv.Consumed + lost
 		}
 		// What waits at the end of the measurement, and not at that of the drain, is a backlog.
