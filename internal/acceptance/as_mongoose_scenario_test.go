@@ -44,15 +44,19 @@ func TestMongooseScenarios(t *testing.T) {
 		if n := strings.Count(e.stdout, "    Successful:                "+strconv.Itoa(records)+"\n"); n != 2 {
 			t.Errorf("%d results of %d records, want 2:\n%s", n, records, e.stdout)
 		}
-		f, err := os.Open(filepath.Join(home, ".mongoose/4.2.11/log/e2e/op.trace.csv"))
-		if err != nil {
-			t.Fatal(err)
+		readRows := func(name string, want int) [][]string {
+			f, err := os.Open(filepath.Join(home, ".mongoose/4.2.11/log/e2e", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			rows, err := csv.NewReader(f).ReadAll()
+			if err != nil || len(rows) != want {
+				t.Fatalf("%s: %v, %d rows, want %d", name, err, len(rows), want)
+			}
+			return rows
 		}
-		defer f.Close()
-		rows, err := csv.NewReader(f).ReadAll()
-		if err != nil || len(rows) != 2*records {
-			t.Fatalf("%v, %d rows, want %d", err, len(rows), 2*records)
-		}
+		rows := readRows("op.trace.csv", 2*records)
 		number := func(row []string, column int) int64 {
 			if row[column] == "" {
 				return 0
@@ -64,13 +68,14 @@ func TestMongooseScenarios(t *testing.T) {
 			return n
 		}
 		const path, op, status, start, duration, latency = 1, 2, 3, 4, 5, 6
-		created := make(map[string]int64)
+		created, began, took := make(map[string]int64), make(map[string]int64), make(map[string]int64)
 		read, later := 0, 0
 		for _, row := range rows {
 			if row[status] != "4" {
 				t.Fatalf("row %v: not a success", row)
 			}
 			if row[op] == "1" {
+				began[row[path]] = number(row, start)
 				created[row[path]] = number(row, start) + number(row, duration)
 				continue
 			}
@@ -78,9 +83,22 @@ func TestMongooseScenarios(t *testing.T) {
 			if !ok || row[op] != "2" {
 				t.Fatalf("row %v: read before it was created", row)
 			}
+			took[row[path]] = number(row, start) + number(row, latency) - acked
 			if read++; number(row, start)+number(row, latency) > acked {
 				later++
 			}
+		}
+		// e2e.csv has what that tool makes of the trace: path, time of creation, time to the read.
+		base := int64(-1)
+		for _, row := range readRows("e2e.csv", records) {
+			at := began[row[0]] - number(row, 1)
+			if base < 0 {
+				base = at
+			}
+			if want, ok := took[row[0]]; !ok || number(row, 2) != want || at != base {
+				t.Fatalf("e2e.csv: row %v, want a latency of %d, known %v; creation is counted from %d and from %d", row, want, ok, at, base)
+			}
+			delete(took, row[0])
 		}
 		if got := broker.EndSum(t, topic); read != records || len(created) != records || got != records || later == 0 {
 			t.Errorf("%d read, %d later than they were acknowledged, %d created; the broker has %d", read, later, len(created), got)
