@@ -242,8 +242,13 @@ func TestCheckList(t *testing.T) {
 		value []byte
 		want  bool
 	}{
-		{0, ring[15:25], true}, {0, ring[15:24], false}, {0, ring[16:26], false}, {1, ring[35:38], true}, {1, ring[15:25], false},
-		{2, ring[1:4], true}, {3, ring[15:25], false},
+		{0, ring[15:25], true},
+		{0, ring[15:24], false},
+		{0, ring[16:26], false},
+		{1, ring[35:38], true},
+		{1, ring[15:25], false},
+		{2, ring[1:4], true},
+		{3, ring[15:25], false},
 	} {
 		if got := c.Value(tt.item, nil, tt.value); got != tt.want {
 			t.Errorf("item %d is %x: %v", tt.item, tt.value, got)

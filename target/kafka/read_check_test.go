@@ -61,7 +61,8 @@ func TestChecksValues(t *testing.T) {
 			altered := gen.AppendValue(nil, 3)
 			altered[50] ^= 4
 			putEvents(t, c, []*kgo.Record{
-				{Key: []byte("n-1"), Value: []byte("another program's value")}, {Key: []byte("other"), Value: altered},
+				{Key: []byte("n-1"), Value: []byte("another program's value")},
+				{Key: []byte("other"), Value: altered},
 				{Value: gen.AppendValue(nil, 3)}, // without a key, but of the ring
 			})
 			r, sess2 := fireReads(t, c, load.Plan{BatchEvents: 50}, check)

@@ -85,7 +85,11 @@ func TestNamesOfStreams(t *testing.T) {
 // The numbers are less than the radix to the power of the length, as a real number.
 func TestWrap(t *testing.T) {
 	for _, tt := range []struct{ radix, length, want int64 }{
-		{36, 12, 4738381338321616896}, {36, 13, math.MaxInt64}, {10, 2, 100}, {2, 63, math.MaxInt64}, {2, 62, 1 << 62},
+		{36, 12, 4738381338321616896},
+		{36, 13, math.MaxInt64},
+		{10, 2, 100},
+		{2, 63, math.MaxInt64},
+		{2, 62, 1 << 62},
 		{35, 12, 3379220508056640512}, // 35^12 is 3379220508056640625, which no real number is
 	} {
 		if got := wrapOf(tt.radix, tt.length); got != tt.want {

@@ -180,7 +180,8 @@ try { check(await run("a"), "nonsense"); } catch (e) { console.log(e.message); }
 		{
 			"a computed name of a variable",
 			`import { env } from "carronade"; console.log(env["SCENARIO_TEST_" + "WORD"], "SCENARIO_TEST_" + "WORD" in env);`,
-			[]string{"undefined false"}, nil,
+			[]string{"undefined false"},
+			nil,
 		},
 		{
 			"a pipeline", `import { pipeline } from "carronade"; await pipeline("x", {name: "p", rate: 5});`,
