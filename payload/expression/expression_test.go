@@ -40,7 +40,10 @@ func TestTexts(t *testing.T) {
 		{`${'a}b'}c`, "a}bc"},
 		{`${"it's"} ${'a "b"'} ${"\"\\\'"} ${"\n"}`, `it's a "b" "\' \n`},
 		{"${ 1\t+\n2 }", "3"},
-		{"${5}%{4}", "5"},
+		{"${5}%{4}", "54"}, // no initial value, since this.last() is not used
+		{"${rnd.nextInt(1)}%{'b'}c%{'d'}", "0bcd"},
+		{"${rnd.nextInt(1)}%{env:get('USER')}%{3}", "0ada3"},
+		{"${this.last() * 1}%{4}%{7}", "47"},
 		{"${env:get(\"USER\")}", "ada"},
 		{"${env:get('LEVEL') + 1}", "8"},
 		{"${'2' * '1.5'}", "3.0"},
