@@ -286,6 +286,9 @@ func (t *Template) Constant() bool {
 // MaxLen returns the maximum bytes of a text.
 func (t *Template) MaxLen() int { return t.most }
 
+// Timed reports whether the text depends on the time, and not only on the event.
+func (t *Template) Timed() bool { return t.clock }
+
 // UsesEnv reports whether the text contains the value of an environment variable. What
 // it becomes must not be shown then.
 func (t *Template) UsesEnv() bool { return t.usesEnv }
