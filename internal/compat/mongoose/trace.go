@@ -64,8 +64,8 @@ type translation struct {
 	s     *step
 	names *namer
 	sizes *payload.Generator // nil if all records have the same size
-	trace io.Writer   // nil: none
-	items *listWriter // nil: none
+	trace io.Writer          // nil: none
+	items *listWriter        // nil: none
 	line  []byte
 
 	duration, latency *measure.Histogram // of the operations whose times mongoose counts
