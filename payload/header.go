@@ -102,6 +102,16 @@ func (g *Generator) AppendHeader(dst []byte, i int, n uint64) (out []byte, name 
 	return g.made[i].value.Append(dst, n), name
 }
 
+// MaxHeader returns the maximum bytes of the name and of the value of header i, and whether
+// it contains the time, so that it is made anew for each call of AppendHeader.
+func (g *Generator) MaxHeader(i int) (name, value int, timed bool) {
+	if g.made == nil {
+		return len(g.headers[i].Key), len(g.headers[i].Value), false
+	}
+	m := &g.made[i]
+	return m.name.MaxLen(), m.value.MaxLen(), m.name.Timed() || m.value.Timed()
+}
+
 // describeHeaders describes the headers, for a report: nothing without any.
 func (g *Generator) describeHeaders() string {
 	n := g.NumHeaders()

@@ -108,7 +108,7 @@ var Packages = []Package{
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/mongoose", May: []string{
-		"internal/compat", "internal/compat/kafkaprops", "internal/itemlist", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload/expression", "units",
+		"internal/compat", "internal/compat/kafkaprops", "internal/itemlist", "internal/layout", "internal/report", "internal/scenario", "internal/system", "internal/trace", "internal/workload", "load", "measure", "payload", "payload/expression", "units",
 	}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/mongoose/classic", May: []string{"internal/compat/mongoose", "internal/scenario"}, Tests: []string{"internal/compat", "internal/compat/compattest", "internal/report", "target/kafka"}},
 	{Name: "internal/compat/kafkaprops", May: []string{"internal/compat", "target/kafka"}},

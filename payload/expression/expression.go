@@ -2,9 +2,9 @@
 // and evaluates them for events by number.
 //
 // A text consists of literal characters and of expressions: ${...} is evaluated for each
-// event, %{...} once, and #{...} at most once a second. Directly after ${...} or #{...},
-// %{...} is an initial value: it is what this.last() returns at first, and for #{...} the
-// value of the first second. A doubled sign is a literal one: $${ stands for ${.
+// event, %{...} once, and #{...} at most once a second. Directly after #{...}, or ${...} with
+// this.last(), %{...} is an initial value: it is what this.last() returns at first, and for
+// #{...} the value of the first second. A doubled sign is a literal one: $${ stands for ${.
 //
 // The functions, values and types are those of the expressions of mongoose scenarios
 // (Java's unified expression language); [Functions], [Values] and [Operators] list them.
@@ -205,6 +205,9 @@ func Parse(text string, o Options) (*Template, error) {
 			if err != nil {
 				return nil, err
 			}
+			if s.alone {
+				n = bodyLen(text[i:])
+			}
 			t.clock = t.clock || s.clock
 			t.usesEnv = t.usesEnv || s.env
 			if s.eval == nil {
@@ -282,6 +285,9 @@ func (t *Template) Constant() bool {
 
 // MaxLen returns the maximum bytes of a text.
 func (t *Template) MaxLen() int { return t.most }
+
+// Timed reports whether the text depends on the time, and not only on the event.
+func (t *Template) Timed() bool { return t.clock }
 
 // UsesEnv reports whether the text contains the value of an environment variable. What
 // it becomes must not be shown then.

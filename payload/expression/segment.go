@@ -14,12 +14,13 @@ type compiledSegment struct {
 	most  int
 	clock bool
 	env   bool
+	alone bool // the %{...} after it is no initial value, but the next expression
 }
 
 // segment compiles the expression between two offsets, which include its sign, its braces
 // and its initial value.
 func (p *parser) segment(from, to int) (s compiledSegment, err error) {
-	end := from + bodyLen(p.src[from:])
+	end, sign := from+bodyLen(p.src[from:]), p.src[from]
 	started := ctx{now: time.Now().UnixNano()}
 	var init node
 	init.kind = kindNone
@@ -43,8 +44,8 @@ func (p *parser) segment(from, to int) (s compiledSegment, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.env = n.env || init.env
-	sign := p.src[from]
+	s.alone = end < to && sign == '$' && !n.self
+	s.env = n.env || init.env && !s.alone
 	if err := p.allowed(sign, from, n); err != nil {
 		return s, err
 	}

@@ -67,6 +67,13 @@ var methods = map[kind][]function{
 			help: "the same with 64 bits",
 			make: func(b *builder, args []node) (node, error) { return drawNode(b, "rnd.nextLong", args) },
 		},
+		{
+			name: "nextDouble", result: "real", help: "random, from 0 to less than 1",
+			make: func(b *builder, _ []node) (node, error) {
+				seed := b.site()
+				return realNode(traits{varies: true}, func(c ctx) float64 { return float64(mix(seed, c.event)>>11) / (1 << 53) }), nil
+			},
+		},
 	},
 	kindSelf: {{
 		name: "last", result: "integer or real", help: "the value of this expression for the event before; for the first one its initial value, as in ${this.last() + 1}%{-1}",

@@ -62,39 +62,10 @@ type batchPoolConfig struct {
 	cycle       *keyCycle
 }
 
-// A headerSet has the encoded headers of records. It belongs to one goroutine.
-type headerSet struct {
-	same    []byte              // those of every record; nil if they vary
-	encoder kafka.HeaderEncoder // of those that vary; has the bytes of all
-}
-
-func newHeaderSet(gen *payload.Generator) headerSet {
-	h := headerSet{encoder: kafka.HeaderEncoder{Source: gen}}
-	if gen.HeadersVary() {
-		return h
-	}
-	hs := make([]kafka.RecordHeader, 0, len(gen.Headers()))
-	for _, x := range gen.Headers() {
-		hs = append(hs, kafka.RecordHeader{Key: x.Key, Value: x.Value})
-		h.encoder.EventBytes += len(x.Key) + len(x.Value)
-	}
-	h.same = kafka.AppendHeaders(nil, hs)
-	return h
-}
-
-// of returns the encoded headers of event n. The bytes that they add to it are then
-// encoder.EventBytes.
-func (h *headerSet) of(n uint64) []byte {
-	if h.same != nil {
-		return h.same
-	}
-	return h.encoder.Encode(n)
-}
-
 // newBatchPool encodes the batches.
 func newBatchPool(c batchPoolConfig) (*batchPool, error) {
 	s := &batchPool{codec: c.codec, stamped: c.stamps && c.codec == kafka.None}
-	headers := newHeaderSet(c.gen)
+	headers := kafka.HeaderEncoder{Source: c.gen}
 	if c.cycle == nil {
 		n := uint64(0)
 		if err := s.fill(c, &s.templates, &headers, c.pool, func() uint64 { n++; return n - 1 }); err != nil {
@@ -139,8 +110,8 @@ func (s *batchPool) limitBatchSize(c *batchPoolConfig) error {
 	}
 	most := max(c.pool, mostKeyedPool)
 	per := int(most/parts) + kafka.HeaderSize
-	headers := newHeaderSet(c.gen)
-	least := c.minBatchSize(len(headers.of(0)))
+	headers := kafka.HeaderEncoder{Source: c.gen}
+	least := c.minBatchSize(len(headers.Encode(0)))
 	full := max(c.batchSize, least) // one event is never cut
 	if c.batchEvents > 0 {
 		full = least // they never have more events
@@ -180,7 +151,7 @@ func (c *batchPoolConfig) minBatchSize(headersLen int) int {
 
 // fill makes templates of the events that next returns until they have as many
 // bytes as asked for; at least one.
-func (s *batchPool) fill(c batchPoolConfig, to *[]template, headers *headerSet, bytes int64, next func() uint64) error {
+func (s *batchPool) fill(c batchPoolConfig, to *[]template, headers *kafka.HeaderEncoder, bytes int64, next func() uint64) error {
 	var z *kafka.Compressor
 	if s.codec != kafka.None {
 		var err error
@@ -202,7 +173,7 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headers *headerSet, 
 			}
 			size := c.gen.Size(event)
 			delta := int32(len(d.ends))
-			encoded := headers.of(event)
+			encoded := headers.Encode(event)
 			need := kafka.RecordSize(delta, keyLen(key), size, len(encoded))
 			if delta > 0 && len(buf)+need > limit {
 				break
@@ -222,7 +193,7 @@ func (s *batchPool) fill(c batchPoolConfig, to *[]template, headers *headerSet, 
 			buf = c.gen.AppendValue(buf, event)
 			buf = append(buf, encoded...)
 			sum = kafka.UpdateCRC(sum, buf[at:])
-			total += len(key) + size + headers.encoder.EventBytes
+			total += len(key) + size + headers.EventBytes
 			d.ends = append(d.ends, uint32(len(buf)))
 			d.sums = append(d.sums, sum)
 			d.bytes = append(d.bytes, uint32(total))

@@ -70,16 +70,15 @@ func (c *content) fill(to *clientBatch, batch *load.Batch) (bytes int64) {
 	partitioner := p.streams.partitioner
 	wall := time.Now()
 	run := uint32(c.cfg.runID)
-	to.bytes = to.bytes[:0]
+	to.bytes, to.headers = to.bytes[:0], to.headers[:0]
 	for i := range to.records {
 		n := partitioner.Event(batch.Stream, batch.First+uint64(i))
 		r := &to.records[i]
 		*r = kgo.Record{Topic: c.cfg.topic, Partition: l.partition, Timestamp: wall, Headers: c.headers}
 		if c.gen.HeadersVary() {
-			r.Headers = c.makeHeaders(n)
-			for _, h := range r.Headers {
-				bytes += int64(len(h.Key) + len(h.Value))
-			}
+			from := len(to.bytes)
+			r.Headers = c.makeHeaders(to, n)
+			bytes += int64(len(to.bytes) - from)
 		}
 		switch {
 		case c.keys != nil:
@@ -110,17 +109,27 @@ func (c *content) fill(to *clientBatch, batch *load.Batch) (bytes int64) {
 	return bytes
 }
 
-// makeHeaders makes the headers of event n of the run. They repeat with the values.
-func (c *content) makeHeaders(n uint64) []kgo.RecordHeader {
+// makeHeaders makes the headers of event n of the run, in the memory of a batch. They
+// repeat with the values.
+func (c *content) makeHeaders(to *clientBatch, n uint64) []kgo.RecordHeader {
 	if c.values != nil {
 		n %= uint64(len(c.values))
 	}
-	out := make([]kgo.RecordHeader, c.gen.NumHeaders())
-	for i := range out {
-		b, name := c.gen.AppendHeader(nil, i, n)
-		out[i] = kgo.RecordHeader{Key: string(b[:name]), Value: b[name:]}
+	count := c.gen.NumHeaders()
+	if to.names == nil {
+		to.names = make([]string, count)
 	}
-	return out
+	first := len(to.headers)
+	for i := range count {
+		from, name := len(to.bytes), 0
+		to.bytes, name = c.gen.AppendHeader(to.bytes, i, n)
+		b := to.bytes[from:len(to.bytes):len(to.bytes)]
+		if to.names[i] != string(b[:name]) { // most names are those of the event before
+			to.names[i] = string(b[:name])
+		}
+		to.headers = append(to.headers, kgo.RecordHeader{Key: to.names[i], Value: b[name:]})
+	}
+	return to.headers[first:len(to.headers):len(to.headers)]
 }
 
 // appendKey appends the key of event n of the run. False: events have no keys.

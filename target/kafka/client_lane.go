@@ -34,7 +34,9 @@ type clientBatch struct {
 	batch   load.Batch
 	sent    time.Duration
 	records []kgo.Record
-	bytes   []byte // of records that are fresh or stamped
+	bytes   []byte             // of records that are fresh or stamped, and of headers that vary
+	headers []kgo.RecordHeader // those that vary
+	names   []string           // of the last headers
 	promise func(*kgo.Record, error)
 
 	pending     atomic.Int32

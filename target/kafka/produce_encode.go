@@ -24,7 +24,7 @@ type encoder struct {
 	// that was compressed as it was sent. The goroutine that asks for facts reads them.
 	rawBytes, compressedBytes atomic.Uint64
 
-	headers headerSet
+	headers kafka.HeaderEncoder
 	key     []byte
 	scratch []byte
 	roomFor struct {
@@ -48,7 +48,7 @@ func (e *encoder) init(p *producer) {
 	e.p = p
 	e.stamped = p.Stamped()
 	e.needsBuffer = e.stamped || p.cfg.fresh
-	e.headers = newHeaderSet(p.gen)
+	e.headers = kafka.HeaderEncoder{Source: p.gen}
 	e.roomFor.stream = -1
 	if p.codec != kafka.None {
 		e.packed = map[packKey]packed{}
@@ -181,8 +181,7 @@ func (e *encoder) freshRoom(stream int32, first uint64) int {
 	size, n := 0, 0
 	for n != e.p.cfg.batchEvents || n == 0 {
 		key, value := e.numbers(stream, first+uint64(n))
-		headers := e.headers.of(value)
-		size += kafka.RecordSize(int32(n), e.keySize(key), e.p.gen.Size(value), len(headers))
+		size += kafka.RecordSize(int32(n), e.keySize(key), e.p.gen.Size(value), e.headers.Bound(value))
 		if n > 0 && size > limit {
 			break
 		}
@@ -216,7 +215,7 @@ func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
 			key = e.key
 		}
 		size := gen.Size(vn)
-		headers := e.headers.of(vn)
+		headers := e.headers.Encode(vn)
 		buf = kafka.OpenRecord(buf, i, key, size, len(headers))
 		at := len(buf)
 		buf = gen.AppendValue(buf, vn)
@@ -225,7 +224,7 @@ func (e *encoder) encodeFresh(sl *slot, batch *load.Batch) int64 {
 			st.Put(buf[at : at+kafka.StampSize])
 		}
 		buf = append(buf, headers...)
-		total += int64(len(key) + size + e.headers.encoder.EventBytes)
+		total += int64(len(key) + size + e.headers.EventBytes)
 	}
 	sl.raw = int32(len(buf))
 	if e.p.codec != kafka.None {

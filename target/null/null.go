@@ -202,11 +202,10 @@ func (l *lane) Close() error {
 type encoder struct {
 	gen         *payload.Generator
 	partitioner load.Partitioner
-	stream      int32               // of its lane
-	limit       int                 // bytes of a batch
-	mostEvents  int                 // events of a batch; 0: as many as fit
-	headers     []byte              // of every event, encoded, unless they vary
-	made        kafka.HeaderEncoder // of those that vary; has the bytes of all
+	stream      int32 // of its lane
+	limit       int   // bytes of a batch
+	mostEvents  int   // events of a batch; 0: as many as fit
+	headers     kafka.HeaderEncoder
 	templates   []template
 	leastEvents int // events of the smallest template
 	at          int
@@ -225,15 +224,7 @@ type template struct {
 func (d *template) events() int { return len(d.ends) }
 
 func (p *encoder) init(pool int64) {
-	p.made.Source = p.gen
-	if !p.gen.HeadersVary() {
-		var hs []kafka.RecordHeader
-		for _, h := range p.gen.Headers() {
-			hs = append(hs, kafka.RecordHeader{Key: h.Key, Value: h.Value})
-			p.made.EventBytes += len(h.Key) + len(h.Value)
-		}
-		p.headers = kafka.AppendHeaders(nil, hs)
-	}
+	p.headers.Source = p.gen
 	var n uint64
 	for total := 0; len(p.templates) == 0 || total+p.limit <= int(pool); {
 		d := p.template(&n)
@@ -253,7 +244,7 @@ func (p *encoder) template(n *uint64) template {
 	d := template{batch: p.scratch[:kafka.HeaderSize]}
 	total := 0
 	for p.mostEvents == 0 || d.events() < p.mostEvents {
-		headers := p.headersOf(*n)
+		headers := p.headers.Encode(*n)
 		need := kafka.RecordSize(int32(d.events()), p.keyLen(*n), p.gen.Size(*n), len(headers))
 		if d.events() > 0 && len(d.batch)+need > p.limit {
 			break
@@ -278,15 +269,6 @@ func (p *encoder) keyLen(n uint64) int {
 	return len(p.key)
 }
 
-// headersOf returns the encoded headers of event n. The bytes that they add to it are
-// then made.EventBytes.
-func (p *encoder) headersOf(n uint64) []byte {
-	if p.headers != nil {
-		return p.headers
-	}
-	return p.made.Encode(n)
-}
-
 // record appends the record of event n and returns the size of the event.
 func (p *encoder) record(dst []byte, delta int32, n uint64) ([]byte, int) {
 	var key []byte
@@ -295,10 +277,10 @@ func (p *encoder) record(dst []byte, delta int32, n uint64) ([]byte, int) {
 		key = p.key
 	}
 	size := p.gen.Size(n)
-	headers := p.headersOf(n)
+	headers := p.headers.Encode(n)
 	dst = kafka.OpenRecord(dst, delta, key, size, len(headers))
 	dst = p.gen.AppendValue(dst, n)
-	return append(dst, headers...), len(key) + size + p.made.EventBytes
+	return append(dst, headers...), len(key) + size + p.headers.EventBytes
 }
 
 func (p *encoder) next() *template { return &p.templates[p.at%len(p.templates)] }

@@ -2,8 +2,11 @@ package mongoose
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 
 	"carronade/internal/report"
+	"carronade/payload"
 )
 
 // ring is the setting for values: pieces of mongoose's ring of data. The text between is an
@@ -41,6 +44,30 @@ func (s *step) check() string {
 		return s.ring(fmt.Sprintf("names(%d,%s)", s.v.number("item-naming-radix"), mustParse(s.prefixText()).Append(nil, 0)))
 	}
 	return s.ring("")
+}
+
+// dataSeed is the seed of a run with records of different sizes.
+func (s *step) dataSeed() uint64 { return uint64(s.namingSeed) & math.MaxInt64 }
+
+// sizes has the sizes of records, if they differ; nil if all have the same. A row of a record
+// that was sent with others has their mean size.
+func (s *step) sizes() *payload.Generator {
+	if s.high <= s.low {
+		return nil
+	}
+	g, err := payload.New(payload.Spec{Seed: s.dataSeed(), Size: s.sizeText()})
+	if err != nil {
+		return nil // the run has failed for the same reason
+	}
+	return g
+}
+
+// sizeText is the setting for sizes.
+func (s *step) sizeText() string {
+	if s.high > s.low {
+		return fmt.Sprintf("%d-%d", s.low, s.high)
+	}
+	return strconv.FormatInt(s.low, 10)
 }
 
 // streams is the number of streams among which a run divided its records.

@@ -384,7 +384,7 @@ func TestAgain(t *testing.T) {
 
 // The trace and the list of items are made from the rows of single records.
 func TestTrace(t *testing.T) {
-	got := runTool(t, compat.Program{}, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--item-output-path=topic1", "--load-op-limit-rate=7", "--item-naming-type=serial", "--item-naming-seed=-1")
+	got := runTool(t, compat.Program{}, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--item-output-path=topic1", "--load-op-limit-rate=7", "--item-naming-type=serial", "--item-naming-seed=-1", "--item-data-size=1KB")
 	us := began.UnixMicro()
 	at := func(ms int64) string { return strconv.FormatInt(us+1000*ms, 10) }
 	want := "127.0.0.1:9092,topic1/0,1,4," + at(1) + ",4000,3000,,1024\n" +

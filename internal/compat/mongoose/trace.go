@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/trace"
 	"carronade/measure"
+	"carronade/payload"
 )
 
 // Codes of operations and outcomes in op.trace.csv. Codes of failures are by the
@@ -62,9 +63,10 @@ func (o *operation) append(b []byte) []byte {
 type translation struct {
 	s     *step
 	names *namer
-	trace io.Writer   // nil: none
-	items *listWriter // nil: none
-	e2e   io.Writer   // nil: none
+	sizes *payload.Generator // nil if all records have the same size
+	trace io.Writer          // nil: none
+	items *listWriter        // nil: none
+	e2e   io.Writer          // nil: none
 	line  []byte
 
 	duration, latency *measure.Histogram // of the operations whose times mongoose counts
@@ -111,7 +113,7 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	}
 	o := operation{
 		op: opCodes[t.s.op], status: statusSucc, start: began.UnixMicro() + start/us,
-		duration: (r.Done - start) / us, latency: (r.Done - sent) / us, size: int64(t.s.valueBytes(uint64(max(r.Bytes, 0)), 1)),
+		duration: (r.Done - start) / us, latency: (r.Done - sent) / us, size: t.s.low,
 	}
 	if len(t.s.brokers) == 1 {
 		o.node = t.s.brokers[0]
@@ -125,9 +127,9 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 	name, id := t.names.nameOf(r.Stream, r.Event)
 	if r.Key != nil {
 		name = *r.Key
-		if o.size > 0 { // keys have different lengths
-			o.size = max(0, r.Bytes-int64(len(name))-t.s.headerBytes())
-		}
+	}
+	if o.status == statusSucc && t.sizes != nil {
+		o.size = int64(t.sizes.Size(t.names.items.Event(int32(r.Stream), uint64(r.Event))))
 	}
 	o.path = t.s.topic + "/" + name
 	if o.timed(r.Due != nil) {
@@ -167,7 +169,7 @@ func (t *translation) row(began time.Time, r *trace.Row) error {
 
 // translate translates the rows of a run; read is the step that reads in a pipeline, else nil.
 func (s *step) translate(file string, f *files, names *namer, read *step) (*translation, error) {
-	t := &translation{s: s, names: names, duration: measure.NewHistogram(), latency: measure.NewHistogram()}
+	t := &translation{s: s, names: names, sizes: s.sizes(), duration: measure.NewHistogram(), latency: measure.NewHistogram()}
 	if read != nil {
 		t.read = &reads{s: read, latency: measure.NewHistogram()}
 	}

@@ -136,9 +136,9 @@ func (s *step) writes(d *compat.Draft, trace string) {
 			d.AtMost("--item-input-path", "1")
 		}
 	}
-	d.Set("size", "--item-data-size", strconv.FormatInt(s.low, 10))
-	if s.high > s.low {
-		d.Setf("size", "--item-data-size", "%d-%d", s.low, s.high)
+	d.Set("size", "--item-data-size", s.sizeText())
+	if s.high > s.low { // their sizes are also in the list of items
+		d.Set("seed", "--item-data-size", strconv.FormatUint(s.dataSeed(), 10))
 	}
 	if s.work == writeRecords {
 		d.Set("payload", s.dataOption(), s.ring(s.numberText()))
@@ -229,13 +229,9 @@ func (s *step) keyBytes() int64 {
 
 // overhead is the number of a record's bytes outside its value, at most.
 func (s *step) overhead() int64 {
-	return s.keyBytes() + s.headerBytes()
-}
-
-// headerBytes is the number of a record's bytes in headers, if it is known.
-func (s *step) headerBytes() (n int64) {
+	n := s.keyBytes()
 	if s.varies {
-		return 0
+		return n
 	}
 	for _, h := range s.headers {
 		n += int64(len(h.name) + len(h.value))

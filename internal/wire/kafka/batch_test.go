@@ -32,6 +32,15 @@ func TestRecordsMatchKmsg(t *testing.T) {
 		}
 		encoded := AppendHeaders(nil, hs)
 		e := HeaderEncoder{Source: headerList(hs)}
+		most := len(encoded)
+		for i := range hs {
+			if i%2 == 0 { // these may be longer by three and five bytes, and so are their lengths
+				most += 8 + varintLen(int64(len(hs[i].Key)+3)) - varintLen(int64(len(hs[i].Key))) + varintLen(int64(len(hs[i].Value)+5)) - varintLen(int64(len(hs[i].Value)))
+			}
+		}
+		if n := e.Bound(0); n != most {
+			t.Fatalf("HeaderEncoder: at most %d bytes, want %d", n, most)
+		}
 		for n := range uint64(2) { // its memory is used again
 			again := e.Encode(n)
 			if !bytes.Equal(again, encoded) || e.EventBytes != wantBytes-len(key)-len(value) {
@@ -72,6 +81,12 @@ func TestRecordsMatchKmsg(t *testing.T) {
 type headerList []RecordHeader
 
 func (l headerList) NumHeaders() int { return len(l) }
+
+func (l headerList) HeadersVary() bool { return len(l)%2 == 0 }
+
+func (l headerList) MaxHeader(i int) (name, value int, timed bool) {
+	return len(l[i].Key) + 3, len(l[i].Value) + 5, i%2 == 0
+}
 
 func (l headerList) AppendHeader(dst []byte, i int, _ uint64) ([]byte, int) {
 	return append(append(dst, l[i].Key...), l[i].Value...), len(l[i].Key)

@@ -81,19 +81,28 @@ type HeaderSource interface {
 	// AppendHeader appends the name and the value of header i of event n, and returns how
 	// many of these bytes are the name.
 	AppendHeader(dst []byte, i int, n uint64) (out []byte, name int)
+	// HeadersVary reports whether headers differ between events.
+	HeadersVary() bool
+	// MaxHeader returns the maximum bytes of the name and of the value of header i, and
+	// whether it depends on when it is made.
+	MaxHeader(i int) (name, value int, timed bool)
 }
 
-// A HeaderEncoder encodes the headers of events for AppendRecord. It keeps memory for the
-// next event, so it belongs to one goroutine.
+// A HeaderEncoder encodes the headers of events for AppendRecord: only once if they are the
+// same for every event. It keeps memory for the next event, so it belongs to one goroutine.
 type HeaderEncoder struct {
 	Source     HeaderSource
 	EventBytes int // of the names and values that were encoded last
 
 	out, header []byte
+	same        bool // out has the headers of every event
 }
 
 // Encode encodes the headers of event n. They are valid until the next call.
 func (e *HeaderEncoder) Encode(n uint64) []byte {
+	if e.same {
+		return e.out
+	}
 	count := e.Source.NumHeaders()
 	e.out, e.EventBytes = appendVarint(e.out[:0], int64(count)), 0
 	for i := range count {
@@ -105,7 +114,27 @@ func (e *HeaderEncoder) Encode(n uint64) []byte {
 		e.out = append(e.out, e.header[name:]...)
 		e.EventBytes += len(e.header)
 	}
+	e.same = !e.Source.HeadersVary()
 	return e.out
+}
+
+// Bound returns the maximum length of the headers of event n, whenever they are encoded:
+// those that depend on the time may become longer.
+func (e *HeaderEncoder) Bound(n uint64) int {
+	if e.same {
+		return len(e.out)
+	}
+	count := e.Source.NumHeaders()
+	size := varintLen(int64(count))
+	for i := range count {
+		name, value, timed := e.Source.MaxHeader(i)
+		if !timed {
+			e.header, name = e.Source.AppendHeader(e.header[:0], i, n)
+			value = len(e.header) - name
+		}
+		size += varintLen(int64(name)) + name + varintLen(int64(value)) + value
+	}
+	return size
 }
 
 // RecordSize returns how many bytes AppendRecord appends for a record with a
