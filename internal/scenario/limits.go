@@ -95,15 +95,18 @@ func (p *parent) watchMemory() {
 func (h *childHost) watchTime(limit time.Duration) {
 	asked := time.Duration(0) // what was spent when the interpreter was first asked to stop
 	for range time.Tick(timeEvery) {
-		switch spent := h.clock.spent(); {
-		case spent <= limit:
+		spent := h.clock.spent()
+		if spent <= limit {
 			asked = 0
-		case asked == 0: // it may be late, on a busy machine
+			continue
+		}
+		if asked == 0 { // this may be late, on a busy machine
 			asked = spent
-			h.stopper.stop(tooLong(limit))
-		case spent > asked+stopAfter:
+		}
+		if spent > asked+stopAfter {
 			os.Exit(childLate)
 		}
+		h.stopper.stop(tooLong(limit))
 	}
 }
 
