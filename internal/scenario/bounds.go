@@ -27,7 +27,7 @@ type Bounds struct {
 func DefaultBounds() Bounds {
 	return Bounds{
 		Checks: 50_000, Marks: 10_000, AtOnce: 256,
-		Requests: 1_000_000, Printed: 1 << 20,
+		Requests: 1_000_000, Printed: 4 << 20,
 		Sleeps: 10_000, Slept: 30 * 24 * time.Hour,
 	}
 }

@@ -176,9 +176,9 @@ func (p *parent) serve() *Fault {
 	}
 }
 
-// silence is how long the child may neither ask nor take an answer. The child itself measures how
-// long the script computes, in processor time, so this is for a process that does not run: another
-// program stopped it, for example.
+// silence is how long the child may neither ask nor take an answer, nor use the processor where the
+// system tells that. The child itself measures how long the script computes, in processor time, so
+// this is for a process that does not run: another program stopped it, for example.
 func (p *parent) silence() time.Duration {
 	return silences*min(p.Compute, math.MaxInt64/(2*silences)) + killAfter
 }
@@ -188,18 +188,22 @@ const silences = 10
 
 // receive waits for a request; false if there is none any more, with the fault.
 func (p *parent) receive() (request, *Fault, bool) {
-	watch := time.NewTimer(p.silence())
-	defer watch.Stop()
-	select {
-	case r, ok := <-p.child.requests:
-		if !ok {
-			return r, p.over(), false
+	w := p.watch()
+	defer w.Stop()
+	for {
+		select {
+		case r, ok := <-p.child.requests:
+			if !ok {
+				return r, p.over(), false
+			}
+			return r, nil, true
+		case <-w.C:
+			if fault := p.silent(w); fault != nil {
+				return request{}, fault, false
+			}
+		case <-p.ctx.Done():
+			return request{}, p.over(), false
 		}
-		return r, nil, true
-	case <-watch.C:
-		return request{}, p.silent(), false
-	case <-p.ctx.Done():
-		return request{}, p.over(), false
 	}
 }
 
@@ -211,23 +215,43 @@ func (p *parent) send(line []byte) (*Fault, bool) {
 		_, err := p.child.stdin.Write(line)
 		written <- err
 	}()
-	watch := time.NewTimer(p.silence())
-	defer watch.Stop()
-	select {
-	case err := <-written:
-		if err != nil {
+	w := p.watch()
+	defer w.Stop()
+	for {
+		select {
+		case err := <-written:
+			if err != nil {
+				return p.over(), false
+			}
+			return nil, true
+		case <-w.C:
+			if fault := p.silent(w); fault != nil {
+				return fault, false
+			}
+		case <-p.ctx.Done():
 			return p.over(), false
 		}
-		return nil, true
-	case <-watch.C:
-		return p.silent(), false
-	case <-p.ctx.Done():
-		return p.over(), false
 	}
 }
 
-// silent ends a child that neither asks nor takes an answer.
-func (p *parent) silent() *Fault {
+// A silenceWatch is a timer of the child's silence.
+type silenceWatch struct {
+	*time.Timer
+	cpu time.Duration // of the child when it began
+}
+
+func (p *parent) watch() *silenceWatch {
+	return &silenceWatch{time.NewTimer(p.silence()), system.CPUOf(p.child.process.Pid())}
+}
+
+// silent ends a child that was silent. It returns nil if the child ran meanwhile: then the watch
+// begins again.
+func (p *parent) silent(w *silenceWatch) *Fault {
+	if cpu := system.CPUOf(p.child.process.Pid()); cpu > w.cpu {
+		w.cpu = cpu
+		w.Reset(p.silence())
+		return nil
+	}
 	p.child.kill()
 	return &Fault{At: p.Script.Path, Text: tooSilent(p.silence()), Hint: tooSilentHint}
 }
