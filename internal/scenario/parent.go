@@ -221,7 +221,7 @@ func (p *parent) send(line []byte) (*Fault, bool) {
 		select {
 		case err := <-written:
 			if err != nil {
-				return p.over(), false
+				return p.over(), false //nolint:nilerr // the child's end says more
 			}
 			return nil, true
 		case <-w.C:

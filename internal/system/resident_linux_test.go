@@ -13,7 +13,7 @@ func TestResident(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Munmap(b) //nolint:errcheck // the process ends
+	defer syscall.Munmap(b)
 	for i := 0; i < len(b); i += os.Getpagesize() {
 		b[i] = 1
 	}

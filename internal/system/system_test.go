@@ -315,6 +315,6 @@ func TestCPU(t *testing.T) {
 	if before == 0 {
 		t.Skip("this system does not tell it")
 	}
-	for CPU() < before+time.Millisecond { //nolint:revive // it computes
+	for CPU() < before+time.Millisecond {
 	}
 }

@@ -121,7 +121,8 @@ func (c *content) makeHeaders(to *clientBatch, n uint64) []kgo.RecordHeader {
 	}
 	first := len(to.headers)
 	for i := range count {
-		from, name := len(to.bytes), 0
+		from := len(to.bytes)
+		var name int
 		to.bytes, name = c.gen.AppendHeader(to.bytes, i, n)
 		b := to.bytes[from:len(to.bytes):len(to.bytes)]
 		if to.names[i] != string(b[:name]) { // most names are those of the event before

@@ -15,10 +15,8 @@ func (c *config) openCheck(list *items) (*payload.Check, error) {
 		return nil, nil
 	}
 	check, err := payload.ParseCheck(c.checkValues)
-	if n := uint64(0); err == nil {
-		if n = uint64(check.Items()); n > 0 && list != nil && n != list.n {
-			err = fmt.Errorf("the list of check-values has %d items, and %d are read", n, list.n)
-		}
+	if err == nil && list != nil && check.Items() > 0 && uint64(check.Items()) != list.n {
+		err = fmt.Errorf("the list of check-values has %d items, and %d are read", check.Items(), list.n)
 	}
 	if err != nil {
 		return nil, &target.Error{Doing: "prepare to check values", Err: err, Hint: "give the ring and the list with which the records were written"}

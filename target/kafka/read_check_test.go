@@ -104,7 +104,7 @@ func TestChecksList(t *testing.T) {
 	r, _ := fireReads(t, c, load.Plan{BatchEvents: 10, Measurement: load.Limits{Events: 200}}, map[string][]string{
 		"items-in": {writeList(t, places.String())}, "check-values": {"ring(1000,list(" + list + "),ff)"}, "clients": {"2"}, "recycle": {"true"},
 	})
-	if n := r.Measurement.Acked + uint64(r.Measurement.Counts.Failed); n < 200 || r.Measurement.Counts.Failed < 1 || r.Measurement.Counts.Failed > 2+n/100 {
+	if n := r.Measurement.Acked + r.Measurement.Counts.Failed; n < 200 || r.Measurement.Counts.Failed < 1 || r.Measurement.Counts.Failed > 2+n/100 {
 		t.Errorf("%d read, %d failed: %v; want one in a hundred to fail", r.Measurement.Acked, r.Measurement.Counts.Failed, r.Failures)
 	}
 	s := spec(t, fakeURL(c.ListenAddrs()), map[string][]string{"items-in": {writeList(t, "0,1\n")}, "check-values": {"ring(1000,list(" + list + "),ff)"}})
