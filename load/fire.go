@@ -101,8 +101,9 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, ex
 		} else {
 			events = int(min(due-k, uint64(room)))
 		}
+		var allowed time.Duration
 		if g := t.run.gateOf(s.part); g != nil {
-			if events = g.take(events); events == 0 {
+			if events, allowed = g.take(events); events == 0 {
 				return n, true
 			}
 		}
@@ -121,7 +122,7 @@ func (t *thread) compose(s *stream, ls *laneState, now time.Duration) (n int, ex
 			}
 			batch.Ready = min(batch.Ready, now) // the lane had more room when the stream went to sleep
 		}
-		batch.Free = max(batch.Ready, ls.roomSince, s.routedSince, free.next())
+		batch.Free = max(batch.Ready, ls.roomSince, s.routedSince, free.next(), allowed)
 		k += uint64(events)
 	}
 	return n, false
@@ -154,8 +155,9 @@ func (t *thread) composeUnscheduled(s *stream, ls *laneState, now time.Duration)
 		if p.BatchEvents > 0 {
 			events = min(events, p.BatchEvents)
 		}
+		var allowed time.Duration
 		if gate != nil {
-			if events = gate.take(events); events == 0 {
+			if events, allowed = gate.take(events); events == 0 {
 				exhausted = true
 				break
 			}
@@ -188,7 +190,7 @@ func (t *thread) composeUnscheduled(s *stream, ls *laneState, now time.Duration)
 		*batch = Batch{Seq: ls.seq, First: k, Stream: s.id, Events: int32(got), Phase: int32(ph), DueFirst: -1, DueLast: -1}
 		ls.seq++
 		batch.Ready = max(free.next(), ls.firstSeen)
-		batch.Free = max(batch.Ready, ls.roomSince, s.routedSince)
+		batch.Free = max(batch.Ready, ls.roomSince, s.routedSince, allowed)
 		k += uint64(got)
 		claimed += got
 		n++

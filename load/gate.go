@@ -3,6 +3,7 @@ package load
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Gate is an allowance of events: a run with a gate fires no more events than were
@@ -11,8 +12,9 @@ type Gate struct {
 	closed atomic.Bool
 
 	counts sync.Mutex
-	left   int64 // allowed and not taken
-	taken  int64 // taken, and not yet fired or returned
+	left   int64         // allowed and not taken
+	since  time.Duration // since when there was an allowance after there was none, as far as it is known
+	taken  int64         // taken, and not yet fired or returned
 
 	mu    sync.Mutex
 	wakes []func()
@@ -22,8 +24,15 @@ type Gate struct {
 func NewGate() *Gate { return &Gate{} }
 
 // Add allows n more events.
-func (g *Gate) Add(n uint64) {
+func (g *Gate) Add(n uint64) { g.addAt(n, 0) }
+
+// addAt is Add at a time of the run, so that waiting for it is not taken for the generator's
+// delay.
+func (g *Gate) addAt(n uint64, at time.Duration) {
 	g.counts.Lock()
+	if g.left <= 0 {
+		g.since = max(g.since, at)
+	}
 	g.left += int64(n)
 	g.counts.Unlock()
 	g.wake()
@@ -56,15 +65,15 @@ func (g *Gate) onChange(f func()) {
 	g.mu.Unlock()
 }
 
-// take claims up to n events and returns how many it got. The caller must complete
-// them.
-func (g *Gate) take(n int) int {
+// take claims up to n events and returns how many it got, and since when they were allowed.
+// The caller must complete them.
+func (g *Gate) take(n int) (got int, since time.Duration) {
 	g.counts.Lock()
 	defer g.counts.Unlock()
-	got := int(min(int64(n), max(g.left, 0)))
+	got = int(min(int64(n), max(g.left, 0)))
 	g.left -= int64(got)
 	g.taken += int64(got)
-	return got
+	return got, g.since
 }
 
 // complete records what became of events that were taken: fired, or returned.

@@ -48,6 +48,7 @@ type Stage struct {
 	wake chan struct{} // capacity 1
 	stop chan struct{}
 	done chan struct{}
+	end  sync.Once
 
 	last atomic.Int64 // when a read was completed, or the first one of several began
 
@@ -57,8 +58,9 @@ type Stage struct {
 	free     []uint64    // numbers in inFlight
 	reading  int
 	room     time.Duration // since when there is room for a read, or was before reading began
-	offered  uint64        // events, over all phases
 	missed   uint64        // acked events without a place, which cannot be read
+	partial  uint64        // acked events of batches of which others were not acked
+	unread   uint64        // acked events whose read did not begin
 	read     uint64
 	stopped  bool
 	tally    partTally
@@ -121,12 +123,13 @@ func (s *Stage) follow(out []Outcome) {
 		o := &out[i]
 		if s.stopped || !s.Reads(o) {
 			back += uint64(o.Events)
-			if o.Acked > 0 {
+			if o.Acked < o.Events {
+				s.partial += uint64(o.Acked)
+			} else {
 				s.missed += uint64(o.Acked)
 			}
 			continue
 		}
-		s.offered += uint64(o.Events)
 		s.tally.total[o.Phase].Offered += uint64(o.Events)
 		s.waiting.push(stageRead{sent: *o, due: o.Done + s.plan.Delay})
 	}
@@ -135,7 +138,7 @@ func (s *Stage) follow(out []Outcome) {
 	}
 	s.mu.Unlock()
 	if s.gate != nil && back > 0 {
-		s.gate.Add(back)
+		s.gate.addAt(back, s.run.Now())
 	}
 }
 
@@ -209,6 +212,24 @@ func (s *Stage) slot() uint64 {
 	return uint64(len(s.inFlight) - 1)
 }
 
+// A StageProgress describes how far a stage is, for detecting that it is stuck.
+type StageProgress struct {
+	Done uint64 // events whose read was completed
+	Due  uint64 // events that are being read or are due to be
+}
+
+// Progress returns the progress of the stage. It is safe for concurrent use once the run has
+// started.
+func (s *Stage) Progress() StageProgress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := StageProgress{Done: s.read, Due: uint64(max(0, s.account.inFlight))}
+	if s.waiting.n > 0 && s.waiting.head().due <= s.run.Now() {
+		p.Due += uint64(s.waiting.head().sent.Events)
+	}
+	return p
+}
+
 // complete takes completed reads.
 func (s *Stage) complete(reads []Outcome) {
 	back := uint64(0)
@@ -244,7 +265,7 @@ func (s *Stage) complete(reads []Outcome) {
 	}
 	s.mu.Unlock()
 	if s.gate != nil {
-		s.gate.Add(back)
+		s.gate.addAt(back, s.run.Now())
 	}
 }
 
@@ -287,9 +308,16 @@ func (s *Stage) record(r *stageRead, o *Outcome) {
 	}
 }
 
-// CatchUp waits until everything that was acked has been read. It gives up when nothing was
-// read for the idle time although something was due, or when cancel is closed.
+// CatchUp waits until everything that was acked has been read, and ends the reading. It gives
+// up when nothing was read for the idle time although something was due, or when cancel is
+// closed: reads in flight are then given up, and what waits is not read. The plan's Completed
+// must call it.
 func (s *Stage) CatchUp(idle time.Duration, cancel <-chan struct{}) {
+	s.catchUp(idle, cancel)
+	s.finish()
+}
+
+func (s *Stage) catchUp(idle time.Duration, cancel <-chan struct{}) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -311,31 +339,44 @@ func (s *Stage) CatchUp(idle time.Duration, cancel <-chan struct{}) {
 	}
 }
 
-// Finish ends the stage and returns what it did in the measurement of the run, which has
-// ended: reads in flight are given up, and what waits is not read.
-func (s *Stage) Finish(of *Result) StageResult {
-	close(s.stop)
-	<-s.done
-	s.mu.Lock()
-	s.stopped = true
-	s.mu.Unlock()
-	s.of.Stop()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var unread uint64
+// finish ends the reading: times of events that are read later would not be in the result of the
+// run.
+func (s *Stage) finish() {
+	s.end.Do(func() {
+		close(s.stop)
+		<-s.done
+		s.mu.Lock()
+		s.stopped = true
+		s.mu.Unlock()
+		s.of.Stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.giveUp()
+	})
+}
+
+// giveUp drops what waits. The caller holds the lock.
+func (s *Stage) giveUp() {
 	for ; s.waiting.n > 0; s.waiting.drop() {
 		r := s.waiting.head()
-		unread += uint64(r.sent.Events)
+		s.unread += uint64(r.sent.Events)
 		s.tally.total[r.sent.Phase].Unsent += uint64(r.sent.Events)
 		if s.plan.Done != nil {
 			o := Outcome{Batch: r.sent.Batch, Sent: -1, Done: s.run.Now(), Failed: r.sent.Events, Class: Canceled, Text: TextUnwritten, Place: -1}
 			s.plan.Done(&r.sent, &o, r.due)
 		}
 	}
+}
+
+// Result returns what the stage did in the measurement of the run, which has ended.
+func (s *Stage) Result(of *Result) StageResult {
+	s.finish()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	m := &of.Measurement
 	return StageResult{
 		PartResult: s.run.partResult(&s.tally, []*account{&s.account}, measure.Tally{Name: s.plan.Name, Start: m.Start, End: m.End}),
-		Missed:     s.missed, Unread: unread, Text: s.text,
+		Missed:     s.missed, Partial: s.partial, Unread: s.unread, Text: s.text,
 	}
 }
 
@@ -343,9 +384,12 @@ func (s *Stage) Finish(of *Result) StageResult {
 // and the send delay is how late a read began.
 type StageResult struct {
 	PartResult
-	Unread uint64 // acked events, over all phases, whose read did not begin
-	Missed uint64 // acked events whose place is not known
-	Text   string // why the first of the others failed
+	// Acked events that were not read, over all phases, beside those that failed:
+	Unread  uint64 // their read did not begin
+	Missed  uint64 // their place is not known
+	Partial uint64 // other events of their batch were not acked
+
+	Text string // why the first read failed
 }
 
 // A ring is a queue of batches that wait to be read.

@@ -20,15 +20,15 @@ type fakeFollower struct {
 	most   int // reads at a time
 	at     int
 	began  []time.Duration
+	open   map[uint64]Outcome
 	// Reads from the event stuckAt on end only when the follower is stopped; 0: none.
 	stuckAt uint64
-	stuck   []Outcome
 }
 
 func (*fakeFollower) Logs() []string { return []string{"log-0"} }
 
 func (f *fakeFollower) Start(now func() time.Duration, done func([]Outcome)) {
-	f.now, f.done = now, done
+	f.now, f.done, f.open = now, done, map[uint64]Outcome{}
 }
 
 func (f *fakeFollower) Read(sent []Outcome) {
@@ -39,14 +39,19 @@ func (f *fakeFollower) Read(sent []Outcome) {
 		f.most = max(f.most, f.at)
 		o.Sent, o.Acked, o.Failed, o.Unknown = f.now(), o.Events, 0, 0
 		f.began = append(f.began, o.Sent)
+		f.open[o.Seq] = o
 		if f.stuckAt > 0 && o.First >= f.stuckAt {
-			f.stuck = append(f.stuck, o)
 			continue
 		}
 		time.AfterFunc(f.takes, func() {
 			f.mu.Lock()
+			now, open := f.open[o.Seq]
+			delete(f.open, o.Seq)
 			f.at--
 			f.mu.Unlock()
+			if !open || now.First != o.First {
+				return
+			}
 			o.Done = f.now()
 			if f.answer != nil {
 				f.answer(&o)
@@ -57,11 +62,13 @@ func (f *fakeFollower) Read(sent []Outcome) {
 }
 
 func (f *fakeFollower) Stop() {
-	for i := range f.stuck {
-		o := &f.stuck[i]
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range f.open {
 		o.Done, o.Acked, o.Unknown, o.Class = f.now(), 0, o.Events, Canceled
+		f.done([]Outcome{o})
 	}
-	f.done(f.stuck)
+	clear(f.open)
 }
 
 // fireStage runs a plan with a second stage.
@@ -80,7 +87,7 @@ func fireStage(t *testing.T, plan Plan, stage StagePlan, of *fakeFollower, targe
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res, s.Finish(res)
+	return res, s.Result(res)
 }
 
 // TestStage: each acked batch is read once, when it has been acked for the delay, and
@@ -166,6 +173,53 @@ func TestStageFails(t *testing.T) {
 		_, got := fireStage(t, plan, StagePlan{MaxInFlight: 1}, of, f)
 		if got.Missed != 5 || got.Classes["rejected"] != 8 || got.Unknown != 1 || got.Acked != 77 || got.Unread != 9 || got.Unsent != 9 || got.Text != "deleted" {
 			t.Errorf("missed %d, classes %v, read %d, unread %d, unsent %d, text %q", got.Missed, got.Classes, got.Acked, got.Unread, got.Unsent, got.Text)
+		}
+	})
+}
+
+// TestStageWaits: what an event waits because the queue of reads is full is not the generator's
+// delay.
+func TestStageWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := &fakeFollower{takes: 10 * time.Millisecond}
+		plan := Plan{Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 500}}
+		res, got := fireStage(t, plan, StagePlan{MaxInFlight: 5, Queue: 10}, of, newFake(Single(), 1, constantly(time.Millisecond)))
+		m := &res.Measurement
+		if got.Acked != 500 || m.Response.Max() < 400*time.Millisecond {
+			t.Errorf("%d read, response up to %v", got.Acked, m.Response.Max())
+		}
+		if late := m.SendDelay.Max(); late > time.Millisecond {
+			t.Errorf("sent %v late", late)
+		}
+		if lower := m.Lower.Response; lower != nil && lower.Max() < m.Response.Max()-time.Millisecond {
+			t.Errorf("response up to %v, its lower bound up to %v", m.Response.Max(), lower.Max())
+		}
+	})
+}
+
+// TestStageGivenUp: when waiting for reads ends early, no read begins or is counted later.
+func TestStageGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := &fakeFollower{takes: 300 * time.Millisecond}
+		plan := Plan{Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 500}, Portable: true}
+		s := NewStage(StagePlan{MaxInFlight: 50}, of, &plan)
+		cancel := make(chan struct{})
+		close(cancel)
+		plan.Completed = func() { s.CatchUp(time.Hour, cancel) }
+		r, err := New(plan, newFake(Single(), 1, constantly(time.Millisecond)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start(r)
+		r.Start()
+		res, err := r.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		got := s.Result(res)
+		if got.Acked != res.Measurement.Consumed || res.Measurement.EndToEnd.Count() != got.Acked || got.Acked+got.Unknown+got.Unread != 500 || got.Unread == 0 {
+			t.Errorf("%d read, %d consumed, %d end-to-end times, %d without an answer, %d unread", got.Acked, res.Measurement.Consumed, res.Measurement.EndToEnd.Count(), got.Unknown, got.Unread)
 		}
 	})
 }

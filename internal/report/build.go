@@ -101,7 +101,9 @@ func Build(in Input) *Document {
 	for i := range min(len(r.Parts), len(in.Parts)) {
 		d.Parts = append(d.Parts, b.part(&r.Parts[i], &in.Parts[i], &d.Totals))
 	}
-	d.Fairness = fairness(d.Parts)
+	if !d.staged() {
+		d.Fairness = fairness(d.Parts)
+	}
 	for _, t := range []*measure.Tally{&r.Warmup, &r.Measurement, &r.Drain} {
 		if t.End > t.Start || !t.Counts.IsZero() {
 			d.Phases = append(d.Phases, b.phase(t))

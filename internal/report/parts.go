@@ -32,6 +32,7 @@ type Part struct {
 // A PartInput is what is known of a part before the run.
 type PartInput struct {
 	Target, Op    string
+	Stage         bool // it is a stage of a pipeline, not a part with a share
 	Weight, Share float64
 	Settings      []Setting
 }
@@ -43,19 +44,19 @@ func (b *builder) part(r *load.PartResult, in *PartInput, whole *Totals) Part {
 		Settings: orEmpty(in.Settings), Classes: r.Classes, Totals: b.totals(&r.Tally), Times: b.times(&r.Tally),
 	}
 	p.Totals.InFlightMax = 0 // counted for the whole only
-	if whole.Offered > 0 && in.Weight > 0 {
+	if whole.Offered > 0 && !in.Stage {
 		p.Got = float64(p.Totals.Offered) / float64(whole.Offered)
 	}
 	return p
 }
 
 // fairness is Jain's index (Jain, Chiu and Hawe, 1984) of the shares of their offered events that
-// parts got acked; nil if fewer than two were offered any, or for stages.
+// parts got acked; nil if fewer than two were offered any.
 func fairness(parts []Part) *float64 {
 	var sum, squares, n float64
 	for i := range parts {
 		t := &parts[i].Totals
-		if parts[i].Weight == 0 || t.Offered == 0 {
+		if t.Offered == 0 {
 			continue
 		}
 		x := float64(t.Acked) / float64(t.Offered)

@@ -23,7 +23,6 @@ func TestFairness(t *testing.T) {
 		{"one of four", []Part{part(1, 100, 100), part(1, 100, 0), part(1, 100, 0), part(1, 100, 0)}, 0.25},
 		{"half as much", []Part{part(1, 100, 100), part(1, 200, 100)}, 0.9},
 		{"a part without events", []Part{part(1, 100, 100), part(0, 0, 0), part(1, 200, 100)}, 0.9},
-		{"stages", []Part{part(0, 100, 100), part(0, 100, 50)}, 0},
 		{"nothing acked", []Part{part(1, 100, 0), part(1, 100, 0)}, 0},
 	} {
 		got := fairness(tt.parts)

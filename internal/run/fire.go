@@ -53,7 +53,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	if f.readsMeanwhile(e.Workload.Op) {
 		f.back.start()
 	}
-	unguard := e.watchProgress(sendingProgress(r, e.session.Target()))
+	unguard := e.watchProgress(f.pipeline.progress(sendingProgress(r, e.session.Target())))
 	e.await(ctx, r, e.system.died())
 	unguard()
 	out.result, err = r.Wait()
@@ -62,7 +62,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	if f.back != nil {
 		e.readBack(ctx, f.back, &out)
 	}
-	f.pipeline.finish(&out)
+	f.pipeline.finish(e, &out)
 	f.rows.close(&out)
 	return out, err
 }

@@ -15,6 +15,7 @@ import (
 // is a run of another kind.
 type pipeline struct {
 	stage   *load.Stage
+	of      load.Follower
 	logs    []string
 	logOf   func(stream int32) int32
 	samples *samples
@@ -32,7 +33,7 @@ func (e *execution) newPipeline(ctx context.Context, plan *load.Plan, tgt load.T
 	if of == nil {
 		return nil
 	}
-	p := &pipeline{logs: of.Logs(), logOf: func(stream int32) int32 { return stream }}
+	p := &pipeline{of: of, logs: of.Logs(), logOf: func(stream int32) int32 { return stream }}
 	if placed, ok := tgt.(target.Placed); ok {
 		p.logOf = placed.LogOf
 	}
@@ -64,13 +65,13 @@ func (p *pipeline) start(r *load.Run) {
 }
 
 // finish ends the reading and completes the outcome.
-func (p *pipeline) finish(out *outcome) {
+func (p *pipeline) finish(e *execution, out *outcome) {
 	if p == nil {
 		return
 	}
 	r := out.result
-	s := p.stage.Finish(r)
-	if p.cut {
+	s := p.stage.Result(r)
+	if p.cut && e.system.ended() == "" {
 		r.Stopped, r.Whole = load.Interrupted, false
 	}
 	sent := load.PartResult{Tally: r.Measurement, Classes: r.Classes}
@@ -86,7 +87,7 @@ func checkReads(s *load.StageResult) report.Check {
 	for _, n := range s.Classes {
 		failed += n
 	}
-	c := report.Check{Name: "read", OK: failed+s.Unread+s.Missed == 0, Text: "every acked event was read"}
+	c := report.Check{Name: "read", OK: failed+s.Unread+s.Missed+s.Partial == 0, Text: "every acked event was read"}
 	if c.OK {
 		return c
 	}
@@ -102,10 +103,37 @@ func checkReads(s *load.StageResult) report.Check {
 	add(failed, "could not be read: %s", s.Text)
 	add(s.Unread, "not read when the run ended")
 	add(s.Missed, "not read because the system did not say where they are")
+	add(s.Partial, "not read because others of their batch were not acked")
 	return c
+}
+
+// progress adds the reading to the progress of the sending.
+func (p *pipeline) progress(sending progressFunc) progressFunc {
+	if p == nil {
+		return sending
+	}
+	var before load.StageProgress
+	return func() (moved bool, waits func() string) {
+		moved, waits = sending()
+		now := p.stage.Progress()
+		switch {
+		case moved || now.Done != before.Done:
+			before = now
+			return true, nil
+		case now.Due == 0:
+			return false, waits
+		}
+		return false, func() string {
+			text := fmt.Sprintf("the reads of %s", units.Plural(now.Due, "acked event"))
+			if w, ok := p.of.(target.Pending); ok {
+				text += ": " + listed(w.Pending())
+			}
+			return text
+		}
+	}
 }
 
 // stageOf describes a stage of a pipeline for the report.
 func stageOf(w interface{ Target() string }, r *load.PartResult) report.PartInput {
-	return report.PartInput{Target: w.Target(), Op: r.Name}
+	return report.PartInput{Target: w.Target(), Op: r.Name, Stage: true}
 }

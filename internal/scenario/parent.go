@@ -221,7 +221,7 @@ func (p *parent) send(line []byte) (*Fault, bool) {
 		select {
 		case err := <-written:
 			if err != nil {
-				return p.over(), false //nolint:nilerr // the child's end says more
+				return p.over(), false
 			}
 			return nil, true
 		case <-w.C:
@@ -260,7 +260,7 @@ func (p *parent) silent(w *silenceWatch) *Fault {
 func (p *parent) over() *Fault {
 	if p.ctx.Err() != nil {
 		p.child.kill()
-		return nil
+		return nil //nolint:nilerr // whoever ended the scenario says why
 	}
 	return p.child.fault(p)
 }

@@ -23,7 +23,7 @@ func TestResident(t *testing.T) {
 	if got := Resident(1 << 30); got != 0 {
 		t.Errorf("got %d bytes of a process that does not exist", got)
 	}
-	for CPUOf(os.Getpid()) == 0 { //nolint:revive // it computes
+	for CPUOf(os.Getpid()) == 0 {
 	}
 	if got := CPUOf(1 << 30); got != 0 {
 		t.Errorf("a process that does not exist took %v", got)

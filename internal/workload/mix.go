@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/load"
 	"carronade/target"
 )
 
@@ -34,6 +35,9 @@ func (p *Part) Share(of []Part) float64 {
 	sum := 0.0
 	for i := range of {
 		sum += of[i].Weight
+	}
+	if sum == 0 { // nothing is due
+		return 1 / float64(len(of))
 	}
 	return p.Weight / sum
 }
@@ -308,13 +312,6 @@ func newMix(parts []Part) (*Workload, error) {
 		if !slices.Contains(targets, of.text) {
 			targets = append(targets, of.text)
 		}
-		if parts[i].Paced {
-			n, err := of.pacedEvents()
-			if err != nil {
-				return nil, inPart(i, err)
-			}
-			parts[i].Weight = float64(n)
-		}
 		sum += parts[i].Weight
 		for _, text := range of.Warnings {
 			if !slices.Contains(w.Warnings, text) {
@@ -325,7 +322,7 @@ func newMix(parts []Part) (*Workload, error) {
 			return nil, &Error{Where: "parts", Err: errors.New("some of them are never acknowledged, others are"), Hint: "give all of them acknowledgements, or none"}
 		}
 	}
-	if !(sum > 0) {
+	if !(sum > 0) && !parts[0].Paced {
 		return nil, &Error{Where: "weight", Err: errors.New("is 0 for all parts"), Hint: "give at least one of them a weight above 0"}
 	}
 	w.text = strings.Join(targets, ", ")
@@ -335,6 +332,11 @@ func newMix(parts []Part) (*Workload, error) {
 			if v, ok := first.values[s.Name]; ok {
 				w.values[s.Name] = v
 			}
+		}
+	}
+	if parts[0].Paced {
+		if err := w.weigh(); err != nil {
+			return nil, err
 		}
 	}
 	return w, nil
@@ -368,18 +370,33 @@ func (p *Part) Own() []Resolved {
 	})
 }
 
-// pacedEvents are the events of a schedule that are due within the measurement's time, or within
-// an hour if that has no limit.
-func (w *Workload) pacedEvents() (uint64, error) {
-	s, warm, err := w.schedule()
+// weigh sets the weights of parts with their own paces: the events that are due in the
+// measurement, or in an hour if neither its time nor its number of events is limited.
+func (w *Workload) weigh() error {
+	all, warm, err := w.schedule()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	span := w.Duration("for")
-	if span == 0 {
-		span = time.Hour
+	end := load.Never
+	if span := w.Duration("for"); span > 0 {
+		end = warm + span
 	}
-	return s.Count(warm+span) - s.Count(warm), nil
+	if n := w.Count("count"); n > 0 {
+		if last := all.Due(all.Count(warm) + n - 1); last < end {
+			end = last + 1
+		}
+	}
+	if end == load.Never {
+		end = warm + time.Hour
+	}
+	for i := range w.parts {
+		s, _, err := w.parts[i].Workload.schedule()
+		if err != nil {
+			return inPart(i, err)
+		}
+		w.parts[i].Weight = float64(s.Count(end) - s.Count(warm))
+	}
+	return nil
 }
 
 // appendParts appends the parts as JSON.

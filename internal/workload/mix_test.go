@@ -119,6 +119,13 @@ func TestPartsWithRates(t *testing.T) {
 	if a, b := w.Parts()[0].Share(w.Parts()), w.Parts()[1].Share(w.Parts()); a != 0.625 || b != 0.375 {
 		t.Errorf("shares %v and %v", a, b)
 	}
+	counted, err := mixOf(t, "target: gun://a\ncount: 250\nparts: [{rate: 1000/s}, {shape: 'burst(100,200ms)'}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := counted.Parts()[0].Weight, counted.Parts()[1].Weight; a != 150 || b != 100 {
+		t.Errorf("of 250 events the parts have %v and %v", a, b)
+	}
 	if w.Has("rate") || w.Has("shape") {
 		t.Error("the whole has a rate or a shape")
 	}

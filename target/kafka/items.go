@@ -25,9 +25,10 @@ type items struct {
 	ends []int64
 }
 
-// ended reports whether an offset is known to be after the end of its partition.
+// ended reports whether an offset is known to be after the end of its partition. A pipeline
+// has no list.
 func (t *items) ended(part int32, offset int64) bool {
-	return int(part) < len(t.ends) && offset >= t.ends[part]
+	return t != nil && int(part) < len(t.ends) && offset >= t.ends[part]
 }
 
 // add appends consecutive records.

@@ -48,7 +48,7 @@ func newFollower(ctx context.Context, cl *cluster, out producerEngine) (*followe
 	if f.r, err = newItemReader(ctx, f.from, nil); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
-	f.r.partitioner = out.Partitioner()
+	f.r.partitioner, f.r.lags = out.Partitioner(), f.own
 	return f, nil
 }
 
@@ -76,6 +76,9 @@ func (f *follower) Read(sent []load.Outcome) {
 		c.Flush()
 	}
 }
+
+// Pending implements target.Pending.
+func (f *follower) Pending() []string { return f.r.Pending() }
 
 // Stop implements load.Follower.
 func (f *follower) Stop() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ func firePipeline(t *testing.T, url string, p load.Plan, given map[string][]stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res, stage.Finish(res)
+	return res, stage.Result(res)
 }
 
 // TestPipeline: each batch that was produced is read once, from its own offsets, in
@@ -83,6 +84,29 @@ func TestPipeline(t *testing.T) {
 			}
 			if res.Measurement.EndToEnd.Count() != 6000 {
 				t.Errorf("%d end-to-end times", res.Measurement.EndToEnd.Count())
+			}
+		})
+	}
+}
+
+// TestPipelineWaits: a record that is not there yet is asked for again, as one of a mirror that
+// is behind.
+func TestPipelineWaits(t *testing.T) {
+	for name, early := range map[string]int16{"an empty answer": 0, "an error": kerr.OffsetOutOfRange.Code} {
+		t.Run(name, func(t *testing.T) {
+			c := eventsCluster(t, 2)
+			var asked atomic.Int64
+			c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				if asked.Add(1)%2 == 0 {
+					return nil, nil, false
+				}
+				return answerFetch(req.(*kmsg.FetchRequest), early), nil, true
+			})
+			url := fakeURL(c.ListenAddrs())
+			_, got := firePipeline(t, url, load.Plan{BatchEvents: 500}, map[string][]string{"read-from": {url}}, func(_, _ *load.Outcome) {})
+			if got.Acked != 6000 || asked.Load() < 24 {
+				t.Errorf("%d read, %v %q, %d requests", got.Acked, got.Classes, got.Text, asked.Load())
 			}
 		})
 	}

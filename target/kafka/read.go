@@ -26,6 +26,7 @@ type itemReader struct {
 	cfg         *config
 	items       *items
 	partitioner load.Partitioner // in a pipeline, of the producer
+	lags        bool             // the records may come later than the reads
 	metadata    *metadataCache
 	clients     []*readClient
 	list        *listing       // of what was read; nil: none is written

@@ -304,7 +304,7 @@ func (k *readLink) answer(f kafka.Frame, at, arrived time.Duration) error {
 	case err != nil:
 		c.again(p, load.Protocol, err)
 	case code != 0:
-		if cause := kerr.ErrorForCode(code); recoverable(cause) && !errors.Is(cause, kerr.OffsetOutOfRange) {
+		if cause := kerr.ErrorForCode(code); recoverable(cause) && (c.r.lags || !errors.Is(cause, kerr.OffsetOutOfRange)) {
 			c.again(p, classOf(code), errors.New(errorText(code, nil)))
 		} else { // the record was deleted, or was never written, or may not be read
 			c.complete(p, at, arrived, classOf(code), errorText(code, nil), false)
