@@ -33,7 +33,7 @@ func TestMongooseScenarios(t *testing.T) {
 		write(t, name, strings.NewReplacer(swap...).Replace(string(text)))
 		return startMongoose(t, home, append(args, brokers, "--run-scenario="+name)...).wait(runTimeout).wantOneOf(t, 0, 3)
 	}
-	write(t, "values.txt", "value\n")
+	write(t, "values.txt", strings.Repeat("v", 64)) // values are pieces of it
 
 	// The rows of the trace are joined as the tool for end-to-end latency joins them.
 	t.Run("end-to-end latency", func(t *testing.T) {
@@ -121,10 +121,10 @@ func TestMongooseScenarios(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			topic := kafkatest.TopicName(t)
-			play(t, file, nil, "--item-data-input-file=values.txt", "--item-output-path="+topic, "--load-op-limit-count=20")
+			play(t, file, nil, "--item-data-input-file=values.txt", "--item-data-size=5", "--item-output-path="+topic, "--load-op-limit-count=20")
 			form, different := regexp.MustCompile(want), make(map[string]bool)
 			for _, r := range broker.Consume(t, topic, 20) {
-				if different[r.Headers] = true; !form.MatchString(r.Headers) || r.Value != "value" {
+				if different[r.Headers] = true; !form.MatchString(r.Headers) || r.Value != "vvvvv" {
 					t.Errorf("%+v does not have the headers %s", r, want)
 				}
 			}
