@@ -38,7 +38,7 @@ const scenarioHelp = `flags of carronade for --run-scenario=FILE:
   --allow-exec         let the script start processes
   --max-steps=N        end the script before its next step
   --for=TIME           end the script after this time, such as 10m
-  --script-time=TIME   processor time of the script between two steps (default: 10s)
+  --script-time=TIME   processor time between two steps (default: 10s)
   --script-memory=SIZE the most memory of the script (default: 256MiB)
 `
 
