@@ -81,7 +81,7 @@ func BenchmarkDropQueued(b *testing.B) {
 				b.Fatal(err)
 			}
 			t := newThread(r, 0, 1)
-			ls := &laneState{Lane: f.lanes[0], full: true}
+			ls := &laneState{Lane: f.lanes[0], queue: &backlog{}, full: true}
 			t.byID[0], t.lanes = ls, append(t.lanes, ls)
 			for i := range int32(streams) {
 				s := &stream{id: i, end: 1 << 40}

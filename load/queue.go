@@ -46,33 +46,37 @@ func (h *heap) pop() *stream {
 // A backlog contains the streams with a batch ready that wait for room on a lane, or on
 // any lane of their thread.
 type backlog struct {
-	fifo
+	fifo[*stream]
 	overflowAt time.Duration // when the first of them has more events waiting than fit into the buffer
 }
 
-// A fifo is a queue of streams in a ring that grows.
-type fifo struct {
-	ring []*stream
+// A fifo is a queue in a ring that grows.
+type fifo[T any] struct {
+	ring []T
 	head int
 	n    int
 }
 
-func (q *fifo) push(s *stream) {
+func (q *fifo[T]) push(v T) {
 	if q.n == len(q.ring) {
-		ring := make([]*stream, max(8, 2*q.n))
+		ring := make([]T, max(8, 2*q.n))
 		for i := range q.n {
 			ring[i] = q.ring[(q.head+i)%len(q.ring)]
 		}
 		q.ring, q.head = ring, 0
 	}
-	q.ring[(q.head+q.n)%len(q.ring)] = s
+	q.ring[(q.head+q.n)%len(q.ring)] = v
 	q.n++
 }
 
-func (q *fifo) pop() *stream {
-	s := q.ring[q.head]
-	q.ring[q.head] = nil
+// first is the next element that pop returns, valid until then.
+func (q *fifo[T]) first() *T { return &q.ring[q.head] }
+
+func (q *fifo[T]) pop() T {
+	var zero T
+	v := q.ring[q.head]
+	q.ring[q.head] = zero
 	q.head = (q.head + 1) % len(q.ring)
 	q.n--
-	return s
+	return v
 }

@@ -3,7 +3,6 @@ package load
 import (
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"carronade/measure"
@@ -31,9 +30,9 @@ type StagePlan struct {
 	Delay       time.Duration // from an event's ack to its read
 	MaxInFlight int           // reads in flight: at most one per batch; 0 means 100
 	Queue       uint64        // events that may be acked and not yet read; then sending waits; 0: no limit
-	// Done is called with each batch that was acked, the outcome of its read, and when it was
-	// due to be read; one call at a time. It must not keep them.
-	Done func(sent, read *Outcome, due time.Duration)
+	// Done is called with each batch that was acked and the outcome of its read, one call at
+	// a time. It must not keep them.
+	Done func(sent, read *Outcome)
 }
 
 // A Stage is the second stage of a pipeline: it reads what a run has sent. A batch is due
@@ -50,10 +49,9 @@ type Stage struct {
 	done chan struct{}
 	end  sync.Once
 
-	last atomic.Int64 // when a read was completed, or the first one of several began
-
 	mu       sync.Mutex
-	waiting  ring
+	last     time.Duration // when a read was completed, or the first one of several began
+	waiting  fifo[stageRead]
 	inFlight []stageRead // by Seq
 	free     []uint64    // numbers in inFlight
 	reading  int
@@ -81,8 +79,7 @@ type stageRead struct {
 // earlier.
 func (r *stageRead) late(read *Outcome) time.Duration { return max(0, read.Sent-max(r.due, r.room)) }
 
-// NewStage returns a stage and sets what the plan of the run that sends must have for it. The
-// plan's other observer is called first.
+// NewStage returns a stage and sets the Observe and the Gate of the run that sends.
 func NewStage(plan StagePlan, of Follower, sending *Plan) *Stage {
 	if plan.MaxInFlight <= 0 {
 		plan.MaxInFlight = 100
@@ -93,13 +90,7 @@ func NewStage(plan StagePlan, of Follower, sending *Plan) *Stage {
 		s.gate.Add(plan.Queue)
 		sending.Gate = s.gate
 	}
-	before := sending.Observe
-	sending.Observe = func(out []Outcome) {
-		if before != nil {
-			before(out)
-		}
-		s.follow(out)
-	}
+	sending.Observe = s.follow
 	return s
 }
 
@@ -176,22 +167,20 @@ func (s *Stage) begin() (next time.Duration) {
 		s.mu.Lock()
 		now := s.run.Now()
 		for s.waiting.n > 0 && s.reading < s.plan.MaxInFlight {
-			head := s.waiting.head()
-			if head.due > now {
-				next = head.due - now
+			if due := s.waiting.first().due; due > now {
+				next = due - now
 				break
 			}
+			r := s.waiting.pop()
+			r.room = s.room
 			if s.reading++; s.reading == 1 {
-				s.last.Store(int64(now))
+				s.last = now
 			}
-			s.account.addInFlight(s.run, now, int64(head.sent.Events))
+			s.account.addInFlight(s.run, now, int64(r.sent.Events))
 			seq := s.slot()
-			s.inFlight[seq] = *head
-			s.inFlight[seq].room = s.room
-			o := head.sent
-			o.Seq = seq
-			s.batch = append(s.batch, o)
-			s.waiting.drop()
+			s.inFlight[seq] = r
+			r.sent.Seq = seq
+			s.batch = append(s.batch, r.sent)
 		}
 		s.mu.Unlock()
 		if len(s.batch) == 0 {
@@ -224,8 +213,8 @@ func (s *Stage) Progress() StageProgress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := StageProgress{Done: s.read, Due: uint64(max(0, s.account.inFlight))}
-	if s.waiting.n > 0 && s.waiting.head().due <= s.run.Now() {
-		p.Due += uint64(s.waiting.head().sent.Events)
+	if s.waiting.n > 0 && s.waiting.first().due <= s.run.Now() {
+		p.Due += uint64(s.waiting.first().sent.Events)
 	}
 	return p
 }
@@ -234,11 +223,11 @@ func (s *Stage) Progress() StageProgress {
 func (s *Stage) complete(reads []Outcome) {
 	back := uint64(0)
 	s.mu.Lock()
-	full := s.reading == s.plan.MaxInFlight
+	full := false
 	for i := range reads {
 		o := &reads[i]
 		if s.reading == s.plan.MaxInFlight {
-			s.room = o.Done
+			full, s.room = true, o.Done
 		}
 		r := &s.inFlight[o.Seq]
 		s.reading--
@@ -253,13 +242,13 @@ func (s *Stage) complete(reads []Outcome) {
 			s.run.Consumed(&r.sent, o.Done, max(earliest-r.late(o), r.sent.Done))
 		}
 		if s.plan.Done != nil {
-			s.plan.Done(&r.sent, o, r.due)
+			s.plan.Done(&r.sent, o)
 		}
 		*r = stageRead{}
 		s.free = append(s.free, o.Seq)
 	}
 	s.read += back
-	s.last.Store(int64(s.run.Now()))
+	s.last = s.run.Now()
 	if full || s.reading == 0 {
 		s.signal()
 	}
@@ -288,12 +277,13 @@ func (s *Stage) record(r *stageRead, o *Outcome) {
 	t.Unknown += uint64(o.Unknown)
 	t.Retries += uint64(o.Retries)
 	t.Batches++
-	t.Bytes += uint64(max(o.Read, 0))
-	t.AckedBytes += uint64(max(o.Read, 0))
+	bytes := uint64(max(o.Read, 0))
+	t.Bytes += bytes
+	t.AckedBytes += bytes
 	t.WireBytes += uint64(max(o.Wire, 0))
 	at := s.run.phaseAt(o.Done)
 	s.account.arrived[at] += uint64(o.Acked)
-	s.account.arrivedB[at] += uint64(max(o.Read, 0))
+	s.account.arrivedB[at] += bytes
 	if o.Acked > 0 || o.Failed > 0 {
 		t.Answered++
 		s.account.answers[at]++
@@ -323,9 +313,9 @@ func (s *Stage) catchUp(idle time.Duration, cancel <-chan struct{}) {
 	for {
 		s.mu.Lock()
 		left := s.waiting.n + s.reading
-		since := time.Duration(s.last.Load())
+		since := s.last
 		if s.reading == 0 && s.waiting.n > 0 {
-			since = max(since, s.waiting.head().due)
+			since = max(since, s.waiting.first().due)
 		}
 		s.mu.Unlock()
 		if left == 0 || s.run.Now()-since > idle {
@@ -357,13 +347,13 @@ func (s *Stage) finish() {
 
 // giveUp drops what waits. The caller holds the lock.
 func (s *Stage) giveUp() {
-	for ; s.waiting.n > 0; s.waiting.drop() {
-		r := s.waiting.head()
+	for s.waiting.n > 0 {
+		r := s.waiting.pop()
 		s.unread += uint64(r.sent.Events)
 		s.tally.total[r.sent.Phase].Unsent += uint64(r.sent.Events)
 		if s.plan.Done != nil {
 			o := Outcome{Batch: r.sent.Batch, Sent: -1, Done: s.run.Now(), Failed: r.sent.Events, Class: Canceled, Text: TextUnwritten, Place: -1}
-			s.plan.Done(&r.sent, &o, r.due)
+			s.plan.Done(&r.sent, &o)
 		}
 	}
 }
@@ -390,29 +380,4 @@ type StageResult struct {
 	Partial uint64 // other events of their batch were not acked
 
 	Text string // why the first read failed
-}
-
-// A ring is a queue of batches that wait to be read.
-type ring struct {
-	items []stageRead
-	at, n int
-}
-
-func (q *ring) head() *stageRead { return &q.items[q.at] }
-
-func (q *ring) drop() {
-	q.items[q.at] = stageRead{}
-	q.at, q.n = (q.at+1)%len(q.items), q.n-1
-}
-
-func (q *ring) push(r stageRead) {
-	if q.n == len(q.items) {
-		items := make([]stageRead, max(64, 2*q.n))
-		for i := range q.n {
-			items[i] = q.items[(q.at+i)%len(q.items)]
-		}
-		q.items, q.at = items, 0
-	}
-	q.items[(q.at+q.n)%len(q.items)] = r
-	q.n++
 }

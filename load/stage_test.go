@@ -106,7 +106,7 @@ func TestStage(t *testing.T) {
 				var sent []time.Duration
 				of := &fakeFollower{takes: 30 * time.Millisecond}
 				plan := Plan{Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 500}}
-				stage := StagePlan{Name: "read", Delay: delay, Done: func(o, _ *Outcome, due time.Duration) { sent = append(sent, o.Done+delay) }}
+				stage := StagePlan{Name: "read", Delay: delay, Done: func(o, _ *Outcome) { sent = append(sent, o.Done+delay) }}
 				res, got := fireStage(t, plan, stage, of, f)
 				if diff := cmp.Diff(sent, of.began); diff != "" || len(sent) != 450 {
 					t.Errorf("%d reads; when reads began:\n%s", len(sent), diff)

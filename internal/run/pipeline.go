@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"carronade/internal/report"
 	"carronade/load"
@@ -16,7 +15,6 @@ import (
 type pipeline struct {
 	stage   *load.Stage
 	of      load.Follower
-	logs    []string
 	logOf   func(stream int32) int32
 	samples *samples
 	rows    *tracing // nil: no trace
@@ -33,13 +31,13 @@ func (e *execution) newPipeline(ctx context.Context, plan *load.Plan, tgt load.T
 	if of == nil {
 		return nil
 	}
-	p := &pipeline{of: of, logs: of.Logs(), logOf: func(stream int32) int32 { return stream }}
+	p := &pipeline{of: of, logOf: func(stream int32) int32 { return stream }}
 	if placed, ok := tgt.(target.Placed); ok {
 		p.logOf = placed.LogOf
 	}
 	p.samples = newSamples(e.spec.Seed, dueOf(plan, tgt.Partitioner()))
 	p.samples.cameBack = e.CameBack
-	stage.Done = func(sent, read *load.Outcome, _ time.Duration) {
+	stage.Done = func(sent, read *load.Outcome) {
 		if read.Acked == read.Events {
 			p.samples.add(sent, read.Done)
 			p.rows.read(sent, read)
@@ -77,7 +75,7 @@ func (p *pipeline) finish(e *execution, out *outcome) {
 	sent := load.PartResult{Tally: r.Measurement, Classes: r.Classes}
 	sent.Name = "send"
 	r.Parts = []load.PartResult{sent, s.PartResult}
-	out.samples = p.samples.report(p.logs, p.logOf)
+	out.samples = p.samples.report(p.of.Logs(), p.logOf)
 	out.checks = append(out.checks, checkReads(&s))
 }
 

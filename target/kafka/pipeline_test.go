@@ -28,7 +28,7 @@ func firePipeline(t *testing.T, url string, p load.Plan, given map[string][]stri
 		t.Fatal(err)
 	}
 	of, plan := sess.(target.Pipelined).Stage()
-	plan.Done = func(sent, read *load.Outcome, _ time.Duration) { done(sent, read) }
+	plan.Done = done
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	p.Measurement.Events = 6000
