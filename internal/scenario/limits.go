@@ -11,8 +11,9 @@ import (
 	"carronade/units"
 )
 
-// memoryEvery is how often the child looks at its memory, and timeEvery how long the script has
-// computed.
+// memoryEvery is how often the child looks at its memory, and timeEvery how often at the time for
+// which the script has computed. It looks at neither while the script waits for a step: that would
+// take time from the step, which runs beside it.
 const (
 	memoryEvery = 5 * time.Millisecond
 	timeEvery   = 50 * time.Millisecond
@@ -53,7 +54,9 @@ const (
 // crash at any place.
 func (h *childHost) watchMemory(limit int64) {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	for range time.Tick(memoryEvery) {
+	for {
+		h.clock.awaitRunning()
+		time.Sleep(memoryEvery)
 		metrics.Read(sample)
 		switch used := int64(sample[0].Value.Uint64() - sample[1].Value.Uint64()); {
 		case float64(used) > float64(limit)*(1+grace):
@@ -94,7 +97,9 @@ func (p *parent) watchMemory() {
 // cannot be stopped.
 func (h *childHost) watchTime(limit time.Duration) {
 	asked := time.Duration(0) // what was spent when the interpreter was first asked to stop
-	for range time.Tick(timeEvery) {
+	for {
+		h.clock.awaitRunning()
+		time.Sleep(timeEvery)
 		spent := h.clock.spent()
 		if spent <= limit {
 			asked = 0
@@ -117,13 +122,15 @@ type clock struct {
 	now func() time.Duration
 
 	mu      sync.Mutex
-	running bool // no request waits
+	started *sync.Cond // running became true
+	running bool       // no request waits
 	since   time.Duration
 	sum     time.Duration
 }
 
 func newClock() *clock {
 	c := &clock{now: system.CPU}
+	c.started = sync.NewCond(&c.mu)
 	if c.now() == 0 {
 		start := time.Now()
 		c.now = func() time.Duration { return time.Since(start) }
@@ -134,6 +141,16 @@ func newClock() *clock {
 func (c *clock) begin() {
 	c.mu.Lock()
 	c.running, c.since = true, c.now()
+	c.mu.Unlock()
+	c.started.Broadcast()
+}
+
+// awaitRunning returns when the script computes.
+func (c *clock) awaitRunning() {
+	c.mu.Lock()
+	for !c.running {
+		c.started.Wait()
+	}
 	c.mu.Unlock()
 }
 
