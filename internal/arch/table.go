@@ -74,6 +74,7 @@ var Packages = []Package{
 	}},
 	{Name: "internal/slo", May: []string{"units"}},
 	{Name: "internal/workload", May: []string{"internal/secret", "internal/slo", "load", "measure", "payload", "target", "units"}},
+	{Name: "internal/permit", May: []string{"internal/workload", "target"}, Tests: []string{"target/all"}},
 	{Name: "internal/layout"},
 	{Name: "internal/exit"},
 	{Name: "internal/find", May: []string{"internal/exit", "internal/layout", "internal/stats", "units"}, Tests: []string{"internal/judge"}},
@@ -124,7 +125,7 @@ var Packages = []Package{
 	{Name: "internal/command/topics", May: []string{"internal/command", "internal/compat", "internal/layout", "internal/workload", "load", "measure", "target", "target/kafka", "units"}},
 	{Name: "internal/cli", May: []string{
 		"internal/checkout", "internal/compat", "internal/compat/...", "internal/command", "internal/command/judging", "internal/command/query", "internal/command/reports", "internal/command/topics",
-		"internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/judge", "internal/layout", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
+		"internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/judge", "internal/layout", "internal/permit", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
 		"internal/live", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/workload",
 		"load", "measure", "payload", "payload/expression", "target", "units",
 	}, Tests: []string{"target/all"}},

@@ -95,7 +95,10 @@ func unknownSetting(e workload.Entry, kinds []target.Kind) error {
 // all of them.
 func (s *session) withConfiguration(t *command.Settings, file *workload.Document) (*workload.Document, error) {
 	conf, err := s.configuration()
-	if err != nil || len(conf.Entries) == 0 {
+	if err != nil {
+		return file, err
+	}
+	if err := s.permitted(conf, &t.Doc, file); err != nil || len(conf.Entries) == 0 {
 		return file, err
 	}
 	below := &workload.Document{}

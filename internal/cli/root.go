@@ -31,8 +31,13 @@ func (s *session) root() *cobra.Command {
 			}
 			return nil
 		},
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error { return s.profile.start() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.permittedCommand(cmd, args); err != nil {
+				return err
+			}
+			return s.profile.start()
+		},
 	}
 	s.profile.bind(root.PersistentFlags())
 	root.SetVersionTemplate("{{.Version}}\n")

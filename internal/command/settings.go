@@ -137,6 +137,9 @@ type setting struct {
 	into *Settings
 }
 
+// Document has all settings that the flags of this command gave.
+func (s *setting) Document() *workload.Document { return &s.into.Doc }
+
 func (s *setting) Set(text string) error {
 	s.into.Doc.Add(s.Name, "--"+s.Name, text)
 	return nil

@@ -1,0 +1,193 @@
+package permit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Variable is the name of the environment variable with the rules of a job, as JSON.
+const Variable = "CARRONADE_PERMIT"
+
+// Rules are what a job may do. Nil rules allow everything.
+type Rules struct {
+	// Folder has the files that a job may read and write, and is where it runs.
+	Folder string `json:"folder"`
+	// Targets are patterns of addresses that a job may connect to, HOST or HOST:PORT, with * for
+	// any part of a name. None: all addresses.
+	Targets []string `json:"targets,omitempty"`
+	// Builds are the folders of repositories whose systems a job may build and start.
+	Builds []string `json:"builds,omitempty"`
+	// Store is the place of reports. It is the only one that a job may name.
+	Store string `json:"store,omitempty"`
+}
+
+// A Refusal is the error of what the rules do not allow.
+type Refusal struct {
+	What string // such as "--trace /etc/x: a job may only name files in its folder"
+	Way  string // how it is possible
+}
+
+func (r *Refusal) Error() string { return r.What }
+
+// The ways out of refusals.
+const (
+	wayAllow  = "run it on the machine itself, or start the server with --allow"
+	wayFile   = "name a file in the server's folder for files, without .. and without a leading /, or start the server with --allow"
+	wayTarget = "start the server with --allow-target PATTERN"
+	wayBuild  = "start the server with --allow-build FOLDER"
+)
+
+// Read returns the rules in the environment; nil if there are none. Rules that cannot be read are
+// an error, because a job without rules may do everything.
+func Read(getenv func(string) string) (*Rules, error) {
+	text := getenv(Variable)
+	if text == "" {
+		return nil, nil
+	}
+	var r Rules
+	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Folder == "" {
+		return nil, errors.New(Variable + " has no valid rules")
+	}
+	return &r, nil
+}
+
+// Environment is the entry for the environment of a job's process.
+func (r *Rules) Environment() string {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // strings only
+	}
+	return Variable + "=" + string(text)
+}
+
+// File checks a path that a job names. Relative paths begin in the folder. Links that lead out of
+// the folder are refused as well.
+func (r *Rules) File(path string) error {
+	if r == nil {
+		return nil
+	}
+	refused := &Refusal{What: fmt.Sprintf("a job of the server may only name files in its folder, not %q", path), Way: wayFile}
+	if path == "-" {
+		return nil
+	}
+	if filepath.IsAbs(path) {
+		local, err := filepath.Rel(r.Folder, path)
+		if err != nil {
+			return refused
+		}
+		path = local
+	}
+	if !filepath.IsLocal(path) {
+		return refused
+	}
+	folder, err := filepath.EvalSymlinks(r.Folder)
+	if err != nil {
+		return refused
+	}
+	// The file need not exist, but what exists of its path must be in the folder.
+	for at := filepath.Join(folder, path); ; at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err == nil {
+			if real, err := filepath.EvalSymlinks(at); err == nil {
+				if !within(folder, real) {
+					return refused
+				}
+				return nil
+			}
+			if info.Mode()&os.ModeSymlink != 0 { // it leads to a file that does not exist
+				return refused
+			}
+		}
+		if at == folder {
+			return nil
+		}
+	}
+}
+
+// within reports whether a path is a folder or in it. Both are clean.
+func within(folder, path string) bool {
+	local, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(local)
+}
+
+// Address checks an address that a job connects to: a URL, perhaps with several hosts, or
+// HOST:PORT.
+func (r *Rules) Address(text string) error {
+	if r == nil || len(r.Targets) == 0 {
+		return nil
+	}
+	hosts, err := hostsOf(text)
+	if err != nil {
+		return err
+	}
+	for _, host := range hosts {
+		if !slices.ContainsFunc(r.Targets, func(pattern string) bool { return matches(pattern, host) }) {
+			return &Refusal{What: fmt.Sprintf("this server does not allow jobs to connect to %s", host), Way: wayTarget}
+		}
+	}
+	return nil
+}
+
+// hostsOf returns the hosts of an address, with their ports if they have one.
+func hostsOf(text string) ([]string, error) {
+	rest := text
+	if scheme, after, ok := strings.Cut(text, "://"); ok {
+		if scheme == "null" {
+			return nil, nil
+		}
+		rest = after
+	}
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		rest = rest[i+1:]
+	}
+	if rest == "" {
+		return nil, &Refusal{What: "an address has no host", Way: wayTarget}
+	}
+	return strings.Split(rest, ","), nil
+}
+
+// matches reports whether an address fits a pattern. A pattern without a port fits all ports.
+func matches(pattern, address string) bool {
+	wantHost, wantPort := splitPort(pattern)
+	host, port := splitPort(address)
+	if wantPort != "" && wantPort != port {
+		return false
+	}
+	ok, err := filepath.Match(strings.ToLower(wantHost), strings.ToLower(host))
+	return err == nil && ok
+}
+
+// splitPort splits HOST:PORT, where the port and the brackets of IPv6 may be missing.
+func splitPort(text string) (host, port string) {
+	if h, p, err := net.SplitHostPort(text); err == nil {
+		return h, p
+	}
+	return strings.Trim(text, "[]"), ""
+}
+
+// Build checks the folder of a repository whose system a job builds or starts.
+func (r *Rules) Build(folder string) error {
+	if r == nil {
+		return nil
+	}
+	path := folder
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.Folder, path)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		for _, allowed := range r.Builds {
+			if base, err := filepath.EvalSymlinks(allowed); err == nil && within(base, real) {
+				return nil
+			}
+		}
+	}
+	return &Refusal{What: fmt.Sprintf("this server does not allow jobs to build or start what is in %q", folder), Way: wayBuild}
+}

@@ -1,0 +1,231 @@
+package permit_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"carronade/internal/permit"
+	"carronade/internal/workload"
+	"carronade/target"
+	"carronade/target/all"
+)
+
+// rules returns rules with a folder that has a file, links that stay in it and lead out of it,
+// and a folder beside it in which builds are allowed.
+func rules(t *testing.T) (*permit.Rules, string) {
+	t.Helper()
+	base := t.TempDir()
+	for _, dir := range []string{"files/sub", "builds/repo", "builds2", "other"} {
+		if err := os.MkdirAll(filepath.Join(base, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"files/a.yaml", "other/b.yaml"} {
+		if err := os.WriteFile(filepath.Join(base, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"files/in": "a.yaml", "files/out": "../other/b.yaml", "files/nothing": "../other/none", "files/dir": "../other", "builds/out": "../other"} {
+		if err := os.Symlink(to, filepath.Join(base, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	return &permit.Rules{Folder: filepath.Join(base, "files"), Builds: []string{filepath.Join(base, "builds")}, Targets: []string{"127.0.0.1", "*.example.org:9092", "::1"}, Store: "/var/reports.db"}, base
+}
+
+func TestFile(t *testing.T) {
+	r, base := rules(t)
+	for path, ok := range map[string]bool{
+		"a.yaml": true, "sub/new": true, "-": true, "in": true, "new": true, "sub/../a.yaml": true,
+		filepath.Join(base, "files", "a.yaml"): true, filepath.Join(base, "files"): true,
+		"../other/b.yaml": false, "/etc/passwd": false, "out": false, "nothing": false, "dir/b.yaml": false, "dir/new": false,
+		"sub/../../other/b.yaml": false, filepath.Join(base, "other", "b.yaml"): false, filepath.Join(base, "files2"): false, "..": false, "": false,
+	} {
+		if err := r.File(path); (err == nil) != ok {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+	if err := (*permit.Rules)(nil).File("/etc/passwd"); err != nil {
+		t.Errorf("without rules: %v", err)
+	}
+}
+
+func TestAddress(t *testing.T) {
+	r, _ := rules(t)
+	for text, ok := range map[string]bool{
+		"kafka://127.0.0.1:9092/t": true, "127.0.0.1:80": true, "null://": true, "apm+http://a.example.org:9092": true, "riemann://[::1]:5555": true, "http://A.Example.org:9092/x?y": true,
+		"kafka://127.0.0.1:1,10.0.0.1:2/t": false, "apm+http://a.example.org:9093": false, "http://127.0.0.1@evil.org": false, "http://evil.org/127.0.0.1": false,
+		"http://": false, "http://a.example.org.evil.org:9092": false, "http://evil.org?127.0.0.1": false,
+	} {
+		if err := r.Address(text); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if err := (&permit.Rules{Folder: "/"}).Address("kafka://anywhere"); err != nil {
+		t.Errorf("without patterns: %v", err)
+	}
+}
+
+func TestBuild(t *testing.T) {
+	r, base := rules(t)
+	for path, ok := range map[string]bool{
+		filepath.Join(base, "builds", "repo"): true, filepath.Join(base, "builds"): true, "../builds/repo": true,
+		filepath.Join(base, "builds2"): false, filepath.Join(base, "builds", "out"): false, filepath.Join(base, "builds", "none"): false, "..": false,
+	} {
+		if err := r.Build(path); (err == nil) != ok {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	r, _ := rules(t)
+	for _, c := range []struct {
+		line string
+		ok   bool
+	}{
+		{"run null://", true},
+		{"", true},
+		{"report show last", true},
+		{"report list branch=master rate<5", true},
+		{"compare a.yaml sub/b.yaml", true},
+		{"topics list kafka://127.0.0.1:9092", true},
+		{"run kafka://10.0.0.1/t", false},
+		{"compare ../a.yaml b.yaml", false},
+		{"report import /etc/passwd", false},
+		{"scenario out", false},
+		{"report open", false},
+		{"report push", false},
+		{"standin", false},
+		{"serve", false},
+		{"shell", false},
+		{"config", false},
+		{"system prune", false},
+		{"runs", false},
+	} {
+		// The path is what cobra finds: here, the words before the first that is an argument.
+		words := strings.Fields(c.line)
+		path := ""
+		if len(words) > 0 {
+			path = words[0]
+			words = words[1:]
+			if path == "report" || path == "system" || path == "topics" {
+				path += " " + words[0]
+				words = words[1:]
+			}
+		}
+		if err := r.Command(path, words); (err == nil) != c.ok {
+			t.Errorf("%q: %v", c.line, err)
+		}
+	}
+	if err := r.Command("as", []string{"hey-apm", "-run", "/etc"}); err != nil {
+		t.Error(err)
+	}
+	if err := r.Command("as", []string{"kafka-producer-perf-test"}); err == nil {
+		t.Error("a tool that reads files is allowed")
+	}
+}
+
+// harmless are the words in help for values that are neither a file, an address, a command nor a
+// secret. A new word must be added here, or to the rules.
+const harmless = ",ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME|N,WHEN,WHERE,WORD=N,...,OP,ID,"
+
+// TestEverySetting: each setting whose value can be a file, an address, a command or a secret
+// refuses one that is not allowed.
+func TestEverySetting(t *testing.T) {
+	r, _ := rules(t)
+	bad := map[string]string{
+		"FILE": "/etc/passwd", "DIR": "/etc", "CMD": "id", "IMAGE": "x", "PID": "1", "ADDR": "10.0.0.1:80", "URL": "http://10.0.0.1", "HOST:PORT": "10.0.0.1:80",
+		"PLACE": "/etc/x.db", "REF": "env:HOME", "K=REF": "a=env:HOME", "K: V": "a: env:HOME",
+	}
+	kinds := all.Kinds()
+	refused := 0
+	for _, k := range kinds {
+		for _, s := range workload.Table(k) {
+			value, known := bad[s.Placeholder()]
+			switch {
+			case s.Secret:
+				value = "env:HOME"
+			case known:
+			case len(s.Choices) > 0 || s.Type != target.String && s.Type != target.List || strings.Contains(harmless, ","+s.Placeholder()+","):
+				continue
+			default:
+				t.Errorf("%s %s: the word %q is in neither list", k.Name(), s.Name, s.Placeholder())
+				continue
+			}
+			refused++
+			err := r.Document(kinds, []workload.Entry{{Name: s.Name, Values: []string{value}, Where: "--" + s.Name}})
+			if no := (*permit.Refusal)(nil); !errors.As(err, &no) || no.Way == "" || !strings.Contains(err.Error(), "--"+s.Name) {
+				t.Errorf("%s %s %s: %v", k.Name(), s.Name, value, err)
+			}
+		}
+	}
+	if refused < 50 {
+		t.Errorf("only %d settings were tried", refused)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	r, base := rules(t)
+	repo := filepath.Join(base, "builds", "repo")
+	entries := func(pairs ...string) (out []workload.Entry) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, workload.Entry{Name: pairs[i], Values: []string{pairs[i+1]}, Where: "w.yaml:1: " + pairs[i]})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name    string
+		entries []workload.Entry
+		ok      bool
+	}{
+		{"plain", entries("target", "null://", "count", "5", "trace", "t.parquet"), true},
+		{"target", entries("target", "kafka://10.0.0.1/t"), false},
+		{"build", entries("system-git", repo, "system-build", "make", "system-cmd", "./x -e"), true},
+		{"build elsewhere", entries("system-git", base, "system-build", "make", "system-cmd", "./x"), false},
+		{"the last folder counts", entries("system-git", repo, "system-git", base, "system-cmd", "./x"), false},
+		{"command alone", entries("system-cmd", "./x"), false},
+		{"secret in a file", entries("secret-token", "file:a.yaml"), true},
+		{"secret in another file", entries("secret-token", "file:/etc/passwd"), false},
+		{"payload", entries("payload", "file(a.yaml,random)"), true},
+		{"payload with a delimiter", entries("payload", "file(a.yaml,delim=;)"), true},
+		{"payload elsewhere", entries("payload", "file(/etc/passwd,random)"), false},
+		{"seed of a ring", entries("payload", "ring(4MiB,file:../other/b.yaml)"), false},
+		{"client property", entries("client-property", "ssl.truststore.location=/etc/x"), false},
+		{"metrics", entries("metrics-addr", "127.0.0.1:0"), false},
+		{"its metrics", entries("system-vars", "http://127.0.0.1:6060/debug/vars"), true},
+		{"other metrics", entries("system-vars", "http://10.0.0.1:6060/debug/vars"), false},
+		{"ready elsewhere", entries("system-git", repo, "system-cmd", "./x", "system-ready", "http://10.0.0.1/"), false},
+		{"store of the server", entries("store", "/var/reports.db"), true},
+		{"header", entries("header", "a: b"), true},
+	} {
+		if err := r.Document(all.Kinds(), c.entries); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	r, _ := rules(t)
+	name, value, _ := strings.Cut(r.Environment(), "=")
+	got, err := permit.Read(func(n string) string {
+		if n == name {
+			return value
+		}
+		return ""
+	})
+	if err != nil || got.Folder != r.Folder || len(got.Targets) != 3 || len(got.Builds) != 1 || got.Store != r.Store {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := permit.Read(func(string) string { return "" }); got != nil || err != nil {
+		t.Errorf("without rules: %+v, %v", got, err)
+	}
+	for _, bad := range []string{"{", "{}", "null", "x"} {
+		if got, err := permit.Read(func(string) string { return bad }); err == nil {
+			t.Errorf("%q: %+v", bad, got)
+		}
+	}
+}
