@@ -138,6 +138,9 @@ func (s *session) withConfiguration(t *command.Settings, file *workload.Document
 
 // defaultStore is the place of reports unless a flag or the configuration names another.
 func (s *session) defaultStore() (string, error) {
+	if s.rules != nil && s.rules.Store != "" {
+		return s.rules.Store, nil
+	}
 	conf, err := s.configuration()
 	if err != nil {
 		return "", err

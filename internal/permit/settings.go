@@ -25,7 +25,7 @@ var tools = []string{"hey-apm", "riemann-load", "sangrenel"}
 // Command checks a command by its path, such as "report show", and its arguments.
 func (r *Rules) Command(path string, args []string) error {
 	switch {
-	case r == nil || path == "":
+	case r.open() || path == "":
 		return nil
 	case path == "as" && len(args) > 0 && slices.Contains(tools, args[0]):
 		return nil
@@ -50,7 +50,7 @@ func (r *Rules) argument(arg string) error {
 
 // Flag checks a flag that is not a setting of workloads, by the word for its value in help.
 func (r *Rules) Flag(name, word, value string) error {
-	if r == nil {
+	if r.open() {
 		return nil
 	}
 	return r.value("--"+name, name, word, value)
@@ -59,7 +59,7 @@ func (r *Rules) Flag(name, word, value string) error {
 // Document checks the settings of a workload, wherever they were given. kinds are the kinds of
 // targets, whose options have the words for their values.
 func (r *Rules) Document(kinds []target.Kind, entries []workload.Entry) error {
-	if r == nil {
+	if r.open() {
 		return nil
 	}
 	started := r.starts(entries)

@@ -1,0 +1,8 @@
+// Package serve is the server of a team: jobs of several people wait in one queue for each system
+// under test, on one load machine. It has two ports, text for sessions of the shell and HTTP for
+// the API and the page.
+//
+// Its invariants: a request without a valid token is refused, except in a text session from this
+// machine; what a job may do is decided by internal/permit in the process of the job; the server
+// itself opens no file that a request names.
+package serve

@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"carronade/internal/workload"
+	"carronade/target"
+)
+
+// Everything is the system of a job that may load any system: it runs alone.
+const Everything = "*"
+
+// loads are the commands that generate load, and so wait in a queue.
+var loads = []string{"run", "find", "scenario", "demo", "calibrate", "as"}
+
+// Loads reports whether a command line of carronade generates load.
+func Loads(args []string) bool {
+	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") || slices.Contains(args, "--help-all") || slices.Contains(args, "--check") || slices.Contains(args, "--schema") {
+		return false
+	}
+	switch {
+	case slices.Contains(loads, args[0]):
+		return true
+	case args[0] == "compare":
+		return slices.Contains(args, "--run") || slices.Contains(args, "--run=true")
+	case args[0] == "topics":
+		return len(args) > 1 && args[1] != "list" && args[1] != "describe"
+	case args[0] == "report":
+		return len(args) > 1 && args[1] == "replay"
+	}
+	return false
+}
+
+// SystemOf is the system that a command line of carronade loads: the address of its target, so
+// that two spellings of one system wait for each other. It is Everything if the command line does
+// not have exactly one.
+func SystemOf(kinds []target.Kind, args []string) string {
+	if len(args) > 0 && (args[0] == "demo" || args[0] == "calibrate") {
+		return "this machine"
+	}
+	found := ""
+	for i, arg := range args {
+		if slices.Contains([]string{"-f", "--file", "--vary"}, arg) || strings.HasPrefix(arg, "--file=") || strings.HasPrefix(arg, "-f") && i > 0 {
+			return Everything // a file may have another target, or several
+		}
+		if strings.HasPrefix(arg, "-") || !strings.Contains(arg, "://") {
+			continue
+		}
+		if _, _, err := workload.ParseTarget(kinds, arg); err != nil {
+			continue
+		}
+		name := addresses(arg)
+		if found != "" && found != name {
+			return Everything
+		}
+		found = name
+	}
+	if found == "" {
+		return Everything
+	}
+	return found
+}
+
+// addresses are the hosts of a target, sorted, with the loopback names made one.
+func addresses(text string) string {
+	scheme, rest, _ := strings.Cut(text, "://")
+	if scheme == "null" {
+		return "this machine"
+	}
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		rest = rest[i+1:]
+	}
+	hosts := strings.Split(strings.ToLower(rest), ",")
+	for i, h := range hosts {
+		u := url.URL{Host: h}
+		switch u.Hostname() {
+		case "localhost", "::1":
+			hosts[i] = "127.0.0.1"
+			if u.Port() != "" {
+				hosts[i] += ":" + u.Port()
+			}
+		}
+	}
+	slices.Sort(hosts)
+	kind, _, _ := strings.Cut(scheme, "+")
+	return kind + "://" + strings.Join(slices.Compact(hosts), ",")
+}

@@ -1,0 +1,209 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The limits of text connections.
+const (
+	mostSessions = 64
+	idleLimit    = 30 * time.Minute // without a line from the client or an answer
+	loginLimit   = 30 * time.Second // until a valid token came
+	mostWrong    = 3                // wrong tokens, then the connection ends
+	longestToken = 256              // bytes of the line with a token
+)
+
+// A TextPort accepts sessions of the shell over plain lines.
+type TextPort struct {
+	Tokens *Tokens // nil: no token is needed
+	// User is whose sessions they are if no token is needed.
+	User string
+	// Session runs one session until the client leaves or ctx is done.
+	Session func(ctx context.Context, conn io.ReadWriter, user string) error
+
+	limits limiter
+	mu     sync.Mutex
+	open   int
+}
+
+// Serve accepts connections until ctx is done, and returns when all sessions have ended. It
+// closes the listener.
+func (p *TextPort) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { l.Close() }) //nolint:errcheck // it ends Accept
+	defer stop()
+	var sessions sync.WaitGroup
+	defer sessions.Wait()
+	for pause := time.Duration(0); ; {
+		conn, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if conn != nil {
+				conn.Close() //nolint:errcheck // nothing was said on it
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil: // such as too many open files: others may close theirs
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		pause = 0
+		if !p.enter() {
+			refuse(conn, fmt.Sprintf("%d sessions are open, and no more are accepted", mostSessions))
+			continue
+		}
+		sessions.Go(func() {
+			defer p.leave()
+			p.session(ctx, conn)
+		})
+	}
+}
+
+// refuse answers a connection with an error and closes it, without waiting for the client.
+func refuse(conn net.Conn, text string) {
+	conn.SetDeadline(time.Now().Add(time.Second)) //nolint:errcheck // then the write fails
+	fmt.Fprintf(conn, "error: %s\r\n", text)
+	conn.Close() //nolint:errcheck // the client has its answer, or is gone
+}
+
+func (p *TextPort) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open >= mostSessions {
+		return false
+	}
+	p.open++
+	return true
+}
+
+func (p *TextPort) leave() {
+	p.mu.Lock()
+	p.open--
+	p.mu.Unlock()
+}
+
+// session runs one connection.
+func (p *TextPort) session(ctx context.Context, conn net.Conn) {
+	defer conn.Close() //nolint:errcheck // the session is over
+	// A read or write that waits ends with the server.
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // or it is closed
+	defer stop()
+	c := &client{Conn: conn, ctx: ctx}
+	user := p.User
+	if p.Tokens != nil {
+		var ok bool
+		if user, ok = p.login(ctx, c); !ok {
+			return
+		}
+	}
+	p.Session(ctx, c, user) //nolint:errcheck // the client is gone
+}
+
+// login reads "auth TOKEN" lines until one has a valid token.
+func (p *TextPort) login(ctx context.Context, c *client) (user string, ok bool) {
+	address := addressOf(c.RemoteAddr())
+	ctx, cancel := context.WithTimeout(ctx, loginLimit)
+	defer cancel()
+	c.until, _ = ctx.Deadline()
+	defer func() { c.until = time.Time{} }()
+	for range mostWrong {
+		line, err := c.line(longestToken)
+		if err != nil {
+			return "", false
+		}
+		word, secret, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if word != "auth" {
+			fmt.Fprint(c, "error: this server needs a token: type auth TOKEN\r\n")
+			return "", false // perhaps a browser's request
+		}
+		for !p.limits.allowed(address, time.Now()) {
+			select {
+			case <-ctx.Done():
+				return "", false
+			case <-time.After(tryEvery / 10):
+			}
+		}
+		if user, ok := p.Tokens.User(strings.TrimSpace(secret)); ok {
+			return user, true
+		}
+		p.limits.failed(address, time.Now())
+		fmt.Fprint(c, "error: this is not a valid token\r\n")
+	}
+	return "", false
+}
+
+// addressOf is the address of a client without its port.
+func addressOf(a net.Addr) string {
+	host, _, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	return host
+}
+
+// A client is a connection that ends when nothing was read or written for a long time.
+type client struct {
+	net.Conn
+	ctx   context.Context
+	until time.Time // of the login; zero: none
+
+	input *bufio.Reader // what was read beyond a line of the login
+}
+
+func (c *client) extend() {
+	if c.ctx.Err() != nil {
+		return
+	}
+	until := c.until
+	if until.IsZero() {
+		until = time.Now().Add(idleLimit)
+	}
+	c.SetDeadline(until)    //nolint:errcheck // it is closed
+	if c.ctx.Err() != nil { // the deadline of the end was overwritten
+		c.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // it is closed
+	}
+}
+
+// line reads a line of at most this many bytes.
+func (c *client) line(most int) (string, error) {
+	if c.input == nil {
+		c.input = bufio.NewReaderSize(readerFunc(c.read), max(most, 16))
+	}
+	text, err := c.input.ReadSlice('\n')
+	return string(text), err
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func (c *client) Read(p []byte) (int, error) {
+	if c.input != nil && c.input.Buffered() > 0 {
+		return c.input.Read(p)
+	}
+	return c.read(p)
+}
+
+func (c *client) read(p []byte) (int, error) {
+	c.extend()
+	return c.Conn.Read(p)
+}
+
+func (c *client) Write(p []byte) (int, error) {
+	c.extend()
+	return c.Conn.Write(p)
+}

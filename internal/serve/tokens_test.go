@@ -1,0 +1,104 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTokens(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	tokens := OpenTokens(dir)
+	if all, err := tokens.List(); len(all) != 0 || err != nil {
+		t.Fatalf("%v, %v", all, err)
+	}
+	ann, err := tokens.Add("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob, err := tokens.Add("bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := tokens.AddOwn("owner")
+	if len(ann) < 22 || ann == bob {
+		t.Errorf("tokens %q and %q", ann, bob)
+	}
+	other := OpenTokens(dir) // of another process
+	for secret, want := range map[string]string{ann: "ann", bob: "bob", own: "", "": "", ann + "x": "", ann[1:]: ""} {
+		if user, ok := other.User(secret); user != want || ok != (want != "") {
+			t.Errorf("%q is of %q, %v; want %q", secret, user, ok, want)
+		}
+	}
+	if user, _ := tokens.User(own); user != "owner" {
+		t.Errorf("own token is of %q", user)
+	}
+	path := filepath.Join(dir, "tokens.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{ann, bob, own} {
+		if strings.Contains(string(text), secret) {
+			t.Error("the file contains a token")
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := tokens.Remove("ann"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := other.User(ann); ok {
+		t.Error("a token that was removed is valid")
+	}
+	if _, ok := other.User(bob); !ok {
+		t.Error("the token of another user was removed")
+	}
+	if err := tokens.Remove("ann"); !errors.Is(err, ErrNoUser) {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "a b", "../x", "-x", strings.Repeat("x", 33), "a\n"} {
+		if _, err := tokens.Add(bad); !errors.Is(err, ErrUserName) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	// A damaged file lets nobody in, and is not overwritten.
+	if err := os.WriteFile(path, []byte("[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := other.User(bob); ok {
+		t.Error("a damaged file lets a user in")
+	}
+	if _, err := tokens.Add("eve"); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Error(err)
+	}
+	if user, _ := tokens.User(own); user != "owner" {
+		t.Error("the server's own token depends on the file")
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	var l limiter
+	now := time.Unix(1000, 0)
+	if !l.allowed("a", now) {
+		t.Error("the first try waits")
+	}
+	l.failed("a", now)
+	if l.allowed("a", now.Add(tryEvery-1)) {
+		t.Error("a second try within a second")
+	}
+	if !l.allowed("b", now) || !l.allowed("a", now.Add(tryEvery)) {
+		t.Error("others wait, or it waits for too long")
+	}
+	for i := range 3 * mostTries {
+		l.failed(fmt.Sprint(i), now)
+	}
+	if len(l.next) > mostTries {
+		t.Errorf("%d addresses are remembered", len(l.next))
+	}
+}
