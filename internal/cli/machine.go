@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"carronade/internal/command"
+	"carronade/internal/jobs"
+	"carronade/internal/permit"
+	"carronade/internal/serve"
+	"carronade/internal/shell"
+	"carronade/internal/web"
+)
+
+// A machine is what a server or a shell of its own works with: the queue of a data folder, the
+// runs in progress, and the rules of jobs.
+type machine struct {
+	data, files string
+	queue       *jobs.Queue
+	hub         *web.Hub
+	rules       *permit.Rules
+	program     string
+}
+
+// commandEnd is how long a command that is cancelled has to end by itself.
+const commandEnd = 5 * time.Second
+
+// openMachine opens the data folder and continues its queue.
+func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error) {
+	data, err := dataFolder(v.data)
+	if err != nil {
+		return nil, err
+	}
+	store := v.store
+	if store == "" {
+		if store, err = s.defaultStore(); err != nil {
+			return nil, err
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find this program: %w", err)
+	}
+	m := &machine{data: data, files: filepath.Join(data, "files"), hub: web.NewHub(), program: program}
+	m.rules = v.rules(m.files, store)
+	m.queue, err = jobs.Open(ctx, jobs.Options{
+		Dir: data, Files: m.files, Parallel: v.parallel, Env: []string{m.rules.Environment()}, Alone: serve.Everything,
+		Frames: func(_ int64, r io.Reader) { m.hub.Read(r) },
+	})
+	if err != nil {
+		return nil, command.Hinted(err)
+	}
+	return m, nil
+}
+
+// close ends the running jobs. Others stay in the queue.
+func (m *machine) close(s *session) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainJobs)
+	defer cancel()
+	if err := m.queue.Close(ctx); err != nil {
+		s.printError(err)
+	}
+	m.hub.Close()
+}
+
+// drainJobs is how long running jobs may take to end with the server.
+const drainJobs = 12 * time.Second
+
+// run runs a command of carronade at once, in a process with the rules of jobs.
+func (m *machine) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	cmd := exec.CommandContext(ctx, m.program, args...)
+	cmd.Dir, cmd.Env = m.files, append(os.Environ(), m.rules.Environment())
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = commandEnd
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "error: %s\n", command.Reason(err))
+		return command.Failed
+	}
+	return command.OK
+}
+
+// api is the API of the machine.
+func (m *machine) api(s *session) *serve.API {
+	return &serve.API{
+		Jobs: m.queue, Kinds: s.Kinds, Folder: m.files, Version: version(),
+		Run: func(ctx context.Context, _ string, args []string, stdout, stderr io.Writer) int {
+			return m.run(ctx, args, stdout, stderr)
+		},
+	}
+}
+
+// session runs sessions of the shell.
+func (m *machine) session(s *session, o shell.Options) func(ctx context.Context, conn io.ReadWriter, user string) error {
+	var names []string
+	for _, c := range s.root().Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	return func(ctx context.Context, conn io.ReadWriter, user string) error {
+		o := o
+		o.Queue, o.User, o.Home = m.queue, user, filepath.Join(m.data, "users", user)
+		o.Commands, o.Loads = names, serve.Loads
+		o.System = func(args []string) string { return serve.SystemOf(s.Kinds, args) }
+		o.Run = func(ctx context.Context, args []string, out io.Writer) int { return m.run(ctx, args, out, out) }
+		return shell.Serve(ctx, conn, o)
+	}
+}

@@ -1,0 +1,99 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"carronade/internal/web"
+	"carronade/internal/web/guard"
+)
+
+// A Site is the HTTP port: the page, the runs in progress and the API.
+type Site struct {
+	hub    *web.Hub
+	server *http.Server
+}
+
+// SiteOptions are what a site serves, and to whom.
+type SiteOptions struct {
+	API    *API
+	Hub    *web.Hub
+	Tokens *Tokens
+	Host   string   // the host of the address that it listens on
+	Names  []string // other names of the server
+}
+
+// NewSite returns the site.
+func NewSite(o SiteOptions) *Site {
+	names := o.Names
+	if _, err := netip.ParseAddr(o.Host); err != nil {
+		names = append(names, o.Host)
+	}
+	g := guard.New(o.Tokens.User, names...)
+	o.API.User = guard.User
+	mux := http.NewServeMux()
+	mux.Handle("POST /api/session", g.Session())
+	mux.Handle("GET /api/runs", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
+	mux.Handle("GET /api/runs/", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
+	mux.Handle("/api/v1/", g.Require(o.API.Handler()))
+	mux.Handle("GET /", web.Assets())
+	return &Site{hub: o.Hub, server: &http.Server{
+		Handler: g.Protect(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: log.New(quiet{}, "", 0),
+	}}
+}
+
+// quiet drops messages about clients that do not speak TLS or HTTP: anybody can cause them.
+type quiet struct{}
+
+func (quiet) Write(p []byte) (int, error) { return len(p), nil }
+
+// viewersLimit is how long the end of the site waits for viewers.
+const viewersLimit = 250 * time.Millisecond
+
+// Serve serves the site until ctx is done. It closes the listener.
+func (s *Site) Serve(ctx context.Context, l net.Listener) error {
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		s.hub.Close()
+		end, cancel := context.WithTimeout(context.Background(), viewersLimit)
+		defer cancel()
+		if s.server.Shutdown(end) != nil {
+			s.server.Close() //nolint:errcheck // connections end
+		}
+	})
+	err := s.server.Serve(l)
+	if !stop() {
+		<-ended
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Run runs ports until ctx is done or one of them fails, and returns the first error.
+func Run(ctx context.Context, ports ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make(chan error, len(ports))
+	for _, p := range ports {
+		go func() {
+			defer cancel()
+			errs <- p(ctx)
+		}()
+	}
+	var first error
+	for range ports {
+		if err := <-errs; first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package system
+
+import (
+	"errors"
+	"net"
+)
+
+// ListenOwn listens on a Unix socket that only this user can connect to, on Unix.
+func ListenOwn(string) (net.Listener, error) {
+	return nil, errors.New("not on this system")
+}

@@ -1,0 +1,45 @@
+//go:build unix
+
+package system
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+)
+
+// ListenOwn listens on a Unix socket that only this user can connect to. A socket that a program
+// left behind is replaced, one that a program listens on is an error.
+func ListenOwn(path string) (net.Listener, error) {
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode()&os.ModeSocket == 0 {
+			return nil, errors.New("a file of that name exists")
+		}
+		conn, err := net.Dial("unix", path)
+		if err == nil {
+			conn.Close() //nolint:errcheck // nothing was said
+			return nil, errors.New("another program listens there")
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, err
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	// The mode is set before anybody can connect: the umask holds for the whole process, but only
+	// takes rights away, and only while the socket is made.
+	old := syscall.Umask(0o177)
+	l, err := net.Listen("unix", path)
+	syscall.Umask(old)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close() //nolint:errcheck // the first error counts
+		return nil, fmt.Errorf("set the mode: %w", err)
+	}
+	return l, nil
+}

@@ -1,0 +1,36 @@
+//go:build unix
+
+package system
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestListenOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := ListenOwn(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := ListenOwn(path); err == nil {
+		t.Error("the socket of a program that listens was replaced")
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	l.Close() //nolint:errcheck // as if the program was killed
+	if l, err = ListenOwn(path); err != nil {
+		t.Fatalf("a socket that was left behind: %v", err)
+	}
+	l.Close() //nolint:errcheck // the test is over
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ListenOwn(path); err == nil {
+		t.Error("a file was replaced")
+	}
+}
