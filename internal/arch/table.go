@@ -83,6 +83,7 @@ var Packages = []Package{
 	{Name: "internal/store", May: []string{"internal/digest", "internal/report", "internal/system", "internal/workload", "load", "target"}, Tests: []string{"internal/store/sqlite", "internal/store/storetest"}},
 	{Name: "internal/store/storetest", May: []string{"internal/digest", "internal/report", "internal/store", "load", "measure"}},
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
+	{Name: "internal/jobs", May: []string{"internal/exit", "internal/sqlitefile", "internal/system", "target", "units"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},
