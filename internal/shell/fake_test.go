@@ -254,3 +254,12 @@ func (d *dialog) transcript() string {
 	defer d.mu.Unlock()
 	return d.all
 }
+
+// runPrinting is a Run that prints a text and keeps the command line.
+func runPrinting(text string, ran *string) func(context.Context, []string, io.Writer) int {
+	return func(_ context.Context, args []string, out io.Writer) int {
+		*ran = typed(args)
+		io.WriteString(out, text) //nolint:errcheck // a test's
+		return 0
+	}
+}
