@@ -140,3 +140,28 @@ func (f *Facts) Map() map[string]any {
 	}
 	return m
 }
+
+// Remotes are the names of the remotes of the repository in a folder; none if it is
+// not a repository.
+func Remotes(ctx context.Context, dir string) []string {
+	out, err := git(ctx, dir, "remote")
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(out)
+}
+
+// Line describes a revision of the repository in a folder in one line: its short name
+// and the first line of its message.
+func Line(ctx context.Context, dir, revision string) (string, error) {
+	return git(ctx, dir, "log", "-1", "--oneline", "--no-decorate", "--no-color", "--no-show-signature", "--end-of-options", revision, "--")
+}
+
+// Hash returns the full name of the commit that a branch, a tag or a short name of the
+// repository in a folder means.
+func Hash(ctx context.Context, dir, revision string) (string, error) {
+	return git(ctx, dir, "rev-parse", "--quiet", "--verify", "--end-of-options", revision+"^{commit}")
+}
+
+// Tree is the worktree of a build in the cache.
+func Tree(e Entry) string { return filepath.Join(e.Home, "tree") }

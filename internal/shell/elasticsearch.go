@@ -1,0 +1,149 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"carronade/internal/indices"
+)
+
+const localElasticsearch = "http://localhost:9200"
+
+// client returns a client of the Elasticsearch in use.
+func (c *cluster) client() *indices.Cluster {
+	out := &indices.Cluster{URL: c.URL, User: c.User}
+	if c.User != "" {
+		out.Password = "file:" + c.Password
+	}
+	return out
+}
+
+func (s *session) elasticsearch(words []string) error {
+	switch {
+	case len(words) >= 2 && words[1] == "use" && len(words) <= 5:
+		return s.useElasticsearch(words[2:])
+	case len(words) == 2 && words[1] == "reset":
+		return s.resetElasticsearch()
+	}
+	return s.usage(words)
+}
+
+func (s *session) useElasticsearch(args []string) error {
+	var c cluster
+	switch {
+	case len(args) == 0:
+		s.say("%s", s.clusterLine())
+		return nil
+	case len(args) == 1 && args[0] == "last":
+		if err := s.home.load("elasticsearch", &c); err != nil {
+			return err
+		}
+		if c.URL == "" {
+			return hinted(errors.New("no Elasticsearch was in use before"), "elasticsearch use local")
+		}
+	case args[0] == "local" || args[0] == "last":
+		if len(args) > 1 {
+			return s.usage([]string{"elasticsearch"})
+		}
+		c.URL = localElasticsearch
+	default:
+		c.URL = strings.TrimRight(args[0], "/")
+		if err := (&indices.Cluster{URL: c.URL}).Check(); err != nil {
+			return hinted(err, "elasticsearch use http://localhost:9200 USER PASSWORD")
+		}
+		if len(args) > 1 {
+			if err := s.login(&c, args[1:]); err != nil {
+				return err
+			}
+		}
+	}
+	ctx, cancel := s.soonCtx()
+	defer cancel()
+	if _, _, err := c.client().Status(ctx); err != nil {
+		return hinted(fmt.Errorf("elasticsearch %s: %w", c.URL, err), "is it running, and are user and password right?")
+	}
+	s.es = c
+	if err := s.home.save("elasticsearch", &c); err != nil {
+		return err
+	}
+	s.say("using %s", c.URL)
+	return nil
+}
+
+// login reads user and password. The password goes to a file of the user.
+func (s *session) login(c *cluster, args []string) (err error) {
+	c.User = args[0]
+	password := ""
+	switch {
+	case c.User == "" || strings.Contains(c.User, ":"):
+		return errors.New("a user's name has no colon and is not empty")
+	case len(args) > 1:
+		password = args[1]
+	default:
+		if password, err = s.ask("password: ", true); err != nil {
+			return err
+		}
+	}
+	if password == "" {
+		return errors.New("the password is empty")
+	}
+	c.Password, err = s.home.keepPassword(c.URL, c.User, password)
+	return err
+}
+
+// resetElasticsearch deletes the indices of the APM Server as a job, so that tests
+// submitted before it are not disturbed.
+func (s *session) resetElasticsearch() error {
+	if s.es.URL == "" {
+		return errNoElasticsearch
+	}
+	ctx, cancel := s.soonCtx()
+	defer cancel()
+	list, err := s.es.client().Names(ctx)
+	if err != nil {
+		return fmt.Errorf("elasticsearch %s: %w", s.es.URL, err)
+	}
+	_, docs, err := s.es.client().Status(ctx)
+	if err != nil {
+		return fmt.Errorf("elasticsearch %s: %w", s.es.URL, err)
+	}
+	answer, err := s.ask(fmt.Sprintf("delete all indices %s of %s (now %d with %d docs)? yes or no: ", indices.Pattern, s.es.URL, len(list), docs), false)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(answer) != "yes" {
+		s.say("nothing deleted")
+		return nil
+	}
+	args := append([]string{"as", "hey-apm"}, s.esFlags()...)
+	return s.submit(Request{System: s.systemOf("apm"), Typed: "elasticsearch reset", Args: append(args, "elasticsearch", "reset", "--yes")})
+}
+
+var errNoElasticsearch = hinted(errors.New("no Elasticsearch is in use"), "elasticsearch use <url>")
+
+// esFlags are the flags of the drop-in for the Elasticsearch behind the server.
+func (s *session) esFlags() []string {
+	if s.es.URL == "" {
+		return nil
+	}
+	out := []string{"-apm-es-url", s.es.URL}
+	if auth := s.es.auth(); auth != "" {
+		out = append(out, "-apm-es-auth", auth)
+	}
+	return out
+}
+
+// clusterLine is the first line of status.
+func (s *session) clusterLine() string {
+	if s.es.URL == "" {
+		return "ElasticSearch not configured (hint: elasticsearch use <url>)"
+	}
+	ctx, cancel := s.soonCtx()
+	defer cancel()
+	health, docs, err := s.es.client().Status(ctx)
+	if err != nil {
+		return fmt.Sprintf("ElasticSearch [%s]: %s", s.es.URL, s.out.paint(red, "not available: "+Printable(err.Error())))
+	}
+	return fmt.Sprintf("ElasticSearch [%s]: %s ,  %d docs", s.es.URL, s.out.paint(map[string]string{"green": green, "yellow": yellow, "red": red}[health], health), docs)
+}

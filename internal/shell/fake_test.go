@@ -1,0 +1,265 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A fakeQueue keeps jobs in memory. A test begins and ends them.
+type fakeQueue struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	jobs    []*fakeJob
+	refuse  error
+}
+
+type fakeJob struct {
+	Job
+	printed string
+}
+
+func newFakeQueue() *fakeQueue {
+	q := &fakeQueue{}
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+// Submit begins a job at once if none is open.
+func (q *fakeQueue) Submit(_ context.Context, r Request) (Job, int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.refuse != nil {
+		return Job{}, 0, q.refuse
+	}
+	position := 1
+	for _, j := range q.jobs {
+		if j.Ended.IsZero() {
+			position++
+		}
+	}
+	j := &fakeJob{Job: Job{ID: int64(len(q.jobs) + 1), Request: r, State: Queued, Submitted: time.Now()}}
+	if position == 1 {
+		j.State = Running
+	}
+	q.jobs = append(q.jobs, j)
+	return j.Job, position, nil
+}
+
+func (q *fakeQueue) find(id int64) *fakeJob { return q.jobs[id-1] }
+
+func (q *fakeQueue) Cancel(_ context.Context, id int64) error {
+	q.end(id, Cancelled, 130, "by its user")
+	return nil
+}
+
+// print adds output of a job.
+func (q *fakeQueue) print(id int64, text string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.find(id).printed += text
+	q.changed.Broadcast()
+}
+
+// end ends a job, and begins the next.
+func (q *fakeQueue) end(id int64, state State, exit int, reason string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j := q.find(id)
+	j.State, j.Exit, j.Reason, j.Ended = state, exit, reason, time.Now()
+	for _, j := range q.jobs {
+		if j.Ended.IsZero() {
+			j.State = Running
+			break
+		}
+	}
+	q.changed.Broadcast()
+}
+
+func (q *fakeQueue) Jobs(_ context.Context, f Filter) (out []Job, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, j := range q.jobs {
+		if len(f.States) == 0 || slices.Contains(f.States, j.State) {
+			out = append(out, j.Job)
+		}
+	}
+	return out, nil
+}
+
+func (q *fakeQueue) wait(ctx context.Context, ready func() bool) error {
+	defer context.AfterFunc(ctx, func() { q.mu.Lock(); q.changed.Broadcast(); q.mu.Unlock() })()
+	for !ready() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		q.changed.Wait()
+	}
+	return nil
+}
+
+func (q *fakeQueue) Output(ctx context.Context, id int64, _ bool, w io.Writer) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j, n := q.find(id), 0
+	for {
+		if err := q.wait(ctx, func() bool { return len(j.printed) > n || !j.Ended.IsZero() }); err != nil {
+			return err
+		}
+		text := j.printed[n:]
+		if text == "" {
+			return nil
+		}
+		n += len(text)
+		q.mu.Unlock()
+		_, err := io.WriteString(w, text)
+		q.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (q *fakeQueue) Wait(ctx context.Context, id int64) (Job, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j := q.find(id)
+	err := q.wait(ctx, func() bool { return !j.Ended.IsZero() })
+	return j.Job, err
+}
+
+// args are the command lines of all jobs.
+func (q *fakeQueue) args() (out []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, j := range q.jobs {
+		out = append(out, typed(j.Args))
+	}
+	return out
+}
+
+// A dialog is a session, and its user.
+type dialog struct {
+	t      *testing.T
+	conn   net.Conn
+	ended  chan error
+	mu     sync.Mutex
+	cond   *sync.Cond
+	all    string
+	seen   int
+	closed bool
+}
+
+// talk begins a session. What Run runs, it prints.
+func talk(t *testing.T, o Options) *dialog {
+	t.Helper()
+	if o.Home == "" {
+		o.Home = t.TempDir()
+	}
+	if o.User == "" {
+		o.User = "ann"
+	}
+	if o.Commands == nil {
+		o.Commands = []string{"run", "find", "report", "system", "topics", "query", "version"}
+	}
+	if o.Run == nil {
+		o.Run = func(_ context.Context, args []string, out io.Writer) int {
+			fmt.Fprintf(out, "ran %s\n", typed(args))
+			return 0
+		}
+	}
+	if o.Loads == nil {
+		o.Loads = func(args []string) bool { return args[0] == "run" || args[0] == "find" }
+	}
+	mine, theirs := net.Pipe()
+	d := &dialog{t: t, conn: mine, ended: make(chan error, 1)}
+	d.cond = sync.NewCond(&d.mu)
+	go func() { d.ended <- Serve(t.Context(), theirs, o) }()
+	go d.read()
+	t.Cleanup(func() { mine.Close() })
+	d.until(promptText)
+	return d
+}
+
+func (d *dialog) read() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := d.conn.Read(buf)
+		d.mu.Lock()
+		d.all += string(buf[:n])
+		d.closed = err != nil
+		d.cond.Broadcast()
+		d.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// until waits for a text and returns what came before it.
+func (d *dialog) until(text string) string {
+	d.t.Helper()
+	timer := time.AfterFunc(20*time.Second, func() { d.mu.Lock(); d.closed = true; d.cond.Broadcast(); d.mu.Unlock() })
+	defer timer.Stop()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for {
+		if before, _, ok := strings.Cut(d.all[d.seen:], text); ok {
+			d.seen += len(before) + len(text)
+			return before
+		}
+		if d.closed {
+			d.t.Fatalf("the session did not write %q; it wrote %q", text, d.all[d.seen:])
+		}
+		d.cond.Wait()
+	}
+}
+
+// do types a line and returns the answer.
+func (d *dialog) do(line string) string {
+	d.t.Helper()
+	d.send(line + "\n")
+	return d.until(promptText)
+}
+
+func (d *dialog) send(text string) {
+	d.t.Helper()
+	if _, err := io.WriteString(d.conn, text); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// end waits for the end of the session.
+func (d *dialog) end() error {
+	d.t.Helper()
+	select {
+	case err := <-d.ended:
+		return err
+	case <-time.After(20 * time.Second):
+		d.t.Fatal("the session did not end")
+		return errors.New("unreachable")
+	}
+}
+
+// transcript is all that the session wrote.
+func (d *dialog) transcript() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.all
+}
+
+// runPrinting is a Run that prints a text and keeps the command line.
+func runPrinting(text string, ran *string) func(context.Context, []string, io.Writer) int {
+	return func(_ context.Context, args []string, out io.Writer) int {
+		*ran = typed(args)
+		io.WriteString(out, text) //nolint:errcheck // a test's
+		return 0
+	}
+}

@@ -1,0 +1,220 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// submit queues a job and shows its output when it runs.
+func (s *session) submit(r Request) error {
+	r.User = s.User
+	job, position, err := s.Queue.Submit(s.ctx, r)
+	if err != nil {
+		return err
+	}
+	waits := position > 1
+	if waits {
+		s.say("(queued) position %d, job %d", position, job.ID)
+	}
+	s.follow(job, waits)
+	return nil
+}
+
+// follow shows the output of a job until it ends or the session leaves it. If named,
+// the job's words come first.
+func (s *session) follow(job Job, named bool) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.mu.Lock()
+	if _, ok := s.attached[job.ID]; ok {
+		s.mu.Unlock()
+		cancel()
+		return
+	}
+	s.attached[job.ID] = cancel
+	s.mu.Unlock()
+	s.follows.Go(func() {
+		defer cancel()
+		c := &cleaner{color: s.Color, to: func(text string) {
+			s.beside(job, text, named, false)
+			named = false
+		}}
+		err := s.Queue.Output(ctx, job.ID, true, c)
+		c.end()
+		if err == nil {
+			job, err = s.Queue.Wait(ctx, job.ID)
+		}
+		s.mu.Lock()
+		delete(s.attached, job.ID)
+		s.mu.Unlock()
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			s.beside(job, s.out.paint(red, Printable(err.Error()))+"\n", named, true)
+		default:
+			s.beside(job, s.ending(job), named, true)
+		}
+	})
+}
+
+// beside writes output of a job. Between the output of different jobs a line says
+// whose it is.
+func (s *session) beside(job Job, text string, named, last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text != "" {
+		if named || s.last != 0 && s.last != job.ID && len(s.attached) > 1 {
+			text = s.jobLine(job) + "\n" + text
+		}
+		s.last = job.ID
+	}
+	s.out.beside(text, last)
+}
+
+// ending is what a session says when a job ended; "" if it did what it should.
+func (s *session) ending(job Job) string {
+	text := ""
+	switch {
+	case job.State == Cancelled || job.State == Interrupted:
+		text = string(job.State)
+	case job.Exit != 0 || job.State == Failed:
+		text = fmt.Sprintf("ended with exit code %d", job.Exit)
+	default:
+		return ""
+	}
+	if job.Reason != "" {
+		text += ": " + Printable(job.Reason)
+	}
+	return s.out.paint(red, "job "+strconv.FormatInt(job.ID, 10)+" "+text) + "\n"
+}
+
+// jobLine names a job, as in status.
+func (s *session) jobLine(job Job) string {
+	return " " + s.out.paint(magenta, ID(job.Typed)) + "  " + s.out.paint(grey, "["+Printable(job.Typed)+"]")
+}
+
+// open returns the jobs that have not ended, in the order in which they were
+// submitted.
+func (s *session) open() ([]Job, error) {
+	ctx, cancel := s.soonCtx()
+	defer cancel()
+	return s.Queue.Jobs(ctx, Filter{States: []State{Queued, Running}})
+}
+
+// cancel cancels the user's running jobs, or the jobs with an id or a number.
+func (s *session) cancel(words []string) error {
+	if len(words) > 2 {
+		return s.usage(words)
+	}
+	jobs, err := s.open()
+	if err != nil {
+		return err
+	}
+	var chosen []Job
+	others := 0
+	for _, j := range jobs {
+		if len(words) == 1 && j.State != Running || len(words) == 2 && !is(j, words[1]) {
+			continue
+		}
+		if j.User != s.User && (!s.Owner || len(words) == 1) {
+			others++
+			continue
+		}
+		chosen = append(chosen, j)
+	}
+	switch {
+	case len(chosen) == 0 && others > 0:
+		return errors.New("the job belongs to another user")
+	case len(chosen) == 0 && len(words) == 2:
+		return hinted(fmt.Errorf("there is no job %s", cut(words[1], 30)), "status lists the jobs")
+	case len(chosen) == 0:
+		s.say("no job of yours is running")
+		return nil
+	}
+	for _, j := range chosen {
+		if err := s.Queue.Cancel(s.ctx, j.ID); err != nil {
+			return err
+		}
+	}
+	s.say("ok")
+	if len(words) == 1 {
+		return nil
+	}
+	return s.queue()
+}
+
+// is reports whether text is a job's number or id. An id of six digits is not taken
+// for a number.
+func is(j Job, text string) bool {
+	if ID(j.Typed) == text {
+		return true
+	}
+	return strconv.FormatInt(j.ID, 10) == strings.TrimPrefix(text, "#")
+}
+
+// queue writes the jobs that have not ended.
+func (s *session) queue() error {
+	jobs, err := s.open()
+	if err != nil {
+		return err
+	}
+	waiting := slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool { return j.State == Running })
+	for _, j := range jobs {
+		if j.State == Running {
+			s.say("running%s%s", s.jobLine(j), s.whose(j))
+		}
+	}
+	s.say("%d commands queued", len(waiting))
+	for _, j := range waiting {
+		s.say("%s%s", s.jobLine(j), s.whose(j))
+	}
+	return nil
+}
+
+// whose names the owner of another user's job.
+func (s *session) whose(j Job) string {
+	if j.User == s.User {
+		return ""
+	}
+	return "  of " + Printable(j.User)
+}
+
+func (s *session) attach(words []string) error {
+	if len(words) != 2 {
+		return s.usage(words)
+	}
+	ctx, cancel := s.soonCtx()
+	defer cancel()
+	jobs, err := s.Queue.Jobs(ctx, Filter{})
+	if err != nil {
+		return err
+	}
+	for _, j := range slices.Backward(jobs) { // the newest of several with the same words
+		if is(j, words[1]) && (j.User == s.User || s.Owner || s.Allow == nil) {
+			s.follow(j, true)
+			return nil
+		}
+	}
+	return hinted(fmt.Errorf("there is no job %s of yours", cut(words[1], 30)), "status lists the jobs")
+}
+
+func (s *session) detach(words []string) error {
+	if len(words) != 1 {
+		return s.usage(words)
+	}
+	s.mu.Lock()
+	n := len(s.attached)
+	for _, cancel := range s.attached {
+		cancel()
+	}
+	s.mu.Unlock()
+	if n == 0 {
+		s.say("nothing is attached")
+		return nil
+	}
+	s.say("ok")
+	return nil
+}

@@ -1,0 +1,326 @@
+package shell
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// store are the flags of commands on reports, for those in the Elasticsearch in use.
+// Without one they are the user's own.
+func (s *session) store() []string {
+	u, err := url.Parse(s.es.URL)
+	if err != nil || s.es.URL == "" {
+		return nil
+	}
+	u.Scheme = map[string]string{"http": "elasticsearch", "https": "elasticsearch+https"}[u.Scheme]
+	if s.es.User != "" {
+		u.RawQuery = url.Values{"user": {s.es.User}, "password": {"file:" + s.es.Password}}.Encode()
+	}
+	return []string{"--store", u.String()}
+}
+
+// verify is carronade's own, on the reports of the Elasticsearch in use.
+func (s *session) verify(words []string) error {
+	args, err := s.filters(words[1:], "-n", "--last")
+	if err != nil {
+		return err
+	}
+	return s.run(slices.Concat([]string{"verify"}, args, s.store()))
+}
+
+// filters checks the arguments of collate and verify: options with a value, and
+// filters in the tool's grammar.
+func (s *session) filters(args []string, options ...string) (out []string, err error) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		name, _, joined := strings.Cut(a, "=")
+		switch {
+		case slices.Contains(options, name):
+			out = append(out, a)
+			if !joined {
+				if i++; i == len(args) {
+					return nil, fmt.Errorf("%s has no value", a)
+				}
+				out = append(out, args[i])
+			}
+		case strings.HasPrefix(a, "-") && s.Allow == nil:
+			out = append(out, a) // carronade's own
+		case strings.HasPrefix(a, "-"):
+			return nil, fmt.Errorf("%s is not allowed here", cut(a, 40))
+		case !strings.ContainsAny(a, "=<>"):
+			return nil, fmt.Errorf("%s is not a valid filter, must use one of = != < >", cut(a, 60))
+		default:
+			out = append(out, decimalLimit(a))
+		}
+	}
+	return out, nil
+}
+
+// decimalLimit writes the memory limit of a filter as bytes: 4g was 4,000,000,000.
+func decimalLimit(filter string) string {
+	value, ok := strings.CutPrefix(filter, "limit=")
+	if !ok || value == "" {
+		return filter
+	}
+	by, ok := map[byte]int64{'k': 1e3, 'm': 1e6, 'g': 1e9}[value[len(value)-1]]
+	n, err := strconv.ParseInt(value[:len(value)-1], 10, 32)
+	if !ok || err != nil {
+		return filter
+	}
+	return fmt.Sprintf("limit=%d", n*by)
+}
+
+// A collation is the part of collate's JSON that the tool's table shows.
+type collation struct {
+	Variable string `json:"variable"`
+	Groups   []struct {
+		Equal []setting `json:"equal"`
+		Rows  []row     `json:"rows"`
+	} `json:"groups"`
+	Notes []string `json:"notes"`
+}
+
+type setting struct{ Name, Value string }
+
+type row struct {
+	Value        string     `json:"value"`
+	Reports      []string   `json:"reports"`
+	RevisionDate *time.Time `json:"revision_date"`
+	Revision     string     `json:"revision"`
+	Flags        []setting  `json:"flags"`
+	Measured     map[string]struct {
+		Median float64 `json:"median"`
+		Best   bool    `json:"best"`
+		Ahead  bool    `json:"ahead"`
+	} `json:"measured"`
+}
+
+// collate is carronade's own, as the tool's table.
+func (s *session) collate(words []string) error {
+	if len(words) < 2 || words[1] == "" || strings.ContainsAny(words[1], "=<>") {
+		return fmt.Errorf("<variable> argument is required")
+	}
+	asCSV := slices.Contains(words, "--csv")
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "--csv" })
+	args, err := s.filters(words[2:], "-n", "--last", "--sort")
+	if err != nil {
+		return err
+	}
+	full := slices.Concat([]string{"collate", words[1]}, args, s.store())
+	if slices.ContainsFunc(args, func(a string) bool { return a == "--json" || a == "--markdown" || strings.HasPrefix(a, "--pictures") }) {
+		return s.run(full)
+	}
+	full = append(full, "--json")
+	if !slices.Contains(args, "--all") {
+		full = append(full, "--all") // the tool showed groups of one row, too
+	}
+	var out bytes.Buffer
+	if code := s.Run(s.ctx, full, &out); code != 0 {
+		c := &cleaner{color: s.Color, to: func(text string) { s.out.Write([]byte(text)) }} //nolint:errcheck // the session ends then
+		c.Write(out.Bytes())                                                               //nolint:errcheck // never fails
+		c.end()
+		return errSilent{code}
+	}
+	var c collation
+	if err := json.Unmarshal(out.Bytes(), &c); err != nil {
+		return fmt.Errorf("read the collation: %w", err)
+	}
+	if asCSV {
+		return s.collationCSV(&c)
+	}
+	s.collationText(&c)
+	return nil
+}
+
+// independent are the settings of a group's first line: the tool's name, and the
+// field of reports.
+var independent = []struct{ name, field string }{
+	{"duration", "for"},
+	{"events", "events"},
+	{"spans", "spans"},
+	{"frames", "frames"},
+	{"concurrency", "concurrency"},
+	{"branch", "branch"},
+	{"revision", "revision"},
+}
+
+// A column of the tool's table.
+type column struct {
+	title, field string
+	format       func(float64) string
+}
+
+var columns = []column{
+	{"pushed    ", "pushed", perSecond},
+	{"accepted  ", "accepted", perSecond},
+	{"throughput", "indexed", func(x float64) string { return fmt.Sprintf("%.1fdps", x) }},
+	{"latency", "per_batch", func(x float64) string { return fmt.Sprintf("%.0fms", x*1e3) }},
+	{"index", "index_share", func(x float64) string { return fmt.Sprintf("%.1f%%", x*100) }},
+	{"max rss", "max_rss", decimal},
+	{"effic", "efficiency", func(x float64) string { return fmt.Sprintf("%.3f", x) }},
+}
+
+func perSecond(x float64) string { return decimal(x) + "ps" }
+
+// decimal writes bytes as the tool did: with powers of ten and a small b.
+func decimal(n float64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d b", int64(n))
+	}
+	i := -1
+	for ; n >= 1000 && i < len("kMGTPE")-1; i++ {
+		n /= 1000
+	}
+	return fmt.Sprintf("%.1f%cb", n, "kMGTPE"[i])
+}
+
+// heads are the titles of the table's columns.
+func (c *collation) heads() []string {
+	out := []string{"report id", "revision date "}
+	for _, col := range columns {
+		out = append(out, col.title)
+	}
+	return append(out, c.variableName())
+}
+
+func (c *collation) variableName() string {
+	name := c.Variable
+	for _, prefix := range []string{"flag.", "label."} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	for _, v := range independent {
+		if v.field == name {
+			return v.name
+		}
+	}
+	return name
+}
+
+// cells are the cells of a row.
+func (r *row) cells() []string {
+	date := "-"
+	if r.RevisionDate != nil {
+		date = r.RevisionDate.UTC().Format("06-01-02 15:04")
+	}
+	id := "-"
+	if len(r.Reports) > 0 {
+		id = r.Reports[0]
+	}
+	out := []string{id, date}
+	for _, col := range columns {
+		text := "-"
+		if m, ok := r.Measured[col.field]; ok {
+			text = col.format(m.Median)
+		}
+		out = append(out, text)
+	}
+	return append(out, Printable(r.Value))
+}
+
+// flags are the flags of the server that differ in a group, "" if none does.
+func (r *row) flags() string {
+	var out []string
+	for _, f := range r.Flags {
+		out = append(out, f.Name+"="+f.Value)
+	}
+	return Printable(strings.Join(out, " "))
+}
+
+// first is the first line of a group: what its reports have in common.
+func (c *collation) first(equal []setting) string {
+	var parts []string
+	for _, v := range independent {
+		i := slices.IndexFunc(equal, func(e setting) bool { return e.Name == v.field })
+		if i >= 0 && c.Variable != v.field {
+			parts = append(parts, v.name+" "+Printable(equal[i].Value))
+		}
+	}
+	return strings.Join(parts, "  ")
+}
+
+func (s *session) collationText(c *collation) {
+	if len(c.Groups) == 0 {
+		s.say("%s", Printable(strings.Join(c.Notes, "; ")))
+	}
+	for _, g := range c.Groups {
+		s.say("%s", s.out.paint(grey, c.first(g.Equal)))
+		heads := c.heads()
+		flags := slices.ContainsFunc(g.Rows, func(r row) bool { return r.flags() != "" })
+		if flags {
+			heads = append(heads, "flags")
+		}
+		s.say("%s", strings.Join(heads, "  "))
+		for _, r := range g.Rows {
+			cells := r.cells()
+			if flags {
+				cells = append(cells, r.flags())
+			}
+			s.say("%s", s.tableRow(heads, cells, r.Measured["efficiency"].Best || r.Measured["efficiency"].Ahead))
+		}
+		s.say("")
+	}
+}
+
+// tableRow pads the cells of a row to their columns. The best row is green.
+func (s *session) tableRow(heads, cells []string, best bool) string {
+	var b strings.Builder
+	for i, cell := range cells {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		if i < len(columns)+2 {
+			cell += strings.Repeat(" ", max(0, len(heads[i])-len(cell)))
+		}
+		b.WriteString(cell)
+	}
+	text := strings.TrimRight(b.String(), " ")
+	if best {
+		return s.out.paint(green, text)
+	}
+	return text
+}
+
+// collationCSV writes all groups as one table.
+func (s *session) collationCSV(c *collation) error {
+	w := csv.NewWriter(s.out)
+	heads := []string{}
+	for _, v := range independent {
+		if v.field != c.Variable {
+			heads = append(heads, v.name)
+		}
+	}
+	for _, h := range append(c.heads(), "flags") {
+		heads = append(heads, strings.TrimSpace(h))
+	}
+	if err := w.Write(heads); err != nil {
+		return err
+	}
+	for _, g := range c.Groups {
+		for _, r := range g.Rows {
+			var cells []string
+			for _, v := range independent {
+				if v.field == c.Variable {
+					continue
+				}
+				i := slices.IndexFunc(g.Equal, func(e setting) bool { return e.Name == v.field })
+				if i < 0 {
+					cells = append(cells, "")
+					continue
+				}
+				cells = append(cells, Printable(g.Equal[i].Value))
+			}
+			if err := w.Write(slices.Concat(cells, r.cells(), []string{r.flags()})); err != nil {
+				return err
+			}
+		}
+	}
+	w.Flush()
+	return w.Error()
+}

@@ -1,0 +1,88 @@
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Lines that tail shows.
+const (
+	tailLines = 10
+	mostTail  = 1000
+	tailBytes = 10 << 20 // of the log's end
+)
+
+// tail shows the last lines of the log of the server that was started last, or those
+// of them with a text.
+func (s *session) tail(kind string, args []string) error {
+	n, pattern := tailLines, ""
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		number, dash := strings.CutPrefix(a, "-")
+		switch {
+		case a == "-n" && i+1 < len(args):
+			i++
+			number = args[i]
+		case a == "-n":
+			return s.usage([]string{kind})
+		case !dash:
+			if pattern != "" {
+				return s.usage([]string{kind})
+			}
+			pattern = a
+			continue
+		}
+		k, err := strconv.Atoi(strings.TrimPrefix(number, "n"))
+		if err != nil || k < 1 {
+			return fmt.Errorf("%s is not a number of lines", cut(number, 30))
+		}
+		n = min(k, mostTail)
+	}
+	data, err := tailOf(filepath.Join(s.home.dir, kind+".log"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return hinted(errors.New("no server was started in this shell yet, so there is no log"), "carronade report log last shows that of another run")
+	}
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for l := range bytes.Lines(data) {
+		if bytes.Contains(l, []byte(pattern)) {
+			lines = append(lines, string(bytes.TrimRight(l, "\r\n")))
+		}
+	}
+	for _, l := range lines[max(0, len(lines)-n):] {
+		text := Printable(strings.ReplaceAll(l, "\t", " "))
+		switch {
+		case strings.Contains(l, "ERROR"), strings.Contains(l, "Error:"):
+			text = s.out.paint(red, text)
+		case strings.Contains(l, "WARN"):
+			text = s.out.paint(yellow, text)
+		}
+		s.say("%s", text)
+	}
+	s.say("%s", s.out.paint(grey, "[time now "+time.Now().UTC().Format(time.RFC3339)+"]"))
+	return nil
+}
+
+// tailOf reads the end of a file.
+func tailOf(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.NewSectionReader(f, max(0, st.Size()-tailBytes), tailBytes))
+}

@@ -1,0 +1,130 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// tool runs the drop-in for the tool, whose lines test prints.
+var tool = []string{"as", "hey-apm"}
+
+// test queues a test of the server in use. The drop-in checks its arguments again; here
+// they are checked so that an error comes before the job waits.
+func (s *session) test(words []string) error {
+	if len(words) < 6 {
+		return s.usage(words)
+	}
+	v := s.system["apm"]
+	switch {
+	case v.URL == "":
+		return hinted(errors.New("no apm-server is in use"), useHint("apm"))
+	case v.using() != "" && v.Switch.Branch == "":
+		return hinted(errors.New("unknown branch/revision"), "apm switch <branch>")
+	case v.using() == "" && len(words) > 6:
+		return hinted(errors.New("flags for the server need a server that is started here"), useHint("apm"))
+	}
+	for i := 6; i < len(words); i += 2 {
+		switch {
+		case words[i] != "-E" && words[i] != "--mem" && words[i] != "-mem":
+			return fmt.Errorf("test: %s is neither -E NAME=VALUE nor --mem SIZE", cut(words[i], 40))
+		case i+1 == len(words):
+			return fmt.Errorf("test: %s has no value", words[i])
+		case words[i] == "-E" && isSecretName(words[i+1]):
+			return hinted(errors.New("test: the line contains a secret"), "give it as -E NAME=file:PATH or NAME=env:NAME")
+		}
+	}
+	args := slices.Concat(tool, []string{"-base-url", v.URL}, s.esFlags())
+	if s.es.URL != "" {
+		args = append(args, "-es-url", s.es.URL)
+		if auth := s.es.auth(); auth != "" {
+			args = append(args, "-es-auth", auth)
+		}
+	}
+	args = append(args, s.starting(v)...)
+	test := slices.Clone(words)
+	if v.Docker && !slices.Contains(words, "--mem") && !slices.Contains(words, "-mem") {
+		test = append(test, "--mem", "4g")
+	}
+	return s.submit(Request{System: s.systemOf("apm"), Typed: typed(words), Args: append(args, test...)})
+}
+
+// starting are the flags that start the server of the repository in use.
+func (s *session) starting(v *server) []string {
+	if v.using() == "" {
+		return nil
+	}
+	started := *v
+	password := ""
+	if v.Docker {
+		started.Cmd = ""
+	} else if v.Cmd == "" {
+		started.Cmd, password = s.startCommand(v)
+	}
+	out := started.flags("-")
+	if password != "" {
+		out = append(out, "-system-env", passwordVariable+"=file:"+password)
+	}
+	if v.Docker {
+		port := "8200"
+		if u, err := url.Parse(v.URL); err == nil && u.Port() != "" {
+			port = u.Port()
+		}
+		out = append(out, "-system-image", "{image}", "-system-publish", "127.0.0.1:"+port+":8200")
+	}
+	return append(out, "-system-log", filepath.Join(s.home.dir, "apm.log"))
+}
+
+// passwordVariable has the password of Elasticsearch in the server's environment. The
+// server replaces ${NAME} in its settings, so no command line has the password.
+const passwordVariable = "CARRONADE_ELASTICSEARCH_PASSWORD" //nolint:gosec // its name
+
+// startCommand starts an APM Server with the Elasticsearch in use, as the tool did.
+func (s *session) startCommand(v *server) (command, password string) {
+	words := []string{defaultStart, "-e"}
+	if u, err := url.Parse(v.URL); err == nil && u.Host != "" {
+		words = append(words, "-E", "apm-server.host="+u.Host)
+	}
+	if s.es.URL != "" {
+		words = append(words, "-E", "output.elasticsearch.hosts="+s.es.URL)
+	}
+	if s.es.User != "" {
+		words = append(words, "-E", "output.elasticsearch.username="+s.es.User, "-E", "output.elasticsearch.password=${"+passwordVariable+"}")
+		password = s.es.Password
+	}
+	return typed(words), password
+}
+
+// isSecretName reports whether a setting of the server holds a secret as text.
+func isSecretName(setting string) bool {
+	name, value, _ := strings.Cut(setting, "=")
+	if strings.HasPrefix(value, "file:") || strings.HasPrefix(value, "env:") || strings.HasPrefix(value, "${") {
+		return false
+	}
+	name = strings.ToLower(name)
+	for _, part := range []string{"password", "secret_token", "api_key"} {
+		if strings.HasSuffix(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// dump writes the body of a request.
+func (s *session) dump(words []string) error {
+	if len(words) != 5 {
+		return s.usage(words)
+	}
+	if s.Allow != nil {
+		dir, err := s.folder(filepath.Dir(words[1]))
+		if err != nil {
+			return err
+		}
+		words = slices.Clone(words)
+		words[1] = filepath.Join(dir, filepath.Base(words[1]))
+	}
+	return s.run(slices.Concat(tool, words))
+}
