@@ -15,6 +15,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/live"
 	"carronade/internal/report"
+	"carronade/internal/web/frame"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -62,6 +63,7 @@ func (p *Program) Main() int {
 	root.SetErr(p.Err)
 	root.SetIn(p.In)
 	_, err := root.ExecuteContextC(ctx)
+	s.closeFrames()
 	if err == nil {
 		err = s.helpError
 	}
@@ -119,6 +121,9 @@ type session struct {
 
 	// preparing is locked while a run of a tool is prepared.
 	preparing sync.Mutex
+
+	frames  *frame.Writer // to the process that started this one; nil: no frame was wanted
+	framing sync.Mutex    // of frames
 
 	// unwritten is set when the report of an old tool's run could not be written.
 	unwritten atomic.Bool
