@@ -283,6 +283,7 @@ func (c *collector) watch(iv measure.Interval, rows []measure.Interval, at time.
 	if end := time.Duration(r.measurementEnd.Load()); s.Phase != measure.Drain && end != Never {
 		s.Left = max(0, end-at)
 	}
+	s.Freezes, s.Frozen = r.watchdog.endedWithin(iv.Start, iv.End)
 	r.plan.Watch(s)
 }
 

@@ -374,6 +374,7 @@ func (c *readCollector) closeInterval(end time.Duration) {
 	if r.measurementEnd != Never {
 		s.Left = max(0, r.measurementEnd-end)
 	}
+	s.Freezes, s.Frozen = r.watchdog.endedWithin(combined.Start, combined.End)
 	r.plan.Watch(s)
 }
 

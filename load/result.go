@@ -113,4 +113,7 @@ type Snapshot struct {
 	Unanswered bool // from the plan: nothing is acknowledged, and events sent count
 
 	Rebalance time.Duration // consuming: time without an assignment so far, mean over the clients
+
+	Freezes int           // of the generator's process that ended in the interval; see measure.Freezes
+	Frozen  time.Duration // the longest of them
 }

@@ -131,6 +131,20 @@ func (w *watchdog) end() measure.Freezes {
 	return w.result
 }
 
+// endedWithin returns how many freezes of the process ended after from, up to to, and how long
+// the longest was.
+func (w *watchdog) endedWithin(from, to time.Duration) (n int, longest time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.processFreezes) - 1; i >= 0 && w.processFreezes[i].to > from; i-- {
+		if f := w.processFreezes[i]; f.to <= to {
+			n++
+			longest = max(longest, f.to-f.from)
+		}
+	}
+	return n, longest
+}
+
 // note records a freeze. If it overlaps known ones, only the rest is added to the
 // total.
 func (w *watchdog) note(who string, from, to time.Duration) {

@@ -3,7 +3,7 @@
 // requests of a page. It knows nothing about the content.
 //
 // Its invariant: if the check of a tab finds nothing, the page requested only its own
-// file and caused no error, warning or violation of its policies.
+// file, or its own server, and caused no error, warning or violation of its policies.
 package browsertest
 
 import (
@@ -109,17 +109,38 @@ func (b *Browser) Open(t testing.TB, path string, v View) *Tab {
 		t.Fatal(err)
 	}
 	address := (&url.URL{Scheme: "file", Path: filepath.ToSlash(absolute)}).String()
-	if err := tab.watch(address); err != nil {
+	tab.open(address, v, func(u string) bool { return u == address || strings.HasPrefix(u, address+"#") })
+	return tab
+}
+
+// OpenServer opens a page of a server on loopback. It may request anything of that
+// server.
+func (b *Browser) OpenServer(t testing.TB, address string, v View) *Tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	t.Cleanup(cancel)
+	tab := &Tab{t: t, ctx: ctx, messages: &pageMessages{}}
+	u, err := url.Parse(address)
+	if err != nil {
 		t.Fatal(err)
+	}
+	tab.open(address, v, func(of string) bool { return strings.HasPrefix(of, u.Scheme+"://"+u.Host+"/") })
+	return tab
+}
+
+// open opens an address. own says which requests are the page's own.
+func (tab *Tab) open(address string, v View, own func(address string) bool) {
+	tab.t.Helper()
+	if err := tab.watch(own); err != nil {
+		tab.t.Fatal(err)
 	}
 	steps := append(v.steps(),
 		command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: v.NoScript}),
 		chromedp.Navigate(address),
 	)
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatalf("open %s: %v", address, err)
+	if err := chromedp.Do(tab.ctx, steps...); err != nil {
+		tab.t.Fatalf("open %s: %v", address, err)
 	}
-	return tab
 }
 
 // SetView changes the screen; NoScript is ignored.
@@ -155,7 +176,7 @@ func (v View) steps() []chromedp.Action[chromedp.Void] {
 }
 
 // watch records the page's errors, warnings and requests.
-func (tab *Tab) watch(address string) error {
+func (tab *Tab) watch(own func(address string) bool) error {
 	printed := chromedp.Events(tab.ctx, runtime.ConsoleAPICalled)
 	thrown := chromedp.Events(tab.ctx, runtime.ExceptionThrown)
 	logged := chromedp.Events(tab.ctx, log.EntryAdded)
@@ -197,7 +218,7 @@ func (tab *Tab) watch(address string) error {
 			if err != nil {
 				return
 			}
-			if u := e.Request.URL; u != address && !strings.HasPrefix(u, address+"#") && !strings.HasPrefix(u, "data:") {
+			if u := e.Request.URL; !own(u) && !strings.HasPrefix(u, "data:") {
 				tab.problem("the page requested %s", u)
 			}
 		}

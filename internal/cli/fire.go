@@ -39,7 +39,7 @@ func (s *session) runTasks(ctx context.Context, o outputs) error {
 }
 
 // execute runs a task, shows its progress and stores its report.
-func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Document, error) {
+func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Document, err error) {
 	var watcher *live.Watcher // nil is quiet
 	if !o.quiet {
 		watcher = live.New(s.Err, terminal(s.Err))
@@ -59,6 +59,8 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 	id := run.NewID()
 	o.hub.Begin(publicRun(w, id, k.i))
 	defer o.hub.End()
+	shown := o.viewers.begin(w, id, o.which(i))
+	defer func() { shown.End(doneOf(d, err)) }()
 	return run.Execute(ctx, run.Job{
 		Workload: w, Version: version(), RunID: id,
 		Repetition: k.i + 1, Repetitions: max(k.of, 1), Replaces: k.replaces,
@@ -87,11 +89,16 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (*report.Docume
 		Watch: func(snap load.Snapshot) {
 			watcher.Show(snap)
 			o.hub.Show(snap)
+			shown.Interval(snap)
 			if o.observer.Interval != nil {
 				o.observer.Interval(snap)
 			}
 		},
-		Logf:        func(format string, args ...any) { watcher.Message(fmt.Sprintf(format, args...)) },
+		Figures: shown.Figures,
+		Logf: func(format string, args ...any) {
+			watcher.Message(fmt.Sprintf(format, args...))
+			shown.Mark(fmt.Sprintf(format, args...))
+		},
 		Output:      func(from, line string) { s.printed(watcher, from+" | "+layout.Clean(line)) },
 		Started:     s.ends.slot(),
 		Host:        system.Describe(),

@@ -16,6 +16,7 @@ import (
 	"carronade/internal/live"
 	"carronade/internal/permit"
 	"carronade/internal/report"
+	"carronade/internal/web/frame"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -63,6 +64,7 @@ func (p *Program) Main() int {
 	root.SetErr(p.Err)
 	root.SetIn(p.In)
 	_, err := root.ExecuteContextC(ctx)
+	s.closeFrames()
 	if err == nil {
 		err = s.helpError
 	}
@@ -120,6 +122,9 @@ type session struct {
 
 	// preparing is locked while a run of a tool is prepared.
 	preparing sync.Mutex
+
+	frames  *frame.Writer // to the process that started this one; nil: no frame was wanted
+	framing sync.Mutex    // of frames
 
 	// unwritten is set when the report of an old tool's run could not be written.
 	unwritten atomic.Bool

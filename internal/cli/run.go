@@ -181,6 +181,7 @@ type outputs struct {
 	note     string          // the note in the reports
 	keep     *keeping        // where reports are stored
 	hub      *publish.Hub    // exports metrics of a run; nil: none
+	viewers  *viewers        // who sees the frames of a run; nil: none
 	observer compat.Observer // of the drop-in, if any
 }
 
@@ -210,8 +211,14 @@ func (s *session) prepare(ctx context.Context, t *command.Settings, observer com
 		o.keep.close()
 		return o, nil, err
 	}
+	if o.viewers, err = s.openViewers(t); err != nil {
+		o.keep.close()
+		o.hub.Close(ctx)
+		return o, nil, err
+	}
 	o.observer = observer
 	return o, func() {
+		o.viewers.close()
 		s.unpublish(o.hub)
 		o.keep.close()
 		s.linger(ctx, o.hub, t.Last("metrics-linger"))

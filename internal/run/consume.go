@@ -23,7 +23,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	}
 	e.abort = e.newAbort(load.Consuming, nil, func() { r.Stop(load.ByLimit) })
 	e.startKeeping(ctx, load.Consuming, false)
-	q := newGaugeReader(e.sources(), plan.Interval)
+	q := newGaugeReader(e.sources(), plan.Interval, e.Figures)
 	q.before(ctx)
 	e.system.begin(ctx)
 	began := time.Now()

@@ -43,7 +43,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	}
 	e.abort = e.newAbort(r.Mode(), &f.plan, func() { r.Stop(load.ByLimit) })
 	e.startKeeping(ctx, r.Mode(), f.plan.Unanswered)
-	q := newGaugeReader(e.sources(), f.plan.Interval)
+	q := newGaugeReader(e.sources(), f.plan.Interval, e.Figures)
 	q.before(ctx)
 	e.system.begin(ctx)
 	f.pipeline.start(r)

@@ -46,16 +46,18 @@ func (e *execution) sources() []namedSource {
 type gaugeReader struct {
 	sources []*polledSource
 	every   time.Duration
+	seen    func(from string, figures []measure.Figure) // may be nil
 	stop    context.CancelFunc
 	going   sync.WaitGroup
 }
 
 // newGaugeReader returns a gaugeReader that reads once per interval.
-func newGaugeReader(sources []namedSource, interval time.Duration) *gaugeReader {
+// seen gets the values of each reading; may be nil.
+func newGaugeReader(sources []namedSource, interval time.Duration, seen func(from string, figures []measure.Figure)) *gaugeReader {
 	if interval == 0 {
 		interval = time.Second
 	}
-	q := &gaugeReader{every: max(interval, shortestPoll)}
+	q := &gaugeReader{every: max(interval, shortestPoll), seen: seen}
 	for _, t := range sources {
 		q.sources = append(q.sources, &polledSource{namedSource: t, maxPoints: measure.DefaultSeries, pollsPerPoint: 1})
 	}
@@ -104,6 +106,9 @@ func (q *gaugeReader) begin(now func() time.Duration) {
 				}
 				a.countFailure(err)
 				a.note(figures, now())
+				if q.seen != nil {
+					q.seen(a.from, figures)
+				}
 			}
 		})
 	}

@@ -51,7 +51,7 @@ func TestGaugeReader(t *testing.T) {
 			}
 			return nil, ctx.Err()
 		})
-		q := newGaugeReader([]namedSource{{"server", rate}, {"system", slow}}, time.Second)
+		q := newGaugeReader([]namedSource{{"server", rate}, {"system", slow}}, time.Second, nil)
 		q.before(t.Context())
 		began := time.Now()
 		q.begin(func() time.Duration { return time.Since(began) })
@@ -95,7 +95,7 @@ func TestGaugeReaderIsCanceled(t *testing.T) {
 			}
 			return []measure.Figure{{Name: "rate", Value: 1}}, nil
 		})
-		q := newGaugeReader([]namedSource{{"server", late}}, time.Second)
+		q := newGaugeReader([]namedSource{{"server", late}}, time.Second, nil)
 		q.before(t.Context())
 		q.begin(func() time.Duration { return 0 })
 		time.Sleep(1200 * time.Millisecond)

@@ -53,6 +53,10 @@ type Job struct {
 
 	// Watch is called with each interval as it closes; may be nil.
 	Watch func(load.Snapshot)
+	// Figures is called with the metrics that a source ("server", "system", "host") reported at
+	// one moment of the run, concurrently for different sources, and must not keep them. No
+	// metrics: the source did not answer. May be nil.
+	Figures func(from string, figures []measure.Figure)
 	// Opened is called once the target is open, before anything is sent; may be nil.
 	Opened func()
 	// Facts is called with facts about the system, before Opened; may be nil.

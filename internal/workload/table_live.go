@@ -13,7 +13,10 @@ func liveTable() []Setting {
 	header.Type, header.check, header.Show = target.List, checkHeader, showHeader
 	linger := opt("metrics-linger", "", "keep serving /metrics after the end for this time, for a last scrape; Ctrl-C ends it")
 	linger.Type = target.Duration
+	web := opt("web", "ADDR", "show the run on a page, at a free port of this machine or at HOST:PORT")
+	web.Bare = "127.0.0.1:0"
 	return []Setting{
+		web,
 		opt("metrics-addr", "ADDR", "serve /metrics for Prometheus at HOST:PORT; with only a PORT, on loopback"),
 		linger,
 		opt("graphite", "HOST:PORT", "send metrics of each interval to Graphite's plaintext port"),

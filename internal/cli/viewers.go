@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"carronade/internal/command"
+	"carronade/internal/report"
+	"carronade/internal/secret"
+	"carronade/internal/system"
+	"carronade/internal/web"
+	"carronade/internal/web/frame"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// viewers are who sees the frames of the runs of a command: a page in the user's browser, or
+// the process that started this one. A nil viewers is no one.
+type viewers struct {
+	page *web.Server
+	hub  *web.Hub
+	pipe *frame.Writer
+}
+
+// openViewers serves the page if --web is given, and writes frames to the file descriptor that
+// the environment names; nil if neither is wanted.
+func (s *session) openViewers(t *command.Settings) (*viewers, error) {
+	addr, descriptor := t.Last("web"), os.Getenv(frame.Variable)
+	if addr == "" && descriptor == "" {
+		return nil, nil
+	}
+	v := &viewers{}
+	if descriptor != "" {
+		var err error
+		if v.pipe, err = s.framePipe(descriptor); err != nil {
+			return nil, &words{Err: fmt.Errorf("%s=%s: %w", frame.Variable, descriptor, err), Hint: "it names an open file descriptor of 3 or more, to which frames are written; unset it otherwise"}
+		}
+	}
+	if addr != "" {
+		v.hub = web.NewHub()
+		var err error
+		if v.page, err = web.Listen(addr, v.hub); err != nil {
+			return nil, err
+		}
+		s.note("live page at %s", v.page.URL())
+		if v.page.IsPublic() {
+			s.warn("other machines can reach the live page, and its token is not encrypted on the network; leave out the address to serve only this machine")
+		}
+	}
+	return v, nil
+}
+
+// framePipe returns the writer to the file descriptor that this process was started with, the
+// same for all commands of a session. Processes that this one starts do not get it.
+func (s *session) framePipe(descriptor string) (*frame.Writer, error) {
+	s.framing.Lock()
+	defer s.framing.Unlock()
+	if s.frames == nil {
+		f, err := inherited(descriptor)
+		if err != nil {
+			return nil, err
+		}
+		s.frames = frame.NewWriter(f)
+	}
+	return s.frames, nil
+}
+
+func inherited(descriptor string) (*os.File, error) {
+	n, err := strconv.ParseUint(descriptor, 10, 16)
+	if err != nil || n < 3 {
+		return nil, errors.New("not a file descriptor")
+	}
+	if err := system.KeepFromChildren(uintptr(n)); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(n), frame.Variable), nil
+}
+
+// close ends the page.
+func (v *viewers) close() {
+	if v != nil {
+		v.page.Close()
+	}
+}
+
+// closeFrames writes the frames that wait, at the end of the program.
+func (s *session) closeFrames() {
+	s.framing.Lock()
+	defer s.framing.Unlock()
+	if err := s.frames.Close(); err != nil {
+		s.warn(fmt.Sprintf("the reader of %s did not get all frames: %v", frame.Variable, err))
+	}
+}
+
+// begin shows another run. title says which of several it is.
+func (v *viewers) begin(w *workload.Workload, id uint64, title string) *frame.Recorder {
+	if v == nil {
+		return nil
+	}
+	var mask secret.Mask
+	times := "service"
+	scheduled := w.Has("rate") || w.Has("shape")
+	switch {
+	case w.Unacknowledged():
+		times = "end_to_end"
+	case scheduled:
+		times = "response"
+	}
+	about := frame.Run{
+		Target: mask.Text(w.Target()), Op: w.Op, Title: title, Labels: w.Labels(), Version: version(),
+		StartedAt: time.Now().UTC().Format(time.RFC3339), Interval: frame.Seconds(max(w.Duration("interval"), time.Second)),
+		Unanswered: w.Unacknowledged(), Schedule: scheduled, Reading: w.Op == workload.Consume, Processors: load.Processors(),
+	}
+	for _, l := range w.Limits() {
+		about.Limits = append(about.Limits, frame.LimitOf(&l, times))
+	}
+	return frame.NewRecorder(report.IDOf(id), about, func(e frame.Event) {
+		if v.hub != nil {
+			_ = v.hub.Take(e) // it is an event of this run
+		}
+		v.pipe.Write(e)
+	})
+}
+
+// markNames are the names of a verdict's marks.
+var markNames = map[report.Mark]string{
+	report.Remark: "remark", report.Good: "good", report.Open: "open", report.Caution: "caution", report.Bad: "bad",
+}
+
+// doneOf describes the end of a run.
+func doneOf(d *report.Document, err error) frame.Done {
+	if d == nil {
+		out := frame.Done{Exit: exitCodeOf(err)}
+		if err != nil {
+			out.Error = err.Error()
+		}
+		return out
+	}
+	out := frame.Done{
+		Report: d.ID, Headline: d.Headline(), Trust: string(d.TrustLevel()), Exit: d.ExitCode(), Totals: frame.CountsOf(d.Totals.Counts),
+	}
+	for i := range d.Phases {
+		if p := &d.Phases[i]; p.Name == measure.WarmUp {
+			warm := frame.CountsOf(p.Totals.Counts)
+			out.Warmup = &warm
+		}
+	}
+	for _, v := range d.Verdicts() {
+		for _, text := range v.Sentences() {
+			out.Verdicts = append(out.Verdicts, frame.Verdict{Mark: markNames[v.Mark], Label: v.Label, Text: text})
+		}
+	}
+	return out
+}

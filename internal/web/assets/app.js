@@ -1,0 +1,204 @@
+// The live page: it follows the newest run, and shows its numbers and charts.
+
+import { Feed, Refused, runs, session } from './feed.js';
+import { Charts } from './charts.js';
+import * as format from './format.js';
+
+const $ = (id) => document.getElementById(id);
+const charts = new Charts($('charts'), $('said'));
+let feed, done, known = [], follow = true;
+
+const SIGNS = { live: '●', lost: '!', end: '■', done: '■', wait: '…', refused: '✗' };
+
+function state(kind, text) {
+  $('sign').textContent = SIGNS[kind];
+  $('state').textContent = text;
+  document.documentElement.dataset.state = kind;
+}
+
+// terms fills a list of names and values, and changes only what is new.
+function terms(into, rows) {
+  const wanted = rows.filter(Boolean);
+  while (into.children.length > wanted.length * 2) into.lastChild.remove();
+  wanted.forEach(([name, text, kind], i) => {
+    if (into.children.length < i * 2 + 2) into.append(document.createElement('dt'), document.createElement('dd'));
+    const [dt, dd] = [into.children[i * 2], into.children[i * 2 + 1]];
+    if (dt.textContent !== name) dt.textContent = name;
+    if (dd.textContent !== text) dd.textContent = text;
+    dd.className = kind ?? '';
+  });
+}
+
+const COUNTS = ['offered', 'sent', 'acked', 'consumed', 'failed', 'unknown', 'dropped', 'unsent'];
+const BAD = new Set(['failed', 'unknown', 'dropped', 'unsent']);
+
+function usual(run, name) {
+  switch (name) {
+    case 'offered': return run.schedule;
+    case 'sent': return !run.reading;
+    case 'acked': return !run.reading && !run.unanswered;
+    case 'consumed': return run.reading;
+    case 'failed': return !run.reading;
+  }
+  return false;
+}
+
+function numbers() {
+  const { run, frames } = feed;
+  const sum = {};
+  for (const f of frames) for (const k in f.counts) sum[k] = (sum[k] ?? 0) + f.counts[k];
+  const full = frames.filter((f) => f.to > f.from), f = full[full.length - 1];
+  const counts = COUNTS.filter((k) => usual(run, k) || sum[k]);
+  terms($('sum'), [
+    ['time', f ? format.time(f.to) : '0 s'],
+    ...counts.map((k) => [k, format.whole(sum[k] ?? 0), BAD.has(k) && sum[k] ? 'bad' : '']),
+    ['bytes', format.bytes(sum.bytes ?? 0)],
+  ]);
+  if (!f) return;
+  const s = f.to - f.from;
+  const main = f.response.p99_us !== null ? ['response', f.response] : f.end_to_end.p99_us !== null ? ['end to end', f.end_to_end] : ['service', f.service];
+  const least = (p) => (main[1].at_least && p >= main[1].at_least ? '≥ ' : '');
+  const times = main[1].p99_us === null ? [] : [
+    [main[0] + ' p50', least(50) + format.measured(main[1].p50_us / 1e6)], [main[0] + ' p99', least(99) + format.measured(main[1].p99_us / 1e6)], [main[0] + ' max', format.measured(main[1].max_us / 1e6)],
+  ];
+  terms($('now'), [
+    ...counts.filter((k) => usual(run, k) || f.counts[k]).map((k) => [k, format.rate(f.counts[k] / s), BAD.has(k) && f.counts[k] ? 'bad' : '']),
+    ...times,
+    run.reading ? f.lag !== null && ['behind', format.whole(f.lag)] : !run.unanswered && ['in flight', format.whole(f.in_flight)],
+    f.send_delay_p99_us !== null && ['send delay p99', format.time(f.send_delay_p99_us / 1e6), f.send_delay_p99_us > 10e3 ? 'bad' : ''],
+    f.freezes > 0 && ['freezes', `${f.freezes}, up to ${format.time(f.frozen_max_us / 1e6)}`, 'bad'],
+  ]);
+}
+
+function remarks() {
+  const all = feed.frames.flatMap((f) => f.marks ?? []);
+  $('remarks').hidden = all.length === 0;
+  const list = $('remarks').querySelector('ul');
+  if (list.children.length === all.length) return;
+  list.replaceChildren(...all.slice(-200).map((m) => {
+    const li = document.createElement('li');
+    const b = document.createElement('b');
+    b.textContent = format.time(m.at);
+    li.append(b, ' ', m.text);
+    return li;
+  }));
+}
+
+let waiting = false;
+
+function draw() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    if (!feed?.run) return;
+    charts.show(feed.run, feed.frames);
+    numbers();
+    remarks();
+    const f = feed.frames[feed.frames.length - 1];
+    if (f && !done && document.documentElement.dataset.state === 'live') state('live', `${f.phase}, ${format.time(f.to)}`);
+    document.documentElement.dataset.frames = String(feed.frames.length);
+  });
+}
+
+function result(d) {
+  done = d;
+  const into = $('result');
+  into.hidden = false;
+  const line = (tag, text, cls) => {
+    const e = document.createElement(tag);
+    e.textContent = text;
+    if (cls) e.className = cls;
+    return e;
+  };
+  into.replaceChildren(line('h2', 'Result'), line('p', d.error ?? d.headline ?? '', 'answer'));
+  const list = line('ul', '', 'marks');
+  const sign = { good: '✓', bad: '✗', caution: '!', open: '?', remark: '·' };
+  for (const v of d.verdicts ?? []) {
+    const li = line('li', '', v.mark);
+    li.append(line('b', `${sign[v.mark] ?? '·'} ${v.label}`), ' ' + v.text);
+    list.append(li);
+  }
+  into.append(list);
+  if (d.report) {
+    const p = line('p', 'The report: ');
+    p.append(line('code', `carronade report open ${d.report}`));
+    into.append(p);
+  }
+  state('done', d.error ? 'ended without a report' : 'ended');
+  draw();
+}
+
+async function choose(id) {
+  feed?.close();
+  done = undefined;
+  $('result').hidden = true;
+  $('remarks').querySelector('ul').replaceChildren();
+  state('wait', 'connecting');
+  const mine = new Feed(id, {
+    frames: () => mine === feed && draw(),
+    done: (d) => mine === feed && result(d),
+    next: (next) => { if (mine === feed) again(next); },
+    state: (kind) => mine === feed && connection(kind),
+  });
+  feed = mine;
+  charts.rebuild();
+  await feed.open();
+  const { run } = feed;
+  $('title').textContent = `${run.op} ${run.target}`;
+  document.title = `${run.op} ${run.target} - Carronade`;
+  $('about').textContent = [run.title, 'report ' + id, 'started ' + new Date(run.started_at).toLocaleTimeString(),
+    ...Object.entries(run.labels ?? {}).map(([k, v]) => `${k}=${v}`), ...(run.limits ?? []).map((l) => l.text)].filter(Boolean).join(' · ');
+  $('last').textContent = run.interval > 1 ? 'Last ' + format.time(run.interval) : 'Last second';
+  $('runs').value = id;
+}
+
+function connection(kind) {
+  if (kind === 'live') { if (!done) state('live', 'running'); draw(); return; }
+  if (done) return;
+  if (kind === 'lost') state('lost', 'the connection was lost; trying again');
+  if (kind === 'end') state('end', 'the program has ended');
+}
+
+// again reads the list of runs, and shows the newest one if the page follows.
+async function again(next) {
+  known = await runs();
+  $('which').hidden = known.length < 2;
+  $('runs').replaceChildren(...known.map((r) => {
+    const o = document.createElement('option');
+    o.value = r.id;
+    o.textContent = `${r.title ? r.title + ': ' : ''}${r.op} ${r.target} (${r.id})`;
+    return o;
+  }));
+  if (feed) $('runs').value = feed.id;
+  if (next && follow) await choose(next);
+}
+
+async function start() {
+  try {
+    await session();
+    for (;;) {
+      await again();
+      if (known.length > 0) break;
+      state('wait', 'waiting for a run');
+      await new Promise((r) => setTimeout(r, 500));
+    }
+    await choose(known[known.length - 1].id);
+  } catch (e) {
+    if (e instanceof Refused && e.status === 401) state('refused', 'This page needs its token: open the address that carronade printed.');
+    else state('lost', 'The program does not answer. It may have ended.');
+  }
+  document.documentElement.dataset.ready = '';
+}
+
+$('runs').addEventListener('change', (e) => {
+  follow = e.target.value === known[known.length - 1].id;
+  choose(e.target.value).catch(() => state('lost', 'The program does not answer. It may have ended.'));
+});
+for (const b of document.querySelectorAll('[data-window]')) {
+  b.addEventListener('click', () => {
+    for (const o of document.querySelectorAll('[data-window]')) o.setAttribute('aria-pressed', String(o === b));
+    charts.setWindow(Number(b.dataset.window));
+  });
+}
+start();

@@ -1,0 +1,166 @@
+// Package guard protects an HTTP server of this program against other pages in the
+// user's browser and against other users of the network: it checks the name under which
+// a request reached the server, where it came from and its token, and it sets headers
+// that restrict what a page may do. It knows nothing about what the server serves.
+//
+// Its invariant: behind Require nothing is served without the token, and behind Protect
+// nothing to a name that is not the server's own.
+package guard
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// policy allows a page only its own scripts, styles and requests.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// A Guard checks the requests to one server. It is safe for concurrent use.
+type Guard struct {
+	token  [sha256.Size]byte
+	cookie string
+	names  map[string]bool
+}
+
+// NewToken returns a random token of 128 bits.
+func NewToken() string {
+	var b [16]byte
+	rand.Read(b[:]) //nolint:errcheck // it does not fail
+	return hex.EncodeToString(b[:])
+}
+
+// New returns a guard. names are names of the server besides those of loopback, without
+// ports.
+func New(token string, names ...string) *Guard {
+	g := &Guard{token: sha256.Sum256([]byte(token)), names: map[string]bool{"localhost": true}}
+	// Browsers do not separate the cookies of a host's ports. So that several servers can
+	// run at once, the name depends on the token.
+	name := sha256.Sum256([]byte("cookie " + token))
+	g.cookie = "carronade-" + hex.EncodeToString(name[:6])
+	for _, n := range names {
+		g.names[strings.ToLower(strings.TrimSuffix(n, "."))] = true
+	}
+	return g
+}
+
+// Protect refuses requests that came to another name (421) or from another page (403),
+// and sets the headers of all answers. Another page that makes its name point to this
+// machine (DNS rebinding) is recognized by that name.
+func (g *Guard) Protect(next http.Handler) http.Handler {
+	origins := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if !g.isOwn(r) {
+			http.Error(w, "this server does not have that name; use the address that carronade printed", http.StatusMisdirectedRequest)
+			return
+		}
+		if err := origins.Check(r); err != nil {
+			http.Error(w, "another page may not do this", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isOwn reports whether the Host of a request is one of the server: a name of it, an
+// address of loopback, or the address that the connection came to. A page that rebinds
+// its name cannot send an address as its Host.
+func (g *Guard) isOwn(r *http.Request) bool {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if g.names[host] {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	if addr = addr.Unmap(); addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback() {
+		return true
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	came, err := netip.ParseAddrPort(local.String())
+	return err == nil && came.Addr().Unmap().WithZone("") == addr.WithZone("")
+}
+
+// Require refuses requests without the token (401): in the session's cookie, or as
+// "Authorization: Bearer TOKEN". A write with the cookie needs an Origin, which every
+// browser sends.
+func (g *Guard) Require(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && g.is(bearer) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		c, err := r.Cookie(g.cookie)
+		if err != nil || !g.is(c.Value) {
+			http.Error(w, "the token is missing or wrong; open the address that carronade printed", http.StatusUnauthorized)
+			return
+		}
+		if !isRead(r.Method) && r.Header.Get("Origin") == "" {
+			http.Error(w, "a request of a page has an Origin", http.StatusForbidden)
+			return
+		}
+		if from := r.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" && from != "none" {
+			http.Error(w, "another page may not do this", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// is compares in constant time, whatever the length.
+func (g *Guard) is(token string) bool {
+	sum := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
+}
+
+// Session exchanges the token, the JSON object {"token": "..."} of a POST, for a cookie
+// that scripts cannot read.
+func (g *Guard) Session() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		var in struct {
+			Token string `json:"token"`
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1024))
+		if err == nil {
+			err = json.Unmarshal(body, &in)
+		}
+		if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+			http.Error(w, `the request must be JSON: {"token": "..."}`, http.StatusBadRequest)
+			return
+		}
+		if !g.is(in.Token) {
+			http.Error(w, "the token is wrong; open the address that carronade printed", http.StatusUnauthorized)
+			return
+		}
+		http.SetCookie(w, &http.Cookie{
+			Name: g.cookie, Value: in.Token, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		})
+		w.WriteHeader(http.StatusNoContent)
+	})
+}

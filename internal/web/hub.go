@@ -1,0 +1,138 @@
+// Package web serves the live page of runs: their frames as a stream and as a series,
+// and the page that draws them. Runs come from this process or, as JSON lines, from
+// others; the package neither starts nor stops them, and knows nothing about commands.
+//
+// Its invariant: a viewer never delays a run, nor the exit of the program by more than
+// a moment.
+package web
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"carronade/internal/web/frame"
+)
+
+// mostRuns is how many runs a Hub keeps. Then the oldest one that ended is removed.
+const mostRuns = 50
+
+// mostViewers is how many streams a Hub serves at once.
+const mostViewers = 32
+
+// A Hub has the runs that can be viewed. It is safe for concurrent use.
+type Hub struct {
+	mu      sync.Mutex
+	runs    []*run // in order of their beginning
+	viewers int
+	closed  bool
+	changed chan struct{} // closed and replaced when a run begins, has a frame or ends
+}
+
+// A run is one run with its frames. The hub's lock guards it.
+type run struct {
+	id     string
+	about  frame.Run
+	series frame.Series
+	done   *frame.Done
+}
+
+// NewHub returns a hub without runs.
+func NewHub() *Hub { return &Hub{changed: make(chan struct{})} }
+
+// errNoRun: the first event of a run is its beginning.
+var errNoRun = errors.New("an event of a run that has not begun, or has ended")
+
+// Take takes an event of a run. An error is one of the event, which is ignored.
+func (h *Hub) Take(e frame.Event) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.run(e.ID)
+	switch {
+	case e.Run != nil:
+		h.add(&run{id: e.ID, about: *e.Run})
+	case r == nil || r.done != nil:
+		return errNoRun
+	case e.Frame != nil:
+		if err := r.series.Add(e.Frame); err != nil {
+			return err
+		}
+	case e.Done != nil:
+		r.done = e.Done
+	}
+	if !h.closed {
+		close(h.changed)
+		h.changed = make(chan struct{})
+	}
+	return nil
+}
+
+// add adds a run, and removes the oldest that ended if there are too many. A run with the
+// same id is replaced.
+func (h *Hub) add(r *run) {
+	h.runs = slices.DeleteFunc(h.runs, func(o *run) bool { return o.id == r.id })
+	if len(h.runs) >= mostRuns {
+		if i := slices.IndexFunc(h.runs, func(o *run) bool { return o.done != nil }); i >= 0 {
+			h.runs = slices.Delete(h.runs, i, i+1)
+		}
+	}
+	h.runs = append(h.runs, r)
+}
+
+// Close ends all streams. Runs may still be read.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.closed = true
+		close(h.changed)
+	}
+}
+
+// run returns a run by its id; nil if there is none.
+func (h *Hub) run(id string) *run {
+	i := slices.IndexFunc(h.runs, func(r *run) bool { return r.id == id })
+	if i < 0 {
+		return nil
+	}
+	return h.runs[i]
+}
+
+// enter counts a viewer; false if there are too many.
+func (h *Hub) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.viewers == mostViewers {
+		return false
+	}
+	h.viewers++
+	return true
+}
+
+func (h *Hub) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.viewers--
+}
+
+// A news is what a viewer of a run has not seen.
+type news struct {
+	frames  []frame.Frame
+	done    *frame.Done
+	next    string // the run that began after this one, ""
+	gone    bool   // the run was removed
+	closed  bool   // the hub ends its streams
+	changed <-chan struct{}
+}
+
+// after returns what a viewer that has seen the frames up to number n has not seen.
+func (h *Hub) after(r *run, n int64) news {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := news{frames: r.series.After(n), done: r.done, closed: h.closed, changed: h.changed}
+	i := slices.Index(h.runs, r)
+	if out.gone = i < 0; !out.gone && i < len(h.runs)-1 {
+		out.next = h.runs[len(h.runs)-1].id
+	}
+	return out
+}

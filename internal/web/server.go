@@ -1,0 +1,104 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"carronade/internal/web/guard"
+	"carronade/target"
+)
+
+// Loopback is the default address: a free port, reachable only from this machine.
+const Loopback = "127.0.0.1:0"
+
+// closeTimeout is how long Close waits until viewers have read the end.
+const closeTimeout = 250 * time.Millisecond
+
+// A Server serves the live page of a hub's runs.
+type Server struct {
+	hub    *Hub
+	http   *http.Server
+	url    string
+	public bool
+}
+
+// Listen serves the page at addr: HOST:PORT, or PORT for this machine alone. Errors are
+// *target.Error.
+func Listen(addr string, hub *Hub) (*Server, error) {
+	text := addr
+	if !strings.Contains(addr, ":") {
+		addr = ":" + addr
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if n, perr := strconv.ParseUint(port, 10, 16); err == nil && (perr != nil || n > math.MaxUint16) {
+		err = fmt.Errorf("%q is not a port", port)
+	}
+	if err != nil {
+		var bad *net.AddrError
+		if errors.As(err, &bad) {
+			err = errors.New(bad.Err)
+		}
+		return nil, &target.Error{Doing: "read --web", Err: fmt.Errorf("%s: %w", text, err), Hint: "give HOST:PORT, or only a port, such as 8080, for this machine alone; --web without an address picks a free port"}
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, &target.Error{Doing: "listen for the live page", Err: err, Hint: "give --web another port; without an address it picks a free one"}
+	}
+	token := guard.NewToken()
+	s := &Server{hub: hub}
+	at := ln.Addr().(*net.TCPAddr)
+	shown := host
+	if at.IP.IsUnspecified() {
+		shown = "127.0.0.1"
+	}
+	s.public = !at.IP.IsLoopback()
+	s.url = "http://" + net.JoinHostPort(shown, strconv.Itoa(at.Port)) + "/#token=" + token
+	s.http = &http.Server{Handler: handler(hub, token, host), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	go s.http.Serve(ln) //nolint:errcheck // it ends with an error when it is closed
+	return s, nil
+}
+
+// handler joins the page, the session and the runs.
+func handler(hub *Hub, token, host string) http.Handler {
+	var names []string
+	if _, err := netip.ParseAddr(host); err != nil {
+		names = append(names, host)
+	}
+	g := guard.New(token, names...)
+	mux := http.NewServeMux()
+	mux.Handle("POST /api/session", g.Session())
+	mux.Handle("GET /api/", g.Require(http.StripPrefix("/api", hub.Handler())))
+	mux.Handle("GET /", Assets())
+	return g.Protect(mux)
+}
+
+// URL is the address of the page, with the token. A browser does not send the part with
+// the token; the page does once.
+func (s *Server) URL() string { return s.url }
+
+// IsPublic reports whether other machines can reach the page.
+func (s *Server) IsPublic() bool { return s.public }
+
+// Close ends the hub's streams and the server. It waits 250 ms at most for viewers.
+func (s *Server) Close() {
+	if s == nil {
+		return
+	}
+	s.hub.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
+}
