@@ -16,6 +16,7 @@ import (
 	"carronade/internal/serve"
 	"carronade/internal/shell"
 	"carronade/internal/web"
+	"carronade/internal/web/frame"
 )
 
 // A machine is what a server or a shell of its own works with: the queue of a data folder, the
@@ -50,13 +51,11 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 	m := &machine{data: data, files: filepath.Join(data, "files"), hub: web.NewHub(), program: program}
 	m.rules = v.rules(m.files, store)
 	m.queue, err = jobs.Open(ctx, jobs.Options{
-		Dir: data, Files: m.files, Parallel: v.parallel, Env: []string{m.rules.Environment()}, Alone: serve.Everything,
-		Frames: func(_ int64, r io.Reader) { m.hub.Read(r) },
+		Dir: data, Parallel: v.parallel, Env: []string{m.rules.Environment()},
+		Frames:  func(_ int64, r io.Reader) { frame.Read(r, m.hub.Take) }, //nolint:errcheck // a run without a picture is a run
+		Problem: s.printError,
 	})
-	if err != nil {
-		return nil, command.Hinted(err)
-	}
-	return m, nil
+	return m, err
 }
 
 // close ends the running jobs. Others stay in the queue.

@@ -28,6 +28,9 @@ const (
 // Ended reports whether the state is final.
 func (s State) Ended() bool { return s != Queued && s != Running }
 
+// Everything is the system of a job that may load any system. It runs alone.
+const Everything = "*"
+
 // A Request is what somebody submits. Its first three texts and the folder must
 // be valid UTF-8; nothing in it may have a zero byte.
 type Request struct {

@@ -265,4 +265,3 @@ func lines(t *testing.T, path string) []string {
 	}
 	return strings.FieldsFunc(string(b), func(r rune) bool { return r == '\n' })
 }
-

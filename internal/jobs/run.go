@@ -9,16 +9,17 @@ import (
 )
 
 // fill starts queued jobs, the oldest first, while there is a place for one and
-// its system is idle. q.mu is locked.
+// its system is idle. A job of Everything waits until no other runs, and younger
+// jobs wait behind it, so that its turn comes. q.mu is locked.
 func (q *Queue) fill() {
-	for !q.ending && q.running < q.o.Parallel {
+	for !q.ending && q.running < q.o.Parallel && q.busy[Everything] == 0 {
 		var next *entry
 		for system, line := range q.lines {
 			if q.busy[system] == 0 && (next == nil || line[0].id < next.id) {
 				next = line[0]
 			}
 		}
-		if next == nil {
+		if next == nil || next.system == Everything && q.running > 0 {
 			return
 		}
 		q.leave(next, picked)

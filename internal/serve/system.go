@@ -5,12 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/jobs"
 	"carronade/internal/workload"
 	"carronade/target"
 )
-
-// Everything is the system of a job that may load any system: it runs alone.
-const Everything = "*"
 
 // loads are the commands that generate load, and so wait in a queue.
 var loads = []string{"run", "find", "scenario", "demo", "calibrate", "as"}
@@ -34,7 +32,7 @@ func Loads(args []string) bool {
 }
 
 // SystemOf is the system that a command line of carronade loads: the address of its target, so
-// that two spellings of one system wait for each other. It is Everything if the command line does
+// that two spellings of one system wait for each other. It is jobs.Everything if the command line does
 // not have exactly one.
 func SystemOf(kinds []target.Kind, args []string) string {
 	if len(args) > 0 && (args[0] == "demo" || args[0] == "calibrate") {
@@ -43,7 +41,7 @@ func SystemOf(kinds []target.Kind, args []string) string {
 	found := ""
 	for i, arg := range args {
 		if slices.Contains([]string{"-f", "--file", "--vary"}, arg) || strings.HasPrefix(arg, "--file=") || strings.HasPrefix(arg, "-f") && i > 0 {
-			return Everything // a file may have another target, or several
+			return jobs.Everything // a file may have another target, or several
 		}
 		if strings.HasPrefix(arg, "-") || !strings.Contains(arg, "://") {
 			continue
@@ -53,12 +51,12 @@ func SystemOf(kinds []target.Kind, args []string) string {
 		}
 		name := addresses(arg)
 		if found != "" && found != name {
-			return Everything
+			return jobs.Everything
 		}
 		found = name
 	}
 	if found == "" {
-		return Everything
+		return jobs.Everything
 	}
 	return found
 }

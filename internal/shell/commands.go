@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,11 +136,11 @@ func (s *session) carronade(words []string) error {
 	if shown := m.Args(words); !slices.Equal(shown, words) {
 		return hinted(errors.New("the line contains a secret, which others could read in the list of processes"), "give secrets as file:PATH or env:NAME")
 	}
-	args, system := s.withSystem(words)
+	args := s.withSystem(words)
 	if s.Loads == nil || !s.Loads(args) {
 		return s.run(args)
 	}
-	return s.submit(Request{System: cmp.Or(system, "local"), Typed: typed(words), Args: args})
+	return s.submit(Request{System: s.System(args), Typed: typed(words), Args: args})
 }
 
 // harmless are carronade's commands that neither read nor write files that are named

@@ -39,18 +39,18 @@ func (q *fakeQueue) Submit(_ context.Context, r Request) (Job, int, error) {
 	if q.refuse != nil {
 		return Job{}, 0, q.refuse
 	}
-	position := 1
+	ahead := 0
 	for _, j := range q.jobs {
 		if j.Ended.IsZero() {
-			position++
+			ahead++
 		}
 	}
 	j := &fakeJob{Job: Job{ID: int64(len(q.jobs) + 1), Request: r, State: Queued, Submitted: time.Now()}}
-	if position == 1 {
+	if ahead == 0 {
 		j.State = Running
 	}
 	q.jobs = append(q.jobs, j)
-	return j.Job, position, nil
+	return j.Job, ahead, nil
 }
 
 func (q *fakeQueue) find(id int64) *fakeJob { return q.jobs[id-1] }

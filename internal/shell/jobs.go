@@ -12,13 +12,13 @@ import (
 // submit queues a job and shows its output when it runs.
 func (s *session) submit(r Request) error {
 	r.User = s.User
-	job, position, err := s.Queue.Submit(s.ctx, r)
+	job, ahead, err := s.Queue.Submit(s.ctx, r)
 	if err != nil {
 		return err
 	}
-	waits := position > 1
+	waits := ahead > 0
 	if waits {
-		s.say("(queued) position %d, job %d", position, job.ID)
+		s.say("(queued) position %d, job %d", ahead+1, job.ID)
 	}
 	s.follow(job, waits)
 	return nil

@@ -6,53 +6,32 @@ import (
 	"encoding/hex"
 	"io"
 	"strings"
-	"time"
+
+	"carronade/internal/jobs"
 )
 
-// A Request is what somebody submits.
-type Request struct {
-	System string // jobs of one system run one after the other
-	User   string
-	Typed  string // the line as typed, for lists of jobs
-	Args   []string
-	Dir    string
-	Env    []string
-}
+// The types of a queue are those of internal/jobs.
+type (
+	Request = jobs.Request
+	Job     = jobs.Job
+	Filter  = jobs.Filter
+	State   = jobs.State
+)
 
-// A State is where a job is in its life.
-type State string
-
-// The states. The last four are final.
+// The states of jobs.
 const (
-	Queued      State = "queued"
-	Running     State = "running"
-	Done        State = "done"
-	Failed      State = "failed"
-	Cancelled   State = "cancelled"
-	Interrupted State = "interrupted"
+	Queued      = jobs.Queued
+	Running     = jobs.Running
+	Done        = jobs.Done
+	Failed      = jobs.Failed
+	Cancelled   = jobs.Cancelled
+	Interrupted = jobs.Interrupted
 )
-
-// A Job is a request and what became of it.
-type Job struct {
-	ID int64
-	Request
-	State                     State
-	Submitted, Started, Ended time.Time
-	Exit                      int
-	Reason                    string
-}
-
-// A Filter selects jobs.
-type Filter struct {
-	System string
-	User   string
-	States []State
-	Newest int
-}
 
 // A Queue runs jobs, those of one system one after the other. It is safe for
-// concurrent use.
+// concurrent use. internal/jobs has it.
 type Queue interface {
+	// Submit returns how many jobs of the same system come first.
 	Submit(ctx context.Context, r Request) (Job, int, error)
 	Cancel(ctx context.Context, id int64) error
 	Jobs(ctx context.Context, f Filter) ([]Job, error)

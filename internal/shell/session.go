@@ -27,6 +27,8 @@ type Options struct {
 	// Loads reports whether a command line of carronade generates load, so that it is
 	// queued.
 	Loads func(args []string) bool
+	// System is the name of the queue of a command line that generates load.
+	System func(args []string) string
 	// Complete returns completions of a line of one of carronade's commands; may be nil.
 	Complete func(line string) []string
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -390,41 +389,31 @@ func (v *server) build(flags map[rune]bool) string {
 
 // systemOf names the queue of a system: jobs of one system run one after the other.
 func (s *session) systemOf(kind string) string {
-	return queueOf(s.system[kind].URL)
+	return s.System([]string{"run", s.targetOf(kind)})
 }
 
-func queueOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return "local"
+// targetOf is the target of the system in use.
+func (s *session) targetOf(kind string) string {
+	address := s.system[kind].URL
+	if kind == "apm" && address != "" {
+		address = "apm+" + address
 	}
-	host := u.Host
-	if u.Hostname() == "localhost" || u.Hostname() == "0.0.0.0" {
-		host = net.JoinHostPort("127.0.0.1", u.Port())
-	}
-	return host
+	return address
 }
 
 // withSystem replaces the word apm, kafka or riemann by its address, and adds the
-// revision that was switched to. It returns the name of the system's queue.
-func (s *session) withSystem(words []string) (args []string, system string) {
+// revision that was switched to.
+func (s *session) withSystem(words []string) (args []string) {
 	args = slices.Clone(words)
 	for i, w := range args[1:] {
 		if v := s.system[w]; v != nil && v.URL != "" && !strings.HasPrefix(args[i], "-") {
-			address := v.URL
-			if w == "apm" {
-				address = "apm+" + address
-			}
-			args[i+1] = address
+			args[i+1] = s.targetOf(w)
 			if len(args) > 1 && (args[0] == "run" || args[0] == "find") {
 				args = append(args, v.flags("--")...)
 			}
 		}
-		if system == "" && strings.Contains(args[i+1], "://") && !strings.HasPrefix(args[i+1], "-") {
-			system = queueOf(args[i+1])
-		}
 	}
-	return args, system
+	return args
 }
 
 // flags are the settings of a run for the system's revision, and of what starts it.

@@ -75,7 +75,7 @@ func handler(hub *Hub, token, host string) http.Handler {
 	if _, err := netip.ParseAddr(host); err != nil {
 		names = append(names, host)
 	}
-	g := guard.New(token, names...)
+	g := guard.New(guard.Only(token), names...)
 	mux := http.NewServeMux()
 	mux.Handle("POST /api/session", g.Session())
 	mux.Handle("GET /api/", g.Require(http.StripPrefix("/api", hub.Handler())))

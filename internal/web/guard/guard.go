@@ -8,6 +8,7 @@
 package guard
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -26,7 +27,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // A Guard checks the requests to one server. It is safe for concurrent use.
 type Guard struct {
-	token  [sha256.Size]byte
+	user   func(token string) (string, bool)
 	cookie string
 	names  map[string]bool
 }
@@ -38,18 +39,36 @@ func NewToken() string {
 	return hex.EncodeToString(b[:])
 }
 
-// New returns a guard. names are names of the server besides those of loopback, without
-// ports.
-func New(token string, names ...string) *Guard {
-	g := &Guard{token: sha256.Sum256([]byte(token)), names: map[string]bool{"localhost": true}}
+// Only returns a check that accepts one token, in constant time, whatever its length.
+func Only(token string) func(token string) (user string, ok bool) {
+	want := sha256.Sum256([]byte(token))
+	return func(token string) (string, bool) {
+		sum := sha256.Sum256([]byte(token))
+		return "", subtle.ConstantTimeCompare(sum[:], want[:]) == 1
+	}
+}
+
+// New returns a guard. user returns whose token it is, and false for one that is not
+// valid; it must take the same time for each. names are names of the server besides those
+// of loopback, without ports.
+func New(user func(token string) (string, bool), names ...string) *Guard {
+	g := &Guard{user: user, names: map[string]bool{"localhost": true}}
 	// Browsers do not separate the cookies of a host's ports. So that several servers can
-	// run at once, the name depends on the token.
-	name := sha256.Sum256([]byte("cookie " + token))
-	g.cookie = "carronade-" + hex.EncodeToString(name[:6])
+	// run at once, each has a name of its own.
+	g.cookie = "carronade-" + NewToken()[:12]
 	for _, n := range names {
 		g.names[strings.ToLower(strings.TrimSuffix(n, "."))] = true
 	}
 	return g
+}
+
+// userKey is the key of the user in the context of a request.
+type userKey struct{}
+
+// User is whose request it is, behind Require.
+func User(r *http.Request) string {
+	user, _ := r.Context().Value(userKey{}).(string)
+	return user
 }
 
 // Protect refuses requests that came to another name (421) or from another page (403),
@@ -109,12 +128,21 @@ func (g *Guard) isOwn(r *http.Request) bool {
 func (g *Guard) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
-		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && g.is(bearer) {
-			next.ServeHTTP(w, r)
-			return
+		pass := func(user string) {
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
 		}
-		c, err := r.Cookie(g.cookie)
-		if err != nil || !g.is(c.Value) {
+		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+			if user, ok := g.user(bearer); ok {
+				pass(user)
+				return
+			}
+		}
+		token := ""
+		if c, err := r.Cookie(g.cookie); err == nil {
+			token = c.Value
+		}
+		user, ok := g.user(token)
+		if !ok {
 			http.Error(w, "the token is missing or wrong; open the address that carronade printed", http.StatusUnauthorized)
 			return
 		}
@@ -126,17 +154,11 @@ func (g *Guard) Require(next http.Handler) http.Handler {
 			http.Error(w, "another page may not do this", http.StatusForbidden)
 			return
 		}
-		next.ServeHTTP(w, r)
+		pass(user)
 	})
 }
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
-
-// is compares in constant time, whatever the length.
-func (g *Guard) is(token string) bool {
-	sum := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
-}
 
 // Session exchanges the token, the JSON object {"token": "..."} of a POST, for a cookie
 // that scripts cannot read.
@@ -154,7 +176,7 @@ func (g *Guard) Session() http.Handler {
 			http.Error(w, `the request must be JSON: {"token": "..."}`, http.StatusBadRequest)
 			return
 		}
-		if !g.is(in.Token) {
+		if _, ok := g.user(in.Token); !ok {
 			http.Error(w, "the token is wrong; open the address that carronade printed", http.StatusUnauthorized)
 			return
 		}

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"carronade/internal/command"
+	"carronade/internal/shell"
+	"carronade/internal/system"
+)
+
+const shellLong = `An interactive shell: all commands without the word carronade, and those of
+hey-apm's shell, such as apm switch, test, collate and define. Commands that
+generate load wait in a queue, one after the other, while the prompt is free for
+others. help lists the commands.
+
+With ADDR it is a session with a server (carronade serve) at HOST:PORT or
+unix:PATH; without a port, 8234. Otherwise the queue is in your data folder, and
+ends with the shell: a job that runs then is interrupted, and others wait for
+the next shell.
+
+On a terminal it has history and completion, Ctrl-C cancels your running jobs,
+and Ctrl-D leaves. From a pipe or a file it reads lines, and waits for their
+jobs at the end.`
+
+const shellExample = `
+  carronade shell
+  carronade shell 127.0.0.1
+  carronade shell load.example.org --tls --token file:token.txt
+  echo 'status' | carronade shell`
+
+// connecting holds the flags of a session with a server.
+type connecting struct {
+	data  string
+	token string
+	tls   bool
+	ca    string
+}
+
+// shellCommand returns the command shell.
+func (s *session) shellCommand() *cobra.Command {
+	var c connecting
+	cmd := &cobra.Command{
+		Use: "shell [ADDR]", Short: "an interactive shell, here or with a server",
+		Long: shellLong, Example: shellExample,
+		Args: command.Args(0, 1, "at most the address of a server"),
+		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return s.remoteShell(cmd.Context(), &c, args[0])
+			}
+			if c.token != "" || c.tls || c.ca != "" {
+				return &words{Err: errors.New("--token and --tls are for a server"), Hint: "give its address: carronade shell HOST:PORT"}
+			}
+			return s.localShell(cmd.Context(), c.data)
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&c.data, "data", "", "`FOLDER` of the queue and your settings, without ADDR (default: carronade/shell in your data folder)")
+	fs.StringVar(&c.token, "token", "", "`REF`, env:NAME or file:PATH, of your token for the server")
+	fs.BoolVar(&c.tls, "tls", false, "connect with TLS")
+	fs.StringVar(&c.ca, "tls-ca", "", "PEM `FILE` of the authority that signed the server's certificate; implies --tls")
+	return cmd
+}
+
+// localShell runs a shell with a queue of its own.
+func (s *session) localShell(ctx context.Context, data string) error {
+	if data == "" {
+		dir, err := system.DataDir()
+		if err != nil {
+			return &words{Err: fmt.Errorf("cannot find your data folder: %w", err), Hint: "give --data FOLDER"}
+		}
+		data = filepath.Join(dir, "carronade", "shell")
+	}
+	m, err := s.openMachine(ctx, &serving{data: data, parallel: 1, everything: true})
+	if err != nil {
+		return err
+	}
+	defer m.close(s)
+	if m.files, err = os.Getwd(); err != nil { // files are named from here, as in any other command
+		return err
+	}
+	run := m.session(s, shell.Options{Owner: true, Wait: true, Dir: m.files, Complete: s.completeLine})
+	in, ok := s.In.(*os.File)
+	if !ok {
+		return run(ctx, plain{s.In, s.out}, userName())
+	}
+	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter) error { return run(ctx, conn, userName()) })
+}
+
+// plain joins the streams of a shell without a terminal.
+type plain struct {
+	io.Reader
+	io.Writer
+}
+
+// remoteShell is a session with a server.
+func (s *session) remoteShell(ctx context.Context, c *connecting, address string) error {
+	conn, err := c.dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the session is over
+	if c.token != "" {
+		token, err := command.Secret(c.token)
+		if err != nil {
+			return &words{Err: fmt.Errorf("--token: %w", err), Hint: "give env:NAME or file:PATH"}
+		}
+		if _, err := fmt.Fprintf(conn, "auth %s\r\n", token); err != nil {
+			return fmt.Errorf("cannot send the token: %s", command.Reason(err))
+		}
+	}
+	return shell.Connect(ctx, conn, s.In, s.Out)
+}
+
+// dial connects to a server.
+func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error) {
+	hint := "is carronade serve running there?"
+	var d net.Dialer
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		conn, err := d.DialContext(ctx, "unix", path)
+		if err != nil {
+			return nil, &words{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
+		}
+		return conn, nil
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		address = net.JoinHostPort(strings.Trim(address, "[]"), fmt.Sprint(textPort))
+	}
+	var (
+		conn net.Conn
+		err  error
+	)
+	if c.tls || c.ca != "" {
+		config := &tls.Config{MinVersion: tls.VersionTLS12}
+		if c.ca != "" {
+			pem, err := os.ReadFile(c.ca)
+			if err != nil {
+				return nil, &words{Err: fmt.Errorf("--tls-ca: %s", command.Reason(err)), Hint: "give a PEM file"}
+			}
+			config.RootCAs = x509.NewCertPool()
+			if !config.RootCAs.AppendCertsFromPEM(pem) {
+				return nil, &words{Err: fmt.Errorf("--tls-ca: %s has no certificate", c.ca), Hint: "give a PEM file"}
+			}
+		}
+		conn, err = (&tls.Dialer{NetDialer: &d, Config: config}).DialContext(ctx, "tcp", address)
+	} else {
+		if host, _, _ := net.SplitHostPort(address); c.token != "" && !isLoopback(host) {
+			return nil, &words{Err: errors.New("--token without --tls would send the token in clear text"), Hint: "give --tls"}
+		}
+		conn, err = d.DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		return nil, &words{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
+	}
+	return conn, nil
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
