@@ -167,7 +167,7 @@ func talk(t *testing.T, o Options) *dialog {
 		o.User = "ann"
 	}
 	if o.Commands == nil {
-		o.Commands = []string{"run", "find", "report", "system", "topics", "query", "version"}
+		o.Commands = []string{"run", "find", "scenario", "report", "system", "topics", "query", "version"}
 	}
 	if o.Run == nil {
 		o.Run = func(_ context.Context, args []string, out io.Writer) int {

@@ -126,7 +126,7 @@ func (s *session) cancel(words []string) error {
 		chosen = append(chosen, j)
 	}
 	switch {
-	case len(chosen) == 0 && others > 0:
+	case len(chosen) == 0 && others > 0 && len(words) == 2:
 		return errors.New("the job belongs to another user")
 	case len(chosen) == 0 && len(words) == 2:
 		return hinted(fmt.Errorf("there is no job %s", cut(words[1], 30)), "status lists the jobs")

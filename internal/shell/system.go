@@ -312,6 +312,9 @@ func (s *session) change(kind string, args []string) error {
 	if !flags['c'] && c.Revision != "" && !strings.HasPrefix(facts.Revision, c.Revision) {
 		return hinted(fmt.Errorf("the current tree is at %.12s and not at %s", facts.Revision, cut(c.Revision, 40)), kind+" switch -c checks it out")
 	}
+	if kind != "apm" && v.Cmd == "" && c.Checkout != "" {
+		return hinted(errors.New("nothing says how to start a build"), kind+" use URL DIR --cmd CMD")
+	}
 	if c.Build = v.build(flags); c.Build != "" {
 		build = append(build, "--make", c.Build)
 	}
