@@ -143,6 +143,14 @@ func (c *Child) Terminate() {
 	}
 }
 
+// Interrupt asks the process to end as Ctrl-C does (INT; on systems without
+// signals it is killed).
+func (c *Child) Interrupt() {
+	if c.State() == nil {
+		interrupt(c.cmd.Process)
+	}
+}
+
 // Kill ends the process and all others in its group at once. The group may
 // outlive its leader, so Kill may be called after Done too.
 func (c *Child) Kill() { killGroup(c.cmd.Process, c.State() == nil) }

@@ -2,6 +2,10 @@ package system
 
 import "syscall"
 
+// DiesWithParent reports whether the kernel asks a Child to end (TERM) when this
+// process was killed.
+const DiesWithParent = true
+
 // tieToParent makes the kernel send TERM to the child when the thread that
 // started it ends. This does not apply to grandchildren: their parent must end
 // them.

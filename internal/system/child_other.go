@@ -7,9 +7,14 @@ import (
 	"os/exec"
 )
 
+// DiesWithParent: see child_linux.go.
+const DiesWithParent = false
+
 func tie(*exec.Cmd) {}
 
 func terminate(p *os.Process) { _ = p.Kill() }
+
+func interrupt(p *os.Process) { _ = p.Kill() }
 
 func killGroup(p *os.Process, alive bool) {
 	if alive {

@@ -19,6 +19,8 @@ func tie(cmd *exec.Cmd) {
 
 func terminate(p *os.Process) { _ = p.Signal(syscall.SIGTERM) }
 
+func interrupt(p *os.Process) { _ = p.Signal(syscall.SIGINT) }
+
 // killGroup kills the group of a leader. The leader's number stays the group's
 // while a process is left in it. So if the leader was waited for and a process
 // has its number, the group has ended and the number belongs to another

@@ -13,6 +13,13 @@ type Identity struct {
 // Self is this process.
 func Self() Identity { return self() }
 
+// Identify returns the identity of a running process of this machine; false if
+// there is none.
+func Identify(pid int) (Identity, bool) {
+	start, ok := startOf(pid)
+	return Identity{Host: self().Host, PID: pid, Start: start}, ok
+}
+
 // Alive reports whether the process is still running. For a process of another
 // host that is not known.
 func (id Identity) Alive() (alive, known bool) {

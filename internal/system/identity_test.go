@@ -32,9 +32,10 @@ func TestIdentityOfTheKilled(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Skip(err)
 	}
-	id := Self()
-	id.PID = cmd.Process.Pid
-	id.Start, _ = startOf(id.PID)
+	id, ok := Identify(cmd.Process.Pid)
+	if !ok {
+		t.Error("a running process was not found")
+	}
 	if alive, known := id.Alive(); !alive || !known {
 		t.Errorf("got alive %v, known %v for a running process, want both", alive, known)
 	}
@@ -42,5 +43,8 @@ func TestIdentityOfTheKilled(t *testing.T) {
 	_ = cmd.Wait()
 	if alive, known := id.Alive(); alive || !known {
 		t.Errorf("got alive %v, known %v for a killed process, want false, true", alive, known)
+	}
+	if id, ok := Identify(cmd.Process.Pid); ok {
+		t.Errorf("got the identity %v of a process that has ended", id)
 	}
 }

@@ -49,7 +49,7 @@ func exists(path string) bool {
 // one, after which there may have been more; Get shows which of them are
 // complete.
 func OpenDamaged(ctx context.Context, path string) (*Store, error) {
-	s := &Store{path: path, readOnly: true, damaged: true, lockTimeout: defaultLockTimeout}
+	s := &Store{path: path, readOnly: true, damaged: true, format: format}
 	abs, err := filepath.Abs(path)
 	if err == nil {
 		// With a writable schema SQLite trusts the file's length and not its
@@ -58,7 +58,7 @@ func OpenDamaged(ctx context.Context, path string) (*Store, error) {
 		if !exists(abs + "-wal") {
 			options = append(options, "immutable=1")
 		}
-		s.db, err = s.connect(abs, options...)
+		s.db, err = s.format.Connect(abs, options...)
 	}
 	if err == nil {
 		var n int

@@ -146,8 +146,9 @@ func TestIncompleteStoreIsCompleted(t *testing.T) {
 // program refuses the updated file.
 func TestMigration(t *testing.T) {
 	path := filled(t, 3)
-	next := append(migrations[:len(migrations):len(migrations)], "ALTER TABLE reports ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
-	s, err := openWith(t.Context(), path, defaultLockTimeout, next)
+	next := format
+	next.Steps = append(migrations[:len(migrations):len(migrations)], "ALTER TABLE reports ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
+	s, err := openWith(t.Context(), path, next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +172,9 @@ func TestMigration(t *testing.T) {
 // A migration that fails leaves the file as it was.
 func TestMigrationThatFails(t *testing.T) {
 	path := filled(t, 2)
-	next := append(migrations[:len(migrations):len(migrations)], "CREATE TABLE one (n INTEGER); CREATE TABLE one (n INTEGER)")
-	if s, err := openWith(t.Context(), path, defaultLockTimeout, next); err == nil {
+	next := format
+	next.Steps = append(migrations[:len(migrations):len(migrations)], "CREATE TABLE one (n INTEGER); CREATE TABLE one (n INTEGER)")
+	if s, err := openWith(t.Context(), path, next); err == nil {
 		s.Close()
 		t.Fatal("got no error from a failing migration")
 	}
@@ -203,7 +205,9 @@ func TestLocked(t *testing.T) {
 	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := openWith(t.Context(), path, 50*time.Millisecond, migrations)
+	impatient := format
+	impatient.Patience = 50 * time.Millisecond
+	s, err := openWith(t.Context(), path, impatient)
 	if err != nil {
 		t.Fatal(err) // readers do not wait
 	}
@@ -301,39 +305,4 @@ func FuzzOpen(f *testing.F) {
 		}
 		s.Close()
 	})
-}
-
-// A store that another process creates at the same moment is never taken for a foreign file.
-func TestCreatedMeanwhile(t *testing.T) {
-	for range 20 {
-		path := filepath.Join(t.TempDir(), "reports.db")
-		a, b := &Store{path: path, lockTimeout: defaultLockTimeout}, &Store{path: path, lockTimeout: defaultLockTimeout}
-		var err error
-		if a.db, err = a.connect(path, "_pragma=journal_mode(WAL)"); err != nil {
-			t.Fatal(err)
-		}
-		defer a.Close()
-		if err := a.checkOwner(t.Context()); err != nil { // the file exists now, and is empty
-			t.Fatal(err)
-		}
-		if b.db, err = b.connect(path); err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		migrated := make(chan error, 1)
-		go func() { migrated <- migrate(t.Context(), a.db, migrations) }()
-		for done := false; !done; {
-			select {
-			case err := <-migrated:
-				if err != nil {
-					t.Fatal(err)
-				}
-				done = true
-			default:
-			}
-			if err := b.checkOwner(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 }

@@ -71,7 +71,7 @@ func (s *Store) intervalDB() (*sql.DB, error) {
 		if err != nil {
 			return nil, err
 		}
-		db, err := s.connect(path, "_pragma=synchronous(NORMAL)")
+		db, err := s.format.Connect(path, "_pragma=synchronous(NORMAL)")
 		if err != nil {
 			return nil, err
 		}

@@ -1,13 +1,13 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
-	"fmt"
+	"time"
+
+	"carronade/internal/sqlitefile"
 )
 
-// applicationID marks our files among SQLite databases: "Crnd".
-const applicationID = 0x43726e64
+// format is that of a store. Its ID is "Crnd".
+var format = sqlitefile.Format{ID: 0x43726e64, Steps: migrations, Patience: 10 * time.Second}
 
 // migrations make version n of the schema, from 1, out of version n-1. A
 // released migration is never changed.
@@ -42,29 +42,3 @@ CREATE INDEX digests_version ON digests (version);
 
 // intervalBits is the number of bits of a key that hold the interval's number.
 const intervalBits = 24
-
-// migrate applies the missing steps, all or none. Concurrent processes wait for
-// the first.
-func migrate(ctx context.Context, db *sql.DB, steps []string) error {
-	tx, err := db.BeginTx(ctx, nil) // takes the write lock
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	var version int
-	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return err
-	}
-	if version > len(steps) {
-		return newer(version, len(steps))
-	}
-	for n := version; n < len(steps); n++ {
-		if _, err := tx.ExecContext(ctx, steps[n]); err != nil {
-			return fmt.Errorf("make version %d of the schema: %w", n+1, err)
-		}
-	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", len(steps), applicationID)); err != nil {
-		return err
-	}
-	return tx.Commit()
-}

@@ -3,58 +3,31 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"syscall"
 
-	"modernc.org/sqlite"
-	lib "modernc.org/sqlite/lib"
-
+	"carronade/internal/sqlitefile"
 	"carronade/internal/store"
-	"carronade/internal/system"
 	"carronade/target"
 )
 
-// newer is the error of a file with a schema that this program does not know.
-func newer(version, known int) error {
-	return fmt.Errorf("%w: its schema is version %d and this one knows up to %d", store.ErrNewer, version, known)
+// kinds are the errors of package store for those of a file.
+var kinds = map[error]error{
+	sqlitefile.ErrReadOnly: store.ErrReadOnly,
+	sqlitefile.ErrFull:     store.ErrFull,
+	sqlitefile.ErrBusy:     store.ErrBusy,
+	sqlitefile.ErrDamaged:  store.ErrDamaged,
+	sqlitefile.ErrForeign:  store.ErrForeign,
+	sqlitefile.ErrNewer:    store.ErrNewer,
 }
 
 // cause translates errors of SQLite and of the system into those of package
 // store.
 func cause(err error) error {
-	var s *sqlite.Error
-	if errors.As(err, &s) {
-		switch s.Code() & 0xff {
-		case lib.SQLITE_CORRUPT:
-			return fmt.Errorf("%w (%s)", store.ErrDamaged, sqliteText(s))
-		case lib.SQLITE_NOTADB:
-			return store.ErrForeign
-		case lib.SQLITE_FULL:
-			return store.ErrFull
-		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
-			return store.ErrBusy
-		case lib.SQLITE_READONLY, lib.SQLITE_PERM:
-			return store.ErrReadOnly
-		}
-	}
-	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return store.ErrFull
-	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %w", store.ErrReadOnly, system.Reason(err))
+	var e *sqlitefile.Error
+	if errors.As(sqlitefile.Cause(err), &e) {
+		return e.In(kinds[e.Kind])
 	}
 	return err
 }
-
-// cannotOpen reports whether SQLite could not open a file, or one beside it.
-func cannotOpen(err error) bool {
-	var s *sqlite.Error
-	return errors.As(err, &s) && s.Code()&0xff == lib.SQLITE_CANTOPEN
-}
-
-// sqliteText is SQLite's description of an error.
-func sqliteText(e *sqlite.Error) string { return e.Error() }
 
 // hints say what to do about an error.
 var hints = []struct {

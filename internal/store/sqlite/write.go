@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/digest"
 	"carronade/internal/report"
+	"carronade/internal/sqlitefile"
 	"carronade/internal/store"
 )
 
@@ -64,20 +65,7 @@ func (s *Store) change(ctx context.Context, f func(tx *sql.Tx) error) error {
 	if s.readOnly {
 		return store.ErrReadOnly
 	}
-	return s.retryWhileBusy(ctx, func() error { return inTransaction(ctx, s.db, f) })
-}
-
-// inTransaction runs f in a transaction.
-func inTransaction(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	if err := f(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return s.format.Retry(ctx, func() error { return sqlitefile.InTransaction(ctx, s.db, f) })
 }
 
 // An encodedReport is a document as it is stored.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/sqlitefile"
 	"carronade/internal/store"
 )
 
@@ -41,16 +42,16 @@ func (w *writer) Interval(e report.Encoded) { w.queue.Add(e) }
 // keep writes intervals, and removes those that one of them replaces. It also
 // records that the process is alive.
 func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
-	ctx, stop := context.WithTimeout(ctx, 2*w.store.lockTimeout)
+	ctx, stop := context.WithTimeout(ctx, 2*w.store.format.Patience)
 	defer stop()
 	rows, next := w.stored, w.next
 	blobs := make([][]byte, len(batch))
 	for i := range batch {
 		blobs[i] = compress(batch[i].JSON)
 	}
-	err := w.store.retryWhileBusy(ctx, func() error {
+	err := w.store.format.Retry(ctx, func() error {
 		rows, next = append([]storedInterval(nil), w.stored...), w.next
-		return inTransaction(ctx, w.db, func(tx *sql.Tx) error {
+		return sqlitefile.InTransaction(ctx, w.db, func(tx *sql.Tx) error {
 			r, err := tx.ExecContext(ctx, "UPDATE reports SET beat = ? WHERE n = ? AND owner = ?", time.Now().Unix(), w.n, w.owner)
 			if err != nil {
 				return err

@@ -1,0 +1,477 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The state follows from the exit code.
+func TestStates(t *testing.T) {
+	q := open(t, Options{})
+	for _, tt := range []struct {
+		steps  []string
+		state  State
+		exit   int
+		reason string
+	}{
+		{nil, Done, 0, ""},
+		{[]string{"exit:1"}, Done, 1, ""},
+		{[]string{"exit:3"}, Done, 3, ""},
+		{[]string{"exit:4"}, Done, 4, ""},
+		{[]string{"err:error: no\tsuch host", "err:hint: look", "exit:2"}, Failed, 2, "no such host"},
+		{[]string{"exit:2"}, Failed, 2, "its process ended with exit code 2"},
+		{[]string{"exit:77"}, Failed, 77, "its process ended with exit code 77"},
+		{[]string{"exit:130"}, Failed, 130, "its process was interrupted from outside"},
+	} {
+		j := submit(t, q, request("x", tt.steps...))
+		got := wait(t, q, j.ID)
+		if got.State != tt.state || got.Exit != tt.exit || got.Reason != tt.reason {
+			t.Errorf("%v: got %s, %d, %q, want %s, %d, %q", tt.steps, got.State, got.Exit, got.Reason, tt.state, tt.exit, tt.reason)
+		}
+		if got.Started.Before(got.Submitted) || got.Ended.Before(got.Started) {
+			t.Errorf("got the times %v, %v, %v", got.Submitted, got.Started, got.Ended)
+		}
+		stored, err := q.Job(t.Context(), j.ID)
+		if diff := cmp.Diff(got, stored); diff != "" || err != nil {
+			t.Errorf("stored otherwise (%v):\n%s", err, diff)
+		}
+		if exists(q.folder.running(j.ID)) {
+			t.Error("a file for the running process was left")
+		}
+	}
+}
+
+// A request arrives at the process and in lists exactly.
+func TestRequest(t *testing.T) {
+	dir := t.TempDir()
+	q := open(t, Options{})
+	r := Request{
+		System: "élan 1", User: "zoë", Typed: "typed 'line'\x1b[1m", Dir: dir,
+		Args: []string{"out:", "out:two\nlines \xff", "folder", "env:A", "env:EMPTY"},
+		Env:  []string{roleVariable + "=job", "A=b=c", "EMPTY="},
+	}
+	j := submit(t, q, r)
+	got := wait(t, q, j.ID)
+	if !reflect.DeepEqual(got.Request, r) {
+		t.Errorf("got %+v, want %+v", got.Request, r)
+	}
+	if out, want := outputOf(t, q, j.ID, false), "\ntwo\nlines \xff\n"+dir+"\nb=c\n\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	j = submit(t, q, request("", "folder"))
+	wait(t, q, j.ID)
+	if out := outputOf(t, q, j.ID, false); out != q.folder.path("files")+"\n" {
+		t.Errorf("got the folder %q", out)
+	}
+}
+
+func TestInvalidRequests(t *testing.T) {
+	q := open(t, Options{})
+	for name, r := range map[string]Request{
+		"zero byte in an argument": {Args: []string{"a\x00b"}},
+		"zero byte in the user":    {User: "\x00"},
+		"not UTF-8":                {System: "\xff"},
+		"not a variable":           {Env: []string{"PATH"}},
+		"no name":                  {Env: []string{"=x"}},
+		"zero byte in a variable":  {Env: []string{"A=\x00"}},
+		"relative folder":          {Dir: "here"},
+		"too large":                {Args: []string{strings.Repeat("x", mostRequest+1)}},
+	} {
+		if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrInvalid) || hintOf(err) == "" {
+			t.Errorf("%s: got %v, want %v", name, err, ErrInvalid)
+		}
+	}
+	if list, err := q.Jobs(t.Context(), Filter{}); len(list) != 0 || err != nil {
+		t.Errorf("got %v and %v, want no jobs", list, err)
+	}
+}
+
+// A process that cannot be started is a failed job, and the next one runs.
+func TestCannotStart(t *testing.T) {
+	q := open(t, Options{})
+	r := request("x")
+	r.Dir = filepath.Join(t.TempDir(), "none")
+	bad, good := submit(t, q, r), submit(t, q, request("x"))
+	if j := wait(t, q, bad.ID); j.State != Failed || j.Exit != -1 || !strings.Contains(j.Reason, "could not be started") {
+		t.Errorf("got %+v", j)
+	}
+	if j := wait(t, q, good.ID); j.State != Done {
+		t.Errorf("got %+v", j)
+	}
+	q = open(t, Options{Program: []string{filepath.Join(t.TempDir(), "none")}})
+	if j := wait(t, q, submit(t, q, request("x")).ID); j.State != Failed || !strings.Contains(j.Reason, "no such file") {
+		t.Errorf("got %+v", j)
+	}
+}
+
+// Jobs of different systems run side by side, those of one system never, and
+// the oldest first.
+func TestPlaces(t *testing.T) {
+	q := open(t, Options{Parallel: 2})
+	gate := filepath.Join(t.TempDir(), "gate")
+	wait1 := request("a", "out:up", "until:"+gate)
+	var ids []int64
+	for i, system := range []string{"a", "a", "b", "c", "a"} {
+		wait1.System = system
+		j, ahead, err := q.Submit(t.Context(), wait1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{0, 1, 0, 0, 2}[i]; ahead != want {
+			t.Errorf("job %d: got %d jobs ahead, want %d", j.ID, ahead, want)
+		}
+		ids = append(ids, j.ID)
+	}
+	printed(t, q, ids[0], "up")
+	printed(t, q, ids[2], "up")
+	list, err := q.Jobs(t.Context(), Filter{States: []State{Running}})
+	if err != nil || len(list) != 2 || list[0].ID != ids[0] || list[1].ID != ids[2] {
+		t.Errorf("got %v and %v, want the first of a and of b", list, err)
+	}
+	touch(t, gate)
+	var before time.Time
+	for _, id := range []int64{ids[0], ids[1], ids[4]} {
+		j := wait(t, q, id)
+		if j.Started.Before(before) {
+			t.Errorf("job %d started before the one ahead of it ended", id)
+		}
+		before = j.Ended
+	}
+	wait(t, q, ids[3])
+}
+
+// 1,000 jobs of one system from two goroutines run one at a time, in order,
+// each once.
+func TestThousandJobs(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a Unix shell")
+	}
+	dir := t.TempDir()
+	script := `mkdir here || echo overlap >> overlaps; echo "$0" >> ran; rmdir here`
+	q := open(t, Options{Program: []string{"/bin/sh", "-c", script}, Parallel: 3, QueuedPerUser: 1000})
+	const each = 500
+	var work sync.WaitGroup
+	for k := range 2 {
+		work.Go(func() {
+			for i := range each {
+				r := Request{System: "x", User: fmt.Sprint(k), Args: []string{fmt.Sprintf("%d-%d", k, i)}, Dir: dir}
+				if _, _, err := q.Submit(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	wait(t, q, 2*each)
+	list, err := q.Jobs(t.Context(), Filter{})
+	if err != nil || len(list) != 2*each {
+		t.Fatalf("got %d jobs and %v", len(list), err)
+	}
+	var want []string
+	for _, j := range list {
+		if j.State != Done {
+			t.Errorf("got %+v", j)
+		}
+		want = append(want, j.Args[0])
+	}
+	if diff := cmp.Diff(want, lines(t, filepath.Join(dir, "ran"))); diff != "" {
+		t.Errorf("ran in another order:\n%s", diff)
+	}
+	if l := lines(t, filepath.Join(dir, "overlaps")); len(l) > 0 {
+		t.Errorf("%d times two ran at once", len(l))
+	}
+}
+
+func TestCancel(t *testing.T) {
+	q := open(t, Options{})
+	never := filepath.Join(t.TempDir(), "never")
+	first := submit(t, q, request("x", "drains", "out:up", "until:"+never))
+	second := submit(t, q, request("x", "exit:2"))
+	third := submit(t, q, request("x", "exit:4"))
+
+	if err := q.Cancel(t.Context(), second.ID); err != nil {
+		t.Error(err)
+	}
+	if j, err := q.Job(t.Context(), second.ID); err != nil || j.State != Cancelled || j.Reason == "" || !j.Started.IsZero() || j.Ended.IsZero() {
+		t.Errorf("got %+v and %v", j, err)
+	}
+	printed(t, q, first.ID, "up")
+	for range 2 { // the second has no effect
+		if err := q.Cancel(t.Context(), first.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if j := wait(t, q, first.ID); j.State != Cancelled || j.Exit != 130 || j.Reason != "cancelled while it ran" {
+		t.Errorf("got %+v", j)
+	}
+	if out := outputOf(t, q, first.ID, false); out != "up\ndraining\n" {
+		t.Errorf("got %q: it did not drain", out)
+	}
+	if j := wait(t, q, third.ID); j.State != Done || j.Exit != 4 {
+		t.Errorf("got %+v", j)
+	}
+	for _, id := range []int64{first.ID, second.ID, third.ID} {
+		if err := q.Cancel(t.Context(), id); !errors.Is(err, ErrEnded) || hintOf(err) == "" {
+			t.Errorf("got %v, want %v", err, ErrEnded)
+		}
+	}
+	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || hintOf(err) == "" {
+		t.Errorf("got %v, want %v", err, ErrNoJob)
+	}
+}
+
+// A job that does not end after it was cancelled is killed.
+func TestCancelDeaf(t *testing.T) {
+	q := open(t, Options{CancelLimit: 50 * time.Millisecond})
+	j := submit(t, q, request("x", "deaf", "out:up", "until:never"))
+	printed(t, q, j.ID, "up")
+	if err := q.Cancel(t.Context(), j.ID); err != nil {
+		t.Error(err)
+	}
+	if j := wait(t, q, j.ID); j.State != Cancelled || j.Exit != -1 || !strings.Contains(j.Reason, "did not end within 50 ms") {
+		t.Errorf("got %+v", j)
+	}
+}
+
+// Cancel at any moment, from several goroutines at once, ends the job.
+func TestCancelAtRandomMoments(t *testing.T) {
+	q := open(t, Options{Parallel: 2})
+	for i := range 30 {
+		j := submit(t, q, request(fmt.Sprint(i%2), "drains", "until:never"))
+		var work sync.WaitGroup
+		for range 3 {
+			work.Go(func() {
+				for range i % 5 {
+					runtime.Gosched()
+				}
+				if err := q.Cancel(soon(t), j.ID); err != nil && !errors.Is(err, ErrEnded) {
+					t.Error(err)
+				}
+			})
+		}
+		work.Wait()
+		if j := wait(t, q, j.ID); j.State != Cancelled {
+			t.Errorf("got %+v", j)
+		}
+	}
+}
+
+func TestFilters(t *testing.T) {
+	q := open(t, Options{})
+	for i, r := range []Request{{System: "a", User: "ann"}, {System: "b", User: "ann"}, {System: "a", User: "bob"}, {System: "a", User: "ann"}} {
+		r.Env = []string{roleVariable + "=job"}
+		if i == 3 {
+			r.Args = []string{"exit:2"}
+		}
+		wait(t, q, submit(t, q, r).ID)
+	}
+	for _, tt := range []struct {
+		f    Filter
+		want []int64
+	}{
+		{Filter{}, []int64{1, 2, 3, 4}},
+		{Filter{System: "a"}, []int64{1, 3, 4}},
+		{Filter{User: "ann"}, []int64{1, 2, 4}},
+		{Filter{User: "ann", System: "a", Newest: 1}, []int64{4}},
+		{Filter{States: []State{Done}}, []int64{1, 2, 3}},
+		{Filter{States: []State{Done, Failed}, Newest: 3}, []int64{2, 3, 4}},
+		{Filter{States: []State{Queued, Running}}, nil},
+	} {
+		list, err := q.Jobs(t.Context(), tt.f)
+		var got []int64
+		for _, j := range list {
+			got = append(got, j.ID)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%+v: %v\n%s", tt.f, err, diff)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	q := open(t, Options{QueuedPerUser: 2, Queued: 3})
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := submit(t, q, request("x", "until:"+gate)) // runs, and so is not queued
+	until(t, q, first.ID, running)
+	r := request("x")
+	submit(t, q, r)
+	last := submit(t, q, r)
+	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "ann has 2 queued jobs") || hintOf(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrLimit)
+	}
+	r.User = "bob"
+	submit(t, q, r)
+	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "it has 3 jobs") || hintOf(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrLimit)
+	}
+	if err := q.Cancel(t.Context(), last.ID); err != nil {
+		t.Error(err)
+	}
+	last = submit(t, q, r) // there is room again
+	touch(t, gate)
+	wait(t, q, last.ID)
+}
+
+// Only the newest ended jobs are kept, with their output.
+func TestKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	q := open(t, Options{Dir: dir, KeepEnded: 2})
+	for range 5 {
+		wait(t, q, submit(t, q, request("x", "out:hello")).ID)
+	}
+	check := func(want ...int64) {
+		t.Helper()
+		list, err := q.Jobs(t.Context(), Filter{})
+		var got []int64
+		for _, j := range list {
+			got = append(got, j.ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
+		entries, _ := os.ReadDir(q.folder.path("output"))
+		if len(entries) != len(want) {
+			t.Errorf("got %v, want the output of %v", entries, want)
+		}
+	}
+	check(4, 5)
+	if err := q.Output(t.Context(), 3, true, io.Discard); !errors.Is(err, ErrNoJob) {
+		t.Errorf("got %v, want %v", err, ErrNoJob)
+	}
+	if err := q.Close(soon(t)); err != nil {
+		t.Error(err)
+	}
+	// What a killed server could not remove is removed, and numbers are not used again.
+	touch(t, filepath.Join(dir, "output", "3.log"))
+	q = open(t, Options{Dir: dir, KeepEnded: 1})
+	check(5)
+	if j := submit(t, q, request("x")); j.ID != 6 {
+		t.Errorf("got job %d, want 6", j.ID)
+	}
+}
+
+// Close lets running jobs drain, kills those that do not end, and leaves queued
+// ones for the next server.
+func TestClose(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	q := open(t, Options{Dir: dir, Parallel: 3, Drain: 300 * time.Millisecond})
+	gate := filepath.Join(t.TempDir(), "gate")
+	drains := submit(t, q, request("a", "drains", "out:up", "until:"+gate))
+	deaf := submit(t, q, request("b", "deaf", "out:up", "until:"+gate))
+	ends := submit(t, q, request("c", "late:1", "out:up", "until:"+gate, "exit:1"))
+	queued := submit(t, q, request("a", "out:later"))
+	for _, id := range []int64{drains.ID, deaf.ID, ends.ID} {
+		printed(t, q, id, "up")
+	}
+	ended := make(chan Job, 1)
+	go func() {
+		j, err := q.Wait(soon(t), deaf.ID)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- j
+	}()
+	followed := make(chan error, 1)
+	go func() { followed <- q.Output(soon(t), queued.ID, true, io.Discard) }()
+	var work sync.WaitGroup
+	for range 2 {
+		work.Go(func() {
+			if err := q.Close(soon(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	if j := <-ended; j.State != Interrupted || !strings.Contains(j.Reason, "killed") {
+		t.Errorf("got %+v", j)
+	}
+	if err := <-followed; !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v for a follower of a queued job, want %v", err, ErrClosed)
+	}
+	for name, err := range map[string]error{
+		"Submit": func() error { _, _, err := q.Submit(t.Context(), request("a")); return err }(),
+		"Jobs":   func() error { _, err := q.Jobs(t.Context(), Filter{}); return err }(),
+		"Job":    func() error { _, err := q.Job(t.Context(), 1); return err }(),
+		"Wait":   func() error { _, err := q.Wait(t.Context(), queued.ID); return err }(),
+		"Cancel": q.Cancel(t.Context(), queued.ID),
+		"Output": q.Output(t.Context(), drains.ID, true, io.Discard),
+	} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%s: got %v, want %v", name, err, ErrClosed)
+		}
+	}
+
+	touch(t, gate)
+	q = open(t, Options{Dir: dir})
+	if j := wait(t, q, queued.ID); j.State != Done {
+		t.Errorf("got %+v", j)
+	}
+	if j := wait(t, q, drains.ID); j.State != Interrupted || j.Exit != 130 || j.Reason != "the server was stopped while it ran" {
+		t.Errorf("got %+v", j)
+	}
+	if out := outputOf(t, q, drains.ID, false); out != "up\ndraining\n" {
+		t.Errorf("got %q: it did not drain", out)
+	}
+}
+
+// Close without patience kills at once.
+func TestCloseAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	q := open(t, Options{Dir: dir})
+	j := submit(t, q, request("a", "deaf", "out:up", "until:never"))
+	printed(t, q, j.ID, "up")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := q.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	q = open(t, Options{Dir: dir})
+	if j := wait(t, q, j.ID); j.State != Interrupted || !strings.Contains(j.Reason, "had to end at once") {
+		t.Errorf("got %+v", j)
+	}
+}
+
+// Frames gets what a job writes to its third file, before the job has ended.
+func TestFrames(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no such files")
+	}
+	var mu sync.Mutex
+	got := make(map[int64]string)
+	q := open(t, Options{Frames: func(id int64, r io.Reader) {
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		got[id] = string(b)
+		mu.Unlock()
+	}})
+	r := request("x", "frames:one", "out:text", "frames: two")
+	r.Env = append(r.Env, FramesVariable+"=99")
+	wait(t, q, submit(t, q, r).ID)
+	wait(t, q, submit(t, q, request("x")).ID)
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff(map[int64]string{1: "one two", 2: ""}, got); diff != "" {
+		t.Error(diff)
+	}
+	q = open(t, Options{})
+	j := submit(t, q, request("x", "env:"+FramesVariable))
+	wait(t, q, j.ID)
+	if out := outputOf(t, q, j.ID, false); out != "\n" {
+		t.Errorf("got %q, want no variable for frames", out)
+	}
+}

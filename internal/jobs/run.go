@@ -1,0 +1,154 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// fill starts queued jobs, the oldest first, while there is a place for one and
+// its system is idle. q.mu is locked.
+func (q *Queue) fill() {
+	for !q.ending && q.running < q.o.Parallel {
+		var next *entry
+		for system, line := range q.lines {
+			if q.busy[system] == 0 && (next == nil || line[0].id < next.id) {
+				next = line[0]
+			}
+		}
+		if next == nil {
+			return
+		}
+		q.leave(next, picked)
+		q.take(next.system)
+		q.work.Go(func() {
+			defer q.free(next.system)
+			q.run(next)
+		})
+	}
+}
+
+// take occupies a system and one of the places. q.mu is locked.
+func (q *Queue) take(system string) {
+	q.busy[system]++
+	q.running++
+}
+
+// free frees them again.
+func (q *Queue) free(system string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running--
+	if q.busy[system]--; q.busy[system] == 0 {
+		delete(q.busy, system)
+	}
+	q.fill()
+}
+
+// run runs a job to its end. If the queue is closed before it can start, it
+// stays queued.
+func (q *Queue) run(e *entry) {
+	ctx := context.Background() // Close ends it in other ways
+	var j Job
+	started := now()
+	// It is stored that the job runs before it does. So it never runs twice.
+	begun := q.insist(fmt.Sprintf("start job %d", e.id), func() (err error) {
+		if j, err = q.table.get(ctx, e.id); err != nil {
+			return err
+		}
+		if err := q.beginWrite(ctx); err != nil {
+			return err
+		}
+		defer q.endWrite()
+		if isClosed(q.closing) {
+			return ErrClosed
+		}
+		return q.table.begin(ctx, e.id, started)
+	})
+	q.mu.Lock()
+	e.begun = begun
+	cancelled := e.phase == cancelling
+	q.notify()
+	q.mu.Unlock()
+	j.Exit = -1
+	switch {
+	case cancelled:
+		j.State, j.Reason = Cancelled, "cancelled before it started"
+	case !begun:
+		return
+	default:
+		j.State, j.Started = Running, started
+		q.perform(e, &j)
+	}
+	if j.Ended = now(); j.Ended.Before(j.Started) {
+		j.Ended = j.Started // the clock was set back
+	}
+	// If it cannot be stored, the next server finds a running job without a
+	// process, and says that it was interrupted.
+	q.insist(fmt.Sprintf("store the end of job %d", e.id), func() error { return q.store(ctx, &j) })
+	_ = os.Remove(q.folder.running(e.id))
+	q.ended(e, &j)
+	if e.out != nil {
+		e.out.release()
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// perform runs the process of a job and sets the job's state.
+func (q *Queue) perform(e *entry, j *Job) {
+	out, err := createOutput(q.folder.output(j.ID), q.o.MostOutput)
+	if err != nil {
+		j.State, j.Reason = Failed, whyNot(err)
+		return
+	}
+	defer out.finish()
+	q.mu.Lock()
+	e.out = out
+	close(e.started)
+	q.mu.Unlock()
+	p, err := q.start(j, out)
+	if err != nil {
+		j.State, j.Reason = Failed, whyNot(err)
+		return
+	}
+	s := q.wait(p, e.cancel)
+	p.close(q.hurry)
+	verdict(j, p.child.State(), s, out.lastError())
+}
+
+// insist repeats a change of a job's state until it is stored: on a full disk,
+// the queue stops until there is space. When the queue is closed, it tries once
+// more. It reports whether the change was stored.
+func (q *Queue) insist(doing string, change func() error) bool {
+	const first, most = 50 * time.Millisecond, 5 * time.Second
+	for pause := first; ; pause = min(2*pause, most) {
+		last := isClosed(q.closing)
+		err := change()
+		if err == nil {
+			return true
+		}
+		if errors.Is(err, ErrClosed) {
+			return false
+		}
+		if pause == first {
+			q.o.Problem(fail(doing, q.o.Dir, err))
+		}
+		if last {
+			return false
+		}
+		select {
+		case <-time.After(pause):
+		case <-q.closing:
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package sqlitefile
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+var recipes = Format{ID: 7, Patience: 10 * time.Second, Steps: []string{"CREATE TABLE recipes (name TEXT) STRICT"}}
+
+// A file that another process creates at the same moment is never taken for a
+// foreign one.
+func TestCreatedMeanwhile(t *testing.T) {
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "recipes.db")
+		a, err := recipes.Connect(path, "_pragma=journal_mode(WAL)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		if err := recipes.CheckOwner(t.Context(), a); err != nil { // the file exists now, and is empty
+			t.Fatal(err)
+		}
+		b, err := recipes.Connect(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		migrated := make(chan error, 1)
+		go func() { migrated <- recipes.Migrate(t.Context(), a) }()
+		for done := false; !done; {
+			select {
+			case err := <-migrated:
+				if err != nil {
+					t.Fatal(err)
+				}
+				done = true
+			default:
+			}
+			if err := recipes.CheckOwner(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
