@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/jobs"
 	"carronade/internal/secret"
 )
 
@@ -141,7 +142,7 @@ func (s *session) carronade(words []string) error {
 	if s.Loads == nil || !s.Loads(args) {
 		return s.run(args)
 	}
-	return s.submit(Request{System: cmp.Or(system, "local"), Typed: typed(words), Args: args})
+	return s.submit(jobs.Request{System: cmp.Or(system, "local"), Typed: typed(words), Args: args})
 }
 
 // harmless are carronade's commands that neither read nor write files that are named

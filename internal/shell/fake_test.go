@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"carronade/internal/jobs"
 )
 
 // A fakeQueue keeps jobs in memory. A test begins and ends them.
@@ -22,7 +24,7 @@ type fakeQueue struct {
 }
 
 type fakeJob struct {
-	Job
+	jobs.Job
 	printed string
 }
 
@@ -33,30 +35,30 @@ func newFakeQueue() *fakeQueue {
 }
 
 // Submit begins a job at once if none is open.
-func (q *fakeQueue) Submit(_ context.Context, r Request) (Job, int, error) {
+func (q *fakeQueue) Submit(_ context.Context, r jobs.Request) (jobs.Job, int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.refuse != nil {
-		return Job{}, 0, q.refuse
+		return jobs.Job{}, 0, q.refuse
 	}
-	position := 1
+	ahead := 0
 	for _, j := range q.jobs {
 		if j.Ended.IsZero() {
-			position++
+			ahead++
 		}
 	}
-	j := &fakeJob{Job: Job{ID: int64(len(q.jobs) + 1), Request: r, State: Queued, Submitted: time.Now()}}
-	if position == 1 {
-		j.State = Running
+	j := &fakeJob{Job: jobs.Job{ID: int64(len(q.jobs) + 1), Request: r, State: jobs.Queued, Submitted: time.Now()}}
+	if ahead == 0 {
+		j.State = jobs.Running
 	}
 	q.jobs = append(q.jobs, j)
-	return j.Job, position, nil
+	return j.Job, ahead, nil
 }
 
 func (q *fakeQueue) find(id int64) *fakeJob { return q.jobs[id-1] }
 
 func (q *fakeQueue) Cancel(_ context.Context, id int64) error {
-	q.end(id, Cancelled, 130, "by its user")
+	q.end(id, jobs.Cancelled, 130, "by its user")
 	return nil
 }
 
@@ -69,21 +71,21 @@ func (q *fakeQueue) print(id int64, text string) {
 }
 
 // end ends a job, and begins the next.
-func (q *fakeQueue) end(id int64, state State, exit int, reason string) {
+func (q *fakeQueue) end(id int64, state jobs.State, exit int, reason string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	j := q.find(id)
 	j.State, j.Exit, j.Reason, j.Ended = state, exit, reason, time.Now()
 	for _, j := range q.jobs {
 		if j.Ended.IsZero() {
-			j.State = Running
+			j.State = jobs.Running
 			break
 		}
 	}
 	q.changed.Broadcast()
 }
 
-func (q *fakeQueue) Jobs(_ context.Context, f Filter) (out []Job, err error) {
+func (q *fakeQueue) Jobs(_ context.Context, f jobs.Filter) (out []jobs.Job, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, j := range q.jobs {
@@ -127,7 +129,7 @@ func (q *fakeQueue) Output(ctx context.Context, id int64, _ bool, w io.Writer) e
 	}
 }
 
-func (q *fakeQueue) Wait(ctx context.Context, id int64) (Job, error) {
+func (q *fakeQueue) Wait(ctx context.Context, id int64) (jobs.Job, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	j := q.find(id)

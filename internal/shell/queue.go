@@ -6,58 +6,19 @@ import (
 	"encoding/hex"
 	"io"
 	"strings"
-	"time"
+
+	"carronade/internal/jobs"
 )
 
-// A Request is what somebody submits.
-type Request struct {
-	System string // jobs of one system run one after the other
-	User   string
-	Typed  string // the line as typed, for lists of jobs
-	Args   []string
-	Dir    string
-	Env    []string
-}
-
-// A State is where a job is in its life.
-type State string
-
-// The states. The last four are final.
-const (
-	Queued      State = "queued"
-	Running     State = "running"
-	Done        State = "done"
-	Failed      State = "failed"
-	Cancelled   State = "cancelled"
-	Interrupted State = "interrupted"
-)
-
-// A Job is a request and what became of it.
-type Job struct {
-	ID int64
-	Request
-	State                     State
-	Submitted, Started, Ended time.Time
-	Exit                      int
-	Reason                    string
-}
-
-// A Filter selects jobs.
-type Filter struct {
-	System string
-	User   string
-	States []State
-	Newest int
-}
-
-// A Queue runs jobs, those of one system one after the other. It is safe for
-// concurrent use.
+// A Queue runs jobs, those of one system one after the other, as a jobs.Queue does.
+// It is safe for concurrent use.
 type Queue interface {
-	Submit(ctx context.Context, r Request) (Job, int, error)
+	// Submit returns how many jobs of the same system are ahead.
+	Submit(ctx context.Context, r jobs.Request) (jobs.Job, int, error)
 	Cancel(ctx context.Context, id int64) error
-	Jobs(ctx context.Context, f Filter) ([]Job, error)
+	Jobs(ctx context.Context, f jobs.Filter) ([]jobs.Job, error)
 	Output(ctx context.Context, id int64, follow bool, w io.Writer) error
-	Wait(ctx context.Context, id int64) (Job, error)
+	Wait(ctx context.Context, id int64) (jobs.Job, error)
 }
 
 // ID returns the short name that the shell shows for a job: the first six digits of

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"carronade/internal/jobs"
 )
 
 // A fakeElasticsearch answers as Elasticsearch does.
@@ -159,11 +161,11 @@ func TestDocumentedSession(t *testing.T) {
 	// The output of a job appears beside the prompt.
 	q.print(1, "building\n")
 	contains(t, d.until("building\n"), "")
-	q.end(1, Done, 0, "")
+	q.end(1, jobs.Done, 0, "")
 	d.until(promptText)
 	q.print(2, "started new work, payload size is 3.8kb...\non branch trace-apm-server , cmd = [30s 1 2 3 4]\n")
 	contains(t, d.until("payload size"), "[test 30s 1 2 3 4 -E apm-server.tracing.enabled=true]\n")
-	q.end(2, Done, 0, "")
+	q.end(2, jobs.Done, 0, "")
 	d.until(promptText)
 
 	// define, and the lines that its names make.
@@ -174,8 +176,8 @@ func TestDocumentedSession(t *testing.T) {
 	git(t, dir, "remote", "add", "origin", dir)
 	d.do("do ; do master axw/trace-apm-server")
 	var typed []string
-	jobs, _ := q.Jobs(t.Context(), Filter{})
-	for _, j := range jobs[2:] {
+	list, _ := q.Jobs(t.Context(), jobs.Filter{})
+	for _, j := range list[2:] {
 		typed = append(typed, j.Typed)
 	}
 	if want := []string{
@@ -322,7 +324,7 @@ func TestTwoSessions(t *testing.T) {
 	q := newFakeQueue()
 	ann, bob := talk(t, Options{Queue: q, User: "ann"}), talk(t, Options{Queue: q, User: "b\x1b[2Job"})
 	ann.do("run null:// --rate 1k/s")
-	if _, _, err := q.Submit(t.Context(), Request{User: "b\x1b[2Job", Typed: "run \x1b]0;x\a\u202e '", Args: []string{"run"}}); err != nil {
+	if _, _, err := q.Submit(t.Context(), jobs.Request{User: "b\x1b[2Job", Typed: "run \x1b]0;x\a\u202e '", Args: []string{"run"}}); err != nil {
 		t.Fatal(err)
 	}
 	contains(t, bob.do("run null:// --rate 2k/s"), "(queued) position 3, job 3\n")
@@ -341,7 +343,7 @@ func TestTwoSessions(t *testing.T) {
 	// Output of a job reaches who submitted it, escaped.
 	q.print(1, "a\x1b[2Jb\r\nc\td\n")
 	wants(t, ann.until("d\n"), "\n"+`a\x1b[2Jb`+"\nc\t")
-	q.end(1, Failed, 2, "the target is \x1b[31mdown")
+	q.end(1, jobs.Failed, 2, "the target is \x1b[31mdown")
 	contains(t, ann.until(promptText), `job 1 ended with exit code 2: the target is \x1b[31mdown`+"\n")
 	if strings.Contains(bob.transcript(), "2Jb") {
 		t.Error("output of ann's job reached bob")
@@ -365,9 +367,9 @@ func TestDisconnect(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	jobs, _ := q.Jobs(t.Context(), Filter{States: []State{Queued, Running}})
-	if len(jobs) != 3 {
-		t.Errorf("%d jobs are left", len(jobs))
+	list, _ := q.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
+	if len(list) != 3 {
+		t.Errorf("%d jobs are left", len(list))
 	}
 	for range 1000 { // the readers of this test end, too
 		if runtime.NumGoroutine() <= before {
@@ -385,7 +387,9 @@ func TestDisconnect(t *testing.T) {
 	d := talk(t, Options{Queue: q, User: "ann"})
 	d.send("attach 1\n")
 	contains(t, d.until("line\n"), "[run null://]")
-	contains(t, d.do("detach"), "ok\n")
+	d.send("detach\n")
+	d.until("ok\n")
+	d.until(promptText)
 	contains(t, d.do("detach"), "nothing is attached\n")
 	q.print(1, "unseen\n")
 	d.do("status")
@@ -487,8 +491,8 @@ func TestSystemWords(t *testing.T) {
 	d.do("run kafka --rate 1k/s --label kafka")
 	d.do("run riemann --label 'a b'")
 	wants(t, strings.Join(q.args(), "|"), "run kafka://127.0.0.1:9092/t --rate 1k/s --label kafka|run riemann://127.0.0.1:5555 --label 'a b'")
-	jobs, _ := q.Jobs(t.Context(), Filter{})
-	if jobs[0].System != "127.0.0.1:9092" || jobs[1].System != "127.0.0.1:5555" || jobs[1].Typed != "run riemann --label 'a b'" {
-		t.Errorf("jobs %+v", jobs)
+	list, _ := q.Jobs(t.Context(), jobs.Filter{})
+	if list[0].System != "127.0.0.1:9092" || list[1].System != "127.0.0.1:5555" || list[1].Typed != "run riemann --label 'a b'" {
+		t.Errorf("jobs %+v", list)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/checkout"
+	"carronade/internal/jobs"
 )
 
 // Defaults of an APM Server.
@@ -334,7 +335,7 @@ func (s *session) change(kind string, args []string) error {
 		s.say("using %s", s.branchLine(&changed))
 		return nil
 	}
-	return s.submit(Request{System: s.systemOf(kind), Typed: typed(append([]string{kind, "switch"}, args...)), Args: build})
+	return s.submit(jobs.Request{System: s.systemOf(kind), Typed: typed(append([]string{kind, "switch"}, args...)), Args: build})
 }
 
 // knownRemotes are those that the tool added to the repository.
