@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,8 +14,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"carronade/internal/command"
+	"carronade/internal/secret"
 	"carronade/internal/shell"
 	"carronade/internal/system"
 )
@@ -89,18 +92,38 @@ func (s *session) localShell(ctx context.Context, data string) error {
 	if m.files, err = os.Getwd(); err != nil { // files are named from here, as in any other command
 		return err
 	}
-	run := m.session(s, shell.Options{Owner: true, Wait: true, Dir: m.files, Complete: s.completeLine})
+	o := shell.Options{Owner: true, Complete: s.completeLine}
 	in, ok := s.In.(*os.File)
 	if !ok {
-		return run(ctx, plain{s.In, s.out}, userName())
+		return m.session(s, o)(ctx, shell.Script(s.In, s.out), userName())
 	}
-	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter) error { return run(ctx, conn, userName()) })
+	return shell.OnTerminal(in, s.Out, func(conn io.ReadWriter, t *term.Terminal) error {
+		o.Terminal, o.Color = t, t != nil
+		return m.session(s, o)(ctx, conn, userName())
+	})
 }
 
-// plain joins the streams of a shell without a terminal.
-type plain struct {
-	io.Reader
-	io.Writer
+// completeLine completes a line with a command of carronade, as a shell would.
+func (s *session) completeLine(line string) []string {
+	words := strings.Fields(line)
+	if strings.HasSuffix(line, " ") || len(words) == 0 {
+		words = append(words, "")
+	}
+	var out bytes.Buffer
+	tree := s.root()
+	tree.SetArgs(append([]string{cobra.ShellCompNoDescRequestCmd}, words...))
+	tree.SetOut(&out)
+	tree.SetErr(io.Discard)
+	if tree.Execute() != nil {
+		return nil
+	}
+	var found []string
+	for l := range strings.Lines(out.String()) {
+		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, ":") && !strings.HasPrefix(l, "_activeHelp_") {
+			found = append(found, l)
+		}
+	}
+	return found
 }
 
 // remoteShell is a session with a server.
@@ -111,9 +134,9 @@ func (s *session) remoteShell(ctx context.Context, c *connecting, address string
 	}
 	defer conn.Close() //nolint:errcheck // the session is over
 	if c.token != "" {
-		token, err := command.Secret(c.token)
-		if err != nil {
-			return &words{Err: fmt.Errorf("--token: %w", err), Hint: "give env:NAME or file:PATH"}
+		token, referred, err := secret.Read(c.token)
+		if err != nil || !referred {
+			return &words{Err: errors.Join(errors.New("--token must be a reference to the token"), err), Hint: "give env:NAME or file:PATH"}
 		}
 		if _, err := fmt.Fprintf(conn, "auth %s\r\n", token); err != nil {
 			return fmt.Errorf("cannot send the token: %s", command.Reason(err))

@@ -27,7 +27,7 @@ const pruneExample = `
 
 // systemCommand returns the command that lists and prunes cached builds.
 func (s *session) systemCommand() *cobra.Command {
-	return command.Group("system", "cached builds of systems under test", systemLong, s.systemListCommand(), s.systemPruneCommand())
+	return command.Group("system", "cached builds of systems under test", systemLong, s.systemBuildCommand(), s.systemListCommand(), s.systemPruneCommand())
 }
 
 func (s *session) systemListCommand() *cobra.Command {

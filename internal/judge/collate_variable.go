@@ -124,6 +124,12 @@ func (v *variable) goesWith(name string) bool {
 	return false
 }
 
+// followsFrom reports whether a setting of an entry has its value because VAR has its own:
+// callers with a connection each are as many clients as requests in flight, as in old tools.
+func (v *variable) followsFrom(e *entry, f *digest.Field) bool {
+	return v.name == "concurrency" && f.Name == "clients" && f.Value.Num == e.value.Num
+}
+
 // topicPrefix begins the facts of the topic written to, which are decided when
 // the topic is created.
 const topicPrefix = "target.topic."
@@ -197,7 +203,7 @@ func (k *keys) of(v *variable, e *entry) {
 		}
 		to := &k.main
 		switch {
-		case f.Value.Derived:
+		case f.Value.Derived || v.followsFrom(e, f):
 			to = &k.derived
 		case v.flags && strings.HasPrefix(f.Name, flagPrefix):
 			to = &k.flag

@@ -29,6 +29,7 @@ type underTest struct {
 	build *checkout.Build
 	// started is false for a system that was already running.
 	started bool
+	log     *systemLog // nil if it was not requested
 	before  sut.Totals // when the sending began
 	after   sut.Totals // when everything was completed
 }
@@ -63,6 +64,13 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 		}
 		spec.Build = u.build
 	}
+	if path := w.String("system-log"); path != "" {
+		if u.log, err = openSystemLog(path); err != nil {
+			u.release()
+			return nil, err
+		}
+		spec.Output = u.log.beside(spec.Output)
+	}
 	if u.System, err = sut.Start(ctx, spec); err != nil {
 		u.release()
 		return nil, err
@@ -93,6 +101,7 @@ func (u *underTest) release() {
 	if u.build != nil {
 		u.build.Release()
 	}
+	u.log.close()
 }
 
 // close stops what was started.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/jobs"
 	"carronade/internal/secret"
 )
 
@@ -36,6 +37,7 @@ func init() { // they refer to help, which lists them
 		{"cancel", []string{"cancel", "cancel ID"}, "stops your running jobs, or the job with that number, or all with that id", (*session).cancel},
 		{"attach", []string{"attach ID"}, "shows the output of a job", (*session).attach},
 		{"detach", []string{"detach"}, "shows no more output of jobs, which go on", (*session).detach},
+		{"wait", []string{"wait"}, "waits until the attached jobs have ended", (*session).wait},
 		{"help", []string{"help [COMMAND]"}, "this", (*session).help},
 		{"quit", []string{"quit", "exit"}, "leaves the session; jobs go on", (*session).quit},
 	}
@@ -68,6 +70,8 @@ func find(name string) (verb, bool) {
 func (s *session) command(words []string) error {
 	v, ok := find(words[0])
 	switch {
+	case words[0] == "terminal": // not a command of users, so help does not list it
+		return s.useTerminal(words)
 	case ok && v.run != nil:
 		return v.run(s, words)
 	case slices.Contains(s.Commands, words[0]):
@@ -140,7 +144,7 @@ func (s *session) carronade(words []string) error {
 	if s.Loads == nil || !s.Loads(args) {
 		return s.run(args)
 	}
-	return s.submit(Request{System: s.System(args), Typed: typed(words), Args: args})
+	return s.submit(jobs.Request{System: s.System(args), Typed: typed(words), Args: args})
 }
 
 // harmless are carronade's commands that neither read nor write files that are named

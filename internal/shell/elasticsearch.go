@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carronade/internal/indices"
+	"carronade/internal/jobs"
 )
 
 const localElasticsearch = "http://localhost:9200"
@@ -117,7 +118,7 @@ func (s *session) resetElasticsearch() error {
 		return nil
 	}
 	args := append([]string{"as", "hey-apm"}, s.esFlags()...)
-	return s.submit(Request{System: s.systemOf("apm"), Typed: "elasticsearch reset", Args: append(args, "elasticsearch", "reset", "--yes")})
+	return s.submit(jobs.Request{System: s.systemOf("apm"), Typed: "elasticsearch reset", Args: append(args, "elasticsearch", "reset", "--yes")})
 }
 
 var errNoElasticsearch = hinted(errors.New("no Elasticsearch is in use"), "elasticsearch use <url>")

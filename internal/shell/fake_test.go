@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"carronade/internal/jobs"
 )
 
 // A fakeQueue keeps jobs in memory. A test begins and ends them.
@@ -22,7 +24,7 @@ type fakeQueue struct {
 }
 
 type fakeJob struct {
-	Job
+	jobs.Job
 	printed string
 }
 
@@ -33,11 +35,11 @@ func newFakeQueue() *fakeQueue {
 }
 
 // Submit begins a job at once if none is open.
-func (q *fakeQueue) Submit(_ context.Context, r Request) (Job, int, error) {
+func (q *fakeQueue) Submit(_ context.Context, r jobs.Request) (jobs.Job, int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.refuse != nil {
-		return Job{}, 0, q.refuse
+		return jobs.Job{}, 0, q.refuse
 	}
 	ahead := 0
 	for _, j := range q.jobs {
@@ -45,9 +47,9 @@ func (q *fakeQueue) Submit(_ context.Context, r Request) (Job, int, error) {
 			ahead++
 		}
 	}
-	j := &fakeJob{Job: Job{ID: int64(len(q.jobs) + 1), Request: r, State: Queued, Submitted: time.Now()}}
+	j := &fakeJob{Job: jobs.Job{ID: int64(len(q.jobs) + 1), Request: r, State: jobs.Queued, Submitted: time.Now()}}
 	if ahead == 0 {
-		j.State = Running
+		j.State = jobs.Running
 	}
 	q.jobs = append(q.jobs, j)
 	return j.Job, ahead, nil
@@ -56,7 +58,7 @@ func (q *fakeQueue) Submit(_ context.Context, r Request) (Job, int, error) {
 func (q *fakeQueue) find(id int64) *fakeJob { return q.jobs[id-1] }
 
 func (q *fakeQueue) Cancel(_ context.Context, id int64) error {
-	q.end(id, Cancelled, 130, "by its user")
+	q.end(id, jobs.Cancelled, 130, "by its user")
 	return nil
 }
 
@@ -69,21 +71,21 @@ func (q *fakeQueue) print(id int64, text string) {
 }
 
 // end ends a job, and begins the next.
-func (q *fakeQueue) end(id int64, state State, exit int, reason string) {
+func (q *fakeQueue) end(id int64, state jobs.State, exit int, reason string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	j := q.find(id)
 	j.State, j.Exit, j.Reason, j.Ended = state, exit, reason, time.Now()
 	for _, j := range q.jobs {
 		if j.Ended.IsZero() {
-			j.State = Running
+			j.State = jobs.Running
 			break
 		}
 	}
 	q.changed.Broadcast()
 }
 
-func (q *fakeQueue) Jobs(_ context.Context, f Filter) (out []Job, err error) {
+func (q *fakeQueue) Jobs(_ context.Context, f jobs.Filter) (out []jobs.Job, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, j := range q.jobs {
@@ -127,7 +129,7 @@ func (q *fakeQueue) Output(ctx context.Context, id int64, _ bool, w io.Writer) e
 	}
 }
 
-func (q *fakeQueue) Wait(ctx context.Context, id int64) (Job, error) {
+func (q *fakeQueue) Wait(ctx context.Context, id int64) (jobs.Job, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	j := q.find(id)
@@ -167,7 +169,7 @@ func talk(t *testing.T, o Options) *dialog {
 		o.User = "ann"
 	}
 	if o.Commands == nil {
-		o.Commands = []string{"run", "find", "report", "system", "topics", "query", "version"}
+		o.Commands = []string{"run", "find", "scenario", "report", "system", "topics", "query", "version"}
 	}
 	if o.Run == nil {
 		o.Run = func(_ context.Context, args []string, out io.Writer) int {
@@ -177,6 +179,16 @@ func talk(t *testing.T, o Options) *dialog {
 	}
 	if o.Loads == nil {
 		o.Loads = func(args []string) bool { return args[0] == "run" || args[0] == "find" }
+	}
+	if o.System == nil {
+		o.System = func(args []string) string {
+			for _, a := range args {
+				if strings.Contains(a, "://") {
+					return a
+				}
+			}
+			return jobs.Everything
+		}
 	}
 	mine, theirs := net.Pipe()
 	d := &dialog{t: t, conn: mine, ended: make(chan error, 1)}

@@ -7,26 +7,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"carronade/internal/jobs"
 )
 
 // submit queues a job and shows its output when it runs.
-func (s *session) submit(r Request) error {
+func (s *session) submit(r jobs.Request) error {
 	r.User = s.User
 	job, ahead, err := s.Queue.Submit(s.ctx, r)
 	if err != nil {
 		return err
 	}
-	waits := ahead > 0
-	if waits {
+	if ahead > 0 {
 		s.say("(queued) position %d, job %d", ahead+1, job.ID)
 	}
-	s.follow(job, waits)
+	s.follow(job, ahead > 0)
 	return nil
 }
 
 // follow shows the output of a job until it ends or the session leaves it. If named,
 // the job's words come first.
-func (s *session) follow(job Job, named bool) {
+func (s *session) follow(job jobs.Job, named bool) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mu.Lock()
 	if _, ok := s.attached[job.ID]; ok {
@@ -48,7 +49,9 @@ func (s *session) follow(job Job, named bool) {
 			job, err = s.Queue.Wait(ctx, job.ID)
 		}
 		s.mu.Lock()
-		delete(s.attached, job.ID)
+		if ctx.Err() == nil { // else detach has removed it
+			delete(s.attached, job.ID)
+		}
 		s.mu.Unlock()
 		switch {
 		case ctx.Err() != nil:
@@ -62,7 +65,7 @@ func (s *session) follow(job Job, named bool) {
 
 // beside writes output of a job. Between the output of different jobs a line says
 // whose it is.
-func (s *session) beside(job Job, text string, named, last bool) {
+func (s *session) beside(job jobs.Job, text string, named, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if text != "" {
@@ -75,13 +78,16 @@ func (s *session) beside(job Job, text string, named, last bool) {
 }
 
 // ending is what a session says when a job ended; "" if it did what it should.
-func (s *session) ending(job Job) string {
+func (s *session) ending(job jobs.Job) string {
 	text := ""
 	switch {
-	case job.State == Cancelled || job.State == Interrupted:
+	case job.State == jobs.Cancelled || job.State == jobs.Interrupted:
 		text = string(job.State)
-	case job.Exit != 0 || job.State == Failed:
+	case job.Exit > 0 || job.State == jobs.Failed:
 		text = fmt.Sprintf("ended with exit code %d", job.Exit)
+		if job.Exit < 0 {
+			text = "failed"
+		}
 	default:
 		return ""
 	}
@@ -92,16 +98,16 @@ func (s *session) ending(job Job) string {
 }
 
 // jobLine names a job, as in status.
-func (s *session) jobLine(job Job) string {
+func (s *session) jobLine(job jobs.Job) string {
 	return " " + s.out.paint(magenta, ID(job.Typed)) + "  " + s.out.paint(grey, "["+Printable(job.Typed)+"]")
 }
 
 // open returns the jobs that have not ended, in the order in which they were
 // submitted.
-func (s *session) open() ([]Job, error) {
+func (s *session) open() ([]jobs.Job, error) {
 	ctx, cancel := s.soonCtx()
 	defer cancel()
-	return s.Queue.Jobs(ctx, Filter{States: []State{Queued, Running}})
+	return s.Queue.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
 }
 
 // cancel cancels the user's running jobs, or the jobs with an id or a number.
@@ -109,14 +115,14 @@ func (s *session) cancel(words []string) error {
 	if len(words) > 2 {
 		return s.usage(words)
 	}
-	jobs, err := s.open()
+	list, err := s.open()
 	if err != nil {
 		return err
 	}
-	var chosen []Job
+	var chosen []jobs.Job
 	others := 0
-	for _, j := range jobs {
-		if len(words) == 1 && j.State != Running || len(words) == 2 && !is(j, words[1]) {
+	for _, j := range list {
+		if len(words) == 1 && j.State != jobs.Running || len(words) == 2 && !is(j, words[1]) {
 			continue
 		}
 		if j.User != s.User && (!s.Owner || len(words) == 1) {
@@ -126,7 +132,7 @@ func (s *session) cancel(words []string) error {
 		chosen = append(chosen, j)
 	}
 	switch {
-	case len(chosen) == 0 && others > 0:
+	case len(chosen) == 0 && others > 0 && len(words) == 2:
 		return errors.New("the job belongs to another user")
 	case len(chosen) == 0 && len(words) == 2:
 		return hinted(fmt.Errorf("there is no job %s", cut(words[1], 30)), "status lists the jobs")
@@ -148,7 +154,7 @@ func (s *session) cancel(words []string) error {
 
 // is reports whether text is a job's number or id. An id of six digits is not taken
 // for a number.
-func is(j Job, text string) bool {
+func is(j jobs.Job, text string) bool {
 	if ID(j.Typed) == text {
 		return true
 	}
@@ -157,13 +163,13 @@ func is(j Job, text string) bool {
 
 // queue writes the jobs that have not ended.
 func (s *session) queue() error {
-	jobs, err := s.open()
+	list, err := s.open()
 	if err != nil {
 		return err
 	}
-	waiting := slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool { return j.State == Running })
-	for _, j := range jobs {
-		if j.State == Running {
+	waiting := slices.DeleteFunc(slices.Clone(list), func(j jobs.Job) bool { return j.State == jobs.Running })
+	for _, j := range list {
+		if j.State == jobs.Running {
 			s.say("running%s%s", s.jobLine(j), s.whose(j))
 		}
 	}
@@ -175,7 +181,7 @@ func (s *session) queue() error {
 }
 
 // whose names the owner of another user's job.
-func (s *session) whose(j Job) string {
+func (s *session) whose(j jobs.Job) string {
 	if j.User == s.User {
 		return ""
 	}
@@ -188,11 +194,11 @@ func (s *session) attach(words []string) error {
 	}
 	ctx, cancel := s.soonCtx()
 	defer cancel()
-	jobs, err := s.Queue.Jobs(ctx, Filter{})
+	list, err := s.Queue.Jobs(ctx, jobs.Filter{})
 	if err != nil {
 		return err
 	}
-	for _, j := range slices.Backward(jobs) { // the newest of several with the same words
+	for _, j := range slices.Backward(list) { // the newest of several with the same words
 		if is(j, words[1]) && (j.User == s.User || s.Owner || s.Allow == nil) {
 			s.follow(j, true)
 			return nil
@@ -210,11 +216,21 @@ func (s *session) detach(words []string) error {
 	for _, cancel := range s.attached {
 		cancel()
 	}
+	clear(s.attached)
 	s.mu.Unlock()
 	if n == 0 {
 		s.say("nothing is attached")
 		return nil
 	}
 	s.say("ok")
+	return nil
+}
+
+// wait waits until the output of all attached jobs was written.
+func (s *session) wait(words []string) error {
+	if len(words) != 1 {
+		return s.usage(words)
+	}
+	s.follows.Wait()
 	return nil
 }

@@ -88,6 +88,16 @@ func (l *lineReader) next() (string, error) {
 	return text, nil
 }
 
+// endLine reads the rest of the end of the last line, if it came with it.
+func (l *lineReader) endLine() {
+	if l.afterCR && l.r.Buffered() > 0 {
+		if b, err := l.r.ReadByte(); err == nil && b != '\n' && b != 0 {
+			l.r.UnreadByte() //nolint:errcheck // a byte was read
+		}
+	}
+	l.afterCR = false
+}
+
 // data returns the next byte; false if it read a command of telnet instead.
 func (l *lineReader) data() (b byte, data bool, err error) {
 	if b, err = l.r.ReadByte(); err != nil || b != telnetIAC {

@@ -34,6 +34,13 @@ type output struct {
 	prompted bool // the prompt is the last text written
 }
 
+// useTerminal writes to a terminal from now on, which shows the prompt itself.
+func (o *output) useTerminal(w io.Writer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.w, o.own, o.prompted = w, true, false
+}
+
 // paint returns a text in a color.
 func (o *output) paint(color, text string) string {
 	if !o.color || text == "" {

@@ -10,33 +10,15 @@ import (
 	"carronade/internal/jobs"
 )
 
-// The types of a queue are those of internal/jobs.
-type (
-	Request = jobs.Request
-	Job     = jobs.Job
-	Filter  = jobs.Filter
-	State   = jobs.State
-)
-
-// The states of jobs.
-const (
-	Queued      = jobs.Queued
-	Running     = jobs.Running
-	Done        = jobs.Done
-	Failed      = jobs.Failed
-	Cancelled   = jobs.Cancelled
-	Interrupted = jobs.Interrupted
-)
-
-// A Queue runs jobs, those of one system one after the other. It is safe for
-// concurrent use. internal/jobs has it.
+// A Queue runs jobs, those of one system one after the other, as a jobs.Queue does.
+// It is safe for concurrent use.
 type Queue interface {
-	// Submit returns how many jobs of the same system come first.
-	Submit(ctx context.Context, r Request) (Job, int, error)
+	// Submit returns how many jobs of the same system are ahead.
+	Submit(ctx context.Context, r jobs.Request) (jobs.Job, int, error)
 	Cancel(ctx context.Context, id int64) error
-	Jobs(ctx context.Context, f Filter) ([]Job, error)
+	Jobs(ctx context.Context, f jobs.Filter) ([]jobs.Job, error)
 	Output(ctx context.Context, id int64, follow bool, w io.Writer) error
-	Wait(ctx context.Context, id int64) (Job, error)
+	Wait(ctx context.Context, id int64) (jobs.Job, error)
 }
 
 // ID returns the short name that the shell shows for a job: the first six digits of

@@ -57,6 +57,7 @@ type Permit struct {
 type session struct {
 	Options
 	out    *output
+	conn   io.ReadWriter
 	lines  *lineReader
 	home   home
 	ctx    context.Context
@@ -81,15 +82,13 @@ var errQuit = errors.New("quit")
 func Serve(ctx context.Context, conn io.ReadWriter, o Options) error {
 	ctx, leave := context.WithCancel(ctx)
 	s := &session{
-		Options: o, ctx: ctx, leave: leave, lines: newLineReader(conn), attached: map[int64]context.CancelFunc{},
+		Options: o, ctx: ctx, leave: leave, conn: conn, lines: newLineReader(conn), attached: map[int64]context.CancelFunc{},
 		out:    &output{w: conn, color: o.Color, lost: leave},
 		system: map[string]*server{"apm": {}, "kafka": {}, "riemann": {}},
 		names:  names{},
 	}
 	if o.Terminal != nil {
-		s.out.w, s.out.own = o.Terminal, true
-		o.Terminal.SetPrompt(s.out.paint(cyan, promptText))
-		o.Terminal.AutoCompleteCallback = s.autoComplete
+		s.setTerminal(o.Terminal)
 	}
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -132,6 +131,14 @@ func Serve(ctx context.Context, conn io.ReadWriter, o Options) error {
 			return nil
 		}
 	}
+}
+
+// setTerminal makes a terminal the side of the user.
+func (s *session) setTerminal(t *term.Terminal) {
+	s.Terminal = t
+	s.out.useTerminal(t)
+	t.SetPrompt(s.out.paint(cyan, promptText))
+	t.AutoCompleteCallback = s.autoComplete
 }
 
 // load reads the user's settings.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/checkout"
+	"carronade/internal/jobs"
 )
 
 // Defaults of an APM Server.
@@ -311,6 +312,9 @@ func (s *session) change(kind string, args []string) error {
 	if !flags['c'] && c.Revision != "" && !strings.HasPrefix(facts.Revision, c.Revision) {
 		return hinted(fmt.Errorf("the current tree is at %.12s and not at %s", facts.Revision, cut(c.Revision, 40)), kind+" switch -c checks it out")
 	}
+	if kind != "apm" && v.Cmd == "" && c.Checkout != "" {
+		return hinted(errors.New("nothing says how to start a build"), kind+" use URL DIR --cmd CMD")
+	}
 	if c.Build = v.build(flags); c.Build != "" {
 		build = append(build, "--make", c.Build)
 	}
@@ -330,7 +334,7 @@ func (s *session) change(kind string, args []string) error {
 		s.say("using %s", s.branchLine(&changed))
 		return nil
 	}
-	return s.submit(Request{System: s.systemOf(kind), Typed: typed(append([]string{kind, "switch"}, args...)), Args: build})
+	return s.submit(jobs.Request{System: s.systemOf(kind), Typed: typed(append([]string{kind, "switch"}, args...)), Args: build})
 }
 
 // knownRemotes are those that the tool added to the repository.

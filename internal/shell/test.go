@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"carronade/internal/jobs"
 )
 
 // tool runs the drop-in for the tool, whose lines test prints.
@@ -49,7 +51,7 @@ func (s *session) test(words []string) error {
 	if v.Docker && !slices.Contains(words, "--mem") && !slices.Contains(words, "-mem") {
 		test = append(test, "--mem", "4g")
 	}
-	return s.submit(Request{System: s.systemOf("apm"), Typed: typed(words), Args: append(args, test...)})
+	return s.submit(jobs.Request{System: s.systemOf("apm"), Typed: typed(words), Args: append(args, test...)})
 }
 
 // starting are the flags that start the server of the repository in use.

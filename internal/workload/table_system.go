@@ -65,6 +65,7 @@ func systemTable() []Setting {
 		with(opt("system-build-within", target.Duration, "", "timeout of the build (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
 
 		{Option: target.Option{Name: "system-verbose", Type: target.Bool, Group: groupSystem, Help: "show what its build and the system print, on stderr"}, Short: "v", Aside: true},
+		{Option: target.Option{Name: "system-log", Word: "FILE", Group: groupSystem, Help: "write what the system prints to FILE while it runs, the last 10 MiB"}, Aside: true},
 
 		shown(showText, opt("system-vars", target.String, "URL", "read its expvar metrics, once per interval")),
 		shown(showText, opt("system-metrics", target.String, "URL", "read its metrics in Prometheus's text format, once per interval")),
@@ -220,6 +221,7 @@ func (w *Workload) systemConflicts(given func(string) (Entry, bool)) (faults []e
 	needs("system-fetch", "system-checkout")
 	needs("system-build-within", "system-build")
 	needs("system-verbose", "system-cmd", "system-image")
+	needs("system-log", "system-cmd", "system-image")
 	needs("system-names", "system-vars", "system-metrics")
 	needs("system-header", "system-vars", "system-metrics")
 	return faults

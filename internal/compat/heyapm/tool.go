@@ -27,6 +27,10 @@ same body repeated); the health check is not sent. Of the shell's commands there
 is
   test <duration> <events> <spans> <frames> <concurrency> [-E name=value ...]
        [--mem 4g]
+  dump <file> <events> <spans> <frames>
+  elasticsearch reset --yes
+in carronade shell there are all. dump writes the body of a request of test, and
+reset deletes the indices apm-* in the Elasticsearch of -apm-es-url. test is
 for a running server, or one that -system-cmd starts. With -apm-es-url it counts
 documents, with -system-pid or another --system flag of carronade before test it
 has the server's memory, and with -es-url it saves its report there. The counts
@@ -59,6 +63,24 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 		return 1, err
 	}
 	test := fs.Arg(0) == "test"
+	switch fs.Arg(0) {
+	case "dump":
+		size, err := o.dumpBody(fs.Args()[1:])
+		if err != nil {
+			return 1, err
+		}
+		fmt.Fprintf(p.Out, "%s written to disk\n", decimal(float64(size)))
+		return 0, nil
+	case "elasticsearch":
+		v := newSecretRefs()
+		defer v.close()
+		list, docs, err := o.reset(ctx, v, &logger{w: p.Err}, fs.Args()[1:])
+		if err != nil {
+			return 1, err
+		}
+		fmt.Fprintf(p.Out, "deleted %d indices with %d docs\n", len(list), docs)
+		return 0, nil
+	}
 	if instead, ok := shell[fs.Arg(0)]; ok {
 		return 1, fmt.Errorf("%s is a command of the shell, which is not available here: %s", fs.Arg(0), instead)
 	}
@@ -83,15 +105,13 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 
 // shell contains the shell's other commands and their replacements.
 var shell = map[string]string{
-	"apm":           "-system-cmd, -system-git, -system-fetch, -system-checkout and -system-build before test",
-	"cancel":        "an interrupt ends a test",
-	"collate":       "carronade collate",
-	"define":        "workload files and your own shell",
-	"dump":          "-dump",
-	"elasticsearch": "-apm-es-url URL -apm-es-auth USER:env:PASSWORD before test",
-	"help":          "--help",
-	"status":        "carronade run says what it finds",
-	"verify":        "carronade verify",
+	"apm":     "-system-cmd, -system-git, -system-fetch, -system-checkout and -system-build before test",
+	"cancel":  "an interrupt ends a test",
+	"collate": "carronade collate",
+	"define":  "workload files and your own shell",
+	"help":    "--help",
+	"status":  "carronade run says what it finds",
+	"verify":  "carronade verify",
 }
 
 // besideTest are the flags of 2023 that are allowed with test, of 2018.

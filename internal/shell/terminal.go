@@ -1,0 +1,264 @@
+package shell
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// A session on a terminal edits its lines itself: the terminal is in raw mode, and sends each
+// key. The same holds for one over a network: carronade shell ADDR sends keys, and the server
+// edits. So both have the same history and completion.
+
+// Keys that a session sees in raw mode.
+const (
+	keyCancel = 3    // Ctrl-C
+	keyErase  = 21   // Ctrl-U: removes the line
+	keyReturn = '\r' // ends it
+)
+
+// naws is the telnet option with the size of a window (RFC 1073).
+const naws = 31
+
+// keys reads the keys of a terminal. Ctrl-C becomes the command cancel, because the line editor
+// would take it for the end of the input.
+type keys struct {
+	r       io.ByteReader
+	resized func(columns, rows int) // for changes that come as telnet's option; may be nil
+	left    []byte                  // what stands for the last key
+}
+
+func (k *keys) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for len(k.left) == 0 {
+		b, err := k.r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		switch b {
+		case keyCancel:
+			k.left = append([]byte{keyErase}, "cancel\r"...)
+		case telnetIAC:
+			if err := k.option(); err != nil {
+				return 0, err
+			}
+		default:
+			k.left = append(k.left[:0], b)
+		}
+	}
+	n := copy(p, k.left)
+	k.left = k.left[n:]
+	return n, nil
+}
+
+// option reads a command of telnet, after its first byte.
+func (k *keys) option() error {
+	command, err := k.r.ReadByte()
+	if err != nil || command < telnetSB || command > telnetDont {
+		return err
+	}
+	option, err := k.r.ReadByte()
+	if err != nil || command != telnetSB {
+		return err
+	}
+	var data []byte
+	for {
+		b, err := k.r.ReadByte()
+		if err == nil && b == telnetIAC {
+			if b, err = k.r.ReadByte(); err == nil && b == telnetSE {
+				break
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if len(data) < 16 { // no option that is used here is longer
+			data = append(data, b)
+		}
+	}
+	if option == naws && len(data) == 4 && k.resized != nil {
+		k.resized(int(binary.BigEndian.Uint16(data)), int(binary.BigEndian.Uint16(data[2:])))
+	}
+	return nil
+}
+
+// sizeOption is telnet's option with the size of a window.
+func sizeOption(columns, rows int) []byte {
+	var size [4]byte
+	binary.BigEndian.PutUint16(size[:], uint16(min(max(columns, 0), 1<<16-1))) //nolint:gosec // bounded
+	binary.BigEndian.PutUint16(size[2:], uint16(min(max(rows, 0), 1<<16-1)))   //nolint:gosec // bounded
+	out := []byte{telnetIAC, telnetSB, naws}
+	for _, b := range size {
+		if out = append(out, b); b == telnetIAC {
+			out = append(out, b) // as data
+		}
+	}
+	return append(out, telnetIAC, telnetSE)
+}
+
+// fewest and most are the sizes of windows that the editor gets.
+const (
+	fewest = 10
+	most   = 1000
+)
+
+// newTerminal returns a line editor for keys from r that writes to w.
+func newTerminal(r io.ByteReader, w io.Writer, columns, rows int) *term.Terminal {
+	k := &keys{r: r}
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{k, w}, "")
+	k.resized = func(columns, rows int) {
+		t.SetSize(min(max(columns, fewest), most), min(max(rows, fewest), most)) //nolint:errcheck // then lines wrap late
+	}
+	k.resized(columns, rows)
+	return t
+}
+
+// useTerminal is the command of carronade shell ADDR: from now on the client sends keys.
+func (s *session) useTerminal(words []string) error {
+	if len(words) != 3 || s.Terminal != nil {
+		return errors.New("terminal is what carronade shell ADDR sends")
+	}
+	columns, err := strconv.Atoi(words[1])
+	rows, err2 := strconv.Atoi(words[2])
+	if err = errors.Join(err, err2); err != nil {
+		return err
+	}
+	s.lines.endLine()
+	s.setTerminal(newTerminal(s.lines.r, s.conn, columns, rows))
+	s.Color, s.out.color = true, true
+	return nil
+}
+
+// OnTerminal runs a session on the terminal of this process. The terminal is restored when run
+// returns. Without a terminal, lines are read from in, and at its end the session waits for its
+// jobs.
+func OnTerminal(in *os.File, out io.Writer, run func(conn io.ReadWriter, t *term.Terminal) error) error {
+	screen, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(screen.Fd())) {
+		return run(Script(in, out), nil)
+	}
+	old, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return fmt.Errorf("cannot use the terminal: %w", err)
+	}
+	defer term.Restore(int(in.Fd()), old) //nolint:errcheck // there is nothing else to do
+	columns, rows := windowSize(screen)
+	input := unblocked(in)
+	t := newTerminal(bufio.NewReader(input), screen, columns, rows)
+	defer onResize(func() {
+		columns, rows := windowSize(screen)
+		t.SetSize(min(max(columns, fewest), most), min(max(rows, fewest), most)) //nolint:errcheck // then lines wrap late
+	})()
+	return run(struct {
+		io.ReadCloser
+		io.Writer
+	}{input, screen}, t)
+}
+
+// windowSize is the size of a terminal, 80 by 24 if it is not known.
+func windowSize(screen *os.File) (columns, rows int) {
+	columns, rows, err := term.GetSize(int(screen.Fd()))
+	if err != nil || columns <= 0 || rows <= 0 {
+		return 80, 24
+	}
+	return columns, rows
+}
+
+// unblocked reads in in the background, so that a read ends when the result is closed. A read of
+// a terminal does not end otherwise.
+func unblocked(in io.Reader) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, in)
+		w.CloseWithError(err) //nolint:errcheck // it returns nil
+	}()
+	return r
+}
+
+// Script joins the streams of a session without a terminal: lines of a file or a pipe. At the end
+// the session waits for its jobs.
+func Script(in io.Reader, out io.Writer) io.ReadWriter {
+	return struct {
+		io.Reader
+		io.Writer
+	}{io.MultiReader(in, strings.NewReader("\nwait\n")), out}
+}
+
+// Connect joins this process's streams with a session on a server, until the session ends or ctx
+// is done. On a terminal the server edits the lines.
+func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) error {
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // reads and writes end
+	defer stop()
+	keyboard, screen := terminalOf(in, out)
+	if keyboard == nil {
+		go func() {
+			io.Copy(conn, io.MultiReader(in, strings.NewReader("\nwait\nquit\n"))) //nolint:errcheck // the other direction sees the end
+		}()
+		return ended(ctx, out, conn)
+	}
+	old, err := term.MakeRaw(int(keyboard.Fd()))
+	if err != nil {
+		return fmt.Errorf("cannot use the terminal: %w", err)
+	}
+	defer term.Restore(int(keyboard.Fd()), old) //nolint:errcheck // there is nothing else to do
+	var writing sync.Mutex                      // an option must not come into another
+	columns, rows := windowSize(screen)
+	if _, err := fmt.Fprintf(conn, "terminal %d %d\r\n", columns, rows); err != nil {
+		return err
+	}
+	defer onResize(func() {
+		writing.Lock()
+		defer writing.Unlock()
+		conn.Write(sizeOption(windowSize(screen))) //nolint:errcheck // the other direction sees the end
+	})()
+	go func() {
+		buf := make([]byte, 1024)
+		for {
+			n, err := keyboard.Read(buf)
+			writing.Lock()
+			conn.Write(buf[:n]) //nolint:errcheck // the other direction sees the end
+			writing.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return ended(ctx, screen, conn)
+}
+
+// terminalOf returns the terminal if both streams are one.
+func terminalOf(in io.Reader, out io.Writer) (keyboard, screen *os.File) {
+	keyboard, ok := in.(*os.File)
+	screen, ok2 := out.(*os.File)
+	if !ok || !ok2 || !term.IsTerminal(int(keyboard.Fd())) || !term.IsTerminal(int(screen.Fd())) {
+		return nil, nil
+	}
+	return keyboard, screen
+}
+
+// ended copies what the server writes until the session ends.
+func ended(ctx context.Context, out io.Writer, conn net.Conn) error {
+	_, err := io.Copy(out, conn)
+	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("the connection to the server broke: %w", err)
+	}
+	return nil
+}
