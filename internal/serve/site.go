@@ -41,7 +41,7 @@ func NewSite(o SiteOptions) *Site {
 	mux.Handle("GET /api/runs", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
 	mux.Handle("GET /api/runs/", g.Require(http.StripPrefix("/api", o.Hub.Handler())))
 	mux.Handle("/api/v1/", g.Require(o.API.Handler()))
-	mux.Handle("GET /", web.Assets())
+	mux.Handle("/", web.Assets())
 	return &Site{hub: o.Hub, server: &http.Server{
 		Handler: g.Protect(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(quiet{}, "", 0),
