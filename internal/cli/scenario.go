@@ -48,7 +48,7 @@ const scriptSize = 1 << 20
 // scenarioChild is the hidden command of the process that runs a script.
 const scenarioChild = "scenario-script"
 
-// A scenarioFlags are the flags of the command that are no settings of steps.
+// A scenarioFlags are the flags of the command that are not settings of steps.
 type scenarioFlags struct {
 	settings command.Settings
 	check    bool

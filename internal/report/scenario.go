@@ -70,12 +70,12 @@ type ScenarioStep struct {
 	Op         string         `json:"op,omitempty"`
 	StartS     float64        `json:"start_s"`
 	EndS       float64        `json:"end_s"`
-	Report     string         `json:"report,omitempty"` // the id of its report; "": there is none
+	Report     string         `json:"report,omitempty"` // the id of its report; "" without one
 	Hash       string         `json:"report_hash,omitempty"`
 	Exit       int            `json:"exit"` // the exit code of the same command
 	EventsPerS float64        `json:"events_per_s"`
 	Result     string         `json:"result,omitempty"` // the headline of its report
-	Fault      *ScenarioFault `json:"fault,omitempty"`  // why there is no report
+	Fault      *ScenarioFault `json:"fault,omitempty"`  // why it has no report
 }
 
 // A ScenarioCheck is a limit that the script checked.

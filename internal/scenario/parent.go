@@ -260,7 +260,7 @@ func (p *parent) silent(w *silenceWatch) *Fault {
 func (p *parent) over() *Fault {
 	if p.ctx.Err() != nil {
 		p.child.kill()
-		return nil //nolint:nilerr // whoever ended the scenario says why
+		return nil //nolint:nilerr // the code that ended the scenario reports the reason
 	}
 	return p.child.fault(p)
 }

@@ -128,7 +128,7 @@ const (
 	maxReal    = 24
 )
 
-// asText returns a value as text, as Java prints it. ok is false for what is no value.
+// asText returns a value as text, as Java prints it. ok is false for kinds that are not values.
 func (n node) asText() (_ node, ok bool) {
 	switch n.kind {
 	case kindInteger:

@@ -10,14 +10,14 @@ import (
 func (p *parser) unary(op token, n node) (node, error) {
 	if op.text == "!" {
 		if n.kind != kindBool {
-			return node{}, p.errorf(n.at, "behind ! stands %v: want a comparison", n.kind)
+			return node{}, p.errorf(n.at, "the operand of ! is %v: want a comparison", n.kind)
 		}
 		f := n.truth
 		return boolNode(n.traits, func(c ctx) bool { return !f(c) }).placed(op.at), nil
 	}
 	n, ok := n.asNumber()
 	if !ok {
-		return node{}, p.errorf(n.at, "behind - stands %v: want a number", n.kind)
+		return node{}, p.errorf(n.at, "the operand of - is %v: want a number", n.kind)
 	}
 	if n.kind == kindInteger {
 		f := n.integer
@@ -43,7 +43,7 @@ func (p *parser) binary(op token, left, right node) (n node, err error) {
 func (p *parser) logical(op token, left, right node) (node, error) {
 	for _, n := range []node{left, right} {
 		if n.kind != kindBool {
-			return node{}, p.errorf(n.at, "beside %s stands %v: want a comparison", op.text, n.kind)
+			return node{}, p.errorf(n.at, "an operand of %s is %v: want a comparison", op.text, n.kind)
 		}
 	}
 	t, x, y := left.with(right.traits), left.truth, right.truth
@@ -192,12 +192,12 @@ func (p *parser) choose(op token, cond, one, other node) (node, error) {
 			one, ok = one.asText()
 			other, ok2 = other.asText()
 			if !ok || !ok2 {
-				return node{}, p.errorf(op.at, "behind ? stand %v and %v: want two values", one.kind, other.kind)
+				return node{}, p.errorf(op.at, "the results of ? are %v and %v: want two values", one.kind, other.kind)
 			}
 		case one.kind <= kindReal && other.kind <= kindReal:
 			one, other = one.asReal(), other.asReal()
 		default:
-			return node{}, p.errorf(op.at, "behind ? stand %v and %v: want two values of one type", one.kind, other.kind)
+			return node{}, p.errorf(op.at, "the results of ? are %v and %v: want two values of one type", one.kind, other.kind)
 		}
 	}
 	n := node{traits: t, kind: one.kind, at: cond.at}
@@ -238,7 +238,7 @@ func (p *parser) choose(op token, cond, one, other node) (node, error) {
 			return y(c, dst)
 		}
 	default:
-		return node{}, p.errorf(one.at, "behind ? stands %v, which is no value%s", one.kind, hintOf(one.kind))
+		return node{}, p.errorf(one.at, "the result of ? is %v, which is not a value%s", one.kind, hintOf(one.kind))
 	}
 	return n.folded(), nil
 }
