@@ -129,27 +129,19 @@ func (p *parser) comparison(op token, left, right node) (node, error) {
 		x, y, want := left.truth, right.truth, op.text == "=="
 		return boolNode(t, func(c ctx) bool { return (x(c) == y(c)) == want }), nil
 	case left.kind == kindDate && right.kind == kindDate:
-		return boolNode(t, integersCompared(op.text, left.integer, right.integer)), nil
+		return boolNode(t, numbersCompared(op.text, left.integer, right.integer)), nil
 	}
 	left, right, err := p.numbers(op, left, right)
 	if err != nil {
 		return node{}, err
 	}
 	if left.kind == kindInteger {
-		return boolNode(t, integersCompared(op.text, left.integer, right.integer)), nil
+		return boolNode(t, numbersCompared(op.text, left.integer, right.integer)), nil
 	}
-	x, y := left.real, right.real
-	return boolNode(t, map[string]func(c ctx) bool{
-		"==": func(c ctx) bool { return x(c) == y(c) },
-		"!=": func(c ctx) bool { return x(c) != y(c) },
-		"<":  func(c ctx) bool { return x(c) < y(c) },
-		">":  func(c ctx) bool { return x(c) > y(c) },
-		"<=": func(c ctx) bool { return x(c) <= y(c) },
-		">=": func(c ctx) bool { return x(c) >= y(c) },
-	}[op.text]), nil
+	return boolNode(t, numbersCompared(op.text, left.real, right.real)), nil
 }
 
-func integersCompared(op string, x, y func(c ctx) int64) func(c ctx) bool {
+func numbersCompared[T int64 | float64](op string, x, y func(c ctx) T) func(c ctx) bool {
 	return map[string]func(c ctx) bool{
 		"==": func(c ctx) bool { return x(c) == y(c) },
 		"!=": func(c ctx) bool { return x(c) != y(c) },
@@ -162,7 +154,7 @@ func integersCompared(op string, x, y func(c ctx) int64) func(c ctx) bool {
 
 // compared compares by an order: below 0, 0, or above 0.
 func compared(op string, order func(c ctx) int64) func(c ctx) bool {
-	return integersCompared(op, order, func(ctx) int64 { return 0 })
+	return numbersCompared(op, order, constant(int64(0)))
 }
 
 // scratches hold two texts while they are compared.
@@ -204,30 +196,12 @@ func (p *parser) choose(op token, cond, one, other node) (node, error) {
 	when := cond.truth
 	switch one.kind {
 	case kindInteger, kindDate:
-		x, y := one.integer, other.integer
-		n.integer = func(c ctx) int64 {
-			if when(c) {
-				return x(c)
-			}
-			return y(c)
-		}
+		n.integer = choice(when, one.integer, other.integer)
 	case kindReal:
-		x, y := one.real, other.real
 		n.single = one.single && other.single
-		n.real = func(c ctx) float64 {
-			if when(c) {
-				return x(c)
-			}
-			return y(c)
-		}
+		n.real = choice(when, one.real, other.real)
 	case kindBool:
-		x, y := one.truth, other.truth
-		n.truth = func(c ctx) bool {
-			if when(c) {
-				return x(c)
-			}
-			return y(c)
-		}
+		n.truth = choice(when, one.truth, other.truth)
 	case kindText:
 		x, y := one.text, other.text
 		n.most = max(one.most, other.most)
@@ -238,7 +212,16 @@ func (p *parser) choose(op token, cond, one, other node) (node, error) {
 			return y(c, dst)
 		}
 	default:
-		return node{}, p.errorf(one.at, "the result of ? is %v, which is not a value%s", one.kind, hintOf(one.kind))
+		return node{}, p.notValue(one, "the result of ?")
 	}
 	return n.folded(), nil
+}
+
+func choice[T any](when func(c ctx) bool, x, y func(c ctx) T) func(c ctx) T {
+	return func(c ctx) T {
+		if when(c) {
+			return x(c)
+		}
+		return y(c)
+	}
 }

@@ -286,14 +286,14 @@ func (p *parser) convert(n node, to kind, what func() string) (node, error) {
 	switch {
 	case to == kindNone:
 		if n.kind >= kindFormat {
-			return n, p.errorf(n.at, "%s is %v, which is not a value%s", what(), n.kind, hintOf(n.kind))
+			return n, p.notValue(n, what())
 		}
 		return n, nil
 	case to == kindText:
 		if t, ok := n.asText(); ok {
 			return t, nil
 		}
-		return n, p.errorf(n.at, "%s is %v, which is not a value%s", what(), n.kind, hintOf(n.kind))
+		return n, p.notValue(n, what())
 	case to == kindInteger || to == kindReal:
 		number, ok := n.asNumber()
 		if !ok {
@@ -328,11 +328,12 @@ func (n node) asNumber() (_ node, ok bool) {
 	return n, n.kind == kindInteger || n.kind == kindReal
 }
 
-// hintOf says how to get a value from something that is not one.
-func hintOf(k kind) string {
-	return map[kind]string{
+// notValue is the error of an expression that is not a value, with a hint how to get one from it.
+func (p *parser) notValue(n node, what string) error {
+	hint := map[kind]string{
 		kindFormat: "; add .format(DATE), such as .format(date:from(0))",
 		kindRandom: "; add .nextInt(N) or .nextLong(N)",
 		kindSelf:   "; add .last()",
-	}[k]
+	}[n.kind]
+	return p.errorf(n.at, "%s is %v, which is not a value%s", what, n.kind, hint)
 }

@@ -51,7 +51,7 @@ func (p *parser) segment(from, to int) (s compiledSegment, err error) {
 	}
 	value, ok := n.asText()
 	if !ok {
-		return s, p.errorf(n.at, "the expression is %v, which is not a value%s", n.kind, hintOf(n.kind))
+		return s, p.notValue(n, "the expression")
 	}
 	switch {
 	case sign == '%':
@@ -78,7 +78,7 @@ func (p *parser) segment(from, to int) (s compiledSegment, err error) {
 		if init.kind != kindNone {
 			text, ok := init.asText()
 			if !ok {
-				return s, p.errorf(init.at, "the initial value is %v, which is not a value%s", init.kind, hintOf(init.kind))
+				return s, p.notValue(init, "the initial value")
 			}
 			first := string(text.text(started, nil))
 			r.text.Store(&first)
