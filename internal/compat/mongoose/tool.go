@@ -68,8 +68,8 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	return s.fire(ctx, p, p.Args, false, began)
 }
 
-// fire runs a step with its lines and files, and returns the exit code. Expected means that it is
-// no surprise if the step's files exist.
+// fire runs a step with its lines and files, and returns the exit code. If expected is set, the
+// step's files may exist without a message.
 func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expected bool, began time.Time) (int, error) {
 	f, t, err := s.outputs(p, args, func() bool { return expected })
 	if err != nil {
