@@ -74,7 +74,7 @@ func fake(steps []string) int {
 			select {
 			case <-time.After(time.Duration(number(text)) * time.Millisecond):
 			case <-signals:
-				time.Sleep(late)
+				<-time.After(late)
 				return 130
 			}
 		case "until": // the file exists
@@ -83,7 +83,7 @@ func fake(steps []string) int {
 				case <-time.After(time.Millisecond):
 				case <-signals:
 					fmt.Println("draining")
-					time.Sleep(late)
+					<-time.After(late)
 					return 130
 				}
 			}
@@ -265,4 +265,3 @@ func lines(t *testing.T, path string) []string {
 	}
 	return strings.FieldsFunc(string(b), func(r rune) bool { return r == '\n' })
 }
-
