@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -71,7 +72,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}})
 	gate := filepath.Join(t.TempDir(), "gate")
-	first := submit(t, q, request("x", "out:before", "until:"+gate, "lines:20000:50", "until:"+gate+"2", "out:after"))
+	first := submit(t, q, request("x", "out:before", "until:"+gate, "lines:20000:50", "note:"+gate+".printed|", "until:"+gate+".free", "out:after"))
 	printed(t, q, first.ID, "before")
 	ballast := fill(t, dir)
 	touch(t, gate)
@@ -86,14 +87,18 @@ func TestFullDisk(t *testing.T) {
 		}
 		last = j
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
+	appears(t, gate+".printed")
+	free := func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
 	}
-	touch(t, gate+"2")
+	free()
+	touch(t, gate+".free")
 	if j := wait(t, q, first.ID); j.State != Done {
 		t.Errorf("got %+v", j)
 	}
-	if text := outputOf(t, q, first.ID, false); !strings.HasPrefix(text, "before\n") || !strings.HasSuffix(text, "after\n") {
+	if text := outputOf(t, q, first.ID, false); !strings.HasPrefix(text, "before\n") || !strings.Contains(text, "bytes of output could not be stored here") || !strings.HasSuffix(text, "after\n") {
 		t.Errorf("got %q ... %q", text[:min(99, len(text))], text[max(0, len(text)-99):])
 	}
 	if last.ID != 0 {
@@ -101,10 +106,24 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if j := wait(t, q, submit(t, q, request("y")).ID); j.State != Done {
+
+	// A job that ends while the disk is full.
+	j := submit(t, q, request("y", "out:up", "until:"+gate+".end"))
+	printed(t, q, j.ID, "up")
+	fill(t, dir)
+	touch(t, gate+".end")
+	for ctx := soon(t); problems.Load() == 0; runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatal("the end of the job was stored on a full disk")
+		}
+	}
+	if got, err := q.Job(t.Context(), j.ID); err != nil || got.State != Running {
+		t.Errorf("got %+v and %v, want a running job until its end is stored", got, err)
+	}
+	free()
+	if j := wait(t, q, j.ID); j.State != Done {
 		t.Errorf("got %+v", j)
 	}
-	t.Logf("%d problems", problems.Load())
 }
 
 func TestFullDiskFromTheStart(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -247,6 +248,16 @@ func outputOf(t *testing.T, q *Queue, id int64, follow bool) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// appears waits until a file exists.
+func appears(t *testing.T, path string) {
+	t.Helper()
+	for ctx := soon(t); !exists(path); runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatalf("%s does not appear", path)
+		}
+	}
 }
 
 // touch makes a file, for which a job waits.
