@@ -25,6 +25,8 @@ const roleVariable = "CARRONADE_TEST_JOBS"
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVariable); role {
 	case "":
+		// Under the race detector each process would wait a second at its end.
+		os.Setenv("GORACE", "atexit_sleep_ms=0")
 		os.Exit(m.Run())
 	case "job":
 		os.Exit(fake(os.Args[1:]))
