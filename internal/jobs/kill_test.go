@@ -206,14 +206,8 @@ func TestLeftover(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for ctx := soon(t); !exists(ready); {
-		select {
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
-			_ = cmd.Process.Kill()
-			t.Fatal("the job did not start")
-		}
-	}
+	defer func() { _ = cmd.Process.Kill() }()
+	appears(t, ready)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 

@@ -240,8 +240,10 @@ func now() time.Time { return time.Unix(0, time.Now().UnixNano()) }
 // has no effect. The error is an ErrNoJob or ErrEnded, or one of the folder.
 func (q *Queue) Cancel(ctx context.Context, id int64) error {
 	doing := fmt.Sprintf("cancel job %d", id)
-	q.mu.Lock()
-	e := q.jobs[id]
+	e, err := q.cancellable(ctx, id) // q.mu is locked now
+	if err != nil {
+		return err
+	}
 	if e == nil {
 		q.mu.Unlock()
 		j, err := q.Job(ctx, id)
@@ -266,12 +268,9 @@ func (q *Queue) Cancel(ctx context.Context, id int64) error {
 		q.mu.Lock()
 		q.enter(e)
 		q.fill()
+		q.notify()
 		q.mu.Unlock()
 		return fail(doing, q.o.Dir, err)
-	case leaving:
-		q.mu.Unlock()
-		_, err := q.Wait(ctx, id)
-		return err
 	case picked:
 		if q.ending && !e.begun {
 			q.mu.Unlock()
@@ -279,10 +278,32 @@ func (q *Queue) Cancel(ctx context.Context, id int64) error {
 		}
 		e.phase = cancelling
 		close(e.cancel)
-	case cancelling:
+	case leaving, cancelling:
 	}
 	q.mu.Unlock()
 	return nil
+}
+
+// cancellable returns the entry of a job, nil if it has ended, and locks q.mu
+// unless there is an error. If somebody else cancels the job before its start,
+// it waits for that.
+func (q *Queue) cancellable(ctx context.Context, id int64) (*entry, error) {
+	for {
+		q.mu.Lock()
+		e := q.jobs[id]
+		if e == nil || e.phase != leaving {
+			return e, nil
+		}
+		changed := q.changed
+		q.mu.Unlock()
+		select {
+		case <-changed:
+		case <-q.closed:
+			return nil, ErrClosed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // store stores how a job ended, and removes what is not kept.
