@@ -29,6 +29,7 @@ type example struct {
 	sum   measure.Counts // of the measurement
 	early measure.Counts // of the warm-up
 	all   measure.Set
+	times [2]measure.Set // of the newest interval, by phase, as the engine reuses them
 }
 
 func newExample(every, warm time.Duration) *example {
@@ -42,7 +43,17 @@ func (x *example) next() load.Snapshot {
 		iv := measure.Interval{Phase: phase, Start: x.at, End: x.at + x.every, LagEvents: -1, InFlight: x.dice.Uint64N(100)}
 		n := x.dice.Uint64N(50) + 1
 		iv.Offered, iv.Sent, iv.Acked, iv.Failed, iv.Bytes = n, n, n-n%3, n%3, 100*n
-		iv.Response, iv.Service, iv.SendDelay = measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
+		set := &x.times[0]
+		if phase == measure.WarmUp {
+			set = &x.times[1]
+		}
+		if set.Response == nil {
+			set.Response, set.Service, set.SendDelay = measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
+		}
+		set.Response.Reset()
+		set.Service.Reset()
+		set.SendDelay.Reset()
+		iv.Set = *set
 		for range n {
 			d := time.Duration(x.dice.Int64N(int64(time.Second)))
 			iv.Response.Record(d)
