@@ -44,7 +44,7 @@ const serveExample = `
   carronade serve token add ann
   carronade serve --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem`
 
-// The default ports. 8234 is that of hey-apm's shell.
+// The default ports. The first is that of the shell whose language this one has.
 const (
 	textPort = 8234
 	httpPort = 8235
@@ -88,7 +88,7 @@ func (v *serving) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&v.socket, "socket", "", "a Unix socket for the shell at `PATH`, for its owner alone, in place of the text port")
 	fs.IntVar(&v.parallel, "parallel", 1, "jobs that run at once, for different systems: they share this machine, so `N` above 1 makes results less certain")
 	fs.BoolVar(&v.everything, "allow", false, "jobs may do what this user may: files, programs, all addresses")
-	fs.StringArrayVar(&v.targets, "allow-target", nil, "jobs may only connect to addresses like `PATTERN`, such as 10.0.0.* or kafka-*:9092 (repeatable; default: all)")
+	fs.StringArrayVar(&v.targets, "allow-target", nil, "jobs may only connect to addresses like `PATTERN`, such as 10.0.0.* or broker-*:9092 (repeatable; default: all)")
 	fs.StringArrayVar(&v.builds, "allow-build", nil, "jobs may build and start what is in repositories below `FOLDER` (repeatable; default: none)")
 	fs.StringVar(&v.tlsCert, "tls-cert", "", "PEM `FILE` of the server's certificate, for both ports")
 	fs.StringVar(&v.tlsKey, "tls-key", "", "PEM `FILE` of its private key")
@@ -126,7 +126,7 @@ func (v *serving) check() error {
 	}
 	for _, p := range v.targets {
 		if _, err := filepath.Match(p, ""); err != nil || p == "" {
-			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern", p), Hint: "such as 10.0.0.* or kafka-*:9092"}
+			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern", p), Hint: "such as 10.0.0.* or broker-*:9092"}
 		}
 	}
 	for i, b := range v.builds {

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ const (
 	mostGauges = 12
 	mostMarks  = 8
 	mostName   = 40  // bytes of a gauge's name
+	mostUnit   = 16  // bytes of its unit
 	mostText   = 100 // bytes of a mark
 )
 
@@ -114,7 +116,7 @@ func (r *Recorder) Figures(from string, figures []measure.Figure) {
 			}
 			r.gauges = slices.Delete(r.gauges, i, i+1)
 		}
-		r.gauges = append(r.gauges, Gauge{From: from, Name: cut(f.Name, mostName), Unit: cut(f.Unit, mostName), Value: f.Value})
+		r.gauges = append(r.gauges, Gauge{From: from, Name: cut(f.Name, mostName), Unit: cut(f.Unit, mostUnit), Value: f.Value})
 	}
 }
 
@@ -202,6 +204,7 @@ func (r *Recorder) close(last func(*Frame)) {
 	if last != nil {
 		last(&f)
 	}
+	f.fit()
 	r.sum.Add(f.Counts)
 	if f.Warmup != nil {
 		r.warm.Add(*f.Warmup)
@@ -217,6 +220,7 @@ func (r *Recorder) close(last func(*Frame)) {
 				break
 			}
 			merged := to.frame(r.number, span)
+			merged.fit()
 			r.emit(Event{ID: r.id, Frame: &merged})
 			shorter = *to
 			shorter.n = 1
@@ -273,6 +277,21 @@ func (p *part) frame(number, span int64) Frame {
 		f.Warmup = &warm
 	}
 	return f
+}
+
+// fit removes what a frame can do without until it is small enough: long names of metrics
+// and remarks.
+func (f *Frame) fit() {
+	for len(f.Gauges)+len(f.Marks) > 0 {
+		if text, err := json.Marshal(f); err == nil && len(text) <= MostBytes {
+			return
+		}
+		if n := len(f.Marks); n > len(f.Gauges)/2 {
+			f.Marks = f.Marks[:n-1]
+		} else {
+			f.Gauges = f.Gauges[:len(f.Gauges)-1]
+		}
+	}
 }
 
 // percentiles are those of Times.

@@ -2,9 +2,11 @@ package frame
 
 import (
 	"bytes"
+	"compress/flate"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"slices"
 )
@@ -31,8 +33,27 @@ type kept struct {
 
 // A block has consecutive frames, encoded.
 type block struct {
-	data []byte
-	ends []uint32 // where each ends
+	data   []byte
+	ends   []uint32 // where each ends
+	packed bool     // data is compressed: no more follow
+}
+
+// pack compresses a full block.
+func (b *block) pack() {
+	var out bytes.Buffer
+	z, _ := flate.NewWriter(&out, flate.BestSpeed) // the level is valid
+	z.Write(b.data)                                //nolint:errcheck // a buffer takes everything
+	z.Close()                                      //nolint:errcheck // likewise
+	b.data, b.packed = bytes.Clone(out.Bytes()), true
+}
+
+// unpacked returns the block with data that can be read.
+func (b *block) unpacked() block {
+	if !b.packed {
+		return *b
+	}
+	data, _ := io.ReadAll(flate.NewReader(bytes.NewReader(b.data))) // pack made it
+	return block{data: data, ends: b.ends}
 }
 
 const perBlock = 60
@@ -58,8 +79,7 @@ func (s *Series) Add(f *Frame) error {
 	s.last = max(s.last, f.Number)
 	if n := len(k.blocks); n == 0 || len(k.blocks[n-1].ends) == perBlock {
 		if n > 0 {
-			full := &k.blocks[n-1]
-			full.data = bytes.Clone(full.data) // without spare capacity
+			k.blocks[n-1].pack()
 		}
 		k.blocks = append(k.blocks, block{})
 	}
@@ -135,7 +155,7 @@ func replace(longer, shorter []Frame, after int64) []Frame {
 func (k *kept) after(n int64, names []string) []Frame {
 	var out []Frame
 	for i := len(k.blocks) - 1; i >= 0; i-- {
-		b := &k.blocks[i]
+		b := k.blocks[i].unpacked()
 		for j := len(b.ends) - 1; j >= 0; j-- {
 			f := b.frame(j, names)
 			if f.Number <= n {

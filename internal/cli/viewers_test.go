@@ -1,0 +1,230 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/internal/standin"
+	"carronade/internal/web/frame"
+	"carronade/measure"
+)
+
+// A reader collects the frames that a program writes to descriptor 3.
+type reader struct {
+	of   string // the run
+	all  map[string]*frame.Series
+	done map[string]*frame.Done
+	last chan error
+}
+
+// readFrames makes a command write its frames to a pipe, and collects them once
+// the command was started.
+func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{w}
+	cmd.Env = append(cmd.Env, frame.Variable+"=3")
+	got := &reader{all: map[string]*frame.Series{}, done: map[string]*frame.Done{}, last: make(chan error, 1)}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	go func() {
+		got.last <- frame.Read(r, func(e frame.Event) error {
+			switch {
+			case e.Run != nil:
+				got.of = e.ID
+				got.all[e.ID] = &frame.Series{}
+			case e.Frame != nil:
+				return got.all[e.ID].Add(e.Frame)
+			case e.Done != nil:
+				got.done[e.ID] = e.Done
+			}
+			return nil
+		})
+	}()
+	return got
+}
+
+// TestFramesAddUp: the sums of the frames equal the totals of the report, for every way in
+// which a run goes and ends.
+func TestFramesAddUp(t *testing.T) {
+	t.Parallel()
+	c, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	for _, tt := range []struct {
+		name      string
+		args      []string
+		interrupt bool
+	}{
+		{name: "warm-up", args: []string{"null://", "--rate", "5k/s", "--warmup", "500ms", "--for", "1s"}},
+		{name: "short intervals", args: []string{"null://", "--rate", "5k/s", "--warmup", "130ms", "--for", "1500ms", "--interval", "70ms"}},
+		{name: "full speed", args: []string{"kafka://" + c.Addr() + "/full", "--count", "20k"}},
+		{name: "closed loop", args: []string{"kafka://" + c.Addr() + "/closed", "--concurrency", "2", "--for", "1s"}},
+		{name: "round trip", args: []string{"kafka://" + c.Addr() + "/round", "--op", "roundtrip", "--rate", "2k/s", "--for", "1s"}},
+		{name: "interrupted", args: []string{"kafka://" + c.Addr() + "/interrupted", "--rate", "2k/s", "--for", "10m"}, interrupt: true},
+		{name: "dropped", args: []string{"null://?delay=100ms", "--rate", "2k/s", "--for", "1s", "--max-in-flight", "10", "--overload", "drop"}},
+		{name: "repeated", args: []string{"null://", "--rate", "1k/s", "--for", "300ms", "--repeat", "2"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(carronade(t), append([]string{"run", "--quiet", "--no-calibrate", "--json"}, tt.args...)...)
+			cmd.Env = []string{"CARRONADE_TEST_UNTRUSTED=none"}
+			frames := readFrames(t, cmd)
+			p := begin(t, cmd)
+			cmd.ExtraFiles[0].Close()
+			if tt.interrupt {
+				time.AfterFunc(1300*time.Millisecond, func() { p.interrupt(t) })
+			}
+			p.end(t)
+			if err := <-frames.last; err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for in := json.NewDecoder(&p.out); ; n++ {
+				var d report.Document
+				if err := in.Decode(&d); err == io.EOF {
+					break
+				} else if err != nil {
+					t.Fatalf("%v; it said:\n%s", err, p.said.String())
+				}
+				var want frame.Counts
+				for i := range d.Phases {
+					want.Add(frame.CountsOf(d.Phases[i].Totals.Counts))
+				}
+				s, done := frames.all[d.ID], frames.done[d.ID]
+				if s == nil || done == nil || done.Report != d.ID || done.Headline != d.Headline() {
+					t.Fatalf("report %s: got %+v as its end", d.ID, done)
+				}
+				var got, warm frame.Counts
+				all := s.After(0)
+				for i := range all {
+					got.Add(all[i].Counts)
+					if all[i].Warmup != nil {
+						warm.Add(*all[i].Warmup)
+					}
+				}
+				if got != want {
+					t.Errorf("the frames add up to\n%+v, the report's phases to\n%+v", got, want)
+				}
+				got.Subtract(warm)
+				if total := frame.CountsOf(d.Totals.Counts); got != total {
+					t.Errorf("without the warm-up they add up to\n%+v, the report's totals are\n%+v", got, total)
+				}
+				if i := len(d.Phases); i > 0 && d.Phases[0].Name == measure.WarmUp && warm != frame.CountsOf(d.Phases[0].Totals.Counts) {
+					t.Errorf("the warm-up's add up to\n%+v, want\n%+v", warm, d.Phases[0].Totals.Counts)
+				}
+			}
+			if n == 0 {
+				t.Errorf("no report; it said:\n%s", p.said.String())
+			}
+		})
+	}
+}
+
+// page is the address of a live page, and its token.
+var page = regexp.MustCompile(`live page at (http://\S+/)#token=(\w+)`)
+
+// TestLivePage: a viewer that comes late sees the run from its beginning, then each frame
+// and the end, and an open page does not delay the exit.
+func TestLivePage(t *testing.T) {
+	t.Parallel()
+	p := startTrusted(t, "run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "100ms", "--web", "--quiet", "--no-calibrate")
+	p.until(t, "live page")
+	m := page.FindStringSubmatch(p.said.String())
+	if m == nil {
+		t.Fatalf("no address in %s", p.said.String())
+	}
+	get := func(path string) *http.Response {
+		t.Helper()
+		q, err := http.NewRequestWithContext(t.Context(), "GET", m[1]+"api"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+m[2])
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { a.Body.Close() })
+		return a
+	}
+	var runs []struct{ ID string }
+	for len(runs) == 0 { // it opens the target first
+		if err := json.NewDecoder(get("/runs").Body).Decode(&runs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(until string, lines *bufio.Reader) frame.Frame {
+		t.Helper()
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("waiting for %s: %v", until, err)
+			}
+			if strings.TrimSpace(line) == until {
+				data, _ := lines.ReadString('\n')
+				var f frame.Frame
+				_ = json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f)
+				return f
+			}
+		}
+	}
+	first := bufio.NewReader(get("/runs/" + runs[0].ID + "/events").Body)
+	for range 2 {
+		read("event: frame", first)
+	}
+	late := bufio.NewReader(get("/runs/" + runs[0].ID + "/events").Body)
+	if f := read("event: frame", late); f.Number != 1 || f.Counts.Offered != 1000 {
+		t.Errorf("a late viewer gets first: %+v, want the first second", f)
+	}
+	p.interrupt(t)
+	for _, viewer := range []*bufio.Reader{first, late} {
+		read("event: done", viewer)
+		read("event: end", viewer)
+	}
+	if code := p.end(t); code != 130 {
+		t.Errorf("exit %d, want 130; it said:\n%s", code, p.said.String())
+	}
+}
+
+// TestFramesToNobody: a reader that has gone, or that never reads, changes neither the report
+// nor the exit code.
+func TestFramesToNobody(t *testing.T) {
+	t.Parallel()
+	for _, reads := range []bool{false, true} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(carronade(t), "run", "null://", "--rate", "1k/s", "--for", "300ms", "--no-calibrate", "--quiet")
+		cmd.ExtraFiles = []*os.File{w}
+		cmd.Env = []string{frame.Variable + "=3", "CARRONADE_TEST_UNTRUSTED=none"}
+		if !reads {
+			r.Close()
+		}
+		p := begin(t, cmd)
+		w.Close()
+		if code := p.end(t); code != 0 || !strings.Contains(p.out.String(), "1 k/s of 1 k/s") {
+			t.Errorf("reads %t: exit %d:\n%s", reads, code, p.said.String())
+		}
+		if warned := strings.Contains(p.said.String(), "warning: the reader of CARRONADE_FRAMES"); warned == reads {
+			t.Errorf("reads %t: it said:\n%s", reads, p.said.String())
+		}
+		r.Close()
+	}
+}

@@ -1,0 +1,437 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"carronade/internal/jobs"
+	"carronade/internal/web"
+	"carronade/target/all"
+)
+
+// TestMain is also the program of the jobs in these tests: with the variable set, it prints its
+// arguments, and waits for an interrupt if the last one is "wait".
+func TestMain(m *testing.M) {
+	if os.Getenv("CARRONADE_TEST_JOB") == "" {
+		os.Exit(m.Run())
+	}
+	fmt.Println(strings.Join(os.Args[1:], " "))
+	if os.Args[len(os.Args)-1] == "wait" {
+		waitForInterrupt()
+		os.Exit(130)
+	}
+	os.Exit(0)
+}
+
+// A testSite is a site with a real queue.
+type testSite struct {
+	t       *testing.T
+	url     string
+	tokens  *Tokens
+	secret  string // of ann
+	queue   *jobs.Queue
+	folder  string
+	ran     [][]string // commands that ran at once
+	mu      sync.Mutex
+	outcome func(args []string, stdout, stderr io.Writer) int
+	stop    func()
+}
+
+func newTestSite(t *testing.T) *testSite {
+	t.Helper()
+	dir := t.TempDir()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := jobs.Open(t.Context(), jobs.Options{Dir: dir, Program: []string{program}, Env: []string{"CARRONADE_TEST_JOB=1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := q.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &testSite{t: t, queue: q, tokens: OpenTokens(dir), folder: filepath.Join(dir, "files")}
+	if s.secret, err = s.tokens.Add("ann"); err != nil {
+		t.Fatal(err)
+	}
+	api := &API{
+		Jobs: q, Kinds: all.Kinds(), Folder: s.folder, Version: "1",
+		Run: func(_ context.Context, user string, args []string, stdout, stderr io.Writer) int {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.ran = append(s.ran, append([]string{user}, args...))
+			if s.outcome == nil {
+				return 0
+			}
+			return s.outcome(args, stdout, stderr)
+		},
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + l.Addr().String()
+	site := NewSite(SiteOptions{API: api, Hub: web.NewHub(), Tokens: s.tokens, Host: "127.0.0.1"})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- site.Serve(ctx, l) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(s.stop)
+	return s
+}
+
+// do sends a request with ann's token, and returns the status and the body.
+func (s *testSite) do(method, path, body string, change ...func(*http.Request)) (int, string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.secret)
+	r.Header.Set("Content-Type", "application/json")
+	for _, f := range change {
+		f(r)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+func (s *testSite) want(status int, method, path, body string, contains ...string) string {
+	s.t.Helper()
+	got, text := s.do(method, path, body)
+	if got != status {
+		s.t.Fatalf("%s %s: %d, want %d\n%s", method, path, got, status, text)
+	}
+	for _, c := range contains {
+		if !strings.Contains(text, c) {
+			s.t.Fatalf("%s %s: %s\nlacks %s", method, path, text, c)
+		}
+	}
+	return text
+}
+
+// submit submits a job and returns its number.
+func (s *testSite) submit(args ...string) int64 {
+	s.t.Helper()
+	body, _ := json.Marshal(map[string]any{"args": args}) //nolint:errchkjson // strings
+	var answer struct {
+		Job   JobView
+		Ahead int
+	}
+	if err := json.Unmarshal([]byte(s.want(http.StatusCreated, "POST", "/api/v1/jobs", string(body))), &answer); err != nil {
+		s.t.Fatal(err)
+	}
+	return answer.Job.ID
+}
+
+func TestJobs(t *testing.T) {
+	s := newTestSite(t)
+	first := s.submit("run", "kafka://127.0.0.1:9092/t", "wait")
+	second := s.submit("run", "kafka://localhost:9092/u") // the same system
+	s.want(http.StatusOK, "GET", "/api/v1/jobs?state=queued", "", `"id": `+fmt.Sprint(second), `"system": "kafka://127.0.0.1:9092"`, `"user": "ann"`)
+	s.want(http.StatusOK, "GET", "/api/v1/status", "", `"user": "ann"`, `"queued": 1`)
+
+	// It prints before it waits for the interrupt, so that the reader of the output sees it run.
+	seen := make(chan string, 1)
+	go func() {
+		var b bytes.Buffer
+		s.queue.Output(t.Context(), first, true, &b) //nolint:errcheck // the text says it
+		seen <- b.String()
+	}()
+	awaitOutput(t, s.queue, first)
+	s.want(http.StatusAccepted, "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", first), "")
+	if text := <-seen; text != "run kafka://127.0.0.1:9092/t wait\n" {
+		t.Errorf("output %q", text)
+	}
+	if job, err := s.queue.Wait(t.Context(), first); err != nil || job.State != jobs.Cancelled {
+		t.Errorf("%+v, %v", job, err)
+	}
+	if job, err := s.queue.Wait(t.Context(), second); err != nil || job.State != jobs.Done {
+		t.Errorf("%+v, %v", job, err)
+	}
+	if text := s.want(http.StatusOK, "GET", fmt.Sprintf("/api/v1/jobs/%d/output?follow=1", second), ""); text != "run kafka://localhost:9092/u\n" {
+		t.Errorf("output %q", text)
+	}
+	s.want(http.StatusOK, "GET", fmt.Sprintf("/api/v1/jobs/%d", second), "", `"state": "done"`, `"exit": 0`)
+	s.want(http.StatusConflict, "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", second), "", "has ended")
+}
+
+// awaitOutput returns when a job has printed something.
+func awaitOutput(t *testing.T, q *jobs.Queue, id int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := q.Output(ctx, id, true, stopWriter{cancel}); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, io.ErrClosedPipe) {
+		t.Fatal(err)
+	}
+}
+
+type stopWriter struct{ stop func() }
+
+func (w stopWriter) Write([]byte) (int, error) {
+	w.stop()
+	return 0, io.ErrClosedPipe
+}
+
+func TestRefusedRequests(t *testing.T) {
+	s := newTestSite(t)
+	bob, err := s.tokens.Add("bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := s.submit("run", "null://", "wait")
+	awaitOutput(t, s.queue, id)
+	header := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) {
+			if value == "" {
+				r.Header.Del(name)
+			} else {
+				r.Header.Set(name, value)
+			}
+		}
+	}
+	host := func(h string) func(*http.Request) { return func(r *http.Request) { r.Host = h } }
+	run := `{"args":["run","null://"]}`
+	for _, c := range []struct {
+		name, method, path, body string
+		change                   func(*http.Request)
+		status                   int
+	}{
+		{"without a token", "GET", "/api/v1/jobs", "", header("Authorization", ""), http.StatusUnauthorized},
+		{"wrong token", "GET", "/api/v1/jobs", "", header("Authorization", "Bearer x"), http.StatusUnauthorized},
+		{"token in another form", "GET", "/api/v1/jobs", "", header("Authorization", s.secret), http.StatusUnauthorized},
+		{"runs without a token", "GET", "/api/runs", "", header("Authorization", ""), http.StatusUnauthorized},
+		{"foreign host", "GET", "/api/v1/jobs", "", host("evil.example"), http.StatusMisdirectedRequest},
+		{"foreign host of the page", "GET", "/", "", host("evil.example"), http.StatusMisdirectedRequest},
+		{"foreign origin", "POST", "/api/v1/jobs", run, header("Origin", "http://evil.example"), http.StatusForbidden},
+		{"another site's fetch", "POST", "/api/v1/jobs", run, header("Sec-Fetch-Site", "cross-site"), http.StatusForbidden},
+		{"form", "POST", "/api/v1/jobs", run, header("Content-Type", "text/plain"), http.StatusUnsupportedMediaType},
+		{"no JSON", "POST", "/api/v1/jobs", "{", header("x", ""), http.StatusBadRequest},
+		{"unknown name", "POST", "/api/v1/jobs", `{"args":["run"],"dir":"/"}`, header("x", ""), http.StatusBadRequest},
+		{"no arguments", "POST", "/api/v1/jobs", `{"args":[]}`, header("x", ""), http.StatusBadRequest},
+		{"zero byte", "POST", "/api/v1/jobs", `{"args":["run","a\u0000b"]}`, header("x", ""), http.StatusBadRequest},
+		{"very long", "POST", "/api/v1/jobs", `{"args":["` + strings.Repeat("x", 2*longestBody) + `"]}`, header("x", ""), http.StatusBadRequest},
+		{"not a load", "POST", "/api/v1/jobs", `{"args":["report","list"]}`, header("x", ""), http.StatusBadRequest},
+		{"a load at once", "POST", "/api/v1/commands", run, header("x", ""), http.StatusBadRequest},
+		{"another user's job", "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", id), "", header("Authorization", "Bearer "+bob), http.StatusForbidden},
+		{"no such job", "GET", "/api/v1/jobs/999", "", header("x", ""), http.StatusNotFound},
+		{"not a number", "GET", "/api/v1/jobs/x", "", header("x", ""), http.StatusNotFound},
+		{"no such path", "GET", "/api/v1/nothing", "", header("x", ""), http.StatusNotFound},
+		{"no such state", "GET", "/api/v1/jobs?state=x", "", header("x", ""), http.StatusBadRequest},
+		{"too many", "GET", "/api/v1/jobs?n=1000000", "", header("x", ""), http.StatusBadRequest},
+		{"file outside", "GET", "/api/v1/files/..%2ftokens.json", "", header("x", ""), http.StatusBadRequest},
+		{"absolute file", "GET", "/api/v1/files/%2fetc%2fpasswd", "", header("x", ""), http.StatusBadRequest},
+		{"write outside", "PUT", "/api/v1/files/..%2fx", "x", header("x", ""), http.StatusBadRequest},
+		{"hidden file", "PUT", "/api/v1/files/.x", "x", header("x", ""), http.StatusBadRequest},
+		{"no such file", "GET", "/api/v1/files/x", "", header("x", ""), http.StatusNotFound},
+	} {
+		if got, text := s.do(c.method, c.path, c.body, c.change); got != c.status || strings.Contains(text, s.folder) || strings.Contains(text, s.secret) {
+			t.Errorf("%s: %d, want %d: %.200s", c.name, got, c.status, text)
+		}
+	}
+	if len(s.ran) > 0 {
+		t.Errorf("commands ran: %q", s.ran)
+	}
+	if job, err := s.queue.Job(t.Context(), id); err != nil || job.State != jobs.Running {
+		t.Errorf("%+v, %v", job, err)
+	}
+	s.want(http.StatusAccepted, "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", id), "")
+}
+
+func TestCommands(t *testing.T) {
+	s := newTestSite(t)
+	s.outcome = func(args []string, stdout, stderr io.Writer) int {
+		fmt.Fprintf(stdout, "out of %s", args[0])
+		fmt.Fprint(stderr, "error: no report begins with x\nhint: look\n")
+		return len(args) % 2 * 2
+	}
+	s.want(http.StatusOK, "POST", "/api/v1/commands", `{"args":["collate","rate"]}`, `"exit": 0`, `"stdout": "out of collate"`)
+	s.want(http.StatusOK, "GET", "/api/v1/reports?filter=branch%3Dmain&filter=rate%3E5&n=3&columns=rate", "", "out of report")
+	s.want(http.StatusNotFound, "GET", "/api/v1/reports/--store%3Dx", "", "no report begins with x", `"hint": "look"`)
+	s.want(http.StatusOK, "GET", "/api/v1/reports/a/page?with=b", "", "out of report")
+	want := [][]string{
+		{"ann", "collate", "rate"},
+		{"ann", "report", "list", "--json", "--last=3", "--columns=rate", "--", "branch=main", "rate>5"},
+		{"ann", "report", "export", "--as=json", "--", "--store=x"},
+		{"ann", "report", "export", "--as=html", "--", "a", "b"},
+	}
+	if !slices.EqualFunc(s.ran, want, slices.Equal[[]string]) {
+		t.Errorf("ran %q", s.ran)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	s := newTestSite(t)
+	s.want(http.StatusOK, "PUT", "/api/v1/files/a/load.yaml", "target: x", `"bytes": 9`)
+	s.want(http.StatusOK, "PUT", "/api/v1/files/a/load.yaml", "target: yy", `"bytes": 10`)
+	if text := s.want(http.StatusOK, "GET", "/api/v1/files/a/load.yaml", ""); text != "target: yy" {
+		t.Errorf("%q", text)
+	}
+	if err := os.Symlink("/etc", filepath.Join(s.folder, "etc")); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{"/api/v1/files/etc/passwd", "/api/v1/files/etc", "/api/v1/files/a"} {
+		if status, text := s.do("GET", path, ""); status == http.StatusOK {
+			t.Errorf("GET %s: %s", path, text)
+		}
+	}
+	if status, _ := s.do("PUT", "/api/v1/files/etc/carronade-test", "x"); status == http.StatusOK {
+		t.Error("a file was written through a link")
+	}
+	entries, err := os.ReadDir(filepath.Join(s.folder, "a"))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestSession: the page exchanges the token for a cookie.
+func TestSession(t *testing.T) {
+	s := newTestSite(t)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Jar: jar}
+	post := func(path, body, origin string) int {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close() //nolint:errcheck // only the status counts
+		return answer.StatusCode
+	}
+	if got := post("/api/session", `{"token":"x"}`, ""); got != http.StatusUnauthorized {
+		t.Errorf("wrong token: %d", got)
+	}
+	if got := post("/api/session", `{"token":"`+s.secret+`"}`, ""); got != http.StatusNoContent {
+		t.Fatalf("right token: %d", got)
+	}
+	run := `{"args":["run","null://"]}`
+	if got := post("/api/v1/jobs", run, ""); got != http.StatusForbidden {
+		t.Errorf("a write without an origin: %d", got)
+	}
+	if got := post("/api/v1/jobs", run, s.url); got != http.StatusCreated {
+		t.Errorf("a write of the page: %d", got)
+	}
+	if err := s.tokens.Remove("ann"); err != nil {
+		t.Fatal(err)
+	}
+	if got := post("/api/v1/jobs", run, s.url); got != http.StatusUnauthorized {
+		t.Errorf("after its token was removed: %d", got)
+	}
+}
+
+// TestEndWithReader: a client that follows a job does not delay the end of the site.
+func TestEndWithReader(t *testing.T) {
+	s := newTestSite(t)
+	id := s.submit("run", "null://", "wait")
+	r, err := http.NewRequestWithContext(t.Context(), "GET", fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.secret)
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // only read
+	s.stop()
+	if _, err := io.ReadAll(answer.Body); err == nil {
+		t.Log("the answer ended as if it was whole") // the job goes on, but the text was cut at its end
+	}
+}
+
+// TestOpenAPI: the document has every route and no other.
+func TestOpenAPI(t *testing.T) {
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(openAPI, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var documented, served []string
+	for path, methods := range doc.Paths {
+		for m := range methods {
+			documented = append(documented, strings.ToUpper(m)+" "+path)
+		}
+	}
+	for pattern := range (&API{}).routes() {
+		served = append(served, strings.ReplaceAll(pattern, "...", ""))
+	}
+	slices.Sort(documented)
+	slices.Sort(served)
+	if !slices.Equal(documented, served) {
+		t.Errorf("documented %q\nserved %q", documented, served)
+	}
+}
+
+func TestSystemOf(t *testing.T) {
+	for line, want := range map[string]string{
+		"run kafka://b:2,A:1/t --rate 1k/s":            "kafka://a:1,b:2",
+		"run kafka://localhost:9092/t":                 "kafka://127.0.0.1:9092",
+		"find apm+http://[::1]:8200 --slo p99<1s":      "apm://127.0.0.1:8200",
+		"run apm+https://h:8200":                       "apm://h:8200",
+		"run apm+http://h:8200 --index http://es:9200": "apm://h:8200",
+		"run null://":                 "this machine",
+		"demo":                        "this machine",
+		"run -f load.yaml":            jobs.Everything,
+		"run kafka://a/t --file=x":    jobs.Everything,
+		"scenario a.js":               jobs.Everything,
+		"compare --run a.yaml b.yaml": jobs.Everything,
+		"run kafka://a/t riemann://b": jobs.Everything,
+		"":                            jobs.Everything,
+	} {
+		if got := SystemOf(all.Kinds(), strings.Fields(line)); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestLoads(t *testing.T) {
+	for line, want := range map[string]bool{
+		"run null://": true, "find x": true, "scenario a.js": true, "compare --run a b": true, "topics create x": true, "as sangrenel": true, "report replay last": true,
+		"run --help": false, "scenario a.js --check": false, "compare a b": false, "report list": false, "topics list x": false, "collate rate": false, "help run": false, "": false,
+	} {
+		if got := Loads(strings.Fields(line)); got != want {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}
