@@ -25,7 +25,7 @@ var usual = []struct {
 	{"when to stop", []string{"for", "count", "warmup"}},
 	{"limits that decide the exit code", []string{"slo", "abort-on-fail", "failure-rate"}},
 	{"events and batches", []string{"size", "key", "batch-events", "linger", "max-in-flight", "clients"}},
-	{"report", []string{"json", "json-file", "full", "quiet", "label", "store"}},
+	{"report", []string{"json", "json-file", "full", "quiet", "web", "label", "store"}},
 	{"system under test", []string{"system-cmd", "system-pid"}},
 }
 

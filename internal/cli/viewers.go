@@ -29,20 +29,17 @@ type viewers struct {
 // openViewers serves the page if --web is given, and writes frames to the file descriptor that
 // the environment names; nil if neither is wanted.
 func (s *session) openViewers(t *command.Settings) (*viewers, error) {
-	addr, descriptor := t.Last("web"), os.Getenv(frame.Variable)
-	if addr == "" && descriptor == "" {
+	pipe, err := s.framePipe()
+	if err != nil {
+		return nil, err
+	}
+	addr := t.Last("web")
+	if addr == "" && pipe == nil {
 		return nil, nil
 	}
-	v := &viewers{}
-	if descriptor != "" {
-		var err error
-		if v.pipe, err = s.framePipe(descriptor); err != nil {
-			return nil, &words{Err: fmt.Errorf("%s=%s: %w", frame.Variable, descriptor, err), Hint: "it names an open file descriptor of 3 or more, to which frames are written; unset it otherwise"}
-		}
-	}
+	v := &viewers{pipe: pipe}
 	if addr != "" {
 		v.hub = web.NewHub()
-		var err error
 		if v.page, err = web.Listen(addr, v.hub); err != nil {
 			return nil, err
 		}
@@ -54,18 +51,22 @@ func (s *session) openViewers(t *command.Settings) (*viewers, error) {
 	return v, nil
 }
 
-// framePipe returns the writer to the file descriptor that this process was started with, the
-// same for all commands of a session. Processes that this one starts do not get it.
-func (s *session) framePipe(descriptor string) (*frame.Writer, error) {
+// framePipe returns the writer to the file descriptor that the environment names, nil without
+// one. It is the same for everything that a session runs. Processes that this one starts get
+// neither the descriptor nor the variable.
+func (s *session) framePipe() (*frame.Writer, error) {
 	s.framing.Lock()
 	defer s.framing.Unlock()
-	if s.frames == nil {
-		f, err := inherited(descriptor)
-		if err != nil {
-			return nil, err
-		}
-		s.frames = frame.NewWriter(f)
+	descriptor := os.Getenv(frame.Variable)
+	if s.frames != nil || descriptor == "" {
+		return s.frames, nil
 	}
+	f, err := inherited(descriptor)
+	if err != nil {
+		return nil, &words{Err: fmt.Errorf("%s=%s: %w", frame.Variable, descriptor, err), Hint: "it names an open file descriptor of 3 or more, to which frames are written; unset it otherwise"}
+	}
+	_ = os.Unsetenv(frame.Variable) // it was set, so its name is valid
+	s.frames = frame.NewWriter(f)
 	return s.frames, nil
 }
 

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"carronade/internal/browsertest"
 	"carronade/internal/web/frame"
 	"carronade/load"
@@ -60,8 +63,8 @@ func seconds(r *frame.Recorder, from, to int) {
 	}
 }
 
-// TestInABrowser: the page shows the run from its beginning, follows it, and ends
-// with its result.
+// TestInABrowser: the page needs the token, shows the run from its beginning, follows it
+// and the next one, and ends with the result.
 func TestInABrowser(t *testing.T) {
 	b := browsertest.Start(t)
 	hub := NewHub()
@@ -78,17 +81,53 @@ func TestInABrowser(t *testing.T) {
 			}
 		}
 	}
+	text := func(tab *browsertest.Tab, id string) string {
+		return browsertest.Eval[string](tab, `document.getElementById("`+id+`").textContent`)
+	}
+	address, _, _ := strings.Cut(s.URL(), "#")
+
+	stranger := b.OpenServer(t, address, browsertest.View{})
+	stranger.Until(`document.documentElement.dataset.state === "refused"`)
+	if got := text(stranger, "state"); !strings.Contains(got, "needs its token") {
+		t.Errorf("without the token: got %q", got)
+	}
+	without := b.OpenServer(t, address, browsertest.View{NoScript: true})
+	if got := browsertest.Eval[string](without, `document.querySelector("noscript").textContent`); !strings.Contains(got, "terminal") {
+		t.Errorf("without scripts: got %q", got)
+	}
+
 	tab := b.OpenServer(t, s.URL(), browsertest.View{})
 	tab.Until(`document.documentElement.dataset.frames === "90"`)
 	if got := browsertest.Eval[string](tab, `location.hash + document.cookie`); got != "" {
 		t.Errorf("the script sees the token: %q", got)
 	}
+	tab.Until(`document.documentElement.dataset.state === "live"`)
 	shot(tab, "live-1280")
 	seconds(r, 90, 91)
 	tab.Until(`document.documentElement.dataset.frames === "91"`)
-	if got, want := browsertest.Eval[string](tab, `document.getElementById("sum").textContent`), "offered91,000"; !strings.Contains(got, want) {
+	if got, want := text(tab, "sum"), "offered91,000"; !strings.Contains(got, want) {
 		t.Errorf("since start: got %q, want %q in it", got, want)
 	}
+	if got := browsertest.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`); got != 8 {
+		t.Errorf("got %d charts, want 8", got)
+	}
+
+	// The keyboard reads values, the same moment in all charts.
+	tab.Do(chromedp.Focus(chromedp.CSS("#c-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight))
+	if got, want := text(tab, "said"), "at 2 s: max 9 ms, p99 9 ms, p90 9 ms, p50 6 ms"; got != want {
+		t.Errorf("the keyboard says %q, want %q", got, want)
+	}
+	tab.Until(`document.getElementById("at").textContent === "at 2 s"`)
+	if got := browsertest.Eval[string](tab, `document.querySelector("#c-cores .legend").textContent`); !strings.Contains(got, "system0.55") {
+		t.Errorf("the values at the cursor: got %q, want those of the second second", got)
+	}
+	tab.Do(chromedp.KeyEvent(kb.Tab))
+	// A line is hidden and shown.
+	press := `(() => { const b = document.querySelector("#c-rates .legend button"); b.click(); return b.getAttribute("aria-pressed") })()`
+	if got := browsertest.Eval[string](tab, press) + browsertest.Eval[string](tab, press); got != "falsetrue" {
+		t.Errorf("pressed twice: got %q", got)
+	}
+
 	tab.SetView(browsertest.View{Width: 1280, Dark: true})
 	shot(tab, "live-1280-dark")
 	tab.SetView(browsertest.View{Width: 360, Height: 800, Touch: true})
@@ -97,5 +136,31 @@ func TestInABrowser(t *testing.T) {
 		t.Errorf("the page is %d wide on a screen of 360", got)
 	}
 	shot(tab, "live-360")
+	tab.SetView(browsertest.View{})
+
+	// A reload, as another tab, sees everything with the cookie alone.
+	again := b.OpenServer(t, address, browsertest.View{})
+	again.Until(`document.documentElement.dataset.frames === "91"`)
+
+	// It ends with the report's verdicts.
+	r.End(frame.Done{Report: "abc", Headline: "1 k/s of 1 k/s acked", Verdicts: []frame.Verdict{{Mark: "good", Label: "trusted", Text: "the generator kept up"}}})
+	tab.Until(`!document.getElementById("result").hidden`)
+	if got := text(tab, "result"); !strings.Contains(got, "1 k/s of 1 k/s acked") || !strings.Contains(got, "✓ trusted") || !strings.Contains(got, "carronade report open abc") {
+		t.Errorf("the result: got %q", got)
+	}
+	shot(tab, "live-done")
+
+	// It follows the next run, and can go back.
+	next := example(t, hub, "def", 0, 12)
+	tab.Until(`document.getElementById("about").textContent.includes("def") && document.documentElement.dataset.frames === "12"`)
+	tab.Do(chromedp.Evaluate[chromedp.Void](`(() => { const s = document.getElementById("runs"); s.value = "abc"; s.dispatchEvent(new Event("change")); })()`))
+	tab.Until(`document.getElementById("about").textContent.includes("abc") && !document.getElementById("result").hidden`)
+	tab.Do(chromedp.Evaluate[chromedp.Void](`(() => { const s = document.getElementById("runs"); s.value = "def"; s.dispatchEvent(new Event("change")); })()`))
+	tab.Until(`document.getElementById("about").textContent.includes("def") && document.documentElement.dataset.state === "live"`)
+
+	// The program ends in the middle of a run.
+	_ = next
+	s.Close()
+	tab.Until(`document.documentElement.dataset.state === "end"`)
 	tab.Check()
 }

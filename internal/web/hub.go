@@ -128,11 +128,13 @@ type news struct {
 // after returns what a viewer that has seen the frames up to number n has not seen.
 func (h *Hub) after(r *run, n int64) news {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	out := news{frames: r.series.After(n), done: r.done, closed: h.closed, changed: h.changed}
+	now := r.series.View()
+	out := news{done: r.done, closed: h.closed, changed: h.changed}
 	i := slices.Index(h.runs, r)
 	if out.gone = i < 0; !out.gone && i < len(h.runs)-1 {
 		out.next = h.runs[len(h.runs)-1].id
 	}
+	h.mu.Unlock()
+	out.frames = now.After(n) // without the lock: hours of frames must not delay a run
 	return out
 }

@@ -96,7 +96,7 @@ function draw() {
     numbers();
     remarks();
     const f = feed.frames[feed.frames.length - 1];
-    if (f && !done && document.documentElement.dataset.state === 'live') state('live', `${f.phase}, ${format.time(f.to)}`);
+    if (f && !done && document.documentElement.dataset.state === 'live') state('live', `${f.phase}, ${format.time(f.to)}` + (f.left_us > 0 ? `, ${format.time(f.left_us / 1e6)} left` : ''));
     document.documentElement.dataset.frames = String(feed.frames.length);
   });
 }

@@ -105,7 +105,7 @@ function limitsOf(chart, run) {
 
 // columns are the times and the values of series. Where a frame is missing there is a
 // gap.
-function columns(frames, series) {
+function columns(frames, { series, log }) {
   const out = [[], ...series.map(() => [])];
   let before;
   for (const f of frames) {
@@ -115,13 +115,21 @@ function columns(frames, series) {
       series.forEach((_, i) => out[i + 1].push(null));
     }
     out[0].push(f.to);
-    series.forEach((s, i) => out[i + 1].push(s.of(f)));
+    series.forEach((s, i) => {
+      const v = s.of(f);
+      out[i + 1].push(log && v !== null ? Math.max(v, 1e-6) : v); // a logarithm has no 0
+    });
     before = f.to;
   }
   return out;
 }
 
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+// style is a color of the theme.
+const colors = new Map();
+function style(name) {
+  if (!colors.has(name)) colors.set(name, getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim());
+  return colors.get(name);
+}
 
 const POWERS = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
@@ -170,6 +178,7 @@ export class Charts {
   }
 
   rebuild() {
+    colors.clear();
     this.shape = undefined;
     if (this.run) this.show(this.run, this.frames);
   }
@@ -190,7 +199,7 @@ export class Charts {
     const [from, to] = this.range();
     const shown = this.window ? this.frames.filter((f) => f.to > from) : this.frames;
     for (const c of this.list) {
-      c.data = columns(shown, c.chart.series);
+      c.data = columns(shown, c.chart);
       c.plot.setData(c.data, false);
       c.plot.setScale('x', { min: from, max: to });
       this.legend(c);
@@ -230,9 +239,9 @@ export class Charts {
       c.values.push(value);
     });
     for (const l of limitsOf(chart, this.run)) legend.append(make('li', { class: 'limit' }, 'limit: ' + l.text));
-    c.plot = new uPlot(this.options(c), columns([], chart.series), box);
+    c.plot = new uPlot(this.options(c), columns([], chart), box);
     box.addEventListener('keydown', (e) => this.key(c, e));
-    box.addEventListener('blur', () => { c.at = undefined; c.plot.setCursor({ left: -10, top: -10 }); });
+    box.addEventListener('blur', () => { for (const o of this.list) o.plot.setCursor({ left: -10, top: -10 }); });
     return c;
   }
 
@@ -316,7 +325,7 @@ export class Charts {
     e.preventDefault();
     const i = Math.min(n - 1, Math.max(0, (c.at ?? n - 1) + step));
     const at = c.data[0][i];
-    c.plot.setCursor({ left: c.plot.valToPos(at, 'x'), top: 0 });
+    for (const o of this.list) o.plot.setCursor({ left: o.plot.valToPos(at, 'x'), top: 0 });
     this.said.textContent = 'at ' + format.time(at) + ': ' + c.chart.series.map((s, k) => {
       const v = c.data[k + 1][i];
       return s.name + ' ' + (v === null || v === undefined ? 'none' : c.chart.text(v));

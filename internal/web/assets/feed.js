@@ -1,6 +1,7 @@
 // The frames of a run: all so far, and each new one as it comes.
 
 const POLL = 2000; // ms between requests when no stream can be had
+const MOST = 12000; // frames; a server keeps fewer
 
 // The token comes in the fragment of the address, which browsers do not send. It is
 // exchanged once for a cookie that scripts cannot read, and removed from the address.
@@ -97,7 +98,10 @@ export class Feed {
     }
     this.add(f);
     // A long run is read again from time to time: the server has merged its older frames.
-    if (this.frames.length > 9000) this.load(0).catch(() => {});
+    if (this.frames.length > MOST && !this.again) {
+      this.again = true;
+      this.load(0).catch(() => {}).finally(() => { this.again = false; });
+    }
     this.on.frames();
   }
 

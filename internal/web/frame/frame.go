@@ -28,7 +28,8 @@ type Frame struct {
 	Span   int64   `json:"span"` // how many seconds' frames it has: 1, 10, 100, ...
 	From   Seconds `json:"from"` // since the start of the run
 	To     Seconds `json:"to"`
-	Phase  string  `json:"phase"` // in which it ends
+	Phase  string  `json:"phase"`   // in which it ends
+	Left   Micros  `json:"left_us"` // of the measurement; null if no time ends it
 
 	Counts Counts `json:"counts"`
 	// Warmup is the part of Counts whose events belong to the warm-up.

@@ -51,6 +51,7 @@ type part struct {
 	measure.Interval
 	n       int
 	warm    Counts
+	left    Micros
 	freezes int64
 	frozen  time.Duration
 	gauges  []Gauge
@@ -75,8 +76,11 @@ func (r *Recorder) Interval(s load.Snapshot) {
 	if r.ended {
 		return
 	}
-	one := part{Interval: s.Interval, n: 1, freezes: int64(s.Freezes), frozen: s.Frozen}
+	one := part{Interval: s.Interval, n: 1, left: NoTime, freezes: int64(s.Freezes), frozen: s.Frozen}
 	one.Phase, one.LagLogs = s.Phase, nil
+	if s.Left != load.Never {
+		one.left = Micros(s.Left)
+	}
 	one.keepTimes()
 	for i := range s.Rows {
 		if s.Rows[i].Phase == measure.WarmUp {
@@ -85,7 +89,7 @@ func (r *Recorder) Interval(s load.Snapshot) {
 	}
 	if s.Phase != r.phase {
 		if r.phase != "" {
-			r.mark(s.Interval.Start, s.Phase)
+			r.mark(s.Interval.Start, s.Phase+" begins")
 		}
 		r.phase = s.Phase
 	}
@@ -195,7 +199,7 @@ func (r *Recorder) rest(done *Done) (all, warm Counts) {
 func (r *Recorder) close(last func(*Frame)) {
 	p := &r.open[0]
 	if p.n == 0 { // nothing was measured since the frame before
-		p.Start, p.End, p.Phase, p.LagEvents = r.at, r.at, r.phase, -1
+		p.Start, p.End, p.Phase, p.LagEvents, p.left = r.at, r.at, r.phase, -1, NoTime
 	}
 	p.gauges, p.marks = slices.Clone(r.gauges), r.marks
 	r.marks = nil
@@ -254,7 +258,7 @@ func (p *part) join(next *part) {
 	p.warm.Add(next.warm)
 	p.freezes += next.freezes
 	p.frozen = max(p.frozen, next.frozen)
-	p.gauges = next.gauges
+	p.gauges, p.left = next.gauges, next.left
 	marks := append(slices.Clip(p.marks), next.marks...)
 	p.marks = marks[:min(len(marks), mostMarks)]
 }
@@ -262,7 +266,7 @@ func (p *part) join(next *part) {
 // frame makes the frame of a part.
 func (p *part) frame(number, span int64) Frame {
 	f := Frame{
-		Number: number, Span: span, From: Seconds(p.Start), To: Seconds(p.End), Phase: p.Phase,
+		Number: number, Span: span, From: Seconds(p.Start), To: Seconds(p.End), Phase: p.Phase, Left: p.left,
 		Counts: CountsOf(p.Counts), InFlight: int64(p.InFlight), Lag: Level(p.LagEvents),
 		Response: timesOf(p.Response, p.Censored), Service: timesOf(p.Service, nil), EndToEnd: timesOf(p.EndToEnd, nil),
 		SendDelay: NoTime, Freezes: p.freezes, Frozen: Micros(p.frozen),

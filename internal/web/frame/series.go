@@ -94,6 +94,15 @@ func (s *Series) Add(f *Frame) error {
 	return nil
 }
 
+// View returns the series as it is now. It may be read while frames are added to s.
+func (s *Series) View() *Series {
+	v := *s // what is added later is beyond the lengths that it has
+	for i := range v.spans {
+		v.spans[i].blocks = slices.Clone(v.spans[i].blocks)
+	}
+	return &v
+}
+
 // Last is the number of the newest frame; 0 if there is none.
 func (s *Series) Last() int64 { return s.last }
 
@@ -172,7 +181,7 @@ func (k *kept) after(n int64, names []string) []Frame {
 // numbers are all numbers of a frame that every frame has, in a fixed order.
 func (f *Frame) numbers() []*int64 {
 	all := []*int64{
-		&f.Number, &f.Span, (*int64)(&f.From), (*int64)(&f.To), &f.InFlight, (*int64)(&f.Lag), (*int64)(&f.SendDelay),
+		&f.Number, &f.Span, (*int64)(&f.From), (*int64)(&f.To), (*int64)(&f.Left), &f.InFlight, (*int64)(&f.Lag), (*int64)(&f.SendDelay),
 		&f.Freezes, (*int64)(&f.Frozen), (*int64)(&f.CPU), &f.Memory, &f.GCPauses, (*int64)(&f.GCPauseMax),
 	}
 	for _, t := range []*Times{&f.Response, &f.Service, &f.EndToEnd} {
