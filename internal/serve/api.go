@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -212,9 +213,9 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	views := make([]JobView, len(found))
-	for i := range found {
-		views[i] = viewOf(&found[i])
+	views := make([]JobView, 0, len(found))
+	for i := range slices.Backward(found) { // the newest first
+		views = append(views, viewOf(&found[i]))
 	}
 	return answer(w, http.StatusOK, map[string]any{"jobs": views})
 }
@@ -400,7 +401,7 @@ func (a *API) show(w http.ResponseWriter, r *http.Request, kind string, args ...
 	case code != 0:
 		text, hint, _ := strings.Cut(strings.TrimSpace(string(stderr)), "\nhint: ")
 		status := http.StatusBadRequest
-		if strings.Contains(text, "no report") {
+		if r.PathValue("id") != "" && strings.Contains(text, "no report") {
 			status = http.StatusNotFound
 		}
 		return &problem{status, strings.TrimPrefix(text, "error: "), hint}

@@ -48,6 +48,7 @@ type testSite struct {
 	ran     [][]string // commands that ran at once
 	mu      sync.Mutex
 	outcome func(args []string, stdout, stderr io.Writer) int
+	hub     *web.Hub
 	stop    func()
 }
 
@@ -88,7 +89,8 @@ func newTestSite(t *testing.T) *testSite {
 		t.Fatal(err)
 	}
 	s.url = "http://" + l.Addr().String()
-	site := NewSite(SiteOptions{API: api, Hub: web.NewHub(), Tokens: s.tokens, Host: "127.0.0.1"})
+	s.hub = web.NewHub()
+	site := NewSite(SiteOptions{API: api, Hub: s.hub, Tokens: s.tokens, Host: "127.0.0.1"})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- site.Serve(ctx, l) }()

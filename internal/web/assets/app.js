@@ -3,6 +3,7 @@
 import { Feed, Refused, runs, session } from './feed.js';
 import { Charts } from './charts.js';
 import * as format from './format.js';
+import * as team from './team.js';
 
 const $ = (id) => document.getElementById(id);
 const charts = new Charts($('charts'), $('said'));
@@ -126,6 +127,7 @@ function result(d) {
     into.append(p);
   }
   state('done', d.error ? 'ended without a report' : 'ended');
+  team.ended();
   draw();
 }
 
@@ -177,10 +179,11 @@ async function again(next) {
 async function start() {
   try {
     await session();
+    const serves = await team.start();
     for (;;) {
       await again();
       if (known.length > 0) break;
-      state('wait', 'waiting for a run');
+      state('wait', serves ? 'no run is in progress' : 'waiting for a run');
       await new Promise((r) => setTimeout(r, 500));
     }
     await choose(known[known.length - 1].id);

@@ -1,0 +1,160 @@
+// The queue and the stored reports of a server that several people use. A single run has neither,
+// and then the page shows neither.
+
+import { Refused } from './feed.js';
+import * as format from './format.js';
+
+const $ = (id) => document.getElementById(id);
+const EVERY = 2000; // ms between two looks at the queue
+const API = '/api/v1';
+
+async function get(path) {
+  const answer = await fetch(API + path, { cache: 'no-store' });
+  if (!answer.ok) throw new Refused(answer.status);
+  return answer.json();
+}
+
+function cell(text, cls) {
+  const td = document.createElement('td');
+  td.textContent = text;
+  if (cls) td.className = cls;
+  return td;
+}
+
+function button(text, label, act) {
+  const b = document.createElement('button');
+  b.type = 'button';
+  b.textContent = text;
+  b.setAttribute('aria-label', label);
+  b.addEventListener('click', act);
+  return b;
+}
+
+const SIGNS = { queued: '…', running: '●', done: '✓', failed: '✗', cancelled: '–', interrupted: '!' };
+
+let user = '';
+
+async function cancel(job) {
+  const answer = await fetch(`${API}/jobs/${job.id}/cancel`, { method: 'POST' });
+  if (!answer.ok) $('said').textContent = (await answer.json()).error;
+  await queue();
+}
+
+// what says why a job ended, if it did not end well.
+function what(job) {
+  if (job.reason) return job.reason;
+  return job.exit ? `exit code ${job.exit}` : '';
+}
+
+let shown = '';
+
+async function queue() {
+  const { jobs } = await get('/jobs?n=20');
+  const text = JSON.stringify(jobs);
+  if (text === shown) return; // a rebuilt table would lose the keyboard's place
+  shown = text;
+  $('queue').tBodies[0].replaceChildren(...jobs.map((job) => {
+    const row = document.createElement('tr');
+    const act = document.createElement('td');
+    if (job.user === user && (job.state === 'queued' || job.state === 'running')) {
+      act.append(button('Cancel', `Cancel job ${job.id}`, () => cancel(job).catch(() => {})));
+    } else if (job.state !== 'queued') {
+      const a = document.createElement('a');
+      a.href = `${API}/jobs/${job.id}/output`;
+      a.textContent = 'output';
+      a.setAttribute('aria-label', `Output of job ${job.id}`);
+      act.append(a);
+    }
+    row.append(cell(job.id, 'number'), cell(`${SIGNS[job.state] ?? ''} ${job.state}`, job.state), cell(job.user), cell(job.typed, 'line'), cell(what(job)), act);
+    return row;
+  }));
+  $('queue').hidden = jobs.length === 0;
+  $('idle').hidden = jobs.length > 0;
+}
+
+const COLUMNS = 'target,op,throughput,response_p99,service_p99,trust_level,branch';
+const chosen = new Set();
+
+function open(ids) {
+  const [first, ...rest] = ids;
+  const query = rest.map((id) => 'with=' + encodeURIComponent(id)).join('&');
+  window.open(`${API}/reports/${encodeURIComponent(first)}/page${query ? '?' + query : ''}`, '_blank', 'noopener');
+}
+
+function compare() {
+  $('overlay').disabled = chosen.size < 2;
+  $('overlay').textContent = chosen.size < 2 ? 'Choose two or more to overlay' : `Overlay ${chosen.size} reports`;
+}
+
+async function reports() {
+  const filters = $('filter').value.trim().split(/\s+/).filter(Boolean).map((f) => '&filter=' + encodeURIComponent(f)).join('');
+  const note = $('found');
+  let found;
+  try {
+    const answer = await fetch(`${API}/reports?n=50&columns=${COLUMNS}${filters}`, { cache: 'no-store' });
+    const body = await answer.json();
+    if (!answer.ok) {
+      note.textContent = [body.error, body.hint].filter(Boolean).join(' - ');
+      return;
+    }
+    found = body.reports ?? [];
+  } catch {
+    note.textContent = 'The server does not answer.';
+    return;
+  }
+  note.textContent = found.length === 0 ? 'No report fits.' : '';
+  for (const id of chosen) if (!found.some((r) => r.id === id)) chosen.delete(id);
+  $('reports').tBodies[0].replaceChildren(...found.map((r) => {
+    const row = document.createElement('tr');
+    const f = r.fields ?? {};
+    const box = document.createElement('input');
+    box.type = 'checkbox';
+    box.checked = chosen.has(r.id);
+    box.setAttribute('aria-label', `Choose report ${r.id}`);
+    box.addEventListener('change', () => {
+      if (box.checked) chosen.add(r.id); else chosen.delete(r.id);
+      compare();
+    });
+    const pick = document.createElement('td');
+    pick.append(box);
+    const name = document.createElement('td');
+    const a = document.createElement('a');
+    a.href = `${API}/reports/${encodeURIComponent(r.id)}/page`;
+    a.target = '_blank';
+    a.rel = 'noopener';
+    a.textContent = r.id;
+    name.append(a);
+    const p99 = f.response_p99 ?? f.service_p99;
+    row.append(pick, name, cell(new Date(r.started_at).toLocaleString()), cell([f.op, f.target].filter(Boolean).join(' '), 'line'), cell(f.branch ?? ''),
+      cell(f.throughput === undefined ? '' : format.rate(f.throughput), 'number'), cell(p99 === undefined ? '' : format.measured(p99) + (f.response_p99 === undefined ? ' service' : ''), 'number'),
+      cell(r.running ? 'running' : f.trust_level ?? ''));
+    return row;
+  }));
+  compare();
+}
+
+// start shows the queue and the reports if this is a server that has them.
+export async function start() {
+  let status;
+  try {
+    status = await get('/status');
+  } catch {
+    return false;
+  }
+  user = status.user;
+  $('team').hidden = false;
+  $('find').addEventListener('submit', (e) => { e.preventDefault(); reports(); });
+  $('overlay').addEventListener('click', () => open([...chosen]));
+  const look = async () => {
+    if (!document.hidden) await queue().catch(() => {});
+    setTimeout(look, EVERY);
+  };
+  look(); // neither delays the run in progress
+  reports();
+  return true;
+}
+
+// ended is called when a run ended: its report is new.
+export function ended() {
+  if (!$('team').hidden) reports();
+}
