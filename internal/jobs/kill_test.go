@@ -29,7 +29,7 @@ const mostPerServer = 6
 func serve(role string) error {
 	words := strings.Split(role, "|")
 	dir, round := words[0], words[1]
-	q, err := Open(context.Background(), Options{Dir: filepath.Join(dir, "data"), Program: []string{os.Args[0]}, Parallel: 2})
+	q, err := Open(context.Background(), Options{Dir: filepath.Join(dir, "data"), Program: []string{os.Args[0]}, Parallel: 2, KeepEnded: 1 << 20})
 	if err != nil {
 		return err
 	}

@@ -77,8 +77,7 @@ func fake(steps []string) int {
 			select {
 			case <-time.After(time.Duration(number(text)) * time.Millisecond):
 			case <-signals:
-				<-time.After(late)
-				return 130
+				return drain(signals, late)
 			}
 		case "until": // the file exists
 			for !exists(text) {
@@ -86,8 +85,7 @@ func fake(steps []string) int {
 				case <-time.After(time.Millisecond):
 				case <-signals:
 					fmt.Println("draining")
-					<-time.After(late)
-					return 130
+					return drain(signals, late)
 				}
 			}
 		case "frames":
@@ -103,6 +101,16 @@ func fake(steps []string) int {
 		}
 	}
 	return 0
+}
+
+// drain ends as carronade does: a second signal ends it at once.
+func drain(signals <-chan os.Signal, late time.Duration) int {
+	select {
+	case <-time.After(late):
+		return 130
+	case <-signals:
+		return 2
+	}
 }
 
 func number(text string) int {
