@@ -77,7 +77,7 @@ func TestShellSession(t *testing.T) {
 	d.enter("apm switch -cmv master", "made\n", "branch    master\n", "build     took ")
 	d.enter("define t test 1s 1 2 3 $")
 	d.enter("t ; t ; t 1 2 4", "started new work, payload size is ", "on branch master , cmd = [1s 1 2 3 1]\n", " responses (100.00%)", "(max RSS)\n", "saving report\n",
-		"cmd = [1s 1 2 3 2]", "saving report\n", "cmd = [1s 1 2 3 4]", "saving report\n")
+		"cmd = [1s 1 2 3 2]", "saving report\n", "cmd = [1s 1 2 3 4]", "saving report\n", ">>> ")
 	d.enter("status", ": master, ", " serve\n0 commands queued\n")
 	d.enter("apm tail -n 2", "connections, ", "[time now ")
 	d.enter("collate concurrency", "duration 1s  events 1  spans 2  frames 3  branch master  revision ", "report id  revision date   pushed", "  1\n", "  2\n", "  4\n\n")
