@@ -84,6 +84,8 @@ var Packages = []Package{
 	{Name: "internal/store/storetest", May: []string{"internal/digest", "internal/report", "internal/store", "load", "measure"}},
 	{Name: "internal/sqlitefile", May: []string{"internal/system"}},
 	{Name: "internal/jobs", May: []string{"internal/exit", "internal/sqlitefile", "internal/system", "target", "units"}},
+	{Name: "internal/indices", May: []string{"internal/secret"}},
+	{Name: "internal/shell", May: []string{"internal/checkout", "internal/indices", "internal/jobs", "internal/secret", "target"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/digest", "internal/report", "internal/sqlitefile", "internal/store", "internal/system", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/digest", "internal/report", "internal/secret", "internal/store", "internal/system", "measure", "target", "units"}, Tests: []string{"internal/store/storetest"}},
 	{Name: "internal/stats"},
@@ -106,7 +108,7 @@ var Packages = []Package{
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/report", "internal/scenario", "internal/workload", "load", "measure"}},
 	{Name: "internal/compat/...", May: []string{"internal/compat", "internal/export", "internal/report", "internal/trace", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/compat/compattest", May: []string{"internal/compat", "internal/report", "internal/workload"}},
-	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/compat/compattest"}},
+	{Name: "internal/compat/heyapm", May: []string{"internal/compat", "internal/indices", "internal/report", "internal/wire/apm", "internal/workload", "load", "measure", "units"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/riemannload", May: []string{"internal/compat", "internal/picture", "internal/report", "internal/stats", "internal/workload", "load", "measure"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/kafkaproducer", May: []string{"internal/compat", "internal/compat/kafkaprops", "internal/report", "internal/secret", "internal/workload", "load", "measure", "payload"}, Tests: []string{"internal/compat/compattest"}},
 	{Name: "internal/compat/mongoose", May: []string{
@@ -129,7 +131,7 @@ var Packages = []Package{
 		"internal/digest", "internal/export", "internal/find", "internal/find/trials", "internal/judge", "internal/layout", "internal/publish", "internal/scenario", "internal/scenario/module", "internal/scenario/typings", "internal/secret", "internal/store", "internal/store/elastic", "internal/store/sqlite", "internal/trace",
 		"internal/live", "internal/report", "internal/run", "internal/slo", "internal/standin", "internal/system", "internal/vary", "internal/workload",
 		"load", "measure", "payload", "payload/expression", "target", "units",
-	}, Tests: []string{"target/all"}},
+	}, Tests: []string{"internal/jobs", "internal/shell", "target/all"}},
 
 	{Name: "internal/arch"},
 	{Name: "internal/javatest"},
