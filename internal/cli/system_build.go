@@ -20,8 +20,8 @@ a worktree in the user's cache folder.
 Without --make nothing is built: the revision is only fetched and checked out.`
 
 const systemBuildExample = `
-  carronade system build apm-server --checkout v8.19.0 --make make
-  carronade system build apm-server --fetch axw --checkout axw/trace --make make -v`
+  carronade system build server --checkout v8.19.0 --make make
+  carronade system build server --fetch fork --checkout fork/faster --make make -v`
 
 // systemBuildCommand returns the command that builds a revision without a run.
 func (s *session) systemBuildCommand() *cobra.Command {

@@ -46,7 +46,10 @@ func (s *session) follow(job jobs.Job, named bool) {
 		err := s.Queue.Output(ctx, job.ID, true, c)
 		c.end()
 		if err == nil {
-			job, err = s.Queue.Wait(ctx, job.ID)
+			var ended jobs.Job
+			if ended, err = s.Queue.Wait(ctx, job.ID); err == nil {
+				job = ended
+			}
 		}
 		s.mu.Lock()
 		if ctx.Err() == nil { // else detach has removed it

@@ -12,12 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"carronade/internal/jobs"
 )
@@ -357,45 +356,42 @@ func TestTwoSessions(t *testing.T) {
 
 // A disconnect stops no job and leaves no goroutine of the session.
 func TestDisconnect(t *testing.T) {
-	before := runtime.NumGoroutine()
-	q := newFakeQueue()
-	for range 3 {
+	synctest.Test(t, func(t *testing.T) { // it fails if a goroutine is left
+		q := newFakeQueue()
+		for range 3 {
+			d := talk(t, Options{Queue: q, User: "ann"})
+			d.do("run null://")
+			d.conn.Close()
+			if err := d.end(); err != nil {
+				t.Error(err)
+			}
+		}
+		list, _ := q.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
+		if len(list) != 3 {
+			t.Errorf("%d jobs are left", len(list))
+		}
+
+		// The output waits for who comes back.
+		q.print(1, "line\n")
 		d := talk(t, Options{Queue: q, User: "ann"})
-		d.do("run null://")
-		d.conn.Close()
+		d.send("attach 1\n")
+		contains(t, d.until("line\n"), "[run null://]")
+		d.send("detach\n")
+		d.until("ok\n")
+		d.until(promptText)
+		contains(t, d.do("detach"), "nothing is attached\n")
+		q.print(1, "unseen\n")
+		d.do("status")
+		if strings.Contains(d.transcript(), "unseen") {
+			t.Error("output after detach")
+		}
+		d.do("attach 1")
+		d.send("quit\n")
+		d.until("bye!\n")
 		if err := d.end(); err != nil {
 			t.Error(err)
 		}
-	}
-	list, _ := q.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
-	if len(list) != 3 {
-		t.Errorf("%d jobs are left", len(list))
-	}
-	for range 1000 { // the readers of this test end, too
-		if runtime.NumGoroutine() <= before {
-			break
-		}
-		runtime.Gosched()
-		time.Sleep(time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines more than before", n-before)
-	}
-
-	// The output waits for who comes back.
-	q.print(1, "line\n")
-	d := talk(t, Options{Queue: q, User: "ann"})
-	d.send("attach 1\n")
-	contains(t, d.until("line\n"), "[run null://]")
-	d.send("detach\n")
-	d.until("ok\n")
-	d.until(promptText)
-	contains(t, d.do("detach"), "nothing is attached\n")
-	q.print(1, "unseen\n")
-	d.do("status")
-	if strings.Contains(d.transcript(), "unseen") {
-		t.Error("output after detach")
-	}
+	})
 }
 
 func TestBadLines(t *testing.T) {

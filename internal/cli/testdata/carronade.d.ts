@@ -140,6 +140,8 @@ declare module "carronade" {
     "system-build-within"?: string;
     /** show what its build and the system print, on stderr */
     "system-verbose"?: boolean;
+    /** write what the system prints to FILE while it runs, the last 10 MiB */
+    "system-log"?: string | number;
     /** read its expvar metrics, once per interval */
     "system-vars"?: string | number;
     /** read its metrics in Prometheus's text format, once per interval */

@@ -1,0 +1,148 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/jobs"
+	"carronade/internal/shell"
+)
+
+// TestShellSession types a session as hey-apm's users did, with the real queue, a real
+// repository, and a stand-in as its server.
+func TestShellSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs loads")
+	}
+	exe, err := exec.LookPath("carronade")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	t.Setenv("CARRONADE_TEST_UNTRUSTED", "none")
+	t.Setenv("NO_COLOR", "1")
+	address, repo := freeAddress(t), filepath.Join(dir, "apm-server")
+	for name, text := range map[string]string{
+		"server.sh": "#!/bin/sh\nexec carronade standin apm --listen " + address + "\n",
+		"Makefile":  "all:\n\tcp server.sh apm-server\n\tchmod +x apm-server\n\techo made\n",
+	} {
+		if err := errors.Join(os.MkdirAll(repo, 0o755), os.WriteFile(filepath.Join(repo, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "master"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "serve"}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %s", args, out)
+		}
+	}
+	q, err := jobs.Open(t.Context(), jobs.Options{Dir: filepath.Join(dir, "queue"), Program: []string{exe}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := q.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	mine, theirs := net.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- shell.Serve(t.Context(), theirs, shell.Options{
+			Queue: q, User: "ann", Home: filepath.Join(dir, "home"), Commands: []string{"report", "run"},
+			Loads: func(args []string) bool { return args[0] == "run" },
+			Run: func(ctx context.Context, args []string, out io.Writer) int {
+				cmd := exec.CommandContext(ctx, exe, args...)
+				cmd.Stdout, cmd.Stderr = out, out
+				_ = cmd.Run()
+				return cmd.ProcessState.ExitCode()
+			},
+		})
+	}()
+	d := newTypist(t, mine)
+
+	d.expect("type 'help' for help\n>>> ")
+	d.enter("apm use "+repo+" --url http://"+address, "using "+repo+"\n>>> ")
+	d.enter("status", "ApmServer [http://"+address+"]: not running\nUsing "+repo+": unknown branch (hint: apm switch <branch>)\n0 commands queued\n>>> ")
+	d.enter("apm switch -cmv master", "made\n", "branch    master\n", "build     took ")
+	d.enter("define t test 1s 1 2 3 $")
+	d.enter("t ; t ; t 1 2 4", "started new work, payload size is ", "on branch master , cmd = [1s 1 2 3 1]\n", " responses (100.00%)", "(max RSS)\n", "saving report\n",
+		"cmd = [1s 1 2 3 2]", "saving report\n", "cmd = [1s 1 2 3 4]", "saving report\n", ">>> ")
+	d.enter("status", ": master, ", " serve\n0 commands queued\n")
+	d.enter("apm tail -n 2", "connections, ", "[time now ")
+	d.enter("collate concurrency", "duration 1s  events 1  spans 2  frames 3  branch master  revision ", "report id  revision date   pushed", "  1\n", "  2\n", "  4\n\n")
+	d.enter("verify -n 168h branch=master duration=1s events=1 spans=2 frames=3 concurrency=1 limit=-1", "too little history")
+	d.enter("test 1m 1 2 3 4", "started new work")
+	d.enter("cancel", "ok\n", "work cancelled")
+	d.enter("quit", "bye!\n")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A typist types lines and reads answers.
+type typist struct {
+	t    *testing.T
+	conn net.Conn
+	text chan string // read so far
+	read string
+}
+
+func newTypist(t *testing.T, conn net.Conn) *typist {
+	d := &typist{t: t, conn: conn, text: make(chan string, 1000)}
+	t.Cleanup(func() { conn.Close() })
+	go func() {
+		defer close(d.text)
+		buf := make([]byte, 4096)
+		for {
+			n, err := conn.Read(buf)
+			if n > 0 {
+				d.text <- string(buf[:n])
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return d
+}
+
+// enter types a line, and waits for texts in this order.
+func (d *typist) enter(line string, texts ...string) {
+	d.t.Helper()
+	fmt.Fprintln(d.conn, line)
+	for _, text := range texts {
+		d.expect(text)
+	}
+}
+
+func (d *typist) expect(text string) {
+	d.t.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		if _, after, ok := strings.Cut(d.read, text); ok {
+			d.read = after
+			return
+		}
+		select {
+		case more, ok := <-d.text:
+			if ok {
+				d.read += more
+				continue
+			}
+			d.t.Fatalf("the session ended before %q; it wrote %q", text, d.read)
+		case <-timeout:
+			d.t.Fatalf("no %q after a minute; the session wrote %q", text, d.read)
+		}
+	}
+}
