@@ -186,7 +186,10 @@ async function start() {
     await choose(known[known.length - 1].id);
   } catch (e) {
     if (e instanceof Refused && e.status === 401) state('refused', 'This page needs its token: open the address that carronade printed.');
-    else state('lost', 'The program does not answer. It may have ended.');
+    else {
+      console.error(e);
+      state('lost', 'The program does not answer. It may have ended.');
+    }
   }
   document.documentElement.dataset.ready = '';
 }

@@ -259,7 +259,7 @@ export class Charts {
           : { range: (u, min, max) => [0, axisMax(Math.max(max ?? 0, ...limits.map((l) => l.value)), chart.unit === 'bytes')] },
       },
       axes: [
-        { stroke: muted, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, values: (u, v) => v.map(format.time), space: 80 },
+        { stroke: muted, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, size: 34, values: (u, v) => v.map(format.time), space: 80 },
         { stroke: muted, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, size: 74, incrs: chart.unit === 'bytes' ? POWERS : undefined, values: (u, v) => v.map((x) => (x === null ? '' : chart.text(x))) },
       ],
       series: [{}, ...chart.series.map((s) => ({
