@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,7 +144,11 @@ func TestInABrowser(t *testing.T) {
 	again.Until(`document.documentElement.dataset.frames === "91"`)
 
 	// It ends with the report's verdicts.
-	r.End(frame.Done{Report: "abc", Headline: "1 k/s of 1 k/s acked", Verdicts: []frame.Verdict{{Mark: "good", Label: "trusted", Text: "the generator kept up"}}})
+	var totals frame.Counts
+	for _, f := range hub.run("abc").series.After(0) {
+		totals.Add(f.Counts)
+	}
+	r.End(frame.Done{Report: "abc", Totals: totals, Headline: "1 k/s of 1 k/s acked", Verdicts: []frame.Verdict{{Mark: "good", Label: "trusted", Text: "the generator kept up"}}})
 	tab.Until(`!document.getElementById("result").hidden`)
 	if got := text(tab, "result"); !strings.Contains(got, "1 k/s of 1 k/s acked") || !strings.Contains(got, "✓ trusted") || !strings.Contains(got, "carronade report open abc") {
 		t.Errorf("the result: got %q", got)
@@ -162,5 +167,25 @@ func TestInABrowser(t *testing.T) {
 	_ = next
 	s.Close()
 	tab.Until(`document.documentElement.dataset.state === "end"`)
+	tab.Check()
+}
+
+// TestFromTheBeginning: a page that was opened before anything was sent shows what comes.
+func TestFromTheBeginning(t *testing.T) {
+	b := browsertest.Start(t)
+	hub := NewHub()
+	s, err := Listen(Loopback, hub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	tab := b.OpenServer(t, s.URL(), browsertest.View{})
+	tab.Until(`document.getElementById("state").textContent === "waiting for a run"`)
+	r := example(t, hub, "abc", 0, 0)
+	tab.Until(`document.documentElement.dataset.state === "live"`)
+	for i := range 3 {
+		seconds(r, i, i+1)
+		tab.Until(fmt.Sprintf(`document.documentElement.dataset.frames === "%d"`, i+1))
+	}
 	tab.Check()
 }

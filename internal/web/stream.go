@@ -89,6 +89,9 @@ func (h *Hub) serveSeries(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	all := h.after(found, max(from-1, 0))
+	if all.frames == nil {
+		all.frames = []frame.Frame{} // in JSON a list
+	}
 	writeJSON(w, r, series{found.id, found.about, all.frames, all.done})
 }
 

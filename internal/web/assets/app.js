@@ -1,7 +1,7 @@
 // The live page: it follows the newest run, and shows its numbers and charts.
 
 import { Feed, Refused, runs, session } from './feed.js';
-import { Charts } from './charts.js';
+import { Charts, whole } from './charts.js';
 import * as format from './format.js';
 import * as team from './team.js';
 
@@ -48,10 +48,10 @@ function numbers() {
   const { run, frames } = feed;
   const sum = {};
   for (const f of frames) for (const k in f.counts) sum[k] = (sum[k] ?? 0) + f.counts[k];
-  const full = frames.filter((f) => f.to > f.from), f = full[full.length - 1];
+  const f = frames.findLast((x) => whole(x, run)), end = frames[frames.length - 1];
   const counts = COUNTS.filter((k) => usual(run, k) || sum[k]);
   terms($('sum'), [
-    ['time', f ? format.time(f.to) : '0 s'],
+    ['time', format.time(end?.to ?? 0)],
     ...counts.map((k) => [k, format.whole(sum[k] ?? 0), BAD.has(k) && sum[k] ? 'bad' : '']),
     ['bytes', format.bytes(sum.bytes ?? 0)],
   ]);
@@ -189,7 +189,10 @@ async function start() {
     await choose(known[known.length - 1].id);
   } catch (e) {
     if (e instanceof Refused && e.status === 401) state('refused', 'This page needs its token: open the address that carronade printed.');
-    else state('lost', 'The program does not answer. It may have ended.');
+    else {
+      console.error(e);
+      state('lost', 'The program does not answer. It may have ended.');
+    }
   }
   document.documentElement.dataset.ready = '';
 }

@@ -11,6 +11,10 @@ const SOLID = 0, DASHED = 1, DOTTED = 2, DASHDOT = 3, LONGDASH = 4;
 const seconds = (us) => (us === null ? null : us / 1e6);
 const length = (f) => f.to - f.from;
 
+// whole says whether a frame is long enough for rates. The last one of a run is often
+// not.
+export const whole = (f, run) => length(f) >= 0.25 * run.interval;
+
 // What can be drawn: name, unit, note, and series with a function of a frame. A series
 // that is not always shown is left out if it is 0 or missing everywhere.
 const rateOf = (name, tone, dash, key, always) => ({
@@ -79,7 +83,7 @@ export function describe(run, frames) {
     const n = c.series.length;
     c.series.push({
       name: (g.from === 'host' ? 'this machine' : g.from) + (g.unit === 'cores' && /^cpu$/i.test(g.name) ? '' : ' ' + g.name),
-      tone: [GREEN, ORANGE, PURPLE, SKY, OLIVE, RED][n % 6], dash: n % DASHES.length, always: true,
+      tone: [GREEN, ORANGE, PURPLE, SKY, OLIVE, RED][n % 6], dash: n % DASHES.length,
       of: (f) => f.gauges?.find((x) => x.from === g.from && x.name === g.name && x.unit === g.unit)?.value ?? null,
     });
   }
@@ -105,11 +109,11 @@ function limitsOf(chart, run) {
 
 // columns are the times and the values of series. Where a frame is missing there is a
 // gap.
-function columns(frames, { series, log }) {
+function columns(frames, { series, log }, run) {
   const out = [[], ...series.map(() => [])];
   let before;
   for (const f of frames) {
-    if (length(f) <= 0) continue;
+    if (!whole(f, run)) continue;
     if (before !== undefined && f.from > before + 0.5 * length(f)) {
       out[0].push((before + f.from) / 2);
       series.forEach((_, i) => out[i + 1].push(null));
@@ -199,7 +203,7 @@ export class Charts {
     const [from, to] = this.range();
     const shown = this.window ? this.frames.filter((f) => f.to > from) : this.frames;
     for (const c of this.list) {
-      c.data = columns(shown, c.chart);
+      c.data = columns(shown, c.chart, this.run);
       c.plot.setData(c.data, false);
       c.plot.setScale('x', { min: from, max: to });
       this.legend(c);
@@ -239,7 +243,7 @@ export class Charts {
       c.values.push(value);
     });
     for (const l of limitsOf(chart, this.run)) legend.append(make('li', { class: 'limit' }, 'limit: ' + l.text));
-    c.plot = new uPlot(this.options(c), columns([], chart), box);
+    c.plot = new uPlot(this.options(c), columns([], chart, this.run), box);
     box.addEventListener('keydown', (e) => this.key(c, e));
     box.addEventListener('blur', () => { for (const o of this.list) o.plot.setCursor({ left: -10, top: -10 }); });
     return c;
@@ -256,11 +260,11 @@ export class Charts {
         x: { time: false },
         y: chart.log
           ? { distr: 3, range: (u, min, max) => decades(min, max, limits) }
-          : { range: (u, min, max) => [0, axisMax(Math.max(max ?? 0, ...limits.map((l) => l.value)), chart.unit === 'bytes')] },
+          : { range: (u, min, max) => [0, axisMax(Math.max(max ?? 0, ...limits.map((l) => l.value)), chart.unit?.startsWith('bytes'))] },
       },
       axes: [
-        { stroke: muted, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, values: (u, v) => v.map(format.time), space: 80 },
-        { stroke: muted, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, size: 74, incrs: chart.unit === 'bytes' ? POWERS : undefined, values: (u, v) => v.map((x) => (x === null ? '' : chart.text(x))) },
+        { stroke: muted, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, size: 34, values: (u, v) => v.map(format.time), space: 80 },
+        { stroke: muted, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, size: 74, incrs: chart.unit?.startsWith('bytes') ? POWERS : undefined, values: (u, v) => v.map((x) => (x === null ? '' : chart.text(x))) },
       ],
       series: [{}, ...chart.series.map((s) => ({
         label: s.name, stroke: style('t' + s.tone), width: 1.6, dash: s.points ? undefined : DASHES[s.dash], spanGaps: false,

@@ -315,8 +315,27 @@ func TestGauges(t *testing.T) {
 	}
 	r.Figures("server", many)
 	second()
-	if len(got) != mostGauges || slices.ContainsFunc(got, func(g Gauge) bool { return g.From == "host" }) {
+	if len(got) != mostGauges || got[0].Name != "a" || slices.ContainsFunc(got, func(g Gauge) bool { return g.From == "host" }) {
 		t.Errorf("got %+v, want %d of the server", got, mostGauges)
+	}
+}
+
+// TestImportantGauges: those that a program reports about itself stay.
+func TestImportantGauges(t *testing.T) {
+	r := NewRecorder("a", Run{}, func(Event) {})
+	r.Figures("host", []measure.Figure{{Name: "CPU"}, {Name: "steal"}})
+	var own []measure.Figure
+	for _, name := range []string{"CPU", "RSS", "PSS", "processes", "threads", "open files", "disk read", "disk written", "read", "written", "heap after GC", "GC pause", "GC", "x"} {
+		own = append(own, measure.Figure{Name: name})
+	}
+	r.Figures("system", own)
+	var got []string
+	for _, g := range r.gauges {
+		got = append(got, g.From+" "+g.Name)
+	}
+	want := "system CPU, system RSS, system PSS, system processes, system threads, system open files, system disk read, system disk written, system heap after GC, system GC pause, system GC, system x"
+	if text := strings.Join(got, ", "); text != want {
+		t.Errorf("got %s, want %s", text, want)
 	}
 }
 

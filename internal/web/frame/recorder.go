@@ -113,15 +113,35 @@ func (r *Recorder) Figures(from string, figures []measure.Figure) {
 		if f.Total || from == "host" && !shown[f.Name] {
 			continue
 		}
-		if len(r.gauges) == mostGauges { // a system's own metrics matter more than this machine's
-			i := slices.IndexFunc(r.gauges, func(g Gauge) bool { return g.From == "host" })
-			if i < 0 || from == "host" {
-				return
-			}
-			r.gauges = slices.Delete(r.gauges, i, i+1)
-		}
 		r.gauges = append(r.gauges, Gauge{From: from, Name: cut(f.Name, mostName), Unit: cut(f.Unit, mostUnit), Value: f.Value})
 	}
+	for n := len(r.gauges); n > mostGauges; n-- {
+		i := n - 1
+		for least, k := 2, n-1; k >= 0; k-- { // of the least important ones the last
+			if rank := r.gauges[k].rank(); rank < least {
+				least, i = rank, k
+			}
+		}
+		r.gauges = slices.Delete(r.gauges, i, i+1)
+	}
+}
+
+// rank says how important a metric is if there are too many: this machine's are the least,
+// and what a program reports about itself matters more than what is seen from outside.
+func (g *Gauge) rank() int {
+	switch {
+	case g.From == "host":
+		return 0
+	case g.From == "system" && minor[g.Name]:
+		return 1
+	}
+	return 2
+}
+
+// minor are metrics of the processes of a system that matter less than others.
+var minor = map[string]bool{
+	"PSS": true, "processes": true, "threads": true, "open files": true,
+	"disk read": true, "disk written": true, "read": true, "written": true,
 }
 
 // shown are the metrics of this machine that frames have.
