@@ -19,6 +19,9 @@ type Options struct {
 	Queue Queue
 	User  string
 	Home  string // the folder of this user's settings; made with mode 0700
+	// Dir is the folder in which jobs run, and to which relative paths refer; "" is the
+	// queue's own folder for jobs, and this process's for paths.
+	Dir string
 
 	// Run runs one of carronade's commands at once and returns its exit code.
 	Run func(ctx context.Context, args []string, out io.Writer) int
@@ -88,6 +91,7 @@ func Serve(ctx context.Context, conn io.ReadWriter, o Options) error {
 		s.out.w, s.out.own = o.Terminal, true
 		o.Terminal.SetPrompt(s.out.paint(cyan, promptText))
 		o.Terminal.AutoCompleteCallback = s.autoComplete
+		o.Terminal.History = history{o.Terminal.History}
 	}
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -139,7 +143,9 @@ func (s *session) load() (err error) {
 	}
 	err = errors.Join(s.home.load("names", &s.names), s.home.load("elasticsearch", &s.es))
 	for kind, v := range s.system {
-		err = errors.Join(err, s.home.load(kind, v))
+		if err = errors.Join(err, s.home.load(kind, v)); s.refused(v) != nil {
+			*v = server{}
+		}
 	}
 	return err
 }

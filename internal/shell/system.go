@@ -56,7 +56,7 @@ func (s *session) use(kind string, args []string) error {
 	}
 	v.URL, v.Make, v.Cmd = options["--url"], options["--make"], options["--cmd"]
 	if s.Allow != nil && (v.Make != "" || v.Cmd != "") {
-		return errors.New("this session may not choose commands of this machine")
+		return errCommands
 	}
 	if v.URL != "" {
 		if err := checkURL(kind, v.URL); err != nil {
@@ -78,6 +78,9 @@ func (s *session) use(kind string, args []string) error {
 		}
 		if v.URL == "" {
 			return hinted(errors.New("no "+kind+" was in use before"), useHint(kind))
+		}
+		if err := s.refused(v); err != nil {
+			return err
 		}
 		v.Switch = change{}
 		override(&v.URL, given.URL)
@@ -192,6 +195,9 @@ func localFolder() string {
 // folder checks that a folder exists and that the session may use it, and returns its
 // full name.
 func (s *session) folder(dir string) (string, error) {
+	if s.Dir != "" && !filepath.IsAbs(dir) {
+		dir = filepath.Join(s.Dir, dir)
+	}
 	abs, err := filepath.Abs(dir)
 	if err == nil {
 		if _, err = os.ReadDir(abs); err == nil && s.Allow != nil {
@@ -216,6 +222,24 @@ func (s *session) folder(dir string) (string, error) {
 	}
 	return "", s.outside()
 }
+
+// refused returns an error if the session may not use a system: another session of the
+// user may have been allowed more.
+func (s *session) refused(v *server) error {
+	if s.Allow == nil {
+		return nil
+	}
+	if v.Make != "" || v.Cmd != "" {
+		return errCommands
+	}
+	if v.Dir == "" {
+		return nil
+	}
+	_, err := s.folder(v.Dir)
+	return err
+}
+
+var errCommands = errors.New("this session may not choose commands of this machine")
 
 func (s *session) outside() error {
 	if len(s.Allow.Folders) == 0 {
@@ -422,6 +446,9 @@ func (s *session) withSystem(words []string) (args []string, system string) {
 			args[i+1] = address
 			if len(args) > 1 && (args[0] == "run" || args[0] == "find") {
 				args = append(args, v.flags("--")...)
+				if slices.Contains(args, "--system-cmd") {
+					args = append(args, "--system-log", s.logOf(w))
+				}
 			}
 		}
 		if system == "" && strings.Contains(args[i+1], "://") && !strings.HasPrefix(args[i+1], "-") {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carronade/internal/jobs"
+	"carronade/internal/secret"
 )
 
 // tool runs the drop-in for the tool, whose lines test prints.
@@ -37,6 +38,8 @@ func (s *session) test(words []string) error {
 			return fmt.Errorf("test: %s has no value", words[i])
 		case words[i] == "-E" && isSecretName(words[i+1]):
 			return hinted(errors.New("test: the line contains a secret"), "give it as -E NAME=file:PATH or NAME=env:NAME")
+		case s.Allow != nil && words[i] == "-E" && isReference(words[i+1]):
+			return errors.New("test: this session may not read files or variables of this machine")
 		}
 	}
 	args := slices.Concat(tool, []string{"-base-url", v.URL}, s.esFlags())
@@ -77,7 +80,7 @@ func (s *session) starting(v *server) []string {
 		}
 		out = append(out, "-system-image", "{image}", "-system-publish", "127.0.0.1:"+port+":8200")
 	}
-	return append(out, "-system-log", filepath.Join(s.home.dir, "apm.log"))
+	return append(out, "-system-log", s.logOf("apm"))
 }
 
 // passwordVariable has the password of Elasticsearch in the server's environment. The
@@ -103,7 +106,7 @@ func (s *session) startCommand(v *server) (command, password string) {
 // isSecretName reports whether a setting of the server holds a secret as text.
 func isSecretName(setting string) bool {
 	name, value, _ := strings.Cut(setting, "=")
-	if strings.HasPrefix(value, "file:") || strings.HasPrefix(value, "env:") || strings.HasPrefix(value, "${") {
+	if isReference(setting) || strings.HasPrefix(value, "${") {
 		return false
 	}
 	name = strings.ToLower(name)
@@ -113,6 +116,12 @@ func isSecretName(setting string) bool {
 		}
 	}
 	return false
+}
+
+// isReference reports whether the value of a setting is read from a file or a variable.
+func isReference(setting string) bool {
+	_, value, _ := strings.Cut(setting, "=")
+	return secret.IsReference(value)
 }
 
 // dump writes the body of a request.
