@@ -62,12 +62,13 @@ func (s *session) starting(v *server) []string {
 	if v.using() == "" {
 		return nil
 	}
+	words, password := s.startWords(v)
 	started := *v
-	password := ""
-	if v.Docker {
-		started.Cmd = ""
-	} else if v.Cmd == "" {
-		started.Cmd, password = s.startCommand(v)
+	started.Cmd = ""
+	if !v.Docker {
+		if started.Cmd = v.Cmd; v.Cmd == "" {
+			started.Cmd = typed(words)
+		}
 	}
 	out := started.flags("-")
 	if password != "" {
@@ -79,6 +80,9 @@ func (s *session) starting(v *server) []string {
 			port = u.Port()
 		}
 		out = append(out, "-system-image", "{image}", "-system-publish", "127.0.0.1:"+port+":8200")
+		for _, w := range words {
+			out = append(out, "-system-arg", w)
+		}
 	}
 	return append(out, "-system-log", s.logOf("apm"))
 }
@@ -87,10 +91,21 @@ func (s *session) starting(v *server) []string {
 // server replaces ${NAME} in its settings, so no command line has the password.
 const passwordVariable = "CARRONADE_ELASTICSEARCH_PASSWORD" //nolint:gosec // its name
 
-// startCommand starts an APM Server with the Elasticsearch in use, as the tool did.
-func (s *session) startCommand(v *server) (command, password string) {
-	words := []string{defaultStart, "-e"}
-	if u, err := url.Parse(v.URL); err == nil && u.Host != "" {
+// startWords start an APM Server with the Elasticsearch in use, as the tool did. The
+// password is a file.
+func (s *session) startWords(v *server) (words []string, password string) {
+	if v.Cmd != "" {
+		own, err := split(v.Cmd)
+		if err != nil {
+			own = []word{{text: v.Cmd}} // starting it says what is wrong
+		}
+		return texts(own), ""
+	}
+	words = []string{defaultStart, "-e"}
+	switch u, err := url.Parse(v.URL); {
+	case v.Docker:
+		words = append(words, "-E", "apm-server.host=0.0.0.0:8200")
+	case err == nil && u.Host != "":
 		words = append(words, "-E", "apm-server.host="+u.Host)
 	}
 	if s.es.URL != "" {
@@ -100,7 +115,7 @@ func (s *session) startCommand(v *server) (command, password string) {
 		words = append(words, "-E", "output.elasticsearch.username="+s.es.User, "-E", "output.elasticsearch.password=${"+passwordVariable+"}")
 		password = s.es.Password
 	}
-	return typed(words), password
+	return words, password
 }
 
 // isSecretName reports whether a setting of the server holds a secret as text.
