@@ -76,6 +76,11 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 		jobs: make(map[int64]*entry), lines: make(map[string][]*entry), busy: make(map[string]int), users: make(map[string]int), changed: make(chan struct{}),
 	}
 	if err := q.open(ctx); err != nil {
+		q.mu.Lock()
+		q.ending = true // nothing starts
+		q.mu.Unlock()
+		close(q.closing)
+		q.work.Wait()
 		if q.table != nil {
 			q.table.close()
 		}
