@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,8 @@ type Program struct {
 	In    io.Reader
 	Out   io.Writer // results
 	Err   io.Writer // progress and messages
-	// Signals delivers interrupts; nil: none. The first stops a run, the second exits at once.
+	// Signals delivers interrupts; nil: none. The first stops a run, the second exits at once,
+	// but see sameTerm.
 	Signals <-chan os.Signal
 	// Exit ends the process at once. Nil: os.Exit.
 	Exit func(code int)
@@ -135,14 +137,21 @@ type session struct {
 func (s *session) watchSignals() func() {
 	done := make(chan struct{})
 	go func() {
-		for n := 1; ; n++ {
+		var first os.Signal
+		var at time.Time // of the first
+		for {
+			var sig os.Signal
 			select {
 			case <-done:
 				return
-			case <-s.Signals:
+			case sig = <-s.Signals:
 			}
-			if n == 1 {
+			if first == nil {
+				first, at = sig, time.Now()
 				s.interrupt()
+				continue
+			}
+			if sig == syscall.SIGTERM && first == sig && time.Since(at) < sameTerm {
 				continue
 			}
 			s.restore.Load().Close()
@@ -156,6 +165,12 @@ func (s *session) watchSignals() func() {
 	}()
 	return func() { close(done) }
 }
+
+// sameTerm is how long after the first TERM others mean the same. If the program that
+// started this one was killed, the kernel sends TERM more than once: this process gets a
+// new parent for each of the dying threads (prctl(2), PR_SET_PDEATHSIG). The run must
+// still keep its report.
+const sameTerm = time.Second
 
 // exitCode is an error that decides the exit code.
 type exitCode = command.Exit

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"carronade/internal/cli"
@@ -61,6 +62,36 @@ func TestProgramSignals(t *testing.T) {
 		}),
 		Signals: signals,
 		Exit:    func(int) {},
+	}
+	if code := p.Main(); code != 130 {
+		t.Errorf("exit code: got %d, want 130; it said:\n%s", code, words.String())
+	}
+	if !strings.Contains(out.String(), `"partial": true`) {
+		t.Errorf("the report is not marked as partial:\n%s", out.String())
+	}
+}
+
+// A program whose parent was killed gets TERM several times. They count as one, so the
+// run keeps its report.
+func TestTermOfKilledParent(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	signals := make(chan os.Signal, 3)
+	var out, words bytes.Buffer
+	var sent sync.Once
+	p := &cli.Program{
+		Kinds: all.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "20ms", "--json"},
+		In: strings.NewReader(""), Out: &out, Err: writer(func(b []byte) {
+			words.Write(b)
+			if bytes.Contains(b, []byte("measurement")) {
+				sent.Do(func() {
+					for range cap(signals) {
+						signals <- syscall.SIGTERM
+					}
+				})
+			}
+		}),
+		Signals: signals,
+		Exit:    func(int) { t.Error("it exits at once") },
 	}
 	if code := p.Main(); code != 130 {
 		t.Errorf("exit code: got %d, want 130; it said:\n%s", code, words.String())

@@ -80,7 +80,7 @@ var (
 )
 
 // mostRequest limits the texts of a request, in bytes.
-const mostRequest = 256 << 10
+const mostRequest = 64 << 10
 
 // check returns an error if the request cannot be stored exactly, or not be
 // passed to a process.

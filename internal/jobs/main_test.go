@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +25,8 @@ const roleVariable = "CARRONADE_TEST_JOBS"
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVariable); role {
 	case "":
+		// Under the race detector each process would wait a second at its end.
+		os.Setenv("GORACE", "atexit_sleep_ms=0")
 		os.Exit(m.Run())
 	case "job":
 		os.Exit(fake(os.Args[1:]))
@@ -74,8 +77,7 @@ func fake(steps []string) int {
 			select {
 			case <-time.After(time.Duration(number(text)) * time.Millisecond):
 			case <-signals:
-				time.Sleep(late)
-				return 130
+				return drain(signals, late)
 			}
 		case "until": // the file exists
 			for !exists(text) {
@@ -83,8 +85,7 @@ func fake(steps []string) int {
 				case <-time.After(time.Millisecond):
 				case <-signals:
 					fmt.Println("draining")
-					time.Sleep(late)
-					return 130
+					return drain(signals, late)
 				}
 			}
 		case "frames":
@@ -100,6 +101,16 @@ func fake(steps []string) int {
 		}
 	}
 	return 0
+}
+
+// drain ends as carronade does: a second signal ends it at once.
+func drain(signals <-chan os.Signal, late time.Duration) int {
+	select {
+	case <-time.After(late):
+		return 130
+	case <-signals:
+		return 2
+	}
 }
 
 func number(text string) int {
@@ -249,6 +260,16 @@ func outputOf(t *testing.T, q *Queue, id int64, follow bool) string {
 	return b.String()
 }
 
+// appears waits until a file exists.
+func appears(t *testing.T, path string) {
+	t.Helper()
+	for ctx := soon(t); !exists(path); runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatalf("%s does not appear", path)
+		}
+	}
+}
+
 // touch makes a file, for which a job waits.
 func touch(t *testing.T, path string) {
 	t.Helper()
@@ -265,4 +286,3 @@ func lines(t *testing.T, path string) []string {
 	}
 	return strings.FieldsFunc(string(b), func(r rune) bool { return r == '\n' })
 }
-

@@ -183,18 +183,20 @@ func (q *Queue) wait(p *process, cancel <-chan struct{}) (s stops) {
 func verdict(j *Job, state *os.ProcessState, s stops, lastError string) {
 	j.Exit = state.ExitCode()
 	signal := system.DeathSignal(state)
-	ended := j.Exit == exit.Interrupted || signal != "" // by an interrupt, if there was one
+	// By an interrupt, if there was one. Windows has none: processes are killed, and
+	// have exit code 1 then.
+	ended := j.Exit == exit.Interrupted || signal != "" || runtime.GOOS == "windows" && j.Exit == 1
 	late := ""
 	if s.killed != "" {
 		late = "; killed because " + s.killed
 	}
 	switch {
-	case slices.Contains([]int{exit.OK, exit.Broken, exit.Untrusted, exit.CannotTell}, j.Exit):
-		j.State = Done
 	case s.cancelled && ended:
 		j.State, j.Reason = Cancelled, "cancelled while it ran"+late
 	case s.closing && ended:
 		j.State, j.Reason = Interrupted, "the server was stopped while it ran"+late
+	case slices.Contains([]int{exit.OK, exit.Broken, exit.Untrusted, exit.CannotTell}, j.Exit):
+		j.State = Done
 	case signal != "":
 		j.State, j.Reason = Failed, "a signal ended its process: "+signal
 	case j.Exit == exit.Interrupted:

@@ -152,6 +152,25 @@ func TestPlaces(t *testing.T) {
 	wait(t, q, ids[3])
 }
 
+// With one place, jobs of all systems run in the order of submission.
+func TestOldestFirst(t *testing.T) {
+	q := open(t, Options{})
+	gate := filepath.Join(t.TempDir(), "gate")
+	submit(t, q, request("a", "until:"+gate))
+	for _, system := range []string{"d", "b", "e", "a", "c", "b"} {
+		submit(t, q, request(system))
+	}
+	touch(t, gate)
+	var before time.Time
+	for id := range int64(7) {
+		j := wait(t, q, id+1)
+		if j.Started.Before(before) {
+			t.Errorf("job %d started before an older one", j.ID)
+		}
+		before = j.Started
+	}
+}
+
 // 1,000 jobs of one system from two goroutines run one at a time, in order,
 // each once.
 func TestThousandJobs(t *testing.T) {
@@ -423,6 +442,26 @@ func TestClose(t *testing.T) {
 	}
 	if out := outputOf(t, q, drains.ID, false); out != "up\ndraining\n" {
 		t.Errorf("got %q: it did not drain", out)
+	}
+}
+
+// A job that was cancelled before Close is not interrupted again: it would end
+// without its report.
+func TestCloseAfterCancel(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	q := open(t, Options{Dir: dir})
+	j := submit(t, q, request("a", "late:300", "out:up", "until:never"))
+	printed(t, q, j.ID, "up")
+	if err := q.Cancel(t.Context(), j.ID); err != nil {
+		t.Fatal(err)
+	}
+	printed(t, q, j.ID, "draining")
+	if err := q.Close(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	q = open(t, Options{Dir: dir})
+	if j := wait(t, q, j.ID); j.State != Cancelled || j.Exit != 130 {
+		t.Errorf("got %+v", j)
 	}
 }
 

@@ -1,0 +1,135 @@
+package jobs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// mount mounts a file system in memory, of this many KiB, for the test.
+func mount(t *testing.T, kib string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+kib+"k"); err != nil {
+		t.Skipf("needs permission to mount: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func TestReadOnlyFolder(t *testing.T) {
+	dir := mount(t, "4096")
+	q := open(t, Options{Dir: filepath.Join(dir, "data")})
+	wait(t, q, submit(t, q, request("x")).ID)
+	if err := q.Close(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range []string{filepath.Join(dir, "data"), filepath.Join(dir, "new")} {
+		if _, err := Open(t.Context(), Options{Dir: data}); !errors.Is(err, ErrReadOnly) || hintOf(err) == "" || !strings.Contains(err.Error(), data) {
+			t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrReadOnly)
+		}
+	}
+}
+
+// fill makes a file that takes all space of a disk.
+func fill(t *testing.T, dir string) (ballast string) {
+	t.Helper()
+	ballast = filepath.Join(dir, "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for block := make([]byte, 4096); ; {
+		if _, err := f.Write(block); err != nil {
+			return ballast
+		}
+	}
+}
+
+// On a full disk no job is accepted, what a running job prints is lost and the
+// job is not, and the queue goes on when there is space.
+func TestFullDisk(t *testing.T) {
+	dir := mount(t, "4096")
+	var problems atomic.Int32
+	q := open(t, Options{Dir: filepath.Join(dir, "data"), QueuedPerUser: 1 << 20, Queued: 1 << 20, Problem: func(err error) {
+		problems.Add(1)
+		if !errors.Is(err, ErrFull) || hintOf(err) == "" {
+			t.Errorf("got the problem %v (%s), want %v", err, hintOf(err), ErrFull)
+		}
+	}})
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := submit(t, q, request("x", "out:before", "until:"+gate, "lines:20000:50", "note:"+gate+".printed|", "until:"+gate+".free", "out:after"))
+	printed(t, q, first.ID, "before")
+	ballast := fill(t, dir)
+	touch(t, gate)
+	var last Job
+	for {
+		j, _, err := q.Submit(t.Context(), request("x", "out:"+strings.Repeat("x", 1000)))
+		if errors.Is(err, ErrFull) && hintOf(err) != "" {
+			break
+		}
+		if err != nil {
+			t.Fatalf("got %v (%s), want %v", err, hintOf(err), ErrFull)
+		}
+		last = j
+	}
+	appears(t, gate+".printed")
+	free := func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free()
+	touch(t, gate+".free")
+	if j := wait(t, q, first.ID); j.State != Done {
+		t.Errorf("got %+v", j)
+	}
+	if text := outputOf(t, q, first.ID, false); !strings.HasPrefix(text, "before\n") || !strings.Contains(text, "bytes of output could not be stored here") || !strings.HasSuffix(text, "after\n") {
+		t.Errorf("got %q ... %q", text[:min(99, len(text))], text[max(0, len(text)-99):])
+	}
+	if last.ID != 0 {
+		if err := q.Cancel(t.Context(), last.ID); err != nil {
+			t.Error(err)
+		}
+	}
+
+	// A job that ends while the disk is full.
+	j := submit(t, q, request("y", "out:up", "until:"+gate+".end"))
+	printed(t, q, j.ID, "up")
+	fill(t, dir)
+	touch(t, gate+".end")
+	for ctx := soon(t); problems.Load() == 0; runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatal("the end of the job was stored on a full disk")
+		}
+	}
+	if got, err := q.Job(t.Context(), j.ID); err != nil || got.State != Running {
+		t.Errorf("got %+v and %v, want a running job until its end is stored", got, err)
+	}
+	free()
+	if j := wait(t, q, j.ID); j.State != Done {
+		t.Errorf("got %+v", j)
+	}
+}
+
+func TestFullDiskFromTheStart(t *testing.T) {
+	dir := mount(t, "64")
+	fill(t, dir)
+	if _, err := Open(t.Context(), Options{Dir: filepath.Join(dir, "data")}); !errors.Is(err, ErrFull) || hintOf(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, hintOf(err), ErrFull)
+	}
+}

@@ -1,0 +1,160 @@
+package jobs
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"carronade/internal/sqlitefile"
+	"carronade/target"
+)
+
+// A folder that this program does not know is refused with a hint, and its
+// jobs.db is not changed.
+func TestFoldersThatAreRefused(t *testing.T) {
+	alter := func(statement string) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			t.Helper()
+			db, err := sql.Open("sqlite", "file:"+path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if _, err := db.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(t *testing.T, path string)
+		want error
+	}{
+		{"newer", alter("PRAGMA user_version = 99"), ErrNewer},
+		{"of another program", alter("PRAGMA application_id = 7"), ErrForeign},
+		{"a text", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, bytes.Repeat([]byte("dear diary "), 100), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrForeign},
+		{"cut", func(t *testing.T, path string) {
+			if err := os.Truncate(path, 10_000); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrDamaged},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			q := open(t, Options{Dir: dir})
+			wait(t, q, submit(t, q, request("x")).ID)
+			if err := q.Close(soon(t)); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "jobs.db")
+			tt.do(t, path)
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said *target.Error
+			for range 2 { // it is not left locked
+				if _, err := Open(t.Context(), Options{Dir: dir}); !errors.Is(err, tt.want) || !errors.As(err, &said) || said.Hint == "" {
+					t.Errorf("got %v, want %v", err, tt.want)
+				}
+			}
+			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+				t.Errorf("the file was changed (%v)", err)
+			}
+		})
+	}
+}
+
+// An older schema is brought up to date, and the older program refuses it then.
+func TestMigration(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	q := open(t, Options{Dir: dir})
+	wait(t, q, submit(t, q, request("x")).ID)
+	if err := q.Close(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	next := format
+	next.Steps = append(next.Steps[:len(next.Steps):len(next.Steps)], "ALTER TABLE jobs ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
+	db, err := next.Prepare(t.Context(), filepath.Join(dir, "jobs.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stars int
+	if err := db.QueryRowContext(t.Context(), "SELECT stars FROM jobs").Scan(&stars); err != nil || stars != 3 {
+		t.Errorf("got %d and %v", stars, err)
+	}
+	db.Close()
+	if _, err := Open(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrNewer) {
+		t.Errorf("got %v, want %v", err, ErrNewer)
+	}
+	if v, err := sqlitefile.Version(t.Context(), db); err == nil {
+		t.Errorf("got version %d of a closed file", v)
+	}
+}
+
+// What is not a folder, or not a place for one, is an error with a hint.
+func TestImpossibleFolders(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	touch(t, file)
+	for _, dir := range []string{"", file, filepath.Join(file, "data")} {
+		if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || hintOf(err) == "" {
+			t.Errorf("%q: got %v, want an error with a hint", dir, err)
+		}
+	}
+}
+
+// If a folder cannot be opened, nothing of it is left running, and no job starts.
+func TestOpenFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	q := open(t, Options{Dir: dir})
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := submit(t, q, request("a", "drains", "until:"+gate))
+	later := submit(t, q, request("b", "note:"+gate+".ran|"))
+	until(t, q, j.ID, running)
+	if err := q.Close(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	bad := filepath.Join(dir, "running", "99")
+	for _, err := range []error{os.Rename(alive(t), filepath.Join(dir, "running", "1")), os.Mkdir(bad, 0o700)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(t.Context(), Options{Dir: dir, Parallel: 2}); err == nil || hintOf(err) == "" {
+		t.Fatalf("got %v, want an error with a hint", err)
+	}
+	if exists(gate + ".ran") {
+		t.Error("a job has run")
+	}
+	for _, name := range []string{bad, filepath.Join(dir, "running", "1")} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q = open(t, Options{Dir: dir})
+	if j := wait(t, q, later.ID); j.State != Done {
+		t.Errorf("got %+v", j)
+	}
+}
+
+// The folder and what is in it belong to its user alone.
+func TestModes(t *testing.T) {
+	q := open(t, Options{})
+	wait(t, q, submit(t, q, request("x", "out:hello")).ID)
+	err := filepath.Walk(q.o.Dir, func(path string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
