@@ -61,7 +61,7 @@ func NewMix(parts []Part) (*Mix, error) {
 	m.partitioner.m = m
 	switch {
 	case scheduled == len(parts):
-		m.partitioner.shares = unionPartitioner(m.schedules())
+		m.partitioner.shares = &knownBefore{Partitioner: unionPartitioner(m.schedules())}
 	case scheduled > 0:
 		return nil, fmt.Errorf("%d of %d parts have a schedule", scheduled, len(parts))
 	case !(sum > 0) || math.IsInf(sum, 0):

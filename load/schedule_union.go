@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"sort"
+	"sync"
 	"time"
 )
 
@@ -99,4 +100,36 @@ func (p unionPartitioner) Before(s int32, n uint64) uint64 {
 	first := p[s].Count(due)
 	tied := p[s].Count(after(due)) - first
 	return first + uint64(sort.Search(int(tied), func(i int) bool { return p.Event(s, first+uint64(i)) >= n }))
+}
+
+// A knownBefore is a partitioner that computes each result of Before once. That of a union
+// searches, and all streams of a part ask for the same: the bounds of phases, and where the run
+// ended. It keeps all results, so it is not for callers that ask for many. It is safe for
+// concurrent use.
+type knownBefore struct {
+	Partitioner
+	mu    sync.Mutex
+	known map[streamBound]uint64
+}
+
+// A streamBound is what Before takes.
+type streamBound struct {
+	stream int32
+	n      uint64
+}
+
+// Before implements Partitioner.
+func (p *knownBefore) Before(s int32, n uint64) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := streamBound{s, n}
+	before, ok := p.known[of]
+	if !ok {
+		before = p.Partitioner.Before(s, n)
+		if p.known == nil {
+			p.known = make(map[streamBound]uint64)
+		}
+		p.known[of] = before
+	}
+	return before
 }

@@ -73,3 +73,48 @@ func TestUnion(t *testing.T) {
 		}
 	})
 }
+
+// A countedSchedule counts how often it is asked.
+type countedSchedule struct {
+	Schedule
+	asked *int
+}
+
+func (s countedSchedule) Count(t time.Duration) uint64 {
+	*s.asked++
+	return s.Schedule.Count(t)
+}
+
+// TestUnionBeforeOfManyStreams: the streams of a part share the search for a bound of a phase.
+func TestUnionBeforeOfManyStreams(t *testing.T) {
+	const streams = 100
+	asked := 0
+	of := []Schedule{Constant(1000), Burst(7, 10*time.Millisecond), Constant(333)}
+	var parts []Part
+	for _, s := range of {
+		parts = append(parts, Part{Name: "part", Schedule: countedSchedule{s, &asked}, Target: newFake(RoundRobin(streams), 1, nil)})
+	}
+	m, err := NewMix(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, plain := m.Partitioner(), unionPartitioner(of)
+	bounds := []uint64{0, 1, 1000, 123_456, math.MaxUint64}
+	for i := range of {
+		for k := range int32(streams) {
+			before := asked
+			for _, n := range bounds {
+				s := int32(i*streams) + k
+				if got, want := p.Before(s, n), RoundRobin(streams).Before(k, plain.Before(int32(i), n)); got != want {
+					t.Fatalf("%d events of stream %d before number %d, want %d", got, s, n, want)
+				}
+			}
+			if k > 0 && asked != before {
+				t.Fatalf("stream %d of part %d asked the schedules %d times, want 0 after the first stream", k, i, asked-before)
+			}
+		}
+	}
+	if asked == 0 {
+		t.Error("the schedules were never asked")
+	}
+}

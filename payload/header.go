@@ -55,7 +55,7 @@ func (g *Generator) parseHeaders(s Spec) error {
 	return nil
 }
 
-// compile compiles a text that stands at an offset of the text that errors are about.
+// compile compiles a part of a text, at an offset of the whole text: errors name places in the whole.
 func compile(text string, at int, o expression.Options) (*expression.Template, error) {
 	t, err := expression.Parse(text, o)
 	var wrong *expression.Error

@@ -85,7 +85,7 @@ func (r *ring) has(value []byte, offset uint64) bool {
 type ringForm struct {
 	size   int
 	number *expression.Template // the offset of an event; nil: random
-	middle string               // what is between the size and the source, if it is no expression
+	middle string               // what is between the size and the source, if it is not an expression
 	source string               // a seed in hexadecimal digits, or file:PATH
 }
 
@@ -152,7 +152,7 @@ func parseSeed(text string) (uint64, error) {
 	}
 	n, err := strconv.ParseInt(text, 16, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no seed: want at most 16 hexadecimal digits, or file:PATH", shortened(text))
+		return 0, fmt.Errorf("%q is not a seed: want at most 16 hexadecimal digits, or file:PATH", shortened(text))
 	}
 	return uint64(n), nil
 }

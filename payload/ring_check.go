@@ -43,7 +43,7 @@ const mostProbe = 64
 func ParseCheck(text string) (*Check, error) {
 	name, args, ok := splitCall(text)
 	if !ok || name != "ring" || name == text {
-		return nil, specError("check", text, errors.New("it is no ring"), CheckForms)
+		return nil, specError("check", text, errors.New("it is not a ring"), CheckForms)
 	}
 	f, err := parseRing(args, 0)
 	if err == nil && f.number != nil {

@@ -156,8 +156,8 @@ func TestRingErrors(t *testing.T) {
 		"ring(4MiB)":                           "a size and a seed",
 		"ring(0,ff)":                           "from 1 byte to 1 GiB",
 		"ring(2GiB,ff)":                        "from 1 byte to 1 GiB",
-		"ring(4MiB,xyz)":                       "is no seed",
-		"ring(4MiB,11112222333344445)":         "is no seed",
+		"ring(4MiB,xyz)":                       "is not a seed",
+		"ring(4MiB,11112222333344445)":         "is not a seed",
 		"ring(4MiB,${rnd.nextInt()})":          "after the expression",
 		"ring(4MiB,${pi},ff)":                  "an integer, and nothing else",
 		"ring(4MiB,a${rnd.nextInt()},ff)":      "an integer, and nothing else",
@@ -176,7 +176,7 @@ func TestRingErrors(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"random":                         "is no ring",
+		"random":                         "is not a ring",
 		"ring(4MiB,${rnd.nextInt()},ff)": "an expression does not say",
 		"ring(4MiB,names(1),ff)":         "is not a radix",
 		"ring(4MiB,other(1),ff)":         "neither names",

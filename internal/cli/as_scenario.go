@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"strconv"
 	"time"
 
@@ -16,11 +14,10 @@ import (
 // asScenario runs the scenario of a tool. The tool runs the steps, and this keeps the report of the
 // scenario with the steps inside.
 func (s *session) asScenario(ctx context.Context, tool *compat.Tool, common compat.Common, o scenario.Options) (scenario.Reason, *scenario.Fault, error) { //nolint:gocritic // options by value, as Run has them
-	exe, err := os.Executable()
-	if err != nil {
-		return "", nil, fmt.Errorf("finding the running program: %w", err)
+	var err error
+	if o.Command, err = scenarioChildLine(); err != nil {
+		return "", nil, err
 	}
-	o.Command = []string{exe, scenarioChild}
 	if o.Script.Dry {
 		return scenario.Run(ctx, o)
 	}

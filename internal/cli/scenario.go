@@ -48,7 +48,7 @@ const scriptSize = 1 << 20
 // scenarioChild is the hidden command of the process that runs a script.
 const scenarioChild = "scenario-script"
 
-// A scenarioFlags are the flags of the command that are no settings of steps.
+// A scenarioFlags are the flags of the command that are not settings of steps.
 type scenarioFlags struct {
 	settings command.Settings
 	check    bool
@@ -105,7 +105,7 @@ func (s *session) scenarioCommand() *cobra.Command {
 	return cmd
 }
 
-// scenarioChildCommand is the process of a script. Only scenarioCommand starts it.
+// scenarioChildCommand is the process of a script. Only the program itself starts it, by scenarioChildLine.
 func (s *session) scenarioChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: scenarioChild, Hidden: true, Args: command.Args(0, 0, "nothing"),
@@ -118,17 +118,24 @@ func (s *session) scenarioChildCommand() *cobra.Command {
 	}
 }
 
+// scenarioChildLine is the command line of the process of a script.
+func scenarioChildLine() ([]string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding the running program: %w", err)
+	}
+	return []string{exe, scenarioChild}, nil
+}
+
 // scenario runs a script and delivers the report of the scenario.
 func (s *session) scenario(ctx context.Context, f *scenarioFlags, path string, args []string) error {
 	options, err := f.options(path, args)
 	if err != nil {
 		return err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding the running program: %w", err)
+	if options.Command, err = scenarioChildLine(); err != nil {
+		return err
 	}
-	options.Command = []string{exe, scenarioChild}
 	r := &scenarioRun{s: s, t: &f.settings, ctx: ctx, began: time.Now(), script: &options.Script, id: newSeries()}
 	options.Runner, options.Print, options.Warn, options.Mark = r, r.print, r.warn, r.mark
 	if f.check {

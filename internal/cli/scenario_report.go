@@ -169,7 +169,7 @@ func emptyReport(w *workload.Workload) *report.Document {
 		*of = measure.Summarize(measure.NewHistogram(), nil, w.Percentiles())
 	}
 	for _, s := range w.Settings() {
-		d.Settings = append(d.Settings, report.Setting{Name: s.Name, Type: s.Type.String(), Value: s.Text(), Default: s.From == workload.FromDefault, Preset: s.From == workload.FromPreset, Minor: s.Minor, Independent: s.Independent})
+		d.Settings = append(d.Settings, report.SettingOf(&s))
 	}
 	return d
 }

@@ -236,7 +236,7 @@ func (r *scenarioRun) planFind(number int, s *scenario.Step) (*plan, error) {
 	return p, nil
 }
 
-// A findOption is an option of searches that is no setting of a workload: a flag of carronade find.
+// A findOption is an option of searches that is not a setting of a workload: a flag of carronade find.
 type findOption struct {
 	name string
 	of   func(*searching) *string

@@ -42,12 +42,8 @@ func writeCSV(w io.Writer, rs Reports, _ Options) error {
 	if first != nil && first.Scenario != nil {
 		return writeSteps(w, all)
 	}
-	out := csv.NewWriter(w)
-	if err := out.Write(seriesColumns()); err != nil {
-		return err
-	}
 	var row []string
-	err := all.each(func(_ int, d *report.Document) error {
+	return writeRows(w, seriesColumns(), all, func(d *report.Document, put func(row ...string) error) error {
 		if d.Search != nil {
 			return &MissingError{ID: d.ID, What: "it is a search, and a file has either the trials of searches or the series of runs"}
 		}
@@ -56,13 +52,23 @@ func writeCSV(w io.Writer, rs Reports, _ Options) error {
 		}
 		for i := range d.Intervals {
 			row = seriesRow(row[:0], d, &d.Intervals[i])
-			if err := out.Write(row); err != nil {
+			if err := put(row...); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
+}
+
+// writeRows writes reports as CSV: the names of the columns, and the rows that each report puts.
+// put does not keep its arguments.
+func writeRows(w io.Writer, columns []string, rs Reports, rows func(d *report.Document, put func(row ...string) error) error) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(columns); err != nil {
+		return err
+	}
+	put := func(row ...string) error { return out.Write(row) }
+	if err := rs.each(func(_ int, d *report.Document) error { return rows(d, put) }); err != nil {
 		return err
 	}
 	out.Flush()

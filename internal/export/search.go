@@ -1,7 +1,6 @@
 package export
 
 import (
-	"encoding/csv"
 	"io"
 	"strconv"
 
@@ -28,11 +27,7 @@ var stepColumns = []string{"id", "step", "name", "kind", "at", "target", "op", "
 
 // writeSteps writes the steps of scenarios.
 func writeSteps(w io.Writer, rs Reports) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(stepColumns); err != nil {
-		return err
-	}
-	err := rs.each(func(_ int, d *report.Document) error {
+	return writeRows(w, stepColumns, rs, func(d *report.Document, put func(row ...string) error) error {
 		if d.Scenario == nil {
 			return &MissingError{ID: d.ID, What: "it is not a scenario, and a file has either the steps of scenarios or the series of runs"}
 		}
@@ -42,25 +37,20 @@ func writeSteps(w io.Writer, rs Reports) error {
 			if s.Fault != nil {
 				fault = s.Fault.Text
 			}
-			if err := out.Write([]string{
+			if err := put(
 				d.ID, strconv.Itoa(s.Number), s.Name, s.Kind, s.At, s.Target, s.Op, number(s.StartS), number(s.EndS),
 				s.Report, strconv.Itoa(s.Exit), number(s.EventsPerS), s.Result, fault,
-			}); err != nil {
+			); err != nil {
 				return err
 			}
 		}
 		for _, m := range d.Scenario.Marks {
-			if err := out.Write([]string{d.ID, "", "", "mark", m.At, "", "", number(m.TimeS), number(m.TimeS), "", "", "", m.Text, ""}); err != nil {
+			if err := put(d.ID, "", "", "mark", m.At, "", "", number(m.TimeS), number(m.TimeS), "", "", "", m.Text, ""); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	out.Flush()
-	return out.Error()
 }
 
 // trialColumns are the columns of a search as CSV: a row for each trial and percentile.
@@ -72,11 +62,7 @@ var trialColumns = []string{
 // writeTrials writes the trials of searches: a row for each of the percentiles of each trial,
 // and one for a trial without any.
 func writeTrials(w io.Writer, rs Reports) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(trialColumns); err != nil {
-		return err
-	}
-	err := rs.each(func(_ int, d *report.Document) error {
+	return writeRows(w, trialColumns, rs, func(d *report.Document, put func(row ...string) error) error {
 		if d.Search == nil {
 			return &MissingError{ID: d.ID, What: "it is not a search, and a file has either the trials of searches or the series of runs"}
 		}
@@ -92,23 +78,18 @@ func writeTrials(w io.Writer, rs Reports) error {
 				row = append(row, "", "", "", "", "")
 			}
 			if len(t.Times) == 0 {
-				if err := out.Write(append(row, "", "", "", "", "")); err != nil {
+				if err := put(append(row, "", "", "", "", "")...); err != nil {
 					return err
 				}
 			}
 			for _, q := range t.Times {
-				if err := out.Write(append(row[:len(row):len(row)], q.Of, number(q.P), number(float64(q.At)/1e3), number(float64(q.Least)/1e3), number(float64(q.Most)/1e3))); err != nil {
+				if err := put(append(row[:len(row):len(row)], q.Of, number(q.P), number(float64(q.At)/1e3), number(float64(q.Least)/1e3), number(float64(q.Most)/1e3))...); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	out.Flush()
-	return out.Error()
 }
 
 // heading is the title of a report in Markdown.

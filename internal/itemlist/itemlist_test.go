@@ -118,7 +118,7 @@ func TestWriteMuch(t *testing.T) {
 // lines.
 func TestWriteFails(t *testing.T) {
 	if _, err := Create(filepath.Join(t.TempDir(), "absent", "list"), "t"); err == nil {
-		t.Error("a missing folder is no error")
+		t.Error("got no error for a missing folder")
 	}
 	if _, err := os.Stat("/dev/full"); err == nil {
 		if _, err := Create("/dev/full", "t"); err == nil || !strings.Contains(err.Error(), "no space left on device") {

@@ -125,7 +125,7 @@ func (w *Writer) write() {
 			}
 			w.put(b)
 		case <-t.C:
-			if w.mu.TryLock() { // whoever has it may wait for this goroutine
+			if w.mu.TryLock() { // its holder may wait for this goroutine
 				if !w.closed && len(w.full) < mostChunks {
 					w.hand()
 				}

@@ -99,7 +99,7 @@ func Build(in Input) *Document {
 		}
 	}
 	for i := range min(len(r.Parts), len(in.Parts)) {
-		d.Parts = append(d.Parts, b.part(&r.Parts[i], &in.Parts[i], &d.Totals))
+		d.Parts = append(d.Parts, b.part(&r.Parts[i], &in.Parts[i], d))
 	}
 	if !d.staged() {
 		d.Fairness = fairness(d.Parts)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -108,6 +109,14 @@ type Setting struct {
 	Minor bool `json:"minor"`
 	// Independent settings define the load: reports are grouped and compared by them.
 	Independent bool `json:"independent"`
+}
+
+// SettingOf is a resolved setting as a row of a report.
+func SettingOf(s *workload.Resolved) Setting {
+	return Setting{
+		Name: s.Name, Type: s.Type.String(), Value: s.Text(),
+		Default: s.From == workload.FromDefault, Preset: s.From == workload.FromPreset, Minor: s.Minor, Independent: s.Independent,
+	}
 }
 
 // A Check is one limit with its outcome.

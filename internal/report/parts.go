@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/units"
 )
@@ -32,20 +33,19 @@ type Part struct {
 // A PartInput is what is known of a part before the run.
 type PartInput struct {
 	Target, Op    string
-	Stage         bool // it is a stage of a pipeline, not a part with a share
 	Weight, Share float64
 	Settings      []Setting
 }
 
-// part builds the section of a part.
-func (b *builder) part(r *load.PartResult, in *PartInput, whole *Totals) Part {
+// part builds the section of a part. d has the totals of the whole.
+func (b *builder) part(r *load.PartResult, in *PartInput, d *Document) Part {
 	p := Part{
 		Name: r.Name, Target: in.Target, Op: in.Op, Weight: in.Weight, Share: in.Share,
 		Settings: orEmpty(in.Settings), Classes: r.Classes, Totals: b.totals(&r.Tally), Times: b.times(&r.Tally),
 	}
 	p.Totals.InFlightMax = 0 // counted for the whole only
-	if whole.Offered > 0 && !in.Stage {
-		p.Got = float64(p.Totals.Offered) / float64(whole.Offered)
+	if d.Totals.Offered > 0 && !d.staged() {
+		p.Got = float64(p.Totals.Offered) / float64(d.Totals.Offered)
 	}
 	return p
 }
@@ -77,11 +77,8 @@ func (d *Document) PartsTitle() string {
 	return "Parts"
 }
 
-// staged reports whether the parts are the stages of a pipeline: a workload's parts have
-// weights that do not sum to 0.
-func (d *Document) staged() bool {
-	return !slices.ContainsFunc(d.Parts, func(p Part) bool { return p.Weight != 0 })
-}
+// staged reports whether the parts are the stages of a pipeline. Pipelines have no other parts.
+func (d *Document) staged() bool { return d.Op == workload.Pipeline }
 
 // stageRows is PartRows of a pipeline.
 func (d *Document) stageRows() [][]string {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"carronade/internal/layout"
 	"carronade/load"
@@ -70,12 +69,12 @@ type ScenarioStep struct {
 	Op         string         `json:"op,omitempty"`
 	StartS     float64        `json:"start_s"`
 	EndS       float64        `json:"end_s"`
-	Report     string         `json:"report,omitempty"` // the id of its report; "": there is none
+	Report     string         `json:"report,omitempty"` // the id of its report; "" without one
 	Hash       string         `json:"report_hash,omitempty"`
 	Exit       int            `json:"exit"` // the exit code of the same command
 	EventsPerS float64        `json:"events_per_s"`
 	Result     string         `json:"result,omitempty"` // the headline of its report
-	Fault      *ScenarioFault `json:"fault,omitempty"`  // why there is no report
+	Fault      *ScenarioFault `json:"fault,omitempty"`  // why it has no report
 }
 
 // A ScenarioCheck is a limit that the script checked.
@@ -102,25 +101,9 @@ type ScenarioFault struct {
 
 // scenarioForm is the JSON of the report of a scenario.
 type scenarioForm struct {
-	Schema  string `json:"schema"`
-	ID      string `json:"id"`
-	Hash    string `json:"hash"`
-	Version string `json:"version"`
-	RunID   string `json:"run_id"`
-
-	Target string            `json:"target"`
-	Op     string            `json:"op"`
-	Mode   load.Mode         `json:"mode"`
-	Labels map[string]string `json:"labels,omitempty"`
-	Note   string            `json:"note,omitempty"`
-
-	StartedAt time.Time     `json:"started_at"`
-	EndedAt   time.Time     `json:"ended_at"`
-	Stopped   load.Reason   `json:"stopped"`
-	Partial   bool          `json:"partial"`
-	Trust     measure.Trust `json:"trust"`
-	Problems  []string      `json:"problems"`
-	Warnings  []string      `json:"warnings"`
+	formHead
+	Problems []string `json:"problems"`
+	Warnings []string `json:"warnings"`
 
 	Scenario *Scenario `json:"scenario"`
 
@@ -138,9 +121,7 @@ func (d *Document) IsRun() bool { return d.Search == nil && d.Scenario == nil }
 // scenarioForm is the value that encodes as the JSON of the report of a scenario.
 func (d *Document) scenarioForm() *scenarioForm {
 	return &scenarioForm{
-		Schema: d.Schema, ID: d.ID, Hash: d.Hash, Version: d.Version, RunID: d.RunID,
-		Target: d.Target, Op: d.Op, Mode: d.Mode, Labels: d.Labels, Note: d.Note,
-		StartedAt: d.StartedAt, EndedAt: d.EndedAt, Stopped: d.Stopped, Partial: d.Partial, Trust: d.Trust,
+		formHead: d.formHead(),
 		Problems: orEmpty(d.Problems), Warnings: orEmpty(d.Warnings),
 		Scenario: d.Scenario,
 		Workload: d.Workload, Settings: orEmpty(d.Settings), Host: d.Host, HostText: d.HostText, Attachments: d.Attachments,

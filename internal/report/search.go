@@ -38,9 +38,8 @@ type SearchLimit struct {
 	Within time.Duration `json:"within_ns"`
 }
 
-// searchForm is the JSON of the report of a search: the fields that it shares with other
-// reports, and the answer.
-type searchForm struct {
+// formHead is the start of the JSON of reports that are not of runs, in the order of its keys.
+type formHead struct {
 	Schema  string `json:"schema"`
 	ID      string `json:"id"`
 	Hash    string `json:"hash"`
@@ -58,7 +57,20 @@ type searchForm struct {
 	Stopped   load.Reason   `json:"stopped"`
 	Partial   bool          `json:"partial"`
 	Trust     measure.Trust `json:"trust"`
+}
 
+func (d *Document) formHead() formHead {
+	return formHead{
+		Schema: d.Schema, ID: d.ID, Hash: d.Hash, Version: d.Version, RunID: d.RunID,
+		Target: d.Target, Op: d.Op, Mode: d.Mode, Labels: d.Labels, Note: d.Note,
+		StartedAt: d.StartedAt, EndedAt: d.EndedAt, Stopped: d.Stopped, Partial: d.Partial, Trust: d.Trust,
+	}
+}
+
+// searchForm is the JSON of the report of a search: the fields that it shares with other
+// reports, and the answer.
+type searchForm struct {
+	formHead
 	*Search
 
 	Workload    any            `json:"workload"`
@@ -80,9 +92,7 @@ func (d *Document) form() any {
 		return d
 	}
 	f := &searchForm{
-		Schema: d.Schema, ID: d.ID, Hash: d.Hash, Version: d.Version, RunID: d.RunID,
-		Target: d.Target, Op: d.Op, Mode: d.Mode, Labels: d.Labels, Note: d.Note,
-		StartedAt: d.StartedAt, EndedAt: d.EndedAt, Stopped: d.Stopped, Partial: d.Partial, Trust: d.Trust,
+		formHead: d.formHead(),
 		Search:   d.Search,
 		Workload: d.Workload, Settings: d.Settings, Facts: d.Facts, Host: d.Host, HostText: d.HostText, Hosts: d.Hosts, Attachments: d.Attachments,
 	}

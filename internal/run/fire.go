@@ -74,7 +74,7 @@ type sendingRun struct {
 	back *readback // nil: nothing is read back
 	rows *tracing  // nil: none
 
-	pipeline *pipeline // nil: it is none
+	pipeline *pipeline // nil: it is not a pipeline
 }
 
 // prepareRun makes the plan of a sending workload, with its read-back and trace.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"carronade/internal/report"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
 	"carronade/units"
@@ -132,6 +133,6 @@ func (p *pipeline) progress(sending progressFunc) progressFunc {
 }
 
 // stageOf describes a stage of a pipeline for the report.
-func stageOf(w interface{ Target() string }, r *load.PartResult) report.PartInput {
-	return report.PartInput{Target: w.Target(), Op: r.Name, Stage: true}
+func stageOf(w *workload.Workload, r *load.PartResult) report.PartInput {
+	return report.PartInput{Target: w.Target(), Op: r.Name}
 }

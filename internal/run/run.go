@@ -339,7 +339,7 @@ func (e *execution) input(r *load.Result) report.Input {
 		Hosts: e.hosts, Host: e.Host, Calibration: e.Calibration, Encoding: e.encoding(),
 	}
 	for _, s := range w.Settings() {
-		in.Settings = append(in.Settings, settingOf(&s))
+		in.Settings = append(in.Settings, report.SettingOf(&s))
 	}
 	return in
 }
@@ -349,17 +349,9 @@ func partOf(w *workload.Workload, i int) report.PartInput {
 	p := &w.Parts()[i]
 	in := report.PartInput{Target: p.Workload.Target(), Op: p.Workload.Op, Weight: p.Weight, Share: p.Share(w.Parts())}
 	for _, s := range p.Own() {
-		in.Settings = append(in.Settings, settingOf(&s))
+		in.Settings = append(in.Settings, report.SettingOf(&s))
 	}
 	return in
-}
-
-// settingOf is a setting as a row of the report.
-func settingOf(s *workload.Resolved) report.Setting {
-	return report.Setting{
-		Name: s.Name, Type: s.Type.String(), Value: s.Text(),
-		Default: s.From == workload.FromDefault, Preset: s.From == workload.FromPreset, Minor: s.Minor, Independent: s.Independent,
-	}
 }
 
 // encoding asks the target when the bytes of events are made.

@@ -187,25 +187,7 @@ func (p *parent) silence() time.Duration {
 const silences = 10
 
 // receive waits for a request; false if there is none any more, with the fault.
-func (p *parent) receive() (request, *Fault, bool) {
-	w := p.watch()
-	defer w.Stop()
-	for {
-		select {
-		case r, ok := <-p.child.requests:
-			if !ok {
-				return r, p.over(), false
-			}
-			return r, nil, true
-		case <-w.C:
-			if fault := p.silent(w); fault != nil {
-				return request{}, fault, false
-			}
-		case <-p.ctx.Done():
-			return request{}, p.over(), false
-		}
-	}
-}
+func (p *parent) receive() (request, *Fault, bool) { return waitFor(p, p.child.requests) }
 
 // send writes a line to the child; false if it is not taken, with the fault. A child that does not
 // read would block the write for ever, once the pipe is full.
@@ -215,21 +197,32 @@ func (p *parent) send(line []byte) (*Fault, bool) {
 		_, err := p.child.stdin.Write(line)
 		written <- err
 	}()
+	failed, fault, ok := waitFor(p, written)
+	if failed != nil {
+		return p.over(), false
+	}
+	return fault, ok
+}
+
+// waitFor waits for a value that comes when the child has done something. It returns false and the
+// fault if the channel is closed, the child is silent, or the scenario is over.
+func waitFor[T any](p *parent, values <-chan T) (T, *Fault, bool) {
+	var none T
 	w := p.watch()
 	defer w.Stop()
 	for {
 		select {
-		case err := <-written:
-			if err != nil {
-				return p.over(), false
+		case v, ok := <-values:
+			if !ok {
+				return none, p.over(), false
 			}
-			return nil, true
+			return v, nil, true
 		case <-w.C:
 			if fault := p.silent(w); fault != nil {
-				return fault, false
+				return none, fault, false
 			}
 		case <-p.ctx.Done():
-			return p.over(), false
+			return none, p.over(), false
 		}
 	}
 }
@@ -260,7 +253,7 @@ func (p *parent) silent(w *silenceWatch) *Fault {
 func (p *parent) over() *Fault {
 	if p.ctx.Err() != nil {
 		p.child.kill()
-		return nil //nolint:nilerr // whoever ended the scenario says why
+		return nil //nolint:nilerr // the code that ended the scenario reports the reason
 	}
 	return p.child.fault(p)
 }

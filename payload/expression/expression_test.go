@@ -92,7 +92,7 @@ func TestErrors(t *testing.T) {
 		{"${1 +}", 6, "the end does not belong here"},
 		{"${1 2}", 5, "2 does not belong here"},
 		{"${(1}", 5, "want )"},
-		{"${1 ? 2 : 3}", 3, "before ? stands an integer"},
+		{"${1 ? 2 : 3}", 3, "the condition of ? is an integer"},
 		{"${true ? 1}", 11, "want :"},
 		{"${true ? rnd : 1}", 8, "rnd"},
 		{"${true ? rnd : rnd}", 10, "add .nextInt(N)"},
@@ -103,9 +103,9 @@ func TestErrors(t *testing.T) {
 		{"${99999999999999999999}", 3, "too large"},
 		{"${'a' + 1}", 3, "string:join"},
 		{"${1 - true}", 7, "the second operand of - is true or false"},
-		{"${-true}", 4, "behind -"},
-		{"${!1}", 4, "behind !"},
-		{"${1 && true}", 3, "beside &&"},
+		{"${-true}", 4, "the operand of - is true or false"},
+		{"${!1}", 4, "the operand of ! is an integer"},
+		{"${1 && true}", 3, "an operand of && is an integer"},
 		{"${true < false}", 3, "the first operand of <"},
 		{"${1 % 0}", 7, "by 0"},
 		{"${date:foo()}", 3, "want one of date:formatNowIso8601"},
@@ -163,7 +163,7 @@ func TestErrors(t *testing.T) {
 		{"${" + strings.Repeat("-", 100) + "1}", 66, "nested more than 64 deep"},
 		{strings.Repeat("x", 4097), 4097, "at most 4096 bytes"},
 		{"${string:join('" + strings.Repeat("a", 2000) + "'" + strings.Repeat(", string:format('%1000d', rnd.nextInt())", 40) + ")}", 15, "65536"},
-		{"${time:nanos}", 13, "want ( behind time:nanos"},
+		{"${time:nanos}", 13, "want ( after time:nanos"},
 		{"${lineSep + 1}", 3, "want a number"},
 		{"${e.last()}", 5, "no methods"},
 	} {
@@ -180,7 +180,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What comes from the environment is in no error, wherever it leads to one.
+// No error shows what comes from the environment.
 func TestEnvironmentIsNotShown(t *testing.T) {
 	for _, use := range []string{
 		"%s + 1", "-%s", "math:sin(%s)", "date:format(%s).format(date:from(0))", "env:get(%s)", "string:format(%s)", "string:format('%%d', %s)",
@@ -283,7 +283,7 @@ func TestSequence(t *testing.T) {
 			}
 		}
 	}
-	// A random walk is the same, whoever asks in which order.
+	// A random walk is the same, in whatever order its values are asked for.
 	const walk = "${this.last() + rnd.nextInt(3) - 1}%{0}"
 	a, b := parse(t, walk), parse(t, walk)
 	want := make([]string, 20000)

@@ -258,7 +258,7 @@ func (c *conversion) convert(v node, text string) (func(ctx, []byte) []byte, int
 	}, t.most, nil
 }
 
-// signed appends what stands before a number that is not negative.
+// signed appends the sign of a number that is not negative.
 func (c *conversion) signed(dst []byte, negative bool) []byte {
 	switch {
 	case negative:

@@ -20,7 +20,7 @@ type function struct {
 // A param is a parameter: arguments are converted to its kind.
 type param struct {
 	name     string
-	kind     kind // kindNone: any value, as it is
+	kind     kind // kindNone: any value, not converted
 	optional bool
 }
 
@@ -64,7 +64,7 @@ var functions = []function{
 			p, err := parseDate(args[0].known)
 			if err != nil {
 				if args[0].env {
-					err = fmt.Errorf("the variable of the environment is no pattern of dates")
+					err = fmt.Errorf("the variable of the environment is not a pattern of dates")
 				}
 				return node{}, &Error{args[0].at + 1, err.Error()}
 			}

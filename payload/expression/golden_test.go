@@ -30,7 +30,7 @@ func TestGolden(t *testing.T) {
 	for line := range strings.Lines(string(data)) {
 		text, want, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if !ok {
-			t.Fatalf("%q is no row", line)
+			t.Fatalf("%q is not a row", line)
 		}
 		rows++
 		for i := range functions {

@@ -130,7 +130,7 @@ func (p *parser) numberEnd(at int) int {
 	return at
 }
 
-// quoted reads a text in quotes; a backslash stands before a quote or a backslash. The
+// quoted reads a text in quotes; a backslash escapes a quote or a backslash. The
 // end is 0 if there is none.
 func (p *parser) quoted(at int) (text string, end int) {
 	var b strings.Builder

@@ -71,14 +71,18 @@ func textNode(t traits, most int, f func(c ctx, dst []byte) []byte) node {
 	return node{traits: t, kind: kindText, most: most, text: f}.folded()
 }
 
-func integerOf(v int64) node { return integerNode(traits{}, func(ctx) int64 { return v }) }
+func integerOf(v int64) node { return integerNode(traits{}, constant(v)) }
 
-func realOf(v float64) node { return realNode(traits{}, func(ctx) float64 { return v }) }
+func realOf(v float64) node { return realNode(traits{}, constant(v)) }
 
-func boolOf(v bool) node { return boolNode(traits{}, func(ctx) bool { return v }) }
+func boolOf(v bool) node { return boolNode(traits{}, constant(v)) }
 
-func textOf(s string) node {
-	return textNode(traits{}, len(s), func(_ ctx, dst []byte) []byte { return append(dst, s...) })
+func textOf(s string) node { return textNode(traits{}, len(s), constantText(s)) }
+
+func constant[T any](v T) func(ctx) T { return func(ctx) T { return v } }
+
+func constantText(s string) func(ctx, []byte) []byte {
+	return func(_ ctx, dst []byte) []byte { return append(dst, s...) }
 }
 
 // folded replaces the evaluation of a node that does not vary by its value.
@@ -88,18 +92,15 @@ func (n node) folded() node {
 	}
 	switch n.kind {
 	case kindInteger, kindDate:
-		v := n.integer(ctx{})
-		n.integer = func(ctx) int64 { return v }
+		n.integer = constant(n.integer(ctx{}))
 	case kindReal:
-		v := n.real(ctx{})
-		n.real = func(ctx) float64 { return v }
+		n.real = constant(n.real(ctx{}))
 	case kindBool:
-		v := n.truth(ctx{})
-		n.truth = func(ctx) bool { return v }
+		n.truth = constant(n.truth(ctx{}))
 	case kindText:
 		s := string(n.text(ctx{}, nil))
 		n.known, n.most = s, len(s)
-		n.text = func(_ ctx, dst []byte) []byte { return append(dst, s...) }
+		n.text = constantText(s)
 	}
 	return n
 }
@@ -128,7 +129,7 @@ const (
 	maxReal    = 24
 )
 
-// asText returns a value as text, as Java prints it. ok is false for what is no value.
+// asText returns a value as text, as Java prints it. ok is false for kinds that are not values.
 func (n node) asText() (_ node, ok bool) {
 	switch n.kind {
 	case kindInteger:

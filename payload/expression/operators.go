@@ -10,14 +10,14 @@ import (
 func (p *parser) unary(op token, n node) (node, error) {
 	if op.text == "!" {
 		if n.kind != kindBool {
-			return node{}, p.errorf(n.at, "behind ! stands %v: want a comparison", n.kind)
+			return node{}, p.errorf(n.at, "the operand of ! is %v: want a comparison", n.kind)
 		}
 		f := n.truth
 		return boolNode(n.traits, func(c ctx) bool { return !f(c) }).placed(op.at), nil
 	}
 	n, ok := n.asNumber()
 	if !ok {
-		return node{}, p.errorf(n.at, "behind - stands %v: want a number", n.kind)
+		return node{}, p.errorf(n.at, "the operand of - is %v: want a number", n.kind)
 	}
 	if n.kind == kindInteger {
 		f := n.integer
@@ -43,7 +43,7 @@ func (p *parser) binary(op token, left, right node) (n node, err error) {
 func (p *parser) logical(op token, left, right node) (node, error) {
 	for _, n := range []node{left, right} {
 		if n.kind != kindBool {
-			return node{}, p.errorf(n.at, "beside %s stands %v: want a comparison", op.text, n.kind)
+			return node{}, p.errorf(n.at, "an operand of %s is %v: want a comparison", op.text, n.kind)
 		}
 	}
 	t, x, y := left.with(right.traits), left.truth, right.truth
@@ -129,27 +129,19 @@ func (p *parser) comparison(op token, left, right node) (node, error) {
 		x, y, want := left.truth, right.truth, op.text == "=="
 		return boolNode(t, func(c ctx) bool { return (x(c) == y(c)) == want }), nil
 	case left.kind == kindDate && right.kind == kindDate:
-		return boolNode(t, integersCompared(op.text, left.integer, right.integer)), nil
+		return boolNode(t, numbersCompared(op.text, left.integer, right.integer)), nil
 	}
 	left, right, err := p.numbers(op, left, right)
 	if err != nil {
 		return node{}, err
 	}
 	if left.kind == kindInteger {
-		return boolNode(t, integersCompared(op.text, left.integer, right.integer)), nil
+		return boolNode(t, numbersCompared(op.text, left.integer, right.integer)), nil
 	}
-	x, y := left.real, right.real
-	return boolNode(t, map[string]func(c ctx) bool{
-		"==": func(c ctx) bool { return x(c) == y(c) },
-		"!=": func(c ctx) bool { return x(c) != y(c) },
-		"<":  func(c ctx) bool { return x(c) < y(c) },
-		">":  func(c ctx) bool { return x(c) > y(c) },
-		"<=": func(c ctx) bool { return x(c) <= y(c) },
-		">=": func(c ctx) bool { return x(c) >= y(c) },
-	}[op.text]), nil
+	return boolNode(t, numbersCompared(op.text, left.real, right.real)), nil
 }
 
-func integersCompared(op string, x, y func(c ctx) int64) func(c ctx) bool {
+func numbersCompared[T int64 | float64](op string, x, y func(c ctx) T) func(c ctx) bool {
 	return map[string]func(c ctx) bool{
 		"==": func(c ctx) bool { return x(c) == y(c) },
 		"!=": func(c ctx) bool { return x(c) != y(c) },
@@ -162,7 +154,7 @@ func integersCompared(op string, x, y func(c ctx) int64) func(c ctx) bool {
 
 // compared compares by an order: below 0, 0, or above 0.
 func compared(op string, order func(c ctx) int64) func(c ctx) bool {
-	return integersCompared(op, order, func(ctx) int64 { return 0 })
+	return numbersCompared(op, order, constant(int64(0)))
 }
 
 // scratches hold two texts while they are compared.
@@ -192,42 +184,24 @@ func (p *parser) choose(op token, cond, one, other node) (node, error) {
 			one, ok = one.asText()
 			other, ok2 = other.asText()
 			if !ok || !ok2 {
-				return node{}, p.errorf(op.at, "behind ? stand %v and %v: want two values", one.kind, other.kind)
+				return node{}, p.errorf(op.at, "the results of ? are %v and %v: want two values", one.kind, other.kind)
 			}
 		case one.kind <= kindReal && other.kind <= kindReal:
 			one, other = one.asReal(), other.asReal()
 		default:
-			return node{}, p.errorf(op.at, "behind ? stand %v and %v: want two values of one type", one.kind, other.kind)
+			return node{}, p.errorf(op.at, "the results of ? are %v and %v: want two values of one type", one.kind, other.kind)
 		}
 	}
 	n := node{traits: t, kind: one.kind, at: cond.at}
 	when := cond.truth
 	switch one.kind {
 	case kindInteger, kindDate:
-		x, y := one.integer, other.integer
-		n.integer = func(c ctx) int64 {
-			if when(c) {
-				return x(c)
-			}
-			return y(c)
-		}
+		n.integer = choice(when, one.integer, other.integer)
 	case kindReal:
-		x, y := one.real, other.real
 		n.single = one.single && other.single
-		n.real = func(c ctx) float64 {
-			if when(c) {
-				return x(c)
-			}
-			return y(c)
-		}
+		n.real = choice(when, one.real, other.real)
 	case kindBool:
-		x, y := one.truth, other.truth
-		n.truth = func(c ctx) bool {
-			if when(c) {
-				return x(c)
-			}
-			return y(c)
-		}
+		n.truth = choice(when, one.truth, other.truth)
 	case kindText:
 		x, y := one.text, other.text
 		n.most = max(one.most, other.most)
@@ -238,7 +212,16 @@ func (p *parser) choose(op token, cond, one, other node) (node, error) {
 			return y(c, dst)
 		}
 	default:
-		return node{}, p.errorf(one.at, "behind ? stands %v, which is no value%s", one.kind, hintOf(one.kind))
+		return node{}, p.notValue(one, "the result of ?")
 	}
 	return n.folded(), nil
+}
+
+func choice[T any](when func(c ctx) bool, x, y func(c ctx) T) func(c ctx) T {
+	return func(c ctx) T {
+		if when(c) {
+			return x(c)
+		}
+		return y(c)
+	}
 }

@@ -92,7 +92,7 @@ func (p *parser) operand(least int) (node, error) {
 func (p *parser) ternary(cond node) (node, error) {
 	op := p.tok
 	if cond.kind != kindBool {
-		return node{}, p.errorf(cond.at, "before ? stands %v: want a comparison", cond.kind)
+		return node{}, p.errorf(cond.at, "the condition of ? is %v: want a comparison", cond.kind)
 	}
 	if err := p.next(); err != nil {
 		return node{}, err
@@ -140,7 +140,7 @@ func (p *parser) prefix() (node, error) {
 	return n, nil
 }
 
-// primary compiles a value, a call, or what stands in parentheses.
+// primary compiles a value, a call, or an expression in parentheses.
 func (p *parser) primary() (node, error) {
 	t := p.tok
 	switch {
@@ -206,7 +206,7 @@ func (p *parser) expect(op string) error {
 // arguments reads the arguments of a call, from its opening parenthesis on.
 func (p *parser) arguments(name string) (args []node, err error) {
 	if p.tok.kind != tokenOperator || p.tok.text != "(" {
-		return nil, p.errorf(p.tok.at, "want ( behind %s", name)
+		return nil, p.errorf(p.tok.at, "want ( after %s", name)
 	}
 	if err := p.next(); err != nil {
 		return nil, err
@@ -286,14 +286,14 @@ func (p *parser) convert(n node, to kind, what func() string) (node, error) {
 	switch {
 	case to == kindNone:
 		if n.kind >= kindFormat {
-			return n, p.errorf(n.at, "%s is %v, which is no value%s", what(), n.kind, hintOf(n.kind))
+			return n, p.notValue(n, what())
 		}
 		return n, nil
 	case to == kindText:
 		if t, ok := n.asText(); ok {
 			return t, nil
 		}
-		return n, p.errorf(n.at, "%s is %v, which is no value%s", what(), n.kind, hintOf(n.kind))
+		return n, p.notValue(n, what())
 	case to == kindInteger || to == kindReal:
 		number, ok := n.asNumber()
 		if !ok {
@@ -328,11 +328,12 @@ func (n node) asNumber() (_ node, ok bool) {
 	return n, n.kind == kindInteger || n.kind == kindReal
 }
 
-// hintOf says what makes a value of something that is none.
-func hintOf(k kind) string {
-	return map[kind]string{
+// notValue is the error of an expression that is not a value, with a hint how to get one from it.
+func (p *parser) notValue(n node, what string) error {
+	hint := map[kind]string{
 		kindFormat: "; add .format(DATE), such as .format(date:from(0))",
 		kindRandom: "; add .nextInt(N) or .nextLong(N)",
 		kindSelf:   "; add .last()",
-	}[k]
+	}[n.kind]
+	return p.errorf(n.at, "%s is %v, which is not a value%s", what, n.kind, hint)
 }

@@ -14,7 +14,7 @@ type compiledSegment struct {
 	most  int
 	clock bool
 	env   bool
-	alone bool // the %{...} after it is no initial value, but the next expression
+	alone bool // the %{...} after it is not an initial value, but the next expression
 }
 
 // segment compiles the expression between two offsets, which include its sign, its braces
@@ -51,7 +51,7 @@ func (p *parser) segment(from, to int) (s compiledSegment, err error) {
 	}
 	value, ok := n.asText()
 	if !ok {
-		return s, p.errorf(n.at, "the expression is %v, which is no value%s", n.kind, hintOf(n.kind))
+		return s, p.notValue(n, "the expression")
 	}
 	switch {
 	case sign == '%':
@@ -78,7 +78,7 @@ func (p *parser) segment(from, to int) (s compiledSegment, err error) {
 		if init.kind != kindNone {
 			text, ok := init.asText()
 			if !ok {
-				return s, p.errorf(init.at, "the initial value is %v, which is no value%s", init.kind, hintOf(init.kind))
+				return s, p.notValue(init, "the initial value")
 			}
 			first := string(text.text(started, nil))
 			r.text.Store(&first)
@@ -194,7 +194,7 @@ const (
 )
 
 // A sequence has the values of an expression that refers to its own previous value. The
-// value of event n is computed from that of n-1, in blocks, whoever asks for it: the
+// value of event n is computed from that of n-1, in blocks, for all senders: the
 // latest blocks are kept, since senders ask for near events in any order. Marks
 // are kept too, so that an earlier value is not computed from the first one on. The
 // memory does not depend on the length of a run.

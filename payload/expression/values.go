@@ -122,7 +122,7 @@ func (p *parser) method(n node) (node, error) {
 		}
 	case kindSelf:
 		if p.last == kindNone {
-			return node{}, p.errorf(n.at, "this.last() needs an initial value that is a number, directly behind the expression, such as %%{0}")
+			return node{}, p.errorf(n.at, "this.last() needs an initial value that is a number, directly after the expression, such as %%{0}")
 		}
 		if p.selfAt < 0 {
 			p.selfAt = n.at

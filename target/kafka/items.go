@@ -21,7 +21,7 @@ type items struct {
 	spans   []span
 	n       uint64
 	recycle bool // read them again and again
-	// ends are where the partitions end, if that is known: from there on is no record.
+	// ends are where the partitions end, if that is known: there is no record from there on.
 	ends []int64
 }
 

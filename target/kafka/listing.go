@@ -91,7 +91,7 @@ type listing struct {
 }
 
 // openListing makes the list, after everything else is open: a run that cannot start
-// leaves an older one as it is.
+// leaves an older one unchanged.
 func (cl *cluster) openListing() (*listing, error) {
 	c := cl.cfg
 	if c.itemsOut == "" {

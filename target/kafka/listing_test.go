@@ -190,7 +190,7 @@ func TestListingLines(t *testing.T) {
 }
 
 // TestListErrors: what is wrong with a list is an error with a place, before anything is
-// sent, and leaves an older list as it is.
+// sent, and leaves an older list unchanged.
 func TestListErrors(t *testing.T) {
 	c := filled(t, 2, 10, 50)
 	folder := t.TempDir()

@@ -12,8 +12,8 @@ import (
 )
 
 // A follower reads what a run has produced: each batch is a fetch of its partition and
-// offsets. It implements load.Follower. One client reads all of a partition, so reads of
-// a partition begin in order.
+// offsets. It implements load.Follower, and load.Sink for the reader, whose completed reads it
+// passes on. One client reads all of a partition, so reads of a partition begin in order.
 type follower struct {
 	r    *itemReader
 	from *cluster // where it reads: the cluster that is produced to, or another one
@@ -58,7 +58,7 @@ func (f *follower) Logs() []string { return f.logs }
 // Start implements load.Follower.
 func (f *follower) Start(now func() time.Duration, done func([]load.Outcome)) {
 	f.now, f.done = now, done
-	f.r.Start(followerSink{f})
+	f.r.Start(f)
 }
 
 // Read implements load.Follower.
@@ -110,17 +110,14 @@ func (f *follower) close() error {
 	return err
 }
 
-// A followerSink passes completed reads on. It implements load.Sink.
-type followerSink struct{ f *follower }
-
 // Now implements load.Sink.
-func (s followerSink) Now() time.Duration { return s.f.now() }
+func (f *follower) Now() time.Duration { return f.now() }
 
 // Complete implements load.Sink.
-func (s followerSink) Complete(out []load.Outcome) { s.f.done(out) }
+func (f *follower) Complete(out []load.Outcome) { f.done(out) }
 
 // Ready implements load.Sink: reads are never refused.
-func (followerSink) Ready(int, time.Duration) {}
+func (*follower) Ready(int, time.Duration) {}
 
 // Stage implements target.Pipelined.
 func (s *session) Stage() (load.Follower, load.StagePlan) {

@@ -57,12 +57,12 @@ func TestEveryEffect(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("a check says nothing of %s", dotted(o.name))
+			t.Errorf("a check does not mention %s", dotted(o.name))
 		}
 	}
 	for name := range effects {
 		if find(name) == nil {
-			t.Errorf("there is an effect of %s, which is no option", name)
+			t.Errorf("there is an effect of %s, which is not an option", name)
 		}
 	}
 }

@@ -101,14 +101,10 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 	p := r.program
 	s := *l.parts[0].step
 	s.op, s.work, s.trace = wholeOp, writeRecords, false
-	f, again, err := openFiles(&s, r.args)
+	f, t, err := s.outputs(p, r.args, func() bool { return r.again(s.id) })
 	if err != nil {
 		return report.ExitFailed, err
 	}
-	if again && !r.again(s.id) {
-		fmt.Fprintf(p.Err, "%s: step %s exists already: rows are appended to %s\n", p.Called, s.id, f.dir)
-	}
-	t := &table{w: p.Out, s: &s, color: s.v.flag("output-color") && p.Color}
 	m := newMeter(&s)
 	d, err := p.Run(ctx, r.weighted(l), compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
@@ -119,13 +115,9 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 		}
 	}})
 	if err != nil {
-		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil //nolint:nilerr // the exit code says it
-		}
-		return report.ExitFailed, err
+		return withoutReport(ctx, err)
 	}
-	last := m.metrics(time.Now())
-	last.mean = d.Totals.InFlightMean
+	last := m.last(d)
 	t.row(last)
 	failed := uint64(0)
 	for i := range d.Parts {
@@ -134,18 +126,11 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 		mine := of.partMetrics(&d.Parts[i], last)
 		failed += mine.fail
 		of.summary(p.Out, mine)
-		own := *f
-		own.s = &of
-		own.total(mine)
-		f.keepError(own.err)
+		f.totalOf(&of, mine)
 	}
 	printWarnings(p, d)
-	code := d.ExitCode()
-	if failed > 0 && !s.v.has("load-op-limit-fail-count") {
-		code = report.Worse(code, report.ExitBroken)
-	}
-	if f.err != nil {
-		fmt.Fprintf(p.Err, "%s: not all files of the step could be written: %v\n", p.Called, f.err)
+	code := s.withFailures(d.ExitCode(), failed)
+	if f.incomplete(p) {
 		code = report.Worse(code, report.ExitFailed)
 	}
 	return code, nil

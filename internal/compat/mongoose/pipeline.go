@@ -3,9 +3,6 @@ package mongoose
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,23 +63,15 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	create, read := *l.parts[0].step, *l.parts[1].step // a pipeline has the id of the first
 	read.id = create.id
 	create.trace = create.trace || read.v.flag("output-metrics-trace-persist")
-	f, again, err := openFiles(&create, r.args)
+	f, t, err := create.outputs(p, r.args, func() bool { return r.again(create.id) })
 	if err != nil {
 		return report.ExitFailed, err
 	}
-	if again && !r.again(create.id) {
-		fmt.Fprintf(p.Err, "%s: step %s exists already: rows are appended to %s\n", p.Called, create.id, f.dir)
+	rows, remove, err := f.rowsFile()
+	if err != nil {
+		return report.ExitFailed, err
 	}
-	rows := f.path("op.trace.parquet")
-	if !create.trace {
-		dir, err := os.MkdirTemp("", "mongoose-")
-		if err != nil {
-			return report.ExitFailed, fmt.Errorf("make a folder for the rows of single records: %w", err)
-		}
-		defer os.RemoveAll(dir)
-		rows = filepath.Join(dir, "op.trace.parquet")
-	}
-	t := &table{w: p.Out, s: &create, color: create.v.flag("output-color") && p.Color}
+	defer remove()
 	m, back := newMeter(&create), newMeter(&read)
 	d, err := p.Run(ctx, l.pipeline(rows), compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
@@ -97,17 +86,13 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		}
 	}})
 	if err != nil {
-		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil
-		}
-		return report.ExitFailed, err
+		return withoutReport(ctx, err)
 	}
 	names := create.namer()
 	names.divided(create.streams(d))
 	tr, err := create.translate(rows, f, names, &read)
 	f.keepError(err)
-	last := m.metrics(time.Now())
-	last.mean = d.Totals.InFlightMean
+	last := m.last(d)
 	create.end(p, f, t, last)
 	if err == nil {
 		reads := back.metrics(last.at)
@@ -117,18 +102,11 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		read.rates(reads)
 		t.rowOf(&read, reads)
 		read.summary(p.Out, reads)
-		own := *f
-		own.s = &read
-		own.total(reads)
-		f.keepError(own.err)
+		f.totalOf(&read, reads)
 	}
 	printWarnings(p, d)
-	code := d.ExitCode()
-	if last.fail > 0 && !create.v.has("load-op-limit-fail-count") {
-		code = report.Worse(code, report.ExitBroken)
-	}
-	if f.err != nil {
-		fmt.Fprintf(p.Err, "%s: not all files of the step could be written: %v\n", p.Called, f.err)
+	code := create.withFailures(d.ExitCode(), last.fail)
+	if f.incomplete(p) {
 		code = report.Worse(code, report.ExitFailed)
 	}
 	return code, nil

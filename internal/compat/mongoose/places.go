@@ -92,7 +92,7 @@ func (s *step) findPlaces() {
 		return
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("there is no %s", placesOf(list))
+		err = fmt.Errorf("%s does not exist", placesOf(list))
 	}
 	s.placeless = fmt.Sprintf("%s does not say where its records are (%v): as many records of the topic are read, from its beginning", list, err)
 }

@@ -81,7 +81,7 @@ func (r *runner) warn(text string) {
 	r.warned[text] = true
 	r.mu.Unlock()
 	if !before {
-		fmt.Fprintf(r.program.Err, "%s: %s\n", r.program.Called, text)
+		warner(r.program)("%s", text)
 	}
 }
 
@@ -98,7 +98,7 @@ func (r *runner) Start(number int, s *scenario.Step) (func(ctx context.Context) 
 	if err != nil {
 		fault := &scenario.Fault{At: s.At, Text: err.Error()}
 		if !r.dry {
-			fmt.Fprintf(r.program.Err, "%s: %s: step %d (%s) cannot run: %s\n", r.program.Called, s.At, number, s.Name, err)
+			warner(r.program)("%s: step %d (%s) cannot run: %s", s.At, number, s.Name, err)
 		}
 		r.end(report.ExitFailed, true)
 		return func(context.Context) *scenario.Ended {
@@ -119,7 +119,7 @@ func (r *runner) Start(number int, s *scenario.Step) (func(ctx context.Context) 
 		e := &scenario.Ended{Number: number, Code: code, Elapsed: time.Since(began)}
 		if err != nil {
 			e.Fault = &scenario.Fault{At: s.At, Text: err.Error()}
-			fmt.Fprintf(r.program.Err, "%s: %s: step %d (%s) failed: %s\n", r.program.Called, s.At, number, s.Name, err)
+			warner(r.program)("%s: step %d (%s) failed: %s", s.At, number, s.Name, err)
 		}
 		return e
 	}, nil

@@ -139,9 +139,9 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 		return report.ExitFailed, err
 	}
 	if fault != nil {
-		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, fault)
+		warner(p)("%s", fault)
 		if fault.Hint != "" {
-			fmt.Fprintf(p.Err, "%s: hint: %s\n", p.Called, fault.Hint)
+			warner(p)("hint: %s", fault.Hint)
 		}
 	}
 	if f.check {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"carronade/internal/compat"
@@ -38,9 +36,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 			return report.ExitOK, nil
 		}
 	}
-	warn := func(format string, args ...any) {
-		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, fmt.Sprintf(format, args...))
-	}
+	warn := warner(p)
 	args, flags, err := splitScenario(p.Args)
 	if err != nil {
 		return report.ExitFailed, err
@@ -72,20 +68,13 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	return s.fire(ctx, p, p.Args, false, began)
 }
 
-// fire runs a step with its lines and files, and returns the exit code. Expected means that it is
-// no surprise if the step's files exist.
+// fire runs a step with its lines and files, and returns the exit code. If expected is set, the
+// step's files may exist without a message.
 func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expected bool, began time.Time) (int, error) {
-	f, again, err := openFiles(s, args)
+	f, t, err := s.outputs(p, args, func() bool { return expected })
 	if err != nil {
 		return report.ExitFailed, err
 	}
-	warn := func(format string, args ...any) {
-		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, fmt.Sprintf(format, args...))
-	}
-	if again && !expected {
-		warn("step %s exists already: rows are appended to %s", s.id, f.dir)
-	}
-	t := &table{w: p.Out, s: s, color: s.v.flag("output-color") && p.Color}
 	names := s.namer()
 	var code int
 	if s.work == onTopics {
@@ -93,11 +82,8 @@ func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expec
 	} else {
 		code, err = s.records(ctx, p, f, t, names)
 	}
-	if f.err != nil {
-		warn("not all files of the step could be written: %v", f.err)
-		if !s.strict && code != report.ExitInterrupted {
-			code = report.ExitFailed
-		}
+	if f.incomplete(p) && !s.strict {
+		code = report.Worse(code, report.ExitFailed)
 	}
 	return code, err
 }
@@ -106,15 +92,12 @@ func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expec
 func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
 	rows := ""
 	if s.work == writeRecords && (s.trace || s.v.text("item-output-file") != "" || s.strict) {
-		rows = f.path("op.trace.parquet")
-		if !s.trace {
-			dir, err := os.MkdirTemp("", "mongoose-")
-			if err != nil {
-				return report.ExitFailed, fmt.Errorf("make a folder for the rows of single records: %w", err)
-			}
-			defer os.RemoveAll(dir)
-			rows = filepath.Join(dir, "op.trace.parquet")
+		path, remove, err := f.rowsFile()
+		if err != nil {
+			return report.ExitFailed, err
 		}
+		defer remove()
+		rows = path
 	}
 	m, above := newMeter(s), newThreshold(s, f, p.Out)
 	observer := compat.Observer{Interval: func(iv load.Snapshot) {
@@ -139,10 +122,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	}
 	d, err := p.Run(ctx, w, observer)
 	if err != nil {
-		if ctx.Err() != nil {
-			return report.ExitInterrupted, nil
-		}
-		return report.ExitFailed, err
+		return withoutReport(ctx, err)
 	}
 	above.end()
 	if m.batches != nil { // batches completed while the last interval closed
@@ -157,8 +137,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		m.latency.Merge(left)
 		m.duration.Merge(left)
 	}
-	last := m.metrics(time.Now())
-	last.mean = d.Totals.InFlightMean
+	last := m.last(d)
 	if rows != "" {
 		names.divided(s.streams(d))
 		t, err := s.translate(rows, f, names, nil)
@@ -180,13 +159,10 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	s.end(p, f, t, last)
 	printWarnings(p, d)
 	code := d.ExitCode()
-	switch {
-	case s.strict && code != report.ExitInterrupted:
-		code = report.ExitOK
-	case last.fail > 0 && !s.v.has("load-op-limit-fail-count"):
-		code = report.Worse(code, report.ExitBroken)
+	if s.strict && code != report.ExitInterrupted {
+		return report.ExitOK, nil
 	}
-	return code, nil
+	return s.withFailures(code, last.fail), nil
 }
 
 // printWarnings writes to stderr the report's failures and warnings, which no line
@@ -200,8 +176,9 @@ func printWarnings(p *compat.Program, d *report.Document) {
 	if d.Trace != nil && d.Trace.Dropped > 0 {
 		lines = append(lines, fmt.Sprintf("the trace lacks %d operations: the disk was too slow", d.Trace.Dropped))
 	}
+	warn := warner(p)
 	for _, text := range lines {
-		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, text)
+		warn("%s", text)
 	}
 }
 

@@ -3,7 +3,6 @@ package mongoose
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -282,7 +281,7 @@ func (s *step) endTopics(p *compat.Program, f *files, t *table, m *topicMeter, r
 		if of.first != "" {
 			what += " (the first is " + of.first + ")"
 		}
-		fmt.Fprintf(p.Err, "%s: %s: %s\n", p.Called, what, text)
+		warner(p)("%s: %s", what, text)
 	}
 	switch {
 	case r.Interrupted:

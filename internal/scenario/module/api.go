@@ -176,7 +176,7 @@ func (e *engine) parallel(c sobek.FunctionCall) sobek.Value {
 			a = v
 		}
 		if _, ok := a.Export().(*sobek.Promise); !ok {
-			e.fail("leave out await before the steps of parallel", "argument %d of parallel is no step", i+1)
+			e.fail("leave out await before the steps of parallel", "argument %d of parallel is not a step", i+1)
 		}
 		all[i] = a
 	}
@@ -256,7 +256,7 @@ func (e *engine) mark(c sobek.FunctionCall) sobek.Value {
 	return sobek.Undefined()
 }
 
-// print prints its arguments in one line: texts as they are, all else as JSON.
+// print prints its arguments in one line: texts unchanged, all else as JSON.
 func (e *engine) print(c sobek.FunctionCall) sobek.Value {
 	parts := make([]string, len(c.Arguments))
 	for i, a := range c.Arguments {

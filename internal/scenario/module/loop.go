@@ -108,7 +108,7 @@ func (e *engine) settled(err error) error {
 	return nil
 }
 
-// trackRejection keeps the promises that were rejected and that nobody handles.
+// trackRejection keeps the promises that were rejected and not handled.
 func (e *engine) trackRejection(p *sobek.Promise, operation sobek.PromiseRejectionOperation) {
 	if operation == sobek.PromiseRejectionReject {
 		e.rejected = append(e.rejected, p)

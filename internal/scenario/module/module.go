@@ -100,7 +100,7 @@ func (e *engine) checkImports(program *ast.Program) error {
 			from = entry.FromClause.ModuleSpecifier.String()
 		}
 		if from != Name {
-			return &scenario.Fault{At: at, Text: fmt.Sprintf("there is no module %q", from), Hint: fmt.Sprintf("a scenario imports only %q, and is one file", Name)}
+			return &scenario.Fault{At: at, Text: fmt.Sprintf("the module %q does not exist", from), Hint: fmt.Sprintf("a scenario imports only %q, and is one file", Name)}
 		}
 		if entry.ImportClause == nil || entry.ImportClause.NamedImports == nil {
 			continue
@@ -117,7 +117,7 @@ func (e *engine) checkImports(program *ast.Program) error {
 	}
 	for _, entry := range program.ExportEntries {
 		if entry.FromClause != nil && entry.FromClause.ModuleSpecifier.String() != Name {
-			return &scenario.Fault{At: place(program.File.Position(int(entry.Idx) - 1)), Text: fmt.Sprintf("there is no module %q", entry.FromClause.ModuleSpecifier.String()), Hint: "a scenario is one file"}
+			return &scenario.Fault{At: place(program.File.Position(int(entry.Idx) - 1)), Text: fmt.Sprintf("the module %q does not exist", entry.FromClause.ModuleSpecifier.String()), Hint: "a scenario is one file"}
 		}
 	}
 	return nil

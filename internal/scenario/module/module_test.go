@@ -83,7 +83,7 @@ func (f *fake) Check(at, id string, limits []string) (bool, error) {
 
 func (f *fake) Report(_, reference string) (json.RawMessage, error) {
 	if reference == "missing" {
-		return nil, errors.New("there is no such report")
+		return nil, errors.New("the report does not exist")
 	}
 	return json.RawMessage(`{"id":"stored"}`), nil
 }
@@ -221,7 +221,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{"syntax", "let a = 1;\nlet = = 2;", "test.js:2:7", "syntax error: Unexpected token =", ""},
 		{"syntax found late", "let a = 1;\nlet a = 2;", "test.js:2:5", "syntax error: ", ""},
-		{"no module", `import { readFileSync } from "fs";`, "test.js:1:1", `there is no module "fs"`, "one file"},
+		{"no module", `import { readFileSync } from "fs";`, "test.js:1:1", `the module "fs" does not exist`, "one file"},
 		{"no export", "let a;\nimport { chek } from \"carronade\";", "test.js:2:1", `no export "chek"`, "did you mean check?"},
 		{"a name that does not exist", "\n  nothing();", "test.js:2:10", "ReferenceError: nothing is not defined", ""},
 		{"throw", "function f() {\n  throw new Error(\"boom\");\n}\nf();", "test.js:2:9", "Error: boom", ""},
@@ -234,27 +234,27 @@ func TestFaults(t *testing.T) {
 		{"a step that fails and is not awaited", api + "run(\"dead\");", "test.js:2:4", "the target is dead", ""},
 		{"steps of which one fails", api + "await parallel(run(\"a\"), run(\"dead\"));", "test.js:2:29", "the target is dead", ""},
 		{"no target", api + "run({rate: 1});", "test.js:2:4", "run takes a target and options", "such as run("},
-		{"options that are none", api + "run(\"a\", \"b\");", "test.js:2:4", "the options of run must be an object", "such as {"},
+		{"options that are not an object", api + "run(\"a\", \"b\");", "test.js:2:4", "the options of run must be an object", "such as {"},
 		{"too many arguments", api + "find(\"a\", {}, {});", "test.js:2:5", "not 3 arguments", "one object"},
 		{"an option of a wrong type", api + "run(\"a\", {rate: () => 1});", "test.js:2:4", "rate must be", ""},
 		{"an option that is not a number", api + "run(\"a\", {rate: 0/0});", "test.js:2:4", "rate must be a text, a number, true or false, not NaN", ""},
 		{"a list without values", api + "run(\"a\", {slo: []});", "test.js:2:4", "slo has no value", "leave it out"},
 		{"no unit", api + "await sleep(5);", "test.js:2:12", "sleep takes a time with a unit", "such as sleep("},
-		{"a time that is none", api + "await sleep(\"soon\");", "test.js:2:12", "sleep: ", ""},
+		{"a time that is not a duration", api + "await sleep(\"soon\");", "test.js:2:12", "sleep: ", ""},
 		{"a check of a promise", api + "check(run(\"a\"), \"p99<1s\");", "test.js:2:6", "a step in progress", "write await"},
 		{"a check of nothing", api + "check(undefined, \"p99<1s\");", "test.js:2:6", "check takes a report and limits", ""},
-		{"parallel with a report", api + "await parallel(await run(\"a\"));", "test.js:2:15", "argument 1 of parallel is no step", "leave out await"},
+		{"parallel with a report", api + "await parallel(await run(\"a\"));", "test.js:2:15", "argument 1 of parallel is not a step", "leave out await"},
 		{"a pipeline with another operation", api + "pipeline(\"a\", {op: \"read\"});", "test.js:2:9", "the operation of pipeline is pipeline", "call run"},
 		{"weights without a list", api + "weighted({weight: 1});", "test.js:2:9", "weighted takes a list of parts", "such as weighted("},
 		{"no weights", api + "weighted([]);", "test.js:2:9", "weighted takes at least one part", "such as weighted("},
-		{"a part that is none", api + "weighted([\"a\"]);", "test.js:2:9", "the options of a part must be an object", ""},
+		{"a part that is not an object", api + "weighted([\"a\"]);", "test.js:2:9", "the options of a part must be an object", ""},
 		{"weights with more", api + "weighted([{}], {}, {});", "test.js:2:9", "not 3 arguments", "one object"},
-		{"a mark that is no text", api + "mark(5);", "test.js:2:5", "mark takes a text", "such as mark("},
+		{"a mark that is not a text", api + "mark(5);", "test.js:2:5", "mark takes a text", "such as mark("},
 		{"a mark that is too long", api + "mark(\"x\".repeat(1025));", "test.js:2:5", "a mark has more than 1024 bytes", "console.log"},
 		{"a limit that is too long", api + "check(await run(\"a\"), \"x\".repeat(1025));", "test.js:2:6", "a limit has more than 1024 bytes", "such as"},
 		{"a name that is too long", api + "run(\"a\", {name: \"x\".repeat(201)});", "test.js:2:4", "the name of a step has more than 200 bytes", "a short name"},
 		{"options that are too large", api + "run(\"a\", {note: \"x\".repeat(2 ** 20)});", "test.js:2:4", "the options of a step have more than 1 MiB", "to a file"},
-		{"a report that is missing", api + "report(\"missing\");", "test.js:2:7", "there is no such report", ""},
+		{"a report that is missing", api + "report(\"missing\");", "test.js:2:7", "the report does not exist", ""},
 		{"a promise that nothing settles", "await new Promise(() => {});", "test.js", "awaits a promise that nothing settles", ""},
 		{"calls without end", "function f() {\n  return f() + 1;\n}\nf();", "test.js:2:1", "calls are nested more than 200 deep", "without end"},
 		{"calls without end after a step", api + "await run(\"a\");\nconst f = () => f() + 1;\nf();", "test.js:3:1", "calls are nested more than 200 deep", "without end"},
@@ -380,7 +380,7 @@ func TestKilledChild(t *testing.T) {
 	}
 }
 
-// The same seed gives the same numbers and times, another one others. The clock stands while the
+// The same seed gives the same numbers and times, another one gives others. The clock does not move while the
 // script computes.
 func TestSeed(t *testing.T) {
 	const source = `import { sleep } from "carronade";

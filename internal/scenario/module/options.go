@@ -18,8 +18,8 @@ const (
 	opOption     = "op"
 )
 
-// options reads options, an object of names and values. undefined and null are no value. of is
-// whose they are.
+// options reads options, an object of names and values. undefined and null count as no
+// options. of is the function or step that the errors name.
 func (e *engine) options(of string, v sobek.Value) (out []scenario.Option) {
 	if sobek.IsUndefined(v) || sobek.IsNull(v) {
 		return nil

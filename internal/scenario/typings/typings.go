@@ -16,7 +16,7 @@ import (
 	"carronade/target"
 )
 
-// A Word is an option that is no setting of a workload.
+// A Word is an option that is not a setting of a workload.
 type Word struct{ Name, Help string }
 
 // Of returns the declarations for the kinds of targets, with the options that searches have

@@ -15,7 +15,7 @@ import (
 // mostCommas limits the commas that are inserted into a script.
 const mostCommas = 100
 
-// A source is a script as it is repaired.
+// A source is a script while it is repaired.
 type source struct {
 	path     string
 	text     string

@@ -166,7 +166,7 @@ func (s *step) close() {
 }
 
 // flatten converts a map of a configuration to paths a-b-c with their values, in order. Names
-// and values below a name "headers" are kept as they are.
+// and values below a name "headers" stay unchanged.
 func (m *machine) flatten(method string, v sobek.Value) []scenario.Option {
 	o, ok := v.(*sobek.Object)
 	if !ok || isList(v) || isFunction(v) {

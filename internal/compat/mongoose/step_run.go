@@ -1,0 +1,87 @@
+package mongoose
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"carronade/internal/compat"
+	"carronade/internal/report"
+)
+
+// warner returns a function that writes messages to stderr.
+func warner(p *compat.Program) func(format string, args ...any) {
+	return func(format string, args ...any) {
+		fmt.Fprintf(p.Err, "%s: %s\n", p.Called, fmt.Sprintf(format, args...))
+	}
+}
+
+// outputs makes the files and the table of a step. If the folder of the step exists, and that is
+// not expected, a message says that rows are appended.
+func (s *step) outputs(p *compat.Program, args []string, expected func() bool) (*files, *table, error) {
+	f, again, err := openFiles(s, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if again && !expected() {
+		warner(p)("step %s exists already: rows are appended to %s", s.id, f.dir)
+	}
+	return f, &table{w: p.Out, s: s, color: s.v.flag("output-color") && p.Color}, nil
+}
+
+// rowsFile returns the path of the file for the rows of single records. It is a file of the step
+// if the step keeps its trace, else one in a folder that remove deletes.
+func (f *files) rowsFile() (path string, remove func(), err error) {
+	const name = "op.trace.parquet"
+	if f.s.trace {
+		return f.path(name), func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "mongoose-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make a folder for the rows of single records: %w", err)
+	}
+	return filepath.Join(dir, name), func() { os.RemoveAll(dir) }, nil
+}
+
+// withoutReport returns the exit code and the error of a run without a report. An interruption is
+// not an error: the exit code says it.
+func withoutReport(ctx context.Context, err error) (int, error) {
+	if ctx.Err() != nil {
+		return report.ExitInterrupted, nil
+	}
+	return report.ExitFailed, err
+}
+
+// last returns the metrics at the end of a run.
+func (m *meter) last(d *report.Document) *metrics {
+	last := m.metrics(time.Now())
+	last.mean = d.Totals.InFlightMean
+	return last
+}
+
+// totalOf writes the total row of one of several steps that share the files.
+func (f *files) totalOf(s *step, m *metrics) {
+	own := *f
+	own.s = s
+	own.total(m)
+	f.keepError(own.err)
+}
+
+// withFailures returns the exit code of a step with failed operations. A limit of failures
+// decides in their place if one is given.
+func (s *step) withFailures(code int, failed uint64) int {
+	if failed > 0 && !s.v.has("load-op-limit-fail-count") {
+		return report.Worse(code, report.ExitBroken)
+	}
+	return code
+}
+
+// incomplete says on stderr that not all files could be written, and reports whether that is so.
+func (f *files) incomplete(p *compat.Program) bool {
+	if f.err != nil {
+		warner(p)("not all files of the step could be written: %v", f.err)
+	}
+	return f.err != nil
+}
