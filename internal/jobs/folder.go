@@ -68,7 +68,7 @@ func (f *folder) take() error {
 		if h.PID == 0 {
 			return ErrInUse
 		}
-		return fmt.Errorf("%w: process %d on %s, since %s", ErrInUse, h.PID, h.Machine, h.Since.Format(time.DateTime))
+		return fmt.Errorf("%w: process %d on %s, since %s", ErrInUse, h.PID, oneLine(h.Machine), h.Since.Format(time.DateTime))
 	}
 	h = holder{Identity: system.Self(), Since: time.Now()}
 	h.Machine, _ = os.Hostname()

@@ -110,6 +110,40 @@ func TestImpossibleFolders(t *testing.T) {
 	}
 }
 
+// If a folder cannot be opened, nothing of it is left running, and no job starts.
+func TestOpenFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	q := open(t, Options{Dir: dir})
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := submit(t, q, request("a", "drains", "until:"+gate))
+	later := submit(t, q, request("b", "note:"+gate+".ran|"))
+	until(t, q, j.ID, running)
+	if err := q.Close(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	bad := filepath.Join(dir, "running", "99")
+	for _, err := range []error{os.Rename(alive(t), filepath.Join(dir, "running", "1")), os.Mkdir(bad, 0o700)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(t.Context(), Options{Dir: dir, Parallel: 2}); err == nil || hintOf(err) == "" {
+		t.Fatalf("got %v, want an error with a hint", err)
+	}
+	if exists(gate + ".ran") {
+		t.Error("a job has run")
+	}
+	for _, name := range []string{bad, filepath.Join(dir, "running", "1")} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q = open(t, Options{Dir: dir})
+	if j := wait(t, q, later.ID); j.State != Done {
+		t.Errorf("got %+v", j)
+	}
+}
+
 // The folder and what is in it belong to its user alone.
 func TestModes(t *testing.T) {
 	q := open(t, Options{})

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/system"
 )
 
 // kills is the number of killed servers by default; CARRONADE_TEST_KILLS
@@ -227,6 +230,71 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
+// Without its identity, a process of an earlier server is there as long as its
+// lock is held.
+func TestUnknownLeftover(t *testing.T) {
+	for _, content := range []string{"", "{", `{"host":"elsewhere","pid":7,"start":"1"}`, `{"pid":-1}`} {
+		path := filepath.Join(t.TempDir(), "1")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		held, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Close()
+		if ok, err := system.TryLock(held, false); !ok || err != nil {
+			t.Skip("this system has no locks")
+		}
+		l, err := openLeftover(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.file.Close()
+		closing := make(chan struct{})
+		if ended, err := l.await(time.Millisecond, closing); ended || !errors.Is(err, errRemains) {
+			t.Errorf("%q: got %v and %v, want %v", content, ended, err, errRemains)
+		}
+		waits := make(chan error, 1)
+		go func() {
+			ended, err := l.await(patience, closing)
+			if !ended {
+				err = errors.Join(err, errRemains)
+			}
+			waits <- err
+		}()
+		held.Close()
+		if err := <-waits; err != nil {
+			t.Errorf("%q: got %v after the lock was released", content, err)
+		}
+	}
+	// When the queue is closed, the next server has to wait.
+	l, err := openLeftover(alive(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.file.Close()
+	closing := make(chan struct{})
+	close(closing)
+	if ended, err := l.await(patience, closing); ended || err != nil {
+		t.Errorf("got %v and %v", ended, err)
+	}
+}
+
+// alive makes the file of a running process: that of this one.
+func alive(t *testing.T) string {
+	t.Helper()
+	b, err := json.Marshal(system.Self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "1")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // A second server is refused, and told who has the folder.
 func TestInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
@@ -237,6 +305,25 @@ func TestInUse(t *testing.T) {
 	}
 	if err := q.Close(soon(t)); err != nil {
 		t.Error(err)
+	}
+	open(t, Options{Dir: dir})
+
+	// Without locks, the holder counts.
+	dir = t.TempDir()
+	id, ok := system.Identify(os.Getppid())
+	b, err := json.Marshal(holder{Identity: id, Machine: "here"})
+	if err != nil || !ok {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "lock"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "on here") {
+		t.Errorf("got %v, want %v", err, ErrInUse)
+	}
+	// One that was killed does not.
+	if err := os.WriteFile(filepath.Join(dir, "lock"), []byte(strings.Replace(string(b), `"start":"`, `"start":"9`, 1)+"rest of an older one"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	open(t, Options{Dir: dir})
 }

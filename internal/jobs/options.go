@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -43,8 +44,11 @@ const leastOutput = 4 << 10
 // complete fills in the defaults.
 func (o *Options) complete() error {
 	dir, err := filepath.Abs(o.Dir)
-	if err != nil || o.Dir == "" {
-		return &target.Error{Doing: "open the data folder", Err: os.ErrInvalid, Hint: "give the path of a folder"}
+	if o.Dir == "" {
+		err = errors.New("none is given")
+	}
+	if err != nil {
+		return &target.Error{Doing: "open the data folder", Err: err, Hint: "give the path of a folder"}
 	}
 	o.Dir = dir
 	if len(o.Program) == 0 {

@@ -27,10 +27,10 @@ func (q *Queue) recover(ctx context.Context) error {
 	for i := range waiting {
 		q.newEntry(&waiting[i])
 	}
-	if err := q.awaitLeftovers(ctx); err != nil {
+	if err := q.removeOrphans(ctx); err != nil {
 		return err
 	}
-	return q.removeOrphans(ctx)
+	return q.awaitLeftovers(ctx)
 }
 
 // removeOrphans removes the output of jobs that were deleted.
@@ -73,15 +73,17 @@ func (q *Queue) awaitLeftovers(ctx context.Context) error {
 			l.remove()
 			continue
 		}
+		q.mu.Lock()
 		q.take(j.System)
+		q.mu.Unlock()
 		q.work.Go(func() {
 			defer q.free(j.System)
 			defer l.file.Close()
-			switch err := l.await(q.o.Drain, q.closing); {
-			case err != nil:
+			ended, err := l.await(q.o.Drain, q.closing)
+			if err != nil {
 				q.o.Problem(fail(fmt.Sprintf("wait for the process of job %d, which an earlier server started", id), q.o.Dir, err))
-				l.remove()
-			case l.ended:
+			}
+			if ended || err != nil {
 				l.remove()
 			}
 		})
@@ -92,9 +94,8 @@ func (q *Queue) awaitLeftovers(ctx context.Context) error {
 // A leftover is the process of a job whose server was killed. It may still wait
 // for the last answers and write its report. It loads its system until then.
 type leftover struct {
-	file  *os.File
-	id    system.Identity // PID 0: the server was killed before it could write it
-	ended bool
+	file *os.File
+	id   system.Identity // PID 0: the server was killed before it could write it
 }
 
 func openLeftover(path string) (*leftover, error) {
@@ -103,7 +104,7 @@ func openLeftover(path string) (*leftover, error) {
 		return nil, err
 	}
 	l := &leftover{file: f}
-	if b, err := io.ReadAll(io.LimitReader(f, 4096)); err != nil || json.Unmarshal(b, &l.id) != nil {
+	if b, err := io.ReadAll(io.LimitReader(f, 4096)); err != nil || json.Unmarshal(b, &l.id) != nil || l.id.PID <= 1 {
 		l.id = system.Identity{}
 	}
 	return l, nil
@@ -113,13 +114,28 @@ func openLeftover(path string) (*leftover, error) {
 // is, the lock decides. The lock may be held longer, by processes that it
 // started.
 func (l *leftover) gone() bool {
-	if l.id.PID != 0 {
-		if alive, known := l.id.Alive(); known {
-			return !alive
-		}
+	if alive, known := l.alive(); known {
+		return !alive
 	}
 	free, err := system.TryLock(l.file, false)
 	return free || err != nil
+}
+
+func (l *leftover) alive() (alive, known bool) {
+	if l.id.PID == 0 {
+		return false, false
+	}
+	return l.id.Alive()
+}
+
+// signal asks the process to end, or kills it, and reports whether it is known
+// and alive.
+func (l *leftover) signal(kill bool) bool {
+	alive, _ := l.alive()
+	if alive {
+		system.Signal(l.id.PID, kill)
+	}
+	return alive
 }
 
 func (l *leftover) remove() {
@@ -130,11 +146,12 @@ func (l *leftover) remove() {
 // errRemains says that a process does not end.
 var errRemains = errors.New("it may still run")
 
-// await waits until the process has ended, and kills it after a time. It gives
-// up if the process cannot be found or killed, and when closing is closed.
-func (l *leftover) await(patience time.Duration, closing <-chan struct{}) error {
-	if !system.DiesWithParent && l.id.PID != 0 {
-		system.Signal(l.id.PID, false) // nobody told it to end
+// await waits until the process has ended, and kills it after a time. It fails
+// if the process cannot be found or killed, and returns false when closing is
+// closed.
+func (l *leftover) await(patience time.Duration, closing <-chan struct{}) (ended bool, err error) {
+	if !system.DiesWithParent {
+		l.signal(false) // nothing has asked it to end
 	}
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
@@ -142,21 +159,19 @@ func (l *leftover) await(patience time.Duration, closing <-chan struct{}) error 
 	for killed := false; ; {
 		select {
 		case <-closing:
-			return nil
+			return false, nil
 		case <-look.C:
 			if l.gone() {
-				l.ended = true
-				return nil
+				return true, nil
 			}
 		case <-expired:
-			if killed || l.id.PID == 0 {
-				return errRemains
+			if killed || !l.signal(true) {
+				if l.gone() {
+					return true, nil
+				}
+				return false, errRemains
 			}
-			if !l.gone() {
-				system.Signal(l.id.PID, true)
-			}
-			killed = true
-			expired = time.After(patience)
+			killed, expired = true, time.After(patience)
 		}
 	}
 }

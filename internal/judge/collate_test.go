@@ -46,6 +46,17 @@ func heyAPMReports(flag string, flagless bool) (out []digest.Row) {
 	return out
 }
 
+// withClients sets the clients of rows by their concurrency.
+func withClients(rows []digest.Row, clients func(concurrency float64) float64) (out []digest.Row) {
+	for _, r := range rows {
+		x, _ := r.Num("concurrency")
+		r.Fields = append(slices.Clone(r.Fields), digest.Field{Name: "clients", Value: digest.Value{Kind: digest.Number, Num: clients(x), Independent: true}})
+		slices.SortFunc(r.Fields, func(a, b digest.Field) int { return strings.Compare(a.Name, b.Name) })
+		out = append(out, r)
+	}
+	return out
+}
+
 func collated(t *testing.T, rows []digest.Row, words ...string) *Collation {
 	t.Helper()
 	c, err := tryCollate(rows, words...)
@@ -144,6 +155,16 @@ func TestCollate(t *testing.T) {
 			"a setting of the workload, by hey-apm's name", plain,
 			[]string{"concurrency"},
 			"1: bcl41bfu, 20: 958l1oly | 1: xmlob0sh, 20: v5yruht0",
+		},
+		{
+			"callers with a connection each: clients follow from the concurrency", withClients(plain, func(concurrency float64) float64 { return concurrency }),
+			[]string{"concurrency"},
+			"1: bcl41bfu, 20: 958l1oly | 1: xmlob0sh, 20: v5yruht0",
+		},
+		{
+			"clients that do not follow from the concurrency", withClients(plain, func(concurrency float64) float64 { return concurrency + 1 }),
+			[]string{"concurrency", "--all"},
+			"20: 958l1oly | 20: v5yruht0 | 1: bcl41bfu | 1: xmlob0sh",
 		},
 		{
 			"a filter on VAR chooses where to start", plain,

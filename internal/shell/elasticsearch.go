@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/term"
+
 	"carronade/internal/indices"
 	"carronade/internal/jobs"
 )
@@ -70,6 +72,26 @@ func (s *session) useElasticsearch(args []string) error {
 	}
 	s.say("using %s", c.URL)
 	return nil
+}
+
+// hasPassword reports whether words contain the password of elasticsearch use.
+func hasPassword(ws []word) bool {
+	for i := range ws {
+		if ws[i].text == "elasticsearch" && len(ws) > i+4 && ws[i+1].text == "use" && ws[i+4].text != separator && ws[i+3].text != separator && ws[i+2].text != separator {
+			return true
+		}
+	}
+	return false
+}
+
+// A history is that of a terminal, without lines that contain a password.
+type history struct{ term.History }
+
+// Add implements term.History.
+func (h history) Add(line string) {
+	if ws, err := split(line); err == nil && !hasPassword(ws) {
+		h.History.Add(line)
+	}
 }
 
 // login reads user and password. The password goes to a file of the user.

@@ -13,7 +13,7 @@ import (
 
 // submit queues a job and shows its output when it runs.
 func (s *session) submit(r jobs.Request) error {
-	r.User = s.User
+	r.User, r.Dir = s.User, s.Dir
 	job, ahead, err := s.Queue.Submit(s.ctx, r)
 	if err != nil {
 		return err

@@ -128,6 +128,8 @@ func (n names) set(name string, ws []word) (old string, err error) {
 		return "", fmt.Errorf("%s can't appear in the right side", name)
 	case slices.ContainsFunc(ws, func(w word) bool { return w.is("define") }):
 		return "", errDefineFirst
+	case hasPassword(ws):
+		return "", hinted(errors.New("a definition must not contain a password"), "elasticsearch use last uses that of the last time")
 	}
 	old, has := n[name]
 	if !has && len(n) >= mostNames {

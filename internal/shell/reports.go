@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,18 +64,19 @@ func (s *session) filters(args []string, options ...string) (out []string, err e
 	return out, nil
 }
 
+var limitFilter = regexp.MustCompile(`^(limit[!<=>]+)(\d+)([kmg])$`)
+
 // decimalLimit writes the memory limit of a filter as bytes: 4g was 4,000,000,000.
 func decimalLimit(filter string) string {
-	value, ok := strings.CutPrefix(filter, "limit=")
-	if !ok || value == "" {
+	m := limitFilter.FindStringSubmatch(filter)
+	if m == nil {
 		return filter
 	}
-	by, ok := map[byte]int64{'k': 1e3, 'm': 1e6, 'g': 1e9}[value[len(value)-1]]
-	n, err := strconv.ParseInt(value[:len(value)-1], 10, 32)
-	if !ok || err != nil {
+	n, err := strconv.ParseInt(m[2], 10, 32)
+	if err != nil {
 		return filter
 	}
-	return fmt.Sprintf("limit=%d", n*by)
+	return m[1] + strconv.FormatInt(n*map[string]int64{"k": 1e3, "m": 1e6, "g": 1e9}[m[3]], 10)
 }
 
 // A collation is the part of collate's JSON that the tool's table shows.

@@ -19,6 +19,9 @@ type Options struct {
 	Queue Queue
 	User  string
 	Home  string // the folder of this user's settings; made with mode 0700
+	// Dir is the folder in which jobs run, and to which relative paths refer; "" is the
+	// queue's own folder for jobs, and this process's for paths.
+	Dir string
 
 	// Run runs one of carronade's commands at once and returns its exit code.
 	Run func(ctx context.Context, args []string, out io.Writer) int
@@ -139,6 +142,7 @@ func (s *session) setTerminal(t *term.Terminal) {
 	s.out.useTerminal(t)
 	t.SetPrompt(s.out.paint(cyan, promptText))
 	t.AutoCompleteCallback = s.autoComplete
+	t.History = history{t.History}
 }
 
 // load reads the user's settings.
@@ -148,7 +152,9 @@ func (s *session) load() (err error) {
 	}
 	err = errors.Join(s.home.load("names", &s.names), s.home.load("elasticsearch", &s.es))
 	for kind, v := range s.system {
-		err = errors.Join(err, s.home.load(kind, v))
+		if err = errors.Join(err, s.home.load(kind, v)); s.refused(v) != nil {
+			*v = server{}
+		}
 	}
 	return err
 }

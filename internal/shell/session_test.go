@@ -253,6 +253,7 @@ func TestPasswords(t *testing.T) {
 	d.do("collate concurrency")
 	d.do("verify branch=x")
 	contains(t, d.do("elasticsearch use http://elastic:p4ss-word@127.0.0.1:1"), "must not contain a login")
+	contains(t, d.do("test 30s 1 2 3 4 -E output.elasticsearch.password=p4ss"), "flags for the server need a server")
 	contains(t, d.do("run apm --secret-token p4ss-word"), "the line contains a secret")
 	d.send("elasticsearch reset\n")
 	d.until("yes or no: ")
@@ -410,6 +411,7 @@ func TestBadLines(t *testing.T) {
 	wants(t, d.do("define x b"), "updated old value: a\n")
 	wants(t, d.do("define rm x"), "still used by y\nok\n")
 	contains(t, d.do("define rm x"), "x is not defined")
+	contains(t, d.do("define es elasticsearch use http://127.0.0.1:9200 ann pw"), "a definition must not contain a password")
 	wants(t, d.do("define y"), "y x\n")
 	contains(t, d.do("help tset"), "nothing done for tset (hint: did you mean test?)")
 	contains(t, d.do("help test"), "test DURATION EVENTS SPANS FRAMES CONCURRENCY")
@@ -423,32 +425,6 @@ func TestBadLines(t *testing.T) {
 	d.send("\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\nrun null://\r\n")
 	if err := d.end(); !errors.Is(err, errHTTP) {
 		t.Errorf("a web page: %v", err)
-	}
-}
-
-// TestPermit: a session over a network runs no programs of its choice and sees no
-// files but in its folders.
-func TestPermit(t *testing.T) {
-	dir, _ := repository(t)
-	q := newFakeQueue()
-	d := talk(t, Options{Queue: q, Allow: &Permit{Folders: []string{filepath.Dir(dir)}}})
-	contains(t, d.do("apm use /etc"), "this session may use only folders in ")
-	contains(t, d.do("apm use /missing"), "this session may use only folders in ")
-	contains(t, d.do("apm use "+dir+" --cmd 'rm -rf /'"), "this session may not choose commands of this machine")
-	contains(t, d.do("apm use "+dir+" --url http://"+closedPort(t)), "using "+dir)
-	for _, line := range []string{"run null:// --system-cmd x", "find null://", "report list --store /etc/passwd", "report export last", "scenario x.js"} {
-		contains(t, d.do(line), "this session may not run ")
-	}
-	contains(t, d.do("verify branch=x --confirm 'rm -rf /'"), "--confirm is not allowed here")
-	contains(t, d.do("collate branch --pictures /tmp"), "--pictures is not allowed here")
-	contains(t, d.do("dump /etc/x 1 2 3"), "this session may use only folders in ")
-	contains(t, d.do("report list branch=x"), "ran report list branch=x")
-	if err := os.Symlink("/etc", filepath.Join(filepath.Dir(dir), "link")); err != nil {
-		t.Fatal(err)
-	}
-	contains(t, d.do("apm use "+filepath.Join(filepath.Dir(dir), "link")), "this session may use only folders in ")
-	if len(q.args()) != 0 {
-		t.Errorf("jobs %q", q.args())
 	}
 }
 

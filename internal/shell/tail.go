@@ -46,7 +46,7 @@ func (s *session) tail(kind string, args []string) error {
 		}
 		n = min(k, mostTail)
 	}
-	data, err := tailOf(filepath.Join(s.home.dir, kind+".log"))
+	data, err := logEnd(s.logOf(kind))
 	if errors.Is(err, fs.ErrNotExist) {
 		return hinted(errors.New("no server was started in this shell yet, so there is no log"), "carronade report log last shows that of another run")
 	}
@@ -73,8 +73,20 @@ func (s *session) tail(kind string, args []string) error {
 	return nil
 }
 
-// tailOf reads the end of a file.
-func tailOf(name string) ([]byte, error) {
+// logOf is the file with what a system prints while it runs, see --system-log.
+func (s *session) logOf(kind string) string { return filepath.Join(s.home.dir, kind+".log") }
+
+// logEnd reads the end of a log, of which an earlier part may be in FILE.1.
+func logEnd(name string) ([]byte, error) {
+	last, err := fileEnd(name)
+	if err != nil {
+		return nil, err
+	}
+	before, _ := fileEnd(name + ".1") // most logs have none
+	return append(before, last...), nil
+}
+
+func fileEnd(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carronade/internal/jobs"
+	"carronade/internal/secret"
 )
 
 // tool runs the drop-in for the tool, whose lines test prints.
@@ -37,6 +38,8 @@ func (s *session) test(words []string) error {
 			return fmt.Errorf("test: %s has no value", words[i])
 		case words[i] == "-E" && isSecretName(words[i+1]):
 			return hinted(errors.New("test: the line contains a secret"), "give it as -E NAME=file:PATH or NAME=env:NAME")
+		case s.Allow != nil && words[i] == "-E" && isReference(words[i+1]):
+			return errors.New("test: this session may not read files or variables of this machine")
 		}
 	}
 	args := slices.Concat(tool, []string{"-base-url", v.URL}, s.esFlags())
@@ -59,12 +62,13 @@ func (s *session) starting(v *server) []string {
 	if v.using() == "" {
 		return nil
 	}
+	words, password := s.startWords(v)
 	started := *v
-	password := ""
-	if v.Docker {
-		started.Cmd = ""
-	} else if v.Cmd == "" {
-		started.Cmd, password = s.startCommand(v)
+	started.Cmd = ""
+	if !v.Docker {
+		if started.Cmd = v.Cmd; v.Cmd == "" {
+			started.Cmd = typed(words)
+		}
 	}
 	out := started.flags("-")
 	if password != "" {
@@ -76,18 +80,32 @@ func (s *session) starting(v *server) []string {
 			port = u.Port()
 		}
 		out = append(out, "-system-image", "{image}", "-system-publish", "127.0.0.1:"+port+":8200")
+		for _, w := range words {
+			out = append(out, "-system-arg", w)
+		}
 	}
-	return append(out, "-system-log", filepath.Join(s.home.dir, "apm.log"))
+	return append(out, "-system-log", s.logOf("apm"))
 }
 
 // passwordVariable has the password of Elasticsearch in the server's environment. The
 // server replaces ${NAME} in its settings, so no command line has the password.
 const passwordVariable = "CARRONADE_ELASTICSEARCH_PASSWORD" //nolint:gosec // its name
 
-// startCommand starts an APM Server with the Elasticsearch in use, as the tool did.
-func (s *session) startCommand(v *server) (command, password string) {
-	words := []string{defaultStart, "-e"}
-	if u, err := url.Parse(v.URL); err == nil && u.Host != "" {
+// startWords start an APM Server with the Elasticsearch in use, as the tool did. The
+// password is a file.
+func (s *session) startWords(v *server) (words []string, password string) {
+	if v.Cmd != "" {
+		own, err := split(v.Cmd)
+		if err != nil {
+			own = []word{{text: v.Cmd}} // starting it says what is wrong
+		}
+		return texts(own), ""
+	}
+	words = []string{defaultStart, "-e"}
+	switch u, err := url.Parse(v.URL); {
+	case v.Docker:
+		words = append(words, "-E", "apm-server.host=0.0.0.0:8200")
+	case err == nil && u.Host != "":
 		words = append(words, "-E", "apm-server.host="+u.Host)
 	}
 	if s.es.URL != "" {
@@ -97,13 +115,13 @@ func (s *session) startCommand(v *server) (command, password string) {
 		words = append(words, "-E", "output.elasticsearch.username="+s.es.User, "-E", "output.elasticsearch.password=${"+passwordVariable+"}")
 		password = s.es.Password
 	}
-	return typed(words), password
+	return words, password
 }
 
 // isSecretName reports whether a setting of the server holds a secret as text.
 func isSecretName(setting string) bool {
 	name, value, _ := strings.Cut(setting, "=")
-	if strings.HasPrefix(value, "file:") || strings.HasPrefix(value, "env:") || strings.HasPrefix(value, "${") {
+	if isReference(setting) || strings.HasPrefix(value, "${") {
 		return false
 	}
 	name = strings.ToLower(name)
@@ -113,6 +131,12 @@ func isSecretName(setting string) bool {
 		}
 	}
 	return false
+}
+
+// isReference reports whether the value of a setting is read from a file or a variable.
+func isReference(setting string) bool {
+	_, value, _ := strings.Cut(setting, "=")
+	return secret.IsReference(value)
 }
 
 // dump writes the body of a request.

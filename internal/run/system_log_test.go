@@ -1,0 +1,51 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The log has the newest lines, and never more than the limit.
+func TestSystemLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "system.log")
+	if err := os.WriteFile(path+".1", []byte("of an earlier run\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := openSystemLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	add := l.beside(func(string) { shown++ })
+	add("first")
+	if data, _ := os.ReadFile(path); string(data) != "first\n" {
+		t.Errorf("while it runs: %q", data)
+	}
+	if _, err := os.Stat(path + ".1"); err == nil {
+		t.Error("the log of an earlier run is still there")
+	}
+	line := strings.Repeat("x", 1<<20-1)
+	for range 17 {
+		add(line)
+	}
+	add("last")
+	l.close()
+	l.close()
+	add("after")
+	old, err := os.ReadFile(path + ".1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || !strings.HasSuffix(string(data), "\nlast\n") || len(old)+len(data) > mostSystemLog || len(old) != mostSystemLog/2 {
+		t.Errorf("%v: %d and %d bytes", err, len(old), len(data))
+	}
+	if shown != 20 {
+		t.Errorf("%d lines shown", shown)
+	}
+	if _, err := openSystemLog(filepath.Join(path, "x")); err == nil || !strings.Contains(err.Error(), "write --system-log") {
+		t.Errorf("a folder that is a file: %v", err)
+	}
+}
