@@ -1,11 +1,13 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -119,6 +122,36 @@ func startServer(t *testing.T, args []string) []string {
 	return nil
 }
 
+// startTeam starts the server of a team that an example starts, and returns its
+// addresses in the documents and the real ones.
+func startTeam(t *testing.T, dir string) []string {
+	t.Helper()
+	cmd := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0")
+	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir+"/data")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+	var pairs []string
+	lines := bufio.NewScanner(out)
+	for _, documented := range []string{"127.0.0.1:8234", "127.0.0.1:8235"} {
+		if !lines.Scan() {
+			t.Fatal("the server of a team does not listen")
+		}
+		pairs = append(pairs, documented, strings.Fields(lines.Text())[2])
+	}
+	go io.Copy(io.Discard, out) //nolint:errcheck // the address of the page, with the token
+	return pairs
+}
+
 // freeAddress returns an address whose port is free for TCP and UDP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
@@ -162,6 +195,10 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 				exampleRepository(t, dir, swap)
 			}
 			for _, b := range blocks {
+				if b.command == "carronade serve &" {
+					swap = strings.NewReplacer(append(startTeam(t, dir), pairs...)...)
+					continue
+				}
 				if server, ok := b.server(); ok {
 					swap = strings.NewReplacer(append(startServer(t, server), pairs...)...)
 					continue

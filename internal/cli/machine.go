@@ -51,7 +51,7 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 	m := &machine{data: data, files: filepath.Join(data, "files"), hub: web.NewHub(), program: program}
 	m.rules = v.rules(m.files, store)
 	m.queue, err = jobs.Open(ctx, jobs.Options{
-		Dir: data, Parallel: v.parallel, Env: []string{m.rules.Environment()},
+		Dir: data, Parallel: v.parallel,
 		Frames:  func(_ int64, r io.Reader) { frame.Read(r, m.hub.Take) }, //nolint:errcheck // a run without a picture is a run
 		Problem: s.printError,
 	})
@@ -71,10 +71,32 @@ func (m *machine) close(s *session) {
 // drainJobs is how long running jobs may take to end with the server.
 const drainJobs = 12 * time.Second
 
-// run runs a command of carronade at once, in a process with the rules of jobs.
-func (m *machine) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// A userQueue gives each job the rules of its user.
+type userQueue struct {
+	*jobs.Queue
+	m *machine
+}
+
+// Submit adds the rules to the environment of the job's process.
+func (q userQueue) Submit(ctx context.Context, r jobs.Request) (jobs.Job, int, error) {
+	r.Env = append(r.Env, q.m.rulesOf(r.User).Environment())
+	return q.Queue.Submit(ctx, r)
+}
+
+// home is the folder of a user's settings and passwords.
+func (m *machine) home(user string) string { return filepath.Join(m.data, "users", user) }
+
+// rulesOf are the rules of a user's jobs.
+func (m *machine) rulesOf(user string) *permit.Rules {
+	r := *m.rules
+	r.Secrets = m.home(user)
+	return &r
+}
+
+// run runs a command of carronade at once, in a process with the rules of the user's jobs.
+func (m *machine) run(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int {
 	cmd := exec.CommandContext(ctx, m.program, args...)
-	cmd.Dir, cmd.Env = m.files, append(os.Environ(), m.rules.Environment())
+	cmd.Dir, cmd.Env = m.files, append(os.Environ(), m.rulesOf(user).Environment())
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = commandEnd
@@ -92,10 +114,8 @@ func (m *machine) run(ctx context.Context, args []string, stdout, stderr io.Writ
 // api is the API of the machine.
 func (m *machine) api(s *session) *serve.API {
 	return &serve.API{
-		Jobs: m.queue, Kinds: s.Kinds, Folder: m.files, Version: version(),
-		Run: func(ctx context.Context, _ string, args []string, stdout, stderr io.Writer) int {
-			return m.run(ctx, args, stdout, stderr)
-		},
+		Jobs: userQueue{m.queue, m}, Kinds: s.Kinds, Folder: m.files, Version: version(),
+		Run: m.run,
 	}
 }
 
@@ -109,10 +129,10 @@ func (m *machine) session(s *session, o shell.Options) func(ctx context.Context,
 	}
 	return func(ctx context.Context, conn io.ReadWriter, user string) error {
 		o := o
-		o.Queue, o.User, o.Home = m.queue, user, filepath.Join(m.data, "users", user)
+		o.Queue, o.User, o.Home = userQueue{m.queue, m}, user, m.home(user)
 		o.Commands, o.Loads = names, serve.Loads
 		o.System = func(args []string) string { return serve.SystemOf(s.Kinds, args) }
-		o.Run = func(ctx context.Context, args []string, out io.Writer) int { return m.run(ctx, args, out, out) }
+		o.Run = func(ctx context.Context, args []string, out io.Writer) int { return m.run(ctx, user, args, out, out) }
 		return shell.Serve(ctx, conn, o)
 	}
 }

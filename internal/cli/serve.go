@@ -23,13 +23,13 @@ import (
 )
 
 const serveLong = `A server for a team on one load machine. Jobs wait in a queue for each system
-under test, so that no two of them load one system at the same time. The queue is
-kept in a folder: a job that was accepted is not lost, whatever happens.
+under test, so that no two of them load one system at the same time. The queue
+is kept in a folder: a job that was accepted is not lost, whatever happens.
 
-It has two ports: text, for carronade shell, nc or telnet, and HTTP, for the page
-and the API (GET /api/v1/openapi.json). Both are on this machine alone, unless
---listen gives another address; then both need a token (carronade serve token
-add NAME) and TLS.
+It has two ports: text, for carronade shell, nc or telnet, and HTTP, for the
+page and the API (GET /api/v1/openapi.json). Both are on this machine alone,
+unless --listen gives another address; then both need a token (carronade serve
+token add NAME) and TLS.
 
 A job may only name files in the server's folder for files. It may not start
 programs, except those of repositories below an --allow-build folder. --allow
@@ -254,7 +254,7 @@ func dataFlag(data string) string {
 // userName is the name of the user of this process, in lists of jobs.
 func userName() string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
-		if text := os.Getenv(name); text != "" && len(text) <= 32 {
+		if text := os.Getenv(name); serve.ValidUser(text) {
 			return text
 		}
 	}
@@ -299,8 +299,8 @@ func listenOn(flag, host string, port uint16) (net.Listener, error) {
 	return l, nil
 }
 
-const tokenLong = `Tokens of users, for a server that other machines can reach and for programs that
-use its API. The server stores only a hash of each. A token is shown once.`
+const tokenLong = `Tokens of users, for a server that other machines can reach and for programs
+that use its API. The server stores only a hash of each. A token is shown once.`
 
 // tokenCommand returns the command serve token.
 func (s *session) tokenCommand() *cobra.Command {

@@ -21,7 +21,7 @@ Without --make nothing is built: the revision is only fetched and checked out.`
 
 const systemBuildExample = `
   carronade system build server --checkout v8.19.0 --make make
-  carronade system build server --fetch fork --checkout fork/faster --make make`
+  carronade system build server --fetch fork --checkout fork/fast --make make`
 
 // systemBuildCommand returns the command that builds a revision without a run.
 func (s *session) systemBuildCommand() *cobra.Command {

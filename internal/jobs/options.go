@@ -15,7 +15,6 @@ type Options struct {
 	Dir      string   // data folder, created with mode 0700
 	Parallel int      // jobs that run at once, of different systems; default 1
 	Program  []string // the program of the jobs and its first arguments; default: this program
-	Env      []string // NAME=VALUE, added to the environment of every job's process, and not stored
 	// Frames, if set, gets what each job writes to its file descriptor 3, whose
 	// number is also in the variable CARRONADE_FRAMES of its environment. It is
 	// called in a goroutine for each job that starts, and must return when r ends.

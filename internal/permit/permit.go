@@ -25,6 +25,9 @@ type Rules struct {
 	Targets []string `json:"targets,omitempty"`
 	// Builds are the folders of repositories whose systems a job may build and start.
 	Builds []string `json:"builds,omitempty"`
+	// Secrets is the folder of the user's own passwords, which the server keeps. A job may refer
+	// to the files in it, but not name them otherwise.
+	Secrets string `json:"secrets,omitempty"`
 	// Store is the place of reports. It is the only one of this machine that a job may name, and
 	// the one that it uses without naming one; "": the default.
 	Store string `json:"store,omitempty"`

@@ -33,7 +33,7 @@ func rules(t *testing.T) (*permit.Rules, string) {
 			t.Skip(err)
 		}
 	}
-	return &permit.Rules{Folder: filepath.Join(base, "files"), Builds: []string{filepath.Join(base, "builds")}, Targets: []string{"127.0.0.1", "*.example.org:9092", "::1"}, Store: "/var/reports.db"}, base
+	return &permit.Rules{Folder: filepath.Join(base, "files"), Builds: []string{filepath.Join(base, "builds")}, Targets: []string{"127.0.0.1", "*.example.org:9092", "::1"}, Store: "/var/reports.db", Secrets: filepath.Join(base, "ann")}, base
 }
 
 func TestFile(t *testing.T) {
@@ -104,6 +104,8 @@ func TestCommand(t *testing.T) {
 		{"shell", false},
 		{"config", false},
 		{"system prune", false},
+		{"system build ../builds/repo", true},
+		{"system build ../other", false},
 		{"runs", false},
 	} {
 		// The path is what cobra finds: here, the words before the first that is an argument.
@@ -189,6 +191,10 @@ func TestDocument(t *testing.T) {
 		{"the last folder counts", entries("system-git", repo, "system-git", base, "system-cmd", "./x"), false},
 		{"command alone", entries("system-cmd", "./x"), false},
 		{"secret in a file", entries("secret-token", "file:a.yaml"), true},
+		{"secret of the user", entries("secret-token", "file:"+filepath.Join(base, "ann", "password")), true},
+		{"secret of another user", entries("secret-token", "file:"+filepath.Join(base, "bob", "password")), false},
+		{"secret below", entries("secret-token", "file:"+filepath.Join(base, "ann", "x", "password")), false},
+		{"secret as another file", entries("trace", filepath.Join(base, "ann", "password")), false},
 		{"secret in another file", entries("secret-token", "file:/etc/passwd"), false},
 		{"payload", entries("payload", "file(a.yaml,random)"), true},
 		{"payload with a delimiter", entries("payload", "file(a.yaml,delim=;)"), true},

@@ -59,7 +59,8 @@ func newTestSite(t *testing.T) *testSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := jobs.Open(t.Context(), jobs.Options{Dir: dir, Program: []string{program}, Env: []string{"CARRONADE_TEST_JOB=1"}})
+	t.Setenv("CARRONADE_TEST_JOB", "1") // for the processes of jobs
+	q, err := jobs.Open(t.Context(), jobs.Options{Dir: dir, Program: []string{program}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +161,7 @@ func TestJobs(t *testing.T) {
 	s := newTestSite(t)
 	first := s.submit("run", "kafka://127.0.0.1:9092/t", "wait")
 	second := s.submit("run", "kafka://localhost:9092/u") // the same system
+	awaitOutput(t, s.queue, first)
 	s.want(http.StatusOK, "GET", "/api/v1/jobs?state=queued", "", `"id": `+fmt.Sprint(second), `"system": "kafka://127.0.0.1:9092"`, `"user": "ann"`)
 	s.want(http.StatusOK, "GET", "/api/v1/status", "", `"user": "ann"`, `"queued": 1`)
 
@@ -170,7 +172,6 @@ func TestJobs(t *testing.T) {
 		s.queue.Output(t.Context(), first, true, &b) //nolint:errcheck // the text says it
 		seen <- b.String()
 	}()
-	awaitOutput(t, s.queue, first)
 	s.want(http.StatusAccepted, "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", first), "")
 	if text := <-seen; text != "run kafka://127.0.0.1:9092/t wait\n" {
 		t.Errorf("output %q", text)

@@ -43,6 +43,9 @@ func OpenTokens(folder string) *Tokens { return &Tokens{path: filepath.Join(fold
 // userName is what users may be called: names appear in lists of jobs and in paths.
 var userName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,31}$`)
 
+// ValidUser reports whether a user may have this name. It is also the name of a folder.
+func ValidUser(name string) bool { return userName.MatchString(name) }
+
 // Errors of tokens.
 var (
 	ErrUserName = errors.New("a user's name has 1 to 32 letters, digits, '.', '_' or '-', and begins with a letter or digit")
@@ -51,7 +54,7 @@ var (
 
 // Add makes a token for a user and returns it. It is shown once and not stored.
 func (t *Tokens) Add(user string) (string, error) {
-	if !userName.MatchString(user) {
+	if !ValidUser(user) {
 		return "", ErrUserName
 	}
 	t.mu.Lock()
