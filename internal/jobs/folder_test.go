@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -157,4 +158,61 @@ func TestModes(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// No jobs.db crashes the server, or keeps it from ending.
+func FuzzOpen(f *testing.F) {
+	program := []string{os.Args[0]}
+	dir := f.TempDir()
+	q, err := Open(f.Context(), Options{Dir: dir, Program: program, QueuedPerUser: 4})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for range 3 {
+		j, _, err := q.Submit(f.Context(), request("x", "out:hello"))
+		if err == nil {
+			_, err = q.Wait(f.Context(), j.ID)
+		}
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := q.Close(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, "jobs.db"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)-8192])
+	f.Add(whole[:50])
+	f.Add([]byte{})
+	for _, at := range []int{16, 20, 40, 60, 68, 100, 108, 8192, 9000, len(whole) - 1, len(whole) - 40} {
+		b := bytes.Clone(whole)
+		b[at] ^= 0xff
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "jobs.db"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		q, err := Open(t.Context(), Options{Dir: dir, Program: []string{filepath.Join(dir, "no program")}})
+		if err != nil {
+			if hintOf(err) == "" {
+				t.Errorf("got %v without a hint", err)
+			}
+			return
+		}
+		list, _ := q.Jobs(t.Context(), Filter{})
+		for _, j := range list {
+			_ = q.Output(t.Context(), j.ID, false, io.Discard)
+		}
+		j, _, err := q.Submit(t.Context(), request("x"))
+		if err == nil {
+			_ = q.Cancel(t.Context(), j.ID)
+		}
+		_ = q.Close(t.Context())
+	})
 }

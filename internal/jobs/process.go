@@ -62,7 +62,7 @@ func (q *Queue) start(j *Job, out *output) (*process, error) {
 	}
 	printed, err := pipe()
 	if err == nil && runtime.GOOS != "windows" {
-		cmd.ExtraFiles = []*os.File{nil, lock}
+		cmd.ExtraFiles = []*os.File{nil, lock} // from 3; nobody reads the lock, see leftover
 		if q.o.Frames != nil {
 			cmd.ExtraFiles[0], err = pipe()
 			cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", FramesVariable, framesFile))
