@@ -43,6 +43,27 @@ func TestFreezes(t *testing.T) {
 	}
 }
 
+// TestFreezesOfAnInterval: a freeze belongs to the interval in which it ended, and a thread's
+// own does not count.
+func TestFreezesOfAnInterval(t *testing.T) {
+	const ms = time.Millisecond
+	var w watchdog
+	w.note(frozeProcess, 100*ms, 150*ms)
+	w.note(frozeProcess, 980*ms, 1010*ms)
+	w.note(frozeSending, 1200*ms, 1290*ms)
+	w.note(frozeProcess, 1500*ms, 1520*ms)
+	w.note(frozeProcess, 1990*ms, 2000*ms)
+	for i, want := range []struct {
+		n       int
+		longest time.Duration
+	}{{1, 50 * ms}, {3, 30 * ms}, {0, 0}} {
+		from := time.Duration(i) * time.Second
+		if n, longest := w.endedWithin(from, from+time.Second); n != want.n || longest != want.longest {
+			t.Errorf("interval %d: got %d, the longest %v, want %d and %v", i, n, longest, want.n, want.longest)
+		}
+	}
+}
+
 // TestLateEvidence: the cause of a freeze is looked up a second time if there was none,
 // with the time since its beginning, and not when that is much longer than the freeze.
 func TestLateEvidence(t *testing.T) {

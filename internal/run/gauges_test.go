@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,7 +52,13 @@ func TestGaugeReader(t *testing.T) {
 			}
 			return nil, ctx.Err()
 		})
-		q := newGaugeReader([]namedSource{{"server", rate}, {"system", slow}}, time.Second, nil)
+		var mu sync.Mutex
+		seen := map[string][]int{} // how many metrics, by source
+		q := newGaugeReader([]namedSource{{"server", rate}, {"system", slow}}, time.Second, func(from string, figures []measure.Figure) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[from] = append(seen[from], len(figures))
+		})
 		q.before(t.Context())
 		began := time.Now()
 		q.begin(func() time.Duration { return time.Since(began) })
@@ -70,6 +77,9 @@ func TestGaugeReader(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("gauges (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string][]int{"server": {2, 0, 0, 2, 2}, "system": {0, 0, 0, 0, 0}}, seen); diff != "" {
+			t.Errorf("seen during the run (-want +got):\n%s", diff)
 		}
 		if asks != 7 {
 			t.Errorf("got %d requests to the slow source, want 7", asks)

@@ -20,7 +20,7 @@ import (
 const Loopback = "127.0.0.1:0"
 
 // closeTimeout is how long Close waits until viewers have read the end.
-const closeTimeout = 250 * time.Millisecond
+const closeTimeout = 200 * time.Millisecond
 
 // A Server serves the live page of a hub's runs.
 type Server struct {
@@ -90,7 +90,7 @@ func (s *Server) URL() string { return s.url }
 // IsPublic reports whether other machines can reach the page.
 func (s *Server) IsPublic() bool { return s.public }
 
-// Close ends the hub's streams and the server. It waits 250 ms at most for viewers.
+// Close ends the hub's streams and the server. It waits 200 ms at most for viewers.
 func (s *Server) Close() {
 	if s == nil {
 		return
