@@ -106,6 +106,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	p.Scenario = func(ctx context.Context, o scenario.Options) (scenario.Reason, *scenario.Fault, error) {
 		return s.asScenario(ctx, tool, common, o)
 	}
+	p.Serve = s.serveAs
 	if k, load := s.topicLoads(tool.Kind); load != nil {
 		p.Topics = func(ctx context.Context, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
 			if err := tryFile("--report-json", common.ReportJSON); err != nil {

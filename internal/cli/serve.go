@@ -199,6 +199,16 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 		func(ctx context.Context) error { return site.Serve(ctx, web) })
 }
 
+// serveAs is the server of a tool's shell. It builds and starts what is in the user's home, as the
+// tool did everywhere.
+func (s *session) serveAs(ctx context.Context) error {
+	v := serving{listen: "127.0.0.1", textPort: textPort, httpPort: httpPort, parallel: 1}
+	if home, err := os.UserHomeDir(); err == nil {
+		v.builds = []string{home}
+	}
+	return s.serve(ctx, &v)
+}
+
 // tls reads the certificate; nil without one.
 func (v *serving) tls() (*tls.Config, error) {
 	if v.tlsCert == "" {

@@ -68,6 +68,9 @@ type Program struct {
 	// inside: those that call Run or Topics with the context that they got. It sets the
 	// process of the script.
 	Scenario func(ctx context.Context, o scenario.Options) (scenario.Reason, *scenario.Fault, error)
+
+	// Serve runs the server of sessions of the shell until ctx is done.
+	Serve func(ctx context.Context) error
 }
 
 // An Observer watches a run. Any function may be nil.

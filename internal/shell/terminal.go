@@ -211,6 +211,10 @@ func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) er
 		}()
 		return ended(ctx, out, conn)
 	}
+	// The server begins with lines. It sends for a raw terminal once it knows that this is one.
+	if err := greeting(conn, screen); err != nil {
+		return nil //nolint:nilerr // the server has said why
+	}
 	old, err := term.MakeRaw(int(keyboard.Fd()))
 	if err != nil {
 		return fmt.Errorf("cannot use the terminal: %w", err)
@@ -239,6 +243,25 @@ func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) er
 		}
 	}()
 	return ended(ctx, screen, conn)
+}
+
+// greeting shows what a server says up to its first prompt, without what is for other clients.
+func greeting(conn io.Reader, out io.Writer) error {
+	var text []byte
+	one := make([]byte, 1) // what follows the prompt is for the terminal
+	for len(text) < MaxLine && !strings.HasSuffix(string(text), promptText) {
+		n, err := conn.Read(one)
+		if text = append(text, one[:n]...); err != nil {
+			fmt.Fprint(out, string(text))
+			return err
+		}
+	}
+	for line := range strings.Lines(strings.TrimSuffix(string(text), promptText)) {
+		if !strings.Contains(line, "rlwrap") {
+			fmt.Fprint(out, line)
+		}
+	}
+	return nil
 }
 
 // terminalOf returns the terminal if both streams are one.

@@ -87,7 +87,7 @@ func (o *options) flagSet(name string) *flag.FlagSet {
 	fs.BoolVar(&o.noRedirects, "disable-redirects", false, "2018: do not follow redirects (never followed here)")
 	fs.BoolVar(&o.describe, "describe", false, "2018: describe payloads and exit")
 	fs.BoolVar(&o.dump, "dump", false, "2018: dump payloads in loadbeat config format and exit")
-	fs.BoolVar(&o.shell, "server", false, "2018: the shell, which is not available here")
+	fs.BoolVar(&o.shell, "server", false, "2018: the shell, for telnet to port 8234: carronade serve")
 
 	fs.StringVar(&o.url, "apm-url", "http://localhost:8200", "2023: apm server url")
 	fs.StringVar(&o.secret, "apm-secret", "", "2023: apm server secret token; here also env:NAME or file:PATH, which keep it out of the process list")

@@ -2,6 +2,7 @@ package heyapm
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"os"
@@ -204,7 +205,6 @@ func TestFlags(t *testing.T) {
 		}, ""},
 		{"a test of a profile", false, []string{"-profile", "tiny", "test", "1s", "1", "2", "3", "4"}, map[string]string{"events": "1", "frames": "3"}, "warning: -profile has no effect with test"},
 		{"a test for a time", false, []string{"-run", "3s", "test", "1s", "1", "2", "3", "4"}, map[string]string{"for": "1s"}, "warning: -run has no effect with test"},
-		{"the shell", false, []string{"-server"}, nil, "[error] -server: the shell is not available"},
 
 		{"agents", false, []string{"-apm-url", "http://h:1"}, map[string]string{
 			"target": "apm+http://h:1", "for": "30s", "mix": "error=1", "frames": "0-10", "concurrency": "1", "clients": "1", "rate": "", "gzip": "1", "verbose": "true", "events": "100",
@@ -415,5 +415,21 @@ func TestPayloads(t *testing.T) {
 		if n := len(plain); n < tt.want*9/10 || n > tt.want*12/10 || gzipped >= n {
 			t.Errorf("part %d of %s has bodies of %d bytes, %d compressed, want %d", tt.part, tt.name, n, gzipped, tt.want)
 		}
+	}
+}
+
+// TestServe: -server is the server of sessions of the shell.
+func TestServe(t *testing.T) {
+	served := 0
+	p := compat.Program{Args: []string{"-server"}, Serve: func(context.Context) error {
+		served++
+		return nil
+	}}
+	got := compattest.Main(t.Context(), t, &Tool, p, func(*workload.Document, compat.Observer) (*report.Document, error) {
+		t.Error("a run")
+		return nil, errors.New("a run")
+	})
+	if served != 1 || got.Code != 0 {
+		t.Errorf("served %d times, exit code %d", served, got.Code)
 	}
 }

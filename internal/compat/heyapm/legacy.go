@@ -36,8 +36,10 @@ func (t *legacyRun) main(ctx context.Context, given map[string]bool) (int, error
 	parts, ok := profiles[t.profile]
 	switch {
 	case t.shell:
-		t.log.printf("[error] -server: the shell is not available; give -profile, or see carronade run apm+http://HOST:8200 --help")
-		return 1, nil
+		if err := t.p.Serve(ctx); err != nil {
+			return 1, err
+		}
+		return 0, nil
 	case !ok:
 		t.log.printf("[error] unknown profile")
 		fmt.Fprintf(t.p.Err, "(there are %s)\n", profileNames())
