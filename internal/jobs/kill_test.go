@@ -32,7 +32,7 @@ const mostPerServer = 6
 func serve(role string) error {
 	words := strings.Split(role, "|")
 	dir, round := words[0], words[1]
-	q, err := Open(context.Background(), Options{Dir: filepath.Join(dir, "data"), Program: []string{os.Args[0]}, Parallel: 2, KeepEnded: 1 << 20})
+	q, err := Open(context.Background(), Options{Dir: filepath.Join(dir, "data"), Program: []string{os.Args[0]}, Parallel: 2, KeepEnded: 1 << 20, QueuedPerUser: 1 << 20, Queued: 1 << 20})
 	if err != nil {
 		return err
 	}
@@ -180,6 +180,7 @@ func killServer(t *testing.T, dir string, round int, first bool, delay time.Dura
 		select {
 		case <-begun:
 		case <-read:
+			_ = cmd.Wait()
 			t.Fatalf("round %d: the server ended: %s", round, words.String())
 		case <-time.After(patience):
 			t.Fatalf("round %d: no job was accepted", round)
