@@ -41,7 +41,16 @@ func TestShellSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range [][]string{{"init", "-q", "-b", "master"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "serve"}} {
+	fork, author := filepath.Join(dir, "fork"), []string{"-c", "user.name=a", "-c", "user.email=a@b"}
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "master"},
+		{"add", "."},
+		append(author, "commit", "-q", "-m", "serve"),
+		{"clone", "-q", repo, fork},
+		{"-C", fork, "checkout", "-q", "-b", "trace-apm-server"},
+		append(append([]string{"-C", fork}, author...), "commit", "-q", "--allow-empty", "-m", "trace"),
+		{"remote", "add", "axw", fork},
+	} {
 		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %s", args, out)
 		}
@@ -82,6 +91,9 @@ func TestShellSession(t *testing.T) {
 	d.enter("apm tail -n 2", "connections, ", "[time now ")
 	d.enter("collate concurrency", "duration 1s  events 1  spans 2  frames 3  branch master  revision ", "report id  revision date   pushed", "  1\n", "  2\n", "  4\n\n")
 	d.enter("verify -n 168h branch=master duration=1s events=1 spans=2 frames=3 concurrency=1 limit=-1", "too little history")
+	d.enter("apm switch -fcm axw/trace-apm-server ; test 1s 1 2 3 1", "branch    trace-apm-server\n", "on branch trace-apm-server , cmd = [1s 1 2 3 1]\n", "saving report\n", ">>> ")
+	d.enter("status", ": trace-apm-server, ", " trace\n0 commands queued\n")
+	d.enter("collate branch concurrency=1", "  concurrency 1\n", "  master", "  trace-apm-server")
 	d.enter("test 1m 1 2 3 4", "started new work")
 	d.enter("cancel", "ok\n", "work cancelled")
 	d.enter("quit", "bye!\n")

@@ -21,6 +21,7 @@ type fakeQueue struct {
 	changed *sync.Cond
 	jobs    []*fakeJob
 	refuse  error
+	reading int // calls of Output and Wait that have not returned
 }
 
 type fakeJob struct {
@@ -110,6 +111,8 @@ func (q *fakeQueue) wait(ctx context.Context, ready func() bool) error {
 func (q *fakeQueue) Output(ctx context.Context, id int64, _ bool, w io.Writer) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.reading++
+	defer func() { q.reading-- }()
 	j, n := q.find(id), 0
 	for {
 		if err := q.wait(ctx, func() bool { return len(j.printed) > n || !j.Ended.IsZero() }); err != nil {

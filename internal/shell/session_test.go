@@ -366,6 +366,11 @@ func TestDisconnect(t *testing.T) {
 			if err := d.end(); err != nil {
 				t.Error(err)
 			}
+			q.mu.Lock()
+			if q.reading > 0 {
+				t.Error("the session ended before those that follow its jobs")
+			}
+			q.mu.Unlock()
 		}
 		list, _ := q.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
 		if len(list) != 3 {
