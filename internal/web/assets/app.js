@@ -6,7 +6,9 @@ import * as format from './format.js';
 
 const $ = (id) => document.getElementById(id);
 const charts = new Charts($('charts'), $('said'));
-let feed, done, known = [], follow = true;
+// An address with ?run=ID stays with that run.
+const pinned = new URLSearchParams(location.search).get('run');
+let feed, done, known = [], follow = !pinned;
 
 const SIGNS = { live: '●', lost: '!', end: '■', done: '■', wait: '…', refused: '✗' };
 
@@ -179,11 +181,11 @@ async function start() {
     await session();
     for (;;) {
       await again();
-      if (known.length > 0) break;
+      if (pinned ? known.some((r) => r.id === pinned) : known.length > 0) break;
       state('wait', 'waiting for a run');
       await new Promise((r) => setTimeout(r, 500));
     }
-    await choose(known[known.length - 1].id);
+    await choose(pinned ?? known[known.length - 1].id);
   } catch (e) {
     if (e instanceof Refused && e.status === 401) state('refused', 'This page needs its token: open the address that carronade printed.');
     else {
