@@ -169,7 +169,7 @@ async function again(next) {
   $('runs').replaceChildren(...known.map((r) => {
     const o = document.createElement('option');
     o.value = r.id;
-    o.textContent = `${r.title ? r.title + ': ' : ''}${r.op} ${r.target} (${r.id})`;
+    o.textContent = [new Date(r.started_at).toLocaleTimeString(), r.title, r.labels?.['find-role'], r.op, r.target, `(${r.id})`].filter(Boolean).join(' ');
     return o;
   }));
   if (feed) $('runs').value = feed.id;
