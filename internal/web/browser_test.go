@@ -163,6 +163,11 @@ func TestInABrowser(t *testing.T) {
 	tab.Do(chromedp.Evaluate[chromedp.Void](`(() => { const s = document.getElementById("runs"); s.value = "def"; s.dispatchEvent(new Event("change")); })()`))
 	tab.Until(`document.getElementById("about").textContent.includes("def") && document.documentElement.dataset.state === "live"`)
 
+	// An address can name a run.
+	one := b.OpenServer(t, address+"?run=abc", browsertest.View{})
+	one.Until(`document.documentElement.dataset.frames === "91" && !document.getElementById("result").hidden`)
+	one.Check()
+
 	// The program ends in the middle of a run.
 	_ = next
 	s.Close()

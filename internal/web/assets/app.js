@@ -7,7 +7,9 @@ import * as team from './team.js';
 
 const $ = (id) => document.getElementById(id);
 const charts = new Charts($('charts'), $('said'));
-let feed, done, known = [], follow = true;
+// An address with ?run=ID stays with that run.
+const pinned = new URLSearchParams(location.search).get('run');
+let feed, done, known = [], follow = !pinned;
 
 const SIGNS = { live: '●', lost: '!', end: '■', done: '■', wait: '…', refused: '✗' };
 
@@ -169,7 +171,7 @@ async function again(next) {
   $('runs').replaceChildren(...known.map((r) => {
     const o = document.createElement('option');
     o.value = r.id;
-    o.textContent = `${r.title ? r.title + ': ' : ''}${r.op} ${r.target} (${r.id})`;
+    o.textContent = [new Date(r.started_at).toLocaleTimeString(), r.title, r.labels?.['find-role'], r.op, r.target, `(${r.id})`].filter(Boolean).join(' ');
     return o;
   }));
   if (feed) $('runs').value = feed.id;
@@ -182,11 +184,11 @@ async function start() {
     const serves = await team.start();
     for (;;) {
       await again();
-      if (known.length > 0) break;
+      if (pinned ? known.some((r) => r.id === pinned) : known.length > 0) break;
       state('wait', serves ? 'no run is in progress' : 'waiting for a run');
       await new Promise((r) => setTimeout(r, 500));
     }
-    await choose(known[known.length - 1].id);
+    await choose(pinned ?? known[known.length - 1].id);
   } catch (e) {
     if (e instanceof Refused && e.status === 401) state('refused', 'This page needs its token: open the address that carronade printed.');
     else {

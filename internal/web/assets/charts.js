@@ -99,7 +99,8 @@ function gauges(frames) {
       found.set(`${g.from} ${g.name} ${g.unit}`, g);
     }
   }
-  return [...found.values()];
+  const order = ['system', 'server', 'host'];
+  return [...found.values()].sort((a, b) => order.indexOf(a.from) - order.indexOf(b.from));
 }
 
 // The limits that a chart shows as lines: { text, value }.
@@ -282,7 +283,7 @@ export class Charts {
   // shade colors the warm-up and the frames in which the generator froze, and marks remarks.
   shade(u) {
     const { ctx } = u, { left, top, width, height } = u.bbox, px = devicePixelRatio;
-    const x = (t) => Math.min(left + width, Math.max(left, u.valToPos(t, 'x', true)));
+    const x = (t) => Math.round(Math.min(left + width, Math.max(left, u.valToPos(t, 'x', true))));
     ctx.save();
     for (const f of this.frames) {
       const warm = f.phase === 'warm-up', a = x(f.from), w = Math.max(x(f.to) - a, 0);

@@ -8,7 +8,7 @@ const MOST = 12000; // frames; a server keeps fewer
 export async function session() {
   const token = new URLSearchParams(location.hash.slice(1)).get('token');
   if (!token) return;
-  history.replaceState(null, '', location.pathname);
+  history.replaceState(null, '', location.pathname + location.search);
   const answer = await fetch('/api/session', {
     method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ token }),
   });

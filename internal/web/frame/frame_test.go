@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -558,4 +559,26 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMissingFrames: where frames are missing, the merged one takes the place of the
+// others that it covers.
+func TestMissingFrames(t *testing.T) {
+	var s Series
+	for _, f := range [][2]int64{{1, 1}, {2, 1}, {7, 1}, {10, 10}, {11, 1}, {19, 1}, {20, 1}, {20, 10}, {21, 1}} {
+		if err := s.Add(&Frame{Number: f[0], Span: f[1]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for after, want := range map[int64]string{
+		0: "10/10 20/10 21/1", 7: "10/10 20/10 21/1", 10: "20/10 21/1", 18: "19/1 20/1 21/1", 20: "21/1", 21: "",
+	} {
+		var got []string
+		for _, f := range s.After(after) {
+			got = append(got, fmt.Sprintf("%d/%d", f.Number, f.Span))
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("after %d: got %s, want %s", after, text, want)
+		}
+	}
 }
