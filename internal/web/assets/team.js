@@ -135,13 +135,10 @@ async function reports() {
 
 // start shows the queue and the reports if this is a server that has them.
 export async function start() {
-  let status;
-  try {
-    status = await get('/status');
-  } catch {
-    return false;
-  }
-  user = status.user;
+  const answer = await fetch(API + '/status', { cache: 'no-store' });
+  if (answer.status === 204) return false;
+  if (!answer.ok) throw new Refused(answer.status);
+  ({ user } = await answer.json());
   $('team').hidden = false;
   $('find').addEventListener('submit', (e) => { e.preventDefault(); reports(); });
   $('overlay').addEventListener('click', () => open([...chosen]));
