@@ -13,13 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/elastictest"
 	"carronade/internal/jobs"
 	"carronade/internal/shell"
 )
 
-// TestShellSession types a session as hey-apm's users did, with the real queue, a real
-// repository, and a stand-in as its server.
-func TestShellSession(t *testing.T) {
+// startShell begins a session with the real queue and a real repository, whose server is
+// a stand-in with some flags. It returns the repository and the server's address.
+func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it runs loads")
 	}
@@ -32,9 +34,9 @@ func TestShellSession(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 	t.Setenv("CARRONADE_TEST_UNTRUSTED", "none")
 	t.Setenv("NO_COLOR", "1")
-	address, repo := freeAddress(t), filepath.Join(dir, "apm-server")
+	address, repo = freeAddress(t), filepath.Join(dir, "apm-server")
 	for name, text := range map[string]string{
-		"server.sh": "#!/bin/sh\nexec carronade standin apm --listen " + address + "\n",
+		"server.sh": "#!/bin/sh\nexec carronade standin apm --listen " + address + " " + flags + "\n",
 		"Makefile":  "all:\n\tcp server.sh apm-server\n\tchmod +x apm-server\n\techo made\n",
 	} {
 		if err := errors.Join(os.MkdirAll(repo, 0o755), os.WriteFile(filepath.Join(repo, name), []byte(text), 0o644)); err != nil {
@@ -78,9 +80,15 @@ func TestShellSession(t *testing.T) {
 			},
 		})
 	}()
-	d := newTypist(t, mine)
-
+	d = newTypist(t, mine)
+	d.ended = ended
 	d.expect("type 'help' for help\n>>> ")
+	return d, repo, address
+}
+
+// TestShellSession types a session as hey-apm's users did.
+func TestShellSession(t *testing.T) {
+	d, repo, address := startShell(t, "")
 	d.enter("apm use "+repo+" --url http://"+address, "using "+repo+"\n>>> ")
 	d.enter("status", "ApmServer [http://"+address+"]: not running\nUsing "+repo+": unknown branch (hint: apm switch <branch>)\n0 commands queued\n>>> ")
 	d.enter("apm switch -cmv master", "made\n", "branch    master\n", "build     took ")
@@ -96,10 +104,27 @@ func TestShellSession(t *testing.T) {
 	d.enter("collate branch concurrency=1", "  concurrency 1\n", "  master", "  trace-apm-server")
 	d.enter("test 1m 1 2 3 4", "started new work")
 	d.enter("cancel", "ok\n", "work cancelled")
-	d.enter("quit", "bye!\n")
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	d.quit()
+}
+
+// TestShellElasticsearch: documents are counted, reports are saved and collated in the
+// Elasticsearch in use, and reset deletes the documents only.
+func TestShellElasticsearch(t *testing.T) {
+	node := elastictest.Start(t, "opensearch")
+	d, repo, address := startShell(t, "--index "+node.URL)
+	d.enter("elasticsearch use "+node.URL, "using "+node.URL+"\n")
+	d.enter("status", "ElasticSearch ["+node.URL+"]: ", " ,  0 docs\nApmServer not configured")
+	d.enter("apm use "+repo+" --cmd ./apm-server --url http://"+address, "using "+repo+"\n")
+	d.enter("apm switch -cm master", "build     took ")
+	d.enter("test 1s 1 2 3 1 ; test 1s 1 2 3 2", "started new work", " docs indexed (", "(100.00% of expected)\n", "report indexed in elasticsearch\n",
+		"started new work", " docs indexed (", "report indexed in elasticsearch\n", ">>> ")
+	d.enter("collate concurrency --sort concurrency", "report id  revision date   pushed", "dps", "100.0%", "  1\n", "dps", "100.0%", "  2\n\n")
+	d.enter("verify branch=master concurrency=1", "too little history")
+	d.enter("elasticsearch reset", "delete all indices apm-* of "+node.URL+" (now ", "? yes or no: ")
+	d.enter("yes", "deleted ", " docs\n", ">>> ")
+	d.enter("status", " ,  0 docs\n")
+	d.enter("collate concurrency", "  1\n") // reports are not deleted
+	d.quit()
 }
 
 // A typist types lines and reads answers.
@@ -108,6 +133,8 @@ type typist struct {
 	conn net.Conn
 	text chan string // read so far
 	read string
+
+	ended chan error // how the session ended
 }
 
 func newTypist(t *testing.T, conn net.Conn) *typist {
@@ -127,6 +154,15 @@ func newTypist(t *testing.T, conn net.Conn) *typist {
 		}
 	}()
 	return d
+}
+
+// quit ends the session.
+func (d *typist) quit() {
+	d.t.Helper()
+	d.enter("quit", "bye!\n")
+	if err := <-d.ended; err != nil {
+		d.t.Error(err)
+	}
 }
 
 // enter types a line, and waits for texts in this order.

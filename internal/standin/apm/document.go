@@ -189,6 +189,7 @@ func (s *source) at(now time.Time) time.Time {
 func documents(meta *metadata, kind string, p []byte, now time.Time) (docs []document) {
 	m := &maker{meta: meta, now: now}
 	if kind == "v1" {
+		m.v1 = true
 		var in struct{ Transactions, Errors []source }
 		if json.Unmarshal(p, &in) != nil {
 			return nil
@@ -228,11 +229,16 @@ type maker struct {
 	meta *metadata
 	now  time.Time
 	docs []document
+	v1   bool // of a document of v1, whose servers had no data streams
 }
 
 type object = map[string]any
 
 func id(v string) object { return object{"id": v} }
+
+// lastWithV1 is the last release of the real server that accepts v1. It is a part of the names
+// of its indices.
+const lastWithV1 = "6.8.23"
 
 // put completes a document and adds it to docs. event is what the real server calls
 // it in its field processor, which logs do not have.
@@ -245,8 +251,13 @@ func (m *maker) put(stream string, s *source, at time.Time, event string, d obje
 	if event != "" {
 		d["processor"] = object{"event": event, "name": event}
 	}
-	kind, rest, _ := strings.Cut(stream, "-")
-	d["data_stream"] = object{"type": kind, "dataset": rest, "namespace": "default"}
+	index := stream + "-default"
+	if m.v1 {
+		index = "apm-" + lastWithV1 + "-" + event + "-" + at.UTC().Format("2006.01.02")
+	} else {
+		kind, rest, _ := strings.Cut(stream, "-")
+		d["data_stream"] = object{"type": kind, "dataset": rest, "namespace": "default"}
+	}
 	if s.TraceID != "" {
 		d["trace"] = id(s.TraceID)
 	}
@@ -260,7 +271,7 @@ func (m *maker) put(stream string, s *source, at time.Time, event string, d obje
 	if err != nil {
 		return // queue.put counts what is missing
 	}
-	m.docs = append(m.docs, document{index: stream + "-default", source: text})
+	m.docs = append(m.docs, document{index: index, source: text})
 }
 
 func micros(ms float64) object { return object{"us": int64(ms * 1000)} }
