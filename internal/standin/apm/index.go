@@ -34,7 +34,8 @@ const (
 	maxBackoff       = 5 * time.Second
 )
 
-// An indexer writes documents by _bulk, to data streams made by its own template.
+// An indexer writes documents by _bulk, to data streams made by its own template, or for
+// documents of v1 to the indices apm-*.
 // It retries throttled documents; refused ones count as failed.
 type indexer struct {
 	base   string

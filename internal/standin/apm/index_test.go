@@ -131,7 +131,11 @@ func TestIndexes(t *testing.T) {
 			kinds := map[string]wire.Kind{"transaction": wire.Transaction, "span": wire.Span, "error": wire.Error, "metric": wire.Metricset, "log": wire.Log}
 			spanOf := map[string]bool{}
 			for index, docs := range f.docs {
-				if !strings.HasPrefix(index, "traces-apm") && !strings.HasPrefix(index, "logs-apm") && !strings.HasPrefix(index, "metrics-apm") {
+				if p == wire.V1 {
+					if !strings.HasPrefix(index, "apm-6.8.23-transaction-2") && !strings.HasPrefix(index, "apm-6.8.23-span-2") && !strings.HasPrefix(index, "apm-6.8.23-error-2") {
+						t.Errorf("index %s", index)
+					}
+				} else if !strings.HasPrefix(index, "traces-apm") && !strings.HasPrefix(index, "logs-apm") && !strings.HasPrefix(index, "metrics-apm") {
 					t.Errorf("index %s", index)
 				}
 				for _, d := range docs {

@@ -55,7 +55,7 @@ func TestIndexesIntoOpenSearch(t *testing.T) {
 	}
 	get("/_refresh")
 	var count struct{ Count int }
-	if err := json.Unmarshal([]byte(get("/traces-apm*,logs-apm*,metrics-apm*/_count")), &count); err != nil || count.Count != want {
+	if err := json.Unmarshal([]byte(get("/traces-apm*,logs-apm*,metrics-apm*,apm-*/_count")), &count); err != nil || count.Count != want {
 		t.Errorf("OpenSearch counts %d (%v), want %d", count.Count, err, want)
 	}
 	if text := get("/_data_stream"); !strings.Contains(text, `"traces-apm-default"`) || !strings.Contains(text, templateName) {
