@@ -257,7 +257,7 @@ func TestFramesToNobody(t *testing.T) {
 		}
 		p := begin(t, cmd)
 		w.Close()
-		if code := p.end(t); code != 0 || !strings.Contains(p.out.String(), "1 k/s of 1 k/s") {
+		if code := p.end(t); code != 0 || !strings.Contains(p.out.String(), "of 1 k/s acked") {
 			t.Errorf("reads %t: exit %d:\n%s", reads, code, p.said.String())
 		}
 		if warned := strings.Contains(p.said.String(), "warning: the reader of CARRONADE_FRAMES"); warned == reads {
