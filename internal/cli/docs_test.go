@@ -336,7 +336,9 @@ var (
 	label   = regexp.MustCompile(`^ {0,4}([^ ].*?)(?:  |$)`)
 	numbers = regexp.MustCompile(`\S*[0-9]\S*( (ns|us|ms|s|min|h|B|KiB|MiB|GiB|k|M|G|k/s|M/s|G/s|/s)\b(/s)?)?`)
 	blocks  = regexp.MustCompile(`[▁▂▃▄▅▆▇█ ]*[▁▂▃▄▅▆▇█]+`)
-	spaces  = regexp.MustCompile(`[ \t]+`)
+	// An id may have no digit.
+	ids    = regexp.MustCompile(`\b(report +|show |open )[a-z0-9]{8}\b`)
+	spaces = regexp.MustCompile(`[ \t]+`)
 )
 
 // mask removes the differences between runs: numbers with their units,
@@ -345,6 +347,7 @@ func mask(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
 		line = blocks.ReplaceAllString(line, " ~")
+		line = ids.ReplaceAllString(line, "$1#")
 		line = numbers.ReplaceAllString(line, "#")
 		line = spaces.ReplaceAllString(strings.TrimRight(line, " "), " ")
 		out[i] = line

@@ -101,7 +101,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 	p := r.program
 	s := *l.parts[0].step
 	s.op, s.work, s.trace = wholeOp, writeRecords, false
-	f, t, err := s.outputs(p, r.args, func() bool { return r.again(s.id) })
+	f, t, err := s.outputs(p, r.args, r.again(s.id))
 	if err != nil {
 		return report.ExitFailed, err
 	}

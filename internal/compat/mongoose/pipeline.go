@@ -63,7 +63,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	create, read := *l.parts[0].step, *l.parts[1].step // a pipeline has the id of the first
 	read.id = create.id
 	create.trace = create.trace || read.v.flag("output-metrics-trace-persist")
-	f, t, err := create.outputs(p, r.args, func() bool { return r.again(create.id) })
+	f, t, err := create.outputs(p, r.args, r.again(create.id))
 	if err != nil {
 		return report.ExitFailed, err
 	}

@@ -20,12 +20,12 @@ func warner(p *compat.Program) func(format string, args ...any) {
 
 // outputs makes the files and the table of a step. If the folder of the step exists, and that is
 // not expected, a message says that rows are appended.
-func (s *step) outputs(p *compat.Program, args []string, expected func() bool) (*files, *table, error) {
+func (s *step) outputs(p *compat.Program, args []string, expected bool) (*files, *table, error) {
 	f, again, err := openFiles(s, args)
 	if err != nil {
 		return nil, nil, err
 	}
-	if again && !expected() {
+	if again && !expected {
 		warner(p)("step %s exists already: rows are appended to %s", s.id, f.dir)
 	}
 	return f, &table{w: p.Out, s: s, color: s.v.flag("output-color") && p.Color}, nil

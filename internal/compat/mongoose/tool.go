@@ -71,7 +71,7 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 // fire runs a step with its lines and files, and returns the exit code. If expected is set, the
 // step's files may exist without a message.
 func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expected bool, began time.Time) (int, error) {
-	f, t, err := s.outputs(p, args, func() bool { return expected })
+	f, t, err := s.outputs(p, args, expected)
 	if err != nil {
 		return report.ExitFailed, err
 	}
