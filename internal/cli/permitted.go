@@ -19,6 +19,10 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 	if s.rules, err = permit.Read(os.Getenv); err != nil || s.rules == nil {
 		return err
 	}
+	// The rules are for this process. A system that it starts may be a carronade, too.
+	if err := os.Unsetenv(permit.Variable); err != nil {
+		return err
+	}
 	path := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()), " ")
 	if cmd.Hidden && path != cobra.ShellCompRequestCmd { // a process of our own, under the same rules
 		return nil

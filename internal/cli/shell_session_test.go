@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,15 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"carronade/internal/elastictest"
-	"carronade/internal/jobs"
-	"carronade/internal/shell"
 )
 
-// startShell begins a session with the real queue and a real repository, whose server is
+// startShell begins a session with a real server and a real repository, whose system is
 // a stand-in with some flags. It returns the repository and the server's address.
 func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 	t.Helper()
@@ -57,31 +55,30 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 			t.Fatalf("git %v: %s", args, out)
 		}
 	}
-	q, err := jobs.Open(t.Context(), jobs.Options{Dir: filepath.Join(dir, "queue"), Program: []string{exe}})
+	server := exec.Command(exe, "serve", "--text-port", "0", "--http-port", "0", "--allow-build", repo)
+	server.Stderr = os.Stderr
+	out, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		if err := q.Close(context.Background()); err != nil {
+		if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
 			t.Error(err)
 		}
 	})
-	mine, theirs := net.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- shell.Serve(t.Context(), theirs, shell.Options{
-			Queue: q, User: "ann", Home: filepath.Join(dir, "home"), Commands: []string{"report", "run"},
-			Loads: func(args []string) bool { return args[0] == "run" },
-			Run: func(ctx context.Context, args []string, out io.Writer) int {
-				cmd := exec.CommandContext(ctx, exe, args...)
-				cmd.Stdout, cmd.Stderr = out, out
-				_ = cmd.Run()
-				return cmd.ProcessState.ExitCode()
-			},
-		})
-	}()
-	d = newTypist(t, mine)
-	d.ended = ended
+	var port string
+	if _, err := fmt.Fscanf(out, "listening on %s for the shell\n", &port); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, out) //nolint:errcheck // the other port
+	conn, err := net.Dial("tcp", port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = newTypist(t, conn)
 	d.expect("type 'help' for help\n>>> ")
 	return d, repo, address
 }
@@ -114,7 +111,7 @@ func TestShellElasticsearch(t *testing.T) {
 	d, repo, address := startShell(t, "--index "+node.URL)
 	d.enter("elasticsearch use "+node.URL, "using "+node.URL+"\n")
 	d.enter("status", "ElasticSearch ["+node.URL+"]: ", " ,  0 docs\nApmServer not configured")
-	d.enter("apm use "+repo+" --cmd ./apm-server --url http://"+address, "using "+repo+"\n")
+	d.enter("apm use "+repo+" --url http://"+address, "using "+repo+"\n")
 	d.enter("apm switch -cm master", "build     took ")
 	d.enter("test 1s 1 2 3 1 ; test 1s 1 2 3 2", "started new work", " docs indexed (", "(100.00% of expected)\n", "report indexed in elasticsearch\n",
 		"started new work", " docs indexed (", "report indexed in elasticsearch\n", ">>> ")
@@ -133,8 +130,6 @@ type typist struct {
 	conn net.Conn
 	text chan string // read so far
 	read string
-
-	ended chan error // how the session ended
 }
 
 func newTypist(t *testing.T, conn net.Conn) *typist {
@@ -160,8 +155,8 @@ func newTypist(t *testing.T, conn net.Conn) *typist {
 func (d *typist) quit() {
 	d.t.Helper()
 	d.enter("quit", "bye!\n")
-	if err := <-d.ended; err != nil {
-		d.t.Error(err)
+	if _, open := <-d.text; open {
+		d.t.Error("the session goes on")
 	}
 }
 
