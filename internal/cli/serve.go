@@ -165,8 +165,8 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	if err != nil {
 		return err
 	}
-	defer text.Close() //nolint:errcheck // it ends
-	defer web.Close()  //nolint:errcheck // it ends
+	defer text.Close()
+	defer web.Close()
 	public := isPublic(text) || isPublic(web)
 	if err := v.checkPublic(public, tokens); err != nil {
 		return err
@@ -293,7 +293,7 @@ func (v *serving) open() (text, web net.Listener, err error) {
 		return text, given["http"][0], nil
 	}
 	if web, err = listenOn("--http-port", v.listen, v.httpPort); err != nil {
-		text.Close() //nolint:errcheck // nothing was accepted
+		text.Close()
 		return nil, nil, err
 	}
 	return text, web, nil

@@ -132,7 +132,7 @@ func (s *session) remoteShell(ctx context.Context, c *connecting, address string
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // the session is over
+	defer conn.Close()
 	if c.token != "" {
 		token, referred, err := secret.Read(c.token)
 		if err != nil || !referred {

@@ -73,7 +73,7 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 	if _, err := fmt.Fscanf(out, "listening on %s for the shell\n", &port); err != nil {
 		t.Fatal(err)
 	}
-	go io.Copy(io.Discard, out) //nolint:errcheck // the other port
+	go io.Copy(io.Discard, out)
 	conn, err := net.Dial("tcp", port)
 	if err != nil {
 		t.Fatal(err)

@@ -153,7 +153,7 @@ func TestLivePage(t *testing.T) {
 	}
 	get := func(path string) *http.Response {
 		t.Helper()
-		q, err := http.NewRequestWithContext(t.Context(), "GET", m[1]+"api"+path, nil)
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -102,8 +102,8 @@ func (r *Rules) File(path string) error {
 	// The file need not exist, but what exists of its path must be in the folder.
 	for at := filepath.Join(folder, path); ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil {
-			if real, err := filepath.EvalSymlinks(at); err == nil {
-				if !within(folder, real) {
+			if found, err := filepath.EvalSymlinks(at); err == nil {
+				if !within(folder, found) {
 					return refused
 				}
 				return nil
@@ -191,9 +191,9 @@ func (r *Rules) Build(folder string) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(r.Folder, path)
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
+	if found, err := filepath.EvalSymlinks(path); err == nil {
 		for _, allowed := range r.Builds {
-			if base, err := filepath.EvalSymlinks(allowed); err == nil && within(base, real) {
+			if base, err := filepath.EvalSymlinks(allowed); err == nil && within(base, found) {
 				return nil
 			}
 		}

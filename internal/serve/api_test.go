@@ -121,7 +121,7 @@ func (s *testSite) do(method, path, body string, change ...func(*http.Request)) 
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		s.t.Fatal(err)
@@ -169,7 +169,7 @@ func TestJobs(t *testing.T) {
 	seen := make(chan string, 1)
 	go func() {
 		var b bytes.Buffer
-		s.queue.Output(t.Context(), first, true, &b) //nolint:errcheck // the text says it
+		s.queue.Output(t.Context(), first, true, &b)
 		seen <- b.String()
 	}()
 	s.want(http.StatusAccepted, "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", first), "")
@@ -326,7 +326,7 @@ func TestSession(t *testing.T) {
 	}
 	client := http.Client{Jar: jar}
 	post := func(path, body, origin string) int {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +338,7 @@ func TestSession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.Body.Close() //nolint:errcheck // only the status counts
+		answer.Body.Close()
 		return answer.StatusCode
 	}
 	if got := post("/api/session", `{"token":"x"}`, ""); got != http.StatusUnauthorized {
@@ -366,7 +366,7 @@ func TestSession(t *testing.T) {
 func TestEndWithReader(t *testing.T) {
 	s := newTestSite(t)
 	id := s.submit("run", "null://", "wait")
-	r, err := http.NewRequestWithContext(t.Context(), "GET", fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestEndWithReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close()
 	s.stop()
 	if _, err := io.ReadAll(answer.Body); err == nil {
 		t.Log("the answer ended as if it was whole") // the job goes on, but the text was cut at its end

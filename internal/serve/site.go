@@ -3,7 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -43,15 +43,11 @@ func NewSite(o SiteOptions) *Site {
 	mux.Handle("/api/v1/", g.Require(o.API.Handler()))
 	mux.Handle("/", web.Assets())
 	return &Site{hub: o.Hub, server: &http.Server{
+		// Messages about clients that do not speak TLS or HTTP are dropped: anybody can cause them.
 		Handler: g.Protect(mux), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: log.New(quiet{}, "", 0),
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}}
 }
-
-// quiet drops messages about clients that do not speak TLS or HTTP: anybody can cause them.
-type quiet struct{}
-
-func (quiet) Write(p []byte) (int, error) { return len(p), nil }
 
 // viewersLimit is how long the end of the site waits for viewers.
 const viewersLimit = 250 * time.Millisecond
@@ -65,7 +61,7 @@ func (s *Site) Serve(ctx context.Context, l net.Listener) error {
 		end, cancel := context.WithTimeout(context.Background(), viewersLimit)
 		defer cancel()
 		if s.server.Shutdown(end) != nil {
-			s.server.Close() //nolint:errcheck // connections end
+			s.server.Close()
 		}
 	})
 	err := s.server.Serve(l)

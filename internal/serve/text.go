@@ -39,7 +39,7 @@ type TextPort struct {
 func (p *TextPort) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { l.Close() }) //nolint:errcheck // it ends Accept
+	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
@@ -48,7 +48,7 @@ func (p *TextPort) Serve(ctx context.Context, l net.Listener) error {
 		switch {
 		case ctx.Err() != nil:
 			if conn != nil {
-				conn.Close() //nolint:errcheck // nothing was said on it
+				conn.Close()
 			}
 			return nil
 		case errors.Is(err, net.ErrClosed):
@@ -75,9 +75,9 @@ func (p *TextPort) Serve(ctx context.Context, l net.Listener) error {
 
 // refuse answers a connection with an error and closes it, without waiting for the client.
 func refuse(conn net.Conn, text string) {
-	conn.SetDeadline(time.Now().Add(time.Second)) //nolint:errcheck // then the write fails
+	conn.SetDeadline(time.Now().Add(time.Second))
 	fmt.Fprintf(conn, "error: %s\r\n", text)
-	conn.Close() //nolint:errcheck // the client has its answer, or is gone
+	conn.Close()
 }
 
 func (p *TextPort) enter() bool {
@@ -98,9 +98,9 @@ func (p *TextPort) leave() {
 
 // session runs one connection.
 func (p *TextPort) session(ctx context.Context, conn net.Conn) {
-	defer conn.Close() //nolint:errcheck // the session is over
+	defer conn.Close()
 	// A read or write that waits ends with the server.
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // or it is closed
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	c := &client{Conn: conn, ctx: ctx}
 	user := p.User
@@ -172,9 +172,9 @@ func (c *client) extend() {
 	if until.IsZero() {
 		until = time.Now().Add(idleLimit)
 	}
-	c.SetDeadline(until)    //nolint:errcheck // it is closed
+	c.SetDeadline(until)
 	if c.ctx.Err() != nil { // the deadline of the end was overwritten
-		c.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // it is closed
+		c.SetDeadline(time.Unix(1, 0))
 	}
 }
 

@@ -51,8 +51,8 @@ func dialText(t *testing.T, address string) *bufio.ReadWriter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })            //nolint:errcheck // the test is over
-	conn.SetDeadline(time.Now().Add(time.Minute)) //nolint:errcheck // reads fail
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	return bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
 }
 
@@ -146,7 +146,7 @@ func TestTextPortFull(t *testing.T) {
 	conns := make([]net.Conn, 0, 1000)
 	defer func() {
 		for _, c := range conns {
-			c.Close() //nolint:errcheck // the test is over
+			c.Close()
 		}
 	}()
 	for range cap(conns) {
@@ -157,13 +157,13 @@ func TestTextPortFull(t *testing.T) {
 		conns = append(conns, c)
 	}
 	last := conns[len(conns)-1]
-	last.SetDeadline(time.Now().Add(time.Minute)) //nolint:errcheck // reads fail
+	last.SetDeadline(time.Now().Add(time.Minute))
 	text, err := io.ReadAll(last)
 	if !strings.HasPrefix(string(text), "error: 64 sessions are open") {
 		t.Errorf("%q, %v", text, err)
 	}
 	for _, c := range conns[:mostSessions] {
-		c.Close() //nolint:errcheck // makes room
+		c.Close()
 	}
 	ended.Wait()
 }

@@ -97,7 +97,7 @@ func (h history) Add(line string) {
 // login reads user and password. The password goes to a file of the user.
 func (s *session) login(c *cluster, args []string) (err error) {
 	c.User = args[0]
-	password := ""
+	var password string
 	switch {
 	case c.User == "" || strings.Contains(c.User, ":"):
 		return errors.New("a user's name has no colon and is not empty")

@@ -82,7 +82,7 @@ func (s *session) beside(job jobs.Job, text string, named, last bool) {
 
 // ending is what a session says when a job ended; "" if it did what it should.
 func (s *session) ending(job jobs.Job) string {
-	text := ""
+	var text string
 	switch {
 	case job.State == jobs.Cancelled || job.State == jobs.Interrupted:
 		text = string(job.State)

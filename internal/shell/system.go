@@ -204,14 +204,14 @@ func (s *session) folder(dir string) (string, error) {
 		if s.Allow != nil { // what exists elsewhere on this machine is not the session's concern
 			return "", s.outside()
 		}
-		return "", hinted(fmt.Errorf("Can't ch to directory %s", dir), "apm use <dir>") //nolint:staticcheck,revive // the tool's words
+		return "", hinted(fmt.Errorf("Can't ch to directory %s", dir), "apm use <dir>") //nolint:revive // the tool's words
 	}
 	if s.Allow == nil {
 		return abs, nil
 	}
 	for _, f := range s.Allow.Folders {
-		if real, err := filepath.EvalSymlinks(f); err == nil {
-			if rel, err := filepath.Rel(real, abs); err == nil && filepath.IsLocal(rel) {
+		if found, err := filepath.EvalSymlinks(f); err == nil {
+			if rel, err := filepath.Rel(found, abs); err == nil && filepath.IsLocal(rel) {
 				return abs, nil
 			}
 		}

@@ -185,7 +185,7 @@ func unblocked(in io.Reader) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
 		_, err := io.Copy(w, in)
-		w.CloseWithError(err) //nolint:errcheck // it returns nil
+		w.CloseWithError(err)
 	}()
 	return r
 }
@@ -202,7 +202,7 @@ func Script(in io.Reader, out io.Writer) io.ReadWriter {
 // Connect joins this process's streams with a session on a server, until the session ends or ctx
 // is done. On a terminal the server edits the lines.
 func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) error {
-	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // reads and writes end
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	keyboard, screen := terminalOf(in, out)
 	if keyboard == nil {
@@ -213,7 +213,7 @@ func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) er
 	}
 	// The server begins with lines. It sends for a raw terminal once it knows that this is one.
 	if err := greeting(conn, screen); err != nil {
-		return nil //nolint:nilerr // the server has said why
+		return nil
 	}
 	old, err := term.MakeRaw(int(keyboard.Fd()))
 	if err != nil {

@@ -19,7 +19,7 @@ func ListenOwn(path string) (net.Listener, error) {
 		}
 		conn, err := net.Dial("unix", path)
 		if err == nil {
-			conn.Close() //nolint:errcheck // nothing was said
+			conn.Close()
 			return nil, errors.New("another program listens there")
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) {
@@ -38,7 +38,7 @@ func ListenOwn(path string) (net.Listener, error) {
 		return nil, err
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close() //nolint:errcheck // the first error counts
+		l.Close()
 		return nil, fmt.Errorf("set the mode: %w", err)
 	}
 	return l, nil

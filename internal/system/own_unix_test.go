@@ -22,11 +22,11 @@ func TestListenOwn(t *testing.T) {
 		t.Error("the socket of a program that listens was replaced")
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	l.Close() //nolint:errcheck // as if the program was killed
+	l.Close()
 	if l, err = ListenOwn(path); err != nil {
 		t.Fatalf("a socket that was left behind: %v", err)
 	}
-	l.Close() //nolint:errcheck // the test is over
+	l.Close()
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

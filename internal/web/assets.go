@@ -36,7 +36,7 @@ var assets = sync.OnceValue(func() map[string]*asset {
 		var z bytes.Buffer
 		w, _ := gzip.NewWriterLevel(&z, gzip.BestCompression) // the level is valid
 		w.Write(data)                                         //nolint:errcheck // a buffer takes everything
-		w.Close()                                             //nolint:errcheck // likewise
+		w.Close()
 		out[name] = &asset{kind: kinds[path.Ext(name)], tag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: data, gzip: z.Bytes()}
 	}
 	_ = fs.WalkDir(files, "assets", func(name string, d fs.DirEntry, err error) error { // embedded files can be read

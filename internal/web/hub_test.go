@@ -283,9 +283,13 @@ func TestServer(t *testing.T) {
 		t.Fatalf("got %s", s.URL())
 	}
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
-	get := func(path string, change func(*http.Request)) (*http.Response, string) {
+	type answer struct {
+		StatusCode int
+		Header     http.Header
+	}
+	get := func(path string, change func(*http.Request)) (answer, string) {
 		t.Helper()
-		q, _ := http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(base, "/")+path, nil)
+		q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(base, "/")+path, nil)
 		q.Header.Set("Authorization", "Bearer "+token)
 		if change != nil {
 			change(q)
@@ -299,23 +303,23 @@ func TestServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a, string(b)
+		return answer{a.StatusCode, a.Header}, string(b)
 	}
 	for path, kind := range map[string]string{"/": "text/html", "/app.js": "text/javascript", "/theme.css": "text/css", "/uplot.js": "text/javascript", "/api/runs": "application/json"} {
-		if a, _ := get(path, nil); a.StatusCode != 200 || !strings.HasPrefix(a.Header.Get("Content-Type"), kind) {
+		if a, _ := get(path, nil); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), kind) {
 			t.Errorf("%s: got %d, %s", path, a.StatusCode, a.Header.Get("Content-Type"))
 		}
 	}
 	for _, path := range []string{"/README.md", "/UPLOT-LICENSE", "/assets/app.js", "/../hub.go", "/api/runs/none/series", "/api/other"} {
-		if a, _ := get(path, nil); a.StatusCode != 404 {
+		if a, _ := get(path, nil); a.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: got %d, want 404", path, a.StatusCode)
 		}
 	}
 	for _, path := range []string{"/api/runs", "/api/runs/a/series", "/api/runs/a/events"} {
-		if a, _ := get(path, func(q *http.Request) { q.Header.Del("Authorization") }); a.StatusCode != 401 {
+		if a, _ := get(path, func(q *http.Request) { q.Header.Del("Authorization") }); a.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s without the token: got %d, want 401", path, a.StatusCode)
 		}
-		if a, _ := get(path, func(q *http.Request) { q.Host = "evil.example" }); a.StatusCode != 421 {
+		if a, _ := get(path, func(q *http.Request) { q.Host = "evil.example" }); a.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("%s by another name: got %d, want 421", path, a.StatusCode)
 		}
 	}
@@ -352,7 +356,7 @@ func TestCloseWithOpenPages(t *testing.T) {
 	}
 	r := example(t, hub, "a", 0, 1)
 	base, token, _ := strings.Cut(s.URL(), "#token=")
-	q, _ := http.NewRequestWithContext(t.Context(), "GET", base+"api/runs/a/events", nil)
+	q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"api/runs/a/events", nil)
 	q.Header.Set("Authorization", "Bearer "+token)
 	a, err := http.DefaultClient.Do(q)
 	if err != nil {

@@ -102,7 +102,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, v any) {
 	if acceptsGzip(r) {
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
-		defer z.Close() //nolint:errcheck // the viewer has gone
+		defer z.Close()
 		to = z
 	}
 	_ = json.NewEncoder(to).Encode(v) // the viewer has gone

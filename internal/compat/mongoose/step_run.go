@@ -49,7 +49,7 @@ func (f *files) rowsFile() (path string, remove func(), err error) {
 // not an error: the exit code says it.
 func withoutReport(ctx context.Context, err error) (int, error) {
 	if ctx.Err() != nil {
-		return report.ExitInterrupted, nil
+		return report.ExitInterrupted, nil //nolint:nilerr // see above
 	}
 	return report.ExitFailed, err
 }

@@ -43,7 +43,7 @@ func (b *block) pack() {
 	var out bytes.Buffer
 	z, _ := flate.NewWriter(&out, flate.BestSpeed) // the level is valid
 	z.Write(b.data)                                //nolint:errcheck // a buffer takes everything
-	z.Close()                                      //nolint:errcheck // likewise
+	z.Close()
 	b.data, b.packed = bytes.Clone(out.Bytes()), true
 }
 
