@@ -151,7 +151,7 @@ func TestLivePage(t *testing.T) {
 	if m == nil {
 		t.Fatalf("no address in %s", p.said.String())
 	}
-	get := func(path string) *http.Response {
+	get := func(path string) io.Reader {
 		t.Helper()
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, nil)
 		if err != nil {
@@ -163,11 +163,11 @@ func TestLivePage(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { a.Body.Close() })
-		return a
+		return a.Body
 	}
 	var runs []struct{ ID string }
 	for len(runs) == 0 { // it opens the target first
-		if err := json.NewDecoder(get("/runs").Body).Decode(&runs); err != nil {
+		if err := json.NewDecoder(get("/runs")).Decode(&runs); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,11 +186,11 @@ func TestLivePage(t *testing.T) {
 			}
 		}
 	}
-	first := bufio.NewReader(get("/runs/" + runs[0].ID + "/events").Body)
+	first := bufio.NewReader(get("/runs/" + runs[0].ID + "/events"))
 	for range 2 {
 		read("event: frame", first)
 	}
-	late := bufio.NewReader(get("/runs/" + runs[0].ID + "/events").Body)
+	late := bufio.NewReader(get("/runs/" + runs[0].ID + "/events"))
 	if f := read("event: frame", late); f.Number != 1 || f.Counts.Offered != 1000 {
 		t.Errorf("a late viewer gets first: %+v, want the first second", f)
 	}

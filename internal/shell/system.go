@@ -204,7 +204,7 @@ func (s *session) folder(dir string) (string, error) {
 		if s.Allow != nil { // what exists elsewhere on this machine is not the session's concern
 			return "", s.outside()
 		}
-		return "", hinted(fmt.Errorf("Can't ch to directory %s", dir), "apm use <dir>") //nolint:revive // the tool's words
+		return "", hinted(fmt.Errorf("Can't ch to directory %s", dir), "apm use <dir>")
 	}
 	if s.Allow == nil {
 		return abs, nil

@@ -323,11 +323,11 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s by another name: got %d, want 421", path, a.StatusCode)
 		}
 	}
-	if a, _ := get("/api/runs/a/series?from=x", nil); a.StatusCode != 400 {
+	if a, _ := get("/api/runs/a/series?from=x", nil); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("from=x: got %d, want 400", a.StatusCode)
 	}
 	a, _ := get("/app.js", nil)
-	if b, _ := get("/app.js", func(q *http.Request) { q.Header.Set("If-None-Match", a.Header.Get("ETag")) }); b.StatusCode != 304 {
+	if b, _ := get("/app.js", func(q *http.Request) { q.Header.Set("If-None-Match", a.Header.Get("ETag")) }); b.StatusCode != http.StatusNotModified {
 		t.Errorf("an unchanged file: got %d, want 304", b.StatusCode)
 	}
 	_, text := get("/api/runs/a/series?from=11", func(q *http.Request) { q.Header.Set("Accept-Encoding", "gzip") })
