@@ -135,14 +135,20 @@ func (s *session) remoteShell(ctx context.Context, c *connecting, address string
 	defer conn.Close()
 	if c.token != "" {
 		token, referred, err := secret.Read(c.token)
-		if err != nil || !referred {
-			return &words{Err: errors.Join(errors.New("--token must be a reference to the token"), err), Hint: "give env:NAME or file:PATH"}
+		if !referred {
+			err = errors.New("must be a reference to the token, since others can read the command line")
+		}
+		if err != nil {
+			return &words{Err: fmt.Errorf("--token: %w", err), Hint: "give env:NAME or file:PATH"}
 		}
 		if _, err := fmt.Fprintf(conn, "auth %s\r\n", token); err != nil {
 			return fmt.Errorf("cannot send the token: %s", command.Reason(err))
 		}
 	}
-	return shell.Connect(ctx, conn, s.In, s.Out)
+	if err := shell.Connect(ctx, conn, s.In, s.Out); err != nil {
+		return &words{Err: err, Hint: "a server that other machines can reach needs --token; carronade serve token list shows its users"}
+	}
+	return nil
 }
 
 // dial connects to a server.
@@ -183,6 +189,9 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		conn, err = d.DialContext(ctx, "tcp", address)
 	}
 	if err != nil {
+		if c.tls || c.ca != "" {
+			hint = "does the server use TLS? --tls-ca FILE names the authority of its certificate"
+		}
 		return nil, &words{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
 	}
 	return conn, nil

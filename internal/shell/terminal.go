@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -209,11 +210,11 @@ func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) er
 		go func() {
 			io.Copy(conn, io.MultiReader(in, strings.NewReader("\nwait\nquit\n"))) //nolint:errcheck // the other direction sees the end
 		}()
-		return ended(ctx, out, conn)
+		return ended(ctx, out, conn, false)
 	}
 	// The server begins with lines. It sends for a raw terminal once it knows that this is one.
-	if err := greeting(conn, screen); err != nil {
-		return nil
+	if greeting(conn, screen) != nil {
+		return errNoSession
 	}
 	old, err := term.MakeRaw(int(keyboard.Fd()))
 	if err != nil {
@@ -242,7 +243,7 @@ func Connect(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) er
 			}
 		}
 	}()
-	return ended(ctx, screen, conn)
+	return ended(ctx, screen, conn, true)
 }
 
 // greeting shows what a server says up to its first prompt, without what is for other clients.
@@ -274,14 +275,37 @@ func terminalOf(in io.Reader, out io.Writer) (keyboard, screen *os.File) {
 	return keyboard, screen
 }
 
-// ended copies what the server writes until the session ends.
-func ended(ctx context.Context, out io.Writer, conn net.Conn) error {
-	_, err := io.Copy(out, conn)
-	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+// errNoSession is the error if the server ends the connection before its first prompt. It has said
+// why.
+var errNoSession = errors.New("the server began no session")
+
+// ended copies what the server writes until the session ends. begun says that it has begun.
+func ended(ctx context.Context, out io.Writer, conn net.Conn, begun bool) error {
+	w := &prompts{Writer: out, seen: begun}
+	_, err := io.Copy(w, conn)
+	switch {
+	case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
 		return ctx.Err()
-	}
-	if err != nil {
+	case !w.seen:
+		return errNoSession
+	case err != nil:
 		return fmt.Errorf("the connection to the server broke: %w", err)
 	}
 	return nil
+}
+
+// prompts notices the first prompt.
+type prompts struct {
+	io.Writer
+	seen bool
+	tail []byte // of what was written, shorter than a prompt
+}
+
+func (p *prompts) Write(b []byte) (int, error) {
+	if !p.seen {
+		p.tail = append(p.tail, b...)
+		p.seen = bytes.Contains(p.tail, []byte(promptText))
+		p.tail = p.tail[max(0, len(p.tail)-len(promptText)+1):]
+	}
+	return p.Writer.Write(b)
 }
