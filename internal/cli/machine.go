@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"carronade/internal/command"
@@ -15,8 +17,8 @@ import (
 	"carronade/internal/permit"
 	"carronade/internal/serve"
 	"carronade/internal/shell"
+	"carronade/internal/system"
 	"carronade/internal/web"
-	"carronade/internal/web/frame"
 )
 
 // A machine is what a server or a shell of its own works with: the queue of a data folder, the
@@ -52,7 +54,8 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 	m.rules = v.rules(m.files, store)
 	m.queue, err = jobs.Open(ctx, jobs.Options{
 		Dir: data, Parallel: v.parallel,
-		Frames:  func(_ int64, r io.Reader) { frame.Read(r, m.hub.Take) }, //nolint:errcheck // a run without a picture is a run
+		Environ: func(j *jobs.Job) []string { return m.environ(j.User, false) },
+		Frames:  func(_ int64, r io.Reader) { m.hub.Read(r) },
 		Problem: s.printError,
 	})
 	return m, err
@@ -71,32 +74,39 @@ func (m *machine) close(s *session) {
 // drainJobs is how long running jobs may take to end with the server.
 const drainJobs = 12 * time.Second
 
-// A userQueue gives each job the rules of its user.
-type userQueue struct {
-	*jobs.Queue
-	m *machine
+// environ is the environment of a process for a user. Without --allow it has nothing that may be a
+// secret of the server's: scripts and expressions can read it.
+func (m *machine) environ(user string, noLoad bool) []string {
+	rules := *m.rules
+	rules.Home, rules.NoLoad = m.home(user), noLoad
+	env := system.Environ()
+	if !rules.Everything {
+		env = slices.DeleteFunc(env, func(entry string) bool {
+			name, _, _ := strings.Cut(entry, "=")
+			return !slices.ContainsFunc(passedOn, func(p string) bool {
+				prefix, ok := strings.CutSuffix(p, "*")
+				return name == p || ok && strings.HasPrefix(name, prefix)
+			})
+		})
+	}
+	return append(env, rules.Environment())
 }
 
-// Submit adds the rules to the environment of the job's process.
-func (q userQueue) Submit(ctx context.Context, r jobs.Request) (jobs.Job, int, error) {
-	r.Env = append(r.Env, q.m.rulesOf(r.User).Environment())
-	return q.Queue.Submit(ctx, r)
+// passedOn are the variables that jobs get: those that programs need to run and to build.
+var passedOn = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR", "TERM", "NO_COLOR", "XDG_*",
+	"GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOTOOLCHAIN", "GOFLAGS", "GOMAXPROCS", "GOGC", "GOMEMLIMIT", "JAVA_HOME",
+	"SYSTEMROOT", "SystemRoot", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP", "PATHEXT", "ComSpec",
+	configVariable, "CARRONADE_TEST_*",
 }
 
 // home is the folder of a user's settings and passwords.
 func (m *machine) home(user string) string { return filepath.Join(m.data, "users", user) }
 
-// rulesOf are the rules of a user's jobs.
-func (m *machine) rulesOf(user string) *permit.Rules {
-	r := *m.rules
-	r.Secrets = m.home(user)
-	return &r
-}
-
 // run runs a command of carronade at once, in a process with the rules of the user's jobs.
 func (m *machine) run(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int {
 	cmd := exec.CommandContext(ctx, m.program, args...)
-	cmd.Dir, cmd.Env = m.files, append(os.Environ(), m.rulesOf(user).Environment())
+	cmd.Dir, cmd.Env = m.files, m.environ(user, !m.rules.Everything)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = commandEnd
@@ -114,7 +124,7 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 // api is the API of the machine.
 func (m *machine) api(s *session) *serve.API {
 	return &serve.API{
-		Jobs: userQueue{m.queue, m}, Kinds: s.Kinds, Folder: m.files, Version: version(),
+		Jobs: m.queue, Kinds: s.Kinds, Folder: m.files, Version: version(),
 		Run: m.run,
 	}
 }
@@ -129,7 +139,7 @@ func (m *machine) session(s *session, o shell.Options) func(ctx context.Context,
 	}
 	return func(ctx context.Context, conn io.ReadWriter, user string) error {
 		o := o
-		o.Queue, o.User, o.Home = userQueue{m.queue, m}, user, m.home(user)
+		o.Queue, o.User, o.Home = m.queue, user, m.home(user)
 		o.Commands, o.Loads = names, serve.Loads
 		o.System = func(args []string) string { return serve.SystemOf(s.Kinds, args) }
 		o.Run = func(ctx context.Context, args []string, out io.Writer) int { return m.run(ctx, user, args, out, out) }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,18 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 	if err := s.rules.Command(path, args); err != nil {
 		return refusal(err)
 	}
+	if path == "as" && len(args) > 0 {
+		if err := s.rules.Tool(s.Kinds, args[0], args[1:]); err != nil {
+			return refusal(err)
+		}
+	}
+	if s.rules.NoLoad && generates(cmd, path) {
+		return &words{Err: errors.New("this command generates load, so it must wait in the queue"), Hint: "submit it as a job"}
+	}
 	if path == "system build" {
+		if f := cmd.Flags().Lookup("make"); f != nil && f.Changed {
+			return refusal(s.rules.Make(f.Value.String()))
+		}
 		return nil
 	}
 	var doc *workload.Document
@@ -48,6 +60,27 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 		return err
 	}
 	return refusal(s.rules.Document(s.Kinds, doc.Entries))
+}
+
+// generates reports whether a command generates load, or uses this machine as much.
+func generates(cmd *cobra.Command, path string) bool {
+	given := func(name string) bool {
+		f := cmd.Flags().Lookup(name)
+		return f != nil && f.Changed
+	}
+	switch path {
+	case "run":
+		return !given("schema")
+	case "scenario":
+		return !given("check") && !given("types")
+	case "compare":
+		return given("run")
+	case "find", "demo", "calibrate", "report replay", "system build", "topics create", "topics delete", "topics read":
+		return true
+	case "as":
+		return !slices.Contains(cmd.Flags().Args(), "dump")
+	}
+	return false
 }
 
 // permitted checks workloads against the rules. What the configuration gives is the operator's.

@@ -149,6 +149,9 @@ func (v *serving) rules(files, store string) *permit.Rules {
 
 // serve runs the server until the context ends.
 func (s *session) serve(ctx context.Context, v *serving) error {
+	if s.rules != nil { // it would have rules of its own
+		return &words{Err: errors.New("a job of a server may not be a server"), Hint: "start it yourself"}
+	}
 	if err := v.check(); err != nil {
 		return err
 	}
@@ -168,6 +171,9 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	defer text.Close()
 	defer web.Close()
 	public := isPublic(text) || isPublic(web)
+	if _, err := tokens.List(); err != nil {
+		return &words{Err: fmt.Errorf("cannot read the tokens: %s", command.Reason(err)), Hint: "if the file is damaged, rename it and add the tokens again"}
+	}
 	if err := v.checkPublic(public, tokens); err != nil {
 		return err
 	}
@@ -188,8 +194,14 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	}
 	site := serve.NewSite(serve.SiteOptions{API: m.api(s), Hub: m.hub, Tokens: tokens, Host: v.listen, Names: v.host})
 	fmt.Fprintf(s.out, "listening on %s for the shell\nlistening on %s for the page and the API\n", text.Addr(), web.Addr())
-	if !public {
-		fmt.Fprintf(s.out, "page: http://%s/#token=%s\n", web.Addr(), tokens.AddOwn(user))
+	scheme := "http"
+	if config != nil {
+		scheme = "https"
+	}
+	if public {
+		fmt.Fprintf(s.out, "page: %s://HOST:%d/#token=TOKEN, with the name of this machine and a user's token\n", scheme, web.Addr().(*net.TCPAddr).Port)
+	} else {
+		fmt.Fprintf(s.out, "page: %s://%s/#token=%s\n", scheme, web.Addr(), tokens.AddOwn(user))
 	}
 	if config != nil {
 		text, web = overTLS(text, config), tls.NewListener(web, config)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"carronade/internal/system"
 	"carronade/target"
 )
 
@@ -15,6 +16,9 @@ type Options struct {
 	Dir      string   // data folder, created with mode 0700
 	Parallel int      // jobs that run at once, of different systems; default 1
 	Program  []string // the program of the jobs and its first arguments; default: this program
+	// Environ is the environment of a job's process when it starts; nil: that of this program.
+	// Job.Env is added.
+	Environ func(j *Job) []string
 	// Frames, if set, gets what each job writes to its file descriptor 3, whose
 	// number is also in the variable CARRONADE_FRAMES of its environment. It is
 	// called in a goroutine for each job that starts, and must return when r ends.
@@ -64,6 +68,9 @@ func (o *Options) complete() error {
 	o.MostOutput = max(leastOutput, orDefault(o.MostOutput, 10<<20))
 	o.CancelLimit = orDefault(o.CancelLimit, time.Minute)
 	o.Drain = orDefault(o.Drain, 10*time.Second)
+	if o.Environ == nil {
+		o.Environ = func(*Job) []string { return system.Environ() }
+	}
 	if o.Problem == nil {
 		o.Problem = func(error) {}
 	}

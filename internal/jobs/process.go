@@ -49,7 +49,7 @@ func (q *Queue) start(j *Job, out *output) (*process, error) {
 	if cmd.Dir == "" {
 		cmd.Dir = q.folder.path("files")
 	}
-	cmd.Env = slices.DeleteFunc(append(system.Environ(), j.Env...), func(e string) bool { return strings.HasPrefix(e, FramesVariable+"=") })
+	cmd.Env = slices.DeleteFunc(append(q.o.Environ(j), j.Env...), func(e string) bool { return strings.HasPrefix(e, FramesVariable+"=") })
 
 	p := &process{printed: make(chan struct{}), read: make(chan struct{})}
 	var given []*os.File // write ends, for the process

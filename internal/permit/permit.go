@@ -25,9 +25,11 @@ type Rules struct {
 	Targets []string `json:"targets,omitempty"`
 	// Builds are the folders of repositories whose systems a job may build and start.
 	Builds []string `json:"builds,omitempty"`
-	// Secrets is the folder of the user's own passwords, which the server keeps. A job may refer
-	// to the files in it, but not name them otherwise.
-	Secrets string `json:"secrets,omitempty"`
+	// Home is the folder with what the server keeps for the user: passwords, to which a job may
+	// refer, and the logs of systems, which it may write. It may not name them otherwise.
+	Home string `json:"home,omitempty"`
+	// NoLoad is set for commands that do not wait in the queue: they may not generate load.
+	NoLoad bool `json:"no_load,omitempty"`
 	// Store is the place of reports. It is the only one of this machine that a job may name, and
 	// the one that it uses without naming one; "": the default.
 	Store string `json:"store,omitempty"`
@@ -163,11 +165,16 @@ func hostsOf(text string) ([]string, error) {
 	return strings.Split(rest, ","), nil
 }
 
-// matches reports whether an address fits a pattern. A pattern without a port fits all ports.
+// matches reports whether an address fits a pattern. A pattern without a port fits all ports. A
+// pattern of numbers, such as 10.0.0.*, fits addresses and no names: whoever owns a domain may call
+// a host 10.0.0.example.org.
 func matches(pattern, address string) bool {
 	wantHost, wantPort := splitPort(pattern)
 	host, port := splitPort(address)
 	if wantPort != "" && wantPort != port {
+		return false
+	}
+	if strings.Trim(wantHost, "0123456789.*?") == "" && strings.ContainsAny(wantHost, "0123456789") && net.ParseIP(host) == nil {
 		return false
 	}
 	ok, err := filepath.Match(strings.ToLower(wantHost), strings.ToLower(host))
@@ -180,6 +187,11 @@ func splitPort(text string) (host, port string) {
 		return h, p
 	}
 	return strings.Trim(text, "[]"), ""
+}
+
+// homeFile reports whether a path is a file that the server keeps for the user.
+func (r *Rules) homeFile(path string) bool {
+	return r.Home != "" && filepath.IsAbs(path) && filepath.Dir(filepath.Clean(path)) == filepath.Clean(r.Home)
 }
 
 // Build checks the folder of a repository whose system a job builds or starts.

@@ -33,7 +33,7 @@ func rules(t *testing.T) (*permit.Rules, string) {
 			t.Skip(err)
 		}
 	}
-	return &permit.Rules{Folder: filepath.Join(base, "files"), Builds: []string{filepath.Join(base, "builds")}, Targets: []string{"127.0.0.1", "*.example.org:9092", "::1"}, Store: "/var/reports.db", Secrets: filepath.Join(base, "ann")}, base
+	return &permit.Rules{Folder: filepath.Join(base, "files"), Builds: []string{filepath.Join(base, "builds")}, Targets: []string{"127.0.0.1", "*.example.org:9092", "::1"}, Store: "/var/reports.db", Home: filepath.Join(base, "ann")}, base
 }
 
 func TestFile(t *testing.T) {
@@ -63,6 +63,11 @@ func TestAddress(t *testing.T) {
 		if err := r.Address(text); (err == nil) != ok {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	// A pattern of numbers fits no name.
+	numbers := &permit.Rules{Folder: "/", Targets: []string{"10.0.0.*"}}
+	if numbers.Address("http://10.0.0.7") != nil || numbers.Address("http://10.0.0.evil.example") == nil {
+		t.Error("a pattern of numbers")
 	}
 	if err := (&permit.Rules{Folder: "/"}).Address("kafka://anywhere"); err != nil {
 		t.Errorf("without patterns: %v", err)
@@ -101,6 +106,9 @@ func TestCommand(t *testing.T) {
 		{"report push", false},
 		{"standin", false},
 		{"serve", false},
+		{"completion bash", false},
+		{"__complete report show", false},
+		{"report delete --yes x", false},
 		{"shell", false},
 		{"config", false},
 		{"system prune", false},
@@ -123,11 +131,57 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%q: %v", c.line, err)
 		}
 	}
-	if err := r.Command("as", []string{"hey-apm", "-run", "/etc"}); err != nil {
-		t.Error(err)
+}
+
+// TestTool: of the drop-ins, a job may run what the shell runs, and nothing that acts outside a
+// workload.
+func TestTool(t *testing.T) {
+	r, base := rules(t)
+	repo := filepath.Join(base, "builds", "repo")
+	password := "u:file:" + filepath.Join(base, "ann", "password")
+	for _, c := range []struct {
+		line string
+		ok   bool
+	}{
+		{"hey-apm -base-url http://127.0.0.1:8200 -apm-es-url http://127.0.0.1:9200 -apm-es-auth " + password + " -es-url=http://127.0.0.1:9200 -system-git " + repo + " -system-branch b -system-build make -system-cmd ./apm-server -system-log " + filepath.Join(base, "ann", "apm.log") + " test 30s 1 2 3 4 -E a=b --mem 4g", true},
+		{"hey-apm -apm-es-url http://127.0.0.1:9200 elasticsearch reset --yes", true},
+		{"hey-apm dump body.json 1 1 1", true},
+		{"hey-apm -server", false},
+		{"hey-apm --server test 1s 1 1 1 1", false},
+		{"hey-apm -dump", false},
+		{"hey-apm", false},
+		{"hey-apm -profile heavy", false},
+		{"hey-apm dump /tmp/x 1 1 1", false},
+		{"hey-apm dump ../x 1 1 1", false},
+		{"hey-apm -apm-es-url http://10.0.0.1 elasticsearch reset --yes", false},
+		{"hey-apm -apm-es-url=http://10.0.0.1 elasticsearch reset --yes", false},
+		{"hey-apm -apm-es-url http://127.0.0.1 -apm-es-auth u:env:HOME elasticsearch reset --yes", false},
+		{"hey-apm -apm-es-url http://127.0.0.1 -apm-es-auth u:file:/etc/passwd elasticsearch reset --yes", false},
+		{"hey-apm -apm-es-url http://127.0.0.1 -apm-es-auth u:password elasticsearch reset --yes", false},
+		{"hey-apm -system-git " + base + " -system-cmd ./x test 1s 1 1 1 1", false},
+		{"hey-apm -system-git " + repo + " -system-cmd id test 1s 1 1 1 1", false},
+		{"hey-apm -system-git " + repo + " -system-log /etc/x -system-cmd ./x test 1s 1 1 1 1", false},
+		{"hey-apm --report-json /etc/x test 1s 1 1 1 1", false},
+		{"hey-apm --store sqlite:///etc/x test 1s 1 1 1 1", false},
+		{"riemann-load -r /etc/x 127.0.0.1:1", false},
+		{"kafka-producer-perf-test --topic t", false},
+	} {
+		words := strings.Fields(c.line)
+		if err := r.Tool(all.Kinds(), words[0], words[1:]); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.line, err)
+		}
 	}
-	if err := r.Command("as", []string{"kafka-producer-perf-test"}); err == nil {
-		t.Error("a tool that reads files is allowed")
+}
+
+func TestMake(t *testing.T) {
+	r, _ := rules(t)
+	for command, ok := range map[string]bool{
+		"make": true, "make update && make": true, "make apm-server": true, "make -j": true,
+		"": false, "id": false, "make; id": false, "make && id": false, "make -f /etc/x": false, "make $(id)": false, "make `id`": false, "make -C..": false, "make SHELL=/tmp/x": false, "make || id": false,
+	} {
+		if err := r.Make(command); (err == nil) != ok {
+			t.Errorf("%q: %v", command, err)
+		}
 	}
 }
 
@@ -205,6 +259,18 @@ func TestDocument(t *testing.T) {
 		{"its metrics", entries("system-vars", "http://127.0.0.1:6060/debug/vars"), true},
 		{"other metrics", entries("system-vars", "http://10.0.0.1:6060/debug/vars"), false},
 		{"ready elsewhere", entries("system-git", repo, "system-cmd", "./x", "system-ready", "http://10.0.0.1/"), false},
+		{"another file as store", entries("store", "sqlite:///var/other.db"), false},
+		{"a cluster as store", entries("store", "elasticsearch://127.0.0.1:9200?user=u&password=file:a.yaml"), true},
+		{"a cluster elsewhere", entries("store", "elasticsearch://10.0.0.1:9200"), false},
+		{"a cluster with a variable", entries("store", "elasticsearch://127.0.0.1:9200?user=u&password=env:HOME"), false},
+		{"a cluster with a file", entries("store", "elasticsearch://127.0.0.1:9200?ca=/etc/x"), false},
+		{"another build", entries("system-git", repo, "system-build", "sh -c id", "system-cmd", "./x"), false},
+		{"a program of this machine", entries("system-git", repo, "system-cmd", "sh -c id"), false},
+		{"a program outside the tree", entries("system-git", repo, "system-cmd", "./../../x"), false},
+		{"a process", entries("system-git", repo, "system-pid", "1"), false},
+		{"a log elsewhere", entries("system-git", repo, "system-cmd", "./x", "system-log", "/etc/x"), false},
+		{"a variable from a file", entries("system-git", repo, "system-cmd", "./x", "system-env", "A=file:/etc/x"), false},
+		{"the page of a run", entries("web", "0.0.0.0:1"), false},
 		{"store of the server", entries("store", "/var/reports.db"), true},
 		{"header", entries("header", "a: b"), true},
 	} {

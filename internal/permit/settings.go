@@ -2,6 +2,7 @@ package permit
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,12 +17,9 @@ var commands = []string{
 	"run", "find", "scenario", "calibrate", "demo",
 	"compare", "collate", "verify",
 	"report list", "report show", "report table", "report cite", "report export", "report import",
-	"report log", "report replay", "report delete",
-	"topics", "query", "host", "help", "version", "system list", "completion", "__complete",
+	"report log", "report replay",
+	"topics", "query", "host", "help", "version", "system list",
 }
-
-// tools are the drop-ins that read no file and start no program by flags of their own.
-var tools = []string{"hey-apm", "riemann-load", "sangrenel"}
 
 // Command checks a command by its path, such as "report show", and its arguments. Flags are checked
 // by Flag and Document, except those of system build: what it builds may do anything.
@@ -31,7 +29,7 @@ func (r *Rules) Command(path string, args []string) error {
 		return nil
 	case path == "system build" && len(args) > 0:
 		return r.Build(args[0])
-	case path == "as" && len(args) > 0 && slices.Contains(tools, args[0]):
+	case path == "as" && len(args) > 0: // see Tool
 		return nil
 	case !slices.ContainsFunc(commands, func(c string) bool { return path == c || strings.HasPrefix(path, c+" ") }):
 		return &Refusal{What: fmt.Sprintf("this server does not run the command %q", path), Way: wayAllow}
@@ -123,34 +121,74 @@ func (r *Rules) starts(entries []workload.Entry) error {
 }
 
 // watching are the settings about a system that only read its metrics.
-var watching = []string{"system-vars", "system-metrics", "system-header", "system-names", "system-branch", "system-verbose"}
+var watching = []string{"system-vars", "system-metrics", "system-header", "system-branch", "system-verbose", "system-host", "system-gc-log"}
+
+// others are settings about systems that this machine runs already, or that images have.
+var others = []string{"system-pid", "system-container", "system-names", "system-image", "system-engine", "system-publish", "system-arg"}
 
 // system checks a setting about the system under test.
 func (r *Rules) system(e workload.Entry, value string, started error) error {
+	var err error
 	switch e.Name {
 	case "system-vars", "system-metrics":
-		return at(e.Where, r.Address(value))
+		err = r.Address(value)
 	case "system-header":
 		_, ref, _ := strings.Cut(value, "=")
 		return r.reference(e.Where, ref)
+	case "system-env":
+		if _, ref, _ := strings.Cut(value, "="); strings.HasPrefix(ref, "file:") || strings.HasPrefix(ref, "env:") {
+			err = r.reference("", ref)
+		}
+	case "system-log":
+		if !r.homeFile(value) {
+			err = r.File(value)
+		}
 	case "system-host", "system-gc-log":
-		return at(e.Where, r.File(value))
+		err = r.File(value)
+	case "system-dir":
+		err = r.Build(value)
+	case "system-build":
+		err = r.Make(value)
+	case "system-cmd":
+		if first, _, _ := strings.Cut(strings.TrimSpace(value), " "); !strings.HasPrefix(first, "./") || !filepath.IsLocal(first) || strings.ContainsAny(first, "'\"\\") {
+			err = &Refusal{What: "a job of this server may only start a program of the repository, such as ./server", Way: wayAllow}
+		}
 	case "system-ready":
 		if strings.Contains(value, "://") {
-			if err := r.Address(value); err != nil {
-				return at(e.Where, err)
-			}
+			err = r.Address(value)
 		}
 	}
-	if slices.Contains(watching, e.Name) {
+	if slices.Contains(others, e.Name) {
+		err = &Refusal{What: "a job of this server may not choose programs of this machine", Way: wayAllow}
+	}
+	if started != nil && !slices.Contains(watching, e.Name) {
+		err = started
+	}
+	return at(e.Where, err)
+}
+
+// Make checks the command of a build: make with targets, alone or after another.
+func (r *Rules) Make(command string) error {
+	if r.open() {
 		return nil
 	}
-	return at(e.Where, started)
+	for part := range strings.SplitSeq(command, "&&") {
+		words := strings.Fields(part)
+		ok := len(words) > 0 && words[0] == "make"
+		for _, w := range words {
+			ok = ok && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" && (!strings.HasPrefix(w, "-") || w == "-j")
+		}
+		if !ok {
+			return &Refusal{What: "a job of this server may only build with make and its targets", Way: wayAllow}
+		}
+	}
+	return nil
 }
 
 // refused are settings that no job may give, and why.
 var refused = map[string]string{
-	"metrics-addr":    "would listen on this machine; the server has metrics of its own",
+	"metrics-addr":    "would listen on this machine",
+	"web":             "would listen on this machine; the server's page shows the run",
 	"client-property": "may name files and classes; use the flags of carronade",
 	"client-config":   "may name files and classes; use the flags of carronade",
 }
@@ -166,13 +204,7 @@ func (r *Rules) value(where, name, word, value string) error {
 	case "CMD", "COMMAND", "IMAGE", "PID":
 		return &Refusal{What: where + ": not in a job of this server: it names a program", Way: wayAllow}
 	case "PLACE":
-		if value == r.Store {
-			return nil
-		}
-		if strings.Contains(value, "://") {
-			return at(where, r.Address(value))
-		}
-		return &Refusal{What: where + ": a job of this server keeps its report in the server's store", Way: wayAllow}
+		return at(where, r.store(value))
 	case "REF":
 		return r.reference(where, value)
 	case "K=REF":
@@ -184,10 +216,40 @@ func (r *Rules) value(where, name, word, value string) error {
 			return r.reference(where, ref)
 		}
 		return nil
-	case "URL", "HOST:PORT", "ADDR":
+	case "URL", "HOST:PORT", "ADDR", "TARGET":
 		return at(where, r.Address(value))
 	}
 	return at(where, r.contents(value))
+}
+
+// store checks the place of a store: the server's own, or a cluster that the rules allow, whose login
+// and certificate are files that they allow.
+func (r *Rules) store(place string) error {
+	if place == r.Store {
+		return nil
+	}
+	u, err := url.Parse(place)
+	if err != nil || !strings.HasPrefix(u.Scheme, "elasticsearch") {
+		return &Refusal{What: "a job of this server keeps its report in the server's store", Way: wayAllow}
+	}
+	if err := r.Address(place); err != nil {
+		return err
+	}
+	for name, values := range u.Query() {
+		for _, v := range values {
+			switch {
+			case name == "user":
+			case name == "ca":
+				err = r.File(v)
+			default: // a login
+				err = r.reference(name, v)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // contents checks the files that a value names in one of the forms of payloads, file:PATH,
@@ -220,7 +282,7 @@ func (r *Rules) contents(value string) error {
 // only name files.
 func (r *Rules) reference(where, ref string) error {
 	if path, ok := strings.CutPrefix(ref, "file:"); ok {
-		if r.Secrets != "" && filepath.IsAbs(path) && filepath.Dir(filepath.Clean(path)) == filepath.Clean(r.Secrets) {
+		if r.homeFile(path) {
 			return nil
 		}
 		return at(where, r.File(path))

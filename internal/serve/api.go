@@ -17,8 +17,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"carronade/internal/jobs"
+	"carronade/internal/secret"
 	"carronade/target"
 )
 
@@ -110,9 +112,27 @@ type problem struct {
 func (p *problem) Error() string { return p.text }
 
 func answerError(w http.ResponseWriter, err error) {
-	p := &problem{status: http.StatusInternalServerError, text: err.Error()}
+	p := &problem{status: statusOf(err), text: err.Error()}
+	if e := (*target.Error)(nil); errors.As(err, &e) {
+		p.hint = e.Hint
+	}
 	errors.As(err, &p)
 	_ = answer(w, p.status, map[string]string{"error": p.text, "hint": p.hint})
+}
+
+// statusOf is the status of an error of the queue.
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, jobs.ErrInvalid):
+		return http.StatusBadRequest
+	case errors.Is(err, jobs.ErrLimit):
+		return http.StatusTooManyRequests
+	case errors.Is(err, jobs.ErrClosed):
+		return http.StatusServiceUnavailable
+	case errors.Is(err, jobs.ErrFull):
+		return http.StatusInsufficientStorage
+	}
+	return http.StatusInternalServerError
 }
 
 func answer(w http.ResponseWriter, status int, v any) error {
@@ -229,6 +249,10 @@ func checkArgs(args []string) error {
 		if strings.ContainsRune(arg, 0) {
 			return &problem{http.StatusBadRequest, "an argument contains a zero byte", ""}
 		}
+	}
+	var m secret.Mask
+	if !slices.Equal(m.Args(args), args) {
+		return &problem{http.StatusBadRequest, "the command line contains a secret, which others could read in the list of jobs", "put it into a file, and give file:PATH"}
 	}
 	if len(args) == 0 || len(args) > mostArgs || size > longestArgs {
 		return &problem{http.StatusBadRequest, fmt.Sprintf("args must be a command line of carronade of 1 to %d words", mostArgs), `such as {"args": ["run", "kafka://127.0.0.1:9092/t", "--for", "30s"]}`}
@@ -401,7 +425,7 @@ func (a *API) show(w http.ResponseWriter, r *http.Request, kind string, args ...
 	case code != 0:
 		text, hint, _ := strings.Cut(strings.TrimSpace(string(stderr)), "\nhint: ")
 		status := http.StatusBadRequest
-		if r.PathValue("id") != "" && strings.Contains(text, "no report") {
+		if r.PathValue("id") != "" && (strings.Contains(text, "no report") || strings.Contains(text, "no such report")) {
 			status = http.StatusNotFound
 		}
 		return &problem{status, strings.TrimPrefix(text, "error: "), hint}
@@ -439,7 +463,7 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 // local checks the name of a file. os.Root keeps it in the folder, whatever links there are.
 func local(r *http.Request) (string, error) {
 	name := r.PathValue("name")
-	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || strings.HasPrefix(path.Base(name), ".") {
+	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || strings.HasPrefix(path.Base(name), ".") || strings.ContainsFunc(name, unicode.IsControl) {
 		return "", &problem{http.StatusBadRequest, fmt.Sprintf("%q is not the name of a file in the folder of jobs", name), "such as load.yaml or fill/load.yaml"}
 	}
 	return filepath.FromSlash(name), nil
@@ -509,9 +533,12 @@ func fileProblem(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &problem{http.StatusNotFound, fmt.Sprintf("%s does not exist in the folder of jobs", filepath.ToSlash(name)), ""}
 	}
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) { // without the path of the folder
-		err = pathError.Err
+	// Without the paths of the folder.
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	if e := (*os.LinkError)(nil); errors.As(err, &e) {
+		err = e.Err
 	}
 	return &problem{http.StatusBadRequest, fmt.Sprintf("%s: %v", filepath.ToSlash(name), err), ""}
 }

@@ -78,7 +78,7 @@ func TestPage(t *testing.T) {
 	shot(tab, "server-1280")
 
 	tab.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`button[aria-label="Cancel job %d"]`, second))))
-	tab.Until(`document.querySelector('#queue tbody tr').cells[1].textContent.includes('cancelled')`)
+	tab.Until(fmt.Sprintf(`[...document.querySelectorAll('#queue tbody tr')].some((r) => r.cells[0].textContent === '%d' && r.cells[1].textContent.includes('cancelled'))`, second))
 
 	tab.Do(chromedp.SetValue(chromedp.CSS("#filter"), "bad=1"), chromedp.Click(chromedp.CSS("#find button[type=submit]")))
 	tab.Until(`document.getElementById('found').textContent === 'no report has a field bad - did you mean rate?'`)

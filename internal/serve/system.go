@@ -31,26 +31,32 @@ func Loads(args []string) bool {
 	return false
 }
 
+// thisMachine is the system of a job that loads nothing else.
+const thisMachine = "this machine"
+
 // SystemOf is the system that a command line of carronade loads: the address of its target, so
 // that two spellings of one system wait for each other. It is jobs.Everything if the command line does
 // not have exactly one.
 func SystemOf(kinds []target.Kind, args []string) string {
-	if len(args) > 0 && (args[0] == "demo" || args[0] == "calibrate") {
-		return "this machine"
-	}
 	found := ""
+	if len(args) > 0 && (args[0] == "demo" || args[0] == "calibrate") {
+		found = thisMachine
+	}
 	for i, arg := range args {
 		if slices.Contains([]string{"-f", "--file", "--vary"}, arg) || strings.HasPrefix(arg, "--file=") || strings.HasPrefix(arg, "-f") && i > 0 {
 			return jobs.Everything // a file may have another target, or several
 		}
-		if strings.HasPrefix(arg, "-") || !strings.Contains(arg, "://") {
+		if strings.HasPrefix(arg, "-") { // such as --target=URL
+			_, arg, _ = strings.Cut(arg, "=")
+		}
+		if !strings.Contains(arg, "://") {
 			continue
 		}
 		if _, _, err := workload.ParseTarget(kinds, arg); err != nil {
 			continue
 		}
 		name := addresses(arg)
-		if found != "" && found != name {
+		if found != "" && found != thisMachine && found != name {
 			return jobs.Everything
 		}
 		found = name
@@ -65,7 +71,7 @@ func SystemOf(kinds []target.Kind, args []string) string {
 func addresses(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	if scheme == "null" {
-		return "this machine"
+		return thisMachine
 	}
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		rest = rest[:i]

@@ -63,7 +63,7 @@ func (p *TextPort) Serve(ctx context.Context, l net.Listener) error {
 		}
 		pause = 0
 		if !p.enter() {
-			refuse(conn, fmt.Sprintf("%d sessions are open, and no more are accepted", mostSessions))
+			go refuse(conn, fmt.Sprintf("%d sessions are open, and no more are accepted", mostSessions))
 			continue
 		}
 		sessions.Go(func() {

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"carronade/internal/system"
 )
 
 // tokenBytes is the length of a token before it is encoded: 128 bits cannot be guessed.
@@ -159,6 +161,10 @@ func (t *Tokens) write(all []Token) error {
 	defer os.Remove(next.Name())
 	_, err = next.Write(append(text, '\n'))
 	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
+		return err
+	}
+	// The administrator adds tokens of a server that runs as another user.
+	if err := system.SameOwner(next.Name(), filepath.Dir(t.path)); err != nil {
 		return err
 	}
 	return os.Rename(next.Name(), t.path)

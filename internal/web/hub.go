@@ -8,6 +8,7 @@ package web
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"sync"
 
@@ -65,6 +66,24 @@ func (h *Hub) Take(e frame.Event) error {
 		h.changed = make(chan struct{})
 	}
 	return nil
+}
+
+// Read takes the events of another process until r ends. Runs of it that have not ended then never
+// will: the process was killed. They are marked as ended.
+func (h *Hub) Read(r io.Reader) {
+	open := map[string]bool{}
+	_ = frame.Read(r, func(e frame.Event) error { // a run without a picture is a run
+		switch {
+		case e.Run != nil:
+			open[e.ID] = true
+		case e.Done != nil:
+			delete(open, e.ID)
+		}
+		return h.Take(e)
+	})
+	for id := range open {
+		_ = h.Take(frame.Event{ID: id, Done: &frame.Done{Error: "the process of the run ended before it"}}) // unless it was replaced
+	}
 }
 
 // add adds a run, and removes the oldest that ended if there are too many. A run with the

@@ -49,7 +49,8 @@ function what(job) {
 let shown = '';
 
 async function queue() {
-  const { jobs } = await get('/jobs?n=20');
+  const [open, ended] = await Promise.all([get('/jobs?state=queued&state=running&n=100'), get('/jobs?state=done&state=failed&state=cancelled&state=interrupted&n=20')]);
+  const jobs = [...open.jobs, ...ended.jobs];
   const text = JSON.stringify(jobs);
   if (text === shown) return; // a rebuilt table would lose the keyboard's place
   shown = text;

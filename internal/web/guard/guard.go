@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // policy allows a page only its own scripts, styles and requests.
@@ -31,6 +32,9 @@ type Guard struct {
 	cookie string
 	names  map[string]bool
 }
+
+// bodyTimeout is how long the body of a request without a token may take.
+const bodyTimeout = 10 * time.Second
 
 // NewToken returns a random token of 128 bits.
 func NewToken() string {
@@ -165,6 +169,8 @@ func isRead(method string) bool { return method == http.MethodGet || method == h
 func (g *Guard) Session() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
+		// Anybody may send this request, so it may not take long.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // unless the server has none
 		var in struct {
 			Token string `json:"token"`
 		}
