@@ -186,7 +186,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	user := userName()
 	options := shell.Options{}
 	if !v.everything { // the process of each command checks what it may do
-		options.Allow = &shell.Permit{Folders: v.builds, Command: func([]string) error { return nil }}
+		options.Allow = &shell.Permit{Folders: v.builds, Address: m.rules.Address, Command: func([]string) error { return nil }}
 	}
 	port := &serve.TextPort{User: user, Session: m.session(s, options)}
 	if isPublic(text) {

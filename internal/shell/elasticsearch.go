@@ -55,11 +55,17 @@ func (s *session) useElasticsearch(args []string) error {
 		if err := (&indices.Cluster{URL: c.URL}).Check(); err != nil {
 			return hinted(err, "elasticsearch use http://localhost:9200 USER PASSWORD")
 		}
+		if err := s.reach(c.URL); err != nil {
+			return err
+		}
 		if len(args) > 1 {
 			if err := s.login(&c, args[1:]); err != nil {
 				return err
 			}
 		}
+	}
+	if err := s.reach(c.URL); err != nil {
+		return err
 	}
 	ctx, cancel := s.soonCtx()
 	defer cancel()
@@ -92,6 +98,14 @@ func (h history) Add(line string) {
 	if ws, err := split(line); err == nil && !hasPassword(ws) {
 		h.History.Add(line)
 	}
+}
+
+// reach returns an error if the session may not connect to an address.
+func (s *session) reach(address string) error {
+	if s.Allow == nil || s.Allow.Address == nil {
+		return nil
+	}
+	return s.Allow.Address(address)
 }
 
 // login reads user and password. The password goes to a file of the user.

@@ -51,6 +51,8 @@ type Permit struct {
 	// Folders are those in and below which repositories are built and servers
 	// started.
 	Folders []string
+	// Address checks the address of a system; nil allows all.
+	Address func(url string) error
 	// Command checks a command line of carronade; nil refuses all but help, report
 	// list, report show, and version. Arguments may name files and programs.
 	Command func(args []string) error

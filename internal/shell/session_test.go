@@ -473,3 +473,22 @@ func TestSystemWords(t *testing.T) {
 		t.Errorf("jobs %+v", list)
 	}
 }
+
+// TestAddresses: a session that may not connect to an address neither asks it nor keeps a password
+// for it.
+func TestAddresses(t *testing.T) {
+	home := t.TempDir()
+	d := talk(t, Options{Queue: newFakeQueue(), Home: home, Allow: &Permit{Address: func(string) error { return errors.New("not that one") }}})
+	for _, line := range []string{"kafka use kafka://127.0.0.1:9092/t", "apm use http://127.0.0.1:8200", "elasticsearch use http://127.0.0.1:9200 ann hunter2secret"} {
+		wants(t, d.do(line), "not that one\n")
+	}
+	kept, err := os.ReadDir(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range kept {
+		if strings.HasPrefix(f.Name(), "password") {
+			t.Errorf("%s is kept", f.Name())
+		}
+	}
+}

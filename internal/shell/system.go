@@ -115,6 +115,9 @@ func (s *session) use(kind string, args []string) error {
 			return err
 		}
 	}
+	if err := s.reach(v.URL); err != nil {
+		return err
+	}
 	s.system[kind] = v
 	if err := s.home.save(kind, v); err != nil {
 		return err
