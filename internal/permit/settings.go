@@ -237,9 +237,9 @@ func (r *Rules) store(place string) error {
 	}
 	for name, values := range u.Query() {
 		for _, v := range values {
-			switch {
-			case name == "user":
-			case name == "ca":
+			switch name {
+			case "user":
+			case "ca":
 				err = r.File(v)
 			default: // a login
 				err = r.reference(name, v)

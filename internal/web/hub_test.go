@@ -418,3 +418,25 @@ func TestPageIsSmall(t *testing.T) {
 	}
 	t.Logf("the page has %d bytes", n)
 }
+
+// TestKilledProcess: the runs of a process that was killed end on the page, and those that had ended
+// keep their result.
+func TestKilledProcess(t *testing.T) {
+	var lines strings.Builder
+	for _, e := range []frame.Event{
+		{ID: "a", Run: &frame.Run{Target: "null://"}}, {ID: "a", Done: &frame.Done{Headline: "fine"}}, {ID: "b", Run: &frame.Run{Target: "null://"}},
+	} {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	hub := NewHub()
+	hub.Read(strings.NewReader(lines.String()))
+	for id, want := range map[string]string{"a": "", "b": "the process of the run ended before it"} {
+		if done := hub.run(id).done; done == nil || done.Error != want {
+			t.Errorf("run %s: %+v", id, done)
+		}
+	}
+}
