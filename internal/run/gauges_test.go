@@ -62,7 +62,7 @@ func TestGaugeReader(t *testing.T) {
 		q.before(t.Context())
 		began := time.Now()
 		q.begin(func() time.Duration { return time.Since(began) })
-		time.Sleep(5500 * time.Millisecond)
+		time.Sleep(5700 * time.Millisecond) // the last request to the slow source has ended
 		q.end(t.Context())
 		got, words := q.gauges()
 		want := []measure.Gauge{
