@@ -260,7 +260,7 @@ func (v *serving) checkPublic(public bool, tokens *serve.Tokens) error {
 		return err
 	}
 	if len(all) == 0 {
-		return &words{Err: errors.New("other machines can reach this server, but nobody has a token for it"), Hint: "carronade serve token add NAME" + dataFlag(v.data) + " makes one"}
+		return &words{Err: errors.New("other machines can reach this server, but no user has a token for it"), Hint: "carronade serve token add NAME" + dataFlag(v.data) + " makes one"}
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func hostsOf(text string) ([]string, error) {
 }
 
 // matches reports whether an address fits a pattern. A pattern without a port fits all ports. A
-// pattern of numbers, such as 10.0.0.*, fits addresses and no names: whoever owns a domain may call
+// pattern of numbers, such as 10.0.0.*, fits addresses and no names: the owner of a domain may call
 // a host 10.0.0.example.org.
 func matches(pattern, address string) bool {
 	wantHost, wantPort := splitPort(pattern)
