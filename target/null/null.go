@@ -300,10 +300,17 @@ func (p *encoder) encode(n int, first uint64, fresh bool, millis int64) (bytes i
 	var batch []byte
 	if fresh {
 		batch = p.scratch[:kafka.HeaderSize]
+		number := p.partitioner.Event(p.stream, first)
+		// The numbers of a stream increase. If the last is as far away as the batch is long,
+		// they are consecutive, and asking for each would cost 4 % of the time.
+		consecutive := p.partitioner.Event(p.stream, first+uint64(n-1)) == number+uint64(n-1)
 		for i := range n {
 			var size int
-			batch, size = p.record(batch, int32(i), p.partitioner.Event(p.stream, first+uint64(i)))
+			batch, size = p.record(batch, int32(i), number)
 			bytes += int64(size)
+			if number++; !consecutive {
+				number = p.partitioner.Event(p.stream, first+uint64(i)+1)
+			}
 		}
 		p.scratch = batch
 	} else {
