@@ -100,7 +100,9 @@ func TestClean(t *testing.T) {
 						if f.Level != trusted {
 							t.Logf("%s: %q; this machine did not run the test for %v in total, %v at most at a time", f.Level, report.reasons, w.total.Round(time.Millisecond), w.longest.Round(time.Millisecond))
 						}
-						if w.total <= mostLost {
+						// A closed loop and its system take all processors: there the time
+						// that the test lost does not show whether the machine was quiet.
+						if w.total <= mostLost || name == closedLoop {
 							break
 						}
 						f.NotChecked = "the machine was busy"
